@@ -2,8 +2,8 @@
 #ifndef RP_JOB_MEANS_H
 #define RP_JOB_MEANS_H
 /*
- * A step of a job as a mean of some of its recorded steps (of one step: that step): durations, and
- * the gaps that nothing recorded explains. The times of the job are on one clock (rp_job_align).
+ * A step of a job as the mean of some of its recorded steps: durations, and the gaps that no record
+ * explains. The times of the job are on one clock (rp_job_align).
  */
 #include "base/hash.h"
 #include "job/job.h"
@@ -12,7 +12,7 @@
 
 struct rp_mean_op {
     const char *name;
-    double dur_ns, gap_ns; /* gap: to the operator before it on the rank */
+    double dur_ns, gap_ns; /* gap: to the previous operator of the rank */
     bool is_update;        /* waits for communication, directly or not */
 };
 
@@ -27,10 +27,10 @@ struct rp_mean_transfer {
 struct rp_mean_group {                 /* of one rank */
     double vote_lag_ns;                /* from its last gradient to the rank's vote */
     double agree_lag_ns;               /* from the last vote of all to the end of the agreement */
-    double follow_lag_ns;              /* at least from the agreement before; -1: run beside */
-    double queue_lag_ns;               /* from the agreement, or the group before */
+    double follow_lag_ns;              /* at least from the previous agreement; -1: they overlap */
+    double queue_lag_ns;               /* from the agreement, or the previous group */
     double queue_ns, in_ns, out_ns;    /* phases */
-    double enter_lag_ns, leave_lag_ns; /* before the first and behind the last transfer */
+    double enter_lag_ns, leave_lag_ns; /* before the first and after the last transfer */
     double reduce_ns;  /* where no transfers were recorded: from the last rank's arrival */
     size_t first, end; /* its transfers */
 };
@@ -48,16 +48,16 @@ struct rp_means_rank;
 struct rp_job_means {
     struct rp_arena arena;
     const struct rp_job *job;
-    size_t nranks, nsteps; /* steps that all ranks have whole */
-    size_t left_out;       /* steps that not all have */
+    size_t nranks, nsteps; /* steps that all ranks recorded completely */
+    size_t left_out;       /* the other steps */
     double iteration_ns, spread_ratio;
-    /* of the steps taken: */
+    /* of the steps of rp_job_means_take: */
     size_t ngroups;
     const char **groups;    /* "5+6" … in the order in which they run */
     struct rp_map group_of; /* by tensor */
     struct rp_mean_rank *ranks;
     struct rp_means_rank *work;
-    struct rp_map sender; /* by rank and channel: who sends to it there */
+    struct rp_map sender; /* by rank and channel: the rank that sends to it */
 };
 
 /* Release it also after a failure. O(records log records). */
@@ -109,7 +109,7 @@ static inline void rp_mean_count(struct rp_mean *x, double value)
     x->n++;
 }
 
-/* Of lags and durations: nothing is below 0. */
+/* For lags and durations: not below 0. */
 static inline double rp_mean_of(const struct rp_mean *x)
 {
     return x->n > 0 && x->sum > 0 ? x->sum / x->n : 0;
@@ -134,7 +134,7 @@ const struct rp_job_op *rp_means_op(const struct rp_job_means *m, size_t rank, c
 enum rp_code rp_means_index_spans(struct rp_job_means *m, size_t rank, struct rp_err *err);
 enum rp_code rp_means_index_transfers(struct rp_job_means *m, size_t rank, struct rp_err *err);
 
-/* Of steps [first, end): which groups there are, then what they took, then their transfers. */
+/* The groups of a step; then, over steps [first, end), their mean times and those of transfers. */
 enum rp_code rp_means_list_groups(struct rp_job_means *m, size_t step, struct rp_err *err);
 enum rp_code rp_means_of_groups(struct rp_job_means *m, size_t first, size_t end,
                                 struct rp_err *err);

@@ -11,9 +11,9 @@
  *               waits for such an end, so it cannot be ready before the horizon
  *
  * Every device may run all of its waiting tasks that are ready before the horizon, in their order,
- * however late that makes them: nothing can come between. What follows a task is told its end when
- * the task is begun. Tasks without a device are run as soon as the last of what they wait for is
- * known. Results are those of simulator.h.
+ * however late that makes them: no other task can come between. The end of a task is passed to its
+ * successors when the task is begun. Tasks without a device run as soon as the ends of all their
+ * predecessors are known. Results equal those of simulator.h.
  *
  * Proof that the horizon holds: of all tasks that were not begun let x be the first to end. What is
  * not known to be ready waits for an end of those tasks, and ends later than x; so x waits in its
@@ -30,12 +30,12 @@ struct rp_horizon_entry {
     uint32_t task;
 };
 
-/* The line of a serial device. `rest` holds tasks that came far out of order, or are ready much
+/* The queue of a serial device. `rest` holds tasks that arrive far out of order, or are ready much
    later. */
 struct rp_horizon_device {
-    struct rp_horizon_entry *near; /* [head, n): sorted; most come nearly in order */
+    struct rp_horizon_entry *near; /* [head, n): sorted; most arrive nearly in order */
     uint32_t head, n, cap;
-    bool stale;      /* its head may be another now */
+    bool stale;      /* its head may have changed */
     int64_t free_ns; /* when it is free */
     int64_t rest_ns; /* when the first of `rest` is ready, or INT64_MAX */
     struct rp_event_queue rest;
@@ -61,13 +61,13 @@ enum rp_code rp_horizon_init(struct rp_horizon *h, struct rp_plain_graph *g, int
                              struct rp_err *err);
 void rp_horizon_release(struct rp_horizon *h);
 
-/* What waits for nothing. */
+/* Releases the tasks without predecessors. */
 void rp_horizon_begin(struct rp_horizon *h);
-/* Everything that starts before `until_ns` (INT64_MAX: all there is). */
+/* Runs everything that starts before `until_ns` (INT64_MAX: all). */
 enum rp_code rp_horizon_go(struct rp_horizon *h, int64_t until_ns, struct rp_err *err);
-/* Puts a task that is ready into the line of its device. */
+/* Adds a ready task to the queue of its device. */
 void rp_horizon_put(struct rp_horizon *h, uint32_t task, int64_t ready_ns);
-/* All lines become empty, all devices free from 0 on. */
+/* Empties all queues; all devices are free from 0 on. */
 void rp_horizon_clear(struct rp_horizon *h);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The overlay keeps whole columns of durations and lags, so that the simulator reads them without a
- * test, and a log of what stood there before. New edges out of a task are a list, newest first: the
+ * test, and a log of the previous values. New edges out of a task are a list, newest first: the
  * undo order, so that taking one back is one step.
  */
 #include "sim/engine/overlay.h"

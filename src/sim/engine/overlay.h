@@ -2,9 +2,9 @@
 #ifndef RP_SIM_ENGINE_OVERLAY_H
 #define RP_SIM_ENGINE_OVERLAY_H
 /*
- * Changes to a task graph that can be taken back. The graph itself stays as it is; an overlay holds
+ * Changes to a task graph that can be undone. The graph itself is not modified; an overlay holds
  * the durations and lags that differ, tasks and edges that are new, and a log by which any change
- * is undone in the opposite order. So many what-ifs are tried on one graph without a copy of it.
+ * is undone in reverse order. So many what-ifs can be tried on one graph without copying it.
  *
  *     mark = rp_overlay_mark(&o);
  *     rp_overlay_set_dur(&o, task, 2 * rp_overlay_dur(&o, task), err);
@@ -15,7 +15,7 @@
 
 struct rp_extra_edge {
     struct rp_task_edge edge;
-    uint32_t from, next; /* the one before it out of the same task, or UINT32_MAX */
+    uint32_t from, next; /* next: the previous edge out of the same task, or UINT32_MAX */
 };
 
 enum { RP_OVERLAY_SET_DUR, RP_OVERLAY_SET_LAG, RP_OVERLAY_ADD_TASK, RP_OVERLAY_ADD_EDGE };
@@ -29,7 +29,7 @@ struct rp_overlay_change {
 struct rp_overlay {
     const struct rp_task_graph *graph;
     RP_VEC(int64_t) dur_ns;             /* by task, new ones at the end */
-    RP_VEC(int64_t) lag_ns;             /* by edge of the graph; RP_LAG_CUT: it holds nothing up */
+    RP_VEC(int64_t) lag_ns;             /* by edge of the graph; RP_LAG_CUT: ignored */
     RP_VEC(struct rp_task) tasks;       /* new: numbers from graph->tasks.n on */
     RP_VEC(struct rp_extra_edge) edges; /* new */
     RP_VEC(uint32_t) newest;            /* by task: its newest new edge, or UINT32_MAX */
@@ -44,7 +44,7 @@ struct rp_overlay {
 enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *graph,
                              struct rp_err *err);
 void rp_overlay_release(struct rp_overlay *o);
-/* Another overlay of the same graph with the same changes, which can be taken back there too. */
+/* Another overlay of the same graph with the same changes, which can be undone there too. */
 enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
                              struct rp_err *err);
 
@@ -52,7 +52,7 @@ enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur
                                 struct rp_err *err);
 enum rp_code rp_overlay_set_lag(struct rp_overlay *o, uint32_t edge, int64_t lag_ns,
                                 struct rp_err *err);
-/* New tasks have numbers behind those of the graph; edges may join new and old ones. */
+/* New tasks are numbered after those of the graph; edges may connect new and old ones. */
 enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t *id,
                             struct rp_err *err);
 enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, int64_t lag_ns,
@@ -74,7 +74,7 @@ static inline size_t rp_overlay_mark(const struct rp_overlay *o)
 {
     return o->log.n;
 }
-/* Takes back every change since the mark. */
+/* Undoes every change since the mark. */
 void rp_overlay_undo(struct rp_overlay *o, size_t mark);
 
 #endif

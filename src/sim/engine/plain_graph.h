@@ -2,12 +2,12 @@
 #ifndef RP_SIM_ENGINE_PLAIN_GRAPH_H
 #define RP_SIM_ENGINE_PLAIN_GRAPH_H
 /*
- * A task graph with its overlay in the form in which it is run most quickly: 16 bytes a task and 8
- * an edge, side by side what is used together.
+ * A task graph with its overlay in the form that runs fastest: 16 bytes a task and 8 an edge, with
+ * what is used together side by side.
  */
 #include "sim/engine/overlay.h"
 
-#define RP_PLAIN_CUT        UINT32_MAX          /* as a lag: the edge holds nothing up */
+#define RP_PLAIN_CUT        UINT32_MAX          /* as a lag: the edge is ignored */
 #define RP_PLAIN_MOST       (UINT32_C(1) << 29) /* tasks: sums of all times stay below 2^63 */
 #define RP_PLAIN_FROM_START (UINT32_C(1) << 31) /* in `to` */
 

@@ -3,17 +3,17 @@
 #define RP_SIM_ENGINE_RESIM_SWEEP_H
 /*
  * Simulating again only what a change reaches, in the order in which the base began its tasks:
- * there everything stands behind what it waits for, and behind what ran before it on its device.
- * Two ways:
+ * there every task comes after its predecessors, and after what ran before it on its device. Two
+ * methods:
  *
- *     sweep    only tasks that a change reached, until nothing changes any more; tasks of a device
- *              change places where they become ready in another order
+ *     sweep    only tasks that a change reaches, until nothing changes any more; tasks of a device
+ *              swap places where they become ready in another order
  *     replay   all tasks from a place on, one after the other, as long as no device changes its
  *              order
  *
- * Why sorting tells the order of a device: in a plain graph all that is ready at a moment is known
- * before a device chooses. It takes the smallest (ready, number), so its sequence is sorted by
- * that; and a sequence that is sorted by it is the one that the simulator takes.
+ * Why the order of a device follows from sorting: in a plain graph all tasks that are ready at a
+ * moment are known before a device chooses. It takes the smallest (ready, number), so its sequence
+ * is sorted by that; and a sequence that is sorted by it is the one that the simulator chooses.
  */
 #include "sim/engine/plain_graph.h"
 #include "sim/engine/simulator.h"
@@ -30,16 +30,16 @@ struct rp_resim_change {
 
 struct rp_resim_sweep {
     const struct rp_plain_graph *g;
-    const uint32_t *order, *place; /* order: tasks; place: where a task stands in it */
+    const uint32_t *order, *place; /* order: tasks; place: the index of a task in it */
     struct rp_sim_result *r;       /* of the base; a sweep changes it */
     RP_VEC(uint32_t) first;        /* edges into a task, by task */
     RP_VEC(struct rp_resim_in) in;
-    RP_VEC(uint32_t) in_of;          /* by edge: where it stands in `in` */
+    RP_VEC(uint32_t) in_of;          /* by edge: its index in `in` */
     RP_VEC(uint32_t) before, behind; /* on its device, or UINT32_MAX */
     RP_VEC(int64_t) ready_ns;
     RP_VEC(uint64_t) dirty; /* a bit a place */
     RP_VEC(struct rp_resim_change) log;
-    RP_VEC(uint32_t) moved; /* tasks that changed places with the one before, one after the other */
+    RP_VEC(uint32_t) moved; /* tasks that swapped places with their predecessor, in this order */
     size_t low;             /* no bit is set in words before it */
     size_t visited;
 };
@@ -50,14 +50,14 @@ enum rp_code rp_resim_sweep_init(struct rp_resim_sweep *s, const struct rp_plain
                                  struct rp_sim_result *base, struct rp_err *err);
 void rp_resim_sweep_release(struct rp_resim_sweep *s);
 
-/* A task to be looked at. */
+/* Marks a task to be recomputed. */
 void rp_resim_sweep_touch(struct rp_resim_sweep *s, uint32_t task);
-/* *ok is false where it was given up: too much is reached. Undo it then. */
+/* *ok is false if it gave up because too much is reached; then undo it. */
 enum rp_code rp_resim_sweep_run(struct rp_resim_sweep *s, bool *ok, struct rp_err *err);
 void rp_resim_sweep_undo(struct rp_resim_sweep *s);
 
 /* All tasks from this place on into `out`, which holds those before it. *ok is false where a device
-   would change its order; then `out` is not right from there on. */
+   would change its order; then `out` is wrong from there on. */
 enum rp_code rp_resim_sweep_replay(const struct rp_resim_sweep *s, size_t from,
                                    struct rp_sim_result *out, bool *ok, struct rp_err *err);
 

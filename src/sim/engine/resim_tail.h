@@ -2,16 +2,16 @@
 #ifndef RP_SIM_ENGINE_RESIM_TAIL_H
 #define RP_SIM_ENGINE_RESIM_TAIL_H
 /*
- * Simulating again only what begins behind a change. The base is run once more, cut at moments that
- * share its tasks out evenly; at each cut is kept what a run needs to go on from there:
+ * Simulating again only what begins after a change. The base is run once more and cut at moments
+ * that divide its tasks evenly; each cut keeps the state from which a run can resume:
  *
  *     devices    when each is free, and the tasks that wait for it
- *     tasks      that some but not all of what they wait for has told its end
- *     begun      how many tasks were begun
+ *     tasks      of which some but not all predecessors have ended
+ *     begun      the number of tasks that were begun
  *
  * A change that touches no task begun before a cut, nor an edge out of one, leaves everything
- * before the cut as it was: the run goes on from the last such cut. A cut of a plain graph
- * (horizon.h) is a matter of the graph alone, so results are those of a full run, bit by bit.
+ * before the cut unchanged: the run resumes from the last such cut. A cut of a plain graph
+ * (horizon.h) depends on the graph alone, so results equal those of a full run exactly.
  */
 #include "sim/engine/horizon.h"
 #include "sim/engine/simulator.h"
@@ -51,7 +51,7 @@ void rp_resim_tail_release(struct rp_resim_tail *x);
 void rp_resim_tail_keep(struct rp_resim_tail *x, const struct rp_sim_result *base, size_t turn);
 
 /* x->g, with durations and lags as they are now, into x->result. from: the first turn that a change
-   concerns. *ok is false where not every task came to its turn. *seen: how many tasks were run. */
+   concerns. *ok is false if not every task was run. *seen: the number of tasks that were run. */
 enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_result *base,
                                size_t from, bool *ok, size_t *seen, struct rp_err *err);
 

@@ -3,7 +3,7 @@
 #define RP_SIM_ENGINE_RESIMULATE_H
 /*
  * Simulating again only what a change can reach. A base run is kept; when durations or lags of the
- * overlay change, as little as possible is run again. The result is that of a full run, bit by bit.
+ * overlay change, as little as possible is run again. The result equals that of a full run exactly.
  *
  *     rp_resim_init(&x, &overlay, err);
  *     mark = rp_overlay_mark(&overlay);
@@ -12,10 +12,10 @@
  *     rp_overlay_undo(&overlay, mark);
  *     rp_resim_undo(&x);                and that of the base again
  *
- * Four ways, the first that can do it: what the change reaches (resim_sweep.h); everything behind
- * it in the base's order; everything that begins behind it (resim_tail.h); everything. The last is
- * taken where a change is of another kind (new tasks or edges) or the graph is not plain
- * (horizon.h), and by the first update: making the others ready costs more than a run.
+ * Four methods, the first that applies: what the change reaches (resim_sweep.h); everything after
+ * it in the base's order; everything that begins after it (resim_tail.h); everything. The last is
+ * used for other kinds of changes (new tasks or edges), where the graph is not plain (horizon.h),
+ * and by the first update, because preparing the others costs more than one run.
  */
 #include "sim/engine/resim_sweep.h"
 #include "sim/engine/resim_tail.h"
@@ -24,26 +24,26 @@ struct rp_resim {
     const struct rp_overlay *o;
     size_t mark; /* of the overlay, when the base ran */
     struct rp_sim_result result;
-    struct rp_sim_result base; /* kept while `result` is of another run; else room for one */
+    struct rp_sim_result base; /* kept while `result` is of another run; else spare memory */
     int64_t last_ns;           /* of the base */
     struct rp_resim_tail tail;
     struct rp_resim_sweep sweep;
-    RP_VEC(struct rp_overlay_change) patched; /* what the plain graph may have otherwise */
-    bool made;                                /* tail and sweep are */
-    bool apart;                               /* `result` is of another run than the base */
+    RP_VEC(struct rp_overlay_change) patched; /* changes that the plain graph has */
+    bool made;                                /* tail and sweep are prepared */
+    bool apart;                               /* `result` is not that of the base */
     bool in_tail;                             /* ... of the tail's */
     bool whole;                               /* the last update ran everything */
     unsigned runs;                            /* updates with changes */
-    size_t visited;                           /* tasks that the last update looked at */
+    size_t visited;                           /* tasks that the last update recomputed */
 };
 
 /* Runs the overlay as it is; it must outlive x. Release x also after a failure. */
 enum rp_code rp_resim_init(struct rp_resim *x, const struct rp_overlay *o, struct rp_err *err);
 void rp_resim_release(struct rp_resim *x);
 
-/* Takes the changes of the overlay since rp_resim_init into the result. */
+/* Updates the result for the changes of the overlay since rp_resim_init. */
 enum rp_code rp_resim_update(struct rp_resim *x, struct rp_err *err);
-/* Back to the base, when the overlay is. */
+/* Restores the result of the base, once the overlay is undone. */
 void rp_resim_undo(struct rp_resim *x);
 
 #endif

@@ -301,7 +301,7 @@ static enum rp_code pick_first(struct sim *s, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the run */
 
-/* An announced end of a shared device counts only if nothing came or went since. */
+/* An announced end of a shared device counts only if no task was added or removed since. */
 static enum rp_code happen(struct sim *s, struct rp_moment m, struct rp_err *err)
 {
     uint32_t task = rp_moment_what(m), device = s->state.at[task].device;
@@ -350,7 +350,7 @@ static enum rp_code alloc_simulation(struct sim *s, struct rp_err *err)
     return RP_OK;
 }
 
-/* What waits for nothing is released once more than it has edges. */
+/* Tasks without predecessors are released once, as if they had an edge. */
 static enum rp_code release_sources(struct sim *s, struct rp_err *err)
 {
     size_t i, n = s->state.n;
@@ -438,7 +438,7 @@ static void fill_ends(const struct rp_overlay *o, struct rp_sim_result *r)
     r->last_ns = last;
 }
 
-/* *done is false where not every task came to its turn. */
+/* *done is false if not every task was run. */
 static enum rp_code simulate_plain(const struct rp_overlay *o, struct rp_plain_graph *g,
                                    struct rp_sim_result *out, bool *done, struct rp_err *err)
 {

@@ -2,8 +2,8 @@
 #ifndef RP_SIM_ENGINE_SIMULATOR_H
 #define RP_SIM_ENGINE_SIMULATOR_H
 /*
- * Runs a task graph under an overlay, in true order of time: nothing that happens later can change
- * what happened before. Where two things happen at once, ends come before tasks that become ready,
+ * Runs a task graph under an overlay, in order of time: no event can change the past. Where two
+ * events have the same time, ends come before tasks that become ready,
  * and both before a device chooses its next task; among equals the smaller number goes first. So a
  * result depends on the graph alone.
  *
@@ -16,7 +16,7 @@ struct rp_sim_result {
     int64_t last_ns;                  /* the latest end; the earliest ready time is 0 */
 };
 
-/* Tasks that wait for nothing start at 0. A cycle is an error that names a task of it. `out` is
+/* Tasks without predecessors start at 0. A cycle is an error that names a task of it. `out` is
    filled anew: one that was filled before keeps its memory. Release it also after a failure. */
 enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err);
 void rp_sim_result_release(struct rp_sim_result *r);

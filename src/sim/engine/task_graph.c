@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Building a task graph. Edges come in any order; freezing puts them behind each other by their
+ * Building a task graph. Edges come in any order; freezing sorts them by their
  * predecessor with one counting sort, stable, so that equal inputs give equal graphs.
  */
 #include "sim/engine/task_graph.h"

@@ -4,7 +4,7 @@
 /*
  * What the simulator runs: tasks that take time, edges that say what waits for what, and devices
  * that tasks share. It knows nothing of traces; step graphs and the records of other tools are
- * turned into it.
+ * converted to it.
  *
  *     task a --lag--> task b        b is ready when a ended (or, from its start, began) plus the
  * lag
@@ -24,7 +24,7 @@
 
 #define RP_NO_DEVICE UINT32_MAX
 #define RP_NO_STEP   UINT16_MAX
-#define RP_LAG_CUT   INT64_MIN /* an edge with this lag holds nothing up */
+#define RP_LAG_CUT   INT64_MIN /* an edge with this lag is ignored */
 
 struct rp_task {
     int64_t dur_ns;
@@ -82,7 +82,7 @@ enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uin
 /* lag_ns is not negative; flags: RP_EDGE_FROM_START or 0. */
 enum rp_code rp_task_graph_link(struct rp_task_graph *g, uint32_t from, uint32_t to, int64_t lag_ns,
                                 uint32_t flags, struct rp_err *err);
-/* Puts the edges in order, once, when all tasks and edges are there. Linear. */
+/* Sorts the edges, once, when all tasks and edges are added. Linear. */
 enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Members of a meeting are found by the edges into its node. A hop is a task on the link that
- * leaves its rank; it can start when the rank is there and has what it sends, and what it sends is
- * there when it ends. Transfers that were recorded at the same time shared the links: a hop of a
- * ring takes its part of the work that a transfer was (transport.h), and sharing comes about again.
- * The busiest link of a tree is busy for half of it: it is shared half as much. What ranks took
- * longer than the quickest of them stays behind their last hop.
+ * Participants of a rendezvous are found by the edges into its node. A hop is a task on the link
+ * that leaves its rank; it can start when the rank is there and has what it sends, and what it
+ * sends is there when it ends. Transfers that were recorded at the same time shared the links: a
+ * hop of a ring takes its part of the work that a transfer was (transport.h), and sharing comes
+ * about again. The busiest link of a tree is busy for half of it: it is shared half as much. What
+ * ranks took longer than the fastest of them follows their last hop.
  */
 #include "sim/model/expand.h"
 
@@ -17,30 +17,30 @@
 
 #define MOST_HOPS (1u << 24)
 
-struct member {
-    uint32_t meet, rank, arrive, comm, edge; /* edge: from the meeting to the transfer */
-    int64_t lag_ns;                          /* from its arrival to the meeting */
-    double share;                            /* of its time that was its own */
+struct participant {
+    uint32_t rendezvous, rank, arrive, comm, edge; /* edge: from the rendezvous to the transfer */
+    int64_t lag_ns;                                /* from its arrival to the rendezvous */
+    double share;                                  /* of its time that was its own */
 };
 
 struct expand_ctx {
     struct rp_sim_run *run;
     const struct rp_expand *how;
-    RP_VEC(struct member) members; /* by meeting, then rank */
-    RP_VEC(uint32_t) hops;         /* of one meeting: by round, then member */
-    size_t nhops;                  /* in all */
+    RP_VEC(struct participant) members; /* by rendezvous, then rank */
+    RP_VEC(uint32_t) hops;              /* of one rendezvous: by round, then participant */
+    size_t nhops;                       /* in all */
     struct rp_err *err;
 };
 
-struct group { /* the members of a meeting */
-    const struct member *at;
+struct group { /* the participants of a rendezvous */
+    const struct participant *at;
     uint32_t n;
     int64_t hop_ns;
 };
 
 /* ------------------------------------------------------------------ members */
 
-RP_ORDER(by_meet, struct member, RP_UP(meet), RP_UP(rank))
+RP_ORDER(by_rendezvous, struct participant, RP_UP(rendezvous), RP_UP(rank))
 
 /* The edge between two tasks, or UINT32_MAX. */
 static uint32_t edge_between(const struct rp_task_graph *g, uint32_t from, uint32_t to)
@@ -61,22 +61,22 @@ static enum rp_code find_members(struct expand_ctx *x)
 
     for (i = 0; i + 1 < graph->nodes.n; i++) {
         const struct rp_sg_node *node = &graph->nodes.at[i];
-        struct member m = {.rank = node->rank, .arrive = i, .comm = i + 1, .share = 1};
+        struct participant m = {.rank = node->rank, .arrive = i, .comm = i + 1, .share = 1};
 
         if (node->kind != RP_SG_ARRIVE || node[1].kind != RP_SG_COMM)
             continue;
         for (k = g->first.at[i]; k < g->first.at[i + 1]; k++)
             if (graph->nodes.at[g->edges.at[k].to].kind == RP_SG_RENDEZVOUS) {
-                m.meet = g->edges.at[k].to;
+                m.rendezvous = g->edges.at[k].to;
                 m.lag_ns = x->run->overlay.lag_ns.at[k];
-                m.edge = edge_between(g, m.meet, m.comm);
+                m.edge = edge_between(g, m.rendezvous, m.comm);
                 if (m.edge != UINT32_MAX && m.lag_ns != RP_LAG_CUT)
                     RP_TRY(rp_vec_push(&x->members, m, x->err));
                 break;
             }
     }
     if (x->members.n)
-        qsort(x->members.at, x->members.n, sizeof *x->members.at, by_meet);
+        qsort(x->members.at, x->members.n, sizeof *x->members.at, by_rendezvous);
     return RP_OK;
 }
 
@@ -89,7 +89,7 @@ static enum rp_code find_shares(struct expand_ctx *x)
     if (!list)
         return rp_err_nomem(x->err, "simulating");
     for (i = 0; i < x->members.n; i++) {
-        const struct member *m = &x->members.at[i];
+        const struct participant *m = &x->members.at[i];
         const struct rp_sg_node *node = &x->run->graph->nodes.at[m->comm];
 
         if (m->rank == x->members.at[0].rank && node->event != RP_NONE)
@@ -117,7 +117,7 @@ static uint32_t link_device(const struct expand_ctx *x, uint32_t rank, uint16_t 
 }
 
 /* way 0: to the next rank, 1: to the one before. */
-static enum rp_code add_hop(struct expand_ctx *x, const struct member *m, uint32_t way,
+static enum rp_code add_hop(struct expand_ctx *x, const struct participant *m, uint32_t way,
                             int64_t dur_ns, uint32_t *id)
 {
     uint16_t step = x->run->notes.at[m->comm].step;
@@ -140,13 +140,13 @@ static enum rp_code link_after(struct expand_ctx *x, uint32_t from, uint32_t to,
     return rp_overlay_link(&x->run->overlay, from, to, lag_ns, (uint32_t)RP_SG_MEMBER << 8, x->err);
 }
 
-static enum rp_code after_arrival(struct expand_ctx *x, const struct member *m, uint32_t hop)
+static enum rp_code after_arrival(struct expand_ctx *x, const struct participant *m, uint32_t hop)
 {
     return link_after(x, m->arrive, hop, m->lag_ns);
 }
 
 /* A rank goes on when all that leads to `to` is over: its transfer is what is left then. */
-static enum rp_code into_rest(struct expand_ctx *x, const struct member *m, uint32_t hop)
+static enum rp_code into_rest(struct expand_ctx *x, const struct participant *m, uint32_t hop)
 {
     int64_t lag = x->run->overlay.lag_ns.at[m->edge];
 
@@ -321,7 +321,7 @@ static enum rp_code expand_all(struct expand_ctx *x, size_t *expanded, size_t *l
         struct group g = {.at = &x->members.at[i]};
         uint32_t rounds;
 
-        for (end = i + 1; end < x->members.n && x->members.at[end].meet == g.at->meet;)
+        for (end = i + 1; end < x->members.n && x->members.at[end].rendezvous == g.at->rendezvous;)
             end++;
         g.n = (uint32_t)(end - i);
         rounds = rounds_of(x, &g);

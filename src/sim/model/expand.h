@@ -2,15 +2,15 @@
 #ifndef RP_SIM_MODEL_EXPAND_H
 #define RP_SIM_MODEL_EXPAND_H
 /*
- * Collectives as the messages that they are made of. In the graph of a run a collective is a
- * meeting of its ranks and then a transfer; here the transfer becomes hops over links that carry
- * both directions at once, and nobody waits for a rank from which nothing has to come yet.
+ * Collectives as the messages that they consist of. In the graph of a run a collective is a
+ * rendezvous of its ranks and then one transfer; here the transfer becomes hops over full-duplex
+ * links, and a rank waits only for ranks whose data it needs next.
  *
  *     ring of 3    0 -> 1 -> 2 -> 0 ...   2 (n - 1) hops a rank, each of a part of the data
  *     tree of 4    1 -> 0, 3 -> 2, 2 -> 0, then back: 2 log2 n hops deep
  *     servers      every rank sends each other rank the part which that one sums, and gets it back
  *
- * The hops together take what the recorded transfer took.
+ * The hops together take as long as the recorded transfer took.
  */
 #include "sim/model/run.h"
 
@@ -26,8 +26,8 @@ struct rp_expand {
     enum rp_expand_backend backend;
 };
 
-/* Behind the what-ifs: hops take what transfers take then. All-reduces, all-gathers and
-   reduce-scatters of several ranks; the counts are of the run. O(hops). */
+/* To be called after the what-ifs: the hops take as long as the transfers then do. All-reduces,
+   all-gathers and reduce-scatters of several ranks; the counts are of the run. O(hops). */
 enum rp_code rp_sim_expand(struct rp_sim_run *run, const struct rp_expand *how, size_t *expanded,
                            size_t *left, struct rp_err *err);
 

@@ -2,8 +2,8 @@
 #ifndef RP_SIM_MODEL_PART_H
 #define RP_SIM_MODEL_PART_H
 /*
- * A rank's part of a simulated run: its step graph, and what what-ifs have to know of each node. It
- * is made while the trace is in memory and needs it no more.
+ * A rank's part of a simulated run: its step graph, and what what-ifs need to know about each node.
+ * The trace is not needed afterwards.
  */
 #include "facts/attribution.h"
 #include "stepgraph/graph.h"
@@ -11,7 +11,7 @@
 /* Flags of a node. */
 enum {
     RP_SIM_TIMES = 1,   /* its start may begin its step (docs/definitions.md) */
-    RP_SIM_OPENS = 2,   /* the first part of a recorded span: writing it down cost time */
+    RP_SIM_OPENS = 2,   /* the first part of a recorded span: recording it cost time */
     RP_SIM_CALL = 4,    /* of a call that the device's tracer intercepted too */
     RP_SIM_REMOTE = 8,  /* runs on a thread of a host collective, or was launched there */
     RP_SIM_LOADER = 16, /* of the host: inside a data loader */
@@ -33,7 +33,7 @@ struct rp_sim_gradient {
     uint16_t step;
 };
 
-/* A rank waits from the end of one node to the start of another, but for the nodes [first, end)
+/* A rank waits from the end of one node to the start of another, except for the nodes [first, end)
    that it runs meanwhile. */
 struct rp_sim_wait {
     uint32_t from, to, first, end;
@@ -52,18 +52,18 @@ struct rp_sim_part {
     int64_t tail_ns;         /* of one step: from the last end of such a task to its end */
     double spread_ratio;     /* how far steps are from it, on average; NaN: fewer than two */
     uint32_t nranks;         /* that it holds: 1, or all of a job */
-    uint32_t stages;         /* of a pipeline's timeline; 0: it is none */
+    uint32_t stages;         /* of a pipeline timeline; 0: it is not one */
     bool parallel_steps;     /* its steps do not follow each other: each starts at 0 */
     size_t recorded_steps;   /* of a job or a timeline */
     RP_VEC(struct rp_sim_wait) waits; /* of a job */
-    RP_VEC(const char *) remarks;     /* to be told with the answer */
+    RP_VEC(const char *) remarks;     /* notes for the answer */
     RP_VEC(uint32_t) devices;         /* by node, or empty: none has one */
     RP_VEC(uint8_t) priorities;       /* by node, or empty: none has one */
     RP_VEC(uint8_t) device_rules;     /* enum rp_sim_device_rule */
     const char *gpu;  /* name of the first device, in the arena; NULL: not recorded */
-    int64_t quick_ns; /* what an operator takes that does next to nothing; 0: not known */
+    int64_t quick_ns; /* the time of an operator that does next to nothing; 0: not known */
     bool with_shapes, with_frames, with_device; /* what was recorded */
-    uint32_t nspans, ncalls, nframes;           /* that the profiler wrote down of the host */
+    uint32_t nspans, ncalls, nframes;           /* that the profiler recorded on the host */
 };
 
 extern const struct rp_type rp_sim_part_type; /* result/part.h */

@@ -2,28 +2,29 @@
 #ifndef RP_SIM_MODEL_PROFILER_COST_H
 #define RP_SIM_MODEL_PROFILER_COST_H
 /*
- * What recording added to a run. How fast the host was while it recorded is seen in operators that
- * do next to nothing, what was recorded (shapes, Python frames, memory) in the records themselves.
+ * What recording added to a run. How fast the host was while recording follows from operators that
+ * do next to nothing; what was recorded (shapes, Python frames, memory) from the records
+ * themselves.
  */
 #include "sim/model/run.h"
 
-/* What it costs to record one of these, as estimated; all 0 where it cannot be told. */
+/* What it costs to record one of these, as estimated; all 0 where it cannot be estimated. */
 struct rp_sim_cost {
     double span_ns;  /* an operator or a range */
     double call_ns;  /* a call that the device's tracer intercepts */
     double frame_ns; /* a Python frame */
 };
 
-/* Fills what the part says about its own recording. */
+/* Fills the fields of the part about its own recording. */
 enum rp_code rp_sim_cost_look(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err);
 
 struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p);
 
-/* Takes `factor` times the run's cost out of the host's time, by rank, since hosts differ. */
+/* Removes `factor` times the run's cost from the host's time, rank by rank, since hosts differ. */
 enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_err *err);
 
-/* Sets the run's cost factor so that a step takes that long without the profiler: as near as can
-   be, 0 where the recorded step is not longer. RP_USAGE where no cost explains it. */
+/* Sets the run's cost factor so that a step takes that long without the profiler, as nearly as
+   possible; 0 where the recorded step is not longer. RP_USAGE where no cost explains it. */
 enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns,
                                    struct rp_err *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From step graphs to tasks. Nodes and tasks have the same numbers, so that notes, names and lanes
- * of the graph are at hand where a what-if looks at a task.
+ * of the graph are available for each task of a what-if.
  */
 #include "sim/model/run.h"
 
@@ -51,7 +51,7 @@ static enum rp_code copy_notes(struct rp_sim_run *run, struct rp_err *err)
     return RP_OK;
 }
 
-/* Devices of a job stand behind that of its transport. */
+/* The devices of a job come after that of its transport. */
 static uint32_t device_of(const struct rp_sim_run *run, size_t node)
 {
     const struct rp_sim_part *first = run->parts[0];
@@ -156,7 +156,7 @@ bool rp_sim_times_step(const struct rp_sim_run *run, size_t i)
            run->notes.at[i].flags & RP_SIM_TIMES && !run->gone.at[i];
 }
 
-/* Steps beside each other all begin at 0: the mean of their ends. */
+/* Parallel steps all begin at 0: the mean of their ends. */
 static enum rp_code mean_end(const struct rp_sim_run *run, const struct rp_sim_result *result,
                              int64_t *out, struct rp_err *err)
 {
@@ -179,8 +179,8 @@ static enum rp_code mean_end(const struct rp_sim_run *run, const struct rp_sim_r
     return RP_OK;
 }
 
-/* From the first tasks of the steps to their begins. A step without any stands where it stood
-   behind the one before it. */
+/* From the first tasks of the steps to their begins. A step without any keeps its
+   recorded distance from the previous one. */
 static void find_begins(const struct rp_sim_run *run, int64_t *at, size_t n)
 {
     const struct rp_sim_part *part = run->parts[0];

@@ -12,7 +12,7 @@
 /* Flags of task edges: RP_EDGE_FROM_START, and the kind of the step graph's edge above it. */
 #define RP_SIM_EDGE_KIND(flags) ((enum rp_sg_edge_kind)((flags) >> 8))
 
-/* Where what the recording does not tell about its transport is assumed to lie, for intervals. */
+/* What is assumed where the recording does not tell enough about its transport, for intervals. */
 enum rp_sim_lean {
     RP_LEAN_NONE,
     RP_LEAN_LESS_LATENCY,
@@ -26,24 +26,23 @@ struct rp_sim_run {
     struct rp_arena arena;
     size_t nranks;
     const struct rp_sim_part *const *parts;
-    struct rp_stepgraph joined;       /* of several ranks that meet */
+    struct rp_stepgraph joined;       /* of several ranks that share collectives */
     const struct rp_stepgraph *graph; /* the joined one, or that of the only rank */
     struct rp_sg_join join;
     RP_VEC(struct rp_sim_note) notes; /* by task of the graph */
     struct rp_task_graph tasks;       /* device r: what the collectives of part r share */
-    uint32_t links; /* its first device for hops (expand.h): two a rank, and of steps beside each
-                       other two for each */
+    uint32_t links; /* its first device for hops (expand.h): two a rank, and with parallel
+                       steps two for each */
     struct rp_overlay overlay;
-    bool dropped;       /* the profiler's cost is taken out */
-    double cost_factor; /* the profiler cost so many times the estimate */
-    double
-        edges_factor; /* what a step has before its first and behind its last task takes so long */
+    bool dropped;        /* the profiler's cost is removed */
+    double cost_factor;  /* the profiler's cost, in multiples of the estimate */
+    double edges_factor; /* scales the time of a step before its first and after its last task */
     enum rp_sim_lean lean;
-    bool leans;           /* a what-if asked for the transport */
-    RP_VEC(uint8_t) gone; /* by task: it does not begin steps (a what-if took it away) */
+    bool leans;           /* a what-if depends on the transport */
+    RP_VEC(uint8_t) gone; /* by task: it does not begin steps (a what-if removed it) */
 };
 
-/* Ranks that do not meet are simulated apart: only the first is. Parts outlive the run. Release it
+/* If ranks share no collectives, only the first is simulated. Parts outlive the run. Release it
    also after a failure. */
 enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *const *parts,
                              size_t n, struct rp_err *err);
@@ -61,7 +60,7 @@ static inline uint32_t rp_sim_first_node(const struct rp_sim_run *run, size_t ra
     return run->nranks > 1 ? run->join.first_node[rank] : 0;
 }
 
-/* Rounded; RP_LAG_CUT stays, and nothing passes half of all time. */
+/* Rounded; RP_LAG_CUT stays, and results are at most INT64_MAX / 2. */
 int64_t rp_sim_scaled(int64_t ns, double factor);
 
 /* Whether the start of a node may begin its step: of the first rank, or of a job. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_SIM_MODEL_STEPS_H
 #define RP_SIM_MODEL_STEPS_H
-/* The steps of a rank: when each began, by which of its tasks that is seen, and how long one takes.
- */
+/* The steps of a rank: when each began, which of its tasks mark that, and how long one takes. */
 #include "sim/model/part.h"
 
 /* As the trace marks them; without marks the recording is one. */

@@ -22,8 +22,8 @@
 #define LATENCY_UNKNOWN_BY 2
 #define LEAST_SPREAD       0.08
 
-/* The most that a round of messages takes beside its bytes: a thread that has to wait for a core
-   waits a slice of Linux's scheduler; a device waits for a network. */
+/* The most that a round of messages takes in addition to its bytes: a thread that has to wait for a
+   core waits a slice of Linux's scheduler; a device waits for a network. */
 #define HOST_ROUND_NS   750000.0
 #define DEVICE_ROUND_NS 30000.0
 
@@ -31,8 +31,8 @@ struct transfers {
     RP_VEC(struct rp_transfer) list;
 };
 
-/* When the last rank came to a collective of rank 0, on its clock; its own start where that is not
-   known. */
+/* When the last rank arrived at a collective of rank 0, on its clock; its own start where that is
+   not known. */
 static int64_t begin_of(const struct rp_sim_run *run, size_t i)
 {
     const struct rp_collective *c = &run->parts[0]->collectives.list.at[i];

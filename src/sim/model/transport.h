@@ -2,9 +2,9 @@
 #ifndef RP_SIM_MODEL_TRANSPORT_H
 #define RP_SIM_MODEL_TRANSPORT_H
 /*
- * What the collectives of a run say about their transport: a time for each and a rate. Several at
- * once share it, so a recorded transfer is first turned into the work that it was: the integral of
- * 1/n over it, where n transfers ran.
+ * Latency and rate of the transport, from the collectives of a run. Concurrent transfers share it,
+ * so a recorded transfer is first converted to work: the integral of 1/n over it, where n transfers
+ * ran.
  *
  *     a  [======|===]           a: 6 alone, 3 shared    -> 6 + 1.5
  *     b         [===|====]      b: 3 shared, 4 alone    -> 1.5 + 4
@@ -26,18 +26,18 @@ struct rp_transfer {
     uint32_t at;    /* the caller's own */
 };
 
-/* Sorts transfers by their begin, and finds what each was. */
+/* Sorts transfers by their begin, and computes the work of each. */
 void rp_transfers_share(struct rp_transfer *list, size_t n);
 
 /* From all-reduces of the first rank whose size is known. Waiting for other ranks is not part of a
-   transfer where they were recorded too. Leans to where the run says. */
+   transfer where they were recorded too. Uses the lean of the run. */
 enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport *out,
                               struct rp_err *err);
 
-/* The most that a round of messages may take beside its bytes. */
+/* The most that a round of messages may take in addition to its bytes. */
 double rp_transport_round_ns(const struct rp_sim_run *run);
 
-/* By which part another run's transfers may take longer or shorter. */
+/* By which fraction transfers of another run may take longer or shorter. */
 double rp_transport_doubt(const struct rp_transport *t);
 
 /* How long a transfer takes alone. */
