@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A part's way in a step is followed from the push that its worker began in it: each next record is
- * the first of its kind that is not earlier. Records are sorted once and found by bisection.
+ * The messages of a part in a step are followed from the push that its worker began in it: each
+ * next record is the first of its kind that is not earlier. Records are sorted once and found by
+ * bisection.
  */
 #include "base/order.h"
 #include "facts/intervals.h"
@@ -218,7 +219,7 @@ static int64_t ready_ns(const struct rp_exchange_ctx *f, size_t worker, int64_t 
     return last;
 }
 
-/* What lies behind the step belongs to the next: a record is lost. */
+/* A record after the end of the step belongs to the next one: that of this step is lost. */
 static int64_t in_step(const struct rp_exchange_ctx *f, int64_t ns)
 {
     return ns <= f->until_ns ? ns : INT64_MIN;
@@ -259,7 +260,7 @@ void rp_exchange_find(struct rp_exchange_ctx *f, size_t part, size_t worker, siz
     v->ready_ns = ready_ns(f, worker, p->tensor, step);
 }
 
-/* The i-th copy or sum is of the i-th push that came. */
+/* The i-th copy or sum belongs to the i-th push that arrived. */
 void rp_exchange_match_sums(struct rp_exchange_ctx *f, size_t part)
 {
     size_t w, i, n = f->out->nworkers;

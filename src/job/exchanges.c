@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Learning from the ways of all parts. What a message took its receiver lies behind the later of
- * its own begin and the end of what came there before it; what it took its sender is at most its
- * whole time, and at most that to the sender's next message. Both are upper limits: the least over
- * all steps and workers is what it takes, and a step counts itself where it is near. A lag counts
- * only if the sender had nothing else to send just then. O(records log records), and the square of
- * the parts of a worker.
+ * Learning from the messages of all parts. The time a message takes its receiver begins at the
+ * later of its own begin and the end of the previous message there; the time it takes its sender is
+ * at most its whole time, and at most that to the sender's next message. Both are upper bounds: the
+ * smallest over all steps and workers is used, and for a single step its own value where it is
+ * close. A lag counts only if the sender had nothing else to send at that time. O(records log
+ * records), and quadratic in the parts of a worker.
  */
 #include "job/exchanges.h"
 #include "base/order.h"
@@ -17,14 +17,14 @@
 /* What the smallest message takes besides the wire. */
 #define RECEIVED_NS 1000.0
 
-/* A message that took more than this times the least had waited for another. */
+/* A message that took more than this times the smallest bound had waited for another. */
 #define NEAR 1.25
 
 enum { LEAST, USUAL, NOW, LAGS }; /* passes over the steps */
 
 /* ------------------------------------------------------------------ learning */
 
-/* What a message took both sides, at most. */
+/* Upper bounds of what a message took its sender and its receiver. */
 static void bound_message(const struct rp_exchange_ctx *f, size_t part, size_t worker, int kind,
                           double *out_ns, double *in_ns)
 {
@@ -66,7 +66,7 @@ static void learn_message(struct rp_exchange_ctx *f, size_t part, size_t worker,
     update_side(&s->in[kind], in, pass);
 }
 
-/* Of one step what it took there, if that was not waiting; else what it usually takes. */
+/* For a single step its own value, unless that includes waiting; else the usual one. */
 static double side_ns(const struct rp_message_side *x)
 {
     if (x->now_ns >= 0 && x->now_ns <= NEAR * x->ns)
@@ -98,8 +98,8 @@ static double least_of_all(const struct rp_exchange_ctx *f, size_t part, int kin
     return least;
 }
 
-/* A part is as large for every worker: one for which it always took longer than for the others, by
-   more than this worker usually does, had always waited. */
+/* A part has the same size for every worker: if it always took one longer than the others, by more
+   than is usual for that worker, it had always waited. */
 static void compare_workers(const struct rp_exchange_ctx *f, int kind, bool receiver,
                             double *ratios)
 {
@@ -161,7 +161,7 @@ static void learn_lag(struct rp_exchange_ctx *f, size_t clock, int kind, int64_t
         rp_mean_count(&l->message[kind], lag);
 }
 
-/* The longest that anything takes a node to send: what was sent before that is over. */
+/* The longest time that a node takes to send a message: earlier ones are over. */
 static double longest_send(const struct rp_exchange_ctx *f)
 {
     size_t i, k;
@@ -248,7 +248,8 @@ static void learn_part(struct rp_exchange_ctx *f, size_t part, double busy_ns, i
     }
 }
 
-/* Which of two parts that both could be sent went first, against the two orders. */
+/* Counts the choices between two parts that were both ready that contradict each of the two orders.
+ */
 static void learn_order(struct rp_exchange_ctx *f, size_t worker)
 {
     size_t a, b, n = f->out->nparts;

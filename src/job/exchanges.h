@@ -21,7 +21,7 @@ struct rp_mean_message {
 
 struct rp_mean_exchange { /* of a worker to a part */
     struct rp_mean_message message[RP_JOB_MESSAGES];
-    double sum_ns, sum_lag_ns; /* of the server: the copy or sum of what came */
+    double sum_ns, sum_lag_ns; /* of the server: the copy or sum of what was pushed */
 };
 
 struct rp_mean_part {
@@ -36,7 +36,7 @@ struct rp_job_exchanges {
     size_t nworkers, nservers, nthreads, nparts;
     struct rp_mean_part *parts;
     uint32_t *worker_of; /* by rank */
-    bool by_tensor;      /* workers send the lowest tensor first, not the one that came first */
+    bool by_tensor;      /* workers send the lowest tensor first, not the first that is ready */
 };
 
 /* Of steps [first, end); the job's times are on one clock. Release it also after a failure. */
@@ -100,17 +100,17 @@ struct rp_exchange_ctx {
     struct rp_mean *merge;              /* by part */
     struct rp_mean *any_sum;            /* by part: of all workers */
     struct rp_sender_lags *lags;        /* by clock */
-    size_t against_order[2];            /* choices of workers against: first come, lowest tensor */
-    int64_t until_ns;                   /* the end of the step that is followed */
-    struct rp_map server_of;            /* by key: to whom it was pushed */
+    size_t against_order[2]; /* choices of workers that contradict: first ready, lowest tensor */
+    int64_t until_ns;        /* the end of the step that is followed */
+    struct rp_map server_of; /* by key: the server that it is pushed to */
     struct rp_err *err;
 };
 
 /* Sorts all records of the nodes. */
 enum rp_code rp_exchange_index_records(struct rp_exchange_ctx *f);
-/* Fills the visit of a worker to a part in a step: when its messages left and came. */
+/* Finds the exchange of a worker for a part in a step: when its messages were sent and received. */
 void rp_exchange_find(struct rp_exchange_ctx *f, size_t part, size_t worker, size_t step);
-/* Behind that for all workers: which copy or sum is of which push. */
+/* After that for all workers: matches copies and sums with pushes. */
 void rp_exchange_match_sums(struct rp_exchange_ctx *f, size_t part);
 
 struct rp_step_exchange *rp_exchange_at(const struct rp_exchange_ctx *f, size_t part,
@@ -118,7 +118,7 @@ struct rp_step_exchange *rp_exchange_at(const struct rp_exchange_ctx *f, size_t 
 /* The clock of a message's sender or receiver. */
 size_t rp_exchange_clock(const struct rp_exchange_ctx *f, size_t worker,
                          const struct rp_mean_part *p, int kind, bool receiver);
-/* How many of the times, which are in order, are not later than this one. */
+/* The number of times in a sorted list that are not later than ns. */
 size_t rp_times_until(const int64_t *list, size_t n, int64_t ns);
 /* The first work on a part that is not earlier, or NULL; merged: the last copy. */
 uint64_t rp_server_work_key(int64_t key, bool merged);

@@ -122,7 +122,7 @@ struct rp_job {
     size_t nnodes;
     struct rp_job_node *nodes;
     RP_VEC(struct rp_job_key) keys;
-    RP_VEC(const char *) remarks; /* what was missing, and what stands for it */
+    RP_VEC(const char *) remarks; /* what was missing, and what is used instead */
 };
 
 /* ------------------------------------------------------------------ loading (load.c) */

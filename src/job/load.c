@@ -57,7 +57,7 @@ static const char *name_at(const struct rp_dataset *dataset, size_t i)
     return rp_sources_borrow(dataset->sources, i)->name;
 }
 
-/* Whether another file of a rank stands beside this one. */
+/* Whether another file of a rank is in the folder of this one. */
 static bool in_rank_folder(const struct rp_dataset *dataset, size_t source)
 {
     const char *name = name_at(dataset, source);
@@ -471,7 +471,7 @@ static int by_place(const void *pa, const void *pb)
     return (a->local > b->local) - (a->local < b->local);
 }
 
-/* By their number in the rings; where there is none by host and place on it. */
+/* By their number in the rings; without one by host and number on it. */
 static enum rp_code number_ranks(struct rp_job *job, struct rp_err *err)
 {
     size_t i;

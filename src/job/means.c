@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps and operators of a job. Operators carry the number of their step; spans and transfers
- * belong to the step of their rank in which they begin. Only steps that all ranks recorded whole
- * count. Records are sorted once by step; a mean then costs what its steps hold.
+ * belong to the step of their rank in which they begin. Only steps that all ranks recorded
+ * completely count. Records are sorted once by step; a mean then costs what its steps hold.
  */
 #include "job/means.h"
 #include "base/order.h"
@@ -135,7 +135,7 @@ static enum rp_code collect_steps(struct rp_job_means *m, size_t rank, struct rp
     return code;
 }
 
-/* A step is whole if it has nine tenths of the operators that the fullest one has. */
+/* A step is complete if it has nine tenths of the operators of the fullest one. */
 static struct rp_means_step *whole_step(const struct rp_means_rank *w, int64_t id)
 {
     struct rp_means_step *found = NULL;

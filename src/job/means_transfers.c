@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Means of sends and receives. One is found again in other steps by its place: group of tensors,
- * loop, channel, chunk and slice. A receive of a rank whose sends run beside it is only what it
- * took after its neighbour had sent, on one clock.
+ * Mean times of sends and receives. A transfer is identified across steps by its group of tensors,
+ * loop, channel, chunk and slice. A receive that overlaps the sends of its rank counts only from
+ * the send of its neighbour, on one clock.
  */
 #include "base/order.h"
 #include "facts/intervals.h"
@@ -26,7 +26,7 @@ static uint64_t place_key(size_t step, const struct rp_job_transfer *x, bool is_
 #define ROUNDING_NS 1000
 #define FEW         100
 
-/* Whether sends and receives of a rank run beside each other; they stand in order of time. */
+/* Whether sends and receives of a rank overlap; they are in order of time. */
 static bool overlap(const struct rp_job_rank *r, const struct rp_means_item *items, size_t n)
 {
     size_t i, count = 0;

@@ -157,7 +157,7 @@ static const char *tensors_of(const char *name, size_t len)
     return NULL;
 }
 
-/* A number of at most 18 digits; *at behind it. */
+/* A number of at most 18 digits; *at is moved past it. */
 static bool number_at(const char **at, const char *end, int64_t *out)
 {
     const char *from = *at;

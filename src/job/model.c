@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From means to nodes. The recorded steps stand beside each other, each from 0 on; where that would
- * be too many nodes, several are one mean step. Operators of a rank run in their recorded order,
- * updates when their tensor is there and the operators in front are done, one at a time. Groups of
- * tensors are agreed by all ranks and run one after another on each rank. A chunk goes on when it
- * was received; it is received when the neighbour sent it. Where sends and receives never overlap,
- * one mover does all of them, first come, first served; else each channel has a sending and a
- * receiving side, which keep the recorded order. Without a record of them a reduction takes what it
- * took behind the arrival of the last rank. O(records).
+ * From means to nodes. The recorded steps are parallel, each starting at 0; where that would be too
+ * many nodes, several steps become one mean step. Operators of a rank run in their recorded order;
+ * updates run when their tensor is ready and the previous operators are done, one at a time. Groups
+ * of tensors are agreed on by all ranks and run one after another on each rank. A chunk is sent on
+ * when it was received, and received when the neighbour has sent it. Where sends and receives never
+ * overlap, one device runs all of them, first come, first served; else each channel has a sending
+ * and a receiving side, which keep the recorded order. Without a record of them a reduction takes
+ * as long as it took after the arrival of the last rank. O(records).
  */
 #include "job/model.h"
 
@@ -354,7 +354,7 @@ static enum rp_code link_transfers(struct rp_model_ctx *m, uint32_t rank, size_t
     return r->duplex ? keep_order(m, rank, g) : RP_OK;
 }
 
-/* Without a record of transfers: all ranks meet, then each takes its time. */
+/* Without a record of transfers: a rendezvous of all ranks, then the time of each. */
 static enum rp_code add_reduction(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t in,
                                   uint32_t met, uint32_t end)
 {
@@ -385,7 +385,7 @@ static enum rp_code add_agreement(struct rp_model_ctx *m, uint32_t rank, size_t 
     return RP_OK;
 }
 
-/* met: where all ranks meet, if transfers were not recorded; else RP_NONE. */
+/* met: the rendezvous of all ranks, if transfers were not recorded; else RP_NONE. */
 static enum rp_code add_group(struct rp_model_ctx *m, uint32_t rank, size_t g, uint32_t decided,
                               uint32_t met)
 {

@@ -16,7 +16,7 @@ enum {
     SEND,
     RECEIVE,
     BEGIN,
-    PUSH, /* the four messages stand in the order of enum rp_job_message_kind */
+    PUSH, /* the four messages, in the order of enum rp_job_message_kind */
     PUSH_DONE,
     PULL,
     PULL_DONE,

@@ -25,7 +25,7 @@ static uint32_t place_of(const struct servers_ctx *t, uint32_t worker, const str
     return at_server ? (uint32_t)t->legs.nworkers + p->server : worker;
 }
 
-/* The rank under which a node is shown: the first of the worker; servers stand behind all ranks. */
+/* The rank of a node: the first of the worker; servers are numbered after all ranks. */
 static uint32_t rank_at(const struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
                         bool at_server)
 {
@@ -85,12 +85,12 @@ static enum rp_code add_push(struct servers_ctx *t, uint32_t worker, const struc
     RP_TRY(add_message(t, worker, p, RP_JOB_PUSH, leaves, came));
     RP_TRY(rp_model_add(m, rank_at(t, worker, p, true), RP_SG_HOST, m->name[SUM], v->sum_ns,
                         p->thread == UINT32_MAX ? RP_NO_DEVICE : t->threads + p->thread, &sum));
-    m->part->priorities.at[sum] = 1; /* the last copy comes at once */
+    m->part->priorities.at[sum] = 1; /* the last copy has priority */
     RP_TRY(rp_model_link(m, *came, sum, v->sum_lag_ns, RP_SG_EVENT));
     return rp_model_link(m, sum, merged, p->merge_lag_ns, RP_SG_MEMBER);
 }
 
-/* From the push that came to the sum that is there. */
+/* From the arrival of the push to the arrival of the sum. */
 static enum rp_code add_pull(struct servers_ctx *t, uint32_t worker, const struct rp_mean_part *p,
                              uint32_t merged, uint32_t pushed, uint32_t *there)
 {

@@ -3,8 +3,8 @@
  * What an operation of a pipeline waits for follows from what it is (docs/definitions.md): computes
  * of a stage run in their recorded order, sends follow their compute and receives precede it, each
  * kind of transfer keeps its order, and the end of a step is a chain. The order of the first step
- * of the first data-parallel rank holds for all. Members of a communication meet in a node of their
- * own: those of two stages, of all data-parallel ranks, or of everybody.
+ * of the first data-parallel rank holds for all. The participants of a communication have a
+ * rendezvous node: those of two stages, of all data-parallel ranks, or all ranks.
  */
 #include "job/pipeline.h"
 
@@ -163,7 +163,7 @@ enum type {
     TYPES
 };
 
-/* Who meets: nobody, the peer stage, the first and the last stage, all dp ranks, all ranks. */
+/* Participants: none, the peer stage, the first and the last stage, all dp ranks, all ranks. */
 enum group { ALONE, PEER, ENDS, ALL_DP, ALL };
 
 static const struct {
@@ -203,8 +203,8 @@ struct pipeline_ctx {
     struct rp_pipeline p;
     struct rp_sim_part *part;
     struct rp_err *err;
-    struct rp_map node_of; /* place -> node */
-    struct rp_map meet_of; /* group -> its meeting */
+    struct rp_map node_of;    /* place -> node */
+    struct rp_map rendezvous; /* group -> its rendezvous */
     uint32_t name[TYPES];
     uint32_t step, dp; /* that is being linked */
 };
@@ -274,7 +274,7 @@ static uint32_t type_of(const struct pipeline_ctx *m, const struct rp_pipeline_o
     return i;
 }
 
-/* The meeting of an operation's group, made where it is the first of it. */
+/* The rendezvous of an operation's group, added for its first participant. */
 static enum rp_code rendezvous_of(struct pipeline_ctx *m, const struct rp_pipeline_op *op,
                                   uint32_t type, uint32_t *id)
 {
@@ -290,11 +290,11 @@ static enum rp_code rendezvous_of(struct pipeline_ctx *m, const struct rp_pipeli
         which = peer >= m->p.nstages ? type : type < types[type].other ? type : types[type].other;
     }
     key = place_key(op->step, dp, stage, which, op->seq);
-    *id = rp_map_get(&m->meet_of, key);
+    *id = rp_map_get(&m->rendezvous, key);
     if (*id != RP_MAP_NONE)
         return RP_OK;
     RP_TRY(add_node(m, meet, op->step, id));
-    return rp_map_put(&m->meet_of, key, *id, m->err);
+    return rp_map_put(&m->rendezvous, key, *id, m->err);
 }
 
 static enum rp_code add_op(struct pipeline_ctx *m, const struct rp_pipeline_op *op)
@@ -325,7 +325,7 @@ static enum rp_code add_op(struct pipeline_ctx *m, const struct rp_pipeline_op *
 
 /* ------------------------------------------------------------------ what waits for what */
 
-/* Members of a group do not wait themselves: their meeting does. */
+/* Participants of a group do not wait themselves: their rendezvous does. */
 static uint32_t waiting_node(const struct pipeline_ctx *m, uint32_t op)
 {
     const struct rp_sg_edge *e = m->part->graph.edges.at;
@@ -441,27 +441,27 @@ static enum rp_code link_gathers(struct pipeline_ctx *m, uint32_t stage, uint32_
     return link_after(m, node(m, stage, FORWARD, 0), *last);
 }
 
-/* From the last compute to the optimizer. Gradients are scattered in between, or, where they are
-   scattered beside the backward pass, what is left of them is reduced apart. */
+/* From the last compute to the optimizer. Gradients are scattered in between; or, if they are
+   scattered during the backward pass, the remaining ones are reduced separately. */
 static enum rp_code link_end(struct pipeline_ctx *m, uint32_t stage, uint32_t last_compute,
                              uint32_t gathered)
 {
     uint32_t i, n = count(m, stage, SCATTER), last = RP_NONE, scattered = gathered;
-    bool beside = node(m, stage, SEPARATE, 0) != RP_NONE;
+    bool during_backward = node(m, stage, SEPARATE, 0) != RP_NONE;
 
     RP_TRY(chain(m, &last, last_compute));
     RP_TRY(chain(m, &last, node(m, stage, GC, 0)));
-    for (i = 0; beside && i < n; i++) {
+    for (i = 0; during_backward && i < n; i++) {
         RP_TRY(chain(m, &scattered, node(m, stage, SCATTER, i)));
         if (i == 0)
             RP_TRY(
                 link_after(m, scattered, node(m, stage, BACKWARD, count(m, stage, BACKWARD) - 1)));
     }
-    if (beside && n)
+    if (during_backward && n)
         RP_TRY(link_after(m, node(m, stage, LAYERNORM, 0), scattered));
     RP_TRY(chain(m, &last, node(m, stage, LAYERNORM, 0)));
     RP_TRY(chain(m, &last, node(m, stage, EMBEDDING, 0)));
-    for (i = 0; !beside && i < n; i++) {
+    for (i = 0; !during_backward && i < n; i++) {
         if (i == 0)
             RP_TRY(link_after(m, node(m, stage, SCATTER, 0), gathered));
         RP_TRY(chain(m, &last, node(m, stage, SCATTER, i)));
@@ -559,7 +559,7 @@ enum rp_code rp_sim_part_of_pipeline(struct rp_sim_part *out, const struct rp_tr
     enum rp_code code;
 
     rp_map_init(&m.node_of);
-    rp_map_init(&m.meet_of);
+    rp_map_init(&m.rendezvous);
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->graph.arena);
     out->spread_ratio = NAN;
@@ -568,6 +568,6 @@ enum rp_code rp_sim_part_of_pipeline(struct rp_sim_part *out, const struct rp_tr
         code = make_graph(&m);
     rp_pipeline_release(&m.p);
     rp_map_release(&m.node_of);
-    rp_map_release(&m.meet_of);
+    rp_map_release(&m.rendezvous);
     return code;
 }

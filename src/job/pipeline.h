@@ -5,7 +5,7 @@
  * Timelines of pipeline-parallel training as Chrome traces (StragglerAnalysis): a process is a
  * data-parallel rank, a thread "PP rank 2, TP rank 0, compute" a kind of work of a stage, and each
  * span an operation with its step and its number among those of its type. Communication is recorded
- * without waiting: its span begins where the last member came.
+ * without waiting: its span begins when the last participant has arrived.
  */
 #include "base/vec.h"
 #include "sim/model/part.h"

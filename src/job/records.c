@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking names apart, so that nobody else has to know how TensorFlow, Horovod and NCCL wrote them.
+ * Parsing names, so that no other file has to know how TensorFlow, Horovod and NCCL write them.
  * What does not belong to a step (casts, the line of steps, the host's process) has no group or no
  * node in the graph of operators; the model leaves that out.
  */
@@ -26,7 +26,7 @@ static const char *op_name(const char *long_name, struct rp_arena *arena)
     return rp_arena_copy(arena, long_name, colon ? (size_t)(colon - long_name) : strlen(long_name));
 }
 
-/* Numbers stand as numbers or as texts. */
+/* Numbers are written as numbers or as texts. */
 static bool number_arg(const struct rp_arg_key *key, rp_event e, int64_t *out)
 {
     rp_str text;

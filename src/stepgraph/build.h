@@ -3,8 +3,8 @@
 #define RP_STEPGRAPH_BUILD_H
 /*
  * What the files that make a graph share. Threads are cut into nodes at the starts and ends of
- * their spans and at cuts: moments at which a thread goes on because of another thread or of the
- * device, or at which something else goes on because of it.
+ * their spans and at cuts: moments at which a thread resumes because of another thread or of the
+ * device, or at which something else starts because of it.
  *
  *     span     [main ..........................................]
  *     cut               |from             |at
@@ -23,7 +23,7 @@
 struct rp_sg_cut {
     int64_t from_ns, at_ns; /* the thread waited in between; equal: it did not */
     uint32_t lane;          /* thread that is cut */
-    uint32_t item;          /* that it goes on behind, or RP_SG_NO_ITEM: */
+    uint32_t item;          /* that it waited for, or RP_SG_NO_ITEM: */
     uint32_t other;         /* thread, at other_ns, or RP_SG_NO_LANE: nothing, a plain cut */
     int64_t other_ns;
     uint8_t kind, flags; /* of the edge */
@@ -69,7 +69,7 @@ enum rp_code rp_sg_link_rest(struct rp_sg_builder *b, struct rp_err *err);
 /* Puts edges in order both ways, finds an order of the nodes, and sets lags. */
 enum rp_code rp_sg_freeze(struct rp_stepgraph *g, struct rp_err *err);
 
-/* Operators and calls are work; annotations and Python frames also stand around mere waiting. */
+/* Operators and calls are work; annotations and Python frames may only contain waiting. */
 bool rp_sg_is_work(uint8_t kind);
 
 /* Adds an edge if the recorded times allow it, from the start of `from` where that is not over when

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk stands at a node, with the path known from a moment inside it on. It takes the part of
- * the node before that moment, then the lag of the binding edge as a wait, then the predecessor.
- * Where the edge counts from the predecessor's start, the part of that one up to here is taken.
+ * At each node the path is known from a moment inside it on. The walk adds the part of the node
+ * before that moment, then the lag of the binding edge as a wait, and continues with the
+ * predecessor: where the edge counts from the predecessor's start, with its part up to here.
  */
 #include "stepgraph/critical_path.h"
 
@@ -47,7 +47,7 @@ static uint8_t cause_of(const struct rp_sg_edge *e)
     return device && e->lag_ns > LONG_WAIT_NS ? RP_PATH_UNRECORDED : causes[e->kind];
 }
 
-/* Puts [from, *now) in front of the path, joined to the segment behind where it is the same. */
+/* Prepends [from, *now) to the path, merged with the next segment if that is the same. */
 static enum rp_code add_segment(const struct rp_stepgraph *g, struct rp_path *out, int64_t from_ns,
                                 int64_t *now_ns, struct rp_path_segment s, struct rp_err *err)
 {

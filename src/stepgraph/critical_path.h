@@ -2,7 +2,7 @@
 #ifndef RP_STEPGRAPH_CRITICAL_PATH_H
 #define RP_STEPGRAPH_CRITICAL_PATH_H
 /*
- * The critical path of a graph: a chain of nodes, each bound by the one before, from the begin of
+ * The critical path of a graph: a chain of nodes, each bound by its predecessor, from the begin of
  * the window to its end. It covers the window without holes: every segment is a part of a recorded
  * event, or a wait with its cause.
  *
@@ -26,11 +26,11 @@ extern const char *const rp_segment_kind_names[RP_PATH_KINDS];
 enum rp_path_cause {
     RP_PATH_NO_CAUSE,
     RP_PATH_LAUNCH_LATENCY, /* from the end of the launch to the start on the device */
-    RP_PATH_STREAM_ORDER,   /* behind the work before it on its stream */
-    RP_PATH_EVENT_WAIT,     /* behind work of another stream */
+    RP_PATH_STREAM_ORDER,   /* after the previous work of its stream */
+    RP_PATH_EVENT_WAIT,     /* after work of another stream */
     RP_PATH_THREAD_GAP,     /* the thread recorded nothing between two of its spans */
     RP_PATH_HAND_OFF,       /* from one thread to another */
-    RP_PATH_OTHER_RANK,     /* in a collective, until its last rank came */
+    RP_PATH_OTHER_RANK,     /* in a collective, until its last rank arrived */
     RP_PATH_UNRECORDED,     /* nothing was recorded that tells why */
     RP_PATH_CAUSES
 };

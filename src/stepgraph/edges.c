@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Edges of threads and streams: each node behind the one before, device work behind its launch and
- * inside the graph it was launched with, threads behind what the cuts say, and what has nothing in
- * front behind what ended last. Only edges that the recorded times allow are added.
+ * Edges of threads and streams: from each node to the next, from launches to device work and inside
+ * graphs that were launched as one, from what the cuts name to threads, and from what ended last to
+ * nodes without a predecessor. Only edges that the recorded times allow are added.
  */
 #include "stepgraph/build.h"
 

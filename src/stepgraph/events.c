@@ -3,7 +3,7 @@
  * An event that is recorded on one stream and waited for on another: the next work of the waiting
  * stream follows the last work that was launched on the other one before the event was recorded.
  * Records of the waits (cuda_sync) tell streams and versions. Without them the order of the calls
- * does: a thread's last cudaEventRecord before its cudaStreamWaitEvent stands behind the work it
+ * does: a thread's last cudaEventRecord before its cudaStreamWaitEvent follows the work it
  * launched last, and the work that it launches next is the one that waits. Such edges are marked as
  * inferred, and left out where the times contradict.
  */

@@ -32,7 +32,7 @@ static enum rp_code link_ops(struct rp_sg_builder *b, rp_event forward, rp_event
 
 /* ------------------------------------------------------------------ arrows */
 
-/* Starts of arrows stand before their ends, so one walk pairs them. */
+/* Starts of arrows come before their ends, so one walk pairs them. */
 static enum rp_code link_arrows(struct rp_sg_builder *b, bool *any, struct rp_err *err)
 {
     const struct rp_flows *f = &b->t->flows;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The last pass over a graph: edges by successor and by predecessor, an order of the nodes in which
- * each stands behind its predecessors, and the lags. Edges never go back in time, so a circle can
- * only be among nodes of no length at one time; it is opened at the first of them.
+ * each follows its predecessors, and the lags. Edges never go back in time, so a cycle can only
+ * consist of nodes without duration at the same time; it is cut at the first of them.
  */
 #include "stepgraph/build.h"
 
@@ -87,7 +87,7 @@ static enum rp_code index_out(struct rp_stepgraph *g, struct rp_err *err)
 struct order_ctx {
     struct rp_stepgraph *g;
     RP_VEC(uint32_t) missing; /* by node: edges from nodes that are not in the order yet */
-    RP_VEC(uint32_t) late;    /* once a circle was met: what was left then, by start */
+    RP_VEC(uint32_t) late;    /* once a cycle was found: the remaining nodes, by start */
     size_t next_late;
     bool opened;
 };

@@ -29,7 +29,7 @@ enum rp_sg_kind {
     RP_SG_COMPUTE,
     RP_SG_COMM,
     RP_SG_MEMORY,
-    RP_SG_ARRIVE,     /* a rank comes to a collective; the node behind it is the collective */
+    RP_SG_ARRIVE,     /* a rank arrives at a collective; the next node is the collective */
     RP_SG_RENDEZVOUS, /* all ranks of a collective are there */
     RP_SG_KINDS
 };
@@ -45,7 +45,7 @@ enum rp_sg_edge_kind {
     RP_SG_HAND_OFF, /* from one thread to another */
     RP_SG_FORWARD,  /* from an operator to its backward operator */
     RP_SG_MEMBER,   /* into and out of a collective */
-    RP_SG_AFTER,    /* behind what ended last: nothing says why it starts */
+    RP_SG_AFTER,    /* after what ended last: nothing else explains its start */
     RP_SG_EDGE_KINDS
 };
 extern const char *const rp_sg_edge_names[RP_SG_EDGE_KINDS];
@@ -97,7 +97,7 @@ struct rp_stepgraph {
     RP_VEC(struct rp_sg_edge) edges; /* by successor once frozen: those into v are in[v] … */
     RP_VEC(uint32_t) in, out;        /* n + 1 each, into edges and out_edges */
     RP_VEC(uint32_t) out_edges;      /* edges by predecessor */
-    RP_VEC(uint32_t) order;          /* every node behind its predecessors */
+    RP_VEC(uint32_t) order;          /* every node after its predecessors */
     RP_VEC(struct rp_sg_lane) lanes;
     RP_VEC(const char *) names; /* name 0 is "" */
     RP_VEC(uint32_t) arrivals;  /* by collective of the rank: its RP_SG_ARRIVE, or RP_NONE */

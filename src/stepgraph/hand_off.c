@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How work passes between the threads of a process. A thread is busy in its operators and calls; of
- * what it waits for in between nothing is recorded, but who else was busy tells:
+ * How work passes between the threads of a process. A thread is busy in its operators and calls;
+ * what it waits for in between is not recorded, but follows from which other threads were busy:
  *
  *     main      [forward]  step · · · · · · · · · · step [update]
  *     autograd                [backward][backward]
  *                          ^ handed over           ^ handed back
  *
  *   - another thread that stopped being busy while this one was not, and still is not when this one
- *     goes on, hands over to it; this one waited from where it last did something;
+ *     resumes, hands over to it; this one waited since it was last active;
  *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just
  * then, or, of another process, stopped being busy meanwhile.
  *
@@ -180,7 +180,7 @@ static void enter_state(struct hand_off_ctx *p, uint32_t lane, enum state state)
     }
 }
 
-/* The thread that came into a state last, other than this one. */
+/* The thread that entered a state last, other than this one. */
 static uint32_t last_to(struct hand_off_ctx *p, enum scope scope, enum state state)
 {
     uint32_t lane = *front_of(p, scope, p->lane, state);
@@ -216,7 +216,7 @@ static enum rp_code wake_up(struct hand_off_ctx *p, struct rp_err *err)
                                   : add_hand_off(p, p->busy_ns, p->busy_ns, found, p->busy_ns, err);
 }
 
-/* A thread goes on: why? */
+/* Why a thread resumes. */
 static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t ns,
                                   struct rp_err *err)
 {

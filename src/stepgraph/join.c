@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Nodes, lanes and edges of the ranks are put behind each other with their times moved, names are
- * made one list, and every meeting gets a node. A collective begins where its meeting is; what a
- * rank spent in it before was waiting, and no node has that. A rank whose collective was over
- * before the last one came did not wait for it and stays as it was.
+ * Nodes, lanes and edges of the ranks are concatenated with their times shifted, names are made one
+ * list, and every rendezvous gets a node. A collective begins at its rendezvous; the time that a
+ * rank spent in it before was waiting, which is not a node. A rank whose collective ended before
+ * the last rank arrived did not wait for it and is left as recorded.
  *
- * Clocks are taken as recorded where that is possible, else as the meetings have them
+ * Clocks are used as recorded where that is possible, else as the rendezvous determine them
  * (rendezvous.h).
  */
 #include "stepgraph/join.h"
@@ -26,7 +26,7 @@ struct join_ctx {
     struct rp_strtab names;
 };
 
-/* ------------------------------------------------------------------ ranks behind each other */
+/* ------------------------------------------------------------------ concatenating ranks */
 
 static enum rp_code add_names(struct join_ctx *j, const struct rp_stepgraph *g, uint32_t *name_of,
                               struct rp_err *err)
@@ -112,7 +112,7 @@ static enum rp_code add_rank(struct join_ctx *j, uint32_t r, struct rp_err *err)
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ meetings */
+/* ------------------------------------------------------------------ rendezvous */
 
 static uint32_t arrival_of(const struct join_ctx *j, const struct rp_rendezvous *m, uint32_t i)
 {
@@ -121,7 +121,7 @@ static uint32_t arrival_of(const struct join_ctx *j, const struct rp_rendezvous 
     return arrival == RP_NONE ? RP_NONE : arrival + j->join->first_node[m->rank[i]];
 }
 
-/* When the last rank came, by the clocks that are used here. */
+/* When the last rank arrived, by the clocks that are used here. */
 static bool last_arrival(const struct join_ctx *j, const struct rp_rendezvous *m, int64_t *last_ns,
                          uint32_t *last)
 {

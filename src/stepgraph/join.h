@@ -2,12 +2,12 @@
 #ifndef RP_STEPGRAPH_JOIN_H
 #define RP_STEPGRAPH_JOIN_H
 /*
- * The graph of a run: the graphs of its ranks, joined where they meet in collectives, on the clock
- * of the first rank.
+ * The graph of a run: the graphs of its ranks, connected by the collectives that they share, on the
+ * clock of the first rank.
  *
- *     rank 0   -> arrive ----.           .-> collective ->
- *     rank 1       -> arrive ----> meet +--> collective ->      meet: when the last one is there
- *     rank 2         -> arrive -'        `-> collective ->
+ *     rank 0   -> arrive ----.                .-> collective ->
+ *     rank 1       -> arrive ----> rendezvous --> collective ->     when the last one has arrived
+ *     rank 2         -> arrive -'             `-> collective ->
  */
 #include "facts/rendezvous.h"
 #include "stepgraph/graph.h"
@@ -19,7 +19,8 @@ struct rp_sg_member {
 
 /* A collective of a rank, as seen from it. */
 struct rp_sg_last_arrival {
-    int64_t until_ns; /* when the last rank came, on this rank's clock; RP_NO_TS: it met nobody */
+    int64_t until_ns; /* when the last rank arrived, on this rank's clock; RP_NO_TS: no other rank
+                         has it */
     uint32_t by;      /* which of the given ranks that was */
 };
 
@@ -32,9 +33,9 @@ struct rp_sg_join {
 };
 
 /*
- * Joins ranks that meet; where none do, `out` stays empty (no nodes). What `join` points to is in
- * the arena. Texts of `out` belong to the ranks' graphs, which must outlive it. Release `out` also
- * after a failure. O(n log n) in all nodes.
+ * Joins ranks that share collectives; if none do, `out` stays empty (no nodes). What `join` points
+ * to is in the arena. Texts of `out` belong to the ranks' graphs, which must outlive it. Release
+ * `out` also after a failure. O(n log n) in all nodes.
  */
 enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ranks, size_t n,
                         struct rp_arena *arena, struct rp_sg_join *join, struct rp_err *err);

@@ -62,8 +62,9 @@ static enum rp_code push_arrival(struct rp_sg_builder *b, struct rp_sg_node *nod
 
 /* ------------------------------------------------------------------ threads */
 
-/* A host collective copies, then exchanges: the longest of its parts is where ranks meet. Its
-   arrival is put in front once all parts are known; until then this is noted in its place. */
+/* A host collective copies, then exchanges: the longest of its parts is where ranks wait for each
+   other. Its arrival is put in front once all parts are known; until then this is noted in its
+   place. */
 static void note_collective(struct rp_sg_builder *b, const struct rp_sg_node *node)
 {
     uint32_t at = rp_map_get(&b->collective_of, node->event);
@@ -158,7 +159,7 @@ static enum rp_code advance(struct nodes_ctx *s, rp_event e, int64_t to_ns, stru
     return RP_OK;
 }
 
-/* Leaves the open spans that end by a moment, and goes on to it in the one that is left. */
+/* Leaves the open spans that end by a moment, and advances to it in the remaining one. */
 static enum rp_code advance_to(struct nodes_ctx *s, int64_t ns, struct rp_err *err)
 {
     while (s->open.n) {

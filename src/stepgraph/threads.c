@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* How much work behind a moment is looked at for what was launched before another: more is never
-   queued, and it bounds what a damaged file can cost. */
+/* How many items before a moment are searched for one that was launched before another: more are
+   never queued, and it bounds the cost of a damaged file. */
 #define LOOK_BACK 4096
 
 bool rp_sg_is_work(uint8_t kind)
