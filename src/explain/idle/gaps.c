@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a device is idle. The work that ends a gap has a launch. If that came after the gap began,
- * the host was late: what its thread ran in the middle of the gap says why. If it came before, the
+ * Why a device is idle. The work that ends a gap has a launch. If that was after the gap began,
+ * the host was late: what its thread ran in the middle of the gap says why. If it was before, the
  * work was waiting on the device: the work that ended last, and on which stream, says for what.
  *
  *      device   ####### gap ........... #####       late: what is X?
@@ -60,7 +60,7 @@ struct gap_ctx {
     RP_VEC(uint8_t) sign; /* by string */
     RP_VEC(struct block) blocks;
     rp_interval_vec overhead; /* of the profiler */
-    rp_track busiest;         /* thread with most spans that are no runtime calls, or RP_NONE */
+    rp_track busiest;         /* the thread with most spans, not only runtime calls; or RP_NONE */
     struct rp_map stalls;     /* event -> whether it is one */
     struct rp_map medians;    /* name -> index */
     RP_VEC(int64_t) median;

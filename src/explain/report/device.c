@@ -5,8 +5,8 @@
  * but not used.
  *
  * Low occupancy is counted by blocks: a kernel with fewer blocks than multiprocessors leaves some
- * empty, and could at best be that much shorter. Few warps alone are no fault: matrix products run
- * best so. A kernel after which the device waits for the host would bring nothing if it were
+ * empty, and could at best be that much shorter. Few warps alone are not a fault: matrix products
+ * run best so. A kernel after which the device waits for the host would bring nothing if it were
  * shorter, so it does not count.
  *
  * A device that lowers its clock makes all kernels slower, whatever they do: durations of kernels

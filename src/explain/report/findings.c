@@ -422,7 +422,7 @@ static void find_tiny(struct findings *f)
 }
 
 #define THIN_SHARE 0.05 /* of the window: what kernels that fill a part of the device may cost */
-#define MOST_EARLY 0.01 /* of the launches: more clocks that disagree are no accident */
+#define MOST_EARLY 0.01 /* of the launches: above this the clocks disagree systematically */
 
 static void find_thin(struct findings *f)
 {

@@ -189,7 +189,7 @@ static enum rp_code sum_copies(struct part_ctx *ctx, struct rp_err *err)
     return code;
 }
 
-/* The union of what is no copy: work is in time order. */
+/* The union of all work other than copies; work is in time order. */
 static enum rp_code unite_kernels(struct part_ctx *ctx, struct rp_err *err)
 {
     size_t i;

@@ -15,7 +15,7 @@
 
 #define UNEQUAL       8    /* longest call / shortest */
 #define UNEQUAL_CALLS 8    /* fewer are looked at one by one */
-#define LEAST_SHARE   0.05 /* of the device time: less is no pitfall */
+#define LEAST_SHARE   0.05 /* of the device time: less does not mislead */
 #define ATYPICAL      1.2  /* times the median step */
 #define APART_SHARE   0.1  /* of a stream's time beside others: less looks parallel and is not */
 
