@@ -41,20 +41,20 @@ LOWER(reshape)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
     if (n > RP_TF_RANK)
-        return lower_refuse(l, node, "it makes too many dimensions");
+        return lower_refuse(l, node, "the result has too many dimensions");
     for (size_t i = 0; i < n; i++) {
         dims[i] = in[1].ints[i];
         if (dims[i] == -1)
             open = i;
         else if (dims[i] < 0 || __builtin_mul_overflow(known_elements, dims[i], &known_elements))
-            return lower_refuse(l, node, "its shape is no shape");
+            return lower_refuse(l, node, "invalid shape");
     }
     if (open < n) {
         dims[open] = known_elements ? all / known_elements : 0;
         known_elements *= dims[open];
     }
     if (known_elements != all)
-        return lower_misfit(l, node, "its shape has another number of elements than its input");
+        return lower_misfit(l, node, "the shape and the input have different numbers of elements");
     *out = lower_reshape(l, in, dims, n);
     return RP_OK;
 }
@@ -68,7 +68,7 @@ LOWER(expand_dims)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "axis"));
     if (in->rank == RP_TF_RANK || !in[1].nints || !lower_axis(in[1].ints[0], in->rank + 1, &axis))
-        return lower_misfit(l, node, "its axis is none of its input's");
+        return lower_misfit(l, node, "the axis is out of range");
     for (size_t i = 0; i <= in->rank; i++)
         dims[i] = i == axis ? 1 : in->dims[i - (i > axis)];
     *out = lower_reshape(l, in, dims, in->rank + 1);
@@ -85,7 +85,7 @@ LOWER(squeeze)
     (void)nout;
     for (size_t i = 0; i < n; i++) {
         if (!lower_axis(axes[i], in->rank, &axis) || in->dims[axis] != 1)
-            return lower_refuse(l, node, "it removes a dimension that has not one element");
+            return lower_refuse(l, node, "a removed dimension is not of size 1");
         gone[axis] = true;
     }
     for (size_t i = 0; i < in->rank; i++)
@@ -105,10 +105,10 @@ LOWER(transpose)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "permutation"));
     if (in[1].nints != in->rank)
-        return lower_misfit(l, node, "its permutation is of another number of dimensions");
+        return lower_misfit(l, node, "the permutation has the wrong number of dimensions");
     for (size_t i = 0; i < in->rank; i++) {
         if (!lower_axis(in[1].ints[i], in->rank, &axis) || seen[axis])
-            return lower_refuse(l, node, "its permutation is none");
+            return lower_refuse(l, node, "invalid permutation");
         seen[axis] = true;
         perm[i] = (int64_t)axis;
     }
@@ -125,10 +125,10 @@ enum rp_code lower_join(struct lower *l, const struct lower_node *node,
     memcpy(dims, in->dims, sizeof dims);
     for (size_t i = 1; i < n; i++) {
         if (in[i].rank != in->rank || in[i].elem != in->elem)
-            return lower_misfit(l, node, "its inputs do not fit each other");
+            return lower_misfit(l, node, "incompatible inputs");
         for (size_t d = 0; d < in->rank; d++)
             if (d != axis && in[i].dims[d] != in->dims[d])
-                return lower_misfit(l, node, "its inputs do not fit each other");
+                return lower_misfit(l, node, "incompatible inputs");
         dims[axis] += in[i].dims[axis];
     }
     *out = lower_like(l, in->elem, dims, in->rank);
@@ -166,7 +166,7 @@ LOWER(concat)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[nin - 1], "axis"));
     if (!in[nin - 1].nints || !lower_axis(in[nin - 1].ints[0], in->rank, &axis))
-        return lower_misfit(l, node, "its axis is none of its inputs'");
+        return lower_misfit(l, node, "the axis is out of range");
     RP_TRY(lower_join(l, node, in, nin - 1, axis, out));
     join_ints(l, in, nin - 1, out);
     return RP_OK;
@@ -183,10 +183,10 @@ LOWER(pack)
     if (!parts)
         return rp_err_nomem(l->err, "lowering a graph");
     if (in->rank == RP_TF_RANK || !lower_axis(lower_attr_int(node, "axis", 0), in->rank + 1, &axis))
-        return lower_misfit(l, node, "its axis is none of its inputs'");
+        return lower_misfit(l, node, "the axis is out of range");
     for (size_t i = 0; i < nin; i++) {
         if (in[i].rank != in->rank)
-            return lower_misfit(l, node, "its inputs do not fit each other");
+            return lower_misfit(l, node, "incompatible inputs");
         for (size_t d = 0; d <= in->rank; d++)
             dims[d] = d == axis ? 1 : in[i].dims[d - (d > axis)];
         parts[i] = lower_reshape(l, &in[i], dims, in->rank + 1);
@@ -208,7 +208,7 @@ LOWER(fill)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[0], "shape"));
     if (in->nints > RP_TF_RANK || in[1].rank)
-        return lower_refuse(l, node, "it does not fill a shape with a scalar");
+        return lower_refuse(l, node, "the value to fill with is not a scalar");
     *out = in->nints ? lower_spread(l, &in[1], NULL, in->ints, in->nints) : in[1];
     return RP_OK;
 }
@@ -219,10 +219,10 @@ LOWER(broadcast_to)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
     if (in[1].nints > RP_TF_RANK || in[1].nints < in->rank)
-        return lower_misfit(l, node, "its shape does not fit its input");
+        return lower_misfit(l, node, "the shape does not match the input");
     for (size_t i = 0; i < in->rank; i++)
         if (in->dims[i] != 1 && in->dims[i] != in[1].ints[i + in[1].nints - in->rank])
-            return lower_misfit(l, node, "its shape does not fit its input");
+            return lower_misfit(l, node, "the shape does not match the input");
     *out = lower_broadcast(l, in, in[1].ints, in[1].nints);
     return RP_OK;
 }
@@ -237,13 +237,13 @@ LOWER(tile)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "multiples"));
     if (in[1].nints != in->rank || in->rank > RP_TF_RANK / 2)
-        return lower_misfit(l, node, "its multiples do not fit its input");
+        return lower_misfit(l, node, "the multiples do not match the input");
     for (size_t i = 0; i < in->rank; i++) {
         wide[2 * i] = in[1].ints[i];
         wide[2 * i + 1] = in->dims[i];
         map[i] = (int64_t)(2 * i + 1);
         if (wide[2 * i] < 0 || __builtin_mul_overflow(wide[2 * i], in->dims[i], &dims[i]))
-            return lower_misfit(l, node, "its multiples do not fit its input");
+            return lower_misfit(l, node, "the multiples do not match the input");
     }
     spread = lower_spread(l, in, map, wide, 2 * (size_t)in->rank);
     *out = lower_reshape(l, &spread, dims, in->rank);
@@ -258,11 +258,11 @@ LOWER(pad)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "padding"));
     if (in[1].nints != 2 * (size_t)in->rank || value.rank)
-        return lower_misfit(l, node, "its padding does not fit its input");
+        return lower_misfit(l, node, "the padding does not match the input");
     for (size_t i = 0; i < in->rank; i++) {
         if (in[1].ints[2 * i] < 0 || in[1].ints[2 * i + 1] < 0 || in[1].ints[2 * i] > INT32_MAX ||
             in[1].ints[2 * i + 1] > INT32_MAX)
-            return lower_misfit(l, node, "its padding does not fit its input");
+            return lower_misfit(l, node, "the padding does not match the input");
         dims[i] = in->dims[i] + in[1].ints[2 * i] + in[1].ints[2 * i + 1];
     }
     *out = lower_like(l, in->elem, dims, in->rank);
@@ -290,7 +290,7 @@ LOWER(shapes_of)
     unsigned elem = lower_attr_elem(node, "out_type");
 
     if (nin > LOWER_OUTPUTS)
-        return lower_refuse(l, node, "it has too many outputs");
+        return lower_refuse(l, node, "too many outputs");
     for (size_t i = 0; i < nin; i++)
         out[i] =
             known(l, elem == RP_ELEM_INVALID ? RP_ELEM_S32 : elem, in[i].dims, in[i].rank, false);
@@ -319,12 +319,14 @@ LOWER(range)
     for (size_t i = 0; i < 3; i++)
         RP_TRY(lower_need_ints(l, node, &in[i], "begin, end or step"));
     if (!in[0].nints || !in[1].nints || !in[2].nints || !in[2].ints[0])
-        return lower_refuse(l, node, "its step is none");
+        return lower_refuse(l, node, "the step is zero");
     for (int64_t v = in[0].ints[0], step = in[2].ints[0];
-         step > 0 ? v < in[1].ints[0] : v > in[1].ints[0]; v += step) {
+         step > 0 ? v < in[1].ints[0] : v > in[1].ints[0];) {
         if (n == sizeof at / sizeof *at)
-            return lower_refuse(l, node, "it is too long");
+            return lower_refuse(l, node, "the range has too many elements");
         at[n++] = v;
+        if (__builtin_add_overflow(v, step, &v))
+            break;
     }
     *out = known(l, in->elem, at, n, false);
     return RP_OK;
@@ -342,7 +344,7 @@ LOWER(broadcast_axes)
     RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
     rank = in[0].nints > in[1].nints ? in[0].nints : in[1].nints;
     if (rank > RP_TF_RANK)
-        return lower_refuse(l, node, "its shapes have too many dimensions");
+        return lower_refuse(l, node, "the shapes have too many dimensions");
     for (size_t i = 0; i < rank; i++) {
         int64_t dim[2];
 

@@ -31,13 +31,13 @@ LOWER(choose)
     size_t n = 0;
 
     if (in->rank)
-        return lower_misfit(l, node, "its condition is no scalar");
+        return lower_misfit(l, node, "the condition is not a scalar");
     RP_TRY(lower_call(l, node, "then_branch", in + 1, nin - 1, out, nout));
     RP_TRY(lower_call(l, node, "else_branch", in + 1, nin - 1, other, &n));
     pred = lower_convert(l, in, RP_ELEM_PRED);
     for (size_t i = 0; i < *nout; i++) {
         if (n != *nout || !same_type(&out[i], &other[i]))
-            return lower_refuse(l, node, "its two functions give different shapes");
+            return lower_refuse(l, node, "the two functions return different shapes");
         wide = out[i].rank ? lower_spread(l, &pred, NULL, out[i].dims, out[i].rank) : pred;
         out[i] = lower_select(l, &wide, &out[i], &other[i]);
     }
@@ -113,7 +113,7 @@ static enum rp_code write_part(struct lower *l, const struct lower_node *node, c
     RP_TRY(lower_call(l, node, attr, v, n, made, &count));
     if (!body) {
         if (count != 1 || made[0].rank)
-            return lower_misfit(l, node, "its condition is no scalar");
+            return lower_misfit(l, node, "the condition is not a scalar");
         pred = lower_convert(l, &made[0], RP_ELEM_PRED);
         lower_put(l, "  ROOT %%v%u = pred[] copy(%%v%u)\n", ++l->values, pred.id);
         return RP_OK;
@@ -159,7 +159,7 @@ LOWER(loop)
     uint32_t condition, body;
 
     if (nin > LOWER_OUTPUTS)
-        return lower_refuse(l, node, "it has too many outputs");
+        return lower_refuse(l, node, "too many outputs");
     memcpy(state, in, nin * sizeof *state);
     RP_TRY(write_region(l, node, "body", state, nin, true, &body));
     for (size_t i = 0; i < nin; i++)
@@ -203,7 +203,7 @@ LOWER(new_list)
     RP_TRY(lower_need_ints(l, node, &in[0], "shape"));
     RP_TRY(lower_need_ints(l, node, &in[1], "length"));
     if (elem == RP_ELEM_INVALID || in->nints >= RP_TF_RANK || in[1].nints != 1 || in[1].ints[0] < 0)
-        return lower_refuse(l, node, "its elements are not known");
+        return lower_refuse(l, node, "the element type is unknown");
     dims[0] = in[1].ints[0];
     for (size_t i = 0; in->ints && i < in->nints; i++) {
         dims[i + 1] = in->ints[i];
@@ -224,7 +224,7 @@ LOWER(get_item)
     (void)nin;
     (void)nout;
     if (!list->rank || index->rank || list->open)
-        return lower_misfit(l, node, "its index is no scalar, or nothing was set before");
+        return lower_misfit(l, node, "the index is not a scalar, or the list is empty");
     memcpy(sizes, list->dims, sizeof sizes);
     sizes[0] = 1;
     one = lower_like(l, list->elem, sizes, list->rank);
@@ -256,7 +256,7 @@ LOWER(set_item)
     }
     if (!list->rank || index->rank || in[2].rank + 1 != list->rank || in[2].elem != list->elem ||
         memcmp(in[2].dims, list->dims + 1, in[2].rank * sizeof *dims) != 0)
-        return lower_misfit(l, node, "its element does not fit the list");
+        return lower_misfit(l, node, "the element does not match the list");
     memcpy(dims, list->dims, sizeof dims);
     dims[0] = 1;
     one = lower_reshape(l, &in[2], dims, list->rank);
@@ -274,7 +274,7 @@ LOWER(list_length)
     (void)nin;
     (void)nout;
     if (!in->rank)
-        return lower_misfit(l, node, "its input is no list");
+        return lower_misfit(l, node, "the input is not a list");
     *out = lower_scalar(l, RP_ELEM_S32, (double)in->dims[0]);
     return RP_OK;
 }

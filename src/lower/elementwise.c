@@ -26,7 +26,7 @@ static const char *hlo_of(const struct lower_node *node)
 LOWERING(same)
 {
     if (nin > LOWER_OUTPUTS)
-        return lower_refuse(l, node, "it has too many outputs");
+        return lower_refuse(l, node, "too many outputs");
     *nout = nin ? nin : 1;
     memcpy(out, in, nin * sizeof *in);
     return RP_OK;
@@ -53,9 +53,9 @@ static enum rp_code to_common(struct lower *l, const struct lower_node *node,
     *a = in[0];
     *b = in[1];
     if (a->elem != b->elem)
-        return lower_refuse(l, node, "its inputs are of different types");
+        return lower_refuse(l, node, "the inputs have different types");
     if (!lower_broadcast_both(l, a, b))
-        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "incompatible input shapes");
     return RP_OK;
 }
 
@@ -197,7 +197,7 @@ LOWERING(add_n)
     *out = in[0];
     for (size_t i = 1; i < nin; i++) {
         if (in[i].rank != in[0].rank)
-            return lower_refuse(l, node, "its inputs are of different shapes");
+            return lower_refuse(l, node, "the inputs have different shapes");
         *out = lower_binary(l, "add", out, &in[i]);
     }
     return RP_OK;
@@ -280,7 +280,7 @@ LOWERING(relu_grad)
     struct lower_value zero = lower_fill(l, 0, in), up;
 
     if (in[0].rank != in[1].rank)
-        return lower_refuse(l, node, "its inputs are of different shapes");
+        return lower_refuse(l, node, "the inputs have different shapes");
     up = lower_compare(l, "GT", &in[1], &zero);
     *out = lower_select(l, &up, &in[0], &zero);
     return RP_OK;
@@ -293,7 +293,7 @@ LOWERING(curve_grad)
     struct lower_value one = lower_fill(l, 1, in), t;
 
     if (in[0].rank != in[1].rank)
-        return lower_refuse(l, node, "its inputs are of different shapes");
+        return lower_refuse(l, node, "the inputs have different shapes");
     t = tanh_ ? lower_binary(l, "multiply", &in[0], &in[0]) : in[0];
     t = lower_binary(l, "subtract", &one, &t);
     if (!tanh_)
@@ -309,7 +309,7 @@ LOWERING(root_grad)
     struct lower_value half = lower_fill(l, inverse ? -0.5 : 0.5, in), t;
 
     if (in[0].rank != in[1].rank)
-        return lower_refuse(l, node, "its inputs are of different shapes");
+        return lower_refuse(l, node, "the inputs have different shapes");
     t = lower_binary(l, "multiply", &half, &in[1]);
     if (!inverse) {
         *out = lower_binary(l, "divide", &t, &in[0]);
@@ -328,7 +328,7 @@ LOWERING(cast)
     unsigned elem = lower_attr_elem(node, "DstT");
 
     if (elem == RP_ELEM_INVALID)
-        return lower_refuse(l, node, "its type is not known");
+        return lower_refuse(l, node, "unknown type");
     *out = lower_convert(l, in, elem);
     return RP_OK;
 }
@@ -339,15 +339,15 @@ LOWERING(select_)
     int64_t rows[RP_TF_RANK];
 
     if (!lower_broadcast_both(l, &yes, &no))
-        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "incompatible input shapes");
     if (node->op.n == 6 && pred.rank == 1 && yes.rank > 1) { /* Select chooses whole rows */
         rows[0] = 0;
         if (pred.dims[0] != yes.dims[0])
-            return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
+            return lower_misfit(l, node, "incompatible input shapes");
         pred = lower_spread(l, &pred, rows, yes.dims, yes.rank);
     }
     if (!lower_broadcast_both(l, &pred, &yes) || !lower_broadcast_both(l, &pred, &no))
-        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "incompatible input shapes");
     *out = lower_select(l, &pred, &yes, &no);
     return RP_OK;
 }
@@ -357,7 +357,7 @@ LOWERING(clip)
     struct lower_value low = in[1], high = in[2];
 
     if (low.rank > in->rank || high.rank > in->rank)
-        return lower_refuse(l, node, "its limits have more dimensions than what is limited");
+        return lower_refuse(l, node, "the limits have more dimensions than the input");
     low = lower_broadcast(l, &low, in->dims, in->rank);
     high = lower_broadcast(l, &high, in->dims, in->rank);
     *out = lower_binary(l, "maximum", in, &low);

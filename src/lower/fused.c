@@ -33,7 +33,7 @@ static enum rp_code step(struct lower *l, const struct lower_node *node, struct 
         if (op.n != strlen(known[i].name) || memcmp(op.at, known[i].name, op.n) != 0)
             continue;
         if (*used + known[i].more > nin)
-            return lower_misfit(l, node, "it has too few inputs");
+            return lower_misfit(l, node, "too few inputs");
         if (known[i].more)
             inputs[1] = in[(*used)++];
         plain.op = (struct rp_bytes){(const uint8_t *)known[i].op, strlen(known[i].op)};
@@ -41,7 +41,7 @@ static enum rp_code step(struct lower *l, const struct lower_node *node, struct 
         *out = results[0];
         return RP_OK;
     }
-    return lower_refuse(l, node, "one of its fused operators is not known");
+    return lower_refuse(l, node, "a fused operator is not supported");
 }
 
 /* "_FusedMatMul", "_FusedConv2D", "_FusedDepthwiseConv2dNative" */

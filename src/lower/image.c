@@ -66,11 +66,11 @@ static enum rp_code plan_window(struct lower *l, const struct lower_node *node, 
     bool given = lower_attr_is(node, "padding", "EXPLICIT");
 
     if (rank != 4 || !find_layout(node, w))
-        return lower_refuse(l, node, "only images as NHWC or NCHW are known");
+        return lower_refuse(l, node, "only the image layouts NHWC and NCHW are supported");
     lower_attr_ints(node, "strides", strides, 4);
     lower_attr_ints(node, "dilations", dilations, 4);
     if (given && lower_attr_ints(node, "explicit_paddings", pads, 8) != 8)
-        return lower_refuse(l, node, "its padding is none");
+        return lower_refuse(l, node, "invalid padding");
     for (size_t i = 0; i < 2; i++) {
         w->image[i] = dims[w->high + i];
         w->stride[i] = strides[w->high + i];
@@ -78,7 +78,7 @@ static enum rp_code plan_window(struct lower *l, const struct lower_node *node, 
         w->low[i] = pads[2 * (w->high + i)];
         w->up[i] = pads[2 * (w->high + i) + 1];
         if (!plan_dim(w, i, same, given))
-            return lower_refuse(l, node, "its window is none");
+            return lower_refuse(l, node, "invalid window");
     }
     return RP_OK;
 }
@@ -142,7 +142,7 @@ LOWER(conv)
     (void)nin;
     (void)nout;
     if (!kernel_fits(node, &in[0], &in[1], &w))
-        return lower_misfit(l, node, "its kernel does not fit its input");
+        return lower_misfit(l, node, "the kernel does not match the input");
     RP_TRY(plan_window(l, node, in->dims, in->rank, &w));
     convolve(l, &in[0], &in[1], &w, in->dims[w.channel] / in[1].dims[2], out);
     return RP_OK;
@@ -157,7 +157,7 @@ LOWER(depthwise)
     (void)nin;
     (void)nout;
     if (!kernel_fits(node, &in[0], &in[1], &w) || in->dims[w.channel] != in[1].dims[2])
-        return lower_misfit(l, node, "its kernel does not fit its input");
+        return lower_misfit(l, node, "the kernel does not match the input");
     RP_TRY(plan_window(l, node, in->dims, in->rank, &w));
     kernel = lower_reshape(
         l, &in[1], (int64_t[]){in[1].dims[0], in[1].dims[1], 1, in[1].dims[2] * in[1].dims[3]}, 4);
@@ -178,14 +178,14 @@ LOWER(conv_input)
     RP_TRY(lower_need_ints(l, node, &in[0], "shape"));
     if (in->nints != 4 || kernel->rank != 4 || grad->rank != 4 || kernel->elem != grad->elem ||
         !find_layout(node, &w) || in->ints[w.channel] != kernel->dims[2])
-        return lower_misfit(l, node, "its kernel does not fit its input");
+        return lower_misfit(l, node, "the kernel does not match the input");
     memcpy(w.size, kernel->dims, sizeof w.size);
     RP_TRY(plan_window(l, node, in->ints, 4, &w));
     for (size_t i = 0; i < 2; i++) {
         int64_t reach = (w.size[i] - 1) * w.dilation[i];
 
         if (grad->dims[w.high + i] != w.out[i])
-            return lower_misfit(l, node, "its gradient does not fit its input");
+            return lower_misfit(l, node, "the gradient does not match the input");
         low[i] = reach - w.low[i];
         up[i] = w.image[i] + reach - ((w.out[i] - 1) * w.stride[i] + 1) - low[i];
     }
@@ -214,12 +214,12 @@ LOWER(conv_kernel)
     RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
     if (in[1].nints != 4 || image->rank != 4 || grad->rank != 4 || image->elem != grad->elem ||
         !find_layout(node, &w) || in[1].ints[2] != image->dims[w.channel])
-        return lower_misfit(l, node, "its kernel does not fit its input");
+        return lower_misfit(l, node, "the kernel does not match the input");
     memcpy(w.size, in[1].ints, sizeof w.size);
     RP_TRY(plan_window(l, node, image->dims, 4, &w));
     for (size_t i = 0; i < 2; i++) {
         if (grad->dims[w.high + i] != w.out[i])
-            return lower_misfit(l, node, "its gradient does not fit its input");
+            return lower_misfit(l, node, "the gradient does not match the input");
         up[i] = (w.size[i] - 1) * w.dilation[i] + 1 + (w.out[i] - 1) * w.stride[i] - w.low[i] -
                 w.image[i];
     }
@@ -289,7 +289,7 @@ static enum rp_code plan_pool(struct lower *l, const struct lower_node *node, un
     int64_t sizes[4] = {1, 1, 1, 1};
 
     if (!is_real(elem) || !find_layout(node, w))
-        return lower_refuse(l, node, "only floats as NHWC or NCHW are known");
+        return lower_refuse(l, node, "only floats in the layouts NHWC and NCHW are supported");
     lower_attr_ints(node, "ksize", sizes, 4);
     w->size[0] = sizes[w->high];
     w->size[1] = sizes[w->high + 1];
@@ -333,7 +333,7 @@ LOWER(max_pool_grad)
     (void)nout;
     RP_TRY(plan_pool(l, node, image->elem, image->dims, image->rank, &w));
     if (grad->rank != 4 || grad->elem != image->elem)
-        return lower_misfit(l, node, "its gradient does not fit its input");
+        return lower_misfit(l, node, "the gradient does not match the input");
     lower_region(l, "add", image->elem);
     lower_region_ge(l, image->elem);
     zero = lower_scalar(l, image->elem, 0);
@@ -358,14 +358,14 @@ LOWER(avg_pool_grad)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[0], "shape"));
     if (in->nints != 4 || grad->rank != 4)
-        return lower_misfit(l, node, "its gradient does not fit its input");
+        return lower_misfit(l, node, "the gradient does not match the input");
     RP_TRY(plan_pool(l, node, grad->elem, in->ints, 4, &w));
     like = lower_like(l, grad->elem, in->ints, 4);
     counts = count_windows(l, &like, &w);
     t = lower_binary(l, "divide", grad, &counts);
     for (size_t i = 0; i < 2; i++) {
         if (grad->dims[w.high + i] != w.out[i])
-            return lower_misfit(l, node, "its gradient does not fit its input");
+            return lower_misfit(l, node, "the gradient does not match the input");
         low[i] = w.size[i] - 1 - w.low[i];
         up[i] = w.image[i] + w.size[i] - 1 - ((w.out[i] - 1) * w.stride[i] + 1) - low[i];
         wide[i] = w.image[i] + w.size[i] - 1;
@@ -457,10 +457,10 @@ LOWER(batch_norm)
 
     (void)nin;
     if (in->rank != 4 || !find_layout(node, &w))
-        return lower_refuse(l, node, "only images as NHWC or NCHW are known");
+        return lower_refuse(l, node, "only the image layouts NHWC and NCHW are supported");
     for (size_t i = 1; i < (training ? 3u : 5u); i++)
         if (in[i].rank != 1 || in[i].dims[0] != in->dims[w.channel])
-            return lower_misfit(l, node, "its statistics do not fit its input");
+            return lower_misfit(l, node, "the statistics do not match the input");
     x = lower_convert(l, in, in[1].elem);
     count = per_channel(in, w.channel);
     if (training) {
@@ -499,7 +499,7 @@ LOWER(batch_norm_grad)
     if (in->rank != 4 || in[1].rank != 4 || !find_layout(node, &w) || in[2].rank != 1 ||
         in[3].rank != 1 || in[4].rank != 1 || in[2].dims[0] != in->dims[w.channel] ||
         !lower_attr_bool(node, "is_training") || !in->dims[w.channel])
-        return lower_refuse(l, node, "only gradients of training over images are known");
+        return lower_refuse(l, node, "only gradients of training over images are supported");
     grad = lower_convert(l, &in[0], in[2].elem);
     x = lower_convert(l, &in[1], in[2].elem);
     count = per_channel(in, w.channel);

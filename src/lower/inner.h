@@ -26,7 +26,7 @@ struct lower_node {
     struct lower_scope *scope;
     struct lower_value *outputs; /* once it is lowered */
     size_t noutputs;
-    bool busy;   /* being lowered: it is its own input */
+    bool busy;   /* being lowered: met again, it is its own input */
     bool opened; /* its inputs were looked at */
 };
 

@@ -110,7 +110,7 @@ static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct 
                           (int)(name.n < 200 ? name.n : 200), (const char *)name.at);
     RP_TRY(lower_with_inputs(l, node));
     if (index >= node->noutputs)
-        return lower_misfit(l, node, "it has no such output");
+        return lower_misfit(l, node, "no such output");
     *out = node->outputs[index];
     return RP_OK;
 }
@@ -128,7 +128,7 @@ static enum rp_code inputs_of(struct lower *l, struct lower_node *node, struct l
         if (item.number != RP_TF_NODE_INPUT || item.wire != RP_WIRE_BYTES ||
             (item.bytes.n && *item.bytes.at == '^'))
             continue;
-        code = list.n == INPUTS_MAX ? lower_refuse(l, node, "it has too many inputs")
+        code = list.n == INPUTS_MAX ? lower_refuse(l, node, "too many inputs")
                                     : value_of(l, node->scope, item.bytes, &value);
         if (code == RP_OK)
             code = rp_vec_push(&list, value, l->err);
@@ -220,7 +220,7 @@ static enum rp_code call(struct lower *l, const struct lower_node *node, struct 
         if (item.number != RP_TF_OP_OUTPUT_ARG || item.wire != RP_WIRE_BYTES)
             continue;
         if (*nout == LOWER_OUTPUTS)
-            return lower_refuse(l, node, "it has too many outputs");
+            return lower_refuse(l, node, "too many outputs");
         RP_TRY(value_of(l, scope, returned(function, rp_proto_find(item.bytes, RP_TF_ARG_NAME)),
                         &out[*nout]));
         ++*nout;
@@ -240,7 +240,7 @@ enum rp_code lower_call(struct lower *l, const struct lower_node *node, const ch
     if (!values)
         return rp_err_nomem(l->err, "lowering a call");
     if (!function.at)
-        return lower_misfit(l, node, "its function is not in the graph's library");
+        return lower_misfit(l, node, "the graph's library does not have its function");
     memcpy(values, in, nin * sizeof *values);
     for (size_t i = 0; i < nin; i++) {
         values[i].ints = NULL;
@@ -340,7 +340,7 @@ static enum rp_code lower_operator(struct lower *l, struct lower_node *node,
         return stand_in(l, out, nout);
     }
     if (nin < row->min)
-        return lower_misfit(l, node, "it has too few inputs");
+        return lower_misfit(l, node, "too few inputs");
     *nout = 1;
     code = row->lower(l, node, in, nin, out, nout);
     if (code != RP_OK && l->nunknown) /* perhaps only because of that */
@@ -357,8 +357,8 @@ static enum rp_code lower_one(struct lower *l, struct lower_node *node)
     if (node->outputs)
         return RP_OK;
     if (node->busy || l->depth >= DEEPEST)
-        return lower_refuse(l, node,
-                            node->busy ? "it is its own input" : "functions are nested too deep");
+        return lower_refuse(
+            l, node, node->busy ? "the node is its own input" : "functions are nested too deep");
     node->busy = true;
     l->depth++;
     if (feed < l->nfeeds) {
@@ -404,7 +404,7 @@ static enum rp_code push_inputs(struct lower *l, const struct lower_node *node,
         if (!input || input->outputs)
             continue;
         if (input->opened)
-            return lower_refuse(l, input, "it is its own input");
+            return lower_refuse(l, input, "the node is its own input");
         RP_TRY(rp_vec_push(&stack->list, input, l->err));
     }
     for (size_t a = first, b = stack->list.n; a + 1 < b; a++) {

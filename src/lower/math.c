@@ -52,7 +52,7 @@ LOWER(reduce)
     RP_TRY(lower_need_ints(l, node, &in[1], "axes"));
     for (size_t i = 0; i < in[1].nints; i++) {
         if (!lower_axis(in[1].ints[i], in->rank, &axis))
-            return lower_refuse(l, node, "it reduces a dimension that its input does not have");
+            return lower_refuse(l, node, "a reduced dimension is out of range");
         over[axis] = true;
     }
     *out = lower_reduce(l, mean ? "add" : hlo_of(node), in, over);
@@ -92,7 +92,7 @@ LOWER(softmax)
     (void)nin;
     (void)nout;
     if (!in->rank)
-        return lower_refuse(l, node, "its input is a scalar");
+        return lower_refuse(l, node, "the input is a scalar");
     over[in->rank - 1] = true;
     top = lower_reduce(l, "maximum", in, over);
     top = along_last(l, &top, in);
@@ -118,7 +118,7 @@ static enum rp_code add_bias(struct lower *l, const struct lower_node *node,
     struct lower_value wide;
 
     if (bias->rank != 1 || a->rank < 2 || bias->dims[0] != a->dims[map])
-        return lower_misfit(l, node, "its bias does not fit its input");
+        return lower_misfit(l, node, "the bias does not match the input");
     wide = lower_spread(l, bias, &map, a->dims, a->rank);
     *out = lower_binary(l, "add", a, &wide);
     return RP_OK;
@@ -139,7 +139,7 @@ LOWER(bias_add_grad)
     (void)nin;
     (void)nout;
     if (in->rank < 2)
-        return lower_refuse(l, node, "its input has too few dimensions");
+        return lower_refuse(l, node, "the input has too few dimensions");
     for (size_t i = 0; i < in->rank; i++)
         over[i] = i != kept;
     *out = lower_reduce(l, "add", in, over);
@@ -188,7 +188,7 @@ LOWER(entropy)
     (void)nin;
     if (in->rank != 2 || labels.rank != (sparse ? 1u : 2u) || labels.dims[0] != in->dims[0] ||
         (!sparse && labels.dims[1] != in->dims[1]))
-        return lower_misfit(l, node, "its labels do not fit its input");
+        return lower_misfit(l, node, "the labels do not match the input");
     if (sparse)
         labels = one_of_classes(l, &in[1], in);
     top = lower_reduce(l, "maximum", in, over);
@@ -223,7 +223,7 @@ LOWER(arg_best)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "axis"));
     if (!in[1].nints || !lower_axis(in[1].ints[0], in->rank, &axis))
-        return lower_misfit(l, node, "its axis is none of its input's");
+        return lower_misfit(l, node, "the axis is out of range");
     over[axis] = true;
     best = lower_reduce(l, hlo_of(node), in, over);
     for (size_t i = 0; i < in->rank; i++)
@@ -252,7 +252,7 @@ LOWER(running)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "axis"));
     if (!in[1].nints || !lower_axis(in[1].ints[0], in->rank, &axis) || !in->dims[axis])
-        return lower_misfit(l, node, "its axis is none of its input's");
+        return lower_misfit(l, node, "the axis is out of range");
     n = in->dims[axis];
     lower_region(l, hlo_of(node), in->elem);
     start = lower_scalar(l, in->elem, strcmp(hlo_of(node), "add") ? 1 : 0);
@@ -281,7 +281,7 @@ LOWER(top_k)
     (void)nin;
     RP_TRY(lower_need_ints(l, node, &in[1], "number"));
     if (!in->rank || !in[1].nints || in[1].ints[0] < 0 || in[1].ints[0] > in->dims[in->rank - 1])
-        return lower_misfit(l, node, "it wants more than its input has");
+        return lower_misfit(l, node, "k is larger than the input");
     k = in[1].ints[0];
     memcpy(dims, in->dims, sizeof dims);
     dims[in->rank - 1] = k;

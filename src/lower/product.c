@@ -28,11 +28,11 @@ static enum rp_code product(struct lower *l, const struct lower_node *node,
     int64_t dims[RP_TF_RANK], batch[RP_TF_RANK];
 
     if (rank < 2 || b->rank != rank || a->elem != b->elem)
-        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "incompatible input shapes");
     k = turn_a ? rank - 2 : rank - 1;
     kb = turn_b ? rank - 1 : rank - 2;
     if (a->dims[k] != b->dims[kb])
-        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "incompatible input shapes");
     for (size_t i = 0; i + 2 < rank; i++) {
         dims[i] = a->dims[i];
         batch[i] = (int64_t)i;
@@ -93,7 +93,7 @@ LOWER(batch_mat_mul)
         if (turn[i])
             both[i] = lower_conjugate(l, &in[i]);
     if (!spread_batches(l, &both[0], &both[1]))
-        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "incompatible input shapes");
     return product(l, node, &both[0], &both[1], turn[0], turn[1], out);
 }
 
@@ -266,28 +266,28 @@ LOWER(einsum)
     if (!at)
         return rp_err_nomem(l->err, "lowering a graph");
     if (nin > 2)
-        return lower_refuse(l, node, "more than two inputs are not known");
+        return lower_refuse(l, node, "more than two inputs are not supported");
     for (size_t i = 0; i < nin; i++) {
         size_t open = open_dims(text, i, in[i].rank);
 
         most = open > most ? open : most;
         v[i] = in[i];
         if (!read_term(&at, open, &t[i]) || t[i].n != in[i].rank || (i + 1 < nin && *at++ != ','))
-            return lower_misfit(l, node, "its equation does not fit its inputs");
+            return lower_misfit(l, node, "the equation does not match the inputs");
     }
     if (strncmp(at, "->", 2) != 0 || (at += 2, !read_term(&at, most, &result)) || *at)
-        return lower_refuse(l, node, "its equation has no result");
+        return lower_refuse(l, node, "the equation has no result");
     for (size_t i = 0; i < nin; i++)
         if (!sum_lonely(l, &v[i], &t[i], nin > 1 ? &t[1 - i] : NULL, &result))
-            return lower_refuse(l, node, "diagonals are not known");
+            return lower_refuse(l, node, "diagonals are not supported");
     if (nin == 1) {
         *out = v[0];
         got = t[0];
     } else if (!contract(l, v, t, &result, out, &got)) {
-        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "incompatible input shapes");
     }
     if (!order(l, out, &got, &result))
-        return lower_refuse(l, node, "its result has dimensions that its inputs do not have");
+        return lower_refuse(l, node, "the result has dimensions that the inputs do not have");
     return RP_OK;
 }
 

@@ -44,12 +44,12 @@ LOWER(slice)
     RP_TRY(lower_need_ints(l, node, &in[1], "begin"));
     RP_TRY(lower_need_ints(l, node, &in[2], "size"));
     if (in[1].nints != in->rank || in[2].nints != in->rank)
-        return lower_misfit(l, node, "its begin or size is of another number of dimensions");
+        return lower_misfit(l, node, "begin or size has the wrong number of dimensions");
     for (size_t i = 0; i < in->rank; i++) {
         int64_t from = in[1].ints[i], size = in[2].ints[i];
 
         if (from < 0 || from > in->dims[i] || size < -1 || size > in->dims[i] - from)
-            return lower_misfit(l, node, "it reaches over its input");
+            return lower_misfit(l, node, "the slice exceeds the input");
         to[i] = size == -1 ? in->dims[i] : from + size;
     }
     *out = cut(l, in, in[1].ints, to, ones);
@@ -181,7 +181,7 @@ LOWER(strided_slice)
     for (size_t i = 1; i < 4; i++)
         RP_TRY(lower_need_ints(l, node, &in[i], "begin, end or stride"));
     if (!read_entries(node, in, &s))
-        return lower_misfit(l, node, "its entries do not fit its input");
+        return lower_misfit(l, node, "the entries do not match the input");
     whole = turn(l, in, s.turned);
     *out = cut(l, &whole, s.from, s.to, s.step);
     *out = lower_reshape(l, out, s.dims, s.rank);
@@ -207,7 +207,7 @@ LOWER(reverse)
     RP_TRY(lower_need_ints(l, node, &in[1], "axes"));
     for (size_t i = 0; i < in[1].nints; i++) {
         if (!lower_axis(in[1].ints[i], in->rank, &axis))
-            return lower_misfit(l, node, "its axis is none of its input's");
+            return lower_misfit(l, node, "the axis is out of range");
         turned[axis] = true;
     }
     *out = turn(l, in, turned);
@@ -225,7 +225,7 @@ LOWER(band)
     for (size_t i = 1; i < 3; i++)
         RP_TRY(lower_need_ints(l, node, &in[i], "width"));
     if (in->rank < 2 || !in[1].nints || !in[2].nints)
-        return lower_refuse(l, node, "its input is no matrix");
+        return lower_refuse(l, node, "the input is not a matrix");
     row = lower_like(l, RP_ELEM_S64, in->dims, in->rank);
     lower_begin(l, &row, "iota");
     lower_put(l, "), iota_dimension=%u\n", in->rank - 2);
@@ -254,7 +254,7 @@ LOWER(mirror_pad)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "padding"));
     if (in[1].nints != 2 * (size_t)in->rank)
-        return lower_misfit(l, node, "its padding does not fit its input");
+        return lower_misfit(l, node, "the padding does not match the input");
     *out = *in;
     for (size_t d = 0; d < in->rank; d++) {
         int64_t from[RP_TF_RANK] = {0}, to[RP_TF_RANK], n = out->dims[d];
@@ -262,7 +262,7 @@ LOWER(mirror_pad)
         const int64_t *pads = in[1].ints + 2 * d;
 
         if (pads[0] < 0 || pads[1] < 0 || pads[0] + skip > n || pads[1] + skip > n)
-            return lower_misfit(l, node, "its padding does not fit its input");
+            return lower_misfit(l, node, "the padding does not match the input");
         turned[d] = true;
         part[1] = *out;
         memcpy(to, out->dims, sizeof to);
@@ -290,7 +290,7 @@ static enum rp_code split_at(struct lower *l, const struct lower_node *node,
     for (size_t i = 0; i < n; i++) {
         to[axis] = from[axis] + sizes[i];
         if (sizes[i] < 0 || to[axis] > a->dims[axis])
-            return lower_misfit(l, node, "its parts are more than its input");
+            return lower_misfit(l, node, "the parts are larger than the input");
         out[i] = cut(l, a, from, to, ones);
         from[axis] = to[axis];
     }
@@ -306,7 +306,7 @@ LOWER(split)
     RP_TRY(lower_need_ints(l, node, &in[0], "axis"));
     if (!in->nints || !lower_axis(in->ints[0], in[1].rank, &axis) || n < 1 || n > LOWER_OUTPUTS ||
         in[1].dims[axis] % n)
-        return lower_refuse(l, node, "its input cannot be split so");
+        return lower_refuse(l, node, "the input cannot be split this way");
     for (int64_t i = 0; i < n; i++)
         sizes[i] = in[1].dims[axis] / n;
     *nout = (size_t)n;
@@ -322,7 +322,7 @@ LOWER(split_v)
     RP_TRY(lower_need_ints(l, node, &in[1], "sizes"));
     RP_TRY(lower_need_ints(l, node, &in[2], "axis"));
     if (!in[2].nints || !lower_axis(in[2].ints[0], in->rank, &axis) || in[1].nints > LOWER_OUTPUTS)
-        return lower_refuse(l, node, "its input cannot be split so");
+        return lower_refuse(l, node, "the input cannot be split this way");
     *nout = in[1].nints;
     memcpy(sizes, in[1].ints, in[1].nints * sizeof *sizes);
     for (size_t i = 0; i < in[1].nints; i++)
@@ -340,7 +340,7 @@ LOWER(unpack)
     (void)nin;
     if (!in->rank || !lower_axis(lower_attr_int(node, "axis", 0), in->rank, &axis) ||
         in->dims[axis] > LOWER_OUTPUTS)
-        return lower_refuse(l, node, "its input cannot be taken apart so");
+        return lower_refuse(l, node, "the input cannot be unpacked this way");
     *nout = (size_t)in->dims[axis];
     for (size_t i = 0; i < *nout; i++)
         sizes[i] = 1;

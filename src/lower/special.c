@@ -41,7 +41,7 @@ static enum rp_code to_common(struct lower *l, const struct lower_node *node,
     *a = in[0];
     *b = in[1];
     if (a->elem != b->elem || !lower_broadcast_both(l, a, b))
-        return lower_misfit(l, node, "its inputs do not fit each other");
+        return lower_misfit(l, node, "incompatible inputs");
     return RP_OK;
 }
 
@@ -145,7 +145,7 @@ LOWER(slope)
     (void)nin;
     (void)nout;
     if (in[0].rank != in[1].rank)
-        return lower_refuse(l, node, "its inputs are of different shapes");
+        return lower_refuse(l, node, "the inputs have different shapes");
     if (is_op(node, "SoftplusGrad")) {
         t = lower_unary(l, "logistic", &in[1]);
         *out = lower_binary(l, "multiply", &in[0], &t);
@@ -197,7 +197,7 @@ LOWER(part)
     (void)nin;
     (void)nout;
     if (in->elem != RP_ELEM_C64 && in->elem != RP_ELEM_C128)
-        return lower_refuse(l, node, "its input is not complex");
+        return lower_refuse(l, node, "the input is not complex");
     *out = lower_like(l, elem, in->dims, in->rank);
     lower_begin(l, out, hlo_of(node));
     lower_put(l, "%%v%u)\n", in->id);

@@ -48,13 +48,13 @@ LOWER(gather)
     given = given < 0 ? given + rows->rank : given;
     if (given < 0 || given > rows->rank || given >= table->rank || !table->rank ||
         table->rank + rows->rank > RP_TF_RANK)
-        return lower_refuse(l, node, "its inputs have too few or too many dimensions");
+        return lower_refuse(l, node, "the inputs have too few or too many dimensions");
     nbatch = (size_t)given;
     axis = nbatch;
     if (nin > 2 && (!in[2].nints || !lower_axis(in[2].ints[0], table->rank, &axis)))
-        return lower_misfit(l, node, "its axis is none of its input's");
+        return lower_misfit(l, node, "the axis is out of range");
     if (axis < nbatch)
-        return lower_refuse(l, node, "its axis is a batch");
+        return lower_refuse(l, node, "the axis is a batch dimension");
     for (size_t i = 0; i < axis; i++)
         dims[rank++] = table->dims[i];
     for (size_t i = nbatch; i < rows->rank; i++)
@@ -70,7 +70,7 @@ LOWER(gather)
         batch[i] = (int64_t)i;
         sizes[i] = 1;
         if (table->dims[i] != rows->dims[i])
-            return lower_misfit(l, node, "the batches of its inputs do not fit each other");
+            return lower_misfit(l, node, "incompatible batch dimensions");
     }
     *out = lower_like(l, table->elem, dims, rank);
     lower_begin(l, out, "gather");
@@ -118,7 +118,7 @@ LOWER(gather_nd)
     (void)nin;
     (void)nout;
     if (lower_attr_int(node, "batch_dims", 0) || !plan_vectors(&in[1], in->rank, &v))
-        return lower_refuse(l, node, "gathers of this kind are not known");
+        return lower_refuse(l, node, "this kind of gather is not supported");
     for (size_t i = 0; i < v.outer; i++)
         dims[rank++] = in[1].dims[i];
     for (size_t i = 0; i < in->rank; i++) {
@@ -150,7 +150,7 @@ LOWER(one_hot)
     RP_TRY(lower_need_ints(l, node, &in[1], "depth"));
     if (!in[1].nints || in[1].ints[0] < 0 || in->rank == RP_TF_RANK || in[2].rank || in[3].rank ||
         !lower_axis(given, in->rank + 1, &axis))
-        return lower_refuse(l, node, "its axis or depth is none");
+        return lower_refuse(l, node, "invalid axis or depth");
     for (size_t i = 0; i <= in->rank; i++)
         dims[i] = i == axis ? in[1].ints[0] : in->dims[i - (i > axis)];
     for (size_t i = 0; i < in->rank; i++)
@@ -221,14 +221,14 @@ LOWER(scatter_nd)
     if (fresh) {
         RP_TRY(lower_need_ints(l, node, &in[2], "shape"));
         if (in[2].nints > RP_TF_RANK)
-            return lower_refuse(l, node, "it makes too many dimensions");
+            return lower_refuse(l, node, "the result has too many dimensions");
         indices = in[0];
         updates = in[1];
         table = lower_like(l, updates.elem, in[2].ints, in[2].nints);
         table = lower_fill(l, 0, &table);
     }
     if (!plan_vectors(&indices, table.rank, &v) || !updates_fit(&table, &indices, &updates, &v))
-        return lower_misfit(l, node, "the shapes of its inputs do not fit each other");
+        return lower_misfit(l, node, "incompatible input shapes");
     scatter(l, hlo_of(node), &table, &indices, &updates, &v, out);
     return RP_OK;
 }
@@ -245,7 +245,7 @@ LOWER(segment_sum)
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[2], "number of segments"));
     if (!in[2].nints || in[2].ints[0] < 0 || n > in->rank || n == RP_TF_RANK)
-        return lower_misfit(l, node, "its segments do not fit its input");
+        return lower_misfit(l, node, "the segments do not match the input");
     dims[0] = in[2].ints[0];
     for (size_t i = n; i < in->rank; i++)
         dims[rank++] = in->dims[i];
@@ -255,7 +255,7 @@ LOWER(segment_sum)
     table = lower_like(l, in->elem, dims, rank);
     table = lower_fill(l, 0, &table);
     if (!plan_vectors(&indices, rank, &v) || !updates_fit(&table, &indices, in, &v))
-        return lower_misfit(l, node, "its segments do not fit its input");
+        return lower_misfit(l, node, "the segments do not match the input");
     scatter(l, "add", &table, &indices, in, &v, out);
     return RP_OK;
 }

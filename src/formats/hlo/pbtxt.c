@@ -75,7 +75,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     schema = schema_of(bytes, n);
     if (!schema)
-        return rp_err_set(err, RP_FORMAT, "no HLO module in it");
+        return rp_err_set(err, RP_FORMAT, "no HLO module found");
     RP_TRY(rp_program_new("hlo", &to->program, err));
     to->content_bytes = n;
     code = rp_textproto_parse(schema, (const char *)bytes, n, options->limits, &w, err);

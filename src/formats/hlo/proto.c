@@ -467,7 +467,7 @@ static enum rp_code fill(struct rp_program *p, struct rp_bytes bytes,
     enum rp_code code;
 
     if (!find_module(bytes, &module))
-        return rp_err_set(err, RP_FORMAT, "no HLO module in it");
+        return rp_err_set(err, RP_FORMAT, "no HLO module found");
     rp_map_init(&r.op_of);
     rp_map_init(&r.computation_of);
     rp_map_init(&r.sequence_of);

@@ -209,7 +209,7 @@ static enum rp_code decode_shape(struct hlo_proto *r, struct rp_bytes bytes, uin
     enum rp_code code = RP_OK;
 
     if (depth > 64)
-        return rp_err_set_at(r->err, RP_LIMIT, offset, "tuples nested too deep at byte %llu",
+        return rp_err_set_at(r->err, RP_LIMIT, offset, "tuples nested too deeply at byte %llu",
                              (unsigned long long)offset);
     while (code == RP_OK && rp_proto_next(&c, &it))
         code = shape_field(r, &c, &it, depth, &s);
@@ -419,7 +419,7 @@ static enum rp_code frame_field(struct hlo_proto *r, const struct rp_proto_curso
         return RP_OK;
     if (v[RP_HLO_STACK_FRAME_FILE_LOCATION_ID] < 1 ||
         v[RP_HLO_STACK_FRAME_FILE_LOCATION_ID] > r->p->locations.n)
-        return rp_err_set(r->err, RP_FORMAT, "a stack frame whose location is not there");
+        return rp_err_set(r->err, RP_FORMAT, "a stack frame with an undefined location");
     frame.location = (uint32_t)v[RP_HLO_STACK_FRAME_FILE_LOCATION_ID] - 1;
     frame.parent = v[RP_HLO_STACK_FRAME_PARENT_FRAME_ID] <= r->p->frames.n
                        ? (uint32_t)v[RP_HLO_STACK_FRAME_PARENT_FRAME_ID]

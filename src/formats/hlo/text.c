@@ -92,11 +92,11 @@ static enum rp_code signature(struct hlo_text *r)
     r->at = hlo_bracket_end(r, from);
     if (!r->at) {
         r->at = r->end;
-        return HLO_FAIL(r, from, "a list of parameters that is not closed");
+        return HLO_FAIL(r, from, "unclosed list of parameters");
     }
     hlo_space(r);
     if (r->end - r->at < 2 || r->at[0] != '-' || r->at[1] != '>')
-        return HLO_FAIL(r, r->at, "expected '->' behind the parameters");
+        return HLO_FAIL(r, r->at, "expected '->' after the parameters");
     r->at += 2;
     hlo_space(r);
     return hlo_shape(r, &shape);
@@ -189,7 +189,7 @@ static enum rp_code skip_computation(struct hlo_text *r, const char *where)
     const char *to = hlo_bracket_end(r, r->at);
 
     if (!to)
-        return HLO_FAIL(r, where, "a computation that is not closed");
+        return HLO_FAIL(r, where, "unclosed computation");
     r->at = to;
     return RP_OK;
 }

@@ -39,9 +39,9 @@ static enum rp_code tuple_part(struct hlo_text *r, uint32_t *op, const char *whe
     uint32_t next = r->p->nops, known;
 
     if (!hlo_int(r, &part.value) || part.value < 0)
-        return HLO_FAIL(r, r->at, "expected the number of a part behind '#'");
+        return HLO_FAIL(r, r->at, "expected the number of a part after '#'");
     if (of->elem != RP_ELEM_TUPLE || part.value >= of->n)
-        return HLO_FAIL(r, where, "there is no part %lld in this operand", (long long)part.value);
+        return HLO_FAIL(r, where, "the operand has no part %lld", (long long)part.value);
     RP_TRY(rp_map_intern(&r->parts_of, (uint64_t)*op << 32 | (uint64_t)part.value, next, &known,
                          r->err));
     if (known == next) {
@@ -94,7 +94,7 @@ static enum rp_code operand_list(struct hlo_text *r)
     do {
         RP_TRY(operand(r));
     } while (hlo_take(r, ','));
-    return hlo_expect(r, ')', "behind the operands");
+    return hlo_expect(r, ')', "after the operands");
 }
 
 /* The values of a constant: kept as they are, without the brackets around the operands. */
@@ -104,7 +104,7 @@ static enum rp_code constant(struct hlo_text *r, struct rp_new_op *op)
     struct rp_literal literal = {.at = r->at, .shape = op->shape, .form = RP_LITERAL_TEXT};
 
     if (!to)
-        return HLO_FAIL(r, r->at - 1, "a constant that is not closed");
+        return HLO_FAIL(r, r->at - 1, "unclosed constant");
     literal.n = (size_t)(to - 1 - r->at);
     if (memmem(literal.at, literal.n, "...", 3))
         literal.form = RP_LITERAL_NONE;
@@ -118,7 +118,7 @@ static enum rp_code parameter(struct hlo_text *r, struct rp_new_op *op)
     hlo_space(r);
     if (!hlo_int(r, &op->value) || op->value < 0)
         return HLO_FAIL(r, r->at, "expected the number of the parameter");
-    return hlo_expect(r, ')', "behind the number of a parameter");
+    return hlo_expect(r, ')', "after the number of a parameter");
 }
 
 /* ---- attributes ---- */
@@ -132,7 +132,7 @@ enum rp_code hlo_attr_key(struct hlo_text *r, uint32_t *key)
     if (!name.n)
         return HLO_FAIL(r, r->at, "expected an attribute");
     RP_TRY(rp_string_cached(r->p, &r->cache, name.at, name.n, key, r->err));
-    return hlo_expect(r, '=', "behind the name of an attribute");
+    return hlo_expect(r, '=', "after the name of an attribute");
 }
 
 static bool take_root(struct hlo_text *r)
@@ -168,9 +168,9 @@ static enum rp_code inlined(struct hlo_text *r, struct hlo_call *call)
     int n = snprintf(name, sizeof name, "inlined.%zu", r->inlined.n);
 
     if (!to)
-        return HLO_FAIL(r, r->at, "a computation that is not closed");
+        return HLO_FAIL(r, r->at, "unclosed computation");
     if (body.depth > 64)
-        return HLO_FAIL(r, r->at, "computations nested too deep");
+        return HLO_FAIL(r, r->at, "computations nested too deeply");
     r->at = to;
     RP_TRY(rp_program_string(r->p, name, (size_t)n, &call->name, r->err));
     body.name = call->name;
@@ -203,7 +203,7 @@ static enum rp_code called(struct hlo_text *r, uint32_t slot)
         RP_TRY(rp_vec_push(&r->calls, call, r->err));
         call.slot++;
     } while (list && hlo_take(r, ','));
-    return list ? hlo_expect(r, '}', "behind the called computations") : RP_OK;
+    return list ? hlo_expect(r, '}', "after the called computations") : RP_OK;
 }
 
 /* Which of the called computations a key means, in the order of protobufs; -1: it is another
@@ -278,7 +278,7 @@ static enum rp_code find_shapes(struct hlo_text *r, struct rp_slice value)
     r->ids.n = 0;
     r->err = NULL; /* what is no list of shapes stays text */
     r->at = value.at;
-    code = hlo_expect(r, '{', "before shapes");
+    code = hlo_expect(r, '{', "before the shapes");
     more = code == RP_OK && !hlo_take(r, '}');
     while (more && code == RP_OK) {
         uint32_t shape;
@@ -289,7 +289,7 @@ static enum rp_code find_shapes(struct hlo_text *r, struct rp_slice value)
             code = rp_vec_push(&r->ids, shape, NULL);
         more = hlo_take(r, ',');
         if (!more && code == RP_OK)
-            code = hlo_expect(r, '}', "behind shapes");
+            code = hlo_expect(r, '}', "after the shapes");
     }
     if (code == RP_OK && r->at != behind)
         code = RP_FORMAT;
@@ -424,11 +424,11 @@ static enum rp_code nested(struct hlo_text *r, struct rp_slice opcode, uint32_t 
     int n;
 
     if (r->nested >= 64)
-        return HLO_FAIL(r, opcode.at, "instructions nested too deep");
+        return HLO_FAIL(r, opcode.at, "instructions nested too deeply");
     RP_TRY(rp_program_string(r->p, opcode.at, opcode.n, &op.foreign, r->err));
     op.code = rp_program_opcode(r->p, op.foreign);
     if (op.code == RP_OP_FOREIGN)
-        return HLO_FAIL(r, opcode.at, "'%.*s' is no opcode", (int)opcode.n, opcode.at);
+        return HLO_FAIL(r, opcode.at, "unknown opcode '%.*s'", (int)opcode.n, opcode.at);
     r->at++;
     r->nested++;
     if (op.code == RP_OP_CONSTANT)
@@ -463,7 +463,7 @@ static enum rp_code body(struct hlo_text *r, struct rp_new_op *op, uint32_t *wra
     op->code = rp_program_opcode(r->p, op->foreign);
     if (op->code == RP_OP_FOREIGN)
         *wrapped = hlo_async_short(r, opcode, &op->code);
-    RP_TRY(hlo_expect(r, '(', "behind the opcode"));
+    RP_TRY(hlo_expect(r, '(', "after the opcode"));
     r->operands.n = 0;
     if (op->code == RP_OP_CONSTANT)
         return constant(r, op);
@@ -487,7 +487,7 @@ enum rp_code hlo_instruction(struct hlo_text *r)
     if (!name.n)
         return HLO_FAIL(r, where, "expected an instruction or '}'");
     RP_TRY(rp_program_string(r->p, name.at, name.n, &op.name, r->err));
-    RP_TRY(hlo_expect(r, '=', "behind the name of an instruction"));
+    RP_TRY(hlo_expect(r, '=', "after the name of an instruction"));
     RP_TRY(body(r, &op, &wrapped));
     RP_TRY(add(r, &op, 0, &id));
     RP_TRY(name_slot(r, op.name, &slot));

@@ -85,7 +85,7 @@ enum rp_code hlo_string(struct hlo_text *r, struct rp_slice *out)
         return HLO_FAIL(r, r->at, "expected a string");
     to = hlo_string_end(r, from);
     if (to == r->end && (to - from < 2 || to[-1] != *from))
-        return HLO_FAIL(r, from, "a string without its end");
+        return HLO_FAIL(r, from, "unterminated string");
     if ((uint64_t)(to - from) > r->limits.token_bytes)
         return HLO_FAIL(r, from, "a string of more than %llu bytes",
                         (unsigned long long)r->limits.token_bytes);
@@ -156,7 +156,7 @@ enum rp_code hlo_value(struct hlo_text *r, struct rp_slice *out)
         if (*s == '{' || *s == '(' || *s == '[') {
             s = hlo_bracket_end(r, s);
             if (!s)
-                return HLO_FAIL(r, from, "a bracket that is not closed");
+                return HLO_FAIL(r, from, "unclosed bracket");
         } else if (*s == '"' || (*s == '\'' && s == from)) {
             s = hlo_string_end(r, s);
         } else {
@@ -200,7 +200,7 @@ static enum rp_code layout(struct hlo_text *r, uint32_t *id)
         return RP_OK;
     to = hlo_bracket_end(r, from);
     if (!to)
-        return HLO_FAIL(r, from, "a layout that is not closed");
+        return HLO_FAIL(r, from, "unclosed layout");
     r->at = to;
     if (to - from == 2)
         return RP_OK;
@@ -233,7 +233,7 @@ static enum rp_code dimensions(struct hlo_text *r, int64_t *dims, uint8_t *dynam
         }
         ++*n;
     } while (hlo_take(r, ','));
-    return hlo_expect(r, ']', "behind the dimensions of a shape");
+    return hlo_expect(r, ']', "after the dimensions of a shape");
 }
 
 static enum rp_code parse_shape(struct hlo_text *r, unsigned depth, uint32_t *id);
@@ -253,7 +253,7 @@ static enum rp_code parse_tuple(struct hlo_text *r, unsigned depth, uint32_t *id
                 code = rp_vec_push(&parts, part, r->err);
         } while (code == RP_OK && hlo_take(r, ','));
         if (code == RP_OK)
-            code = hlo_expect(r, ')', "behind the parts of a tuple shape");
+            code = hlo_expect(r, ')', "after the parts of a tuple shape");
     }
     if (code == RP_OK)
         code = rp_program_tuple(r->p, parts.at, parts.n, id, r->err);
@@ -273,14 +273,14 @@ static enum rp_code parse_shape(struct hlo_text *r, unsigned depth, uint32_t *id
     size_t n;
 
     if (depth > 64 || depth > r->limits.depth)
-        return HLO_FAIL(r, from, "tuples nested too deep");
+        return HLO_FAIL(r, from, "tuples nested too deeply");
     if (hlo_peek(r) == '(')
         return parse_tuple(r, depth, id);
     name = hlo_name(r);
     elem = rp_elem_find(name.at, name.n);
     if (elem == RP_ELEM_INVALID)
         return HLO_FAIL(r, from, "unknown element type '%.*s'", (int)name.n, name.at);
-    RP_TRY(hlo_expect(r, '[', "behind an element type"));
+    RP_TRY(hlo_expect(r, '[', "after an element type"));
     RP_TRY(dimensions(r, dims, dynamic, &n));
     RP_TRY(layout(r, &order));
     code = rp_program_array(r->p, elem, dims, dynamic, n, order, id, r->err);

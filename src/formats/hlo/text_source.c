@@ -26,7 +26,7 @@ static enum rp_code number_field(struct hlo_text *r, int32_t *value)
     int64_t wide;
 
     if (!hlo_int(r, &wide) || wide > INT32_MAX || wide < INT32_MIN)
-        return HLO_FAIL(r, r->at, "expected a small number");
+        return HLO_FAIL(r, r->at, "expected a 32-bit integer");
     *value = (int32_t)wide;
     return RP_OK;
 }
@@ -68,7 +68,7 @@ enum rp_code hlo_metadata(struct hlo_text *r, struct rp_slice text, uint32_t *id
 
     r->at = text.at;
     if (*text.at != '{' || text.at[text.n - 1] != '}')
-        return HLO_FAIL(r, text.at, "metadata without its brackets");
+        return HLO_FAIL(r, text.at, "metadata without braces");
     r->at++;
     for (;;) {
         struct rp_slice key;
@@ -115,7 +115,7 @@ static enum rp_code string_rows(struct hlo_text *r, string_list *list)
 /* The fields of one row, "{file_name_id=1 line=19}", in the order of `keys`. */
 static enum rp_code row_fields(struct hlo_text *r, const char *const *keys, int32_t *values)
 {
-    RP_TRY(hlo_expect(r, '{', "behind the number of a row"));
+    RP_TRY(hlo_expect(r, '{', "after the number of a row"));
     while (!hlo_take(r, '}')) {
         struct rp_slice key = hlo_name(r);
         int32_t value;

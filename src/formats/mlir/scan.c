@@ -76,7 +76,7 @@ enum rp_code mlir_skip_bracket(struct mlir *r)
     const char *to = mlir_bracket_end(r, r->at);
 
     if (!to)
-        return MLIR_FAIL(r, r->at, "a bracket that is not closed");
+        return MLIR_FAIL(r, r->at, "unclosed bracket");
     r->at = to;
     return RP_OK;
 }
@@ -273,7 +273,7 @@ enum rp_code mlir_arguments(struct mlir *r)
             break;
     }
     if (r->at >= r->end || *r->at != ')')
-        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected ')' behind the arguments");
+        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected ')' after the arguments");
     r->at++;
     return RP_OK;
 }

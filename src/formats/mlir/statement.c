@@ -481,7 +481,7 @@ static enum rp_code results(struct mlir *r, uint32_t *name)
     if (!*name)
         return RP_OK;
     if (r->at >= r->end || *r->at != '=')
-        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected '=' behind the results");
+        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected '=' after the results");
     r->at++;
     mlir_space(r);
     return RP_OK;

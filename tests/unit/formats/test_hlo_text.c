@@ -153,7 +153,7 @@ static void refuses(void **state)
            "calls itself");
     refuse("e { t = (f32[2]) parameter(0)\n c = f32[2] negate(t#1) }", RP_FORMAT, "no part 1");
     refuse("HloModule m\n", RP_FORMAT, "without computations");
-    refuse("e { p = f32[2] parameter(0), metadata={op_name=\"x }", RP_FORMAT, "not closed");
+    refuse("e { p = f32[2] parameter(0), metadata={op_name=\"x }", RP_FORMAT, "unclosed");
     refuse("e {", RP_FORMAT, "expected an instruction or '}'");
 }
 
@@ -218,7 +218,7 @@ static void instructions_stand_in_operands(void **state)
         hash("ENTRY e {\n a = f32[2] parameter(0)\n n = f32[2] negate(a)\n m = f32[2] "
              "multiply(a, n)\n c = f32[2] constant({1,2})\n ROOT r = f32[2] add(m, c)\n}\n"));
     refuse("ENTRY e {\n a = f32[2] parameter(0)\n r = f32[2] add(a, nonsense(a))\n}\n", RP_FORMAT,
-           "'nonsense' is no opcode");
+           "unknown opcode 'nonsense'");
 }
 
 static void reads_what_stands_around_modules(void **state)
