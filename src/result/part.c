@@ -172,7 +172,7 @@ static enum rp_code read_bytes(struct part_reader *r, void *to, size_t n)
 
 static enum rp_code read_text(struct part_reader *r, const char **out)
 {
-    uint64_t n;
+    uint64_t n = 0;
 
     *out = NULL;
     RP_TRY(read_bytes(r, &n, sizeof n));
@@ -189,7 +189,7 @@ static enum rp_code read_record(struct part_reader *r, const struct rp_type *typ
 
 static enum rp_code read_items(struct part_reader *r, const struct rp_field *f, char *record)
 {
-    uint64_t n;
+    uint64_t n = 0;
     size_t i, count;
     char *items;
 
@@ -241,7 +241,7 @@ enum rp_code rp_part_read(const struct rp_type *type, const void *bytes, size_t 
                           struct rp_arena *arena, void *part, struct rp_err *err)
 {
     struct part_reader r = {bytes, (const char *)bytes + n, arena, 0, err};
-    uint64_t print;
+    uint64_t print = 0;
 
     memset(part, 0, type->size);
     RP_TRY(read_bytes(&r, &print, sizeof print));
