@@ -29,7 +29,7 @@ void rp_chars_release(struct rp_chars *chars)
     chars->failed = false;
 }
 
-static void put(struct rp_chars *to, const char *text)
+static void put_text(struct rp_chars *to, const char *text)
 {
     rp_chars_put(to, text, strlen(text));
 }
@@ -88,22 +88,22 @@ static void put_list(struct rp_chars *to, const char *open, struct rp_int_list l
 
 static void put_quoted(struct rp_chars *to, const char *text, size_t n)
 {
-    put(to, "\"");
+    put_text(to, "\"");
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)text[i];
         char octal[8];
 
         if (c == '"' || c == '\\') {
-            put(to, "\\");
+            put_text(to, "\\");
             rp_chars_put(to, text + i, 1);
         } else if (c < 0x20 || c >= 0x7f) {
             snprintf(octal, sizeof octal, "\\%03o", c);
-            put(to, octal);
+            put_text(to, octal);
         } else {
             rp_chars_put(to, text + i, 1);
         }
     }
-    put(to, "\"");
+    put_text(to, "\"");
 }
 
 static bool is_json(const char *at, size_t n)
@@ -128,19 +128,19 @@ static void put_float(struct rp_chars *to, double value)
     snprintf(text, sizeof text, "%g", value);
     if (strtof(text, NULL) != (float)value)
         snprintf(text, sizeof text, "%.9g", value);
-    put(to, text);
+    put_text(to, text);
 }
 
 static void put_pairs(struct rp_chars *to, const struct rp_attr *attr)
 {
-    put(to, "{");
+    put_text(to, "{");
     for (uint32_t i = 0; i + 1 < attr->n; i += 2)
         put_ints(to, i ? ",{" : "{", attr->ints + i, 2, "}");
-    put(to, "}");
+    put_text(to, "}");
 }
 
 /* The third number of all triples, where one has another than `usual`. */
-static bool has_thirds(const struct rp_attr *attr, int64_t usual)
+static bool has_unusual_third(const struct rp_attr *attr, int64_t usual)
 {
     for (uint32_t i = 2; i < attr->n; i += 3)
         if (attr->ints[i] != usual)
@@ -150,35 +150,35 @@ static bool has_thirds(const struct rp_attr *attr, int64_t usual)
 
 static void put_slices(struct rp_chars *to, const struct rp_attr *attr)
 {
-    bool strides = has_thirds(attr, 1);
+    bool strides = has_unusual_third(attr, 1);
 
-    put(to, "{");
+    put_text(to, "{");
     for (uint32_t i = 0; i + 2 < attr->n; i += 3) {
-        put(to, i ? ", [" : "[");
+        put_text(to, i ? ", [" : "[");
         put_int(to, attr->ints[i]);
-        put(to, ":");
+        put_text(to, ":");
         put_int(to, attr->ints[i + 1]);
         if (strides) {
-            put(to, ":");
+            put_text(to, ":");
             put_int(to, attr->ints[i + 2]);
         }
-        put(to, "]");
+        put_text(to, "]");
     }
-    put(to, "}");
+    put_text(to, "}");
 }
 
 static void put_padding(struct rp_chars *to, const struct rp_attr *attr)
 {
-    bool interior = has_thirds(attr, 0);
+    bool interior = has_unusual_third(attr, 0);
 
     for (uint32_t i = 0; i + 2 < attr->n; i += 3) {
         if (i)
-            put(to, "x");
+            put_text(to, "x");
         put_int(to, attr->ints[i]);
-        put(to, "_");
+        put_text(to, "_");
         put_int(to, attr->ints[i + 1]);
         if (interior) {
-            put(to, "_");
+            put_text(to, "_");
             put_int(to, attr->ints[i + 2]);
         }
     }
@@ -186,26 +186,26 @@ static void put_padding(struct rp_chars *to, const struct rp_attr *attr)
 
 static void put_words(struct rp_chars *to, const struct rp_attr *attr)
 {
-    put(to, "{");
+    put_text(to, "{");
     for (uint32_t i = 0; i < attr->n; i++) {
         if (i)
-            put(to, ",");
+            put_text(to, ",");
         rp_chars_put(to, attr->texts[i].at, attr->texts[i].n);
     }
-    put(to, "}");
+    put_text(to, "}");
 }
 
 static void put_map(struct rp_chars *to, const struct rp_attr *attr)
 {
-    put(to, "{");
+    put_text(to, "{");
     for (uint32_t i = 0; i + 1 < attr->n; i += 2) {
         if (i)
-            put(to, ",");
+            put_text(to, ",");
         rp_chars_put(to, attr->texts[i].at, attr->texts[i].n);
-        put(to, "=");
+        put_text(to, "=");
         put_config(to, attr->texts[i + 1].at, attr->texts[i + 1].n);
     }
-    put(to, "}");
+    put_text(to, "}");
 }
 
 static void put_reshape(struct rp_chars *to, struct rp_int_list dims, struct rp_int_list perm)
@@ -217,36 +217,36 @@ static void put_reshape(struct rp_chars *to, struct rp_int_list dims, struct rp_
 
 static void put_mesh(struct rp_chars *to, const struct rp_replica_groups *g)
 {
-    put(to, "mesh[");
+    put_text(to, "mesh[");
     for (size_t i = 0; i < g->naxes; i++) {
-        put(to, i ? ",'" : "'");
+        put_text(to, i ? ",'" : "'");
         rp_chars_put(to, g->axes[i].name.at, g->axes[i].name.n);
-        put(to, "'=");
+        put_text(to, "'=");
         put_int(to, g->axes[i].size);
     }
-    put(to, "]");
+    put_text(to, "]");
     if (g->ids.n)
         put_list(to, ", device_ids=(", g->ids, ")");
     if (g->dims.n) {
-        put(to, ", device_ids=(");
+        put_text(to, ", device_ids=(");
         put_reshape(to, g->dims, g->perm);
-        put(to, ")");
+        put_text(to, ")");
     }
-    put(to, " {");
+    put_text(to, " {");
     for (size_t i = 0; i < g->nparts; i++) {
         const struct rp_mesh_part *part = &g->parts[i];
 
-        put(to, i ? ",'" : "'");
+        put_text(to, i ? ",'" : "'");
         rp_chars_put(to, g->axes[part->axis].name.at, g->axes[part->axis].name.n);
-        put(to, "'");
+        put_text(to, "'");
         if (!part->size)
             continue;
-        put(to, ":(");
+        put_text(to, ":(");
         put_int(to, part->before);
-        put(to, ")");
+        put_text(to, ")");
         put_int(to, part->size);
     }
-    put(to, "}");
+    put_text(to, "}");
 }
 
 static void put_groups(struct rp_chars *to, const struct rp_replica_groups *g)
@@ -260,10 +260,10 @@ static void put_groups(struct rp_chars *to, const struct rp_replica_groups *g)
         put_reshape(to, g->dims, g->perm);
         return;
     }
-    put(to, "{");
+    put_text(to, "{");
     for (size_t i = 0; i < g->ngroups; i++)
         put_ints(to, i ? ",{" : "{", g->ids.at + g->begin[i], g->begin[i + 1] - g->begin[i], "}");
-    put(to, "}");
+    put_text(to, "}");
 }
 
 /* Those of a module have blanks inside of the brackets. */
@@ -271,7 +271,7 @@ static void put_aliases(struct rp_chars *to, const struct rp_attr *attr)
 {
     bool module = attr->key == RP_ATTR_INPUT_OUTPUT_ALIAS;
 
-    put(to, module ? "{ " : "{");
+    put_text(to, module ? "{ " : "{");
     for (uint32_t i = 0; i < attr->n; i++) {
         const struct rp_alias *a = &attr->aliases[i];
 
@@ -279,10 +279,10 @@ static void put_aliases(struct rp_chars *to, const struct rp_attr *attr)
         put_int(to, a->number);
         put_list(to, ", {", a->operand, "}");
         if (a->kind != RP_ALIAS_UNSAID)
-            put(to, a->kind == RP_ALIAS_MUST ? ", must-alias" : ", may-alias");
-        put(to, ")");
+            put_text(to, a->kind == RP_ALIAS_MUST ? ", must-alias" : ", may-alias");
+        put_text(to, ")");
     }
-    put(to, module ? " }" : "}");
+    put_text(to, module ? " }" : "}");
 }
 
 const char *rp_sharding_word(unsigned type)
@@ -297,7 +297,7 @@ static void put_tiles(struct rp_chars *to, const struct rp_sharding *s)
 {
     put_list(to, "devices=[", s->tiles, "]");
     if (s->dims.n) {
-        put(to, "<=");
+        put_text(to, "<=");
         put_reshape(to, s->dims, s->perm);
     } else {
         put_list(to, "", s->devices, "");
@@ -307,30 +307,30 @@ static void put_tiles(struct rp_chars *to, const struct rp_sharding *s)
 /* As deep as its makers let it be: RP_SHARDING_DEPTH. */
 static void put_sharding(struct rp_chars *to, const struct rp_sharding *s)
 {
-    put(to, "{");
+    put_text(to, "{");
     if (s->type == RP_SHARDING_OTHER)
         put_tiles(to, s);
     else
-        put(to, rp_sharding_word(s->type));
+        put_text(to, rp_sharding_word(s->type));
     if (s->type == RP_SHARDING_MAXIMAL)
         put_list(to, " device=", s->devices, "");
     if (s->last_replicate)
-        put(to, " last_tile_dim_replicate");
+        put_text(to, " last_tile_dim_replicate");
     for (size_t i = 0; i < s->last.n; i++) {
-        put(to, i ? ", " : " last_tile_dims={");
-        put(to, rp_sharding_word((unsigned)s->last.at[i]));
+        put_text(to, i ? ", " : " last_tile_dims={");
+        put_text(to, rp_sharding_word((unsigned)s->last.at[i]));
     }
     if (s->last.n)
-        put(to, "}");
+        put_text(to, "}");
     for (size_t i = 0; i < s->nparts; i++) {
-        put(to, i ? ", " : "");
+        put_text(to, i ? ", " : "");
         put_sharding(to, &s->parts[i]);
     }
     if (s->grouped) {
-        put(to, s->shard_like ? " shard_like " : " shard_as ");
+        put_text(to, s->shard_like ? " shard_like " : " shard_as ");
         put_int(to, s->group);
     }
-    put(to, "}");
+    put_text(to, "}");
 }
 
 /* Fields of windows in the order in which they are printed, after the size. */
@@ -378,24 +378,24 @@ static void put_window(struct rp_chars *to, const struct rp_attr *attr)
     static const char *const names[] = {
         "size=", " stride=", " pad=", " lhs_dilate=", " rhs_dilate=", " rhs_reversal="};
 
-    put(to, "{");
+    put_text(to, "{");
     for (int field = WINDOW_SIZE; attr->n && field < WINDOW_FIELDS; field++) {
         if (is_window_default(attr, field))
             continue;
-        put(to, names[field]);
+        put_text(to, names[field]);
         for (uint32_t i = 0; i < attr->n; i++) {
             const struct rp_window_dim *d = &attr->window[i];
 
             if (i)
-                put(to, "x");
+                put_text(to, "x");
             put_int(to, field == WINDOW_PAD ? d->pad_low : window_field(d, field));
             if (field == WINDOW_PAD) {
-                put(to, "_");
+                put_text(to, "_");
                 put_int(to, d->pad_high);
             }
         }
     }
-    put(to, "}");
+    put_text(to, "}");
 }
 
 static void put_conv_dims(struct rp_chars *to, const struct rp_attr *attr)
@@ -404,17 +404,17 @@ static void put_conv_dims(struct rp_chars *to, const struct rp_attr *attr)
     char text[64];
 
     if (rp_attr_conv_dims(attr, &dims) && rp_conv_dims_print(&dims, text))
-        put(to, text);
+        put_text(to, text);
 }
 
 static void put_ops(const struct rp_program *p, struct rp_chars *to, const struct rp_attr *attr)
 {
-    put(to, "{");
+    put_text(to, "{");
     for (uint32_t i = 0; i < attr->n; i++) {
-        put(to, i ? ", %" : "%");
-        put(to, rp_program_text(p, p->op_name.at[attr->ids[i]]));
+        put_text(to, i ? ", %" : "%");
+        put_text(to, rp_program_text(p, p->op_name.at[attr->ids[i]]));
     }
-    put(to, "}");
+    put_text(to, "}");
 }
 
 static void put_shape(const struct rp_program *p, struct rp_chars *to, uint32_t shape)
@@ -437,12 +437,12 @@ static void put_shape(const struct rp_program *p, struct rp_chars *to, uint32_t 
 
 static void put_shapes(const struct rp_program *p, struct rp_chars *to, const struct rp_attr *attr)
 {
-    put(to, "{");
+    put_text(to, "{");
     for (uint32_t i = 0; i < attr->n; i++) {
-        put(to, i ? ", " : "");
+        put_text(to, i ? ", " : "");
         put_shape(p, to, attr->ids[i]);
     }
-    put(to, "}");
+    put_text(to, "}");
 }
 
 void rp_attr_print(const struct rp_program *p, const struct rp_attr *attr, struct rp_chars *to)
@@ -455,7 +455,7 @@ void rp_attr_print(const struct rp_program *p, const struct rp_attr *attr, struc
         rp_chars_put(to, attr->at, attr->n);
         break;
     case RP_VALUE_FLAG:
-        put(to, attr->number ? "true" : "false");
+        put_text(to, attr->number ? "true" : "false");
         break;
     case RP_VALUE_INT:
         put_int(to, attr->number);

@@ -33,7 +33,7 @@ static const struct format formats[] = {
     {RP_ELEM_F8E8M0FNU, 8, 0, 127, UNSIGNED},
 };
 
-static const struct format *find(unsigned elem)
+static const struct format *float_format(unsigned elem)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         if (formats[i].elem == elem)
@@ -43,7 +43,7 @@ static const struct format *find(unsigned elem)
 
 bool rp_elem_is_float(unsigned elem)
 {
-    return elem == RP_ELEM_F32 || elem == RP_ELEM_F64 || find(elem) != NULL;
+    return elem == RP_ELEM_F32 || elem == RP_ELEM_F64 || float_format(elem) != NULL;
 }
 
 static uint64_t nan_code(const struct format *f)
@@ -87,7 +87,7 @@ static uint64_t overflow_code(const struct format *f)
     return f->special == FINITE ? max_code(f) : nan_code(f);
 }
 
-static uint64_t encode(const struct format *f, double value)
+static uint64_t float_encode(const struct format *f, double value)
 {
     uint64_t sign = signbit(value) ? UINT64_C(1) << (f->exponent + f->mantissa) : 0, code;
     uint64_t outside = sign;
@@ -112,7 +112,7 @@ static uint64_t encode(const struct format *f, double value)
     return f->special == FNUZ && !code ? 0 : code | sign;
 }
 
-static double decode(const struct format *f, uint64_t bits)
+static double float_decode(const struct format *f, uint64_t bits)
 {
     uint64_t code = bits & ((UINT64_C(1) << (f->exponent + f->mantissa)) - 1);
     bool minus = f->special != UNSIGNED && (bits >> (f->exponent + f->mantissa) & 1);
@@ -138,13 +138,13 @@ static double decode(const struct format *f, uint64_t bits)
 
 uint64_t rp_float_encode(unsigned elem, double value)
 {
-    const struct format *f = find(elem);
+    const struct format *f = float_format(elem);
     uint64_t bits = 0;
     float single = (float)value;
     uint32_t low;
 
     if (f)
-        return encode(f, value);
+        return float_encode(f, value);
     if (elem == RP_ELEM_F32) {
         memcpy(&low, &single, sizeof low);
         return low;
@@ -156,13 +156,13 @@ uint64_t rp_float_encode(unsigned elem, double value)
 
 double rp_float_decode(unsigned elem, uint64_t bits)
 {
-    const struct format *f = find(elem);
+    const struct format *f = float_format(elem);
     uint32_t low = (uint32_t)bits;
     double value = 0;
     float single;
 
     if (f)
-        return decode(f, bits);
+        return float_decode(f, bits);
     if (elem == RP_ELEM_F32) {
         memcpy(&single, &low, sizeof single);
         return (double)single;

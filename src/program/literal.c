@@ -28,13 +28,13 @@ bool rp_literal_known(const struct rp_program *p, const struct rp_literal *liter
            rp_literal_unit(p->shapes.at[literal->shape].elem) > 0;
 }
 
-static void store(unsigned char *out, size_t unit, uint64_t bits)
+static void store_element(unsigned char *out, size_t unit, uint64_t bits)
 {
     for (size_t i = 0; i < unit; i++)
         out[i] = (unsigned char)(bits >> 8 * i);
 }
 
-static uint64_t load(const unsigned char *in, size_t unit)
+static uint64_t load_element(const unsigned char *in, size_t unit)
 {
     uint64_t bits = 0;
 
@@ -181,7 +181,7 @@ static enum rp_code decode_text(unsigned elem, const struct rp_literal *literal,
     while (next_word(&at, end, word, sizeof word)) {
         if (got == want || !parse_word(part, word, &bits))
             return rp_err_set(err, RP_FORMAT, "a constant does not fit its shape at '%s'", word);
-        store(out + unit * got++, unit, bits);
+        store_element(out + unit * got++, unit, bits);
     }
     if (got != want)
         return rp_err_set(err, RP_FORMAT, "a constant has %zu values instead of %zu", got, want);
@@ -230,7 +230,7 @@ bool rp_shape_minor_to_major(const struct rp_program *p, uint32_t shape, uint32_
 }
 
 /* Row-major positions in the order of the layout: the index of dimension order[0] runs fastest. */
-struct walk {
+struct element_walk {
     size_t n;
     bool plain;
     uint32_t order[MAX_RANK];
@@ -238,7 +238,7 @@ struct walk {
     const int64_t *dims;
 };
 
-static void walk_init(struct walk *w, const struct rp_program *p, uint32_t shape)
+static void element_walk_init(struct element_walk *w, const struct rp_program *p, uint32_t shape)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];
     int64_t stride = 1;
@@ -254,7 +254,7 @@ static void walk_init(struct walk *w, const struct rp_program *p, uint32_t shape
 }
 
 /* Where element i of the list belongs; called for 0, 1, 2 ... */
-static size_t walk_next(struct walk *w, size_t i)
+static size_t element_walk_next(struct element_walk *w, size_t i)
 {
     int64_t at = 0;
 
@@ -307,11 +307,12 @@ void rp_literal_lay(const struct rp_program *p, uint32_t shape, const void *valu
 {
     size_t unit = rp_literal_unit(p->shapes.at[shape].elem);
     size_t n = (size_t)rp_shape_elements(p, shape);
-    struct walk walk;
+    struct element_walk walk;
 
-    walk_init(&walk, p, shape);
+    element_walk_init(&walk, p, shape);
     for (size_t i = 0; i < n; i++)
-        memcpy((char *)out + unit * i, (const char *)values + unit * walk_next(&walk, i), unit);
+        memcpy((char *)out + unit * i, (const char *)values + unit * element_walk_next(&walk, i),
+               unit);
 }
 
 static enum rp_code decode_list(const struct rp_program *p, const struct rp_literal *literal,
@@ -319,16 +320,16 @@ static enum rp_code decode_list(const struct rp_program *p, const struct rp_lite
 {
     size_t unit = rp_literal_unit(p->shapes.at[literal->shape].elem);
     const unsigned char *at = (const unsigned char *)literal->at, *end = at + literal->n;
-    struct walk walk;
+    struct element_walk walk;
     uint64_t value;
 
-    walk_init(&walk, p, literal->shape);
+    element_walk_init(&walk, p, literal->shape);
     if (literal->form == RP_LITERAL_RAW) {
         if (literal->n != n * unit)
             return rp_err_set(err, RP_FORMAT, "a constant has %zu bytes instead of %zu", literal->n,
                               n * unit);
         for (size_t i = 0; i < n; i++)
-            memcpy(out + unit * walk_next(&walk, i), at + unit * i, unit);
+            memcpy(out + unit * element_walk_next(&walk, i), at + unit * i, unit);
         widen(p->shapes.at[literal->shape].elem, out, n);
         return RP_OK;
     }
@@ -337,7 +338,7 @@ static enum rp_code decode_list(const struct rp_program *p, const struct rp_lite
             return rp_err_set(err, RP_FORMAT, "a constant has %zu values instead of %zu", i, n);
         if (p->shapes.at[literal->shape].elem == RP_ELEM_PRED)
             value = value != 0;
-        store(out + unit * walk_next(&walk, i), unit, value);
+        store_element(out + unit * element_walk_next(&walk, i), unit, value);
     }
     return at == end ? RP_OK : rp_err_set(err, RP_FORMAT, "a constant has more than %zu values", n);
 }
@@ -384,12 +385,12 @@ size_t rp_literal_print(unsigned elem, const void *element, char *out, size_t ca
         unsigned part = elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
 
         n = (size_t)snprintf(out, cap, "(");
-        n += print_float(part, load(in, unit / 2), out + n, cap - n);
+        n += print_float(part, load_element(in, unit / 2), out + n, cap - n);
         n += (size_t)snprintf(out + n, cap - n, ", ");
-        n += print_float(part, load(in + unit / 2, unit / 2), out + n, cap - n);
+        n += print_float(part, load_element(in + unit / 2, unit / 2), out + n, cap - n);
         return n + (size_t)snprintf(out + n, cap - n, ")");
     }
-    bits = load(in, unit);
+    bits = load_element(in, unit);
     if (elem == RP_ELEM_PRED)
         return (size_t)snprintf(out, cap, bits ? "true" : "false");
     if (rp_elem_is_float(elem))

@@ -26,8 +26,8 @@ static uint32_t calls_end(const struct rp_program *p, uint32_t c)
 }
 
 /* Puts everything reachable from `from` into the order. */
-static enum rp_code descend(const struct rp_program *p, uint32_t from, struct visit *stack,
-                            uint8_t *color, uint32_t *order, size_t *n, struct rp_err *err)
+static enum rp_code visit_calls(const struct rp_program *p, uint32_t from, struct visit *stack,
+                                uint8_t *color, uint32_t *order, size_t *n, struct rp_err *err)
 {
     size_t depth = 0;
 
@@ -67,11 +67,11 @@ enum rp_code rp_program_call_order(const struct rp_program *p, struct rp_arena *
         return rp_err_nomem(err, "ordering computations");
     for (uint32_t c = 0; c < n; c++)
         if (color[c] == WHITE)
-            RP_TRY(descend(p, c, stack, color, *order, &done, err));
+            RP_TRY(visit_calls(p, c, stack, color, *order, &done, err));
     return RP_OK;
 }
 
-static bool in_order(const struct rp_program *p, const struct rp_computation *c)
+static bool is_in_order(const struct rp_program *p, const struct rp_computation *c)
 {
     for (uint32_t op = c->first; op < c->first + c->n; op++) {
         struct rp_ids operands = rp_op_operands(p, op);
@@ -101,8 +101,8 @@ static void list_users(const struct rp_program *p, const struct rp_computation *
     }
 }
 
-static enum rp_code kahn(const struct rp_program *p, const struct rp_computation *c,
-                         struct rp_arena *scratch, uint32_t *order, struct rp_err *err)
+static enum rp_code order_by_users(const struct rp_program *p, const struct rp_computation *c,
+                                   struct rp_arena *scratch, uint32_t *order, struct rp_err *err)
 {
     uint32_t nedges = p->operand_begin.at[c->first + c->n] - p->operand_begin.at[c->first];
     uint32_t *start = RP_ARENA_NEW(scratch, uint32_t, (size_t)c->n + 2);
@@ -136,8 +136,8 @@ enum rp_code rp_computation_order(const struct rp_program *p, uint32_t computati
 {
     const struct rp_computation *c = &p->computations.at[computation];
 
-    if (!in_order(p, c))
-        return kahn(p, c, scratch, order, err);
+    if (!is_in_order(p, c))
+        return order_by_users(p, c, scratch, order, err);
     for (uint32_t i = 0; i < c->n; i++)
         order[i] = c->first + i;
     return RP_OK;

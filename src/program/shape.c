@@ -54,7 +54,7 @@ static bool is_default_layout(const char *s, size_t rank)
 }
 
 /* Whether counting the elements of the array, or their bits, stays within an int64. */
-static bool countable(unsigned elem, const int64_t *dims, size_t n)
+static bool is_countable(unsigned elem, const int64_t *dims, size_t n)
 {
     int64_t count = rp_elem_bits(elem) ? (int64_t)rp_elem_bits(elem) : 1;
 
@@ -64,9 +64,9 @@ static bool countable(unsigned elem, const int64_t *dims, size_t n)
     return true;
 }
 
-static bool same_content(const struct rp_program *p, const struct rp_op_shape *a,
-                         const struct rp_op_shape *b, const int64_t *dims, const uint8_t *dynamic,
-                         const uint32_t *parts)
+static bool is_same_shape(const struct rp_program *p, const struct rp_op_shape *a,
+                          const struct rp_op_shape *b, const int64_t *dims, const uint8_t *dynamic,
+                          const uint32_t *parts)
 {
     if (a->elem != b->elem || a->n != b->n || a->layout != b->layout || a->flags != b->flags)
         return false;
@@ -79,9 +79,9 @@ static bool same_content(const struct rp_program *p, const struct rp_op_shape *a
 }
 
 /* The shape's id, and whether it is new. */
-static enum rp_code intern(struct rp_program *p, uint64_t hash, struct rp_op_shape *shape,
-                           const int64_t *dims, const uint8_t *dynamic, const uint32_t *parts,
-                           uint32_t *id, bool *fresh, struct rp_err *err)
+static enum rp_code shape_intern(struct rp_program *p, uint64_t hash, struct rp_op_shape *shape,
+                                 const int64_t *dims, const uint8_t *dynamic, const uint32_t *parts,
+                                 uint32_t *id, bool *fresh, struct rp_err *err)
 {
     for (;; hash = rp_hash_u64(hash)) {
         uint32_t next = (uint32_t)p->shapes.n;
@@ -90,7 +90,7 @@ static enum rp_code intern(struct rp_program *p, uint64_t hash, struct rp_op_sha
         *fresh = *id == next;
         if (*fresh)
             return rp_vec_push(&p->shapes, *shape, err);
-        if (same_content(p, &p->shapes.at[*id], shape, dims, dynamic, parts))
+        if (is_same_shape(p, &p->shapes.at[*id], shape, dims, dynamic, parts))
             return RP_OK;
     }
 }
@@ -104,7 +104,7 @@ enum rp_code rp_program_array(struct rp_program *p, unsigned elem, const int64_t
     bool fresh;
     uint64_t hash;
 
-    if (!countable(elem, dims, n))
+    if (!is_countable(elem, dims, n))
         return rp_err_set(err, RP_LIMIT, "a shape of more than 2^63 bits");
     for (size_t i = 0; i < n; i++)
         if (dims[i] < 0 || (dynamic && dynamic[i]))
@@ -113,7 +113,7 @@ enum rp_code rp_program_array(struct rp_program *p, unsigned elem, const int64_t
         shape.flags |= RP_SHAPE_DEFAULT_LAYOUT;
     hash = rp_hash_mix(rp_hash_bytes(dims, n * sizeof *dims) ^ elem,
                        (uint64_t)layout << 16 | shape.flags | UINT64_C(1) << 60);
-    RP_TRY(intern(p, hash, &shape, dims, dynamic, NULL, id, &fresh, err));
+    RP_TRY(shape_intern(p, hash, &shape, dims, dynamic, NULL, id, &fresh, err));
     for (size_t i = 0; fresh && i < n; i++) {
         RP_TRY(rp_vec_push(&p->dims, dims[i], err));
         RP_TRY(
@@ -132,7 +132,7 @@ enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_
     uint64_t hash = rp_hash_bytes(parts, n * sizeof *parts) ^ UINT64_C(0x746f75706c65);
     bool fresh;
 
-    RP_TRY(intern(p, hash, &shape, NULL, NULL, parts, id, &fresh, err));
+    RP_TRY(shape_intern(p, hash, &shape, NULL, NULL, parts, id, &fresh, err));
     for (size_t i = 0; fresh && i < n; i++)
         RP_TRY(rp_vec_push(&p->parts, parts[i], err));
     return RP_OK;
@@ -174,19 +174,20 @@ int64_t rp_shape_bytes(const struct rp_program *p, uint32_t shape)
     return sum;
 }
 
-struct writer {
+struct shape_writer {
     char *out;
     size_t cap, n;
 };
 
-static void put(struct writer *w, const char *text)
+static void shape_put(struct shape_writer *w, const char *text)
 {
     for (; *text; text++, w->n++)
         if (w->n + 1 < w->cap)
             w->out[w->n] = *text;
 }
 
-static void put_dims(struct writer *w, const struct rp_program *p, const struct rp_op_shape *s)
+static void shape_put_dims(struct shape_writer *w, const struct rp_program *p,
+                           const struct rp_op_shape *s)
 {
     char number[32];
 
@@ -194,46 +195,47 @@ static void put_dims(struct writer *w, const struct rp_program *p, const struct 
         int64_t dim = p->dims.at[s->first + i];
 
         if (i)
-            put(w, ",");
+            shape_put(w, ",");
         if (dim < 0) {
-            put(w, "?");
+            shape_put(w, "?");
             continue;
         }
         snprintf(number, sizeof number, "%s%lld", p->dim_dynamic.at[s->first + i] ? "<=" : "",
                  (long long)dim);
-        put(w, number);
+        shape_put(w, number);
     }
 }
 
-static void put_shape(struct writer *w, const struct rp_program *p, uint32_t shape, bool layout)
+static void shape_put_shape(struct shape_writer *w, const struct rp_program *p, uint32_t shape,
+                            bool layout)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];
 
     if (s->elem == RP_ELEM_TUPLE) {
-        put(w, "(");
+        shape_put(w, "(");
         for (uint32_t i = 0; i < s->n; i++) {
             if (i)
-                put(w, ", ");
-            put_shape(w, p, p->parts.at[s->first + i], layout);
+                shape_put(w, ", ");
+            shape_put_shape(w, p, p->parts.at[s->first + i], layout);
         }
-        put(w, ")");
+        shape_put(w, ")");
         return;
     }
-    put(w, rp_elem_name(s->elem));
+    shape_put(w, rp_elem_name(s->elem));
     if (s->flags & RP_SHAPE_UNKNOWN)
         return;
-    put(w, "[");
-    put_dims(w, p, s);
-    put(w, "]");
+    shape_put(w, "[");
+    shape_put_dims(w, p, s);
+    shape_put(w, "]");
     if (layout && s->layout)
-        put(w, rp_program_text(p, s->layout));
+        shape_put(w, rp_program_text(p, s->layout));
 }
 
 size_t rp_shape_text(const struct rp_program *p, uint32_t shape, bool layout, char *out, size_t cap)
 {
-    struct writer w = {out, cap, 0};
+    struct shape_writer w = {out, cap, 0};
 
-    put_shape(&w, p, shape, layout);
+    shape_put_shape(&w, p, shape, layout);
     if (cap)
         out[w.n < cap ? w.n : cap - 1] = '\0';
     return w.n;

@@ -4,11 +4,11 @@
 
 #include <string.h>
 
-struct scan {
+struct window_scan {
     const char *at, *end;
 };
 
-static bool scan_int(struct scan *s, int64_t *value)
+static bool scan_int(struct window_scan *s, int64_t *value)
 {
     bool minus = s->at < s->end && *s->at == '-';
     int64_t v = 0;
@@ -23,7 +23,7 @@ static bool scan_int(struct scan *s, int64_t *value)
     return s->at > from;
 }
 
-static bool scan_char(struct scan *s, char c)
+static bool scan_char(struct window_scan *s, char c)
 {
     if (s->at == s->end || *s->at != c)
         return false;
@@ -31,13 +31,13 @@ static bool scan_char(struct scan *s, char c)
     return true;
 }
 
-static void scan_space(struct scan *s)
+static void scan_space(struct window_scan *s)
 {
     while (s->at < s->end && (*s->at == ' ' || *s->at == ',' || *s->at == '{' || *s->at == '}'))
         s->at++;
 }
 
-static bool set_field(struct rp_window_dim *dim, const char *key, size_t len, struct scan *s)
+static bool set_field(struct rp_window_dim *dim, const char *key, size_t len, struct window_scan *s)
 {
     int64_t v, high;
 
@@ -65,7 +65,7 @@ static bool set_field(struct rp_window_dim *dim, const char *key, size_t len, st
 
 bool rp_window_parse(const char *at, size_t n, struct rp_window *out)
 {
-    struct scan s = {at, at + n};
+    struct window_scan s = {at, at + n};
 
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < RP_WINDOW_DIMS; i++)
@@ -94,7 +94,7 @@ bool rp_window_parse(const char *at, size_t n, struct rp_window *out)
 }
 
 /* One group of labels: letters name the batch and feature dimensions, digits the spatial ones. */
-static bool scan_labels(struct scan *s, const char *letters, int64_t *first, int64_t *second,
+static bool scan_labels(struct window_scan *s, const char *letters, int64_t *first, int64_t *second,
                         int64_t *spatial, size_t *nspatial)
 {
     uint32_t seen = 0;
@@ -121,7 +121,7 @@ static bool scan_labels(struct scan *s, const char *letters, int64_t *first, int
 
 bool rp_conv_dims_parse(const char *at, size_t n, struct rp_conv_dims *out)
 {
-    struct scan s = {at, at + n};
+    struct window_scan s = {at, at + n};
     size_t kernel, output;
 
     memset(out, 0, sizeof *out);

@@ -21,7 +21,7 @@ static const struct {
              {"name", &rp_schema_HLO_MODULE}};
 
 /* The first byte behind spaces and comments. */
-static size_t text_begin(const uint8_t *head, size_t n)
+static size_t pbtxt_text_begin(const uint8_t *head, size_t n)
 {
     size_t at = rp_sniff_space(head, n, 0);
 
@@ -34,9 +34,9 @@ static size_t text_begin(const uint8_t *head, size_t n)
 }
 
 /* The schema, or NULL; of a bare module the words behind its name decide. */
-static const struct rp_schema *schema_of(const uint8_t *head, size_t n)
+static const struct rp_schema *pbtxt_schema(const uint8_t *head, size_t n)
 {
-    size_t at = text_begin(head, n);
+    size_t at = pbtxt_text_begin(head, n);
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         size_t len = strlen(kinds[i].first), behind;
@@ -56,14 +56,14 @@ static const struct rp_schema *schema_of(const uint8_t *head, size_t n)
     return NULL;
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff pbtxt_sniff(const uint8_t *head, size_t n, const char *file)
 {
     (void)file;
-    return !memchr(head, 0, n) && schema_of(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+    return !memchr(head, 0, n) && pbtxt_schema(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
-static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
-                         struct rp_import *to, struct rp_err *err)
+static enum rp_code pbtxt_read(struct rp_input *in, const struct rp_read_options *options,
+                               struct rp_import *to, struct rp_err *err)
 {
     struct rp_proto_writer w = {0};
     const struct rp_schema *schema;
@@ -73,7 +73,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
-    schema = schema_of(bytes, n);
+    schema = pbtxt_schema(bytes, n);
     if (!schema)
         return rp_err_set(err, RP_FORMAT, "no HLO module found");
     RP_TRY(rp_program_new("hlo", &to->program, err));
@@ -99,6 +99,6 @@ const struct rp_format rp_format_hlo_pbtxt = {
     .files = "*.pbtxt, *.txt",
     .written_by = "XLA: JAX, TensorFlow, PyTorch/XLA",
     .kind = RP_FORMAT_KIND_PROGRAM,
-    .sniff = sniff,
-    .read = read,
+    .sniff = pbtxt_sniff,
+    .read = pbtxt_read,
 };

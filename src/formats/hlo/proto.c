@@ -20,7 +20,7 @@
 
 #define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
 
-static bool printable(struct rp_bytes s)
+static bool is_printable(struct rp_bytes s)
 {
     if (!s.n || s.n > 4096)
         return false;
@@ -33,8 +33,8 @@ static bool printable(struct rp_bytes s)
 /* ---- instructions ---- */
 
 /* Lists of ids, packed or not; `loose` ones are walked again over the instruction. */
-static enum rp_code find_fields(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                                struct hlo_fields *f)
+static enum rp_code instruction_fields(struct rp_hlo_proto *r, struct rp_bytes bytes,
+                                       uint64_t offset, struct rp_hlo_fields *f)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     struct rp_proto_item it;
@@ -89,9 +89,9 @@ static enum rp_code find_fields(struct hlo_proto *r, struct rp_bytes bytes, uint
     return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code add_operand(struct hlo_proto *r, uint64_t id)
+static enum rp_code add_operand(struct rp_hlo_proto *r, uint64_t id)
 {
-    uint32_t op = hlo_proto_op(r, id);
+    uint32_t op = rp_hlo_proto_op(r, id);
     uint32_t first = r->p->computations.at[r->p->computations.n - 1].first;
 
     if (op == RP_MAP_NONE || op < first)
@@ -100,7 +100,7 @@ static enum rp_code add_operand(struct hlo_proto *r, uint64_t id)
     return rp_program_add_operand(r->p, op, 0, r->err);
 }
 
-static enum rp_code add_called(struct hlo_proto *r, uint64_t id)
+static enum rp_code add_called(struct rp_hlo_proto *r, uint64_t id)
 {
     uint32_t computation = rp_map_get(&r->computation_of, id);
     enum rp_opcode code = (enum rp_opcode)r->p->code.at[r->op];
@@ -114,9 +114,9 @@ static enum rp_code add_called(struct hlo_proto *r, uint64_t id)
     return rp_program_add_called(r->p, computation, r->err);
 }
 
-typedef enum rp_code add_fn(struct hlo_proto *r, uint64_t id);
+typedef enum rp_code add_fn(struct rp_hlo_proto *r, uint64_t id);
 
-static enum rp_code add_packed(struct hlo_proto *r, struct rp_bytes bytes, add_fn *add)
+static enum rp_code add_packed_ids(struct rp_hlo_proto *r, struct rp_bytes bytes, add_fn *add)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, 1);
     uint64_t id;
@@ -126,8 +126,8 @@ static enum rp_code add_packed(struct hlo_proto *r, struct rp_bytes bytes, add_f
     return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code add_loose(struct hlo_proto *r, struct rp_bytes bytes, uint32_t number,
-                              add_fn *add)
+static enum rp_code add_loose_ids(struct rp_hlo_proto *r, struct rp_bytes bytes, uint32_t number,
+                                  add_fn *add)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth);
     struct rp_proto_item it;
@@ -136,27 +136,27 @@ static enum rp_code add_loose(struct hlo_proto *r, struct rp_bytes bytes, uint32
         if (it.number != number)
             continue;
         if (it.wire == RP_WIRE_BYTES)
-            RP_TRY(add_packed(r, it.bytes, add));
+            RP_TRY(add_packed_ids(r, it.bytes, add));
         else if (it.wire == RP_WIRE_VARINT)
             RP_TRY(add(r, it.value));
     }
     return RP_OK;
 }
 
-static enum rp_code add_lists(struct hlo_proto *r, struct rp_bytes bytes,
-                              const struct hlo_fields *f)
+static enum rp_code add_id_lists(struct rp_hlo_proto *r, struct rp_bytes bytes,
+                                 const struct rp_hlo_fields *f)
 {
     if (f->loose_ids) {
-        RP_TRY(add_loose(r, bytes, RP_HLO_INSTRUCTION_OPERAND_IDS, add_operand));
-        return add_loose(r, bytes, RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS, add_called);
+        RP_TRY(add_loose_ids(r, bytes, RP_HLO_INSTRUCTION_OPERAND_IDS, add_operand));
+        return add_loose_ids(r, bytes, RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS, add_called);
     }
-    RP_TRY(add_packed(r, f->operand_ids, add_operand));
-    return add_packed(r, f->called_ids, add_called);
+    RP_TRY(add_packed_ids(r, f->operand_ids, add_operand));
+    return add_packed_ids(r, f->called_ids, add_called);
 }
 
 /* Ids count up within a computation, or in the module: the low half is an index. Where it is not,
    because somebody made ids up, a map takes them. */
-static enum rp_code note_id(struct hlo_proto *r, uint64_t id)
+static enum rp_code note_id(struct rp_hlo_proto *r, uint64_t id)
 {
     uint32_t low = (uint32_t)id;
 
@@ -172,16 +172,16 @@ static enum rp_code note_id(struct hlo_proto *r, uint64_t id)
     return RP_OK;
 }
 
-static enum rp_code instruction(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+static enum rp_code read_instruction(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
-    struct hlo_fields f;
+    struct rp_hlo_fields f;
     struct rp_new_op op = {0};
 
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu instructions",
                           (unsigned long long)r->limits.events);
-    RP_TRY(find_fields(r, bytes, offset, &f));
-    if (!printable(f.opcode))
+    RP_TRY(instruction_fields(r, bytes, offset, &f));
+    if (!is_printable(f.opcode))
         return rp_err_set_at(r->err, RP_FORMAT, offset,
                              "an instruction without an opcode at byte %llu",
                              (unsigned long long)offset);
@@ -190,26 +190,131 @@ static enum rp_code instruction(struct hlo_proto *r, struct rp_bytes bytes, uint
                             r->err));
     op.code = rp_program_opcode(r->p, op.foreign);
     if (f.shape.n)
-        RP_TRY(
-            hlo_proto_shape(r, f.shape, offset + (uint64_t)(f.shape.at - bytes.at), 0, &op.shape));
+        RP_TRY(rp_hlo_proto_shape(r, f.shape, offset + (uint64_t)(f.shape.at - bytes.at), 0,
+                                  &op.shape));
     op.value = op.code == RP_OP_PARAMETER           ? f.parameter
                : op.code == RP_OP_GET_TUPLE_ELEMENT ? f.index
                                                     : 0;
     if (op.code == RP_OP_CONSTANT)
-        RP_TRY(hlo_proto_literal(r, f.literal, offset, op.shape, &op.value));
+        RP_TRY(rp_hlo_proto_literal(r, f.literal, offset, op.shape, &op.value));
     if (f.metadata.n)
-        RP_TRY(hlo_proto_metadata(r, f.metadata, offset, &op.meta));
+        RP_TRY(rp_hlo_proto_metadata(r, f.metadata, offset, &op.meta));
     RP_TRY(rp_program_add_op(r->p, &op, &r->op, r->err));
     RP_TRY(note_id(r, (uint64_t)f.id));
-    RP_TRY(add_lists(r, bytes, &f));
+    RP_TRY(add_id_lists(r, bytes, &f));
     if (f.others || r->metadata_rest)
-        RP_TRY(hlo_proto_attrs(r, bytes, offset));
-    return hlo_proto_implicit(r);
+        RP_TRY(rp_hlo_proto_attrs(r, bytes, offset));
+    return rp_hlo_proto_implicit(r);
+}
+
+/* ---- the schedule ---- */
+
+/*
+ * A protobuf lists the instructions of a computation in any order and stores the execution order
+ * separately; text lists them in execution order. The model follows the text, so instructions are
+ * read in the order of the schedule. Cost: a second look at the fields of scheduled instructions.
+ */
+
+/* One entry of the map: the id of a computation, and the ids of its instructions. */
+static enum rp_code note_sequence(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                                  const struct rp_proto_item *item)
+{
+    struct rp_proto_cursor c = rp_proto_enter(outer, item), list;
+    struct rp_proto_item it, ids;
+    struct rp_bytes packed = {0};
+    uint64_t id = 0;
+
+    while (rp_proto_next(&c, &it)) {
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SEQUENCE_ENTRY_KEY, VARINT))
+            id = it.value;
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_SEQUENCE_ENTRY_VALUE, BYTES))
+            continue;
+        list = rp_proto_enter(&c, &it);
+        while (rp_proto_next(&list, &ids))
+            if (RP_PROTO_KEY(ids.number, ids.wire) == KEY(RP_HLO_SEQUENCE_INSTRUCTION_IDS, BYTES))
+                packed = ids.bytes;
+        RP_TRY(rp_proto_finish(&list, r->err));
+    }
+    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(rp_map_put(&r->sequence_of, id, (uint32_t)r->sequences.n, r->err));
+    return rp_vec_push(&r->sequences, packed, r->err);
+}
+
+static enum rp_code read_schedule(struct rp_hlo_proto *r, struct rp_bytes bytes)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth);
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it))
+        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SCHEDULE_SEQUENCES, BYTES))
+            RP_TRY(note_sequence(r, &c, &it));
+    return rp_proto_finish(&c, r->err);
+}
+
+/* The instructions of a computation by their ids; `found` in the order of the file. */
+static enum rp_code collect_instructions(struct rp_hlo_proto *r, struct rp_bytes bytes,
+                                         struct rp_map *by_id)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth), inner;
+    struct rp_proto_item it, field;
+
+    while (rp_proto_next(&c, &it)) {
+        uint64_t id = 0;
+
+        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_COMPUTATION_INSTRUCTIONS, BYTES))
+            continue;
+        inner = rp_proto_enter(&c, &it);
+        while (rp_proto_next(&inner, &field))
+            if (RP_PROTO_KEY(field.number, field.wire) == KEY(RP_HLO_INSTRUCTION_ID, VARINT)) {
+                id = field.value;
+                break;
+            }
+        RP_TRY(rp_map_put(by_id, id, (uint32_t)r->found.n, r->err));
+        RP_TRY(rp_vec_push(&r->found, it.bytes, r->err));
+    }
+    return RP_OK; /* whoever reads the instructions says what is wrong with them */
+}
+
+/* Each instruction once, or it is no schedule of this computation. */
+static enum rp_code order_instructions(struct rp_hlo_proto *r, struct rp_bytes packed,
+                                       const struct rp_map *by_id)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(packed.at, packed.n, 0, 1);
+    uint64_t id;
+
+    while (rp_proto_packed_varint(&c, &id)) {
+        uint32_t at = rp_map_get(by_id, id);
+
+        if (at == RP_MAP_NONE || !r->found.at[at].at)
+            break;
+        RP_TRY(rp_vec_push(&r->ordered, r->found.at[at], r->err));
+        r->found.at[at].at = NULL;
+    }
+    if (r->ordered.n != r->found.n)
+        r->ordered.n = 0;
+    return RP_OK;
+}
+
+static enum rp_code read_order(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t computation)
+{
+    uint32_t at = r->sequences.n ? rp_map_get(&r->sequence_of, computation) : RP_MAP_NONE;
+    struct rp_map by_id;
+    enum rp_code code;
+
+    r->ordered.n = r->found.n = 0;
+    if (at == RP_MAP_NONE)
+        return RP_OK;
+    rp_map_init(&by_id);
+    code = collect_instructions(r, bytes, &by_id);
+    if (code == RP_OK)
+        code = order_instructions(r, r->sequences.at[at], &by_id);
+    rp_map_release(&by_id);
+    return code;
 }
 
 /* ---- computations and the module ---- */
 
-static enum rp_code computation(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+static enum rp_code read_computation(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     struct rp_proto_item it;
@@ -218,10 +323,10 @@ static enum rp_code computation(struct hlo_proto *r, struct rp_bytes bytes, uint
     bool rooted = false;
 
     RP_TRY(rp_program_begin(r->p, 0, &id, r->err));
-    RP_TRY(hlo_proto_order(r, bytes, r->computation_ids.at[id]));
+    RP_TRY(read_order(r, bytes, r->computation_ids.at[id]));
     for (size_t i = 0; i < r->ordered.n; i++)
-        RP_TRY(
-            instruction(r, r->ordered.at[i], offset + (uint64_t)(r->ordered.at[i].at - bytes.at)));
+        RP_TRY(read_instruction(r, r->ordered.at[i],
+                                offset + (uint64_t)(r->ordered.at[i].at - bytes.at)));
     while (rp_proto_next(&c, &it)) {
         switch (RP_PROTO_KEY(it.number, it.wire)) {
         case KEY(RP_HLO_COMPUTATION_NAME, BYTES):
@@ -232,7 +337,7 @@ static enum rp_code computation(struct hlo_proto *r, struct rp_bytes bytes, uint
             break;
         case KEY(RP_HLO_COMPUTATION_INSTRUCTIONS, BYTES):
             if (!r->ordered.n)
-                RP_TRY(instruction(r, it.bytes, rp_proto_offset(&c, it.bytes.at)));
+                RP_TRY(read_instruction(r, it.bytes, rp_proto_offset(&c, it.bytes.at)));
             break;
         case KEY(RP_HLO_COMPUTATION_ROOT_ID, VARINT):
             root = it.value;
@@ -243,7 +348,7 @@ static enum rp_code computation(struct hlo_proto *r, struct rp_bytes bytes, uint
         }
     }
     RP_TRY(rp_proto_finish(&c, r->err));
-    text = rooted ? hlo_proto_op(r, root) : RP_MAP_NONE;
+    text = rooted ? rp_hlo_proto_op(r, root) : RP_MAP_NONE;
     if (text != RP_MAP_NONE && text >= r->p->computations.at[id].first)
         r->p->computations.at[id].root = text;
     else if (root && rooted)
@@ -253,7 +358,8 @@ static enum rp_code computation(struct hlo_proto *r, struct rp_bytes bytes, uint
 }
 
 /* Ids of computations, so that any may call any; and what runs when. */
-static enum rp_code number_computations(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+static enum rp_code number_computations(struct rp_hlo_proto *r, struct rp_bytes bytes,
+                                        uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth), inner;
     struct rp_proto_item it, field;
@@ -263,7 +369,7 @@ static enum rp_code number_computations(struct hlo_proto *r, struct rp_bytes byt
         uint64_t id = 0;
 
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MODULE_SCHEDULE, BYTES))
-            RP_TRY(hlo_proto_schedule(r, it.bytes));
+            RP_TRY(read_schedule(r, it.bytes));
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MODULE_PAYLOADS, BYTES))
             RP_TRY(rp_vec_push(&r->payloads, it.bytes, r->err));
         if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_MODULE_COMPUTATIONS, BYTES))
@@ -279,7 +385,7 @@ static enum rp_code number_computations(struct hlo_proto *r, struct rp_bytes byt
     return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code own_module_text(struct hlo_proto *r, struct rp_bytes bytes)
+static enum rp_code add_own_module_text(struct rp_hlo_proto *r, struct rp_bytes bytes)
 {
     const char *assign = bytes.n ? memchr(bytes.at, '=', bytes.n) : NULL;
     const char *begin = (const char *)bytes.at;
@@ -292,8 +398,8 @@ static enum rp_code own_module_text(struct hlo_proto *r, struct rp_bytes bytes)
         r->p, rp_attr_parse(r->p, key, assign + 1, bytes.n - (size_t)(assign + 1 - begin)), r->err);
 }
 
-static enum rp_code module_field(struct hlo_proto *r, const struct rp_proto_cursor *c,
-                                 const struct rp_proto_item *it)
+static enum rp_code read_module_field(struct rp_hlo_proto *r, const struct rp_proto_cursor *c,
+                                      const struct rp_proto_item *it)
 {
     uint64_t offset = rp_proto_offset(c, it->bytes.at);
 
@@ -302,13 +408,13 @@ static enum rp_code module_field(struct hlo_proto *r, const struct rp_proto_curs
         return rp_program_string(r->p, (const char *)it->bytes.at, it->bytes.n, &r->p->name,
                                  r->err);
     case KEY(RP_HLO_MODULE_COMPUTATIONS, BYTES):
-        return computation(r, it->bytes, offset);
+        return read_computation(r, it->bytes, offset);
     case KEY(RP_HLO_MODULE_INPUT_OUTPUT_ALIAS, BYTES):
-        return hlo_add_module_aliases(r, it->bytes);
+        return rp_hlo_proto_add_module_aliases(r, it->bytes);
     case KEY(RP_HLO_MODULE_STACK_FRAME_INDEX, BYTES):
-        return hlo_proto_frames(r, it->bytes, offset);
-    case KEY(HLO_FIELD_TEXT, BYTES):
-        return own_module_text(r, it->bytes);
+        return rp_hlo_proto_frames(r, it->bytes, offset);
+    case KEY(RP_HLO_OWN_FIELD, BYTES):
+        return add_own_module_text(r, it->bytes);
     case KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_NAME,
              BYTES): /* name and id of the entry, its shape: said by the computations */
     case KEY(RP_HLO_MODULE_HOST_PROGRAM_SHAPE, BYTES):
@@ -326,7 +432,7 @@ static enum rp_code module_field(struct hlo_proto *r, const struct rp_proto_curs
     }
 }
 
-static enum rp_code read_module(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+static enum rp_code read_module(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     struct rp_proto_item it;
@@ -336,7 +442,7 @@ static enum rp_code read_module(struct hlo_proto *r, struct rp_bytes bytes, uint
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_ID, VARINT))
             entry = it.value;
-        RP_TRY(module_field(r, &c, &it));
+        RP_TRY(read_module_field(r, &c, &it));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     if (entry != UINT64_MAX)
@@ -350,14 +456,14 @@ static enum rp_code read_module(struct hlo_proto *r, struct rp_bytes bytes, uint
 /* ---- recognising ---- */
 
 /* The content of a field that may run past the end of what is there. */
-struct peek {
+struct field_peek {
     uint32_t number;
     bool whole;
     struct rp_bytes bytes;
     const uint8_t *behind;
 };
 
-static bool peek_bytes(struct rp_bytes from, struct peek *out)
+static bool field_peek_at(struct rp_bytes from, struct field_peek *out)
 {
     const uint8_t *at = from.at, *end = from.at + from.n;
     uint64_t tag, n;
@@ -376,42 +482,43 @@ static bool peek_bytes(struct rp_bytes from, struct peek *out)
 }
 
 /* name = 1, opcode = 2, both words; the opcode in lower case */
-static bool like_instruction(struct rp_bytes s)
+static bool is_instruction(struct rp_bytes s)
 {
-    struct peek name, opcode;
+    struct field_peek name, opcode;
 
-    if (!peek_bytes(s, &name) || name.number != RP_HLO_INSTRUCTION_NAME || !printable(name.bytes) ||
-        !name.whole)
+    if (!field_peek_at(s, &name) || name.number != RP_HLO_INSTRUCTION_NAME ||
+        !is_printable(name.bytes) || !name.whole)
         return false;
-    if (!peek_bytes((struct rp_bytes){name.behind, (size_t)(s.at + s.n - name.behind)}, &opcode))
+    if (!field_peek_at((struct rp_bytes){name.behind, (size_t)(s.at + s.n - name.behind)}, &opcode))
         return false;
-    return opcode.number == RP_HLO_INSTRUCTION_OPCODE && printable(opcode.bytes) &&
+    return opcode.number == RP_HLO_INSTRUCTION_OPCODE && is_printable(opcode.bytes) &&
            opcode.bytes.at[0] >= 'a' && opcode.bytes.at[0] <= 'z';
 }
 
 /* name = 1, then instructions = 2 */
-static bool like_computation(struct rp_bytes s)
+static bool is_computation(struct rp_bytes s)
 {
-    struct peek name, first;
+    struct field_peek name, first;
 
-    if (!peek_bytes(s, &name) || name.number != RP_HLO_COMPUTATION_NAME || !printable(name.bytes) ||
-        !name.whole)
+    if (!field_peek_at(s, &name) || name.number != RP_HLO_COMPUTATION_NAME ||
+        !is_printable(name.bytes) || !name.whole)
         return false;
-    return peek_bytes((struct rp_bytes){name.behind, (size_t)(s.at + s.n - name.behind)}, &first) &&
-           first.number == RP_HLO_COMPUTATION_INSTRUCTIONS && like_instruction(first.bytes);
+    return field_peek_at((struct rp_bytes){name.behind, (size_t)(s.at + s.n - name.behind)},
+                         &first) &&
+           first.number == RP_HLO_COMPUTATION_INSTRUCTIONS && is_instruction(first.bytes);
 }
 
 /* name = 1, maybe the entry's name = 2, then computations = 3 */
-static bool like_module(struct rp_bytes s)
+static bool is_module(struct rp_bytes s)
 {
-    struct peek field;
+    struct field_peek field;
 
     for (int i = 0; i < 3; i++) {
-        if (!peek_bytes(s, &field))
+        if (!field_peek_at(s, &field))
             return false;
         if (field.number == RP_HLO_MODULE_COMPUTATIONS)
-            return like_computation(field.bytes);
-        if (field.number > RP_HLO_MODULE_ENTRY_COMPUTATION_NAME || !printable(field.bytes) ||
+            return is_computation(field.bytes);
+        if (field.number > RP_HLO_MODULE_ENTRY_COMPUTATION_NAME || !is_printable(field.bytes) ||
             !field.whole)
             return false;
         s = (struct rp_bytes){field.behind, (size_t)(s.at + s.n - field.behind)};
@@ -423,25 +530,25 @@ static bool like_module(struct rp_bytes s)
 static bool find_module(struct rp_bytes s, struct rp_bytes *module)
 {
     const uint8_t *end = s.at + s.n, *behind;
-    struct peek field;
+    struct field_peek field;
     uint64_t meta;
 
     *module = s;
-    if (like_module(s))
+    if (is_module(s))
         return true;
     for (int level = 0; level < 2; level++) {
-        if (!peek_bytes(*module, &field) || field.number != RP_HLO_PROTO_HLO_MODULE)
+        if (!field_peek_at(*module, &field) || field.number != RP_HLO_PROTO_HLO_MODULE)
             break;
         *module = field.bytes;
-        if (like_module(*module))
+        if (is_module(*module))
             return true;
     }
     behind = s.n ? rp_proto_varint_at(s.at, end, &meta) : NULL;
-    if (!behind || !peek_bytes((struct rp_bytes){behind, (size_t)(end - behind)}, &field) ||
+    if (!behind || !field_peek_at((struct rp_bytes){behind, (size_t)(end - behind)}, &field) ||
         field.number != RP_HLO_PROTO_HLO_MODULE)
         return false;
     *module = field.bytes;
-    return like_module(*module);
+    return is_module(*module);
 }
 
 bool rp_hlo_proto_module(const void *bytes, size_t n, struct rp_bytes *module)
@@ -449,7 +556,7 @@ bool rp_hlo_proto_module(const void *bytes, size_t n, struct rp_bytes *module)
     return find_module((struct rp_bytes){bytes, n}, module);
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff hlo_proto_sniff(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_bytes module;
 
@@ -459,10 +566,10 @@ static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
 
 /* ---- the whole ---- */
 
-static enum rp_code fill(struct rp_program *p, struct rp_bytes bytes,
-                         const struct rp_limits *limits, struct rp_err *err)
+static enum rp_code read_file_module(struct rp_program *p, struct rp_bytes bytes,
+                                     const struct rp_limits *limits, struct rp_err *err)
 {
-    struct hlo_proto r = {.p = p, .limits = limits ? *limits : RP_LIMITS_DEFAULT, .err = err};
+    struct rp_hlo_proto r = {.p = p, .limits = limits ? *limits : RP_LIMITS_DEFAULT, .err = err};
     struct rp_bytes module;
     enum rp_code code;
 
@@ -471,7 +578,7 @@ static enum rp_code fill(struct rp_program *p, struct rp_bytes bytes,
     rp_map_init(&r.op_of);
     rp_map_init(&r.computation_of);
     rp_map_init(&r.sequence_of);
-    hlo_index_fields(&r);
+    rp_hlo_index_fields(&r);
     code = rp_strtab_init(&r.shape_bytes, err);
     if (code == RP_OK)
         code = rp_vec_push(&r.shape_of, 0, err);
@@ -500,7 +607,7 @@ static enum rp_code fill(struct rp_program *p, struct rp_bytes bytes,
 enum rp_code rp_hlo_proto_fill(struct rp_program *p, const void *bytes, size_t n,
                                const struct rp_limits *limits, struct rp_err *err)
 {
-    return fill(p, (struct rp_bytes){bytes, n}, limits, err);
+    return read_file_module(p, (struct rp_bytes){bytes, n}, limits, err);
 }
 
 enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_limits *limits,
@@ -511,7 +618,7 @@ enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_lim
 
     *out = NULL;
     RP_TRY(rp_program_new("hlo", &p, err));
-    code = fill(p, (struct rp_bytes){bytes, n}, limits, err);
+    code = read_file_module(p, (struct rp_bytes){bytes, n}, limits, err);
     if (code == RP_OK)
         *out = p;
     else
@@ -519,8 +626,8 @@ enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_lim
     return code;
 }
 
-static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
-                         struct rp_import *to, struct rp_err *err)
+static enum rp_code hlo_proto_read(struct rp_input *in, const struct rp_read_options *options,
+                                   struct rp_import *to, struct rp_err *err)
 {
     const uint8_t *bytes;
     size_t n;
@@ -529,7 +636,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     RP_TRY(rp_program_new("hlo", &to->program, err));
     to->borrows_input = true;
     to->content_bytes = n;
-    return fill(to->program, (struct rp_bytes){bytes, n}, options->limits, err);
+    return read_file_module(to->program, (struct rp_bytes){bytes, n}, options->limits, err);
 }
 
 const struct rp_format rp_format_hlo_proto = {
@@ -538,6 +645,6 @@ const struct rp_format rp_format_hlo_proto = {
     .files = "*.pb",
     .written_by = "XLA: JAX, TensorFlow, PyTorch/XLA",
     .kind = RP_FORMAT_KIND_PROGRAM,
-    .sniff = sniff,
-    .read = read,
+    .sniff = hlo_proto_sniff,
+    .read = hlo_proto_read,
 };

@@ -13,7 +13,7 @@
 
 #define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
 
-enum rp_code hlo_add(struct hlo_proto *r, struct rp_attr attr)
+enum rp_code rp_hlo_proto_add(struct rp_hlo_proto *r, struct rp_attr attr)
 {
     return rp_program_add_attr(r->p, attr, r->err);
 }
@@ -26,7 +26,7 @@ static struct rp_attr bytes_attr(uint32_t key, enum rp_value_type type, struct r
 /* ---- one field, one attribute ---- */
 
 /* What a comparison of these operands is where nothing is said. */
-static bool is_default_comparison(const struct hlo_proto *r, struct rp_bytes type)
+static bool is_default_comparison(const struct rp_hlo_proto *r, struct rp_bytes type)
 {
     struct rp_ids operands = rp_op_operands(r->p, r->op);
     unsigned elem = operands.n ? r->p->shapes.at[r->p->shape.at[operands.at[0]]].elem : 0;
@@ -40,7 +40,7 @@ static bool is_default_comparison(const struct hlo_proto *r, struct rp_bytes typ
 }
 
 /* Floats are compared in part, everything else in total. */
-static bool is_default_order(const struct hlo_proto *r, struct rp_bytes order)
+static bool is_default_order(const struct rp_hlo_proto *r, struct rp_bytes order)
 {
     static const struct rp_bytes usual = {(const uint8_t *)"FLOAT", 5};
     const char *word = is_default_comparison(r, usual) ? "PARTIAL" : "TOTAL";
@@ -48,53 +48,53 @@ static bool is_default_order(const struct hlo_proto *r, struct rp_bytes order)
     return order.n == strlen(word) && memcmp(order.at, word, order.n) == 0;
 }
 
-static enum rp_code add_word(struct hlo_proto *r, uint32_t key, const struct rp_proto_item *it)
+static enum rp_code add_word(struct rp_hlo_proto *r, uint32_t key, const struct rp_proto_item *it)
 {
     const char *word;
 
     if (it->wire == RP_WIRE_VARINT) {
-        word = hlo_enum_word(key, false, it->value);
-        return word ? hlo_add(r, rp_attr_word(key, word)) : RP_OK;
+        word = rp_hlo_enum_word(key, false, it->value);
+        return word ? rp_hlo_proto_add(r, rp_attr_word(key, word)) : RP_OK;
     }
     if (it->wire != RP_WIRE_BYTES || !it->bytes.n ||
         (key == RP_ATTR_TYPE && is_default_comparison(r, it->bytes)) ||
         (key == RP_ATTR_ORDER && is_default_order(r, it->bytes)))
         return RP_OK;
-    return hlo_add(r, bytes_attr(key, RP_VALUE_WORD, it->bytes));
+    return rp_hlo_proto_add(r, bytes_attr(key, RP_VALUE_WORD, it->bytes));
 }
 
-static enum rp_code add_int(struct hlo_proto *r, uint32_t key, int64_t value)
+static enum rp_code add_int(struct rp_hlo_proto *r, uint32_t key, int64_t value)
 {
     unsigned flags = rp_attr_flags(key);
 
     if ((flags & (RP_ATTRF_ZERO | RP_ATTRF_ONE) && value == 0) ||
         (flags & RP_ATTRF_ONE && value == 1))
         return RP_OK;
-    return hlo_add(r, rp_attr_int(key, value));
+    return rp_hlo_proto_add(r, rp_attr_int(key, value));
 }
 
 /* A list that is packed, or one number of it. */
-static enum rp_code collect_ints(struct hlo_proto *r, const struct rp_proto_item *it)
+static enum rp_code collect_ints(struct rp_hlo_proto *r, const struct rp_proto_item *it)
 {
     if (it->wire == RP_WIRE_BYTES)
-        return hlo_collect_packed(r, it->bytes);
+        return rp_hlo_proto_collect(r, it->bytes);
     return it->wire == RP_WIRE_VARINT ? rp_vec_push(&r->ints, (int64_t)it->value, r->err) : RP_OK;
 }
 
-static enum rp_code add_ints(struct hlo_proto *r, uint32_t key)
+static enum rp_code add_ints(struct rp_hlo_proto *r, uint32_t key)
 {
     struct rp_attr attr = rp_attr_ints(r->p, key, r->ints.at, r->ints.n);
 
     r->ints.n = 0;
-    return hlo_add(r, attr);
+    return rp_hlo_proto_add(r, attr);
 }
 
-static enum rp_code add_dimensions(struct hlo_proto *r, const struct rp_proto_item *it)
+static enum rp_code add_dimensions(struct rp_hlo_proto *r, const struct rp_proto_item *it)
 {
     RP_TRY(collect_ints(r, it));
     if (r->p->code.at[r->op] == RP_OP_IOTA && r->ints.n == 1) {
         r->ints.n = 0;
-        return hlo_add(r, rp_attr_int(RP_ATTR_IOTA_DIMENSION, r->ints.at[0]));
+        return rp_hlo_proto_add(r, rp_attr_int(RP_ATTR_IOTA_DIMENSION, r->ints.at[0]));
     }
     return add_ints(r, RP_ATTR_DIMENSIONS);
 }
@@ -102,13 +102,13 @@ static enum rp_code add_dimensions(struct hlo_proto *r, const struct rp_proto_it
 /* ---- messages that hold several attributes ---- */
 
 /* The dimensions of products, gathers and scatters: a list or a number each. */
-static enum rp_code add_dims(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                             const struct rp_proto_item *item, const uint16_t *keys)
+static enum rp_code add_dims_message(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                                     const struct rp_proto_item *item, const uint16_t *keys)
 {
     for (; *keys; keys++) {
         struct rp_proto_cursor c = rp_proto_enter(outer, item);
         bool single = *keys == RP_ATTR_INDEX_VECTOR_DIM, any = false;
-        uint32_t inner = hlo_attr_field(*keys).inner;
+        uint32_t inner = rp_hlo_attr_field(*keys).inner;
         struct rp_proto_item it;
         int64_t number = 0;
 
@@ -122,7 +122,7 @@ static enum rp_code add_dims(struct hlo_proto *r, const struct rp_proto_cursor *
         }
         RP_TRY(rp_proto_finish(&c, r->err));
         if (single)
-            RP_TRY(hlo_add(r, rp_attr_int(*keys, number)));
+            RP_TRY(rp_hlo_proto_add(r, rp_attr_int(*keys, number)));
         else if (any)
             RP_TRY(add_ints(r, *keys));
     }
@@ -151,7 +151,7 @@ static const uint16_t scatter_keys[] = {RP_ATTR_UPDATE_WINDOW_DIMS,
                                         RP_ATTR_INDEX_VECTOR_DIM,
                                         0};
 
-const uint16_t *hlo_dims_keys(uint32_t field)
+const uint16_t *rp_hlo_dims_keys(uint32_t field)
 {
     switch (field) {
     case RP_HLO_INSTRUCTION_DOT_DIMENSION_NUMBERS:
@@ -167,8 +167,8 @@ const uint16_t *hlo_dims_keys(uint32_t field)
     }
 }
 
-static enum rp_code add_ragged(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                               const struct rp_proto_item *item)
+static enum rp_code add_ragged_dims(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                                    const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
@@ -176,13 +176,13 @@ static enum rp_code add_ragged(struct hlo_proto *r, const struct rp_proto_cursor
     while (rp_proto_next(&c, &it))
         if (RP_PROTO_KEY(it.number, it.wire) ==
             KEY(RP_HLO_RAGGED_DOT_DIMS_DOT_DIMENSION_NUMBERS, BYTES))
-            RP_TRY(add_dims(r, &c, &it, dot_keys));
+            RP_TRY(add_dims_message(r, &c, &it, dot_keys));
     RP_TRY(rp_proto_finish(&c, r->err));
-    return add_dims(r, outer, item, ragged_keys);
+    return add_dims_message(r, outer, item, ragged_keys);
 }
 
 /* Precisions, written where one is not the default, and the algorithm of a product. */
-static enum rp_code add_precision(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code add_precision(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                   const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -195,9 +195,9 @@ static enum rp_code add_precision(struct hlo_proto *r, const struct rp_proto_cur
     r->ints.n = 0;
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PRECISION_ALGORITHM, VARINT))
-            algorithm = hlo_enum_word(RP_ATTR_ALGORITHM, true, it.value);
+            algorithm = rp_hlo_enum_word(RP_ATTR_ALGORITHM, true, it.value);
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PRECISION_OPERAND_PRECISION, BYTES))
-            RP_TRY(hlo_collect_packed(r, it.bytes));
+            RP_TRY(rp_hlo_proto_collect(r, it.bytes));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     n = r->ints.n;
@@ -208,20 +208,20 @@ static enum rp_code add_precision(struct hlo_proto *r, const struct rp_proto_cur
         words = RP_ARENA_NEW(&r->p->arena, struct rp_slice, n);
         for (size_t i = 0; words && i < n; i++) {
             const char *word =
-                hlo_enum_word(RP_ATTR_OPERAND_PRECISION, false, (uint64_t)r->ints.at[i]);
+                rp_hlo_enum_word(RP_ATTR_OPERAND_PRECISION, false, (uint64_t)r->ints.at[i]);
 
             word = word ? word : "?";
             words[i] = (struct rp_slice){word, (uint32_t)strlen(word), 0};
         }
-        RP_TRY(hlo_add(r, (struct rp_attr){.texts = words,
-                                           .n = (uint32_t)n,
-                                           .key = RP_ATTR_OPERAND_PRECISION,
-                                           .type = RP_VALUE_WORDS}));
+        RP_TRY(rp_hlo_proto_add(r, (struct rp_attr){.texts = words,
+                                                    .n = (uint32_t)n,
+                                                    .key = RP_ATTR_OPERAND_PRECISION,
+                                                    .type = RP_VALUE_WORDS}));
     }
-    return algorithm ? hlo_add(r, rp_attr_word(RP_ATTR_ALGORITHM, algorithm)) : RP_OK;
+    return algorithm ? rp_hlo_proto_add(r, rp_attr_word(RP_ATTR_ALGORITHM, algorithm)) : RP_OK;
 }
 
-static enum rp_code add_solve_options(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code add_solve_options(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                       const struct rp_proto_item *item)
 {
     static const uint16_t keys[] = {0, RP_ATTR_LEFT_SIDE, RP_ATTR_LOWER, RP_ATTR_UNIT_DIAGONAL};
@@ -230,21 +230,22 @@ static enum rp_code add_solve_options(struct hlo_proto *r, const struct rp_proto
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {
-        const char *word = hlo_enum_word(RP_ATTR_TRANSPOSE_A, false, it.value);
+        const char *word = rp_hlo_enum_word(RP_ATTR_TRANSPOSE_A, false, it.value);
 
         if (it.wire != RP_WIRE_VARINT || !it.value)
             continue;
         if (it.number < (cholesky ? 2 : 4))
-            RP_TRY(hlo_add(r, rp_attr_flag(cholesky ? RP_ATTR_LOWER : keys[it.number], true)));
+            RP_TRY(rp_hlo_proto_add(
+                r, rp_attr_flag(cholesky ? RP_ATTR_LOWER : keys[it.number], true)));
         else if (it.number == RP_HLO_TRIANGULAR_SOLVE_TRANSPOSE_A && word)
-            RP_TRY(hlo_add(r, rp_attr_word(RP_ATTR_TRANSPOSE_A, word)));
+            RP_TRY(rp_hlo_proto_add(r, rp_attr_word(RP_ATTR_TRANSPOSE_A, word)));
     }
     return rp_proto_finish(&c, r->err);
 }
 
 /* ---- texts ---- */
 
-static enum rp_code add_map_entry(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code add_map_entry(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                   const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -260,7 +261,7 @@ static enum rp_code add_map_entry(struct hlo_proto *r, const struct rp_proto_cur
     return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code add_map(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code add_map(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                             const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -277,14 +278,14 @@ static enum rp_code add_map(struct hlo_proto *r, const struct rp_proto_cursor *o
     kept = RP_ARENA_NEW(&r->p->arena, struct rp_slice, r->texts.n);
     if (kept)
         memcpy(kept, r->texts.at, r->texts.n * sizeof *kept);
-    return hlo_add(r, (struct rp_attr){.texts = kept,
-                                       .n = (uint32_t)r->texts.n,
-                                       .key = RP_ATTR_FRONTEND_ATTRIBUTES,
-                                       .type = RP_VALUE_MAP});
+    return rp_hlo_proto_add(r, (struct rp_attr){.texts = kept,
+                                                .n = (uint32_t)r->texts.n,
+                                                .key = RP_ATTR_FRONTEND_ATTRIBUTES,
+                                                .type = RP_VALUE_MAP});
 }
 
 /* A configuration in the message of payloads: there, or by its number in the module. */
-static enum rp_code add_payload(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code add_payload(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                 const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -299,12 +300,13 @@ static enum rp_code add_payload(struct hlo_proto *r, const struct rp_proto_curso
             config = r->payloads.at[it.value];
     }
     RP_TRY(rp_proto_finish(&c, r->err));
-    return config.n ? hlo_add(r, bytes_attr(RP_ATTR_BACKEND_CONFIG, RP_VALUE_CONFIG, config))
-                    : RP_OK;
+    return config.n
+               ? rp_hlo_proto_add(r, bytes_attr(RP_ATTR_BACKEND_CONFIG, RP_VALUE_CONFIG, config))
+               : RP_OK;
 }
 
 /* "key=value" that the writer had no field for. */
-static enum rp_code add_own_text(struct hlo_proto *r, struct rp_bytes bytes)
+static enum rp_code add_own_attr(struct rp_hlo_proto *r, struct rp_bytes bytes)
 {
     const uint8_t *assign = bytes.n ? memchr(bytes.at, '=', bytes.n) : NULL;
     uint32_t key;
@@ -316,29 +318,29 @@ static enum rp_code add_own_text(struct hlo_proto *r, struct rp_bytes bytes)
         return RP_OK;
     RP_TRY(
         rp_program_string(r->p, (const char *)bytes.at, (size_t)(assign - bytes.at), &key, r->err));
-    return hlo_add(r, rp_attr_parse(r->p, key, (const char *)assign + 1,
-                                    bytes.n - (size_t)(assign + 1 - bytes.at)));
+    return rp_hlo_proto_add(r, rp_attr_parse(r->p, key, (const char *)assign + 1,
+                                             bytes.n - (size_t)(assign + 1 - bytes.at)));
 }
 
-static enum rp_code add_ids(struct hlo_proto *r, uint32_t key, enum rp_value_type type)
+static enum rp_code add_ids(struct rp_hlo_proto *r, uint32_t key, enum rp_value_type type)
 {
     size_t n = r->ids.n;
     uint32_t *ids = n ? rp_arena_alloc(&r->p->arena, n * sizeof *ids, _Alignof(uint32_t)) : NULL;
 
     if (ids)
         memcpy(ids, r->ids.at, n * sizeof *ids);
-    return hlo_add(
+    return rp_hlo_proto_add(
         r, (struct rp_attr){.ids = ids, .n = (uint32_t)n, .key = key, .type = (uint8_t)type});
 }
 
-static enum rp_code add_predecessors(struct hlo_proto *r, struct rp_bytes ids)
+static enum rp_code add_predecessors(struct rp_hlo_proto *r, struct rp_bytes ids)
 {
     struct rp_proto_cursor c = rp_proto_cursor(ids.at, ids.n, 0, 1);
     uint64_t id;
 
     r->ids.n = 0;
     while (rp_proto_packed_varint(&c, &id)) {
-        uint32_t op = hlo_proto_op(r, id);
+        uint32_t op = rp_hlo_proto_op(r, id);
 
         if (op != RP_MAP_NONE)
             RP_TRY(rp_vec_push(&r->ids, op, r->err));
@@ -347,7 +349,8 @@ static enum rp_code add_predecessors(struct hlo_proto *r, struct rp_bytes ids)
 }
 
 /* The layouts that a custom call wants of its operands: one field a shape. */
-static enum rp_code add_constraints(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+static enum rp_code add_layout_constraints(struct rp_hlo_proto *r, struct rp_bytes bytes,
+                                           uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     struct rp_proto_item it;
@@ -358,7 +361,7 @@ static enum rp_code add_constraints(struct hlo_proto *r, struct rp_bytes bytes, 
         if (RP_PROTO_KEY(it.number, it.wire) !=
             KEY(RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT, BYTES))
             continue;
-        RP_TRY(hlo_proto_shape(r, it.bytes, rp_proto_offset(&c, it.bytes.at), 0, &shape));
+        RP_TRY(rp_hlo_proto_shape(r, it.bytes, rp_proto_offset(&c, it.bytes.at), 0, &shape));
         RP_TRY(rp_vec_push(&r->ids, shape, r->err));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
@@ -367,23 +370,23 @@ static enum rp_code add_constraints(struct hlo_proto *r, struct rp_bytes bytes, 
 
 /* ---- all fields ---- */
 
-static enum rp_code add_message(struct hlo_proto *r, const struct rp_proto_cursor *c,
+static enum rp_code add_message(struct rp_hlo_proto *r, const struct rp_proto_cursor *c,
                                 const struct rp_proto_item *it, bool *known)
 {
     *known = true;
     switch (it->number) {
     case RP_HLO_INSTRUCTION_WINDOW:
-        return hlo_add_window(r, c, it);
+        return rp_hlo_proto_add_window(r, c, it);
     case RP_HLO_INSTRUCTION_CONVOLUTION_DIMENSION_NUMBERS:
-        return hlo_add_conv_dims(r, c, it);
+        return rp_hlo_proto_add_conv_dims(r, c, it);
     case RP_HLO_INSTRUCTION_PADDING_CONFIG:
-        return hlo_add_padding(r, c, it);
+        return rp_hlo_proto_add_padding(r, c, it);
     case RP_HLO_INSTRUCTION_DOT_DIMENSION_NUMBERS:
     case RP_HLO_INSTRUCTION_GATHER_DIMENSION_NUMBERS:
     case RP_HLO_INSTRUCTION_SCATTER_DIMENSION_NUMBERS:
-        return add_dims(r, c, it, hlo_dims_keys(it->number));
+        return add_dims_message(r, c, it, rp_hlo_dims_keys(it->number));
     case RP_HLO_INSTRUCTION_RAGGED_DOT_DIMENSION_NUMBERS:
-        return add_ragged(r, c, it);
+        return add_ragged_dims(r, c, it);
     case RP_HLO_INSTRUCTION_PRECISION_CONFIG:
         return add_precision(r, c, it);
     case RP_HLO_INSTRUCTION_TRIANGULAR_SOLVE_OPTIONS:
@@ -392,32 +395,32 @@ static enum rp_code add_message(struct hlo_proto *r, const struct rp_proto_curso
     case RP_HLO_INSTRUCTION_FRONTEND_ATTRIBUTES:
         return add_map(r, c, it);
     case RP_HLO_INSTRUCTION_COLLECTIVE_DEVICE_LIST:
-        return hlo_add_groups(r, it->bytes, 0, RP_HLO_DEVICE_LIST_REPLICA_GROUPS);
+        return rp_hlo_proto_add_groups(r, it->bytes, 0, RP_HLO_DEVICE_LIST_REPLICA_GROUPS);
     case RP_HLO_INSTRUCTION_IOTA_COLLECTIVE_DEVICE_LIST:
-        return hlo_add_iota_groups(r, c, it);
+        return rp_hlo_proto_add_iota_groups(r, c, it);
     case RP_HLO_INSTRUCTION_MESH_AXES_REPLICA_GROUP_LIST:
-        return hlo_add_mesh_groups(r, c, it);
+        return rp_hlo_proto_add_mesh_groups(r, c, it);
     case RP_HLO_INSTRUCTION_CONTROL_PREDECESSOR_IDS:
         return add_predecessors(r, it->bytes);
     case RP_HLO_INSTRUCTION_SHARDING:
-        return hlo_add_sharding(r, it->bytes, known);
+        return rp_hlo_proto_add_sharding(r, it->bytes, known);
     case RP_HLO_INSTRUCTION_BACKEND_CONFIG_PAYLOAD:
         return add_payload(r, c, it);
     case RP_HLO_INSTRUCTION_SPARSITY_CONFIG: /* every convolution has one; most are empty */
         *known = !it->bytes.n;
         return RP_OK;
-    case HLO_FIELD_TEXT:
-        return add_own_text(r, it->bytes);
+    case RP_HLO_OWN_FIELD:
+        return add_own_attr(r, it->bytes);
     default:
         *known = false;
         return RP_OK;
     }
 }
 
-static enum rp_code add_field(struct hlo_proto *r, const struct rp_proto_cursor *c,
+static enum rp_code add_field(struct rp_hlo_proto *r, const struct rp_proto_cursor *c,
                               const struct rp_proto_item *it, bool *known)
 {
-    uint32_t key = it->number < HLO_FIELDS ? r->key_of[it->number] : 0;
+    uint32_t key = it->number < RP_HLO_PROTO_FIELDS ? r->key_of[it->number] : 0;
     bool bytes = it->wire == RP_WIRE_BYTES, number = it->wire == RP_WIRE_VARINT;
 
     *known = true;
@@ -425,22 +428,24 @@ static enum rp_code add_field(struct hlo_proto *r, const struct rp_proto_cursor 
         return add_dimensions(r, it);
     switch (rp_attr_type(key)) {
     case RP_VALUE_FLAG:
-        return it->value ? hlo_add(r, rp_attr_flag(key, true)) : RP_OK;
+        return it->value ? rp_hlo_proto_add(r, rp_attr_flag(key, true)) : RP_OK;
     case RP_VALUE_INT:
         return number ? add_int(r, key, (int64_t)it->value) : RP_OK;
     case RP_VALUE_FLOAT:
-        return it->value ? hlo_add(r, rp_attr_float(key, (double)rp_proto_float(it->value)))
-                         : RP_OK;
+        return it->value
+                   ? rp_hlo_proto_add(r, rp_attr_float(key, (double)rp_proto_float(it->value)))
+                   : RP_OK;
     case RP_VALUE_WORD:
         return add_word(r, key, it);
     case RP_VALUE_STRING:
     case RP_VALUE_CONFIG:
-        return bytes && it->bytes.n ? hlo_add(r, bytes_attr(key, rp_attr_type(key), it->bytes))
-                                    : RP_OK;
+        return bytes && it->bytes.n
+                   ? rp_hlo_proto_add(r, bytes_attr(key, rp_attr_type(key), it->bytes))
+                   : RP_OK;
     case RP_VALUE_INTS:
         if (!bytes)
             return RP_OK;
-        RP_TRY(hlo_collect_packed(r, it->bytes));
+        RP_TRY(rp_hlo_proto_collect(r, it->bytes));
         return add_ints(r, key);
     default:
         *known = false;
@@ -449,7 +454,7 @@ static enum rp_code add_field(struct hlo_proto *r, const struct rp_proto_cursor 
 }
 
 /* Fields that the instruction itself is made of, and repeated ones. */
-static bool is_structure(uint32_t number)
+static bool is_structural_field(uint32_t number)
 {
     switch (number) {
     case RP_HLO_INSTRUCTION_NAME:
@@ -474,7 +479,7 @@ static bool is_structure(uint32_t number)
 
 /* Fields of the metadata that the model has no place for, as a second metadata field: who reads
    the message merges both. */
-static enum rp_code keep_metadata_rest(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code keep_metadata_rest(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                        const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -485,22 +490,22 @@ static enum rp_code keep_metadata_rest(struct hlo_proto *r, const struct rp_prot
     enum rp_code code;
 
     while (rp_proto_next(&c, &it))
-        if (!hlo_proto_metadata_known(&it))
+        if (!rp_hlo_proto_metadata_known(&it))
             rp_proto_add_bytes(&w, it.begin, (size_t)(c.at - it.begin));
     rp_proto_end(&w, begun);
     code = rp_proto_written(&w, &bytes, r->err);
     if (code == RP_OK)
         code = rp_proto_finish(&c, r->err);
     if (code == RP_OK && bytes.n > 2)
-        code =
-            hlo_add(r, rp_attr_bytes(RP_ATTR_PROTO, RP_VALUE_WIRE,
-                                     rp_arena_copy(&r->p->arena, (const char *)bytes.at, bytes.n),
-                                     bytes.n));
+        code = rp_hlo_proto_add(
+            r,
+            rp_attr_bytes(RP_ATTR_PROTO, RP_VALUE_WIRE,
+                          rp_arena_copy(&r->p->arena, (const char *)bytes.at, bytes.n), bytes.n));
     rp_proto_writer_release(&w);
     return code;
 }
 
-enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+enum rp_code rp_hlo_proto_attrs(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     bool slices = false, groups = false, pairs = false, aliases = false, laid = false, known;
@@ -516,25 +521,26 @@ enum rp_code hlo_proto_attrs(struct hlo_proto *r, struct rp_bytes bytes, uint64_
             it.wire == RP_WIRE_BYTES)
             RP_TRY(keep_metadata_rest(r, &c, &it));
         laid |= custom && it.number == RP_HLO_INSTRUCTION_CONSTRAIN_LAYOUT && it.value;
-        if (is_structure(it.number) ||
+        if (is_structural_field(it.number) ||
             (custom && (it.number == RP_HLO_INSTRUCTION_CONSTRAIN_LAYOUT ||
                         it.number == RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT)))
             continue;
         RP_TRY(add_field(r, &c, &it, &known));
         if (!known)
-            RP_TRY(hlo_add(r, rp_attr_bytes(RP_ATTR_PROTO, RP_VALUE_WIRE, (const char *)it.begin,
-                                            (size_t)(c.at - it.begin))));
+            RP_TRY(rp_hlo_proto_add(r, rp_attr_bytes(RP_ATTR_PROTO, RP_VALUE_WIRE,
+                                                     (const char *)it.begin,
+                                                     (size_t)(c.at - it.begin))));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     if (slices)
-        RP_TRY(hlo_add_slices(r, bytes, offset));
+        RP_TRY(rp_hlo_proto_add_slices(r, bytes, offset));
     if (groups && !rp_op_attr(r->p, r->op, RP_ATTR_REPLICA_GROUPS))
-        RP_TRY(hlo_add_groups(r, bytes, offset, RP_HLO_INSTRUCTION_REPLICA_GROUPS));
+        RP_TRY(rp_hlo_proto_add_groups(r, bytes, offset, RP_HLO_INSTRUCTION_REPLICA_GROUPS));
     if (pairs)
-        RP_TRY(hlo_add_pairs(r, bytes, offset));
+        RP_TRY(rp_hlo_proto_add_pairs(r, bytes, offset));
     if (aliases)
-        RP_TRY(hlo_add_aliases(r, bytes, offset));
-    return laid ? add_constraints(r, bytes, offset) : RP_OK;
+        RP_TRY(rp_hlo_proto_add_aliases(r, bytes, offset));
+    return laid ? add_layout_constraints(r, bytes, offset) : RP_OK;
 }
 
 /* ---- what a protobuf leaves out because it is zero or empty ---- */
@@ -585,7 +591,7 @@ static const bool has_implicit[RP_OP_COUNT] = {
     [RP_OP_TRANSPOSE] = true,
 };
 
-enum rp_code hlo_proto_implicit(struct hlo_proto *r)
+enum rp_code rp_hlo_proto_implicit(struct rp_hlo_proto *r)
 {
     uint16_t code = r->p->code.at[r->op];
 
@@ -599,7 +605,7 @@ enum rp_code hlo_proto_implicit(struct hlo_proto *r)
             continue;
         if (implicit[i].word)
             attr = rp_attr_word(implicit[i].key, implicit[i].word);
-        RP_TRY(hlo_add(r, attr));
+        RP_TRY(rp_hlo_proto_add(r, attr));
     }
     return RP_OK;
 }

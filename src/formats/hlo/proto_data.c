@@ -17,7 +17,7 @@
 
 /* ---- texts of layouts ---- */
 
-enum rp_code hlo_put(struct hlo_proto *r, const char *text, size_t n)
+enum rp_code rp_hlo_layout_put(struct rp_hlo_proto *r, const char *text, size_t n)
 {
     if (!n)
         return RP_OK;
@@ -27,7 +27,7 @@ enum rp_code hlo_put(struct hlo_proto *r, const char *text, size_t n)
     return RP_OK;
 }
 
-enum rp_code hlo_putf(struct hlo_proto *r, const char *fmt, ...)
+enum rp_code rp_hlo_layout_putf(struct rp_hlo_proto *r, const char *fmt, ...)
 {
     char text[160];
     va_list args;
@@ -36,16 +36,19 @@ enum rp_code hlo_putf(struct hlo_proto *r, const char *fmt, ...)
     va_start(args, fmt);
     n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    return hlo_put(r, text, n < 0 ? 0 : (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+    return rp_hlo_layout_put(r, text,
+                             n < 0                     ? 0
+                             : (size_t)n < sizeof text ? (size_t)n
+                                                       : sizeof text - 1);
 }
 
-enum rp_code hlo_put_ints(struct hlo_proto *r, struct rp_bytes packed)
+enum rp_code rp_hlo_layout_put_ints(struct rp_hlo_proto *r, struct rp_bytes packed)
 {
     struct rp_proto_cursor c = rp_proto_cursor(packed.at, packed.n, 0, 1);
     uint64_t value;
 
     for (bool first = true; rp_proto_packed_varint(&c, &value); first = false)
-        RP_TRY(hlo_putf(r, first ? "%lld" : ",%lld", (long long)value));
+        RP_TRY(rp_hlo_layout_putf(r, first ? "%lld" : ",%lld", (long long)value));
     return rp_proto_finish(&c, r->err);
 }
 
@@ -60,25 +63,25 @@ struct shape_parts {
     RP_VEC(uint32_t) parts;
 };
 
-static enum rp_code tile(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                         const struct rp_proto_item *item, bool first)
+static enum rp_code put_tile(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                             const struct rp_proto_item *item, bool first)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
 
-    RP_TRY(hlo_putf(r, first ? "T(" : "("));
+    RP_TRY(rp_hlo_layout_putf(r, first ? "T(" : "("));
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_TILE_DIMENSIONS, BYTES))
-            RP_TRY(hlo_put_ints(r, it.bytes));
+            RP_TRY(rp_hlo_layout_put_ints(r, it.bytes));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_TILE_DIMENSIONS, VARINT))
-            RP_TRY(hlo_putf(r, "%lld", (long long)it.value));
+            RP_TRY(rp_hlo_layout_putf(r, "%lld", (long long)it.value));
     }
-    RP_TRY(hlo_put(r, ")", 1));
+    RP_TRY(rp_hlo_layout_put(r, ")", 1));
     return rp_proto_finish(&c, r->err);
 }
 
 /* The part of a layout behind its ':'. */
-static enum rp_code layout_rest(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+static enum rp_code put_layout_rest(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, 16);
     struct rp_proto_item it;
@@ -86,11 +89,11 @@ static enum rp_code layout_rest(struct hlo_proto *r, struct rp_bytes bytes, uint
     bool tiled = false;
     size_t colon = r->text.n;
 
-    RP_TRY(hlo_put(r, ":", 1));
+    RP_TRY(rp_hlo_layout_put(r, ":", 1));
     while (rp_proto_next(&c, &it)) {
         switch (RP_PROTO_KEY(it.number, it.wire)) {
         case KEY(RP_HLO_LAYOUT_TILES, BYTES):
-            RP_TRY(tile(r, &c, &it, !tiled));
+            RP_TRY(put_tile(r, &c, &it, !tiled));
             tiled = true;
             break;
         case KEY(RP_HLO_LAYOUT_ELEMENT_SIZE_IN_BITS, VARINT):
@@ -110,34 +113,34 @@ static enum rp_code layout_rest(struct hlo_proto *r, struct rp_bytes bytes, uint
         }
     }
     if (tail > 1)
-        RP_TRY(hlo_putf(r, "L(%llu)", (unsigned long long)tail));
+        RP_TRY(rp_hlo_layout_putf(r, "L(%llu)", (unsigned long long)tail));
     if (bits)
-        RP_TRY(hlo_putf(r, "E(%llu)", (unsigned long long)bits));
+        RP_TRY(rp_hlo_layout_putf(r, "E(%llu)", (unsigned long long)bits));
     if (space)
-        RP_TRY(hlo_putf(r, "S(%llu)", (unsigned long long)space));
+        RP_TRY(rp_hlo_layout_putf(r, "S(%llu)", (unsigned long long)space));
     if (prefix)
-        RP_TRY(hlo_putf(r, "M(%llu)", (unsigned long long)prefix));
+        RP_TRY(rp_hlo_layout_putf(r, "M(%llu)", (unsigned long long)prefix));
     if (r->text.n == colon + 1)
         r->text.n = colon;
     return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code layout(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                           uint32_t *id)
+static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                                uint32_t *id)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, 16);
     size_t from = r->text.n;
     struct rp_proto_item it;
     enum rp_code code;
 
-    RP_TRY(hlo_put(r, "{", 1));
+    RP_TRY(rp_hlo_layout_put(r, "{", 1));
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, BYTES))
-            RP_TRY(hlo_put_ints(r, it.bytes));
+            RP_TRY(rp_hlo_layout_put_ints(r, it.bytes));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, VARINT))
-            RP_TRY(hlo_putf(r, "%s%llu", r->text.n > from + 1 ? "," : "",
-                            (unsigned long long)it.value));
-        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(HLO_FIELD_TEXT, BYTES)) {
+            RP_TRY(rp_hlo_layout_putf(r, "%s%llu", r->text.n > from + 1 ? "," : "",
+                                      (unsigned long long)it.value));
+        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_OWN_FIELD, BYTES)) {
             r->text.n = from; /* words that have no fields: written by us, taken as they are */
             if (!it.bytes.n || memchr(it.bytes.at, 0, it.bytes.n))
                 return rp_err_set(r->err, RP_FORMAT, "a layout that is no text");
@@ -145,8 +148,8 @@ static enum rp_code layout(struct hlo_proto *r, struct rp_bytes bytes, uint64_t 
         }
     }
     RP_TRY(rp_proto_finish(&c, r->err));
-    RP_TRY(layout_rest(r, bytes, offset));
-    RP_TRY(hlo_put(r, "}", 1));
+    RP_TRY(put_layout_rest(r, bytes, offset));
+    RP_TRY(rp_hlo_layout_put(r, "}", 1));
     *id = 0;
     code = r->text.n - from == 2
                ? RP_OK
@@ -155,7 +158,7 @@ static enum rp_code layout(struct hlo_proto *r, struct rp_bytes bytes, uint64_t 
     return code;
 }
 
-static enum rp_code add_dim(struct hlo_proto *r, struct shape_parts *s, uint64_t value)
+static enum rp_code add_shape_dim(struct rp_hlo_proto *r, struct shape_parts *s, uint64_t value)
 {
     int64_t dim = (int64_t)value;
 
@@ -165,9 +168,9 @@ static enum rp_code add_dim(struct hlo_proto *r, struct shape_parts *s, uint64_t
     return RP_OK;
 }
 
-static enum rp_code shape_field(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                                const struct rp_proto_item *it, unsigned depth,
-                                struct shape_parts *s)
+static enum rp_code read_shape_field(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                                     const struct rp_proto_item *it, unsigned depth,
+                                     struct shape_parts *s)
 {
     struct rp_proto_cursor c;
     uint64_t offset = rp_proto_offset(outer, it->bytes.at), value;
@@ -180,17 +183,17 @@ static enum rp_code shape_field(struct hlo_proto *r, const struct rp_proto_curso
                       : RP_ELEM_INVALID;
         return RP_OK;
     case KEY(RP_HLO_SHAPE_DIMENSIONS, VARINT):
-        return add_dim(r, s, it->value);
+        return add_shape_dim(r, s, it->value);
     case KEY(RP_HLO_SHAPE_DIMENSIONS, BYTES):
         c = rp_proto_enter(outer, it);
         while (rp_proto_packed_varint(&c, &value))
-            RP_TRY(add_dim(r, s, value));
+            RP_TRY(add_shape_dim(r, s, value));
         return rp_proto_finish(&c, r->err);
     case KEY(RP_HLO_SHAPE_TUPLE_SHAPES, BYTES):
-        RP_TRY(hlo_proto_shape(r, it->bytes, offset, depth + 1, &part));
+        RP_TRY(rp_hlo_proto_shape(r, it->bytes, offset, depth + 1, &part));
         return rp_vec_push(&s->parts, part, r->err);
     case KEY(RP_HLO_SHAPE_LAYOUT, BYTES):
-        return layout(r, it->bytes, offset, &s->layout);
+        return read_layout(r, it->bytes, offset, &s->layout);
     case KEY(RP_HLO_SHAPE_IS_DYNAMIC_DIMENSION, BYTES):
         for (size_t i = 0; i < it->bytes.n && s->ndynamic < MAX_RANK; i++)
             s->dynamic[s->ndynamic++] = it->bytes.at[i] != 0;
@@ -200,7 +203,7 @@ static enum rp_code shape_field(struct hlo_proto *r, const struct rp_proto_curso
     }
 }
 
-static enum rp_code decode_shape(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+static enum rp_code decode_shape(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
                                  unsigned depth, uint32_t *id)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, 16);
@@ -212,7 +215,7 @@ static enum rp_code decode_shape(struct hlo_proto *r, struct rp_bytes bytes, uin
         return rp_err_set_at(r->err, RP_LIMIT, offset, "tuples nested too deeply at byte %llu",
                              (unsigned long long)offset);
     while (code == RP_OK && rp_proto_next(&c, &it))
-        code = shape_field(r, &c, &it, depth, &s);
+        code = read_shape_field(r, &c, &it, depth, &s);
     if (code == RP_OK)
         code = rp_proto_finish(&c, r->err);
     if (code == RP_OK && s.elem == RP_ELEM_TUPLE)
@@ -225,8 +228,8 @@ static enum rp_code decode_shape(struct hlo_proto *r, struct rp_bytes bytes, uin
     return code;
 }
 
-enum rp_code hlo_proto_shape(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                             unsigned depth, uint32_t *id)
+enum rp_code rp_hlo_proto_shape(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                                unsigned depth, uint32_t *id)
 {
     uint32_t text, next = r->shape_bytes.n;
 
@@ -245,8 +248,8 @@ enum rp_code hlo_proto_shape(struct hlo_proto *r, struct rp_bytes bytes, uint64_
 /* ---- constants ---- */
 
 /* Lists that are not in one piece are put together in the arena. */
-static enum rp_code join_values(struct hlo_proto *r, const struct rp_proto_cursor *c,
-                                const struct rp_proto_item *it, struct rp_literal *literal)
+static enum rp_code join_literal_values(struct rp_hlo_proto *r, const struct rp_proto_cursor *c,
+                                        const struct rp_proto_item *it, struct rp_literal *literal)
 {
     size_t size = it->wire == RP_WIRE_FIXED32 ? 4 : it->wire == RP_WIRE_FIXED64 ? 8 : 0;
     const uint8_t *at = size ? c->at - size : it->bytes.at;
@@ -274,8 +277,8 @@ static enum rp_code join_values(struct hlo_proto *r, const struct rp_proto_curso
     return RP_OK;
 }
 
-enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                               uint32_t shape, int64_t *index)
+enum rp_code rp_hlo_proto_literal(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                                  uint32_t shape, int64_t *index)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     struct rp_literal literal = {.shape = shape};
@@ -286,14 +289,14 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
 
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LITERAL_SHAPE, BYTES)) {
-            RP_TRY(hlo_proto_shape(r, it.bytes, rp_proto_offset(&c, it.bytes.at), 0, &own));
+            RP_TRY(rp_hlo_proto_shape(r, it.bytes, rp_proto_offset(&c, it.bytes.at), 0, &own));
             if (r->p->shapes.at[own].elem == elem &&
                 rp_shape_elements(r->p, own) == rp_shape_elements(r->p, shape))
                 literal.shape = own;
         } else if (it.number == field && elem != RP_ELEM_TUPLE) {
             if (++pieces > 64 && it.wire != RP_WIRE_BYTES)
                 return rp_err_set(r->err, RP_UNSUPPORTED, "a constant that is not packed");
-            RP_TRY(join_values(r, &c, &it, &literal));
+            RP_TRY(join_literal_values(r, &c, &it, &literal));
             literal.form = varints ? RP_LITERAL_VARINT : RP_LITERAL_RAW;
         }
     }
@@ -308,7 +311,7 @@ enum rp_code hlo_proto_literal(struct hlo_proto *r, struct rp_bytes bytes, uint6
 
 /* ---- where an operation comes from ---- */
 
-bool hlo_proto_metadata_known(const struct rp_proto_item *it)
+bool rp_hlo_proto_metadata_known(const struct rp_proto_item *it)
 {
     switch (it->number) {
     case RP_HLO_METADATA_OP_TYPE:
@@ -328,8 +331,8 @@ bool hlo_proto_metadata_known(const struct rp_proto_item *it)
     }
 }
 
-enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                                uint32_t *id)
+enum rp_code rp_hlo_proto_metadata(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                                   uint32_t *id)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     struct rp_op_meta m = {0};
@@ -347,7 +350,7 @@ enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint
         if (text && it.wire == RP_WIRE_BYTES)
             RP_TRY(rp_string_cached(r->p, &r->cache, (const char *)it.bytes.at, it.bytes.n, text,
                                     r->err));
-        else if (!hlo_proto_metadata_known(&it))
+        else if (!rp_hlo_proto_metadata_known(&it))
             r->metadata_rest = true;
         else if (it.number == RP_HLO_METADATA_SOURCE_LINE)
             m.line = number;
@@ -370,14 +373,14 @@ enum rp_code hlo_proto_metadata(struct hlo_proto *r, struct rp_bytes bytes, uint
 
 typedef RP_VEC(uint32_t) string_list;
 
-static uint32_t string_at(const string_list *list, uint64_t number)
+static uint32_t frame_string(const string_list *list, uint64_t number)
 {
     return number > 0 && number <= list->n ? list->at[number - 1] : 0;
 }
 
 /* The varints of a small message by their numbers, up to 7. */
-static enum rp_code numbers(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                            const struct rp_proto_item *item, uint64_t v[8])
+static enum rp_code frame_numbers(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                                  const struct rp_proto_item *item, uint64_t v[8])
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
@@ -389,9 +392,9 @@ static enum rp_code numbers(struct hlo_proto *r, const struct rp_proto_cursor *o
     return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code frame_field(struct hlo_proto *r, const struct rp_proto_cursor *c,
-                                const struct rp_proto_item *it, string_list *files,
-                                string_list *functions)
+static enum rp_code read_frame_field(struct rp_hlo_proto *r, const struct rp_proto_cursor *c,
+                                     const struct rp_proto_item *it, string_list *files,
+                                     string_list *functions)
 {
     struct rp_location at;
     struct rp_frame frame;
@@ -405,10 +408,10 @@ static enum rp_code frame_field(struct hlo_proto *r, const struct rp_proto_curso
         return rp_vec_push(it->number == RP_HLO_FRAME_INDEX_FILE_NAMES ? files : functions, id,
                            r->err);
     }
-    RP_TRY(numbers(r, c, it, v));
+    RP_TRY(frame_numbers(r, c, it, v));
     if (it->number == RP_HLO_FRAME_INDEX_FILE_LOCATIONS) {
-        at = (struct rp_location){string_at(files, v[RP_HLO_FILE_LOCATION_FILE_NAME_ID]),
-                                  string_at(functions, v[RP_HLO_FILE_LOCATION_FUNCTION_NAME_ID]),
+        at = (struct rp_location){frame_string(files, v[RP_HLO_FILE_LOCATION_FILE_NAME_ID]),
+                                  frame_string(functions, v[RP_HLO_FILE_LOCATION_FUNCTION_NAME_ID]),
                                   (int32_t)v[RP_HLO_FILE_LOCATION_LINE],
                                   (int32_t)v[RP_HLO_FILE_LOCATION_END_LINE],
                                   (int32_t)v[RP_HLO_FILE_LOCATION_COLUMN],
@@ -427,7 +430,7 @@ static enum rp_code frame_field(struct hlo_proto *r, const struct rp_proto_curso
     return rp_vec_push(&r->p->frames, frame, r->err);
 }
 
-enum rp_code hlo_proto_frames(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+enum rp_code rp_hlo_proto_frames(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     string_list files = {0}, functions = {0};
@@ -435,7 +438,7 @@ enum rp_code hlo_proto_frames(struct hlo_proto *r, struct rp_bytes bytes, uint64
     enum rp_code code = RP_OK;
 
     while (code == RP_OK && rp_proto_next(&c, &it))
-        code = frame_field(r, &c, &it, &files, &functions);
+        code = read_frame_field(r, &c, &it, &files, &functions);
     if (code == RP_OK)
         code = rp_proto_finish(&c, r->err);
     rp_vec_release(&files);

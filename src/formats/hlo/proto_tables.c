@@ -6,22 +6,22 @@
 
 #include <string.h>
 
-static const struct hlo_attr_field rows[] = {
+static const struct rp_hlo_attr_field rows[] = {
     {0, 0},
 #define RP_ATTR(id, key, type, field, inner, flags) {field, inner},
 #include "program/attrs.def"
 #undef RP_ATTR
 };
 
-struct hlo_attr_field hlo_attr_field(uint32_t key)
+struct rp_hlo_attr_field rp_hlo_attr_field(uint32_t key)
 {
     return key < RP_ATTR_COUNT ? rows[key] : rows[0];
 }
 
-void hlo_index_fields(struct hlo_proto *r)
+void rp_hlo_index_fields(struct rp_hlo_proto *r)
 {
     for (uint16_t key = 1; key < RP_ATTR_COUNT; key++)
-        if (rows[key].field && !rows[key].inner && rows[key].field < HLO_FIELDS &&
+        if (rows[key].field && !rows[key].inner && rows[key].field < RP_HLO_PROTO_FIELDS &&
             key != RP_ATTR_IOTA_DIMENSION)
             r->key_of[rows[key].field] = key;
 }
@@ -64,19 +64,19 @@ static const struct words *find_enum(uint32_t key, bool of_dot)
     return NULL;
 }
 
-const char *hlo_enum_word(uint32_t key, bool of_dot, uint64_t value)
+const char *rp_hlo_enum_word(uint32_t key, bool of_dot, uint64_t value)
 {
     const struct words *w = find_enum(key, of_dot);
 
     return w && value < 16 ? w->word[value] : NULL;
 }
 
-bool hlo_is_enum(uint32_t key)
+bool rp_hlo_is_enum(uint32_t key)
 {
     return find_enum(key, false) != NULL;
 }
 
-bool hlo_enum_value(uint32_t key, bool of_dot, const char *word, size_t n, uint64_t *value)
+bool rp_hlo_enum_value(uint32_t key, bool of_dot, const char *word, size_t n, uint64_t *value)
 {
     const struct words *w = find_enum(key, of_dot);
 

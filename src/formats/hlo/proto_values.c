@@ -12,7 +12,7 @@
 
 /* ---- lists ---- */
 
-enum rp_code hlo_collect_packed(struct hlo_proto *r, struct rp_bytes packed)
+enum rp_code rp_hlo_proto_collect(struct rp_hlo_proto *r, struct rp_bytes packed)
 {
     struct rp_proto_cursor c = rp_proto_cursor(packed.at, packed.n, 0, 1);
     uint64_t value;
@@ -23,7 +23,7 @@ enum rp_code hlo_collect_packed(struct hlo_proto *r, struct rp_bytes packed)
 }
 
 /* What was collected, in the arena; its failure is found when the value is added. */
-static struct rp_int_list keep_ints(struct hlo_proto *r)
+static struct rp_int_list keep_ints(struct rp_hlo_proto *r)
 {
     struct rp_int_list list = {NULL, r->ints.n};
     int64_t *kept;
@@ -38,17 +38,18 @@ static struct rp_int_list keep_ints(struct hlo_proto *r)
     return list;
 }
 
-static enum rp_code keep_packed(struct hlo_proto *r, struct rp_bytes packed,
+static enum rp_code keep_packed(struct rp_hlo_proto *r, struct rp_bytes packed,
                                 struct rp_int_list *out)
 {
     r->ints.n = 0;
-    RP_TRY(hlo_collect_packed(r, packed));
+    RP_TRY(rp_hlo_proto_collect(r, packed));
     *out = keep_ints(r);
     return RP_OK;
 }
 
 /* A value of one struct, whose parts are in the arena already. */
-static struct rp_attr keep_struct(struct hlo_proto *r, uint32_t key, const void *from, size_t size)
+static struct rp_attr keep_struct(struct rp_hlo_proto *r, uint32_t key, const void *from,
+                                  size_t size)
 {
     void *kept = rp_arena_alloc(&r->p->arena, size, 8);
 
@@ -62,7 +63,7 @@ static struct rp_attr keep_struct(struct hlo_proto *r, uint32_t key, const void 
 
 /* Up to three numbers of a small message, of which `third` is what the last is where it is absent.
  */
-static enum rp_code collect_triple(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code collect_triple(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                    const struct rp_proto_item *item, int n)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -78,11 +79,11 @@ static enum rp_code collect_triple(struct hlo_proto *r, const struct rp_proto_cu
 }
 
 /* All elements of one repeated field of the instruction, n numbers each. */
-static enum rp_code add_triples(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+static enum rp_code add_triples(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
                                 uint32_t key, int n)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
-    uint32_t field = hlo_attr_field(key).field;
+    uint32_t field = rp_hlo_attr_field(key).field;
     struct rp_proto_item it;
     struct rp_attr attr;
 
@@ -93,21 +94,21 @@ static enum rp_code add_triples(struct hlo_proto *r, struct rp_bytes bytes, uint
     RP_TRY(rp_proto_finish(&c, r->err));
     attr = rp_attr_int_list(r->p, key, rp_attr_type(key), r->ints.at, r->ints.n);
     r->ints.n = 0;
-    return hlo_add(r, attr);
+    return rp_hlo_proto_add(r, attr);
 }
 
-enum rp_code hlo_add_slices(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+enum rp_code rp_hlo_proto_add_slices(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     return add_triples(r, bytes, offset, RP_ATTR_SLICE, 3);
 }
 
-enum rp_code hlo_add_pairs(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+enum rp_code rp_hlo_proto_add_pairs(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     return add_triples(r, bytes, offset, RP_ATTR_SOURCE_TARGET_PAIRS, 2);
 }
 
-enum rp_code hlo_add_padding(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                             const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_padding(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                                      const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
@@ -120,13 +121,14 @@ enum rp_code hlo_add_padding(struct hlo_proto *r, const struct rp_proto_cursor *
     RP_TRY(rp_proto_finish(&c, r->err));
     n = r->ints.n;
     r->ints.n = 0;
-    return n ? hlo_add(r, rp_attr_int_list(r->p, RP_ATTR_PADDING, RP_VALUE_PADDING, r->ints.at, n))
+    return n ? rp_hlo_proto_add(
+                   r, rp_attr_int_list(r->p, RP_ATTR_PADDING, RP_VALUE_PADDING, r->ints.at, n))
              : RP_OK;
 }
 
 /* ---- windows and convolutions ---- */
 
-static enum rp_code read_window_dim(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code read_window_dim(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                     const struct rp_proto_item *item, struct rp_window_dim *d)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -165,8 +167,8 @@ static enum rp_code read_window_dim(struct hlo_proto *r, const struct rp_proto_c
     return rp_proto_finish(&c, r->err);
 }
 
-enum rp_code hlo_add_window(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                            const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_window(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                                     const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_window w = {0};
@@ -181,7 +183,7 @@ enum rp_code hlo_add_window(struct hlo_proto *r, const struct rp_proto_cursor *o
         RP_TRY(read_window_dim(r, &c, &it, &w.dim[w.n++]));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
-    return w.n ? hlo_add(r, rp_attr_of_window(r->p, &w)) : RP_OK;
+    return w.n ? rp_hlo_proto_add(r, rp_attr_of_window(r->p, &w)) : RP_OK;
 }
 
 static void read_spatial(const struct rp_proto_cursor *outer, const struct rp_proto_item *it,
@@ -199,8 +201,8 @@ static void read_spatial(const struct rp_proto_cursor *outer, const struct rp_pr
         list[(*n)++] = (int64_t)v;
 }
 
-enum rp_code hlo_add_conv_dims(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                               const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                                        const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_conv_dims d = {0};
@@ -228,12 +230,12 @@ enum rp_code hlo_add_conv_dims(struct hlo_proto *r, const struct rp_proto_cursor
     d.output_feature = v[RP_HLO_CONV_DIMS_OUTPUT_FEATURE_DIMENSION];
     if (kernel != d.nspatial || output != d.nspatial || !rp_conv_dims_print(&d, text))
         return RP_OK; /* instructions that are no convolutions have an empty one */
-    return hlo_add(r, rp_attr_of_conv_dims(r->p, &d));
+    return rp_hlo_proto_add(r, rp_attr_of_conv_dims(r->p, &d));
 }
 
 /* ---- replica groups ---- */
 
-static enum rp_code collect_group(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code collect_group(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                   const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -243,15 +245,15 @@ static enum rp_code collect_group(struct hlo_proto *r, const struct rp_proto_cur
         if (it.number != RP_HLO_REPLICA_GROUP_REPLICA_IDS)
             continue;
         if (it.wire == RP_WIRE_BYTES)
-            RP_TRY(hlo_collect_packed(r, it.bytes));
+            RP_TRY(rp_hlo_proto_collect(r, it.bytes));
         else if (it.wire == RP_WIRE_VARINT)
             RP_TRY(rp_vec_push(&r->ints, (int64_t)it.value, r->err));
     }
     return rp_proto_finish(&c, r->err);
 }
 
-enum rp_code hlo_add_groups(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                            uint32_t field)
+enum rp_code rp_hlo_proto_add_groups(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+                                     uint32_t field)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     struct rp_replica_groups g = {.form = RP_GROUPS_LISTED};
@@ -273,11 +275,12 @@ enum rp_code hlo_add_groups(struct hlo_proto *r, struct rp_bytes bytes, uint64_t
     g.begin = begin;
     g.ngroups = r->ids.n - 1;
     g.ids = keep_ints(r);
-    return hlo_add(r, keep_struct(r, RP_ATTR_REPLICA_GROUPS, &g, sizeof g));
+    return rp_hlo_proto_add(r, keep_struct(r, RP_ATTR_REPLICA_GROUPS, &g, sizeof g));
 }
 
-enum rp_code hlo_add_iota_groups(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                                 const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_iota_groups(struct rp_hlo_proto *r,
+                                          const struct rp_proto_cursor *outer,
+                                          const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_replica_groups g = {.form = RP_GROUPS_IOTA};
@@ -296,7 +299,7 @@ enum rp_code hlo_add_iota_groups(struct hlo_proto *r, const struct rp_proto_curs
     RP_TRY(rp_proto_finish(&c, r->err));
     if (g.perm.n == 1) /* one dimension cannot be transposed: text does not write it */
         g.perm.n = 0;
-    return hlo_add(r, keep_struct(r, RP_ATTR_REPLICA_GROUPS, &g, sizeof g));
+    return rp_hlo_proto_add(r, keep_struct(r, RP_ATTR_REPLICA_GROUPS, &g, sizeof g));
 }
 
 #define MESH_AXES 64
@@ -307,7 +310,7 @@ struct mesh_reader {
     struct rp_mesh_part parts[MESH_AXES];
 };
 
-static enum rp_code read_axis(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code read_axis(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                               const struct rp_proto_item *item, struct mesh_reader *m)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -327,7 +330,7 @@ static enum rp_code read_axis(struct hlo_proto *r, const struct rp_proto_cursor 
     return RP_OK;
 }
 
-static enum rp_code read_device_order(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code read_device_order(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                       const struct rp_proto_item *item, struct mesh_reader *m)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -342,7 +345,7 @@ static enum rp_code read_device_order(struct hlo_proto *r, const struct rp_proto
     return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code read_mesh(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code read_mesh(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                               const struct rp_proto_item *item, struct mesh_reader *m)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
@@ -361,7 +364,7 @@ static enum rp_code read_mesh(struct hlo_proto *r, const struct rp_proto_cursor 
     return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code read_mesh_part(struct hlo_proto *r, const struct rp_proto_cursor *outer,
+static enum rp_code read_mesh_part(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                    const struct rp_proto_item *item, struct mesh_reader *m)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item), sub;
@@ -393,8 +396,9 @@ static enum rp_code read_mesh_part(struct hlo_proto *r, const struct rp_proto_cu
     return RP_OK;
 }
 
-enum rp_code hlo_add_mesh_groups(struct hlo_proto *r, const struct rp_proto_cursor *outer,
-                                 const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_mesh_groups(struct rp_hlo_proto *r,
+                                          const struct rp_proto_cursor *outer,
+                                          const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct mesh_reader m = {.g = {.form = RP_GROUPS_MESH}};
@@ -419,7 +423,7 @@ enum rp_code hlo_add_mesh_groups(struct hlo_proto *r, const struct rp_proto_curs
     }
     m.g.axes = axes;
     m.g.parts = parts;
-    return hlo_add(r, keep_struct(r, RP_ATTR_REPLICA_GROUPS, &m.g, sizeof m.g));
+    return rp_hlo_proto_add(r, keep_struct(r, RP_ATTR_REPLICA_GROUPS, &m.g, sizeof m.g));
 }
 
 /* ---- aliases ---- */
@@ -430,7 +434,7 @@ _Static_assert((int)RP_HLO_OUTPUT_ALIAS_OPERAND_SHAPE_INDEX ==
                    (int)RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX,
                "aliases");
 
-static enum rp_code read_alias(struct hlo_proto *r, struct rp_bytes bytes, bool module)
+static enum rp_code read_alias(struct rp_hlo_proto *r, struct rp_bytes bytes, bool module)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth);
     struct rp_alias alias = {.kind = module ? RP_ALIAS_MAY : RP_ALIAS_UNSAID};
@@ -450,7 +454,7 @@ static enum rp_code read_alias(struct hlo_proto *r, struct rp_bytes bytes, bool 
     return rp_vec_push(&r->aliases, alias, r->err);
 }
 
-static enum rp_code read_aliases(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+static enum rp_code read_aliases(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
                                  uint32_t field, uint32_t key, struct rp_attr *out)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
@@ -472,16 +476,17 @@ static enum rp_code read_aliases(struct hlo_proto *r, struct rp_bytes bytes, uin
     return RP_OK;
 }
 
-enum rp_code hlo_add_aliases(struct hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+enum rp_code rp_hlo_proto_add_aliases(struct rp_hlo_proto *r, struct rp_bytes bytes,
+                                      uint64_t offset)
 {
     struct rp_attr attr;
 
     RP_TRY(read_aliases(r, bytes, offset, RP_HLO_INSTRUCTION_OUTPUT_OPERAND_ALIASING,
                         RP_ATTR_OUTPUT_TO_OPERAND_ALIASING, &attr));
-    return hlo_add(r, attr);
+    return rp_hlo_proto_add(r, attr);
 }
 
-enum rp_code hlo_add_module_aliases(struct hlo_proto *r, struct rp_bytes bytes)
+enum rp_code rp_hlo_proto_add_module_aliases(struct rp_hlo_proto *r, struct rp_bytes bytes)
 {
     struct rp_attr attr;
 
@@ -492,7 +497,7 @@ enum rp_code hlo_add_module_aliases(struct hlo_proto *r, struct rp_bytes bytes)
 /* ---- shardings ---- */
 
 /* One field; *known: it has a place in the value. */
-static enum rp_code read_sharding_field(struct hlo_proto *r, const struct rp_proto_item *it,
+static enum rp_code read_sharding_field(struct rp_hlo_proto *r, const struct rp_proto_item *it,
                                         struct rp_sharding *s, bool *known)
 {
     struct rp_int_list *list = it->number == RP_HLO_SHARDING_TILE_ASSIGNMENT_DIMENSIONS ? &s->tiles
@@ -530,7 +535,7 @@ static enum rp_code read_sharding_field(struct hlo_proto *r, const struct rp_pro
 }
 
 /* Parts are counted first, since their own lists are in between. */
-static enum rp_code read_sharding(struct hlo_proto *r, struct rp_bytes bytes, unsigned depth,
+static enum rp_code read_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes, unsigned depth,
                                   struct rp_sharding *out, bool *known)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, 16);
@@ -560,11 +565,12 @@ static enum rp_code read_sharding(struct hlo_proto *r, struct rp_bytes bytes, un
     return RP_OK;
 }
 
-enum rp_code hlo_add_sharding(struct hlo_proto *r, struct rp_bytes bytes, bool *known)
+enum rp_code rp_hlo_proto_add_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes, bool *known)
 {
     struct rp_sharding sharding;
 
     RP_TRY(read_sharding(r, bytes, RP_SHARDING_DEPTH, &sharding, known));
-    return *known ? hlo_add(r, keep_struct(r, RP_ATTR_SHARDING, &sharding, sizeof sharding))
-                  : RP_OK;
+    return *known
+               ? rp_hlo_proto_add(r, keep_struct(r, RP_ATTR_SHARDING, &sharding, sizeof sharding))
+               : RP_OK;
 }

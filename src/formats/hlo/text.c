@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static enum rp_code init(struct hlo_text *r, struct rp_program *p, const char *text, size_t n,
-                         const struct rp_limits *limits, struct rp_err *err)
+static enum rp_code hlo_text_init(struct rp_hlo_text *r, struct rp_program *p, const char *text,
+                                  size_t n, const struct rp_limits *limits, struct rp_err *err)
 {
     memset(r, 0, sizeof *r);
     r->begin = r->at = text;
@@ -26,7 +26,7 @@ static enum rp_code init(struct hlo_text *r, struct rp_program *p, const char *t
     return rp_vec_push(&r->shape_of, 0, err);
 }
 
-static void release(struct hlo_text *r)
+static void hlo_text_release(struct rp_hlo_text *r)
 {
     rp_vec_release(&r->op_of);
     rp_vec_release(&r->computation_of);
@@ -43,38 +43,38 @@ static void release(struct hlo_text *r)
     rp_vec_release(&r->async_calls);
 }
 
-static bool take_word(struct hlo_text *r, const char *word)
+static bool take_word(struct rp_hlo_text *r, const char *word)
 {
     size_t n = strlen(word);
 
-    hlo_space(r);
+    rp_hlo_text_space(r);
     if ((size_t)(r->end - r->at) <= n || memcmp(r->at, word, n) != 0 ||
-        !hlo_is(r, r->at + n, HLO_BLANK))
+        !rp_hlo_text_is(r, r->at + n, RP_HLO_CHAR_BLANK))
         return false;
     r->at += n;
-    hlo_space(r);
+    rp_hlo_text_space(r);
     return true;
 }
 
 /* "HloModule name, key=value, ..." */
-static enum rp_code header(struct hlo_text *r)
+static enum rp_code read_header(struct rp_hlo_text *r)
 {
     struct rp_slice name;
 
     if (!take_word(r, "HloModule"))
         return RP_OK;
-    name = hlo_name(r);
-    if (!name.n && hlo_peek(r) != ',') /* a fingerprint's text has no names */
-        return HLO_FAIL(r, r->at, "expected the name of the module");
+    name = rp_hlo_text_name(r);
+    if (!name.n && rp_hlo_text_peek(r) != ',') /* a fingerprint's text has no names */
+        return RP_HLO_FAIL(r, r->at, "expected the name of the module");
     RP_TRY(rp_program_string(r->p, name.at, name.n, &r->p->name, r->err));
-    hlo_take(r, ':'); /* as it was written in 2018 */
-    while (hlo_take(r, ',')) {
+    rp_hlo_text_take(r, ':'); /* as it was written in 2018 */
+    while (rp_hlo_text_take(r, ',')) {
         struct rp_slice value;
         uint32_t key;
 
-        RP_TRY(hlo_attr_key(r, &key));
-        hlo_space(r);
-        RP_TRY(hlo_value(r, &value));
+        RP_TRY(rp_hlo_text_attr_key(r, &key));
+        rp_hlo_text_space(r);
+        RP_TRY(rp_hlo_text_value(r, &value));
         RP_TRY(
             rp_program_add_module_attr(r->p, rp_attr_parse(r->p, key, value.at, value.n), r->err));
     }
@@ -82,28 +82,28 @@ static enum rp_code header(struct hlo_text *r)
 }
 
 /* "(a: f32[2], b: s32[]) -> f32[2]": says nothing that the instructions do not. */
-static enum rp_code signature(struct hlo_text *r)
+static enum rp_code skip_signature(struct rp_hlo_text *r)
 {
     const char *from = r->at;
     uint32_t shape;
 
-    if (hlo_peek(r) != '(')
+    if (rp_hlo_text_peek(r) != '(')
         return RP_OK;
-    r->at = hlo_bracket_end(r, from);
+    r->at = rp_hlo_text_bracket_end(r, from);
     if (!r->at) {
         r->at = r->end;
-        return HLO_FAIL(r, from, "unclosed list of parameters");
+        return RP_HLO_FAIL(r, from, "unclosed list of parameters");
     }
-    hlo_space(r);
+    rp_hlo_text_space(r);
     if (r->end - r->at < 2 || r->at[0] != '-' || r->at[1] != '>')
-        return HLO_FAIL(r, r->at, "expected '->' after the parameters");
+        return RP_HLO_FAIL(r, r->at, "expected '->' after the parameters");
     r->at += 2;
-    hlo_space(r);
-    return hlo_shape(r, &shape);
+    rp_hlo_text_space(r);
+    return rp_hlo_text_shape(r, &shape);
 }
 
-static enum rp_code define(struct hlo_text *r, struct rp_slice name, const char *where,
-                           uint32_t *id)
+static enum rp_code define_computation(struct rp_hlo_text *r, struct rp_slice name,
+                                       const char *where, uint32_t *id)
 {
     uint32_t string;
 
@@ -111,25 +111,25 @@ static enum rp_code define(struct hlo_text *r, struct rp_slice name, const char 
     while (r->computation_of.n <= string)
         RP_TRY(rp_vec_push(&r->computation_of, 0, r->err));
     if (r->computation_of.at[string])
-        return HLO_FAIL(r, where, "computation '%.*s' is defined twice", (int)name.n, name.at);
+        return RP_HLO_FAIL(r, where, "computation '%.*s' is defined twice", (int)name.n, name.at);
     RP_TRY(rp_program_begin(r->p, string, id, r->err));
     r->computation_of.at[string] = *id + 1;
     return RP_OK;
 }
 
 /* ", execution_thread=\"host\"" behind a computation */
-static enum rp_code trailer(struct hlo_text *r, uint32_t id)
+static enum rp_code read_trailer(struct rp_hlo_text *r, uint32_t id)
 {
-    while (hlo_take(r, ',')) {
+    while (rp_hlo_text_take(r, ',')) {
         struct rp_slice value;
         uint32_t key, text;
 
-        RP_TRY(hlo_attr_key(r, &key));
-        hlo_space(r);
-        if (hlo_peek(r) == '"')
-            RP_TRY(hlo_string(r, &value));
+        RP_TRY(rp_hlo_text_attr_key(r, &key));
+        rp_hlo_text_space(r);
+        if (rp_hlo_text_peek(r) == '"')
+            RP_TRY(rp_hlo_text_string(r, &value));
         else
-            RP_TRY(hlo_value(r, &value));
+            RP_TRY(rp_hlo_text_value(r, &value));
         RP_TRY(rp_program_string(r->p, value.at, value.n, &text, r->err));
         if (key == RP_ATTR_EXECUTION_THREAD)
             r->p->computations.at[id].thread = text;
@@ -137,29 +137,30 @@ static enum rp_code trailer(struct hlo_text *r, uint32_t id)
     return RP_OK;
 }
 
-static enum rp_code instructions(struct hlo_text *r, uint32_t id, const char *where)
+static enum rp_code read_instructions(struct rp_hlo_text *r, uint32_t id, const char *where)
 {
-    while (!hlo_take(r, '}'))
-        RP_TRY(hlo_instruction(r));
+    while (!rp_hlo_text_take(r, '}'))
+        RP_TRY(rp_hlo_text_instruction(r));
     if (!r->p->computations.at[id].n)
-        return HLO_FAIL(r, where, "a computation without instructions");
+        return RP_HLO_FAIL(r, where, "a computation without instructions");
     return RP_OK;
 }
 
 /* Computations that stood where they are called, and those inside of them. */
-static enum rp_code inlined(struct hlo_text *r)
+static enum rp_code read_inlined(struct rp_hlo_text *r)
 {
     const char *behind = r->at;
 
     while (r->next_inlined < r->inlined.n) {
-        struct hlo_inlined body = r->inlined.at[r->next_inlined++];
+        struct rp_hlo_inlined body = r->inlined.at[r->next_inlined++];
         const char *name = rp_program_text(r->p, body.name);
         uint32_t id;
 
         r->at = body.at;
         r->depth = body.depth;
-        RP_TRY(define(r, (struct rp_slice){name, (uint32_t)strlen(name), 0}, body.at, &id));
-        RP_TRY(instructions(r, id, body.at));
+        RP_TRY(define_computation(r, (struct rp_slice){name, (uint32_t)strlen(name), 0}, body.at,
+                                  &id));
+        RP_TRY(read_instructions(r, id, body.at));
     }
     r->at = behind;
     r->depth = 0;
@@ -168,7 +169,7 @@ static enum rp_code inlined(struct hlo_text *r)
 
 /* Whether computations stand where they are called: "calls=", and '{' on the next line. All of them
    then stand there, and on their own a second time. */
-static bool has_bodies(const struct hlo_text *r)
+static bool has_bodies(const struct rp_hlo_text *r)
 {
     const char *line, *s = r->at;
 
@@ -184,91 +185,91 @@ static bool has_bodies(const struct hlo_text *r)
     return false;
 }
 
-static enum rp_code skip_computation(struct hlo_text *r, const char *where)
+static enum rp_code skip_computation(struct rp_hlo_text *r, const char *where)
 {
-    const char *to = hlo_bracket_end(r, r->at);
+    const char *to = rp_hlo_text_bracket_end(r, r->at);
 
     if (!to)
-        return HLO_FAIL(r, where, "unclosed computation");
+        return RP_HLO_FAIL(r, where, "unclosed computation");
     r->at = to;
     return RP_OK;
 }
 
-static enum rp_code computation(struct hlo_text *r)
+static enum rp_code read_computation(struct rp_hlo_text *r)
 {
     bool entry = take_word(r, "ENTRY");
     const char *where = r->at;
-    struct rp_slice name = hlo_name(r);
+    struct rp_slice name = rp_hlo_text_name(r);
     char unnamed[32];
     uint32_t id;
 
-    hlo_space(r);
-    if (!name.n && hlo_peek(r) != '{')
-        return HLO_FAIL(r, where, "expected a computation");
-    if (r->bodies && !entry && hlo_peek(r) == '{')
+    rp_hlo_text_space(r);
+    if (!name.n && rp_hlo_text_peek(r) != '{')
+        return RP_HLO_FAIL(r, where, "expected a computation");
+    if (r->bodies && !entry && rp_hlo_text_peek(r) == '{')
         return skip_computation(r, where);
     if (!name.n)
         name = (struct rp_slice){
             unnamed,
             (uint32_t)snprintf(unnamed, sizeof unnamed, "unnamed.%zu", r->p->computations.n), 0};
-    RP_TRY(define(r, name, where, &id));
+    RP_TRY(define_computation(r, name, where, &id));
     if (entry && r->p->entry != RP_NONE)
-        return HLO_FAIL(r, where, "a second ENTRY");
+        return RP_HLO_FAIL(r, where, "a second ENTRY");
     if (entry)
         r->p->entry = id;
-    RP_TRY(signature(r));
-    RP_TRY(hlo_expect(r, '{', "before the instructions of a computation"));
-    RP_TRY(instructions(r, id, where));
+    RP_TRY(skip_signature(r));
+    RP_TRY(rp_hlo_text_expect(r, '{', "before the instructions of a computation"));
+    RP_TRY(read_instructions(r, id, where));
     r->last = id;
-    RP_TRY(trailer(r, id));
-    RP_TRY(inlined(r));
-    return hlo_async_flush(r);
+    RP_TRY(read_trailer(r, id));
+    RP_TRY(read_inlined(r));
+    return rp_hlo_async_flush(r);
 }
 
 /* Calls of computations that stood further down. */
-static enum rp_code resolve(struct hlo_text *r)
+static enum rp_code resolve_calls(struct rp_hlo_text *r)
 {
     for (size_t i = 0; i < r->waiting.n; i++) {
-        const struct hlo_call *call = &r->waiting.at[i];
+        const struct rp_hlo_call *call = &r->waiting.at[i];
         uint32_t id = call->name < r->computation_of.n ? r->computation_of.at[call->name] : 0;
 
         if (!id)
-            return HLO_FAIL(r, call->where, "computation '%s' is not defined",
-                            rp_program_text(r->p, call->name));
+            return RP_HLO_FAIL(r, call->where, "computation '%s' is not defined",
+                               rp_program_text(r->p, call->name));
         r->p->called.at[call->at] = id - 1;
     }
     return RP_OK;
 }
 
-static enum rp_code module(struct hlo_text *r)
+static enum rp_code read_module(struct rp_hlo_text *r)
 {
-    RP_TRY(header(r));
-    RP_TRY(hlo_frames(r));
+    RP_TRY(read_header(r));
+    RP_TRY(rp_hlo_text_frames(r));
     r->bodies = has_bodies(r);
-    for (hlo_space(r); r->at < r->end && *r->at; hlo_space(r)) {
+    for (rp_hlo_text_space(r); r->at < r->end && *r->at; rp_hlo_text_space(r)) {
         if (r->end - r->at > 10 && memcmp(r->at, "HloModule ", 10) == 0)
             break; /* files of several modules: the first is read */
         if (r->end - r->at > 4 && memcmp(r->at, "*** ", 4) == 0)
             break; /* the end of a dump to standard output */
-        RP_TRY(computation(r));
+        RP_TRY(read_computation(r));
     }
     if (!r->p->computations.n)
-        return HLO_FAIL(r, r->at, "a module without computations");
+        return RP_HLO_FAIL(r, r->at, "a module without computations");
     if (r->p->entry == RP_NONE)
         r->p->entry = r->last;
-    RP_TRY(resolve(r));
+    RP_TRY(resolve_calls(r));
     return rp_program_finish(r->p, r->err);
 }
 
-static enum rp_code fill(struct rp_program *p, const char *text, size_t n,
-                         const struct rp_limits *limits, struct rp_err *err)
+static enum rp_code read_text(struct rp_program *p, const char *text, size_t n,
+                              const struct rp_limits *limits, struct rp_err *err)
 {
-    struct hlo_text r;
-    enum rp_code code = init(&r, p, text, n, limits, err);
+    struct rp_hlo_text r;
+    enum rp_code code = hlo_text_init(&r, p, text, n, limits, err);
 
     if (code == RP_OK)
-        code = module(&r);
-    release(&r);
+        code = read_module(&r);
+    hlo_text_release(&r);
     return code == RP_OK ? rp_program_validate(p, err) : code;
 }
 
@@ -280,7 +281,7 @@ enum rp_code rp_hlo_text_parse(const char *text, size_t n, const struct rp_limit
 
     *out = NULL;
     RP_TRY(rp_program_new("hlo", &p, err));
-    code = fill(p, text, n, limits, err);
+    code = read_text(p, text, n, limits, err);
     if (code == RP_OK)
         *out = p;
     else
@@ -291,7 +292,7 @@ enum rp_code rp_hlo_text_parse(const char *text, size_t n, const struct rp_limit
 /* ---- recognising ---- */
 
 /* "2026-01-01 10:00:00.123456: I xla/service/dump.cc:12] " before a line: its length, or 0. */
-static size_t log_prefix(const char *line, size_t n)
+static size_t log_prefix_end(const char *line, size_t n)
 {
     const char *close = memmem(line, n < 200 ? n : 200, "] ", 2);
     const char *s;
@@ -323,7 +324,7 @@ static size_t find_module(const char *text, size_t n, size_t *prefix)
 
         while (blank < len && (text[at + blank] == ' ' || text[at + blank] == '\t'))
             blank++;
-        *prefix = log_prefix(text + at, len);
+        *prefix = log_prefix_end(text + at, len);
         if (*prefix < blank)
             *prefix = blank;
         if (len - *prefix > 10 && memcmp(text + at + *prefix, "HloModule ", 10) == 0)
@@ -348,7 +349,7 @@ static size_t skip_comments(const char *text, size_t n)
 }
 
 /* Without a module around it: "name {" or "ENTRY name (...", then "x = f32[". */
-static bool looks_bare(const char *text, size_t n)
+static bool is_bare_instruction(const char *text, size_t n)
 {
     size_t at = skip_comments(text, n), from;
     const char *assign, *s;
@@ -356,7 +357,7 @@ static bool looks_bare(const char *text, size_t n)
     if (n - at > 6 && memcmp(text + at, "ENTRY ", 6) == 0)
         at += 6;
     at += at < n && text[at] == '%';
-    for (from = at; at < n && hlo_class[(unsigned char)text[at]] & HLO_NAME; at++)
+    for (from = at; at < n && rp_hlo_char_class[(unsigned char)text[at]] & RP_HLO_CHAR_NAME; at++)
         ;
     if (at == from || (at - from == 2 && memcmp(text + from, "IR", 2) == 0))
         return false;
@@ -372,7 +373,7 @@ static bool looks_bare(const char *text, size_t n)
            rp_elem_find(assign + 3, (size_t)(s - assign - 3)) != RP_ELEM_INVALID;
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff hlo_text_sniff(const uint8_t *head, size_t n, const char *file)
 {
     const char *text = (const char *)head;
     size_t prefix;
@@ -382,7 +383,7 @@ static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
         return RP_SNIFF_NO;
     if (find_module(text, n, &prefix) < n)
         return RP_SNIFF_CERTAIN;
-    return looks_bare(text, n) ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
+    return is_bare_instruction(text, n) ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
 }
 
 /* A copy of a pasted log without what the logger wrote before each line. */
@@ -394,7 +395,7 @@ static char *strip_log(struct rp_arena *arena, const char *text, size_t n, size_
     for (size_t at = 0; out && at < n;) {
         const char *end = memchr(text + at, '\n', n - at);
         size_t line = end ? (size_t)(end - text) - at + 1 : n - at;
-        size_t skip = log_prefix(text + at, line);
+        size_t skip = log_prefix_end(text + at, line);
 
         memcpy(out + *len, text + at + skip, line - skip);
         *len += line - skip;
@@ -412,8 +413,8 @@ static bool begins_dump(const char *text, size_t n)
     return n - at > 10 && memcmp(text + at, "*** Begin ", 10) == 0;
 }
 
-static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
-                         struct rp_import *to, struct rp_err *err)
+static enum rp_code hlo_text_read(struct rp_input *in, const struct rp_read_options *options,
+                                  struct rp_import *to, struct rp_err *err)
 {
     const uint8_t *bytes;
     size_t n, at, prefix, len;
@@ -426,7 +427,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     text = (const char *)bytes;
     len = n;
     at = find_module(text, n < RP_SNIFF_BYTES ? n : RP_SNIFF_BYTES, &prefix);
-    if (at < n && log_prefix(text + at, n - at)) {
+    if (at < n && log_prefix_end(text + at, n - at)) {
         text = strip_log(&to->program->arena, text + at, n - at, &len);
         if (!text)
             return rp_err_nomem(err, "reading a log");
@@ -434,7 +435,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
         text += at;
         len -= at;
     }
-    return fill(to->program, text, len, options->limits, err);
+    return read_text(to->program, text, len, options->limits, err);
 }
 
 const struct rp_format rp_format_hlo_text = {
@@ -443,6 +444,6 @@ const struct rp_format rp_format_hlo_text = {
     .files = "*.txt, *.hlo",
     .written_by = "XLA: JAX, TensorFlow, PyTorch/XLA",
     .kind = RP_FORMAT_KIND_PROGRAM,
-    .sniff = sniff,
-    .read = read,
+    .sniff = hlo_text_sniff,
+    .read = hlo_text_read,
 };

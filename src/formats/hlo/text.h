@@ -10,19 +10,19 @@
 #include "formats/string_cache.h"
 #include "program/program.h"
 
-struct hlo_call { /* of the operation being read, or waiting for its computation */
+struct rp_hlo_call { /* of the operation being read, or waiting for its computation */
     uint32_t slot;
     uint32_t name;
     uint32_t at; /* index in program.called */
     const char *where;
 };
 
-struct hlo_inlined { /* a computation that stands where it is called */
-    const char *at;  /* behind its '{' */
+struct rp_hlo_inlined { /* a computation that stands where it is called */
+    const char *at;     /* behind its '{' */
     uint32_t name, depth;
 };
 
-struct hlo_async {          /* an operation that was started, waiting for its computation */
+struct rp_hlo_async {       /* an operation that was started, waiting for its computation */
     uint32_t opcode, shape; /* string; of the result */
     uint32_t op;            /* that started it */
     uint32_t called;        /* index in program.called */
@@ -30,131 +30,132 @@ struct hlo_async {          /* an operation that was started, waiting for its co
     uint32_t calls, ncalls; /* of async_calls */
 };
 
-#define HLO_VALUES 256
-struct hlo_value_memo { /* a value that was parsed: many operations have the same */
+#define RP_HLO_TEXT_MEMOS 256
+struct rp_hlo_value_memo { /* a value that was parsed: many operations have the same */
     struct rp_slice text;
     struct rp_attr value;
 };
 
-struct hlo_text {
+struct rp_hlo_text {
     const char *begin, *at, *end;
     struct rp_program *p;
     struct rp_limits limits;
     struct rp_err *err;
-    RP_VEC(uint64_t) op_of;          /* string to computation + 1 (high half) and operation */
-    RP_VEC(uint32_t) computation_of; /* string to computation + 1 */
-    struct rp_strtab shape_texts;    /* shapes as written ... */
-    RP_VEC(uint32_t) shape_of;       /* ... and what they are */
-    struct rp_map parts_of;          /* operation and part to its implicit get-tuple-element */
-    RP_VEC(uint32_t) operands;       /* of the operation being read */
-    RP_VEC(uint32_t) ids;            /* of the attribute being read */
-    RP_VEC(struct hlo_call) calls;   /* of the operation being read */
-    RP_VEC(struct hlo_call) waiting; /* computations called before they are defined */
-    RP_VEC(struct hlo_async) async;
+    RP_VEC(uint64_t) op_of;             /* string to computation + 1 (high half) and operation */
+    RP_VEC(uint32_t) computation_of;    /* string to computation + 1 */
+    struct rp_strtab shape_texts;       /* shapes as written ... */
+    RP_VEC(uint32_t) shape_of;          /* ... and what they are */
+    struct rp_map parts_of;             /* operation and part to its implicit get-tuple-element */
+    RP_VEC(uint32_t) operands;          /* of the operation being read */
+    RP_VEC(uint32_t) ids;               /* of the attribute being read */
+    RP_VEC(struct rp_hlo_call) calls;   /* of the operation being read */
+    RP_VEC(struct rp_hlo_call) waiting; /* computations called before they are defined */
+    RP_VEC(struct rp_hlo_async) async;
     RP_VEC(struct rp_attr) async_attrs;
-    RP_VEC(struct hlo_call) async_calls;
-    RP_VEC(struct hlo_inlined) inlined; /* read when the computation around them is done */
+    RP_VEC(struct rp_hlo_call) async_calls;
+    RP_VEC(struct rp_hlo_inlined) inlined; /* read when the computation around them is done */
     size_t next_inlined;
     bool bodies;                  /* every computation also stands where it is called */
     uint32_t depth;               /* of the one being read */
     struct rp_string_cache cache; /* of opcodes, keys and metadata */
-    struct hlo_value_memo values[HLO_VALUES];
+    struct rp_hlo_value_memo values[RP_HLO_TEXT_MEMOS];
     uint32_t last;   /* computation of the text */
     uint32_t nested; /* levels of instructions inside of operands */
 };
 
-#define HLO_FAIL(r, where, ...)                                                     \
+#define RP_HLO_FAIL(r, where, ...)                                                  \
     rp_text_error((r)->err, RP_FORMAT, (r)->begin, (size_t)((r)->end - (r)->begin), \
                   (size_t)((where) - (r)->begin), __VA_ARGS__)
 
 /* ---- the scanner ---- */
 
-enum { HLO_NAME = 1, HLO_DIGIT = 2, HLO_BLANK = 4 };
-extern const uint8_t hlo_class[256];
+enum { RP_HLO_CHAR_NAME = 1, RP_HLO_CHAR_DIGIT = 2, RP_HLO_CHAR_BLANK = 4 };
+extern const uint8_t rp_hlo_char_class[256];
 
-static inline bool hlo_is(const struct hlo_text *r, const char *s, unsigned class)
+static inline bool rp_hlo_text_is(const struct rp_hlo_text *r, const char *s, unsigned class)
 {
-    return s < r->end && hlo_class[(unsigned char)*s] & class;
+    return s < r->end && rp_hlo_char_class[(unsigned char)*s] & class;
 }
 
-void hlo_skip_comment(struct hlo_text *r);
+void rp_hlo_text_skip_comment(struct rp_hlo_text *r);
 
 /* Spaces, line ends and comments. */
-static inline void hlo_space(struct hlo_text *r)
+static inline void rp_hlo_text_space(struct rp_hlo_text *r)
 {
     for (;;) {
-        while (hlo_is(r, r->at, HLO_BLANK))
+        while (rp_hlo_text_is(r, r->at, RP_HLO_CHAR_BLANK))
             r->at++;
         if (r->at + 1 >= r->end || *r->at != '/' || (r->at[1] != '*' && r->at[1] != '/'))
             return;
-        hlo_skip_comment(r);
+        rp_hlo_text_skip_comment(r);
     }
 }
 
-static inline char hlo_peek(const struct hlo_text *r)
+static inline char rp_hlo_text_peek(const struct rp_hlo_text *r)
 {
     return r->at < r->end ? *r->at : '\0';
 }
 
 /* Takes c where it is next. */
-static inline bool hlo_take(struct hlo_text *r, char c)
+static inline bool rp_hlo_text_take(struct rp_hlo_text *r, char c)
 {
-    hlo_space(r);
-    if (hlo_peek(r) != c)
+    rp_hlo_text_space(r);
+    if (rp_hlo_text_peek(r) != c)
         return false;
     r->at++;
     return true;
 }
 
-enum rp_code hlo_expect(struct hlo_text *r, char c, const char *where);
+enum rp_code rp_hlo_text_expect(struct rp_hlo_text *r, char c, const char *where);
 
 /* A name without its '%'; empty where there is none. */
-static inline struct rp_slice hlo_name(struct hlo_text *r)
+static inline struct rp_slice rp_hlo_text_name(struct rp_hlo_text *r)
 {
     const char *from;
 
-    if (hlo_peek(r) == '%')
+    if (rp_hlo_text_peek(r) == '%')
         r->at++;
     from = r->at;
-    while (hlo_is(r, r->at, HLO_NAME))
+    while (rp_hlo_text_is(r, r->at, RP_HLO_CHAR_NAME))
         r->at++;
     return (struct rp_slice){from, (uint32_t)(r->at - from), 0};
 }
 
-bool hlo_int(struct hlo_text *r, int64_t *value);
+bool rp_hlo_text_int(struct rp_hlo_text *r, int64_t *value);
 /* Behind the string that begins at r->at, or the end of the text. */
-const char *hlo_string_end(const struct hlo_text *r, const char *s);
+const char *rp_hlo_text_string_end(const struct rp_hlo_text *r, const char *s);
 /* A quoted string without its quotes, escapes undone; in the arena only where it has escapes. */
-enum rp_code hlo_string(struct hlo_text *r, struct rp_slice *out);
+enum rp_code rp_hlo_text_string(struct rp_hlo_text *r, struct rp_slice *out);
 /* From a bracket to behind the one that closes it, or NULL. */
-const char *hlo_bracket_end(const struct hlo_text *r, const char *s);
+const char *rp_hlo_text_bracket_end(const struct rp_hlo_text *r, const char *s);
 /* The value of an attribute: up to a comma, a blank or a closing bracket outside of brackets. */
-enum rp_code hlo_value(struct hlo_text *r, struct rp_slice *out);
+enum rp_code rp_hlo_text_value(struct rp_hlo_text *r, struct rp_slice *out);
 
 /* ---- the parts ---- */
 
 /* Whether a shape stands here: a type with '[', or a tuple. */
-bool hlo_at_shape(const struct hlo_text *r);
-enum rp_code hlo_shape(struct hlo_text *r, uint32_t *id);
+bool rp_hlo_text_at_shape(const struct rp_hlo_text *r);
+enum rp_code rp_hlo_text_shape(struct rp_hlo_text *r, uint32_t *id);
 
 /* The calls of the newest operation, in the order of their slots. */
-enum rp_code hlo_add_calls(struct hlo_text *r);
+enum rp_code rp_hlo_text_add_calls(struct rp_hlo_text *r);
 
 /* "x-start" and the like, for an opcode x: what it is, and the string of x where x is started.
    RP_NONE otherwise; *code stays as it is where it is no such word. */
-uint32_t hlo_async_short(const struct hlo_text *r, struct rp_slice name, enum rp_opcode *code);
+uint32_t rp_hlo_async_short(const struct rp_hlo_text *r, struct rp_slice name,
+                            enum rp_opcode *code);
 /* The operation was started: its attributes wait, to be those of the one it wraps. */
-enum rp_code hlo_async_defer(struct hlo_text *r, uint32_t op, uint32_t wrapped);
+enum rp_code rp_hlo_async_defer(struct rp_hlo_text *r, uint32_t op, uint32_t wrapped);
 /* Computations of all that was started, behind the end of a computation. */
-enum rp_code hlo_async_flush(struct hlo_text *r);
+enum rp_code rp_hlo_async_flush(struct rp_hlo_text *r);
 
 /* One line of a computation. */
-enum rp_code hlo_instruction(struct hlo_text *r);
+enum rp_code rp_hlo_text_instruction(struct rp_hlo_text *r);
 /* Key and '=' of an attribute. */
-enum rp_code hlo_attr_key(struct hlo_text *r, uint32_t *key);
+enum rp_code rp_hlo_text_attr_key(struct rp_hlo_text *r, uint32_t *key);
 /* FileNames, FunctionNames, FileLocations and StackFrames, where they are. */
-enum rp_code hlo_frames(struct hlo_text *r);
+enum rp_code rp_hlo_text_frames(struct rp_hlo_text *r);
 /* "{op_name=\"...\" source_line=3}" */
-enum rp_code hlo_metadata(struct hlo_text *r, struct rp_slice text, uint32_t *id);
+enum rp_code rp_hlo_text_metadata(struct rp_hlo_text *r, struct rp_slice text, uint32_t *id);
 
 #endif

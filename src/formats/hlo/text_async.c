@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* The opcode before the ending, or RP_OP_FOREIGN. */
-static enum rp_opcode wrapped_opcode(const struct hlo_text *r, struct rp_slice name,
+static enum rp_opcode wrapped_opcode(const struct rp_hlo_text *r, struct rp_slice name,
                                      const char *ending, uint32_t *string)
 {
     size_t n = strlen(ending);
@@ -23,7 +23,7 @@ static enum rp_opcode wrapped_opcode(const struct hlo_text *r, struct rp_slice n
     return *string == UINT32_MAX ? RP_OP_FOREIGN : rp_program_opcode(r->p, *string);
 }
 
-uint32_t hlo_async_short(const struct hlo_text *r, struct rp_slice name, enum rp_opcode *code)
+uint32_t rp_hlo_async_short(const struct rp_hlo_text *r, struct rp_slice name, enum rp_opcode *code)
 {
     static const struct {
         const char *ending;
@@ -42,7 +42,7 @@ uint32_t hlo_async_short(const struct hlo_text *r, struct rp_slice name, enum rp
 }
 
 /* The result is the second part of what async-start returns. */
-static uint32_t result_shape(const struct rp_program *p, uint32_t op)
+static uint32_t async_result_shape(const struct rp_program *p, uint32_t op)
 {
     const struct rp_op_shape *s = &p->shapes.at[p->shape.at[op]];
 
@@ -50,24 +50,24 @@ static uint32_t result_shape(const struct rp_program *p, uint32_t op)
 }
 
 /* Which attributes stay with async-start. */
-static bool of_start(uint32_t key)
+static bool async_start_of(uint32_t key)
 {
     return key == RP_ATTR_ASYNC_EXECUTION_THREAD || key == RP_ATTR_CONTROL_PREDECESSORS;
 }
 
-enum rp_code hlo_async_defer(struct hlo_text *r, uint32_t op, uint32_t wrapped)
+enum rp_code rp_hlo_async_defer(struct rp_hlo_text *r, uint32_t op, uint32_t wrapped)
 {
     struct rp_program *p = r->p;
-    struct hlo_async async = {.opcode = wrapped,
-                              .shape = result_shape(p, op),
-                              .op = op,
-                              .attrs = (uint32_t)r->async_attrs.n,
-                              .calls = (uint32_t)r->async_calls.n,
-                              .ncalls = (uint32_t)r->calls.n};
+    struct rp_hlo_async async = {.opcode = wrapped,
+                                 .shape = async_result_shape(p, op),
+                                 .op = op,
+                                 .attrs = (uint32_t)r->async_attrs.n,
+                                 .calls = (uint32_t)r->async_calls.n,
+                                 .ncalls = (uint32_t)r->calls.n};
     size_t kept = p->attr_begin.at[op];
 
     for (size_t i = kept; i < p->attrs.n; i++) {
-        if (of_start(p->attrs.at[i].key))
+        if (async_start_of(p->attrs.at[i].key))
             p->attrs.at[kept++] = p->attrs.at[i];
         else
             RP_TRY(rp_vec_push(&r->async_attrs, p->attrs.at[i], r->err));
@@ -83,7 +83,7 @@ enum rp_code hlo_async_defer(struct hlo_text *r, uint32_t op, uint32_t wrapped)
     return rp_vec_push(&r->async, async, r->err);
 }
 
-static enum rp_code add_parameters(struct hlo_text *r, uint32_t op)
+static enum rp_code add_wrapped_parameters(struct rp_hlo_text *r, uint32_t op)
 {
     uint32_t n = rp_op_operands(r->p, op).n, id;
 
@@ -103,7 +103,7 @@ static enum rp_code add_parameters(struct hlo_text *r, uint32_t op)
     return RP_OK;
 }
 
-static enum rp_code wrap(struct hlo_text *r, const struct hlo_async *async)
+static enum rp_code wrap_operation(struct rp_hlo_text *r, const struct rp_hlo_async *async)
 {
     struct rp_program *p = r->p;
     struct rp_new_op op = {.code = rp_program_opcode(p, async->opcode),
@@ -120,7 +120,7 @@ static enum rp_code wrap(struct hlo_text *r, const struct hlo_async *async)
     RP_TRY(rp_program_string(p, text, (size_t)n, &name, r->err));
     RP_TRY(rp_program_begin(p, name, &id, r->err));
     p->called.at[async->called] = id;
-    RP_TRY(add_parameters(r, async->op));
+    RP_TRY(add_wrapped_parameters(r, async->op));
     n = snprintf(text, sizeof text, "wrapped.%u", p->nops);
     RP_TRY(rp_program_string(p, text, (size_t)n, &op.name, r->err));
     RP_TRY(rp_program_add_op(p, &op, &id, r->err));
@@ -131,13 +131,13 @@ static enum rp_code wrap(struct hlo_text *r, const struct hlo_async *async)
         RP_TRY(rp_program_add_attr(p, r->async_attrs.at[async->attrs + i], r->err));
     for (uint32_t i = 0; i < async->ncalls; i++)
         RP_TRY(rp_vec_push(&r->calls, r->async_calls.at[async->calls + i], r->err));
-    return hlo_add_calls(r);
+    return rp_hlo_text_add_calls(r);
 }
 
-enum rp_code hlo_async_flush(struct hlo_text *r)
+enum rp_code rp_hlo_async_flush(struct rp_hlo_text *r)
 {
     for (size_t i = 0; i < r->async.n; i++)
-        RP_TRY(wrap(r, &r->async.at[i]));
+        RP_TRY(wrap_operation(r, &r->async.at[i]));
     r->async.n = r->async_attrs.n = r->async_calls.n = 0;
     return RP_OK;
 }

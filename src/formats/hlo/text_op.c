@@ -16,7 +16,7 @@
 #define HERE(r) ((uint32_t)(r)->p->computations.n) /* current computation + 1 */
 
 /* Where operations of this name are looked up, grown to the string's id. */
-static enum rp_code name_slot(struct hlo_text *r, uint32_t name, uint64_t **slot)
+static enum rp_code name_slot(struct rp_hlo_text *r, uint32_t name, uint64_t **slot)
 {
     if (name >= r->op_of.n) {
         size_t more = (size_t)name + 1 - r->op_of.n;
@@ -32,16 +32,16 @@ static enum rp_code name_slot(struct hlo_text *r, uint32_t name, uint64_t **slot
 /* ---- operands ---- */
 
 /* The get-tuple-element behind '#part'. */
-static enum rp_code tuple_part(struct hlo_text *r, uint32_t *op, const char *where)
+static enum rp_code tuple_part(struct rp_hlo_text *r, uint32_t *op, const char *where)
 {
     const struct rp_op_shape *of = &r->p->shapes.at[r->p->shape.at[*op]];
     struct rp_new_op part = {.code = RP_OP_GET_TUPLE_ELEMENT, .flags = RP_OPS_IMPLICIT};
     uint32_t next = r->p->nops, known;
 
-    if (!hlo_int(r, &part.value) || part.value < 0)
-        return HLO_FAIL(r, r->at, "expected the number of a part after '#'");
+    if (!rp_hlo_text_int(r, &part.value) || part.value < 0)
+        return RP_HLO_FAIL(r, r->at, "expected the number of a part after '#'");
     if (of->elem != RP_ELEM_TUPLE || part.value >= of->n)
-        return HLO_FAIL(r, where, "the operand has no part %lld", (long long)part.value);
+        return RP_HLO_FAIL(r, where, "the operand has no part %lld", (long long)part.value);
     RP_TRY(rp_map_intern(&r->parts_of, (uint64_t)*op << 32 | (uint64_t)part.value, next, &known,
                          r->err));
     if (known == next) {
@@ -54,32 +54,32 @@ static enum rp_code tuple_part(struct hlo_text *r, uint32_t *op, const char *whe
     return RP_OK;
 }
 
-static enum rp_code nested(struct hlo_text *r, struct rp_slice opcode, uint32_t shape);
+static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, uint32_t shape);
 
-static enum rp_code operand(struct hlo_text *r)
+static enum rp_code read_operand(struct rp_hlo_text *r)
 {
     const char *where;
     struct rp_slice name;
     uint32_t shape = 0, id, op;
     uint64_t *slot;
 
-    hlo_space(r);
-    if (hlo_peek(r) != '%' && hlo_at_shape(r)) {
-        RP_TRY(hlo_shape(r, &shape));
-        hlo_space(r);
+    rp_hlo_text_space(r);
+    if (rp_hlo_text_peek(r) != '%' && rp_hlo_text_at_shape(r)) {
+        RP_TRY(rp_hlo_text_shape(r, &shape));
+        rp_hlo_text_space(r);
     }
     where = r->at;
-    name = hlo_name(r);
+    name = rp_hlo_text_name(r);
     if (!name.n)
-        return HLO_FAIL(r, where, "expected an operand");
-    if (hlo_peek(r) == '(')
-        return nested(r, name, shape);
+        return RP_HLO_FAIL(r, where, "expected an operand");
+    if (rp_hlo_text_peek(r) == '(')
+        return read_nested(r, name, shape);
     RP_TRY(rp_program_string(r->p, name.at, name.n, &id, r->err));
     RP_TRY(name_slot(r, id, &slot));
     if ((uint32_t)(*slot >> 32) != HERE(r))
-        return HLO_FAIL(r, where, "operand '%.*s' is not defined", (int)name.n, name.at);
+        return RP_HLO_FAIL(r, where, "operand '%.*s' is not defined", (int)name.n, name.at);
     op = (uint32_t)*slot;
-    while (hlo_peek(r) == '#') {
+    while (rp_hlo_text_peek(r) == '#') {
         r->at++;
         RP_TRY(tuple_part(r, &op, where));
     }
@@ -87,24 +87,24 @@ static enum rp_code operand(struct hlo_text *r)
 }
 
 /* Behind those that are there already. */
-static enum rp_code operand_list(struct hlo_text *r)
+static enum rp_code read_operands(struct rp_hlo_text *r)
 {
-    if (hlo_take(r, ')'))
+    if (rp_hlo_text_take(r, ')'))
         return RP_OK;
     do {
-        RP_TRY(operand(r));
-    } while (hlo_take(r, ','));
-    return hlo_expect(r, ')', "after the operands");
+        RP_TRY(read_operand(r));
+    } while (rp_hlo_text_take(r, ','));
+    return rp_hlo_text_expect(r, ')', "after the operands");
 }
 
 /* The values of a constant: kept as they are, without the brackets around the operands. */
-static enum rp_code constant(struct hlo_text *r, struct rp_new_op *op)
+static enum rp_code read_constant(struct rp_hlo_text *r, struct rp_new_op *op)
 {
-    const char *to = hlo_bracket_end(r, r->at - 1);
+    const char *to = rp_hlo_text_bracket_end(r, r->at - 1);
     struct rp_literal literal = {.at = r->at, .shape = op->shape, .form = RP_LITERAL_TEXT};
 
     if (!to)
-        return HLO_FAIL(r, r->at - 1, "unclosed constant");
+        return RP_HLO_FAIL(r, r->at - 1, "unclosed constant");
     literal.n = (size_t)(to - 1 - r->at);
     if (memmem(literal.at, literal.n, "...", 3))
         literal.form = RP_LITERAL_NONE;
@@ -113,64 +113,65 @@ static enum rp_code constant(struct hlo_text *r, struct rp_new_op *op)
     return rp_vec_push(&r->p->literals, literal, r->err);
 }
 
-static enum rp_code parameter(struct hlo_text *r, struct rp_new_op *op)
+static enum rp_code read_parameter(struct rp_hlo_text *r, struct rp_new_op *op)
 {
-    hlo_space(r);
-    if (!hlo_int(r, &op->value) || op->value < 0)
-        return HLO_FAIL(r, r->at, "expected the number of the parameter");
-    return hlo_expect(r, ')', "after the number of a parameter");
+    rp_hlo_text_space(r);
+    if (!rp_hlo_text_int(r, &op->value) || op->value < 0)
+        return RP_HLO_FAIL(r, r->at, "expected the number of the parameter");
+    return rp_hlo_text_expect(r, ')', "after the number of a parameter");
 }
 
 /* ---- attributes ---- */
 
-enum rp_code hlo_attr_key(struct hlo_text *r, uint32_t *key)
+enum rp_code rp_hlo_text_attr_key(struct rp_hlo_text *r, uint32_t *key)
 {
     struct rp_slice name;
 
-    hlo_space(r);
-    name = hlo_name(r);
+    rp_hlo_text_space(r);
+    name = rp_hlo_text_name(r);
     if (!name.n)
-        return HLO_FAIL(r, r->at, "expected an attribute");
+        return RP_HLO_FAIL(r, r->at, "expected an attribute");
     RP_TRY(rp_string_cached(r->p, &r->cache, name.at, name.n, key, r->err));
-    return hlo_expect(r, '=', "after the name of an attribute");
+    return rp_hlo_text_expect(r, '=', "after the name of an attribute");
 }
 
-static bool take_root(struct hlo_text *r)
+static bool take_root(struct rp_hlo_text *r)
 {
-    if (r->end - r->at < 5 || memcmp(r->at, "ROOT", 4) != 0 || !hlo_is(r, r->at + 4, HLO_BLANK))
+    if (r->end - r->at < 5 || memcmp(r->at, "ROOT", 4) != 0 ||
+        !rp_hlo_text_is(r, r->at + 4, RP_HLO_CHAR_BLANK))
         return false;
     r->at += 4;
-    hlo_space(r);
+    rp_hlo_text_space(r);
     return true;
 }
 
 /* Whether '{' opens a computation: "{ ROOT x = ...", not "{%a, %b}". */
-static bool at_body(struct hlo_text *r)
+static bool at_body(struct rp_hlo_text *r)
 {
     const char *from = r->at;
-    bool body = hlo_take(r, '{');
+    bool body = rp_hlo_text_take(r, '{');
 
     if (body) {
-        hlo_space(r);
+        rp_hlo_text_space(r);
         take_root(r);
-        body = hlo_name(r).n && hlo_take(r, '=');
+        body = rp_hlo_text_name(r).n && rp_hlo_text_take(r, '=');
     }
     r->at = from;
     return body;
 }
 
 /* A body that stands here, as XLA's canonical printing has it, waits under a name of ours. */
-static enum rp_code inlined(struct hlo_text *r, struct hlo_call *call)
+static enum rp_code note_inlined(struct rp_hlo_text *r, struct rp_hlo_call *call)
 {
-    const char *to = hlo_bracket_end(r, r->at);
-    struct hlo_inlined body = {.at = r->at + 1, .depth = r->depth + 1};
+    const char *to = rp_hlo_text_bracket_end(r, r->at);
+    struct rp_hlo_inlined body = {.at = r->at + 1, .depth = r->depth + 1};
     char name[32];
     int n = snprintf(name, sizeof name, "inlined.%zu", r->inlined.n);
 
     if (!to)
-        return HLO_FAIL(r, r->at, "unclosed computation");
+        return RP_HLO_FAIL(r, r->at, "unclosed computation");
     if (body.depth > 64)
-        return HLO_FAIL(r, r->at, "computations nested too deeply");
+        return RP_HLO_FAIL(r, r->at, "computations nested too deeply");
     r->at = to;
     RP_TRY(rp_program_string(r->p, name, (size_t)n, &call->name, r->err));
     body.name = call->name;
@@ -178,32 +179,32 @@ static enum rp_code inlined(struct hlo_text *r, struct hlo_call *call)
 }
 
 /* "%a", "{%a, %b}" or the computations themselves */
-static enum rp_code called(struct hlo_text *r, uint32_t slot)
+static enum rp_code read_called(struct rp_hlo_text *r, uint32_t slot)
 {
-    struct hlo_call call = {.slot = slot};
+    struct rp_hlo_call call = {.slot = slot};
     bool list;
 
-    hlo_space(r);
-    list = !at_body(r) && hlo_take(r, '{');
-    if (list && hlo_take(r, '}'))
+    rp_hlo_text_space(r);
+    list = !at_body(r) && rp_hlo_text_take(r, '{');
+    if (list && rp_hlo_text_take(r, '}'))
         return RP_OK;
     do {
         struct rp_slice name;
 
-        hlo_space(r);
+        rp_hlo_text_space(r);
         call.where = r->at;
-        if (hlo_peek(r) == '{') {
-            RP_TRY(inlined(r, &call));
+        if (rp_hlo_text_peek(r) == '{') {
+            RP_TRY(note_inlined(r, &call));
         } else {
-            name = hlo_name(r);
+            name = rp_hlo_text_name(r);
             if (!name.n)
-                return HLO_FAIL(r, r->at, "expected the name of a computation");
+                return RP_HLO_FAIL(r, r->at, "expected the name of a computation");
             RP_TRY(rp_program_string(r->p, name.at, name.n, &call.name, r->err));
         }
         RP_TRY(rp_vec_push(&r->calls, call, r->err));
         call.slot++;
-    } while (list && hlo_take(r, ','));
-    return list ? hlo_expect(r, '}', "after the called computations") : RP_OK;
+    } while (list && rp_hlo_text_take(r, ','));
+    return list ? rp_hlo_text_expect(r, '}', "after the called computations") : RP_OK;
 }
 
 /* Which of the called computations a key means, in the order of protobufs; -1: it is another
@@ -230,7 +231,7 @@ static int call_slot(uint32_t key, enum rp_opcode code)
     }
 }
 
-static enum rp_code add_ids(struct hlo_text *r, uint32_t key, enum rp_value_type type)
+static enum rp_code add_ids_attr(struct rp_hlo_text *r, uint32_t key, enum rp_value_type type)
 {
     size_t n = r->ids.n;
     uint32_t *ids = n ? rp_arena_alloc(&r->p->arena, n * sizeof *ids, _Alignof(uint32_t)) : NULL;
@@ -243,24 +244,24 @@ static enum rp_code add_ids(struct hlo_text *r, uint32_t key, enum rp_value_type
 }
 
 /* "{%a, %b}" into r->ids; false where one of them is not defined. */
-static bool find_predecessors(struct hlo_text *r, struct rp_slice value)
+static bool find_predecessors(struct rp_hlo_text *r, struct rp_slice value)
 {
     const char *behind = r->at;
     bool good;
 
     r->ids.n = 0;
     r->at = value.at;
-    good = hlo_take(r, '{');
-    while (good && !hlo_take(r, '}')) {
+    good = rp_hlo_text_take(r, '{');
+    while (good && !rp_hlo_text_take(r, '}')) {
         struct rp_slice name;
         uint32_t id;
 
-        hlo_space(r);
-        name = hlo_name(r);
+        rp_hlo_text_space(r);
+        name = rp_hlo_text_name(r);
         id = rp_strtab_find(&r->p->strings, name.at, name.n);
         good = name.n && id < r->op_of.n && (uint32_t)(r->op_of.at[id] >> 32) == HERE(r) &&
                rp_vec_push(&r->ids, (uint32_t)r->op_of.at[id], NULL) == RP_OK;
-        hlo_take(r, ',');
+        rp_hlo_text_take(r, ',');
     }
     good = good && r->at == behind;
     r->at = behind;
@@ -268,7 +269,7 @@ static bool find_predecessors(struct hlo_text *r, struct rp_slice value)
 }
 
 /* "{f32[4]{0}, s32[]}" into r->ids; RP_FORMAT where something else stands there. */
-static enum rp_code find_shapes(struct hlo_text *r, struct rp_slice value)
+static enum rp_code find_shapes(struct rp_hlo_text *r, struct rp_slice value)
 {
     struct rp_err *err = r->err;
     const char *behind = r->at;
@@ -278,18 +279,18 @@ static enum rp_code find_shapes(struct hlo_text *r, struct rp_slice value)
     r->ids.n = 0;
     r->err = NULL; /* what is no list of shapes stays text */
     r->at = value.at;
-    code = hlo_expect(r, '{', "before the shapes");
-    more = code == RP_OK && !hlo_take(r, '}');
+    code = rp_hlo_text_expect(r, '{', "before the shapes");
+    more = code == RP_OK && !rp_hlo_text_take(r, '}');
     while (more && code == RP_OK) {
         uint32_t shape;
 
-        hlo_space(r);
-        code = hlo_shape(r, &shape);
+        rp_hlo_text_space(r);
+        code = rp_hlo_text_shape(r, &shape);
         if (code == RP_OK)
             code = rp_vec_push(&r->ids, shape, NULL);
-        more = hlo_take(r, ',');
+        more = rp_hlo_text_take(r, ',');
         if (!more && code == RP_OK)
-            code = hlo_expect(r, '}', "after the shapes");
+            code = rp_hlo_text_expect(r, '}', "after the shapes");
     }
     if (code == RP_OK && r->at != behind)
         code = RP_FORMAT;
@@ -299,9 +300,9 @@ static enum rp_code find_shapes(struct hlo_text *r, struct rp_slice value)
 }
 
 /* Lists and larger values are parsed once a text: operations share what does not change. */
-static struct rp_attr parse_value(struct hlo_text *r, uint32_t key, struct rp_slice value)
+static struct rp_attr parse_value(struct rp_hlo_text *r, uint32_t key, struct rp_slice value)
 {
-    struct hlo_value_memo *memo;
+    struct rp_hlo_value_memo *memo;
     uint64_t tail = 0;
 
     if (rp_attr_type(key) < RP_VALUE_INTS)
@@ -318,57 +319,57 @@ static struct rp_attr parse_value(struct hlo_text *r, uint32_t key, struct rp_sl
 }
 
 /* Values that name operations and shapes; raw text where they cannot be found. */
-static enum rp_code add_value(struct hlo_text *r, uint32_t key, struct rp_slice value)
+static enum rp_code add_value(struct rp_hlo_text *r, uint32_t key, struct rp_slice value)
 {
     enum rp_code code;
 
     if (key == RP_ATTR_CONTROL_PREDECESSORS && find_predecessors(r, value))
-        return add_ids(r, key, RP_VALUE_OPS);
+        return add_ids_attr(r, key, RP_VALUE_OPS);
     if (key == RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS) {
         code = find_shapes(r, value);
         if (code == RP_OK)
-            return add_ids(r, key, RP_VALUE_SHAPES);
+            return add_ids_attr(r, key, RP_VALUE_SHAPES);
         if (code == RP_NOMEM)
             return rp_err_nomem(r->err, "reading attributes");
     }
     return rp_program_add_attr(r->p, parse_value(r, key, value), r->err);
 }
 
-static enum rp_code attribute(struct hlo_text *r, uint32_t op)
+static enum rp_code read_attribute(struct rp_hlo_text *r, uint32_t op)
 {
     struct rp_program *p = r->p;
     struct rp_slice value;
     uint32_t key;
     int slot;
 
-    RP_TRY(hlo_attr_key(r, &key));
+    RP_TRY(rp_hlo_text_attr_key(r, &key));
     slot = call_slot(key, (enum rp_opcode)p->code.at[op]);
     if (slot >= 0) {
-        RP_TRY(called(r, (uint32_t)slot));
+        RP_TRY(read_called(r, (uint32_t)slot));
         if (p->code.at[op] == RP_OP_ASYNC_UPDATE || p->code.at[op] == RP_OP_ASYNC_DONE)
             r->calls.n = 0; /* what was started says it; today's XLA says it only there */
         return RP_OK;
     }
-    hlo_space(r);
+    rp_hlo_text_space(r);
     if (key == RP_ATTR_INDEX && p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT) {
-        if (!hlo_int(r, &p->value.at[op]) || p->value.at[op] < 0)
-            return HLO_FAIL(r, r->at, "expected the number of a part");
+        if (!rp_hlo_text_int(r, &p->value.at[op]) || p->value.at[op] < 0)
+            return RP_HLO_FAIL(r, r->at, "expected the number of a part");
         return RP_OK;
     }
-    RP_TRY(hlo_value(r, &value));
+    RP_TRY(rp_hlo_text_value(r, &value));
     if (key == RP_ATTR_METADATA)
-        return hlo_metadata(r, value, &p->meta.at[op]);
+        return rp_hlo_text_metadata(r, value, &p->meta.at[op]);
     return add_value(r, key, value);
 }
 
 /* Calls in the order of their slots; those of computations further down wait. */
-enum rp_code hlo_add_calls(struct hlo_text *r)
+enum rp_code rp_hlo_text_add_calls(struct rp_hlo_text *r)
 {
-    struct hlo_call *call = r->calls.at;
+    struct rp_hlo_call *call = r->calls.at;
 
     for (size_t i = 1; i < r->calls.n; i++)
         for (size_t k = i; k && call[k].slot < call[k - 1].slot; k--) {
-            struct hlo_call swap = call[k];
+            struct rp_hlo_call swap = call[k];
 
             call[k] = call[k - 1];
             call[k - 1] = swap;
@@ -389,20 +390,22 @@ enum rp_code hlo_add_calls(struct hlo_text *r)
 
 /* ---- the whole ---- */
 
-static enum rp_code check_arity(struct hlo_text *r, const struct rp_new_op *op, const char *where)
+static enum rp_code check_arity(struct rp_hlo_text *r, const struct rp_new_op *op,
+                                const char *where)
 {
     const struct rp_op_info *info = &rp_op_info[op->code];
 
     if (r->operands.n < info->min_operands ||
         (info->max_operands != 255 && r->operands.n > info->max_operands))
-        return HLO_FAIL(r, where, "%s takes %s%u operands, not %zu", info->name,
-                        info->max_operands == 255 ? "at least " : "", info->min_operands,
-                        r->operands.n);
+        return RP_HLO_FAIL(r, where, "%s takes %s%u operands, not %zu", info->name,
+                           info->max_operands == 255 ? "at least " : "", info->min_operands,
+                           r->operands.n);
     return RP_OK;
 }
 
 /* Operands of an operation from `first` on are its own. */
-static enum rp_code add(struct hlo_text *r, const struct rp_new_op *op, size_t first, uint32_t *id)
+static enum rp_code add_instruction(struct rp_hlo_text *r, const struct rp_new_op *op, size_t first,
+                                    uint32_t *id)
 {
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu instructions",
@@ -415,7 +418,7 @@ static enum rp_code add(struct hlo_text *r, const struct rp_new_op *op, size_t f
 }
 
 /* "f32[2] add(a, b)" as an operand: an operation without attributes, and a name of ours. */
-static enum rp_code nested(struct hlo_text *r, struct rp_slice opcode, uint32_t shape)
+static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, uint32_t shape)
 {
     struct rp_new_op op = {.shape = shape, .flags = RP_OPS_IMPLICIT};
     size_t first = r->operands.n;
@@ -424,56 +427,56 @@ static enum rp_code nested(struct hlo_text *r, struct rp_slice opcode, uint32_t 
     int n;
 
     if (r->nested >= 64)
-        return HLO_FAIL(r, opcode.at, "instructions nested too deeply");
+        return RP_HLO_FAIL(r, opcode.at, "instructions nested too deeply");
     RP_TRY(rp_program_string(r->p, opcode.at, opcode.n, &op.foreign, r->err));
     op.code = rp_program_opcode(r->p, op.foreign);
     if (op.code == RP_OP_FOREIGN)
-        return HLO_FAIL(r, opcode.at, "unknown opcode '%.*s'", (int)opcode.n, opcode.at);
+        return RP_HLO_FAIL(r, opcode.at, "unknown opcode '%.*s'", (int)opcode.n, opcode.at);
     r->at++;
     r->nested++;
     if (op.code == RP_OP_CONSTANT)
-        RP_TRY(constant(r, &op));
+        RP_TRY(read_constant(r, &op));
     else if (op.code == RP_OP_PARAMETER)
-        RP_TRY(parameter(r, &op));
+        RP_TRY(read_parameter(r, &op));
     else
-        RP_TRY(operand_list(r));
+        RP_TRY(read_operands(r));
     r->nested--;
     n = snprintf(name, sizeof name, "nested.%u", r->p->nops);
     RP_TRY(rp_program_string(r->p, name, (size_t)n, &op.name, r->err));
-    RP_TRY(add(r, &op, first, &id));
+    RP_TRY(add_instruction(r, &op, first, &id));
     return rp_vec_push(&r->operands, id, r->err);
 }
 
 /* Shape, opcode and what stands in its brackets. *wrapped: what is started asynchronously. */
-static enum rp_code body(struct hlo_text *r, struct rp_new_op *op, uint32_t *wrapped)
+static enum rp_code read_body(struct rp_hlo_text *r, struct rp_new_op *op, uint32_t *wrapped)
 {
     const char *where;
     struct rp_slice opcode;
 
-    hlo_space(r);
-    if (hlo_at_shape(r)) {
-        RP_TRY(hlo_shape(r, &op->shape));
-        hlo_space(r);
+    rp_hlo_text_space(r);
+    if (rp_hlo_text_at_shape(r)) {
+        RP_TRY(rp_hlo_text_shape(r, &op->shape));
+        rp_hlo_text_space(r);
     }
     where = r->at;
-    opcode = hlo_name(r);
+    opcode = rp_hlo_text_name(r);
     if (!opcode.n)
-        return HLO_FAIL(r, where, "expected an opcode");
+        return RP_HLO_FAIL(r, where, "expected an opcode");
     RP_TRY(rp_string_cached(r->p, &r->cache, opcode.at, opcode.n, &op->foreign, r->err));
     op->code = rp_program_opcode(r->p, op->foreign);
     if (op->code == RP_OP_FOREIGN)
-        *wrapped = hlo_async_short(r, opcode, &op->code);
-    RP_TRY(hlo_expect(r, '(', "after the opcode"));
+        *wrapped = rp_hlo_async_short(r, opcode, &op->code);
+    RP_TRY(rp_hlo_text_expect(r, '(', "after the opcode"));
     r->operands.n = 0;
     if (op->code == RP_OP_CONSTANT)
-        return constant(r, op);
+        return read_constant(r, op);
     if (op->code == RP_OP_PARAMETER)
-        return parameter(r, op);
-    RP_TRY(operand_list(r));
+        return read_parameter(r, op);
+    RP_TRY(read_operands(r));
     return check_arity(r, op, where);
 }
 
-enum rp_code hlo_instruction(struct hlo_text *r)
+enum rp_code rp_hlo_text_instruction(struct rp_hlo_text *r)
 {
     struct rp_new_op op = {0};
     const char *where;
@@ -483,22 +486,22 @@ enum rp_code hlo_instruction(struct hlo_text *r)
     bool root = take_root(r);
 
     where = r->at;
-    name = hlo_name(r);
+    name = rp_hlo_text_name(r);
     if (!name.n)
-        return HLO_FAIL(r, where, "expected an instruction or '}'");
+        return RP_HLO_FAIL(r, where, "expected an instruction or '}'");
     RP_TRY(rp_program_string(r->p, name.at, name.n, &op.name, r->err));
-    RP_TRY(hlo_expect(r, '=', "after the name of an instruction"));
-    RP_TRY(body(r, &op, &wrapped));
-    RP_TRY(add(r, &op, 0, &id));
+    RP_TRY(rp_hlo_text_expect(r, '=', "after the name of an instruction"));
+    RP_TRY(read_body(r, &op, &wrapped));
+    RP_TRY(add_instruction(r, &op, 0, &id));
     RP_TRY(name_slot(r, op.name, &slot));
     if ((uint32_t)(*slot >> 32) == HERE(r))
-        return HLO_FAIL(r, where, "'%.*s' is defined twice", (int)name.n, name.at);
+        return RP_HLO_FAIL(r, where, "'%.*s' is defined twice", (int)name.n, name.at);
     *slot = (uint64_t)HERE(r) << 32 | id;
     if (root)
         r->p->computations.at[r->p->computations.n - 1].root = id;
-    while (hlo_take(r, ','))
-        RP_TRY(attribute(r, id));
+    while (rp_hlo_text_take(r, ','))
+        RP_TRY(read_attribute(r, id));
     if (wrapped != RP_NONE)
-        return hlo_async_defer(r, id, wrapped);
-    return r->calls.n ? hlo_add_calls(r) : RP_OK;
+        return rp_hlo_async_defer(r, id, wrapped);
+    return r->calls.n ? rp_hlo_text_add_calls(r) : RP_OK;
 }

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#define N HLO_NAME
-#define D (HLO_NAME | HLO_DIGIT)
-#define B HLO_BLANK
-const uint8_t hlo_class[256] = {
+#define N RP_HLO_CHAR_NAME
+#define D (RP_HLO_CHAR_NAME | RP_HLO_CHAR_DIGIT)
+#define B RP_HLO_CHAR_BLANK
+const uint8_t rp_hlo_char_class[256] = {
     ['a'] = N, ['b'] = N, ['c'] = N,  ['d'] = N,  ['e'] = N, ['f'] = N, ['g'] = N, ['h'] = N,
     ['i'] = N, ['j'] = N, ['k'] = N,  ['l'] = N,  ['m'] = N, ['n'] = N, ['o'] = N, ['p'] = N,
     ['q'] = N, ['r'] = N, ['s'] = N,  ['t'] = N,  ['u'] = N, ['v'] = N, ['w'] = N, ['x'] = N,
@@ -21,7 +21,7 @@ const uint8_t hlo_class[256] = {
 #undef D
 #undef B
 
-void hlo_skip_comment(struct hlo_text *r)
+void rp_hlo_text_skip_comment(struct rp_hlo_text *r)
 {
     bool block = r->at[1] == '*';
     const char *close = block ? memmem(r->at + 2, (size_t)(r->end - r->at - 2), "*/", 2)
@@ -30,22 +30,22 @@ void hlo_skip_comment(struct hlo_text *r)
     r->at = close ? close + (block ? 2 : 1) : r->end;
 }
 
-enum rp_code hlo_expect(struct hlo_text *r, char c, const char *where)
+enum rp_code rp_hlo_text_expect(struct rp_hlo_text *r, char c, const char *where)
 {
-    if (hlo_take(r, c))
+    if (rp_hlo_text_take(r, c))
         return RP_OK;
-    return HLO_FAIL(r, r->at, "expected '%c' %s", c, where);
+    return RP_HLO_FAIL(r, r->at, "expected '%c' %s", c, where);
 }
 
-bool hlo_int(struct hlo_text *r, int64_t *value)
+bool rp_hlo_text_int(struct rp_hlo_text *r, int64_t *value)
 {
-    bool minus = hlo_peek(r) == '-';
+    bool minus = rp_hlo_text_peek(r) == '-';
     const char *s = r->at + minus;
     uint64_t v = 0;
 
-    if (!hlo_is(r, s, HLO_DIGIT))
+    if (!rp_hlo_text_is(r, s, RP_HLO_CHAR_DIGIT))
         return false;
-    for (; hlo_is(r, s, HLO_DIGIT); s++)
+    for (; rp_hlo_text_is(r, s, RP_HLO_CHAR_DIGIT); s++)
         if (__builtin_mul_overflow(v, 10, &v) ||
             __builtin_add_overflow(v, (uint64_t)(*s - '0'), &v))
             return false;
@@ -56,7 +56,7 @@ bool hlo_int(struct hlo_text *r, int64_t *value)
     return true;
 }
 
-const char *hlo_string_end(const struct hlo_text *r, const char *s)
+const char *rp_hlo_text_string_end(const struct rp_hlo_text *r, const char *s)
 {
     char quote = *s++;
 
@@ -77,18 +77,18 @@ const char *hlo_string_end(const struct hlo_text *r, const char *s)
     }
 }
 
-enum rp_code hlo_string(struct hlo_text *r, struct rp_slice *out)
+enum rp_code rp_hlo_text_string(struct rp_hlo_text *r, struct rp_slice *out)
 {
     const char *from = r->at, *to;
 
-    if (hlo_peek(r) != '"' && hlo_peek(r) != '\'')
-        return HLO_FAIL(r, r->at, "expected a string");
-    to = hlo_string_end(r, from);
+    if (rp_hlo_text_peek(r) != '"' && rp_hlo_text_peek(r) != '\'')
+        return RP_HLO_FAIL(r, r->at, "expected a string");
+    to = rp_hlo_text_string_end(r, from);
     if (to == r->end && (to - from < 2 || to[-1] != *from))
-        return HLO_FAIL(r, from, "unterminated string");
+        return RP_HLO_FAIL(r, from, "unterminated string");
     if ((uint64_t)(to - from) > r->limits.token_bytes)
-        return HLO_FAIL(r, from, "a string of more than %llu bytes",
-                        (unsigned long long)r->limits.token_bytes);
+        return RP_HLO_FAIL(r, from, "a string of more than %llu bytes",
+                           (unsigned long long)r->limits.token_bytes);
     r->at = to;
     *out = (struct rp_slice){from + 1, (uint32_t)(to - from - 2), 0};
     if (memchr(out->at, '\\', out->n)) {
@@ -107,7 +107,7 @@ static const uint8_t bracket_class[256] = {
     ['{'] = BRACKET_OPENS,  ['('] = BRACKET_OPENS,  ['['] = BRACKET_OPENS, ['}'] = BRACKET_CLOSES,
     [')'] = BRACKET_CLOSES, [']'] = BRACKET_CLOSES, ['"'] = BRACKET_QUOTE};
 
-const char *hlo_bracket_end(const struct hlo_text *r, const char *s)
+const char *rp_hlo_text_bracket_end(const struct rp_hlo_text *r, const char *s)
 {
     size_t depth = 0;
 
@@ -119,7 +119,7 @@ const char *hlo_bracket_end(const struct hlo_text *r, const char *s)
         if (s == r->end)
             return NULL;
         if (class == BRACKET_QUOTE) {
-            s = hlo_string_end(r, s);
+            s = rp_hlo_text_string_end(r, s);
             continue;
         }
         s++;
@@ -130,7 +130,7 @@ const char *hlo_bracket_end(const struct hlo_text *r, const char *s)
 }
 
 /* "mesh['a'=2,'b'=4], device_ids=(...) {'b'}": what stands behind the first bracket. */
-static const char *mesh_end(const struct hlo_text *r, const char *s)
+static const char *mesh_end(const struct rp_hlo_text *r, const char *s)
 {
     static const char ids[] = "device_ids=(";
     const char *at = s, *end;
@@ -140,25 +140,26 @@ static const char *mesh_end(const struct hlo_text *r, const char *s)
     while (at < r->end && *at == ' ')
         at++;
     if ((size_t)(r->end - at) > sizeof ids && !memcmp(at, ids, sizeof ids - 1)) {
-        at = hlo_bracket_end(r, at + sizeof ids - 2);
+        at = rp_hlo_text_bracket_end(r, at + sizeof ids - 2);
         while (at && at < r->end && *at == ' ')
             at++;
     }
-    end = at && at < r->end && *at == '{' ? hlo_bracket_end(r, at) : NULL;
+    end = at && at < r->end && *at == '{' ? rp_hlo_text_bracket_end(r, at) : NULL;
     return end ? end : s;
 }
 
-enum rp_code hlo_value(struct hlo_text *r, struct rp_slice *out)
+enum rp_code rp_hlo_text_value(struct rp_hlo_text *r, struct rp_slice *out)
 {
     const char *from = r->at, *s = from;
 
-    while (s < r->end && !hlo_is(r, s, HLO_BLANK) && *s != ',' && *s != '}' && *s != ')') {
+    while (s < r->end && !rp_hlo_text_is(r, s, RP_HLO_CHAR_BLANK) && *s != ',' && *s != '}' &&
+           *s != ')') {
         if (*s == '{' || *s == '(' || *s == '[') {
-            s = hlo_bracket_end(r, s);
+            s = rp_hlo_text_bracket_end(r, s);
             if (!s)
-                return HLO_FAIL(r, from, "unclosed bracket");
+                return RP_HLO_FAIL(r, from, "unclosed bracket");
         } else if (*s == '"' || (*s == '\'' && s == from)) {
-            s = hlo_string_end(r, s);
+            s = rp_hlo_text_string_end(r, s);
         } else {
             s++;
         }
@@ -166,10 +167,10 @@ enum rp_code hlo_value(struct hlo_text *r, struct rp_slice *out)
     if (s - from > 5 && !memcmp(from, "mesh[", 5))
         s = mesh_end(r, s);
     if (s == from)
-        return HLO_FAIL(r, from, "an attribute without a value");
+        return RP_HLO_FAIL(r, from, "an attribute without a value");
     if ((uint64_t)(s - from) > r->limits.token_bytes || s - from > UINT32_MAX)
-        return HLO_FAIL(r, from, "an attribute of more than %llu bytes",
-                        (unsigned long long)r->limits.token_bytes);
+        return RP_HLO_FAIL(r, from, "an attribute of more than %llu bytes",
+                           (unsigned long long)r->limits.token_bytes);
     *out = (struct rp_slice){from, (uint32_t)(s - from), 0};
     r->at = s;
     return RP_OK;
@@ -179,81 +180,82 @@ enum rp_code hlo_value(struct hlo_text *r, struct rp_slice *out)
 
 #define MAX_RANK 256
 
-bool hlo_at_shape(const struct hlo_text *r)
+bool rp_hlo_text_at_shape(const struct rp_hlo_text *r)
 {
     const char *s = r->at;
 
     if (s < r->end && *s == '(')
         return true;
-    while (hlo_is(r, s, HLO_NAME))
+    while (rp_hlo_text_is(r, s, RP_HLO_CHAR_NAME))
         s++;
     return s > r->at && s < r->end && *s == '[';
 }
 
-static enum rp_code layout(struct hlo_text *r, uint32_t *id)
+static enum rp_code read_layout(struct rp_hlo_text *r, uint32_t *id)
 {
     const char *from = r->at, *to;
 
     *id = 0;
-    if (hlo_peek(r) != '{' || r->at + 1 >= r->end ||
-        !(hlo_is(r, r->at + 1, HLO_DIGIT) || r->at[1] == ':' || r->at[1] == '}'))
+    if (rp_hlo_text_peek(r) != '{' || r->at + 1 >= r->end ||
+        !(rp_hlo_text_is(r, r->at + 1, RP_HLO_CHAR_DIGIT) || r->at[1] == ':' || r->at[1] == '}'))
         return RP_OK;
-    to = hlo_bracket_end(r, from);
+    to = rp_hlo_text_bracket_end(r, from);
     if (!to)
-        return HLO_FAIL(r, from, "unclosed layout");
+        return RP_HLO_FAIL(r, from, "unclosed layout");
     r->at = to;
     if (to - from == 2)
         return RP_OK;
     for (const char *s = from; s < to; s++)
         if (*s < 0x20 || *s > 0x7e)
-            return HLO_FAIL(r, s, "unexpected byte in a layout");
+            return RP_HLO_FAIL(r, s, "unexpected byte in a layout");
     return rp_program_string(r->p, from, (size_t)(to - from), id, r->err);
 }
 
-static enum rp_code dimensions(struct hlo_text *r, int64_t *dims, uint8_t *dynamic, size_t *n)
+static enum rp_code read_dimensions(struct rp_hlo_text *r, int64_t *dims, uint8_t *dynamic,
+                                    size_t *n)
 {
     *n = 0;
-    if (hlo_take(r, ']'))
+    if (rp_hlo_text_take(r, ']'))
         return RP_OK;
     do {
-        hlo_space(r);
+        rp_hlo_text_space(r);
         if (*n == MAX_RANK)
-            return HLO_FAIL(r, r->at, "a shape of more than %d dimensions", MAX_RANK);
+            return RP_HLO_FAIL(r, r->at, "a shape of more than %d dimensions", MAX_RANK);
         dynamic[*n] = 0;
-        if (hlo_peek(r) == '?') {
+        if (rp_hlo_text_peek(r) == '?') {
             r->at++;
             dims[*n] = RP_DIM_UNKNOWN;
         } else {
-            if (hlo_peek(r) == '<' && r->at + 1 < r->end && r->at[1] == '=') {
+            if (rp_hlo_text_peek(r) == '<' && r->at + 1 < r->end && r->at[1] == '=') {
                 r->at += 2;
                 dynamic[*n] = 1;
             }
-            if (!hlo_int(r, &dims[*n]) || dims[*n] < 0)
-                return HLO_FAIL(r, r->at, "expected a dimension of the shape");
+            if (!rp_hlo_text_int(r, &dims[*n]) || dims[*n] < 0)
+                return RP_HLO_FAIL(r, r->at, "expected a dimension of the shape");
         }
         ++*n;
-    } while (hlo_take(r, ','));
-    return hlo_expect(r, ']', "after the dimensions of a shape");
+    } while (rp_hlo_text_take(r, ','));
+    return rp_hlo_text_expect(r, ']', "after the dimensions of a shape");
 }
 
-static enum rp_code parse_shape(struct hlo_text *r, unsigned depth, uint32_t *id);
+static enum rp_code parse_shape(struct rp_hlo_text *r, unsigned depth, uint32_t *id);
 
-static enum rp_code parse_tuple(struct hlo_text *r, unsigned depth, uint32_t *id)
+static enum rp_code parse_tuple(struct rp_hlo_text *r, unsigned depth, uint32_t *id)
 {
     RP_VEC(uint32_t) parts = {0};
     enum rp_code code = RP_OK;
     uint32_t part;
 
     r->at++;
-    if (!hlo_take(r, ')')) {
+    if (!rp_hlo_text_take(r, ')')) {
         do {
-            hlo_space(r);
+            rp_hlo_text_space(r);
             code = parse_shape(r, depth + 1, &part);
             if (code == RP_OK)
                 code = rp_vec_push(&parts, part, r->err);
-        } while (code == RP_OK && hlo_take(r, ','));
+        } while (code == RP_OK && rp_hlo_text_take(r, ','));
         if (code == RP_OK)
-            code = hlo_expect(r, ')', "after the parts of a tuple shape");
+            code = rp_hlo_text_expect(r, ')', "after the parts of a tuple shape");
     }
     if (code == RP_OK)
         code = rp_program_tuple(r->p, parts.at, parts.n, id, r->err);
@@ -261,7 +263,7 @@ static enum rp_code parse_tuple(struct hlo_text *r, unsigned depth, uint32_t *id
     return code;
 }
 
-static enum rp_code parse_shape(struct hlo_text *r, unsigned depth, uint32_t *id)
+static enum rp_code parse_shape(struct rp_hlo_text *r, unsigned depth, uint32_t *id)
 {
     const char *from = r->at;
     int64_t dims[MAX_RANK];
@@ -273,16 +275,16 @@ static enum rp_code parse_shape(struct hlo_text *r, unsigned depth, uint32_t *id
     size_t n;
 
     if (depth > 64 || depth > r->limits.depth)
-        return HLO_FAIL(r, from, "tuples nested too deeply");
-    if (hlo_peek(r) == '(')
+        return RP_HLO_FAIL(r, from, "tuples nested too deeply");
+    if (rp_hlo_text_peek(r) == '(')
         return parse_tuple(r, depth, id);
-    name = hlo_name(r);
+    name = rp_hlo_text_name(r);
     elem = rp_elem_find(name.at, name.n);
     if (elem == RP_ELEM_INVALID)
-        return HLO_FAIL(r, from, "unknown element type '%.*s'", (int)name.n, name.at);
-    RP_TRY(hlo_expect(r, '[', "after an element type"));
-    RP_TRY(dimensions(r, dims, dynamic, &n));
-    RP_TRY(layout(r, &order));
+        return RP_HLO_FAIL(r, from, "unknown element type '%.*s'", (int)name.n, name.at);
+    RP_TRY(rp_hlo_text_expect(r, '[', "after an element type"));
+    RP_TRY(read_dimensions(r, dims, dynamic, &n));
+    RP_TRY(read_layout(r, &order));
     code = rp_program_array(r->p, elem, dims, dynamic, n, order, id, r->err);
     if (code == RP_LIMIT)
         return rp_text_error(r->err, RP_LIMIT, r->begin, (size_t)(r->end - r->begin),
@@ -291,22 +293,23 @@ static enum rp_code parse_shape(struct hlo_text *r, unsigned depth, uint32_t *id
 }
 
 /* Behind the shape that stands here, found by its brackets alone. */
-static const char *shape_end(const struct hlo_text *r)
+static const char *shape_end(const struct rp_hlo_text *r)
 {
     const char *s = r->at;
 
-    while (hlo_is(r, s, HLO_NAME))
+    while (rp_hlo_text_is(r, s, RP_HLO_CHAR_NAME))
         s++;
-    s = s < r->end && (*s == '[' || *s == '(') ? hlo_bracket_end(r, s) : NULL;
+    s = s < r->end && (*s == '[' || *s == '(') ? rp_hlo_text_bracket_end(r, s) : NULL;
     if (s && s < r->end && *s == '{' && *r->at != '(')
-        return s + 1 < r->end && (hlo_is(r, s + 1, HLO_DIGIT) || s[1] == ':' || s[1] == '}')
-                   ? hlo_bracket_end(r, s)
+        return s + 1 < r->end &&
+                       (rp_hlo_text_is(r, s + 1, RP_HLO_CHAR_DIGIT) || s[1] == ':' || s[1] == '}')
+                   ? rp_hlo_text_bracket_end(r, s)
                    : s;
     return s;
 }
 
 /* A program has few shapes and writes them often: each different text is parsed once. */
-enum rp_code hlo_shape(struct hlo_text *r, uint32_t *id)
+enum rp_code rp_hlo_text_shape(struct rp_hlo_text *r, uint32_t *id)
 {
     const char *from = r->at, *to = shape_end(r);
     uint32_t text, next = r->shape_texts.n;
@@ -323,7 +326,7 @@ enum rp_code hlo_shape(struct hlo_text *r, uint32_t *id)
         RP_TRY(rp_vec_push(&r->shape_of, RP_NONE, r->err));
     RP_TRY(parse_shape(r, 0, id));
     if (r->at != to)
-        return HLO_FAIL(r, r->at, "unexpected text in a shape");
+        return RP_HLO_FAIL(r, r->at, "unexpected text in a shape");
     r->shape_of.at[text] = *id;
     return RP_OK;
 }

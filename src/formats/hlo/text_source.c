@@ -13,25 +13,25 @@ static bool is_key(struct rp_slice key, const char *name)
     return key.n == strlen(name) && memcmp(key.at, name, key.n) == 0;
 }
 
-static enum rp_code text_field(struct hlo_text *r, uint32_t *id)
+static enum rp_code text_field(struct rp_hlo_text *r, uint32_t *id)
 {
     struct rp_slice text;
 
-    RP_TRY(hlo_string(r, &text));
+    RP_TRY(rp_hlo_text_string(r, &text));
     return rp_string_cached(r->p, &r->cache, text.at, text.n, id, r->err);
 }
 
-static enum rp_code number_field(struct hlo_text *r, int32_t *value)
+static enum rp_code number_field(struct rp_hlo_text *r, int32_t *value)
 {
     int64_t wide;
 
-    if (!hlo_int(r, &wide) || wide > INT32_MAX || wide < INT32_MIN)
-        return HLO_FAIL(r, r->at, "expected a 32-bit integer");
+    if (!rp_hlo_text_int(r, &wide) || wide > INT32_MAX || wide < INT32_MIN)
+        return RP_HLO_FAIL(r, r->at, "expected a 32-bit integer");
     *value = (int32_t)wide;
     return RP_OK;
 }
 
-static enum rp_code meta_field(struct hlo_text *r, struct rp_slice key, struct rp_op_meta *m)
+static enum rp_code meta_field(struct rp_hlo_text *r, struct rp_slice key, struct rp_op_meta *m)
 {
     struct rp_slice skipped;
     int32_t frame;
@@ -55,33 +55,33 @@ static enum rp_code meta_field(struct hlo_text *r, struct rp_slice key, struct r
     if (is_key(key, "source_end_column"))
         return number_field(r, &m->end_column);
     if (!is_key(key, "stack_frame_id"))
-        return hlo_value(r, &skipped);
+        return rp_hlo_text_value(r, &skipped);
     RP_TRY(number_field(r, &frame));
     m->frame = frame > 0 ? (uint32_t)frame : 0;
     return RP_OK;
 }
 
-enum rp_code hlo_metadata(struct hlo_text *r, struct rp_slice text, uint32_t *id)
+enum rp_code rp_hlo_text_metadata(struct rp_hlo_text *r, struct rp_slice text, uint32_t *id)
 {
     const char *behind = r->at;
     struct rp_op_meta meta = {0};
 
     r->at = text.at;
     if (*text.at != '{' || text.at[text.n - 1] != '}')
-        return HLO_FAIL(r, text.at, "metadata without braces");
+        return RP_HLO_FAIL(r, text.at, "metadata without braces");
     r->at++;
     for (;;) {
         struct rp_slice key;
 
-        hlo_space(r);
-        if (hlo_peek(r) == ',')
+        rp_hlo_text_space(r);
+        if (rp_hlo_text_peek(r) == ',')
             r->at++;
-        hlo_space(r);
+        rp_hlo_text_space(r);
         if (r->at >= behind - 1)
             break;
-        key = hlo_name(r);
-        if (!key.n || hlo_peek(r) != '=')
-            return HLO_FAIL(r, r->at, "expected a field of the metadata");
+        key = rp_hlo_text_name(r);
+        if (!key.n || rp_hlo_text_peek(r) != '=')
+            return RP_HLO_FAIL(r, r->at, "expected a field of the metadata");
         r->at++;
         RP_TRY(meta_field(r, key, &meta));
     }
@@ -95,33 +95,33 @@ enum rp_code hlo_metadata(struct hlo_text *r, struct rp_slice text, uint32_t *id
 typedef RP_VEC(uint32_t) string_list;
 
 /* "1 \"model.py\"" and so on; numbers count from 1. */
-static enum rp_code string_rows(struct hlo_text *r, string_list *list)
+static enum rp_code string_rows(struct rp_hlo_text *r, string_list *list)
 {
     int64_t number;
     uint32_t id;
 
     for (;;) {
-        hlo_space(r);
-        if (!hlo_int(r, &number))
+        rp_hlo_text_space(r);
+        if (!rp_hlo_text_int(r, &number))
             return RP_OK;
         if (number != (int64_t)list->n + 1)
-            return HLO_FAIL(r, r->at, "expected row %zu", list->n + 1);
-        hlo_space(r);
+            return RP_HLO_FAIL(r, r->at, "expected row %zu", list->n + 1);
+        rp_hlo_text_space(r);
         RP_TRY(text_field(r, &id));
         RP_TRY(rp_vec_push(list, id, r->err));
     }
 }
 
 /* The fields of one row, "{file_name_id=1 line=19}", in the order of `keys`. */
-static enum rp_code row_fields(struct hlo_text *r, const char *const *keys, int32_t *values)
+static enum rp_code row_fields(struct rp_hlo_text *r, const char *const *keys, int32_t *values)
 {
-    RP_TRY(hlo_expect(r, '{', "after the number of a row"));
-    while (!hlo_take(r, '}')) {
-        struct rp_slice key = hlo_name(r);
+    RP_TRY(rp_hlo_text_expect(r, '{', "after the number of a row"));
+    while (!rp_hlo_text_take(r, '}')) {
+        struct rp_slice key = rp_hlo_text_name(r);
         int32_t value;
 
-        if (!key.n || hlo_peek(r) != '=')
-            return HLO_FAIL(r, r->at, "expected a field of the row");
+        if (!key.n || rp_hlo_text_peek(r) != '=')
+            return RP_HLO_FAIL(r, r->at, "expected a field of the row");
         r->at++;
         RP_TRY(number_field(r, &value));
         for (size_t i = 0; keys[i]; i++)
@@ -131,12 +131,12 @@ static enum rp_code row_fields(struct hlo_text *r, const char *const *keys, int3
     return RP_OK;
 }
 
-static uint32_t string_at(const string_list *list, int32_t number)
+static uint32_t string_of_row(const string_list *list, int32_t number)
 {
     return number > 0 && (size_t)number <= list->n ? list->at[number - 1] : 0;
 }
 
-static enum rp_code location_rows(struct hlo_text *r, const string_list *files,
+static enum rp_code location_rows(struct rp_hlo_text *r, const string_list *files,
                                   const string_list *functions)
 {
     static const char *const keys[] = {"file_name_id", "function_name_id", "line", "end_line",
@@ -147,17 +147,17 @@ static enum rp_code location_rows(struct hlo_text *r, const string_list *files,
         int32_t v[6] = {0};
         struct rp_location at;
 
-        hlo_space(r);
-        if (!hlo_int(r, &number))
+        rp_hlo_text_space(r);
+        if (!rp_hlo_text_int(r, &number))
             return RP_OK;
         RP_TRY(row_fields(r, keys, v));
         at = (struct rp_location){
-            string_at(files, v[0]), string_at(functions, v[1]), v[2], v[3], v[4], v[5]};
+            string_of_row(files, v[0]), string_of_row(functions, v[1]), v[2], v[3], v[4], v[5]};
         RP_TRY(rp_vec_push(&r->p->locations, at, r->err));
     }
 }
 
-static enum rp_code frame_rows(struct hlo_text *r)
+static enum rp_code frame_rows(struct rp_hlo_text *r)
 {
     static const char *const keys[] = {"file_location_id", "parent_frame_id", NULL};
     int64_t number;
@@ -167,32 +167,32 @@ static enum rp_code frame_rows(struct hlo_text *r)
         struct rp_frame frame;
         const char *where;
 
-        hlo_space(r);
+        rp_hlo_text_space(r);
         where = r->at;
-        if (!hlo_int(r, &number))
+        if (!rp_hlo_text_int(r, &number))
             return RP_OK;
         RP_TRY(row_fields(r, keys, v));
         if (v[0] < 1 || (size_t)v[0] > r->p->locations.n)
-            return HLO_FAIL(r, where, "a frame whose location is not there");
+            return RP_HLO_FAIL(r, where, "a frame whose location is not there");
         frame.location = (uint32_t)v[0] - 1;
         frame.parent = v[1] > 1 && v[1] - 1 <= (int32_t)r->p->frames.n ? (uint32_t)v[1] - 1 : 0;
         RP_TRY(rp_vec_push(&r->p->frames, frame, r->err));
     }
 }
 
-static bool take_heading(struct hlo_text *r, const char *word)
+static bool take_heading(struct rp_hlo_text *r, const char *word)
 {
     size_t n = strlen(word);
 
-    hlo_space(r);
+    rp_hlo_text_space(r);
     if ((size_t)(r->end - r->at) <= n || memcmp(r->at, word, n) != 0 ||
-        !hlo_is(r, r->at + n, HLO_BLANK))
+        !rp_hlo_text_is(r, r->at + n, RP_HLO_CHAR_BLANK))
         return false;
     r->at += n;
     return true;
 }
 
-enum rp_code hlo_frames(struct hlo_text *r)
+enum rp_code rp_hlo_text_frames(struct rp_hlo_text *r)
 {
     string_list files = {0}, functions = {0};
     enum rp_code code = RP_OK;

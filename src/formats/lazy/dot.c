@@ -29,7 +29,7 @@ static const char *node_name(const char *s, const char *end, uint32_t *number)
 
     if (end - s < 5 || memcmp(s, "node", 4) != 0)
         return NULL;
-    behind = lazy_number(digits, end, number);
+    behind = rp_lazy_number(digits, end, number);
     return behind > digits ? behind : NULL;
 }
 
@@ -47,32 +47,32 @@ static bool find_label(const char *s, const char *end, const char **from, const 
     return true;
 }
 
-static enum rp_code read_edge(struct lazy *r, const char *s, const char *end, uint32_t from)
+static enum rp_code read_edge(struct rp_lazy *r, const char *s, const char *end, uint32_t from)
 {
-    struct lazy_edge edge = {.from = from};
+    struct rp_lazy_edge edge = {.from = from};
     const char *arrow = memmem(s, (size_t)(end - s), "->", 2), *label, *label_end;
 
     if (!arrow)
-        return LAZY_FAIL(r, s, "expected '->' or a label");
+        return RP_LAZY_FAIL(r, s, "expected '->' or a label");
     for (arrow += 2; arrow < end && *arrow == ' ';)
         arrow++;
     s = node_name(arrow, end, &edge.to);
     if (!s)
-        return LAZY_FAIL(r, arrow, "expected a node");
+        return RP_LAZY_FAIL(r, arrow, "expected a node");
     if (find_label(s, end, &label, &label_end))
         for (; label + 2 < label_end; label++) {
             if (label[0] == 'i' && label[1] == '=')
-                lazy_number(label + 2, label_end, &edge.operand);
+                rp_lazy_number(label + 2, label_end, &edge.operand);
             else if (label[0] == 'o' && label[1] == '=')
-                lazy_number(label + 2, label_end, &edge.output);
+                rp_lazy_number(label + 2, label_end, &edge.output);
         }
     return rp_vec_push(&r->edges, edge, r->err);
 }
 
-RP_ORDER(by_target, struct lazy_edge, RP_UP(to), RP_UP(operand))
+RP_ORDER(by_target, struct rp_lazy_edge, RP_UP(to), RP_UP(operand))
 
 /* The operands of a node: its edges, which are adjacent in the sorted list. */
-static enum rp_code add_dot_operands(struct lazy *r, uint32_t number)
+static enum rp_code add_dot_operands(struct rp_lazy *r, uint32_t number)
 {
     size_t low;
 
@@ -97,18 +97,18 @@ static const char *part_end(const char *s, const char *end)
     return end;
 }
 
-static enum rp_code add_dot_node(struct lazy *r, const struct dot_node *node)
+static enum rp_code add_dot_node(struct rp_lazy *r, const struct dot_node *node)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN};
     const char *s = node->label, *to = part_end(s, node->label_end);
     uint32_t id;
 
     if (s == to)
-        return LAZY_FAIL(r, s, "expected an operation");
+        return RP_LAZY_FAIL(r, s, "expected an operation");
     RP_TRY(rp_program_string(r->p, s, (size_t)(to - s), &op.foreign, r->err));
     s = to < node->label_end ? to + 2 : node->label_end;
     to = part_end(s, node->label_end);
-    RP_TRY(lazy_shape(r, s, to, &op.shape));
+    RP_TRY(rp_lazy_shape(r, s, to, &op.shape));
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "too many operations");
     RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
@@ -116,13 +116,13 @@ static enum rp_code add_dot_node(struct lazy *r, const struct dot_node *node)
     while (to < node->label_end) {
         s = to + 2;
         to = part_end(s, node->label_end);
-        RP_TRY(lazy_attributes(r, s, to));
+        RP_TRY(rp_lazy_attributes(r, s, to));
     }
     return RP_OK;
 }
 
 /* Operations are numbered before the first is added: an edge may come from a later node. */
-static enum rp_code assign_op(struct lazy *r, uint32_t number, uint32_t op)
+static enum rp_code assign_op(struct rp_lazy *r, uint32_t number, uint32_t op)
 {
     if (number > (uint64_t)(r->end - r->begin))
         return rp_err_set(r->err, RP_LIMIT, "too many operations");
@@ -134,7 +134,7 @@ static enum rp_code assign_op(struct lazy *r, uint32_t number, uint32_t op)
     return RP_OK;
 }
 
-static const char *line_end(const struct lazy *r, const char *s)
+static const char *line_end(const struct rp_lazy *r, const char *s)
 {
     const char *end = memchr(s, '\n', (size_t)(r->end - s));
 
@@ -142,7 +142,7 @@ static const char *line_end(const struct lazy *r, const char *s)
 }
 
 /* One line: a node has no arrow before its label. */
-static enum rp_code read_dot_line(struct lazy *r, const char *s, const char *end, uint32_t first,
+static enum rp_code read_dot_line(struct rp_lazy *r, const char *s, const char *end, uint32_t first,
                                   struct dot_node *nodes, size_t *n)
 {
     uint32_t number;
@@ -155,13 +155,13 @@ static enum rp_code read_dot_line(struct lazy *r, const char *s, const char *end
         return read_edge(r, behind, end, number);
     nodes[*n].number = number;
     if (!find_label(behind, end, &nodes[*n].label, &nodes[*n].label_end))
-        return LAZY_FAIL(r, s, "node without a label");
+        return RP_LAZY_FAIL(r, s, "node without a label");
     RP_TRY(assign_op(r, number, first + (uint32_t)*n));
     ++*n;
     return RP_OK;
 }
 
-enum rp_code lazy_dot(struct lazy *r, const char **line)
+enum rp_code rp_lazy_dot(struct rp_lazy *r, const char **line)
 {
     const char *s = *line, *end = s;
     struct dot_node *nodes;
@@ -179,7 +179,7 @@ enum rp_code lazy_dot(struct lazy *r, const char **line)
     if (!nodes)
         return rp_err_nomem(r->err, "reading a dot graph");
     r->edges.n = 0;
-    code = lazy_begin_graph(r);
+    code = rp_lazy_begin_graph(r);
     while (code == RP_OK && s < r->end && n < lines) {
         s += *s == '\n';
         end = line_end(r, s);

@@ -17,14 +17,14 @@
 #include <stdio.h>
 #include <string.h>
 
-bool lazy_digit(char c)
+bool rp_lazy_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-const char *lazy_number(const char *s, const char *end, uint32_t *value)
+const char *rp_lazy_number(const char *s, const char *end, uint32_t *value)
 {
-    for (*value = 0; s < end && lazy_digit(*s) && *value < 100000000; s++)
+    for (*value = 0; s < end && rp_lazy_digit(*s) && *value < 100000000; s++)
         *value = *value * 10 + (uint32_t)(*s - '0');
     return s;
 }
@@ -48,7 +48,7 @@ static unsigned lazy_elem(const char *s, size_t n)
 }
 
 /* One "f32[6,1]" with a layout or without; *s moves behind it. */
-static enum rp_code lazy_array(struct lazy *r, const char **s, const char *end, uint32_t *id)
+static enum rp_code lazy_array(struct rp_lazy *r, const char **s, const char *end, uint32_t *id)
 {
     const char *from = *s, *bracket = memchr(from, '[', (size_t)(end - from));
     int64_t dims[64];
@@ -68,9 +68,9 @@ static enum rp_code lazy_array(struct lazy *r, const char **s, const char *end, 
         dynamic[n] = *from == '<';
         from += *from == '<' ? 2 : 0;
         digits = from;
-        from = lazy_number(from, end, &v);
+        from = rp_lazy_number(from, end, &v);
         if (from == digits)
-            return LAZY_FAIL(r, from, "expected a dimension of the shape");
+            return RP_LAZY_FAIL(r, from, "expected a dimension of the shape");
         dims[n++] = v;
         while (from < end && (*from == ',' || *from == ' '))
             from++;
@@ -88,7 +88,7 @@ static enum rp_code lazy_array(struct lazy *r, const char **s, const char *end, 
 }
 
 /* "f32[2]", "(f32[2], s64[])" or "[Float[2], Long[]]" */
-enum rp_code lazy_shape(struct lazy *r, const char *s, const char *end, uint32_t *id)
+enum rp_code rp_lazy_shape(struct rp_lazy *r, const char *s, const char *end, uint32_t *id)
 {
     uint32_t parts[64];
     size_t n = 0;
@@ -127,7 +127,7 @@ static const char *shape_end(const char *s, const char *end)
 /* ---- lines ---- */
 
 /* "%19.1, %8)": moves behind the bracket. */
-static enum rp_code lazy_operands(struct lazy *r, const char **s, const char *end)
+static enum rp_code lazy_operands(struct rp_lazy *r, const char **s, const char *end)
 {
     const char *at = *s;
 
@@ -140,22 +140,22 @@ static enum rp_code lazy_operands(struct lazy *r, const char **s, const char *en
             at++;
             continue;
         }
-        at = lazy_number(at + 1, end, &id);
+        at = rp_lazy_number(at + 1, end, &id);
         if (at < end && *at == '.')
-            at = lazy_number(at + 1, end, &index);
+            at = rp_lazy_number(at + 1, end, &index);
         if (id >= r->op_of.n || !r->op_of.at[id])
-            return LAZY_FAIL(r, where, "operand '%%%u' is not defined", id);
+            return RP_LAZY_FAIL(r, where, "operand '%%%u' is not defined", id);
         RP_TRY(rp_vec_push(&r->operands, r->op_of.at[id] - 1, r->err));
         RP_TRY(rp_vec_push(&r->operands, index, r->err));
     }
     if (at >= end)
-        return LAZY_FAIL(r, end, "unterminated operand list");
+        return RP_LAZY_FAIL(r, end, "unterminated operand list");
     *s = at + 1;
     return RP_OK;
 }
 
 /* The metadata of the newest operation, created on demand. */
-static enum rp_code lazy_meta(struct lazy *r, struct rp_op_meta **meta)
+static enum rp_code lazy_meta(struct rp_lazy *r, struct rp_op_meta **meta)
 {
     uint32_t *id = &r->p->meta.at[r->p->nops - 1];
 
@@ -168,22 +168,22 @@ static enum rp_code lazy_meta(struct lazy *r, struct rp_op_meta **meta)
 }
 
 /* "location=fn@file.py:3" or "  fn (/path/file.py:3)" */
-static enum rp_code lazy_source(struct lazy *r, const char *s, const char *end)
+static enum rp_code lazy_source(struct rp_lazy *r, const char *s, const char *end)
 {
     struct rp_op_meta *meta;
     const char *colon = memrchr(s, ':', (size_t)(end - s));
     uint32_t line;
 
-    if (!colon || colon + 1 == end || !lazy_digit(colon[1]))
+    if (!colon || colon + 1 == end || !rp_lazy_digit(colon[1]))
         return RP_OK;
-    lazy_number(colon + 1, end, &line);
+    rp_lazy_number(colon + 1, end, &line);
     RP_TRY(lazy_meta(r, &meta));
     meta->line = (int32_t)line;
     return rp_program_string(r->p, s, (size_t)(colon - s), &meta->file, r->err);
 }
 
 /* ", key=value" until the end; values may have brackets. A frame may stand at the end. */
-enum rp_code lazy_attributes(struct lazy *r, const char *s, const char *end)
+enum rp_code rp_lazy_attributes(struct rp_lazy *r, const char *s, const char *end)
 {
     while (s < end) {
         const char *from, *assign, *to;
@@ -232,22 +232,22 @@ enum rp_code lazy_attributes(struct lazy *r, const char *s, const char *end)
 }
 
 /* "%0 = shape ns::op(...), ..." */
-static enum rp_code lazy_node(struct lazy *r, const char *s, const char *end)
+static enum rp_code lazy_node(struct rp_lazy *r, const char *s, const char *end)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN};
     const char *name = s + 1, *open, *to;
     uint32_t id, made;
 
-    s = lazy_number(name, end, &id);
+    s = rp_lazy_number(name, end, &id);
     RP_TRY(rp_program_string(r->p, name, (size_t)(s - name), &op.name, r->err));
     if (end - s < 4 || memcmp(s, " = ", 3) != 0)
-        return LAZY_FAIL(r, s, "expected ' = '");
+        return RP_LAZY_FAIL(r, s, "expected ' = '");
     to = shape_end(s + 3, end);
-    RP_TRY(lazy_shape(r, s + 3, to, &op.shape));
+    RP_TRY(rp_lazy_shape(r, s + 3, to, &op.shape));
     s = to < end ? to + 1 : end;
     open = memchr(s, '(', (size_t)(end - s));
     if (!open)
-        return LAZY_FAIL(r, s, "expected an operation with its operands");
+        return RP_LAZY_FAIL(r, s, "expected an operation with its operands");
     RP_TRY(rp_program_string(r->p, s, (size_t)(open - s), &op.foreign, r->err));
     s = open + 1;
     RP_TRY(lazy_operands(r, &s, end));
@@ -259,10 +259,10 @@ static enum rp_code lazy_node(struct lazy *r, const char *s, const char *end)
     while (r->op_of.n <= id)
         RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
     r->op_of.at[id] = made + 1;
-    return lazy_attributes(r, s, end);
+    return rp_lazy_attributes(r, s, end);
 }
 
-enum rp_code lazy_begin_graph(struct lazy *r)
+enum rp_code rp_lazy_begin_graph(struct rp_lazy *r)
 {
     char text[32];
     uint32_t name, id;
@@ -273,7 +273,7 @@ enum rp_code lazy_begin_graph(struct lazy *r)
     return rp_program_begin(r->p, name, &id, r->err);
 }
 
-static enum rp_code lazy_lines(struct lazy *r)
+static enum rp_code lazy_lines(struct rp_lazy *r)
 {
     bool inside = false;
 
@@ -284,13 +284,13 @@ static enum rp_code lazy_lines(struct lazy *r)
         while (at < end && *at == ' ')
             at++;
         if (end - at >= 4 && memcmp(at, "IR {", 4) == 0) {
-            RP_TRY(lazy_begin_graph(r));
+            RP_TRY(rp_lazy_begin_graph(r));
             inside = true;
         } else if (end - at >= 9 && memcmp(at, "digraph G", 9) == 0) {
-            RP_TRY(lazy_dot(r, &end));
+            RP_TRY(rp_lazy_dot(r, &end));
         } else if (inside && at < end && *at == '}') {
             inside = false;
-        } else if (inside && end - at > 1 && *at == '%' && lazy_digit(at[1])) {
+        } else if (inside && end - at > 1 && *at == '%' && rp_lazy_digit(at[1])) {
             RP_TRY(lazy_node(r, at, end));
         }
         s = end + (end < r->end);
@@ -298,7 +298,7 @@ static enum rp_code lazy_lines(struct lazy *r)
             break;
     }
     if (!r->p->computations.n)
-        return LAZY_FAIL(r, r->end, "the file holds no graph");
+        return RP_LAZY_FAIL(r, r->end, "the file holds no graph");
     return rp_program_finish(r->p, r->err);
 }
 
@@ -332,7 +332,7 @@ static const char *newest_hlo(const char *text, size_t n, size_t *len)
 static enum rp_code lazy_read(struct rp_input *in, const struct rp_read_options *options,
                               struct rp_import *to, struct rp_err *err)
 {
-    struct lazy r = {.err = err};
+    struct rp_lazy r = {.err = err};
     const uint8_t *bytes;
     const char *hlo;
     enum rp_code code;

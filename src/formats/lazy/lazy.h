@@ -5,35 +5,35 @@
 #include "base/text.h"
 #include "program/program.h"
 
-struct lazy_edge {
+struct rp_lazy_edge {
     uint32_t from, to, operand, output; /* nodes by their numbers in the graph */
 };
 
-struct lazy {
+struct rp_lazy {
     const char *begin, *end;
     struct rp_program *p;
     struct rp_limits limits;
     struct rp_err *err;
-    RP_VEC(uint32_t) op_of;         /* number in the graph to operation + 1 */
-    RP_VEC(uint32_t) operands;      /* of the line being read: operation, output */
-    RP_VEC(struct lazy_edge) edges; /* of the dot graph being read */
+    RP_VEC(uint32_t) op_of;            /* number in the graph to operation + 1 */
+    RP_VEC(uint32_t) operands;         /* of the line being read: operation, output */
+    RP_VEC(struct rp_lazy_edge) edges; /* of the dot graph being read */
 };
 
-#define LAZY_FAIL(r, where, ...)                                                    \
+#define RP_LAZY_FAIL(r, where, ...)                                                 \
     rp_text_error((r)->err, RP_FORMAT, (r)->begin, (size_t)((r)->end - (r)->begin), \
                   (size_t)((where) - (r)->begin), __VA_ARGS__)
 
-bool lazy_digit(char c);
+bool rp_lazy_digit(char c);
 /* Behind the digits at s; numbers that are too large are clamped. */
-const char *lazy_number(const char *s, const char *end, uint32_t *value);
+const char *rp_lazy_number(const char *s, const char *end, uint32_t *value);
 /* "f32[2]", "(f32[2], s64[])" or "[Float[2], Long[]]" */
-enum rp_code lazy_shape(struct lazy *r, const char *s, const char *end, uint32_t *id);
+enum rp_code rp_lazy_shape(struct rp_lazy *r, const char *s, const char *end, uint32_t *id);
 /* ", key=value" until the end, to the newest operation. */
-enum rp_code lazy_attributes(struct lazy *r, const char *s, const char *end);
+enum rp_code rp_lazy_attributes(struct rp_lazy *r, const char *s, const char *end);
 /* A computation for the next graph. */
-enum rp_code lazy_begin_graph(struct lazy *r);
+enum rp_code rp_lazy_begin_graph(struct rp_lazy *r);
 
 /* "digraph G {" ... "}": *line is the end of its first line, and then of its last. */
-enum rp_code lazy_dot(struct lazy *r, const char **line);
+enum rp_code rp_lazy_dot(struct rp_lazy *r, const char **line);
 
 #endif

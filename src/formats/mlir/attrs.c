@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *mlir_find_key(const struct mlir_text *text, const char *key)
+const char *rp_mlir_find_key(const struct rp_mlir_text *text, const char *key)
 {
     size_t n = strlen(key);
 
@@ -25,26 +25,27 @@ const char *mlir_find_key(const struct mlir_text *text, const char *key)
         at = s = found + n;
         while (s < text->end && *s == ' ')
             s++;
-        if ((found == text->at || !mlir_word_char(found[-1])) && s < text->end && *s == '=')
+        if ((found == text->at || !rp_mlir_word_char(found[-1])) && s < text->end && *s == '=')
             return s + 1;
     }
     return NULL;
 }
 
 /* The end of the value at s: a bracket with what is in it, or a word. */
-static const char *value_end(const struct mlir *r, const struct mlir_text *text, const char *s)
+static const char *value_end(const struct rp_mlir *r, const struct rp_mlir_text *text,
+                             const char *s)
 {
     const char *to;
 
-    while (s < text->end && (mlir_word_char(*s) || *s == '#'))
+    while (s < text->end && (rp_mlir_word_char(*s) || *s == '#'))
         s++;
     if (s >= text->end || (*s != '[' && *s != '<' && *s != '{'))
         return s;
-    to = mlir_bracket_end(r, s);
+    to = rp_mlir_bracket_end(r, s);
     return to && to < text->end ? to : text->end;
 }
 
-static void collect_ints(const char *s, const char *end, struct mlir_ints *out)
+static void collect_ints(const char *s, const char *end, struct rp_mlir_ints *out)
 {
     bool typed = s && end - s > 7 && memcmp(s, "array<", 6) == 0;
     const char *colon = typed ? memchr(s, ':', (size_t)(end - s)) : NULL;
@@ -52,7 +53,7 @@ static void collect_ints(const char *s, const char *end, struct mlir_ints *out)
     out->n = 0;
     if (typed && !colon)
         return; /* "array<i64>" is an empty one */
-    for (s = colon ? colon : s; s < end && out->n < MLIR_INTS; s++) {
+    for (s = colon ? colon : s; s < end && out->n < RP_MLIR_INTS; s++) {
         int64_t v = 0;
         bool minus = *s == '-';
         const char *from = s + minus;
@@ -73,12 +74,12 @@ static void collect_ints(const char *s, const char *end, struct mlir_ints *out)
 }
 
 /* The integers of the first of these keys that is there; keys end with NULL. */
-static bool find_ints(const struct mlir *r, const struct mlir_text *text, const char *const *keys,
-                      struct mlir_ints *out)
+static bool find_ints(const struct rp_mlir *r, const struct rp_mlir_text *text,
+                      const char *const *keys, struct rp_mlir_ints *out)
 {
     out->n = 0;
     for (; *keys; keys++) {
-        const char *s = mlir_find_key(text, *keys);
+        const char *s = rp_mlir_find_key(text, *keys);
 
         while (s && s < text->end && *s == ' ')
             s++;
@@ -92,17 +93,18 @@ static bool find_ints(const struct mlir *r, const struct mlir_text *text, const 
 
 /* ---- adding ---- */
 
-static enum rp_code add(struct mlir *r, struct rp_attr attr)
+static enum rp_code add_ints_attr(struct rp_mlir *r, struct rp_attr attr)
 {
     return rp_program_add_attr(r->p, attr, r->err);
 }
 
-static enum rp_code add_list(struct mlir *r, uint32_t key, const struct mlir_ints *list)
+static enum rp_code add_listed(struct rp_mlir *r, uint32_t key, const struct rp_mlir_ints *list)
 {
-    return add(r, rp_attr_ints(r->p, key, list->at, list->n));
+    return add_ints_attr(r, rp_attr_ints(r->p, key, list->at, list->n));
 }
 
-void mlir_broadcast_dims(const struct mlir *r, const struct mlir_text *text, struct mlir_ints *out)
+void rp_mlir_broadcast_dims(const struct rp_mlir *r, const struct rp_mlir_text *text,
+                            struct rp_mlir_ints *out)
 {
     static const char *const words[] = {"dims", "broadcast_dimensions", NULL};
 
@@ -111,7 +113,7 @@ void mlir_broadcast_dims(const struct mlir *r, const struct mlir_text *text, str
 
 /* ---- one list to one attribute ---- */
 
-enum form { LIST, NUMBER, FLAG, COUNT /* left out where it is 1 */ };
+enum attr_form { LIST, NUMBER, FLAG, COUNT /* left out where it is 1 */ };
 
 static const struct row {
     uint16_t code, key;
@@ -152,25 +154,26 @@ static const struct row {
     {RP_OP_SET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
 };
 
-static enum rp_code add_row(struct mlir *r, const struct row *row, const struct mlir_text *text)
+static enum rp_code add_form_row(struct rp_mlir *r, const struct row *row,
+                                 const struct rp_mlir_text *text)
 {
-    struct mlir_ints list;
+    struct rp_mlir_ints list;
 
     if (!find_ints(r, text, row->words, &list))
         return RP_OK;
     if (row->form == LIST)
-        return add_list(r, row->key, &list);
+        return add_listed(r, row->key, &list);
     if (!list.n || (row->form == COUNT && list.at[0] == 1))
         return RP_OK;
     if (row->form == FLAG)
-        return list.at[0] ? add(r, rp_attr_flag(row->key, true)) : RP_OK;
-    return add(r, rp_attr_int(row->key, list.at[0]));
+        return list.at[0] ? add_ints_attr(r, rp_attr_flag(row->key, true)) : RP_OK;
+    return add_ints_attr(r, rp_attr_int(row->key, list.at[0]));
 }
 
 /* ---- the ones with a form of their own ---- */
 
 /* "contracting_dims = [1] x [0]", or four lists of long names */
-static enum rp_code dot(struct mlir *r, const struct mlir_text *text)
+static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_text *text)
 {
     static const struct {
         const char *both, *left, *right;
@@ -179,16 +182,16 @@ static enum rp_code dot(struct mlir *r, const struct mlir_text *text)
                   RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS},
                  {"batching_dims", "lhs_batching_dimensions", "rhs_batching_dimensions",
                   RP_ATTR_LHS_BATCH_DIMS, RP_ATTR_RHS_BATCH_DIMS}};
-    struct mlir_ints list;
+    struct rp_mlir_ints list;
 
     for (size_t i = 0; i < 2; i++) {
-        const char *s = mlir_find_key(text, lists[i].both), *open, *to;
+        const char *s = rp_mlir_find_key(text, lists[i].both), *open, *to;
 
         if (!s) {
             if (find_ints(r, text, (const char *const[]){lists[i].left, NULL}, &list))
-                RP_TRY(add_list(r, lists[i].left_key, &list));
+                RP_TRY(add_listed(r, lists[i].left_key, &list));
             if (find_ints(r, text, (const char *const[]){lists[i].right, NULL}, &list))
-                RP_TRY(add_list(r, lists[i].right_key, &list));
+                RP_TRY(add_listed(r, lists[i].right_key, &list));
             continue;
         }
         for (int side = 0; side < 2; side++) {
@@ -197,22 +200,22 @@ static enum rp_code dot(struct mlir *r, const struct mlir_text *text)
             if (!to)
                 break;
             collect_ints(open, to, &list);
-            RP_TRY(add_list(r, side ? lists[i].right_key : lists[i].left_key, &list));
+            RP_TRY(add_listed(r, side ? lists[i].right_key : lists[i].left_key, &list));
             s = to;
         }
     }
     return RP_OK;
 }
 
-const char *mlir_find_word(const struct mlir_text *text, const char *const *words)
+const char *rp_mlir_find_word(const struct rp_mlir_text *text, const char *const *words)
 {
     for (; *words; words++) {
         size_t n = strlen(*words);
         const char *at = text->at;
 
         while ((at = memmem(at, (size_t)(text->end - at), *words, n))) {
-            if ((at == text->at || !mlir_word_char(at[-1])) &&
-                (at + n == text->end || !mlir_word_char(at[n])))
+            if ((at == text->at || !rp_mlir_word_char(at[-1])) &&
+                (at + n == text->end || !rp_mlir_word_char(at[n])))
                 return *words;
             at += n;
         }
@@ -221,25 +224,26 @@ const char *mlir_find_word(const struct mlir_text *text, const char *const *word
 }
 
 /* "GT, %a, %b, TOTALORDER"; the other types follow from the operands */
-static enum rp_code compare(struct mlir *r, const struct mlir_text *text)
+static enum rp_code add_compare(struct rp_mlir *r, const struct rp_mlir_text *text)
 {
     static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT", NULL};
     static const char *const types[] = {"TOTALORDER", NULL};
-    const char *direction = mlir_find_word(text, directions), *type = mlir_find_word(text, types);
+    const char *direction = rp_mlir_find_word(text, directions),
+               *type = rp_mlir_find_word(text, types);
 
     if (direction)
-        RP_TRY(add(r, rp_attr_word(RP_ATTR_DIRECTION, direction)));
-    return type ? add(r, rp_attr_word(RP_ATTR_TYPE, type)) : RP_OK;
+        RP_TRY(add_ints_attr(r, rp_attr_word(RP_ATTR_DIRECTION, direction)));
+    return type ? add_ints_attr(r, rp_attr_word(RP_ATTR_TYPE, type)) : RP_OK;
 }
 
 /* "[0:32, 1:4:2]" into lists of starts, ends and steps */
-static void slice_ranges(const struct mlir_text *text, struct mlir_ints *part)
+static void slice_ranges(const struct rp_mlir_text *text, struct rp_mlir_ints *part)
 {
     const char *s = memchr(text->at, '[', (size_t)(text->end - text->at));
 
-    while (s && s < text->end && *s != ']' && part[0].n < MLIR_INTS) {
+    while (s && s < text->end && *s != ']' && part[0].n < RP_MLIR_INTS) {
         const char *to = s + 1;
-        struct mlir_ints dim;
+        struct rp_mlir_ints dim;
 
         while (to < text->end && *to != ',' && *to != ']')
             to++;
@@ -251,10 +255,10 @@ static void slice_ranges(const struct mlir_text *text, struct mlir_ints *part)
 }
 
 /* Three lists side by side as triples; of the last, `usual` where it is too short. */
-static struct rp_attr triples(struct mlir *r, uint32_t key, const struct mlir_ints *part,
-                              int64_t usual)
+static struct rp_attr add_triples(struct rp_mlir *r, uint32_t key, const struct rp_mlir_ints *part,
+                                  int64_t usual)
 {
-    int64_t list[3 * MLIR_INTS];
+    int64_t list[3 * RP_MLIR_INTS];
     size_t n = 0;
 
     for (size_t i = 0; i < part[0].n && i < part[1].n; i++) {
@@ -265,44 +269,45 @@ static struct rp_attr triples(struct mlir *r, uint32_t key, const struct mlir_in
     return rp_attr_int_list(r->p, key, rp_attr_type(key), list, n);
 }
 
-static enum rp_code slice(struct mlir *r, const struct mlir_text *text)
+static enum rp_code add_slice(struct rp_mlir *r, const struct rp_mlir_text *text)
 {
     static const char *const words[3][2] = {
         {"start_indices", NULL}, {"limit_indices", NULL}, {"strides", NULL}};
-    struct mlir_ints part[3];
+    struct rp_mlir_ints part[3];
 
     for (int i = 0; i < 3; i++)
         find_ints(r, text, words[i], &part[i]);
     if (!part[0].n)
         slice_ranges(text, part);
-    return add(r, triples(r, RP_ATTR_SLICE, part, 1));
+    return add_ints_attr(r, add_triples(r, RP_ATTR_SLICE, part, 1));
 }
 
 /* "low = [0], high = [1], interior = [0]" */
-static enum rp_code pad(struct mlir *r, const struct mlir_text *text)
+static enum rp_code add_pad(struct rp_mlir *r, const struct rp_mlir_text *text)
 {
     static const char *const words[3][3] = {{"low", "edge_padding_low", NULL},
                                             {"high", "edge_padding_high", NULL},
                                             {"interior", "interior_padding", NULL}};
-    struct mlir_ints part[3];
+    struct rp_mlir_ints part[3];
 
     for (int i = 0; i < 3; i++)
         find_ints(r, text, words[i], &part[i]);
-    return part[0].n && part[1].n ? add(r, triples(r, RP_ATTR_PADDING, part, 0)) : RP_OK;
+    return part[0].n && part[1].n ? add_ints_attr(r, add_triples(r, RP_ATTR_PADDING, part, 0))
+                                  : RP_OK;
 }
 
 /* ---- windows ---- */
 
-struct window {
-    struct mlir_ints size, stride, pad, lhs, rhs, reverse;
+struct window_lists {
+    struct rp_mlir_ints size, stride, pad, lhs, rhs, reverse;
 };
 
-static int64_t element(const struct mlir_ints *list, size_t i, int64_t absent)
+static int64_t window_element(const struct rp_mlir_ints *list, size_t i, int64_t absent)
 {
     return i < list->n ? list->at[i] : absent;
 }
 
-static enum rp_code add_window(struct mlir *r, const struct window *from)
+static enum rp_code add_window(struct rp_mlir *r, const struct window_lists *from)
 {
     struct rp_window w = {.n = from->size.n};
     bool padded = from->pad.n == 2 * from->size.n;
@@ -311,16 +316,17 @@ static enum rp_code add_window(struct mlir *r, const struct window *from)
         return RP_OK;
     for (size_t i = 0; i < w.n; i++)
         w.dim[i] = (struct rp_window_dim){.size = from->size.at[i],
-                                          .stride = element(&from->stride, i, 1),
+                                          .stride = window_element(&from->stride, i, 1),
                                           .pad_low = padded ? from->pad.at[2 * i] : 0,
                                           .pad_high = padded ? from->pad.at[2 * i + 1] : 0,
-                                          .base_dilation = element(&from->lhs, i, 1),
-                                          .window_dilation = element(&from->rhs, i, 1),
-                                          .reversal = element(&from->reverse, i, 0) != 0};
-    return add(r, rp_attr_of_window(r->p, &w));
+                                          .base_dilation = window_element(&from->lhs, i, 1),
+                                          .window_dilation = window_element(&from->rhs, i, 1),
+                                          .reversal = window_element(&from->reverse, i, 0) != 0};
+    return add_ints_attr(r, rp_attr_of_window(r->p, &w));
 }
 
-static void find_window(const struct mlir *r, const struct mlir_text *text, struct window *w)
+static void find_window(const struct rp_mlir *r, const struct rp_mlir_text *text,
+                        struct window_lists *w)
 {
     static const char *const stride[] = {"stride", "window_strides", NULL};
     static const char *const pads[] = {"pad", "padding", NULL};
@@ -335,9 +341,9 @@ static void find_window(const struct mlir *r, const struct mlir_text *text, stru
     find_ints(r, text, reverse, &w->reverse);
 }
 
-static enum rp_code reduce_window(struct mlir *r, const struct mlir_text *text)
+static enum rp_code add_reduce_window(struct rp_mlir *r, const struct rp_mlir_text *text)
 {
-    struct window w;
+    struct window_lists w;
 
     find_window(r, text, &w);
     find_ints(r, text, (const char *const[]){"window_dimensions", NULL}, &w.size);
@@ -345,13 +351,13 @@ static enum rp_code reduce_window(struct mlir *r, const struct mlir_text *text)
 }
 
 /* "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]" is "b01f_01io->b01f". */
-static bool labels(const struct mlir_text *text, char *out, size_t cap)
+static bool parse_labels(const struct rp_mlir_text *text, char *out, size_t cap)
 {
-    const char *s = mlir_find_key(text, "dim_numbers");
+    const char *s = rp_mlir_find_key(text, "dim_numbers");
     unsigned lists = 0;
     size_t n = 0;
 
-    if (!s && (s = mlir_find_key(text, "dimension_numbers")))
+    if (!s && (s = rp_mlir_find_key(text, "dimension_numbers")))
         s = memchr(s, '[', (size_t)(text->end - s));
     while (s && s < text->end && *s != '[')
         s++;
@@ -374,8 +380,8 @@ static bool labels(const struct mlir_text *text, char *out, size_t cap)
 }
 
 /* The window is as large as the kernel is along its numbered dimensions. */
-static void kernel_size(const struct mlir *r, const struct mlir_text *text, const char *label,
-                        struct mlir_ints *size)
+static void kernel_size(const struct rp_mlir *r, const struct rp_mlir_text *text, const char *label,
+                        struct rp_mlir_ints *size)
 {
     const char *kernel = strchr(label, '_');
     const struct rp_op_shape *shape;
@@ -394,20 +400,182 @@ static void kernel_size(const struct mlir *r, const struct mlir_text *text, cons
     }
 }
 
-static enum rp_code convolution(struct mlir *r, const struct mlir_text *text)
+static enum rp_code add_convolution(struct rp_mlir *r, const struct rp_mlir_text *text)
 {
-    struct window w;
+    struct window_lists w;
     const char *kept;
     char label[64];
 
-    if (!labels(text, label, sizeof label))
+    if (!parse_labels(text, label, sizeof label))
         return RP_OK;
     find_window(r, text, &w);
     kernel_size(r, text, label, &w.size);
     RP_TRY(add_window(r, &w));
     kept = rp_arena_strdup(&r->p->arena, label); /* which the value borrows where it stays text */
-    return kept ? add(r, rp_attr_parse(r->p, RP_ATTR_DIM_LABELS, kept, strlen(kept)))
+    return kept ? add_ints_attr(r, rp_attr_parse(r->p, RP_ATTR_DIM_LABELS, kept, strlen(kept)))
                 : rp_err_nomem(r->err, "reading attributes");
+}
+
+/* ---- words and strings: Fourier transforms, random bits, precisions, custom calls ---- */
+
+static const char *value_of(const struct rp_mlir_text *text, const char *key)
+{
+    const char *s = rp_mlir_find_key(text, key);
+
+    while (s && s < text->end && *s == ' ')
+        s++;
+    return s && s < text->end ? s : NULL;
+}
+
+/* "type = RFFT" or "#stablehlo<fft_type RFFT>": the first of the words, in HLO's spelling. */
+static enum rp_code add_word(struct rp_mlir *r, const struct rp_mlir_text *text, uint32_t key,
+                             const char *const (*words)[2])
+{
+    for (; (*words)[0]; words++)
+        if (rp_mlir_find_word(text, (const char *const[]){(*words)[0], NULL}))
+            return rp_program_add_attr(r->p, rp_attr_word(key, (*words)[1]), r->err);
+    return RP_OK;
+}
+
+/* "format = e5m3", or two numbers */
+static enum rp_code add_precision(struct rp_mlir *r, const struct rp_mlir_text *text)
+{
+    static const struct {
+        uint32_t key;
+        const char *word;
+        char letter;
+    } parts[] = {{RP_ATTR_EXPONENT_BITS, "exponent_bits", 'e'},
+                 {RP_ATTR_MANTISSA_BITS, "mantissa_bits", 'm'}};
+    const char *format = value_of(text, "format");
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *s = value_of(text, parts[i].word), *from;
+
+        if (!s && format) {
+            s = memchr(format, parts[i].letter, (size_t)(text->end - format));
+            s = s ? s + 1 : NULL;
+        }
+        for (from = s; s && s < text->end && *s >= '0' && *s <= '9'; s++)
+            ;
+        if (s && s > from)
+            RP_TRY(rp_program_add_attr(
+                r->p, rp_attr_parse(r->p, parts[i].key, from, (size_t)(s - from)), r->err));
+    }
+    return RP_OK;
+}
+
+static int hex_digit(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* MLIR's escapes: \n \t \" \\ and two hexadecimal digits. */
+static size_t unescape_string(const char *in, size_t n, char *out)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (in[i] != '\\' || i + 1 == n) {
+            out[len++] = in[i];
+        } else if (i + 2 < n && hex_digit(in[i + 1]) >= 0 && hex_digit(in[i + 2]) >= 0) {
+            out[len++] = (char)(hex_digit(in[i + 1]) << 4 | hex_digit(in[i + 2]));
+            i += 2;
+        } else {
+            char c = in[++i];
+
+            out[len++] = (char)(c == 'n' ? '\n' : c == 't' ? '\t' : c);
+        }
+    }
+    return len;
+}
+
+/* The content of a string, or a dictionary as it is; nothing where it is empty. */
+static enum rp_code add_value(struct rp_mlir *r, const struct rp_mlir_text *text, const char *s,
+                              uint32_t key)
+{
+    const char *to = *s == '"'   ? rp_mlir_string_end(r, s)
+                     : *s == '{' ? rp_mlir_bracket_end(r, s)
+                                 : NULL;
+    struct rp_attr attr;
+    char *copy;
+
+    if (!to || to > text->end || to - s <= 2)
+        return RP_OK;
+    attr = rp_attr_bytes(key, rp_attr_type(key), s, (size_t)(to - s));
+    if (*s == '"') {
+        attr.at++;
+        attr.n -= 2;
+    }
+    if (*s == '"' && memchr(attr.at, '\\', attr.n)) {
+        copy = rp_arena_alloc(&r->p->arena, attr.n, 1);
+        attr.n = copy ? (uint32_t)unescape_string(attr.at, attr.n, copy) : attr.n;
+        attr.at = copy;
+    }
+    return rp_program_add_attr(r->p, attr, r->err);
+}
+
+static enum rp_code add_api_version(struct rp_mlir *r, const struct rp_mlir_text *text, bool typed)
+{
+    static const char *const words[] = {NULL, NULL, "API_VERSION_STATUS_RETURNING",
+                                        "API_VERSION_STATUS_RETURNING_UNIFIED",
+                                        "API_VERSION_TYPED_FFI"};
+    const char *s = value_of(text, "api_version");
+    unsigned v = typed ? 4 : s && *s >= '0' && *s <= '4' ? (unsigned)(*s - '0') : 0;
+
+    if (!words[v])
+        return RP_OK;
+    return rp_program_add_attr(r->p, rp_attr_word(RP_ATTR_API_VERSION, words[v]), r->err);
+}
+
+static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_text *text)
+{
+    const char *target = value_of(text, "call_target_name");
+    const char *typed = value_of(text, "mhlo.backend_config");
+    const char *config = typed ? typed : value_of(text, "backend_config");
+    const char *effect = value_of(text, "has_side_effect");
+
+    if (target)
+        RP_TRY(add_value(r, text, target, RP_ATTR_CUSTOM_CALL_TARGET));
+    if (effect && *effect == 't')
+        RP_TRY(rp_program_add_attr(r->p, rp_attr_flag(RP_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, true),
+                                   r->err));
+    RP_TRY(add_api_version(r, text, typed && *typed == '{'));
+    return config ? add_value(r, text, config, RP_ATTR_BACKEND_CONFIG) : RP_OK;
+}
+
+static enum rp_code add_word_attrs(struct rp_mlir *r, enum rp_opcode code,
+                                   const struct rp_mlir_text *text, bool *known)
+{
+    static const char *const transforms[][2] = {
+        {"IRFFT", "IRFFT"}, {"RFFT", "RFFT"}, {"IFFT", "IFFT"}, {"FFT", "FFT"}, {NULL, NULL}};
+    static const char *const generators[][2] = {{"DEFAULT", "rng_default"},
+                                                {"THREE_FRY", "rng_three_fry"},
+                                                {"PHILOX", "rng_philox"},
+                                                {NULL, NULL}};
+    static const char *const distributions[][2] = {
+        {"UNIFORM", "rng_uniform"}, {"NORMAL", "rng_normal"}, {NULL, NULL}};
+
+    *known = true;
+    switch (code) {
+    case RP_OP_FFT:
+        return add_word(r, text, RP_ATTR_FFT_TYPE, transforms);
+    case RP_OP_RNG_BIT_GENERATOR:
+        return add_word(r, text, RP_ATTR_ALGORITHM, generators);
+    case RP_OP_RNG:
+        return add_word(r, text, RP_ATTR_DISTRIBUTION, distributions);
+    case RP_OP_REDUCE_PRECISION:
+        return add_precision(r, text);
+    case RP_OP_CUSTOM_CALL:
+        return add_custom_call(r, text);
+    case RP_OP_CALL: /* its function is no attribute */
+        return RP_OK;
+    default:
+        *known = false;
+        return RP_OK;
+    }
 }
 
 /* ---- all ---- */
@@ -443,28 +611,67 @@ static bool says_all(enum rp_opcode code)
     }
 }
 
-enum rp_code mlir_attributes(struct mlir *r, enum rp_opcode code, const struct mlir_text *text,
-                             bool *known)
+enum rp_code rp_mlir_attributes(struct rp_mlir *r, enum rp_opcode code,
+                                const struct rp_mlir_text *text, bool *known)
 {
     *known = says_all(code);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].code == code)
-            RP_TRY(add_row(r, &rows[i], text));
+            RP_TRY(add_form_row(r, &rows[i], text));
     switch (code) {
     case RP_OP_DOT:
-        return dot(r, text);
+        return add_dot(r, text);
     case RP_OP_COMPARE:
-        return compare(r, text);
+        return add_compare(r, text);
     case RP_OP_SLICE:
-        return slice(r, text);
+        return add_slice(r, text);
     case RP_OP_PAD:
-        return pad(r, text);
+        return add_pad(r, text);
     case RP_OP_CONVOLUTION:
-        return convolution(r, text);
+        return add_convolution(r, text);
     case RP_OP_REDUCE_WINDOW:
     case RP_OP_SELECT_AND_SCATTER:
-        return reduce_window(r, text);
+        return add_reduce_window(r, text);
     default:
-        return *known ? RP_OK : mlir_special(r, code, text, known);
+        return *known ? RP_OK : add_word_attrs(r, code, text, known);
     }
+}
+
+enum rp_code rp_mlir_callee(struct rp_mlir *r, const struct rp_mlir_text *text, uint32_t *name)
+{
+    struct rp_mlir look = *r;
+    const char *s = value_of(text, "callee");
+
+    if (!s || *s != '@')
+        return RP_OK;
+    look.at = s;
+    return rp_mlir_name_at(&look, name);
+}
+
+enum rp_code rp_mlir_keep_text(struct rp_mlir *r, const char *at, const char *end,
+                               uint32_t operation)
+{
+    const char *mesh;
+    uint32_t key;
+
+    while (at < end && (*at == ' ' || *at == ',' || *at == '(' || *at == ')' || *at == '%')) {
+        if (*at == '%')
+            while (at < end && *at != ' ' && *at != ',' && *at != ')')
+                at++;
+        else
+            at++;
+    }
+    while (end > at && (end[-1] == ' ' || end[-1] == '\n' || end[-1] == ','))
+        end--;
+    if (at == end || memchr(at, '%', (size_t)(end - at)))
+        return RP_OK;
+    mesh = memmem(at, (size_t)(end - at), "<@", 2);
+    if (mesh && strncmp(rp_program_text(r->p, operation), "sdy.", 4) == 0) {
+        const char *to = rp_mlir_bracket_end(r, mesh); /* the same in both forms */
+
+        return rp_program_add_text(r->p, RP_ATTR_SHARDING, mesh,
+                                   (size_t)((to && to < end ? to : end) - mesh), r->err);
+    }
+    RP_TRY(rp_program_string(r->p, "attributes", 10, &key, r->err));
+    return rp_program_add_text(r->p, key, at, (size_t)(end - at), r->err);
 }

@@ -36,14 +36,14 @@ static bool sizes_of(const struct rp_program *p, uint32_t shape, struct dims *ou
     return true;
 }
 
-static enum rp_code add_step(struct mlir *r, enum rp_opcode code, const struct dims *to,
-                             const struct mlir_ints *dimensions, uint32_t *op)
+static enum rp_code add_step(struct rp_mlir *r, enum rp_opcode code, const struct dims *to,
+                             const struct rp_mlir_ints *dimensions, uint32_t *op)
 {
     struct rp_new_op made = {.code = code};
     unsigned elem = r->p->shapes.at[r->p->shape.at[*op]].elem;
 
     RP_TRY(rp_program_array(r->p, elem, to->at, NULL, to->n, 0, &made.shape, r->err));
-    RP_TRY(mlir_add_implicit(r, &made, op, 1, op));
+    RP_TRY(rp_mlir_add_implicit(r, &made, op, 1, op));
     return dimensions
                ? rp_program_add_attr(
                      r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, dimensions->at, dimensions->n),
@@ -52,8 +52,8 @@ static enum rp_code add_step(struct mlir *r, enum rp_opcode code, const struct d
 }
 
 /* The positions in which both have one size, and these sizes. */
-static void kept_positions(const struct dims *in, const struct dims *out, struct mlir_ints *places,
-                           struct dims *kept)
+static void kept_positions(const struct dims *in, const struct dims *out,
+                           struct rp_mlir_ints *places, struct dims *kept)
 {
     places->n = kept->n = 0;
     for (size_t i = 0; i < out->n; i++) {
@@ -64,9 +64,9 @@ static void kept_positions(const struct dims *in, const struct dims *out, struct
     }
 }
 
-enum rp_code mlir_broadcast(struct mlir *r, const struct mlir_ints *dimensions,
-                            struct rp_new_op *op, uint32_t *operand, struct mlir_ints *rest,
-                            bool *split)
+enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dimensions,
+                               struct rp_new_op *op, uint32_t *operand, struct rp_mlir_ints *rest,
+                               bool *split)
 {
     struct dims in, out, wide, kept;
     const int64_t *places = dimensions->at;

@@ -25,7 +25,7 @@ static int hex_digit(char c)
 }
 
 /* "0x00FF": bytes in the order of the file; false where that is not what stands there. */
-static bool decode_bytes(struct mlir *r, const char *s, const char *end, struct rp_literal *out)
+static bool decode_bytes(struct rp_mlir *r, const char *s, const char *end, struct rp_literal *out)
 {
     size_t n = (size_t)(end - s) / 2;
     char *bytes = rp_arena_alloc(&r->p->arena, n + 1, 1);
@@ -58,7 +58,8 @@ static size_t float_word(unsigned elem, const char *s, size_t n, char *out, size
 }
 
 /* The text with HLO's brackets; NULL: no memory. */
-static char *translate(struct mlir *r, unsigned elem, const char *s, const char *end, size_t *len)
+static char *translate_dense(struct rp_mlir *r, unsigned elem, const char *s, const char *end,
+                             size_t *len)
 {
     size_t cap = 2 * (size_t)(end - s) + 64, n = 0;
     char *out = rp_arena_alloc(&r->p->arena, cap, 1);
@@ -67,7 +68,7 @@ static char *translate(struct mlir *r, unsigned elem, const char *s, const char 
         const char *word = s;
         size_t put;
 
-        while (s < end && mlir_word_char(*s))
+        while (s < end && rp_mlir_word_char(*s))
             s++;
         put = float_word(elem, word, (size_t)(s - word), out + n, cap - n);
         if (!put && s > word) {
@@ -87,7 +88,7 @@ static char *translate(struct mlir *r, unsigned elem, const char *s, const char 
 }
 
 /* One value for all: "1, 1, 1". */
-static enum rp_code repeat(struct mlir *r, int64_t times, struct rp_literal *literal)
+static enum rp_code repeat_word(struct rp_mlir *r, int64_t times, struct rp_literal *literal)
 {
     size_t n = literal->n;
     char *out = rp_arena_alloc(&r->p->arena, (n + 2) * (size_t)times + 1, 1);
@@ -103,7 +104,7 @@ static enum rp_code repeat(struct mlir *r, int64_t times, struct rp_literal *lit
     return RP_OK;
 }
 
-static enum rp_code text_literal(struct mlir *r, const char *s, const char *end,
+static enum rp_code text_literal(struct rp_mlir *r, const char *s, const char *end,
                                  struct rp_literal *literal)
 {
     int64_t elements = rp_shape_elements(r->p, literal->shape);
@@ -111,21 +112,21 @@ static enum rp_code text_literal(struct mlir *r, const char *s, const char *end,
 
     if (end - s > MAX_TEXT || s == end || (!list && elements > MAX_REPEAT))
         return RP_OK;
-    literal->at = translate(r, r->p->shapes.at[literal->shape].elem, s, end, &literal->n);
+    literal->at = translate_dense(r, r->p->shapes.at[literal->shape].elem, s, end, &literal->n);
     if (!literal->at)
         return rp_err_nomem(r->err, "reading a constant");
     literal->form = literal->n ? RP_LITERAL_TEXT : RP_LITERAL_NONE;
-    return literal->n && !list && elements > 1 ? repeat(r, elements, literal) : RP_OK;
+    return literal->n && !list && elements > 1 ? repeat_word(r, elements, literal) : RP_OK;
 }
 
-enum rp_code mlir_constant(struct mlir *r, const struct mlir_text *text, uint32_t shape,
-                           int64_t *value)
+enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_text *text, uint32_t shape,
+                              int64_t *value)
 {
     struct rp_literal literal = {.shape = shape, .form = RP_LITERAL_NONE, .at = ""};
     const char *s = memmem(text->at, (size_t)(text->end - text->at), "dense<", 6), *end;
     size_t unit = rp_literal_unit(r->p->shapes.at[shape].elem);
 
-    end = s ? mlir_bracket_end(r, s + 5) : NULL;
+    end = s ? rp_mlir_bracket_end(r, s + 5) : NULL;
     if (end && end <= text->end && r->p->shapes.at[shape].elem != RP_ELEM_TUPLE) {
         s += 6;
         end--;

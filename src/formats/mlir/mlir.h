@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "program/program.h"
 
-struct mlir_loc { /* what "#loc12" stands for */
+struct rp_mlir_loc { /* what "#loc12" stands for */
     uint32_t name, file, ref;
     int32_t line;
 };
@@ -14,7 +14,7 @@ struct mlir_loc { /* what "#loc12" stands for */
  * A region becomes a computation of its own. The operations of a computation stand together, so it
  * is read only when the function around it is done.
  */
-struct mlir_region {
+struct rp_mlir_region {
     const char *at;             /* behind its '{'; NULL: the reduction by one operation */
     struct rp_slice applies;    /* ... that one: "stablehlo.add" */
     uint32_t called;            /* index of program.called that waits for it */
@@ -25,111 +25,110 @@ struct mlir_region {
     bool tuple; /* all arguments come as one */
 };
 
-struct mlir_arg {
+struct rp_mlir_arg {
     uint32_t name, shape;
 };
 
-struct mlir {
+struct rp_mlir {
     const char *begin, *at, *end;
     struct rp_program *p;
     struct rp_limits limits;
     struct rp_err *err;
-    RP_VEC(uint64_t) op_of;       /* string to computation + 1 and operation */
-    RP_VEC(uint32_t) function_of; /* string to computation + 1 */
-    RP_VEC(uint32_t) operands;    /* of the statement being read: operation, index */
-    RP_VEC(uint32_t) results;     /* names of its results */
-    RP_VEC(uint32_t) waiting;     /* index of called, string */
-    RP_VEC(struct mlir_loc) locs; /* by number + 1 */
-    RP_VEC(struct mlir_region) regions;
-    RP_VEC(struct mlir_arg) args;
-    RP_VEC(struct mlir_arg) outside; /* of the statement being read */
-    RP_VEC(uint32_t) seen;           /* string to the statement that listed it there */
-    struct rp_map parts;             /* operation and part to its get-tuple-element */
+    RP_VEC(uint64_t) op_of;          /* string to computation + 1 and operation */
+    RP_VEC(uint32_t) function_of;    /* string to computation + 1 */
+    RP_VEC(uint32_t) operands;       /* of the statement being read: operation, index */
+    RP_VEC(uint32_t) results;        /* names of its results */
+    RP_VEC(uint32_t) waiting;        /* index of called, string */
+    RP_VEC(struct rp_mlir_loc) locs; /* by number + 1 */
+    RP_VEC(struct rp_mlir_region) regions;
+    RP_VEC(struct rp_mlir_arg) args;
+    RP_VEC(struct rp_mlir_arg) outside; /* of the statement being read */
+    RP_VEC(uint32_t) seen;              /* string to the statement that listed it there */
+    struct rp_map parts;                /* operation and part to its get-tuple-element */
     size_t next_region;
     uint32_t statements;
     uint32_t depth; /* of the region being read */
 };
 
-#define MLIR_FAIL(r, where, ...)                                                    \
+#define RP_MLIR_FAIL(r, where, ...)                                                 \
     rp_text_error((r)->err, RP_FORMAT, (r)->begin, (size_t)((r)->end - (r)->begin), \
                   (size_t)((where) - (r)->begin), __VA_ARGS__)
 
-void mlir_space(struct mlir *r); /* blanks, line ends and comments */
-bool mlir_word_char(char c);
-struct rp_slice mlir_word(struct mlir *r);
-bool mlir_take_word(struct mlir *r, const char *text);
+void rp_mlir_space(struct rp_mlir *r); /* blanks, line ends and comments */
+bool rp_mlir_word_char(char c);
+struct rp_slice rp_mlir_word(struct rp_mlir *r);
+bool rp_mlir_take_word(struct rp_mlir *r, const char *text);
 /* Behind the string at s, or the end of the text. */
-const char *mlir_string_end(const struct mlir *r, const char *s);
+const char *rp_mlir_string_end(const struct rp_mlir *r, const char *s);
 /* Behind the bracket that closes the one at s, or NULL. "->" closes nothing. */
-const char *mlir_bracket_end(const struct mlir *r, const char *s);
-enum rp_code mlir_skip_bracket(struct mlir *r);
+const char *rp_mlir_bracket_end(const struct rp_mlir *r, const char *s);
+enum rp_code rp_mlir_skip_bracket(struct rp_mlir *r);
 
 /* The types in a text: one, or several as a tuple. */
-enum rp_code mlir_types(struct mlir *r, const char *s, const char *end, uint32_t *shape);
+enum rp_code rp_mlir_types(struct rp_mlir *r, const char *s, const char *end, uint32_t *shape);
 /* From now on the name means this operation. */
-enum rp_code mlir_define(struct mlir *r, uint32_t name, uint32_t op);
+enum rp_code rp_mlir_define(struct rp_mlir *r, uint32_t name, uint32_t op);
 /* Behind '%' or '@'. */
-enum rp_code mlir_name_at(struct mlir *r, uint32_t *id);
+enum rp_code rp_mlir_name_at(struct rp_mlir *r, uint32_t *id);
 /* One of the results of an operation that has several: *op becomes that part. */
-enum rp_code mlir_part(struct mlir *r, const char *where, uint32_t *op, uint32_t index);
+enum rp_code rp_mlir_part(struct rp_mlir *r, const char *where, uint32_t *op, uint32_t index);
 /* "%3#1", into r->operands. */
-enum rp_code mlir_operand(struct mlir *r);
+enum rp_code rp_mlir_operand(struct rp_mlir *r);
 /* "(%a: type, %b: type)", into r->args. */
-enum rp_code mlir_arguments(struct mlir *r);
+enum rp_code rp_mlir_arguments(struct rp_mlir *r);
 
 /* Whether '{' opens a list of attributes: "{}" or "{key = ..." or "{key, ..." */
-bool mlir_is_dictionary(const struct mlir *r);
+bool rp_mlir_is_dictionary(const struct rp_mlir *r);
 /* Statements up to '}'. */
-enum rp_code mlir_block(struct mlir *r);
+enum rp_code rp_mlir_block(struct rp_mlir *r);
 
 /* An operation that the text does not write, such as a part of a tuple. */
-enum rp_code mlir_add_implicit(struct mlir *r, const struct rp_new_op *op, const uint32_t *operands,
-                               size_t n, uint32_t *id);
+enum rp_code rp_mlir_add_implicit(struct rp_mlir *r, const struct rp_new_op *op,
+                                  const uint32_t *operands, size_t n, uint32_t *id);
 /* Parameters of the computation that was just begun, by the names in r->args; as one tuple, if
    said so. */
-enum rp_code mlir_parameters(struct mlir *r, size_t first, size_t n, bool tuple);
+enum rp_code rp_mlir_parameters(struct rp_mlir *r, size_t first, size_t n, bool tuple);
 
 /* What a statement is made of, for the parts that look at its text. */
-#define MLIR_INTS 128
-struct mlir_ints {
-    int64_t at[MLIR_INTS];
+#define RP_MLIR_INTS 128
+struct rp_mlir_ints {
+    int64_t at[RP_MLIR_INTS];
     size_t n;
 };
 
-struct mlir_text {
+struct rp_mlir_text {
     const char *at, *end; /* behind the name of the operation, before the types */
     struct rp_ids operands;
 };
 /* Behind "key = ", where the key is a word of its own; NULL where it is not there. */
-const char *mlir_find_key(const struct mlir_text *text, const char *key);
+const char *rp_mlir_find_key(const struct rp_mlir_text *text, const char *key);
 /* The first of the words that stands alone in the text, or NULL; words end with NULL. */
-const char *mlir_find_word(const struct mlir_text *text, const char *const *words);
-/* Attributes that are words or strings, likewise (special.c). */
-enum rp_code mlir_special(struct mlir *r, enum rp_opcode code, const struct mlir_text *text,
-                          bool *known);
+const char *rp_mlir_find_word(const struct rp_mlir_text *text, const char *const *words);
 /* What stands between the operands and the types, from the first word that is no operand on. */
-enum rp_code mlir_keep_text(struct mlir *r, const char *at, const char *end, uint32_t operation);
+enum rp_code rp_mlir_keep_text(struct rp_mlir *r, const char *at, const char *end,
+                               uint32_t operation);
 /* "callee = @f" of the generic form, a string; *name stays where there is none. */
-enum rp_code mlir_callee(struct mlir *r, const struct mlir_text *text, uint32_t *name);
+enum rp_code rp_mlir_callee(struct rp_mlir *r, const struct rp_mlir_text *text, uint32_t *name);
 /* The attributes of an operation that HLO has too; *known: it needs no others. To
    the newest operation. */
-enum rp_code mlir_attributes(struct mlir *r, enum rp_opcode code, const struct mlir_text *text,
-                             bool *known);
+enum rp_code rp_mlir_attributes(struct rp_mlir *r, enum rp_opcode code,
+                                const struct rp_mlir_text *text, bool *known);
 /* The "dims" of a broadcast. */
-void mlir_broadcast_dims(const struct mlir *r, const struct mlir_text *text, struct mlir_ints *out);
+void rp_mlir_broadcast_dims(const struct rp_mlir *r, const struct rp_mlir_text *text,
+                            struct rp_mlir_ints *out);
 /* What a broadcast into the shape of op is in HLO: op's code may change, operations that come
    before it are added and *operand is the last of them; *split: there are such, and *rest are its
    dimensions then. */
-enum rp_code mlir_broadcast(struct mlir *r, const struct mlir_ints *dimensions,
-                            struct rp_new_op *op, uint32_t *operand, struct mlir_ints *rest,
-                            bool *split);
+enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dimensions,
+                               struct rp_new_op *op, uint32_t *operand, struct rp_mlir_ints *rest,
+                               bool *split);
 /* "dense<...>" */
-enum rp_code mlir_constant(struct mlir *r, const struct mlir_text *text, uint32_t shape,
-                           int64_t *value);
+enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_text *text, uint32_t shape,
+                              int64_t *value);
 
 /* The region at r->at, '{': queued; r->at moves behind it. */
-enum rp_code mlir_queue_region(struct mlir *r);
+enum rp_code rp_mlir_queue_region(struct rp_mlir *r);
 /* Reads all that wait, and those inside of them. */
-enum rp_code mlir_read_regions(struct mlir *r);
+enum rp_code rp_mlir_read_regions(struct rp_mlir *r);
 
 #endif

@@ -11,8 +11,8 @@
 
 #define MAX_DEPTH 64
 
-enum rp_code mlir_add_implicit(struct mlir *r, const struct rp_new_op *op, const uint32_t *operands,
-                               size_t n, uint32_t *id)
+enum rp_code rp_mlir_add_implicit(struct rp_mlir *r, const struct rp_new_op *op,
+                                  const uint32_t *operands, size_t n, uint32_t *id)
 {
     struct rp_new_op made = *op;
     uint32_t added; /* the caller may have its id and its operand in one place */
@@ -30,7 +30,7 @@ enum rp_code mlir_add_implicit(struct mlir *r, const struct rp_new_op *op, const
 
 /* ---- arguments ---- */
 
-static enum rp_code tuple_shape(struct mlir *r, size_t first, size_t n, uint32_t *shape)
+static enum rp_code tuple_shape(struct rp_mlir *r, size_t first, size_t n, uint32_t *shape)
 {
     uint32_t *parts = RP_ARENA_NEW(&r->p->arena, uint32_t, n + 1);
 
@@ -41,32 +41,32 @@ static enum rp_code tuple_shape(struct mlir *r, size_t first, size_t n, uint32_t
     return rp_program_tuple(r->p, parts, n, shape, r->err);
 }
 
-static enum rp_code parts_of_tuple(struct mlir *r, size_t first, size_t n)
+static enum rp_code parts_of_tuple(struct rp_mlir *r, size_t first, size_t n)
 {
     struct rp_new_op op = {.code = RP_OP_PARAMETER};
     uint32_t whole, id;
 
     RP_TRY(tuple_shape(r, first, n, &op.shape));
-    RP_TRY(mlir_add_implicit(r, &op, NULL, 0, &whole));
+    RP_TRY(rp_mlir_add_implicit(r, &op, NULL, 0, &whole));
     for (size_t i = 0; i < n; i++) {
-        struct mlir_arg arg = r->args.at[first + i];
+        struct rp_mlir_arg arg = r->args.at[first + i];
 
         op = (struct rp_new_op){.code = RP_OP_GET_TUPLE_ELEMENT,
                                 .shape = arg.shape,
                                 .name = arg.name,
                                 .value = (int64_t)i};
-        RP_TRY(mlir_add_implicit(r, &op, &whole, 1, &id));
-        RP_TRY(mlir_define(r, arg.name, id));
+        RP_TRY(rp_mlir_add_implicit(r, &op, &whole, 1, &id));
+        RP_TRY(rp_mlir_define(r, arg.name, id));
     }
     return RP_OK;
 }
 
-enum rp_code mlir_parameters(struct mlir *r, size_t first, size_t n, bool tuple)
+enum rp_code rp_mlir_parameters(struct rp_mlir *r, size_t first, size_t n, bool tuple)
 {
     if (tuple)
         return parts_of_tuple(r, first, n);
     for (size_t i = 0; i < n; i++) {
-        struct mlir_arg arg = r->args.at[first + i];
+        struct rp_mlir_arg arg = r->args.at[first + i];
         struct rp_new_op op = {
             .code = RP_OP_PARAMETER, .name = arg.name, .shape = arg.shape, .value = (int64_t)i};
         uint32_t id;
@@ -75,7 +75,7 @@ enum rp_code mlir_parameters(struct mlir *r, size_t first, size_t n, bool tuple)
             return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
                               (unsigned long long)r->limits.events);
         RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
-        RP_TRY(mlir_define(r, arg.name, id));
+        RP_TRY(rp_mlir_define(r, arg.name, id));
     }
     return RP_OK;
 }
@@ -83,7 +83,7 @@ enum rp_code mlir_parameters(struct mlir *r, size_t first, size_t n, bool tuple)
 /* ---- queueing ---- */
 
 /* The names of the function around it that the text uses, each once a statement. */
-static enum rp_code find_outside(struct mlir *r, const char *at, const char *end)
+static enum rp_code find_outside(struct rp_mlir *r, const char *at, const char *end)
 {
     for (; at < end; at++) {
         const char *from = at + 1;
@@ -91,10 +91,10 @@ static enum rp_code find_outside(struct mlir *r, const char *at, const char *end
         uint64_t slot;
 
         if (*at == '"')
-            at = mlir_string_end(r, at) - 1;
+            at = rp_mlir_string_end(r, at) - 1;
         if (*at != '%')
             continue;
-        while (at + 1 < end && mlir_word_char(at[1]))
+        while (at + 1 < end && rp_mlir_word_char(at[1]))
             at++;
         name = rp_strtab_find(&r->p->strings, from, (size_t)(at + 1 - from));
         slot = name < r->op_of.n ? r->op_of.at[name] : 0;
@@ -105,21 +105,21 @@ static enum rp_code find_outside(struct mlir *r, const char *at, const char *end
         if (r->seen.at[name] == r->statements)
             continue;
         r->seen.at[name] = r->statements;
-        RP_TRY(rp_vec_push(&r->outside, ((struct mlir_arg){name, r->p->shape.at[(uint32_t)slot]}),
-                           r->err));
+        RP_TRY(rp_vec_push(&r->outside,
+                           ((struct rp_mlir_arg){name, r->p->shape.at[(uint32_t)slot]}), r->err));
     }
     return RP_OK;
 }
 
-enum rp_code mlir_queue_region(struct mlir *r)
+enum rp_code rp_mlir_queue_region(struct rp_mlir *r)
 {
-    const char *to = mlir_bracket_end(r, r->at);
-    struct mlir_region region = {.at = r->at + 1, .depth = r->depth + 1};
+    const char *to = rp_mlir_bracket_end(r, r->at);
+    struct rp_mlir_region region = {.at = r->at + 1, .depth = r->depth + 1};
 
     if (!to)
-        return MLIR_FAIL(r, r->at, "a region that is not closed");
+        return RP_MLIR_FAIL(r, r->at, "a region that is not closed");
     if (region.depth > MAX_DEPTH)
-        return MLIR_FAIL(r, r->at, "regions nested too deep");
+        return RP_MLIR_FAIL(r, r->at, "regions nested too deep");
     RP_TRY(find_outside(r, r->at + 1, to));
     r->at = to;
     return rp_vec_push(&r->regions, region, r->err);
@@ -128,16 +128,16 @@ enum rp_code mlir_queue_region(struct mlir *r)
 /* ---- reading ---- */
 
 /* "^bb0(%a: type, %b: type):" */
-static enum rp_code block_arguments(struct mlir *r, struct mlir_region *region)
+static enum rp_code block_arguments(struct rp_mlir *r, struct rp_mlir_region *region)
 {
-    mlir_space(r);
+    rp_mlir_space(r);
     if (r->at >= r->end || *r->at != '^')
         return RP_OK;
     r->at++;
-    mlir_word(r);
+    rp_mlir_word(r);
     region->args = (uint32_t)r->args.n;
     if (r->at < r->end && *r->at == '(')
-        RP_TRY(mlir_arguments(r));
+        RP_TRY(rp_mlir_arguments(r));
     region->nargs = (uint32_t)r->args.n - region->args;
     if (r->at < r->end && *r->at == ':')
         r->at++;
@@ -145,7 +145,7 @@ static enum rp_code block_arguments(struct mlir *r, struct mlir_region *region)
 }
 
 /* Own arguments and what is used of outside, as one list. */
-static enum rp_code join_arguments(struct mlir *r, struct mlir_region *region)
+static enum rp_code join_arguments(struct rp_mlir *r, struct rp_mlir_region *region)
 {
     uint32_t first = (uint32_t)r->args.n;
 
@@ -159,7 +159,7 @@ static enum rp_code join_arguments(struct mlir *r, struct mlir_region *region)
 }
 
 /* "applies stablehlo.add": two scalars and one operation. */
-static enum rp_code apply(struct mlir *r, const struct mlir_region *region)
+static enum rp_code add_reducer(struct rp_mlir *r, const struct rp_mlir_region *region)
 {
     const char *dot = memrchr(region->applies.at, '.', region->applies.n);
     const char *name = dot ? dot + 1 : region->applies.at;
@@ -169,17 +169,17 @@ static enum rp_code apply(struct mlir *r, const struct mlir_region *region)
 
     for (int i = 0; i < 2; i++) {
         op.value = i;
-        RP_TRY(mlir_add_implicit(r, &op, NULL, 0, &ends[i]));
+        RP_TRY(rp_mlir_add_implicit(r, &op, NULL, 0, &ends[i]));
     }
     op = (struct rp_new_op){.shape = region->element};
     RP_TRY(rp_program_string(r->p, name, n, &op.foreign, r->err));
     op.code = rp_program_opcode(r->p, op.foreign);
-    RP_TRY(mlir_add_implicit(r, &op, ends, 2, &id));
+    RP_TRY(rp_mlir_add_implicit(r, &op, ends, 2, &id));
     r->p->computations.at[r->p->computations.n - 1].root = id;
     return RP_OK;
 }
 
-static enum rp_code read_region(struct mlir *r, struct mlir_region region)
+static enum rp_code read_region(struct rp_mlir *r, struct rp_mlir_region region)
 {
     char text[32];
     uint32_t name, id;
@@ -189,16 +189,16 @@ static enum rp_code read_region(struct mlir *r, struct mlir_region region)
     RP_TRY(rp_program_begin(r->p, name, &id, r->err));
     r->p->called.at[region.called] = id;
     if (!region.at)
-        return apply(r, &region);
+        return add_reducer(r, &region);
     r->at = region.at;
     r->depth = region.depth;
     RP_TRY(block_arguments(r, &region));
     RP_TRY(join_arguments(r, &region));
-    RP_TRY(mlir_parameters(r, region.args, region.nargs, region.tuple && region.nargs != 1));
-    return mlir_block(r);
+    RP_TRY(rp_mlir_parameters(r, region.args, region.nargs, region.tuple && region.nargs != 1));
+    return rp_mlir_block(r);
 }
 
-enum rp_code mlir_read_regions(struct mlir *r)
+enum rp_code rp_mlir_read_regions(struct rp_mlir *r)
 {
     const char *behind = r->at;
 

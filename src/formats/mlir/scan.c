@@ -6,7 +6,7 @@
 
 /* ---- scanning ---- */
 
-void mlir_space(struct mlir *r)
+void rp_mlir_space(struct rp_mlir *r)
 {
     for (; r->at < r->end; r->at++) {
         if (*r->at == '/' && r->at + 1 < r->end && r->at[1] == '/') {
@@ -19,34 +19,34 @@ void mlir_space(struct mlir *r)
     }
 }
 
-bool mlir_word_char(char c)
+bool rp_mlir_word_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.' || c == '$' || c == '-';
 }
 
-struct rp_slice mlir_word(struct mlir *r)
+struct rp_slice rp_mlir_word(struct rp_mlir *r)
 {
     const char *from = r->at;
 
-    while (r->at < r->end && mlir_word_char(*r->at) &&
+    while (r->at < r->end && rp_mlir_word_char(*r->at) &&
            !(*r->at == '-' && r->at + 1 < r->end && r->at[1] == '>'))
         r->at++;
     return (struct rp_slice){from, (uint32_t)(r->at - from), 0};
 }
 
-bool mlir_take_word(struct mlir *r, const char *text)
+bool rp_mlir_take_word(struct rp_mlir *r, const char *text)
 {
     size_t n = strlen(text);
 
-    mlir_space(r);
-    if ((size_t)(r->end - r->at) <= n || memcmp(r->at, text, n) != 0 || mlir_word_char(r->at[n]))
+    rp_mlir_space(r);
+    if ((size_t)(r->end - r->at) <= n || memcmp(r->at, text, n) != 0 || rp_mlir_word_char(r->at[n]))
         return false;
     r->at += n;
     return true;
 }
 
-const char *mlir_string_end(const struct mlir *r, const char *s)
+const char *rp_mlir_string_end(const struct rp_mlir *r, const char *s)
 {
     for (s++; s < r->end && *s != '"'; s++)
         s += *s == '\\';
@@ -54,13 +54,13 @@ const char *mlir_string_end(const struct mlir *r, const char *s)
 }
 
 /* Behind the bracket that closes the one at s, or NULL. "->" closes nothing. */
-const char *mlir_bracket_end(const struct mlir *r, const char *s)
+const char *rp_mlir_bracket_end(const struct rp_mlir *r, const char *s)
 {
     size_t depth = 0;
 
     for (; s < r->end; s++) {
         if (*s == '"') {
-            s = mlir_string_end(r, s) - 1;
+            s = rp_mlir_string_end(r, s) - 1;
         } else if (*s == '(' || *s == '{' || *s == '[' || *s == '<') {
             depth++;
         } else if (*s == ')' || *s == '}' || *s == ']' || (*s == '>' && s[-1] != '-')) {
@@ -71,12 +71,12 @@ const char *mlir_bracket_end(const struct mlir *r, const char *s)
     return NULL;
 }
 
-enum rp_code mlir_skip_bracket(struct mlir *r)
+enum rp_code rp_mlir_skip_bracket(struct rp_mlir *r)
 {
-    const char *to = mlir_bracket_end(r, r->at);
+    const char *to = rp_mlir_bracket_end(r, r->at);
 
     if (!to)
-        return MLIR_FAIL(r, r->at, "unclosed bracket");
+        return RP_MLIR_FAIL(r, r->at, "unclosed bracket");
     r->at = to;
     return RP_OK;
 }
@@ -113,7 +113,8 @@ static unsigned elem_of(const char *s, size_t n)
 }
 
 /* The inside of "tensor<2x?xf32, #layout>". */
-static enum rp_code tensor(struct mlir *r, const char *s, const char *end, uint32_t *shape)
+static enum rp_code read_tensor_type(struct rp_mlir *r, const char *s, const char *end,
+                                     uint32_t *shape)
 {
     int64_t dims[64];
     size_t n = 0, len;
@@ -131,7 +132,7 @@ static enum rp_code tensor(struct mlir *r, const char *s, const char *end, uint3
             for (; s < end && *s >= '0' && *s <= '9'; s++)
                 if (__builtin_mul_overflow(dim, 10, &dim) ||
                     __builtin_add_overflow(dim, *s - '0', &dim))
-                    return MLIR_FAIL(r, from, "a dimension that is too large");
+                    return RP_MLIR_FAIL(r, from, "a dimension that is too large");
         }
         if (s == from || s >= end || *s != 'x') {
             s = from;
@@ -148,7 +149,7 @@ static enum rp_code tensor(struct mlir *r, const char *s, const char *end, uint3
 }
 
 /* The types in a text: one, or several as a tuple. */
-enum rp_code mlir_types(struct mlir *r, const char *s, const char *end, uint32_t *shape)
+enum rp_code rp_mlir_types(struct rp_mlir *r, const char *s, const char *end, uint32_t *shape)
 {
     uint32_t parts[256];
     size_t n = 0;
@@ -159,10 +160,10 @@ enum rp_code mlir_types(struct mlir *r, const char *s, const char *end, uint32_t
 
         if (!from)
             break;
-        to = mlir_bracket_end(r, from + 6);
+        to = rp_mlir_bracket_end(r, from + 6);
         if (!to || to > end)
             break;
-        RP_TRY(tensor(r, from + 7, to - 1, &parts[n++]));
+        RP_TRY(read_tensor_type(r, from + 7, to - 1, &parts[n++]));
         s = to;
     }
     if (n < 2) {
@@ -174,7 +175,7 @@ enum rp_code mlir_types(struct mlir *r, const char *s, const char *end, uint32_t
 
 /* ---- names ---- */
 
-enum rp_code mlir_define(struct mlir *r, uint32_t name, uint32_t op)
+enum rp_code rp_mlir_define(struct rp_mlir *r, uint32_t name, uint32_t op)
 {
     while (r->op_of.n <= name)
         RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
@@ -182,22 +183,22 @@ enum rp_code mlir_define(struct mlir *r, uint32_t name, uint32_t op)
     return RP_OK;
 }
 
-enum rp_code mlir_name_at(struct mlir *r, uint32_t *id)
+enum rp_code rp_mlir_name_at(struct rp_mlir *r, uint32_t *id)
 {
     struct rp_slice name;
 
     r->at++;
     if (r->at < r->end && *r->at == '"') { /* @"<lambda>" */
         name.at = r->at + 1;
-        r->at = mlir_string_end(r, r->at);
+        r->at = rp_mlir_string_end(r, r->at);
         name.n = r->at > name.at ? (uint32_t)(r->at - name.at - 1) : 0;
     } else {
-        name = mlir_word(r);
+        name = rp_mlir_word(r);
     }
     return rp_program_string(r->p, name.at, name.n, id, r->err);
 }
 
-enum rp_code mlir_part(struct mlir *r, const char *where, uint32_t *op, uint32_t index)
+enum rp_code rp_mlir_part(struct rp_mlir *r, const char *where, uint32_t *op, uint32_t index)
 {
     const struct rp_op_shape *shape = &r->p->shapes.at[r->p->shape.at[*op]];
     struct rp_new_op made = {.code = RP_OP_GET_TUPLE_ELEMENT, .value = index};
@@ -205,11 +206,11 @@ enum rp_code mlir_part(struct mlir *r, const char *where, uint32_t *op, uint32_t
     uint32_t known = rp_map_get(&r->parts, key);
 
     if (index >= shape->n)
-        return MLIR_FAIL(r, where, "there are %u results only", shape->n);
+        return RP_MLIR_FAIL(r, where, "there are %u results only", shape->n);
     if (known == RP_MAP_NONE) {
         made.shape = r->p->parts.at[shape->first + index];
         made.name = r->p->op_name.at[*op];
-        RP_TRY(mlir_add_implicit(r, &made, op, 1, &known));
+        RP_TRY(rp_mlir_add_implicit(r, &made, op, 1, &known));
         RP_TRY(rp_map_put(&r->parts, key, known, r->err));
     }
     *op = known;
@@ -217,14 +218,14 @@ enum rp_code mlir_part(struct mlir *r, const char *where, uint32_t *op, uint32_t
 }
 
 /* "%3" or "%3#1" */
-enum rp_code mlir_operand(struct mlir *r)
+enum rp_code rp_mlir_operand(struct rp_mlir *r)
 {
     const char *where = r->at;
     uint32_t name, op, index = 0;
     bool numbered = false;
     uint64_t slot;
 
-    RP_TRY(mlir_name_at(r, &name));
+    RP_TRY(rp_mlir_name_at(r, &name));
     if (r->at < r->end && *r->at == '#')
         for (r->at++; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
             index = index * 10 + (uint32_t)(*r->at - '0');
@@ -232,10 +233,10 @@ enum rp_code mlir_operand(struct mlir *r)
         }
     slot = name < r->op_of.n ? r->op_of.at[name] : 0;
     if ((slot >> 32) != r->p->computations.n)
-        return MLIR_FAIL(r, where, "'%%%s' is not defined", rp_program_text(r->p, name));
+        return RP_MLIR_FAIL(r, where, "'%%%s' is not defined", rp_program_text(r->p, name));
     op = (uint32_t)slot;
     if (numbered && r->p->shapes.at[r->p->shape.at[op]].elem == RP_ELEM_TUPLE) {
-        RP_TRY(mlir_part(r, where, &op, index));
+        RP_TRY(rp_mlir_part(r, where, &op, index));
         index = 0;
     }
     RP_TRY(rp_vec_push(&r->operands, op, r->err));
@@ -243,37 +244,37 @@ enum rp_code mlir_operand(struct mlir *r)
 }
 
 /* An argument of a function or a block: "%arg0: tensor<2xf32> {...} loc(...)" */
-static enum rp_code argument(struct mlir *r)
+static enum rp_code read_argument(struct rp_mlir *r)
 {
-    struct mlir_arg arg;
+    struct rp_mlir_arg arg;
     const char *from;
 
-    RP_TRY(mlir_name_at(r, &arg.name));
+    RP_TRY(rp_mlir_name_at(r, &arg.name));
     from = r->at;
     while (r->at < r->end && *r->at != ',' && *r->at != ')') {
         if (*r->at == '<' || *r->at == '{' || *r->at == '(' || *r->at == '[')
-            RP_TRY(mlir_skip_bracket(r));
+            RP_TRY(rp_mlir_skip_bracket(r));
         else if (*r->at == '"')
-            r->at = mlir_string_end(r, r->at);
+            r->at = rp_mlir_string_end(r, r->at);
         else
             r->at++;
     }
-    RP_TRY(mlir_types(r, from, r->at, &arg.shape));
+    RP_TRY(rp_mlir_types(r, from, r->at, &arg.shape));
     return rp_vec_push(&r->args, arg, r->err);
 }
 
 /* "(%a: type, %b: type)" */
-enum rp_code mlir_arguments(struct mlir *r)
+enum rp_code rp_mlir_arguments(struct rp_mlir *r)
 {
     for (r->at++; r->at < r->end; r->at++) {
-        mlir_space(r);
+        rp_mlir_space(r);
         if (r->at < r->end && *r->at == '%')
-            RP_TRY(argument(r));
+            RP_TRY(read_argument(r));
         if (r->at >= r->end || *r->at != ',')
             break;
     }
     if (r->at >= r->end || *r->at != ')')
-        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected ')' after the arguments");
+        return RP_MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected ')' after the arguments");
     r->at++;
     return RP_OK;
 }

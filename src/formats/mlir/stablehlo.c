@@ -14,7 +14,7 @@
 
 /* ---- functions and the module ---- */
 
-static enum rp_code begin_function(struct mlir *r, uint32_t name)
+static enum rp_code begin_function(struct rp_mlir *r, uint32_t name)
 {
     uint32_t id;
 
@@ -27,13 +27,13 @@ static enum rp_code begin_function(struct mlir *r, uint32_t name)
     return RP_OK;
 }
 
-static enum rp_code function_body(struct mlir *r)
+static enum rp_code read_function_body(struct rp_mlir *r)
 {
-    RP_TRY(mlir_block(r));
-    return mlir_read_regions(r);
+    RP_TRY(rp_mlir_block(r));
+    return rp_mlir_read_regions(r);
 }
 
-static enum rp_code function(struct mlir *r)
+static enum rp_code read_function(struct rp_mlir *r)
 {
     size_t first = r->args.n;
     uint32_t name;
@@ -41,62 +41,62 @@ static enum rp_code function(struct mlir *r)
     while (r->at < r->end && *r->at != '@' && *r->at != '\n')
         r->at++;
     if (r->at >= r->end || *r->at != '@')
-        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected the name of a function");
-    RP_TRY(mlir_name_at(r, &name));
+        return RP_MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected the name of a function");
+    RP_TRY(rp_mlir_name_at(r, &name));
     RP_TRY(begin_function(r, name));
     if (r->at < r->end && *r->at == '(')
-        RP_TRY(mlir_arguments(r));
-    RP_TRY(mlir_parameters(r, first, r->args.n - first, false));
-    for (mlir_space(r); r->at < r->end; mlir_space(r)) { /* results and attributes */
-        if (*r->at == '{' && !mlir_is_dictionary(r))
+        RP_TRY(rp_mlir_arguments(r));
+    RP_TRY(rp_mlir_parameters(r, first, r->args.n - first, false));
+    for (rp_mlir_space(r); r->at < r->end; rp_mlir_space(r)) { /* results and attributes */
+        if (*r->at == '{' && !rp_mlir_is_dictionary(r))
             break;
         if (*r->at == '(' || *r->at == '{' || *r->at == '<' || *r->at == '[')
-            RP_TRY(mlir_skip_bracket(r));
+            RP_TRY(rp_mlir_skip_bracket(r));
         else
             r->at++;
     }
     if (r->at >= r->end)
-        return MLIR_FAIL(r, r->end, "a function without a body");
+        return RP_MLIR_FAIL(r, r->end, "a function without a body");
     r->at++;
-    return function_body(r);
+    return read_function_body(r);
 }
 
 /* ---- the generic form ---- */
 
 /* The string behind "sym_name = ". */
-static enum rp_code symbol_name(struct mlir *r, const char *at, const char *end, uint32_t *name)
+static enum rp_code symbol_name(struct rp_mlir *r, const char *at, const char *end, uint32_t *name)
 {
-    struct mlir_text text = {at, end, {NULL, 0}};
-    const char *s = mlir_find_key(&text, "sym_name"), *close;
+    struct rp_mlir_text text = {at, end, {NULL, 0}};
+    const char *s = rp_mlir_find_key(&text, "sym_name"), *close;
 
     *name = 0;
     while (s && s < end && *s == ' ')
         s++;
     if (!s || s >= end || *s != '"')
         return RP_OK;
-    close = mlir_string_end(r, s);
+    close = rp_mlir_string_end(r, s);
     return rp_program_string(r->p, s + 1, close > s + 1 ? (size_t)(close - s - 2) : 0, name,
                              r->err);
 }
 
 /* Behind the name of an operation: its properties are passed over, up to its region's '{'. Older
    versions have the name behind the region. */
-static enum rp_code generic_head(struct mlir *r, uint32_t *name)
+static enum rp_code read_generic_head(struct rp_mlir *r, uint32_t *name)
 {
     const char *from = r->at, *to, *line;
 
     while (r->at < r->end && *r->at != '\n' && !(*r->at == '(' && r->at[1] == '{')) {
         if (*r->at == '<' || *r->at == '(' || *r->at == '{')
-            RP_TRY(mlir_skip_bracket(r));
+            RP_TRY(rp_mlir_skip_bracket(r));
         else
             r->at++;
         if (r->at + 1 >= r->end)
-            return MLIR_FAIL(r, r->end, "an operation without a region");
+            return RP_MLIR_FAIL(r, r->end, "an operation without a region");
     }
     RP_TRY(symbol_name(r, from, r->at, name));
     if (*r->at != '(')
         return RP_OK;
-    if (!*name && (to = mlir_bracket_end(r, r->at))) {
+    if (!*name && (to = rp_mlir_bracket_end(r, r->at))) {
         line = memchr(to, '\n', (size_t)(r->end - to));
         RP_TRY(symbol_name(r, to, line ? line : r->end, name));
     }
@@ -105,33 +105,33 @@ static enum rp_code generic_head(struct mlir *r, uint32_t *name)
 }
 
 /* ""func.func"() <{sym_name = "main"}> ({ ^bb0(%arg0: type): ... })" */
-static enum rp_code generic_function(struct mlir *r)
+static enum rp_code read_generic_function(struct rp_mlir *r)
 {
     size_t first = r->args.n;
     const char *where = r->at;
     uint32_t name;
 
-    RP_TRY(generic_head(r, &name));
+    RP_TRY(read_generic_head(r, &name));
     if (!name)
-        return MLIR_FAIL(r, where, "a function without a name");
+        return RP_MLIR_FAIL(r, where, "a function without a name");
     RP_TRY(begin_function(r, name));
-    mlir_space(r);
+    rp_mlir_space(r);
     if (r->at < r->end && *r->at == '^') {
         while (r->at < r->end && *r->at != '(' && *r->at != ':' && *r->at != '\n')
             r->at++;
         if (r->at < r->end && *r->at == '(')
-            RP_TRY(mlir_arguments(r));
+            RP_TRY(rp_mlir_arguments(r));
         if (r->at < r->end && *r->at == ':')
             r->at++;
     }
-    RP_TRY(mlir_parameters(r, first, r->args.n - first, false));
-    return function_body(r);
+    RP_TRY(rp_mlir_parameters(r, first, r->args.n - first, false));
+    return read_function_body(r);
 }
 
 /* "#loc5 = loc("name"(#loc4))", "loc("file.py":3:4 to :9)", "loc(callsite(#loc1 at #loc2))" */
-static enum rp_code location_line(struct mlir *r, const char *at, const char *end)
+static enum rp_code read_location_line(struct rp_mlir *r, const char *at, const char *end)
 {
-    struct mlir_loc loc = {0};
+    struct rp_mlir_loc loc = {0};
     uint64_t number = 0;
     const char *s, *quote, *ref;
 
@@ -141,7 +141,7 @@ static enum rp_code location_line(struct mlir *r, const char *at, const char *en
         number = 0;
     quote = memchr(s, '"', (size_t)(end - s));
     if (quote) {
-        const char *close = mlir_string_end(r, quote);
+        const char *close = rp_mlir_string_end(r, quote);
         uint32_t *text = close < end && *close == ':' ? &loc.file : &loc.name;
 
         if (close > end || close - quote < 2)
@@ -158,13 +158,13 @@ static enum rp_code location_line(struct mlir *r, const char *at, const char *en
     if (number > (uint64_t)(r->end - r->begin))
         return RP_OK;
     while (r->locs.n <= number)
-        RP_TRY(rp_vec_push(&r->locs, (struct mlir_loc){0}, r->err));
+        RP_TRY(rp_vec_push(&r->locs, (struct rp_mlir_loc){0}, r->err));
     r->locs.at[number] = loc;
     return RP_OK;
 }
 
 /* Numbers of locations become what they stand for. */
-static enum rp_code resolve_locations(struct mlir *r)
+static enum rp_code resolve_locations(struct rp_mlir *r)
 {
     for (uint32_t op = 0; op < r->p->nops; op++) {
         uint32_t number = r->p->meta.at[op];
@@ -172,7 +172,7 @@ static enum rp_code resolve_locations(struct mlir *r)
 
         r->p->meta.at[op] = 0;
         for (unsigned hop = 0; number && number <= r->locs.n && hop < 16; hop++) {
-            const struct mlir_loc *loc = &r->locs.at[number - 1];
+            const struct rp_mlir_loc *loc = &r->locs.at[number - 1];
 
             if (!meta.op_name)
                 meta.op_name = loc->name;
@@ -188,7 +188,7 @@ static enum rp_code resolve_locations(struct mlir *r)
     return RP_OK;
 }
 
-static enum rp_code resolve_calls(struct mlir *r)
+static enum rp_code resolve_calls(struct rp_mlir *r)
 {
     for (size_t i = 0; i + 1 < r->waiting.n; i += 2) {
         uint32_t name = r->waiting.at[i + 1];
@@ -202,46 +202,46 @@ static enum rp_code resolve_calls(struct mlir *r)
     return RP_OK;
 }
 
-static enum rp_code top_line(struct mlir *r)
+static enum rp_code read_top_line(struct rp_mlir *r)
 {
     const char *end = memchr(r->at, '\n', (size_t)(r->end - r->at));
 
     end = end ? end : r->end;
     if (end - r->at > 4 && memcmp(r->at, "#loc", 4) == 0)
-        RP_TRY(location_line(r, r->at, end));
+        RP_TRY(read_location_line(r, r->at, end));
     r->at = end;
     return RP_OK;
 }
 
-static enum rp_code module(struct mlir *r)
+static enum rp_code read_module(struct rp_mlir *r)
 {
-    for (mlir_space(r); r->at < r->end; mlir_space(r)) {
-        if (mlir_take_word(r, "func.func") || mlir_take_word(r, "func")) {
-            RP_TRY(function(r));
-        } else if (mlir_take_word(r, "\"func.func\"")) {
-            RP_TRY(generic_function(r));
-        } else if (mlir_take_word(r, "\"builtin.module\"")) {
-            RP_TRY(generic_head(r, &r->p->name));
-        } else if (mlir_take_word(r, "module")) {
-            mlir_space(r);
+    for (rp_mlir_space(r); r->at < r->end; rp_mlir_space(r)) {
+        if (rp_mlir_take_word(r, "func.func") || rp_mlir_take_word(r, "func")) {
+            RP_TRY(read_function(r));
+        } else if (rp_mlir_take_word(r, "\"func.func\"")) {
+            RP_TRY(read_generic_function(r));
+        } else if (rp_mlir_take_word(r, "\"builtin.module\"")) {
+            RP_TRY(read_generic_head(r, &r->p->name));
+        } else if (rp_mlir_take_word(r, "module")) {
+            rp_mlir_space(r);
             if (r->at < r->end && *r->at == '@')
-                RP_TRY(mlir_name_at(r, &r->p->name));
-            RP_TRY(top_line(r)); /* attributes up to the '{' at its end */
+                RP_TRY(rp_mlir_name_at(r, &r->p->name));
+            RP_TRY(read_top_line(r)); /* attributes up to the '{' at its end */
         } else {
-            RP_TRY(top_line(r));
+            RP_TRY(read_top_line(r));
         }
     }
     if (!r->p->computations.n)
-        return MLIR_FAIL(r, r->end, "a module without functions");
+        return RP_MLIR_FAIL(r, r->end, "a module without functions");
     RP_TRY(resolve_calls(r));
     RP_TRY(resolve_locations(r));
     return rp_program_finish(r->p, r->err);
 }
 
-static enum rp_code read(struct rp_input *in, const struct rp_read_options *options,
-                         struct rp_import *to, struct rp_err *err)
+static enum rp_code mlir_read(struct rp_input *in, const struct rp_read_options *options,
+                              struct rp_import *to, struct rp_err *err)
 {
-    struct mlir r = {.err = err};
+    struct rp_mlir r = {.err = err};
     const uint8_t *bytes;
     enum rp_code code;
     size_t n;
@@ -255,7 +255,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     r.p = to->program;
     r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
     rp_map_init(&r.parts);
-    code = module(&r);
+    code = read_module(&r);
     rp_map_release(&r.parts);
     rp_vec_release(&r.regions);
     rp_vec_release(&r.args);
@@ -270,7 +270,7 @@ static enum rp_code read(struct rp_input *in, const struct rp_read_options *opti
     return code;
 }
 
-static enum rp_sniff sniff(const uint8_t *head, size_t n, const char *file)
+static enum rp_sniff mlir_sniff(const uint8_t *head, size_t n, const char *file)
 {
     (void)file;
     if (memchr(head, 0, n))
@@ -291,6 +291,6 @@ const struct rp_format rp_format_stablehlo = {
     .files = "*.mlir",
     .written_by = "JAX, PyTorch/XLA, TensorFlow",
     .kind = RP_FORMAT_KIND_PROGRAM,
-    .sniff = sniff,
-    .read = read,
+    .sniff = mlir_sniff,
+    .read = mlir_read,
 };

@@ -10,13 +10,12 @@
 /* ---- statements ---- */
 
 /* What HLO calls an operation of StableHLO. */
-static enum rp_code opcode(struct mlir *r, struct rp_slice name, struct rp_new_op *op)
+static enum rp_code statement_opcode(struct rp_mlir *r, struct rp_slice name, struct rp_new_op *op)
 {
     static const char *const renamed[][2] = {
         {"dot-general", "dot"},  {"broadcast-in-dim", "broadcast"},
         {"case", "conditional"}, {"if", "conditional"},
-        {"top-k", "topk"},       {"optimization-barrier", "opt-barrier"},
-        {"cosine", "cosine"}};
+        {"top-k", "topk"},       {"optimization-barrier", "opt-barrier"}};
     const char *dot = memrchr(name.at, '.', name.n);
     size_t skip = dot ? (size_t)(dot + 1 - name.at) : 0, n = name.n - skip;
     char text[64];
@@ -43,38 +42,38 @@ static enum rp_code opcode(struct mlir *r, struct rp_slice name, struct rp_new_o
 }
 
 /* Whether '{' opens a list of attributes: "{}" or "{key = ..." or "{key, ..." */
-bool mlir_is_dictionary(const struct mlir *r)
+bool rp_mlir_is_dictionary(const struct rp_mlir *r)
 {
-    struct mlir look = *r;
+    struct rp_mlir look = *r;
     struct rp_slice key;
 
     look.at++;
-    mlir_space(&look);
+    rp_mlir_space(&look);
     if (look.at < look.end && *look.at == '}')
         return true;
     if (look.at < look.end && *look.at == '"') {
-        look.at = mlir_string_end(&look, look.at);
+        look.at = rp_mlir_string_end(&look, look.at);
         key.n = 1;
     } else {
-        key = mlir_word(&look);
+        key = rp_mlir_word(&look);
     }
-    mlir_space(&look);
+    rp_mlir_space(&look);
     return key.n && look.at < look.end && (*look.at == '=' || *look.at == ',' || *look.at == '}');
 }
 
 /* The statement goes on behind a line's end: regions of loops and reductions. */
-static bool continues(struct mlir *r)
+static bool statement_continues(struct rp_mlir *r)
 {
-    struct mlir look = *r;
+    struct rp_mlir look = *r;
 
-    mlir_space(&look);
-    if (!mlir_take_word(&look, "cond") && !mlir_take_word(&look, "do") &&
-        !mlir_take_word(&look, "reducer"))
+    rp_mlir_space(&look);
+    if (!rp_mlir_take_word(&look, "cond") && !rp_mlir_take_word(&look, "do") &&
+        !rp_mlir_take_word(&look, "reducer"))
         return false;
-    mlir_space(&look);
+    rp_mlir_space(&look);
     if (look.at >= look.end || (*look.at != '{' && *look.at != '('))
         return false;
-    mlir_space(r);
+    rp_mlir_space(r);
     return true;
 }
 
@@ -89,29 +88,29 @@ struct statement {
 };
 
 /* "%iterArg = %0" in the brackets of a loop: what its regions call %0. */
-static enum rp_code name_or_alias(struct mlir *r, struct statement *s)
+static enum rp_code read_name_or_alias(struct rp_mlir *r, struct statement *s)
 {
-    struct mlir look = *r;
+    struct rp_mlir look = *r;
     uint32_t name, shape;
 
-    RP_TRY(mlir_name_at(&look, &name));
-    mlir_space(&look);
+    RP_TRY(rp_mlir_name_at(&look, &name));
+    rp_mlir_space(&look);
     if (!s->colon && look.at + 1 < look.end && *look.at == '=' && look.at[1] != '=') {
         look.at++;
-        mlir_space(&look);
+        rp_mlir_space(&look);
         if (look.at < look.end && *look.at == '%') {
             r->at = look.at;
-            RP_TRY(mlir_operand(r));
+            RP_TRY(rp_mlir_operand(r));
             shape = r->p->shape.at[r->operands.at[r->operands.n - 2]];
-            return rp_vec_push(&r->args, ((struct mlir_arg){name, shape}), r->err);
+            return rp_vec_push(&r->args, ((struct rp_mlir_arg){name, shape}), r->err);
         }
     }
-    return mlir_operand(r);
+    return rp_mlir_operand(r);
 }
 
-static void location(struct mlir *r, struct statement *s)
+static void read_location(struct rp_mlir *r, struct statement *s)
 {
-    const char *to = mlir_bracket_end(r, r->at), *hash;
+    const char *to = rp_mlir_bracket_end(r, r->at), *hash;
 
     if (!to)
         return;
@@ -124,41 +123,41 @@ static void location(struct mlir *r, struct statement *s)
 }
 
 /* "(%a: type, ...": what a region calls its arguments, before the region. */
-static bool at_arguments(const struct mlir *r)
+static bool is_at_arguments(const struct rp_mlir *r)
 {
-    struct mlir look = *r;
+    struct rp_mlir look = *r;
 
     look.at++;
-    mlir_space(&look);
+    rp_mlir_space(&look);
     if (look.at >= look.end || *look.at != '%')
         return false;
     look.at++;
-    mlir_word(&look);
+    rp_mlir_word(&look);
     return look.at < look.end && *look.at == ':';
 }
 
 /* One thing of a statement behind the name of its operation. */
-static enum rp_code piece(struct mlir *r, struct statement *s, unsigned *paren)
+static enum rp_code read_piece(struct rp_mlir *r, struct statement *s, unsigned *paren)
 {
     char c = *r->at;
     struct rp_slice w;
 
     if (c == '%')
-        return s->colon && !*paren ? mlir_operand(r) : name_or_alias(r, s);
+        return s->colon && !*paren ? rp_mlir_operand(r) : read_name_or_alias(r, s);
     if (c == '@') {
-        RP_TRY(mlir_name_at(r, &s->called));
+        RP_TRY(rp_mlir_name_at(r, &s->called));
         return RP_OK;
     }
     if (c == '"') {
-        r->at = mlir_string_end(r, r->at);
+        r->at = rp_mlir_string_end(r, r->at);
         return RP_OK;
     }
-    if (c == '{' && !mlir_is_dictionary(r))
-        return mlir_queue_region(r);
+    if (c == '{' && !rp_mlir_is_dictionary(r))
+        return rp_mlir_queue_region(r);
     if (c == '{' || c == '<' || c == '[')
-        return mlir_skip_bracket(r);
-    if (c == '(' && !*paren && r->regions.n == s->region && (s->reducer || at_arguments(r)))
-        return mlir_arguments(r);
+        return rp_mlir_skip_bracket(r);
+    if (c == '(' && !*paren && r->regions.n == s->region && (s->reducer || is_at_arguments(r)))
+        return rp_mlir_arguments(r);
     if (c == '(') {
         ++*paren;
     } else if (c == ')') {
@@ -166,20 +165,20 @@ static enum rp_code piece(struct mlir *r, struct statement *s, unsigned *paren)
             --*paren;
     } else if (c == ':' && !*paren && !s->colon) {
         s->colon = r->at;
-    } else if (mlir_word_char(c)) {
-        w = mlir_word(r);
+    } else if (rp_mlir_word_char(c)) {
+        w = rp_mlir_word(r);
         if (w.n == 3 && memcmp(w.at, "loc", 3) == 0 && r->at < r->end && *r->at == '(') {
             if (!s->types_done)
                 s->types_end = w.at;
             s->types_done = true;
-            location(r, s);
+            read_location(r, s);
         } else if (w.n == 7 && memcmp(w.at, "reducer", 7) == 0) {
             s->reducer = true;
         } else if (w.n == 4 && memcmp(w.at, "init", 4) == 0) {
             s->pairs = true;
         } else if (w.n == 7 && memcmp(w.at, "applies", 7) == 0) {
-            mlir_space(r);
-            s->applies = mlir_word(r);
+            rp_mlir_space(r);
+            s->applies = rp_mlir_word(r);
         } else if (!w.n) {
             r->at++;
         }
@@ -189,7 +188,7 @@ static enum rp_code piece(struct mlir *r, struct statement *s, unsigned *paren)
     return RP_OK;
 }
 
-static enum rp_code body(struct mlir *r, struct statement *s)
+static enum rp_code read_body(struct rp_mlir *r, struct statement *s)
 {
     unsigned paren = 0;
 
@@ -203,14 +202,14 @@ static enum rp_code body(struct mlir *r, struct statement *s)
             if (!s->types_done)
                 s->types_end = r->at;
             s->types_done = true;
-            if (!continues(r))
+            if (!statement_continues(r))
                 break;
             continue;
         }
         if (*r->at == '\n')
             r->at++;
         else
-            RP_TRY(piece(r, s, &paren));
+            RP_TRY(read_piece(r, s, &paren));
     }
     if (!s->types_done)
         s->types_end = r->at;
@@ -219,7 +218,7 @@ static enum rp_code body(struct mlir *r, struct statement *s)
 }
 
 /* '@name' is a function where it is called, and the target of a custom call. */
-static enum rp_code add_symbol(struct mlir *r, const struct statement *s)
+static enum rp_code add_symbol(struct rp_mlir *r, const struct statement *s)
 {
     char *target;
 
@@ -239,7 +238,7 @@ static enum rp_code add_symbol(struct mlir *r, const struct statement *s)
 }
 
 /* The types of the results: behind the arrow, or all there are. */
-static enum rp_code result_shape(struct mlir *r, const struct statement *s, uint32_t *shape)
+static enum rp_code result_shape(struct rp_mlir *r, const struct statement *s, uint32_t *shape)
 {
     const char *from = s->colon ? s->colon : s->types_end, *arrow;
 
@@ -252,11 +251,11 @@ static enum rp_code result_shape(struct mlir *r, const struct statement *s, uint
         from = memrchr(from, ',', (size_t)(s->types_end - from))
                    ? memrchr(from, ',', (size_t)(s->types_end - from))
                    : from;
-    return mlir_types(r, from, s->types_end, shape);
+    return rp_mlir_types(r, from, s->types_end, shape);
 }
 
 /* "reducer(%a0: t, %b0: t) (%a1: t, %b1: t)": HLO has all a before all b. */
-static enum rp_code order_reducer(struct mlir *r, const struct statement *s)
+static enum rp_code order_reducer(struct rp_mlir *r, const struct statement *s)
 {
     size_t n = r->args.n - s->args;
 
@@ -271,7 +270,7 @@ static enum rp_code order_reducer(struct mlir *r, const struct statement *s)
 }
 
 /* "(%x init: %a), (%y init: %b)": HLO has the values first, then where to begin. */
-static enum rp_code order_inits(struct mlir *r, const struct statement *s, size_t first)
+static enum rp_code order_inits(struct rp_mlir *r, const struct statement *s, size_t first)
 {
     size_t n = (r->operands.n - first) / 2;
 
@@ -288,7 +287,7 @@ static enum rp_code order_inits(struct mlir *r, const struct statement *s, size_
 
 /* Loops and branches take what their regions use of outside as operands, all as one tuple: the
    operands from `first` on are replaced by it, or by the only one. */
-static enum rp_code join_operands(struct mlir *r, size_t first, uint32_t *tuple)
+static enum rp_code join_operands(struct rp_mlir *r, size_t first, uint32_t *tuple)
 {
     struct rp_new_op op = {.code = RP_OP_TUPLE};
     size_t n = (r->operands.n - first) / 2 + r->outside.n, at = 0;
@@ -309,16 +308,16 @@ static enum rp_code join_operands(struct mlir *r, size_t first, uint32_t *tuple)
     for (size_t i = 0; i < n; i++)
         shapes[i] = r->p->shape.at[ids[i]];
     RP_TRY(rp_program_tuple(r->p, shapes, n, &op.shape, r->err));
-    return mlir_add_implicit(r, &op, ids, n, tuple);
+    return rp_mlir_add_implicit(r, &op, ids, n, tuple);
 }
 
-static enum rp_code push_operand(struct mlir *r, uint32_t op)
+static enum rp_code push_operand(struct rp_mlir *r, uint32_t op)
 {
     RP_TRY(rp_vec_push(&r->operands, op, r->err));
     return rp_vec_push(&r->operands, 0, r->err);
 }
 
-static enum rp_code control_operands(struct mlir *r, struct statement *s, size_t first)
+static enum rp_code control_operands(struct rp_mlir *r, struct statement *s, size_t first)
 {
     size_t regions = r->regions.n - s->region;
     uint32_t tuple;
@@ -343,16 +342,16 @@ static enum rp_code control_operands(struct mlir *r, struct statement *s, size_t
 }
 
 /* The regions wait for their turn; of a loop the body comes first, as in protobufs. */
-static enum rp_code add_regions(struct mlir *r, const struct statement *s, size_t first_operand)
+static enum rp_code add_regions(struct rp_mlir *r, const struct statement *s, size_t first_operand)
 {
     size_t n = r->regions.n - s->region, args = r->args.n;
-    struct mlir_region *region = n ? r->regions.at + s->region : NULL;
+    struct rp_mlir_region *region = n ? r->regions.at + s->region : NULL;
     bool tuple = s->op.code == RP_OP_WHILE || s->op.code == RP_OP_CONDITIONAL;
 
     for (size_t i = 0; i < r->outside.n; i++)
         RP_TRY(rp_vec_push(&r->args, r->outside.at[i], r->err));
     if (s->op.code == RP_OP_WHILE && n == 2) {
-        struct mlir_region swap = region[0];
+        struct rp_mlir_region swap = region[0];
 
         region[0] = region[1];
         region[1] = swap;
@@ -368,7 +367,7 @@ static enum rp_code add_regions(struct mlir *r, const struct statement *s, size_
     }
     if (s->applies.n && r->operands.n > first_operand) {
         uint32_t of = r->p->shape.at[r->operands.at[first_operand]];
-        struct mlir_region one = {.applies = s->applies, .called = (uint32_t)r->p->called.n};
+        struct rp_mlir_region one = {.applies = s->applies, .called = (uint32_t)r->p->called.n};
 
         RP_TRY(rp_program_array(r->p, r->p->shapes.at[of].elem, NULL, NULL, 0, 0, &one.element,
                                 r->err));
@@ -379,7 +378,7 @@ static enum rp_code add_regions(struct mlir *r, const struct statement *s, size_
 }
 
 /* The value of a computation: an operation, or several as a tuple. */
-static enum rp_code add_return(struct mlir *r, size_t first_operand)
+static enum rp_code add_return(struct rp_mlir *r, size_t first_operand)
 {
     struct rp_computation *c = &r->p->computations.at[r->p->computations.n - 1];
     struct rp_new_op op = {.code = RP_OP_TUPLE};
@@ -409,27 +408,28 @@ static enum rp_code add_return(struct mlir *r, size_t first_operand)
 
 /* A broadcast by the steps of HLO; *split: there are several, and *rest are the dimensions of the
    last. */
-static enum rp_code broadcast(struct mlir *r, struct statement *s, const struct mlir_text *text,
-                              size_t first_operand, struct mlir_ints *rest, bool *split)
+static enum rp_code add_broadcast(struct rp_mlir *r, struct statement *s,
+                                  const struct rp_mlir_text *text, size_t first_operand,
+                                  struct rp_mlir_ints *rest, bool *split)
 {
-    struct mlir_ints dims;
+    struct rp_mlir_ints dims;
     uint32_t operand;
 
     *split = false;
     if (s->op.code != RP_OP_BROADCAST || r->operands.n != first_operand + 2)
         return RP_OK;
     operand = r->operands.at[first_operand];
-    mlir_broadcast_dims(r, text, &dims);
-    RP_TRY(mlir_broadcast(r, &dims, &s->op, &operand, rest, split));
+    rp_mlir_broadcast_dims(r, text, &dims);
+    RP_TRY(rp_mlir_broadcast(r, &dims, &s->op, &operand, rest, split));
     r->operands.at[first_operand] = operand;
     return RP_OK;
 }
 
-static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t first_operand,
+static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t first_operand,
                                   uint32_t *id)
 {
-    struct mlir_text text = {s->attrs, s->attrs_end, {NULL, 0}};
-    struct mlir_ints rest;
+    struct rp_mlir_text text = {s->attrs, s->attrs_end, {NULL, 0}};
+    struct rp_mlir_ints rest;
     bool known = false, split;
 
     RP_TRY(result_shape(r, s, &s->op.shape));
@@ -438,9 +438,9 @@ static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t fi
     RP_TRY(control_operands(r, s, first_operand));
     if (s->op.code == RP_OP_MULTIPLY && r->operands.n == first_operand + 2)
         RP_TRY(push_operand(r, r->operands.at[first_operand])); /* a square */
-    RP_TRY(broadcast(r, s, &text, first_operand, &rest, &split));
+    RP_TRY(add_broadcast(r, s, &text, first_operand, &rest, &split));
     if (s->op.code == RP_OP_CONSTANT)
-        RP_TRY(mlir_constant(r, &text, s->op.shape, &s->op.value));
+        RP_TRY(rp_mlir_constant(r, &text, s->op.shape, &s->op.value));
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
                           (unsigned long long)r->limits.events);
@@ -452,38 +452,38 @@ static enum rp_code add_statement(struct mlir *r, struct statement *s, size_t fi
         RP_TRY(rp_program_add_attr(r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, rest.at, rest.n),
                                    r->err));
     else
-        RP_TRY(mlir_attributes(r, s->op.code, &text, &known));
+        RP_TRY(rp_mlir_attributes(r, s->op.code, &text, &known));
     if (!known && !split && s->op.code != RP_OP_RESHAPE)
-        RP_TRY(mlir_keep_text(r, s->attrs, s->attrs_end, s->op.foreign));
+        RP_TRY(rp_mlir_keep_text(r, s->attrs, s->attrs_end, s->op.foreign));
     r->p->meta.at[*id] = s->loc; /* a number of locs until the end */
     RP_TRY(add_regions(r, s, first_operand));
     return s->called == RP_NONE ? RP_OK : add_symbol(r, s);
 }
 
 /* "%0:2, %1 = " before an operation */
-static enum rp_code results(struct mlir *r, uint32_t *name)
+static enum rp_code read_results(struct rp_mlir *r, uint32_t *name)
 {
     uint32_t id;
 
     *name = 0;
     while (r->at < r->end && *r->at == '%') {
-        RP_TRY(mlir_name_at(r, &id));
+        RP_TRY(rp_mlir_name_at(r, &id));
         *name = *name ? *name : id;
         RP_TRY(rp_vec_push(&r->results, id, r->err));
         if (r->at < r->end && *r->at == ':')
             for (r->at++; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
                 ;
-        mlir_space(r);
+        rp_mlir_space(r);
         if (r->at < r->end && *r->at == ',')
             r->at++;
-        mlir_space(r);
+        rp_mlir_space(r);
     }
     if (!*name)
         return RP_OK;
     if (r->at >= r->end || *r->at != '=')
-        return MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected '=' after the results");
+        return RP_MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected '=' after the results");
     r->at++;
-    mlir_space(r);
+    rp_mlir_space(r);
     return RP_OK;
 }
 
@@ -494,23 +494,23 @@ static bool is_return(struct rp_slice name)
            (name.n == 6 || name.at[name.n - 7] == '.');
 }
 
-static enum rp_code operation_name(struct mlir *r, struct rp_slice *name)
+static enum rp_code read_operation_name(struct rp_mlir *r, struct rp_slice *name)
 {
     const char *where = r->at;
 
     if (r->at < r->end && *r->at == '"') {
-        r->at = mlir_string_end(r, where);
+        r->at = rp_mlir_string_end(r, where);
         *name = (struct rp_slice){where + 1, (uint32_t)(r->at - where - 2), 0};
     } else {
-        *name = mlir_word(r);
+        *name = rp_mlir_word(r);
     }
     if (!name->n || name->n > 200)
-        return MLIR_FAIL(r, where < r->end ? where : r->end, "expected an operation");
+        return RP_MLIR_FAIL(r, where < r->end ? where : r->end, "expected an operation");
     return RP_OK;
 }
 
 /* "%a, %b = ": each name is a part of what the operation gives. */
-static enum rp_code define_results(struct mlir *r, size_t first, uint32_t id)
+static enum rp_code define_results(struct rp_mlir *r, size_t first, uint32_t id)
 {
     size_t n = r->results.n - first;
 
@@ -518,13 +518,13 @@ static enum rp_code define_results(struct mlir *r, size_t first, uint32_t id)
         uint32_t op = id;
 
         if (n > 1 && r->p->shapes.at[r->p->shape.at[id]].elem == RP_ELEM_TUPLE)
-            RP_TRY(mlir_part(r, r->at < r->end ? r->at : r->end, &op, (uint32_t)i));
-        RP_TRY(mlir_define(r, r->results.at[first + i], op));
+            RP_TRY(rp_mlir_part(r, r->at < r->end ? r->at : r->end, &op, (uint32_t)i));
+        RP_TRY(rp_mlir_define(r, r->results.at[first + i], op));
     }
     return RP_OK;
 }
 
-static enum rp_code statement(struct mlir *r)
+static enum rp_code read_statement(struct rp_mlir *r)
 {
     struct statement s = {.called = RP_NONE, .region = r->regions.n, .args = r->args.n};
     size_t first_result = r->results.n, first_operand = r->operands.n;
@@ -533,12 +533,13 @@ static enum rp_code statement(struct mlir *r)
 
     r->statements++;
     r->outside.n = 0;
-    RP_TRY(results(r, &s.op.name));
-    RP_TRY(operation_name(r, &name));
-    RP_TRY(opcode(r, name, &s.op));
-    RP_TRY(body(r, &s));
+    RP_TRY(read_results(r, &s.op.name));
+    RP_TRY(read_operation_name(r, &name));
+    RP_TRY(statement_opcode(r, name, &s.op));
+    RP_TRY(read_body(r, &s));
     if (s.op.code == RP_OP_CALL && s.called == RP_NONE)
-        RP_TRY(mlir_callee(r, &(struct mlir_text){s.attrs, s.attrs_end, {NULL, 0}}, &s.called));
+        RP_TRY(
+            rp_mlir_callee(r, &(struct rp_mlir_text){s.attrs, s.attrs_end, {NULL, 0}}, &s.called));
     if (is_return(name)) {
         RP_TRY(add_return(r, first_operand));
     } else {
@@ -551,14 +552,14 @@ static enum rp_code statement(struct mlir *r)
 }
 
 /* "^bb1(%a: type):" behind the first: nobody here follows branches between blocks. */
-static enum rp_code later_block(struct mlir *r)
+static enum rp_code skip_later_block(struct rp_mlir *r)
 {
     size_t first = r->args.n;
 
     r->at++;
-    mlir_word(r);
+    rp_mlir_word(r);
     if (r->at < r->end && *r->at == '(')
-        RP_TRY(mlir_arguments(r));
+        RP_TRY(rp_mlir_arguments(r));
     for (; first < r->args.n; first++) {
         struct rp_new_op op = {.code = RP_OP_FOREIGN,
                                .name = r->args.at[first].name,
@@ -566,8 +567,8 @@ static enum rp_code later_block(struct mlir *r)
         uint32_t id;
 
         RP_TRY(rp_program_string(r->p, "(argument)", 10, &op.foreign, r->err));
-        RP_TRY(mlir_add_implicit(r, &op, NULL, 0, &id));
-        RP_TRY(mlir_define(r, op.name, id));
+        RP_TRY(rp_mlir_add_implicit(r, &op, NULL, 0, &id));
+        RP_TRY(rp_mlir_define(r, op.name, id));
     }
     if (r->at < r->end && *r->at == ':')
         r->at++;
@@ -575,19 +576,19 @@ static enum rp_code later_block(struct mlir *r)
 }
 
 /* Statements up to '}'. */
-enum rp_code mlir_block(struct mlir *r)
+enum rp_code rp_mlir_block(struct rp_mlir *r)
 {
     for (;;) {
-        mlir_space(r);
+        rp_mlir_space(r);
         if (r->at >= r->end)
-            return MLIR_FAIL(r, r->end, "the text ends inside of a function");
+            return RP_MLIR_FAIL(r, r->end, "the text ends inside of a function");
         if (*r->at == '}') {
             r->at++;
             return RP_OK;
         }
         if (*r->at == '^')
-            RP_TRY(later_block(r));
+            RP_TRY(skip_later_block(r));
         else
-            RP_TRY(statement(r));
+            RP_TRY(read_statement(r));
     }
 }

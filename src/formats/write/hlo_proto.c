@@ -3,7 +3,7 @@
  * An HLO module as an HloProto. Ids are new, since text has none; everything that refers to them
  * (operands, roots, calls, the schedule) is written with the new ones.
  */
-#include "formats/hlo/proto_put.h"
+#include "formats/write/hlo_proto.h"
 
 #include "abi/proto/hlo.h"
 #include "formats/programs.h"
@@ -15,23 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_text(const struct hlo_put *put, uint32_t field, uint32_t string)
+static void put_text(const struct rp_hlo_writer *put, uint32_t field, uint32_t string)
 {
     if (string)
         rp_proto_put_bytes(put->w, field, rp_program_text(put->p, string),
                            rp_strtab_len(&put->p->strings, string));
 }
 
-static void put_number(const struct hlo_put *put, uint32_t field, int64_t value)
+static void put_number(const struct rp_hlo_writer *put, uint32_t field, int64_t value)
 {
     if (value)
         rp_proto_put_varint(put->w, field, (uint64_t)value);
 }
 
-enum rp_code hlo_put_own(const struct hlo_put *put, const struct rp_attr *attr)
+enum rp_code rp_hlo_write_own(const struct rp_hlo_writer *put, const struct rp_attr *attr)
 {
     const char *key = rp_program_text(put->p, attr->key);
-    size_t begun = rp_proto_begin(put->w, HLO_FIELD_TEXT);
+    size_t begun = rp_proto_begin(put->w, RP_HLO_OWN_FIELD);
     struct rp_chars text = {0};
     enum rp_code code = RP_OK;
 
@@ -49,7 +49,7 @@ enum rp_code hlo_put_own(const struct hlo_put *put, const struct rp_attr *attr)
 /* ---- shapes ---- */
 
 /* "(8,128)(2,1)" of a layout: one message a tile. Behind the tiles, or NULL. */
-static const char *put_tiles(const struct hlo_put *put, const char *s)
+static const char *put_tiles(const struct rp_hlo_writer *put, const char *s)
 {
     while (*s == '(') {
         size_t tile = rp_proto_begin(put->w, RP_HLO_LAYOUT_TILES),
@@ -73,7 +73,7 @@ static const char *put_tiles(const struct hlo_put *put, const char *s)
 }
 
 /* What stands behind the ':' of a layout, as far as there are fields for it. */
-static bool put_layout_rest(const struct hlo_put *put, const char *s)
+static bool put_layout_rest(const struct rp_hlo_writer *put, const char *s)
 {
     while (s && *s && *s != '}') {
         char word = *s++, *end;
@@ -105,7 +105,7 @@ static bool put_layout_rest(const struct hlo_put *put, const char *s)
     return s != NULL;
 }
 
-static void put_row_major(const struct hlo_put *put, uint32_t rank)
+static void put_row_major(const struct rp_hlo_writer *put, uint32_t rank)
 {
     size_t begun = rp_proto_begin(put->w, RP_HLO_SHAPE_LAYOUT), list;
 
@@ -118,7 +118,7 @@ static void put_row_major(const struct hlo_put *put, uint32_t rank)
     rp_proto_end(put->w, begun);
 }
 
-static void put_layout(const struct hlo_put *put, const char *text)
+static void put_layout(const struct rp_hlo_writer *put, const char *text)
 {
     const char *s = text + 1;
     size_t begun = rp_proto_begin(put->w, RP_HLO_SHAPE_LAYOUT), mark = put->w->bytes.n, list;
@@ -133,12 +133,12 @@ static void put_layout(const struct hlo_put *put, const char *text)
     rp_proto_end(put->w, list);
     if ((*s == ':' && !put_layout_rest(put, s + 1)) || (*s != ':' && *s != '}')) {
         put->w->bytes.n = mark;
-        rp_proto_put_text(put->w, HLO_FIELD_TEXT, text);
+        rp_proto_put_text(put->w, RP_HLO_OWN_FIELD, text);
     }
     rp_proto_end(put->w, begun);
 }
 
-static void put_dims(const struct hlo_put *put, const struct rp_op_shape *s)
+static void put_dims(const struct rp_hlo_writer *put, const struct rp_op_shape *s)
 {
     size_t list;
 
@@ -158,7 +158,7 @@ static void put_dims(const struct hlo_put *put, const struct rp_op_shape *s)
 }
 
 /* Text without a layout means the row-major one, and XLA wants to see it. */
-static void put_layout_or_default(const struct hlo_put *put, const struct rp_op_shape *s,
+static void put_layout_or_default(const struct rp_hlo_writer *put, const struct rp_op_shape *s,
                                   const char *layout)
 {
     if (*layout)
@@ -167,7 +167,7 @@ static void put_layout_or_default(const struct hlo_put *put, const struct rp_op_
         put_row_major(put, s->n);
 }
 
-void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
+void rp_hlo_write_shape(const struct rp_hlo_writer *put, uint32_t field, uint32_t shape)
 {
     const struct rp_op_shape *s = &put->p->shapes.at[shape];
     size_t begun = rp_proto_begin(put->w, field);
@@ -175,7 +175,7 @@ void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
     rp_proto_put_varint(put->w, RP_HLO_SHAPE_ELEMENT_TYPE, s->elem);
     if (s->elem == RP_ELEM_TUPLE) {
         for (uint32_t i = 0; i < s->n; i++)
-            hlo_put_shape(put, RP_HLO_SHAPE_TUPLE_SHAPES, put->p->parts.at[s->first + i]);
+            rp_hlo_write_shape(put, RP_HLO_SHAPE_TUPLE_SHAPES, put->p->parts.at[s->first + i]);
     } else {
         put_dims(put, s);
         put_layout_or_default(put, s, rp_program_text(put->p, s->layout));
@@ -186,7 +186,7 @@ void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape)
 /* ---- constants ---- */
 
 /* Values in row-major order, for a shape that is written without a layout. */
-static void put_values(const struct hlo_put *put, unsigned elem, const unsigned char *values,
+static void put_values(const struct rp_hlo_writer *put, unsigned elem, const unsigned char *values,
                        size_t n)
 {
     size_t unit = rp_literal_unit(elem), list;
@@ -211,7 +211,7 @@ static void put_values(const struct hlo_put *put, unsigned elem, const unsigned 
 }
 
 /* The shape of a literal: the order of the instruction's layout without its tiles, or row-major. */
-static void put_plain_shape(const struct hlo_put *put, uint32_t shape, const uint32_t *order)
+static void put_plain_shape(const struct rp_hlo_writer *put, uint32_t shape, const uint32_t *order)
 {
     const struct rp_op_shape *s = &put->p->shapes.at[shape];
     size_t begun = rp_proto_begin(put->w, RP_HLO_LITERAL_SHAPE), layout, list;
@@ -232,7 +232,7 @@ static void put_plain_shape(const struct hlo_put *put, uint32_t shape, const uin
 }
 
 /* Values in the order of the instruction's layout, which XLA wants the literal to have. */
-static enum rp_code put_decoded(const struct hlo_put *put, const struct rp_literal *literal,
+static enum rp_code put_decoded(const struct rp_hlo_writer *put, const struct rp_literal *literal,
                                 uint32_t shape, unsigned char *values, size_t n)
 {
     unsigned elem = put->p->shapes.at[shape].elem, bits = rp_elem_bits(elem);
@@ -254,7 +254,7 @@ static enum rp_code put_decoded(const struct hlo_put *put, const struct rp_liter
     return RP_OK;
 }
 
-enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op)
+enum rp_code rp_hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op)
 {
     const struct rp_literal *literal;
     unsigned char *values;
@@ -293,7 +293,7 @@ enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op)
 
 /* ---- instructions ---- */
 
-static void put_metadata(const struct hlo_put *put, uint32_t op)
+static void put_metadata(const struct rp_hlo_writer *put, uint32_t op)
 {
     const struct rp_op_meta *m = &put->p->metas.at[put->p->meta.at[op]];
     size_t begun;
@@ -314,16 +314,16 @@ static void put_metadata(const struct hlo_put *put, uint32_t op)
     rp_proto_end(put->w, begun);
 }
 
-static void put_ids(const struct hlo_put *put, uint32_t op)
+static void put_ids(const struct rp_hlo_writer *put, uint32_t op)
 {
     struct rp_ids operands = rp_op_operands(put->p, op), called = rp_op_called(put->p, op);
     size_t list;
 
-    rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_ID, hlo_put_id(put->p, op));
+    rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_ID, rp_hlo_write_id(put->p, op));
     if (operands.n) {
         list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_OPERAND_IDS);
         for (uint32_t i = 0; i < operands.n; i++)
-            rp_proto_add_varint(put->w, hlo_put_id(put->p, operands.at[i]));
+            rp_proto_add_varint(put->w, rp_hlo_write_id(put->p, operands.at[i]));
         rp_proto_end(put->w, list);
     }
     if (called.n) {
@@ -336,7 +336,7 @@ static void put_ids(const struct hlo_put *put, uint32_t op)
 
 /* Parts of tuples that the file did not write get names of their own: "x.gte.0". In text names are
    of their computation; a compiler wants them of the module: the second "x" is "x.again.7". */
-static void put_name(const struct hlo_put *put, uint32_t op)
+static void put_name(const struct rp_hlo_writer *put, uint32_t op)
 {
     uint32_t id = put->p->op_name.at[op];
     const char *name = rp_program_text(put->p, id);
@@ -359,30 +359,30 @@ static void put_name(const struct hlo_put *put, uint32_t op)
     rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_NAME, text, n < 0 ? 0 : (size_t)n);
 }
 
-static enum rp_code put_instruction(const struct hlo_put *put, uint32_t op)
+static enum rp_code put_instruction(const struct rp_hlo_writer *put, uint32_t op)
 {
     size_t begun = rp_proto_begin(put->w, RP_HLO_COMPUTATION_INSTRUCTIONS);
     enum rp_opcode code = (enum rp_opcode)put->p->code.at[op];
 
     put_name(put, op);
     rp_proto_put_text(put->w, RP_HLO_INSTRUCTION_OPCODE, rp_op_opcode_name(put->p, op));
-    hlo_put_shape(put, RP_HLO_INSTRUCTION_SHAPE, put->p->shape.at[op]);
+    rp_hlo_write_shape(put, RP_HLO_INSTRUCTION_SHAPE, put->p->shape.at[op]);
     put_metadata(put, op);
     if (code == RP_OP_CONSTANT)
-        RP_TRY(hlo_put_literal(put, op));
+        RP_TRY(rp_hlo_write_literal(put, op));
     else if (code == RP_OP_PARAMETER)
         put_number(put, RP_HLO_INSTRUCTION_PARAMETER_NUMBER, put->p->value.at[op]);
     else if (code == RP_OP_GET_TUPLE_ELEMENT)
         put_number(put, RP_HLO_INSTRUCTION_TUPLE_INDEX, put->p->value.at[op]);
     put_ids(put, op);
-    RP_TRY(hlo_put_attrs(put, op));
+    RP_TRY(rp_hlo_write_attrs(put, op));
     rp_proto_end(put->w, begun);
     return RP_OK;
 }
 
 /* ---- computations and the module ---- */
 
-static enum rp_code put_program_shape(const struct hlo_put *put, uint32_t field,
+static enum rp_code put_program_shape(const struct rp_hlo_writer *put, uint32_t field,
                                       const struct rp_computation *c)
 {
     uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
@@ -395,8 +395,8 @@ static enum rp_code put_program_shape(const struct hlo_put *put, uint32_t field,
             at[put->p->value.at[op]] = op; /* numbers were checked by validate */
     begun = rp_proto_begin(put->w, field);
     for (uint32_t i = 0; i < c->nparams; i++)
-        hlo_put_shape(put, RP_HLO_PROGRAM_SHAPE_PARAMETERS, put->p->shape.at[at[i]]);
-    hlo_put_shape(put, RP_HLO_PROGRAM_SHAPE_RESULT, put->p->shape.at[c->root]);
+        rp_hlo_write_shape(put, RP_HLO_PROGRAM_SHAPE_PARAMETERS, put->p->shape.at[at[i]]);
+    rp_hlo_write_shape(put, RP_HLO_PROGRAM_SHAPE_RESULT, put->p->shape.at[c->root]);
     for (uint32_t i = 0; i < c->nparams; i++)
         rp_proto_put_text(put->w, RP_HLO_PROGRAM_SHAPE_PARAMETER_NAMES,
                           rp_program_text(put->p, put->p->op_name.at[at[i]]));
@@ -405,7 +405,7 @@ static enum rp_code put_program_shape(const struct hlo_put *put, uint32_t field,
     return RP_OK;
 }
 
-static enum rp_code put_computation(const struct hlo_put *put, uint32_t id)
+static enum rp_code put_computation(const struct rp_hlo_writer *put, uint32_t id)
 {
     const struct rp_computation *c = &put->p->computations.at[id];
     size_t begun = rp_proto_begin(put->w, RP_HLO_MODULE_COMPUTATIONS);
@@ -415,7 +415,7 @@ static enum rp_code put_computation(const struct hlo_put *put, uint32_t id)
         RP_TRY(put_instruction(put, op));
     RP_TRY(put_program_shape(put, RP_HLO_COMPUTATION_PROGRAM_SHAPE, c));
     rp_proto_put_varint(put->w, RP_HLO_COMPUTATION_ID, (uint64_t)id + 1);
-    rp_proto_put_varint(put->w, RP_HLO_COMPUTATION_ROOT_ID, hlo_put_id(put->p, c->root));
+    rp_proto_put_varint(put->w, RP_HLO_COMPUTATION_ROOT_ID, rp_hlo_write_id(put->p, c->root));
     put_number(put, RP_HLO_COMPUTATION_IS_FUSION_COMPUTATION, c->fused);
     put_text(put, RP_HLO_COMPUTATION_EXECUTION_THREAD, c->thread);
     rp_proto_end(put->w, begun);
@@ -423,7 +423,7 @@ static enum rp_code put_computation(const struct hlo_put *put, uint32_t id)
 }
 
 /* The order of the file is the schedule. */
-static void put_schedule(const struct hlo_put *put)
+static void put_schedule(const struct rp_hlo_writer *put)
 {
     size_t schedule = rp_proto_begin(put->w, RP_HLO_MODULE_SCHEDULE);
 
@@ -438,7 +438,7 @@ static void put_schedule(const struct hlo_put *put)
         sequence = rp_proto_begin(put->w, RP_HLO_SEQUENCE_ENTRY_VALUE);
         list = rp_proto_begin(put->w, RP_HLO_SEQUENCE_INSTRUCTION_IDS);
         for (uint32_t op = c->first; op < c->first + c->n; op++)
-            rp_proto_add_varint(put->w, hlo_put_id(put->p, op));
+            rp_proto_add_varint(put->w, rp_hlo_write_id(put->p, op));
         rp_proto_end(put->w, list);
         rp_proto_end(put->w, sequence);
         rp_proto_end(put->w, entry);
@@ -447,7 +447,7 @@ static void put_schedule(const struct hlo_put *put)
 }
 
 /* Names are numbered by their place in the list of locations: each location has its own pair. */
-static void put_frames(const struct hlo_put *put)
+static void put_frames(const struct rp_hlo_writer *put)
 {
     size_t frames, begun;
 
@@ -482,25 +482,25 @@ static void put_frames(const struct hlo_put *put)
     rp_proto_end(put->w, frames);
 }
 
-static enum rp_code put_module_attrs(const struct hlo_put *put)
+static enum rp_code put_module_attrs(const struct rp_hlo_writer *put)
 {
     for (size_t i = 0; i < put->p->module_attrs.n; i++) {
         const struct rp_attr *attr = &put->p->module_attrs.at[i];
 
         if (attr->type == RP_VALUE_ALIASES)
-            hlo_put_module_aliases(put, attr);
+            rp_hlo_write_module_aliases(put, attr);
         else if (attr->type == RP_VALUE_WIRE)
             rp_proto_add_bytes(put->w, attr->at, attr->n);
         else if (attr->key == RP_ATTR_IS_SCHEDULED)
             put_schedule(put);
         else
-            RP_TRY(hlo_put_own(put, attr));
+            RP_TRY(rp_hlo_write_own(put, attr));
     }
     return RP_OK;
 }
 
 /* Callees first, as XLA wants them. */
-static enum rp_code put_computations(const struct hlo_put *put)
+static enum rp_code put_computations(const struct rp_hlo_writer *put)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
     uint32_t *order;
@@ -512,7 +512,7 @@ static enum rp_code put_computations(const struct hlo_put *put)
     return code;
 }
 
-static enum rp_code put_module(const struct hlo_put *put)
+static enum rp_code put_module(const struct rp_hlo_writer *put)
 {
     const struct rp_program *p = put->p;
     const struct rp_computation *entry = &p->computations.at[p->entry];
@@ -537,7 +537,7 @@ static enum rp_code check_hlo(const struct rp_program *p, struct rp_err *err)
 enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
                                 struct rp_err *err)
 {
-    struct hlo_put put = {.p = p, .w = to, .err = err};
+    struct rp_hlo_writer put = {.p = p, .w = to, .err = err};
     struct rp_bytes bytes;
     size_t module;
 
@@ -551,7 +551,7 @@ enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writ
 enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_writer *to,
                                  struct rp_err *err)
 {
-    struct hlo_put put = {.p = p, .w = to, .err = err, .complete = true};
+    struct rp_hlo_writer put = {.p = p, .w = to, .err = err, .complete = true};
     struct rp_bytes bytes;
     enum rp_code code;
 

@@ -137,7 +137,7 @@ static enum rp_code put_literal(const struct text_writer *w, uint32_t op)
 
 /* What is written as '%x#0'; other operations that were not written by themselves are from now on.
  */
-static bool is_part(const struct rp_program *p, uint32_t op)
+static bool is_tuple_part(const struct rp_program *p, uint32_t op)
 {
     return p->flags.at[op] & RP_OPS_IMPLICIT && p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT;
 }
@@ -148,7 +148,7 @@ static void put_operand(const struct text_writer *w, uint32_t op)
     int64_t parts[64];
     size_t n = 0;
 
-    while (is_part(w->p, op) && n < 64) {
+    while (is_tuple_part(w->p, op) && n < 64) {
         parts[n++] = w->p->value.at[op];
         op = rp_op_operands(w->p, op).at[0];
     }
@@ -257,14 +257,14 @@ static void put_metadata(const struct text_writer *w, uint32_t op)
     rp_out_text(w->to, "}");
 }
 
-static void put_piece(void *out, const char *text, size_t n)
+static void put_attr_text(void *out, const char *text, size_t n)
 {
     rp_out_write(out, text, n);
 }
 
 static enum rp_code put_attrs(const struct text_writer *w, const struct rp_attr *attr, size_t n)
 {
-    struct rp_chars to = {.sink = put_piece, .sink_arg = w->to};
+    struct rp_chars to = {.sink = put_attr_text, .sink_arg = w->to};
 
     for (; n; n--, attr++) {
         if (attr->type == RP_VALUE_WIRE)
@@ -346,7 +346,7 @@ static enum rp_code put_computation(const struct text_writer *w, uint32_t id)
     else
         RP_TRY(put_signature(w, c));
     for (uint32_t op = c->first; op < c->first + c->n; op++)
-        if (!is_part(w->p, op))
+        if (!is_tuple_part(w->p, op))
             RP_TRY(put_op(w, op, op == c->root));
     rp_out_char(w->to, '}');
     put_string(w, ", execution_thread=", c->thread);

@@ -68,7 +68,7 @@ static double dot_flops(const struct counter *c, uint32_t op)
 }
 
 /* How many o in [0, outputs) have o * stride + offset in [0, limit). */
-static double hits(int64_t outputs, int64_t stride, int64_t offset, int64_t limit)
+static double position_hits(int64_t outputs, int64_t stride, int64_t offset, int64_t limit)
 {
     int64_t low = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
     int64_t high = limit - 1 - offset < 0 ? -1 : (limit - 1 - offset) / stride;
@@ -92,7 +92,7 @@ static double valid_positions(const struct rp_window_dim *d, int64_t input, int6
         int64_t offset = k * d->window_dilation - d->pad_low;
 
         if (base == 1) {
-            sum += hits(output, d->stride, offset, limit);
+            sum += position_hits(output, d->stride, offset, limit);
             continue;
         }
         for (int64_t o = 0; o < output && o < 1 << 16; o++) {

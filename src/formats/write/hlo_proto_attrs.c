@@ -4,14 +4,14 @@
  * proto_values.c. A value without a field, and raw text, go into our own field as text, so that
  * nothing is lost on the way back.
  */
-#include "formats/hlo/proto_put.h"
+#include "formats/write/hlo_proto.h"
 #include "program/window.h"
 
 #include "abi/proto/hlo.h"
 
 #include <string.h>
 
-static void put_ints(const struct hlo_put *put, uint32_t field, const int64_t *at, size_t n)
+static void put_ints(const struct rp_hlo_writer *put, uint32_t field, const int64_t *at, size_t n)
 {
     size_t begun;
 
@@ -23,12 +23,12 @@ static void put_ints(const struct hlo_put *put, uint32_t field, const int64_t *a
     rp_proto_end(put->w, begun);
 }
 
-static void put_list(const struct hlo_put *put, uint32_t field, struct rp_int_list list)
+static void put_list(const struct rp_hlo_writer *put, uint32_t field, struct rp_int_list list)
 {
     put_ints(put, field, list.at, list.n);
 }
 
-static void put_slice(const struct hlo_put *put, uint32_t field, struct rp_slice text)
+static void put_slice(const struct rp_hlo_writer *put, uint32_t field, struct rp_slice text)
 {
     rp_proto_put_bytes(put->w, field, text.at, text.n);
 }
@@ -36,7 +36,7 @@ static void put_slice(const struct hlo_put *put, uint32_t field, struct rp_slice
 /* ---- messages of one attribute ---- */
 
 /* One message for every n numbers, which are its fields 1 to n. */
-static void put_tuples(const struct hlo_put *put, uint32_t field, const struct rp_attr *attr,
+static void put_tuples(const struct rp_hlo_writer *put, uint32_t field, const struct rp_attr *attr,
                        uint32_t n)
 {
     for (uint32_t i = 0; i + n <= attr->n; i += n) {
@@ -49,7 +49,7 @@ static void put_tuples(const struct hlo_put *put, uint32_t field, const struct r
     }
 }
 
-static void put_padding(const struct hlo_put *put, const struct rp_attr *attr)
+static void put_padding(const struct rp_hlo_writer *put, const struct rp_attr *attr)
 {
     size_t begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_PADDING_CONFIG);
 
@@ -57,7 +57,7 @@ static void put_padding(const struct hlo_put *put, const struct rp_attr *attr)
     rp_proto_end(put->w, begun);
 }
 
-static void put_window(const struct hlo_put *put, const struct rp_attr *attr)
+static void put_window(const struct rp_hlo_writer *put, const struct rp_attr *attr)
 {
     size_t window = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_WINDOW);
 
@@ -79,7 +79,7 @@ static void put_window(const struct hlo_put *put, const struct rp_attr *attr)
     rp_proto_end(put->w, window);
 }
 
-static void put_conv_dims(const struct hlo_put *put, const struct rp_attr *attr)
+static void put_conv_dims(const struct rp_hlo_writer *put, const struct rp_attr *attr)
 {
     struct rp_conv_dims d;
     size_t begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_CONVOLUTION_DIMENSION_NUMBERS);
@@ -101,7 +101,7 @@ static void put_conv_dims(const struct hlo_put *put, const struct rp_attr *attr)
     rp_proto_end(put->w, begun);
 }
 
-static void put_mesh(const struct hlo_put *put, const struct rp_replica_groups *g)
+static void put_mesh(const struct rp_hlo_writer *put, const struct rp_replica_groups *g)
 {
     size_t mesh = rp_proto_begin(put->w, RP_HLO_MESH_GROUPS_MESH), begun;
 
@@ -121,7 +121,7 @@ static void put_mesh(const struct hlo_put *put, const struct rp_replica_groups *
     rp_proto_end(put->w, mesh);
 }
 
-static void put_mesh_groups(const struct hlo_put *put, const struct rp_replica_groups *g)
+static void put_mesh_groups(const struct rp_hlo_writer *put, const struct rp_replica_groups *g)
 {
     size_t groups = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_MESH_AXES_REPLICA_GROUP_LIST);
 
@@ -141,7 +141,7 @@ static void put_mesh_groups(const struct hlo_put *put, const struct rp_replica_g
     rp_proto_end(put->w, groups);
 }
 
-static void put_groups(const struct hlo_put *put, const struct rp_replica_groups *g)
+static void put_groups(const struct rp_hlo_writer *put, const struct rp_replica_groups *g)
 {
     size_t begun;
 
@@ -169,8 +169,8 @@ static void put_groups(const struct hlo_put *put, const struct rp_replica_groups
 }
 
 /* Entries of output_operand_aliasing, or of the module's message, which have a kind. */
-static void put_alias_entries(const struct hlo_put *put, uint32_t field, const struct rp_attr *attr,
-                              bool kinds)
+static void put_alias_entries(const struct rp_hlo_writer *put, uint32_t field,
+                              const struct rp_attr *attr, bool kinds)
 {
     for (uint32_t i = 0; i < attr->n; i++) {
         const struct rp_alias *a = &attr->aliases[i];
@@ -187,7 +187,7 @@ static void put_alias_entries(const struct hlo_put *put, uint32_t field, const s
     }
 }
 
-void hlo_put_module_aliases(const struct hlo_put *put, const struct rp_attr *attr)
+void rp_hlo_write_module_aliases(const struct rp_hlo_writer *put, const struct rp_attr *attr)
 {
     size_t begun = rp_proto_begin(put->w, RP_HLO_MODULE_INPUT_OUTPUT_ALIAS);
 
@@ -196,7 +196,8 @@ void hlo_put_module_aliases(const struct hlo_put *put, const struct rp_attr *att
 }
 
 /* As deep as its makers let it be: RP_SHARDING_DEPTH. */
-static void put_sharding(const struct hlo_put *put, uint32_t field, const struct rp_sharding *s)
+static void put_sharding(const struct rp_hlo_writer *put, uint32_t field,
+                         const struct rp_sharding *s)
 {
     size_t begun = rp_proto_begin(put->w, field), perm;
 
@@ -225,7 +226,7 @@ static void put_sharding(const struct hlo_put *put, uint32_t field, const struct
     rp_proto_end(put->w, begun);
 }
 
-static void put_map(const struct hlo_put *put, const struct rp_attr *attr)
+static void put_map(const struct rp_hlo_writer *put, const struct rp_attr *attr)
 {
     size_t map = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_FRONTEND_ATTRIBUTES);
 
@@ -239,57 +240,57 @@ static void put_map(const struct hlo_put *put, const struct rp_attr *attr)
     rp_proto_end(put->w, map);
 }
 
-static void put_predecessors(const struct hlo_put *put, const struct rp_attr *attr)
+static void put_predecessors(const struct rp_hlo_writer *put, const struct rp_attr *attr)
 {
     size_t begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_CONTROL_PREDECESSOR_IDS);
 
     for (uint32_t i = 0; i < attr->n; i++)
-        rp_proto_add_varint(put->w, hlo_put_id(put->p, attr->ids[i]));
+        rp_proto_add_varint(put->w, rp_hlo_write_id(put->p, attr->ids[i]));
     rp_proto_end(put->w, begun);
 }
 
-static void put_constraints(const struct hlo_put *put, const struct rp_attr *attr)
+static void put_constraints(const struct rp_hlo_writer *put, const struct rp_attr *attr)
 {
     rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_CONSTRAIN_LAYOUT, 1);
     for (uint32_t i = 0; i < attr->n; i++)
-        hlo_put_shape(put, RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT, attr->ids[i]);
+        rp_hlo_write_shape(put, RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT, attr->ids[i]);
 }
 
 /* ---- attributes that share a message ---- */
 
 /* The attribute of that key, where it is a value of its type. */
-static const struct rp_attr *value_of(const struct hlo_put *put, uint32_t op, uint32_t key)
+static const struct rp_attr *value_of(const struct rp_hlo_writer *put, uint32_t op, uint32_t key)
 {
     const struct rp_attr *attr = rp_op_attr(put->p, op, key);
 
     return attr && attr->type == rp_attr_type(key) ? attr : NULL;
 }
 
-static bool of_dot(const struct hlo_put *put, uint32_t op)
+static bool of_dot(const struct rp_hlo_writer *put, uint32_t op)
 {
     return rp_op_info[put->p->code.at[op]].class_ == RP_CLASS_DOT ||
            put->p->code.at[op] == RP_OP_CONVOLUTION || put->p->code.at[op] == RP_OP_CUSTOM_CALL;
 }
 
-static bool is_solve(const struct hlo_put *put, uint32_t op)
+static bool is_solve(const struct rp_hlo_writer *put, uint32_t op)
 {
     return put->p->code.at[op] == RP_OP_TRIANGULAR_SOLVE || put->p->code.at[op] == RP_OP_CHOLESKY;
 }
 
-static void put_dims(const struct hlo_put *put, uint32_t op, uint32_t field)
+static void put_dims(const struct rp_hlo_writer *put, uint32_t op, uint32_t field)
 {
-    for (const uint16_t *key = hlo_dims_keys(field); *key; key++) {
+    for (const uint16_t *key = rp_hlo_dims_keys(field); *key; key++) {
         const struct rp_attr *attr = value_of(put, op, *key);
 
         if (attr && attr->type == RP_VALUE_INT)
-            rp_proto_put_varint(put->w, hlo_attr_field(*key).inner, (uint64_t)attr->number);
+            rp_proto_put_varint(put->w, rp_hlo_attr_field(*key).inner, (uint64_t)attr->number);
         else if (attr)
-            put_ints(put, hlo_attr_field(*key).inner, attr->ints, attr->n);
+            put_ints(put, rp_hlo_attr_field(*key).inner, attr->ints, attr->n);
     }
 }
 
 /* The message of dimensions that belongs to this operation; 0: none. */
-static uint32_t dims_field(const struct hlo_put *put, uint32_t op)
+static uint32_t dims_field(const struct rp_hlo_writer *put, uint32_t op)
 {
     switch (put->p->code.at[op]) {
     case RP_OP_GATHER:
@@ -309,7 +310,7 @@ static uint32_t dims_field(const struct hlo_put *put, uint32_t op)
     }
 }
 
-static void put_dims_message(const struct hlo_put *put, uint32_t op)
+static void put_dims_message(const struct rp_hlo_writer *put, uint32_t op)
 {
     uint32_t field = dims_field(put, op);
     size_t begun, dot;
@@ -326,7 +327,7 @@ static void put_dims_message(const struct hlo_put *put, uint32_t op)
     rp_proto_end(put->w, begun);
 }
 
-static void put_precision(const struct hlo_put *put, uint32_t op)
+static void put_precision(const struct rp_hlo_writer *put, uint32_t op)
 {
     const struct rp_attr *list = value_of(put, op, RP_ATTR_OPERAND_PRECISION);
     const struct rp_attr *algorithm = value_of(put, op, RP_ATTR_ALGORITHM);
@@ -341,19 +342,19 @@ static void put_precision(const struct hlo_put *put, uint32_t op)
     if (list) {
         packed = rp_proto_begin(put->w, RP_HLO_PRECISION_OPERAND_PRECISION);
         for (uint32_t i = 0; i < list->n; i++) {
-            if (!hlo_enum_value(RP_ATTR_OPERAND_PRECISION, false, list->texts[i].at,
-                                list->texts[i].n, &v))
+            if (!rp_hlo_enum_value(RP_ATTR_OPERAND_PRECISION, false, list->texts[i].at,
+                                   list->texts[i].n, &v))
                 v = 0;
             rp_proto_add_varint(put->w, v);
         }
         rp_proto_end(put->w, packed);
     }
-    if (algorithm && hlo_enum_value(RP_ATTR_ALGORITHM, true, algorithm->at, algorithm->n, &v))
+    if (algorithm && rp_hlo_enum_value(RP_ATTR_ALGORITHM, true, algorithm->at, algorithm->n, &v))
         rp_proto_put_varint(put->w, RP_HLO_PRECISION_ALGORITHM, v);
     rp_proto_end(put->w, begun);
 }
 
-static void put_solve(const struct hlo_put *put, uint32_t op)
+static void put_solve(const struct rp_hlo_writer *put, uint32_t op)
 {
     static const uint16_t keys[] = {RP_ATTR_LEFT_SIDE, RP_ATTR_LOWER, RP_ATTR_UNIT_DIAGONAL};
     bool cholesky = put->p->code.at[op] == RP_OP_CHOLESKY;
@@ -367,17 +368,17 @@ static void put_solve(const struct hlo_put *put, uint32_t op)
 
         if (attr && attr->number)
             rp_proto_put_varint(
-                put->w, cholesky ? RP_HLO_CHOLESKY_LOWER : hlo_attr_field(keys[i]).inner, 1);
+                put->w, cholesky ? RP_HLO_CHOLESKY_LOWER : rp_hlo_attr_field(keys[i]).inner, 1);
     }
-    if (transpose && hlo_enum_value(RP_ATTR_TRANSPOSE_A, false, transpose->at, transpose->n, &v))
+    if (transpose && rp_hlo_enum_value(RP_ATTR_TRANSPOSE_A, false, transpose->at, transpose->n, &v))
         rp_proto_put_varint(put->w, RP_HLO_TRIANGULAR_SOLVE_TRANSPOSE_A, v);
     rp_proto_end(put->w, begun);
 }
 
 /* Whether put_dims_message, put_precision or put_solve writes it. */
-static bool in_message(const struct hlo_put *put, uint32_t op, const struct rp_attr *attr)
+static bool in_message(const struct rp_hlo_writer *put, uint32_t op, const struct rp_attr *attr)
 {
-    struct hlo_attr_field at = hlo_attr_field(attr->key);
+    struct rp_hlo_attr_field at = rp_hlo_attr_field(attr->key);
     uint32_t field = dims_field(put, op);
 
     if (attr->type == RP_VALUE_TEXT)
@@ -398,15 +399,15 @@ static bool in_message(const struct hlo_put *put, uint32_t op, const struct rp_a
 
 /* ---- all of them ---- */
 
-static bool put_word(const struct hlo_put *put, uint32_t field, const struct rp_attr *attr)
+static bool put_word(const struct rp_hlo_writer *put, uint32_t field, const struct rp_attr *attr)
 {
     uint64_t v;
 
-    if (!hlo_is_enum(attr->key)) {
+    if (!rp_hlo_is_enum(attr->key)) {
         rp_proto_put_bytes(put->w, field, attr->at, attr->n);
         return true;
     }
-    if (!hlo_enum_value(attr->key, false, attr->at, attr->n, &v))
+    if (!rp_hlo_enum_value(attr->key, false, attr->at, attr->n, &v))
         return false;
     if (v)
         rp_proto_put_varint(put->w, field, v);
@@ -414,11 +415,11 @@ static bool put_word(const struct hlo_put *put, uint32_t field, const struct rp_
 }
 
 /* False where there is no field for it. */
-static bool put_value(const struct hlo_put *put, uint32_t op, const struct rp_attr *attr)
+static bool put_value(const struct rp_hlo_writer *put, uint32_t op, const struct rp_attr *attr)
 {
-    uint32_t field = hlo_attr_field(attr->key).field;
+    uint32_t field = rp_hlo_attr_field(attr->key).field;
 
-    if (!field || hlo_attr_field(attr->key).inner)
+    if (!field || rp_hlo_attr_field(attr->key).inner)
         return false;
     switch ((enum rp_value_type)attr->type) {
     case RP_VALUE_FLAG:
@@ -482,7 +483,8 @@ static bool put_value(const struct hlo_put *put, uint32_t op, const struct rp_at
     }
 }
 
-static enum rp_code put_attr(const struct hlo_put *put, uint32_t op, const struct rp_attr *attr)
+static enum rp_code put_attr(const struct rp_hlo_writer *put, uint32_t op,
+                             const struct rp_attr *attr)
 {
     if (attr->type == RP_VALUE_WIRE) {
         rp_proto_add_bytes(put->w, attr->at, attr->n);
@@ -490,10 +492,10 @@ static enum rp_code put_attr(const struct hlo_put *put, uint32_t op, const struc
     }
     if (in_message(put, op, attr) || put_value(put, op, attr))
         return RP_OK;
-    return hlo_put_own(put, attr);
+    return rp_hlo_write_own(put, attr);
 }
 
-enum rp_code hlo_put_attrs(const struct hlo_put *put, uint32_t op)
+enum rp_code rp_hlo_write_attrs(const struct rp_hlo_writer *put, uint32_t op)
 {
     uint32_t n;
     const struct rp_attr *attrs = rp_op_attrs(put->p, op, &n);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_HLO_PROTO_PUT_H
-#define RP_FORMATS_HLO_PROTO_PUT_H
+#ifndef RP_FORMATS_WRITE_HLO_PROTO_H
+#define RP_FORMATS_WRITE_HLO_PROTO_H
 /* What the two halves of the HLO protobuf writer share. */
 #include "formats/hlo/proto.h"
 
-struct hlo_put {
+struct rp_hlo_writer {
     const struct rp_program *p;
     struct rp_proto_writer *w;
     struct rp_err *err;
@@ -13,20 +13,20 @@ struct hlo_put {
 };
 
 /* As protobuf names them: (computation's id << 32) | number in it. */
-static inline uint64_t hlo_put_id(const struct rp_program *p, uint32_t op)
+static inline uint64_t rp_hlo_write_id(const struct rp_program *p, uint32_t op)
 {
     uint32_t c = p->computation.at[op];
 
     return ((uint64_t)c + 1) << 32 | (op - p->computations.at[c].first);
 }
 
-void hlo_put_shape(const struct hlo_put *put, uint32_t field, uint32_t shape);
-enum rp_code hlo_put_literal(const struct hlo_put *put, uint32_t op);
+void rp_hlo_write_shape(const struct rp_hlo_writer *put, uint32_t field, uint32_t shape);
+enum rp_code rp_hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op);
 /* All attributes of an instruction. */
-enum rp_code hlo_put_attrs(const struct hlo_put *put, uint32_t op);
+enum rp_code rp_hlo_write_attrs(const struct rp_hlo_writer *put, uint32_t op);
 /* input_output_alias of a module. */
-void hlo_put_module_aliases(const struct hlo_put *put, const struct rp_attr *attr);
+void rp_hlo_write_module_aliases(const struct rp_hlo_writer *put, const struct rp_attr *attr);
 /* "key=value" in our own field. */
-enum rp_code hlo_put_own(const struct hlo_put *put, const struct rp_attr *attr);
+enum rp_code rp_hlo_write_own(const struct rp_hlo_writer *put, const struct rp_attr *attr);
 
 #endif
