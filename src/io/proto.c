@@ -20,22 +20,6 @@
 
 enum why { FINE, CUT_VARINT, LONG_VARINT, LENGTH, FIXED, WIRE, NUMBER, END, OPEN, DEPTH, GROUPS };
 
-const struct rp_proto_traits rp_proto_traits[RP_PROTO_MESSAGE + 1] = {
-    [RP_PROTO_DOUBLE] = {RP_WIRE_FIXED64, sizeof(double)},
-    [RP_PROTO_FLOAT] = {RP_WIRE_FIXED32, sizeof(float)},
-    [RP_PROTO_INT32] = {RP_WIRE_VARINT, sizeof(int32_t)},
-    [RP_PROTO_INT64] = {RP_WIRE_VARINT, sizeof(int64_t)},
-    [RP_PROTO_UINT32] = {RP_WIRE_VARINT, sizeof(uint32_t)},
-    [RP_PROTO_UINT64] = {RP_WIRE_VARINT, sizeof(uint64_t)},
-    [RP_PROTO_SINT32] = {RP_WIRE_VARINT, sizeof(int32_t)},
-    [RP_PROTO_SINT64] = {RP_WIRE_VARINT, sizeof(int64_t)},
-    [RP_PROTO_FIXED32] = {RP_WIRE_FIXED32, sizeof(uint32_t)},
-    [RP_PROTO_FIXED64] = {RP_WIRE_FIXED64, sizeof(uint64_t)},
-    [RP_PROTO_BOOL] = {RP_WIRE_VARINT, sizeof(bool)},
-    [RP_PROTO_BYTES] = {RP_WIRE_BYTES, sizeof(struct rp_bytes)},
-    [RP_PROTO_MESSAGE] = {RP_WIRE_BYTES, sizeof(void *)},
-};
-
 static bool stop(struct rp_proto_cursor *c, enum why why, const uint8_t *p, uint32_t number,
                  uint64_t detail)
 {
@@ -187,24 +171,6 @@ bool rp_proto_next_rare(struct rp_proto_cursor *c, struct rp_proto_item *item, c
     }
 }
 
-bool rp_proto_next_delimited(struct rp_proto_cursor *c, struct rp_proto_item *item)
-{
-    const uint8_t *p = c->at, *q;
-    uint64_t length;
-
-    if (p >= c->end)
-        return false;
-    q = rp_proto_varint_at(p, c->end, &length);
-    if (!q)
-        return stop_varint(c, p, 0);
-    if (length > (uint64_t)(c->end - q))
-        return stop(c, LENGTH, p, 0, length);
-    *item = (struct rp_proto_item){.wire = RP_WIRE_BYTES, .value = length, .begin = p};
-    item->bytes = (struct rp_bytes){q, (size_t)length};
-    c->at = q + length;
-    return true;
-}
-
 bool rp_proto_packed_varint(struct rp_proto_cursor *c, uint64_t *value)
 {
     const uint8_t *q;
@@ -238,15 +204,6 @@ bool rp_proto_packed_fixed64(struct rp_proto_cursor *c, uint64_t *value)
     *value = rp_proto_load64(c->at);
     c->at += 8;
     return true;
-}
-
-size_t rp_proto_count_varints(struct rp_bytes bytes)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < bytes.n; i++)
-        n += bytes.at[i] < 0x80;
-    return n;
 }
 
 struct rp_bytes rp_proto_find_nth(struct rp_bytes message, uint32_t number, size_t occurrence)

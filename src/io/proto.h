@@ -3,31 +3,22 @@
 #define RP_IO_PROTO_H
 /*
  * Protocol buffers, the wire format, over bytes that are in memory as a whole (mapped, up to many
- * gigabytes). Two ways to read, both without copying texts:
+ * gigabytes). A cursor walks the fields of a message; texts are not copied.
  *
- *   a cursor, for readers that fill their own columns:
- *
- *       struct rp_proto_cursor c = rp_proto_cursor(bytes, n, 0, depth);
- *       struct rp_proto_item it;
- *       while (rp_proto_next(&c, &it))
- *           switch (RP_PROTO_KEY(it.number, it.wire)) {
- *           case RP_PROTO_KEY(2, RP_WIRE_BYTES): ... it.bytes ...
- *           }
- *       RP_TRY(rp_proto_finish(&c, err));
- *
- *   tables, for programs and everything that is also written (proto_write.h): a struct is described
- *   once by its fields, decoded into an arena, and what the table does not know is kept.
+ *     struct rp_proto_cursor c = rp_proto_cursor(bytes, n, 0, depth);
+ *     struct rp_proto_item it;
+ *     while (rp_proto_next(&c, &it))
+ *         switch (RP_PROTO_KEY(it.number, it.wire)) {
+ *         case RP_PROTO_KEY(2, RP_WIRE_BYTES): ... it.bytes ...
+ *         }
+ *     RP_TRY(rp_proto_finish(&c, err));
  *
  *     wire type   0 varint   1 fixed64   2 length, bytes   3 group ... 4 end   5 fixed32
  *
- * Rules, as protobuf has them: the last of a repeated singular scalar wins, singular messages
- * merge, packed and unpacked lists are both read whatever the table says, a known field with
- * another wire type counts as unknown. Varints may be longer than needed, up to ten bytes, but must
- * fit 64 bits. Groups are skipped as a whole. Texts are not checked to be UTF-8.
+ * Varints may be longer than needed, up to ten bytes, but must fit 64 bits. Groups are skipped as a
+ * whole. Texts are not checked to be UTF-8.
  */
-#include "base/arena.h"
 #include "base/err.h"
-#include "base/limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -216,150 +207,9 @@ bool rp_proto_packed_varint(struct rp_proto_cursor *c, uint64_t *value);
 bool rp_proto_packed_fixed32(struct rp_proto_cursor *c, uint32_t *value);
 bool rp_proto_packed_fixed64(struct rp_proto_cursor *c, uint64_t *value);
 
-/* Varints that end in these bytes: how many a packed list holds. */
-size_t rp_proto_count_varints(struct rp_bytes bytes);
-
 /* The content of the first field of that number and wire type BYTES, or of the occurrence counted
    from 0; empty where there is none. Damage behind it is not looked for. */
 struct rp_bytes rp_proto_find(struct rp_bytes message, uint32_t number);
 struct rp_bytes rp_proto_find_nth(struct rp_bytes message, uint32_t number, size_t occurrence);
-
-/* Length-delimited files (a varint, then a message, again and again): the next message as an item
-   of number 0 and wire type BYTES. */
-bool rp_proto_next_delimited(struct rp_proto_cursor *c, struct rp_proto_item *item);
-
-/* ---- tables ---- */
-
-/* Types of fields, and the C type of the member. */
-enum rp_proto_type {
-    RP_PROTO_DOUBLE,  /* double */
-    RP_PROTO_FLOAT,   /* float */
-    RP_PROTO_INT32,   /* int32_t; enums are this */
-    RP_PROTO_INT64,   /* int64_t */
-    RP_PROTO_UINT32,  /* uint32_t */
-    RP_PROTO_UINT64,  /* uint64_t */
-    RP_PROTO_SINT32,  /* int32_t */
-    RP_PROTO_SINT64,  /* int64_t */
-    RP_PROTO_FIXED32, /* uint32_t; sfixed32 as int32_t too */
-    RP_PROTO_FIXED64, /* uint64_t; sfixed64 as int64_t too */
-    RP_PROTO_BOOL,    /* bool */
-    RP_PROTO_BYTES,   /* struct rp_bytes; strings are this */
-    RP_PROTO_MESSAGE  /* struct x * (NULL: absent); in lists struct x */
-};
-
-/* rp_proto_field.flags */
-enum {
-    RP_PROTO_LIST = 1,  /* the member is an RP_PROTO_LIST_OF(type) */
-    RP_PROTO_PACKED = 2 /* a list that is written packed; both forms are always read */
-};
-
-/* A list member: n elements in the arena. cap is the decoder's own. */
-#define RP_PROTO_LIST_OF(type) \
-    struct {                   \
-        type *at;              \
-        uint32_t n, cap;       \
-    }
-
-struct rp_proto_any_list { /* any of these, seen by code that does not know the type */
-    void *at;
-    uint32_t n, cap;
-};
-
-/* How a type travels, and the size of its member (a message: of the pointer). */
-struct rp_proto_traits {
-    uint8_t wire, size;
-};
-extern const struct rp_proto_traits rp_proto_traits[RP_PROTO_MESSAGE + 1];
-
-struct rp_proto_unknown { /* neighbours in the input are kept as one */
-    struct rp_proto_unknown *next;
-    struct rp_bytes bytes; /* whole fields with their tags */
-};
-
-/* First member of every described struct. All of it may be zero. */
-struct rp_proto_head {
-    uint64_t has;                  /* bit i: singular field i of the table, i < 64, was there */
-    struct rp_proto_unknown *last; /* of what the table does not know; the last's next is the
-                                      first */
-};
-
-struct rp_proto_message;
-
-struct rp_proto_field {
-    const char *name;
-    uint32_t number;
-    uint32_t offset;
-    uint16_t size; /* of the member, for rp_proto_check */
-    uint8_t type, flags;
-    uint8_t oneof; /* 0, or which oneof of the message: one field of it is set at a time */
-    const struct rp_proto_message *message; /* of type MESSAGE */
-};
-
-struct rp_proto_message {
-    const char *name;
-    uint32_t size; /* of the struct */
-    uint32_t nfields;
-    const struct rp_proto_field *fields; /* ascending numbers */
-};
-
-/* Of one element of a list. */
-static inline size_t rp_proto_element_size(const struct rp_proto_field *field)
-{
-    return field->type == RP_PROTO_MESSAGE ? field->message->size
-                                           : rp_proto_traits[field->type].size;
-}
-
-/*
- *   struct event { struct rp_proto_head head; int64_t id; RP_PROTO_LIST_OF(struct stat) stats; };
- *   static const struct rp_proto_field event_fields[] = {
- *       RP_PROTO_FIELD(struct event, 1, id, INT64),
- *       RP_PROTO_FIELDS(struct event, 4, stats, MESSAGE, 0, &stat_message)};
- *   static const struct rp_proto_message event_message =
- *       RP_PROTO_TABLE(struct event, event_fields);
- *
- * Fields of a oneof may share their place (a union); they must be among the first 64 of the table,
- * and one counts only where it is marked (rp_proto_has). Any other singular field counts where it
- * is marked or not zero.
- *
- * A map is a list of its entries, messages of key (1) and value (2), in the order of the file and
- * with repeated keys where the file has them. Enums are INT32, strings are BYTES.
- */
-#define RP_PROTO_ROW(s, number_, member, type_, flags_, oneof_, message_)                      \
-    {                                                                                          \
-        .name = #member, .number = number_, .offset = (uint32_t)offsetof(s, member),           \
-        .size = (uint16_t)sizeof(((s *)0)->member), .type = RP_PROTO_##type_, .flags = flags_, \
-        .oneof = oneof_, .message = message_                                                   \
-    }
-#define RP_PROTO_FIELD(s, number, member, type) RP_PROTO_ROW(s, number, member, type, 0, 0, NULL)
-#define RP_PROTO_ONEOF(s, number, member, type, oneof) \
-    RP_PROTO_ROW(s, number, member, type, 0, oneof, NULL)
-#define RP_PROTO_SUB(s, number, member, message) \
-    RP_PROTO_ROW(s, number, member, MESSAGE, 0, 0, message)
-#define RP_PROTO_FIELDS(s, number, member, type, packed, message) \
-    RP_PROTO_ROW(s, number, member, type, RP_PROTO_LIST | (packed), 0, message)
-#define RP_PROTO_TABLE(s, fields_)                                                    \
-    {                                                                                 \
-        .name = #s, .size = (uint32_t)sizeof(s),                                      \
-        .nfields = (uint32_t)(sizeof(fields_) / sizeof *(fields_)), .fields = fields_ \
-    }
-
-/*
- * Reads a message into the struct that `message` points to, which must be zero or hold an earlier
- * part to merge with. Lists and nested messages go to the arena, texts point into bytes: both must
- * outlive the struct. limits (NULL: defaults): input_bytes, depth, and events as the number of list
- * elements and messages in all. After a failure the struct holds what was read before it.
- */
-enum rp_code rp_proto_decode(const struct rp_proto_message *type, const void *bytes, size_t n,
-                             const struct rp_limits *limits, struct rp_arena *arena, void *message,
-                             struct rp_err *err);
-
-/* Whether a singular field was in the input, or was set. */
-bool rp_proto_has(const struct rp_proto_message *type, const void *message, uint32_t number);
-/* Marks it as there, so that it is written even where it is zero. */
-void rp_proto_set(const struct rp_proto_message *type, void *message, uint32_t number);
-
-/* For tests of tables: numbers ascend, members have the size and place their type needs, and so
-   with all messages inside. why says what is wrong. */
-bool rp_proto_check(const struct rp_proto_message *type, char *why, size_t cap);
 
 #endif

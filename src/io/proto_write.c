@@ -111,16 +111,6 @@ void rp_proto_put_varint(struct rp_proto_writer *w, uint32_t number, uint64_t va
     w->bytes.n -= (size_t)2 * MAX_VARINT - n;
 }
 
-static uint64_t zigzag(int64_t value)
-{
-    return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
-}
-
-void rp_proto_put_sint(struct rp_proto_writer *w, uint32_t number, int64_t value)
-{
-    rp_proto_put_varint(w, number, zigzag(value));
-}
-
 void rp_proto_put_fixed32(struct rp_proto_writer *w, uint32_t number, uint32_t value)
 {
     add_tag(w, number, RP_WIRE_FIXED32);
@@ -139,14 +129,6 @@ void rp_proto_put_float(struct rp_proto_writer *w, uint32_t number, float value)
 
     memcpy(&bits, &value, sizeof bits);
     rp_proto_put_fixed32(w, number, bits);
-}
-
-void rp_proto_put_double(struct rp_proto_writer *w, uint32_t number, double value)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &value, sizeof bits);
-    rp_proto_put_fixed64(w, number, bits);
 }
 
 void rp_proto_put_bytes(struct rp_proto_writer *w, uint32_t number, const void *bytes, size_t n)
@@ -181,136 +163,4 @@ void rp_proto_end(struct rp_proto_writer *w, size_t begun)
     if (more)
         memmove(content + more, content, n);
     put_varint_at(content - 1, n);
-}
-
-/* ---- by tables ---- */
-
-static uint64_t load_value(uint8_t type, const void *at)
-{
-    switch ((enum rp_proto_type)type) {
-    case RP_PROTO_BOOL:
-        return *(const bool *)at;
-    case RP_PROTO_INT32:
-        return (uint64_t)(int64_t) * (const int32_t *)at;
-    case RP_PROTO_SINT32:
-        return (uint32_t)zigzag(*(const int32_t *)at);
-    case RP_PROTO_SINT64:
-        return zigzag(*(const int64_t *)at);
-    case RP_PROTO_FLOAT:
-    case RP_PROTO_UINT32:
-    case RP_PROTO_FIXED32:
-        return *(const uint32_t *)at;
-    default:
-        return *(const uint64_t *)at;
-    }
-}
-
-static void add_value(struct rp_proto_writer *w, uint8_t type, const void *at)
-{
-    uint64_t value = load_value(type, at);
-
-    switch (rp_proto_traits[type].wire) {
-    case RP_WIRE_FIXED32:
-        rp_proto_add_fixed32(w, (uint32_t)value);
-        break;
-    case RP_WIRE_FIXED64:
-        rp_proto_add_fixed64(w, value);
-        break;
-    default:
-        rp_proto_add_varint(w, value);
-        break;
-    }
-}
-
-static void put_number(struct rp_proto_writer *w, const struct rp_proto_field *field,
-                       uint64_t value)
-{
-    switch (rp_proto_traits[field->type].wire) {
-    case RP_WIRE_FIXED32:
-        rp_proto_put_fixed32(w, field->number, (uint32_t)value);
-        break;
-    case RP_WIRE_FIXED64:
-        rp_proto_put_fixed64(w, field->number, value);
-        break;
-    default:
-        rp_proto_put_varint(w, field->number, value);
-        break;
-    }
-}
-
-/* One value with its tag; of a message, at is the struct itself. */
-static void put_value(struct rp_proto_writer *w, const struct rp_proto_field *field, const void *at)
-{
-    const struct rp_bytes *bytes = at;
-    size_t begun;
-
-    if (field->type == RP_PROTO_MESSAGE) {
-        begun = rp_proto_begin(w, field->number);
-        rp_proto_put_struct(w, field->message, at);
-        rp_proto_end(w, begun);
-    } else if (field->type == RP_PROTO_BYTES) {
-        rp_proto_put_bytes(w, field->number, bytes->at, bytes->n);
-    } else {
-        put_number(w, field, load_value(field->type, at));
-    }
-}
-
-static void put_list(struct rp_proto_writer *w, const struct rp_proto_field *field,
-                     const struct rp_proto_any_list *list)
-{
-    size_t size = rp_proto_element_size(field), begun = 0;
-    bool packed = field->flags & RP_PROTO_PACKED;
-
-    if (list->n == 0)
-        return;
-    if (packed)
-        begun = rp_proto_begin(w, field->number);
-    for (uint32_t i = 0; i < list->n && w->code == RP_OK; i++) {
-        const char *element = (const char *)list->at + size * i;
-
-        if (packed)
-            add_value(w, field->type, element);
-        else
-            put_value(w, field, element);
-    }
-    if (packed)
-        rp_proto_end(w, begun);
-}
-
-/* Fields of a oneof may share their place: only the mark tells them apart. */
-static bool is_there(const struct rp_proto_field *field, const void *at, bool marked)
-{
-    const struct rp_bytes *bytes = at;
-
-    if (field->oneof && !marked)
-        return false;
-    if (field->type == RP_PROTO_MESSAGE)
-        return *(const void *const *)at != NULL;
-    if (field->type == RP_PROTO_BYTES)
-        return marked || bytes->n > 0;
-    return marked || load_value(field->type, at) != 0;
-}
-
-void rp_proto_put_struct(struct rp_proto_writer *w, const struct rp_proto_message *type,
-                         const void *message)
-{
-    const struct rp_proto_head *head = message;
-
-    for (uint32_t i = 0; i < type->nfields; i++) {
-        const struct rp_proto_field *field = &type->fields[i];
-        const void *at = (const char *)message + field->offset;
-        bool marked = i < 64 && (head->has >> i & 1);
-
-        if (field->flags & RP_PROTO_LIST)
-            put_list(w, field, at);
-        else if (is_there(field, at, marked))
-            put_value(w, field, field->type == RP_PROTO_MESSAGE ? *(const void *const *)at : at);
-    }
-    if (!head->last)
-        return;
-    for (const struct rp_proto_unknown *u = head->last->next;; u = u->next) {
-        rp_proto_add_bytes(w, u->bytes.at, u->bytes.n);
-        if (u == head->last)
-            break;
-    }
 }

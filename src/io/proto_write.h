@@ -2,7 +2,7 @@
 #ifndef RP_IO_PROTO_WRITE_H
 #define RP_IO_PROTO_WRITE_H
 /*
- * Writing protocol buffers into memory: field by field, or a struct by its table (proto.h).
+ * Writing protocol buffers into memory: field by field.
  *
  *     struct rp_proto_writer w = {0};
  *     size_t plane = rp_proto_begin(&w, 1);
@@ -33,11 +33,9 @@ enum rp_code rp_proto_written(const struct rp_proto_writer *w, struct rp_bytes *
 
 /* One field. Negative int32, int64 and enums are given as (uint64_t)(int64_t)value. */
 void rp_proto_put_varint(struct rp_proto_writer *w, uint32_t number, uint64_t value);
-void rp_proto_put_sint(struct rp_proto_writer *w, uint32_t number, int64_t value); /* zigzag */
 void rp_proto_put_fixed32(struct rp_proto_writer *w, uint32_t number, uint32_t value);
 void rp_proto_put_fixed64(struct rp_proto_writer *w, uint32_t number, uint64_t value);
 void rp_proto_put_float(struct rp_proto_writer *w, uint32_t number, float value);
-void rp_proto_put_double(struct rp_proto_writer *w, uint32_t number, double value);
 void rp_proto_put_bytes(struct rp_proto_writer *w, uint32_t number, const void *bytes, size_t n);
 void rp_proto_put_text(struct rp_proto_writer *w, uint32_t number, const char *text);
 
@@ -47,18 +45,10 @@ void rp_proto_put_text(struct rp_proto_writer *w, uint32_t number, const char *t
 size_t rp_proto_begin(struct rp_proto_writer *w, uint32_t number);
 void rp_proto_end(struct rp_proto_writer *w, size_t begun);
 
-/* Without a tag: elements of packed lists, lengths of delimited files, whole fields. */
+/* Without a tag: elements of packed lists, whole fields. */
 void rp_proto_add_varint(struct rp_proto_writer *w, uint64_t value);
 void rp_proto_add_fixed32(struct rp_proto_writer *w, uint32_t value);
 void rp_proto_add_fixed64(struct rp_proto_writer *w, uint64_t value);
 void rp_proto_add_bytes(struct rp_proto_writer *w, const void *bytes, size_t n);
-
-/*
- * The fields of a struct in the order of its table, then the ones the table does not know. Singular
- * fields are written where they are marked (rp_proto_set, or decoded) or not zero. What
- * rp_proto_decode read comes out as an equivalent message, and from then on as the same bytes.
- */
-void rp_proto_put_struct(struct rp_proto_writer *w, const struct rp_proto_message *type,
-                         const void *message);
 
 #endif
