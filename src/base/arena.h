@@ -61,14 +61,8 @@ enum rp_code rp_arena_check(const struct rp_arena *arena, const char *what, stru
 /* Everything in `from`, its failure included, belongs to `to`; `from` is empty then. */
 void rp_arena_adopt(struct rp_arena *to, struct rp_arena *from);
 
-/*
- * Hands the memory of a vector over: it stays where it is until the arena is released, and the
- * vector must neither grow nor be released any more. On failure the vector keeps it.
- */
-#define rp_arena_adopt_vec(arena, v, err)                                               \
-    (rp_arena_adopt_column((arena), (v)->at, (v)->cap, sizeof *(v)->at, (err)) == RP_OK \
-         ? ((v)->cap = 0, RP_OK)                                                        \
-         : RP_NOMEM)
+/* Hands the memory of a vector over, cap elements of `size`: it stays where it is until the arena
+   is released, and the vector must neither grow nor be released any more. */
 enum rp_code rp_arena_adopt_column(struct rp_arena *arena, void *at, size_t cap, size_t size,
                                    struct rp_err *err);
 

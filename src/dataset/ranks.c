@@ -214,18 +214,9 @@ static enum rp_code read_options(struct rank_query *a, struct rp_err *err)
 static enum rp_code number_ranks(struct rank_query *a, size_t n, uint8_t which, struct rp_run *run,
                                  struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++) {
-        struct rp_rank rank = {.file = (uint32_t)i, .host = "", .digest = a->slots[i].digest};
-
-        if (!a->slots[i].present || (a->run_of && a->run_of[i] != which))
-            continue;
-        RP_TRY(rp_vec_push(&run->ranks, rank, err));
-        a->slots[i].digest = NULL; /* the run owns it now */
-        if (rank.digest->world_size > run->world_size)
-            run->world_size = rank.digest->world_size;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (a->slots[i].present && (!a->run_of || a->run_of[i] == which))
+            RP_TRY(rp_run_add(run, &a->slots[i].digest, i, err));
     return rp_run_settle(run, err);
 }
 

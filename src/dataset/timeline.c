@@ -244,16 +244,9 @@ static enum rp_code digest_source(void *user, const struct rp_loaded *loaded, st
 static enum rp_code number_ranks(struct rp_run *run, struct rp_digest **digests, size_t n,
                                  struct rp_err *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        struct rp_rank rank = {.file = (uint32_t)i, .host = "", .digest = digests[i]};
-
-        if (!digests[i])
-            continue;
-        RP_TRY(rp_vec_push(&run->ranks, rank, err));
-        digests[i] = NULL;
-        if (rank.digest->world_size > run->world_size)
-            run->world_size = rank.digest->world_size;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (digests[i])
+            RP_TRY(rp_run_add(run, &digests[i], i, err));
     return rp_run_settle(run, err);
 }
 

@@ -501,11 +501,6 @@ const char *rp_input_compression(const struct rp_input *in)
     return in->codec ? in->codec->name : "";
 }
 
-uint64_t rp_input_file_position(const struct rp_input *in)
-{
-    return rp_feed_position(&in->feed);
-}
-
 uint64_t rp_input_file_size(const struct rp_input *in)
 {
     return in->file_size;

@@ -79,8 +79,7 @@ bool rp_input_trailing(const struct rp_input *in);
 /* "gzip", "zstd", "xz" or "" */
 const char *rp_input_compression(const struct rp_input *in);
 
-/* For progress: bytes of the file consumed so far, and its size (0 where it is not known). */
-uint64_t rp_input_file_position(const struct rp_input *in);
+/* Size of the file, compressed or not; 0 where it is not known. */
 uint64_t rp_input_file_size(const struct rp_input *in);
 
 /* Decodes with this codec from now on, for tests and benchmarks; before the first read or peek. */

@@ -513,13 +513,6 @@ enum rp_json_kind rp_json_value_slow(struct rp_json *p, struct rp_json_token *va
 
 /* -------------------------------------------------------------------------- the end */
 
-bool rp_json_more(struct rp_json *p)
-{
-    if (p->depth)
-        return fail_code(p, RP_BUG, p->at, "the next value was asked for inside one");
-    return rp_json_next_byte(p) != NULL;
-}
-
 enum rp_code rp_json_finish(struct rp_json *p, struct rp_err *err)
 {
     const struct rp_json_block *block;

@@ -25,8 +25,7 @@
  *
  * The whole grammar is checked, also of skipped values, with these exceptions: NaN, Infinity and
  * -Infinity are numbers (counted), strings may contain control characters (counted), escapes and
- * UTF-8 are not checked (see rp_json_unescape), several values may follow each other
- * (rp_json_more). One thread at a time.
+ * UTF-8 are not checked (see rp_json_unescape). One thread at a time.
  */
 #include "base/err.h"
 #include "base/limits.h"
@@ -123,8 +122,6 @@ bool rp_json_skip(struct rp_json *p);
 /* Skips the next value and returns its text as in the input, borrowed as above. A value over
  * limits.token_bytes is an error. */
 bool rp_json_raw(struct rp_json *p, struct rp_json_token *raw);
-/* After a top-level value: whether anything but white space follows (JSON lines). */
-bool rp_json_more(struct rp_json *p);
 
 /* The result: RP_OK if the top-level value was read completely and only white space follows. */
 enum rp_code rp_json_finish(struct rp_json *p, struct rp_err *err);

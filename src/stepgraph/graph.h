@@ -134,7 +134,4 @@ int64_t rp_sg_run(const struct rp_stepgraph *g, const int64_t *dur_ns, int64_t *
 /* By how much each node may end later, as recorded, before end_ns is passed. O(nodes + edges). */
 void rp_sg_slack(const struct rp_stepgraph *g, int64_t end_ns, int64_t *slack_ns);
 
-/* Text for tests: a line a node and a line an edge into it. The caller frees *out. */
-enum rp_code rp_sg_dump(const struct rp_stepgraph *g, char **out, struct rp_err *err);
-
 #endif

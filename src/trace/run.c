@@ -31,17 +31,13 @@ void rp_run_free(struct rp_run *run)
     free(run);
 }
 
-enum rp_code rp_run_add(struct rp_run *run, const struct rp_trace *trace, const char *name,
-                        const char *host, struct rp_err *err)
+enum rp_code rp_run_add(struct rp_run *run, struct rp_digest **digest, size_t file,
+                        struct rp_err *err)
 {
-    struct rp_rank rank = {.number = trace->rank, .file = (uint32_t)run->ranks.n, .trace = trace};
+    struct rp_rank rank = {.file = (uint32_t)file, .digest = *digest};
 
-    RP_TRY(rp_vec_reserve(&run->ranks, 1, err));
-    rank.host = rp_arena_strdup(&run->arena, host ? host : "");
-    if (!rank.host)
-        return rp_err_nomem(err, "adding a rank");
-    RP_TRY(rp_digest_new(trace, name, &rank.digest, err));
-    run->ranks.at[run->ranks.n++] = rank;
+    RP_TRY(rp_vec_push(&run->ranks, rank, err));
+    *digest = NULL;
     if (rank.digest->world_size > run->world_size)
         run->world_size = rank.digest->world_size;
     return RP_OK;

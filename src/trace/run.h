@@ -3,8 +3,7 @@
 #define RP_TRACE_RUN_H
 /*
  * A run: the ranks of one job. Of each rank a digest stays in memory (kilobytes); its trace only
- * while it is analysed, so a run may have thousands of ranks. Events stay as they were recorded;
- * the offset of a rank's clock is kept in the rank.
+ * while it is analysed, so a run may have thousands of ranks.
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -36,13 +35,8 @@ enum rp_code rp_digest_new(const struct rp_trace *trace, const char *name, struc
 void rp_digest_free(struct rp_digest *digest); /* may be NULL */
 
 struct rp_rank {
-    int32_t number;   /* unique after rp_run_settle */
-    uint32_t file;    /* its index in the order of adding */
-    const char *host; /* "" if not known */
-    /* time of the run = time of the trace + offset_ns + drift_ppb * time / 1e9 */
-    int64_t offset_ns, uncertainty_ns;
-    double drift_ppb;
-    const struct rp_trace *trace; /* borrowed; NULL while it is not in memory */
+    int32_t number; /* unique after rp_run_settle */
+    uint32_t file;  /* as given to rp_run_add */
     struct rp_digest *digest;
 };
 
@@ -54,11 +48,11 @@ struct rp_run {
 };
 
 enum rp_code rp_run_new(struct rp_run **out, struct rp_err *err);
-void rp_run_free(struct rp_run *run); /* may be NULL; does not free traces */
+void rp_run_free(struct rp_run *run); /* may be NULL; frees the digests */
 
-/* Adds a rank with its digest. The trace may be dropped later: set ranks.at[i].trace to NULL. */
-enum rp_code rp_run_add(struct rp_run *run, const struct rp_trace *trace, const char *name,
-                        const char *host, struct rp_err *err);
+/* Adds a rank. On success the run owns the digest, and *digest is NULL. */
+enum rp_code rp_run_add(struct rp_run *run, struct rp_digest **digest, size_t file,
+                        struct rp_err *err);
 
 /*
  * Numbers and sorts the ranks once all are added. A rank keeps the number in its file; if two files

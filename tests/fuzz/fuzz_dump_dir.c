@@ -26,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = rp_arena_copy(&arena, (const char *)data, size), *rest = NULL;
     const char *names[NAMES];
     struct rp_dump dump;
-    size_t n = 0, found;
+    bool found[NAMES];
+    size_t n = 0;
 
     if (!text)
         return 0;
@@ -35,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         names[n++] = line;
     if (rp_dump_index(names, n, &arena, &dump, NULL) == RP_OK) {
         find_all(&dump);
-        rp_dump_find(&dump, n ? names[0] : "", "after", &found, NULL);
+        rp_dump_find_modules(&dump, n ? names[0] : "", found, NULL);
     }
     rp_arena_release(&arena);
     return 0;

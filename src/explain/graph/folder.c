@@ -96,7 +96,7 @@ enum rp_code rp_graph_folder_open(const struct rp_dataset *dataset, const char *
                           "'%s' is not a folder of compiler dumps, which --module and --stage need",
                           rp_sources_borrow(dataset->sources, 0)->path);
     if (out->dump.nmodules)
-        RP_TRY(rp_dump_find_module(&out->dump, module, out->wanted, NULL, err));
+        RP_TRY(rp_dump_find_modules(&out->dump, module, out->wanted, err));
     if (stage)
         return pick_stage(out, stage, err);
     for (size_t i = 0; i < out->dump.nmodules; i++)

@@ -301,33 +301,22 @@ static int module_fit(const struct rp_dump_module *module, const char *text)
     return id < 0 && *text && strstr(module->name, text) ? 1 : 0;
 }
 
-static enum rp_code bad_module(const struct rp_dump *dump, const char *text, int fit,
-                               struct rp_err *err)
+static enum rp_code bad_module(const struct rp_dump *dump, const char *text, struct rp_err *err)
 {
     char list[320] = "";
-    size_t n = 0, shown = 0;
+    size_t n = 0;
 
-    for (size_t i = 0; i < dump->nmodules && shown < 6 && n < sizeof list; i++) {
-        const struct rp_dump_module *module = &dump->modules[i];
-
-        if (fit && module_fit(module, text) < fit)
-            continue;
-        n += (size_t)snprintf(list + n, sizeof list - n, "%s%lld %s", shown++ ? ", " : "",
-                              (long long)module->id, module->name);
-    }
-    if (fit)
-        return rp_err_set(err, RP_USAGE,
-                          "'%s' matches several modules: %s; select one by its number or "
-                          "give one folder",
-                          text, list);
+    for (size_t i = 0; i < dump->nmodules && i < 6 && n < sizeof list; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%lld %s", i ? ", " : "",
+                              (long long)dump->modules[i].id, dump->modules[i].name);
     return rp_err_set(err, RP_USAGE, "no module matches '%s'; available: %s", text, list);
 }
 
-enum rp_code rp_dump_find_module(const struct rp_dump *dump, const char *text, bool *many,
-                                 size_t *module, struct rp_err *err)
+enum rp_code rp_dump_find_modules(const struct rp_dump *dump, const char *text, bool *found,
+                                  struct rp_err *err)
 {
-    int best = 0;
-    size_t found = 0;
+    int best = text ? 1 : 0;
+    bool any = false;
 
     for (size_t i = 0; text && i < dump->nmodules; i++) {
         int fit = module_fit(&dump->modules[i], text);
@@ -335,17 +324,10 @@ enum rp_code rp_dump_find_module(const struct rp_dump *dump, const char *text, b
         best = fit > best ? fit : best;
     }
     for (size_t i = 0; i < dump->nmodules; i++) {
-        bool hit = !text || (best && module_fit(&dump->modules[i], text) == best);
-
-        if (many)
-            many[i] = hit;
-        if (hit && module && !found)
-            *module = i;
-        found += hit;
+        found[i] = !text || module_fit(&dump->modules[i], text) == best;
+        any |= found[i];
     }
-    if (!found || (found > 1 && !many))
-        return bad_module(dump, text ? text : "", found ? best : 0, err);
-    return RP_OK;
+    return any ? RP_OK : bad_module(dump, text ? text : "", err);
 }
 
 /* Stage names for users. */
@@ -390,24 +372,4 @@ enum rp_code rp_dump_find_stage(const struct rp_dump_module *module, const char 
                               module->stages[i].name);
     return rp_err_set(err, RP_USAGE, "module %lld '%s' has no stage '%s'; it has: %s",
                       (long long)module->id, module->name, text, *list ? list : "none");
-}
-
-enum rp_code rp_dump_find(const struct rp_dump *dump, const char *module, const char *stage,
-                          size_t *source, struct rp_err *err)
-{
-    const struct rp_dump_module *found;
-    size_t m, s = SIZE_MAX;
-
-    RP_TRY(rp_dump_find_module(dump, module, NULL, &m, err));
-    found = &dump->modules[m];
-    if (stage)
-        RP_TRY(rp_dump_find_stage(found, stage, &s, err));
-    for (size_t i = 0; !stage && i < found->nstages; i++)
-        if (s == SIZE_MAX || found->stages[i].point < RP_DUMP_AT_BEYOND)
-            s = i;
-    if (s == SIZE_MAX)
-        return rp_err_set(err, RP_FORMAT, "module %lld '%s' has no program among its %zu files",
-                          (long long)found->id, found->name, found->nfiles);
-    *source = found->stages[s].source;
-    return RP_OK;
 }

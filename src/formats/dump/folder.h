@@ -12,8 +12,7 @@
  *     module_3977.jit_step.execution_0000.hlo_unoptimized_snapshot.pb/
  *
  * Only file names are used, never contents, so the list may come from a folder or a tar. `graph
- * DIR` lists the modules, `graph DIR --module X --stage Y` reads one program; to read two (for a
- * diff of folders) call rp_dump_find for each folder and open the source it returns.
+ * DIR` lists the modules, `graph DIR --module X --stage Y` reads one program.
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -116,21 +115,14 @@ struct rp_dump {
 enum rp_code rp_dump_index(const char *const *names, size_t n, struct rp_arena *arena,
                            struct rp_dump *out, struct rp_err *err);
 
-/*
- * Finds a module by id, name or part of a name. Where several match (such as one in each of several
- * folders): RP_USAGE with a list of them, unless `many` is given, which then gets a mark for each.
- * NULL matches all.
- */
-enum rp_code rp_dump_find_module(const struct rp_dump *dump, const char *text, bool *many,
-                                 size_t *module, struct rp_err *err);
+/* Marks the modules that an id, a name or part of a name matches, such as one in each of several
+   folders; NULL matches all. RP_USAGE with a list where none matches. */
+enum rp_code rp_dump_find_modules(const struct rp_dump *dump, const char *text, bool *found,
+                                  struct rp_err *err);
 
 /* Finds a stage: "source", "before", "after", "run", the number of a pass, a name or part of a
    name; the first of several. RP_USAGE with a list where there is none. */
 enum rp_code rp_dump_find_stage(const struct rp_dump_module *module, const char *text,
                                 size_t *stage, struct rp_err *err);
-
-/* Both at once, and the index of the file to read. stage NULL: the latest before execution. */
-enum rp_code rp_dump_find(const struct rp_dump *dump, const char *module, const char *stage,
-                          size_t *source, struct rp_err *err);
 
 #endif

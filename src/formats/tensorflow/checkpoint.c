@@ -307,11 +307,6 @@ static const struct entry *find_entry(const struct rp_checkpoint *c, const char 
     return i < c->entries.n && !strcmp(c->entries.at[i].key, key) ? &c->entries.at[i] : NULL;
 }
 
-bool rp_checkpoint_has(const struct rp_checkpoint *c, const char *key)
-{
-    return find_entry(c, key) != NULL;
-}
-
 static enum rp_code data_of(struct rp_checkpoint *c, uint64_t file, struct rp_bytes *out,
                             struct rp_err *err)
 {

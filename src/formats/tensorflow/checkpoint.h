@@ -15,12 +15,11 @@ enum rp_code rp_checkpoint_open(const char *prefix, const struct rp_limits *limi
                                 struct rp_checkpoint **out, struct rp_err *err);
 void rp_checkpoint_close(struct rp_checkpoint *c); /* NULL is fine */
 
-bool rp_checkpoint_has(const struct rp_checkpoint *c, const char *key);
 /* Borrowed until close, and held to its checksum. RP_FORMAT and the key where it is damaged. */
 enum rp_code rp_checkpoint_value(struct rp_checkpoint *c, const char *key, struct rp_tf_value *out,
                                  struct rp_err *err);
 
-/* The index alone, for tests: reads all entries. */
+/* The index alone, from memory, for the fuzzer. */
 enum rp_code rp_checkpoint_parse(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
                                  struct rp_checkpoint **out, struct rp_err *err);
 

@@ -87,8 +87,10 @@ static void arena_adopts(void **state)
         for (i = 0; i < 100000; i++)
             assert_int_equal(rp_vec_push(&large, i, &err), RP_OK);
         assert_int_equal(rp_vec_push(&small, 7, &err), RP_OK);
-        assert_int_equal(rp_arena_adopt_vec(&from, &large, &err), RP_OK);
-        assert_int_equal(rp_arena_adopt_vec(&from, &small, &err), RP_OK);
+        assert_int_equal(rp_arena_adopt_column(&from, large.at, large.cap, sizeof *large.at, &err),
+                         RP_OK);
+        assert_int_equal(rp_arena_adopt_column(&from, small.at, small.cap, sizeof *small.at, &err),
+                         RP_OK);
         rp_arena_adopt(&to, &from);
         assert_int_equal(from.bytes, 0);
         assert_int_equal(strlen(adopted), 70000);
@@ -99,7 +101,7 @@ static void arena_adopts(void **state)
         assert_string_equal(rp_arena_text(&to, "late"), "late");
         assert_string_equal(early, "early");
         large.at = small.at = NULL;
-        large.n = small.n = 0;
+        large.n = small.n = large.cap = small.cap = 0;
     }
     rp_arena_release(&to);
     assert_int_equal(to.bytes, 0);

@@ -163,10 +163,16 @@ static void joins_modules(void **state)
 static void finds(const struct rp_dump *dump, const char *module, const char *stage, size_t source)
 {
     struct rp_err err = RP_ERR_INIT;
-    size_t found;
+    bool wanted[3];
+    size_t m = 0, s;
 
-    assert_ok(rp_dump_find(dump, module, stage, &found, &err), &err);
-    assert_int_equal(found, source);
+    assert_ok(rp_dump_find_modules(dump, module, wanted, &err), &err);
+    while (!wanted[m])
+        m++;
+    for (size_t i = m + 1; i < dump->nmodules; i++)
+        assert_false(wanted[i]);
+    assert_ok(rp_dump_find_stage(&dump->modules[m], stage, &s, &err), &err);
+    assert_int_equal(dump->modules[m].stages[s].source, source);
 }
 
 static void finds_stages(void **state)
@@ -179,21 +185,19 @@ static void finds_stages(void **state)
 
     (void)state;
     assert_ok(rp_dump_index(folder, NFOLDER - 1, &arena, &dump, &err), &err);
-    finds(&dump, "f", NULL, 0);
+    finds(&dump, "f", "after", 0);
     finds(&dump, "10", "before", 2);
     finds(&dump, "module_0010.f", "source", 5);
     finds(&dump, "10.f", "2", 3);
     finds(&dump, "f", "after_a", 4);
     finds(&dump, "f", "run", 7);
     finds(&dump, "h", "after", 8);
-    assert_code(rp_dump_find(&dump, "f", "nowhere", &found, &err), RP_USAGE);
+    assert_code(rp_dump_find_stage(&dump.modules[0], "nowhere", &found, &err), RP_USAGE);
     assert_contains(err.text, "0001.p.after_a.before_b");
-    assert_code(rp_dump_find(&dump, "x", NULL, &found, &err), RP_USAGE);
+    assert_code(rp_dump_find_modules(&dump, "x", many, &err), RP_USAGE);
     assert_contains(err.text, "11 g.h");
     assert_ok(rp_dump_index(folder, NFOLDER, &arena, &dump, &err), &err);
-    assert_code(rp_dump_find(&dump, "f", NULL, &found, &err), RP_USAGE);
-    assert_contains(err.text, "several");
-    assert_ok(rp_dump_find_module(&dump, "f", many, NULL, &err), &err);
+    assert_ok(rp_dump_find_modules(&dump, "f", many, &err), &err);
     assert_true(many[0] && !many[1] && many[2]);
     rp_arena_release(&arena);
 }

@@ -161,26 +161,6 @@ static void test_decode_and_stats(void **state)
     rp_input_close(in);
 }
 
-static void test_more(void **state)
-{
-    const char *text = "{\"a\":1}\n{\"a\":2}\n\n[3]";
-
-    UNUSED_STATE(state);
-    for (uint32_t block = 1; block < 30; block++) {
-        struct rp_input *in;
-        struct rp_json *p = open_text(text, block, &in);
-        struct rp_err err;
-        int n = 0;
-
-        for (; rp_json_more(p); n++)
-            assert_true(rp_json_skip(p));
-        assert_int_equal(n, 3);
-        assert_ok(rp_json_finish(p, &err), &err);
-        rp_json_close(p);
-        rp_input_close(in);
-    }
-}
-
 /* Calls in the wrong place are errors, not crashes. */
 static void test_misuse(void **state)
 {
@@ -203,7 +183,6 @@ static void test_misuse(void **state)
     assert_false(rp_json_element(p));
     assert_false(rp_json_skip(p));
     assert_false(rp_json_raw(p, &t));
-    assert_false(rp_json_more(p));
     rp_json_close(p);
     rp_input_close(in);
 
@@ -447,7 +426,6 @@ int test_json_api(void)
         cmocka_unit_test(test_key_outlives_value),
         cmocka_unit_test(test_unescape),
         cmocka_unit_test(test_decode_and_stats),
-        cmocka_unit_test(test_more),
         cmocka_unit_test(test_misuse),
         cmocka_unit_test(test_resync),
         cmocka_unit_test(test_resync_many),
