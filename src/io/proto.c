@@ -251,7 +251,7 @@ enum rp_code rp_proto_finish(const struct rp_proto_cursor *c, struct rp_err *err
         return RP_OK;
     case CUT_VARINT:
         return set(err, RP_FORMAT, c,
-                   "varint at byte %" PRIu64 " is cut off by the end at byte %" PRIu64, at, end);
+                   "varint at byte %" PRIu64 " is truncated by the end at byte %" PRIu64, at, end);
     case LONG_VARINT:
         return set(err, RP_FORMAT, c, "varint at byte %" PRIu64 " does not fit 64 bits", at);
     case LENGTH:
@@ -274,7 +274,8 @@ enum rp_code rp_proto_finish(const struct rp_proto_cursor *c, struct rp_err *err
                    "end of group %" PRIu64 " at byte %" PRIu64 " without its start", n, at);
     case OPEN:
         return set(err, RP_FORMAT, c,
-                   "group at byte %" PRIu64 " is open at the end at byte %" PRIu64, at, end);
+                   "group at byte %" PRIu64 " is not closed before the end at byte %" PRIu64, at,
+                   end);
     case DEPTH:
         return set(err, RP_LIMIT, c, "messages are nested too deeply at byte %" PRIu64, at);
     default:

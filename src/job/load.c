@@ -210,10 +210,11 @@ static enum rp_code take_log(struct rp_job *job, const struct rp_loaded *loaded,
         node->id = server_of(loaded->source->name);
     return node->id >= 0
                ? RP_OK
-               : rp_err_set(err, RP_FORMAT,
-                            "'%s': cannot tell which node wrote this log: a log of messages has "
-                            "one sender or receiver, a server's log ends in its number",
-                            loaded->source->name);
+               : rp_err_set(
+                     err, RP_FORMAT,
+                     "'%s': cannot determine which node wrote this log: a log of messages has "
+                     "one sender or receiver, a server's log ends in its number",
+                     loaded->source->name);
 }
 
 static enum rp_code read_trace(void *user, const struct rp_loaded *loaded, struct rp_err *err)
@@ -303,10 +304,11 @@ static enum rp_code find_graph(struct load_ctx *l, size_t *out, struct rp_err *e
         }
     return *out < l->job->nranks
                ? RP_OK
-               : rp_err_set(err, RP_FORMAT,
-                            "%.*s has neither 'dag.gml' nor a usable 'metadata.json': cannot tell "
-                            "which operator produces which gradient",
-                            (int)folder_length(l->folder[0]), l->folder[0]);
+               : rp_err_set(
+                     err, RP_FORMAT,
+                     "%.*s has neither 'dag.gml' nor a usable 'metadata.json': cannot determine "
+                     "which operator produces which gradient",
+                     (int)folder_length(l->folder[0]), l->folder[0]);
 }
 
 static enum rp_code share_graph(struct load_ctx *l, struct rp_err *err)
@@ -352,7 +354,10 @@ static enum rp_code check_transfers(struct load_ctx *l, struct rp_err *err)
     l->job->has_transfers = with == l->job->nranks;
     for (i = 0; l->job->has_transfers && i < l->job->nranks; i++)
         if (!(l->seen[i] & 1u << RINGS))
-            return lacks(l, i, "'nccl_rank_graph.json': to whom it sends is not known", err);
+            return lacks(
+                l, i,
+                "'nccl_rank_graph.json': without it the receivers of its messages are unknown",
+                err);
     for (i = 0; !l->job->has_transfers && i < l->job->nranks; i++)
         l->job->ranks[i].transfers.n = 0;
     return l->job->has_transfers
@@ -442,7 +447,8 @@ static enum rp_code check_job(struct load_ctx *l, struct rp_err *err)
         if (!(l->seen[i] & 1u << OPS))
             return lacks(l, i, "'trace.json.gz'", err);
         if (!l->job->has_servers && !(l->seen[i] & 1u << TIMELINE))
-            return lacks(l, i, "'comm.json': when its gradients were reduced is not known", err);
+            return lacks(l, i, "'comm.json': without it the times of its reductions are unknown",
+                         err);
     }
     return l->job->has_servers ? check_servers(l, err) : check_transfers(l, err);
 }

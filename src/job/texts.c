@@ -168,7 +168,7 @@ static enum rp_code read_gml(struct gml *g)
         if (!is_node && !is_word(word, len, "edge"))
             continue;
         if (!next_word(&g->scan, &open, &open_len) || !is_word(open, open_len, "["))
-            return fail(g, word, "'[' is expected behind it");
+            return fail(g, word, "'[' is expected after it");
         RP_TRY(read_item(g, is_node));
     }
     return RP_OK;

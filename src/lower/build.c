@@ -517,7 +517,7 @@ enum rp_code lower_need_ints(struct lower *l, const struct lower_node *node,
 
     if (v->ints)
         return RP_OK;
-    snprintf(why, sizeof why, "its %s is computed by the graph, and must be known before", what);
+    snprintf(why, sizeof why, "its %s must be a constant, but the graph computes it", what);
     return lower_refuse(l, node, why);
 }
 

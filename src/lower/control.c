@@ -120,7 +120,8 @@ static enum rp_code write_part(struct lower *l, const struct lower_node *node, c
     }
     for (size_t i = 0; i < n; i++)
         if (count != n || (!same_type(&made[i], &state[i]) && !learn(&state[i], &made[i], learned)))
-            return lower_refuse(l, node, "a value changes its shape from one turn to the next");
+            return lower_refuse(l, node,
+                                "a value changes its shape from one iteration to the next");
     put_tuple(l, made, n, "ROOT ");
     return RP_OK;
 }

@@ -83,7 +83,7 @@ static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct 
         last = memrchr(text.at, ':', text.n);
     for (const uint8_t *p = last ? last + 1 : NULL; p && p < text.at + text.n; p++) {
         if (*p < '0' || *p > '9' || index > INPUTS_MAX)
-            return rp_err_set(l->err, RP_FORMAT, "'%.*s' is no name of a tensor",
+            return rp_err_set(l->err, RP_FORMAT, "'%.*s' is not the name of a tensor",
                               (int)(text.n < 200 ? text.n : 200), (const char *)text.at);
         index = index * 10 + (size_t)(*p - '0');
     }
@@ -240,7 +240,7 @@ enum rp_code lower_call(struct lower *l, const struct lower_node *node, const ch
     if (!values)
         return rp_err_nomem(l->err, "lowering a call");
     if (!function.at)
-        return lower_misfit(l, node, "the graph's library does not have its function");
+        return lower_misfit(l, node, "the graph's library does not define its function");
     memcpy(values, in, nin * sizeof *values);
     for (size_t i = 0; i < nin; i++) {
         values[i].ints = NULL;
@@ -472,8 +472,7 @@ static enum rp_code put_root(struct lower *l, struct lower_scope *graph, const c
         RP_TRY(value_of(l, graph, text_bytes(fetches[i]), &v[i]));
     if (l->nunknown)
         return rp_err_set(l->err, RP_UNSUPPORTED,
-                          "operators of TensorFlow that are known to the engine tf only: %s",
-                          l->unknown);
+                          "TensorFlow operators that only the engine tf supports: %s", l->unknown);
     lower_put(l, "  ROOT %%root = (");
     for (size_t i = 0; i < n; i++) {
         lower_put(l, "%s", i ? ", " : "");

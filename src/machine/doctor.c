@@ -118,7 +118,7 @@ static void check_libraries(struct rp_arena *arena, struct check_row *row)
     row->finding = missing ? rp_arena_textf(arena, "built without %s", names)
                            : "all optional libraries are compiled in";
     if (missing)
-        row->advice = "'reprise version' says how to get them";
+        row->advice = "'reprise version' lists what to install";
 }
 
 static void check_perf(struct rp_arena *arena, struct check_row *row)
@@ -469,8 +469,8 @@ const struct rp_question_row rp_ask_doctor = {
     .question = {.name = "doctor",
                  .group = "other",
                  .summary = "check whether this machine is ready",
-                 .details = "Checks the processor, memory, limits, drivers and libraries, and says "
-                            "what to do where something is limited. An absent driver or library "
+                 .details = "Checks the processor, memory, limits, drivers and libraries, and "
+                            "gives advice where something is limited. An absent driver or library "
                             "matters only for its purpose.",
                  .examples = "reprise doctor\tone line per check\n",
                  .accepts = RP_ACCEPTS_NOTHING,

@@ -366,12 +366,12 @@ static enum rp_code check_op(const struct rp_program *p, const struct rp_computa
     RP_TRY(check_operands(p, c, op, err));
     for (uint32_t i = 0; i < called.n; i++)
         if (called.at[i] >= p->computations.n)
-            return program_invalid(p, op, err, "calls a computation that is not there");
+            return program_invalid(p, op, err, "calls an undefined computation");
     if (p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT) {
         const struct rp_op_shape *of = &p->shapes.at[p->shape.at[rp_op_operands(p, op).at[0]]];
 
         if (of->elem == RP_ELEM_TUPLE && (uint64_t)p->value.at[op] >= of->n)
-            return program_invalid(p, op, err, "takes a part that its tuple does not have");
+            return program_invalid(p, op, err, "reads an element that its tuple does not have");
     }
     return RP_OK;
 }
@@ -388,9 +388,10 @@ static enum rp_code check_parameters(const struct rp_program *p, const struct rp
         if (p->code.at[op] != RP_OP_PARAMETER)
             continue;
         if (number >= c->nparams)
-            return program_invalid(p, op, err, "has a number beyond the number of parameters");
+            return program_invalid(p, op, err,
+                                   "has a number that is not below the number of parameters");
         if (seen[number]++)
-            return program_invalid(p, op, err, "has the number of another parameter");
+            return program_invalid(p, op, err, "has the same number as another parameter");
     }
     return RP_OK;
 }

@@ -103,7 +103,7 @@ static enum rp_code make_one(struct feed_ctx *f, size_t i)
     }
     if (elem == RP_ELEM_INVALID)
         return rp_err_set(f->err, RP_USAGE,
-                          "'%s' records no inputs, and does not say the shape of '%s': give "
+                          "'%s' records no inputs, and does not give the shape of '%s': give "
                           "--inputs FILE with arrays in0 ... or '%s' ...",
                           f->s->file, g->feeds[i], g->feeds[0]);
     RP_TRY(rp_tensor_new(elem, dims, rank, &f->s->arguments[i], f->err));
@@ -290,7 +290,7 @@ static const char *describe_feeds(const struct feed_ctx *f, uint64_t seed)
         return rp_arena_printf(s->arena, "synthetic, seed %llu", (unsigned long long)seed);
     if (s->bundle)
         return "recorded in the bundle";
-    return f->g->nfeeds > f->g->nvariables ? "recorded beside it" : "none";
+    return f->g->nfeeds > f->g->nvariables ? "recorded with it" : "none";
 }
 
 struct rp_tensor *rp_replay_graph_expected(const struct rp_session *s, size_t i)

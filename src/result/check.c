@@ -110,7 +110,7 @@ static bool check_unit(const struct report *r, const struct frame *frame, const 
         return true;
     }
     if (named != RP_UNIT_NONE && named != f->unit)
-        return rule_broken(r, frame, f, "the key ends in '%s', which is not its unit",
+        return rule_broken(r, frame, f, "the key ends in '%s', which does not match its unit",
                            suffix_of_unit(named));
     if (!suffix || named == f->unit || (frame->promised & 1u << f->unit) ||
         (f->key && is_bare_unit(f->key, f->unit)))

@@ -326,7 +326,7 @@ static enum rp_code note_transport(struct answer_ctx *a, struct rp_err *err)
         RP_TRY(rp_transport_fit(&a->run, &t, err));
     if (t.n && t.one_size)
         add_note(a, "all recorded all-reduces have about the same size, so latency and bandwidth "
-                    "cannot be told apart: intervals are wide");
+                    "cannot be separated: intervals are wide");
     return RP_OK;
 }
 
@@ -337,7 +337,7 @@ static void note_steps(struct answer_ctx *a)
     if (!first->has_steps && !first->recorded_steps)
         add_note(a, "no steps are marked: the whole recording is one step");
     if (isnan(first->spread_ratio))
-        add_note(a, "too few steps to tell how well one step predicts another");
+        add_note(a, "too few steps to measure how well one step predicts another");
     if (first->graph.ndropped)
         add_note(a, rp_arena_textf(a->arena,
                                    "%u dependencies contradict the recorded times and are left out",

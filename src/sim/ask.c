@@ -41,13 +41,13 @@ static const struct rp_type base_type = {"baseline", sizeof(struct rp_sim_baseli
 
 static const struct rp_field pred_fields[] = {
     PRED(what_if, STR, NONE, "what if", "as given", 0),
-    PRED(simulated_ns, I64, NS, NULL, "a step, recorded by the same profiler", 0),
-    PRED(predicted_ns, I64, NS, "a step", "of a run without the profiler", 0),
+    PRED(simulated_ns, I64, NS, NULL, "step time as the same profiler would record it", 0),
+    PRED(predicted_ns, I64, NS, "a step", "step time without the profiler", 0),
     PRED(low_ns, I64, NS, "from", "lower end of the interval", 0),
     PRED(high_ns, I64, NS, "to", "upper end of the interval", 0),
     PRED(change_ratio, F64, RATIO, "change", "against the step without the profiler", 0),
     PRED(bound_by, STR, NONE, "mainly", "the largest part of its critical path", RP_NULLABLE),
-    PRED(assumes, STR, NONE, NULL, "what must hold", 0),
+    PRED(assumes, STR, NONE, NULL, "assumptions of the prediction", 0),
     RP_FIELD_END};
 static const struct rp_type pred_type = {"prediction", sizeof(struct rp_sim_prediction),
                                          pred_fields, NULL};
@@ -82,8 +82,7 @@ static const struct rp_type rank_type = {"rank", sizeof(struct rp_sim_rank), ran
 static const struct rp_field known_fields[] = {
     KNOWN(form, STR, NONE, "what if", "how it is written", 0),
     KNOWN(summary, STR, NONE, "effect", "what it changes", 0),
-    KNOWN(assumes, STR, NONE, "assumes", "what must hold for the prediction to be right", 0),
-    RP_FIELD_END};
+    KNOWN(assumes, STR, NONE, "assumes", "assumptions of the prediction", 0), RP_FIELD_END};
 static const struct rp_type known_type = {"known", sizeof(struct rp_sim_known), known_fields, NULL};
 
 static const struct rp_field root_fields[] = {

@@ -36,7 +36,7 @@
     ROW(unended, COUNT, "begin events without an end")                                           \
     ROW(unbegun, COUNT, "end events without a begin")                                            \
     ROW(missing_dur, COUNT, "complete events without a duration")                                \
-    ROW(missing_ts, COUNT, "timed events without a time")                                        \
+    ROW(missing_ts, COUNT, "events without a time that need one")                                \
     ROW(bad_time, COUNT, "times that are not a number")                                          \
     ROW(huge_time, COUNT, "times beyond 64-bit nanoseconds")                                     \
     ROW(negative_dur, COUNT, "negative durations")                                               \

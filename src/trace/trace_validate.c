@@ -20,7 +20,7 @@ static enum rp_code check_order(const struct rp_trace *t, struct rp_err *err)
             continue;
         if (t->ev.ts_ns[e] < t->ev.ts_ns[e - 1] ||
             (t->ev.ts_ns[e] == t->ev.ts_ns[e - 1] && length_of(t, e) > length_of(t, e - 1)))
-            return rp_trace_bad(t, err, "event %u comes after a later one", e);
+            return rp_trace_bad(t, err, "event %u is out of order: the previous one is later", e);
     }
     return RP_OK;
 }

@@ -309,8 +309,7 @@ static void warn_of_other(int code)
                 ? "another profiler in the program (torch.profiler?) cannot subscribe to CUPTI: it "
                   "will show no kernels. This recording has them; 'record --with host,nvtx,nccl' "
                   "leaves CUPTI to the other profiler"
-                : "another profiler in the program (torch.profiler?) uses CUPTI beside this "
-                  "recording");
+                : "another profiler in the program (torch.profiler?) also uses CUPTI");
     snprintf(text, sizeof text, "%u", atomic_load(&rp_cuda.others));
     rp_cuda.cap->fact("cuda.other_profilers", text);
 }

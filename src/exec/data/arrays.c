@@ -95,10 +95,10 @@ static const struct npy_type *header_type(const char *at, struct rp_err *err)
             if (!strncmp(at + 2, types[i].word, n) && at[2 + n] == '\'')
                 return &types[i];
         }
-    rp_err_set(err, RP_UNSUPPORTED, "%s are not known (%.*s): only numbers are",
+    rp_err_set(err, RP_UNSUPPORTED, "%s are not supported (%.*s): only numbers are",
                *at == '['                   ? "records"
-               : !strncmp(at, "'|O'", 4)    ? "objects of Python"
-               : *at && strchr("US", at[2]) ? "texts"
+               : !strncmp(at, "'|O'", 4)    ? "Python objects"
+               : *at && strchr("US", at[2]) ? "strings"
                                             : "elements of its type",
                (int)(length < 60 ? length : 60), at);
     return NULL;
@@ -172,7 +172,7 @@ enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out
     begin = bytes[6] == 1 ? 10 : 12;
     head = bytes[6] == 1 ? le16(bytes + 8) : le32(bytes + 8);
     if (bytes[6] < 1 || bytes[6] > 3 || head > n - begin || head > 65536)
-        return rp_err_set_at(err, RP_FORMAT, 6, "its header is cut off or of an unknown version");
+        return rp_err_set_at(err, RP_FORMAT, 6, "its header is truncated or of an unknown version");
     header = malloc(head + 1);
     if (!header)
         return rp_err_nomem(err, "reading an array");
@@ -209,7 +209,7 @@ static enum rp_code zip_open(struct zip *z, struct rp_err *err)
         return ZIP_BAD(0, "it is too short for a zip");
     while (memcmp(z->bytes + at, "PK\5\6", 4) != 0)
         if (at-- == low)
-            return ZIP_BAD(z->n, "the end of the zip is missing: it is cut off, or is no zip");
+            return ZIP_BAD(z->n, "the end of the zip is missing: it is truncated, or not a zip");
     z->at = le32(z->bytes + at + 16);
     z->end = z->at + le32(z->bytes + at + 12);
     if (z->at == UINT32_MAX && at >= 20 && !memcmp(z->bytes + at - 20, "PK\6\7", 4)) {
@@ -265,7 +265,7 @@ static enum rp_code zip_next(struct zip *z, struct zip_member *m, struct rp_err 
     ncomment = le16(p + 32);
     local = le32(p + 42);
     if (z->end - z->at - 46 < m->nname + nextra + ncomment)
-        return ZIP_BAD(z->at, "the directory of the zip is cut off");
+        return ZIP_BAD(z->at, "the directory of the zip is truncated");
     m->name = p + 46;
     zip_wide(p + 46 + m->nname, nextra, &plain, &packed, &local);
     z->at += 46 + m->nname + nextra + ncomment;
@@ -273,7 +273,7 @@ static enum rp_code zip_next(struct zip *z, struct zip_member *m, struct rp_err 
         return ZIP_BAD(local, "a member of the zip is not where its directory says");
     skip = 30 + (uint64_t)le16(z->bytes + local + 26) + le16(z->bytes + local + 28);
     if (z->n - local < skip || packed > z->n - local - skip)
-        return ZIP_BAD(local, "a member of the zip reaches over the end of the file");
+        return ZIP_BAD(local, "a member of the zip extends past the end of the file");
     if (m->method == 0 ? plain != packed : plain / 1032 > packed + 1)
         return ZIP_BAD(local, "the sizes of a member of the zip contradict each other");
     m->data = z->bytes + local + skip;

@@ -314,14 +314,14 @@ static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **
     if (s->dynamic) {
         if ((size_t)(end - *at) < 4 * s->rank)
             return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, *at),
-                                 "a recorded array is cut off");
+                                 "a recorded array is truncated");
         for (size_t k = 0; k < s->rank; k++, *at += 4) {
             int32_t size;
 
             memcpy(&size, *at, sizeof size);
             if (size < 0 || size > s->dims[k])
                 return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, *at),
-                                     "a recorded array has a size out of its bound");
+                                     "a recorded array has a dimension above its bound");
         }
     }
     for (size_t k = 0; k < s->rank; k++)
@@ -330,7 +330,7 @@ static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **
     bytes = n < SIZE_MAX / 32 ? rp_tensor_packed_bytes(s->elem, n, true) : SIZE_MAX;
     if (bytes > (size_t)(end - *at))
         return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, *at),
-                             "a recorded array is cut off at byte %llu: %zu bytes are missing",
+                             "a recorded array is truncated at byte %llu: %zu bytes are missing",
                              (unsigned long long)snapshot_place(r, end),
                              bytes - (size_t)(end - *at));
     order = order_of(s);
@@ -375,14 +375,14 @@ static enum rp_code read_raw(struct reader *r, const uint8_t *at, size_t n, void
         memcpy(&len, at, sizeof len);
     if (n < 8 || len > n - 8)
         return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, at),
-                             "a recorded array is cut off at byte %llu",
+                             "a recorded array is truncated at byte %llu",
                              (unsigned long long)snapshot_place(r, at));
     RP_TRY(read_shape(r, (struct rp_bytes){at + 8, (size_t)len}, &s));
     at += 8 + len;
     RP_TRY(raw_parts(r, &s, &at, end, 0, to));
     if (at != end)
         return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, at),
-                             "%zu bytes too many behind a recorded array", (size_t)(end - at));
+                             "%zu extra bytes after a recorded array", (size_t)(end - at));
     return RP_OK;
 }
 
@@ -409,7 +409,7 @@ static enum rp_code framed_partition(struct reader *r, struct rp_bytes bytes, co
         RP_TRY(rp_proto_finish(&d, r->err));
         if (size > (uint64_t)(end - *at))
             return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, end),
-                                 "the file is cut off at byte %llu: argument %zu of %llu bytes "
+                                 "the file is truncated at byte %llu: argument %zu of %llu bytes "
                                  "begins at byte %llu",
                                  (unsigned long long)snapshot_place(r, end), i,
                                  (unsigned long long)size,
@@ -478,7 +478,7 @@ static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, c
     }
     if (raw && raw != end)
         return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, raw),
-                             "%llu bytes too many behind the last argument",
+                             "%llu extra bytes after the last argument",
                              (unsigned long long)(end - raw));
     return rp_proto_finish(&c, r->err);
 }

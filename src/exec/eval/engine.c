@@ -258,9 +258,9 @@ enum rp_code rp_eval_fetch(struct rp_executable *base, struct rp_tensor **output
 
     for (size_t p = 0; p < base->partitions; p++) {
         if (!x->results[p] || rp_tensor_leaves(x->results[p]) != base->noutputs)
-            return rp_err_set(err, RP_FORMAT,
-                              "the program gave another number of results than it "
-                              "says");
+            return rp_err_set(
+                err, RP_FORMAT,
+                "the program returned a different number of results than it declares");
         for (size_t i = 0; i < base->noutputs; i++)
             RP_TRY(rp_tensor_align(rp_tensor_leaf(x->results[p], i),
                                    &outputs[p * base->noutputs + i], err));

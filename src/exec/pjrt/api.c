@@ -23,11 +23,11 @@ static enum rp_code check_version(const char *path, struct rp_pjrt *pjrt, struct
     pjrt->minor = (unsigned)(pjrt->api[RP_PJRT_API_VERSION] >> 32);
     if (major != 0)
         return rp_err_set(err, RP_MISSING,
-                          "'%s' speaks PJRT version %u.%u; reprise supports versions 0.x", path,
-                          major, pjrt->minor);
+                          "'%s' has PJRT version %u.%u; reprise supports versions 0.x", path, major,
+                          pjrt->minor);
     if (words < RP_PJRT_API_FUNCTIONS + RP_PJRT_FUNCTIONS_NEEDED)
         return rp_err_set(err, RP_MISSING,
-                          "'%s' speaks PJRT version 0.%u, whose table of %zu bytes is too short: a "
+                          "'%s' has PJRT version 0.%u, whose table of %zu bytes is too short: a "
                           "newer plugin is needed",
                           path, pjrt->minor, words * 8);
     pjrt->functions = words - RP_PJRT_API_FUNCTIONS;

@@ -308,7 +308,7 @@ static enum rp_code tf_prepare(struct rp_worker_exe *exe, struct rp_err *err)
         return rp_err_set(
             err, RP_UNSUPPORTED,
             "not a graph for TensorFlow, which takes a GraphDef, a SavedModel or BladeDISC's "
-            "pair, with what to fetch of it");
+            "pair, with the tensors to fetch");
     return RP_OK;
 }
 

@@ -87,7 +87,7 @@ static enum rp_code child_died(struct rp_worker *w, const char *doing, struct rp
         snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(status));
     rp_err_set(err, RP_IO, "%s ended its process while %s: %s", w->ops->what, doing, how);
     last_words(w->log, words, sizeof words);
-    return words[0] ? rp_err_context(err, RP_IO, "its last words: %s", words) : RP_IO;
+    return words[0] ? rp_err_context(err, RP_IO, "its last output: %s", words) : RP_IO;
 }
 
 /* ---- requests ---- */
@@ -111,10 +111,10 @@ static enum rp_code wait_for(struct rp_worker *w, const char *doing, struct rp_e
     while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
         ;
     w->pid = 0;
-    rp_err_set(err, RP_IO, "%s gave no answer for %.3g s while %s: its process was ended",
+    rp_err_set(err, RP_IO, "%s did not answer for %.3g s while %s: its process was killed",
                w->ops->what, (double)w->start.timeout_ns / 1e9, doing);
     last_words(w->log, words, sizeof words);
-    return words[0] ? rp_err_context(err, RP_IO, "its last words: %s", words) : RP_IO;
+    return words[0] ? rp_err_context(err, RP_IO, "its last output: %s", words) : RP_IO;
 }
 
 /* Reads the head of an answer, and the error where it is one. */

@@ -46,8 +46,8 @@ struct rp_comm_collective {
     const char *cause, *evidence;
     int64_t cause_ns;
     int64_t wait_ns, dur_ns;        /* added up over the ranks */
-    int64_t at_ns;                  /* since the first collective, for the screen */
-    const char *label, *cause_text; /* for the screen */
+    int64_t at_ns;                  /* since the first collective, text output only */
+    const char *label, *cause_text; /* text output only */
 };
 
 struct rp_comm_rank {
@@ -57,7 +57,7 @@ struct rp_comm_rank {
     double overlap_share;
     const char *cause, *evidence; /* of most of its margin */
     int64_t cause_ns;
-    const char *cause_text; /* for the screen */
+    const char *cause_text; /* text output only */
 };
 
 /* All collectives of one kind, size and number of ranks. */
@@ -68,18 +68,18 @@ struct rp_comm_size {
 };
 
 struct rp_comm_root {
-    const char *run_text, *delay_text; /* for the screen */
+    const char *run_text, *delay_text; /* text output only */
     const char *matched_by;
     int64_t collective_count, matched_count, unmatched_count, margin_ns;
     bool clocks_differ;
     size_t nranks, nrank_rows, nalone_rows, nsizes, nsize_rows, ncollectives, nworst, nlongest;
     size_t nnotes, ntransfers, nslowest;
-    struct rp_comm_transfer *transfers, *slowest; /* by begin; for the screen by length */
+    struct rp_comm_transfer *transfers, *slowest; /* by begin; text output only by length */
     /* For the screen: the rank that delays the others most comes first; or ranks without a match.
      */
     struct rp_comm_rank *ranks, *rank_rows, *alone_rows;
     struct rp_comm_size *sizes, *size_rows;
-    /* By time; for the screen by margin, or by length where nothing was matched. */
+    /* By time; text output only by margin, or by length where nothing was matched. */
     struct rp_comm_collective *collectives, *worst, *longest;
     const char **notes;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives added up by kind and size, and the text for the screen: two sentences, the ranks by
+ * Collectives added up by kind and size, and the text text output only: two sentences, the ranks by
  * how much they delay the others, the collectives with the longest delays, and notes about what was
  * not recorded.
  */

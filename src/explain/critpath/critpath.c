@@ -27,7 +27,7 @@ static const struct rp_field segment_fields[] = {
     SEGMENT(name, STR, NONE, NULL, "the event; null in a wait", 0),
     SEGMENT(start_ns, I64, NS, NULL, "as recorded", 0),
     SEGMENT(dur_ns, I64, NS, NULL, "up to the next segment", 0),
-    SEGMENT(cause, STR, NONE, NULL, "of a wait, else null", 0),
+    SEGMENT(cause, STR, NONE, NULL, "cause of a wait, else null", 0),
     RP_FIELD_END};
 static const struct rp_type segment_type = {"segment", sizeof(struct rp_critpath_segment),
                                             segment_fields, NULL};
@@ -38,7 +38,7 @@ static const struct rp_field run_segment_fields[] = {
     SEGMENT(name, STR, NONE, NULL, "the event; null in a wait", 0),
     SEGMENT(start_ns, I64, NS, NULL, "on the clock of the first rank", 0),
     SEGMENT(dur_ns, I64, NS, NULL, "up to the next segment", 0),
-    SEGMENT(cause, STR, NONE, NULL, "of a wait, else null", 0),
+    SEGMENT(cause, STR, NONE, NULL, "cause of a wait, else null", 0),
     RP_FIELD_END};
 static const struct rp_type run_segment_type = {"segment", sizeof(struct rp_critpath_segment),
                                                 run_segment_fields, NULL};
@@ -62,7 +62,7 @@ static const struct rp_field name_fields[] = {
     SHARE(count, I64, COUNT, "segments", "how many", 0),
     SHARE(kind, STR, NONE, "kind", KIND_DOC, 0),
     SHARE(name, STR, NONE, NULL, "of the events, or the cause of the waits", 0),
-    SHARE(label, STR, NONE, "name", "for the screen", RP_SCREEN | RP_SHORTEN),
+    SHARE(label, STR, NONE, "name", "text output only", RP_SCREEN | RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type name_type = {"name", sizeof(struct rp_critpath_share), name_fields,
                                          NULL};
@@ -77,7 +77,7 @@ static const struct rp_field slack_fields[] = {
     SLACK(count, I64, COUNT, "parts", "how many", 0),
     SLACK(kind, STR, NONE, "kind", "host, runtime, compute, comm or memory", 0),
     SLACK(name, STR, NONE, NULL, "of the events", 0),
-    SLACK(label, STR, NONE, "name", "for the screen", RP_SCREEN | RP_SHORTEN),
+    SLACK(label, STR, NONE, "name", "text output only", RP_SCREEN | RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type slack_type = {"slack", sizeof(struct rp_critpath_slack), slack_fields,
                                           NULL};
@@ -89,7 +89,7 @@ static const struct rp_field track_fields[] = {
     SLACK(slack_ns, I64, NS, NULL, "minimum over its parts", 0),
     SLACK(total_ns, I64, NS, NULL, "all its parts, on the path or not", 0),
     SLACK(path_ns, I64, NS, NULL, "those on the path", 0),
-    SLACK(count, I64, COUNT, NULL, "how many parts", 0),
+    SLACK(count, I64, COUNT, NULL, "number of parts", 0),
     RP_FIELD_END};
 static const struct rp_type track_type = {"track", sizeof(struct rp_critpath_slack), track_fields,
                                           NULL};
@@ -137,17 +137,17 @@ static const struct rp_type rank_row_type = {"rank", sizeof(struct rp_critpath_r
              0)
 #define LIST_FIELDS                                                                          \
     PATH_LIST(kinds, &kind_type, "by kind", "time on the path", 0),                          \
-        PATH_LIST(shown, &name_type, "by name", "for the screen", RP_SCREEN),                \
+        PATH_LIST(shown, &name_type, "by name", "text output only", RP_SCREEN),              \
         PATH_LIST(names, &name_type, NULL, "time on the path", 0),                           \
         PATH_LIST(next, &slack_type, "critical next, once the path is shorter by the slack", \
-                  "for the screen", RP_SCREEN),                                              \
+                  "text output only", RP_SCREEN),                                            \
         PATH_LIST(slack, &slack_type, NULL, "every name, least slack first", 0),             \
         PATH_LIST(tracks, &track_type, NULL, "threads and streams, least slack first", 0)
 
 static const struct rp_field rank_fields[] = {
     PATH(path, STR, NONE, NULL, "the input", 0),
     PATH(rank, I64, NONE, NULL, "number of the process in its job", 0),
-    PATH(summary, STR, NONE, "path", "for the screen", RP_SCREEN),
+    PATH(summary, STR, NONE, "path", "text output only", RP_SCREEN),
     WINDOW_FIELDS,
     LIST_FIELDS,
     PATH_LIST(segments, &segment_type, NULL, "in time order, without gaps", 0),
@@ -156,12 +156,12 @@ static const struct rp_type rank_type = {"rank", sizeof(struct rp_critpath_path)
                                          NULL};
 
 static const struct rp_field run_fields[] = {
-    PATH(summary, STR, NONE, "run", "for the screen", RP_SCREEN),
+    PATH(summary, STR, NONE, "run", "text output only", RP_SCREEN),
     PATH(joined, BOOL, NONE, NULL, "the ranks share collectives", 0),
     PATH(clock, STR, NONE, NULL, "recorded, or aligned by the ends of collectives", 0),
     PATH(meeting_count, I64, COUNT, NULL, "collectives that were matched across ranks", 0),
     WINDOW_FIELDS,
-    PATH_LIST(rank_rows, &rank_row_type, "by rank", "for the screen", RP_SCREEN),
+    PATH_LIST(rank_rows, &rank_row_type, "by rank", "text output only", RP_SCREEN),
     PATH_LIST(shares, &rank_share_type, NULL, "time of the path by rank", 0),
     LIST_FIELDS,
     PATH_LIST(segments, &run_segment_type, NULL, "in time order, without gaps", 0),
@@ -174,10 +174,10 @@ static const struct rp_type run_type = {"run", sizeof(struct rp_critpath_path), 
 static const struct rp_field root_fields[] = {
     RP_FIELD_RECORD(struct rp_critpath_root, run, &run_type, "critical path", "across the ranks",
                     0),
-    ROOT_LIST(blocks, &rank_type, "critical path", "for the screen", RP_BLOCKS | RP_SCREEN),
-    ROOT_LIST(ranks, &rank_type, NULL, "one record a rank", 0),
-    ROOT_LIST(notes, &rp_type_string, "notes", "what the recording does not tell", 0),
-    ROOT_LIST(written, &rp_type_string, "written", "overlays, one a rank", 0),
+    ROOT_LIST(blocks, &rank_type, "critical path", "text output only", RP_BLOCKS | RP_SCREEN),
+    ROOT_LIST(ranks, &rank_type, NULL, "one record per rank", 0),
+    ROOT_LIST(notes, &rp_type_string, "notes", "limits of the recording", 0),
+    ROOT_LIST(written, &rp_type_string, "written", "overlays, one per rank", 0),
     RP_FIELD_END};
 
 static const struct rp_type critpath_type = {"critpath", sizeof(struct rp_critpath_root),

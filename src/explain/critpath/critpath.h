@@ -26,7 +26,7 @@ struct rp_critpath_share {
     double share;
     uint32_t name_id; /* of the graph; RP_NONE in waits */
     uint8_t kind_id;
-    const char *label; /* for the screen */
+    const char *label; /* text output only */
 };
 
 /* What runs, on the path or not: a name of a kind, or a thread or stream. */
@@ -60,7 +60,7 @@ struct rp_critpath_path {
     const char *clock;                        /* of the run: "recorded" or "aligned" */
     int64_t meeting_count;
     struct rp_critpath_rank_share *shares; /* of the run */
-    const char *summary;                   /* for the screen */
+    const char *summary;                   /* text output only */
     size_t nshown, nnext, nrank_rows;
     struct rp_critpath_share *shown; /* of names */
     struct rp_critpath_slack *next;  /* of slack: what is not on the path */
@@ -71,7 +71,7 @@ struct rp_critpath_root {
     struct rp_critpath_path run;
     size_t nranks, nblocks, nnotes, nwritten;
     struct rp_critpath_path *ranks;
-    struct rp_critpath_path *blocks; /* for the screen: the ranks, where they were not joined */
+    struct rp_critpath_path *blocks; /* text output only: the ranks, where they were not joined */
     const char **notes;
     const char **written; /* overlays */
 };

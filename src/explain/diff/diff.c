@@ -21,17 +21,18 @@ extern const struct rp_question_row rp_ask_diff;
 static const struct rp_field run_fields[] = {
     RUN(path, STR, NONE, NULL, "its file, or the folder of its ranks", 0),
     RUN(device, STR, NONE, NULL, "the first device", 0),
-    RUN(framework, STR, NONE, NULL, "what recorded it", 0),
+    RUN(framework, STR, NONE, NULL, "name of the recorder", 0),
     RUN(ranks, I64, COUNT, NULL, "ranks that it has", 0),
     RUN(steps, I64, COUNT, NULL, "steps that were found, on its first rank that is compared", 0),
-    RUN(whole_steps, I64, COUNT, NULL, "of them, with a beginning and an end", 0),
-    RUN(typical_steps, I64, COUNT, NULL, "of them, the middle half by length", 0),
+    RUN(whole_steps, I64, COUNT, NULL, "those with a beginning and an end", 0),
+    RUN(typical_steps, I64, COUNT, NULL, "those in the middle half by length", 0),
     RUN(step_ns, I64, NS, NULL, "mean of the typical steps; without steps the whole recording", 0),
     RUN(median_ns, I64, NS, NULL, "median of the whole steps", 0),
     RUN(spread_ns, I64, NS, NULL, "standard deviation of a step, from the median deviation",
         RP_NULLABLE),
-    RUN(work_ns, I64, NS, NULL, "durations of all work of a step, added up", 0),
-    RUN(host_ns, I64, NS, NULL, "durations of the host spans of a step that launch it", 0),
+    RUN(work_ns, I64, NS, NULL, "sum of the durations of all work in a step", 0),
+    RUN(host_ns, I64, NS, NULL, "sum of the durations of the host spans in a step that launch it",
+        0),
     RP_FIELD_END};
 static const struct rp_type run_type = {"run", sizeof(struct rp_trace_diff_run), run_fields, NULL};
 
@@ -98,7 +99,7 @@ static const struct rp_field row_fields[] = {
         "added, removed, replaced, shape, kernel, calls, slower, faster, noise or same", 0),
     ROW(rule, STR, NONE, NULL, "how it was aligned: tree, name and shape, name, kernel, none", 0),
     ROW(places, I64, COUNT, NULL, "places of the call tree", 0),
-    ROW(counts, STR, NONE, "calls", "for the screen", RP_SCREEN),
+    ROW(counts, STR, NONE, "calls", "text output only", RP_SCREEN),
     ROW(base_count, I64, COUNT, NULL, "calls in a step of the base", 0),
     ROW(new_count, I64, COUNT, NULL, "calls in a step of the new run", 0),
     ROW(base_works, I64, COUNT, NULL, "kernels, copies and memsets in a step of the base", 0),
@@ -106,7 +107,7 @@ static const struct rp_field row_fields[] = {
     ROW(base_ns, I64, NS, "base", "its time in a step of the base", 0),
     ROW(new_ns, I64, NS, "new", "its time in a step of the new run", 0),
     ROW(delta_ns, I64, NS, "delta", "new - base", 0),
-    ROW(noise_ns, I64, NS, "noise", "changes up to this are noise; null: too few steps to tell",
+    ROW(noise_ns, I64, NS, "noise", "changes up to this are noise; null: too few steps",
         RP_NULLABLE | RP_WIDE),
     ROW(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise",
         RP_WIDE),
@@ -129,21 +130,20 @@ static const struct rp_type row_type = {"row", sizeof(struct rp_trace_diff_row),
     RP_FIELD_LIST(struct rp_trace_diff_root, member, item, title, doc, flags)
 
 static const struct rp_field root_fields[] = {
-    ROOT(verdict_text, STR, NONE, "new run", "for the screen", RP_SCREEN),
+    ROOT(verdict_text, STR, NONE, "new run", "text output only", RP_SCREEN),
     {"base_text", "base step", RP_T_STR, RP_UNIT_NONE, RP_SCREEN,
      offsetof(struct rp_trace_diff_root, base) + offsetof(struct rp_trace_diff_run, text), 0, NULL,
-     "for the screen"},
+     "text output only"},
     {"new_text", "new step", RP_T_STR, RP_UNIT_NONE, RP_SCREEN,
      offsetof(struct rp_trace_diff_root, new_run) + offsetof(struct rp_trace_diff_run, text), 0,
-     NULL, "for the screen"},
-    ROOT(aligned_text, STR, NONE, "aligned", "for the screen", RP_SCREEN),
+     NULL, "text output only"},
+    ROOT(aligned_text, STR, NONE, "aligned", "text output only", RP_SCREEN),
     ROOT(inputs, STR, NONE, NULL, "traces", 0),
     ROOT(verdict, STR, NONE, NULL, "slower, faster, within the noise or same", 0),
     ROOT(changed, BOOL, NONE, NULL, "the step is slower or faster beyond the noise", 0),
     ROOT(delta_ns, I64, NS, NULL, "step of the new run - step of the base", 0),
     ROOT(delta_share, F64, RATIO, NULL, "of the base's step", 0),
-    ROOT(noise_ns, I64, NS, NULL, "changes up to this are noise; null: too few steps to tell",
-         RP_NULLABLE),
+    ROOT(noise_ns, I64, NS, NULL, "changes up to this are noise; null: too few steps", RP_NULLABLE),
     ROOT(threshold_ns, I64, NS, NULL, "of --fail-over", RP_NULLABLE),
     ROOT(failed, BOOL, NONE, NULL, "slower than --fail-over allows", 0),
     ROOT(measure, STR, NONE, NULL, "device time, or host time where no device work was recorded",
@@ -153,16 +153,16 @@ static const struct rp_field root_fields[] = {
      &run_type, "the second run"},
     LIST(parts, &share_type, "where the step changed", "they add up to the step", 0),
     LIST(idle_causes, &cause_type, "idle by cause", "they add up to idle", 0),
-    LIST(ranks, &rank_type, NULL, "what changed most by itself first", 0),
-    LIST(rank_rows, &rank_type, "ranks, what changed most by itself first", "for the screen",
+    LIST(ranks, &rank_type, NULL, "largest change of its own first", 0),
+    LIST(rank_rows, &rank_type, "ranks, largest change of their own first", "text output only",
          RP_SCREEN),
     LIST(coverage, &rule_type, NULL, "time by the rule that aligned it", 0),
     ROOT(aligned_share, F64, RATIO, NULL, "of the time of both, aligned by any rule", 0),
     ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
     LIST(rows, &row_type, NULL, "largest change first", 0),
-    LIST(look, &row_type, "operators, by change of their time", "for the screen", RP_SCREEN),
-    LIST(kernels, &rp_type_string, "other kernels", "for the screen", RP_SCREEN),
-    LIST(notes, &rp_type_string, "notes", "what to know about the comparison", 0),
+    LIST(look, &row_type, "operators, by change of their time", "text output only", RP_SCREEN),
+    LIST(kernels, &rp_type_string, "other kernels", "text output only", RP_SCREEN),
+    LIST(notes, &rp_type_string, "notes", "limits of the comparison", 0),
     RP_FIELD_END};
 
 const struct rp_type rp_trace_diff_type = {"diff", sizeof(struct rp_trace_diff_root), root_fields,
@@ -303,9 +303,9 @@ static enum rp_code split_inputs(const struct rp_dataset *dataset, uint8_t *run_
         at = split_at(dataset, ngiven);
     if (ngiven > 2 && at == ngiven / 2 && ngiven % 2)
         return rp_err_set(err, RP_USAGE,
-                          "'diff' compares two files or folders, not %zu; of a list the files of "
-                          "the first run come first, in a folder of their own or as many as of "
-                          "the second",
+                          "'diff' compares two files or folders, not %zu; list the files of "
+                          "the first run before those of the second, in different folders or "
+                          "equally many",
                           ngiven);
     for (i = 0; i < n; i++)
         run_of[i] = rp_sources_borrow(dataset->sources, i)->given >= at;
@@ -421,8 +421,8 @@ static enum rp_code diff_run(struct rp_ctx *ctx, const struct rp_dataset *datase
     rp_err_clear(err);
     if (holds[0] != holds[1] && holds[0] && holds[1])
         return rp_err_set(err, RP_USAGE,
-                          "the first input is a %s and the second a %s: 'diff' compares two of a "
-                          "kind",
+                          "the first input is a %s and the second a %s: 'diff' compares two "
+                          "traces or two programs",
                           holds[0] == HOLDS_TRACE ? "trace" : "program",
                           holds[1] == HOLDS_TRACE ? "trace" : "program");
     if (holds[0] == HOLDS_TRACE || holds[1] == HOLDS_TRACE)
@@ -432,7 +432,7 @@ static enum rp_code diff_run(struct rp_ctx *ctx, const struct rp_dataset *datase
 
 static const struct rp_option diff_options[] = {
     {"fail-over", 0, RP_OPT_TEXT, "P%|T", NULL,
-     "exit with 1 where the step is slower by more than this and the noise", 0},
+     "exit with 1 if the step is slower by more than this and by more than the noise", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
     RP_RANK_OPTIONS,
     {"module", 0, RP_OPT_TEXT, "NAME", NULL, "of folders of dumps: only this module, by name or id",

@@ -32,7 +32,7 @@ struct rp_trace_diff_part {
 };
 
 struct rp_trace_diff_run {
-    const char *path, *device, *framework, *text; /* text: for the screen */
+    const char *path, *device, *framework, *text; /* text: text output only */
     int64_t ranks, steps, whole_steps, typical_steps;
     int64_t step_ns, median_ns, spread_ns; /* spread: absent where only one step is whole */
     int64_t work_ns;                       /* device time (host time) of a step, added up */
@@ -64,7 +64,7 @@ struct rp_trace_diff_row {
     double share;
     size_t nbase_kernels, nnew_kernels;
     const char **base_kernels, **new_kernels;
-    const char *label, *kernels, *counts; /* for the screen */
+    const char *label, *kernels, *counts; /* text output only */
 };
 
 struct rp_trace_diff_root {
@@ -78,10 +78,10 @@ struct rp_trace_diff_root {
     struct rp_trace_diff_rank *ranks, *rank_rows; /* those that changed most first */
     struct rp_trace_diff_rule *coverage;
     int64_t row_count;
-    struct rp_trace_diff_row *rows, *look; /* look: for the screen, those that changed */
-    const char **kernels;                  /* for the screen: other kernels of the rows shown */
+    struct rp_trace_diff_row *rows, *look; /* look: text output only, those that changed */
+    const char **kernels;                  /* text output only: other kernels of the rows shown */
     const char **notes;
-    const char *verdict_text, *aligned_text; /* for the screen */
+    const char *verdict_text, *aligned_text; /* text output only */
     struct rp_trace_diff_row host; /* whose calls on the host changed most; what is NULL: none */
 };
 

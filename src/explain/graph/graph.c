@@ -14,7 +14,7 @@
 /* ---- the record ---- */
 
 static const struct rp_field opcode_fields[] = {
-    RP_FIELD(struct rp_graph_opcode, name, STR, NONE, "opcode", "as the language names it", 0),
+    RP_FIELD(struct rp_graph_opcode, name, STR, NONE, "opcode", "name of the operation", 0),
     RP_FIELD(struct rp_graph_opcode, count, I64, COUNT, "count", "how often it occurs", 0),
     RP_FIELD_END};
 static const struct rp_type opcode_type = {"opcode", sizeof(struct rp_graph_opcode), opcode_fields,
@@ -31,7 +31,7 @@ static const struct rp_field line_fields[] = {
     RP_FIELD(struct rp_graph_line, place, STR, NONE, "source line", "file, line and function",
              RP_SHORTEN),
     RP_FIELD(struct rp_graph_line, instructions, I64, COUNT, "instructions",
-             "that come from this line", 0),
+             "instructions that come from this line", 0),
     RP_FIELD(struct rp_graph_line, flops, I64, COUNT, "flops", "of these instructions", 0),
     RP_FIELD_END};
 static const struct rp_type line_type = {"line", sizeof(struct rp_graph_line), line_fields, NULL};
@@ -126,7 +126,7 @@ static const struct rp_field graph_fields[] = {
     RP_FIELD_LIST(struct rp_graph_answer, programs, &program_type, "programs",
                   "programs of several files, one row each", 0),
     RP_FIELD_LIST(struct rp_graph_answer, listing, &rp_type_string, "operations",
-                  "the operations asked for, one a line", 0),
+                  "the requested operations, one per line", 0),
     RP_FIELD_END};
 static const struct rp_type graph_type = {"graph", sizeof(struct rp_graph_answer), graph_fields,
                                           NULL};

@@ -34,7 +34,7 @@ static const struct rp_field cause_fields[] = {
     CAUSE(share, F64, RATIO, "share", "of all idle time", 0),
     CAUSE(count, I64, COUNT, "gaps", "how many", 0),
     CAUSE(longest_ns, I64, NS, "longest", "the longest gap", 0),
-    CAUSE(evidence, STR, NONE, "mainly", "what the host or the device did in most of it",
+    CAUSE(evidence, STR, NONE, "mainly", "what the host or the device did during most of it",
           RP_SHORTEN),
     RP_FIELD_END};
 const struct rp_type rp_idle_cause_type = {"cause", sizeof(struct rp_idle_cause), cause_fields,
@@ -53,7 +53,7 @@ static const struct rp_field gap_fields[] = {
     GAP(after, STR, NONE, NULL, "the work that ended the gap", 0),
     GAP(thread, STR, NONE, NULL, "the thread that launched it, or null", 0),
     GAP(host, STR, NONE, "the host ran", "what the thread ran meanwhile, or null", RP_SHORTEN),
-    GAP(after_label, STR, NONE, "until", "for the screen", RP_SCREEN | RP_SHORTEN),
+    GAP(after_label, STR, NONE, "until", "text output only", RP_SCREEN | RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type gap_type = {"gap", sizeof(struct rp_idle_gap), gap_fields, NULL};
 
@@ -67,7 +67,7 @@ static const struct rp_field rank_fields[] = {
     RANK(busy_ns, I64, NS, "busy", "time in which device work runs", 0),
     RANK(idle_ns, I64, NS, "idle", "the rest", 0),
     RANK(idle_share, F64, RATIO, "share", "idle / window", 0),
-    RANK(explained_share, F64, RATIO, "explained", "of idle: with a cause that is known", 0),
+    RANK(explained_share, F64, RATIO, "explained", "share of idle time with a known cause", 0),
     RANK(gap_count, I64, COUNT, "gaps", "how many", 0),
     RP_FIELD_LIST(struct rp_idle_rank, causes, &rp_idle_cause_type, NULL,
                   "idle time by cause and class", 0),
@@ -75,10 +75,10 @@ static const struct rp_field rank_fields[] = {
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_idle_rank), rank_fields, NULL};
 
 static const struct rp_field root_fields[] = {
-    RP_FIELD(struct rp_idle_root, summary, STR, NONE, "idle", "for the screen", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_idle_root, rows, &rank_type, "ranks", "for the screen", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_idle_root, ranks, &rank_type, NULL, "one record a rank", 0),
-    RP_FIELD_LIST(struct rp_idle_root, causes, &rp_idle_cause_type, "causes", "for the screen",
+    RP_FIELD(struct rp_idle_root, summary, STR, NONE, "idle", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_idle_root, rows, &rank_type, "ranks", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_idle_root, ranks, &rank_type, NULL, "one record per rank", 0),
+    RP_FIELD_LIST(struct rp_idle_root, causes, &rp_idle_cause_type, "causes", "text output only",
                   RP_SCREEN),
     RP_FIELD_LIST(struct rp_idle_root, gaps, &gap_type, "longest gaps", "the longest of all ranks",
                   0),

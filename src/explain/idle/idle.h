@@ -20,7 +20,7 @@ extern const struct rp_type rp_idle_cause_type; /* all members: may be the item 
 struct rp_idle_gap {
     int64_t rank, begin_ns, dur_ns;
     const char *cause, *cls, *before, *after, *host, *thread;
-    const char *after_label; /* for the screen */
+    const char *after_label; /* text output only */
 };
 
 /* The part of a rank, and its record in the answer. */
@@ -37,7 +37,7 @@ struct rp_idle_root {
     const char *summary;
     size_t nranks, nrows, ncauses, ngaps;
     struct rp_idle_rank *ranks, *rows; /* rows: the same, where there are several */
-    struct rp_idle_cause *causes;      /* of all ranks and classes, for the screen */
+    struct rp_idle_cause *causes;      /* of all ranks and classes, text output only */
     struct rp_idle_gap *gaps;
 };
 

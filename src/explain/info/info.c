@@ -45,7 +45,8 @@ static const struct rp_type device_type = {"device", sizeof(struct rp_info_devic
                                            NULL};
 
 static const struct rp_field track_fields[] = {
-    RP_FIELD(struct rp_info_track, process, STR, NONE, "process", "whose track it is", RP_SHORTEN),
+    RP_FIELD(struct rp_info_track, process, STR, NONE, "process", "process of the track",
+             RP_SHORTEN),
     RP_FIELD(struct rp_info_track, name, STR, NONE, "track", "thread or stream", RP_SHORTEN),
     RP_FIELD(struct rp_info_track, kind, STR, NONE, "kind", "thread, stream, counter or async", 0),
     RP_FIELD(struct rp_info_track, events, I64, COUNT, "events", "how many", 0), RP_FIELD_END};
@@ -64,17 +65,17 @@ static const struct rp_type health_type = {"health", sizeof(struct rp_health), h
 
 static const struct rp_field file_fields[] = {
     FIELD(path, STR, NONE, "file", "the input", 0),
-    FIELD(recorder, STR, NONE, "recorded by", "for the screen", RP_SCREEN),
+    FIELD(recorder, STR, NONE, "recorded by", "text output only", RP_SCREEN),
     FIELD(format, STR, NONE, NULL, "the format that was read", 0),
-    FIELD(framework, STR, NONE, NULL, "what recorded it, or null", 0),
+    FIELD(framework, STR, NONE, NULL, "name of the recorder, or null", 0),
     FIELD(framework_version, STR, NONE, NULL, "its version, or null", 0),
-    FIELD(rank_text, STR, NONE, "rank", "for the screen", RP_SCREEN),
+    FIELD(rank_text, STR, NONE, "rank", "text output only", RP_SCREEN),
     FIELD(rank, I64, NONE, NULL, "number of the process in its job, or null", RP_NULLABLE),
     FIELD(world_size, I64, COUNT, NULL, "processes of the job, or null", RP_NULLABLE),
-    FIELD(device_text, STR, NONE, "devices", "for the screen", RP_SCREEN),
+    FIELD(device_text, STR, NONE, "devices", "text output only", RP_SCREEN),
     FIELD(window_ns, I64, NS, "time covered", "first start to last end of all events", 0),
-    FIELD(begin_ns, I64, NS, NULL, "the first start, since 1970 where the file tells it", 0),
-    FIELD(step_text, STR, NONE, "steps", "for the screen", RP_SCREEN),
+    FIELD(begin_ns, I64, NS, NULL, "the first start; time since 1970 if the file has it", 0),
+    FIELD(step_text, STR, NONE, "steps", "text output only", RP_SCREEN),
     FIELD(step_median_ns, I64, NS, "median step", "median length of the steps, or null",
           RP_NULLABLE),
     FIELD(gpu_busy_ns, I64, NS, "device busy", "time in which device work runs, or null",
@@ -86,18 +87,18 @@ static const struct rp_field file_fields[] = {
     FIELD(flows, I64, COUNT, NULL, "ends of flow arrows", 0),
     FIELD(gpu_events, I64, COUNT, NULL, "kernels, copies and memsets", 0),
     FIELD(kernels, I64, COUNT, NULL, "kernels", 0),
-    FIELD(lost_events, I64, COUNT, NULL, "events the recorder says it dropped", 0),
-    FIELD(trust, STR, NONE, "trust", "for the screen", RP_SCREEN),
+    FIELD(lost_events, I64, COUNT, NULL, "events that the recorder reports as dropped", 0),
+    FIELD(trust, STR, NONE, "trust", "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_info_file, devices, &device_type, NULL, "devices of the host", 0),
     RP_FIELD_MAP(struct rp_info_file, kinds, &kind_type, "events by kind", "events of each kind",
                  0),
-    RP_FIELD_LIST(struct rp_info_file, busiest, &track_type, "busiest tracks", "for the screen",
+    RP_FIELD_LIST(struct rp_info_file, busiest, &track_type, "busiest tracks", "text output only",
                   RP_SCREEN),
     RP_FIELD_LIST(struct rp_info_file, steps, &step_type, NULL, "the steps in time order", 0),
     RP_FIELD_LIST(struct rp_info_file, tracks, &track_type, NULL, "threads and streams", 0),
     RP_FIELD_RECORD(struct rp_info_file, health, &health_type, NULL, "counts of trace health", 0),
     RP_FIELD_LIST(struct rp_info_file, warnings, &rp_type_string, "warnings",
-                  "what to know before trusting it", RP_WARN),
+                  "reasons to distrust the data", RP_WARN),
     RP_FIELD_END};
 
 static const struct rp_type file_type = {"file", sizeof(struct rp_info_file), file_fields, NULL};
@@ -106,11 +107,11 @@ static const struct rp_field row_fields[] = {
     FIELD(rank_text, STR, NONE, "rank", "number of the process in its job", 0),
     FIELD(base_name, STR, NONE, "file", "the input without its folders", RP_SHORTEN),
     FIELD(window_ns, I64, NS, "covers", "first start to last end of all events", 0),
-    FIELD(step_count, I64, COUNT, "steps", "how many were found", 0),
+    FIELD(step_count, I64, COUNT, "steps", "number of steps", 0),
     FIELD(step_median_ns, I64, NS, "median", "median length of the steps", RP_NULLABLE),
     FIELD(gpu_busy_ns, I64, NS, "busy", "time in which device work runs", RP_NULLABLE),
     FIELD(events, I64, COUNT, "events", "all events of the file", 0),
-    FIELD(warning_count, I64, COUNT, "warn", "how many warnings", 0),
+    FIELD(warning_count, I64, COUNT, "warn", "number of warnings", 0),
     RP_FIELD_END};
 
 static const struct rp_type row_type = {"row", sizeof(struct rp_info_file), row_fields, NULL};
@@ -122,9 +123,9 @@ static const struct rp_field unread_fields[] = {
 static const struct rp_type unread_type = {"unread", sizeof(struct rp_unread), unread_fields, NULL};
 
 static const struct rp_field info_fields[] = {
-    RP_FIELD_LIST(struct info_root, files, &file_type, NULL, "one record a file", 0),
-    RP_FIELD_LIST(struct info_root, rows, &row_type, "files", "one row a file", RP_SCREEN),
-    RP_FIELD_LIST(struct info_root, blocks, &file_type, "files", "one block a file",
+    RP_FIELD_LIST(struct info_root, files, &file_type, NULL, "one record per file", 0),
+    RP_FIELD_LIST(struct info_root, rows, &row_type, "files", "one row per file", RP_SCREEN),
+    RP_FIELD_LIST(struct info_root, blocks, &file_type, "files", "one block per file",
                   RP_BLOCKS | RP_SCREEN),
     RP_FIELD_LIST(struct info_root, unread, &unread_type, NULL,
                   "traces in a folder or archive that could not be read", 0),
@@ -288,8 +289,8 @@ static enum rp_code info_run(struct rp_ctx *ctx, const struct rp_dataset *datase
 /* ------------------------------------------------------------------ the row */
 
 static const struct rp_option options[] = {
-    {"long", 'l', RP_OPT_FLAG, NULL, NULL,
-     "everything about each file, also where there are several", 0},
+    {"long", 'l', RP_OPT_FLAG, NULL, NULL, "everything about each file, even if there are several",
+     0},
     {"verify", 0, RP_OPT_FLAG, NULL, NULL,
      "check everything, including the checksums of a native file", 0},
     RP_OPTION_END};

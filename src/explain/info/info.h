@@ -45,7 +45,7 @@ struct rp_info_file {
     const char **warnings;
     struct rp_health health;
     const char *base_name, *recorder, *rank_text, *step_text, *device_text,
-        *trust; /* for the screen */
+        *trust; /* text output only */
     int64_t step_count, warning_count;
 };
 

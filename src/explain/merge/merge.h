@@ -31,7 +31,7 @@ struct rp_merge_rank {
     int64_t offset_ns, uncertainty_ns, low_ns, high_ns; /* absent: not known */
     double drift_ppb;
     int64_t drift_at_ns, meeting_count, message_count;
-    const char *drift_text; /* for the screen */
+    const char *drift_text; /* text output only */
     struct rp_clock clock;  /* not shown: by what times are corrected */
 };
 
@@ -41,7 +41,7 @@ struct rp_merge_conflict {
 };
 
 struct rp_merge_root {
-    const char *run_text, *output_text; /* for the screen */
+    const char *run_text, *output_text; /* text output only */
     const char *matched_by, *output, *format;
     int64_t meeting_count, message_count, event_count;
     bool consistent;

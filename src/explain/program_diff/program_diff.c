@@ -29,7 +29,7 @@ static const struct rp_field change_fields[] = {
              RP_SHORTEN),
     RP_FIELD(struct rp_program_diff_change, example, STR, NONE, NULL, "the first such operation",
              RP_SHORTEN),
-    RP_FIELD(struct rp_program_diff_change, text, STR, NONE, "what, where", "for the screen",
+    RP_FIELD(struct rp_program_diff_change, text, STR, NONE, "what, where", "text output only",
              RP_SCREEN),
     RP_FIELD_END};
 static const struct rp_type change_type = {"change", sizeof(struct rp_program_diff_change),
@@ -62,7 +62,7 @@ static const struct rp_field step_fields[] = {
     RP_FIELD(struct rp_program_diff_step, place, STR, NONE, NULL, "of the user's program",
              RP_SHORTEN),
     RP_FIELD(struct rp_program_diff_step, changes, I64, COUNT, NULL, "number of changes", RP_WIDE),
-    RP_FIELD(struct rp_program_diff_step, text, STR, NONE, "why", "for the screen", RP_SCREEN),
+    RP_FIELD(struct rp_program_diff_step, text, STR, NONE, "why", "text output only", RP_SCREEN),
     RP_FIELD_END};
 static const struct rp_type step_type = {"step", sizeof(struct rp_program_diff_step), step_fields,
                                          NULL};
@@ -82,7 +82,7 @@ static const struct rp_field module_fields[] = {
              RP_SHORTEN),
     RP_FIELD(struct rp_program_diff_module, left, STR, NONE, NULL, "file on the left", 0),
     RP_FIELD(struct rp_program_diff_module, right, STR, NONE, NULL, "file on the right", 0),
-    RP_FIELD(struct rp_program_diff_module, text, STR, NONE, "why", "for the screen", RP_SCREEN),
+    RP_FIELD(struct rp_program_diff_module, text, STR, NONE, "why", "text output only", RP_SCREEN),
     RP_FIELD_END};
 static const struct rp_type module_type = {"module", sizeof(struct rp_program_diff_module),
                                            module_fields, NULL};
@@ -119,8 +119,7 @@ static const struct rp_type diff_steps_type = {"diff", sizeof(struct rp_program_
 
 static const struct rp_field modules_fields[] = {
     RP_FIELD(struct rp_program_diff, inputs, STR, NONE, NULL, "programs", 0),
-    RP_FIELD(struct rp_program_diff, same, BOOL, NONE, "same", "whether all modules are the same",
-             0),
+    RP_FIELD(struct rp_program_diff, same, BOOL, NONE, "same", "true if all modules are equal", 0),
     RP_FIELD(struct rp_program_diff, matched, I64, COUNT, "matched", "modules in both", 0),
     RP_FIELD(struct rp_program_diff, changed, I64, COUNT, "changed", "of these, with a difference",
              0),

@@ -20,7 +20,7 @@ struct rp_program_diff_change {
     const char *what;  /* "add f32[8] -> subtract f32[8]" */
     const char *where; /* "net/layer_{0-31}/attn", "repeat 17 of 32" */
     const char *place, *example;
-    const char *text; /* for the screen */
+    const char *text; /* text output only */
 };
 
 struct rp_program_diff_program {
@@ -36,7 +36,7 @@ struct rp_program_diff_step {         /* a graph that had to be compiled */
     int64_t against;                  /* the most similar graph before it; absent: none */
     const char *what, *where, *place; /* of the most important change */
     int64_t changes;                  /* number of changes */
-    const char *label, *text;         /* for the screen: number and name; what, where, place */
+    const char *label, *text;         /* text output only: number and name; what, where, place */
 };
 
 struct rp_program_diff_module { /* of two folders */
@@ -46,7 +46,7 @@ struct rp_program_diff_module { /* of two folders */
     const char *what, *where, *place;
     int64_t changes;
     const char *left, *right; /* files; "" where the side has none */
-    const char *text;         /* for the screen: cause, what, where, place */
+    const char *text;         /* text output only: cause, what, where, place */
 };
 
 struct rp_program_diff {

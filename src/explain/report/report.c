@@ -95,7 +95,7 @@ static const struct rp_field finding_fields[] = {
     FINDING(title, STR, NONE, NULL, "what was found", 0),
     FINDING(lost_ns, I64, NS, NULL, "by how much the recording would be shorter without it", 0),
     FINDING(share, F64, RATIO, NULL, "of the window", 0),
-    RP_FIELD_LIST(struct rp_report_finding, evidence, &rp_type_string, NULL, "what shows it", 0),
+    RP_FIELD_LIST(struct rp_report_finding, evidence, &rp_type_string, NULL, "evidence", 0),
     FINDING(hint, STR, NONE, NULL, "what to try", 0),
     RP_FIELD_END};
 static const struct rp_type finding_type = {"finding", sizeof(struct rp_report_finding),
@@ -122,7 +122,7 @@ static const struct rp_field look_fields[] = {
 static const struct rp_type look_type = {"look", sizeof(struct rp_report_look), look_fields, NULL};
 
 static const struct rp_field mode_fields[] = {
-    RP_FIELD(struct rp_report_mode, at_ns, I64, NS, NULL, "where they are densest", 0),
+    RP_FIELD(struct rp_report_mode, at_ns, I64, NS, NULL, "where durations are densest", 0),
     RP_FIELD(struct rp_report_mode, count, I64, COUNT, NULL, "how many", 0), RP_FIELD_END};
 static const struct rp_type mode_type = {"mode", sizeof(struct rp_report_mode), mode_fields, NULL};
 
@@ -130,11 +130,11 @@ static const struct rp_type mode_type = {"mode", sizeof(struct rp_report_mode), 
     RP_FIELD(struct rp_report_root, member, type, unit, title, doc, flags)
 
 static const struct rp_field root_fields[] = {
-    ROOT(run_text, STR, NONE, "run", "for the screen", RP_SCREEN),
-    ROOT(step_text, STR, NONE, "step", "for the screen", RP_SCREEN),
-    ROOT(lost_text, STR, NONE, "time", "for the screen", RP_SCREEN),
-    ROOT(pace_text, STR, NONE, "pace", "for the screen", RP_SCREEN),
-    ROOT(stall_text, STR, NONE, "host", "for the screen", RP_SCREEN),
+    ROOT(run_text, STR, NONE, "run", "text output only", RP_SCREEN),
+    ROOT(step_text, STR, NONE, "step", "text output only", RP_SCREEN),
+    ROOT(lost_text, STR, NONE, "time", "text output only", RP_SCREEN),
+    ROOT(pace_text, STR, NONE, "pace", "text output only", RP_SCREEN),
+    ROOT(stall_text, STR, NONE, "host", "text output only", RP_SCREEN),
     ROOT(window_ns, I64, NS, NULL, "mean of the ranks' windows", 0),
     ROOT(step_ns, I64, NS, NULL, "median step of the ranks, or null", RP_NULLABLE),
     ROOT(lost_ns, I64, NS, NULL, "of the window: waiting and idle", 0),
@@ -148,11 +148,11 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_report_root, parts, &share_type, "where the time goes, per rank",
                   "parts of the window; they add up to it", 0),
     RP_FIELD_LIST(struct rp_report_root, rank_rows, &rank_type, "which ranks delay the others",
-                  "for the screen", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record a rank", 0),
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record per rank", 0),
     RP_FIELD_LIST(struct rp_report_root, steps, &step_type, NULL, "the steps of each rank", 0),
     RP_FIELD_LIST(struct rp_report_root, findings, &finding_type, NULL, "most costly first", 0),
-    RP_FIELD_LIST(struct rp_report_root, look, &look_type, "what to look at", "for the screen",
+    RP_FIELD_LIST(struct rp_report_root, look, &look_type, "what to look at", "text output only",
                   RP_SCREEN | RP_BLOCKS),
     RP_FIELD_RECORD(struct rp_report_root, latency, &latency_type, NULL,
                     "from the last input of an operator to its start", 0),
@@ -420,7 +420,7 @@ static void fill_parts(struct report_ctx *j)
              !j->chain.ncollectives ? "transfer and waiting, no compute"
              : device               ? "transfer while no kernel computes"
                                     : "transfer while no operator runs");
-    add_part(j, "waiting for other ranks", wait, "in collectives, for the last rank");
+    add_part(j, "waiting for other ranks", wait, "until the last rank has arrived");
     add_part(j, "copies alone", copies, "copies and memsets, nothing else");
     add_idle(j);
 }

@@ -178,7 +178,7 @@ struct rp_report_look {
 };
 
 struct rp_report_root {
-    const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* for the screen */
+    const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
     int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, stall_count, stall_ns;
     size_t nstall_modes;
     struct rp_report_mode *stall_modes;

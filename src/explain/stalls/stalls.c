@@ -44,16 +44,16 @@ static const struct rp_type mode_type = {"mode", sizeof(struct rp_stall_mode), m
 static const struct rp_field row_fields[] = {
     ROW(name, STR, NONE, NULL, "what the row is about", 0),
     ROW(kind, STR, NONE, NULL,
-        "operator, annotation, runtime, python …; null where the row is not a name", 0),
+        "operator, annotation, runtime, python …; null if rows are not names", 0),
     ROW(count, I64, COUNT, NULL, "stalls", 0),
     ROW(total_ns, I64, NS, NULL, "own time of the stalls", 0),
     ROW(share, F64, RATIO, NULL, "of the time of all stalls", 0),
     ROW(max_ns, I64, NS, NULL, "the longest", 0),
-    ROW(device_idle_ns, I64, NS, NULL, "of it, the device did nothing", 0),
+    ROW(device_idle_ns, I64, NS, NULL, "part of it in which the device did nothing", 0),
     ROW(calls, I64, COUNT, NULL, "all calls of the name, or null", RP_NULLABLE),
     ROW(median_ns, I64, NS, NULL, "median own time of all calls of the name, or null", RP_NULLABLE),
-    ROW(cause, STR, NONE, NULL, "the cause with most of the time", 0),
-    ROW(mostly, STR, NONE, NULL, "the name with most of the time", 0),
+    ROW(cause, STR, NONE, NULL, "main cause, by time", 0),
+    ROW(mostly, STR, NONE, NULL, "main name, by time", 0),
     RP_FIELD_LIST(struct rp_stall_row, modes, &mode_type, NULL,
                   "durations around which all calls of the name cluster", 0),
     RP_FIELD_END};
@@ -69,15 +69,16 @@ static const struct rp_field named_fields[] = {
     SHOWN,
     ROW(median_ns, I64, NS, "median", "of all calls", RP_NULLABLE),
     ROW(calls, I64, COUNT, "calls", "all calls", RP_NULLABLE | RP_WIDE),
-    ROW(device_idle_ns, I64, NS, "gpu idle", "of it, the device did nothing", 0),
-    ROW(cause, STR, NONE, "cause", "the cause with most of the time", 0),
+    ROW(device_idle_ns, I64, NS, "gpu idle", "part of it in which the device did nothing", 0),
+    ROW(cause, STR, NONE, "cause", "main cause, by time", 0),
     RP_FIELD_END};
 static const struct rp_type named_type = {"row", sizeof(struct rp_stall_row), named_fields, NULL};
 
 static const struct rp_field plain_fields[] = {
-    SHOWN, ROW(device_idle_ns, I64, NS, "gpu idle", "of it, the device did nothing", 0),
-    ROW(cause, STR, NONE, "cause", "the cause with most of the time", 0),
-    ROW(mostly, STR, NONE, "mainly", "the name with most of the time", RP_SHORTEN), RP_FIELD_END};
+    SHOWN,
+    ROW(device_idle_ns, I64, NS, "gpu idle", "part of it in which the device did nothing", 0),
+    ROW(cause, STR, NONE, "cause", "main cause, by time", 0),
+    ROW(mostly, STR, NONE, "mainly", "main name, by time", RP_SHORTEN), RP_FIELD_END};
 static const struct rp_type plain_type = {"row", sizeof(struct rp_stall_row), plain_fields, NULL};
 
 #define STALL(member, type, unit, title, doc, flags) \
@@ -92,9 +93,9 @@ static const struct rp_field stall_fields[] = {
     STALL(self_ns, I64, NS, "took", "own time: without the spans inside it", 0),
     STALL(median_ns, I64, NS, "median", "of all calls of its name", 0),
     STALL(times, F64, NONE, NULL, "own time / median; null where that is 0", 0),
-    STALL(device_idle_ns, I64, NS, "gpu idle", "of it, the device did nothing; null without one",
-          RP_NULLABLE),
-    STALL(cause, STR, NONE, "cause", "why, as far as the recording tells", 0),
+    STALL(device_idle_ns, I64, NS, "gpu idle",
+          "part of it in which the device did nothing; null without one", RP_NULLABLE),
+    STALL(cause, STR, NONE, "cause", "cause, as far as it was recorded", 0),
     STALL(name, STR, NONE, "call", "what was called", RP_SHORTEN),
     STALL(kind, STR, NONE, NULL, "operator, annotation, runtime, python …", 0),
     STALL(during, STR, NONE, NULL,
@@ -112,8 +113,8 @@ static const struct rp_field rank_fields[] = {
     RANK(count, I64, COUNT, "stalls", "how many", 0),
     RANK(total_ns, I64, NS, "total", "own time of the stalls", 0),
     RANK(max_ns, I64, NS, "longest", "the longest", 0),
-    RANK(device_idle_ns, I64, NS, "gpu idle", "of it, the device did nothing; null without one",
-         RP_NULLABLE),
+    RANK(device_idle_ns, I64, NS, "gpu idle",
+         "part of it in which the device did nothing; null without one", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_stall_rank), rank_fields, NULL};
 
@@ -121,22 +122,24 @@ static const struct rp_type rank_type = {"rank", sizeof(struct rp_stall_rank), r
     RP_FIELD(struct rp_stalls_root, member, type, unit, title, doc, flags)
 
 static const struct rp_field root_fields[] = {
-    ROOT(summary, STR, NONE, "stalls", "for the screen", RP_SCREEN),
-    ROOT(modes_text, STR, NONE, "modes", "for the screen", RP_SCREEN),
+    ROOT(summary, STR, NONE, "stalls", "text output only", RP_SCREEN),
+    ROOT(modes_text, STR, NONE, "modes", "text output only", RP_SCREEN),
     ROOT(by, STR, NONE, NULL, "what the rows are", 0),
     ROOT(floor_ns, I64, NS, NULL, "a stall has more own time than this", 0),
-    ROOT(ratio, I64, NONE, NULL, "and more than this many times the median of its name", 0),
+    ROOT(ratio, I64, NONE, NULL, "and more own time than this multiple of the median of its name",
+         0),
     ROOT(stall_count, I64, COUNT, NULL, "stalls before the limit", 0),
     ROOT(total_ns, I64, NS, NULL, "own time of all stalls", 0),
-    ROOT(device_idle_ns, I64, NS, NULL, "of it, the device did nothing", 0),
+    ROOT(device_idle_ns, I64, NS, NULL, "part of it in which the device did nothing", 0),
     RP_FIELD_LIST(struct rp_stalls_root, modes, &mode_type, NULL,
                   "durations around which stalls cluster", 0),
-    RP_FIELD_LIST(struct rp_stalls_root, rank_rows, &rank_type, "ranks", "for the screen",
+    RP_FIELD_LIST(struct rp_stalls_root, rank_rows, &rank_type, "ranks", "text output only",
                   RP_SCREEN),
-    RP_FIELD_LIST(struct rp_stalls_root, ranks, &rank_type, NULL, "one record a rank", 0),
+    RP_FIELD_LIST(struct rp_stalls_root, ranks, &rank_type, NULL, "one record per rank", 0),
     RP_FIELD_LIST(struct rp_stalls_root, rows, &row_type, NULL, "the largest first", 0),
-    RP_FIELD_LIST(struct rp_stalls_root, named, &named_type, "calls", "for the screen", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_stalls_root, plain, &plain_type, "rows", "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_stalls_root, named, &named_type, "calls", "text output only",
+                  RP_SCREEN),
+    RP_FIELD_LIST(struct rp_stalls_root, plain, &plain_type, "rows", "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_stalls_root, stalls, &stall_type, "longest stalls",
                   "the longest of all ranks", 0),
     RP_FIELD_LIST(struct rp_stalls_root, hints, &rp_type_string, "what to try",
@@ -505,7 +508,7 @@ static void fill_notes(struct stall_sums *j)
             (long long)j->rule.calls);
 }
 
-/* The limit is for the screen's lists: rows and single stalls. */
+/* The limit is text output only's lists: rows and single stalls. */
 static void limit_lists(struct stall_sums *j, int64_t limit)
 {
     struct rp_stalls_root *out = j->out;
@@ -566,7 +569,8 @@ static enum rp_code stalls_rank(const struct rp_loaded *loaded, const struct rp_
 static const struct rp_option options[] = {
     {"by", 'b', RP_OPT_CHOICE, "name|cause|thread|step|rank", "name", "what the rows are", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "10", "at most N rows and N single stalls; 0: all", 0},
-    {"over", 0, RP_OPT_INT, "1..1000000", "50", "minimum ratio of a stall to the median of its name", 0},
+    {"over", 0, RP_OPT_INT, "1..1000000", "50",
+     "minimum ratio of a stall to the median of its name", 0},
     {"least", 0, RP_OPT_DURATION, "TIME", "1ms", "minimum stall duration", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};

@@ -62,7 +62,7 @@ static const struct rp_type nested_type = {"row", sizeof(struct rp_top_row), nes
     RP_FIELD(struct rp_top_root, member, type, unit, title, doc, flags)
 
 static const struct rp_field root_fields[] = {
-    ROOT(summary, STR, NONE, "top", "for the screen", RP_SCREEN),
+    ROOT(summary, STR, NONE, "top", "text output only", RP_SCREEN),
     ROOT(by, STR, NONE, NULL, "what the rows are", 0),
     ROOT(measure, STR, NONE, NULL, "device time, or host time where no device work was recorded",
          0),
@@ -72,8 +72,8 @@ static const struct rp_field root_fields[] = {
     ROOT(covered_share, F64, RATIO, NULL, "covered_ns / whole_ns", 0),
     ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
     RP_FIELD_LIST(struct rp_top_root, rows, &row_type, NULL, "the largest first", 0),
-    RP_FIELD_LIST(struct rp_top_root, flat, &flat_type, "rows", "for the screen", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_top_root, nested, &nested_type, "rows", "for the screen", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_top_root, flat, &flat_type, "rows", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_top_root, nested, &nested_type, "rows", "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_top_root, notes, &rp_type_string, "notes", "about the rows", RP_SCREEN),
     RP_FIELD_END};
 

@@ -50,7 +50,7 @@ struct rp_top_root {
     const char *by, *measure;
     int64_t ranks, whole_ns, covered_ns, row_count;
     double covered_share;
-    const char *summary; /* for the screen */
+    const char *summary; /* text output only */
     size_t nrows, nflat, nnested, nnotes;
     struct rp_top_row *rows;
     struct rp_top_row *flat, *nested; /* the same on the screen: one of the two */

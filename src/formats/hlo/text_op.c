@@ -41,7 +41,8 @@ static enum rp_code tuple_part(struct rp_hlo_text *r, uint32_t *op, const char *
     if (!rp_hlo_text_int(r, &part.value) || part.value < 0)
         return RP_HLO_FAIL(r, r->at, "expected the number of a part after '#'");
     if (of->elem != RP_ELEM_TUPLE || part.value >= of->n)
-        return RP_HLO_FAIL(r, where, "the operand has no part %lld", (long long)part.value);
+        return RP_HLO_FAIL(r, where, "the operand has no tuple element %lld",
+                           (long long)part.value);
     RP_TRY(rp_map_intern(&r->parts_of, (uint64_t)*op << 32 | (uint64_t)part.value, next, &known,
                          r->err));
     if (known == next) {

@@ -173,7 +173,7 @@ static enum rp_code frame_rows(struct rp_hlo_text *r)
             return RP_OK;
         RP_TRY(row_fields(r, keys, v));
         if (v[0] < 1 || (size_t)v[0] > r->p->locations.n)
-            return RP_HLO_FAIL(r, where, "a frame whose location is not there");
+            return RP_HLO_FAIL(r, where, "a frame with an undefined location");
         frame.location = (uint32_t)v[0] - 1;
         frame.parent = v[1] > 1 && v[1] - 1 <= (int32_t)r->p->frames.n ? (uint32_t)v[1] - 1 : 0;
         RP_TRY(rp_vec_push(&r->p->frames, frame, r->err));

@@ -206,7 +206,7 @@ enum rp_code rp_mlir_part(struct rp_mlir *r, const char *where, uint32_t *op, ui
     uint32_t known = rp_map_get(&r->parts, key);
 
     if (index >= shape->n)
-        return RP_MLIR_FAIL(r, where, "there are %u results only", shape->n);
+        return RP_MLIR_FAIL(r, where, "there are only %u results", shape->n);
     if (known == RP_MAP_NONE) {
         made.shape = r->p->parts.at[shape->first + index];
         made.name = r->p->op_name.at[*op];

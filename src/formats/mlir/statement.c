@@ -581,7 +581,7 @@ enum rp_code rp_mlir_block(struct rp_mlir *r)
     for (;;) {
         rp_mlir_space(r);
         if (r->at >= r->end)
-            return RP_MLIR_FAIL(r, r->end, "the text ends inside of a function");
+            return RP_MLIR_FAIL(r, r->end, "the text ends inside a function");
         if (*r->at == '}') {
             r->at++;
             return RP_OK;

@@ -184,7 +184,7 @@ static enum rp_code write_csv(const struct rp_trace *trace, const char *path,
 const struct rp_writer rp_writer_csv = {
     .name = "csv",
     .endings = {".csv", ".csv.gz"},
-    .summary = "one row an event, for spreadsheets",
+    .summary = "one row per event, for spreadsheets",
     .streams = true,
     .available = true,
     .write = write_csv,

@@ -69,7 +69,7 @@ enum rp_code rp_writer_for(const char *name, const char *path, const struct rp_w
     if (!writer)
         return rp_err_set(
             err, RP_USAGE,
-            "cannot tell the output format from the ending of '%s'; choose one of: %s", path,
+            "cannot infer the output format from the extension of '%s'; choose one of: %s", path,
             choices);
     if (to_stdout && !writer->streams)
         return rp_err_set(err, RP_USAGE,

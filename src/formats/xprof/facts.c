@@ -271,7 +271,7 @@ enum rp_code rp_xplane_end_facts(struct rp_xplane *r, struct rp_err *err)
     if (r->subnano)
         RP_TRY(rp_builder_warn(
             b, err,
-            "%llu events have times below a nanosecond: these are rounded, and exact in the "
+            "%llu events have times with fractions of a nanosecond: they are rounded; exact values are in the "
             "arguments offset_ps and duration_ps",
             (unsigned long long)r->subnano));
     return RP_OK;

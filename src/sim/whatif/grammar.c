@@ -171,7 +171,7 @@ static enum rp_code read_call(struct parser *p, struct rp_whatif_call *call)
     if (!call->args.text)
         return rp_err_nomem(p->err, "simulating");
     if (*p->at && *p->at != '+')
-        return rp_err_set(p->err, RP_USAGE, "'%s': '%s' is not expected behind the closing '\"'",
+        return rp_err_set(p->err, RP_USAGE, "'%s': '%s' is not expected after the closing '\"'",
                           p->whole, p->at);
     return check_call(call, p->err);
 }

@@ -150,7 +150,7 @@ static enum rp_code read_ranks(const struct rp_whatif_args *args, struct network
         return rp_err_set(err, RP_USAGE, "'%s': a number of ranks such as ranks=8 is expected",
                           args->text);
     if (args->subject && strcmp(args->subject, "ring") != 0 && strcmp(args->subject, "tree") != 0)
-        return rp_err_set(err, RP_USAGE, "'%s': 'ring' or 'tree' is expected behind 'ranks:'",
+        return rp_err_set(err, RP_USAGE, "'%s': 'ring' or 'tree' is expected after 'ranks:'",
                           args->text);
     net->tree = args->subject && !strcmp(args->subject, "tree");
     return RP_OK;
@@ -233,7 +233,7 @@ static enum rp_code read_value(const struct rp_whatif_args *args, const struct u
                 *is_factor = i < 2;
                 return RP_OK;
             }
-    return rp_err_set(err, RP_USAGE, "'%s': %s is expected behind '='", args->text, expected);
+    return rp_err_set(err, RP_USAGE, "'%s': %s is expected after '='", args->text, expected);
 }
 
 /* What the busiest link carries, as nccl-tests counts it. */

@@ -39,7 +39,7 @@ static enum rp_code parallel_update_apply(struct rp_sim_run *run, const struct r
         }
     return n ? RP_OK
              : rp_err_set(err, RP_UNSUPPORTED,
-                          "parallel-update: the recording does not tell which update needs which "
+                          "parallel-update: the recording does not show which update needs which "
                           "gradient (a dPRO directory does)");
 }
 

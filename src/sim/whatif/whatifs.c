@@ -71,7 +71,7 @@ enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, st
         end = NULL;
     if (!end || end == args->value || !isfinite(*out) || *out <= 0 || *out > 1e6)
         return rp_err_set(err, RP_USAGE,
-                          "'%s': a factor such as 0.5, 2 or 50%% is expected behind '='",
+                          "'%s': a factor such as 0.5, 2 or 50%% is expected after '='",
                           args->text);
     return RP_OK;
 }

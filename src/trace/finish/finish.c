@@ -24,7 +24,7 @@ static const struct {
     {"flows", "the span at each end of an arrow", rp_pass_flows},
     {"links", "host calls and the device work that they started", rp_pass_links},
     {"names", "classes of names", rp_pass_names},
-    {"steps", "steps, by the best evidence there is", rp_pass_steps},
+    {"steps", "steps, by the best evidence available", rp_pass_steps},
     {"health", "overlaps on streams, spans that do not nest", rp_pass_health},
     {"totals", "counts, durations and windows", rp_pass_totals},
     {"freeze", "columns become the trace", rp_pass_freeze},

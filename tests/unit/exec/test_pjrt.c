@@ -156,7 +156,7 @@ static void refuses(const char *misbehave, enum rp_code code, const char *words)
 static void failures(void **state)
 {
     UNUSED_STATE(state);
-    refuses("major", RP_MISSING, "speaks PJRT version 1.81; reprise supports versions 0.x");
+    refuses("major", RP_MISSING, "has PJRT version 1.81; reprise supports versions 0.x");
     refuses("short", RP_MISSING, "too short");
     refuses("fail-create", RP_MISSING, "error from the plugin: no device is here");
     refuses("fail-compile", RP_UNSUPPORTED, "the double does not compile");
@@ -172,7 +172,7 @@ static void aborts(void **state)
 
     UNUSED_STATE(state);
     refuses("abort-create", RP_IO, "signal 6 (Aborted)");
-    refuses("abort-compile", RP_IO, "its last words: F0000 00:00:00 double.cc:1] Check failed");
+    refuses("abort-compile", RP_IO, "its last output: F0000 00:00:00 double.cc:1] Check failed");
     make_arguments(arguments);
     assert_ok(start("abort-run", false, &exe, &err), &err);
     assert_ok(rp_engine_pjrt.upload(exe, arguments, &err), &err);
@@ -194,13 +194,13 @@ static void hangs(void **state)
     int64_t ns[3];
 
     UNUSED_STATE(state);
-    refuses("hang-create", RP_IO, "gave no answer for 0.3 s while loading and compiling");
-    refuses("hang-compile", RP_IO, "its last words: the double waits");
+    refuses("hang-create", RP_IO, "did not answer for 0.3 s while loading and compiling");
+    refuses("hang-compile", RP_IO, "its last output: the double waits");
     make_arguments(arguments);
     assert_ok(start("hang-run", false, &exe, &err), &err);
     assert_ok(rp_engine_pjrt.upload(exe, arguments, &err), &err);
     assert_code(rp_engine_pjrt.run_timed(exe, 3, ns, &err), RP_IO);
-    assert_contains(err.text, "while running the program: its process was ended");
+    assert_contains(err.text, "while running the program: its process was killed");
     assert_code(rp_engine_pjrt.run_timed(exe, 1, ns, &err), RP_IO);
     rp_engine_pjrt.release(exe);
     assert_ok(start("exit-run", false, &exe, &err), &err);

@@ -146,12 +146,12 @@ static void refuses(void **state)
     refuse("e { p = f32[2] parameter(0)\n q = f32[2] add(p) }", RP_FORMAT,
            "add takes 2 operands, not 1");
     refuse("e { p = f32[2] parameter(0)\n p = f32[2] parameter(1) }", RP_FORMAT, "defined twice");
-    refuse("e { p = f32[2] parameter(1) }", RP_FORMAT, "beyond the number of parameters");
+    refuse("e { p = f32[2] parameter(1) }", RP_FORMAT, "not below the number of parameters");
     refuse("e { p = f32[2] parameter(0)\n c = f32[2] call(p), to_apply=f }", RP_FORMAT,
            "computation 'f' is not defined");
     refuse("e { p = f32[2] parameter(0)\n c = f32[2] call(p), to_apply=e }", RP_FORMAT,
            "calls itself");
-    refuse("e { t = (f32[2]) parameter(0)\n c = f32[2] negate(t#1) }", RP_FORMAT, "no part 1");
+    refuse("e { t = (f32[2]) parameter(0)\n c = f32[2] negate(t#1) }", RP_FORMAT, "no tuple element 1");
     refuse("HloModule m\n", RP_FORMAT, "without computations");
     refuse("e { p = f32[2] parameter(0), metadata={op_name=\"x }", RP_FORMAT, "unclosed");
     refuse("e {", RP_FORMAT, "expected an instruction or '}'");

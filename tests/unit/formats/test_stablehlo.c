@@ -80,7 +80,7 @@ static void reads_stablehlo(void **state)
     rp_import_release(&import);
     refuse("module @m {\n func.func @main() {\n %0 = stablehlo.add %x, %x : tensor<f32>\n }\n}",
            "'%x' is not defined at line 3");
-    refuse("module @m {\n func.func @main() {\n", "ends inside of a function");
+    refuse("module @m {\n func.func @main() {\n", "ends inside a function");
 }
 
 /* Hash and flops of both must be the same. */
@@ -365,7 +365,7 @@ static void refuses_damaged_regions(void **state)
         "a region that is not closed");
     refuse("module @m {\n func.func @main(%a: tensor<2xf32>) {\n  %0:2 = x.y %a : tensor<2xf32>, "
            "tensor<2xf32>\n  x.z %0#2\n }\n}",
-           "there are 2 results only");
+           "there are only 2 results");
     refuse("\"builtin.module\"() ({\n \"func.func\"() ({\n ^bb0:\n }) : () -> ()\n})\n",
            "a function without a name");
     refuse("\"builtin.module\"() <{sym_name = \"m\"}> ({\n \"func.func\"() <{sym_name = \"f\"}>",

@@ -138,11 +138,12 @@ static void test_errors(void **state)
     assert_string_equal(walk_error(BYTES("\x1a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), &err),
                         "field 3 of message at byte 100: length 18446744073709551615 runs past the "
                         "end at byte 111");
-    assert_string_equal(walk_error(BYTES("\x08\x80"), &err),
-                        "field 1 of message at byte 100: varint at byte 101 is cut off by the end "
-                        "at byte 102");
+    assert_string_equal(
+        walk_error(BYTES("\x08\x80"), &err),
+        "field 1 of message at byte 100: varint at byte 101 is truncated by the end "
+        "at byte 102");
     assert_string_equal(walk_error(BYTES("\x80"), &err),
-                        "message at byte 100: varint at byte 100 is cut off by the end at byte "
+                        "message at byte 100: varint at byte 100 is truncated by the end at byte "
                         "101");
     assert_string_equal(walk_error(BYTES("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02"), &err),
                         "field 1 of message at byte 100: varint at byte 101 does not fit 64 bits");
@@ -160,9 +161,10 @@ static void test_errors(void **state)
                         "536870911");
     assert_string_equal(walk_error(BYTES("\x0c"), &err),
                         "message at byte 100: end of group 1 at byte 100 without its start");
-    assert_string_equal(walk_error(BYTES("\x0b\x08\x01"), &err),
-                        "field 1 of message at byte 100: group at byte 100 is open at the end at "
-                        "byte 103");
+    assert_string_equal(
+        walk_error(BYTES("\x0b\x08\x01"), &err),
+        "field 1 of message at byte 100: group at byte 100 is not closed before the end at "
+        "byte 103");
     assert_string_equal(walk_error(BYTES("\x0b\x14"), &err),
                         "field 1 of message at byte 100: end of group 2 at byte 101 without its "
                         "start");

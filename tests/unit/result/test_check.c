@@ -84,10 +84,10 @@ static void test_units(void **state)
         check_one(SCALAR("total", I64, NS), why),
         "row.total: the key, or that of an enclosing record, list or map, must end in '_ns'");
     assert_string_equal(check_one(SCALAR("total_ns", I64, COUNT), why),
-                        "row.total_ns: the key ends in '_ns', which is not its unit");
+                        "row.total_ns: the key ends in '_ns', which does not match its unit");
     assert_string_equal(check_one(SCALAR("x_bytes_per_s", I64, BYTES), why),
-                        "row.x_bytes_per_s: the key ends in '_bytes_per_s', which is not its "
-                        "unit");
+                        "row.x_bytes_per_s: the key ends in '_bytes_per_s', which does not match "
+                        "its unit");
     assert_string_equal(check_one(SCALAR("total_ns", STR, NONE), why),
                         "row.total_ns: the key ends in a unit, but the field is not a number");
     assert_string_equal(check_one(SCALAR("ok", BOOL, COUNT), why),
