@@ -217,7 +217,7 @@ static void test_picoseconds(void **state)
         snprintf(want, sizeof want, "i %lld", (long long)cases[i].offset_ps);
         assert_arg(t, e, "offset_ps", i + 1 < n ? want : "-");
     }
-    assert_true(warns(t, "below a nanosecond"));
+    assert_true(warns(t, "fractions of a nanosecond"));
     assert_int_equal(t->health.gpu_events, 0); /* a TPU's launches are not recorded */
     rp_import_release(&import);
 }
