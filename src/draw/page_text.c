@@ -2,8 +2,8 @@
 /*
  * Style and script of the page. The script creates elements only for what is visible: 300 rows at a
  * time, and the users of an operation when they are first needed. Texts of the program become text
- * nodes, never markup. The fragment of the address selects what is shown ("#dot.7", "#q=op=dot"), so
- * that views can be linked.
+ * nodes, never markup. The fragment of the address selects what is shown ("#dot.7", "#q=op=dot"),
+ * so that views can be linked.
  */
 #include "draw/draw.h"
 

@@ -14,8 +14,8 @@
 /* Our own fields: "key=value" of an instruction, a module; the text of a layout. */
 #define RP_HLO_OWN_FIELD 60001
 
-#define RP_HLO_PROTO_FIELDS 128 /* fields of instructions with a larger number are no attributes \
-                                 */
+/* Fields of instructions with a larger number are no attributes. */
+#define RP_HLO_PROTO_FIELDS 128
 
 struct rp_hlo_proto {
     struct rp_program *p;
