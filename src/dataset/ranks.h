@@ -10,7 +10,9 @@
  *     rank1.json -> trace -> part 1 ----> join -> result
  *     rank2.json -> trace -> part 2 --/
  *
- * The options --rank, --step and --window have the same meaning in all of them.
+ * The options --rank, --step and --window have the same meaning in all of them: `join` gets the
+ * ranks that --rank selects; `rank` gets the step or the window as its scope and must respect it:
+ * rp_work_init does for device work, rp_scope_has for host events (facts/work.h).
  */
 #include "dataset/load.h"
 #include "facts/work.h"
@@ -50,7 +52,8 @@ struct rp_ranks {
 
 struct rp_rank_row {
     const struct rp_type *part; /* of a part (result/part.h) */
-    /* Fills part->data, which is cleared. Runs on any thread. */
+    /* Fills part->data, which is cleared. Runs on any thread. Events, arguments and links of the
+       trace may be read; for flows call rp_trace_require first. */
     enum rp_code (*rank)(const struct rp_loaded *loaded, const struct rp_scope *scope,
                          const struct rp_settings *settings, struct rp_rank_part *part,
                          struct rp_err *err);

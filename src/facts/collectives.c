@@ -282,8 +282,7 @@ static enum rp_code find_spans(struct collective_ctx *g, const struct rp_scope *
 
         if (t->tracks[t->ev.track[e]].kind == RP_TRACK_STREAM || !rp_event_is_host_collective(t, e))
             continue;
-        if (scope && scope->limited &&
-            (f.begin_ns < scope->begin_ns || f.begin_ns >= scope->end_ns))
+        if (scope && !rp_scope_has(scope, f.begin_ns))
             continue;
         RP_TRY(rp_vec_push(&g->found, f, err));
     }

@@ -57,9 +57,7 @@ static bool is_call(const struct call_ctx *c, rp_event e)
 
 static bool in_scope(const struct call_ctx *c, rp_event e)
 {
-    int64_t ts = c->t->ev.ts_ns[e];
-
-    return !c->scope->limited || (ts >= c->scope->begin_ns && ts < c->scope->end_ns);
+    return rp_scope_has(c->scope, c->t->ev.ts_ns[e]);
 }
 
 /* Self times of all calls; parents come before their children. */

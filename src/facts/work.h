@@ -43,10 +43,17 @@ struct rp_work_stream {
 /* The part of a recording that is analysed; {0}: all of it. */
 struct rp_scope {
     bool limited;
-    bool
-        by_launch; /* a step: work that was launched in it; else a window: work that starts in it */
+    /* It is a step: work that was launched in it; else a window: work that starts in it. */
+    bool by_launch;
     int64_t begin_ns, end_ns; /* half-open, times of the trace */
 };
+
+/* Whether something of the host that starts then is in the scope. Device work is selected by
+   rp_work_init, which knows its launches. */
+static inline bool rp_scope_has(const struct rp_scope *scope, int64_t ts_ns)
+{
+    return !scope->limited || (ts_ns >= scope->begin_ns && ts_ns < scope->end_ns);
+}
 
 struct rp_work {
     const struct rp_trace *trace;

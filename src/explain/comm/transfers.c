@@ -44,7 +44,7 @@ static enum rp_code copy_all(const struct rp_trace *t, const rp_tensor_transfer_
         const struct rp_tensor_transfer *x = &all->at[i];
         struct rp_comm_transfer *to = &out->transfers[out->ntransfers];
 
-        if (scope->limited && (x->begin_ns < scope->begin_ns || x->begin_ns >= scope->end_ns))
+        if (!rp_scope_has(scope, x->begin_ns))
             continue;
         to->edge = copy_string(t, x->edge, arena);
         to->from = copy_string(t, x->from, arena);

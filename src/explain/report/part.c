@@ -234,9 +234,7 @@ bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope 
     uint8_t kind = ev->kind[e];
     int64_t ts = ev->ts_ns[e];
 
-    if (ev->dur_ns[e] < 0 || ts == RP_NO_TS)
-        return false;
-    if (scope->limited && (ts < scope->begin_ns || ts >= scope->end_ns))
+    if (ev->dur_ns[e] < 0 || ts == RP_NO_TS || !rp_scope_has(scope, ts))
         return false;
     /* without operators, what was named by hand is all there is */
     if (!trace->totals.count[RP_KIND_CPU_OP] &&

@@ -193,8 +193,7 @@ static bool in_scope(const struct grouping *g, rp_event e)
 {
     int64_t ts = g->t->ev.ts_ns[e];
 
-    return ts != RP_NO_TS &&
-           (!g->scope->limited || (ts >= g->scope->begin_ns && ts < g->scope->end_ns));
+    return ts != RP_NO_TS && rp_scope_has(g->scope, ts);
 }
 
 /* Without device work: the spans' own times. */
