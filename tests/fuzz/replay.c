@@ -15,8 +15,8 @@
  * any build. Allocations are caught by the linker (--wrap, see tests/CMakeLists.txt), so those made
  * inside shared libraries never fail here.
  *
- *   replay TARGET FOLDER                      the whole corpus
- *   replay TARGET FILE [--cut N] [--fail N]   one run, to look at what went wrong
+ *   corpus TARGET FOLDER                      the whole corpus
+ *   corpus TARGET FILE [--cut N] [--fail N]   one run, to look at what went wrong
  */
 #include "replay.h"
 
@@ -150,7 +150,7 @@ static bool place_read(struct place *place, const char *path)
     bool ok;
 
     if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-        fprintf(stderr, "replay: cannot read '%s'\n", path);
+        fprintf(stderr, "corpus: cannot read '%s'\n", path);
         exit(2);
     }
     place->size = (size_t)st.st_size;
@@ -196,9 +196,9 @@ static int64_t now_ns(void)
 static bool run_one(const char *path, const uint8_t *data, size_t size, const char *how, long fail)
 {
     if (fail)
-        snprintf(now, sizeof now, "replay: died in %s --fail %ld\n", path, fail);
+        snprintf(now, sizeof now, "corpus: died in %s --fail %ld\n", path, fail);
     else
-        snprintf(now, sizeof now, "replay: died in %s%s%zu\n", path, how, size);
+        snprintf(now, sizeof now, "corpus: died in %s%s%zu\n", path, how, size);
     alarm(SECONDS_PER_RUN);
     atomic_store(&failures, 0);
     atomic_store(&countdown, fail);
@@ -243,7 +243,7 @@ static void run_file(const char *path, struct counts *counts)
     struct place place = {0};
 
     if (!place_read(&place, path)) {
-        fprintf(stderr, "replay: no memory for '%s'\n", path);
+        fprintf(stderr, "corpus: no memory for '%s'\n", path);
         exit(2);
     }
     run_one(path, place.end - place.size, place.size, " --cut ", 0);
@@ -252,7 +252,7 @@ static void run_file(const char *path, struct counts *counts)
     counts->inputs++;
     munmap(place.map, place.map_bytes);
     if (__lsan_do_recoverable_leak_check && __lsan_do_recoverable_leak_check()) {
-        fprintf(stderr, "replay: memory leaked in a run of %s\n", path);
+        fprintf(stderr, "corpus: memory leaked in a run of %s\n", path);
         _exit(1);
     }
 }
@@ -275,7 +275,7 @@ static int run_folder(const char *folder)
     }
     free(entry);
     if (!counts.inputs)
-        fprintf(stderr, "replay: no corpus in '%s'\n", folder);
+        fprintf(stderr, "corpus: no corpus in '%s'\n", folder);
     printf("fuzz_%s: %lu inputs, %lu cuts, %lu failed allocations\n", target->name, counts.inputs,
            counts.cuts, counts.failed);
     return counts.inputs ? 0 : 1;
