@@ -3,7 +3,8 @@
 #define RP_BASE_LIMITS_H
 /*
  * What a reader may use before it fails with RP_LIMIT, so that no input can exhaust memory or run
- * for ever. Every reader takes them.
+ * for ever. Every reader takes them. The input checks input_bytes, the builder of a trace events;
+ * token_bytes and depth are for the reader to check.
  */
 #include <stdint.h>
 

@@ -53,7 +53,8 @@ struct rp_format {
     /* How well the first bytes of the content fit (RP_SNIFF_BYTES, fewer only if it is shorter);
      * file is its name, for formats that have no other sign. */
     enum rp_sniff (*sniff)(const uint8_t *head, size_t n, const char *file);
-    /* Messages need not name the file: rp_format_read does. Leaves the input open. */
+    /* Fills trace or program, and content_bytes. options is never NULL, but its limits may be.
+     * Messages need not name the file: rp_format_read does. Leaves the input open. */
     enum rp_code (*read)(struct rp_input *in, const struct rp_read_options *options,
                          struct rp_import *to, struct rp_err *err);
 };

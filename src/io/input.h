@@ -7,11 +7,11 @@
  * files are mapped. Offsets are in decompressed bytes. One thread at a time.
  *
  * How an input ends:
- *   normally            read gives 0 bytes and RP_OK
- *   cut short           read gives 0 bytes and RP_OK, rp_input_truncated() is true: the compressed
- *                       stream stopped before its own end; what could be decoded was returned (a
- * byte or two at the very end may be missing) damaged             everything before the damage is
- * returned first, then every read fails with RP_FORMAT (bad data, wrong checksum)
+ * - normally: read gives 0 bytes and RP_OK;
+ * - cut short: the same, and rp_input_truncated() is true: the compressed stream stopped before its
+ *   own end. What could be decoded was returned (a byte or two at the very end may be missing);
+ * - damaged: everything before the damage is returned first, then every read fails with RP_FORMAT
+ *   (bad data, wrong checksum).
  */
 #include "base/err.h"
 #include "base/limits.h"

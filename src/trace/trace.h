@@ -26,9 +26,9 @@
 
 typedef uint32_t rp_event, rp_str, rp_track, rp_link;
 
-#define RP_OPEN_NS INT64_C(-1) /* dur_ns of a span without an end or of an event without duration \
-                                */
-#define RP_NO_TS   INT64_MIN   /* ts_ns of an event without a time (metadata) */
+/* dur_ns of a span without an end, or of an event without a duration. */
+#define RP_OPEN_NS INT64_C(-1)
+#define RP_NO_TS   INT64_MIN /* ts_ns of an event without a time (metadata) */
 #define RP_NO_RANK (-1)
 /* native_id of a process or track whose id in the file is the empty text (text is then 0). */
 #define RP_ID_EMPTY INT64_MIN
@@ -95,6 +95,7 @@ struct rp_process {
     int64_t sort_index;
 };
 
+/* Most tracks have no name: show `text` or else `native_id` then. */
 struct rp_track_info {
     int64_t native_id; /* tid or stream */
     int64_t sort_index;

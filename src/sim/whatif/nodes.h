@@ -6,7 +6,8 @@
 
 /* Work of a thread, but not of one that only carries collectives. */
 bool rp_sim_is_host(const struct rp_sim_run *run, uint32_t node);
-/* A kernel or a copy of a device that is no collective. */
+/* A kernel, copy or memset of a device that is no collective; not rp_sim_is_kernel: a copy or
+   memset. */
 bool rp_sim_is_device_work(const struct rp_sim_run *run, uint32_t node);
 /* A collective, a send, a receive, or what a thread does for one. */
 bool rp_sim_is_comm(const struct rp_sim_run *run, uint32_t node);

@@ -6,7 +6,7 @@
  * the run and nothing else, so that it can be undone and combined with others.
  *
  * To add one: write a file here with `const struct rp_whatif rp_whatif_<name>`, and add X(<name>)
- * to the list below.
+ * to the list below. Where users write '-' the name in C has '_': no-sync is rp_whatif_no_sync.
  */
 #include "sim/model/run.h"
 

@@ -24,6 +24,10 @@ const char *rp_builder_borrow_str(const struct rp_builder *b, rp_str s, size_t *
  * Dense ids, the same for the same arguments. The id of a process or thread is a number (text 0) or
  * a text (the number is then ignored); for the empty text pass the number RP_ID_EMPTY and text 0.
  * has_id false: the file has none.
+ *
+ * Processes and threads get their names from events, as in Chrome's format: add one on the track,
+ * without a time, of phase 'M' and kind RP_KIND_METADATA, named "process_name" or "thread_name",
+ * with the name as its argument "name" (formats/byteps/byteps.c, name_process).
  */
 enum rp_code rp_builder_process(struct rp_builder *b, int64_t pid, rp_str text, uint32_t *out,
                                 struct rp_err *err);
