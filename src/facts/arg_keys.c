@@ -37,6 +37,14 @@ enum rp_code rp_arg_key_init(struct rp_arg_key *k, const struct rp_trace *trace,
     return RP_OK;
 }
 
+enum rp_code rp_arg_key_init_dims(struct rp_arg_key *k, const struct rp_trace *trace,
+                                  struct rp_err *err)
+{
+    RP_TRY(rp_arg_key_init(k, trace, "Input Dims", err));
+    return k->key == RP_NONE ? rp_arg_key_init(k, trace, "Input dims", err) /* files of 2021 */
+                             : RP_OK;
+}
+
 void rp_arg_key_release(struct rp_arg_key *k)
 {
     rp_vec_release(&k->column);

@@ -18,6 +18,9 @@ struct rp_arg_key {
 
 enum rp_code rp_arg_key_init(struct rp_arg_key *k, const struct rp_trace *trace, const char *key,
                              struct rp_err *err);
+/* The shapes of an operator's inputs, "Input Dims". */
+enum rp_code rp_arg_key_init_dims(struct rp_arg_key *k, const struct rp_trace *trace,
+                                  struct rp_err *err);
 void rp_arg_key_release(struct rp_arg_key *k);
 
 /* The argument of an event; false where it has none. */

@@ -66,18 +66,10 @@ RP_ORDER(by_x, struct point, RP_UP(x_ns))
 
 RP_ORDER(by_y, struct point, RP_UP(y_ns), RP_UP(weight))
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
-/* Of an even number the mean of the two in the middle, rounded down. */
 static int64_t median(int64_t *values, size_t n)
 {
-    qsort(values, n, sizeof *values, by_value);
-    return values[(n - 1) / 2] + (rp_ns_between(values[(n - 1) / 2], values[n / 2]) >> 1);
+    rp_ns_sort(values, n);
+    return rp_ns_median(values, n);
 }
 
 /* Sorts the points by y. */
@@ -256,7 +248,7 @@ static double spread_of(struct clock_ctx *f, const struct point *p, size_t n)
 
         f->values[i] = d < 0 ? rp_ns_between(d, 0) : d;
     }
-    qsort(f->values, n, sizeof *f->values, by_value);
+    rp_ns_sort(f->values, n);
     two_thirds = f->values[(n * 2 - 1) / 3];
     nine_tenths = f->values[(n * 9 - 1) / 10];
     return fmax((double)two_thirds, (double)nine_tenths / 2);

@@ -116,12 +116,12 @@ const char *rp_coll_dtype(const char *text, size_t len, int64_t *bytes)
     return NULL;
 }
 
-/* The sum of the products of the innermost lists. "[[]]" is one tensor without dimensions. */
-int64_t rp_coll_elements(const char *dims)
+bool rp_coll_count_elements(const char *dims, int64_t *sum, int64_t *tensors)
 {
-    int64_t sum = 0, product = 1, lists = 0;
+    int64_t product = 1;
     bool any = false;
 
+    *sum = *tensors = 0;
     for (; *dims; dims++) {
         if (*dims == '[') {
             product = 1;
@@ -131,17 +131,24 @@ int64_t rp_coll_elements(const char *dims)
             long long v = strtoll(dims, &end, 10);
 
             if (__builtin_mul_overflow(product, v, &product))
-                return -1;
+                return false;
             any = true;
             dims = end - 1;
         } else if (*dims == ']') {
-            if (any && __builtin_add_overflow(sum, product, &sum))
-                return -1;
-            lists += any;
+            if (any && __builtin_add_overflow(*sum, product, sum))
+                return false;
+            *tensors += any;
             any = false;
         }
     }
-    return lists ? sum : -1;
+    return true;
+}
+
+int64_t rp_coll_elements(const char *dims)
+{
+    int64_t sum, tensors;
+
+    return rp_coll_count_elements(dims, &sum, &tensors) && tensors ? sum : -1;
 }
 
 /* The common element type of a list such as ["float", "float"]; NULL if they differ. */

@@ -39,7 +39,10 @@ double rp_coll_bus_factor(enum rp_coll_kind kind, int64_t n);
 /* "c10::BFloat16" and "BFloat16" are "bf16" of 2 bytes; NULL where it is not known. */
 const char *rp_coll_dtype(const char *text, size_t len, int64_t *bytes);
 
-/* Elements of all tensors in the text of "Input Dims", as in "[[4, 2048], [7]]"; -1: not known. */
+/* The sum of the products of the innermost lists in the text of "Input Dims", as in
+   "[[4, 2048], [7]]", and how many of them are not empty; false where the sum overflows. */
+bool rp_coll_count_elements(const char *dims, int64_t *sum, int64_t *tensors);
+/* The sum; -1: not known. */
 int64_t rp_coll_elements(const char *dims);
 
 struct rp_coll_facts {

@@ -9,8 +9,6 @@
 #include "base/strtab.h"
 #include "result/part.h"
 
-#include <stdlib.h>
-
 const struct rp_stall_rule rp_stall_usual = {.floor_ns = 1000000, .ratio = 50, .calls = 16};
 
 static const struct rp_field host_calls_fields[] = {
@@ -216,7 +214,7 @@ const int64_t *rp_call_times(struct rp_call_names *names, struct rp_call_name *n
     int64_t *times = names->self + name->begin;
 
     if (!name->sorted && name->count)
-        qsort(times, name->count, sizeof *times, rp_ns_order);
+        rp_ns_sort(times, name->count);
     name->sorted = true;
     return times;
 }
@@ -305,7 +303,7 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
             if (name->median_ns != RP_ABSENT_I64)
                 continue;
             times = rp_call_times(out, name);
-            name->median_ns = rp_ns_sum(times[(name->count - 1) / 2], times[name->count / 2]) / 2;
+            name->median_ns = rp_ns_median(times, name->count);
         }
     return RP_OK;
 }

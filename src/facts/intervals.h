@@ -10,6 +10,7 @@
 #include "base/vec.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 struct rp_interval {
     int64_t begin_ns, end_ns;
@@ -40,6 +41,28 @@ static inline int rp_ns_order(const void *pa, const void *pb)
     int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
 
     return (a > b) - (a < b);
+}
+
+static inline void rp_ns_sort(int64_t *ns, size_t n)
+{
+    if (n)
+        qsort(ns, n, sizeof *ns, rp_ns_order);
+}
+
+/* Of sorted times, n > 0. The mean of the two in the middle, rounded down. */
+static inline int64_t rp_ns_median(const int64_t *sorted, size_t n)
+{
+    int64_t low = sorted[(n - 1) / 2], high = sorted[n / 2];
+
+    return low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);
+}
+
+/* Nearest rank: the smallest that at least `percent` of the times do not exceed. */
+static inline int64_t rp_ns_percentile(const int64_t *sorted, size_t n, unsigned percent)
+{
+    size_t rank = (n * percent + 99) / 100;
+
+    return sorted[rank ? rank - 1 : 0];
 }
 
 /* The length of the intersection of [begin, end) and [from, to). */

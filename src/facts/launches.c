@@ -57,9 +57,7 @@ enum rp_code rp_queues_init(struct rp_queues *out, const struct rp_work *work, s
     }
     free(at);
     for (s = 0; s < out->nstreams; s++)
-        if (out->begin[s + 1] > out->begin[s])
-            qsort(out->launched + out->begin[s], out->begin[s + 1] - out->begin[s],
-                  sizeof *out->launched, rp_ns_order);
+        rp_ns_sort(out->launched + out->begin[s], out->begin[s + 1] - out->begin[s]);
     return RP_OK;
 }
 

@@ -281,8 +281,6 @@ static enum rp_code list_halves(const struct rp_job *job, size_t nclocks, rp_hal
     return RP_OK;
 }
 
-RP_ORDER(by_time, int64_t, RP_COMPARE(*a, *b))
-
 /* A log may lack a record; the messages after it are then matched wrongly and seem to be received
    long before they were sent. Between two clocks a message is dropped if it took less than the
    lowest tenth by more than 100 us plus three times the distance from there to the median. */
@@ -300,7 +298,7 @@ static enum rp_code drop_mismatched(rp_clock_message_vec *v, size_t nclocks, str
                     took[n++] = rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns);
             if (n < 10)
                 continue;
-            qsort(took, n, sizeof *took, by_time);
+            rp_ns_sort(took, n);
             low = took[n / 10];
             middle = took[n / 2];
             low = rp_ns_between(rp_ns_sum(3 * rp_ns_between(low, middle), 100000), low);

@@ -6,8 +6,6 @@
  */
 #include "stepgraph/build.h"
 
-#include "base/order.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,8 +196,6 @@ static void bind(struct rp_stepgraph *g, uint32_t node)
         best->flags |= RP_SG_BINDING;
 }
 
-RP_ORDER(by_ns, int64_t, RP_COMPARE(*a, *b))
-
 /* The median lag of the binding edges of a kind. */
 static enum rp_code usual_lag(const struct rp_stepgraph *g, uint8_t kind, int64_t *out,
                               struct rp_err *err)
@@ -214,8 +210,8 @@ static enum rp_code usual_lag(const struct rp_stepgraph *g, uint8_t kind, int64_
             code = rp_vec_push(&lags, g->edges.at[i].lag_ns, err);
     *out = 0;
     if (lags.n) {
-        qsort(lags.at, lags.n, sizeof *lags.at, by_ns);
-        *out = lags.at[(lags.n - 1) / 2];
+        rp_ns_sort(lags.at, lags.n);
+        *out = rp_ns_percentile(lags.at, lags.n, 50);
         *out = *out > 0 ? *out : 0; /* absurd times wrap */
     }
     rp_vec_release(&lags);

@@ -5,6 +5,8 @@
  */
 #include "explain/diff/noise.h"
 
+#include "facts/intervals.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,18 +23,11 @@ void rp_diff_middle_half(size_t n, size_t *from, size_t *taken)
     *taken = n - 2 * *from;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
 double rp_diff_median(int64_t *values, size_t n)
 {
     size_t low = (n - 1) / 2, high = n / 2;
 
-    qsort(values, n, sizeof *values, by_value);
+    rp_ns_sort(values, n);
     return ((double)values[low] + (double)values[high]) / 2;
 }
 

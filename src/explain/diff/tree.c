@@ -510,11 +510,7 @@ static enum rp_code prepare_tree(struct tree_builder *p, struct rp_err *err)
     for (i = 0; i < p->steps->n && i < RP_DIFF_SLOTS && p->steps->windows[i].whole; i++)
         p->out->nslots++;
     RP_TRY(rp_strtab_init(&p->strings, err));
-    RP_TRY(rp_arg_key_init(&p->dims, p->t, "Input Dims", err));
-    if (p->dims.key == RP_NONE) { /* files of 2021 */
-        rp_arg_key_release(&p->dims);
-        RP_TRY(rp_arg_key_init(&p->dims, p->t, "Input dims", err));
-    }
+    RP_TRY(rp_arg_key_init_dims(&p->dims, p->t, err));
     for (i = 0; i < p->t->nsteps; i++)
         if (p->t->steps[i].mark != RP_NONE)
             RP_TRY(rp_vec_push(&p->marks, p->t->steps[i].mark, err));

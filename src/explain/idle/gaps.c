@@ -117,8 +117,7 @@ static enum rp_code median_of(struct gap_ctx *ctx, rp_str name, int64_t *out, st
         for (e = 0; e < ctx->t->ev.n; e++)
             if (ctx->t->ev.name[e] == name && ctx->t->ev.dur_ns[e] >= 0)
                 RP_TRY(rp_vec_push(&ctx->scratch, ctx->t->ev.dur_ns[e], err));
-        if (ctx->scratch.n)
-            qsort(ctx->scratch.at, ctx->scratch.n, sizeof *ctx->scratch.at, rp_ns_order);
+        rp_ns_sort(ctx->scratch.at, ctx->scratch.n);
         RP_TRY(rp_vec_push(&ctx->median,
                            ctx->scratch.n < STALL_CALLS ? -1 : ctx->scratch.at[ctx->scratch.n / 2],
                            err));

@@ -7,6 +7,7 @@
 
 #include "base/order.h"
 #include "facts/graph_captures.h"
+#include "facts/intervals.h"
 #include "trace/words.h"
 
 #include <stdio.h>
@@ -72,8 +73,6 @@ static void fill_times(struct file_ctx *ctx)
         totals->gpu_end_ns > totals->gpu_begin_ns ? totals->gpu_busy_ns : RP_ABSENT_I64;
 }
 
-RP_ORDER(by_duration, int64_t, RP_COMPARE(*a, *b))
-
 static int64_t median_step(struct file_ctx *ctx)
 {
     size_t i, n = ctx->out->nsteps;
@@ -83,8 +82,8 @@ static int64_t median_step(struct file_ctx *ctx)
         return RP_ABSENT_I64;
     for (i = 0; i < n; i++)
         lengths[i] = ctx->out->steps[i].dur_ns;
-    qsort(lengths, n, sizeof *lengths, by_duration);
-    return lengths[(n - 1) / 2] + (lengths[n / 2] - lengths[(n - 1) / 2]) / 2;
+    rp_ns_sort(lengths, n);
+    return rp_ns_median(lengths, n);
 }
 
 static void fill_steps(struct file_ctx *ctx)

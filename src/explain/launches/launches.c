@@ -283,9 +283,9 @@ static struct rp_launch_times times_of(struct launches_join *j, const struct rp_
     }
     if (!n)
         return t;
-    qsort(j->scratch, n, sizeof *j->scratch, rp_ns_order);
-    t.p50_ns = j->scratch[(n + 1) / 2 - 1];
-    t.p90_ns = j->scratch[(n * 90 + 99) / 100 - 1];
+    rp_ns_sort(j->scratch, n);
+    t.p50_ns = rp_ns_percentile(j->scratch, n, 50);
+    t.p90_ns = rp_ns_percentile(j->scratch, n, 90);
     t.max_ns = j->scratch[n - 1];
     return t;
 }

@@ -52,8 +52,8 @@ static void walk_queue(const struct rp_queues *q, uint32_t stream, int64_t *valu
     out->mean = sum / (double)k;
     out->std = k > 1 ? sqrt((squares - sum * sum / (double)k) / (double)(k - 1)) : 0;
     out->time_mean = at > begin ? area / (double)rp_ns_between(begin, at) : 0;
-    qsort(values, k, sizeof *values, rp_ns_order);
-    out->p50 = values[(k + 1) / 2 - 1];
+    rp_ns_sort(values, k);
+    out->p50 = rp_ns_percentile(values, k, 50);
     out->max = values[k - 1];
 }
 

@@ -306,6 +306,16 @@ static enum rp_code hash_program(void *user, const struct rp_loaded_program *loa
     return code;
 }
 
+static void move_item(struct items *items, size_t from, size_t to)
+{
+    items->keys[to] = items->keys[from];
+    items->source[to] = items->source[from];
+    items->file[to] = items->file[from];
+    items->number[to] = items->number[from];
+    items->graph[to] = items->graph[from];
+    items->stage[to] = items->stage[from];
+}
+
 /* Fills in the hashes and drops files that are not programs. */
 static void keep_programs(struct items *items, const struct hashing *h)
 {
@@ -316,14 +326,9 @@ static void keep_programs(struct items *items, const struct hashing *h)
 
         if (!key->name)
             continue;
-        items->keys[n] = items->keys[i];
+        move_item(items, i, n);
         items->keys[n].hash = key->hash;
-        items->keys[n].sharding = key->sharding;
-        items->source[n] = items->source[i];
-        items->file[n] = items->file[i];
-        items->number[n] = items->number[i];
-        items->graph[n] = items->graph[i];
-        items->stage[n++] = items->stage[i];
+        items->keys[n++].sharding = key->sharding;
     }
     items->n = n;
 }
@@ -636,12 +641,7 @@ static void keep_earliest(struct items *items)
 
         if (items->stage[i] && !before)
             continue;
-        items->keys[n] = items->keys[i];
-        items->source[n] = items->source[i];
-        items->file[n] = items->file[i];
-        items->number[n] = items->number[i];
-        items->graph[n] = items->graph[i];
-        items->stage[n++] = items->stage[i];
+        move_item(items, i, n++);
     }
     items->n = n;
 }

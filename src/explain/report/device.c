@@ -18,8 +18,6 @@
 #include "facts/arg_keys.h"
 #include "trace/names.h"
 
-#include <stdlib.h>
-
 #define LEAST_NS     10000 /* shorter kernels are a matter of launching */
 #define STEADY_NS    5000  /* and shorter ones than this of the clock's steps */
 #define ENOUGH_CALLS 12
@@ -156,7 +154,7 @@ static enum rp_code list_calls(struct device_ctx *ctx, struct rp_err *err)
 static int64_t median_of(struct device_ctx *ctx, const int64_t *v, size_t n)
 {
     memcpy(ctx->scratch.at, v, n * sizeof *v);
-    qsort(ctx->scratch.at, n, sizeof *ctx->scratch.at, rp_ns_order);
+    rp_ns_sort(ctx->scratch.at, n);
     return ctx->scratch.at[n / 2];
 }
 

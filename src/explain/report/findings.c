@@ -327,8 +327,8 @@ static int64_t work_time(const struct rp_report_step *s)
 
 static int64_t median_of(int64_t *v, size_t n)
 {
-    qsort(v, n, sizeof *v, rp_ns_order);
-    return v[(n - 1) / 2];
+    rp_ns_sort(v, n);
+    return rp_ns_percentile(v, n, 50);
 }
 
 /* The median over the steps of one of their numbers. */

@@ -161,10 +161,10 @@ static enum rp_code fill_latency(struct latency_ctx *w, struct rp_arena *arena,
 
     if (!n)
         return RP_OK;
-    qsort(w->latency.at, n, sizeof *w->latency.at, rp_ns_order);
+    rp_ns_sort(w->latency.at, n);
     out->ops = (int64_t)n;
-    out->p50_ns = w->latency.at[(n + 1) / 2 - 1];
-    out->p90_ns = w->latency.at[(n * 90 + 99) / 100 - 1];
+    out->p50_ns = rp_ns_percentile(w->latency.at, n, 50);
+    out->p90_ns = rp_ns_percentile(w->latency.at, n, 90);
     out->max_ns = w->latency.at[n - 1];
     rp_arg_key_text(&w->name, w->slowest, &s);
     out->slowest = rp_arena_text(arena, rp_trace_str(w->t, s));

@@ -8,8 +8,6 @@
 #include "base/order.h"
 #include "trace/names.h"
 
-#include <stdlib.h>
-
 #define TINY_NS         10000
 #define MOST_COPY_NAMES 64
 
@@ -66,8 +64,8 @@ static int64_t step_time(const struct part_ctx *ctx, int64_t *scratch)
         return ctx->out->steps[0].host_ns;
     for (i = 0; i < n; i++)
         scratch[i] = ctx->out->steps[i].b.window_ns;
-    qsort(scratch, n, sizeof *scratch, rp_ns_order);
-    return rp_ns_sum(scratch[(n - 1) / 2], scratch[n / 2]) / 2;
+    rp_ns_sort(scratch, n);
+    return rp_ns_median(scratch, n);
 }
 
 /* Idle time in [begin, end) with a cause. Gaps are in time order. */

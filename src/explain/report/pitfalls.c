@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "result/print_units.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define UNEQUAL       8    /* longest call / shortest */
@@ -241,8 +240,8 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
         return RP_OK;
     for (i = 0; i < n; i++)
         v[i] = steps[i].b.window_ns;
-    qsort(v, n, sizeof *v, rp_ns_order);
-    usual = v[(n - 1) / 2];
+    rp_ns_sort(v, n);
+    usual = rp_ns_percentile(v, n, 50);
     for (i = 0; i < n; i++) {
         odd += (double)steps[i].b.window_ns > ATYPICAL * (double)usual;
         worst = steps[i].b.window_ns > steps[worst].b.window_ns ? i : worst;

@@ -10,7 +10,6 @@
 #include "result/print_units.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_PARTS (RP_GAP_CAUSES + RP_PAUSES + 6)
@@ -476,8 +475,8 @@ static void fill_step(struct report_ctx *j)
             v[n++] = part_of(j, r)->step_ns;
     if (!n)
         return;
-    qsort(v, n, sizeof *v, rp_ns_order);
-    j->out->step_ns = rp_ns_sum(v[(n - 1) / 2], v[n / 2]) / 2;
+    rp_ns_sort(v, n);
+    j->out->step_ns = rp_ns_median(v, n);
     j->out->step_text =
         n == 1 || v[0] == v[n - 1]
             ? one_rank_step(j)

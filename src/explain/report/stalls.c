@@ -8,8 +8,6 @@
 #include "facts/modes.h"
 #include "result/print_units.h"
 
-#include <stdlib.h>
-
 #define LEAST_SHARE 0.01 /* of the window: less is not worth a line */
 
 /* Adds the stalls of all ranks up; their durations go into `lengths`, which has room for all. */
@@ -99,7 +97,7 @@ enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_aren
     found = add_stalls(ranks, &names, out, lengths);
     out->stall_count = (int64_t)found;
     if (found)
-        qsort(lengths, found, sizeof *lengths, rp_ns_order);
+        rp_ns_sort(lengths, found);
     RP_TRY(fill_modes(out, lengths, found, arena, err));
     if (found && (double)out->stall_ns >= LEAST_SHARE * (double)ranks->n * (double)out->window_ns)
         fill_stall_text(out, found, lengths, arena);

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "facts/arg_keys.h"
 #include "facts/attribution.h"
+#include "facts/collective_args.h"
 #include "facts/host_signs.h"
 #include "facts/launches.h"
 
@@ -43,28 +44,9 @@ struct input_sizes {
 
 int64_t rp_stalls_count_elements(const char *dims)
 {
-    int64_t sum = 0, product = 1;
-    bool any = false;
+    int64_t sum, tensors;
 
-    for (; *dims; dims++) {
-        if (*dims == '[') {
-            product = 1;
-            any = false;
-        } else if (*dims >= '0' && *dims <= '9') {
-            char *end;
-            long long n = strtoll(dims, &end, 10);
-
-            any = true;
-            if (__builtin_mul_overflow(product, n, &product))
-                return INT64_MAX;
-            dims = end - 1;
-        } else if (*dims == ']' && any) {
-            if (__builtin_add_overflow(sum, product, &sum))
-                return INT64_MAX;
-            any = false;
-        }
-    }
-    return sum;
+    return rp_coll_count_elements(dims, &sum, &tensors) ? sum : INT64_MAX;
 }
 
 static int64_t elements_of(const struct input_sizes *in, rp_event e)
@@ -90,8 +72,7 @@ static enum rp_code median_of_calls(struct input_sizes *in, rp_str name, bool of
         if (n >= 0)
             RP_TRY(rp_vec_push(&in->scratch, of_elements ? n : ev->dur_ns[e], err));
     }
-    if (in->scratch.n)
-        qsort(in->scratch.at, in->scratch.n, sizeof *in->scratch.at, rp_ns_order);
+    rp_ns_sort(in->scratch.at, in->scratch.n);
     *out = in->scratch.n ? in->scratch.at[in->scratch.n / 2] : 0;
     return RP_OK;
 }

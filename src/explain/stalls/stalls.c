@@ -422,7 +422,7 @@ static void fill_modes(struct stall_sums *j)
         return;
     for (i = 0; i < j->nstalls; i++)
         v[i] = j->stalls[i].self_ns;
-    qsort(v, j->nstalls, sizeof *v, rp_ns_order);
+    rp_ns_sort(v, j->nstalls);
     j->out->modes = modes_of(j, v, j->nstalls, &j->out->nmodes);
     for (i = 0; i < j->out->nmodes; i++) {
         const struct rp_stall_mode *m = &j->out->modes[i];

@@ -287,11 +287,7 @@ static enum rp_code group_spans(struct grouping *g, const struct rp_work *w, str
 {
     size_t n = g->t->ev.n;
 
-    RP_TRY(rp_arg_key_init(&g->dims, g->t, "Input Dims", err));
-    if (g->dims.key == RP_NONE) { /* files of 2021 */
-        rp_arg_key_release(&g->dims);
-        RP_TRY(rp_arg_key_init(&g->dims, g->t, "Input dims", err));
-    }
+    RP_TRY(rp_arg_key_init_dims(&g->dims, g->t, err));
     RP_TRY(rp_vec_reserve(&g->total, n + 1, err));
     RP_TRY(rp_vec_reserve(&g->self, n + 1, err));
     memset(g->total.at, 0, n * sizeof *g->total.at);

@@ -6,7 +6,6 @@
  */
 #include "explain/top/top.h"
 
-#include "base/order.h"
 #include "base/strtab.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
@@ -105,16 +104,6 @@ struct top_join {
     RP_VEC(struct rp_top_row) rows;
 };
 
-RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
-
-/* Nearest rank: the smallest value that at least p percent of the values do not exceed. */
-static int64_t percentile(const int64_t *sorted, size_t n, unsigned p)
-{
-    size_t rank = (n * p + 99) / 100;
-
-    return sorted[rank ? rank - 1 : 0];
-}
-
 /* Of a population: the mean of the squared distances, its root rounded to a nanosecond. */
 static int64_t deviation(const int64_t *v, size_t n, int64_t total)
 {
@@ -130,16 +119,16 @@ static void fill_row(struct rp_top_row *row, int64_t *v, size_t n, int64_t whole
 {
     size_t i;
 
-    qsort(v, n, sizeof *v, by_value);
+    rp_ns_sort(v, n);
     for (i = 0; i < n; i++)
         rp_ns_add(&row->total_ns, v[i]);
     row->count = (int64_t)n;
     row->share = whole_ns > 0 ? (double)row->total_ns / (double)whole_ns : 0;
     row->mean_ns = row->total_ns / (int64_t)n;
     row->min_ns = v[0];
-    row->p50_ns = percentile(v, n, 50);
-    row->p90_ns = percentile(v, n, 90);
-    row->p99_ns = percentile(v, n, 99);
+    row->p50_ns = rp_ns_percentile(v, n, 50);
+    row->p90_ns = rp_ns_percentile(v, n, 90);
+    row->p99_ns = rp_ns_percentile(v, n, 99);
     row->max_ns = v[n - 1];
     row->std_ns = deviation(v, n, row->total_ns);
 }

@@ -11,11 +11,9 @@
  */
 #include "sim/model/profiler_cost.h"
 
-#include "base/order.h"
 #include "facts/arg_keys.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* In times of such an operator, from recordings whose unprofiled time is known
@@ -39,8 +37,6 @@
 
 /* Of what a node takes at least this part is its own. */
 #define OWN_PART 10
-
-RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
 
 /* ------------------------------------------------------------------ what the trace says */
 
@@ -75,7 +71,7 @@ static enum rp_code find_quick(struct rp_sim_part *p, const struct rp_trace *t, 
                 code = rp_vec_push(&dur, t->ev.dur_ns[e], err);
         if (code != RP_OK || dur.n < FREQUENT)
             continue;
-        qsort(dur.at, dur.n, sizeof *dur.at, by_value);
+        rp_ns_sort(dur.at, dur.n);
         if (!p->quick_ns || dur.at[dur.n / 2] < p->quick_ns)
             p->quick_ns = dur.at[dur.n / 2];
     }

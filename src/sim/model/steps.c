@@ -16,8 +16,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
-
 int64_t rp_sim_median_gap(int64_t *at_ns, size_t n)
 {
     size_t i;
@@ -27,8 +25,8 @@ int64_t rp_sim_median_gap(int64_t *at_ns, size_t n)
     for (i = 0; i + 1 < n; i++)
         at_ns[i] = at_ns[i + 1] - at_ns[i];
     n--;
-    qsort(at_ns, n, sizeof *at_ns, by_value);
-    return (at_ns[(n - 1) / 2] + at_ns[n / 2]) / 2;
+    rp_ns_sort(at_ns, n);
+    return rp_ns_median(at_ns, n);
 }
 
 enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)

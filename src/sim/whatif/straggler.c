@@ -12,8 +12,6 @@
  */
 #include "sim/whatif/nodes.h"
 
-#include "base/order.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,8 +21,6 @@ struct work {
     size_t nranks, nsteps;
     bool on_host; /* there is no device: threads do the work */
 };
-
-RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
 
 /* Where the work of a node is summed up, or NULL: it is none. */
 static int64_t *sum_of(const struct work *w, const struct rp_sim_run *run, uint32_t node)
@@ -72,7 +68,7 @@ static double median_of(const struct work *w, size_t step, uint32_t without, int
     for (r = 0; r < w->nranks; r++)
         if (r != without)
             scratch[n++] = w->ns[r * w->nsteps + step];
-    qsort(scratch, n, sizeof *scratch, by_value);
+    rp_ns_sort(scratch, n);
     if (!n)
         return 0;
     low = scratch[(n - 1) / 2];

@@ -4,7 +4,6 @@
  * type, over all ranks and steps: the mean of computes, the median of communication. Or all but one
  * stage, one data-parallel rank or one type do: what that one costs alone.
  */
-#include "base/order.h"
 #include "job/pipeline.h"
 #include "sim/whatif/nodes.h"
 
@@ -87,8 +86,6 @@ static bool is_kept(const struct rp_sim_run *run, const struct kept *k, uint32_t
     }
 }
 
-RP_ORDER(by_ns, int64_t, RP_COMPARE(*a, *b))
-
 /* The usual time of a type (its name), or -1 where nothing is of it. */
 static int64_t ideal_ns(const struct rp_sim_run *run, uint32_t name, int64_t *scratch)
 {
@@ -104,8 +101,8 @@ static int64_t ideal_ns(const struct rp_sim_run *run, uint32_t name, int64_t *sc
         return -1;
     if (!rp_pipeline_is_comm(run->graph->names.at[name]))
         return llround(sum / (double)n);
-    qsort(scratch, n, sizeof *scratch, by_ns);
-    return scratch[(n - 1) / 2] + (scratch[n / 2] - scratch[(n - 1) / 2]) / 2;
+    rp_ns_sort(scratch, n);
+    return rp_ns_median(scratch, n);
 }
 
 static enum rp_code level_types(struct rp_sim_run *run, const struct kept *k, int64_t *scratch,
