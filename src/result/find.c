@@ -11,16 +11,20 @@ static bool is_separator(char c)
     return c == '.' || c == '/';
 }
 
+/* What follows a step that ends here; NULL after a separator that nothing follows. */
+static const char *next_step(const char *end)
+{
+    if (!*end)
+        return end;
+    return is_separator(*end) && end[1] ? end + 1 : NULL;
+}
+
 /* The rest of `path` after the step `name`, or NULL where it does not begin with that step. */
 static const char *after_step(const char *path, const char *name)
 {
     size_t len = strlen(name);
 
-    if (strncmp(path, name, len) != 0)
-        return NULL;
-    if (is_separator(path[len]))
-        return path + len + 1;
-    return path[len] ? NULL : path + len;
+    return strncmp(path, name, len) == 0 ? next_step(path + len) : NULL;
 }
 
 static struct rp_cursor list_item(const struct rp_cursor *list, size_t i)
@@ -42,10 +46,10 @@ static const char *step_list(struct rp_cursor *at, const char *path)
     for (; *path >= '0' && *path <= '9'; path++)
         if ((i = i * 10 + (size_t)(*path - '0')) >= n)
             return NULL;
-    if (*path && !is_separator(*path))
-        return NULL;
-    *at = list_item(at, i);
-    return *path ? path + 1 : path;
+    path = next_step(path);
+    if (path)
+        *at = list_item(at, i);
+    return path;
 }
 
 static const char *map_key(const struct rp_cursor *map, size_t i)

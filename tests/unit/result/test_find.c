@@ -126,6 +126,10 @@ static void test_find_nothing(void **state)
         "files/99999999999999999999999",
         "/files",
         "files//0",
+        "files/",
+        "files/1/path.",
+        "files/1/shape/1/",
+        "files/1/opcodes/add/",
     };
     struct rp_result *result = make();
     struct rp_cursor at;
