@@ -60,12 +60,36 @@ static void compare(const char *question, const char *const *paths, size_t npath
     rp_ctx_free(ctx);
 }
 
+static bool is_about(const struct rp_setting *setting, const char *question)
+{
+    size_t len = strlen(question);
+
+    return !strncmp(setting->name, question, len) && setting->name[len] == ' ';
+}
+
+/* Options that put more into a part, or other things: {"question option", value}. */
+static void compare_with_options(const char *question, const char *const *paths, size_t npaths)
+{
+    static const struct rp_setting options[] = {
+        {"report step", "4"},    {"top by", "op"},          {"top by", "module"},
+        {"top by", "python"},    {"idle limit", "0"},       {"critpath step", "4"},
+        {"stalls least", "9us"}, {"launches by", "stream"}, {"simulate collective", "ring"},
+        {"diff step", "3"},      {"top by", "stream"},      {"simulate what-if", "cuda-graphs"},
+    };
+
+    compare(question, paths, npaths, NULL, 0);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (is_about(&options[i], question))
+            compare(question, paths, npaths,
+                    &(struct rp_setting){options[i].name + strlen(question) + 1, options[i].value},
+                    1);
+}
+
 static void every_part_travels(void **state)
 {
     static const char *const run[] = {EXAMPLES "ddp"}, *const gpt[] = {EXAMPLES "gpt_bf16.json.gz"};
     static const char *const timeline[] = {EXAMPLES "tf_timeline.json.gz"};
     static const char *const pair[] = {EXAMPLES "gpt_bf16.json.gz", EXAMPLES "gpt_foreach.json.gz"};
-    static const struct rp_setting what_if = {"what-if", "cuda-graphs"};
     const struct rp_question *const *list;
     size_t i, n, asked = 0;
 
@@ -79,14 +103,12 @@ static void every_part_travels(void **state)
         assert_non_null(row->ranks.part);
         asked++;
         if (!strcmp(list[i]->name, "diff")) {
-            compare("diff", pair, 2, NULL, 0);
+            compare_with_options("diff", pair, 2);
             continue;
         }
         compare(list[i]->name, run, 1, NULL, 0);
-        compare(list[i]->name, gpt, 1, NULL, 0);
+        compare_with_options(list[i]->name, gpt, 1);
         compare(list[i]->name, timeline, 1, NULL, 0);
-        if (!strcmp(list[i]->name, "simulate"))
-            compare("simulate", gpt, 1, &what_if, 1);
     }
     assert_true(asked >= 10);
 }
