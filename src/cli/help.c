@@ -8,6 +8,16 @@
 #define FORMAT_COLUMN 20
 #define LINE_WIDTH    80
 
+/* Columns of a text: its characters, not its bytes. */
+static int width_of(const char *text, size_t len)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
 /* Prints text from column `from` on, wrapped between words; newlines in the text are kept. */
 static void put_wrapped(FILE *to, const char *text, int from, int indent)
 {
@@ -15,8 +25,9 @@ static void put_wrapped(FILE *to, const char *text, int from, int indent)
 
     while (*text) {
         size_t len = strcspn(text, " \n");
+        int width = width_of(text, len);
 
-        if (column > indent && column + (int)len + 1 > LINE_WIDTH) {
+        if (column > indent && column + width + 1 > LINE_WIDTH) {
             fprintf(to, "\n%*s", indent, "");
             column = indent;
         } else if (column > indent) {
@@ -24,7 +35,7 @@ static void put_wrapped(FILE *to, const char *text, int from, int indent)
             column++;
         }
         fwrite(text, 1, len, to);
-        column += (int)len;
+        column += width;
         text += len;
         if (*text == '\n') {
             fprintf(to, "\n%*s", text[1] ? indent : 0, "");
@@ -53,7 +64,8 @@ static void put_option(FILE *to, const struct rp_option *option)
     option_syntax(left, sizeof left, option);
     snprintf(text, sizeof text, "%s%s%s%s", option->summary, option->fallback ? " (default: " : "",
              option->fallback ? option->fallback : "", option->fallback ? ")" : "");
-    used = fprintf(to, "%s", left);
+    used = width_of(left, strlen(left));
+    fputs(left, to);
     if (used > TEXT_COLUMN - 2)
         fprintf(to, "\n%*s", TEXT_COLUMN, "");
     else
