@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The meeting is a barrier of two halves: all arrive, all read, all leave; only then the next one
- * can begin. Programs that are partitioned come to their collectives in the same order, so the
- * order of meetings says which is which.
+ * A rendezvous is a barrier of two halves: all arrive, all read, all leave; only then can the next
+ * one begin. All partitions of a program execute its collectives in the same order, so the n-th
+ * rendezvous of each belongs to the same collective.
  */
 #include "exec/eval/mesh.h"
 
@@ -60,7 +60,7 @@ enum rp_code rp_mesh_rendezvous(struct rp_mesh *m, unsigned partition, struct rp
     bool failed;
 
     pthread_mutex_lock(&m->lock);
-    while (m->reading && !m->failed) /* the meeting before is not over */
+    while (m->reading && !m->failed) /* the previous rendezvous is not over */
         pthread_cond_wait(&m->changed, &m->lock);
     round = m->round;
     m->values[partition] = mine;

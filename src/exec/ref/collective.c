@@ -207,7 +207,7 @@ static enum rp_code collective_result(const struct rp_eval *e, const struct rp_n
     return code;
 }
 
-/* ---- the meeting ---- */
+/* ---- the rendezvous ---- */
 
 static enum rp_code make_results(struct rp_eval *e, const struct rp_node *node,
                                  const struct group *g, struct rp_tensor *const *all,

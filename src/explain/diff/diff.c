@@ -435,10 +435,10 @@ static const struct rp_option diff_options[] = {
      "exit with 1 if the step is slower by more than this and by more than the noise", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
     RP_RANK_OPTIONS,
-    {"module", 0, RP_OPT_TEXT, "NAME", NULL, "of folders of dumps: only this module, by name or id",
+    {"module", 0, RP_OPT_TEXT, "NAME", NULL, "dump folders: only this module, by name or number",
      0},
     {"stage", 0, RP_OPT_TEXT, "NAME", NULL,
-     "of folders of dumps: only this stage: source, before, after, a pass", 0},
+     "dump folders: only this stage: source, before, after, or a pass", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_diff = {

@@ -47,7 +47,7 @@ struct group {
     bool whole, set, same_kernels;
 };
 
-struct rower {
+struct rows_ctx {
     struct rp_arena *arena;
     struct rp_map map; /* key -> group */
     RP_VEC(struct group) groups;
@@ -188,7 +188,7 @@ static void add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t 
     to->kernels.more = sum->kernels.more > to->kernels.more ? sum->kernels.more : to->kernels.more;
 }
 
-static enum rp_code add_unit(struct rower *r, const struct rp_diff_tree *const tree[2],
+static enum rp_code add_unit(struct rows_ctx *r, const struct rp_diff_tree *const tree[2],
                              const struct rp_diff_unit *unit, struct rp_err *err)
 {
     const uint32_t node[2] = {unit->left, unit->right};
@@ -242,7 +242,7 @@ static const char *text_of(const struct side *s, bool shape)
 }
 
 /* "a", or "a -> b" where they differ. */
-static const char *both(struct rower *r, const char *left, const char *right)
+static const char *both(struct rows_ctx *r, const char *left, const char *right)
 {
     if (!left || !right || !strcmp(left, right))
         return left || right ? rp_arena_strdup(r->arena, left ? left : right) : NULL;
@@ -250,7 +250,7 @@ static const char *both(struct rower *r, const char *left, const char *right)
 }
 
 /* The names around a node, the outermost first: "GPT_0 / Block_3 / aten::linear". */
-static const char *place_of(struct rower *r, const struct side *s)
+static const char *place_of(struct rows_ctx *r, const struct side *s)
 {
     const struct rp_diff_tree *tree = s->tree;
     const char *names[PATH_NAMES], *text = NULL;
@@ -270,7 +270,7 @@ static const char *place_of(struct rower *r, const struct side *s)
     return text;
 }
 
-static enum rp_code list_kernels(struct rower *r, const struct kernel_set *set, size_t *n,
+static enum rp_code list_kernels(struct rows_ctx *r, const struct kernel_set *set, size_t *n,
                                  const char ***out, struct rp_err *err)
 {
     size_t i;
@@ -300,7 +300,7 @@ static void cut_middle(char *text)
 }
 
 /* "3 x nvjet_tst", "4 (nvjet_tst, memset, …)": names as people know them. */
-static const char *name_kernels(struct rower *r, const struct kernel_set *set, int64_t works)
+static const char *name_kernels(struct rows_ctx *r, const struct kernel_set *set, int64_t works)
 {
     const char *text = "";
     char name[256];
@@ -342,7 +342,7 @@ static const char *change_of(const struct group *g, const struct rp_trace_diff_r
 }
 
 /* The kernel of one side as people know it; NULL where the side has none. */
-static const char *short_text(struct rower *r, const struct group *g, int side)
+static const char *short_text(struct rows_ctx *r, const struct group *g, int side)
 {
     const struct kernel_set *kernels = &g->side[side].kernels;
     const char *name = text_of(&g->side[side], false);
@@ -369,7 +369,7 @@ static int shown_shape(const char *shape)
                      : (long)strlen(shape));
 }
 
-static enum rp_code fill_texts(struct rower *r, const struct group *g,
+static enum rp_code fill_texts(struct rows_ctx *r, const struct group *g,
                                struct rp_trace_diff_row *row, struct rp_err *err)
 {
     const struct side *at = g->side[1].node != RP_NONE ? &g->side[1] : &g->side[0];
@@ -422,7 +422,7 @@ static int64_t mean_next(struct mean *m, int64_t ns, int64_t by)
 }
 
 /* Noise of a row, from its times in the steps of both runs. */
-static int64_t noise_of(const struct rower *r, const struct group *g)
+static int64_t noise_of(const struct rows_ctx *r, const struct group *g)
 {
     double spread[2], steps[2], noise;
     int s;
@@ -440,7 +440,7 @@ static int64_t noise_of(const struct rower *r, const struct group *g)
     return noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
 }
 
-static void fill_numbers(const struct rower *r, const struct group *g, struct mean means[2],
+static void fill_numbers(const struct rows_ctx *r, const struct group *g, struct mean means[2],
                          struct rp_trace_diff_row *row)
 {
     row->rule = rp_diff_rule_names[g->rule];
@@ -476,7 +476,7 @@ static int by_delta(const void *pa, const void *pb)
     return (a->group > b->group) - (a->group < b->group);
 }
 
-static const char *kernel_line(struct rower *r, const struct group *g,
+static const char *kernel_line(struct rows_ctx *r, const struct group *g,
                                const struct rp_trace_diff_row *row)
 {
     char name[256];
@@ -489,7 +489,7 @@ static const char *kernel_line(struct rower *r, const struct group *g,
 }
 
 /* The row whose calls on the host changed most in the direction of idle time. */
-static enum rp_code find_host(struct rower *r, const struct rp_trace_diff_row *all,
+static enum rp_code find_host(struct rows_ctx *r, const struct rp_trace_diff_row *all,
                               struct rp_err *err)
 {
     bool less = r->out->parts[RP_DIFF_IDLE].delta_ns < 0;
@@ -517,7 +517,7 @@ static bool is_row(const struct rp_trace_diff_row *row)
 }
 
 /* Numbers of all groups, texts of those that are shown. */
-static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err)
+static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *err)
 {
     size_t i, n = 0, shown;
     struct rp_trace_diff_row *all =
@@ -556,7 +556,7 @@ static enum rp_code make_rows(struct rower *r, int64_t limit, struct rp_err *err
     return RP_OK;
 }
 
-static enum rp_code list_lines(struct rower *r, struct rp_err *err)
+static enum rp_code list_lines(struct rows_ctx *r, struct rp_err *err)
 {
     size_t i;
 
@@ -569,7 +569,7 @@ static enum rp_code list_lines(struct rower *r, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code fill_coverage(struct rower *r, struct rp_err *err)
+static enum rp_code fill_coverage(struct rows_ctx *r, struct rp_err *err)
 {
     struct rp_trace_diff_root *out = r->out;
     int64_t all = 0, aligned = 0;
@@ -596,7 +596,7 @@ static enum rp_code fill_coverage(struct rower *r, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code add_pair(struct rower *r, const struct rp_diff_tree *base,
+static enum rp_code add_pair(struct rows_ctx *r, const struct rp_diff_tree *base,
                              const struct rp_diff_tree *fresh, struct rp_err *err)
 {
     const struct rp_diff_tree *const trees[2] = {base, fresh};
@@ -622,11 +622,11 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
                                 struct rp_arena *arena, struct rp_trace_diff_root *out,
                                 struct rp_err *err)
 {
-    struct rower r = {.arena = arena,
-                      .out = out,
-                      .npairs = npairs ? (int64_t)npairs : 1,
-                      .nslots = {RP_DIFF_SLOTS, RP_DIFF_SLOTS},
-                      .taken = {UINT32_MAX, UINT32_MAX}};
+    struct rows_ctx r = {.arena = arena,
+                         .out = out,
+                         .npairs = npairs ? (int64_t)npairs : 1,
+                         .nslots = {RP_DIFF_SLOTS, RP_DIFF_SLOTS},
+                         .taken = {UINT32_MAX, UINT32_MAX}};
     enum rp_code code = RP_OK;
     size_t i;
 
