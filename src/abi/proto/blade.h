@@ -4,7 +4,7 @@
 /* Field numbers of BladeDISC's captures: RP_BLADE_INPUT_ARGS is 3. */
 
 enum rp_blade_field {
-#define RP_FIELD(tag, id, name, number, count, type, of) RP_##tag##_##id = number,
+#define RP_MEMBER(tag, id, name, number, count, type, of) RP_##tag##_##id = number,
 #include "abi/proto/blade.def"
 };
 

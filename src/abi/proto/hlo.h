@@ -4,7 +4,7 @@
 /* Field numbers and enum values of HLO protobufs: RP_HLO_INSTRUCTION_OPCODE is 2. */
 
 enum rp_hlo_field {
-#define RP_FIELD(tag, id, name, number, count, type, of) RP_##tag##_##id = number,
+#define RP_MEMBER(tag, id, name, number, count, type, of) RP_##tag##_##id = number,
 #include "abi/proto/hlo.def"
 };
 

@@ -4,7 +4,7 @@
 /* Field numbers and enum values of the protobufs of TensorFlow graphs: RP_TF_NODE_OP is 2. */
 
 enum rp_tf_field {
-#define RP_FIELD(tag, id, name, number, count, type, of) RP_##tag##_##id = number,
+#define RP_MEMBER(tag, id, name, number, count, type, of) RP_##tag##_##id = number,
 #include "abi/proto/tensorflow.def"
 };
 

@@ -14,17 +14,17 @@ struct field {
 };
 
 static const struct field field_rows[] = {
-#define RP_FIELD(tag, id, name, number, count, type, of) {#tag, #id, name, number},
+#define RP_MEMBER(tag, id, name, number, count, type, of) {#tag, #id, name, number},
 #include "abi/proto/hlo.def"
-#define RP_FIELD(tag, id, name, number, count, type, of) {#tag, #id, name, number},
+#define RP_MEMBER(tag, id, name, number, count, type, of) {#tag, #id, name, number},
 #include "abi/proto/tensorflow.def"
-#define RP_FIELD(tag, id, name, number, count, type, of) {#tag, #id, name, number},
+#define RP_MEMBER(tag, id, name, number, count, type, of) {#tag, #id, name, number},
 #include "abi/proto/blade.def"
-#define RP_FIELD(tag, id, name, number, count, type, of) {#tag, #id, name, number},
+#define RP_MEMBER(tag, id, name, number, count, type, of) {#tag, #id, name, number},
 #include "abi/proto/chakra.def"
-#define RP_FIELD(tag, id, name, number, count, type, of) {#tag, #id, name, number},
+#define RP_MEMBER(tag, id, name, number, count, type, of) {#tag, #id, name, number},
 #include "abi/proto/runmeta.def"
-#define RP_FIELD(tag, id, name, number, count, type, of) {#tag, #id, name, number},
+#define RP_MEMBER(tag, id, name, number, count, type, of) {#tag, #id, name, number},
 #include "abi/proto/xspace.def"
 };
 #define FIELDS (sizeof field_rows / sizeof *field_rows)
