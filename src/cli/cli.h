@@ -49,7 +49,7 @@ const char *cli_setting(const struct rp_setting *settings, size_t n, const char 
 bool cli_flag(const struct rp_setting *settings, size_t n, const char *name);
 
 /* The first common option, from this one on, that the command does not replace by an option of its
-   own with that name; the end of the list where there is none. */
+   own with that name; the end of the list if there is none. */
 const struct rp_option *cli_common_from(const struct cli_command *command,
                                         const struct rp_option *option);
 

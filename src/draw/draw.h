@@ -14,7 +14,7 @@ enum rp_code rp_draw_program_html(const struct rp_program *p, struct rp_out *to,
 enum rp_code rp_draw_program_dot(const struct rp_program *p, const bool *wanted, struct rp_out *to);
 
 /* The page around the data of a program (page_text.c): everything up to "const P={", and everything
-   behind "}". */
+   after "}". */
 extern const char rp_program_page_head[], rp_program_page_tail[];
 
 #endif

@@ -22,7 +22,7 @@ size_t rp_sniff_space(const uint8_t *head, size_t n, size_t from)
     return from;
 }
 
-/* Behind the closing quote of the string whose text begins at `at`, or n + 1. */
+/* After the closing quote of the string whose text begins at `at`, or n + 1. */
 static size_t string_end(const uint8_t *head, size_t n, size_t at)
 {
     for (; at < n && head[at] != '"'; at++)
@@ -30,7 +30,7 @@ static size_t string_end(const uint8_t *head, size_t n, size_t at)
     return at + 1 > n ? n + 1 : at + 1;
 }
 
-/* Whether a key (a string with a colon behind it) in quotes stands at head[from..end). */
+/* Whether a key (a string with a colon after it) in quotes is at head[from..end). */
 static bool is_key(const uint8_t *head, size_t n, size_t from, size_t end, const char *key)
 {
     size_t len = strlen(key), colon = rp_sniff_space(head, n, end);

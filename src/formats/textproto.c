@@ -164,7 +164,7 @@ static uint64_t double_bits(const char *text, char **end)
     return bits;
 }
 
-/* The bits of a number or of "true"; *end is set behind the part that was understood. */
+/* The bits of a number or of "true"; *end is set after the part that was understood. */
 static uint64_t scalar_bits(const struct rp_schema_field *field, char *text, char **end)
 {
     bool yes = !strcmp(text, "true") || !strcmp(text, "True") || !strcmp(text, "t");

@@ -14,7 +14,7 @@ struct json_cursor {
     uint64_t object[DEPTH_MAX / 64]; /* a bit a level: an object, not an array */
 };
 
-/* Length of the UTF-8 sequence at s, or 0 where there is none. */
+/* Length of the UTF-8 sequence at s, or 0 if there is none. */
 static size_t utf8_length(const char *s, const char *end)
 {
     const unsigned char *p = (const unsigned char *)s;

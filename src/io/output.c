@@ -78,8 +78,8 @@ enum rp_code rp_out_open_memory(struct rp_out **out, struct rp_err *err)
     return new_out("(memory)", -1, out, err);
 }
 
-/* A name in the folder of path that nobody else uses; not made from path's own name, which may be
-   as long as names can be. */
+/* A name in the folder of path that no other process uses; not made from path's own name, which may
+   be as long as names can be. */
 static char *temp_name(const char *path, int try_number)
 {
     const char *slash = strrchr(path, '/');

@@ -70,7 +70,7 @@ void rp_proto_stop_varint(struct rp_proto_cursor *c, const uint8_t *p, uint32_t 
 void rp_proto_stop_length(struct rp_proto_cursor *c, const uint8_t *p, uint32_t number,
                           uint64_t length);
 
-/* A message of n bytes that stands at `offset` of the input; at most `depth` levels deep. */
+/* A message of n bytes at `offset` of the input; at most `depth` levels deep. */
 static inline struct rp_proto_cursor rp_proto_cursor(const void *bytes, size_t n, uint64_t offset,
                                                      uint32_t depth)
 {
@@ -162,7 +162,7 @@ __attribute__((always_inline)) static inline bool rp_proto_next(struct rp_proto_
    "field 3 of message at byte 812: length 900 runs past the end at byte 1000". */
 enum rp_code rp_proto_finish(const struct rp_proto_cursor *c, struct rp_err *err);
 
-/* Byte of the input that p, in the cursor's message, stands at. */
+/* Byte of the input that p, in the cursor's message, is at. */
 static inline uint64_t rp_proto_offset(const struct rp_proto_cursor *c, const void *p)
 {
     return c->offset + (uint64_t)((const uint8_t *)p - c->begin);
@@ -208,7 +208,7 @@ bool rp_proto_packed_fixed32(struct rp_proto_cursor *c, uint32_t *value);
 bool rp_proto_packed_fixed64(struct rp_proto_cursor *c, uint64_t *value);
 
 /* The content of the first field of that number and wire type BYTES, or of the occurrence counted
-   from 0; empty where there is none. Damage behind it is not looked for. */
+   from 0; empty if there is none. Damage after it is not looked for. */
 struct rp_bytes rp_proto_find(struct rp_bytes message, uint32_t number);
 struct rp_bytes rp_proto_find_nth(struct rp_bytes message, uint32_t number, size_t occurrence);
 

@@ -41,7 +41,7 @@ void rp_proto_put_text(struct rp_proto_writer *w, uint32_t number, const char *t
 
 /* A field that is written piece by piece: a nested message, or a packed list (with the adds). Ends
    come in the reverse order of their begins. The length is put in its place by the end, which moves
-   what stands behind by a few bytes. */
+   what follows by a few bytes. */
 size_t rp_proto_begin(struct rp_proto_writer *w, uint32_t number);
 void rp_proto_end(struct rp_proto_writer *w, size_t begun);
 

@@ -12,7 +12,7 @@
  * Folders are walked to the bottom. Hidden files are passed over; links are followed, but a file
  * that is there under its own name is not listed again under a link's. Tars are known by their
  * content, also inside folders; a tar inside a tar is not opened. Of a folder that is a CTF trace
- * only its description, the file "metadata", is listed: it stands for the trace (in a tar the
+ * only its description, the file "metadata", is listed: it represents the trace (in a tar the
  * other files come with its input, rp_input_borrow_beside).
  */
 #include "base/err.h"
@@ -31,7 +31,7 @@ struct rp_source {
     size_t given;       /* index of the user's path that led here */
     bool found;     /* in a folder or a tar: the user did not name it, so what it is may be unknown;
                        otherwise not to understand it is an error */
-    bool truncated; /* the tar stopped within it or right behind it */
+    bool truncated; /* the tar stopped within it or right after it */
 };
 
 struct rp_sources;

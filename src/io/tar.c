@@ -393,7 +393,7 @@ static enum rp_code take_member(struct rp_tar *tar, const uint8_t *h, uint64_t s
     /* links and devices have no content, even with a size */
     if (h[TYPE_AT] < '1' || h[TYPE_AT] > '6')
         tar->pending = size + padding(size);
-    if (h[TYPE_AT] != 'K' && h[TYPE_AT] != 'g') /* these also describe other members */
+    if (h[TYPE_AT] != 'K' && h[TYPE_AT] != 'g') /* these apply to later members too */
         forget_extension(tar);
     return RP_OK;
 }

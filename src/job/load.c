@@ -2,7 +2,7 @@
 /*
  * The folders of the ranks are listed first; then their traces are read, several at a time, each
  * into the rank of its folder, and the texts after them. What is missing and can be had elsewhere
- * is taken from there, and said; what cannot is an error that names the folder.
+ * is taken from there, with a note; otherwise it is an error that names the folder.
  */
 #include "job/job.h"
 

@@ -142,7 +142,7 @@ enum rp_code rp_job_read_metadata(struct rp_input *in, struct rp_job_rank *out, 
 
 /* ------------------------------------------------------------------ keys */
 
-/* Behind the last "PushPull" of a name: "5_6", the numbers of its tensors. */
+/* After the last "PushPull" of a name: "5_6", the numbers of its tensors. */
 static const char *tensors_of(const char *name, size_t len)
 {
     static const char sign[] = "PushPull";

@@ -52,7 +52,8 @@ enum rp_code rp_model_add_plain(struct rp_model_ctx *m, uint32_t rank, uint8_t k
                                 double dur_ns, uint32_t *id);
 enum rp_code rp_model_link(struct rp_model_ctx *m, uint32_t from, uint32_t to, double lag_ns,
                            uint8_t kind);
-/* A rank waits from the end of one node to the start of another, but for what it does meanwhile. */
+/* A rank waits from the end of one node to the start of another, except for what it does meanwhile.
+ */
 enum rp_code rp_model_note_wait(struct rp_model_ctx *m, uint32_t from, uint32_t to, uint32_t first,
                                 uint32_t end);
 uint64_t rp_model_op_key(size_t rank, const char *name);

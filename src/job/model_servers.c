@@ -170,7 +170,7 @@ static enum rp_code add_devices(struct servers_ctx *t)
     return RP_OK;
 }
 
-/* Behind its last gradient a rank waits until its last update, but for the updates before. */
+/* After its last gradient a rank waits until its last update, except for the updates in between. */
 static enum rp_code add_wait(struct servers_ctx *t, uint32_t rank)
 {
     struct rp_model_ctx *m = t->m;

@@ -251,7 +251,7 @@ static enum rp_code link_nodes(struct pipeline_ctx *m, uint32_t from, uint32_t t
     return rp_vec_push(&m->part->graph.edges, e, m->err);
 }
 
-/* Names of the types, behind "" as everywhere. */
+/* Names of the types, after "" as everywhere. */
 static enum rp_code add_names(struct pipeline_ctx *m)
 {
     uint32_t i;

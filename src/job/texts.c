@@ -127,7 +127,7 @@ static enum rp_code add_edge(struct gml *g, const char *at, int64_t source, int6
     return rp_vec_push(&g->out->edges, e, g->err);
 }
 
-/* Behind "node [" or "edge [": pairs of a key and a value up to ']'. */
+/* After "node [" or "edge [": pairs of a key and a value up to ']'. */
 static enum rp_code read_item(struct gml *g, bool is_node)
 {
     const char *word, *value, *label = "", *at = g->scan.at;
@@ -219,7 +219,7 @@ static bool read_pair(struct scan *s, struct pair *out)
     return true;
 }
 
-/* The part of the file that is the object behind "Ring". */
+/* The part of the file that is the object after "Ring". */
 static bool find_rings(struct scan *s)
 {
     static const char key[] = "\"Ring\"";

@@ -139,7 +139,7 @@ enum rp_code lower_join(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-/* Vectors of integers that are known, one behind the other. */
+/* Vectors of integers that are known, one after another. */
 static void join_ints(struct lower *l, const struct lower_value *in, size_t n,
                       struct lower_value *out)
 {

@@ -117,7 +117,7 @@ unsigned lower_attr_elem(const struct lower_node *node, const char *key);
 struct rp_bytes lower_attr_text(const struct lower_node *node, const char *key);
 /* A list of integers; how many were stored, at most cap. */
 size_t lower_attr_ints(const struct lower_node *node, const char *key, int64_t *out, size_t cap);
-/* One of a list of texts; at is NULL behind the last. */
+/* One of a list of texts; at is NULL after the last. */
 struct rp_bytes lower_attr_nth_text(const struct lower_node *node, const char *key, size_t i);
 bool lower_attr_is(const struct lower_node *node, const char *key, const char *text);
 
@@ -161,14 +161,14 @@ void lower_region_ge(struct lower *l, unsigned elem);
 /* opcode "add", "maximum" ... over some dimensions, which are gone. */
 struct lower_value lower_reduce(struct lower *l, const char *opcode, const struct lower_value *a,
                                 const bool *over);
-/* Arrays behind each other along an axis; RP_UNSUPPORTED where other dimensions differ. */
+/* Arrays next to each other along an axis; RP_UNSUPPORTED where other dimensions differ. */
 enum rp_code lower_join(struct lower *l, const struct lower_node *node,
                         const struct lower_value *in, size_t n, size_t axis,
                         struct lower_value *out);
 /* As NumPy broadcasts: to dims, right-aligned. */
 struct lower_value lower_broadcast(struct lower *l, const struct lower_value *a,
                                    const int64_t *dims, size_t rank);
-/* Both to their common shape; false where there is none. */
+/* Both to their common shape; false if there is none. */
 bool lower_broadcast_both(struct lower *l, struct lower_value *a, struct lower_value *b);
 
 /* RP_UNSUPPORTED: "operator 'X' of node 'y': ..." */
@@ -178,7 +178,7 @@ enum rp_code lower_misfit(struct lower *l, const struct lower_node *node, const 
 /* The integers that an input must be known to have. */
 enum rp_code lower_need_ints(struct lower *l, const struct lower_node *node,
                              const struct lower_value *v, const char *what);
-/* An axis of `rank` dimensions, from the end where it is negative; false where there is none. */
+/* An axis of `rank` dimensions, from the end where it is negative; false if there is none. */
 bool lower_axis(int64_t axis, size_t rank, size_t *out);
 
 #endif

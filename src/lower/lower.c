@@ -300,7 +300,7 @@ static void note_unknown(struct lower *l, struct rp_bytes op)
         memcpy(l->unknown + n, name, strlen(name) + 1);
 }
 
-/* An operator that is not known stands for a scalar, so that the others are looked at as well; what
+/* An unsupported operator is treated as a scalar, so that the others are checked as well; what
    follows from it is not reported. */
 static enum rp_code stand_in(struct lower *l, struct lower_value *out, size_t *nout)
 {

@@ -395,7 +395,7 @@ static bool parse_words(struct scan *s, struct rp_attr *out)
     return slices_keep(s, &list, good, out);
 }
 
-/* From a bracket to behind the one that closes it. */
+/* From a bracket to just past the one that closes it. */
 static bool scan_brackets(struct scan *s, struct rp_slice *out)
 {
     const char *from = s->at;
@@ -638,7 +638,7 @@ static bool sharding_parts(struct scan *s, unsigned depth, struct rp_sharding *o
     return good;
 }
 
-/* "2,1]<=[4,2]T(1,0)" or "2,1]0,1" behind "devices=[" */
+/* "2,1]<=[4,2]T(1,0)" or "2,1]0,1" after "devices=[" */
 static bool sharding_devices(struct scan *s, struct rp_sharding *out)
 {
     struct int_buffer b = {.few = s->few};
@@ -676,7 +676,7 @@ static bool sharding_kind(struct scan *s, unsigned depth, struct rp_sharding *ou
     return true;
 }
 
-/* "manual, replicated}" behind "last_tile_dims={" */
+/* "manual, replicated}" after "last_tile_dims={" */
 static bool sharding_last(struct scan *s, struct rp_sharding *out)
 {
     struct int_buffer b = {.few = s->few};

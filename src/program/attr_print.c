@@ -266,7 +266,7 @@ static void put_groups(struct rp_chars *to, const struct rp_replica_groups *g)
     put_text(to, "}");
 }
 
-/* Those of a module have blanks inside of the brackets. */
+/* Those of a module have blanks inside the brackets. */
 static void put_aliases(struct rp_chars *to, const struct rp_attr *attr)
 {
     bool module = attr->key == RP_ATTR_INPUT_OUTPUT_ALIAS;

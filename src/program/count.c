@@ -2,7 +2,7 @@
 /*
  * Counting work by the rules of XLA's cost analysis, so that figures can be compared with what a
  * framework reports: a product counts two, other element-wise operations one an element,
- * transcendental functions are a class of their own, convolutions count only the products inside of
+ * transcendental functions are a class of their own, convolutions count only the products inside
  * the input. Doubles: totals of large programs exceed 2^63.
  */
 #include "program/literal.h"
@@ -37,7 +37,7 @@ static double first_elements(const struct counter *c, uint32_t op)
     return elements(c, op);
 }
 
-/* Dimension i of an operation's array, 1 where there is none. */
+/* Dimension i of an operation's array, 1 if there is none. */
 static double dim_at(const struct counter *c, uint32_t op, int64_t i)
 {
     const struct rp_op_shape *s = &c->p->shapes.at[c->p->shape.at[op]];

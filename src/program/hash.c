@@ -126,7 +126,7 @@ static uint64_t hash_shape(const struct hasher *h, uint32_t id)
     uint64_t hash = mix(s->elem, (uint64_t)s->n << 1 | !!(s->flags & RP_SHAPE_UNKNOWN));
 
     for (uint32_t i = 0; i < s->n; i++) {
-        if (s->elem == RP_ELEM_TUPLE) /* a part stands before its tuple */
+        if (s->elem == RP_ELEM_TUPLE) /* a part is before its tuple */
             hash = mix(hash, h->out->shape[p->parts.at[s->first + i]]);
         else
             hash =

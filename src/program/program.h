@@ -87,9 +87,9 @@ enum rp_elem {
     RP_ELEM_COUNT = 65
 };
 
-const char *rp_elem_name(unsigned elem);             /* "f32"; NULL where there is none */
+const char *rp_elem_name(unsigned elem);             /* "f32"; NULL if there is none */
 unsigned rp_elem_bits(unsigned elem);                /* of one element; 0: it has no size */
-unsigned rp_elem_find(const char *name, size_t len); /* RP_ELEM_INVALID where there is none */
+unsigned rp_elem_find(const char *name, size_t len); /* RP_ELEM_INVALID if there is none */
 
 /* rp_op_shape.flags */
 enum {
@@ -286,9 +286,9 @@ static inline const struct rp_attr *rp_op_attrs(const struct rp_program *p, uint
 
 /* The attribute of that key, or NULL. */
 const struct rp_attr *rp_op_attr(const struct rp_program *p, uint32_t op, uint32_t key);
-/* Its value; `absent` where there is none, or it is no integer. */
+/* Its value; `absent` if there is none, or it is no integer. */
 int64_t rp_op_int(const struct rp_program *p, uint32_t op, uint32_t key, int64_t absent);
-/* Its list, of *n; NULL where there is none. */
+/* Its list, of *n; NULL if there is none. */
 const int64_t *rp_op_ints(const struct rp_program *p, uint32_t op, uint32_t key, size_t *n);
 /* An integer of the module; `absent` likewise. */
 int64_t rp_program_int(const struct rp_program *p, uint32_t key, int64_t absent);

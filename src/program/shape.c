@@ -138,7 +138,7 @@ enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_
     return RP_OK;
 }
 
-/* Parts stand before their tuple in the table, so that this ends; the depth is bounded by readers.
+/* Parts precede their tuple in the table, so that this ends; the depth is bounded by readers.
  */
 int64_t rp_shape_elements(const struct rp_program *p, uint32_t shape)
 {

@@ -38,7 +38,7 @@ struct rp_bundle {
     RP_VEC(struct rp_bundle_array) arrays;
     RP_VEC(struct rp_bundle_file) files;
     RP_VEC(const char *) feeds, fetches; /* of TensorFlow's graphs: tensors, "x:0" */
-    int64_t variables;                   /* so many of the feeds, the last ones, are variables */
+    int64_t variables; /* number of feeds, counted from the end, that are variables */
 };
 
 void rp_bundle_release(struct rp_bundle *b);

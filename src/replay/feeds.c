@@ -239,7 +239,7 @@ static void lower_with_least(struct feed_ctx *f)
         memset(g->known, 0, g->nfeeds * sizeof *g->known);
 }
 
-/* Of what is fed, and of outputs that only an engine knows. */
+/* A signature from the feeds alone; only the engine knows the shapes of the outputs. */
 static enum rp_code plain_signature(struct feed_ctx *f)
 {
     struct rp_session *s = f->s;

@@ -25,7 +25,7 @@ struct rp_replay_graph {
     struct rp_err why;  /* it could not be lowered */
     bool *known;        /* of the feeds: their values may say shapes */
     const char **types; /* of the feeds where a bundle says them, "f32[2,3]"; or NULL */
-    size_t nvariables;  /* so many of the feeds, the last ones, are variables */
+    size_t nvariables;  /* number of feeds, counted from the end, that are variables */
     struct rp_checkpoint *checkpoint; /* that their values are in; or NULL */
     struct rp_tf_restores restores;
 };

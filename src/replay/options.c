@@ -91,7 +91,7 @@ static bool calls_a_gpu(const struct rp_program *p)
     return false;
 }
 
-/* "sm_9.0a" of "module_1.jit_f.sm_9.0a_gpu_after_optimizations.txt" behind the prefix; NULL: not
+/* "sm_9.0a" of "module_1.jit_f.sm_9.0a_gpu_after_optimizations.txt" after the prefix; NULL: not
    such a name, or of a GPU before Ampere. */
 static const char *gpu_of_name(struct rp_arena *arena, const char *name, const char *prefix,
                                size_t n)

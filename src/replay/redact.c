@@ -157,7 +157,7 @@ static enum rp_code redact_tensor(struct redaction *r, struct rp_bytes tensor)
     return code;
 }
 
-/* Messages inside of messages are rewritten down to the tensors, wherever the schema has them; all
+/* Messages inside messages are rewritten down to the tensors, wherever the schema has them; all
    other fields are copied. */
 static enum rp_code redact_message(struct redaction *r, const struct rp_schema *schema,
                                    struct rp_proto_cursor c)

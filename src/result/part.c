@@ -3,7 +3,7 @@
  * A part on its way is a fingerprint of its type, then its fields in their order:
  *
  *     plain     its bytes
- *     text      length + 1, or 0 where there is none; the bytes
+ *     text      length + 1, or 0 if there is none; the bytes
  *     list      number of items; the items, as one block where they are plain
  *
  * Counts have 8 bytes. The fingerprint covers kinds, offsets and sizes of all fields, so that bytes

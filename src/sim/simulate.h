@@ -58,7 +58,7 @@ struct rp_sim_known {
 struct rp_sim_answer {
     size_t nknown;
     struct rp_sim_known *known;
-    struct rp_sim_baseline baseline; /* all absent where only the list was asked for */
+    struct rp_sim_baseline baseline; /* all absent if only the list was requested */
     size_t npath, nby_rank, npredictions, nnotes;
     struct rp_sim_bound *path;
     struct rp_sim_rank *by_rank; /* of several ranks */
@@ -70,12 +70,12 @@ struct rp_sim_answer {
 enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *out,
                                 struct rp_err *err);
 
-/* What is asked. */
+/* The options of a simulation. */
 struct rp_sim_asked {
     const char *const *whatifs; /* texts as given */
     size_t nwhatifs;
-    int64_t unprofiled_ns;   /* what a step takes without the profiler, as measured; 0: not given */
-    double cost_factor;      /* the profiler cost so many times the estimate; 0: not given */
+    int64_t unprofiled_ns;   /* measured step time without the profiler; 0: not given */
+    double cost_factor;      /* profiler cost / its estimate; 0: not given */
     struct rp_expand expand; /* 0: collectives stay whole */
     struct rp_trace **trace; /* NULL, or where the simulated run is put, that of the first what-if
                                 or, without one, that of the recording; the caller frees it */

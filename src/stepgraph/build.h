@@ -72,13 +72,13 @@ enum rp_code rp_sg_freeze(struct rp_stepgraph *g, struct rp_err *err);
 /* Operators and calls are work; annotations and Python frames may only contain waiting. */
 bool rp_sg_is_work(uint8_t kind);
 
-/* Adds an edge if the recorded times allow it, from the start of `from` where that is not over when
-   `to` begins. */
+/* Adds an edge if the recorded times allow it: from the end of `from`, or from its start if `from`
+   is still running when `to` begins. */
 enum rp_code rp_sg_add_edge(struct rp_stepgraph *g, uint32_t from, uint32_t to, uint8_t kind,
                             uint8_t flags, struct rp_err *err);
 
 /* The last node of a lane that starts before a moment; the first that starts at or after it. Both
-   RP_NONE where there is none. */
+   RP_NONE if there is none. */
 uint32_t rp_sg_node_before(const struct rp_stepgraph *g, uint32_t lane, int64_t ns);
 uint32_t rp_sg_node_from(const struct rp_stepgraph *g, uint32_t lane, int64_t ns);
 

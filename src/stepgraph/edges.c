@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Edges of threads and streams: from each node to the next, from launches to device work and inside
- * graphs that were launched as one, from what the cuts name to threads, and from what ended last to
- * nodes without a predecessor. Only edges that the recorded times allow are added.
+ * graphs that were launched as one, from the source of each cut to the thread, and from what ended
+ * last to nodes without a predecessor. Only edges that the recorded times allow are added.
  */
 #include "stepgraph/build.h"
 
@@ -68,7 +68,7 @@ enum rp_code rp_sg_link_threads(struct rp_sg_builder *b, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the device */
 
-/* Behind the call that launched it; *end_ns is when that was over. */
+/* After the call that launched it; *end_ns is when that was over. */
 static enum rp_code link_launch(struct rp_sg_builder *b, const struct rp_work_item *x, uint32_t to,
                                 int64_t *end_ns, struct rp_err *err)
 {
@@ -94,7 +94,7 @@ static enum rp_code link_launch(struct rp_sg_builder *b, const struct rp_work_it
     return from == RP_NONE ? RP_OK : rp_sg_add_edge(b->g, from, to, RP_SG_LAUNCH, 0, err);
 }
 
-/* Behind work of another stream, where that alone tells why it did not start before. */
+/* After work of another stream, where that alone tells why it did not start before. */
 static enum rp_code link_other(struct rp_sg_builder *b, uint32_t item, int64_t ready_ns,
                                struct rp_err *err)
 {
@@ -154,7 +154,7 @@ enum rp_code rp_sg_link_device(struct rp_sg_builder *b, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the rest */
 
-/* The node that ended last before a moment, on any lane; the origin where there is none. */
+/* The node that ended last before a moment, on any lane; the origin if there is none. */
 static uint32_t ended_last(const struct rp_sg_builder *b, int64_t ns)
 {
     uint32_t lane, best = 0, item = rp_sg_item_before(b, ns);

@@ -111,7 +111,7 @@ static enum rp_code insert_arrivals(struct rp_sg_builder *b, struct rp_err *err)
     return code;
 }
 
-/* A span of no length gives no node, but for one that the window ends with. */
+/* A span of no length gives no node, except for one at the end of the window. */
 static bool ends_window(const struct rp_sg_builder *b, rp_event e)
 {
     return b->t->ev.ts_ns[e] == b->g->end_ns && rp_sg_is_work(b->t->ev.kind[e]);
@@ -140,7 +140,8 @@ static enum rp_code emit(struct nodes_ctx *s, rp_event e, int64_t from_ns, int64
     return push_node(b, node, err);
 }
 
-/* The innermost open span runs from now to a moment, but for what the cuts take out. */
+/* Adds nodes for the innermost open span from now_ns to to_ns, without the times that cuts remove.
+ */
 static enum rp_code advance(struct nodes_ctx *s, rp_event e, int64_t to_ns, struct rp_err *err)
 {
     const struct rp_sg_cut *cuts = s->b->cuts.at;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls that wait for the device. A record of the wait (cuda_sync) names its stream or the event;
- * without one, a wait for the device is for the last work of every stream, and a wait for a stream
- * or an event for the work that ended last inside the call. A copy during which its call did not
- * return was waited for too. The call is cut where the last of that work ended: before, the thread
- * waited.
+ * without one, a wait for the device waits for the last work of every stream, and a wait for a
+ * stream or an event for the work that ended last during the call. A copy call that returned only
+ * after its copy ended waited for the copy. The call is cut where the last of that work ended:
+ * until then the thread waited.
  */
 #include "stepgraph/build.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ground that a graph is built on: threads with their spans and busy times, the window of the
- * rank, and the device work by end and by stream. Linear, but for one sort of the work.
+ * rank, and the device work by end and by stream. Linear, except for one sort of the work.
  */
 #include "stepgraph/build.h"
 

@@ -97,7 +97,7 @@ static inline int64_t rp_args_cell(const struct rp_args *args, uint32_t column, 
 uint32_t rp_args_count(const struct rp_args *args, uint16_t shape, uint32_t row);
 struct rp_arg rp_args_at(const struct rp_args *args, uint16_t shape, uint32_t row, uint32_t i);
 
-/* The argument with that key (string id); 0 where there is none. */
+/* The argument with that key (string id); 0 if there is none. */
 int rp_args_find(const struct rp_args *args, uint16_t shape, uint32_t row, uint32_t key,
                  struct rp_arg *out);
 

@@ -7,7 +7,7 @@
  *
  * The memory comes from mmap; only touched pages are allocated. CUPTI is told that buffers are
  * zeroed, so that it does not clear them on the program's thread. The child of a fork has its own
- * copy, which nobody reads.
+ * copy, which is never read.
  */
 #include "capture/cuda/cuda.h"
 

@@ -38,7 +38,7 @@ static uint64_t le64(const uint8_t *p)
 /* ---- npy ---- */
 
 struct npy_type {
-    char word[4]; /* behind the byte order */
+    char word[4]; /* after the byte order */
     uint8_t elem;
 };
 static const struct npy_type types[] = {
@@ -48,7 +48,7 @@ static const struct npy_type types[] = {
     {"c8", RP_ELEM_C64}, {"c16", RP_ELEM_C128}, {"V2", RP_ELEM_U16}, {"V1", RP_ELEM_U8},
 };
 
-/* The value behind 'key': in the header, or NULL. */
+/* The value after 'key': in the header, or NULL. */
 static const char *header_value(const char *header, const char *key)
 {
     const char *at = strstr(header, key);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct rp_groups {
-    int64_t *ids; /* of all groups, one behind the other */
+    int64_t *ids; /* of all groups, one after another */
     size_t nids;
     size_t *begin; /* of each group, and the end */
     size_t ngroups;

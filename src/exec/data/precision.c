@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk from each output back over what it is made of; computations that are called count whole.
+ * A walk from each output back over its inputs; called computations count as a whole.
  * An operation that only moves values, or whose result is exact, takes no bits away; a conversion
  * does where its result is narrower than its operand. Cost: operations times outputs at most.
  */

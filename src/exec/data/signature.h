@@ -24,7 +24,7 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
                                struct rp_signature *out, struct rp_err *err);
 
 /* How precise each output can be: the float type with the fewest bits that is computed or rounded
-   to on the way to it; RP_ELEM_INVALID where there is none. sig->nout entries, in the arena. */
+   to on the way to it; RP_ELEM_INVALID if there is none. sig->nout entries, in the arena. */
 enum rp_code rp_precision_find(const struct rp_program *p, const struct rp_signature *sig,
                                struct rp_arena *arena, const uint8_t **out, struct rp_err *err);
 

@@ -154,7 +154,7 @@ static enum rp_code push_dim(void *to, struct rp_tensor *t, struct rp_err *err)
 /* ---- LiteralProto ---- */
 
 /* Whether so many bytes can hold the array at all: before memory is taken for what a few damaged
-   bytes say. Elements of under eight bits may stand several in a byte, varints take one at least.
+   bytes say. Elements of under eight bits may be several in a byte, varints take one at least.
  */
 static enum rp_code check_room(struct reader *r, const struct shape *s, bool varints,
                                struct rp_bytes data)
@@ -174,7 +174,7 @@ static enum rp_code check_room(struct reader *r, const struct shape *s, bool var
     return rp_err_set(r->err, RP_FORMAT, "%zu bytes are too few for its shape", data.n);
 }
 
-/* The values of a literal: its field as the file has it, or joined in `joined` where they stand in
+/* The values of a literal: its field as the file has it, or joined in `joined` where they are in
    several (writers of proto2, and merged messages). */
 static enum rp_code gather_fields(struct reader *r, struct rp_bytes literal, uint32_t field,
                                   struct rp_proto_writer *joined, struct rp_bytes *out)
@@ -386,7 +386,7 @@ static enum rp_code read_raw(struct reader *r, const uint8_t *at, size_t n, void
     return RP_OK;
 }
 
-/* Sizes of the arguments of one partition, and the arguments behind the message. */
+/* Sizes of the arguments of one partition, and the arguments after the message. */
 static enum rp_code framed_partition(struct reader *r, struct rp_bytes bytes, const uint8_t **at,
                                      const uint8_t *end, void *to)
 {

@@ -8,7 +8,7 @@
 struct rp_snapshot {
     const char *kind; /* "unoptimized snapshot, framed"; NULL: the file holds no values */
     size_t partitions;
-    RP_VEC(struct rp_tensor *) arguments; /* flat, one partition behind the other */
+    RP_VEC(struct rp_tensor *) arguments; /* flat, one partition after another */
     RP_VEC(struct rp_tensor *) results;   /* flat */
 };
 

@@ -56,7 +56,7 @@ static double draw_number(const struct rp_use *use, double scale, uint64_t *stat
     }
 }
 
-/* The integer nearest to what a reduction begins with. */
+/* The initial value of a reduction, rounded to an integer. */
 static int64_t integer_start(const struct rp_tensor *t, double start)
 {
     unsigned bits = rp_elem_bits(t->elem);

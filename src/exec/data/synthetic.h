@@ -15,7 +15,7 @@ enum rp_code rp_synthetic_inputs(const struct rp_program *p, const struct rp_sig
 enum rp_use_range {
     RP_USE_ANY,
     RP_USE_POSITIVE, /* a root, a logarithm, a divisor */
-    RP_USE_UNIT,     /* inside of (-1, 1): an inverse sine */
+    RP_USE_UNIT,     /* inside (-1, 1): an inverse sine */
     RP_USE_ABOVE_ONE /* an inverse hyperbolic cosine */
 };
 

@@ -83,7 +83,7 @@ bool rp_elem_is_complex(unsigned elem);
 
 /*
  * Bytes in the order of a layout into row-major ones. order: minor to major, or NULL where they are
- * row-major already. packed: types under eight bits (pred too where it is true) stand several in a
+ * row-major already. packed: types under eight bits (pred too where it is true) are several in a
  * byte, lowest bits first, as in snapshots. RP_FORMAT where n does not fit.
  */
 enum rp_code rp_tensor_permute(struct rp_tensor *to, const uint32_t *order, bool packed,
@@ -100,7 +100,7 @@ size_t rp_tensor_shape_text(const struct rp_tensor *t, char *out, size_t cap);
 /* Row-major strides of dims. */
 void rp_strides(const int64_t *dims, size_t rank, int64_t *out);
 
-/* A counter over dims, the last one running fastest; false behind the last index. */
+/* A counter over dims, the last one running fastest; false after the last index. */
 static inline bool rp_index_next(int64_t *index, const int64_t *dims, size_t rank)
 {
     for (size_t k = rank; k-- > 0;) {

@@ -2,7 +2,7 @@
 /*
  * Timing runs. The first one is reported apart (it touches memory and loads code). Warm-up goes on
  * until the medians of two successive groups of five runs differ by under 2 %, or for a third of
- * the time or iterations. Then the runs that count: as many as asked for, or for the time, but not
+ * the time or iterations. Then the runs that count: as many as requested, or for the time, but not
  * less than five. Percentiles are of the sorted times (nearest rank); the interval of the median is
  * by ranks (binomial, 95 %), which assumes nothing about their distribution.
  *
@@ -254,7 +254,7 @@ static enum rp_code measure_runs(struct rp_executable *exe, const struct rp_timi
     enum rp_code code;
 
     RP_TRY(run_once(exe, cold, &out->first_ns, err));
-    /* a program of seconds is not warmed up for long where few runs are asked for */
+    /* with few requested runs, a program that takes seconds is warmed up only briefly */
     RP_TRY(warm_up(exe, o, o->iterations ? out->first_ns / 2 : limit_ns / 3, cold, out, err));
     if (exe->engine->mark)
         RP_TRY(exe->engine->mark(exe, true, err));

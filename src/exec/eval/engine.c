@@ -3,7 +3,7 @@
  * Running a plan as an engine. One partition runs in the caller's thread; of several each has a
  * thread of its own, and they meet in their collectives (mesh.h). Arguments that point into a file
  * at an odd address are copied so that kernels may read them as numbers, unless they are larger
- * than a part of the memory or nobody needs it.
+ * than a part of the memory or it is not needed.
  */
 #include "exec/eval/engine.h"
 

@@ -6,7 +6,7 @@
  * another, and writes n results. Whole arrays, the pieces of a fused loop and the scalars of a
  * reduction all go through the same lanes. An output may be one of the inputs.
  *
- * Types narrower than f32 are widened to f32 piece by piece and rounded behind each operation, as
+ * Types narrower than f32 are widened to f32 piece by piece and rounded after each operation, as
  * XLA does; types under a byte are computed in eight bits and cut.
  */
 #include "exec/data/tensor.h"

@@ -151,7 +151,7 @@ const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const s
 
 /* ---- graphs ---- */
 
-/* Which values end where: behind the last node that reads them. The root's ends never. */
+/* Which values end where: after the last node that reads them. The root's ends never. */
 enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     uint32_t *last = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
@@ -331,7 +331,7 @@ static void mark_reached(const struct rp_plan *plan, const uint32_t *order, size
     }
 }
 
-/* Protobufs of modules do not say how many partitions there are: their operations tell. */
+/* Module protobufs do not contain the number of partitions: it is inferred from the operations. */
 static bool is_partitioned(const struct rp_program *p)
 {
     for (uint32_t op = 0; op < p->code.n; op++)

@@ -3,7 +3,7 @@
 #define RP_EXEC_EVAL_PLAN_H
 /*
  * A program made ready to be evaluated: shapes opened, attributes parsed, every operation joined
- * with its kernel, and the place known behind which a value is not needed any more. Immutable once
+ * with its kernel, and the place known after which a value is not needed any more. Immutable once
  * made; shared by the threads of several partitions. Built by both `ref` and `fast`, which differ
  * in the kernels they choose.
  */
@@ -47,7 +47,7 @@ struct rp_node {
     uint32_t nin, ncalled, ndead;
     const uint32_t *in; /* nodes of the same graph */
     struct rp_graph **called;
-    const uint32_t *dead; /* nodes whose value is not needed behind this one */
+    const uint32_t *dead; /* nodes whose value is not needed after this one */
     int64_t value;        /* parameter number, tuple index */
     void *attrs;          /* of the kernel; in the plan's arena */
     bool skip;            /* its value is made elsewhere, or not needed */
@@ -58,7 +58,7 @@ struct rp_graph {
     uint32_t computation;
     uint32_t n, root, nparams;
     struct rp_node *nodes;
-    struct rp_tape *tape; /* where it is a function of scalars that was asked for */
+    struct rp_tape *tape; /* if it is a scalar function that is needed */
 };
 
 struct rp_plan {
@@ -114,7 +114,7 @@ struct rp_eval {
     unsigned partition;
     struct rp_mesh *mesh; /* of several partitions, or NULL */
     struct rp_pool *pool; /* or NULL: one thread */
-    int64_t *times;       /* of the program's operations, or NULL */
+    int64_t *times;       /* time of each operation of the program, or NULL */
     uint64_t *calls;
     struct rp_op_spans *spans; /* (engines.h) what ran when, or NULL */
     uint64_t random;           /* state of `rng` */

@@ -14,7 +14,7 @@ struct rp_strided {
     int64_t to[RP_TENSOR_RANK], from[RP_TENSOR_RANK]; /* in elements */
 };
 
-/* Dimensions that lie behind one another on both sides are joined first. */
+/* Dimensions that lie next to each other on both sides are joined first. */
 void rp_strided_copy(const struct rp_strided *s, void *to, const void *from);
 
 /* The same in pieces that are jobs of the pool, where it is long. pool may be NULL. */

@@ -29,7 +29,7 @@
 #define DEPTH         512    /* steps at a time: their part of w stays in the cache */
 #define IN_PLACE      64     /* output features up to which w is read where it lies */
 #define MOST_DILATION 4096   /* of the input: phases are counted by it */
-#define JOB_TERMS     131072 /* multiplications of a vector that are worth a job */
+#define JOB_TERMS     131072 /* vector multiplications per job, at least */
 
 /* ---- geometry ---- */
 
@@ -182,7 +182,7 @@ struct phase {
     size_t blocks;
 };
 
-/* A dimension that is summed over: where its elements stand in x (below 0: they meet nothing) and
+/* A dimension that is summed over: where its elements are in x (below 0: they meet nothing) and
    in w. */
 struct axis {
     int64_t size, w_first, w_step, *x;

@@ -28,7 +28,7 @@ typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
 
 /* c = a * b of one block, or c += where it is not the first: a is packed [k][ROWS], a row of b is
-   VECS * LANES elements, the next one `next` elements behind it. */
+   VECS * LANES elements, the next one `next` elements after it. */
 #define KERNEL(name, attribute, ROWS, VEC, LANES, VECS)                                           \
     attribute static void name(int64_t k, const float *a, const float *b, int64_t next, float *c, \
                                int64_t stride, bool first)                                        \
@@ -134,7 +134,7 @@ static void pack_a(const struct rp_gemm *g, const float *a, int64_t rows, int64_
     }
 }
 
-/* One panel of b, [k][width], zeros behind its last column. */
+/* One panel of b, [k][width], zeros after its last column. */
 static void pack_b(const struct rp_gemm *g, const float *b, int64_t have, int64_t depth,
                    int64_t width, float *out)
 {
@@ -204,7 +204,7 @@ static bool is_far(const struct rp_gemm *g, const struct kernel *k)
 }
 
 /* One step along k: panels of b that are whole and lie as rows are read where they are, or from the
-   front of the room if they lie far apart; others are packed behind them. */
+   front of the room if they lie far apart; others are packed after them. */
 static void pack_panels(const struct job *j, const struct rp_gemm *g, struct block *x,
                         const float *b, float *room)
 {

@@ -16,7 +16,7 @@ struct rp_gemm {
     int64_t c_row;                    /* set inside: the rows of a tile */
     int64_t a_row, a_column, a_batch; /* strides in elements */
     int64_t b_row, b_column, b_batch;
-    bool tf32; /* both are rounded to TF32 where they are packed, also where there is a library */
+    bool tf32; /* round a and b to TF32 when they are packed, even if BLAS is available */
 };
 
 /* c[b][i][j] = sum over k of a[b][i][k] * b[b][k][j]. pool may be NULL. */

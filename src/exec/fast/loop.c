@@ -171,7 +171,7 @@ static bool ends_here(const struct rp_node *node, uint32_t value)
     return false;
 }
 
-/* Whether input k is ours alone, not needed behind this loop, and read at the very places that are
+/* Whether input k is ours alone, not needed after this loop, and read at the very places that are
    written: then the result may take its memory, which is in the cache. */
 static bool can_take(const struct rp_node *node, struct rp_tensor *const *in, uint32_t k)
 {
@@ -222,7 +222,7 @@ struct fusion_ctx {
     struct rp_plan *plan;
     struct rp_graph *g;
     uint32_t *loop_of; /* the last node of the loop a node is in; RP_NONE: in none */
-    bool *outside;     /* read outside of all loops */
+    bool *outside;     /* read outside all loops */
 };
 
 static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shape *b)
@@ -304,7 +304,7 @@ static void form_cluster(struct fusion_ctx *f)
 struct loop_ctx {
     struct fusion_ctx *f;
     uint32_t root;
-    RP_VEC(struct rp_tape_reg) regs; /* inputs are numbered first, operations behind */
+    RP_VEC(struct rp_tape_reg) regs; /* inputs are numbered first, operations after */
     RP_VEC(struct rp_tape_op) ops;
     RP_VEC(uint32_t) inputs;
     RP_VEC(struct source) sources;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of f32 as loops that a compiler can turn into vector instructions: no branches, no
- * calls. Errors are a few units in the last place, well inside of the tolerance of f32.
+ * calls. Errors are a few units in the last place, well inside the tolerance of f32.
  *
  *   exp    2^n * e^r, |r| <= ln(2) / 2, a polynomial of degree 6
  *   log    exponent * ln(2) + a polynomial of the mantissa in [sqrt(1/2), sqrt(2)]

@@ -222,7 +222,7 @@ static enum rp_code reduce_spread(struct work *w, struct rp_pool *pool, struct r
 /* Sizes where the reduced dimensions are neighbours; false: they are not. */
 static bool reduce_split(const struct rp_reduce *a, const struct rp_tensor *t, struct work *w)
 {
-    int state = 0; /* before, in, behind the reduced ones */
+    int state = 0; /* before, in, after the reduced ones */
 
     w->outer = w->red = w->inner = 1;
     for (size_t k = 0; k < t->rank; k++) {

@@ -2,7 +2,7 @@
 /*
  * Windows over f32: pooling and its gradient. A place of the window is one shift of the operand, so
  * a row of results takes one pass over a row of the operand for each place. A row is the last
- * dimension that the window moves along; the dimensions behind it (channels) are the unit of a
+ * dimension that the window moves along; the dimensions after it (channels) are the unit of a
  * result.
  *
  *   reduce-window       result row = op(result row, operand row) for every place of the window

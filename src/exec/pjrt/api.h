@@ -18,7 +18,7 @@ struct rp_pjrt {
     unsigned minor;                /* of the version 0.<minor> */
     size_t functions;              /* that its table holds */
     uint16_t size[RP_PJRT_SIZES];  /* of each function's arguments, if it wants another; or 0 */
-    uint16_t inner[RP_PJRT_SIZES]; /* the same of the struct inside of them */
+    uint16_t inner[RP_PJRT_SIZES]; /* the same of the struct inside them */
 };
 
 /*
@@ -28,7 +28,7 @@ struct rp_pjrt {
  */
 enum rp_code rp_pjrt_load(const char *path, struct rp_pjrt *out, struct rp_err *err);
 
-/* A struct of arguments, or one inside of them. */
+/* A struct of arguments, or one inside them. */
 struct rp_pjrt_args {
     uint64_t word[RP_PJRT_WORDS];
 };

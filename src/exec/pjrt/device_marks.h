@@ -19,7 +19,7 @@ struct rp_device_marks { /* all zero: begin */
 
 void rp_device_marks_begin(struct rp_device_marks *marks);
 void rp_device_marks_end(struct rp_device_marks *marks);
-/* Ranges; nothing outside of begin and end. */
+/* Ranges; nothing outside begin and end. */
 void rp_device_marks_push(struct rp_device_marks *marks, const char *name);
 void rp_device_marks_pop(struct rp_device_marks *marks);
 

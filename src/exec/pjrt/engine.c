@@ -128,7 +128,7 @@ static void count_devices(struct rp_pjrt_source *source, const struct rp_program
     source->partitions = all ? all / source->replicas : module_number(p, RP_ATTR_NUM_PARTITIONS);
 }
 
-/* Recorded options, or made ones; flags behind them count last. */
+/* Recorded options, or made ones; flags after them count last. */
 static enum rp_code prepare_options(struct pjrt_exe *x, struct rp_err *err)
 {
     const struct rp_engine_options *options = x->exe.options;

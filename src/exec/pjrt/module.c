@@ -134,7 +134,7 @@ enum rp_code rp_pjrt_read_hlo(const uint8_t *bytes, size_t n, struct rp_pjrt_mod
 
 /* ---- MLIR ---- */
 
-/* Behind a string or a bracketed part that begins at `at`. */
+/* After a string or a bracketed part that begins at `at`. */
 static const char *skip_string(const char *at, const char *end)
 {
     for (at++; at < end && *at != '"'; at++)
@@ -149,7 +149,7 @@ static bool says_donated(const char *at, const char *end)
            memmem(at, (size_t)(end - at), "jax.buffer_donor = true", 23);
 }
 
-/* The list of arguments between the parentheses behind "@main". */
+/* The list of arguments between the parentheses after "@main". */
 static enum rp_code read_arguments(const char *at, const char *end, struct rp_pjrt_module *out,
                                    struct rp_err *err)
 {

@@ -121,7 +121,7 @@ static enum rp_code reduce_members(const struct collective *c, struct rp_tensor 
     return code;
 }
 
-/* Blocks of arrays behind one another along a dimension: block `take` of `blocks` of each. */
+/* Blocks of arrays next to each other along a dimension: block `take` of `blocks` of each. */
 static enum rp_code group_reduce(struct rp_tensor *const *of, unsigned n, int64_t dim,
                                  unsigned take, unsigned blocks, struct rp_tensor **out,
                                  struct rp_err *err)

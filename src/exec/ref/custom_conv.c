@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The convolutions that XLA:GPU calls cuDNN for: forward, with a bias, a side input and an
- * activation behind it, and the two backward ones, whose window and dim_labels are the forward
+ * activation after it, and the two backward ones, whose window and dim_labels are the forward
  * one's. Sums are in f64. Cost: one multiplication and addition a term.
  */
 #include "exec/eval/strided.h"

@@ -17,7 +17,7 @@ struct factor {
     struct rp_solve solve;
 };
 
-/* Operands of at least so many, a matrix first; so many results. */
+/* Checks for a minimum number of operands, a matrix first, and an exact number of results. */
 static enum rp_code factor_check(struct rp_plan *plan, struct rp_node *node, uint32_t nin,
                                  size_t nout, struct rp_err *err)
 {
@@ -165,7 +165,7 @@ static enum rp_code getrf(struct rp_eval *e, const struct rp_node *node,
 /* ---- QR ---- */
 
 /* The reflector that takes n numbers, of which the first is *alpha and the others are `step` apart
-   from x on, to (beta, 0 ...): *alpha becomes beta, x the vector behind its one. */
+   from x on, to (beta, 0 ...): *alpha becomes beta, x the vector after its one. */
 rp_c128 rp_reflector(rp_c128 *alpha, rp_c128 *x, size_t step, size_t n)
 {
     double norm = 0, re = creal(*alpha), im = cimag(*alpha), beta;

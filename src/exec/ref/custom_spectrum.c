@@ -248,7 +248,7 @@ static bool negligible(const struct ql *q, size_t i)
     return q->e[i] * q->e[i] <= q->eps * q->eps * fabs(q->d[i]) * fabs(q->d[i + 1]) + DBL_MIN;
 }
 
-/* The block from l to end, which lies behind it. Returns false where it does not converge. */
+/* The block from l to end, which lies after it. Returns false where it does not converge. */
 static bool block_ql(struct ql *q, size_t l, size_t end, size_t *left)
 {
     while (l <= end) {

@@ -237,7 +237,7 @@ static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, 
     return RP_OK;
 }
 
-/* Whether the whole window of an update lies inside of the operand. */
+/* Whether the whole window of an update lies inside the operand. */
 static bool is_inside(const struct place *p, const int64_t *start, const struct rp_tensor *updates)
 {
     int64_t last[RP_TENSOR_RANK];
@@ -251,7 +251,7 @@ static bool is_inside(const struct place *p, const int64_t *start, const struct 
     return true;
 }
 
-/* n elements behind one another of every operand: f(old, update). */
+/* n elements next to each other of every operand: f(old, update). */
 static void scatter_combine(const struct gather_attr *a, struct rp_tape_frame *f,
                             struct rp_tensor **to, struct rp_tensor *const *updates, char *kept,
                             int64_t at, int64_t from, size_t n)
@@ -274,9 +274,9 @@ static void scatter_combine(const struct gather_attr *a, struct rp_tape_frame *f
         memcpy(to[k]->data + at * (int64_t)to[k]->unit, kept + k * room, n * to[k]->unit);
 }
 
-/* One window, in runs of elements that lie behind one another on both sides. */
+/* One window, in runs of elements that lie next to each other on both sides. */
 struct runs {
-    size_t rank; /* dimensions outside of a run */
+    size_t rank; /* dimensions outside a run */
     int64_t dims[RP_TENSOR_RANK], to[RP_TENSOR_RANK], from[RP_TENSOR_RANK], length;
 };
 

@@ -78,7 +78,7 @@ static void put_word(struct rp_tensor *t, size_t i, uint64_t bits)
     memcpy(t->data + i * t->unit, &bits, t->unit);
 }
 
-/* The two words of a counter stand beside each other along the first even dimension (the largest
+/* The two words of a counter are adjacent along the first even dimension (the largest
    where none is). */
 static void threefry_32(struct rp_tensor *t, uint64_t key, uint64_t counter, uint64_t *used)
 {

@@ -4,7 +4,7 @@
  * step takes one more element of every one of them. Every step is of the type that the function
  * has, so types narrower than f32 are rounded at each (rounded.c); sums of f32 are accumulated
  * in f64, so that the reference does not depend on the order. reduce-window skips the places
- * outside of its operand.
+ * outside its operand.
  */
 #include "exec/ref/reduce.h"
 #include "exec/eval/strided.h"

@@ -27,7 +27,7 @@ enum rp_code rp_tf_load(const char *path, struct rp_tf *out, struct rp_err *err)
                               "'%s' is not a usable TensorFlow library: it has no %s", path,
                               names[i]);
     }
-    /* the members behind `library` are the functions in the same order */
+    /* the members after `library` are the functions in the same order */
     _Static_assert(sizeof *out == sizeof(void *) + sizeof symbols, "one pointer per function");
     memcpy((char *)out + sizeof(void *), symbols, sizeof symbols);
     return RP_OK;

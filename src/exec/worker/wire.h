@@ -32,7 +32,7 @@ enum rp_code rp_wire_receive_tensor(int fd, struct rp_tensor **out, struct rp_er
  */
 void rp_worker_serve(const struct rp_worker_ops *ops, const struct rp_worker_start *start, int fd);
 
-/* n runs into ns, for both sides. */
+/* Runs the program n times in this process; the times go into ns. Used by parent and child. */
 enum rp_code rp_worker_run_here(const struct rp_worker_ops *ops, void *self, size_t n, int64_t *ns,
                                 struct rp_err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rendezvous becomes a row. Why a rank arrived last is told by comparing what it did since its
+ * A rendezvous becomes a row. Why a rank arrived last is found by comparing what it did since its
  * previous collective with the median of the participants: more compute, more copies, more idle
  * time, or a later end of that previous collective. The largest difference is the cause.
  */
@@ -387,7 +387,7 @@ static void count_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
     rp_ns_add(&j->out->ranks[m->rank[m->last]].margin_ns, rp_ns_between(m->second_ns, m->last_ns));
 }
 
-/* A collective that was seen on one rank only: waiting and transfer cannot be told apart. */
+/* A collective that was seen on one rank only: waiting and transfer cannot be separated. */
 static void add_alone(struct comm_join *j, size_t r, size_t i)
 {
     const struct rp_comm_part *p = part_of(j, r);

@@ -11,7 +11,7 @@
 #include "explain/idle/gaps.h"
 #include "facts/rendezvous.h"
 
-/* What a rank did between its previous collective and one. */
+/* What a rank did between its previous collective and this one. */
 struct rp_comm_lead {
     int64_t since_ns; /* where the previous one ended, or the recording begins */
     int64_t compute_ns, copy_ns, idle_ns;

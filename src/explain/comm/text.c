@@ -204,7 +204,8 @@ static const char *rule_text(const char *rule)
 
 #define MOST_NAMED 3
 
-/* "ranks 0, 6 arrived last in 60 of 84 collectives …": the fewest ranks behind most of the delay.
+/* "ranks 0, 6 arrived last in 60 of 84 collectives …": the fewest ranks that cause most of the
+ * delay.
  */
 static const char *delay_text(struct comm_text *w)
 {

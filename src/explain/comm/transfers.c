@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tensors between processes (facts/tensor_transfers.h), as `comm` shows them: what the receiver
- * waited for before the tensor was made, and what the transfer took behind that.
+ * waited for before the tensor was made, and what the transfer took after that.
  */
 #include "explain/comm/comm.h"
 

@@ -18,11 +18,11 @@ struct rp_critpath_segment {
     rp_track track; /* in the trace of its rank; RP_NONE in waits */
 };
 
-/* Time on the path of one kind, and of one name or cause. */
+/* Time on the path by kind, and by name or cause. */
 struct rp_critpath_share {
     const char *kind, *name;
     int64_t total_ns, count;
-    int64_t gain_ns; /* the end comes earlier by this if it took no time; absent: not asked */
+    int64_t gain_ns; /* the end is earlier by this if it takes no time; absent: not computed */
     double share;
     uint32_t name_id; /* of the graph; RP_NONE in waits */
     uint8_t kind_id;

@@ -94,7 +94,7 @@ static enum rp_code overlay_trace(void *user, const struct rp_loaded *loaded, st
             return rp_err_set(err, RP_USAGE, "'%s' is both input and output", d->paths[r]);
         else if (d->root->ranks[r].source == loaded->index)
             return write_overlay(d->root, r, loaded->trace, d->paths[r], err);
-    return RP_OK; /* a rank that was not asked for */
+    return RP_OK; /* a rank that was not selected */
 }
 
 static bool ends_in(const char *text, const char *ending)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names whose gain is asked for: each is a run over the whole graph. */
+/* Names whose gain is computed: each is a run over the whole graph. */
 #define GAINS 10
 
 struct slack_rows {
@@ -139,7 +139,7 @@ struct gain_runs {
     struct rp_critpath_share *asked[GAINS];
     size_t nasked;
     RP_VEC(int64_t) dur, start;      /* by node */
-    RP_VEC(uint32_t) members[GAINS]; /* nodes of each name that is asked for */
+    RP_VEC(uint32_t) members[GAINS]; /* nodes of each of these names */
 };
 
 static enum rp_code find_members(struct gain_runs *r, struct rp_err *err)
@@ -159,7 +159,7 @@ static enum rp_code find_members(struct gain_runs *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* The end without the time of one name. */
+/* The end if everything with one name took no time. */
 static int64_t end_without(struct gain_runs *r, size_t k)
 {
     int64_t end;

@@ -6,7 +6,7 @@
  * that annotated and bare runs meet. What is left, and is not elsewhere in the other tree just as
  * it is, is paired by name (another shape); of a name of which one side has more, all are compared
  * with all. Then operators that only call others are opened too, and it begins again (not at the
- * top, where what is inside of them has no common place). Where in the
+ * top, where what is inside them has no common place). Where in the
  * end more than half of the time of one of a pair is alone, the pair itself is the answer: the same
  * call now does something else ("replaced"). What stays alone in the whole tree is paired by name
  * and shape, by name, and by kernel. Each round is linear in its lists, and there are at most as
@@ -144,7 +144,7 @@ static enum rp_code chain_right(const struct aligner *a, const node_vec *right, 
     return RP_OK;
 }
 
-/* The k-th of a key with the k-th; elsewhere: they stand in different places. */
+/* The k-th of a key with the k-th; elsewhere: they are in different places. */
 static enum rp_code pair_by_key(struct aligner *a, struct level *v, enum key by, bool elsewhere,
                                 struct rp_err *err)
 {
@@ -192,7 +192,7 @@ static enum rp_code count_names(const struct aligner *a, const struct level *v,
     return RP_OK;
 }
 
-/* Names that both sides have, but not as often: which belongs to which cannot be told, so all of
+/* Names that both sides have, but not as often: which belongs to which cannot be decided, so all of
    them are compared with all. */
 static enum rp_code take_sets(struct aligner *a, struct level *v, const struct rp_map count[2],
                               bool elsewhere, struct rp_err *err)
@@ -337,7 +337,7 @@ static enum rp_code pair_lists(struct aligner *a, struct level *v, struct level 
 }
 
 /* Pairs the children of two nodes; alone_ns is, a side, the time of those that stay alone. At the
-   top (not inside of a pair) operators stay closed: there, what they call has no place. */
+   top (not inside a pair) operators stay closed: there, what they call has no place. */
 static enum rp_code align_lists(struct aligner *a, uint32_t left, uint32_t right, bool inside,
                                 int64_t *alone_ns, struct rp_err *err)
 {

@@ -26,7 +26,7 @@ struct rp_trace_diff_part {
     int64_t *step_ns;      /* nwhole of them, in their order; in the arena */
     int64_t typical_ns;    /* the step time: mean of the typical ones */
     int64_t time_ns[RP_DIFF_TIMES];
-    int64_t cause_ns[RP_GAP_CAUSES + 1]; /* of idle; the last: outside of device work */
+    int64_t cause_ns[RP_GAP_CAUSES + 1]; /* of idle; the last: outside device work */
     struct rp_diff_tree tree;
     const char *device, *framework;
 };
@@ -101,12 +101,12 @@ struct rp_trace_diff_input {
 struct rp_trace_diff_options {
     const char *paths[2]; /* what the runs are called; copied */
     int64_t limit;        /* rows; 0: all */
-    double fail_share;    /* of the base's step; below 0: not asked */
-    int64_t fail_ns;      /* below 0: not asked */
+    double fail_share;    /* share of the base's step; below 0: not given */
+    int64_t fail_ns;      /* below 0: not given */
 };
 
 /* Ranks of each run by number. out->failed tells whether the new run is too slow; where that was
-   asked and cannot be told, because the runs are not of one kind, it is RP_FORMAT. */
+   asked and cannot be decided, because the runs are not of one kind, it is RP_FORMAT. */
 enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t nbase,
                                 const struct rp_trace_diff_input *fresh, size_t nfresh,
                                 const struct rp_trace_diff_options *options, struct rp_arena *arena,

@@ -219,7 +219,7 @@ static void fill_parts(struct diff_join *j)
         add_share(j, out->parts, &out->nparts, names[t], mean_of(j, 0, t), mean_of(j, 1, t));
 }
 
-/* The means of all causes, along the running sum that begins behind the other parts. */
+/* The means of all causes, along the running sum that begins after the other parts. */
 static void mean_causes(const struct diff_join *j, int side, int64_t causes[RP_GAP_CAUSES + 1])
 {
     int64_t sum = 0, before, now;

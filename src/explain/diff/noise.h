@@ -20,7 +20,7 @@ double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch);
    not known the other stands for both; -1 where neither is. */
 double rp_diff_noise(const double spread_ns[2], const double count[2]);
 
-/* Rounded up, and kept inside of the range: a damaged file may have any times. */
+/* Rounded up, and kept inside the range: a damaged file may have any times. */
 int64_t rp_diff_whole_ns(double ns);
 
 #endif

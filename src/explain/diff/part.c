@@ -36,7 +36,7 @@ static void add_times(struct part_maker *m, const struct rp_breakdown *b)
     rp_ns_add(&m->sum_ns[RP_DIFF_MEMORY], rp_ns_between(work, b->busy_ns));
 }
 
-/* The gaps in a window by cause; what no gap explains lies outside of the device work. */
+/* The gaps in a window by cause; what no gap explains lies outside the device work. */
 static void add_causes(struct part_maker *m, const struct rp_breakdown *b)
 {
     const rp_gap_vec *gaps = &m->report.gaps;

@@ -283,7 +283,8 @@ static enum rp_code list_kernels(struct rows_ctx *r, const struct kernel_set *se
     return *out ? RP_OK : rp_err_nomem(err, "comparing kernels");
 }
 
-/* Cuts a text in its middle to at most NAME_BYTES bytes; the ends of names tell most. */
+/* Cuts a text in its middle to at most NAME_BYTES bytes; both ends of a name are the most
+ * distinctive. */
 static void cut_middle(char *text)
 {
     size_t len = strlen(text), keep = NAME_BYTES / 2 - 2;

@@ -139,7 +139,7 @@ static int frame_kind(const struct tree_builder *p, rp_event e)
     return rp_event_is_module(p->t, e) ? RP_DIFF_MODULE : -1;
 }
 
-/* The step that holds a moment of the host, or of the device; n where there is none. */
+/* The step that holds a moment of the host, or of the device; n if there is none. */
 static size_t find_window(const struct rp_diff_steps *s, int64_t at_ns, bool host)
 {
     size_t low = 0, high = s->n;

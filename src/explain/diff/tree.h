@@ -33,7 +33,7 @@ struct rp_diff_node {
     uint8_t kind; /* enum rp_diff_node_kind */
 };
 
-/* All device work of one name at a node; without a device, the time of the span itself. */
+/* All device work with the same name at a node; without a device, the time of the span itself. */
 struct rp_diff_piece {
     uint64_t hash; /* of the kernel's name */
     uint32_t node, name;

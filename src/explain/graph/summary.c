@@ -19,7 +19,7 @@ static int64_t to_integer(double value)
 
 RP_ORDER(by_count, struct rp_graph_opcode, RP_DOWN(count), strcmp(a->name, b->name))
 
-/* Foreign opcodes are counted by their strings, behind the known ones. */
+/* Foreign opcodes are counted by their strings, after the known ones. */
 static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *arena,
                                   struct rp_graph_answer *out, struct rp_err *err)
 {

@@ -11,7 +11,7 @@
 #include <reprise/result.h>
 
 struct rp_idle_cause {
-    const char *cause, *cls, *evidence; /* evidence: NULL where there is none */
+    const char *cause, *cls, *evidence; /* evidence: NULL if there is none */
     int64_t total_ns, count, longest_ns;
     double share; /* of idle */
 };

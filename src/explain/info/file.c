@@ -160,7 +160,7 @@ static const char *number_label(struct file_ctx *ctx, rp_str name, rp_str as_tex
     return rp_arena_textf(ctx->arena, "%s %s", rp_trace_str(ctx->trace, name), number);
 }
 
-/* Kineto shows a device as a process of the same name; its label tells them apart. */
+/* Kineto shows a device as a process of the same name; its label distinguishes them. */
 static const char *process_label(struct file_ctx *ctx, const struct rp_process *process)
 {
     if (process->labels && process->device >= 0)

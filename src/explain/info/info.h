@@ -35,7 +35,7 @@ struct rp_info_file {
     const char *path, *format, *framework, *framework_version;
     int64_t rank, world_size; /* RP_ABSENT_I64 where not known */
     int64_t events, spans, instants, counters, gpu_events, kernels, flows;
-    int64_t window_ns, begin_ns; /* begin: since 1970 where the file tells it, else as recorded */
+    int64_t window_ns, begin_ns; /* begin: since 1970 if the file has it, else as recorded */
     int64_t gpu_busy_ns, step_median_ns, lost_events;
     size_t nkinds, nsteps, ndevices, ntracks, nbusiest, nwarnings;
     struct rp_info_kind *kinds;

@@ -231,7 +231,7 @@ static const struct rp_launches_part *part_of(const struct launches_join *j, siz
     return j->ranks->parts[r].data;
 }
 
-/* Puts the samples of all ranks behind each other, by name. */
+/* Puts the samples of all ranks next to each other, by name. */
 static enum rp_code gather_samples(struct launches_join *j, struct rp_err *err)
 {
     uint32_t **to = RP_ARENA_NEW(j->arena, uint32_t *, j->ranks->n + 1), g;

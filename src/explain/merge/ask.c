@@ -157,7 +157,7 @@ static const char *folder_of(const char *path, struct rp_arena *arena)
     return rp_arena_textf(arena, "%.*s", slash ? (int)(slash - path) : 0, path);
 }
 
-/* "4,4,8": how many ranks the hosts have; the host of a rank, or -1 behind the last. A single
+/* "4,4,8": how many ranks the hosts have; the host of a rank, or -1 after the last. A single
    number is that of all hosts. */
 static long host_by_counts(const char *hosts, long rank, bool *valid)
 {

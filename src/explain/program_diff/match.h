@@ -35,7 +35,7 @@ enum rp_code rp_program_match(const struct rp_match_side *left, uint32_t left_en
  * The hash of a computation, or of the whole program with its unreachable computations (RP_NONE),
  * that does not depend on the order of parameters: a parameter is identified by its uses instead of
  * its number. In the arena: anonymous, if not NULL, gets for every operation the hash of its
- * inputs, all the way up, in which all parameters of a shape are equal; 0 outside of the
+ * inputs, all the way up, in which all parameters of a shape are equal; 0 outside the
  * computation.
  */
 enum rp_code rp_canonical_hash(const struct rp_match_side *side, uint32_t computation,

@@ -577,7 +577,7 @@ static enum rp_code steps_of_file(struct diff_ctx *run, size_t source)
     return code;
 }
 
-/* Modules of one name; they are loaded together. */
+/* Modules with the same name; they are loaded together. */
 static enum rp_code steps_of_family(struct diff_ctx *run, const struct items *items,
                                     const size_t *members, size_t n, struct rp_recompiles *steps)
 {

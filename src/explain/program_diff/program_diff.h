@@ -96,7 +96,7 @@ static inline uint64_t rp_program_diff_side_hash(struct rp_program_diff_side sid
 }
 
 /*
- * Hash of the shardings of all operations; 0 where there are none. Shardings are not part of the
+ * Hash of the shardings of all operations; 0 if there are none. Shardings are not part of the
  * structural hash, because they do not change what is computed, but they change what is compiled:
  * programs whose shardings differ are not the same for `diff`.
  */

@@ -37,7 +37,7 @@ static int by_start(const void *pa, const void *pb, void *user)
     return a < b ? -1 : a > b;
 }
 
-/* The length of a name without "/_39" or "_S39", which TensorFlow puts behind it where the value is
+/* The length of a name without "/_39" or "_S39", which TensorFlow puts after it where the value is
    received from another device; that row is not recorded, but the operator that sent it is. */
 static size_t sender_len(const char *text, size_t len)
 {

@@ -711,7 +711,7 @@ static void fill_look(struct report_ctx *j)
                                    (size_t)MOST_SHOWN, out->nfindings));
 }
 
-/* What the timeline seems to show but does not, of the rank at the end of the chain. */
+/* Pitfalls: misleading impressions of the timeline, for the rank at the end of the chain. */
 static void fill_pitfalls(struct report_ctx *j)
 {
     const struct rp_report_part *p = part_of(j, j->chain.lead);

@@ -30,7 +30,7 @@ struct rp_report_sums {
     int64_t kernels, tiny_kernels, tiny_gap_ns; /* kernels under 10 us, and gaps before them */
     int64_t overhead_ns;                        /* of the profiler */
     int64_t host_ops, host_op_ns;               /* operators and their time */
-    int64_t copies, copy_name_ns;               /* copies and memsets, and of one name */
+    int64_t copies, copy_name_ns;               /* copies and memsets, and those of one name */
     const char *copy_name;                      /* the name with most time, or NULL */
 };
 
@@ -129,7 +129,7 @@ enum rp_code rp_report_measure_latency(const struct rp_trace *trace, struct rp_a
                                        struct rp_report_latency *out, struct rp_err *err);
 
 /* Pitfalls are sentences about what a timeline seems to show and does not, checked on this trace;
-   NULL where there is none. One operator name for work of very different size: */
+   NULL if there is none. One operator name for work of very different size: */
 enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attribution *places,
                                 struct rp_arena *arena, const char **out, struct rp_err *err);
 
@@ -137,7 +137,7 @@ enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attr
 enum rp_code rp_pitfall_streams(const struct rp_work *work, int64_t compute_ns,
                                 struct rp_arena *arena, const char **out, struct rp_err *err);
 
-/* A step much longer than the others, why as far as its host spans tell, and which one to look at
+/* A step much longer than the others, why, as far as its host spans show, and which one to use
    instead; `steps` are those of the trace: */
 enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_report_step *steps,
                               size_t n, struct rp_arena *arena, const char **out,

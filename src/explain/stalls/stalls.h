@@ -53,7 +53,7 @@ extern const char *const rp_stall_cause_names[RP_STALL_CAUSES];
 
 /* A call above the threshold; after the join, a stall. */
 struct rp_stall {
-    int64_t step; /* RP_ABSENT_I64 outside of all steps */
+    int64_t step; /* RP_ABSENT_I64 outside all steps */
     const char *thread, *name, *kind, *during;
     int64_t begin_ns, dur_ns, self_ns, device_idle_ns;
     uint32_t group; /* its name: in the calls of its rank, after the join among all names */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stalls that happen at the same time on several threads or ranks have a cause outside of the
+ * Stalls that happen at the same time on several threads or ranks have a cause outside the
  * calls. A sweep over the begins, middles and ends of all stalls counts what is stalled at each
  * moment.
  */

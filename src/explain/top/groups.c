@@ -51,7 +51,7 @@ enum rp_top_by rp_top_by_of(const char *word)
     return (enum rp_top_by)by;
 }
 
-/* The group of a key: the id of its name, so that two keys of one text are one group. */
+/* The group of a key: the id of its name, so that two keys with the same text are one group. */
 static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name, size_t len,
                              const char *kind, uint32_t *group, struct rp_err *err)
 {
@@ -60,7 +60,7 @@ static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name,
         return RP_OK;
     RP_TRY(rp_strtab_intern(&g->names, name, len, group, err));
     RP_TRY(rp_map_put(&g->groups, key, *group, err));
-    while (g->out->groups.n <= *group) { /* at most two: the empty name stands first */
+    while (g->out->groups.n <= *group) { /* at most two: the empty name is first */
         uint32_t id = (uint32_t)g->out->groups.n;
         struct rp_top_group row = {
             rp_arena_copy(g->arena, rp_strtab_borrow(&g->names, id), rp_strtab_len(&g->names, id)),
@@ -263,7 +263,7 @@ static bool inside_same_name(const struct grouping *g, rp_event e)
     return false;
 }
 
-/* A recursive span has time of its own, and its total stands in the outer one already. */
+/* A recursive span has time of its own, and its total is in the outer one already. */
 static enum rp_code collect_spans(struct grouping *g, struct rp_err *err)
 {
     uint32_t group;

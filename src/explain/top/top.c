@@ -259,7 +259,7 @@ static void sort_rows(struct top_join *j, const char *sort)
         qsort_r(j->rows.at, j->rows.n, sizeof *j->rows.at, by_sort, &offset);
 }
 
-/* Rows of host spans may stand inside each other. */
+/* Rows of host spans may be inside each other. */
 static bool is_nested(const char *by)
 {
     return strcmp(by, "kernel") != 0 && strcmp(by, "stream") != 0 && strcmp(by, "phase") != 0;

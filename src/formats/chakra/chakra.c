@@ -3,7 +3,7 @@
  * Chakra execution traces: a varint and a message each, first the GlobalMetadata, then the nodes
  * (".et"), or the same nodes as JSON ("workload_graph"). A node is an operation: a collective is
  * called by its kind, a computation by its name without the number that makes it unique. It reads
- * the nodes of its data dependencies; control dependencies are an attribute. Nodes stand in any
+ * the nodes of its data dependencies; control dependencies are an attribute. Nodes are in any
  * order, so all are collected first. A dependency on a node that the file does not have (they are
  * often filtered) is left out.
  */
@@ -33,7 +33,7 @@ struct node {
     uint32_t name;       /* string */
     uint32_t shape;
     size_t data, ndata;       /* of deps */
-    size_t control, ncontrol; /* of deps, behind the others */
+    size_t control, ncontrol; /* of deps, after the others */
     size_t attrs, nattrs;
 };
 

@@ -10,7 +10,7 @@
  *   a bare array without its ']'                 as Horovod writes it: nothing is missing
  *   damaged, or no JSON                          an error; with salvage, everything before it, and
  *                                                inside the list whatever follows it
- *   compressed, and damaged                      the same, but nothing behind the first error: what
+ *   compressed, and damaged                      the same, but nothing after the first error: what
  * a decoder makes of damaged data may look like events
  */
 #include "formats/chrome/chrome.h"

@@ -403,7 +403,7 @@ static bool begins_with(const char *s, size_t len, const char *word)
 }
 
 /* Names of processes tell who wrote the file, and where XProf shows streams: its events have no
-   category. The names stand in front of the events that they are needed for. */
+   category. The names are in front of the events that they are needed for. */
 static enum rp_code read_metadata(struct rp_chrome *r, const struct rp_chrome_event *e,
                                   rp_track track, struct rp_err *err)
 {
@@ -473,7 +473,7 @@ static enum rp_code put_ident(struct rp_chrome *r, const struct rp_chrome_ident 
 }
 
 /* A local id with its process as one text, "local:PID:ID": equal ids of two processes stay apart,
-   also where the trace is written and read again. The pid may stand behind the id. */
+   also where the trace is written and read again. The pid may be after the id. */
 static enum rp_code scope_id(struct rp_chrome *r, struct rp_chrome_event *e, struct rp_err *err)
 {
     static const char word[] = "local:";

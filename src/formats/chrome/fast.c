@@ -184,7 +184,7 @@ struct walk {
     const uint32_t *ix;
     const char *last8; /* 8 bytes can be read from here */
     uint32_t nargs;
-    uint8_t type; /* of the last argument, 0 behind other values */
+    uint8_t type; /* of the last argument, 0 after other values */
     enum rp_code code;
     struct rp_err *err;
     struct values v;

@@ -262,7 +262,7 @@ static enum rp_code read_async(struct cursor *c, char phase, struct rp_err *err)
     return rp_builder_add(c->r->t.builder, &raw, err);
 }
 
-/* -------------------------------------------------------------------------- told spans */
+/* -------------------------------------------------------------------------- recorded spans */
 
 static int64_t span_time(struct cursor *c, uint8_t timebase, uint64_t time)
 {
@@ -424,7 +424,7 @@ static enum rp_code read_fact(struct cursor *c, struct rp_err *err)
 
 /* -------------------------------------------------------------------------- the packet */
 
-/* Bytes behind the first word, without what varies (the text, the arguments). */
+/* Bytes after the first word, without what varies (the text, the arguments). */
 static const uint8_t sizes[RP_CTF_EVENT_COUNT] = {
     [RP_CTF_STRING] = 5,
     [RP_CTF_RANGE_BEGIN] = 4,

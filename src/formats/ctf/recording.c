@@ -29,7 +29,7 @@ struct scan {
     uint64_t frequency;                /* of the trace at hand */
 };
 
-/* The number behind "freq = " of a description, else 1 GHz. */
+/* The number after "freq = " of a description, else 1 GHz. */
 static uint64_t read_frequency(const char *folder)
 {
     char path[4096], text[2048], *at;

@@ -4,7 +4,7 @@
  * are joined by straight lines, so the drift of the counter against the system does not matter.
  * Readings that took much longer than the best one are left out, and of readings close together
  * only one is kept: the error of a reading, about its width, then tilts a line of at least 50 ms.
- * Before the first and behind the last reading their lines go on.
+ * Before the first and after the last reading their lines go on.
  */
 #include "formats/ctf/ctf.h"
 

@@ -92,7 +92,7 @@ struct rp_dump_stage { /* one program, in one or more files */
 };
 
 struct rp_dump_module {
-    const char *root; /* the folder as in the list; "" where there is none */
+    const char *root; /* the folder as in the list; "" if there is none */
     const char *name; /* "" where no file has it */
     int64_t id;       /* -1: none */
     struct rp_dump_file *files;
@@ -121,7 +121,7 @@ enum rp_code rp_dump_find_modules(const struct rp_dump *dump, const char *text, 
                                   struct rp_err *err);
 
 /* Finds a stage: "source", "before", "after", "run", the number of a pass, a name or part of a
-   name; the first of several. RP_USAGE with a list where there is none. */
+   name; the first of several. RP_USAGE with a list if there is none. */
 enum rp_code rp_dump_find_stage(const struct rp_dump_module *module, const char *text,
                                 size_t *stage, struct rp_err *err);
 

@@ -156,7 +156,7 @@ static const struct suffix {
     {"before_config_assignment", RP_DUMP_PROGRAM, RP_DUMP_AT_NAMED},
 };
 
-/* Behind "<device>_after_optimizations". */
+/* After "<device>_after_optimizations". */
 static const struct suffix tails[] = {
     {"-buffer-assignment", RP_DUMP_BUFFERS, RP_DUMP_AT_NONE},
     {"-buffer-assignment-values", RP_DUMP_VALUES, RP_DUMP_AT_NONE},
@@ -218,7 +218,7 @@ static void set_form(struct rp_dump_name *out, enum form form)
     }
 }
 
-/* Behind "module_<id>.": the name and the suffix, wherever the one ends and the other begins. */
+/* After "module_<id>.": the name and the suffix, wherever the one ends and the other begins. */
 static void split_module(struct slice rest, enum form form, struct rp_dump_name *out)
 {
     const char *dot = memchr(rest.at, '.', rest.n);
@@ -242,7 +242,7 @@ static void split_module(struct slice rest, enum form form, struct rp_dump_name 
     set_form(out, form);
 }
 
-/* The id behind "module_"; false where none is there, as in old snapshots. */
+/* The id after "module_"; false where none is there, as in old snapshots. */
 static bool take_id(struct slice *s, int64_t *id)
 {
     size_t n = count_digits(*s);

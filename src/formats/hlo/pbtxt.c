@@ -20,7 +20,7 @@ static const struct {
              {"hlo", &rp_schema_HLO_SNAPSHOT},
              {"name", &rp_schema_HLO_MODULE}};
 
-/* The first byte behind spaces and comments. */
+/* The first byte after spaces and comments. */
 static size_t pbtxt_text_begin(const uint8_t *head, size_t n)
 {
     size_t at = rp_sniff_space(head, n, 0);
@@ -33,7 +33,7 @@ static size_t pbtxt_text_begin(const uint8_t *head, size_t n)
     return at;
 }
 
-/* The schema, or NULL; of a bare module the words behind its name decide. */
+/* The schema, or NULL; of a bare module the words after its name decide. */
 static const struct rp_schema *pbtxt_schema(const uint8_t *head, size_t n)
 {
     size_t at = pbtxt_text_begin(head, n);

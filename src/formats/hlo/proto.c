@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HLO modules in protobufs: HloModuleProto alone, or inside of HloProto, HloModuleProtoWithConfig,
+ * HLO modules in protobufs: HloModuleProto alone, or inside HloProto, HloModuleProtoWithConfig,
  * HloSnapshot and HloUnoptimizedSnapshot (framed or not). None of them says what it is, so the
  * first bytes are tried as each of them down to the opcode of the first instruction.
  *
@@ -8,7 +8,7 @@
  *   HloModuleProto                                the file
  *   HloProto, ...WithConfig, unoptimized snapshot field 1
  *   HloSnapshot                                   field 1 of field 1
- *   framed unoptimized snapshot                   field 1, behind a varint
+ *   framed unoptimized snapshot                   field 1, after a varint
  */
 #include "formats/hlo/proto.h"
 #include "abi/proto/hlo.h"
@@ -526,7 +526,7 @@ static bool is_module(struct rp_bytes s)
     return false;
 }
 
-/* The module inside of the bytes, by the ways of the table above; false where there is none. */
+/* The module inside the bytes, by the ways of the table above; false if there is none. */
 static bool find_module(struct rp_bytes s, struct rp_bytes *module)
 {
     const uint8_t *end = s.at + s.n, *behind;

@@ -80,7 +80,7 @@ static enum rp_code put_tile(struct rp_hlo_proto *r, const struct rp_proto_curso
     return rp_proto_finish(&c, r->err);
 }
 
-/* The part of a layout behind its ':'. */
+/* The part of a layout after its ':'. */
 static enum rp_code put_layout_rest(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, 16);

@@ -117,7 +117,7 @@ static enum rp_code define_computation(struct rp_hlo_text *r, struct rp_slice na
     return RP_OK;
 }
 
-/* ", execution_thread=\"host\"" behind a computation */
+/* ", execution_thread=\"host\"" after a computation */
 static enum rp_code read_trailer(struct rp_hlo_text *r, uint32_t id)
 {
     while (rp_hlo_text_take(r, ',')) {
@@ -146,7 +146,7 @@ static enum rp_code read_instructions(struct rp_hlo_text *r, uint32_t id, const 
     return RP_OK;
 }
 
-/* Computations that stood where they are called, and those inside of them. */
+/* Computations that are written where they are called, and those inside them. */
 static enum rp_code read_inlined(struct rp_hlo_text *r)
 {
     const char *behind = r->at;
@@ -167,8 +167,8 @@ static enum rp_code read_inlined(struct rp_hlo_text *r)
     return RP_OK;
 }
 
-/* Whether computations stand where they are called: "calls=", and '{' on the next line. All of them
-   then stand there, and on their own a second time. */
+/* Whether computations are written where they are called: "calls=", and '{' on the next line. All
+   of them then are there, and on their own a second time. */
 static bool has_bodies(const struct rp_hlo_text *r)
 {
     const char *line, *s = r->at;
@@ -315,7 +315,7 @@ static size_t log_prefix_end(const char *line, size_t n)
     return (size_t)(close - line) + blank;
 }
 
-/* The line that begins the module: offset of its text behind a log's prefix, or n. */
+/* The line that begins the module: offset of its text after a log's prefix, or n. */
 static size_t find_module(const char *text, size_t n, size_t *prefix)
 {
     for (size_t at = 0; at < n;) {
@@ -335,7 +335,7 @@ static size_t find_module(const char *text, size_t n, size_t *prefix)
     return n;
 }
 
-/* Behind blanks and comments. */
+/* After blanks and comments. */
 static size_t skip_comments(const char *text, size_t n)
 {
     size_t at = rp_sniff_space((const uint8_t *)text, n, 0);
@@ -405,7 +405,7 @@ static char *strip_log(struct rp_arena *arena, const char *text, size_t n, size_
 }
 
 /* "*** Begin module_0001.f.txt ***" before the module: XLA dumps to standard output. Anything else
-   that stands there is an error that should be shown. */
+   that is there is an error that should be shown. */
 static bool begins_dump(const char *text, size_t n)
 {
     size_t at = rp_sniff_space((const uint8_t *)text, n, 0);

@@ -17,8 +17,8 @@ struct rp_hlo_call { /* of the operation being read, or waiting for its computat
     const char *where;
 };
 
-struct rp_hlo_inlined { /* a computation that stands where it is called */
-    const char *at;     /* behind its '{' */
+struct rp_hlo_inlined { /* a computation that is written where it is called */
+    const char *at;     /* after its '{' */
     uint32_t name, depth;
 };
 
@@ -55,12 +55,12 @@ struct rp_hlo_text {
     RP_VEC(struct rp_hlo_call) async_calls;
     RP_VEC(struct rp_hlo_inlined) inlined; /* read when the computation around them is done */
     size_t next_inlined;
-    bool bodies;                  /* every computation also stands where it is called */
+    bool bodies;                  /* every computation is also written where it is called */
     uint32_t depth;               /* of the one being read */
     struct rp_string_cache cache; /* of opcodes, keys and metadata */
     struct rp_hlo_value_memo values[RP_HLO_TEXT_MEMOS];
     uint32_t last;   /* computation of the text */
-    uint32_t nested; /* levels of instructions inside of operands */
+    uint32_t nested; /* levels of instructions inside operands */
 };
 
 #define RP_HLO_FAIL(r, where, ...)                                                  \
@@ -108,7 +108,7 @@ static inline bool rp_hlo_text_take(struct rp_hlo_text *r, char c)
 
 enum rp_code rp_hlo_text_expect(struct rp_hlo_text *r, char c, const char *where);
 
-/* A name without its '%'; empty where there is none. */
+/* A name without its '%'; empty if there is none. */
 static inline struct rp_slice rp_hlo_text_name(struct rp_hlo_text *r)
 {
     const char *from;
@@ -122,18 +122,18 @@ static inline struct rp_slice rp_hlo_text_name(struct rp_hlo_text *r)
 }
 
 bool rp_hlo_text_int(struct rp_hlo_text *r, int64_t *value);
-/* Behind the string that begins at r->at, or the end of the text. */
+/* After the string that begins at r->at, or the end of the text. */
 const char *rp_hlo_text_string_end(const struct rp_hlo_text *r, const char *s);
 /* A quoted string without its quotes, escapes undone; in the arena only where it has escapes. */
 enum rp_code rp_hlo_text_string(struct rp_hlo_text *r, struct rp_slice *out);
-/* From a bracket to behind the one that closes it, or NULL. */
+/* From a bracket to just past the one that closes it, or NULL. */
 const char *rp_hlo_text_bracket_end(const struct rp_hlo_text *r, const char *s);
-/* The value of an attribute: up to a comma, a blank or a closing bracket outside of brackets. */
+/* The value of an attribute: up to a comma, a blank or a closing bracket outside brackets. */
 enum rp_code rp_hlo_text_value(struct rp_hlo_text *r, struct rp_slice *out);
 
 /* ---- the parts ---- */
 
-/* Whether a shape stands here: a type with '[', or a tuple. */
+/* Whether a shape is here: a type with '[', or a tuple. */
 bool rp_hlo_text_at_shape(const struct rp_hlo_text *r);
 enum rp_code rp_hlo_text_shape(struct rp_hlo_text *r, uint32_t *id);
 
@@ -146,7 +146,7 @@ uint32_t rp_hlo_async_short(const struct rp_hlo_text *r, struct rp_slice name,
                             enum rp_opcode *code);
 /* The operation was started: its attributes wait, to be those of the one it wraps. */
 enum rp_code rp_hlo_async_defer(struct rp_hlo_text *r, uint32_t op, uint32_t wrapped);
-/* Computations of all that was started, behind the end of a computation. */
+/* Computations of all that was started, after the end of a computation. */
 enum rp_code rp_hlo_async_flush(struct rp_hlo_text *r);
 
 /* One line of a computation. */

@@ -3,7 +3,7 @@
  * Asynchronous operations as XLA writes them short: "x-start(a), attributes of x", "x-update(s)"
  * and "x-done(s)" for any opcode x that has no such opcodes of its own. They mean async-start and
  * the others with a computation that holds the one operation, and that is what they become. The
- * operations of a computation stand together, so the wrapped ones wait until the computation that
+ * operations of a computation are contiguous, so the wrapped ones wait until the computation that
  * starts them has ended.
  */
 #include "formats/hlo/text.h"

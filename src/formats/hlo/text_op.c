@@ -5,8 +5,8 @@
  *   [ROOT] %name = shape opcode(operands), key=value, ...
  *
  * Operands are names, with or without '%' and their shapes before them; '%x#1' is a part of a
- * tuple, for which an implicit get-tuple-element is made, once; a whole instruction may stand
- * there, too. Operands stand before their users.
+ * tuple, for which an implicit get-tuple-element is made, once; a whole instruction may be
+ * there, too. Operands precede their users.
  */
 #include "formats/hlo/text.h"
 
@@ -31,7 +31,7 @@ static enum rp_code name_slot(struct rp_hlo_text *r, uint32_t name, uint64_t **s
 
 /* ---- operands ---- */
 
-/* The get-tuple-element behind '#part'. */
+/* The get-tuple-element after '#part'. */
 static enum rp_code tuple_part(struct rp_hlo_text *r, uint32_t *op, const char *where)
 {
     const struct rp_op_shape *of = &r->p->shapes.at[r->p->shape.at[*op]];
@@ -87,7 +87,7 @@ static enum rp_code read_operand(struct rp_hlo_text *r)
     return rp_vec_push(&r->operands, op, r->err);
 }
 
-/* Behind those that are there already. */
+/* After those that are there already. */
 static enum rp_code read_operands(struct rp_hlo_text *r)
 {
     if (rp_hlo_text_take(r, ')'))
@@ -161,7 +161,7 @@ static bool at_body(struct rp_hlo_text *r)
     return body;
 }
 
-/* A body that stands here, as XLA's canonical printing has it, waits under a name of ours. */
+/* A body that is here, as XLA's canonical printing has it, waits under a name of ours. */
 static enum rp_code note_inlined(struct rp_hlo_text *r, struct rp_hlo_call *call)
 {
     const char *to = rp_hlo_text_bracket_end(r, r->at);
@@ -269,7 +269,7 @@ static bool find_predecessors(struct rp_hlo_text *r, struct rp_slice value)
     return good;
 }
 
-/* "{f32[4]{0}, s32[]}" into r->ids; RP_FORMAT where something else stands there. */
+/* "{f32[4]{0}, s32[]}" into r->ids; RP_FORMAT where something else is there. */
 static enum rp_code find_shapes(struct rp_hlo_text *r, struct rp_slice value)
 {
     struct rp_err *err = r->err;
@@ -448,7 +448,7 @@ static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, u
     return rp_vec_push(&r->operands, id, r->err);
 }
 
-/* Shape, opcode and what stands in its brackets. *wrapped: what is started asynchronously. */
+/* Shape, opcode and what is in its brackets. *wrapped: what is started asynchronously. */
 static enum rp_code read_body(struct rp_hlo_text *r, struct rp_new_op *op, uint32_t *wrapped)
 {
     const char *where;

@@ -66,7 +66,7 @@ const char *rp_hlo_text_string_end(const struct rp_hlo_text *r, const char *s)
             return r->end;
         if (s[-1] != '\\')
             return s + 1;
-        /* the quote is escaped where an odd number of backslashes stands before it */
+        /* the quote is escaped where an odd number of backslashes is before it */
         const char *t = s - 1;
 
         while (t > r->begin && *t == '\\')
@@ -129,7 +129,7 @@ const char *rp_hlo_text_bracket_end(const struct rp_hlo_text *r, const char *s)
     }
 }
 
-/* "mesh['a'=2,'b'=4], device_ids=(...) {'b'}": what stands behind the first bracket. */
+/* "mesh['a'=2,'b'=4], device_ids=(...) {'b'}": what follows the first bracket. */
 static const char *mesh_end(const struct rp_hlo_text *r, const char *s)
 {
     static const char ids[] = "device_ids=(";
@@ -292,7 +292,7 @@ static enum rp_code parse_shape(struct rp_hlo_text *r, unsigned depth, uint32_t 
     return code;
 }
 
-/* Behind the shape that stands here, found by its brackets alone. */
+/* After the shape that is here, found by its brackets alone. */
 static const char *shape_end(const struct rp_hlo_text *r)
 {
     const char *s = r->at;

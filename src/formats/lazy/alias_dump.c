@@ -15,7 +15,7 @@ static const char *skip_blanks(const char *s, const char *end)
     return s;
 }
 
-/* Behind a number that fits 31 bits, or NULL. */
+/* After a number that fits 31 bits, or NULL. */
 static const char *read_number(const char *s, const char *end, uint32_t *value)
 {
     const char *from = s;

@@ -22,7 +22,7 @@ struct dot_node {
     uint32_t number;
 };
 
-/* Behind "node12", or NULL. */
+/* After "node12", or NULL. */
 static const char *node_name(const char *s, const char *end, uint32_t *number)
 {
     const char *digits = s + 4, *behind;
@@ -33,7 +33,7 @@ static const char *node_name(const char *s, const char *end, uint32_t *number)
     return behind > digits ? behind : NULL;
 }
 
-/* The text of [label="..."]; false where there is none. */
+/* The text of [label="..."]; false if there is none. */
 static bool find_label(const char *s, const char *end, const char **from, const char **to)
 {
     const char *at = memmem(s, (size_t)(end - s), "label=\"", 7);

@@ -47,7 +47,7 @@ static unsigned lazy_elem(const char *s, size_t n)
     return rp_elem_find(s, n);
 }
 
-/* One "f32[6,1]" with a layout or without; *s moves behind it. */
+/* One "f32[6,1]" with a layout or without; *s moves past it. */
 static enum rp_code lazy_array(struct rp_lazy *r, const char **s, const char *end, uint32_t *id)
 {
     const char *from = *s, *bracket = memchr(from, '[', (size_t)(end - from));
@@ -108,7 +108,7 @@ enum rp_code rp_lazy_shape(struct rp_lazy *r, const char *s, const char *end, ui
     return rp_program_tuple(r->p, parts, n, id, r->err);
 }
 
-/* Behind the shape that begins at s: its brackets, and blanks in them. */
+/* After the shape that begins at s: its brackets, and blanks in them. */
 static const char *shape_end(const char *s, const char *end)
 {
     int depth = 0;
@@ -126,7 +126,7 @@ static const char *shape_end(const char *s, const char *end)
 
 /* ---- lines ---- */
 
-/* "%19.1, %8)": moves behind the bracket. */
+/* "%19.1, %8)": moves past the bracket. */
 static enum rp_code lazy_operands(struct rp_lazy *r, const char **s, const char *end)
 {
     const char *at = *s;
@@ -182,7 +182,7 @@ static enum rp_code lazy_source(struct rp_lazy *r, const char *s, const char *en
     return rp_program_string(r->p, s, (size_t)(colon - s), &meta->file, r->err);
 }
 
-/* ", key=value" until the end; values may have brackets. A frame may stand at the end. */
+/* ", key=value" until the end; values may have brackets. A frame may be at the end. */
 enum rp_code rp_lazy_attributes(struct rp_lazy *r, const char *s, const char *end)
 {
     while (s < end) {

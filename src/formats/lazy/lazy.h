@@ -24,7 +24,7 @@ struct rp_lazy {
                   (size_t)((where) - (r)->begin), __VA_ARGS__)
 
 bool rp_lazy_digit(char c);
-/* Behind the digits at s; numbers that are too large are clamped. */
+/* After the digits at s; numbers that are too large are clamped. */
 const char *rp_lazy_number(const char *s, const char *end, uint32_t *value);
 /* "f32[2]", "(f32[2], s64[])" or "[Float[2], Long[]]" */
 enum rp_code rp_lazy_shape(struct rp_lazy *r, const char *s, const char *end, uint32_t *id);

@@ -3,7 +3,7 @@
  * Constants of MLIR as literals: "dense<[[1, 2], [3, 4]]>" is HLO's text but for the brackets and
  * for floats written as their bits; "dense<"0x00FF...">" holds the bytes; one value for a whole
  * array is written out where the array is small, and not kept where it is not (nor are resources,
- * which stand elsewhere in the file).
+ * which are elsewhere in the file).
  */
 #include "formats/mlir/mlir.h"
 #include "program/floats.h"
@@ -24,7 +24,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* "0x00FF": bytes in the order of the file; false where that is not what stands there. */
+/* "0x00FF": bytes in the order of the file; false where that is not what is there. */
 static bool decode_bytes(struct rp_mlir *r, const char *s, const char *end, struct rp_literal *out)
 {
     size_t n = (size_t)(end - s) / 2;

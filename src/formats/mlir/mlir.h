@@ -11,11 +11,11 @@ struct rp_mlir_loc { /* what "#loc12" stands for */
 };
 
 /*
- * A region becomes a computation of its own. The operations of a computation stand together, so it
+ * A region becomes a computation of its own. The operations of a computation are contiguous, so it
  * is read only when the function around it is done.
  */
 struct rp_mlir_region {
-    const char *at;             /* behind its '{'; NULL: the reduction by one operation */
+    const char *at;             /* after its '{'; NULL: the reduction by one operation */
     struct rp_slice applies;    /* ... that one: "stablehlo.add" */
     uint32_t called;            /* index of program.called that waits for it */
     uint32_t args, nargs;       /* of mlir.args: what the statement calls its arguments */
@@ -58,9 +58,9 @@ void rp_mlir_space(struct rp_mlir *r); /* blanks, line ends and comments */
 bool rp_mlir_word_char(char c);
 struct rp_slice rp_mlir_word(struct rp_mlir *r);
 bool rp_mlir_take_word(struct rp_mlir *r, const char *text);
-/* Behind the string at s, or the end of the text. */
+/* After the string at s, or the end of the text. */
 const char *rp_mlir_string_end(const struct rp_mlir *r, const char *s);
-/* Behind the bracket that closes the one at s, or NULL. "->" closes nothing. */
+/* After the bracket that closes the one at s, or NULL. "->" closes nothing. */
 const char *rp_mlir_bracket_end(const struct rp_mlir *r, const char *s);
 enum rp_code rp_mlir_skip_bracket(struct rp_mlir *r);
 
@@ -68,7 +68,7 @@ enum rp_code rp_mlir_skip_bracket(struct rp_mlir *r);
 enum rp_code rp_mlir_types(struct rp_mlir *r, const char *s, const char *end, uint32_t *shape);
 /* From now on the name means this operation. */
 enum rp_code rp_mlir_define(struct rp_mlir *r, uint32_t name, uint32_t op);
-/* Behind '%' or '@'. */
+/* After '%' or '@'. */
 enum rp_code rp_mlir_name_at(struct rp_mlir *r, uint32_t *id);
 /* One of the results of an operation that has several: *op becomes that part. */
 enum rp_code rp_mlir_part(struct rp_mlir *r, const char *where, uint32_t *op, uint32_t index);
@@ -97,17 +97,17 @@ struct rp_mlir_ints {
 };
 
 struct rp_mlir_text {
-    const char *at, *end; /* behind the name of the operation, before the types */
+    const char *at, *end; /* after the name of the operation, before the types */
     struct rp_ids operands;
 };
-/* Behind "key = ", where the key is a word of its own; NULL where it is not there. */
+/* After "key = ", where the key is a word of its own; NULL where it is not there. */
 const char *rp_mlir_find_key(const struct rp_mlir_text *text, const char *key);
 /* The first of the words that stands alone in the text, or NULL; words end with NULL. */
 const char *rp_mlir_find_word(const struct rp_mlir_text *text, const char *const *words);
-/* What stands between the operands and the types, from the first word that is no operand on. */
+/* What is between the operands and the types, from the first word that is no operand on. */
 enum rp_code rp_mlir_keep_text(struct rp_mlir *r, const char *at, const char *end,
                                uint32_t operation);
-/* "callee = @f" of the generic form, a string; *name stays where there is none. */
+/* "callee = @f" of the generic form, a string; *name stays if there is none. */
 enum rp_code rp_mlir_callee(struct rp_mlir *r, const struct rp_mlir_text *text, uint32_t *name);
 /* The attributes of an operation that HLO has too; *known: it needs no others. To
    the newest operation. */
@@ -126,9 +126,9 @@ enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dim
 enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_text *text, uint32_t shape,
                               int64_t *value);
 
-/* The region at r->at, '{': queued; r->at moves behind it. */
+/* The region at r->at, '{': queued; r->at moves past it. */
 enum rp_code rp_mlir_queue_region(struct rp_mlir *r);
-/* Reads all that wait, and those inside of them. */
+/* Reads all that wait, and those inside them. */
 enum rp_code rp_mlir_read_regions(struct rp_mlir *r);
 
 #endif

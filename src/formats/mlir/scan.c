@@ -53,7 +53,7 @@ const char *rp_mlir_string_end(const struct rp_mlir *r, const char *s)
     return s < r->end ? s + 1 : r->end;
 }
 
-/* Behind the bracket that closes the one at s, or NULL. "->" closes nothing. */
+/* After the bracket that closes the one at s, or NULL. "->" closes nothing. */
 const char *rp_mlir_bracket_end(const struct rp_mlir *r, const char *s)
 {
     size_t depth = 0;

@@ -2,7 +2,7 @@
 /*
  * StableHLO as MLIR text, as JAX prints it: functions become computations, operations keep the name
  * that HLO has for them where there is one. The reader knows brackets, names, types and where a
- * statement ends, not each operation's own syntax: what stands between the operands and the types
+ * statement ends, not each operation's own syntax: what is between the operands and the types
  * is kept as attributes, in HLO's words for the operations that count. Regions are computations
  * that their operation calls, as in HLO: loops and branches get one tuple with what they use of
  * the function around them.
@@ -63,7 +63,7 @@ static enum rp_code read_function(struct rp_mlir *r)
 
 /* ---- the generic form ---- */
 
-/* The string behind "sym_name = ". */
+/* The string after "sym_name = ". */
 static enum rp_code symbol_name(struct rp_mlir *r, const char *at, const char *end, uint32_t *name)
 {
     struct rp_mlir_text text = {at, end, {NULL, 0}};
@@ -79,8 +79,8 @@ static enum rp_code symbol_name(struct rp_mlir *r, const char *at, const char *e
                              r->err);
 }
 
-/* Behind the name of an operation: its properties are passed over, up to its region's '{'. Older
-   versions have the name behind the region. */
+/* After the name of an operation: its properties are passed over, up to its region's '{'. Older
+   versions have the name after the region. */
 static enum rp_code read_generic_head(struct rp_mlir *r, uint32_t *name)
 {
     const char *from = r->at, *to, *line;

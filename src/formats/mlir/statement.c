@@ -61,7 +61,7 @@ bool rp_mlir_is_dictionary(const struct rp_mlir *r)
     return key.n && look.at < look.end && (*look.at == '=' || *look.at == ',' || *look.at == '}');
 }
 
-/* The statement goes on behind a line's end: regions of loops and reductions. */
+/* The statement goes on after a line's end: regions of loops and reductions. */
 static bool statement_continues(struct rp_mlir *r)
 {
     struct rp_mlir look = *r;
@@ -136,7 +136,7 @@ static bool is_at_arguments(const struct rp_mlir *r)
     return look.at < look.end && *look.at == ':';
 }
 
-/* One thing of a statement behind the name of its operation. */
+/* One thing of a statement after the name of its operation. */
 static enum rp_code read_piece(struct rp_mlir *r, struct statement *s, unsigned *paren)
 {
     char c = *r->at;
@@ -237,7 +237,7 @@ static enum rp_code add_symbol(struct rp_mlir *r, const struct statement *s)
         r->err);
 }
 
-/* The types of the results: behind the arrow, or all there are. */
+/* The types of the results: after the arrow, or all there are. */
 static enum rp_code result_shape(struct rp_mlir *r, const struct statement *s, uint32_t *shape)
 {
     const char *from = s->colon ? s->colon : s->types_end, *arrow;
@@ -551,7 +551,7 @@ static enum rp_code read_statement(struct rp_mlir *r)
     return RP_OK;
 }
 
-/* "^bb1(%a: type):" behind the first: nobody here follows branches between blocks. */
+/* "^bb1(%a: type):" after the first: branches between blocks are not supported. */
 static enum rp_code skip_later_block(struct rp_mlir *r)
 {
     size_t first = r->args.n;

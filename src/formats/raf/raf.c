@@ -567,7 +567,7 @@ static enum rp_code add_function(struct raf *r, uint32_t i, uint32_t name)
     return RP_OK;
 }
 
-/* A function alone may be the root, too. Closures are computations behind those with names. */
+/* A function alone may be the root, too. Closures are computations after those with names. */
 static enum rp_code add_functions(struct raf *r)
 {
     const struct raf_node *root = node_at(r, (uint32_t)r->root),

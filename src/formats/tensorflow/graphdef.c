@@ -65,7 +65,7 @@ static enum rp_code add_node_input(struct graph_reader *r, struct rp_bytes input
 
     if (input.n && *input.at == '^')
         return add_control(r, (struct rp_bytes){input.at + 1, input.n - 1});
-    if (colon) { /* the number behind the last colon */
+    if (colon) { /* the number after the last colon */
         const uint8_t *last = memrchr(input.at, ':', input.n);
 
         for (index = 0, last++; last < input.at + input.n && *last >= '0' && *last <= '9'; last++)

@@ -91,7 +91,7 @@ const struct rp_format rp_format_graphdef = {
 
 /* ---- text ---- */
 
-/* "node {" with "name:" behind it, or "library {" or "versions {" at the front. */
+/* "node {" with "name:" after it, or "library {" or "versions {" at the front. */
 static enum rp_sniff sniff_text(const uint8_t *head, size_t n, const char *file)
 {
     static const char *const first[] = {"node {", "library {", "versions {",
@@ -145,7 +145,7 @@ const struct rp_format rp_format_graphdef_text = {
     .read = read_text,
 };
 
-/* ---- graphs inside of other messages ---- */
+/* ---- graphs inside other messages ---- */
 
 /* A reader of a message that holds a graph: finds it, and fills the program with it. */
 static enum rp_code read_inner(struct rp_input *in, const struct rp_read_options *options,
@@ -254,7 +254,7 @@ const struct rp_format rp_format_meta_graph = {
 
 /* ---- libraries of functions ---- */
 
-/* A FunctionDef: a signature with a name, and a node somewhere behind it. */
+/* A FunctionDef: a signature with a name, and a node somewhere after it. */
 static bool like_function(struct rp_bytes s)
 {
     struct rp_bytes signature, name;

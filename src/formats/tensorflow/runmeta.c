@@ -322,7 +322,7 @@ static enum rp_code read_metadata(struct runmeta_reader *r, struct rp_proto_curs
     return rp_builder_warn(r->t.builder, err, "%u graphs in the file were ignored", graphs);
 }
 
-/* The message could not be read to its end; the rows before that are a trace. */
+/* The message is truncated or damaged: the rows that were read before become the trace. */
 static enum rp_code end_truncated(struct runmeta_reader *r, enum rp_code code, struct rp_err *err)
 {
     struct rp_err why = RP_ERR_INIT;

@@ -160,7 +160,8 @@ static void put_head(struct chrome *c, rp_event i, const struct rp_pieces *origi
     }
 }
 
-/* A negative duration may be that of RP_OPEN_NS; in a Chrome trace the flags tell the two apart. */
+/* A negative duration may be that of RP_OPEN_NS; in a Chrome trace the flags distinguish the two.
+ */
 static bool has_duration(const struct chrome *c, rp_event i)
 {
     const struct rp_events *ev = &c->t->ev;

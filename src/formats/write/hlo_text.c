@@ -2,7 +2,7 @@
 /*
  * An HLO module as text. What was read from text comes out with the same attributes in the same
  * words; what was read from a protobuf looks as XLA prints it, but with its constants in full.
- * Fields of protobufs that nobody knows have no words and are left out.
+ * Unknown protobuf fields have no text form and are left out.
  */
 #include "formats/programs.h"
 #include "formats/write/writers.h"

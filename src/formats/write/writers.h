@@ -38,7 +38,7 @@ struct rp_write_options {                   /* zeroed: the defaults */
 
 struct rp_writer {
     const char *name;
-    const char *endings[3]; /* of paths that mean this format, NULL behind the last */
+    const char *endings[3]; /* of paths that mean this format, NULL after the last */
     const char *summary;
     bool streams;   /* can write to standard output, "-" */
     bool available; /* the library it needs was found when this was built */
@@ -51,7 +51,7 @@ struct rp_writer {
 
 /*
  * The writer with that name, or, where name is NULL, the one that the path's ending means. RP_USAGE
- * with the choices where there is none, or where it cannot write there.
+ * with the choices if there is none, or where it cannot write there.
  */
 enum rp_code rp_writer_for(const char *name, const char *path, const struct rp_writer **out,
                            struct rp_err *err);

@@ -5,7 +5,7 @@
  * before it asks no table but that of its name. Texts that come again and again are compared with
  * the one before.
  *
- * Times are picoseconds behind the start of the line. GPUs and hosts record whole nanoseconds. What
+ * Times are picoseconds after the start of the line. GPUs and hosts record whole nanoseconds. What
  * is finer (TPUs) is rounded to the nearest nanosecond, half to even, begin and end each for
  * itself: spans that touch, nest or follow each other still do. The exact values are then kept as
  * arguments offset_ps and duration_ps.

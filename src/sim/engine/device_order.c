@@ -35,7 +35,7 @@ static void sort_digit(const struct timed *a, struct timed *b, size_t n, int shi
         b[count[(uint64_t)a[i].at_ns >> shift & (DIGITS - 1)]++] = a[i];
 }
 
-/* The tasks of a device, by time, into out; b is room for as many. */
+/* Writes the tasks of a device to out, sorted by time; b is scratch space for n of them. */
 static void sort_device(struct timed *a, struct timed *b, size_t n, uint32_t *out)
 {
     int64_t last = 0;

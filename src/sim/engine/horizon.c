@@ -3,7 +3,7 @@
  * The loop over rounds is the hot path of the simulation: per task of a device one look at its
  * edges, one at each successor, one insertion into a sorted line and one removal. What it uses all
  * the time is a `struct now` in the caller's frame, which the compiler takes apart into registers.
- * Devices stand in blocks with the first moment of each, so that a round looks only at blocks in
+ * Devices are in blocks with the first moment of each, so that a round looks only at blocks in
  * which something can happen. A device takes few turns a round, so that devices stay close in time
  * and what they send to each other comes nearly in order. A failure to get memory is noted and
  * answered at the end of the round.
@@ -15,10 +15,10 @@
 
 #define NONE  UINT32_MAX
 #define BLOCK 32 /* devices */
-#define SHIFT 24 /* a task that comes out of order goes back by at most so many places */
+#define SHIFT 24 /* a task that comes out of order goes back by at most this many places */
 #define ROOM  15 /* in a line, at first */
 #define TURNS 4  /* tasks that a device runs in a round */
-#define NEAR  32 /* mean durations behind the horizon: what is ready later is not near */
+#define NEAR  32 /* mean durations after the horizon: what is ready later is not near */
 
 #define INLINE  static inline __attribute__((always_inline))
 #define RARE(x) __builtin_expect(!!(x), 0)
@@ -82,7 +82,7 @@ INLINE bool before(int64_t ready_ns, uint32_t task, const struct rp_horizon_entr
     return ready_ns < e->ready_ns || (ready_ns == e->ready_ns && task < e->task);
 }
 
-/* Behind the last of a line stands one that is never ready. */
+/* After the last of a line is one that is never ready. */
 static const struct rp_horizon_entry never = {INT64_MAX, NONE};
 
 static bool make_room(struct rp_horizon_device *d)
@@ -199,7 +199,7 @@ INLINE void release_one(struct now *s, uint32_t task, int64_t ready_ns)
     struct rp_plain_task *t = &s->tasks[task];
     int64_t *at = &s->at_ns[task], known = *at;
 
-    known = t->left == t->degree ? INT64_MIN : known; /* what stands there is of another run */
+    known = t->left == t->degree ? INT64_MIN : known; /* what is there is of another run */
     ready_ns = ready_ns > known ? ready_ns : known;
     *at = ready_ns;
     if (--t->left)

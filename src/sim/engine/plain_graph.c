@@ -16,7 +16,7 @@ struct plain_ctx {
     bool keep_cut;
 };
 
-/* An edge behind those that are there; where it ends. *fits becomes false where it is not plain. */
+/* An edge after those that are there; where it ends. *fits becomes false where it is not plain. */
 static inline struct rp_plain_edge *put_edge(struct rp_plain_edge *out, bool keep_cut,
                                              const struct rp_task_edge *e, int64_t lag_ns,
                                              bool *fits)
@@ -108,7 +108,7 @@ static int by_use(const void *pa, const void *pb)
     return (a->device > b->device) - (a->device < b->device);
 }
 
-/* Devices with many tasks stand side by side: a run looks at blocks of them. Some tasks tell. */
+/* Devices with many tasks are side by side: a run looks at blocks of them. Some tasks tell. */
 static uint32_t *name_devices(const struct rp_overlay *o)
 {
     size_t i, n = o->graph->devices.n, step = rp_overlay_ntasks(o) / SAMPLE + 1;

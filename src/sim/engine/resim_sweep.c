@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A bit for each place in the order says that the task there must be looked at; bits are taken from
- * the front, so each task is looked at behind all that it waits for. What a task touches stands
- * behind it, but for tasks of a device that changed places and for edges that were cut in the base:
- * then the walk goes back. It ends when everything agrees; where it would look at more than other
- * ways cost, it gives up.
+ * A bit for each position in the order marks a task that must be recomputed. Bits are taken from
+ * the front, so that each task is recomputed after all that it waits for. A task affects only later
+ * positions, except for tasks of a device that exchanged places and for edges that were cut in the
+ * base: then the sweep goes back. It ends when no bit is set, or gives up when it has visited more
+ * tasks than another method would cost.
  */
 #include "sim/engine/resim_sweep.h"
 
@@ -141,7 +141,7 @@ void rp_resim_sweep_touch(struct rp_resim_sweep *s, uint32_t task)
     s->low = word < s->low ? word : s->low;
 }
 
-/* On a device, b behind a changes places with it. */
+/* On a device, b after a changes places with it. */
 static void change_places(struct rp_resim_sweep *s, uint32_t a, uint32_t b)
 {
     uint32_t before = s->before.at[a], behind = s->behind.at[b];
@@ -259,7 +259,7 @@ struct lane { /* a device: what it ran last */
     uint32_t task; /* NONE: as the base has it */
 };
 
-/* The task behind it on its device; false where it should come before. */
+/* The task after it on its device; false where it should come before. */
 static bool append_to_lane(const struct rp_resim_sweep *s, struct lane *lane, uint32_t task,
                            int64_t ready, int64_t *begin)
 {

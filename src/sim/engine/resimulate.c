@@ -92,7 +92,7 @@ static uint32_t from_of(const struct rp_resim *x, uint32_t edge)
     return x->sweep.in.at[x->sweep.in_of.at[edge]].from & ~RP_PLAIN_FROM_START;
 }
 
-/* Where an edge is cut, the task behind it must not have been told anything; where one is put back,
+/* Where an edge is cut, the task after it must not have been told anything; where one is put back,
    or the last is cut, nothing can be kept. */
 static size_t first_turn_of_cut(const struct rp_resim *x, uint32_t task, bool cut)
 {

@@ -42,7 +42,7 @@ struct device {
     struct rp_moment announced; /* shared: the end that is announced */
     int64_t clock, at_ns;       /* shared: its clock, as of at_ns */
     bool running;               /* serial: whether a task runs */
-    bool picks;                 /* serial: it is among the idle */
+    bool picks;                 /* serial: it is in the list of idle devices */
     bool shared;
 };
 

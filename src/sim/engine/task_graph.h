@@ -70,7 +70,7 @@ struct rp_task_graph {
 void rp_task_graph_init(struct rp_task_graph *g);
 void rp_task_graph_release(struct rp_task_graph *g);
 
-/* Room for so many more tasks and edges, where their number is known. */
+/* Reserves space for more tasks and edges, if their number is known. */
 enum rp_code rp_task_graph_reserve(struct rp_task_graph *g, size_t tasks, size_t edges,
                                    struct rp_err *err);
 /* Ids are given in the order of the calls. Labels are copied. */

@@ -247,7 +247,7 @@ static const struct rp_collective *collective_of(const struct rp_sim_run *run, u
     return at == RP_NONE ? NULL : &rp_sim_part_of(run, node)->collectives.list.at[at];
 }
 
-/* Hops one behind the other; 0: it is left whole. A job's reductions are all-reduces. */
+/* Hops one after another; 0: it is left whole. A job's reductions are all-reduces. */
 static uint32_t rounds_of(const struct expand_ctx *x, const struct group *g)
 {
     const struct rp_collective *c = collective_of(x->run, g->at[0].comm);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profiler's own cost, per recorded span. It lies partly inside the span and partly behind it:
+ * The profiler's own cost, per recorded span. It lies partly inside the span and partly after it:
  * along a thread each span that opens adds to a debt, which the durations and gaps that follow pay.
  *
  *     [op      [child]  ][op  ]
@@ -79,7 +79,7 @@ static enum rp_code find_quick(struct rp_sim_part *p, const struct rp_trace *t, 
     return code;
 }
 
-/* What was asked of the profiler shows in what it wrote. */
+/* The options of the profiler are inferred from what it wrote. */
 static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t,
                                  struct rp_err *err)
 {

@@ -179,8 +179,8 @@ static enum rp_code mean_end(const struct rp_sim_run *run, const struct rp_sim_r
     return RP_OK;
 }
 
-/* From the first tasks of the steps to their begins. A step without any keeps its
-   recorded distance from the previous one. */
+/* Computes the begins of the steps from their first tasks. A step without tasks keeps its recorded
+   distance from the previous one. */
 static void find_begins(const struct rp_sim_run *run, int64_t *at, size_t n)
 {
     const struct rp_sim_part *part = run->parts[0];

@@ -48,7 +48,7 @@ enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, 
     return RP_OK;
 }
 
-/* Steps are in order and do not overlap, but for damaged files. */
+/* Steps are in order and do not overlap, except in damaged files. */
 uint16_t rp_sim_step_at(const struct rp_sim_part *p, int64_t ns)
 {
     uint32_t low;

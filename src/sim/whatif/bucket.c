@@ -10,7 +10,7 @@
  *     bucket 2            `----`->[all-reduce ....][copy back] -> optimizer
  *
  * The same is done first with the recorded buckets. What that lacks against the recording (hooks,
- * waking of threads) is added behind the last transfer of a step.
+ * waking of threads) is added after the last transfer of a step.
  */
 #include "sim/model/transport.h"
 #include "sim/whatif/whatifs.h"
@@ -31,7 +31,7 @@ struct bucket_ctx {
     struct rp_transport transport;
     int64_t cap_bytes;      /* 0: the recorded buckets */
     double to_ns_by_byte;   /* copies from the device before a transfer */
-    double back_ns_by_byte; /* and to it behind */
+    double back_ns_by_byte; /* and to it after */
     int64_t rest_ns;        /* what the model lacks, a step */
     size_t nsteps;
     struct last_ends *after;   /* by rank and step */

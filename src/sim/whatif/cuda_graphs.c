@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda-graphs: each step is captured once and launched as one graph. The host does nothing in
- * between, and device work runs behind what it depends on with the gap that graphs have. With a
+ * between, and device work runs after what it depends on with the gap that graphs have. With a
  * region only that part is a graph: a phase, or what operators or kernels of a name do. Its host
  * work goes but for one call, the longest of those that launched its work.
  */

@@ -45,7 +45,7 @@ static enum rp_code unknown_whatif(const char *text, const char *name, struct rp
                       text, near ? ": did you mean '" : "", near ? near : "", near ? "'" : "");
 }
 
-/* A '+' behind which another what-if begins. */
+/* A '+' after which another what-if begins. */
 static bool is_separator(const char *at)
 {
     return *at == '+' && find_whatif(at + 1, name_len(at + 1));
@@ -53,7 +53,7 @@ static bool is_separator(const char *at)
 
 /* ------------------------------------------------------------------ subjects and values */
 
-/* From the opening quote to behind the closing one. */
+/* From the opening quote to just past the closing one. */
 static enum rp_code read_quoted(struct parser *p, const char **out)
 {
     char *to = rp_arena_alloc(p->arena, strlen(p->at) + 1, 1);
@@ -112,7 +112,7 @@ static enum rp_code read_value(struct parser *p, bool at_comma, const char **out
 
 /* ------------------------------------------------------------------ a what-if */
 
-/* "bucket=25MB+fuze": the text behind '+' is meant as a what-if. */
+/* "bucket=25MB+fuze": the text after '+' is meant as a what-if. */
 static enum rp_code check_word(const struct rp_whatif_call *call, struct rp_err *err)
 {
     const char *plus = call->row->value == RP_WHATIF_WORD && call->args.value

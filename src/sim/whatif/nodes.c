@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Classes of nodes, as all what-ifs see them. Each question costs O(1) but for patterns. */
+/* Classes of nodes, shared by all what-ifs. Each query is O(1), except for patterns. */
 #include "sim/whatif/nodes.h"
 
 #include <fnmatch.h>

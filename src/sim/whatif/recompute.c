@@ -59,7 +59,7 @@ static void find_recomputed(const struct places *p, const char *pattern, size_t 
     }
 }
 
-/* The first backward node runs behind what runs again. */
+/* The first backward node runs after what runs again. */
 static enum rp_code extend_backward(const struct places *p, const struct place *x,
                                     struct rp_err *err)
 {

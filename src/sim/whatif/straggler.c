@@ -141,7 +141,8 @@ static void expect_slowest(const struct work *w, size_t step, double n, int64_t 
                                    (slowest_of(n) - slowest_of((double)w->nranks));
 }
 
-/* Slower: the slowest rank alone; quicker: all that would be slower than the slowest of fewer. */
+/* With more ranks, the slowest rank alone becomes slower; with fewer, all ranks that are slower
+   than the expected slowest become that fast. */
 static enum rp_code widen_step(struct rp_sim_run *run, const struct work *w, size_t step, double n,
                                struct rp_err *err)
 {

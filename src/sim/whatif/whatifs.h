@@ -34,12 +34,12 @@
 
 struct rp_whatif_list;
 
-/* One what-if as it was asked for. */
+/* One parsed what-if. */
 struct rp_whatif_args {
     const char *text;                  /* as given, for messages */
-    const char *subject;               /* behind ':', or NULL */
-    const char *value;                 /* behind '=', or NULL */
-    const char *second;                /* of RP_WHATIF_TWO_NAMES: behind ',', or NULL */
+    const char *subject;               /* after ':', or NULL */
+    const char *value;                 /* after '=', or NULL */
+    const char *second;                /* of RP_WHATIF_TWO_NAMES: after ',', or NULL */
     const struct rp_whatif_list *list; /* all that apply together, this one included */
 };
 

@@ -24,7 +24,7 @@
 #define NAMES_MAX      ((size_t)1 << 18)
 #define RARE_NAMES     64
 #define LAGS           8
-#define OCCURRENCES    4096 /* of one name that are examined */
+#define OCCURRENCES    4096 /* occurrences of a name that are examined */
 #define CANDIDATES_MAX 64
 
 struct search {
