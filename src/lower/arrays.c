@@ -5,7 +5,6 @@
  */
 #include "lower/inner.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define LOWER(name)                                                                             \
@@ -20,11 +19,7 @@ static struct lower_value known(struct lower *l, unsigned elem, const int64_t *a
     int64_t dim = (int64_t)n, *ints = RP_ARENA_NEW(&l->arena, int64_t, n + 1);
     struct lower_value v = lower_like(l, elem, &dim, scalar ? 0 : 1);
 
-    lower_begin(l, &v, "constant");
-    lower_put(l, "%s", scalar ? "" : "{");
-    for (size_t i = 0; i < n; i++)
-        lower_put(l, "%s%" PRId64, i ? ", " : "", at[i]);
-    lower_put(l, "%s)\n", scalar ? "" : "}");
+    lower_integers(l, &v, at, n);
     if (ints && n)
         memcpy(ints, at, n * sizeof *at);
     v.ints = ints;
@@ -132,10 +127,10 @@ enum rp_code lower_join(struct lower *l, const struct lower_node *node,
         dims[axis] += in[i].dims[axis];
     }
     *out = lower_like(l, in->elem, dims, in->rank);
-    lower_begin(l, out, "concatenate");
+    lower_begin(l, out, RP_OP_CONCATENATE);
     for (size_t i = 0; i < n; i++)
-        lower_put(l, "%s%%v%u", i ? ", " : "", in[i].id);
-    lower_put(l, "), dimensions={%zu}\n", axis);
+        lower_operand(l, &in[i]);
+    lower_set_ints(l, RP_ATTR_DIMENSIONS, (int64_t[]){(int64_t)axis}, 1);
     return RP_OK;
 }
 
@@ -253,7 +248,7 @@ LOWER(tile)
 LOWER(pad)
 {
     struct lower_value value = nin > 2 ? in[2] : lower_scalar(l, in->elem, 0);
-    int64_t dims[RP_TF_RANK];
+    int64_t dims[RP_TF_RANK], padding[3 * RP_TF_RANK];
 
     (void)nout;
     RP_TRY(lower_need_ints(l, node, &in[1], "padding"));
@@ -264,14 +259,19 @@ LOWER(pad)
             in[1].ints[2 * i + 1] > INT32_MAX)
             return lower_misfit(l, node, "the padding does not match the input");
         dims[i] = in->dims[i] + in[1].ints[2 * i] + in[1].ints[2 * i + 1];
+        padding[3 * i] = in[1].ints[2 * i];
+        padding[3 * i + 1] = in[1].ints[2 * i + 1];
+        padding[3 * i + 2] = 0;
+    }
+    if (!in->rank) {
+        *out = *in;
+        return RP_OK;
     }
     *out = lower_like(l, in->elem, dims, in->rank);
-    lower_begin(l, out, "pad");
-    lower_put(l, "%%v%u, %%v%u), padding=", in->id, value.id);
-    for (size_t i = 0; i < in->rank; i++)
-        lower_put(l, "%s%" PRId64 "_%" PRId64, i ? "x" : "", in[1].ints[2 * i],
-                  in[1].ints[2 * i + 1]);
-    lower_put(l, "\n");
+    lower_begin(l, out, RP_OP_PAD);
+    lower_operand(l, in);
+    lower_operand(l, &value);
+    lower_set_padding(l, padding, in->rank);
     return RP_OK;
 }
 
@@ -360,21 +360,22 @@ LOWER(broadcast_axes)
     return RP_OK;
 }
 
-const struct lower_row lower_arrays[] = {{"Reshape", reshape, NULL, 2},
-                                         {"ExpandDims", expand_dims, NULL, 2},
-                                         {"Squeeze", squeeze, NULL, 1},
-                                         {"Transpose", transpose, NULL, 2},
-                                         {"ConcatV2", concat, NULL, 2},
-                                         {"Pack", pack, NULL, 1},
-                                         {"Fill", fill, NULL, 2},
-                                         {"BroadcastGradientArgs", broadcast_axes, NULL, 2},
-                                         {"BroadcastTo", broadcast_to, NULL, 2},
-                                         {"Tile", tile, NULL, 2},
-                                         {"Pad", pad, NULL, 2},
-                                         {"PadV2", pad, NULL, 3},
-                                         {"Shape", shape_of, NULL, 1},
-                                         {"ShapeN", shapes_of, NULL, 1},
-                                         {"Size", size_of, NULL, 1},
-                                         {"Rank", size_of, NULL, 1},
-                                         {"Range", range, NULL, 3},
-                                         {NULL, NULL, NULL, 0}};
+const struct lower_row lower_arrays[] = {
+    {"Reshape", reshape, LOWER_NO_OPCODE, 2},
+    {"ExpandDims", expand_dims, LOWER_NO_OPCODE, 2},
+    {"Squeeze", squeeze, LOWER_NO_OPCODE, 1},
+    {"Transpose", transpose, LOWER_NO_OPCODE, 2},
+    {"ConcatV2", concat, LOWER_NO_OPCODE, 2},
+    {"Pack", pack, LOWER_NO_OPCODE, 1},
+    {"Fill", fill, LOWER_NO_OPCODE, 2},
+    {"BroadcastGradientArgs", broadcast_axes, LOWER_NO_OPCODE, 2},
+    {"BroadcastTo", broadcast_to, LOWER_NO_OPCODE, 2},
+    {"Tile", tile, LOWER_NO_OPCODE, 2},
+    {"Pad", pad, LOWER_NO_OPCODE, 2},
+    {"PadV2", pad, LOWER_NO_OPCODE, 3},
+    {"Shape", shape_of, LOWER_NO_OPCODE, 1},
+    {"ShapeN", shapes_of, LOWER_NO_OPCODE, 1},
+    {"Size", size_of, LOWER_NO_OPCODE, 1},
+    {"Rank", size_of, LOWER_NO_OPCODE, 1},
+    {"Range", range, LOWER_NO_OPCODE, 3},
+    {NULL, NULL, LOWER_NO_OPCODE, 0}};

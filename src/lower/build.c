@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How lower_tf writes HLO: attributes of nodes, and instructions as lines of HLO text, the form our
- * own reader and XLA take. Every function appends to one text; nothing can fail but memory, which
- * the text remembers.
+ * What the operators share: attributes of TensorFlow nodes, and HLO instructions, which are added
+ * to the innermost open computation of the program builder. Failures (a shape that is too large,
+ * memory) stick to the builder and are reported when the program is finished.
  */
 #include "lower/inner.h"
 
 #include "abi/proto/tensorflow.h"
+#include "program/floats.h"
 #include "program/literal.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -151,18 +150,7 @@ size_t lower_attr_ints(const struct lower_node *node, const char *key, int64_t *
     return n;
 }
 
-/* ---- text ---- */
-
-void lower_put(struct lower *l, const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    rp_out_text(l->body, text);
-}
+/* ---- building ---- */
 
 int64_t lower_elements(const struct lower_value *v)
 {
@@ -170,7 +158,7 @@ int64_t lower_elements(const struct lower_value *v)
 
     for (uint32_t i = 0; i < v->rank; i++)
         if (__builtin_mul_overflow(n, v->dims[i], &n))
-            return INT64_MAX; /* the reader of the text refuses it */
+            return INT64_MAX; /* the builder refuses such a shape */
     return n;
 }
 
@@ -183,49 +171,169 @@ struct lower_value lower_like(struct lower *l, unsigned elem, const int64_t *dim
     return v;
 }
 
-void lower_put_type(struct lower *l, const struct lower_value *v)
+uint32_t lower_open(struct lower *l)
 {
-    lower_put(l, "%s[", rp_elem_name(v->elem));
-    for (uint32_t i = 0; i < v->rank; i++)
-        lower_put(l, "%s%" PRId64, i ? "," : "", v->dims[i]);
-    lower_put(l, "]");
-    for (uint32_t i = v->rank; i-- > 0;)
-        lower_put(l, "%s%u%s", i + 1 == v->rank ? "{" : ",", i, i ? "" : "}");
+    uint32_t outer = l->computation;
+
+    rp_program_builder_open(&l->builder);
+    l->computation = ++l->computations;
+    return outer;
 }
 
-void lower_begin(struct lower *l, const struct lower_value *out, const char *opcode)
+static uint32_t operation_of(const struct lower *l, const struct lower_value *v)
 {
-    lower_put(l, "  %%v%u = ", out->id);
-    lower_put_type(l, out);
-    lower_put(l, " %s(", opcode);
+    return v->id < l->operations.n && l->operations.at[v->id].computation == l->computation
+               ? l->operations.at[v->id].index
+               : RP_NONE; /* which the builder refuses */
 }
 
-void lower_put_ints(struct lower *l, const char *key, const int64_t *at, size_t n)
+uint32_t lower_close(struct lower *l, const char *name, const struct lower_value *root,
+                     uint32_t outer)
 {
-    lower_put(l, ", %s={", key);
-    for (size_t i = 0; i < n; i++)
-        lower_put(l, "%s%" PRId64, i ? "," : "", at[i]);
-    lower_put(l, "}");
+    uint32_t id = rp_program_builder_close(&l->builder, name, operation_of(l, root));
+
+    l->computation = outer;
+    return id;
+}
+
+void lower_discard(struct lower *l, uint32_t outer)
+{
+    rp_program_builder_discard(&l->builder);
+    l->computation = outer;
+}
+
+/* The value is what the operation of this index computes. */
+static void define_value(struct lower *l, const struct lower_value *v, uint32_t index)
+{
+    while (l->operations.n <= v->id)
+        if (rp_vec_push(&l->operations, (struct lower_operation){0}, NULL) != RP_OK) {
+            rp_program_builder_fail(&l->builder, RP_NOMEM, "out of memory while lowering a graph");
+            return;
+        }
+    l->operations.at[v->id] = (struct lower_operation){l->computation, index};
+}
+
+static uint32_t shape_of(struct lower *l, const struct lower_value *v)
+{
+    return rp_program_builder_array(&l->builder, v->elem, v->dims, v->rank);
+}
+
+static const char *value_name(const struct lower_value *v, char name[16])
+{
+    if (v->id)
+        snprintf(name, 16, "v%u", v->id);
+    else
+        strcpy(name, "root");
+    return name;
+}
+
+static void add_operation(struct lower *l, const struct lower_value *v, enum rp_opcode opcode,
+                          uint32_t shape, int64_t value)
+{
+    char name[16];
+
+    define_value(l, v,
+                 rp_program_builder_add(&l->builder, opcode, value_name(v, name), shape, value));
+}
+
+void lower_begin(struct lower *l, const struct lower_value *out, enum rp_opcode opcode)
+{
+    add_operation(l, out, opcode, shape_of(l, out), 0);
+}
+
+void lower_begin_tuple(struct lower *l, const struct lower_value *out, enum rp_opcode opcode,
+                       const struct lower_value *parts, size_t n)
+{
+    uint32_t *shapes = RP_ARENA_NEW(&l->arena, uint32_t, n + 1);
+
+    for (size_t i = 0; shapes && i < n; i++)
+        shapes[i] = shape_of(l, &parts[i]);
+    if (shapes)
+        add_operation(l, out, opcode, rp_program_builder_tuple(&l->builder, shapes, n), 0);
+    else
+        rp_program_builder_fail(&l->builder, RP_NOMEM, "out of memory while lowering a graph");
+}
+
+void lower_operand(struct lower *l, const struct lower_value *v)
+{
+    rp_program_builder_operand(&l->builder, operation_of(l, v));
+}
+
+void lower_calls(struct lower *l, uint32_t computation)
+{
+    rp_program_builder_call(&l->builder, computation);
+}
+
+void lower_set(struct lower *l, struct rp_attr attr)
+{
+    rp_program_builder_attr(&l->builder, attr);
+}
+
+void lower_set_int(struct lower *l, uint32_t key, int64_t value)
+{
+    lower_set(l, rp_attr_int(key, value));
+}
+
+void lower_set_ints(struct lower *l, uint32_t key, const int64_t *at, size_t n)
+{
+    lower_set(l, rp_attr_ints(l->builder.program, key, at, n));
+}
+
+void lower_set_padding(struct lower *l, const int64_t *at, size_t rank)
+{
+    lower_set(
+        l, rp_attr_int_list(l->builder.program, RP_ATTR_PADDING, RP_VALUE_PADDING, at, 3 * rank));
+}
+
+struct rp_window lower_window(size_t rank)
+{
+    struct rp_window window = {.n = rank};
+
+    for (size_t i = 0; i < rank; i++)
+        window.dim[i] = (struct rp_window_dim){1, 1, 0, 0, 1, 1, false};
+    return window;
+}
+
+void lower_set_window(struct lower *l, const struct rp_window *window)
+{
+    lower_set(l, rp_attr_of_window(l->builder.program, window));
 }
 
 /* ---- instructions ---- */
 
-struct lower_value lower_unary(struct lower *l, const char *opcode, const struct lower_value *a)
+struct lower_value lower_parameter(struct lower *l, unsigned elem, const int64_t *dims, size_t rank,
+                                   size_t number)
+{
+    struct lower_value v = lower_like(l, elem, dims, rank);
+
+    add_operation(l, &v, RP_OP_PARAMETER, shape_of(l, &v), (int64_t)number);
+    return v;
+}
+
+void lower_part(struct lower *l, const struct lower_value *out, const struct lower_value *tuple,
+                size_t index)
+{
+    add_operation(l, out, RP_OP_GET_TUPLE_ELEMENT, shape_of(l, out), (int64_t)index);
+    lower_operand(l, tuple);
+}
+
+struct lower_value lower_unary(struct lower *l, enum rp_opcode opcode, const struct lower_value *a)
 {
     struct lower_value v = lower_like(l, a->elem, a->dims, a->rank);
 
     lower_begin(l, &v, opcode);
-    lower_put(l, "%%v%u)\n", a->id);
+    lower_operand(l, a);
     return v;
 }
 
-struct lower_value lower_binary(struct lower *l, const char *opcode, const struct lower_value *a,
+struct lower_value lower_binary(struct lower *l, enum rp_opcode opcode, const struct lower_value *a,
                                 const struct lower_value *b)
 {
     struct lower_value v = lower_like(l, a->elem, a->dims, a->rank);
 
     lower_begin(l, &v, opcode);
-    lower_put(l, "%%v%u, %%v%u)\n", a->id, b->id);
+    lower_operand(l, a);
+    lower_operand(l, b);
     return v;
 }
 
@@ -234,8 +342,10 @@ struct lower_value lower_compare(struct lower *l, const char *direction,
 {
     struct lower_value v = lower_like(l, RP_ELEM_PRED, a->dims, a->rank);
 
-    lower_begin(l, &v, "compare");
-    lower_put(l, "%%v%u, %%v%u), direction=%s\n", a->id, b->id, direction);
+    lower_begin(l, &v, RP_OP_COMPARE);
+    lower_operand(l, a);
+    lower_operand(l, b);
+    lower_set(l, rp_attr_word(RP_ATTR_DIRECTION, direction));
     return v;
 }
 
@@ -244,36 +354,69 @@ struct lower_value lower_select(struct lower *l, const struct lower_value *pred,
 {
     struct lower_value v = lower_like(l, yes->elem, yes->dims, yes->rank);
 
-    lower_begin(l, &v, "select");
-    lower_put(l, "%%v%u, %%v%u, %%v%u)\n", pred->id, yes->id, no->id);
+    lower_begin(l, &v, RP_OP_SELECT);
+    lower_operand(l, pred);
+    lower_operand(l, yes);
+    lower_operand(l, no);
     return v;
 }
 
-static void put_number(struct lower *l, unsigned elem, double value)
+void lower_literal(struct lower *l, const struct lower_value *out, const void *elements,
+                   size_t bytes)
 {
-    bool whole = elem == RP_ELEM_PRED || (elem >= RP_ELEM_S8 && elem <= RP_ELEM_U64) ||
-                 elem == RP_ELEM_S4 || elem == RP_ELEM_U4;
+    char name[16];
+
+    define_value(l, out,
+                 rp_program_builder_constant(&l->builder, value_name(out, name), shape_of(l, out),
+                                             elements, bytes));
+}
+
+static void store_bits(unsigned char *out, size_t unit, uint64_t bits)
+{
+    for (size_t i = 0; i < unit; i++)
+        out[i] = (unsigned char)(bits >> 8 * i);
+}
+
+/* One element of a type; `whole` is its value where the type is an integer. */
+static void store_number(unsigned char *out, unsigned elem, double value, int64_t whole)
+{
+    size_t unit = rp_literal_unit(elem);
+    unsigned part = elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
 
     if (elem == RP_ELEM_PRED)
-        lower_put(l, "%s", value != 0 ? "true" : "false");
-    else if (whole)
-        lower_put(l, "%" PRId64, (int64_t)value);
-    else if (elem == RP_ELEM_C64 || elem == RP_ELEM_C128)
-        lower_put(l, "(%.17g, 0)", value);
-    else if (isinf(value))
-        lower_put(l, "%s", value > 0 ? "inf" : "-inf");
+        *out = value != 0;
+    else if (elem == RP_ELEM_C64 || elem == RP_ELEM_C128) /* the imaginary part stays 0 */
+        store_bits(out, unit / 2, rp_float_encode(part, value));
+    else if (rp_elem_is_float(elem))
+        store_bits(out, unit, rp_float_encode(elem, value));
     else
-        lower_put(l, "%.17g", value);
+        store_bits(out, unit, (uint64_t)whole);
 }
 
 struct lower_value lower_scalar(struct lower *l, unsigned elem, double value)
 {
     struct lower_value v = lower_like(l, elem, NULL, 0);
+    size_t unit = rp_literal_unit(elem);
+    unsigned char *bytes = RP_ARENA_NEW(&l->builder.program->arena, unsigned char, unit + 1);
 
-    lower_begin(l, &v, "constant");
-    put_number(l, elem, value);
-    lower_put(l, ")\n");
+    if (!bytes)
+        rp_program_builder_fail(&l->builder, RP_NOMEM, "out of memory while lowering a graph");
+    else
+        store_number(bytes, elem, value, fabs(value) < 0x1p63 ? (int64_t)value : 0);
+    lower_literal(l, &v, bytes, unit);
     return v;
+}
+
+void lower_integers(struct lower *l, const struct lower_value *out, const int64_t *at, size_t n)
+{
+    size_t unit = rp_literal_unit(out->elem);
+    unsigned char *bytes = RP_ARENA_NEW(&l->builder.program->arena, unsigned char, n *unit + 1);
+
+    if (!bytes)
+        rp_program_builder_fail(&l->builder, RP_NOMEM, "out of memory while lowering a graph");
+    for (size_t i = 0; bytes && i < n; i++)
+        store_number(bytes + unit * i, out->elem, (double)at[i], at[i]);
+    lower_literal(l, out, bytes, n * unit);
 }
 
 struct lower_value lower_spread(struct lower *l, const struct lower_value *a, const int64_t *map,
@@ -281,10 +424,9 @@ struct lower_value lower_spread(struct lower *l, const struct lower_value *a, co
 {
     struct lower_value v = lower_like(l, a->elem, dims, rank);
 
-    lower_begin(l, &v, "broadcast");
-    lower_put(l, "%%v%u)", a->id);
-    lower_put_ints(l, "dimensions", map, a->rank);
-    lower_put(l, "\n");
+    lower_begin(l, &v, RP_OP_BROADCAST);
+    lower_operand(l, a);
+    lower_set_ints(l, RP_ATTR_DIMENSIONS, map, a->rank);
     return v;
 }
 
@@ -305,8 +447,8 @@ struct lower_value lower_reshape(struct lower *l, const struct lower_value *a, c
     v = lower_like(l, a->elem, dims, rank);
     v.ints = a->ints;
     v.nints = a->nints;
-    lower_begin(l, &v, "reshape");
-    lower_put(l, "%%v%u)\n", a->id);
+    lower_begin(l, &v, RP_OP_RESHAPE);
+    lower_operand(l, a);
     return v;
 }
 
@@ -325,8 +467,8 @@ struct lower_value lower_convert(struct lower *l, const struct lower_value *a, u
         v.ints = a->ints;
         v.nints = a->nints;
     }
-    lower_begin(l, &v, "convert");
-    lower_put(l, "%%v%u)\n", a->id);
+    lower_begin(l, &v, RP_OP_CONVERT);
+    lower_operand(l, a);
     return v;
 }
 
@@ -339,13 +481,14 @@ struct lower_value lower_conjugate(struct lower *l, const struct lower_value *a)
         return *a;
     for (int i = 0; i < 2; i++) {
         parts[i] = lower_like(l, part, a->dims, a->rank);
-        lower_begin(l, &parts[i], i ? "imag" : "real");
-        lower_put(l, "%%v%u)\n", a->id);
+        lower_begin(l, &parts[i], i ? RP_OP_IMAG : RP_OP_REAL);
+        lower_operand(l, a);
     }
-    parts[1] = lower_unary(l, "negate", &parts[1]);
+    parts[1] = lower_unary(l, RP_OP_NEGATE, &parts[1]);
     v = lower_like(l, a->elem, a->dims, a->rank);
-    lower_begin(l, &v, "complex");
-    lower_put(l, "%%v%u, %%v%u)\n", parts[0].id, parts[1].id);
+    lower_begin(l, &v, RP_OP_COMPLEX);
+    lower_operand(l, &parts[0]);
+    lower_operand(l, &parts[1]);
     return v;
 }
 
@@ -357,10 +500,9 @@ struct lower_value lower_permute(struct lower *l, const struct lower_value *a, c
     for (uint32_t i = 0; i < a->rank; i++)
         dims[i] = a->dims[perm[i]];
     v = lower_like(l, a->elem, dims, a->rank);
-    lower_begin(l, &v, "transpose");
-    lower_put(l, "%%v%u)", a->id);
-    lower_put_ints(l, "dimensions", perm, a->rank);
-    lower_put(l, "\n");
+    lower_begin(l, &v, RP_OP_TRANSPOSE);
+    lower_operand(l, a);
+    lower_set_ints(l, RP_ATTR_DIMENSIONS, perm, a->rank);
     return v;
 }
 
@@ -400,55 +542,57 @@ bool lower_broadcast_both(struct lower *l, struct lower_value *a, struct lower_v
     return true;
 }
 
-/* Whether a computation of that name and type is new. */
-static bool new_region(struct lower *l, const char *name, unsigned elem)
-{
-    uint64_t key = rp_hash_bytes(name, strlen(name)) ^ elem;
+/* ---- computations of reductions ---- */
 
-    for (size_t i = 0; i < l->region_keys.n; i++)
-        if (l->region_keys.at[i] == key)
-            return false;
-    rp_vec_push(&l->region_keys, key, NULL); /* without memory it is written twice at worst */
-    return true;
+/* The computation %<name>_f32 of two scalars, built once per type: an opcode over both, or without
+   one the second of them. */
+static uint32_t scalar_region(struct lower *l, const char *prefix, enum rp_opcode opcode,
+                              const char *direction, unsigned elem)
+{
+    struct lower_region region = {.opcode = opcode, .elem = elem};
+    uint32_t shape, root;
+    char name[64];
+
+    for (size_t i = 0; i < l->regions.n; i++)
+        if (l->regions.at[i].opcode == opcode && l->regions.at[i].elem == elem)
+            return l->regions.at[i].computation;
+    shape = rp_program_builder_array(&l->builder, elem, NULL, 0);
+    rp_program_builder_open(&l->builder);
+    rp_program_builder_add(&l->builder, RP_OP_PARAMETER, "a", shape, 0);
+    root = rp_program_builder_add(&l->builder, RP_OP_PARAMETER, "b", shape, 1);
+    if (opcode != LOWER_NO_OPCODE) {
+        if (direction)
+            shape = rp_program_builder_array(&l->builder, RP_ELEM_PRED, NULL, 0);
+        root = rp_program_builder_add(&l->builder, opcode, "r", shape, 0);
+        rp_program_builder_operand(&l->builder, 0);
+        rp_program_builder_operand(&l->builder, 1);
+    }
+    if (direction)
+        lower_set(l, rp_attr_word(RP_ATTR_DIRECTION, direction));
+    snprintf(name, sizeof name, "%s_%s", prefix, rp_elem_name(elem));
+    region.computation = rp_program_builder_close(&l->builder, name, root);
+    if (rp_vec_push(&l->regions, region, NULL) != RP_OK)
+        rp_program_builder_fail(&l->builder, RP_NOMEM, "out of memory while lowering a graph");
+    return region.computation;
 }
 
-void lower_region_last(struct lower *l, unsigned elem)
+uint32_t lower_region(struct lower *l, enum rp_opcode opcode, unsigned elem)
 {
-    const char *type = rp_elem_name(elem);
-
-    if (new_region(l, "last", elem))
-        rp_out_printf(l->regions,
-                      "%%last_%s (a: %s[], b: %s[]) -> %s[] {\n  %%a = %s[] parameter(0)\n  ROOT "
-                      "%%b = %s[] parameter(1)\n}\n\n",
-                      type, type, type, type, type, type);
+    return scalar_region(l, rp_op_info[opcode].name, opcode, NULL, elem);
 }
 
-void lower_region_ge(struct lower *l, unsigned elem)
+uint32_t lower_region_last(struct lower *l, unsigned elem)
 {
-    const char *type = rp_elem_name(elem);
-
-    if (new_region(l, "ge", elem))
-        rp_out_printf(
-            l->regions,
-            "%%ge_%s (a: %s[], b: %s[]) -> pred[] {\n  %%a = %s[] parameter(0)\n  %%b = "
-            "%s[] parameter(1)\n  ROOT %%r = pred[] compare(%%a, %%b), direction=GE\n}\n\n",
-            type, type, type, type, type);
+    return scalar_region(l, "last", LOWER_NO_OPCODE, NULL, elem);
 }
 
-void lower_region(struct lower *l, const char *opcode, unsigned elem)
+uint32_t lower_region_ge(struct lower *l, unsigned elem)
 {
-    const char *type = rp_elem_name(elem);
-
-    if (!new_region(l, opcode, elem))
-        return;
-    rp_out_printf(l->regions,
-                  "%%%s_%s (a: %s[], b: %s[]) -> %s[] {\n  %%a = %s[] parameter(0)\n  %%b = %s[] "
-                  "parameter(1)\n  ROOT %%r = %s[] %s(%%a, %%b)\n}\n\n",
-                  opcode, type, type, type, type, type, type, type, opcode);
+    return scalar_region(l, "ge", RP_OP_COMPARE, "GE", elem);
 }
 
 /* What changes nothing; the largest finite number would do it, infinity is what XLA uses. */
-static double identity_of(const char *opcode, unsigned elem)
+static double identity_of(enum rp_opcode opcode, unsigned elem)
 {
     bool whole = elem >= RP_ELEM_S8 && elem <= RP_ELEM_U64;
     double most[] = {
@@ -456,21 +600,22 @@ static double identity_of(const char *opcode, unsigned elem)
         [RP_ELEM_S64] = 9.2e18,       [RP_ELEM_U8] = 255,    [RP_ELEM_U16] = 65535,
         [RP_ELEM_U32] = 4294967295.0, [RP_ELEM_U64] = 9.2e18};
 
-    if (!strcmp(opcode, "multiply") || !strcmp(opcode, "and"))
+    if (opcode == RP_OP_MULTIPLY || opcode == RP_OP_AND)
         return 1;
-    if (!strcmp(opcode, "maximum"))
+    if (opcode == RP_OP_MAXIMUM)
         return !whole ? -(double)INFINITY : elem <= RP_ELEM_S64 ? -most[elem] - 1 : 0;
-    if (!strcmp(opcode, "minimum"))
+    if (opcode == RP_OP_MINIMUM)
         return !whole ? (double)INFINITY : most[elem];
     return 0;
 }
 
-struct lower_value lower_reduce(struct lower *l, const char *opcode, const struct lower_value *a,
+struct lower_value lower_reduce(struct lower *l, enum rp_opcode opcode, const struct lower_value *a,
                                 const bool *over)
 {
     int64_t kept[RP_TF_RANK], gone[RP_TF_RANK];
     struct lower_value v, start;
     size_t nkept = 0, ngone = 0;
+    uint32_t region;
 
     for (uint32_t i = 0; i < a->rank; i++)
         if (over[i])
@@ -479,13 +624,14 @@ struct lower_value lower_reduce(struct lower *l, const char *opcode, const struc
             kept[nkept++] = a->dims[i];
     if (!ngone)
         return *a;
-    lower_region(l, opcode, a->elem);
+    region = lower_region(l, opcode, a->elem);
     start = lower_scalar(l, a->elem, identity_of(opcode, a->elem));
     v = lower_like(l, a->elem, kept, nkept);
-    lower_begin(l, &v, "reduce");
-    lower_put(l, "%%v%u, %%v%u)", a->id, start.id);
-    lower_put_ints(l, "dimensions", gone, ngone);
-    lower_put(l, ", to_apply=%%%s_%s\n", opcode, rp_elem_name(a->elem));
+    lower_begin(l, &v, RP_OP_REDUCE);
+    lower_operand(l, a);
+    lower_operand(l, &start);
+    lower_set_ints(l, RP_ATTR_DIMENSIONS, gone, ngone);
+    lower_calls(l, region);
     return v;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops and choices of TensorFlow that call functions, as HLO. A loop's condition and body become
- * computations over one tuple: the text goes aside while a function is lowered, and what it made is
- * put among the computations. Of a choice both functions are lowered in place and their results
- * selected from: functions without effects give the same, and the shapes must be equal anyway.
- * Lists of tensors, which loops fill, are arrays with one more dimension. A list may be made before
- * the shape of its elements is known: then the loop's body, lowered once for that, says it.
+ * Loops and conditionals of TensorFlow that call functions, as HLO. A loop's condition and body
+ * become computations over one tuple. Both functions of a conditional are lowered in place, and the
+ * results of one are selected: without side effects this gives the same values, and the shapes must
+ * be equal anyway. Lists of tensors, which loops fill, are arrays with one more dimension. A list
+ * may be created before the shape of its elements is known: the loop's body is then lowered once to
+ * find out, discarded, and lowered again.
  */
 #include "lower/inner.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LOWER(name)                                                                             \
@@ -46,39 +46,25 @@ LOWER(choose)
 
 /* ---- loops ---- */
 
-static void put_tuple_type(struct lower *l, const struct lower_value *v, size_t n)
-{
-    lower_put(l, "(");
-    for (size_t i = 0; i < n; i++) {
-        lower_put(l, "%s", i ? ", " : "");
-        lower_put_type(l, &v[i]);
-    }
-    lower_put(l, ")");
-}
-
-static struct lower_value put_tuple(struct lower *l, const struct lower_value *v, size_t n,
-                                    const char *lead)
+static struct lower_value make_tuple(struct lower *l, const struct lower_value *v, size_t n)
 {
     struct lower_value tuple = lower_like(l, RP_ELEM_F32, NULL, 0); /* only its number counts */
 
-    lower_put(l, "  %s%%v%u = ", lead, tuple.id);
-    put_tuple_type(l, v, n);
-    lower_put(l, " tuple(");
+    lower_begin_tuple(l, &tuple, RP_OP_TUPLE, v, n);
     for (size_t i = 0; i < n; i++)
-        lower_put(l, "%s%%v%u", i ? ", " : "", v[i].id);
-    lower_put(l, ")\n");
+        lower_operand(l, &v[i]);
     return tuple;
 }
 
-static void take_parts(struct lower *l, uint32_t tuple, struct lower_value *v, size_t n)
+static void take_parts(struct lower *l, const struct lower_value *tuple, struct lower_value *v,
+                       size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         bool open = v[i].open;
 
         v[i] = lower_like(l, v[i].elem, v[i].dims, v[i].rank);
         v[i].open = open;
-        lower_begin(l, &v[i], "get-tuple-element");
-        lower_put(l, "%%v%u), index=%zu\n", tuple, i);
+        lower_part(l, &v[i], tuple, i);
     }
 }
 
@@ -94,10 +80,11 @@ static bool learn(struct lower_value *state, const struct lower_value *made, boo
     return true;
 }
 
-/* What the function of an attribute makes of the parts of a tuple; the text is in l->body. Where
-   the shapes of lists were learned by it, it must be written again. */
-static enum rp_code write_part(struct lower *l, const struct lower_node *node, const char *attr,
-                               struct lower_value *state, size_t n, bool body, bool *learned)
+/* Lowers the function that an attribute names, over the parts of a tuple, in the innermost
+   computation. Where it reveals the shapes of list elements, it must be lowered again. */
+static enum rp_code lower_part_of_loop(struct lower *l, const struct lower_node *node,
+                                       const char *attr, struct lower_value *state, size_t n,
+                                       bool body, bool *learned, struct lower_value *root)
 {
     struct lower_value *v = RP_ARENA_NEW(&l->arena, struct lower_value, n + 1), made[LOWER_OUTPUTS];
     struct lower_value tuple = lower_like(l, RP_ELEM_F32, NULL, 0), pred;
@@ -106,52 +93,44 @@ static enum rp_code write_part(struct lower *l, const struct lower_node *node, c
     if (!v)
         return rp_err_nomem(l->err, "lowering a loop");
     memcpy(v, state, n * sizeof *v);
-    lower_put(l, "  %%v%u = ", tuple.id);
-    put_tuple_type(l, v, n);
-    lower_put(l, " parameter(0)\n");
-    take_parts(l, tuple.id, v, n);
+    lower_begin_tuple(l, &tuple, RP_OP_PARAMETER, v, n);
+    take_parts(l, &tuple, v, n);
     RP_TRY(lower_call(l, node, attr, v, n, made, &count));
     if (!body) {
         if (count != 1 || made[0].rank)
             return lower_misfit(l, node, "the condition is not a scalar");
         pred = lower_convert(l, &made[0], RP_ELEM_PRED);
-        lower_put(l, "  ROOT %%v%u = pred[] copy(%%v%u)\n", ++l->values, pred.id);
+        *root = lower_unary(l, RP_OP_COPY, &pred);
         return RP_OK;
     }
     for (size_t i = 0; i < n; i++)
         if (count != n || (!same_type(&made[i], &state[i]) && !learn(&state[i], &made[i], learned)))
             return lower_refuse(l, node,
                                 "a value changes its shape from one iteration to the next");
-    put_tuple(l, made, n, "ROOT ");
+    *root = make_tuple(l, made, n);
     return RP_OK;
 }
 
-/* The same as a computation of its own. */
-static enum rp_code write_region(struct lower *l, const struct lower_node *node, const char *attr,
-                                 struct lower_value *state, size_t n, bool body, uint32_t *name)
+/* The same as a computation of its own; RP_NONE where it must be lowered again. */
+static enum rp_code lower_loop_computation(struct lower *l, const struct lower_node *node,
+                                           const char *attr, struct lower_value *state, size_t n,
+                                           bool body, uint32_t *computation)
 {
+    struct lower_value root = {0};
     bool learned = false;
-    struct rp_out *outer = l->body, *inner;
-    const char *text;
+    char name[32];
+    uint32_t outer = lower_open(l);
     enum rp_code code;
-    size_t length;
 
-    RP_TRY(rp_out_open_memory(&inner, l->err));
-    l->body = inner;
-    code = write_part(l, node, attr, state, n, body, &learned);
-    l->body = outer;
-    if (code == RP_OK)
-        code = rp_out_flush(inner, l->err);
-    *name = 0;
-    if (code == RP_OK && !learned) {
-        *name = ++l->values;
-        text = rp_out_borrow_memory(inner, &length);
-        rp_out_printf(l->regions, "%%loop_%u {\n", *name);
-        rp_out_write(l->regions, text, length);
-        rp_out_text(l->regions, "}\n\n");
+    code = lower_part_of_loop(l, node, attr, state, n, body, &learned, &root);
+    *computation = RP_NONE;
+    if (code != RP_OK || learned) {
+        lower_discard(l, outer);
+        return code;
     }
-    rp_out_abandon(inner);
-    return code;
+    snprintf(name, sizeof name, "loop_%u", ++l->values);
+    *computation = lower_close(l, name, &root, outer);
+    return RP_OK;
 }
 
 LOWER(loop)
@@ -162,20 +141,23 @@ LOWER(loop)
     if (nin > LOWER_OUTPUTS)
         return lower_refuse(l, node, "too many outputs");
     memcpy(state, in, nin * sizeof *state);
-    RP_TRY(write_region(l, node, "body", state, nin, true, &body));
+    RP_TRY(lower_loop_computation(l, node, "body", state, nin, true, &body));
     for (size_t i = 0; i < nin; i++)
         if (!state[i].id)
             state[i] = lower_fill(l, 0, &state[i]);
-    if (!body)
-        RP_TRY(write_region(l, node, "body", state, nin, true, &body));
-    RP_TRY(write_region(l, node, "cond", state, nin, false, &condition));
-    tuple = put_tuple(l, state, nin, "");
+    if (body == RP_NONE)
+        RP_TRY(lower_loop_computation(l, node, "body", state, nin, true, &body));
+    if (body == RP_NONE)
+        return lower_refuse(l, node, "the shapes of a list's elements change");
+    RP_TRY(lower_loop_computation(l, node, "cond", state, nin, false, &condition));
+    tuple = make_tuple(l, state, nin);
     result = lower_like(l, RP_ELEM_F32, NULL, 0);
-    lower_put(l, "  %%v%u = ", result.id);
-    put_tuple_type(l, state, nin);
-    lower_put(l, " while(%%v%u), condition=%%loop_%u, body=%%loop_%u\n", tuple.id, condition, body);
+    lower_begin_tuple(l, &result, RP_OP_WHILE, state, nin);
+    lower_operand(l, &tuple);
+    lower_calls(l, body);
+    lower_calls(l, condition);
     memcpy(out, state, nin * sizeof *out);
-    take_parts(l, result.id, out, nin);
+    take_parts(l, &result, out, nin);
     *nout = nin;
     return RP_OK;
 }
@@ -229,13 +211,12 @@ LOWER(get_item)
     memcpy(sizes, list->dims, sizeof sizes);
     sizes[0] = 1;
     one = lower_like(l, list->elem, sizes, list->rank);
-    lower_begin(l, &one, "dynamic-slice");
-    lower_put(l, "%%v%u, %%v%u", list->id, index->id);
+    lower_begin(l, &one, RP_OP_DYNAMIC_SLICE);
+    lower_operand(l, list);
+    lower_operand(l, index);
     for (size_t i = 1; i < list->rank; i++)
-        lower_put(l, ", %%v%u", zero.id);
-    lower_put(l, ")");
-    lower_put_ints(l, "dynamic_slice_sizes", sizes, list->rank);
-    lower_put(l, "\n");
+        lower_operand(l, &zero);
+    lower_set_ints(l, RP_ATTR_DYNAMIC_SLICE_SIZES, sizes, list->rank);
     *out = lower_reshape(l, &one, list->dims + 1, list->rank - 1);
     return RP_OK;
 }
@@ -262,11 +243,12 @@ LOWER(set_item)
     dims[0] = 1;
     one = lower_reshape(l, &in[2], dims, list->rank);
     *out = lower_like(l, list->elem, list->dims, list->rank);
-    lower_begin(l, out, "dynamic-update-slice");
-    lower_put(l, "%%v%u, %%v%u, %%v%u", list->id, one.id, index->id);
+    lower_begin(l, out, RP_OP_DYNAMIC_UPDATE_SLICE);
+    lower_operand(l, list);
+    lower_operand(l, &one);
+    lower_operand(l, index);
     for (size_t i = 1; i < list->rank; i++)
-        lower_put(l, ", %%v%u", zero.id);
-    lower_put(l, ")\n");
+        lower_operand(l, &zero);
     return RP_OK;
 }
 
@@ -280,14 +262,14 @@ LOWER(list_length)
     return RP_OK;
 }
 
-const struct lower_row lower_control[] = {{"If", choose, NULL, 1},
-                                          {"StatelessIf", choose, NULL, 1},
-                                          {"While", loop, NULL, 1},
-                                          {"StatelessWhile", loop, NULL, 1},
-                                          {"TensorListFromTensor", as_list, NULL, 1},
-                                          {"TensorListStack", as_list, NULL, 1},
-                                          {"TensorListReserve", new_list, NULL, 2},
-                                          {"TensorListGetItem", get_item, NULL, 2},
-                                          {"TensorListSetItem", set_item, NULL, 3},
-                                          {"TensorListLength", list_length, NULL, 1},
-                                          {NULL, NULL, NULL, 0}};
+const struct lower_row lower_control[] = {{"If", choose, LOWER_NO_OPCODE, 1},
+                                          {"StatelessIf", choose, LOWER_NO_OPCODE, 1},
+                                          {"While", loop, LOWER_NO_OPCODE, 1},
+                                          {"StatelessWhile", loop, LOWER_NO_OPCODE, 1},
+                                          {"TensorListFromTensor", as_list, LOWER_NO_OPCODE, 1},
+                                          {"TensorListStack", as_list, LOWER_NO_OPCODE, 1},
+                                          {"TensorListReserve", new_list, LOWER_NO_OPCODE, 2},
+                                          {"TensorListGetItem", get_item, LOWER_NO_OPCODE, 2},
+                                          {"TensorListSetItem", set_item, LOWER_NO_OPCODE, 3},
+                                          {"TensorListLength", list_length, LOWER_NO_OPCODE, 1},
+                                          {NULL, NULL, LOWER_NO_OPCODE, 0}};

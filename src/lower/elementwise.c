@@ -15,14 +15,6 @@
                              const struct lower_value *in, UNUSED size_t nin,       \
                              struct lower_value *out, UNUSED size_t *nout)
 
-static const char *hlo_of(const struct lower_node *node)
-{
-    for (const struct lower_row *row = lower_elementwise; row->op; row++)
-        if (strlen(row->op) == node->op.n && !memcmp(row->op, node->op.at, node->op.n))
-            return row->hlo;
-    return "";
-}
-
 LOWERING(same)
 {
     if (nin > LOWER_OUTPUTS)
@@ -34,15 +26,15 @@ LOWERING(same)
 
 LOWERING(unary)
 {
-    *out = lower_unary(l, hlo_of(node), in);
+    *out = lower_unary(l, lower_opcode(node), in);
     return RP_OK;
 }
 
 LOWERING(is_finite)
 {
     *out = lower_like(l, RP_ELEM_PRED, in->dims, in->rank);
-    lower_begin(l, out, "is-finite");
-    lower_put(l, "%%v%u)\n", in->id);
+    lower_begin(l, out, RP_OP_IS_FINITE);
+    lower_operand(l, in);
     return RP_OK;
 }
 
@@ -59,22 +51,22 @@ static enum rp_code to_common(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-static int64_t fold(const char *opcode, int64_t a, int64_t b, bool *known)
+static int64_t fold(enum rp_opcode opcode, int64_t a, int64_t b, bool *known)
 {
     int64_t v = 0;
 
     *known = true;
-    if (!strcmp(opcode, "add"))
+    if (opcode == RP_OP_ADD)
         *known = !__builtin_add_overflow(a, b, &v);
-    else if (!strcmp(opcode, "subtract"))
+    else if (opcode == RP_OP_SUBTRACT)
         *known = !__builtin_sub_overflow(a, b, &v);
-    else if (!strcmp(opcode, "multiply"))
+    else if (opcode == RP_OP_MULTIPLY)
         *known = !__builtin_mul_overflow(a, b, &v);
-    else if (!strcmp(opcode, "maximum"))
+    else if (opcode == RP_OP_MAXIMUM)
         v = a > b ? a : b;
-    else if (!strcmp(opcode, "minimum"))
+    else if (opcode == RP_OP_MINIMUM)
         v = a < b ? a : b;
-    else if (!strcmp(opcode, "divide") && b > 0 && a >= 0)
+    else if (opcode == RP_OP_DIVIDE && b > 0 && a >= 0)
         v = a / b;
     else
         *known = false;
@@ -82,7 +74,7 @@ static int64_t fold(const char *opcode, int64_t a, int64_t b, bool *known)
 }
 
 /* Of integers that are known the result is known: it may be a shape. */
-static void fold_ints(struct lower *l, const char *opcode, const struct lower_value *in,
+static void fold_ints(struct lower *l, enum rp_opcode opcode, const struct lower_value *in,
                       struct lower_value *out)
 {
     size_t n = in[0].nints > in[1].nints ? in[0].nints : in[1].nints;
@@ -107,8 +99,8 @@ LOWERING(binary)
     struct lower_value a, b;
 
     RP_TRY(to_common(l, node, in, &a, &b));
-    *out = lower_binary(l, hlo_of(node), &a, &b);
-    fold_ints(l, hlo_of(node), in, out);
+    *out = lower_binary(l, lower_opcode(node), &a, &b);
+    fold_ints(l, lower_opcode(node), in, out);
     return RP_OK;
 }
 
@@ -138,34 +130,42 @@ LOWERING(floor_div)
     struct lower_value a, b, rest, zero, one, apart, negative, some, down;
 
     RP_TRY(to_common(l, node, in, &a, &b));
-    *out = lower_binary(l, "divide", &a, &b);
+    *out = lower_binary(l, RP_OP_DIVIDE, &a, &b);
     if (!is_signed_integer(in->elem)) {
         if (!is_unsigned_integer(in->elem))
-            *out = lower_unary(l, "floor", out);
+            *out = lower_unary(l, RP_OP_FLOOR, out);
         return RP_OK;
     }
-    rest = lower_binary(l, "remainder", &a, &b);
+    rest = lower_binary(l, RP_OP_REMAINDER, &a, &b);
     zero = lower_fill(l, 0, &a);
     one = lower_fill(l, 1, &a);
     apart = lower_compare(l, "LT", &rest, &zero);
     negative = lower_compare(l, "LT", &b, &zero);
-    apart = lower_binary(l, "xor", &apart, &negative);
+    apart = lower_binary(l, RP_OP_XOR, &apart, &negative);
     some = lower_compare(l, "NE", &rest, &zero);
-    apart = lower_binary(l, "and", &apart, &some);
+    apart = lower_binary(l, RP_OP_AND, &apart, &some);
     some = lower_compare(l, "NE", &b, &zero);
-    apart = lower_binary(l, "and", &apart, &some);
-    down = lower_binary(l, "subtract", out, &one);
+    apart = lower_binary(l, RP_OP_AND, &apart, &some);
+    down = lower_binary(l, RP_OP_SUBTRACT, out, &one);
     *out = lower_select(l, &apart, &down, out);
-    fold_ints(l, "divide", in, out);
+    fold_ints(l, RP_OP_DIVIDE, in, out);
     return RP_OK;
 }
 
 LOWERING(compare)
 {
+    static const struct {
+        const char *op, *direction;
+    } rows[] = {{"Equal", "EQ"},     {"NotEqual", "NE"}, {"Less", "LT"},
+                {"LessEqual", "LE"}, {"Greater", "GT"},  {"GreaterEqual", "GE"}};
     struct lower_value a, b;
+    size_t i = 0;
 
+    while (i + 1 < sizeof rows / sizeof *rows &&
+           (strlen(rows[i].op) != node->op.n || memcmp(rows[i].op, node->op.at, node->op.n) != 0))
+        i++;
     RP_TRY(to_common(l, node, in, &a, &b));
-    *out = lower_compare(l, hlo_of(node), &a, &b);
+    *out = lower_compare(l, rows[i].direction, &a, &b);
     return RP_OK;
 }
 
@@ -174,8 +174,8 @@ LOWERING(squared_difference)
     struct lower_value a, b, d;
 
     RP_TRY(to_common(l, node, in, &a, &b));
-    d = lower_binary(l, "subtract", &a, &b);
-    *out = lower_binary(l, "multiply", &d, &d);
+    d = lower_binary(l, RP_OP_SUBTRACT, &a, &b);
+    *out = lower_binary(l, RP_OP_MULTIPLY, &d, &d);
     return RP_OK;
 }
 
@@ -187,7 +187,7 @@ LOWERING(div_no_nan)
     RP_TRY(to_common(l, node, in, &a, &b));
     zero = lower_fill(l, 0, &b);
     none = lower_compare(l, "EQ", &b, &zero);
-    quotient = lower_binary(l, "divide", &a, &b);
+    quotient = lower_binary(l, RP_OP_DIVIDE, &a, &b);
     *out = lower_select(l, &none, &zero, &quotient);
     return RP_OK;
 }
@@ -198,7 +198,7 @@ LOWERING(add_n)
     for (size_t i = 1; i < nin; i++) {
         if (in[i].rank != in[0].rank)
             return lower_refuse(l, node, "the inputs have different shapes");
-        *out = lower_binary(l, "add", out, &in[i]);
+        *out = lower_binary(l, RP_OP_ADD, out, &in[i]);
     }
     return RP_OK;
 }
@@ -207,7 +207,7 @@ LOWERING(add_n)
 
 LOWERING(square)
 {
-    *out = lower_binary(l, "multiply", in, in);
+    *out = lower_binary(l, RP_OP_MULTIPLY, in, in);
     return RP_OK;
 }
 
@@ -215,7 +215,7 @@ LOWERING(reciprocal)
 {
     struct lower_value one = lower_fill(l, 1, in);
 
-    *out = lower_binary(l, "divide", &one, in);
+    *out = lower_binary(l, RP_OP_DIVIDE, &one, in);
     return RP_OK;
 }
 
@@ -223,10 +223,10 @@ LOWERING(relu)
 {
     struct lower_value zero = lower_fill(l, 0, in), six;
 
-    *out = lower_binary(l, "maximum", in, &zero);
+    *out = lower_binary(l, RP_OP_MAXIMUM, in, &zero);
     if (node->op.n == 5) { /* Relu6 */
         six = lower_fill(l, 6, in);
-        *out = lower_binary(l, "minimum", out, &six);
+        *out = lower_binary(l, RP_OP_MINIMUM, out, &six);
     }
     return RP_OK;
 }
@@ -235,7 +235,7 @@ LOWERING(leaky_relu)
 {
     struct lower_value zero = lower_fill(l, 0, in), up = lower_compare(l, "GT", in, &zero);
     struct lower_value slope = lower_fill(l, (double)lower_attr_float(node, "alpha", 0.2F), in);
-    struct lower_value low = lower_binary(l, "multiply", in, &slope);
+    struct lower_value low = lower_binary(l, RP_OP_MULTIPLY, in, &slope);
 
     *out = lower_select(l, &up, in, &low);
     return RP_OK;
@@ -244,7 +244,7 @@ LOWERING(leaky_relu)
 LOWERING(elu)
 {
     struct lower_value zero = lower_fill(l, 0, in), up = lower_compare(l, "GT", in, &zero);
-    struct lower_value low = lower_unary(l, "exponential-minus-one", in);
+    struct lower_value low = lower_unary(l, RP_OP_EXPM1, in);
 
     *out = lower_select(l, &up, in, &low);
     return RP_OK;
@@ -253,22 +253,23 @@ LOWERING(elu)
 /* max(x, 0) + log1p(exp(-|x|)): it does not overflow. */
 LOWERING(softplus)
 {
-    struct lower_value zero = lower_fill(l, 0, in), top = lower_binary(l, "maximum", in, &zero), t;
+    struct lower_value zero = lower_fill(l, 0, in), top = lower_binary(l, RP_OP_MAXIMUM, in, &zero),
+                       t;
 
-    t = lower_unary(l, "abs", in);
-    t = lower_unary(l, "negate", &t);
-    t = lower_unary(l, "exponential", &t);
-    t = lower_unary(l, "log-plus-one", &t);
-    *out = lower_binary(l, "add", &top, &t);
+    t = lower_unary(l, RP_OP_ABS, in);
+    t = lower_unary(l, RP_OP_NEGATE, &t);
+    t = lower_unary(l, RP_OP_EXP, &t);
+    t = lower_unary(l, RP_OP_LOG1P, &t);
+    *out = lower_binary(l, RP_OP_ADD, &top, &t);
     return RP_OK;
 }
 
 LOWERING(softsign)
 {
-    struct lower_value one = lower_fill(l, 1, in), t = lower_unary(l, "abs", in);
+    struct lower_value one = lower_fill(l, 1, in), t = lower_unary(l, RP_OP_ABS, in);
 
-    t = lower_binary(l, "add", &one, &t);
-    *out = lower_binary(l, "divide", in, &t);
+    t = lower_binary(l, RP_OP_ADD, &one, &t);
+    *out = lower_binary(l, RP_OP_DIVIDE, in, &t);
     return RP_OK;
 }
 
@@ -294,11 +295,11 @@ LOWERING(curve_grad)
 
     if (in[0].rank != in[1].rank)
         return lower_refuse(l, node, "the inputs have different shapes");
-    t = tanh_ ? lower_binary(l, "multiply", &in[0], &in[0]) : in[0];
-    t = lower_binary(l, "subtract", &one, &t);
+    t = tanh_ ? lower_binary(l, RP_OP_MULTIPLY, &in[0], &in[0]) : in[0];
+    t = lower_binary(l, RP_OP_SUBTRACT, &one, &t);
     if (!tanh_)
-        t = lower_binary(l, "multiply", &in[0], &t);
-    *out = lower_binary(l, "multiply", &in[1], &t);
+        t = lower_binary(l, RP_OP_MULTIPLY, &in[0], &t);
+    *out = lower_binary(l, RP_OP_MULTIPLY, &in[1], &t);
     return RP_OK;
 }
 
@@ -310,13 +311,13 @@ LOWERING(root_grad)
 
     if (in[0].rank != in[1].rank)
         return lower_refuse(l, node, "the inputs have different shapes");
-    t = lower_binary(l, "multiply", &half, &in[1]);
+    t = lower_binary(l, RP_OP_MULTIPLY, &half, &in[1]);
     if (!inverse) {
-        *out = lower_binary(l, "divide", &t, &in[0]);
+        *out = lower_binary(l, RP_OP_DIVIDE, &t, &in[0]);
         return RP_OK;
     }
     for (int i = 0; i < 3; i++)
-        t = lower_binary(l, "multiply", &t, &in[0]);
+        t = lower_binary(l, RP_OP_MULTIPLY, &t, &in[0]);
     *out = t;
     return RP_OK;
 }
@@ -360,8 +361,8 @@ LOWERING(clip)
         return lower_refuse(l, node, "the limits have more dimensions than the input");
     low = lower_broadcast(l, &low, in->dims, in->rank);
     high = lower_broadcast(l, &high, in->dims, in->rank);
-    *out = lower_binary(l, "maximum", in, &low);
-    *out = lower_binary(l, "minimum", out, &high);
+    *out = lower_binary(l, RP_OP_MAXIMUM, in, &low);
+    *out = lower_binary(l, RP_OP_MINIMUM, out, &high);
     return RP_OK;
 }
 
@@ -371,80 +372,81 @@ LOWERING(alike)
     return RP_OK;
 }
 
-const struct lower_row lower_elementwise[] = {{"Identity", same, NULL, 1},
-                                              {"IdentityN", same, NULL, 1},
-                                              {"StopGradient", same, NULL, 1},
-                                              {"PreventGradient", same, NULL, 1},
-                                              {"Snapshot", same, NULL, 1},
-                                              {"CheckNumerics", same, NULL, 1},
-                                              {"ReadVariableOp", same, NULL, 1},
-                                              {"Neg", unary, "negate", 1},
-                                              {"Abs", unary, "abs", 1},
-                                              {"Exp", unary, "exponential", 1},
-                                              {"Expm1", unary, "exponential-minus-one", 1},
-                                              {"Log", unary, "log", 1},
-                                              {"Log1p", unary, "log-plus-one", 1},
-                                              {"Sqrt", unary, "sqrt", 1},
-                                              {"Rsqrt", unary, "rsqrt", 1},
-                                              {"Tanh", unary, "tanh", 1},
-                                              {"Sigmoid", unary, "logistic", 1},
-                                              {"Sin", unary, "sine", 1},
-                                              {"Cos", unary, "cosine", 1},
-                                              {"Tan", unary, "tan", 1},
-                                              {"Floor", unary, "floor", 1},
-                                              {"Ceil", unary, "ceil", 1},
-                                              {"Round", unary, "round-nearest-even", 1},
-                                              {"Rint", unary, "round-nearest-even", 1},
-                                              {"Sign", unary, "sign", 1},
-                                              {"Erf", unary, "erf", 1},
-                                              {"LogicalNot", unary, "not", 1},
-                                              {"Invert", unary, "not", 1},
-                                              {"IsFinite", is_finite, NULL, 1},
-                                              {"Square", square, NULL, 1},
-                                              {"Reciprocal", reciprocal, NULL, 1},
-                                              {"Inv", reciprocal, NULL, 1},
-                                              {"Relu", relu, NULL, 1},
-                                              {"Relu6", relu, NULL, 1},
-                                              {"LeakyRelu", leaky_relu, NULL, 1},
-                                              {"Elu", elu, NULL, 1},
-                                              {"Softplus", softplus, NULL, 1},
-                                              {"Softsign", softsign, NULL, 1},
-                                              {"Add", binary, "add", 2},
-                                              {"AddV2", binary, "add", 2},
-                                              {"Sub", binary, "subtract", 2},
-                                              {"Mul", binary, "multiply", 2},
-                                              {"Div", binary, "divide", 2},
-                                              {"RealDiv", binary, "divide", 2},
-                                              {"Maximum", binary, "maximum", 2},
-                                              {"Minimum", binary, "minimum", 2},
-                                              {"Pow", binary, "power", 2},
-                                              {"Atan2", binary, "atan2", 2},
-                                              {"TruncateMod", binary, "remainder", 2},
-                                              {"FloorDiv", floor_div, NULL, 2},
-                                              {"LogicalAnd", binary, "and", 2},
-                                              {"LogicalOr", binary, "or", 2},
-                                              {"BitwiseAnd", binary, "and", 2},
-                                              {"BitwiseOr", binary, "or", 2},
-                                              {"BitwiseXor", binary, "xor", 2},
-                                              {"Equal", compare, "EQ", 2},
-                                              {"NotEqual", compare, "NE", 2},
-                                              {"Less", compare, "LT", 2},
-                                              {"LessEqual", compare, "LE", 2},
-                                              {"Greater", compare, "GT", 2},
-                                              {"GreaterEqual", compare, "GE", 2},
-                                              {"SquaredDifference", squared_difference, NULL, 2},
-                                              {"DivNoNan", div_no_nan, NULL, 2},
-                                              {"AddN", add_n, NULL, 1},
-                                              {"AccumulateNV2", add_n, NULL, 1},
-                                              {"ReluGrad", relu_grad, NULL, 2},
-                                              {"TanhGrad", curve_grad, NULL, 2},
-                                              {"SigmoidGrad", curve_grad, NULL, 2},
-                                              {"RsqrtGrad", root_grad, NULL, 2},
-                                              {"SqrtGrad", root_grad, NULL, 2},
-                                              {"Cast", cast, NULL, 1},
-                                              {"Select", select_, NULL, 3},
-                                              {"SelectV2", select_, NULL, 3},
-                                              {"ClipByValue", clip, NULL, 3},
-                                              {"ZerosLike", alike, NULL, 1},
-                                              {"OnesLike", alike, NULL, 1},
-                                              {NULL, NULL, NULL, 0}};
+const struct lower_row lower_elementwise[] = {
+    {"Identity", same, LOWER_NO_OPCODE, 1},
+    {"IdentityN", same, LOWER_NO_OPCODE, 1},
+    {"StopGradient", same, LOWER_NO_OPCODE, 1},
+    {"PreventGradient", same, LOWER_NO_OPCODE, 1},
+    {"Snapshot", same, LOWER_NO_OPCODE, 1},
+    {"CheckNumerics", same, LOWER_NO_OPCODE, 1},
+    {"ReadVariableOp", same, LOWER_NO_OPCODE, 1},
+    {"Neg", unary, RP_OP_NEGATE, 1},
+    {"Abs", unary, RP_OP_ABS, 1},
+    {"Exp", unary, RP_OP_EXP, 1},
+    {"Expm1", unary, RP_OP_EXPM1, 1},
+    {"Log", unary, RP_OP_LOG, 1},
+    {"Log1p", unary, RP_OP_LOG1P, 1},
+    {"Sqrt", unary, RP_OP_SQRT, 1},
+    {"Rsqrt", unary, RP_OP_RSQRT, 1},
+    {"Tanh", unary, RP_OP_TANH, 1},
+    {"Sigmoid", unary, RP_OP_LOGISTIC, 1},
+    {"Sin", unary, RP_OP_SINE, 1},
+    {"Cos", unary, RP_OP_COSINE, 1},
+    {"Tan", unary, RP_OP_TAN, 1},
+    {"Floor", unary, RP_OP_FLOOR, 1},
+    {"Ceil", unary, RP_OP_CEIL, 1},
+    {"Round", unary, RP_OP_ROUND_NEAREST_EVEN, 1},
+    {"Rint", unary, RP_OP_ROUND_NEAREST_EVEN, 1},
+    {"Sign", unary, RP_OP_SIGN, 1},
+    {"Erf", unary, RP_OP_ERF, 1},
+    {"LogicalNot", unary, RP_OP_NOT, 1},
+    {"Invert", unary, RP_OP_NOT, 1},
+    {"IsFinite", is_finite, LOWER_NO_OPCODE, 1},
+    {"Square", square, LOWER_NO_OPCODE, 1},
+    {"Reciprocal", reciprocal, LOWER_NO_OPCODE, 1},
+    {"Inv", reciprocal, LOWER_NO_OPCODE, 1},
+    {"Relu", relu, LOWER_NO_OPCODE, 1},
+    {"Relu6", relu, LOWER_NO_OPCODE, 1},
+    {"LeakyRelu", leaky_relu, LOWER_NO_OPCODE, 1},
+    {"Elu", elu, LOWER_NO_OPCODE, 1},
+    {"Softplus", softplus, LOWER_NO_OPCODE, 1},
+    {"Softsign", softsign, LOWER_NO_OPCODE, 1},
+    {"Add", binary, RP_OP_ADD, 2},
+    {"AddV2", binary, RP_OP_ADD, 2},
+    {"Sub", binary, RP_OP_SUBTRACT, 2},
+    {"Mul", binary, RP_OP_MULTIPLY, 2},
+    {"Div", binary, RP_OP_DIVIDE, 2},
+    {"RealDiv", binary, RP_OP_DIVIDE, 2},
+    {"Maximum", binary, RP_OP_MAXIMUM, 2},
+    {"Minimum", binary, RP_OP_MINIMUM, 2},
+    {"Pow", binary, RP_OP_POWER, 2},
+    {"Atan2", binary, RP_OP_ATAN2, 2},
+    {"TruncateMod", binary, RP_OP_REMAINDER, 2},
+    {"FloorDiv", floor_div, LOWER_NO_OPCODE, 2},
+    {"LogicalAnd", binary, RP_OP_AND, 2},
+    {"LogicalOr", binary, RP_OP_OR, 2},
+    {"BitwiseAnd", binary, RP_OP_AND, 2},
+    {"BitwiseOr", binary, RP_OP_OR, 2},
+    {"BitwiseXor", binary, RP_OP_XOR, 2},
+    {"Equal", compare, RP_OP_COMPARE, 2},
+    {"NotEqual", compare, RP_OP_COMPARE, 2},
+    {"Less", compare, RP_OP_COMPARE, 2},
+    {"LessEqual", compare, RP_OP_COMPARE, 2},
+    {"Greater", compare, RP_OP_COMPARE, 2},
+    {"GreaterEqual", compare, RP_OP_COMPARE, 2},
+    {"SquaredDifference", squared_difference, LOWER_NO_OPCODE, 2},
+    {"DivNoNan", div_no_nan, LOWER_NO_OPCODE, 2},
+    {"AddN", add_n, LOWER_NO_OPCODE, 1},
+    {"AccumulateNV2", add_n, LOWER_NO_OPCODE, 1},
+    {"ReluGrad", relu_grad, LOWER_NO_OPCODE, 2},
+    {"TanhGrad", curve_grad, LOWER_NO_OPCODE, 2},
+    {"SigmoidGrad", curve_grad, LOWER_NO_OPCODE, 2},
+    {"RsqrtGrad", root_grad, LOWER_NO_OPCODE, 2},
+    {"SqrtGrad", root_grad, LOWER_NO_OPCODE, 2},
+    {"Cast", cast, LOWER_NO_OPCODE, 1},
+    {"Select", select_, LOWER_NO_OPCODE, 3},
+    {"SelectV2", select_, LOWER_NO_OPCODE, 3},
+    {"ClipByValue", clip, LOWER_NO_OPCODE, 3},
+    {"ZerosLike", alike, LOWER_NO_OPCODE, 1},
+    {"OnesLike", alike, LOWER_NO_OPCODE, 1},
+    {NULL, NULL, LOWER_NO_OPCODE, 0}};

@@ -61,10 +61,10 @@ LOWER(fused)
     return RP_OK;
 }
 
-const struct lower_row lower_fused[] = {{"_FusedMatMul", fused, NULL, 2},
-                                        {"_FusedConv2D", fused, NULL, 2},
-                                        {"_FusedDepthwiseConv2dNative", fused, NULL, 2},
-                                        {"FusedMatMul", fused, NULL, 2},
-                                        {"FusedConv2D", fused, NULL, 2},
-                                        {"FusedDepthwiseConv2dNative", fused, NULL, 2},
-                                        {NULL, NULL, NULL, 0}};
+const struct lower_row lower_fused[] = {{"_FusedMatMul", fused, LOWER_NO_OPCODE, 2},
+                                        {"_FusedConv2D", fused, LOWER_NO_OPCODE, 2},
+                                        {"_FusedDepthwiseConv2dNative", fused, LOWER_NO_OPCODE, 2},
+                                        {"FusedMatMul", fused, LOWER_NO_OPCODE, 2},
+                                        {"FusedConv2D", fused, LOWER_NO_OPCODE, 2},
+                                        {"FusedDepthwiseConv2dNative", fused, LOWER_NO_OPCODE, 2},
+                                        {NULL, NULL, LOWER_NO_OPCODE, 0}};

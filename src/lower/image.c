@@ -6,7 +6,6 @@
  */
 #include "lower/inner.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -93,34 +92,52 @@ static void image_dims(const struct window *w, int64_t n, const int64_t *size, i
     dims[w->high + 1] = size[1];
 }
 
-static void put_pairs(struct lower *l, const char *key, const int64_t *at)
-{
-    lower_put(l, "%s=%" PRId64 "x%" PRId64, key, at[0], at[1]);
-}
-
-static void put_pads(struct lower *l, const int64_t *low, const int64_t *up)
-{
-    lower_put(l, " pad=%" PRId64 "_%" PRId64 "x%" PRId64 "_%" PRId64, low[0], up[0], low[1], up[1]);
-}
-
 /* ---- convolutions ---- */
+
+/* Dimension numbers of images in their layout, and a kernel [h, w, in, out]. */
+static struct rp_conv_dims conv_dims(const struct window *w)
+{
+    int64_t high = (int64_t)w->high, channel = (int64_t)w->channel;
+
+    return (struct rp_conv_dims){.nspatial = 2,
+                                 .input_feature = channel,
+                                 .kernel_input = 2,
+                                 .kernel_output = 3,
+                                 .output_feature = channel,
+                                 .input_spatial = {high, high + 1},
+                                 .kernel_spatial = {0, 1},
+                                 .output_spatial = {high, high + 1}};
+}
+
+static void set_conv(struct lower *l, const struct rp_window *window,
+                     const struct rp_conv_dims *dims)
+{
+    lower_set_window(l, window);
+    lower_set(l, rp_attr_of_conv_dims(l->builder.program, dims));
+}
 
 static void convolve(struct lower *l, const struct lower_value *image,
                      const struct lower_value *kernel, const struct window *w, int64_t groups,
                      struct lower_value *out)
 {
+    struct rp_conv_dims numbers = conv_dims(w);
+    struct rp_window window = lower_window(2);
     int64_t dims[4];
 
+    for (size_t i = 0; i < 2; i++)
+        window.dim[i] = (struct rp_window_dim){.size = w->size[i],
+                                               .stride = w->stride[i],
+                                               .pad_low = w->low[i],
+                                               .pad_high = w->up[i],
+                                               .base_dilation = 1,
+                                               .window_dilation = w->dilation[i]};
     image_dims(w, image->dims[0], w->out, kernel->dims[3], dims);
     *out = lower_like(l, image->elem, dims, 4);
-    lower_begin(l, out, "convolution");
-    lower_put(l, "%%v%u, %%v%u), window={", image->id, kernel->id);
-    put_pairs(l, "size", w->size);
-    put_pairs(l, " stride", w->stride);
-    put_pads(l, w->low, w->up);
-    put_pairs(l, " rhs_dilate", w->dilation);
-    lower_put(l, "}, dim_labels=%s, feature_group_count=%" PRId64 "\n",
-              w->second ? "bf01_01io->bf01" : "b01f_01io->b01f", groups);
+    lower_begin(l, out, RP_OP_CONVOLUTION);
+    lower_operand(l, image);
+    lower_operand(l, kernel);
+    set_conv(l, &window, &numbers);
+    lower_set_int(l, RP_ATTR_FEATURE_GROUP_COUNT, groups);
 }
 
 /* Whether a kernel [h, w, in, out] fits the channels of an image. */
@@ -170,7 +187,8 @@ LOWER(depthwise)
 LOWER(conv_input)
 {
     const struct lower_value *kernel = &in[1], *grad = &in[2];
-    int64_t low[2], up[2];
+    struct rp_window window = lower_window(2);
+    struct rp_conv_dims numbers;
     struct window w = {0};
 
     (void)nin;
@@ -186,18 +204,23 @@ LOWER(conv_input)
 
         if (grad->dims[w.high + i] != w.out[i])
             return lower_misfit(l, node, "the gradient does not match the input");
-        low[i] = reach - w.low[i];
-        up[i] = w.image[i] + reach - ((w.out[i] - 1) * w.stride[i] + 1) - low[i];
+        window.dim[i] = (struct rp_window_dim){.size = w.size[i],
+                                               .stride = 1,
+                                               .pad_low = reach - w.low[i],
+                                               .pad_high = w.image[i] + w.low[i] -
+                                                           ((w.out[i] - 1) * w.stride[i] + 1),
+                                               .base_dilation = w.stride[i],
+                                               .window_dilation = w.dilation[i],
+                                               .reversal = true};
     }
     *out = lower_like(l, grad->elem, in->ints, 4);
-    lower_begin(l, out, "convolution");
-    lower_put(l, "%%v%u, %%v%u), window={", grad->id, kernel->id);
-    put_pairs(l, "size", w.size);
-    put_pads(l, low, up);
-    put_pairs(l, " lhs_dilate", w.stride);
-    put_pairs(l, " rhs_dilate", w.dilation);
-    lower_put(l, " rhs_reversal=1x1}, dim_labels=%s\n",
-              w.second ? "bf01_01oi->bf01" : "b01f_01oi->b01f");
+    lower_begin(l, out, RP_OP_CONVOLUTION);
+    lower_operand(l, grad);
+    lower_operand(l, kernel);
+    numbers = conv_dims(&w);
+    numbers.kernel_input = 3;
+    numbers.kernel_output = 2;
+    set_conv(l, &window, &numbers);
     return RP_OK;
 }
 
@@ -206,8 +229,9 @@ LOWER(conv_input)
 LOWER(conv_kernel)
 {
     const struct lower_value *image = &in[0], *grad = &in[2];
+    struct rp_window window = lower_window(2);
+    struct rp_conv_dims numbers;
     struct window w = {0};
-    int64_t up[2];
 
     (void)nin;
     (void)nout;
@@ -220,59 +244,67 @@ LOWER(conv_kernel)
     for (size_t i = 0; i < 2; i++) {
         if (grad->dims[w.high + i] != w.out[i])
             return lower_misfit(l, node, "the gradient does not match the input");
-        up[i] = (w.size[i] - 1) * w.dilation[i] + 1 + (w.out[i] - 1) * w.stride[i] - w.low[i] -
-                w.image[i];
+        window.dim[i] =
+            (struct rp_window_dim){.size = w.out[i],
+                                   .stride = w.dilation[i],
+                                   .pad_low = w.low[i],
+                                   .pad_high = (w.size[i] - 1) * w.dilation[i] + 1 +
+                                               (w.out[i] - 1) * w.stride[i] - w.low[i] - w.image[i],
+                                   .base_dilation = 1,
+                                   .window_dilation = w.stride[i]};
     }
     *out = lower_like(l, grad->elem, in[1].ints, 4);
-    lower_begin(l, out, "convolution");
-    lower_put(l, "%%v%u, %%v%u), window={", image->id, grad->id);
-    put_pairs(l, "size", w.out);
-    put_pairs(l, " stride", w.dilation);
-    put_pads(l, w.low, up);
-    put_pairs(l, " rhs_dilate", w.stride);
-    lower_put(l, "}, dim_labels=%s\n", w.second ? "fb01_io01->01bf" : "f01b_i01o->01bf");
+    lower_begin(l, out, RP_OP_CONVOLUTION);
+    lower_operand(l, image);
+    lower_operand(l, grad);
+    numbers = (struct rp_conv_dims){
+        .nspatial = 2,
+        .input_batch = (int64_t)w.channel,
+        .kernel_output = (int64_t)w.channel,
+        .output_batch = 2,
+        .output_feature = 3,
+        .input_spatial = {(int64_t)w.high, (int64_t)w.high + 1},
+        .kernel_spatial = {(int64_t)w.high, (int64_t)w.high + 1},
+        .output_spatial = {0, 1},
+    };
+    set_conv(l, &window, &numbers);
     return RP_OK;
 }
 
 /* ---- pooling ---- */
 
-/* "size=1x2x2x1 stride=... pad=...", over all four dimensions */
-static void put_window(struct lower *l, const struct window *w, const int64_t *stride,
-                       const int64_t *low, const int64_t *up)
+/* The window over all four dimensions of an image. */
+static void set_pool_window(struct lower *l, const struct window *w)
 {
-    for (int part = 0; part < 2; part++) {
-        const int64_t *at = part ? stride : w->size;
+    struct rp_window window = lower_window(4);
 
-        lower_put(l, "%s", part ? " stride=" : "window={size=");
-        for (size_t d = 0; d < 4; d++)
-            lower_put(l, "%s%" PRId64, d ? "x" : "",
-                      d >= w->high && d < w->high + 2 ? at[d - w->high] : 1);
-    }
-    lower_put(l, " pad=");
-    for (size_t d = 0; d < 4; d++) {
-        bool inside = d >= w->high && d < w->high + 2;
+    for (size_t i = 0; i < 2; i++) {
+        struct rp_window_dim *dim = &window.dim[w->high + i];
 
-        lower_put(l, "%s%" PRId64 "_%" PRId64, d ? "x" : "", inside ? low[d - w->high] : 0,
-                  inside ? up[d - w->high] : 0);
+        dim->size = w->size[i];
+        dim->stride = w->stride[i];
+        dim->pad_low = w->low[i];
+        dim->pad_high = w->up[i];
     }
-    lower_put(l, "}");
+    lower_set_window(l, &window);
 }
 
-/* "add" or "maximum" over windows. */
-static struct lower_value over_windows(struct lower *l, const char *opcode,
+/* Sums or maxima over windows. */
+static struct lower_value over_windows(struct lower *l, enum rp_opcode opcode,
                                        const struct lower_value *a, const struct window *w)
 {
+    uint32_t region = lower_region(l, opcode, a->elem);
     struct lower_value start, v;
     int64_t dims[4];
 
-    lower_region(l, opcode, a->elem);
-    start = lower_scalar(l, a->elem, strcmp(opcode, "add") ? -(double)INFINITY : 0);
+    start = lower_scalar(l, a->elem, opcode != RP_OP_ADD ? -(double)INFINITY : 0);
     image_dims(w, a->dims[0], w->out, a->dims[w->channel], dims);
     v = lower_like(l, a->elem, dims, 4);
-    lower_begin(l, &v, "reduce-window");
-    lower_put(l, "%%v%u, %%v%u), ", a->id, start.id);
-    put_window(l, w, w->stride, w->low, w->up);
-    lower_put(l, ", to_apply=%%%s_%s\n", opcode, rp_elem_name(a->elem));
+    lower_begin(l, &v, RP_OP_REDUCE_WINDOW);
+    lower_operand(l, a);
+    lower_operand(l, &start);
+    set_pool_window(l, w);
+    lower_calls(l, region);
     return v;
 }
 
@@ -302,7 +334,7 @@ static struct lower_value count_windows(struct lower *l, const struct lower_valu
 {
     struct lower_value one = lower_fill(l, 1, like);
 
-    return over_windows(l, "add", &one, w);
+    return over_windows(l, RP_OP_ADD, &one, w);
 }
 
 LOWER(pool)
@@ -314,10 +346,10 @@ LOWER(pool)
     (void)nin;
     (void)nout;
     RP_TRY(plan_pool(l, node, in->elem, in->dims, in->rank, &w));
-    *out = over_windows(l, average ? "add" : "maximum", in, &w);
+    *out = over_windows(l, average ? RP_OP_ADD : RP_OP_MAXIMUM, in, &w);
     if (average) {
         counts = count_windows(l, in, &w);
-        *out = lower_binary(l, "divide", out, &counts);
+        *out = lower_binary(l, RP_OP_DIVIDE, out, &counts);
     }
     return RP_OK;
 }
@@ -326,6 +358,7 @@ LOWER(pool)
 LOWER(max_pool_grad)
 {
     const struct lower_value *image = &in[0], *grad = &in[2];
+    uint32_t add, greater_equal;
     struct lower_value zero;
     struct window w = {0};
 
@@ -334,15 +367,17 @@ LOWER(max_pool_grad)
     RP_TRY(plan_pool(l, node, image->elem, image->dims, image->rank, &w));
     if (grad->rank != 4 || grad->elem != image->elem)
         return lower_misfit(l, node, "the gradient does not match the input");
-    lower_region(l, "add", image->elem);
-    lower_region_ge(l, image->elem);
+    add = lower_region(l, RP_OP_ADD, image->elem);
+    greater_equal = lower_region_ge(l, image->elem);
     zero = lower_scalar(l, image->elem, 0);
     *out = lower_like(l, image->elem, image->dims, 4);
-    lower_begin(l, out, "select-and-scatter");
-    lower_put(l, "%%v%u, %%v%u, %%v%u), ", image->id, grad->id, zero.id);
-    put_window(l, &w, w.stride, w.low, w.up);
-    lower_put(l, ", select=%%ge_%s, scatter=%%add_%s\n", rp_elem_name(image->elem),
-              rp_elem_name(image->elem));
+    lower_begin(l, out, RP_OP_SELECT_AND_SCATTER);
+    lower_operand(l, image);
+    lower_operand(l, grad);
+    lower_operand(l, &zero);
+    set_pool_window(l, &w);
+    lower_calls(l, greater_equal);
+    lower_calls(l, add);
     return RP_OK;
 }
 
@@ -350,7 +385,7 @@ LOWER(max_pool_grad)
 LOWER(avg_pool_grad)
 {
     const struct lower_value *grad = &in[1];
-    int64_t ones[2] = {1, 1}, none[2] = {0, 0}, low[2], up[2], wide[4];
+    int64_t ones[2] = {1, 1}, none[2] = {0, 0}, padding[3 * 4] = {0}, wide[4];
     struct lower_value like, counts, t, zero, padded;
     struct window w = {0};
 
@@ -362,32 +397,30 @@ LOWER(avg_pool_grad)
     RP_TRY(plan_pool(l, node, grad->elem, in->ints, 4, &w));
     like = lower_like(l, grad->elem, in->ints, 4);
     counts = count_windows(l, &like, &w);
-    t = lower_binary(l, "divide", grad, &counts);
+    t = lower_binary(l, RP_OP_DIVIDE, grad, &counts);
     for (size_t i = 0; i < 2; i++) {
+        int64_t *pads;
+
         if (grad->dims[w.high + i] != w.out[i])
             return lower_misfit(l, node, "the gradient does not match the input");
-        low[i] = w.size[i] - 1 - w.low[i];
-        up[i] = w.image[i] + w.size[i] - 1 - ((w.out[i] - 1) * w.stride[i] + 1) - low[i];
+        pads = padding + 3 * (w.high + i);
+        pads[0] = w.size[i] - 1 - w.low[i];
+        pads[1] = w.image[i] + w.size[i] - 1 - ((w.out[i] - 1) * w.stride[i] + 1) - pads[0];
+        pads[2] = w.stride[i] - 1;
         wide[i] = w.image[i] + w.size[i] - 1;
     }
     image_dims(&w, grad->dims[0], (int64_t[]){wide[0], wide[1]}, grad->dims[w.channel], wide);
     zero = lower_scalar(l, grad->elem, 0);
     padded = lower_like(l, grad->elem, wide, 4);
-    lower_begin(l, &padded, "pad");
-    lower_put(l, "%%v%u, %%v%u), padding=", t.id, zero.id);
-    for (size_t d = 0; d < 4; d++) {
-        bool inside = d >= w.high && d < w.high + 2;
-        size_t i = inside ? d - w.high : 0;
-
-        lower_put(l, "%s%" PRId64 "_%" PRId64 "_%" PRId64, d ? "x" : "", inside ? low[i] : 0,
-                  inside ? up[i] : 0, inside ? w.stride[i] - 1 : 0);
-    }
-    lower_put(l, "\n");
+    lower_begin(l, &padded, RP_OP_PAD);
+    lower_operand(l, &t);
+    lower_operand(l, &zero);
+    lower_set_padding(l, padding, 4);
     memcpy(w.out, w.image, sizeof w.out);
     memcpy(w.stride, ones, sizeof ones);
     memcpy(w.low, none, sizeof none);
     memcpy(w.up, none, sizeof none);
-    *out = over_windows(l, "add", &padded, &w);
+    *out = over_windows(l, RP_OP_ADD, &padded, &w);
     return RP_OK;
 }
 
@@ -408,14 +441,14 @@ static struct lower_value over_batch(struct lower *l, const struct lower_value *
     bool over[4] = {true, true, true, true};
 
     over[channel] = false;
-    return lower_reduce(l, "add", a, over);
+    return lower_reduce(l, RP_OP_ADD, a, over);
 }
 
 static struct lower_value times(struct lower *l, const struct lower_value *a, double factor)
 {
     struct lower_value f = lower_fill(l, factor, a);
 
-    return lower_binary(l, "multiply", a, &f);
+    return lower_binary(l, RP_OP_MULTIPLY, a, &f);
 }
 
 static struct lower_value along_channels(struct lower *l, const struct lower_value *a,
@@ -432,7 +465,7 @@ static struct lower_value centred(struct lower *l, const struct lower_value *x,
 {
     struct lower_value wide = along_channels(l, mean, x, channel);
 
-    return lower_binary(l, "subtract", x, &wide);
+    return lower_binary(l, RP_OP_SUBTRACT, x, &wide);
 }
 
 static struct lower_value inverse_root(struct lower *l, const struct lower_node *node,
@@ -441,8 +474,8 @@ static struct lower_value inverse_root(struct lower *l, const struct lower_node 
     struct lower_value t =
         lower_fill(l, (double)lower_attr_float(node, "epsilon", 1e-4F), variance);
 
-    t = lower_binary(l, "add", variance, &t);
-    return lower_unary(l, "rsqrt", &t);
+    t = lower_binary(l, RP_OP_ADD, variance, &t);
+    return lower_unary(l, RP_OP_RSQRT, &t);
 }
 
 /* (x - mean) * (scale * rsqrt(variance + epsilon)) + offset; in training of the batch's own mean
@@ -467,17 +500,17 @@ LOWER(batch_norm)
         t = over_batch(l, &x, w.channel);
         mean = times(l, &t, 1 / count);
         t = centred(l, &x, &mean, w.channel);
-        t = lower_binary(l, "multiply", &t, &t);
+        t = lower_binary(l, RP_OP_MULTIPLY, &t, &t);
         t = over_batch(l, &t, w.channel);
         variance = times(l, &t, 1 / count);
     }
     factor = inverse_root(l, node, &variance);
-    factor = lower_binary(l, "multiply", &factor, &in[1]);
+    factor = lower_binary(l, RP_OP_MULTIPLY, &factor, &in[1]);
     factor = along_channels(l, &factor, &x, w.channel);
     t = centred(l, &x, &mean, w.channel);
-    t = lower_binary(l, "multiply", &t, &factor);
+    t = lower_binary(l, RP_OP_MULTIPLY, &t, &factor);
     factor = along_channels(l, &in[2], &x, w.channel);
-    t = lower_binary(l, "add", &t, &factor);
+    t = lower_binary(l, RP_OP_ADD, &t, &factor);
     out[0] = lower_convert(l, &t, in->elem);
     out[1] = mean;
     out[2] = training && count > 1 ? times(l, &variance, count / (count - 1)) : variance;
@@ -505,20 +538,20 @@ LOWER(batch_norm_grad)
     count = per_channel(in, w.channel);
     root = inverse_root(l, node, &in[4]);
     part = centred(l, &x, &in[3], w.channel);
-    t = lower_binary(l, "multiply", &grad, &part);
+    t = lower_binary(l, RP_OP_MULTIPLY, &grad, &part);
     dscale = over_batch(l, &t, w.channel);
-    dscale = lower_binary(l, "multiply", &dscale, &root);
+    dscale = lower_binary(l, RP_OP_MULTIPLY, &dscale, &root);
     sum = over_batch(l, &grad, w.channel);
-    t = lower_binary(l, "multiply", &dscale, &root);
+    t = lower_binary(l, RP_OP_MULTIPLY, &dscale, &root);
     t = along_channels(l, &t, &x, w.channel);
-    part = lower_binary(l, "multiply", &part, &t);
+    part = lower_binary(l, RP_OP_MULTIPLY, &part, &t);
     t = along_channels(l, &sum, &x, w.channel);
-    part = lower_binary(l, "add", &part, &t);
+    part = lower_binary(l, RP_OP_ADD, &part, &t);
     part = times(l, &part, 1 / count);
-    part = lower_binary(l, "subtract", &grad, &part);
-    t = lower_binary(l, "multiply", &in[2], &root);
+    part = lower_binary(l, RP_OP_SUBTRACT, &grad, &part);
+    t = lower_binary(l, RP_OP_MULTIPLY, &in[2], &root);
     t = along_channels(l, &t, &x, w.channel);
-    t = lower_binary(l, "multiply", &part, &t);
+    t = lower_binary(l, RP_OP_MULTIPLY, &part, &t);
     out[0] = lower_convert(l, &t, in->elem);
     out[1] = dscale;
     out[2] = sum;
@@ -527,17 +560,18 @@ LOWER(batch_norm_grad)
     return RP_OK;
 }
 
-const struct lower_row lower_images[] = {{"Conv2D", conv, NULL, 2},
-                                         {"DepthwiseConv2dNative", depthwise, NULL, 2},
-                                         {"Conv2DBackpropInput", conv_input, NULL, 3},
-                                         {"Conv2DBackpropFilter", conv_kernel, NULL, 3},
-                                         {"MaxPool", pool, NULL, 1},
-                                         {"AvgPool", pool, NULL, 1},
-                                         {"MaxPoolGrad", max_pool_grad, NULL, 3},
-                                         {"AvgPoolGrad", avg_pool_grad, NULL, 2},
-                                         {"FusedBatchNorm", batch_norm, NULL, 5},
-                                         {"FusedBatchNormV2", batch_norm, NULL, 5},
-                                         {"FusedBatchNormV3", batch_norm, NULL, 5},
-                                         {"FusedBatchNormGradV2", batch_norm_grad, NULL, 5},
-                                         {"FusedBatchNormGradV3", batch_norm_grad, NULL, 5},
-                                         {NULL, NULL, NULL, 0}};
+const struct lower_row lower_images[] = {
+    {"Conv2D", conv, LOWER_NO_OPCODE, 2},
+    {"DepthwiseConv2dNative", depthwise, LOWER_NO_OPCODE, 2},
+    {"Conv2DBackpropInput", conv_input, LOWER_NO_OPCODE, 3},
+    {"Conv2DBackpropFilter", conv_kernel, LOWER_NO_OPCODE, 3},
+    {"MaxPool", pool, LOWER_NO_OPCODE, 1},
+    {"AvgPool", pool, LOWER_NO_OPCODE, 1},
+    {"MaxPoolGrad", max_pool_grad, LOWER_NO_OPCODE, 3},
+    {"AvgPoolGrad", avg_pool_grad, LOWER_NO_OPCODE, 2},
+    {"FusedBatchNorm", batch_norm, LOWER_NO_OPCODE, 5},
+    {"FusedBatchNormV2", batch_norm, LOWER_NO_OPCODE, 5},
+    {"FusedBatchNormV3", batch_norm, LOWER_NO_OPCODE, 5},
+    {"FusedBatchNormGradV2", batch_norm_grad, LOWER_NO_OPCODE, 5},
+    {"FusedBatchNormGradV3", batch_norm_grad, LOWER_NO_OPCODE, 5},
+    {NULL, NULL, LOWER_NO_OPCODE, 0}};

@@ -5,12 +5,13 @@
  */
 #include "base/hash.h"
 #include "base/vec.h"
-#include "io/output.h"
 #include "lower/lower.h"
+#include "program/program_builder.h"
+#include "program/window.h"
 
 #define LOWER_OUTPUTS 64 /* of one node */
 
-/* A value of the HLO program: the instruction %v<id>. */
+/* A value of the HLO program: the instruction %v<id>, or %root (0), the result of the program. */
 struct lower_value {
     uint32_t id;
     unsigned elem;
@@ -41,24 +42,29 @@ struct lower_scope {
     struct lower_scope *next; /* all of them, to be released */
 };
 
-/* A constant that is not written as text: the program gets its bytes when it is made. */
-struct lower_large {
-    uint32_t id;
-    const uint8_t *data;
-    size_t n;
+/* The operation that computes a value: its index in a computation that is being built. */
+struct lower_operation {
+    uint32_t computation, index;
+};
+
+/* A computation of two scalars, for reductions; see lower_region. */
+struct lower_region {
+    enum rp_opcode opcode;
+    unsigned elem;
+    uint32_t computation;
 };
 
 struct lower {
     struct rp_arena arena;
     struct rp_bytes library;
     struct lower_scope *scopes;
-    struct rp_out *regions, *body; /* texts */
+    struct rp_program_builder builder;
     uint32_t values, depth;
-    RP_VEC(uint64_t) region_keys; /* opcode and type of the regions that are written */
+    uint32_t computations, computation;        /* how many were opened; the innermost, from 1 */
+    RP_VEC(struct lower_operation) operations; /* by the number of the value */
+    RP_VEC(struct lower_region) regions;
     const struct rp_lower_feed *feeds;
     size_t nfeeds;
-    struct rp_arena *kept; /* lives as long as the program */
-    RP_VEC(struct lower_large) large;
     char unknown[2048]; /* operators, "A, B" */
     size_t nunknown;
     struct rp_err *err;
@@ -68,11 +74,13 @@ typedef enum rp_code lower_fn(struct lower *l, const struct lower_node *node,
                               const struct lower_value *in, size_t nin, struct lower_value *out,
                               size_t *nout);
 
+#define LOWER_NO_OPCODE RP_OP_COUNT
+
 struct lower_row {
     const char *op;
     lower_fn *lower;
-    const char *hlo; /* of the simple ones: its opcode, or the direction of a comparison */
-    unsigned min;    /* inputs it must have */
+    enum rp_opcode opcode; /* of the simple ones and of reductions */
+    unsigned min;          /* inputs it must have */
 };
 /* Tables, ended by an op of NULL. */
 extern const struct lower_row lower_elementwise[];
@@ -85,6 +93,9 @@ extern const struct lower_row lower_slices[];
 extern const struct lower_row lower_special[];
 extern const struct lower_row lower_fused[];
 extern const struct lower_row lower_control[];
+
+/* The opcode in the row of the node's operator. */
+enum rp_opcode lower_opcode(const struct lower_node *node);
 
 /* A node by the row of its operator, which may be another than the graph's. */
 enum rp_code lower_as(struct lower *l, const struct lower_node *node, const struct lower_value *in,
@@ -102,8 +113,6 @@ enum rp_code lower_constant(struct lower *l, const struct lower_node *node,
                             struct lower_value *out);
 /* Keeps the integers of a value, where they may be wanted as a shape. */
 void lower_know_ints(struct lower *l, const struct rp_tf_value *v, struct lower_value *out);
-/* Gives the large constants of the program their bytes. */
-void lower_fill_large(const struct lower *l, struct rp_program *p);
 
 /* ---- attributes ---- */
 
@@ -126,16 +135,42 @@ bool lower_attr_is(const struct lower_node *node, const char *key, const char *t
 int64_t lower_elements(const struct lower_value *v);
 /* A value of that type and shape, without an instruction yet. */
 struct lower_value lower_like(struct lower *l, unsigned elem, const int64_t *dims, size_t rank);
-/* "%v3 = f32[2,3]{1,0} opcode(": the caller goes on with lower_put, and ends the line. */
-void lower_begin(struct lower *l, const struct lower_value *out, const char *opcode);
-void lower_put(struct lower *l, const char *fmt, ...) RP_PRINTF(2, 3);
-void lower_put_ints(struct lower *l, const char *key, const int64_t *at,
-                    size_t n);                                     /* ", k={1,2}" */
-void lower_put_type(struct lower *l, const struct lower_value *v); /* "f32[2,3]{1,0}" */
+/* Instructions added from now on belong to a new computation, until it is closed or discarded. The
+   result is handed back then: the computation that goes on. */
+uint32_t lower_open(struct lower *l);
+uint32_t lower_close(struct lower *l, const char *name, const struct lower_value *root,
+                     uint32_t outer); /* id of the computation */
+void lower_discard(struct lower *l, uint32_t outer);
+
+/* The instruction of a value. Its operands, called computations and attributes follow. */
+void lower_begin(struct lower *l, const struct lower_value *out, enum rp_opcode opcode);
+/* The same, where the value is a tuple; that of a parameter is number 0. */
+void lower_begin_tuple(struct lower *l, const struct lower_value *out, enum rp_opcode opcode,
+                       const struct lower_value *parts, size_t n);
+void lower_operand(struct lower *l, const struct lower_value *v);
+void lower_calls(struct lower *l, uint32_t computation);
+void lower_set(struct lower *l, struct rp_attr attr);
+void lower_set_int(struct lower *l, uint32_t key, int64_t value);
+void lower_set_ints(struct lower *l, uint32_t key, const int64_t *at, size_t n);
+/* Low, high and interior padding of each dimension. */
+void lower_set_padding(struct lower *l, const int64_t *at, size_t rank);
+/* A window of one element in every dimension, to be changed; at most RP_WINDOW_DIMS. */
+struct rp_window lower_window(size_t rank);
+void lower_set_window(struct lower *l, const struct rp_window *window);
 
 /* Whole instructions. */
-struct lower_value lower_unary(struct lower *l, const char *opcode, const struct lower_value *a);
-struct lower_value lower_binary(struct lower *l, const char *opcode, const struct lower_value *a,
+struct lower_value lower_parameter(struct lower *l, unsigned elem, const int64_t *dims, size_t rank,
+                                   size_t number);
+/* get-tuple-element */
+void lower_part(struct lower *l, const struct lower_value *out, const struct lower_value *tuple,
+                size_t index);
+/* A constant of these elements, little-endian and row-major; borrowed. */
+void lower_literal(struct lower *l, const struct lower_value *out, const void *elements,
+                   size_t bytes);
+/* The same of integers, converted to the type of the value. */
+void lower_integers(struct lower *l, const struct lower_value *out, const int64_t *at, size_t n);
+struct lower_value lower_unary(struct lower *l, enum rp_opcode opcode, const struct lower_value *a);
+struct lower_value lower_binary(struct lower *l, enum rp_opcode opcode, const struct lower_value *a,
                                 const struct lower_value *b); /* of equal shapes */
 struct lower_value lower_compare(struct lower *l, const char *direction,
                                  const struct lower_value *a, const struct lower_value *b);
@@ -152,14 +187,14 @@ struct lower_value lower_spread(struct lower *l, const struct lower_value *a, co
                                 const int64_t *dims, size_t rank);
 struct lower_value lower_conjugate(struct lower *l, const struct lower_value *a); /* real: itself */
 struct lower_value lower_permute(struct lower *l, const struct lower_value *a, const int64_t *perm);
-/* The computation of a reduction, %add_f32, written once a type. */
-void lower_region(struct lower *l, const char *opcode, unsigned elem);
-/* %last_f32, which takes its second argument: a scatter that overwrites. */
-void lower_region_last(struct lower *l, unsigned elem);
+/* The computation of a reduction, %add_f32; built once per type, as the next two. Its id. */
+uint32_t lower_region(struct lower *l, enum rp_opcode opcode, unsigned elem);
+/* %last_f32, which returns its second argument: a scatter that overwrites. */
+uint32_t lower_region_last(struct lower *l, unsigned elem);
 /* %ge_f32: whether the first is at least the second. */
-void lower_region_ge(struct lower *l, unsigned elem);
-/* opcode "add", "maximum" ... over some dimensions, which are gone. */
-struct lower_value lower_reduce(struct lower *l, const char *opcode, const struct lower_value *a,
+uint32_t lower_region_ge(struct lower *l, unsigned elem);
+/* Reduces some dimensions, which are removed, by an opcode such as RP_OP_ADD. */
+struct lower_value lower_reduce(struct lower *l, enum rp_opcode opcode, const struct lower_value *a,
                                 const bool *over);
 /* Arrays next to each other along an axis; RP_UNSUPPORTED where other dimensions differ. */
 enum rp_code lower_join(struct lower *l, const struct lower_node *node,

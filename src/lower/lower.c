@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TensorFlow graphs as HLO (lower.h). From each fetch the graph is walked back to the feeds;
- * every node is lowered once, when all its inputs are. The result is HLO text, which our own reader
- * turns into a program. Cost: one pass over the nodes that the fetches need, and their text.
+ * every node is lowered once, after its inputs. Cost: one pass over the nodes that the fetches
+ * need.
  */
 #include "lower/inner.h"
 
 #include "abi/proto/tensorflow.h"
-#include "formats/programs.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DEPTH      32
@@ -149,9 +147,7 @@ static enum rp_code put_feed(struct lower *l, size_t i, struct lower_value *out)
 {
     const struct rp_tf_value *v = &l->feeds[i].value;
 
-    *out = lower_like(l, v->elem, v->dims, v->rank);
-    lower_begin(l, out, "parameter");
-    lower_put(l, "%zu)\n", i);
+    *out = lower_parameter(l, v->elem, v->dims, v->rank, i);
     lower_know_ints(l, v, out);
     return RP_OK;
 }
@@ -276,6 +272,13 @@ static const struct lower_row *find_row(struct rp_bytes op)
             if (same(text_bytes(row->op), op))
                 return row;
     return NULL;
+}
+
+enum rp_opcode lower_opcode(const struct lower_node *node)
+{
+    const struct lower_row *row = find_row(node->op);
+
+    return row ? row->opcode : LOWER_NO_OPCODE;
 }
 
 enum rp_code lower_as(struct lower *l, const struct lower_node *node, const struct lower_value *in,
@@ -461,10 +464,11 @@ static enum rp_code put_unused(struct lower *l, struct lower_scope *graph)
     return RP_OK;
 }
 
-static enum rp_code put_root(struct lower *l, struct lower_scope *graph, const char *const *fetches,
-                             size_t n)
+static enum rp_code finish(struct lower *l, struct lower_scope *graph, const char *const *fetches,
+                           size_t n, struct rp_program **out)
 {
     struct lower_value *v = RP_ARENA_NEW(&l->arena, struct lower_value, n + 1);
+    struct lower_value root = {.id = 0};
 
     if (!v)
         return rp_err_nomem(l->err, "lowering a graph");
@@ -473,96 +477,44 @@ static enum rp_code put_root(struct lower *l, struct lower_scope *graph, const c
     if (l->nunknown)
         return rp_err_set(l->err, RP_UNSUPPORTED,
                           "TensorFlow operators that only the engine tf supports: %s", l->unknown);
-    lower_put(l, "  ROOT %%root = (");
-    for (size_t i = 0; i < n; i++) {
-        lower_put(l, "%s", i ? ", " : "");
-        lower_put_type(l, &v[i]);
-    }
-    lower_put(l, ") tuple(");
+    lower_begin_tuple(l, &root, RP_OP_TUPLE, v, n);
     for (size_t i = 0; i < n; i++)
-        lower_put(l, "%s%%v%u", i ? ", " : "", v[i].id);
-    lower_put(l, ")\n}\n");
-    return RP_OK;
-}
-
-static enum rp_code parse(struct lower *l, struct rp_lowered *out)
-{
-    struct rp_out *whole;
-    const char *part;
-    enum rp_code code;
-    size_t n;
-
-    RP_TRY(rp_out_open_memory(&whole, l->err));
-    rp_out_text(whole, "HloModule tensorflow_graph\n\n");
-    part = rp_out_borrow_memory(l->regions, &n);
-    rp_out_write(whole, part, n);
-    part = rp_out_borrow_memory(l->body, &n);
-    rp_out_text(whole, "ENTRY %main {\n");
-    rp_out_write(whole, part, n);
-    code = rp_out_flush(l->body, l->err); /* what went wrong in them sticks */
-    if (code == RP_OK)
-        code = rp_out_flush(l->regions, l->err);
-    if (code == RP_OK)
-        code = rp_out_flush(whole, l->err);
-    part = rp_out_borrow_memory(whole, &n);
-    out->text = code == RP_OK ? malloc(n + 1) : NULL;
-    if (code == RP_OK && !out->text)
-        code = rp_err_nomem(l->err, "lowering a graph");
-    if (code == RP_OK) {
-        memcpy(out->text, part, n);
-        out->text[n] = '\0';
-        out->n = n;
-        code = rp_hlo_text_parse(out->text, n, NULL, &out->program, l->err);
-    }
-    if (code == RP_OK)
-        lower_fill_large(l, out->program);
-    rp_out_abandon(whole);
-    return code;
+        lower_operand(l, &v[i]);
+    return rp_program_builder_finish(&l->builder, lower_close(l, "main", &root, 0), out, l->err);
 }
 
 static enum rp_code run(struct lower *l, struct rp_bytes graph, const char *const *fetches,
-                        size_t nfetches, struct rp_lowered *out)
+                        size_t nfetches, struct rp_program **out)
 {
     struct lower_scope *scope = new_scope(l);
 
     if (!scope)
         return rp_err_nomem(l->err, "lowering a graph");
     l->library = rp_proto_find(graph, RP_TF_GRAPH_LIBRARY);
-    RP_TRY(rp_out_open_memory(&l->regions, l->err));
-    RP_TRY(rp_out_open_memory(&l->body, l->err));
+    RP_TRY(rp_program_builder_init(&l->builder, "hlo", "tensorflow_graph", l->err));
+    lower_open(l);
     RP_TRY(fill_scope(l, scope, graph, RP_TF_GRAPH_NODE));
     RP_TRY(put_unused(l, scope));
-    RP_TRY(put_root(l, scope, fetches, nfetches));
-    return parse(l, out);
+    return finish(l, scope, fetches, nfetches, out);
 }
 
 enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feeds, size_t nfeeds,
-                         const char *const *fetches, size_t nfetches, struct rp_lowered *out,
+                         const char *const *fetches, size_t nfetches, struct rp_program **out,
                          struct rp_err *err)
 {
-    struct lower l = {.feeds = feeds, .nfeeds = nfeeds, .kept = &out->arena, .err = err};
+    struct lower l = {.feeds = feeds, .nfeeds = nfeeds, .err = err};
     enum rp_code code;
 
-    memset(out, 0, sizeof *out);
-    rp_arena_init(&out->arena);
+    *out = NULL;
     rp_arena_init(&l.arena);
     code = run(&l, graph, fetches, nfetches, out);
     for (struct lower_scope *s = l.scopes; s; s = s->next) {
         rp_vec_release(&s->nodes);
         rp_map_release(&s->by_name);
     }
-    rp_out_abandon(l.regions);
-    rp_out_abandon(l.body);
-    rp_vec_release(&l.region_keys);
-    rp_vec_release(&l.large);
+    rp_program_builder_release(&l.builder);
+    rp_vec_release(&l.operations);
+    rp_vec_release(&l.regions);
     rp_arena_release(&l.arena);
     return code;
-}
-
-void rp_lowered_release(struct rp_lowered *lowered)
-{
-    rp_program_free(lowered->program);
-    free(lowered->text);
-    rp_arena_release(&lowered->arena);
-    memset(lowered, 0, sizeof *lowered);
 }

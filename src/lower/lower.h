@@ -4,8 +4,8 @@
 /*
  * TensorFlow graphs as HLO, so that engines that know HLO run them: shapes are those of the feeds,
  * functions are put in place of their calls, and what TensorFlow takes as tensors but must be known
- * (shapes, axes, permutations) is computed here. Operators that are not known are named, all of
- * them.
+ * (shapes, axes, permutations) is computed here. The error message names all operators that are not
+ * supported.
  */
 #include "formats/tensorflow/tensor.h"
 
@@ -15,18 +15,11 @@ struct rp_lower_feed {
     struct rp_tf_value value; /* data NULL: not known */
 };
 
-struct rp_lowered { /* all zero: none */
-    char *text;     /* HLO, which the program points into */
-    size_t n;
-    struct rp_arena arena; /* values of constants that the graph does not hold as they are */
-    struct rp_program *program;
-};
-
-/* fetches: "y:0" each. RP_UNSUPPORTED and the names of the operators, or what of an operator is not
-   known. Released in every case by rp_lowered_release. */
+/* fetches: "y:0" each. RP_UNSUPPORTED and the names of the operators, or the part of an operator
+   that is not supported; *out is NULL then. The program borrows constants from the graph and is
+   freed by rp_program_free. */
 enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feeds, size_t nfeeds,
-                         const char *const *fetches, size_t nfetches, struct rp_lowered *out,
+                         const char *const *fetches, size_t nfetches, struct rp_program **out,
                          struct rp_err *err);
-void rp_lowered_release(struct rp_lowered *lowered);
 
 #endif

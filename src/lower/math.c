@@ -6,7 +6,6 @@
  */
 #include "lower/inner.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,14 +15,6 @@
                              size_t *nout)
 
 /* ---- reductions ---- */
-
-static const char *hlo_of(const struct lower_node *node)
-{
-    for (const struct lower_row *row = lower_math; row->op; row++)
-        if (strlen(row->op) == node->op.n && !memcmp(row->op, node->op.at, node->op.n))
-            return row->hlo;
-    return "";
-}
 
 /* The number of elements of a shape that is known. */
 static void know_product(struct lower *l, const struct lower_value *in, struct lower_value *out)
@@ -55,7 +46,7 @@ LOWER(reduce)
             return lower_refuse(l, node, "a reduced dimension is out of range");
         over[axis] = true;
     }
-    *out = lower_reduce(l, mean ? "add" : hlo_of(node), in, over);
+    *out = lower_reduce(l, mean ? RP_OP_ADD : lower_opcode(node), in, over);
     for (size_t i = 0; i < in->rank; i++) {
         count *= over[i] ? in->dims[i] : 1;
         if (!over[i] || lower_attr_bool(node, "keep_dims"))
@@ -63,10 +54,10 @@ LOWER(reduce)
     }
     if (mean) {
         divisor = lower_fill(l, (double)count, out);
-        *out = lower_binary(l, "divide", out, &divisor);
+        *out = lower_binary(l, RP_OP_DIVIDE, out, &divisor);
     }
     *out = lower_reshape(l, out, dims, rank);
-    if (in->ints && in->rank == 1 && over[0] && !strcmp(hlo_of(node), "multiply"))
+    if (in->ints && in->rank == 1 && over[0] && lower_opcode(node) == RP_OP_MULTIPLY)
         know_product(l, in, out);
     return RP_OK;
 }
@@ -94,15 +85,15 @@ LOWER(softmax)
     if (!in->rank)
         return lower_refuse(l, node, "the input is a scalar");
     over[in->rank - 1] = true;
-    top = lower_reduce(l, "maximum", in, over);
+    top = lower_reduce(l, RP_OP_MAXIMUM, in, over);
     top = along_last(l, &top, in);
-    shifted = lower_binary(l, "subtract", in, &top);
-    raised = lower_unary(l, "exponential", &shifted);
-    sum = lower_reduce(l, "add", &raised, over);
+    shifted = lower_binary(l, RP_OP_SUBTRACT, in, &top);
+    raised = lower_unary(l, RP_OP_EXP, &shifted);
+    sum = lower_reduce(l, RP_OP_ADD, &raised, over);
     if (log_)
-        sum = lower_unary(l, "log", &sum);
+        sum = lower_unary(l, RP_OP_LOG, &sum);
     sum = along_last(l, &sum, in);
-    *out = lower_binary(l, log_ ? "subtract" : "divide", log_ ? &shifted : &raised, &sum);
+    *out = lower_binary(l, log_ ? RP_OP_SUBTRACT : RP_OP_DIVIDE, log_ ? &shifted : &raised, &sum);
     return RP_OK;
 }
 
@@ -120,7 +111,7 @@ static enum rp_code add_bias(struct lower *l, const struct lower_node *node,
     if (bias->rank != 1 || a->rank < 2 || bias->dims[0] != a->dims[map])
         return lower_misfit(l, node, "the bias does not match the input");
     wide = lower_spread(l, bias, &map, a->dims, a->rank);
-    *out = lower_binary(l, "add", a, &wide);
+    *out = lower_binary(l, RP_OP_ADD, a, &wide);
     return RP_OK;
 }
 
@@ -142,22 +133,22 @@ LOWER(bias_add_grad)
         return lower_refuse(l, node, "the input has too few dimensions");
     for (size_t i = 0; i < in->rank; i++)
         over[i] = i != kept;
-    *out = lower_reduce(l, "add", in, over);
+    *out = lower_reduce(l, RP_OP_ADD, in, over);
     return RP_OK;
 }
 
 LOWER(l2_loss)
 {
     bool over[RP_TF_RANK];
-    struct lower_value t = lower_binary(l, "multiply", in, in), half;
+    struct lower_value t = lower_binary(l, RP_OP_MULTIPLY, in, in), half;
 
     (void)node;
     (void)nin;
     (void)nout;
     memset(over, 1, sizeof over);
-    t = lower_reduce(l, "add", &t, over);
+    t = lower_reduce(l, RP_OP_ADD, &t, over);
     half = lower_fill(l, 0.5, &t);
-    *out = lower_binary(l, "multiply", &t, &half);
+    *out = lower_binary(l, RP_OP_MULTIPLY, &t, &half);
     return RP_OK;
 }
 
@@ -170,8 +161,8 @@ static struct lower_value one_of_classes(struct lower *l, const struct lower_val
     struct lower_value places = lower_like(l, labels->elem, like->dims, 2), wide, hit, one, zero;
     int64_t map = 0;
 
-    lower_begin(l, &places, "iota");
-    lower_put(l, "), iota_dimension=1\n");
+    lower_begin(l, &places, RP_OP_IOTA);
+    lower_set_int(l, RP_ATTR_IOTA_DIMENSION, 1);
     wide = lower_spread(l, labels, &map, like->dims, 2);
     hit = lower_compare(l, "EQ", &places, &wide);
     one = lower_fill(l, 1, like);
@@ -191,19 +182,19 @@ LOWER(entropy)
         return lower_misfit(l, node, "the labels do not match the input");
     if (sparse)
         labels = one_of_classes(l, &in[1], in);
-    top = lower_reduce(l, "maximum", in, over);
+    top = lower_reduce(l, RP_OP_MAXIMUM, in, over);
     top = along_last(l, &top, in);
-    shifted = lower_binary(l, "subtract", in, &top);
-    raised = lower_unary(l, "exponential", &shifted);
-    sum = lower_reduce(l, "add", &raised, over);
-    t = lower_unary(l, "log", &sum);
+    shifted = lower_binary(l, RP_OP_SUBTRACT, in, &top);
+    raised = lower_unary(l, RP_OP_EXP, &shifted);
+    sum = lower_reduce(l, RP_OP_ADD, &raised, over);
+    t = lower_unary(l, RP_OP_LOG, &sum);
     t = along_last(l, &t, in);
-    t = lower_binary(l, "subtract", &t, &shifted);
-    t = lower_binary(l, "multiply", &t, &labels);
-    out[0] = lower_reduce(l, "add", &t, over);
+    t = lower_binary(l, RP_OP_SUBTRACT, &t, &shifted);
+    t = lower_binary(l, RP_OP_MULTIPLY, &t, &labels);
+    out[0] = lower_reduce(l, RP_OP_ADD, &t, over);
     sum = along_last(l, &sum, in);
-    t = lower_binary(l, "divide", &raised, &sum);
-    out[1] = lower_binary(l, "subtract", &t, &labels);
+    t = lower_binary(l, RP_OP_DIVIDE, &raised, &sum);
+    out[1] = lower_binary(l, RP_OP_SUBTRACT, &t, &labels);
     *nout = 2;
     return RP_OK;
 }
@@ -225,18 +216,18 @@ LOWER(arg_best)
     if (!in[1].nints || !lower_axis(in[1].ints[0], in->rank, &axis))
         return lower_misfit(l, node, "the axis is out of range");
     over[axis] = true;
-    best = lower_reduce(l, hlo_of(node), in, over);
+    best = lower_reduce(l, lower_opcode(node), in, over);
     for (size_t i = 0; i < in->rank; i++)
         if (i != axis)
             map[n++] = (int64_t)i;
     best = lower_spread(l, &best, map, in->dims, in->rank);
     hit = lower_compare(l, "EQ", in, &best);
     places = lower_like(l, elem == RP_ELEM_INVALID ? RP_ELEM_S64 : elem, in->dims, in->rank);
-    lower_begin(l, &places, "iota");
-    lower_put(l, "), iota_dimension=%zu\n", axis);
+    lower_begin(l, &places, RP_OP_IOTA);
+    lower_set_int(l, RP_ATTR_IOTA_DIMENSION, axis);
     none = lower_fill(l, (double)in->dims[axis], &places);
     places = lower_select(l, &hit, &places, &none);
-    *out = lower_reduce(l, "minimum", &places, over);
+    *out = lower_reduce(l, RP_OP_MINIMUM, &places, over);
     return RP_OK;
 }
 
@@ -244,7 +235,9 @@ LOWER(arg_best)
 LOWER(running)
 {
     bool without = lower_attr_bool(node, "exclusive"), back = lower_attr_bool(node, "reverse");
+    struct rp_window window;
     struct lower_value start;
+    uint32_t region;
     size_t axis;
     int64_t n;
 
@@ -253,22 +246,21 @@ LOWER(running)
     RP_TRY(lower_need_ints(l, node, &in[1], "axis"));
     if (!in[1].nints || !lower_axis(in[1].ints[0], in->rank, &axis) || !in->dims[axis])
         return lower_misfit(l, node, "the axis is out of range");
+    if (in->rank > RP_WINDOW_DIMS)
+        return lower_refuse(l, node, "the input has too many dimensions");
     n = in->dims[axis];
-    lower_region(l, hlo_of(node), in->elem);
-    start = lower_scalar(l, in->elem, strcmp(hlo_of(node), "add") ? 1 : 0);
+    region = lower_region(l, lower_opcode(node), in->elem);
+    start = lower_scalar(l, in->elem, lower_opcode(node) != RP_OP_ADD ? 1 : 0);
     *out = lower_like(l, in->elem, in->dims, in->rank);
-    lower_begin(l, out, "reduce-window");
-    lower_put(l, "%%v%u, %%v%u), window={size=", in->id, start.id);
-    for (size_t i = 0; i < in->rank; i++)
-        lower_put(l, "%s%" PRId64, i ? "x" : "", i == axis ? n : 1);
-    lower_put(l, " pad=");
-    for (size_t i = 0; i < in->rank; i++) {
-        int64_t reach = i != axis ? 0 : without ? n : n - 1, other = i == axis && without ? -1 : 0;
-
-        lower_put(l, "%s%" PRId64 "_%" PRId64, i ? "x" : "", back ? other : reach,
-                  back ? reach : other);
-    }
-    lower_put(l, "}, to_apply=%%%s_%s\n", hlo_of(node), rp_elem_name(in->elem));
+    lower_begin(l, out, RP_OP_REDUCE_WINDOW);
+    lower_operand(l, in);
+    lower_operand(l, &start);
+    window = lower_window(in->rank);
+    window.dim[axis].size = n;
+    window.dim[axis].pad_low = back ? without ? -1 : 0 : without ? n : n - 1;
+    window.dim[axis].pad_high = back ? without ? n : n - 1 : without ? -1 : 0;
+    lower_set_window(l, &window);
+    lower_calls(l, region);
     return RP_OK;
 }
 
@@ -288,15 +280,12 @@ LOWER(top_k)
     out[0] = lower_like(l, in->elem, dims, in->rank);
     out[1] = lower_like(l, RP_ELEM_S32, dims, in->rank);
     both = lower_like(l, in->elem, dims, in->rank);
-    lower_put(l, "  %%v%u = (", both.id);
-    lower_put_type(l, &out[0]);
-    lower_put(l, ", ");
-    lower_put_type(l, &out[1]);
-    lower_put(l, ") topk(%%v%u), k=%" PRId64 ", largest=true\n", in->id, k);
-    for (int i = 0; i < 2; i++) {
-        lower_begin(l, &out[i], "get-tuple-element");
-        lower_put(l, "%%v%u), index=%d\n", both.id, i);
-    }
+    lower_begin_tuple(l, &both, RP_OP_TOPK, out, 2);
+    lower_operand(l, in);
+    lower_set_int(l, RP_ATTR_K, k);
+    lower_set(l, rp_attr_flag(RP_ATTR_LARGEST, true));
+    for (size_t i = 0; i < 2; i++)
+        lower_part(l, &out[i], &both, i);
     if (elem != RP_ELEM_INVALID)
         out[1] = lower_convert(l, &out[1], elem);
     *nout = 2;
@@ -305,32 +294,33 @@ LOWER(top_k)
 
 LOWER(euclidean_norm)
 {
-    struct lower_value t[2] = {lower_binary(l, "multiply", in, in), in[1]};
+    struct lower_value t[2] = {lower_binary(l, RP_OP_MULTIPLY, in, in), in[1]};
 
     RP_TRY(reduce(l, node, t, nin, out, nout));
-    *out = lower_unary(l, "sqrt", out);
+    *out = lower_unary(l, RP_OP_SQRT, out);
     return RP_OK;
 }
 
-const struct lower_row lower_math[] = {{"Sum", reduce, "add", 2},
-                                       {"Mean", reduce, "add", 2},
-                                       {"Max", reduce, "maximum", 2},
-                                       {"Min", reduce, "minimum", 2},
-                                       {"Prod", reduce, "multiply", 2},
-                                       {"All", reduce, "and", 2},
-                                       {"Any", reduce, "or", 2},
-                                       {"EuclideanNorm", euclidean_norm, "add", 2},
-                                       {"Softmax", softmax, NULL, 1},
-                                       {"LogSoftmax", softmax, NULL, 1},
-                                       {"BiasAdd", bias_add, NULL, 2},
-                                       {"BiasAddV1", bias_add, NULL, 2},
-                                       {"BiasAddGrad", bias_add_grad, NULL, 1},
-                                       {"L2Loss", l2_loss, NULL, 1},
-                                       {"SoftmaxCrossEntropyWithLogits", entropy, NULL, 2},
-                                       {"SparseSoftmaxCrossEntropyWithLogits", entropy, NULL, 2},
-                                       {"ArgMax", arg_best, "maximum", 2},
-                                       {"ArgMin", arg_best, "minimum", 2},
-                                       {"Cumsum", running, "add", 2},
-                                       {"Cumprod", running, "multiply", 2},
-                                       {"TopKV2", top_k, NULL, 2},
-                                       {NULL, NULL, NULL, 0}};
+const struct lower_row lower_math[] = {
+    {"Sum", reduce, RP_OP_ADD, 2},
+    {"Mean", reduce, RP_OP_ADD, 2},
+    {"Max", reduce, RP_OP_MAXIMUM, 2},
+    {"Min", reduce, RP_OP_MINIMUM, 2},
+    {"Prod", reduce, RP_OP_MULTIPLY, 2},
+    {"All", reduce, RP_OP_AND, 2},
+    {"Any", reduce, RP_OP_OR, 2},
+    {"EuclideanNorm", euclidean_norm, RP_OP_ADD, 2},
+    {"Softmax", softmax, LOWER_NO_OPCODE, 1},
+    {"LogSoftmax", softmax, LOWER_NO_OPCODE, 1},
+    {"BiasAdd", bias_add, LOWER_NO_OPCODE, 2},
+    {"BiasAddV1", bias_add, LOWER_NO_OPCODE, 2},
+    {"BiasAddGrad", bias_add_grad, LOWER_NO_OPCODE, 1},
+    {"L2Loss", l2_loss, LOWER_NO_OPCODE, 1},
+    {"SoftmaxCrossEntropyWithLogits", entropy, LOWER_NO_OPCODE, 2},
+    {"SparseSoftmaxCrossEntropyWithLogits", entropy, LOWER_NO_OPCODE, 2},
+    {"ArgMax", arg_best, RP_OP_MAXIMUM, 2},
+    {"ArgMin", arg_best, RP_OP_MINIMUM, 2},
+    {"Cumsum", running, RP_OP_ADD, 2},
+    {"Cumprod", running, RP_OP_MULTIPLY, 2},
+    {"TopKV2", top_k, LOWER_NO_OPCODE, 2},
+    {NULL, NULL, LOWER_NO_OPCODE, 0}};

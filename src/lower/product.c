@@ -40,13 +40,15 @@ static enum rp_code product(struct lower *l, const struct lower_node *node,
     dims[rank - 2] = a->dims[turn_a ? rank - 1 : rank - 2];
     dims[rank - 1] = b->dims[turn_b ? rank - 2 : rank - 1];
     *out = lower_like(l, a->elem, dims, rank);
-    lower_begin(l, out, "dot");
-    lower_put(l, "%%v%u, %%v%u)", a->id, b->id);
+    lower_begin(l, out, RP_OP_DOT);
+    lower_operand(l, a);
+    lower_operand(l, b);
     if (rank > 2) {
-        lower_put_ints(l, "lhs_batch_dims", batch, rank - 2);
-        lower_put_ints(l, "rhs_batch_dims", batch, rank - 2);
+        lower_set_ints(l, RP_ATTR_LHS_BATCH_DIMS, batch, rank - 2);
+        lower_set_ints(l, RP_ATTR_RHS_BATCH_DIMS, batch, rank - 2);
     }
-    lower_put(l, ", lhs_contracting_dims={%zu}, rhs_contracting_dims={%zu}\n", k, kb);
+    lower_set_ints(l, RP_ATTR_LHS_CONTRACTING_DIMS, (int64_t[]){(int64_t)k}, 1);
+    lower_set_ints(l, RP_ATTR_RHS_CONTRACTING_DIMS, (int64_t[]){(int64_t)kb}, 1);
     return RP_OK;
 }
 
@@ -181,7 +183,7 @@ static bool sum_lonely(struct lower *l, struct lower_value *v, struct term *t,
             t->label[kept++] = t->label[i];
     t->n = kept;
     if (any)
-        *v = lower_reduce(l, "add", v, over);
+        *v = lower_reduce(l, RP_OP_ADD, v, over);
     return true;
 }
 
@@ -244,13 +246,13 @@ static bool contract(struct lower *l, const struct lower_value *v, const struct 
                 got->label[got->n++] = t[side].label[i];
             }
     *out = lower_like(l, v->elem, dims, got->n);
-    lower_begin(l, out, "dot");
-    lower_put(l, "%%v%u, %%v%u)", v[0].id, v[1].id);
-    lower_put_ints(l, "lhs_batch_dims", p.left[0], p.n[0]);
-    lower_put_ints(l, "rhs_batch_dims", p.right[0], p.n[0]);
-    lower_put_ints(l, "lhs_contracting_dims", p.left[1], p.n[1]);
-    lower_put_ints(l, "rhs_contracting_dims", p.right[1], p.n[1]);
-    lower_put(l, "\n");
+    lower_begin(l, out, RP_OP_DOT);
+    lower_operand(l, &v[0]);
+    lower_operand(l, &v[1]);
+    lower_set_ints(l, RP_ATTR_LHS_BATCH_DIMS, p.left[0], p.n[0]);
+    lower_set_ints(l, RP_ATTR_RHS_BATCH_DIMS, p.right[0], p.n[0]);
+    lower_set_ints(l, RP_ATTR_LHS_CONTRACTING_DIMS, p.left[1], p.n[1]);
+    lower_set_ints(l, RP_ATTR_RHS_CONTRACTING_DIMS, p.right[1], p.n[1]);
     return true;
 }
 
@@ -291,9 +293,9 @@ LOWER(einsum)
     return RP_OK;
 }
 
-const struct lower_row lower_products[] = {{"MatMul", mat_mul, NULL, 2},
-                                           {"BatchMatMul", batch_mat_mul, NULL, 2},
-                                           {"BatchMatMulV2", batch_mat_mul, NULL, 2},
-                                           {"BatchMatMulV3", batch_mat_mul, NULL, 2},
-                                           {"Einsum", einsum, NULL, 1},
-                                           {NULL, NULL, NULL, 0}};
+const struct lower_row lower_products[] = {{"MatMul", mat_mul, LOWER_NO_OPCODE, 2},
+                                           {"BatchMatMul", batch_mat_mul, LOWER_NO_OPCODE, 2},
+                                           {"BatchMatMulV2", batch_mat_mul, LOWER_NO_OPCODE, 2},
+                                           {"BatchMatMulV3", batch_mat_mul, LOWER_NO_OPCODE, 2},
+                                           {"Einsum", einsum, LOWER_NO_OPCODE, 1},
+                                           {NULL, NULL, LOWER_NO_OPCODE, 0}};

@@ -5,7 +5,6 @@
  */
 #include "lower/inner.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define LOWER(name)                                                                             \
@@ -17,18 +16,20 @@
 static struct lower_value cut(struct lower *l, const struct lower_value *a, const int64_t *from,
                               const int64_t *to, const int64_t *step)
 {
-    int64_t dims[RP_TF_RANK];
+    int64_t dims[RP_TF_RANK], parts[3 * RP_TF_RANK];
     struct lower_value v;
 
-    for (size_t i = 0; i < a->rank; i++)
+    for (size_t i = 0; i < a->rank; i++) {
         dims[i] = to[i] > from[i] ? (to[i] - from[i] + step[i] - 1) / step[i] : 0;
+        parts[3 * i] = from[i];
+        parts[3 * i + 1] = to[i] > from[i] ? to[i] : from[i];
+        parts[3 * i + 2] = step[i];
+    }
     v = lower_like(l, a->elem, dims, a->rank);
-    lower_begin(l, &v, "slice");
-    lower_put(l, "%%v%u), slice={", a->id);
-    for (size_t i = 0; i < a->rank; i++)
-        lower_put(l, "%s[%" PRId64 ":%" PRId64 ":%" PRId64 "]", i ? ", " : "", from[i],
-                  to[i] > from[i] ? to[i] : from[i], step[i]);
-    lower_put(l, "}\n");
+    lower_begin(l, &v, RP_OP_SLICE);
+    lower_operand(l, a);
+    lower_set(l, rp_attr_int_list(l->builder.program, RP_ATTR_SLICE, RP_VALUE_SLICES, parts,
+                                  3 * (size_t)a->rank));
     return v;
 }
 
@@ -163,10 +164,9 @@ static struct lower_value turn(struct lower *l, const struct lower_value *a, con
     if (!n)
         return *a;
     v = lower_like(l, a->elem, a->dims, a->rank);
-    lower_begin(l, &v, "reverse");
-    lower_put(l, "%%v%u)", a->id);
-    lower_put_ints(l, "dimensions", dims, n);
-    lower_put(l, "\n");
+    lower_begin(l, &v, RP_OP_REVERSE);
+    lower_operand(l, a);
+    lower_set_ints(l, RP_ATTR_DIMENSIONS, dims, n);
     return v;
 }
 
@@ -227,18 +227,18 @@ LOWER(band)
     if (in->rank < 2 || !in[1].nints || !in[2].nints)
         return lower_refuse(l, node, "the input is not a matrix");
     row = lower_like(l, RP_ELEM_S64, in->dims, in->rank);
-    lower_begin(l, &row, "iota");
-    lower_put(l, "), iota_dimension=%u\n", in->rank - 2);
+    lower_begin(l, &row, RP_OP_IOTA);
+    lower_set_int(l, RP_ATTR_IOTA_DIMENSION, in->rank - 2);
     column = lower_like(l, RP_ELEM_S64, in->dims, in->rank);
-    lower_begin(l, &column, "iota");
-    lower_put(l, "), iota_dimension=%u\n", in->rank - 1);
+    lower_begin(l, &column, RP_OP_IOTA);
+    lower_set_int(l, RP_ATTR_IOTA_DIMENSION, in->rank - 1);
     for (int i = 0; i < 2; i++) { /* below, then above the diagonal */
         reach[i] = in[1 + i].ints[0] < 0 ? INT32_MAX : in[1 + i].ints[0];
-        apart = lower_binary(l, "subtract", i ? &column : &row, i ? &row : &column);
+        apart = lower_binary(l, RP_OP_SUBTRACT, i ? &column : &row, i ? &row : &column);
         bound = lower_fill(l, (double)reach[i], &apart);
         hit[i] = lower_compare(l, "LE", &apart, &bound);
     }
-    hit[0] = lower_binary(l, "and", &hit[0], &hit[1]);
+    hit[0] = lower_binary(l, RP_OP_AND, &hit[0], &hit[1]);
     zero = lower_fill(l, 0, in);
     *out = lower_select(l, &hit[0], in, &zero);
     return RP_OK;
@@ -353,13 +353,13 @@ LOWER(unpack)
     return RP_OK;
 }
 
-const struct lower_row lower_slices[] = {{"Unpack", unpack, NULL, 1},
-                                         {"Slice", slice, NULL, 3},
-                                         {"StridedSlice", strided_slice, NULL, 4},
-                                         {"Split", split, NULL, 2},
-                                         {"SplitV", split_v, NULL, 3},
-                                         {"Reverse", reverse, NULL, 2},
-                                         {"ReverseV2", reverse, NULL, 2},
-                                         {"MatrixBandPart", band, NULL, 3},
-                                         {"MirrorPad", mirror_pad, NULL, 2},
-                                         {NULL, NULL, NULL, 0}};
+const struct lower_row lower_slices[] = {{"Unpack", unpack, LOWER_NO_OPCODE, 1},
+                                         {"Slice", slice, LOWER_NO_OPCODE, 3},
+                                         {"StridedSlice", strided_slice, LOWER_NO_OPCODE, 4},
+                                         {"Split", split, LOWER_NO_OPCODE, 2},
+                                         {"SplitV", split_v, LOWER_NO_OPCODE, 3},
+                                         {"Reverse", reverse, LOWER_NO_OPCODE, 2},
+                                         {"ReverseV2", reverse, LOWER_NO_OPCODE, 2},
+                                         {"MatrixBandPart", band, LOWER_NO_OPCODE, 3},
+                                         {"MirrorPad", mirror_pad, LOWER_NO_OPCODE, 2},
+                                         {NULL, NULL, LOWER_NO_OPCODE, 0}};

@@ -13,14 +13,6 @@
                              const struct lower_value *in, size_t nin, struct lower_value *out, \
                              size_t *nout)
 
-static const char *hlo_of(const struct lower_node *node)
-{
-    for (const struct lower_row *row = lower_special; row->op; row++)
-        if (strlen(row->op) == node->op.n && !memcmp(row->op, node->op.at, node->op.n))
-            return row->hlo;
-    return "";
-}
-
 static bool is_op(const struct lower_node *node, const char *name)
 {
     return node->op.n == strlen(name) && !memcmp(node->op.at, name, node->op.n);
@@ -30,7 +22,7 @@ LOWER(unary)
 {
     (void)nin;
     (void)nout;
-    *out = lower_unary(l, hlo_of(node), in);
+    *out = lower_unary(l, lower_opcode(node), in);
     return RP_OK;
 }
 
@@ -52,7 +44,7 @@ LOWER(binary)
     (void)nin;
     (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
-    *out = lower_binary(l, hlo_of(node), &a, &b);
+    *out = lower_binary(l, lower_opcode(node), &a, &b);
     return RP_OK;
 }
 
@@ -61,12 +53,12 @@ LOWER(binary)
 /* 1 - erf(x) */
 LOWER(one_less_erf)
 {
-    struct lower_value one = lower_fill(l, 1, in), t = lower_unary(l, "erf", in);
+    struct lower_value one = lower_fill(l, 1, in), t = lower_unary(l, RP_OP_ERF, in);
 
     (void)node;
     (void)nin;
     (void)nout;
-    *out = lower_binary(l, "subtract", &one, &t);
+    *out = lower_binary(l, RP_OP_SUBTRACT, &one, &t);
     return RP_OK;
 }
 
@@ -77,7 +69,7 @@ LOWER(atan_)
     (void)node;
     (void)nin;
     (void)nout;
-    *out = lower_binary(l, "atan2", in, &one);
+    *out = lower_binary(l, RP_OP_ATAN2, in, &one);
     return RP_OK;
 }
 
@@ -91,9 +83,9 @@ LOWER(selu)
     (void)node;
     (void)nin;
     (void)nout;
-    low = lower_unary(l, "exponential-minus-one", in);
-    low = lower_binary(l, "multiply", &low, &both);
-    high = lower_binary(l, "multiply", in, &scale);
+    low = lower_unary(l, RP_OP_EXPM1, in);
+    low = lower_binary(l, RP_OP_MULTIPLY, &low, &both);
+    high = lower_binary(l, RP_OP_MULTIPLY, in, &scale);
     *out = lower_select(l, &up, &high, &low);
     return RP_OK;
 }
@@ -109,10 +101,10 @@ LOWER(zero_wins)
     RP_TRY(to_common(l, node, in, &a, &b));
     zero = lower_fill(l, 0, &a);
     none = lower_compare(l, "EQ", second ? &b : &a, &zero);
-    t = is_op(node, "Xlogy")     ? lower_unary(l, "log", &b)
-        : is_op(node, "Xlog1py") ? lower_unary(l, "log-plus-one", &b)
+    t = is_op(node, "Xlogy")     ? lower_unary(l, RP_OP_LOG, &b)
+        : is_op(node, "Xlog1py") ? lower_unary(l, RP_OP_LOG1P, &b)
                                  : b;
-    t = lower_binary(l, is_op(node, "Xdivy") ? "divide" : "multiply", &a, &t);
+    t = lower_binary(l, is_op(node, "Xdivy") ? RP_OP_DIVIDE : RP_OP_MULTIPLY, &a, &t);
     *out = lower_select(l, &none, &zero, &t);
     return RP_OK;
 }
@@ -125,14 +117,14 @@ LOWER(floor_mod)
     (void)nin;
     (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
-    rest = lower_binary(l, "remainder", &a, &b);
+    rest = lower_binary(l, RP_OP_REMAINDER, &a, &b);
     zero = lower_fill(l, 0, &a);
     other = lower_compare(l, "LT", &rest, &zero);
     apart = lower_compare(l, "LT", &b, &zero);
-    other = lower_binary(l, "xor", &other, &apart);
+    other = lower_binary(l, RP_OP_XOR, &other, &apart);
     left = lower_compare(l, "NE", &rest, &zero);
-    other = lower_binary(l, "and", &other, &left);
-    moved = lower_binary(l, "add", &rest, &b);
+    other = lower_binary(l, RP_OP_AND, &other, &left);
+    moved = lower_binary(l, RP_OP_ADD, &rest, &b);
     *out = lower_select(l, &other, &moved, &rest);
     return RP_OK;
 }
@@ -147,21 +139,21 @@ LOWER(slope)
     if (in[0].rank != in[1].rank)
         return lower_refuse(l, node, "the inputs have different shapes");
     if (is_op(node, "SoftplusGrad")) {
-        t = lower_unary(l, "logistic", &in[1]);
-        *out = lower_binary(l, "multiply", &in[0], &t);
+        t = lower_unary(l, RP_OP_LOGISTIC, &in[1]);
+        *out = lower_binary(l, RP_OP_MULTIPLY, &in[0], &t);
         return RP_OK;
     }
     up = lower_compare(l, "GT", &in[1], &zero);
     if (is_op(node, "Relu6Grad")) {
         t = lower_fill(l, 6, in);
         t = lower_compare(l, "LT", &in[1], &t);
-        up = lower_binary(l, "and", &up, &t);
+        up = lower_binary(l, RP_OP_AND, &up, &t);
         *out = lower_select(l, &up, &in[0], &zero);
         return RP_OK;
     }
-    t = is_op(node, "EluGrad") ? lower_binary(l, "add", &in[1], &one)
+    t = is_op(node, "EluGrad") ? lower_binary(l, RP_OP_ADD, &in[1], &one)
                                : lower_fill(l, (double)lower_attr_float(node, "alpha", 0.2F), in);
-    t = lower_binary(l, "multiply", &in[0], &t);
+    t = lower_binary(l, RP_OP_MULTIPLY, &in[0], &t);
     *out = lower_select(l, &up, &in[0], &t);
     return RP_OK;
 }
@@ -179,7 +171,7 @@ LOWER(is_nan)
 
 LOWER(is_inf)
 {
-    struct lower_value t = lower_unary(l, "abs", in), top = lower_fill(l, (double)INFINITY, in);
+    struct lower_value t = lower_unary(l, RP_OP_ABS, in), top = lower_fill(l, (double)INFINITY, in);
 
     (void)node;
     (void)nin;
@@ -199,8 +191,8 @@ LOWER(part)
     if (in->elem != RP_ELEM_C64 && in->elem != RP_ELEM_C128)
         return lower_refuse(l, node, "the input is not complex");
     *out = lower_like(l, elem, in->dims, in->rank);
-    lower_begin(l, out, hlo_of(node));
-    lower_put(l, "%%v%u)\n", in->id);
+    lower_begin(l, out, lower_opcode(node));
+    lower_operand(l, in);
     return RP_OK;
 }
 
@@ -221,8 +213,9 @@ LOWER(complex_)
     (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
     *out = lower_like(l, a.elem == RP_ELEM_F32 ? RP_ELEM_C64 : RP_ELEM_C128, a.dims, a.rank);
-    lower_begin(l, out, "complex");
-    lower_put(l, "%%v%u, %%v%u)\n", a.id, b.id);
+    lower_begin(l, out, RP_OP_COMPLEX);
+    lower_operand(l, &a);
+    lower_operand(l, &b);
     return RP_OK;
 }
 
@@ -238,39 +231,39 @@ LOWER(first)
     return RP_OK;
 }
 
-const struct lower_row lower_special[] = {{"Erfc", one_less_erf, NULL, 1},
-                                          {"Asin", unary, "asin", 1},
-                                          {"Acos", unary, "acos", 1},
-                                          {"Atan", atan_, NULL, 1},
-                                          {"Sinh", unary, "sinh", 1},
-                                          {"Cosh", unary, "cosh", 1},
-                                          {"Asinh", unary, "asinh", 1},
-                                          {"Acosh", unary, "acosh", 1},
-                                          {"Atanh", unary, "atanh", 1},
-                                          {"Selu", selu, NULL, 1},
-                                          {"Xdivy", zero_wins, NULL, 2},
-                                          {"Xlogy", zero_wins, NULL, 2},
-                                          {"Xlog1py", zero_wins, NULL, 2},
-                                          {"MulNoNan", zero_wins, NULL, 2},
-                                          {"FloorMod", floor_mod, NULL, 2},
-                                          {"Mod", binary, "remainder", 2},
-                                          {"TruncateDiv", binary, "divide", 2},
-                                          {"LeftShift", binary, "shift-left", 2},
-                                          {"SoftplusGrad", slope, NULL, 2},
-                                          {"Relu6Grad", slope, NULL, 2},
-                                          {"EluGrad", slope, NULL, 2},
-                                          {"LeakyReluGrad", slope, NULL, 2},
-                                          {"IsNan", is_nan, NULL, 1},
-                                          {"IsInf", is_inf, NULL, 1},
-                                          {"Real", part, "real", 1},
-                                          {"Imag", part, "imag", 1},
-                                          {"ComplexAbs", part, "abs", 1},
-                                          {"Conj", conjugate, NULL, 1},
-                                          {"Complex", complex_, NULL, 2},
-                                          {"PlaceholderWithDefault", first, NULL, 1},
-                                          {"_EagerConst", first, NULL, 1},
-                                          {"_Retval", first, NULL, 1},
-                                          {"EnsureShape", first, NULL, 1},
-                                          {"DebugIdentity", first, NULL, 1},
-                                          {"DisableCopyOnRead", first, NULL, 1},
-                                          {NULL, NULL, NULL, 0}};
+const struct lower_row lower_special[] = {{"Erfc", one_less_erf, LOWER_NO_OPCODE, 1},
+                                          {"Asin", unary, RP_OP_ASIN, 1},
+                                          {"Acos", unary, RP_OP_ACOS, 1},
+                                          {"Atan", atan_, LOWER_NO_OPCODE, 1},
+                                          {"Sinh", unary, RP_OP_SINH, 1},
+                                          {"Cosh", unary, RP_OP_COSH, 1},
+                                          {"Asinh", unary, RP_OP_ASINH, 1},
+                                          {"Acosh", unary, RP_OP_ACOSH, 1},
+                                          {"Atanh", unary, RP_OP_ATANH, 1},
+                                          {"Selu", selu, LOWER_NO_OPCODE, 1},
+                                          {"Xdivy", zero_wins, LOWER_NO_OPCODE, 2},
+                                          {"Xlogy", zero_wins, LOWER_NO_OPCODE, 2},
+                                          {"Xlog1py", zero_wins, LOWER_NO_OPCODE, 2},
+                                          {"MulNoNan", zero_wins, LOWER_NO_OPCODE, 2},
+                                          {"FloorMod", floor_mod, LOWER_NO_OPCODE, 2},
+                                          {"Mod", binary, RP_OP_REMAINDER, 2},
+                                          {"TruncateDiv", binary, RP_OP_DIVIDE, 2},
+                                          {"LeftShift", binary, RP_OP_SHIFT_LEFT, 2},
+                                          {"SoftplusGrad", slope, LOWER_NO_OPCODE, 2},
+                                          {"Relu6Grad", slope, LOWER_NO_OPCODE, 2},
+                                          {"EluGrad", slope, LOWER_NO_OPCODE, 2},
+                                          {"LeakyReluGrad", slope, LOWER_NO_OPCODE, 2},
+                                          {"IsNan", is_nan, LOWER_NO_OPCODE, 1},
+                                          {"IsInf", is_inf, LOWER_NO_OPCODE, 1},
+                                          {"Real", part, RP_OP_REAL, 1},
+                                          {"Imag", part, RP_OP_IMAG, 1},
+                                          {"ComplexAbs", part, RP_OP_ABS, 1},
+                                          {"Conj", conjugate, LOWER_NO_OPCODE, 1},
+                                          {"Complex", complex_, LOWER_NO_OPCODE, 2},
+                                          {"PlaceholderWithDefault", first, LOWER_NO_OPCODE, 1},
+                                          {"_EagerConst", first, LOWER_NO_OPCODE, 1},
+                                          {"_Retval", first, LOWER_NO_OPCODE, 1},
+                                          {"EnsureShape", first, LOWER_NO_OPCODE, 1},
+                                          {"DebugIdentity", first, LOWER_NO_OPCODE, 1},
+                                          {"DisableCopyOnRead", first, LOWER_NO_OPCODE, 1},
+                                          {NULL, NULL, LOWER_NO_OPCODE, 0}};

@@ -5,7 +5,6 @@
  */
 #include "lower/inner.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #define LOWER(name)                                                                             \
@@ -73,17 +72,18 @@ LOWER(gather)
             return lower_misfit(l, node, "incompatible batch dimensions");
     }
     *out = lower_like(l, table->elem, dims, rank);
-    lower_begin(l, out, "gather");
-    lower_put(l, "%%v%u, %%v%u)", table->id, rows->id);
-    lower_put_ints(l, "offset_dims", offsets, n);
-    lower_put(l, ", collapsed_slice_dims={%zu}, start_index_map={%zu}, index_vector_dim=%u", axis,
-              axis, rows->rank);
+    lower_begin(l, out, RP_OP_GATHER);
+    lower_operand(l, table);
+    lower_operand(l, rows);
+    lower_set_ints(l, RP_ATTR_OFFSET_DIMS, offsets, n);
+    lower_set_ints(l, RP_ATTR_COLLAPSED_SLICE_DIMS, (int64_t[]){(int64_t)axis}, 1);
+    lower_set_ints(l, RP_ATTR_START_INDEX_MAP, (int64_t[]){(int64_t)axis}, 1);
+    lower_set_int(l, RP_ATTR_INDEX_VECTOR_DIM, rows->rank);
     if (nbatch) {
-        lower_put_ints(l, "operand_batching_dims", batch, nbatch);
-        lower_put_ints(l, "start_indices_batching_dims", batch, nbatch);
+        lower_set_ints(l, RP_ATTR_OPERAND_BATCHING_DIMS, batch, nbatch);
+        lower_set_ints(l, RP_ATTR_START_INDICES_BATCHING_DIMS, batch, nbatch);
     }
-    lower_put_ints(l, "slice_sizes", sizes, table->rank);
-    lower_put(l, "\n");
+    lower_set_ints(l, RP_ATTR_SLICE_SIZES, sizes, table->rank);
     know_rows(l, table, rows, out);
     return RP_OK;
 }
@@ -127,14 +127,14 @@ LOWER(gather_nd)
             dims[rank++] = in->dims[i];
     }
     *out = lower_like(l, in->elem, dims, rank);
-    lower_begin(l, out, "gather");
-    lower_put(l, "%%v%u, %%v%u)", in[0].id, in[1].id);
-    lower_put_ints(l, "offset_dims", v.windows, v.nwindows);
-    lower_put_ints(l, "collapsed_slice_dims", v.first, v.length);
-    lower_put_ints(l, "start_index_map", v.first, v.length);
-    lower_put(l, ", index_vector_dim=%zu", v.outer);
-    lower_put_ints(l, "slice_sizes", sizes, in->rank);
-    lower_put(l, "\n");
+    lower_begin(l, out, RP_OP_GATHER);
+    lower_operand(l, &in[0]);
+    lower_operand(l, &in[1]);
+    lower_set_ints(l, RP_ATTR_OFFSET_DIMS, v.windows, v.nwindows);
+    lower_set_ints(l, RP_ATTR_COLLAPSED_SLICE_DIMS, v.first, v.length);
+    lower_set_ints(l, RP_ATTR_START_INDEX_MAP, v.first, v.length);
+    lower_set_int(l, RP_ATTR_INDEX_VECTOR_DIM, (int64_t)v.outer);
+    lower_set_ints(l, RP_ATTR_SLICE_SIZES, sizes, in->rank);
     return RP_OK;
 }
 
@@ -156,8 +156,8 @@ LOWER(one_hot)
     for (size_t i = 0; i < in->rank; i++)
         map[i] = (int64_t)(i + (i >= axis));
     places = lower_like(l, in->elem, dims, in->rank + 1);
-    lower_begin(l, &places, "iota");
-    lower_put(l, "), iota_dimension=%zu\n", axis);
+    lower_begin(l, &places, RP_OP_IOTA);
+    lower_set_int(l, RP_ATTR_IOTA_DIMENSION, axis);
     wanted = lower_spread(l, in, map, dims, in->rank + 1);
     hit = lower_compare(l, "EQ", &places, &wanted);
     yes = lower_spread(l, &in[2], NULL, dims, in->rank + 1);
@@ -168,33 +168,24 @@ LOWER(one_hot)
 
 /* ---- writing ---- */
 
-static const char *hlo_of(const struct lower_node *node)
-{
-    for (const struct lower_row *row = lower_tables; row->op; row++)
-        if (strlen(row->op) == node->op.n && !memcmp(row->op, node->op.at, node->op.n))
-            return row->hlo;
-    return "";
-}
-
-/* The opcode "" takes the update as it is. */
-static void scatter(struct lower *l, const char *opcode, const struct lower_value *table,
+/* Without an opcode, updates replace elements. */
+static void scatter(struct lower *l, enum rp_opcode opcode, const struct lower_value *table,
                     const struct lower_value *indices, const struct lower_value *updates,
                     const struct vectors *v, struct lower_value *out)
 {
-    const char *name = *opcode ? opcode : "last";
+    uint32_t region = opcode == LOWER_NO_OPCODE ? lower_region_last(l, table->elem)
+                                                : lower_region(l, opcode, table->elem);
 
-    if (*opcode)
-        lower_region(l, opcode, table->elem);
-    else
-        lower_region_last(l, table->elem);
     *out = lower_like(l, table->elem, table->dims, table->rank);
-    lower_begin(l, out, "scatter");
-    lower_put(l, "%%v%u, %%v%u, %%v%u)", table->id, indices->id, updates->id);
-    lower_put_ints(l, "update_window_dims", v->windows, v->nwindows);
-    lower_put_ints(l, "inserted_window_dims", v->first, v->length);
-    lower_put_ints(l, "scatter_dims_to_operand_dims", v->first, v->length);
-    lower_put(l, ", index_vector_dim=%zu, to_apply=%%%s_%s\n", v->outer, name,
-              rp_elem_name(table->elem));
+    lower_begin(l, out, RP_OP_SCATTER);
+    lower_operand(l, table);
+    lower_operand(l, indices);
+    lower_operand(l, updates);
+    lower_set_ints(l, RP_ATTR_UPDATE_WINDOW_DIMS, v->windows, v->nwindows);
+    lower_set_ints(l, RP_ATTR_INSERTED_WINDOW_DIMS, v->first, v->length);
+    lower_set_ints(l, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, v->first, v->length);
+    lower_set_int(l, RP_ATTR_INDEX_VECTOR_DIM, (int64_t)v->outer);
+    lower_calls(l, region);
 }
 
 static bool updates_fit(const struct lower_value *table, const struct lower_value *indices,
@@ -229,7 +220,7 @@ LOWER(scatter_nd)
     }
     if (!plan_vectors(&indices, table.rank, &v) || !updates_fit(&table, &indices, &updates, &v))
         return lower_misfit(l, node, "incompatible input shapes");
-    scatter(l, hlo_of(node), &table, &indices, &updates, &v, out);
+    scatter(l, lower_opcode(node), &table, &indices, &updates, &v, out);
     return RP_OK;
 }
 
@@ -256,20 +247,20 @@ LOWER(segment_sum)
     table = lower_fill(l, 0, &table);
     if (!plan_vectors(&indices, rank, &v) || !updates_fit(&table, &indices, in, &v))
         return lower_misfit(l, node, "the segments do not match the input");
-    scatter(l, "add", &table, &indices, in, &v, out);
+    scatter(l, RP_OP_ADD, &table, &indices, in, &v, out);
     return RP_OK;
 }
 
-const struct lower_row lower_tables[] = {{"Gather", gather, NULL, 2},
-                                         {"GatherV2", gather, NULL, 3},
-                                         {"ResourceGather", gather, NULL, 2},
-                                         {"GatherNd", gather_nd, NULL, 2},
-                                         {"ResourceGatherNd", gather_nd, NULL, 2},
-                                         {"OneHot", one_hot, NULL, 4},
-                                         {"ScatterNd", scatter_nd, "add", 3},
-                                         {"TensorScatterAdd", scatter_nd, "add", 3},
-                                         {"TensorScatterUpdate", scatter_nd, "", 3},
-                                         {"TensorScatterMax", scatter_nd, "maximum", 3},
-                                         {"TensorScatterMin", scatter_nd, "minimum", 3},
-                                         {"UnsortedSegmentSum", segment_sum, NULL, 3},
-                                         {NULL, NULL, NULL, 0}};
+const struct lower_row lower_tables[] = {{"Gather", gather, LOWER_NO_OPCODE, 2},
+                                         {"GatherV2", gather, LOWER_NO_OPCODE, 3},
+                                         {"ResourceGather", gather, LOWER_NO_OPCODE, 2},
+                                         {"GatherNd", gather_nd, LOWER_NO_OPCODE, 2},
+                                         {"ResourceGatherNd", gather_nd, LOWER_NO_OPCODE, 2},
+                                         {"OneHot", one_hot, LOWER_NO_OPCODE, 4},
+                                         {"ScatterNd", scatter_nd, RP_OP_ADD, 3},
+                                         {"TensorScatterAdd", scatter_nd, RP_OP_ADD, 3},
+                                         {"TensorScatterUpdate", scatter_nd, LOWER_NO_OPCODE, 3},
+                                         {"TensorScatterMax", scatter_nd, RP_OP_MAXIMUM, 3},
+                                         {"TensorScatterMin", scatter_nd, RP_OP_MINIMUM, 3},
+                                         {"UnsortedSegmentSum", segment_sum, LOWER_NO_OPCODE, 3},
+                                         {NULL, NULL, LOWER_NO_OPCODE, 0}};

@@ -219,9 +219,7 @@ static void lower_graph(struct feed_ctx *f, const bool *known)
         rp_err_nomem(&g->why, "lowering a graph");
     else if (rp_tf_lower(g->graph, feeds, g->nfeeds, g->fetches, g->nfetches, &g->lowered,
                          &g->why) == RP_OK)
-        s->program.program = g->lowered.program;
-    else
-        rp_lowered_release(&g->lowered);
+        s->program.program = g->lowered;
 }
 
 /* Without values first: only where that does not do are some of them needed, and taken as known. */

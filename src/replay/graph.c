@@ -167,7 +167,7 @@ void rp_replay_graph_release(struct rp_replay_graph *g)
 {
     if (!g)
         return;
-    rp_lowered_release(&g->lowered);
+    rp_program_free(g->lowered);
     rp_tf_ports_release(&g->ports);
     rp_checkpoint_close(g->checkpoint);
     rp_vec_release(&g->restores.list);

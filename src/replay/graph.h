@@ -21,7 +21,7 @@ struct rp_replay_graph {
     const char **feeds, **fetches;
     size_t nfeeds, nfetches;
     const char *saved_folder;
-    struct rp_lowered lowered;
+    struct rp_program *lowered;
     struct rp_err why;  /* it could not be lowered */
     bool *known;        /* of the feeds: their values may say shapes */
     const char **types; /* of the feeds where a bundle says them, "f32[2,3]"; or NULL */

@@ -17,7 +17,7 @@ static void lower(const struct rp_tf_ports *ports)
     struct rp_lower_feed feeds[4] = {{0}};
     const char *fetches[4];
     struct rp_err err = RP_ERR_INIT;
-    struct rp_lowered lowered;
+    struct rp_program *program;
     size_t nfeeds = ports->feeds.n < 4 ? ports->feeds.n : 4;
     size_t nfetches = ports->fetches.n < 4 ? ports->fetches.n : 4;
 
@@ -32,10 +32,10 @@ static void lower(const struct rp_tf_ports *ports)
     }
     for (size_t i = 0; i < nfetches; i++)
         fetches[i] = ports->fetches.at[i].tensor;
-    if (rp_tf_lower(ports->graph, feeds, nfeeds, fetches, nfetches, &lowered, &err) == RP_OK &&
-        rp_program_validate(lowered.program, &err) == RP_FORMAT)
+    if (rp_tf_lower(ports->graph, feeds, nfeeds, fetches, nfetches, &program, &err) == RP_OK &&
+        rp_program_validate(program, &err) == RP_FORMAT)
         abort();
-    rp_lowered_release(&lowered);
+    rp_program_free(program);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
