@@ -234,7 +234,8 @@ const struct rp_question_row rp_ask_convert = {
                      "kind of object. rpt and json keep everything except keys that only viewers "
                      "use (cname, sf, stack), thread clocks (tts, tdur), the id of a complete "
                      "event, and args that are empty or not an object; real numbers in args become "
-                     "64-bit floating point. Programs are converted between HLO text and protobuf.",
+                     "64-bit floating point. Programs: HLO is written as text or protobuf, any "
+                     "program as a TensorFlow graph (graphdef, pbtxt).",
                  .examples =
                      "reprise convert trace.json.gz -o trace.rpt	to the native format\n"
                      "reprise convert trace.rpt -o trace.json.gz	back, for a viewer\n"
