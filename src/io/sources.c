@@ -6,7 +6,9 @@
  * read only once (pipes, standard input) stays open and is handed to the first who opens it.
  */
 #include "io/sources.h"
+
 #include "base/arena.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "io/sources_walk.h"
 #include "io/tar.h"
@@ -154,14 +156,9 @@ static enum rp_code add_member(struct rp_sources *s, const struct rp_source *lik
     return RP_OK;
 }
 
-static int by_member(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-    int order = rp_natural_compare(x->source.member, y->source.member);
-
-    /* the same name twice: by place in the tar, the later one being the valid one */
-    return order ? order : (x->place < y->place ? -1 : 1);
-}
+/* The same name twice: by place in the tar, the later one being the valid one. */
+RP_ORDER(by_member, struct entry, rp_natural_compare(a->source.member, b->source.member),
+         RP_UP(place))
 
 /* Sorts the members from `first` on; of several with one name the last counts, as in tar itself. */
 static void order_members(struct rp_sources *s, size_t first)

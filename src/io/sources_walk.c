@@ -50,10 +50,7 @@ enum rp_file_kind rp_file_kind(const char *path)
                                  : RP_FILE_STREAM;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    return rp_natural_compare(((const struct child *)a)->name, ((const struct child *)b)->name);
-}
+RP_ORDER(by_name, struct child, rp_natural_compare(a->name, b->name))
 
 static bool is_loop(const struct level *level, const struct stat *st)
 {

@@ -6,6 +6,7 @@
  */
 #include "job/job.h"
 
+#include "base/order.h"
 #include "job/records.h"
 
 #include <pthread.h>
@@ -463,19 +464,9 @@ static int64_t last_number(const char *text)
     return text[n] ? strtoll(text + n, NULL, 10) : -1;
 }
 
-static int by_place(const void *pa, const void *pb)
-{
-    const struct rp_job_rank *a = pa, *b = pb;
-    int64_t ha = last_number(a->host), hb = last_number(b->host);
-
-    if (a->number != b->number)
-        return a->number < b->number ? -1 : 1;
-    if (ha != hb)
-        return ha < hb ? -1 : 1;
-    if (strcmp(a->host, b->host) != 0)
-        return strcmp(a->host, b->host);
-    return (a->local > b->local) - (a->local < b->local);
-}
+RP_ORDER(by_place, struct rp_job_rank, RP_UP(number),
+         RP_COMPARE(last_number(a->host), last_number(b->host)), strcmp(a->host, b->host),
+         RP_UP(local))
 
 /* By their number in the rings; without one by host and number on it. */
 static enum rp_code number_ranks(struct rp_job *job, struct rp_err *err)

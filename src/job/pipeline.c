@@ -347,16 +347,8 @@ struct compute {
     uint32_t type, seq;
 };
 
-static int by_begin(const void *pa, const void *pb)
-{
-    const struct compute *a = pa, *b = pb;
-
-    if (a->begin_ns != b->begin_ns)
-        return a->begin_ns < b->begin_ns ? -1 : 1;
-    if (a->seq != b->seq)
-        return a->seq < b->seq ? -1 : 1;
-    return (a->type < b->type) - (a->type > b->type); /* backward before forward, by name */
-}
+/* Backward before forward, by name. */
+RP_ORDER(by_begin, struct compute, RP_UP(begin_ns), RP_UP(seq), RP_DOWN(type))
 
 typedef RP_VEC(struct compute) compute_vec;
 

@@ -6,6 +6,7 @@
  */
 #include "job/records.h"
 
+#include "base/order.h"
 #include "facts/arg_keys.h"
 
 #include <stdio.h>
@@ -128,12 +129,7 @@ enum rp_code rp_job_read_timeline(const struct rp_trace *t, struct rp_job_rank *
 
 /* ------------------------------------------------------------------ transfers */
 
-static int by_number(const void *pa, const void *pb)
-{
-    long a = *(const long *)pa, b = *(const long *)pb;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_number, long, RP_COMPARE(*a, *b))
 
 /* "6+5" -> "5+6", in the arena; NULL: no ids, or no memory (*failed). */
 static const char *sorted_tensors(const char *text, size_t len, struct rp_arena *arena)

@@ -142,16 +142,12 @@ static void write_ranks(struct comm_text *w)
     qsort(out->rank_rows, out->nranks, sizeof *out->rank_rows, by_margin);
 }
 
-static int by_delay(const void *pa, const void *pb)
+static int64_t delay_of(const struct rp_comm_collective *c)
 {
-    const struct rp_comm_collective *a = pa, *b = pb;
-    int64_t x = a->margin_ns == RP_ABSENT_I64 ? a->max_dur_ns : a->margin_ns;
-    int64_t y = b->margin_ns == RP_ABSENT_I64 ? b->max_dur_ns : b->margin_ns;
-
-    if (x != y)
-        return x > y ? -1 : 1;
-    return (a->begin_ns > b->begin_ns) - (a->begin_ns < b->begin_ns);
+    return c->margin_ns == RP_ABSENT_I64 ? c->max_dur_ns : c->margin_ns;
 }
+
+RP_ORDER(by_delay, struct rp_comm_collective, RP_COMPARE(delay_of(b), delay_of(a)), RP_UP(begin_ns))
 
 /* "all_reduce 67.1 MB" */
 static const char *collective_label(struct comm_text *w, const struct rp_comm_collective *c)

@@ -5,6 +5,7 @@
  */
 #include "explain/critpath/critpath.h"
 
+#include "base/order.h"
 #include "explain/short_name.h"
 #include "result/print_units.h"
 
@@ -113,15 +114,8 @@ static void fill_split(struct path_rows *f, const struct rp_path_segment *s)
     fill_segment(f, rest);
 }
 
-static int by_total(const void *pa, const void *pb)
-{
-    const struct rp_critpath_share *a = pa, *b = pb;
-    int kind = strcmp(a->kind, b->kind);
-
-    if (a->total_ns != b->total_ns)
-        return a->total_ns > b->total_ns ? -1 : 1;
-    return kind ? kind : strcmp(a->name ? a->name : "", b->name ? b->name : "");
-}
+RP_ORDER(by_total, struct rp_critpath_share, RP_DOWN(total_ns), strcmp(a->kind, b->kind),
+         strcmp(a->name ? a->name : "", b->name ? b->name : ""))
 
 static void finish_shares(struct rp_critpath_share *s, size_t n, int64_t whole_ns)
 {

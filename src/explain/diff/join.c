@@ -4,6 +4,8 @@
  * of the step is compared with what the steps differ by themselves.
  */
 #include "explain/diff/diff.h"
+
+#include "base/order.h"
 #include "explain/diff/noise.h"
 #include "result/print_units.h"
 
@@ -239,15 +241,8 @@ static void mean_causes(const struct diff_join *j, int side, int64_t causes[RP_G
     }
 }
 
-static int by_change(const void *pa, const void *pb)
-{
-    const struct rp_trace_diff_share *a = pa, *b = pb;
-    int64_t x = llabs(a->delta_ns), y = llabs(b->delta_ns);
-
-    if (x != y)
-        return x > y ? -1 : 1;
-    return strcmp(a->part, b->part);
-}
+RP_ORDER(by_change, struct rp_trace_diff_share, RP_COMPARE(llabs(b->delta_ns), llabs(a->delta_ns)),
+         strcmp(a->part, b->part))
 
 static void fill_causes(struct diff_join *j)
 {
@@ -275,15 +270,8 @@ static int64_t own_change(const struct rp_trace_diff_rank *r)
     return llabs(rp_ns_between(r->exposed_comm_delta_ns, r->delta_ns));
 }
 
-static int by_own_change(const void *pa, const void *pb)
-{
-    const struct rp_trace_diff_rank *a = pa, *b = pb;
-    int64_t x = own_change(a), y = own_change(b);
-
-    if (x != y)
-        return x > y ? -1 : 1;
-    return (a->rank > b->rank) - (a->rank < b->rank);
-}
+RP_ORDER(by_own_change, struct rp_trace_diff_rank, RP_COMPARE(own_change(b), own_change(a)),
+         RP_UP(rank))
 
 static void fill_ranks(struct diff_join *j)
 {

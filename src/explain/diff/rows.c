@@ -7,6 +7,7 @@
 #include "explain/diff/diff.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "explain/diff/noise.h"
 #include "explain/short_name.h"
 
@@ -466,16 +467,7 @@ struct order {
     uint32_t group;
 };
 
-static int by_delta(const void *pa, const void *pb)
-{
-    const struct order *a = pa, *b = pb;
-
-    if (a->delta != b->delta)
-        return a->delta > b->delta ? -1 : 1;
-    if (a->time != b->time)
-        return a->time > b->time ? -1 : 1;
-    return (a->group > b->group) - (a->group < b->group);
-}
+RP_ORDER(by_delta, struct order, RP_DOWN(delta), RP_DOWN(time), RP_UP(group))
 
 static const char *kernel_line(struct rows_ctx *r, const struct group *g,
                                const struct rp_trace_diff_row *row)

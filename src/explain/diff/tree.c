@@ -142,20 +142,12 @@ static int frame_kind(const struct tree_builder *p, rp_event e)
 /* The step that holds a moment of the host, or of the device; n if there is none. */
 static size_t find_window(const struct rp_diff_steps *s, int64_t at_ns, bool host)
 {
-    size_t low = 0, high = s->n;
+    size_t i;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct rp_diff_window *w = &s->windows[middle];
-
-        if ((host ? w->host_begin_ns : w->begin_ns) <= at_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (!low || at_ns >= (host ? s->windows[low - 1].host_end_ns : s->windows[low - 1].end_ns))
+    RP_LOWER_BOUND(i, s->n, (host ? s->windows[i].host_begin_ns : s->windows[i].begin_ns) <= at_ns);
+    if (!i || at_ns >= (host ? s->windows[i - 1].host_end_ns : s->windows[i - 1].end_ns))
         return s->n;
-    return low - 1;
+    return i - 1;
 }
 
 /* The step of an item: its number, or NO_STEP. Without steps everything is one. */
@@ -367,14 +359,7 @@ struct thread {
     int64_t first_ns;
 };
 
-static int by_first(const void *pa, const void *pb)
-{
-    const struct thread *a = pa, *b = pb;
-
-    if (a->first_ns != b->first_ns)
-        return a->first_ns < b->first_ns ? -1 : 1;
-    return (a->track > b->track) - (a->track < b->track);
-}
+RP_ORDER(by_first, struct thread, RP_UP(first_ns), RP_UP(track))
 
 /* Threads have other numbers in each run: they are taken in the order of their first mark. */
 static enum rp_code add_nodes(struct tree_builder *p, struct rp_err *err)

@@ -6,6 +6,7 @@
  */
 #include "explain/launches/launches.h"
 
+#include "base/order.h"
 #include "facts/arg_keys.h"
 #include "facts/launches.h"
 
@@ -15,12 +16,7 @@
 #define QUEUE_FULL 1024
 #define LEAST_NS   1000 /* a copy that takes no time counts as a microsecond */
 
-static int by_double(const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_double, double, RP_COMPARE(*a, *b))
 
 /* Walks the launches and starts of one stream in the order of time. Of equal times the start comes
    first, unless nothing waits. */
@@ -97,14 +93,8 @@ struct copies {
     rp_interval_vec busy;
 };
 
-static int by_time(const void *pa, const void *pb)
-{
-    const struct edge *a = pa, *b = pb;
-
-    if (a->at_ns != b->at_ns)
-        return a->at_ns < b->at_ns ? -1 : 1;
-    return (a->rate > b->rate) - (a->rate < b->rate); /* ends first */
-}
+/* Ends first. */
+RP_ORDER(by_time, struct edge, RP_UP(at_ns), RP_UP(rate))
 
 /* "Memcpy HtoD (Pinned -> Device)" is of the kind "Memcpy HtoD". */
 static size_t kind_len(const char *name)

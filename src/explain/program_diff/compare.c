@@ -7,6 +7,7 @@
  */
 #include "explain/program_diff/program_diff.h"
 
+#include "base/order.h"
 #include "explain/program_diff/match.h"
 #include "explain/program_diff/place.h"
 #include "explain/program_diff/words.h"
@@ -358,19 +359,13 @@ static enum rp_code describe_change(struct diff_ctx *d, const struct change *c,
 }
 
 /* Structure before shapes, shapes before constants, consequences last. */
-static int by_weight(const void *x, const void *y)
+static enum kind weight_of(const struct change *c)
 {
-    const struct change *a = x, *b = y;
-    enum kind i = a->kind < SHAPE ? ADDED : a->kind, k = b->kind < SHAPE ? ADDED : b->kind;
-
-    if (i != k)
-        return i < k ? -1 : 1;
-    if (a->count != b->count)
-        return a->count < b->count ? 1 : -1;
-    if (a->left != b->left)
-        return a->left < b->left ? -1 : 1;
-    return (a->right > b->right) - (a->right < b->right);
+    return c->kind < SHAPE ? ADDED : c->kind;
 }
+
+RP_ORDER(by_weight, struct change, RP_COMPARE(weight_of(a), weight_of(b)), RP_DOWN(count),
+         RP_UP(left), RP_UP(right))
 
 static enum rp_code describe_changes(struct diff_ctx *d, struct rp_program_diff *out)
 {

@@ -29,45 +29,17 @@ static int compare_slices(const char *a, size_t an, const char *b, size_t bn)
     return order ? order : (an > bn) - (an < bn);
 }
 
-static int by_id(const struct entry *x, const struct entry *y)
-{
-    int order = compare_slices(x->root, x->root_n, y->root, y->root_n);
+RP_ORDER(by_id, struct entry, compare_slices(a->root, a->root_n, b->root, b->root_n),
+         RP_UP(name.id))
 
-    return order ? order : (x->name.id > y->name.id) - (x->name.id < y->name.id);
-}
+RP_ORDER(by_module, struct entry, by_id(a, b),
+         compare_slices(a->name.module, a->name.module_n, b->name.module, b->name.module_n))
 
-static int by_module(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-    int order = by_id(x, y);
+RP_ORDER(by_stage, struct rp_dump_name, RP_UP(point), RP_UP(number),
+         compare_slices(a->stage, a->stage_n, b->stage, b->stage_n))
 
-    return order
-               ? order
-               : compare_slices(x->name.module, x->name.module_n, y->name.module, y->name.module_n);
-}
-
-static int by_stage(const struct rp_dump_name *x, const struct rp_dump_name *y)
-{
-    if (x->point != y->point)
-        return x->point > y->point ? 1 : -1;
-    if (x->number != y->number)
-        return x->number > y->number ? 1 : -1;
-    return compare_slices(x->stage, x->stage_n, y->stage, y->stage_n);
-}
-
-static int by_place(const void *a, const void *b)
-{
-    const struct entry *x = a, *y = b;
-    int order = by_module(a, b);
-
-    if (!order)
-        order = by_stage(&x->name, &y->name);
-    if (!order && x->name.role != y->name.role)
-        order = x->name.role > y->name.role ? 1 : -1;
-    if (!order && x->name.proto != y->name.proto)
-        order = x->name.proto ? -1 : 1;
-    return order ? order : (x->source > y->source) - (x->source < y->source);
-}
+RP_ORDER(by_place, struct entry, by_module(a, b), by_stage(&a->name, &b->name), RP_UP(name.role),
+         RP_DOWN(name.proto), RP_UP(source))
 
 /* ---- reading the names ---- */
 

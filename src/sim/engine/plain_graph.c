@@ -5,6 +5,8 @@
  */
 #include "sim/engine/plain_graph.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,14 +101,7 @@ struct use {
     uint32_t device, tasks;
 };
 
-static int by_use(const void *pa, const void *pb)
-{
-    const struct use *a = pa, *b = pb;
-
-    if (a->tasks != b->tasks)
-        return a->tasks > b->tasks ? -1 : 1;
-    return (a->device > b->device) - (a->device < b->device);
-}
+RP_ORDER(by_use, struct use, RP_DOWN(tasks), RP_UP(device))
 
 /* Devices with many tasks are side by side: a run looks at blocks of them. Some tasks tell. */
 static uint32_t *name_devices(const struct rp_overlay *o)

@@ -16,6 +16,8 @@
  * At most 2^18 names are examined, with at most a few dozen candidates; linear.
  */
 #include "trace/build/dense_ids.h"
+
+#include "base/order.h"
 #include "trace/finish/steps.h"
 #include "trace/names.h"
 
@@ -65,12 +67,7 @@ static enum rp_code list_places(struct search *w, struct rp_err *err)
     return RP_OK;
 }
 
-static int ascending(const void *pa, const void *pb)
-{
-    uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-
-    return a < b ? -1 : a > b;
-}
+RP_ORDER(ascending, uint64_t, RP_COMPARE(*a, *b))
 
 static enum rp_code find_rare(struct search *w, struct rp_err *err)
 {
