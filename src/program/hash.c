@@ -5,17 +5,19 @@
  * the multiset of all its operations, each with the number of its uses, so that duplicates and dead
  * code count while the order does not.
  *
- * get-tuple-element is part of the operand it stands for: newer HLO text writes '%x#0' instead, and
- * both must come out the same. So it is left out of the multiset and hands its uses on.
+ * A get-tuple-element counts as part of the operand that uses it: newer HLO text writes '%x#0'
+ * instead, and both forms must have the same hash. It is therefore left out of the multiset, and
+ * its uses count for the tuple.
  *
- * Values are printed and compared across machines and versions, so nothing here depends on ids, and
- * the mixing is this file's own.
+ * Attributes are hashed as values, by their type, never as text. Hashes are printed and compared
+ * across machines: nothing here depends on ids or on the byte order.
  */
 #include "program/floats.h"
 #include "program/literal.h"
 #include "program/order.h"
 #include "program/structure.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,85 +30,50 @@ static uint64_t mix(uint64_t h, uint64_t value)
     return (uint64_t)m ^ (uint64_t)(m >> 64) ^ (h << 1 | h >> 63);
 }
 
-/* Eight bytes at a time, little-endian whatever the machine. */
-struct stream {
-    uint64_t hash, word;
-    unsigned n;
-};
-
-static inline void stream_add(struct stream *s, unsigned char c)
+/* Eight bytes at a time, little-endian on every machine. */
+static uint64_t hash_bytes(const char *at, size_t n)
 {
-    s->word |= (uint64_t)c << 8 * (s->n & 7);
-    if ((++s->n & 7) == 0) {
-        s->hash = mix(s->hash, s->word);
-        s->word = 0;
+    uint64_t hash = 0, word = 0;
+
+    for (size_t i = 0; i + 8 <= n; i += 8) {
+        memcpy(&word, at + i, sizeof word);
+        hash = mix(hash, le64toh(word));
     }
+    word = 0;
+    if (n & 7)
+        memcpy(&word, at + (n & ~(size_t)7), n & 7);
+    return mix(mix(hash, le64toh(word)), n);
 }
 
-static uint64_t stream_end(const struct stream *s)
+/* Characters that one writer needs and another does not: white space, '%', quotes and
+   backslashes. */
+static const bool is_optional[256] = {[' '] = true, ['\n'] = true, ['\t'] = true, ['\r'] = true,
+                                      ['%'] = true, ['"'] = true,  ['\\'] = true};
+
+/* Text that has no value of its own: without optional characters and comments. */
+static uint64_t hash_raw_text(const char *at, size_t n)
 {
-    return mix(mix(s->hash, s->word), s->n);
-}
+    uint64_t hash = 0, word = 0;
+    unsigned count = 0;
 
-static uint64_t hash_text(const char *at, size_t n)
-{
-    struct stream s = {0};
+    for (const char *end = at + n; at < end; at++) {
+        if (*at == '/' && end - at > 1 && at[1] == '*') {
+            const char *close = memmem(at + 2, (size_t)(end - at) - 2, "*/", 2);
 
-    for (size_t i = 0; i < n; i++)
-        stream_add(&s, (unsigned char)at[i]);
-    return stream_end(&s);
-}
-
-/* Of the letters that carry meaning: spaces, comments, '%' and the quotes and backslashes that one
-   writer needs and another does not are passed over. Text arrives in pieces. */
-struct meaning {
-    struct stream s;
-    enum { PLAIN, SLASH, COMMENT, STAR } state;
-};
-
-static void meaning_add(struct meaning *m, char c)
-{
-    if (c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '%' && c != '"' && c != '\\')
-        stream_add(&m->s, (unsigned char)c);
-}
-
-static void meaning_put(void *meaning, const char *at, size_t n)
-{
-    struct meaning *m = meaning;
-
-    if (m->state == PLAIN && !memchr(at, '/', n)) { /* most often there is no comment */
-        for (size_t i = 0; i < n; i++)
-            meaning_add(m, at[i]);
-        return;
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (m->state >= COMMENT) {
-            m->state = m->state == STAR && at[i] == '/' ? PLAIN : at[i] == '*' ? STAR : COMMENT;
-        } else if (m->state == SLASH && at[i] == '*') {
-            m->state = STAR;
-        } else {
-            if (m->state == SLASH)
-                meaning_add(m, '/');
-            m->state = at[i] == '/' ? SLASH : PLAIN;
-            if (m->state == PLAIN)
-                meaning_add(m, at[i]);
+            if (!close)
+                break;
+            at = close + 1;
+            continue;
+        }
+        if (is_optional[(unsigned char)*at])
+            continue;
+        word |= (uint64_t)(unsigned char)*at << 8 * (count & 7);
+        if ((++count & 7) == 0) {
+            hash = mix(hash, word);
+            word = 0;
         }
     }
-}
-
-static uint64_t meaning_end(struct meaning *m)
-{
-    if (m->state == SLASH)
-        meaning_add(m, '/');
-    return stream_end(&m->s);
-}
-
-static uint64_t hash_value(const char *at, size_t n)
-{
-    struct meaning m = {.state = PLAIN};
-
-    meaning_put(&m, at, n);
-    return meaning_end(&m);
+    return mix(mix(hash, word), count);
 }
 
 struct hasher {
@@ -133,8 +100,8 @@ static uint64_t hash_shape(const struct hasher *h, uint32_t id)
                 mix(mix(hash, (uint64_t)p->dims.at[s->first + i]), p->dim_dynamic.at[s->first + i]);
     }
     if (!(s->flags & RP_SHAPE_DEFAULT_LAYOUT) && s->layout)
-        hash = mix(
-            hash, hash_value(rp_program_text(p, s->layout), rp_strtab_len(&p->strings, s->layout)));
+        hash = mix(hash, hash_raw_text(rp_program_text(p, s->layout),
+                                       rp_strtab_len(&p->strings, s->layout)));
     return hash;
 }
 
@@ -168,7 +135,7 @@ static uint64_t hash_literal(const struct hasher *h, uint32_t op)
         rp_literal_decode(p, literal, values, sizeof values, NULL) != RP_OK)
         return 1;
     unify_nans(elem, values, (size_t)n);
-    return hash_text((const char *)values, (size_t)n * rp_literal_unit(elem));
+    return hash_bytes((const char *)values, (size_t)n * rp_literal_unit(elem));
 }
 
 static const char *const known_keys[] = {
@@ -197,7 +164,8 @@ static bool says_nothing(const struct rp_attr *attr)
         return (attr->n == 2 && memcmp(attr->at, "{}", 2) == 0) ||
                (attr->n == 5 && memcmp(attr->at, "false", 5) == 0);
     case RP_VALUE_CONFIG:
-        return attr->n == 2 && memcmp(attr->at, "{}", 2) == 0;
+        return !attr->n || (attr->n == 2 && memcmp(attr->at, "{}", 2) == 0);
+    case RP_VALUE_STRING:
     case RP_VALUE_INTS:
     case RP_VALUE_PAIRS:
     case RP_VALUE_SLICES:
@@ -224,38 +192,186 @@ bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_att
     return *rp_program_text(p, attr->key) != '_'; /* TensorFlow's notes to itself */
 }
 
-static bool are_digits(const struct rp_attr *attr)
+/* ---- values ---- */
+
+/* Two numbers a step; the last, or none, with the length. */
+static inline uint64_t hash_ints(uint64_t hash, const int64_t *at, size_t n)
 {
-    for (uint32_t i = 0; i < attr->n; i++)
-        if (attr->ints[i] < 0 || attr->ints[i] > 9)
-            return false;
-    return attr->n != 0;
+    size_t i = 0;
+
+    for (; i + 1 < n; i += 2)
+        hash = mix(hash + (uint64_t)at[i] * UINT64_C(0xe7037ed1a0b428db), (uint64_t)at[i + 1]);
+    return mix(hash + n, i < n ? (uint64_t)at[i] : UINT64_C(0xa0761d6478bd642f));
 }
 
-/* A value is hashed as it is printed: there is one way to print it, whatever file it came from. */
+static uint64_t hash_list(uint64_t hash, struct rp_int_list list)
+{
+    return hash_ints(hash, list.at, list.n);
+}
+
+static uint64_t hash_slice(struct rp_slice text)
+{
+    return hash_raw_text(text.at, text.n);
+}
+
+/* The files of a module may list the entries of a map in any order. */
+static uint64_t hash_map(const struct rp_attr *attr)
+{
+    uint64_t sum = attr->n;
+
+    for (uint32_t i = 0; i + 1 < attr->n; i += 2)
+        sum += mix(hash_slice(attr->texts[i]), hash_slice(attr->texts[i + 1]));
+    return sum;
+}
+
+static uint64_t hash_words(const struct rp_attr *attr)
+{
+    uint64_t hash = attr->n;
+
+    for (uint32_t i = 0; i < attr->n; i++)
+        hash = mix(hash, hash_slice(attr->texts[i]));
+    return hash;
+}
+
+static uint64_t hash_window(const struct rp_attr *attr)
+{
+    uint64_t hash = attr->n;
+
+    for (uint32_t i = 0; i < attr->n; i++) {
+        const struct rp_window_dim *d = &attr->window[i];
+        const int64_t fields[] = {d->size,          d->stride,          d->pad_low, d->pad_high,
+                                  d->base_dilation, d->window_dilation, d->reversal};
+
+        hash = hash_ints(hash, fields, sizeof fields / sizeof *fields);
+    }
+    return hash;
+}
+
+static uint64_t hash_mesh(const struct rp_replica_groups *g)
+{
+    uint64_t hash = hash_list(hash_list(hash_list(g->form, g->ids), g->dims), g->perm);
+
+    for (size_t i = 0; i < g->naxes; i++)
+        hash = mix(mix(hash, hash_slice(g->axes[i].name)), (uint64_t)g->axes[i].size);
+    hash = mix(hash, g->nparts);
+    for (size_t i = 0; i < g->nparts; i++) {
+        const struct rp_mesh_part *part = &g->parts[i];
+
+        hash = mix(hash, hash_slice(g->axes[part->axis].name));
+        hash = mix(mix(hash, part->size ? (uint64_t)part->before : 0), (uint64_t)part->size);
+    }
+    return hash;
+}
+
+static uint64_t hash_groups(const struct rp_replica_groups *g)
+{
+    uint64_t hash = mix(g->form, g->ngroups);
+
+    if (g->form == RP_GROUPS_MESH)
+        return hash_mesh(g);
+    if (g->form == RP_GROUPS_IOTA)
+        return hash_list(hash_list(mix(hash, (uint64_t)g->group_size), g->dims), g->perm);
+    for (size_t i = 0; i < g->ngroups; i++)
+        hash = hash_ints(hash, g->ids.at + g->begin[i], g->begin[i + 1] - g->begin[i]);
+    return hash;
+}
+
+static uint64_t hash_aliases(const struct rp_attr *attr)
+{
+    uint64_t hash = attr->n;
+
+    for (uint32_t i = 0; i < attr->n; i++) {
+        const struct rp_alias *a = &attr->aliases[i];
+
+        hash = hash_list(hash_list(hash, a->output), a->operand);
+        hash = mix(mix(hash, (uint64_t)a->number), a->kind);
+    }
+    return hash;
+}
+
+/* The fields that its type gives a meaning; nested at most RP_SHARDING_DEPTH deep. */
+static uint64_t hash_sharding(const struct rp_sharding *s)
+{
+    static const struct rp_int_list none;
+    uint64_t hash = mix(s->type, s->last_replicate);
+
+    if (s->type == RP_SHARDING_OTHER) {
+        hash = hash_list(hash_list(hash_list(hash, s->tiles), s->dims), s->perm);
+        hash = hash_list(hash, s->dims.n ? none : s->devices);
+    } else if (s->type == RP_SHARDING_MAXIMAL) {
+        hash = hash_list(hash, s->devices);
+    }
+    hash = hash_list(hash, s->last);
+    for (size_t i = 0; i < s->nparts; i++)
+        hash = mix(hash, hash_sharding(&s->parts[i]));
+    return s->grouped ? mix(mix(hash, 1U + s->shard_like), (uint64_t)s->group) : hash;
+}
+
+/* Text keeps six digits of a number. */
+static uint64_t hash_float(double value)
+{
+    char text[32];
+    int n = snprintf(text, sizeof text, "%g", value);
+
+    return hash_bytes(text, (size_t)n);
+}
+
+/* The structural hash does not include these; they depend on names. */
+static uint64_t hash_printed(const struct rp_program *p, const struct rp_attr *attr)
+{
+    struct rp_chars text = {0};
+    uint64_t hash;
+
+    rp_attr_print(p, attr, &text);
+    hash = hash_raw_text(text.at ? text.at : "", text.n);
+    rp_chars_release(&text);
+    return hash;
+}
+
+/* Values are the same whichever file they come from, so their hashes are, too. */
 uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr)
 {
-    struct meaning m = {.state = PLAIN};
-    struct rp_chars text = {.sink = meaning_put, .sink_arg = &m};
-    char number[32];
-    int n;
-
+    if (attr->type == RP_VALUE_INTS) /* most attributes are */
+        return hash_ints(0, attr->ints, attr->n);
     if (attr->key == RP_ATTR_ROOT)
         return 1;
-    if (attr->type == RP_VALUE_FLOAT) { /* text keeps six digits */
-        n = snprintf(number, sizeof number, "%g", attr->real);
-        return hash_value(number, (size_t)n);
+    switch ((enum rp_value_type)attr->type) {
+    case RP_VALUE_WIRE:
+        return 0;
+    case RP_VALUE_FLAG:
+    case RP_VALUE_INT:
+        return mix(1, (uint64_t)attr->number);
+    case RP_VALUE_FLOAT:
+        return hash_float(attr->real);
+    case RP_VALUE_STRING:
+        return hash_bytes(attr->at, attr->n);
+    case RP_VALUE_TEXT:
+    case RP_VALUE_WORD:
+    case RP_VALUE_CONFIG:
+        return hash_raw_text(attr->at, attr->n);
+    case RP_VALUE_INTS:
+    case RP_VALUE_PAIRS:
+    case RP_VALUE_SLICES:
+    case RP_VALUE_PADDING:
+    case RP_VALUE_CONV_DIMS:
+        return hash_ints(0, attr->ints, attr->n);
+    case RP_VALUE_WORDS:
+        return hash_words(attr);
+    case RP_VALUE_MAP:
+        return hash_map(attr);
+    case RP_VALUE_WINDOW:
+        return hash_window(attr);
+    case RP_VALUE_GROUPS:
+        return hash_groups(attr->groups);
+    case RP_VALUE_ALIASES:
+        return hash_aliases(attr);
+    case RP_VALUE_SHARDING:
+        return hash_sharding(attr->sharding);
+    case RP_VALUE_OPS:
+    case RP_VALUE_SHAPES:
+        return hash_printed(p, attr);
     }
-    if (attr->type == RP_VALUE_INTS && are_digits(attr)) { /* what most attributes are */
-        for (uint32_t i = 0; i < attr->n; i++) {
-            stream_add(&m.s, i ? ',' : '{');
-            stream_add(&m.s, (unsigned char)('0' + attr->ints[i]));
-        }
-        stream_add(&m.s, '}');
-        return stream_end(&m.s);
-    }
-    rp_attr_print(p, attr, &text);
-    return meaning_end(&m);
+    return 0;
 }
 
 static uint64_t hash_attrs(const struct hasher *h, uint32_t op)
@@ -273,7 +389,7 @@ static uint64_t hash_attrs(const struct hasher *h, uint32_t op)
         if (attr->key < RP_ATTR_COUNT)
             key = h->key[attr->key];
         else
-            key = hash_text(rp_program_text(p, attr->key), rp_strtab_len(&p->strings, attr->key));
+            key = hash_bytes(rp_program_text(p, attr->key), rp_strtab_len(&p->strings, attr->key));
         sum += mix(key, rp_attr_hash(p, attr));
     }
     return sum;
@@ -288,8 +404,8 @@ static uint64_t hash_op(const struct hasher *h, uint32_t op)
     uint64_t hash = h->opcode[code];
 
     if (code == RP_OP_FOREIGN)
-        hash = mix(hash, hash_text(rp_program_text(p, p->foreign.at[op]),
-                                   rp_strtab_len(&p->strings, p->foreign.at[op])));
+        hash = mix(hash, hash_bytes(rp_program_text(p, p->foreign.at[op]),
+                                    rp_strtab_len(&p->strings, p->foreign.at[op])));
     h->out->opcode[op] = hash;
     hash = mix(hash, h->out->shape[p->shape.at[op]]);
     if (code == RP_OP_CONSTANT)
@@ -351,9 +467,9 @@ static enum rp_code hash_computation(struct hasher *h, uint32_t id, struct rp_er
 static void hash_tables(const struct hasher *h)
 {
     for (uint32_t i = 0; i < RP_ATTR_COUNT; i++)
-        h->key[i] = hash_text(known_keys[i], strlen(known_keys[i]));
+        h->key[i] = hash_bytes(known_keys[i], strlen(known_keys[i]));
     for (uint32_t i = 0; i < RP_OP_COUNT; i++)
-        h->opcode[i] = hash_text(rp_op_info[i].name, strlen(rp_op_info[i].name));
+        h->opcode[i] = hash_bytes(rp_op_info[i].name, strlen(rp_op_info[i].name));
     for (uint32_t i = 0; i < h->p->shapes.n; i++)
         h->out->shape[i] = hash_shape(h, i);
 }

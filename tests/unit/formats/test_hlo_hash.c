@@ -139,6 +139,57 @@ static void newer_operations(void **state)
     has_one_hash("ragged", ragged, sizeof ragged - 1);
 }
 
+/* Every type of value, as text, as a protobuf and back. */
+static void every_type_of_value(void **state)
+{
+    static const char collectives[] =
+        "HloModule g\nadd {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n"
+        " ROOT s = f32[] add(x, y)\n}\nENTRY e {\n p = f32[8] parameter(0)\n"
+        " a = f32[8] all-reduce(p), replica_groups={{0,1},{2,3}}, to_apply=add\n"
+        " b = f32[8] all-reduce(a), replica_groups=[2,4]<=[4,2]T(1,0), to_apply=add\n"
+        " ROOT c = f32[8] collective-permute(b), source_target_pairs={{0,1},{1,0}}\n}\n";
+    static const char lists[] =
+        "HloModule l\nENTRY e {\n p = f32[8,12] parameter(0)\n z = f32[] constant(0)\n"
+        " s = f32[4,10] slice(p), slice={[0:8:2], [2:12]}\n"
+        " d = f32[13,40] pad(s, z), padding=0_9x-1_2_3\n"
+        " k = f32[13,40] custom-call(d), custom_call_target=\"a \\\"b\\\" % \\\\ \\303\\251\", "
+        "output_to_operand_aliasing={{}: (0, {})}\n"
+        " ROOT t = f32[40,13] transpose(k), dimensions={1,0}\n}\n";
+
+    UNUSED_STATE(state);
+    has_one_hash("collectives", collectives, sizeof collectives - 1);
+    has_one_hash("lists", lists, sizeof lists - 1);
+}
+
+/* Values that differ little have hashes that differ. */
+static void nearby_values(void **state)
+{
+    static const char *const rest[] = {"",
+                                       ", custom_call_target=\"a\"",
+                                       ", custom_call_target=\" a\"",
+                                       ", custom_call_target=\"a\\\"\"",
+                                       ", custom_call_target=\"a/*b*/\"",
+                                       ", custom_call_target=\"a\", dimensions={1}",
+                                       ", custom_call_target=\"a\", dimensions={1,0}",
+                                       ", custom_call_target=\"a\", dimensions={0,1}",
+                                       ", custom_call_target=\"a\", dimensions={0,1,0}",
+                                       ", custom_call_target=\"a\", dimensions={10}"};
+    uint64_t hashes[sizeof rest / sizeof *rest];
+    char text[512];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        int n = snprintf(text, sizeof text,
+                         "HloModule m\nENTRY e {\n p = f32[8] parameter(0)\n"
+                         " ROOT k = f32[8] custom-call(p)%s\n}\n",
+                         rest[i]);
+
+        hashes[i] = hash_of_text(text, (size_t)n);
+        for (size_t k = 0; k < i; k++)
+            assert_true(hashes[k] != hashes[i]);
+    }
+}
+
 /* What XLA itself writes: fields that text has no words for, and words that are zero. */
 #define MODULE(instructions, root)                                                \
     "hlo_module {\n name: \"m\" entry_computation_name: \"e\"\n computations {\n" \
@@ -213,9 +264,10 @@ static void every_module_of_the_repository(void **state)
 
 int test_hlo_hash(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(newer_operations),
-                                       cmocka_unit_test(as_xla_writes_them),
-                                       cmocka_unit_test(every_module_of_the_repository)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(newer_operations), cmocka_unit_test(every_type_of_value),
+        cmocka_unit_test(nearby_values), cmocka_unit_test(as_xla_writes_them),
+        cmocka_unit_test(every_module_of_the_repository)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
