@@ -17,7 +17,7 @@
 /* The parts of a step without idle, then idle by cause. */
 #define SUMS (RP_DIFF_IDLE + RP_GAP_CAUSES + 1)
 
-struct part_maker {
+struct part_ctx {
     const struct rp_trace *t;
     const struct rp_scope *scope;
     struct rp_arena *arena;
@@ -27,7 +27,7 @@ struct part_maker {
     int64_t sum_ns[SUMS]; /* of all steps taken */
 };
 
-static void add_times(struct part_maker *m, const struct rp_breakdown *b)
+static void add_times(struct part_ctx *m, const struct rp_breakdown *b)
 {
     int64_t work = rp_ns_sum(b->compute_ns, b->exposed_comm_ns);
 
@@ -37,7 +37,7 @@ static void add_times(struct part_maker *m, const struct rp_breakdown *b)
 }
 
 /* The gaps in a window by cause; what no gap explains lies outside the device work. */
-static void add_causes(struct part_maker *m, const struct rp_breakdown *b)
+static void add_causes(struct part_ctx *m, const struct rp_breakdown *b)
 {
     const rp_gap_vec *gaps = &m->report.gaps;
     int64_t rest = b->idle_ns;
@@ -53,7 +53,7 @@ static void add_causes(struct part_maker *m, const struct rp_breakdown *b)
     rp_ns_add(&m->sum_ns[SUMS - 1], rest);
 }
 
-static void take_step(struct part_maker *m, const struct rp_breakdown *b)
+static void take_step(struct part_ctx *m, const struct rp_breakdown *b)
 {
     add_times(m, b);
     add_causes(m, b);
@@ -61,7 +61,7 @@ static void take_step(struct part_maker *m, const struct rp_breakdown *b)
 }
 
 /* Means that add up to the mean of the whole: rounded along the running sum. */
-static void mean_all(struct part_maker *m)
+static void mean_all(struct part_ctx *m)
 {
     struct rp_trace_diff_part *out = m->out;
     int64_t sum = 0, before = 0;
@@ -89,7 +89,7 @@ struct length {
 RP_ORDER(by_length, struct length, RP_UP(ns), RP_UP(step))
 
 /* Sorts the whole steps by length and takes the middle half. */
-static enum rp_code take_typical(struct part_maker *m, struct rp_err *err)
+static enum rp_code take_typical(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
     size_t i, from, taken, n = out->nwhole;
@@ -111,7 +111,7 @@ static enum rp_code take_typical(struct part_maker *m, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code take_steps(struct part_maker *m, struct rp_err *err)
+static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
     size_t i, n = m->report.nsteps;
@@ -142,7 +142,7 @@ static enum rp_code take_steps(struct part_maker *m, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code make_tree(struct part_maker *m, struct rp_err *err)
+static enum rp_code make_tree(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_diff_steps steps = {m->scope, m->report.nsteps, m->windows, m->out->taken};
     struct rp_work work;
@@ -154,7 +154,7 @@ static enum rp_code make_tree(struct part_maker *m, struct rp_err *err)
     return code;
 }
 
-static enum rp_code make_part(struct part_maker *m, struct rp_err *err)
+static enum rp_code make_part(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
 
@@ -173,7 +173,7 @@ enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_sc
                                 struct rp_err *err)
 {
     static const struct rp_scope whole = {0};
-    struct part_maker m = {.t = trace, .scope = scope ? scope : &whole, .arena = arena, .out = out};
+    struct part_ctx m = {.t = trace, .scope = scope ? scope : &whole, .arena = arena, .out = out};
     enum rp_code code;
 
     *out = (struct rp_trace_diff_part){0};

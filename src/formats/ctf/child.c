@@ -360,7 +360,7 @@ static enum rp_code judge_end(int status, struct rp_err *err)
                       WEXITSTATUS(status));
 }
 
-static enum rp_code run(struct child_reader *r, const char *folder, struct rp_err *err)
+static enum rp_code read_child(struct child_reader *r, const char *folder, struct rp_err *err)
 {
     int fds[2], status = 0;
     enum rp_code code;
@@ -411,7 +411,7 @@ enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,
 
     code = rp_proto_trace_init(&other.t, in, options, "ctf", err);
     if (code == RP_OK)
-        code = finish_trace(&r, run(&r, folder, err), options, err);
+        code = finish_trace(&r, read_child(&r, folder, err), options, err);
     if (code == RP_OK) {
         other.t.trace->base_ns = r.offset_ns;
         other.t.trace->has_base = r.has_offset;

@@ -47,7 +47,7 @@ static const struct gpu gpus[] = {{"B200", 75, 1125, 2250, 8000, 1},
 
 #define NGPUS (sizeof gpus / sizeof gpus[0])
 
-/* Shorter than this a kernel is held up by its start, not by peaks. */
+/* A shorter kernel is bound by its launch, not by the peaks of the device. */
 #define SMALL_NS 3000
 
 static const struct gpu *find_gpu(const char *name)
