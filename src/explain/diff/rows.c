@@ -246,8 +246,8 @@ static const char *text_of(const struct side *s, bool shape)
 static const char *both(struct rows_ctx *r, const char *left, const char *right)
 {
     if (!left || !right || !strcmp(left, right))
-        return left || right ? rp_arena_strdup(r->arena, left ? left : right) : NULL;
-    return rp_arena_printf(r->arena, "%s -> %s", left, right);
+        return rp_arena_text(r->arena, left ? left : right);
+    return rp_arena_textf(r->arena, "%s -> %s", left, right);
 }
 
 /* The names around a node, the outermost first: "GPT_0 / Block_3 / aten::linear". */
@@ -263,25 +263,20 @@ static const char *place_of(struct rows_ctx *r, const struct side *s)
 
         names[n++] = strncmp(name, "nn.Module: ", 11) ? name : name + 11;
     }
-    while (n-- > 0) {
-        text = rp_arena_printf(r->arena, "%s%s%s", text ? text : "", text ? " / " : "", names[n]);
-        if (!text)
-            return "";
-    }
+    while (n-- > 0)
+        text = rp_arena_textf(r->arena, "%s%s%s", text ? text : "", text ? " / " : "", names[n]);
     return text;
 }
 
-static enum rp_code list_kernels(struct rows_ctx *r, const struct kernel_set *set, size_t *n,
-                                 const char ***out, struct rp_err *err)
+static void list_kernels(struct rows_ctx *r, const struct kernel_set *set, size_t *n,
+                         const char ***out)
 {
     size_t i;
 
     *n = set->n;
     *out = RP_ARENA_NEW(r->arena, const char *, set->n + 1);
     for (i = 0; *out && i < set->n; i++)
-        if (!((*out)[i] = rp_arena_strdup(r->arena, set->name[i])))
-            return rp_err_nomem(err, "comparing kernels");
-    return *out ? RP_OK : rp_err_nomem(err, "comparing kernels");
+        (*out)[i] = rp_arena_text(r->arena, set->name[i]);
 }
 
 /* Cuts a text in its middle to at most NAME_BYTES bytes; both ends of a name are the most
@@ -309,15 +304,13 @@ static const char *name_kernels(struct rows_ctx *r, const struct kernel_set *set
     size_t i, shown = set->n < 3 ? set->n : 2;
     bool cut = set->more || set->n > shown;
 
-    for (i = 0; i < shown && text; i++) {
+    for (i = 0; i < shown; i++) {
         rp_short_name(set->name[i], name, sizeof name);
         cut_middle(name);
-        text = rp_arena_printf(r->arena, "%s%s%s", text, i ? ", " : "", name);
+        text = rp_arena_textf(r->arena, "%s%s%s", text, i ? ", " : "", name);
     }
-    if (text)
-        text = rp_arena_printf(r->arena, set->n > 1 ? "%lld (%s%s)" : "%lld x %s%s",
-                               (long long)works, text, cut ? ", …" : "");
-    return text ? text : "";
+    return rp_arena_textf(r->arena, set->n > 1 ? "%lld (%s%s)" : "%lld x %s%s", (long long)works,
+                          text, cut ? ", …" : "");
 }
 
 static const char *change_of(const struct group *g, const struct rp_trace_diff_row *row)
@@ -355,7 +348,7 @@ static const char *short_text(struct rows_ctx *r, const struct group *g, int sid
     if (!name)
         return NULL;
     rp_short_name(name, text, sizeof text);
-    return rp_arena_strdup(r->arena, text);
+    return rp_arena_text(r->arena, text);
 }
 
 /* Long shapes are shown by their first two tensors. */
@@ -380,32 +373,29 @@ static enum rp_code fill_texts(struct rows_ctx *r, const struct group *g,
     int shown;
 
     if (g->rule == RP_DIFF_BY_WORK) {
-        row->what =
-            rp_arena_strdup(r->arena, g->side[g->side[0].kernels.n ? 0 : 1].kernels.name[0]);
+        row->what = rp_arena_text(r->arena, g->side[g->side[0].kernels.n ? 0 : 1].kernels.name[0]);
     } else {
         row->what = both(r, text_of(&g->side[0], false), text_of(&g->side[1], false));
         if (!g->set)
             row->shape = both(r, text_of(&g->side[0], true), text_of(&g->side[1], true));
     }
-    if (!row->what)
-        return rp_err_nomem(err, "comparing operators");
     what = node->kind == RP_DIFF_WORK || g->rule == RP_DIFF_BY_WORK
                ? both(r, short_text(r, g, 0), short_text(r, g, 1))
                : row->what;
     shown = shown_shape(row->shape);
     row->label =
-        rp_arena_printf(r->arena, "%s%s%.*s%s", what ? what : "", row->shape ? " " : "", shown,
-                        row->shape ? row->shape : "", row->shape && row->shape[shown] ? " …" : "");
+        rp_arena_textf(r->arena, "%s%s%.*s%s", what ? what : "", row->shape ? " " : "", shown,
+                       row->shape ? row->shape : "", row->shape && row->shape[shown] ? " …" : "");
     row->place = place_of(r, at);
     if (node->source)
-        row->source = rp_arena_strdup(r->arena, at->tree->strings.at[node->source]);
+        row->source = rp_arena_text(r->arena, at->tree->strings.at[node->source]);
     row->counts = row->base_count == row->new_count
-                      ? rp_arena_printf(r->arena, "%lld", (long long)row->new_count)
-                      : rp_arena_printf(r->arena, "%lld -> %lld", (long long)row->base_count,
-                                        (long long)row->new_count);
-    RP_TRY(list_kernels(r, &g->side[0].kernels, &row->nbase_kernels, &row->base_kernels, err));
-    RP_TRY(list_kernels(r, &g->side[1].kernels, &row->nnew_kernels, &row->new_kernels, err));
-    return row->label && row->counts ? RP_OK : rp_err_nomem(err, "comparing operators");
+                      ? rp_arena_textf(r->arena, "%lld", (long long)row->new_count)
+                      : rp_arena_textf(r->arena, "%lld -> %lld", (long long)row->base_count,
+                                       (long long)row->new_count);
+    list_kernels(r, &g->side[0].kernels, &row->nbase_kernels, &row->base_kernels);
+    list_kernels(r, &g->side[1].kernels, &row->nnew_kernels, &row->new_kernels);
+    return rp_arena_check(r->arena, "comparing operators", err);
 }
 
 struct mean {
@@ -476,9 +466,9 @@ static const char *kernel_line(struct rows_ctx *r, const struct group *g,
 
     snprintf(name, sizeof name, "%s", row->label);
     cut_middle(name);
-    return rp_arena_printf(r->arena, "%s: %s -> %s", name,
-                           name_kernels(r, &g->side[0].kernels, row->base_works),
-                           name_kernels(r, &g->side[1].kernels, row->new_works));
+    return rp_arena_textf(r->arena, "%s: %s -> %s", name,
+                          name_kernels(r, &g->side[0].kernels, row->base_works),
+                          name_kernels(r, &g->side[1].kernels, row->new_works));
 }
 
 /* The row whose calls on the host changed most in the direction of idle time. */

@@ -30,47 +30,44 @@ static const char *operand_text(const struct rp_program *p, uint32_t op, struct 
     const char *text = "";
 
     if (p->code.at[op] == RP_OP_PARAMETER)
-        return rp_arena_printf(arena, "%lld", (long long)p->value.at[op]);
-    for (uint32_t i = 0; text && i < operands.n; i++) {
+        return rp_arena_textf(arena, "%lld", (long long)p->value.at[op]);
+    for (uint32_t i = 0; i < operands.n; i++) {
         const char *name = rp_program_text(p, p->op_name.at[operands.at[i]]);
 
         if (i == 8 && operands.n > 9)
-            return rp_arena_printf(arena, "%s, ... %u more", text, operands.n - i);
+            return rp_arena_textf(arena, "%s, ... %u more", text, operands.n - i);
         if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT &&
             p->code.at[operands.at[i]] != RP_OP_GET_TUPLE_ELEMENT) /* it has no name */
-            text = rp_arena_printf(arena, "%s%s%s(...)", text, i ? ", " : "",
-                                   rp_op_opcode_name(p, operands.at[i]));
+            text = rp_arena_textf(arena, "%s%s%s(...)", text, i ? ", " : "",
+                                  rp_op_opcode_name(p, operands.at[i]));
         else if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT)
-            text = rp_arena_printf(arena, "%s%s%%%s#%lld", text, i ? ", " : "", name,
-                                   (long long)p->value.at[operands.at[i]]);
+            text = rp_arena_textf(arena, "%s%s%%%s#%lld", text, i ? ", " : "", name,
+                                  (long long)p->value.at[operands.at[i]]);
         else
-            text = rp_arena_printf(arena, "%s%s%%%s", text, i ? ", " : "", name);
+            text = rp_arena_textf(arena, "%s%s%%%s", text, i ? ", " : "", name);
     }
     return text;
 }
 
-/* "%d = f32[4,2] dot(%p, %q)  a.py:7"; in the arena, NULL: no memory. */
+/* "%d = f32[4,2] dot(%p, %q)  a.py:7"; in the arena. */
 static const char *op_line(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
 {
     const char *operands = operand_text(p, op, arena);
     struct rp_source_line at;
     char shape[200];
 
-    if (!operands)
-        return NULL;
     rp_shape_text(p, p->shape.at[op], true, shape, sizeof shape);
     if (!rp_op_source(p, op, &at))
-        return rp_arena_printf(arena, "%%%s = %s %s(%s)", rp_program_text(p, p->op_name.at[op]),
-                               shape, rp_op_opcode_name(p, op), operands);
-    return rp_arena_printf(arena, "%%%s = %s %s(%s)  %s:%d", rp_program_text(p, p->op_name.at[op]),
-                           shape, rp_op_opcode_name(p, op), operands, base_name(at.file), at.line);
+        return rp_arena_textf(arena, "%%%s = %s %s(%s)", rp_program_text(p, p->op_name.at[op]),
+                              shape, rp_op_opcode_name(p, op), operands);
+    return rp_arena_textf(arena, "%%%s = %s %s(%s)  %s:%d", rp_program_text(p, p->op_name.at[op]),
+                          shape, rp_op_opcode_name(p, op), operands, base_name(at.file), at.line);
 }
 
 static enum rp_code add_line(struct rp_listing *out, const char *line, struct rp_arena *arena,
                              struct rp_err *err)
 {
-    if (!line)
-        return rp_err_nomem(err, "listing operations");
+    RP_TRY(rp_arena_check(arena, "listing operations", err));
     if (out->n == out->cap) { /* the old list stays in the arena: lists are short */
         size_t cap = out->cap ? 2 * out->cap : 64;
         const char **lines = RP_ARENA_NEW(arena, const char *, cap);
@@ -94,7 +91,7 @@ static enum rp_code end_lines(struct rp_listing *out, struct rp_arena *arena, st
     out->left_out = 0;
     if (!left_out)
         return RP_OK;
-    return add_line(out, rp_arena_printf(arena, "... and %zu more", left_out), arena, err);
+    return add_line(out, rp_arena_textf(arena, "... and %zu more", left_out), arena, err);
 }
 
 static enum rp_code add_op(struct rp_listing *out, const struct rp_program *p, uint32_t op,
@@ -111,8 +108,8 @@ static enum rp_code add_op(struct rp_listing *out, const struct rp_program *p, u
     if (out->n >= MOST_LINES)
         return RP_OK;
     line = op_line(p, op, arena);
-    if (line && *mark)
-        line = rp_arena_printf(arena, "%s%s", mark, line);
+    if (*mark)
+        line = rp_arena_textf(arena, "%s%s", mark, line);
     return add_line(out, line, arena, err);
 }
 
@@ -216,9 +213,9 @@ static enum rp_code tree_level(struct tree *t, struct called at, unsigned depth)
     if (at.times > 1)
         snprintf(many, sizeof many, "%u x ", at.times);
     RP_TRY(add_line(t->out,
-                    rp_arena_printf(t->arena, "%.*s%s%s: %u operations, %.4g flops", (int)depth * 2,
-                                    dots, many, rp_program_text(p, c->name), c->n,
-                                    t->costs.computation[at.first].flops),
+                    rp_arena_textf(t->arena, "%.*s%s%s: %u operations, %.4g flops", (int)depth * 2,
+                                   dots, many, rp_program_text(p, c->name), c->n,
+                                   t->costs.computation[at.first].flops),
                     t->arena, t->err));
     RP_TRY(list_called(t, c, &called, &n));
     for (size_t i = 0; i < n; i++)

@@ -47,10 +47,8 @@ static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *a
             out->opcodes[out->nopcodes++] = (struct rp_graph_opcode){rp_op_info[i].name, known[i]};
     for (uint32_t i = 0; i < nstrings; i++)
         if (foreign[i]) {
-            const char *name = rp_arena_strdup(arena, rp_program_text(p, i));
+            const char *name = rp_arena_text(arena, rp_program_text(p, i));
 
-            if (!name)
-                return rp_err_nomem(err, "counting opcodes");
             out->opcodes[out->nopcodes++] = (struct rp_graph_opcode){name, foreign[i]};
         }
     qsort(out->opcodes, out->nopcodes, sizeof *out->opcodes, by_count);
@@ -194,10 +192,8 @@ static enum rp_code list_lines(const struct rp_program *p, const struct rp_costs
         const struct rp_source_line *at = &lines[i].at;
         struct rp_graph_line *row = &out->lines[out->nlines++];
 
-        row->place = rp_arena_printf(arena, "%s:%d%s%s", base_name(at->file), at->line,
-                                     *at->function ? " in " : "", at->function);
-        if (!row->place)
-            return rp_err_nomem(err, "listing source lines");
+        row->place = rp_arena_textf(arena, "%s:%d%s%s", base_name(at->file), at->line,
+                                    *at->function ? " in " : "", at->function);
         row->instructions = lines[i].instructions;
         row->flops = to_integer(lines[i].flops);
     }
@@ -214,11 +210,9 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
     memset(out, 0, sizeof *out);
     RP_TRY(rp_program_hash(p, arena, &hashes, err));
     RP_TRY(rp_program_count(p, arena, &costs, err));
-    out->format = rp_arena_strdup(arena, format);
-    out->name = rp_arena_strdup(arena, rp_program_text(p, p->name));
-    out->hash = rp_arena_printf(arena, "%016llx", (unsigned long long)hashes.program);
-    if (!out->format || !out->name || !out->hash)
-        return rp_err_nomem(err, "describing a program");
+    out->format = rp_arena_text(arena, format);
+    out->name = rp_arena_text(arena, rp_program_text(p, p->name));
+    out->hash = rp_arena_textf(arena, "%016llx", (unsigned long long)hashes.program);
     out->computations = count_computations(p);
     out->flops = to_integer(costs.program.flops);
     out->transcendentals = to_integer(costs.program.transcendentals);
@@ -226,5 +220,6 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
     count_data(p, out);
     RP_TRY(count_opcodes(p, arena, out, err));
     RP_TRY(count_clusters(p, arena, out, err));
-    return list_lines(p, &costs, arena, out, err);
+    RP_TRY(list_lines(p, &costs, arena, out, err));
+    return rp_arena_check(arena, "describing a program", err);
 }

@@ -107,16 +107,16 @@ static enum rp_code explain_recompile(struct recompile_ctx *t, size_t graph,
     if (code == RP_OK) {
         change = rp_program_diff_main_change(&diff);
         row->against = t->graphs[before].number;
-        row->cause = diff.same ? "order" : rp_arena_strdup(t->arena, diff.cause);
+        row->cause = diff.same ? "order" : rp_arena_text(t->arena, diff.cause);
         row->what = change ? rp_program_diff_change_words(change, t->arena)
                            : "the same operations, parameters in a different order";
-        row->where = rp_arena_strdup(t->arena, change ? change->where : "");
-        row->place = rp_arena_strdup(t->arena, change ? change->place : "");
+        row->where = rp_arena_text(t->arena, change ? change->where : "");
+        row->place = rp_arena_text(t->arena, change ? change->place : "");
         row->changes = diff.changed - diff.follows + diff.added + diff.removed;
-        if (!row->cause || !row->what || !row->where || !row->place)
+        if (!row->what)
             code = rp_err_nomem(t->err, "explaining steps");
         else
-            row->text = rp_arena_printf(
+            row->text = rp_arena_textf(
                 t->arena, "against %lld: %s", (long long)row->against,
                 rp_program_diff_sentence(row->what, row->where, row->place, t->arena));
     }
@@ -127,7 +127,7 @@ static enum rp_code explain_recompile(struct recompile_ctx *t, size_t graph,
 static enum rp_code add_recompile(struct recompile_ctx *t, size_t graph)
 {
     struct rp_program_diff_step row = {.graph = t->graphs[graph].number,
-                                       .name = rp_arena_strdup(t->arena, t->graphs[graph].name),
+                                       .name = rp_arena_text(t->arena, t->graphs[graph].name),
                                        .runs = 1,
                                        .cause = "first",
                                        .against = RP_ABSENT_I64,
@@ -136,14 +136,11 @@ static enum rp_code add_recompile(struct recompile_ctx *t, size_t graph)
                                        .place = "",
                                        .text = ""};
 
-    row.label = rp_arena_printf(t->arena, "%lld%s%s", (long long)row.graph,
-                                *t->graphs[graph].name ? " " : "", t->graphs[graph].name);
-    if (!row.name || !row.label)
-        return rp_err_nomem(t->err, "explaining steps");
+    row.label = rp_arena_textf(t->arena, "%lld%s%s", (long long)row.graph,
+                               *t->graphs[graph].name ? " " : "", t->graphs[graph].name);
     if (t->fresh.n)
         RP_TRY(explain_recompile(t, graph, &row));
-    if (!row.text)
-        return rp_err_nomem(t->err, "explaining steps");
+    RP_TRY(rp_arena_check(t->arena, "explaining steps", t->err));
     RP_TRY(rp_vec_push(&t->fresh, graph, t->err));
     return rp_vec_push(&t->out->rows, row, t->err);
 }
