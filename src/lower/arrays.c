@@ -7,19 +7,14 @@
 
 #include <string.h>
 
-#define LOWER(name)                                                                             \
-    static enum rp_code name(struct lower *l, const struct lower_node *node,                    \
-                             const struct lower_value *in, size_t nin, struct lower_value *out, \
-                             size_t *nout)
-
-/* A vector of integers that are known, as a constant of the program too. */
-static struct lower_value known(struct lower *l, unsigned elem, const int64_t *at, size_t n,
-                                bool scalar)
+/* A constant of known integers, a vector or a scalar; their values stay known to the lowering. */
+static struct rp_lower_value known_ints(struct rp_lower *l, unsigned elem, const int64_t *at,
+                                        size_t n, bool scalar)
 {
     int64_t dim = (int64_t)n, *ints = RP_ARENA_NEW(&l->arena, int64_t, n + 1);
-    struct lower_value v = lower_like(l, elem, &dim, scalar ? 0 : 1);
+    struct rp_lower_value v = rp_lower_like(l, elem, &dim, scalar ? 0 : 1);
 
-    lower_integers(l, &v, at, n);
+    rp_lower_integers(l, &v, at, n);
     if (ints && n)
         memcpy(ints, at, n * sizeof *at);
     v.ints = ints;
@@ -27,116 +22,110 @@ static struct lower_value known(struct lower *l, unsigned elem, const int64_t *a
     return v;
 }
 
-LOWER(reshape)
+RP_LOWER(reshape)
 {
-    int64_t dims[RP_TF_RANK], known_elements = 1, all = lower_elements(in);
+    int64_t dims[RP_TF_RANK], known_elements = 1, all = rp_lower_elements(in);
     size_t n = in[1].nints, open = RP_TF_RANK;
 
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[1], "shape"));
     if (n > RP_TF_RANK)
-        return lower_refuse(l, node, "the result has too many dimensions");
+        return rp_lower_refuse(l, node, "the result has too many dimensions");
     for (size_t i = 0; i < n; i++) {
         dims[i] = in[1].ints[i];
         if (dims[i] == -1)
             open = i;
         else if (dims[i] < 0 || __builtin_mul_overflow(known_elements, dims[i], &known_elements))
-            return lower_refuse(l, node, "invalid shape");
+            return rp_lower_refuse(l, node, "invalid shape");
     }
     if (open < n) {
         dims[open] = known_elements ? all / known_elements : 0;
         known_elements *= dims[open];
     }
     if (known_elements != all)
-        return lower_misfit(l, node, "the shape and the input have different numbers of elements");
-    *out = lower_reshape(l, in, dims, n);
+        return rp_lower_misfit(l, node,
+                               "the shape and the input have different numbers of elements");
+    *out = rp_lower_reshape(l, in, dims, n);
     return RP_OK;
 }
 
-LOWER(expand_dims)
+RP_LOWER(expand_dims)
 {
     int64_t dims[RP_TF_RANK];
     size_t axis;
 
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "axis"));
-    if (in->rank == RP_TF_RANK || !in[1].nints || !lower_axis(in[1].ints[0], in->rank + 1, &axis))
-        return lower_misfit(l, node, "the axis is out of range");
+    RP_TRY(rp_lower_need_ints(l, node, &in[1], "axis"));
+    if (in->rank == RP_TF_RANK || !in[1].nints ||
+        !rp_lower_axis(in[1].ints[0], in->rank + 1, &axis))
+        return rp_lower_misfit(l, node, "the axis is out of range");
     for (size_t i = 0; i <= in->rank; i++)
         dims[i] = i == axis ? 1 : in->dims[i - (i > axis)];
-    *out = lower_reshape(l, in, dims, in->rank + 1);
+    *out = rp_lower_reshape(l, in, dims, in->rank + 1);
     return RP_OK;
 }
 
-LOWER(squeeze)
+RP_LOWER(squeeze)
 {
     int64_t axes[RP_TF_RANK], dims[RP_TF_RANK];
-    size_t n = lower_attr_ints(node, "squeeze_dims", axes, RP_TF_RANK), rank = 0, axis;
+    size_t n = rp_lower_attr_ints(node, "squeeze_dims", axes, RP_TF_RANK), rank = 0, axis;
     bool gone[RP_TF_RANK] = {false};
 
-    (void)nin;
-    (void)nout;
     for (size_t i = 0; i < n; i++) {
-        if (!lower_axis(axes[i], in->rank, &axis) || in->dims[axis] != 1)
-            return lower_refuse(l, node, "a removed dimension is not of size 1");
+        if (!rp_lower_axis(axes[i], in->rank, &axis) || in->dims[axis] != 1)
+            return rp_lower_refuse(l, node, "a removed dimension is not of size 1");
         gone[axis] = true;
     }
     for (size_t i = 0; i < in->rank; i++)
         if (n ? !gone[i] : in->dims[i] != 1)
             dims[rank++] = in->dims[i];
-    *out = lower_reshape(l, in, dims, rank);
+    *out = rp_lower_reshape(l, in, dims, rank);
     return RP_OK;
 }
 
-LOWER(transpose)
+RP_LOWER(transpose)
 {
     int64_t perm[RP_TF_RANK];
     bool seen[RP_TF_RANK] = {false};
     size_t axis;
 
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "permutation"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[1], "permutation"));
     if (in[1].nints != in->rank)
-        return lower_misfit(l, node, "the permutation has the wrong number of dimensions");
+        return rp_lower_misfit(l, node, "the permutation has the wrong number of dimensions");
     for (size_t i = 0; i < in->rank; i++) {
-        if (!lower_axis(in[1].ints[i], in->rank, &axis) || seen[axis])
-            return lower_refuse(l, node, "invalid permutation");
+        if (!rp_lower_axis(in[1].ints[i], in->rank, &axis) || seen[axis])
+            return rp_lower_refuse(l, node, "invalid permutation");
         seen[axis] = true;
         perm[i] = (int64_t)axis;
     }
-    *out = lower_permute(l, in, perm);
+    *out = rp_lower_permute(l, in, perm);
     return RP_OK;
 }
 
-enum rp_code lower_join(struct lower *l, const struct lower_node *node,
-                        const struct lower_value *in, size_t n, size_t axis,
-                        struct lower_value *out)
+enum rp_code rp_lower_join(struct rp_lower *l, const struct rp_lower_node *node,
+                           const struct rp_lower_value *in, size_t n, size_t axis,
+                           struct rp_lower_value *out)
 {
     int64_t dims[RP_TF_RANK];
 
     memcpy(dims, in->dims, sizeof dims);
     for (size_t i = 1; i < n; i++) {
         if (in[i].rank != in->rank || in[i].elem != in->elem)
-            return lower_misfit(l, node, "incompatible inputs");
+            return rp_lower_misfit(l, node, "incompatible inputs");
         for (size_t d = 0; d < in->rank; d++)
             if (d != axis && in[i].dims[d] != in->dims[d])
-                return lower_misfit(l, node, "incompatible inputs");
+                return rp_lower_misfit(l, node, "incompatible inputs");
         dims[axis] += in[i].dims[axis];
     }
-    *out = lower_like(l, in->elem, dims, in->rank);
-    lower_begin(l, out, RP_OP_CONCATENATE);
+    *out = rp_lower_like(l, in->elem, dims, in->rank);
+    rp_lower_begin(l, out, RP_OP_CONCATENATE);
     for (size_t i = 0; i < n; i++)
-        lower_operand(l, &in[i]);
-    lower_set_ints(l, RP_ATTR_DIMENSIONS, (int64_t[]){(int64_t)axis}, 1);
+        rp_lower_operand(l, &in[i]);
+    rp_lower_set_ints(l, RP_ATTR_DIMENSIONS, (int64_t[]){(int64_t)axis}, 1);
     return RP_OK;
 }
 
-/* Vectors of integers that are known, one after another. */
-static void join_ints(struct lower *l, const struct lower_value *in, size_t n,
-                      struct lower_value *out)
+/* If the integers of all vectors are known, so are those of the concatenation. */
+static void join_ints(struct rp_lower *l, const struct rp_lower_value *in, size_t n,
+                      struct rp_lower_value *out)
 {
     size_t all = 0;
     int64_t *ints;
@@ -154,40 +143,39 @@ static void join_ints(struct lower *l, const struct lower_value *in, size_t n,
             ints[out->nints++] = in[i].ints[k];
 }
 
-LOWER(concat)
+RP_LOWER(concat)
 {
     size_t axis;
 
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[nin - 1], "axis"));
-    if (!in[nin - 1].nints || !lower_axis(in[nin - 1].ints[0], in->rank, &axis))
-        return lower_misfit(l, node, "the axis is out of range");
-    RP_TRY(lower_join(l, node, in, nin - 1, axis, out));
+    RP_TRY(rp_lower_need_ints(l, node, &in[nin - 1], "axis"));
+    if (!in[nin - 1].nints || !rp_lower_axis(in[nin - 1].ints[0], in->rank, &axis))
+        return rp_lower_misfit(l, node, "the axis is out of range");
+    RP_TRY(rp_lower_join(l, node, in, nin - 1, axis, out));
     join_ints(l, in, nin - 1, out);
     return RP_OK;
 }
 
-LOWER(pack)
+RP_LOWER(pack)
 {
-    struct lower_value *parts = RP_ARENA_NEW(&l->arena, struct lower_value, nin);
+    struct rp_lower_value *parts = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nin);
     int64_t dims[RP_TF_RANK], *ints;
     bool all_known = in->rank == 0;
     size_t axis;
 
-    (void)nout;
     if (!parts)
         return rp_err_nomem(l->err, "lowering a graph");
-    if (in->rank == RP_TF_RANK || !lower_axis(lower_attr_int(node, "axis", 0), in->rank + 1, &axis))
-        return lower_misfit(l, node, "the axis is out of range");
+    if (in->rank == RP_TF_RANK ||
+        !rp_lower_axis(rp_lower_attr_int(node, "axis", 0), in->rank + 1, &axis))
+        return rp_lower_misfit(l, node, "the axis is out of range");
     for (size_t i = 0; i < nin; i++) {
         if (in[i].rank != in->rank)
-            return lower_misfit(l, node, "incompatible inputs");
+            return rp_lower_misfit(l, node, "incompatible inputs");
         for (size_t d = 0; d <= in->rank; d++)
             dims[d] = d == axis ? 1 : in[i].dims[d - (d > axis)];
-        parts[i] = lower_reshape(l, &in[i], dims, in->rank + 1);
+        parts[i] = rp_lower_reshape(l, &in[i], dims, in->rank + 1);
         all_known = all_known && in[i].nints == 1;
     }
-    RP_TRY(lower_join(l, node, parts, nin, axis, out));
+    RP_TRY(rp_lower_join(l, node, parts, nin, axis, out));
     if (!all_known || !(ints = RP_ARENA_NEW(&l->arena, int64_t, nin)))
         return RP_OK;
     for (size_t i = 0; i < nin; i++)
@@ -197,67 +185,60 @@ LOWER(pack)
     return RP_OK;
 }
 
-LOWER(fill)
+RP_LOWER(fill)
 {
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[0], "shape"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[0], "shape"));
     if (in->nints > RP_TF_RANK || in[1].rank)
-        return lower_refuse(l, node, "the value to fill with is not a scalar");
-    *out = in->nints ? lower_spread(l, &in[1], NULL, in->ints, in->nints) : in[1];
+        return rp_lower_refuse(l, node, "the value to fill with is not a scalar");
+    *out = in->nints ? rp_lower_spread(l, &in[1], NULL, in->ints, in->nints) : in[1];
     return RP_OK;
 }
 
-LOWER(broadcast_to)
+RP_LOWER(broadcast_to)
 {
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[1], "shape"));
     if (in[1].nints > RP_TF_RANK || in[1].nints < in->rank)
-        return lower_misfit(l, node, "the shape does not match the input");
+        return rp_lower_misfit(l, node, "the shape does not match the input");
     for (size_t i = 0; i < in->rank; i++)
         if (in->dims[i] != 1 && in->dims[i] != in[1].ints[i + in[1].nints - in->rank])
-            return lower_misfit(l, node, "the shape does not match the input");
-    *out = lower_broadcast(l, in, in[1].ints, in[1].nints);
+            return rp_lower_misfit(l, node, "the shape does not match the input");
+    *out = rp_lower_broadcast(l, in, in[1].ints, in[1].nints);
     return RP_OK;
 }
 
 /* Each dimension [n] becomes [times, n], then [times * n]. */
-LOWER(tile)
+RP_LOWER(tile)
 {
     int64_t dims[RP_TF_RANK], wide[RP_TF_RANK], map[RP_TF_RANK];
-    struct lower_value spread;
+    struct rp_lower_value spread;
 
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "multiples"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[1], "multiples"));
     if (in[1].nints != in->rank || in->rank > RP_TF_RANK / 2)
-        return lower_misfit(l, node, "the multiples do not match the input");
+        return rp_lower_misfit(l, node, "the multiples do not match the input");
     for (size_t i = 0; i < in->rank; i++) {
         wide[2 * i] = in[1].ints[i];
         wide[2 * i + 1] = in->dims[i];
         map[i] = (int64_t)(2 * i + 1);
         if (wide[2 * i] < 0 || __builtin_mul_overflow(wide[2 * i], in->dims[i], &dims[i]))
-            return lower_misfit(l, node, "the multiples do not match the input");
+            return rp_lower_misfit(l, node, "the multiples do not match the input");
     }
-    spread = lower_spread(l, in, map, wide, 2 * (size_t)in->rank);
-    *out = lower_reshape(l, &spread, dims, in->rank);
+    spread = rp_lower_spread(l, in, map, wide, 2 * (size_t)in->rank);
+    *out = rp_lower_reshape(l, &spread, dims, in->rank);
     return RP_OK;
 }
 
-LOWER(pad)
+RP_LOWER(pad)
 {
-    struct lower_value value = nin > 2 ? in[2] : lower_scalar(l, in->elem, 0);
+    struct rp_lower_value value = nin > 2 ? in[2] : rp_lower_scalar(l, in->elem, 0);
     int64_t dims[RP_TF_RANK], padding[3 * RP_TF_RANK];
 
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "padding"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[1], "padding"));
     if (in[1].nints != 2 * (size_t)in->rank || value.rank)
-        return lower_misfit(l, node, "the padding does not match the input");
+        return rp_lower_misfit(l, node, "the padding does not match the input");
     for (size_t i = 0; i < in->rank; i++) {
         if (in[1].ints[2 * i] < 0 || in[1].ints[2 * i + 1] < 0 || in[1].ints[2 * i] > INT32_MAX ||
             in[1].ints[2 * i + 1] > INT32_MAX)
-            return lower_misfit(l, node, "the padding does not match the input");
+            return rp_lower_misfit(l, node, "the padding does not match the input");
         dims[i] = in->dims[i] + in[1].ints[2 * i] + in[1].ints[2 * i + 1];
         padding[3 * i] = in[1].ints[2 * i];
         padding[3 * i + 1] = in[1].ints[2 * i + 1];
@@ -267,84 +248,76 @@ LOWER(pad)
         *out = *in;
         return RP_OK;
     }
-    *out = lower_like(l, in->elem, dims, in->rank);
-    lower_begin(l, out, RP_OP_PAD);
-    lower_operand(l, in);
-    lower_operand(l, &value);
-    lower_set_padding(l, padding, in->rank);
+    *out = rp_lower_like(l, in->elem, dims, in->rank);
+    rp_lower_begin(l, out, RP_OP_PAD);
+    rp_lower_operand(l, in);
+    rp_lower_operand(l, &value);
+    rp_lower_set_padding(l, padding, in->rank);
     return RP_OK;
 }
 
-LOWER(shape_of)
+RP_LOWER(shape_of)
 {
-    unsigned elem = lower_attr_elem(node, "out_type");
+    unsigned elem = rp_lower_attr_elem(node, "out_type");
 
-    (void)nin;
-    (void)nout;
-    *out = known(l, elem == RP_ELEM_INVALID ? RP_ELEM_S32 : elem, in->dims, in->rank, false);
+    *out = known_ints(l, elem == RP_ELEM_INVALID ? RP_ELEM_S32 : elem, in->dims, in->rank, false);
     return RP_OK;
 }
 
-LOWER(shapes_of)
+RP_LOWER(shapes_of)
 {
-    unsigned elem = lower_attr_elem(node, "out_type");
+    unsigned elem = rp_lower_attr_elem(node, "out_type");
 
-    if (nin > LOWER_OUTPUTS)
-        return lower_refuse(l, node, "too many outputs");
+    if (nin > RP_LOWER_OUTPUTS)
+        return rp_lower_refuse(l, node, "too many outputs");
     for (size_t i = 0; i < nin; i++)
-        out[i] =
-            known(l, elem == RP_ELEM_INVALID ? RP_ELEM_S32 : elem, in[i].dims, in[i].rank, false);
+        out[i] = known_ints(l, elem == RP_ELEM_INVALID ? RP_ELEM_S32 : elem, in[i].dims, in[i].rank,
+                            false);
     *nout = nin;
     return RP_OK;
 }
 
-LOWER(size_of)
+RP_LOWER(size_of)
 {
-    int64_t n = node->op.at[0] == 'R' ? (int64_t)in->rank : lower_elements(in); /* Rank, Size */
-    unsigned elem = lower_attr_elem(node, "out_type");
+    int64_t n = node->op.at[0] == 'R' ? (int64_t)in->rank : rp_lower_elements(in); /* Rank, Size */
+    unsigned elem = rp_lower_attr_elem(node, "out_type");
 
-    (void)nin;
-    (void)nout;
-    *out = known(l, elem == RP_ELEM_INVALID ? RP_ELEM_S32 : elem, &n, 1, true);
+    *out = known_ints(l, elem == RP_ELEM_INVALID ? RP_ELEM_S32 : elem, &n, 1, true);
     return RP_OK;
 }
 
-LOWER(range)
+RP_LOWER(range)
 {
     int64_t at[4096];
     size_t n = 0;
 
-    (void)nin;
-    (void)nout;
     for (size_t i = 0; i < 3; i++)
-        RP_TRY(lower_need_ints(l, node, &in[i], "begin, end or step"));
+        RP_TRY(rp_lower_need_ints(l, node, &in[i], "begin, end or step"));
     if (!in[0].nints || !in[1].nints || !in[2].nints || !in[2].ints[0])
-        return lower_refuse(l, node, "the step is zero");
+        return rp_lower_refuse(l, node, "the step is zero");
     for (int64_t v = in[0].ints[0], step = in[2].ints[0];
          step > 0 ? v < in[1].ints[0] : v > in[1].ints[0];) {
         if (n == sizeof at / sizeof *at)
-            return lower_refuse(l, node, "the range has too many elements");
+            return rp_lower_refuse(l, node, "the range has too many elements");
         at[n++] = v;
         if (__builtin_add_overflow(v, step, &v))
             break;
     }
-    *out = known(l, in->elem, at, n, false);
+    *out = known_ints(l, in->elem, at, n, false);
     return RP_OK;
 }
 
-/* Which dimensions of each of two shapes were spread to the common one: a gradient sums over them.
- */
-LOWER(broadcast_axes)
+/* The dimensions of each of two shapes that broadcasting expands: a gradient sums over them. */
+RP_LOWER(broadcast_axes)
 {
     int64_t axes[2][RP_TF_RANK];
     size_t n[2] = {0, 0}, rank;
 
-    (void)nin;
-    RP_TRY(lower_need_ints(l, node, &in[0], "shape"));
-    RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[0], "shape"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[1], "shape"));
     rank = in[0].nints > in[1].nints ? in[0].nints : in[1].nints;
     if (rank > RP_TF_RANK)
-        return lower_refuse(l, node, "the shapes have too many dimensions");
+        return rp_lower_refuse(l, node, "the shapes have too many dimensions");
     for (size_t i = 0; i < rank; i++) {
         int64_t dim[2];
 
@@ -355,27 +328,27 @@ LOWER(broadcast_axes)
                 axes[k][n[k]++] = (int64_t)i;
     }
     for (size_t k = 0; k < 2; k++)
-        out[k] = known(l, in->elem, axes[k], n[k], false);
+        out[k] = known_ints(l, in->elem, axes[k], n[k], false);
     *nout = 2;
     return RP_OK;
 }
 
-const struct lower_row lower_arrays[] = {
-    {"Reshape", reshape, LOWER_NO_OPCODE, 2},
-    {"ExpandDims", expand_dims, LOWER_NO_OPCODE, 2},
-    {"Squeeze", squeeze, LOWER_NO_OPCODE, 1},
-    {"Transpose", transpose, LOWER_NO_OPCODE, 2},
-    {"ConcatV2", concat, LOWER_NO_OPCODE, 2},
-    {"Pack", pack, LOWER_NO_OPCODE, 1},
-    {"Fill", fill, LOWER_NO_OPCODE, 2},
-    {"BroadcastGradientArgs", broadcast_axes, LOWER_NO_OPCODE, 2},
-    {"BroadcastTo", broadcast_to, LOWER_NO_OPCODE, 2},
-    {"Tile", tile, LOWER_NO_OPCODE, 2},
-    {"Pad", pad, LOWER_NO_OPCODE, 2},
-    {"PadV2", pad, LOWER_NO_OPCODE, 3},
-    {"Shape", shape_of, LOWER_NO_OPCODE, 1},
-    {"ShapeN", shapes_of, LOWER_NO_OPCODE, 1},
-    {"Size", size_of, LOWER_NO_OPCODE, 1},
-    {"Rank", size_of, LOWER_NO_OPCODE, 1},
-    {"Range", range, LOWER_NO_OPCODE, 3},
-    {NULL, NULL, LOWER_NO_OPCODE, 0}};
+const struct rp_lower_row rp_lower_arrays[] = {
+    {"Reshape", lower_reshape, RP_LOWER_NO_OPCODE, 2},
+    {"ExpandDims", lower_expand_dims, RP_LOWER_NO_OPCODE, 2},
+    {"Squeeze", lower_squeeze, RP_LOWER_NO_OPCODE, 1},
+    {"Transpose", lower_transpose, RP_LOWER_NO_OPCODE, 2},
+    {"ConcatV2", lower_concat, RP_LOWER_NO_OPCODE, 2},
+    {"Pack", lower_pack, RP_LOWER_NO_OPCODE, 1},
+    {"Fill", lower_fill, RP_LOWER_NO_OPCODE, 2},
+    {"BroadcastGradientArgs", lower_broadcast_axes, RP_LOWER_NO_OPCODE, 2},
+    {"BroadcastTo", lower_broadcast_to, RP_LOWER_NO_OPCODE, 2},
+    {"Tile", lower_tile, RP_LOWER_NO_OPCODE, 2},
+    {"Pad", lower_pad, RP_LOWER_NO_OPCODE, 2},
+    {"PadV2", lower_pad, RP_LOWER_NO_OPCODE, 3},
+    {"Shape", lower_shape_of, RP_LOWER_NO_OPCODE, 1},
+    {"ShapeN", lower_shapes_of, RP_LOWER_NO_OPCODE, 1},
+    {"Size", lower_size_of, RP_LOWER_NO_OPCODE, 1},
+    {"Rank", lower_size_of, RP_LOWER_NO_OPCODE, 1},
+    {"Range", lower_range, RP_LOWER_NO_OPCODE, 3},
+    {NULL, NULL, RP_LOWER_NO_OPCODE, 0}};

@@ -18,7 +18,7 @@
 
 /* ---- attributes ---- */
 
-struct rp_bytes lower_attr(const struct lower_node *node, const char *key)
+struct rp_bytes rp_lower_attr(const struct rp_lower_node *node, const char *key)
 {
     struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH), entry;
     struct rp_proto_item item, field;
@@ -42,11 +42,11 @@ struct rp_bytes lower_attr(const struct lower_node *node, const char *key)
     return (struct rp_bytes){NULL, 0};
 }
 
-/* The scalar in an AttrValue, by its field. */
-static bool scalar_attr(const struct lower_node *node, const char *key, uint32_t number,
-                        struct rp_proto_item *out)
+/* The field of an AttrValue that has this number. */
+static bool attr_field(const struct rp_lower_node *node, const char *key, uint32_t number,
+                       struct rp_proto_item *out)
 {
-    struct rp_bytes value = lower_attr(node, key);
+    struct rp_bytes value = rp_lower_attr(node, key);
     struct rp_proto_cursor c = rp_proto_cursor(value.at, value.n, 0, DEPTH);
     bool found = false;
 
@@ -58,66 +58,66 @@ static bool scalar_attr(const struct lower_node *node, const char *key, uint32_t
     return found;
 }
 
-int64_t lower_attr_int(const struct lower_node *node, const char *key, int64_t missing)
+int64_t rp_lower_attr_int(const struct rp_lower_node *node, const char *key, int64_t missing)
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, RP_TF_ATTR_I, &item) ? (int64_t)item.value : missing;
+    return attr_field(node, key, RP_TF_ATTR_I, &item) ? (int64_t)item.value : missing;
 }
 
-bool lower_attr_bool(const struct lower_node *node, const char *key)
+bool rp_lower_attr_bool(const struct rp_lower_node *node, const char *key)
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, RP_TF_ATTR_B, &item) && item.value;
+    return attr_field(node, key, RP_TF_ATTR_B, &item) && item.value;
 }
 
-float lower_attr_float(const struct lower_node *node, const char *key, float missing)
+float rp_lower_attr_float(const struct rp_lower_node *node, const char *key, float missing)
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, RP_TF_ATTR_F, &item) ? rp_proto_float(item.value) : missing;
+    return attr_field(node, key, RP_TF_ATTR_F, &item) ? rp_proto_float(item.value) : missing;
 }
 
-unsigned lower_attr_elem(const struct lower_node *node, const char *key)
+unsigned rp_lower_attr_elem(const struct rp_lower_node *node, const char *key)
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, RP_TF_ATTR_TYPE, &item) ? rp_tf_elem_of(item.value)
-                                                          : RP_ELEM_INVALID;
+    return attr_field(node, key, RP_TF_ATTR_TYPE, &item) ? rp_tf_elem_of(item.value)
+                                                         : RP_ELEM_INVALID;
 }
 
-struct rp_bytes lower_attr_text(const struct lower_node *node, const char *key)
+struct rp_bytes rp_lower_attr_text(const struct rp_lower_node *node, const char *key)
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, RP_TF_ATTR_S, &item) && item.wire == RP_WIRE_BYTES
+    return attr_field(node, key, RP_TF_ATTR_S, &item) && item.wire == RP_WIRE_BYTES
                ? item.bytes
                : (struct rp_bytes){(const uint8_t *)"", 0};
 }
 
-struct rp_bytes lower_attr_tensor(const struct lower_node *node, const char *key)
+struct rp_bytes rp_lower_attr_tensor(const struct rp_lower_node *node, const char *key)
 {
     struct rp_proto_item item;
 
-    return scalar_attr(node, key, RP_TF_ATTR_TENSOR, &item) && item.wire == RP_WIRE_BYTES
+    return attr_field(node, key, RP_TF_ATTR_TENSOR, &item) && item.wire == RP_WIRE_BYTES
                ? item.bytes
                : (struct rp_bytes){(const uint8_t *)"", 0};
 }
 
-bool lower_attr_is(const struct lower_node *node, const char *key, const char *text)
+bool rp_lower_attr_is(const struct rp_lower_node *node, const char *key, const char *text)
 {
-    struct rp_bytes value = lower_attr_text(node, key);
+    struct rp_bytes value = rp_lower_attr_text(node, key);
 
     return value.n == strlen(text) && !memcmp(value.at, text, value.n);
 }
 
-struct rp_bytes lower_attr_nth_text(const struct lower_node *node, const char *key, size_t i)
+struct rp_bytes rp_lower_attr_nth_text(const struct rp_lower_node *node, const char *key, size_t i)
 {
     struct rp_proto_item item;
     struct rp_proto_cursor list;
 
-    if (!scalar_attr(node, key, RP_TF_ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
+    if (!attr_field(node, key, RP_TF_ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
         return (struct rp_bytes){NULL, 0};
     list = rp_proto_cursor(item.bytes.at, item.bytes.n, 0, DEPTH);
     while (rp_proto_next(&list, &item))
@@ -126,14 +126,15 @@ struct rp_bytes lower_attr_nth_text(const struct lower_node *node, const char *k
     return (struct rp_bytes){NULL, 0};
 }
 
-size_t lower_attr_ints(const struct lower_node *node, const char *key, int64_t *out, size_t cap)
+size_t rp_lower_attr_ints(const struct rp_lower_node *node, const char *key, int64_t *out,
+                          size_t cap)
 {
     struct rp_proto_item item;
     struct rp_proto_cursor list, packed;
     uint64_t one;
     size_t n = 0;
 
-    if (!scalar_attr(node, key, RP_TF_ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
+    if (!attr_field(node, key, RP_TF_ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
         return 0;
     list = rp_proto_cursor(item.bytes.at, item.bytes.n, 0, DEPTH);
     while (rp_proto_next(&list, &item)) {
@@ -152,7 +153,7 @@ size_t lower_attr_ints(const struct lower_node *node, const char *key, int64_t *
 
 /* ---- building ---- */
 
-int64_t lower_elements(const struct lower_value *v)
+int64_t rp_lower_elements(const struct rp_lower_value *v)
 {
     int64_t n = 1;
 
@@ -162,16 +163,17 @@ int64_t lower_elements(const struct lower_value *v)
     return n;
 }
 
-struct lower_value lower_like(struct lower *l, unsigned elem, const int64_t *dims, size_t rank)
+struct rp_lower_value rp_lower_like(struct rp_lower *l, unsigned elem, const int64_t *dims,
+                                    size_t rank)
 {
-    struct lower_value v = {.id = ++l->values, .elem = elem, .rank = (uint32_t)rank};
+    struct rp_lower_value v = {.id = ++l->values, .elem = elem, .rank = (uint32_t)rank};
 
     if (rank)
         memcpy(v.dims, dims, rank * sizeof *dims);
     return v;
 }
 
-uint32_t lower_open(struct lower *l)
+uint32_t rp_lower_open(struct rp_lower *l)
 {
     uint32_t outer = l->computation;
 
@@ -180,15 +182,15 @@ uint32_t lower_open(struct lower *l)
     return outer;
 }
 
-static uint32_t operation_of(const struct lower *l, const struct lower_value *v)
+static uint32_t operation_of(const struct rp_lower *l, const struct rp_lower_value *v)
 {
     return v->id < l->operations.n && l->operations.at[v->id].computation == l->computation
                ? l->operations.at[v->id].index
                : RP_NONE; /* which the builder refuses */
 }
 
-uint32_t lower_close(struct lower *l, const char *name, const struct lower_value *root,
-                     uint32_t outer)
+uint32_t rp_lower_close(struct rp_lower *l, const char *name, const struct rp_lower_value *root,
+                        uint32_t outer)
 {
     uint32_t id = rp_program_builder_close(&l->builder, name, operation_of(l, root));
 
@@ -196,29 +198,29 @@ uint32_t lower_close(struct lower *l, const char *name, const struct lower_value
     return id;
 }
 
-void lower_discard(struct lower *l, uint32_t outer)
+void rp_lower_discard(struct rp_lower *l, uint32_t outer)
 {
     rp_program_builder_discard(&l->builder);
     l->computation = outer;
 }
 
 /* The value is what the operation of this index computes. */
-static void define_value(struct lower *l, const struct lower_value *v, uint32_t index)
+static void define_value(struct rp_lower *l, const struct rp_lower_value *v, uint32_t index)
 {
     while (l->operations.n <= v->id)
-        if (rp_vec_push(&l->operations, (struct lower_operation){0}, NULL) != RP_OK) {
+        if (rp_vec_push(&l->operations, (struct rp_lower_operation){0}, NULL) != RP_OK) {
             rp_program_builder_fail(&l->builder, RP_NOMEM, "out of memory while lowering a graph");
             return;
         }
-    l->operations.at[v->id] = (struct lower_operation){l->computation, index};
+    l->operations.at[v->id] = (struct rp_lower_operation){l->computation, index};
 }
 
-static uint32_t shape_of(struct lower *l, const struct lower_value *v)
+static uint32_t shape_of(struct rp_lower *l, const struct rp_lower_value *v)
 {
     return rp_program_builder_array(&l->builder, v->elem, v->dims, v->rank);
 }
 
-static const char *value_name(const struct lower_value *v, char name[16])
+static const char *value_name(const struct rp_lower_value *v, char name[16])
 {
     if (v->id)
         snprintf(name, 16, "v%u", v->id);
@@ -227,7 +229,7 @@ static const char *value_name(const struct lower_value *v, char name[16])
     return name;
 }
 
-static void add_operation(struct lower *l, const struct lower_value *v, enum rp_opcode opcode,
+static void add_operation(struct rp_lower *l, const struct rp_lower_value *v, enum rp_opcode opcode,
                           uint32_t shape, int64_t value)
 {
     char name[16];
@@ -236,13 +238,13 @@ static void add_operation(struct lower *l, const struct lower_value *v, enum rp_
                  rp_program_builder_add(&l->builder, opcode, value_name(v, name), shape, value));
 }
 
-void lower_begin(struct lower *l, const struct lower_value *out, enum rp_opcode opcode)
+void rp_lower_begin(struct rp_lower *l, const struct rp_lower_value *out, enum rp_opcode opcode)
 {
     add_operation(l, out, opcode, shape_of(l, out), 0);
 }
 
-void lower_begin_tuple(struct lower *l, const struct lower_value *out, enum rp_opcode opcode,
-                       const struct lower_value *parts, size_t n)
+void rp_lower_begin_tuple(struct rp_lower *l, const struct rp_lower_value *out,
+                          enum rp_opcode opcode, const struct rp_lower_value *parts, size_t n)
 {
     uint32_t *shapes = RP_ARENA_NEW(&l->arena, uint32_t, n + 1);
 
@@ -254,38 +256,38 @@ void lower_begin_tuple(struct lower *l, const struct lower_value *out, enum rp_o
         rp_program_builder_fail(&l->builder, RP_NOMEM, "out of memory while lowering a graph");
 }
 
-void lower_operand(struct lower *l, const struct lower_value *v)
+void rp_lower_operand(struct rp_lower *l, const struct rp_lower_value *v)
 {
     rp_program_builder_operand(&l->builder, operation_of(l, v));
 }
 
-void lower_calls(struct lower *l, uint32_t computation)
+void rp_lower_calls(struct rp_lower *l, uint32_t computation)
 {
     rp_program_builder_call(&l->builder, computation);
 }
 
-void lower_set(struct lower *l, struct rp_attr attr)
+void rp_lower_set(struct rp_lower *l, struct rp_attr attr)
 {
     rp_program_builder_attr(&l->builder, attr);
 }
 
-void lower_set_int(struct lower *l, uint32_t key, int64_t value)
+void rp_lower_set_int(struct rp_lower *l, uint32_t key, int64_t value)
 {
-    lower_set(l, rp_attr_int(key, value));
+    rp_lower_set(l, rp_attr_int(key, value));
 }
 
-void lower_set_ints(struct lower *l, uint32_t key, const int64_t *at, size_t n)
+void rp_lower_set_ints(struct rp_lower *l, uint32_t key, const int64_t *at, size_t n)
 {
-    lower_set(l, rp_attr_ints(l->builder.program, key, at, n));
+    rp_lower_set(l, rp_attr_ints(l->builder.program, key, at, n));
 }
 
-void lower_set_padding(struct lower *l, const int64_t *at, size_t rank)
+void rp_lower_set_padding(struct rp_lower *l, const int64_t *at, size_t rank)
 {
-    lower_set(
+    rp_lower_set(
         l, rp_attr_int_list(l->builder.program, RP_ATTR_PADDING, RP_VALUE_PADDING, at, 3 * rank));
 }
 
-struct rp_window lower_window(size_t rank)
+struct rp_window rp_lower_window(size_t rank)
 {
     struct rp_window window = {.n = rank};
 
@@ -294,75 +296,79 @@ struct rp_window lower_window(size_t rank)
     return window;
 }
 
-void lower_set_window(struct lower *l, const struct rp_window *window)
+void rp_lower_set_window(struct rp_lower *l, const struct rp_window *window)
 {
-    lower_set(l, rp_attr_of_window(l->builder.program, window));
+    rp_lower_set(l, rp_attr_of_window(l->builder.program, window));
 }
 
 /* ---- instructions ---- */
 
-struct lower_value lower_parameter(struct lower *l, unsigned elem, const int64_t *dims, size_t rank,
-                                   size_t number)
+struct rp_lower_value rp_lower_parameter(struct rp_lower *l, unsigned elem, const int64_t *dims,
+                                         size_t rank, size_t number)
 {
-    struct lower_value v = lower_like(l, elem, dims, rank);
+    struct rp_lower_value v = rp_lower_like(l, elem, dims, rank);
 
     add_operation(l, &v, RP_OP_PARAMETER, shape_of(l, &v), (int64_t)number);
     return v;
 }
 
-void lower_part(struct lower *l, const struct lower_value *out, const struct lower_value *tuple,
-                size_t index)
+void rp_lower_part(struct rp_lower *l, const struct rp_lower_value *out,
+                   const struct rp_lower_value *tuple, size_t index)
 {
     add_operation(l, out, RP_OP_GET_TUPLE_ELEMENT, shape_of(l, out), (int64_t)index);
-    lower_operand(l, tuple);
+    rp_lower_operand(l, tuple);
 }
 
-struct lower_value lower_unary(struct lower *l, enum rp_opcode opcode, const struct lower_value *a)
+struct rp_lower_value rp_lower_unary(struct rp_lower *l, enum rp_opcode opcode,
+                                     const struct rp_lower_value *a)
 {
-    struct lower_value v = lower_like(l, a->elem, a->dims, a->rank);
+    struct rp_lower_value v = rp_lower_like(l, a->elem, a->dims, a->rank);
 
-    lower_begin(l, &v, opcode);
-    lower_operand(l, a);
+    rp_lower_begin(l, &v, opcode);
+    rp_lower_operand(l, a);
     return v;
 }
 
-struct lower_value lower_binary(struct lower *l, enum rp_opcode opcode, const struct lower_value *a,
-                                const struct lower_value *b)
+struct rp_lower_value rp_lower_binary(struct rp_lower *l, enum rp_opcode opcode,
+                                      const struct rp_lower_value *a,
+                                      const struct rp_lower_value *b)
 {
-    struct lower_value v = lower_like(l, a->elem, a->dims, a->rank);
+    struct rp_lower_value v = rp_lower_like(l, a->elem, a->dims, a->rank);
 
-    lower_begin(l, &v, opcode);
-    lower_operand(l, a);
-    lower_operand(l, b);
+    rp_lower_begin(l, &v, opcode);
+    rp_lower_operand(l, a);
+    rp_lower_operand(l, b);
     return v;
 }
 
-struct lower_value lower_compare(struct lower *l, const char *direction,
-                                 const struct lower_value *a, const struct lower_value *b)
+struct rp_lower_value rp_lower_compare(struct rp_lower *l, const char *direction,
+                                       const struct rp_lower_value *a,
+                                       const struct rp_lower_value *b)
 {
-    struct lower_value v = lower_like(l, RP_ELEM_PRED, a->dims, a->rank);
+    struct rp_lower_value v = rp_lower_like(l, RP_ELEM_PRED, a->dims, a->rank);
 
-    lower_begin(l, &v, RP_OP_COMPARE);
-    lower_operand(l, a);
-    lower_operand(l, b);
-    lower_set(l, rp_attr_word(RP_ATTR_DIRECTION, direction));
+    rp_lower_begin(l, &v, RP_OP_COMPARE);
+    rp_lower_operand(l, a);
+    rp_lower_operand(l, b);
+    rp_lower_set(l, rp_attr_word(RP_ATTR_DIRECTION, direction));
     return v;
 }
 
-struct lower_value lower_select(struct lower *l, const struct lower_value *pred,
-                                const struct lower_value *yes, const struct lower_value *no)
+struct rp_lower_value rp_lower_select(struct rp_lower *l, const struct rp_lower_value *pred,
+                                      const struct rp_lower_value *yes,
+                                      const struct rp_lower_value *no)
 {
-    struct lower_value v = lower_like(l, yes->elem, yes->dims, yes->rank);
+    struct rp_lower_value v = rp_lower_like(l, yes->elem, yes->dims, yes->rank);
 
-    lower_begin(l, &v, RP_OP_SELECT);
-    lower_operand(l, pred);
-    lower_operand(l, yes);
-    lower_operand(l, no);
+    rp_lower_begin(l, &v, RP_OP_SELECT);
+    rp_lower_operand(l, pred);
+    rp_lower_operand(l, yes);
+    rp_lower_operand(l, no);
     return v;
 }
 
-void lower_literal(struct lower *l, const struct lower_value *out, const void *elements,
-                   size_t bytes)
+void rp_lower_literal(struct rp_lower *l, const struct rp_lower_value *out, const void *elements,
+                      size_t bytes)
 {
     char name[16];
 
@@ -377,7 +383,7 @@ static void store_bits(unsigned char *out, size_t unit, uint64_t bits)
         out[i] = (unsigned char)(bits >> 8 * i);
 }
 
-/* One element of a type; `whole` is its value where the type is an integer. */
+/* Stores one element; `whole` is its value if the type is an integer. */
 static void store_number(unsigned char *out, unsigned elem, double value, int64_t whole)
 {
     size_t unit = rp_literal_unit(elem);
@@ -393,9 +399,9 @@ static void store_number(unsigned char *out, unsigned elem, double value, int64_
         store_bits(out, unit, (uint64_t)whole);
 }
 
-struct lower_value lower_scalar(struct lower *l, unsigned elem, double value)
+struct rp_lower_value rp_lower_scalar(struct rp_lower *l, unsigned elem, double value)
 {
-    struct lower_value v = lower_like(l, elem, NULL, 0);
+    struct rp_lower_value v = rp_lower_like(l, elem, NULL, 0);
     size_t unit = rp_literal_unit(elem);
     unsigned char *bytes = RP_ARENA_NEW(&l->builder.program->arena, unsigned char, unit + 1);
 
@@ -403,11 +409,12 @@ struct lower_value lower_scalar(struct lower *l, unsigned elem, double value)
         rp_program_builder_fail(&l->builder, RP_NOMEM, "out of memory while lowering a graph");
     else
         store_number(bytes, elem, value, fabs(value) < 0x1p63 ? (int64_t)value : 0);
-    lower_literal(l, &v, bytes, unit);
+    rp_lower_literal(l, &v, bytes, unit);
     return v;
 }
 
-void lower_integers(struct lower *l, const struct lower_value *out, const int64_t *at, size_t n)
+void rp_lower_integers(struct rp_lower *l, const struct rp_lower_value *out, const int64_t *at,
+                       size_t n)
 {
     size_t unit = rp_literal_unit(out->elem);
     unsigned char *bytes = RP_ARENA_NEW(&l->builder.program->arena, unsigned char, n *unit + 1);
@@ -416,101 +423,104 @@ void lower_integers(struct lower *l, const struct lower_value *out, const int64_
         rp_program_builder_fail(&l->builder, RP_NOMEM, "out of memory while lowering a graph");
     for (size_t i = 0; bytes && i < n; i++)
         store_number(bytes + unit * i, out->elem, (double)at[i], at[i]);
-    lower_literal(l, out, bytes, n * unit);
+    rp_lower_literal(l, out, bytes, n * unit);
 }
 
-struct lower_value lower_spread(struct lower *l, const struct lower_value *a, const int64_t *map,
-                                const int64_t *dims, size_t rank)
+struct rp_lower_value rp_lower_spread(struct rp_lower *l, const struct rp_lower_value *a,
+                                      const int64_t *map, const int64_t *dims, size_t rank)
 {
-    struct lower_value v = lower_like(l, a->elem, dims, rank);
+    struct rp_lower_value v = rp_lower_like(l, a->elem, dims, rank);
 
-    lower_begin(l, &v, RP_OP_BROADCAST);
-    lower_operand(l, a);
-    lower_set_ints(l, RP_ATTR_DIMENSIONS, map, a->rank);
+    rp_lower_begin(l, &v, RP_OP_BROADCAST);
+    rp_lower_operand(l, a);
+    rp_lower_set_ints(l, RP_ATTR_DIMENSIONS, map, a->rank);
     return v;
 }
 
-struct lower_value lower_fill(struct lower *l, double value, const struct lower_value *like)
+struct rp_lower_value rp_lower_fill(struct rp_lower *l, double value,
+                                    const struct rp_lower_value *like)
 {
-    struct lower_value scalar = lower_scalar(l, like->elem, value);
+    struct rp_lower_value scalar = rp_lower_scalar(l, like->elem, value);
 
-    return like->rank ? lower_spread(l, &scalar, NULL, like->dims, like->rank) : scalar;
+    return like->rank ? rp_lower_spread(l, &scalar, NULL, like->dims, like->rank) : scalar;
 }
 
-struct lower_value lower_reshape(struct lower *l, const struct lower_value *a, const int64_t *dims,
-                                 size_t rank)
+struct rp_lower_value rp_lower_reshape(struct rp_lower *l, const struct rp_lower_value *a,
+                                       const int64_t *dims, size_t rank)
 {
-    struct lower_value v;
+    struct rp_lower_value v;
 
     if (rank == a->rank && (!rank || !memcmp(dims, a->dims, rank * sizeof *dims)))
         return *a;
-    v = lower_like(l, a->elem, dims, rank);
+    v = rp_lower_like(l, a->elem, dims, rank);
     v.ints = a->ints;
     v.nints = a->nints;
-    lower_begin(l, &v, RP_OP_RESHAPE);
-    lower_operand(l, a);
+    rp_lower_begin(l, &v, RP_OP_RESHAPE);
+    rp_lower_operand(l, a);
     return v;
 }
 
-struct lower_value lower_convert(struct lower *l, const struct lower_value *a, unsigned elem)
+struct rp_lower_value rp_lower_convert(struct rp_lower *l, const struct rp_lower_value *a,
+                                       unsigned elem)
 {
-    struct lower_value v, zero;
+    struct rp_lower_value v, zero;
 
     if (elem == a->elem)
         return *a;
     if (elem == RP_ELEM_PRED) {
-        zero = lower_fill(l, 0, a);
-        return lower_compare(l, "NE", a, &zero);
+        zero = rp_lower_fill(l, 0, a);
+        return rp_lower_compare(l, "NE", a, &zero);
     }
-    v = lower_like(l, elem, a->dims, a->rank);
+    v = rp_lower_like(l, elem, a->dims, a->rank);
     if (elem == RP_ELEM_S32 || elem == RP_ELEM_S64) {
         v.ints = a->ints;
         v.nints = a->nints;
     }
-    lower_begin(l, &v, RP_OP_CONVERT);
-    lower_operand(l, a);
+    rp_lower_begin(l, &v, RP_OP_CONVERT);
+    rp_lower_operand(l, a);
     return v;
 }
 
-struct lower_value lower_conjugate(struct lower *l, const struct lower_value *a)
+struct rp_lower_value rp_lower_conjugate(struct rp_lower *l, const struct rp_lower_value *a)
 {
     unsigned part = a->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
-    struct lower_value parts[2], v;
+    struct rp_lower_value parts[2], v;
 
     if (a->elem != RP_ELEM_C64 && a->elem != RP_ELEM_C128)
         return *a;
     for (int i = 0; i < 2; i++) {
-        parts[i] = lower_like(l, part, a->dims, a->rank);
-        lower_begin(l, &parts[i], i ? RP_OP_IMAG : RP_OP_REAL);
-        lower_operand(l, a);
+        parts[i] = rp_lower_like(l, part, a->dims, a->rank);
+        rp_lower_begin(l, &parts[i], i ? RP_OP_IMAG : RP_OP_REAL);
+        rp_lower_operand(l, a);
     }
-    parts[1] = lower_unary(l, RP_OP_NEGATE, &parts[1]);
-    v = lower_like(l, a->elem, a->dims, a->rank);
-    lower_begin(l, &v, RP_OP_COMPLEX);
-    lower_operand(l, &parts[0]);
-    lower_operand(l, &parts[1]);
+    parts[1] = rp_lower_unary(l, RP_OP_NEGATE, &parts[1]);
+    v = rp_lower_like(l, a->elem, a->dims, a->rank);
+    rp_lower_begin(l, &v, RP_OP_COMPLEX);
+    rp_lower_operand(l, &parts[0]);
+    rp_lower_operand(l, &parts[1]);
     return v;
 }
 
-struct lower_value lower_permute(struct lower *l, const struct lower_value *a, const int64_t *perm)
+struct rp_lower_value rp_lower_permute(struct rp_lower *l, const struct rp_lower_value *a,
+                                       const int64_t *perm)
 {
     int64_t dims[RP_TF_RANK];
-    struct lower_value v;
+    struct rp_lower_value v;
 
     for (uint32_t i = 0; i < a->rank; i++)
         dims[i] = a->dims[perm[i]];
-    v = lower_like(l, a->elem, dims, a->rank);
-    lower_begin(l, &v, RP_OP_TRANSPOSE);
-    lower_operand(l, a);
-    lower_set_ints(l, RP_ATTR_DIMENSIONS, perm, a->rank);
+    v = rp_lower_like(l, a->elem, dims, a->rank);
+    rp_lower_begin(l, &v, RP_OP_TRANSPOSE);
+    rp_lower_operand(l, a);
+    rp_lower_set_ints(l, RP_ATTR_DIMENSIONS, perm, a->rank);
     return v;
 }
 
-struct lower_value lower_broadcast(struct lower *l, const struct lower_value *a,
-                                   const int64_t *dims, size_t rank)
+struct rp_lower_value rp_lower_broadcast(struct rp_lower *l, const struct rp_lower_value *a,
+                                         const int64_t *dims, size_t rank)
 {
     int64_t kept[RP_TF_RANK], map[RP_TF_RANK];
-    struct lower_value plain;
+    struct rp_lower_value plain;
     size_t shift = rank - a->rank, n = 0;
 
     if (rank == a->rank && (!rank || !memcmp(dims, a->dims, rank * sizeof *dims)))
@@ -520,11 +530,11 @@ struct lower_value lower_broadcast(struct lower *l, const struct lower_value *a,
             kept[n] = a->dims[i];
             map[n++] = (int64_t)(i + shift);
         }
-    plain = lower_reshape(l, a, kept, n);
-    return lower_spread(l, &plain, map, dims, rank);
+    plain = rp_lower_reshape(l, a, kept, n);
+    return rp_lower_spread(l, &plain, map, dims, rank);
 }
 
-bool lower_broadcast_both(struct lower *l, struct lower_value *a, struct lower_value *b)
+bool rp_lower_broadcast_both(struct rp_lower *l, struct rp_lower_value *a, struct rp_lower_value *b)
 {
     size_t rank = a->rank > b->rank ? a->rank : b->rank;
     int64_t dims[RP_TF_RANK];
@@ -537,8 +547,8 @@ bool lower_broadcast_both(struct lower *l, struct lower_value *a, struct lower_v
             return false;
         dims[i] = x == 1 ? y : x;
     }
-    *a = lower_broadcast(l, a, dims, rank);
-    *b = lower_broadcast(l, b, dims, rank);
+    *a = rp_lower_broadcast(l, a, dims, rank);
+    *b = rp_lower_broadcast(l, b, dims, rank);
     return true;
 }
 
@@ -546,10 +556,10 @@ bool lower_broadcast_both(struct lower *l, struct lower_value *a, struct lower_v
 
 /* The computation %<name>_f32 of two scalars, built once per type: an opcode over both, or without
    one the second of them. */
-static uint32_t scalar_region(struct lower *l, const char *prefix, enum rp_opcode opcode,
+static uint32_t scalar_region(struct rp_lower *l, const char *prefix, enum rp_opcode opcode,
                               const char *direction, unsigned elem)
 {
-    struct lower_region region = {.opcode = opcode, .elem = elem};
+    struct rp_lower_region region = {.opcode = opcode, .elem = elem};
     uint32_t shape, root;
     char name[64];
 
@@ -560,7 +570,7 @@ static uint32_t scalar_region(struct lower *l, const char *prefix, enum rp_opcod
     rp_program_builder_open(&l->builder);
     rp_program_builder_add(&l->builder, RP_OP_PARAMETER, "a", shape, 0);
     root = rp_program_builder_add(&l->builder, RP_OP_PARAMETER, "b", shape, 1);
-    if (opcode != LOWER_NO_OPCODE) {
+    if (opcode != RP_LOWER_NO_OPCODE) {
         if (direction)
             shape = rp_program_builder_array(&l->builder, RP_ELEM_PRED, NULL, 0);
         root = rp_program_builder_add(&l->builder, opcode, "r", shape, 0);
@@ -568,7 +578,7 @@ static uint32_t scalar_region(struct lower *l, const char *prefix, enum rp_opcod
         rp_program_builder_operand(&l->builder, 1);
     }
     if (direction)
-        lower_set(l, rp_attr_word(RP_ATTR_DIRECTION, direction));
+        rp_lower_set(l, rp_attr_word(RP_ATTR_DIRECTION, direction));
     snprintf(name, sizeof name, "%s_%s", prefix, rp_elem_name(elem));
     region.computation = rp_program_builder_close(&l->builder, name, root);
     if (rp_vec_push(&l->regions, region, NULL) != RP_OK)
@@ -576,23 +586,25 @@ static uint32_t scalar_region(struct lower *l, const char *prefix, enum rp_opcod
     return region.computation;
 }
 
-uint32_t lower_region(struct lower *l, enum rp_opcode opcode, unsigned elem)
+uint32_t rp_lower_region(struct rp_lower *l, enum rp_opcode opcode, unsigned elem)
 {
     return scalar_region(l, rp_op_info[opcode].name, opcode, NULL, elem);
 }
 
-uint32_t lower_region_last(struct lower *l, unsigned elem)
+uint32_t rp_lower_region_last(struct rp_lower *l, unsigned elem)
 {
-    return scalar_region(l, "last", LOWER_NO_OPCODE, NULL, elem);
+    return scalar_region(l, "last", RP_LOWER_NO_OPCODE, NULL, elem);
 }
 
-uint32_t lower_region_ge(struct lower *l, unsigned elem)
+uint32_t rp_lower_region_ge(struct rp_lower *l, unsigned elem)
 {
     return scalar_region(l, "ge", RP_OP_COMPARE, "GE", elem);
 }
 
-/* What changes nothing; the largest finite number would do it, infinity is what XLA uses. */
-static double identity_of(enum rp_opcode opcode, unsigned elem)
+/* The identity element of a reduction. XLA uses infinity for the maximum and minimum of floats,
+ * too.
+ */
+static double reduction_identity(enum rp_opcode opcode, unsigned elem)
 {
     bool whole = elem >= RP_ELEM_S8 && elem <= RP_ELEM_U64;
     double most[] = {
@@ -609,11 +621,11 @@ static double identity_of(enum rp_opcode opcode, unsigned elem)
     return 0;
 }
 
-struct lower_value lower_reduce(struct lower *l, enum rp_opcode opcode, const struct lower_value *a,
-                                const bool *over)
+struct rp_lower_value rp_lower_reduce(struct rp_lower *l, enum rp_opcode opcode,
+                                      const struct rp_lower_value *a, const bool *over)
 {
     int64_t kept[RP_TF_RANK], gone[RP_TF_RANK];
-    struct lower_value v, start;
+    struct rp_lower_value v, start;
     size_t nkept = 0, ngone = 0;
     uint32_t region;
 
@@ -624,21 +636,21 @@ struct lower_value lower_reduce(struct lower *l, enum rp_opcode opcode, const st
             kept[nkept++] = a->dims[i];
     if (!ngone)
         return *a;
-    region = lower_region(l, opcode, a->elem);
-    start = lower_scalar(l, a->elem, identity_of(opcode, a->elem));
-    v = lower_like(l, a->elem, kept, nkept);
-    lower_begin(l, &v, RP_OP_REDUCE);
-    lower_operand(l, a);
-    lower_operand(l, &start);
-    lower_set_ints(l, RP_ATTR_DIMENSIONS, gone, ngone);
-    lower_calls(l, region);
+    region = rp_lower_region(l, opcode, a->elem);
+    start = rp_lower_scalar(l, a->elem, reduction_identity(opcode, a->elem));
+    v = rp_lower_like(l, a->elem, kept, nkept);
+    rp_lower_begin(l, &v, RP_OP_REDUCE);
+    rp_lower_operand(l, a);
+    rp_lower_operand(l, &start);
+    rp_lower_set_ints(l, RP_ATTR_DIMENSIONS, gone, ngone);
+    rp_lower_calls(l, region);
     return v;
 }
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
-static enum rp_code blame(struct lower *l, const struct lower_node *node, enum rp_code code,
-                          const char *why)
+static enum rp_code node_error(struct rp_lower *l, const struct rp_lower_node *node,
+                               enum rp_code code, const char *why)
 {
     return rp_err_set(l->err, code, "operator '%.*s' of node '%.*s': %s",
                       (int)(node->op.n < 80 ? node->op.n : 80), (const char *)node->op.at,
@@ -646,28 +658,28 @@ static enum rp_code blame(struct lower *l, const struct lower_node *node, enum r
                       why);
 }
 
-enum rp_code lower_refuse(struct lower *l, const struct lower_node *node, const char *why)
+enum rp_code rp_lower_refuse(struct rp_lower *l, const struct rp_lower_node *node, const char *why)
 {
-    return blame(l, node, RP_UNSUPPORTED, why);
+    return node_error(l, node, RP_UNSUPPORTED, why);
 }
 
-enum rp_code lower_misfit(struct lower *l, const struct lower_node *node, const char *why)
+enum rp_code rp_lower_misfit(struct rp_lower *l, const struct rp_lower_node *node, const char *why)
 {
-    return blame(l, node, RP_FORMAT, why);
+    return node_error(l, node, RP_FORMAT, why);
 }
 
-enum rp_code lower_need_ints(struct lower *l, const struct lower_node *node,
-                             const struct lower_value *v, const char *what)
+enum rp_code rp_lower_need_ints(struct rp_lower *l, const struct rp_lower_node *node,
+                                const struct rp_lower_value *v, const char *what)
 {
     char why[128];
 
     if (v->ints)
         return RP_OK;
     snprintf(why, sizeof why, "its %s must be a constant, but the graph computes it", what);
-    return lower_refuse(l, node, why);
+    return rp_lower_refuse(l, node, why);
 }
 
-bool lower_axis(int64_t axis, size_t rank, size_t *out)
+bool rp_lower_axis(int64_t axis, size_t rank, size_t *out)
 {
     if (axis < 0)
         axis += (int64_t)rank;

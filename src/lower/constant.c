@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-void lower_know_ints(struct lower *l, const struct rp_tf_value *v, struct lower_value *out)
+void rp_lower_know_ints(struct rp_lower *l, const struct rp_tf_value *v, struct rp_lower_value *out)
 {
     int64_t *ints;
 
@@ -29,7 +29,7 @@ void lower_know_ints(struct lower *l, const struct rp_tf_value *v, struct lower_
 }
 
 /* Booleans are 0 and 1 in HLO; TensorFlow takes any other byte as true. */
-static enum rp_code normalise_booleans(struct lower *l, struct rp_tf_value *v)
+static enum rp_code normalise_booleans(struct rp_lower *l, struct rp_tf_value *v)
 {
     uint8_t *bytes = rp_arena_alloc(&l->builder.program->arena, v->nbytes + 1, 1);
 
@@ -41,9 +41,10 @@ static enum rp_code normalise_booleans(struct lower *l, struct rp_tf_value *v)
     return RP_OK;
 }
 
-enum rp_code lower_constant(struct lower *l, const struct lower_node *node, struct lower_value *out)
+enum rp_code rp_lower_constant(struct rp_lower *l, const struct rp_lower_node *node,
+                               struct rp_lower_value *out)
 {
-    struct rp_bytes tensor = lower_attr_tensor(node, "value");
+    struct rp_bytes tensor = rp_lower_attr_tensor(node, "value");
     struct rp_tf_value v;
     enum rp_code code = rp_tf_value_decode(tensor, 0, NULL, &l->builder.program->arena, &v, l->err);
 
@@ -52,8 +53,8 @@ enum rp_code lower_constant(struct lower *l, const struct lower_node *node, stru
                              (const char *)node->name.at);
     if (v.elem == RP_ELEM_PRED)
         RP_TRY(normalise_booleans(l, &v));
-    *out = lower_like(l, v.elem, v.dims, v.rank);
-    lower_literal(l, out, v.data, v.nbytes);
-    lower_know_ints(l, &v, out);
+    *out = rp_lower_like(l, v.elem, v.dims, v.rank);
+    rp_lower_literal(l, out, v.data, v.nbytes);
+    rp_lower_know_ints(l, &v, out);
     return RP_OK;
 }

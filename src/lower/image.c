@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators of TensorFlow over images (NHWC or NCHW), as HLO: convolutions and their gradients,
- * pooling and its gradients, batch normalisation. Windows are planned once: sizes, strides,
- * dilations and the padding on both sides, from which the gradients' windows follow.
+ * pooling and its gradients, batch normalisation. The window of an operator is computed first:
+ * sizes, strides, dilations and the padding on both sides. The windows of gradients follow from it.
  */
 #include "lower/inner.h"
 
 #include <math.h>
 #include <string.h>
 
-#define LOWER(name)                                                                             \
-    static enum rp_code name(struct lower *l, const struct lower_node *node,                    \
-                             const struct lower_value *in, size_t nin, struct lower_value *out, \
-                             size_t *nout)
-
-struct window {
+struct image_window {
     bool second; /* NCHW: channels are dimension 1 */
     size_t high, channel;
     int64_t image[2], size[2], stride[2], low[2], up[2], dilation[2], out[2];
@@ -22,18 +17,18 @@ struct window {
 
 /* ---- windows ---- */
 
-static bool find_layout(const struct lower_node *node, struct window *w)
+static bool find_layout(const struct rp_lower_node *node, struct image_window *w)
 {
-    struct rp_bytes format = lower_attr_text(node, "data_format");
+    struct rp_bytes format = rp_lower_attr_text(node, "data_format");
 
-    w->second = lower_attr_is(node, "data_format", "NCHW");
+    w->second = rp_lower_attr_is(node, "data_format", "NCHW");
     w->high = w->second ? 2 : 1;
     w->channel = w->second ? 1 : 3;
-    return w->second || !format.n || lower_attr_is(node, "data_format", "NHWC");
+    return w->second || !format.n || rp_lower_attr_is(node, "data_format", "NHWC");
 }
 
-/* One of the two dimensions: how far it reaches and what is added at its ends. */
-static bool plan_dim(struct window *w, size_t i, bool same, bool given)
+/* Output size and padding of one of the two dimensions. */
+static bool plan_dim(struct image_window *w, size_t i, bool same, bool given)
 {
     int64_t n = w->image[i], reach, all;
 
@@ -56,20 +51,20 @@ static bool plan_dim(struct window *w, size_t i, bool same, bool given)
     return true;
 }
 
-/* Of an image of these dimensions; w->size is known. */
-static enum rp_code plan_window(struct lower *l, const struct lower_node *node, const int64_t *dims,
-                                size_t rank, struct window *w)
+/* The window over an image of these dimensions; w->size is set already. */
+static enum rp_code plan_window(struct rp_lower *l, const struct rp_lower_node *node,
+                                const int64_t *dims, size_t rank, struct image_window *w)
 {
     int64_t strides[4] = {1, 1, 1, 1}, dilations[4] = {1, 1, 1, 1}, pads[8] = {0};
-    bool same = lower_attr_is(node, "padding", "SAME");
-    bool given = lower_attr_is(node, "padding", "EXPLICIT");
+    bool same = rp_lower_attr_is(node, "padding", "SAME");
+    bool given = rp_lower_attr_is(node, "padding", "EXPLICIT");
 
     if (rank != 4 || !find_layout(node, w))
-        return lower_refuse(l, node, "only the image layouts NHWC and NCHW are supported");
-    lower_attr_ints(node, "strides", strides, 4);
-    lower_attr_ints(node, "dilations", dilations, 4);
-    if (given && lower_attr_ints(node, "explicit_paddings", pads, 8) != 8)
-        return lower_refuse(l, node, "invalid padding");
+        return rp_lower_refuse(l, node, "only the image layouts NHWC and NCHW are supported");
+    rp_lower_attr_ints(node, "strides", strides, 4);
+    rp_lower_attr_ints(node, "dilations", dilations, 4);
+    if (given && rp_lower_attr_ints(node, "explicit_paddings", pads, 8) != 8)
+        return rp_lower_refuse(l, node, "invalid padding");
     for (size_t i = 0; i < 2; i++) {
         w->image[i] = dims[w->high + i];
         w->stride[i] = strides[w->high + i];
@@ -77,14 +72,14 @@ static enum rp_code plan_window(struct lower *l, const struct lower_node *node, 
         w->low[i] = pads[2 * (w->high + i)];
         w->up[i] = pads[2 * (w->high + i) + 1];
         if (!plan_dim(w, i, same, given))
-            return lower_refuse(l, node, "invalid window");
+            return rp_lower_refuse(l, node, "invalid window");
     }
     return RP_OK;
 }
 
-/* Dimensions of an image of that many elements and channels. */
-static void image_dims(const struct window *w, int64_t n, const int64_t *size, int64_t channels,
-                       int64_t *dims)
+/* Dimensions of n images of this size and number of channels. */
+static void image_dims(const struct image_window *w, int64_t n, const int64_t *size,
+                       int64_t channels, int64_t *dims)
 {
     dims[0] = n;
     dims[w->channel] = channels;
@@ -95,7 +90,7 @@ static void image_dims(const struct window *w, int64_t n, const int64_t *size, i
 /* ---- convolutions ---- */
 
 /* Dimension numbers of images in their layout, and a kernel [h, w, in, out]. */
-static struct rp_conv_dims conv_dims(const struct window *w)
+static struct rp_conv_dims conv_dims(const struct image_window *w)
 {
     int64_t high = (int64_t)w->high, channel = (int64_t)w->channel;
 
@@ -109,19 +104,19 @@ static struct rp_conv_dims conv_dims(const struct window *w)
                                  .output_spatial = {high, high + 1}};
 }
 
-static void set_conv(struct lower *l, const struct rp_window *window,
+static void set_conv(struct rp_lower *l, const struct rp_window *window,
                      const struct rp_conv_dims *dims)
 {
-    lower_set_window(l, window);
-    lower_set(l, rp_attr_of_conv_dims(l->builder.program, dims));
+    rp_lower_set_window(l, window);
+    rp_lower_set(l, rp_attr_of_conv_dims(l->builder.program, dims));
 }
 
-static void convolve(struct lower *l, const struct lower_value *image,
-                     const struct lower_value *kernel, const struct window *w, int64_t groups,
-                     struct lower_value *out)
+static void convolve(struct rp_lower *l, const struct rp_lower_value *image,
+                     const struct rp_lower_value *kernel, const struct image_window *w,
+                     int64_t groups, struct rp_lower_value *out)
 {
     struct rp_conv_dims numbers = conv_dims(w);
-    struct rp_window window = lower_window(2);
+    struct rp_window window = rp_lower_window(2);
     int64_t dims[4];
 
     for (size_t i = 0; i < 2; i++)
@@ -132,17 +127,17 @@ static void convolve(struct lower *l, const struct lower_value *image,
                                                .base_dilation = 1,
                                                .window_dilation = w->dilation[i]};
     image_dims(w, image->dims[0], w->out, kernel->dims[3], dims);
-    *out = lower_like(l, image->elem, dims, 4);
-    lower_begin(l, out, RP_OP_CONVOLUTION);
-    lower_operand(l, image);
-    lower_operand(l, kernel);
+    *out = rp_lower_like(l, image->elem, dims, 4);
+    rp_lower_begin(l, out, RP_OP_CONVOLUTION);
+    rp_lower_operand(l, image);
+    rp_lower_operand(l, kernel);
     set_conv(l, &window, &numbers);
-    lower_set_int(l, RP_ATTR_FEATURE_GROUP_COUNT, groups);
+    rp_lower_set_int(l, RP_ATTR_FEATURE_GROUP_COUNT, groups);
 }
 
 /* Whether a kernel [h, w, in, out] fits the channels of an image. */
-static bool kernel_fits(const struct lower_node *node, const struct lower_value *image,
-                        const struct lower_value *kernel, struct window *w)
+static bool kernel_fits(const struct rp_lower_node *node, const struct rp_lower_value *image,
+                        const struct rp_lower_value *kernel, struct image_window *w)
 {
     if (image->rank != 4 || kernel->rank != 4 || kernel->elem != image->elem ||
         !find_layout(node, w) || !kernel->dims[2] || image->dims[w->channel] % kernel->dims[2])
@@ -152,58 +147,52 @@ static bool kernel_fits(const struct lower_node *node, const struct lower_value 
     return true;
 }
 
-LOWER(conv)
+RP_LOWER(conv)
 {
-    struct window w = {0};
+    struct image_window w = {0};
 
-    (void)nin;
-    (void)nout;
     if (!kernel_fits(node, &in[0], &in[1], &w))
-        return lower_misfit(l, node, "the kernel does not match the input");
+        return rp_lower_misfit(l, node, "the kernel does not match the input");
     RP_TRY(plan_window(l, node, in->dims, in->rank, &w));
     convolve(l, &in[0], &in[1], &w, in->dims[w.channel] / in[1].dims[2], out);
     return RP_OK;
 }
 
 /* Each channel by kernels of its own: [h, w, channels, k] is [h, w, 1, channels * k]. */
-LOWER(depthwise)
+RP_LOWER(depthwise)
 {
-    struct lower_value kernel;
-    struct window w = {0};
+    struct rp_lower_value kernel;
+    struct image_window w = {0};
 
-    (void)nin;
-    (void)nout;
     if (!kernel_fits(node, &in[0], &in[1], &w) || in->dims[w.channel] != in[1].dims[2])
-        return lower_misfit(l, node, "the kernel does not match the input");
+        return rp_lower_misfit(l, node, "the kernel does not match the input");
     RP_TRY(plan_window(l, node, in->dims, in->rank, &w));
-    kernel = lower_reshape(
+    kernel = rp_lower_reshape(
         l, &in[1], (int64_t[]){in[1].dims[0], in[1].dims[1], 1, in[1].dims[2] * in[1].dims[3]}, 4);
     convolve(l, &in[0], &kernel, &w, in->dims[w.channel], out);
     return RP_OK;
 }
 
-/* The gradient of a convolution's input: of (shape, kernel, gradient). The gradient is spread by
-   the strides and met by the kernel turned around. */
-LOWER(conv_input)
+/* The gradient of a convolution's input: of (shape, kernel, gradient). The gradient is
+   dilated by the strides and convolved with the reversed kernel. */
+RP_LOWER(conv_input)
 {
-    const struct lower_value *kernel = &in[1], *grad = &in[2];
-    struct rp_window window = lower_window(2);
+    const struct rp_lower_value *kernel = &in[1], *grad = &in[2];
+    struct rp_window window = rp_lower_window(2);
     struct rp_conv_dims numbers;
-    struct window w = {0};
+    struct image_window w = {0};
 
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[0], "shape"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[0], "shape"));
     if (in->nints != 4 || kernel->rank != 4 || grad->rank != 4 || kernel->elem != grad->elem ||
         !find_layout(node, &w) || in->ints[w.channel] != kernel->dims[2])
-        return lower_misfit(l, node, "the kernel does not match the input");
+        return rp_lower_misfit(l, node, "the kernel does not match the input");
     memcpy(w.size, kernel->dims, sizeof w.size);
     RP_TRY(plan_window(l, node, in->ints, 4, &w));
     for (size_t i = 0; i < 2; i++) {
         int64_t reach = (w.size[i] - 1) * w.dilation[i];
 
         if (grad->dims[w.high + i] != w.out[i])
-            return lower_misfit(l, node, "the gradient does not match the input");
+            return rp_lower_misfit(l, node, "the gradient does not match the input");
         window.dim[i] = (struct rp_window_dim){.size = w.size[i],
                                                .stride = 1,
                                                .pad_low = reach - w.low[i],
@@ -213,10 +202,10 @@ LOWER(conv_input)
                                                .window_dilation = w.dilation[i],
                                                .reversal = true};
     }
-    *out = lower_like(l, grad->elem, in->ints, 4);
-    lower_begin(l, out, RP_OP_CONVOLUTION);
-    lower_operand(l, grad);
-    lower_operand(l, kernel);
+    *out = rp_lower_like(l, grad->elem, in->ints, 4);
+    rp_lower_begin(l, out, RP_OP_CONVOLUTION);
+    rp_lower_operand(l, grad);
+    rp_lower_operand(l, kernel);
     numbers = conv_dims(&w);
     numbers.kernel_input = 3;
     numbers.kernel_output = 2;
@@ -224,26 +213,24 @@ LOWER(conv_input)
     return RP_OK;
 }
 
-/* The gradient of a convolution's kernel: of (image, shape, gradient). Batches are summed over as
-   features are, the gradient is the kernel. */
-LOWER(conv_kernel)
+/* The gradient of a convolution's kernel: of (image, shape, gradient). The batch
+   takes the place of the features, and the gradient that of the kernel. */
+RP_LOWER(conv_kernel)
 {
-    const struct lower_value *image = &in[0], *grad = &in[2];
-    struct rp_window window = lower_window(2);
+    const struct rp_lower_value *image = &in[0], *grad = &in[2];
+    struct rp_window window = rp_lower_window(2);
     struct rp_conv_dims numbers;
-    struct window w = {0};
+    struct image_window w = {0};
 
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "shape"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[1], "shape"));
     if (in[1].nints != 4 || image->rank != 4 || grad->rank != 4 || image->elem != grad->elem ||
         !find_layout(node, &w) || in[1].ints[2] != image->dims[w.channel])
-        return lower_misfit(l, node, "the kernel does not match the input");
+        return rp_lower_misfit(l, node, "the kernel does not match the input");
     memcpy(w.size, in[1].ints, sizeof w.size);
     RP_TRY(plan_window(l, node, image->dims, 4, &w));
     for (size_t i = 0; i < 2; i++) {
         if (grad->dims[w.high + i] != w.out[i])
-            return lower_misfit(l, node, "the gradient does not match the input");
+            return rp_lower_misfit(l, node, "the gradient does not match the input");
         window.dim[i] =
             (struct rp_window_dim){.size = w.out[i],
                                    .stride = w.dilation[i],
@@ -253,10 +240,10 @@ LOWER(conv_kernel)
                                    .base_dilation = 1,
                                    .window_dilation = w.stride[i]};
     }
-    *out = lower_like(l, grad->elem, in[1].ints, 4);
-    lower_begin(l, out, RP_OP_CONVOLUTION);
-    lower_operand(l, image);
-    lower_operand(l, grad);
+    *out = rp_lower_like(l, grad->elem, in[1].ints, 4);
+    rp_lower_begin(l, out, RP_OP_CONVOLUTION);
+    rp_lower_operand(l, image);
+    rp_lower_operand(l, grad);
     numbers = (struct rp_conv_dims){
         .nspatial = 2,
         .input_batch = (int64_t)w.channel,
@@ -274,9 +261,9 @@ LOWER(conv_kernel)
 /* ---- pooling ---- */
 
 /* The window over all four dimensions of an image. */
-static void set_pool_window(struct lower *l, const struct window *w)
+static void set_pool_window(struct rp_lower *l, const struct image_window *w)
 {
-    struct rp_window window = lower_window(4);
+    struct rp_window window = rp_lower_window(4);
 
     for (size_t i = 0; i < 2; i++) {
         struct rp_window_dim *dim = &window.dim[w->high + i];
@@ -286,25 +273,26 @@ static void set_pool_window(struct lower *l, const struct window *w)
         dim->pad_low = w->low[i];
         dim->pad_high = w->up[i];
     }
-    lower_set_window(l, &window);
+    rp_lower_set_window(l, &window);
 }
 
 /* Sums or maxima over windows. */
-static struct lower_value over_windows(struct lower *l, enum rp_opcode opcode,
-                                       const struct lower_value *a, const struct window *w)
+static struct rp_lower_value over_windows(struct rp_lower *l, enum rp_opcode opcode,
+                                          const struct rp_lower_value *a,
+                                          const struct image_window *w)
 {
-    uint32_t region = lower_region(l, opcode, a->elem);
-    struct lower_value start, v;
+    uint32_t region = rp_lower_region(l, opcode, a->elem);
+    struct rp_lower_value start, v;
     int64_t dims[4];
 
-    start = lower_scalar(l, a->elem, opcode != RP_OP_ADD ? -(double)INFINITY : 0);
+    start = rp_lower_scalar(l, a->elem, opcode != RP_OP_ADD ? -(double)INFINITY : 0);
     image_dims(w, a->dims[0], w->out, a->dims[w->channel], dims);
-    v = lower_like(l, a->elem, dims, 4);
-    lower_begin(l, &v, RP_OP_REDUCE_WINDOW);
-    lower_operand(l, a);
-    lower_operand(l, &start);
+    v = rp_lower_like(l, a->elem, dims, 4);
+    rp_lower_begin(l, &v, RP_OP_REDUCE_WINDOW);
+    rp_lower_operand(l, a);
+    rp_lower_operand(l, &start);
     set_pool_window(l, w);
-    lower_calls(l, region);
+    rp_lower_calls(l, region);
     return v;
 }
 
@@ -314,95 +302,90 @@ static bool is_real(unsigned elem)
            elem == RP_ELEM_BF16;
 }
 
-/* The window that the attributes, or (MaxPoolV2) the inputs say. */
-static enum rp_code plan_pool(struct lower *l, const struct lower_node *node, unsigned elem,
-                              const int64_t *dims, size_t rank, struct window *w)
+/* The window that the attributes give. */
+static enum rp_code plan_pool(struct rp_lower *l, const struct rp_lower_node *node, unsigned elem,
+                              const int64_t *dims, size_t rank, struct image_window *w)
 {
     int64_t sizes[4] = {1, 1, 1, 1};
 
     if (!is_real(elem) || !find_layout(node, w))
-        return lower_refuse(l, node, "only floats in the layouts NHWC and NCHW are supported");
-    lower_attr_ints(node, "ksize", sizes, 4);
+        return rp_lower_refuse(l, node, "only floats in the layouts NHWC and NCHW are supported");
+    rp_lower_attr_ints(node, "ksize", sizes, 4);
     w->size[0] = sizes[w->high];
     w->size[1] = sizes[w->high + 1];
     return plan_window(l, node, dims, rank, w);
 }
 
-/* How many elements each window has that are there. */
-static struct lower_value count_windows(struct lower *l, const struct lower_value *like,
-                                        const struct window *w)
+/* The number of elements in each window that are not padding. */
+static struct rp_lower_value count_windows(struct rp_lower *l, const struct rp_lower_value *like,
+                                           const struct image_window *w)
 {
-    struct lower_value one = lower_fill(l, 1, like);
+    struct rp_lower_value one = rp_lower_fill(l, 1, like);
 
     return over_windows(l, RP_OP_ADD, &one, w);
 }
 
-LOWER(pool)
+RP_LOWER(pool)
 {
     bool average = node->op.at[0] == 'A';
-    struct lower_value counts;
-    struct window w = {0};
+    struct rp_lower_value counts;
+    struct image_window w = {0};
 
-    (void)nin;
-    (void)nout;
     RP_TRY(plan_pool(l, node, in->elem, in->dims, in->rank, &w));
     *out = over_windows(l, average ? RP_OP_ADD : RP_OP_MAXIMUM, in, &w);
     if (average) {
         counts = count_windows(l, in, &w);
-        *out = lower_binary(l, RP_OP_DIVIDE, out, &counts);
+        *out = rp_lower_binary(l, RP_OP_DIVIDE, out, &counts);
     }
     return RP_OK;
 }
 
-/* (image, its pooled one, gradient): goes to the first largest of each window. */
-LOWER(max_pool_grad)
+/* (image, pooled image, gradient): the gradient goes to the first maximum of each window. */
+RP_LOWER(max_pool_grad)
 {
-    const struct lower_value *image = &in[0], *grad = &in[2];
+    const struct rp_lower_value *image = &in[0], *grad = &in[2];
     uint32_t add, greater_equal;
-    struct lower_value zero;
-    struct window w = {0};
+    struct rp_lower_value zero;
+    struct image_window w = {0};
 
-    (void)nin;
-    (void)nout;
     RP_TRY(plan_pool(l, node, image->elem, image->dims, image->rank, &w));
     if (grad->rank != 4 || grad->elem != image->elem)
-        return lower_misfit(l, node, "the gradient does not match the input");
-    add = lower_region(l, RP_OP_ADD, image->elem);
-    greater_equal = lower_region_ge(l, image->elem);
-    zero = lower_scalar(l, image->elem, 0);
-    *out = lower_like(l, image->elem, image->dims, 4);
-    lower_begin(l, out, RP_OP_SELECT_AND_SCATTER);
-    lower_operand(l, image);
-    lower_operand(l, grad);
-    lower_operand(l, &zero);
+        return rp_lower_misfit(l, node, "the gradient does not match the input");
+    add = rp_lower_region(l, RP_OP_ADD, image->elem);
+    greater_equal = rp_lower_region_ge(l, image->elem);
+    zero = rp_lower_scalar(l, image->elem, 0);
+    *out = rp_lower_like(l, image->elem, image->dims, 4);
+    rp_lower_begin(l, out, RP_OP_SELECT_AND_SCATTER);
+    rp_lower_operand(l, image);
+    rp_lower_operand(l, grad);
+    rp_lower_operand(l, &zero);
     set_pool_window(l, &w);
-    lower_calls(l, greater_equal);
-    lower_calls(l, add);
+    rp_lower_calls(l, greater_equal);
+    rp_lower_calls(l, add);
     return RP_OK;
 }
 
-/* (shape, gradient): each window's share, spread by the strides and summed where windows meet. */
-LOWER(avg_pool_grad)
+/* (shape, gradient): the share of each window, dilated by the strides and summed where windows
+   overlap. */
+RP_LOWER(avg_pool_grad)
 {
-    const struct lower_value *grad = &in[1];
+    const struct rp_lower_value *grad = &in[1];
     int64_t ones[2] = {1, 1}, none[2] = {0, 0}, padding[3 * 4] = {0}, wide[4];
-    struct lower_value like, counts, t, zero, padded;
-    struct window w = {0};
+    struct rp_lower_value like, counts, t, zero, padded;
+    struct image_window w = {0};
 
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[0], "shape"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[0], "shape"));
     if (in->nints != 4 || grad->rank != 4)
-        return lower_misfit(l, node, "the gradient does not match the input");
+        return rp_lower_misfit(l, node, "the gradient does not match the input");
     RP_TRY(plan_pool(l, node, grad->elem, in->ints, 4, &w));
-    like = lower_like(l, grad->elem, in->ints, 4);
+    like = rp_lower_like(l, grad->elem, in->ints, 4);
     counts = count_windows(l, &like, &w);
-    t = lower_binary(l, RP_OP_DIVIDE, grad, &counts);
+    t = rp_lower_binary(l, RP_OP_DIVIDE, grad, &counts);
     for (size_t i = 0; i < 2; i++) {
         int64_t *pads;
 
         if (grad->dims[w.high + i] != w.out[i])
-            return lower_misfit(l, node, "the gradient does not match the input");
+            return rp_lower_misfit(l, node, "the gradient does not match the input");
         pads = padding + 3 * (w.high + i);
         pads[0] = w.size[i] - 1 - w.low[i];
         pads[1] = w.image[i] + w.size[i] - 1 - ((w.out[i] - 1) * w.stride[i] + 1) - pads[0];
@@ -410,12 +393,12 @@ LOWER(avg_pool_grad)
         wide[i] = w.image[i] + w.size[i] - 1;
     }
     image_dims(&w, grad->dims[0], (int64_t[]){wide[0], wide[1]}, grad->dims[w.channel], wide);
-    zero = lower_scalar(l, grad->elem, 0);
-    padded = lower_like(l, grad->elem, wide, 4);
-    lower_begin(l, &padded, RP_OP_PAD);
-    lower_operand(l, &t);
-    lower_operand(l, &zero);
-    lower_set_padding(l, padding, 4);
+    zero = rp_lower_scalar(l, grad->elem, 0);
+    padded = rp_lower_like(l, grad->elem, wide, 4);
+    rp_lower_begin(l, &padded, RP_OP_PAD);
+    rp_lower_operand(l, &t);
+    rp_lower_operand(l, &zero);
+    rp_lower_set_padding(l, padding, 4);
     memcpy(w.out, w.image, sizeof w.out);
     memcpy(w.stride, ones, sizeof ones);
     memcpy(w.low, none, sizeof none);
@@ -426,152 +409,152 @@ LOWER(avg_pool_grad)
 
 /* ---- batch normalisation ---- */
 
-/* How many elements a channel has. */
-static double per_channel(const struct lower_value *x, size_t channel)
+/* The number of elements per channel. */
+static double per_channel(const struct rp_lower_value *x, size_t channel)
 {
     int64_t channels = x->dims[channel] ? x->dims[channel] : 1;
-    int64_t elements = lower_elements(x) / channels;
+    int64_t elements = rp_lower_elements(x) / channels;
 
     return (double)elements;
 }
 
-/* Everything but the channels. */
-static struct lower_value over_batch(struct lower *l, const struct lower_value *a, size_t channel)
+/* The sum over all dimensions but the channels. */
+static struct rp_lower_value over_batch(struct rp_lower *l, const struct rp_lower_value *a,
+                                        size_t channel)
 {
     bool over[4] = {true, true, true, true};
 
     over[channel] = false;
-    return lower_reduce(l, RP_OP_ADD, a, over);
+    return rp_lower_reduce(l, RP_OP_ADD, a, over);
 }
 
-static struct lower_value times(struct lower *l, const struct lower_value *a, double factor)
+static struct rp_lower_value scale_value(struct rp_lower *l, const struct rp_lower_value *a,
+                                         double factor)
 {
-    struct lower_value f = lower_fill(l, factor, a);
+    struct rp_lower_value f = rp_lower_fill(l, factor, a);
 
-    return lower_binary(l, RP_OP_MULTIPLY, a, &f);
+    return rp_lower_binary(l, RP_OP_MULTIPLY, a, &f);
 }
 
-static struct lower_value along_channels(struct lower *l, const struct lower_value *a,
-                                         const struct lower_value *like, size_t channel)
+static struct rp_lower_value along_channels(struct rp_lower *l, const struct rp_lower_value *a,
+                                            const struct rp_lower_value *like, size_t channel)
 {
     int64_t map = (int64_t)channel;
 
-    return lower_spread(l, a, &map, like->dims, 4);
+    return rp_lower_spread(l, a, &map, like->dims, 4);
 }
 
-/* x - mean, where the mean is one a channel */
-static struct lower_value centred(struct lower *l, const struct lower_value *x,
-                                  const struct lower_value *mean, size_t channel)
+/* x - mean, with one mean per channel */
+static struct rp_lower_value subtract_mean(struct rp_lower *l, const struct rp_lower_value *x,
+                                           const struct rp_lower_value *mean, size_t channel)
 {
-    struct lower_value wide = along_channels(l, mean, x, channel);
+    struct rp_lower_value wide = along_channels(l, mean, x, channel);
 
-    return lower_binary(l, RP_OP_SUBTRACT, x, &wide);
+    return rp_lower_binary(l, RP_OP_SUBTRACT, x, &wide);
 }
 
-static struct lower_value inverse_root(struct lower *l, const struct lower_node *node,
-                                       const struct lower_value *variance)
+static struct rp_lower_value inverse_root(struct rp_lower *l, const struct rp_lower_node *node,
+                                          const struct rp_lower_value *variance)
 {
-    struct lower_value t =
-        lower_fill(l, (double)lower_attr_float(node, "epsilon", 1e-4F), variance);
+    struct rp_lower_value t =
+        rp_lower_fill(l, (double)rp_lower_attr_float(node, "epsilon", 1e-4F), variance);
 
-    t = lower_binary(l, RP_OP_ADD, variance, &t);
-    return lower_unary(l, RP_OP_RSQRT, &t);
+    t = rp_lower_binary(l, RP_OP_ADD, variance, &t);
+    return rp_lower_unary(l, RP_OP_RSQRT, &t);
 }
 
-/* (x - mean) * (scale * rsqrt(variance + epsilon)) + offset; in training of the batch's own mean
-   and variance, which come out as well (the variance as that of a sample). */
-LOWER(batch_norm)
+/* (x - mean) * (scale * rsqrt(variance + epsilon)) + offset; training uses mean and variance of
+   the batch and returns them, too (the variance with the correction for a sample). */
+RP_LOWER(batch_norm)
 {
     bool training =
-        lower_attr(node, "is_training").at == NULL || lower_attr_bool(node, "is_training");
-    struct lower_value x, mean = in[3], variance = in[4], t, factor;
-    struct window w = {0};
+        rp_lower_attr(node, "is_training").at == NULL || rp_lower_attr_bool(node, "is_training");
+    struct rp_lower_value x, mean = in[3], variance = in[4], t, factor;
+    struct image_window w = {0};
     double count;
 
-    (void)nin;
     if (in->rank != 4 || !find_layout(node, &w))
-        return lower_refuse(l, node, "only the image layouts NHWC and NCHW are supported");
+        return rp_lower_refuse(l, node, "only the image layouts NHWC and NCHW are supported");
     for (size_t i = 1; i < (training ? 3u : 5u); i++)
         if (in[i].rank != 1 || in[i].dims[0] != in->dims[w.channel])
-            return lower_misfit(l, node, "the statistics do not match the input");
-    x = lower_convert(l, in, in[1].elem);
+            return rp_lower_misfit(l, node, "the statistics do not match the input");
+    x = rp_lower_convert(l, in, in[1].elem);
     count = per_channel(in, w.channel);
     if (training) {
         t = over_batch(l, &x, w.channel);
-        mean = times(l, &t, 1 / count);
-        t = centred(l, &x, &mean, w.channel);
-        t = lower_binary(l, RP_OP_MULTIPLY, &t, &t);
+        mean = scale_value(l, &t, 1 / count);
+        t = subtract_mean(l, &x, &mean, w.channel);
+        t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &t);
         t = over_batch(l, &t, w.channel);
-        variance = times(l, &t, 1 / count);
+        variance = scale_value(l, &t, 1 / count);
     }
     factor = inverse_root(l, node, &variance);
-    factor = lower_binary(l, RP_OP_MULTIPLY, &factor, &in[1]);
+    factor = rp_lower_binary(l, RP_OP_MULTIPLY, &factor, &in[1]);
     factor = along_channels(l, &factor, &x, w.channel);
-    t = centred(l, &x, &mean, w.channel);
-    t = lower_binary(l, RP_OP_MULTIPLY, &t, &factor);
+    t = subtract_mean(l, &x, &mean, w.channel);
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &factor);
     factor = along_channels(l, &in[2], &x, w.channel);
-    t = lower_binary(l, RP_OP_ADD, &t, &factor);
-    out[0] = lower_convert(l, &t, in->elem);
+    t = rp_lower_binary(l, RP_OP_ADD, &t, &factor);
+    out[0] = rp_lower_convert(l, &t, in->elem);
     out[1] = mean;
-    out[2] = training && count > 1 ? times(l, &variance, count / (count - 1)) : variance;
+    out[2] = training && count > 1 ? scale_value(l, &variance, count / (count - 1)) : variance;
     out[3] = mean;
     out[4] = variance;
-    out[5] = lower_scalar(l, in[1].elem, 0);
+    out[5] = rp_lower_scalar(l, in[1].elem, 0);
     *nout = 6;
     return RP_OK;
 }
 
-/* Of training: (gradient, x, scale, mean, variance). */
-LOWER(batch_norm_grad)
+/* The gradient in training: (gradient, x, scale, mean, variance). */
+RP_LOWER(batch_norm_grad)
 {
-    struct lower_value x, grad, root, part, sum, dscale, t;
-    struct window w = {0};
+    struct rp_lower_value x, grad, root, part, sum, dscale, t;
+    struct image_window w = {0};
     double count;
 
-    (void)nin;
     if (in->rank != 4 || in[1].rank != 4 || !find_layout(node, &w) || in[2].rank != 1 ||
         in[3].rank != 1 || in[4].rank != 1 || in[2].dims[0] != in->dims[w.channel] ||
-        !lower_attr_bool(node, "is_training") || !in->dims[w.channel])
-        return lower_refuse(l, node, "only gradients of training over images are supported");
-    grad = lower_convert(l, &in[0], in[2].elem);
-    x = lower_convert(l, &in[1], in[2].elem);
+        !rp_lower_attr_bool(node, "is_training") || !in->dims[w.channel])
+        return rp_lower_refuse(l, node, "only gradients of training over images are supported");
+    grad = rp_lower_convert(l, &in[0], in[2].elem);
+    x = rp_lower_convert(l, &in[1], in[2].elem);
     count = per_channel(in, w.channel);
     root = inverse_root(l, node, &in[4]);
-    part = centred(l, &x, &in[3], w.channel);
-    t = lower_binary(l, RP_OP_MULTIPLY, &grad, &part);
+    part = subtract_mean(l, &x, &in[3], w.channel);
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &grad, &part);
     dscale = over_batch(l, &t, w.channel);
-    dscale = lower_binary(l, RP_OP_MULTIPLY, &dscale, &root);
+    dscale = rp_lower_binary(l, RP_OP_MULTIPLY, &dscale, &root);
     sum = over_batch(l, &grad, w.channel);
-    t = lower_binary(l, RP_OP_MULTIPLY, &dscale, &root);
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &dscale, &root);
     t = along_channels(l, &t, &x, w.channel);
-    part = lower_binary(l, RP_OP_MULTIPLY, &part, &t);
+    part = rp_lower_binary(l, RP_OP_MULTIPLY, &part, &t);
     t = along_channels(l, &sum, &x, w.channel);
-    part = lower_binary(l, RP_OP_ADD, &part, &t);
-    part = times(l, &part, 1 / count);
-    part = lower_binary(l, RP_OP_SUBTRACT, &grad, &part);
-    t = lower_binary(l, RP_OP_MULTIPLY, &in[2], &root);
+    part = rp_lower_binary(l, RP_OP_ADD, &part, &t);
+    part = scale_value(l, &part, 1 / count);
+    part = rp_lower_binary(l, RP_OP_SUBTRACT, &grad, &part);
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &in[2], &root);
     t = along_channels(l, &t, &x, w.channel);
-    t = lower_binary(l, RP_OP_MULTIPLY, &part, &t);
-    out[0] = lower_convert(l, &t, in->elem);
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &part, &t);
+    out[0] = rp_lower_convert(l, &t, in->elem);
     out[1] = dscale;
     out[2] = sum;
-    out[3] = out[4] = lower_scalar(l, in[2].elem, 0);
+    out[3] = out[4] = rp_lower_scalar(l, in[2].elem, 0);
     *nout = 5;
     return RP_OK;
 }
 
-const struct lower_row lower_images[] = {
-    {"Conv2D", conv, LOWER_NO_OPCODE, 2},
-    {"DepthwiseConv2dNative", depthwise, LOWER_NO_OPCODE, 2},
-    {"Conv2DBackpropInput", conv_input, LOWER_NO_OPCODE, 3},
-    {"Conv2DBackpropFilter", conv_kernel, LOWER_NO_OPCODE, 3},
-    {"MaxPool", pool, LOWER_NO_OPCODE, 1},
-    {"AvgPool", pool, LOWER_NO_OPCODE, 1},
-    {"MaxPoolGrad", max_pool_grad, LOWER_NO_OPCODE, 3},
-    {"AvgPoolGrad", avg_pool_grad, LOWER_NO_OPCODE, 2},
-    {"FusedBatchNorm", batch_norm, LOWER_NO_OPCODE, 5},
-    {"FusedBatchNormV2", batch_norm, LOWER_NO_OPCODE, 5},
-    {"FusedBatchNormV3", batch_norm, LOWER_NO_OPCODE, 5},
-    {"FusedBatchNormGradV2", batch_norm_grad, LOWER_NO_OPCODE, 5},
-    {"FusedBatchNormGradV3", batch_norm_grad, LOWER_NO_OPCODE, 5},
-    {NULL, NULL, LOWER_NO_OPCODE, 0}};
+const struct rp_lower_row rp_lower_images[] = {
+    {"Conv2D", lower_conv, RP_LOWER_NO_OPCODE, 2},
+    {"DepthwiseConv2dNative", lower_depthwise, RP_LOWER_NO_OPCODE, 2},
+    {"Conv2DBackpropInput", lower_conv_input, RP_LOWER_NO_OPCODE, 3},
+    {"Conv2DBackpropFilter", lower_conv_kernel, RP_LOWER_NO_OPCODE, 3},
+    {"MaxPool", lower_pool, RP_LOWER_NO_OPCODE, 1},
+    {"AvgPool", lower_pool, RP_LOWER_NO_OPCODE, 1},
+    {"MaxPoolGrad", lower_max_pool_grad, RP_LOWER_NO_OPCODE, 3},
+    {"AvgPoolGrad", lower_avg_pool_grad, RP_LOWER_NO_OPCODE, 2},
+    {"FusedBatchNorm", lower_batch_norm, RP_LOWER_NO_OPCODE, 5},
+    {"FusedBatchNormV2", lower_batch_norm, RP_LOWER_NO_OPCODE, 5},
+    {"FusedBatchNormV3", lower_batch_norm, RP_LOWER_NO_OPCODE, 5},
+    {"FusedBatchNormGradV2", lower_batch_norm_grad, RP_LOWER_NO_OPCODE, 5},
+    {"FusedBatchNormGradV3", lower_batch_norm_grad, RP_LOWER_NO_OPCODE, 5},
+    {NULL, NULL, RP_LOWER_NO_OPCODE, 0}};

@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEPTH      32
-#define DEEPEST    64   /* functions in functions */
-#define INPUTS_MAX 4096 /* of one node */
+#define DEPTH          32
+#define CALL_DEPTH_MAX 64   /* functions in functions */
+#define INPUTS_MAX     4096 /* of one node */
 
-static bool same(struct rp_bytes a, struct rp_bytes b)
+static bool bytes_equal(struct rp_bytes a, struct rp_bytes b)
 {
     return a.n == b.n && (!a.n || !memcmp(a.at, b.at, a.n));
 }
@@ -25,14 +25,14 @@ static struct rp_bytes text_bytes(const char *text)
     return (struct rp_bytes){(const uint8_t *)text, strlen(text)};
 }
 
-static enum rp_code fill_scope(struct lower *l, struct lower_scope *scope, struct rp_bytes message,
-                               uint32_t node_field)
+static enum rp_code fill_scope(struct rp_lower *l, struct rp_lower_scope *scope,
+                               struct rp_bytes message, uint32_t node_field)
 {
     struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item)) {
-        struct lower_node node = {.message = item.bytes, .scope = scope};
+        struct rp_lower_node node = {.message = item.bytes, .scope = scope};
 
         if (item.number != node_field || item.wire != RP_WIRE_BYTES)
             continue;
@@ -45,9 +45,9 @@ static enum rp_code fill_scope(struct lower *l, struct lower_scope *scope, struc
     return rp_proto_finish(&c, l->err);
 }
 
-static struct lower_scope *new_scope(struct lower *l)
+static struct rp_lower_scope *new_scope(struct rp_lower *l)
 {
-    struct lower_scope *scope = RP_ARENA_NEW(&l->arena, struct lower_scope, 1);
+    struct rp_lower_scope *scope = RP_ARENA_NEW(&l->arena, struct rp_lower_scope, 1);
 
     if (!scope)
         return NULL;
@@ -57,24 +57,25 @@ static struct lower_scope *new_scope(struct lower *l)
     return scope;
 }
 
-static struct lower_node *find_node(struct lower_scope *scope, struct rp_bytes name)
+static struct rp_lower_node *find_node(struct rp_lower_scope *scope, struct rp_bytes name)
 {
     uint32_t i = rp_map_get(&scope->by_name, rp_hash_bytes(name.at, name.n));
 
-    return i < scope->nodes.n && same(scope->nodes.at[i].name, name) ? &scope->nodes.at[i] : NULL;
+    return i < scope->nodes.n && bytes_equal(scope->nodes.at[i].name, name) ? &scope->nodes.at[i]
+                                                                            : NULL;
 }
 
 /* ---- values ---- */
 
-static enum rp_code lower_with_inputs(struct lower *l, struct lower_node *node);
+static enum rp_code lower_with_inputs(struct rp_lower *l, struct rp_lower_node *node);
 
 /* "name", "name:2", in functions "name:output:2"; arguments of functions have plain names. */
-static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct rp_bytes text,
-                             struct lower_value *out)
+static enum rp_code value_of(struct rp_lower *l, struct rp_lower_scope *scope, struct rp_bytes text,
+                             struct rp_lower_value *out)
 {
     const uint8_t *colon = memchr(text.at, ':', text.n), *last = NULL;
     struct rp_bytes name = {text.at, colon ? (size_t)(colon - text.at) : text.n};
-    struct lower_node *node;
+    struct rp_lower_node *node;
     size_t index = 0;
 
     if (colon)
@@ -95,7 +96,8 @@ static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct 
         while (rp_proto_next(&c, &item)) {
             if (item.number != RP_TF_OP_INPUT_ARG || item.wire != RP_WIRE_BYTES)
                 continue;
-            if (same(rp_proto_find(item.bytes, RP_TF_ARG_NAME), name) && i < scope->narguments) {
+            if (bytes_equal(rp_proto_find(item.bytes, RP_TF_ARG_NAME), name) &&
+                i < scope->narguments) {
                 *out = scope->arguments[i];
                 return RP_OK;
             }
@@ -108,31 +110,31 @@ static enum rp_code value_of(struct lower *l, struct lower_scope *scope, struct 
                           (int)(name.n < 200 ? name.n : 200), (const char *)name.at);
     RP_TRY(lower_with_inputs(l, node));
     if (index >= node->noutputs)
-        return lower_misfit(l, node, "no such output");
+        return rp_lower_misfit(l, node, "no such output");
     *out = node->outputs[index];
     return RP_OK;
 }
 
-static enum rp_code inputs_of(struct lower *l, struct lower_node *node, struct lower_value **out,
-                              size_t *n)
+static enum rp_code inputs_of(struct rp_lower *l, struct rp_lower_node *node,
+                              struct rp_lower_value **out, size_t *n)
 {
     struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
-    RP_VEC(struct lower_value) list = {0};
+    RP_VEC(struct rp_lower_value) list = {0};
     struct rp_proto_item item;
-    struct lower_value value;
+    struct rp_lower_value value;
     enum rp_code code = RP_OK;
 
     while (code == RP_OK && rp_proto_next(&c, &item)) {
         if (item.number != RP_TF_NODE_INPUT || item.wire != RP_WIRE_BYTES ||
             (item.bytes.n && *item.bytes.at == '^'))
             continue;
-        code = list.n == INPUTS_MAX ? lower_refuse(l, node, "too many inputs")
+        code = list.n == INPUTS_MAX ? rp_lower_refuse(l, node, "too many inputs")
                                     : value_of(l, node->scope, item.bytes, &value);
         if (code == RP_OK)
             code = rp_vec_push(&list, value, l->err);
     }
     *n = list.n;
-    *out = RP_ARENA_NEW(&l->arena, struct lower_value, list.n + 1);
+    *out = RP_ARENA_NEW(&l->arena, struct rp_lower_value, list.n + 1);
     if (code == RP_OK && !*out)
         code = rp_err_nomem(l->err, "lowering a graph");
     if (code == RP_OK && list.n)
@@ -143,17 +145,17 @@ static enum rp_code inputs_of(struct lower *l, struct lower_node *node, struct l
 
 /* ---- feeds ---- */
 
-static enum rp_code put_feed(struct lower *l, size_t i, struct lower_value *out)
+static enum rp_code add_feed(struct rp_lower *l, size_t i, struct rp_lower_value *out)
 {
     const struct rp_tf_value *v = &l->feeds[i].value;
 
-    *out = lower_parameter(l, v->elem, v->dims, v->rank, i);
-    lower_know_ints(l, v, out);
+    *out = rp_lower_parameter(l, v->elem, v->dims, v->rank, i);
+    rp_lower_know_ints(l, v, out);
     return RP_OK;
 }
 
 /* The feed of a node's first output, or nfeeds. */
-static size_t feed_of(const struct lower *l, struct rp_bytes name)
+static size_t feed_of(const struct rp_lower *l, struct rp_bytes name)
 {
     size_t i = 0;
 
@@ -169,39 +171,40 @@ static size_t feed_of(const struct lower *l, struct rp_bytes name)
 
 /* ---- calls ---- */
 
-static struct rp_bytes find_function(const struct lower *l, struct rp_bytes name)
+static struct rp_bytes find_function(const struct rp_lower *l, struct rp_bytes name)
 {
     struct rp_proto_cursor c = rp_proto_cursor(l->library.at, l->library.n, 0, DEPTH);
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item))
         if (item.number == RP_TF_LIBRARY_FUNCTION && item.wire == RP_WIRE_BYTES &&
-            same(rp_proto_find(rp_proto_find(item.bytes, RP_TF_FUNCTION_SIGNATURE), RP_TF_OP_NAME),
-                 name))
+            bytes_equal(
+                rp_proto_find(rp_proto_find(item.bytes, RP_TF_FUNCTION_SIGNATURE), RP_TF_OP_NAME),
+                name))
             return item.bytes;
     return (struct rp_bytes){NULL, 0};
 }
 
-/* What a function returns under the name of an output: "Softmax:softmax:0". */
-static struct rp_bytes returned(struct rp_bytes function, struct rp_bytes name)
+/* The tensor that a function returns as the output of this name: "Softmax:softmax:0". */
+static struct rp_bytes function_result(struct rp_bytes function, struct rp_bytes name)
 {
     struct rp_proto_cursor c = rp_proto_cursor(function.at, function.n, 0, DEPTH);
     struct rp_proto_item item;
 
     while (rp_proto_next(&c, &item))
         if (item.number == RP_TF_FUNCTION_RET && item.wire == RP_WIRE_BYTES &&
-            same(rp_proto_find(item.bytes, RP_TF_TEXT_ENTRY_KEY), name))
+            bytes_equal(rp_proto_find(item.bytes, RP_TF_TEXT_ENTRY_KEY), name))
             return rp_proto_find(item.bytes, RP_TF_TEXT_ENTRY_VALUE);
     return (struct rp_bytes){(const uint8_t *)"", 0};
 }
 
-static enum rp_code call(struct lower *l, const struct lower_node *node, struct rp_bytes function,
-                         const struct lower_value *in, size_t nin, struct lower_value *out,
-                         size_t *nout)
+static enum rp_code call_function(struct rp_lower *l, const struct rp_lower_node *node,
+                                  struct rp_bytes function, const struct rp_lower_value *in,
+                                  size_t nin, struct rp_lower_value *out, size_t *nout)
 {
     struct rp_bytes signature = rp_proto_find(function, RP_TF_FUNCTION_SIGNATURE);
     struct rp_proto_cursor c = rp_proto_cursor(signature.at, signature.n, 0, DEPTH);
-    struct lower_scope *scope = new_scope(l);
+    struct rp_lower_scope *scope = new_scope(l);
     struct rp_proto_item item;
 
     if (!scope)
@@ -215,40 +218,41 @@ static enum rp_code call(struct lower *l, const struct lower_node *node, struct 
     while (rp_proto_next(&c, &item)) {
         if (item.number != RP_TF_OP_OUTPUT_ARG || item.wire != RP_WIRE_BYTES)
             continue;
-        if (*nout == LOWER_OUTPUTS)
-            return lower_refuse(l, node, "too many outputs");
-        RP_TRY(value_of(l, scope, returned(function, rp_proto_find(item.bytes, RP_TF_ARG_NAME)),
+        if (*nout == RP_LOWER_OUTPUTS)
+            return rp_lower_refuse(l, node, "too many outputs");
+        RP_TRY(value_of(l, scope,
+                        function_result(function, rp_proto_find(item.bytes, RP_TF_ARG_NAME)),
                         &out[*nout]));
         ++*nout;
     }
     return rp_proto_finish(&c, l->err);
 }
 
-enum rp_code lower_call(struct lower *l, const struct lower_node *node, const char *attr,
-                        const struct lower_value *in, size_t nin, struct lower_value *out,
-                        size_t *nout)
+enum rp_code rp_lower_call(struct rp_lower *l, const struct rp_lower_node *node, const char *attr,
+                           const struct rp_lower_value *in, size_t nin, struct rp_lower_value *out,
+                           size_t *nout)
 {
     struct rp_bytes function =
-        find_function(l, rp_proto_find(rp_proto_find(lower_attr(node, attr), RP_TF_ATTR_FUNC),
+        find_function(l, rp_proto_find(rp_proto_find(rp_lower_attr(node, attr), RP_TF_ATTR_FUNC),
                                        RP_TF_NAME_ATTRS_NAME));
-    struct lower_value *values = RP_ARENA_NEW(&l->arena, struct lower_value, nin + 1);
+    struct rp_lower_value *values = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nin + 1);
 
     if (!values)
         return rp_err_nomem(l->err, "lowering a call");
     if (!function.at)
-        return lower_misfit(l, node, "the graph's library does not define its function");
+        return rp_lower_misfit(l, node, "the graph's library does not define its function");
     memcpy(values, in, nin * sizeof *values);
     for (size_t i = 0; i < nin; i++) {
         values[i].ints = NULL;
         values[i].nints = 0;
     }
-    return call(l, node, function, values, nin, out, nout);
+    return call_function(l, node, function, values, nin, out, nout);
 }
 
 /* ---- a node ---- */
 
 /* TensorFlow's optimiser renames operators that another library runs. */
-static struct rp_bytes plain_name(struct rp_bytes op)
+static struct rp_bytes plain_op_name(struct rp_bytes op)
 {
     static const char *const prefixes[] = {"_MklNative", "_Mkl"};
 
@@ -261,37 +265,38 @@ static struct rp_bytes plain_name(struct rp_bytes op)
     return op;
 }
 
-static const struct lower_row *find_row(struct rp_bytes op)
+static const struct rp_lower_row *find_row(struct rp_bytes op)
 {
-    static const struct lower_row *const tables[] = {
-        lower_elementwise, lower_special, lower_arrays, lower_slices, lower_math,
-        lower_products,    lower_tables,  lower_images, lower_fused,  lower_control};
+    static const struct rp_lower_row *const tables[] = {
+        rp_lower_elementwise, rp_lower_special, rp_lower_arrays, rp_lower_slices, rp_lower_math,
+        rp_lower_products,    rp_lower_tables,  rp_lower_images, rp_lower_fused,  rp_lower_control};
 
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const struct lower_row *row = tables[t]; row->op; row++)
-            if (same(text_bytes(row->op), op))
+        for (const struct rp_lower_row *row = tables[t]; row->op; row++)
+            if (bytes_equal(text_bytes(row->op), op))
                 return row;
     return NULL;
 }
 
-enum rp_opcode lower_opcode(const struct lower_node *node)
+enum rp_opcode rp_lower_opcode(const struct rp_lower_node *node)
 {
-    const struct lower_row *row = find_row(node->op);
+    const struct rp_lower_row *row = find_row(node->op);
 
-    return row ? row->opcode : LOWER_NO_OPCODE;
+    return row ? row->opcode : RP_LOWER_NO_OPCODE;
 }
 
-enum rp_code lower_as(struct lower *l, const struct lower_node *node, const struct lower_value *in,
-                      size_t nin, struct lower_value *out, size_t *nout)
+enum rp_code rp_lower_as(struct rp_lower *l, const struct rp_lower_node *node,
+                         const struct rp_lower_value *in, size_t nin, struct rp_lower_value *out,
+                         size_t *nout)
 {
-    const struct lower_row *row = find_row(node->op);
+    const struct rp_lower_row *row = find_row(node->op);
 
     if (!row || nin < row->min)
-        return lower_refuse(l, node, "a part of it is not known");
+        return rp_lower_refuse(l, node, "a part of it is not known");
     return row->lower(l, node, in, nin, out, nout);
 }
 
-static void note_unknown(struct lower *l, struct rp_bytes op)
+static void note_unknown(struct rp_lower *l, struct rp_bytes op)
 {
     size_t n = strlen(l->unknown);
     char name[100];
@@ -305,75 +310,75 @@ static void note_unknown(struct lower *l, struct rp_bytes op)
 
 /* An unsupported operator is treated as a scalar, so that the others are checked as well; what
    follows from it is not reported. */
-static enum rp_code stand_in(struct lower *l, struct lower_value *out, size_t *nout)
+static enum rp_code fake_outputs(struct rp_lower *l, struct rp_lower_value *out, size_t *nout)
 {
-    *nout = LOWER_OUTPUTS;
-    for (size_t i = 0; i < LOWER_OUTPUTS; i++)
-        out[i] = lower_like(l, RP_ELEM_F32, NULL, 0);
+    *nout = RP_LOWER_OUTPUTS;
+    for (size_t i = 0; i < RP_LOWER_OUTPUTS; i++)
+        out[i] = rp_lower_like(l, RP_ELEM_F32, NULL, 0);
     return RP_OK;
 }
 
-static enum rp_code lower_operator(struct lower *l, struct lower_node *node,
-                                   struct lower_value *out, size_t *nout)
+static enum rp_code lower_operator(struct rp_lower *l, struct rp_lower_node *node,
+                                   struct rp_lower_value *out, size_t *nout)
 {
     struct rp_bytes function = {0};
-    const struct lower_row *row;
-    struct lower_value *in;
+    const struct rp_lower_row *row;
+    struct rp_lower_value *in;
     enum rp_code code;
     size_t nin;
 
-    node->op = plain_name(node->op);
+    node->op = plain_op_name(node->op);
     row = find_row(node->op);
-    if (same(node->op, text_bytes("Const"))) {
+    if (bytes_equal(node->op, text_bytes("Const"))) {
         *nout = 1;
-        return lower_constant(l, node, out);
+        return rp_lower_constant(l, node, out);
     }
     RP_TRY(inputs_of(l, node, &in, &nin));
-    if (same(node->op, text_bytes("PartitionedCall")) ||
-        same(node->op, text_bytes("StatefulPartitionedCall")))
+    if (bytes_equal(node->op, text_bytes("PartitionedCall")) ||
+        bytes_equal(node->op, text_bytes("StatefulPartitionedCall")))
         function =
-            find_function(l, rp_proto_find(rp_proto_find(lower_attr(node, "f"), RP_TF_ATTR_FUNC),
+            find_function(l, rp_proto_find(rp_proto_find(rp_lower_attr(node, "f"), RP_TF_ATTR_FUNC),
                                            RP_TF_NAME_ATTRS_NAME));
     else if (!row)
         function = find_function(l, node->op);
     if (function.at)
-        return call(l, node, function, in, nin, out, nout);
+        return call_function(l, node, function, in, nin, out, nout);
     if (!row) {
         note_unknown(l, node->op);
-        return stand_in(l, out, nout);
+        return fake_outputs(l, out, nout);
     }
     if (nin < row->min)
-        return lower_misfit(l, node, "too few inputs");
+        return rp_lower_misfit(l, node, "too few inputs");
     *nout = 1;
     code = row->lower(l, node, in, nin, out, nout);
     if (code != RP_OK && l->nunknown) /* perhaps only because of that */
-        return stand_in(l, out, nout);
+        return fake_outputs(l, out, nout);
     return code;
 }
 
-static enum rp_code lower_one(struct lower *l, struct lower_node *node)
+static enum rp_code lower_one(struct rp_lower *l, struct rp_lower_node *node)
 {
-    struct lower_value out[LOWER_OUTPUTS];
+    struct rp_lower_value out[RP_LOWER_OUTPUTS];
     size_t feed = node->scope->function.n ? l->nfeeds : feed_of(l, node->name), nout = 0;
     enum rp_code code;
 
     if (node->outputs)
         return RP_OK;
-    if (node->busy || l->depth >= DEEPEST)
-        return lower_refuse(
+    if (node->busy || l->depth >= CALL_DEPTH_MAX)
+        return rp_lower_refuse(
             l, node, node->busy ? "the node is its own input" : "functions are nested too deep");
     node->busy = true;
     l->depth++;
     if (feed < l->nfeeds) {
         nout = 1;
-        code = put_feed(l, feed, out);
+        code = add_feed(l, feed, out);
     } else {
         code = lower_operator(l, node, out, &nout);
     }
     l->depth--;
     node->busy = false;
     RP_TRY(code);
-    node->outputs = RP_ARENA_NEW(&l->arena, struct lower_value, nout + 1);
+    node->outputs = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nout + 1);
     if (!node->outputs)
         return rp_err_nomem(l->err, "lowering a graph");
     memcpy(node->outputs, out, nout * sizeof *out);
@@ -382,11 +387,11 @@ static enum rp_code lower_one(struct lower *l, struct lower_node *node)
 }
 
 struct node_stack {
-    RP_VEC(struct lower_node *) list;
+    RP_VEC(struct rp_lower_node *) list;
 };
 
 /* The nodes of the same scope that a node reads and that are not lowered yet, the first on top. */
-static enum rp_code push_inputs(struct lower *l, const struct lower_node *node,
+static enum rp_code push_inputs(struct rp_lower *l, const struct rp_lower_node *node,
                                 struct node_stack *stack)
 {
     struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
@@ -396,7 +401,7 @@ static enum rp_code push_inputs(struct lower *l, const struct lower_node *node,
     while (rp_proto_next(&c, &item)) {
         struct rp_bytes name = item.bytes;
         const uint8_t *colon = name.n ? memchr(name.at, ':', name.n) : NULL;
-        struct lower_node *input;
+        struct rp_lower_node *input;
 
         if (item.number != RP_TF_NODE_INPUT || item.wire != RP_WIRE_BYTES || !name.n ||
             *name.at == '^' || (!colon && node->scope->function.n))
@@ -407,11 +412,11 @@ static enum rp_code push_inputs(struct lower *l, const struct lower_node *node,
         if (!input || input->outputs)
             continue;
         if (input->opened)
-            return lower_refuse(l, input, "the node is its own input");
+            return rp_lower_refuse(l, input, "the node is its own input");
         RP_TRY(rp_vec_push(&stack->list, input, l->err));
     }
     for (size_t a = first, b = stack->list.n; a + 1 < b; a++) {
-        struct lower_node *other = stack->list.at[--b];
+        struct rp_lower_node *other = stack->list.at[--b];
 
         stack->list.at[b] = stack->list.at[a];
         stack->list.at[a] = other;
@@ -419,19 +424,19 @@ static enum rp_code push_inputs(struct lower *l, const struct lower_node *node,
     return RP_OK;
 }
 
-/* A node and all that it needs, inputs first. The stack is our own: a graph may be as deep as it is
-   long. */
-static enum rp_code lower_with_inputs(struct lower *l, struct lower_node *node)
+/* Lowers a node and everything it needs, inputs first. The stack is explicit because a graph may be
+   one long chain. */
+static enum rp_code lower_with_inputs(struct rp_lower *l, struct rp_lower_node *node)
 {
     struct node_stack stack = {0};
     enum rp_code code = rp_vec_push(&stack.list, node, l->err);
 
     while (code == RP_OK && stack.list.n) {
-        struct lower_node *top = stack.list.at[stack.list.n - 1];
+        struct rp_lower_node *top = stack.list.at[stack.list.n - 1];
         size_t before = stack.list.n;
         bool fed = !top->scope->function.n && feed_of(l, top->name) < l->nfeeds;
 
-        if (!top->outputs && !top->opened && !fed && !same(top->op, text_bytes("Const"))) {
+        if (!top->outputs && !top->opened && !fed && !bytes_equal(top->op, text_bytes("Const"))) {
             top->opened = true;
             code = push_inputs(l, top, &stack);
         }
@@ -446,29 +451,29 @@ static enum rp_code lower_with_inputs(struct lower *l, struct lower_node *node)
 
 /* ---- the program ---- */
 
-/* Feeds that nothing uses are parameters all the same. */
-static enum rp_code put_unused(struct lower *l, struct lower_scope *graph)
+/* Feeds that no node uses are parameters of the program, too. */
+static enum rp_code add_unused_feeds(struct rp_lower *l, struct rp_lower_scope *graph)
 {
-    struct lower_value v;
+    struct rp_lower_value v;
 
     for (size_t i = 0; i < l->nfeeds; i++) {
         struct rp_bytes name = {(const uint8_t *)l->feeds[i].tensor,
                                 strcspn(l->feeds[i].tensor, ":")};
-        struct lower_node *node = find_node(graph, name);
+        struct rp_lower_node *node = find_node(graph, name);
 
         if (node)
             RP_TRY(lower_one(l, node));
         else
-            RP_TRY(put_feed(l, i, &v));
+            RP_TRY(add_feed(l, i, &v));
     }
     return RP_OK;
 }
 
-static enum rp_code finish(struct lower *l, struct lower_scope *graph, const char *const *fetches,
-                           size_t n, struct rp_program **out)
+static enum rp_code finish_program(struct rp_lower *l, struct rp_lower_scope *graph,
+                                   const char *const *fetches, size_t n, struct rp_program **out)
 {
-    struct lower_value *v = RP_ARENA_NEW(&l->arena, struct lower_value, n + 1);
-    struct lower_value root = {.id = 0};
+    struct rp_lower_value *v = RP_ARENA_NEW(&l->arena, struct rp_lower_value, n + 1);
+    struct rp_lower_value root = {.id = 0};
 
     if (!v)
         return rp_err_nomem(l->err, "lowering a graph");
@@ -477,38 +482,39 @@ static enum rp_code finish(struct lower *l, struct lower_scope *graph, const cha
     if (l->nunknown)
         return rp_err_set(l->err, RP_UNSUPPORTED,
                           "TensorFlow operators that only the engine tf supports: %s", l->unknown);
-    lower_begin_tuple(l, &root, RP_OP_TUPLE, v, n);
+    rp_lower_begin_tuple(l, &root, RP_OP_TUPLE, v, n);
     for (size_t i = 0; i < n; i++)
-        lower_operand(l, &v[i]);
-    return rp_program_builder_finish(&l->builder, lower_close(l, "main", &root, 0), out, l->err);
+        rp_lower_operand(l, &v[i]);
+    return rp_program_builder_finish(&l->builder, rp_lower_close(l, "main", &root, 0), out, l->err);
 }
 
-static enum rp_code run(struct lower *l, struct rp_bytes graph, const char *const *fetches,
-                        size_t nfetches, struct rp_program **out)
+static enum rp_code lower_graph(struct rp_lower *l, struct rp_bytes graph,
+                                const char *const *fetches, size_t nfetches,
+                                struct rp_program **out)
 {
-    struct lower_scope *scope = new_scope(l);
+    struct rp_lower_scope *scope = new_scope(l);
 
     if (!scope)
         return rp_err_nomem(l->err, "lowering a graph");
     l->library = rp_proto_find(graph, RP_TF_GRAPH_LIBRARY);
     RP_TRY(rp_program_builder_init(&l->builder, "hlo", "tensorflow_graph", l->err));
-    lower_open(l);
+    rp_lower_open(l);
     RP_TRY(fill_scope(l, scope, graph, RP_TF_GRAPH_NODE));
-    RP_TRY(put_unused(l, scope));
-    return finish(l, scope, fetches, nfetches, out);
+    RP_TRY(add_unused_feeds(l, scope));
+    return finish_program(l, scope, fetches, nfetches, out);
 }
 
 enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feeds, size_t nfeeds,
                          const char *const *fetches, size_t nfetches, struct rp_program **out,
                          struct rp_err *err)
 {
-    struct lower l = {.feeds = feeds, .nfeeds = nfeeds, .err = err};
+    struct rp_lower l = {.feeds = feeds, .nfeeds = nfeeds, .err = err};
     enum rp_code code;
 
     *out = NULL;
     rp_arena_init(&l.arena);
-    code = run(&l, graph, fetches, nfetches, out);
-    for (struct lower_scope *s = l.scopes; s; s = s->next) {
+    code = lower_graph(&l, graph, fetches, nfetches, out);
+    for (struct rp_lower_scope *s = l.scopes; s; s = s->next) {
         rp_vec_release(&s->nodes);
         rp_map_release(&s->by_name);
     }

@@ -2,14 +2,14 @@
 #ifndef RP_LOWER_LOWER_H
 #define RP_LOWER_LOWER_H
 /*
- * TensorFlow graphs as HLO, so that engines that know HLO run them: shapes are those of the feeds,
- * functions are put in place of their calls, and what TensorFlow takes as tensors but must be known
+ * Lowers TensorFlow graphs to HLO, for the engines that run HLO: shapes are those of the feeds,
+ * functions are inlined, and values that TensorFlow takes as tensors but that HLO must know
  * (shapes, axes, permutations) is computed here. The error message names all operators that are not
  * supported.
  */
 #include "formats/tensorflow/tensor.h"
 
-/* What is fed: its tensor, type and shape; where its value is known it may be used as a shape. */
+/* A feed: its tensor, type and shape. If its value is known, it may be used as a shape. */
 struct rp_lower_feed {
     const char *tensor;       /* "x:0" */
     struct rp_tf_value value; /* data NULL: not known */

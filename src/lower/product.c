@@ -12,59 +12,52 @@
 
 #include <string.h>
 
-#define LOWER(name)                                                                             \
-    static enum rp_code name(struct lower *l, const struct lower_node *node,                    \
-                             const struct lower_value *in, size_t nin, struct lower_value *out, \
-                             size_t *nout)
-
 /* ---- matrices ---- */
 
-/* Over all but the last two dimensions, which are batches of equal shapes. */
-static enum rp_code product(struct lower *l, const struct lower_node *node,
-                            const struct lower_value *a, const struct lower_value *b, bool turn_a,
-                            bool turn_b, struct lower_value *out)
+/* A product of matrices. All dimensions but the last two are batches and equal. */
+static enum rp_code matrix_product(struct rp_lower *l, const struct rp_lower_node *node,
+                                   const struct rp_lower_value *a, const struct rp_lower_value *b,
+                                   bool transpose_a, bool transpose_b, struct rp_lower_value *out)
 {
     size_t rank = a->rank, k, kb;
     int64_t dims[RP_TF_RANK], batch[RP_TF_RANK];
 
     if (rank < 2 || b->rank != rank || a->elem != b->elem)
-        return lower_misfit(l, node, "incompatible input shapes");
-    k = turn_a ? rank - 2 : rank - 1;
-    kb = turn_b ? rank - 1 : rank - 2;
+        return rp_lower_misfit(l, node, "incompatible input shapes");
+    k = transpose_a ? rank - 2 : rank - 1;
+    kb = transpose_b ? rank - 1 : rank - 2;
     if (a->dims[k] != b->dims[kb])
-        return lower_misfit(l, node, "incompatible input shapes");
+        return rp_lower_misfit(l, node, "incompatible input shapes");
     for (size_t i = 0; i + 2 < rank; i++) {
         dims[i] = a->dims[i];
         batch[i] = (int64_t)i;
     }
-    dims[rank - 2] = a->dims[turn_a ? rank - 1 : rank - 2];
-    dims[rank - 1] = b->dims[turn_b ? rank - 2 : rank - 1];
-    *out = lower_like(l, a->elem, dims, rank);
-    lower_begin(l, out, RP_OP_DOT);
-    lower_operand(l, a);
-    lower_operand(l, b);
+    dims[rank - 2] = a->dims[transpose_a ? rank - 1 : rank - 2];
+    dims[rank - 1] = b->dims[transpose_b ? rank - 2 : rank - 1];
+    *out = rp_lower_like(l, a->elem, dims, rank);
+    rp_lower_begin(l, out, RP_OP_DOT);
+    rp_lower_operand(l, a);
+    rp_lower_operand(l, b);
     if (rank > 2) {
-        lower_set_ints(l, RP_ATTR_LHS_BATCH_DIMS, batch, rank - 2);
-        lower_set_ints(l, RP_ATTR_RHS_BATCH_DIMS, batch, rank - 2);
+        rp_lower_set_ints(l, RP_ATTR_LHS_BATCH_DIMS, batch, rank - 2);
+        rp_lower_set_ints(l, RP_ATTR_RHS_BATCH_DIMS, batch, rank - 2);
     }
-    lower_set_ints(l, RP_ATTR_LHS_CONTRACTING_DIMS, (int64_t[]){(int64_t)k}, 1);
-    lower_set_ints(l, RP_ATTR_RHS_CONTRACTING_DIMS, (int64_t[]){(int64_t)kb}, 1);
+    rp_lower_set_ints(l, RP_ATTR_LHS_CONTRACTING_DIMS, (int64_t[]){(int64_t)k}, 1);
+    rp_lower_set_ints(l, RP_ATTR_RHS_CONTRACTING_DIMS, (int64_t[]){(int64_t)kb}, 1);
     return RP_OK;
 }
 
-LOWER(mat_mul)
+RP_LOWER(mat_mul)
 {
-    (void)nin;
-    (void)nout;
-    return product(l, node, &in[0], &in[1], lower_attr_bool(node, "transpose_a"),
-                   lower_attr_bool(node, "transpose_b"), out);
+    return matrix_product(l, node, &in[0], &in[1], rp_lower_attr_bool(node, "transpose_a"),
+                          rp_lower_attr_bool(node, "transpose_b"), out);
 }
 
-/* Both with the batches that they have together; false where they have none. */
-static bool spread_batches(struct lower *l, struct lower_value *a, struct lower_value *b)
+/* Broadcasts the batch dimensions of both to their common shape; false if there is none. */
+static bool spread_batches(struct rp_lower *l, struct rp_lower_value *a, struct rp_lower_value *b)
 {
     size_t rank = a->rank > b->rank ? a->rank : b->rank;
-    struct lower_value *both[2] = {a, b};
+    struct rp_lower_value *both[2] = {a, b};
     int64_t dims[RP_TF_RANK];
 
     if (a->rank < 2 || b->rank < 2)
@@ -79,24 +72,22 @@ static bool spread_batches(struct lower *l, struct lower_value *a, struct lower_
     }
     for (size_t i = 0; i < 2; i++) {
         memcpy(dims + rank - 2, both[i]->dims + both[i]->rank - 2, 2 * sizeof *dims);
-        *both[i] = lower_broadcast(l, both[i], dims, rank);
+        *both[i] = rp_lower_broadcast(l, both[i], dims, rank);
     }
     return true;
 }
 
-LOWER(batch_mat_mul)
+RP_LOWER(batch_mat_mul)
 {
-    bool turn[2] = {lower_attr_bool(node, "adj_x"), lower_attr_bool(node, "adj_y")};
-    struct lower_value both[2] = {in[0], in[1]};
+    bool adjoint[2] = {rp_lower_attr_bool(node, "adj_x"), rp_lower_attr_bool(node, "adj_y")};
+    struct rp_lower_value both[2] = {in[0], in[1]};
 
-    (void)nin;
-    (void)nout;
     for (int i = 0; i < 2; i++)
-        if (turn[i])
-            both[i] = lower_conjugate(l, &in[i]);
+        if (adjoint[i])
+            both[i] = rp_lower_conjugate(l, &in[i]);
     if (!spread_batches(l, &both[0], &both[1]))
-        return lower_misfit(l, node, "incompatible input shapes");
-    return product(l, node, &both[0], &both[1], turn[0], turn[1], out);
+        return rp_lower_misfit(l, node, "incompatible input shapes");
+    return matrix_product(l, node, &both[0], &both[1], adjoint[0], adjoint[1], out);
 }
 
 /* ---- Einsum ---- */
@@ -113,8 +104,8 @@ static int label_of(char c)
     return c >= 'a' && c <= 'z' ? c - 'a' : c >= 'A' && c <= 'Z' ? 26 + c - 'A' : -1;
 }
 
-/* One term; '...' stands for `open` dimensions, the last of them label LABELS - 1. */
-static bool read_term(const char **at, size_t open, struct term *t)
+/* One term; '...' means `open` dimensions, the last of them with label LABELS - 1. */
+static bool term_read(const char **at, size_t open, struct term *t)
 {
     const char *p = *at;
 
@@ -138,7 +129,7 @@ static bool read_term(const char **at, size_t open, struct term *t)
     return true;
 }
 
-/* How many dimensions '...' of the k-th term stands for; 0 where it has none. */
+/* The number of dimensions that '...' means in the k-th term; 0 if the term has no '...'. */
 static size_t open_dims(const char *equation, size_t k, size_t rank)
 {
     size_t letters = 0;
@@ -154,7 +145,7 @@ static size_t open_dims(const char *equation, size_t k, size_t rank)
     return open && rank > letters && rank - letters < LABELS - 52 ? rank - letters : 0;
 }
 
-static bool has(const struct term *t, uint8_t label, size_t *at)
+static bool term_find(const struct term *t, uint8_t label, size_t *at)
 {
     for (size_t i = 0; i < t->n; i++)
         if (t->label[i] == label) {
@@ -165,8 +156,8 @@ static bool has(const struct term *t, uint8_t label, size_t *at)
 }
 
 /* Sums over the labels of a term that neither the other nor the result has. */
-static bool sum_lonely(struct lower *l, struct lower_value *v, struct term *t,
-                       const struct term *other, const struct term *result)
+static bool term_sum_unshared(struct rp_lower *l, struct rp_lower_value *v, struct term *t,
+                              const struct term *other, const struct term *result)
 {
     bool over[RP_TF_RANK] = {false}, any = false;
     size_t kept = 0, at;
@@ -175,7 +166,8 @@ static bool sum_lonely(struct lower *l, struct lower_value *v, struct term *t,
         for (size_t k = 0; k < i; k++)
             if (t->label[k] == t->label[i])
                 return false; /* a diagonal */
-        over[i] = !has(result, t->label[i], &at) && !(other && has(other, t->label[i], &at));
+        over[i] =
+            !term_find(result, t->label[i], &at) && !(other && term_find(other, t->label[i], &at));
         any |= over[i];
     }
     for (size_t i = 0; i < t->n; i++)
@@ -183,13 +175,13 @@ static bool sum_lonely(struct lower *l, struct lower_value *v, struct term *t,
             t->label[kept++] = t->label[i];
     t->n = kept;
     if (any)
-        *v = lower_reduce(l, RP_OP_ADD, v, over);
+        *v = rp_lower_reduce(l, RP_OP_ADD, v, over);
     return true;
 }
 
 /* The dimensions of a value whose labels are `have`, in the order of `want`. */
-static bool order(struct lower *l, struct lower_value *v, const struct term *have,
-                  const struct term *want)
+static bool term_permute(struct rp_lower *l, struct rp_lower_value *v, const struct term *have,
+                         const struct term *want)
 {
     int64_t perm[RP_TF_RANK];
     bool plain = true;
@@ -198,26 +190,26 @@ static bool order(struct lower *l, struct lower_value *v, const struct term *hav
     if (have->n != want->n)
         return false;
     for (size_t i = 0; i < want->n; i++) {
-        if (!has(have, want->label[i], &at))
+        if (!term_find(have, want->label[i], &at))
             return false;
         perm[i] = (int64_t)at;
         plain &= at == i;
     }
     if (!plain)
-        *v = lower_permute(l, v, perm);
+        *v = rp_lower_permute(l, v, perm);
     return true;
 }
 
-/* lists of dimensions of a dot */
-struct pairs {
+/* Dimension numbers of a dot. */
+struct dot_dims {
     int64_t left[2][RP_TF_RANK], right[2][RP_TF_RANK]; /* 0: batches, 1: summed over */
     size_t n[2];
 };
 
-static bool contract(struct lower *l, const struct lower_value *v, const struct term *t,
-                     const struct term *result, struct lower_value *out, struct term *got)
+static bool term_contract(struct rp_lower *l, const struct rp_lower_value *v, const struct term *t,
+                          const struct term *result, struct rp_lower_value *out, struct term *got)
 {
-    struct pairs p = {.n = {0, 0}};
+    struct dot_dims p = {.n = {0, 0}};
     int64_t dims[RP_TF_RANK];
     size_t at, other;
 
@@ -225,11 +217,11 @@ static bool contract(struct lower *l, const struct lower_value *v, const struct 
     for (size_t i = 0; i < t[0].n; i++) {
         size_t kind;
 
-        if (!has(&t[1], t[0].label[i], &other))
+        if (!term_find(&t[1], t[0].label[i], &other))
             continue;
         if (v[0].dims[i] != v[1].dims[other])
             return false;
-        kind = has(result, t[0].label[i], &at) ? 0 : 1;
+        kind = term_find(result, t[0].label[i], &at) ? 0 : 1;
         p.left[kind][p.n[kind]] = (int64_t)i;
         p.right[kind][p.n[kind]++] = (int64_t)other;
         if (kind)
@@ -239,63 +231,63 @@ static bool contract(struct lower *l, const struct lower_value *v, const struct 
     }
     for (size_t side = 0; side < 2; side++)
         for (size_t i = 0; i < t[side].n; i++)
-            if (!has(&t[1 - side], t[side].label[i], &other)) {
+            if (!term_find(&t[1 - side], t[side].label[i], &other)) {
                 if (got->n == RP_TF_RANK)
                     return false;
                 dims[got->n] = v[side].dims[i];
                 got->label[got->n++] = t[side].label[i];
             }
-    *out = lower_like(l, v->elem, dims, got->n);
-    lower_begin(l, out, RP_OP_DOT);
-    lower_operand(l, &v[0]);
-    lower_operand(l, &v[1]);
-    lower_set_ints(l, RP_ATTR_LHS_BATCH_DIMS, p.left[0], p.n[0]);
-    lower_set_ints(l, RP_ATTR_RHS_BATCH_DIMS, p.right[0], p.n[0]);
-    lower_set_ints(l, RP_ATTR_LHS_CONTRACTING_DIMS, p.left[1], p.n[1]);
-    lower_set_ints(l, RP_ATTR_RHS_CONTRACTING_DIMS, p.right[1], p.n[1]);
+    *out = rp_lower_like(l, v->elem, dims, got->n);
+    rp_lower_begin(l, out, RP_OP_DOT);
+    rp_lower_operand(l, &v[0]);
+    rp_lower_operand(l, &v[1]);
+    rp_lower_set_ints(l, RP_ATTR_LHS_BATCH_DIMS, p.left[0], p.n[0]);
+    rp_lower_set_ints(l, RP_ATTR_RHS_BATCH_DIMS, p.right[0], p.n[0]);
+    rp_lower_set_ints(l, RP_ATTR_LHS_CONTRACTING_DIMS, p.left[1], p.n[1]);
+    rp_lower_set_ints(l, RP_ATTR_RHS_CONTRACTING_DIMS, p.right[1], p.n[1]);
     return true;
 }
 
-LOWER(einsum)
+RP_LOWER(einsum)
 {
-    struct rp_bytes equation = lower_attr_text(node, "equation");
+    struct rp_bytes equation = rp_lower_attr_text(node, "equation");
     const char *at = rp_arena_copy(&l->arena, (const char *)equation.at, equation.n), *text = at;
-    struct lower_value v[2];
+    struct rp_lower_value v[2];
     struct term t[2], result, got;
     size_t most = 0;
 
-    (void)nout;
     if (!at)
         return rp_err_nomem(l->err, "lowering a graph");
     if (nin > 2)
-        return lower_refuse(l, node, "more than two inputs are not supported");
+        return rp_lower_refuse(l, node, "more than two inputs are not supported");
     for (size_t i = 0; i < nin; i++) {
         size_t open = open_dims(text, i, in[i].rank);
 
         most = open > most ? open : most;
         v[i] = in[i];
-        if (!read_term(&at, open, &t[i]) || t[i].n != in[i].rank || (i + 1 < nin && *at++ != ','))
-            return lower_misfit(l, node, "the equation does not match the inputs");
+        if (!term_read(&at, open, &t[i]) || t[i].n != in[i].rank || (i + 1 < nin && *at++ != ','))
+            return rp_lower_misfit(l, node, "the equation does not match the inputs");
     }
-    if (strncmp(at, "->", 2) != 0 || (at += 2, !read_term(&at, most, &result)) || *at)
-        return lower_refuse(l, node, "the equation has no result");
+    if (strncmp(at, "->", 2) != 0 || (at += 2, !term_read(&at, most, &result)) || *at)
+        return rp_lower_refuse(l, node, "the equation has no result");
     for (size_t i = 0; i < nin; i++)
-        if (!sum_lonely(l, &v[i], &t[i], nin > 1 ? &t[1 - i] : NULL, &result))
-            return lower_refuse(l, node, "diagonals are not supported");
+        if (!term_sum_unshared(l, &v[i], &t[i], nin > 1 ? &t[1 - i] : NULL, &result))
+            return rp_lower_refuse(l, node, "diagonals are not supported");
     if (nin == 1) {
         *out = v[0];
         got = t[0];
-    } else if (!contract(l, v, t, &result, out, &got)) {
-        return lower_misfit(l, node, "incompatible input shapes");
+    } else if (!term_contract(l, v, t, &result, out, &got)) {
+        return rp_lower_misfit(l, node, "incompatible input shapes");
     }
-    if (!order(l, out, &got, &result))
-        return lower_refuse(l, node, "the result has dimensions that the inputs do not have");
+    if (!term_permute(l, out, &got, &result))
+        return rp_lower_refuse(l, node, "the result has dimensions that the inputs do not have");
     return RP_OK;
 }
 
-const struct lower_row lower_products[] = {{"MatMul", mat_mul, LOWER_NO_OPCODE, 2},
-                                           {"BatchMatMul", batch_mat_mul, LOWER_NO_OPCODE, 2},
-                                           {"BatchMatMulV2", batch_mat_mul, LOWER_NO_OPCODE, 2},
-                                           {"BatchMatMulV3", batch_mat_mul, LOWER_NO_OPCODE, 2},
-                                           {"Einsum", einsum, LOWER_NO_OPCODE, 1},
-                                           {NULL, NULL, LOWER_NO_OPCODE, 0}};
+const struct rp_lower_row rp_lower_products[] = {
+    {"MatMul", lower_mat_mul, RP_LOWER_NO_OPCODE, 2},
+    {"BatchMatMul", lower_batch_mat_mul, RP_LOWER_NO_OPCODE, 2},
+    {"BatchMatMulV2", lower_batch_mat_mul, RP_LOWER_NO_OPCODE, 2},
+    {"BatchMatMulV3", lower_batch_mat_mul, RP_LOWER_NO_OPCODE, 2},
+    {"Einsum", lower_einsum, RP_LOWER_NO_OPCODE, 1},
+    {NULL, NULL, RP_LOWER_NO_OPCODE, 0}};

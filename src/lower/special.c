@@ -8,262 +8,225 @@
 #include <math.h>
 #include <string.h>
 
-#define LOWER(name)                                                                             \
-    static enum rp_code name(struct lower *l, const struct lower_node *node,                    \
-                             const struct lower_value *in, size_t nin, struct lower_value *out, \
-                             size_t *nout)
-
-static bool is_op(const struct lower_node *node, const char *name)
+static bool is_op(const struct rp_lower_node *node, const char *name)
 {
     return node->op.n == strlen(name) && !memcmp(node->op.at, name, node->op.n);
 }
 
-LOWER(unary)
+RP_LOWER(unary)
 {
-    (void)nin;
-    (void)nout;
-    *out = lower_unary(l, lower_opcode(node), in);
+    *out = rp_lower_unary(l, rp_lower_opcode(node), in);
     return RP_OK;
 }
 
-static enum rp_code to_common(struct lower *l, const struct lower_node *node,
-                              const struct lower_value *in, struct lower_value *a,
-                              struct lower_value *b)
+static enum rp_code to_common(struct rp_lower *l, const struct rp_lower_node *node,
+                              const struct rp_lower_value *in, struct rp_lower_value *a,
+                              struct rp_lower_value *b)
 {
     *a = in[0];
     *b = in[1];
-    if (a->elem != b->elem || !lower_broadcast_both(l, a, b))
-        return lower_misfit(l, node, "incompatible inputs");
+    if (a->elem != b->elem || !rp_lower_broadcast_both(l, a, b))
+        return rp_lower_misfit(l, node, "incompatible inputs");
     return RP_OK;
 }
 
-LOWER(binary)
+RP_LOWER(binary)
 {
-    struct lower_value a, b;
+    struct rp_lower_value a, b;
 
-    (void)nin;
-    (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
-    *out = lower_binary(l, lower_opcode(node), &a, &b);
+    *out = rp_lower_binary(l, rp_lower_opcode(node), &a, &b);
     return RP_OK;
 }
 
 /* ---- functions ---- */
 
 /* 1 - erf(x) */
-LOWER(one_less_erf)
+RP_LOWER(one_less_erf)
 {
-    struct lower_value one = lower_fill(l, 1, in), t = lower_unary(l, RP_OP_ERF, in);
+    struct rp_lower_value one = rp_lower_fill(l, 1, in), t = rp_lower_unary(l, RP_OP_ERF, in);
 
-    (void)node;
-    (void)nin;
-    (void)nout;
-    *out = lower_binary(l, RP_OP_SUBTRACT, &one, &t);
+    *out = rp_lower_binary(l, RP_OP_SUBTRACT, &one, &t);
     return RP_OK;
 }
 
-LOWER(atan_)
+RP_LOWER(atan)
 {
-    struct lower_value one = lower_fill(l, 1, in);
+    struct rp_lower_value one = rp_lower_fill(l, 1, in);
 
-    (void)node;
-    (void)nin;
-    (void)nout;
-    *out = lower_binary(l, RP_OP_ATAN2, in, &one);
+    *out = rp_lower_binary(l, RP_OP_ATAN2, in, &one);
     return RP_OK;
 }
 
 /* scale * x above zero, scale * alpha * expm1(x) below */
-LOWER(selu)
+RP_LOWER(selu)
 {
-    struct lower_value zero = lower_fill(l, 0, in), up = lower_compare(l, "GT", in, &zero);
-    struct lower_value scale = lower_fill(l, 1.0507009873554804934193349852946, in), low, high;
-    struct lower_value both = lower_fill(l, 1.7580993408473768599402175208123, in);
+    struct rp_lower_value zero = rp_lower_fill(l, 0, in), up = rp_lower_compare(l, "GT", in, &zero);
+    struct rp_lower_value scale = rp_lower_fill(l, 1.0507009873554804934193349852946, in), low,
+                          high;
+    struct rp_lower_value both = rp_lower_fill(l, 1.7580993408473768599402175208123, in);
 
-    (void)node;
-    (void)nin;
-    (void)nout;
-    low = lower_unary(l, RP_OP_EXPM1, in);
-    low = lower_binary(l, RP_OP_MULTIPLY, &low, &both);
-    high = lower_binary(l, RP_OP_MULTIPLY, in, &scale);
-    *out = lower_select(l, &up, &high, &low);
+    low = rp_lower_unary(l, RP_OP_EXPM1, in);
+    low = rp_lower_binary(l, RP_OP_MULTIPLY, &low, &both);
+    high = rp_lower_binary(l, RP_OP_MULTIPLY, in, &scale);
+    *out = rp_lower_select(l, &up, &high, &low);
     return RP_OK;
 }
 
-/* Xdivy, Xlogy, Xlog1py and MulNoNan: 0 where one of them is. */
-LOWER(zero_wins)
+/* Xdivy, Xlogy, Xlog1py (0 where x is 0) and MulNoNan (0 where y is 0). */
+RP_LOWER(zero_wins)
 {
     bool second = is_op(node, "MulNoNan");
-    struct lower_value a, b, zero, none, t;
+    struct rp_lower_value a, b, zero, none, t;
 
-    (void)nin;
-    (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
-    zero = lower_fill(l, 0, &a);
-    none = lower_compare(l, "EQ", second ? &b : &a, &zero);
-    t = is_op(node, "Xlogy")     ? lower_unary(l, RP_OP_LOG, &b)
-        : is_op(node, "Xlog1py") ? lower_unary(l, RP_OP_LOG1P, &b)
+    zero = rp_lower_fill(l, 0, &a);
+    none = rp_lower_compare(l, "EQ", second ? &b : &a, &zero);
+    t = is_op(node, "Xlogy")     ? rp_lower_unary(l, RP_OP_LOG, &b)
+        : is_op(node, "Xlog1py") ? rp_lower_unary(l, RP_OP_LOG1P, &b)
                                  : b;
-    t = lower_binary(l, is_op(node, "Xdivy") ? RP_OP_DIVIDE : RP_OP_MULTIPLY, &a, &t);
-    *out = lower_select(l, &none, &zero, &t);
+    t = rp_lower_binary(l, is_op(node, "Xdivy") ? RP_OP_DIVIDE : RP_OP_MULTIPLY, &a, &t);
+    *out = rp_lower_select(l, &none, &zero, &t);
     return RP_OK;
 }
 
 /* The remainder that has the sign of the divisor. */
-LOWER(floor_mod)
+RP_LOWER(floor_mod)
 {
-    struct lower_value a, b, zero, rest, other, apart, left, moved;
+    struct rp_lower_value a, b, zero, rest, other, apart, left, moved;
 
-    (void)nin;
-    (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
-    rest = lower_binary(l, RP_OP_REMAINDER, &a, &b);
-    zero = lower_fill(l, 0, &a);
-    other = lower_compare(l, "LT", &rest, &zero);
-    apart = lower_compare(l, "LT", &b, &zero);
-    other = lower_binary(l, RP_OP_XOR, &other, &apart);
-    left = lower_compare(l, "NE", &rest, &zero);
-    other = lower_binary(l, RP_OP_AND, &other, &left);
-    moved = lower_binary(l, RP_OP_ADD, &rest, &b);
-    *out = lower_select(l, &other, &moved, &rest);
+    rest = rp_lower_binary(l, RP_OP_REMAINDER, &a, &b);
+    zero = rp_lower_fill(l, 0, &a);
+    other = rp_lower_compare(l, "LT", &rest, &zero);
+    apart = rp_lower_compare(l, "LT", &b, &zero);
+    other = rp_lower_binary(l, RP_OP_XOR, &other, &apart);
+    left = rp_lower_compare(l, "NE", &rest, &zero);
+    other = rp_lower_binary(l, RP_OP_AND, &other, &left);
+    moved = rp_lower_binary(l, RP_OP_ADD, &rest, &b);
+    *out = rp_lower_select(l, &other, &moved, &rest);
     return RP_OK;
 }
 
-/* Gradients of activations by the input x (SoftplusGrad) or the output y. */
-LOWER(slope)
+/* Gradients of activations, from the input x (SoftplusGrad) or the output y. */
+RP_LOWER(slope)
 {
-    struct lower_value zero = lower_fill(l, 0, in), one = lower_fill(l, 1, in), up, t;
+    struct rp_lower_value zero = rp_lower_fill(l, 0, in), one = rp_lower_fill(l, 1, in), up, t;
 
-    (void)nin;
-    (void)nout;
     if (in[0].rank != in[1].rank)
-        return lower_refuse(l, node, "the inputs have different shapes");
+        return rp_lower_refuse(l, node, "the inputs have different shapes");
     if (is_op(node, "SoftplusGrad")) {
-        t = lower_unary(l, RP_OP_LOGISTIC, &in[1]);
-        *out = lower_binary(l, RP_OP_MULTIPLY, &in[0], &t);
+        t = rp_lower_unary(l, RP_OP_LOGISTIC, &in[1]);
+        *out = rp_lower_binary(l, RP_OP_MULTIPLY, &in[0], &t);
         return RP_OK;
     }
-    up = lower_compare(l, "GT", &in[1], &zero);
+    up = rp_lower_compare(l, "GT", &in[1], &zero);
     if (is_op(node, "Relu6Grad")) {
-        t = lower_fill(l, 6, in);
-        t = lower_compare(l, "LT", &in[1], &t);
-        up = lower_binary(l, RP_OP_AND, &up, &t);
-        *out = lower_select(l, &up, &in[0], &zero);
+        t = rp_lower_fill(l, 6, in);
+        t = rp_lower_compare(l, "LT", &in[1], &t);
+        up = rp_lower_binary(l, RP_OP_AND, &up, &t);
+        *out = rp_lower_select(l, &up, &in[0], &zero);
         return RP_OK;
     }
-    t = is_op(node, "EluGrad") ? lower_binary(l, RP_OP_ADD, &in[1], &one)
-                               : lower_fill(l, (double)lower_attr_float(node, "alpha", 0.2F), in);
-    t = lower_binary(l, RP_OP_MULTIPLY, &in[0], &t);
-    *out = lower_select(l, &up, &in[0], &t);
+    t = is_op(node, "EluGrad")
+            ? rp_lower_binary(l, RP_OP_ADD, &in[1], &one)
+            : rp_lower_fill(l, (double)rp_lower_attr_float(node, "alpha", 0.2F), in);
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &in[0], &t);
+    *out = rp_lower_select(l, &up, &in[0], &t);
     return RP_OK;
 }
 
 /* ---- tests ---- */
 
-LOWER(is_nan)
+RP_LOWER(is_nan)
 {
-    (void)node;
-    (void)nin;
-    (void)nout;
-    *out = lower_compare(l, "NE", in, in);
+    *out = rp_lower_compare(l, "NE", in, in);
     return RP_OK;
 }
 
-LOWER(is_inf)
+RP_LOWER(is_inf)
 {
-    struct lower_value t = lower_unary(l, RP_OP_ABS, in), top = lower_fill(l, (double)INFINITY, in);
+    struct rp_lower_value t = rp_lower_unary(l, RP_OP_ABS, in),
+                          top = rp_lower_fill(l, (double)INFINITY, in);
 
-    (void)node;
-    (void)nin;
-    (void)nout;
-    *out = lower_compare(l, "EQ", &t, &top);
+    *out = rp_lower_compare(l, "EQ", &t, &top);
     return RP_OK;
 }
 
 /* ---- complex numbers ---- */
 
-LOWER(part)
+RP_LOWER(part)
 {
     unsigned elem = in->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
 
-    (void)nin;
-    (void)nout;
     if (in->elem != RP_ELEM_C64 && in->elem != RP_ELEM_C128)
-        return lower_refuse(l, node, "the input is not complex");
-    *out = lower_like(l, elem, in->dims, in->rank);
-    lower_begin(l, out, lower_opcode(node));
-    lower_operand(l, in);
+        return rp_lower_refuse(l, node, "the input is not complex");
+    *out = rp_lower_like(l, elem, in->dims, in->rank);
+    rp_lower_begin(l, out, rp_lower_opcode(node));
+    rp_lower_operand(l, in);
     return RP_OK;
 }
 
-LOWER(conjugate)
+RP_LOWER(conjugate)
 {
-    (void)node;
-    (void)nin;
-    (void)nout;
-    *out = lower_conjugate(l, in);
+    *out = rp_lower_conjugate(l, in);
     return RP_OK;
 }
 
-LOWER(complex_)
+RP_LOWER(complex)
 {
-    struct lower_value a, b;
+    struct rp_lower_value a, b;
 
-    (void)nin;
-    (void)nout;
     RP_TRY(to_common(l, node, in, &a, &b));
-    *out = lower_like(l, a.elem == RP_ELEM_F32 ? RP_ELEM_C64 : RP_ELEM_C128, a.dims, a.rank);
-    lower_begin(l, out, RP_OP_COMPLEX);
-    lower_operand(l, &a);
-    lower_operand(l, &b);
+    *out = rp_lower_like(l, a.elem == RP_ELEM_F32 ? RP_ELEM_C64 : RP_ELEM_C128, a.dims, a.rank);
+    rp_lower_begin(l, out, RP_OP_COMPLEX);
+    rp_lower_operand(l, &a);
+    rp_lower_operand(l, &b);
     return RP_OK;
 }
 
-/* ---- as they are ---- */
+/* ---- operators that return their first input ---- */
 
-LOWER(first)
+RP_LOWER(first)
 {
-    (void)l;
-    (void)node;
-    (void)nin;
-    (void)nout;
     *out = in[0];
     return RP_OK;
 }
 
-const struct lower_row lower_special[] = {{"Erfc", one_less_erf, LOWER_NO_OPCODE, 1},
-                                          {"Asin", unary, RP_OP_ASIN, 1},
-                                          {"Acos", unary, RP_OP_ACOS, 1},
-                                          {"Atan", atan_, LOWER_NO_OPCODE, 1},
-                                          {"Sinh", unary, RP_OP_SINH, 1},
-                                          {"Cosh", unary, RP_OP_COSH, 1},
-                                          {"Asinh", unary, RP_OP_ASINH, 1},
-                                          {"Acosh", unary, RP_OP_ACOSH, 1},
-                                          {"Atanh", unary, RP_OP_ATANH, 1},
-                                          {"Selu", selu, LOWER_NO_OPCODE, 1},
-                                          {"Xdivy", zero_wins, LOWER_NO_OPCODE, 2},
-                                          {"Xlogy", zero_wins, LOWER_NO_OPCODE, 2},
-                                          {"Xlog1py", zero_wins, LOWER_NO_OPCODE, 2},
-                                          {"MulNoNan", zero_wins, LOWER_NO_OPCODE, 2},
-                                          {"FloorMod", floor_mod, LOWER_NO_OPCODE, 2},
-                                          {"Mod", binary, RP_OP_REMAINDER, 2},
-                                          {"TruncateDiv", binary, RP_OP_DIVIDE, 2},
-                                          {"LeftShift", binary, RP_OP_SHIFT_LEFT, 2},
-                                          {"SoftplusGrad", slope, LOWER_NO_OPCODE, 2},
-                                          {"Relu6Grad", slope, LOWER_NO_OPCODE, 2},
-                                          {"EluGrad", slope, LOWER_NO_OPCODE, 2},
-                                          {"LeakyReluGrad", slope, LOWER_NO_OPCODE, 2},
-                                          {"IsNan", is_nan, LOWER_NO_OPCODE, 1},
-                                          {"IsInf", is_inf, LOWER_NO_OPCODE, 1},
-                                          {"Real", part, RP_OP_REAL, 1},
-                                          {"Imag", part, RP_OP_IMAG, 1},
-                                          {"ComplexAbs", part, RP_OP_ABS, 1},
-                                          {"Conj", conjugate, LOWER_NO_OPCODE, 1},
-                                          {"Complex", complex_, LOWER_NO_OPCODE, 2},
-                                          {"PlaceholderWithDefault", first, LOWER_NO_OPCODE, 1},
-                                          {"_EagerConst", first, LOWER_NO_OPCODE, 1},
-                                          {"_Retval", first, LOWER_NO_OPCODE, 1},
-                                          {"EnsureShape", first, LOWER_NO_OPCODE, 1},
-                                          {"DebugIdentity", first, LOWER_NO_OPCODE, 1},
-                                          {"DisableCopyOnRead", first, LOWER_NO_OPCODE, 1},
-                                          {NULL, NULL, LOWER_NO_OPCODE, 0}};
+const struct rp_lower_row rp_lower_special[] = {
+    {"Erfc", lower_one_less_erf, RP_LOWER_NO_OPCODE, 1},
+    {"Asin", lower_unary, RP_OP_ASIN, 1},
+    {"Acos", lower_unary, RP_OP_ACOS, 1},
+    {"Atan", lower_atan, RP_LOWER_NO_OPCODE, 1},
+    {"Sinh", lower_unary, RP_OP_SINH, 1},
+    {"Cosh", lower_unary, RP_OP_COSH, 1},
+    {"Asinh", lower_unary, RP_OP_ASINH, 1},
+    {"Acosh", lower_unary, RP_OP_ACOSH, 1},
+    {"Atanh", lower_unary, RP_OP_ATANH, 1},
+    {"Selu", lower_selu, RP_LOWER_NO_OPCODE, 1},
+    {"Xdivy", lower_zero_wins, RP_LOWER_NO_OPCODE, 2},
+    {"Xlogy", lower_zero_wins, RP_LOWER_NO_OPCODE, 2},
+    {"Xlog1py", lower_zero_wins, RP_LOWER_NO_OPCODE, 2},
+    {"MulNoNan", lower_zero_wins, RP_LOWER_NO_OPCODE, 2},
+    {"FloorMod", lower_floor_mod, RP_LOWER_NO_OPCODE, 2},
+    {"Mod", lower_binary, RP_OP_REMAINDER, 2},
+    {"TruncateDiv", lower_binary, RP_OP_DIVIDE, 2},
+    {"LeftShift", lower_binary, RP_OP_SHIFT_LEFT, 2},
+    {"SoftplusGrad", lower_slope, RP_LOWER_NO_OPCODE, 2},
+    {"Relu6Grad", lower_slope, RP_LOWER_NO_OPCODE, 2},
+    {"EluGrad", lower_slope, RP_LOWER_NO_OPCODE, 2},
+    {"LeakyReluGrad", lower_slope, RP_LOWER_NO_OPCODE, 2},
+    {"IsNan", lower_is_nan, RP_LOWER_NO_OPCODE, 1},
+    {"IsInf", lower_is_inf, RP_LOWER_NO_OPCODE, 1},
+    {"Real", lower_part, RP_OP_REAL, 1},
+    {"Imag", lower_part, RP_OP_IMAG, 1},
+    {"ComplexAbs", lower_part, RP_OP_ABS, 1},
+    {"Conj", lower_conjugate, RP_LOWER_NO_OPCODE, 1},
+    {"Complex", lower_complex, RP_LOWER_NO_OPCODE, 2},
+    {"PlaceholderWithDefault", lower_first, RP_LOWER_NO_OPCODE, 1},
+    {"_EagerConst", lower_first, RP_LOWER_NO_OPCODE, 1},
+    {"_Retval", lower_first, RP_LOWER_NO_OPCODE, 1},
+    {"EnsureShape", lower_first, RP_LOWER_NO_OPCODE, 1},
+    {"DebugIdentity", lower_first, RP_LOWER_NO_OPCODE, 1},
+    {"DisableCopyOnRead", lower_first, RP_LOWER_NO_OPCODE, 1},
+    {NULL, NULL, RP_LOWER_NO_OPCODE, 0}};

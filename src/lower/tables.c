@@ -7,16 +7,11 @@
 
 #include <string.h>
 
-#define LOWER(name)                                                                             \
-    static enum rp_code name(struct lower *l, const struct lower_node *node,                    \
-                             const struct lower_value *in, size_t nin, struct lower_value *out, \
-                             size_t *nout)
-
 /* ---- reading ---- */
 
-/* Integers of a vector that is known, by integers that are: parts of a shape. */
-static void know_rows(struct lower *l, const struct lower_value *table,
-                      const struct lower_value *rows, struct lower_value *out)
+/* A gather of known integers by known indices is known: it may be part of a shape. */
+static void gather_known_ints(struct rp_lower *l, const struct rp_lower_value *table,
+                              const struct rp_lower_value *rows, struct rp_lower_value *out)
 {
     int64_t *ints;
 
@@ -34,26 +29,25 @@ static void know_rows(struct lower *l, const struct lower_value *table,
 
 /* Rows of the first operand along an axis, by an array of indices; the first dimensions of both may
    be batches. */
-LOWER(gather)
+RP_LOWER(gather)
 {
-    const struct lower_value *table = &in[0], *rows = &in[1];
+    const struct rp_lower_value *table = &in[0], *rows = &in[1];
     int64_t dims[RP_TF_RANK], offsets[RP_TF_RANK], sizes[RP_TF_RANK], batch[RP_TF_RANK];
-    int64_t given = lower_attr_int(node, "batch_dims", 0);
+    int64_t given = rp_lower_attr_int(node, "batch_dims", 0);
     size_t axis, rank = 0, n = 0, nbatch;
 
-    (void)nout;
     if (nin > 2)
-        RP_TRY(lower_need_ints(l, node, &in[2], "axis"));
+        RP_TRY(rp_lower_need_ints(l, node, &in[2], "axis"));
     given = given < 0 ? given + rows->rank : given;
     if (given < 0 || given > rows->rank || given >= table->rank || !table->rank ||
         table->rank + rows->rank > RP_TF_RANK)
-        return lower_refuse(l, node, "the inputs have too few or too many dimensions");
+        return rp_lower_refuse(l, node, "the inputs have too few or too many dimensions");
     nbatch = (size_t)given;
     axis = nbatch;
-    if (nin > 2 && (!in[2].nints || !lower_axis(in[2].ints[0], table->rank, &axis)))
-        return lower_misfit(l, node, "the axis is out of range");
+    if (nin > 2 && (!in[2].nints || !rp_lower_axis(in[2].ints[0], table->rank, &axis)))
+        return rp_lower_misfit(l, node, "the axis is out of range");
     if (axis < nbatch)
-        return lower_refuse(l, node, "the axis is a batch dimension");
+        return rp_lower_refuse(l, node, "the axis is a batch dimension");
     for (size_t i = 0; i < axis; i++)
         dims[rank++] = table->dims[i];
     for (size_t i = nbatch; i < rows->rank; i++)
@@ -69,33 +63,33 @@ LOWER(gather)
         batch[i] = (int64_t)i;
         sizes[i] = 1;
         if (table->dims[i] != rows->dims[i])
-            return lower_misfit(l, node, "incompatible batch dimensions");
+            return rp_lower_misfit(l, node, "incompatible batch dimensions");
     }
-    *out = lower_like(l, table->elem, dims, rank);
-    lower_begin(l, out, RP_OP_GATHER);
-    lower_operand(l, table);
-    lower_operand(l, rows);
-    lower_set_ints(l, RP_ATTR_OFFSET_DIMS, offsets, n);
-    lower_set_ints(l, RP_ATTR_COLLAPSED_SLICE_DIMS, (int64_t[]){(int64_t)axis}, 1);
-    lower_set_ints(l, RP_ATTR_START_INDEX_MAP, (int64_t[]){(int64_t)axis}, 1);
-    lower_set_int(l, RP_ATTR_INDEX_VECTOR_DIM, rows->rank);
+    *out = rp_lower_like(l, table->elem, dims, rank);
+    rp_lower_begin(l, out, RP_OP_GATHER);
+    rp_lower_operand(l, table);
+    rp_lower_operand(l, rows);
+    rp_lower_set_ints(l, RP_ATTR_OFFSET_DIMS, offsets, n);
+    rp_lower_set_ints(l, RP_ATTR_COLLAPSED_SLICE_DIMS, (int64_t[]){(int64_t)axis}, 1);
+    rp_lower_set_ints(l, RP_ATTR_START_INDEX_MAP, (int64_t[]){(int64_t)axis}, 1);
+    rp_lower_set_int(l, RP_ATTR_INDEX_VECTOR_DIM, rows->rank);
     if (nbatch) {
-        lower_set_ints(l, RP_ATTR_OPERAND_BATCHING_DIMS, batch, nbatch);
-        lower_set_ints(l, RP_ATTR_START_INDICES_BATCHING_DIMS, batch, nbatch);
+        rp_lower_set_ints(l, RP_ATTR_OPERAND_BATCHING_DIMS, batch, nbatch);
+        rp_lower_set_ints(l, RP_ATTR_START_INDICES_BATCHING_DIMS, batch, nbatch);
     }
-    lower_set_ints(l, RP_ATTR_SLICE_SIZES, sizes, table->rank);
-    know_rows(l, table, rows, out);
+    rp_lower_set_ints(l, RP_ATTR_SLICE_SIZES, sizes, table->rank);
+    gather_known_ints(l, table, rows, out);
     return RP_OK;
 }
 
-/* What vectors of indices along the last dimension reach into a table. */
+/* A table indexed by vectors, which are the last dimension of an array of indices. */
 struct vectors {
     size_t length, outer; /* of a vector; dimensions of the array of them */
     int64_t first[RP_TF_RANK], windows[RP_TF_RANK]; /* 0, 1 ...; places of the rest in the result */
     size_t nwindows;
 };
 
-static bool plan_vectors(const struct lower_value *indices, size_t table_rank, struct vectors *v)
+static bool plan_vectors(const struct rp_lower_value *indices, size_t table_rank, struct vectors *v)
 {
     if (!indices->rank || indices->dims[indices->rank - 1] > (int64_t)table_rank)
         return false;
@@ -109,16 +103,14 @@ static bool plan_vectors(const struct lower_value *indices, size_t table_rank, s
     return v->outer + v->nwindows <= RP_TF_RANK;
 }
 
-LOWER(gather_nd)
+RP_LOWER(gather_nd)
 {
     int64_t dims[RP_TF_RANK], sizes[RP_TF_RANK];
     struct vectors v;
     size_t rank = 0;
 
-    (void)nin;
-    (void)nout;
-    if (lower_attr_int(node, "batch_dims", 0) || !plan_vectors(&in[1], in->rank, &v))
-        return lower_refuse(l, node, "this kind of gather is not supported");
+    if (rp_lower_attr_int(node, "batch_dims", 0) || !plan_vectors(&in[1], in->rank, &v))
+        return rp_lower_refuse(l, node, "this kind of gather is not supported");
     for (size_t i = 0; i < v.outer; i++)
         dims[rank++] = in[1].dims[i];
     for (size_t i = 0; i < in->rank; i++) {
@@ -126,70 +118,69 @@ LOWER(gather_nd)
         if (i >= v.length)
             dims[rank++] = in->dims[i];
     }
-    *out = lower_like(l, in->elem, dims, rank);
-    lower_begin(l, out, RP_OP_GATHER);
-    lower_operand(l, &in[0]);
-    lower_operand(l, &in[1]);
-    lower_set_ints(l, RP_ATTR_OFFSET_DIMS, v.windows, v.nwindows);
-    lower_set_ints(l, RP_ATTR_COLLAPSED_SLICE_DIMS, v.first, v.length);
-    lower_set_ints(l, RP_ATTR_START_INDEX_MAP, v.first, v.length);
-    lower_set_int(l, RP_ATTR_INDEX_VECTOR_DIM, (int64_t)v.outer);
-    lower_set_ints(l, RP_ATTR_SLICE_SIZES, sizes, in->rank);
+    *out = rp_lower_like(l, in->elem, dims, rank);
+    rp_lower_begin(l, out, RP_OP_GATHER);
+    rp_lower_operand(l, &in[0]);
+    rp_lower_operand(l, &in[1]);
+    rp_lower_set_ints(l, RP_ATTR_OFFSET_DIMS, v.windows, v.nwindows);
+    rp_lower_set_ints(l, RP_ATTR_COLLAPSED_SLICE_DIMS, v.first, v.length);
+    rp_lower_set_ints(l, RP_ATTR_START_INDEX_MAP, v.first, v.length);
+    rp_lower_set_int(l, RP_ATTR_INDEX_VECTOR_DIM, (int64_t)v.outer);
+    rp_lower_set_ints(l, RP_ATTR_SLICE_SIZES, sizes, in->rank);
     return RP_OK;
 }
 
-/* Along a new axis: where its position is the index, `on`. */
-LOWER(one_hot)
+/* The value `on` where the position along a new axis is the index, else `off`. */
+RP_LOWER(one_hot)
 {
-    int64_t given = lower_attr_int(node, "axis", -1), dims[RP_TF_RANK], map[RP_TF_RANK];
-    struct lower_value places, wanted, yes, no, hit;
+    int64_t given = rp_lower_attr_int(node, "axis", -1), dims[RP_TF_RANK], map[RP_TF_RANK];
+    struct rp_lower_value places, wanted, yes, no, hit;
     size_t axis;
 
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[1], "depth"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[1], "depth"));
     if (!in[1].nints || in[1].ints[0] < 0 || in->rank == RP_TF_RANK || in[2].rank || in[3].rank ||
-        !lower_axis(given, in->rank + 1, &axis))
-        return lower_refuse(l, node, "invalid axis or depth");
+        !rp_lower_axis(given, in->rank + 1, &axis))
+        return rp_lower_refuse(l, node, "invalid axis or depth");
     for (size_t i = 0; i <= in->rank; i++)
         dims[i] = i == axis ? in[1].ints[0] : in->dims[i - (i > axis)];
     for (size_t i = 0; i < in->rank; i++)
         map[i] = (int64_t)(i + (i >= axis));
-    places = lower_like(l, in->elem, dims, in->rank + 1);
-    lower_begin(l, &places, RP_OP_IOTA);
-    lower_set_int(l, RP_ATTR_IOTA_DIMENSION, axis);
-    wanted = lower_spread(l, in, map, dims, in->rank + 1);
-    hit = lower_compare(l, "EQ", &places, &wanted);
-    yes = lower_spread(l, &in[2], NULL, dims, in->rank + 1);
-    no = lower_spread(l, &in[3], NULL, dims, in->rank + 1);
-    *out = lower_select(l, &hit, &yes, &no);
+    places = rp_lower_like(l, in->elem, dims, in->rank + 1);
+    rp_lower_begin(l, &places, RP_OP_IOTA);
+    rp_lower_set_int(l, RP_ATTR_IOTA_DIMENSION, axis);
+    wanted = rp_lower_spread(l, in, map, dims, in->rank + 1);
+    hit = rp_lower_compare(l, "EQ", &places, &wanted);
+    yes = rp_lower_spread(l, &in[2], NULL, dims, in->rank + 1);
+    no = rp_lower_spread(l, &in[3], NULL, dims, in->rank + 1);
+    *out = rp_lower_select(l, &hit, &yes, &no);
     return RP_OK;
 }
 
 /* ---- writing ---- */
 
 /* Without an opcode, updates replace elements. */
-static void scatter(struct lower *l, enum rp_opcode opcode, const struct lower_value *table,
-                    const struct lower_value *indices, const struct lower_value *updates,
-                    const struct vectors *v, struct lower_value *out)
+static void add_scatter(struct rp_lower *l, enum rp_opcode opcode,
+                        const struct rp_lower_value *table, const struct rp_lower_value *indices,
+                        const struct rp_lower_value *updates, const struct vectors *v,
+                        struct rp_lower_value *out)
 {
-    uint32_t region = opcode == LOWER_NO_OPCODE ? lower_region_last(l, table->elem)
-                                                : lower_region(l, opcode, table->elem);
+    uint32_t region = opcode == RP_LOWER_NO_OPCODE ? rp_lower_region_last(l, table->elem)
+                                                   : rp_lower_region(l, opcode, table->elem);
 
-    *out = lower_like(l, table->elem, table->dims, table->rank);
-    lower_begin(l, out, RP_OP_SCATTER);
-    lower_operand(l, table);
-    lower_operand(l, indices);
-    lower_operand(l, updates);
-    lower_set_ints(l, RP_ATTR_UPDATE_WINDOW_DIMS, v->windows, v->nwindows);
-    lower_set_ints(l, RP_ATTR_INSERTED_WINDOW_DIMS, v->first, v->length);
-    lower_set_ints(l, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, v->first, v->length);
-    lower_set_int(l, RP_ATTR_INDEX_VECTOR_DIM, (int64_t)v->outer);
-    lower_calls(l, region);
+    *out = rp_lower_like(l, table->elem, table->dims, table->rank);
+    rp_lower_begin(l, out, RP_OP_SCATTER);
+    rp_lower_operand(l, table);
+    rp_lower_operand(l, indices);
+    rp_lower_operand(l, updates);
+    rp_lower_set_ints(l, RP_ATTR_UPDATE_WINDOW_DIMS, v->windows, v->nwindows);
+    rp_lower_set_ints(l, RP_ATTR_INSERTED_WINDOW_DIMS, v->first, v->length);
+    rp_lower_set_ints(l, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, v->first, v->length);
+    rp_lower_set_int(l, RP_ATTR_INDEX_VECTOR_DIM, (int64_t)v->outer);
+    rp_lower_calls(l, region);
 }
 
-static bool updates_fit(const struct lower_value *table, const struct lower_value *indices,
-                        const struct lower_value *updates, const struct vectors *v)
+static bool updates_fit(const struct rp_lower_value *table, const struct rp_lower_value *indices,
+                        const struct rp_lower_value *updates, const struct vectors *v)
 {
     if (updates->rank != v->outer + v->nwindows || updates->elem != table->elem)
         return false;
@@ -201,66 +192,63 @@ static bool updates_fit(const struct lower_value *table, const struct lower_valu
 }
 
 /* (table, indices, updates), or (indices, updates, shape) over zeros */
-LOWER(scatter_nd)
+RP_LOWER(scatter_nd)
 {
     bool fresh = node->op.at[0] == 'S';
-    struct lower_value table = in[0], indices = in[1], updates = in[2];
+    struct rp_lower_value table = in[0], indices = in[1], updates = in[2];
     struct vectors v;
 
-    (void)nin;
-    (void)nout;
     if (fresh) {
-        RP_TRY(lower_need_ints(l, node, &in[2], "shape"));
+        RP_TRY(rp_lower_need_ints(l, node, &in[2], "shape"));
         if (in[2].nints > RP_TF_RANK)
-            return lower_refuse(l, node, "the result has too many dimensions");
+            return rp_lower_refuse(l, node, "the result has too many dimensions");
         indices = in[0];
         updates = in[1];
-        table = lower_like(l, updates.elem, in[2].ints, in[2].nints);
-        table = lower_fill(l, 0, &table);
+        table = rp_lower_like(l, updates.elem, in[2].ints, in[2].nints);
+        table = rp_lower_fill(l, 0, &table);
     }
     if (!plan_vectors(&indices, table.rank, &v) || !updates_fit(&table, &indices, &updates, &v))
-        return lower_misfit(l, node, "incompatible input shapes");
-    scatter(l, lower_opcode(node), &table, &indices, &updates, &v, out);
+        return rp_lower_misfit(l, node, "incompatible input shapes");
+    add_scatter(l, rp_lower_opcode(node), &table, &indices, &updates, &v, out);
     return RP_OK;
 }
 
-/* Rows of the data, summed by the segment each belongs to. */
-LOWER(segment_sum)
+/* The sum of the rows of each segment. */
+RP_LOWER(segment_sum)
 {
     int64_t dims[RP_TF_RANK], with_one[RP_TF_RANK];
-    struct lower_value table, indices;
+    struct rp_lower_value table, indices;
     size_t n = in[1].rank, rank = 1;
     struct vectors v;
 
-    (void)nin;
-    (void)nout;
-    RP_TRY(lower_need_ints(l, node, &in[2], "number of segments"));
+    RP_TRY(rp_lower_need_ints(l, node, &in[2], "number of segments"));
     if (!in[2].nints || in[2].ints[0] < 0 || n > in->rank || n == RP_TF_RANK)
-        return lower_misfit(l, node, "the segments do not match the input");
+        return rp_lower_misfit(l, node, "the segments do not match the input");
     dims[0] = in[2].ints[0];
     for (size_t i = n; i < in->rank; i++)
         dims[rank++] = in->dims[i];
     memcpy(with_one, in[1].dims, n * sizeof *with_one);
     with_one[n] = 1;
-    indices = lower_reshape(l, &in[1], with_one, n + 1);
-    table = lower_like(l, in->elem, dims, rank);
-    table = lower_fill(l, 0, &table);
+    indices = rp_lower_reshape(l, &in[1], with_one, n + 1);
+    table = rp_lower_like(l, in->elem, dims, rank);
+    table = rp_lower_fill(l, 0, &table);
     if (!plan_vectors(&indices, rank, &v) || !updates_fit(&table, &indices, in, &v))
-        return lower_misfit(l, node, "the segments do not match the input");
-    scatter(l, RP_OP_ADD, &table, &indices, in, &v, out);
+        return rp_lower_misfit(l, node, "the segments do not match the input");
+    add_scatter(l, RP_OP_ADD, &table, &indices, in, &v, out);
     return RP_OK;
 }
 
-const struct lower_row lower_tables[] = {{"Gather", gather, LOWER_NO_OPCODE, 2},
-                                         {"GatherV2", gather, LOWER_NO_OPCODE, 3},
-                                         {"ResourceGather", gather, LOWER_NO_OPCODE, 2},
-                                         {"GatherNd", gather_nd, LOWER_NO_OPCODE, 2},
-                                         {"ResourceGatherNd", gather_nd, LOWER_NO_OPCODE, 2},
-                                         {"OneHot", one_hot, LOWER_NO_OPCODE, 4},
-                                         {"ScatterNd", scatter_nd, RP_OP_ADD, 3},
-                                         {"TensorScatterAdd", scatter_nd, RP_OP_ADD, 3},
-                                         {"TensorScatterUpdate", scatter_nd, LOWER_NO_OPCODE, 3},
-                                         {"TensorScatterMax", scatter_nd, RP_OP_MAXIMUM, 3},
-                                         {"TensorScatterMin", scatter_nd, RP_OP_MINIMUM, 3},
-                                         {"UnsortedSegmentSum", segment_sum, LOWER_NO_OPCODE, 3},
-                                         {NULL, NULL, LOWER_NO_OPCODE, 0}};
+const struct rp_lower_row rp_lower_tables[] = {
+    {"Gather", lower_gather, RP_LOWER_NO_OPCODE, 2},
+    {"GatherV2", lower_gather, RP_LOWER_NO_OPCODE, 3},
+    {"ResourceGather", lower_gather, RP_LOWER_NO_OPCODE, 2},
+    {"GatherNd", lower_gather_nd, RP_LOWER_NO_OPCODE, 2},
+    {"ResourceGatherNd", lower_gather_nd, RP_LOWER_NO_OPCODE, 2},
+    {"OneHot", lower_one_hot, RP_LOWER_NO_OPCODE, 4},
+    {"ScatterNd", lower_scatter_nd, RP_OP_ADD, 3},
+    {"TensorScatterAdd", lower_scatter_nd, RP_OP_ADD, 3},
+    {"TensorScatterUpdate", lower_scatter_nd, RP_LOWER_NO_OPCODE, 3},
+    {"TensorScatterMax", lower_scatter_nd, RP_OP_MAXIMUM, 3},
+    {"TensorScatterMin", lower_scatter_nd, RP_OP_MINIMUM, 3},
+    {"UnsortedSegmentSum", lower_segment_sum, RP_LOWER_NO_OPCODE, 3},
+    {NULL, NULL, RP_LOWER_NO_OPCODE, 0}};
