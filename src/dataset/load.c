@@ -106,6 +106,13 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
     return code;
 }
 
+static enum rp_code not_a_trace(const struct rp_source *source, const struct rp_format *format,
+                                struct rp_err *err)
+{
+    return rp_err_set(err, RP_FORMAT, "'%s' is not a trace but a program (%s)", source->name,
+                      format->name);
+}
+
 static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
 {
     struct load *load = user;
@@ -119,6 +126,8 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
 
         atomic_fetch_add(&load->traces, 1);
         code = load->job(load->user, &loaded, err);
+    } else if (code == RP_OK && load->nsources == 1 && !source->found) {
+        code = not_a_trace(source, import.format, err);
     }
     rp_import_release(&import);
     atomic_fetch_add(&load->finished, 1);
@@ -138,8 +147,7 @@ enum rp_code rp_load_trace(const struct rp_dataset *dataset, size_t i, struct rp
     RP_TRY(read_trace_source(&load, source, i, out, err));
     if (out->trace || source->found)
         return RP_OK;
-    rp_err_set(err, RP_FORMAT, "'%s' is not a trace but a program (%s)", source->name,
-               out->format->name);
+    not_a_trace(source, out->format, err);
     rp_import_release(out);
     return RP_FORMAT;
 }
