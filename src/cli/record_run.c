@@ -211,7 +211,7 @@ void record_summary(const struct record *r)
     if (rec.cost_ns && rec.thread_ns)
         fprintf(
             stderr,
-            "reprise: recording cost about %.1f ms over all threads (%.0f ns an event, %.2f %% of "
+            "reprise: recording cost about %.1f ms over all threads (%.0f ns per event, %.2f %% of "
             "their time)\n",
             (double)rec.cost_ns / 1e6, (double)rec.cost_ns / (double)rec.events,
             100.0 * (double)rec.cost_ns / (double)rec.thread_ns);

@@ -16,7 +16,7 @@
  *   - a quote that is not escaped begins or ends a string;
  *   - { } [ ] , count where they are outside strings, escaped or not.
  *
- * Cost: about 0.4 ns a byte with AVX2 or NEON, 2 ns in plain C.
+ * Cost: about 0.4 ns per byte with AVX2 or NEON, 2 ns in plain C.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The structural index, 64 bytes at a time with NEON: as the AVX2 variant, but a mask of 64 bits is
- * made by keeping one bit a byte and adding neighbours three times, and the inside of strings by
+ * made by keeping one bit per byte and adding neighbours three times, and the inside of strings by
  * shifts (the carry-less multiplication is not part of every aarch64 processor).
  */
 #include "io/json_index_bits.h"

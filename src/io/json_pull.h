@@ -189,7 +189,7 @@ bool rp_json_field_slow(struct rp_json *p, struct rp_json_token *key);
 bool rp_json_element_slow(struct rp_json *p);
 enum rp_json_kind rp_json_value_slow(struct rp_json *p, struct rp_json_token *value);
 
-/* There must be something else than white space: an entry of the index, or the last NUL. */
+/* There must be something other than white space: an entry of the index, or the last NUL. */
 static inline const char *rp_json_space(const char *at)
 {
     while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')

@@ -11,7 +11,7 @@ struct json_cursor {
     const char *at, *end;
     bool unclean;
     unsigned depth;
-    uint64_t object[DEPTH_MAX / 64]; /* a bit a level: an object, not an array */
+    uint64_t object[DEPTH_MAX / 64]; /* a bit per level: an object, not an array */
 };
 
 /* Length of the UTF-8 sequence at s, or 0 if there is none. */

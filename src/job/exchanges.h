@@ -58,7 +58,7 @@ struct rp_server_work { /* of a server for a part */
     uint64_t key;       /* of the part, and whether it is the last copy */
     int64_t begin_ns, end_ns;
     uint32_t thread;
-    bool doubtful; /* it seems to last into the next: its end was not recorded */
+    bool doubtful; /* its end was not recorded: it seems to last into the next */
 };
 
 struct rp_step_message {     /* a message in one step */

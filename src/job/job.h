@@ -140,8 +140,8 @@ void rp_job_release(struct rp_job *job);
 
 /* The clocks of the ranks, and of the servers after them. The ranks of a host share its clock.
    Without servers rendezvous are the ends of the agreements (Sync) and messages the sends and
-   receives of the rings; with servers the messages of BytePS. likely: of servers, bounds are as
-   tight as is likely, not as is certain. */
+   receives of the rings; with servers the messages of BytePS. likely: with servers, use
+   likely bounds, which are tighter than the certain ones. */
 enum rp_code rp_clocks_of_job(const struct rp_job *job, bool likely, struct rp_arena *arena,
                               struct rp_clocks *out, struct rp_err *err);
 /* Converts all times of a job to the clock of its first rank. */

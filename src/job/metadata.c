@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key_dict.txt of BytePS: a line a name, with the keys of its parts. And metadata.json of a dPRO
+ * key_dict.txt of BytePS: a line per name, with the keys of its parts. And metadata.json of a dPRO
  * trial directory: operators with the names of what they read and write,
  *
  *     {"net/conv": {"op": "Conv2D", "input": [{"name": "x:0", …}], "output": [{"name": "y:0", …}]}}

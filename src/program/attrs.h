@@ -171,7 +171,7 @@ static inline struct rp_attr rp_attr_bytes(uint32_t key, enum rp_value_type type
 }
 struct rp_attr rp_attr_word(uint32_t key, const char *word); /* borrowed */
 
-/* These copy into the program's arena; where memory runs out, the value is NULL and
+/* These copy into the program's arena; if memory runs out, the value is NULL and
    rp_program_add_attr says so. */
 struct rp_attr rp_attr_ints(struct rp_program *p, uint32_t key, const int64_t *at, size_t n);
 struct rp_attr rp_attr_int_list(struct rp_program *p, uint32_t key, enum rp_value_type type,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counting work by the rules of XLA's cost analysis, so that figures can be compared with what a
- * framework reports: a product counts two, other element-wise operations one an element,
+ * framework reports: a product counts two, other element-wise operations one per element,
  * transcendental functions are a class of their own, convolutions count only the products inside
  * the input. Doubles: totals of large programs exceed 2^63.
  */

@@ -145,7 +145,7 @@ static const char *const known_keys[] = {
 #undef RP_ATTR
 };
 
-/* What one writer leaves out and another writes. */
+/* Attributes that some writers omit and others write. */
 static bool says_nothing(const struct rp_attr *attr)
 {
     unsigned flags = rp_attr_flags(attr->key);

@@ -332,7 +332,7 @@ bool rp_op_source(const struct rp_program *p, uint32_t op, struct rp_source_line
     return false;
 }
 
-/* ---- validation: what every later step takes for granted; linear in the size ---- */
+/* ---- validation: the invariants that later code relies on; linear in the size ---- */
 
 static enum rp_code program_invalid(const struct rp_program *p, uint32_t op, struct rp_err *err,
                                     const char *what)

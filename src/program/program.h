@@ -246,7 +246,8 @@ enum rp_code rp_program_array(struct rp_program *p, unsigned elem, const int64_t
 enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_t n, uint32_t *id,
                               struct rp_err *err);
 
-/* Entry where none was named (the last), ends of lists. Once, after the last operation. */
+/* Completes the program: the last computation becomes the entry if none was named, lists get their
+   ends. Call it once, after the last operation. */
 enum rp_code rp_program_finish(struct rp_program *p, struct rp_err *err);
 
 /* ---- looking ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks of a lane keep it as their track. The others (operators and transfers of a job, what was
- * added) are put on rows, one after another, the first that is free: one set of rows a rank and
+ * added) are put on rows, one after another, the first that is free: one set of rows per rank and
  * kind. They are few at a time, so looking for a free one is short. Steps that are beside each
  * other in the model follow each other in the trace, and what one rank sent another is an arrow.
  */

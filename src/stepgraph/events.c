@@ -139,12 +139,12 @@ static enum rp_code link_recorded(struct rp_sg_builder *b, bool *any, struct rp_
 
 /* ------------------------------------------------------------------ from the order of calls */
 
-/* What a thread did last, as its calls are walked. */
+/* The state of a thread while its calls are walked in order. */
 struct call_state {
     struct rp_sg_builder *b;
     rp_str record, wait; /* names of the calls */
     uint32_t last;       /* item it launched last */
-    uint32_t recorded;   /* and had launched last when it last recorded an event */
+    uint32_t recorded;   /* item it had launched last when it last recorded an event */
     bool waits;          /* the next launch waits for `recorded` */
 };
 

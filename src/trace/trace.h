@@ -6,7 +6,7 @@
  * frozen when it is finished, then shared by all threads; nothing is built lazily behind a const
  * pointer. Every array may point into a mapped native file (trace/rpt/rpt.h).
  *
- * Events are columns, 46 bytes an event, in canonical order: track, start, longer first, file
+ * Events are columns, 46 bytes per event, in canonical order: track, start, longer first, file
  * order. So a track is a contiguous range of events. Arguments are kept by shape: events with the
  * same sequence of keys and types share one small table of narrow columns (args.h).
  *

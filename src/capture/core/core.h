@@ -22,7 +22,7 @@
  *
  * for events that happen now on this thread, and cap->span(...) for completed work that has its own
  * timestamps (device work; calls reported by another thread). Names are copied, so they need not
- * outlive the call; after its first use in a packet, a text costs four bytes an event.
+ * outlive the call; after its first use in a packet, a text costs four bytes per event.
  *
  * Every function here keeps these rules: it never fails, never blocks, never ends the process,
  * never allocates from the program's heap, and takes no lock; it costs tens of nanoseconds. An

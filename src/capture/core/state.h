@@ -8,7 +8,7 @@
  * on. Reading it on the hot path answers three questions at once: is there a recording, is it
  * running, is this still the process that opened the streams.
  *
- *   process ---> stream (one a thread, in a list that only grows; reused when its thread ends)
+ *   process ---> stream (one per thread, in a list that only grows; reused when its thread ends)
  *                  |-- chunk in use   a shared file mapping: its contents survive the process
  *                  |   `-- packet     the last one in the chunk, after those of earlier threads
  *                  |-- spare chunk    created by the helper thread, not published yet

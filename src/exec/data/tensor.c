@@ -2,7 +2,7 @@
 /*
  * Values of programs: making, sharing and looking at them. Memory of an array is one block of its
  * own, aligned for vector loads; a tuple is a list of values. Single elements are for callers that
- * do not mind a switch an element; kernels look at the data themselves.
+ * can afford a switch per element; kernels access the data directly.
  */
 #include "exec/data/tensor.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts of a module that PJRT's caller must know: how many arguments it has, which of them it may
- * take the memory of (donation), whether they come as one tuple, whether it is optimised already.
- * One pass over the fields of the module; instructions are passed over unread.
+ * Facts of a module that PJRT's caller must know: how many arguments it has, which of them are
+ * donated, whether they come as one tuple, whether it is optimised already. One pass over the
+ * fields of the module; instructions are passed over unread.
  */
 #include "exec/pjrt/client.h"
 

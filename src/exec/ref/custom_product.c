@@ -136,8 +136,8 @@ static double most_of(unsigned elem)
     return elem == RP_ELEM_F8E4M3FN ? 448 : elem == RP_ELEM_F8E5M2 ? 57344 : (double)INFINITY;
 }
 
-/* In place of a product in f64; `before` takes what goes into the activation, or is NULL. Returns
-   the largest magnitude. */
+/* Finishes a product in f64, in place; `before` receives the input of the activation, or is NULL.
+   Returns the largest magnitude. */
 static double product_finish(const struct rp_node *node, const struct gemm *g,
                              struct rp_tensor *const *in, double *w, size_t n, double *before)
 {

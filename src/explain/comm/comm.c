@@ -200,7 +200,7 @@ struct comm_join {
     struct rp_arena *arena;
     struct rp_comm_root *out;
     struct rp_rendezvous_list all;
-    int64_t *scratch; /* one a rank, for medians */
+    int64_t *scratch; /* one per rank, for medians */
 };
 
 static const struct rp_comm_part *part_of(const struct comm_join *j, size_t r)

@@ -320,7 +320,7 @@ static enum rp_code lose(struct aligner *a, struct level *v, int64_t *alone_ns, 
     return RP_OK;
 }
 
-/* One round over two lists: just the same, then nearly, then another shape. */
+/* One round over two lists: first equal nodes, then similar ones, then those with other shapes. */
 static enum rp_code pair_lists(struct aligner *a, struct level *v, struct level *apart,
                                struct rp_err *err)
 {

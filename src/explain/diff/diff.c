@@ -353,7 +353,7 @@ static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
 
 /* ------------------------------------------------------------------ the question */
 
-/* Options that the inputs cannot follow are errors. */
+/* Options that do not apply to the inputs are errors. */
 static enum rp_code check_settings(const struct rp_settings *settings, bool traces,
                                    struct rp_err *err)
 {
@@ -413,7 +413,7 @@ static enum rp_code diff_run(struct rp_ctx *ctx, const struct rp_dataset *datase
     if (!run_of)
         return rp_err_nomem(err, "comparing inputs");
     code = split_inputs(dataset, run_of, err);
-    if (code != RP_OK) /* of programs one may be enough: a dump of several */
+    if (code != RP_OK) /* one program file may be enough: a dump of several graphs */
         memset(run_of, 0, rp_dataset_count(dataset));
     look_inside(dataset, run_of, holds);
     if (code != RP_OK && holds[0] == HOLDS_TRACE)

@@ -134,7 +134,7 @@ struct launch_grouping {
     char by; /* first letter of the word */
 };
 
-/* What a launch belongs to: its text in `buf` or in the trace. */
+/* The group of a launch, as text in `buf` or in the trace. */
 static const char *launch_name(const struct launch_grouping *g, const struct rp_launch *launch,
                                char *buf, size_t cap, size_t *len)
 {

@@ -62,8 +62,8 @@ struct rp_merge_input {
     size_t source;
 };
 
-/* guessed: the hosts come from the traces; where clocks that share one contradict each other, every
-   rank gets a clock of its own. */
+/* guessed: the hosts come from the traces; if ranks of one host contradict each other, every rank
+   gets a clock of its own. */
 enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool guessed,
                             struct rp_arena *arena, struct rp_merge_root *out, struct rp_err *err);
 /* The same from the records of a job, its servers after its ranks. */

@@ -43,7 +43,7 @@ struct rp_report_device {
     /* the same kernels, later: slower */
     int64_t slowed_ns; /* what they take more than in the first third */
     double slowed_ratio;
-    int64_t slowed_kinds, kinds; /* names with the same grid; of them slower */
+    int64_t slowed_kinds, kinds; /* (name, grid) pairs that got slower; all of them */
     /* work that starts before its launch */
     int64_t launched, early_count, early_most_ns;
     /* memory, of the device with most of it; 0: not recorded */

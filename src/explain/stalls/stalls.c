@@ -283,7 +283,7 @@ static const char *row_key(const struct stall_sums *j, const struct rp_stall *s,
     return buf;
 }
 
-/* The time of a row's stalls by cause, and the name that has most of it. */
+/* The time of a row's stalls by cause, and the name with the most time. */
 struct tally {
     int64_t cause_ns[RP_STALL_CAUSES];
     int64_t most_ns; /* of the name, by Boyer-Moore's majority vote on time */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The logs of BytePS (ps-lite), two kinds of text with a record a line, times in microseconds:
+ * The logs of BytePS (ps-lite), two kinds of text with a record per line, times in microseconds:
  *
  *   role=worker, id=9, ...                           what a worker or server sent and received
  *   1620000000000123 true true true 65536 9 8        time, start or end, push or pull, request or

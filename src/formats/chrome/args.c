@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arguments. Events of a category nearly always have the same keys in the same order, so walking
- * down the tree of the category (chrome.h) is one comparison of bytes a key; the values become
+ * down the tree of the category (chrome.h) is one comparison of bytes per key; the values become
  * numbers or string ids, and the last node has the shape. Only new keys are interned and get a
  * node. Repeated text is recognised by comparing it with the previous value of the node.
  *

@@ -50,7 +50,7 @@ struct rp_chrome_memo { /* a string seen before; 0: none */
 /*
  * A tree of the argument lists seen so far. A node is one more argument (key and type) after those
  * of its parent, so the last node of a list has its shape. The child used last is tried first: one
- * comparison of bytes a key, without hashing.
+ * comparison of bytes per key, without hashing.
  */
 struct rp_chrome_node {
     const char *key; /* as written, undecoded */

@@ -7,7 +7,7 @@
  * Causality checks the clock of a device: no work ends after the wait for it has returned. (Work
  * that begins before its launch is counted by the passes of finish, for every format.) All work and
  * all waits are kept until the end, sorted by correlation, and compared in one pass with the latest
- * end of each stream and each device: 32 bytes a span, a sort, one pass.
+ * end of each stream and each device: 32 bytes per span, a sort, one pass.
  */
 #include "formats/ctf/ctf.h"
 

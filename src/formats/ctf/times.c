@@ -89,7 +89,7 @@ static int64_t clamp(int64_t from, wide delta, bool back)
     return back ? from - (int64_t)delta : from + (int64_t)delta;
 }
 
-/* The ticks from the segment's beginning on for which no product or sum leaves its range. */
+/* Number of ticks from the beginning of the segment for which no product or sum overflows. */
 static void set_bounds(struct rp_ctf_times *t, const struct rp_ctf_segment *s)
 {
     bool last = t->last + 1 == t->segments.n;

@@ -2,7 +2,7 @@
 /*
  * Regions of StableHLO as computations that are called. A region may use names of the function
  * around it, a computation may not: they are found in its text when the statement is read, and
- * become further arguments. Cost: the text of a region is looked at once a level of nesting.
+ * become further arguments. Cost: the text of a region is looked at once per level of nesting.
  */
 #include "formats/mlir/mlir.h"
 

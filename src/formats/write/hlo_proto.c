@@ -48,7 +48,7 @@ enum rp_code rp_hlo_write_own(const struct rp_hlo_writer *put, const struct rp_a
 
 /* ---- shapes ---- */
 
-/* "(8,128)(2,1)" of a layout: one message a tile. After the tiles, or NULL. */
+/* "(8,128)(2,1)" of a layout: one message per tile. After the tiles, or NULL. */
 static const char *put_tiles(const struct rp_hlo_writer *put, const char *s)
 {
     while (*s == '(') {

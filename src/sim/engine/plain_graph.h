@@ -2,8 +2,8 @@
 #ifndef RP_SIM_ENGINE_PLAIN_GRAPH_H
 #define RP_SIM_ENGINE_PLAIN_GRAPH_H
 /*
- * A task graph with its overlay in the form that runs fastest: 16 bytes a task and 8 an edge, with
- * what is used together side by side.
+ * A task graph with its overlay in the form that runs fastest: 16 bytes per task and 8 per edge,
+ * with what is used together side by side.
  */
 #include "sim/engine/overlay.h"
 

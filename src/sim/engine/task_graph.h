@@ -15,7 +15,7 @@
  * threads.
  *
  * Times are integer nanoseconds, ids dense and 32-bit. Edges are kept by predecessor. 32 bytes a
- * task, 16 an edge.
+ * task, 16 per edge.
  */
 #include "base/arena.h"
 #include "base/vec.h"

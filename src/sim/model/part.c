@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Notes about the nodes of a rank. A device node belongs to the step and the phase of its launch, a
- * host node to those of its own span. The spans around a span are walked once a node; traces nest a
- * few dozen deep at most, so the cost is linear in practice.
+ * host node to those of its own span. The spans around a span are walked once per node; traces nest
+ * a few dozen deep at most, so the cost is linear in practice.
  */
 #include "sim/model/part.h"
 

@@ -31,7 +31,7 @@ struct rp_sim_run {
     struct rp_sg_join join;
     RP_VEC(struct rp_sim_note) notes; /* by task of the graph */
     struct rp_task_graph tasks;       /* device r: what the collectives of part r share */
-    uint32_t links; /* its first device for hops (expand.h): two a rank, and with parallel
+    uint32_t links; /* its first device for hops (expand.h): two per rank, and with parallel
                        steps two for each */
     struct rp_overlay overlay;
     bool dropped;        /* the profiler's cost is removed */

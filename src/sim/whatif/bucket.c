@@ -34,8 +34,9 @@ struct bucket_ctx {
     double back_ns_by_byte; /* and to it after */
     int64_t rest_ns;        /* what the model lacks, a step */
     size_t nsteps;
-    struct last_ends *after;   /* by rank and step */
-    RP_VEC(uint32_t) transfer; /* new transfers of the step at hand: one a rank, bucket by bucket */
+    struct last_ends *after; /* by rank and step */
+    RP_VEC(uint32_t)
+    transfer; /* new transfers of the step at hand: one per rank, bucket by bucket */
 };
 
 static bool is_removed(const struct rp_sim_run *run, uint32_t task)

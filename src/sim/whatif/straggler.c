@@ -95,7 +95,7 @@ static enum rp_code level_ranks(struct rp_sim_run *run, struct work *w, uint32_t
 
 /* ------------------------------------------------------------------ more ranks */
 
-/* The normal quantile, by halving: it is asked for twice a prediction. */
+/* The normal quantile, by bisection: it is needed only twice per prediction. */
 static double normal_quantile(double p)
 {
     double low = -8, high = 8;

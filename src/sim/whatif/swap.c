@@ -11,7 +11,7 @@ static enum rp_code exchange(struct rp_sim_run *run, uint32_t a, uint32_t b, str
     return rp_overlay_set_dur(&run->overlay, b, of_a, err);
 }
 
-/* The next of each on a lane in a step are a pair; then the search goes on after both. */
+/* The next task of each name on a lane in a step form a pair; the search continues after both. */
 static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane *lane,
                                  const struct rp_whatif_args *args, size_t *n, struct rp_err *err)
 {

@@ -2,7 +2,7 @@
 /*
  * Canonical order. An order of row numbers is made first (index_sort.c). Then each column is copied
  * in that order into scratch memory and back, the same for all columns: a fresh page costs more
- * than a second copy, and the peak is 8 bytes an event above the trace itself. Events that `pairs`
+ * than a second copy, and the peak is 8 bytes per event above the trace itself. Events that `pairs`
  * removed are dropped.
  */
 #include "trace/build/state.h"

@@ -10,8 +10,8 @@
  * well as the best one is used. Steps begin where the pauses before them are longest.
  *
  * A trace of a single step of inference repeats too, layer by layer. So a period is accepted only
- * if it has something that a model does once a step: an update of parameters, an embedding, a copy
- * between host and device. The work of one launch of a graph counts as one element.
+ * if it has something that a model does once per step: an update of parameters, an embedding, a
+ * copy between host and device. The work of one launch of a graph counts as one element.
  *
  * At most 2^18 names are examined, with at most a few dozen candidates; linear.
  */
