@@ -17,8 +17,8 @@ struct listing {
     size_t n;
 };
 
-static enum rp_code add_row(struct listing *to, const struct rp_engine *engine, const char *name,
-                            const char *found, bool present, struct rp_err *err)
+static void add_row(struct listing *to, const struct rp_engine *engine, const char *name,
+                    const char *found, bool present)
 {
     struct rp_replay_engine *row = &to->rows[to->n++];
 
@@ -27,48 +27,45 @@ static enum rp_code add_row(struct listing *to, const struct rp_engine *engine, 
     row->present = present;
     row->summary = engine->summary;
     row->get = present ? NULL : engine->get;
-    return name && found ? RP_OK : rp_err_nomem(err, "listing engines");
 }
 
-static enum rp_code add_own(struct listing *to, const struct rp_engine *engine, struct rp_err *err)
+static void add_own(struct listing *to, const struct rp_engine *engine)
 {
     struct rp_err why = RP_ERR_INIT;
     char found[512] = "";
     bool present = engine->probe(NULL, found, sizeof found, &why) == RP_OK;
 
-    return add_row(to, engine, engine->name, rp_arena_strdup(to->arena, present ? found : why.text),
-                   present, err);
+    add_row(to, engine, engine->name, rp_arena_text(to->arena, present ? found : why.text),
+            present);
 }
 
 /* A library: its version, or why it cannot be used; and which of the places it was found in. */
-static enum rp_code add_library(struct listing *to, const struct rp_engine *engine,
-                                const struct rp_plugin *plugin, struct rp_err *err)
+static void add_library(struct listing *to, const struct rp_engine *engine,
+                        const struct rp_plugin *plugin)
 {
     struct rp_err why = RP_ERR_INIT;
     char version[256] = "";
     bool present = engine->probe(plugin->path, version, sizeof version, &why) == RP_OK;
 
-    return add_row(to, engine, rp_arena_printf(to->arena, "%s:%s", engine->name, plugin->path),
-                   rp_arena_printf(to->arena, "%s, '%s', in %s", present ? version : why.text,
-                                   plugin->name, plugin->found),
-                   present, err);
+    add_row(to, engine, rp_arena_textf(to->arena, "%s:%s", engine->name, plugin->path),
+            rp_arena_textf(to->arena, "%s, '%s', in %s", present ? version : why.text, plugin->name,
+                           plugin->found),
+            present);
 }
 
-static enum rp_code add_libraries(struct listing *to, const struct rp_engine *engine,
-                                  const struct rp_plugins *plugins, struct rp_err *err)
+static void add_libraries(struct listing *to, const struct rp_engine *engine,
+                          const struct rp_plugins *plugins)
 {
     enum rp_plugin_kind kind = engine == &rp_engine_tf ? RP_PLUGIN_TF : RP_PLUGIN_PJRT;
     size_t before = to->n;
 
     for (size_t i = 0; i < plugins->list.n; i++)
         if (plugins->list.at[i].kind == kind)
-            RP_TRY(add_library(to, engine, &plugins->list.at[i], err));
-    if (to->n > before)
-        return RP_OK;
-    return add_row(
-        to, engine, rp_arena_printf(to->arena, "%s:PATH", engine->name),
-        rp_arena_printf(to->arena, "not found in %zu package folders", plugins->looked.n), false,
-        err);
+            add_library(to, engine, &plugins->list.at[i]);
+    if (to->n == before)
+        add_row(to, engine, rp_arena_textf(to->arena, "%s:PATH", engine->name),
+                rp_arena_textf(to->arena, "not found in %zu package folders", plugins->looked.n),
+                false);
 }
 
 static enum rp_code list_engines(const struct rp_plugins *plugins, struct listing *to,
@@ -77,9 +74,11 @@ static enum rp_code list_engines(const struct rp_plugins *plugins, struct listin
     const struct rp_engine *engine;
 
     for (size_t i = 0; (engine = rp_engine_at(i)) != NULL; i++)
-        RP_TRY(engine->takes_where ? add_libraries(to, engine, plugins, err)
-                                   : add_own(to, engine, err));
-    return RP_OK;
+        if (engine->takes_where)
+            add_libraries(to, engine, plugins);
+        else
+            add_own(to, engine);
+    return rp_arena_check(to->arena, "listing engines", err);
 }
 
 enum rp_code rp_replay_list_engines(const struct rp_settings *settings, struct rp_result *result,

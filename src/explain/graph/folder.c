@@ -125,15 +125,14 @@ static enum rp_code summarize_program(void *user, const struct rp_loaded_program
 
     if (code == RP_OK) {
         pthread_mutex_lock(&run->lock);
-        to->file = rp_arena_strdup(run->arena, loaded->source->name);
-        to->format = rp_arena_strdup(run->arena, graph.format);
-        to->name = rp_arena_strdup(run->arena, graph.name);
-        to->hash = rp_arena_strdup(run->arena, graph.hash);
+        to->file = rp_arena_text(run->arena, loaded->source->name);
+        to->format = rp_arena_text(run->arena, graph.format);
+        to->name = rp_arena_text(run->arena, graph.name);
+        to->hash = rp_arena_text(run->arena, graph.hash);
+        code = rp_arena_check(run->arena, "listing programs", err);
         pthread_mutex_unlock(&run->lock);
         to->instructions = graph.instructions;
         to->flops = graph.flops;
-        if (!to->file || !to->format || !to->name || !to->hash)
-            code = rp_err_nomem(err, "listing programs");
     }
     rp_arena_release(&scratch);
     return code;

@@ -315,7 +315,7 @@ static const char *where_words(const struct diff_ctx *d, const struct change *c)
     size_t n = c->count;
 
     if (!places)
-        return NULL;
+        return "";
     for (uint32_t m = c->last; m != RP_NONE; m = d->members.at[m].before)
         places[--n] = d->members.at[m].place;
     return c->kind == FOLLOWS ? "" : rp_places_words(places, c->count, d->arena);
@@ -328,15 +328,15 @@ static const char *example_words(const struct diff_ctx *d, const struct change *
     const char *is = c->right != RP_NONE ? rp_program_text(r, r->op_name.at[c->right]) : NULL;
 
     if (was && is && strcmp(was, is) != 0)
-        return rp_arena_printf(d->arena, "%%%s -> %%%s", was, is);
-    return rp_arena_printf(d->arena, "%%%s", is ? is : was);
+        return rp_arena_textf(d->arena, "%%%s -> %%%s", was, is);
+    return rp_arena_textf(d->arena, "%%%s", is ? is : was);
 }
 
 const char *rp_program_diff_sentence(const char *what, const char *where, const char *place,
                                      struct rp_arena *arena)
 {
-    return rp_arena_printf(arena, "%s%s%s%s%s", what, *where ? ", " : "", where, *place ? ", " : "",
-                           place);
+    return rp_arena_textf(arena, "%s%s%s%s%s", what, *where ? ", " : "", where, *place ? ", " : "",
+                          place);
 }
 
 static enum rp_code describe_change(struct diff_ctx *d, const struct change *c,
@@ -349,13 +349,11 @@ static enum rp_code describe_change(struct diff_ctx *d, const struct change *c,
     row->what = what_words(d, c);
     row->where = where_words(d, c);
     row->example = example_words(d, c);
-    row->place = *first->file ? rp_arena_printf(d->arena, "%s:%d", first->file, first->line) : "";
-    if (!row->what || !row->where || !row->example || !row->place)
-        return rp_err_nomem(d->err, "describing changes");
+    row->place = *first->file ? rp_arena_textf(d->arena, "%s:%d", first->file, first->line) : "";
     row->text = rp_program_diff_sentence(row->what, row->where, row->place, d->arena);
-    if (row->text && c->kind != FOLLOWS)
-        row->text = rp_arena_printf(d->arena, "%s (%s)", row->text, row->example);
-    return row->text ? RP_OK : rp_err_nomem(d->err, "describing changes");
+    if (c->kind != FOLLOWS)
+        row->text = rp_arena_textf(d->arena, "%s (%s)", row->text, row->example);
+    return rp_arena_check(d->arena, "describing changes", d->err);
 }
 
 /* Structure before shapes, shapes before constants, consequences last. */
@@ -407,10 +405,10 @@ const char *rp_program_diff_change_words(const struct rp_program_diff_change *ch
                                          struct rp_arena *arena)
 {
     if (!strcmp(change->kind, "added") || !strcmp(change->kind, "removed"))
-        return rp_arena_printf(arena, "%s %s", change->kind, change->what);
+        return rp_arena_textf(arena, "%s %s", change->kind, change->what);
     if (!strcmp(change->kind, "operands"))
-        return rp_arena_printf(arena, "%s has other operands", change->what);
-    return rp_arena_strdup(arena, change->what);
+        return rp_arena_textf(arena, "%s has other operands", change->what);
+    return rp_arena_text(arena, change->what);
 }
 
 static enum rp_code describe_side(struct rp_program_diff_side side, struct rp_arena *arena,
@@ -420,14 +418,14 @@ static enum rp_code describe_side(struct rp_program_diff_side side, struct rp_ar
     uint32_t name =
         side.computation == RP_NONE ? p->name : p->computations.at[side.computation].name;
 
-    out->name = rp_arena_strdup(arena, rp_program_text(p, name));
+    out->name = rp_arena_text(arena, rp_program_text(p, name));
     out->hash =
-        rp_arena_printf(arena, "%016llx", (unsigned long long)rp_program_diff_side_hash(side));
+        rp_arena_textf(arena, "%016llx", (unsigned long long)rp_program_diff_side_hash(side));
     for (uint32_t op = 0; op < p->nops; op++)
         out->instructions +=
             !(p->flags.at[op] & RP_OPS_IMPLICIT) &&
             (side.computation == RP_NONE || p->computation.at[op] == side.computation);
-    return out->name && out->hash ? RP_OK : rp_err_nomem(err, "comparing programs");
+    return rp_arena_check(arena, "comparing programs", err);
 }
 
 /* ---- sharding ---- */

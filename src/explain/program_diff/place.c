@@ -85,8 +85,8 @@ static enum rp_code scope_of(const struct rp_place_finder *t, unsigned side, uin
     *out = "";
     if (!*name || !rp_scope_words(name, words, sizeof words))
         return RP_OK;
-    *out = rp_arena_strdup(t->arena, words);
-    return *out ? RP_OK : rp_err_nomem(t->err, "comparing programs");
+    *out = rp_arena_text(t->arena, words);
+    return rp_arena_check(t->arena, "comparing programs", t->err);
 }
 
 static bool has_line(const struct rp_program *p, uint32_t op, struct rp_op_place *out)
@@ -200,9 +200,7 @@ static const char *repeat_words(const struct rp_op_place *places, size_t n, stru
     size_t distinct = 1;
     char ranges[160];
 
-    if (!values)
-        return NULL;
-    if (count < FEWEST_REPEATS)
+    if (!values || count < FEWEST_REPEATS)
         return "";
     for (size_t i = 0; i < n; i++) {
         values[i] = places[i].repeat.index;
@@ -213,8 +211,8 @@ static const char *repeat_words(const struct rp_op_place *places, size_t n, stru
     for (size_t i = 1; i < n; i++)
         distinct += values[i] != values[i - 1];
     if (distinct == count)
-        return rp_arena_printf(arena, "all %u repeats", count);
-    return rp_arena_printf(arena, "repeat%s %s of %u", distinct > 1 ? "s" : "", ranges, count);
+        return rp_arena_textf(arena, "all %u repeats", count);
+    return rp_arena_textf(arena, "repeat%s %s of %u", distinct > 1 ? "s" : "", ranges, count);
 }
 
 static const char *scope_words(const struct rp_op_place *places, size_t n, struct rp_arena *arena)
@@ -222,7 +220,7 @@ static const char *scope_words(const struct rp_op_place *places, size_t n, struc
     const char **scopes = RP_ARENA_NEW(arena, const char *, n);
 
     if (!scopes)
-        return NULL;
+        return "";
     for (size_t i = 0; i < n; i++)
         scopes[i] = places[i].scope;
     return rp_scope_join(scopes, n, arena);
@@ -235,15 +233,11 @@ const char *rp_places_words(const struct rp_op_place *places, size_t n, struct r
     if (!n)
         return "";
     scope = *places[0].scope ? scope_words(places, n, arena) : "";
-    if (!scope)
-        return NULL;
     repeat = strpbrk(scope, "0123456789") ? "" : repeat_words(places, n, arena);
-    if (!repeat)
-        return NULL;
     if (places[0].loop > 1 && (*scope || *repeat))
-        return rp_arena_printf(arena, "%s%s%s, in a loop of %lld", scope,
-                               *scope && *repeat ? ", " : "", repeat, (long long)places[0].loop);
+        return rp_arena_textf(arena, "%s%s%s, in a loop of %lld", scope,
+                              *scope && *repeat ? ", " : "", repeat, (long long)places[0].loop);
     if (places[0].loop > 1)
-        return rp_arena_printf(arena, "in a loop of %lld", (long long)places[0].loop);
-    return rp_arena_printf(arena, "%s%s%s", scope, *scope && *repeat ? ", " : "", repeat);
+        return rp_arena_textf(arena, "in a loop of %lld", (long long)places[0].loop);
+    return rp_arena_textf(arena, "%s%s%s", scope, *scope && *repeat ? ", " : "", repeat);
 }

@@ -41,7 +41,7 @@ enum rp_code rp_place_finder_init(struct rp_place_finder *placer, const struct r
 enum rp_code rp_place_find(struct rp_place_finder *placer, uint32_t left, uint32_t right,
                            struct rp_op_place *out);
 
-/* Where all of these are, as one text; "" where nothing is known. In the arena, NULL: no memory. */
+/* Where all of these are, as one text; "" where nothing is known. In the arena. */
 const char *rp_places_words(const struct rp_op_place *places, size_t n, struct rp_arena *arena);
 
 #endif

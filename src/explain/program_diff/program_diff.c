@@ -172,9 +172,7 @@ static enum rp_code items_new(struct diff_ctx *run, size_t cap, struct items *ou
     out->number = RP_ARENA_NEW(run->arena, int64_t, cap + 1);
     out->graph = RP_ARENA_NEW(run->arena, uint32_t, cap + 1);
     out->stage = RP_ARENA_NEW(run->arena, const struct rp_dump_stage *, cap + 1);
-    if (!out->keys || !out->source || !out->file || !out->number || !out->graph || !out->stage)
-        return rp_err_nomem(run->err, "comparing programs");
-    return RP_OK;
+    return rp_arena_check(run->arena, "comparing programs", run->err);
 }
 
 /* The graphs of a lazy-tensor dump, without duplicates. */
@@ -195,14 +193,13 @@ static enum rp_code list_graphs(struct diff_ctx *run, const struct rp_match_side
             continue;
         out->keys[out->n] = (struct rp_module_key){"graph", "", hash, 0};
         out->source[out->n] = source;
-        out->file[out->n] = rp_arena_printf(run->arena, "graph %u", i + 1);
+        out->file[out->n] = rp_arena_textf(run->arena, "graph %u", i + 1);
         out->graph[out->n] = i;
         out->number[out->n] = i + 1;
-        if (!out->file[out->n++])
-            code = rp_err_nomem(run->err, "comparing programs");
+        out->n++;
     }
     rp_map_release(&seen);
-    return code;
+    return code == RP_OK ? rp_arena_check(run->arena, "comparing programs", run->err) : code;
 }
 
 /* ---- modules ---- */
@@ -256,18 +253,16 @@ static enum rp_code name_item(struct diff_ctx *run, const struct rp_graph_pick *
     base = base ? base + 1 : file;
     end = pick->module ? strlen(pick->module->root) : (size_t)(base - file);
     out->source[i] = source;
-    out->file[i] = rp_arena_strdup(run->arena, file);
+    out->file[i] = rp_arena_text(run->arena, file);
     out->graph[i] = RP_NONE;
     out->number[i] = pick->module && pick->module->id >= 0 ? pick->module->id : RP_ABSENT_I64;
     out->stage[i] = pick->stage;
     out->keys[i].folder =
         end > common ? rp_arena_copy(run->arena, file + common, end - common) : "";
-    out->keys[i].name = pick->module ? rp_arena_printf(run->arena, "%s %s", pick->module->name,
-                                                       stage_name(pick->stage))
-                                     : rp_arena_strdup(run->arena, base);
-    return out->file[i] && out->keys[i].folder && out->keys[i].name
-               ? RP_OK
-               : rp_err_nomem(run->err, "comparing programs");
+    out->keys[i].name = pick->module ? rp_arena_textf(run->arena, "%s %s", pick->module->name,
+                                                      stage_name(pick->stage))
+                                     : rp_arena_text(run->arena, base);
+    return rp_arena_check(run->arena, "comparing programs", run->err);
 }
 
 /* The programs of a side that are to be compared. */
@@ -378,18 +373,16 @@ static enum rp_code describe_difference(struct diff_ctx *run, const struct rp_pr
     if (diff->same)
         return RP_OK;
     row->state = "different";
-    row->cause = rp_arena_strdup(run->arena, diff->cause);
+    row->cause = rp_arena_text(run->arena, diff->cause);
     row->what = change ? rp_program_diff_change_words(change, run->arena) : "";
-    row->where = rp_arena_strdup(run->arena, change ? change->where : "");
-    row->place = rp_arena_strdup(run->arena, change ? change->place : "");
+    row->where = rp_arena_text(run->arena, change ? change->where : "");
+    row->place = rp_arena_text(run->arena, change ? change->place : "");
     row->changes = diff->changed - diff->follows + diff->added + diff->removed;
-    if (!row->cause || !row->what || !row->where || !row->place)
-        return rp_err_nomem(run->err, "comparing programs");
     row->text = rp_program_diff_sentence(row->what, row->where, row->place, run->arena);
-    if (row->text && row->changes > 1)
-        row->text = rp_arena_printf(run->arena, "%s; %lld changes in total", row->text,
-                                    (long long)row->changes);
-    return row->text ? RP_OK : rp_err_nomem(run->err, "comparing programs");
+    if (row->changes > 1)
+        row->text = rp_arena_textf(run->arena, "%s; %lld changes in total", row->text,
+                                   (long long)row->changes);
+    return rp_arena_check(run->arena, "comparing programs", run->err);
 }
 
 static enum rp_code compare_graphs(struct diff_ctx *run, struct rp_program_diff_side left,

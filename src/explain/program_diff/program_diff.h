@@ -104,12 +104,12 @@ uint64_t rp_program_diff_sharding_hash(struct rp_program_diff_side side);
 bool rp_program_diff_same_hashes(uint64_t left, uint64_t left_sharding, uint64_t right,
                                  uint64_t right_sharding);
 
-/* "what, where, place", without empty parts; in the arena, NULL: no memory. */
+/* "what, where, place", without empty parts; in the arena. */
 const char *rp_program_diff_sentence(const char *what, const char *where, const char *place,
                                      struct rp_arena *arena);
 
 /* The most important change, or NULL; and its description, with its kind where needed: "added relu
-   f32[8]". In the arena, NULL: no memory. */
+   f32[8]". In the arena. */
 const struct rp_program_diff_change *
 rp_program_diff_main_change(const struct rp_program_diff *diff);
 const char *rp_program_diff_change_words(const struct rp_program_diff_change *change,

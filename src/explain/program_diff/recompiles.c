@@ -113,12 +113,9 @@ static enum rp_code explain_recompile(struct recompile_ctx *t, size_t graph,
         row->where = rp_arena_text(t->arena, change ? change->where : "");
         row->place = rp_arena_text(t->arena, change ? change->place : "");
         row->changes = diff.changed - diff.follows + diff.added + diff.removed;
-        if (!row->what)
-            code = rp_err_nomem(t->err, "explaining steps");
-        else
-            row->text = rp_arena_textf(
-                t->arena, "against %lld: %s", (long long)row->against,
-                rp_program_diff_sentence(row->what, row->where, row->place, t->arena));
+        row->text =
+            rp_arena_textf(t->arena, "against %lld: %s", (long long)row->against,
+                           rp_program_diff_sentence(row->what, row->where, row->place, t->arena));
     }
     rp_arena_release(&scratch);
     return code;

@@ -186,9 +186,9 @@ static const char *numbers_text(const char *const *scopes, size_t n, size_t k, i
         differ += values[i] != values[0];
     }
     if (!differ)
-        return rp_arena_copy(arena, first, len);
+        return rp_arena_textf(arena, "%.*s", (int)len, first);
     rp_ranges_print(values, n, ranges, sizeof ranges);
-    return rp_arena_printf(arena, "{%s}", ranges);
+    return rp_arena_textf(arena, "{%s}", ranges);
 }
 
 const char *rp_scope_join(const char *const *scopes, size_t n, struct rp_arena *arena)
@@ -197,16 +197,16 @@ const char *rp_scope_join(const char *const *scopes, size_t n, struct rp_arena *
     const char *out = "", *at = n ? scopes[0] : "";
 
     if (!values)
-        return NULL;
-    for (size_t k = 0; k < MOST_NUMBERS && out; k++) {
+        return "";
+    for (size_t k = 0; k < MOST_NUMBERS; k++) {
         size_t len = 0;
         const char *number = number_at(at, 0, &len);
-        const char *text = number ? numbers_text(scopes, n, k, values, arena) : NULL;
 
         if (!number)
             break;
-        out = text ? rp_arena_printf(arena, "%s%.*s%s", out, (int)(number - at), at, text) : NULL;
+        out = rp_arena_textf(arena, "%s%.*s%s", out, (int)(number - at), at,
+                             numbers_text(scopes, n, k, values, arena));
         at = number + len;
     }
-    return out ? rp_arena_printf(arena, "%s%s", out, at) : NULL;
+    return rp_arena_textf(arena, "%s%s", out, at);
 }

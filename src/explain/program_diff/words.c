@@ -17,9 +17,9 @@ const char *rp_op_words(const struct rp_program *p, uint32_t op, struct rp_arena
     char shape[MOST_SHAPE];
 
     if (!p->shape.at[op]) /* the language has no shapes */
-        return rp_arena_strdup(arena, rp_op_opcode_name(p, op));
+        return rp_arena_text(arena, rp_op_opcode_name(p, op));
     rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
-    return rp_arena_printf(arena, "%s %s", rp_op_opcode_name(p, op), shape);
+    return rp_arena_textf(arena, "%s %s", rp_op_opcode_name(p, op), shape);
 }
 
 const char *rp_op_change_words(const struct rp_program *left, uint32_t a,
@@ -35,11 +35,11 @@ const char *rp_op_change_words(const struct rp_program *left, uint32_t a,
         rp_shape_text(right, right->shape.at[b], true, to, sizeof to);
     }
     if (strcmp(was, is) != 0 && !left->shape.at[a] && !right->shape.at[b])
-        return rp_arena_printf(arena, "%s -> %s", was, is);
+        return rp_arena_textf(arena, "%s -> %s", was, is);
     if (strcmp(was, is) != 0)
-        return rp_arena_printf(arena, "%s %s -> %s %s", was, from, is, to);
+        return rp_arena_textf(arena, "%s %s -> %s %s", was, from, is, to);
     if (strcmp(from, to) != 0)
-        return rp_arena_printf(arena, "%s %s -> %s", was, from, to);
+        return rp_arena_textf(arena, "%s %s -> %s", was, from, to);
     return rp_op_words(right, b, arena);
 }
 
@@ -75,10 +75,9 @@ const char *rp_constant_change_words(const struct rp_program *left, uint32_t a,
     const char *op = rp_op_words(right, b, arena);
     char from[500], to[500];
 
-    if (!op || !constant_text(left, a, from, sizeof from) ||
-        !constant_text(right, b, to, sizeof to))
+    if (!constant_text(left, a, from, sizeof from) || !constant_text(right, b, to, sizeof to))
         return op;
-    return rp_arena_printf(arena, "%s %s -> %s", op, from, to);
+    return rp_arena_textf(arena, "%s %s -> %s", op, from, to);
 }
 
 /* ---- attributes ---- */
@@ -88,7 +87,7 @@ static const char *value_text(const struct rp_program *p, const struct rp_attr *
 {
     const char *text = attr ? rp_attr_text(p, attr, arena) : "(none)";
 
-    return strlen(text) > MOST_VALUE ? rp_arena_printf(arena, "%.*s...", MOST_VALUE, text) : text;
+    return strlen(text) > MOST_VALUE ? rp_arena_textf(arena, "%.*s...", MOST_VALUE, text) : text;
 }
 
 /* The attribute of the same name in the other program, whose string ids differ. */
@@ -110,9 +109,7 @@ static const char *one_attr(const char *words, const char *key, struct attr_of f
     const char *was = value_text(from.p, from.attr, arena);
     const char *is = value_text(to.p, to.attr, arena);
 
-    if (!words || !was || !is)
-        return NULL;
-    return rp_arena_printf(arena, "%s%s%s=%s -> %s", words, n ? ", " : ": ", key, was, is);
+    return rp_arena_textf(arena, "%s%s%s=%s -> %s", words, n ? ", " : ": ", key, was, is);
 }
 
 const char *rp_attr_change_words(const struct rp_program *left, uint32_t a,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_EXPLAIN_PROGRAM_DIFF_WORDS_H
 #define RP_EXPLAIN_PROGRAM_DIFF_WORDS_H
-/* Descriptions of operations, changes and scopes. In the arena, NULL: no memory. */
+/* Descriptions of operations, changes and scopes, in the arena (rp_arena_check). */
 #include "program/structure.h"
 
 /* "dot f32[8,4]" */
@@ -42,7 +42,7 @@ size_t rp_scope_words(const char *op_name, char *out, size_t cap);
 /* A hash that is equal for scopes that differ in numbers only. */
 uint64_t rp_scope_pattern(const char *scope);
 
-/* Scopes of one pattern as one text: "Net/layer_{0-31}/attn"; in the arena, NULL: no memory. */
+/* Scopes of one pattern as one text: "Net/layer_{0-31}/attn"; in the arena. */
 const char *rp_scope_join(const char *const *scopes, size_t n, struct rp_arena *arena);
 
 /* "1-3,7"; sorts the values. Long lists end in "...". NUL-terminated; cap of 128 is enough. */
