@@ -12,7 +12,6 @@
 
 #include "base/order.h"
 #include "facts/clock_sources.h"
-#include "facts/rendezvous_order.h"
 
 #include <stdlib.h>
 

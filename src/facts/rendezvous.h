@@ -47,4 +47,18 @@ enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_
                                 struct rp_arena *arena, struct rp_rendezvous_list *out,
                                 struct rp_err *err);
 
+/*
+ * Aligns the collectives of a rank that recorded fewer of them (its recording began later, ended
+ * earlier, or lost some) with those of another rank. Ranks leave a collective together, so at the
+ * right positions all ends differ by the same time, the difference of the clocks.
+ */
+struct rp_rendezvous_item {
+    int64_t end_ns;
+    uint64_t name;
+};
+
+/* place[i]: position of some[i] in `all`, ascending; nsome <= nall. O(nall). */
+void rp_rendezvous_place(const struct rp_rendezvous_item *all, size_t nall,
+                         const struct rp_rendezvous_item *some, size_t nsome, uint32_t *place);
+
 #endif

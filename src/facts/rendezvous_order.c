@@ -5,7 +5,7 @@
  * position with the smallest sum of distances wins. Steps repeat, but not to the microsecond, so
  * only the right position has a small sum.
  */
-#include "facts/rendezvous_order.h"
+#include "facts/rendezvous.h"
 
 #include "facts/intervals.h"
 

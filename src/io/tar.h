@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/limits.h"
 #include "io/input.h"
+#include "io/output.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +53,19 @@ bool rp_tar_truncated(const struct rp_tar *tar);
 
 /* Hands the held bytes of the member just given to the caller, who frees them with free(). */
 uint8_t *rp_tar_keep(struct rp_tar *tar);
+
+/*
+ * Writing a tar: ustar headers with fixed times and owners, so that equal content gives equal
+ * files.
+ *
+ *     rp_tar_put_header(out, "arrays/x.npy", n);
+ *     rp_out_write(out, ...);                     n bytes in all
+ *     rp_tar_put_end(out, n);
+ *     ...
+ *     rp_tar_put_last(out);
+ */
+void rp_tar_put_header(struct rp_out *out, const char *name, uint64_t n); /* name under 100 bytes */
+void rp_tar_put_end(struct rp_out *out, uint64_t n); /* of a member of n bytes */
+void rp_tar_put_last(struct rp_out *out);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "base/sha256.h"
 #include "formats/programs.h"
-#include "io/tar_write.h"
+#include "io/tar.h"
 #include "replay/graph.h"
 #include "replay/redact.h"
 #include "replay/replay.h"

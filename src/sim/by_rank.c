@@ -11,7 +11,7 @@
 #include "sim/simulate.h"
 
 #include "base/order.h"
-#include "sim/engine/device_order.h"
+#include "sim/engine/overlay.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "dataset/load.h"
 #include "explain/merge/merge.h"
 #include "facts/tensor_transfers.h"
-#include "trace/build/append.h"
+#include "trace/build/build.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * stays in the caches meanwhile. All passes are stable. A sort by comparison would take longer than
  * the simulation itself.
  */
-#include "sim/engine/device_order.h"
+#include "sim/engine/overlay.h"
 
 #include <stdlib.h>
 #include <string.h>

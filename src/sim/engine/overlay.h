@@ -77,4 +77,9 @@ static inline size_t rp_overlay_mark(const struct rp_overlay *o)
 /* Undoes every change since the mark. */
 void rp_overlay_undo(struct rp_overlay *o, size_t mark);
 
+/* Sorts tasks by (device, time), stably: at_ns by task, not negative; every task has a
+   device. Linear in the tasks and the devices. */
+enum rp_code rp_device_order(const struct rp_overlay *o, const int64_t *at_ns, uint32_t *tasks,
+                             size_t n, struct rp_err *err);
+
 #endif

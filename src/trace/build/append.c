@@ -6,7 +6,7 @@
  * begin and an end again. Everything that the passes of finish compute is left to them; they run
  * once, over everything.
  */
-#include "trace/build/append.h"
+#include "trace/build/build.h"
 
 #include "base/vec.h"
 

@@ -2,7 +2,7 @@
 /* Tasks by device and time: what a plain sort by comparison gives, on random times. */
 #include "unit.h"
 
-#include "sim/engine/device_order.h"
+#include "sim/engine/overlay.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces joined into one: nothing of one can be taken for something of the other. */
-#include "trace/build/append.h"
+#include "trace/build/build.h"
 #include "unit.h"
 
 #include <string.h>
