@@ -134,7 +134,7 @@ static const int64_t *buffer_keep(struct scan *s, struct int_buffer *b)
     return kept;
 }
 
-/* "1,0" up to where something else stands. */
+/* "1,0", up to the first other character. */
 static bool scan_ints(struct scan *s, struct int_buffer *b)
 {
     int64_t v;
@@ -571,7 +571,7 @@ static bool parse_groups(struct scan *s, struct rp_attr *out)
 /* "{0}: (1, {}, may-alias)" */
 static bool scan_alias(struct scan *s, struct rp_alias *a)
 {
-    *a = (struct rp_alias){.kind = RP_ALIAS_UNSAID};
+    *a = (struct rp_alias){.kind = RP_ALIAS_UNSPECIFIED};
     if (!scan_list(s, '{', '}', &a->output) || !scan_char(s, ':') || !scan_char(s, '(') ||
         !scan_int(s, &a->number))
         return false;
@@ -742,7 +742,7 @@ static bool parse_conv_dims(struct scan *s, struct rp_attr *out)
     return true;
 }
 
-/* ---- all ---- */
+/* ---- all types ---- */
 
 typedef bool parse_fn(struct scan *s, struct rp_attr *out);
 

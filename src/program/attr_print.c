@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as HLO text, one way each: the one of XLA's printer. */
+/* Values as HLO text, in the form of XLA's printer. */
 #include "program/program.h"
 #include "program/window.h"
 
@@ -111,7 +111,7 @@ static bool is_json(const char *at, size_t n)
     return n >= 2 && at[0] == '{' && at[n - 1] == '}';
 }
 
-/* JSON is written as it is, anything else in quotes. */
+/* JSON is written verbatim, anything else in quotes. */
 static void put_config(struct rp_chars *to, const char *at, size_t n)
 {
     if (is_json(at, n))
@@ -139,7 +139,7 @@ static void put_pairs(struct rp_chars *to, const struct rp_attr *attr)
     put_text(to, "}");
 }
 
-/* The third number of all triples, where one has another than `usual`. */
+/* Whether a third number of the triples differs from `usual`. */
 static bool has_unusual_third(const struct rp_attr *attr, int64_t usual)
 {
     for (uint32_t i = 2; i < attr->n; i += 3)
@@ -278,7 +278,7 @@ static void put_aliases(struct rp_chars *to, const struct rp_attr *attr)
         put_list(to, i ? ", {" : "{", a->output, "}: (");
         put_int(to, a->number);
         put_list(to, ", {", a->operand, "}");
-        if (a->kind != RP_ALIAS_UNSAID)
+        if (a->kind != RP_ALIAS_UNSPECIFIED)
             put_text(to, a->kind == RP_ALIAS_MUST ? ", must-alias" : ", may-alias");
         put_text(to, ")");
     }
@@ -304,7 +304,7 @@ static void put_tiles(struct rp_chars *to, const struct rp_sharding *s)
     }
 }
 
-/* As deep as its makers let it be: RP_SHARDING_DEPTH. */
+/* Readers bound the depth: RP_SHARDING_DEPTH. */
 static void put_sharding(struct rp_chars *to, const struct rp_sharding *s)
 {
     put_text(to, "{");
@@ -333,7 +333,7 @@ static void put_sharding(struct rp_chars *to, const struct rp_sharding *s)
     put_text(to, "}");
 }
 
-/* Fields of windows in the order in which they are printed, after the size. */
+/* Fields of windows in the order in which they are printed. */
 enum window_field {
     WINDOW_SIZE,
     WINDOW_STRIDE,
@@ -360,7 +360,7 @@ static int64_t window_field(const struct rp_window_dim *d, int field)
     }
 }
 
-/* Whether all dimensions have what they have where nothing is said. */
+/* Whether all dimensions have the default value of this field. */
 static bool is_window_default(const struct rp_attr *attr, int field)
 {
     for (uint32_t i = 0; i < attr->n; i++) {

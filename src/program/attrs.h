@@ -2,13 +2,13 @@
 #ifndef RP_PROGRAM_ATTRS_H
 #define RP_PROGRAM_ATTRS_H
 /*
- * Attributes of operations and modules are values. attrs.def says which type the value of a known
- * key has. Text exists at the edges only: readers of HLO text parse it once (rp_attr_parse), and
- * who writes text or shows it to people prints it (rp_attr_print).
+ * Attributes of operations and modules are values. attrs.def gives the type of each known key. Text
+ * exists at the edges only: readers of HLO text parse it once (rp_attr_parse), and writers and
+ * tables print it (rp_attr_print).
  *
- * A value that its type cannot hold, and the value of a key that nobody knows, is raw text
- * (RP_VALUE_TEXT): it is kept, printed, hashed and written as it is, and is no value for anybody
- * who asks for one.
+ * A value that does not fit its type, and the value of an unknown key, is raw text
+ * (RP_VALUE_TEXT): it is kept, printed, hashed and written verbatim; getters of typed values do not
+ * return it.
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -53,7 +53,7 @@ enum rp_value_type {                   /* member of the union; how HLO text writ
                      RP_VALUE_SHAPES    /* ids of shapes: {f32[4]{0}, s32[]} */
 };
 
-/* A piece of a text, borrowed; `key` is the attribute that it is the value of, where it is one. */
+/* A piece of a text, borrowed; `key` is the attribute whose value it is, if any. */
 struct rp_slice {
     const char *at;
     uint32_t n;
@@ -108,7 +108,7 @@ struct rp_replica_groups {
     int64_t group_size;      /* of iota */
     const uint32_t *begin;   /* of listed: ngroups + 1 positions of ids */
     struct rp_int_list ids;  /* of listed; of a mesh, its devices where they are listed */
-    struct rp_int_list dims; /* of iota; of a mesh, its devices where they are such an array */
+    struct rp_int_list dims; /* of iota; of a mesh, its devices if they are such an array */
     struct rp_int_list perm; /* as many as dims, or none */
     const struct rp_mesh_axis *axes;
     size_t naxes;
@@ -116,7 +116,7 @@ struct rp_replica_groups {
     size_t nparts;
 };
 
-enum rp_alias_kind { RP_ALIAS_UNSAID, RP_ALIAS_MAY, RP_ALIAS_MUST };
+enum rp_alias_kind { RP_ALIAS_UNSPECIFIED, RP_ALIAS_MAY, RP_ALIAS_MUST };
 struct rp_alias { /* a part of the output is in the place of a part of an operand or parameter */
     struct rp_int_list output, operand;
     int64_t number;
@@ -172,16 +172,17 @@ static inline struct rp_attr rp_attr_bytes(uint32_t key, enum rp_value_type type
 struct rp_attr rp_attr_word(uint32_t key, const char *word); /* borrowed */
 
 /* These copy into the program's arena; if memory runs out, the value is NULL and
-   rp_program_add_attr says so. */
+   rp_program_add_attr fails. */
 struct rp_attr rp_attr_ints(struct rp_program *p, uint32_t key, const int64_t *at, size_t n);
 struct rp_attr rp_attr_int_list(struct rp_program *p, uint32_t key, enum rp_value_type type,
                                 const int64_t *at, size_t n);
 
-/* The value of `key` in this piece of HLO text, which is borrowed; raw text where it is none.
-   Control predecessors and layout constraints need their reader and stay text here. */
+/* Parses HLO text, which is borrowed, as the value of `key`; raw text if it is not a valid
+   value. Control predecessors and layout constraints need the reader's tables and stay text
+   here. */
 struct rp_attr rp_attr_parse(struct rp_program *p, uint32_t key, const char *at, size_t n);
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 enum rp_value_type rp_attr_type(uint32_t key); /* raw text for keys that are not known */
 enum { RP_ATTRF_QUIET = 1, RP_ATTRF_ZERO = 2, RP_ATTRF_ONE = 4 };
@@ -193,13 +194,13 @@ static inline bool rp_attr_is_bytes(const struct rp_attr *attr)
            (attr->type >= RP_VALUE_WORD && attr->type <= RP_VALUE_CONFIG);
 }
 
-/* Integers of one integer or a list of them; false where it is neither. */
+/* The integers of an integer or a list; false for other types. */
 bool rp_attr_numbers(const struct rp_attr *attr, const int64_t **at, size_t *n);
-/* Whether a word, string, flag or raw text is this. */
+/* Whether a word, string, flag or raw text equals `word`. */
 bool rp_attr_is(const struct rp_attr *attr, const char *word);
 
-/* As HLO text; NUL-terminated. Appends, or hands the pieces to `sink`, where there is one; failure
-   sticks. Nothing of RP_VALUE_WIRE is printed. */
+/* Prints HLO text, NUL-terminated. Appends, or passes the pieces to `sink` if it is set; failure
+   sticks. RP_VALUE_WIRE prints nothing. */
 struct rp_chars {
     char *at;
     size_t n, cap;

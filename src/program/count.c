@@ -59,7 +59,8 @@ static double dot_flops(const struct counter *c, uint32_t op)
     if (dims) {
         for (size_t i = 0; i < n; i++)
             flops *= dim_at(c, operands.at[0], dims[i]);
-    } else { /* very old files say nothing: the last of the left with the first of the right */
+    } else { /* very old files omit it: the last dimension of the left with the first of the right
+              */
         const struct rp_op_shape *lhs = &c->p->shapes.at[c->p->shape.at[operands.at[0]]];
 
         flops *= dim_at(c, operands.at[0], (int64_t)lhs->n - 1);
@@ -196,7 +197,7 @@ static double operand_elements(const struct counter *c, uint32_t op, uint32_t i)
     return i < operands.n ? elements(c, operands.at[i]) : 0;
 }
 
-/* Rules that look at more than the result; `own` is the operation's result elements. */
+/* Rules that need more than the result; `own` is the number of result elements. */
 static void count_special(const struct counter *c, uint32_t op, enum rp_flop_rule rule, double own,
                           struct rp_cost *cost)
 {
@@ -281,7 +282,7 @@ static double operand_bytes(const struct rp_program *p, uint32_t op, uint32_t fr
     return sum;
 }
 
-/* Positions of a shape's dimensions from the minor one up; row-major where it says nothing. */
+/* Positions of a shape's dimensions, minor to major; row-major if there is no layout. */
 static bool minor_first(const struct rp_program *p, uint32_t shape, uint32_t *out)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];
@@ -387,8 +388,8 @@ static double fusion_bytes(const struct counter *c, uint32_t op)
     return sum;
 }
 
-/* What an operation reads and writes: operands and result, but of the ones that look at a part of
-   an array, that part. Callers other than fusions have their bytes from the called. */
+/* Bytes that an operation reads and writes: operands and result; operations that access part of
+   an array count that part. Callers other than fusions take the bytes of their callees. */
 static double count_bytes(const struct counter *c, uint32_t op)
 {
     const struct rp_program *p = c->p;
@@ -409,7 +410,7 @@ static double count_bytes(const struct counter *c, uint32_t op)
                                      : own + operand_bytes(p, op, 0, operands.n);
     case RP_OP_SLICE:
     case RP_OP_DYNAMIC_SLICE:
-    case RP_OP_GATHER: /* the part, there and back, and the numbers that say which */
+    case RP_OP_GATHER: /* the part, read and written, and its indices */
         return 2 * own + operand_bytes(p, op, 1, operands.n);
     case RP_OP_DYNAMIC_UPDATE_SLICE:
         return operands.n > 1 ? operand_bytes(p, op, 1, operands.n) + operand_bytes(p, op, 1, 2)

@@ -50,7 +50,7 @@ static uint64_t hash_bytes(const char *at, size_t n)
 static const bool is_optional[256] = {[' '] = true, ['\n'] = true, ['\t'] = true, ['\r'] = true,
                                       ['%'] = true, ['"'] = true,  ['\\'] = true};
 
-/* Text that has no value of its own: without optional characters and comments. */
+/* Raw text, without optional characters and comments. */
 static uint64_t hash_raw_text(const char *at, size_t n)
 {
     uint64_t hash = 0, word = 0;
@@ -105,7 +105,7 @@ static uint64_t hash_shape(const struct hasher *h, uint32_t id)
     return hash;
 }
 
-/* A NaN is a NaN: text does not keep which. */
+/* All NaNs are equal: text does not keep their bits. */
 static void unify_nans(unsigned elem, unsigned char *values, size_t n)
 {
     unsigned part = elem == RP_ELEM_C64 ? RP_ELEM_F32 : elem == RP_ELEM_C128 ? RP_ELEM_F64 : elem;
@@ -145,8 +145,8 @@ static const char *const known_keys[] = {
 #undef RP_ATTR
 };
 
-/* Attributes that some writers omit and others write. */
-static bool says_nothing(const struct rp_attr *attr)
+/* Values that some writers omit and others write. */
+static bool is_default_value(const struct rp_attr *attr)
 {
     unsigned flags = rp_attr_flags(attr->key);
 
@@ -183,13 +183,13 @@ static bool says_nothing(const struct rp_attr *attr)
 
 bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_attr *attr)
 {
-    if (says_nothing(attr))
+    if (is_default_value(attr))
         return false;
     if (attr->key == RP_ATTR_BACKEND_CONFIG)
         return p->code.at[op] == RP_OP_CUSTOM_CALL;
     if (attr->key < RP_ATTR_COUNT)
         return !(rp_attr_flags(attr->key) & RP_ATTRF_QUIET);
-    return *rp_program_text(p, attr->key) != '_'; /* TensorFlow's notes to itself */
+    return *rp_program_text(p, attr->key) != '_'; /* TensorFlow's internal attributes */
 }
 
 /* ---- values ---- */
@@ -374,7 +374,7 @@ uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr)
     return 0;
 }
 
-static uint64_t hash_attrs(const struct hasher *h, uint32_t op)
+static uint64_t hash_op_attrs(const struct hasher *h, uint32_t op)
 {
     const struct rp_program *p = h->p;
     uint32_t n;
@@ -412,7 +412,7 @@ static uint64_t hash_op(const struct hasher *h, uint32_t op)
         hash = mix(hash, hash_literal(h, op));
     else if (code == RP_OP_GET_TUPLE_ELEMENT)
         hash = mix(hash, (uint64_t)p->value.at[op]);
-    hash = mix(hash, hash_attrs(h, op));
+    hash = mix(hash, hash_op_attrs(h, op));
     h->out->local[op] = hash;
     if (code == RP_OP_PARAMETER)
         hash = mix(hash, (uint64_t)p->value.at[op]);
@@ -426,7 +426,8 @@ static uint64_t hash_op(const struct hasher *h, uint32_t op)
     return hash;
 }
 
-/* Backwards, so that a get-tuple-element knows its uses when it hands them on. */
+/* Backwards, so that the uses of a get-tuple-element are complete when they are passed to its
+   operand. */
 static void count_uses(const struct hasher *h, const struct rp_computation *c)
 {
     const struct rp_program *p = h->p;
@@ -463,7 +464,7 @@ static enum rp_code hash_computation(struct hasher *h, uint32_t id, struct rp_er
     return RP_OK;
 }
 
-/* What depends on the tables only. */
+/* Hashes of keys, opcodes and shapes. */
 static void hash_tables(const struct hasher *h)
 {
     for (uint32_t i = 0; i < RP_ATTR_COUNT; i++)
@@ -474,7 +475,7 @@ static void hash_tables(const struct hasher *h)
         h->out->shape[i] = hash_shape(h, i);
 }
 
-/* Dead computations count too, as a multiset: a file that changes there is not the same. */
+/* Dead computations count too, as a multiset: a change in them is a change of the module. */
 static void hash_program(const struct hasher *h, const uint32_t *calls)
 {
     const struct rp_program *p = h->p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoding literals. Text is in logical order and only its numbers matter here (braces were checked
- * by nobody: the count must fit). Lists of protobufs are in the order of the layout, so that they
- * are permuted where it is not the row-major one.
+ * Decodes literals. Text is in logical order and only its numbers are read (braces are not checked:
+ * the count must match). Lists of protobufs are in the order of the layout, and are permuted if it
+ * is not row-major.
  */
 #include "program/literal.h"
 
@@ -288,8 +288,7 @@ static bool next_varint(const unsigned char **at, const unsigned char *end, uint
     return false;
 }
 
-/* Small integers have one byte each; whether the bits above are those of the sign is up to who
-   wrote it. */
+/* Small integers have one byte each; writers differ in whether the upper bits are sign-extended. */
 static void widen(unsigned elem, unsigned char *values, size_t n)
 {
     unsigned bits = rp_elem_bits(elem);

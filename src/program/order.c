@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Depth-first over the calls with a stack of its own, since a hostile file may nest calls as deep
- * as it is long; Kahn's method over the operands. Linear.
+ * Depth-first over the calls with an explicit stack, since a hostile file may nest calls without
+ * limit; Kahn's algorithm over the operands. Linear.
  */
 #include "program/order.h"
 

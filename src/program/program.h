@@ -29,7 +29,7 @@ enum rp_opcode {
 #define RP_OP(id, name, min, max, class, flops, flags) RP_OP_##id,
 #include "program/ops.def"
 #undef RP_OP
-    RP_OP_FOREIGN, /* an operation of another language: its name says what it is */
+    RP_OP_FOREIGN, /* an operation of another language, identified by its name */
     RP_OP_COUNT
 };
 
@@ -98,8 +98,8 @@ enum {
     RP_SHAPE_UNKNOWN = 4         /* even the number of dimensions is not known */
 };
 
-/* Id 0 is the shape of what was not said: RP_ELEM_INVALID and RP_SHAPE_UNKNOWN. Interned: equal
-   ids, equal shapes. */
+/* Id 0 is the unknown shape: RP_ELEM_INVALID and RP_SHAPE_UNKNOWN. Interned: equal ids, equal
+   shapes. */
 struct rp_op_shape {
     uint8_t elem; /* enum rp_elem; RP_ELEM_TUPLE has parts instead of dimensions */
     uint8_t flags;
@@ -110,7 +110,7 @@ struct rp_op_shape {
 
 #define RP_DIM_UNKNOWN (-1)
 
-/* What the compiler kept of the user's program for an operation; all strings, 0: none. */
+/* Source information of an operation; all strings, 0: none. */
 struct rp_op_meta {
     uint32_t op_name; /* scope path: "jit(step)/jvp()/dot_general" */
     uint32_t op_type;
@@ -250,7 +250,7 @@ enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_
    ends. Call it once, after the last operation. */
 enum rp_code rp_program_finish(struct rp_program *p, struct rp_err *err);
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static inline const char *rp_program_text(const struct rp_program *p, uint32_t string)
 {
@@ -287,7 +287,7 @@ static inline const struct rp_attr *rp_op_attrs(const struct rp_program *p, uint
 
 /* The attribute of that key, or NULL. */
 const struct rp_attr *rp_op_attr(const struct rp_program *p, uint32_t op, uint32_t key);
-/* Its value; `absent` if there is none, or it is no integer. */
+/* Its value; `absent` if there is none or it is not an integer. */
 int64_t rp_op_int(const struct rp_program *p, uint32_t op, uint32_t key, int64_t absent);
 /* Its list, of *n; NULL if there is none. */
 const int64_t *rp_op_ints(const struct rp_program *p, uint32_t op, uint32_t key, size_t *n);

@@ -36,7 +36,7 @@ unsigned rp_elem_find(const char *name, size_t len)
     return RP_ELEM_INVALID;
 }
 
-/* Whether a layout is the one that an array has where none is given: "{2,1,0}". */
+/* Whether a layout is the default, row-major: "{2,1,0}". */
 static bool is_default_layout(const char *s, size_t rank)
 {
     char want[32];

@@ -2,8 +2,8 @@
 #ifndef RP_PROGRAM_STRUCTURE_H
 #define RP_PROGRAM_STRUCTURE_H
 /*
- * What a program is, whatever its parts are called: a check that it makes sense, a hash that two
- * files of the same program share, and what it costs to run.
+ * The structure of a program, independent of names: validation, a hash that all files of a program
+ * share, and its cost.
  */
 #include "program/program.h"
 
@@ -20,7 +20,7 @@ enum rp_code rp_program_validate(const struct rp_program *p, struct rp_err *err)
  */
 #define RP_HASH_ELEMENTS 10
 struct rp_hashes {
-    uint64_t program; /* of the entry computation, and of those that nobody calls */
+    uint64_t program; /* of the entry computation, and of computations that are never called */
     uint64_t *computation, *op;
     bool *reachable;  /* computations that the entry calls, directly or not, and itself */
     uint64_t *local;  /* of operations alone: no operands, no called computations, and parameters

@@ -21,7 +21,7 @@ struct rp_conv_dims { /* positions of the dimensions */
 /* As attributes; copied into the program's arena. */
 struct rp_attr rp_attr_of_window(struct rp_program *p, const struct rp_window *window);
 struct rp_attr rp_attr_of_conv_dims(struct rp_program *p, const struct rp_conv_dims *dims);
-/* Back; false where the attribute is no such value. */
+/* The reverse; false if the attribute has another type. */
 bool rp_attr_window(const struct rp_attr *attr, struct rp_window *out);
 bool rp_attr_conv_dims(const struct rp_attr *attr, struct rp_conv_dims *out);
 

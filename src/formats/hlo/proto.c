@@ -53,7 +53,7 @@ static enum rp_code instruction_fields(struct rp_hlo_proto *r, struct rp_bytes b
             f->shape = it.bytes;
             break;
         case KEY(RP_HLO_INSTRUCTION_METADATA,
-                 BYTES): /* a second one is merged: it holds what we do not know */
+                 BYTES): /* a second one is merged: it holds unknown fields */
             r->metadata_rest |= f->metadata.n != 0;
             f->metadata = f->metadata.n ? f->metadata : it.bytes;
             break;
@@ -106,7 +106,7 @@ static enum rp_code add_called(struct rp_hlo_proto *r, uint64_t id)
     enum rp_opcode code = (enum rp_opcode)r->p->code.at[r->op];
 
     if (code == RP_OP_ASYNC_UPDATE || code == RP_OP_ASYNC_DONE)
-        return RP_OK; /* what was started says it */
+        return RP_OK; /* the async-start has it */
     if (computation == RP_MAP_NONE)
         return rp_err_set(r->err, RP_FORMAT,
                           "computation %llu, called by instruction '%s', is not defined",
@@ -154,8 +154,8 @@ static enum rp_code add_id_lists(struct rp_hlo_proto *r, struct rp_bytes bytes,
     return add_packed_ids(r, f->called_ids, add_called);
 }
 
-/* Ids count up within a computation, or in the module: the low half is an index. Where it is not,
-   because somebody made ids up, a map takes them. */
+/* Ids are consecutive within a computation or the module: the low half is an index. Ids from
+   other writers may be arbitrary; those are kept in a map. */
 static enum rp_code note_id(struct rp_hlo_proto *r, uint64_t id)
 {
     uint32_t low = (uint32_t)id;
@@ -272,7 +272,7 @@ static enum rp_code collect_instructions(struct rp_hlo_proto *r, struct rp_bytes
         RP_TRY(rp_map_put(by_id, id, (uint32_t)r->found.n, r->err));
         RP_TRY(rp_vec_push(&r->found, it.bytes, r->err));
     }
-    return RP_OK; /* whoever reads the instructions says what is wrong with them */
+    return RP_OK; /* errors are reported when the instructions are read */
 }
 
 /* Each instruction once, or it is no schedule of this computation. */
@@ -357,7 +357,7 @@ static enum rp_code read_computation(struct rp_hlo_proto *r, struct rp_bytes byt
     return RP_OK;
 }
 
-/* Ids of computations, so that any may call any; and what runs when. */
+/* Ids of computations, so that any computation may call any other; and the schedule. */
 static enum rp_code number_computations(struct rp_hlo_proto *r, struct rp_bytes bytes,
                                         uint64_t offset)
 {
@@ -416,7 +416,7 @@ static enum rp_code read_module_field(struct rp_hlo_proto *r, const struct rp_pr
     case KEY(RP_HLO_OWN_FIELD, BYTES):
         return add_own_module_text(r, it->bytes);
     case KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_NAME,
-             BYTES): /* name and id of the entry, its shape: said by the computations */
+             BYTES): /* name, id and shape of the entry: the computations have them */
     case KEY(RP_HLO_MODULE_HOST_PROGRAM_SHAPE, BYTES):
     case KEY(RP_HLO_MODULE_ID, VARINT):
     case KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_ID, VARINT):
@@ -455,7 +455,7 @@ static enum rp_code read_module(struct rp_hlo_proto *r, struct rp_bytes bytes, u
 
 /* ---- recognising ---- */
 
-/* The content of a field that may run past the end of what is there. */
+/* The content of a field that may be truncated. */
 struct field_peek {
     uint32_t number;
     bool whole;
@@ -526,7 +526,7 @@ static bool is_module(struct rp_bytes s)
     return false;
 }
 
-/* The module inside the bytes, by the ways of the table above; false if there is none. */
+/* Finds the module inside the bytes, see the table above; false if there is none. */
 static bool find_module(struct rp_bytes s, struct rp_bytes *module)
 {
     const uint8_t *end = s.at + s.n, *behind;

@@ -2,9 +2,9 @@
 #ifndef RP_FORMATS_HLO_PROTO_H
 #define RP_FORMATS_HLO_PROTO_H
 /*
- * What the readers and writers of HLO protobufs share. Readers fill values of attributes from
- * fields, and the writer fields from values; attrs.def says which field is whose. A value that has
- * no field is written as text in a field of our own, which others pass over.
+ * Shared by the readers and the writer of HLO protobufs. Readers fill values of attributes from
+ * fields, and the writer fields from values; attrs.def maps attributes to fields. A value that has
+ * no field is written as text in a private field, which other readers ignore.
  */
 #include "formats/string_cache.h"
 #include "io/proto.h"
@@ -23,7 +23,7 @@ struct rp_hlo_proto {
     struct rp_err *err;
     RP_VEC(uint32_t) dense;       /* low half of an id to operation + 1; the operation must agree */
     RP_VEC(uint64_t) id_of;       /* of every operation */
-    struct rp_map op_of;          /* the same for ids that are far apart */
+    struct rp_map op_of;          /* the same for sparse ids */
     struct rp_map computation_of; /* id of a computation to its index */
     struct rp_strtab shape_bytes; /* shapes as written ... */
     RP_VEC(uint32_t) shape_of;    /* ... and what they are */
@@ -33,7 +33,7 @@ struct rp_hlo_proto {
     RP_VEC(struct rp_slice) texts;
     RP_VEC(struct rp_alias) aliases;
     RP_VEC(struct rp_bytes) payloads;       /* of the module */
-    uint16_t key_of[RP_HLO_PROTO_FIELDS];   /* the attribute that a field is; 0: none, or several */
+    uint16_t key_of[RP_HLO_PROTO_FIELDS];   /* field number to attribute; 0: none, or several */
     struct rp_string_cache cache;           /* of opcodes and metadata */
     struct rp_map sequence_of;              /* id of a computation to its place in ... */
     RP_VEC(struct rp_bytes) sequences;      /* ... the schedule: lists of ids */
@@ -123,7 +123,7 @@ struct rp_hlo_attr_field {
 struct rp_hlo_attr_field rp_hlo_attr_field(uint32_t key);
 /* Fills r->key_of. */
 void rp_hlo_index_fields(struct rp_hlo_proto *r);
-/* Keys of the attributes in a message of dimensions, ended by 0; NULL: the field is no such. */
+/* Keys of the attributes in a message of dimensions, terminated by 0; NULL: not such a field. */
 const uint16_t *rp_hlo_dims_keys(uint32_t field);
 
 /* Words of enumerations. */

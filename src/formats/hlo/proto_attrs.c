@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes out of the fields of HloInstructionProto. What XLA's printer leaves out is left out,
- * and what it writes though the protobuf leaves it out is added, so that a protobuf and a text dump
- * of one module come out the same. Fields that have no attribute are kept as they are
+ * Reads attributes from the fields of HloInstructionProto. Defaults that XLA's printer omits are
+ * omitted, and values that it prints although the protobuf omits them are added, so that a protobuf
+ * and a text dump of one module give the same program. Other fields are kept verbatim
  * (RP_ATTR_PROTO) and written back by the writer.
  */
 #include "formats/hlo/proto.h"
@@ -25,7 +25,7 @@ static struct rp_attr bytes_attr(uint32_t key, enum rp_value_type type, struct r
 
 /* ---- one field, one attribute ---- */
 
-/* What a comparison of these operands is where nothing is said. */
+/* The default comparison type of these operands. */
 static bool is_default_comparison(const struct rp_hlo_proto *r, struct rp_bytes type)
 {
     struct rp_ids operands = rp_op_operands(r->p, r->op);
@@ -348,7 +348,7 @@ static enum rp_code add_predecessors(struct rp_hlo_proto *r, struct rp_bytes ids
     return r->ids.n ? add_ids(r, RP_ATTR_CONTROL_PREDECESSORS, RP_VALUE_OPS) : RP_OK;
 }
 
-/* The layouts that a custom call wants of its operands: one field a shape. */
+/* The layouts that a custom call requires of its operands: one field per shape. */
 static enum rp_code add_layout_constraints(struct rp_hlo_proto *r, struct rp_bytes bytes,
                                            uint64_t offset)
 {
@@ -453,7 +453,7 @@ static enum rp_code add_field(struct rp_hlo_proto *r, const struct rp_proto_curs
     }
 }
 
-/* Fields that the instruction itself is made of, and repeated ones. */
+/* Fields that are not attributes, or are repeated and read separately. */
 static bool is_structural_field(uint32_t number)
 {
     switch (number) {
@@ -477,8 +477,8 @@ static bool is_structural_field(uint32_t number)
     }
 }
 
-/* Fields of the metadata that the model has no place for, as a second metadata field: who reads
-   the message merges both. */
+/* Metadata fields that the model does not store, kept as a second metadata field: protobuf
+   readers merge both. */
 static enum rp_code keep_metadata_rest(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                        const struct rp_proto_item *item)
 {
@@ -543,7 +543,7 @@ enum rp_code rp_hlo_proto_attrs(struct rp_hlo_proto *r, struct rp_bytes bytes, u
     return laid ? add_layout_constraints(r, bytes, offset) : RP_OK;
 }
 
-/* ---- what a protobuf leaves out because it is zero or empty ---- */
+/* ---- values that a protobuf omits because they are zero or empty ---- */
 
 static const struct {
     uint16_t code, key;
@@ -574,7 +574,7 @@ static const struct {
     {RP_OP_TRANSPOSE, RP_ATTR_DIMENSIONS, NULL},
 };
 
-/* Most operations are none of these. */
+/* Most operations have no implicit attributes. */
 static const bool has_implicit[RP_OP_COUNT] = {
     [RP_OP_BATCH_NORM_GRAD] = true,
     [RP_OP_BATCH_NORM_INFERENCE] = true,

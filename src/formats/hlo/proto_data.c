@@ -141,7 +141,8 @@ static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, u
             RP_TRY(rp_hlo_layout_putf(r, "%s%llu", r->text.n > from + 1 ? "," : "",
                                       (unsigned long long)it.value));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_OWN_FIELD, BYTES)) {
-            r->text.n = from; /* words that have no fields: written by us, taken as they are */
+            r->text.n = from; /* layout text without protobuf fields, written by our writer: taken
+                                 verbatim */
             if (!it.bytes.n || memchr(it.bytes.at, 0, it.bytes.n))
                 return rp_err_set(r->err, RP_FORMAT, "a layout that is not text");
             return rp_program_string(r->p, (const char *)it.bytes.at, it.bytes.n, id, r->err);

@@ -31,7 +31,7 @@ void rp_hlo_index_fields(struct rp_hlo_proto *r)
 struct words {
     uint16_t key;
     bool of_dot;
-    const char *word[16]; /* by value; NULL: says nothing */
+    const char *word[16]; /* by value; NULL: no word */
 };
 
 static const struct words enums[] = {

@@ -61,8 +61,7 @@ static struct rp_attr keep_struct(struct rp_hlo_proto *r, uint32_t key, const vo
                             .type = (uint8_t)rp_attr_type(key)};
 }
 
-/* Up to three numbers of a small message, of which `third` is what the last is where it is absent.
- */
+/* Up to three numbers of a small message; `third` is the default of the last. */
 static enum rp_code collect_triple(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                    const struct rp_proto_item *item, int n)
 {
@@ -437,7 +436,7 @@ _Static_assert((int)RP_HLO_OUTPUT_ALIAS_OPERAND_SHAPE_INDEX ==
 static enum rp_code read_alias(struct rp_hlo_proto *r, struct rp_bytes bytes, bool module)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth);
-    struct rp_alias alias = {.kind = module ? RP_ALIAS_MAY : RP_ALIAS_UNSAID};
+    struct rp_alias alias = {.kind = module ? RP_ALIAS_MAY : RP_ALIAS_UNSPECIFIED};
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {

@@ -81,7 +81,7 @@ static enum rp_code read_header(struct rp_hlo_text *r)
     return RP_OK;
 }
 
-/* "(a: f32[2], b: s32[]) -> f32[2]": says nothing that the instructions do not. */
+/* "(a: f32[2], b: s32[]) -> f32[2]": redundant with the instructions, so skipped. */
 static enum rp_code skip_signature(struct rp_hlo_text *r)
 {
     const char *from = r->at;
@@ -226,7 +226,7 @@ static enum rp_code read_computation(struct rp_hlo_text *r)
     return rp_hlo_async_flush(r);
 }
 
-/* Calls of computations that stood further down. */
+/* Calls of computations that are defined after their caller. */
 static enum rp_code resolve_calls(struct rp_hlo_text *r)
 {
     for (size_t i = 0; i < r->waiting.n; i++) {

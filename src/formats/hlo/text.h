@@ -2,15 +2,16 @@
 #ifndef RP_FORMATS_HLO_TEXT_H
 #define RP_FORMATS_HLO_TEXT_H
 /*
- * What the parts of the HLO text reader share: one scanner over the whole text in memory. There are
- * no tokens: each construct is recognised by the bytes where it stands, and is skipped or kept as a
- * slice where its inside does not matter yet.
+ * Shared by the parts of the HLO text reader: one scanner over the whole text in memory. There are
+ * no tokens: each construct is recognised by its first bytes, and is skipped or kept as a slice if
+ * its content is not needed yet.
  */
 #include "base/text.h"
 #include "formats/string_cache.h"
 #include "program/program.h"
 
-struct rp_hlo_call { /* of the operation being read, or waiting for its computation */
+struct rp_hlo_call { /* of the operation being read, or unresolved until its computation is defined
+                      */
     uint32_t slot;
     uint32_t name;
     uint32_t at; /* index in program.called */
@@ -22,7 +23,7 @@ struct rp_hlo_inlined { /* a computation that is written where it is called */
     uint32_t name, depth;
 };
 
-struct rp_hlo_async {       /* an operation that was started, waiting for its computation */
+struct rp_hlo_async {       /* a started operation whose computation is not created yet */
     uint32_t opcode, shape; /* string; of the result */
     uint32_t op;            /* that started it */
     uint32_t called;        /* index in program.called */
@@ -56,7 +57,7 @@ struct rp_hlo_text {
     RP_VEC(struct rp_hlo_inlined) inlined; /* read when the computation around them is done */
     size_t next_inlined;
     bool bodies;                  /* every computation is also written where it is called */
-    uint32_t depth;               /* of the one being read */
+    uint32_t depth;               /* of the inlined computation being read */
     struct rp_string_cache cache; /* of opcodes, keys and metadata */
     struct rp_hlo_value_memo values[RP_HLO_TEXT_MEMOS];
     uint32_t last;   /* computation of the text */
@@ -96,7 +97,7 @@ static inline char rp_hlo_text_peek(const struct rp_hlo_text *r)
     return r->at < r->end ? *r->at : '\0';
 }
 
-/* Takes c where it is next. */
+/* Consumes c if it is next. */
 static inline bool rp_hlo_text_take(struct rp_hlo_text *r, char c)
 {
     rp_hlo_text_space(r);
@@ -140,11 +141,11 @@ enum rp_code rp_hlo_text_shape(struct rp_hlo_text *r, uint32_t *id);
 /* The calls of the newest operation, in the order of their slots. */
 enum rp_code rp_hlo_text_add_calls(struct rp_hlo_text *r);
 
-/* "x-start" and the like, for an opcode x: what it is, and the string of x where x is started.
-   RP_NONE otherwise; *code stays as it is where it is no such word. */
+/* Recognises "x-start", "x-update" and "x-done" for an opcode x: sets *code, and returns the
+   string of x for "x-start", otherwise RP_NONE. *code is unchanged for other words. */
 uint32_t rp_hlo_async_short(const struct rp_hlo_text *r, struct rp_slice name,
                             enum rp_opcode *code);
-/* The operation was started: its attributes wait, to be those of the one it wraps. */
+/* Defers the attributes of a started operation: they belong to the operation that it wraps. */
 enum rp_code rp_hlo_async_defer(struct rp_hlo_text *r, uint32_t op, uint32_t wrapped);
 /* Computations of all that was started, after the end of a computation. */
 enum rp_code rp_hlo_async_flush(struct rp_hlo_text *r);

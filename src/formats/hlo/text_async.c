@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Asynchronous operations as XLA writes them short: "x-start(a), attributes of x", "x-update(s)"
- * and "x-done(s)" for any opcode x that has no such opcodes of its own. They mean async-start and
- * the others with a computation that holds the one operation, and that is what they become. The
- * operations of a computation are contiguous, so the wrapped ones wait until the computation that
- * starts them has ended.
+ * Short forms of asynchronous operations in XLA text: "x-start(a), attributes of x", "x-update(s)"
+ * and "x-done(s)" for any opcode x that has no such opcodes itself. They are read as async-start,
+ * async-update and async-done with a computation that holds the single operation. The operations of
+ * a computation are contiguous, so that computation is created after the one that starts the
+ * operation.
  */
 #include "formats/hlo/text.h"
 

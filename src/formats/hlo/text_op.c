@@ -98,7 +98,7 @@ static enum rp_code read_operands(struct rp_hlo_text *r)
     return rp_hlo_text_expect(r, ')', "after the operands");
 }
 
-/* The values of a constant: kept as they are, without the brackets around the operands. */
+/* The values of a constant, kept as text without the parentheses. */
 static enum rp_code read_constant(struct rp_hlo_text *r, struct rp_new_op *op)
 {
     const char *to = rp_hlo_text_bracket_end(r, r->at - 1);
@@ -161,7 +161,7 @@ static bool at_body(struct rp_hlo_text *r)
     return body;
 }
 
-/* A body that is here, as XLA's canonical printing has it, waits under a name of ours. */
+/* A body written in place, as in XLA's canonical form, is queued under a generated name. */
 static enum rp_code note_inlined(struct rp_hlo_text *r, struct rp_hlo_call *call)
 {
     const char *to = rp_hlo_text_bracket_end(r, r->at);
@@ -278,7 +278,7 @@ static enum rp_code find_shapes(struct rp_hlo_text *r, struct rp_slice value)
     bool more;
 
     r->ids.n = 0;
-    r->err = NULL; /* what is no list of shapes stays text */
+    r->err = NULL; /* a value that is not a list of shapes stays text */
     r->at = value.at;
     code = rp_hlo_text_expect(r, '{', "before the shapes");
     more = code == RP_OK && !rp_hlo_text_take(r, '}');
@@ -300,7 +300,7 @@ static enum rp_code find_shapes(struct rp_hlo_text *r, struct rp_slice value)
     return code;
 }
 
-/* Lists and larger values are parsed once a text: operations share what does not change. */
+/* Lists and larger values are parsed once per distinct text; operations share the value. */
 static struct rp_attr parse_value(struct rp_hlo_text *r, uint32_t key, struct rp_slice value)
 {
     struct rp_hlo_value_memo *memo;
@@ -348,7 +348,7 @@ static enum rp_code read_attribute(struct rp_hlo_text *r, uint32_t op)
     if (slot >= 0) {
         RP_TRY(read_called(r, (uint32_t)slot));
         if (p->code.at[op] == RP_OP_ASYNC_UPDATE || p->code.at[op] == RP_OP_ASYNC_DONE)
-            r->calls.n = 0; /* what was started says it; today's XLA says it only there */
+            r->calls.n = 0; /* the async-start has them; current XLA writes them only there */
         return RP_OK;
     }
     rp_hlo_text_space(r);
@@ -363,7 +363,8 @@ static enum rp_code read_attribute(struct rp_hlo_text *r, uint32_t op)
     return add_value(r, key, value);
 }
 
-/* Calls in the order of their slots; those of computations further down wait. */
+/* Calls in the order of their slots; calls of computations defined later are resolved at the
+   end. */
 enum rp_code rp_hlo_text_add_calls(struct rp_hlo_text *r)
 {
     struct rp_hlo_call *call = r->calls.at;
@@ -418,7 +419,7 @@ static enum rp_code add_instruction(struct rp_hlo_text *r, const struct rp_new_o
     return RP_OK;
 }
 
-/* "f32[2] add(a, b)" as an operand: an operation without attributes, and a name of ours. */
+/* "f32[2] add(a, b)" as an operand: an operation without attributes, with a generated name. */
 static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, uint32_t shape)
 {
     struct rp_new_op op = {.shape = shape, .flags = RP_OPS_IMPLICIT};
@@ -448,7 +449,7 @@ static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, u
     return rp_vec_push(&r->operands, id, r->err);
 }
 
-/* Shape, opcode and what is in its brackets. *wrapped: what is started asynchronously. */
+/* Shape, opcode and operands. *wrapped: the opcode that is started asynchronously. */
 static enum rp_code read_body(struct rp_hlo_text *r, struct rp_new_op *op, uint32_t *wrapped)
 {
     const char *where;

@@ -315,7 +315,7 @@ enum rp_code rp_hlo_text_shape(struct rp_hlo_text *r, uint32_t *id)
     uint32_t text, next = r->shape_texts.n;
 
     if (!to)
-        return parse_shape(r, 0, id); /* which says what is wrong */
+        return parse_shape(r, 0, id); /* which reports the error */
     RP_TRY(rp_strtab_intern(&r->shape_texts, from, (size_t)(to - from), &text, r->err));
     if (text < next && r->shape_of.at[text] != RP_NONE) {
         *id = r->shape_of.at[text];

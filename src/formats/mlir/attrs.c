@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes of StableHLO as those of HLO, so that counting, hashing and looking need one language
- * only. Both forms are understood: "dims = [1, 0]" as it is printed today, and the generic
- * "<{permutation = array<i64: 1, 0>}>" with the long names. Lists are found by their key and read
- * as the integers in them.
+ * Attributes of StableHLO as HLO attributes, so that counting, hashing and printing need one
+ * language only. Both forms are read: the pretty form "dims = [1, 0]" and the generic form
+ * "<{permutation = array<i64: 1, 0>}>". Lists are found by their key and read as the integers in
+ * them. Operations that HLO does not have keep the text.
  */
 #include "formats/mlir/mlir.h"
 
@@ -170,7 +170,7 @@ static enum rp_code add_form_row(struct rp_mlir *r, const struct row *row,
     return add_ints_attr(r, rp_attr_int(row->key, list.at[0]));
 }
 
-/* ---- the ones with a form of their own ---- */
+/* ---- attributes with their own syntax ---- */
 
 /* "contracting_dims = [1] x [0]", or four lists of long names */
 static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_text *text)
@@ -254,7 +254,7 @@ static void slice_ranges(const struct rp_mlir_text *text, struct rp_mlir_ints *p
     }
 }
 
-/* Three lists side by side as triples; of the last, `usual` where it is too short. */
+/* Zips three lists into triples; `usual` is the default of the last. */
 static struct rp_attr add_triples(struct rp_mlir *r, uint32_t key, const struct rp_mlir_ints *part,
                                   int64_t usual)
 {
@@ -578,10 +578,10 @@ static enum rp_code add_word_attrs(struct rp_mlir *r, enum rp_opcode code,
     }
 }
 
-/* ---- all ---- */
+/* ---- all types ---- */
 
-/* Operations that have no attributes but those above, or none at all. */
-static bool says_all(enum rp_opcode code)
+/* Operations whose attributes are all read above, or that have none. */
+static bool has_known_attributes(enum rp_opcode code)
 {
     switch (code) {
     case RP_OP_BROADCAST:
@@ -614,7 +614,7 @@ static bool says_all(enum rp_opcode code)
 enum rp_code rp_mlir_attributes(struct rp_mlir *r, enum rp_opcode code,
                                 const struct rp_mlir_text *text, bool *known)
 {
-    *known = says_all(code);
+    *known = has_known_attributes(code);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].code == code)
             RP_TRY(add_form_row(r, &rows[i], text));

@@ -24,7 +24,7 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* "0x00FF": bytes in the order of the file; false where that is not what is there. */
+/* "0x00FF": bytes in file order; false for any other text. */
 static bool decode_bytes(struct rp_mlir *r, const char *s, const char *end, struct rp_literal *out)
 {
     size_t n = (size_t)(end - s) / 2;

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "program/program.h"
 
-struct rp_mlir_loc { /* what "#loc12" stands for */
+struct rp_mlir_loc { /* the location that "#loc12" names */
     uint32_t name, file, ref;
     int32_t line;
 };
@@ -17,9 +17,9 @@ struct rp_mlir_loc { /* what "#loc12" stands for */
 struct rp_mlir_region {
     const char *at;             /* after its '{'; NULL: the reduction by one operation */
     struct rp_slice applies;    /* ... that one: "stablehlo.add" */
-    uint32_t called;            /* index of program.called that waits for it */
-    uint32_t args, nargs;       /* of mlir.args: what the statement calls its arguments */
-    uint32_t outside, noutside; /* of mlir.args: what it uses of the function around it */
+    uint32_t called;            /* index of program.called to be set to it */
+    uint32_t args, nargs;       /* of mlir.args: names of its arguments in the statement */
+    uint32_t outside, noutside; /* of mlir.args: values captured from the enclosing function */
     uint32_t element;           /* shape; of a reduction by one operation */
     uint32_t depth;
     bool tuple; /* all arguments come as one */
@@ -85,11 +85,10 @@ enum rp_code rp_mlir_block(struct rp_mlir *r);
 /* An operation that the text does not write, such as a part of a tuple. */
 enum rp_code rp_mlir_add_implicit(struct rp_mlir *r, const struct rp_new_op *op,
                                   const uint32_t *operands, size_t n, uint32_t *id);
-/* Parameters of the computation that was just begun, by the names in r->args; as one tuple, if
-   said so. */
+/* Adds the parameters of the new computation, named as in r->args; `tuple`: as one tuple. */
 enum rp_code rp_mlir_parameters(struct rp_mlir *r, size_t first, size_t n, bool tuple);
 
-/* What a statement is made of, for the parts that look at its text. */
+/* The text of a statement, for the functions that read its attributes. */
 #define RP_MLIR_INTS 128
 struct rp_mlir_ints {
     int64_t at[RP_MLIR_INTS];
@@ -100,9 +99,9 @@ struct rp_mlir_text {
     const char *at, *end; /* after the name of the operation, before the types */
     struct rp_ids operands;
 };
-/* After "key = ", where the key is a word of its own; NULL where it is not there. */
+/* After "key = ", where the key is a whole word; NULL if it is absent. */
 const char *rp_mlir_find_key(const struct rp_mlir_text *text, const char *key);
-/* The first of the words that stands alone in the text, or NULL; words end with NULL. */
+/* The first of these words that occurs as a whole word, or NULL; the list ends with NULL. */
 const char *rp_mlir_find_word(const struct rp_mlir_text *text, const char *const *words);
 /* What is between the operands and the types, from the first word that is no operand on. */
 enum rp_code rp_mlir_keep_text(struct rp_mlir *r, const char *at, const char *end,
@@ -116,9 +115,9 @@ enum rp_code rp_mlir_attributes(struct rp_mlir *r, enum rp_opcode code,
 /* The "dims" of a broadcast. */
 void rp_mlir_broadcast_dims(const struct rp_mlir *r, const struct rp_mlir_text *text,
                             struct rp_mlir_ints *out);
-/* What a broadcast into the shape of op is in HLO: op's code may change, operations that come
-   before it are added and *operand is the last of them; *split: there are such, and *rest are its
-   dimensions then. */
+/* Translates a broadcast into the shape of op: op's code may change, preceding operations are
+   added and *operand is the last of them; *split: some were added, and *rest are the dimensions
+   of op. */
 enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dimensions,
                                struct rp_new_op *op, uint32_t *operand, struct rp_mlir_ints *rest,
                                bool *split);
@@ -128,7 +127,7 @@ enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_text *text
 
 /* The region at r->at, '{': queued; r->at moves past it. */
 enum rp_code rp_mlir_queue_region(struct rp_mlir *r);
-/* Reads all that wait, and those inside them. */
+/* Reads all queued regions, and those nested in them. */
 enum rp_code rp_mlir_read_regions(struct rp_mlir *r);
 
 #endif

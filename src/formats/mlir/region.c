@@ -144,7 +144,7 @@ static enum rp_code block_arguments(struct rp_mlir *r, struct rp_mlir_region *re
     return RP_OK;
 }
 
-/* Own arguments and what is used of outside, as one list. */
+/* Own arguments and captured values, as one list. */
 static enum rp_code join_arguments(struct rp_mlir *r, struct rp_mlir_region *region)
 {
     uint32_t first = (uint32_t)r->args.n;

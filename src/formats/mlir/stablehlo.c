@@ -163,7 +163,7 @@ static enum rp_code read_location_line(struct rp_mlir *r, const char *at, const 
     return RP_OK;
 }
 
-/* Numbers of locations become what they stand for. */
+/* Replaces location numbers by the locations. */
 static enum rp_code resolve_locations(struct rp_mlir *r)
 {
     for (uint32_t op = 0; op < r->p->nops; op++) {

@@ -87,7 +87,7 @@ struct statement {
     bool types_done, reducer, pairs;
 };
 
-/* "%iterArg = %0" in the brackets of a loop: what its regions call %0. */
+/* "%iterArg = %0" in the parentheses of a loop: the name of %0 in its regions. */
 static enum rp_code read_name_or_alias(struct rp_mlir *r, struct statement *s)
 {
     struct rp_mlir look = *r;
@@ -122,7 +122,7 @@ static void read_location(struct rp_mlir *r, struct statement *s)
     r->at = to;
 }
 
-/* "(%a: type, ...": what a region calls its arguments, before the region. */
+/* "(%a: type, ...": the names of a region's arguments, before the region. */
 static bool is_at_arguments(const struct rp_mlir *r)
 {
     struct rp_mlir look = *r;
@@ -247,7 +247,7 @@ static enum rp_code result_shape(struct rp_mlir *r, const struct statement *s, u
             break;
     if (arrow > from + 1)
         from = arrow;
-    else if (s->op.code == RP_OP_SELECT) /* condition first, then what is selected */
+    else if (s->op.code == RP_OP_SELECT) /* condition first, then the operands */
         from = memrchr(from, ',', (size_t)(s->types_end - from))
                    ? memrchr(from, ',', (size_t)(s->types_end - from))
                    : from;
@@ -285,8 +285,8 @@ static enum rp_code order_inits(struct rp_mlir *r, const struct statement *s, si
     return RP_OK;
 }
 
-/* Loops and branches take what their regions use of outside as operands, all as one tuple: the
-   operands from `first` on are replaced by it, or by the only one. */
+/* Loops and branches take the values that their regions capture as operands, joined into one
+   tuple: it replaces the operands from `first` on; a single value is not joined. */
 static enum rp_code join_operands(struct rp_mlir *r, size_t first, uint32_t *tuple)
 {
     struct rp_new_op op = {.code = RP_OP_TUPLE};
@@ -341,7 +341,7 @@ static enum rp_code control_operands(struct rp_mlir *r, struct statement *s, siz
     return RP_OK;
 }
 
-/* The regions wait for their turn; of a loop the body comes first, as in protobufs. */
+/* Queues the regions; of a loop the body comes first, as in protobufs. */
 static enum rp_code add_regions(struct rp_mlir *r, const struct statement *s, size_t first_operand)
 {
     size_t n = r->regions.n - s->region, args = r->args.n;
@@ -509,7 +509,7 @@ static enum rp_code read_operation_name(struct rp_mlir *r, struct rp_slice *name
     return RP_OK;
 }
 
-/* "%a, %b = ": each name is a part of what the operation gives. */
+/* "%a, %b = ": each name is one result of the operation. */
 static enum rp_code define_results(struct rp_mlir *r, size_t first, uint32_t id)
 {
     size_t n = r->results.n - first;

@@ -157,7 +157,7 @@ static void put_dims(const struct rp_hlo_writer *put, const struct rp_op_shape *
     rp_proto_end(put->w, list);
 }
 
-/* Text without a layout means the row-major one, and XLA wants to see it. */
+/* Text without a layout means row-major; XLA requires it to be explicit. */
 static void put_layout_or_default(const struct rp_hlo_writer *put, const struct rp_op_shape *s,
                                   const char *layout)
 {
@@ -231,7 +231,7 @@ static void put_plain_shape(const struct rp_hlo_writer *put, uint32_t shape, con
     rp_proto_end(put->w, begun);
 }
 
-/* Values in the order of the instruction's layout, which XLA wants the literal to have. */
+/* Values in the order of the instruction's layout, which XLA requires of the literal. */
 static enum rp_code put_decoded(const struct rp_hlo_writer *put, const struct rp_literal *literal,
                                 uint32_t shape, unsigned char *values, size_t n)
 {
@@ -334,8 +334,9 @@ static void put_ids(const struct rp_hlo_writer *put, uint32_t op)
     }
 }
 
-/* Parts of tuples that the file did not write get names of their own: "x.gte.0". In text names are
-   of their computation; a compiler wants them of the module: the second "x" is "x.again.7". */
+/* Implicit parts of tuples get generated names: "x.gte.0". In text, names are unique in their
+   computation; a compiler requires them to be unique in the module: the second "x" is
+   "x.again.7". */
 static void put_name(const struct rp_hlo_writer *put, uint32_t op)
 {
     uint32_t id = put->p->op_name.at[op];
@@ -499,7 +500,7 @@ static enum rp_code put_module_attrs(const struct rp_hlo_writer *put)
     return RP_OK;
 }
 
-/* Callees first, as XLA wants them. */
+/* Callees first, as XLA requires. */
 static enum rp_code put_computations(const struct rp_hlo_writer *put)
 {
     struct rp_arena scratch = RP_ARENA_INIT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes into fields of HloInstructionProto: the other direction of proto_attrs.c and
- * proto_values.c. A value without a field, and raw text, go into our own field as text, so that
- * nothing is lost on the way back.
+ * Writes attributes into fields of HloInstructionProto: the reverse of hlo/proto_attrs.c and
+ * hlo/proto_values.c. Values without a field, and raw text, go into a private field as text, so
+ * that nothing is lost when the file is read again.
  */
 #include "formats/write/hlo_proto.h"
 #include "program/window.h"
@@ -195,7 +195,7 @@ void rp_hlo_write_module_aliases(const struct rp_hlo_writer *put, const struct r
     rp_proto_end(put->w, begun);
 }
 
-/* As deep as its makers let it be: RP_SHARDING_DEPTH. */
+/* Readers bound the depth: RP_SHARDING_DEPTH. */
 static void put_sharding(const struct rp_hlo_writer *put, uint32_t field,
                          const struct rp_sharding *s)
 {
@@ -212,7 +212,7 @@ static void put_sharding(const struct rp_hlo_writer *put, uint32_t field,
     put_list(put, RP_HLO_SHARDING_IOTA_RESHAPE_DIMS, s->dims);
     if (s->perm.n) {
         put_list(put, RP_HLO_SHARDING_IOTA_TRANSPOSE_PERM, s->perm);
-    } else if (s->dims.n) { /* XLA wants to see that nothing is transposed */
+    } else if (s->dims.n) { /* XLA requires the identity permutation to be explicit */
         perm = rp_proto_begin(put->w, RP_HLO_SHARDING_IOTA_TRANSPOSE_PERM);
         for (size_t i = 0; i < s->dims.n; i++)
             rp_proto_add_varint(put->w, i);
@@ -258,7 +258,7 @@ static void put_constraints(const struct rp_hlo_writer *put, const struct rp_att
 
 /* ---- attributes that share a message ---- */
 
-/* The attribute of that key, where it is a value of its type. */
+/* The attribute of that key, if its value has the type of the key. */
 static const struct rp_attr *value_of(const struct rp_hlo_writer *put, uint32_t op, uint32_t key)
 {
     const struct rp_attr *attr = rp_op_attr(put->p, op, key);

@@ -415,7 +415,7 @@ static enum rp_code put_frames(const struct text_writer *w)
     return code;
 }
 
-/* Callees first: XLA reads in one pass. The order of the file, where that is such an order. */
+/* Callees first: XLA reads in one pass. The order of the file, if callees come first there. */
 static enum rp_code put_computations(const struct text_writer *w)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
