@@ -468,7 +468,8 @@ enum rp_code rp_json_blocks_drain(struct rp_json_blocks *b, bool keep, struct rp
     if (rp_input_truncated(b->in))
         return rp_err_set_at(err, RP_FORMAT, b->taken, "the compressed input is cut short");
     if (keep && !kept)
-        return rp_err_set_at(err, RP_LIMIT, b->taken, "too much text follows to search it");
+        return rp_err_set_at(err, RP_LIMIT, b->taken,
+                             "the text after the damage is too long to search");
     return RP_OK;
 }
 

@@ -119,7 +119,7 @@ static enum rp_code add_edge(struct gml *g, const char *at, int64_t source, int6
 
     if (source < 0 || target < 0 || (size_t)source >= g->label.n || (size_t)target >= g->label.n ||
         !g->label.at[source] || !g->label.at[target])
-        return fail(g, at, "an edge needs the ids of two nodes in front of it");
+        return fail(g, at, "an edge needs the ids of two nodes defined before it");
     e.from = g->label.at[source];
     e.to = g->label.at[target];
     e.from_tensor = rp_job_tensor_of(e.from);

@@ -70,7 +70,7 @@ static const struct rp_field rank_fields[] = {
     RANK(compute_ns, I64, NS, "kernels", "of its device", 0),
     RANK(memory_ns, I64, NS, "copies", "of its device", 0),
     RANK(comm_ns, I64, NS, "transfers", "of collectives, without waiting", 0),
-    RANK(waiting_ns, I64, NS, "waiting", "for other ranks in collectives", 0),
+    RANK(waiting_ns, I64, NS, "waiting", "waiting for other ranks in collectives", 0),
     RANK(slack_ns, I64, NS, "slack",
          "by how much it may arrive later at its collectives before a step ends later", 0),
     RP_FIELD_END};

@@ -260,8 +260,8 @@ static enum rp_code check_shapes(const struct rp_trace *t, struct rp_err *err)
         const struct rp_shape *s = &a->shape[i];
 
         if (s->first_key != key && s->nkeys)
-            return rp_trace_bad(t, err,
-                                "the keys of shape %u do not follow those of the shape before", i);
+            return rp_trace_bad(
+                t, err, "the keys of shape %u do not start after those of the previous shape", i);
         if (s->nkeys > RP_SHAPE_KEYS || s->nkeys > a->nkeys - key)
             return rp_trace_bad(t, err, "shape %u has %u keys", i, s->nkeys);
         for (k = 0; k < s->nkeys; k++, key++) {

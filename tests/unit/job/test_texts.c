@@ -53,8 +53,8 @@ static void a_damaged_graph_is_refused(void **state)
         {"graph [ node [ label \"x\" ] ]", "id of 0 or more"},
         {"graph [ node [ id 16000000 ] ]", "not more than there are nodes"},
         {"graph [ node [ id 99999999999999999999 ] ]", "id of 0 or more"},
-        {"graph [ node [ id 0 ] edge [ source 0 target 1 ] ]", "two nodes in front"},
-        {"graph [ node [ id 2 ] edge [ source 0 target 2 ] ]", "two nodes in front"},
+        {"graph [ node [ id 0 ] edge [ source 0 target 1 ] ]", "two nodes defined before"},
+        {"graph [ node [ id 2 ] edge [ source 0 target 2 ] ]", "two nodes defined before"},
     };
     size_t i;
 
