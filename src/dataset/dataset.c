@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(RP_VERSION_NUMBER == REPRISE_VERSION_NUMBER,
-               "<reprise/context.h> has another version than CMakeLists.txt");
+#if RP_VERSION_NUMBER != REPRISE_VERSION_NUMBER
+#error "<reprise/context.h> has another version than CMakeLists.txt"
+#endif
 
 const char *rp_version(void)
 {

@@ -16,6 +16,7 @@ struct rp_timeline {
     const struct rp_trace *trace; /* of the import */
 };
 
+/* NOLINTNEXTLINE(misc-redundant-expression): both are INT64_MIN today */
 _Static_assert(RP_NO_INDEX == RP_NONE && RP_NO_TIME == RP_NO_TS && RP_OPEN_NS == -1,
                "what the public header promises");
 

@@ -67,7 +67,7 @@ static inline int64_t rp_args_cell(const struct rp_args *args, uint32_t column, 
 {
     const struct rp_arg_block *b = &args->block[args->key_block[column] + row / RP_ARG_BLOCK];
     const uint8_t *p = args->data + (b->place >> 8);
-    uint32_t i = row % RP_ARG_BLOCK;
+    size_t i = row % RP_ARG_BLOCK;
     uint64_t delta = 0;
 
     switch (b->place & 255) {
@@ -80,12 +80,12 @@ static inline int64_t rp_args_cell(const struct rp_args *args, uint32_t column, 
     case 4: {
         uint32_t v;
 
-        memcpy(&v, p + 4 * (size_t)i, 4);
+        memcpy(&v, p + 4 * i, 4);
         delta = v;
         break;
     }
     case 8:
-        memcpy(&delta, p + 8 * (size_t)i, 8);
+        memcpy(&delta, p + 8 * i, 8);
         break;
     default:
         break;
