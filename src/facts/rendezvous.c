@@ -6,7 +6,7 @@
  * the order inside each group, if there are several groups; else the position in the stream, and
  * then only collectives that all ranks have under the same name match. Ranks without any collective
  * are ignored. If a rank recorded fewer collectives in a stream than others, they are aligned by
- * their end times (rendezvous_order.h).
+ * their end times (rendezvous_order.c).
  */
 #include "facts/rendezvous.h"
 

@@ -3,7 +3,7 @@
  * A scanner of a few lines that knows strings and brackets of JSON and nothing else: the head of a
  * file is cut anywhere, so a parser would only report that. Linear in the head.
  */
-#include "formats/sniff.h"
+#include "formats/formats.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -26,16 +26,6 @@ struct rank_sums {
 
 /* ------------------------------------------------------------------ work and waiting */
 
-static int by_start(const void *pa, const void *pb, void *starts)
-{
-    const int64_t *start = starts;
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-
-    if (start[a] != start[b])
-        return start[a] < start[b] ? -1 : 1;
-    return (a > b) - (a < b);
-}
-
 /* How long at least one of the listed nodes runs between two moments. */
 static int64_t busy_ns(const struct rank_sums *s, uint32_t *list, size_t n, int64_t from_ns,
                        int64_t to_ns)
@@ -43,7 +33,7 @@ static int64_t busy_ns(const struct rank_sums *s, uint32_t *list, size_t n, int6
     int64_t sum = 0, until = from_ns;
     size_t i;
 
-    qsort_r(list, n, sizeof *list, by_start, s->r->start_ns.at);
+    qsort_r(list, n, sizeof *list, rp_sim_by_start, s->r->start_ns.at);
     for (i = 0; i < n; i++) {
         int64_t begin = s->r->start_ns.at[list[i]], end = s->r->end_ns.at[list[i]];
 

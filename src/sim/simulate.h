@@ -154,4 +154,15 @@ void rp_sim_incoming_release(struct rp_sim_incoming *in);
 enum rp_code rp_sim_trace_new(const struct rp_sim_run *run, const struct rp_sim_result *result,
                               struct rp_trace **out, struct rp_err *err);
 
+/* For qsort_r: tasks by their start, `starts` being int64_t by task, then by number. */
+static inline int rp_sim_by_start(const void *pa, const void *pb, void *starts)
+{
+    const int64_t *start = starts;
+    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+
+    if (start[a] != start[b])
+        return start[a] < start[b] ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
 #endif

@@ -212,16 +212,6 @@ static enum rp_code add_task(struct trace_ctx *t, uint32_t task, rp_track track,
 
 /* ------------------------------------------------------------------ tasks without a lane */
 
-static int by_start(const void *pa, const void *pb, void *starts)
-{
-    const int64_t *start = starts;
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-
-    if (start[a] != start[b])
-        return start[a] < start[b] ? -1 : 1;
-    return (a > b) - (a < b);
-}
-
 static enum rp_code row_for(struct trace_ctx *t, uint32_t task, rp_track *out, struct rp_err *err)
 {
     const struct rp_task *x = rp_overlay_task(&t->run->overlay, task);
@@ -254,7 +244,7 @@ static enum rp_code add_loose(struct trace_ctx *t, struct rp_err *err)
     size_t i;
 
     if (t->loose.n)
-        qsort_r(t->loose.at, t->loose.n, sizeof *t->loose.at, by_start, t->begin_ns.at);
+        qsort_r(t->loose.at, t->loose.n, sizeof *t->loose.at, rp_sim_by_start, t->begin_ns.at);
     for (i = 0; i < t->loose.n; i++) {
         RP_TRY(row_for(t, t->loose.at[i], &track, err));
         RP_TRY(add_task(t, t->loose.at[i], track, err));
