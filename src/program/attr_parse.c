@@ -111,7 +111,7 @@ static bool buffer_push(struct scan *s, struct int_buffer *b, int64_t value)
         return true;
     }
     if (!b->many.n) {
-        if (rp_vec_reserve(&b->many, 4 * BUFFER_FEW, NULL) != RP_OK) {
+        if (rp_vec_reserve(&b->many, (size_t)4 * BUFFER_FEW, NULL) != RP_OK) {
             s->nomem = true;
             return false;
         }

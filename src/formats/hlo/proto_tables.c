@@ -20,10 +20,10 @@ struct rp_hlo_attr_field rp_hlo_attr_field(uint32_t key)
 
 void rp_hlo_index_fields(struct rp_hlo_proto *r)
 {
-    for (uint16_t key = 1; key < RP_ATTR_COUNT; key++)
+    for (unsigned key = 1; key < RP_ATTR_COUNT; key++)
         if (rows[key].field && !rows[key].inner && rows[key].field < RP_HLO_PROTO_FIELDS &&
             key != RP_ATTR_IOTA_DIMENSION)
-            r->key_of[rows[key].field] = key;
+            r->key_of[rows[key].field] = (uint16_t)key;
 }
 
 /* ---- enumerations ---- */
