@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Graphs as text, and the instructions that they become. */
+#include "lower/lower.h"
+
+#include "formats/textproto.h"
+#include "program/literal.h"
+#include "unit.h"
+
+#define DIM(n) "dim { size: " #n " } "
+#define CONSTANT(name, type, dims, values)                                                  \
+    "node { name: '" name "' op: 'Const' attr { key: 'value' value { tensor { dtype: " type \
+    " tensor_shape { " dims " } " values " } } } }\n"
+#define NODE(name, op, rest) "node { name: '" name "' op: '" op "' " rest " }\n"
+#define INTS(key, values)    "attr { key: '" key "' value { list { " values " } } } "
+#define TEXT(key, value)     "attr { key: '" key "' value { s: '" value "' } } "
+#define FUNCTION(key, value) "attr { key: '" key "' value { func { name: '" value "' } } } "
+
+/* The lowered graph; the bytes must live as long. */
+static enum rp_code lower_text(const char *text, const char *fetch, struct rp_proto_writer *wire,
+                               struct rp_program **out, struct rp_err *err)
+{
+    struct rp_bytes graph;
+
+    assert_ok(rp_textproto_parse(&rp_schema_TF_GRAPH, text, strlen(text), NULL, wire, err), err);
+    assert_ok(rp_proto_written(wire, &graph, err), err);
+    return rp_tf_lower(graph, NULL, 0, &fetch, 1, out, err);
+}
+
+static uint32_t find_op(const struct rp_program *p, enum rp_opcode code)
+{
+    for (uint32_t op = 0; op < p->nops; op++)
+        if (p->code.at[op] == code)
+            return op;
+    fail_msg("there is no %s", rp_op_info[code].name);
+    return 0;
+}
+
+static void assert_attr(const struct rp_program *p, uint32_t op, uint32_t key, const char *want)
+{
+    const struct rp_attr *attr = rp_op_attr(p, op, key);
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    assert_non_null(attr);
+    assert_int_equal(attr->type, rp_attr_type(key));
+    assert_string_equal(rp_attr_text(p, attr, &arena), want);
+    rp_arena_release(&arena);
+}
+
+static void assert_called(const struct rp_program *p, uint32_t op, uint32_t i, const char *want)
+{
+    struct rp_ids called = rp_op_called(p, op);
+
+    assert_true(i < called.n);
+    assert_string_equal(rp_program_text(p, p->computations.at[called.at[i]].name), want);
+}
+
+/* The gradient of a kernel [3,2,4,6] over an image [2,4,6,5], strides of 2 and 1. */
+static void convolutions_have_windows_and_dimension_numbers(void **state)
+{
+    static const char graph[] =
+        CONSTANT("x", "DT_FLOAT", DIM(2) DIM(4) DIM(6) DIM(5), "float_val: 1")
+            CONSTANT("s", "DT_INT32", DIM(4), "int_val: 3 int_val: 2 int_val: 4 int_val: 6")
+                CONSTANT("g", "DT_FLOAT", DIM(2) DIM(6) DIM(3) DIM(5), "float_val: 1")
+                    NODE("y", "Conv2DBackpropFilter",
+                         "input: 'x' input: 's' input: 'g' " TEXT("data_format", "NCHW")
+                             TEXT("padding", "SAME") INTS("strides", "i: 1 i: 1 i: 2 i: 1"));
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    char shape[64];
+    uint32_t op;
+
+    UNUSED_STATE(state);
+    assert_ok(lower_text(graph, "y:0", &wire, &p, &err), &err);
+    op = find_op(p, RP_OP_CONVOLUTION);
+    assert_attr(p, op, RP_ATTR_DIM_LABELS, "fb01_io01->01bf");
+    assert_attr(p, op, RP_ATTR_WINDOW, "{size=3x5 pad=0_1x0_1 rhs_dilate=2x1}");
+    rp_shape_text(p, p->shape.at[op], true, shape, sizeof shape);
+    assert_string_equal(shape, "f32[3,2,4,6]{3,2,1,0}");
+    assert_string_equal(rp_program_text(p, p->op_name.at[p->computations.at[p->entry].root]),
+                        "root");
+    rp_program_free(p);
+    rp_proto_writer_release(&wire);
+}
+
+static void functions_of_reductions_are_shared(void **state)
+{
+    static const char graph[] =
+        CONSTANT("x", "DT_FLOAT", DIM(1) DIM(4) DIM(4) DIM(1), "float_val: 1")
+            CONSTANT("g", "DT_FLOAT", DIM(1) DIM(2) DIM(2) DIM(1), "float_val: 1")
+                CONSTANT("a", "DT_INT32", DIM(1), "int_val: 0")
+                    NODE("m", "MaxPoolGrad",
+                         "input: 'x' input: 'x' input: 'g' " TEXT("padding", "VALID")
+                             INTS("strides", "i: 1 i: 2 i: 2 i: 1")
+                                 INTS("ksize", "i: 1 i: 2 i: 2 i: 1"))
+                        NODE("y", "Sum", "input: 'm' input: 'a'");
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    uint32_t op;
+
+    UNUSED_STATE(state);
+    assert_ok(lower_text(graph, "y:0", &wire, &p, &err), &err);
+    op = find_op(p, RP_OP_SELECT_AND_SCATTER);
+    assert_called(p, op, 0, "ge_f32");
+    assert_called(p, op, 1, "add_f32");
+    assert_attr(p, op, RP_ATTR_WINDOW, "{size=1x2x2x1 stride=1x2x2x1}");
+    assert_called(p, find_op(p, RP_OP_REDUCE), 0, "add_f32");
+    assert_int_equal(p->computations.n, 3); /* add_f32, ge_f32, main */
+    rp_program_free(p);
+    rp_proto_writer_release(&wire);
+}
+
+/* The elements of the list have no shape until the body sets one: the body is lowered twice. */
+static void loops_are_computations(void **state)
+{
+    static const char graph[] = CONSTANT("i", "DT_INT32", "", "int_val: 0") CONSTANT(
+        "n", "DT_INT32", "", "int_val: 4") CONSTANT("open", "DT_INT32", "", "int_val: -1")
+        CONSTANT("v", "DT_FLOAT", DIM(3),
+                 "float_val: 2") NODE("list", "TensorListReserve",
+                                      "input: 'open' input: 'n' "
+                                      "attr { key: 'element_dtype' value { type: DT_FLOAT } }")
+            NODE(
+                "w", "StatelessWhile",
+                "input: 'i' input: 'v' input: 'list' " FUNCTION("cond", "c") FUNCTION(
+                    "body",
+                    "b")) "library { "
+                          "function { signature { name: 'c' input_arg { name: 'i' } input_arg { name: 'v' } "
+                          "input_arg { name: 'l' } output_arg { name: 'o' } } "
+                          "node_def { name: 'four' op: 'Const' attr { key: 'value' value { tensor { dtype: DT_INT32 "
+                          "tensor_shape { } int_val: 4 } } } } "
+                          "node_def { name: 'less' op: 'Less' input: 'i' input: 'four:output:0' } "
+                          "ret { key: 'o' value: 'less:z:0' } } "
+                          "function { signature { name: 'b' input_arg { name: 'i' } input_arg { name: 'v' } "
+                          "input_arg { name: 'l' } output_arg { name: 'i2' } output_arg { name: 'v2' } "
+                          "output_arg { name: 'l2' } } "
+                          "node_def { name: 'one' op: 'Const' attr { key: 'value' value { tensor { dtype: DT_INT32 "
+                          "tensor_shape { } int_val: 1 } } } } "
+                          "node_def { name: 'next' op: 'AddV2' input: 'i' input: 'one:output:0' } "
+                          "node_def { name: 'set' op: 'TensorListSetItem' input: 'l' input: 'i' input: 'v' } "
+                          "ret { key: 'i2' value: 'next:z:0' } ret { key: 'v2' value: 'v' } "
+                          "ret { key: 'l2' value: 'set:output_handle:0' } } }";
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    struct rp_ids called;
+    char shape[96];
+    uint32_t op;
+
+    UNUSED_STATE(state);
+    assert_ok(lower_text(graph, "w:2", &wire, &p, &err), &err);
+    op = find_op(p, RP_OP_WHILE);
+    called = rp_op_called(p, op);
+    assert_int_equal(p->computations.n, 3);
+    assert_int_equal(called.n, 2);
+    assert_int_equal(p->code.at[p->computations.at[called.at[0]].root], RP_OP_TUPLE); /* body */
+    assert_int_equal(p->code.at[p->computations.at[called.at[1]].root], RP_OP_COPY);
+    rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
+    assert_string_equal(shape, "(s32[], f32[3], f32[4,3])");
+    rp_program_free(p);
+    rp_proto_writer_release(&wire);
+}
+
+static void constants_are_bytes(void **state)
+{
+    static const char graph[] =
+        CONSTANT("x", "DT_BFLOAT16", DIM(2), "half_val: 16256 half_val: 16384")
+            NODE("y", "Reciprocal", "input: 'x'");
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    uint16_t values[2], one;
+
+    UNUSED_STATE(state);
+    assert_ok(lower_text(graph, "y:0", &wire, &p, &err), &err);
+    assert_int_equal(p->literals.n, 2);
+    assert_ok(rp_literal_decode(p, &p->literals.at[0], values, sizeof values, &err), &err);
+    assert_int_equal(values[0], 0x3f80);
+    assert_int_equal(values[1], 0x4000);
+    assert_ok(rp_literal_decode(p, &p->literals.at[1], &one, sizeof one, &err), &err);
+    assert_int_equal(one, 0x3f80);
+    rp_program_free(p);
+    rp_proto_writer_release(&wire);
+}
+
+static void bad_graphs_are_refused(void **state)
+{
+    static const struct {
+        const char *graph;
+        enum rp_code code;
+        const char *why;
+    } rows[] = {{CONSTANT("x", "DT_FLOAT", DIM(2), "float_val: 1") NODE("a", "Lgamma", "input: 'x'")
+                     NODE("y", "Digamma", "input: 'a'"),
+                 RP_UNSUPPORTED, "Lgamma, Digamma"},
+                {CONSTANT("s", "DT_INT32", DIM(1), "int_val: -2")
+                     CONSTANT("v", "DT_FLOAT", "", "float_val: 1")
+                         NODE("y", "Fill", "input: 's' input: 'v'"),
+                 RP_FORMAT, "negative dimension in a shape"},
+                {CONSTANT("s", "DT_INT64", DIM(2), "int64_val: 9223372036854775807 int64_val: 4")
+                     CONSTANT("v", "DT_FLOAT", "", "float_val: 1")
+                         NODE("y", "Fill", "input: 's' input: 'v'"),
+                 RP_LIMIT, "2^63"}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rp_proto_writer wire = {0};
+        struct rp_err err = RP_ERR_INIT;
+        struct rp_program *p;
+
+        assert_code(lower_text(rows[i].graph, "y:0", &wire, &p, &err), rows[i].code);
+        assert_contains(err.text, rows[i].why);
+        assert_null(p);
+        rp_proto_writer_release(&wire);
+    }
+}
+
+int test_lower(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolutions_have_windows_and_dimension_numbers),
+        cmocka_unit_test(functions_of_reductions_are_shared),
+        cmocka_unit_test(loops_are_computations),
+        cmocka_unit_test(constants_are_bytes),
+        cmocka_unit_test(bad_graphs_are_refused),
+    };
+
+    return cmocka_run_group_tests_name("lower", tests, NULL, NULL);
+}
