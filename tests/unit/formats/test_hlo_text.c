@@ -151,7 +151,8 @@ static void refuses(void **state)
            "computation 'f' is not defined");
     refuse("e { p = f32[2] parameter(0)\n c = f32[2] call(p), to_apply=e }", RP_FORMAT,
            "calls itself");
-    refuse("e { t = (f32[2]) parameter(0)\n c = f32[2] negate(t#1) }", RP_FORMAT, "no tuple element 1");
+    refuse("e { t = (f32[2]) parameter(0)\n c = f32[2] negate(t#1) }", RP_FORMAT,
+           "no tuple element 1");
     refuse("HloModule m\n", RP_FORMAT, "without computations");
     refuse("e { p = f32[2] parameter(0), metadata={op_name=\"x }", RP_FORMAT, "unclosed");
     refuse("e {", RP_FORMAT, "expected an instruction or '}'");
