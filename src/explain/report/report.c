@@ -645,7 +645,6 @@ static void fill_latency(struct report_ctx *j)
         *latency = part_of(j, r)->latency;
     if (!latency->ops)
         return;
-    latency->slowest = latency->slowest;
     add_note(
         j,
         rp_arena_textf(
