@@ -2,7 +2,7 @@
 /*
  * Synthetic inputs. Floats are normal with a deviation of 1 / sqrt(size of the first dimension of a
  * matrix), so that products keep their magnitude; where an input goes into a root, a logarithm or a
- * divisor it is positive, and so on (synthetic_uses.h). Integers that become indices stay below the
+ * divisor it is positive, and so on (synthetic_uses.c). Integers that become indices stay below the
  * size they index; other integers are small; pred is either. A matrix that is to be decomposed is
  * symmetric with a heavy diagonal. Every input has a stream of its own.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Custom calls, found by their target: marks of the partitioner and of memory spaces (the operand
- * as it is), TopK, and the tables of the other files (exec/eval/custom.h). Any other is refused by
+ * as it is), TopK, and the tables of the other files (custom.h). Any other is refused by
  * its name.
  */
 #include "exec/ref/custom.h"
