@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes attributes into fields of HloInstructionProto: the reverse of formats/hlo/proto_attrs.c and
- * proto_values.c. Values without a field, and raw text, go into a private field as text, so
+ * Writes attributes into fields of HloInstructionProto: the reverse of formats/hlo/proto_attrs.c
+ * and proto_values.c. Values without a field, and raw text, go into a private field as text, so
  * that nothing is lost when the file is read again.
  */
 #include "formats/write/hlo_proto.h"
