@@ -25,7 +25,12 @@ static enum rp_code copy_steps(struct rp_digest *d, const struct rp_trace *t, st
         to->number = from->number;
         to->begin_ns = from->begin_ns;
         to->end_ns = from->end_ns;
+        to->work_end_ns = from->work_end_ns;
+        to->requests = from->requests;
+        to->tokens = from->tokens;
         to->source = from->source;
+        to->phase = from->phase;
+        to->on_device = from->flags & RP_STEP_ON_DEVICE;
     }
     d->nsteps = t->nsteps;
     return RP_OK;

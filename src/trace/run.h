@@ -11,8 +11,10 @@
 
 struct rp_digest_step {
     const char *name;
-    int64_t number, begin_ns, end_ns;
-    uint32_t source; /* enum rp_step_source */
+    int64_t number, begin_ns, end_ns, work_end_ns, requests, tokens; /* as struct rp_step */
+    uint32_t source;                                                 /* enum rp_step_source */
+    uint8_t phase;                                                   /* enum rp_step_phase */
+    bool on_device;
 };
 
 struct rp_digest {

@@ -140,12 +140,28 @@ enum rp_step_source {
     RP_STEP_REPETITION,
     RP_STEP_SESSION
 };
+/* What a step of a server did, where its mark says so. */
+enum rp_step_phase {
+    RP_PHASE_NONE,
+    RP_PHASE_PREFILL,
+    RP_PHASE_DECODE,
+    RP_PHASE_MIXED,
+    RP_STEP_PHASES
+};
+enum { RP_STEP_ON_DEVICE = 1 }; /* flag: its mark has the times of device work, not of the host */
+#define RP_NO_COUNT INT64_C(-1)
+/* How long a step lasts is in facts/step_times.h: work may end after its mark. */
 struct rp_step {
     rp_str name;
-    uint32_t source; /* enum rp_step_source */
-    int64_t number, begin_ns, end_ns;
-    rp_event mark; /* the event that marks it, or RP_NONE */
-    uint32_t reserved;
+    uint32_t source;                  /* enum rp_step_source */
+    int64_t number, begin_ns, end_ns; /* the times are those of its mark */
+    int64_t work_end_ns;      /* of the device work from its begin to the next: the last end; or
+                                 RP_NO_TS */
+    int64_t requests, tokens; /* of a server: what the mark says, or RP_NO_COUNT */
+    rp_event mark;            /* the event that marks it, or RP_NONE */
+    uint8_t phase;            /* enum rp_step_phase */
+    uint8_t flags;
+    uint16_t reserved;
 };
 
 struct rp_device {

@@ -82,10 +82,12 @@ static void dump_rest(const struct rp_builder *b, struct rp_out *to)
         rp_out_char(to, '\n');
     }
     for (i = 0; i < b->steps.n; i++)
-        rp_out_printf(
-            to, "step %zu number=%" PRId64 " begin=%" PRId64 " end=%" PRId64 " source=%u '%s'\n", i,
-            b->steps.at[i].number, b->steps.at[i].begin_ns, b->steps.at[i].end_ns,
-            b->steps.at[i].source, text(b, b->steps.at[i].name));
+        rp_out_printf(to,
+                      "step %zu number=%" PRId64 " begin=%" PRId64 " end=%" PRId64
+                      " work_end=%" PRId64 " source=%u '%s'\n",
+                      i, b->steps.at[i].number, b->steps.at[i].begin_ns, b->steps.at[i].end_ns,
+                      b->steps.at[i].work_end_ns, b->steps.at[i].source,
+                      text(b, b->steps.at[i].name));
 }
 
 void rp_build_dump(const struct rp_builder *b, struct rp_out *to)

@@ -64,5 +64,6 @@ enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
     for (i = 0; b->steps.n == 0 && i < sizeof sources / sizeof sources[0]; i++)
         RP_TRY(sources[i](b, err));
     put_in_order(b);
+    rp_steps_end_work(b);
     return RP_OK;
 }

@@ -24,16 +24,34 @@ enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period,
                                   struct rp_err *err);
 
+/* Fills work_end_ns. The steps are in time order. */
+void rp_steps_end_work(struct rp_builder *b);
+
+/* A step without times and counts. */
+static inline struct rp_step rp_step_from(enum rp_step_source source)
+{
+    return (struct rp_step){.source = source,
+                            .work_end_ns = RP_NO_TS,
+                            .requests = RP_NO_COUNT,
+                            .tokens = RP_NO_COUNT,
+                            .mark = RP_NONE};
+}
+
 /* A step that is an event. */
 static inline struct rp_step rp_step_of_event(const struct rp_builder *b, rp_event e,
                                               enum rp_step_source source, int64_t number)
 {
-    return (struct rp_step){.name = b->ev.name.at[e],
-                            .source = source,
-                            .number = number,
-                            .begin_ns = b->ev.ts_ns.at[e],
-                            .end_ns = rp_build_end_ns(b, e),
-                            .mark = e};
+    const struct rp_track_info *track = &b->tracks.at[b->ev.track.at[e]];
+    struct rp_step step = rp_step_from(source);
+
+    step.name = b->ev.name.at[e];
+    step.number = number;
+    step.begin_ns = b->ev.ts_ns.at[e];
+    step.end_ns = rp_build_end_ns(b, e);
+    step.mark = e;
+    if (track->kind == RP_TRACK_STREAM || b->processes.at[track->process].device >= 0)
+        step.flags = RP_STEP_ON_DEVICE;
+    return step;
 }
 
 /* Whether the event is a span with a time. */

@@ -189,6 +189,7 @@ struct sequence {
     struct rp_builder *b;
     rp_row_vec event; /* in time order */
     RP_VEC(rp_str) names;
+    bool on_device; /* they are device work */
 };
 
 static enum rp_code push(struct sequence *s, rp_event e, struct rp_err *err)
@@ -380,8 +381,9 @@ static int64_t last_end(const struct sequence *s, size_t from, size_t to)
 static enum rp_code cut_steps(struct sequence *s, size_t period, struct rp_err *err)
 {
     size_t anchor = find_anchor(s, period), at = anchor, next;
-    struct rp_step step = {.source = RP_STEP_REPETITION, .mark = RP_NONE};
+    struct rp_step step = rp_step_from(RP_STEP_REPETITION);
 
+    step.flags = s->on_device ? RP_STEP_ON_DEVICE : 0;
     RP_TRY(rp_strtab_intern(&s->b->str, "repetition", 10, &step.name, err));
     while (at >= period) /* back to the first */
         at = start_near(s, anchor, at - period, period);
@@ -405,7 +407,8 @@ enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err)
     size_t period = 0;
 
     code = take_stream(&s, err);
-    if (code == RP_OK && s.event.n == 0)
+    s.on_device = s.event.n > 0;
+    if (code == RP_OK && !s.on_device)
         code = take_thread(&s, err);
     if (code == RP_OK)
         code = rp_steps_find_period(s.names.at, s.names.n, &period, err);

@@ -140,6 +140,7 @@ static enum rp_code by_group(struct rp_builder *b, const char *key_text, struct 
             step->mark = RP_NONE;
             b->steps.n++;
         }
+        step->flags &= one.flags; /* on the device: all of them */
         step->begin_ns = one.begin_ns < step->begin_ns ? one.begin_ns : step->begin_ns;
         step->end_ns = one.end_ns > step->end_ns ? one.end_ns : step->end_ns;
     }

@@ -66,7 +66,7 @@ _Static_assert(sizeof(struct rp_rpt_header) == 64, "as docs/formats/rpt.md has i
 _Static_assert(sizeof(struct rp_rpt_entry) == 32, "as docs/formats/rpt.md has it");
 _Static_assert(sizeof(struct rp_rpt_head) == 208, "as docs/formats/rpt.md has it");
 _Static_assert(sizeof(struct rp_origin) == 8 && sizeof(struct rp_process) == 32 &&
-                   sizeof(struct rp_track_info) == 40 && sizeof(struct rp_step) == 40 &&
+                   sizeof(struct rp_track_info) == 40 && sizeof(struct rp_step) == 64 &&
                    sizeof(struct rp_device) == 32 && sizeof(struct rp_meta) == 12 &&
                    sizeof(struct rp_shape) == 12 && sizeof(struct rp_arg_block) == 16 &&
                    sizeof(struct rp_spilled) == 16,

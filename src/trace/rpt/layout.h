@@ -8,7 +8,7 @@
 #include "trace/trace.h"
 
 #define RP_RPT_MAGIC      "\x89RPT\r\n\x1a\n"
-#define RP_RPT_VERSION    2
+#define RP_RPT_VERSION    3
 #define RP_RPT_BYTE_ORDER 0x01020304u
 #define RP_RPT_ALIGN      64
 

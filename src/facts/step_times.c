@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Linear in the number of steps; their device work was measured when the trace was finished. */
+#include "facts/step_times.h"
+
+#include <reprise/result.h>
+
+/* The steps so far: where the next one may begin. */
+struct step_clock {
+    int64_t free_ns;  /* when the device work of earlier steps has ended; RP_NO_TS: there is none */
+    int64_t begin_ns; /* of the last step */
+};
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Where the next step begins. */
+static int64_t step_begin(struct step_clock *c, int64_t mark_ns, int64_t work_end_ns)
+{
+    c->begin_ns = later(mark_ns, c->free_ns); /* RP_NO_TS is before every time */
+    c->free_ns = later(c->free_ns, work_end_ns);
+    return c->begin_ns;
+}
+
+/* Where the last one ends. */
+static int64_t last_end(const struct step_clock *c, int64_t mark_end_ns)
+{
+    return later(later(mark_end_ns, c->free_ns), c->begin_ns);
+}
+
+static enum rp_code new_times(struct rp_arena *arena, size_t n, struct rp_interval **out,
+                              struct rp_err *err)
+{
+    *out = RP_ARENA_NEW(arena, struct rp_interval, n + 1);
+    return rp_arena_check(arena, "measuring steps", err);
+}
+
+/* Each step ends where the next one begins. */
+static void join_times(struct rp_interval *times, size_t n, int64_t end_ns)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        times[i].end_ns = i + 1 < n ? times[i + 1].begin_ns : end_ns;
+}
+
+enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
+                           struct rp_interval **out, struct rp_err *err)
+{
+    struct step_clock c = {RP_NO_TS, RP_NO_TS};
+    uint32_t i, n = trace->nsteps;
+
+    RP_TRY(new_times(arena, n, out, err));
+    for (i = 0; i < n; i++)
+        (*out)[i].begin_ns = step_begin(&c, trace->steps[i].begin_ns, trace->steps[i].work_end_ns);
+    join_times(*out, n, n ? last_end(&c, trace->steps[n - 1].end_ns) : 0);
+    return RP_OK;
+}
+
+enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, struct rp_arena *arena,
+                                     struct rp_interval **out, struct rp_err *err)
+{
+    struct step_clock c = {RP_NO_TS, RP_NO_TS};
+    size_t i, n = digest->nsteps;
+
+    RP_TRY(new_times(arena, n, out, err));
+    for (i = 0; i < n; i++)
+        (*out)[i].begin_ns =
+            step_begin(&c, digest->steps[i].begin_ns, digest->steps[i].work_end_ns);
+    join_times(*out, n, n ? last_end(&c, digest->steps[n - 1].end_ns) : 0);
+    return RP_OK;
+}
+
+enum rp_code rp_step_median(const struct rp_interval *steps, size_t n, struct rp_arena *arena,
+                            int64_t *out, struct rp_err *err)
+{
+    int64_t *ns = RP_ARENA_NEW(arena, int64_t, n + 1);
+    size_t i;
+
+    RP_TRY(rp_arena_check(arena, "measuring steps", err));
+    for (i = 0; i < n; i++)
+        ns[i] = rp_ns_between(steps[i].begin_ns, steps[i].end_ns);
+    rp_ns_sort(ns, n);
+    *out = n ? rp_ns_median(ns, n) : RP_ABSENT_I64;
+    return RP_OK;
+}
+
+static bool has_work(const struct rp_totals *t)
+{
+    return t->count[RP_KIND_CPU_OP] || t->count[RP_KIND_RUNTIME] || t->count[RP_KIND_KERNEL] ||
+           t->count[RP_KIND_MEMCPY] || t->count[RP_KIND_MEMSET];
+}
+
+struct rp_interval rp_trace_span(const struct rp_trace *trace)
+{
+    const struct rp_totals *t = &trace->totals;
+    struct step_clock c = {RP_NO_TS, RP_NO_TS};
+    uint32_t i, n = trace->nsteps;
+
+    for (i = 0; i < n; i++)
+        step_begin(&c, trace->steps[i].begin_ns, trace->steps[i].work_end_ns);
+    if (n)
+        return (struct rp_interval){trace->steps[0].begin_ns,
+                                    last_end(&c, trace->steps[n - 1].end_ns)};
+    if (has_work(t))
+        return (struct rp_interval){t->work_begin_ns, t->work_end_ns};
+    return (struct rp_interval){t->span_begin_ns, t->span_end_ns};
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_STEP_TIMES_H
+#define RP_FACTS_STEP_TIMES_H
+/*
+ * How long steps last: the one definition for every question (docs/definitions.md, "Step time").
+ * The host runs ahead of the device, so a step begins at its mark, or where the device work of
+ * earlier steps has ended, whichever is later, and lasts until the next one begins:
+ *
+ *     host    [mark 1][mark 2][mark 3]
+ *     device     [work of 1    ][work of 2   ][work of 3   ]
+ *     steps   |        1        |      2      |     3      |
+ *
+ * So the steps of a trace follow each other without gaps and cover its span.
+ */
+#include "base/arena.h"
+#include "facts/intervals.h"
+#include "trace/run.h"
+
+/* One interval for each step of the trace, in their order; allocated in the arena, never NULL. */
+enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
+                           struct rp_interval **out, struct rp_err *err);
+/* The same from a digest. */
+enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, struct rp_arena *arena,
+                                     struct rp_interval **out, struct rp_err *err);
+
+/* The step time: the median of the durations (of an even number the mean of the middle two, rounded
+   down), RP_ABSENT_I64 without steps. The arena is for scratch. */
+enum rp_code rp_step_median(const struct rp_interval *steps, size_t n, struct rp_arena *arena,
+                            int64_t *out, struct rp_err *err);
+
+/* From the begin of the first step to the end of the last; without steps, from the first start to
+   the last end of host and device work, or, without any, of everything that has a time. */
+struct rp_interval rp_trace_span(const struct rp_trace *trace);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When the device work of each step ends: the host runs ahead of the device, so that work may end
+ * long after the mark of the step that launched it. Work belongs to the last step that had begun
+ * when it was launched; work without a recorded launch, and work of steps that are marked on the
+ * device, to the last one that had begun when it started. Before the first step it belongs to none.
+ *
+ * One look at each device work, and a search among the steps; the launch of a link is found once.
+ */
+#include "trace/finish/steps.h"
+
+#include "base/order.h"
+
+/* The start of the host call of a link: of several runtime calls the last of the file, as in
+ * facts/work.c; else the first host call. RP_NO_TS: none is recorded. */
+static int64_t launched_at(const struct rp_builder *b, uint32_t link)
+{
+    rp_event best = RP_NONE, any = RP_NONE;
+    uint32_t i;
+
+    for (i = b->member_offset.at[link]; i < b->member_offset.at[link + 1]; i++) {
+        rp_event host = b->member.at[i];
+
+        if (rp_kind_is_device_work(b->ev.kind.at[host]))
+            break; /* host calls come first */
+        if (b->tracks.at[b->ev.track.at[host]].kind == RP_TRACK_STREAM)
+            continue;
+        any = any == RP_NONE ? host : any;
+        if ((rp_build_origin_of(b, host)->flags & RP_ORIGIN_RUNTIME) &&
+            (best == RP_NONE || b->ev.seq.at[host] > b->ev.seq.at[best]))
+            best = host;
+    }
+    best = best == RP_NONE ? any : best;
+    return best == RP_NONE ? RP_NO_TS : b->ev.ts_ns.at[best];
+}
+
+static void end_work_of_track(struct rp_builder *b, const struct rp_track_info *track)
+{
+    struct rp_step *steps = b->steps.at;
+    bool by_launch = !(steps[0].flags & RP_STEP_ON_DEVICE);
+    uint32_t known = RP_NONE;
+    int64_t launch = RP_NO_TS;
+    rp_event e;
+
+    for (e = track->first; e < track->end; e++) {
+        uint32_t link = b->ev.link.at[e];
+        int64_t at = b->ev.ts_ns.at[e], end = rp_build_end_ns(b, e);
+        size_t after;
+
+        if (!rp_kind_is_device_work(b->ev.kind.at[e]) || !rp_step_is_span(b, e))
+            continue;
+        if (by_launch && link != RP_NONE) {
+            launch = link == known ? launch : launched_at(b, link);
+            known = link;
+            at = launch == RP_NO_TS ? at : launch;
+        }
+        RP_LOWER_BOUND(after, b->steps.n, steps[after].begin_ns <= at);
+        if (after && end > steps[after - 1].work_end_ns)
+            steps[after - 1].work_end_ns = end; /* RP_NO_TS is below every time */
+    }
+}
+
+/* The marks of a trace are on the device or on the host. */
+static void settle_marks(struct rp_builder *b)
+{
+    uint8_t common = RP_STEP_ON_DEVICE;
+    size_t i;
+
+    for (i = 0; i < b->steps.n; i++)
+        common &= b->steps.at[i].flags;
+    for (i = 0; i < b->steps.n; i++)
+        b->steps.at[i].flags = common;
+}
+
+void rp_steps_end_work(struct rp_builder *b)
+{
+    size_t t;
+
+    settle_marks(b);
+    for (t = 0; b->steps.n && t < b->tracks.n; t++)
+        if (b->tracks.at[t].kind == RP_TRACK_STREAM)
+            end_work_of_track(b, &b->tracks.at[t]);
+}

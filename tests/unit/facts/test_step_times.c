@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long steps last: by their marks and by the device work that was launched in them. */
+#include "facts/step_times.h"
+#include "trace/trace_fixtures.h"
+
+#include <reprise/result.h>
+
+struct measured {
+    struct rp_trace *t;
+    struct rp_arena arena;
+    struct rp_interval *at, span;
+    int64_t median_ns;
+};
+
+static struct measured measure(const struct row *rows, size_t n)
+{
+    struct measured m = {.t = trace_of(rows, n)};
+    struct rp_interval *again;
+    struct rp_digest *digest;
+    uint32_t i;
+
+    rp_arena_init(&m.arena);
+    assert_code(rp_step_times(m.t, &m.arena, &m.at, NULL), RP_OK);
+    assert_code(rp_step_median(m.at, m.t->nsteps, &m.arena, &m.median_ns, NULL), RP_OK);
+    m.span = rp_trace_span(m.t);
+    assert_code(rp_digest_new(m.t, "rows", &digest, NULL), RP_OK);
+    assert_code(rp_step_times_of_digest(digest, &m.arena, &again, NULL), RP_OK);
+    for (i = 0; i < m.t->nsteps; i++) {
+        assert_true(m.at[i].begin_ns <= m.at[i].end_ns);
+        assert_int_equal(m.at[i].end_ns,
+                         i + 1 < m.t->nsteps ? m.at[i + 1].begin_ns : m.span.end_ns);
+        assert_int_equal(again[i].begin_ns, m.at[i].begin_ns);
+        assert_int_equal(again[i].end_ns, m.at[i].end_ns);
+    }
+    if (m.t->nsteps)
+        assert_int_equal(m.span.begin_ns, m.at[0].begin_ns);
+    rp_digest_free(digest);
+    return m;
+}
+
+#define MEASURE(rows) measure((rows), sizeof(rows) / sizeof(rows)[0])
+
+static void measured_release(struct measured *m)
+{
+    rp_arena_release(&m->arena);
+    rp_trace_free(m->t);
+}
+
+static void assert_begins(const struct measured *m, const int64_t *begins, uint32_t n)
+{
+    uint32_t i;
+
+    assert_int_equal(m->t->nsteps, n);
+    for (i = 0; i < n; i++)
+        assert_int_equal(m->at[i].begin_ns, begins[i]);
+}
+
+/* Three marks of 10 each; the device takes 100 a step. */
+static void the_host_runs_ahead(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 10},
+        {'X', "user_annotation", "ProfilerStep#2", 1, 1, 10, 10},
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 20, 10},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 2, 4, 5},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 12, 4, 6},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 22, 4, 7},
+        {'X', "kernel", "a", 0, 7, 8, 100, 5, 7},
+        {'X', "kernel", "a", 0, 7, 110, 101, 6, 7},
+        {'X', "kernel", "a", 0, 7, 212, 100, 7, 7},
+    };
+    struct measured m = MEASURE(rows);
+
+    UNUSED_STATE(state);
+    assert_begins(&m, (const int64_t[]){0, 108, 211}, 3);
+    assert_int_equal(m.t->steps[0].work_end_ns, 108);
+    assert_int_equal(m.t->steps[2].work_end_ns, 312);
+    assert_int_equal(m.span.end_ns, 312);
+    assert_int_equal(m.median_ns, 103);
+    measured_release(&m);
+}
+
+/* The device waits for the host: steps are their marks, with what is between them. */
+static void the_host_sets_the_pace(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 90},
+        {'X', "user_annotation", "ProfilerStep#2", 1, 1, 100, 80},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 50, 4, 5},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 95, 4, 6}, /* between the marks */
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 150, 4, 7},
+        {'X', "kernel", "a", 0, 7, 60, 10, 5, 7},
+        {'X', "kernel", "a", 0, 7, 99, 6, 6, 7},
+        {'X', "kernel", "a", 0, 7, 155, 10, 7, 7},
+    };
+    struct measured m = MEASURE(rows);
+
+    UNUSED_STATE(state);
+    assert_begins(&m, (const int64_t[]){0, 105}, 2); /* the second waits for the first's work */
+    assert_int_equal(m.span.end_ns, 180);
+    assert_int_equal(m.median_ns, (105 + 75) / 2);
+    measured_release(&m);
+}
+
+static void one_step(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 10, 4, 4},
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 100, 90},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 150, 4, 5},
+        {'X', "kernel", "early", 0, 7, 20, 500, 4, 7}, /* of no step: delays nothing */
+        {'X', "kernel", "a", 0, 7, 160, 60, 5, 7},
+    };
+    struct measured m = MEASURE(rows);
+
+    UNUSED_STATE(state);
+    assert_begins(&m, (const int64_t[]){100}, 1);
+    assert_int_equal(m.span.end_ns, 220);
+    assert_int_equal(m.median_ns, 120);
+    measured_release(&m);
+}
+
+static void steps_without_device_work(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 90},
+        {'X', "user_annotation", "ProfilerStep#2", 1, 1, 100, 50},
+    };
+    struct measured m = MEASURE(rows);
+
+    UNUSED_STATE(state);
+    assert_begins(&m, (const int64_t[]){0, 100}, 2);
+    assert_int_equal(m.t->steps[0].work_end_ns, RP_NO_TS);
+    assert_int_equal(m.span.end_ns, 150);
+    assert_int_equal(m.median_ns, 75);
+    measured_release(&m);
+}
+
+/* Work without a recorded launch belongs to the step in which it starts. */
+static void work_without_a_launch(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 90},
+        {'X', "user_annotation", "ProfilerStep#2", 1, 1, 100, 50},
+        {'X', "kernel", "a", 0, 7, 95, 20, 5, 7},
+        {'X', "kernel", "b", 0, 7, 120, 60, 6, 7},
+    };
+    struct measured m = MEASURE(rows);
+
+    UNUSED_STATE(state);
+    assert_begins(&m, (const int64_t[]){0, 115}, 2);
+    assert_int_equal(m.t->steps[1].work_end_ns, 180);
+    assert_int_equal(m.span.end_ns, 180);
+    measured_release(&m);
+}
+
+/* Marks of two threads: a step lasts until the next one begins, whatever its mark says. */
+static void marks_that_overlap(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 100},
+        {'X', "user_annotation", "ProfilerStep#2", 1, 2, 40, 100},
+        {'X', "user_annotation", "ProfilerStep#3", 1, 3, 40, 110},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 60, 4, 5},
+        {'X', "kernel", "a", 0, 7, 70, 100, 5, 7},
+    };
+    struct measured m = MEASURE(rows);
+
+    UNUSED_STATE(state);
+    assert_begins(&m, (const int64_t[]){0, 40, 40}, 3);
+    assert_int_equal(m.t->steps[1].work_end_ns, RP_NO_TS);
+    assert_int_equal(m.t->steps[2].work_end_ns, 170);
+    assert_int_equal(m.span.end_ns, 170);
+    measured_release(&m);
+}
+
+/* Work of a step that ends after that of later ones delays them all, and none becomes negative. */
+static void times_at_the_limits(void **state)
+{
+    const int64_t far = INT64_C(1) << 62;
+    const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, -far, 10},
+        {'X', "user_annotation", "ProfilerStep#2", 1, 1, 0, 10},
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, far, far},
+        {'X', "kernel", "a", 0, 7, -far, far, 5, 7},
+        {'X', "kernel", "b", 0, 7, 5, far, 6, 7},
+    };
+    struct measured m = MEASURE(rows);
+
+    UNUSED_STATE(state);
+    assert_begins(&m, (const int64_t[]){-far, 0, far + 5}, 3);
+    assert_int_equal(m.span.end_ns, INT64_MAX);
+    measured_release(&m);
+}
+
+/* Steps that were found on the device own the work that starts in them: its launches are earlier.
+ */
+static void steps_of_the_device(void **state)
+{
+    struct row rows[4 * 12];
+    struct measured m;
+    int64_t i, k;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 12; i++)
+        for (k = 0; k < 2; k++) {
+            int64_t corr = 2 * i + k + 1;
+
+            rows[4 * i + 2 * k] =
+                (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, corr, 1, corr};
+            rows[4 * i + 2 * k + 1] = (struct row){'X',
+                                                   k ? "kernel" : "gpu_memcpy",
+                                                   k ? "gemm" : "Memcpy HtoD (Pageable -> Device)",
+                                                   0,
+                                                   7,
+                                                   1000 * (i + 1) + 400 * k,
+                                                   400,
+                                                   corr,
+                                                   7};
+        }
+    m = MEASURE(rows);
+    assert_true(m.t->nsteps >= 3);
+    assert_int_equal(m.t->steps[0].source, RP_STEP_REPETITION);
+    assert_int_equal(m.t->steps[0].flags, RP_STEP_ON_DEVICE);
+    assert_int_equal(m.median_ns, 1000);
+    for (i = 0; i < m.t->nsteps; i++)
+        assert_int_equal(m.t->steps[i].work_end_ns, m.t->steps[i].begin_ns + 800);
+    measured_release(&m);
+}
+
+static void traces_without_steps(void **state)
+{
+    static const struct row work[] = {
+        {'X', "user_annotation", "setup", 1, 1, 0, 500},
+        {'X', "cpu_op", "aten::add", 1, 1, 100, 10},
+        {'X', "kernel", "a", 0, 7, 150, 50, 5, 7},
+    };
+    static const struct row names[] = {{'X', "user_annotation", "setup", 1, 1, 3, 500}};
+    struct measured m = MEASURE(work);
+
+    UNUSED_STATE(state);
+    assert_int_equal(m.t->nsteps, 0);
+    assert_int_equal(m.median_ns, RP_ABSENT_I64);
+    assert_int_equal(m.span.begin_ns, 100);
+    assert_int_equal(m.span.end_ns, 200);
+    measured_release(&m);
+    m = MEASURE(names);
+    assert_int_equal(m.span.begin_ns, 3);
+    assert_int_equal(m.span.end_ns, 503);
+    measured_release(&m);
+}
+
+int test_step_times(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_host_runs_ahead),
+        cmocka_unit_test(the_host_sets_the_pace),
+        cmocka_unit_test(one_step),
+        cmocka_unit_test(steps_without_device_work),
+        cmocka_unit_test(work_without_a_launch),
+        cmocka_unit_test(marks_that_overlap),
+        cmocka_unit_test(times_at_the_limits),
+        cmocka_unit_test(steps_of_the_device),
+        cmocka_unit_test(traces_without_steps),
+    };
+
+    return cmocka_run_group_tests_name("step times", tests, NULL, NULL);
+}
