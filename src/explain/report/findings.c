@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Findings. Those made of idle time are a table: cause of the gaps, id, title, hint; their cost is
- * the idle time on the chain that sets the pace. Others have a function each. The cost of a finding
- * is the time by which the recording would be shorter without it; costs of different findings may
- * overlap (a rank that is late because of its host is both a straggler and a host stall).
+ * Findings. Those made of idle time are a table by the cause of the gaps; their cost is the idle
+ * time on the chain that sets the pace. Others have a function each. Names, titles and advice are
+ * in advice.h. The cost of a finding is the time by which the recording would be shorter without
+ * it; costs of different findings may overlap (a rank that is late because of its host is both a
+ * straggler and a host stall).
  */
 #include "explain/report/report.h"
 
 #include "base/order.h"
+#include "explain/report/advice.h"
 #include "explain/short_name.h"
 #include "result/print_units.h"
 
@@ -19,38 +21,20 @@
 #define LEAST_SHARE   0.01 /* of the window: less is not worth a line */
 #define ATYPICAL      1.2  /* times the median step */
 
-struct finding_row {
-    uint8_t cause;
-    const char *id, *title, *hint;
-};
-
-static const struct finding_row by_cause[] = {
-    {RP_GAP_NOT_LAUNCHED, "launch-bound",
-     "the host launches work more slowly than the device executes it",
-     "CUDA graphs or torch.compile, fused optimizers, larger batches, fewer and larger operators"},
-    {RP_GAP_SYNC_DRAIN, "sync-points",
-     "the host waits for the device, which then has no work queued",
-     "remove .item(), .cpu(), printing of tensors and explicit synchronization from the step; copy "
-     "with non_blocking=True"},
-    {RP_GAP_DATA_LOADER, "data-loader", "the device waits for input data",
-     "more workers, pinned memory, prefetching, cheaper transforms; check the storage"},
-    {RP_GAP_HOST_STALL, "host-stall", "host calls that usually take microseconds took far longer",
-     "look for CPU starvation, garbage collection, page faults, locks, or a monitoring tool that "
-     "writes during the step; 'reprise stalls' lists the calls"},
-    {RP_GAP_ALLOCATION, "fragmentation", "device memory is allocated and freed during the step",
-     "expandable segments, fewer different shapes, a warm-up before recording; check for memory "
-     "near its limit"},
-    {RP_GAP_PROFILER, "profiler-overhead", "the profiler itself delays the device",
-     "record fewer kinds of events, or measure step times without the profiler"},
-    {RP_GAP_COPY, "copies", "the device only copies, or waits for copies to begin",
-     "pin host memory, copy on a separate stream while kernels run, combine small copies"},
-    {RP_GAP_EVENT_WAIT, "dependencies", "launched work waits for events or for other streams",
-     "check which streams wait for each other: use fewer events, or run other work meanwhile"},
-    {RP_GAP_OTHER_RANK, "host-collectives",
-     "the devices wait for collectives that run on the hosts",
-     "use a backend that runs on the device, or larger buckets that overlap with compute"},
-    {RP_GAP_UNRECORDED, "unrecorded-work", "the device waits for something that was not recorded",
-     "look for other processes on the device, and for events that the profiler dropped"},
+/* Findings made of idle time, by the cause of the gaps. */
+static const struct {
+    uint8_t cause, found;
+} by_cause[] = {
+    {RP_GAP_NOT_LAUNCHED, RP_FOUND_LAUNCH_BOUND},
+    {RP_GAP_SYNC_DRAIN, RP_FOUND_SYNC_POINTS},
+    {RP_GAP_DATA_LOADER, RP_FOUND_DATA_LOADER},
+    {RP_GAP_HOST_STALL, RP_FOUND_HOST_STALL},
+    {RP_GAP_ALLOCATION, RP_FOUND_FRAGMENTATION},
+    {RP_GAP_PROFILER, RP_FOUND_PROFILER},
+    {RP_GAP_COPY, RP_FOUND_COPIES},
+    {RP_GAP_EVENT_WAIT, RP_FOUND_DEPENDENCIES},
+    {RP_GAP_OTHER_RANK, RP_FOUND_HOST_COLLECTIVES},
+    {RP_GAP_UNRECORDED, RP_FOUND_UNRECORDED},
 };
 
 struct findings {
@@ -90,17 +74,25 @@ static const char *duration(const struct findings *f, int64_t ns)
     return rp_units_time(f->arena, ns);
 }
 
+/* The texts of a kind of finding, for this kind of program. */
+static void describe(struct rp_report_finding *finding, enum rp_found found)
+{
+    finding->id = rp_found_texts[found].id;
+    finding->title = rp_found_texts[found].title;
+    finding->hint = rp_advice_hint(found);
+}
+
 /* Adds a finding where it costs enough; NULL otherwise. */
-static struct rp_report_finding *add_finding(struct findings *f, const char *id, const char *title,
-                                             const char *hint, int64_t lost_ns)
+static struct rp_report_finding *add_finding(struct findings *f, enum rp_found found,
+                                             int64_t lost_ns)
 {
     struct rp_report_finding *finding = &f->out->findings[f->out->nfindings];
 
     if (lost_ns <= 0 || (double)lost_ns < LEAST_SHARE * (double)f->window_ns ||
         f->out->nfindings == MOST_FINDINGS)
         return NULL;
-    *finding = (struct rp_report_finding){.id = id, .title = title, .hint = hint};
-    finding->lost_ns = lost_ns;
+    *finding = (struct rp_report_finding){.lost_ns = lost_ns};
+    describe(finding, found);
     finding->share = (double)lost_ns / (double)f->window_ns;
     finding->evidence = RP_ARENA_NEW(f->arena, const char *, MOST_EVIDENCE);
     if (!finding->evidence)
@@ -110,10 +102,9 @@ static struct rp_report_finding *add_finding(struct findings *f, const char *id,
 }
 
 /* Adds a finding that makes numbers doubtful and costs nothing itself. */
-static struct rp_report_finding *add_doubt(struct findings *f, const char *id, const char *title,
-                                           const char *hint)
+static struct rp_report_finding *add_doubt(struct findings *f, enum rp_found found)
 {
-    struct rp_report_finding *finding = add_finding(f, id, title, hint, INT64_MAX);
+    struct rp_report_finding *finding = add_finding(f, found, INT64_MAX);
 
     if (finding) {
         finding->lost_ns = 0;
@@ -190,10 +181,7 @@ static void explain_silence(struct findings *f, struct rp_report_finding *findin
 
     if (!row || !row->evidence || strncmp(row->evidence, "nothing recorded", 16) != 0)
         return;
-    finding->title = "the host launches nothing for a long time, and what it does was not recorded";
-    finding->hint =
-        "record more of the host (Python stacks, with_stack, the host tracer); typical causes are "
-        "the input pipeline, work between steps, and waiting";
+    describe(finding, RP_FOUND_HOST_SILENT);
 }
 
 /* How much of the time in collectives on the hosts is waiting for the last rank. */
@@ -238,20 +226,20 @@ static void find_idle(struct findings *f)
     size_t i;
 
     for (i = 0; i < sizeof by_cause / sizeof by_cause[0]; i++) {
-        const struct finding_row *row = &by_cause[i];
-        int64_t lost = rp_ns_between(f->atypical_ns[row->cause], f->chain->cause_ns[row->cause]);
+        uint8_t cause = by_cause[i].cause;
+        int64_t lost = rp_ns_between(f->atypical_ns[cause], f->chain->cause_ns[cause]);
         struct rp_report_finding *finding;
 
-        if (row->cause == RP_GAP_COPY)
+        if (cause == RP_GAP_COPY)
             rp_ns_add(&lost, f->chain->copies_ns);
-        finding = add_finding(f, row->id, row->title, row->hint, lost);
-        if (finding && row->cause == RP_GAP_COPY)
+        finding = add_finding(f, by_cause[i].found, lost);
+        if (finding && cause == RP_GAP_COPY)
             add_copy_evidence(f, finding);
         if (finding)
-            add_rank_evidence(f, finding, row->cause);
-        if (finding && row->cause == RP_GAP_HOST_STALL)
+            add_rank_evidence(f, finding, cause);
+        if (finding && cause == RP_GAP_HOST_STALL)
             explain_silence(f, finding);
-        if (finding && row->cause == RP_GAP_OTHER_RANK)
+        if (finding && cause == RP_GAP_OTHER_RANK)
             add_wait_evidence(f, finding);
     }
 }
@@ -260,11 +248,8 @@ static void find_exposed_comm(struct findings *f)
 {
     const struct rp_report_part *lead = lead_part(f);
     bool matched = f->chain->ncollectives > 0 && !f->chain->beside;
-    struct rp_report_finding *finding = add_finding(
-        f, "exposed-comm", "communication runs while no compute does",
-        "overlap it with backward (buckets, prefetch), send less (compression, larger local "
-        "batches), or use a faster network",
-        f->chain->transfer_ns);
+    struct rp_report_finding *finding =
+        add_finding(f, RP_FOUND_EXPOSED_COMM, f->chain->transfer_ns);
 
     if (!finding)
         return;
@@ -292,10 +277,8 @@ static void find_exposed_comm(struct findings *f)
 /* "rank 0 arrived last 32 of 84 times and delayed the others by 167.4 ms" */
 static void find_straggler(struct findings *f)
 {
-    struct rp_report_finding *finding = add_finding(
-        f, "straggler", "some ranks arrive late at collectives, and the others wait for them",
-        "see what those ranks do before they arrive: 'reprise idle --rank N' and 'reprise comm'",
-        f->chain->ncollectives ? f->chain->margin_ns : 0);
+    struct rp_report_finding *finding =
+        add_finding(f, RP_FOUND_STRAGGLER, f->chain->ncollectives ? f->chain->margin_ns : 0);
     int64_t below = INT64_MAX;
     int round;
 
@@ -354,9 +337,7 @@ static void add_atypical(struct findings *f, int64_t lost, size_t worst, size_t 
                          int64_t usual)
 {
     const struct rp_report_part *p = lead_part(f);
-    struct rp_report_finding *finding = add_finding(
-        f, "atypical-step", "a step takes longer than the others",
-        "leave it out (compilation, warm-up, a checkpoint) and look at a typical step", lost);
+    struct rp_report_finding *finding = add_finding(f, RP_FOUND_ATYPICAL_STEP, lost);
 
     if (!finding || worst == SIZE_MAX) {
         memset(f->atypical_ns, 0, sizeof f->atypical_ns);
@@ -410,9 +391,7 @@ static void find_atypical(struct findings *f)
 static void find_tiny(struct findings *f)
 {
     const struct rp_report_sums *s = &lead_part(f)->sums;
-    struct rp_report_finding *finding = add_finding(
-        f, "tiny-kernels", "kernels so short that the gaps between them matter",
-        "fuse them: torch.compile, fused or foreach optimizers, CUDA graphs", s->tiny_gap_ns);
+    struct rp_report_finding *finding = add_finding(f, RP_FOUND_TINY_KERNELS, s->tiny_gap_ns);
 
     if (finding)
         add_evidence(finding,
@@ -431,11 +410,7 @@ static void find_thin(struct findings *f)
     char name[120];
 
     if ((double)d->thin_lost_ns >= THIN_SHARE * (double)f->window_ns && d->thin_name)
-        finding = add_finding(
-            f, "low-occupancy", "kernels that use only a part of the device",
-            "larger batches, other tile sizes (split-k), several small kernels at once on "
-            "different streams, or one fused kernel",
-            d->thin_lost_ns);
+        finding = add_finding(f, RP_FOUND_LOW_OCCUPANCY, d->thin_lost_ns);
     if (!finding)
         return;
     rp_short_name(d->thin_name, name, sizeof name);
@@ -453,11 +428,7 @@ static void find_thin(struct findings *f)
 static void find_slow_clock(struct findings *f)
 {
     const struct rp_report_device *d = &lead_part(f)->wrong;
-    struct rp_report_finding *finding = add_finding(
-        f, "clock-trouble", "the device becomes slower while it works",
-        "look for heat, a power limit or another process: nvidia-smi -q -d PERFORMANCE,CLOCK; "
-        "lock the clocks for measurements",
-        d->slowed_ns);
+    struct rp_report_finding *finding = add_finding(f, RP_FOUND_SLOW_CLOCK, d->slowed_ns);
 
     if (finding)
         add_evidence(
@@ -487,10 +458,7 @@ static void find_wrong_clock(struct findings *f)
     }
     if (!worst && !f->chain->clocks_differ)
         return;
-    finding = add_doubt(
-        f, "clock-trouble", "clocks contradict each other",
-        "do not rely on idle causes, delays and waits that compare these clocks; use newer "
-        "drivers and profilers, and one clock source for all hosts (NTP, PTP)");
+    finding = add_doubt(f, RP_FOUND_WRONG_CLOCK);
     if (finding && worst)
         add_evidence(
             finding,
@@ -523,9 +491,7 @@ static void find_full_memory(struct findings *f)
             if (!strcmp(f->out->findings[i].id, "fragmentation"))
                 finding = &f->out->findings[i];
         if (!finding)
-            finding = add_doubt(f, "fragmentation", "device memory is reserved but not used",
-                                "expandable segments, fewer different shapes, garbage collection "
-                                "threshold of the allocator");
+            finding = add_doubt(f, RP_FOUND_RESERVED);
         if (finding)
             add_evidence(finding,
                          rp_arena_textf(
@@ -537,21 +503,14 @@ static void find_full_memory(struct findings *f)
 }
 
 static const struct {
-    uint8_t pause;
+    uint8_t pause, found;
     double least; /* share of the window */
-    const char *id, *title, *hint;
 } by_pause[] = {
-    {RP_PAUSE_DATA, LEAST_SHARE, "data-loader", "the operators wait for input data",
-     "more workers, prefetching, cheaper transforms; check the storage"},
-    {RP_PAUSE_PROFILER, LEAST_SHARE, "profiler-overhead", "the profiler itself delays the host",
-     "record fewer kinds of events, or measure step times without the profiler"},
-    {RP_PAUSE_PYTHON, 0.05, "python", "Python code runs between the operators",
-     "torch.compile, fewer and larger operators; 'reprise top --by python' shows the code"},
-    {RP_PAUSE_SPAN, 0.05, "host-code", "code other than operators runs inside longer spans",
-     "see what those spans do: 'reprise top --by annotation', and record with with_stack"},
-    {RP_PAUSE_NOTHING, 0.05, "no-operator", "no operator runs, and nothing else was recorded",
-     "fewer and larger operators (fusion, XLA); look for waiting, other threads and code outside "
-     "of the framework"},
+    {RP_PAUSE_DATA, RP_FOUND_DATA_LOADER_HOST, LEAST_SHARE},
+    {RP_PAUSE_PROFILER, RP_FOUND_PROFILER_HOST, LEAST_SHARE},
+    {RP_PAUSE_PYTHON, RP_FOUND_PYTHON, 0.05},
+    {RP_PAUSE_SPAN, RP_FOUND_HOST_CODE, 0.05},
+    {RP_PAUSE_NOTHING, RP_FOUND_NO_OPERATOR, 0.05},
 };
 
 static void find_pauses(struct findings *f)
@@ -564,7 +523,7 @@ static void find_pauses(struct findings *f)
         struct rp_report_finding *finding = NULL;
 
         if ((double)p->ns[c] >= by_pause[i].least * (double)f->window_ns)
-            finding = add_finding(f, by_pause[i].id, by_pause[i].title, by_pause[i].hint, p->ns[c]);
+            finding = add_finding(f, by_pause[i].found, p->ns[c]);
         if (finding)
             add_evidence(
                 finding,
