@@ -3,30 +3,56 @@
  */
 #include "facts/launches.h"
 
+#include "base/hash.h"
 #include "base/order.h"
+
 #include <stdlib.h>
+
+/* Whether the item shares its launch with others: a call of the runtime that started several. An
+   operator that stands in for calls that were not recorded is no launch of a graph. */
+static bool in_graph(const struct rp_work *work, const struct rp_work_item *x)
+{
+    const struct rp_trace *t = work->trace;
+
+    return (x->flags & RP_WORK_IN_GRAPH) &&
+           (t->origins[t->ev.origin[x->launch]].flags & RP_ORIGIN_RUNTIME);
+}
+
+static enum rp_code add_launch(struct rp_queues *q, const struct rp_work *work, uint32_t i,
+                               struct rp_map *graphs, struct rp_err *err)
+{
+    const struct rp_work_item *x = &work->items.at[i];
+    int64_t end = rp_event_end_ns(work->trace, x->launch);
+    struct rp_launch launch = {.call = x->launch, .item = i, .items = 1};
+    uint32_t place = (uint32_t)q->list.n;
+
+    if (in_graph(work, x))
+        RP_TRY(rp_map_intern(graphs, x->launch, place, &place, err));
+    launch.device_ns = rp_ns_between(x->begin_ns, x->end_ns);
+    if (place < q->list.n) {
+        q->list.at[place].items++;
+        rp_ns_add(&q->list.at[place].device_ns, launch.device_ns);
+        return RP_OK;
+    }
+    launch.call_ns = rp_ns_between(work->trace->ev.ts_ns[x->launch], end);
+    launch.delay_ns = x->begin_ns > end ? rp_ns_between(end, x->begin_ns) : 0;
+    q->begin[x->stream + 1]++;
+    return rp_vec_push(&q->list, launch, err);
+}
 
 static enum rp_code list_launches(struct rp_queues *q, const struct rp_work *work,
                                   struct rp_err *err)
 {
-    const struct rp_trace *t = work->trace;
+    struct rp_map graphs; /* call -> launch */
+    enum rp_code code = RP_OK;
     size_t i;
 
-    for (i = 0; i < work->items.n; i++) {
-        const struct rp_work_item *x = &work->items.at[i];
-        struct rp_launch launch = {x->launch, (uint32_t)i, 0, 0, 0};
-        int64_t end;
-
-        if (x->launch == RP_NONE)
-            continue;
-        end = rp_event_end_ns(t, x->launch);
-        launch.call_ns = rp_ns_between(t->ev.ts_ns[x->launch], end);
-        launch.device_ns = rp_ns_between(x->begin_ns, x->end_ns);
-        launch.delay_ns = x->begin_ns > end ? rp_ns_between(end, x->begin_ns) : 0;
-        RP_TRY(rp_vec_push(&q->list, launch, err));
-        q->begin[x->stream + 1]++;
-    }
-    return RP_OK;
+    rp_map_init(&graphs);
+    for (i = 0; i < work->items.n && code == RP_OK; i++)
+        if (work->items.at[i].launch != RP_NONE)
+            code = add_launch(q, work, (uint32_t)i, &graphs, err);
+    rp_map_release(&graphs);
+    return code;
 }
 
 enum rp_code rp_queues_init(struct rp_queues *out, const struct rp_work *work, struct rp_err *err)

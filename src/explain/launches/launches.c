@@ -44,6 +44,8 @@ static const struct rp_field row_fields[] = {
     ROW(name, STR, NONE, NULL, "what the row is about", 0),
     ROW(label, STR, NONE, "name", "shortened", RP_SCREEN | RP_SHORTEN),
     ROW(count, I64, COUNT, "count", "launches", 0),
+    ROW(items, I64, COUNT, NULL, "kernels, copies and memsets that they started", 0),
+    ROW(kernels, I64, COUNT, "kernels", "text output only", RP_SCREEN | RP_NULLABLE),
     ROW(call_p50_ns, I64, NS, "call", "text output only", RP_SCREEN),
     ROW(delay_p50_ns, I64, NS, "delay", "text output only", RP_SCREEN),
     ROW(delay_p90_ns, I64, NS, "p90", "text output only", RP_SCREEN),
@@ -95,7 +97,10 @@ static const struct rp_type copy_type = {"copy", sizeof(struct rp_launch_copy), 
 static const struct rp_field root_fields[] = {
     ROOT(summary, STR, NONE, "launches", "text output only", RP_SCREEN),
     ROOT(by, STR, NONE, NULL, "what the rows are", 0),
-    ROOT(launches, I64, COUNT, NULL, "device work with a recorded launch", 0),
+    ROOT(launches, I64, COUNT, NULL, "calls that started device work; that of a graph is one", 0),
+    ROOT(items, I64, COUNT, NULL, "kernels, copies and memsets that they started", 0),
+    ROOT(graphs, I64, COUNT, NULL, "of the launches, those that started several", 0),
+    ROOT(graph_items, I64, COUNT, NULL, "what those started", 0),
     ROOT(unlinked, I64, COUNT, NULL, "device work without a recorded launch", 0),
     THREE_TIMES(struct rp_launches_root),
     ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
@@ -139,7 +144,8 @@ static const char *launch_name(const struct launch_grouping *g, const struct rp_
                                char *buf, size_t cap, size_t *len)
 {
     const struct rp_work_item *x = &g->w.items.at[launch->item];
-    rp_str s = g->by == 'k' ? g->t->ev.name[x->event] : g->t->ev.name[launch->call];
+    bool one = launch->items == 1; /* the kernels of a graph have no launch of their own */
+    rp_str s = g->by == 'k' && one ? g->t->ev.name[x->event] : g->t->ev.name[launch->call];
     rp_link link = g->t->ev.link[launch->call];
 
     if (g->by == 'c' || g->by == 'k') {
@@ -166,11 +172,13 @@ static enum rp_code add_samples(struct launch_grouping *g, struct rp_strtab *nam
     RP_TRY(rp_vec_reserve(&g->out->samples, g->q.list.n + 1, err));
     for (i = 0; i < g->q.list.n; i++) {
         const struct rp_launch *launch = &g->q.list.at[i];
-        struct rp_launch_sample sample = {0, launch->call_ns, launch->device_ns, launch->delay_ns};
+        struct rp_launch_sample sample = {0, launch->items, launch->call_ns, launch->device_ns,
+                                          launch->delay_ns};
         const char *name = launch_name(g, launch, buf, sizeof buf, &len);
 
         RP_TRY(rp_strtab_intern(names, name, len, &sample.name, err));
         RP_TRY(rp_vec_push(&g->out->samples, sample, err));
+        g->out->launched += launch->items;
     }
     for (i = 0; i < names->n; i++) {
         uint32_t id = (uint32_t)i;
@@ -202,7 +210,6 @@ static enum rp_code launches_rank(const struct rp_loaded *loaded, const struct r
     if (code == RP_OK)
         code = rp_launches_measure_copies(&g.w, g.arena, out, err);
     out->items = (int64_t)g.w.items.n;
-    out->launched = (int64_t)g.q.list.n;
     rp_strtab_release(&names);
     rp_queues_release(&g.q);
     rp_work_release(&g.w);
@@ -300,10 +307,12 @@ static void fill_row(struct launches_join *j, const struct rp_launch_sample *s, 
     row->device = times_of(j, s, n, offsetof(struct rp_launch_sample, device_ns));
     row->delay = times_of(j, s, n, offsetof(struct rp_launch_sample, delay_ns));
     for (i = 0; i < n; i++) {
+        row->items += s[i].items;
         row->short_count += s[i].device_ns < s[i].call_ns && s[i].call_ns <= SLOW_CALL_NS;
         row->slow_call_count += s[i].call_ns > SLOW_CALL_NS;
         row->late_count += s[i].delay_ns > LATE_NS;
     }
+    row->kernels = row->items > row->count ? row->items : RP_ABSENT_I64;
     row->call_p50_ns = row->call.p50_ns;
     row->device_p50_ns = row->device.p50_ns;
     row->delay_p50_ns = row->delay.p50_ns;
@@ -393,14 +402,39 @@ static enum rp_code list_queues_and_copies(struct launches_join *j, struct rp_er
     return RP_OK;
 }
 
+/* "3 of them are launches of graphs, 400 kernels each" */
+static const char *graphs_text(struct launches_join *j)
+{
+    const struct rp_launches_root *out = j->out;
+    int64_t each = out->graph_items / out->graphs;
+    bool exact = each * out->graphs == out->graph_items;
+
+    if (out->graphs == 1)
+        return rp_arena_textf(j->arena,
+                              "1 launch is that of a graph: it starts %lld kernels, copies and "
+                              "memsets",
+                              (long long)each);
+    return rp_arena_textf(j->arena,
+                          "%lld launches are those of graphs: they start %s%lld kernels, copies "
+                          "and memsets each",
+                          (long long)out->graphs, exact ? "" : "about ", (long long)each);
+}
+
 static void fill_texts(struct launches_join *j)
 {
     struct rp_launches_root *out = j->out;
     struct rp_launch_row all = {0};
-    size_t r;
+    size_t r, i;
 
     fill_row(j, j->samples, j->nsamples, &all);
     out->launches = all.count;
+    out->items = all.items;
+    for (i = 0; i < j->nsamples; i++) {
+        bool graph = j->samples[i].items > 1;
+
+        out->graphs += graph;
+        out->graph_items += graph ? j->samples[i].items : 0;
+    }
     out->call = all.call;
     out->device = all.device;
     out->delay = all.delay;
@@ -412,9 +446,10 @@ static void fill_texts(struct launches_join *j)
     out->summary =
         out->launches
             ? rp_arena_textf(j->arena,
-                             "%lld launches take %s of host time (median %s); work starts %s after "
+                             "%lld launch%s %s of host time (median %s); work starts %s after "
                              "the call (median), %s (p90)",
-                             (long long)out->launches, rp_units_time(j->arena, all.call.total_ns),
+                             (long long)out->launches, out->launches == 1 ? " takes" : "es take",
+                             rp_units_time(j->arena, all.call.total_ns),
                              rp_units_time(j->arena, all.call.p50_ns),
                              rp_units_time(j->arena, all.delay.p50_ns),
                              rp_units_time(j->arena, all.delay.p90_ns))
@@ -429,6 +464,8 @@ static void fill_texts(struct launches_join *j)
             "%lld",
             (long long)out->short_count, (long long)out->slow_call_count,
             (long long)out->late_count);
+    if (out->graphs)
+        out->notes[out->nnotes++] = graphs_text(j);
     if (out->unlinked)
         out->notes[out->nnotes++] =
             rp_arena_textf(j->arena, "%lld kernels, copies and memsets have no recorded launch",

@@ -12,7 +12,7 @@
 #include "facts/work.h"
 
 struct rp_launch_sample {
-    uint32_t name;
+    uint32_t name, items; /* items: device work that it started */
     int64_t call_ns, device_ns, delay_ns;
 };
 
@@ -23,10 +23,11 @@ struct rp_launch_times {
 
 struct rp_launch_row {
     const char *name, *label;
-    int64_t count;
+    int64_t count, items;
     struct rp_launch_times call, device, delay;
     int64_t short_count, slow_call_count, late_count;
     int64_t call_p50_ns, device_p50_ns, delay_p50_ns, delay_p90_ns, delay_max_ns; /* the screen */
+    int64_t kernels; /* the screen: items, where there are launches of graphs */
 };
 
 struct rp_launch_queue {
@@ -56,7 +57,9 @@ struct rp_launches_part {
 
 struct rp_launches_root {
     const char *summary, *by;
-    int64_t launches, unlinked; /* unlinked: device work without a recorded launch */
+    int64_t launches, unlinked;  /* unlinked: device work without a recorded launch */
+    int64_t items;               /* device work that they started */
+    int64_t graphs, graph_items; /* launches of several items, and those items */
     struct rp_launch_times call, device, delay;
     int64_t short_count, slow_call_count, late_count;
     size_t nrows, nqueues, ncopies, nnotes;

@@ -39,9 +39,51 @@ static void delays_and_queues(void **state)
     rp_trace_free(t);
 }
 
+/* The call of a graph is one launch, of all its work. */
+static void graphs_are_one_launch(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "cuda_runtime", "cudaGraphLaunch", 1, 1, 0, 10, 1},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 12, 4, 2},
+        {'X', "cuda_runtime", "cudaGraphLaunch", 1, 1, 20, 10, 3},
+        {'X', "kernel", "a", 0, 7, 30, 5, 1, 7},
+        {'X', "kernel", "b", 0, 8, 32, 20, 1, 8},
+        {'X', "gpu_memcpy", "c", 0, 7, 36, 4, 1, 7},
+        {'X', "kernel", "d", 0, 7, 60, 1, 2, 7},
+        {'X', "kernel", "a", 0, 7, 70, 5, 3, 7},
+        {'X', "kernel", "b", 0, 8, 72, 20, 3, 8},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_queues q;
+    struct rp_work w;
+    uint32_t s7, s8;
+
+    UNUSED_STATE(state);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_queues_init(&q, &w, NULL), RP_OK);
+    assert_int_equal(q.list.n, 3);
+    assert_int_equal(q.list.at[0].items, 3);
+    assert_int_equal(q.list.at[0].call_ns, 10);
+    assert_int_equal(q.list.at[0].device_ns, 29);
+    assert_int_equal(q.list.at[0].delay_ns, 20);
+    assert_int_equal(q.list.at[1].items, 1);
+    assert_int_equal(q.list.at[2].items, 2);
+    assert_int_equal(q.list.at[2].device_ns, 25);
+    s7 = w.items.at[q.list.at[0].item].stream;
+    s8 = w.items.at[1].stream;
+    assert_int_not_equal(s7, s8);
+    assert_int_equal(rp_queue_length(&q, s7, 25), 3);
+    assert_int_equal(rp_queue_length(&q, s7, 33), 2); /* the graph has begun */
+    assert_int_equal(rp_queue_length(&q, s8, 25), 0);
+    rp_queues_release(&q);
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
 int test_launches(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(delays_and_queues)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(delays_and_queues),
+                                       cmocka_unit_test(graphs_are_one_launch)};
 
     return cmocka_run_group_tests_name("launches", tests, NULL, NULL);
 }
