@@ -7,6 +7,7 @@
 #include "dataset/load.h"
 
 #include "formats/formats.h"
+#include "trace/merged.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ struct load {
     rp_trace_job *job;
     void *user;
     bool threaded; /* a reader may use a second thread */
+    bool divide;   /* merged traces into their ranks */
     pthread_t caller;
     size_t nsources;
     struct rp_load_notes *notes; /* or NULL; under the lock */
@@ -113,6 +115,42 @@ static enum rp_code not_a_trace(const struct rp_source *source, const struct rp_
                       format->name);
 }
 
+/* Calls the job for each rank of a merged trace. */
+static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
+                              const struct rp_merged *merged, struct rp_err *err)
+{
+    const struct rp_trace *whole = loaded.trace;
+    enum rp_code code = rp_trace_require(whole, RP_NEED_ALL, err);
+    size_t i;
+
+    for (i = 0; i < merged->n && code == RP_OK; i++) {
+        struct rp_trace *rank = NULL;
+
+        code = rp_merged_split(whole, &merged->ranks[i], &load->dataset->limits, &rank, err);
+        loaded.trace = rank;
+        loaded.part = (uint32_t)i;
+        if (code == RP_OK)
+            code = load->job(load->user, &loaded, err);
+        rp_trace_free(rank);
+    }
+    return code;
+}
+
+static enum rp_code run_job(struct load *load, const struct rp_loaded *loaded, struct rp_err *err)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_merged merged = {0};
+    enum rp_code code = RP_OK;
+
+    if (load->divide)
+        code = rp_merged_read(loaded->trace, &arena, &merged, err);
+    if (code == RP_OK)
+        code =
+            merged.n ? run_parts(load, *loaded, &merged, err) : load->job(load->user, loaded, err);
+    rp_arena_release(&arena);
+    return code;
+}
+
 static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
 {
     struct load *load = user;
@@ -122,10 +160,10 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
 
     code = read_trace_source(load, source, i, &import, err);
     if (code == RP_OK && import.trace) {
-        struct rp_loaded loaded = {source, import.trace, import.format->name, i};
+        struct rp_loaded loaded = {source, import.trace, import.format->name, i, 0};
 
         atomic_fetch_add(&load->traces, 1);
-        code = load->job(load->user, &loaded, err);
+        code = run_job(load, &loaded, err);
     } else if (code == RP_OK && load->nsources == 1 && !source->found) {
         code = not_a_trace(source, import.format, err);
     }
@@ -152,12 +190,11 @@ enum rp_code rp_load_trace(const struct rp_dataset *dataset, size_t i, struct rp
     return RP_FORMAT;
 }
 
-enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                  rp_trace_job *job, void *user, struct rp_load_notes *notes,
-                                  struct rp_err *err)
+static enum rp_code load_all(struct load load, struct rp_err *err)
 {
+    const struct rp_dataset *dataset = load.dataset;
+    struct rp_load_notes *notes = load.notes;
     size_t n = rp_sources_count(dataset->sources);
-    struct load load = {.ctx = ctx, .dataset = dataset, .job = job, .user = user, .notes = notes};
     enum rp_code code;
 
     if (notes) {
@@ -165,10 +202,10 @@ enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *d
         notes->room = notes->unread ? n : 0;
     }
     load.nsources = n;
-    load.threaded = n < rp_pool_threads(ctx->pool);
+    load.threaded = n < rp_pool_threads(load.ctx->pool);
     load.caller = pthread_self();
     pthread_mutex_init(&load.lock, NULL);
-    code = rp_pool_each(ctx->pool, n, load_trace, &load, err);
+    code = rp_pool_each(load.ctx->pool, n, load_trace, &load, err);
     pthread_mutex_destroy(&load.lock);
     if (code != RP_OK || atomic_load(&load.traces))
         return code;
@@ -178,17 +215,34 @@ enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *d
                       n == 1 ? "" : "s");
 }
 
+enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  rp_trace_job *job, void *user, struct rp_load_notes *notes,
+                                  struct rp_err *err)
+{
+    return load_all(
+        (struct load){.ctx = ctx, .dataset = dataset, .job = job, .user = user, .notes = notes},
+        err);
+}
+
 enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
                            void *user, struct rp_err *err)
 {
     return rp_each_trace_noting(ctx, dataset, job, user, NULL, err);
 }
 
-enum rp_code rp_each_trace_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                    rp_trace_job *job, void *user, struct rp_err *err)
+enum rp_code rp_each_rank(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
+                          void *user, struct rp_err *err)
+{
+    return load_all(
+        (struct load){.ctx = ctx, .dataset = dataset, .job = job, .user = user, .divide = true},
+        err);
+}
+
+enum rp_code rp_each_rank_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                   rp_trace_job *job, void *user, struct rp_err *err)
 {
     size_t i, n = rp_sources_count(dataset->sources);
-    struct load load = {.ctx = ctx, .dataset = dataset, .job = job, .user = user};
+    struct load load = {.ctx = ctx, .dataset = dataset, .job = job, .user = user, .divide = true};
     enum rp_code code = RP_OK;
 
     load.nsources = n;

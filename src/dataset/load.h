@@ -13,6 +13,7 @@ struct rp_loaded {
     const struct rp_trace *trace;
     const char *format; /* "chrome-json" */
     size_t index;       /* of the source in the dataset */
+    uint32_t part;      /* of a merged trace: which of its ranks, from 0; else 0 */
 };
 
 /* Runs on any thread; `loaded` and the trace are gone when it returns. */
@@ -41,9 +42,14 @@ enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *d
 enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
                            void *user, struct rp_err *err);
 
+/* The same for ranks: a merged trace (trace/merged.h) is divided again into the traces it was made
+   from, and the job is called for each of them, one after the other. */
+enum rp_code rp_each_rank(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
+                          void *user, struct rp_err *err);
+
 /* The same one after the other, in the order of the sources. */
-enum rp_code rp_each_trace_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                    rp_trace_job *job, void *user, struct rp_err *err);
+enum rp_code rp_each_rank_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                   rp_trace_job *job, void *user, struct rp_err *err);
 
 /* Whether two paths are the same file; false where one of them does not exist. */
 bool rp_is_same_file(const char *a, const char *b);

@@ -5,14 +5,15 @@
  */
 #include "dataset/ranks.h"
 
+#include "base/order.h"
 #include "result/part.h"
 #include "result/result.h"
 #include "trace/run.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 struct rank_slot {
-    bool present;
     struct rp_digest *digest;
     struct rp_rank_part part;
 };
@@ -23,9 +24,10 @@ struct rank_query {
     const struct rp_settings *settings;
     const char *step;
     bool has_window;
-    int64_t from_ns, to_ns;  /* of --window */
-    struct rank_slot *slots; /* one per source */
-    const uint8_t *run_of;   /* the run of a source; NULL: all are one */
+    int64_t from_ns, to_ns;           /* of --window */
+    pthread_mutex_t lock;             /* for the list of slots */
+    RP_VEC(struct rank_slot *) slots; /* one per rank */
+    const uint8_t *run_of;            /* the run of a source; NULL: all are one */
 };
 
 static const struct rp_step *find_step(const struct rp_trace *t, const char *wanted)
@@ -114,19 +116,36 @@ static enum rp_code fill_part(const struct rank_query *a, const struct rp_loaded
     return code == RP_OK && a->ctx->resend_parts ? resend_part(a, part, err) : code;
 }
 
+static struct rank_slot *add_slot(struct rank_query *a, struct rp_err *err)
+{
+    struct rank_slot *slot = calloc(1, sizeof *slot);
+    enum rp_code code;
+
+    pthread_mutex_lock(&a->lock);
+    code = slot ? rp_vec_push(&a->slots, slot, err) : rp_err_nomem(err, "analysing a rank");
+    pthread_mutex_unlock(&a->lock);
+    if (code == RP_OK)
+        return slot;
+    free(slot);
+    return NULL;
+}
+
 static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct rank_query *a = user;
-    struct rank_slot *slot = &a->slots[loaded->index];
-    struct rp_rank_part *part = &slot->part;
+    struct rank_slot *slot = add_slot(a, err);
+    struct rp_rank_part *part;
     struct rp_scope scope;
 
+    if (!slot)
+        return RP_NOMEM;
+    part = &slot->part;
     part->path = rp_arena_text(&part->arena, loaded->source->name);
     part->source = loaded->index;
+    part->in_source = loaded->part;
     part->data = rp_arena_calloc(&part->arena, 1, a->row->part->size, _Alignof(max_align_t));
     if (!part->data)
         return rp_err_nomem(err, "analysing a rank");
-    slot->present = true;
     RP_TRY(set_scope(a, loaded, &scope, err));
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
     RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &slot->digest, err));
@@ -211,12 +230,12 @@ static enum rp_code read_options(struct rank_query *a, struct rp_err *err)
 }
 
 /* Gives the ranks of a run their numbers. */
-static enum rp_code number_ranks(struct rank_query *a, size_t n, uint8_t which, struct rp_run *run,
+static enum rp_code number_ranks(struct rank_query *a, uint8_t which, struct rp_run *run,
                                  struct rp_err *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (a->slots[i].present && (!a->run_of || a->run_of[i] == which))
-            RP_TRY(rp_run_add(run, &a->slots[i].digest, i, err));
+    for (size_t i = 0; i < a->slots.n; i++)
+        if (!a->run_of || a->run_of[a->slots.at[i]->part.source] == which)
+            RP_TRY(rp_run_add(run, &a->slots.at[i]->digest, i, err));
     return rp_run_settle(run, err);
 }
 
@@ -234,7 +253,7 @@ static enum rp_code select_parts(struct rank_query *a, const struct rp_run *run,
         return rp_err_nomem(err, "joining ranks");
     for (i = 0; i < run->ranks.n; i++) {
         const struct rp_rank *rank = &run->ranks.at[i];
-        struct rp_rank_part *part = &a->slots[rank->file].part;
+        struct rp_rank_part *part = &a->slots.at[rank->file]->part;
 
         part->number = rank->number;
         part->digest = rank->digest;
@@ -247,26 +266,39 @@ static enum rp_code select_parts(struct rank_query *a, const struct rp_run *run,
     return RP_OK;
 }
 
-static enum rp_code make_run(struct rank_query *a, size_t n, uint8_t which, struct rp_run **run,
+static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run **run,
                              struct rp_arena *arena, struct rp_ranks *ranks, struct rp_err *err)
 {
     RP_TRY(rp_run_new(run, err));
-    RP_TRY(number_ranks(a, n, which, *run, err));
+    RP_TRY(number_ranks(a, which, *run, err));
     if (!(*run)->ranks.n)
         return rp_err_set(err, RP_FORMAT, "the %s input contains no trace",
                           which ? "second" : "first");
     return select_parts(a, *run, arena, ranks, err);
 }
 
-static enum rp_code join_all(struct rank_query *a, size_t n, struct rp_result *result,
-                             struct rp_err *err)
+static int by_source(const void *pa, const void *pb)
+{
+    const struct rp_rank_part *a = &(*(struct rank_slot *const *)pa)->part;
+    const struct rp_rank_part *b = &(*(struct rank_slot *const *)pb)->part;
+
+    if (a->source != b->source)
+        return a->source < b->source ? -1 : 1;
+    return (a->in_source > b->in_source) - (a->in_source < b->in_source);
+}
+
+static enum rp_code join_all(struct rank_query *a, struct rp_result *result, struct rp_err *err)
 {
     struct rp_run *runs[2] = {NULL, NULL};
     struct rp_ranks ranks[2];
-    enum rp_code code = make_run(a, n, 0, &runs[0], &result->arena, &ranks[0], err);
+    enum rp_code code;
+
+    if (a->slots.n)
+        qsort(a->slots.at, a->slots.n, sizeof *a->slots.at, by_source);
+    code = make_run(a, 0, &runs[0], &result->arena, &ranks[0], err);
 
     if (code == RP_OK && a->run_of)
-        code = make_run(a, n, 1, &runs[1], &result->arena, &ranks[1], err);
+        code = make_run(a, 1, &runs[1], &result->arena, &ranks[1], err);
     if (code == RP_OK)
         code = a->run_of ? a->row->join_two(ranks, a->settings, result, err)
                          : a->row->join(&ranks[0], a->settings, result, err);
@@ -275,32 +307,31 @@ static enum rp_code join_all(struct rank_query *a, size_t n, struct rp_result *r
     return code;
 }
 
-static void release_slots(struct rank_query *a, size_t n, struct rp_result *result)
+static void release_slots(struct rank_query *a, struct rp_result *result)
 {
     size_t i;
 
-    for (i = 0; i < n; i++) {
-        rp_digest_free(a->slots[i].digest);
-        rp_arena_adopt(&result->arena, &a->slots[i].part.arena);
+    for (i = 0; i < a->slots.n; i++) {
+        rp_digest_free(a->slots.at[i]->digest);
+        rp_arena_adopt(&result->arena, &a->slots.at[i]->part.arena);
+        free(a->slots.at[i]);
     }
-    free(a->slots);
+    rp_vec_release(&a->slots);
+    pthread_mutex_destroy(&a->lock);
 }
 
 static enum rp_code query_ranks(struct rank_query *a, struct rp_ctx *ctx,
                                 const struct rp_dataset *dataset, struct rp_result *result,
                                 struct rp_err *err)
 {
-    size_t n = rp_dataset_count(dataset);
     enum rp_code code;
 
     RP_TRY(read_options(a, err));
-    a->slots = calloc(n ? n : 1, sizeof *a->slots);
-    if (!a->slots)
-        return rp_err_nomem(err, "analysing ranks");
-    code = rp_each_trace(ctx, dataset, make_part, a, err);
+    pthread_mutex_init(&a->lock, NULL);
+    code = rp_each_rank(ctx, dataset, make_part, a, err);
     if (code == RP_OK)
-        code = join_all(a, n, result, err);
-    release_slots(a, n, result);
+        code = join_all(a, result, err);
+    release_slots(a, result);
     return code;
 }
 

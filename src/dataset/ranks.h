@@ -39,7 +39,8 @@ struct rp_rank_part {
     const struct rp_digest *digest;
     struct rp_arena arena;
     void *data;
-    size_t source; /* index of its input */
+    size_t source;      /* index of its input */
+    uint32_t in_source; /* which of its ranks, where the input is a merged trace */
 };
 
 struct rp_ranks {

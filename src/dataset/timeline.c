@@ -3,10 +3,12 @@
  * The public view of traces. Events are columns inside and structs outside: a call fills a batch of
  * structs, so that neither the layout of the columns nor one call per value is in the interface.
  */
+#include "base/order.h"
 #include "dataset/load.h"
 #include "formats/formats.h"
 #include "trace/run.h"
 
+#include <pthread.h>
 #include <reprise/timeline.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,42 +235,62 @@ struct rp_rank_list {
     struct rp_run *run;
 };
 
-/* One digest a source; NULL where the source is not a trace. */
+/* The digest of a rank, and where it comes from. */
+struct source_digest {
+    struct rp_digest *digest;
+    size_t source;
+    uint32_t part;
+};
+
+struct digest_list {
+    pthread_mutex_t lock;
+    RP_VEC(struct source_digest) all;
+};
+
+RP_ORDER(by_source, struct source_digest, RP_UP(source), RP_UP(part))
+
 static enum rp_code digest_source(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
-    struct rp_digest **digests = user;
+    struct digest_list *list = user;
+    struct source_digest row = {.source = loaded->index, .part = loaded->part};
+    enum rp_code code;
 
-    return rp_digest_new(loaded->trace, loaded->source->name, &digests[loaded->index], err);
+    RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &row.digest, err));
+    pthread_mutex_lock(&list->lock);
+    code = rp_vec_push(&list->all, row, err);
+    pthread_mutex_unlock(&list->lock);
+    if (code != RP_OK)
+        rp_digest_free(row.digest);
+    return code;
 }
 
 /* The run takes the digests over. */
-static enum rp_code number_ranks(struct rp_run *run, struct rp_digest **digests, size_t n,
-                                 struct rp_err *err)
+static enum rp_code number_ranks(struct rp_run *run, struct digest_list *list, struct rp_err *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (digests[i])
-            RP_TRY(rp_run_add(run, &digests[i], i, err));
+    if (list->all.n)
+        qsort(list->all.at, list->all.n, sizeof *list->all.at, by_source);
+    for (size_t i = 0; i < list->all.n; i++)
+        RP_TRY(rp_run_add(run, &list->all.at[i].digest, list->all.at[i].source, err));
     return rp_run_settle(run, err);
 }
 
 enum rp_code rp_ranks_open(const struct rp_dataset *dataset, struct rp_rank_list **out,
                            struct rp_err *err)
 {
-    size_t n = rp_dataset_count(dataset);
-    struct rp_digest **digests = calloc(n + 1, sizeof(struct rp_digest *));
+    struct digest_list list = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct rp_rank_list *ranks = calloc(1, sizeof *ranks);
-    enum rp_code code = digests && ranks ? RP_OK : rp_err_nomem(err, "listing ranks");
+    enum rp_code code = ranks ? RP_OK : rp_err_nomem(err, "listing ranks");
 
     *out = NULL;
     if (code == RP_OK)
         code = rp_run_new(&ranks->run, err);
     if (code == RP_OK)
-        code = rp_each_trace(dataset->ctx, dataset, digest_source, digests, err);
+        code = rp_each_rank(dataset->ctx, dataset, digest_source, &list, err);
     if (code == RP_OK)
-        code = number_ranks(ranks->run, digests, n, err);
-    for (size_t i = 0; digests && i < n; i++)
-        rp_digest_free(digests[i]);
-    free(digests);
+        code = number_ranks(ranks->run, &list, err);
+    for (size_t i = 0; i < list.all.n; i++)
+        rp_digest_free(list.all.at[i].digest);
+    rp_vec_release(&list.all);
     if (code == RP_OK)
         *out = ranks;
     else

@@ -286,6 +286,7 @@ static enum rp_code fill_rank(struct critpath_joining *j, size_t r, struct rp_er
 
     p->rank = j->ranks->parts[r].number;
     p->source = j->ranks->parts[r].source;
+    p->in_source = j->ranks->parts[r].in_source;
     p->path = j->ranks->parts[r].path;
     if (j->slack) {
         view.slack_ns = j->slack + j->run->join.first_node[r];

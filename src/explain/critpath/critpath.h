@@ -49,7 +49,8 @@ struct rp_critpath_rank_share { /* of the run's path */
 /* The path of a rank, or of the run. */
 struct rp_critpath_path {
     const char *path;
-    size_t source; /* number of the input */
+    size_t source;      /* number of the input */
+    uint32_t in_source; /* which of its ranks, where the input is a merged trace */
     int64_t rank, window_ns, length_ns;
     int64_t replay_error_ns; /* of the graph, run forward */
     size_t nkinds, nnames, nslack, ntracks, nsegments, nshares;

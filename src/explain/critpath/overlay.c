@@ -90,9 +90,11 @@ static enum rp_code overlay_trace(void *user, const struct rp_loaded *loaded, st
 
     for (r = 0; r < d->root->nranks; r++)
         if (d->root->ranks[r].source == loaded->index &&
+            d->root->ranks[r].in_source == loaded->part &&
             rp_is_same_file(loaded->source->path, d->paths[r]))
             return rp_err_set(err, RP_USAGE, "'%s' is both input and output", d->paths[r]);
-        else if (d->root->ranks[r].source == loaded->index)
+        else if (d->root->ranks[r].source == loaded->index &&
+                 d->root->ranks[r].in_source == loaded->part)
             return write_overlay(d->root, r, loaded->trace, d->paths[r], err);
     return RP_OK; /* a rank that was not selected */
 }
@@ -138,7 +140,7 @@ enum rp_code rp_critpath_write_overlays(struct rp_ctx *ctx, const struct rp_data
     if (!d.paths)
         return rp_err_nomem(err, "naming the overlays");
     RP_TRY(name_outputs(root, to, d.paths, arena, err));
-    RP_TRY(rp_each_trace(ctx, dataset, overlay_trace, &d, err));
+    RP_TRY(rp_each_rank(ctx, dataset, overlay_trace, &d, err));
     root->written = d.paths;
     root->nwritten = root->nranks;
     return RP_OK;

@@ -226,8 +226,11 @@ static enum rp_code merge_join(const struct rp_ranks *ranks, const struct rp_set
     for (i = 0; i < ranks->n; i++) {
         const struct rp_rank_part *part = &ranks->parts[i];
 
-        in[i] = (struct rp_merge_input){
-            .part = part->data, .path = part->path, .number = part->number, .source = part->source};
+        in[i] = (struct rp_merge_input){.part = part->data,
+                                        .path = part->path,
+                                        .number = part->number,
+                                        .source = part->source,
+                                        .in_source = part->in_source};
         RP_TRY(
             host_of(rp_settings_text(settings, "hosts"), part, &result->arena, &in[i].host, err));
     }

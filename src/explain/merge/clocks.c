@@ -164,6 +164,7 @@ static void fill_input(struct merge_ctx *m, size_t r)
     m->out->ranks[r] =
         (struct rp_merge_rank){.rank = in->number, .path = in->path, .host = in->host};
     m->out->source[r] = in->source;
+    m->out->in_source[r] = in->in_source;
     while (m->out->pid_step <= (int64_t)in->part->processes)
         m->out->pid_step *= 10;
     m->comms[r] = &in->part->comm;
@@ -175,6 +176,7 @@ static enum rp_code alloc_ranks(struct merge_ctx *m, struct rp_err *err)
     m->out->pid_step = 100;
     m->out->ranks = RP_ARENA_NEW(m->arena, struct rp_merge_rank, m->n + 1);
     m->out->source = RP_ARENA_NEW(m->arena, size_t, m->n + 1);
+    m->out->in_source = RP_ARENA_NEW(m->arena, uint32_t, m->n + 1);
     m->comms = RP_ARENA_NEW(m->arena, const struct rp_collectives *, m->n + 1);
     return rp_arena_check(m->arena, "merging ranks", err);
 }

@@ -50,8 +50,9 @@ struct rp_merge_root {
     struct rp_merge_conflict *conflicts;
     const char **notes;
     /* Not shown. */
-    bool by_process; /* the rows are processes of one trace; their numbers are in `source` */
-    size_t *source;  /* by rank: its input */
+    bool by_process;     /* the rows are processes of one trace; their numbers are in `source` */
+    size_t *source;      /* by rank: its input */
+    uint32_t *in_source; /* and which of its ranks, where the input is a merged trace */
     int64_t pid_step;
 };
 
@@ -60,6 +61,7 @@ struct rp_merge_input {
     const char *path, *host; /* host: NULL: a clock of its own */
     int32_t number;
     size_t source;
+    uint32_t in_source;
 };
 
 /* guessed: the hosts come from the traces; if ranks of one host contradict each other, every rank

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The merged trace: one input after the other is loaded, corrected and appended. */
+/* The merged trace: one input after the other is loaded, corrected and appended, with a record by
+   which it can be divided into its ranks again (trace/merged.h). */
 #include "dataset/load.h"
 #include "explain/merge/merge.h"
 #include "facts/tensor_transfers.h"
-#include "trace/build/build.h"
+#include "trace/merged.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,8 @@ struct merge_output {
     bool is_job;
     uint32_t appended;
     char label[80];
+    struct rp_emit records; /* of the ranks, as JSON */
+    struct rp_merged_common common;
 };
 
 /* The last two folders of a file of a job are its host and rank: "run/host1/0/comm.json". */
@@ -34,8 +37,9 @@ static const struct rp_merge_rank *rank_of(const struct merge_output *w,
     if (w->root->by_process)
         return &w->root->ranks[0];
     for (r = 0; r < w->root->nranks; r++)
-        if (w->is_job ? in_folder(loaded->source->name, w->root->ranks[r].path)
-                      : w->root->source[r] == loaded->index)
+        if (w->is_job
+                ? in_folder(loaded->source->name, w->root->ranks[r].path)
+                : w->root->source[r] == loaded->index && w->root->in_source[r] == loaded->part)
             return &w->root->ranks[r];
     return NULL;
 }
@@ -108,9 +112,25 @@ static enum rp_code append_source(void *user, const struct rp_loaded *loaded, st
         return RP_OK;
     snprintf(w->label, sizeof w->label, "rank %lld", (long long)clock.rank->rank);
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
+    if (!w->is_job && !w->root->by_process)
+        RP_TRY(rp_merged_describe(&w->records, &w->common, loaded->trace, &how,
+                                  (int32_t)clock.rank->rank, err));
     RP_TRY(append_trace(w, loaded, &how, err));
     w->appended++;
     return RP_OK;
+}
+
+static enum rp_code add_records(struct merge_output *w, struct rp_err *err)
+{
+    rp_str key, value;
+
+    if (!w->appended || w->is_job || w->root->by_process)
+        return RP_OK;
+    rp_emit_char(&w->records, ']');
+    RP_TRY(rp_builder_intern(w->builder, RP_MERGED_KEY, strlen(RP_MERGED_KEY), &key, err));
+    RP_TRY(
+        rp_builder_intern(w->builder, w->records.buffer, rp_emit_length(&w->records), &value, err));
+    return rp_builder_add_meta(w->builder, key, value, false, err);
 }
 
 static enum rp_code write_output(struct merge_output *w, const struct rp_writer *writer,
@@ -140,9 +160,15 @@ enum rp_code rp_merge_write(struct rp_ctx *ctx, const struct rp_dataset *dataset
     enum rp_code code = rp_builder_new(&dataset->limits, &w.builder, err);
 
     if (code == RP_OK)
-        code = rp_each_trace_in_order(ctx, dataset, append_source, &w, err);
+        code = rp_emit_open_memory(&w.records, err);
+    if (code == RP_OK)
+        code = rp_each_rank_in_order(ctx, dataset, append_source, &w, err);
+    if (code == RP_OK)
+        code = add_records(&w, err);
     if (code == RP_OK)
         code = write_output(&w, writer, output, arena, err);
     rp_builder_free(w.builder);
+    rp_emit_abandon(&w.records);
+    rp_vec_release(&w.common.hashes);
     return code;
 }

@@ -4,18 +4,20 @@
  * their id; then every event is appended as a row. A pair of begin and end on a thread becomes one
  * complete event (the position of its end in the file is not known), a pair of an async chain a
  * begin and an end again. Everything that the passes of finish compute is left to them; they run
- * once, over everything.
+ * once, over everything. Events are appended in the order of the file they were read from.
+ *
+ * The same tables undo a join: processes of other ranks have no track, and are left out.
  */
 #include "trace/build/build.h"
 
 #include "base/vec.h"
+#include "trace/merged.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Added i times to the ids of the i-th trace. Larger than all 32-bit ids, and for thousands of
- * traces still below 2^53, where numbers in JSON stop being exact. */
-#define ID_STEP INT64_C(100000000000)
+#define ID_STEP     RP_MERGED_ID_STEP
+#define FIRST_ARROW (ID_STEP / 2) /* ids of arrows that are drawn when traces are joined */
 
 #define KEPT_FLAGS (RP_EVENT_ROUNDED | RP_EVENT_NO_DUR | RP_EVENT_ASYNC | RP_EVENT_ID_TEXT)
 
@@ -34,6 +36,7 @@ struct appending {
     bool *is_id; /* by string of t: a key whose value is an id */
     rp_str process_name, process_sort, key_name;
     RP_VEC(struct rp_arg) args;
+    RP_VEC(rp_event) order; /* the events to append, in the order of their file */
     struct rp_err *err;
 };
 
@@ -46,6 +49,20 @@ static enum rp_code text_of(struct appending *a, rp_str s, rp_str *out)
     return RP_OK;
 }
 
+/* Removes the label again. */
+static enum rp_code unlabelled(struct appending *a, rp_str s, rp_str *out)
+{
+    const char *text = rp_trace_str(a->t, s);
+    size_t n = rp_trace_str_len(a->t, s), len = strlen(a->how->label);
+
+    if (n == len && !memcmp(text, a->how->label, n))
+        n = 0;
+    else if (n > len + 3 && !memcmp(text + n - len - 3, " (", 2) && text[n - 1] == ')' &&
+             !memcmp(text + n - len - 1, a->how->label, len))
+        n -= len + 3;
+    return rp_builder_intern(a->b, text, n, out, a->err);
+}
+
 /* "python (rank 3)", or the label alone. */
 static enum rp_code labelled(struct appending *a, rp_str s, rp_str *out)
 {
@@ -55,6 +72,8 @@ static enum rp_code labelled(struct appending *a, rp_str s, rp_str *out)
 
     if (!a->how->label)
         return text_of(a, s, out);
+    if (a->how->only)
+        return unlabelled(a, s, out);
     n = *name ? snprintf(text, sizeof text, "%.500s (%s)", name, a->how->label)
               : snprintf(text, sizeof text, "%s", a->how->label);
 
@@ -64,7 +83,11 @@ static enum rp_code labelled(struct appending *a, rp_str s, rp_str *out)
 
 static int64_t id_of(const struct appending *a, int64_t id)
 {
-    return id >= 0 && id < ID_STEP ? id + (int64_t)a->how->index * ID_STEP : id;
+    int64_t moved = (int64_t)a->how->index * ID_STEP;
+
+    if (a->how->only)
+        return id >= moved && id - moved < ID_STEP ? id - moved : id;
+    return id >= 0 && id < ID_STEP ? id + moved : id;
 }
 
 /* The text of an id, made different from those of other traces. */
@@ -138,6 +161,28 @@ static enum rp_code add_origins(struct appending *a)
     return RP_OK;
 }
 
+/* The process of a track in the joined trace, or in that of the only rank; RP_NONE: it belongs to
+   another rank. */
+static enum rp_code add_process(struct appending *a, uint32_t process, uint32_t *out)
+{
+    const struct rp_merged_rank *only = a->how->only;
+    const struct rp_process *p = &a->t->processes[process];
+    const struct rp_merged_process *had;
+    rp_str text = 0;
+
+    if (!only)
+        return rp_builder_process(a->b, (int64_t)a->how->index * a->how->pid_step + process, 0, out,
+                                  a->err);
+    *out = RP_NONE;
+    if (p->text || p->native_id < only->first_pid ||
+        p->native_id - only->first_pid >= (int64_t)only->nprocesses)
+        return RP_OK;
+    had = &only->processes[p->native_id - only->first_pid];
+    if (had->text)
+        RP_TRY(rp_builder_intern(a->b, had->text, strlen(had->text), &text, a->err));
+    return rp_builder_process(a->b, had->text && !text ? RP_ID_EMPTY : had->id, text, out, a->err);
+}
+
 static enum rp_code add_tracks(struct appending *a)
 {
     uint32_t i, process;
@@ -145,9 +190,11 @@ static enum rp_code add_tracks(struct appending *a)
 
     for (i = 0; i < a->t->ntracks; i++) {
         const struct rp_track_info *k = &a->t->tracks[i];
-        int64_t pid = (int64_t)a->how->index * a->how->pid_step + k->process;
 
-        RP_TRY(rp_builder_process(a->b, pid, 0, &process, a->err));
+        a->track[i] = RP_NONE;
+        RP_TRY(add_process(a, k->process, &process));
+        if (process == RP_NONE)
+            continue;
         RP_TRY(text_of(a, k->text, &text));
         RP_TRY(
             rp_builder_track(a->b, process, k->native_id, text, k->has_id, &a->track[i], a->err));
@@ -182,7 +229,7 @@ static enum rp_code take_args(struct appending *a, uint16_t shape, uint32_t row,
     return a->args.n ? rp_builder_shape(a->b, a->args.at, (uint32_t)a->args.n, out, a->err) : RP_OK;
 }
 
-/* Adds the label to the names of processes, and sorts viewers by rank. */
+/* Adds the label to the names of processes, and sorts viewers by rank; or the reverse. */
 static enum rp_code mark_process(struct appending *a, rp_event e)
 {
     const struct rp_trace *t = a->t;
@@ -193,9 +240,8 @@ static enum rp_code mark_process(struct appending *a, rp_event e)
 
         if (t->ev.name[e] == a->process_name && old.key == a->key_name && old.type == RP_ARG_STR)
             RP_TRY(labelled(a, old.v.s, &a->args.at[i].v.s));
-        if (t->ev.name[e] == a->process_sort && old.type == RP_ARG_I64 && old.v.i >= 0 &&
-            old.v.i < ID_STEP)
-            a->args.at[i].v.i = old.v.i + (int64_t)a->how->index * ID_STEP;
+        if (t->ev.name[e] == a->process_sort && old.type == RP_ARG_I64)
+            a->args.at[i].v.i = id_of(a, old.v.i);
     }
     return RP_OK;
 }
@@ -226,6 +272,17 @@ static enum rp_code add_end(struct appending *a, rp_event e, struct rp_raw raw)
     return rp_builder_add(a->b, &raw, a->err);
 }
 
+/* A process that had no name, which was named after its rank. */
+static bool is_given_name(const struct appending *a, rp_event e)
+{
+    struct rp_arg arg;
+
+    return a->how->only && a->t->origins[a->t->ev.origin[e]].phase == 'M' &&
+           a->t->ev.name[e] == a->process_name &&
+           rp_args_find(&a->t->args, a->t->ev.shape[e], a->t->ev.arg_row[e], a->key_name, &arg) &&
+           arg.type == RP_ARG_STR && !strcmp(rp_trace_str(a->t, arg.v.s), a->how->label);
+}
+
 static enum rp_code add_event(struct appending *a, rp_event e)
 {
     const struct rp_trace *t = a->t;
@@ -240,6 +297,8 @@ static enum rp_code add_event(struct appending *a, rp_event e)
                          .origin = pair ? a->pair[origin] : a->origin[origin],
                          .flags = t->ev.flags[e] & KEPT_FLAGS};
 
+    if (is_given_name(a, e))
+        return RP_OK;
     if (raw.dur_ns > 0 && timed && a->how->time)
         raw.dur_ns = time_of(a, t->ev.track[e], rp_event_end_ns(t, e)) - raw.ts_ns;
     raw.dur_ns = chain ? RP_OPEN_NS : raw.dur_ns;
@@ -263,8 +322,12 @@ static enum rp_code add_flow(struct appending *a, uint32_t i)
                               .origin = a->origin[f->origin[i]],
                               .flags = f->flags[i]};
 
+    if (raw.track == RP_NONE)
+        return RP_OK;
     if (f->flags[i] & RP_FLOW_ID_TEXT)
         RP_TRY(text_id_of(a, f->id[i], &raw.id));
+    else if (a->how->only && raw.id >= FIRST_ARROW && raw.id < ID_STEP)
+        return RP_OK; /* drawn when the traces were joined */
     RP_TRY(text_of(a, f->name[i], &raw.name));
     RP_TRY(take_args(a, f->shape[i], f->arg_row[i], &raw.shape));
     raw.args = a->args.at;
@@ -277,7 +340,7 @@ static enum rp_code add_arrow(struct appending *a, size_t i)
 {
     const struct rp_append_arrow *arrow = &a->how->arrows[i];
     struct rp_origin origin = {.phase = 's', .kind = RP_KIND_OTHER, .has_category = 1};
-    struct rp_raw_flow raw = {.id = id_of(a, ID_STEP / 2 + (int64_t)i),
+    struct rp_raw_flow raw = {.id = id_of(a, FIRST_ARROW + (int64_t)i),
                               .ts_ns = time_of(a, arrow->from, arrow->from_ns),
                               .track = a->track[arrow->from]};
 
@@ -300,7 +363,7 @@ static enum rp_code name_process(struct appending *a, uint32_t process, rp_track
     struct rp_arg arg = {.type = RP_ARG_STR};
     struct rp_raw raw = {.ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS, .track = track, .nargs = 1};
 
-    if (a->t->processes[process].name || !a->how->label)
+    if (a->t->processes[process].name || !a->how->label || a->how->only)
         return RP_OK;
     RP_TRY(rp_builder_intern(a->b, "process_name", 12, &raw.name, a->err));
     RP_TRY(rp_builder_intern(a->b, "name", 4, &arg.key, a->err));
@@ -332,7 +395,9 @@ static enum rp_code name_processes(struct appending *a)
  */
 static enum rp_code add_meta(struct appending *a)
 {
-    static const char *const of_the_one[] = {"distributedInfo", "traceName", "baseTimeNanoseconds"};
+    static const char *const of_the_one[] = {"distributedInfo", "traceName", "baseTimeNanoseconds",
+                                             RP_MERGED_KEY};
+    size_t k;
     const struct rp_trace *t = a->t;
     struct rp_trace *to = rp_builder_borrow_trace(a->b);
     rp_str key, value;
@@ -341,8 +406,10 @@ static enum rp_code add_meta(struct appending *a)
     for (i = 0; i < t->nmeta; i++) {
         const char *name = rp_trace_str(t, t->meta[i].key);
 
-        if (!strcmp(name, of_the_one[0]) || !strcmp(name, of_the_one[1]) ||
-            !strcmp(name, of_the_one[2]))
+        for (k = 0; k < sizeof of_the_one / sizeof *of_the_one; k++)
+            if (!strcmp(name, of_the_one[k]))
+                break;
+        if (k < sizeof of_the_one / sizeof *of_the_one)
             continue;
         RP_TRY(text_of(a, t->meta[i].key, &key));
         RP_TRY(text_of(a, t->meta[i].value, &value));
@@ -356,6 +423,30 @@ static enum rp_code add_meta(struct appending *a)
     return text_of(a, t->framework_version, &to->framework_version);
 }
 
+static int by_seq(const void *pa, const void *pb, void *user)
+{
+    const uint32_t *seq = user;
+    rp_event a = *(const rp_event *)pa, b = *(const rp_event *)pb;
+
+    return (seq[a] > seq[b]) - (seq[a] < seq[b]);
+}
+
+/* The events of the appended tracks, as their file had them: passes of finish use that order where
+   times are equal. */
+static enum rp_code find_order(struct appending *a)
+{
+    const struct rp_trace *t = a->t;
+    rp_track k;
+    rp_event e;
+
+    for (k = 0; k < t->ntracks; k++)
+        for (e = t->tracks[k].first; a->track[k] != RP_NONE && e < t->tracks[k].end; e++)
+            RP_TRY(rp_vec_push(&a->order, e, a->err));
+    if (a->order.n)
+        qsort_r(a->order.at, a->order.n, sizeof *a->order.at, by_seq, t->ev.seq);
+    return RP_OK;
+}
+
 static enum rp_code add_all(struct appending *a)
 {
     uint32_t i;
@@ -365,8 +456,9 @@ static enum rp_code add_all(struct appending *a)
     RP_TRY(add_origins(a));
     RP_TRY(add_tracks(a));
     RP_TRY(name_processes(a));
-    for (i = 0; i < a->t->ev.n; i++)
-        RP_TRY(add_event(a, i));
+    RP_TRY(find_order(a));
+    for (i = 0; i < a->order.n; i++)
+        RP_TRY(add_event(a, a->order.at[i]));
     for (i = 0; i < a->t->flows.n; i++)
         RP_TRY(add_flow(a, i));
     for (i = 0; i < a->how->narrows; i++)
@@ -385,5 +477,6 @@ enum rp_code rp_builder_append(struct rp_builder *b, const struct rp_trace *t,
     free(a.origin);
     free(a.track);
     rp_vec_release(&a.args);
+    rp_vec_release(&a.order);
     return code;
 }

@@ -98,6 +98,8 @@ enum rp_code rp_builder_finish(struct rp_builder *b, struct rp_trace **out, stru
  * and its times are converted to a common clock.
  */
 
+struct rp_merged_rank; /* trace/merged.h */
+
 /* An arrow to draw between two tracks of the appended trace. */
 struct rp_append_arrow {
     rp_track from, to;
@@ -116,6 +118,10 @@ struct rp_append {
     const struct rp_append_arrow *arrows;
     size_t narrows;
     bool meta; /* its metadata becomes that of the joined trace */
+    /* Undoes a join (trace/merged.h): only the processes of this rank are appended, with the ids
+       and names they had. pid_step, time, arrows and meta are not used then. NULL: all processes.
+     */
+    const struct rp_merged_rank *only;
 };
 
 /* The trace must be verified completely (RP_NEED_ALL). O(events). */
