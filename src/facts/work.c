@@ -8,6 +8,7 @@
 #include "facts/work.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "facts/arg_keys.h"
 #include "trace/names.h"
 
@@ -20,7 +21,7 @@ const char *const rp_work_class_names[RP_WORK_CLASSES] = {
 struct work_ctx {
     const struct rp_trace *t;
     struct rp_work *out;
-    struct rp_arg_key stream, correlation;
+    struct rp_arg_key stream, correlation, device;
     struct rp_map streams; /* hash of a stream -> its number */
     struct rp_scope scope;
 };
@@ -89,14 +90,96 @@ static rp_event launch_of(const struct work_ctx *c, rp_event e, uint8_t *flags)
     return best;
 }
 
-static enum rp_code stream_of(struct work_ctx *c, rp_event e, uint32_t *out, struct rp_err *err)
+#define MOST_DEVICES 4096 /* further ones count as the last of them */
+
+/* The device of an item, among those seen so far: there are few. Copies may lack the argument that
+   the kernels of their process have. */
+static enum rp_code device_of(struct work_ctx *c, struct rp_work_item *item, struct rp_err *err)
+{
+    uint32_t process = c->t->tracks[c->t->ev.track[item->event]].process;
+    struct rp_work_device fresh = {.process = process, .number = -1}, *d = c->out->devices.at;
+    size_t i, n = c->out->devices.n;
+
+    if (c->device.key == RP_NONE || !rp_arg_key_int(&c->device, item->event, &fresh.number))
+        fresh.number = -1;
+    for (i = 0; i < n; i++)
+        if (d[i].process == process &&
+            (d[i].number == fresh.number || d[i].number < 0 || fresh.number < 0))
+            break;
+    if (i == n && n < MOST_DEVICES)
+        RP_TRY(rp_vec_push(&c->out->devices, fresh, err));
+    i = i < MOST_DEVICES ? i : MOST_DEVICES - 1;
+    d = &c->out->devices.at[i];
+    d->number = d->number < 0 ? fresh.number : d->number;
+    d->nitems++;
+    item->device = (uint16_t)i;
+    return RP_OK;
+}
+
+/* The only device of a process has the number of the process, where that is known. */
+static void number_devices(struct rp_work *w)
+{
+    size_t i, k;
+
+    for (i = 0; i < w->devices.n; i++) {
+        struct rp_work_device *d = &w->devices.at[i];
+        int32_t known = w->trace->processes[d->process].device;
+        bool only = true;
+
+        for (k = 0; k < w->devices.n; k++)
+            only = only && (k == i || w->devices.at[k].process != d->process);
+        if (known >= 0 && (only || d->number < 0))
+            d->number = known;
+    }
+}
+
+RP_ORDER(by_number, struct rp_work_device, RP_UP(number), RP_UP(process), RP_UP(nitems))
+
+/* Sorts the devices, and measures when each is busy. Items are in time order. */
+static enum rp_code settle_devices(struct rp_work *w, struct rp_err *err)
+{
+    RP_VEC(uint16_t) place = {0};
+    size_t i;
+
+    number_devices(w);
+    if (w->devices.n > 1) {
+        RP_TRY(rp_vec_reserve(&place, w->devices.n, err));
+        for (i = 0; i < w->devices.n; i++)
+            w->devices.at[i].begin_ns = (int64_t)i;
+        qsort(w->devices.at, w->devices.n, sizeof *w->devices.at, by_number);
+        for (i = 0; i < w->devices.n; i++)
+            place.at[w->devices.at[i].begin_ns] = (uint16_t)i;
+        for (i = 0; i < w->items.n; i++)
+            w->items.at[i].device = place.at[w->items.at[i].device];
+    }
+    for (i = 0; i < w->devices.n; i++)
+        w->devices.at[i].begin_ns = INT64_MAX;
+    for (i = 0; i < w->items.n; i++) {
+        const struct rp_work_item *x = &w->items.at[i];
+        struct rp_work_device *d = &w->devices.at[x->device];
+
+        w->streams.at[x->stream].device = x->device;
+        if (d->begin_ns == INT64_MAX)
+            d->begin_ns = d->end_ns = x->begin_ns;
+        if (x->end_ns <= d->end_ns)
+            continue;
+        rp_ns_add(&d->busy_ns,
+                  rp_ns_between(x->begin_ns > d->end_ns ? x->begin_ns : d->end_ns, x->end_ns));
+        d->end_ns = x->end_ns;
+    }
+    rp_vec_release(&place);
+    return RP_OK;
+}
+
+static enum rp_code stream_of(struct work_ctx *c, rp_event e, uint16_t device, uint32_t *out,
+                              struct rp_err *err)
 {
     const struct rp_track_info *track = &c->t->tracks[c->t->ev.track[e]];
     struct rp_work_stream s = {.process = track->process,
                                .track = c->t->ev.track[e],
                                .number = track->native_id,
                                .text = track->text};
-    uint64_t words[3] = {s.process, 0, 0};
+    uint64_t words[3] = {(uint64_t)device << 32 | s.process, 0, 0};
     struct rp_arg arg;
 
     if (rp_arg_key_find(&c->stream, e, &arg)) {
@@ -134,7 +217,8 @@ static enum rp_code collect_work(struct work_ctx *c, rp_event e, struct rp_err *
     item.launch = launch_of(c, e, &item.flags);
     if (!in_scope(c, &item))
         return RP_OK;
-    RP_TRY(stream_of(c, e, &item.stream, err));
+    RP_TRY(device_of(c, &item, err));
+    RP_TRY(stream_of(c, e, item.device, &item.stream, err));
     return rp_vec_push(&c->out->items, item, err);
 }
 
@@ -173,6 +257,7 @@ static enum rp_code collect_all(struct work_ctx *c, struct rp_err *err)
 
     RP_TRY(rp_arg_key_init(&c->stream, t, "stream", err));
     RP_TRY(rp_arg_key_init(&c->correlation, t, "correlation", err));
+    RP_TRY(rp_arg_key_init(&c->device, t, "device", err));
     for (track = 0; track < t->ntracks; track++) {
         if (t->tracks[track].kind != RP_TRACK_STREAM)
             continue;
@@ -197,9 +282,12 @@ enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
     rp_map_init(&c.streams);
     code = collect_all(&c, err);
     put_in_order(out);
+    if (code == RP_OK)
+        code = settle_devices(out, err);
     rp_map_release(&c.streams);
     rp_arg_key_release(&c.stream);
     rp_arg_key_release(&c.correlation);
+    rp_arg_key_release(&c.device);
     return code;
 }
 
@@ -207,6 +295,45 @@ void rp_work_release(struct rp_work *work)
 {
     rp_vec_release(&work->items);
     rp_vec_release(&work->streams);
+    rp_vec_release(&work->devices);
+}
+
+uint16_t rp_work_main_device(const struct rp_work *work)
+{
+    uint16_t i, best = 0;
+
+    for (i = 1; i < work->devices.n; i++)
+        if (work->devices.at[i].busy_ns > work->devices.at[best].busy_ns)
+            best = i;
+    return best;
+}
+
+void rp_work_keep_device(struct rp_work *work, uint16_t device)
+{
+    size_t i, n = 0;
+
+    if (work->devices.n < 2)
+        return;
+    for (i = 0; i < work->items.n; i++)
+        if (work->items.at[i].device == device)
+            work->items.at[n++] = work->items.at[i];
+    work->items.n = n;
+}
+
+enum rp_code rp_work_of_device(const struct rp_work *work, uint16_t device, struct rp_work *out,
+                               struct rp_err *err)
+{
+    size_t i;
+
+    *out = (struct rp_work){.trace = work->trace};
+    for (i = 0; i < work->streams.n; i++)
+        RP_TRY(rp_vec_push(&out->streams, work->streams.at[i], err));
+    for (i = 0; i < work->devices.n; i++)
+        RP_TRY(rp_vec_push(&out->devices, work->devices.at[i], err));
+    for (i = 0; i < work->items.n; i++)
+        if (work->items.at[i].device == device)
+            RP_TRY(rp_vec_push(&out->items, work->items.at[i], err));
+    return RP_OK;
 }
 
 enum rp_code rp_work_unite(const struct rp_work *work, struct rp_work_unions *out,
@@ -294,21 +421,24 @@ struct rp_breakdown rp_work_breakdown_of(const struct rp_work_unions *u, int64_t
     return b;
 }
 
+void rp_work_device_label(const struct rp_work *work, uint16_t device, char *out, size_t cap)
+{
+    const struct rp_work_device *d = &work->devices.at[device];
+
+    if (d->number >= 0)
+        snprintf(out, cap, "GPU %lld", (long long)d->number);
+    else
+        snprintf(out, cap, "process %lld", (long long)work->trace->processes[d->process].native_id);
+}
+
 void rp_work_stream_label(const struct rp_work *work, uint32_t stream, char *out, size_t cap)
 {
     const struct rp_work_stream *s = &work->streams.at[stream];
-    const struct rp_process *process = &work->trace->processes[s->process];
-    char number[24];
-    bool several = false;
-    size_t i;
+    char number[24], device[40] = "";
 
-    for (i = 0; i < work->streams.n; i++)
-        several = several || work->streams.at[i].process != s->process;
     snprintf(number, sizeof number, "%lld", (long long)s->number);
-    if (!several)
-        snprintf(out, cap, "%s", s->text ? rp_trace_str(work->trace, s->text) : number);
-    else
-        snprintf(out, cap, "%s%lld stream %s", process->device >= 0 ? "GPU " : "process ",
-                 (long long)(process->device >= 0 ? process->device : process->native_id),
-                 s->text ? rp_trace_str(work->trace, s->text) : number);
+    if (work->devices.n > 1)
+        rp_work_device_label(work, (uint16_t)s->device, device, sizeof device);
+    snprintf(out, cap, "%s%s%s", device, *device ? " stream " : "",
+             s->text ? rp_trace_str(work->trace, s->text) : number);
 }

@@ -27,7 +27,15 @@ struct rp_work_item {
     uint32_t stream; /* into rp_work.streams */
     uint8_t cls;     /* enum rp_work_class */
     uint8_t flags;
-    uint16_t reserved;
+    uint16_t device; /* into rp_work.devices */
+};
+
+/* A device of the rank: a process of the trace, and the argument "device" where its kernels have
+ * different ones. */
+struct rp_work_device {
+    uint32_t process, nitems;
+    int64_t number;                    /* -1: not known */
+    int64_t begin_ns, end_ns, busy_ns; /* first start, last end; time in which any item runs */
 };
 
 /* Identified by process and argument "stream" (else thread), compared as text: two tracks may be
@@ -38,6 +46,7 @@ struct rp_work_stream {
     int64_t number; /* where text is 0 */
     rp_str text;
     uint32_t nitems;
+    uint32_t device; /* of its first item */
 };
 
 /* The part of a recording that is analysed; {0}: all of it. */
@@ -59,12 +68,24 @@ struct rp_work {
     const struct rp_trace *trace;
     RP_VEC(struct rp_work_item) items; /* by begin, then order of the file */
     RP_VEC(struct rp_work_stream) streams;
+    RP_VEC(struct rp_work_device) devices; /* by number, then process */
 };
 
 /* `trace` must outlive `out`. Release `out` also after a failure. */
 enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
                           const struct rp_scope *scope, struct rp_err *err);
 void rp_work_release(struct rp_work *work);
+
+/* The main device of a rank: the one that is busy longest, of several the first. What is said about
+   the device of a rank is about this one. Needs an item. */
+uint16_t rp_work_main_device(const struct rp_work *work);
+
+/* The items of one device; streams and devices stay as they are. Release `out` also after a
+   failure. */
+enum rp_code rp_work_of_device(const struct rp_work *work, uint16_t device, struct rp_work *out,
+                               struct rp_err *err);
+/* The same in place. */
+void rp_work_keep_device(struct rp_work *work, uint16_t device);
 
 /* The parts of a window of device work (docs/definitions.md). */
 struct rp_breakdown {
@@ -86,7 +107,10 @@ struct rp_breakdown rp_work_breakdown(const struct rp_work_unions *u);
 struct rp_breakdown rp_work_breakdown_of(const struct rp_work_unions *u, int64_t begin_ns,
                                          int64_t end_ns);
 
-/* Writes "7", or "GPU 3 stream 7" where several processes have streams. Cut to fit. */
+/* Writes "7", or "GPU 3 stream 7" where there are several devices. Cut to fit. */
 void rp_work_stream_label(const struct rp_work *work, uint32_t stream, char *out, size_t cap);
+
+/* Writes "GPU 3", or "process 12" where the number is not known. Cut to fit. */
+void rp_work_device_label(const struct rp_work *work, uint16_t device, char *out, size_t cap);
 
 #endif

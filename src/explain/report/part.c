@@ -284,6 +284,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     struct rp_report_part *out = ctx->out;
 
     RP_TRY(rp_work_init(&ctx->w, ctx->t, ctx->scope, err));
+    RP_TRY(rp_report_list_devices(&ctx->w, ctx->arena, out, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(ctx->w.items.n ? read_device(ctx, err) : read_host(ctx, err));
     RP_TRY(make_steps(ctx, err));

@@ -149,6 +149,10 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_report_root, rank_rows, &rank_type, "which ranks delay the others",
                   "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record per rank", 0),
+    RP_FIELD_LIST(struct rp_report_root, device_rows, &rp_report_device_row_type, "devices",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, devices, &rp_report_device_row_type, NULL,
+                  "one record per device of a rank", 0),
     RP_FIELD_LIST(struct rp_report_root, steps, &step_type, NULL, "the steps of each rank", 0),
     RP_FIELD_LIST(struct rp_report_root, findings, &finding_type, NULL, "most costly first", 0),
     RP_FIELD_LIST(struct rp_report_root, look, &look_type, "what to look at", "text output only",
@@ -244,6 +248,7 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(PLAIN, health),
                                               PART(TEXT, device),
                                               PART(TEXT, framework),
+                                              PART_OF(LIST, devices, &rp_report_device_row_type),
                                               RP_PART_END};
 static const struct rp_type part_type = {"report_part", sizeof(struct rp_report_part), part_fields,
                                          NULL};
@@ -755,6 +760,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     RP_TRY(rp_report_find(ranks, &j.chain, j.arena, out, err));
     fill_look(&j);
     fill_pitfalls(&j);
+    add_note(&j, rp_report_join_devices(ranks, j.arena, out));
     note_coverage(&j);
     note_trouble(&j);
     note_host(&j);

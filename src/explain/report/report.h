@@ -80,6 +80,16 @@ struct rp_report_latency {
     const char *slowest; /* the operator that waited longest */
 };
 
+/* A device of a rank. */
+struct rp_report_device_row {
+    int64_t rank, device; /* device: RP_ABSENT_I64: not known */
+    const char *name;
+    int64_t window_ns, busy_ns, compute_ns, comm_ns, exposed_comm_ns, memory_ns, idle_ns;
+    double idle_share;
+    bool is_main; /* the numbers of the rank are those of this device */
+};
+extern const struct rp_type rp_report_device_row_type;
+
 struct rp_report_part {
     bool on_device;
     bool limited; /* by --step or --window: no steps then */
@@ -103,6 +113,8 @@ struct rp_report_part {
     int64_t step_ns;              /* RP_ABSENT_I64: no steps */
     struct rp_health health;
     const char *device, *framework;
+    size_t ndevices;
+    struct rp_report_device_row *devices; /* by number */
 };
 
 /* Texts are in the arena; release the part also after a failure, unless an arena has adopted it. */
@@ -114,6 +126,10 @@ void rp_report_part_release(struct rp_report_part *part);
 bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e);
 
 /* The following fill a member of a part; texts are in the arena. */
+
+/* Lists the devices of the rank, and reduces `work` to the items of the main one. */
+enum rp_code rp_report_list_devices(struct rp_work *work, struct rp_arena *arena,
+                                    struct rp_report_part *out, struct rp_err *err);
 
 /* O(n log n) in kernels. */
 enum rp_code rp_report_check_device(const struct rp_work *work, const rp_gap_vec *gaps,
@@ -178,6 +194,8 @@ struct rp_report_look {
 };
 
 struct rp_report_root {
+    size_t ndevices, ndevice_rows;
+    struct rp_report_device_row *devices, *device_rows; /* rows: where a rank has several */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
     int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, stall_count, stall_ns;
     size_t nstall_modes;
@@ -238,6 +256,10 @@ enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
 /* Fills findings, the most costly first; those under a hundredth of the window are left out. */
 enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain *chain,
                             struct rp_arena *arena, struct rp_report_root *out, struct rp_err *err);
+
+/* Fills the devices. Returns a note where a rank has several, else NULL. */
+const char *rp_report_join_devices(const struct rp_ranks *ranks, struct rp_arena *arena,
+                                   struct rp_report_root *out);
 
 /* Fills the stalls of the ranks and of all. Needs the window. */
 enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_arena *arena,

@@ -102,6 +102,62 @@ static void streams_are_labelled(void **state)
     rp_trace_free(t);
 }
 
+/* Device 1 is busy for 50 of 60, device 0 for 30 of 100, one process has two devices. */
+static void devices_are_kept_apart(void **state)
+{
+    static const struct row some[] = {
+        {'X', "kernel", "a", 0, 7, 0, 10, 1, 7},      {'X', "kernel", "b", 1, 7, 5, 30, 2, 7},
+        {'X', "kernel", "c", 1, 8, 25, 20, 3, 8},     {'X', "kernel", "d", 1, 7, 55, 10, 4, 7},
+        {'X', "gpu_memcpy", "e", 0, 7, 80, 20, 5, 7},
+    };
+    struct rp_trace *t = TRACE_OF(some);
+    struct rp_work w, own;
+
+    UNUSED_STATE(state);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_int_equal(w.devices.n, 2);
+    assert_int_equal(w.devices.at[0].number, 0);
+    assert_int_equal(w.devices.at[0].busy_ns, 30);
+    assert_int_equal(w.devices.at[0].end_ns - w.devices.at[0].begin_ns, 100);
+    assert_int_equal(w.devices.at[1].number, 1);
+    assert_int_equal(w.devices.at[1].busy_ns, 50);
+    assert_int_equal(w.devices.at[1].nitems, 3);
+    assert_int_equal(rp_work_main_device(&w), 1);
+    assert_code(rp_work_of_device(&w, 0, &own, NULL), RP_OK);
+    assert_int_equal(own.items.n, 2);
+    assert_string_equal(name_of(t, own.items.at[1].event), "e");
+    rp_work_release(&own);
+    rp_work_keep_device(&w, 1);
+    assert_int_equal(w.items.n, 3);
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
+/* The kernels of one process name two devices; a copy without the argument belongs to the first. */
+static void an_argument_names_the_device(void **state)
+{
+    static const struct row some[] = {
+        {'X', "kernel", "a", 90, 7, 0, 10, 1, 7, 0, "device", 3},
+        {'X', "kernel", "b", 90, 7, 0, 10, 2, 7, 0, "device", 2},
+        {'X', "gpu_memcpy", "c", 90, 9, 20, 5, 3, 9},
+    };
+    struct rp_trace *t = TRACE_OF(some);
+    struct rp_work w;
+    char label[40];
+
+    UNUSED_STATE(state);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_int_equal(w.devices.n, 2);
+    assert_int_equal(w.devices.at[0].number, 2);
+    assert_int_equal(w.devices.at[1].number, 3);
+    assert_int_equal(w.streams.n, 3); /* stream 7 of each, and 9 */
+    assert_int_equal(w.items.at[2].device, 1);
+    rp_work_stream_label(&w, w.items.at[1].stream, label, sizeof label);
+    assert_string_equal(label, "GPU 2 stream 7");
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
 /* A training step: module, forward and backward threads, optimizer. */
 static const struct row training[] = {
     {'X', "python_function", "train.py(3): main", 1, 1, 0, 200},
@@ -177,6 +233,8 @@ int test_work(void)
         cmocka_unit_test(the_window_is_split_exactly),
         cmocka_unit_test(a_scope_selects_by_launch_or_by_start),
         cmocka_unit_test(streams_are_labelled),
+        cmocka_unit_test(devices_are_kept_apart),
+        cmocka_unit_test(an_argument_names_the_device),
         cmocka_unit_test(work_is_attributed),
         cmocka_unit_test(a_host_only_trace_has_no_work),
     };
