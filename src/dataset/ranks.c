@@ -6,12 +6,15 @@
 #include "dataset/ranks.h"
 
 #include "base/order.h"
+#include "facts/step_times.h"
 #include "result/part.h"
 #include "result/result.h"
 #include "trace/run.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct rank_slot {
     struct rp_digest *digest;
@@ -30,43 +33,85 @@ struct rank_query {
     const uint8_t *run_of;            /* the run of a source; NULL: all are one */
 };
 
-static const struct rp_step *find_step(const struct rp_trace *t, const char *wanted)
+#define NAMES_SHOWN 4 /* of steps, in an error */
+
+static bool step_has_number(const struct rp_step *step, const char *wanted)
 {
     char *end;
     long long number = strtoll(wanted, &end, 10);
-    bool by_number = end != wanted && *end == '\0';
-    uint32_t i;
+
+    return end != wanted && !*end && step->number == number;
+}
+
+/* By number, by its whole name, or by the beginning of a name that no other name has. Of several
+   steps of one name the first; RP_NONE: there is none, or several names begin so. */
+static uint32_t find_step(const struct rp_trace *t, const char *wanted)
+{
+    uint32_t i, found = RP_NONE;
 
     for (i = 0; i < t->nsteps; i++)
-        if (by_number ? t->steps[i].number == number
-                      : !strcmp(rp_trace_str(t, t->steps[i].name), wanted))
-            return &t->steps[i];
-    return NULL;
+        if (step_has_number(&t->steps[i], wanted))
+            return i;
+    for (i = 0; i < t->nsteps; i++)
+        if (!strcmp(rp_trace_str(t, t->steps[i].name), wanted))
+            return i;
+    for (i = 0; *wanted && i < t->nsteps; i++) {
+        if (strncmp(rp_trace_str(t, t->steps[i].name), wanted, strlen(wanted)) != 0)
+            continue;
+        if (found != RP_NONE && t->steps[found].name != t->steps[i].name)
+            return RP_NONE;
+        found = found == RP_NONE ? i : found;
+    }
+    return found;
+}
+
+/* Names that begin as wanted, or, if there are none, the first ones. */
+static enum rp_code no_such_step(const struct rp_loaded *loaded, const char *wanted,
+                                 struct rp_err *err)
+{
+    const struct rp_trace *t = loaded->trace;
+    size_t n = strlen(wanted), shown, used;
+    char names[320] = "";
+    bool beginning;
+    uint32_t i;
+
+    if (!t->nsteps)
+        return rp_err_set(err, RP_USAGE, "'%s' has no steps, so step '%s' cannot be selected",
+                          loaded->source->name, wanted);
+    for (i = 0; i < t->nsteps && strncmp(rp_trace_str(t, t->steps[i].name), wanted, n) != 0; i++)
+        ;
+    beginning = *wanted && i < t->nsteps;
+    for (i = 0, shown = used = 0; i < t->nsteps && shown < NAMES_SHOWN; i++) {
+        const char *name = rp_trace_str(t, t->steps[i].name);
+
+        if ((beginning && strncmp(name, wanted, n) != 0) ||
+            (i && t->steps[i].name == t->steps[i - 1].name))
+            continue;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s'%.60s'",
+                                 shown++ ? ", " : "", name);
+    }
+    return rp_err_set(err, RP_USAGE, "'%s' has %s '%s'; its steps are %lld to %lld: %s%s",
+                      loaded->source->name, beginning ? "several steps" : "no step", wanted,
+                      (long long)t->steps[0].number, (long long)t->steps[t->nsteps - 1].number,
+                      names, shown == NAMES_SHOWN ? ", …" : "");
 }
 
 static enum rp_code set_scope(const struct rank_query *a, const struct rp_loaded *loaded,
                               struct rp_scope *scope, struct rp_err *err)
 {
     const struct rp_trace *t = loaded->trace;
-    const struct rp_step *step;
+    uint32_t step;
 
     *scope = (struct rp_scope){0};
-    if (a->has_window) {
-        *scope = (struct rp_scope){true, false, rp_ns_sum(t->totals.span_begin_ns, a->from_ns),
-                                   rp_ns_sum(t->totals.span_begin_ns, a->to_ns)};
-        return RP_OK;
-    }
-    if (!a->step)
+    if (a->has_window)
+        *scope = rp_scope_of_window(t, rp_ns_sum(t->totals.span_begin_ns, a->from_ns),
+                                    rp_ns_sum(t->totals.span_begin_ns, a->to_ns));
+    if (a->has_window || !a->step)
         return RP_OK;
     step = find_step(t, a->step);
-    if (!step && !t->nsteps)
-        return rp_err_set(err, RP_USAGE, "'%s' has no steps, so step '%s' cannot be selected",
-                          loaded->source->name, a->step);
-    if (!step)
-        return rp_err_set(err, RP_USAGE, "'%s' has no step '%s'; its steps are %lld to %lld",
-                          loaded->source->name, a->step, (long long)t->steps[0].number,
-                          (long long)t->steps[t->nsteps - 1].number);
-    *scope = (struct rp_scope){true, true, step->begin_ns, step->end_ns};
+    if (step == RP_NONE)
+        return no_such_step(loaded, a->step, err);
+    *scope = rp_scope_of_step(t, step);
     return RP_OK;
 }
 

@@ -22,7 +22,7 @@
 #define RP_RANK_OPTIONS                                                                             \
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks: '0,3' or '8-15'", 0},            \
         {"step", 0,    RP_OPT_TEXT,                                                                 \
-         "N",    NULL, "only work launched in the step with this number or name",                   \
+         "N",    NULL, "only work launched in the step with this number, or name or its beginning", \
          0},                                                                                        \
     {                                                                                               \
         "window", 0, RP_OPT_TEXT, "A..B", NULL,                                                     \

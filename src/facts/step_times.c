@@ -107,3 +107,34 @@ struct rp_interval rp_trace_span(const struct rp_trace *trace)
         return (struct rp_interval){t->work_begin_ns, t->work_end_ns};
     return (struct rp_interval){t->span_begin_ns, t->span_end_ns};
 }
+
+struct rp_scope rp_scope_of_step(const struct rp_trace *trace, uint32_t step)
+{
+    const struct rp_step *s = &trace->steps[step];
+    struct rp_scope out = {.limited = true,
+                           .by_launch = !(s->flags & RP_STEP_ON_DEVICE),
+                           .begin_ns = s->begin_ns,
+                           .end_ns = s->end_ns,
+                           .step = step + 1};
+    struct step_clock c = {RP_NO_TS, RP_NO_TS};
+    uint32_t i;
+
+    for (i = 0; i <= step; i++)
+        step_begin(&c, trace->steps[i].begin_ns, trace->steps[i].work_end_ns);
+    out.span = (struct rp_interval){c.begin_ns, last_end(&c, s->end_ns)};
+    if (step + 1 < trace->nsteps) {
+        out.end_ns = s[1].begin_ns;
+        out.span.end_ns = step_begin(&c, s[1].begin_ns, RP_NO_TS);
+    }
+    return out;
+}
+
+struct rp_scope rp_scope_of_window(const struct rp_trace *trace, int64_t begin_ns, int64_t end_ns)
+{
+    const struct rp_totals *t = &trace->totals;
+    struct rp_scope out = {.limited = true, .begin_ns = begin_ns, .end_ns = end_ns};
+
+    out.span.begin_ns = later(begin_ns, t->span_begin_ns);
+    out.span.end_ns = later(end_ns < t->span_end_ns ? end_ns : t->span_end_ns, out.span.begin_ns);
+    return out;
+}

@@ -14,6 +14,7 @@
  */
 #include "base/arena.h"
 #include "facts/intervals.h"
+#include "facts/work.h"
 #include "trace/run.h"
 
 /* One interval for each step of the trace, in their order; allocated in the arena, never NULL. */
@@ -31,5 +32,12 @@ enum rp_code rp_step_median(const struct rp_interval *steps, size_t n, struct rp
 /* From the begin of the first step to the end of the last; without steps, from the first start to
    the last end of host and device work, or, without any, of everything that has a time. */
 struct rp_interval rp_trace_span(const struct rp_trace *trace);
+
+/* The scope of one step: what is launched from its mark to the next one, or to its end if it is the
+   last. Linear in the steps. */
+struct rp_scope rp_scope_of_step(const struct rp_trace *trace, uint32_t step);
+
+/* A window in times of the trace. Its span is the part of it in which anything was recorded. */
+struct rp_scope rp_scope_of_window(const struct rp_trace *trace, int64_t begin_ns, int64_t end_ns);
 
 #endif

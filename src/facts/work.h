@@ -52,9 +52,11 @@ struct rp_work_stream {
 /* The part of a recording that is analysed; {0}: all of it. */
 struct rp_scope {
     bool limited;
-    /* It is a step: work that was launched in it; else a window: work that starts in it. */
-    bool by_launch;
-    int64_t begin_ns, end_ns; /* half-open, times of the trace */
+    bool by_launch;           /* device work is selected by its launch, else by its own start */
+    int64_t begin_ns, end_ns; /* half-open, times of the trace: what starts in it is selected */
+    struct rp_interval span;  /* the time that is looked at: of a step, how long it lasts */
+    uint32_t step;            /* 1 + the index of the step; 0: it is not one */
+    uint32_t reserved;
 };
 
 /* Whether something of the host that starts then is in the scope. Device work is selected by

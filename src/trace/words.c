@@ -40,6 +40,9 @@ static const char *const step_sources[] = {[RP_STEP_PROFILER] = "profiler",
                                            [RP_STEP_REPETITION] = "repetition",
                                            [RP_STEP_SESSION] = "session"};
 
+static const char *const step_phases[RP_STEP_PHASES] = {
+    [RP_PHASE_PREFILL] = "prefill", [RP_PHASE_DECODE] = "decode", [RP_PHASE_MIXED] = "mixed"};
+
 static const char *const arg_types[] = {
     [RP_ARG_I64] = "int", [RP_ARG_F64] = "real", [RP_ARG_STR] = "text", [RP_ARG_RAW] = "json"};
 
@@ -63,6 +66,11 @@ const char *rp_word_link_source(uint8_t source)
 const char *rp_word_step_source(uint32_t source)
 {
     return WORD(step_sources, source);
+}
+
+const char *rp_word_step_phase(uint8_t phase)
+{
+    return phase < RP_STEP_PHASES ? step_phases[phase] : NULL;
 }
 
 const char *rp_word_arg_type(uint8_t type)

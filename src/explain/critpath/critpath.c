@@ -215,6 +215,8 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
 
     (void)settings;
     out->scope = *scope;
+    out->scope.begin_ns = scope->span.begin_ns;
+    out->scope.end_ns = scope->span.end_ns;
     if (code == RP_OK)
         code = rp_collectives_init(&out->collectives, &work, NULL, &part->arena, err);
     if (code == RP_OK)

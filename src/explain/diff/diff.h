@@ -21,10 +21,10 @@ enum rp_diff_time { /* the parts of a step: they add up to it */
 /* One rank of a run. */
 struct rp_trace_diff_part {
     bool on_device, limited, has_steps;
-    int64_t nsteps, taken; /* recorded; typical of those that are whole */
-    size_t nwhole;         /* recorded from beginning to end */
-    int64_t *step_ns;      /* nwhole of them, in their order; in the arena */
-    int64_t typical_ns;    /* the step time: mean of the typical ones */
+    size_t nsteps;     /* 1 without steps: the span */
+    int64_t *step_ns;  /* nsteps of them, in their order; in the arena */
+    int64_t taken;     /* typical ones, whose call tree is compared */
+    int64_t median_ns; /* the step time */
     int64_t time_ns[RP_DIFF_TIMES];
     int64_t cause_ns[RP_GAP_CAUSES + 1]; /* of idle; the last: outside device work */
     struct rp_diff_tree tree;
@@ -33,10 +33,10 @@ struct rp_trace_diff_part {
 
 struct rp_trace_diff_run {
     const char *path, *device, *framework, *text; /* text: text output only */
-    int64_t ranks, steps, whole_steps, typical_steps;
-    int64_t step_ns, median_ns, spread_ns; /* spread: absent where only one step is whole */
-    int64_t work_ns;                       /* device time (host time) of a step, added up */
-    int64_t host_ns;                       /* of the spans that launch it */
+    int64_t ranks, steps, typical_steps;
+    int64_t step_ns, spread_ns; /* spread: absent where there is only one step */
+    int64_t work_ns;            /* device time (host time) of a step, added up */
+    int64_t host_ns;            /* of the spans that launch it */
 };
 
 struct rp_trace_diff_share {

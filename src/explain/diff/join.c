@@ -85,9 +85,9 @@ static int64_t *steps_of(struct diff_join *j, int side, size_t *n)
     int64_t *steps;
     size_t p, i;
 
-    *n = part_of(j, side, 0)->nwhole;
+    *n = part_of(j, side, 0)->nsteps;
     for (p = 1; p < j->npairs; p++)
-        if (part_of(j, side, p)->nwhole != *n)
+        if (part_of(j, side, p)->nsteps != *n)
             return NULL;
     steps = RP_ARENA_NEW(j->arena, int64_t, *n + 1);
     for (i = 0; steps && i < *n; i++) {
@@ -108,16 +108,13 @@ static void measure_spread(struct diff_join *j, int side, struct rp_trace_diff_r
 
     j->spread_ns[side] = -1;
     j->count[side] = (double)n;
-    run->median_ns = run->step_ns;
     if (!scratch)
         return;
-    if (steps) {
+    if (steps)
         j->spread_ns[side] = rp_diff_spread(steps, n, scratch);
-        run->median_ns = rp_diff_whole_ns(floor(rp_diff_median(steps, n)));
-    }
     for (p = 0; !steps && p < j->npairs; p++) { /* the rank that varies most, the shortest list */
         const struct rp_trace_diff_part *part = part_of(j, side, p);
-        size_t count = part->nwhole;
+        size_t count = part->nsteps;
         int64_t *own = RP_ARENA_NEW(j->arena, int64_t, count + 1);
         double spread = own ? rp_diff_spread(part->step_ns, count, own) : -1;
 
@@ -136,15 +133,10 @@ static void describe_run(struct diff_join *j, const struct rp_trace_diff_part *p
 
     if (!part->has_steps)
         what = part->limited ? "what was selected" : "the whole recording: no steps found";
-    else if (run->typical_steps == 1)
-        what = rp_arena_textf(j->arena, "median of %lld whole steps", (long long)run->whole_steps);
-    else if (run->typical_steps == run->whole_steps)
-        what = rp_arena_textf(j->arena, "mean of %lld whole steps", (long long)run->whole_steps);
-    else
-        what = rp_arena_textf(j->arena, "mean of the middle %lld of %lld whole steps",
-                              (long long)run->typical_steps, (long long)run->whole_steps);
-    if (part->has_steps && run->whole_steps == 1)
+    else if (run->steps == 1)
         what = "one step";
+    else
+        what = rp_arena_textf(j->arena, "median of %lld steps", (long long)run->steps);
     run->text =
         rp_arena_textf(j->arena, "%s, %s%s%s%s: %s", rp_units_time(j->arena, run->step_ns), ranks,
                        run->device ? run->device : "", run->device ? ", " : "", what, run->path);
@@ -175,8 +167,7 @@ static void fill_run(struct diff_join *j, int side, struct rp_trace_diff_run *ru
     run->device = part->on_device ? part->device : NULL;
     run->framework = part->framework;
     run->ranks = (int64_t)j->n[side];
-    run->steps = part->nsteps;
-    run->whole_steps = part->has_steps ? (int64_t)part->nwhole : 0;
+    run->steps = part->has_steps ? (int64_t)part->nsteps : 0;
     run->typical_steps = part->has_steps ? part->taken : 0;
     for (t = 0; t < RP_DIFF_TIMES; t++)
         rp_ns_add(&run->step_ns, mean_of(j, side, t));
@@ -288,8 +279,8 @@ static void fill_ranks(struct diff_join *j)
 
         r->rank = j->in[0][j->pairs[p].base].number;
         r->new_rank = j->in[1][j->pairs[p].fresh].number;
-        r->base_ns = a->typical_ns;
-        r->new_ns = b->typical_ns;
+        r->base_ns = a->median_ns;
+        r->new_ns = b->median_ns;
         r->delta_ns = rp_ns_between(r->base_ns, r->new_ns);
         for (t = 0; t < RP_DIFF_TIMES; t++)
             *deltas[t] = rp_ns_between(a->time_ns[t], b->time_ns[t]);

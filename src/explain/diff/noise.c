@@ -31,8 +31,21 @@ double rp_diff_median(int64_t *values, size_t n)
     return ((double)values[low] + (double)values[high]) / 2;
 }
 
+static double standard_deviation(const int64_t *values, size_t n)
+{
+    double mean = 0, sum = 0;
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        mean += (double)values[i] / (double)n;
+    for (i = 0; i < n; i++)
+        sum += ((double)values[i] - mean) * ((double)values[i] - mean);
+    return sqrt(sum / (double)(n - 1));
+}
+
 /* The median absolute deviation, as a standard deviation of normal values: 1.4826, and for few
-   values the factors by which it is too small (Croux and Rousseeuw 1992). */
+   values the factors by which it is too small (Croux and Rousseeuw 1992). Where it is larger than
+   the standard deviation itself, there is no outlier to leave out. */
 double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch)
 {
     static const double small[] = {0, 0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
@@ -45,7 +58,7 @@ double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch)
     middle = rp_diff_median(scratch, n);
     for (i = 0; i < n; i++)
         scratch[i] = rp_diff_whole_ns(2 * fabs((double)values[i] - middle));
-    return factor * 1.4826 * rp_diff_median(scratch, n) / 2;
+    return fmin(factor * 1.4826 * rp_diff_median(scratch, n) / 2, standard_deviation(values, n));
 }
 
 double rp_diff_noise(const double spread_ns[2], const double count[2])

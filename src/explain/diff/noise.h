@@ -11,8 +11,8 @@ void rp_diff_middle_half(size_t n, size_t *from, size_t *taken);
 /* Sorts them; n is not 0. */
 double rp_diff_median(int64_t *values, size_t n);
 
-/* Standard deviation of one value, from the median deviation; -1 for fewer than two. scratch has
-   room for n. */
+/* Standard deviation of one value, from the median deviation where that is less; -1 for fewer than
+   two. scratch has room for n. */
 double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch);
 
 /* The largest change that is noise: three standard errors of the difference of two estimates, each

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One rank's part of a comparison: its typical steps, the parts of their time, and their call tree.
- * Steps, their parts and the causes of idle time are those of the report. The typical steps are the
- * middle half by length, so that a first step or a hiccup does not count; their mean is the median
- * where there are up to six, and unlike a median its parts add up.
+ * One rank's part of a comparison: its step time with its parts, and the call tree of its typical
+ * steps. Steps, their parts and the causes of idle time are those of the report. The step time is
+ * the median, and its parts are those of the step in the middle, of an even number the means of the
+ * two in the middle, so that they add up to it. The call tree is that of the middle half by length:
+ * a first step or a hiccup does not count, and the times of operators are steadier than in one
+ * step.
  */
 #include "explain/diff/diff.h"
 
@@ -24,7 +26,8 @@ struct part_ctx {
     struct rp_trace_diff_part *out;
     struct rp_report_part report;
     struct rp_diff_window *windows;
-    int64_t sum_ns[SUMS]; /* of all steps taken */
+    size_t nwindows;
+    int64_t sum_ns[SUMS], summed; /* of the steps in the middle; how many */
 };
 
 static void add_times(struct part_ctx *m, const struct rp_breakdown *b)
@@ -53,11 +56,11 @@ static void add_causes(struct part_ctx *m, const struct rp_breakdown *b)
     rp_ns_add(&m->sum_ns[SUMS - 1], rest);
 }
 
-static void take_step(struct part_ctx *m, const struct rp_breakdown *b)
+static void add_step(struct part_ctx *m, const struct rp_breakdown *b)
 {
     add_times(m, b);
     add_causes(m, b);
-    m->out->taken++;
+    m->summed++;
 }
 
 /* Means that add up to the mean of the whole: rounded along the running sum. */
@@ -72,13 +75,13 @@ static void mean_all(struct part_ctx *m)
         int64_t now;
 
         rp_ns_add(&sum, m->sum_ns[i]);
-        now = sum / out->taken;
+        now = sum / m->summed;
         rp_ns_add(&out->time_ns[part], rp_ns_between(before, now));
         if (i >= RP_DIFF_IDLE)
             out->cause_ns[i - RP_DIFF_IDLE] = rp_ns_between(before, now);
         before = now;
     }
-    out->typical_ns = before;
+    out->median_ns = before;
 }
 
 struct length {
@@ -88,63 +91,63 @@ struct length {
 
 RP_ORDER(by_length, struct length, RP_UP(ns), RP_UP(step))
 
-/* Sorts the whole steps by length and takes the middle half. */
-static enum rp_code take_typical(struct part_ctx *m, struct rp_err *err)
+/* Sorts the steps by length: those in the middle are the step time, the middle half is typical. */
+static enum rp_code choose_steps(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
-    size_t i, from, taken, n = out->nwhole;
+    size_t i, from, taken, n = out->nsteps;
     struct length *lengths = RP_ARENA_NEW(m->arena, struct length, n + 1);
 
-    out->step_ns = RP_ARENA_NEW(m->arena, int64_t, n + 1);
-    if (!lengths || !out->step_ns)
-        return rp_err_nomem(err, "comparing steps");
+    RP_TRY(rp_arena_check(m->arena, "comparing steps", err));
     for (i = 0; i < n; i++) {
         out->step_ns[i] = m->report.steps[i].b.window_ns;
         lengths[i] = (struct length){out->step_ns[i], i};
     }
     qsort(lengths, n, sizeof *lengths, by_length);
+    for (i = (n - 1) / 2; i <= n / 2; i++)
+        add_step(m, &m->report.steps[lengths[i].step].b);
     rp_diff_middle_half(n, &from, &taken);
-    for (i = from; i < from + taken; i++) {
-        take_step(m, &m->report.steps[lengths[i].step].b);
+    for (i = from; i < from + taken; i++)
         m->windows[lengths[i].step].taken = true;
-    }
+    out->taken = (int64_t)taken;
     return RP_OK;
+}
+
+static void make_window(struct part_ctx *m, size_t i)
+{
+    const struct rp_step *step = &m->t->steps[i];
+    const struct rp_breakdown *b = &m->report.steps[i].b;
+
+    m->windows[i] = (struct rp_diff_window){step->begin_ns,
+                                            i + 1 < m->t->nsteps ? step[1].begin_ns : step->end_ns,
+                                            b->begin_ns, b->end_ns, false};
 }
 
 static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
-    size_t i, n = m->report.nsteps;
-    /* the last one on a device has no end: what follows it was not recorded */
-    size_t whole = m->report.steps_on_device && n > 1 ? n - 1 : n;
+    size_t i, n = out->limited ? 0 : m->report.nsteps;
 
+    m->nwindows = n;
     m->windows = RP_ARENA_NEW(m->arena, struct rp_diff_window, n + 1);
-    if (!m->windows)
-        return rp_err_nomem(err, "comparing steps");
-    for (i = 0; i < n; i++) {
-        const struct rp_step *step = &m->t->steps[i];
-        const struct rp_breakdown *b = &m->report.steps[i].b;
-
-        m->windows[i] = (struct rp_diff_window){step->begin_ns, step->end_ns, b->begin_ns,
-                                                b->end_ns,      i < whole,    false};
-    }
+    out->step_ns = RP_ARENA_NEW(m->arena, int64_t, n + 1);
+    RP_TRY(rp_arena_check(m->arena, "comparing steps", err));
+    for (i = 0; i < n; i++)
+        make_window(m, i);
     out->has_steps = n > 0;
-    out->nsteps = (int64_t)n;
-    out->nwhole = whole;
+    out->nsteps = n ? n : 1;
     if (n)
-        return take_typical(m, err);
-    take_step(m, &m->report.b);
-    out->nwhole = 1;
-    out->step_ns = RP_ARENA_NEW(m->arena, int64_t, 1);
-    if (!out->step_ns)
-        return rp_err_nomem(err, "comparing steps");
-    out->step_ns[0] = m->report.b.window_ns;
+        return choose_steps(m, err);
+    add_step(m, &m->report.whole);
+    out->taken = 1;
+    out->step_ns[0] = m->report.whole.window_ns;
     return RP_OK;
 }
 
 static enum rp_code make_tree(struct part_ctx *m, struct rp_err *err)
 {
-    struct rp_diff_steps steps = {m->scope, m->report.nsteps, m->windows, m->out->taken};
+    bool by_launch = m->t->nsteps && !(m->t->steps[0].flags & RP_STEP_ON_DEVICE);
+    struct rp_diff_steps steps = {m->scope, m->nwindows, m->windows, by_launch, m->out->taken};
     struct rp_work work;
     enum rp_code code = rp_work_init(&work, m->t, m->scope, err);
 
@@ -188,13 +191,12 @@ static const struct rp_field part_fields[] = {
     PART(PLAIN, on_device),
     PART(PLAIN, limited),
     PART(PLAIN, has_steps),
-    PART(PLAIN, nsteps),
     PART(PLAIN, taken),
-    PART(PLAIN, typical_ns),
+    PART(PLAIN, median_ns),
     PART(PLAIN, time_ns),
     PART(PLAIN, cause_ns),
     RP_PART_FIELD_(LIST, offsetof(struct rp_trace_diff_part, step_ns),
-                   offsetof(struct rp_trace_diff_part, nwhole), RP_PART_PLAIN_TYPE(int64_t)),
+                   offsetof(struct rp_trace_diff_part, nsteps), RP_PART_PLAIN_TYPE(int64_t)),
     RP_PART_RECORD(struct rp_trace_diff_part, tree, &rp_diff_tree_type),
     PART(TEXT, device),
     PART(TEXT, framework),

@@ -40,6 +40,7 @@ struct tree_builder {
     struct rp_map positions;  /* (parent node, exact, ordinal) -> node */
     struct rp_map pieces;     /* (node, kernel) -> piece */
     RP_VEC(rp_event) marks;   /* of steps, in order */
+    RP_VEC(int64_t) known_ns; /* by stream: the start of its first work whose launch is recorded */
     char text[MOST_NAME + 1]; /* scratch */
 };
 
@@ -154,15 +155,17 @@ static size_t find_window(const struct rp_diff_steps *s, int64_t at_ns, bool hos
 static uint32_t step_of_item(const struct tree_builder *p, const struct rp_work_item *x)
 {
     const struct rp_diff_steps *s = p->steps;
-    size_t i = s->n;
+    size_t i;
 
     if (!s->n)
         return 0;
-    if (x->launch != RP_NONE)
+    if (x->launch != RP_NONE && s->by_launch)
         i = find_window(s, p->t->ev.ts_ns[x->launch], true);
-    if (i == s->n)
+    else if (x->launch == RP_NONE && s->by_launch && x->begin_ns < p->known_ns.at[x->stream])
+        return NO_STEP; /* streams run in order: it was launched before the recording began */
+    else
         i = find_window(s, x->begin_ns, false);
-    return i < s->n && s->windows[i].whole ? (uint32_t)i : NO_STEP;
+    return i < s->n ? (uint32_t)i : NO_STEP;
 }
 
 static bool is_taken(const struct tree_builder *p, uint32_t step)
@@ -193,7 +196,7 @@ static void mark_host(struct tree_builder *p)
         if (frame_kind(p, e) != RP_DIFF_OP || !rp_report_is_host_work(p->t, p->steps->scope, e))
             continue;
         i = p->steps->n ? find_window(p->steps, ev->ts_ns[e], true) : 0;
-        if (p->steps->n && (i == p->steps->n || !p->steps->windows[i].whole))
+        if (p->steps->n && i == p->steps->n)
             continue;
         mark_around(p, e, (uint32_t)i);
         rp_ns_add(&p->own.at[e], ev->dur_ns[e]);
@@ -488,12 +491,24 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
 
 RP_ORDER(by_event, rp_event, RP_COMPARE(*a, *b))
 
+/* INT64_MIN where no launch is recorded. */
+static enum rp_code find_known(struct tree_builder *p, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < p->w->streams.n; i++)
+        RP_TRY(rp_vec_push(&p->known_ns, INT64_MIN, err));
+    for (i = p->w->items.n; i-- > 0;)
+        if (p->w->items.at[i].launch != RP_NONE)
+            p->known_ns.at[p->w->items.at[i].stream] = p->w->items.at[i].begin_ns;
+    return RP_OK;
+}
+
 static enum rp_code prepare_tree(struct tree_builder *p, struct rp_err *err)
 {
     size_t i, n = p->t->ev.n;
 
-    for (i = 0; i < p->steps->n && i < RP_DIFF_SLOTS && p->steps->windows[i].whole; i++)
-        p->out->nslots++;
+    p->out->nslots = p->steps->n < RP_DIFF_SLOTS ? (uint32_t)p->steps->n : RP_DIFF_SLOTS;
     RP_TRY(rp_strtab_init(&p->strings, err));
     RP_TRY(rp_arg_key_init_dims(&p->dims, p->t, err));
     for (i = 0; i < p->t->nsteps; i++)
@@ -501,6 +516,7 @@ static enum rp_code prepare_tree(struct tree_builder *p, struct rp_err *err)
             RP_TRY(rp_vec_push(&p->marks, p->t->steps[i].mark, err));
     if (p->marks.n)
         qsort(p->marks.at, p->marks.n, sizeof *p->marks.at, by_event);
+    RP_TRY(find_known(p, err));
     RP_TRY(rp_vec_reserve(&p->step, n + 1, err));
     RP_TRY(rp_vec_reserve(&p->node, n + 1, err));
     RP_TRY(rp_vec_reserve(&p->labels, p->t->str.n + 1, err));
@@ -557,6 +573,7 @@ enum rp_code rp_diff_tree_init(struct rp_diff_tree *out, const struct rp_work *w
     rp_vec_release(&p.own);
     rp_vec_release(&p.labels);
     rp_vec_release(&p.marks);
+    rp_vec_release(&p.known_ns);
     return code;
 }
 

@@ -54,10 +54,10 @@ struct rp_diff_tree {
     int64_t total_ns, host_ns; /* of a step */
 };
 
-/* A step of the trace, on the host and on the device. */
+/* A step of the trace: from its mark to the next one, and how long it lasts. */
 struct rp_diff_window {
     int64_t host_begin_ns, host_end_ns, begin_ns, end_ns;
-    bool whole, taken; /* has an end; is one of those whose mean is taken */
+    bool taken; /* is one of those whose mean is taken */
 };
 
 /* The steps that are looked at: none means everything that the scope selects, as one step. */
@@ -65,6 +65,7 @@ struct rp_diff_steps {
     const struct rp_scope *scope;
     size_t n;
     const struct rp_diff_window *windows; /* in the order of time */
+    bool by_launch;                       /* marks are on the host */
     int64_t taken;
 };
 

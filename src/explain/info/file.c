@@ -7,7 +7,7 @@
 
 #include "base/order.h"
 #include "facts/graph_captures.h"
-#include "facts/intervals.h"
+#include "facts/step_times.h"
 #include "trace/words.h"
 
 #include <stdio.h>
@@ -73,24 +73,19 @@ static void fill_times(struct file_ctx *ctx)
         totals->gpu_end_ns > totals->gpu_begin_ns ? totals->gpu_busy_ns : RP_ABSENT_I64;
 }
 
-static int64_t median_step(struct file_ctx *ctx)
+static int64_t counted(int64_t count)
 {
-    size_t i, n = ctx->out->nsteps;
-    int64_t *lengths = new_rows(ctx, &n, sizeof *lengths);
-
-    if (!n)
-        return RP_ABSENT_I64;
-    for (i = 0; i < n; i++)
-        lengths[i] = ctx->out->steps[i].dur_ns;
-    rp_ns_sort(lengths, n);
-    return rp_ns_median(lengths, n);
+    return count == RP_NO_COUNT ? RP_ABSENT_I64 : count;
 }
 
-static void fill_steps(struct file_ctx *ctx)
+static enum rp_code fill_steps(struct file_ctx *ctx, struct rp_err *err)
 {
     const struct rp_trace *t = ctx->trace;
+    struct rp_interval *times;
     size_t i, n = t->nsteps;
 
+    RP_TRY(rp_step_times(t, ctx->arena, &times, err));
+    RP_TRY(rp_step_median(times, n, ctx->arena, &ctx->out->step_median_ns, err));
     ctx->out->steps = new_rows(ctx, &n, sizeof *ctx->out->steps);
     for (i = 0; i < n; i++) {
         const struct rp_step *step = &t->steps[i];
@@ -98,16 +93,20 @@ static void fill_steps(struct file_ctx *ctx)
         ctx->out->steps[ctx->out->nsteps++] =
             (struct rp_info_step){.name = trace_text(ctx, step->name),
                                   .source = rp_word_step_source(step->source),
-                                  .ts_ns = step->begin_ns,
-                                  .dur_ns = step->end_ns - step->begin_ns};
+                                  .phase = rp_word_step_phase(step->phase),
+                                  .requests = counted(step->requests),
+                                  .tokens = counted(step->tokens),
+                                  .ts_ns = times[i].begin_ns,
+                                  .dur_ns = rp_ns_between(times[i].begin_ns, times[i].end_ns),
+                                  .mark_ns = rp_ns_between(step->begin_ns, step->end_ns)};
     }
     ctx->out->step_count = t->nsteps;
-    ctx->out->step_median_ns = median_step(ctx);
     if (t->nsteps)
         ctx->out->step_text = rp_arena_textf(ctx->arena, "%u, by %s", t->nsteps,
                                              rp_word_step_source(t->steps[0].source));
     else
         ctx->out->step_text = "none found";
+    return RP_OK;
 }
 
 static void fill_devices(struct file_ctx *ctx)
@@ -331,7 +330,7 @@ enum rp_code rp_info_describe(const struct rp_trace *trace, const char *path, co
     fill_identity(&ctx, path);
     fill_counts(&ctx);
     fill_times(&ctx);
-    fill_steps(&ctx);
+    RP_TRY(fill_steps(&ctx, err));
     fill_devices(&ctx);
     fill_device_text(&ctx);
     fill_tracks(&ctx);

@@ -29,9 +29,15 @@ static const struct rp_type kind_type = {"kind", sizeof(struct rp_info_kind), ki
 
 static const struct rp_field step_fields[] = {
     RP_FIELD(struct rp_info_step, name, STR, NONE, "step", "its name", 0),
-    RP_FIELD(struct rp_info_step, ts_ns, I64, NS, "start", "as recorded", 0),
-    RP_FIELD(struct rp_info_step, dur_ns, I64, NS, "length", "from its start to its end", 0),
-    RP_FIELD(struct rp_info_step, source, STR, NONE, "by", "how it was found", 0), RP_FIELD_END};
+    RP_FIELD(struct rp_info_step, phase, STR, NONE, "phase",
+             "prefill, decode or mixed, where its mark says so", 0),
+    RP_FIELD(struct rp_info_step, requests, I64, COUNT, "requests", "in its batch", RP_NULLABLE),
+    RP_FIELD(struct rp_info_step, tokens, I64, COUNT, "tokens", "that it computes", RP_NULLABLE),
+    RP_FIELD(struct rp_info_step, ts_ns, I64, NS, "start", "where it begins, as recorded", 0),
+    RP_FIELD(struct rp_info_step, dur_ns, I64, NS, "length", "until the next step begins", 0),
+    RP_FIELD(struct rp_info_step, mark_ns, I64, NS, "mark", "length of its mark", 0),
+    RP_FIELD(struct rp_info_step, source, STR, NONE, "by", "how it was found", 0),
+    RP_FIELD_END};
 static const struct rp_type step_type = {"step", sizeof(struct rp_info_step), step_fields, NULL};
 
 static const struct rp_field device_fields[] = {
@@ -76,7 +82,7 @@ static const struct rp_field file_fields[] = {
     FIELD(window_ns, I64, NS, "time covered", "first start to last end of all events", 0),
     FIELD(begin_ns, I64, NS, NULL, "the first start; time since 1970 if the file has it", 0),
     FIELD(step_text, STR, NONE, "steps", "text output only", RP_SCREEN),
-    FIELD(step_median_ns, I64, NS, "median step", "median length of the steps, or null",
+    FIELD(step_median_ns, I64, NS, "median step", "step time: median length of the steps, or null",
           RP_NULLABLE),
     FIELD(gpu_busy_ns, I64, NS, "device busy", "time in which device work runs, or null",
           RP_NULLABLE),

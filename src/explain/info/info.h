@@ -11,8 +11,10 @@
 #include <reprise/result.h>
 
 struct rp_info_step {
-    const char *name, *source;
-    int64_t ts_ns, dur_ns;
+    const char *name, *source, *phase; /* phase: NULL where not known */
+    int64_t requests, tokens;          /* RP_ABSENT_I64 where not known */
+    int64_t ts_ns, dur_ns;             /* how long it lasts: facts/step_times.h */
+    int64_t mark_ns;
 };
 
 struct rp_info_device {

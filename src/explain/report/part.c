@@ -6,7 +6,9 @@
 #include "explain/report/report.h"
 
 #include "base/order.h"
+#include "facts/step_times.h"
 #include "trace/names.h"
+#include "trace/words.h"
 
 #define TINY_NS         10000
 #define MOST_COPY_NAMES 64
@@ -30,44 +32,6 @@ static const char *trace_text(const struct part_ctx *ctx, rp_str s)
     return s ? rp_arena_text(ctx->arena, rp_trace_str(ctx->t, s)) : NULL;
 }
 
-/* First device work of each step, by launch; INT64_MAX where a step has none. */
-static void find_step_begins(const struct part_ctx *ctx, int64_t *begin)
-{
-    const struct rp_trace *t = ctx->t;
-    uint32_t s;
-    size_t i;
-
-    for (s = 0; s < t->nsteps; s++)
-        begin[s] = INT64_MAX;
-    for (i = 0; i < ctx->w.items.n; i++) {
-        const struct rp_work_item *x = &ctx->w.items.at[i];
-        size_t after;
-        int64_t at;
-
-        if (x->launch == RP_NONE)
-            continue;
-        at = t->ev.ts_ns[x->launch];
-        RP_LOWER_BOUND(after, t->nsteps, t->steps[after].begin_ns <= at);
-        if (after && at < t->steps[after - 1].end_ns && x->begin_ns < begin[after - 1])
-            begin[after - 1] = x->begin_ns;
-    }
-}
-
-/* The median duration of the steps; of one step, the length of its mark. */
-static int64_t step_time(const struct part_ctx *ctx, int64_t *scratch)
-{
-    size_t i, n = ctx->out->nsteps;
-
-    if (n == 0)
-        return RP_ABSENT_I64;
-    if (n == 1)
-        return ctx->out->steps[0].host_ns;
-    for (i = 0; i < n; i++)
-        scratch[i] = ctx->out->steps[i].b.window_ns;
-    rp_ns_sort(scratch, n);
-    return rp_ns_median(scratch, n);
-}
-
 /* Idle time in [begin, end) with a cause. Gaps are in time order. */
 static int64_t idle_in(const rp_gap_vec *gaps, uint8_t cause, int64_t begin_ns, int64_t end_ns)
 {
@@ -82,47 +46,43 @@ static int64_t idle_in(const rp_gap_vec *gaps, uint8_t cause, int64_t begin_ns, 
     return sum;
 }
 
-/* Whether every step has device work, and they begin in their order. */
-static bool all_on_device(const int64_t *begin, uint32_t n)
+static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time)
 {
-    uint32_t i;
+    const struct rp_step *step = &ctx->t->steps[at];
+    struct rp_report_step *s = &ctx->out->steps[ctx->out->nsteps++];
 
-    for (i = 0; i < n && begin[i] != INT64_MAX && (!i || begin[i] >= begin[i - 1]); i++)
-        ;
-    return i == n;
+    *s = (struct rp_report_step){
+        .number = step->number,
+        .name = trace_text(ctx, step->name),
+        .phase = rp_word_step_phase(step->phase),
+        .requests = step->requests == RP_NO_COUNT ? RP_ABSENT_I64 : step->requests,
+        .tokens = step->tokens == RP_NO_COUNT ? RP_ABSENT_I64 : step->tokens,
+        .b = rp_work_breakdown_of(&ctx->u, time.begin_ns, time.end_ns),
+        .host_ns = rp_ns_between(step->begin_ns, step->end_ns),
+        .late_ns = idle_in(&ctx->out->gaps, RP_GAP_NOT_LAUNCHED, time.begin_ns, time.end_ns),
+        .drain_ns = idle_in(&ctx->out->gaps, RP_GAP_SYNC_DRAIN, time.begin_ns, time.end_ns)};
 }
 
-/* A step lasts until the next one begins. The last one lasts until the last device work ends, or
-   its mark where steps begin with their marks. */
+/* All steps of the trace, or the one that is selected. */
 static enum rp_code make_steps(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
     uint32_t i, n = ctx->t->nsteps;
-    int64_t *begin = RP_ARENA_NEW(ctx->arena, int64_t, n + 1);
-    int64_t *scratch = RP_ARENA_NEW(ctx->arena, int64_t, n + 1);
+    struct rp_interval *times;
 
+    RP_TRY(rp_step_times(ctx->t, ctx->arena, &times, err));
+    out->recorded_steps = n;
     out->steps = RP_ARENA_NEW(ctx->arena, struct rp_report_step, n + 1);
     RP_TRY(rp_arena_check(ctx->arena, "measuring steps", err));
-    if (ctx->scope->limited || !n)
+    if (ctx->scope->limited && !ctx->scope->step)
         return RP_OK;
-    find_step_begins(ctx, begin);
-    out->steps_on_device = ctx->w.items.n && all_on_device(begin, n);
-    for (i = 0; i < n && !out->steps_on_device; i++)
-        begin[i] = ctx->t->steps[i].begin_ns;
-    begin[n] = out->steps_on_device ? out->b.end_ns : ctx->t->steps[n - 1].end_ns;
-    for (i = 0; i < n; i++) {
-        const struct rp_step *step = &ctx->t->steps[i];
-        struct rp_report_step *s = &out->steps[out->nsteps++];
-        int64_t from = begin[i], to = begin[i + 1] > from ? begin[i + 1] : from;
-
-        *s = (struct rp_report_step){.number = step->number, .name = trace_text(ctx, step->name)};
-        s->b = rp_work_breakdown_of(&ctx->u, from, to);
-        s->host_ns = rp_ns_between(step->begin_ns, step->end_ns);
-        s->late_ns = idle_in(&out->gaps, RP_GAP_NOT_LAUNCHED, from, to);
-        s->drain_ns = idle_in(&out->gaps, RP_GAP_SYNC_DRAIN, from, to);
+    if (ctx->scope->limited) {
+        make_step(ctx, ctx->scope->step - 1, ctx->scope->span);
+        return rp_step_median(&ctx->scope->span, 1, ctx->arena, &out->step_ns, err);
     }
-    out->step_ns = step_time(ctx, scratch);
-    return RP_OK;
+    for (i = 0; i < n; i++)
+        make_step(ctx, i, times[i]);
+    return rp_step_median(times, n, ctx->arena, &out->step_ns, err);
 }
 
 static void sum_kernels(struct part_ctx *ctx)
@@ -282,11 +242,14 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
 static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
+    struct rp_interval span;
 
     RP_TRY(rp_work_init(&ctx->w, ctx->t, ctx->scope, err));
     RP_TRY(rp_report_list_devices(&ctx->w, ctx->arena, out, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(ctx->w.items.n ? read_device(ctx, err) : read_host(ctx, err));
+    span = ctx->scope->limited ? ctx->scope->span : rp_trace_span(ctx->t);
+    out->whole = rp_work_breakdown_of(&ctx->u, span.begin_ns, span.end_ns);
     RP_TRY(make_steps(ctx, err));
     RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, ctx->arena, &out->untypical, err));
     RP_TRY(rp_host_calls_init(&out->calls, ctx->t, ctx->scope, rp_stall_usual.floor_ns, ctx->arena,

@@ -61,9 +61,13 @@ static const struct rp_field step_fields[] = {
     STEP(rank, I64, NONE, "whose step"),
     STEP(name, STR, NONE, "its name"),
     STEP(number, I64, NONE, "its number"),
-    STEP_TIME(begin_ns, begin_ns, "start of its first device work, as recorded"),
-    STEP_TIME(dur_ns, window_ns, "from there to the start of the next step"),
-    STEP(host_ns, I64, NS, "duration of its mark on the host"),
+    STEP(phase, STR, NONE, "prefill, decode or mixed, where its mark says so"),
+    RP_FIELD(struct rp_report_step, requests, I64, COUNT, NULL, "in its batch", RP_NULLABLE),
+    RP_FIELD(struct rp_report_step, tokens, I64, COUNT, NULL, "that it computes", RP_NULLABLE),
+    STEP_TIME(begin_ns, begin_ns,
+              "its mark, or the end of earlier steps' device work, as recorded"),
+    STEP_TIME(dur_ns, window_ns, "from there to the begin of the next step"),
+    STEP(host_ns, I64, NS, "duration of its mark"),
     STEP_TIME(busy_ns, busy_ns, "time in which device work runs"),
     STEP_TIME(compute_ns, compute_ns, "time in which compute runs"),
     STEP_TIME(comm_ns, comm_ns, "time in which communication runs"),
@@ -210,13 +214,12 @@ static const struct rp_field pause_fields[] = {
 static const struct rp_type pauses_type = {"pauses", sizeof(struct rp_report_pauses), pause_fields,
                                            NULL};
 
-static const struct rp_field part_step_fields[] = {RP_PART_PLAIN(struct rp_report_step, number),
-                                                   RP_PART_TEXT(struct rp_report_step, name),
-                                                   RP_PART_PLAIN(struct rp_report_step, b),
-                                                   RP_PART_PLAIN(struct rp_report_step, host_ns),
-                                                   RP_PART_PLAIN(struct rp_report_step, late_ns),
-                                                   RP_PART_PLAIN(struct rp_report_step, drain_ns),
-                                                   RP_PART_END};
+static const struct rp_field part_step_fields[] = {
+    RP_PART_PLAIN(struct rp_report_step, number),   RP_PART_TEXT(struct rp_report_step, name),
+    RP_PART_TEXT(struct rp_report_step, phase),     RP_PART_PLAIN(struct rp_report_step, requests),
+    RP_PART_PLAIN(struct rp_report_step, tokens),   RP_PART_PLAIN(struct rp_report_step, b),
+    RP_PART_PLAIN(struct rp_report_step, host_ns),  RP_PART_PLAIN(struct rp_report_step, late_ns),
+    RP_PART_PLAIN(struct rp_report_step, drain_ns), RP_PART_END};
 static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_step),
                                               part_step_fields, NULL};
 
@@ -226,6 +229,7 @@ static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_st
 static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(PLAIN, limited),
                                               PART(PLAIN, b),
+                                              PART(PLAIN, whole),
                                               PART(PLAIN, coverage),
                                               PART_OF(RECORD, sums, &sums_type),
                                               PART_OF(RECORD, wrong, &device_type),
@@ -243,7 +247,7 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(TEXT, streams),
                                               PART(TEXT, untypical),
                                               PART_OF(LIST, steps, &part_step_type),
-                                              PART(PLAIN, steps_on_device),
+                                              PART(PLAIN, recorded_steps),
                                               PART(PLAIN, step_ns),
                                               PART(PLAIN, health),
                                               PART(TEXT, device),
@@ -433,17 +437,21 @@ static void fill_parts(struct report_ctx *j)
 static void fill_run_text(struct report_ctx *j)
 {
     const struct rp_report_part *p = part_of(j, 0);
-    char ranks[64], steps[48];
+    const char *steps;
+    char ranks[64];
 
     if (j->ranks->world_size > (int64_t)j->n)
         snprintf(ranks, sizeof ranks, "%zu of %d ranks", j->n, j->ranks->world_size);
     else
         snprintf(ranks, sizeof ranks, "%zu rank%s", j->n, j->n == 1 ? "" : "s");
-    snprintf(steps, sizeof steps, "%zu step%s", p->nsteps, p->nsteps == 1 ? "" : "s");
-    j->out->run_text = rp_arena_textf(j->arena, "%s, %s, %s, %s", ranks,
-                                      p->nsteps    ? steps
-                                      : p->limited ? "a part of the recording"
-                                                   : "no steps found",
+    if (p->limited && p->nsteps)
+        steps = rp_arena_textf(j->arena, "%s, one of %lld step%s", p->steps[0].name,
+                               (long long)p->recorded_steps, p->recorded_steps == 1 ? "" : "s");
+    else if (p->nsteps)
+        steps = rp_arena_textf(j->arena, "%zu step%s", p->nsteps, p->nsteps == 1 ? "" : "s");
+    else
+        steps = p->limited ? "a part of the recording" : "no steps found";
+    j->out->run_text = rp_arena_textf(j->arena, "%s, %s, %s, %s", ranks, steps,
                                       p->framework ? p->framework : "unknown recorder",
                                       !p->on_device ? "host only"
                                       : p->device   ? p->device
@@ -468,10 +476,10 @@ static const char *one_rank_step(struct report_ctx *j)
                           duration(j, most));
 }
 
-/* The median of the ranks' step times, and their range. */
+/* The mean of the ranks' step times, and their range. */
 static void fill_step(struct report_ctx *j)
 {
-    int64_t *v = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
+    int64_t *v = RP_ARENA_NEW(j->arena, int64_t, j->n + 1), sum = 0;
     size_t r, n = 0;
 
     j->out->step_ns = RP_ABSENT_I64;
@@ -481,7 +489,9 @@ static void fill_step(struct report_ctx *j)
     if (!n)
         return;
     rp_ns_sort(v, n);
-    j->out->step_ns = rp_ns_median(v, n);
+    for (r = 0; r < n; r++)
+        rp_ns_add(&sum, v[r]);
+    j->out->step_ns = sum / (int64_t)n;
     j->out->step_text =
         n == 1 || v[0] == v[n - 1]
             ? one_rank_step(j)

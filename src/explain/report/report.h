@@ -16,12 +16,14 @@
 
 /* ------------------------------------------------------------------ the part of a rank */
 
-/* A step of a rank (docs/definitions.md, "Device time"). */
+/* A step of a rank (docs/definitions.md, "Step time"). */
 struct rp_report_step {
     int64_t rank, number;
     const char *name;
+    const char *phase;         /* of a server: prefill, decode, mixed; NULL: not known */
+    int64_t requests, tokens;  /* of a server; RP_ABSENT_I64: not known */
     struct rp_breakdown b;     /* window_ns is its duration */
-    int64_t host_ns;           /* duration of its mark on the host */
+    int64_t host_ns;           /* duration of its mark */
     int64_t late_ns, drain_ns; /* idle in it with the cause not_launched; sync_drain */
 };
 
@@ -92,8 +94,9 @@ extern const struct rp_type rp_report_device_row_type;
 
 struct rp_report_part {
     bool on_device;
-    bool limited; /* by --step or --window: no steps then */
-    struct rp_breakdown b;
+    bool limited;              /* by --step or --window: no steps then */
+    struct rp_breakdown b;     /* of the device window */
+    struct rp_breakdown whole; /* of the span (facts/step_times.h), or of what is selected */
     struct rp_coverage coverage;
     struct rp_report_sums sums;
     struct rp_report_device wrong;  /* on the device */
@@ -108,8 +111,8 @@ struct rp_report_part {
     rp_interval_vec compute, busy, kernels;    /* unions; busy minus kernels: copies alone */
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
     size_t nsteps;
-    struct rp_report_step *steps; /* one for each step of the trace, in its order */
-    bool steps_on_device;         /* they begin with device work, not with their marks */
+    struct rp_report_step *steps; /* those of the trace in its order, or the selected one */
+    int64_t recorded_steps;       /* of the trace */
     int64_t step_ns;              /* RP_ABSENT_I64: no steps */
     struct rp_health health;
     const char *device, *framework;

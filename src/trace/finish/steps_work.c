@@ -3,7 +3,8 @@
  * When the device work of each step ends: the host runs ahead of the device, so that work may end
  * long after the mark of the step that launched it. Work belongs to the last step that had begun
  * when it was launched; work without a recorded launch, and work of steps that are marked on the
- * device, to the last one that had begun when it started. Before the first step it belongs to none.
+ * device, to the last one that had begun when it started. Before the first step, and after the mark
+ * of the last one, it belongs to none.
  *
  * One look at each device work, and a search among the steps; the launch of a link is found once.
  */
@@ -55,6 +56,8 @@ static void end_work_of_track(struct rp_builder *b, const struct rp_track_info *
             at = launch == RP_NO_TS ? at : launch;
         }
         RP_LOWER_BOUND(after, b->steps.n, steps[after].begin_ns <= at);
+        if (after == b->steps.n && at >= steps[after - 1].end_ns)
+            continue;
         if (after && end > steps[after - 1].work_end_ns)
             steps[after - 1].work_end_ns = end; /* RP_NO_TS is below every time */
     }

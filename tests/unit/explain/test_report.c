@@ -203,7 +203,7 @@ static void collectives_of_the_host_are_matched(void **state)
     rp_trace_free(t[1]);
 }
 
-/* Three steps of 10, 12 and 20 ms on the device, whose marks are shorter. */
+/* A step lasts until the next mark, the last one until its work has ended. */
 static void the_median_step_is_that_of_all_steps(void **state)
 {
     static const struct row rows[] = {
@@ -224,10 +224,11 @@ static void the_median_step_is_that_of_all_steps(void **state)
     UNUSED_STATE(state);
     assert_int_equal(root->nsteps, 3);
     assert_int_equal(root->steps[0].b.window_ns, 10 * MS);
-    assert_int_equal(root->steps[1].b.window_ns, 12 * MS);
-    assert_int_equal(root->steps[2].b.window_ns, 20 * MS);
-    assert_int_equal(root->step_ns, 12 * MS);
-    assert_string_equal(root->step_text, "12.0 ms, the median of 3 (10.0 ms to 20.0 ms)");
+    assert_int_equal(root->steps[1].b.window_ns, 10 * MS);
+    assert_int_equal(root->steps[2].b.window_ns, 23 * MS);
+    assert_int_equal(root->steps[2].b.idle_ns, 3 * MS);
+    assert_int_equal(root->step_ns, 10 * MS);
+    assert_string_equal(root->step_text, "10.0 ms, the median of 3 (10.0 ms to 23.0 ms)");
     rp_result_free(result);
     rp_trace_free(t);
 }
