@@ -6,6 +6,7 @@
  */
 #include "dataset/load.h"
 
+#include "dataset/captures.h"
 #include "formats/formats.h"
 #include "trace/merged.h"
 
@@ -19,8 +20,9 @@ struct load {
     const struct rp_dataset *dataset;
     rp_trace_job *job;
     void *user;
-    bool threaded; /* a reader may use a second thread */
-    bool divide;   /* merged traces into their ranks */
+    bool threaded;                     /* a reader may use a second thread */
+    bool divide;                       /* merged traces into their ranks */
+    struct rp_capture_files *captures; /* with what was read already; or NULL */
     pthread_t caller;
     size_t nsources;
     struct rp_load_notes *notes; /* or NULL; under the lock */
@@ -156,10 +158,14 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
     struct load *load = user;
     const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
     struct rp_import import = RP_IMPORT_INIT;
-    enum rp_code code;
+    enum rp_code code = RP_OK;
+    bool skip = false;
 
-    code = read_trace_source(load, source, i, &import, err);
-    if (code == RP_OK && import.trace) {
+    if (!load->captures || !rp_capture_files_take(load->captures, i, &import, &code, &skip, err))
+        code = read_trace_source(load, source, i, &import, err);
+    if (skip) {
+        atomic_fetch_add(&load->traces, 1);
+    } else if (code == RP_OK && import.trace) {
         struct rp_loaded loaded = {source, import.trace, import.format->name, i, 0};
 
         atomic_fetch_add(&load->traces, 1);
@@ -236,6 +242,19 @@ enum rp_code rp_each_rank(struct rp_ctx *ctx, const struct rp_dataset *dataset, 
     return load_all(
         (struct load){.ctx = ctx, .dataset = dataset, .job = job, .user = user, .divide = true},
         err);
+}
+
+enum rp_code rp_each_rank_beside(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                 struct rp_capture_files *captures, rp_trace_job *job, void *user,
+                                 struct rp_err *err)
+{
+    return load_all((struct load){.ctx = ctx,
+                                  .dataset = dataset,
+                                  .job = job,
+                                  .user = user,
+                                  .divide = true,
+                                  .captures = captures},
+                    err);
 }
 
 enum rp_code rp_each_rank_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,

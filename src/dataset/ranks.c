@@ -31,6 +31,8 @@ struct rank_query {
     pthread_mutex_t lock;             /* for the list of slots */
     RP_VEC(struct rank_slot *) slots; /* one per rank */
     const uint8_t *run_of;            /* the run of a source; NULL: all are one */
+    const struct rp_dataset *dataset;
+    struct rp_capture_files captures;
 };
 
 #define NAMES_SHOWN 4 /* of steps, in an error */
@@ -127,6 +129,8 @@ static enum rp_code resend_part(const struct rank_query *a, struct rp_rank_part 
     size_t n;
 
     part->path = rp_arena_text(&arrived, part->path);
+    if (part->graphs.used)
+        part->graphs.used = rp_arena_text(&arrived, part->graphs.used);
     code = rp_arena_check(&arrived, "sending a part", err);
     if (code == RP_OK)
         code = rp_out_open_memory(&out, err);
@@ -159,6 +163,24 @@ static enum rp_code fill_part(const struct rank_query *a, const struct rp_loaded
     if (code == RP_OK)
         code = rp_arena_check(&part->arena, "analysing a rank", err);
     return code == RP_OK && a->ctx->resend_parts ? resend_part(a, part, err) : code;
+}
+
+/* With the captures of its graphs, if there are any. */
+static enum rp_code fill_joined(const struct rank_query *a, const struct rp_loaded *loaded,
+                                const struct rp_scope *scope, struct rp_rank_part *part,
+                                struct rp_err *err)
+{
+    struct rp_loaded joined = *loaded;
+    struct rp_graph_join join;
+    enum rp_code code = rp_capture_files_join(&a->captures, a->run_of, a->dataset, loaded, &join,
+                                              &part->graphs, &part->arena, err);
+
+    if (join.trace)
+        joined.trace = join.trace;
+    if (code == RP_OK)
+        code = fill_part(a, &joined, scope, part, err);
+    rp_graph_join_release(&join);
+    return code;
 }
 
 static struct rank_slot *add_slot(struct rank_query *a, struct rp_err *err)
@@ -194,7 +216,29 @@ static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct
     RP_TRY(set_scope(a, loaded, &scope, err));
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
     RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &slot->digest, err));
-    return fill_part(a, loaded, &scope, part, err);
+    return fill_joined(a, loaded, &scope, part, err);
+}
+
+/* A run of which there are only recordings of captures: they are its ranks. */
+static enum rp_code make_capture_parts(struct rank_query *a, uint8_t which, struct rp_err *err)
+{
+    const struct rp_capture_files *files = &a->captures;
+    size_t i;
+
+    for (i = 0; i < a->slots.n; i++)
+        if (!a->run_of || a->run_of[a->slots.at[i]->part.source] == which)
+            return RP_OK;
+    for (i = 0; files->read && i < files->n; i++) {
+        const struct rp_read_source *r = &files->read[i];
+
+        if (r->capture && (!a->run_of || a->run_of[i] == which)) {
+            struct rp_loaded loaded = {rp_sources_borrow(a->dataset->sources, i), r->import.trace,
+                                       r->import.format->name, i, 0};
+
+            RP_TRY(make_part(a, &loaded, err));
+        }
+    }
+    return RP_OK;
 }
 
 /* Whether n is in a list that check_ranks has accepted, such as "0,3,8-15". */
@@ -311,6 +355,22 @@ static enum rp_code select_parts(struct rank_query *a, const struct rp_run *run,
     return RP_OK;
 }
 
+/* One rank's for all: they launch the same graphs. */
+static void note_graphs(struct rp_ranks *ranks, struct rp_arena *arena)
+{
+    size_t i;
+
+    for (i = 0; i < ranks->n; i++) {
+        const struct rp_rank_part *part = &ranks->parts[i];
+        const char *text = rp_graph_use_text(&part->graphs, part->path, arena);
+
+        if (text && part->graphs.captured && !ranks->capture)
+            ranks->capture = text;
+        else if (text && !part->graphs.captured && !ranks->graphs)
+            ranks->graphs = text;
+    }
+}
+
 static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run **run,
                              struct rp_arena *arena, struct rp_ranks *ranks, struct rp_err *err)
 {
@@ -319,7 +379,9 @@ static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run 
     if (!(*run)->ranks.n)
         return rp_err_set(err, RP_FORMAT, "the %s input contains no trace",
                           which ? "second" : "first");
-    return select_parts(a, *run, arena, ranks, err);
+    RP_TRY(select_parts(a, *run, arena, ranks, err));
+    note_graphs(ranks, arena);
+    return RP_OK;
 }
 
 static int by_source(const void *pa, const void *pb)
@@ -373,9 +435,17 @@ static enum rp_code query_ranks(struct rank_query *a, struct rp_ctx *ctx,
 
     RP_TRY(read_options(a, err));
     pthread_mutex_init(&a->lock, NULL);
-    code = rp_each_rank(ctx, dataset, make_part, a, err);
+    a->dataset = dataset;
+    code = rp_capture_files_find(&a->captures, ctx, dataset, err);
+    if (code == RP_OK)
+        code = rp_each_rank_beside(ctx, dataset, &a->captures, make_part, a, err);
+    if (code == RP_OK)
+        code = make_capture_parts(a, 0, err);
+    if (code == RP_OK && a->run_of)
+        code = make_capture_parts(a, 1, err);
     if (code == RP_OK)
         code = join_all(a, result, err);
+    rp_capture_files_release(&a->captures);
     release_slots(a, result);
     return code;
 }

@@ -14,6 +14,7 @@
  * ranks that --rank selects; `rank` gets the step or the window as its scope and must respect it:
  * rp_work_init does for device work, rp_scope_has for host events (facts/work.h).
  */
+#include "dataset/captures.h"
 #include "dataset/load.h"
 #include "facts/work.h"
 #include "result/settings.h"
@@ -41,6 +42,7 @@ struct rp_rank_part {
     void *data;
     size_t source;      /* index of its input */
     uint32_t in_source; /* which of its ranks, where the input is a merged trace */
+    struct rp_graph_use graphs;
 };
 
 struct rp_ranks {
@@ -49,6 +51,8 @@ struct rp_ranks {
     int32_t world_size;
     size_t nwarnings;
     const char *const *warnings; /* about the numbers of the ranks */
+    const char *graphs;          /* what to say about captures of graphs; NULL: nothing */
+    const char *capture; /* a rank is a recording of a capture: so says this text; NULL: none */
 };
 
 struct rp_rank_row {

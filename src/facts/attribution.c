@@ -161,7 +161,8 @@ static struct rp_work_owner owner_of(struct attribution_ctx *p, const struct rp_
     int left = RP_ANCESTORS_MAX;
     rp_event e;
 
-    for (e = item->launch; e != RP_NONE && left > 0; e = p->t->ev.parent[e], left--)
+    for (e = rp_work_described_by(p->work, item); e != RP_NONE && left > 0;
+         e = p->t->ev.parent[e], left--)
         apply_ancestor(p, e, &owner);
     read_xla(p, item->event, &owner);
     if (owner.phase == RP_PHASE_OTHER && owner.op != RP_NONE)

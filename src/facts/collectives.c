@@ -44,7 +44,7 @@ const struct rp_type rp_collectives_type = {"collectives", sizeof(struct rp_coll
 struct found {
     int64_t begin_ns;
     uint32_t seq; /* position in the file */
-    rp_event event, launch;
+    rp_event event, launch, described_by;
     uint32_t stream;
 };
 
@@ -143,7 +143,7 @@ static enum rp_code add_collective(struct collective_ctx *g, const struct found 
                                    struct rp_err *err)
 {
     rp_event e = found->event;
-    struct rp_coll_facts f = rp_coll_read(&g->reader, e, found->launch);
+    struct rp_coll_facts f = rp_coll_read(&g->reader, e, found->described_by);
     struct rp_collective c = {.begin_ns = g->t->ev.ts_ns[e],
                               .end_ns = rp_event_end_ns(g->t, e),
                               .dtype = f.dtype,
@@ -260,7 +260,8 @@ static enum rp_code find_kernels(struct collective_ctx *g, struct rp_err *err)
 
     for (i = 0; i < w->items.n; i++) {
         const struct rp_work_item *x = &w->items.at[i];
-        struct found f = {x->begin_ns, g->t->ev.seq[x->event], x->event, x->launch, 0};
+        struct found f = {x->begin_ns, g->t->ev.seq[x->event],     x->event,
+                          x->launch,   rp_work_described_by(w, x), 0};
 
         if (x->cls != RP_WORK_COMM)
             continue;
@@ -278,9 +279,10 @@ static enum rp_code find_spans(struct collective_ctx *g, const struct rp_scope *
     rp_event e;
 
     for (e = 0; e < t->ev.n; e++) {
-        struct found f = {t->ev.ts_ns[e], t->ev.seq[e], e, RP_NONE, 0};
+        struct found f = {t->ev.ts_ns[e], t->ev.seq[e], e, RP_NONE, RP_NONE, 0};
 
-        if (t->tracks[t->ev.track[e]].kind == RP_TRACK_STREAM || !rp_event_is_host_collective(t, e))
+        if (t->tracks[t->ev.track[e]].kind == RP_TRACK_STREAM || f.begin_ns == RP_NO_TS ||
+            !rp_event_is_host_collective(t, e))
             continue;
         if (scope && !rp_scope_has(scope, f.begin_ns))
             continue;

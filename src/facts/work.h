@@ -73,6 +73,17 @@ struct rp_work {
     RP_VEC(struct rp_work_device) devices; /* by number, then process */
 };
 
+/* Where the description of an item begins, outwards through its ancestors: at its launch, or, of a
+   kernel of a graph whose capture is joined (facts/graph_join.h), at the span around its launch in
+   the capture. RP_NONE: nothing is known. */
+static inline rp_event rp_work_described_by(const struct rp_work *work,
+                                            const struct rp_work_item *item)
+{
+    const rp_event *captured = work->trace->captured;
+
+    return captured && captured[item->event] != RP_NONE ? captured[item->event] : item->launch;
+}
+
 /* `trace` must outlive `out`. Release `out` also after a failure. */
 enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
                           const struct rp_scope *scope, struct rp_err *err);

@@ -212,6 +212,9 @@ struct rp_trace {
     rp_str *warnings;
     struct rp_health health;
     struct rp_totals totals;
+    /* By event: of a kernel of a graph the span around its launch in the capture of the graph,
+       copied into this trace (graft.h), or RP_NONE. NULL: no capture is joined. */
+    const rp_event *captured;
 
     struct rp_trace_store *store; /* owns the columns: vectors or a mapping */
 };

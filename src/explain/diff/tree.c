@@ -220,7 +220,7 @@ static void mark_all(struct tree_builder *p)
         uint32_t step = step_of_item(p, x);
 
         if (step != NO_STEP)
-            mark_around(p, x->launch, step);
+            mark_around(p, rp_work_described_by(p->w, x), step);
     }
 }
 
@@ -375,7 +375,8 @@ static enum rp_code add_nodes(struct tree_builder *p, struct rp_err *err)
     for (i = 0; i < p->t->ntracks && code == RP_OK; i++)
         for (e = p->t->tracks[i].first; e < p->t->tracks[i].end; e++)
             if (p->step.at[e] != NO_STEP) {
-                struct thread thread = {(rp_track)i, p->t->ev.ts_ns[e]};
+                int64_t ts = p->t->ev.ts_ns[e];
+                struct thread thread = {(rp_track)i, ts == RP_NO_TS ? INT64_MAX : ts};
 
                 code = rp_vec_push(&threads, thread, err);
                 break;
@@ -421,7 +422,7 @@ static enum rp_code add_piece(struct tree_builder *p, uint32_t node, rp_str name
 static enum rp_code add_item(struct tree_builder *p, const struct rp_work_item *x,
                              struct rp_err *err)
 {
-    rp_event around = node_around(p, x->launch);
+    rp_event around = node_around(p, rp_work_described_by(p->w, x));
     uint32_t node = around == RP_NONE ? RP_NONE : p->node.at[around], step = step_of_item(p, x);
     struct rp_diff_node like;
 
@@ -429,7 +430,7 @@ static enum rp_code add_item(struct tree_builder *p, const struct rp_work_item *
         return RP_OK;
     if (node == RP_NONE || p->out->nodes.at[node].kind != RP_DIFF_OP) {
         RP_TRY(describe(p, x->event, RP_DIFF_WORK, &like, err));
-        RP_TRY(add_node(p, node, UINT64_MAX, &like, x->launch, &node, err));
+        RP_TRY(add_node(p, node, UINT64_MAX, &like, rp_work_described_by(p->w, x), &node, err));
         p->out->nodes.at[node].calls += is_taken(p, step);
     }
     return add_piece(p, node, p->t->ev.name[x->event], step, rp_ns_between(x->begin_ns, x->end_ns),

@@ -173,7 +173,8 @@ static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct r
         bool inner = true;
         rp_event e;
 
-        for (e = x->launch; e != RP_NONE && left > 0; e = g->t->ev.parent[e], left--) {
+        for (e = rp_work_described_by(w, x); e != RP_NONE && left > 0;
+             e = g->t->ev.parent[e], left--) {
             if (!is_wanted(g, e))
                 continue;
             g->total.at[e] = rp_ns_sum(g->total.at[e], dur);

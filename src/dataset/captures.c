@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sources are read by the context's pool. Of few inputs, what is no capture is kept for the job of
+ * its rank; of many, it is read again, so that no more traces are in memory than captures.
+ */
+#include "dataset/captures.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EVENTS_MAX (32u << 20) /* in all captures */
+
+struct capture_search {
+    const struct rp_dataset *dataset;
+    struct rp_capture_files *files;
+    bool few;
+};
+
+/* Whether the last part of a path, or the folder before it, is named like a capture. */
+static bool is_named_capture(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    size_t parts = 1;
+
+    while (slash && slash > name && parts < 2) {
+        for (slash--; slash > name && *slash != '/'; slash--)
+            ;
+        parts++;
+    }
+    return strcasestr(slash && *slash == '/' ? slash + 1 : name, "capture") != NULL;
+}
+
+static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
+{
+    struct capture_search *s = user;
+    struct rp_read_source *r = &s->files->read[i];
+    enum rp_code code = RP_OK;
+
+    if (!s->few && !is_named_capture(rp_sources_borrow(s->dataset->sources, i)->name))
+        return RP_OK;
+    r->err = (struct rp_err){0};
+    r->code = rp_load_trace(s->dataset, i, &r->import, &r->err);
+    r->read = true;
+    if (r->code == RP_OK && r->import.trace) {
+        code = rp_trace_require(r->import.trace, RP_NEED_ARGS | RP_NEED_LINKS, NULL);
+        if (code == RP_OK)
+            code = rp_captures_init(&r->captures, r->import.trace, err);
+        r->capture = code == RP_OK && rp_captures_are_all(&r->captures);
+        code = code == RP_NOMEM ? code : RP_OK; /* what is damaged is reported in its turn */
+    }
+    if (!r->capture)
+        rp_captures_release(&r->captures);
+    if (!r->capture && !s->few) {
+        rp_import_release(&r->import);
+        r->read = false;
+    }
+    return code;
+}
+
+/* Keeps as many captures as fit. */
+static void count_captures(struct rp_capture_files *files)
+{
+    uint64_t events = 0;
+    size_t i;
+
+    for (i = 0; i < files->n; i++) {
+        struct rp_read_source *r = &files->read[i];
+
+        if (!r->capture)
+            continue;
+        events += r->import.trace->ev.n;
+        if (events > EVENTS_MAX && files->ncaptures) {
+            rp_captures_release(&r->captures);
+            r->captures = (struct rp_captures){0};
+        }
+        files->ncaptures++;
+    }
+}
+
+enum rp_code rp_capture_files_find(struct rp_capture_files *out, struct rp_ctx *ctx,
+                                   const struct rp_dataset *dataset, struct rp_err *err)
+{
+    size_t i, n = rp_sources_count(dataset->sources), named = 0;
+    struct capture_search s = {.dataset = dataset, .files = out, .few = n <= RP_CAPTURE_SEARCH};
+
+    *out = (struct rp_capture_files){.n = n};
+    for (i = 0; i < n; i++)
+        named += is_named_capture(rp_sources_borrow(dataset->sources, i)->name);
+    if (n < 2 || (!s.few && (!named || named == n)))
+        return RP_OK;
+    out->read = calloc(n, sizeof *out->read);
+    if (!out->read)
+        return rp_err_nomem(err, "looking for captures");
+    RP_TRY(rp_pool_each(ctx->pool, n, read_candidate, &s, err));
+    count_captures(out);
+    return RP_OK;
+}
+
+void rp_capture_files_release(struct rp_capture_files *files)
+{
+    size_t i;
+
+    for (i = 0; files->read && i < files->n; i++) {
+        rp_captures_release(&files->read[i].captures);
+        rp_import_release(&files->read[i].import);
+    }
+    free(files->read);
+}
+
+bool rp_capture_files_take(struct rp_capture_files *files, size_t source, struct rp_import *import,
+                           enum rp_code *code, bool *skip, struct rp_err *err)
+{
+    struct rp_read_source *r = files->read ? &files->read[source] : NULL;
+
+    *skip = r && r->capture;
+    if (!r || !r->read || *skip)
+        return *skip;
+    *import = r->import;
+    r->import = (struct rp_import)RP_IMPORT_INIT;
+    r->read = false;
+    *code = r->code;
+    if (err)
+        *err = r->err;
+    return true;
+}
+
+/* ------------------------------------------------------------------ joining */
+
+struct capture_list {
+    RP_VEC(const struct rp_captures *) at;
+    RP_VEC(size_t) source; /* of each; SIZE_MAX: the trace itself */
+};
+
+static enum rp_code list_captures(const struct rp_capture_files *files, const uint8_t *run_of,
+                                  size_t index, struct capture_list *list, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; files->read && i < files->n; i++) {
+        const struct rp_captures *c = &files->read[i].captures;
+
+        if (!files->read[i].capture || !c->nodes.n || (run_of && run_of[i] != run_of[index]))
+            continue;
+        RP_TRY(rp_vec_push(&list->at, c, err));
+        RP_TRY(rp_vec_push(&list->source, i, err));
+    }
+    return RP_OK;
+}
+
+static void fill_use(const struct rp_graph_join *join, const struct capture_list *list,
+                     const struct rp_dataset *dataset, struct rp_graph_use *use,
+                     struct rp_arena *arena)
+{
+    size_t i;
+
+    use->launches = join->launches;
+    use->items = join->items;
+    use->ns = join->ns;
+    use->matched = join->matched;
+    use->matched_ns = join->matched_ns;
+    use->ambiguous = join->ambiguous;
+    for (i = 0; i < join->used.n; i++) {
+        size_t source = list->source.at[i];
+
+        if (!join->used.at[i])
+            continue;
+        if (!use->nused++ && source != SIZE_MAX)
+            use->used = rp_arena_text(arena, rp_sources_borrow(dataset->sources, source)->name);
+    }
+}
+
+static enum rp_code join_with(const struct rp_capture_files *files, const uint8_t *run_of,
+                              const struct rp_dataset *dataset, const struct rp_loaded *loaded,
+                              const struct rp_captures *own, struct capture_list *list,
+                              struct rp_graph_join *out, struct rp_graph_use *use,
+                              struct rp_arena *arena, struct rp_err *err)
+{
+    const int64_t *count = loaded->trace->totals.count;
+
+    if (rp_captures_are_all(own)) {
+        use->captured = (int64_t)own->nodes.n;
+        use->ran = count[RP_KIND_KERNEL] + count[RP_KIND_MEMCPY] + count[RP_KIND_MEMSET];
+        return RP_OK;
+    }
+    if (own->nodes.n) {
+        RP_TRY(rp_vec_push(&list->at, own, err));
+        RP_TRY(rp_vec_push(&list->source, SIZE_MAX, err));
+    }
+    RP_TRY(list_captures(files, run_of, loaded->index, list, err));
+    if (!list->at.n)
+        return RP_OK;
+    RP_TRY(rp_graphs_join(out, loaded->trace, list->at.at, list->at.n, err));
+    fill_use(out, list, dataset, use, arena);
+    return RP_OK;
+}
+
+enum rp_code rp_capture_files_join(const struct rp_capture_files *files, const uint8_t *run_of,
+                                   const struct rp_dataset *dataset, const struct rp_loaded *loaded,
+                                   struct rp_graph_join *out, struct rp_graph_use *use,
+                                   struct rp_arena *arena, struct rp_err *err)
+{
+    struct rp_captures own;
+    struct capture_list list = {0};
+    enum rp_code code = rp_captures_init(&own, loaded->trace, err);
+
+    *out = (struct rp_graph_join){0};
+    *use = (struct rp_graph_use){0};
+    if (code == RP_OK)
+        code = join_with(files, run_of, dataset, loaded, &own, &list, out, use, arena, err);
+    rp_captures_release(&own);
+    rp_vec_release(&list.at);
+    rp_vec_release(&list.source);
+    return code;
+}
+
+/* ------------------------------------------------------------------ what to say */
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static const char *source_text(const struct rp_graph_use *use, struct rp_arena *arena)
+{
+    if (!use->used)
+        return use->nused > 1 ? "the captures in this recording and others"
+                              : "the captures in this recording";
+    if (use->nused == 1)
+        return rp_arena_textf(arena, "the capture '%s'", last_part(use->used));
+    return rp_arena_textf(arena, "the capture '%s' and %zu other%s", last_part(use->used),
+                          use->nused - 1, use->nused == 2 ? "" : "s");
+}
+
+const char *rp_graph_use_text(const struct rp_graph_use *use, const char *name,
+                              struct rp_arena *arena)
+{
+    if (use->captured)
+        return rp_arena_textf(arena,
+                              "'%s' is a recording of a graph capture: %lld launches were "
+                              "captured, not executed; %lld kernels, copies and memsets ran "
+                              "beside it",
+                              last_part(name), (long long)use->captured, (long long)use->ran);
+    if (!use->launches)
+        return NULL;
+    if (!use->matched)
+        return rp_arena_textf(arena,
+                              "none of the %lld launched graphs fits a capture: their kernels "
+                              "have no operators",
+                              (long long)use->launches);
+    return rp_arena_textf(
+        arena, "graph kernels take their operators from %s: %lld of %lld are matched%s%s",
+        source_text(use, arena), (long long)use->matched, (long long)use->items,
+        use->matched < use->items
+            ? rp_arena_textf(arena, " (%.1f %% of their time)",
+                             use->ns > 0 ? 100.0 * (double)use->matched_ns / (double)use->ns : 0.0)
+            : "",
+        use->ambiguous ? "; captures of several batch sizes fit, the first was taken, so shapes "
+                         "may be those of another size"
+                       : "");
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DATASET_CAPTURES_H
+#define RP_DATASET_CAPTURES_H
+/*
+ * Recordings of graph captures among the inputs. They are no ranks of the run: they are read first
+ * and stay in memory, and the kernels of graphs that the ranks launch take their operators from
+ * them (facts/graph_join.h).
+ *
+ *     decode.json.gz                       a rank, which launches graphs
+ *     capture_traces/graph_capture_….gz    the captures of those graphs
+ *
+ * Of up to RP_CAPTURE_SEARCH inputs each is examined; of more, those whose name, or whose folder's,
+ * contains "capture".
+ */
+#include "dataset/load.h"
+#include "facts/graph_join.h"
+#include "formats/formats.h"
+
+#define RP_CAPTURE_SEARCH 4
+
+/* What was read of a source before its turn. */
+struct rp_read_source {
+    bool read;    /* code, err and import are what reading it gave; a job may take the import */
+    bool capture; /* the import stays here */
+    enum rp_code code;
+    struct rp_err err;
+    struct rp_import import;
+    struct rp_captures captures;
+};
+
+struct rp_capture_files {
+    size_t n;                    /* sources */
+    struct rp_read_source *read; /* by source; NULL: none was read */
+    size_t ncaptures;
+};
+
+/* Release it also after a failure. Sources that cannot be read are no failure. */
+enum rp_code rp_capture_files_find(struct rp_capture_files *out, struct rp_ctx *ctx,
+                                   const struct rp_dataset *dataset, struct rp_err *err);
+void rp_capture_files_release(struct rp_capture_files *files);
+
+/* Takes what was read of a source; false if nothing was. A capture is not given: *skip is true. */
+bool rp_capture_files_take(struct rp_capture_files *files, size_t source, struct rp_import *import,
+                           enum rp_code *code, bool *skip, struct rp_err *err);
+
+/* Graphs of a trace, for the notes of an answer. All zero: it has none. */
+struct rp_graph_use {
+    int64_t launches, items, ns, matched, matched_ns, ambiguous; /* struct rp_graph_join */
+    int64_t captured; /* launches, if the trace is a recording of captures; else 0 */
+    int64_t ran;      /* beside them */
+    size_t nused;     /* recordings that kernels take their operators from */
+    const char *used; /* the name of the first; NULL: the trace itself */
+};
+
+/* Joins a trace with its own captures and those of the files; run_of limits them to the files of
+   the same run (NULL: all). out->trace is NULL where that changes nothing. `use` is filled in the
+   arena. */
+enum rp_code rp_capture_files_join(const struct rp_capture_files *files, const uint8_t *run_of,
+                                   const struct rp_dataset *dataset, const struct rp_loaded *loaded,
+                                   struct rp_graph_join *out, struct rp_graph_use *use,
+                                   struct rp_arena *arena, struct rp_err *err);
+
+/* What an answer has to say about them, in the arena; NULL: nothing. `name` is the recording's. */
+const char *rp_graph_use_text(const struct rp_graph_use *use, const char *name,
+                              struct rp_arena *arena);
+
+#endif
