@@ -43,53 +43,86 @@ const struct rp_type rp_idle_cause_type = {"cause", sizeof(struct rp_idle_cause)
 #define GAP(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_idle_gap, member, type, unit, title, doc, flags)
 
-static const struct rp_field gap_fields[] = {
-    GAP(rank, I64, NONE, "rank", "whose device", 0),
-    GAP(begin_ns, I64, NS, NULL, "when it began, as recorded", 0),
-    GAP(dur_ns, I64, NS, "idle", "how long it was", 0),
-    GAP(cause, STR, NONE, "cause", "why", 0),
-    CLASS(struct rp_idle_gap, NULL),
-    GAP(before, STR, NONE, NULL, "the work that ended last", 0),
-    GAP(after, STR, NONE, NULL, "the work that ended the gap", 0),
-    GAP(thread, STR, NONE, NULL, "the thread that launched it, or null", 0),
-    GAP(host, STR, NONE, "the host ran", "what the thread ran meanwhile, or null", RP_SHORTEN),
-    GAP(after_label, STR, NONE, "until", "text output only", RP_SCREEN | RP_SHORTEN),
-    RP_FIELD_END};
+/* `device`: the title of its column. */
+#define GAP_FIELDS(device_title)                                                         \
+    GAP(rank, I64, NONE, "rank", "whose device", 0),                                     \
+        GAP(device, I64, NONE, device_title, "number of the device; null: not recorded", \
+            RP_NULLABLE),                                                                \
+        GAP(begin_ns, I64, NS, NULL, "when it began, as recorded", 0),                   \
+        GAP(dur_ns, I64, NS, "idle", "how long it was", 0),                              \
+        GAP(cause, STR, NONE, "cause", "why", 0), CLASS(struct rp_idle_gap, NULL),       \
+        GAP(before, STR, NONE, NULL, "the work that ended last", 0),                     \
+        GAP(after, STR, NONE, NULL, "the work that ended the gap", 0),                   \
+        GAP(thread, STR, NONE, NULL, "the thread that launched it, or null", 0),         \
+        GAP(host, STR, NONE, "the host ran", "what the thread ran meanwhile, or null",   \
+            RP_SHORTEN),                                                                 \
+        GAP(after_label, STR, NONE, "until", "text output only", RP_SCREEN | RP_SHORTEN)
+
+static const struct rp_field gap_fields[] = {GAP_FIELDS(NULL), RP_FIELD_END};
 static const struct rp_type gap_type = {"gap", sizeof(struct rp_idle_gap), gap_fields, NULL};
+static const struct rp_field device_gap_fields[] = {GAP_FIELDS("device"), RP_FIELD_END};
+static const struct rp_type device_gap_type = {"gap", sizeof(struct rp_idle_gap), device_gap_fields,
+                                               NULL};
 
 #define RANK(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_idle_rank, member, type, unit, title, doc, flags)
 
+#define RANK_TIMES                                                                              \
+    RANK(window_ns, I64, NS, "window", "first start to last end of device work", 0),            \
+        RANK(busy_ns, I64, NS, "busy", "time in which device work runs", 0),                    \
+        RANK(idle_ns, I64, NS, "idle", "the rest", 0),                                          \
+        RANK(idle_share, F64, RATIO, "share", "idle / window", 0),                              \
+        RANK(explained_share, F64, RATIO, "explained", "share of idle time with a known cause", \
+             0),                                                                                \
+        RANK(gap_count, I64, COUNT, "gaps", "how many", 0),                                     \
+        RP_FIELD_LIST(struct rp_idle_rank, causes, &rp_idle_cause_type, NULL,                   \
+                      "idle time by cause and class", 0)
+
 static const struct rp_field rank_fields[] = {
     RANK(path, STR, NONE, NULL, "the input", 0),
-    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
-    RANK(window_ns, I64, NS, "window", "first start to last end of device work", 0),
-    RANK(busy_ns, I64, NS, "busy", "time in which device work runs", 0),
-    RANK(idle_ns, I64, NS, "idle", "the rest", 0),
-    RANK(idle_share, F64, RATIO, "share", "idle / window", 0),
-    RANK(explained_share, F64, RATIO, "explained", "share of idle time with a known cause", 0),
-    RANK(gap_count, I64, COUNT, "gaps", "how many", 0),
-    RP_FIELD_LIST(struct rp_idle_rank, causes, &rp_idle_cause_type, NULL,
-                  "idle time by cause and class", 0),
-    RP_FIELD_END};
+    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0), RANK_TIMES, RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_idle_rank), rank_fields, NULL};
+
+static const struct rp_field device_fields[] = {
+    RANK(path, STR, NONE, NULL, "the input", 0),
+    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
+    RANK(device, I64, NONE, "device", "its number; null: not recorded", RP_NULLABLE),
+    RANK(is_main, BOOL, NONE, NULL, "the record of the rank is that of this device", 0),
+    RANK_TIMES,
+    RP_FIELD_END};
+static const struct rp_type device_type = {"device", sizeof(struct rp_idle_rank), device_fields,
+                                           NULL};
 
 static const struct rp_field root_fields[] = {
     RP_FIELD(struct rp_idle_root, summary, STR, NONE, "idle", "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_idle_root, rows, &rank_type, "ranks", "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_idle_root, ranks, &rank_type, NULL, "one record per rank", 0),
+    RP_FIELD_LIST(struct rp_idle_root, some, &device_type, "devices", "text output only",
+                  RP_SCREEN),
+    RP_FIELD_LIST(struct rp_idle_root, ranks, &rank_type, NULL,
+                  "one record per rank, that of its main device", 0),
+    RP_FIELD_LIST(struct rp_idle_root, devices, &device_type, NULL,
+                  "one record per device of a rank", 0),
+    RP_FIELD_LIST(struct rp_idle_root, stream_rows, &rp_idle_stream_type, "streams",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_idle_root, streams, &rp_idle_stream_type, NULL,
+                  "one record per stream of a device, with --by stream", 0),
     RP_FIELD_LIST(struct rp_idle_root, causes, &rp_idle_cause_type, "causes", "text output only",
                   RP_SCREEN),
-    RP_FIELD_LIST(struct rp_idle_root, gaps, &gap_type, "longest gaps", "the longest of all ranks",
-                  0),
+    RP_FIELD_LIST(struct rp_idle_root, gap_rows, &gap_type, "longest gaps", "text output only",
+                  RP_SCREEN),
+    RP_FIELD_LIST(struct rp_idle_root, device_gaps, &device_gap_type, "longest gaps",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_idle_root, gaps, &gap_type, NULL, "the longest of all ranks", 0),
     RP_FIELD_END};
 
 static const struct rp_type idle_type = {"idle", sizeof(struct rp_idle_root), root_fields,
-                                         "ranks/causes"};
+                                         "devices/causes"};
 
 #define PART(kind, member) RP_PART_##kind(struct rp_idle_rank, member)
 
-static const struct rp_field part_fields[] = {
+static const struct rp_field part_device_fields[] = {
+    PART(PLAIN, device),
+    PART(PLAIN, is_main),
     PART(PLAIN, window_ns),
     PART(PLAIN, busy_ns),
     PART(PLAIN, idle_ns),
@@ -99,7 +132,13 @@ static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct rp_idle_rank, causes, &rp_idle_cause_type),
     RP_PART_LIST(struct rp_idle_rank, gaps, &gap_type),
     RP_PART_END};
-static const struct rp_type part_type = {"idle_part", sizeof(struct rp_idle_rank), part_fields,
+static const struct rp_type part_device_type = {"device", sizeof(struct rp_idle_rank),
+                                                part_device_fields, NULL};
+
+static const struct rp_field part_fields[] = {
+    RP_PART_LIST(struct rp_idle_part, devices, &part_device_type),
+    RP_PART_LIST(struct rp_idle_part, streams, &rp_idle_stream_type), RP_PART_END};
+static const struct rp_type part_type = {"idle_part", sizeof(struct rp_idle_part), part_fields,
                                          NULL};
 
 /* ------------------------------------------------------------------ one rank by cause */
@@ -276,7 +315,8 @@ static struct rp_idle_gap describe_gap(const struct idle_ctx *ctx, const struct 
     char label[160];
 
     rp_short_name(rp_trace_str(ctx->t, after), label, sizeof label);
-    return (struct rp_idle_gap){.begin_ns = gap->begin_ns,
+    return (struct rp_idle_gap){.device = ctx->out->device,
+                                .begin_ns = gap->begin_ns,
                                 .dur_ns = rp_ns_between(gap->begin_ns, gap->end_ns),
                                 .cause = rp_gap_cause_names[gap->cause],
                                 .cls = rp_gap_class_names[gap->cls],
@@ -321,13 +361,11 @@ static void fill_sums(struct rp_idle_rank *out, const struct rp_breakdown *b)
     out->explained_share = out->idle_ns > 0 ? 1 - (double)unknown / (double)out->idle_ns : 1;
 }
 
-static enum rp_code fill_part(struct idle_ctx *ctx, const struct rp_scope *scope, size_t limit,
-                              struct rp_err *err)
+static enum rp_code explain_device(struct idle_ctx *ctx, size_t limit, struct rp_err *err)
 {
     struct rp_idle_rank *out = ctx->out;
     struct rp_breakdown b;
 
-    RP_TRY(rp_work_init(&ctx->w, ctx->t, scope, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->unions, err));
     b = rp_work_breakdown(&ctx->unions);
     RP_TRY(rp_gaps_find(&ctx->w, &ctx->gaps, err));
@@ -335,6 +373,38 @@ static enum rp_code fill_part(struct idle_ctx *ctx, const struct rp_scope *scope
     fill_sums(out, &b);
     list_longest(ctx, limit);
     return RP_OK;
+}
+
+/* Each device has gaps of its own: one that waits is not busy because another computes. */
+static enum rp_code explain_devices(const struct rp_work *work, size_t limit,
+                                    struct rp_arena *arena, struct rp_idle_part *out,
+                                    struct rp_err *err)
+{
+    uint16_t i, n = (uint16_t)work->devices.n, chosen = n ? rp_work_main_device(work) : 0;
+
+    out->devices = RP_ARENA_NEW(arena, struct rp_idle_rank, n + 1);
+    if (!out->devices)
+        return rp_err_nomem(err, "explaining idle time");
+    for (i = 0; i < n; i++) {
+        int64_t number = work->devices.at[i].number;
+        struct idle_ctx ctx = {.t = work->trace, .arena = arena, .out = &out->devices[i]};
+        enum rp_code code = rp_work_of_device(work, i, &ctx.w, err);
+
+        out->devices[out->ndevices++] = (struct rp_idle_rank){
+            .device = number < 0 ? RP_ABSENT_I64 : number, .is_main = i == chosen};
+        if (code == RP_OK)
+            code = explain_device(&ctx, limit, err);
+        rp_vec_release(&ctx.gaps);
+        rp_work_unions_release(&ctx.unions);
+        rp_work_release(&ctx.w);
+        RP_TRY(code);
+    }
+    return RP_OK;
+}
+
+static bool by_stream(const struct rp_settings *settings)
+{
+    return !strcmp(rp_settings_text(settings, "by"), "stream");
 }
 
 static size_t gap_limit(const struct rp_settings *settings)
@@ -348,12 +418,15 @@ static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_sc
                               const struct rp_settings *settings, struct rp_rank_part *part,
                               struct rp_err *err)
 {
-    struct idle_ctx ctx = {.t = loaded->trace, .arena = &part->arena, .out = part->data};
-    enum rp_code code = fill_part(&ctx, scope, gap_limit(settings), err);
+    struct rp_idle_part *out = part->data;
+    struct rp_work work = {0};
+    enum rp_code code = rp_work_init(&work, loaded->trace, scope, err);
 
-    rp_vec_release(&ctx.gaps);
-    rp_work_unions_release(&ctx.unions);
-    rp_work_release(&ctx.w);
+    if (code == RP_OK)
+        code = explain_devices(&work, gap_limit(settings), &part->arena, out, err);
+    if (code == RP_OK && by_stream(settings))
+        code = rp_idle_find_streams(&work, &part->arena, &out->streams, &out->nstreams, err);
+    rp_work_release(&work);
     return code;
 }
 
@@ -388,34 +461,37 @@ static void add_causes(struct rp_idle_root *out)
     int64_t largest[RP_GAP_CAUSES], idle = 0;
     size_t r, i;
 
-    for (r = 0; r < out->nranks; r++) {
-        rp_ns_add(&idle, out->ranks[r].idle_ns);
-        for (i = 0; i < out->ranks[r].ncauses; i++)
-            add_cause(out, &out->ranks[r].causes[i], largest);
+    for (r = 0; r < out->ndevices; r++) {
+        rp_ns_add(&idle, out->devices[r].idle_ns);
+        for (i = 0; i < out->devices[r].ncauses; i++)
+            add_cause(out, &out->devices[r].causes[i], largest);
     }
     for (i = 0; i < out->ncauses; i++)
         out->causes[i].share = idle > 0 ? (double)out->causes[i].total_ns / (double)idle : 0;
     qsort(out->causes, out->ncauses, sizeof *out->causes, by_total);
 }
 
-RP_ORDER(by_duration, struct rp_idle_gap, RP_DOWN(dur_ns), RP_UP(rank), RP_UP(begin_ns))
+RP_ORDER(by_duration, struct rp_idle_gap, RP_DOWN(dur_ns), RP_UP(rank), RP_UP(device),
+         RP_UP(begin_ns))
 
 static void join_gaps(struct rp_idle_root *out, size_t limit, struct rp_arena *arena)
 {
     size_t r, i, total = 0;
 
-    for (r = 0; r < out->nranks; r++)
-        total += out->ranks[r].ngaps;
+    for (r = 0; r < out->ndevices; r++)
+        total += out->devices[r].ngaps;
     out->gaps = RP_ARENA_NEW(arena, struct rp_idle_gap, total + 1);
-    for (r = 0; r < out->nranks && out->gaps; r++)
-        for (i = 0; i < out->ranks[r].ngaps; i++) {
-            out->gaps[out->ngaps] = out->ranks[r].gaps[i];
-            out->gaps[out->ngaps++].rank = out->ranks[r].rank;
+    for (r = 0; r < out->ndevices && out->gaps; r++)
+        for (i = 0; i < out->devices[r].ngaps; i++) {
+            out->gaps[out->ngaps] = out->devices[r].gaps[i];
+            out->gaps[out->ngaps++].rank = out->devices[r].rank;
         }
     if (out->ngaps)
         qsort(out->gaps, out->ngaps, sizeof *out->gaps, by_duration);
     if (out->ngaps > limit)
         out->ngaps = limit;
+    out->gap_rows = out->device_gaps = out->gaps;
+    *(out->ndevices > out->nranks ? &out->ndevice_gaps : &out->ngap_rows) = out->ngaps;
 }
 
 /* "49.6 ms of 58.2 ms (85.2 %) in 932 gaps; 100.0 % of it explained" */
@@ -424,10 +500,10 @@ static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
     int64_t window = 0, idle = 0, count = 0, unknown = 0;
     size_t r, i;
 
-    for (r = 0; r < out->nranks; r++) {
-        rp_ns_add(&window, out->ranks[r].window_ns);
-        rp_ns_add(&idle, out->ranks[r].idle_ns);
-        count += out->ranks[r].gap_count;
+    for (r = 0; r < out->ndevices; r++) {
+        rp_ns_add(&window, out->devices[r].window_ns);
+        rp_ns_add(&idle, out->devices[r].idle_ns);
+        count += out->devices[r].gap_count;
     }
     for (i = 0; i < out->ncauses; i++)
         if (!strcmp(out->causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
@@ -436,12 +512,42 @@ static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
         out->summary = "no device work was recorded, so there is no idle time to explain";
         return;
     }
-    out->summary =
-        rp_arena_textf(arena, "%s of %s (%.1f %%) in %lld gap%s%s; %.1f %% of it explained",
-                       rp_units_time(arena, idle), rp_units_time(arena, window),
-                       100.0 * (double)idle / (double)window, (long long)count,
-                       count == 1 ? "" : "s", out->nranks > 1 ? " of all ranks" : "",
-                       idle ? 100.0 - 100.0 * (double)unknown / (double)idle : 100.0);
+    out->summary = rp_arena_textf(
+        arena, "%s of %s (%.1f %%) in %lld gap%s%s; %.1f %% of it explained",
+        rp_units_time(arena, idle), rp_units_time(arena, window),
+        100.0 * (double)idle / (double)window, (long long)count, count == 1 ? "" : "s",
+        out->ndevices > out->nranks ? " of all devices"
+        : out->nranks > 1           ? " of all ranks"
+                                    : "",
+        idle ? 100.0 - 100.0 * (double)unknown / (double)idle : 100.0);
+}
+
+/* The devices of all ranks, and of each rank the main one. */
+static void join_devices(const struct rp_ranks *ranks, struct rp_idle_root *out)
+{
+    size_t r, i;
+
+    for (r = 0; r < ranks->n; r++) {
+        const struct rp_idle_part *part = ranks->parts[r].data;
+
+        out->ranks[r] = (struct rp_idle_rank){.explained_share = 1};
+        for (i = 0; i < part->ndevices; i++) {
+            struct rp_idle_rank *device = &out->devices[out->ndevices++];
+
+            *device = part->devices[i];
+            device->rank = ranks->parts[r].number;
+            device->path = ranks->parts[r].path;
+            if (device->is_main)
+                out->ranks[r] = *device;
+        }
+        for (i = 0; i < part->nstreams; i++) {
+            out->streams[out->nstreams] = part->streams[i];
+            out->streams[out->nstreams++].rank = ranks->parts[r].number;
+        }
+        out->ranks[r].rank = ranks->parts[r].number;
+        out->ranks[r].path = ranks->parts[r].path;
+    }
+    out->nranks = ranks->n;
 }
 
 static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
@@ -449,30 +555,38 @@ static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_sett
 {
     struct rp_idle_root *out = result->root;
     struct rp_arena *arena = &result->arena;
-    size_t i;
+    size_t i, ndevices = 0, nstreams = 0;
 
+    for (i = 0; i < ranks->n; i++) {
+        ndevices += ((const struct rp_idle_part *)ranks->parts[i].data)->ndevices;
+        nstreams += ((const struct rp_idle_part *)ranks->parts[i].data)->nstreams;
+    }
     out->ranks = RP_ARENA_NEW(arena, struct rp_idle_rank, ranks->n + 1);
+    out->devices = RP_ARENA_NEW(arena, struct rp_idle_rank, ndevices + 1);
+    out->streams = RP_ARENA_NEW(arena, struct rp_idle_stream, nstreams + 1);
     out->causes = RP_ARENA_NEW(arena, struct rp_idle_cause, RP_GAP_CAUSES + 1);
     RP_TRY(rp_arena_check(arena, "explaining idle time", err));
-    for (i = 0; i < ranks->n; i++) {
-        out->ranks[i] = *(const struct rp_idle_rank *)ranks->parts[i].data;
-        out->ranks[i].rank = ranks->parts[i].number;
-        out->ranks[i].path = ranks->parts[i].path;
-    }
-    out->nranks = ranks->n;
-    if (ranks->n > 1) {
-        out->rows = out->ranks;
+    join_devices(ranks, out);
+    out->rows = out->ranks;
+    out->some = out->devices;
+    out->stream_rows = out->streams;
+    if (out->ndevices > out->nranks)
+        out->nsome = out->ndevices;
+    else if (ranks->n > 1)
         out->nrows = out->nranks;
-    }
     add_causes(out);
     join_gaps(out, gap_limit(settings), arena);
     summarize(out, arena);
+    out->nstream_rows = out->nstreams;
+    out->ncauses = by_stream(settings) ? 0 : out->ncauses;
     return rp_arena_check(arena, "explaining idle time", err);
 }
 
 /* ------------------------------------------------------------------ the row */
 
 static const struct rp_option options[] = {
+    {"by", 'b', RP_OPT_CHOICE, "cause|stream", "cause",
+     "show idle time by cause, or how busy each stream is", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "10", "show the N longest gaps; 0: all", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
@@ -482,8 +596,8 @@ const struct rp_question_row rp_ask_idle = {
                  .group = "traces",
                  .summary = "why devices do nothing: every gap has a cause",
                  .details =
-                     "A gap is a time in which no kernel, copy or memset of a rank runs on any "
-                     "stream. Each has one cause, derived from what was recorded; the causes add "
+                     "A gap is a time in which no kernel, copy or memset runs on any stream of a "
+                     "device. Each has one cause, derived from what was recorded; the causes add "
                      "up to the idle time exactly.",
                  .examples = "reprise idle trace.json.gz\twhy the device waits\n"
                              "reprise idle --limit 0 --csv run/\tevery cause of every rank\n",

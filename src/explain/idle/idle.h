@@ -18,28 +18,53 @@ struct rp_idle_cause {
 extern const struct rp_type rp_idle_cause_type; /* all members: may be the item of a part */
 
 struct rp_idle_gap {
-    int64_t rank, begin_ns, dur_ns;
+    int64_t rank, device, begin_ns, dur_ns; /* device: RP_ABSENT_I64: not known */
     const char *cause, *cls, *before, *after, *host, *thread;
     const char *after_label; /* text output only */
 };
 
-/* The part of a rank, and its record in the answer. */
+/* A stream of a device. */
+struct rp_idle_stream {
+    int64_t rank, device, count, busy_ns, alone_ns, idle_ns, longest_ns;
+    double share; /* of the device's window */
+    const char *stream, *name, *mainly;
+    const char *label; /* text output only */
+};
+extern const struct rp_type rp_idle_stream_type;
+
+/* A device of a rank; a rank is its main device. */
 struct rp_idle_rank {
     const char *path;
-    int64_t rank, window_ns, busy_ns, idle_ns, gap_count;
+    int64_t rank, device, window_ns, busy_ns, idle_ns, gap_count;
     double idle_share, explained_share; /* of the window; of idle: cause other than unknown */
     size_t ncauses, ngaps;
     struct rp_idle_cause *causes;
     struct rp_idle_gap *gaps; /* the longest, first the longest */
+    bool is_main;
+};
+
+/* The part of a rank. */
+struct rp_idle_part {
+    size_t ndevices, nstreams;
+    struct rp_idle_rank *devices; /* by number */
+    struct rp_idle_stream *streams;
 };
 
 struct rp_idle_root {
     const char *summary;
-    size_t nranks, nrows, ncauses, ngaps;
-    struct rp_idle_rank *ranks, *rows; /* rows: the same, where there are several */
-    struct rp_idle_cause *causes;      /* of all ranks and classes, text output only */
-    struct rp_idle_gap *gaps;
+    size_t nranks, ndevices, nrows, nsome, ncauses, ngaps, nstreams, nstream_rows;
+    struct rp_idle_rank *ranks, *devices; /* ranks: their main devices */
+    struct rp_idle_rank *rows, *some; /* ranks, or devices where a rank has several; on screen */
+    struct rp_idle_stream *streams, *stream_rows; /* rows: with --by stream */
+    struct rp_idle_cause *causes;                 /* of all ranks and classes, text output only */
+    size_t ngap_rows, ndevice_gaps;
+    struct rp_idle_gap *gaps, *gap_rows,
+        *device_gaps; /* on screen: with their devices, or without */
 };
+
+/* streams.c: by device, the busiest first; rows and texts are in the arena. */
+enum rp_code rp_idle_find_streams(const struct rp_work *work, struct rp_arena *arena,
+                                  struct rp_idle_stream **out, size_t *nout, struct rp_err *err);
 
 /* Adds gaps up by cause and class, most time first; rows and texts are in the arena. */
 enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,

@@ -6,7 +6,7 @@
 #include "explain/ask_fixture.h"
 #include "explain/report/report.h"
 
-extern const struct rp_question_row rp_ask_report;
+extern const struct rp_question_row rp_ask_report, rp_ask_idle;
 
 /* Two devices take turns: their union is never idle, each of them half of the time. Device 1 has
    the longer kernels. */
@@ -66,11 +66,69 @@ static void one_device_is_a_row_too(void **state)
     rp_trace_free(t);
 }
 
+/* Idle of device 0: one gap of 150,000; of device 1: one of 100,000; of their union: none. */
+static void each_device_has_its_gaps(void **state)
+{
+    struct rp_trace *t = TRACE_OF(turns);
+    struct rp_result *result = ASK_TRACES(idle, &t, 1, {"by", "cause"});
+    const struct rp_idle_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nranks, 1);
+    assert_int_equal(root->ndevices, 2);
+    assert_int_equal(root->devices[0].idle_ns, 150000);
+    assert_int_equal(root->devices[0].gap_count, 1);
+    assert_int_equal(root->devices[0].causes[0].total_ns, 150000);
+    assert_int_equal(root->devices[1].idle_ns, 100000);
+    assert_int_equal(root->ranks[0].idle_ns, 100000);
+    assert_int_equal(root->ngaps, 2);
+    assert_int_equal(root->gaps[0].device, 0);
+    assert_int_equal(root->gaps[1].device, 1);
+    assert_int_equal(root->nstreams, 0);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* Stream 7 runs from 0 to 100, stream 8 from 80 to 120 and from 200 to 210, both of device 0. */
+static void streams_are_measured(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "kernel", "a", 0, 7, 0, 60, 1, 7},   {'X', "kernel", "b", 0, 7, 50, 50, 2, 7},
+        {'X', "kernel", "c", 0, 8, 80, 40, 3, 8},  {'X', "kernel", "c", 0, 8, 200, 10, 4, 8},
+        {'X', "kernel", "d", 1, 7, 0, 1000, 5, 7},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ASK_TRACES(idle, &t, 1, {"by", "stream"});
+    const struct rp_idle_root *root = result->root;
+    const struct rp_idle_stream *s = root->streams;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nstreams, 3);
+    assert_string_equal(s[0].stream, "7");
+    assert_int_equal(s[0].device, 0);
+    assert_int_equal(s[0].count, 2);
+    assert_int_equal(s[0].busy_ns, 100);
+    assert_int_equal(s[0].alone_ns, 80);
+    assert_int_equal(s[0].idle_ns, 110);
+    assert_int_equal(s[0].longest_ns, 0);
+    assert_string_equal(s[0].mainly, "a");
+    assert_string_equal(s[1].stream, "8");
+    assert_int_equal(s[1].busy_ns, 50);
+    assert_int_equal(s[1].alone_ns, 30);
+    assert_int_equal(s[1].longest_ns, 80);
+    assert_int_equal(s[2].device, 1);
+    assert_int_equal(s[2].alone_ns, 1000);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 int test_devices(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_report_has_a_row_for_each),
         cmocka_unit_test(one_device_is_a_row_too),
+        cmocka_unit_test(each_device_has_its_gaps),
+        cmocka_unit_test(streams_are_measured),
     };
 
     return cmocka_run_group_tests_name("devices", tests, NULL, NULL);
