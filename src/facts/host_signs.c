@@ -7,7 +7,7 @@
 
 static const struct {
     const char *part;
-    uint8_t sign;
+    uint16_t sign;
 } signs[] = {
     {"dataload", RP_SIGN_DATA},
     {"data_load", RP_SIGN_DATA},
@@ -22,12 +22,27 @@ static const struct {
     {"profilerstep", RP_SIGN_STEP},
     {"gc.collect", RP_SIGN_GARBAGE},
     {"gc_collect", RP_SIGN_GARBAGE},
-    {"method collect", RP_SIGN_GARBAGE}, /* <built-in method collect of module object> */
+    {"cuinit", RP_SIGN_STARTS_UP},
+    {"hipinit", RP_SIGN_STARTS_UP},
+    {"primaryctx", RP_SIGN_STARTS_UP},
+    {"ctxcreate", RP_SIGN_STARTS_UP},
+    {"streamcreate", RP_SIGN_STARTS_UP},
+    {"moduleload", RP_SIGN_STARTS_UP},
+    {"libraryload", RP_SIGN_STARTS_UP},
+    {"modulegetfunction", RP_SIGN_STARTS_UP}, /* code is loaded when it is first asked for */
+    {"librarygetkernel", RP_SIGN_STARTS_UP},
+    {"cublascreate", RP_SIGN_STARTS_UP},
+    {"cudnncreate", RP_SIGN_STARTS_UP},
+    {"warmup", RP_SIGN_WARMS_UP},
+    {"warm_up", RP_SIGN_WARMS_UP},
+    {"warm-up", RP_SIGN_WARMS_UP},
+    {"method run_backward", RP_SIGN_HANDS_OVER}, /* the engine's threads launch */
+    {"method collect", RP_SIGN_GARBAGE},         /* <built-in method collect of module object> */
 };
 
-uint8_t rp_host_signs(const char *name)
+uint16_t rp_host_signs(const char *name)
 {
-    uint8_t found = 0;
+    uint16_t found = 0;
     size_t i;
 
     for (i = 0; i < sizeof signs / sizeof signs[0]; i++)

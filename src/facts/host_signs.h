@@ -9,12 +9,15 @@ enum rp_host_sign {
     RP_SIGN_BLOCKS = 2, /* waits for the device */
     RP_SIGN_RANKS =
         4, /* waits for other ranks: calls of NCCL return at once, those of gloo do not */
-    RP_SIGN_ALLOCATES = 8, /* device or pinned memory */
-    RP_SIGN_STEP = 16,     /* marks a step of the profiler */
-    RP_SIGN_GARBAGE = 32   /* Python's garbage collection */
+    RP_SIGN_ALLOCATES = 8,   /* device or pinned memory */
+    RP_SIGN_STEP = 16,       /* marks a step of the profiler */
+    RP_SIGN_GARBAGE = 32,    /* Python's garbage collection */
+    RP_SIGN_STARTS_UP = 64,  /* sets up a device or a library, or loads code */
+    RP_SIGN_WARMS_UP = 128,  /* what it contains is there to be thrown away */
+    RP_SIGN_HANDS_OVER = 256 /* waits for another thread */
 };
 
 /* Bits of enum rp_host_sign. */
-uint8_t rp_host_signs(const char *name);
+uint16_t rp_host_signs(const char *name);
 
 #endif

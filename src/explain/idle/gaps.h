@@ -2,26 +2,30 @@
 #ifndef RP_EXPLAIN_IDLE_GAPS_H
 #define RP_EXPLAIN_IDLE_GAPS_H
 /*
- * The gaps in which a device does nothing, and why: each has one cause, with its evidence, and one
- * of four classes (docs/definitions.md). Gaps are those between the intervals of the union of
- * all device work, so their lengths add up to idle.
+ * The gaps in which a device does nothing, and why (docs/definitions.md, "Idle"). Gaps are those
+ * between the intervals of the union of all device work, so their lengths add up to idle. A gap is
+ * split where its work was launched: before, the host was late; after, the device waited. Each
+ * piece has one cause, with its evidence; all pieces of a gap have the same of four classes.
  */
 #include "facts/work.h"
 
 /* X(NAME, "name", doc) */
-#define RP_GAP_CAUSE_MAP(X)                                                   \
-    X(NOT_LAUNCHED, "not_launched", "the host had not launched it yet")       \
-    X(DATA_LOADER, "data_loader", "the host waited for input data")           \
-    X(HOST_STALL, "host_stall", "a host call far above its median")           \
-    X(ALLOCATION, "allocation", "the host allocated device memory")           \
-    X(SYNC_DRAIN, "sync_drain", "the host had waited for the device")         \
-    X(OTHER_RANK, "other_rank", "the host waited for other ranks")            \
-    X(PROFILER, "profiler", "the profiler itself was running")                \
-    X(LAUNCH_LATENCY, "launch_latency", "launched, on its way to the device") \
-    X(EVENT_WAIT, "event_wait", "waited for an event or a stream")            \
-    X(COPY, "copy", "waited before or after a copy")                          \
-    X(QUEUE_FULL, "queue_full", "1,024 launches were waiting")                \
-    X(UNRECORDED, "unrecorded", "waited for something unrecorded")            \
+#define RP_GAP_CAUSE_MAP(X)                                                     \
+    X(NOT_LAUNCHED, "not_launched", "the host had not launched it yet")         \
+    X(HOST_WORK, "host_work", "the host ran something else for long")           \
+    X(START_UP, "start_up", "initialisation, first use of code")                \
+    X(DATA_LOADER, "data_loader", "the host waited for input data")             \
+    X(HOST_STALL, "host_stall", "a host call far above its median")             \
+    X(HOST_UNRECORDED, "host_unrecorded", "the host ran what was not recorded") \
+    X(ALLOCATION, "allocation", "the host allocated device memory")             \
+    X(SYNC_DRAIN, "sync_drain", "the host had waited for the device")           \
+    X(OTHER_RANK, "other_rank", "the host waited for other ranks")              \
+    X(PROFILER, "profiler", "the profiler itself was running")                  \
+    X(LAUNCH_LATENCY, "launch_latency", "launched, on its way to the device")   \
+    X(EVENT_WAIT, "event_wait", "waited for an event or a stream")              \
+    X(COPY, "copy", "waited before or after a copy")                            \
+    X(QUEUE_FULL, "queue_full", "1,024 launches were waiting")                  \
+    X(DEVICE_WAIT, "device_wait", "launched, waited for what is not recorded")  \
     X(UNKNOWN, "unknown", "nothing recorded explains it")
 
 enum rp_gap_cause {
@@ -43,16 +47,24 @@ extern const char *const rp_gap_cause_names[RP_GAP_CAUSES];
 extern const char *const rp_gap_cause_docs[RP_GAP_CAUSES];
 extern const char *const rp_gap_class_names[RP_GAP_CLASSES];
 
+/* A piece of a gap. */
 struct rp_gap {
     int64_t begin_ns, end_ns;
-    uint32_t before, after; /* items: the one that ended last, the one that ends the gap */
-    rp_event host;          /* what the launching thread ran meanwhile, or RP_NONE */
+    uint32_t before, after; /* items: the one that ended last, the one that ends the gap; or
+                               RP_NONE at the edge of the time that was asked for */
+    rp_event host;          /* what the host ran meanwhile, or the launch; or RP_NONE */
     uint8_t cause, cls;     /* enum rp_gap_cause, enum rp_gap_class */
+    uint8_t continues;      /* 1: the piece before it is of the same gap */
+    uint8_t reserved;
 };
 
 typedef RP_VEC(struct rp_gap) rp_gap_vec;
 
 /* In time order. Release the vector also after a failure. */
 enum rp_code rp_gaps_find(const struct rp_work *work, rp_gap_vec *out, struct rp_err *err);
+
+/* What lies in [begin, end), also before the first item and after the last. */
+enum rp_code rp_gaps_find_in(const struct rp_work *work, int64_t begin_ns, int64_t end_ns,
+                             rp_gap_vec *out, struct rp_err *err);
 
 #endif

@@ -32,8 +32,8 @@ static const struct rp_field cause_fields[] = {
     CLASS(struct rp_idle_cause, NULL),
     CAUSE(total_ns, I64, NS, "idle", "sum of the gaps", 0),
     CAUSE(share, F64, RATIO, "share", "of all idle time", 0),
-    CAUSE(count, I64, COUNT, "gaps", "how many", 0),
-    CAUSE(longest_ns, I64, NS, "longest", "the longest gap", 0),
+    CAUSE(count, I64, COUNT, "gaps", "in how many gaps", 0),
+    CAUSE(longest_ns, I64, NS, "longest", "the most in one gap", 0),
     CAUSE(evidence, STR, NONE, "mainly", "what the host or the device did during most of it",
           RP_SHORTEN),
     RP_FIELD_END};
@@ -50,7 +50,9 @@ const struct rp_type rp_idle_cause_type = {"cause", sizeof(struct rp_idle_cause)
             RP_NULLABLE),                                                                \
         GAP(begin_ns, I64, NS, NULL, "when it began, as recorded", 0),                   \
         GAP(dur_ns, I64, NS, "idle", "how long it was", 0),                              \
-        GAP(cause, STR, NONE, "cause", "why", 0), CLASS(struct rp_idle_gap, NULL),       \
+        GAP(cause, STR, NONE, "cause", "why, for most of it", 0),                        \
+        GAP(cause_ns, I64, NS, NULL, "how much of it has that cause", 0),                \
+        CLASS(struct rp_idle_gap, NULL),                                                 \
         GAP(before, STR, NONE, NULL, "the work that ended last", 0),                     \
         GAP(after, STR, NONE, NULL, "the work that ended the gap", 0),                   \
         GAP(thread, STR, NONE, NULL, "the thread that launched it, or null", 0),         \
@@ -157,21 +159,25 @@ struct idle_sums {
     const struct rp_work *w;
     struct rp_arena *arena;
     struct rp_idle_cause rows[ROWS];
-    struct rp_map known; /* (row, name) -> index into names */
+    int64_t gap_ns[ROWS]; /* of the gap that is being added */
+    struct rp_map known;  /* (row, name) -> index into names */
     RP_VEC(struct name_time) names;
 };
 
-/* The name that a gap is blamed on, or 0. */
+/* The name that a piece of a gap is blamed on, or 0. */
 static rp_str blamed_name(const struct idle_sums *s, const struct rp_gap *gap)
 {
-    if (gap->cause == RP_GAP_EVENT_WAIT || gap->cause == RP_GAP_COPY)
-        return s->t->ev.name[s->w->items.at[gap->before].event];
-    if (gap->cause == RP_GAP_UNRECORDED)
-        return s->t->ev.name[s->w->items.at[gap->after].event];
+    const struct rp_work_item *items = s->w->items.at;
+
+    if ((gap->cause == RP_GAP_EVENT_WAIT || gap->cause == RP_GAP_COPY) && gap->before != RP_NONE)
+        return s->t->ev.name[items[gap->before].event];
+    if (gap->cause == RP_GAP_DEVICE_WAIT && gap->after != RP_NONE)
+        return s->t->ev.name[items[gap->after].event];
     return gap->host == RP_NONE ? 0 : s->t->ev.name[gap->host];
 }
 
-static enum rp_code add_gap(struct idle_sums *s, const struct rp_gap *gap, struct rp_err *err)
+/* A gap counts once in each of its rows, however many pieces it has there. */
+static enum rp_code add_piece(struct idle_sums *s, const struct rp_gap *gap, struct rp_err *err)
 {
     struct name_time fresh = {.row = gap->cause * RP_GAP_CLASSES + gap->cls,
                               .name = blamed_name(s, gap)};
@@ -179,10 +185,13 @@ static enum rp_code add_gap(struct idle_sums *s, const struct rp_gap *gap, struc
     int64_t length = rp_ns_between(gap->begin_ns, gap->end_ns);
     uint32_t at;
 
-    row->count++;
+    if (!gap->continues)
+        memset(s->gap_ns, 0, sizeof s->gap_ns);
+    row->count += !s->gap_ns[fresh.row];
     rp_ns_add(&row->total_ns, length);
-    if (length > row->longest_ns)
-        row->longest_ns = length;
+    rp_ns_add(&s->gap_ns[fresh.row], length);
+    if (s->gap_ns[fresh.row] > row->longest_ns)
+        row->longest_ns = s->gap_ns[fresh.row];
     RP_TRY(rp_map_intern(&s->known, (uint64_t)fresh.row << 32 | fresh.name, (uint32_t)s->names.n,
                          &at, err));
     if (at == s->names.n)
@@ -271,7 +280,7 @@ enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
         return rp_err_nomem(err, "explaining idle time");
     rp_map_init(&s.known);
     for (i = 0; i < gaps->n && code == RP_OK; i++)
-        code = add_gap(&s, &gaps->at[i], err);
+        code = add_piece(&s, &gaps->at[i], err);
     if (code == RP_OK)
         finish_rows(&s, *out, nout);
     rp_map_release(&s.known);
@@ -295,6 +304,12 @@ static const char *trace_text(const struct idle_ctx *ctx, rp_str s)
     return rp_arena_text(ctx->arena, rp_trace_str(ctx->t, s));
 }
 
+/* A gap with all its pieces. */
+struct whole_gap {
+    int64_t begin_ns, end_ns, cause_ns;
+    const struct rp_gap *main; /* a piece of the cause with most time */
+};
+
 static const char *thread_text(const struct idle_ctx *ctx, const struct rp_gap *gap)
 {
     rp_event launch = ctx->w.items.at[gap->after].launch;
@@ -307,8 +322,9 @@ static const char *thread_text(const struct idle_ctx *ctx, const struct rp_gap *
                        : rp_arena_textf(ctx->arena, "%lld", (long long)track->native_id);
 }
 
-static struct rp_idle_gap describe_gap(const struct idle_ctx *ctx, const struct rp_gap *gap)
+static struct rp_idle_gap describe_gap(const struct idle_ctx *ctx, const struct whole_gap *whole)
 {
+    const struct rp_gap *gap = whole->main;
     const struct rp_work_item *items = ctx->w.items.at;
     const rp_str *name = ctx->t->ev.name;
     rp_str after = name[items[gap->after].event];
@@ -316,8 +332,9 @@ static struct rp_idle_gap describe_gap(const struct idle_ctx *ctx, const struct 
 
     rp_short_name(rp_trace_str(ctx->t, after), label, sizeof label);
     return (struct rp_idle_gap){.device = ctx->out->device,
-                                .begin_ns = gap->begin_ns,
-                                .dur_ns = rp_ns_between(gap->begin_ns, gap->end_ns),
+                                .begin_ns = whole->begin_ns,
+                                .dur_ns = rp_ns_between(whole->begin_ns, whole->end_ns),
+                                .cause_ns = whole->cause_ns,
                                 .cause = rp_gap_cause_names[gap->cause],
                                 .cls = rp_gap_class_names[gap->cls],
                                 .before = trace_text(ctx, name[items[gap->before].event]),
@@ -328,20 +345,48 @@ static struct rp_idle_gap describe_gap(const struct idle_ctx *ctx, const struct 
                                 .after_label = rp_arena_text(ctx->arena, label)};
 }
 
-RP_ORDER(by_length, struct rp_gap,
+RP_ORDER(by_length, struct whole_gap,
          RP_COMPARE(rp_ns_between(b->begin_ns, b->end_ns), rp_ns_between(a->begin_ns, a->end_ns)),
          RP_UP(begin_ns))
 
-/* The longest gaps; puts the list out of order. */
+/* The gap that begins with a piece; sets *next to the first piece of the next one. */
+static struct whole_gap join_pieces(const rp_gap_vec *gaps, size_t first, size_t *next)
+{
+    struct whole_gap whole = {.begin_ns = gaps->at[first].begin_ns};
+    int64_t sum[RP_GAP_CAUSES] = {0};
+    size_t i = first;
+
+    do {
+        const struct rp_gap *piece = &gaps->at[i];
+        int64_t *ns = &sum[piece->cause];
+
+        rp_ns_add(ns, rp_ns_between(piece->begin_ns, piece->end_ns));
+        if (*ns > whole.cause_ns) {
+            whole.cause_ns = *ns;
+            whole.main = piece;
+        }
+        whole.end_ns = piece->end_ns;
+    } while (++i < gaps->n && gaps->at[i].continues);
+    *next = i;
+    return whole;
+}
+
+/* Counts the gaps and lists the longest. */
 static void list_longest(struct idle_ctx *ctx, size_t limit)
 {
-    size_t i, n = ctx->gaps.n < limit ? ctx->gaps.n : limit;
+    struct whole_gap *all = RP_ARENA_NEW(ctx->arena, struct whole_gap, ctx->gaps.n + 1);
+    size_t i, n = 0;
 
-    ctx->out->gaps = RP_ARENA_NEW(ctx->arena, struct rp_idle_gap, n + 1);
-    if (ctx->gaps.n)
-        qsort(ctx->gaps.at, ctx->gaps.n, sizeof *ctx->gaps.at, by_length);
-    for (i = 0; i < n && ctx->out->gaps; i++)
-        ctx->out->gaps[ctx->out->ngaps++] = describe_gap(ctx, &ctx->gaps.at[i]);
+    if (!all)
+        return;
+    for (i = 0; i < ctx->gaps.n;)
+        all[n++] = join_pieces(&ctx->gaps, i, &i);
+    ctx->out->gap_count = (int64_t)n;
+    ctx->out->gaps = RP_ARENA_NEW(ctx->arena, struct rp_idle_gap, (n < limit ? n : limit) + 1);
+    if (n)
+        qsort(all, n, sizeof *all, by_length);
+    for (i = 0; i < n && i < limit && ctx->out->gaps; i++)
+        ctx->out->gaps[ctx->out->ngaps++] = describe_gap(ctx, &all[i]);
 }
 
 static void fill_sums(struct rp_idle_rank *out, const struct rp_breakdown *b)
@@ -353,11 +398,9 @@ static void fill_sums(struct rp_idle_rank *out, const struct rp_breakdown *b)
     out->busy_ns = b->busy_ns;
     out->idle_ns = b->idle_ns;
     out->idle_share = b->window_ns > 0 ? (double)b->idle_ns / (double)b->window_ns : 0;
-    for (i = 0; i < out->ncauses; i++) {
-        out->gap_count += out->causes[i].count;
+    for (i = 0; i < out->ncauses; i++)
         if (!strcmp(out->causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
             rp_ns_add(&unknown, out->causes[i].total_ns);
-    }
     out->explained_share = out->idle_ns > 0 ? 1 - (double)unknown / (double)out->idle_ns : 1;
 }
 
@@ -597,8 +640,9 @@ const struct rp_question_row rp_ask_idle = {
                  .summary = "why devices do nothing: every gap has a cause",
                  .details =
                      "A gap is a time in which no kernel, copy or memset runs on any stream of a "
-                     "device. Each has one cause, derived from what was recorded; the causes add "
-                     "up to the idle time exactly.",
+                     "device. It is split where its work was launched, and each piece has one "
+                     "cause, derived from what was recorded; the causes add up to the idle time "
+                     "exactly.",
                  .examples = "reprise idle trace.json.gz\twhy the device waits\n"
                              "reprise idle --limit 0 --csv run/\tevery cause of every rank\n",
                  .accepts = RP_ACCEPTS_TRACES,

@@ -19,6 +19,7 @@ extern const struct rp_type rp_idle_cause_type; /* all members: may be the item 
 
 struct rp_idle_gap {
     int64_t rank, device, begin_ns, dur_ns; /* device: RP_ABSENT_I64: not known */
+    int64_t cause_ns;                       /* of dur_ns with that cause, the main one */
     const char *cause, *cls, *before, *after, *host, *thread;
     const char *after_label; /* text output only */
 };

@@ -11,6 +11,10 @@ const struct rp_found_text rp_found_texts[RP_FOUNDS] = {
 static const char *const hints[RP_FOUNDS] = {
     [RP_FOUND_LAUNCH_BOUND] =
         "CUDA graphs or torch.compile, fused optimizers, larger batches, fewer and larger operators",
+    [RP_FOUND_HOST_WORK] = "do it on the device, in other threads or processes, or ahead of time "
+                           "while the device is busy; 'reprise top --by python' shows the code",
+    [RP_FOUND_START_UP] =
+        "do not count it: warm up before recording, or look at a later part with --step or --window",
     [RP_FOUND_SYNC_POINTS] = "remove .item(), .cpu(), printing of tensors and explicit "
                              "synchronization from the step; copy with non_blocking=True",
     [RP_FOUND_DATA_LOADER] =
@@ -38,8 +42,9 @@ static const char *const hints[RP_FOUNDS] = {
         "check which streams wait for each other: use fewer events, or run other work meanwhile",
     [RP_FOUND_HOST_COLLECTIVES] = "use a backend that runs on the device, or larger buckets that "
                                   "overlap with compute",
-    [RP_FOUND_UNRECORDED] = "look for other processes on the device, and for events that the "
-                            "profiler dropped",
+    [RP_FOUND_DEVICE_WAIT] = "record earlier (work that was launched before recording began is "
+                             "missing), and look for other processes on the device and for events "
+                             "that the profiler dropped",
     [RP_FOUND_EXPOSED_COMM] = "overlap it with backward (buckets, prefetch), send less "
                               "(compression, larger local batches), or use a faster network",
     [RP_FOUND_STRAGGLER] = "see what those ranks do before they arrive: 'reprise idle --rank N' "

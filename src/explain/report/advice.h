@@ -12,11 +12,13 @@
 #define RP_FOUND_MAP(X)                                                                           \
     X(LAUNCH_BOUND, "launch-bound",                                                               \
       "the host launches work more slowly than the device executes it")                           \
+    X(HOST_WORK, "host-work", "the host runs something else while the device has nothing to do")  \
+    X(START_UP, "start-up", "initialisation and first use, which later steps do not repeat")      \
     X(SYNC_POINTS, "sync-points", "the host waits for the device, which then has no work queued") \
     X(DATA_LOADER, "data-loader", "the device waits for input data")                              \
     X(DATA_LOADER_HOST, "data-loader", "the operators wait for input data")                       \
     X(HOST_STALL, "host-stall", "host calls that usually take microseconds took far longer")      \
-    X(HOST_SILENT, "host-stall",                                                                  \
+    X(HOST_SILENT, "host-unrecorded",                                                             \
       "the host launches nothing for a long time, and what it does was not recorded")             \
     X(FRAGMENTATION, "fragmentation", "device memory is allocated and freed during the step")     \
     X(RESERVED, "fragmentation", "device memory is reserved but not used")                        \
@@ -26,7 +28,8 @@
     X(DEPENDENCIES, "dependencies", "launched work waits for events or for other streams")        \
     X(HOST_COLLECTIVES, "host-collectives",                                                       \
       "the devices wait for collectives that run on the hosts")                                   \
-    X(UNRECORDED, "unrecorded-work", "the device waits for something that was not recorded")      \
+    X(DEVICE_WAIT, "device-wait",                                                                 \
+      "launched work waits on the device, and the recording does not show for what")              \
     X(EXPOSED_COMM, "exposed-comm", "communication runs while no compute does")                   \
     X(STRAGGLER, "straggler",                                                                     \
       "some ranks arrive late at collectives, and the others wait for them")                      \

@@ -25,16 +25,13 @@
 static const struct {
     uint8_t cause, found;
 } by_cause[] = {
-    {RP_GAP_NOT_LAUNCHED, RP_FOUND_LAUNCH_BOUND},
-    {RP_GAP_SYNC_DRAIN, RP_FOUND_SYNC_POINTS},
-    {RP_GAP_DATA_LOADER, RP_FOUND_DATA_LOADER},
-    {RP_GAP_HOST_STALL, RP_FOUND_HOST_STALL},
-    {RP_GAP_ALLOCATION, RP_FOUND_FRAGMENTATION},
-    {RP_GAP_PROFILER, RP_FOUND_PROFILER},
-    {RP_GAP_COPY, RP_FOUND_COPIES},
-    {RP_GAP_EVENT_WAIT, RP_FOUND_DEPENDENCIES},
-    {RP_GAP_OTHER_RANK, RP_FOUND_HOST_COLLECTIVES},
-    {RP_GAP_UNRECORDED, RP_FOUND_UNRECORDED},
+    {RP_GAP_NOT_LAUNCHED, RP_FOUND_LAUNCH_BOUND},   {RP_GAP_HOST_WORK, RP_FOUND_HOST_WORK},
+    {RP_GAP_START_UP, RP_FOUND_START_UP},           {RP_GAP_SYNC_DRAIN, RP_FOUND_SYNC_POINTS},
+    {RP_GAP_DATA_LOADER, RP_FOUND_DATA_LOADER},     {RP_GAP_HOST_STALL, RP_FOUND_HOST_STALL},
+    {RP_GAP_HOST_UNRECORDED, RP_FOUND_HOST_SILENT}, {RP_GAP_ALLOCATION, RP_FOUND_FRAGMENTATION},
+    {RP_GAP_PROFILER, RP_FOUND_PROFILER},           {RP_GAP_COPY, RP_FOUND_COPIES},
+    {RP_GAP_EVENT_WAIT, RP_FOUND_DEPENDENCIES},     {RP_GAP_OTHER_RANK, RP_FOUND_HOST_COLLECTIVES},
+    {RP_GAP_DEVICE_WAIT, RP_FOUND_DEVICE_WAIT},
 };
 
 struct findings {
@@ -173,17 +170,6 @@ static void add_rank_evidence(struct findings *f, struct rp_report_finding *find
     }
 }
 
-/* Where most of the time has no recorded span, no call can be blamed. */
-static void explain_silence(struct findings *f, struct rp_report_finding *finding)
-{
-    int64_t total, count;
-    const struct rp_idle_cause *row = cause_total(lead_part(f), RP_GAP_HOST_STALL, &total, &count);
-
-    if (!row || !row->evidence || strncmp(row->evidence, "nothing recorded", 16) != 0)
-        return;
-    describe(finding, RP_FOUND_HOST_SILENT);
-}
-
 /* How much of the time in collectives on the hosts is waiting for the last rank. */
 static void add_wait_evidence(struct findings *f, struct rp_report_finding *finding)
 {
@@ -237,8 +223,6 @@ static void find_idle(struct findings *f)
             add_copy_evidence(f, finding);
         if (finding)
             add_rank_evidence(f, finding, cause);
-        if (finding && cause == RP_GAP_HOST_STALL)
-            explain_silence(f, finding);
         if (finding && cause == RP_GAP_OTHER_RANK)
             add_wait_evidence(f, finding);
     }
@@ -357,7 +341,7 @@ static void find_atypical(struct findings *f)
 {
     const struct rp_report_part *p = lead_part(f);
     size_t i, n = p->nsteps, worst = SIZE_MAX, typical = 0;
-    int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), need, late, drain, usual, lost = 0,
+    int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), need, late, host, drain, usual, lost = 0,
             most = 0;
 
     if (n < 3 || !v)
@@ -366,6 +350,7 @@ static void find_atypical(struct findings *f)
         v[i] = work_time(&p->steps[i]);
     need = median_of(v, n);
     late = usual_of(p, offsetof(struct rp_report_step, late_ns), v);
+    host = usual_of(p, offsetof(struct rp_report_step, work_ns), v);
     drain = usual_of(p, offsetof(struct rp_report_step, drain_ns), v);
     usual = usual_of(p, offsetof(struct rp_report_step, b.window_ns), v);
     for (i = 0; i < n; i++) {
@@ -375,6 +360,7 @@ static void find_atypical(struct findings *f)
 
         if ((double)s->b.window_ns > ATYPICAL * (double)usual) {
             rp_ns_add(&excess, idle_excess(f, RP_GAP_NOT_LAUNCHED, s->late_ns, late));
+            rp_ns_add(&excess, idle_excess(f, RP_GAP_HOST_WORK, s->work_ns, host));
             rp_ns_add(&excess, idle_excess(f, RP_GAP_SYNC_DRAIN, s->drain_ns, drain));
         }
         if (excess > most) {

@@ -60,6 +60,7 @@ static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time
         .b = rp_work_breakdown_of(&ctx->u, time.begin_ns, time.end_ns),
         .host_ns = rp_ns_between(step->begin_ns, step->end_ns),
         .late_ns = idle_in(&ctx->out->gaps, RP_GAP_NOT_LAUNCHED, time.begin_ns, time.end_ns),
+        .work_ns = idle_in(&ctx->out->gaps, RP_GAP_HOST_WORK, time.begin_ns, time.end_ns),
         .drain_ns = idle_in(&ctx->out->gaps, RP_GAP_SYNC_DRAIN, time.begin_ns, time.end_ns)};
 }
 
@@ -105,8 +106,8 @@ static void sum_kernels(struct part_ctx *ctx)
         int64_t length = rp_ns_between(gap->begin_ns, gap->end_ns);
 
         rp_ns_add(&ctx->out->late_ns, gap->cls == RP_GAP_CLASS_NOT_LAUNCHED ? length : 0);
-        if (gap->cause == RP_GAP_LAUNCH_LATENCY && x->cls == RP_WORK_COMPUTE &&
-            rp_ns_between(x->begin_ns, x->end_ns) < TINY_NS)
+        if (gap->cause == RP_GAP_LAUNCH_LATENCY && gap->cls != RP_GAP_CLASS_NOT_LAUNCHED &&
+            x->cls == RP_WORK_COMPUTE && rp_ns_between(x->begin_ns, x->end_ns) < TINY_NS)
             rp_ns_add(&sums->tiny_gap_ns, length);
     }
     sums->overhead_ns = ctx->t->totals.dur_ns[RP_KIND_OVERHEAD];

@@ -23,7 +23,7 @@ static enum rp_pause span_cause(const struct rp_trace *t, rp_event inner, rp_eve
     rp_event e;
 
     for (e = inner; e != RP_NONE; e = t->ev.parent[e]) {
-        uint8_t signs = rp_host_signs(rp_trace_str(t, t->ev.name[e]));
+        uint16_t signs = rp_host_signs(rp_trace_str(t, t->ev.name[e]));
         enum rp_pause found = RP_PAUSE_NOTHING;
 
         if (signs & RP_SIGN_DATA)

@@ -20,11 +20,12 @@
 struct rp_report_step {
     int64_t rank, number;
     const char *name;
-    const char *phase;         /* of a server: prefill, decode, mixed; NULL: not known */
-    int64_t requests, tokens;  /* of a server; RP_ABSENT_I64: not known */
-    struct rp_breakdown b;     /* window_ns is its duration */
-    int64_t host_ns;           /* duration of its mark */
-    int64_t late_ns, drain_ns; /* idle in it with the cause not_launched; sync_drain */
+    const char *phase;        /* of a server: prefill, decode, mixed; NULL: not known */
+    int64_t requests, tokens; /* of a server; RP_ABSENT_I64: not known */
+    struct rp_breakdown b;    /* window_ns is its duration */
+    int64_t host_ns;          /* duration of its mark */
+    /* idle in it with the cause not_launched; host_work; sync_drain */
+    int64_t late_ns, work_ns, drain_ns;
 };
 
 /* Small sums that findings are made of. */

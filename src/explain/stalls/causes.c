@@ -213,7 +213,7 @@ static bool cause_by_name(const struct stall_ctx *ctx, rp_event call, uint8_t *c
     size_t i;
 
     for (e = call; e != RP_NONE; e = ctx->t->ev.parent[e]) {
-        uint8_t signs = rp_host_signs(rp_trace_str(ctx->t, ctx->t->ev.name[e]));
+        uint16_t signs = rp_host_signs(rp_trace_str(ctx->t, ctx->t->ev.name[e]));
 
         for (i = 0; i < sizeof rules / sizeof rules[0]; i++)
             if ((signs & rules[i].sign) && (e == call || rules[i].around)) {

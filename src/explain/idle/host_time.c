@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks the spans of a thread in an interval with a stack of those that are open. The cause of a
+ * moment is that of the innermost span that shows one; it is decided when a span is pushed, from
+ * the one around it, so a moment costs no search. Time that no span explains in particular is the
+ * host's own work, and named after the innermost function that has at least half of it.
+ *
+ *      thread   [ step                                                ]
+ *                 [ preprocess                      ] [ forward       ]
+ *                   [resize][ normalize        ]        [ cudaMalloc ]
+ *      segments ..[ host_work: normalize            ]...[ allocation ]..
+ */
+#include "explain/idle/host_time.h"
+
+#include "base/order.h"
+#include "facts/attribution.h"
+#include "facts/host_signs.h"
+
+#include <string.h>
+
+#define STALL_RATIO  50     /* minimum ratio of a stall to the median of its name */
+#define STALL_CALLS  16     /* names with fewer calls have no usual duration */
+#define MINOR_PART   64     /* segments under 1/64 of the interval join their neighbour */
+#define SIGN_UNKNOWN 0xffff /* the name was not classified yet */
+
+uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
+{
+    rp_str name = h->t->ev.name[e];
+    uint16_t *sign = &h->sign.at[name];
+
+    if (*sign == SIGN_UNKNOWN)
+        *sign = rp_host_signs(rp_trace_str(h->t, name));
+    return *sign;
+}
+
+/* ------------------------------------------------------------------ what a span shows */
+
+/* The median duration of spans of that name; -1 where there are too few of them. */
+static enum rp_code median_of(struct rp_host_time *h, rp_str name, int64_t *out, struct rp_err *err)
+{
+    uint32_t fresh = (uint32_t)h->median.n, found;
+    rp_event e;
+
+    RP_TRY(rp_map_intern(&h->medians, name, fresh, &found, err));
+    if (found == fresh) {
+        h->scratch.n = 0;
+        for (e = 0; e < h->t->ev.n; e++)
+            if (h->t->ev.name[e] == name && h->t->ev.dur_ns[e] >= 0)
+                RP_TRY(rp_vec_push(&h->scratch, h->t->ev.dur_ns[e], err));
+        rp_ns_sort(h->scratch.at, h->scratch.n);
+        RP_TRY(rp_vec_push(&h->median,
+                           h->scratch.n < STALL_CALLS ? -1 : h->scratch.at[h->scratch.n / 2], err));
+    }
+    *out = h->median.at[found];
+    return RP_OK;
+}
+
+/* The time of a span without that of the spans directly inside. */
+static int64_t own_time(const struct rp_trace *t, rp_event e)
+{
+    rp_event c, end = t->tracks[t->ev.track[e]].end;
+    int64_t self = t->ev.dur_ns[e], until = rp_event_end_ns(t, e);
+
+    for (c = e + 1; c < end && t->ev.ts_ns[c] < until; c++)
+        if (t->ev.parent[c] == e && t->ev.dur_ns[c] > 0)
+            self = rp_ns_between(t->ev.dur_ns[c], self);
+    return self;
+}
+
+/* Far above the median of its name, and most of it its own time: a frame around slow calls is not a
+   stall. */
+static enum rp_code is_stall(struct rp_host_time *h, rp_event e, bool *out, struct rp_err *err)
+{
+    int64_t dur = h->t->ev.dur_ns[e], median;
+    uint32_t known;
+
+    *out = false;
+    if (dur < RP_HOST_LONG_NS || (rp_host_time_sign(h, e) & (RP_SIGN_BLOCKS | RP_SIGN_STEP)))
+        return RP_OK;
+    known = rp_map_get(&h->stalls, e);
+    *out = known == 1;
+    if (known != RP_MAP_NONE)
+        return RP_OK;
+    RP_TRY(median_of(h, h->t->ev.name[e], &median, err));
+    *out = median >= 0 && dur / STALL_RATIO > (median > 1000 ? median : 1000) &&
+           own_time(h->t, e) > dur / 2;
+    return rp_map_put(&h->stalls, e, *out, err);
+}
+
+/* Whether no span of that name starts earlier. */
+static enum rp_code is_first(struct rp_host_time *h, rp_event e, bool *out, struct rp_err *err)
+{
+    const struct rp_events *ev = &h->t->ev;
+    uint32_t first = rp_map_get(&h->firsts, ev->name[e]);
+    rp_event i;
+
+    if (first == RP_MAP_NONE) {
+        for (first = e, i = 0; i < ev->n; i++)
+            if (ev->name[i] == ev->name[e] && ev->dur_ns[i] >= 0 && ev->ts_ns[i] < ev->ts_ns[first])
+                first = i;
+        RP_TRY(rp_map_put(&h->firsts, ev->name[e], first, err));
+    }
+    *out = first == e;
+    return RP_OK;
+}
+
+/* The cause that the name and kind of a span show, or RP_GAP_CAUSES. */
+static enum rp_code shown_cause(struct rp_host_time *h, rp_event e, uint8_t *out,
+                                struct rp_err *err)
+{
+    uint16_t sign = rp_host_time_sign(h, e);
+    bool lasts = h->t->ev.dur_ns[e] >= RP_HOST_LONG_NS, first = false;
+
+    *out = RP_GAP_CAUSES;
+    if (sign & RP_SIGN_DATA)
+        *out = RP_GAP_DATA_LOADER;
+    else if (sign & RP_SIGN_RANKS)
+        *out = RP_GAP_OTHER_RANK;
+    else if (h->t->ev.kind[e] == RP_KIND_OVERHEAD)
+        *out = RP_GAP_PROFILER;
+    else if (lasts && ((sign & RP_SIGN_STARTS_UP) || e == h->loads))
+        *out = RP_GAP_START_UP;
+    else if (sign & RP_SIGN_ALLOCATES) {
+        /* the first call of the runtime sets up the device, whichever it is: often cudaFree(0) */
+        if (lasts && !h->marked)
+            RP_TRY(is_first(h, e, &first, err));
+        *out = first ? RP_GAP_START_UP : RP_GAP_ALLOCATION;
+    } else if (sign & RP_SIGN_BLOCKS)
+        *out = RP_GAP_SYNC_DRAIN;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ walking a thread */
+
+/* What a span shows to one inside it that lasts `inner_ns`: a span of which one inner span takes
+   most is not slow by itself. */
+static enum rp_code seen_from_inside(struct rp_host_time *h, const struct rp_host_open *above,
+                                     int64_t inner_ns, struct rp_host_open *out, struct rp_err *err)
+{
+    uint8_t shown;
+    bool stall = false;
+
+    RP_TRY(shown_cause(h, above->event, &shown, err));
+    if (shown == RP_GAP_CAUSES && inner_ns < h->t->ev.dur_ns[above->event] / 2)
+        RP_TRY(is_stall(h, above->event, &stall, err));
+    out->above_cause = stall                    ? RP_GAP_HOST_STALL
+                       : shown != RP_GAP_CAUSES ? shown
+                                                : above->above_cause;
+    out->above_host = stall || shown != RP_GAP_CAUSES ? above->event : above->above_host;
+    out->warms_up = above->warms_up;
+    return RP_OK;
+}
+
+static enum rp_code push_span(struct rp_host_time *h, rp_event e, int64_t end_ns,
+                              struct rp_err *err)
+{
+    struct rp_host_open fresh = {
+        .end_ns = end_ns, .event = e, .above_host = RP_NONE, .above_cause = RP_GAP_NOT_LAUNCHED};
+    uint8_t shown;
+    bool stall = false;
+
+    if (h->open.n > h->base)
+        RP_TRY(seen_from_inside(h, &h->open.at[h->open.n - 1], h->t->ev.dur_ns[e], &fresh, err));
+    fresh.warms_up |= (rp_host_time_sign(h, e) & RP_SIGN_WARMS_UP) != 0;
+    fresh.cause = fresh.above_cause;
+    fresh.host = fresh.above_host;
+    RP_TRY(shown_cause(h, e, &shown, err));
+    if (shown == RP_GAP_CAUSES)
+        RP_TRY(is_stall(h, e, &stall, err));
+    if (stall || shown != RP_GAP_CAUSES) {
+        fresh.cause = stall ? RP_GAP_HOST_STALL : shown;
+        fresh.host = e;
+    }
+    return rp_vec_push(&h->open, fresh, err);
+}
+
+static enum rp_code add_segment(struct rp_host_time *h, int64_t begin_ns, int64_t end_ns,
+                                uint8_t cause, rp_event host, struct rp_err *err)
+{
+    struct rp_host_segment fresh = {begin_ns, end_ns, host, cause};
+    struct rp_host_segment *last = h->segments.n ? &h->segments.at[h->segments.n - 1] : NULL;
+
+    if (end_ns <= begin_ns)
+        return RP_OK;
+    if (last && ((last->cause == cause && (last->host == host || cause == RP_GAP_NOT_LAUNCHED)) ||
+                 rp_ns_between(begin_ns, end_ns) < h->least_ns)) {
+        last->end_ns = end_ns;
+        return RP_OK;
+    }
+    if (last && rp_ns_between(last->begin_ns, last->end_ns) < h->least_ns) {
+        fresh.begin_ns = last->begin_ns;
+        *last = fresh;
+        return RP_OK;
+    }
+    return rp_vec_push(&h->segments, fresh, err);
+}
+
+/* The innermost open span; a step's mark says nothing about what runs. NULL: none. */
+static const struct rp_host_open *innermost(struct rp_host_time *h)
+{
+    size_t n = h->open.n;
+
+    while (n > h->base && (rp_host_time_sign(h, h->open.at[n - 1].event) & RP_SIGN_STEP))
+        n--;
+    return n > h->base ? &h->open.at[n - 1] : NULL;
+}
+
+static enum rp_code add_time(struct rp_host_time *h, int64_t begin_ns, int64_t end_ns,
+                             struct rp_err *err)
+{
+    const struct rp_host_open *top = innermost(h);
+    int64_t ns = rp_ns_between(begin_ns, end_ns);
+    struct rp_host_leaf leaf = {top ? top->event : RP_NONE, ns};
+
+    if (top && top->warms_up)
+        return add_segment(h, begin_ns, end_ns, RP_GAP_START_UP,
+                           top->host == RP_NONE ? top->event : top->host, err);
+    if (!top && ns >= RP_HOST_LONG_NS)
+        return add_segment(h, begin_ns, end_ns, RP_GAP_HOST_UNRECORDED, RP_NONE, err);
+    if (top && top->cause == RP_GAP_SYNC_DRAIN && ns >= RP_HOST_LONG_NS)
+        /* the device finished all that was recorded, and still the host waits for it */
+        return add_segment(h, begin_ns, end_ns, RP_GAP_DEVICE_WAIT, top->host, err);
+    if (top && top->cause != RP_GAP_NOT_LAUNCHED)
+        return add_segment(h, begin_ns, end_ns, top->cause, top->host, err);
+    RP_TRY(rp_vec_push(&h->leaves, leaf, err));
+    return add_segment(h, begin_ns, end_ns, RP_GAP_NOT_LAUNCHED, leaf.event, err);
+}
+
+/* The spans that are open at a time, the outermost first; those of a damaged file may nest too
+   deeply to be of use. */
+static enum rp_code open_at(struct rp_host_time *h, rp_track track, int64_t at_ns,
+                            struct rp_err *err)
+{
+    const struct rp_trace *t = h->t;
+    rp_event around[RP_ANCESTORS_MAX], e = rp_event_at(t, track, at_ns);
+    int n = 0;
+
+    for (; e != RP_NONE && n < RP_ANCESTORS_MAX; e = t->ev.parent[e])
+        around[n++] = e;
+    while (n--)
+        if (rp_event_end_ns(t, around[n]) > at_ns)
+            RP_TRY(push_span(h, around[n], rp_event_end_ns(t, around[n]), err));
+    return RP_OK;
+}
+
+static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t begin_ns,
+                                int64_t end_ns, bool instead, struct rp_err *err);
+
+/* Another thread that launches and runs something at a time, the one with most spans; or RP_NONE.
+ */
+static rp_track other_thread_at(const struct rp_host_time *h, rp_track track, int64_t at_ns)
+{
+    rp_track i, best = RP_NONE;
+    uint32_t most = 0;
+
+    for (i = 0; i < h->t->ntracks; i++) {
+        uint32_t n = h->t->tracks[i].end - h->t->tracks[i].first;
+
+        if (i != track && h->launches.at[i] && n > most && rp_event_at(h->t, i, at_ns) != RP_NONE) {
+            most = n;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* The thread to ask instead of this one, or RP_NONE. */
+static rp_track thread_instead(struct rp_host_time *h, rp_track track, int64_t begin_ns,
+                               int64_t end_ns)
+{
+    const struct rp_host_open *top = innermost(h);
+
+    if (!top)
+        return h->busiest == track ? RP_NONE : h->busiest;
+    if (rp_host_time_sign(h, top->event) & RP_SIGN_HANDS_OVER)
+        return other_thread_at(h, track, rp_ns_sum(begin_ns, rp_ns_between(begin_ns, end_ns) / 2));
+    return RP_NONE;
+}
+
+/* [begin, end) of a thread while the same span is the innermost. */
+static enum rp_code pass_time(struct rp_host_time *h, rp_track track, int64_t begin_ns,
+                              int64_t end_ns, bool instead, struct rp_err *err)
+{
+    rp_track other = RP_NONE;
+    size_t base = h->base;
+
+    if (begin_ns >= end_ns)
+        return RP_OK;
+    if (!instead)
+        other = thread_instead(h, track, begin_ns, end_ns);
+    if (other == RP_NONE)
+        return add_time(h, begin_ns, end_ns, err);
+    h->base = h->open.n;
+    RP_TRY(walk_thread(h, other, begin_ns, end_ns, true, err));
+    h->open.n = h->base;
+    h->base = base;
+    return RP_OK;
+}
+
+/* `instead`: the thread is asked because the one that launches runs nothing. */
+static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t begin_ns,
+                                int64_t end_ns, bool instead, struct rp_err *err)
+{
+    const struct rp_trace *t = h->t;
+    const struct rp_track_info *info = &t->tracks[track];
+    int64_t at = begin_ns;
+    size_t e;
+
+    RP_TRY(open_at(h, track, begin_ns, err));
+    RP_LOWER_BOUND_FROM(e, info->first, info->end, t->ev.ts_ns[e] <= begin_ns);
+    for (; e <= info->end; e++) {
+        int64_t next = e < info->end && t->ev.ts_ns[e] < end_ns ? t->ev.ts_ns[e] : end_ns;
+        int64_t until;
+
+        while (h->open.n > h->base && h->open.at[h->open.n - 1].end_ns <= next) {
+            until = h->open.at[h->open.n - 1].end_ns;
+            RP_TRY(pass_time(h, track, at, until, instead, err));
+            at = until > at ? until : at;
+            h->open.n--;
+        }
+        RP_TRY(pass_time(h, track, at, next, instead, err));
+        at = next;
+        if (next == end_ns)
+            break;
+        /* one that crosses the end of the span around it covers it until its own end */
+        until = rp_event_end_ns(t, (rp_event)e);
+        if (until > at && h->open.n < 2 * RP_ANCESTORS_MAX)
+            RP_TRY(push_span(h, (rp_event)e, until, err));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ names for the host's work */
+
+/* Adds the time of a leaf to the names of all spans around it, each once. */
+static enum rp_code name_leaf(struct rp_host_time *h, uint32_t at, struct rp_err *err)
+{
+    const struct rp_host_leaf *leaf = &h->leaves.at[at];
+    rp_event e = leaf->event;
+    int left = RP_ANCESTORS_MAX;
+
+    for (; e != RP_NONE && left > 0; e = h->t->ev.parent[e], left--) {
+        rp_str name = h->t->ev.name[e];
+
+        if (h->name_leaf.at[name] == at + 1 || (rp_host_time_sign(h, e) & RP_SIGN_STEP))
+            continue;
+        if (!h->name_ns.at[name])
+            RP_TRY(rp_vec_push(&h->named, e, err));
+        h->name_leaf.at[name] = at + 1;
+        rp_ns_add(&h->name_ns.at[name], leaf->ns);
+    }
+    return RP_OK;
+}
+
+/* The innermost name that has at least half of the time; RP_NONE: there is none. Names are listed
+   from the inside outwards, so the first of equal ones is the innermost. */
+static enum rp_code main_span(struct rp_host_time *h, rp_event *out, struct rp_err *err)
+{
+    int64_t total = 0, least = INT64_MAX;
+    uint32_t i;
+
+    *out = RP_NONE;
+    if (!h->name_ns.cap) {
+        RP_TRY(rp_vec_reserve(&h->name_ns, h->t->str.n, err));
+        RP_TRY(rp_vec_reserve(&h->name_leaf, h->t->str.n, err));
+        memset(h->name_ns.at, 0, h->t->str.n * sizeof *h->name_ns.at);
+        memset(h->name_leaf.at, 0, h->t->str.n * sizeof *h->name_leaf.at);
+    }
+    h->named.n = 0;
+    for (i = 0; i < h->leaves.n; i++) {
+        RP_TRY(name_leaf(h, i, err));
+        rp_ns_add(&total, h->leaves.at[i].ns);
+    }
+    for (i = 0; i < h->named.n; i++) {
+        rp_str name = h->t->ev.name[h->named.at[i]];
+        int64_t ns = h->name_ns.at[name];
+
+        if (ns >= total - total / 2 && ns < least) {
+            least = ns;
+            *out = h->named.at[i];
+        }
+        h->name_ns.at[name] = 0;
+        h->name_leaf.at[name] = 0;
+    }
+    return RP_OK;
+}
+
+/* The innermost span that runs longest. */
+static rp_event longest_leaf(const struct rp_host_time *h)
+{
+    struct rp_host_leaf best = {RP_NONE, 0}, sum[8];
+    size_t i, k, n = 0;
+
+    for (i = 0; i < h->leaves.n; i++) {
+        const struct rp_host_leaf *leaf = &h->leaves.at[i];
+
+        for (k = 0; k < n && sum[k].event != leaf->event; k++)
+            ;
+        if (k == n && n == 8)
+            k = n - 1; /* so many that none of them matters */
+        if (k == n || sum[k].event != leaf->event)
+            sum[k] = (struct rp_host_leaf){leaf->event, 0};
+        n = k == n ? n + 1 : n;
+        rp_ns_add(&sum[k].ns, leaf->ns);
+        if (sum[k].ns > best.ns)
+            best = sum[k];
+    }
+    return best.event;
+}
+
+/* ------------------------------------------------------------------ an interval */
+
+/* One segment: the cause with most time. */
+static void keep_main_cause(struct rp_host_time *h, int64_t begin_ns, int64_t end_ns)
+{
+    int64_t sum[RP_GAP_CAUSES] = {0}, longest = 0;
+    struct rp_host_segment *s = h->segments.at;
+    struct rp_host_segment main = {begin_ns, end_ns, RP_NONE, RP_GAP_NOT_LAUNCHED};
+    size_t i;
+
+    for (i = 0; i < h->segments.n; i++) {
+        rp_ns_add(&sum[s[i].cause], rp_ns_between(s[i].begin_ns, s[i].end_ns));
+        main.cause = sum[s[i].cause] > sum[main.cause] ? s[i].cause : main.cause;
+    }
+    for (i = 0; i < h->segments.n; i++)
+        if (s[i].cause == main.cause && rp_ns_between(s[i].begin_ns, s[i].end_ns) > longest) {
+            longest = rp_ns_between(s[i].begin_ns, s[i].end_ns);
+            main.host = s[i].host;
+        }
+    if (main.cause == RP_GAP_NOT_LAUNCHED)
+        main.host = longest_leaf(h);
+    h->segments.n = 1;
+    s[0] = main;
+}
+
+enum rp_code rp_host_time_divide(struct rp_host_time *h, rp_track track, int64_t begin_ns,
+                                 int64_t end_ns, struct rp_err *err)
+{
+    bool lasts = rp_ns_between(begin_ns, end_ns) >= RP_HOST_LONG_NS;
+    rp_event host;
+    size_t i;
+
+    h->segments.n = 0;
+    h->leaves.n = 0;
+    if (end_ns <= begin_ns)
+        return RP_OK;
+    h->open.n = h->base = 0;
+    h->least_ns = lasts ? rp_ns_between(begin_ns, end_ns) / MINOR_PART : 0;
+    RP_TRY(walk_thread(h, track, begin_ns, end_ns, false, err));
+    if (!lasts) {
+        keep_main_cause(h, begin_ns, end_ns);
+        return RP_OK;
+    }
+    RP_TRY(main_span(h, &host, err));
+    if (host == RP_NONE)
+        host = longest_leaf(h);
+    for (i = 0; i < h->segments.n; i++)
+        if (h->segments.at[i].cause == RP_GAP_NOT_LAUNCHED) {
+            h->segments.at[i].cause = host == RP_NONE ? RP_GAP_HOST_UNRECORDED : RP_GAP_HOST_WORK;
+            h->segments.at[i].host = host;
+        }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ the threads */
+
+/* Whether a thread has runtime calls only: XProf shows them on a line beside that of their thread.
+ */
+static bool has_calls_only(const struct rp_trace *t, rp_track track)
+{
+    rp_event e = t->tracks[track].first;
+
+    while (e < t->tracks[track].end && (t->ev.kind[e] == RP_KIND_RUNTIME || t->ev.dur_ns[e] < 0))
+        e++;
+    return e == t->tracks[track].end;
+}
+
+static enum rp_code look_at_threads(struct rp_host_time *h, struct rp_err *err)
+{
+    uint32_t most = 0;
+    rp_track track;
+    rp_event e;
+
+    h->busiest = RP_NONE;
+    RP_TRY(rp_vec_reserve(&h->launches, h->t->ntracks + 1, err));
+    memset(h->launches.at, 0, h->t->ntracks + 1);
+    for (e = 0; e < h->t->ev.n; e++)
+        if (h->t->ev.kind[e] == RP_KIND_RUNTIME)
+            h->launches.at[h->t->ev.track[e]] = 1;
+    for (track = 0; track < h->t->ntracks; track++) {
+        uint32_t n = h->t->tracks[track].end - h->t->tracks[track].first;
+
+        if (n > most && h->t->tracks[track].kind == RP_TRACK_THREAD &&
+            !has_calls_only(h->t, track)) {
+            most = n;
+            h->busiest = track;
+        }
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *trace,
+                               struct rp_err *err)
+{
+    *h = (struct rp_host_time){.t = trace, .loads = RP_NONE};
+    rp_map_init(&h->stalls);
+    rp_map_init(&h->medians);
+    rp_map_init(&h->firsts);
+    h->marked = trace->nsteps && trace->steps[0].source != RP_STEP_REPETITION;
+    RP_TRY(rp_vec_reserve(&h->sign, trace->str.n, err));
+    memset(h->sign.at, 0xff, trace->str.n * sizeof *h->sign.at);
+    return look_at_threads(h, err);
+}
+
+void rp_host_time_release(struct rp_host_time *h)
+{
+    rp_map_release(&h->stalls);
+    rp_map_release(&h->medians);
+    rp_map_release(&h->firsts);
+    rp_vec_release(&h->sign);
+    rp_vec_release(&h->launches);
+    rp_vec_release(&h->median);
+    rp_vec_release(&h->scratch);
+    rp_vec_release(&h->open);
+    rp_vec_release(&h->leaves);
+    rp_vec_release(&h->segments);
+    rp_vec_release(&h->name_ns);
+    rp_vec_release(&h->name_leaf);
+    rp_vec_release(&h->named);
+}

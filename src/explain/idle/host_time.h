@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_IDLE_HOST_TIME_H
+#define RP_EXPLAIN_IDLE_HOST_TIME_H
+/*
+ * What the host ran in an interval in which it launched nothing, by time: segments, each with one
+ * cause and the span that shows it. The thread that launches the next work is asked; where it runs
+ * nothing, the thread with the most spans; where it waits for another thread, that one.
+ */
+#include "base/hash.h"
+#include "explain/idle/gaps.h"
+
+/* From here on an interval is divided among its causes, and the host did something else than
+   launch. */
+#define RP_HOST_LONG_NS 1000000
+
+struct rp_host_segment {
+    int64_t begin_ns, end_ns;
+    rp_event host; /* RP_NONE: nothing recorded */
+    uint8_t cause; /* enum rp_gap_cause */
+};
+
+/* A span that is open while a thread is walked, the innermost last. */
+struct rp_host_open {
+    int64_t end_ns;
+    rp_event event, above_host;
+    rp_event host;              /* shows the cause of time in which it is the innermost */
+    uint8_t cause, above_cause; /* above: that of the spans around it, seen from it */
+    bool warms_up;              /* it, or one around it, is a warm-up */
+};
+
+struct rp_host_leaf {
+    rp_event event;
+    int64_t ns;
+};
+
+struct rp_host_time {
+    const struct rp_trace *t;
+    bool marked;      /* steps are marked: what was recorded first was not the first of the run */
+    rp_track busiest; /* the thread with most spans, not only runtime calls; or RP_NONE */
+    rp_event loads;   /* the first launch of a kernel, which may load its code; or RP_NONE */
+    int64_t least_ns; /* shorter segments join their neighbour */
+    RP_VEC(uint16_t) sign;    /* by string */
+    RP_VEC(uint8_t) launches; /* by track: it has runtime calls */
+    struct rp_map stalls;     /* event -> whether it is one */
+    struct rp_map medians;    /* name -> index into median */
+    struct rp_map firsts;     /* name -> its first event */
+    RP_VEC(int64_t) median;
+    RP_VEC(int64_t) scratch;
+    RP_VEC(struct rp_host_open) open;
+    size_t base; /* spans below it are open on the thread that another one is asked for */
+    RP_VEC(struct rp_host_leaf) leaves; /* time that no special cause explains, by innermost span */
+    RP_VEC(struct rp_host_segment) segments;
+    RP_VEC(int64_t) name_ns;    /* by string, of `leaves`; 0 where not in `named` */
+    RP_VEC(uint32_t) name_leaf; /* by string: the leaf that was added last, + 1 */
+    RP_VEC(rp_event) named;     /* one event of each name that is not 0 in name_ns */
+};
+
+/* `trace` must outlive it. Release it also after a failure. */
+enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *trace,
+                               struct rp_err *err);
+void rp_host_time_release(struct rp_host_time *h);
+
+/* Bits of enum rp_host_sign of a span's name. */
+uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e);
+
+/* Divides [begin, end) of a thread into `segments`. An interval that is shorter than
+   RP_HOST_LONG_NS becomes one, of the cause with most time. Linear in the spans inside. */
+enum rp_code rp_host_time_divide(struct rp_host_time *h, rp_track track, int64_t begin_ns,
+                                 int64_t end_ns, struct rp_err *err);
+
+#endif
