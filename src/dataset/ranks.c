@@ -362,12 +362,11 @@ static void note_graphs(struct rp_ranks *ranks, struct rp_arena *arena)
 
     for (i = 0; i < ranks->n; i++) {
         const struct rp_rank_part *part = &ranks->parts[i];
-        const char *text = rp_graph_use_text(&part->graphs, part->path, arena);
 
-        if (text && part->graphs.captured && !ranks->capture)
-            ranks->capture = text;
-        else if (text && !part->graphs.captured && !ranks->graphs)
-            ranks->graphs = text;
+        if (!ranks->graphs)
+            ranks->graphs = rp_graph_use_text(&part->graphs, part->path, arena);
+        ranks->captured += part->graphs.captured;
+        ranks->ncaptures += part->graphs.captured > 0;
     }
 }
 

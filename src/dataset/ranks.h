@@ -52,7 +52,8 @@ struct rp_ranks {
     size_t nwarnings;
     const char *const *warnings; /* about the numbers of the ranks */
     const char *graphs;          /* what to say about captures of graphs; NULL: nothing */
-    const char *capture; /* a rank is a recording of a capture: so says this text; NULL: none */
+    size_t ncaptures;            /* ranks that are recordings of captures: normally none or all */
+    int64_t captured;            /* launches in them */
 };
 
 struct rp_rank_row {
@@ -69,6 +70,12 @@ struct rp_rank_row {
     enum rp_code (*join_two)(const struct rp_ranks runs[2], const struct rp_settings *settings,
                              struct rp_result *result, struct rp_err *err);
 };
+
+/* There is nothing but recordings of captures: times of what ran beside them mean little. */
+static inline bool rp_ranks_are_captures(const struct rp_ranks *ranks)
+{
+    return ranks->n && ranks->ncaptures == ranks->n;
+}
 
 enum rp_code rp_ask_ranks(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           const struct rp_settings *settings, const struct rp_rank_row *row,

@@ -172,10 +172,11 @@ static struct rp_work_owner owner_of(struct attribution_ctx *p, const struct rp_
     return owner;
 }
 
-static void count_coverage(struct rp_coverage *c, const struct rp_work_item *item,
-                           const struct rp_work_owner *owner)
+static void count_coverage(struct rp_coverage *c, const struct rp_work *work,
+                           const struct rp_work_item *item, const struct rp_work_owner *owner)
 {
     int64_t dur = rp_ns_between(item->begin_ns, item->end_ns);
+    bool graph = rp_work_is_of_graph(work, item);
 
     c->items++;
     c->device_ns = rp_ns_sum(c->device_ns, dur);
@@ -186,6 +187,8 @@ static void count_coverage(struct rp_coverage *c, const struct rp_work_item *ite
     rp_ns_add(&c->annotation_ns, owner->annotation != RP_NONE ? dur : 0);
     rp_ns_add(&c->phase_ns, owner->phase != RP_PHASE_OTHER ? dur : 0);
     rp_ns_add(&c->forward_ns, owner->forward != RP_NONE ? dur : 0);
+    rp_ns_add(&c->graph_ns, graph ? dur : 0);
+    rp_ns_add(&c->graph_op_ns, graph && (owner->op != RP_NONE || owner->hlo_op) ? dur : 0);
 }
 
 /* Forward operators by sequence number; the first of several is the outermost. */
@@ -220,7 +223,7 @@ static enum rp_code attribute_all(struct attribution_ctx *p, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&p->out->owners, n, err));
     for (i = 0; i < n; i++) {
         p->out->owners.at[i] = owner_of(p, &p->work->items.at[i]);
-        count_coverage(&p->out->coverage, &p->work->items.at[i], &p->out->owners.at[i]);
+        count_coverage(&p->out->coverage, p->work, &p->work->items.at[i], &p->out->owners.at[i]);
     }
     p->out->owners.n = n;
     return RP_OK;

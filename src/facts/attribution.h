@@ -4,8 +4,9 @@
 /*
  * Attribution of device work: the innermost operator, Python frame, module and annotation around
  * its launch, and the phase of training. All kernels of a launched graph are attributed to what is
- * around that launch. Work of XLA names its instruction and module itself; these are used where no
- * operator or module is around the launch. Coverage counts what could be attributed.
+ * around that launch, unless the capture of the graph is joined (facts/graph_join.h): then to what
+ * is around their own launch in it. Work of XLA names its instruction and module itself; these are
+ * used where no operator or module is around the launch. Coverage counts what could be attributed.
  */
 #include "facts/work.h"
 
@@ -30,6 +31,7 @@ struct rp_work_owner {
 struct rp_coverage {
     int64_t items, device_ns; /* total; device_ns: sum of durations */
     int64_t launched_ns, op_ns, python_ns, module_ns, annotation_ns, phase_ns, forward_ns;
+    int64_t graph_ns, graph_op_ns; /* kernels of graphs; of them, those with an operator */
 };
 
 struct rp_attribution {

@@ -197,16 +197,6 @@ static void release_ctx(struct capture_ctx *f)
     rp_vec_release(&f->calls);
 }
 
-enum rp_code rp_captured_launches(const struct rp_trace *trace, int64_t *out, struct rp_err *err)
-{
-    struct capture_ctx f = {.t = trace};
-    enum rp_code code = find_calls(&f, err);
-
-    *out = (int64_t)f.calls.n;
-    release_ctx(&f);
-    return code;
-}
-
 /* The number behind a word in a text, or -1. */
 static int64_t number_behind(const char *text, const char *word)
 {

@@ -42,10 +42,6 @@ void rp_captures_release(struct rp_captures *c);
    the captures (a warm-up) is at most twice as much as was captured. */
 bool rp_captures_are_all(const struct rp_captures *c);
 
-/* How many of the launches that health counts as without device work are inside a capture. Needs
- * events and links. */
-enum rp_code rp_captured_launches(const struct rp_trace *trace, int64_t *out, struct rp_err *err);
-
 /* The size of the batch in the name of a span: of captures "capture_32_decode", of what serves
  * "step[DECODE bs=32]", "execute_32_context_0(…", "decode[bs=117/128 …" (the padded size). -1:
  * none.

@@ -8,16 +8,6 @@
 
 #include <stdlib.h>
 
-/* Whether the item shares its launch with others: a call of the runtime that started several. An
-   operator that stands in for calls that were not recorded is no launch of a graph. */
-static bool in_graph(const struct rp_work *work, const struct rp_work_item *x)
-{
-    const struct rp_trace *t = work->trace;
-
-    return (x->flags & RP_WORK_IN_GRAPH) &&
-           (t->origins[t->ev.origin[x->launch]].flags & RP_ORIGIN_RUNTIME);
-}
-
 static enum rp_code add_launch(struct rp_queues *q, const struct rp_work *work, uint32_t i,
                                struct rp_map *graphs, struct rp_err *err)
 {
@@ -26,7 +16,7 @@ static enum rp_code add_launch(struct rp_queues *q, const struct rp_work *work, 
     struct rp_launch launch = {.call = x->launch, .item = i, .items = 1};
     uint32_t place = (uint32_t)q->list.n;
 
-    if (in_graph(work, x))
+    if (rp_work_is_of_graph(work, x))
         RP_TRY(rp_map_intern(graphs, x->launch, place, &place, err));
     launch.device_ns = rp_ns_between(x->begin_ns, x->end_ns);
     if (place < q->list.n) {

@@ -73,6 +73,16 @@ struct rp_work {
     RP_VEC(struct rp_work_device) devices; /* by number, then process */
 };
 
+/* Whether one call of the runtime started the item and others: the launch of a graph. An operator
+   that stands in for calls that were not recorded is none. */
+static inline bool rp_work_is_of_graph(const struct rp_work *work, const struct rp_work_item *item)
+{
+    const struct rp_trace *t = work->trace;
+
+    return item->flags & RP_WORK_IN_GRAPH && item->launch != RP_NONE &&
+           t->origins[t->ev.origin[item->launch]].flags & RP_ORIGIN_RUNTIME;
+}
+
 /* Where the description of an item begins, outwards through its ancestors: at its launch, or, of a
    kernel of a graph whose capture is joined (facts/graph_join.h), at the span around its launch in
    the capture. RP_NONE: nothing is known. */

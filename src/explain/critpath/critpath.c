@@ -459,8 +459,10 @@ static enum rp_code join_all(struct critpath_joining *j, struct rp_err *err)
     size_t r, n = j->ranks->n;
 
     out->ranks = RP_ARENA_NEW(j->arena, struct rp_critpath_path, n + 1);
-    out->notes = RP_ARENA_NEW(j->arena, const char *, 4);
+    out->notes = RP_ARENA_NEW(j->arena, const char *, 5);
     RP_TRY(rp_arena_check(j->arena, "joining ranks", err));
+    if (j->ranks->ncaptures)
+        add_note(j, j->ranks->graphs);
     if (n > 1)
         RP_TRY(join_graphs(j, err));
     for (r = 0; r < n; r++)

@@ -257,6 +257,10 @@ static enum rp_code join_traces(const struct rp_ranks runs[2], const struct rp_s
     RP_TRY(list_ranks(&runs[1], &result->arena, &in[1], err));
     options.paths[0] = name_run(&runs[0], &runs[1], &result->arena);
     options.paths[1] = name_run(&runs[1], &runs[0], &result->arena);
+    options.graphs[0] = runs[0].graphs;
+    options.graphs[1] = runs[1].graphs;
+    options.captures[0] = rp_ranks_are_captures(&runs[0]);
+    options.captures[1] = rp_ranks_are_captures(&runs[1]);
     RP_TRY(rp_trace_diff_join(in[0], runs[0].n, in[1], runs[1].n, &options, &result->arena, root,
                               err));
     result->answer = root->failed ? RP_ANSWER_NO : 0;

@@ -99,10 +99,12 @@ struct rp_trace_diff_input {
 };
 
 struct rp_trace_diff_options {
-    const char *paths[2]; /* what the runs are called; copied */
-    int64_t limit;        /* rows; 0: all */
-    double fail_share;    /* share of the base's step; below 0: not given */
-    int64_t fail_ns;      /* below 0: not given */
+    const char *paths[2];  /* what the runs are called; copied */
+    const char *graphs[2]; /* what to say about captures of graphs; NULL: nothing */
+    bool captures[2];      /* the run is a recording of captures */
+    int64_t limit;         /* rows; 0: all */
+    double fail_share;     /* share of the base's step; below 0: not given */
+    int64_t fail_ns;       /* below 0: not given */
 };
 
 /* Ranks of each run by number. out->failed tells whether the new run is too slow; where that was

@@ -344,7 +344,13 @@ static void write_verdict(struct diff_join *j)
         rp_arena_textf(j->arena, "%s: %s%s (%+.1f %%); %s", out->verdict,
                        out->delta_ns > 0 ? "+" : "", rp_units_time(j->arena, out->delta_ns),
                        100 * (isnan(out->delta_share) ? 0 : out->delta_share), noise);
-    if (out->threshold_ns != RP_ABSENT_I64)
+    if (j->options->captures[0] || j->options->captures[1])
+        out->verdict_text = rp_arena_textf(
+            j->arena, "no comparison of work: the %s of a graph capture, see the notes",
+            !j->options->captures[0]   ? "new run is a recording"
+            : !j->options->captures[1] ? "base is a recording"
+                                       : "runs are recordings");
+    else if (out->threshold_ns != RP_ABSENT_I64)
         out->verdict_text = rp_arena_textf(j->arena, "%s; limit %s: %s", out->verdict_text,
                                            rp_units_time(j->arena, out->threshold_ns),
                                            out->failed ? "failed" : "passed");
@@ -389,6 +395,17 @@ static void note_host(struct diff_join *j)
 }
 
 /* What the reader must know to interpret the numbers. */
+/* Runs that are captures, or take their operators from some. */
+static void note_graphs(struct diff_join *j)
+{
+    const char *const *text = j->options->graphs;
+
+    if (text[0])
+        add_note(j, text[0]);
+    if (text[1] && (!text[0] || strcmp(text[0], text[1]) != 0))
+        add_note(j, text[1]);
+}
+
 static void add_notes(struct diff_join *j)
 {
     const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
@@ -436,6 +453,12 @@ static enum rp_code check_alike(const struct diff_join *j, struct rp_err *err)
     if (j->options->fail_share < 0 && j->options->fail_ns < 0)
         return RP_OK;
     for (s = 0; s < 2; s++)
+        if (j->options->captures[s])
+            return rp_err_set(
+                err, RP_FORMAT,
+                "'%s' is a recording of a graph capture, so '--fail-over' cannot decide",
+                j->options->paths[s]);
+    for (s = 0; s < 2; s++)
         if (!steps[s])
             return rp_err_set(err, RP_FORMAT,
                               "'%s' has no recorded work, so '--fail-over' cannot decide",
@@ -474,6 +497,7 @@ static enum rp_code join_all(struct diff_join *j, struct rp_err *err)
     write_verdict(j);
     write_coverage(j);
     note_host(j);
+    note_graphs(j);
     add_notes(j);
     return rp_arena_check(j->arena, "comparing runs", err);
 }

@@ -258,10 +258,24 @@ static long long concern_count(const struct file_ctx *ctx, const struct concern 
 
 static enum rp_code count_captured(struct file_ctx *ctx, struct rp_err *err)
 {
+    struct rp_captures captures;
+    enum rp_code code;
+
     if (!ctx->trace->health.launches_without_gpu)
         return RP_OK;
     RP_TRY(rp_trace_require(ctx->trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
-    return rp_captured_launches(ctx->trace, &ctx->captured, err);
+    RP_TRY(rp_trace_require(ctx->trace, RP_NEED_ARGS, err));
+    code = rp_captures_init(&captures, ctx->trace, err);
+    ctx->captured = ctx->out->captured_launches = (int64_t)captures.nodes.n;
+    ctx->out->is_capture = code == RP_OK && rp_captures_are_all(&captures);
+    rp_captures_release(&captures);
+    if (ctx->out->is_capture) {
+        ctx->out->rank_text = "capture";
+        ctx->out->capture_text = rp_arena_textf(
+            ctx->arena, "a recording of a graph capture: %lld launch%s captured, not executed",
+            (long long)ctx->captured, ctx->captured == 1 ? " was" : "es were");
+    }
+    return code;
 }
 
 static const char *concern_text(struct file_ctx *ctx, const struct concern *c, long long count)

@@ -78,6 +78,11 @@ static const struct rp_field file_fields[] = {
     FIELD(rank_text, STR, NONE, "rank", "text output only", RP_SCREEN),
     FIELD(rank, I64, NONE, NULL, "number of the process in its job, or null", RP_NULLABLE),
     FIELD(world_size, I64, COUNT, NULL, "processes of the job, or null", RP_NULLABLE),
+    FIELD(capture_text, STR, NONE, "content", "text output only", RP_SCREEN),
+    FIELD(captured_launches, I64, COUNT, NULL,
+          "launches that were captured into a graph and did not execute", 0),
+    FIELD(is_capture, BOOL, NONE, NULL,
+          "whether it is a recording of graph captures, no rank of a run", 0),
     FIELD(device_text, STR, NONE, "devices", "text output only", RP_SCREEN),
     FIELD(window_ns, I64, NS, "time covered", "first start to last end of all events", 0),
     FIELD(begin_ns, I64, NS, NULL, "the first start; time since 1970 if the file has it", 0),
@@ -173,7 +178,7 @@ static enum rp_code describe_file(void *user, const struct rp_loaded *loaded, st
 struct rank_check {
     int64_t world;         /* number of ranks; RP_ABSENT_I64: not known, -1: the files differ */
     int64_t twice, beyond; /* a rank; RP_ABSENT_I64: none */
-    size_t known;
+    size_t known, captures;
 };
 
 RP_ORDER(by_rank, int64_t, RP_COMPARE(*a, *b))
@@ -184,12 +189,16 @@ static enum rp_code check_ranks(const struct info_root *root, struct rp_arena *a
     int64_t *rank = RP_ARENA_NEW(arena, int64_t, root->nfiles);
     size_t i;
 
-    *r = (struct rank_check){RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, 0};
+    *r = (struct rank_check){RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, 0, 0};
     if (!rank)
         return rp_err_nomem(err, "describing traces");
     for (i = 0; i < root->nfiles; i++) {
         const struct rp_info_file *f = &root->files[i];
 
+        if (f->is_capture) {
+            r->captures++;
+            continue;
+        }
         if (f->rank != RP_ABSENT_I64)
             rank[r->known++] = f->rank;
         if (f->world_size == RP_ABSENT_I64)
@@ -213,7 +222,7 @@ static enum rp_code note_ranks(struct info_root *root, struct rp_arena *arena, s
 {
     struct rank_check r;
 
-    root->notes = RP_ARENA_NEW(arena, const char *, 5);
+    root->notes = RP_ARENA_NEW(arena, const char *, 6);
     if (!root->notes)
         return rp_err_nomem(err, "describing traces");
     RP_TRY(check_ranks(root, arena, &r, err));
@@ -227,9 +236,16 @@ static enum rp_code note_ranks(struct info_root *root, struct rp_arena *arena, s
         root->notes[root->nnotes++] =
             rp_arena_textf(arena, "rank %lld is not below the number of ranks that its file states",
                            (long long)r.beyond);
-    if (r.known == root->nfiles && r.world > (int64_t)r.known)
+    if (r.known + r.captures == root->nfiles && r.known && r.world > (int64_t)r.known)
         root->notes[root->nnotes++] = rp_arena_textf(
             arena, "%zu of the %lld ranks of the job are here", r.known, (long long)r.world);
+    if (r.captures)
+        root->notes[root->nnotes++] = rp_arena_textf(
+            arena,
+            "%zu of the files %s of graph captures, no rank%s: graph kernels of the others take "
+            "their operators from %s",
+            r.captures, r.captures == 1 ? "is a recording" : "are recordings",
+            r.captures == 1 ? "" : "s", r.captures == 1 ? "it" : "them");
     root->notes[root->nnotes++] = "'--long' shows each file";
     return RP_OK;
 }

@@ -49,6 +49,9 @@ struct rp_info_file {
     const char *base_name, *recorder, *rank_text, *step_text, *device_text,
         *trust; /* text output only */
     int64_t step_count, warning_count;
+    int64_t captured_launches; /* that became nodes of a graph */
+    bool is_capture;           /* a recording of captures, no rank of a run */
+    const char *capture_text;  /* then: what it is; text output only */
 };
 
 /* Fills the record; its texts are in the arena, format is borrowed. */

@@ -312,7 +312,7 @@ static void fill_row(struct launches_join *j, const struct rp_launch_sample *s, 
         row->slow_call_count += s[i].call_ns > SLOW_CALL_NS;
         row->late_count += s[i].delay_ns > LATE_NS;
     }
-    row->kernels = row->items > row->count ? row->items : RP_ABSENT_I64;
+    row->kernels = RP_ABSENT_I64;
     row->call_p50_ns = row->call.p50_ns;
     row->device_p50_ns = row->device.p50_ns;
     row->delay_p50_ns = row->delay.p50_ns;
@@ -344,8 +344,10 @@ static enum rp_code make_rows(struct launches_join *j, const char *sort, int64_t
                               struct rp_err *err)
 {
     struct rp_launches_root *out = j->out;
+    bool graphs = false;
     char label[160];
     uint32_t g;
+    size_t i;
 
     out->rows = RP_ARENA_NEW(j->arena, struct rp_launch_row, j->names.n + 1);
     if (!out->rows)
@@ -362,6 +364,10 @@ static enum rp_code make_rows(struct launches_join *j, const char *sort, int64_t
         out->nrows++;
     }
     out->row_count = (int64_t)out->nrows;
+    for (i = 0; i < out->nrows; i++)
+        graphs = graphs || out->rows[i].items > out->rows[i].count;
+    for (i = 0; i < out->nrows && graphs; i++)
+        out->rows[i].kernels = out->rows[i].items;
     if (out->nrows)
         qsort_r(out->rows, out->nrows, sizeof *out->rows, by_weight, &sort);
     if (limit > 0 && out->nrows > (size_t)limit)
@@ -454,7 +460,7 @@ static void fill_texts(struct launches_join *j)
                              rp_units_time(j->arena, all.delay.p50_ns),
                              rp_units_time(j->arena, all.delay.p90_ns))
             : "no launch of device work was recorded";
-    out->notes = RP_ARENA_NEW(j->arena, const char *, 4);
+    out->notes = RP_ARENA_NEW(j->arena, const char *, 5);
     if (!out->notes)
         return;
     if (out->launches)
@@ -466,6 +472,8 @@ static void fill_texts(struct launches_join *j)
             (long long)out->late_count);
     if (out->graphs)
         out->notes[out->nnotes++] = graphs_text(j);
+    if (j->ranks->ncaptures)
+        out->notes[out->nnotes++] = j->ranks->graphs;
     if (out->unlinked)
         out->notes[out->nnotes++] =
             rp_arena_textf(j->arena, "%lld kernels, copies and memsets have no recorded launch",

@@ -136,6 +136,8 @@ static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "run", "text output only", RP_SCREEN),
     ROOT(step_text, STR, NONE, "step", "text output only", RP_SCREEN),
     ROOT(lost_text, STR, NONE, "time", "text output only", RP_SCREEN),
+    ROOT(captured_launches, I64, COUNT, NULL,
+         "launches of a recording of a graph capture, which did not execute; else 0", 0),
     ROOT(pace_text, STR, NONE, "pace", "text output only", RP_SCREEN),
     ROOT(stall_text, STR, NONE, "host", "text output only", RP_SCREEN),
     ROOT(window_ns, I64, NS, NULL, "mean of the ranks' windows", 0),
@@ -592,6 +594,19 @@ static void add_note(struct report_ctx *j, const char *text)
         j->out->notes[j->out->nnotes++] = text;
 }
 
+/* Kernels of graphs whose capture is not known. */
+static void note_graphs(struct report_ctx *j, const struct rp_coverage *sum)
+{
+    int64_t without = rp_ns_between(sum->graph_op_ns, sum->graph_ns);
+
+    if (!j->ranks->graphs && without > sum->device_ns / 20)
+        add_note(j, rp_arena_textf(j->arena,
+                                   "%.1f %% of the device time is kernels of graphs, which have no "
+                                   "operators here: record the capture of the graphs with the "
+                                   "profiler, and give that file beside this one",
+                                   100.0 * (double)without / (double)sum->device_ns));
+}
+
 /* How much of the device time is attributed, and what was missing in the trace. */
 static void note_coverage(struct report_ctx *j)
 {
@@ -605,6 +620,8 @@ static void note_coverage(struct report_ctx *j)
         rp_ns_add(&sum.op_ns, part_of(j, r)->coverage.op_ns);
         rp_ns_add(&sum.launched_ns, part_of(j, r)->coverage.launched_ns);
         rp_ns_add(&sum.module_ns, part_of(j, r)->coverage.module_ns);
+        rp_ns_add(&sum.graph_ns, part_of(j, r)->coverage.graph_ns);
+        rp_ns_add(&sum.graph_op_ns, part_of(j, r)->coverage.graph_op_ns);
     }
     if (!sum.device_ns)
         return;
@@ -616,6 +633,7 @@ static void note_coverage(struct report_ctx *j)
             100.0 * (double)sum.launched_ns / (double)sum.device_ns,
             100.0 * (double)sum.op_ns / (double)sum.device_ns,
             sum.module_ns || !torch ? "" : "; no modules: record with with_stack or with_modules"));
+    note_graphs(j, &sum);
 }
 
 /* Damaged files and dropped events: all numbers are then those of the rest. */
@@ -730,6 +748,21 @@ static void fill_look(struct report_ctx *j)
                                    (size_t)MOST_SHOWN, out->nfindings));
 }
 
+/* Of a capture nothing is concluded: its kernels did not run. */
+static void fill_capture(struct report_ctx *j)
+{
+    int64_t captured = j->ranks->captured;
+
+    j->out->captured_launches = captured;
+    j->out->lost_text = rp_arena_textf(
+        j->arena,
+        "a recording of a graph capture: %lld launch%s captured, not executed; what ran beside it "
+        "took %s",
+        (long long)captured, captured == 1 ? " was" : "es were", duration(j, j->out->needed_ns));
+    add_note(j, "nothing is concluded from a capture: report the trace in which the graph runs, "
+                "with this file beside it, to see its kernels by operator");
+}
+
 /* Pitfalls: misleading impressions of the timeline, for the rank at the end of the chain. */
 static void fill_pitfalls(struct report_ctx *j)
 {
@@ -772,9 +805,14 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     fill_lost(&j);
     fill_pace(&j);
     RP_TRY(rp_report_count_stalls(ranks, j.arena, out, err));
-    RP_TRY(rp_report_find(ranks, &j.chain, j.arena, out, err));
-    fill_look(&j);
-    fill_pitfalls(&j);
+    if (rp_ranks_are_captures(ranks)) {
+        fill_capture(&j);
+    } else {
+        RP_TRY(rp_report_find(ranks, &j.chain, j.arena, out, err));
+        fill_look(&j);
+        fill_pitfalls(&j);
+        add_note(&j, ranks->graphs);
+    }
     add_note(&j, rp_report_join_devices(ranks, j.arena, out));
     note_coverage(&j);
     note_trouble(&j);

@@ -201,6 +201,7 @@ struct rp_report_root {
     size_t ndevices, ndevice_rows;
     struct rp_report_device_row *devices, *device_rows; /* rows: where a rank has several */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
+    int64_t captured_launches; /* of a recording of captures */
     int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, stall_count, stall_ns;
     size_t nstall_modes;
     struct rp_report_mode *stall_modes;

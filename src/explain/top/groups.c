@@ -161,6 +161,13 @@ static enum rp_code add_own(struct grouping *g, rp_event e, int64_t dur, bool *n
     return add_sample(g, group, dur, dur, err);
 }
 
+/* Kernels of a graph without an operator (module) are shown by where the graph was launched; that
+   is no attribution. */
+static bool names_graphs(const struct grouping *g)
+{
+    return g->by == RP_TOP_OP || g->by == RP_TOP_SHAPE || g->by == RP_TOP_MODULE;
+}
+
 /* Gives the time of device work to the spans around its launch. */
 static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct rp_err *err)
 {
@@ -184,6 +191,10 @@ static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct r
         }
         if (inner)
             RP_TRY(add_own(g, x->event, dur, &inner, err));
+        if (inner && names_graphs(g) && rp_work_is_of_graph(w, x)) {
+            g->total.at[x->launch] = rp_ns_sum(g->total.at[x->launch], dur);
+            g->self.at[x->launch] = rp_ns_sum(g->self.at[x->launch], dur);
+        }
         if (!inner)
             g->out->covered_ns = rp_ns_sum(g->out->covered_ns, dur);
     }
@@ -233,6 +244,39 @@ static size_t plain_list(const char *list, char *out)
     return n;
 }
 
+/* The module around the launch of a graph, else the user's own frame, else the launch. */
+static rp_event graph_place(const struct grouping *g, rp_event launch)
+{
+    rp_event e, frame = RP_NONE;
+    int left = RP_ANCESTORS_MAX;
+
+    for (e = launch; e != RP_NONE && left > 0; e = g->t->ev.parent[e], left--) {
+        const char *name = rp_trace_str(g->t, g->t->ev.name[e]);
+
+        if (rp_event_is_module(g->t, e))
+            return e;
+        if (frame == RP_NONE && g->t->ev.kind[e] == RP_KIND_PYTHON &&
+            strncmp(name, "torch/", 6) != 0 && name[0] != '<')
+            frame = e;
+    }
+    return frame == RP_NONE ? launch : frame;
+}
+
+static enum rp_code name_graph(struct grouping *g, rp_event launch, uint32_t *group,
+                               struct rp_err *err)
+{
+    static const char before[] = "graph launched in ";
+    rp_str name = g->t->ev.name[graph_place(g, launch)];
+    size_t len = rp_trace_str_len(g->t, name);
+
+    g->text.n = 0;
+    RP_TRY(rp_vec_reserve(&g->text, len + sizeof before, err));
+    memcpy(g->text.at, before, sizeof before - 1);
+    memcpy(g->text.at + sizeof before - 1, rp_trace_str(g->t, name), len);
+    return group_of(g, (uint64_t)1 << 63 | name, g->text.at, len + sizeof before - 1, "graph",
+                    group, err);
+}
+
 static enum rp_code name_span(struct grouping *g, rp_event e, uint32_t *group, struct rp_err *err)
 {
     rp_str name = g->t->ev.name[e], dims = 0;
@@ -278,7 +322,7 @@ static enum rp_code collect_spans(struct grouping *g, struct rp_err *err)
         inner = inside_same_name(g, e);
         if (inner && g->self.at[e] == 0)
             continue;
-        RP_TRY(name_span(g, e, &group, err));
+        RP_TRY(is_wanted(g, e) ? name_span(g, e, &group, err) : name_graph(g, e, &group, err));
         RP_TRY(add_sample(g, group, inner ? 0 : g->total.at[e], g->self.at[e], err));
     }
     return RP_OK;

@@ -270,7 +270,7 @@ static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t 
     const char *per = nparts > 1 ? ", all ranks together" : "";
     double covered = 100 * out->covered_share;
 
-    out->notes = RP_ARENA_NEW(arena, const char *, 3);
+    out->notes = RP_ARENA_NEW(arena, const char *, 4);
     if (!out->notes)
         return;
     if (!out->row_count)
@@ -366,6 +366,13 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
                              &part->arena, part->data, err);
 }
 
+/* Where the operators of graph kernels come from. */
+static void note_graphs(struct rp_top_root *out, const struct rp_ranks *ranks)
+{
+    if (ranks->graphs && out->notes && (ranks->ncaptures || is_nested(out->by)))
+        out->notes[out->nnotes++] = ranks->graphs;
+}
+
 static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                              struct rp_result *result, struct rp_err *err)
 {
@@ -377,9 +384,11 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
         return rp_err_nomem(err, "adding up ranks");
     for (i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
-    return join_parts(parts, ranks->n, rp_settings_text(settings, "by"),
+    RP_TRY(join_parts(parts, ranks->n, rp_settings_text(settings, "by"),
                       rp_settings_text(settings, "sort"), rp_settings_int(settings, "limit"),
-                      &result->arena, result->root, err);
+                      &result->arena, result->root, err));
+    note_graphs(result->root, ranks);
+    return RP_OK;
 }
 
 static const struct rp_option top_options[] = {

@@ -9,9 +9,12 @@
 static int64_t captured(const struct row *rows, size_t n)
 {
     struct rp_trace *t = trace_of(rows, n);
-    int64_t count = -1;
+    struct rp_captures c;
+    int64_t count;
 
-    assert_code(rp_captured_launches(t, &count, NULL), RP_OK);
+    assert_code(rp_captures_init(&c, t, NULL), RP_OK);
+    count = (int64_t)c.nodes.n;
+    rp_captures_release(&c);
     rp_trace_free(t);
     return count;
 }
