@@ -63,6 +63,7 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
                      const struct rp_open_options *options, struct rp_dataset **out,
                      struct rp_err *err)
 {
+    const char *patterns = getenv("REPRISE_STEPS");
     struct rp_open_options o = {0};
     struct rp_dataset *dataset;
     enum rp_code code;
@@ -81,6 +82,8 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
     dataset->given = strdup(paths[0]);
     dataset->ngiven = npaths;
     code = dataset->given ? RP_OK : rp_err_nomem(err, "opening inputs");
+    if (code == RP_OK && patterns && *patterns)
+        code = rp_step_table_read(&dataset->steps, patterns, err);
     if (code == RP_OK)
         code = rp_sources_open(paths, npaths, &dataset->limits, &dataset->sources, err);
     if (code == RP_OK && !rp_sources_count(dataset->sources))
@@ -98,6 +101,7 @@ void rp_dataset_free(struct rp_dataset *dataset)
     if (!dataset)
         return;
     rp_sources_close(dataset->sources);
+    rp_step_table_release(&dataset->steps);
     free(dataset->given);
     free(dataset);
 }

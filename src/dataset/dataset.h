@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/threads.h"
 #include "io/sources.h"
+#include "trace/step_patterns.h"
 
 #include <reprise/dataset.h>
 #include <stdbool.h>
@@ -25,6 +26,7 @@ struct rp_dataset {
     size_t ngiven;      /* number of paths that the user wrote */
     struct rp_sources *sources;
     struct rp_limits limits;
+    struct rp_step_table steps; /* patterns of the user's file, named by REPRISE_STEPS */
     bool salvage;
 };
 

@@ -9,6 +9,7 @@
 #include "dataset/captures.h"
 #include "formats/formats.h"
 #include "trace/merged.h"
+#include "trace/step_marks.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -79,6 +80,14 @@ static void note_unread(struct load *load, const struct rp_source *source, enum 
     pthread_mutex_unlock(&load->lock);
 }
 
+/* Steps by the user's patterns. */
+static enum rp_code mark_steps(const struct load *load, struct rp_trace *trace, struct rp_err *err)
+{
+    const struct rp_step_table *table = &load->dataset->steps;
+
+    return table->patterns.n ? rp_trace_mark_steps(trace, table, err) : RP_OK;
+}
+
 static enum rp_code read_trace_source(struct load *load, const struct rp_source *source, size_t i,
                                       struct rp_import *import, struct rp_err *err)
 {
@@ -107,6 +116,8 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
         else if (source->found && load->notes)
             note_unread(load, source, &code, err);
     }
+    if (code == RP_OK && import->trace)
+        code = mark_steps(load, import->trace, err);
     return code;
 }
 
@@ -131,6 +142,8 @@ static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
         code = rp_merged_split(whole, &merged->ranks[i], &load->dataset->limits, &rank, err);
         loaded.trace = rank;
         loaded.part = (uint32_t)i;
+        if (code == RP_OK)
+            code = mark_steps(load, rank, err);
         if (code == RP_OK)
             code = load->job(load->user, &loaded, err);
         rp_trace_free(rank);

@@ -138,7 +138,8 @@ enum rp_step_source {
     RP_STEP_RUN_ID,
     RP_STEP_ANNOTATION,
     RP_STEP_REPETITION,
-    RP_STEP_SESSION
+    RP_STEP_SESSION,
+    RP_STEP_MARKS /* of a server (trace/step_patterns.h) */
 };
 /* What a step of a server did, where its mark says so. */
 enum rp_step_phase {

@@ -2,7 +2,8 @@
 /*
  * Steps: the kinds of evidence are tried from the strongest to the weakest, and the first that
  * finds steps is used, so that all steps of a trace have one source. The profiler's own marks come
- * first; docs/definitions.md has the rules.
+ * first, then those of servers, which may also divide or describe the profiler's;
+ * docs/definitions.md has the rules.
  */
 #include "trace/finish/steps.h"
 
@@ -54,16 +55,36 @@ static void put_in_order(struct rp_builder *b)
     b->steps.n = kept;
 }
 
+enum rp_code rp_steps_by_marks(struct rp_builder *b, struct rp_err *err)
+{
+    struct rp_mark_view v = rp_mark_view_of_builder(b);
+    rp_step_vec marks = {0};
+    enum rp_code code = rp_steps_find_marks(&v, NULL, &marks, err);
+    size_t i;
+
+    put_in_order(b);
+    if (code == RP_OK && marks.n && !rp_steps_describe(b->steps.at, b->steps.n, &marks)) {
+        b->steps.n = 0;
+        for (i = 0; i < marks.n && code == RP_OK; i++)
+            code = rp_vec_push(&b->steps, marks.at[i], err);
+    }
+    rp_vec_release(&marks);
+    return code;
+}
+
 enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
 {
     static enum rp_code (*const sources[])(struct rp_builder *, struct rp_err *) = {
-        rp_steps_by_profiler, rp_steps_by_run_id, rp_steps_by_session, rp_steps_by_annotation,
-        rp_steps_by_repetition};
+        rp_steps_by_run_id, rp_steps_by_session, rp_steps_by_annotation, rp_steps_by_repetition};
+    struct rp_mark_view v;
     size_t i;
 
+    RP_TRY(rp_steps_by_profiler(b, err));
+    RP_TRY(rp_steps_by_marks(b, err));
     for (i = 0; b->steps.n == 0 && i < sizeof sources / sizeof sources[0]; i++)
         RP_TRY(sources[i](b, err));
     put_in_order(b);
-    rp_steps_end_work(b);
+    v = rp_mark_view_of_builder(b);
+    rp_steps_end_work(&v, b->steps.at, b->steps.n);
     return RP_OK;
 }

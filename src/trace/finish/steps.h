@@ -5,10 +5,13 @@
  * Sources of steps: one function for each kind of evidence, strongest first (steps.c). Each
  * appends to b->steps, or nothing where its evidence is missing or weak. Inside src/trace only.
  */
-#include "trace/build/state.h"
+#include "trace/finish/mark_view.h"
+#include "trace/step_patterns.h"
 
 /* "ProfilerStep#12" in a category that marks steps. */
 enum rp_code rp_steps_by_profiler(struct rp_builder *b, struct rp_err *err);
+/* The names that servers use, which also describe the profiler's steps. */
+enum rp_code rp_steps_by_marks(struct rp_builder *b, struct rp_err *err);
 /* XLA and TensorFlow: a thread "Steps", step_num, group_id, "XLA Modules", run_id. */
 enum rp_code rp_steps_by_run_id(struct rp_builder *b, struct rp_err *err);
 /* TensorFlow's RunMetadata and Timeline: the one run that they record. */
@@ -24,8 +27,16 @@ enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period,
                                   struct rp_err *err);
 
-/* Fills work_end_ns. The steps are in time order. */
-void rp_steps_end_work(struct rp_builder *b);
+typedef RP_VEC(struct rp_step) rp_step_vec;
+
+/* The steps that a server marks, by the table (or NULL) and the built-in patterns; in time order.
+ */
+enum rp_code rp_steps_find_marks(const struct rp_mark_view *v, const struct rp_step_table *table,
+                                 rp_step_vec *out, struct rp_err *err);
+
+/* Adds what marks say to the profiler's steps around them, in time order. False, and nothing done:
+   there are none, or one has several marks in it, which are the steps then. */
+bool rp_steps_describe(struct rp_step *steps, size_t n, const rp_step_vec *marks);
 
 /* A step without times and counts. */
 static inline struct rp_step rp_step_from(enum rp_step_source source)

@@ -14,49 +14,50 @@
 
 /* The start of the host call of a link: of several runtime calls the last of the file, as in
  * facts/work.c; else the first host call. RP_NO_TS: none is recorded. */
-static int64_t launched_at(const struct rp_builder *b, uint32_t link)
+static int64_t launched_at(const struct rp_mark_view *v, uint32_t link)
 {
     rp_event best = RP_NONE, any = RP_NONE;
     uint32_t i;
 
-    for (i = b->member_offset.at[link]; i < b->member_offset.at[link + 1]; i++) {
-        rp_event host = b->member.at[i];
+    for (i = v->member_offset[link]; i < v->member_offset[link + 1]; i++) {
+        rp_event host = v->member[i];
 
-        if (rp_kind_is_device_work(b->ev.kind.at[host]))
+        if (rp_kind_is_device_work(v->kind[host]))
             break; /* host calls come first */
-        if (b->tracks.at[b->ev.track.at[host]].kind == RP_TRACK_STREAM)
+        if (v->tracks[v->track[host]].kind == RP_TRACK_STREAM)
             continue;
         any = any == RP_NONE ? host : any;
-        if ((rp_build_origin_of(b, host)->flags & RP_ORIGIN_RUNTIME) &&
-            (best == RP_NONE || b->ev.seq.at[host] > b->ev.seq.at[best]))
+        if ((v->origins[v->origin[host]].flags & RP_ORIGIN_RUNTIME) &&
+            (best == RP_NONE || v->seq[host] > v->seq[best]))
             best = host;
     }
     best = best == RP_NONE ? any : best;
-    return best == RP_NONE ? RP_NO_TS : b->ev.ts_ns.at[best];
+    return best == RP_NONE ? RP_NO_TS : v->ts_ns[best];
 }
 
-static void end_work_of_track(struct rp_builder *b, const struct rp_track_info *track)
+static void end_work_of_track(const struct rp_mark_view *v, const struct rp_track_info *track,
+                              struct rp_step *steps, size_t n)
 {
-    struct rp_step *steps = b->steps.at;
     bool by_launch = !(steps[0].flags & RP_STEP_ON_DEVICE);
     uint32_t known = RP_NONE;
     int64_t launch = RP_NO_TS;
     rp_event e;
 
     for (e = track->first; e < track->end; e++) {
-        uint32_t link = b->ev.link.at[e];
-        int64_t at = b->ev.ts_ns.at[e], end = rp_build_end_ns(b, e);
+        uint32_t link = v->link[e];
+        int64_t at = v->ts_ns[e], end;
         size_t after;
 
-        if (!rp_kind_is_device_work(b->ev.kind.at[e]) || !rp_step_is_span(b, e))
+        if (!rp_kind_is_device_work(v->kind[e]) || !rp_mark_view_is_span(v, e))
             continue;
+        end = rp_mark_view_end_ns(v, e);
         if (by_launch && link != RP_NONE) {
-            launch = link == known ? launch : launched_at(b, link);
+            launch = link == known ? launch : launched_at(v, link);
             known = link;
             at = launch == RP_NO_TS ? at : launch;
         }
-        RP_LOWER_BOUND(after, b->steps.n, steps[after].begin_ns <= at);
-        if (after == b->steps.n && at >= steps[after - 1].end_ns)
+        RP_LOWER_BOUND(after, n, steps[after].begin_ns <= at);
+        if (after == n && at >= steps[after - 1].end_ns)
             continue;
         if (after && end > steps[after - 1].work_end_ns)
             steps[after - 1].work_end_ns = end; /* RP_NO_TS is below every time */
@@ -64,23 +65,23 @@ static void end_work_of_track(struct rp_builder *b, const struct rp_track_info *
 }
 
 /* The marks of a trace are on the device or on the host. */
-static void settle_marks(struct rp_builder *b)
+static void settle_marks(struct rp_step *steps, size_t n)
 {
     uint8_t common = RP_STEP_ON_DEVICE;
     size_t i;
 
-    for (i = 0; i < b->steps.n; i++)
-        common &= b->steps.at[i].flags;
-    for (i = 0; i < b->steps.n; i++)
-        b->steps.at[i].flags = common;
+    for (i = 0; i < n; i++)
+        common &= steps[i].flags;
+    for (i = 0; i < n; i++)
+        steps[i].flags = common;
 }
 
-void rp_steps_end_work(struct rp_builder *b)
+void rp_steps_end_work(const struct rp_mark_view *v, struct rp_step *steps, size_t n)
 {
     size_t t;
 
-    settle_marks(b);
-    for (t = 0; b->steps.n && t < b->tracks.n; t++)
-        if (b->tracks.at[t].kind == RP_TRACK_STREAM)
-            end_work_of_track(b, &b->tracks.at[t]);
+    settle_marks(steps, n);
+    for (t = 0; n && t < v->ntracks; t++)
+        if (v->tracks[t].kind == RP_TRACK_STREAM)
+            end_work_of_track(v, &v->tracks[t], steps, n);
 }

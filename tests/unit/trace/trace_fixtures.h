@@ -52,6 +52,7 @@ static inline uint16_t origin_of(struct rp_builder *b, char phase, const char *c
         {"cuda_runtime", RP_KIND_RUNTIME, RP_ORIGIN_RUNTIME | RP_ORIGIN_NESTS},
         {"kernel", RP_KIND_KERNEL, RP_ORIGIN_GPU},
         {"gpu_memcpy", RP_KIND_MEMCPY, RP_ORIGIN_GPU},
+        {"gpu_user_annotation", RP_KIND_GPU_ANNOTATION, 0},
         {"python_function", RP_KIND_PYTHON, RP_ORIGIN_NESTS},
         {"cuda_sync", RP_KIND_SYNC, 0},
         {"overhead", RP_KIND_OVERHEAD, 0},

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps that servers mark, by the table of names (trace/step_patterns.h). One mark is enough. All
+ * are taken from one thread, the one that has most: other threads and the device repeat them. A
+ * mark inside another adds its numbers to it:
+ *
+ *     execute_32_context_0(…)_generation_32(…)     one step: decode, 32 requests, 32 tokens
+ *         step[DECODE bs=32]
+ *
+ * Where the profiler marks steps too, a server's mark says what the profiler's step does; but where
+ * several lie in one of the profiler's, they are the steps.
+ */
+#include "trace/finish/steps.h"
+
+#include "trace/step_marks.h"
+#include "trace/trace_store.h"
+
+struct server_mark {
+    rp_event event;
+    struct rp_step_mark says;
+};
+
+struct server_marks {
+    const struct rp_mark_view *v;
+    const struct rp_step_table *table;
+    RP_VEC(struct server_mark) marks; /* in canonical order: track by track */
+    RP_VEC(uint8_t) judged;           /* by string: 1 marks a step, 2 does not, 0: not examined */
+};
+
+static bool is_range(const struct rp_mark_view *v, rp_event e)
+{
+    uint8_t kind = v->kind[e];
+
+    return kind == RP_KIND_ANNOTATION || kind == RP_KIND_GPU_ANNOTATION ||
+           (v->origins[v->origin[e]].flags & RP_ORIGIN_MARKS_STEP);
+}
+
+static enum rp_code collect_marks(struct server_marks *w, struct rp_err *err)
+{
+    const struct rp_mark_view *v = w->v;
+    rp_event e;
+
+    RP_TRY(rp_vec_reserve(&w->judged, v->nstrings, err));
+    memset(w->judged.at, 0, v->nstrings);
+    for (e = 0; e < v->nevents; e++) {
+        uint8_t *judged = &w->judged.at[v->name[e]];
+        struct server_mark mark = {.event = e};
+
+        if (!is_range(v, e) || *judged == 2 || !rp_mark_view_is_span(v, e) ||
+            (v->flags[e] & RP_EVENT_ASYNC))
+            continue;
+        *judged =
+            rp_step_table_match(w->table, rp_mark_view_text(v, v->name[e]), &mark.says) ? 1 : 2;
+        if (*judged == 1)
+            RP_TRY(rp_vec_push(&w->marks, mark, err));
+    }
+    return RP_OK;
+}
+
+static bool on_device(const struct server_marks *w, size_t mark)
+{
+    return w->v->kind[w->marks.at[mark].event] == RP_KIND_GPU_ANNOTATION;
+}
+
+/* Of the threads the one with most marks; those of a device where there is no other. */
+static void choose_track(const struct server_marks *w, size_t *first, size_t *n)
+{
+    size_t i, end;
+    bool best_on_device = true;
+
+    *first = *n = 0;
+    for (i = 0; i < w->marks.n; i = end) {
+        rp_track track = w->v->track[w->marks.at[i].event];
+        bool device = on_device(w, i);
+
+        for (end = i + 1; end < w->marks.n && w->v->track[w->marks.at[end].event] == track; end++)
+            ;
+        if ((best_on_device && !device) || (best_on_device == device && end - i > *n)) {
+            *first = i;
+            *n = end - i;
+            best_on_device = device;
+        }
+    }
+}
+
+/* Whether a mark that is no outer one begins in this outer mark. */
+static bool has_inner(const struct server_marks *w, const struct server_mark *outer,
+                      const struct server_mark *last)
+{
+    int64_t end = rp_mark_view_end_ns(w->v, outer->event);
+    const struct server_mark *m;
+
+    for (m = outer + 1; m <= last && w->v->ts_ns[m->event] < end; m++)
+        if (!m->says.outer)
+            return true;
+    return false;
+}
+
+static void add_says(struct rp_step *step, const struct rp_step_mark *says)
+{
+    if (step->requests == RP_NO_COUNT)
+        step->requests = says->requests;
+    if (step->tokens == RP_NO_COUNT)
+        step->tokens = says->tokens;
+    if (step->phase == RP_PHASE_NONE)
+        step->phase = says->phase;
+}
+
+/* The step of a mark, without what the mark says. */
+static struct rp_step step_of(const struct server_marks *w, const struct server_mark *mark,
+                              size_t index)
+{
+    struct rp_step step = rp_step_from(RP_STEP_MARKS);
+
+    step.name = w->v->name[mark->event];
+    step.number = mark->says.number == RP_NO_COUNT ? (int64_t)index : mark->says.number;
+    step.begin_ns = w->v->ts_ns[mark->event];
+    step.end_ns = rp_mark_view_end_ns(w->v, mark->event);
+    step.mark = mark->event;
+    step.flags = w->v->kind[mark->event] == RP_KIND_GPU_ANNOTATION ? RP_STEP_ON_DEVICE : 0;
+    return step;
+}
+
+static enum rp_code make_steps(struct server_marks *w, rp_step_vec *out, struct rp_err *err)
+{
+    const struct server_mark *m;
+    size_t first, n, i;
+
+    choose_track(w, &first, &n);
+    m = w->marks.at + first;
+    for (i = 0; i < n; i++) {
+        bool inside = out->n && w->v->ts_ns[m[i].event] < out->at[out->n - 1].end_ns;
+
+        if (!inside && m[i].says.outer && has_inner(w, &m[i], &m[n - 1]))
+            continue;
+        if (!inside) {
+            struct rp_step step = step_of(w, &m[i], out->n);
+
+            RP_TRY(rp_vec_push(out, step, err));
+        }
+        add_says(&out->at[out->n - 1], &m[i].says);
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_steps_find_marks(const struct rp_mark_view *v, const struct rp_step_table *table,
+                                 rp_step_vec *out, struct rp_err *err)
+{
+    struct server_marks w = {.v = v, .table = table};
+    enum rp_code code = collect_marks(&w, err);
+
+    if (code == RP_OK)
+        code = make_steps(&w, out, err);
+    rp_vec_release(&w.marks);
+    rp_vec_release(&w.judged);
+    return code;
+}
+
+/* Marks that begin in [step), from *at on: both are in time order. */
+static size_t count_inside(const struct rp_step *step, const rp_step_vec *marks, size_t *at)
+{
+    size_t n = 0;
+
+    while (*at < marks->n && marks->at[*at].begin_ns < step->begin_ns)
+        (*at)++;
+    while (*at + n < marks->n && marks->at[*at + n].begin_ns < step->end_ns)
+        n++;
+    return n;
+}
+
+bool rp_steps_describe(struct rp_step *steps, size_t n, const rp_step_vec *marks)
+{
+    size_t i, at = 0;
+
+    for (i = 0; i < n; i++)
+        if (count_inside(&steps[i], marks, &at) > 1)
+            return false;
+    for (i = at = 0; i < n; i++)
+        if (count_inside(&steps[i], marks, &at)) {
+            const struct rp_step *mark = &marks->at[at];
+
+            add_says(&steps[i], &(struct rp_step_mark){.requests = mark->requests,
+                                                       .tokens = mark->tokens,
+                                                       .phase = mark->phase});
+        }
+    return n > 0;
+}
+
+/* ------------------------------------------------------------------ a trace that is finished */
+
+/* The profiler's steps of a trace, to be described. */
+static enum rp_code copy_profiler(const struct rp_trace *t, rp_step_vec *out, struct rp_err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < t->nsteps; i++)
+        if (t->steps[i].source == RP_STEP_PROFILER) {
+            struct rp_step step = t->steps[i];
+
+            step.requests = step.tokens = RP_NO_COUNT;
+            step.phase = RP_PHASE_NONE;
+            RP_TRY(rp_vec_push(out, step, err));
+        }
+    return RP_OK;
+}
+
+enum rp_code rp_trace_mark_steps(struct rp_trace *trace, const struct rp_step_table *table,
+                                 struct rp_err *err)
+{
+    rp_step_vec steps = {0}, marks = {0}, *taken;
+    struct rp_mark_view v;
+    enum rp_code code;
+
+    RP_TRY(rp_trace_require(trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
+    v = rp_mark_view_of_trace(trace);
+    code = rp_steps_find_marks(&v, table, &marks, err);
+    if (code == RP_OK && marks.n)
+        code = copy_profiler(trace, &steps, err);
+    taken = code == RP_OK && rp_steps_describe(steps.at, steps.n, &marks) ? &steps : &marks;
+    if (code == RP_OK && marks.n) {
+        rp_steps_end_work(&v, taken->at, taken->n);
+        trace->nsteps = (uint32_t)taken->n;
+        code = rp_store_take(trace->store, &trace->steps, taken, err);
+        trace->nsteps = code == RP_OK ? trace->nsteps : 0;
+    }
+    rp_vec_release(&steps);
+    rp_vec_release(&marks);
+    return code;
+}
