@@ -57,7 +57,9 @@ enum {                  /* rp_field.flags */
        RP_WIDE = 4,     /* left out of the table where the screen is too narrow */
        RP_BLOCKS = 8,   /* a list shown as one block per item instead of one row per item */
        RP_WARN = 16,    /* shown as a warning */
-       RP_SCREEN = 32   /* on the screen only, not in JSON and CSV */
+       RP_SCREEN = 32,  /* on the screen only, not in JSON and CSV */
+       RP_WHOLE = 64,   /* a text before which columns marked RP_WIDE are left out */
+       RP_LABEL = 128   /* short for the field "name" of the record, which wide tables show */
 };
 
 struct rp_type;
@@ -127,6 +129,7 @@ struct rp_print_options {
     enum rp_print_format format;
     int color; /* 0 never, 1 yes */
     int width; /* of the screen, in columns; 0: 80 */
+    int wide;  /* 1: tables with all columns and whole names, however long their lines */
 };
 
 /* Prints to a file descriptor. In JSON, "schema" is "reprise.<type name>/1". */

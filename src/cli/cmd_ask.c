@@ -23,6 +23,7 @@ static enum rp_code ask_print(const struct cli_call *call, const struct rp_resul
     const char *path = common_setting(call, "output");
     struct rp_print_options options = {.struct_size = sizeof options, .format = RP_PRINT_TABLE};
 
+    options.wide = common_flag(call, "wide");
     if (common_flag(call, "json"))
         options.format = RP_PRINT_JSON;
     else if (common_flag(call, "csv"))

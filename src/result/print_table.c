@@ -22,7 +22,9 @@
 #include "result/result.h"
 #include "result/walk.h"
 
+#include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #define INDENT 2
 
@@ -30,6 +32,7 @@ struct screen {
     struct rp_out *to;
     size_t width; /* columns */
     bool color;
+    bool wide; /* the tables are as wide as they need */
     bool open; /* something was printed: an empty line precedes the next block */
 };
 
@@ -44,27 +47,35 @@ struct screen {
  *
  * Where the rows are wider than the screen:
  *   1. columns marked RP_WIDE are left out, the last first, until each text marked RP_SHORTEN can
- *      have COMFORT characters
- *   2. these texts share the remaining width and are cut in their middle
- * A column without any known value is not shown.
+ *      have COMFORT characters (KERNEL, if it is a label), and each marked RP_WHOLE all it needs
+ *   2. these texts share the remaining width and are cut in their middle; labels, and texts that
+ *      would then look like another one, where they are like the other rows of the column: the
+ *      words in which they differ stay
+ * A column without any known value is not shown. Where the caller asked for wide tables, nothing is
+ * left out or cut, and the whole name stands in place of its label (RP_LABEL).
  */
 #define MAX_COLUMNS 48
 #define GAP         2
 #define COMFORT     28 /* a shorter name is hard to recognize */
+#define KERNEL      44 /* of a kernel */
 #define MIN_TEXT    8
+#define NEIGHBOURS  400 /* rows before and after that a text is compared with */
 
 struct column {
     const struct rp_field *field;
-    const char *prefix;  /* title of the record around the field, or "" */
-    size_t base;         /* offset of that record in the item */
-    size_t natural, now; /* width in columns of the screen */
+    const struct rp_field *value; /* what is shown: the field, or the whole name for its label */
+    const char *prefix;           /* title of the record around the field, or "" */
+    size_t base;                  /* offset of that record in the item */
+    size_t natural, now;          /* width in columns of the screen */
     bool any, shown;
 };
 
 struct grid {
     struct column column[MAX_COLUMNS];
     size_t n;
-    bool headings;
+    bool headings, wide;
+    const char *items; /* the rows */
+    size_t nitems, item_size;
 };
 
 static void screen_style(struct screen *screen, const char *style)
@@ -91,6 +102,16 @@ static size_t column_heading_width(const struct column *c)
     return prefix + (prefix > 0) + rp_screen_width(c->field->title ? c->field->title : "");
 }
 
+/* What stands for a label in a wide table: the field "name" of its record, or itself. */
+static const struct rp_field *whole_field(const struct rp_type *type, const struct rp_field *f)
+{
+    if (f->flags & RP_LABEL)
+        for (const struct rp_field *g = type->fields; rp_field_here(g); g++)
+            if (g->key && !strcmp(g->key, "name") && g->type == RP_T_STR)
+                return g;
+    return f;
+}
+
 static void grid_collect(struct grid *grid, const struct rp_type *type, size_t base,
                          const char *prefix)
 {
@@ -103,16 +124,25 @@ static void grid_collect(struct grid *grid, const struct rp_type *type, size_t b
             grid_collect(grid, f->item, base + f->offset, f->title ? f->title : "");
         else if ((list || rp_field_scalar(f)) && grid->n < MAX_COLUMNS)
             grid->column[grid->n++] =
-                (struct column){.field = f, .prefix = prefix, .base = base, .shown = true};
+                (struct column){.field = f,
+                                .value = grid->wide ? whole_field(type, f) : f,
+                                .prefix = prefix,
+                                .base = base,
+                                .shown = true};
     }
 }
 
 static const char *column_cell(const struct column *c, const void *item, char buf[RP_CELL_BYTES])
 {
-    return rp_units_cell(c->field, (const char *)item + c->base, buf);
+    return rp_units_cell(c->value, (const char *)item + c->base, buf);
 }
 
-static void grid_measure(struct grid *grid, const struct rp_type *type, const char *items, size_t n)
+static const void *grid_item(const struct grid *grid, size_t row)
+{
+    return grid->items + row * grid->item_size;
+}
+
+static void grid_measure(struct grid *grid)
 {
     char buf[RP_CELL_BYTES];
 
@@ -120,8 +150,8 @@ static void grid_measure(struct grid *grid, const struct rp_type *type, const ch
         struct column *c = &grid->column[i];
 
         c->natural = grid->headings ? column_heading_width(c) : 0;
-        for (size_t row = 0; row < n; row++) {
-            const char *text = column_cell(c, items + row * type->size, buf);
+        for (size_t row = 0; row < grid->nitems; row++) {
+            const char *text = column_cell(c, grid_item(grid, row), buf);
             size_t width = text ? rp_screen_width(text) : 1;
 
             c->any |= text != NULL;
@@ -145,12 +175,28 @@ static size_t grid_line_width(const struct grid *grid, size_t most)
     return total ? total - GAP : 0;
 }
 
+/* The width of a line in which each text has the room that it should have. */
+static size_t grid_good_width(const struct grid *grid)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < grid->n; i++) {
+        const struct column *c = &grid->column[i];
+        unsigned flags = c->field->flags;
+        size_t room = flags & RP_WHOLE ? SIZE_MAX : flags & RP_LABEL ? KERNEL : COMFORT;
+
+        if (c->shown)
+            total += GAP + (may_shorten(c) && c->natural > room ? room : c->natural);
+    }
+    return total ? total - GAP : 0;
+}
+
 /* The largest limit for texts that makes a line fit is found by trying: screens are narrow. */
 static void grid_fit(struct grid *grid, size_t width)
 {
     size_t most = width;
 
-    for (size_t i = grid->n; i-- > 0 && grid_line_width(grid, COMFORT) > width;)
+    for (size_t i = grid->n; i-- > 0 && grid_good_width(grid) > width;)
         if (grid->column[i].field->flags & RP_WIDE)
             grid->column[i].shown = false;
     while (most > MIN_TEXT && grid_line_width(grid, most) > width)
@@ -162,16 +208,50 @@ static void grid_fit(struct grid *grid, size_t width)
     }
 }
 
-static void grid_put_cell(struct screen *screen, const struct column *c, const char *text,
-                          bool last)
+/* Whether two different texts look the same if both are cut in their middle. */
+static bool look_alike(const char *a, const char *b, size_t width)
 {
+    size_t tail = width - width / 2 - 1, na = strlen(a), nb = strlen(b);
+
+    return !strncmp(a, b, width / 2) && na > tail && nb > tail &&
+           !strcmp(a + na - tail, b + nb - tail) && strcmp(a, b) != 0;
+}
+
+/* A text that does not fit: a name, or a text that would look like that of another row, is cut such
+   that the words in which it differs from the other rows stay. */
+static size_t grid_put_cut(struct screen *screen, const struct grid *grid, const struct column *c,
+                           size_t row, const char *text)
+{
+    struct rp_kept_words kept = {0};
+    size_t first = row > NEIGHBOURS ? row - NEIGHBOURS : 0;
+    bool apart = (c->field->flags & RP_LABEL) != 0;
+    char buf[RP_CELL_BYTES];
+
+    for (size_t i = first; i < grid->nitems && i <= row + NEIGHBOURS; i++) {
+        const char *other = i == row ? NULL : column_cell(c, grid_item(grid, i), buf);
+
+        if (!other || strlen(other) <= c->now)
+            continue;
+        rp_screen_keep(&kept, text, other);
+        apart = apart || look_alike(text, other, c->now);
+    }
+    return apart ? rp_screen_put_kept(screen->to, text, c->now, &kept)
+                 : rp_screen_put(screen->to, text, c->now);
+}
+
+static void grid_put_cell(struct screen *screen, const struct grid *grid, const struct column *c,
+                          size_t row, bool last)
+{
+    char buf[RP_CELL_BYTES];
+    const char *value = column_cell(c, grid_item(grid, row), buf), *text = value ? value : "-";
     size_t width = rp_screen_width(text), room = c->now;
 
     if (width > room && !may_shorten(c))
         room = width;
     if (is_right_aligned(c) && width < room)
         rp_screen_pad(screen->to, room - width);
-    width = rp_screen_put(screen->to, text, room);
+    width = width > room ? grid_put_cut(screen, grid, c, row, text)
+                         : rp_screen_put(screen->to, text, room);
     if (!is_right_aligned(c) && width < room && !last)
         rp_screen_pad(screen->to, room - width);
 }
@@ -189,13 +269,12 @@ static void grid_put_heading(struct screen *screen, const struct column *c, bool
         rp_screen_pad(screen->to, c->now - width);
 }
 
-/* A line of headings (item == NULL) or of one item's values. */
-static void grid_put_line(struct screen *screen, const struct grid *grid, const void *item,
-                          size_t indent)
+#define HEADINGS SIZE_MAX
+
+/* A line of headings (row == HEADINGS) or of one item's values. */
+static void grid_put_line(struct screen *screen, const struct grid *grid, size_t row, size_t indent)
 {
     size_t left = 0;
-    char buf[RP_CELL_BYTES];
-    const char *text;
 
     for (size_t i = 0; i < grid->n; i++)
         left += grid->column[i].shown;
@@ -206,11 +285,10 @@ static void grid_put_line(struct screen *screen, const struct grid *grid, const 
         if (!c->shown)
             continue;
         left--;
-        text = item ? column_cell(c, item, buf) : "";
-        if (item)
-            grid_put_cell(screen, c, text ? text : "-", left == 0);
-        else
+        if (row == HEADINGS)
             grid_put_heading(screen, c, left == 0);
+        else
+            grid_put_cell(screen, grid, c, row, left == 0);
         rp_screen_pad(screen->to, left ? GAP : 0);
     }
 }
@@ -222,19 +300,25 @@ static void grid_put_line(struct screen *screen, const struct grid *grid, const 
 static void grid_print(struct screen *screen, const struct rp_type *type, const void *items,
                        size_t n, size_t indent, bool headings)
 {
-    struct grid grid = {.headings = headings};
+    struct grid grid = {.headings = headings,
+                        .wide = screen->wide,
+                        .items = items,
+                        .nitems = n,
+                        .item_size = type->size};
 
     grid_collect(&grid, type, 0, "");
-    grid_measure(&grid, type, items, n);
-    grid_fit(&grid, screen->width > indent ? screen->width - indent : 0);
+    grid_measure(&grid);
+    grid_fit(&grid, screen->wide             ? SIZE_MAX / 2
+                    : screen->width > indent ? screen->width - indent
+                                             : 0);
     if (headings) {
         screen_style(screen, STYLE_DIM);
-        grid_put_line(screen, &grid, NULL, indent);
+        grid_put_line(screen, &grid, HEADINGS, indent);
         screen_style(screen, NULL);
         rp_out_char(screen->to, '\n');
     }
     for (size_t row = 0; row < n; row++) {
-        grid_put_line(screen, &grid, (const char *)items + row * type->size, indent);
+        grid_put_line(screen, &grid, row, indent);
         rp_out_char(screen->to, '\n');
     }
 }
@@ -492,7 +576,8 @@ void rp_print_table(const struct rp_type *type, const void *root,
 {
     struct screen screen = {.to = to,
                             .width = options->width > 0 ? (size_t)options->width : 80,
-                            .color = options->color != 0};
+                            .color = options->color != 0,
+                            .wide = options->wide != 0};
 
     show_record(&screen, type, root, NULL, 0);
 }

@@ -147,6 +147,257 @@ size_t rp_screen_put(struct rp_out *to, const char *text, size_t width)
     return used + 1 + put_head(to, &text, width - used - 1);
 }
 
+/* ------------------------------------------------------------------ cutting what is common */
+
+#define MAX_PIECES (RP_KEPT_WORDS + 1)
+
+struct piece {
+    size_t begin, end;
+};
+
+/* Parts of a text that are shown, in order, with an ellipsis wherever something is left out. */
+struct pieces {
+    const char *text;
+    size_t len, n;
+    struct piece at[MAX_PIECES];
+};
+
+static bool in_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (unsigned char)c >= 0x80;
+}
+
+static size_t word_begin_before(const char *text, size_t at)
+{
+    while (at > 0 && !in_word(text[at - 1]))
+        at--;
+    while (at > 0 && in_word(text[at - 1]))
+        at--;
+    return at > 0 && strchr("([<", text[at - 1]) ? at - 1 : at;
+}
+
+static size_t next_word_end(const char *text, size_t at)
+{
+    while (text[at] && !in_word(text[at]))
+        at++;
+    while (in_word(text[at]))
+        at++;
+    return at;
+}
+
+void rp_screen_keep(struct rp_kept_words *kept, const char *text, const char *other)
+{
+    struct rp_kept_word word = {0, 0, 1};
+    size_t i = 0;
+
+    while (text[i] && text[i] == other[i])
+        i++;
+    if (text[i] == other[i])
+        return; /* the same text */
+    while (i > 0 && in_word(text[i - 1]) && (in_word(text[i]) || !text[i]))
+        i--;
+    word.begin = i;
+    word.end = next_word_end(text, i);
+    for (i = 0; i < kept->n; i++)
+        if (kept->at[i].begin == word.begin) {
+            kept->at[i].count++;
+            return;
+        }
+    if (kept->n < RP_KEPT_WORDS)
+        kept->at[kept->n++] = word;
+}
+
+/* Whether an ellipsis is needed before a part: something is left out, and the text has none. */
+static bool is_cut_before(const struct pieces *p, size_t i)
+{
+    return p->at[i].begin > (i ? p->at[i - 1].end : 0) &&
+           strncmp(p->text + p->at[i].begin, "…", sizeof "…" - 1) != 0;
+}
+
+static size_t pieces_width(const struct pieces *p)
+{
+    size_t total = 0, at = 0;
+
+    for (size_t i = 0; i < p->n; i++) {
+        total += is_cut_before(p, i);
+        for (at = p->at[i].begin; at < p->at[i].end;) {
+            const char *bytes;
+            size_t nbytes, width;
+
+            at += next_shown(p->text + at, &bytes, &nbytes, &width);
+            total += width;
+        }
+    }
+    return total + (at < p->len);
+}
+
+/* Adds a part, or none where the whole gets too wide. */
+static void pieces_add(struct pieces *p, struct piece part, size_t width)
+{
+    struct pieces with = *p;
+    size_t i = 0;
+
+    while (i < with.n && with.at[i].end < part.begin)
+        i++;
+    if (i < with.n && with.at[i].begin <= part.end) { /* they touch */
+        with.at[i].begin = part.begin < with.at[i].begin ? part.begin : with.at[i].begin;
+        with.at[i].end = part.end > with.at[i].end ? part.end : with.at[i].end;
+        if (i + 1 < with.n && with.at[i + 1].begin <= with.at[i].end) {
+            with.at[i].end = with.at[i + 1].end;
+            memmove(with.at + i + 1, with.at + i + 2, (with.n - i - 2) * sizeof *with.at);
+            with.n--;
+        }
+    } else if (with.n < MAX_PIECES) {
+        memmove(with.at + i + 1, with.at + i, (with.n - i) * sizeof *with.at);
+        with.at[i] = part;
+        with.n++;
+    }
+    if (pieces_width(&with) <= width)
+        *p = with;
+}
+
+#define LEAST_OF_WORD 4 /* columns of a word that are worth showing */
+
+/* Adds a word, or its first characters where it is too long. */
+static void pieces_add_word(struct pieces *p, struct piece word, size_t width)
+{
+    struct pieces before = *p;
+
+    while (word.end > word.begin + LEAST_OF_WORD) {
+        pieces_add(p, word, width);
+        if (memcmp(p, &before, sizeof before) != 0)
+            return;
+        for (word.end--; ((unsigned char)p->text[word.end] & 0xc0) == 0x80;)
+            word.end--;
+    }
+    pieces_add(p, word, width);
+}
+
+/* Lengthens the first part to the right or the last one to the left, word by word, up to `most`
+   columns for the whole. */
+static void pieces_grow_first(struct pieces *p, size_t most)
+{
+    for (;;) {
+        size_t n = p->n, end = p->at[0].end;
+
+        if (end == p->len)
+            return;
+        pieces_add(p, (struct piece){end, next_word_end(p->text, end)}, most);
+        if (p->n < n || p->at[0].end == end)
+            return;
+    }
+}
+
+static void pieces_grow_last(struct pieces *p, size_t most)
+{
+    for (;;) {
+        size_t n = p->n, begin = p->at[n - 1].begin;
+
+        if (begin == 0)
+            return;
+        pieces_add(p, (struct piece){word_begin_before(p->text, begin), begin}, most);
+        if (p->n < n || p->at[n - 1].begin == begin)
+            return;
+    }
+}
+
+/* The first third of `width` columns of a text, in whole words where these are short. */
+static struct piece text_head(const char *text, size_t width)
+{
+    size_t end = next_word_end(text, 0), next, used = 0;
+    const char *bytes;
+    size_t nbytes, w;
+
+    while (text[end] && (next = next_word_end(text, end)) <= width / 3)
+        end = next;
+    if (end <= width / 2)
+        return (struct piece){0, end};
+    width /= 3;
+    end = 0;
+    for (; text[end]; used += w, end += next) {
+        next = next_shown(text + end, &bytes, &nbytes, &w);
+        if (used + w > width)
+            break;
+    }
+    return (struct piece){0, end};
+}
+
+static size_t pieces_put(struct rp_out *to, const struct pieces *p)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < p->n; i++) {
+        if (is_cut_before(p, i))
+            rp_out_text(to, "…");
+        for (at = p->at[i].begin; at < p->at[i].end;) {
+            const char *bytes;
+            size_t nbytes, width;
+
+            at += next_shown(p->text + at, &bytes, &nbytes, &width);
+            rp_out_write(to, bytes, nbytes);
+        }
+    }
+    if (at < p->len)
+        rp_out_text(to, "…");
+    return pieces_width(p);
+}
+
+/* The word that tells the text from most others first. */
+static void order_kept(struct rp_kept_words *kept)
+{
+    for (size_t i = 1; i < kept->n; i++)
+        for (size_t j = i; j > 0 && kept->at[j].count > kept->at[j - 1].count; j--) {
+            struct rp_kept_word swap = kept->at[j];
+
+            kept->at[j] = kept->at[j - 1];
+            kept->at[j - 1] = swap;
+        }
+}
+
+/* The end of a text that is shown if possible: its last word, or a short "<…>" of its own. */
+static struct piece text_tail(const char *text, size_t len, size_t width)
+{
+    const char *open = len && text[len - 1] == '>' ? strrchr(text, '<') : NULL;
+
+    if (open && (size_t)(text + len - open) <= width / 2)
+        return (struct piece){(size_t)(open - text), len};
+    return (struct piece){word_begin_before(text, len), len};
+}
+
+/* Chooses what is shown of a text that is too long. False: it has too few words for a choice. */
+static bool choose_pieces(struct pieces *p, const char *text, size_t width,
+                          const struct rp_kept_words *kept)
+{
+    struct rp_kept_words order = *kept;
+    size_t used;
+
+    *p = (struct pieces){.text = text, .len = strlen(text), .n = 1};
+    p->at[0] = text_head(text, width);
+    order_kept(&order);
+    for (size_t i = 0; i < order.n; i++)
+        pieces_add_word(p, (struct piece){order.at[i].begin, order.at[i].end}, width);
+    pieces_add(p, text_tail(text, p->len, width), width);
+    if (p->n == 1)
+        return false;
+    used = pieces_width(p);
+    pieces_grow_last(p, used + (width - used) / 2);
+    pieces_grow_first(p, width);
+    pieces_grow_last(p, width);
+    pieces_add_word(p, (struct piece){p->at[0].end, next_word_end(text, p->at[0].end)}, width);
+    return true;
+}
+
+size_t rp_screen_put_kept(struct rp_out *to, const char *text, size_t width,
+                          const struct rp_kept_words *kept)
+{
+    struct pieces p;
+
+    if (rp_screen_width(text) <= width || width < 8 || !choose_pieces(&p, text, width, kept))
+        return rp_screen_put(to, text, width);
+    return pieces_put(to, &p);
+}
+
 static const char *word_end(const char *text)
 {
     while (*text && *text != ' ' && *text != '\n' && *text != '\t')

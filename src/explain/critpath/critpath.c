@@ -62,7 +62,7 @@ static const struct rp_field name_fields[] = {
     SHARE(count, I64, COUNT, "segments", "how many", 0),
     SHARE(kind, STR, NONE, "kind", KIND_DOC, 0),
     SHARE(name, STR, NONE, NULL, "of the events, or the cause of the waits", 0),
-    SHARE(label, STR, NONE, "name", "text output only", RP_SCREEN | RP_SHORTEN),
+    SHARE(label, STR, NONE, "name", "text output only", RP_SCREEN | RP_SHORTEN | RP_LABEL),
     RP_FIELD_END};
 static const struct rp_type name_type = {"name", sizeof(struct rp_critpath_share), name_fields,
                                          NULL};
@@ -77,7 +77,7 @@ static const struct rp_field slack_fields[] = {
     SLACK(count, I64, COUNT, "parts", "how many", 0),
     SLACK(kind, STR, NONE, "kind", "host, runtime, compute, comm or memory", 0),
     SLACK(name, STR, NONE, NULL, "of the events", 0),
-    SLACK(label, STR, NONE, "name", "text output only", RP_SCREEN | RP_SHORTEN),
+    SLACK(label, STR, NONE, "name", "text output only", RP_SCREEN | RP_SHORTEN | RP_LABEL),
     RP_FIELD_END};
 static const struct rp_type slack_type = {"slack", sizeof(struct rp_critpath_slack), slack_fields,
                                           NULL};

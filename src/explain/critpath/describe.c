@@ -141,12 +141,31 @@ static void fill_kinds(struct path_rows *f)
     finish_shares(f->out->names, f->out->nnames, f->out->window_ns);
 }
 
-static const char *short_label(struct path_rows *f, const char *name)
+/* A kernel's name, which is shortened; NULL where the row is about anything else. */
+static const char *kernel_name(const char *kind, const char *name)
 {
-    char label[160];
+    return !strcmp(kind, "compute") || !strcmp(kind, "comm") ? name : NULL;
+}
 
-    rp_short_name(name, label, sizeof label);
-    return rp_arena_text(f->arena, label);
+/* Names of kernels are shortened such that no two rows look the same. */
+static void label_rows(struct path_rows *f)
+{
+    struct rp_critpath_path *out = f->out;
+    size_t i, n = out->nshown + out->nnext;
+    const char **names = RP_ARENA_NEW(f->arena, const char *, n + 1);
+    const char **labels = RP_ARENA_NEW(f->arena, const char *, n + 1);
+
+    if (!names || !labels)
+        return;
+    for (i = 0; i < out->nshown; i++)
+        names[i] = kernel_name(out->shown[i].kind, out->shown[i].name);
+    for (i = 0; i < out->nnext; i++)
+        names[out->nshown + i] = kernel_name(out->next[i].kind, out->next[i].name);
+    rp_short_names(names, labels, n, f->arena);
+    for (i = 0; i < out->nshown; i++)
+        out->shown[i].label = labels[i] ? labels[i] : out->shown[i].name;
+    for (i = 0; i < out->nnext; i++)
+        out->next[i].label = labels[out->nshown + i] ? labels[out->nshown + i] : out->next[i].name;
 }
 
 /* How many of the names without any part on the path are shown. */
@@ -159,14 +178,11 @@ static void choose_shown(struct path_rows *f, size_t limit)
 
     out->shown = out->names;
     out->nshown = out->nnames < limit ? out->nnames : limit;
-    for (i = 0; i < out->nshown; i++)
-        out->names[i].label = short_label(f, out->names[i].name);
     for (i = 0; i < out->nslack && out->slack[i].slack_ns <= 0;)
         i++;
     out->next = out->slack + i;
     out->nnext = out->nslack - i < most ? out->nslack - i : most;
-    for (i = 0; i < out->nnext; i++)
-        out->next[i].label = short_label(f, out->next[i].name);
+    label_rows(f);
 }
 
 static void allocate_rows(struct path_rows *f)

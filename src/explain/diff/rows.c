@@ -18,7 +18,7 @@
 
 #define MOST_KERNELS 8  /* names kept of a row and side */
 #define MOST_LINES   8  /* lines about other kernels on the screen */
-#define NAME_BYTES   44 /* of a kernel there */
+#define NAME_BYTES   72 /* of a kernel there */
 #define SHAPE_BYTES  32 /* of a shape on the screen */
 #define PATH_NAMES   16 /* of a place, the innermost */
 
@@ -299,13 +299,16 @@ static void cut_middle(char *text)
 /* "3 x nvjet_tst", "4 (nvjet_tst, memset, …)": names as people know them. */
 static const char *name_kernels(struct rows_ctx *r, const struct kernel_set *set, int64_t works)
 {
-    const char *text = "";
+    const char *text = "", **labels = RP_ARENA_NEW(r->arena, const char *, set->n + 1);
     char name[256];
     size_t i, shown = set->n < 3 ? set->n : 2;
     bool cut = set->more || set->n > shown;
 
+    if (!labels)
+        return "";
+    rp_short_names(set->name, labels, set->n, r->arena);
     for (i = 0; i < shown; i++) {
-        rp_short_name(set->name[i], name, sizeof name);
+        snprintf(name, sizeof name, "%s", labels[i]);
         cut_middle(name);
         text = rp_arena_textf(r->arena, "%s%s%s", text, i ? ", " : "", name);
     }

@@ -42,7 +42,7 @@ static const struct rp_type times_type = {"times", sizeof(struct rp_launch_times
 
 static const struct rp_field row_fields[] = {
     ROW(name, STR, NONE, NULL, "what the row is about", 0),
-    ROW(label, STR, NONE, "name", "shortened", RP_SCREEN | RP_SHORTEN),
+    ROW(label, STR, NONE, "name", "shortened", RP_SCREEN | RP_SHORTEN | RP_LABEL),
     ROW(count, I64, COUNT, "count", "launches", 0),
     ROW(items, I64, COUNT, NULL, "kernels, copies and memsets that they started", 0),
     ROW(kernels, I64, COUNT, "kernels", "text output only", RP_SCREEN | RP_NULLABLE),
@@ -340,12 +340,27 @@ static int by_weight(const void *pa, const void *pb, void *user)
     return strcmp(a->name, b->name);
 }
 
+/* No two rows look the same. */
+static void label_rows(struct rp_launches_root *out, struct rp_arena *arena)
+{
+    const char **names = RP_ARENA_NEW(arena, const char *, out->nrows + 1);
+    const char **labels = RP_ARENA_NEW(arena, const char *, out->nrows + 1);
+    size_t i;
+
+    if (!names || !labels)
+        return;
+    for (i = 0; i < out->nrows; i++)
+        names[i] = out->rows[i].name;
+    rp_short_names(names, labels, out->nrows, arena);
+    for (i = 0; i < out->nrows; i++)
+        out->rows[i].label = labels[i];
+}
+
 static enum rp_code make_rows(struct launches_join *j, const char *sort, int64_t limit,
                               struct rp_err *err)
 {
     struct rp_launches_root *out = j->out;
     bool graphs = false;
-    char label[160];
     uint32_t g;
     size_t i;
 
@@ -359,8 +374,6 @@ static enum rp_code make_rows(struct launches_join *j, const char *sort, int64_t
             continue;
         fill_row(j, j->samples + j->begin[g], j->begin[g + 1] - j->begin[g], row);
         row->name = rp_arena_text(j->arena, rp_strtab_borrow(&j->names, g));
-        rp_short_name(row->name, label, sizeof label);
-        row->label = rp_arena_text(j->arena, label);
         out->nrows++;
     }
     out->row_count = (int64_t)out->nrows;
@@ -372,6 +385,7 @@ static enum rp_code make_rows(struct launches_join *j, const char *sort, int64_t
         qsort_r(out->rows, out->nrows, sizeof *out->rows, by_weight, &sort);
     if (limit > 0 && out->nrows > (size_t)limit)
         out->nrows = (size_t)limit;
+    label_rows(out, j->arena);
     return RP_OK;
 }
 

@@ -8,7 +8,6 @@
 #include "base/order.h"
 #include "base/strtab.h"
 #include "dataset/question.h"
-#include "explain/short_name.h"
 #include "facts/modes.h"
 #include "result/part.h"
 #include "result/print_units.h"
@@ -320,15 +319,13 @@ static void finish_row(struct stall_sums *j, struct rp_stall_row *row, const str
 {
     struct rp_call_name *name = &j->names.at[j->stalls[first].group];
     bool named = !strcmp(j->out->by, "name");
-    char label[160];
     int c, best = 0;
 
     for (c = 1; c < RP_STALL_CAUSES; c++)
         best = t->cause_ns[c] > t->cause_ns[best] ? c : best;
     row->cause = rp_stall_cause_names[best];
     row->share = j->out->total_ns ? (double)row->total_ns / (double)j->out->total_ns : 0;
-    rp_short_name(row->name, label, sizeof label);
-    row->label = named ? rp_arena_text(j->arena, label) : row->name;
+    row->label = row->name;
     row->mostly = j->names.at[t->name].name;
     row->calls = row->median_ns = RP_ABSENT_I64;
     if (!named)

@@ -3,8 +3,12 @@
  * Grouping the work of one rank. Kernels, streams and phases are groups of device work. Operators,
  * shapes, modules, annotations and Python frames are groups of host spans: from each launch
  * outwards, every span of the kind gets the time of what was launched inside it (its total), the
- * innermost gets it as its own (self). A span inside another of the same name adds to that one's
+ * innermost gets it as its own (self). A span inside another of the same row adds to that one's
  * total only. Without device work the times of host spans themselves are counted.
+ *
+ * Unless the question is asked with --flat, modules whose names differ in a number only are one row
+ * ("nn.Module: Layer_*"), and Python frames around everything that a thread launched (launchers,
+ * the bootstrap of threads) are no rows.
  */
 #include "explain/top/top.h"
 
@@ -20,14 +24,18 @@ struct grouping {
     const struct rp_trace *t;
     const struct rp_scope *scope;
     enum rp_top_by by;
+    bool flat;
     struct rp_arena *arena;
     struct rp_top_part *out;
     struct rp_strtab names; /* a group is the id of its name */
     struct rp_map groups;   /* key -> group */
+    struct rp_strtab rolls; /* names of modules without their numbers */
+    struct rp_map roll_of;  /* name -> its id there */
     struct rp_arg_key dims; /* of --by shape */
     struct rp_arg_key own;  /* what the work says itself where no span is around its launch */
     RP_VEC(int64_t) total;  /* by event, of spans */
     RP_VEC(int64_t) self;
+    RP_VEC(int64_t) thread; /* by track: time of what was launched inside its spans */
     RP_VEC(char) text;
 };
 
@@ -51,6 +59,53 @@ enum rp_top_by rp_top_by_of(const char *word)
     return (enum rp_top_by)by;
 }
 
+/* ------------------------------------------------------------------ numbered modules */
+
+static bool rolls_up(const struct grouping *g, rp_event e)
+{
+    return !g->flat && (g->by == RP_TOP_MODULE || g->by == RP_TOP_PYTHON) &&
+           rp_event_is_module(g->t, e);
+}
+
+/* Copies a name with '*' for each number that is a whole component: "nn.Module: Layer_*",
+   "layers.*.attn"; not "Conv2d". The copy is never longer. */
+static size_t without_numbers(const char *name, size_t len, char *out)
+{
+    size_t i = 0, n = 0;
+
+    while (i < len) {
+        size_t end = i;
+
+        if (i > 0 && strchr("._/[", name[i - 1]))
+            while (end < len && isdigit((unsigned char)name[end]))
+                end++;
+        if (end > i && (end == len || strchr("./]", name[end]))) {
+            out[n++] = '*';
+            i = end;
+        } else {
+            out[n++] = name[i++];
+        }
+    }
+    return n;
+}
+
+/* The id of the row of a module's name. */
+static enum rp_code roll_up(struct grouping *g, rp_str name, uint32_t *roll, struct rp_err *err)
+{
+    size_t len = rp_trace_str_len(g->t, name);
+
+    *roll = rp_map_get(&g->roll_of, name);
+    if (*roll != RP_MAP_NONE)
+        return RP_OK;
+    g->text.n = 0;
+    RP_TRY(rp_vec_reserve(&g->text, len + 1, err));
+    len = without_numbers(rp_trace_str(g->t, name), len, g->text.at);
+    RP_TRY(rp_strtab_intern(&g->rolls, g->text.at, len, roll, err));
+    return rp_map_put(&g->roll_of, name, *roll, err);
+}
+
+/* ------------------------------------------------------------------ groups */
+
 /* The group of a key: the id of its name, so that two keys with the same text are one group. */
 static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name, size_t len,
                              const char *kind, uint32_t *group, struct rp_err *err)
@@ -64,7 +119,7 @@ static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name,
         uint32_t id = (uint32_t)g->out->groups.n;
         struct rp_top_group row = {
             rp_arena_copy(g->arena, rp_strtab_borrow(&g->names, id), rp_strtab_len(&g->names, id)),
-            kind};
+            kind, NULL};
 
         RP_TRY(rp_vec_push(&g->out->groups, row, err));
     }
@@ -177,8 +232,8 @@ static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct r
         const struct rp_work_item *x = &w->items.at[i];
         int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
         int left = RP_ANCESTORS_MAX;
+        rp_event e, outer = RP_NONE;
         bool inner = true;
-        rp_event e;
 
         for (e = rp_work_described_by(w, x); e != RP_NONE && left > 0;
              e = g->t->ev.parent[e], left--) {
@@ -188,7 +243,10 @@ static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct r
             if (inner)
                 g->self.at[e] = rp_ns_sum(g->self.at[e], dur);
             inner = false;
+            outer = e;
         }
+        if (outer != RP_NONE)
+            rp_ns_add(&g->thread.at[g->t->ev.track[outer]], dur);
         if (inner)
             RP_TRY(add_own(g, x->event, dur, &inner, err));
         if (inner && names_graphs(g) && rp_work_is_of_graph(w, x)) {
@@ -226,6 +284,8 @@ static void take_host_times(struct grouping *g)
             g->self.at[p] = rp_ns_between(ev->dur_ns[e], g->self.at[p]);
         else
             g->out->whole_ns = rp_ns_sum(g->out->whole_ns, ev->dur_ns[e]);
+        if (p == RP_NONE)
+            rp_ns_add(&g->thread.at[ev->track[e]], ev->dur_ns[e]);
     }
     g->out->covered_ns = g->out->whole_ns;
 }
@@ -283,6 +343,16 @@ static enum rp_code name_span(struct grouping *g, rp_event e, uint32_t *group, s
     const char *kind = span_kinds[g->by], *text = rp_trace_str(g->t, name);
     size_t len = rp_trace_str_len(g->t, name);
 
+    if (rolls_up(g, e)) {
+        uint32_t roll;
+
+        RP_TRY(group_of(g, name, text, len, kind, group, err));
+        RP_TRY(roll_up(g, name, &roll, err));
+        if (!g->out->groups.at[*group].row)
+            g->out->groups.at[*group].row = rp_arena_copy(
+                g->arena, rp_strtab_borrow(&g->rolls, roll), rp_strtab_len(&g->rolls, roll));
+        return RP_OK;
+    }
     if (g->by != RP_TOP_SHAPE)
         return group_of(g, name, text, len, kind, group, err);
     if (!rp_arg_key_text(&g->dims, e, &dims))
@@ -297,15 +367,53 @@ static enum rp_code name_span(struct grouping *g, rp_event e, uint32_t *group, s
     return group_of(g, (uint64_t)name << 32 | dims, g->text.at, len, kind, group, err);
 }
 
-static bool inside_same_name(const struct grouping *g, rp_event e)
+/* Whether a span is inside another one of its row. */
+static enum rp_code inside_same_row(struct grouping *g, rp_event e, bool *inside,
+                                    struct rp_err *err)
 {
+    const rp_str *name = g->t->ev.name;
+    bool rolled = rolls_up(g, e);
     int left = RP_ANCESTORS_MAX;
+    uint32_t own = 0, other;
     rp_event p;
 
-    for (p = g->t->ev.parent[e]; p != RP_NONE && left > 0; p = g->t->ev.parent[p], left--)
-        if (g->t->ev.name[p] == g->t->ev.name[e] && is_wanted(g, p))
-            return true;
-    return false;
+    *inside = false;
+    if (rolled)
+        RP_TRY(roll_up(g, name[e], &own, err));
+    for (p = g->t->ev.parent[e]; p != RP_NONE && left > 0 && !*inside;
+         p = g->t->ev.parent[p], left--) {
+        if (!is_wanted(g, p))
+            continue;
+        *inside = name[p] == name[e];
+        if (!*inside && rolled && rolls_up(g, p)) {
+            RP_TRY(roll_up(g, name[p], &other, err));
+            *inside = own == other;
+        }
+    }
+    return RP_OK;
+}
+
+#define MOST_OF_IT  0.99 /* a frame with this share of its thread's time is around everything */
+#define SELF_OF_IT  0.01 /* unless it launches more than this itself */
+#define MAIN_THREAD 0.1  /* of a thread with this share of all time */
+
+/* Whether a Python frame only contains what all of its thread's work is inside of. */
+static bool is_around_all(const struct grouping *g, rp_event e)
+{
+    double thread = (double)g->thread.at[g->t->ev.track[e]];
+
+    return g->by == RP_TOP_PYTHON && !g->flat &&
+           thread >= MAIN_THREAD * (double)g->out->covered_ns &&
+           (double)g->total.at[e] >= MOST_OF_IT * thread &&
+           (double)g->self.at[e] <= SELF_OF_IT * thread;
+}
+
+static enum rp_code note_skipped(struct grouping *g, rp_event e, struct rp_err *err)
+{
+    struct rp_top_group frame = {rp_arena_text(g->arena, rp_trace_str(g->t, g->t->ev.name[e])),
+                                 "python", NULL};
+
+    return rp_vec_push(&g->out->skipped, frame, err);
 }
 
 /* A recursive span has time of its own, and its total is in the outer one already. */
@@ -319,7 +427,11 @@ static enum rp_code collect_spans(struct grouping *g, struct rp_err *err)
 
         if (g->total.at[e] == 0)
             continue;
-        inner = inside_same_name(g, e);
+        if (is_around_all(g, e)) {
+            RP_TRY(note_skipped(g, e, err));
+            continue;
+        }
+        RP_TRY(inside_same_row(g, e, &inner, err));
         if (inner && g->self.at[e] == 0)
             continue;
         RP_TRY(is_wanted(g, e) ? name_span(g, e, &group, err) : name_graph(g, e, &group, err));
@@ -336,7 +448,9 @@ static enum rp_code group_spans(struct grouping *g, const struct rp_work *w, str
     RP_TRY(rp_vec_reserve(&g->total, n + 1, err));
     RP_TRY(rp_vec_reserve(&g->self, n + 1, err));
     memset(g->total.at, 0, n * sizeof *g->total.at);
+    RP_TRY(rp_vec_reserve(&g->thread, g->t->ntracks + 1, err));
     memset(g->self.at, 0, n * sizeof *g->self.at);
+    memset(g->thread.at, 0, g->t->ntracks * sizeof *g->thread.at);
     if (own_keys[g->by])
         RP_TRY(rp_arg_key_init(&g->own, g->t, own_keys[g->by], err));
     if (w->items.n)
@@ -358,26 +472,33 @@ static enum rp_code group_all(struct grouping *g, struct rp_err *err)
     if (code == RP_OK)
         code = rp_strtab_init(&g->names, err);
     if (code == RP_OK)
+        code = rp_strtab_init(&g->rolls, err);
+    if (code == RP_OK)
         code = span_kinds[g->by] ? group_spans(g, &w, err) : group_items(g, &w, err);
     rp_work_release(&w);
     return code;
 }
 
 enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_scope *scope,
-                               enum rp_top_by by, struct rp_arena *arena, struct rp_top_part *out,
-                               struct rp_err *err)
+                               enum rp_top_by by, bool flat, struct rp_arena *arena,
+                               struct rp_top_part *out, struct rp_err *err)
 {
-    struct grouping g = {.t = trace, .scope = scope, .by = by, .arena = arena, .out = out};
+    struct grouping g = {
+        .t = trace, .scope = scope, .by = by, .flat = flat, .arena = arena, .out = out};
     enum rp_code code;
 
     rp_map_init(&g.groups);
+    rp_map_init(&g.roll_of);
     code = group_all(&g, err);
     rp_map_release(&g.groups);
+    rp_map_release(&g.roll_of);
     rp_strtab_release(&g.names);
+    rp_strtab_release(&g.rolls);
     rp_arg_key_release(&g.dims);
     rp_arg_key_release(&g.own);
     rp_vec_release(&g.total);
     rp_vec_release(&g.self);
+    rp_vec_release(&g.thread);
     rp_vec_release(&g.text);
     return code;
 }

@@ -20,7 +20,8 @@
     RP_FIELD(struct rp_top_row, member, type, unit, title, doc, flags)
 
 static const struct rp_field row_fields[] = {
-    ROW(name, STR, NONE, NULL, "the name as recorded", 0),
+    ROW(name, STR, NONE, NULL,
+        "the name as recorded; with '*' for the numbers where several modules are one row", 0),
     ROW(kind, STR, NONE, NULL, "compute, comm or memory for device work; else the kind of span", 0),
     ROW(count, I64, COUNT, NULL, "number of occurrences", 0),
     ROW(total_ns, I64, NS, NULL, "sum, nested spans included", 0),
@@ -33,29 +34,40 @@ static const struct rp_field row_fields[] = {
     ROW(p99_ns, I64, NS, NULL, "99th percentile, by nearest rank", 0),
     ROW(max_ns, I64, NS, NULL, "maximum", 0),
     ROW(std_ns, I64, NS, NULL, "standard deviation of the population", 0),
+    ROW(modules, I64, COUNT, NULL, "names that the row adds up; null: one", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fields, NULL};
 
-/* On the screen: names shortened; self time only where rows may be nested. */
-#define SHOWN_BEGIN                                                               \
-    ROW(label, STR, NONE, "name", "the name, shortened", RP_SCREEN | RP_SHORTEN), \
-        ROW(count, I64, COUNT, "count", "number of occurrences", 0),              \
-        ROW(total_ns, I64, NS, "total", "sum, nested spans included", 0),         \
+/* On the screen: names shortened; self time only where rows may be nested; of shapes the statistics
+   only where there is room for them. */
+#define SHOWN_BEGIN(flags)                                                              \
+    ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN),                            \
+        ROW(label, STR, NONE, "name", "the name, shortened",                            \
+            RP_SCREEN | RP_SHORTEN | RP_LABEL | (flags)),                               \
+        ROW(modules, I64, COUNT, "modules", "names that the row adds up", RP_NULLABLE), \
+        ROW(count, I64, COUNT, "count", "number of occurrences", 0),                    \
+        ROW(total_ns, I64, NS, "total", "sum, nested spans included", 0),               \
         ROW(share, F64, RATIO, "share", "of the time of all selected work", 0)
-#define SHOWN_END                                                                                  \
-    ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),                                       \
-        ROW(min_ns, I64, NS, "min", "minimum", RP_WIDE), ROW(p50_ns, I64, NS, "p50", "median", 0), \
-        ROW(p90_ns, I64, NS, "p90", "90th percentile", RP_WIDE),                                   \
-        ROW(p99_ns, I64, NS, "p99", "99th percentile", RP_WIDE),                                   \
-        ROW(max_ns, I64, NS, "max", "maximum", 0),                                                 \
+#define SHOWN_END(flags)                                         \
+    ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),     \
+        ROW(min_ns, I64, NS, "min", "minimum", RP_WIDE),         \
+        ROW(p50_ns, I64, NS, "p50", "median", flags),            \
+        ROW(p90_ns, I64, NS, "p90", "90th percentile", RP_WIDE), \
+        ROW(p99_ns, I64, NS, "p99", "99th percentile", RP_WIDE), \
+        ROW(max_ns, I64, NS, "max", "maximum", flags),           \
         ROW(std_ns, I64, NS, "std", "standard deviation", RP_WIDE)
+#define SELF(flags) ROW(self_ns, I64, NS, "self", "without nested rows", flags)
 
-static const struct rp_field flat_fields[] = {SHOWN_BEGIN, SHOWN_END, RP_FIELD_END};
+static const struct rp_field flat_fields[] = {SHOWN_BEGIN(0), SHOWN_END(0), RP_FIELD_END};
 static const struct rp_type flat_type = {"row", sizeof(struct rp_top_row), flat_fields, NULL};
 
-static const struct rp_field nested_fields[] = {
-    SHOWN_BEGIN, ROW(self_ns, I64, NS, "self", "without nested rows", 0), SHOWN_END, RP_FIELD_END};
+static const struct rp_field nested_fields[] = {SHOWN_BEGIN(0), SELF(0), SHOWN_END(RP_WIDE),
+                                                RP_FIELD_END};
 static const struct rp_type nested_type = {"row", sizeof(struct rp_top_row), nested_fields, NULL};
+
+static const struct rp_field shaped_fields[] = {SHOWN_BEGIN(RP_WHOLE), SELF(RP_WIDE),
+                                                SHOWN_END(RP_WIDE), RP_FIELD_END};
+static const struct rp_type shaped_type = {"row", sizeof(struct rp_top_row), shaped_fields, NULL};
 
 #define ROOT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_top_root, member, type, unit, title, doc, flags)
@@ -71,20 +83,25 @@ static const struct rp_field root_fields[] = {
     ROOT(covered_share, F64, RATIO, NULL, "covered_ns / whole_ns", 0),
     ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
     RP_FIELD_LIST(struct rp_top_root, rows, &row_type, NULL, "the largest first", 0),
+    RP_FIELD_LIST(struct rp_top_root, skipped, &rp_type_string, NULL,
+                  "Python frames around everything, outermost first: not among the rows", 0),
     RP_FIELD_LIST(struct rp_top_root, flat, &flat_type, "rows", "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_top_root, nested, &nested_type, "rows", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_top_root, shaped, &shaped_type, "rows", "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_top_root, notes, &rp_type_string, "notes", "about the rows", RP_SCREEN),
     RP_FIELD_END};
 
 static const struct rp_type top_type = {"top", sizeof(struct rp_top_root), root_fields, "rows"};
 
-static const struct rp_field group_fields[] = {
-    RP_PART_TEXT(struct rp_top_group, name), RP_PART_TEXT(struct rp_top_group, kind), RP_PART_END};
+static const struct rp_field group_fields[] = {RP_PART_TEXT(struct rp_top_group, name),
+                                               RP_PART_TEXT(struct rp_top_group, kind),
+                                               RP_PART_TEXT(struct rp_top_group, row), RP_PART_END};
 static const struct rp_type group_type = {"group", sizeof(struct rp_top_group), group_fields, NULL};
 
 static const struct rp_field part_fields[] = {
     RP_PART_VEC(struct rp_top_part, groups, &group_type),
     RP_PART_PLAIN_VEC(struct rp_top_part, samples, struct rp_top_sample),
+    RP_PART_VEC(struct rp_top_part, skipped, &group_type),
     RP_PART_PLAIN(struct rp_top_part, whole_ns),
     RP_PART_PLAIN(struct rp_top_part, covered_ns),
     RP_PART_PLAIN(struct rp_top_part, on_host),
@@ -95,9 +112,11 @@ static const struct rp_type part_type = {"top_part", sizeof(struct rp_top_part),
 
 struct top_join {
     struct rp_arena *arena;
-    struct rp_strtab names;
+    struct rp_strtab names;  /* of rows */
+    struct rp_strtab single; /* of what the rows add up, with the row in front */
     RP_VEC(struct rp_top_group) groups;
-    RP_VEC(size_t) begin; /* by group: its first value */
+    RP_VEC(int64_t) modules; /* by group: different names in it */
+    RP_VEC(size_t) begin;    /* by group: its first value */
     RP_VEC(int64_t) values;
     RP_VEC(int64_t) self;
     RP_VEC(int64_t) count;
@@ -133,6 +152,19 @@ static void fill_row(struct rp_top_row *row, int64_t *v, size_t n, int64_t whole
     row->std_ns = deviation(v, n, row->total_ns);
 }
 
+/* Counts the different names of a row. */
+static enum rp_code count_module(struct top_join *j, uint32_t row, const char *name,
+                                 struct rp_err *err)
+{
+    const char *key = rp_arena_textf(j->arena, "%u %s", row, name);
+    uint32_t id;
+    size_t before = j->single.n;
+
+    RP_TRY(rp_strtab_intern(&j->single, key, strlen(key), &id, err));
+    j->modules.at[row] += j->single.n > before;
+    return RP_OK;
+}
+
 /* Ids of a part's groups among those of all parts. */
 static enum rp_code map_groups(struct top_join *j, const struct rp_top_part *part, uint32_t *to,
                                struct rp_err *err)
@@ -141,10 +173,15 @@ static enum rp_code map_groups(struct top_join *j, const struct rp_top_part *par
 
     for (g = 0; g < part->groups.n; g++) {
         const struct rp_top_group *group = &part->groups.at[g];
+        const char *row = group->row ? group->row : group->name;
 
-        RP_TRY(rp_strtab_intern(&j->names, group->name, strlen(group->name), &to[g], err));
-        while (j->groups.n <= to[g])
+        RP_TRY(rp_strtab_intern(&j->names, row, strlen(row), &to[g], err));
+        while (j->groups.n <= to[g]) {
             RP_TRY(rp_vec_push(&j->groups, *group, err));
+            RP_TRY(rp_vec_push(&j->modules, 0, err));
+        }
+        if (group->row)
+            RP_TRY(count_module(j, to[g], group->name, err));
     }
     return RP_OK;
 }
@@ -199,16 +236,17 @@ static enum rp_code make_rows(struct top_join *j, int64_t whole_ns, struct rp_er
     uint32_t g;
 
     for (g = 0; g < j->groups.n; g++) {
-        struct rp_top_row row = {
-            .name = j->groups.at[g].name, .kind = j->groups.at[g].kind, .self_ns = j->self.at[g]};
+        const struct rp_top_group *group = &j->groups.at[g];
+        bool rolled = j->modules.at[g] > 1;
+        struct rp_top_row row = {.name = rolled ? group->row : group->name,
+                                 .kind = group->kind,
+                                 .modules = rolled ? j->modules.at[g] : RP_ABSENT_I64,
+                                 .self_ns = j->self.at[g]};
         size_t n = (size_t)j->count.at[g];
-        char label[256];
 
         if (!n)
             continue;
         fill_row(&row, j->values.at + j->begin.at[g], n, whole_ns);
-        rp_short_name(row.name, label, sizeof label);
-        row.label = rp_arena_text(j->arena, label);
         RP_TRY(rp_vec_push(&j->rows, row, err));
     }
     return RP_OK;
@@ -265,12 +303,28 @@ static bool is_nested(const char *by)
     return strcmp(by, "kernel") != 0 && strcmp(by, "stream") != 0 && strcmp(by, "phase") != 0;
 }
 
+/* "3 frames around all of it are not listed: 'run.py(3): <module>', …; '--flat' lists them" */
+static const char *skipped_note(const struct rp_top_root *out, struct rp_arena *arena)
+{
+    const char *first = out->skipped[0], *last = out->skipped[out->nskipped - 1];
+
+    if (out->nskipped == 1)
+        return rp_arena_textf(
+            arena, "1 frame around all of it is not listed: '%s'; '--flat' lists it", first);
+    return rp_arena_textf(
+        arena, "%zu frames around all of it are not listed, '%s' to '%s'; '--flat' lists them",
+        out->nskipped, first, last);
+}
+
 static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t nparts)
 {
     const char *per = nparts > 1 ? ", all ranks together" : "";
     double covered = 100 * out->covered_share;
+    size_t i, rolled = 0;
 
-    out->notes = RP_ARENA_NEW(arena, const char *, 4);
+    for (i = 0; i < out->nrows; i++)
+        rolled += out->rows[i].modules != RP_ABSENT_I64;
+    out->notes = RP_ARENA_NEW(arena, const char *, 6);
     if (!out->notes)
         return;
     if (!out->row_count)
@@ -280,8 +334,32 @@ static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t 
     if (out->row_count > (int64_t)out->nrows)
         out->notes[out->nnotes++] = rp_arena_textf(arena, "%zu of %lld rows: '--limit 0' shows all",
                                                    out->nrows, (long long)out->row_count);
+    if (rolled)
+        out->notes[out->nnotes++] =
+            "modules that differ in their numbers are one row; '--flat' lists each";
+    if (out->nskipped)
+        out->notes[out->nnotes++] = skipped_note(out, arena);
     out->summary = rp_arena_textf(arena, "%s by %s%s; %.1f %% attributed", out->measure, out->by,
                                   per, covered);
+}
+
+/* Only names of kernels are C++; two different rows get different labels. */
+static void label_rows(struct rp_top_root *out, struct rp_arena *arena)
+{
+    const char **names = RP_ARENA_NEW(arena, const char *, out->nrows + 1);
+    const char **labels = RP_ARENA_NEW(arena, const char *, out->nrows + 1);
+    size_t i;
+
+    if (!names || !labels)
+        return;
+    for (i = 0; i < out->nrows; i++)
+        names[i] = labels[i] = out->rows[i].name;
+    if (!strcmp(out->by, "kernel"))
+        rp_short_names(names, labels, out->nrows, arena);
+    for (i = 0; i < out->nrows && !strcmp(out->by, "module"); i++)
+        labels[i] += !strncmp(labels[i], "nn.Module: ", 11) ? 11 : 0;
+    for (i = 0; i < out->nrows; i++)
+        out->rows[i].label = labels[i];
 }
 
 static enum rp_code fill_root(struct top_join *j, int64_t limit, struct rp_top_root *out,
@@ -294,7 +372,11 @@ static enum rp_code fill_root(struct top_join *j, int64_t limit, struct rp_top_r
         return rp_err_nomem(err, "adding up ranks");
     if (out->nrows)
         memcpy(out->rows, j->rows.at, out->nrows * sizeof *out->rows);
-    if (is_nested(out->by)) {
+    label_rows(out, j->arena);
+    if (!strcmp(out->by, "shape")) {
+        out->shaped = out->rows;
+        out->nshaped = out->nrows;
+    } else if (is_nested(out->by)) {
         out->nested = out->rows;
         out->nnested = out->nrows;
     } else {
@@ -304,6 +386,32 @@ static enum rp_code fill_root(struct top_join *j, int64_t limit, struct rp_top_r
     out->covered_share = out->whole_ns > 0 ? (double)out->covered_ns / (double)out->whole_ns : 0;
     fill_notes(out, j->arena, out->ranks);
     return rp_arena_check(j->arena, "adding up ranks", err);
+}
+
+/* The frames that the ranks skipped, each once. */
+static enum rp_code join_skipped(const struct rp_top_part *const *parts, size_t nparts,
+                                 struct rp_arena *arena, struct rp_top_root *out,
+                                 struct rp_err *err)
+{
+    struct rp_strtab seen = {0};
+    enum rp_code code = rp_strtab_init(&seen, err);
+    size_t p, i, most = 0;
+
+    for (p = 0; p < nparts; p++)
+        most += parts[p]->skipped.n;
+    out->skipped = RP_ARENA_NEW(arena, const char *, most + 1);
+    for (p = 0; p < nparts && out->skipped && code == RP_OK; p++)
+        for (i = 0; i < parts[p]->skipped.n && code == RP_OK; i++) {
+            const char *name = parts[p]->skipped.at[i].name;
+            size_t before = seen.n;
+            uint32_t id;
+
+            code = rp_strtab_intern(&seen, name, strlen(name), &id, err);
+            if (seen.n > before)
+                out->skipped[out->nskipped++] = name;
+        }
+    rp_strtab_release(&seen);
+    return code;
 }
 
 static enum rp_code join_parts(const struct rp_top_part *const *parts, size_t nparts,
@@ -324,6 +432,10 @@ static enum rp_code join_parts(const struct rp_top_part *const *parts, size_t np
     }
     code = rp_strtab_init(&j.names, err);
     if (code == RP_OK)
+        code = rp_strtab_init(&j.single, err);
+    if (code == RP_OK)
+        code = join_skipped(parts, nparts, arena, out, err);
+    if (code == RP_OK)
         code = gather_samples(&j, parts, nparts, err);
     if (code == RP_OK)
         code = make_rows(&j, out->whole_ns, err);
@@ -332,6 +444,8 @@ static enum rp_code join_parts(const struct rp_top_part *const *parts, size_t np
         code = fill_root(&j, limit, out, err);
     }
     rp_strtab_release(&j.names);
+    rp_strtab_release(&j.single);
+    rp_vec_release(&j.modules);
     rp_vec_release(&j.groups);
     rp_vec_release(&j.begin);
     rp_vec_release(&j.values);
@@ -347,12 +461,13 @@ enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64
     static const struct rp_scope all = {0};
     struct rp_top_part part = {0};
     const struct rp_top_part *parts[] = {&part};
-    enum rp_code code = rp_top_group_work(trace, &all, rp_top_by_of(by), arena, &part, err);
+    enum rp_code code = rp_top_group_work(trace, &all, rp_top_by_of(by), false, arena, &part, err);
 
     if (code == RP_OK)
         code = join_parts(parts, 1, by, "total", most, arena, out, err);
     rp_vec_release(&part.groups);
     rp_vec_release(&part.samples);
+    rp_vec_release(&part.skipped);
     return code;
 }
 
@@ -363,7 +478,7 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
                              struct rp_err *err)
 {
     return rp_top_group_work(loaded->trace, scope, rp_top_by_of(rp_settings_text(settings, "by")),
-                             &part->arena, part->data, err);
+                             rp_settings_flag(settings, "flat"), &part->arena, part->data, err);
 }
 
 /* Where the operators of graph kernels come from. */
@@ -395,6 +510,8 @@ static const struct rp_option top_options[] = {
     {"by", 'b', RP_OPT_CHOICE, RP_TOP_BY_WORDS, "kernel", "what the rows are", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
     {"sort", 's', RP_OPT_CHOICE, RP_TOP_SORTS, "total", "sort key, largest first", 0},
+    {"flat", 0, RP_OPT_FLAG, NULL, NULL,
+     "a row for each numbered module, and for Python frames around everything", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
 

@@ -30,18 +30,21 @@ struct rp_top_sample {
 
 struct rp_top_group {
     const char *name, *kind;
+    const char *row; /* the row it is part of: "nn.Module: Layer_*"; NULL: one of its own */
 };
 
 /* The part of a rank. */
 struct rp_top_part {
     RP_VEC(struct rp_top_group) groups;
     RP_VEC(struct rp_top_sample) samples;
-    int64_t whole_ns, covered_ns; /* time that was asked about; of it, in some group */
-    bool on_host;                 /* no device work: times are those of host spans */
+    RP_VEC(struct rp_top_group) skipped; /* Python frames around everything, outermost first */
+    int64_t whole_ns, covered_ns;        /* time that was asked about; of it, in some group */
+    bool on_host;                        /* no device work: times are those of host spans */
 };
 
 struct rp_top_row {
     const char *name, *label, *kind;
+    int64_t modules; /* names that the row adds up; RP_ABSENT_I64: one */
     int64_t count, total_ns, self_ns, mean_ns, min_ns, p50_ns, p90_ns, p99_ns, max_ns, std_ns;
     double share;
 };
@@ -51,22 +54,24 @@ struct rp_top_root {
     int64_t ranks, whole_ns, covered_ns, row_count;
     double covered_share;
     const char *summary; /* text output only */
-    size_t nrows, nflat, nnested, nnotes;
+    size_t nrows, nskipped, nflat, nnested, nshaped, nnotes;
     struct rp_top_row *rows;
-    struct rp_top_row *flat, *nested; /* the same on the screen: one of the two */
-    const char **notes;
+    struct rp_top_row *flat, *nested, *shaped; /* the same on the screen: one of the three */
+    const char **skipped, **notes;
 };
 
 /* The word of an option to its value; the word was checked. */
 enum rp_top_by rp_top_by_of(const char *word);
 
-/* Groups the work of one trace. Names are in the arena; the vectors of the part are the caller's,
-   also after a failure. */
+/* Groups the work of one trace. flat: modules that differ in a number only are different, and no
+   Python frame is skipped. Names are in the arena; the vectors of the part are the caller's, also
+   after a failure. */
 enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_scope *scope,
-                               enum rp_top_by by, struct rp_arena *arena, struct rp_top_part *out,
-                               struct rp_err *err);
+                               enum rp_top_by by, bool flat, struct rp_arena *arena,
+                               struct rp_top_part *out, struct rp_err *err);
 
-/* Of one trace alone, everything in the arena: the rows with most time, `most` of them; 0: all. */
+/* Of one trace alone, everything in the arena: the rows with most time, `most` of them; 0: all. As
+   without '--flat'. */
 enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64_t most,
                              struct rp_arena *arena, struct rp_top_root *out, struct rp_err *err);
 

@@ -166,6 +166,111 @@ static void work_of_xla_names_its_instruction(void **state)
     rp_arena_release(&arena);
 }
 
+/* Two launchers around everything, then two layers of two modules each. */
+static const struct row model[] = {
+    {'X', "python_function", "run.py(1): <module>", 1, 1, 0, 1000},
+    {'X', "python_function", "run.py(9): main", 1, 1, 10, 900},
+    {'X', "python_function", "nn.Module: Layer_0", 1, 1, 20, 100},
+    {'X', "python_function", "nn.Module: Linear_0", 1, 1, 30, 20},
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 31, 4, 1},
+    {'X', "python_function", "nn.Module: Layer_1", 1, 1, 200, 100},
+    {'X', "python_function", "nn.Module: Layer_7", 1, 1, 205, 80}, /* inside one of its row */
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 210, 4, 2},
+    {'X', "kernel", "a", 0, 7, 400, 30, 1, 7},
+    {'X', "kernel", "b", 0, 7, 500, 50, 2, 7},
+};
+
+static void numbered_modules_are_one_row(void **state)
+{
+    struct rp_trace *t = TRACE_OF(model), *const one[] = {t};
+    struct rp_result *flat = ASK_TRACES(top, one, 1, {"by", "module"}, {"flat", NULL});
+    const struct rp_top_root *each = flat->root;
+    struct rp_top_root root;
+
+    UNUSED_STATE(state);
+    ask(model, sizeof model / sizeof model[0], "module", &root);
+    assert_int_equal(root.nrows, 2);
+    assert_string_equal(root.rows[0].name, "nn.Module: Layer_*");
+    assert_int_equal(root.rows[0].modules, 3);
+    assert_int_equal(root.rows[0].total_ns, 80); /* Layer_7 is counted in Layer_1 */
+    assert_int_equal(root.rows[0].self_ns, 50);
+    assert_string_equal(root.rows[1].name, "nn.Module: Linear_0");
+    assert_int_equal(root.rows[1].modules, RP_ABSENT_I64);
+    assert_contains(root.notes[0], "--flat");
+    assert_int_equal(each->nrows, 4);
+    assert_int_equal(each->nnotes, 0);
+    rp_result_free(flat);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
+static void launchers_are_no_rows(void **state)
+{
+    struct rp_trace *t = TRACE_OF(model), *const one[] = {t};
+    struct rp_result *flat = ASK_TRACES(top, one, 1, {"by", "python"}, {"flat", NULL});
+    const struct rp_top_root *each = flat->root;
+    struct rp_top_root root;
+
+    UNUSED_STATE(state);
+    ask(model, sizeof model / sizeof model[0], "python", &root);
+    assert_int_equal(root.nskipped, 2);
+    assert_string_equal(root.skipped[0], "run.py(1): <module>");
+    assert_string_equal(root.skipped[1], "run.py(9): main");
+    assert_string_equal(root.rows[0].name, "nn.Module: Layer_*");
+    assert_contains(root.notes[1], "2 frames around all of it are not listed, 'run.py(1): ");
+    assert_int_equal(each->nskipped, 0);
+    assert_int_equal(each->nrows, 6);
+    rp_result_free(flat);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
+/* Pipeline stages: each rank has other layers. */
+static void modules_of_ranks_are_counted_once(void **state)
+{
+#define STAGE(a, b)                                                                               \
+    {                                                                                             \
+        {'X', "python_function", a, 1, 1, 0, 100},                                                \
+            {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1, 4, 1},                             \
+            {'X', "python_function", b, 1, 1, 200, 100},                                          \
+            {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 201, 4, 2},                           \
+            {'X', "kernel", "k", 0, 7, 400, 30, 1, 7}, {'X', "kernel", "k", 0, 7, 500, 50, 2, 7}, \
+    }
+    static const struct row first[] = STAGE("nn.Module: layers.0.attn", "nn.Module: layers.1.attn");
+    static const struct row last[] = STAGE("nn.Module: layers.1.attn", "nn.Module: layers.12.attn");
+    struct rp_trace *a = TRACE_OF(first), *b = TRACE_OF(last), *const both[] = {a, b};
+    struct rp_result *result = ASK_TRACES(top, both, 2, {"by", "module"});
+    const struct rp_top_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nrows, 1);
+    assert_string_equal(root->rows[0].name, "nn.Module: layers.*.attn");
+    assert_int_equal(root->rows[0].modules, 3);
+    assert_int_equal(root->rows[0].count, 4);
+    assert_int_equal(root->rows[0].total_ns, 160);
+    rp_result_free(result);
+    rp_trace_free(a);
+    rp_trace_free(b);
+}
+
+static void names_of_ranges_are_whole(void **state)
+{
+    static const struct row server[] = {
+        {'X', "user_annotation", "execute_2_context_1(30)_generation_1(1)", 1, 1, 0, 100},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 14, 4, 5},
+        {'X', "kernel", "void f<float>(int)", 0, 7, 20, 30, 5, 7},
+    };
+    struct rp_top_root root;
+
+    UNUSED_STATE(state);
+    ask(server, 3, "annotation", &root);
+    assert_string_equal(root.rows[0].label, "execute_2_context_1(30)_generation_1(1)");
+    ask(server, 3, "kernel", &root);
+    assert_string_equal(root.rows[0].label, "f");
+    assert_string_equal(root.rows[0].name, "void f<float>(int)");
+    rp_arena_release(&arena);
+}
+
 int test_top(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +281,10 @@ int test_top(void)
         cmocka_unit_test(without_a_device_host_time_counts),
         cmocka_unit_test(ranks_are_added_up),
         cmocka_unit_test(work_of_xla_names_its_instruction),
+        cmocka_unit_test(numbered_modules_are_one_row),
+        cmocka_unit_test(launchers_are_no_rows),
+        cmocka_unit_test(modules_of_ranks_are_counted_once),
+        cmocka_unit_test(names_of_ranges_are_whole),
     };
 
     return cmocka_run_group_tests_name("top", tests, NULL, NULL);

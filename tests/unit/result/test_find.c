@@ -284,7 +284,7 @@ static void test_fields(void **state)
 
 static void test_print_to_descriptor(void **state)
 {
-    struct rp_print_options options = {sizeof options, RP_PRINT_CSV, 0, 0};
+    struct rp_print_options options = {.struct_size = sizeof options, .format = RP_PRINT_CSV};
     struct rp_result *result = make();
     struct rp_err err = RP_ERR_INIT;
     char got[200];

@@ -8,7 +8,7 @@
 
 static void check_output(const struct rp_type *type, const void *root, const char *want)
 {
-    struct rp_print_options options = {sizeof options, RP_PRINT_CSV, 0, 0};
+    struct rp_print_options options = {.struct_size = sizeof options, .format = RP_PRINT_CSV};
     struct rp_err err = RP_ERR_INIT;
     struct rp_out *out;
     size_t n;

@@ -11,7 +11,8 @@
 static void check_screen(const struct rp_type *type, const void *root, int width, int color,
                          const char *want)
 {
-    struct rp_print_options options = {sizeof options, RP_PRINT_TABLE, color, width};
+    struct rp_print_options options = {
+        .struct_size = sizeof options, .format = RP_PRINT_TABLE, .color = color, .width = width};
     struct rp_err err = RP_ERR_INIT;
     struct rp_out *out;
     size_t n;
@@ -130,6 +131,116 @@ static void test_colors(void **state)
                  "  Memset  memset      1   5 ns  < 0.1 %      21\n"
                  "\n"
                  "\033[33mwarning: \033[0mcareful\n");
+}
+
+struct variant {
+    const char *name, *label, *shape;
+    int64_t count, extra;
+};
+
+static const struct rp_field variant_fields[] = {
+    RP_FIELD(struct variant, name, STR, NONE, NULL, "d", 0),
+    RP_FIELD(struct variant, label, STR, NONE, "kernel", "d", RP_SHORTEN | RP_LABEL),
+    RP_FIELD(struct variant, count, I64, COUNT, "count", "d", 0),
+    RP_FIELD(struct variant, extra, I64, COUNT, "extra", "d", RP_WIDE), RP_FIELD_END};
+static const struct rp_type variant_type = {"variant", sizeof(struct variant), variant_fields,
+                                            NULL};
+
+static const struct rp_field shape_fields[] = {
+    RP_FIELD(struct variant, shape, STR, NONE, "shape", "d", RP_SHORTEN | RP_WHOLE),
+    RP_FIELD(struct variant, count, I64, COUNT, "count", "d", 0),
+    RP_FIELD(struct variant, extra, I64, COUNT, "extra", "d", RP_WIDE), RP_FIELD_END};
+static const struct rp_type shape_type = {"shape", sizeof(struct variant), shape_fields, NULL};
+
+struct variants {
+    size_t nrows;
+    const struct variant *rows;
+};
+
+static const struct rp_field variants_fields[] = {
+    RP_FIELD_LIST(struct variants, rows, &variant_type, "Rows", "d", 0), RP_FIELD_END};
+static const struct rp_type variants_type = {"variants", sizeof(struct variants), variants_fields,
+                                             NULL};
+static const struct rp_field shapes_fields[] = {
+    RP_FIELD_LIST(struct variants, rows, &shape_type, "Rows", "d", 0), RP_FIELD_END};
+static const struct rp_type shapes_type = {"shapes", sizeof(struct variants), shapes_fields, NULL};
+
+static const struct variant variant_rows[] = {
+    {"whole one", "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_MT256x192x64_MI16x16x1_SN",
+     "aten::mm [[4096, 4096], [4096, 1024]]", 1, 10},
+    {"whole two", "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_MT128x192x64_MI16x16x1_SN",
+     "aten::mm [[4096, 4096], [4096, 4096]]", 2, 20},
+    {"whole three", "Cijk_Ailk_Bljk_BBS_BH_Bias_HA_S_SAV_MT256x192x64_MI16x16x1_SN",
+     "aten::mm [[1, 4096], [4096, 4096]]", 3, 30},
+};
+static const struct variants variants = {3, variant_rows};
+
+static void test_what_differs_stays(void **state)
+{
+    UNUSED_STATE(state);
+    check_screen(&variants_type, &variants, 48, 0,
+                 "Rows\n"
+                 "  kernel                                   count\n"
+                 "  Cijk_Alik_Bljk_BBS_BH…MT256x192x64…SN        1\n"
+                 "  Cijk_Alik_Bljk_BBS_BH…MT128x192x64…SN        2\n"
+                 "  Cijk_Ailk_Bljk_BBS_BH_Bias…MI16x16x1_SN      3\n");
+}
+
+static void test_shapes_before_statistics(void **state)
+{
+    UNUSED_STATE(state);
+    check_screen(&shapes_type, &variants, 48, 0,
+                 "Rows\n"
+                 "  shape                                  count\n"
+                 "  aten::mm [[4096, 4096], [4096, 1024]]      1\n"
+                 "  aten::mm [[4096, 4096], [4096, 4096]]      2\n"
+                 "  aten::mm [[1, 4096], [4096, 4096]]         3\n");
+}
+
+static void test_wide_shows_all(void **state)
+{
+    struct rp_print_options options = {
+        .struct_size = sizeof options, .format = RP_PRINT_TABLE, .width = 48, .wide = 1};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_out *out;
+    size_t n;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    rp_print_record(&variants_type, &variants, &options, out);
+    assert_string_equal(rp_out_borrow_memory(out, &n), "Rows\n"
+                                                       "  kernel       count  extra\n"
+                                                       "  whole one        1     10\n"
+                                                       "  whole two        2     20\n"
+                                                       "  whole three      3     30\n");
+    assert_ok(rp_out_close(out, &err), &err);
+}
+
+static void cut_apart(const char *text, const char *other, size_t width, const char *want)
+{
+    struct rp_kept_words kept = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_out *out;
+    size_t n, used;
+
+    rp_screen_keep(&kept, text, other);
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    used = rp_screen_put_kept(out, text, width, &kept);
+    assert_string_equal(rp_out_borrow_memory(out, &n), want);
+    assert_int_equal(used, rp_screen_width(want));
+    assert_true(used <= width);
+    assert_ok(rp_out_close(out, &err), &err);
+}
+
+static void test_cut_apart(void **state)
+{
+    UNUSED_STATE(state);
+    cut_apart("one_two_three_four_five", "one_two_three_four_six", 14, "one_two…five");
+    cut_apart("one_two_three_four_five", "one_two_3_four_five", 16, "one…three…five");
+    cut_apart("one_two_three", "one_two_three", 9, "one…three");
+    cut_apart("oneverylongwordwithoutanyseparator", "two", 12, "onever…rator");
+    cut_apart("ein_zwei_drei_äöüäöü_fünf", "ein_zwei_drei_xyz_fünf", 16, "ein…äöüäöü_fünf");
+    cut_apart("f_long_base_name_…_K1", "f_long_base_name_…_K2", 12, "f_long…_K1");
 }
 
 struct entry {
@@ -321,6 +432,10 @@ int test_print_table(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_screen_of_80),
         cmocka_unit_test(test_narrow_screen_loses_the_wide_column),
+        cmocka_unit_test(test_what_differs_stays),
+        cmocka_unit_test(test_shapes_before_statistics),
+        cmocka_unit_test(test_wide_shows_all),
+        cmocka_unit_test(test_cut_apart),
         cmocka_unit_test(test_colors),
         cmocka_unit_test(test_rows_and_blocks),
         cmocka_unit_test(test_nothing),
