@@ -236,7 +236,7 @@ static const char *evidence_text(const struct idle_sums *s, uint32_t row)
     if (!best)
         return NULL;
     if (best->name) {
-        rp_cut_name(rp_trace_str(s->t, best->name), label, sizeof label);
+        rp_short_name(rp_trace_str(s->t, best->name), label, sizeof label);
         cut_middle(label);
     }
     return rp_arena_textf(s->arena, "%s (%.0f %% of it)", label,
