@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and titles of findings, and what to try. */
+/*
+ * Names and titles of findings, and the choice of advice: of each topic the row that matches in
+ * most keys, of several the first; topics in their order, as many as fit on the screen.
+ */
 #include "explain/report/advice.h"
+
+#include "explain/report/report.h"
+#include "result/print_units.h"
+
+#include <math.h>
+#include <string.h>
 
 const struct rp_found_text rp_found_texts[RP_FOUNDS] = {
 #define FOUND_TEXT(name, id, title) {id, title},
@@ -8,66 +17,176 @@ const struct rp_found_text rp_found_texts[RP_FOUNDS] = {
 #undef FOUND_TEXT
 };
 
-static const char *const hints[RP_FOUNDS] = {
-    [RP_FOUND_LAUNCH_BOUND] =
-        "CUDA graphs or torch.compile, fused optimizers, larger batches, fewer and larger operators",
-    [RP_FOUND_HOST_WORK] = "do it on the device, in other threads or processes, or ahead of time "
-                           "while the device is busy; 'reprise top --by python' shows the code",
-    [RP_FOUND_START_UP] =
-        "do not count it: warm up before recording, or look at a later part with --step or --window",
-    [RP_FOUND_SYNC_POINTS] = "remove .item(), .cpu(), printing of tensors and explicit "
-                             "synchronization from the step; copy with non_blocking=True",
-    [RP_FOUND_DATA_LOADER] =
-        "more workers, pinned memory, prefetching, cheaper transforms; check the storage",
-    [RP_FOUND_DATA_LOADER_HOST] =
-        "more workers, prefetching, cheaper transforms; check the storage",
-    [RP_FOUND_HOST_STALL] = "look for CPU starvation, garbage collection, page faults, locks, or a "
-                            "monitoring tool that writes during the step; 'reprise stalls' lists "
-                            "the calls",
-    [RP_FOUND_HOST_SILENT] =
-        "record more of the host (Python stacks, with_stack, the host tracer); "
-        "typical causes are the input pipeline, work between steps, and "
-        "waiting",
-    [RP_FOUND_FRAGMENTATION] = "expandable segments, fewer different shapes, a warm-up before "
-                               "recording; check for memory near its limit",
-    [RP_FOUND_RESERVED] =
-        "expandable segments, fewer different shapes, garbage collection threshold of the allocator",
-    [RP_FOUND_PROFILER] =
-        "record fewer kinds of events, or measure step times without the profiler",
-    [RP_FOUND_PROFILER_HOST] =
-        "record fewer kinds of events, or measure step times without the profiler",
-    [RP_FOUND_COPIES] =
-        "pin host memory, copy on a separate stream while kernels run, combine small copies",
-    [RP_FOUND_DEPENDENCIES] =
-        "check which streams wait for each other: use fewer events, or run other work meanwhile",
-    [RP_FOUND_HOST_COLLECTIVES] = "use a backend that runs on the device, or larger buckets that "
-                                  "overlap with compute",
-    [RP_FOUND_DEVICE_WAIT] = "record earlier (work that was launched before recording began is "
-                             "missing), and look for other processes on the device and for events "
-                             "that the profiler dropped",
-    [RP_FOUND_EXPOSED_COMM] = "overlap it with backward (buckets, prefetch), send less "
-                              "(compression, larger local batches), or use a faster network",
-    [RP_FOUND_STRAGGLER] = "see what those ranks do before they arrive: 'reprise idle --rank N' "
-                           "and 'reprise comm'",
-    [RP_FOUND_ATYPICAL_STEP] =
-        "leave it out (compilation, warm-up, a checkpoint) and look at a typical step",
-    [RP_FOUND_TINY_KERNELS] = "fuse them: torch.compile, fused or foreach optimizers, CUDA graphs",
-    [RP_FOUND_LOW_OCCUPANCY] = "larger batches, other tile sizes (split-k), several small kernels "
-                               "at once on different streams, or one fused kernel",
-    [RP_FOUND_SLOW_CLOCK] = "look for heat, a power limit or another process: nvidia-smi -q -d "
-                            "PERFORMANCE,CLOCK; lock the clocks for measurements",
-    [RP_FOUND_WRONG_CLOCK] =
-        "do not rely on idle causes, delays and waits that compare these clocks; use newer drivers "
-        "and profilers, and one clock source for all hosts (NTP, PTP)",
-    [RP_FOUND_PYTHON] =
-        "torch.compile, fewer and larger operators; 'reprise top --by python' shows the code",
-    [RP_FOUND_HOST_CODE] =
-        "see what those spans do: 'reprise top --by annotation', and record with with_stack",
-    [RP_FOUND_NO_OPERATOR] = "fewer and larger operators (fusion, XLA); look for waiting, other "
-                             "threads and code outside of the framework",
-};
-
-const char *rp_advice_hint(enum rp_found found)
+enum rp_found rp_found_copies(const char *name)
 {
-    return hints[found];
+    static const struct {
+        const char *part;
+        uint8_t found;
+    } names[] = {{"Pageable", RP_FOUND_COPIES_PAGEABLE},
+                 {"Pinned", RP_FOUND_COPIES_PINNED},
+                 {"DtoD", RP_FOUND_COPIES_INSIDE},
+                 {"D2D", RP_FOUND_COPIES_INSIDE},
+                 {"PtoP", RP_FOUND_COPIES_INSIDE},
+                 {"P2P", RP_FOUND_COPIES_INSIDE},
+                 {"DeviceToDevice", RP_FOUND_COPIES_INSIDE},
+                 {"DtoH", RP_FOUND_COPIES_BACK},
+                 {"D2H", RP_FOUND_COPIES_BACK},
+                 {"DeviceToHost", RP_FOUND_COPIES_BACK},
+                 {"emset", RP_FOUND_COPIES_FILL},
+                 {"fill", RP_FOUND_COPIES_FILL},
+                 {"Fill", RP_FOUND_COPIES_FILL}};
+    size_t i;
+
+    /* a pageable target of a copy to the host is still a copy to the host */
+    if (name && (strstr(name, "DtoH") || strstr(name, "D2H")))
+        return RP_FOUND_COPIES_BACK;
+    for (i = 0; name && i < sizeof names / sizeof names[0]; i++)
+        if (strstr(name, names[i].part))
+            return (enum rp_found)names[i].found;
+    return RP_FOUND_COPIES;
+}
+
+/* ------------------------------------------------------------------ the choice */
+
+/* Adds to *score where the key is given and holds; false where it does not hold. */
+static bool set_holds(unsigned set, unsigned value, int *score)
+{
+    if (!set)
+        return true;
+    *score += 1;
+    return set >> value & 1;
+}
+
+static bool flag_holds(uint8_t key, bool value, int *score)
+{
+    if (key == RP_KEY_ANY)
+        return true;
+    *score += 1;
+    return value == (key == RP_KEY_YES);
+}
+
+/* How many keys of a row a program matches; -1: it does not match. */
+static int row_score(const struct rp_advice_row *row, const struct rp_workload *w)
+{
+    int score = 0;
+    bool holds = set_holds(row->frameworks, w->framework, &score) &&
+                 set_holds(row->vendors, w->vendor, &score) &&
+                 set_holds(row->modes, w->mode, &score) &&
+                 set_holds(row->parallels, w->parallel, &score) &&
+                 set_holds(row->transports, w->transport, &score) &&
+                 set_holds(row->serves, w->serves, &score) &&
+                 flag_holds(row->compiled, w->compiled, &score) &&
+                 flag_holds(row->graphs, w->graphs, &score) &&
+                 flag_holds(row->plain_update, w->plain_update, &score) &&
+                 flag_holds(row->with_stack, w->with_stack, &score);
+
+    return holds ? score : -1;
+}
+
+size_t rp_advice_find(enum rp_found found, const struct rp_workload *workload,
+                      struct rp_advice out[RP_ADVICE_MOST])
+{
+    const struct rp_advice_row *best[RP_ADVISE_TOPICS] = {NULL}, *rows;
+    int score[RP_ADVISE_TOPICS];
+    size_t i, nrows, n = 0;
+
+    rows = rp_advice_rows(&nrows);
+    memset(score, -1, sizeof score);
+    for (i = 0; i < nrows; i++) {
+        const struct rp_advice_row *row = &rows[i];
+        int now = row->found == found ? row_score(row, workload) : -1;
+
+        if (now > score[row->topic]) {
+            score[row->topic] = now;
+            best[row->topic] = row;
+        }
+    }
+    for (i = 0; i < RP_ADVISE_TOPICS && n < RP_ADVICE_MOST; i++)
+        if (best[i] && *best[i]->text)
+            out[n++] = (struct rp_advice){best[i]->text, best[i]->what_if};
+    return n;
+}
+
+/* ------------------------------------------------------------------ advice of a finding */
+
+#define TRY(member, type, unit, doc, flags) \
+    RP_FIELD(struct rp_report_try, member, type, unit, NULL, doc, flags)
+
+static const struct rp_field try_fields[] = {
+    TRY(text, STR, NONE, "what to do", 0),
+    TRY(what_if, STR, NONE, "the what-if of simulate that predicts it, or null", 0),
+    TRY(step_ns, I64, NS, "a step without the profiler, or null", RP_NULLABLE),
+    TRY(predicted_ns, I64, NS, "the same with the change, or null", RP_NULLABLE),
+    TRY(change_ratio, F64, RATIO, "of the two, or null", 0),
+    RP_FIELD_END};
+const struct rp_type rp_report_try_type = {"try", sizeof(struct rp_report_try), try_fields, NULL};
+
+void rp_report_advise(struct rp_arena *arena, uint8_t found, const struct rp_workload *workload,
+                      struct rp_report_finding *finding)
+{
+    struct rp_advice advice[RP_ADVICE_MOST];
+    size_t i, n = rp_advice_find((enum rp_found)found, workload, advice);
+
+    finding->id = rp_found_texts[found].id;
+    finding->title = rp_found_texts[found].title;
+    finding->hint = "";
+    finding->ntries = 0;
+    finding->tries = RP_ARENA_NEW(arena, struct rp_report_try, RP_ADVICE_MOST);
+    for (i = 0; i < n && finding->tries; i++) {
+        finding->tries[finding->ntries++] = (struct rp_report_try){.text = advice[i].text,
+                                                                   .what_if = advice[i].what_if,
+                                                                   .step_ns = RP_ABSENT_I64,
+                                                                   .predicted_ns = RP_ABSENT_I64,
+                                                                   .change_ratio = NAN};
+        finding->hint =
+            i ? rp_arena_textf(arena, "%s; %s", finding->hint, advice[i].text) : advice[i].text;
+    }
+}
+
+/* "torch.compile(...): simulate: graphs 31.2 ms -> 28.0 ms a step (-10.3 %)" */
+static const char *try_line(struct rp_arena *arena, const struct rp_report_try *t)
+{
+    if (isnan(t->change_ratio))
+        return t->text;
+    return rp_arena_textf(arena, "%s (simulate: %s %s → %s a step, %+.1f %%)", t->text, t->what_if,
+                          rp_units_time(arena, t->step_ns), rp_units_time(arena, t->predicted_ns),
+                          100 * t->change_ratio);
+}
+
+void rp_report_look_tries(struct rp_arena *arena, const struct rp_report_finding *finding,
+                          struct rp_report_look *look)
+{
+    const char **const lines[] = {&look->first, &look->second, &look->third};
+    size_t i;
+
+    for (i = 0; i < finding->ntries && i < sizeof lines / sizeof lines[0]; i++)
+        *lines[i] = try_line(arena, &finding->tries[i]);
+}
+
+/* ------------------------------------------------------------------ the workload, in words */
+
+#define WORKLOAD(member, type, doc) \
+    RP_FIELD(struct rp_report_workload, member, type, NONE, NULL, doc, 0)
+
+static const struct rp_field workload_fields[] = {
+    WORKLOAD(framework, STR, "what its user configures: a server, else a framework"),
+    WORKLOAD(vendor, STR, "of the device, or none"),
+    WORKLOAD(mode, STR, "training, inference, serving or unknown"),
+    WORKLOAD(parallel, STR, "how the work is distributed, or none"),
+    WORKLOAD(transport, STR, "what carries collectives, or none"),
+    WORKLOAD(compiled, BOOL, "by torch.compile or XLA"),
+    WORKLOAD(graphs, BOOL, "graphs of device work are launched"),
+    RP_FIELD_END};
+const struct rp_type rp_report_workload_type = {"workload", sizeof(struct rp_report_workload),
+                                                workload_fields, NULL};
+
+struct rp_report_workload rp_report_workload_of(const struct rp_workload *w)
+{
+    return (struct rp_report_workload){.framework = rp_framework_names[w->framework],
+                                       .vendor = rp_vendor_names[w->vendor],
+                                       .mode = rp_mode_names[w->mode],
+                                       .parallel = rp_parallel_names[w->parallel],
+                                       .transport = rp_transport_names[w->transport],
+                                       .compiled = w->compiled,
+                                       .graphs = w->graphs};
 }

@@ -72,11 +72,10 @@ static const char *duration(const struct findings *f, int64_t ns)
 }
 
 /* The texts of a kind of finding, for this kind of program. */
-static void describe(struct rp_report_finding *finding, enum rp_found found)
+static void describe(const struct findings *f, struct rp_report_finding *finding,
+                     enum rp_found found)
 {
-    finding->id = rp_found_texts[found].id;
-    finding->title = rp_found_texts[found].title;
-    finding->hint = rp_advice_hint(found);
+    rp_report_advise(f->arena, (uint8_t)found, &lead_part(f)->workload, finding);
 }
 
 /* Adds a finding where it costs enough; NULL otherwise. */
@@ -89,7 +88,7 @@ static struct rp_report_finding *add_finding(struct findings *f, enum rp_found f
         f->out->nfindings == MOST_FINDINGS)
         return NULL;
     *finding = (struct rp_report_finding){.lost_ns = lost_ns};
-    describe(finding, found);
+    describe(f, finding, found);
     finding->share = (double)lost_ns / (double)f->window_ns;
     finding->evidence = RP_ARENA_NEW(f->arena, const char *, MOST_EVIDENCE);
     if (!finding->evidence)
@@ -207,6 +206,16 @@ static void add_copy_evidence(struct findings *f, struct rp_report_finding *find
             duration(f, waits), p->sums.copy_name, duration(f, p->sums.copy_name_ns)));
 }
 
+/* A finding by its cause is of a more special kind where the recording shows more. */
+static enum rp_found kind_of(const struct findings *f, uint8_t found)
+{
+    if (found == RP_FOUND_COPIES)
+        return rp_found_copies(lead_part(f)->sums.copy_name);
+    if (found == RP_FOUND_FRAGMENTATION && lead_part(f)->workload.uncached)
+        return RP_FOUND_UNCACHED;
+    return (enum rp_found)found;
+}
+
 static void find_idle(struct findings *f)
 {
     size_t i;
@@ -218,7 +227,7 @@ static void find_idle(struct findings *f)
 
         if (cause == RP_GAP_COPY)
             rp_ns_add(&lost, f->chain->copies_ns);
-        finding = add_finding(f, by_cause[i].found, lost);
+        finding = add_finding(f, kind_of(f, by_cause[i].found), lost);
         if (finding && cause == RP_GAP_COPY)
             add_copy_evidence(f, finding);
         if (finding)
@@ -232,8 +241,8 @@ static void find_exposed_comm(struct findings *f)
 {
     const struct rp_report_part *lead = lead_part(f);
     bool matched = f->chain->ncollectives > 0 && !f->chain->beside;
-    struct rp_report_finding *finding =
-        add_finding(f, RP_FOUND_EXPOSED_COMM, f->chain->transfer_ns);
+    struct rp_report_finding *finding = add_finding(
+        f, f->absent > 0 ? RP_FOUND_EXPOSED_PARTLY : RP_FOUND_EXPOSED_COMM, f->chain->transfer_ns);
 
     if (!finding)
         return;

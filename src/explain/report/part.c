@@ -264,7 +264,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     out->health = ctx->t->health;
     out->device = ctx->t->ndevices ? trace_text(ctx, ctx->t->devices[0].name) : NULL;
     out->framework = trace_text(ctx, ctx->t->framework);
-    return RP_OK;
+    return rp_workload_find(ctx->t, &out->workload, err);
 }
 
 enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,

@@ -100,6 +100,8 @@ static const struct rp_field finding_fields[] = {
     FINDING(share, F64, RATIO, NULL, "of the window", 0),
     RP_FIELD_LIST(struct rp_report_finding, evidence, &rp_type_string, NULL, "evidence", 0),
     FINDING(hint, STR, NONE, NULL, "what to try", 0),
+    RP_FIELD_LIST(struct rp_report_finding, tries, &rp_report_try_type, NULL,
+                  "the same, one by one, with predictions", 0),
     RP_FIELD_END};
 static const struct rp_type finding_type = {"finding", sizeof(struct rp_report_finding),
                                             finding_fields, NULL};
@@ -119,8 +121,12 @@ static const struct rp_type latency_type = {"latency", sizeof(struct rp_report_l
     RP_FIELD(struct rp_report_look, member, STR, NONE, title, doc, RP_SCREEN)
 
 static const struct rp_field look_fields[] = {
-    LOOK(heading, "finding", "its name and cost"), LOOK(why, "what", "what was found"),
-    LOOK(evidence, "evidence", "the most important evidence"), LOOK(hint, "try", "what may help"),
+    LOOK(heading, "finding", "its name and cost"),
+    LOOK(why, "what", "what was found"),
+    LOOK(evidence, "evidence", "the most important evidence"),
+    LOOK(first, "try", "what may help"),
+    LOOK(second, "try", "what may help"),
+    LOOK(third, "try", "what may help"),
     RP_FIELD_END};
 static const struct rp_type look_type = {"look", sizeof(struct rp_report_look), look_fields, NULL};
 
@@ -160,6 +166,8 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_report_root, devices, &rp_report_device_row_type, NULL,
                   "one record per device of a rank", 0),
     RP_FIELD_LIST(struct rp_report_root, steps, &step_type, NULL, "the steps of each rank", 0),
+    RP_FIELD_RECORD(struct rp_report_root, workload, &rp_report_workload_type, NULL,
+                    "what kind of program was recorded", 0),
     RP_FIELD_LIST(struct rp_report_root, findings, &finding_type, NULL, "most costly first", 0),
     RP_FIELD_LIST(struct rp_report_root, look, &look_type, "what to look at", "text output only",
                   RP_SCREEN | RP_BLOCKS),
@@ -260,6 +268,7 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(TEXT, device),
                                               PART(TEXT, framework),
                                               PART_OF(LIST, devices, &rp_report_device_row_type),
+                                              PART(PLAIN, workload),
                                               RP_PART_END};
 static const struct rp_type part_type = {"report_part", sizeof(struct rp_report_part), part_fields,
                                          NULL};
@@ -737,8 +746,8 @@ static void fill_look(struct report_ctx *j)
             .heading = rp_arena_textf(j->arena, "%zu. %s: %s (%.1f %%)", i + 1, f->id,
                                       duration(j, f->lost_ns), 100 * f->share),
             .why = f->title,
-            .evidence = f->nevidence ? f->evidence[0] : NULL,
-            .hint = f->hint};
+            .evidence = f->nevidence ? f->evidence[0] : NULL};
+        rp_report_look_tries(j->arena, f, &out->look[out->nlook - 1]);
     }
     note_overlap(j);
     if (!out->nfindings)
@@ -805,6 +814,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     fill_lost(&j);
     fill_pace(&j);
     RP_TRY(rp_report_count_stalls(ranks, j.arena, out, err));
+    out->workload = rp_report_workload_of(&part_of(&j, j.chain.lead)->workload);
     if (rp_ranks_are_captures(ranks)) {
         fill_capture(&j);
     } else {

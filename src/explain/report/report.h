@@ -13,6 +13,7 @@
 #include "facts/attribution.h"
 #include "facts/collectives.h"
 #include "facts/host_calls.h"
+#include "facts/workload.h"
 
 /* ------------------------------------------------------------------ the part of a rank */
 
@@ -119,6 +120,7 @@ struct rp_report_part {
     const char *device, *framework;
     size_t ndevices;
     struct rp_report_device_row *devices; /* by number */
+    struct rp_workload workload;
 };
 
 /* Texts are in the arena; release the part also after a failure, unless an arena has adopted it. */
@@ -179,12 +181,26 @@ struct rp_report_share { /* a part of the time of all ranks */
     double share;
 };
 
+/* A thing to try, and what 'reprise simulate' predicts of it where it can. */
+struct rp_report_try {
+    const char *text, *what_if;    /* what_if: or NULL */
+    int64_t step_ns, predicted_ns; /* a step without the profiler, and with the change; absent */
+    double change_ratio;           /* NaN: not predicted */
+};
+
 struct rp_report_finding {
     const char *id, *title, *hint;
     int64_t lost_ns;
     double share; /* of the window */
-    size_t nevidence;
+    size_t nevidence, ntries;
     const char **evidence;
+    struct rp_report_try *tries;
+};
+
+/* What kind of program was recorded: texts of struct rp_workload. */
+struct rp_report_workload {
+    const char *framework, *vendor, *mode, *parallel, *transport;
+    bool compiled, graphs;
 };
 
 /* A duration around which host stalls cluster. */
@@ -194,7 +210,7 @@ struct rp_report_mode {
 
 /* A finding on the screen. */
 struct rp_report_look {
-    const char *heading, *why, *evidence, *hint;
+    const char *heading, *why, *evidence, *first, *second, *third; /* the last three: what to try */
 };
 
 struct rp_report_root {
@@ -205,7 +221,8 @@ struct rp_report_root {
     int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, stall_count, stall_ns;
     size_t nstall_modes;
     struct rp_report_mode *stall_modes;
-    struct rp_report_latency latency; /* of the first rank that knows it */
+    struct rp_report_latency latency;   /* of the first rank that knows it */
+    struct rp_report_workload workload; /* of the rank at the end of the chain */
     size_t nranks, nrank_rows, nsteps, nparts, nfindings, nlook, npitfalls, nnotes;
     struct rp_report_rank *ranks, *rank_rows;
     struct rp_report_step *steps;
@@ -257,6 +274,18 @@ struct rp_chain {
 /* Allocates in the arena. */
 enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
                            struct rp_chain *out, struct rp_err *err);
+
+/* Fills what to try about a finding (advice.c). */
+extern const struct rp_type rp_report_try_type;
+void rp_report_advise(struct rp_arena *arena, uint8_t found, const struct rp_workload *workload,
+                      struct rp_report_finding *finding);
+/* The same as lines on the screen, with what is predicted of them. */
+void rp_report_look_tries(struct rp_arena *arena, const struct rp_report_finding *finding,
+                          struct rp_report_look *look);
+
+/* Fills the texts of a rank's workload, and describes them (advice.c). */
+extern const struct rp_type rp_report_workload_type;
+struct rp_report_workload rp_report_workload_of(const struct rp_workload *workload);
 
 /* Fills findings, the most costly first; those under a hundredth of the window are left out. */
 enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain *chain,

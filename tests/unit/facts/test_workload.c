@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What kind of program a trace is of, from names that real traces have. */
+#include "facts/workload.h"
+#include "trace/trace_fixtures.h"
+
+static struct rp_workload workload_of(struct rp_trace *t)
+{
+    struct rp_workload w;
+
+    assert_code(rp_workload_find(t, &w, NULL), RP_OK);
+    rp_trace_free(t);
+    return w;
+}
+
+static void a_server_is_named_before_its_framework(void **state)
+{
+    static const struct row vllm[] = {
+        {'X', "user_annotation", "execute_8_context_0(0)_generation_8(8)", 1, 1, 0, 100},
+        {'X', "cpu_op", "vllm::unified_attention", 1, 1, 10, 30},
+        {'X', "cuda_runtime", "hipGraphLaunch", 1, 1, 14, 4, 5},
+        {'X', "cuda_runtime", "hipLaunchKernel", 1, 1, 24, 4, 6},
+        {'X', "kernel", "triton_poi_fused_add_0", 0, 7, 20, 30, 5, 7},
+        {'X', "kernel", "void at::native::CUDAFunctor_add", 0, 7, 60, 3, 6, 7},
+    };
+    static const struct row sglang[] = {
+        {'X', "user_annotation", "step[EXTEND bs=15 toks=15360]", 1, 1, 0, 100},
+        {'X', "python_function", "vllm/distributed/utils.py(3): f", 1, 1, 5, 10},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 24, 4, 6},
+        {'X', "kernel", "gemm", 0, 7, 60, 3, 6, 7},
+        {'X', "user_annotation", "step[DECODE bs=32]", 1, 1, 200, 100},
+    };
+    struct rp_workload w = workload_of(TRACE_OF(vllm));
+
+    UNUSED_STATE(state);
+    assert_int_equal(w.framework, RP_FRAMEWORK_VLLM);
+    assert_int_equal(w.vendor, RP_VENDOR_AMD);
+    assert_int_equal(w.mode, RP_MODE_SERVING);
+    assert_int_equal(w.serves, RP_SERVES_DECODE);
+    assert_true(w.compiled && w.graphs && !w.plain_update && !w.with_stack);
+    w = workload_of(TRACE_OF(sglang));
+    assert_int_equal(w.framework, RP_FRAMEWORK_SGLANG); /* it uses parts of vLLM */
+    assert_int_equal(w.vendor, RP_VENDOR_NVIDIA);
+    assert_int_equal(w.serves, RP_SERVES_BOTH);
+    assert_true(!w.graphs && w.with_stack);
+}
+
+static void training_is_known_by_gradients_and_updates(void **state)
+{
+    static const struct row loop[] = {
+        {'X', "cpu_op", "autograd::engine::evaluate_function: MmBackward0", 1, 1, 10, 30},
+        {'X', "user_annotation", "Optimizer.step#AdamW.step", 1, 1, 50, 30},
+        {'X', "cpu_op", "DistributedDataParallel.forward", 1, 1, 0, 9},
+        {'X', "cpu_op", "nccl:all_reduce", 1, 1, 60, 9},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 24, 4, 6},
+        {'X', "kernel", "gemm", 0, 7, 60, 3, 6, 7},
+    };
+    static const struct row fused[] = {
+        {'X', "user_annotation", "Optimizer.step#AdamW.step", 1, 1, 50, 30},
+        {'X', "cpu_op", "aten::_fused_adamw_", 1, 1, 52, 9},
+    };
+    static const struct row forward[] = {
+        {'X', "cpu_op", "aten::linear", 1, 1, 10, 30},
+        {'X', "cpu_op", "aten::_foreach_copy_", 1, 1, 50, 30},
+        {'X', "python_function", "torch/optim/optimizer.py(1): step", 1, 1, 5, 1},
+        {'X', "cuda_runtime", "hipLaunchKernel", 1, 1, 14, 4, 6},
+        {'X', "kernel", "void at::native::multi_tensor_apply_kernel", 0, 7, 60, 3, 6, 7},
+    };
+    struct rp_workload w = workload_of(TRACE_OF(loop));
+
+    UNUSED_STATE(state);
+    assert_int_equal(w.mode, RP_MODE_TRAINING);
+    assert_int_equal(w.parallel, RP_PARALLEL_DDP);
+    assert_int_equal(w.transport, RP_TRANSPORT_NCCL);
+    assert_int_equal(w.vendor, RP_VENDOR_NVIDIA);
+    assert_true(w.plain_update && !w.compiled && !w.graphs);
+    w = workload_of(TRACE_OF(fused));
+    assert_int_equal(w.mode, RP_MODE_TRAINING);
+    assert_int_equal(w.vendor, RP_VENDOR_NONE);
+    assert_false(w.plain_update);
+    w = workload_of(TRACE_OF(forward));
+    assert_true(w.mode != RP_MODE_TRAINING);
+    assert_int_equal(w.framework, RP_FRAMEWORK_PYTORCH);
+    assert_int_equal(w.vendor, RP_VENDOR_AMD);
+    assert_false(w.plain_update);
+}
+
+static void an_allocator_that_caches_nothing_is_seen(void **state)
+{
+    struct row rows[400];
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 400; i++)
+        rows[i] = (struct row){
+            'X', "cuda_runtime", i % 2 ? "hipFree" : "hipMalloc", 1, 1, (int64_t)i * 10,
+            4,   (int64_t)i};
+    assert_true(workload_of(TRACE_OF(rows)).uncached);
+    for (i = 0; i < 400; i++)
+        rows[i].name = i % 2 ? "hipHostFree" : "hipHostMalloc";
+    assert_false(workload_of(TRACE_OF(rows)).uncached);
+}
+
+int test_workload(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_is_named_before_its_framework),
+        cmocka_unit_test(training_is_known_by_gradients_and_updates),
+        cmocka_unit_test(an_allocator_that_caches_nothing_is_seen),
+    };
+
+    return cmocka_run_group_tests_name("workload", tests, NULL, NULL);
+}
