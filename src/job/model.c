@@ -556,7 +556,7 @@ static enum rp_code describe(struct rp_model_ctx *m)
     p->recorded_steps = m->means.nsteps;
     p->nranks = p->graph.nranks = (uint32_t)m->means.nranks;
     p->spread_ratio = m->means.spread_ratio;
-    p->measured_ns = (int64_t)llround(m->means.iteration_ns);
+    p->measured_ns = p->distance_ns = (int64_t)llround(m->means.iteration_ns);
     if (m->means.left_out) {
         const char *text = rp_arena_printf(
             &p->graph.arena, "%zu steps are incomplete on some rank: they are left out",

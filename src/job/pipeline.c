@@ -540,7 +540,7 @@ static enum rp_code make_graph(struct pipeline_ctx *m)
     m->part->stages = m->p.nstages;
     m->part->parallel_steps = true;
     m->part->nranks = g->nranks = m->p.ndp * m->p.nstages;
-    m->part->measured_ns = measure(&m->p);
+    m->part->measured_ns = m->part->distance_ns = measure(&m->p);
     return RP_OK;
 }
 

@@ -35,8 +35,10 @@ struct answer_ctx {
     struct rp_arena *arena;
     struct rp_expand expand;
     size_t expanded, whole;  /* collectives of the latest run */
-    bool by_rank;            /* the next run fills by_rank */
-    struct rp_sim_path path; /* of the latest run */
+    bool wants_path;         /* the next run fills path */
+    bool by_rank;            /* ... and by_rank */
+    int64_t distance_ns;     /* of the latest run (rp_sim_steps) */
+    struct rp_sim_path path; /* of the latest run that was asked for it */
     bool costs;              /* recording had a cost, so a run without it differs */
     double doubt;            /* relative uncertainty of the profiler's cost */
     bool flat;               /* the step hardly depends on that cost */
@@ -82,6 +84,7 @@ static enum rp_code step_with(struct answer_ctx *a, double factor, const char *w
                               struct rp_err *err)
 {
     size_t mark = rp_overlay_mark(&a->run.overlay);
+    struct rp_sim_steps steps = {0};
     enum rp_code code;
 
     memset(a->run.gone.at, 0, a->run.gone.n);
@@ -90,15 +93,18 @@ static enum rp_code step_with(struct answer_ctx *a, double factor, const char *w
     a->run.leans = false;
     code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
-        code = rp_sim_step_ns(&a->run, a->now, out, err);
-    if (code == RP_OK && base_of(a, factor))
-        code = rp_sim_path(&a->run, a->now, &a->path, err);
+        code = rp_sim_steps_init(&steps, &a->run, a->now, err);
+    *out = steps.step_ns;
+    a->distance_ns = steps.distance_ns;
+    if (code == RP_OK && a->wants_path)
+        code = rp_sim_path(&a->run, a->now, &steps, &a->path, err);
     if (code == RP_OK && a->by_rank)
         code = rp_sim_by_rank(&a->run, a->now, a->arena, a->out, err);
     if (code == RP_OK && a->trace)
-        code = rp_sim_trace_new(&a->run, a->now, a->trace, err);
+        code = rp_sim_trace_new(&a->run, a->now, &steps, a->trace, err);
+    rp_sim_steps_release(&steps);
     a->trace = NULL;
-    a->by_rank = false;
+    a->wants_path = a->by_rank = false;
     rp_overlay_undo(&a->run.overlay, mark);
     return code;
 }
@@ -110,14 +116,6 @@ static double ratio(int64_t part, int64_t whole)
 
 /* ------------------------------------------------------------------ the baseline */
 
-/* Steps on the path: between the first and the last begin. */
-static int64_t path_steps(const struct answer_ctx *a)
-{
-    uint32_t n = a->run.parts[0]->nsteps;
-
-    return n > 1 && !a->run.parts[0]->parallel_steps ? n - 1 : 1;
-}
-
 static enum rp_code fill_path(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_sim_answer *out = a->out;
@@ -128,9 +126,8 @@ static enum rp_code fill_path(struct answer_ctx *a, struct rp_err *err)
         return rp_err_nomem(err, "simulating");
     for (i = 0; i < RP_SIM_PATH_PARTS; i++)
         if (a->path.ns[i] > 0)
-            out->path[out->npath++] =
-                (struct rp_sim_bound){rp_sim_path_name(i), a->path.ns[i] / path_steps(a),
-                                      ratio(a->path.ns[i], a->path.total_ns)};
+            out->path[out->npath++] = (struct rp_sim_bound){rp_sim_path_name(i), a->path.ns[i],
+                                                            ratio(a->path.ns[i], a->path.total_ns)};
     return RP_OK;
 }
 
@@ -193,8 +190,8 @@ static void widen_by_spread(const struct answer_ctx *a, int64_t *low, int64_t *h
 
     if (isnan(spread))
         return;
-    *low -= (int64_t)((double)*low * (spread < 1 ? spread : 1));
-    *high += (int64_t)((double)*high * spread);
+    *low = rp_sim_scaled(*low, 1 / (1 + spread));
+    *high = rp_sim_scaled(*high, 1 + spread);
 }
 
 static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
@@ -202,10 +199,11 @@ static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
     struct rp_sim_baseline *b = &a->out->baseline;
     const struct rp_sim_part *first = a->run.parts[0];
 
-    a->by_rank = true;
-    RP_TRY(step_with(a, 0, NULL, &b->simulated_ns, err));
-    RP_TRY(fill_path(a, err));
+    RP_TRY(step_with(a, 0, NULL, &b->simulated_step_ns, err));
+    b->simulated_ns = a->distance_ns;
+    a->wants_path = a->by_rank = true;
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
+    RP_TRY(fill_path(a, err));
     b->unprofiled_low_ns = b->unprofiled_high_ns = b->unprofiled_ns;
     RP_TRY(include_cost_doubt(a, NULL, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
     RP_TRY(include_transport_doubt(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
@@ -213,8 +211,9 @@ static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
     b->cost_factor = first->quick_ns ? a->run.cost_factor : NAN;
     b->span_cost_ns =
         first->quick_ns ? (int64_t)(rp_sim_cost_of(first).span_ns * b->cost_factor) : RP_ABSENT_I64;
-    b->measured_ns = first->measured_ns;
-    b->error_ratio = ratio(b->simulated_ns - b->measured_ns, b->measured_ns);
+    b->measured_ns = first->distance_ns;
+    b->step_ns = rp_sim_measured_ns(&a->run);
+    b->error_ratio = ratio(b->simulated_step_ns - b->step_ns, b->step_ns);
     b->spread_ratio = first->spread_ratio;
     b->ranks = (int64_t)a->run.nranks * first->nranks;
     b->steps = first->has_steps ? first->nsteps : (int64_t)first->recorded_steps;
@@ -242,10 +241,29 @@ static enum rp_code include_leans(struct answer_ctx *a, const char *text,
     return code;
 }
 
+/* A what-if that the recording does not allow is a row that says so. */
+static enum rp_code explain_impossible(struct answer_ctx *a, const char *text,
+                                       struct rp_sim_prediction *p, const struct rp_err *why,
+                                       struct rp_err *err)
+{
+    *p = (struct rp_sim_prediction){.what_if = rp_arena_text(a->arena, text),
+                                    .simulated_step_ns = RP_ABSENT_I64,
+                                    .simulated_ns = RP_ABSENT_I64,
+                                    .predicted_ns = RP_ABSENT_I64,
+                                    .low_ns = RP_ABSENT_I64,
+                                    .high_ns = RP_ABSENT_I64,
+                                    .change_ratio = NAN,
+                                    .impossible = rp_arena_text(a->arena, why->text)};
+    RP_TRY(rp_whatif_assumes(text, a->arena, &p->assumes, err));
+    return rp_arena_check(a->arena, "simulating", err);
+}
+
 static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
                                     struct rp_sim_prediction *p, struct rp_err *err)
 {
-    RP_TRY(step_with(a, 0, text, &p->simulated_ns, err));
+    RP_TRY(step_with(a, 0, text, &p->simulated_step_ns, err));
+    p->simulated_ns = a->distance_ns;
+    a->wants_path = true;
     RP_TRY(step_with(a, 1, text, &p->predicted_ns, err));
     p->bound_by = rp_sim_path_most(&a->path);
     p->low_ns = p->high_ns = p->predicted_ns;
@@ -344,6 +362,17 @@ static void note_steps(struct answer_ctx *a)
                                    first->graph.ndropped));
 }
 
+/* Why it is impossible; or what it changed and what it assumes. */
+static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction *p)
+{
+    if (p->impossible) {
+        add_note(a, p->impossible);
+        return;
+    }
+    add_note(a, rp_arena_textf(a->arena, "%s: %s%sassumes that %s", p->what_if,
+                               p->changed ? p->changed : "", p->changed ? "; " : "", p->assumes));
+}
+
 static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err *err)
 {
     enum { NOTES_MOST = 11 };
@@ -361,8 +390,7 @@ static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err 
     RP_TRY(note_transport(a, err));
     note_steps(a);
     for (i = 0; i < a->out->npredictions; i++)
-        add_note(a, rp_arena_textf(a->arena, "%s: assumes that %s", a->out->predictions[i].what_if,
-                                   a->out->predictions[i].assumes));
+        note_prediction(a, &a->out->predictions[i]);
     return rp_arena_check(a->arena, "simulating", err);
 }
 
@@ -373,10 +401,35 @@ static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err 
 #define DOUBT_OF_KNOWN    0.1
 #define FLAT              1.1 /* with half the cost removed, the step is at most this much longer */
 
+/* It is an error where none can be answered: the reason of the first. */
+static enum rp_code fill_predictions(struct answer_ctx *a, const struct rp_sim_asked *asked,
+                                     struct rp_err *err)
+{
+    struct rp_err first = RP_ERR_INIT;
+    size_t i, impossible = 0;
+
+    for (i = 0; i < asked->nwhatifs; i++) {
+        struct rp_sim_prediction *p = &a->out->predictions[i];
+        struct rp_err why = RP_ERR_INIT;
+        enum rp_code code = fill_prediction(a, asked->whatifs[i], p, &why);
+
+        if (code == RP_UNSUPPORTED) {
+            first = impossible++ ? first : why;
+            code = explain_impossible(a, asked->whatifs[i], p, &why, err);
+        } else if (code != RP_OK)
+            rp_err_set(err, code, "%s", why.text);
+        RP_TRY(code);
+    }
+    a->out->npredictions = asked->nwhatifs;
+    if (!impossible || impossible < asked->nwhatifs)
+        return RP_OK;
+    return rp_err_set(err, RP_UNSUPPORTED, "%s", first.text);
+}
+
 static enum rp_code fill_answer(struct answer_ctx *a, const struct rp_sim_asked *asked,
                                 struct rp_err *err)
 {
-    size_t i, n = asked->nwhatifs;
+    size_t n = asked->nwhatifs;
     int64_t half;
 
     a->doubt = DOUBT_OF_ESTIMATE;
@@ -396,10 +449,7 @@ static enum rp_code fill_answer(struct answer_ctx *a, const struct rp_sim_asked 
     a->out->predictions = RP_ARENA_NEW(a->arena, struct rp_sim_prediction, n + 1);
     if (!a->out->predictions)
         return rp_err_nomem(err, "simulating");
-    for (i = 0; i < n; i++)
-        RP_TRY(fill_prediction(a, asked->whatifs[i], &a->out->predictions[a->out->npredictions++],
-                               err));
-    return RP_OK;
+    return fill_predictions(a, asked, err);
 }
 
 enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *out,
@@ -408,6 +458,7 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
     struct rp_sim_baseline *b = &out->baseline;
     size_t i, n = 0;
 
+    b->step_ns = b->simulated_step_ns = RP_ABSENT_I64;
     b->measured_ns = b->simulated_ns = b->unprofiled_ns = RP_ABSENT_I64;
     b->unprofiled_low_ns = b->unprofiled_high_ns = b->span_cost_ns = RP_ABSENT_I64;
     b->cost_factor = NAN;

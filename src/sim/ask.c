@@ -17,8 +17,11 @@ extern const struct rp_question_row rp_ask_simulate; /* below */
     RP_FIELD(struct rp_sim_baseline, member, type, unit, title, doc, flags)
 
 static const struct rp_field base_fields[] = {
-    BASE(measured_ns, I64, NS, "measured", "a step of the first rank, as recorded", RP_NULLABLE),
-    BASE(simulated_ns, I64, NS, "simulated", "the same from the simulation", RP_NULLABLE),
+    BASE(step_ns, I64, NS, "recorded", "a step, as 'report' and 'info' measure it", RP_NULLABLE),
+    BASE(simulated_step_ns, I64, NS, "simulated", "the same from the simulation", RP_NULLABLE),
+    BASE(measured_ns, I64, NS, NULL,
+         "distance of the first device work of consecutive steps, on the first rank", RP_NULLABLE),
+    BASE(simulated_ns, I64, NS, NULL, "the same from the simulation", RP_NULLABLE),
     BASE(unprofiled_ns, I64, NS, "without the profiler", "simulated without the cost of recording",
          RP_NULLABLE),
     BASE(unprofiled_low_ns, I64, NS, "  at least", "lower end of its interval", RP_NULLABLE),
@@ -26,7 +29,7 @@ static const struct rp_field base_fields[] = {
     BASE(span_cost_ns, I64, NS, "recording a span",
          "what recording a span of the host cost, on the first rank", RP_NULLABLE),
     BASE(cost_factor, F64, NONE, NULL, "the cost of recording, in multiples of the estimate", 0),
-    BASE(error_ratio, F64, RATIO, "error", "of simulated against measured", 0),
+    BASE(error_ratio, F64, RATIO, "error", "of simulated against recorded", 0),
     BASE(spread_ratio, F64, RATIO, "steps differ by", "one step against the others, or null", 0),
     BASE(ranks, I64, COUNT, "ranks", "in the simulation", RP_NULLABLE),
     BASE(steps, I64, COUNT, "steps", "recorded", RP_NULLABLE),
@@ -41,13 +44,19 @@ static const struct rp_type base_type = {"baseline", sizeof(struct rp_sim_baseli
 
 static const struct rp_field pred_fields[] = {
     PRED(what_if, STR, NONE, "what if", "as given", 0),
-    PRED(simulated_ns, I64, NS, NULL, "step time as the same profiler would record it", 0),
-    PRED(predicted_ns, I64, NS, "a step", "step time without the profiler", 0),
-    PRED(low_ns, I64, NS, "from", "lower end of the interval", 0),
-    PRED(high_ns, I64, NS, "to", "upper end of the interval", 0),
+    PRED(simulated_ns, I64, NS, NULL,
+         "as the same profiler would record it: the distance of the first device work of steps",
+         RP_NULLABLE),
+    PRED(predicted_ns, I64, NS, "a step", "step time without the profiler", RP_NULLABLE),
+    PRED(low_ns, I64, NS, "from", "lower end of the interval, null: not known", RP_NULLABLE),
+    PRED(high_ns, I64, NS, "to", "upper end of the interval, null: not known", RP_NULLABLE),
     PRED(change_ratio, F64, RATIO, "change", "against the step without the profiler", 0),
     PRED(bound_by, STR, NONE, "mainly", "the largest part of its critical path", RP_NULLABLE),
+    PRED(simulated_step_ns, I64, NS, NULL, "step time as the same profiler would record it",
+         RP_NULLABLE),
     PRED(assumes, STR, NONE, NULL, "assumptions of the prediction", 0),
+    PRED(changed, STR, NONE, NULL, "what it changed, where it selects by name", RP_NULLABLE),
+    PRED(impossible, STR, NONE, NULL, "why there is no prediction", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type pred_type = {"prediction", sizeof(struct rp_sim_prediction),
                                          pred_fields, NULL};

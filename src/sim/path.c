@@ -8,7 +8,6 @@
 #include "base/order.h"
 #include "sim/engine/overlay.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct path_ctx {
@@ -102,13 +101,14 @@ static uint32_t binding_predecessor(const struct path_ctx *w, uint32_t task, int
     return device_predecessor(w, task);
 }
 
-static void walk_path(const struct path_ctx *w, uint32_t task, int64_t from_ns, int64_t until_ns,
-                      struct rp_sim_path *out)
+/* Returns how far back it came. */
+static int64_t walk_path(const struct path_ctx *w, uint32_t task, int64_t from_ns, int64_t until_ns,
+                         struct rp_sim_path *out)
 {
     int64_t now = until_ns;
-    size_t most = rp_overlay_ntasks(&w->run->overlay);
+    size_t seen, most = rp_overlay_ntasks(&w->run->overlay);
 
-    while (task != RP_NONE && now > from_ns && out->tasks < most) {
+    for (seen = 0; task != RP_NONE && now > from_ns && seen < most; seen++) {
         int64_t start = w->r->start_ns.at[task], at = start;
         uint8_t kind = rp_overlay_task(&w->run->overlay, task)->kind;
 
@@ -117,7 +117,6 @@ static void walk_path(const struct path_ctx *w, uint32_t task, int64_t from_ns, 
             out->ns[kind] += now - start;
             now = start;
         }
-        out->tasks++;
         task = binding_predecessor(w, task, &at);
         at = at > from_ns ? at : from_ns;
         if (now > at) {
@@ -125,70 +124,102 @@ static void walk_path(const struct path_ctx *w, uint32_t task, int64_t from_ns, 
             now = at;
         }
     }
-    out->total_ns = until_ns - now;
+    return now;
 }
 
-/* The first work of a step, or of one step only its last end. */
-static uint32_t find_task(const struct rp_sim_run *run, const struct rp_sim_result *r, size_t step,
-                          bool last)
+/* ------------------------------------------------------------------ which step */
+
+/* Where the walk through a step begins. */
+struct step_end {
+    uint32_t task;
+    int64_t at_ns;
+};
+
+static bool is_of_rank(const struct path_ctx *w, uint32_t i, uint32_t rank)
 {
-    uint32_t best = RP_NONE;
-    size_t i;
+    return !w->run->gone.at[i] && w->run->notes.at[i].step != RP_NO_STEP &&
+           (w->run->nranks == 1 || w->run->graph->nodes.at[i].rank == rank);
+}
 
-    for (i = 0; i < run->notes.n; i++) {
-        uint32_t x = (uint32_t)i;
+/* The first of the tasks that stand for the mark of a step. */
+static struct step_end find_mark(const struct path_ctx *w, uint32_t rank, size_t step,
+                                 int64_t end_ns)
+{
+    struct step_end best = {RP_NONE, end_ns};
+    uint32_t i;
 
-        if (!rp_sim_times_step(run, i) || run->notes.at[i].step != step)
-            continue;
-        if (best == RP_NONE || (last ? r->end_ns.at[x] > r->end_ns.at[best]
-                                     : r->start_ns.at[x] < r->start_ns.at[best]))
-            best = x;
-    }
+    for (i = 0; i < w->run->notes.n; i++)
+        if (is_of_rank(w, i, rank) && w->run->notes.at[i].step == step &&
+            w->run->notes.at[i].flags & RP_SIM_TIMES &&
+            (best.task == RP_NONE || w->r->start_ns.at[i] < w->r->start_ns.at[best.task]))
+            best.task = i;
     return best;
 }
 
-/* Of parallel steps: the one whose time is nearest to a step's time. */
-static enum rp_code usual_step(const struct rp_sim_run *run, const struct rp_sim_result *r,
-                               size_t *out, struct rp_err *err)
+static void take_later(struct step_end *best, uint32_t task, int64_t at_ns, int64_t limit_ns)
 {
-    size_t s, n = run->parts[0]->nsteps;
-    int64_t mean, nearest = INT64_MAX;
+    if (at_ns <= limit_ns && (best->task == RP_NONE || at_ns > best->at_ns))
+        *best = (struct step_end){task, at_ns};
+}
 
-    RP_TRY(rp_sim_step_ns(run, r, &mean, err));
-    for (s = 0; s < n; s++) {
-        uint32_t last = find_task(run, r, s, true);
-        int64_t off = last == RP_NONE ? INT64_MAX : llabs(r->end_ns.at[last] - mean);
+/* The device work, or what stands for the last mark, that ended last. */
+static struct step_end find_last(const struct path_ctx *w, uint32_t rank, size_t step,
+                                 int64_t end_ns)
+{
+    const struct rp_sim_run *run = w->run;
+    struct step_end best = {RP_NONE, 0};
+    uint32_t i, n = (uint32_t)rp_overlay_ntasks(&run->overlay);
+    bool parallel = run->parts[0]->parallel_steps;
 
-        if (off < nearest) {
-            nearest = off;
-            *out = s;
-        }
+    for (i = 0; i < run->notes.n; i++) {
+        const struct rp_sim_note *note = &run->notes.at[i];
+
+        if (is_of_rank(w, i, rank) && (!parallel || note->step == step) &&
+            (parallel || rp_sg_on_device(run->graph, i) || note->flags & RP_SIM_ENDS))
+            take_later(&best, i, w->r->end_ns.at[i], end_ns);
     }
-    return RP_OK;
+    for (; i < n; i++)
+        if (parallel ? rp_overlay_task(&run->overlay, i)->step == step
+                     : rp_overlay_task(&run->overlay, i)->step <= step)
+            take_later(&best, i, w->r->end_ns.at[i], end_ns);
+    return best;
+}
+
+/* From the end of the step back to its begin; what no task explains is a gap. */
+static void walk_step(const struct path_ctx *w, const struct rp_sim_rank_steps *rank, uint32_t r,
+                      size_t step, struct rp_sim_path *out)
+{
+    struct rp_interval time = rank->times[step];
+    bool by_mark = !w->run->parts[0]->parallel_steps && step + 1 < rank->n &&
+                   rank->mark_ns[step + 1] == time.end_ns;
+    struct step_end end =
+        by_mark ? find_mark(w, r, step + 1, time.end_ns) : find_last(w, r, step, time.end_ns);
+    int64_t left = time.end_ns;
+
+    if (end.task != RP_NONE && end.at_ns > time.begin_ns) {
+        out->ns[RP_SIM_PATH_GAPS] += time.end_ns - end.at_ns;
+        left = walk_path(w, end.task, time.begin_ns, end.at_ns, out);
+    }
+    out->ns[RP_SIM_PATH_GAPS] += left - time.begin_ns;
+    out->total_ns += time.end_ns - time.begin_ns;
 }
 
 enum rp_code rp_sim_path(const struct rp_sim_run *run, const struct rp_sim_result *result,
-                         struct rp_sim_path *out, struct rp_err *err)
+                         struct rp_sim_steps *steps, struct rp_sim_path *out, struct rp_err *err)
 {
     struct path_ctx w = {.run = run, .r = result};
-    size_t begin = 0, end = run->parts[0]->nsteps - 1;
-    bool one = run->parts[0]->nsteps == 1 || run->parts[0]->parallel_steps;
-    uint32_t first, last;
+    struct rp_sim_usual usual;
     enum rp_code code;
+    size_t i;
 
     memset(out, 0, sizeof *out);
-    if (run->parts[0]->parallel_steps) {
-        RP_TRY(usual_step(run, result, &begin, err));
-        end = begin;
-    }
-    first = find_task(run, result, begin, false);
-    last = find_task(run, result, end, one);
-    if (first == RP_NONE || last == RP_NONE)
-        return RP_OK;
+    RP_TRY(rp_sim_steps_usual(steps, &usual, err));
     code = index_edges(&w, err);
-    if (code == RP_OK)
-        walk_path(&w, last, result->start_ns.at[first],
-                  one ? result->end_ns.at[last] : result->start_ns.at[last], out);
+    for (i = 0; code == RP_OK && i < 2; i++)
+        walk_step(&w, &steps->ranks[usual.rank], (uint32_t)usual.rank, usual.steps[i], out);
+    for (i = 0; i < RP_SIM_PATH_PARTS; i++)
+        out->ns[i] /= 2;
+    out->total_ns /= 2;
     rp_sim_incoming_release(&w.in);
     rp_vec_release(&w.device_end);
     return code;

@@ -16,25 +16,30 @@
  */
 #include "result/result.h"
 #include "sim/model/expand.h"
+#include "sim/model/simulated_steps.h"
 #include "sim/whatif/whatifs.h"
 #include "trace/trace.h"
 
 struct rp_sim_baseline {
-    int64_t measured_ns, simulated_ns, unprofiled_ns;
+    int64_t step_ns, simulated_step_ns; /* as 'report' measures it (facts/step_times.h) */
+    int64_t measured_ns, simulated_ns;  /* the distance of the first device work of steps */
+    int64_t unprofiled_ns;
     int64_t unprofiled_low_ns, unprofiled_high_ns;
     int64_t span_cost_ns; /* what recording a span of the host cost, on the first rank */
     double cost_factor;   /* times the estimate */
-    double error_ratio;   /* of simulated against measured */
+    double error_ratio;   /* of the simulated step against the recorded one */
     double spread_ratio;  /* one step against the others; NaN with fewer than two distances */
     int64_t ranks, steps, tasks, edges;
 };
 
 struct rp_sim_prediction {
     const char *what_if;
-    int64_t simulated_ns, predicted_ns, low_ns, high_ns;
+    int64_t simulated_step_ns, simulated_ns, predicted_ns, low_ns, high_ns;
     double change_ratio;  /* of predicted against unprofiled: -0.1 is a tenth less */
     const char *bound_by; /* what most of its critical path is */
     const char *assumes;
+    const char *changed;    /* what it changed, where it selects by name; or NULL */
+    const char *impossible; /* why it cannot be answered; then the numbers are absent; or NULL */
 };
 
 /* A part of the critical path, a step. */
@@ -91,17 +96,16 @@ enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
 /* Kinds of the step graph, then what lies between tasks. */
 enum { RP_SIM_PATH_GAPS = RP_SG_KINDS, RP_SIM_PATH_PARTS };
 
-/* What a simulated step is limited by: the chain of tasks each of which started when its
-   predecessor allowed it to, from the begin of the last step back to the begin of the first. */
+/* What the usual step is limited by: the chain of tasks each of which started when its predecessor
+   allowed it to, from the end of the step back to its begin. */
 struct rp_sim_path {
-    int64_t ns[RP_SIM_PATH_PARTS]; /* of all steps on the path */
-    int64_t total_ns;              /* their sum: from its begin to its end */
-    size_t tasks;
+    int64_t ns[RP_SIM_PATH_PARTS];
+    int64_t total_ns; /* of the step: their sum, but for rounding */
 };
 
 /* O(tasks + edges). */
 enum rp_code rp_sim_path(const struct rp_sim_run *run, const struct rp_sim_result *result,
-                         struct rp_sim_path *out, struct rp_err *err);
+                         struct rp_sim_steps *steps, struct rp_sim_path *out, struct rp_err *err);
 /* The part that takes the most; static text. */
 const char *rp_sim_path_most(const struct rp_sim_path *path);
 /* "kernels", "host" …; static text. */
@@ -147,12 +151,14 @@ void rp_sim_incoming_release(struct rp_sim_incoming *in);
  * track a thread or stream, one event a task with its simulated start and end, and as arguments its
  * number and when it was recorded. What a what-if added is on tracks of its own.
  *
- * The steps are marked on the first rank as PyTorch's profiler marks them, and its launches have
- * their correlation ids: so a step measured from this trace is the simulated one. The caller frees
+ * The steps of each rank are marked as PyTorch's profiler marks them, and launches have their
+ * correlation ids: so a step measured from this trace is the simulated one. Several ranks are
+ * recorded as in a merged trace (trace/merged.h), so that they are read as ranks. The caller frees
  * *out. O(n log n) in tasks.
  */
 enum rp_code rp_sim_trace_new(const struct rp_sim_run *run, const struct rp_sim_result *result,
-                              struct rp_trace **out, struct rp_err *err);
+                              const struct rp_sim_steps *steps, struct rp_trace **out,
+                              struct rp_err *err);
 
 /* For qsort_r: tasks by their start, `starts` being int64_t by task, then by number. */
 static inline int rp_sim_by_start(const void *pa, const void *pb, void *starts)

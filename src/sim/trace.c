@@ -7,7 +7,8 @@
  */
 #include "sim/simulate.h"
 
-#include "trace/build/build.h"
+#include "base/order.h"
+#include "trace/merged.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,19 +26,20 @@ struct row {
 struct trace_ctx {
     const struct rp_sim_run *run;
     const struct rp_sim_result *r;
+    const struct rp_sim_steps *steps;
     struct rp_builder *b;
     uint16_t origins[RP_SG_KINDS], mark, part;
-    bool by_launch; /* device work belongs to the step of its launch */
     rp_str keys[NKEYS], kinds[RP_SG_KINDS];
     RP_VEC(uint32_t) launch; /* by task: its correlation id, or 0 */
     RP_VEC(rp_track) lanes;
     RP_VEC(uint32_t) loose; /* tasks without a lane, by start */
     RP_VEC(struct row) rows;
-    RP_VEC(rp_str) names;     /* by name of the graph; RP_NONE: not yet */
-    RP_VEC(int64_t) shift_ns; /* by step: added to its times; empty: nothing is */
-    RP_VEC(rp_track) track;   /* by task */
-    RP_VEC(int64_t) begin_ns; /* by task: in the trace */
-    uint16_t sent, received;  /* arrows */
+    RP_VEC(rp_str) names;        /* by name of the graph; RP_NONE: not yet */
+    RP_VEC(int64_t) shift_ns;    /* by step: added to its times; empty: nothing is */
+    RP_VEC(rp_track) track;      /* by task */
+    RP_VEC(rp_track) mark_track; /* by step of a rank */
+    RP_VEC(int64_t) begin_ns;    /* by task: in the trace */
+    uint16_t sent, received;     /* arrows */
     uint64_t narrows;
 };
 
@@ -54,6 +56,15 @@ static enum rp_code intern(struct trace_ctx *t, const char *text, rp_str *out, s
 }
 
 /* ------------------------------------------------------------------ tables */
+
+static bool is_on_device(const struct trace_ctx *t, uint32_t task)
+{
+    uint8_t kind = rp_overlay_task(&t->run->overlay, task)->kind;
+
+    if (task < t->run->graph->nodes.n)
+        return rp_sg_on_device(t->run->graph, task) && !t->run->gone.at[task];
+    return kind == RP_SG_COMPUTE || kind == RP_SG_COMM || kind == RP_SG_MEMORY;
+}
 
 static enum rp_code add_origin(struct trace_ctx *t, const char *category, uint8_t kind,
                                uint8_t flags, uint16_t *out, struct rp_err *err)
@@ -95,8 +106,9 @@ static enum rp_code add_tables(struct trace_ctx *t, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code add_track(struct trace_ctx *t, uint32_t rank, const char *label, rp_track *out,
-                              struct rp_err *err)
+/* Of several ranks, each has a process for its threads and one for its device. */
+static enum rp_code add_track(struct trace_ctx *t, uint32_t rank, bool device, const char *label,
+                              rp_track *out, struct rp_err *err)
 {
     char process[32];
     uint32_t id;
@@ -107,7 +119,10 @@ static enum rp_code add_track(struct trace_ctx *t, uint32_t rank, const char *la
     else
         snprintf(process, sizeof process, "rank %u", rank);
     RP_TRY(intern(t, process, &text, err));
-    RP_TRY(rp_builder_process(t->b, 0, text, &id, err));
+    if (t->run->nranks > 1)
+        RP_TRY(rp_builder_process(t->b, 2 * (int64_t)rank + device, 0, &id, err));
+    else
+        RP_TRY(rp_builder_process(t->b, 0, text, &id, err));
     RP_TRY(intern(t, label, &text, err));
     return rp_builder_track(t->b, id, 0, text, true, out, err);
 }
@@ -120,28 +135,109 @@ static enum rp_code add_lanes(struct trace_ctx *t, struct rp_err *err)
         const struct rp_sg_lane *lane = &t->run->graph->lanes.at[i];
         rp_track track;
 
-        RP_TRY(add_track(t, lane->rank, lane->label, &track, err));
+        RP_TRY(add_track(t, lane->rank, lane->device, lane->label, &track, err));
         RP_TRY(rp_vec_push(&t->lanes, track, err));
     }
     return RP_OK;
 }
 
-/* A call and what it launched have the call's number; of the first rank, whose steps are measured.
- */
-static enum rp_code number_launches(struct trace_ctx *t, struct rp_err *err)
+/* ------------------------------------------------------------------ ranks */
+
+static enum rp_code name_process(struct trace_ctx *t, size_t rank, bool device, struct rp_err *err)
+{
+    struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
+    struct rp_arg arg = {.type = RP_ARG_STR};
+    struct rp_raw raw = {.ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS, .nargs = 1, .args = &arg};
+    char label[32];
+
+    snprintf(label, sizeof label, device ? "device (rank %zu)" : "rank %zu", rank);
+    RP_TRY(intern(t, "process_name", &raw.name, err));
+    RP_TRY(intern(t, "name", &arg.key, err));
+    RP_TRY(intern(t, label, &arg.v.s, err));
+    RP_TRY(add_track(t, (uint32_t)rank, device, device ? "stream" : "steps", &raw.track, err));
+    RP_TRY(rp_builder_origin(t->b, &origin, &raw.origin, err));
+    RP_TRY(rp_builder_shape(t->b, &arg, 1, &raw.shape, err));
+    return rp_builder_add(t->b, &raw, err);
+}
+
+/* A record says which processes are which rank (trace/merged.h). */
+static enum rp_code add_ranks(struct trace_ctx *t, struct rp_err *err)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    const char *text = "[";
+    enum rp_code code = RP_OK;
+    rp_str key, value;
+    size_t i, n = t->run->nranks;
+
+    if (n < 2)
+        return RP_OK;
+    for (i = 0; i < n && code == RP_OK; i++) {
+        text = rp_arena_textf(&scratch,
+                              "%s%s{\"rank\":%zu,\"world_size\":%zu,\"label\":\"rank %zu\","
+                              "\"first_pid\":%zu,\"pids\":[1,0]}",
+                              text, i ? "," : "", i, n, i, 2 * i);
+        code = name_process(t, i, false, err);
+        if (code == RP_OK)
+            code = name_process(t, i, true, err);
+    }
+    text = rp_arena_textf(&scratch, "%s]", text);
+    if (code == RP_OK)
+        code = rp_arena_check(&scratch, "writing the simulated run", err);
+    if (code == RP_OK)
+        code = intern(t, RP_MERGED_KEY, &key, err);
+    if (code == RP_OK)
+        code = intern(t, text, &value, err);
+    if (code == RP_OK)
+        code = rp_builder_add_meta(t->b, key, value, false, err);
+    rp_arena_release(&scratch);
+    return code;
+}
+
+/* ------------------------------------------------------------------ launches */
+
+/* A call launches all of a graph, and a collective with its arrival. */
+static bool is_same_launch(const struct rp_stepgraph *g, const struct rp_sg_edge *e)
+{
+    return e->kind == RP_SG_IN_GRAPH ||
+           (e->kind == RP_SG_MEMBER && g->nodes.at[e->from].kind == RP_SG_ARRIVE &&
+            e->to == e->from + 1);
+}
+
+/* What runs in a graph was launched by the call that launched its first part. */
+static bool spread_launches(struct trace_ctx *t)
 {
     const struct rp_stepgraph *g = t->run->graph;
+    bool changed = false;
     size_t i;
 
-    RP_TRY(rp_vec_reserve(&t->launch, g->nodes.n + 1, err));
-    memset(t->launch.at, 0, g->nodes.n * sizeof *t->launch.at);
     for (i = 0; i < g->edges.n; i++) {
         const struct rp_sg_edge *e = &g->edges.at[i];
 
-        if (e->kind == RP_SG_LAUNCH && g->nodes.at[e->from].rank == 0 && !t->run->gone.at[e->to])
+        if (!t->launch.at[e->to] && t->launch.at[e->from] && is_same_launch(g, e)) {
+            t->launch.at[e->to] = t->launch.at[e->from];
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+/* A call and what it launched have the call's number. */
+static enum rp_code number_launches(struct trace_ctx *t, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = t->run->graph;
+    size_t i, n = rp_overlay_ntasks(&t->run->overlay);
+
+    RP_TRY(rp_vec_reserve(&t->launch, n + 1, err));
+    memset(t->launch.at, 0, n * sizeof *t->launch.at);
+    for (i = 0; i < g->edges.n; i++) {
+        const struct rp_sg_edge *e = &g->edges.at[i];
+
+        if (e->kind == RP_SG_LAUNCH && !t->run->gone.at[e->to])
             t->launch.at[e->from] = t->launch.at[e->to] = e->from + 1;
     }
-    t->launch.n = g->nodes.n;
+    while (spread_launches(t))
+        ;
+    t->launch.n = n;
     return RP_OK;
 }
 
@@ -197,7 +293,7 @@ static enum rp_code add_task(struct trace_ctx *t, uint32_t task, rp_track track,
         push_arg(args, &raw.nargs, t->keys[RECORDED_TS], node->start_ns);
         push_arg(args, &raw.nargs, t->keys[RECORDED_DUR], node->dur_ns);
     }
-    if (node && t->launch.at[task]) {
+    if (t->launch.at[task]) {
         push_arg(args, &raw.nargs, t->keys[CORRELATION], t->launch.at[task]);
         raw.has_link = true;
         raw.link = t->launch.at[task];
@@ -233,7 +329,7 @@ static enum rp_code row_for(struct trace_ctx *t, uint32_t task, rp_track *out, s
         }
     }
     snprintf(label, sizeof label, "%s %zu", rp_sg_kind_names[x->kind], n + 1);
-    RP_TRY(add_track(t, x->rank, label, &row.track, err));
+    RP_TRY(add_track(t, x->rank, is_on_device(t, task), label, &row.track, err));
     *out = row.track;
     return rp_vec_push(&t->rows, row, err);
 }
@@ -254,90 +350,122 @@ static enum rp_code add_loose(struct trace_ctx *t, struct rp_err *err)
 
 /* ------------------------------------------------------------------ steps */
 
-/* A step begins with the first of what may begin it; where device work does, its mark begins with
-   the host's first work, so that launches lie inside. */
-static bool marks(const struct trace_ctx *t, size_t i)
+/* Marks that begin at the same time have no room for what was launched in them, as with a host that
+   takes no time: then each step is moved by a nanosecond more than the one before. */
+static enum rp_code part_marks(struct trace_ctx *t, struct rp_err *err)
 {
-    uint8_t kind = t->run->graph->nodes.at[i].kind;
+    size_t r, i, most = 0;
+    bool same = false;
 
-    if (t->run->notes.at[i].step == RP_NO_STEP || t->run->graph->nodes.at[i].rank != 0 ||
-        t->run->gone.at[i])
-        return false;
-    return t->by_launch ? kind == RP_SG_HOST || kind == RP_SG_RUNTIME
-                        : t->run->notes.at[i].flags & RP_SIM_TIMES;
-}
+    for (r = 0; r < t->steps->nranks; r++) {
+        const struct rp_sim_rank_steps *rank = &t->steps->ranks[r];
 
-static void find_firsts(const struct trace_ctx *t, uint32_t *first, size_t n)
-{
-    size_t i;
-
-    for (i = 0; i < n; i++)
-        first[i] = RP_NONE;
-    for (i = 0; i < t->run->notes.n; i++) {
-        uint32_t *best = marks(t, i) ? &first[t->run->notes.at[i].step] : NULL;
-
-        if (best && (*best == RP_NONE || t->r->start_ns.at[i] < t->r->start_ns.at[*best]))
-            *best = (uint32_t)i;
+        most = rank->n > most ? rank->n : most;
+        for (i = 1; i < rank->n; i++)
+            same |= rank->mark_ns[i] <= rank->mark_ns[i - 1];
     }
-}
-
-/* Whether every launch of the first rank lies in the mark of its step: a host that takes no time
-   has launched all steps before the first begins. */
-static bool launches_fit(const struct trace_ctx *t, const uint32_t *first, size_t n)
-{
-    const struct rp_stepgraph *g = t->run->graph;
-    const int64_t *start = t->r->start_ns.at;
-    size_t i;
-
-    for (i = 0; i < g->nodes.n; i++) {
-        uint16_t step = t->run->notes.at[i].step;
-        int64_t at;
-
-        if (!(t->run->notes.at[i].flags & RP_SIM_TIMES) || !t->launch.at[i] || step >= n)
-            continue;
-        at = start[t->launch.at[i] - 1];
-        if (first[step] == RP_NONE || at < start[first[step]] ||
-            (step + 1u < n && first[step + 1] != RP_NONE && at >= start[first[step + 1]]))
-            return false;
-    }
-    return true;
-}
-
-static enum rp_code add_mark(struct trace_ctx *t, uint32_t step, uint32_t first, int64_t end_ns,
-                             struct rp_err *err)
-{
-    char name[32];
-    uint32_t lane = t->run->graph->nodes.at[first].lane;
-    struct rp_raw raw = {.ts_ns = t->r->start_ns.at[first], .origin = t->mark};
-
-    raw.dur_ns = end_ns > raw.ts_ns ? end_ns - raw.ts_ns : 0;
-    snprintf(name, sizeof name, "ProfilerStep#%u", step);
-    RP_TRY(intern(t, name, &raw.name, err));
-    if (lane != RP_NONE && !t->run->graph->lanes.at[lane].device)
-        raw.track = t->lanes.at[lane];
-    else
-        RP_TRY(add_track(t, 0, "steps", &raw.track, err));
-    return rp_builder_add(t->b, &raw, err);
-}
-
-static enum rp_code add_marks(struct trace_ctx *t, uint32_t *first, size_t n, struct rp_err *err)
-{
-    size_t i;
-
-    t->by_launch = t->run->parts[0]->on_device;
-    find_firsts(t, first, n);
-    if (t->by_launch && !launches_fit(t, first, n)) {
-        t->by_launch = false;
-        memset(t->launch.at, 0, t->launch.n * sizeof *t->launch.at);
-        find_firsts(t, first, n);
-    }
-    for (i = 0; i < n; i++)
-        if (first[i] != RP_NONE)
-            RP_TRY(add_mark(t, (uint32_t)i, first[i],
-                            i + 1 < n && first[i + 1] != RP_NONE ? t->r->start_ns.at[first[i + 1]]
-                                                                 : t->r->last_ns,
-                            err));
+    if (!same)
+        return RP_OK;
+    RP_TRY(rp_vec_reserve(&t->shift_ns, most, err));
+    for (i = 0; i < most; i++)
+        t->shift_ns.at[i] = (int64_t)i;
+    t->shift_ns.n = most;
     return RP_OK;
+}
+
+static int64_t mark_of(const struct trace_ctx *t, size_t rank, size_t step)
+{
+    return t->steps->ranks[rank].mark_ns[step] + (step < t->shift_ns.n ? t->shift_ns.at[step] : 0);
+}
+
+static int64_t last_mark_end(const struct trace_ctx *t, size_t rank)
+{
+    const struct rp_sim_rank_steps *steps = &t->steps->ranks[rank];
+
+    return steps->mark_end_ns + mark_of(t, rank, steps->n - 1) - steps->mark_ns[steps->n - 1];
+}
+
+/* The step that a reader finds for what was launched then, or the number of steps. */
+static size_t step_read(const struct trace_ctx *t, size_t rank, int64_t ns)
+{
+    size_t low, n = t->steps->ranks[rank].n;
+
+    RP_LOWER_BOUND(low, n, mark_of(t, rank, low) <= ns);
+    if (low == n && ns >= last_mark_end(t, rank))
+        return n;
+    return low ? low - 1 : n;
+}
+
+/* A mark lies on the thread of what stands for it, or on a track of its own. */
+static enum rp_code find_mark_tracks(struct trace_ctx *t, size_t rank, struct rp_err *err)
+{
+    uint32_t i, first = rp_sim_first_node(t->run, rank);
+    uint32_t end = first + (uint32_t)t->run->parts[rank]->notes.n;
+    size_t step, n = t->steps->ranks[rank].n;
+    rp_track own;
+
+    t->mark_track.n = 0;
+    RP_TRY(rp_vec_reserve(&t->mark_track, n, err));
+    for (step = 0; step < n; step++)
+        t->mark_track.at[step] = RP_NONE;
+    for (i = first; i < end; i++) {
+        const struct rp_sim_note *note = &t->run->notes.at[i];
+
+        if (note->flags & RP_SIM_TIMES && t->run->graph->nodes.at[i].lane != RP_NONE &&
+            !rp_sg_on_device(t->run->graph, i) && t->mark_track.at[note->step] == RP_NONE)
+            t->mark_track.at[note->step] = t->lanes.at[t->run->graph->nodes.at[i].lane];
+    }
+    for (step = 0; step < n; step++)
+        if (t->mark_track.at[step] == RP_NONE) {
+            RP_TRY(add_track(t, (uint32_t)rank, false, "steps", &own, err));
+            t->mark_track.at[step] = own;
+        }
+    return RP_OK;
+}
+
+static enum rp_code add_marks(struct trace_ctx *t, size_t rank, struct rp_err *err)
+{
+    const struct rp_sim_rank_steps *steps = &t->steps->ranks[rank];
+    size_t i;
+
+    RP_TRY(find_mark_tracks(t, rank, err));
+    for (i = 0; i < steps->n; i++) {
+        struct rp_raw raw = {
+            .ts_ns = mark_of(t, rank, i), .origin = t->mark, .track = t->mark_track.at[i]};
+        int64_t end = i + 1 < steps->n ? mark_of(t, rank, i + 1) : last_mark_end(t, rank);
+        char name[40];
+
+        raw.dur_ns = end > raw.ts_ns ? end - raw.ts_ns : 0;
+        snprintf(name, sizeof name, "ProfilerStep#%zu", i);
+        RP_TRY(intern(t, name, &raw.name, err));
+        RP_TRY(rp_builder_add(t->b, &raw, err));
+    }
+    return RP_OK;
+}
+
+/* Device work belongs to the step of its launch. Where no launch is recorded in that step, because
+   there is none or a what-if moved it, one is put at the begin of the step. */
+static enum rp_code add_launch(struct trace_ctx *t, uint32_t task, struct rp_err *err)
+{
+    const struct rp_task *x = rp_overlay_task(&t->run->overlay, task);
+    uint32_t rank = t->run->nranks > 1 ? x->rank : 0;
+    uint32_t launch = t->launch.at[task];
+    struct rp_raw raw = {.origin = t->origins[RP_SG_RUNTIME], .has_link = true};
+    struct rp_arg arg;
+
+    if (x->step == RP_NO_STEP || rank >= t->steps->nranks || !t->run->parts[rank]->has_steps ||
+        !is_on_device(t, task) ||
+        step_read(t, rank, begin_of(t, launch ? launch - 1 : task)) == x->step)
+        return RP_OK;
+    t->launch.at[task] = (uint32_t)rp_overlay_ntasks(&t->run->overlay) + task + 1;
+    raw.ts_ns = mark_of(t, rank, x->step);
+    raw.link = t->launch.at[task];
+    raw.args = &arg;
+    push_arg(&arg, &raw.nargs, t->keys[CORRELATION], t->launch.at[task]);
+    RP_TRY(add_track(t, rank, false, "launches", &raw.track, err));
+    RP_TRY(intern(t, "launch", &raw.name, err));
+    RP_TRY(rp_builder_shape(t->b, &arg, raw.nargs, &raw.shape, err));
+    return rp_builder_add(t->b, &raw, err);
 }
 
 /* Steps beside each other: each begins where the one before ended. */
@@ -373,7 +501,7 @@ static enum rp_code mark_shifted(struct trace_ctx *t, struct rp_err *err)
     for (i = 0; i < t->shift_ns.n; i++) {
         snprintf(name, sizeof name, "ProfilerStep#%zu", i);
         RP_TRY(intern(t, name, &raw.name, err));
-        RP_TRY(add_track(t, 0, "steps", &raw.track, err));
+        RP_TRY(add_track(t, 0, false, "steps", &raw.track, err));
         raw.ts_ns = t->shift_ns.at[i];
         raw.dur_ns = t->shift_ns.at[i + 1] - t->shift_ns.at[i];
         RP_TRY(rp_builder_add(t->b, &raw, err));
@@ -383,20 +511,20 @@ static enum rp_code mark_shifted(struct trace_ctx *t, struct rp_err *err)
 
 static enum rp_code add_steps(struct trace_ctx *t, struct rp_err *err)
 {
-    size_t n = t->run->parts[0]->nsteps;
-    uint32_t *first;
-    enum rp_code code;
+    uint32_t i;
+    size_t r;
 
-    if (t->shift_ns.n)
+    if (t->run->parts[0]->parallel_steps)
         return mark_shifted(t, err);
     if (!t->run->parts[0]->has_steps)
         return RP_OK;
-    first = malloc((n + 1) * sizeof *first);
-    if (!first)
-        return rp_err_nomem(err, "writing the simulated run");
-    code = add_marks(t, first, n, err);
-    free(first);
-    return code;
+    RP_TRY(part_marks(t, err));
+    for (r = 0; r < t->steps->nranks; r++)
+        if (t->run->parts[r]->has_steps)
+            RP_TRY(add_marks(t, r, err));
+    for (i = 0; i < t->launch.n; i++)
+        RP_TRY(add_launch(t, i, err));
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -472,6 +600,7 @@ static enum rp_code fill_trace(struct trace_ctx *t, struct rp_err *err)
 
     RP_TRY(intern(t, "pytorch", &head->framework, err));
     RP_TRY(add_tables(t, err));
+    RP_TRY(add_ranks(t, err));
     RP_TRY(add_lanes(t, err));
     RP_TRY(number_launches(t, err));
     RP_TRY(shift_steps(t, err));
@@ -480,9 +609,10 @@ static enum rp_code fill_trace(struct trace_ctx *t, struct rp_err *err)
 }
 
 enum rp_code rp_sim_trace_new(const struct rp_sim_run *run, const struct rp_sim_result *result,
-                              struct rp_trace **out, struct rp_err *err)
+                              const struct rp_sim_steps *steps, struct rp_trace **out,
+                              struct rp_err *err)
 {
-    struct trace_ctx t = {.run = run, .r = result};
+    struct trace_ctx t = {.run = run, .r = result, .steps = steps};
     enum rp_code code;
 
     *out = NULL;
@@ -500,5 +630,6 @@ enum rp_code rp_sim_trace_new(const struct rp_sim_run *run, const struct rp_sim_
     rp_vec_release(&t.shift_ns);
     rp_vec_release(&t.track);
     rp_vec_release(&t.begin_ns);
+    rp_vec_release(&t.mark_track);
     return code;
 }

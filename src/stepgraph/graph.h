@@ -122,6 +122,14 @@ static inline int64_t rp_sg_end_ns(const struct rp_sg_node *n)
     return rp_ns_sum(n->start_ns, n->dur_ns);
 }
 
+/* Whether a node is work of a device. */
+static inline bool rp_sg_on_device(const struct rp_stepgraph *g, size_t node)
+{
+    uint32_t lane = g->nodes.at[node].lane;
+
+    return lane != RP_NONE && g->lanes.at[lane].device;
+}
+
 /* The binding edge into a node, or RP_NONE for the origin. */
 uint32_t rp_sg_binding(const struct rp_stepgraph *g, uint32_t node);
 

@@ -25,8 +25,10 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN_VEC, step_end_ns, int64_t),
                                               PART(PLAIN, nsteps),
                                               PART(PLAIN, has_steps),
-                                              PART(PLAIN, on_device),
+                                              PART(PLAIN, marks_on_device),
                                               PART(PLAIN, measured_ns),
+                                              PART(PLAIN, distance_ns),
+                                              PART(PLAIN, begins_on_device),
                                               PART(PLAIN_VEC, head_ns, int64_t),
                                               PART(PLAIN, tail_ns),
                                               PART(PLAIN, spread_ratio),
@@ -89,8 +91,12 @@ static struct rp_sim_note note_device(const struct part_ctx *n, uint32_t item)
     struct rp_sim_note note = {0, RP_NO_STEP, place->phase, 0};
 
     note.op = op_name(n, place->op);
-    note.step =
-        rp_sim_step_at(n->part, x->launch == RP_NONE ? x->begin_ns : n->t->ev.ts_ns[x->launch]);
+    note.step = rp_sim_step_at(n->part, x->launch == RP_NONE || n->part->marks_on_device
+                                            ? x->begin_ns
+                                            : n->t->ev.ts_ns[x->launch]);
+    if (x->launch != RP_NONE && note.step != RP_NO_STEP &&
+        n->t->ev.ts_ns[x->launch] < n->part->step_end_ns.at[note.step])
+        note.flags |= RP_SIM_BEGINS;
     if (x->launch != RP_NONE && n->remote.at[n->t->ev.track[x->launch]])
         note.flags |= RP_SIM_REMOTE;
     return note;
@@ -223,7 +229,7 @@ static enum rp_code fill_part(struct part_ctx *n, struct rp_err *err)
     RP_TRY(rp_sim_steps_list(n->part, n->t, err));
     RP_TRY(index_events(n, err));
     RP_TRY(note_nodes(n, err));
-    RP_TRY(rp_sim_steps_measure(n->part, n->work, n->item_of.at, err));
+    RP_TRY(rp_sim_steps_measure(n->part, n->t, err));
     RP_TRY(note_gradients(n, err));
     return rp_sim_cost_look(n->part, n->t, err);
 }

@@ -10,17 +10,19 @@
 
 /* Flags of a node. */
 enum {
-    RP_SIM_TIMES = 1,   /* its start may begin its step (docs/definitions.md) */
+    RP_SIM_TIMES = 1,   /* stands for the mark of its step: the first of them begins with it */
     RP_SIM_OPENS = 2,   /* the first part of a recorded span: recording it cost time */
     RP_SIM_CALL = 4,    /* of a call that the device's tracer intercepted too */
     RP_SIM_REMOTE = 8,  /* runs on a thread of a host collective, or was launched there */
     RP_SIM_LOADER = 16, /* of the host: inside a data loader */
-    RP_SIM_FRAME = 32   /* of a Python frame */
+    RP_SIM_FRAME = 32,  /* of a Python frame */
+    RP_SIM_ENDS = 64,   /* of the last step: the last of them ends with its mark */
+    RP_SIM_BEGINS = 128 /* device work that was launched inside the mark of its step */
 };
 
 struct rp_sim_note {
     uint32_t op;   /* the operator around it: into the graph's names; 0: none */
-    uint16_t step; /* by its launch; RP_NO_STEP */
+    uint16_t step; /* the last that had begun when it was launched; RP_NO_STEP */
     uint8_t phase; /* enum rp_phase */
     uint8_t flags;
 };
@@ -44,17 +46,21 @@ struct rp_sim_part {
     struct rp_collectives collectives;
     RP_VEC(struct rp_sim_note) notes; /* by node */
     RP_VEC(struct rp_sim_gradient) gradients;
-    RP_VEC(int64_t) step_begin_ns, step_end_ns; /* as recorded */
+    RP_VEC(int64_t) step_begin_ns, step_end_ns; /* of the marks, as recorded */
     uint32_t nsteps;                            /* at least 1: without steps the recording is one */
-    bool has_steps, on_device;                  /* on_device: device work begins the steps */
-    int64_t measured_ns;                        /* a step's time */
-    RP_VEC(int64_t) head_ns; /* by step: from its begin to its first task that times it; or empty */
-    int64_t tail_ns;         /* of one step: from the last end of such a task to its end */
-    double spread_ratio;     /* how far steps are from it, on average; NaN: fewer than two */
-    uint32_t nranks;         /* that it holds: 1, or all of a job */
-    uint32_t stages;         /* of a pipeline timeline; 0: it is not one */
-    bool parallel_steps;     /* its steps do not follow each other: each starts at 0 */
-    size_t recorded_steps;   /* of a job or a timeline */
+    bool has_steps;                             /* they are marked */
+    bool marks_on_device;                       /* ... by times of device work */
+    int64_t measured_ns;                        /* a step's time as recorded (facts/step_times.h) */
+    int64_t distance_ns;   /* of the first device work (else the marks) of consecutive steps */
+    bool begins_on_device; /* ... every step has such work */
+    RP_VEC(int64_t)
+    head_ns;             /* by step: from its mark to the first task that stands for it; or empty */
+    int64_t tail_ns;     /* from the last end of such tasks to that of the last mark; or absent */
+    double spread_ratio; /* how far steps are from that time, on average; NaN: fewer than two */
+    uint32_t nranks;     /* that it holds: 1, or all of a job */
+    uint32_t stages;     /* of a pipeline timeline; 0: it is not one */
+    bool parallel_steps; /* its steps do not follow each other: each starts at 0 */
+    size_t recorded_steps;            /* of a job or a timeline */
     RP_VEC(struct rp_sim_wait) waits; /* of a job */
     RP_VEC(const char *) remarks;     /* notes for the answer */
     RP_VEC(uint32_t) devices;         /* by node, or empty: none has one */

@@ -12,6 +12,7 @@
 #include "sim/model/profiler_cost.h"
 
 #include "facts/arg_keys.h"
+#include "sim/model/simulated_steps.h"
 
 #include <math.h>
 #include <string.h>

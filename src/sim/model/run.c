@@ -5,8 +5,6 @@
  */
 #include "sim/model/run.h"
 
-#include "sim/model/steps.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,101 +139,9 @@ void rp_sim_run_release(struct rp_sim_run *run)
     rp_arena_release(&run->arena);
 }
 
-/* ------------------------------------------------------------------ a step's time */
-
 int64_t rp_sim_scaled(int64_t ns, double factor)
 {
     double x = (double)ns * factor;
 
     return ns == RP_LAG_CUT ? ns : x > 4.6e18 ? INT64_MAX / 2 : (int64_t)llround(x);
-}
-
-bool rp_sim_times_step(const struct rp_sim_run *run, size_t i)
-{
-    return (run->graph->nodes.at[i].rank == 0 || run->nranks == 1) &&
-           run->notes.at[i].flags & RP_SIM_TIMES && !run->gone.at[i];
-}
-
-/* Parallel steps all begin at 0: the mean of their ends. */
-static enum rp_code mean_end(const struct rp_sim_run *run, const struct rp_sim_result *result,
-                             int64_t *out, struct rp_err *err)
-{
-    size_t i, n = run->parts[0]->nsteps;
-    int64_t *last = calloc(n, sizeof *last);
-    double sum = 0;
-
-    if (!last)
-        return rp_err_nomem(err, "simulating");
-    for (i = 0; i < run->notes.n; i++) {
-        uint16_t step = run->notes.at[i].step;
-
-        if (rp_sim_times_step(run, i) && result->end_ns.at[i] > last[step])
-            last[step] = result->end_ns.at[i];
-    }
-    for (i = 0; i < n; i++)
-        sum += (double)last[i];
-    free(last);
-    *out = (int64_t)(sum / (double)n + 0.5);
-    return RP_OK;
-}
-
-/* Computes the begins of the steps from their first tasks. A step without tasks keeps its recorded
-   distance from the previous one. */
-static void find_begins(const struct rp_sim_run *run, int64_t *at, size_t n)
-{
-    const struct rp_sim_part *part = run->parts[0];
-    size_t i;
-
-    for (i = 0; i < n && part->head_ns.n; i++)
-        if (at[i] != INT64_MAX)
-            at[i] -= rp_sim_scaled(part->head_ns.at[i], run->edges_factor);
-        else
-            at[i] = !i ? 0
-                       : at[i - 1] + rp_sim_scaled(rp_ns_between(part->step_begin_ns.at[i - 1],
-                                                                 part->step_begin_ns.at[i]),
-                                                   run->edges_factor);
-}
-
-/* Of one step: from its begin to its end. */
-static int64_t length_of(const struct rp_sim_run *run, const struct rp_sim_result *result,
-                         int64_t begin, int64_t last)
-{
-    size_t i;
-
-    for (i = run->notes.n; i < result->end_ns.n; i++)
-        last = result->end_ns.at[i] > last ? result->end_ns.at[i] : last;
-    return last - begin + rp_sim_scaled(run->parts[0]->tail_ns, run->edges_factor);
-}
-
-enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
-                            int64_t *out, struct rp_err *err)
-{
-    size_t i, n = run->parts[0]->nsteps;
-    int64_t *first, last = 0;
-
-    if (run->parts[0]->parallel_steps)
-        return mean_end(run, result, out, err);
-    first = malloc(n * sizeof *first);
-    if (!first)
-        return rp_err_nomem(err, "simulating");
-    for (i = 0; i < n; i++)
-        first[i] = INT64_MAX;
-    for (i = 0; i < run->notes.n; i++) {
-        uint16_t step = run->notes.at[i].step;
-
-        if (!rp_sim_times_step(run, i))
-            continue;
-        if (result->start_ns.at[i] < first[step])
-            first[step] = result->start_ns.at[i];
-        if (result->end_ns.at[i] > last)
-            last = result->end_ns.at[i];
-    }
-    if (n == 1 && first[0] == INT64_MAX) /* nothing of it was recorded */
-        *out = rp_sim_scaled(run->parts[0]->measured_ns, run->edges_factor);
-    else {
-        find_begins(run, first, n);
-        *out = n > 1 ? rp_sim_median_gap(first, n) : length_of(run, result, first[0], last);
-    }
-    free(first);
-    return RP_OK;
 }

@@ -39,7 +39,7 @@ struct rp_sim_run {
     double edges_factor; /* scales the time of a step before its first and after its last task */
     enum rp_sim_lean lean;
     bool leans;           /* a what-if depends on the transport */
-    RP_VEC(uint8_t) gone; /* by task: it does not begin steps (a what-if removed it) */
+    RP_VEC(uint8_t) gone; /* by task: a what-if removed it, it times no steps */
 };
 
 /* If ranks share no collectives, only the first is simulated. Parts outlive the run. Release it
@@ -62,12 +62,5 @@ static inline uint32_t rp_sim_first_node(const struct rp_sim_run *run, size_t ra
 
 /* Rounded; RP_LAG_CUT stays, and results are at most INT64_MAX / 2. */
 int64_t rp_sim_scaled(int64_t ns, double factor);
-
-/* Whether the start of a node may begin its step: of the first rank, or of a job. */
-bool rp_sim_times_step(const struct rp_sim_run *run, size_t node);
-
-/* A step's time of the first rank, from simulated times (docs/definitions.md). */
-enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
-                            int64_t *out, struct rp_err *err);
 
 #endif

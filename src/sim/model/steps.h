@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_SIM_MODEL_STEPS_H
 #define RP_SIM_MODEL_STEPS_H
-/* The steps of a rank: when each began, which of its tasks mark that, and how long one takes. */
+/* The recorded steps of a rank: their marks, which tasks stand for them, and how long one takes. */
 #include "sim/model/part.h"
 
 /* As the trace marks them; without marks the recording is one. */
 enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err);
-/* The step that a moment lies in, or RP_NO_STEP. */
+/* The last step that had begun by a moment, or RP_NO_STEP: before the first and after the mark of
+   the last. */
 uint16_t rp_sim_step_at(const struct rp_sim_part *p, int64_t ns);
 
-/* Marks the nodes that time a step, and measures it. item_of: by event its item + 1, or 0. */
-enum rp_code rp_sim_steps_measure(struct rp_sim_part *p, const struct rp_work *work,
-                                  const uint32_t *item_of, struct rp_err *err);
+/* Marks the nodes that stand for marks, and measures a step. */
+enum rp_code rp_sim_steps_measure(struct rp_sim_part *p, const struct rp_trace *t,
+                                  struct rp_err *err);
 
 /* The median distance between consecutive numbers, the mean of the middle two where their count is
    even; 0 for fewer than two. The sorted distances take the place of the numbers. */

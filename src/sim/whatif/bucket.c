@@ -12,6 +12,7 @@
  * The same is done first with the recorded buckets. What that lacks against the recording (hooks,
  * waking of threads) is added after the last transfer of a step.
  */
+#include "sim/model/simulated_steps.h"
 #include "sim/model/transport.h"
 #include "sim/whatif/whatifs.h"
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda-graphs: each step is captured once and launched as one graph. The host does nothing in
- * between, and device work runs after what it depends on with the gap that graphs have. With a
- * region only that part is a graph: a phase, or what operators or kernels of a name do. Its host
- * work goes but for one call, the longest of those that launched its work.
+ * cuda-graphs: each step is captured once and launched as one graph. From the first launch of a
+ * step to its last the host does nothing, and device work runs after what it depends on with the
+ * gap that graphs have; what ran in a graph already stays as it is. What the host does before (it
+ * prepares the input) and once it has waited for the last of it (it reads results) stays, and so do
+ * data loaders. With a region
+ * only that part is a graph: a phase, or what operators or kernels of a name do. Its host work goes
+ * but for one call, the longest of those that launched its work.
  */
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
@@ -20,17 +23,23 @@
 #define CAPTURABLE_LOOP    14
 #define SMALL_KERNEL_NS    1500
 
+/* No launch, and no hand-over between streams takes longer on the device: then it waited for
+   something that is not recorded, and a graph does not change that (docs/definitions.md). */
+#define UNEXPLAINED_NS 100000
+
 /* A kernel that began while the one before it still ran does so in a graph, too. */
-static int64_t graph_lag(uint32_t flags, int64_t lag_ns)
+static int64_t graph_lag(uint32_t flags, int64_t lag_ns, bool to_device)
 {
     if (flags & RP_EDGE_FROM_START && RP_SIM_EDGE_KIND(flags) != RP_SG_LAUNCH &&
         RP_SIM_EDGE_KIND(flags) != RP_SG_ORDER)
         return lag_ns;
+    if (to_device && lag_ns > UNEXPLAINED_NS)
+        return lag_ns;
     switch (RP_SIM_EDGE_KIND(flags)) {
     case RP_SG_STREAM:
-    case RP_SG_IN_GRAPH:
     case RP_SG_EVENT:
         return GRAPH_GAP_NS;
+    case RP_SG_IN_GRAPH:
     case RP_SG_MEMBER:
         return lag_ns;
     default:
@@ -38,15 +47,22 @@ static int64_t graph_lag(uint32_t flags, int64_t lag_ns)
     }
 }
 
+/* When the host launches in a step, and when it first waited after that, as recorded. */
+struct launching {
+    int64_t first_ns, last_ns, waited_ns;
+};
+
 /* RP_PHASES: the whole step, or a pattern. */
 struct region {
     uint8_t phase;
     const char *pattern;
+    size_t nsteps;            /* the most that a rank has */
+    struct launching *window; /* of the whole step: by rank and step */
 };
 
 static struct region region_of(const char *value)
 {
-    struct region r = {RP_PHASES, value};
+    struct region r = {.phase = RP_PHASES, .pattern = value};
     uint8_t i;
 
     for (i = RP_PHASE_FORWARD; value && i < RP_PHASES; i++)
@@ -67,6 +83,68 @@ static bool in_region(const struct rp_sim_run *run, const struct region *r, uint
     if (r->phase != RP_PHASES)
         return phase == r->phase || (r->phase == RP_PHASE_FORWARD && phase == RP_PHASE_OTHER);
     return rp_sim_name_fits(run, r->pattern, i);
+}
+
+/* Of the step of a node; NULL: it belongs to none. */
+static struct launching *window_of(const struct rp_sim_run *run, const struct region *r, uint32_t i)
+{
+    uint32_t rank = run->nranks > 1 ? run->graph->nodes.at[i].rank : 0;
+    uint16_t step = run->notes.at[i].step;
+
+    return step == RP_NO_STEP ? NULL : &r->window[rank * r->nsteps + step];
+}
+
+static void note_launch(struct launching *w, int64_t ns)
+{
+    if (!w)
+        return;
+    w->first_ns = ns < w->first_ns ? ns : w->first_ns;
+    w->last_ns = ns > w->last_ns ? ns : w->last_ns;
+}
+
+static void note_wait(struct launching *w, int64_t ns)
+{
+    if (w && ns > w->last_ns && ns < w->waited_ns)
+        w->waited_ns = ns;
+}
+
+/* When each step of each rank launches device work. */
+static enum rp_code find_launching(const struct rp_sim_run *run, struct region *r,
+                                   struct rp_arena *arena, struct rp_err *err)
+{
+    const struct rp_task_graph *g = &run->tasks;
+    size_t i, n;
+    uint32_t v, k;
+
+    for (i = 0; i < run->nranks; i++)
+        r->nsteps = run->parts[i]->nsteps > r->nsteps ? run->parts[i]->nsteps : r->nsteps;
+    n = r->nsteps * run->nranks;
+    r->window = RP_ARENA_NEW(arena, struct launching, n + 1);
+    RP_TRY(rp_arena_check(arena, "simulating", err));
+    for (i = 0; i < n; i++)
+        r->window[i] = (struct launching){INT64_MAX, INT64_MIN, INT64_MAX};
+    for (v = 0; v < g->tasks.n; v++)
+        for (k = g->first.at[v]; k < g->first.at[v + 1]; k++)
+            if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH)
+                note_launch(window_of(run, r, v), run->graph->nodes.at[v].start_ns);
+    for (k = 0; k < g->edges.n; k++)
+        if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_SYNC)
+            note_wait(window_of(run, r, g->edges.at[k].to),
+                      run->graph->nodes.at[g->edges.at[k].to].start_ns);
+    return RP_OK;
+}
+
+/* Whether the host does this with a graph, too. */
+static bool stays_on_host(const struct rp_sim_run *run, const struct region *r, uint32_t i)
+{
+    int64_t start = run->graph->nodes.at[i].start_ns;
+    const struct launching *w;
+
+    if (!rp_sim_is_host(run, i) || r->pattern)
+        return false;
+    w = window_of(run, r, i);
+    return !w || run->notes.at[i].flags & RP_SIM_LOADER || start < w->first_ns ||
+           start >= w->waited_ns;
 }
 
 /* The launch of a graph stands for those of its kernels: in each step and rank one call stays. */
@@ -90,7 +168,8 @@ static enum rp_code empty_host(struct rp_sim_run *run, const struct region *r, s
         if (!in_region(run, r, i))
             continue;
         *n += rp_sim_is_device_work(run, i);
-        if (rp_sim_is_host(run, i) && !launches_graph(run, r, i, &last))
+        if (rp_sim_is_host(run, i) && !stays_on_host(run, r, i) &&
+            !launches_graph(run, r, i, &last))
             RP_TRY(rp_overlay_set_dur(&run->overlay, i, 0, err));
     }
     return RP_OK;
@@ -106,8 +185,11 @@ static enum rp_code shrink_lags(struct rp_sim_run *run, const struct region *r, 
         if (!in_region(run, r, v))
             continue;
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            if (o->lag_ns.at[i] != RP_LAG_CUT && in_region(run, r, g->edges.at[i].to))
-                RP_TRY(rp_overlay_set_lag(o, i, graph_lag(g->edges.at[i].flags, o->lag_ns.at[i]),
+            if (o->lag_ns.at[i] != RP_LAG_CUT && in_region(run, r, g->edges.at[i].to) &&
+                !stays_on_host(run, r, g->edges.at[i].to))
+                RP_TRY(rp_overlay_set_lag(o, i,
+                                          graph_lag(g->edges.at[i].flags, o->lag_ns.at[i],
+                                                    rp_sg_on_device(run->graph, g->edges.at[i].to)),
                                           err));
     }
     return RP_OK;
@@ -141,12 +223,39 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
     return RP_OK;
 }
 
+static enum rp_code check_launches(const struct rp_sim_run *run, struct rp_err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < run->tasks.edges.n; i++)
+        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH)
+            return RP_OK;
+    return rp_err_set(err, RP_UNSUPPORTED, "cuda-graphs: no launches of device work were recorded");
+}
+
+static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                            struct region *r, struct rp_arena *scratch, struct rp_err *err)
+{
+    size_t n = 0;
+    uint32_t rank;
+
+    RP_TRY(find_launching(run, r, scratch, err));
+    RP_TRY(empty_host(run, r, &n, err));
+    if (!n)
+        return rp_err_set(err, RP_UNSUPPORTED, "'%s': no device work belongs to '%s'", args->text,
+                          args->value ? args->value : "the step");
+    for (rank = 0; rank < run->nranks; rank++)
+        RP_TRY(make_capturable(run, r, rank,
+                               rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer), err));
+    return shrink_lags(run, r, err);
+}
+
 static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                       struct rp_err *err)
 {
+    struct rp_arena scratch = RP_ARENA_INIT;
     struct region r = region_of(args->value);
-    size_t n = 0;
-    uint32_t rank;
+    enum rp_code code;
 
     if (args->value && !*args->value)
         return rp_err_set(
@@ -154,21 +263,14 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
             "'%s': expected cuda-graphs, or cuda-graphs=forward, backward, optimizer or "
             "a name",
             args->text);
-    if (!run->parts[0]->on_device)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "cuda-graphs: no step of the recording has device work with launches");
+    RP_TRY(check_launches(run, err));
     if (!r.pattern && run->parts[0]->collectives.on_host && run->parts[0]->collectives.list.n)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "cuda-graphs: the step has host collectives (gloo), which cannot be "
                           "captured: give a part of the step, as in cuda-graphs=forward");
-    RP_TRY(empty_host(run, &r, &n, err));
-    if (!n)
-        return rp_err_set(err, RP_USAGE, "'%s': no device work belongs to '%s'", args->text,
-                          args->value ? args->value : "the step");
-    for (rank = 0; rank < run->nranks; rank++)
-        RP_TRY(make_capturable(run, &r, rank,
-                               rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer), err));
-    return shrink_lags(run, &r, err);
+    code = capture(run, args, &r, &scratch, err);
+    rp_arena_release(&scratch);
+    return code;
 }
 
 const struct rp_whatif rp_whatif_cuda_graphs = {
@@ -177,7 +279,7 @@ const struct rp_whatif rp_whatif_cuda_graphs = {
     .summary =
         "each step, or only its forward pass, backward pass, optimizer or the operators of a name, is "
         "one captured graph: the host launches it once",
-    .assumes = "shapes and control flow are the same in every step, and nothing in it waits for "
-               "the host; Adam becomes capturable where it is not",
+    .assumes = "shapes and control flow are the same in every step, and no launch in it depends on "
+               "a value that the host reads; Adam becomes capturable where it is not",
     .value = RP_WHATIF_NAME,
     .apply = cuda_graphs_apply};

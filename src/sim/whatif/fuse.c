@@ -101,7 +101,7 @@ static enum rp_code fuse_apply(struct rp_sim_run *run, const struct rp_whatif_ar
             RP_TRY(fuse_lane(&f, &run->graph->lanes.at[k], err));
     return f.chains
                ? RP_OK
-               : rp_err_set(err, RP_USAGE,
+               : rp_err_set(err, RP_UNSUPPORTED,
                             "'%s': no two such kernels follow each other on a stream", args->text);
 }
 

@@ -98,8 +98,9 @@ static enum rp_code recompute_apply(struct rp_sim_run *run, const struct rp_what
                           "again",
                           args->value);
     if (code == RP_OK && !n)
-        return rp_err_set(err, RP_USAGE, "'%s': nothing outside the backward pass matches '%s'",
-                          args->text, args->value);
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "'%s': nothing outside the backward pass matches '%s'", args->text,
+                          args->value);
     return code;
 }
 

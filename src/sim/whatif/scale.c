@@ -130,7 +130,7 @@ static enum rp_code scale_apply(struct rp_sim_run *run, const struct rp_whatif_a
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
         }
     if (!n)
-        return rp_err_set(err, RP_USAGE, "'%s': nothing in the run matches '%s'", args->text,
+        return rp_err_set(err, RP_UNSUPPORTED, "'%s': nothing in the run matches '%s'", args->text,
                           args->subject);
     return s.cls == ALL ? scale_lags(run, factor, err) : RP_OK;
 }

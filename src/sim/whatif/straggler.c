@@ -190,7 +190,7 @@ static enum rp_code read_which(const struct rp_whatif_args *args, const struct w
         return rp_err_set(err, RP_USAGE,
                           "'%s': expected straggler=median or straggler=remove:<rank>", args->text);
     if (rank >= w->nranks)
-        return rp_err_set(err, RP_USAGE, "'%s': the run has ranks 0 to %zu", args->text,
+        return rp_err_set(err, RP_UNSUPPORTED, "'%s': the run has ranks 0 to %zu", args->text,
                           w->nranks - 1);
     *only = (uint32_t)rank;
     return RP_OK;

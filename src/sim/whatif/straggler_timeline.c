@@ -54,7 +54,7 @@ static enum rp_code read_kept(const struct rp_sim_run *run, const struct rp_what
     if (*end || colon[1] == '-')
         return straggler_usage(args, err);
     if (out->number >= limit)
-        return rp_err_set(err, RP_USAGE, "'%s': expected 0 to %lu", args->text, limit - 1);
+        return rp_err_set(err, RP_UNSUPPORTED, "'%s': expected 0 to %lu", args->text, limit - 1);
     return RP_OK;
 }
 
@@ -123,7 +123,7 @@ static enum rp_code level_types(struct rp_sim_run *run, const struct kept *k, in
         }
     }
     if (k->what != NOTHING && !nkept)
-        return rp_err_set(err, RP_USAGE, "'%s': nothing in the timeline is '%s'", args->text,
+        return rp_err_set(err, RP_UNSUPPORTED, "'%s': nothing in the timeline is '%s'", args->text,
                           k->type);
     return RP_OK;
 }

@@ -47,7 +47,7 @@ static enum rp_code swap_apply(struct rp_sim_run *run, const struct rp_whatif_ar
     for (k = 0; k < run->graph->lanes.n; k++)
         RP_TRY(swap_on_lane(run, &run->graph->lanes.at[k], args, &n, err));
     return n ? RP_OK
-             : rp_err_set(err, RP_USAGE,
+             : rp_err_set(err, RP_UNSUPPORTED,
                           "'%s': no thread or stream has both '%s' and '%s' in one step",
                           args->text, args->value, args->second);
 }

@@ -8,6 +8,7 @@
  *     stream 7       [sgemm 40][elementwise 10][elementwise 10]
  *     stream 20                                [all-reduce 20]
  */
+#include "sim/model/simulated_steps.h"
 #include "sim/whatif/whatifs.h"
 #include "trace/trace_fixtures.h"
 

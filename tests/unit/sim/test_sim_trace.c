@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated run as a trace: every task with its times, and the same step when it is read. */
+#include "facts/step_times.h"
 #include "run_fixtures.h"
 #include "sim/simulate.h"
+#include "trace/merged.h"
 
 static const struct step_shape usual = {40000, false, false};
 
@@ -9,13 +11,16 @@ static struct rp_trace *trace_with(struct bench *b, const char *whatif, struct r
                                    int64_t *step_ns)
 {
     struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_steps steps;
     struct rp_trace *t;
 
     if (whatif)
         assert_ok(rp_whatif_apply(&b->run, whatif, &err), &err);
     assert_ok(rp_simulate(&b->run.overlay, r, &err), &err);
-    assert_ok(rp_sim_step_ns(&b->run, r, step_ns, &err), &err);
-    assert_ok(rp_sim_trace_new(&b->run, r, &t, &err), &err);
+    assert_ok(rp_sim_steps_init(&steps, &b->run, r, &err), &err);
+    *step_ns = steps.step_ns;
+    assert_ok(rp_sim_trace_new(&b->run, r, &steps, &t, &err), &err);
+    rp_sim_steps_release(&steps);
     assert_ok(rp_trace_validate(t, &err), &err);
     return t;
 }
@@ -32,42 +37,68 @@ static void check_tasks(const struct rp_trace *t, const struct rp_sim_result *r)
         if (node == NO_ARG)
             continue;
         seen++;
-        assert_int_equal(t->ev.ts_ns[e], r->start_ns.at[node]);
+        assert_in_range(t->ev.ts_ns[e], r->start_ns.at[node], r->start_ns.at[node] + STEPS - 1);
         assert_int_equal(t->ev.dur_ns[e], r->end_ns.at[node] - r->start_ns.at[node]);
     }
     assert_int_equal(seen, r->start_ns.n);
 }
 
-static void the_step_can_be_measured_again(void **state)
+/* The step time of the ranks of a trace, as every command measures it. */
+static int64_t step_read(const struct rp_trace *t, size_t nranks)
 {
-    static const char *const whatifs[] = {NULL, "scale:gpu=2", "cuda-graphs", "no-sync",
-                                          "ranks=16"};
-    struct step_shape shapes[] = {usual, {46000, false, false}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_merged merged = {0};
+    int64_t sum = 0;
     size_t i;
 
-    UNUSED_STATE(state);
-    for (i = 0; i < sizeof whatifs / sizeof whatifs[0]; i++) {
-        struct rp_err err = RP_ERR_INIT;
-        struct rp_sim_result r = {0};
-        struct rp_sim_part again;
-        struct rp_arena arena;
-        struct rp_trace *t;
-        struct bench b;
-        int64_t step_ns;
+    assert_ok(rp_merged_read(t, &arena, &merged, &err), &err);
+    assert_int_equal(merged.n, nranks > 1 ? nranks : 0);
+    for (i = 0; i < nranks; i++) {
+        const struct rp_trace *rank = t;
+        struct rp_trace *split = NULL;
+        struct rp_interval *times;
+        int64_t ns;
 
-        bench_init(&b, 2, shapes);
-        t = trace_with(&b, whatifs[i], &r, &step_ns);
-        check_tasks(t, &r);
-        rp_arena_init(&arena);
-        assert_ok(rp_sim_part_init(&again, t, &arena, &err), &err);
-        assert_int_equal(again.nsteps, STEPS);
-        assert_int_equal(again.measured_ns, step_ns);
-        rp_sim_part_release(&again);
-        rp_arena_release(&arena);
-        rp_trace_free(t);
-        rp_sim_result_release(&r);
-        bench_release(&b);
+        if (merged.n) {
+            assert_ok(rp_merged_split(t, &merged.ranks[i], NULL, &split, &err), &err);
+            rank = split;
+        }
+        assert_int_equal(rank->nsteps, STEPS);
+        assert_ok(rp_step_times(rank, &arena, &times, &err), &err);
+        assert_ok(rp_step_median(times, rank->nsteps, &arena, &ns, &err), &err);
+        sum += ns;
+        rp_trace_free(split);
     }
+    rp_arena_release(&arena);
+    return sum / (int64_t)nranks;
+}
+
+/* Of steps that a host without any time launches at once, each is moved by a nanosecond. */
+static void the_step_can_be_measured_again(void **state)
+{
+    static const char *const whatifs[] = {NULL,          "scale:gpu=2",     "scale:gpu=100",
+                                          "cuda-graphs", "no-sync",         "cuda-graphs+no-sync",
+                                          "ranks=16",    "scale:host=0.001"};
+    struct step_shape shapes[] = {usual, {46000, false, false}};
+    size_t i, n;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < sizeof whatifs / sizeof whatifs[0]; i++)
+        for (n = 1; n <= 2; n++) {
+            struct rp_sim_result r = {0};
+            struct rp_trace *t;
+            struct bench b;
+            int64_t step_ns;
+
+            bench_init(&b, n, shapes);
+            t = trace_with(&b, whatifs[i], &r, &step_ns);
+            check_tasks(t, &r);
+            assert_in_range(step_read(t, n), step_ns, step_ns + 1);
+            rp_trace_free(t);
+            rp_sim_result_release(&r);
+            bench_release(&b);
+        }
 }
 
 static void what_was_recorded_stands_beside(void **state)

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One pass over the tasks finds for each step of each rank when its mark begins and when its device
+ * work ends; facts/step_times.h says what follows from that.
+ */
+#include "sim/model/simulated_steps.h"
+
+#include "facts/step_times.h"
+#include "sim/model/steps.h"
+
+#include <reprise/result.h>
+#include <string.h>
+
+struct steps_pass {
+    const struct rp_sim_run *run;
+    const struct rp_sim_result *r;
+    struct rp_digest *digests; /* by rank: its steps */
+    int64_t *mark_end_ns;      /* by rank; INT64_MIN: nothing stands for it */
+    int64_t *first_ns;         /* by step of the first rank: its first device work */
+    struct rp_sim_steps *out;
+};
+
+/* ------------------------------------------------------------------ one pass over the tasks */
+
+static enum rp_code alloc_steps(struct steps_pass *p, struct rp_err *err)
+{
+    struct rp_arena *arena = &p->out->arena;
+    size_t r, i;
+
+    p->out->ranks = RP_ARENA_NEW(arena, struct rp_sim_rank_steps, p->out->nranks + 1);
+    p->digests = RP_ARENA_NEW(arena, struct rp_digest, p->out->nranks + 1);
+    p->mark_end_ns = RP_ARENA_NEW(arena, int64_t, p->out->nranks + 1);
+    p->first_ns = RP_ARENA_NEW(arena, int64_t, p->run->parts[0]->nsteps);
+    RP_TRY(rp_arena_check(arena, "simulating", err));
+    for (i = 0; i < p->run->parts[0]->nsteps; i++)
+        p->first_ns[i] = INT64_MAX;
+    for (r = 0; r < p->out->nranks; r++) {
+        struct rp_digest *d = &p->digests[r];
+
+        d->nsteps = p->run->parts[r]->nsteps;
+        d->steps = RP_ARENA_NEW(arena, struct rp_digest_step, d->nsteps);
+        p->out->ranks[r].n = d->nsteps;
+        p->out->ranks[r].mark_ns = RP_ARENA_NEW(arena, int64_t, d->nsteps);
+        p->mark_end_ns[r] = INT64_MIN;
+        RP_TRY(rp_arena_check(arena, "simulating", err));
+        for (i = 0; i < d->nsteps; i++)
+            d->steps[i] = (struct rp_digest_step){.begin_ns = INT64_MAX, .work_end_ns = RP_NO_TS};
+    }
+    return RP_OK;
+}
+
+static struct rp_digest_step *step_of(const struct steps_pass *p, uint32_t rank, uint16_t step)
+{
+    rank = p->out->nranks > 1 ? rank : 0;
+    return rank < p->out->nranks && step < p->digests[rank].nsteps ? &p->digests[rank].steps[step]
+                                                                   : NULL;
+}
+
+static void include_node(const struct steps_pass *p, size_t i)
+{
+    const struct rp_sim_note *note = &p->run->notes.at[i];
+    uint32_t rank = p->run->graph->nodes.at[i].rank;
+    int64_t start = p->r->start_ns.at[i], end = p->r->end_ns.at[i];
+    struct rp_digest_step *step = step_of(p, rank, note->step);
+
+    if (!step || p->run->gone.at[i])
+        return;
+    if (note->flags & RP_SIM_TIMES && start < step->begin_ns)
+        step->begin_ns = start;
+    if (rp_sg_on_device(p->run->graph, i) && end > step->work_end_ns)
+        step->work_end_ns = end;
+    rank = p->out->nranks > 1 ? rank : 0;
+    if (note->flags & RP_SIM_BEGINS && rank == 0 && start < p->first_ns[note->step])
+        p->first_ns[note->step] = start;
+    if (note->flags & RP_SIM_ENDS && end > p->mark_end_ns[rank])
+        p->mark_end_ns[rank] = end;
+}
+
+/* What a what-if added is work of a device, if it is work at all. */
+static void include_added(const struct steps_pass *p, uint32_t i)
+{
+    const struct rp_task *task = rp_overlay_task(&p->run->overlay, i);
+    struct rp_digest_step *step = step_of(p, task->rank, task->step);
+    bool work =
+        task->kind == RP_SG_COMPUTE || task->kind == RP_SG_COMM || task->kind == RP_SG_MEMORY;
+
+    if (step && work && p->r->end_ns.at[i] > step->work_end_ns)
+        step->work_end_ns = p->r->end_ns.at[i];
+}
+
+/* ------------------------------------------------------------------ marks, then steps */
+
+/* A step without tasks keeps its recorded distance from the previous one. */
+static int64_t mark_begin(const struct steps_pass *p, size_t rank, size_t i)
+{
+    const struct rp_sim_part *part = p->run->parts[rank];
+    const int64_t *recorded = part->step_begin_ns.at;
+    int64_t begin = p->digests[rank].steps[i].begin_ns;
+
+    if (begin != INT64_MAX)
+        return begin - rp_sim_scaled(part->head_ns.at[i], p->run->edges_factor);
+    return !i ? 0
+              : rp_ns_sum(p->digests[rank].steps[i - 1].begin_ns,
+                          rp_sim_scaled(rp_ns_between(recorded[i - 1], recorded[i]),
+                                        p->run->edges_factor));
+}
+
+static enum rp_code measure_rank(struct steps_pass *p, size_t rank, struct rp_err *err)
+{
+    const struct rp_sim_part *part = p->run->parts[rank];
+    struct rp_sim_rank_steps *out = &p->out->ranks[rank];
+    struct rp_digest *d = &p->digests[rank];
+    struct rp_digest_step *last = &d->steps[d->nsteps - 1];
+    size_t i;
+
+    for (i = 0; i < d->nsteps; i++) {
+        int64_t begin = mark_begin(p, rank, i);
+
+        if (i && begin < d->steps[i - 1].begin_ns)
+            begin = d->steps[i - 1].begin_ns; /* the marks keep their order */
+        d->steps[i].begin_ns = out->mark_ns[i] = begin;
+    }
+    last->end_ns =
+        p->mark_end_ns[rank] != INT64_MIN
+            ? rp_ns_sum(p->mark_end_ns[rank], rp_sim_scaled(part->tail_ns, p->run->edges_factor))
+            : rp_ns_sum(last->begin_ns,
+                        rp_sim_scaled(rp_ns_between(part->step_begin_ns.at[d->nsteps - 1],
+                                                    part->step_end_ns.at[d->nsteps - 1]),
+                                      p->run->edges_factor));
+    out->mark_end_ns = last->end_ns;
+    RP_TRY(rp_step_times_of_digest(d, &p->out->arena, &out->times, err));
+    return rp_step_median(out->times, out->n, &p->out->arena, &out->step_ns, err);
+}
+
+/* Parallel steps all begin at 0, and belong to no rank in particular. */
+static void measure_parallel(struct steps_pass *p)
+{
+    struct rp_sim_rank_steps *all = &p->out->ranks[0];
+    double sum = 0;
+    size_t i;
+
+    memset(all->times, 0, all->n * sizeof *all->times);
+    for (i = 0; i < p->run->notes.n; i++) {
+        uint16_t step = p->run->notes.at[i].step;
+
+        if (step < all->n && p->run->notes.at[i].flags & RP_SIM_TIMES && !p->run->gone.at[i] &&
+            p->r->end_ns.at[i] > all->times[step].end_ns)
+            all->times[step].end_ns = p->r->end_ns.at[i];
+    }
+    for (i = 0; i < all->n; i++)
+        sum += (double)all->times[i].end_ns;
+    p->out->step_ns = p->out->distance_ns = all->step_ns = (int64_t)(sum / (double)all->n + 0.5);
+}
+
+/* As the recorded one is measured; a step whose work a what-if removed begins with its mark. */
+static void measure_distance(struct steps_pass *p)
+{
+    const struct rp_sim_rank_steps *rank = &p->out->ranks[0];
+    size_t i;
+
+    for (i = 0; i < rank->n; i++)
+        if (!p->run->parts[0]->begins_on_device || p->first_ns[i] == INT64_MAX)
+            p->first_ns[i] = rank->mark_ns[i];
+    p->out->distance_ns = rank->n > 1 ? rp_sim_median_gap(p->first_ns, rank->n) : rank->step_ns;
+}
+
+static void mean_of_ranks(struct steps_pass *p)
+{
+    int64_t sum = 0;
+    size_t r;
+
+    for (r = 0; r < p->out->nranks; r++)
+        rp_ns_add(&sum, p->out->ranks[r].step_ns);
+    p->out->step_ns = sum / (int64_t)p->out->nranks;
+}
+
+static enum rp_code measure_all(struct steps_pass *p, struct rp_err *err)
+{
+    uint32_t i, n = (uint32_t)rp_overlay_ntasks(&p->run->overlay);
+    size_t r;
+
+    RP_TRY(alloc_steps(p, err));
+    if (p->run->parts[0]->parallel_steps) {
+        p->out->ranks[0].times =
+            RP_ARENA_NEW(&p->out->arena, struct rp_interval, p->out->ranks[0].n);
+        RP_TRY(rp_arena_check(&p->out->arena, "simulating", err));
+        measure_parallel(p);
+        return RP_OK;
+    }
+    for (i = 0; i < p->run->notes.n; i++)
+        include_node(p, i);
+    for (; i < n; i++)
+        include_added(p, i);
+    for (r = 0; r < p->out->nranks; r++)
+        RP_TRY(measure_rank(p, r, err));
+    measure_distance(p);
+    mean_of_ranks(p);
+    return RP_OK;
+}
+
+enum rp_code rp_sim_steps_init(struct rp_sim_steps *out, const struct rp_sim_run *run,
+                               const struct rp_sim_result *result, struct rp_err *err)
+{
+    struct steps_pass p = {.run = run, .r = result, .out = out};
+
+    memset(out, 0, sizeof *out);
+    rp_arena_init(&out->arena);
+    out->nranks = run->nranks;
+    return measure_all(&p, err);
+}
+
+void rp_sim_steps_release(struct rp_sim_steps *steps)
+{
+    rp_arena_release(&steps->arena);
+}
+
+enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                            int64_t *out, struct rp_err *err)
+{
+    struct rp_sim_steps steps;
+    enum rp_code code = rp_sim_steps_init(&steps, run, result, err);
+
+    *out = steps.step_ns;
+    rp_sim_steps_release(&steps);
+    return code;
+}
+
+/* ------------------------------------------------------------------ the usual one */
+
+/* Which of the numbers has that place in order. */
+static size_t at_place(const int64_t *ns, size_t n, size_t place, struct rp_arena *arena)
+{
+    int64_t *sorted = RP_ARENA_NEW(arena, int64_t, n), at;
+    size_t i, same;
+
+    if (!sorted)
+        return 0; /* the arena remembers the failure */
+    memcpy(sorted, ns, n * sizeof *sorted);
+    rp_ns_sort(sorted, n);
+    at = sorted[place];
+    for (same = 0; same < place && sorted[place - 1 - same] == at;)
+        same++;
+    for (i = 0; i < n; i++)
+        if (ns[i] == at && same-- == 0)
+            return i;
+    return 0;
+}
+
+enum rp_code rp_sim_steps_usual(struct rp_sim_steps *steps, struct rp_sim_usual *out,
+                                struct rp_err *err)
+{
+    const struct rp_sim_rank_steps *rank;
+    size_t i, n = steps->nranks;
+    int64_t *ns = RP_ARENA_NEW(&steps->arena, int64_t, n);
+
+    *out = (struct rp_sim_usual){0};
+    RP_TRY(rp_arena_check(&steps->arena, "simulating", err));
+    for (i = 0; i < n; i++)
+        ns[i] = steps->ranks[i].step_ns;
+    out->rank = at_place(ns, n, (n - 1) / 2, &steps->arena);
+    rank = &steps->ranks[out->rank];
+    ns = RP_ARENA_NEW(&steps->arena, int64_t, rank->n);
+    RP_TRY(rp_arena_check(&steps->arena, "simulating", err));
+    for (i = 0; i < rank->n; i++)
+        ns[i] = rp_ns_between(rank->times[i].begin_ns, rank->times[i].end_ns);
+    out->steps[0] = at_place(ns, rank->n, (rank->n - 1) / 2, &steps->arena);
+    out->steps[1] = at_place(ns, rank->n, rank->n / 2, &steps->arena);
+    return rp_arena_check(&steps->arena, "simulating", err);
+}
+
+int64_t rp_sim_measured_ns(const struct rp_sim_run *run)
+{
+    int64_t sum = 0;
+    size_t r;
+
+    for (r = 0; r < run->nranks; r++)
+        rp_ns_add(&sum, run->parts[r]->measured_ns);
+    return sum / (int64_t)run->nranks;
+}

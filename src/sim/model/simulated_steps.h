@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_MODEL_SIMULATED_STEPS_H
+#define RP_SIM_MODEL_SIMULATED_STEPS_H
+/*
+ * When the steps of a simulated run begin and end, rank by rank, by the same definition as those of
+ * a recording (facts/step_times.h): so a recording that is run unchanged has its recorded steps.
+ */
+#include "facts/intervals.h"
+#include "sim/model/run.h"
+
+struct rp_sim_rank_steps {
+    size_t n;
+    struct rp_interval *times; /* in simulated time */
+    int64_t *mark_ns;          /* when the mark of each begins */
+    int64_t mark_end_ns;       /* when that of the last ends */
+    int64_t step_ns;           /* the median of the times */
+};
+
+struct rp_sim_steps {
+    struct rp_arena arena;
+    size_t nranks;
+    struct rp_sim_rank_steps *ranks;
+    int64_t step_ns;     /* the mean over the ranks; of parallel steps over all of them */
+    int64_t distance_ns; /* of the first rank, between the begins of its work (sim/model/part.h) */
+};
+
+/* O(tasks). Release it also after a failure. */
+enum rp_code rp_sim_steps_init(struct rp_sim_steps *out, const struct rp_sim_run *run,
+                               const struct rp_sim_result *result, struct rp_err *err);
+void rp_sim_steps_release(struct rp_sim_steps *steps);
+
+/* Its step_ns alone. */
+enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_result *result,
+                            int64_t *out, struct rp_err *err);
+
+/* Which rank has the usual step, and which of its steps that is: of an even number two, else both
+   are the same. */
+struct rp_sim_usual {
+    size_t rank, steps[2];
+};
+enum rp_code rp_sim_steps_usual(struct rp_sim_steps *steps, struct rp_sim_usual *out,
+                                struct rp_err *err);
+
+/* What the recording says: the mean over the ranks that are simulated. */
+int64_t rp_sim_measured_ns(const struct rp_sim_run *run);
+
+#endif
