@@ -30,13 +30,19 @@ static bool is_named_capture(const char *name)
     return strcasestr(slash && *slash == '/' ? slash + 1 : name, "capture") != NULL;
 }
 
+bool rp_is_capture_file(const char *name, const struct rp_captures *captures)
+{
+    return captures->nodes.n && (rp_captures_are_all(captures) || is_named_capture(name));
+}
+
 static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
 {
     struct capture_search *s = user;
     struct rp_read_source *r = &s->files->read[i];
+    const char *name = rp_sources_borrow(s->dataset->sources, i)->name;
     enum rp_code code = RP_OK;
 
-    if (!s->few && !is_named_capture(rp_sources_borrow(s->dataset->sources, i)->name))
+    if (!s->few && !is_named_capture(name))
         return RP_OK;
     r->err = (struct rp_err){0};
     r->code = rp_load_trace(s->dataset, i, &r->import, &r->err);
@@ -45,7 +51,7 @@ static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
         code = rp_trace_require(r->import.trace, RP_NEED_ARGS | RP_NEED_LINKS, NULL);
         if (code == RP_OK)
             code = rp_captures_init(&r->captures, r->import.trace, err);
-        r->capture = code == RP_OK && rp_captures_are_all(&r->captures);
+        r->capture = code == RP_OK && rp_is_capture_file(name, &r->captures);
         code = code == RP_NOMEM ? code : RP_OK; /* what is damaged is reported in its turn */
     }
     if (!r->capture)
@@ -237,11 +243,16 @@ const char *rp_graph_use_text(const struct rp_graph_use *use, const char *name,
                               struct rp_arena *arena)
 {
     if (use->captured)
-        return rp_arena_textf(arena,
-                              "'%s' is a recording of a graph capture: %lld launches were "
-                              "captured, not executed; %lld kernels, copies and memsets ran "
-                              "beside it",
-                              last_part(name), (long long)use->captured, (long long)use->ran);
+        return rp_arena_textf(
+            arena,
+            "'%s' is a recording of a graph capture: %lld launch%s captured, not "
+            "executed%s",
+            last_part(name), (long long)use->captured, use->captured == 1 ? " was" : "es were",
+            use->ran ? rp_arena_textf(arena,
+                                      "; beside %s, %lld kernels, copies and "
+                                      "memsets ran",
+                                      use->captured == 1 ? "it" : "them", (long long)use->ran)
+                     : "");
     if (!use->launches)
         return NULL;
     if (!use->matched)

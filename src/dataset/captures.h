@@ -34,6 +34,10 @@ struct rp_capture_files {
     size_t ncaptures;
 };
 
+/* Whether a source is a recording of captures: its content says so, or, where graphs were captured
+   and launched in it, its name. */
+bool rp_is_capture_file(const char *name, const struct rp_captures *captures);
+
 /* Release it also after a failure. Sources that cannot be read are no failure. */
 enum rp_code rp_capture_files_find(struct rp_capture_files *out, struct rp_ctx *ctx,
                                    const struct rp_dataset *dataset, struct rp_err *err);

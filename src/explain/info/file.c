@@ -6,7 +6,7 @@
 #include "explain/info/info.h"
 
 #include "base/order.h"
-#include "facts/graph_captures.h"
+#include "dataset/captures.h"
 #include "facts/step_times.h"
 #include "trace/words.h"
 
@@ -256,10 +256,11 @@ static long long concern_count(const struct file_ctx *ctx, const struct concern 
     return count;
 }
 
-static enum rp_code count_captured(struct file_ctx *ctx, struct rp_err *err)
+static enum rp_code count_captured(struct file_ctx *ctx, const char *path, struct rp_err *err)
 {
     struct rp_captures captures;
     enum rp_code code;
+    bool runs;
 
     if (!ctx->trace->health.launches_without_gpu)
         return RP_OK;
@@ -267,13 +268,15 @@ static enum rp_code count_captured(struct file_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_trace_require(ctx->trace, RP_NEED_ARGS, err));
     code = rp_captures_init(&captures, ctx->trace, err);
     ctx->captured = ctx->out->captured_launches = (int64_t)captures.nodes.n;
-    ctx->out->is_capture = code == RP_OK && rp_captures_are_all(&captures);
+    ctx->out->is_capture = code == RP_OK && rp_is_capture_file(path, &captures);
+    runs = !rp_captures_are_all(&captures);
     rp_captures_release(&captures);
     if (ctx->out->is_capture) {
         ctx->out->rank_text = "capture";
         ctx->out->capture_text = rp_arena_textf(
-            ctx->arena, "a recording of a graph capture: %lld launch%s captured, not executed",
-            (long long)ctx->captured, ctx->captured == 1 ? " was" : "es were");
+            ctx->arena, "a recording of a graph capture: %lld launch%s captured, not executed%s",
+            (long long)ctx->captured, ctx->captured == 1 ? " was" : "es were",
+            runs ? "; it runs beside other work" : "");
     }
     return code;
 }
@@ -348,7 +351,7 @@ enum rp_code rp_info_describe(const struct rp_trace *trace, const char *path, co
     fill_devices(&ctx);
     fill_device_text(&ctx);
     fill_tracks(&ctx);
-    RP_TRY(count_captured(&ctx, err));
+    RP_TRY(count_captured(&ctx, path, err));
     fill_warnings(&ctx);
     return rp_arena_check(arena, "describing a trace", err);
 }

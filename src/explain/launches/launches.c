@@ -422,22 +422,16 @@ static enum rp_code list_queues_and_copies(struct launches_join *j, struct rp_er
     return RP_OK;
 }
 
-/* "3 of them are launches of graphs, 400 kernels each" */
+/* "3 launches start graphs of 400 kernels, copies and memsets" */
 static const char *graphs_text(struct launches_join *j)
 {
     const struct rp_launches_root *out = j->out;
     int64_t each = out->graph_items / out->graphs;
     bool exact = each * out->graphs == out->graph_items;
 
-    if (out->graphs == 1)
-        return rp_arena_textf(j->arena,
-                              "1 launch is that of a graph: it starts %lld kernels, copies and "
-                              "memsets",
-                              (long long)each);
-    return rp_arena_textf(j->arena,
-                          "%lld launches are those of graphs: they start %s%lld kernels, copies "
-                          "and memsets each",
-                          (long long)out->graphs, exact ? "" : "about ", (long long)each);
+    return rp_arena_textf(j->arena, "%lld launch%s graph%s of %s%lld kernels, copies and memsets",
+                          (long long)out->graphs, out->graphs == 1 ? " starts a" : "es start",
+                          out->graphs == 1 ? "" : "s", exact ? "" : "on average ", (long long)each);
 }
 
 static void fill_texts(struct launches_join *j)

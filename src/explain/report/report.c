@@ -764,10 +764,10 @@ static void fill_capture(struct report_ctx *j)
 
     j->out->captured_launches = captured;
     j->out->lost_text = rp_arena_textf(
-        j->arena,
-        "a recording of a graph capture: %lld launch%s captured, not executed; what ran beside it "
-        "took %s",
-        (long long)captured, captured == 1 ? " was" : "es were", duration(j, j->out->needed_ns));
+        j->arena, "a recording of a graph capture: %lld launch%s captured, not executed%s%s",
+        (long long)captured, captured == 1 ? " was" : "es were",
+        part_of(j, 0)->on_device ? "; what ran beside it took " : "",
+        part_of(j, 0)->on_device ? duration(j, j->out->needed_ns) : "");
     add_note(j, "nothing is concluded from a capture: report the trace in which the graph runs, "
                 "with this file beside it, to see its kernels by operator");
 }
