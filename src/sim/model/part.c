@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Notes about the nodes of a rank. A device node belongs to the step and the phase of its launch, a
- * host node to those of its own span. The spans around a span are walked once per node; traces nest
- * a few dozen deep at most, so the cost is linear in practice.
+ * host node to those of its own span, or of the innermost span around it that has one. Linear.
  */
 #include "sim/model/part.h"
 
@@ -59,23 +58,51 @@ struct part_ctx {
     struct rp_attribution places;
     RP_VEC(uint32_t) item_of; /* by event: its item + 1, or 0 */
     RP_VEC(uint32_t) name_of; /* by string: its name in the graph + 1, or 0 */
-    RP_VEC(uint8_t) loader;   /* by string: it names a data loader */
+    RP_VEC(uint8_t) sign;     /* by event: phase of its name or of a span around it; IN_LOADER */
     RP_VEC(uint8_t) remote;   /* by track: collectives of the host run there */
     struct rp_coll_reader args;
 };
 
-/* ------------------------------------------------------------------ notes */
+/* ------------------------------------------------------------------ signs */
 
-static enum rp_phase phase_around(const struct part_ctx *n, rp_event e)
+#define IN_LOADER    128
+#define SIGN_UNKNOWN 255
+
+static uint8_t name_sign(const struct part_ctx *n, rp_str name, uint8_t *by_name)
 {
-    for (; e != RP_NONE; e = n->t->ev.parent[e]) {
-        enum rp_phase phase = rp_phase_of_name(n->t, n->t->ev.name[e]);
+    const char *text = rp_trace_str(n->t, name);
 
-        if (phase != RP_PHASE_OTHER)
-            return phase;
-    }
-    return RP_PHASE_OTHER;
+    if (by_name[name] == SIGN_UNKNOWN)
+        by_name[name] =
+            (uint8_t)(rp_phase_of_name(n->t, name) |
+                      (strstr(text, "DataLoader") || strstr(text, "dataloader") ? IN_LOADER : 0));
+    return by_name[name];
 }
+
+/* A span precedes those inside it, so one pass hands signs down; each name is looked at once. */
+static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
+{
+    RP_VEC(uint8_t) by_name = {0};
+    enum rp_code code = rp_vec_reserve(&by_name, (size_t)n->t->str.n + 1, err);
+    rp_event e;
+
+    if (code == RP_OK)
+        code = rp_vec_reserve(&n->sign, (size_t)n->t->ev.n + 1, err);
+    if (code == RP_OK)
+        memset(by_name.at, SIGN_UNKNOWN, n->t->str.n);
+    for (e = 0; code == RP_OK && e < n->t->ev.n; e++) {
+        rp_event parent = n->t->ev.parent[e];
+        uint8_t own = name_sign(n, n->t->ev.name[e], by_name.at);
+        uint8_t around = parent < e ? n->sign.at[parent] : 0;
+
+        n->sign.at[e] = (uint8_t)(((own | around) & IN_LOADER) |
+                                  ((own & ~IN_LOADER) ? own & ~IN_LOADER : around & ~IN_LOADER));
+    }
+    rp_vec_release(&by_name);
+    return code;
+}
+
+/* ------------------------------------------------------------------ notes */
 
 static uint32_t op_name(const struct part_ctx *n, rp_event op)
 {
@@ -102,14 +129,6 @@ static struct rp_sim_note note_device(const struct part_ctx *n, uint32_t item)
     return note;
 }
 
-static bool in_loader(const struct part_ctx *n, rp_event e)
-{
-    for (; e != RP_NONE; e = n->t->ev.parent[e])
-        if (n->loader.at[n->t->ev.name[e]])
-            return true;
-    return false;
-}
-
 static struct rp_sim_note note_host(const struct part_ctx *n, const struct rp_sg_node *node)
 {
     struct rp_sim_note note = {0, RP_NO_STEP, RP_PHASE_OTHER, 0};
@@ -117,7 +136,7 @@ static struct rp_sim_note note_host(const struct part_ctx *n, const struct rp_sg
 
     note.op = op_name(n, rp_event_around(n->t, e, RP_KIND_CPU_OP));
     note.step = rp_sim_step_at(n->part, node->start_ns);
-    note.phase = (uint8_t)phase_around(n, e);
+    note.phase = n->sign.at[e] & (uint8_t)~IN_LOADER;
     if (node->start_ns == n->t->ev.ts_ns[e])
         note.flags |= RP_SIM_OPENS;
     if (node->kind == RP_SG_RUNTIME)
@@ -126,7 +145,7 @@ static struct rp_sim_note note_host(const struct part_ctx *n, const struct rp_sg
         note.flags |= RP_SIM_FRAME;
     if (n->remote.at[n->t->ev.track[e]])
         note.flags |= RP_SIM_REMOTE;
-    if (in_loader(n, e))
+    if (n->sign.at[e] & IN_LOADER)
         note.flags |= RP_SIM_LOADER;
     return note;
 }
@@ -201,16 +220,10 @@ static enum rp_code index_events(struct part_ctx *n, struct rp_err *err)
 
     RP_TRY(rp_vec_reserve(&n->item_of, (size_t)n->t->ev.n + 1, err));
     RP_TRY(rp_vec_reserve(&n->name_of, (size_t)n->t->str.n + 1, err));
-    RP_TRY(rp_vec_reserve(&n->loader, (size_t)n->t->str.n + 1, err));
     RP_TRY(rp_vec_reserve(&n->remote, (size_t)n->t->ntracks + 1, err));
     memset(n->item_of.at, 0, n->t->ev.n * sizeof *n->item_of.at);
     memset(n->name_of.at, 0, n->t->str.n * sizeof *n->name_of.at);
     memset(n->remote.at, 0, n->t->ntracks);
-    for (i = 0; i < n->t->str.n; i++) {
-        const char *text = rp_trace_str(n->t, (rp_str)i);
-
-        n->loader.at[i] = strstr(text, "DataLoader") || strstr(text, "dataloader");
-    }
     for (i = 0; i < n->work->items.n; i++)
         n->item_of.at[n->work->items.at[i].event] = (uint32_t)i + 1;
     for (i = 0; i < g->nodes.n; i++)
@@ -228,6 +241,7 @@ static enum rp_code fill_part(struct part_ctx *n, struct rp_err *err)
     RP_TRY(rp_coll_reader_init(&n->args, n->t, err));
     RP_TRY(rp_sim_steps_list(n->part, n->t, err));
     RP_TRY(index_events(n, err));
+    RP_TRY(sign_events(n, err));
     RP_TRY(note_nodes(n, err));
     RP_TRY(rp_sim_steps_measure(n->part, n->t, err));
     RP_TRY(note_gradients(n, err));
@@ -257,7 +271,7 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
     rp_coll_reader_release(&n.args);
     rp_vec_release(&n.item_of);
     rp_vec_release(&n.name_of);
-    rp_vec_release(&n.loader);
+    rp_vec_release(&n.sign);
     rp_vec_release(&n.remote);
     rp_work_release(&work);
     return code;
