@@ -11,6 +11,7 @@
  *     by_rank.c    what each rank does in a simulated step, and its slack
  *     incoming.c   the edges into each task, which path.c and by_rank.c walk backward
  *     trace.c      a simulated run as a trace
+ *     predict.c    what-ifs of one rank for other questions (predict.h)
  *
  * The model itself is in model/ over engine/; what-ifs are in whatif/.
  */

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short way to a prediction gives the numbers of the long one. */
+#include "run_fixtures.h"
+#include "sim/predict.h"
+#include "sim/simulate.h"
+
+static const char *const whatifs[] = {"scale:gpu=0.5", "ranks=8",     "cuda-graphs",
+                                      "bucket=1MB",    "scale:all=2", "no-sync"};
+enum { WHATIFS = sizeof whatifs / sizeof whatifs[0] };
+
+static void gains_are_those_of_simulate(void **state)
+{
+    struct step_shape usual = {40000, false, false};
+    struct rp_sim_asked asked = {.whatifs = whatifs, .nwhatifs = WHATIFS};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_gain gains[WHATIFS];
+    struct rp_sim_answer answer = {0};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct bench b;
+    int64_t step_ns;
+    size_t i;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    assert_ok(rp_sim_predict(b.traces[0], whatifs, WHATIFS, &step_ns, gains, &err), &err);
+    assert_ok(rp_sim_answer(b.list, 1, &asked, &arena, &answer, &err), &err);
+    assert_int_equal(step_ns, answer.baseline.unprofiled_ns);
+    assert_int_equal(answer.npredictions, WHATIFS);
+    for (i = 0; i < WHATIFS; i++) {
+        const struct rp_sim_prediction *p = &answer.predictions[i];
+
+        assert_int_equal(gains[i].step_ns, p->predicted_ns);
+        assert_string_equal(gains[i].impossible, p->impossible ? p->impossible : "");
+    }
+    assert_int_equal(gains[3].step_ns, RP_ABSENT_I64); /* nothing trains */
+    assert_non_null(strstr(gains[3].impossible, "AccumulateGrad"));
+    assert_int_equal(gains[4].step_ns, 2 * step_ns);
+    rp_arena_release(&arena);
+    bench_release(&b);
+}
+
+static void a_malformed_what_if_is_an_error(void **state)
+{
+    static const char *const wrong[] = {"fuze"};
+    struct step_shape usual = {40000, false, false};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_gain gain;
+    struct bench b;
+    int64_t step_ns;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    assert_code(rp_sim_predict(b.traces[0], wrong, 1, &step_ns, &gain, &err), RP_USAGE);
+    assert_non_null(strstr(err.text, "did you mean 'fuse'"));
+    bench_release(&b);
+}
+
+/* Where none can be answered, that is an error. */
+static void impossible_what_ifs_are_rows(void **state)
+{
+    struct step_shape usual = {40000, true, false};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_answer answer = {0};
+    struct rp_arena arena = RP_ARENA_INIT;
+    const char *texts[] = {"ranks=8", "scale:gpu=2"};
+    struct rp_sim_asked asked = {.whatifs = texts, .nwhatifs = 2};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    assert_ok(rp_sim_answer(b.list, 1, &asked, &arena, &answer, &err), &err);
+    assert_int_equal(answer.npredictions, 2);
+    assert_int_equal(answer.predictions[0].predicted_ns, RP_ABSENT_I64);
+    assert_string_equal(answer.predictions[0].impossible, "ranks: no communication was recorded");
+    assert_null(answer.predictions[1].impossible);
+    assert_true(answer.predictions[1].predicted_ns > 100000);
+    texts[1] = "straggler=median";
+    answer = (struct rp_sim_answer){0};
+    assert_code(rp_sim_answer(b.list, 1, &asked, &arena, &answer, &err), RP_UNSUPPORTED);
+    assert_string_equal(err.text, "ranks: no communication was recorded");
+    rp_arena_release(&arena);
+    bench_release(&b);
+}
+
+int test_predict(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gains_are_those_of_simulate),
+        cmocka_unit_test(a_malformed_what_if_is_an_error),
+        cmocka_unit_test(impossible_what_ifs_are_rows),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
