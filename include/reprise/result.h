@@ -120,6 +120,9 @@ RP_API const void *rp_result_borrow_root(const struct rp_result *result);
    result names them. */
 enum { RP_ANSWER_NO = 1, RP_ANSWER_PARTLY = 3 };
 RP_API int rp_result_answer(const struct rp_result *result);
+/* Warnings about the inputs, such as traces that are not of one run: the i-th, or NULL after the
+   last. Tables and JSON ("warnings") begin with them; CSV has no place for them. */
+RP_API const char *rp_result_warning(const struct rp_result *result, size_t i);
 RP_API void rp_result_free(struct rp_result *result);
 
 enum rp_print_format { RP_PRINT_TABLE, RP_PRINT_JSON, RP_PRINT_CSV };
@@ -145,7 +148,7 @@ RP_API enum rp_code rp_result_save(const struct rp_result *result,
 /*
  * Values by path. A path consists of keys and positions in lists, separated by '.' or '/':
  * "baseline.measured_ns", "ranks.0.busy_ns". Keys of maps may contain both characters; the longest
- * key that matches is taken. The keys are those that --json prints ("schema" apart).
+ * key that matches is taken. The keys are those that --json prints ("schema" and "warnings" apart).
  *
  * These return 1 and set *out; or 0, and leave *out alone, where the path does not exist, the value
  * has another type, or it is not known (null in JSON). i64 also reads a uint64_t that fits, f64

@@ -28,6 +28,8 @@ static enum rp_code ask_print(const struct cli_call *call, const struct rp_resul
         options.format = RP_PRINT_JSON;
     else if (common_flag(call, "csv"))
         options.format = RP_PRINT_CSV;
+    for (size_t i = 0; options.format == RP_PRINT_CSV && rp_result_warning(result, i); i++)
+        fprintf(stderr, "reprise: warning: %s\n", rp_result_warning(result, i));
     if (path && strcmp(path, "-") != 0)
         return rp_result_save(result, &options, path, err);
     options.color = cli_use_color(common_setting(call, "color"), STDOUT_FILENO);

@@ -6,6 +6,7 @@
 #include "dataset/ranks.h"
 
 #include "base/order.h"
+#include "dataset/related.h"
 #include "facts/step_times.h"
 #include "result/part.h"
 #include "result/result.h"
@@ -18,6 +19,8 @@
 
 struct rank_slot {
     struct rp_digest *digest;
+    struct rp_sketch sketch;
+    bool sketched;
     struct rp_rank_part part;
 };
 
@@ -28,6 +31,7 @@ struct rank_query {
     const char *step;
     bool has_window;
     int64_t from_ns, to_ns;           /* of --window */
+    bool several;                     /* inputs: may not be ranks of one run */
     pthread_mutex_t lock;             /* for the list of slots */
     RP_VEC(struct rank_slot *) slots; /* one per rank */
     const uint8_t *run_of;            /* the run of a source; NULL: all are one */
@@ -216,6 +220,10 @@ static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct
     RP_TRY(set_scope(a, loaded, &scope, err));
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
     RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &slot->digest, err));
+    if (a->several) {
+        RP_TRY(rp_sketch_init(&slot->sketch, loaded->trace, err));
+        slot->sketched = true;
+    }
     return fill_joined(a, loaded, &scope, part, err);
 }
 
@@ -335,8 +343,7 @@ static enum rp_code select_parts(struct rank_query *a, const struct rp_run *run,
     const char *list = rp_settings_text(a->settings, "rank");
     size_t i;
 
-    *ranks = (struct rp_ranks){
-        .world_size = run->world_size, .nwarnings = run->warnings.n, .warnings = run->warnings.at};
+    *ranks = (struct rp_ranks){.world_size = run->world_size};
     ranks->parts = RP_ARENA_NEW(arena, struct rp_rank_part, run->ranks.n + 1);
     if (!ranks->parts)
         return rp_err_nomem(err, "joining ranks");
@@ -370,16 +377,38 @@ static void note_graphs(struct rp_ranks *ranks, struct rp_arena *arena)
     }
 }
 
-static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run **run,
-                             struct rp_arena *arena, struct rp_ranks *ranks, struct rp_err *err)
+/* What contradicts that the inputs are one run becomes warnings of the result. */
+static enum rp_code check_run(struct rank_query *a, struct rp_run *run, bool *unrelated,
+                              struct rp_result *result, struct rp_err *err)
 {
+    const struct rp_sketch **sketches =
+        RP_ARENA_NEW(&result->arena, const struct rp_sketch *, a->slots.n + 1);
+    size_t i;
+
+    if (!sketches)
+        return rp_err_nomem(err, "comparing traces");
+    for (i = 0; i < a->slots.n; i++)
+        sketches[i] = a->slots.at[i]->sketched ? &a->slots.at[i]->sketch : NULL;
+    RP_TRY(rp_run_check(run, sketches, unrelated, err));
+    for (i = 0; i < run->warnings.n; i++)
+        RP_TRY(rp_result_warn(result, run->warnings.at[i], err));
+    return RP_OK;
+}
+
+static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run **run,
+                             struct rp_result *result, struct rp_ranks *ranks, struct rp_err *err)
+{
+    bool unrelated = false;
+
     RP_TRY(rp_run_new(run, err));
     RP_TRY(number_ranks(a, which, *run, err));
     if (!(*run)->ranks.n)
         return rp_err_set(err, RP_FORMAT, "the %s input contains no trace",
                           which ? "second" : "first");
-    RP_TRY(select_parts(a, *run, arena, ranks, err));
-    note_graphs(ranks, arena);
+    RP_TRY(check_run(a, *run, &unrelated, result, err));
+    RP_TRY(select_parts(a, *run, &result->arena, ranks, err));
+    ranks->unrelated = unrelated;
+    note_graphs(ranks, &result->arena);
     return RP_OK;
 }
 
@@ -401,10 +430,9 @@ static enum rp_code join_all(struct rank_query *a, struct rp_result *result, str
 
     if (a->slots.n)
         qsort(a->slots.at, a->slots.n, sizeof *a->slots.at, by_source);
-    code = make_run(a, 0, &runs[0], &result->arena, &ranks[0], err);
-
+    code = make_run(a, 0, &runs[0], result, &ranks[0], err);
     if (code == RP_OK && a->run_of)
-        code = make_run(a, 1, &runs[1], &result->arena, &ranks[1], err);
+        code = make_run(a, 1, &runs[1], result, &ranks[1], err);
     if (code == RP_OK)
         code = a->run_of ? a->row->join_two(ranks, a->settings, result, err)
                          : a->row->join(&ranks[0], a->settings, result, err);
@@ -419,6 +447,7 @@ static void release_slots(struct rank_query *a, struct rp_result *result)
 
     for (i = 0; i < a->slots.n; i++) {
         rp_digest_free(a->slots.at[i]->digest);
+        rp_sketch_release(&a->slots.at[i]->sketch);
         rp_arena_adopt(&result->arena, &a->slots.at[i]->part.arena);
         free(a->slots.at[i]);
     }
@@ -433,6 +462,7 @@ static enum rp_code query_ranks(struct rank_query *a, struct rp_ctx *ctx,
     enum rp_code code;
 
     RP_TRY(read_options(a, err));
+    a->several = rp_dataset_count(dataset) > 1;
     pthread_mutex_init(&a->lock, NULL);
     a->dataset = dataset;
     code = rp_capture_files_find(&a->captures, ctx, dataset, err);

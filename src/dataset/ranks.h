@@ -49,11 +49,10 @@ struct rp_ranks {
     size_t n;
     struct rp_rank_part *parts; /* by number */
     int32_t world_size;
-    size_t nwarnings;
-    const char *const *warnings; /* about the numbers of the ranks */
-    const char *graphs;          /* what to say about captures of graphs; NULL: nothing */
-    size_t ncaptures;            /* ranks that are recordings of captures: normally none or all */
-    int64_t captured;            /* launches in them */
+    bool unrelated;     /* they are not ranks of one run: their collectives must not be matched */
+    const char *graphs; /* what to say about captures of graphs; NULL: nothing */
+    size_t ncaptures;   /* ranks that are recordings of captures: normally none or all */
+    int64_t captured;   /* launches in them */
 };
 
 struct rp_rank_row {

@@ -14,6 +14,7 @@
 #include "facts/clock_sources.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *const rp_rendezvous_rule_names[] = {[RP_RENDEZVOUS_BY_NONE] = "none",
                                                 [RP_RENDEZVOUS_BY_SEQUENCE] = "sequence",
@@ -313,6 +314,19 @@ static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
     if (m->out->n)
         qsort(m->out->at, m->out->n, sizeof *m->out->at, by_last);
     return RP_OK;
+}
+
+void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < list->n; i++)
+        list->nlost += list->at[i].n;
+    if (n)
+        memcpy(list->offset_ns, list->base_ns, n * sizeof *list->offset_ns);
+    list->n = 0;
+    list->rule = RP_RENDEZVOUS_BY_NONE;
+    list->clocks_differ = false;
 }
 
 enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_t n,

@@ -42,6 +42,9 @@ struct rp_rendezvous_list {
     int64_t *offset_ns; /* the same by estimated clocks, where clocks differ (clocks.h) */
 };
 
+/* Forgets all matches: the ranks are not of one run. n: how many they are. */
+void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n);
+
 /* Allocates in the arena; sorts, so O(n log n) in all collectives. */
 enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_t n,
                                 struct rp_arena *arena, struct rp_rendezvous_list *out,

@@ -283,13 +283,16 @@ static void pretty_field(struct json *j, const struct rp_field *field, const voi
     }
 }
 
-void rp_print_json(const struct rp_type *type, const void *root, struct rp_out *to)
+void rp_print_json(const struct rp_type *type, const void *root, const struct rp_result *warnings,
+                   struct rp_out *to)
 {
     struct json j = {to, 0, 0};
 
     json_text(&j, "{\n  \"schema\": \"reprise.");
     json_text(&j, type->name);
     json_text(&j, "/1\"");
+    if (warnings && warnings->nwarnings)
+        pretty_fields(&j, rp_result_warnings_type.fields, warnings, 2, false);
     pretty_fields(&j, type->fields, root, 2, false);
     json_text(&j, "\n}\n");
 }

@@ -5,6 +5,7 @@
 #include "result/walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static const struct rp_field string_fields[] = {
@@ -17,6 +18,12 @@ static const struct rp_field number_fields[] = {
 const struct rp_type rp_type_string = {"string", sizeof(const char *), string_fields, NULL};
 const struct rp_type rp_type_int = {"int", sizeof(int64_t), int_fields, NULL};
 const struct rp_type rp_type_number = {"number", sizeof(double), number_fields, NULL};
+
+static const struct rp_field warning_fields[] = {
+    RP_FIELD_LIST(struct rp_result, warnings, &rp_type_string, "warnings", "about the inputs", 0),
+    RP_FIELD_END};
+const struct rp_type rp_result_warnings_type = {"warnings", sizeof(struct rp_result),
+                                                warning_fields, NULL};
 
 enum rp_code rp_result_new(const struct rp_type *type, struct rp_result **out, struct rp_err *err)
 {
@@ -59,6 +66,28 @@ int rp_result_answer(const struct rp_result *result)
     return result->answer;
 }
 
+const char *rp_result_warning(const struct rp_result *result, size_t i)
+{
+    return i < result->nwarnings ? result->warnings[i] : NULL;
+}
+
+enum rp_code rp_result_warn(struct rp_result *result, const char *text, struct rp_err *err)
+{
+    if (result->nwarnings == result->warning_room) {
+        size_t room = result->warning_room ? 2 * result->warning_room : 4;
+        const char **more = RP_ARENA_NEW(&result->arena, const char *, room);
+
+        if (!more)
+            return rp_err_nomem(err, "noting a warning");
+        if (result->nwarnings)
+            memcpy(more, result->warnings, result->nwarnings * sizeof *more);
+        result->warnings = more;
+        result->warning_room = room;
+    }
+    result->warnings[result->nwarnings++] = rp_arena_text(&result->arena, text);
+    return rp_arena_check(&result->arena, "noting a warning", err);
+}
+
 /* Options of a caller that was compiled against an older header are shorter; the rest is 0. */
 static enum rp_code print_options(const struct rp_print_options *given,
                                   struct rp_print_options *out, struct rp_err *err)
@@ -76,7 +105,7 @@ void rp_print_record(const struct rp_type *type, const void *root,
 {
     switch (options->format) {
     case RP_PRINT_JSON:
-        rp_print_json(type, root, to);
+        rp_print_json(type, root, NULL, to);
         break;
     case RP_PRINT_CSV:
         rp_print_csv(type, root, to);
@@ -84,6 +113,21 @@ void rp_print_record(const struct rp_type *type, const void *root,
     default:
         rp_print_table(type, root, options, to);
     }
+}
+
+/* CSV has no place for warnings. */
+static void print_result(const struct rp_result *result, const struct rp_print_options *options,
+                         struct rp_out *to)
+{
+    if (options->format == RP_PRINT_JSON) {
+        rp_print_json(result->type, result->root, result, to);
+        return;
+    }
+    if (options->format == RP_PRINT_TABLE && result->nwarnings) {
+        rp_print_table(&rp_result_warnings_type, result, options, to);
+        rp_out_char(to, '\n');
+    }
+    rp_print_record(result->type, result->root, options, to);
 }
 
 enum rp_code rp_result_print(const struct rp_result *result, const struct rp_print_options *options,
@@ -94,7 +138,7 @@ enum rp_code rp_result_print(const struct rp_result *result, const struct rp_pri
 
     RP_TRY(print_options(options, &known, err));
     RP_TRY(rp_out_open_fd(fd, fd == STDOUT_FILENO ? "standard output" : "output", &out, err));
-    rp_print_record(result->type, result->root, &known, out);
+    print_result(result, &known, out);
     return rp_out_close(out, err);
 }
 
@@ -106,6 +150,6 @@ enum rp_code rp_result_save(const struct rp_result *result, const struct rp_prin
 
     RP_TRY(print_options(options, &known, err));
     RP_TRY(rp_out_open(path, &to, err));
-    rp_print_record(result->type, result->root, &known, to);
+    print_result(result, &known, to);
     return rp_out_close(to, err);
 }

@@ -7,6 +7,7 @@
 #include "base/order.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 enum rp_code rp_run_new(struct rp_run **out, struct rp_err *err)
 {
@@ -43,16 +44,6 @@ enum rp_code rp_run_add(struct rp_run *run, struct rp_digest **digest, size_t fi
     return RP_OK;
 }
 
-static enum rp_code warn_renumbered(struct rp_run *run, const struct rp_rank *rank,
-                                    struct rp_err *err)
-{
-    const char *text =
-        rp_arena_printf(&run->arena, "two files have rank %d: '%s' is used as rank %d",
-                        rank->digest->rank, rank->digest->name, rank->number);
-
-    return text ? rp_vec_push(&run->warnings, text, err) : rp_err_nomem(err, "numbering ranks");
-}
-
 /* Gives ranks the number in their file; those without, or whose number is taken, get RP_NO_RANK. */
 static enum rp_code claim_numbers(struct rp_run *run, struct rp_map *taken, struct rp_err *err)
 {
@@ -71,7 +62,57 @@ static enum rp_code claim_numbers(struct rp_run *run, struct rp_map *taken, stru
     return RP_OK;
 }
 
-static enum rp_code fill_gaps(struct rp_run *run, const struct rp_map *taken, struct rp_err *err)
+/* The number behind "rank" in the last part of a path, as in "run/trace_rank-3.json.gz"; or -1. */
+static int32_t number_in_name(const char *path)
+{
+    const char *at = path, *word = NULL;
+    long number;
+
+    for (; *at; at++)
+        if (*at == '/' || *at == '!')
+            word = NULL;
+        else if (!strncasecmp(at, "rank", 4))
+            word = at + 4;
+    if (!word)
+        return RP_NO_RANK;
+    word += strspn(word, "-_. ");
+    if (*word < '0' || *word > '9')
+        return RP_NO_RANK;
+    number = strtol(word, NULL, 10);
+    return number < 1000000 ? (int32_t)number : RP_NO_RANK;
+}
+
+/* Numbers in names of files, where no other rank has or claims them. */
+static enum rp_code claim_names(struct rp_run *run, struct rp_map *taken, struct rp_err *err)
+{
+    struct rp_map claims;
+    enum rp_code code = RP_OK;
+    uint32_t i, owner;
+    int pass;
+
+    rp_map_init(&claims);
+    for (pass = 0; pass < 2; pass++)
+        for (i = 0; i < run->ranks.n && code == RP_OK; i++) {
+            struct rp_rank *rank = &run->ranks.at[i];
+            int32_t number = rank->digest->rank < 0 ? number_in_name(rank->digest->name) : -1;
+
+            if (number < 0 || (!pass && rp_map_get(taken, (uint64_t)number) != RP_MAP_NONE))
+                continue;
+            if (!pass) {
+                uint32_t before = rp_map_get(&claims, (uint64_t)number);
+
+                code = rp_map_put(&claims, (uint64_t)number, before == RP_MAP_NONE ? 1 : 2, err);
+            } else if (rp_map_get(&claims, (uint64_t)number) == 1) {
+                code = rp_map_intern(taken, (uint64_t)number, i, &owner, err);
+                rank->number = number;
+                rank->named = true;
+            }
+        }
+    rp_map_release(&claims);
+    return code;
+}
+
+static void fill_gaps(struct rp_run *run, const struct rp_map *taken)
 {
     int32_t next = 0;
     size_t i;
@@ -84,10 +125,7 @@ static enum rp_code fill_gaps(struct rp_run *run, const struct rp_map *taken, st
         while (rp_map_get(taken, (uint64_t)next) != RP_MAP_NONE)
             next++;
         rank->number = next++;
-        if (rank->digest->rank >= 0)
-            RP_TRY(warn_renumbered(run, rank, err));
     }
-    return RP_OK;
 }
 
 RP_ORDER(by_number, struct rp_rank, RP_UP(number))
@@ -99,8 +137,10 @@ enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err)
 
     rp_map_init(&taken);
     code = claim_numbers(run, &taken, err);
+    if (code == RP_OK && run->ranks.n > 1)
+        code = claim_names(run, &taken, err);
     if (code == RP_OK)
-        code = fill_gaps(run, &taken, err);
+        fill_gaps(run, &taken);
     rp_map_release(&taken);
     if (run->ranks.n)
         qsort(run->ranks.at, run->ranks.n, sizeof *run->ranks.at, by_number);

@@ -39,6 +39,7 @@ void rp_digest_free(struct rp_digest *digest); /* may be NULL */
 struct rp_rank {
     int32_t number; /* unique after rp_run_settle */
     uint32_t file;  /* as given to rp_run_add */
+    bool named;     /* the number is that in the name of its file */
     struct rp_digest *digest;
 };
 
@@ -57,9 +58,10 @@ enum rp_code rp_run_add(struct rp_run *run, struct rp_digest **digest, size_t fi
                         struct rp_err *err);
 
 /*
- * Numbers and sorts the ranks once all are added. A rank keeps the number in its file; if two files
- * have the same number, the later one gets the smallest free number and a warning. Files without a
- * number get free numbers too, in the order of adding.
+ * Numbers and sorts the ranks once all are added. A rank keeps the number in its file. One whose
+ * file states none gets the one in the name of its file ("rank3.json"), if no other rank has that.
+ * All others get the smallest free numbers, in the order of adding; of two files with the same
+ * number, the later one. Who shows the numbers must say so (dataset/related.h).
  */
 enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err);
 

@@ -507,7 +507,10 @@ static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
         return rp_err_nomem(err, "matching collectives");
     for (r = 0; r < j->ranks->n; r++)
         lists[r] = &part_of(j, r)->comm;
-    return rp_rendezvous_find(lists, j->ranks->n, j->arena, &j->all, err);
+    RP_TRY(rp_rendezvous_find(lists, j->ranks->n, j->arena, &j->all, err));
+    if (j->ranks->unrelated)
+        rp_rendezvous_drop(&j->all, j->ranks->n);
+    return RP_OK;
 }
 
 static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_settings *settings,

@@ -234,8 +234,9 @@ static enum rp_code merge_join(const struct rp_ranks *ranks, const struct rp_set
         RP_TRY(
             host_of(rp_settings_text(settings, "hosts"), part, &result->arena, &in[i].host, err));
     }
-    return rp_merge_ranks(in, ranks->n, !strcmp(rp_settings_text(settings, "hosts"), "auto"),
-                          &result->arena, result->root, err);
+    return rp_merge_ranks(in, ranks->n, ranks->unrelated,
+                          !strcmp(rp_settings_text(settings, "hosts"), "auto"), &result->arena,
+                          result->root, err);
 }
 
 /* ------------------------------------------------------------------ the row */

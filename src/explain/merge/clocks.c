@@ -16,6 +16,7 @@ struct merge_ctx {
     struct rp_merge_root *out;
     struct rp_rendezvous_list rendezvous;
     struct rp_clocks clocks;
+    bool unrelated;
     bool unshared; /* host names of the traces are ignored */
 };
 
@@ -253,6 +254,8 @@ static enum rp_code find_clocks(struct merge_ctx *m, const uint32_t *clock_of, s
     enum rp_code code = rp_rendezvous_find(m->comms, m->n, m->arena, &m->rendezvous, err);
     size_t r, i;
 
+    if (code == RP_OK && m->unrelated)
+        rp_rendezvous_drop(&m->rendezvous, m->n);
     for (r = 0; r < m->n; r++)
         for (i = 0; code == RP_OK && i < m->in[r].part->halves.n; i++) {
             struct rp_half_message half = m->in[r].part->halves.at[i];
@@ -294,10 +297,11 @@ static enum rp_code find_clocks_of_hosts(struct merge_ctx *m, bool guessed, stru
     return find_clocks(m, clock_of, err);
 }
 
-enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool guessed,
-                            struct rp_arena *arena, struct rp_merge_root *out, struct rp_err *err)
+enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool unrelated,
+                            bool guessed, struct rp_arena *arena, struct rp_merge_root *out,
+                            struct rp_err *err)
 {
-    struct merge_ctx m = {.in = ranks, .n = n, .arena = arena, .out = out};
+    struct merge_ctx m = {.in = ranks, .n = n, .arena = arena, .out = out, .unrelated = unrelated};
     size_t r;
 
     if (n == 1 && ranks[0].part->nmessages)

@@ -64,10 +64,12 @@ struct rp_merge_input {
     uint32_t in_source;
 };
 
-/* guessed: the hosts come from the traces; if ranks of one host contradict each other, every rank
-   gets a clock of its own. */
-enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool guessed,
-                            struct rp_arena *arena, struct rp_merge_root *out, struct rp_err *err);
+/* unrelated: they are not ranks of one run, so nothing connects their clocks. guessed: the hosts
+   come from the traces; if ranks of one host contradict each other, every rank gets a clock of its
+   own. */
+enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool unrelated,
+                            bool guessed, struct rp_arena *arena, struct rp_merge_root *out,
+                            struct rp_err *err);
 /* The same from the records of a job, its servers after its ranks. */
 enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
                           struct rp_merge_root *out, struct rp_err *err);

@@ -232,6 +232,8 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
         ctx->out->beside |= lists[r]->on_host && part_of(ctx, r)->on_device;
     }
     RP_TRY(rp_rendezvous_find(lists, ctx->n, ctx->arena, &ctx->m, err));
+    if (ctx->ranks->unrelated)
+        rp_rendezvous_drop(&ctx->m, ctx->n);
     ctx->out->clocks_differ = ctx->m.clocks_differ;
     ctx->out->ncollectives = ctx->m.clocks_differ ? 0 : ctx->m.n;
     for (r = 0; r < ctx->n; r++)

@@ -51,11 +51,39 @@ static void test_numbers(void **state)
         assert_int_equal(run->ranks.at[i].file, files[i]);
     }
     assert_int_equal(run->world_size, N);
-    assert_int_equal(run->warnings.n, 1);
-    assert_contains(run->warnings.at[0], "two files have rank 3");
-    assert_contains(run->warnings.at[0], "'file3' is used as rank 4");
     rp_run_free(run);
     rp_run_free(NULL);
+}
+
+/* A file that states no number has it in its name; not where two claim it, or one states it. */
+static void test_numbers_in_names(void **state)
+{
+    static const struct {
+        int32_t stated;
+        const char *name;
+        int32_t number;
+        bool named;
+    } files[] = {
+        {RP_NO_RANK, "run/Rank-7.json.gz", 7, true}, {5, "run/rank6.json", 5, false},
+        {RP_NO_RANK, "a.tar!rank_5.json", 0, false}, {RP_NO_RANK, "rank9/x.json", 1, false},
+        {RP_NO_RANK, "x/rank4.json", 2, false},      {RP_NO_RANK, "y/rank4.json", 3, false},
+    };
+    enum { N = sizeof files / sizeof files[0] };
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_run *run;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_run_new(&run, &err), &err);
+    for (size_t i = 0; i < N; i++)
+        add_rank(run, ranked(files[i].stated, 0), files[i].name, i);
+    assert_ok(rp_run_settle(run, &err), &err);
+    for (size_t i = 0; i < N; i++) {
+        const struct rp_rank *rank = &run->ranks.at[i];
+
+        assert_int_equal(rank->number, files[rank->file].number);
+        assert_int_equal(rank->named, files[rank->file].named);
+    }
+    rp_run_free(run);
 }
 
 static void test_digest_outlives_its_trace(void **state)
@@ -83,6 +111,7 @@ int test_run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_numbers_in_names),
         cmocka_unit_test(test_digest_outlives_its_trace),
     };
 
