@@ -159,17 +159,21 @@ static enum rp_code explain_late_host(struct gap_ctx *ctx, struct rp_gap *late, 
 }
 
 /* How many launches of the stream were waiting when this one was made: those before it in the
-   stream that started later. */
+   stream that started later. All kernels of a graph are one launch. */
 static bool was_queue_full(const struct gap_ctx *ctx, const struct rp_gap *gap)
 {
     const struct rp_work_item *at = ctx->w->items.at, *x = &at[gap->after];
     uint32_t i, waiting = 0;
+    rp_event last = x->launch;
 
-    for (i = gap->after; i > 0 && waiting < QUEUE; i--)
+    for (i = gap->after; i > 0 && waiting < QUEUE; i--) {
         if (at[i - 1].begin_ns < ctx->t->ev.ts_ns[x->launch])
             break;
-        else
-            waiting += at[i - 1].stream == x->stream;
+        if (at[i - 1].stream != x->stream)
+            continue;
+        waiting += at[i - 1].launch == RP_NONE || at[i - 1].launch != last;
+        last = at[i - 1].launch;
+    }
     return waiting >= QUEUE;
 }
 
