@@ -50,7 +50,8 @@ enum {
     RP_ACCEPTS_NOTHING = 0,
     RP_ACCEPTS_TRACES = 1,
     RP_ACCEPTS_PROGRAMS = 2,
-    RP_ACCEPTS_NONE_TOO = 4 /* together with the others: with some settings no input is needed */
+    RP_ACCEPTS_NONE_TOO = 4, /* together with the others: with some settings no input is needed */
+    RP_ACCEPTS_SOURCES = 8   /* anything, given by settings "source"; no dataset */
 };
 
 struct rp_question {

@@ -51,15 +51,16 @@ enum rp_unit {
     RP_UNIT_HZ     /* _hz */
 };
 
-enum {                  /* rp_field.flags */
-       RP_NULLABLE = 1, /* RP_ABSENT_I64 means: not known */
-       RP_SHORTEN = 2,  /* a long text may be cut in its middle to fit the screen */
-       RP_WIDE = 4,     /* left out of the table where the screen is too narrow */
-       RP_BLOCKS = 8,   /* a list shown as one block per item instead of one row per item */
-       RP_WARN = 16,    /* shown as a warning */
-       RP_SCREEN = 32,  /* on the screen only, not in JSON and CSV */
-       RP_WHOLE = 64,   /* a text before which columns marked RP_WIDE are left out */
-       RP_LABEL = 128   /* short for the field "name" of the record, which wide tables show */
+enum {                   /* rp_field.flags */
+       RP_NULLABLE = 1,  /* RP_ABSENT_I64 means: not known */
+       RP_SHORTEN = 2,   /* a long text may be cut in its middle to fit the screen */
+       RP_WIDE = 4,      /* left out of the table where the screen is too narrow */
+       RP_BLOCKS = 8,    /* a list shown as one block per item instead of one row per item */
+       RP_WARN = 16,     /* shown as a warning */
+       RP_SCREEN = 32,   /* on the screen only, not in JSON and CSV */
+       RP_WHOLE = 64,    /* a text before which columns marked RP_WIDE are left out */
+       RP_LABEL = 128,   /* short for the field "name" of the record, which wide tables show */
+       RP_VERBATIM = 256 /* lines of a list of texts, printed as they are, without a heading */
 };
 
 struct rp_type;

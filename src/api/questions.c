@@ -64,7 +64,8 @@ enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset, const 
     *out = NULL;
     if (!row)
         return rp_err_set(err, RP_USAGE, "there is no question '%s'", question);
-    if (row->question.accepts && !(row->question.accepts & RP_ACCEPTS_NONE_TOO) && !dataset)
+    if ((row->question.accepts & (RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS)) &&
+        !(row->question.accepts & RP_ACCEPTS_NONE_TOO) && !dataset)
         return rp_err_set(err, RP_USAGE, "question '%s' needs an input", question);
     RP_TRY(rp_settings_init(&checked, row->question.options, settings, nsettings, err));
     RP_TRY(rp_result_new(row->question.type, out, err));

@@ -21,6 +21,7 @@
     X(graph)                \
     X(replay)               \
     X(diff)                 \
+    X(metrics)              \
     X(version)              \
     X(doctor)
 

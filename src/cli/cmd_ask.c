@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char *common_setting(const struct cli_call *call, const char *name)
@@ -37,6 +38,28 @@ static enum rp_code ask_print(const struct cli_call *call, const struct rp_resul
     return rp_result_print(result, &options, STDOUT_FILENO, err);
 }
 
+/* The words are settings of the question. */
+static enum rp_code ask_sources(const struct cli_call *call, struct rp_ctx *ctx,
+                                struct rp_result **result, struct rp_err *err)
+{
+    size_t i, n = call->nsettings;
+    struct rp_setting *settings = calloc(n + call->nwords + 1, sizeof *settings);
+    enum rp_code code;
+
+    if (!settings) {
+        snprintf(err->text, sizeof err->text, "out of memory");
+        return err->code = RP_NOMEM;
+    }
+    for (i = 0; i < n; i++)
+        settings[i] = call->settings[i];
+    for (i = 0; i < call->nwords; i++)
+        settings[n + i] = (struct rp_setting){"source", call->words[i]};
+    code =
+        rp_ask(ctx, NULL, call->command->question->name, settings, n + call->nwords, result, err);
+    free(settings);
+    return code;
+}
+
 static enum rp_code ask_question(const struct cli_call *call, struct rp_ctx *ctx,
                                  struct rp_result **result, struct rp_err *err)
 {
@@ -46,6 +69,8 @@ static enum rp_code ask_question(const struct cli_call *call, struct rp_ctx *ctx
     struct rp_dataset *dataset = NULL;
     enum rp_code code = RP_OK;
 
+    if (question->accepts & RP_ACCEPTS_SOURCES)
+        return ask_sources(call, ctx, result, err);
     if (question->accepts && (call->nwords || !(question->accepts & RP_ACCEPTS_NONE_TOO)))
         code = rp_open(ctx, call->words, call->nwords, &options, &dataset, err);
     if (code == RP_OK)
@@ -54,12 +79,43 @@ static enum rp_code ask_question(const struct cli_call *call, struct rp_ctx *ctx
     return code;
 }
 
-/* Whether a command with an --output of its own has written its data to standard output. */
+/* Whether a command with an output of its own has written its data to standard output. */
 static bool wrote_to_stdout(const struct cli_call *call)
 {
-    const char *output = cli_setting(call->settings, call->nsettings, "output");
+    static const char *const options[] = {"output", "openmetrics"};
+    bool wrote = false;
+    size_t i;
 
-    return output && !strcmp(output, "-");
+    for (i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const char *output = cli_setting(call->settings, call->nsettings, options[i]);
+
+        wrote |= output && !strcmp(output, "-");
+    }
+    return wrote;
+}
+
+/* With --watch: waits for the time until the next answer, which replaces this one on a terminal. */
+static bool ask_again(const struct cli_call *call)
+{
+    const struct rp_option *option = call->command->options;
+    const char *interval = cli_setting(call->settings, call->nsettings, "interval");
+    struct timespec pause = {0};
+    int64_t ns;
+
+    if (!cli_flag(call->settings, call->nsettings, "watch"))
+        return false;
+    while (strcmp(option->name, "interval") != 0)
+        option++;
+    ns = rp_option_number(option, interval ? interval : option->fallback);
+    pause.tv_sec = (time_t)(ns / 1000000000);
+    pause.tv_nsec = (long)(ns % 1000000000);
+    fflush(stdout);
+    nanosleep(&pause, NULL);
+    if (isatty(STDOUT_FILENO) && !common_flag(call, "json"))
+        (void)!write(STDOUT_FILENO, "\033[H\033[2J", 7);
+    else
+        (void)!write(STDOUT_FILENO, "\n", 1);
+    return true;
 }
 
 static bool words_fit(const struct cli_call *call, struct rp_err *err)
@@ -69,7 +125,8 @@ static bool words_fit(const struct cli_call *call, struct rp_err *err)
     if (!question->accepts && call->nwords)
         snprintf(err->text, sizeof err->text, "'%s' takes no file: '%s'", question->name,
                  call->words[0]);
-    else if (question->accepts && !(question->accepts & RP_ACCEPTS_NONE_TOO) && !call->nwords)
+    else if (question->accepts & (RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS) &&
+             !(question->accepts & RP_ACCEPTS_NONE_TOO) && !call->nwords)
         snprintf(err->text, sizeof err->text, "'%s' needs a file, a folder or '-'", question->name);
     else if (common_flag(call, "json") && common_flag(call, "csv"))
         snprintf(err->text, sizeof err->text, "choose one of '--json' and '--csv'");
@@ -86,7 +143,7 @@ static unsigned thread_count(const struct cli_call *call)
     return text ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
 
-int cli_ask(const struct cli_call *call)
+static int ask_once(const struct cli_call *call)
 {
     struct cli_progress progress;
     struct rp_ctx_options options = {
@@ -114,5 +171,15 @@ int cli_ask(const struct cli_call *call)
     if (result)
         rp_result_free(result);
     rp_ctx_free(ctx);
+    return status;
+}
+
+int cli_ask(const struct cli_call *call)
+{
+    int status;
+
+    do
+        status = ask_once(call);
+    while (status == 0 && ask_again(call));
     return status;
 }

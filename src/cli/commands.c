@@ -60,9 +60,13 @@ struct cli_command cli_command_at(size_t i)
                                 .summary = q->summary,
                                 .details = q->details,
                                 .examples = q->examples,
-                                .words = q->accepts ? "FILE..." : "",
+                                .words = q->accepts & RP_ACCEPTS_SOURCES ? "[SOURCE...]"
+                                         : q->accepts                    ? "FILE..."
+                                                                         : "",
                                 .options = q->options,
-                                .common = q->accepts ? cli_file_options : cli_common_options,
+                                .common = q->accepts & ~(unsigned)RP_ACCEPTS_SOURCES
+                                              ? cli_file_options
+                                              : cli_common_options,
                                 .question = q,
                                 .run = cli_ask};
 }

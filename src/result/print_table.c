@@ -491,6 +491,14 @@ static void show_lines(struct screen *s, const struct rp_field *field, const voi
             put_warning(s, "", string_item(field, record, i), indent);
         return;
     }
+    if (field->flags & RP_VERBATIM) {
+        begin_block(s);
+        for (size_t i = 0; i < n; i++) {
+            rp_out_text(s->to, string_item(field, record, i));
+            rp_out_char(s->to, '\n');
+        }
+        return;
+    }
     put_heading(s, "", field->title, indent);
     for (size_t i = 0; i < n; i++) {
         rp_screen_pad(s->to, indent + INDENT);

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The files that processes with <reprise/metrics.h> count into, read while they are written or
+ * after. The lists of a file only grow at their heads, and each number is one word, so that reading
+ * needs no lock; the numbers of a histogram belong together if its sequence is even and the same
+ * before and after. A process that was killed in the middle of a sample leaves an odd one behind.
+ *
+ * Everything in a file may be wrong: units are checked, and no list is followed further than the
+ * file has units.
+ */
+#define RP_METRICS_LAYOUT_ONLY
+#include "metrics/set.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <reprise/metrics.h>
+#include <reprise/result.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+#define MAX_BYTES ((size_t)1 << 36)
+#define LONG_NS   100000000
+#define TRIES     100000 /* to read a histogram between two samples */
+
+struct metrics_file {
+    const char *path;
+    const char *base;
+    size_t size;
+    uint32_t units;
+    double ns_per_tick;
+    int64_t first_ns; /* since 1970 */
+    uint64_t first_ticks;
+    struct rp_metric_set *out;
+};
+
+static enum rp_code damaged(const struct metrics_file *f, uint32_t unit, const char *what,
+                            struct rp_err *err)
+{
+    return rp_err_set(err, RP_FORMAT, "'%s': %s at byte %llu", f->path, what,
+                      (unsigned long long)unit * RP_METRICS_UNIT);
+}
+
+/* What is at a unit, if all `bytes` of it are in the file. */
+static const void *unit_at(const struct metrics_file *f, uint32_t unit, size_t bytes)
+{
+    size_t at = (size_t)unit * RP_METRICS_UNIT;
+
+    return unit && unit < f->units && bytes <= f->size && at <= f->size - bytes ? f->base + at
+                                                                                : NULL;
+}
+
+#define LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+
+/* ---- the clock ---- */
+
+/* The first line of a file, without its newline; "" if it cannot be read. */
+static void first_line(const char *path, char *to, size_t size)
+{
+    FILE *in = fopen(path, "re");
+
+    to[0] = '\0';
+    if (!in)
+        return;
+    if (!fgets(to, (int)size, in))
+        to[0] = '\0';
+    to[strcspn(to, "\n")] = '\0';
+    fclose(in);
+}
+
+static bool is_this_boot(const struct rp_metrics_file *head)
+{
+    char boot[64];
+
+    first_line("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
+    return boot[0] && !strncmp(boot, head->boot_id, sizeof head->boot_id);
+}
+
+static int64_t clock_ns(clockid_t id)
+{
+    struct timespec t;
+
+    clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* From the start of the process until it last looked at the clocks; if that is a short time, until
+   now, on the same machine. */
+static double measure_tick(const struct rp_metrics_file *head)
+{
+    struct rp_metrics_moment last = {LOAD(&head->last.ticks), LOAD(&head->last.monotonic_ns), 0};
+
+    if (head->clock == RP_METRICS_CLOCK_CNTVCT && head->frequency)
+        return 1e9 / head->frequency;
+    if (head->clock != RP_METRICS_CLOCK_TSC)
+        return 1;
+#if defined(__x86_64__)
+    if (last.monotonic_ns - head->first.monotonic_ns < LONG_NS && is_this_boot(head)) {
+        last.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+        last.ticks = __rdtsc();
+    }
+#endif
+    if (last.ticks <= head->first.ticks || last.monotonic_ns <= head->first.monotonic_ns)
+        return NAN;
+    return (double)(last.monotonic_ns - head->first.monotonic_ns) /
+           (double)(last.ticks - head->first.ticks);
+}
+
+/* A moment in ticks as time since 1970. */
+static int64_t real_time(const struct metrics_file *f, uint64_t ticks)
+{
+    return f->first_ns + (int64_t)((double)(int64_t)(ticks - f->first_ticks) * f->ns_per_tick);
+}
+
+/* ---- whether the process runs ---- */
+
+static bool is_running(const struct rp_metrics_file *head)
+{
+    char path[64], line[1024], *at;
+    int field;
+
+    if (!is_this_boot(head))
+        return false;
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)head->pid);
+    first_line(path, line, sizeof line);
+    at = strrchr(line, ')');
+    if (at && at[1] && (at[2] == 'Z' || at[2] == 'X'))
+        return false;
+    for (field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at && strtoll(at, NULL, 10) == head->starttime;
+}
+
+/* ---- cells ---- */
+
+/* A copy of a histogram's numbers and counts that belong together. */
+struct sampled {
+    uint64_t sum, least, most, first, last;
+    uint64_t count[RP_METRICS_OCTAVES][RP_METRICS_BUCKETS];
+};
+
+static enum rp_code copy_histogram(const struct metrics_file *f,
+                                   const struct rp_metrics_histogram *h, struct sampled *to,
+                                   struct rp_err *err)
+{
+    uint32_t unit;
+    int i, k;
+
+    to->sum = LOAD(&h->sum);
+    to->least = LOAD(&h->least);
+    to->most = LOAD(&h->most);
+    to->first = LOAD(&h->first);
+    to->last = LOAD(&h->last);
+    for (i = 0; i < RP_METRICS_OCTAVES; i++) {
+        const uint64_t *counts;
+
+        unit = LOAD(&h->octave[i]);
+        if (!unit) {
+            memset(to->count[i], 0, sizeof to->count[i]);
+            continue;
+        }
+        counts = unit_at(f, unit, sizeof to->count[i]);
+        if (!counts)
+            return damaged(f, unit, "counts outside the file", err);
+        for (k = 0; k < RP_METRICS_BUCKETS; k++)
+            to->count[i][k] = LOAD(&counts[k]);
+    }
+    return RP_OK;
+}
+
+/* Between two samples; if the process was stopped or killed in one, as it is. */
+static enum rp_code read_histogram(const struct metrics_file *f,
+                                   const struct rp_metrics_histogram *h, struct sampled *to,
+                                   struct rp_err *err)
+{
+    int tries;
+
+    for (tries = 0; tries < TRIES; tries++) {
+        uint64_t before = LOAD(&h->sequence);
+
+        if (before & 1) {
+            if (tries % 64 == 63)
+                sched_yield();
+            if (tries < 4096)
+                continue;
+        }
+        RP_TRY(copy_histogram(f, h, to, err));
+        if (LOAD(&h->sequence) == before)
+            break;
+    }
+    return RP_OK;
+}
+
+/* The values that a bucket counts. */
+static void bucket_bounds(int octave, int bucket, double *least, double *most)
+{
+    double width = octave > 1 ? ldexp(1, octave - 1) : 1;
+
+    *least = octave ? (64.0 + bucket) * width : bucket;
+    *most = *least + width - 1;
+}
+
+static enum rp_code add_histogram(struct metrics_file *f, const char *name, uint32_t kind,
+                                  const struct sampled *s, struct rp_err *err)
+{
+    double scale = kind == RP_METRICS_TICKS ? f->ns_per_tick : 1, least, most;
+    struct rp_metric *m = rp_metric_set_metric(f->out, name,
+                                               kind == RP_METRICS_SIZES    ? RP_METRIC_BYTES
+                                               : kind == RP_METRICS_VALUES ? RP_METRIC_VALUE
+                                                                           : RP_METRIC_TIME,
+                                               err);
+    uint64_t count = 0;
+    int i, k;
+
+    if (!m)
+        return RP_NOMEM;
+    for (i = 0; i < RP_METRICS_OCTAVES; i++)
+        for (k = 0; k < RP_METRICS_BUCKETS; k++) {
+            if (!s->count[i][k])
+                continue;
+            bucket_bounds(i, k, &least, &most);
+            RP_TRY(rp_metric_add(m, least * scale, most * scale, s->count[i][k], err));
+            count += s->count[i][k];
+        }
+    if (!count)
+        return RP_OK;
+    m->count += count;
+    m->sum += (double)s->sum * scale;
+    m->least = fmin(m->least, (double)s->least * scale);
+    m->most = fmax(m->most, (double)s->most * scale);
+    if (!m->last_ns || real_time(f, s->first) < m->first_ns)
+        m->first_ns = real_time(f, s->first);
+    if (real_time(f, s->last) > m->last_ns)
+        m->last_ns = real_time(f, s->last);
+    return RP_OK;
+}
+
+/* The text of a name, which the file ends with a zero. */
+static const char *name_text(const struct metrics_file *f, uint32_t id, uint32_t *kind)
+{
+    const struct rp_metrics_name *n = unit_at(f, id, sizeof *n);
+    uint32_t length = n ? n->length : 0;
+
+    if (!n || length > 1024 || !unit_at(f, id, sizeof *n + length) || n->text[length])
+        return NULL;
+    *kind = n->kind;
+    return n->text;
+}
+
+static enum rp_code read_cell(struct metrics_file *f, uint32_t unit, uint32_t *next,
+                              struct sampled *scratch, struct rp_err *err)
+{
+    const struct rp_metrics_cell *c = unit_at(f, unit, sizeof *c);
+    const struct rp_metrics_histogram *h;
+    const char *name;
+    uint32_t kind;
+
+    name = c ? name_text(f, c->name, &kind) : NULL;
+    if (!name || kind != c->kind || kind < RP_METRICS_COUNTER || kind > RP_METRICS_SIZES)
+        return damaged(f, unit, "invalid metric", err);
+    *next = c->next;
+    if (kind == RP_METRICS_COUNTER)
+        return rp_metric_set_count(f->out, name, LOAD(&c->value), err);
+    h = unit_at(f, unit, sizeof *h);
+    if (!h)
+        return damaged(f, unit, "metric outside the file", err);
+    RP_TRY(read_histogram(f, h, scratch, err));
+    return add_histogram(f, name, kind, scratch, err);
+}
+
+static enum rp_code read_threads(struct metrics_file *f, struct rp_err *err)
+{
+    const struct rp_metrics_file *head = (const void *)f->base;
+    struct sampled *scratch = malloc(sizeof *scratch);
+    uint32_t thread = LOAD(&head->first_thread), cell, left = f->units;
+    enum rp_code code = scratch ? RP_OK : rp_err_nomem(err, "reading metrics");
+
+    while (code == RP_OK && thread) {
+        const struct rp_metrics_thread *t = unit_at(f, thread, sizeof *t);
+
+        if (!t || !left--) {
+            code = damaged(f, thread, "invalid thread", err);
+            break;
+        }
+        for (cell = LOAD(&t->first_cell); code == RP_OK && cell;)
+            code = left-- ? read_cell(f, cell, &cell, scratch, err)
+                          : damaged(f, cell, "endless list", err);
+        thread = t->next;
+    }
+    free(scratch);
+    return code;
+}
+
+static enum rp_code read_mapped(struct metrics_file *f, struct rp_err *err)
+{
+    const struct rp_metrics_file *head = (const void *)f->base;
+    struct rp_metric_set *out = f->out;
+
+    if (LOAD(&head->magic) != RP_METRICS_MAGIC)
+        return rp_err_set(err, RP_FORMAT, "'%s': not a file of metrics", f->path);
+    f->units = (uint32_t)(f->size / RP_METRICS_UNIT);
+    f->ns_per_tick = measure_tick(head);
+    if (isnan(f->ns_per_tick))
+        return rp_err_set(err, RP_FORMAT, "'%s': invalid clock", f->path);
+    f->first_ticks = head->first.ticks;
+    f->first_ns = head->first.real_ns;
+    out->is_own = true;
+    out->is_live = is_running(head);
+    out->pid = head->pid;
+    out->rank = head->rank < 0 ? RP_ABSENT_I64 : head->rank;
+    out->world_size = head->world_size < 0 ? RP_ABSENT_I64 : head->world_size;
+    out->host = rp_arena_copy(&out->arena, head->host, strnlen(head->host, sizeof head->host));
+    out->command =
+        rp_arena_copy(&out->arena, head->command, strnlen(head->command, sizeof head->command));
+    out->lost = LOAD(&head->lost);
+    RP_TRY(rp_arena_check(&out->arena, "reading metrics", err));
+    return read_threads(f, err);
+}
+
+/* Maps the file as large as it is now; *grown: it is larger than what was read before. */
+static enum rp_code map_file(struct metrics_file *f, bool *grown, struct rp_err *err)
+{
+    int fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    size_t before = f->size;
+    struct stat st;
+    void *base;
+
+    if (fd < 0)
+        return rp_err_set_os(err, errno, "'%s'", f->path);
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+        st.st_size < (off_t)sizeof(struct rp_metrics_file) || (size_t)st.st_size > MAX_BYTES) {
+        close(fd);
+        return rp_err_set(err, RP_FORMAT, "'%s': not a file of metrics", f->path);
+    }
+    f->size = (size_t)st.st_size;
+    *grown = f->size > before;
+    base = mmap(NULL, f->size, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+    if (base == MAP_FAILED)
+        return rp_err_set_os(err, errno, "'%s'", f->path);
+    f->base = base;
+    return RP_OK;
+}
+
+static void forget_metrics(struct rp_metric_set *set)
+{
+    size_t i;
+
+    for (i = 0; i < set->metrics.n; i++)
+        rp_vec_release(&set->metrics.at[i].buckets);
+    set->metrics.n = set->counters.n = 0;
+}
+
+/* What is missing in the file may be in the part that was added while it was read. */
+enum rp_code rp_metric_set_read_file(const char *path, struct rp_metric_set *out,
+                                     struct rp_err *err)
+{
+    struct metrics_file f = {.path = path, .out = out};
+    enum rp_code code = RP_FORMAT;
+    bool grown = true;
+
+    while (code == RP_FORMAT) {
+        struct rp_err ignored;
+
+        code = map_file(&f, &grown, f.size ? &ignored : err);
+        if (code != RP_OK)
+            return code;
+        if (grown) {
+            forget_metrics(out);
+            code = read_mapped(&f, err);
+        } else {
+            code = RP_FORMAT;
+        }
+        munmap((void *)(uintptr_t)f.base, f.size);
+        if (!grown)
+            break;
+    }
+    rp_metric_set_sort(out);
+    return code;
+}

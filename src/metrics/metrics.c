@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The question `metrics`: what programs with <reprise/metrics.h> have counted, and metric reports
+ * of torch_xla, torch.lazy and Ratex. Sources are read one by one and merged; two are compared.
+ */
+#include "metrics/set.h"
+
+#include "dataset/question.h"
+#include "io/output.h"
+#include "result/print_units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FEW_SAMPLES 6
+#define MEAN_CHANGE 0.05 /* counts as a change where only means are known */
+
+struct metrics_source {
+    const char *path, *host, *command, *state;
+    int64_t pid, rank, world_size, metrics, lost;
+};
+
+struct metrics_point {
+    const char *percent;
+    double value;
+};
+
+struct metrics_row {
+    const char *name, *kind;
+    int64_t count, total_ns, least_ns, most_ns;
+    double mean_ns, total, mean, least, most, rate_hz;
+    size_t npercentiles;
+    struct metrics_point *percentiles;
+};
+
+struct counter_row {
+    const char *name;
+    int64_t value;
+};
+
+struct change_row {
+    const char *name, *kind, *verdict, *base_text, *other_text;
+    int64_t base_count, other_count;
+    double base_mean, other_mean, base_median, other_median, change_ratio;
+};
+
+struct metrics_root {
+    size_t nlines, nsources, nlisted, nmetrics, ncounters, nchanges, nremarks;
+    const char **lines; /* the report as text */
+    struct metrics_source *sources, *listed;
+    struct metrics_row *metrics;
+    struct counter_row *counters;
+    struct change_row *changes;
+    const char **remarks;
+};
+
+static const struct rp_field source_fields[] = {
+    RP_FIELD(struct metrics_source, path, STR, NONE, "source", "file", RP_SHORTEN),
+    RP_FIELD(struct metrics_source, pid, I64, NONE, "process", "id of the process", RP_NULLABLE),
+    RP_FIELD(struct metrics_source, rank, I64, NONE, "rank", "from its environment", RP_NULLABLE),
+    RP_FIELD(struct metrics_source, world_size, I64, NONE, NULL, "ranks of the job", RP_NULLABLE),
+    RP_FIELD(struct metrics_source, state, STR, NONE, "state", "running, ended or text", 0),
+    RP_FIELD(struct metrics_source, host, STR, NONE, "host", "name of the machine", RP_WIDE),
+    RP_FIELD(struct metrics_source, command, STR, NONE, "command", "command line of the process",
+             RP_SHORTEN),
+    RP_FIELD(struct metrics_source, metrics, I64, COUNT, "metrics", "metrics and counters in it",
+             0),
+    RP_FIELD(struct metrics_source, lost, I64, COUNT, NULL, "samples that found no memory", 0),
+    RP_FIELD_END};
+
+static const struct rp_type source_type = {"metrics_source", sizeof(struct metrics_source),
+                                           source_fields, NULL};
+
+static const struct rp_field point_fields[] = {
+    RP_FIELD(struct metrics_point, percent, STR, NONE, "percent", "share of the samples below", 0),
+    RP_FIELD(struct metrics_point, value, F64, NONE, "value", "in ns where the metric is a time",
+             0),
+    RP_FIELD_END};
+
+static const struct rp_type point_type = {"metrics_point", sizeof(struct metrics_point),
+                                          point_fields, NULL};
+
+static const struct rp_field row_fields[] = {
+    RP_FIELD(struct metrics_row, name, STR, NONE, NULL, "of the metric", 0),
+    RP_FIELD(struct metrics_row, kind, STR, NONE, NULL, "time, value or bytes", 0),
+    RP_FIELD(struct metrics_row, count, I64, COUNT, NULL, "number of samples", 0),
+    RP_FIELD(struct metrics_row, total_ns, I64, NS, NULL, "sum, of a time", RP_NULLABLE),
+    RP_FIELD(struct metrics_row, mean_ns, F64, NS, NULL, "mean, of a time", 0),
+    RP_FIELD(struct metrics_row, least_ns, I64, NS, NULL, "shortest, of a time", RP_NULLABLE),
+    RP_FIELD(struct metrics_row, most_ns, I64, NS, NULL, "longest, of a time", RP_NULLABLE),
+    RP_FIELD(struct metrics_row, total, F64, NONE, NULL, "sum, of values and bytes", 0),
+    RP_FIELD(struct metrics_row, mean, F64, NONE, NULL, "mean, of values and bytes", 0),
+    RP_FIELD(struct metrics_row, least, F64, NONE, NULL, "smallest, of values and bytes", 0),
+    RP_FIELD(struct metrics_row, most, F64, NONE, NULL, "largest, of values and bytes", 0),
+    RP_FIELD(struct metrics_row, rate_hz, F64, HZ, NULL,
+             "samples per second, from the begin of the first to the end of the last", 0),
+    RP_FIELD_MAP(struct metrics_row, percentiles, &point_type, NULL,
+                 "value at each percentile; in ns where the metric is a time", 0),
+    RP_FIELD_END};
+
+static const struct rp_type row_type = {"metrics_row", sizeof(struct metrics_row), row_fields,
+                                        NULL};
+
+static const struct rp_field counter_fields[] = {
+    RP_FIELD(struct counter_row, name, STR, NONE, NULL, "of the counter", 0),
+    RP_FIELD(struct counter_row, value, I64, COUNT, NULL, "its value", 0), RP_FIELD_END};
+
+static const struct rp_type counter_type = {"metrics_counter", sizeof(struct counter_row),
+                                            counter_fields, NULL};
+
+static const struct rp_field change_fields[] = {
+    RP_FIELD(struct change_row, name, STR, NONE, "metric", "metric or counter", RP_SHORTEN),
+    RP_FIELD(struct change_row, kind, STR, NONE, NULL, "time, value, bytes or counter", 0),
+    RP_FIELD(struct change_row, verdict, STR, NONE, "verdict",
+             "slower, faster, higher, lower, same, new or gone", 0),
+    RP_FIELD(struct change_row, base_text, STR, NONE, "before", "median, mean or value before",
+             RP_SCREEN),
+    RP_FIELD(struct change_row, other_text, STR, NONE, "after", "the same after", RP_SCREEN),
+    RP_FIELD(struct change_row, change_ratio, F64, RATIO, "change", "after against before, minus 1",
+             0),
+    RP_FIELD(struct change_row, base_count, I64, COUNT, "samples", "samples before, or the counter",
+             0),
+    RP_FIELD(struct change_row, other_count, I64, COUNT, "after", "samples after, or the counter",
+             0),
+    RP_FIELD(struct change_row, base_mean, F64, NONE, NULL, "mean before; of a time in ns", 0),
+    RP_FIELD(struct change_row, other_mean, F64, NONE, NULL, "mean after", 0),
+    RP_FIELD(struct change_row, base_median, F64, NONE, NULL, "median before; of a time in ns", 0),
+    RP_FIELD(struct change_row, other_median, F64, NONE, NULL, "median after", 0),
+    RP_FIELD_END};
+
+static const struct rp_type change_type = {"metrics_change", sizeof(struct change_row),
+                                           change_fields, NULL};
+
+static const struct rp_field root_fields[] = {
+    RP_FIELD_LIST(struct metrics_root, listed, &source_type, "sources", "sources, on the screen",
+                  RP_SCREEN),
+    RP_FIELD_LIST(struct metrics_root, lines, &rp_type_string, "report", "the report as text",
+                  RP_SCREEN | RP_VERBATIM),
+    RP_FIELD_LIST(struct metrics_root, sources, &source_type, NULL, "what was read", 0),
+    RP_FIELD_LIST(struct metrics_root, metrics, &row_type, NULL, "times, values and sizes", 0),
+    RP_FIELD_LIST(struct metrics_root, counters, &counter_type, NULL, "counters", 0),
+    RP_FIELD_LIST(struct metrics_root, changes, &change_type, "what changed",
+                  "the second source against the first", 0),
+    RP_FIELD_LIST(struct metrics_root, remarks, &rp_type_string, "remarks", "what the numbers show",
+                  0),
+    RP_FIELD_END};
+
+static const struct rp_type root_type = {"metrics", sizeof(struct metrics_root), root_fields,
+                                         "metrics"};
+
+static const char *const kinds[] = {"time", "value", "bytes"};
+
+struct metrics_ctx {
+    struct rp_arena *arena;
+    struct metrics_root *root;
+    const struct rp_settings *settings;
+    RP_VEC(struct rp_metric_set) sets;
+    rp_metric_paths paths;
+    struct rp_metric_set all;
+};
+
+/* ---- reading ---- */
+
+static enum rp_code read_paths(struct metrics_ctx *ctx, bool live_only, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < ctx->paths.n; i++) {
+        struct rp_metric_set set = {0};
+        enum rp_code code = rp_metric_set_read(ctx->paths.at[i], &set, err);
+
+        /* a file that its process is just creating, or has just removed */
+        if (live_only && (code == RP_FORMAT || code == RP_IO || (code == RP_OK && !set.is_live))) {
+            rp_metric_set_release(&set);
+            continue;
+        }
+        if (code == RP_OK)
+            code = rp_vec_push(&ctx->sets, set, err);
+        if (code != RP_OK) {
+            rp_metric_set_release(&set);
+            return code;
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code merge_sets(struct metrics_ctx *ctx, size_t from, size_t to,
+                               struct rp_metric_set *out, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = from; i < to; i++)
+        RP_TRY(rp_metric_set_merge(out, &ctx->sets.at[i], err));
+    rp_metric_set_sort(out);
+    return RP_OK;
+}
+
+/* ---- rows ---- */
+
+static int64_t whole(double value)
+{
+    return isnan(value) ? RP_ABSENT_I64 : (int64_t)(value + 0.5);
+}
+
+static void fill_row(struct metrics_ctx *ctx, const struct rp_metric *m, struct metrics_row *row)
+{
+    bool time = m->unit == RP_METRIC_TIME;
+    size_t i;
+
+    *row = (struct metrics_row){.name = rp_arena_text(ctx->arena, m->name),
+                                .kind = kinds[m->unit],
+                                .count = (int64_t)m->count,
+                                .total_ns = time ? whole(m->sum) : RP_ABSENT_I64,
+                                .mean_ns = time ? rp_metric_mean(m) : NAN,
+                                .least_ns = time ? whole(m->least) : RP_ABSENT_I64,
+                                .most_ns = time ? whole(m->most) : RP_ABSENT_I64,
+                                .total = time ? NAN : m->sum,
+                                .mean = time ? NAN : rp_metric_mean(m),
+                                .least = time ? NAN : m->least,
+                                .most = time ? NAN : m->most,
+                                .rate_hz = rp_metric_rate(m)};
+    row->percentiles = RP_ARENA_NEW(ctx->arena, struct metrics_point, RP_METRIC_PERCENTILES);
+    for (i = 0; row->percentiles && i < RP_METRIC_PERCENTILES; i++) {
+        double value = rp_metric_percentile(m, rp_metric_percent[i]);
+
+        if (!isnan(value))
+            row->percentiles[row->npercentiles++] = (struct metrics_point){
+                rp_arena_textf(ctx->arena, "%d", rp_metric_percent[i]), value};
+    }
+}
+
+static void fill_rows(struct metrics_ctx *ctx)
+{
+    const struct rp_metric_set *all = &ctx->all;
+    struct metrics_root *root = ctx->root;
+    size_t i;
+
+    root->metrics = RP_ARENA_NEW(ctx->arena, struct metrics_row, all->metrics.n + 1);
+    root->counters = RP_ARENA_NEW(ctx->arena, struct counter_row, all->counters.n + 1);
+    for (i = 0; root->metrics && i < all->metrics.n; i++)
+        fill_row(ctx, &all->metrics.at[i], &root->metrics[root->nmetrics++]);
+    for (i = 0; root->counters && i < all->counters.n; i++)
+        root->counters[root->ncounters++] = (struct counter_row){
+            rp_arena_text(ctx->arena, all->counters.at[i].name), all->counters.at[i].value};
+}
+
+static void fill_sources(struct metrics_ctx *ctx)
+{
+    struct metrics_root *root = ctx->root;
+    size_t i;
+
+    root->sources = RP_ARENA_NEW(ctx->arena, struct metrics_source, ctx->sets.n + 1);
+    for (i = 0; root->sources && i < ctx->sets.n; i++) {
+        const struct rp_metric_set *s = &ctx->sets.at[i];
+
+        root->sources[root->nsources++] =
+            (struct metrics_source){.path = rp_arena_text(ctx->arena, s->source),
+                                    .host = rp_arena_text(ctx->arena, s->host),
+                                    .command = rp_arena_text(ctx->arena, s->command),
+                                    .state = !s->is_own   ? "text"
+                                             : s->is_live ? "running"
+                                                          : "ended",
+                                    .pid = s->pid,
+                                    .rank = s->rank,
+                                    .world_size = s->world_size,
+                                    .metrics = (int64_t)(s->metrics.n + s->counters.n),
+                                    .lost = (int64_t)s->lost};
+    }
+}
+
+/* The report, line by line. */
+static enum rp_code fill_lines(struct metrics_ctx *ctx, struct rp_err *err)
+{
+    struct metrics_root *root = ctx->root;
+    struct rp_out *out;
+    const char *at;
+    size_t n, i, lines = 0;
+
+    RP_TRY(rp_out_open_memory(&out, err));
+    rp_metric_write_report(&ctx->all, out);
+    at = rp_arena_text(ctx->arena, rp_out_borrow_memory(out, &n));
+    for (i = 0; at[i]; i++)
+        lines += at[i] == '\n';
+    root->lines = RP_ARENA_NEW(ctx->arena, const char *, lines + 1);
+    while (root->lines && root->nlines < lines) {
+        size_t length = strcspn(at, "\n");
+
+        root->lines[root->nlines++] = rp_arena_copy(ctx->arena, at, length);
+        at += length + 1;
+    }
+    rp_out_abandon(out);
+    return rp_arena_check(ctx->arena, "writing the report", err);
+}
+
+static enum rp_code write_openmetrics(struct metrics_ctx *ctx, const char *path, struct rp_err *err)
+{
+    struct rp_out *out;
+
+    RP_TRY(rp_out_open(path, &out, err));
+    rp_metric_write_openmetrics(&ctx->all, out);
+    return rp_out_close(out, err);
+}
+
+/* ---- two sources ---- */
+
+/* The bounds between which the median of the distribution is, with 95 % confidence. */
+static void median_bounds(const struct rp_metric *m, double *low, double *high)
+{
+    double n = (double)m->count, reach = 98 / sqrt(n); /* 1.96 / 2, in percent */
+
+    *low = rp_metric_percentile(m, fmax(0, 50 - reach)) * 0.992;
+    *high = rp_metric_percentile(m, fmin(100, 50 + reach)) * 1.008;
+}
+
+static const char *judge(const struct rp_metric *a, const struct rp_metric *b, double change)
+{
+    const char *more = a->unit == RP_METRIC_TIME ? "slower" : "higher";
+    const char *less = a->unit == RP_METRIC_TIME ? "faster" : "lower";
+    double low_a, high_a, low_b, high_b;
+
+    if (!a->buckets.n || !b->buckets.n)
+        return fabs(change) < MEAN_CHANGE ? "same" : change > 0 ? more : less;
+    if (a->count < FEW_SAMPLES || b->count < FEW_SAMPLES)
+        return "too few samples";
+    median_bounds(a, &low_a, &high_a);
+    median_bounds(b, &low_b, &high_b);
+    return low_b > high_a ? more : high_b < low_a ? less : "same";
+}
+
+/* Medians where both are known, else means. */
+static void compare_metric(struct metrics_ctx *ctx, const struct rp_metric *a,
+                           const struct rp_metric *b, struct change_row *row)
+{
+    double x, y;
+
+    *row = (struct change_row){.name = rp_arena_text(ctx->arena, (a ? a : b)->name),
+                               .kind = kinds[(a ? a : b)->unit],
+                               .base_count = a ? (int64_t)a->count : 0,
+                               .other_count = b ? (int64_t)b->count : 0,
+                               .base_mean = a ? rp_metric_mean(a) : NAN,
+                               .other_mean = b ? rp_metric_mean(b) : NAN,
+                               .base_median = a ? rp_metric_percentile(a, 50) : NAN,
+                               .other_median = b ? rp_metric_percentile(b, 50) : NAN,
+                               .change_ratio = NAN,
+                               .verdict = a ? "gone" : "new"};
+    x = isnan(row->base_median) ? row->base_mean : row->base_median;
+    y = isnan(row->other_median) ? row->other_mean : row->other_median;
+    if (a)
+        row->base_text = rp_metric_value_text(ctx->arena, x, a->unit);
+    if (b)
+        row->other_text = rp_metric_value_text(ctx->arena, y, b->unit);
+    if (!a || !b)
+        return;
+    if (x > 0)
+        row->change_ratio = y / x - 1;
+    row->verdict = judge(a, b, row->base_mean > 0 ? row->other_mean / row->base_mean - 1 : 0);
+}
+
+static void compare_counter(struct metrics_ctx *ctx, const char *name, const int64_t *a,
+                            const int64_t *b, struct change_row *row)
+{
+    *row = (struct change_row){.name = rp_arena_text(ctx->arena, name),
+                               .kind = "counter",
+                               .base_count = a ? *a : 0,
+                               .other_count = b ? *b : 0,
+                               .base_mean = NAN,
+                               .other_mean = NAN,
+                               .base_median = NAN,
+                               .other_median = NAN,
+                               .change_ratio = a && b && *a ? (double)*b / (double)*a - 1 : NAN,
+                               .verdict = !a        ? "new"
+                                          : !b      ? "gone"
+                                          : *a < *b ? "higher"
+                                          : *a > *b ? "lower"
+                                                    : "same"};
+}
+
+static const struct rp_metric *same_metric(const struct rp_metric_set *set,
+                                           const struct rp_metric *like)
+{
+    const struct rp_metric *m = rp_metric_find(set, like->name);
+
+    return m && m->unit == like->unit ? m : NULL;
+}
+
+static const int64_t *same_counter(const struct rp_metric_set *set, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < set->counters.n; i++)
+        if (!strcmp(set->counters.at[i].name, name))
+            return &set->counters.at[i].value;
+    return NULL;
+}
+
+static void compare_sets(struct metrics_ctx *ctx, const struct rp_metric_set *a,
+                         const struct rp_metric_set *b)
+{
+    struct metrics_root *root = ctx->root;
+    size_t i, most = a->metrics.n + b->metrics.n + a->counters.n + b->counters.n;
+
+    root->changes = RP_ARENA_NEW(ctx->arena, struct change_row, most + 1);
+    if (!root->changes)
+        return;
+    for (i = 0; i < a->metrics.n; i++)
+        compare_metric(ctx, &a->metrics.at[i], same_metric(b, &a->metrics.at[i]),
+                       &root->changes[root->nchanges++]);
+    for (i = 0; i < b->metrics.n; i++)
+        if (!same_metric(a, &b->metrics.at[i]))
+            compare_metric(ctx, NULL, &b->metrics.at[i], &root->changes[root->nchanges++]);
+    for (i = 0; i < a->counters.n; i++)
+        compare_counter(ctx, a->counters.at[i].name, &a->counters.at[i].value,
+                        same_counter(b, a->counters.at[i].name), &root->changes[root->nchanges++]);
+    for (i = 0; i < b->counters.n; i++)
+        if (!same_counter(a, b->counters.at[i].name))
+            compare_counter(ctx, b->counters.at[i].name, NULL, &b->counters.at[i].value,
+                            &root->changes[root->nchanges++]);
+}
+
+/* ---- the question ---- */
+
+static enum rp_code add_remarks(struct metrics_ctx *ctx, struct rp_err *err)
+{
+    rp_metric_remarks remarks = {0};
+    enum rp_code code =
+        rp_metric_remark(&ctx->all, ctx->sets.at, ctx->sets.n, ctx->arena, &remarks, err);
+    size_t i;
+
+    ctx->root->remarks = RP_ARENA_NEW(ctx->arena, const char *, remarks.n + 1);
+    for (i = 0; ctx->root->remarks && i < remarks.n; i++)
+        ctx->root->remarks[ctx->root->nremarks++] = remarks.at[i];
+    rp_vec_release(&remarks);
+    return code;
+}
+
+static void say(struct metrics_ctx *ctx, const char *text)
+{
+    ctx->root->remarks = RP_ARENA_NEW(ctx->arena, const char *, 1);
+    if (ctx->root->remarks)
+        ctx->root->remarks[ctx->root->nremarks++] = text;
+}
+
+/* Whether all processes run the same program: the ranks of a job. */
+static bool is_one_job(const struct metrics_ctx *ctx)
+{
+    size_t i;
+
+    for (i = 1; i < ctx->sets.n; i++)
+        if (!ctx->sets.at[i].command || !ctx->sets.at[0].command ||
+            strcmp(ctx->sets.at[i].command, ctx->sets.at[0].command) != 0)
+            return false;
+    return true;
+}
+
+static enum rp_code compare_words(struct metrics_ctx *ctx, size_t first_n, struct rp_err *err)
+{
+    struct rp_metric_set a = {0}, b = {0};
+    enum rp_code code;
+
+    rp_arena_init(&a.arena);
+    rp_arena_init(&b.arena);
+    code = merge_sets(ctx, 0, first_n, &a, err);
+    if (code == RP_OK)
+        code = merge_sets(ctx, first_n, ctx->sets.n, &b, err);
+    if (code == RP_OK)
+        compare_sets(ctx, &a, &b);
+    rp_metric_set_release(&a);
+    rp_metric_set_release(&b);
+    return code == RP_OK ? rp_arena_check(ctx->arena, "comparing metrics", err) : code;
+}
+
+static enum rp_code answer_merged(struct metrics_ctx *ctx, bool found, struct rp_err *err)
+{
+    const char *openmetrics = rp_settings_text(ctx->settings, "openmetrics");
+
+    if (ctx->sets.n != 1) {
+        ctx->root->listed = ctx->root->sources;
+        ctx->root->nlisted = ctx->root->nsources;
+    }
+    if (found && !ctx->sets.n) {
+        say(ctx, "no running process of this user counts metrics; those that have ended are read "
+                 "by file or folder");
+        return RP_OK;
+    }
+    if (found && !is_one_job(ctx)) {
+        say(ctx, "several programs: choose one by its process");
+        return RP_OK;
+    }
+    RP_TRY(merge_sets(ctx, 0, ctx->sets.n, &ctx->all, err));
+    fill_rows(ctx);
+    RP_TRY(fill_lines(ctx, err));
+    RP_TRY(add_remarks(ctx, err));
+    return openmetrics ? write_openmetrics(ctx, openmetrics, err) : RP_OK;
+}
+
+static enum rp_code answer_metrics(struct metrics_ctx *ctx, struct rp_err *err)
+{
+    size_t words = 0, first_n = 0;
+    const char *word;
+
+    while ((word = rp_settings_nth(ctx->settings, "source", words))) {
+        ctx->paths.n = 0;
+        RP_TRY(rp_metric_find_sources(word, ctx->arena, &ctx->paths, err));
+        RP_TRY(read_paths(ctx, false, err));
+        if (!words++)
+            first_n = ctx->sets.n;
+    }
+    if (!words) {
+        RP_TRY(rp_metric_find_sources(NULL, ctx->arena, &ctx->paths, err));
+        RP_TRY(read_paths(ctx, true, err));
+    }
+    fill_sources(ctx);
+    if (words == 2 && !rp_settings_flag(ctx->settings, "merge"))
+        return compare_words(ctx, first_n, err);
+    return answer_merged(ctx, !words, err);
+}
+
+static enum rp_code metrics_run(struct rp_ctx *rp, const struct rp_dataset *dataset,
+                                const struct rp_settings *settings, struct rp_result *result,
+                                struct rp_err *err)
+{
+    struct metrics_ctx ctx = {.arena = &result->arena, .root = result->root, .settings = settings};
+    enum rp_code code;
+    size_t i;
+
+    (void)rp;
+    (void)dataset;
+    rp_arena_init(&ctx.all.arena);
+    code = answer_metrics(&ctx, err);
+    for (i = 0; i < ctx.sets.n; i++)
+        rp_metric_set_release(&ctx.sets.at[i]);
+    rp_vec_release(&ctx.sets);
+    rp_vec_release(&ctx.paths);
+    rp_metric_set_release(&ctx.all);
+    return code == RP_OK ? rp_arena_check(&result->arena, "reading metrics", err) : code;
+}
+
+static const struct rp_option options[] = {
+    {"source", 0, RP_OPT_TEXT, "SOURCE", NULL,
+     "process, file or folder; the same as an argument without a dash", RP_OPT_REPEAT},
+    {"merge", 0, RP_OPT_FLAG, NULL, NULL, "add two sources up instead of comparing them", 0},
+    {"watch", 0, RP_OPT_FLAG, NULL, NULL, "print again and again, until interrupted", 0},
+    {"interval", 0, RP_OPT_DURATION, "TIME", "2s", "with --watch: time between two reports", 0},
+    {"openmetrics", 0, RP_OPT_PATH, "FILE", NULL, "also write OpenMetrics text; '-': only that", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_metrics = {
+    .question = {.name = "metrics",
+                 .group = "capture",
+                 .summary = "timings and counters of running and ended programs",
+                 .details =
+                     "Shows what programs with <reprise/metrics.h> count: while they run, without "
+                     "stopping them, or after they have ended, however they ended. Without an "
+                     "argument, all running programs of this user. A folder is a job: its ranks "
+                     "are added up. Two sources are compared. Metric reports of torch_xla, "
+                     "torch.lazy and Ratex are read as well; the times that these print wrongly "
+                     "are corrected.",
+                 .examples = "reprise metrics\tall running programs\n"
+                             "reprise metrics 4711\tone process\n"
+                             "reprise metrics 4711 --watch\tfollow it\n"
+                             "reprise metrics job/\tall ranks of a job, added up\n"
+                             "reprise metrics before.txt after.txt\twhat changed\n",
+                 .accepts = RP_ACCEPTS_SOURCES,
+                 .options = options,
+                 .type = &root_type},
+    .run = metrics_run};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_METRICS_SET_H
+#define RP_METRICS_SET_H
+/*
+ * A set of metrics: what one source (the file of a process, a report as text) or several of them
+ * together have counted. file.c and text_report.c fill a set, set.c merges sets and takes
+ * percentiles; metrics.c is the question.
+ */
+#include "base/arena.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum rp_metric_unit { RP_METRIC_TIME, RP_METRIC_VALUE, RP_METRIC_BYTES };
+
+/* The percentiles that are reported. */
+#define RP_METRIC_PERCENTILES 9
+extern const int rp_metric_percent[RP_METRIC_PERCENTILES]; /* 1 5 10 20 50 80 90 95 99 */
+
+/* Samples between two values: of a time in ns. */
+struct rp_metric_bucket {
+    double least, most;
+    uint64_t count;
+};
+
+struct rp_metric {
+    const char *name;
+    enum rp_metric_unit unit;
+    uint64_t count;
+    double sum, least, most;   /* least and most: NAN if not known */
+    int64_t first_ns, last_ns; /* since 1970: begin of the first sample, end of the last; 0, 0: not
+                                  known */
+    double rate, sum_rate;     /* per second, as a text report gives them; else NAN */
+    RP_VEC(struct rp_metric_bucket) buckets; /* in order; empty if only percentiles are known */
+    bool has_points;
+    double point[RP_METRIC_PERCENTILES];
+};
+
+struct rp_metric_counter {
+    const char *name;
+    int64_t value;
+};
+
+/* A time that a text report prints wrongly. */
+struct rp_metric_misprint {
+    const char *metric, *field, *printed;
+    double ns; /* the right value */
+};
+
+struct rp_metric_set {
+    struct rp_arena arena;
+    const char *source;            /* path */
+    const char *host, *command;    /* or NULL */
+    int64_t pid, rank, world_size; /* RP_ABSENT_I64: not known */
+    bool is_own, is_live;          /* a file of ours; its process is running */
+    uint64_t lost;
+    size_t ntimes, nmisprints;          /* times in a text report; those printed wrongly */
+    struct rp_metric_misprint misprint; /* the first of them */
+    RP_VEC(struct rp_metric) metrics;   /* by name */
+    RP_VEC(struct rp_metric_counter) counters;
+};
+
+void rp_metric_set_release(struct rp_metric_set *set);
+
+/* The metric or counter of that name, made if needed; NULL: no memory. Pointers are valid until the
+   next call. */
+struct rp_metric *rp_metric_set_metric(struct rp_metric_set *set, const char *name,
+                                       enum rp_metric_unit unit, struct rp_err *err);
+enum rp_code rp_metric_set_count(struct rp_metric_set *set, const char *name, int64_t value,
+                                 struct rp_err *err);
+
+const struct rp_metric *rp_metric_find(const struct rp_metric_set *set, const char *name);
+/* The value of a counter; 0 if there is none. */
+int64_t rp_metric_counter_value(const struct rp_metric_set *set, const char *name);
+
+/* Adds a bucket; they may come in any order. */
+enum rp_code rp_metric_add(struct rp_metric *m, double least, double most, uint64_t count,
+                           struct rp_err *err);
+
+/* Sorts everything by name, and buckets by value. */
+void rp_metric_set_sort(struct rp_metric_set *set);
+
+/* Adds what `from` counted. Percentiles of text reports cannot be merged: they are lost then. */
+enum rp_code rp_metric_set_merge(struct rp_metric_set *to, const struct rp_metric_set *from,
+                                 struct rp_err *err);
+
+/* The sample at the index floor(percent * n / 100) of the sorted samples; NAN without samples. */
+double rp_metric_percentile(const struct rp_metric *m, double percent);
+static inline double rp_metric_mean(const struct rp_metric *m)
+{
+    return m->count ? m->sum / (double)m->count : 0;
+}
+/* Samples, and their sum, per second, from the begin of the first to the end of the last; NAN. */
+double rp_metric_rate(const struct rp_metric *m);
+double rp_metric_sum_rate(const struct rp_metric *m);
+
+/* Readers. The source's format is decided by its first bytes. */
+enum rp_code rp_metric_set_read(const char *path, struct rp_metric_set *out, struct rp_err *err);
+enum rp_code rp_metric_set_read_file(const char *path, struct rp_metric_set *out,
+                                     struct rp_err *err);
+enum rp_code rp_metric_set_read_text(const char *path, const char *text, size_t n,
+                                     struct rp_metric_set *out, struct rp_err *err);
+
+/* The paths that a word of the command line means: a file, the files of a folder, those of a
+   process; NULL: those of all running processes of this user. Paths are in the arena. */
+typedef RP_VEC(const char *) rp_metric_paths;
+enum rp_code rp_metric_find_sources(const char *word, struct rp_arena *arena, rp_metric_paths *out,
+                                    struct rp_err *err);
+
+/* The report as text (the format of torch_xla, torch.lazy and Ratex), and as OpenMetrics. */
+struct rp_out;
+void rp_metric_write_report(const struct rp_metric_set *set, struct rp_out *to);
+void rp_metric_write_openmetrics(const struct rp_metric_set *set, struct rp_out *to);
+/* "805ms578.778us", "62.40MB", "29.00" */
+const char *rp_metric_value_text(struct rp_arena *arena, double value, enum rp_metric_unit unit);
+
+/* Sentences about what the numbers show; `ranks` are the sources of the merged set. */
+typedef RP_VEC(const char *) rp_metric_remarks;
+enum rp_code rp_metric_remark(const struct rp_metric_set *all, const struct rp_metric_set *ranks,
+                              size_t nranks, struct rp_arena *arena, rp_metric_remarks *out,
+                              struct rp_err *err);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report as text, in the format that torch_xla made known, with right times; and OpenMetrics.
+ */
+#include "metrics/set.h"
+
+#include "io/output.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#define MOST_BOUNDS 64 /* of a histogram in OpenMetrics */
+
+static const char *time_text(struct rp_arena *arena, double ns)
+{
+    static const struct {
+        const char *unit;
+        int64_t ns;
+        int width;
+    } parts[] = {{"d", 86400000000000, 2},
+                 {"h", 3600000000000, 2},
+                 {"m", 60000000000, 2},
+                 {"s", 1000000000, 2},
+                 {"ms", 1000000, 3}};
+    int64_t left = ns > 0 && ns < 9e18 ? (int64_t)(ns + 0.5) : 0;
+    char text[96];
+    size_t i, at = 0;
+
+    for (i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (at || left >= parts[i].ns)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%0*" PRId64 "%s", parts[i].width,
+                                   left / parts[i].ns, parts[i].unit);
+        left %= parts[i].ns;
+    }
+    snprintf(text + at, sizeof text - at, "%03" PRId64 ".%03" PRId64 "us", left / 1000,
+             left % 1000);
+    return rp_arena_text(arena, text);
+}
+
+const char *rp_metric_value_text(struct rp_arena *arena, double value, enum rp_metric_unit unit)
+{
+    static const char *const sizes[] = {"B", "KB", "MB", "GB", "TB", "PB"};
+    size_t i = 0;
+
+    if (unit == RP_METRIC_TIME)
+        return time_text(arena, value);
+    if (unit == RP_METRIC_VALUE)
+        return rp_arena_textf(arena, "%.2f", value);
+    for (; value >= 1024 && i + 1 < sizeof sizes / sizeof sizes[0]; i++)
+        value /= 1024;
+    return rp_arena_textf(arena, "%.2f%s", value, sizes[i]);
+}
+
+static void write_metric(const struct rp_metric *m, struct rp_arena *scratch, struct rp_out *to)
+{
+    double sum_rate = rp_metric_sum_rate(m), rate = rp_metric_rate(m), value;
+    bool some = false;
+    size_t i;
+
+    rp_out_printf(to, "Metric: %s\n  TotalSamples: %" PRIu64 "\n  Accumulator: %s\n", m->name,
+                  m->count, rp_metric_value_text(scratch, m->sum, m->unit));
+    if (isfinite(sum_rate))
+        rp_out_printf(to, "  ValueRate: %s / second\n",
+                      rp_metric_value_text(scratch, sum_rate, m->unit));
+    if (isfinite(rate))
+        rp_out_printf(to, "  Rate: %g / second\n", rate);
+    for (i = 0; i < RP_METRIC_PERCENTILES; i++) {
+        value = rp_metric_percentile(m, rp_metric_percent[i]);
+        if (isnan(value))
+            continue;
+        rp_out_printf(to, "%s%d%%=%s", some ? "; " : "  Percentiles: ", rp_metric_percent[i],
+                      rp_metric_value_text(scratch, value, m->unit));
+        some = true;
+    }
+    if (some)
+        rp_out_char(to, '\n');
+}
+
+void rp_metric_write_report(const struct rp_metric_set *set, struct rp_out *to)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    size_t i;
+
+    rp_out_text(to, "# reprise metrics\n");
+    for (i = 0; i < set->metrics.n; i++) {
+        write_metric(&set->metrics.at[i], &scratch, to);
+        rp_arena_release(&scratch);
+    }
+    for (i = 0; i < set->counters.n; i++)
+        rp_out_printf(to, "Counter: %s\n  Value: %" PRId64 "\n", set->counters.at[i].name,
+                      set->counters.at[i].value);
+}
+
+/* ---- OpenMetrics ---- */
+
+static void write_label(const char *name, struct rp_out *to)
+{
+    rp_out_text(to, "{name=\"");
+    for (; *name; name++) {
+        if (*name == '\n') {
+            rp_out_text(to, "\\n");
+            continue;
+        }
+        if (*name == '"' || *name == '\\')
+            rp_out_char(to, '\\');
+        rp_out_char(to, *name);
+    }
+    rp_out_char(to, '"');
+}
+
+/* The counts up to the ends of some buckets: of all, if they are few. */
+static void write_bounds(const char *family, const struct rp_metric *m, double scale,
+                         struct rp_out *to)
+{
+    size_t i, n = m->buckets.n, step = (n + MOST_BOUNDS - 1) / MOST_BOUNDS;
+    uint64_t sum = 0;
+
+    for (i = 0; i < n; i++) {
+        sum += m->buckets.at[i].count;
+        if ((n - 1 - i) % step)
+            continue;
+        rp_out_printf(to, "%s_bucket", family);
+        write_label(m->name, to);
+        rp_out_printf(to, ",le=\"%.9g\"} %" PRIu64 "\n", m->buckets.at[i].most * scale, sum);
+    }
+    rp_out_printf(to, "%s_bucket", family);
+    write_label(m->name, to);
+    rp_out_printf(to, ",le=\"+Inf\"} %" PRIu64 "\n", m->count);
+}
+
+static void write_family(const struct rp_metric_set *set, enum rp_metric_unit unit,
+                         const char *family, const char *unit_name, double scale, struct rp_out *to)
+{
+    bool begun = false;
+    size_t i;
+
+    for (i = 0; i < set->metrics.n; i++) {
+        const struct rp_metric *m = &set->metrics.at[i];
+
+        if (m->unit != unit)
+            continue;
+        if (!begun) {
+            rp_out_printf(to, "# TYPE %s histogram\n", family);
+            if (unit_name)
+                rp_out_printf(to, "# UNIT %s %s\n", family, unit_name);
+        }
+        begun = true;
+        write_bounds(family, m, scale, to);
+        rp_out_printf(to, "%s_count", family);
+        write_label(m->name, to);
+        rp_out_printf(to, "} %" PRIu64 "\n%s_sum", m->count, family);
+        write_label(m->name, to);
+        rp_out_printf(to, "} %.17g\n", m->sum * scale);
+    }
+}
+
+/* A counter of OpenMetrics never falls; one that did is a gauge. */
+static void write_counters(const struct rp_metric_set *set, bool negative, struct rp_out *to)
+{
+    const char *family = negative ? "reprise_balance" : "reprise_count";
+    bool begun = false;
+    size_t i;
+
+    for (i = 0; i < set->counters.n; i++) {
+        const struct rp_metric_counter *c = &set->counters.at[i];
+
+        if ((c->value < 0) != negative)
+            continue;
+        if (!begun)
+            rp_out_printf(to, "# TYPE %s %s\n", family, negative ? "gauge" : "counter");
+        begun = true;
+        rp_out_printf(to, "%s%s", family, negative ? "" : "_total");
+        write_label(c->name, to);
+        rp_out_printf(to, "} %" PRId64 "\n", c->value);
+    }
+}
+
+void rp_metric_write_openmetrics(const struct rp_metric_set *set, struct rp_out *to)
+{
+    write_family(set, RP_METRIC_TIME, "reprise_time_seconds", "seconds", 1e-9, to);
+    write_family(set, RP_METRIC_BYTES, "reprise_size_bytes", "bytes", 1, to);
+    write_family(set, RP_METRIC_VALUE, "reprise_value", NULL, 1, to);
+    write_counters(set, false, to);
+    write_counters(set, true, to);
+    rp_out_text(to, "# EOF\n");
+}

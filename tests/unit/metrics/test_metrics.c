@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* <reprise/metrics.h> and its reader: what a process counts is what is read. */
+#include "unit.h"
+
+#include "metrics/set.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <pthread.h>
+#include <reprise/metrics.h>
+#include <reprise/result.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[64];
+
+static int make_folder(void **state)
+{
+    UNUSED_STATE(state);
+    snprintf(folder, sizeof folder, "/tmp/reprise-metrics-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    return setenv("REPRISE_METRICS_DIR", folder, 1);
+}
+
+static int remove_folder(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_paths paths = {0};
+    size_t i;
+
+    UNUSED_STATE(state);
+    rp_metric_find_sources(folder, &arena, &paths, NULL);
+    for (i = 0; i < paths.n; i++)
+        unlink(paths.at[i]);
+    rp_vec_release(&paths);
+    rp_arena_release(&arena);
+    return rmdir(folder);
+}
+
+/* Everything that one process counted so far. */
+static void read_process(pid_t pid, struct rp_metric_set *set)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_paths paths = {0};
+    struct rp_err err = RP_ERR_INIT;
+    char word[32];
+
+    snprintf(word, sizeof word, "%d", (int)pid);
+    assert_ok(rp_metric_find_sources(word, &arena, &paths, &err), &err);
+    assert_int_equal(paths.n, 1);
+    assert_ok(rp_metric_set_read(paths.at[0], set, &err), &err);
+    assert_int_equal(set->pid, pid);
+    rp_vec_release(&paths);
+    rp_arena_release(&arena);
+}
+
+static void one_section(void)
+{
+    RP_TIMED("section");
+    usleep(2000);
+}
+
+static void timed_sections(void **state)
+{
+    struct rp_metric_set set;
+    const struct rp_metric *m;
+    int i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 20; i++)
+        one_section();
+    read_process(getpid(), &set);
+    assert_true(set.is_live);
+    m = rp_metric_find(&set, "section");
+    assert_non_null(m);
+    assert_int_equal(m->count, 20);
+    assert_true(m->least >= 2e6 && m->sum >= 20 * 2e6 && m->sum < 20 * 2e9);
+    assert_true(rp_metric_percentile(m, 50) >= m->least && rp_metric_percentile(m, 99) <= m->most);
+    assert_true(rp_metric_rate(m) > 0 && rp_metric_rate(m) <= 500);
+    rp_metric_set_release(&set);
+}
+
+#define THREADS 8
+#define ROUNDS  20000
+
+static void *count_in_thread(void *arg)
+{
+    int i;
+
+    (void)arg;
+    for (i = 0; i < ROUNDS; i++) {
+        RP_COUNT("threads", 2);
+        RP_COUNT("down", -1);
+        RP_VALUE("value", i % 100);
+    }
+    return NULL;
+}
+
+/* Threads one after the other continue with the same memory. */
+static void threads_add_up(void **state)
+{
+    struct rp_metric_set set;
+    const struct rp_metric *m;
+    pthread_t thread[THREADS];
+    int i, round;
+
+    UNUSED_STATE(state);
+    for (round = 0; round < 2; round++) {
+        for (i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_create(&thread[i], NULL, count_in_thread, NULL), 0);
+        for (i = 0; i < THREADS; i++)
+            pthread_join(thread[i], NULL);
+    }
+    read_process(getpid(), &set);
+    assert_int_equal(rp_metric_counter_value(&set, "threads"), 2 * 2 * THREADS * ROUNDS);
+    assert_int_equal(rp_metric_counter_value(&set, "down"), -2 * THREADS * ROUNDS);
+    m = rp_metric_find(&set, "value");
+    assert_int_equal(m->count, 2 * THREADS * ROUNDS);
+    assert_true(m->sum == 2.0 * THREADS * ROUNDS * 49.5);
+    assert_true(m->least == 0 && m->most == 99 && rp_metric_percentile(m, 50) == 50);
+    assert_int_equal(set.lost, 0);
+    rp_metric_set_release(&set);
+}
+
+/* Live numbers always belong together: the mean of a constant is that constant. */
+static void *add_constants(void *stop)
+{
+    while (!__atomic_load_n((int *)stop, __ATOMIC_ACQUIRE))
+        RP_VALUE("constant", 1000);
+    return NULL;
+}
+
+static void readers_see_whole_samples(void **state)
+{
+    struct rp_metric_set set;
+    pthread_t thread;
+    uint64_t before = 0;
+    int stop = 0, i;
+
+    UNUSED_STATE(state);
+    RP_VALUE("constant", 1000);
+    assert_int_equal(pthread_create(&thread, NULL, add_constants, &stop), 0);
+    for (i = 0; i < 300; i++) {
+        const struct rp_metric *m;
+
+        read_process(getpid(), &set);
+        m = rp_metric_find(&set, "constant");
+        assert_true(m->sum == 1000.0 * (double)m->count);
+        assert_true(m->count >= before);
+        before = m->count;
+        rp_metric_set_release(&set);
+    }
+    __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+}
+
+/* A child counts for itself, and a process that was killed keeps what it counted. */
+static void fork_and_kill(void **state)
+{
+    struct rp_metric_set parent, child;
+    int pipes[2], status;
+    int64_t before;
+    char byte;
+    pid_t pid;
+
+    UNUSED_STATE(state);
+    RP_COUNT("forked", 1);
+    read_process(getpid(), &parent);
+    before = rp_metric_counter_value(&parent, "forked");
+    rp_metric_set_release(&parent);
+    assert_int_equal(pipe(pipes), 0);
+    pid = fork();
+    if (pid == 0) {
+        int i;
+
+        for (i = 0; i < 12345; i++)
+            RP_COUNT("forked", 1);
+        (void)!write(pipes[1], "x", 1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(pipes[0], &byte, 1), 1);
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    read_process(pid, &child);
+    assert_int_equal(rp_metric_counter_value(&child, "forked"), 12345);
+    assert_false(child.is_live);
+    read_process(getpid(), &parent);
+    assert_int_equal(rp_metric_counter_value(&parent, "forked"), before);
+    rp_metric_set_release(&parent);
+    rp_metric_set_release(&child);
+    close(pipes[0]);
+    close(pipes[1]);
+}
+
+#define SAMPLES 200000
+
+static int by_number(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double uniform(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*seed >> 11) / 9007199254740992.0;
+}
+
+static uint64_t draw_sample(int distribution, uint64_t *seed)
+{
+    double u = uniform(seed);
+
+    switch (distribution) {
+    case 0:
+        return (uint64_t)(u * 1e6); /* uniform */
+    case 1:
+        return (uint64_t)(-log(1 - u) * 5e4); /* exponential */
+    case 2:
+        return (uint64_t)exp(u * 40); /* log-uniform */
+    default:
+        return u < 0.5 ? 100 : (uint64_t)(1e7 * (1 + u)); /* two modes */
+    }
+}
+
+static void percentiles_are_near(void **state)
+{
+    static uint64_t exact[SAMPLES];
+    struct rp_metric_set set;
+    uint64_t seed = 7;
+    size_t i, p;
+    int d;
+
+    UNUSED_STATE(state);
+    for (d = 0; d < 4; d++) {
+        const struct rp_metric *m;
+
+        for (i = 0; i < SAMPLES; i++) {
+            exact[i] = draw_sample(d, &seed);
+            if (d == 0)
+                RP_TIMED_SAMPLE("distribution 0", exact[i]);
+            else if (d == 1)
+                RP_TIMED_SAMPLE("distribution 1", exact[i]);
+            else if (d == 2)
+                RP_BYTES("distribution 2", exact[i]);
+            else
+                RP_VALUE("distribution 3", exact[i]);
+        }
+        qsort(exact, SAMPLES, sizeof *exact, by_number);
+        read_process(getpid(), &set);
+        m = rp_metric_find(&set, d == 0   ? "distribution 0"
+                                 : d == 1 ? "distribution 1"
+                                 : d == 2 ? "distribution 2"
+                                          : "distribution 3");
+        assert_int_equal(m->count, SAMPLES);
+        for (p = 0; p < RP_METRIC_PERCENTILES; p++) {
+            double want = (double)exact[(size_t)rp_metric_percent[p] * SAMPLES / 100];
+            double got = rp_metric_percentile(m, rp_metric_percent[p]);
+
+            if (fabs(got - want) > 0.01 * want)
+                fail_msg("distribution %d: %d%% is %g, not %g", d, rp_metric_percent[p], got, want);
+        }
+        rp_metric_set_release(&set);
+    }
+}
+
+static void merging_adds(void **state)
+{
+    struct rp_metric_set one, two = {0};
+    const struct rp_metric *a, *b;
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    read_process(getpid(), &one);
+    rp_arena_init(&two.arena);
+    assert_ok(rp_metric_set_merge(&two, &one, &err), &err);
+    assert_ok(rp_metric_set_merge(&two, &one, &err), &err);
+    a = rp_metric_find(&one, "distribution 1");
+    b = rp_metric_find(&two, "distribution 1");
+    assert_int_equal(b->count, 2 * a->count);
+    assert_true(b->sum == 2 * a->sum && b->most == a->most);
+    assert_true(rp_metric_percentile(a, 90) == rp_metric_percentile(b, 90));
+    assert_int_equal(rp_metric_counter_value(&two, "threads"),
+                     2 * rp_metric_counter_value(&one, "threads"));
+    rp_metric_set_release(&one);
+    rp_metric_set_release(&two);
+}
+
+/* ---- reports as text ---- */
+
+static void read_text(const char *text, struct rp_metric_set *set)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    *set = (struct rp_metric_set){0};
+    rp_arena_init(&set->arena);
+    assert_ok(rp_metric_set_read_text("report", text, strlen(text), set, &err), &err);
+}
+
+/* As the original prints: each part rounded, the rest after rounding down. */
+static void print_wrongly(double ns, char *to)
+{
+    static const double unit[] = {864e11, 36e11, 6e10, 1e9, 1e6};
+    static const char *const name[] = {"d", "h", "m", "s", "ms"};
+    bool begun = false;
+    int i;
+
+    for (i = 0; i < 5; i++) {
+        double part = ns / unit[i];
+
+        if (begun || part >= 1) {
+            to += sprintf(to, i == 4 ? "%03.0f%s" : "%02.0f%s", part, name[i]);
+            begun = true;
+        }
+        ns -= floor(part) * unit[i];
+    }
+    sprintf(to, "%07.3fus", ns / 1e3);
+}
+
+static void wrong_times_are_corrected(void **state)
+{
+    char printed[128], text[256];
+    struct rp_metric_set set;
+    uint64_t seed = 3;
+    int i, wrong = 0;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 20000; i++) {
+        double ns = floor(exp(log(1e3) + uniform(&seed) * log(1e12)));
+        const struct rp_metric *m;
+
+        print_wrongly(ns, printed);
+        snprintf(text, sizeof text, "Metric: x\n  TotalSamples: 1\n  Accumulator: %s\n", printed);
+        read_text(text, &set);
+        m = rp_metric_find(&set, "x");
+        if (fabs(m->sum - ns) > 1.5)
+            fail_msg("%s was read as %.0f ns, not %.0f", printed, m->sum, ns);
+        wrong += set.nmisprints > 0;
+        rp_metric_set_release(&set);
+    }
+    assert_true(wrong > 8000);
+}
+
+static void own_reports_are_not_corrected(void **state)
+{
+    struct rp_metric_set set;
+
+    UNUSED_STATE(state);
+    read_text("# reprise metrics\nMetric: x\n  TotalSamples: 1\n  Accumulator: 01s600ms700.000us\n",
+              &set);
+    assert_true(rp_metric_find(&set, "x")->sum == 1600700000.0);
+    assert_int_equal(set.nmisprints, 0);
+    rp_metric_set_release(&set);
+}
+
+static void the_last_report_counts(void **state)
+{
+    struct rp_metric_set set;
+
+    UNUSED_STATE(state);
+    read_text("[MetricsData; step=1]\nCounter: MarkStep\n  Value: 1\n\n[MetricsData; step=2]\n"
+              "Counter: MarkStep\n  Value: 2\n",
+              &set);
+    assert_int_equal(rp_metric_counter_value(&set, "MarkStep"), 2);
+    rp_metric_set_release(&set);
+}
+
+static bool has_remark(const char *report, const char *begin)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_remarks remarks = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_metric_set set;
+    bool found = false;
+    size_t i;
+
+    read_text(report, &set);
+    assert_ok(rp_metric_remark(&set, &set, 1, &arena, &remarks, &err), &err);
+    for (i = 0; i < remarks.n; i++)
+        found |= !strncmp(remarks.at[i], begin, strlen(begin));
+    rp_vec_release(&remarks);
+    rp_arena_release(&arena);
+    rp_metric_set_release(&set);
+    return found;
+}
+
+static void remarks_by_evidence(void **state)
+{
+    static const char storm[] =
+        "Metric: CompileTime\n  TotalSamples: 21\n"
+        "  Accumulator: 04s100ms000.000us\nCounter: MarkStep\n  Value: 30\n";
+    static const char calm[] = "Metric: CompileTime\n  TotalSamples: 2\n"
+                               "  Accumulator: 04s100ms000.000us\nCounter: MarkStep\n  Value: 30\n";
+    static const char fallback[] = "Counter: aten::nonzero\n  Value: 12\n";
+    static const char fetch[] =
+        "Metric: TransferFromDeviceTime\n  TotalSamples: 60\n"
+        "  Accumulator: 04s100ms000.000us\nCounter: MarkStep\n  Value: 30\n";
+
+    UNUSED_STATE(state);
+    assert_true(has_remark(storm, "recompilation: 21 compilations in 30 steps"));
+    assert_false(has_remark(calm, "recompilation"));
+    assert_true(has_remark(fallback, "fallback: 1 operator without a lowering"));
+    assert_false(has_remark(calm, "fallback"));
+    assert_true(has_remark(fetch, "transfers: 60"));
+    assert_false(has_remark(calm, "transfers"));
+}
+
+int test_metrics(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(timed_sections),
+                                       cmocka_unit_test(threads_add_up),
+                                       cmocka_unit_test(readers_see_whole_samples),
+                                       cmocka_unit_test(fork_and_kill),
+                                       cmocka_unit_test(percentiles_are_near),
+                                       cmocka_unit_test(merging_adds),
+                                       cmocka_unit_test(wrong_times_are_corrected),
+                                       cmocka_unit_test(own_reports_are_not_corrected),
+                                       cmocka_unit_test(the_last_report_counts),
+                                       cmocka_unit_test(remarks_by_evidence)};
+
+    return cmocka_run_group_tests_name("metrics", tests, make_folder, remove_folder);
+}
