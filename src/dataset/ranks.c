@@ -97,9 +97,10 @@ static enum rp_code no_such_step(const struct rp_loaded *loaded, const char *wan
                                  shown++ ? ", " : "", name);
     }
     return rp_err_set(err, RP_USAGE, "'%s' has %s '%s'; its steps are %lld to %lld: %s%s",
-                      loaded->source->name, beginning ? "several steps" : "no step", wanted,
-                      (long long)t->steps[0].number, (long long)t->steps[t->nsteps - 1].number,
-                      names, shown == NAMES_SHOWN ? ", …" : "");
+                      loaded->source->name, beginning ? "several steps that begin with" : "no step",
+                      wanted, (long long)t->steps[0].number,
+                      (long long)t->steps[t->nsteps - 1].number, names,
+                      shown == NAMES_SHOWN ? ", …" : "");
 }
 
 static enum rp_code set_scope(const struct rank_query *a, const struct rp_loaded *loaded,

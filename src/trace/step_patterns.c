@@ -206,6 +206,7 @@ static bool match_pattern(const struct rp_step_pattern *p, const char *name,
         out->tokens = add_parts(&v, FIELD_PREFILL_TOKENS, FIELD_DECODE_TOKENS);
     out->phase = p->phase == RP_PHASE_NONE ? phase_of(&v) : p->phase;
     out->outer = p->outer;
+    out->users = false;
     return true;
 }
 
@@ -215,8 +216,10 @@ bool rp_step_table_match(const struct rp_step_table *table, const char *name,
     size_t i;
 
     for (i = 0; table && i < table->patterns.n; i++)
-        if (match_pattern(&table->patterns.at[i], name, out))
+        if (match_pattern(&table->patterns.at[i], name, out)) {
+            out->users = true;
             return true;
+        }
     for (i = 0; i < sizeof known / sizeof known[0]; i++)
         if (match_pattern(&known[i], name, out))
             return true;

@@ -37,6 +37,7 @@ struct rp_step_mark {
     int64_t number, requests, tokens;
     uint8_t phase;
     bool outer;
+    bool users; /* by a pattern of the user's */
 };
 
 /* Adds the patterns of a file. A line that is no pattern is RP_USAGE, with its number. */

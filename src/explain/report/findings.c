@@ -353,7 +353,7 @@ static void find_atypical(struct findings *f)
     int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), need, late, host, drain, usual, lost = 0,
             most = 0;
 
-    if (n < 3 || !v)
+    if (n < 3 || !v || !rp_report_steps_alike(p->steps, n))
         return;
     for (i = 0; i < n; i++)
         v[i] = work_time(&p->steps[i]);

@@ -227,34 +227,63 @@ static const char *step_reason(const struct rp_trace *t, size_t at, const struct
     return at == 0 ? "the first step: warm-up" : "the trace does not show why";
 }
 
+bool rp_report_steps_alike(const struct rp_report_step *steps, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (steps[i].phase || steps[i].requests != RP_ABSENT_I64 ||
+            steps[i].tokens != RP_ABSENT_I64)
+            return false;
+    return true;
+}
+
+/* Steps that can be compared: of a server those that decode, else all. */
+static size_t list_alike(const struct rp_report_step *steps, size_t n, size_t *at)
+{
+    bool alike = rp_report_steps_alike(steps, n);
+    size_t i, count = 0;
+
+    for (i = 0; i < n; i++)
+        if (alike || (steps[i].phase && !strcmp(steps[i].phase, "decode")))
+            at[count++] = i;
+    return count;
+}
+
 enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_report_step *steps,
-                              size_t n, struct rp_arena *arena, const char **out,
+                              size_t nsteps, struct rp_arena *arena, const char **out,
                               struct rp_err *err)
 {
-    int64_t *v = RP_ARENA_NEW(arena, int64_t, n + 1), usual;
-    size_t i, worst = 0, typical = 0, odd = 0;
+    int64_t *v = RP_ARENA_NEW(arena, int64_t, nsteps + 1), usual;
+    size_t *at = RP_ARENA_NEW(arena, size_t, nsteps + 1);
+    size_t i, n, worst, typical, odd = 0;
 
     *out = NULL;
     RP_TRY(rp_arena_check(arena, "looking for pitfalls", err));
-    if (n < 3 || n != trace->nsteps)
+    n = list_alike(steps, nsteps, at);
+    if (n < 3 || nsteps != trace->nsteps)
         return RP_OK;
     for (i = 0; i < n; i++)
-        v[i] = steps[i].b.window_ns;
+        v[i] = steps[at[i]].b.window_ns;
     rp_ns_sort(v, n);
     usual = rp_ns_percentile(v, n, 50);
+    worst = typical = at[0];
     for (i = 0; i < n; i++) {
-        odd += (double)steps[i].b.window_ns > ATYPICAL * (double)usual;
-        worst = steps[i].b.window_ns > steps[worst].b.window_ns ? i : worst;
-        typical = steps[i].b.window_ns == usual ? i : typical;
+        int64_t ns = steps[at[i]].b.window_ns;
+
+        odd += (double)ns > ATYPICAL * (double)usual;
+        worst = ns > steps[worst].b.window_ns ? at[i] : worst;
+        typical = ns == usual ? at[i] : typical;
     }
     if (!odd)
         return RP_OK;
     *out = rp_arena_textf(
         arena,
-        "%zu of %zu steps %s not typical: %.60s takes %s, the median step %s (%s); look at "
+        "%zu of %zu %s %s not typical: %.120s takes %s, the median %s %s (%s); look at "
         "'--step %lld' instead",
-        odd, n, odd == 1 ? "is" : "are", steps[worst].name,
-        rp_units_time(arena, steps[worst].b.window_ns), rp_units_time(arena, usual),
-        step_reason(trace, worst, &steps[worst], arena), (long long)steps[typical].number);
+        odd, n, n == nsteps ? "steps" : "decode steps", odd == 1 ? "is" : "are", steps[worst].name,
+        rp_units_time(arena, steps[worst].b.window_ns), n == nsteps ? "step" : "decode step",
+        rp_units_time(arena, usual), step_reason(trace, worst, &steps[worst], arena),
+        (long long)steps[typical].number);
     return rp_arena_check(arena, "looking for pitfalls", err);
 }

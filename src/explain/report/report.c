@@ -147,7 +147,8 @@ static const struct rp_field root_fields[] = {
     ROOT(pace_text, STR, NONE, "pace", "text output only", RP_SCREEN),
     ROOT(stall_text, STR, NONE, "host", "text output only", RP_SCREEN),
     ROOT(window_ns, I64, NS, NULL, "mean of the ranks' windows", 0),
-    ROOT(step_ns, I64, NS, NULL, "median step of the ranks, or null", RP_NULLABLE),
+    ROOT(step_ns, I64, NS, NULL, "step time: mean of the ranks' median steps, or null",
+         RP_NULLABLE),
     ROOT(lost_ns, I64, NS, NULL, "of the window: waiting and idle", 0),
     ROOT(needed_ns, I64, NS, NULL, "of the window: compute, transfer, copies", 0),
     ROOT(span_ns, I64, NS, NULL, "first start to last end of the matched collectives, or null",
@@ -168,6 +169,8 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_report_root, steps, &step_type, NULL, "the steps of each rank", 0),
     RP_FIELD_RECORD(struct rp_report_root, workload, &rp_report_workload_type, NULL,
                     "what kind of program was recorded", 0),
+    RP_FIELD_LIST(struct rp_report_root, phases, &rp_report_phase_type, "time by phase",
+                  "the steps of a server by what they did", 0),
     RP_FIELD_LIST(struct rp_report_root, findings, &finding_type, NULL, "most costly first", 0),
     RP_FIELD_LIST(struct rp_report_root, look, &look_type, "what to look at", "text output only",
                   RP_SCREEN | RP_BLOCKS),
@@ -461,8 +464,8 @@ static void fill_run_text(struct report_ctx *j)
     else
         snprintf(ranks, sizeof ranks, "%zu rank%s", j->n, j->n == 1 ? "" : "s");
     if (p->limited && p->nsteps)
-        steps = rp_arena_textf(j->arena, "%s, one of %lld step%s", p->steps[0].name,
-                               (long long)p->recorded_steps, p->recorded_steps == 1 ? "" : "s");
+        steps = rp_arena_textf(j->arena, "one of %lld step%s: '%s'", (long long)p->recorded_steps,
+                               p->recorded_steps == 1 ? "" : "s", p->steps[0].name);
     else if (p->nsteps)
         steps = rp_arena_textf(j->arena, "%zu step%s", p->nsteps, p->nsteps == 1 ? "" : "s");
     else
@@ -811,6 +814,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     RP_TRY(rp_arena_check(j.arena, "writing the report", err));
     fill_run_text(&j);
     fill_step(&j);
+    RP_TRY(rp_report_sum_phases(ranks, j.arena, out, err));
     fill_lost(&j);
     fill_pace(&j);
     RP_TRY(rp_report_count_stalls(ranks, j.arena, out, err));

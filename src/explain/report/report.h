@@ -159,8 +159,12 @@ enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attr
 enum rp_code rp_pitfall_streams(const struct rp_work *work, int64_t compute_ns,
                                 struct rp_arena *arena, const char **out, struct rp_err *err);
 
-/* A step much longer than the others, why, as far as its host spans show, and which one to use
-   instead; `steps` are those of the trace: */
+/* Whether steps are repetitions of the same work, as far as their marks say: those of a server
+   are not, they have different batches. */
+bool rp_report_steps_alike(const struct rp_report_step *steps, size_t n);
+
+/* A step much longer than the others (of a server's, than other decode steps), why, as far as its
+   host spans show, and which one to use instead; `steps` are those of the trace: */
 enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_report_step *steps,
                               size_t n, struct rp_arena *arena, const char **out,
                               struct rp_err *err);
@@ -174,6 +178,17 @@ struct rp_report_rank {
     int64_t late_ns, stall_count, stall_ns;
     double idle_share, op_share;
 };
+
+/* The steps of a server by what they did. */
+struct rp_report_phase {
+    const char *phase; /* NULL: not known */
+    const char *label; /* text output only */
+    int64_t steps, median_ns, total_ns;
+    double share;             /* of the time of all steps */
+    int64_t requests, tokens; /* summed over its steps; RP_ABSENT_I64: not known, as below */
+    int64_t request_ns, token_ns;
+};
+extern const struct rp_type rp_report_phase_type;
 
 struct rp_report_share { /* a part of the time of all ranks */
     const char *part, *note;
@@ -226,6 +241,8 @@ struct rp_report_root {
     size_t nranks, nrank_rows, nsteps, nparts, nfindings, nlook, npitfalls, nnotes;
     struct rp_report_rank *ranks, *rank_rows;
     struct rp_report_step *steps;
+    size_t nphases;
+    struct rp_report_phase *phases; /* none: no step has a phase or a number */
     struct rp_report_share *parts;
     struct rp_report_finding *findings;
     struct rp_report_look *look;
@@ -294,6 +311,10 @@ enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain 
 /* Fills the devices. Returns a note where a rank has several, else NULL. */
 const char *rp_report_join_devices(const struct rp_ranks *ranks, struct rp_arena *arena,
                                    struct rp_report_root *out);
+
+/* Fills the phases. Needs the steps. */
+enum rp_code rp_report_sum_phases(const struct rp_ranks *ranks, struct rp_arena *arena,
+                                  struct rp_report_root *out, struct rp_err *err);
 
 /* Fills the stalls of the ranks and of all. Needs the window. */
 enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_arena *arena,

@@ -57,30 +57,37 @@ static enum rp_code collect_marks(struct server_marks *w, struct rp_err *err)
     return RP_OK;
 }
 
-static bool on_device(const struct server_marks *w, size_t mark)
+/* The marks of one thread, or of one stream of a device. */
+struct marked_track {
+    size_t first, n, users; /* users: by patterns of the user's */
+    bool on_host;
+};
+
+/* The host's before the device's; most of the user's, then most. */
+static bool is_better(const struct marked_track *a, const struct marked_track *b)
 {
-    return w->v->kind[w->marks.at[mark].event] == RP_KIND_GPU_ANNOTATION;
+    if (a->on_host != b->on_host)
+        return a->on_host;
+    return a->users != b->users ? a->users > b->users : a->n > b->n;
 }
 
-/* Of the threads the one with most marks; those of a device where there is no other. */
-static void choose_track(const struct server_marks *w, size_t *first, size_t *n)
+static struct marked_track choose_track(const struct server_marks *w)
 {
+    struct marked_track best = {0};
     size_t i, end;
-    bool best_on_device = true;
 
-    *first = *n = 0;
     for (i = 0; i < w->marks.n; i = end) {
-        rp_track track = w->v->track[w->marks.at[i].event];
-        bool device = on_device(w, i);
+        rp_event e = w->marks.at[i].event;
+        struct marked_track here = {.first = i, .on_host = w->v->kind[e] != RP_KIND_GPU_ANNOTATION};
 
-        for (end = i + 1; end < w->marks.n && w->v->track[w->marks.at[end].event] == track; end++)
-            ;
-        if ((best_on_device && !device) || (best_on_device == device && end - i > *n)) {
-            *first = i;
-            *n = end - i;
-            best_on_device = device;
-        }
+        for (end = i; end < w->marks.n && w->v->track[w->marks.at[end].event] == w->v->track[e];
+             end++)
+            here.users += w->marks.at[end].says.users;
+        here.n = end - i;
+        if (is_better(&here, &best))
+            best = here;
     }
+    return best;
 }
 
 /* Whether a mark that is no outer one begins in this outer mark. */
@@ -123,11 +130,10 @@ static struct rp_step step_of(const struct server_marks *w, const struct server_
 
 static enum rp_code make_steps(struct server_marks *w, rp_step_vec *out, struct rp_err *err)
 {
-    const struct server_mark *m;
-    size_t first, n, i;
+    struct marked_track track = choose_track(w);
+    const struct server_mark *m = w->marks.at + track.first;
+    size_t i, n = track.n;
 
-    choose_track(w, &first, &n);
-    m = w->marks.at + first;
     for (i = 0; i < n; i++) {
         bool inside = out->n && w->v->ts_ns[m[i].event] < out->at[out->n - 1].end_ns;
 

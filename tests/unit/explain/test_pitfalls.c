@@ -82,7 +82,11 @@ static const char *untypical(int64_t odd, const char *span, struct rp_arena *are
         rows[i] = (struct row){'X', "user_annotation", names[i], 1, 1, at, dur};
         if (i == 1)
             rows[5] = (struct row){'X', "cpu_op", span, 1, 1, at + MS, dur / 2};
-        steps[i] = (struct rp_report_step){.number = i + 3, .name = names[i], .b.window_ns = dur};
+        steps[i] = (struct rp_report_step){.number = i + 3,
+                                           .name = names[i],
+                                           .requests = RP_ABSENT_I64,
+                                           .tokens = RP_ABSENT_I64,
+                                           .b.window_ns = dur};
         at += dur;
     }
     t = TRACE_OF(rows);

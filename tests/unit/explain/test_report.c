@@ -258,6 +258,45 @@ static void steps_without_a_device_last_from_mark_to_mark(void **state)
     rp_trace_free(t);
 }
 
+/* Three decode steps, of which one is slow, and a prefill that takes longer than all of them. */
+static void a_server_has_phases(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "step[DECODE bs=4]", 1, 1, 0, 9 * MS},
+        {'X', "cpu_op", "aten::mm", 1, 1, 0, 8 * MS},
+        {'X', "user_annotation", "step[DECODE bs=4]", 1, 1, 10 * MS, 9 * MS},
+        {'X', "user_annotation", "execute_context_2(500)_generation_0(0)", 1, 1, 20 * MS, 99 * MS},
+        {'X', "user_annotation", "step[DECODE bs=8]", 1, 1, 120 * MS, 30 * MS},
+        {'X', "user_annotation", "step[IDLE]", 1, 1, 150 * MS, 10 * MS},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+    const struct rp_report_phase *p = root->phases;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nsteps, 5);
+    assert_string_equal(root->steps[2].phase, "prefill");
+    assert_int_equal(root->steps[2].tokens, 500);
+    assert_int_equal(root->nphases, 3);
+    assert_string_equal(p[0].phase, "decode");
+    assert_int_equal(p[0].steps, 3);
+    assert_int_equal(p[0].median_ns, 10 * MS);
+    assert_int_equal(p[0].total_ns, 50 * MS);
+    assert_int_equal(p[0].requests, 16);
+    assert_int_equal(p[0].request_ns, 50 * MS / 16);
+    assert_string_equal(p[1].phase, "prefill");
+    assert_int_equal(p[1].token_ns, 100 * MS / 500);
+    assert_null(p[2].phase);
+    assert_int_equal(p[2].requests, RP_ABSENT_I64);
+    assert_int_equal(root->npitfalls, 1);
+    assert_contains(root->pitfalls[0],
+                    "1 of 3 decode steps is not typical: step[DECODE bs=8] takes "
+                    "30.0 ms, the median decode step 10.0 ms");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 static void an_empty_trace_gets_a_report(void **state)
 {
     static const struct row rows[] = {{'i', "x", "moment", 1, 1, 0, 0}};
@@ -283,6 +322,7 @@ int test_report(void)
         cmocka_unit_test(collectives_of_the_host_are_matched),
         cmocka_unit_test(the_median_step_is_that_of_all_steps),
         cmocka_unit_test(steps_without_a_device_last_from_mark_to_mark),
+        cmocka_unit_test(a_server_has_phases),
         cmocka_unit_test(an_empty_trace_gets_a_report),
     };
 
