@@ -22,11 +22,23 @@ struct rp_recording {
     uint64_t damaged;           /* files that are not packet files */
     int64_t cost_ns;            /* estimated time spent recording, summed over all threads */
     int64_t thread_ns;          /* from the first to the last event, summed over all threads */
+    uint64_t overwritten;       /* events that newer ones replaced (record --when-full ring) */
+    int64_t setup_ns;           /* of cost_ns, measured: opening threads and files */
+    int64_t cpu_ns;             /* CPU time of the program; 0: unknown */
+    uint64_t commands, marks;   /* of `record start|stop` and `mark` that processes carried out */
+    char lost_because[256];     /* why events are lost, "" where none are or it is not known */
 };
 
 /* The folder given to `record -o`. RP_IO where it cannot be read. */
 RP_API enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out,
                                       struct rp_err *err);
+
+/* Prepares the folder for processes of this host: allocates the file in which they count events
+   that they cannot record. */
+RP_API enum rp_code rp_recording_prepare(const char *folder, struct rp_err *err);
+
+/* Adds the CPU time of a recorded program, for `cpu_ns`. */
+RP_API void rp_recording_spent(const char *folder, int64_t cpu_ns);
 
 /* The rank of this process in the environment that its launcher set, or -1. *restarts (restarts may
    be NULL): how often the launcher has restarted the job. */

@@ -10,6 +10,9 @@
  *   DIR/rank0.node7/metadata               text
  *   DIR/rank0.node7/s_<pid>_<tid>_<stream>_<sequence>
  *                                          packets: struct rp_ctf_packet, then events, each
+ *   DIR/rank0.node7/.slots_<pid>_<image>_<n>
+ *                                          the same packets of many small streams: one a slot
+ *   DIR/.ledger_node7                      struct rp_ctf_ledger, of all processes of a host
  *
  * A file has one packet for each thread that used the stream, one after another.
  * A packet can be read alone: a text is defined (RP_CTF_STRING) in the packet that uses its number,
@@ -25,6 +28,9 @@
 #define RP_CTF_ARGS_MAX    32        /* arguments of one span */
 #define RP_CTF_SPAN_DEVICE (-1)      /* device of a span on a host thread */
 #define RP_CTF_CHUNK_MAX   (1 << 20) /* bytes of the largest packet */
+
+#define RP_CTF_SLOTS_NAME ".slots_"
+#define RP_CTF_SLOT_BYTES 4096
 
 #define RP_CTF_PACKET_HELPER 1u /* written by the recorder's own thread */
 
@@ -137,5 +143,45 @@ struct rp_ctf_clock { /* the three clocks, read together */
     uint32_t width; /* ticks that the reading took: bounds its error */
 };
 #pragma pack(pop)
+
+/* Why events are missing. */
+enum rp_ctf_loss {
+    RP_CTF_LOSS_DISK,        /* no space, or the quota is used up */
+    RP_CTF_LOSS_LIMIT,       /* record --limit */
+    RP_CTF_LOSS_FILE_SIZE,   /* RLIMIT_FSIZE */
+    RP_CTF_LOSS_DENIED,      /* no permission */
+    RP_CTF_LOSS_FILES,       /* no file descriptor was left */
+    RP_CTF_LOSS_MEMORY,      /* no memory was left */
+    RP_CTF_LOSS_SANDBOX,     /* the program made system calls impossible */
+    RP_CTF_LOSS_SOURCE,      /* the library that reports them dropped them */
+    RP_CTF_LOSS_OTHER,       /* any other failure */
+    RP_CTF_LOSS_OVERWRITTEN, /* not lost: the oldest ones of a ring */
+    RP_CTF_LOSS_COUNT
+};
+
+#define RP_CTF_LEDGER_NAME  ".ledger_" /* then the host, as in the name of a rank's folder */
+#define RP_CTF_LEDGER_MAGIC UINT32_C(0x31474452)
+#define RP_CTF_LEDGER_ROWS  1016
+
+struct rp_ctf_ledger_row {
+    uint64_t who; /* rp_ctf_ledger_who; 0: the row is unused */
+    uint64_t events;
+};
+
+/* 16 KiB; every number is changed by atomic additions. */
+struct rp_ctf_ledger {
+    uint32_t magic, reserved;
+    uint64_t commands; /* of `record start` and `stop` that processes have followed */
+    uint64_t marks;    /* of `record mark` that processes have recorded */
+    uint64_t setup_ns; /* CPU time of opening streams and files, and of the recorder's threads */
+    uint64_t cpu_ns;   /* CPU time of the programs, from each `record` when its program has ended */
+    uint64_t more[11];
+    struct rp_ctf_ledger_row rows[RP_CTF_LEDGER_ROWS];
+};
+
+static inline uint64_t rp_ctf_ledger_who(int32_t rank, enum rp_ctf_loss why)
+{
+    return ((uint64_t)(uint32_t)(rank + 1) + 1) << 8 | (uint64_t)why;
+}
 
 #endif

@@ -179,6 +179,8 @@ static void remove_control_files(const struct record *r)
         snprintf(path, sizeof path, "%s/%s", r->folder, names[i]);
         unlink(path);
     }
+    if (r->rank < 0)
+        record_forget_ledgers(r);
 }
 
 /* Creates the folder with its control file. If that fails the program runs unrecorded. */
@@ -203,6 +205,7 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
     if (fd >= 0)
         close(fd);
     record_note(r, ".begun");
+    rp_recording_prepare(r->folder, NULL); /* if it fails, processes try it themselves */
     return true;
 }
 
@@ -237,6 +240,8 @@ static int record_program(const struct cli_call *call)
         setenv("REPRISE_RECORD_OPTIONS", r.options, 1);
     }
     status = record_run(call->words, call->nwords);
+    if (r.folder[0])
+        record_spent(&r);
     if (r.folder[0] && status != 126 && status != 127)
         record_summary(&r);
     return status;

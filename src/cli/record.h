@@ -32,6 +32,12 @@ int record_run(const char *const *words, size_t n);
    0 if it is unknown. */
 long record_note(const struct record *r, const char *list);
 
+/* Removes the counts that an earlier run left in the folder. */
+void record_forget_ledgers(const struct record *r);
+
+/* Notes the CPU time of the program that has ended, and of its children. */
+void record_spent(const struct record *r);
+
 /* Removes unfinished files of dead processes, and prints (unless quiet) what was recorded. */
 void record_summary(const struct record *r);
 

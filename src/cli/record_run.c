@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -184,11 +185,76 @@ static bool is_last(const struct record *r)
     return r->rank < 0 || stat(path, &st) || ended >= (long)st.st_size;
 }
 
+void record_forget_ledgers(const struct record *r)
+{
+    DIR *dir = opendir(r->folder);
+    struct dirent *entry;
+    char path[PATH_MAX + 260];
+
+    while (dir && (entry = readdir(dir))) {
+        if (strncmp(entry->d_name, ".ledger_", 8) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", r->folder, entry->d_name);
+        unlink(path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static int64_t time_ns(const struct timeval *t)
+{
+    return (int64_t)t->tv_sec * 1000000000 + (int64_t)t->tv_usec * 1000;
+}
+
+void record_spent(const struct record *r)
+{
+    struct rusage used;
+
+    if (!getrusage(RUSAGE_CHILDREN, &used))
+        rp_recording_spent(r->folder, time_ns(&used.ru_utime) + time_ns(&used.ru_stime));
+}
+
+static void print_events(const struct record *r, const struct rp_recording *rec)
+{
+    char events[32], number[32];
+
+    fprintf(stderr,
+            "reprise: %s events from %llu thread%s in %llu process%s, %s lost, %.1f MB in '%s'\n",
+            with_commas(rec->events, events), (unsigned long long)rec->threads,
+            rec->threads == 1 ? "" : "s", (unsigned long long)rec->processes,
+            rec->processes == 1 ? "" : "es", with_commas(rec->lost, number),
+            (double)rec->bytes / 1e6, r->folder);
+    if (rec->lost)
+        fprintf(stderr, "reprise: results for this recording do not include the lost events%s%s\n",
+                rec->lost_because[0] ? ": " : "", rec->lost_because);
+    if (rec->overwritten)
+        fprintf(stderr,
+                "reprise: the recording is a ring that kept the end of the run: %s older events "
+                "were overwritten\n",
+                with_commas(rec->overwritten, number));
+}
+
+/* The share is that of the CPU time of the program, of which the recorder's is a part. Where the
+   estimate is larger, or children outlived the program, there is none to state. */
+static void print_cost(const struct rp_recording *rec)
+{
+    int64_t events_ns = rec->cost_ns - rec->setup_ns;
+
+    if (!rec->cost_ns || !rec->events)
+        return;
+    fprintf(stderr, "reprise: recording took about %.1f ms of CPU time (",
+            (double)rec->cost_ns / 1e6);
+    if (rec->cpu_ns > rec->cost_ns)
+        fprintf(stderr, "%.2f %% of the program's; ",
+                100.0 * (double)rec->cost_ns / (double)rec->cpu_ns);
+    fprintf(stderr, "estimated: %.0f ns per event; measured: %.1f ms for threads and files)\n",
+            (double)events_ns / (double)rec->events, (double)rec->setup_ns / 1e6);
+}
+
 void record_summary(const struct record *r)
 {
     struct rp_recording rec = {.struct_size = sizeof rec};
     struct rp_err err = RP_ERR_INIT;
-    char events[32], lost[32];
     bool last = is_last(r);
 
     remove_unfinished(r->folder);
@@ -198,25 +264,12 @@ void record_summary(const struct record *r)
         cli_fail(err.code, &err);
         return;
     }
-    if (!rec.events) {
+    if (!rec.events && !rec.lost) {
         fprintf(stderr, "reprise: nothing recorded (sources: %s)\n", r->used);
         return;
     }
-    fprintf(stderr,
-            "reprise: %s events from %llu thread%s in %llu process%s, %s lost, %.1f MB in '%s'\n",
-            with_commas(rec.events, events), (unsigned long long)rec.threads,
-            rec.threads == 1 ? "" : "s", (unsigned long long)rec.processes,
-            rec.processes == 1 ? "" : "es", with_commas(rec.lost, lost), (double)rec.bytes / 1e6,
-            r->folder);
-    if (rec.cost_ns && rec.thread_ns)
-        fprintf(
-            stderr,
-            "reprise: recording cost about %.1f ms over all threads (%.0f ns per event, %.2f %% of "
-            "their time)\n",
-            (double)rec.cost_ns / 1e6, (double)rec.cost_ns / (double)rec.events,
-            100.0 * (double)rec.cost_ns / (double)rec.thread_ns);
-    if (rec.lost)
-        fprintf(stderr, "reprise: results for this recording do not include the lost events\n");
+    print_events(r, &rec);
+    print_cost(&rec);
 }
 
 /* -------------------------------------------------------------------------- control */

@@ -169,6 +169,39 @@ static int do_daemon(char **argv)
     return 0;
 }
 
+static int clone_child(void *unused)
+{
+    work("clone", 30000);
+    return unused ? 1 : 7;
+}
+
+/* The child's only thread ends by the bare system call, with the value that the function returns.
+ */
+static int do_clone(char **argv)
+{
+    size_t size = 256 << 10;
+    char *stack = malloc(size);
+    int failed = 0;
+
+    (void)argv;
+    work("parent", 100);
+    for (int i = 0; i < 20; i++) {
+        pid_t child = clone(clone_child, stack + size, SIGCHLD, NULL);
+
+        failed += child < 0 || wait_for(child) != 7;
+    }
+    return failed;
+}
+
+/* The same for the process itself. */
+static int do_bare_exit(char **argv)
+{
+    (void)argv;
+    work("bare", 1000);
+    syscall(SYS_exit, 5);
+    return 0;
+}
+
 /* -------------------------------------------------------------------------- threads */
 
 static void *outlive(void *unused)
@@ -213,6 +246,69 @@ static int do_many_threads(char **argv)
             return 1;
     for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
+    return 0;
+}
+
+static void at_end(void)
+{
+    sigset_t blocked;
+
+    pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    printf("at the end: %s\n", sigismember(&blocked, SIGTERM) ? "blocked" : "free");
+}
+
+static void *outlive_main(void *unused)
+{
+    usleep(20000);
+    work("worker", 100);
+    return unused;
+}
+
+/* The process ends with its last thread, which is not the main one. */
+static int do_main_ends(char **argv)
+{
+    pthread_t thread;
+    int n = atoi(argv[2]);
+
+    atexit(at_end);
+    work("main", 100);
+    for (int i = 0; i < n; i++)
+        pthread_create(&thread, NULL, outlive_main, NULL);
+    pthread_exit(NULL);
+}
+
+/* The main thread is gone, a worker waits: the process must still obey signals. */
+static void *wait_for_signal(void *unused)
+{
+    work("waits", 10);
+    fputs("waiting\n", stdout);
+    fflush(stdout);
+    for (;;)
+        pause();
+    return unused;
+}
+
+static int do_main_gone(char **argv)
+{
+    pthread_t thread;
+
+    (void)argv;
+    pthread_create(&thread, NULL, wait_for_signal, NULL);
+    pthread_exit(NULL);
+}
+
+static int do_count_threads(char **argv)
+{
+    FILE *f;
+    char line[128];
+
+    (void)argv;
+    work("main", 100000);
+    usleep(250000);
+    f = fopen("/proc/self/status", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (!strncmp(line, "SigPnd", 6) || !strncmp(line, "SigBlk", 6))
+            fputs(line, stdout);
     return 0;
 }
 
@@ -333,6 +429,27 @@ static int do_close_all(char **argv)
     return 0;
 }
 
+/* The numbers that open gives, while the recorder creates its files. */
+static int do_descriptors(char **argv)
+{
+    int different = 0;
+
+    (void)argv;
+    for (int i = 0; i < 4000; i++) {
+        int fd;
+
+        if (i % 100 == 0)
+            for (fd = 3; fd < 300; fd++)
+                close(fd);
+        work("numbers", 500);
+        fd = open("/dev/null", O_RDONLY);
+        different += fd != 3;
+        close(fd);
+    }
+    printf("%d other numbers\n", different);
+    return 0;
+}
+
 static int do_chdir(char **argv)
 {
     (void)argv;
@@ -387,6 +504,21 @@ static int do_sandbox(char **argv)
     _exit(6);
 }
 
+/* Only read, write and exit are left, and no clock. */
+static int do_strict(char **argv)
+{
+    int n = atoi(argv[2]);
+
+    work("before", n);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT, 0, 0, 0))
+        return 77;
+    work("sandboxed", 1000);
+    if (write(STDOUT_FILENO, "computed\n", 9) == 9)
+        syscall(SYS_exit, 5);
+    syscall(SYS_exit, 1);
+    return 0;
+}
+
 /* -------------------------------------------------------------------------- input and output */
 
 static int do_cat(char **argv)
@@ -431,6 +563,13 @@ static const struct {
              {"chroot", do_chroot},
              {"remove", do_remove},
              {"sandbox", do_sandbox},
+             {"strict", do_strict},
+             {"clone", do_clone},
+             {"bare_exit", do_bare_exit},
+             {"main_ends", do_main_ends},
+             {"main_gone", do_main_gone},
+             {"count_threads", do_count_threads},
+             {"descriptors", do_descriptors},
              {"cat", do_cat},
              {"work", do_work}};
 

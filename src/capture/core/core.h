@@ -123,7 +123,8 @@ const struct rp_capture *rp_capture_get(void);
 const struct rp_capture *rp_capture_own(void);
 void rp_capture_close(void);
 /* Makes no more system calls, because the program has entered a sandbox: events that fit into the
-   open files are recorded, the rest is counted as lost. */
-void rp_capture_seal(void);
+   open files are recorded, the rest is counted as lost. `strict`: seccomp's strict mode, where the
+   kernel also takes the calling thread's clocks away (it disables rdtsc): its events are lost. */
+void rp_capture_seal(bool strict);
 
 #endif

@@ -11,6 +11,8 @@
 #include "capture/core/state.h"
 #include "capture/core/text.h"
 
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define HEADER 8                        /* bytes of an event's header */
@@ -55,7 +57,7 @@ static __attribute__((noinline)) void text_define(struct rp_core_stream *s, uint
 
 static inline uint32_t text_number(struct rp_core_stream *s, const struct text *t)
 {
-    uint32_t number = (uint32_t)t->hash & (RP_CORE_TEXTS - 1);
+    uint32_t number = (uint32_t)t->hash & s->mask;
     struct rp_core_text *slot = &s->texts[number];
 
     if (RP_CORE_UNLIKELY(slot->hash != t->hash || slot->packet != s->packet))
@@ -66,11 +68,11 @@ static inline uint32_t text_number(struct rp_core_stream *s, const struct text *
 /* Like text_number, for an event with several texts, which must not share a slot. */
 static uint32_t text_pin(struct rp_core_stream *s, const struct text *t)
 {
-    uint32_t number = (uint32_t)t->hash & (RP_CORE_TEXTS - 1);
+    uint32_t number = (uint32_t)t->hash & s->mask;
     struct rp_core_text *slot = &s->texts[number];
 
     while (slot->hash != t->hash && slot->pin == s->pin && slot->packet == s->packet) {
-        number = (number + 1) & (RP_CORE_TEXTS - 1);
+        number = (number + 1) & s->mask;
         slot = &s->texts[number];
     }
     if (slot->hash != t->hash || slot->packet != s->packet)
@@ -81,9 +83,8 @@ static uint32_t text_pin(struct rp_core_stream *s, const struct text *t)
 
 static __attribute__((noinline)) void count_lost(struct rp_core_stream *s)
 {
-    s->lost++;
-    if (s->head)
-        s->head->discarded = s->lost;
+    if (!rp_core_own)
+        rp_core_stream_lose(s, s->why, 1);
 }
 
 static __attribute__((noinline)) bool stream_make_room(struct rp_core_stream *s, size_t need)
@@ -102,8 +103,10 @@ static __attribute__((noinline)) struct rp_core_stream *stream_of_handler(struct
 
     while (own && atomic_load_explicit(&own->busy, memory_order_relaxed))
         own = own->inner ? own->inner : rp_core_open_inner(own);
-    if (!own)
+    if (!own) {
+        s->why = atomic_load(&rp_core.sealed) ? RP_CTF_LOSS_SANDBOX : RP_CTF_LOSS_MEMORY;
         count_lost(s);
+    }
     return own;
 }
 
@@ -141,6 +144,18 @@ static inline struct rp_core_stream *event_begin(size_t need, const char *name)
             return NULL;
     }
     return stream_claim(s, need);
+}
+
+/* For an event of the recorder itself, which is not counted if it is lost. */
+static struct rp_core_stream *event_begin_own(size_t need)
+{
+    bool before = rp_core_own;
+    struct rp_core_stream *s;
+
+    rp_core_own = true;
+    s = event_begin(need, NULL);
+    rp_core_own = before;
+    return s;
 }
 
 /* Device work is reported late: it is recorded if recording was on when the work began. */
@@ -391,7 +406,7 @@ static void put_span(const struct rp_capture_span *p)
 static void put_pair(enum rp_ctf_event event, uint32_t number, const char *a, const char *b)
 {
     struct text t = text_of(a, RP_CTF_TEXT_MAX / 2), u = text_of(b, RP_CTF_TEXT_MAX / 2);
-    struct rp_core_stream *s = event_begin(2 * DEFINE + t.len + u.len + HEADER + 12, NULL);
+    struct rp_core_stream *s = event_begin_own(2 * DEFINE + t.len + u.len + HEADER + 12);
     uint32_t first, second;
 
     if (!s)
@@ -411,7 +426,8 @@ static void put_pair(enum rp_ctf_event event, uint32_t number, const char *a, co
 
 static bool is_active(void)
 {
-    return rp_core.page && atomic_load_explicit(&rp_core.page->on, memory_order_relaxed);
+    return rp_core.page && atomic_load_explicit(&rp_core.page->on, memory_order_relaxed) &&
+           !rp_core_blind;
 }
 
 /* Events that only describe the process do not open a stream. */
@@ -451,30 +467,23 @@ static void put_fact(const char *key, const char *value)
 
 static void put_lost(uint64_t events)
 {
-    struct rp_core_stream *s = event_begin(0, NULL);
+    struct rp_core_stream *s = event_begin_own(0);
 
     if (!s) {
-        atomic_fetch_add(&rp_core.lost, events);
+        rp_core_lose(RP_CTF_LOSS_SOURCE, events);
         return;
     }
-    s->lost += events;
-    if (s->head)
-        s->head->discarded = s->lost;
+    rp_core_stream_lose(s, RP_CTF_LOSS_SOURCE, events);
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
 }
 
 void rp_core_put_clock(void)
 {
     struct rp_ctf_clock out = rp_core_clock_triple();
-    uint64_t before = rp_core_self ? rp_core_self->lost : 0;
-    struct rp_core_stream *s = event_begin(HEADER + sizeof out, NULL);
+    struct rp_core_stream *s = event_begin_own(HEADER + sizeof out);
 
-    if (!s) { /* the recorder's own event: it does not count as lost */
-        s = rp_core_self;
-        if (s && s->lost > before && s->head)
-            s->head->discarded = s->lost = before;
+    if (!s)
         return;
-    }
     put_header(s, RP_CTF_CLOCK);
     put_bytes(s, &out, sizeof out);
     s->head->clocks++; /* before the event: a reader skips packets where it is 0 */
@@ -483,7 +492,7 @@ void rp_core_put_clock(void)
 
 void rp_core_put_resume(void)
 {
-    struct rp_core_stream *s = event_begin(HEADER, NULL);
+    struct rp_core_stream *s = event_begin_own(HEADER);
 
     if (!s)
         return;
@@ -501,7 +510,7 @@ void rp_core_put_process(const char *program, const char *command)
                                  .world_size = rp_core.world_size,
                                  .local_rank = rp_core.local_rank};
     struct rp_core_stream *s =
-        event_begin(3 * DEFINE + host.len + path.len + words.len + HEADER + sizeof out, NULL);
+        event_begin_own(3 * DEFINE + host.len + path.len + words.len + HEADER + sizeof out);
 
     if (!s)
         return;
@@ -512,6 +521,35 @@ void rp_core_put_process(const char *program, const char *command)
     put_header(s, RP_CTF_PROCESS);
     put_bytes(s, &out, sizeof out);
     event_end(s);
+}
+
+void rp_core_put_names(struct rp_core_stream *s)
+{
+    struct text host = text_of(rp_core.host, RP_CORE_KEY_MAX);
+    struct text path = text_of(rp_core.program, RP_CORE_KEY_MAX), none = text_of("", 0), name;
+    struct rp_ctf_process out = {.pid = rp_core.pid,
+                                 .parent = (uint32_t)getppid(),
+                                 .rank = rp_core.rank,
+                                 .world_size = rp_core.world_size,
+                                 .local_rank = rp_core.local_rank};
+    char thread[17] = "";
+    uint32_t number;
+
+    s->pin++;
+    out.host = text_pin(s, &host);
+    out.program = text_pin(s, &path);
+    out.command = text_pin(s, &none);
+    put_header(s, RP_CTF_PROCESS);
+    put_bytes(s, &out, sizeof out);
+    s->events++;
+    syscall(SYS_prctl, PR_GET_NAME, thread, 0, 0, 0);
+    name = text_of(thread, sizeof thread);
+    number = text_pin(s, &name);
+    put_header(s, RP_CTF_THREAD_NAME);
+    put4(s, s->tid);
+    put4(s, number);
+    event_end(s);
+    atomic_store_explicit(&s->busy, 1, memory_order_relaxed); /* the event that needed the packet */
 }
 
 static uint64_t now_ticks(void)

@@ -3,9 +3,15 @@
  * The helper thread does everything that needs a system call and can be deferred. It creates spare
  * chunks, unmaps full ones, trims those of threads that have ended, records a calibration of the
  * clocks once a second, and ten times a second reads the control file, checks the time window and
- * calls the sources' on_tick. It blocks all signals, so that the program's handlers never run on
- * it. While it is not running (it is never started from a signal handler), threads create their own
- * chunks, and the time window is not updated.
+ * calls the sources' on_tick. While it is not running (it is never started from a signal handler,
+ * nor in a child made by a bare clone), threads create their own chunks, and the time window is
+ * checked when a packet begins.
+ *
+ * The program must not notice it. It blocks all signals, so that the program's handlers never run
+ * on it. It has a table of file descriptors of its own, so that the program's numbers do not
+ * change and a program that closes all descriptors closes none of the recorder's. And it does not
+ * keep the process alive, which ends with its last thread: it ends before the main thread does, and
+ * is not started again. From then on threads do without it, as they do where it cannot be started.
  *
  * The control file has one command a line, appended by `record start|stop|mark`; each process
  * continues reading where it stopped.
@@ -17,12 +23,23 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE (1U << 1)
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
 #define CALIBRATE_NS INT64_C(1000000000)
 #define STOP_WAIT_NS 200000000
+#define WATCH_NS     5000000 /* between checks whether the helper is alone, in a sandbox */
+
+static pthread_t helper;
 
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, long ns)
 {
@@ -89,10 +106,16 @@ void rp_core_control_read(bool first)
 
 /* -------------------------------------------------------------------------- the loop */
 
+/* For the streams that asked for it. */
 static void helper_reserve_chunks(void)
 {
-    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
+    struct rp_core_stream *s = atomic_exchange(&rp_core.wanting, NULL), *next;
+
+    for (; s; s = next) {
+        next = s->next_wanting;
+        atomic_store(&s->wanting, 0);
         rp_core_stream_reserve(s);
+    }
 }
 
 static int64_t monotonic_ns(void)
@@ -105,7 +128,9 @@ static int64_t monotonic_ns(void)
 
 static void helper_tick(void)
 {
-    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
+    struct rp_core_stream *s = atomic_load(&rp_core.nended) ? atomic_load(&rp_core.streams) : NULL;
+
+    for (; s; s = s->next)
         rp_core_stream_age(s);
     rp_core_control_read(false);
     rp_core_update();
@@ -126,24 +151,78 @@ void rp_core_helper_stop_ticks(void)
         usleep(1000);
 }
 
+/* -------------------------------------------------------------------------- the last thread */
+
+/* Whether the process has no thread but this one and the main one: the links of this folder are two
+   more than its threads, of which a main thread that has ended is one. */
+static bool only_two_threads(void)
+{
+    struct stat st;
+
+    return !stat("/proc/self/task", &st) && st.st_nlink == 4;
+}
+
+/* The exit status of the main thread if it has ended, else -1. Its state follows the program's
+   name, which is in parentheses and may contain some; the exit status is the last number. */
+static int main_thread_status(void)
+{
+    char text[1024], *state, *status;
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    state = strrchr(text, ')');
+    status = strrchr(text, ' ');
+    if (!state || state[1] != ' ' || (state[2] != 'Z' && state[2] != 'X'))
+        return -1;
+    return (int)(strtol(status, NULL, 10) >> 8 & 255);
+}
+
+/* The main thread ended by the bare system call, for instance because it is the child of a clone,
+   and was the last one: ends the process with its status. */
+static void end_if_alone(void)
+{
+    int status = only_two_threads() ? main_thread_status() : -1;
+
+    if (status < 0)
+        return;
+    rp_capture_close();
+    syscall(SYS_exit, status);
+}
+
+/* -------------------------------------------------------------------------- running */
+
+static long helper_pause_ns(int64_t next_tick, int64_t now)
+{
+    int64_t left = next_tick > now ? next_tick - now : 0;
+
+    return (long)(atomic_load(&rp_core.sealed) && left > WATCH_NS ? WATCH_NS : left);
+}
+
 static void *helper_run(void *unused)
 {
     struct rp_core_page *page = rp_core.page;
     int64_t now = monotonic_ns(), next_tick = now + RP_CORE_TICK_NS,
             next_clock = now + CALIBRATE_NS;
+    int64_t counted_ns = 0;
 
     (void)unused;
     rp_core_in_helper = true;
+    syscall(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE); /* from Linux 5.9 on */
     pthread_setname_np(pthread_self(), "reprise");
     if (atomic_load(&page->on) && !rp_core.options.steps)
         rp_core_measure();
-    while (!atomic_load(&rp_core.ended)) {
+    while (!atomic_load(&rp_core.ended) && !atomic_load(&page->main_ended)) {
         uint32_t seen = atomic_load(&page->wake);
+        long pause_ns;
 
         helper_reserve_chunks();
         now = monotonic_ns();
         if (now >= next_tick) {
             helper_tick();
+            counted_ns = rp_core_spent(counted_ns);
             next_tick = now + RP_CORE_TICK_NS;
         }
         if (now >= next_clock) {
@@ -151,13 +230,17 @@ static void *helper_run(void *unused)
                 rp_core_put_clock();
             next_clock = now + CALIBRATE_NS;
         }
-        if (next_tick > now)
-            futex_wait(&page->wake, seen, (long)(next_tick - now));
+        pause_ns = helper_pause_ns(next_tick, now);
+        if (pause_ns > 0)
+            futex_wait(&page->wake, seen, pause_ns);
+        if (atomic_load(&page->wake) == seen)
+            end_if_alone();
     }
     if (rp_core_self) {
         rp_core_stream_end(rp_core_self);
         rp_core_self = NULL;
     }
+    rp_core_spent(counted_ns);
     atomic_store(&page->done, 1);
     futex_wake(&page->done);
     return NULL;
@@ -168,30 +251,45 @@ void rp_core_helper_start(void)
     uint32_t none = 0;
     sigset_t all, old;
     pthread_attr_t attr;
-    pthread_t thread;
     bool started;
 
-    if (atomic_load(&rp_core.page->helper) || rp_core_in_handler() ||
+    if (atomic_load(&rp_core.page->helper) || rp_core.bare_clone || rp_core_in_handler() ||
         !atomic_compare_exchange_strong(&rp_core.page->helper, &none, 1))
         return;
     sigfillset(&all);
     if (pthread_attr_init(&attr))
         return;
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, 256 << 10);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    started = !pthread_create(&thread, &attr, helper_run, NULL);
+    started = !pthread_create(&helper, &attr, helper_run, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (!started)
         atomic_store(&rp_core.page->done, 1);
+    else if (atomic_load(&rp_core.page->main_ended)) /* meanwhile: it may be too late to join */
+        pthread_detach(helper);
+    else
+        atomic_store(&rp_core.page->joinable, 1);
+}
+
+/* The main thread ends, which must not be the first of two. */
+void rp_core_helper_leave(void)
+{
+    struct rp_core_page *page = rp_core.page;
+
+    atomic_store(&page->main_ended, 1);
+    atomic_store(&page->helper, 1); /* do not start it any more */
+    if (!atomic_exchange(&page->joinable, 0))
+        return;
+    rp_core_helper_wake();
+    pthread_join(helper, NULL);
 }
 
 void rp_core_helper_stop(void)
 {
     struct rp_core_page *page = rp_core.page;
 
-    if (!atomic_load(&page->helper))
+    if (!atomic_load(&page->joinable) || rp_core_in_helper)
         return;
     rp_core_helper_wake();
     if (!atomic_load(&page->done))

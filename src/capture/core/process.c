@@ -31,7 +31,8 @@
 
 struct rp_core rp_core;
 static pthread_key_t thread_key; /* its destructor runs when a thread ends */
-static bool has_thread_key;
+static pthread_key_t main_key;   /* set in the main thread only */
+static bool has_thread_key, has_main_key;
 
 /* -------------------------------------------------------------------------- options */
 
@@ -157,11 +158,16 @@ static bool recording_switch(struct rp_core_page *page, bool on)
     return atomic_compare_exchange_strong(&page->on, &off, atomic_fetch_add(&rp_core.times, 1) + 1);
 }
 
+/* Whether events are to be recorded now, if that is possible. */
+static bool is_wanted(void)
+{
+    return !atomic_load(&rp_core.ended) && !atomic_load(&rp_core.stopped) && in_window();
+}
+
 void rp_core_update(void)
 {
     struct rp_core_page *page = rp_core.page;
-    bool on = atomic_load(&page->image) && !atomic_load(&page->broken) &&
-              !atomic_load(&rp_core.ended) && !atomic_load(&rp_core.stopped) && in_window();
+    bool on = atomic_load(&page->image) && !atomic_load(&page->broken) && is_wanted();
     struct timespec t;
 
     if (!recording_switch(page, on) || !atomic_load(&page->begun))
@@ -211,14 +217,27 @@ static void on_thread_end(void *stream)
         return;
     for (; s; s = inner) {
         inner = s->inner;
-        atomic_store(&s->state, RP_CORE_STREAM_ENDED);
+        rp_core_stream_leave(s);
     }
+}
+
+/* Not when the process exits: only when the main thread ends before it. */
+static void on_main_end(void *unused)
+{
+    (void)unused;
+    rp_core_helper_leave();
 }
 
 /* In the child of a fork: drops the parent's streams, whose files are not mapped here. */
 static void forget_parent(void)
 {
     atomic_store(&rp_core.streams, NULL);
+    atomic_store(&rp_core.slab, NULL);
+    atomic_store(&rp_core.slots, NULL);
+    atomic_store(&rp_core.nslots_filed, 0);
+    atomic_store(&rp_core.unused, 0);
+    atomic_store(&rp_core.wanting, NULL);
+    atomic_store(&rp_core.nended, 0);
     atomic_store(&rp_core.bytes, 0);
     atomic_store(&rp_core.lost, 0);
     atomic_store(&rp_core.off_ns, 0);
@@ -244,8 +263,11 @@ uint32_t rp_core_image(void)
             (uint32_t)getpid() * 2246822519u;
     image |= 1;
     if (atomic_compare_exchange_strong(&page->image, &none, image)) {
-        if (rp_core.pid && rp_core.pid != (uint32_t)getpid())
+        if (rp_core.pid && rp_core.pid != (uint32_t)getpid() &&
+            rp_core.forked_pid != (uint32_t)getpid()) {
             forget_parent(); /* a fork that bypassed the C library's handlers */
+            rp_core.bare_clone = true;
+        }
         rp_core.pid = (uint32_t)getpid();
     }
     return atomic_load(&page->image);
@@ -281,6 +303,8 @@ static void put_process(void)
     ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
 
     program[n > 0 ? n : 0] = '\0';
+    n = n < (ssize_t)sizeof rp_core.program ? 0 : n - (ssize_t)sizeof rp_core.program + 1;
+    memcpy(rp_core.program, program + n, strlen(program + n) + 1);
     read_command(command, sizeof command);
     rp_core_put_process(program, command);
     rp_core_put_clock();
@@ -292,8 +316,12 @@ static bool open_folder(void)
     if (atomic_load(&rp_core.page->opened))
         return true;
     if (!rp_core_folder_open()) {
+        int why = errno;
+
         rp_core_warn(RP_CORE_WARN_FOLDER,
                      "cannot create a recording in '%s': %m; continuing without it", rp_core.root);
+        errno = why;
+        rp_core.why = rp_core_loss(errno);
         atomic_store(&rp_core.page->broken, 1);
         rp_core_update();
         return false;
@@ -309,6 +337,7 @@ static bool open_process(void)
 
     rp_core_image();
     if (!atomic_load(&page->begun)) { /* several threads may do this: none has to wait */
+        rp_core_ledger_open(true);
         rp_core_control_read(true);
         rp_core_update();
         atomic_store(&page->begun, 1);
@@ -327,14 +356,17 @@ static struct rp_core_stream *open_stream(void)
     uint32_t none = 0;
     sigset_t all, old;
     int saved = errno;
+    int64_t began_ns = rp_core_thread_ns();
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     rp_core_self = NULL;
     if (open_folder()) {
         s = rp_core_stream_new();
-        if (!s)
-            atomic_fetch_add(&rp_core.lost, 1);
+        if (!s && !rp_core_own)
+            rp_core_lose(RP_CTF_LOSS_MEMORY, 1);
+    } else if (!rp_core_own) {
+        rp_core_lose(rp_core.why, 1);
     }
     if (s) {
         rp_core_self = s;
@@ -345,6 +377,8 @@ static struct rp_core_stream *open_stream(void)
         put_thread_name();
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (!rp_core_in_helper) /* which counts all of its time */
+        rp_core_spent(began_ns);
     errno = saved;
     return s;
 }
@@ -384,10 +418,16 @@ struct rp_core_stream *rp_core_open(const char *name)
     struct rp_core_stream *s = rp_core_self;
     bool step = false;
 
-    if (atomic_load(&rp_core.sealed)) /* a thread that has a stream continues in its chunk */
+    if (atomic_load(&rp_core.sealed)) { /* a thread that has a stream continues in its chunk */
+        if (atomic_load(&page->on) && !rp_core_own)
+            rp_core_lose(RP_CTF_LOSS_SANDBOX, 1);
         return NULL;
-    if (!open_process())
+    }
+    if (!open_process()) {
+        if (atomic_load(&page->broken) && !rp_core_own && is_wanted())
+            rp_core_lose(rp_core.why, 1);
         return NULL;
+    }
     if (!atomic_load(&page->on)) {
         step = name && rp_core.options.steps;
         if (step)
@@ -424,6 +464,10 @@ void rp_core_child(void)
     memset((void *)rp_core.page, 0,
            sizeof *rp_core.page); /* as MADV_WIPEONFORK did, if supported */
     forget_parent();
+    rp_core.forked_pid = (uint32_t)getpid();
+    rp_core.bare_clone = false;
+    if (has_main_key)
+        pthread_setspecific(main_key, &rp_core);
 }
 
 bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(void))
@@ -451,9 +495,12 @@ static void end_streams(void)
     }
 }
 
-void rp_capture_seal(void)
+void rp_capture_seal(bool strict)
 {
     atomic_store(&rp_core.sealed, 1);
+    rp_core_blind = strict;
+    if (strict && rp_core_self)
+        rp_core_self->time = RP_CORE_NEVER; /* its events take the slow path */
 }
 
 void rp_capture_close(void)
@@ -516,9 +563,13 @@ static void core_init(void)
     read_options();
     read_rank();
     read_machine();
+    rp_core_ledger_open(false);
     rp_core_clock_init();
     rp_core.frequency = 1000000000; /* for retries only; the exact one is in the metadata */
     has_thread_key = !pthread_key_create(&thread_key, on_thread_end);
+    has_main_key = !pthread_key_create(&main_key, on_main_end);
+    if (has_main_key && getpid() == syscall(SYS_gettid))
+        pthread_setspecific(main_key, &rp_core);
     pthread_atfork(NULL, NULL, rp_core_child);
     rp_core.page = page;
 }

@@ -8,7 +8,8 @@
  * on. Reading it on the hot path answers three questions at once: is there a recording, is it
  * running, is this still the process that opened the streams.
  *
- *   process ---> stream (one per thread, in a list that only grows; reused when its thread ends)
+ *   process ---> stream (one per thread, in a list that only grows; reused when its thread ends:
+ *                  |     a second list has those that may be reused)
  *                  |-- chunk in use   a shared file mapping: its contents survive the process
  *                  |   `-- packet     the last one in the chunk, after those of earlier threads
  *                  |-- spare chunk    created by the helper thread, not published yet
@@ -25,8 +26,9 @@
 #include <x86intrin.h>
 #endif
 
-#define RP_CORE_TEXTS     1024       /* slots of a stream's text table; a power of two */
-#define RP_CORE_FIRST     (16 << 10) /* bytes of a stream's first chunk; then four times as many */
+#define RP_CORE_TEXTS     1024       /* slots of a busy stream's text table; a power of two */
+#define RP_CORE_FEW       128        /* of any other; more than one event has texts */
+#define RP_CORE_FIRST     4096       /* bytes of a stream's first chunk; then four times as many */
 #define RP_CORE_NEVER     UINT32_MAX /* a value that page->on never has */
 #define RP_CORE_SOURCES   16
 #define RP_CORE_TICK_NS   100000000
@@ -40,6 +42,7 @@
 struct rp_core_chunk {
     uint8_t *base;
     size_t size;
+    bool in_slot;  /* it is a slot, and has no file of its own yet */
     char path[64]; /* relative to the folder */
 };
 
@@ -68,7 +71,8 @@ struct rp_core_stream {
     _Atomic uint32_t busy;
     struct rp_core_chunk chunk;
     size_t next_size;
-    uint64_t lost, told, retry_at; /* told: lost events that packets of closed chunks report */
+    uint64_t lost, retry_at; /* lost: as its packets report */
+    enum rp_ctf_loss why;    /* its last chunk could not be created */
     uint64_t instance;
     uint32_t tid, first_tid; /* of the current thread, and of the first one */
     bool step_counted;       /* the current event begins a step that rp_core_open has counted */
@@ -83,22 +87,29 @@ struct rp_core_stream {
     _Atomic(uint8_t *) retired; /* a full chunk to unmap */
     size_t retired_size;
     struct rp_core_stream *next;
+    struct rp_core_stream *next_unused;  /* in the list rp_core.unused */
+    struct rp_core_stream *next_wanting; /* in the list rp_core.wanting */
+    _Atomic uint32_t wanting;            /* it is in that list */
     struct rp_core_stream *inner; /* for signal handlers that interrupt an event of this one */
-    struct rp_core_text texts[RP_CORE_TEXTS];
+    struct rp_core_text *texts;   /* `few`, or a larger table from the second packet on */
+    uint32_t mask;                /* its number of slots - 1 */
+    struct rp_core_text few[RP_CORE_FEW];
 };
 
 /* Cleared by the kernel in the child of a fork. */
 struct rp_core_page {
-    _Atomic uint32_t on;      /* 0: recording is off; else how many times it was switched on */
-    _Atomic uint32_t image;   /* random id of this process; 0: not initialised */
-    _Atomic uint32_t begun;   /* `on` was set for the first time */
-    _Atomic uint32_t opened;  /* the folder exists */
-    _Atomic uint32_t process; /* 1: a thread writes the process's first event */
-    _Atomic uint32_t helper;  /* 1: a thread starts the helper thread */
-    _Atomic uint32_t wake;    /* futex of the helper */
-    _Atomic uint32_t done;    /* futex: the helper has ended */
-    _Atomic uint32_t ticking; /* the helper is calling on_tick of the sources */
-    _Atomic uint32_t broken;  /* the folder cannot be created: nothing is recorded */
+    _Atomic uint32_t on;         /* 0: recording is off; else how many times it was switched on */
+    _Atomic uint32_t image;      /* random id of this process; 0: not initialised */
+    _Atomic uint32_t begun;      /* `on` was set for the first time */
+    _Atomic uint32_t opened;     /* the folder exists */
+    _Atomic uint32_t process;    /* 1: a thread writes the process's first event */
+    _Atomic uint32_t helper;     /* 1: a thread starts the helper thread */
+    _Atomic uint32_t wake;       /* futex of the helper */
+    _Atomic uint32_t done;       /* futex: the helper has ended */
+    _Atomic uint32_t ticking;    /* the helper is calling on_tick of the sources */
+    _Atomic uint32_t broken;     /* the folder cannot be created: nothing is recorded */
+    _Atomic uint32_t main_ended; /* the main thread ends, by pthread_exit or because of a cancel */
+    _Atomic uint32_t joinable;   /* the helper runs */
 };
 
 enum rp_core_full { RP_CORE_KEEP, RP_CORE_RING, RP_CORE_STOP };
@@ -119,12 +130,23 @@ struct rp_core {
     char root[PATH_MAX / 2];         /* of the recording */
     char folder[PATH_MAX / 2 + 160]; /* of this rank */
     char host[80], boot[40];
-    char texts[2048]; /* REPRISE_RECORD_OPTIONS, split at ';' */
+    char program[256]; /* the last bytes of its path */
+    char texts[2048];  /* REPRISE_RECORD_OPTIONS, split at ';' */
     int32_t rank, world_size, local_rank;
     uint32_t pid;
     uint32_t cost_ps;
+    uint32_t forked_pid; /* of a child that ran the handlers of pthread_atfork */
+    bool bare_clone;     /* this process is a child that did not */
     _Atomic(struct rp_core_stream *) streams;
-    _Atomic uint64_t bytes, lost, names; /* bytes on disk; lost without a stream; files so far */
+    _Atomic(struct rp_core_slots *) slots; /* room for first chunks, when there are many streams */
+    _Atomic uint32_t nslots_filed;         /* chunks in slots that got a file at the end */
+    _Atomic(struct rp_core_slab *) slab;   /* memory for new ones */
+    _Atomic uint64_t unused;               /* list of those whose thread has ended; tagged */
+    _Atomic(struct rp_core_stream *) wanting; /* list of those that need the helper */
+    _Atomic uint32_t nended;                  /* number of those that the helper may close */
+    struct rp_ctf_ledger *ledger;             /* NULL: there is none */
+    enum rp_ctf_loss why;                     /* the folder cannot be created */
+    _Atomic uint64_t bytes, lost, names; /* bytes on disk; lost without a ledger; files so far */
     _Atomic uint32_t ended, stopped, warned; /* warned: one bit for each reason */
     _Atomic uint32_t closing;                /* the process is ending */
     _Atomic uint32_t sealed; /* the program is in a sandbox: make no more system calls */
@@ -146,6 +168,13 @@ extern __thread struct rp_core_stream *rp_core_self
 
 extern __thread bool rp_core_in_helper
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* This thread is in a sandbox where reading a clock ends the process: events are counted as lost.
+ */
+extern __thread bool rp_core_blind __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* The recorder's own events are not counted where they are lost. */
+extern __thread bool rp_core_own __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* ---- clock ---- */
 void rp_core_clock_init(void);
@@ -184,6 +213,15 @@ enum { RP_CORE_WARN_FOLDER = 1, RP_CORE_WARN_CHUNK = 2, RP_CORE_WARN_FULL = 4 };
 void rp_core_warn(unsigned once, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void rp_core_child(void); /* after a fork */
 
+/* ---- ledger ---- */
+void rp_core_ledger_open(bool create);                    /* unless it is open */
+void rp_core_lose(enum rp_ctf_loss why, uint64_t events); /* counts events that are missing */
+void rp_core_stream_lose(struct rp_core_stream *s, enum rp_ctf_loss why, uint64_t events);
+enum rp_ctf_loss rp_core_loss(int error); /* the reason for an errno */
+int64_t rp_core_thread_ns(void);          /* CPU time of this thread */
+/* Adds this thread's CPU time since then to the ledger; returns the time now. */
+int64_t rp_core_spent(int64_t since_ns);
+
 /* ---- folder ---- */
 bool rp_core_fits(size_t size); /* within RLIMIT_FSIZE? exceeding it would raise a signal */
 bool rp_core_folder_open(void); /* creates the folder and its metadata if needed */
@@ -191,7 +229,8 @@ size_t rp_core_metadata(char *to, size_t size);
 
 /* ---- streams ---- */
 void rp_core_hidden_name(char *to, size_t size, const char *what);
-struct rp_core_stream *rp_core_stream_new(void); /* for this thread; NULL: no memory */
+struct rp_core_stream *rp_core_stream_new(void);     /* for this thread; NULL: no memory */
+void rp_core_stream_leave(struct rp_core_stream *s); /* its thread ends: another may use it */
 bool rp_core_stream_next(struct rp_core_stream *s, size_t need); /* begins a packet */
 void rp_core_stream_reserve(struct rp_core_stream *s); /* helper: creates the spare chunk */
 void rp_core_stream_end(struct rp_core_stream *s);     /* trims its last chunk */
@@ -204,6 +243,7 @@ bool rp_core_in_handler(void);   /* is a signal handler running on this thread? 
 void rp_core_helper_start(void); /* unless it runs, or cannot be started from here */
 void rp_core_helper_wake(void);
 void rp_core_helper_stop(void);
+void rp_core_helper_leave(void); /* the main thread ends before the process: so does the helper */
 void rp_core_helper_stop_ticks(void); /* on_tick is not called after this returns */
 void rp_core_control_read(bool first);
 
@@ -212,6 +252,10 @@ void rp_core_put_clock(void);
 void rp_core_put_resume(void);
 void rp_core_measure(void); /* measures the cost of an event: sets cost_ps */
 void rp_core_put_process(const char *program, const char *command);
+/* The names of the process and of the thread, again, at the beginning of a packet whose event is
+   still to be written: in a ring they would be among the oldest. */
+#define RP_CORE_NAMES 640 /* bytes that they take at most */
+void rp_core_put_names(struct rp_core_stream *s);
 uint32_t rp_core_image(void);
 bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(void));
 extern const struct rp_capture rp_core_table __attribute__((visibility("hidden")));

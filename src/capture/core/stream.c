@@ -7,7 +7,15 @@
  * sees a packet without its header.
  *
  * The helper thread keeps one spare chunk for each busy stream, so that a thread normally pays for
- * one rename a chunk. Chunks grow from 16 KiB to 1 MiB.
+ * one rename a chunk. Chunks grow from 4 KiB to 1 MiB. The first one is made in a cheaper way, for
+ * programs with thousands of threads: the file gets its name at once, and then its size, with the
+ * header, by a single write of a page. A reader sees the empty file, which it skips, or the packet.
+ *
+ * From the OWN_FILES-th stream of a process on even that would be too much: creating a file
+ * takes longer than creating a thread. The first chunks of these streams are slots of one shared,
+ * hidden file, which only our reader reads. A stream that needs more than its slot gets files, the
+ * slot's packets first; at the end of the process up to SLOTS_FILED of the other slots get files
+ * too, for other readers.
  *
  * When a thread ends, the next new thread reuses its stream and continues in the same chunk with a
  * packet of its own, so that short-lived threads do not cost a file each. The new packet's header
@@ -35,10 +43,15 @@
 #define RETRY_TICKS(s) ((s) / 1000) /* a millisecond */
 #define REUSE_MIN      1024         /* bytes that a chunk must have left for one more packet */
 #define TRIM_MIN       (60 << 10)   /* bytes to save: replacing a file costs a millisecond */
+#define OWN_FILES      16           /* streams of a process whose first chunk is a file */
+#define SLOTS_MAX      256          /* of one file */
+#define SLOTS_FILED    128          /* that get a file when their stream ends */
 #define IDLE_TICKS     5            /* of the helper, until an ended stream is closed */
 
 __thread struct rp_core_stream *rp_core_self;
 __thread bool rp_core_in_helper;
+__thread bool rp_core_blind;
+__thread bool rp_core_own;
 
 /* -------------------------------------------------------------------------- chunks */
 
@@ -105,6 +118,7 @@ static int chunk_map(struct rp_core_chunk *c, const char *path, size_t size)
     }
     madvise(c->base, size, MADV_DONTFORK);
     c->size = size;
+    c->in_slot = false;
     atomic_fetch_add(&rp_core.bytes, size);
     return 0;
 }
@@ -152,9 +166,62 @@ static void packet_write_head(struct rp_core_stream *s, uint8_t *at, size_t room
                                 .flags = rp_core_in_helper ? RP_CTF_PACKET_HELPER : 0};
 }
 
+/* Creates the stream's next chunk, of RP_CORE_FIRST bytes, under its own name. Returns 0 or an
+   error. */
+static int chunk_create_first(struct rp_core_stream *s, struct rp_core_chunk *c)
+{
+    _Alignas(struct rp_ctf_packet) uint8_t page[RP_CORE_FIRST] = {0};
+    char path[sizeof rp_core.folder + 80];
+    int why = EBADF, fd;
+
+    if (!rp_core_fits(sizeof page))
+        return EFBIG;
+    packet_name(c->path, sizeof c->path, s, s->packet);
+    full_path(path, sizeof path, c->path);
+    packet_write_head(s, page, sizeof page);
+    for (int i = 0; i < 3 && why == EBADF; i++) {
+        ssize_t n;
+
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        if (fd < 0)
+            return errno;
+        n = pwrite(fd, page, sizeof page, 0);
+        why = n == (ssize_t)sizeof page ? 0 : n < 0 ? errno : ENOSPC;
+        if (!why) {
+            c->base = mmap(NULL, sizeof page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+            why = c->base == MAP_FAILED ? errno : 0;
+        }
+        if (why != EBADF)
+            close(fd);
+        if (why)
+            unlink(path);
+    }
+    if (why)
+        return why;
+    madvise(c->base, sizeof page, MADV_DONTFORK);
+    c->size = sizeof page;
+    c->in_slot = false;
+    atomic_fetch_add(&rp_core.bytes, sizeof page);
+    return 0;
+}
+
+/* The texts of a packet are numbered anew, so that this is the time for a larger table. */
+static void texts_grow(struct rp_core_stream *s)
+{
+    void *texts = mmap(NULL, RP_CORE_TEXTS * sizeof *s->texts, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (texts == MAP_FAILED)
+        return;
+    s->texts = texts;
+    s->mask = RP_CORE_TEXTS - 1;
+}
+
 /* Makes the packet whose header is at `at` the one in use. */
 static void packet_use(struct rp_core_stream *s, uint8_t *at)
 {
+    if (s->packet && s->texts == s->few && at == s->chunk.base)
+        texts_grow(s);
     s->head = (struct rp_ctf_packet *)(void *)at;
     s->at = at + sizeof *s->head;
     s->events = 0;
@@ -187,6 +254,66 @@ static void chunk_discard(struct rp_core_chunk *c)
     c->base = NULL;
 }
 
+/* -------------------------------------------------------------------------- slots */
+
+struct rp_core_slots {
+    uint8_t *base;
+    uint32_t room;
+    _Atomic uint32_t used;
+};
+
+static bool slots_add(struct rp_core_slots *full)
+{
+    uint32_t room = full && full->room < SLOTS_MAX ? full->room * 4 : full ? SLOTS_MAX : 16;
+    char path[sizeof rp_core.folder + 80];
+    struct rp_core_chunk c = {0};
+    struct rp_core_slots *slots;
+
+    slots = mmap(NULL, sizeof *slots, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (slots == MAP_FAILED)
+        return false;
+    rp_core_hidden_name(c.path, sizeof c.path, RP_CTF_SLOTS_NAME + 1);
+    full_path(path, sizeof path, c.path);
+    if (chunk_map(&c, path, (size_t)room * RP_CTF_SLOT_BYTES)) {
+        munmap(slots, sizeof *slots);
+        return false;
+    }
+    slots->base = c.base;
+    slots->room = room;
+    if (atomic_compare_exchange_strong(&rp_core.slots, &full, slots))
+        return true;
+    unlink(path); /* another thread was first */
+    munmap(c.base, c.size);
+    atomic_fetch_sub(&rp_core.bytes, c.size);
+    munmap(slots, sizeof *slots);
+    return true;
+}
+
+/* A slot as the stream's first chunk, with the header of its packet. Returns false if there is
+   none. */
+static bool slot_take(struct rp_core_stream *s, struct rp_core_chunk *c)
+{
+    struct rp_core_slots *slots;
+    uint32_t i;
+
+    for (;;) {
+        slots = atomic_load(&rp_core.slots);
+        i = slots ? atomic_load(&slots->used) : 0;
+        if (!slots || i >= slots->room) {
+            if (!slots_add(slots))
+                return false;
+        } else if (atomic_compare_exchange_strong(&slots->used, &i, i + 1)) {
+            break;
+        }
+    }
+    c->base = slots->base + (size_t)i * RP_CTF_SLOT_BYTES;
+    c->size = RP_CTF_SLOT_BYTES;
+    c->in_slot = true;
+    packet_name(c->path, sizeof c->path, s, s->packet);
+    packet_write_head(s, c->base, c->size);
+    return true;
+}
+
 /* -------------------------------------------------------------------------- the next packet */
 
 static size_t chunk_size(struct rp_core_stream *s, size_t need)
@@ -211,6 +338,24 @@ static uint32_t old_packets(struct rp_core_stream *s)
     return first > oldest ? first - oldest : 0;
 }
 
+/* The number of events in the packets of a file. */
+static uint64_t file_events(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct rp_ctf_packet head;
+    uint64_t events = 0;
+    off_t at = 0;
+
+    while (fd >= 0 && pread(fd, &head, sizeof head, at) == (ssize_t)sizeof head &&
+           head.magic == RP_CTF_MAGIC && head.packet_bits / 8 >= sizeof head) {
+        events += head.events;
+        at += (off_t)(head.packet_bits / 8);
+    }
+    if (fd >= 0)
+        close(fd);
+    return events;
+}
+
 /* Removes the oldest file of the stream that has the most files, even if another thread writes to
    it: a large stream that has become silent must not take the others' room. Returns false if there
    is no file to remove. */
@@ -219,6 +364,7 @@ static bool ring_drop_oldest(void)
     struct rp_core_stream *most = NULL, *s;
     char path[sizeof rp_core.folder + 80], name[64];
     uint32_t sequence;
+    uint64_t events;
     struct stat st;
 
     for (s = atomic_load(&rp_core.streams); s; s = s->next)
@@ -231,8 +377,11 @@ static bool ring_drop_oldest(void)
         return true; /* another thread was first */
     packet_name(name, sizeof name, most, sequence);
     full_path(path, sizeof path, name);
-    if (!stat(path, &st) && !unlink(path))
+    events = file_events(path);
+    if (!stat(path, &st) && !unlink(path)) {
         atomic_fetch_sub(&rp_core.bytes, (uint64_t)st.st_size);
+        rp_core_lose(RP_CTF_LOSS_OVERWRITTEN, events);
+    }
     return true;
 }
 
@@ -280,23 +429,46 @@ static bool is_full(int why)
     return why == ENOSPC || why == EDQUOT || why == EFBIG;
 }
 
-static int chunk_get(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
+/* A chunk whose first packet has its header, under its name. Sets s->why if there is none. */
+static bool chunk_make(struct rp_core_stream *s, size_t size, struct rp_core_chunk *c)
 {
-    size_t size = chunk_size(s, need);
     int why;
 
-    if (!within_limit(size))
-        return EDQUOT;
-    if (spare_take(s, need, c))
-        return 0;
-    why = chunk_create(c, size);
-    if (is_full(why) && size > RP_CORE_FIRST) { /* less may still fit */
-        s->next_size = RP_CORE_FIRST;
-        why = chunk_create(c, chunk_size(s, need));
+    if (size == RP_CORE_FIRST && (uint32_t)s->instance >= OWN_FILES && !s->packet &&
+        slot_take(s, c))
+        return true;
+    why = size == RP_CORE_FIRST ? chunk_create_first(s, c) : chunk_create(c, size);
+    if (!why && size != RP_CORE_FIRST && !chunk_publish(s, c)) {
+        why = errno;
+        chunk_discard(c);
     }
-    if (why)
-        chunk_warn(why);
-    return why;
+    errno = why;
+    s->why = rp_core_loss(why);
+    return !why;
+}
+
+static bool chunk_get(struct rp_core_stream *s, size_t need, struct rp_core_chunk *c)
+{
+    size_t size = chunk_size(s, need);
+
+    if (!within_limit(size)) {
+        s->why = RP_CTF_LOSS_LIMIT;
+        return false;
+    }
+    if (spare_take(s, need, c)) {
+        if (chunk_publish(s, c))
+            return true;
+        chunk_discard(c);
+    }
+    if (chunk_make(s, size, c))
+        return true;
+    if (is_full(errno) && size > RP_CORE_FIRST) { /* less may still fit */
+        s->next_size = RP_CORE_FIRST;
+        if (chunk_make(s, chunk_size(s, need), c))
+            return true;
+    }
+    chunk_warn(errno);
+    return false;
 }
 
 /* The helper unmaps a full chunk; if it has not unmapped the last one yet, this thread does. Only
@@ -313,53 +485,114 @@ static void chunk_retire(struct rp_core_stream *s, const struct rp_core_chunk *o
     atomic_store(&s->retired, old->base);
 }
 
+/* Replaces the file by a copy of the chunk's first `size` bytes, whose last packet ends there. The
+   old file and the mapping stay intact: somebody may be reading the file. A slot gets a file. */
+static bool chunk_trim(struct rp_core_stream *s, size_t size)
+{
+    struct rp_ctf_packet head = *s->head;
+    size_t before = (size_t)((uint8_t *)s->head - s->chunk.base), done = before + sizeof head;
+    char from[sizeof rp_core.folder + 80], to[sizeof rp_core.folder + 80], hidden[64];
+    struct iovec parts[] = {
+        {s->chunk.base, before}, {&head, sizeof head}, {s->chunk.base + done, size - done}};
+    bool written;
+    int fd;
+
+    head.packet_bits = (uint64_t)(size - before) * 8;
+    rp_core_hidden_name(hidden, sizeof hidden, "trim");
+    full_path(from, sizeof from, hidden);
+    full_path(to, sizeof to, s->chunk.path);
+    fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return false;
+    /* allocated first: ext4 otherwise writes the blocks to disk before it renames the file */
+    written = !file_allocate(fd, size) && writev(fd, parts, 3) == (ssize_t)size;
+    written = !close(fd) && written;
+    if (written && !rename(from, to))
+        return true;
+    unlink(from);
+    return false;
+}
+
+/* Gives the chunk in a slot a file of its own, and empties the slot. */
+static void slot_file(struct rp_core_stream *s)
+{
+    size_t size =
+        (size_t)((uint8_t *)s->head - s->chunk.base) + (size_t)(s->head->content_bits / 8);
+
+    if (chunk_trim(s, size))
+        atomic_store_explicit((_Atomic uint32_t *)(void *)s->chunk.base, 0, memory_order_release);
+}
+
 static bool packet_next(struct rp_core_stream *s, size_t need)
 {
     struct rp_core_chunk c, old = s->chunk;
+    bool names = rp_core.options.full == RP_CORE_RING && s->packet;
 
-    if (chunk_get(s, need, &c))
+    if (!chunk_get(s, need + (names ? RP_CORE_NAMES : 0), &c))
         return false;
-    if (!chunk_publish(s, &c)) {
-        chunk_warn(errno);
-        chunk_discard(&c);
-        return false;
+    if (old.base && old.in_slot) {
+        slot_file(s);
+        old.base = NULL;
     }
     s->chunk = c;
     atomic_store(&s->chunk_first, s->packet);
     s->end = c.base + c.size;
     packet_use(s, c.base);
+    if (names)
+        rp_core_put_names(s);
     chunk_retire(s, &old);
     return true;
+}
+
+/* A busy stream gets a spare chunk; the helper also unmaps the full one. */
+static void spare_want(struct rp_core_stream *s)
+{
+    uint32_t none = RP_CORE_SPARE_NONE;
+
+    if (rp_core.bare_clone || atomic_load(&rp_core.page->main_ended)) { /* there is no helper */
+        rp_core_update();
+        return;
+    }
+    rp_core_helper_start();
+    atomic_compare_exchange_strong(&s->spare_state, &none, RP_CORE_SPARE_WANTED);
+    if (!atomic_exchange(&s->wanting, 1)) {
+        s->next_wanting = atomic_load(&rp_core.wanting);
+        while (!atomic_compare_exchange_weak(&rp_core.wanting, &s->next_wanting, s))
+            ;
+    }
+    rp_core_helper_wake();
 }
 
 /* Blocks signals, which would interrupt the system calls, and preserves errno. */
 bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
 {
-    uint64_t now = rp_core_now();
-    uint32_t none = RP_CORE_SPARE_NONE;
+    uint64_t now;
     int saved = errno;
     sigset_t all, old;
+    int64_t began_ns;
     bool done;
 
-    if (now < s->retry_at || atomic_load(&rp_core.sealed))
+    if (atomic_load(&rp_core.sealed)) {
+        s->why = RP_CTF_LOSS_SANDBOX;
         return false;
+    }
+    now = rp_core_now();
+    if (now < s->retry_at)
+        return false;
+    began_ns = rp_core_thread_ns();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     done = packet_next(s, need);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     s->retry_at = done ? 0 : now + RETRY_TICKS(rp_core.frequency);
-    errno = saved;
-    if (!done)
-        return false;
-    if (s->next_size < RP_CTF_CHUNK_MAX)
+    if (done && s->next_size < RP_CTF_CHUNK_MAX)
         s->next_size *= 4;
-    if (s->packet > 1) { /* a busy stream gets a spare chunk */
-        rp_core_helper_start();
-        atomic_compare_exchange_strong(&s->spare_state, &none, RP_CORE_SPARE_WANTED);
-        rp_core_helper_wake();
-        errno = saved;
-    }
-    return true;
+    if (done && s->packet > 1)
+        spare_want(s);
+    if (!rp_core_own && !rp_core_in_helper) /* else a part of something that is counted */
+        rp_core_spent(began_ns);
+    errno = saved;
+    return done;
 }
 
 /* -------------------------------------------------------------------------- for the helper */
@@ -394,51 +627,23 @@ void rp_core_stream_drop_spare(struct rp_core_stream *s)
         chunk_discard(&c);
 }
 
-/* Replaces the file by a copy of the chunk's first `size` bytes, whose last packet ends there. The
-   old file and the mapping stay intact: somebody may be reading the file. */
-static bool chunk_trim(struct rp_core_stream *s, size_t size)
-{
-    struct rp_ctf_packet head = *s->head;
-    size_t before = (size_t)((uint8_t *)s->head - s->chunk.base), done = before + sizeof head;
-    char from[sizeof rp_core.folder + 80], to[sizeof rp_core.folder + 80], hidden[64];
-    struct iovec parts[] = {
-        {s->chunk.base, before}, {&head, sizeof head}, {s->chunk.base + done, size - done}};
-    bool written;
-    int fd;
-
-    head.packet_bits = (uint64_t)(size - before) * 8;
-    rp_core_hidden_name(hidden, sizeof hidden, "trim");
-    full_path(from, sizeof from, hidden);
-    full_path(to, sizeof to, s->chunk.path);
-    fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return false;
-    /* allocated first: ext4 otherwise writes the blocks to disk before it renames the file */
-    written = !file_allocate(fd, size) && writev(fd, parts, 3) == (ssize_t)size;
-    written = !close(fd) && written;
-    if (written && !rename(from, to))
-        return true;
-    unlink(from);
-    return false;
-}
-
 /* Trims the last chunk and unmaps it. */
 void rp_core_stream_end(struct rp_core_stream *s)
 {
     size_t size;
 
     rp_core_stream_drop_spare(s);
-    if (!s->head) {
-        atomic_fetch_add(&rp_core.lost, s->lost - s->told); /* no packet reports them */
-        s->lost = s->told;
+    if (!s->head)
         return;
-    }
-    s->told = s->lost;
     size = (size_t)((uint8_t *)s->head - s->chunk.base) + (size_t)(s->head->content_bits / 8);
     size = (size + 4095) & ~(size_t)4095;
-    if (size + TRIM_MIN <= s->chunk.size && chunk_trim(s, size))
+    if (s->chunk.in_slot) {
+        if (atomic_fetch_add(&rp_core.nslots_filed, 1) < SLOTS_FILED)
+            slot_file(s);
+    } else if (size + TRIM_MIN <= s->chunk.size && chunk_trim(s, size))
         atomic_fetch_sub(&rp_core.bytes, s->chunk.size - size);
-    munmap(s->chunk.base, s->chunk.size);
+    if (!s->chunk.in_slot && !atomic_load(&rp_core.ended)) /* then the process ends anyway */
+        munmap(s->chunk.base, s->chunk.size);
     s->chunk.base = NULL;
     s->head = NULL;
     s->at = s->end = NULL;
@@ -450,6 +655,7 @@ bool rp_core_stream_close(struct rp_core_stream *s)
 
     if (!atomic_compare_exchange_strong(&s->state, &ended, RP_CORE_STREAM_CLOSING))
         return false;
+    atomic_fetch_sub(&rp_core.nended, 1);
     rp_core_stream_end(s);
     atomic_store(&s->state, RP_CORE_STREAM_FREE);
     return true;
@@ -469,19 +675,74 @@ void rp_core_stream_age(struct rp_core_stream *s)
 
 /* -------------------------------------------------------------------------- streams */
 
-/* A stream whose thread has ended, or NULL. */
-static struct rp_core_stream *stream_reuse(void)
+/* The list of unused streams: its first one, and in the upper bits of the word a number that
+   changes with it, because a stream may be taken and put back between a load and an exchange.
+   Streams are never unmapped, so that the link of one that was taken can still be read. */
+#define TAG_SHIFT 48
+#define TAG_MASK  (~UINT64_C(0) << TAG_SHIFT)
+
+static struct rp_core_stream *unused_stream(uint64_t word)
 {
+    return (struct rp_core_stream *)(uintptr_t)(word & ~TAG_MASK);
+}
+
+static uint64_t unused_word(const struct rp_core_stream *s, uint64_t before)
+{
+    return (uint64_t)(uintptr_t)s | ((before & TAG_MASK) + (UINT64_C(1) << TAG_SHIFT));
+}
+
+static void unused_push(struct rp_core_stream *s)
+{
+    uint64_t first = atomic_load(&rp_core.unused);
+
+    do {
+        s->next_unused = unused_stream(first);
+    } while (!atomic_compare_exchange_weak(&rp_core.unused, &first, unused_word(s, first)));
+}
+
+static struct rp_core_stream *unused_pop(void)
+{
+    uint64_t first = atomic_load(&rp_core.unused);
     struct rp_core_stream *s;
 
-    for (s = atomic_load(&rp_core.streams); s; s = s->next) {
+    do {
+        s = unused_stream(first);
+    } while (s && !atomic_compare_exchange_weak(&rp_core.unused, &first,
+                                                unused_word(s->next_unused, first)));
+    return s;
+}
+
+void rp_core_stream_leave(struct rp_core_stream *s)
+{
+    atomic_fetch_add(&rp_core.nended, 1);
+    atomic_store(&s->state, RP_CORE_STREAM_ENDED);
+    unused_push(s);
+}
+
+/* A stream whose thread has ended, or NULL. One that the helper is closing goes back. */
+static struct rp_core_stream *stream_reuse(void)
+{
+    struct rp_core_stream *s, *closing = NULL;
+
+    while ((s = unused_pop())) {
         uint32_t unused = RP_CORE_STREAM_FREE, ended = RP_CORE_STREAM_ENDED;
 
-        if (atomic_compare_exchange_strong(&s->state, &ended, RP_CORE_STREAM_USED) ||
-            atomic_compare_exchange_strong(&s->state, &unused, RP_CORE_STREAM_USED))
-            return s;
+        if (atomic_compare_exchange_strong(&s->state, &ended, RP_CORE_STREAM_USED)) {
+            atomic_fetch_sub(&rp_core.nended, 1);
+            break;
+        }
+        if (atomic_compare_exchange_strong(&s->state, &unused, RP_CORE_STREAM_USED))
+            break;
+        s->next_unused = closing;
+        closing = s;
     }
-    return NULL;
+    while (closing) {
+        struct rp_core_stream *next = closing->next_unused;
+
+        unused_push(closing);
+        closing = next;
+    }
+    return s;
 }
 
 /* Begins a packet of this thread after the previous thread's packet in the same chunk. If the chunk
@@ -502,14 +763,49 @@ static void stream_continue(struct rp_core_stream *s)
     packet_use(s, at);
 }
 
+/* Memory for new streams, mapped for several at once: a mapping for each would cost more, and their
+   number is limited. */
+struct rp_core_slab {
+    _Atomic uint32_t used;
+    uint32_t room;
+    struct rp_core_stream streams[];
+};
+
+static bool slab_add(struct rp_core_slab *full)
+{
+    uint32_t room = full ? full->room * 2 : 4;
+    struct rp_core_slab *slab;
+    size_t size;
+
+    room = room < 64 ? room : 64;
+    size = sizeof *slab + room * sizeof slab->streams[0];
+    slab = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (slab == MAP_FAILED)
+        return false;
+    slab->room = room;
+    if (!atomic_compare_exchange_strong(&rp_core.slab, &full, slab))
+        munmap(slab, size); /* another thread was first */
+    return true;
+}
+
 static struct rp_core_stream *stream_add(void)
 {
-    struct rp_core_stream *s =
-        mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct rp_core_stream *s = NULL;
 
-    if (s == MAP_FAILED)
-        return NULL;
+    while (!s) {
+        struct rp_core_slab *slab = atomic_load(&rp_core.slab);
+        uint32_t i = slab ? atomic_load(&slab->used) : 0;
+
+        if (slab && i < slab->room) {
+            if (atomic_compare_exchange_strong(&slab->used, &i, i + 1))
+                s = &slab->streams[i];
+        } else if (!slab_add(slab)) {
+            return NULL;
+        }
+    }
     atomic_init(&s->state, RP_CORE_STREAM_USED);
+    s->texts = s->few;
+    s->mask = RP_CORE_FEW - 1;
     s->next = atomic_load(&rp_core.streams);
     while (!atomic_compare_exchange_weak(&rp_core.streams, &s->next, s))
         ;

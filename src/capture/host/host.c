@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <string.h>
@@ -154,7 +155,7 @@ EXPORT int prctl(int option, ...)
     va_end(list);
     result = next(option, a[0], a[1], a[2], a[3]);
     if (option == PR_SET_SECCOMP && !result)
-        rp_capture_seal();
+        rp_capture_seal(a[0] == SECCOMP_MODE_STRICT);
     if (option == PR_SET_NAME && !result && cap) {
         int saved = errno;
 

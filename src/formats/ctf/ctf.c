@@ -287,6 +287,9 @@ static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, size_t *en
     for (i = from; i < r->packets.n; i++) {
         const struct rp_ctf_bytes *p = &r->packets.at[i];
 
+        if (i > from && p->head.instance == p[-1].head.instance && p->head.tid == p[-1].head.tid &&
+            p->head.sequence == p[-1].head.sequence)
+            continue; /* of a slot and of the file that it was about to get: the same packet */
         if (i > from && (p->head.instance != p[-1].head.instance || p->head.tid != p[-1].head.tid))
             break;
         if (i == from)
@@ -343,6 +346,7 @@ static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, cons
     RP_TRY(rp_ctf_describe(r, err));
     RP_TRY(folder ? rp_ctf_files_open(r, folder, err) : rp_ctf_files_beside(r, in, err));
     RP_TRY(rp_ctf_read_packets(r, err));
+    RP_TRY(rp_ctf_ledger_read(r, folder, err));
     rp_ctf_files_close(r);
     code = rp_proto_trace_finish(&r->t, to, began, err);
     to->content_bytes += r->total_bytes;

@@ -153,6 +153,9 @@ enum rp_code rp_ctf_reader_init(struct rp_ctf_reader *r, struct rp_input *in,
                                 const struct rp_read_options *options, struct rp_err *err);
 void rp_ctf_reader_release(struct rp_ctf_reader *r);
 
+/* Lost and overwritten events, from the ledger beside the folder, into health and warnings. */
+enum rp_code rp_ctf_ledger_read(struct rp_ctf_reader *r, const char *folder, struct rp_err *err);
+
 /* ---- details ---- */
 enum rp_code rp_ctf_origin(struct rp_ctf_reader *r, char phase, uint8_t kind, rp_str category,
                            uint16_t *out, struct rp_err *err);

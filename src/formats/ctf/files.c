@@ -92,6 +92,36 @@ enum rp_code rp_ctf_files_split(struct rp_ctf_reader *r, const char *name, const
     return RP_OK;
 }
 
+/* Each slot has the packets of one stream, or nothing any more. */
+static enum rp_code split_slots(struct rp_ctf_reader *r, const char *name, const uint8_t *at,
+                                size_t n, struct rp_err *err)
+{
+    uint32_t magic;
+
+    for (size_t from = 0; from + RP_CTF_SLOT_BYTES <= n; from += RP_CTF_SLOT_BYTES) {
+        memcpy(&magic, at + from, sizeof magic);
+        if (magic)
+            RP_TRY(rp_ctf_files_split(r, name, at + from, RP_CTF_SLOT_BYTES, err));
+    }
+    return RP_OK;
+}
+
+static bool has_packets(const char *name)
+{
+    return !strncmp(name, "s_", 2) || !strncmp(name, RP_CTF_SLOTS_NAME, strlen(RP_CTF_SLOTS_NAME));
+}
+
+static enum rp_code split_file(struct rp_ctf_reader *r, const char *name, const uint8_t *at,
+                               size_t n, struct rp_err *err)
+{
+    const char *slash = strrchr(name, '/');
+
+    if (!n) /* the process ended before it stored the first packet */
+        return RP_OK;
+    return (slash ? slash[1] : *name) == '.' ? split_slots(r, name, at, n, err)
+                                             : rp_ctf_files_split(r, name, at, n, err);
+}
+
 static enum rp_code open_file(struct rp_ctf_reader *r, struct rp_ctf_file *file, struct rp_err *err)
 {
     bool missing;
@@ -101,10 +131,10 @@ static enum rp_code open_file(struct rp_ctf_reader *r, struct rp_ctf_file *file,
     if (missing)
         return RP_OK;
     RP_TRY(code);
-    return rp_ctf_files_split(r, file->path, file->bytes.at, file->bytes.n, err);
+    return split_file(r, file->path, file->bytes.at, file->bytes.n, err);
 }
 
-/* The files with packets; hidden ones are not complete yet. */
+/* The files with packets; other hidden ones are not complete yet. */
 static enum rp_code list_files(struct rp_ctf_reader *r, DIR *dir, const char *folder,
                                struct rp_err *err)
 {
@@ -113,7 +143,7 @@ static enum rp_code list_files(struct rp_ctf_reader *r, DIR *dir, const char *fo
     while ((entry = readdir(dir))) {
         struct rp_ctf_file file = {0};
 
-        if (strncmp(entry->d_name, "s_", 2) != 0)
+        if (!has_packets(entry->d_name))
             continue;
         if (r->files.n >= r->t.limits.members)
             return rp_err_set(err, RP_LIMIT, "'%s' holds more than %llu files (limit members)",
@@ -147,8 +177,8 @@ enum rp_code rp_ctf_files_beside(struct rp_ctf_reader *r, const struct rp_input 
     const struct rp_beside *files = rp_input_borrow_beside(in, &n);
 
     for (size_t i = 0; i < n; i++)
-        if (!strncmp(files[i].name, "s_", 2))
-            RP_TRY(rp_ctf_files_split(r, files[i].name, files[i].bytes, files[i].n, err));
+        if (has_packets(files[i].name))
+            RP_TRY(split_file(r, files[i].name, files[i].bytes, files[i].n, err));
     return RP_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "formats/ctf/ledger.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +29,7 @@ struct scan {
     RP_VEC(uint64_t) lost;
     double cost_ns, costed, thread_ns; /* costed: events whose cost is known */
     uint64_t frequency;                /* of the trace at hand */
+    struct rp_ctf_account account;
 };
 
 /* The number after "freq = " of a description, else 1 GHz. */
@@ -82,12 +85,13 @@ static enum rp_code count_packet(struct scan *s, const struct rp_ctf_packet *p, 
     return RP_OK;
 }
 
-/* All packets of a file: each header says where the next one stands. */
-static enum rp_code scan_packets(struct scan *s, int fd, uint64_t size, struct rp_err *err)
+/* All packets up to `size`: each header says where the next one stands. */
+static enum rp_code scan_packets(struct scan *s, int fd, uint64_t at, uint64_t size,
+                                 struct rp_err *err)
 {
     struct rp_ctf_packet packet;
 
-    for (uint64_t at = 0; at < size;) {
+    while (at < size) {
         if (pread(fd, &packet, sizeof packet, (off_t)at) != (ssize_t)sizeof packet ||
             packet.magic != RP_CTF_MAGIC) {
             s->out->damaged++;
@@ -101,7 +105,17 @@ static enum rp_code scan_packets(struct scan *s, int fd, uint64_t size, struct r
     return RP_OK;
 }
 
-static enum rp_code scan_file(struct scan *s, const char *path, struct rp_err *err)
+static enum rp_code scan_slots(struct scan *s, int fd, uint64_t size, struct rp_err *err)
+{
+    uint32_t magic;
+
+    for (uint64_t at = 0; at + RP_CTF_SLOT_BYTES <= size; at += RP_CTF_SLOT_BYTES)
+        if (pread(fd, &magic, sizeof magic, (off_t)at) == (ssize_t)sizeof magic && magic)
+            RP_TRY(scan_packets(s, fd, at, at + RP_CTF_SLOT_BYTES, err));
+    return RP_OK;
+}
+
+static enum rp_code scan_file(struct scan *s, const char *path, bool slots, struct rp_err *err)
 {
     struct stat st;
     enum rp_code code = RP_OK;
@@ -111,8 +125,8 @@ static enum rp_code scan_file(struct scan *s, const char *path, struct rp_err *e
         return RP_OK;
     if (!fstat(fd, &st)) {
         s->out->bytes += (uint64_t)st.st_size;
-        s->out->damaged += !st.st_size;
-        code = scan_packets(s, fd, (uint64_t)st.st_size, err);
+        code = slots ? scan_slots(s, fd, (uint64_t)st.st_size, err)
+                     : scan_packets(s, fd, 0, (uint64_t)st.st_size, err);
     }
     close(fd);
     return code;
@@ -131,12 +145,32 @@ static enum rp_code scan_trace(struct scan *s, const char *folder, struct rp_err
         return RP_OK; /* not a trace of ours */
     s->out->traces++;
     while (code == RP_OK && (entry = readdir(dir))) {
-        if (!strncmp(entry->d_name, "s_", 2) &&
+        bool slots = !strncmp(entry->d_name, RP_CTF_SLOTS_NAME, strlen(RP_CTF_SLOTS_NAME));
+
+        if ((slots || !strncmp(entry->d_name, "s_", 2)) &&
             snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path)
-            code = scan_file(s, path, err);
+            code = scan_file(s, path, slots, err);
     }
     closedir(dir);
     return code;
+}
+
+static void report_account(const struct rp_ctf_account *account, struct rp_recording *out)
+{
+    uint64_t lost = rp_ctf_account_lost(account);
+    size_t n = 0;
+
+    out->lost = lost > out->lost ? lost : out->lost;
+    out->overwritten = account->events[RP_CTF_LOSS_OVERWRITTEN];
+    out->setup_ns = (int64_t)account->setup_ns;
+    out->cpu_ns = (int64_t)account->cpu_ns;
+    out->commands = account->commands;
+    out->marks = account->marks;
+    out->cost_ns += out->setup_ns;
+    for (int why = 0; why < RP_CTF_LOSS_OVERWRITTEN; why++)
+        if (account->events[why] && n < sizeof out->lost_because)
+            n += (size_t)snprintf(out->lost_because + n, sizeof out->lost_because - n, "%s%s",
+                                  n ? "; " : "", rp_ctf_loss_text((enum rp_ctf_loss)why));
 }
 
 enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out, struct rp_err *err)
@@ -151,9 +185,12 @@ enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out, str
     if (!dir)
         return rp_err_set_os(err, errno, "cannot read the folder '%s'", folder);
     while (code == RP_OK && (entry = readdir(dir))) {
-        if (entry->d_name[0] != '.' &&
-            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path)
+        if (snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path)
+            continue;
+        if (entry->d_name[0] != '.')
             code = scan_trace(&s, path, err);
+        else if (!strncmp(entry->d_name, RP_CTF_LEDGER_NAME, strlen(RP_CTF_LEDGER_NAME)))
+            rp_ctf_ledger_add(path, NULL, &s.account);
     }
     closedir(dir);
     for (size_t i = 0; i < s.lost.n; i++)
@@ -161,12 +198,70 @@ enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out, str
     if (s.costed > 0) /* the first packets of a process are older than its measurement */
         known.cost_ns = (int64_t)(s.cost_ns / s.costed * (double)known.events);
     known.thread_ns = (int64_t)s.thread_ns;
+    report_account(&s.account, &known);
     memcpy(out, &known, out->struct_size < sizeof known ? out->struct_size : sizeof known);
     rp_map_release(&s.streams);
     rp_map_release(&s.processes);
     rp_map_release(&s.threads);
     rp_vec_release(&s.lost);
     return code;
+}
+
+/* As the recorder names it: letters, digits, '-' and '_' up to the first '.'. */
+static void ledger_path(const char *folder, char *to, size_t size)
+{
+    char host[256] = "", plain[80];
+    size_t n = 0;
+
+    gethostname(host, sizeof host - 1);
+    for (const char *p = host; *p && *p != '.' && n + 1 < sizeof plain; p++)
+        if ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+            *p == '-' || *p == '_')
+            plain[n++] = *p;
+    plain[n] = '\0';
+    snprintf(to, size, "%s/" RP_CTF_LEDGER_NAME "%s", folder, n ? plain : "host");
+}
+
+enum rp_code rp_recording_prepare(const char *folder, struct rp_err *err)
+{
+    static const struct rp_ctf_ledger empty = {.magic = RP_CTF_LEDGER_MAGIC};
+    char path[4096], fresh[4096 + 32];
+    bool written;
+    int fd;
+
+    ledger_path(folder, path, sizeof path);
+    if (!access(path, F_OK))
+        return RP_OK; /* of another `record` of the same run */
+    snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
+    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return rp_err_set_os(err, errno, "cannot create '%s'", fresh);
+    /* a program that changes its user still counts what it cannot record */
+    written = write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty && !fchmod(fd, 0666);
+    written = !close(fd) && written;
+    if (written && link(fresh, path) && errno != EEXIST)
+        written = !rename(fresh, path); /* a file system without hard links */
+    unlink(fresh);
+    return written ? RP_OK : rp_err_set(err, RP_IO, "cannot write '%s'", path);
+}
+
+void rp_recording_spent(const char *folder, int64_t cpu_ns)
+{
+    struct rp_ctf_ledger *ledger;
+    char path[4096];
+    int fd;
+
+    ledger_path(folder, path, sizeof path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ledger = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (ledger == MAP_FAILED)
+        return;
+    if (cpu_ns > 0 && ledger->magic == RP_CTF_LEDGER_MAGIC)
+        __atomic_fetch_add(&ledger->cpu_ns, (uint64_t)cpu_ns, __ATOMIC_SEQ_CST);
+    munmap(ledger, sizeof *ledger);
 }
 
 int32_t rp_recording_rank(int32_t *restarts)

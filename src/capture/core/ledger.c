@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ledger of the recording on this host: what could not be recorded, and why, and what recording
+ * took. It is a small file that `record` allocates before the program starts, in a shared mapping
+ * of every recorded process, so that an event can be counted there when nothing can be written any
+ * more (the disk is full, the process has changed its user, it is in a sandbox), and the count
+ * survives the process. Where `record` did not run on this host, the first event creates the file.
+ */
+#include "capture/core/state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static void ledger_map(int fd)
+{
+    struct rp_ctf_ledger *ledger;
+    struct stat st;
+
+    if (fstat(fd, &st) || st.st_size < (off_t)sizeof *ledger)
+        return;
+    ledger = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (ledger == MAP_FAILED)
+        return;
+    if (ledger->magic == RP_CTF_LEDGER_MAGIC)
+        rp_core.ledger = ledger;
+    else
+        munmap(ledger, sizeof *ledger);
+}
+
+/* Under a hidden name first: a file of this name is complete. */
+static void ledger_create(const char *path)
+{
+    static const struct rp_ctf_ledger empty = {.magic = RP_CTF_LEDGER_MAGIC};
+    char hidden[sizeof rp_core.root + 160], name[64];
+    int fd;
+
+    rp_core_hidden_name(name, sizeof name, "ledger");
+    snprintf(hidden, sizeof hidden, "%s/%s", rp_core.root, name);
+    fd =
+        rp_core_fits(sizeof empty) ? open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    if (fd < 0)
+        return;
+    if (write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty && !fchmod(fd, 0666))
+        link(hidden, path); /* if another process was first, its file is used */
+    close(fd);
+    unlink(hidden);
+}
+
+void rp_core_ledger_open(bool create)
+{
+    char path[sizeof rp_core.root + 160];
+    int fd, saved = errno;
+
+    if (rp_core.ledger)
+        return;
+    snprintf(path, sizeof path, "%s/" RP_CTF_LEDGER_NAME "%s", rp_core.root, rp_core.host);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 && create) {
+        ledger_create(path);
+        fd = open(path, O_RDWR | O_CLOEXEC);
+    }
+    if (fd >= 0) {
+        ledger_map(fd);
+        close(fd);
+    }
+    errno = saved;
+}
+
+/* A row belongs to the first process that stores its key; the last row takes what finds none. */
+static _Atomic uint64_t *ledger_events(uint64_t who)
+{
+    uint32_t at = (uint32_t)(who * 2654435761u) % RP_CTF_LEDGER_ROWS;
+
+    for (uint32_t i = 0; i < RP_CTF_LEDGER_ROWS; i++, at = (at + 1) % RP_CTF_LEDGER_ROWS) {
+        struct rp_ctf_ledger_row *row = &rp_core.ledger->rows[at];
+        uint64_t owner = 0;
+
+        if (atomic_compare_exchange_strong((_Atomic uint64_t *)&row->who, &owner, who) ||
+            owner == who)
+            return (_Atomic uint64_t *)&row->events;
+    }
+    return (_Atomic uint64_t *)&rp_core.ledger->rows[RP_CTF_LEDGER_ROWS - 1].events;
+}
+
+void rp_core_lose(enum rp_ctf_loss why, uint64_t events)
+{
+    if (rp_core.ledger)
+        atomic_fetch_add(ledger_events(rp_ctf_ledger_who(rp_core.rank, why)), events);
+    else if (why != RP_CTF_LOSS_OVERWRITTEN)
+        atomic_fetch_add(&rp_core.lost, events);
+}
+
+/* The packets of the stream report it too, to every reader. */
+void rp_core_stream_lose(struct rp_core_stream *s, enum rp_ctf_loss why, uint64_t events)
+{
+    rp_core_lose(why, events);
+    s->lost += events;
+    if (s->head)
+        s->head->discarded = s->lost;
+}
+
+enum rp_ctf_loss rp_core_loss(int error)
+{
+    switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+        return RP_CTF_LOSS_DISK;
+    case EFBIG:
+        return RP_CTF_LOSS_FILE_SIZE;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return RP_CTF_LOSS_DENIED;
+    case EMFILE:
+    case ENFILE:
+        return RP_CTF_LOSS_FILES;
+    case ENOMEM:
+        return RP_CTF_LOSS_MEMORY;
+    default:
+        return RP_CTF_LOSS_OTHER;
+    }
+}
+
+/* -------------------------------------------------------------------------- the recorder's time */
+
+int64_t rp_core_thread_ns(void)
+{
+    struct timespec t;
+
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) ? 0
+                                                      : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+int64_t rp_core_spent(int64_t since_ns)
+{
+    int64_t now_ns = rp_core_thread_ns();
+
+    if (rp_core.ledger)
+        atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->setup_ns,
+                         (uint64_t)(now_ns - since_ns));
+    return now_ns;
+}

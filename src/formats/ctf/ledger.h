@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_CTF_LEDGER_H
+#define RP_FORMATS_CTF_LEDGER_H
+/* The ledger of a recording (abi/ctf_wire.h), summed. */
+#include "abi/ctf_wire.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rp_ctf_account {
+    uint64_t events[RP_CTF_LOSS_COUNT]; /* by reason */
+    uint64_t commands, marks, setup_ns, cpu_ns;
+};
+
+/* Adds the file to the sums; `rank`: only this rank's losses, NULL: all. False: it is no ledger. */
+bool rp_ctf_ledger_add(const char *path, const int32_t *rank, struct rp_ctf_account *to);
+uint64_t rp_ctf_account_lost(const struct rp_ctf_account *account); /* without overwritten ones */
+/* Completes "N events were lost: ". */
+const char *rp_ctf_loss_text(enum rp_ctf_loss why);
+
+#endif
