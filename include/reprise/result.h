@@ -48,7 +48,8 @@ enum rp_unit {
     RP_UNIT_RATIO, /* _ratio or _share: 1 is the whole; printed as 97.7 % */
     RP_UNIT_BPS,   /* _bytes_per_s */
     RP_UNIT_FLOPS, /* _flops_per_s */
-    RP_UNIT_HZ     /* _hz */
+    RP_UNIT_HZ,    /* _hz */
+    RP_UNIT_FLOP   /* flops: number of operations; printed as 276.7 GFLOP */
 };
 
 enum {                   /* rp_field.flags */

@@ -174,18 +174,22 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
         struct rp_arg_key *key;
         const char *text;
     } keys[] = {
-        {&r->name, "Collective name"},     {&r->dtype, "dtype"},
-        {&r->in, "In msg nelems"},         {&r->out, "Out msg nelems"},
-        {&r->group, "Process Group Name"}, {&r->seq, "Seq"},
-        {&r->size, "Group size"},          {&r->dims, "Input Dims"},
-        {&r->types, "Input type"},         {&r->members, "Process Group Ranks"},
+        {&r->name, "Collective name"},
+        {&r->dtype, "dtype"},
+        {&r->in, "In msg nelems"},
+        {&r->out, "Out msg nelems"},
+        {&r->group, "Process Group Name"},
+        {&r->seq, "Seq"},
+        {&r->size, "Group size"},
+        {&r->types, "Input type"},
+        {&r->members, "Process Group Ranks"},
     };
     size_t i;
 
     *r = (struct rp_coll_reader){.trace = trace};
     for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
         RP_TRY(rp_arg_key_init(keys[i].key, trace, keys[i].text, err));
-    return RP_OK;
+    return rp_arg_key_init_dims(&r->dims, trace, err);
 }
 
 void rp_coll_reader_release(struct rp_coll_reader *r)

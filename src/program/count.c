@@ -442,8 +442,12 @@ enum rp_code rp_program_count(const struct rp_program *p, struct rp_arena *arena
         struct rp_cost *sum = &out->computation[calls[i]];
 
         for (uint32_t op = c->first; op < c->first + c->n; op++) {
-            out->op[op] = count_flops(&counter, op);
-            out->op[op].bytes += count_bytes(&counter, op);
+            if (p->given.n) {
+                out->op[op] = op < p->given.n ? p->given.at[op] : (struct rp_cost){0};
+            } else {
+                out->op[op] = count_flops(&counter, op);
+                out->op[op].bytes += count_bytes(&counter, op);
+            }
             sum->flops += out->op[op].flops;
             sum->transcendentals += out->op[op].transcendentals;
             sum->bytes += out->op[op].bytes;

@@ -105,6 +105,7 @@ static void release_ops(struct rp_program *p)
     rp_vec_release(&p->operand_index);
     rp_vec_release(&p->called);
     rp_vec_release(&p->attrs);
+    rp_vec_release(&p->given);
 }
 
 void rp_program_free(struct rp_program *p)

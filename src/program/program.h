@@ -152,6 +152,11 @@ struct rp_computation {
     bool fused;      /* body of a fusion */
 };
 
+/* Work of one execution; doubles, since totals of large programs exceed 2^63. */
+struct rp_cost {
+    double flops, transcendentals, bytes;
+};
+
 /* Bits of the column `flags`. */
 enum { RP_OPS_IMPLICIT = 1 /* not written in the file: the '#0' of an operand */ };
 
@@ -177,6 +182,7 @@ struct rp_program {
     RP_VEC(uint32_t) operand_index; /* which output of it; only languages that have several */
     RP_VEC(uint32_t) called;
     RP_VEC(struct rp_attr) attrs;
+    RP_VEC(struct rp_cost) given; /* by operation: work that the file states; empty: none */
 
     RP_VEC(struct rp_op_shape) shapes;
     RP_VEC(int64_t) dims;

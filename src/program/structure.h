@@ -40,9 +40,6 @@ uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr);
  * read and written, as docs/definitions.md has them; in the arena. An operation that calls
  * computations includes them; a loop counts as often as the compiler says it runs, else once.
  */
-struct rp_cost {
-    double flops, transcendentals, bytes;
-};
 struct rp_costs {
     struct rp_cost program; /* of the entry computation */
     struct rp_cost *computation, *op;

@@ -17,7 +17,7 @@ static const struct {
     /* longer ones first: _bytes_per_s is not _bytes */
     {"_bytes_per_s", RP_UNIT_BPS}, {"_flops_per_s", RP_UNIT_FLOPS}, {"_bytes", RP_UNIT_BYTES},
     {"_ratio", RP_UNIT_RATIO},     {"_share", RP_UNIT_RATIO},       {"_ns", RP_UNIT_NS},
-    {"_hz", RP_UNIT_HZ},
+    {"_hz", RP_UNIT_HZ},           {"_flops", RP_UNIT_FLOP},
 };
 
 #define NSUFFIXES (sizeof suffixes / sizeof *suffixes)

@@ -24,6 +24,8 @@ static const char *const byte_names[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"
 static const char *const bps_names[] = {"B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"};
 static const char *const flops_names[] = {"FLOP/s",  "kFLOP/s", "MFLOP/s", "GFLOP/s",
                                           "TFLOP/s", "PFLOP/s", "EFLOP/s"};
+static const char *const flop_names[] = {"FLOP",  "kFLOP", "MFLOP", "GFLOP",
+                                         "TFLOP", "PFLOP", "EFLOP"};
 static const char *const hz_names[] = {"Hz", "kHz", "MHz", "GHz"};
 
 #define SCALE(names_)                             \
@@ -34,7 +36,7 @@ static const char *const hz_names[] = {"Hz", "kHz", "MHz", "GHz"};
 static const struct scale scales[] = {
     [RP_UNIT_NS] = SCALE(ns_names),   [RP_UNIT_BYTES] = SCALE(byte_names),
     [RP_UNIT_BPS] = SCALE(bps_names), [RP_UNIT_FLOPS] = SCALE(flops_names),
-    [RP_UNIT_HZ] = SCALE(hz_names),
+    [RP_UNIT_HZ] = SCALE(hz_names),   [RP_UNIT_FLOP] = SCALE(flop_names),
 };
 
 /* Replaces the decimal mark of the locale, whatever it is, by '.'. */
@@ -126,7 +128,7 @@ static void format_ratio(double value, char *out, size_t cap)
     char number[64];
 
     if (percent != 0 && fabs(percent) < 0.05) {
-        snprintf(out, cap, "%s0.1 %%", percent < 0 ? "> -" : "< ");
+        snprintf(out, cap, "< 0.1 %%"); /* its size: the sign of so little says nothing */
         return;
     }
     format_decimals(percent, 1, number, sizeof number);
@@ -205,6 +207,34 @@ static const char *list_cell(const struct rp_field *field, const void *record, c
 const char *rp_units_cell(const struct rp_field *field, const void *record, char buf[RP_CELL_BYTES])
 {
     return rp_field_scalar(field) ? scalar_cell(field, record, buf) : list_cell(field, record, buf);
+}
+
+/* English plurals of the things that results count. */
+static const char *plural_end(const char *one, size_t *keep)
+{
+    size_t n = strlen(one);
+    char last = n ? one[n - 1] : '\0', before = n > 1 ? one[n - 2] : '\0';
+
+    *keep = n;
+    if (last == 'y' && !strchr("aeiou", before)) {
+        *keep = n - 1;
+        return "ies";
+    }
+    if (last == 's' || last == 'x' || (last == 'h' && (before == 'c' || before == 's')))
+        return "es";
+    return "s";
+}
+
+const char *rp_units_count(struct rp_arena *arena, int64_t n, const char *one)
+{
+    size_t keep;
+    const char *end = plural_end(one, &keep);
+    char number[RP_CELL_BYTES];
+
+    rp_units_thousands(n, number, sizeof number);
+    if (n == 1)
+        return rp_arena_textf(arena, "1 %s", one);
+    return rp_arena_textf(arena, "%s %.*s%s", number, (int)keep, one, end);
 }
 
 const char *rp_units_text(struct rp_arena *arena, double value, enum rp_unit unit)

@@ -19,6 +19,10 @@ static inline const char *rp_units_time(struct rp_arena *arena, int64_t ns)
     return rp_units_text(arena, (double)ns, RP_UNIT_NS);
 }
 
+/* "1 kernel", "2,345 kernels", "0 launches", "2 copies": a number of things, whose name is given
+   for one; in an arena, whose failure sticks to it. The verb that follows is the caller's. */
+const char *rp_units_count(struct rp_arena *arena, int64_t n, const char *one);
+
 /* "239,093" */
 void rp_units_thousands(int64_t value, char *out, size_t cap);
 

@@ -234,7 +234,9 @@ static void write_sentences(struct comm_text *w)
     struct rp_comm_root *out = w->out;
 
     if (!out->collective_count && out->ntransfers) {
-        out->run_text = rp_arena_textf(w->arena, "%zu tensors between processes", out->ntransfers);
+        out->run_text =
+            rp_arena_textf(w->arena, "%s between processes",
+                           rp_units_count(w->arena, (int64_t)out->ntransfers, "tensor"));
         return;
     }
     if (!out->collective_count) {
@@ -242,14 +244,16 @@ static void write_sentences(struct comm_text *w)
         return;
     }
     if (!out->matched_count) {
-        out->run_text = rp_arena_textf(w->arena, "%lld collectives of %zu rank%s, not matched",
-                                       (long long)out->collective_count, out->nranks,
-                                       out->nranks == 1 ? "" : "s");
+        out->run_text =
+            rp_arena_textf(w->arena, "%s of %s, not matched",
+                           rp_units_count(w->arena, out->collective_count, "collective"),
+                           rp_units_count(w->arena, (int64_t)out->nranks, "rank"));
         return;
     }
-    out->run_text =
-        rp_arena_textf(w->arena, "%lld collectives of %zu ranks, matched by %s",
-                       (long long)out->matched_count, out->nranks, rule_text(out->matched_by));
+    out->run_text = rp_arena_textf(w->arena, "%s of %s, matched by %s",
+                                   rp_units_count(w->arena, out->matched_count, "collective"),
+                                   rp_units_count(w->arena, (int64_t)out->nranks, "rank"),
+                                   rule_text(out->matched_by));
     out->delay_text = delay_text(w);
 }
 

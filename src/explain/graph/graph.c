@@ -14,7 +14,8 @@
 /* ---- the record ---- */
 
 static const struct rp_field opcode_fields[] = {
-    RP_FIELD(struct rp_graph_opcode, name, STR, NONE, "opcode", "name of the operation", 0),
+    RP_FIELD(struct rp_graph_opcode, name, STR, NONE, "opcode", "name of the operation",
+             RP_SHORTEN),
     RP_FIELD(struct rp_graph_opcode, count, I64, COUNT, "count", "how often it occurs", 0),
     RP_FIELD_END};
 static const struct rp_type opcode_type = {"opcode", sizeof(struct rp_graph_opcode), opcode_fields,
@@ -32,7 +33,7 @@ static const struct rp_field line_fields[] = {
              RP_SHORTEN),
     RP_FIELD(struct rp_graph_line, instructions, I64, COUNT, "instructions",
              "instructions that come from this line", 0),
-    RP_FIELD(struct rp_graph_line, flops, I64, COUNT, "flops", "of these instructions", 0),
+    RP_FIELD(struct rp_graph_line, flops, I64, FLOP, "flops", "of these instructions", 0),
     RP_FIELD_END};
 static const struct rp_type line_type = {"line", sizeof(struct rp_graph_line), line_fields, NULL};
 
@@ -48,7 +49,7 @@ static const struct rp_field program_fields[] = {
              "the same for every file of the same program", 0),
     RP_FIELD(struct rp_graph_program, instructions, I64, COUNT, "instructions",
              "in all computations", 0),
-    RP_FIELD(struct rp_graph_program, flops, I64, COUNT, "flops", "of one execution", 0),
+    RP_FIELD(struct rp_graph_program, flops, I64, FLOP, "flops", "of one execution", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type program_type = {"program", sizeof(struct rp_graph_program),
                                             program_fields, NULL};
@@ -69,7 +70,7 @@ static const struct rp_field module_fields[] = {
              "instructions before optimisation", RP_NULLABLE),
     RP_FIELD(struct rp_graph_module, instructions_after, I64, COUNT, "after",
              "instructions after optimisation", RP_NULLABLE),
-    RP_FIELD(struct rp_graph_module, flops, I64, COUNT, "flops", "of one execution", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_module, flops, I64, FLOP, "flops", "of one execution", RP_NULLABLE),
     RP_FIELD(struct rp_graph_module, hash, STR, NONE, "hash", "of the last stage before execution",
              0),
     RP_FIELD_LIST(struct rp_graph_module, kinds, &rp_type_string, NULL, "kinds of its files", 0),
@@ -108,7 +109,7 @@ static const struct rp_field graph_fields[] = {
              "size of these parameters", RP_NULLABLE),
     RP_FIELD(struct rp_graph_answer, constant_bytes, I64, BYTES, "constants",
              "size of all constants", RP_NULLABLE),
-    RP_FIELD(struct rp_graph_answer, flops, I64, COUNT, "flops", "of one execution", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_answer, flops, I64, FLOP, "flops", "of one execution", RP_NULLABLE),
     RP_FIELD(struct rp_graph_answer, transcendentals, I64, COUNT, "transcendentals",
              "evaluations of functions such as exp in one execution", RP_NULLABLE),
     RP_FIELD(struct rp_graph_answer, bytes, I64, BYTES, "traffic",

@@ -123,6 +123,15 @@ static void count_data(const struct rp_program *p, struct rp_graph_answer *out)
     }
 }
 
+/* Nodes of execution traces have no parameters and constants, and work only where the file has the
+   shapes of their tensors. */
+static void leave_out_unknown(const struct rp_program *p, struct rp_graph_answer *out)
+{
+    out->parameters = out->parameter_bytes = out->constant_bytes = RP_ABSENT_I64;
+    if (!p->given.n)
+        out->flops = out->transcendentals = out->bytes = RP_ABSENT_I64;
+}
+
 /* ---- lines of the user's program ---- */
 
 struct line {
@@ -218,6 +227,8 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
     out->transcendentals = to_integer(costs.program.transcendentals);
     out->bytes = to_integer(costs.program.bytes);
     count_data(p, out);
+    if (!strcmp(p->language, "execution-trace"))
+        leave_out_unknown(p, out);
     RP_TRY(count_opcodes(p, arena, out, err));
     RP_TRY(count_clusters(p, arena, out, err));
     RP_TRY(list_lines(p, &costs, arena, out, err));

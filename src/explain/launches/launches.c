@@ -33,9 +33,9 @@ static const struct rp_type times_type = {"times", sizeof(struct rp_launch_times
             s, delay, &times_type, NULL,                                                     \
             "from the end of the call to the start of the work; 0 if it starts earlier", 0), \
         RP_FIELD(s, short_count, I64, COUNT, NULL,                                           \
-                 "work shorter than its call, which took at most 50 us", 0),                 \
-        RP_FIELD(s, slow_call_count, I64, COUNT, NULL, "calls over 50 us", 0),               \
-        RP_FIELD(s, late_count, I64, COUNT, NULL, "delays over 100 us", 0)
+                 "work shorter than its call, which took at most 50 µs", 0),                 \
+        RP_FIELD(s, slow_call_count, I64, COUNT, NULL, "calls over 50 µs", 0),               \
+        RP_FIELD(s, late_count, I64, COUNT, NULL, "delays over 100 µs", 0)
 
 #define ROW(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_launch_row, member, type, unit, title, doc, flags)
@@ -80,9 +80,9 @@ static const struct rp_field copy_fields[] = {
     COPY(rank, I64, NONE, "rank", "rank", 0),
     COPY(kind, STR, NONE, "kind", "direction", 0),
     COPY(count, I64, COUNT, "count", "number of copies", 0),
-    COPY(size_bytes, I64, BYTES, "bytes", "total, where recorded", 0),
+    COPY(size_bytes, I64, BYTES, "bytes", "total, where recorded", RP_NULLABLE),
     COPY(busy_ns, I64, NS, "time", "time during which at least one runs", 0),
-    COPY(whole_bytes_per_s, F64, BPS, "rate", "bytes / time; null without time", 0),
+    COPY(whole_bytes_per_s, F64, BPS, "rate", "bytes / time; null without either", 0),
     COPY(samples, I64, COUNT, NULL, "rates: one after every begin and end while copies run", 0),
     COPY(mean_bytes_per_s, F64, BPS, NULL, "mean of the rates", 0),
     COPY(min_bytes_per_s, F64, BPS, "least", "the lowest", RP_WIDE),
@@ -457,17 +457,17 @@ static void fill_texts(struct launches_join *j)
     out->late_count = all.late_count;
     for (r = 0; r < j->ranks->n; r++)
         out->unlinked += part_of(j, r)->items - part_of(j, r)->launched;
-    out->summary =
-        out->launches
-            ? rp_arena_textf(j->arena,
-                             "%lld launch%s %s of host time (median %s); work starts %s after "
-                             "the call (median), %s (p90)",
-                             (long long)out->launches, out->launches == 1 ? " takes" : "es take",
-                             rp_units_time(j->arena, all.call.total_ns),
-                             rp_units_time(j->arena, all.call.p50_ns),
-                             rp_units_time(j->arena, all.delay.p50_ns),
-                             rp_units_time(j->arena, all.delay.p90_ns))
-            : "no launch of device work was recorded";
+    out->summary = out->launches
+                       ? rp_arena_textf(j->arena,
+                                        "%s %s %s of host time (median %s); work starts %s after "
+                                        "the call (median), %s (p90)",
+                                        rp_units_count(j->arena, out->launches, "launch"),
+                                        out->launches == 1 ? "takes" : "take",
+                                        rp_units_time(j->arena, all.call.total_ns),
+                                        rp_units_time(j->arena, all.call.p50_ns),
+                                        rp_units_time(j->arena, all.delay.p50_ns),
+                                        rp_units_time(j->arena, all.delay.p90_ns))
+                       : "no launch of device work was recorded";
     out->notes = RP_ARENA_NEW(j->arena, const char *, 5);
     if (!out->notes)
         return;
@@ -484,8 +484,8 @@ static void fill_texts(struct launches_join *j)
         out->notes[out->nnotes++] = j->ranks->graphs;
     if (out->unlinked)
         out->notes[out->nnotes++] =
-            rp_arena_textf(j->arena, "%lld kernels, copies and memsets have no recorded launch",
-                           (long long)out->unlinked);
+            rp_arena_textf(j->arena, "%s (kernels, copies, memsets) without a recorded launch",
+                           rp_units_count(j->arena, out->unlinked, "item"));
 }
 
 static enum rp_code launches_join(const struct rp_ranks *ranks, const struct rp_settings *settings,

@@ -11,6 +11,7 @@
 #include "facts/launches.h"
 
 #include <math.h>
+#include <reprise/result.h>
 #include <stdlib.h>
 
 #define QUEUE_FULL 1024
@@ -134,11 +135,13 @@ static enum rp_code add_copy(struct copies *c, const struct rp_work_item *x,
     struct rp_interval span = {x->begin_ns, x->end_ns};
     struct edge begin = {x->begin_ns, 0}, end;
 
-    rp_arg_key_int(&c->bytes, x->event, &bytes);
+    if (rp_arg_key_int(&c->bytes, x->event, &bytes) && row->size_bytes == RP_ABSENT_I64)
+        row->size_bytes = 0;
     begin.rate = rate_of(c, x, bytes);
     end = (struct edge){rp_ns_sum(x->begin_ns, dur > LEAST_NS ? dur : LEAST_NS), -begin.rate};
     row->count++;
-    row->size_bytes = rp_ns_sum(row->size_bytes, bytes > 0 ? bytes : 0);
+    if (bytes > 0)
+        row->size_bytes = rp_ns_sum(row->size_bytes, bytes);
     RP_TRY(rp_vec_push(&c->busy, span, err));
     if (begin.rate <= 0)
         return RP_OK;
@@ -155,8 +158,9 @@ static enum rp_code measure(struct copies *c, struct rp_launch_copy *row, struct
 
     c->busy.n = rp_union_sort(c->busy.at, c->busy.n);
     row->busy_ns = rp_union_length(c->busy.at, c->busy.n);
-    row->whole_bytes_per_s =
-        row->busy_ns > 0 ? (double)row->size_bytes * 1e9 / (double)row->busy_ns : NAN;
+    row->whole_bytes_per_s = row->busy_ns > 0 && row->size_bytes > 0
+                                 ? (double)row->size_bytes * 1e9 / (double)row->busy_ns
+                                 : NAN;
     if (c->edges.n)
         qsort(c->edges.at, c->edges.n, sizeof *c->edges.at, by_time);
     c->values.n = 0;
@@ -188,7 +192,8 @@ static enum rp_code add_kind(struct copies *c, size_t i, struct rp_arena *arena,
     rp_event first = w->items.at[i].event;
     const char *name = rp_trace_str(w->trace, w->trace->ev.name[first]);
 
-    *row = (struct rp_launch_copy){.kind = rp_arena_copy(arena, name, kind_len(name))};
+    *row = (struct rp_launch_copy){.kind = rp_arena_copy(arena, name, kind_len(name)),
+                                   .size_bytes = RP_ABSENT_I64};
     if (!row->kind)
         return rp_err_nomem(err, "looking at copies");
     c->edges.n = c->busy.n = 0;

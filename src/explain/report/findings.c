@@ -390,7 +390,7 @@ static void find_tiny(struct findings *f)
 
     if (finding)
         add_evidence(finding,
-                     rp_arena_textf(f->arena, "rank %d: %lld of %lld kernels take less than 10 us",
+                     rp_arena_textf(f->arena, "rank %d: %lld of %lld kernels take less than 10 µs",
                                     lead_number(f), (long long)s->tiny_kernels,
                                     (long long)s->kernels));
 }

@@ -371,7 +371,7 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
     RP_TRY(rp_work_init(&ctx->w, ctx->t, NULL, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(rp_queues_init(&ctx->q, &ctx->w, err));
-    RP_TRY(rp_arg_key_init(&ctx->inputs.dims, ctx->t, "Input Dims", err));
+    RP_TRY(rp_arg_key_init_dims(&ctx->inputs.dims, ctx->t, err));
     RP_TRY(note_first_uses(ctx, err));
     out->on_device = ctx->w.items.n > 0;
     out->base_ns = ctx->t->has_base ? ctx->t->base_ns : 0;

@@ -10,6 +10,7 @@
 #include "dataset/question.h"
 #include "explain/short_name.h"
 #include "result/part.h"
+#include "result/print_units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -319,7 +320,6 @@ static const char *skipped_note(const struct rp_top_root *out, struct rp_arena *
 static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t nparts)
 {
     const char *per = nparts > 1 ? ", all ranks together" : "";
-    double covered = 100 * out->covered_share;
     size_t i, rolled = 0;
 
     for (i = 0; i < out->nrows; i++)
@@ -339,8 +339,10 @@ static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t 
             "modules that differ in their numbers are one row; '--flat' lists each";
     if (out->nskipped)
         out->notes[out->nnotes++] = skipped_note(out, arena);
-    out->summary = rp_arena_textf(arena, "%s by %s%s; %.1f %% attributed", out->measure, out->by,
-                                  per, covered);
+    out->summary =
+        rp_arena_textf(arena, "%s by %s%s; %s %s", out->measure, out->by, per,
+                       rp_units_text(arena, out->covered_share, RP_UNIT_RATIO),
+                       strcmp(out->by, "phase") != 0 ? "attributed" : "in a known phase");
 }
 
 /* Only names of kernels are C++; two different rows get different labels. */

@@ -16,6 +16,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NODE_METADATA = 1, NODE_COLLECTIVE = 7, NODE_TYPES };
@@ -47,6 +48,7 @@ struct chakra {
     RP_VEC(uint64_t) control; /* of the node being read */
     RP_VEC(char) text;        /* scratch */
     struct rp_map op_of;      /* id to operation */
+    bool known;               /* the work of some node is stated */
 };
 
 /* ---- from nodes to a program ---- */
@@ -132,6 +134,24 @@ static enum rp_code add_control(struct chakra *r, const struct node *node)
     return keep_attr(r, RP_ATTR_CONTROL_PREDECESSORS, r->text.at, r->text.n);
 }
 
+/* What the file states of a node: its operations, and the size of its tensors. */
+static enum rp_code give_cost(struct chakra *r, const struct node *node)
+{
+    struct rp_cost cost = {0, 0, 0};
+
+    for (size_t i = 0; i < node->nattrs; i++) {
+        const struct rp_slice *attr = &r->attrs.at[node->attrs + i];
+        const char *key = rp_program_text(r->p, attr->key);
+
+        if (!strcmp(key, "num_ops"))
+            cost.flops = strtod(attr->at, NULL);
+        else if (!strcmp(key, "tensor_size"))
+            cost.bytes = strtod(attr->at, NULL);
+    }
+    r->known = r->known || cost.flops > 0 || cost.bytes > 0;
+    return rp_vec_push(&r->p->given, cost, r->err);
+}
+
 static enum rp_code chakra_add_node(struct chakra *r, const struct node *node)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN, .shape = node->shape};
@@ -149,6 +169,7 @@ static enum rp_code chakra_add_node(struct chakra *r, const struct node *node)
         if (from != RP_MAP_NONE && from != made)
             RP_TRY(rp_program_add_operand(r->p, from, 0, r->err));
     }
+    RP_TRY(give_cost(r, node));
     RP_TRY(add_control(r, node));
     for (size_t i = 0; i < node->nattrs + (r->attrs.n - kept); i++) {
         const struct rp_slice *attr = i < node->nattrs ? &r->attrs.at[node->attrs + i]
@@ -168,6 +189,8 @@ static enum rp_code chakra_build(struct chakra *r)
     RP_TRY(rp_program_begin(r->p, name, &id, r->err));
     for (size_t i = 0; i < r->nodes.n; i++)
         RP_TRY(chakra_add_node(r, &r->nodes.at[i]));
+    if (!r->known)
+        r->p->given.n = 0;
     return rp_program_finish(r->p, r->err);
 }
 

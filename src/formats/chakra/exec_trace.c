@@ -6,11 +6,14 @@
  *
  *   "inputs": {"values": [[7,8,0,4096,8,"cuda:0"], [-1]], "shapes": [[16,256],[[]]], "types":
  * [...]}
+ *
+ * A node may be inside another one (its parent); work is counted at the innermost that has any.
  */
 #include "formats/chakra/exec_trace.h"
 #include "formats/formats.h"
 #include "io/json_pull.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct exec_trace {
@@ -21,7 +24,16 @@ struct exec_trace {
     struct rp_map maker;    /* tensor to operation */
     RP_VEC(uint64_t) reads; /* tensors of the node being read */
     RP_VEC(uint64_t) makes;
+    struct rp_exec_node node; /* the one being read */
+    uint64_t id, parent;      /* of it */
+    struct rp_map op_of;      /* id of a node to its operation */
+    RP_VEC(uint64_t) parents; /* by operation */
 };
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
 
 /* The next integer at s, or NULL. */
 static const char *scan_integer(const char *s, const char *end, int64_t *value)
@@ -35,23 +47,27 @@ static const char *scan_integer(const char *s, const char *end, int64_t *value)
     return s > from ? s : NULL;
 }
 
-/* Whether a tensor, "[1,2,0,4096,8,"cuda:0"]", begins at s; its first number. */
-static bool tensor_at(const char *s, const char *end, uint64_t *id)
+/* Whether a tensor, "[1,2,0,4096,8,"cuda:0"]", begins at s; its first number, and the product of
+   the fourth and the fifth: its size. */
+static bool tensor_at(const char *s, const char *end, uint64_t *id, double *bytes)
 {
     int64_t first = 0, v;
 
+    *bytes = 1;
     if (s >= end || *s != '[')
         return false;
     for (int i = 0; i < 5; i++) {
-        for (s++; s < end && *s == ' '; s++)
+        for (s++; s < end && is_space(*s); s++)
             ;
         s = scan_integer(s, end, &v);
         if (!s || s >= end || *s != ',')
             return false;
         if (i == 0)
             first = v;
+        if (i >= 3)
+            *bytes *= v > 0 ? (double)v : 0;
     }
-    for (s++; s < end && *s == ' '; s++)
+    for (s++; s < end && is_space(*s); s++)
         ;
     *id = (uint64_t)first;
     return s < end && *s == '"';
@@ -61,9 +77,11 @@ static enum rp_code find_tensors(struct exec_trace *r, struct rp_json_token raw,
 {
     const char *end = raw.text + raw.len;
     uint64_t id;
+    double bytes;
 
     for (const char *s = raw.text; s < end; s++)
-        if (*s == '[' && tensor_at(s, end, &id)) {
+        if (*s == '[' && tensor_at(s, end, &id, &bytes)) {
+            *(outputs ? &r->node.out_bytes : &r->node.in_bytes) += bytes;
             if (outputs)
                 RP_TRY(rp_vec_push(&r->makes, id, r->err));
             else
@@ -113,11 +131,74 @@ enum rp_code rp_exec_shape(struct rp_program *p, const char *shapes, const char 
     return rp_program_array(p, elem, dims, NULL, n, 0, id, err);
 }
 
+static const char *skip_spaces(const char *s, const char *end)
+{
+    while (s < end && (is_space(*s) || *s == ','))
+        s++;
+    return s;
+}
+
+/* One argument: a list of numbers is a shape; anything else, such as a list of them, is not.
+   Returns what follows it. */
+static const char *read_one(const char *s, const char *end, struct rp_exec_dims *out)
+{
+    int depth = 0;
+    int64_t v;
+
+    *out = (struct rp_exec_dims){-1, {0}};
+    if (s < end && *s == '[') {
+        const char *p = skip_spaces(s + 1, end);
+        int n = 0;
+
+        for (; n < RP_EXEC_DIMS && (p = scan_integer(p, end, &v)) && v >= 0; n++) {
+            out->d[n] = v;
+            p = skip_spaces(p, end);
+            if (p < end && *p == ']')
+                break;
+        }
+        if (p && p < end && *p == ']' && n < RP_EXEC_DIMS)
+            out->n = n + 1;
+        else if (skip_spaces(s + 1, end) < end && *skip_spaces(s + 1, end) == ']')
+            out->n = 0;
+    }
+    for (; s < end; s++) {
+        depth += (*s == '[') - (*s == ']');
+        if (depth < 0 || (depth == 0 && (*s == ',' || *s == ']')))
+            break;
+    }
+    return s < end && *s == ']' && depth == 0 ? s + 1 : s;
+}
+
+size_t rp_exec_read_dims(const char *text, const char *end, struct rp_exec_dims *out)
+{
+    const char *s = memchr(text, '[', (size_t)(end - text));
+    size_t n = 0;
+
+    if (!s)
+        return 0;
+    for (s = skip_spaces(s + 1, end); s < end && *s != ']' && n < RP_EXEC_ARGS;
+         s = skip_spaces(s, end))
+        s = read_one(s, end, &out[n++]);
+    return n;
+}
+
+/* Inputs or outputs: of the newer schema with their shapes. */
+static enum rp_code read_arguments(struct exec_trace *r, struct rp_json_token raw, bool outputs)
+{
+    const char *end = raw.text + raw.len, *shapes = memmem(raw.text, raw.len, "\"shapes\"", 8);
+
+    if (shapes && outputs)
+        r->node.nout = rp_exec_read_dims(shapes, end, r->node.out);
+    else if (shapes)
+        r->node.nin = rp_exec_read_dims(shapes, end, r->node.in);
+    return find_tensors(r, raw, outputs);
+}
+
 static enum rp_code read_outputs(struct exec_trace *r, struct rp_json_token raw, uint32_t *shape)
 {
     const char *end = raw.text + raw.len;
 
-    RP_TRY(find_tensors(r, raw, true));
+    RP_TRY(read_arguments(r, raw, true));
     return rp_exec_shape(r->p, memmem(raw.text, raw.len, "\"shapes\"", 8),
                          memmem(raw.text, raw.len, "\"types\"", 7), end, shape, r->err);
 }
@@ -137,7 +218,49 @@ static enum rp_code add_node(struct exec_trace *r, const struct rp_new_op *op)
     }
     for (size_t i = 0; i < r->makes.n; i++)
         RP_TRY(rp_map_put(&r->maker, r->makes.at[i], id, r->err));
-    return RP_OK;
+    RP_TRY(rp_map_put(&r->op_of, r->id, id, r->err));
+    RP_TRY(rp_vec_push(&r->parents, r->parent, r->err));
+    return rp_vec_push(&r->p->given, rp_exec_cost(&r->node), r->err);
+}
+
+#define MAX_NESTING 64
+
+/* Work is counted once, at the innermost node that has any: an operator that only makes a view
+   inside keeps its own. Where nothing is known of any node, none is given. */
+static void keep_innermost(struct exec_trace *r)
+{
+    struct rp_cost *given = r->p->given.at;
+    bool any = false;
+
+    for (uint32_t i = 0; i < r->parents.n; i++) {
+        bool flops = given[i].flops > 0 || given[i].transcendentals > 0;
+        uint32_t outer = i;
+
+        for (int left = MAX_NESTING; left && (flops || given[i].bytes > 0); left--) {
+            outer = rp_map_get(&r->op_of, r->parents.at[outer]);
+            if (outer == RP_MAP_NONE || outer == i)
+                break;
+            if (flops)
+                given[outer].flops = given[outer].transcendentals = 0;
+            if (given[i].bytes > 0)
+                given[outer].bytes = 0;
+        }
+        any = any || flops || given[i].bytes > 0;
+    }
+    if (!any)
+        r->p->given.n = 0;
+}
+
+static uint64_t integer_of(struct rp_json_token raw)
+{
+    int64_t v;
+
+    return scan_integer(raw.text, raw.text + raw.len, &v) ? (uint64_t)v : UINT64_MAX;
+}
+
+static bool is_key(struct rp_json_token key, const char *name)
+{
+    return key.len == strlen(name) && !memcmp(key.text, name, key.len);
 }
 
 static enum rp_code node_field(struct exec_trace *r, struct rp_json_token key, struct rp_new_op *op)
@@ -146,14 +269,25 @@ static enum rp_code node_field(struct exec_trace *r, struct rp_json_token key, s
 
     if (!rp_json_raw(r->json, &raw))
         return RP_OK; /* rp_json_finish reports it */
-    if (key.len == 4 && memcmp(key.text, "name", 4) == 0)
-        return rp_program_string(r->p, raw.text + (raw.len > 1), raw.len > 1 ? raw.len - 2 : 0,
-                                 &op->foreign, r->err);
-    if (key.len == 2 && memcmp(key.text, "id", 2) == 0)
+    if (is_key(key, "name")) {
+        size_t n = raw.len > 1 ? raw.len - 2 : 0;
+
+        snprintf(r->node.name, sizeof r->node.name, "%.*s", n < 64 ? (int)n : 0, raw.text + 1);
+        return rp_program_string(r->p, raw.text + (raw.len > 1), n, &op->foreign, r->err);
+    }
+    if (is_key(key, "id")) {
+        r->id = integer_of(raw);
         return rp_program_string(r->p, raw.text, raw.len, &op->name, r->err);
-    if (key.len == 6 && memcmp(key.text, "inputs", 6) == 0)
-        return find_tensors(r, raw, false);
-    if (key.len == 7 && memcmp(key.text, "outputs", 7) == 0)
+    }
+    if (is_key(key, "parent") || is_key(key, "ctrl_deps"))
+        r->parent = integer_of(raw);
+    if (is_key(key, "inputs"))
+        return read_arguments(r, raw, false);
+    if (is_key(key, "input_shapes"))
+        r->node.nin = rp_exec_read_dims(raw.text, raw.text + raw.len, r->node.in);
+    if (is_key(key, "output_shapes"))
+        r->node.nout = rp_exec_read_dims(raw.text, raw.text + raw.len, r->node.out);
+    if (is_key(key, "outputs"))
         return read_outputs(r, raw, &op->shape);
     return RP_OK;
 }
@@ -165,6 +299,8 @@ static enum rp_code read_node(struct exec_trace *r)
     char name[16];
 
     r->reads.n = r->makes.n = 0;
+    r->node = (struct rp_exec_node){0};
+    r->id = r->parent = UINT64_MAX;
     if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
         return rp_err_set(r->err, RP_FORMAT, "a node is not an object");
     while (rp_json_field(r->json, &key)) {
@@ -199,6 +335,7 @@ static enum rp_code read_nodes(struct exec_trace *r)
             RP_TRY(read_node(r));
     }
     RP_TRY(rp_json_finish(r->json, r->err));
+    keep_innermost(r);
     return rp_program_finish(r->p, r->err);
 }
 
@@ -213,11 +350,14 @@ static enum rp_code exec_trace_read(struct rp_input *in, const struct rp_read_op
     r.p = to->program;
     r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
     rp_map_init(&r.maker);
+    rp_map_init(&r.op_of);
     code = rp_json_open(in, &json, &r.json, err);
     if (code == RP_OK)
         code = read_nodes(&r);
     rp_json_close(r.json);
     rp_map_release(&r.maker);
+    rp_map_release(&r.op_of);
+    rp_vec_release(&r.parents);
     rp_vec_release(&r.reads);
     rp_vec_release(&r.makes);
     return code;

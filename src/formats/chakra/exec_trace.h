@@ -9,4 +9,28 @@
 enum rp_code rp_exec_shape(struct rp_program *p, const char *shapes, const char *types,
                            const char *end, uint32_t *id, struct rp_err *err);
 
+/* Dimensions of a tensor among the inputs or outputs of a node; n < 0: it is something else. */
+#define RP_EXEC_DIMS 8
+struct rp_exec_dims {
+    int n;
+    int64_t d[RP_EXEC_DIMS];
+};
+
+/* The arguments of a node. */
+#define RP_EXEC_ARGS 10
+struct rp_exec_node {
+    char name[64]; /* cut */
+    size_t nin, nout;
+    struct rp_exec_dims in[RP_EXEC_ARGS], out[RP_EXEC_ARGS];
+    double in_bytes, out_bytes; /* of the tensors among them */
+};
+
+/* Reads "[[16,256],[],[[]]]", the shapes of arguments; returns their number. */
+size_t rp_exec_read_dims(const char *text, const char *end, struct rp_exec_dims *out);
+
+/* Work of a node that has no nodes inside (exec_cost.c): of matrix products, convolutions,
+   attention and element-wise operators by their shapes, the bytes of all that move data. All 0
+   where nothing is known. */
+struct rp_cost rp_exec_cost(const struct rp_exec_node *node);
+
 #endif

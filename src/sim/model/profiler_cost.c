@@ -85,7 +85,7 @@ static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t
                                  struct rp_err *err)
 {
     struct rp_arg_key dims = {0};
-    enum rp_code code = rp_arg_key_init(&dims, t, "Input Dims", err);
+    enum rp_code code = rp_arg_key_init_dims(&dims, t, err);
     rp_event e;
 
     for (e = 0; e < t->ev.n && code == RP_OK; e++) {

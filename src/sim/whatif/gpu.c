@@ -152,7 +152,7 @@ const struct rp_whatif rp_whatif_gpu = {
     .summary = "kernels run on another device (H100, A100, …): matrix kernels scale with its peak "
                "operation rate, others with its memory bandwidth",
     .assumes = "kernels reach the same fraction of the peaks (AMD's matrix kernels 0.55 of it), "
-               "kernels under 3 us keep their time, and host and network are the same",
+               "kernels under 3 µs keep their time, and host and network are the same",
     .has_subject = true,
     .value = RP_WHATIF_WORD,
     .apply = gpu_apply};

@@ -149,6 +149,57 @@ static void reads_execution_traces(void **state)
     refuse("{\"schema\": \"1.1\", \"nodes\": [{\"id\": 2, ", "memory");
 }
 
+#define T(id, n) "[" #id ",8,0," #n ",4,\"cuda:0\"]"
+#define NODE(id, parent, name, in, in_shapes, out, out_shapes)                           \
+    "{\"id\": " #id ", \"name\": \"" name "\", \"ctrl_deps\": " #parent                  \
+    ", \"inputs\": {\"values\": [" in "], \"shapes\": [" in_shapes "], \"types\": []}, " \
+    "\"outputs\": {\"values\": [" out "], \"shapes\": [" out_shapes "], \"types\": []}}"
+
+/* Work by shapes, once: at the innermost node that has any. */
+static void counts_work_of_execution_traces(void **state)
+{
+    static const char text[] = "{\"schema\": \"1.1.1-chakra.0.0.4\", \"nodes\": [\n"
+        /* a product of [4,8] and [8,2], inside linear; its view inside moves nothing */
+        NODE(3, 2, "aten::t", T(5, 16), "[2,8]", T(6, 16), "[8,2]") ",\n" NODE(
+            4, 2, "aten::addmm", T(9, 2) "," T(7, 32) "," T(6, 16), "[2],[4,8],[8,2]", T(8, 8),
+            "[4,2]") ",\n" NODE(5, 4, "aten::expand", T(9, 2), "[2],[[],[]]", T(9, 8),
+                                "[4,2]") ",\n" NODE(2, 1, "aten::linear", T(7, 32) "," T(5, 16),
+                                                    "[4,8],[2,8]", T(8, 8), "[4,2]") ",\n"
+        /* two images of 3 x 5 x 5, four filters of 3 x 3 x 3, results of 5 x 5 */
+        NODE(6, 1, "aten::cudnn_convolution", T(10, 150) "," T(11, 108),
+             "[2,3,5,5],[4,3,3,3],[[],[]]", T(12, 200), "[2,4,5,5]") ",\n"
+        /* only the gradient of the weight */
+        NODE(7, 1, "aten::convolution_backward", T(12, 200) "," T(10, 150) "," T(11, 108),
+             "[2,4,5,5],[2,3,5,5],[4,3,3,3]", T(13, 108),
+             "[],[4,3,3,3]") ",\n" NODE(8, 1, "aten::exp", T(14, 7), "[7]", T(15, 7),
+                                        "[7]") ",\n" NODE(9, 1, "aten::embedding",
+                                                          T(16, 1000) "," T(17, 2), "[100,10],[2]",
+                                                          T(18, 20), "[2,10]") "]}";
+    struct rp_import import;
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_costs costs;
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    open_text(text, "execution-trace", &import);
+    assert_ok(rp_program_count(import.program, &arena, &costs, &err), &err);
+    assert_true(costs.op[0].bytes == 0);
+    assert_true(costs.op[1].flops == 2 * 4 * 8 * 2);
+    assert_true(costs.op[1].bytes == 4 * (2 + 32 + 16 + 8));
+    assert_true(costs.op[3].flops == 0 && costs.op[3].bytes == 0);
+    assert_true(costs.op[4].flops == 2 * 200 * 27);
+    assert_true(costs.op[5].flops == 2 * 200 * 27);
+    assert_true(costs.op[6].flops == 0 && costs.op[6].transcendentals == 7);
+    assert_true(costs.op[7].bytes == 2 * 4 * 20);
+    assert_true(costs.program.flops == 128 + 4 * 200 * 27);
+    rp_arena_release(&arena);
+    rp_import_release(&import);
+    open_text("{\"schema\": \"1.1\", \"nodes\": [{\"id\": 2, \"name\": \"x\"}]}", "execution-trace",
+              &import);
+    assert_int_equal(import.program->given.n, 0); /* nothing is known */
+    rp_import_release(&import);
+}
+
 int test_other_programs(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +207,7 @@ int test_other_programs(void)
         cmocka_unit_test(reads_dumps_of_torch_xla),
         cmocka_unit_test(reads_lazy_drawings),
         cmocka_unit_test(reads_execution_traces),
+        cmocka_unit_test(counts_work_of_execution_traces),
     };
 
     return cmocka_run_group_tests_name("other_programs", tests, NULL, NULL);

@@ -373,7 +373,10 @@ static void test_units(void **state)
     check_unit(1, RP_UNIT_RATIO, "100.0 %");
     check_unit(0.0004, RP_UNIT_RATIO, "< 0.1 %");
     check_unit(12.5, RP_UNIT_RATIO, "1,250.0 %");
+    check_unit(-0.0004, RP_UNIT_RATIO, "< 0.1 %");
     check_unit(312e12, RP_UNIT_FLOPS, "312.0 TFLOP/s");
+    check_unit(276.7e12, RP_UNIT_FLOP, "276.7 TFLOP");
+    check_unit(0, RP_UNIT_FLOP, "0 FLOP");
     check_unit(1.41e9, RP_UNIT_HZ, "1.41 GHz");
     check_unit(3.35e12, RP_UNIT_BPS, "3.35 TB/s");
     check_unit(1234567.25, RP_UNIT_COUNT, "1,234,567.2");
@@ -386,6 +389,20 @@ static void check_thousands(int64_t value, const char *want)
 
     rp_units_thousands(value, text, sizeof text);
     assert_string_equal(text, want);
+}
+
+static void test_counts_of_things(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    UNUSED_STATE(state);
+    assert_string_equal(rp_units_count(&arena, 1, "kernel"), "1 kernel");
+    assert_string_equal(rp_units_count(&arena, 0, "kernel"), "0 kernels");
+    assert_string_equal(rp_units_count(&arena, 2345, "launch"), "2,345 launches");
+    assert_string_equal(rp_units_count(&arena, 2, "copy"), "2 copies");
+    assert_string_equal(rp_units_count(&arena, 2, "key"), "2 keys");
+    assert_string_equal(rp_units_count(&arena, 2, "process"), "2 processes");
+    rp_arena_release(&arena);
 }
 
 static void test_thousands(void **state)
@@ -441,6 +458,7 @@ int test_print_table(void)
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_thousands),
+        cmocka_unit_test(test_counts_of_things),
         cmocka_unit_test(test_cutting),
     };
 
