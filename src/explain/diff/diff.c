@@ -126,6 +126,20 @@ static const struct rp_type row_type = {"row", sizeof(struct rp_trace_diff_row),
 #define LIST(member, item, title, doc, flags) \
     RP_FIELD_LIST(struct rp_trace_diff_root, member, item, title, doc, flags)
 
+#define PHASE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_trace_diff_phase, member, type, unit, title, doc, flags)
+
+static const struct rp_field phase_fields[] = {
+    PHASE(phase, STR, NONE, "phase", "prefill, decode or mixed", 0),
+    PHASE(base_steps, I64, COUNT, "base steps", "how many steps of the base", 0),
+    PHASE(new_steps, I64, COUNT, "new steps", "how many steps of the new run", 0),
+    PHASE(base_ns, I64, NS, "base", "median step in the base", RP_NULLABLE),
+    PHASE(new_ns, I64, NS, "new", "median step in the new run", RP_NULLABLE),
+    PHASE(delta_ns, I64, NS, "delta", "the change", RP_NULLABLE),
+    RP_FIELD_END};
+static const struct rp_type phase_type = {"phase", sizeof(struct rp_trace_diff_phase), phase_fields,
+                                          NULL};
+
 static const struct rp_field root_fields[] = {
     ROOT(verdict_text, STR, NONE, "new run", "text output only", RP_SCREEN),
     {"base_text", "base step", RP_T_STR, RP_UNIT_NONE, RP_SCREEN,
@@ -150,6 +164,7 @@ static const struct rp_field root_fields[] = {
      &run_type, "the second run"},
     LIST(parts, &share_type, "where the step changed", "they add up to the step", 0),
     LIST(idle_causes, &cause_type, "idle by cause", "they add up to idle", 0),
+    LIST(phases, &phase_type, "phase by phase", "median steps of a server", 0),
     LIST(ranks, &rank_type, NULL, "largest change of its own first", 0),
     LIST(rank_rows, &rank_type, "ranks, largest change of their own first", "text output only",
          RP_SCREEN),

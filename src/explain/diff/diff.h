@@ -18,6 +18,11 @@ enum rp_diff_time { /* the parts of a step: they add up to it */
                     RP_DIFF_TIMES
 };
 
+/* The steps of a phase of a server. */
+struct rp_diff_phase {
+    int64_t steps, median_ns;
+};
+
 /* One rank of a run. */
 struct rp_trace_diff_part {
     bool on_device, limited, has_steps;
@@ -26,6 +31,7 @@ struct rp_trace_diff_part {
     int64_t taken;     /* typical ones, whose call tree is compared */
     int64_t median_ns; /* the step time */
     int64_t time_ns[RP_DIFF_TIMES];
+    struct rp_diff_phase phase[RP_STEP_PHASES];
     int64_t cause_ns[RP_GAP_CAUSES + 1]; /* of idle; the last: outside device work */
     struct rp_diff_tree tree;
     const char *device, *framework;
@@ -43,6 +49,11 @@ struct rp_trace_diff_share {
     const char *part;
     int64_t base_ns, new_ns, delta_ns;
     double share; /* of the change of the step */
+};
+
+struct rp_trace_diff_phase {
+    const char *phase;
+    int64_t base_steps, new_steps, base_ns, new_ns, delta_ns; /* times: of the median step */
 };
 
 struct rp_trace_diff_rank {
@@ -75,6 +86,8 @@ struct rp_trace_diff_root {
     struct rp_trace_diff_run base, new_run;
     size_t nparts, nidle_causes, nranks, nrank_rows, ncoverage, nrows, nlook, nkernels, nnotes;
     struct rp_trace_diff_share *parts, *idle_causes;
+    size_t nphases;
+    struct rp_trace_diff_phase *phases;           /* of servers */
     struct rp_trace_diff_rank *ranks, *rank_rows; /* those that changed most first */
     struct rp_trace_diff_rule *coverage;
     int64_t row_count;

@@ -8,6 +8,7 @@
 #include "base/order.h"
 #include "explain/diff/noise.h"
 #include "result/print_units.h"
+#include "trace/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 #define MOST_NOTES     12
 #define MOST_RANK_ROWS 16
+#define OTHER_MIX      0.1    /* of the steps: by how much the shares of a phase may differ */
 #define MEDIAN_FACTOR  1.2533 /* standard error of a median over that of a mean, normal values */
 
 struct diff_join {
@@ -255,6 +257,66 @@ static void fill_causes(struct diff_join *j)
         qsort(out->idle_causes, out->nidle_causes, sizeof *out->idle_causes, by_change);
 }
 
+/* Counts and times of a phase, means over the ranks that have it. */
+static struct rp_diff_phase mean_phase(const struct diff_join *j, int side, uint8_t phase)
+{
+    struct rp_diff_phase sum = {0};
+    int64_t having = 0;
+    size_t p;
+
+    for (p = 0; p < j->npairs; p++) {
+        const struct rp_diff_phase *of = &part_of(j, side, p)->phase[phase];
+
+        having += of->steps > 0;
+        rp_ns_add(&sum.steps, of->steps);
+        rp_ns_add(&sum.median_ns, of->median_ns);
+    }
+    if (!having)
+        return sum;
+    return (struct rp_diff_phase){sum.steps / having, sum.median_ns / having};
+}
+
+static void fill_phases(struct diff_join *j)
+{
+    struct rp_trace_diff_root *out = j->out;
+    uint8_t phase;
+
+    out->phases = RP_ARENA_NEW(j->arena, struct rp_trace_diff_phase, RP_STEP_PHASES);
+    for (phase = RP_PHASE_NONE + 1; phase < RP_STEP_PHASES && out->phases; phase++) {
+        struct rp_diff_phase a = mean_phase(j, 0, phase), b = mean_phase(j, 1, phase);
+
+        if (!a.steps && !b.steps)
+            continue;
+        out->phases[out->nphases++] = (struct rp_trace_diff_phase){
+            .phase = rp_word_step_phase(phase),
+            .base_steps = a.steps,
+            .new_steps = b.steps,
+            .base_ns = a.steps ? a.median_ns : RP_ABSENT_I64,
+            .new_ns = b.steps ? b.median_ns : RP_ABSENT_I64,
+            .delta_ns =
+                a.steps && b.steps ? rp_ns_between(a.median_ns, b.median_ns) : RP_ABSENT_I64};
+    }
+}
+
+/* Where the runs do not have the same phases, the median steps of all are not of one kind. */
+static void note_phases(struct diff_join *j)
+{
+    const struct rp_trace_diff_root *out = j->out;
+    bool other = false;
+    size_t i;
+
+    for (i = 0; i < out->nphases; i++) {
+        const struct rp_trace_diff_phase *p = &out->phases[i];
+        double a = share_of(p->base_steps, out->base.steps);
+        double b = share_of(p->new_steps, out->new_run.steps);
+
+        other = other || fabs(a - b) > OTHER_MIX;
+    }
+    if (other)
+        add_note(j, "the runs have different shares of prefill and decode steps: compare them by "
+                    "phase");
+}
+
 /* What a rank changed by itself: without communication, in which it may wait for others. */
 static int64_t own_change(const struct rp_trace_diff_rank *r)
 {
@@ -490,12 +552,14 @@ static enum rp_code join_all(struct diff_join *j, struct rp_err *err)
     decide(j);
     fill_parts(j);
     fill_causes(j);
+    fill_phases(j);
     fill_ranks(j);
     RP_TRY(rp_arena_check(j->arena, "comparing runs", err));
     RP_TRY(rp_trace_diff_rows(j->in[0], j->in[1], j->pairs, j->npairs, j->options->limit, j->arena,
                               out, err));
     write_verdict(j);
     write_coverage(j);
+    note_phases(j);
     note_host(j);
     note_graphs(j);
     add_notes(j);

@@ -123,6 +123,23 @@ static void make_window(struct part_ctx *m, size_t i)
                                             b->begin_ns, b->end_ns, false};
 }
 
+/* The median step of each phase; `scratch` has room for all steps. */
+static void measure_phases(struct part_ctx *m, int64_t *scratch)
+{
+    uint8_t phase;
+
+    for (phase = RP_PHASE_NONE + 1; phase < RP_STEP_PHASES; phase++) {
+        struct rp_diff_phase *out = &m->out->phase[phase];
+        size_t i, n = 0;
+
+        for (i = 0; i < m->nwindows; i++)
+            if (m->t->steps[i].phase == phase)
+                scratch[n++] = m->report.steps[i].b.window_ns;
+        rp_ns_sort(scratch, n);
+        *out = (struct rp_diff_phase){(int64_t)n, n ? rp_ns_median(scratch, n) : 0};
+    }
+}
+
 static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
@@ -134,6 +151,7 @@ static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
     RP_TRY(rp_arena_check(m->arena, "comparing steps", err));
     for (i = 0; i < n; i++)
         make_window(m, i);
+    measure_phases(m, out->step_ns);
     out->has_steps = n > 0;
     out->nsteps = n ? n : 1;
     if (n)
@@ -194,6 +212,7 @@ static const struct rp_field part_fields[] = {
     PART(PLAIN, taken),
     PART(PLAIN, median_ns),
     PART(PLAIN, time_ns),
+    PART(PLAIN, phase),
     PART(PLAIN, cause_ns),
     RP_PART_FIELD_(LIST, offsetof(struct rp_trace_diff_part, step_ns),
                    offsetof(struct rp_trace_diff_part, nsteps), RP_PART_PLAIN_TYPE(int64_t)),

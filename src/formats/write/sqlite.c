@@ -58,6 +58,15 @@ static void put_id(struct db *db, uint32_t id)
         put_int(db, id);
 }
 
+/* A count, or NULL for RP_NO_COUNT. */
+static void put_count(struct db *db, int64_t count)
+{
+    if (count == RP_NO_COUNT)
+        put_null(db);
+    else
+        put_int(db, count);
+}
+
 static void put_text(struct db *db, const char *text)
 {
     sqlite3_bind_text(db->insert, ++db->column, text, -1, SQLITE_STATIC);
@@ -280,6 +289,9 @@ static void fill_step(struct db *db)
         put_int(db, step->begin_ns);
         put_int(db, step->end_ns);
         put_id(db, step->mark);
+        put_text(db, rp_word_step_phase(step->phase));
+        put_count(db, step->requests);
+        put_count(db, step->tokens);
         end_row(db);
     }
 }
@@ -406,8 +418,9 @@ static const struct table {
      5, fill_flow_arg},
     {"step",
      "(id INTEGER PRIMARY KEY, name TEXT, source TEXT, number INTEGER, begin_ns INTEGER,"
-     " end_ns INTEGER, event INTEGER REFERENCES event)",
-     7, fill_step},
+     " end_ns INTEGER, event INTEGER REFERENCES event, phase TEXT, requests INTEGER,"
+     " tokens INTEGER)",
+     10, fill_step},
 };
 
 static const char before_sql[] = "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF;"
