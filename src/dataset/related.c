@@ -172,8 +172,8 @@ static struct differences compare(const struct rp_digest *a, const struct rp_ske
 /* Whether two files cannot be ranks of one run. */
 static bool contradicts(const struct differences *d, bool numbered)
 {
-    return d->number || d->world || d->time || d->kernels || d->framework ||
-           (d->device && !numbered);
+    return d->number || d->world || d->kernels || d->framework ||
+           ((d->device || d->time) && !numbered);
 }
 
 /* ------------------------------------------------------------------ saying it */
@@ -247,6 +247,7 @@ static enum rp_code check_pairs(struct checking *c, bool *unrelated)
 {
     const struct rp_rank *first = c->run->ranks.at, *other = NULL, *before = NULL;
     struct differences d = {0};
+    int64_t apart_ns = 0;
     size_t i, k, n = 0;
 
     for (i = 1; i < c->run->ranks.n; i++) {
@@ -259,6 +260,7 @@ static enum rp_code check_pairs(struct checking *c, bool *unrelated)
             ;
         k = k < i ? k : 0;
         now = compare(first[k].digest, sketch_of(c, &first[k]), rank->digest, sketch_of(c, rank));
+        apart_ns = now.apart_ns > apart_ns ? now.apart_ns : apart_ns;
         if (!contradicts(&now, first[k].digest->rank >= 0 && rank->digest->rank >= 0))
             continue;
         if (!n++) {
@@ -268,6 +270,11 @@ static enum rp_code check_pairs(struct checking *c, bool *unrelated)
         }
     }
     *unrelated = n > 0;
+    if (!n && apart_ns)
+        return warn(c, rp_arena_textf(&c->run->arena,
+                                      "these traces were recorded %s apart, by their own clocks: "
+                                      "they are of different runs, or a clock is wrong",
+                                      days_text(&c->run->arena, apart_ns)));
     if (!n)
         return RP_OK;
     if (c->run->ranks.n == 2)

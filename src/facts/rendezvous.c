@@ -7,6 +7,11 @@
  * then only collectives that all ranks have under the same name match. Ranks without any collective
  * are ignored. If a rank recorded fewer collectives in a stream than others, they are aligned by
  * their end times (rendezvous_order.c).
+ *
+ * The order misleads where ranks recorded other collectives: other steps, a sample, other groups.
+ * The recorded times then contradict it. If collectives of the same name end together on the
+ * recorded clocks, these are matched instead; if neither their order nor their ends make sense,
+ * none are.
  */
 #include "facts/rendezvous.h"
 
@@ -16,11 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const rp_rendezvous_rule_names[] = {[RP_RENDEZVOUS_BY_NONE] = "none",
-                                                [RP_RENDEZVOUS_BY_SEQUENCE] = "sequence",
-                                                [RP_RENDEZVOUS_BY_GROUP] = "group",
-                                                [RP_RENDEZVOUS_BY_ORDER] = "order",
-                                                [RP_RENDEZVOUS_BY_NAME] = "name"};
+const char *const rp_rendezvous_rule_names[] = {
+    [RP_RENDEZVOUS_BY_NONE] = "none",   [RP_RENDEZVOUS_BY_SEQUENCE] = "sequence",
+    [RP_RENDEZVOUS_BY_GROUP] = "group", [RP_RENDEZVOUS_BY_ORDER] = "order",
+    [RP_RENDEZVOUS_BY_NAME] = "name",   [RP_RENDEZVOUS_BY_TIME] = "time"};
 
 struct ticket {
     uint64_t key[2];
@@ -34,8 +38,9 @@ struct matcher {
     struct rp_rendezvous_list *out;
     RP_VEC(struct ticket) tickets;
     size_t members; /* ranks with at least one collective */
-    uint32_t *
-        *place;     /* by rank and collective: position in its stream; for RP_RENDEZVOUS_BY_ORDER */
+    /* By rank and collective: position in its stream, or, by time, in the list of the rank that has
+       most collectives; RP_NONE: no match. */
+    uint32_t **place;
     bool some_lack; /* a rank has fewer collectives in a stream than others */
 };
 
@@ -129,26 +134,141 @@ static enum rp_code find_places(struct matcher *m, struct rp_err *err)
     return m->place ? RP_OK : rp_err_nomem(err, "matching collectives");
 }
 
+/* ------------------------------------------------------------------ partners by time */
+
+#define TOGETHER_NS 50000 /* ends of a collective are that close, and 1 % of its duration */
+#define SPACING     8     /* and at most 1 / SPACING of the usual time between two of them */
+
+/* A collective of the rank that has most of them, on the clock of the first rank. */
+struct partner {
+    int64_t begin_ns, end_ns;
+    uint64_t name;
+    uint32_t at;
+    bool taken;
+};
+
+RP_ORDER(by_end, struct partner, RP_UP(end_ns), RP_UP(at))
+
+/* The partner that ends nearest to the collective and overlaps it, among those with its name. */
+static struct partner *nearest_partner(struct partner *all, size_t n, int64_t most_ns,
+                                       const struct partner *x)
+{
+    int64_t reach = rp_ns_sum(TOGETHER_NS, rp_ns_between(x->begin_ns, x->end_ns) / 100);
+    struct partner *best = NULL;
+    int64_t least = INT64_MAX, d;
+    size_t i;
+
+    reach = reach < most_ns ? reach : most_ns;
+    RP_LOWER_BOUND(i, n, all[i].end_ns < rp_ns_sum(x->end_ns, -reach));
+    for (; i < n && all[i].end_ns <= rp_ns_sum(x->end_ns, reach); i++) {
+        d = rp_ns_between(all[i].end_ns, x->end_ns);
+        d = d < 0 ? -d : d;
+        if (all[i].taken || all[i].name != x->name || all[i].begin_ns > x->end_ns ||
+            x->begin_ns > all[i].end_ns || d >= least)
+            continue;
+        best = &all[i];
+        least = d;
+    }
+    return best;
+}
+
+/* How far apart the ends of one collective may be: ends that are as close as the next collective
+   prove nothing. */
+static enum rp_code reach_of(const struct partner *all, size_t n, int64_t *out, struct rp_err *err)
+{
+    int64_t *spacing = malloc((n + 1) * sizeof *spacing);
+    size_t i;
+
+    if (!spacing)
+        return rp_err_nomem(err, "matching collectives");
+    for (i = 1; i < n; i++)
+        spacing[i - 1] = rp_ns_between(all[i - 1].end_ns, all[i].end_ns);
+    if (n > 1)
+        rp_ns_sort(spacing, n - 1);
+    *out = n > 1 ? spacing[(n - 1) / 2] / SPACING : INT64_MAX;
+    free(spacing);
+    return RP_OK;
+}
+
+static void pair_rank(struct matcher *m, size_t rank, struct partner *all, size_t n,
+                      int64_t most_ns)
+{
+    const struct rp_collectives *c = m->ranks[rank];
+    int64_t offset = m->out->base_ns[rank];
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        all[i].taken = false;
+    for (i = 0; i < c->list.n; i++) {
+        struct partner x = {rp_ns_sum(c->list.at[i].begin_ns, offset),
+                            rp_ns_sum(c->list.at[i].end_ns, offset), c->list.at[i].name_hash, 0,
+                            false};
+        struct partner *found = nearest_partner(all, n, most_ns, &x);
+
+        m->place[rank][i] = found ? found->at : RP_NONE;
+        if (found)
+            found->taken = true;
+    }
+}
+
+/* Pairs the collectives of each rank with those of the rank that has most. */
+static enum rp_code find_partners(struct matcher *m, struct rp_err *err)
+{
+    size_t r, i, most = 0;
+    int64_t reach = 0;
+    struct partner *all;
+    enum rp_code code;
+
+    for (r = 1; r < m->nranks; r++)
+        most = m->ranks[r]->list.n > m->ranks[most]->list.n ? r : most;
+    m->place = RP_ARENA_NEW(m->arena, uint32_t *, m->nranks + 1);
+    all = malloc((m->ranks[most]->list.n + 1) * sizeof *all);
+    if (!m->place || !all) {
+        free(all);
+        return rp_err_nomem(err, "matching collectives");
+    }
+    for (i = 0; i < m->ranks[most]->list.n; i++) {
+        const struct rp_collective *c = &m->ranks[most]->list.at[i];
+
+        all[i] = (struct partner){rp_ns_sum(c->begin_ns, m->out->base_ns[most]),
+                                  rp_ns_sum(c->end_ns, m->out->base_ns[most]), c->name_hash,
+                                  (uint32_t)i, false};
+    }
+    qsort(all, m->ranks[most]->list.n, sizeof *all, by_end);
+    code = reach_of(all, m->ranks[most]->list.n, &reach, err);
+    for (r = 0; code == RP_OK && r < m->nranks; r++) {
+        m->place[r] = RP_ARENA_NEW(m->arena, uint32_t, m->ranks[r]->list.n + 1);
+        for (i = 0; m->place[r] && r == most && i < m->ranks[r]->list.n; i++)
+            m->place[r][i] = (uint32_t)i;
+        if (m->place[r] && r != most)
+            pair_rank(m, r, all, m->ranks[most]->list.n, reach);
+    }
+    free(all);
+    RP_TRY(code);
+    return rp_arena_check(m->arena, "matching collectives", err);
+}
+
 /* ------------------------------------------------------------------ tickets */
 
 static enum rp_code write_tickets(struct matcher *m, struct rp_err *err)
 {
-    bool by_order = m->out->rule == RP_RENDEZVOUS_BY_ORDER;
+    bool by_time = m->out->rule == RP_RENDEZVOUS_BY_TIME;
+    bool by_order = m->out->rule == RP_RENDEZVOUS_BY_ORDER || by_time;
     size_t r, i;
 
     m->tickets.n = 0;
     if (by_order)
-        RP_TRY(find_places(m, err));
+        RP_TRY(by_time ? find_partners(m, err) : find_places(m, err));
     for (r = 0; r < m->nranks; r++)
         for (i = 0; i < m->ranks[r]->list.n; i++) {
             const struct rp_collective *c = &m->ranks[r]->list.at[i];
             struct ticket t = {{c->key, 0}, (uint32_t)r, (uint32_t)i};
 
             if (by_order) {
-                t.key[0] = c->stream;
+                t.key[0] = by_time ? 0 : c->stream;
                 t.key[1] = m->place[r][i];
             }
-            if (by_order || c->key)
+            if (by_order ? m->place[r][i] != RP_NONE : c->key != 0)
                 RP_TRY(rp_vec_push(&m->tickets, t, err));
         }
     if (m->tickets.n)
@@ -165,7 +285,7 @@ static const struct rp_collective *collective_of(const struct matcher *m, const 
 static bool tickets_agree(const struct matcher *m, const struct ticket *t, size_t n)
 {
     bool some = m->out->rule == RP_RENDEZVOUS_BY_SEQUENCE ||
-                m->out->rule == RP_RENDEZVOUS_BY_GROUP ||
+                m->out->rule == RP_RENDEZVOUS_BY_GROUP || m->out->rule == RP_RENDEZVOUS_BY_TIME ||
                 (m->out->rule == RP_RENDEZVOUS_BY_ORDER && m->some_lack);
     size_t i;
 
@@ -286,6 +406,110 @@ static enum rp_code align_clocks(struct matcher *m, struct rp_err *err)
     return RP_OK;
 }
 
+/* Whether times contradict the matches although clocks were moved: by more than a millisecond, and
+   more than clocks that drift by 200 ppm do in that time, in one of four. Sorted by last_ns. */
+static bool makes_no_sense(const struct rp_rendezvous_list *m)
+{
+    int64_t most = m->n ? rp_ns_between(m->at[0].last_ns, m->at[m->n - 1].last_ns) / 5000 : 0;
+    size_t i, wrong = 0;
+
+    for (i = 0; i < m->n; i++)
+        wrong += rp_ns_between(m->at[i].first_end_ns, m->at[i].last_ns) > rp_ns_sum(1000000, most);
+    return wrong * 4 > m->n;
+}
+
+#define MOSTLY 0.6 /* of the collectives of each rank end together: the recorded clocks are right \
+                    */
+#define AT_LEAST 0.2 /* where their order makes no sense */
+
+/* The time in which all ranks recorded collectives, on the recorded clocks. */
+static struct rp_interval common_time(const struct matcher *m)
+{
+    struct rp_interval common = {INT64_MIN, INT64_MAX};
+    size_t r;
+
+    for (r = 0; r < m->nranks; r++) {
+        const struct rp_collectives *c = m->ranks[r];
+        int64_t offset = m->out->base_ns[r], begin, end;
+
+        if (!c->list.n)
+            continue;
+        begin = rp_ns_sum(c->list.at[0].begin_ns, offset);
+        end = rp_ns_sum(c->list.at[c->list.n - 1].end_ns, offset);
+        common.begin_ns = begin > common.begin_ns ? begin : common.begin_ns;
+        common.end_ns = end < common.end_ns ? end : common.end_ns;
+    }
+    return common;
+}
+
+/* Of each rank's collectives in the common time, the smallest share that is matched. */
+static double matched_share(const struct matcher *m)
+{
+    struct rp_interval common = common_time(m);
+    double least = 1;
+    size_t r, i, k, *all = RP_ARENA_NEW(m->arena, size_t, 2 * m->nranks + 1);
+
+    if (!all)
+        return 0;
+    for (i = 0; i < m->out->n; i++)
+        for (k = 0; k < m->out->at[i].n; k++)
+            all[2 * m->out->at[i].rank[k]]++;
+    for (r = 0; r < m->nranks; r++) {
+        for (i = 0; i < m->ranks[r]->list.n; i++) {
+            const struct rp_collective *c = &m->ranks[r]->list.at[i];
+
+            all[2 * r + 1] += rp_ns_sum(c->end_ns, m->out->base_ns[r]) >= common.begin_ns &&
+                              rp_ns_sum(c->begin_ns, m->out->base_ns[r]) <= common.end_ns;
+        }
+        if (!m->ranks[r]->list.n)
+            continue;
+        if (!all[2 * r] || !all[2 * r + 1])
+            return 0;
+        if ((double)all[2 * r] / (double)all[2 * r + 1] < least)
+            least = (double)all[2 * r] / (double)all[2 * r + 1];
+    }
+    return least;
+}
+
+/* By the ends on the recorded clocks, if they match this share of each rank's collectives; else the
+   list stays as it is. */
+static enum rp_code try_by_time(struct matcher *m, double share, bool *done, struct rp_err *err)
+{
+    struct rp_rendezvous_list before = *m->out;
+
+    *done = false;
+    memcpy(m->out->offset_ns, m->out->base_ns, m->nranks * sizeof *m->out->offset_ns);
+    RP_TRY(match_by(m, RP_RENDEZVOUS_BY_TIME, err));
+    *done = m->out->n >= 2 && matched_share(m) >= share;
+    if (!*done) {
+        *m->out = before;
+        return RP_OK;
+    }
+    qsort(m->out->at, m->out->n, sizeof *m->out->at, by_last);
+    m->out->clocks_differ = false;
+    return RP_OK;
+}
+
+/* Where the recorded times contradict the matches: other clocks, or other collectives. */
+static enum rp_code settle_times(struct matcher *m, struct rp_err *err)
+{
+    bool by_order = m->out->rule == RP_RENDEZVOUS_BY_ORDER, done = false;
+
+    if (by_order)
+        RP_TRY(try_by_time(m, MOSTLY, &done, err));
+    if (done)
+        return RP_OK;
+    RP_TRY(align_clocks(m, err));
+    if (!by_order || !makes_no_sense(m->out))
+        return RP_OK;
+    RP_TRY(try_by_time(m, AT_LEAST, &done, err));
+    if (!done) {
+        rp_rendezvous_drop(m->out, m->nranks);
+        m->out->dropped = true;
+    }
+    return RP_OK;
+}
+
 /* Tries the rules in order of preference until one matches something. */
 static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
 {
@@ -353,7 +577,7 @@ enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_
         out->rule = RP_RENDEZVOUS_BY_NONE;
     out->clocks_differ = clocks_differ(out);
     if (code == RP_OK && out->clocks_differ)
-        code = align_clocks(&m, err);
+        code = settle_times(&m, err);
     rp_vec_release(&m.tickets);
     return code;
 }

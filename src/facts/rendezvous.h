@@ -18,7 +18,8 @@ enum rp_rendezvous_rule {
     RP_RENDEZVOUS_BY_GROUP,    /* process group, name, and ordinal in the group */
     RP_RENDEZVOUS_BY_ORDER, /* number of the communication stream and position in it, with the same
                                name */
-    RP_RENDEZVOUS_BY_NAME   /* name, size and ordinal, for collectives on the host */
+    RP_RENDEZVOUS_BY_NAME,  /* name, size and ordinal, for collectives on the host */
+    RP_RENDEZVOUS_BY_TIME   /* name and end, where their order contradicts the recorded times */
 };
 extern const char *const rp_rendezvous_rule_names[];
 
@@ -37,6 +38,7 @@ struct rp_rendezvous_list {
     struct rp_rendezvous *at; /* sorted by last_ns */
     size_t nlost;             /* collectives of all ranks without a match */
     bool clocks_differ;       /* the recorded times of the ranks contradict each other */
+    bool dropped;             /* matches by order were given up: no clock makes sense of them */
     int64_t *base_ns; /* by rank: what to add to its times to get the first rank's, by the bases of
                          the files */
     int64_t *offset_ns; /* the same by estimated clocks, where clocks differ (clocks.h) */

@@ -195,6 +195,8 @@ static const char *rule_text(const char *rule)
         return "process group and order";
     if (!strcmp(rule, "order"))
         return "their order on the stream";
+    if (!strcmp(rule, "time"))
+        return "name and the time at which they end";
     return "name, size and order";
 }
 

@@ -89,7 +89,7 @@ static void what_differs_is_said(void **state)
          {"b", "k", "l", "aten::mm", "A100", 0, 0, 0},
          "both are of rank 0"},
         {{"a", "k", "l", "aten::mm", "A100", 0, 0, DAY},
-         {"b", "k", "l", "aten::mm", "A100", 1, 0, 9 * DAY},
+         {"b", "k", "l", "aten::mm", "A100", -1, 0, 9 * DAY},
          "they were recorded 8 days apart"},
         {{"a", "k", "l", "aten::mm", "A100", 0, 0, 0},
          {"b", "x", "y", "aten::mm", "A100", 1, 0, 0},
@@ -111,6 +111,24 @@ static void what_differs_is_said(void **state)
         assert_contains(run->warnings.at[0], "to compare them: reprise diff a b");
         rp_run_free(run);
     }
+}
+
+/* Numbered ranks at different times: another run, or a clock that is hours off. */
+static void a_clock_may_be_wrong(void **state)
+{
+    static const struct file files[] = {
+        {"a.json", "k", "l", "aten::mm", "A100", 0, 2, DAY},
+        {"b.json", "k", "l", "aten::mm", "A100", 1, 2, DAY + DAY / 4},
+    };
+    bool unrelated;
+    struct rp_run *run = run_of(files, 2, &unrelated);
+
+    UNUSED_STATE(state);
+    assert_false(unrelated);
+    assert_int_equal(run->warnings.n, 1);
+    assert_contains(run->warnings.at[0], "recorded 6 hours apart");
+    assert_contains(run->warnings.at[0], "or a clock is wrong");
+    rp_run_free(run);
 }
 
 /* Another model is not a pair to compare; of several files the ones that contradict are named. */
@@ -142,6 +160,7 @@ int test_related(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_of_one_run_are_fine),
         cmocka_unit_test(what_differs_is_said),
+        cmocka_unit_test(a_clock_may_be_wrong),
         cmocka_unit_test(other_models_are_not_compared),
     };
 

@@ -244,6 +244,71 @@ static void clocks_that_do_not_fit_are_noticed(void **state)
     rp_arena_release(&arena);
 }
 
+/* One rank recorded steps 1 to 3, the other steps 2 to 4, on one clock: their order pairs step 1
+   with step 2, their ends show which belong together. */
+static void other_steps_are_matched_by_time(void **state)
+{
+    enum { MS = 1000000 };
+    struct row a[6], b[6];
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_rendezvous_list m;
+    struct rp_collectives ranks[2];
+    const struct rp_collectives *lists[] = {&ranks[0], &ranks[1]};
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 6; i++) {
+        int64_t end = (10 + 7 * i + i * i % 3) * MS,
+                later = (10 + 7 * (i + 2) + (i + 2) * (i + 2) % 3) * MS;
+
+        a[i] = (struct row){'X', "kernel", NAME, 0, 20, end - MS, MS, i + 1, 20};
+        b[i] = (struct row){'X', "kernel", NAME, 0, 20, later - MS / 2, MS / 2 + 3000, i + 1, 20};
+    }
+    ranks[0] = COLLECTIVES_OF(a, &arena);
+    ranks[1] = COLLECTIVES_OF(b, &arena);
+    assert_code(rp_rendezvous_find(lists, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_RENDEZVOUS_BY_TIME);
+    assert_false(m.clocks_differ);
+    assert_int_equal(m.n, 4);
+    assert_int_equal(m.nlost, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(m.at[i].at[0], i + 2);
+        assert_int_equal(m.at[i].at[1], i);
+        assert_int_equal(m.at[i].last, 1);
+    }
+    for (int i = 0; i < 2; i++)
+        rp_collectives_release(&ranks[i]);
+    rp_arena_release(&arena);
+}
+
+/* Ranks of different groups: no clock makes sense of their order, and they do not end together. */
+static void what_does_not_belong_together_is_not_matched(void **state)
+{
+    enum { MS = 1000000 };
+    static const int first[] = {10, 13, 29, 31, 50, 77, 91, 99},
+                     second[] = {4, 22, 26, 41, 44, 62, 70, 120};
+    struct row a[8], b[8];
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_rendezvous_list m;
+    struct rp_collectives ranks[2];
+    const struct rp_collectives *lists[] = {&ranks[0], &ranks[1]};
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 8; i++) {
+        a[i] = (struct row){'X', "kernel", NAME, 0, 20, (int64_t)first[i] * MS, MS, i + 1, 20};
+        b[i] = (struct row){'X', "kernel", NAME, 0, 20, (int64_t)second[i] * MS, MS, i + 1, 20};
+    }
+    ranks[0] = COLLECTIVES_OF(a, &arena);
+    ranks[1] = COLLECTIVES_OF(b, &arena);
+    assert_code(rp_rendezvous_find(lists, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_RENDEZVOUS_BY_NONE);
+    assert_int_equal(m.n, 0);
+    assert_int_equal(m.nlost, 16);
+    assert_true(m.dropped);
+    for (int i = 0; i < 2; i++)
+        rp_collectives_release(&ranks[i]);
+    rp_arena_release(&arena);
+}
+
 int test_collectives(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +322,8 @@ int test_collectives(void)
         cmocka_unit_test(groups_without_numbers_keep_their_order),
         cmocka_unit_test(host_collectives_meet_by_name_and_size),
         cmocka_unit_test(clocks_that_do_not_fit_are_noticed),
+        cmocka_unit_test(other_steps_are_matched_by_time),
+        cmocka_unit_test(what_does_not_belong_together_is_not_matched),
     };
 
     return cmocka_run_group_tests_name("collectives", tests, NULL, NULL);
