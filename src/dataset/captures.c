@@ -165,6 +165,7 @@ static void fill_use(const struct rp_graph_join *join, const struct capture_list
     use->matched = join->matched;
     use->matched_ns = join->matched_ns;
     use->ambiguous = join->ambiguous;
+    use->unordered = join->unordered;
     for (i = 0; i < join->used.n; i++) {
         size_t source = list->source.at[i];
 
@@ -258,8 +259,12 @@ const char *rp_graph_use_text(const struct rp_graph_use *use, const char *name,
     if (!use->matched)
         return rp_arena_textf(arena,
                               "none of the %lld launched graphs fits a capture: their kernels "
-                              "have no operators",
-                              (long long)use->launches);
+                              "have no operators%s",
+                              (long long)use->launches,
+                              use->unordered ? " (they run on several streams; that needs "
+                                               "captures that name their kernels, which CUDA's "
+                                               "do not)"
+                                             : "");
     return rp_arena_textf(
         arena, "graph kernels take their operators from %s: %lld of %lld are matched%s%s",
         source_text(use, arena), (long long)use->matched, (long long)use->items,

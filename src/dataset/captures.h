@@ -49,7 +49,7 @@ bool rp_capture_files_take(struct rp_capture_files *files, size_t source, struct
 
 /* Graphs of a trace, for the notes of an answer. All zero: it has none. */
 struct rp_graph_use {
-    int64_t launches, items, ns, matched, matched_ns, ambiguous; /* struct rp_graph_join */
+    int64_t launches, items, ns, matched, matched_ns, ambiguous, unordered; /* rp_graph_join */
     int64_t captured; /* launches, if the trace is a recording of captures; else 0 */
     int64_t ran;      /* beside them */
     size_t nused;     /* recordings that kernels take their operators from */

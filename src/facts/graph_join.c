@@ -32,6 +32,7 @@ struct graph_item {
     rp_event launch;
     int64_t order; /* number of the node in its graph, else of the item in time */
     uint32_t item;
+    bool has_node; /* order is that of the capture */
 };
 
 struct choice {
@@ -49,6 +50,7 @@ struct graph_case {
 struct capture_tokens {
     RP_VEC(uint64_t) tokens; /* by node */
     RP_VEC(uint64_t) hash;   /* by graph */
+    RP_VEC(uint8_t) named;   /* by graph: all its kernels have names */
     uint32_t source;         /* of the graft; RP_NONE: not yet */
     uint32_t *round;         /* by event: the launch for which it was copied */
     rp_event *copy;
@@ -64,6 +66,7 @@ struct join_ctx {
     struct capture_tokens *known; /* by capture */
     RP_VEC(struct graph_item) items;
     RP_VEC(uint64_t) tokens; /* of the launch at hand */
+    bool ordered;            /* its items are in the order of their capture */
     RP_VEC(uint32_t) node_of;
     RP_VEC(uint32_t) maps;
     RP_VEC(struct choice) choices;
@@ -93,11 +96,16 @@ static enum rp_code read_capture(struct capture_tokens *k, const struct rp_captu
                                    rp_trace_str_len(c->trace, node->kernel));
         RP_TRY(rp_vec_push(&k->tokens, token, err));
     }
-    for (g = 0; g < c->graphs.n; g++)
-        RP_TRY(rp_vec_push(&k->hash,
-                           rp_hash_bytes(k->tokens.at + c->graphs.at[g].first,
-                                         c->graphs.at[g].n * sizeof *k->tokens.at),
-                           err));
+    for (g = 0; g < c->graphs.n; g++) {
+        const uint64_t *tokens = k->tokens.at + c->graphs.at[g].first;
+        uint32_t n = c->graphs.at[g].n;
+        uint8_t named = 1;
+
+        for (i = 0; i < n; i++)
+            named = named && tokens[i] != RP_TOKEN_ANY;
+        RP_TRY(rp_vec_push(&k->named, named, err));
+        RP_TRY(rp_vec_push(&k->hash, rp_hash_bytes(tokens, n * sizeof *tokens), err));
+    }
     return RP_OK;
 }
 
@@ -126,7 +134,7 @@ static enum rp_code list_items(struct join_ctx *j, struct rp_err *err)
         if (!is_graph_item(j, x))
             continue;
         item.launched_ns = j->t->ev.ts_ns[x->launch];
-        rp_arg_key_int(&node, x->event, &item.order); /* the order of their capture */
+        item.has_node = rp_arg_key_int(&node, x->event, &item.order);
         j->out->items++;
         rp_ns_add(&j->out->ns, rp_ns_between(x->begin_ns, x->end_ns));
         code = rp_vec_push(&j->items, item, err);
@@ -189,6 +197,21 @@ static enum rp_code find_equal(struct join_ctx *j, struct graph_case *to, struct
     return RP_OK;
 }
 
+/* Items of one stream run in the order of their capture; those of several in any order, which only
+   names of kernels, or the numbers of their nodes, can restore. */
+static bool is_ordered(const struct join_ctx *j, const struct graph_item *items, size_t n)
+{
+    const struct rp_work_item *work = j->work.items.at;
+    bool numbered = true, one_stream = true;
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        numbered = numbered && items[i].has_node;
+        one_stream = one_stream && work[items[i].item].stream == work[items[0].item].stream;
+    }
+    return numbered || one_stream;
+}
+
 /* Graphs of less than half or more than twice the nodes are others. */
 static bool may_fit(uint32_t a, uint32_t b)
 {
@@ -206,7 +229,7 @@ static enum rp_code find_similar(struct join_ctx *j, struct graph_case *to, stru
             const struct rp_captured_graph *graph = &j->captures[c]->graphs.at[g];
             struct choice choice = {(uint32_t)c, (uint32_t)g, (uint32_t)j->maps.n, 0};
 
-            if (!may_fit(graph->n, n))
+            if (!may_fit(graph->n, n) || (!j->ordered && !j->known[c].named.at[g]))
                 continue;
             if (j->work_left < 8 * (uint64_t)n || j->maps.n + n > MAPS_MAX)
                 return RP_OK;
@@ -282,7 +305,7 @@ static enum rp_code find_case(struct join_ctx *j, rp_event launch, uint32_t *out
 {
     int64_t size = rp_batch_size_around(j->t, launch);
     uint64_t key = rp_hash_join(rp_hash_bytes(j->tokens.at, j->tokens.n * sizeof *j->tokens.at),
-                                (uint64_t)size);
+                                (uint64_t)size * 2 + j->ordered);
     struct graph_case c = {.first = (uint32_t)j->choices.n};
 
     RP_TRY(rp_map_intern(&j->case_of, key, (uint32_t)j->cases.n, out, err));
@@ -363,8 +386,10 @@ static enum rp_code join_launch(struct join_ctx *j, const struct graph_item *ite
     j->tokens.n = 0;
     for (i = 0; i < n; i++)
         RP_TRY(rp_vec_push(&j->tokens, token_of(j, j->work.items.at[items[i].item].event), err));
+    j->ordered = is_ordered(j, items, n);
     RP_TRY(find_case(j, items[0].launch, &at, err));
     found = &j->cases.at[at];
+    j->out->unordered += !found->n && !j->ordered;
     if (!found->n)
         return RP_OK;
     c = j->choices.at[found->first + found->next++ % found->n];
@@ -418,6 +443,7 @@ static void release_ctx(struct join_ctx *j)
     for (i = 0; j->known && i < j->ncaptures; i++) {
         rp_vec_release(&j->known[i].tokens);
         rp_vec_release(&j->known[i].hash);
+        rp_vec_release(&j->known[i].named);
         free(j->known[i].round);
         free(j->known[i].copy);
     }

@@ -15,6 +15,7 @@ struct rp_graph_join {
     int64_t items, ns;      /* device work that they started */
     int64_t matched, matched_ns; /* of it, with a node in a capture */
     int64_t ambiguous;           /* launches that captures of several batch sizes fit equally */
+    int64_t unordered;           /* launches on several streams, matched with nothing */
     RP_VEC(uint8_t) used;        /* by capture: some launch is matched with one of its graphs */
 };
 

@@ -297,6 +297,28 @@ static void names_may_be_unknown(void **state)
     release_joined(&j);
 }
 
+/* On several streams kernels run in any order: without names they are not matched by it. */
+static void several_streams_need_names(void **state)
+{
+    struct rows run = {0}, named = {0}, nameless = {0};
+    const struct rows *captures[] = {&nameless}, *both[] = {&nameless, &named};
+    struct joined j;
+
+    UNUSED_STATE(state);
+    add_capture(&nameless, "capture_8_decode", "nn.Module: Model_0", "wrong_", "abcd", false);
+    add_capture(&named, "capture_8_decode", "nn.Module: Model_0", "op_", "abcd", true);
+    add_launch(&run, "step[DECODE bs=8]", "acbd");
+    run.at[3].tid = run.at[3].stream = 8; /* 'c' runs beside 'b' */
+    join_traces(&j, &run, captures, 1);
+    assert_string_equal(ops_of(&j), "- - - -");
+    assert_int_equal(j.join.unordered, 1);
+    release_joined(&j);
+    join_traces(&j, &run, both, 2);
+    assert_string_equal(ops_of(&j), "op_a op_c op_b op_d");
+    assert_int_equal(j.join.unordered, 0);
+    release_joined(&j);
+}
+
 static void a_trace_may_have_its_own_captures(void **state)
 {
     struct rows run = {0};
@@ -382,6 +404,7 @@ int test_graph_join(void)
         cmocka_unit_test(kernels_decide_before_the_size),
         cmocka_unit_test(layers_take_turns),
         cmocka_unit_test(names_may_be_unknown),
+        cmocka_unit_test(several_streams_need_names),
         cmocka_unit_test(a_trace_may_have_its_own_captures),
         cmocka_unit_test(what_does_not_fit_is_left),
         cmocka_unit_test(what_a_capture_is),
