@@ -137,7 +137,8 @@ struct rp_cupti_graph_record {
 struct rp_cupti_device_record {
     uint32_t kind, flags;
     uint64_t bandwidth_kb, memory_bytes;
-    uint8_t other[88];
+    uint32_t constant_bytes, cache_bytes, warp_threads, clock_khz, copy_engines, multiprocessors;
+    uint8_t other[64];
     uint32_t id;
     uint8_t more[20];
     const char *name;

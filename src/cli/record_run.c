@@ -235,19 +235,22 @@ static void print_events(const struct record *r, const struct rp_recording *rec)
 }
 
 /* The share is that of the CPU time of the program, of which the recorder's is a part. Where the
-   estimate is larger, or children outlived the program, there is none to state. */
+   estimate is larger, or children outlived the program, there is none to state. What a vendor's
+   profiling library adds to the work of a device cannot be measured from here. */
 static void print_cost(const struct rp_recording *rec)
 {
     int64_t events_ns = rec->cost_ns - rec->setup_ns;
 
     if (!rec->cost_ns || !rec->events)
         return;
-    fprintf(stderr, "reprise: recording took about %.1f ms of CPU time (",
+    fprintf(stderr, "reprise: recording took about %.1f ms of CPU time on the host (",
             (double)rec->cost_ns / 1e6);
     if (rec->cpu_ns > rec->cost_ns)
         fprintf(stderr, "%.2f %% of the program's; ",
                 100.0 * (double)rec->cost_ns / (double)rec->cpu_ns);
-    fprintf(stderr, "estimated: %.0f ns per event; measured: %.1f ms for threads and files)\n",
+    fprintf(stderr,
+            "estimated: %.0f ns per event; measured: %.1f ms for threads and files); "
+            "what it adds on a device is not measured\n",
             (double)events_ns / (double)rec->events, (double)rec->setup_ns / 1e6);
 }
 

@@ -96,6 +96,8 @@ static void begin_device(void)
 {
     clear(RP_CUPTI_DEVICE);
     r.device.name = "Fake GPU";
+    r.device.memory_bytes = 80000000000;
+    r.device.multiprocessors = 108;
     fake_cupti_put(&r);
     clear(RP_CUPTI_CONTEXT);
     r.context.context = 1;

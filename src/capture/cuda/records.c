@@ -143,6 +143,10 @@ static void keep_device(const struct rp_cupti_device_record *r)
 {
     char key[32], text[128];
 
+    snprintf(key, sizeof key, "cuda.device.%u.size", r->id);
+    snprintf(text, sizeof text, "%llu bytes, %u multiprocessors",
+             (unsigned long long)r->memory_bytes, r->multiprocessors);
+    rp_cuda.cap->fact(key, text); /* before the name, which completes the device */
     snprintf(key, sizeof key, "cuda.device.%u", r->id);
     snprintf(text, sizeof text, "%s", r->name ? r->name : "");
     rp_cuda.cap->fact(key, text);

@@ -7,6 +7,7 @@
 
 #include "base/order.h"
 #include "facts/step_times.h"
+#include "result/print_units.h"
 #include "trace/names.h"
 #include "trace/words.h"
 
@@ -240,6 +241,22 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     return rp_report_measure_latency(ctx->t, ctx->arena, &ctx->out->latency, err);
 }
 
+/* "NVIDIA H200"; of a device without a recorded name what is known of it; NULL: no device is
+   described. */
+static const char *device_text(struct part_ctx *ctx)
+{
+    const struct rp_device *d = ctx->t->devices;
+    const char *name = ctx->t->ndevices ? rp_trace_str(ctx->t, d->name) : NULL;
+
+    if (!name || *name)
+        return name ? trace_text(ctx, d->name) : NULL;
+    if (!d->memory_bytes || !d->multiprocessors)
+        return "unnamed device";
+    return rp_arena_textf(ctx->arena, "unnamed device (%s, %s)",
+                          rp_units_count(ctx->arena, d->multiprocessors, "multiprocessor"),
+                          rp_units_text(ctx->arena, (double)d->memory_bytes, RP_UNIT_BYTES));
+}
+
 static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
@@ -262,7 +279,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     ctx->u.all = (rp_interval_vec){0};
     out->limited = ctx->scope->limited;
     out->health = ctx->t->health;
-    out->device = ctx->t->ndevices ? trace_text(ctx, ctx->t->devices[0].name) : NULL;
+    out->device = device_text(ctx);
     out->framework = trace_text(ctx, ctx->t->framework);
     return rp_workload_find(ctx->t, &out->workload, err);
 }

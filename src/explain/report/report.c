@@ -474,7 +474,7 @@ static void fill_run_text(struct report_ctx *j)
                                       p->framework ? p->framework : "unknown recorder",
                                       !p->on_device ? "host only"
                                       : p->device   ? p->device
-                                                    : "a device");
+                                                    : "unnamed device");
 }
 
 /* "18.5 ms, the median of 3 (18.0 ms to 21.6 ms)" for the steps of one rank. */

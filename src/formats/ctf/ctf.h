@@ -108,8 +108,10 @@ struct rp_ctf_reader {
     uint64_t unbegun;
     size_t spill_at; /* number of pending spans at which ended ones are flushed */
     RP_VEC(struct rp_ctf_bound) bounds;
-    uint32_t linked_pid; /* the first process with correlations */
-    uint64_t named;      /* device processes that have a name, a bit each */
+    uint32_t linked_pid;     /* the first process with correlations */
+    uint64_t named;          /* device processes that have a name, a bit each */
+    uint64_t device_ids;     /* devices that were added, a bit each */
+    struct rp_device device; /* whose size was read last */
     uint64_t done_bytes, total_bytes;
 };
 
@@ -175,6 +177,9 @@ uint64_t rp_ctf_device_link(struct rp_ctf_reader *r, uint32_t pid, uint64_t link
 enum rp_code rp_ctf_device_args(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
                                 struct rp_arg *args, uint32_t *n, struct rp_err *err);
 /* Collects device work and waits; at the end, warns if a wait returned too early. */
+/* A fact that names a device: "cuda.device.0.size", then "cuda.device.0"; "opencl.device.0". */
+enum rp_code rp_ctf_device_note(struct rp_ctf_reader *r, rp_str key, rp_str value,
+                                struct rp_err *err);
 enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
                                 rp_str name, int64_t end_ns, struct rp_err *err);
 enum rp_code rp_ctf_device_judge(struct rp_ctf_reader *r, struct rp_err *err);

@@ -12,6 +12,7 @@
 #include "formats/ctf/ctf.h"
 
 #include "base/order.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,46 @@ enum rp_code rp_ctf_device_args(struct rp_ctf_reader *r, const struct rp_ctf_spa
         RP_TRY(add_number(r, "stream", (int64_t)e->track, &args[(*n)++], err));
     }
     return link ? add_number(r, "correlation", (int64_t)link, &args[(*n)++], err) : RP_OK;
+}
+
+/* -------------------------------------------------------------------------- names */
+
+#define MAX_DEVICES 64 /* bits of device_ids */
+
+/* The number of a device in "cuda.device.0" and what follows it, or NULL. */
+static const char *device_number(const char *key, const char *start, unsigned *id)
+{
+    size_t n = strlen(start);
+    char *end;
+
+    if (strncmp(key, start, n) != 0 || key[n] < '0' || key[n] > '9')
+        return NULL;
+    *id = (unsigned)strtoul(key + n, &end, 10);
+    return *id < MAX_DEVICES ? end : NULL;
+}
+
+enum rp_code rp_ctf_device_note(struct rp_ctf_reader *r, rp_str key, rp_str value,
+                                struct rp_err *err)
+{
+    const char *text = rp_builder_borrow_str(r->t.builder, key, NULL), *rest;
+    unsigned long long bytes;
+    unsigned id, units;
+
+    rest = device_number(text, "cuda.device.", &id);
+    rest = rest ? rest : device_number(text, "opencl.device.", &id);
+    if (!rest)
+        return RP_OK;
+    if (!strcmp(rest, ".size") && sscanf(rp_builder_borrow_str(r->t.builder, value, NULL),
+                                         "%19llu bytes, %9u multiprocessors", &bytes, &units) == 2)
+        r->device = (struct rp_device){
+            .id = id, .memory_bytes = (int64_t)(bytes & INT64_MAX), .multiprocessors = units};
+    if (*rest || r->device_ids & UINT64_C(1) << id)
+        return RP_OK;
+    if (r->device.id != (int64_t)id)
+        r->device = (struct rp_device){.id = id};
+    r->device_ids |= UINT64_C(1) << id;
+    r->device.name = value;
+    return rp_builder_add_device(r->t.builder, &r->device, err);
 }
 
 /* -------------------------------------------------------------------------- causality */

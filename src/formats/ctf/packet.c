@@ -419,6 +419,7 @@ static enum rp_code read_fact(struct cursor *c, struct rp_err *err)
     RP_TRY(text_of(c, numbers[0], &key, err));
     RP_TRY(text_of(c, numbers[1], &value, err));
     c->at += 8;
+    RP_TRY(rp_ctf_device_note(c->r, key, value, err));
     return rp_builder_add_meta(c->r->t.builder, key, value, false, err);
 }
 
