@@ -20,6 +20,11 @@ static const struct {
     {"hipfree", RP_SIGN_ALLOCATES},
     {"cudahostalloc", RP_SIGN_ALLOCATES},
     {"profilerstep", RP_SIGN_STEP},
+    {"pytorch profiler", RP_SIGN_STEP}, /* a span around the whole recording */
+    {"block_until_ready", RP_SIGN_BLOCKS},
+    {"try_to_block", RP_SIGN_BLOCKS},
+    {"block_until_ready", RP_SIGN_HANDS_OVER}, /* JAX launches in threads of its own */
+    {"try_to_block", RP_SIGN_HANDS_OVER},
     {"gc.collect", RP_SIGN_GARBAGE},
     {"gc_collect", RP_SIGN_GARBAGE},
     {"cuinit", RP_SIGN_STARTS_UP},

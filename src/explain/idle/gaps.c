@@ -23,7 +23,7 @@
 #define SHORT_NS        10000   /* boundary between the classes "short" and "dependency" */
 #define LATENCY_NS      20000   /* a launch may take that long to reach the device */
 #define LATENCY_MOST_NS 100000  /* the first of its kind even longer */
-#define EVENT_MOST_NS   1000000 /* all recorded work is done: an event takes no longer to arrive */
+#define EVENT_MOST_NS   1000000 /* all recorded work is done: no event or copy takes longer */
 #define SLACK_NS        5000    /* by how much the clocks of host and device may differ */
 #define QUEUE           1024    /* launches that fit into a stream's queue */
 
@@ -239,7 +239,7 @@ static enum rp_code explain_device_wait(struct gap_ctx *ctx, struct rp_gap *piec
         piece->cause = RP_GAP_LAUNCH_LATENCY;
     else if (is_overhead(ctx, piece))
         piece->cause = RP_GAP_PROFILER;
-    else if (is_copy(ctx, piece->after) || (is_copy(ctx, piece->before) && length <= EVENT_MOST_NS))
+    else if (length <= EVENT_MOST_NS && (is_copy(ctx, piece->after) || is_copy(ctx, piece->before)))
         piece->cause = RP_GAP_COPY;
     else if (length <= EVENT_MOST_NS && is_signalled(ctx, piece, launch))
         piece->cause = RP_GAP_EVENT_WAIT;
@@ -364,11 +364,14 @@ static enum rp_code find_gaps(struct gap_ctx *ctx, struct rp_err *err)
     const struct rp_work_item *items = ctx->w->items.at;
     uint32_t i, last = 0, n = (uint32_t)ctx->w->items.n;
 
-    if (!n)
-        return RP_OK;
     RP_TRY(rp_host_time_init(&ctx->host, ctx->t, err));
     RP_TRY(collect_host_calls(ctx, err));
     RP_TRY(find_first_items(ctx, err));
+    if (!n)
+        return ctx->within.begin_ns == INT64_MIN
+                   ? RP_OK
+                   : explain_between(ctx, ctx->within.begin_ns, ctx->within.end_ns, RP_NONE,
+                                     RP_NONE, err);
     if (ctx->within.begin_ns > INT64_MIN)
         RP_TRY(explain_between(ctx, ctx->within.begin_ns, items[0].begin_ns, RP_NONE, 0, err));
     for (i = 1; i < n; i++) {

@@ -21,6 +21,7 @@
 #define STALL_RATIO  50     /* minimum ratio of a stall to the median of its name */
 #define STALL_CALLS  16     /* names with fewer calls have no usual duration */
 #define MINOR_PART   64     /* segments under 1/64 of the interval join their neighbour */
+#define MOST_SPANS   64     /* of the name that stands for the host's work */
 #define SIGN_UNKNOWN 0xffff /* the name was not classified yet */
 
 uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
@@ -104,29 +105,37 @@ static enum rp_code is_first(struct rp_host_time *h, rp_event e, bool *out, stru
     return RP_OK;
 }
 
+/* The first runtime call of a name that should take microseconds sets something up; the very first
+   one the device, whichever it is: often cudaFree(0). */
+static enum rp_code sets_up(struct rp_host_time *h, rp_event e, uint16_t sign, bool *out,
+                            struct rp_err *err)
+{
+    *out = false;
+    if (h->t->ev.dur_ns[e] < RP_HOST_LONG_NS)
+        return RP_OK;
+    *out = (sign & RP_SIGN_STARTS_UP) || e == h->loads;
+    if (*out || h->marked || h->t->ev.kind[e] != RP_KIND_RUNTIME || (sign & RP_SIGN_BLOCKS) ||
+        strstr(rp_trace_str(h->t, h->t->ev.name[e]), "Launch") ||
+        strstr(rp_trace_str(h->t, h->t->ev.name[e]), "Memcpy"))
+        return RP_OK;
+    return is_first(h, e, out, err);
+}
+
 /* The cause that the name and kind of a span show, or RP_GAP_CAUSES. */
 static enum rp_code shown_cause(struct rp_host_time *h, rp_event e, uint8_t *out,
                                 struct rp_err *err)
 {
     uint16_t sign = rp_host_time_sign(h, e);
-    bool lasts = h->t->ev.dur_ns[e] >= RP_HOST_LONG_NS, first = false;
+    bool first;
 
-    *out = RP_GAP_CAUSES;
-    if (sign & RP_SIGN_DATA)
-        *out = RP_GAP_DATA_LOADER;
-    else if (sign & RP_SIGN_RANKS)
-        *out = RP_GAP_OTHER_RANK;
-    else if (h->t->ev.kind[e] == RP_KIND_OVERHEAD)
-        *out = RP_GAP_PROFILER;
-    else if (lasts && ((sign & RP_SIGN_STARTS_UP) || e == h->loads))
-        *out = RP_GAP_START_UP;
-    else if (sign & RP_SIGN_ALLOCATES) {
-        /* the first call of the runtime sets up the device, whichever it is: often cudaFree(0) */
-        if (lasts && !h->marked)
-            RP_TRY(is_first(h, e, &first, err));
-        *out = first ? RP_GAP_START_UP : RP_GAP_ALLOCATION;
-    } else if (sign & RP_SIGN_BLOCKS)
-        *out = RP_GAP_SYNC_DRAIN;
+    RP_TRY(sets_up(h, e, sign, &first, err));
+    *out = sign & RP_SIGN_DATA                    ? RP_GAP_DATA_LOADER
+           : sign & RP_SIGN_RANKS                 ? RP_GAP_OTHER_RANK
+           : h->t->ev.kind[e] == RP_KIND_OVERHEAD ? RP_GAP_PROFILER
+           : first                                ? RP_GAP_START_UP
+           : sign & RP_SIGN_ALLOCATES             ? RP_GAP_ALLOCATION
+           : sign & RP_SIGN_BLOCKS                ? RP_GAP_SYNC_DRAIN
+                                                  : RP_GAP_CAUSES;
     return RP_OK;
 }
 
@@ -217,7 +226,8 @@ static enum rp_code add_time(struct rp_host_time *h, int64_t begin_ns, int64_t e
                            top->host == RP_NONE ? top->event : top->host, err);
     if (!top && ns >= RP_HOST_LONG_NS)
         return add_segment(h, begin_ns, end_ns, RP_GAP_HOST_UNRECORDED, RP_NONE, err);
-    if (top && top->cause == RP_GAP_SYNC_DRAIN && ns >= RP_HOST_LONG_NS)
+    if (top && top->cause == RP_GAP_SYNC_DRAIN && ns >= RP_HOST_LONG_NS &&
+        h->t->ev.kind[top->host] == RP_KIND_RUNTIME)
         /* the device finished all that was recorded, and still the host waits for it */
         return add_segment(h, begin_ns, end_ns, RP_GAP_DEVICE_WAIT, top->host, err);
     if (top && top->cause != RP_GAP_NOT_LAUNCHED)
@@ -340,31 +350,32 @@ static enum rp_code name_leaf(struct rp_host_time *h, uint32_t at, struct rp_err
     int left = RP_ANCESTORS_MAX;
 
     for (; e != RP_NONE && left > 0; e = h->t->ev.parent[e], left--) {
-        rp_str name = h->t->ev.name[e];
+        struct rp_host_name *name = &h->names.at[h->t->ev.name[e]];
 
-        if (h->name_leaf.at[name] == at + 1 || (rp_host_time_sign(h, e) & RP_SIGN_STEP))
+        if (name->leaf == at + 1 || (rp_host_time_sign(h, e) & RP_SIGN_STEP))
             continue;
-        if (!h->name_ns.at[name])
+        if (!name->ns)
             RP_TRY(rp_vec_push(&h->named, e, err));
-        h->name_leaf.at[name] = at + 1;
-        rp_ns_add(&h->name_ns.at[name], leaf->ns);
+        name->spans += !name->ns || name->last != e;
+        name->last = e;
+        name->leaf = at + 1;
+        rp_ns_add(&name->ns, leaf->ns);
     }
     return RP_OK;
 }
 
-/* The innermost name that has at least half of the time; RP_NONE: there is none. Names are listed
-   from the inside outwards, so the first of equal ones is the innermost. */
+/* The innermost name that has at least half of the time, in few spans: what is called thousands of
+   times is a helper. RP_NONE: there is none. Names are listed from the inside outwards, so the
+   first of equal ones is the innermost. */
 static enum rp_code main_span(struct rp_host_time *h, rp_event *out, struct rp_err *err)
 {
     int64_t total = 0, least = INT64_MAX;
     uint32_t i;
 
     *out = RP_NONE;
-    if (!h->name_ns.cap) {
-        RP_TRY(rp_vec_reserve(&h->name_ns, h->t->str.n, err));
-        RP_TRY(rp_vec_reserve(&h->name_leaf, h->t->str.n, err));
-        memset(h->name_ns.at, 0, h->t->str.n * sizeof *h->name_ns.at);
-        memset(h->name_leaf.at, 0, h->t->str.n * sizeof *h->name_leaf.at);
+    if (!h->names.cap) {
+        RP_TRY(rp_vec_reserve(&h->names, h->t->str.n, err));
+        memset(h->names.at, 0, h->t->str.n * sizeof *h->names.at);
     }
     h->named.n = 0;
     for (i = 0; i < h->leaves.n; i++) {
@@ -372,15 +383,13 @@ static enum rp_code main_span(struct rp_host_time *h, rp_event *out, struct rp_e
         rp_ns_add(&total, h->leaves.at[i].ns);
     }
     for (i = 0; i < h->named.n; i++) {
-        rp_str name = h->t->ev.name[h->named.at[i]];
-        int64_t ns = h->name_ns.at[name];
+        struct rp_host_name *name = &h->names.at[h->t->ev.name[h->named.at[i]]];
 
-        if (ns >= total - total / 2 && ns < least) {
-            least = ns;
+        if (name->ns >= total - total / 2 && name->ns < least && name->spans <= MOST_SPANS) {
+            least = name->ns;
             *out = h->named.at[i];
         }
-        h->name_ns.at[name] = 0;
-        h->name_leaf.at[name] = 0;
+        *name = (struct rp_host_name){0};
     }
     return RP_OK;
 }
@@ -524,7 +533,6 @@ void rp_host_time_release(struct rp_host_time *h)
     rp_vec_release(&h->open);
     rp_vec_release(&h->leaves);
     rp_vec_release(&h->segments);
-    rp_vec_release(&h->name_ns);
-    rp_vec_release(&h->name_leaf);
+    rp_vec_release(&h->names);
     rp_vec_release(&h->named);
 }

@@ -33,6 +33,13 @@ struct rp_host_leaf {
     int64_t ns;
 };
 
+struct rp_host_name {
+    int64_t ns;
+    uint32_t leaf; /* the one that was added last, + 1 */
+    uint32_t spans;
+    rp_event last;
+};
+
 struct rp_host_time {
     const struct rp_trace *t;
     bool marked;      /* steps are marked: what was recorded first was not the first of the run */
@@ -50,9 +57,8 @@ struct rp_host_time {
     size_t base; /* spans below it are open on the thread that another one is asked for */
     RP_VEC(struct rp_host_leaf) leaves; /* time that no special cause explains, by innermost span */
     RP_VEC(struct rp_host_segment) segments;
-    RP_VEC(int64_t) name_ns;    /* by string, of `leaves`; 0 where not in `named` */
-    RP_VEC(uint32_t) name_leaf; /* by string: the leaf that was added last, + 1 */
-    RP_VEC(rp_event) named;     /* one event of each name that is not 0 in name_ns */
+    RP_VEC(struct rp_host_name) names; /* by string, of `leaves`; 0 where not in `named` */
+    RP_VEC(rp_event) named;            /* one event of each name that is not 0 in `names` */
 };
 
 /* `trace` must outlive it. Release it also after a failure. */

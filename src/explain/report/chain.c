@@ -48,6 +48,16 @@ static int64_t uncovered(const rp_interval_vec *compute, int64_t begin_ns, int64
                          rp_ns_between(begin_ns, end_ns));
 }
 
+/* What of an interval lies in the span of a rank. */
+static struct rp_interval in_span(const struct chain_ctx *ctx, size_t rank, struct rp_interval i)
+{
+    const struct rp_breakdown *span = &part_of(ctx, rank)->whole;
+
+    i.begin_ns = i.begin_ns > span->begin_ns ? i.begin_ns : span->begin_ns;
+    i.end_ns = i.end_ns < span->end_ns ? i.end_ns : span->end_ns;
+    return i;
+}
+
 /* Waits and transfers of the participants of a rendezvous, and which arrived last. */
 static enum rp_code count_rendezvous(struct chain_ctx *ctx, const struct rp_rendezvous *m,
                                      rp_interval_vec *waits, struct rp_err *err)
@@ -61,7 +71,8 @@ static enum rp_code count_rendezvous(struct chain_ctx *ctx, const struct rp_rend
         uint32_t r = m->rank[i];
         const struct rp_collective *c = collective_of(ctx, r, m->at[i]);
         int64_t arrived = rp_ns_between(ctx->m.offset_ns[r], m->last_ns);
-        struct rp_interval wait = {c->begin_ns, arrived < c->end_ns ? arrived : c->end_ns};
+        struct rp_interval wait = in_span(
+            ctx, r, (struct rp_interval){c->begin_ns, arrived < c->end_ns ? arrived : c->end_ns});
 
         rp_ns_add(&ctx->out->ranks[r].wait_ns, rp_ns_between(c->begin_ns, arrived));
         rp_ns_add(&ctx->out->ranks[r].transfer_ns, rp_ns_between(arrived, c->end_ns));
@@ -169,30 +180,34 @@ static void add_margin(struct chain_ctx *ctx, const struct rp_rendezvous *m, int
     *until = m->second_ns;
 }
 
-/* From rendezvous to rendezvous, backwards along the ranks that arrived last. */
+/* From rendezvous to rendezvous, backwards along the ranks that arrived last, to the begin of the
+   span. */
 static void walk_chain(struct chain_ctx *ctx)
 {
     size_t rank = ctx->out->lead;
-    int64_t until = rp_ns_sum(part_of(ctx, rank)->b.end_ns, ctx->m.offset_ns[rank]);
+    int64_t until = rp_ns_sum(part_of(ctx, rank)->whole.end_ns, ctx->m.offset_ns[rank]);
     int64_t waited = INT64_MAX;
 
     for (;;) {
         int64_t offset = ctx->m.offset_ns[rank], from;
+        int64_t begin = rp_ns_sum(part_of(ctx, rank)->whole.begin_ns, offset);
         const struct rp_rendezvous *m;
-        const struct rp_collective *c;
+        struct rp_interval c;
 
         while (ctx->nmembers[rank] && ctx->members[rank][ctx->nmembers[rank] - 1].end_ns > until)
             ctx->nmembers[rank]--;
-        from = ctx->nmembers[rank] ? ctx->members[rank][ctx->nmembers[rank] - 1].end_ns
-                                   : rp_ns_sum(part_of(ctx, rank)->b.begin_ns, offset);
+        from = ctx->nmembers[rank] ? ctx->members[rank][ctx->nmembers[rank] - 1].end_ns : begin;
+        from = from > begin ? from : begin;
         add_own_time(ctx, rank, rp_ns_between(offset, from), rp_ns_between(offset, until));
-        if (!ctx->nmembers[rank])
+        if (!ctx->nmembers[rank] || from == begin)
             return;
         m = &ctx->m.at[ctx->members[rank][--ctx->nmembers[rank]].rendezvous];
         rank = m->rank[m->last];
-        c = collective_of(ctx, (uint32_t)rank, m->at[m->last]);
+        c.begin_ns = collective_of(ctx, (uint32_t)rank, m->at[m->last])->begin_ns;
+        c.end_ns = collective_of(ctx, (uint32_t)rank, m->at[m->last])->end_ns;
+        c = in_span(ctx, rank, c);
         rp_ns_add(&ctx->out->transfer_ns,
-                  uncovered(&part_of(ctx, rank)->compute, c->begin_ns, c->end_ns));
+                  uncovered(&part_of(ctx, rank)->compute, c.begin_ns, c.end_ns));
         add_margin(ctx, m, &waited);
         until = m->last_ns;
     }
@@ -200,7 +215,7 @@ static void walk_chain(struct chain_ctx *ctx)
 
 static int64_t lost_alone(const struct rp_report_part *p)
 {
-    return rp_ns_sum(p->b.idle_ns, p->b.exposed_comm_ns);
+    return rp_ns_sum(p->whole.idle_ns, p->whole.exposed_comm_ns);
 }
 
 /* Nothing synchronizes the devices: the rank with most idle time and exposed communication
@@ -215,8 +230,8 @@ static void follow_one_rank(struct chain_ctx *ctx)
         if (lost_alone(part_of(ctx, r)) > lost_alone(part_of(ctx, ctx->out->lead)))
             ctx->out->lead = r;
     p = part_of(ctx, ctx->out->lead);
-    add_own_time(ctx, ctx->out->lead, p->b.begin_ns, p->b.end_ns);
-    ctx->out->transfer_ns = p->b.exposed_comm_ns;
+    add_own_time(ctx, ctx->out->lead, p->whole.begin_ns, p->whole.end_ns);
+    ctx->out->transfer_ns = p->whole.exposed_comm_ns;
 }
 
 static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
@@ -237,8 +252,8 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
     ctx->out->clocks_differ = ctx->m.clocks_differ;
     ctx->out->ncollectives = ctx->m.clocks_differ ? 0 : ctx->m.n;
     for (r = 0; r < ctx->n; r++)
-        if (rp_ns_sum(part_of(ctx, r)->b.end_ns, ctx->m.offset_ns[r]) >
-            rp_ns_sum(part_of(ctx, ctx->out->lead)->b.end_ns, ctx->m.offset_ns[ctx->out->lead]))
+        if (rp_ns_sum(part_of(ctx, r)->whole.end_ns, ctx->m.offset_ns[r]) >
+            rp_ns_sum(part_of(ctx, ctx->out->lead)->whole.end_ns, ctx->m.offset_ns[ctx->out->lead]))
             ctx->out->lead = r;
     return RP_OK;
 }

@@ -74,7 +74,8 @@ static enum rp_code mark_starved(struct device_ctx *ctx, const rp_gap_vec *gaps,
     RP_TRY(rp_vec_reserve(&ctx->starved, ctx->w->items.n + 1, err));
     memset(ctx->starved.at, 0, ctx->w->items.n + 1);
     for (i = 0; i < gaps->n; i++)
-        ctx->starved.at[gaps->at[i].before] |= gaps->at[i].cls == RP_GAP_CLASS_NOT_LAUNCHED;
+        if (gaps->at[i].before != RP_NONE)
+            ctx->starved.at[gaps->at[i].before] |= gaps->at[i].cls == RP_GAP_CLASS_NOT_LAUNCHED;
     return RP_OK;
 }
 

@@ -18,7 +18,7 @@
 
 #define MOST_FINDINGS 24
 #define MOST_EVIDENCE 4
-#define LEAST_SHARE   0.01 /* of the window: less is not worth a line */
+#define LEAST_SHARE   0.01 /* of the span: less is not worth a line */
 #define ATYPICAL      1.2  /* times the median step */
 
 /* Findings made of idle time, by the cause of the gaps. */
@@ -40,7 +40,7 @@ struct findings {
     const struct rp_chain *chain;
     struct rp_arena *arena;
     struct rp_report_root *out;
-    int64_t window_ns;                  /* of the rank that ends last */
+    int64_t span_ns;                    /* of the rank that ends last */
     int64_t atypical_ns[RP_GAP_CAUSES]; /* idle that belongs to an untypical step */
     int32_t absent;                     /* ranks of the run that were not given */
 };
@@ -84,12 +84,12 @@ static struct rp_report_finding *add_finding(struct findings *f, enum rp_found f
 {
     struct rp_report_finding *finding = &f->out->findings[f->out->nfindings];
 
-    if (lost_ns <= 0 || (double)lost_ns < LEAST_SHARE * (double)f->window_ns ||
+    if (lost_ns <= 0 || (double)lost_ns < LEAST_SHARE * (double)f->span_ns ||
         f->out->nfindings == MOST_FINDINGS)
         return NULL;
     *finding = (struct rp_report_finding){.lost_ns = lost_ns};
     describe(f, finding, found);
-    finding->share = (double)lost_ns / (double)f->window_ns;
+    finding->share = (double)lost_ns / (double)f->span_ns;
     finding->evidence = RP_ARENA_NEW(f->arena, const char *, MOST_EVIDENCE);
     if (!finding->evidence)
         return NULL;
@@ -189,7 +189,7 @@ static void add_wait_evidence(struct findings *f, struct rp_report_finding *find
 static void add_copy_evidence(struct findings *f, struct rp_report_finding *finding)
 {
     const struct rp_report_part *p = lead_part(f);
-    const struct rp_breakdown *b = &p->b;
+    const struct rp_breakdown *b = &p->whole;
     int64_t waits, count;
 
     cause_total(p, RP_GAP_COPY, &waits, &count);
@@ -216,6 +216,25 @@ static enum rp_found kind_of(const struct findings *f, uint8_t found)
     return (enum rp_found)found;
 }
 
+/* What launched work may have waited for, where the recording has a sign of it. */
+static void add_device_wait_evidence(struct findings *f, struct rp_report_finding *finding)
+{
+    const struct rp_report_sums *s = &lead_part(f)->sums;
+
+    if (s->first_wait_ns > finding->lost_ns / 10)
+        add_evidence(finding,
+                     rp_arena_textf(f->arena,
+                                    "rank %d: %s of it before the first recorded work of a stream, "
+                                    "which may still have run what was launched before recording "
+                                    "began",
+                                    lead_number(f), duration(f, s->first_wait_ns)));
+    if (s->graph_wait_ns > finding->lost_ns / 10)
+        add_evidence(finding, rp_arena_textf(f->arena,
+                                             "rank %d: %s of it between the kernels of one graph: "
+                                             "some of its nodes were not recorded",
+                                             lead_number(f), duration(f, s->graph_wait_ns)));
+}
+
 static void find_idle(struct findings *f)
 {
     size_t i;
@@ -230,6 +249,8 @@ static void find_idle(struct findings *f)
         finding = add_finding(f, kind_of(f, by_cause[i].found), lost);
         if (finding && cause == RP_GAP_COPY)
             add_copy_evidence(f, finding);
+        if (finding && cause == RP_GAP_DEVICE_WAIT)
+            add_device_wait_evidence(f, finding);
         if (finding)
             add_rank_evidence(f, finding, cause);
         if (finding && cause == RP_GAP_OTHER_RANK)
@@ -263,8 +284,8 @@ static void find_exposed_comm(struct findings *f)
             : rp_arena_textf(
                   f->arena,
                   "rank %d: %s of %s communication is exposed; it may include waiting for other ranks",
-                  lead_number(f), duration(f, lead->b.exposed_comm_ns),
-                  duration(f, lead->b.comm_ns)));
+                  lead_number(f), duration(f, lead->whole.exposed_comm_ns),
+                  duration(f, lead->whole.comm_ns)));
 }
 
 /* "rank 0 arrived last 32 of 84 times and delayed the others by 167.4 ms" */
@@ -275,6 +296,8 @@ static void find_straggler(struct findings *f)
     int64_t below = INT64_MAX;
     int round;
 
+    if (finding)
+        finding->at_most = true;
     for (round = 0; finding && round < 3; round++) {
         size_t r, best = SIZE_MAX;
 
@@ -317,25 +340,65 @@ static int64_t usual_of(const struct rp_report_part *p, size_t offset, int64_t *
     return median_of(v, p->nsteps);
 }
 
-/* The excess of a long step in idle time of a cause, where it has more than twice the usual. */
-static int64_t idle_excess(struct findings *f, uint8_t cause, int64_t has_ns, int64_t usual_ns)
+/* What a step takes more than is usual, and how much of that is explained. */
+struct excess {
+    int64_t left_ns, work_ns, idle_ns;
+};
+
+static int64_t take_excess(struct excess *e, int64_t has_ns, int64_t usual_ns)
 {
-    if (has_ns / 2 <= usual_ns)
-        return 0;
-    rp_ns_add(&f->atypical_ns[cause], rp_ns_between(usual_ns, has_ns));
-    return rp_ns_between(usual_ns, has_ns);
+    int64_t more = rp_ns_between(usual_ns, has_ns);
+
+    more = more < e->left_ns ? more : e->left_ns;
+    e->left_ns = rp_ns_between(more, e->left_ns);
+    return more;
 }
 
-static void add_atypical(struct findings *f, int64_t lost, size_t worst, size_t typical,
+/* Idle time of a cause, where the step has more than twice the usual. */
+static void take_idle(struct findings *f, struct excess *e, uint8_t cause, int64_t has_ns,
+                      int64_t usual_ns)
+{
+    int64_t more = has_ns / 2 > usual_ns ? take_excess(e, has_ns, usual_ns) : 0;
+
+    rp_ns_add(&e->idle_ns, more);
+    rp_ns_add(&f->atypical_ns[cause], more);
+}
+
+/* What is usual: medians over the steps. */
+struct usual_step {
+    int64_t step_ns, work_ns, late_ns, host_ns, drain_ns;
+};
+
+/* Of a step that is longer than the others: its excess of work, and of idle time that has several
+   times the usual. */
+static struct excess step_excess(struct findings *f, const struct rp_report_step *s,
+                                 const struct usual_step *usual)
+{
+    struct excess e = {0};
+
+    if ((double)s->b.window_ns <= ATYPICAL * (double)usual->step_ns)
+        return e;
+    e.left_ns = rp_ns_between(usual->step_ns, s->b.window_ns);
+    if ((double)work_time(s) > ATYPICAL * (double)usual->work_ns)
+        e.work_ns = take_excess(&e, work_time(s), usual->work_ns);
+    take_idle(f, &e, RP_GAP_NOT_LAUNCHED, s->late_ns, usual->late_ns);
+    take_idle(f, &e, RP_GAP_HOST_WORK, s->work_ns, usual->host_ns);
+    take_idle(f, &e, RP_GAP_SYNC_DRAIN, s->drain_ns, usual->drain_ns);
+    return e;
+}
+
+static void add_atypical(struct findings *f, const struct excess *sum, size_t worst, size_t typical,
                          int64_t usual)
 {
     const struct rp_report_part *p = lead_part(f);
-    struct rp_report_finding *finding = add_finding(f, RP_FOUND_ATYPICAL_STEP, lost);
+    struct rp_report_finding *finding =
+        add_finding(f, RP_FOUND_ATYPICAL_STEP, rp_ns_sum(sum->work_ns, sum->idle_ns));
 
     if (!finding || worst == SIZE_MAX) {
         memset(f->atypical_ns, 0, sizeof f->atypical_ns);
         return;
     }
+    finding->compute_ns = sum->work_ns;
     add_evidence(finding,
                  rp_arena_textf(f->arena, "%s took %s, the median step %s", p->steps[worst].name,
                                 duration(f, p->steps[worst].b.window_ns), duration(f, usual)));
@@ -344,43 +407,39 @@ static void add_atypical(struct findings *f, int64_t lost, size_t worst, size_t 
                                 (long long)p->steps[typical].number));
 }
 
-/* A step that is longer than the others for reasons of its own: warm-up, compilation, checkpoint.
-   Its excess of work, and of late launches where the step has several times the usual. */
+/* Steps that are longer than the others for reasons of their own: warm-up, compilation, a
+   checkpoint. */
 static void find_atypical(struct findings *f)
 {
     const struct rp_report_part *p = lead_part(f);
     size_t i, n = p->nsteps, worst = SIZE_MAX, typical = 0;
-    int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), need, late, host, drain, usual, lost = 0,
-            most = 0;
+    int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), most = 0;
+    struct excess sum = {0};
+    struct usual_step usual;
 
     if (n < 3 || !v || !rp_report_steps_alike(p->steps, n))
         return;
     for (i = 0; i < n; i++)
         v[i] = work_time(&p->steps[i]);
-    need = median_of(v, n);
-    late = usual_of(p, offsetof(struct rp_report_step, late_ns), v);
-    host = usual_of(p, offsetof(struct rp_report_step, work_ns), v);
-    drain = usual_of(p, offsetof(struct rp_report_step, drain_ns), v);
-    usual = usual_of(p, offsetof(struct rp_report_step, b.window_ns), v);
+    usual.work_ns = median_of(v, n);
+    usual.late_ns = usual_of(p, offsetof(struct rp_report_step, late_ns), v);
+    usual.host_ns = usual_of(p, offsetof(struct rp_report_step, work_ns), v);
+    usual.drain_ns = usual_of(p, offsetof(struct rp_report_step, drain_ns), v);
+    usual.step_ns = usual_of(p, offsetof(struct rp_report_step, b.window_ns), v);
     for (i = 0; i < n; i++) {
         const struct rp_report_step *s = &p->steps[i];
-        int64_t excess =
-            (double)work_time(s) > ATYPICAL * (double)need ? rp_ns_between(need, work_time(s)) : 0;
+        struct excess e = step_excess(f, s, &usual);
 
-        if ((double)s->b.window_ns > ATYPICAL * (double)usual) {
-            rp_ns_add(&excess, idle_excess(f, RP_GAP_NOT_LAUNCHED, s->late_ns, late));
-            rp_ns_add(&excess, idle_excess(f, RP_GAP_HOST_WORK, s->work_ns, host));
-            rp_ns_add(&excess, idle_excess(f, RP_GAP_SYNC_DRAIN, s->drain_ns, drain));
-        }
-        if (excess > most) {
-            most = excess;
+        if (rp_ns_sum(e.work_ns, e.idle_ns) > most) {
+            most = rp_ns_sum(e.work_ns, e.idle_ns);
             worst = i;
         }
-        rp_ns_add(&lost, excess);
-        if (s->b.window_ns == usual)
+        rp_ns_add(&sum.work_ns, e.work_ns);
+        rp_ns_add(&sum.idle_ns, e.idle_ns);
+        if (s->b.window_ns == usual.step_ns)
             typical = i;
     }
-    add_atypical(f, lost, worst, typical, usual);
+    add_atypical(f, &sum, worst, typical, usual.step_ns);
 }
 
 static void find_tiny(struct findings *f)
@@ -395,7 +454,7 @@ static void find_tiny(struct findings *f)
                                     (long long)s->kernels));
 }
 
-#define THIN_SHARE 0.05 /* of the window: what kernels that fill a part of the device may cost */
+#define THIN_SHARE 0.05 /* of the span: what kernels that fill a part of the device may cost */
 #define MOST_EARLY 0.01 /* of the launches: above this the clocks disagree systematically */
 
 static void find_thin(struct findings *f)
@@ -404,16 +463,22 @@ static void find_thin(struct findings *f)
     struct rp_report_finding *finding = NULL;
     char name[120];
 
-    if ((double)d->thin_lost_ns >= THIN_SHARE * (double)f->window_ns && d->thin_name)
+    if ((double)d->thin_lost_ns >= THIN_SHARE * (double)f->span_ns && d->thin_name)
         finding = add_finding(f, RP_FOUND_LOW_OCCUPANCY, d->thin_lost_ns);
     if (!finding)
         return;
+    finding->compute_ns = finding->lost_ns;
+    finding->at_most = true;
     rp_short_name(d->thin_name, name, sizeof name);
     add_evidence(finding,
                  rp_arena_textf(f->arena,
-                                "rank %d: %lld kernels have fewer blocks than the device has "
-                                "multiprocessors; they take %s, of which at most %s can be saved",
-                                lead_number(f), (long long)d->thin_count, duration(f, d->thin_ns),
+                                "rank %d: %lld kernel%s fewer blocks than the device has "
+                                "multiprocessors; %s, of which at most %s can be saved",
+                                lead_number(f), (long long)d->thin_count,
+                                d->thin_count == 1 ? " has" : "s have",
+                                rp_arena_textf(f->arena, "%s %s",
+                                               d->thin_count == 1 ? "it takes" : "they take",
+                                               duration(f, d->thin_ns)),
                                 duration(f, d->thin_lost_ns)));
     add_evidence(finding, rp_arena_textf(f->arena, "mainly %s (%s)", name,
                                          duration(f, d->thin_name_lost_ns)));
@@ -425,6 +490,8 @@ static void find_slow_clock(struct findings *f)
     const struct rp_report_device *d = &lead_part(f)->wrong;
     struct rp_report_finding *finding = add_finding(f, RP_FOUND_SLOW_CLOCK, d->slowed_ns);
 
+    if (finding)
+        finding->compute_ns = finding->lost_ns;
     if (finding)
         add_evidence(
             finding,
@@ -499,7 +566,7 @@ static void find_full_memory(struct findings *f)
 
 static const struct {
     uint8_t pause, found;
-    double least; /* share of the window */
+    double least; /* share of the span */
 } by_pause[] = {
     {RP_PAUSE_DATA, RP_FOUND_DATA_LOADER_HOST, LEAST_SHARE},
     {RP_PAUSE_PROFILER, RP_FOUND_PROFILER_HOST, LEAST_SHARE},
@@ -517,7 +584,7 @@ static void find_pauses(struct findings *f)
         uint8_t c = by_pause[i].pause;
         struct rp_report_finding *finding = NULL;
 
-        if ((double)p->ns[c] >= by_pause[i].least * (double)f->window_ns)
+        if ((double)p->ns[c] >= by_pause[i].least * (double)f->span_ns)
             finding = add_finding(f, by_pause[i].found, p->ns[c]);
         if (finding)
             add_evidence(
@@ -539,7 +606,7 @@ enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain 
     out->findings = RP_ARENA_NEW(arena, struct rp_report_finding, MOST_FINDINGS + 1);
     if (!out->findings)
         return rp_err_nomem(err, "writing findings");
-    f.window_ns = lead_part(&f)->b.window_ns;
+    f.span_ns = lead_part(&f)->whole.window_ns;
     f.absent = ranks->world_size - (int32_t)ranks->n;
     f.absent = f.absent > 0 ? f.absent : 0;
     find_atypical(&f);

@@ -87,6 +87,73 @@ static enum rp_code make_steps(struct part_ctx *ctx, struct rp_err *err)
     return rp_step_median(times, n, ctx->arena, &out->step_ns, err);
 }
 
+/* Idle time of the window that began before the next work was launched. */
+static void sum_late(struct part_ctx *ctx)
+{
+    const struct rp_work_item *items = ctx->w.items.at;
+    int64_t end = INT64_MAX;
+    size_t i;
+
+    for (i = 0; i < ctx->w.items.n; i++) {
+        const struct rp_work_item *x = &items[i];
+
+        if (x->begin_ns > end && (x->flags & RP_WORK_CORRELATED) &&
+            ctx->t->ev.ts_ns[x->launch] > end)
+            rp_ns_add(&ctx->out->late_ns, rp_ns_between(end, x->begin_ns));
+        end = i && end > x->end_ns ? end : x->end_ns;
+    }
+}
+
+/* Launched work that waits: how much of it before the first work of a stream, and inside graphs. */
+static enum rp_code sum_device_waits(struct part_ctx *ctx, const rp_event *first,
+                                     struct rp_err *err)
+{
+    const struct rp_work_item *items = ctx->w.items.at;
+    struct rp_report_sums *sums = &ctx->out->sums;
+    size_t i;
+
+    RP_TRY(rp_arena_check(ctx->arena, "explaining idle time", err));
+    for (i = 0; i < ctx->out->gaps.n; i++) {
+        const struct rp_gap *gap = &ctx->out->gaps.at[i];
+        int64_t length = rp_ns_between(gap->begin_ns, gap->end_ns);
+
+        if (gap->cause != RP_GAP_DEVICE_WAIT || gap->after == RP_NONE)
+            continue;
+        if (first[items[gap->after].stream] == items[gap->after].event)
+            rp_ns_add(&sums->first_wait_ns, length);
+        else if (gap->before != RP_NONE && items[gap->after].launch != RP_NONE &&
+                 items[gap->after].launch == items[gap->before].launch)
+            rp_ns_add(&sums->graph_wait_ns, length);
+    }
+    return RP_OK;
+}
+
+/* The first work of each stream. */
+static rp_event *first_of_streams(struct part_ctx *ctx)
+{
+    rp_event *first = RP_ARENA_NEW(ctx->arena, rp_event, ctx->w.streams.n + 1);
+    size_t i;
+
+    for (i = ctx->w.items.n; first && i > 0; i--)
+        first[ctx->w.items.at[i - 1].stream] = ctx->w.items.at[i - 1].event;
+    return first;
+}
+
+/* Leaves the items that run in the span: what lies outside of it is not part of the report. */
+static void keep_span(struct part_ctx *ctx)
+{
+    const struct rp_breakdown *span = &ctx->out->whole;
+    size_t i, n = 0;
+
+    for (i = 0; i < ctx->w.items.n; i++) {
+        const struct rp_work_item *x = &ctx->w.items.at[i];
+
+        if (x->begin_ns < span->end_ns && x->end_ns >= span->begin_ns)
+            ctx->w.items.at[n++] = *x;
+    }
+    ctx->w.items.n = n;
+}
+
 static void sum_kernels(struct part_ctx *ctx)
 {
     struct rp_report_sums *sums = &ctx->out->sums;
@@ -103,13 +170,13 @@ static void sum_kernels(struct part_ctx *ctx)
     }
     for (i = 0; i < ctx->out->gaps.n; i++) {
         const struct rp_gap *gap = &ctx->out->gaps.at[i];
-        const struct rp_work_item *x = &ctx->w.items.at[gap->after];
-        int64_t length = rp_ns_between(gap->begin_ns, gap->end_ns);
+        const struct rp_work_item *x;
 
-        rp_ns_add(&ctx->out->late_ns, gap->cls == RP_GAP_CLASS_NOT_LAUNCHED ? length : 0);
-        if (gap->cause == RP_GAP_LAUNCH_LATENCY && gap->cls != RP_GAP_CLASS_NOT_LAUNCHED &&
-            x->cls == RP_WORK_COMPUTE && rp_ns_between(x->begin_ns, x->end_ns) < TINY_NS)
-            rp_ns_add(&sums->tiny_gap_ns, length);
+        if (gap->cause != RP_GAP_LAUNCH_LATENCY || gap->cls == RP_GAP_CLASS_NOT_LAUNCHED)
+            continue;
+        x = &ctx->w.items.at[gap->after];
+        if (x->cls == RP_WORK_COMPUTE && rp_ns_between(x->begin_ns, x->end_ns) < TINY_NS)
+            rp_ns_add(&sums->tiny_gap_ns, rp_ns_between(gap->begin_ns, gap->end_ns));
     }
     sums->overhead_ns = ctx->t->totals.dur_ns[RP_KIND_OVERHEAD];
 }
@@ -163,17 +230,36 @@ static enum rp_code unite_kernels(struct part_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
+/* Recorded work before and after the span. */
+static void measure_outside(struct part_ctx *ctx)
+{
+    const struct rp_totals *t = &ctx->t->totals;
+    struct rp_report_part *out = ctx->out;
+
+    if (out->whole.begin_ns > t->work_begin_ns)
+        out->before_ns = rp_ns_between(t->work_begin_ns, out->whole.begin_ns);
+    if (out->whole.end_ns < t->work_end_ns)
+        out->after_ns = rp_ns_between(out->whole.end_ns, t->work_end_ns);
+}
+
+/* The breakdown of the span: of all steps, or of what is selected. */
+static void measure_span(struct part_ctx *ctx)
+{
+    struct rp_interval span = ctx->scope->limited ? ctx->scope->span : rp_trace_span(ctx->t);
+
+    ctx->out->whole = rp_work_breakdown_of(&ctx->u, span.begin_ns, span.end_ns);
+}
+
 static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
+    rp_event *first = first_of_streams(ctx);
     struct rp_attribution a;
     enum rp_code code;
 
     out->on_device = true;
     out->b = rp_work_breakdown(&ctx->u);
-    RP_TRY(rp_gaps_find(&ctx->w, &out->gaps, err));
-    RP_TRY(rp_idle_add_up(&ctx->w, &out->gaps, ctx->arena, &out->idle_causes, &out->nidle_causes,
-                          err));
+    measure_span(ctx);
     code = rp_attribution_init(&a, &ctx->w, err);
     out->coverage = a.coverage;
     if (code == RP_OK)
@@ -182,9 +268,16 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
         code = rp_pitfall_streams(&ctx->w, out->b.compute_ns, ctx->arena, &out->streams, err);
     rp_attribution_release(&a);
     RP_TRY(code);
+    sum_late(ctx);
+    RP_TRY(unite_kernels(ctx, err));
+    RP_TRY(rp_collectives_init(&out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
+    keep_span(ctx);
+    RP_TRY(rp_gaps_find_in(&ctx->w, out->whole.begin_ns, out->whole.end_ns, &out->gaps, err));
+    RP_TRY(rp_idle_add_up(&ctx->w, &out->gaps, ctx->arena, &out->idle_causes, &out->nidle_causes,
+                          err));
+    RP_TRY(sum_device_waits(ctx, first, err));
     sum_kernels(ctx);
     RP_TRY(sum_copies(ctx, err));
-    RP_TRY(unite_kernels(ctx, err));
     return rp_report_check_device(&ctx->w, &out->gaps, ctx->arena, &out->wrong, err);
 }
 
@@ -237,7 +330,10 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     for (c = 0; c < RP_WORK_CLASSES; c++)
         cls[c].n = rp_union_sort(cls[c].at, cls[c].n);
     ctx->out->b = rp_work_breakdown(&ctx->u);
-    RP_TRY(rp_report_find_pauses(ctx->t, all, ctx->arena, &ctx->out->pauses, err));
+    RP_TRY(rp_collectives_init(&ctx->out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
+    measure_span(ctx);
+    RP_TRY(
+        rp_report_find_pauses(ctx->t, all, &ctx->out->whole, ctx->arena, &ctx->out->pauses, err));
     return rp_report_measure_latency(ctx->t, ctx->arena, &ctx->out->latency, err);
 }
 
@@ -260,24 +356,22 @@ static const char *device_text(struct part_ctx *ctx)
 static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
-    struct rp_interval span;
 
     RP_TRY(rp_work_init(&ctx->w, ctx->t, ctx->scope, err));
     RP_TRY(rp_report_list_devices(&ctx->w, ctx->arena, out, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(ctx->w.items.n ? read_device(ctx, err) : read_host(ctx, err));
-    span = ctx->scope->limited ? ctx->scope->span : rp_trace_span(ctx->t);
-    out->whole = rp_work_breakdown_of(&ctx->u, span.begin_ns, span.end_ns);
     RP_TRY(make_steps(ctx, err));
     RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, ctx->arena, &out->untypical, err));
     RP_TRY(rp_host_calls_init(&out->calls, ctx->t, ctx->scope, rp_stall_usual.floor_ns, ctx->arena,
                               err));
-    RP_TRY(rp_collectives_init(&out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
     out->compute = ctx->u.cls[RP_WORK_COMPUTE];
     ctx->u.cls[RP_WORK_COMPUTE] = (rp_interval_vec){0};
     out->busy = ctx->u.all;
     ctx->u.all = (rp_interval_vec){0};
     out->limited = ctx->scope->limited;
+    if (!out->limited)
+        measure_outside(ctx);
     out->health = ctx->t->health;
     out->device = device_text(ctx);
     out->framework = trace_text(ctx, ctx->t->framework);

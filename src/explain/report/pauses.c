@@ -97,18 +97,32 @@ static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end
     return span == RP_NONE ? RP_OK : add_weight(w, cause, span, length, err);
 }
 
+/* What of [begin, end) lies in the span. */
+static enum rp_code add_inside(struct pause_ctx *w, const struct rp_breakdown *span,
+                               int64_t begin_ns, int64_t end_ns, struct rp_err *err)
+{
+    begin_ns = begin_ns > span->begin_ns ? begin_ns : span->begin_ns;
+    end_ns = end_ns < span->end_ns ? end_ns : span->end_ns;
+    return begin_ns < end_ns ? add_pause(w, begin_ns, end_ns, err) : RP_OK;
+}
+
 enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interval_vec *busy,
-                                   struct rp_arena *arena, struct rp_report_pauses *out,
-                                   struct rp_err *err)
+                                   const struct rp_breakdown *span, struct rp_arena *arena,
+                                   struct rp_report_pauses *out, struct rp_err *err)
 {
     struct pause_ctx w = {.t = trace, .out = out};
+    int64_t until = span->begin_ns;
     enum rp_code code = RP_OK;
     size_t i;
     int c;
 
     *out = (struct rp_report_pauses){0};
-    for (i = 1; i < busy->n && code == RP_OK; i++)
-        code = add_pause(&w, busy->at[i - 1].end_ns, busy->at[i].begin_ns, err);
+    for (i = 0; i < busy->n && code == RP_OK; i++) {
+        code = add_inside(&w, span, until, busy->at[i].begin_ns, err);
+        until = busy->at[i].end_ns;
+    }
+    if (code == RP_OK)
+        code = add_inside(&w, span, until, span->end_ns, err);
     for (c = 0; c < RP_PAUSES; c++) {
         if (code == RP_OK && out->mainly_ns[c] > 0)
             out->mainly[c] = rp_arena_text(arena, rp_trace_str(trace, w.most[c]));

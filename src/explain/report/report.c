@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The report of a run: ranks, steps, the parts of the time, and sentences for people. Parts are
- * sums over the ranks, exact: compute + transfer + waiting + copies + idle by cause = window.
+ * sums over the ranks, exact: compute + transfer + waiting + copies + idle by cause = span.
  */
 #include "explain/report/report.h"
 
@@ -45,6 +45,7 @@ static const struct rp_field rank_fields[] = {
     RANK(stall_count, I64, COUNT, NULL, "host calls far above the median of their name", 0),
     RANK(stall_ns, I64, NS, "stalls", "their own time", 0),
     RANK(step_ns, I64, NS, NULL, "median step, or null", RP_NULLABLE),
+    RANK(span_ns, I64, NS, NULL, "begin of the first step to end of the last", 0),
     RANK(op_share, F64, RATIO, NULL, "device time with a known operator", 0),
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_report_rank), rank_fields, NULL};
@@ -84,7 +85,7 @@ static const struct rp_field share_fields[] = {
     SHARE(part, STR, NONE, "part", "what the time went to", 0),
     SHARE(total_ns, I64, NS, NULL, "sum over the ranks", 0),
     SHARE(mean_ns, I64, NS, "time", "mean of the ranks", 0),
-    SHARE(share, F64, RATIO, "share", "of the windows", 0),
+    SHARE(share, F64, RATIO, "share", "of the spans", 0),
     SHARE(note, STR, NONE, "meaning", "what the part means", RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type share_type = {"part", sizeof(struct rp_report_share), share_fields,
@@ -97,7 +98,9 @@ static const struct rp_field finding_fields[] = {
     FINDING(id, STR, NONE, NULL, "stable name", 0),
     FINDING(title, STR, NONE, NULL, "what was found", 0),
     FINDING(lost_ns, I64, NS, NULL, "by how much the recording would be shorter without it", 0),
-    FINDING(share, F64, RATIO, NULL, "of the window", 0),
+    FINDING(share, F64, RATIO, NULL, "of the span", 0),
+    FINDING(compute_ns, I64, NS, NULL, "of lost_ns, inside what counts as compute", 0),
+    FINDING(at_most, BOOL, NONE, NULL, "it is a bound, or overlaps with other findings", 0),
     RP_FIELD_LIST(struct rp_report_finding, evidence, &rp_type_string, NULL, "evidence", 0),
     FINDING(hint, STR, NONE, NULL, "what to try", 0),
     RP_FIELD_LIST(struct rp_report_finding, tries, &rp_report_try_type, NULL,
@@ -149,16 +152,17 @@ static const struct rp_field root_fields[] = {
     ROOT(window_ns, I64, NS, NULL, "mean of the ranks' windows", 0),
     ROOT(step_ns, I64, NS, NULL, "step time: mean of the ranks' median steps, or null",
          RP_NULLABLE),
-    ROOT(lost_ns, I64, NS, NULL, "of the window: waiting and idle", 0),
-    ROOT(needed_ns, I64, NS, NULL, "of the window: compute, transfer, copies", 0),
-    ROOT(span_ns, I64, NS, NULL, "first start to last end of the matched collectives, or null",
-         RP_NULLABLE),
+    ROOT(span_ns, I64, NS, NULL, "mean of the ranks' spans", 0),
+    ROOT(lost_ns, I64, NS, NULL, "of the span: all but compute", 0),
+    ROOT(needed_ns, I64, NS, NULL, "of the span: compute", 0),
+    ROOT(collective_span_ns, I64, NS, NULL,
+         "first start to last end of the matched collectives, or null", RP_NULLABLE),
     ROOT(stall_count, I64, COUNT, NULL, "host calls far above the median of their name", 0),
     ROOT(stall_ns, I64, NS, NULL, "their own time", 0),
     RP_FIELD_LIST(struct rp_report_root, stall_modes, &mode_type, NULL,
                   "durations around which a tenth of them or more cluster", 0),
     RP_FIELD_LIST(struct rp_report_root, parts, &share_type, "where the time goes, per rank",
-                  "parts of the window; they add up to it", 0),
+                  "parts of the span; they add up to it", 0),
     RP_FIELD_LIST(struct rp_report_root, rank_rows, &rank_type, "which ranks delay the others",
                   "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record per rank", 0),
@@ -190,11 +194,11 @@ static const struct rp_type report_type = {"report", sizeof(struct rp_report_roo
 
 #define SUM(kind, member) RP_PART_##kind(struct rp_report_sums, member)
 
-static const struct rp_field sum_fields[] = {SUM(PLAIN, kernels),     SUM(PLAIN, tiny_kernels),
-                                             SUM(PLAIN, tiny_gap_ns), SUM(PLAIN, overhead_ns),
-                                             SUM(PLAIN, host_ops),    SUM(PLAIN, host_op_ns),
-                                             SUM(PLAIN, copies),      SUM(PLAIN, copy_name_ns),
-                                             SUM(TEXT, copy_name),    RP_PART_END};
+static const struct rp_field sum_fields[] = {
+    SUM(PLAIN, kernels),      SUM(PLAIN, tiny_kernels),  SUM(PLAIN, tiny_gap_ns),
+    SUM(PLAIN, overhead_ns),  SUM(PLAIN, first_wait_ns), SUM(PLAIN, graph_wait_ns),
+    SUM(PLAIN, host_ops),     SUM(PLAIN, host_op_ns),    SUM(PLAIN, copies),
+    SUM(PLAIN, copy_name_ns), SUM(TEXT, copy_name),      RP_PART_END};
 static const struct rp_type sums_type = {"sums", sizeof(struct rp_report_sums), sum_fields, NULL};
 
 #define DEVICE(kind, member) RP_PART_##kind(struct rp_report_device, member)
@@ -248,6 +252,8 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(PLAIN, limited),
                                               PART(PLAIN, b),
                                               PART(PLAIN, whole),
+                                              PART(PLAIN, before_ns),
+                                              PART(PLAIN, after_ns),
                                               PART(PLAIN, coverage),
                                               PART_OF(RECORD, sums, &sums_type),
                                               PART_OF(RECORD, wrong, &device_type),
@@ -295,7 +301,8 @@ struct report_ctx {
     struct rp_arena *arena;
     struct rp_report_root *out;
     struct rp_chain chain;
-    int64_t total_ns; /* windows of all ranks */
+    int64_t total_ns;          /* spans of all ranks */
+    int64_t idle_ns, start_ns; /* of all ranks: no work runs; start-up */
 };
 
 static const struct rp_report_part *part_of(const struct report_ctx *j, size_t rank)
@@ -335,10 +342,12 @@ static void fill_rank(struct report_ctx *j, size_t r)
         .margin_ns = matched ? c->margin_ns : RP_ABSENT_I64,
         .late_ns = p->on_device ? p->late_ns : RP_ABSENT_I64,
         .step_ns = p->step_ns,
+        .span_ns = p->whole.window_ns,
         .idle_share = p->b.window_ns ? (double)p->b.idle_ns / (double)p->b.window_ns : 0,
         .op_share =
             p->coverage.device_ns ? (double)p->coverage.op_ns / (double)p->coverage.device_ns : 0};
-    j->total_ns = rp_ns_sum(j->total_ns, p->b.window_ns);
+    rp_ns_add(&j->total_ns, p->whole.window_ns);
+    rp_ns_add(&j->out->window_ns, p->b.window_ns);
 }
 
 static void fill_ranks(struct report_ctx *j)
@@ -408,6 +417,9 @@ static void add_idle(struct report_ctx *j)
             rp_ns_add(&cause[p->gaps.at[i].cause],
                       rp_ns_between(p->gaps.at[i].begin_ns, p->gaps.at[i].end_ns));
     }
+    for (c = 0; c < RP_GAP_CAUSES; c++)
+        rp_ns_add(&j->idle_ns, cause[c]);
+    j->start_ns = cause[RP_GAP_START_UP];
     for (round = 0; round < RP_GAP_CAUSES; round++) {
         int best = 0;
 
@@ -432,7 +444,7 @@ static void fill_parts(struct report_ctx *j)
     if (!j->out->parts)
         return;
     for (r = 0; r < j->n; r++) {
-        const struct rp_breakdown *b = &part_of(j, r)->b;
+        const struct rp_breakdown *b = &part_of(j, r)->whole;
 
         rp_ns_add(&compute, b->compute_ns);
         rp_ns_add(&exposed, b->exposed_comm_ns);
@@ -518,46 +530,84 @@ static void fill_step(struct report_ctx *j)
                              duration(j, v[0]), duration(j, v[n - 1]));
 }
 
-/* What the devices needed, and what was lost: means over the ranks. */
+/* "40.5 %"; a share that is not 0 or 100 % is not shown as if it were. */
+static const char *percent(struct report_ctx *j, int64_t part_ns, int64_t whole_ns)
+{
+    double share = 100.0 * (double)part_ns / (double)whole_ns;
+
+    if (part_ns > 0 && share < 0.05)
+        return "< 0.1 %";
+    if (part_ns < whole_ns && share > 99.95)
+        return "> 99.9 %";
+    return rp_arena_textf(j->arena, "%.1f %%", share);
+}
+
+/* ", 3.58 ms copies" where there are any. */
+static const char *and_lost(struct report_ctx *j, const char *text, const char *part,
+                            const char *what)
+{
+    size_t i;
+
+    for (i = 0; i < j->out->nparts; i++)
+        if (!strcmp(j->out->parts[i].part, part))
+            return rp_arena_textf(j->arena, "%s%s %s %s", text, *text ? "," : ":",
+                                  duration(j, j->out->parts[i].mean_ns), what);
+    return text;
+}
+
+/* "of 382.5 ms in 1 step, 154.9 ms (40.5 %) compute and 227.6 ms (59.5 %) lost: 3.58 ms copies,
+   224.1 ms idle" */
+static const char *lost_text(struct report_ctx *j, const char *whole)
+{
+    struct rp_report_root *out = j->out;
+    int64_t idle = j->idle_ns / (int64_t)j->n, start = j->start_ns / (int64_t)j->n;
+    int64_t earlier = part_of(j, 0)->sums.first_wait_ns;
+    const char *lost = "";
+
+    lost = and_lost(j, lost, "exposed communication", "exposed communication");
+    lost = and_lost(j, lost, "waiting for other ranks", "waiting for other ranks");
+    lost = and_lost(j, lost, "copies alone", "copies");
+    if (idle)
+        lost = rp_arena_textf(j->arena, "%s%s %s idle", lost, *lost ? "," : ":", duration(j, idle));
+    if (start)
+        lost = rp_arena_textf(j->arena, "%s (%s of it start-up)", lost, duration(j, start));
+    else if (earlier > out->span_ns / 10)
+        lost = rp_arena_textf(j->arena, "%s (%s of it waiting for work that was not recorded)",
+                              lost, duration(j, earlier));
+    return rp_arena_textf(j->arena, "of %s, %s (%s) compute and %s (%s) lost%s", whole,
+                          duration(j, out->needed_ns), percent(j, out->needed_ns, out->span_ns),
+                          duration(j, out->lost_ns), percent(j, out->lost_ns, out->span_ns), lost);
+}
+
+/* What the devices compute, and what was lost: means over the ranks. */
 static void fill_lost(struct report_ctx *j)
 {
     struct rp_report_root *out = j->out;
-    int64_t compute = 0, transfer = 0, copies = 0;
-    const char *moved_text = "", *copied_text = "";
-    size_t i;
+    size_t nsteps = part_of(j, 0)->nsteps;
+    const char *whole, *comm;
 
-    for (i = 0; i < out->nparts; i++) {
-        const struct rp_report_share *s = &out->parts[i];
-
-        if (!strcmp(s->part, "compute") || !strcmp(s->part, "operators"))
-            rp_ns_add(&compute, s->mean_ns);
-        else if (!strcmp(s->part, "exposed communication"))
-            rp_ns_add(&transfer, s->mean_ns);
-        else if (!strcmp(s->part, "copies alone"))
-            rp_ns_add(&copies, s->mean_ns);
-    }
-    out->window_ns = j->total_ns / (int64_t)j->n;
-    out->needed_ns = rp_ns_sum(compute, rp_ns_sum(transfer, copies));
-    out->lost_ns = rp_ns_between(out->needed_ns, out->window_ns);
-    if (!part_of(j, 0)->on_device) {
-        out->lost_text =
-            rp_arena_textf(j->arena, "of %s recorded%s, operators run during %s and none during %s",
-                           duration(j, out->window_ns), j->n > 1 ? " on average" : "",
-                           duration(j, out->needed_ns), duration(j, out->lost_ns));
+    out->window_ns /= (int64_t)j->n;
+    out->span_ns = j->total_ns / (int64_t)j->n;
+    out->needed_ns = out->nparts && (!strcmp(out->parts[0].part, "compute") ||
+                                     !strcmp(out->parts[0].part, "operators"))
+                         ? out->parts[0].mean_ns
+                         : 0;
+    out->lost_ns = rp_ns_between(out->needed_ns, out->span_ns);
+    if (out->span_ns <= 0)
+        return;
+    whole = nsteps ? rp_arena_textf(j->arena, "%s in %zu step%s%s", duration(j, out->span_ns),
+                                    nsteps, nsteps == 1 ? "" : "s", j->n > 1 ? " on average" : "")
+                   : rp_arena_textf(j->arena, "%s recorded%s", duration(j, out->span_ns),
+                                    j->n > 1 ? " on average" : "");
+    if (part_of(j, 0)->on_device) {
+        out->lost_text = lost_text(j, whole);
         return;
     }
-    if (transfer)
-        moved_text = rp_arena_textf(j->arena, "%s %s exposed transfer", copies ? "," : " and",
-                                    duration(j, transfer));
-    if (copies)
-        copied_text = rp_arena_textf(j->arena, " and %s copies", duration(j, copies));
-    out->lost_text = rp_arena_textf(
-        j->arena,
-        "of %s recorded%s, %s compute%s%s %s needed; %s "
-        "(%.1f %%) lost",
-        duration(j, out->window_ns), j->n > 1 ? " on average" : "", duration(j, compute),
-        moved_text, copied_text, transfer || copies ? "were" : "was", duration(j, out->lost_ns),
-        out->window_ns ? 100.0 * (double)out->lost_ns / (double)out->window_ns : 0.0);
+    comm = and_lost(j, "", "exposed communication", "");
+    out->lost_text =
+        rp_arena_textf(j->arena, "of %s, operators run during %s (%s)%s%s", whole,
+                       duration(j, out->needed_ns), percent(j, out->needed_ns, out->span_ns),
+                       *comm ? ", communication alone during" : "", *comm ? comm + 1 : "");
 }
 
 /* "84 collectives synchronize the ranks, 628.1 ms from the first to the last; ranks 0 and 6 arrived
@@ -569,7 +619,7 @@ static void fill_pace(struct report_ctx *j)
     int64_t last, margin, all = 0;
     const char *who;
 
-    j->out->span_ns = c->ncollectives ? c->span_ns : RP_ABSENT_I64;
+    j->out->collective_span_ns = c->ncollectives ? c->span_ns : RP_ABSENT_I64;
     if (!c->ncollectives || j->n < 2)
         return;
     for (r = 0; r < j->n; r++) {
@@ -685,6 +735,21 @@ static void note_trouble(struct report_ctx *j)
         add_note(j, rp_arena_textf(j->arena, "the profiler itself took %s", duration(j, overhead)));
 }
 
+/* What was recorded outside of the steps: warm-up, initialisation, the end of the run. */
+static void note_outside(struct report_ctx *j)
+{
+    const struct rp_report_part *p = part_of(j, 0);
+    bool before = p->before_ns > p->whole.window_ns / 50;
+    bool after = p->after_ns > p->whole.window_ns / 50;
+
+    if (before || after)
+        add_note(j,
+                 rp_arena_textf(
+                     j->arena, "not counted: %s%s%s%s%s", before ? duration(j, p->before_ns) : "",
+                     before ? " before the first step (start-up)" : "", before && after ? ", " : "",
+                     after ? duration(j, p->after_ns) : "", after ? " after the last step" : ""));
+}
+
 /* Of the first rank whose operators name their inputs. */
 static void fill_latency(struct report_ctx *j)
 {
@@ -735,6 +800,16 @@ static void note_overlap(struct report_ctx *j)
                  "would save if only that one were fixed");
 }
 
+/* How much of a finding the line "time" counts as compute. */
+static const char *compute_text(const struct report_ctx *j, const struct rp_report_finding *f)
+{
+    if (!f->compute_ns)
+        return "";
+    return f->compute_ns == f->lost_ns
+               ? " of the compute"
+               : rp_arena_textf(j->arena, ", %s of it compute", duration(j, f->compute_ns));
+}
+
 /* The findings that cost most, as blocks of lines. */
 static void fill_look(struct report_ctx *j)
 {
@@ -746,8 +821,9 @@ static void fill_look(struct report_ctx *j)
         const struct rp_report_finding *f = &out->findings[i];
 
         out->look[out->nlook++] = (struct rp_report_look){
-            .heading = rp_arena_textf(j->arena, "%zu. %s: %s (%.1f %%)", i + 1, f->id,
-                                      duration(j, f->lost_ns), 100 * f->share),
+            .heading = rp_arena_textf(j->arena, "%zu. %s: %s%s%s (%.1f %%)", i + 1, f->id,
+                                      f->at_most ? "up to " : "", duration(j, f->lost_ns),
+                                      compute_text(j, f), 100 * f->share),
             .why = f->title,
             .evidence = f->nevidence ? f->evidence[0] : NULL};
         rp_report_look_tries(j->arena, f, &out->look[out->nlook - 1]);
@@ -792,7 +868,7 @@ static void fill_pitfalls(struct report_ctx *j)
         j->out->pitfalls[j->out->npitfalls++] = p->untypical;
     if (p->streams)
         j->out->pitfalls[j->out->npitfalls++] = p->streams;
-    if (j->chain.ncollectives && !j->chain.beside && beside > p->b.window_ns / 100 &&
+    if (j->chain.ncollectives && !j->chain.beside && beside > p->whole.window_ns / 100 &&
         waiting > beside / 2)
         j->out->pitfalls[j->out->npitfalls++] = rp_arena_textf(
             j->arena,
@@ -831,6 +907,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     note_coverage(&j);
     note_trouble(&j);
     note_host(&j);
+    note_outside(&j);
     fill_latency(&j);
     return rp_arena_check(j.arena, "writing the report", err);
 }
@@ -853,7 +930,7 @@ const struct rp_question_row rp_ask_report = {
                  .summary = "where the time goes, what was lost, and what to try",
                  .details =
                      "One screen about a trace or all ranks of a run: the step time, what the "
-                     "devices needed, what was lost to which cause, which ranks delay the others, "
+                     "devices compute, what was lost to which cause, which ranks delay the others, "
                      "and findings ranked by what they cost.",
                  .examples = "reprise report run/\tall ranks of a run\n"
                              "reprise report --step 12 run/\tone step of it\n"

@@ -32,6 +32,8 @@ struct rp_report_step {
 /* Small sums that findings are made of. */
 struct rp_report_sums {
     int64_t kernels, tiny_kernels, tiny_gap_ns; /* kernels under 10 us, and gaps before them */
+    int64_t first_wait_ns;                      /* device_wait before the first work of a stream */
+    int64_t graph_wait_ns;                      /* device_wait between the items of one launch */
     int64_t overhead_ns;                        /* of the profiler */
     int64_t host_ops, host_op_ns;               /* operators and their time */
     int64_t copies, copy_name_ns;               /* copies and memsets, and those of one name */
@@ -96,9 +98,10 @@ extern const struct rp_type rp_report_device_row_type;
 
 struct rp_report_part {
     bool on_device;
-    bool limited;              /* by --step or --window: no steps then */
-    struct rp_breakdown b;     /* of the device window */
-    struct rp_breakdown whole; /* of the span (facts/step_times.h), or of what is selected */
+    bool limited;                /* by --step or --window: no steps then */
+    struct rp_breakdown b;       /* of the device window */
+    struct rp_breakdown whole;   /* of the span (facts/step_times.h), or of what is selected */
+    int64_t before_ns, after_ns; /* recorded before and after the span */
     struct rp_coverage coverage;
     struct rp_report_sums sums;
     struct rp_report_device wrong;  /* on the device */
@@ -108,7 +111,7 @@ struct rp_report_part {
     struct rp_report_latency latency; /* of host operators */
     size_t nidle_causes;
     struct rp_idle_cause *idle_causes; /* by cause and class */
-    rp_gap_vec gaps;                   /* in time order */
+    rp_gap_vec gaps;                   /* of the span, in time order */
     struct rp_collectives collectives;
     rp_interval_vec compute, busy, kernels;    /* unions; busy minus kernels: copies alone */
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
@@ -142,10 +145,11 @@ enum rp_code rp_report_check_device(const struct rp_work *work, const rp_gap_vec
                                     struct rp_arena *arena, struct rp_report_device *out,
                                     struct rp_err *err);
 
-/* The pauses between the intervals of `busy`; they add up to its idle time. */
+/* The pauses of the span around and between the intervals of `busy`; they add up to its idle time.
+ */
 enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interval_vec *busy,
-                                   struct rp_arena *arena, struct rp_report_pauses *out,
-                                   struct rp_err *err);
+                                   const struct rp_breakdown *span, struct rp_arena *arena,
+                                   struct rp_report_pauses *out, struct rp_err *err);
 
 enum rp_code rp_report_measure_latency(const struct rp_trace *trace, struct rp_arena *arena,
                                        struct rp_report_latency *out, struct rp_err *err);
@@ -174,7 +178,7 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
 struct rp_report_rank {
     const char *path;
     int64_t rank, window_ns, busy_ns, compute_ns, comm_ns, exposed_comm_ns, memory_ns, idle_ns;
-    int64_t wait_ns, transfer_ns, last_count, margin_ns, step_ns;
+    int64_t wait_ns, transfer_ns, last_count, margin_ns, step_ns, span_ns;
     int64_t late_ns, stall_count, stall_ns;
     double idle_share, op_share;
 };
@@ -206,7 +210,9 @@ struct rp_report_try {
 struct rp_report_finding {
     const char *id, *title, *hint;
     int64_t lost_ns;
-    double share; /* of the window */
+    int64_t compute_ns; /* of it, inside what counts as compute */
+    double share;       /* of the span */
+    bool at_most;       /* it overlaps with others, or is a bound */
     size_t nevidence, ntries;
     const char **evidence;
     struct rp_report_try *tries;
@@ -233,7 +239,8 @@ struct rp_report_root {
     struct rp_report_device_row *devices, *device_rows; /* rows: where a rank has several */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
     int64_t captured_launches; /* of a recording of captures */
-    int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, stall_count, stall_ns;
+    int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, collective_span_ns, stall_count,
+        stall_ns;
     size_t nstall_modes;
     struct rp_report_mode *stall_modes;
     struct rp_report_latency latency;   /* of the first rank that knows it */

@@ -8,7 +8,7 @@
 #include "facts/modes.h"
 #include "result/print_units.h"
 
-#define LEAST_SHARE 0.01 /* of the window: less is not worth a line */
+#define LEAST_SHARE 0.01 /* of the span: less is not worth a line */
 
 /* Adds the stalls of all ranks up; their durations go into `lengths`, which has room for all. */
 static size_t add_stalls(const struct rp_ranks *ranks, const struct rp_call_names *names,
@@ -99,7 +99,7 @@ enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_aren
     if (found)
         rp_ns_sort(lengths, found);
     RP_TRY(fill_modes(out, lengths, found, arena, err));
-    if (found && (double)out->stall_ns >= LEAST_SHARE * (double)ranks->n * (double)out->window_ns)
+    if (found && (double)out->stall_ns >= LEAST_SHARE * (double)ranks->n * (double)out->span_ns)
         fill_stall_text(out, found, lengths, arena);
     return rp_arena_check(arena, "counting stalls", err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps as XLA and TensorFlow record them. Tried in this order:
- *   a thread "Steps"          each span is a step; of several such threads the one with most spans
+ *   a thread "Steps"          each span is a step; of several such threads the one with most spans,
+ *                             then that whose spans take longest: the main device's
  *   the argument step_num     each event that has it is a step (a StepTraceAnnotation)
  *   the argument group_id     a step is from the first to the last event of a group
  *   a thread "XLA Modules"    each run of the module that takes most time, if it runs twice
@@ -36,11 +37,12 @@ static bool number_of_arg(const struct rp_builder *b, rp_event e, rp_str key, in
     return arg.type == RP_ARG_STR && number_of_text(rp_strtab_borrow(&b->str, arg.v.s), number);
 }
 
-/* The track of that name with most spans, or NULL. */
+/* The track of that name with most spans, of several that whose spans take longest; or NULL. */
 static const struct rp_track_info *track_named(const struct rp_builder *b, const char *name)
 {
     const struct rp_track_info *best = NULL;
     rp_str id = rp_build_find_str(b, name);
+    int64_t longest = 0, length;
     uint32_t most = 0, n;
     rp_event e;
     size_t t;
@@ -50,10 +52,13 @@ static const struct rp_track_info *track_named(const struct rp_builder *b, const
 
         if (track->name != id)
             continue;
-        for (e = track->first, n = 0; e < track->end; e++)
+        for (e = track->first, n = 0, length = 0; e < track->end; e++) {
             n += rp_step_is_span(b, e);
-        if (n > most) {
+            length += rp_step_is_span(b, e) ? b->ev.dur_ns.at[e] / 4 : 0; /* no overflow */
+        }
+        if (n > most || (n == most && length > longest)) {
             most = n;
+            longest = length;
             best = track;
         }
     }

@@ -358,13 +358,13 @@ static void a_graph_is_launched_as_long_as_its_call_runs(void **state)
 static void a_copy_is_launched_when_its_call_begins(void **state)
 {
     const struct row rows[] = {LAUNCH(0, 1),
-                               CALL("cudaMemcpyAsync", 200 * US, 5 * MS, 2),
+                               CALL("cudaMemcpyAsync", 200 * US, 800 * US, 2),
                                KERNEL(10 * US, 90 * US, 1),
-                               {'X', "gpu_memcpy", "Memcpy HtoD", 0, 7, 5 * MS, 9, 2, 7}};
+                               {'X', "gpu_memcpy", "Memcpy HtoD", 0, 7, 900 * US, 9, 2, 7}};
 
     UNUSED_STATE(state);
     PIECES(rows, {RP_GAP_NOT_LAUNCHED, 100 * US, 200 * US, NULL},
-           {RP_GAP_COPY, 200 * US, 5 * MS, "cudaMemcpyAsync"});
+           {RP_GAP_COPY, 200 * US, 900 * US, "cudaMemcpyAsync"});
 }
 
 /* When the gap begins all recorded work is done, so what an event waits for is not recorded. */

@@ -83,7 +83,7 @@ static void findings_are_ranked_and_parts_add_up(void **state)
     struct rp_trace *t[] = {rank_of(work[0]), rank_of(work[1]), rank_of(work[2])};
     struct rp_result *result = ask_traces(&rp_ask_report, t, 3, NULL, 0);
     const struct rp_report_root *root = result->root;
-    int64_t sum = 0, windows = 0;
+    int64_t sum = 0, spans = 0;
     size_t i;
 
     UNUSED_STATE(state);
@@ -96,8 +96,10 @@ static void findings_are_ranked_and_parts_add_up(void **state)
     for (i = 0; i < root->nparts; i++)
         sum += root->parts[i].total_ns;
     for (i = 0; i < root->nranks; i++)
-        windows += root->ranks[i].window_ns;
-    assert_int_equal(sum, windows);
+        spans += root->ranks[i].span_ns;
+    assert_int_equal(sum, spans);
+    assert_int_equal(root->span_ns, spans / 3);
+    assert_int_equal(root->needed_ns + root->lost_ns, root->span_ns);
     assert_true(root->nfindings >= 2);
     assert_string_equal(root->findings[0].id, "straggler");
     assert_int_equal(root->findings[0].lost_ns, 18 * MS);
@@ -190,7 +192,7 @@ static void collectives_of_the_host_are_matched(void **state)
     assert_int_equal(root->ranks[0].transfer_ns, 2 * MS);
     assert_int_equal(root->ranks[1].last_count, 1);
     assert_int_equal(root->ranks[1].margin_ns, 10 * MS);
-    assert_int_equal(root->span_ns, 12 * MS);
+    assert_int_equal(root->collective_span_ns, 12 * MS);
     for (i = 0; i < root->nparts; i++)
         if (!strcmp(root->parts[i].part, "waiting for other ranks"))
             break;
@@ -311,6 +313,173 @@ static void an_empty_trace_gets_a_report(void **state)
     rp_trace_free(t);
 }
 
+/* ------------------------------------------------------------------ the span */
+
+static int64_t sum_of_parts(const struct rp_report_root *root)
+{
+    int64_t sum = 0;
+    size_t i;
+
+    for (i = 0; i < root->nparts; i++)
+        sum += root->parts[i].total_ns;
+    return sum;
+}
+
+static const struct rp_report_finding *finding_of(const struct rp_report_root *root, const char *id)
+{
+    size_t i;
+
+    for (i = 0; i < root->nfindings; i++)
+        if (!strcmp(root->findings[i].id, id))
+            return &root->findings[i];
+    return NULL;
+}
+
+static int64_t part_of_span(const struct rp_report_root *root, const char *part)
+{
+    size_t i;
+
+    for (i = 0; i < root->nparts; i++)
+        if (!strcmp(root->parts[i].part, part))
+            return root->parts[i].total_ns;
+    return 0;
+}
+
+#define LAUNCHED(ts, corr)                                              \
+    {                                                                   \
+        'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, (ts), 4000, corr \
+    }
+
+/* A step that begins with 60 ms of work on the host, and ends with 10 ms of it. */
+static void idle_at_the_edges_of_a_step_counts(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 100 * MS},
+        {'X', "cpu_op", "normalize_images", 1, 1, 0, 60 * MS},
+        LAUNCHED(60 * MS, 5),
+        {'X', "kernel", "gemm", 0, 7, 60 * MS + 4000, 30 * MS - 4000, 5, 7},
+        {'X', "python_function", "save", 1, 1, 90 * MS, 10 * MS}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+    const struct rp_report_finding *found = finding_of(root, "host-work");
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->span_ns, 100 * MS);
+    assert_int_equal(root->step_ns, 100 * MS);
+    assert_int_equal(sum_of_parts(root), root->span_ns);
+    assert_int_equal(root->needed_ns, 30 * MS - 4000);
+    assert_int_equal(root->lost_ns, 70 * MS + 4000);
+    assert_int_equal(root->ranks[0].window_ns, 30 * MS - 4000);
+    assert_int_equal(root->ranks[0].idle_ns, 0);
+    assert_non_null(found);
+    assert_int_equal(found->lost_ns, 70 * MS + 4000);
+    assert_contains(found->evidence[0], "mainly normalize_images (86 % of it)");
+    assert_null(finding_of(root, "launch-bound"));
+    assert_contains(root->lost_text, "of 100.0 ms in 1 step, 30.0 ms (30.0 %) compute and");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* What was recorded before the first step is not the steps'. */
+static void work_before_the_first_step_is_not_counted(void **state)
+{
+    static const struct row rows[] = {
+        LAUNCHED(0, 4),
+        {'X', "kernel", "init", 0, 7, 5000, 400 * MS, 4, 7},
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 500 * MS, 10 * MS},
+        LAUNCHED(500 * MS, 5),
+        {'X', "kernel", "gemm", 0, 7, 500 * MS + 4000, 10 * MS - 4000, 5, 7}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+    size_t i;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->span_ns, 10 * MS);
+    assert_int_equal(sum_of_parts(root), 10 * MS);
+    assert_int_equal(root->needed_ns, 10 * MS - 4000);
+    assert_int_equal(root->nfindings, 0);
+    for (i = 0; i < root->nnotes && !strstr(root->notes[i], "not counted"); i++)
+        ;
+    assert_true(i < root->nnotes);
+    assert_contains(root->notes[i], "500.0 ms before the first step (start-up)");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* A step without device work is idle, with a cause. */
+static void a_span_may_have_no_device_work(void **state)
+{
+    static const struct row rows[] = {
+        LAUNCHED(0, 4),
+        {'X', "kernel", "init", 0, 7, 5000, 40 * MS, 4, 7},
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 50 * MS, 10 * MS},
+        {'X', "cpu_op", "aten::slow", 1, 1, 50 * MS, 10 * MS}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->span_ns, 10 * MS);
+    assert_int_equal(root->needed_ns, 0);
+    assert_int_equal(part_of_span(root, "idle: host_work"), 10 * MS);
+    assert_int_equal(sum_of_parts(root), 10 * MS);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* What findings call lost is not needed: communication and copies are not compute. */
+static void needed_is_what_no_finding_calls_lost(void **state)
+{
+    static const struct row rows[] = {
+        LAUNCHED(0, 4),
+        LAUNCHED(5000, 5),
+        LAUNCHED(10000, 6),
+        {'X', "kernel", "gemm", 0, 7, 4000, 10 * MS - 4000, 4, 7},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 20, 10 * MS, 20 * MS, 5, 20},
+        {'X', "gpu_memcpy", "Memcpy HtoD", 0, 7, 30 * MS, 5 * MS, 6, 7}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+    int64_t lost = 0;
+    size_t i;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->needed_ns, 10 * MS - 4000);
+    assert_int_equal(root->lost_ns, 25 * MS + 4000);
+    assert_int_equal(finding_of(root, "exposed-comm")->lost_ns, 20 * MS);
+    assert_int_equal(finding_of(root, "exposed-comm")->compute_ns, 0);
+    assert_int_equal(finding_of(root, "copies")->lost_ns, 5 * MS);
+    for (i = 0; i < root->nfindings; i++)
+        lost += root->findings[i].lost_ns - root->findings[i].compute_ns;
+    assert_true(lost <= root->lost_ns);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* A kernel that waits on the device, the first of its stream: the host is not to blame. */
+static void launched_work_that_waits_is_not_launch_bound(void **state)
+{
+    static const struct row rows[] = {LAUNCHED(0, 4),
+                                      LAUNCHED(20 * MS, 5),
+                                      {'X', "kernel", "gemm", 0, 7, 4000, 20 * MS - 4000, 4, 7},
+                                      {'X', "kernel", "decode", 0, 8, 400 * MS, 10 * MS, 5, 8}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+    const struct rp_report_finding *found = finding_of(root, "device-wait");
+
+    UNUSED_STATE(state);
+    assert_non_null(found);
+    assert_int_equal(found->lost_ns, 380 * MS);
+    assert_contains(found->evidence[0], "before the first recorded work of a stream");
+    assert_contains(root->lost_text, "waiting for work that was not recorded");
+    assert_null(finding_of(root, "launch-bound"));
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 int test_report(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +489,11 @@ int test_report(void)
         cmocka_unit_test(a_host_only_trace_gets_a_report),
         cmocka_unit_test(an_overlap_may_be_a_wait),
         cmocka_unit_test(collectives_of_the_host_are_matched),
+        cmocka_unit_test(idle_at_the_edges_of_a_step_counts),
+        cmocka_unit_test(work_before_the_first_step_is_not_counted),
+        cmocka_unit_test(a_span_may_have_no_device_work),
+        cmocka_unit_test(needed_is_what_no_finding_calls_lost),
+        cmocka_unit_test(launched_work_that_waits_is_not_launch_bound),
         cmocka_unit_test(the_median_step_is_that_of_all_steps),
         cmocka_unit_test(steps_without_a_device_last_from_mark_to_mark),
         cmocka_unit_test(a_server_has_phases),
