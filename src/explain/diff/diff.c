@@ -142,6 +142,7 @@ static const struct rp_type phase_type = {"phase", sizeof(struct rp_trace_diff_p
 
 static const struct rp_field root_fields[] = {
     ROOT(verdict_text, STR, NONE, "new run", "text output only", RP_SCREEN),
+    ROOT(mainly_text, STR, NONE, "mainly", "text output only", RP_SCREEN),
     {"base_text", "base step", RP_T_STR, RP_UNIT_NONE, RP_SCREEN,
      offsetof(struct rp_trace_diff_root, base) + offsetof(struct rp_trace_diff_run, text), 0, NULL,
      "text output only"},

@@ -94,7 +94,7 @@ struct rp_trace_diff_root {
     struct rp_trace_diff_row *rows, *look; /* look: text output only, those that changed */
     const char **kernels;                  /* text output only: other kernels of the rows shown */
     const char **notes;
-    const char *verdict_text, *aligned_text; /* text output only */
+    const char *verdict_text, *mainly_text, *aligned_text; /* text output only */
     struct rp_trace_diff_row host; /* whose calls on the host changed most; what is NULL: none */
 };
 

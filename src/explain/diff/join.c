@@ -418,6 +418,29 @@ static void write_verdict(struct diff_join *j)
                                            out->failed ? "failed" : "passed");
 }
 
+/* "idle +46.7 ms, compute -36.1 ms": the parts that changed most, the largest first. */
+static void write_mainly(struct diff_join *j)
+{
+    struct rp_trace_diff_root *out = j->out;
+    struct rp_trace_diff_share parts[RP_DIFF_TIMES];
+    const char *text = NULL;
+    size_t i;
+
+    if (!out->changed || out->nparts != RP_DIFF_TIMES)
+        return;
+    memcpy(parts, out->parts, sizeof parts);
+    qsort(parts, RP_DIFF_TIMES, sizeof *parts, by_change);
+    for (i = 0; i < RP_DIFF_TIMES; i++) {
+        int64_t ns = parts[i].delta_ns;
+
+        if (!ns || llabs(ns) < llabs(parts[0].delta_ns) / 4)
+            break;
+        text = rp_arena_textf(j->arena, "%s%s%s %s%s", text ? text : "", text ? ", " : "",
+                              parts[i].part, ns > 0 ? "+" : "", rp_units_time(j->arena, ns));
+    }
+    out->mainly_text = text;
+}
+
 static void write_coverage(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
@@ -444,6 +467,8 @@ static void note_host(struct diff_join *j)
 
     if (!out->nidle_causes || !idle || llabs(idle) <= llabs(out->delta_ns) / 2)
         return;
+    if (!out->base.host_ns && !out->new_run.host_ns)
+        return; /* no operators were recorded */
     if (row->what && llabs(row->host_delta_ns) >= llabs(idle) / 4)
         most = rp_arena_textf(j->arena, ", of it '%s' %s -> %s", row->label,
                               rp_units_time(j->arena, row->base_host_ns),
@@ -558,6 +583,7 @@ static enum rp_code join_all(struct diff_join *j, struct rp_err *err)
     RP_TRY(rp_trace_diff_rows(j->in[0], j->in[1], j->pairs, j->npairs, j->options->limit, j->arena,
                               out, err));
     write_verdict(j);
+    write_mainly(j);
     write_coverage(j);
     note_phases(j);
     note_host(j);

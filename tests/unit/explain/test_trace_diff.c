@@ -616,6 +616,67 @@ static void equal_runs_rarely_differ(void **state)
     }
 }
 
+/* A faster kernel that starts later: the step is what counts, with the time before the kernel. */
+static void idle_before_the_first_kernel_counts(void **state)
+{
+    static const struct row early[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 100000},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 50000, 4000, 5},
+        {'X', "kernel", "gemm", 0, 7, 60000, 30000, 5, 7},
+    };
+    static const struct row late[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 110000},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 70000, 4000, 5},
+        {'X', "kernel", "gemm", 0, 7, 80000, 20000, 5, 7},
+    };
+    struct comparison c;
+    int64_t idle = 0;
+    size_t i;
+
+    UNUSED_STATE(state);
+    compare_traces(&c, TRACE_OF(early), TRACE_OF(late), &all_rows);
+    assert_int_equal(c.root.base.step_ns, 100000);
+    assert_int_equal(c.root.delta_ns, 10000);
+    assert_string_equal(c.root.verdict, "slower");
+    assert_int_equal(c.root.parts[RP_DIFF_COMPUTE].delta_ns, -10000);
+    assert_int_equal(c.root.parts[RP_DIFF_IDLE].delta_ns, 20000);
+    for (i = 0; i < c.root.nidle_causes; i++)
+        idle += c.root.idle_causes[i].delta_ns;
+    assert_int_equal(idle, 20000);
+    assert_string_equal(c.root.mainly_text, "idle +20.0 µs, compute -10.0 µs");
+    rp_arena_release(&c.arena);
+}
+
+static void servers_are_compared_by_phase(void **state)
+{
+    static const struct row base[] = {
+        {'X', "user_annotation", "step[EXTEND bs=1 toks=9]", 1, 1, 0, 90},
+        {'X', "user_annotation", "step[DECODE bs=2]", 1, 1, 100, 10},
+        {'X', "user_annotation", "step[DECODE bs=2]", 1, 1, 110, 12},
+    };
+    static const struct row fresh[] = {
+        {'X', "user_annotation", "step[DECODE bs=2]", 1, 1, 100, 20},
+        {'X', "user_annotation", "step[DECODE bs=2]", 1, 1, 120, 20},
+    };
+    struct comparison c;
+    bool noted = false;
+    size_t i;
+
+    UNUSED_STATE(state);
+    compare_traces(&c, TRACE_OF(base), TRACE_OF(fresh), &all_rows);
+    assert_int_equal(c.root.nphases, 2);
+    assert_string_equal(c.root.phases[0].phase, "prefill");
+    assert_int_equal(c.root.phases[0].base_ns, 100);
+    assert_int_equal(c.root.phases[0].new_ns, RP_ABSENT_I64);
+    assert_int_equal(c.root.phases[1].base_steps, 2);
+    assert_int_equal(c.root.phases[1].base_ns, 11);
+    assert_int_equal(c.root.phases[1].delta_ns, 9);
+    for (i = 0; i < c.root.nnotes; i++)
+        noted = noted || strstr(c.root.notes[i], "different shares of prefill and decode");
+    assert_true(noted);
+    rp_arena_release(&c.arena);
+}
+
 static void nothing_recorded_is_no_change(void **state)
 {
     struct comparison c;
@@ -683,6 +744,8 @@ int test_trace_diff(void)
         cmocka_unit_test(without_a_device_host_time_counts),
         cmocka_unit_test(the_middle_half_and_the_spread),
         cmocka_unit_test(equal_runs_rarely_differ),
+        cmocka_unit_test(idle_before_the_first_kernel_counts),
+        cmocka_unit_test(servers_are_compared_by_phase),
         cmocka_unit_test(nothing_recorded_is_no_change),
         cmocka_unit_test(a_limit_needs_something_to_compare),
         cmocka_unit_test(its_keys_promise_their_units),
