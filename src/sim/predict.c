@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short way through the model: one run without the profiler, and one more for each what-if. */
+/* The short way through the model: one run as recorded, one without the profiler, and one more for
+   each what-if. */
 #include "sim/predict.h"
 
 #include "sim/engine/resimulate.h"
@@ -16,11 +17,19 @@ struct predict_ctx {
     struct rp_resim base;
 };
 
-static enum rp_code run_base(struct predict_ctx *p, int64_t *step_ns, struct rp_err *err)
+static enum rp_code run_base(struct predict_ctx *p, struct rp_sim_now *now, struct rp_err *err)
 {
+    struct rp_sim_result recorded = {0};
+    enum rp_code code = rp_simulate(&p->run.overlay, &recorded, err);
+
+    now->step_ns = rp_sim_measured_ns(&p->run);
+    if (code == RP_OK)
+        code = rp_sim_step_ns(&p->run, &recorded, &now->simulated_ns, err);
+    rp_sim_result_release(&recorded);
+    RP_TRY(code);
     RP_TRY(rp_sim_cost_drop(&p->run, 1, err));
     RP_TRY(rp_resim_init(&p->base, &p->run.overlay, err));
-    return rp_sim_step_ns(&p->run, &p->base.result, step_ns, err);
+    return rp_sim_step_ns(&p->run, &p->base.result, &now->unprofiled_ns, err);
 }
 
 static enum rp_code run_whatif(struct predict_ctx *p, const char *text, int64_t *step_ns,
@@ -41,11 +50,11 @@ static enum rp_code run_whatif(struct predict_ctx *p, const char *text, int64_t 
 }
 
 static enum rp_code run_all(struct predict_ctx *p, const char *const *whatifs, size_t n,
-                            int64_t *step_ns, struct rp_sim_gain *gains, struct rp_err *err)
+                            struct rp_sim_now *now, struct rp_sim_gain *gains, struct rp_err *err)
 {
     size_t i;
 
-    RP_TRY(run_base(p, step_ns, err));
+    RP_TRY(run_base(p, now, err));
     for (i = 0; i < n; i++) {
         struct rp_err why = RP_ERR_INIT;
         enum rp_code code;
@@ -62,23 +71,16 @@ static enum rp_code run_all(struct predict_ctx *p, const char *const *whatifs, s
     return RP_OK;
 }
 
-enum rp_code rp_sim_predict(const struct rp_trace *trace, const char *const *whatifs, size_t n,
-                            int64_t *step_ns, struct rp_sim_gain *gains, struct rp_err *err)
+enum rp_code rp_sim_predict(const struct rp_sim_part *const *parts, size_t nparts,
+                            const char *const *whatifs, size_t n, struct rp_sim_now *now,
+                            struct rp_sim_gain *gains, struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
     struct predict_ctx p = {0};
-    struct rp_sim_part part;
-    const struct rp_sim_part *parts[] = {&part};
-    enum rp_code code = rp_sim_part_init(&part, trace, &arena, err);
+    enum rp_code code = rp_sim_run_init(&p.run, parts, nparts, err);
 
-    if (code == RP_OK) {
-        code = rp_sim_run_init(&p.run, parts, 1, err);
-        if (code == RP_OK)
-            code = run_all(&p, whatifs, n, step_ns, gains, err);
-        rp_resim_release(&p.base);
-        rp_sim_run_release(&p.run);
-    }
-    rp_sim_part_release(&part);
-    rp_arena_release(&arena);
+    if (code == RP_OK)
+        code = run_all(&p, whatifs, n, now, gains, err);
+    rp_resim_release(&p.base);
+    rp_sim_run_release(&p.run);
     return code;
 }

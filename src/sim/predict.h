@@ -2,23 +2,30 @@
 #ifndef RP_SIM_PREDICT_H
 #define RP_SIM_PREDICT_H
 /*
- * What changes would bring, for a question that has the trace of a rank in hand and needs a number
- * or two of `simulate`: 'report' beside its advice, for example.
+ * What changes would bring, for a question that needs a number or two of `simulate`: 'report'
+ * beside its advice, for example.
  *
  *     static const char *const changes[] = {"cuda-graphs", "no-sync"};
  *     struct rp_sim_gain gains[2];
- *     int64_t now_ns;
+ *     struct rp_sim_now now;
  *
- *     RP_TRY(rp_sim_predict(trace, changes, 2, &now_ns, gains, err));
+ *     RP_TRY(rp_sim_predict(parts, nparts, changes, 2, &now, gains, err));
  *     if (gains[0].step_ns != RP_ABSENT_I64)
- *         ... a step would take gains[0].step_ns instead of now_ns
+ *         ... a step would take gains[0].step_ns instead of now.unprofiled_ns
  */
 #include "base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-struct rp_trace;
+struct rp_sim_part;
+
+/* A step without a change, by the definition of facts/step_times.h. */
+struct rp_sim_now {
+    int64_t step_ns;       /* as recorded */
+    int64_t simulated_ns;  /* the same from the model: how well it reproduces the recording */
+    int64_t unprofiled_ns; /* without the profiler: what gains are compared with */
+};
 
 struct rp_sim_gain {
     int64_t step_ns;      /* with the change, without the profiler; RP_ABSENT_I64: no answer */
@@ -26,16 +33,15 @@ struct rp_sim_gain {
 };
 
 /*
- * A step with each of n what-ifs (texts as after '--what-if', each alone) applied to one rank,
- * which goes on waiting for others as recorded. *step_ns is a step without a change; both are for a
- * run without the profiler, by the definition of facts/step_times.h, so that their difference is
- * what the change brings. The numbers are those of `simulate` of this trace alone
- * (baseline.unprofiled_ns and predicted_ns), without their intervals. A malformed what-if is
- * RP_USAGE.
+ * A step with each of n what-ifs (texts as after '--what-if', each alone) applied to a run of the
+ * given ranks (sim/model/part.h), for a run without the profiler. The numbers are those of
+ * `simulate` (baseline.step_ns, simulated_step_ns and unprofiled_ns; predicted_ns) without their
+ * intervals. A malformed what-if is RP_USAGE.
  *
- * It costs about what `critpath` does, once, and a fraction of that for each what-if.
+ * It costs two runs of the model, and a part of one for each what-if.
  */
-enum rp_code rp_sim_predict(const struct rp_trace *trace, const char *const *whatifs, size_t n,
-                            int64_t *step_ns, struct rp_sim_gain *gains, struct rp_err *err);
+enum rp_code rp_sim_predict(const struct rp_sim_part *const *parts, size_t nparts,
+                            const char *const *whatifs, size_t n, struct rp_sim_now *now,
+                            struct rp_sim_gain *gains, struct rp_err *err);
 
 #endif

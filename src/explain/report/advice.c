@@ -103,7 +103,7 @@ size_t rp_advice_find(enum rp_found found, const struct rp_workload *workload,
     }
     for (i = 0; i < RP_ADVISE_TOPICS && n < RP_ADVICE_MOST; i++)
         if (best[i] && *best[i]->text)
-            out[n++] = (struct rp_advice){best[i]->text, best[i]->what_if};
+            out[n++] = (struct rp_advice){best[i]->text, best[i]->what_if, i == RP_ADVISE_LOOK};
     return n;
 }
 
@@ -129,25 +129,35 @@ void rp_report_advise(struct rp_arena *arena, uint8_t found, const struct rp_wor
 
     finding->id = rp_found_texts[found].id;
     finding->title = rp_found_texts[found].title;
-    finding->hint = "";
     finding->ntries = 0;
     finding->tries = RP_ARENA_NEW(arena, struct rp_report_try, RP_ADVICE_MOST);
-    for (i = 0; i < n && finding->tries; i++) {
+    for (i = 0; i < n && finding->tries; i++)
         finding->tries[finding->ntries++] = (struct rp_report_try){.text = advice[i].text,
                                                                    .what_if = advice[i].what_if,
+                                                                   .look = advice[i].look,
                                                                    .step_ns = RP_ABSENT_I64,
                                                                    .predicted_ns = RP_ABSENT_I64,
                                                                    .change_ratio = NAN};
-        finding->hint =
-            i ? rp_arena_textf(arena, "%s; %s", finding->hint, advice[i].text) : advice[i].text;
-    }
+    rp_report_join_hint(arena, finding);
 }
 
-/* "torch.compile(...): simulate: graphs 31.2 ms -> 28.0 ms a step (-10.3 %)" */
+void rp_report_join_hint(struct rp_arena *arena, struct rp_report_finding *finding)
+{
+    size_t i;
+
+    finding->hint = finding->ntries ? finding->tries[0].text : "";
+    for (i = 1; i < finding->ntries; i++)
+        finding->hint = rp_arena_textf(arena, "%s; %s", finding->hint, finding->tries[i].text);
+}
+
+/* "torch.compile(...) (simulate: graphs 31.2 ms → 28.0 ms a step, -10.3 %)" */
 static const char *try_line(struct rp_arena *arena, const struct rp_report_try *t)
 {
-    if (isnan(t->change_ratio))
+    if (!t->what_if)
         return t->text;
+    if (isnan(t->change_ratio))
+        return rp_arena_textf(arena, "%s ('reprise simulate -w %s' predicts it)", t->text,
+                              t->what_if);
     return rp_arena_textf(arena, "%s (simulate: %s %s → %s a step, %+.1f %%)", t->text, t->what_if,
                           rp_units_time(arena, t->step_ns), rp_units_time(arena, t->predicted_ns),
                           100 * t->change_ratio);

@@ -71,8 +71,9 @@ enum rp_found rp_found_copies(const char *name);
 
 /* One thing to try. */
 struct rp_advice {
-    const char *text;
+    const char *text;    /* "{}" is the number of the what-if that brings most */
     const char *what_if; /* of 'reprise simulate': what it would bring; or NULL */
+    bool look;           /* it says where to see more: it never brings nothing */
 };
 
 #define RP_ADVICE_MOST 3
@@ -105,7 +106,8 @@ struct rp_advice_row {
     uint8_t vendors, modes, parallels, transports, serves;
     uint8_t compiled, graphs, plain_update, with_stack; /* RP_KEY_* */
     const char *text;                                   /* "": nothing about this topic */
-    const char *what_if;                                /* or NULL */
+    const char
+        *what_if; /* or NULL; of several, as in "bucket=5MB|25MB", the one that brings most */
 };
 
 const struct rp_advice_row *rp_advice_rows(size_t *n);

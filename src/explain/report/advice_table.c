@@ -638,31 +638,27 @@ static const struct rp_advice_row
 
                 /* host collectives */
                 {RP_FOUND_HOST_COLLECTIVES, RP_ADVISE_CALL,
-                 .text = "collectives that run on the device, or that overlap with its work",
-                 .what_if = "overlap"},
+                 .text = "collectives that run on the device, or that overlap with its work"},
                 {RP_FOUND_HOST_COLLECTIVES, RP_ADVISE_CALL, .frameworks = FW(PYTORCH),
                  .vendors = BY(NVIDIA),
                  .transports = VIA(GLOO) | VIA(MPI) | VIA(NONE) | VIA(NCCL) | VIA(ONECCL),
                  .text =
-                     "torch.distributed.init_process_group(\"nccl\") instead of gloo: collectives run on the device",
-                 .what_if = "overlap"},
+                     "torch.distributed.init_process_group(\"nccl\") instead of gloo: collectives run on the device"},
                 {RP_FOUND_HOST_COLLECTIVES, RP_ADVISE_CALL, .frameworks = FW(PYTORCH),
                  .vendors = BY(AMD),
                  .transports = VIA(GLOO) | VIA(MPI) | VIA(NONE) | VIA(NCCL) | VIA(ONECCL),
                  .text =
-                     "torch.distributed.init_process_group(\"nccl\"), which is RCCL, instead of gloo: collectives run on the device",
-                 .what_if = "overlap"},
+                     "torch.distributed.init_process_group(\"nccl\"), which is RCCL, instead of gloo: collectives run on the device"},
                 {RP_FOUND_HOST_COLLECTIVES, RP_ADVISE_CALL, .frameworks = FW(PYTORCH),
                  .vendors = BY(INTEL),
                  .transports = VIA(GLOO) | VIA(MPI) | VIA(NONE) | VIA(NCCL) | VIA(ONECCL),
                  .text =
-                     "torch.distributed.init_process_group(\"xccl\") instead of gloo: collectives run on the device",
-                 .what_if = "overlap"},
+                     "torch.distributed.init_process_group(\"xccl\") instead of gloo: collectives run on the device"},
                 {RP_FOUND_HOST_COLLECTIVES, RP_ADVISE_MORE, .frameworks = FW(PYTORCH),
                  .modes = MODE(TRAINING), .parallels = PAR(DDP),
                  .text =
-                     "DistributedDataParallel(model, bucket_cap_mb=100): fewer and larger collectives",
-                 .what_if = "bucket=100MB"},
+                     "DistributedDataParallel(model, bucket_cap_mb={}): collectives of another size",
+                 .what_if = "bucket=5MB|10MB|25MB|50MB|100MB"},
                 {RP_FOUND_HOST_COLLECTIVES, RP_ADVISE_CALL, .frameworks = FW(HOROVOD),
                  .vendors = BY(NVIDIA) | BY(AMD),
                  .text =
@@ -680,10 +676,10 @@ static const struct rp_advice_row
                 {RP_FOUND_EXPOSED_COMM, RP_ADVISE_CALL, .frameworks = FW(PYTORCH),
                  .modes = MODE(TRAINING), .parallels = PAR(DDP),
                  .text =
-                     "DistributedDataParallel(model, bucket_cap_mb=50, gradient_as_bucket_view=True, static_graph=True): other buckets",
-                 .what_if = "bucket=50MB"},
-                {RP_FOUND_EXPOSED_COMM, RP_ADVISE_MORE,
-                 .frameworks = FW(PYTORCH), .modes = MODE(TRAINING), .parallels = PAR(DDP), .text = "model.register_comm_hook(None, default_hooks.bf16_compress_hook): half the bytes of fp32 gradients; model.no_sync() while accumulating",
+                     "DistributedDataParallel(model, bucket_cap_mb={}, gradient_as_bucket_view=True, static_graph=True)",
+                 .what_if = "bucket=5MB|10MB|25MB|50MB|100MB"},
+                {RP_FOUND_EXPOSED_COMM, RP_ADVISE_MORE, .frameworks = FW(PYTORCH),
+                 .modes = MODE(TRAINING), .parallels = PAR(DDP), .text = "model.register_comm_hook(None, default_hooks.bf16_compress_hook): half the bytes of fp32 gradients; model.no_sync() while accumulating",
                  .what_if = "net.bandwidth=2x"},
                 {RP_FOUND_EXPOSED_COMM, RP_ADVISE_CALL, .frameworks = FW(PYTORCH),
                  .modes = MODE(TRAINING), .parallels = PAR(FSDP),
@@ -747,8 +743,8 @@ static const struct rp_advice_row
                 {RP_FOUND_EXPOSED_PARTLY, RP_ADVISE_CALL, .frameworks = FW(PYTORCH),
                  .modes = MODE(TRAINING), .parallels = PAR(DDP),
                  .text =
-                     "DistributedDataParallel(model, bucket_cap_mb=50, gradient_as_bucket_view=True, static_graph=True): other buckets",
-                 .what_if = "bucket=50MB"},
+                     "DistributedDataParallel(model, bucket_cap_mb={}, gradient_as_bucket_view=True, static_graph=True)",
+                 .what_if = "bucket=5MB|10MB|25MB|50MB|100MB"},
                 {RP_FOUND_EXPOSED_PARTLY, RP_ADVISE_MORE, .frameworks = FW(PYTORCH),
                  .modes = MODE(TRAINING), .parallels = PAR(DDP),
                  .text =

@@ -145,12 +145,15 @@ static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "run", "text output only", RP_SCREEN),
     ROOT(step_text, STR, NONE, "step", "text output only", RP_SCREEN),
     ROOT(lost_text, STR, NONE, "time", "text output only", RP_SCREEN),
+    ROOT(profiler_text, STR, NONE, "profiler", "text output only", RP_SCREEN),
     ROOT(captured_launches, I64, COUNT, NULL,
          "launches of a recording of a graph capture, which did not execute; else 0", 0),
     ROOT(pace_text, STR, NONE, "pace", "text output only", RP_SCREEN),
     ROOT(stall_text, STR, NONE, "host", "text output only", RP_SCREEN),
     ROOT(window_ns, I64, NS, NULL, "mean of the ranks' windows", 0),
     ROOT(step_ns, I64, NS, NULL, "step time: mean of the ranks' median steps, or null",
+         RP_NULLABLE),
+    ROOT(unprofiled_ns, I64, NS, NULL, "a step without the profiler, as simulated, or null",
          RP_NULLABLE),
     ROOT(span_ns, I64, NS, NULL, "mean of the ranks' spans", 0),
     ROOT(lost_ns, I64, NS, NULL, "of the span: all but compute", 0),
@@ -278,6 +281,8 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(TEXT, framework),
                                               PART_OF(LIST, devices, &rp_report_device_row_type),
                                               PART(PLAIN, workload),
+                                              PART(PLAIN, modelled),
+                                              PART_OF(RECORD, sim, &rp_sim_part_type),
                                               RP_PART_END};
 static const struct rp_type part_type = {"report_part", sizeof(struct rp_report_part), part_fields,
                                          NULL};
@@ -899,6 +904,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
         fill_capture(&j);
     } else {
         RP_TRY(rp_report_find(ranks, &j.chain, j.arena, out, err));
+        RP_TRY(rp_report_predict(ranks, j.arena, out, err));
         fill_look(&j);
         fill_pitfalls(&j);
         add_note(&j, ranks->graphs);
@@ -918,11 +924,16 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
                                 const struct rp_settings *settings, struct rp_rank_part *part,
                                 struct rp_err *err)
 {
-    (void)settings;
-    return rp_report_rank(loaded->trace, scope, &part->arena, part->data, err);
+    RP_TRY(rp_report_rank(loaded->trace, scope, &part->arena, part->data, err));
+    return rp_settings_flag(settings, "no-simulate")
+               ? RP_OK
+               : rp_report_model(loaded->trace, &part->arena, part->data, err);
 }
 
-static const struct rp_option options[] = {RP_RANK_OPTIONS, RP_OPTION_END};
+static const struct rp_option options[] = {
+    RP_RANK_OPTIONS,
+    {"no-simulate", 0, RP_OPT_FLAG, NULL, NULL, "do not predict what the advice would bring", 0},
+    RP_OPTION_END};
 
 const struct rp_question_row rp_ask_report = {
     .question = {.name = "report",

@@ -14,6 +14,7 @@
 #include "facts/collectives.h"
 #include "facts/host_calls.h"
 #include "facts/workload.h"
+#include "sim/model/part.h"
 
 /* ------------------------------------------------------------------ the part of a rank */
 
@@ -124,6 +125,8 @@ struct rp_report_part {
     size_t ndevices;
     struct rp_report_device_row *devices; /* by number */
     struct rp_workload workload;
+    bool modelled; /* sim is filled */
+    struct rp_sim_part sim;
 };
 
 /* Texts are in the arena; release the part also after a failure, unless an arena has adopted it. */
@@ -205,6 +208,7 @@ struct rp_report_try {
     const char *text, *what_if;    /* what_if: or NULL */
     int64_t step_ns, predicted_ns; /* a step without the profiler, and with the change; absent */
     double change_ratio;           /* NaN: not predicted */
+    bool look;                     /* it says where to see more */
 };
 
 struct rp_report_finding {
@@ -238,6 +242,8 @@ struct rp_report_root {
     size_t ndevices, ndevice_rows;
     struct rp_report_device_row *devices, *device_rows; /* rows: where a rank has several */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
+    const char *profiler_text;
+    int64_t unprofiled_ns;     /* absent: not known */
     int64_t captured_launches; /* of a recording of captures */
     int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, collective_span_ns, stall_count,
         stall_ns;
@@ -303,9 +309,18 @@ enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
 extern const struct rp_type rp_report_try_type;
 void rp_report_advise(struct rp_arena *arena, uint8_t found, const struct rp_workload *workload,
                       struct rp_report_finding *finding);
+void rp_report_join_hint(struct rp_arena *arena, struct rp_report_finding *finding);
 /* The same as lines on the screen, with what is predicted of them. */
 void rp_report_look_tries(struct rp_arena *arena, const struct rp_report_finding *finding,
                           struct rp_report_look *look);
+
+/* What simulate predicts (predict.c). The first makes the model of a rank where it is cheap and may
+   be needed; the second predicts what findings advise, and what a step takes without the profiler.
+ */
+enum rp_code rp_report_model(const struct rp_trace *trace, struct rp_arena *arena,
+                             struct rp_report_part *part, struct rp_err *err);
+enum rp_code rp_report_predict(const struct rp_ranks *ranks, struct rp_arena *arena,
+                               struct rp_report_root *out, struct rp_err *err);
 
 /* Fills the texts of a rank's workload, and describes them (advice.c). */
 extern const struct rp_type rp_report_workload_type;

@@ -275,6 +275,7 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
 
 const struct rp_whatif rp_whatif_cuda_graphs = {
     .name = "cuda-graphs",
+    .alias = "graphs",
     .form = "cuda-graphs[=<region>]",
     .summary =
         "each step, or only its forward pass, backward pass, optimizer or the operators of a name, is "

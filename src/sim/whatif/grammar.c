@@ -21,12 +21,17 @@ static size_t name_len(const char *text)
     return strcspn(text, ":=+");
 }
 
+static bool is_name(const char *own, const char *name, size_t len)
+{
+    return own && strlen(own) == len && !memcmp(own, name, len);
+}
+
 static const struct rp_whatif *find_whatif(const char *name, size_t len)
 {
     size_t i;
 
     for (i = 0; rp_whatifs[i]; i++)
-        if (strlen(rp_whatifs[i]->name) == len && !memcmp(rp_whatifs[i]->name, name, len))
+        if (is_name(rp_whatifs[i]->name, name, len) || is_name(rp_whatifs[i]->alias, name, len))
             return rp_whatifs[i];
     return NULL;
 }

@@ -52,6 +52,7 @@ enum rp_whatif_value {
 
 struct rp_whatif {
     const char *name;
+    const char *alias;   /* another name, or NULL */
     const char *form;    /* "scale:<what>=<factor>" */
     const char *summary; /* what it changes */
     const char *assumes; /* what must hold for the prediction to be right */

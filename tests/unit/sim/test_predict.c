@@ -17,14 +17,16 @@ static void gains_are_those_of_simulate(void **state)
     struct rp_sim_answer answer = {0};
     struct rp_arena arena = RP_ARENA_INIT;
     struct bench b;
-    int64_t step_ns;
+    struct rp_sim_now now;
     size_t i;
 
     UNUSED_STATE(state);
     bench_init(&b, 1, &usual);
-    assert_ok(rp_sim_predict(b.traces[0], whatifs, WHATIFS, &step_ns, gains, &err), &err);
+    assert_ok(rp_sim_predict(b.list, 1, whatifs, WHATIFS, &now, gains, &err), &err);
     assert_ok(rp_sim_answer(b.list, 1, &asked, &arena, &answer, &err), &err);
-    assert_int_equal(step_ns, answer.baseline.unprofiled_ns);
+    assert_int_equal(now.step_ns, answer.baseline.step_ns);
+    assert_int_equal(now.simulated_ns, answer.baseline.simulated_step_ns);
+    assert_int_equal(now.unprofiled_ns, answer.baseline.unprofiled_ns);
     assert_int_equal(answer.npredictions, WHATIFS);
     for (i = 0; i < WHATIFS; i++) {
         const struct rp_sim_prediction *p = &answer.predictions[i];
@@ -34,7 +36,7 @@ static void gains_are_those_of_simulate(void **state)
     }
     assert_int_equal(gains[3].step_ns, RP_ABSENT_I64); /* nothing trains */
     assert_non_null(strstr(gains[3].impossible, "AccumulateGrad"));
-    assert_int_equal(gains[4].step_ns, 2 * step_ns);
+    assert_int_equal(gains[4].step_ns, 2 * now.unprofiled_ns);
     rp_arena_release(&arena);
     bench_release(&b);
 }
@@ -46,11 +48,11 @@ static void a_malformed_what_if_is_an_error(void **state)
     struct rp_err err = RP_ERR_INIT;
     struct rp_sim_gain gain;
     struct bench b;
-    int64_t step_ns;
+    struct rp_sim_now now;
 
     UNUSED_STATE(state);
     bench_init(&b, 1, &usual);
-    assert_code(rp_sim_predict(b.traces[0], wrong, 1, &step_ns, &gain, &err), RP_USAGE);
+    assert_code(rp_sim_predict(b.list, 1, wrong, 1, &now, &gain, &err), RP_USAGE);
     assert_non_null(strstr(err.text, "did you mean 'fuse'"));
     bench_release(&b);
 }

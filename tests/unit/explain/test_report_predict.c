@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the report predicts is what simulate predicts, and useless advice is left out. */
+#include "ask_fixture.h"
+#include "explain/report/report.h"
+#include "sim/simulate.h"
+#include "trace/trace_fixtures.h"
+
+#include <math.h>
+
+extern const struct rp_question_row rp_ask_report, rp_ask_simulate;
+
+#define US    1000
+#define STEPS 4
+#define OPS   20
+#define ROWS  (STEPS * (3 * OPS + 1))
+
+/* Steps of operators that each take `host` on the host and launch a kernel of 10 us. */
+static struct rp_trace *launch_bound(int64_t host)
+{
+    static struct row rows[ROWS];
+    int64_t at = 0, device = 0, corr = 0;
+    size_t n = 0, s, i, mark;
+
+    for (s = 0; s < STEPS; s++) {
+        mark = n++;
+        rows[mark] = (struct row){'X', "user_annotation", "", 1, 1, at, 0};
+        rows[mark].name = (const char *[]){"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3",
+                                           "ProfilerStep#4"}[s];
+        for (i = 0; i < OPS; i++) {
+            int64_t launch = at + host - 6 * US;
+
+            corr++;
+            rows[n++] = (struct row){'X', "cpu_op", "aten::mm", 1, 1, at, host};
+            rows[n++] =
+                (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, launch, 5 * US, corr};
+            device = device > launch + 8 * US ? device : launch + 8 * US;
+            rows[n++] = (struct row){'X', "kernel", "gemm", 0, 7, device, 10 * US, corr, 7};
+            device += 10 * US;
+            at += host + US;
+        }
+        rows[mark].dur = at - rows[mark].ts;
+        at += US;
+    }
+    return trace_of(rows, n);
+}
+
+static const struct rp_report_finding *finding_of(const struct rp_report_root *root, const char *id)
+{
+    size_t i;
+
+    for (i = 0; i < root->nfindings; i++)
+        if (!strcmp(root->findings[i].id, id))
+            return &root->findings[i];
+    return NULL;
+}
+
+static void a_prediction_is_that_of_simulate(void **state)
+{
+    struct rp_trace *t = launch_bound(60 * US);
+    struct rp_result *report = ASK_TRACES(report, &t, 1, {"rank", "0"});
+    struct rp_result *simulate = ASK_TRACES(simulate, &t, 1, {"what-if", "cuda-graphs"});
+    const struct rp_report_root *root = report->root;
+    const struct rp_sim_answer *answer = simulate->root;
+    const struct rp_report_finding *f = finding_of(root, "launch-bound");
+
+    UNUSED_STATE(state);
+    assert_non_null(f);
+    assert_string_equal(f->tries[0].what_if, "graphs");
+    assert_int_equal(f->tries[0].predicted_ns, answer->predictions[0].predicted_ns);
+    assert_int_equal(f->tries[0].step_ns, answer->baseline.unprofiled_ns);
+    assert_true(f->tries[0].change_ratio < -0.3);
+    assert_int_equal(root->unprofiled_ns, answer->baseline.unprofiled_ns);
+    assert_non_null(strstr(root->look[0].first, "simulate: graphs"));
+    assert_null(strstr(f->hint, "simulate"));
+    rp_result_free(report);
+    rp_result_free(simulate);
+    rp_trace_free(t);
+}
+
+static void without_a_model_the_what_if_is_named(void **state)
+{
+    struct rp_trace *t = launch_bound(60 * US);
+    struct rp_result *report = ASK_TRACES(report, &t, 1, {"no-simulate", NULL});
+    const struct rp_report_root *root = report->root;
+    const struct rp_report_finding *f = finding_of(root, "launch-bound");
+
+    UNUSED_STATE(state);
+    assert_non_null(f);
+    assert_true(isnan(f->tries[0].change_ratio));
+    assert_int_equal(root->unprofiled_ns, RP_ABSENT_I64);
+    assert_non_null(strstr(root->look[0].first, "'reprise simulate -w graphs'"));
+    rp_result_free(report);
+    rp_trace_free(t);
+}
+
+static void a_device_that_is_busy_needs_no_model(void **state)
+{
+    struct rp_trace *t = launch_bound(9 * US);
+    struct rp_result *report = ASK_TRACES(report, &t, 1, {"rank", "0"});
+    const struct rp_report_root *root = report->root;
+
+    UNUSED_STATE(state);
+    assert_null(finding_of(root, "launch-bound"));
+    assert_null(root->profiler_text);
+    rp_result_free(report);
+    rp_trace_free(t);
+}
+
+int test_report_predict(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_prediction_is_that_of_simulate),
+        cmocka_unit_test(without_a_model_the_what_if_is_named),
+        cmocka_unit_test(a_device_that_is_busy_needs_no_model),
+    };
+
+    return cmocka_run_group_tests_name("report predict", tests, NULL, NULL);
+}
