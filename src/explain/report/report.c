@@ -579,6 +579,8 @@ static const char *lost_text(struct report_ctx *j, const char *whole)
     else if (earlier > out->span_ns / 10)
         lost = rp_arena_textf(j->arena, "%s (%s of it waiting for work that was not recorded)",
                               lost, duration(j, earlier));
+    if (!out->lost_ns)
+        return rp_arena_textf(j->arena, "of %s, all is compute", whole);
     return rp_arena_textf(j->arena, "of %s, %s (%s) compute and %s (%s) lost%s", whole,
                           duration(j, out->needed_ns), percent(j, out->needed_ns, out->span_ns),
                           duration(j, out->lost_ns), percent(j, out->lost_ns, out->span_ns), lost);
