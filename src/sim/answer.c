@@ -42,6 +42,7 @@ struct answer_ctx {
     bool costs;              /* recording had a cost, so a run without it differs */
     double doubt;            /* relative uncertainty of the profiler's cost */
     bool flat;               /* the step hardly depends on that cost */
+    bool unknown;            /* nothing tells how far a prediction may be off */
     bool leant;              /* a what-if depended on what is not known of the transport */
     struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
 };
@@ -90,7 +91,7 @@ static enum rp_code step_with(struct answer_ctx *a, double factor, const char *w
     memset(a->run.gone.at, 0, a->run.gone.n);
     a->run.dropped = false;
     a->run.edges_factor = 1;
-    a->run.leans = false;
+    a->run.leans = a->run.uses_transport = false;
     code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
         code = rp_sim_steps_init(&steps, &a->run, a->now, err);
@@ -184,14 +185,18 @@ static enum rp_code include_transport_doubt(struct answer_ctx *a, int64_t *low, 
     return RP_OK;
 }
 
-static void widen_by_spread(const struct answer_ctx *a, int64_t *low, int64_t *high)
+/* Widens an interval by how far steps differ from each other and the model from the recording. One
+   without any width says nothing: then it is not known. */
+static void settle_interval(const struct answer_ctx *a, int64_t *low, int64_t *high)
 {
-    double spread = a->run.parts[0]->spread_ratio;
+    double spread = a->run.parts[0]->spread_ratio, error = fabs(a->out->baseline.error_ratio);
+    double more = 1 + (isnan(spread) ? 0 : spread) + (isnan(error) ? 0 : error);
 
-    if (isnan(spread))
+    *low = rp_sim_scaled(*low, 1 / more);
+    *high = rp_sim_scaled(*high, more);
+    if (*low < *high)
         return;
-    *low = rp_sim_scaled(*low, 1 / (1 + spread));
-    *high = rp_sim_scaled(*high, 1 + spread);
+    *low = *high = RP_ABSENT_I64;
 }
 
 static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
@@ -207,13 +212,13 @@ static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
     b->unprofiled_low_ns = b->unprofiled_high_ns = b->unprofiled_ns;
     RP_TRY(include_cost_doubt(a, NULL, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
     RP_TRY(include_transport_doubt(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
-    widen_by_spread(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns);
     b->cost_factor = first->quick_ns ? a->run.cost_factor : NAN;
     b->span_cost_ns =
         first->quick_ns ? (int64_t)(rp_sim_cost_of(first).span_ns * b->cost_factor) : RP_ABSENT_I64;
     b->measured_ns = first->distance_ns;
     b->step_ns = rp_sim_measured_ns(&a->run);
     b->error_ratio = ratio(b->simulated_step_ns - b->step_ns, b->step_ns);
+    settle_interval(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns);
     b->spread_ratio = first->spread_ratio;
     b->ranks = (int64_t)a->run.nranks * first->nranks;
     b->steps = first->has_steps ? first->nsteps : (int64_t)first->recorded_steps;
@@ -230,7 +235,7 @@ static enum rp_code include_leans(struct answer_ctx *a, const char *text,
     int64_t step;
     int to, end = a->run.leans ? RP_LEANS : 0;
 
-    a->leant |= a->run.leans;
+    a->leant |= a->run.uses_transport;
     for (to = RP_LEAN_NONE + 1; to < end && code == RP_OK; to++) {
         a->run.lean = (enum rp_sim_lean)to;
         code = step_with(a, 1, text, &step, err);
@@ -261,7 +266,15 @@ static enum rp_code explain_impossible(struct answer_ctx *a, const char *text,
 static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
                                     struct rp_sim_prediction *p, struct rp_err *err)
 {
-    RP_TRY(step_with(a, 0, text, &p->simulated_step_ns, err));
+    enum rp_code code;
+
+    *p = (struct rp_sim_prediction){0};
+    a->run.says = a->arena;
+    a->run.said = NULL;
+    code = step_with(a, 0, text, &p->simulated_step_ns, err);
+    a->run.says = NULL;
+    RP_TRY(code);
+    p->changed = a->run.said;
     p->simulated_ns = a->distance_ns;
     a->wants_path = true;
     RP_TRY(step_with(a, 1, text, &p->predicted_ns, err));
@@ -269,7 +282,8 @@ static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
     p->low_ns = p->high_ns = p->predicted_ns;
     RP_TRY(include_cost_doubt(a, text, &p->low_ns, &p->high_ns, err));
     RP_TRY(include_leans(a, text, p, err));
-    widen_by_spread(a, &p->low_ns, &p->high_ns);
+    settle_interval(a, &p->low_ns, &p->high_ns);
+    a->unknown |= p->low_ns == RP_ABSENT_I64;
     p->change_ratio =
         ratio(p->predicted_ns - a->out->baseline.unprofiled_ns, a->out->baseline.unprofiled_ns);
     RP_TRY(rp_whatif_assumes(text, a->arena, &p->assumes, err));
@@ -354,7 +368,12 @@ static void note_steps(struct answer_ctx *a)
 
     if (!first->has_steps && !first->recorded_steps)
         add_note(a, "no steps are marked: the whole recording is one step");
-    if (isnan(first->spread_ratio))
+    if (a->unknown || a->out->baseline.unprofiled_low_ns == RP_ABSENT_I64)
+        add_note(a,
+                 isnan(first->spread_ratio)
+                     ? "how far predictions may be off is not known: that needs several steps"
+                     : "how far predictions may be off is not known: all steps took the same time");
+    else if (isnan(first->spread_ratio))
         add_note(a, "too few steps to measure how well one step predicts another");
     if (first->graph.ndropped)
         add_note(a, rp_arena_textf(a->arena,

@@ -263,6 +263,12 @@ static enum rp_code name_of(struct trace_ctx *t, uint32_t task, rp_str *out, str
     return RP_OK;
 }
 
+/* Some profilers write their marks as operators. */
+static bool is_mark(const struct rp_stepgraph *g, uint32_t node)
+{
+    return !strncmp(g->names.at[g->nodes.at[node].name], "ProfilerStep#", 13);
+}
+
 /* Collectives of the host are spans of a thread. Parts of annotations must not mark steps again. */
 static uint16_t origin_of(const struct trace_ctx *t, uint32_t task)
 {
@@ -272,7 +278,8 @@ static uint16_t origin_of(const struct trace_ctx *t, uint32_t task)
 
     if (kind == RP_SG_COMM && lane != RP_NONE && !g->lanes.at[lane].device)
         kind = RP_SG_HOST;
-    if (kind == RP_SG_HOST && task < g->nodes.n && !(g->nodes.at[task].flags & RP_SG_WORK))
+    if (kind == RP_SG_HOST && task < g->nodes.n &&
+        (!(g->nodes.at[task].flags & RP_SG_WORK) || is_mark(g, task)))
         return t->part;
     return t->origins[kind];
 }
@@ -444,7 +451,8 @@ static enum rp_code add_marks(struct trace_ctx *t, size_t rank, struct rp_err *e
 }
 
 /* Device work belongs to the step of its launch. Where no launch is recorded in that step, because
-   there is none or a what-if moved it, one is put at the begin of the step. */
+   there is none or a what-if moved it, one is put at the begin of the step; for work of no step,
+   before the first. */
 static enum rp_code add_launch(struct trace_ctx *t, uint32_t task, struct rp_err *err)
 {
     const struct rp_task *x = rp_overlay_task(&t->run->overlay, task);
@@ -452,13 +460,15 @@ static enum rp_code add_launch(struct trace_ctx *t, uint32_t task, struct rp_err
     uint32_t launch = t->launch.at[task];
     struct rp_raw raw = {.origin = t->origins[RP_SG_RUNTIME], .has_link = true};
     struct rp_arg arg;
+    size_t wanted;
 
-    if (x->step == RP_NO_STEP || rank >= t->steps->nranks || !t->run->parts[rank]->has_steps ||
-        !is_on_device(t, task) ||
-        step_read(t, rank, begin_of(t, launch ? launch - 1 : task)) == x->step)
+    if (rank >= t->steps->nranks || !t->run->parts[rank]->has_steps || !is_on_device(t, task))
+        return RP_OK;
+    wanted = x->step == RP_NO_STEP ? t->steps->ranks[rank].n : x->step;
+    if (step_read(t, rank, begin_of(t, launch ? launch - 1 : task)) == wanted)
         return RP_OK;
     t->launch.at[task] = (uint32_t)rp_overlay_ntasks(&t->run->overlay) + task + 1;
-    raw.ts_ns = mark_of(t, rank, x->step);
+    raw.ts_ns = x->step == RP_NO_STEP ? mark_of(t, rank, 0) - 1 : mark_of(t, rank, x->step);
     raw.link = t->launch.at[task];
     raw.args = &arg;
     push_arg(&arg, &raw.nargs, t->keys[CORRELATION], t->launch.at[task]);

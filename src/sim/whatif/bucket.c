@@ -378,7 +378,7 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     m.back_ns_by_byte = copy_ns_by_byte(run, "HtoD");
     m.after = calloc(run->nranks * m.nsteps, sizeof *m.after);
     code = m.after ? find_unexplained(&m, err) : rp_err_nomem(err, "simulating");
-    run->leans = true;
+    run->leans = run->uses_transport = true;
     if (code == RP_OK)
         code = rp_transport_fit(run, &m.transport, err);
     if (code == RP_OK)

@@ -16,6 +16,7 @@
 /* Between two kernels of a graph: (step - busy) / kernels of a captured GPT step on an H200, the
    same in fp32 and bf16 (docs/definitions.md). */
 #define GRAPH_GAP_NS 360
+#define GAP_DOUBT    1.0 /* on another device it may be half as long, or twice */
 
 /* A capturable Adam keeps its count of steps on the device: kernels more for each parameter, as
    counted in recordings of both, and what such a small one takes on an H200. */
@@ -28,7 +29,7 @@
 #define UNEXPLAINED_NS 100000
 
 /* A kernel that began while the one before it still ran does so in a graph, too. */
-static int64_t graph_lag(uint32_t flags, int64_t lag_ns, bool to_device)
+static int64_t graph_lag(uint32_t flags, int64_t lag_ns, int64_t gap_ns, bool to_device)
 {
     if (flags & RP_EDGE_FROM_START && RP_SIM_EDGE_KIND(flags) != RP_SG_LAUNCH &&
         RP_SIM_EDGE_KIND(flags) != RP_SG_ORDER)
@@ -38,7 +39,7 @@ static int64_t graph_lag(uint32_t flags, int64_t lag_ns, bool to_device)
     switch (RP_SIM_EDGE_KIND(flags)) {
     case RP_SG_STREAM:
     case RP_SG_EVENT:
-        return GRAPH_GAP_NS;
+        return gap_ns;
     case RP_SG_IN_GRAPH:
     case RP_SG_MEMBER:
         return lag_ns;
@@ -179,18 +180,23 @@ static enum rp_code shrink_lags(struct rp_sim_run *run, const struct region *r, 
 {
     const struct rp_task_graph *g = &run->tasks;
     struct rp_overlay *o = &run->overlay;
+    int64_t gap = rp_sim_scaled(GRAPH_GAP_NS, rp_sim_lean_by(run, GAP_DOUBT));
     uint32_t v, i;
 
     for (v = 0; v < g->tasks.n; v++) {
         if (!in_region(run, r, v))
             continue;
-        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            if (o->lag_ns.at[i] != RP_LAG_CUT && in_region(run, r, g->edges.at[i].to) &&
-                !stays_on_host(run, r, g->edges.at[i].to))
-                RP_TRY(rp_overlay_set_lag(o, i,
-                                          graph_lag(g->edges.at[i].flags, o->lag_ns.at[i],
-                                                    rp_sg_on_device(run->graph, g->edges.at[i].to)),
-                                          err));
+        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++) {
+            uint32_t to = g->edges.at[i].to;
+
+            if (o->lag_ns.at[i] == RP_LAG_CUT || !in_region(run, r, to) ||
+                stays_on_host(run, r, to))
+                continue;
+            RP_TRY(rp_overlay_set_lag(o, i,
+                                      graph_lag(g->edges.at[i].flags, o->lag_ns.at[i], gap,
+                                                rp_sg_on_device(run->graph, to)),
+                                      err));
+        }
     }
     return RP_OK;
 }

@@ -5,6 +5,7 @@
  */
 #include "sim/whatif/nodes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A chain in one kernel, in times of the longest of its operators. */
@@ -13,10 +14,14 @@ static double fused_factor(int64_t longest_ns)
     return longest_ns < 2000 ? 1.36 : longest_ns < 5000 ? 1.25 : 1.04;
 }
 
+/* By which part a chain of other operators, on another device, may take more or less. */
+#define CHAIN_DOUBT 0.3
+
 struct fuse_ctx {
     struct rp_sim_run *run;
     const char *pattern;
     size_t chains;
+    rp_sim_task_vec matched;
 };
 
 static bool is_link(const struct fuse_ctx *f, uint32_t i)
@@ -61,10 +66,11 @@ static enum rp_code fuse_chain(struct fuse_ctx *f, uint32_t first, uint32_t end,
     uint32_t i;
 
     for (i = first; i < end; i++) {
+        RP_TRY(rp_sim_match(f->run, &f->matched, i, err));
         longest = o->dur_ns.at[i] > longest ? o->dur_ns.at[i] : longest;
         sum = rp_ns_sum(sum, o->dur_ns.at[i]);
     }
-    fused = rp_sim_scaled(longest, fused_factor(longest));
+    fused = rp_sim_scaled(longest, fused_factor(longest) * rp_sim_lean_by(f->run, CHAIN_DOUBT));
     for (i = first; i + 1 < end; i++) {
         RP_TRY(rp_overlay_set_dur(o, i, 0, err));
         RP_TRY(close_gap(f, i, err));
@@ -92,17 +98,23 @@ static enum rp_code fuse_lane(struct fuse_ctx *f, const struct rp_sg_lane *lane,
 static enum rp_code fuse_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                struct rp_err *err)
 {
-    struct fuse_ctx f = {run, args->value ? args->value : "", 0};
+    struct fuse_ctx f = {.run = run, .pattern = args->value ? args->value : ""};
+    enum rp_code code = RP_OK;
+    char what[40];
     size_t k;
 
     RP_TRY(rp_sim_need_kernels(run, "fuse", err));
-    for (k = 0; k < run->graph->lanes.n; k++)
+    for (k = 0; k < run->graph->lanes.n && code == RP_OK; k++)
         if (run->graph->lanes.at[k].device)
-            RP_TRY(fuse_lane(&f, &run->graph->lanes.at[k], err));
-    return f.chains
-               ? RP_OK
-               : rp_err_set(err, RP_UNSUPPORTED,
-                            "'%s': no two such kernels follow each other on a stream", args->text);
+            code = fuse_lane(&f, &run->graph->lanes.at[k], err);
+    if (code == RP_OK && !f.chains)
+        code = rp_err_set(err, RP_UNSUPPORTED,
+                          "'%s': no two such kernels follow each other on a stream", args->text);
+    snprintf(what, sizeof what, "makes %zu of", f.chains);
+    if (code == RP_OK)
+        code = rp_sim_say(run, what, &f.matched, err);
+    rp_vec_release(&f.matched);
+    return code;
 }
 
 const struct rp_whatif rp_whatif_fuse = {

@@ -194,7 +194,7 @@ static enum rp_code ranks_apply(struct rp_sim_run *run, const struct rp_whatif_a
                           "ranks: the number of ranks in the recorded collectives is not known");
     RP_TRY(rp_sim_expect_slowest(run, n, err));
     shared = share_machine(run, &net, n);
-    run->leans = true;
+    run->leans = run->uses_transport = true;
     for (i = 0; i < rp_overlay_ntasks(&run->overlay); i++) {
         const struct rp_collective *c = collective_of(run, i);
         enum rp_coll_kind kind = c ? (enum rp_coll_kind)c->kind : RP_COLL_ALL_REDUCE;
@@ -257,6 +257,8 @@ static enum rp_code bandwidth_apply(struct rp_sim_run *run, const struct rp_what
     now = is_factor ? 1
                     : net.transport.bytes_per_ns *
                           shape_of(RP_COLL_ALL_REDUCE, (double)net.world, false).bytes;
+    run->uses_transport = true;
+    now *= rp_sim_lean_by(run, rp_transport_doubt(&net.transport));
     return change_transfers(run, &net, (struct shape){1, now / value}, err);
 }
 

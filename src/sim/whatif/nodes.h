@@ -40,6 +40,15 @@ enum rp_code rp_sim_expect_slowest(struct rp_sim_run *run, double n, struct rp_e
    the run leans to. Intervals come of it. */
 double rp_sim_lean_by(struct rp_sim_run *run, double part);
 
+/* The tasks that a what-if selected, and how it says so: "96 tasks: 'aten::mm' (64), 'aten::add'
+   (32)", the most frequent names first. Only where the run wants to know (rp_sim_run.says). */
+typedef RP_VEC(uint32_t) rp_sim_task_vec;
+enum rp_code rp_sim_match(const struct rp_sim_run *run, rp_sim_task_vec *list, uint32_t task,
+                          struct rp_err *err);
+/* `what` stands before it, or is NULL. Releases the list. */
+enum rp_code rp_sim_say(struct rp_sim_run *run, const char *what, rp_sim_task_vec *list,
+                        struct rp_err *err);
+
 /* straggler on the timeline of a pipeline (straggler_timeline.c). */
 enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                           struct rp_err *err);

@@ -36,7 +36,8 @@ static struct place *place_of(const struct places *p, uint32_t i)
     return &p->at[(node->rank * p->nsteps + step) * 2 + device];
 }
 
-static void find_recomputed(const struct places *p, const char *pattern, size_t *n)
+static enum rp_code find_recomputed(const struct places *p, const char *pattern,
+                                    rp_sim_task_vec *matched, size_t *n, struct rp_err *err)
 {
     const struct rp_sg_node *node = p->run->graph->nodes.at;
     uint32_t i;
@@ -55,8 +56,10 @@ static void find_recomputed(const struct places *p, const char *pattern, size_t 
             if (x->last == RP_NONE || node[i].start_ns > node[x->last].start_ns)
                 x->last = i;
             (*n)++;
+            RP_TRY(rp_sim_match(p->run, matched, i, err));
         }
     }
+    return RP_OK;
 }
 
 /* The first backward node runs after what runs again. */
@@ -73,6 +76,7 @@ static enum rp_code recompute_apply(struct rp_sim_run *run, const struct rp_what
                                     struct rp_err *err)
 {
     struct places p = {.run = run, .nsteps = run->parts[0]->nsteps};
+    rp_sim_task_vec matched = {0};
     enum rp_code code = RP_OK;
     size_t i, n = 0, placed = 0, all = run->nranks * run->parts[0]->nranks * p.nsteps * 2;
 
@@ -86,12 +90,15 @@ static enum rp_code recompute_apply(struct rp_sim_run *run, const struct rp_what
         return rp_err_nomem(err, "simulating");
     for (i = 0; i < all; i++)
         p.at[i].first = p.at[i].last = RP_NONE;
-    find_recomputed(&p, args->value, &n);
+    code = find_recomputed(&p, args->value, &matched, &n, err);
     for (i = 0; i < all && code == RP_OK; i++) {
         placed += p.at[i].first != RP_NONE && p.at[i].last != RP_NONE;
         code = extend_backward(&p, &p.at[i], err);
     }
     free(p.at);
+    if (code == RP_OK && n && placed)
+        code = rp_sim_say(run, "runs again", &matched, err);
+    rp_vec_release(&matched);
     if (code == RP_OK && n && !placed)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "recompute: no step has a backward pass after '%s': nothing would run "

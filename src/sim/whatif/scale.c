@@ -109,29 +109,45 @@ static enum rp_code scale_lags(struct rp_sim_run *run, double factor, struct rp_
     return RP_OK;
 }
 
+static enum rp_code scale_tasks(struct rp_sim_run *run, const struct subject *s, double factor,
+                                rp_sim_task_vec *matched, size_t *n, struct rp_err *err)
+{
+    bool on_host = !rp_sim_has_device(run);
+    uint32_t i;
+
+    for (i = 0; i < rp_overlay_ntasks(&run->overlay); i++) {
+        bool fits = i < run->tasks.tasks.n
+                        ? scale_matches(run, s, on_host, i)
+                        : scale_matches_new(s, rp_overlay_task(&run->overlay, i));
+
+        if (!fits)
+            continue;
+        (*n)++;
+        RP_TRY(rp_sim_scale_node(run, i, factor, err));
+        RP_TRY(rp_sim_match(run, matched, i, err));
+    }
+    return RP_OK;
+}
+
 static enum rp_code scale_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                 struct rp_err *err)
 {
     struct subject s = {0};
+    rp_sim_task_vec matched = {0};
+    enum rp_code code;
     double factor;
-    uint32_t i, n = 0;
-    bool on_host = !rp_sim_has_device(run);
+    size_t n = 0;
 
     RP_TRY(read_subject(args, &s, err));
     RP_TRY(rp_whatif_factor(args, &factor, err));
-    for (i = 0; i < run->tasks.tasks.n; i++)
-        if (scale_matches(run, &s, on_host, i)) {
-            n++;
-            RP_TRY(rp_sim_scale_node(run, i, factor, err));
-        }
-    for (; i < rp_overlay_ntasks(&run->overlay); i++)
-        if (scale_matches_new(&s, rp_overlay_task(&run->overlay, i))) {
-            n++;
-            RP_TRY(rp_sim_scale_node(run, i, factor, err));
-        }
-    if (!n)
-        return rp_err_set(err, RP_UNSUPPORTED, "'%s': nothing in the run matches '%s'", args->text,
+    code = scale_tasks(run, &s, factor, &matched, &n, err);
+    if (code == RP_OK && !n)
+        code = rp_err_set(err, RP_UNSUPPORTED, "'%s': nothing in the run matches '%s'", args->text,
                           args->subject);
+    if (code == RP_OK && s.cls == NAME)
+        code = rp_sim_say(run, "scales", &matched, err);
+    rp_vec_release(&matched);
+    RP_TRY(code);
     return s.cls == ALL ? scale_lags(run, factor, err) : RP_OK;
 }
 

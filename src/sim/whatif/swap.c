@@ -13,7 +13,8 @@ static enum rp_code exchange(struct rp_sim_run *run, uint32_t a, uint32_t b, str
 
 /* The next task of each name on a lane in a step form a pair; the search continues after both. */
 static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane *lane,
-                                 const struct rp_whatif_args *args, size_t *n, struct rp_err *err)
+                                 const struct rp_whatif_args *args, rp_sim_task_vec *matched,
+                                 size_t *n, struct rp_err *err)
 {
     uint32_t i, a = RP_NONE, b = RP_NONE;
     uint16_t step = RP_NO_STEP;
@@ -30,6 +31,8 @@ static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane
         if (a == RP_NONE || b == RP_NONE)
             continue;
         RP_TRY(exchange(run, a, b, err));
+        RP_TRY(rp_sim_match(run, matched, a, err));
+        RP_TRY(rp_sim_match(run, matched, b, err));
         a = b = RP_NONE;
         (*n)++;
     }
@@ -39,17 +42,23 @@ static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane
 static enum rp_code swap_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                struct rp_err *err)
 {
+    rp_sim_task_vec matched = {0};
+    enum rp_code code = RP_OK;
     size_t k, n = 0;
 
     if (!args->value || !*args->value || !args->second || !*args->second)
         return rp_err_set(err, RP_USAGE, "'%s': two names such as swap=A,B are expected",
                           args->text);
-    for (k = 0; k < run->graph->lanes.n; k++)
-        RP_TRY(swap_on_lane(run, &run->graph->lanes.at[k], args, &n, err));
-    return n ? RP_OK
-             : rp_err_set(err, RP_UNSUPPORTED,
+    for (k = 0; k < run->graph->lanes.n && code == RP_OK; k++)
+        code = swap_on_lane(run, &run->graph->lanes.at[k], args, &matched, &n, err);
+    if (code == RP_OK && !n)
+        code = rp_err_set(err, RP_UNSUPPORTED,
                           "'%s': no thread or stream has both '%s' and '%s' in one step",
                           args->text, args->value, args->second);
+    if (code == RP_OK)
+        code = rp_sim_say(run, "swaps", &matched, err);
+    rp_vec_release(&matched);
+    return code;
 }
 
 const struct rp_whatif rp_whatif_swap = {

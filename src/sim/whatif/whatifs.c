@@ -41,12 +41,16 @@ enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const c
                                struct rp_err *err)
 {
     struct rp_whatif_list list;
-    size_t i;
+    size_t i, k;
 
     *out = "";
     RP_TRY(rp_whatif_parse(text, arena, &list, err));
-    for (i = 0; i < list.n; i++)
-        *out = rp_arena_textf(arena, "%s%s%s", *out, i ? "; " : "", list.calls[i].row->assumes);
+    for (i = 0; i < list.n; i++) {
+        for (k = 0; k < i && list.calls[k].row != list.calls[i].row;)
+            k++;
+        if (k == i)
+            *out = rp_arena_textf(arena, "%s%s%s", *out, i ? "; " : "", list.calls[i].row->assumes);
+    }
     return rp_arena_check(arena, "simulating", err);
 }
 

@@ -72,6 +72,51 @@ static void the_critical_path_adds_up(void **state)
     }
 }
 
+/* The host ends at 20,000, its three kernels at 100,000: that is the end of the step. */
+static void a_step_is_as_long_as_its_device_work(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 20000},
+        {'X', "cpu_op", "aten::mm", 1, 1, 1000, 15000},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 2000, 2000, 1},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 5000, 2000, 2},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 8000, 2000, 3},
+        {'X', "kernel", "gemm_a", 0, 7, 10000, 30000, 1, 7},
+        {'X', "kernel", "gemm_b", 0, 7, 40000, 30000, 2, 7},
+        {'X', "kernel", "gemm_c", 0, 7, 70000, 30000, 3, 7},
+    };
+    static const struct {
+        const char *text;
+        int64_t least, most;
+    } cases[] = {{"scale:host=0.001", 90000, 99000}, {"cuda-graphs", 90000, 94000},
+                 {"scale:gpu=10", 900000, 911000},   {"scale:gpu=0.5", 45000, 56000},
+                 {"scale:all=2", 200000, 200000},    {"scale:gemm_b=3", 160000, 160000}};
+    const struct rp_sim_part *list[1];
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_answer answer = {0};
+    struct rp_sim_part part;
+    struct rp_trace *t = trace_of(rows, sizeof rows / sizeof rows[0]);
+    size_t i;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_sim_part_init(&part, t, &arena, &err), &err);
+    list[0] = &part;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rp_sim_asked asked = {.whatifs = &cases[i].text, .nwhatifs = 1};
+
+        answer = (struct rp_sim_answer){0};
+        assert_ok(rp_sim_answer(list, 1, &asked, &arena, &answer, &err), &err);
+        assert_int_equal(answer.baseline.step_ns, 100000);
+        assert_int_equal(answer.baseline.simulated_step_ns, 100000);
+        assert_in_range(answer.predictions[0].predicted_ns, cases[i].least, cases[i].most);
+    }
+    assert_string_equal(answer.predictions[0].changed, "scales 1 task: 'gemm_b' (1)");
+    rp_sim_part_release(&part);
+    rp_arena_release(&arena);
+    rp_trace_free(t);
+}
+
 /* ------------------------------------------------------------------ damaged numbers */
 
 static void durations_up_to_the_end_of_time(void **state)
@@ -191,6 +236,7 @@ int test_sim_run(void)
         cmocka_unit_test(the_median_gap_of_few_and_many),
         cmocka_unit_test(the_transport_of_equal_transfers),
         cmocka_unit_test(the_critical_path_adds_up),
+        cmocka_unit_test(a_step_is_as_long_as_its_device_work),
         cmocka_unit_test(durations_up_to_the_end_of_time),
         cmocka_unit_test(a_job_of_operators_alone),
         cmocka_unit_test(a_job_without_its_graph_is_refused),
