@@ -406,10 +406,12 @@ static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run 
     if (!(*run)->ranks.n)
         return rp_err_set(err, RP_FORMAT, "the %s input contains no trace",
                           which ? "second" : "first");
-    RP_TRY(check_run(a, *run, &unrelated, result, err));
     RP_TRY(select_parts(a, *run, &result->arena, ranks, err));
-    ranks->unrelated = unrelated;
     note_graphs(ranks, &result->arena);
+    if (!rp_ranks_are_captures(
+            ranks)) /* captures of one rank are no run, and are said to be none */
+        RP_TRY(check_run(a, *run, &unrelated, result, err));
+    ranks->unrelated = unrelated;
     return RP_OK;
 }
 
