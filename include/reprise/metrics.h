@@ -229,6 +229,15 @@ struct rp_metrics_section {
     uint64_t begin;
 };
 
+/* What the fast paths do not do; weak, so that a program has each once. */
+RP_METRICS_SLOW uint64_t rp_metrics_ticks_slow1(void);
+RP_METRICS_SLOW int rp_metrics_grow1(size_t size);
+RP_METRICS_SLOW void rp_metrics_after_fork1(void);
+RP_METRICS_SLOW void rp_metrics_thread_end1(void *round);
+RP_METRICS_SLOW int rp_metrics_start1(void);
+RP_METRICS_SLOW void rp_metrics_slow1(struct rp_metrics_here *here, const char *name, uint32_t kind,
+                                      uint64_t value, uint64_t begin, uint64_t now);
+
 /* ---- clock ---- */
 
 static inline int64_t rp_metrics_clock_ns(int id)
@@ -238,8 +247,6 @@ static inline int64_t rp_metrics_clock_ns(int id)
     rp_metrics_libc_clock_gettime(id, &t);
     return (int64_t)t.seconds * 1000000000 + t.ns;
 }
-
-RP_METRICS_SLOW uint64_t rp_metrics_ticks_slow1(void);
 
 static inline uint64_t rp_metrics_ticks(void)
 {

@@ -5,6 +5,7 @@
 #include <reprise/context.h>
 #include <reprise/dataset.h>
 #include <reprise/error.h>
+#include <reprise/metrics_calls.h>
 #include <reprise/question.h>
 #include <reprise/recording.h>
 #include <reprise/result.h>
