@@ -325,11 +325,12 @@ static enum rp_code share_graph(struct load_ctx *l, struct rp_err *err)
             RP_TRY(rp_vec_push(&l->job->ranks[r].edges, l->job->ranks[from].edges.at[i], err));
     }
     if (lacking)
-        RP_TRY(remark(l,
-                      rp_arena_printf(&l->job->arena,
-                                      "%zu ranks have no graph of operators: that of %s is used",
-                                      lacking, rank_name(l->job, from, &l->job->arena)),
-                      err));
+        RP_TRY(remark(
+            l,
+            rp_arena_printf(&l->job->arena,
+                            "without a graph of operators: %zu of the ranks; that of %s is used",
+                            lacking, rank_name(l->job, from, &l->job->arena)),
+            err));
     return RP_OK;
 }
 

@@ -559,7 +559,7 @@ static enum rp_code describe(struct rp_model_ctx *m)
     p->measured_ns = p->distance_ns = (int64_t)llround(m->means.iteration_ns);
     if (m->means.left_out) {
         const char *text = rp_arena_printf(
-            &p->graph.arena, "%zu steps are incomplete on some rank: they are left out",
+            &p->graph.arena, "left out, since incomplete on some rank: %zu of the steps",
             m->means.left_out);
 
         RP_TRY(text ? rp_vec_push(&p->remarks, text, m->err)

@@ -8,6 +8,7 @@
  */
 #include "sim/simulate.h"
 
+#include "result/print_units.h"
 #include "sim/engine/resimulate.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/transport.h"
@@ -307,10 +308,10 @@ static void note_ranks(struct answer_ctx *a, size_t given)
     if (a->run.nranks < 2)
         return;
     if (a->run.join.rendezvous.nlost)
-        add_note(a, rp_arena_textf(a->arena,
-                                   "%zu collectives have no counterpart on another rank: they stay "
-                                   "as recorded",
-                                   a->run.join.rendezvous.nlost));
+        add_note(a,
+                 rp_arena_textf(a->arena, "%s without a counterpart on another rank: as recorded",
+                                rp_units_count(a->arena, (int64_t)a->run.join.rendezvous.nlost,
+                                               "collective")));
     if (a->run.join.aligned)
         add_note(a,
                  "the clocks of the ranks disagree: they are aligned by the ends of collectives");

@@ -429,8 +429,9 @@ static enum rp_code fill_run(struct critpath_joining *j, struct rp_err *err)
     if (j->run->join.aligned)
         add_note(j, rp_arena_textf(j->arena,
                                    "the clocks of the ranks disagree: aligned by the median "
-                                   "distance of the ends of %zu collectives",
-                                   j->run->join.rendezvous.n));
+                                   "distance of the ends of %s",
+                                   rp_units_count(j->arena, (int64_t)j->run->join.rendezvous.n,
+                                                  "collective")));
     return RP_OK;
 }
 

@@ -4,6 +4,7 @@
 #include "dataset/load.h"
 #include "explain/merge/merge.h"
 #include "facts/tensor_transfers.h"
+#include "result/print_units.h"
 #include "trace/merged.h"
 
 #include <stdio.h>
@@ -147,8 +148,9 @@ static enum rp_code write_output(struct merge_output *w, const struct rp_writer 
     RP_TRY(code);
     w->root->output = rp_arena_text(arena, output);
     w->root->format = writer->name;
-    w->root->output_text = rp_arena_textf(arena, "%lld events of %zu ranks to %s",
-                                          (long long)w->root->event_count, w->root->nranks, output);
+    w->root->output_text = rp_arena_textf(
+        arena, "%s of %s to %s", rp_units_count(arena, w->root->event_count, "event"),
+        rp_units_count(arena, (int64_t)w->root->nranks, "rank"), output);
     return rp_arena_check(arena, "merging ranks", err);
 }
 

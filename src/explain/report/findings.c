@@ -175,14 +175,14 @@ static void add_wait_evidence(struct findings *f, struct rp_report_finding *find
     const struct rp_chain_rank *c = &f->chain->ranks[f->chain->lead];
 
     if (f->chain->ncollectives && f->chain->beside)
-        add_evidence(
-            finding,
-            rp_arena_textf(
-                f->arena,
-                "rank %d: of its time in %zu collectives on the hosts, %s is waiting for the last rank "
-                "and %s is transfer",
-                lead_number(f), f->chain->ncollectives, duration(f, c->wait_ns),
-                duration(f, c->transfer_ns)));
+        add_evidence(finding,
+                     rp_arena_textf(
+                         f->arena,
+                         "rank %d: of its time in %s on the hosts, %s is waiting for the last rank "
+                         "and %s is transfer",
+                         lead_number(f),
+                         rp_units_count(f->arena, (int64_t)f->chain->ncollectives, "collective"),
+                         duration(f, c->wait_ns), duration(f, c->transfer_ns)));
 }
 
 /* "rank 0: 5 copies and memsets; for 30.0 ms nothing else runs, for 1.00 ms …" */
@@ -199,9 +199,10 @@ static void add_copy_evidence(struct findings *f, struct rp_report_finding *find
         finding,
         rp_arena_textf(
             f->arena,
-            "rank %d: %lld copies and memsets; for %s nothing else runs, for %s the device waits "
-            "for one; mainly %.80s (%s)",
+            "rank %d: %lld %s; for %s nothing else runs, for %s the device waits for one; mainly "
+            "%.80s (%s)",
             lead_number(f), (long long)p->sums.copies,
+            p->sums.copies == 1 ? "copy or memset" : "copies and memsets",
             duration(f, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns)),
             duration(f, waits), p->sums.copy_name, duration(f, p->sums.copy_name_ns)));
 }
@@ -277,10 +278,10 @@ static void find_exposed_comm(struct findings *f)
     add_evidence(
         finding,
         matched
-            ? rp_arena_textf(f->arena,
-                             "%zu collectives of %zu ranks, transfer only: "
-                             "waiting for late ranks is not included",
-                             f->chain->ncollectives, f->n)
+            ? rp_arena_textf(
+                  f->arena, "%s of %s, transfer only: waiting for late ranks is not included",
+                  rp_units_count(f->arena, (int64_t)f->chain->ncollectives, "collective"),
+                  rp_units_count(f->arena, (int64_t)f->n, "rank"))
             : rp_arena_textf(
                   f->arena,
                   "rank %d: %s of %s communication is exposed; it may include waiting for other ranks",
