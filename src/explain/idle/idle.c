@@ -171,7 +171,7 @@ static rp_str blamed_name(const struct idle_sums *s, const struct rp_gap *gap)
 
     if ((gap->cause == RP_GAP_EVENT_WAIT || gap->cause == RP_GAP_COPY) && gap->before != RP_NONE)
         return s->t->ev.name[items[gap->before].event];
-    if (gap->cause == RP_GAP_DEVICE_WAIT && gap->after != RP_NONE)
+    if ((gap->cause == RP_GAP_DEVICE_WAIT || gap->cause == RP_GAP_UNKNOWN) && gap->after != RP_NONE)
         return s->t->ev.name[items[gap->after].event];
     return gap->host == RP_NONE ? 0 : s->t->ev.name[gap->host];
 }

@@ -38,6 +38,8 @@
       "launched work waits on the device, and the recording does not show for what")               \
     X(HOST_COLLECTIVES, "host-collectives",                                                        \
       "the devices wait for collectives that run on the hosts")                                    \
+    X(UNEXPLAINED, "unexplained-idle",                                                             \
+      "the device has nothing to do, and the launch of its next work was not recorded")            \
     X(EXPOSED_COMM, "exposed-comm", "communication runs while no compute does")                    \
     X(EXPOSED_PARTLY, "exposed-comm",                                                              \
       "communication runs while no compute does; it may be waiting for ranks that were not given") \

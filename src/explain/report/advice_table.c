@@ -636,6 +636,13 @@ static const struct rp_advice_row
                  .text =
                      "torch.profiler.profile(experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)) records waits"},
 
+                /* unexplained idle time */
+                {RP_FOUND_UNEXPLAINED, RP_ADVISE_LOOK,
+                 .text = "record the runtime calls of the host too, not only the device"},
+                {RP_FOUND_UNEXPLAINED, RP_ADVISE_LOOK, .frameworks = FW(PYTORCH),
+                 .text =
+                     "add torch.profiler.ProfilerActivity.CPU to the activities of torch.profiler.profile(): it records launches; 'reprise info' says what else is missing"},
+
                 /* host collectives */
                 {RP_FOUND_HOST_COLLECTIVES, RP_ADVISE_CALL,
                  .text = "collectives that run on the device, or that overlap with its work"},

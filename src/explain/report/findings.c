@@ -31,7 +31,7 @@ static const struct {
     {RP_GAP_HOST_UNRECORDED, RP_FOUND_HOST_SILENT}, {RP_GAP_ALLOCATION, RP_FOUND_FRAGMENTATION},
     {RP_GAP_PROFILER, RP_FOUND_PROFILER},           {RP_GAP_COPY, RP_FOUND_COPIES},
     {RP_GAP_EVENT_WAIT, RP_FOUND_DEPENDENCIES},     {RP_GAP_OTHER_RANK, RP_FOUND_HOST_COLLECTIVES},
-    {RP_GAP_DEVICE_WAIT, RP_FOUND_DEVICE_WAIT},
+    {RP_GAP_DEVICE_WAIT, RP_FOUND_DEVICE_WAIT},     {RP_GAP_UNKNOWN, RP_FOUND_UNEXPLAINED},
 };
 
 struct findings {
@@ -222,17 +222,16 @@ static void add_device_wait_evidence(struct findings *f, struct rp_report_findin
 {
     const struct rp_report_sums *s = &lead_part(f)->sums;
 
-    if (s->first_wait_ns > finding->lost_ns / 10)
+    if (s->first_wait_ns > finding->lost_ns / 2)
         add_evidence(finding,
                      rp_arena_textf(f->arena,
-                                    "rank %d: %s of it before the first recorded work of a stream, "
-                                    "which may still have run what was launched before recording "
-                                    "began",
+                                    "rank %d: %s before the first recorded work of a stream, which "
+                                    "may still have run what was launched before recording began",
                                     lead_number(f), duration(f, s->first_wait_ns)));
-    if (s->graph_wait_ns > finding->lost_ns / 10)
+    if (s->graph_wait_ns > finding->lost_ns / 2)
         add_evidence(finding, rp_arena_textf(f->arena,
-                                             "rank %d: %s of it between the kernels of one graph: "
-                                             "some of its nodes were not recorded",
+                                             "rank %d: %s between the kernels of one graph: some "
+                                             "of its nodes were not recorded",
                                              lead_number(f), duration(f, s->graph_wait_ns)));
 }
 

@@ -812,7 +812,7 @@ static const char *compute_text(const struct report_ctx *j, const struct rp_repo
 {
     if (!f->compute_ns)
         return "";
-    return f->compute_ns == f->lost_ns
+    return f->compute_ns >= f->lost_ns - f->lost_ns / 100
                ? " of the compute"
                : rp_arena_textf(j->arena, ", %s of it compute", duration(j, f->compute_ns));
 }
