@@ -32,7 +32,8 @@ struct rp_trace_diff_part {
     int64_t median_ns; /* the step time */
     int64_t time_ns[RP_DIFF_TIMES];
     struct rp_diff_phase phase[RP_STEP_PHASES];
-    int64_t cause_ns[RP_GAP_CAUSES + 1]; /* of idle; the last: outside device work */
+    int64_t cause_ns[RP_GAP_CAUSES + 1];   /* of idle; the last: outside device work */
+    const char *cause_host[RP_GAP_CAUSES]; /* what the host ran in its longest piece, or NULL */
     struct rp_diff_tree tree;
     const char *device, *framework;
 };
@@ -48,7 +49,8 @@ struct rp_trace_diff_run {
 struct rp_trace_diff_share {
     const char *part;
     int64_t base_ns, new_ns, delta_ns;
-    double share; /* of the change of the step */
+    double share;     /* of the change of the step */
+    const char *host; /* of idle: what the host ran mainly, in the run that has more of it */
 };
 
 struct rp_trace_diff_phase {

@@ -198,8 +198,8 @@ static void add_share(struct diff_join *j, struct rp_trace_diff_share *list, siz
 {
     int64_t delta = rp_ns_between(base_ns, new_ns);
 
-    list[(*n)++] = (struct rp_trace_diff_share){part, base_ns, new_ns, delta,
-                                                rp_trace_diff_share_of(j->out, delta)};
+    list[(*n)++] = (struct rp_trace_diff_share){
+        part, base_ns, new_ns, delta, rp_trace_diff_share_of(j->out, delta), NULL};
 }
 
 static void fill_parts(struct diff_join *j)
@@ -248,11 +248,16 @@ static void fill_causes(struct diff_join *j)
         return;
     mean_causes(j, 0, causes[0]);
     mean_causes(j, 1, causes[1]);
-    for (c = 0; c <= RP_GAP_CAUSES; c++)
-        if (causes[0][c] || causes[1][c])
-            add_share(j, out->idle_causes, &out->nidle_causes,
-                      c < RP_GAP_CAUSES ? rp_gap_cause_names[c] : "outside", causes[0][c],
-                      causes[1][c]);
+    for (c = 0; c <= RP_GAP_CAUSES; c++) {
+        if (!causes[0][c] && !causes[1][c])
+            continue;
+        add_share(j, out->idle_causes, &out->nidle_causes,
+                  c < RP_GAP_CAUSES ? rp_gap_cause_names[c] : "outside", causes[0][c],
+                  causes[1][c]);
+        if (c < RP_GAP_CAUSES)
+            out->idle_causes[out->nidle_causes - 1].host =
+                part_of(j, causes[1][c] >= causes[0][c], 0)->cause_host[c];
+    }
     if (out->nidle_causes)
         qsort(out->idle_causes, out->nidle_causes, sizeof *out->idle_causes, by_change);
 }

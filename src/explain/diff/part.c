@@ -28,6 +28,8 @@ struct part_ctx {
     struct rp_diff_window *windows;
     size_t nwindows;
     int64_t sum_ns[SUMS], summed; /* of the steps in the middle; how many */
+    int64_t longest_ns[RP_GAP_CAUSES];
+    rp_event host[RP_GAP_CAUSES]; /* of the longest piece; RP_NONE: not known */
 };
 
 static void add_times(struct part_ctx *m, const struct rp_breakdown *b)
@@ -51,6 +53,10 @@ static void add_causes(struct part_ctx *m, const struct rp_breakdown *b)
         int64_t ns = rp_ns_common(gaps->at[i].begin_ns, gaps->at[i].end_ns, b->begin_ns, b->end_ns);
 
         rp_ns_add(&m->sum_ns[RP_DIFF_IDLE + gaps->at[i].cause], ns);
+        if (ns > m->longest_ns[gaps->at[i].cause]) {
+            m->longest_ns[gaps->at[i].cause] = ns;
+            m->host[gaps->at[i].cause] = gaps->at[i].host;
+        }
         rest = rp_ns_between(ns, rest);
     }
     rp_ns_add(&m->sum_ns[SUMS - 1], rest);
@@ -61,6 +67,16 @@ static void add_step(struct part_ctx *m, const struct rp_breakdown *b)
     add_times(m, b);
     add_causes(m, b);
     m->summed++;
+}
+
+static void name_hosts(struct part_ctx *m)
+{
+    int c;
+
+    for (c = 0; c < RP_GAP_CAUSES; c++)
+        if (m->longest_ns[c] && m->host[c] != RP_NONE)
+            m->out->cause_host[c] =
+                rp_arena_text(m->arena, rp_trace_str(m->t, m->t->ev.name[m->host[c]]));
 }
 
 /* Means that add up to the mean of the whole: rounded along the running sum. */
@@ -186,6 +202,7 @@ static enum rp_code make_part(struct part_ctx *m, struct rp_err *err)
     out->framework = m->report.framework;
     RP_TRY(take_steps(m, err));
     mean_all(m);
+    name_hosts(m);
     return make_tree(m, err);
 }
 
@@ -205,6 +222,7 @@ enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_sc
 
 #define PART(kind, member) RP_PART_##kind(struct rp_trace_diff_part, member)
 
+#define CAUSE_HOST(name, text, doc) PART(TEXT, cause_host[RP_GAP_##name]),
 static const struct rp_field part_fields[] = {
     PART(PLAIN, on_device),
     PART(PLAIN, limited),
@@ -214,8 +232,9 @@ static const struct rp_field part_fields[] = {
     PART(PLAIN, time_ns),
     PART(PLAIN, phase),
     PART(PLAIN, cause_ns),
-    RP_PART_FIELD_(LIST, offsetof(struct rp_trace_diff_part, step_ns),
-                   offsetof(struct rp_trace_diff_part, nsteps), RP_PART_PLAIN_TYPE(int64_t)),
+    RP_GAP_CAUSE_MAP(CAUSE_HOST)
+        RP_PART_FIELD_(LIST, offsetof(struct rp_trace_diff_part, step_ns),
+                       offsetof(struct rp_trace_diff_part, nsteps), RP_PART_PLAIN_TYPE(int64_t)),
     RP_PART_RECORD(struct rp_trace_diff_part, tree, &rp_diff_tree_type),
     PART(TEXT, device),
     PART(TEXT, framework),
