@@ -46,6 +46,18 @@ enum rp_found rp_found_copies(const char *name)
     return RP_FOUND_COPIES;
 }
 
+bool rp_found_is_input(const char *text)
+{
+    static const char *const words[] = {"transforms", "image_",  "images",  "decode_jpeg",
+                                        "tokeniz",    "collate", "augment", "preprocess"};
+    size_t i;
+
+    for (i = 0; text && i < sizeof words / sizeof words[0]; i++)
+        if (strcasestr(text, words[i]))
+            return true;
+    return false;
+}
+
 /* ------------------------------------------------------------------ the choice */
 
 /* Adds to *score where the key is given and holds; false where it does not hold. */
@@ -135,6 +147,7 @@ void rp_report_advise(struct rp_arena *arena, uint8_t found, const struct rp_wor
         finding->tries[finding->ntries++] = (struct rp_report_try){.text = advice[i].text,
                                                                    .what_if = advice[i].what_if,
                                                                    .look = advice[i].look,
+                                                                   .topic = advice[i].what_if,
                                                                    .step_ns = RP_ABSENT_I64,
                                                                    .predicted_ns = RP_ABSENT_I64,
                                                                    .change_ratio = NAN};
@@ -158,6 +171,8 @@ static const char *try_line(struct rp_arena *arena, const struct rp_report_try *
     if (isnan(t->change_ratio))
         return rp_arena_textf(arena, "%s ('reprise simulate -w %s' predicts it)", t->text,
                               t->what_if);
+    if (t->change_ratio > -0.0005)
+        return rp_arena_textf(arena, "%s (simulate: %s brings nothing)", t->text, t->what_if);
     return rp_arena_textf(arena, "%s (simulate: %s %s → %s a step, %+.1f %%)", t->text, t->what_if,
                           rp_units_time(arena, t->step_ns), rp_units_time(arena, t->predicted_ns),
                           100 * t->change_ratio);

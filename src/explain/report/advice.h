@@ -14,6 +14,7 @@
     X(LAUNCH_BOUND, "launch-bound",                                                                \
       "the host launches work more slowly than the device executes it")                            \
     X(HOST_WORK, "host-work", "the host runs something else while the device has nothing to do")   \
+    X(HOST_INPUT, "host-work", "the host prepares input while the device has nothing to do")       \
     X(START_UP, "start-up", "initialisation and first use, which later steps do not repeat")       \
     X(SYNC_POINTS, "sync-points", "the host waits for the device, which then has no work queued")  \
     X(DATA_LOADER, "data-loader", "the device waits for input data")                               \
@@ -68,6 +69,9 @@ extern const struct rp_found_text rp_found_texts[RP_FOUNDS];
 
 /* The kind of finding about copies, by the name of the copy with most time (may be NULL). */
 enum rp_found rp_found_copies(const char *name);
+
+/* Whether the name of a host span says that it prepares input. */
+bool rp_found_is_input(const char *text);
 
 /* ------------------------------------------------------------------ what to try */
 

@@ -210,6 +210,14 @@ static void add_copy_evidence(struct findings *f, struct rp_report_finding *find
 /* A finding by its cause is of a more special kind where the recording shows more. */
 static enum rp_found kind_of(const struct findings *f, uint8_t found)
 {
+    int64_t total, count;
+
+    if (found == RP_FOUND_HOST_WORK) {
+        const struct rp_idle_cause *row =
+            cause_total(lead_part(f), RP_GAP_HOST_WORK, &total, &count);
+
+        return row && rp_found_is_input(row->evidence) ? RP_FOUND_HOST_INPUT : RP_FOUND_HOST_WORK;
+    }
     if (found == RP_FOUND_COPIES)
         return rp_found_copies(lead_part(f)->sums.copy_name);
     if (found == RP_FOUND_FRAGMENTATION && lead_part(f)->workload.uncached)

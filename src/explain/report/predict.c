@@ -21,6 +21,8 @@
 #define MOST_WHATIFS  12
 #define LEAST_LOST    0.02 /* of the window: with less, no advice brings anything */
 #define LEAST_GAIN    0.005
+#define MOST_GAIN     3 /* times the share of the finding, and MORE_GAIN: beyond, no number */
+#define MORE_GAIN     0.05
 #define MOST_ERROR    0.1  /* of the simulated step against the recorded one: beyond, no numbers */
 #define DISTORTED     0.03 /* of the step: what the profiler may cost unsaid */
 
@@ -117,9 +119,10 @@ static void settle_try(struct rp_arena *arena, struct rp_report_try *t)
         t->what_if = nth_what_if(arena, t->what_if, 2);
 }
 
-/* Of several what-ifs the one that brings most. */
-static void predict_try(struct rp_arena *arena, struct rp_report_try *t, const struct what_ifs *w,
-                        const struct rp_sim_now *now)
+/* Of several what-ifs the one that brings most. A gain far above what the finding costs is not of
+   this finding: the what-if removes other host work, too. */
+static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double share,
+                        const struct what_ifs *w, const struct rp_sim_now *now)
 {
     const char *all = t->what_if, *text;
     size_t nth, at;
@@ -137,7 +140,8 @@ static void predict_try(struct rp_arena *arena, struct rp_report_try *t, const s
         return;
     t->step_ns = now->unprofiled_ns;
     t->change_ratio = (double)(t->predicted_ns - t->step_ns) / (double)t->step_ns;
-    if (t->look && t->change_ratio > -LEAST_GAIN) {
+    if ((t->look && t->change_ratio > -LEAST_GAIN) ||
+        -t->change_ratio > MOST_GAIN * share + MORE_GAIN) {
         t->what_if = NULL;
         t->step_ns = t->predicted_ns = RP_ABSENT_I64;
         t->change_ratio = NAN;
@@ -145,14 +149,13 @@ static void predict_try(struct rp_arena *arena, struct rp_report_try *t, const s
 }
 
 /* Whether one of the first n findings has that advice. */
-static bool was_given(const struct rp_report_root *out, size_t n, const char *what_if)
+static bool was_given(const struct rp_report_root *out, size_t n, const char *topic)
 {
     size_t i, k;
 
-    for (i = 0; what_if && i < n; i++)
+    for (i = 0; topic && i < n; i++)
         for (k = 0; k < out->findings[i].ntries; k++)
-            if (out->findings[i].tries[k].what_if &&
-                !strcmp(out->findings[i].tries[k].what_if, what_if))
+            if (out->findings[i].tries[k].topic && !strcmp(out->findings[i].tries[k].topic, topic))
                 return true;
     return false;
 }
@@ -172,21 +175,38 @@ static void sort_tries(struct rp_report_finding *f)
             }
 }
 
+/* Whether some advice of a finding is predicted to bring something. */
+static bool brings_something(const struct rp_report_finding *f)
+{
+    size_t i;
+
+    for (i = 0; i < f->ntries; i++)
+        if (f->tries[i].change_ratio <= -LEAST_GAIN)
+            return true;
+    return false;
+}
+
 /* Puts the numbers to a finding's advice; leaves out what brings nothing, and what a finding before
-   it says already. */
+   it says already. The first stays where nothing else is known to help. */
 static void predict_finding(struct rp_arena *arena, struct rp_report_root *out, size_t at,
                             const struct what_ifs *w, const struct rp_sim_now *now)
 {
     struct rp_report_finding *f = &out->findings[at];
-    size_t i, kept = 0;
+    size_t i, kept = 0, first = 0;
 
+    for (i = 0; i < f->ntries; i++)
+        predict_try(arena, &f->tries[i], f->share, w, now);
+    while (first + 1 < f->ntries && was_given(out, at, f->tries[first].topic))
+        first++;
     for (i = 0; i < f->ntries; i++) {
-        predict_try(arena, &f->tries[i], w, now);
-        if ((f->tries[i].change_ratio > -LEAST_GAIN || was_given(out, at, f->tries[i].what_if)) &&
-            (kept || i + 1 < f->ntries))
-            continue;
-        f->tries[kept++] = f->tries[i];
+        bool useless = f->tries[i].change_ratio > -LEAST_GAIN;
+
+        if ((i == first && !(useless && brings_something(f))) ||
+            (!useless && !was_given(out, at, f->tries[i].topic)))
+            f->tries[kept++] = f->tries[i];
     }
+    if (!kept && f->ntries)
+        f->tries[kept++] = f->tries[first];
     f->ntries = kept;
     sort_tries(f);
 }

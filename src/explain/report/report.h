@@ -209,6 +209,7 @@ struct rp_report_try {
     int64_t step_ns, predicted_ns; /* a step without the profiler, and with the change; absent */
     double change_ratio;           /* NaN: not predicted */
     bool look;                     /* it says where to see more */
+    const char *topic;             /* the what-if of its row, or NULL: the same advice elsewhere */
 };
 
 struct rp_report_finding {

@@ -50,7 +50,7 @@ static const char *const words_about[ABOUT_COUNT] = {
     [ABOUT_FUSED] = "fused=True|FusedAdam",
     [ABOUT_TORCH] = "torch.|DataLoader(num|DataLoader(pin|.item()|PYTORCH_|TORCH_LOGS",
     [ABOUT_CODE] = "torch.compile(|DataLoader(num|DataLoader(pin|.item()|torch.optim",
-    [ABOUT_JAX] = "jax|XLA_FLAGS",
+    [ABOUT_JAX] = "jax|XLA_FLAGS=--xla_gpu",
     [ABOUT_TENSORFLOW] = "tf.|Keras",
     [ABOUT_VLLM] = "vllm",
     [ABOUT_SGLANG] = "sglang",
@@ -240,6 +240,16 @@ static void the_most_special_row_wins(void **state)
     assert_string_equal(a[1].what_if, "fused-optimizer");
 }
 
+static void input_is_known_by_its_names(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(rp_found_is_input("normalize_images"));
+    assert_true(rp_found_is_input("transformers/image_transforms.py(412): normalize"));
+    assert_false(rp_found_is_input("nn.Module: TransformerBlock_0"));
+    assert_false(rp_found_is_input("aten::mm"));
+    assert_false(rp_found_is_input(NULL));
+}
+
 static void copies_are_told_apart(void **state)
 {
     UNUSED_STATE(state);
@@ -259,6 +269,7 @@ int test_advice(void)
         cmocka_unit_test(no_two_rows_have_the_same_keys),
         cmocka_unit_test(the_most_special_row_wins),
         cmocka_unit_test(copies_are_told_apart),
+        cmocka_unit_test(input_is_known_by_its_names),
     };
 
     return cmocka_run_group_tests_name("advice", tests, NULL, NULL);
