@@ -14,7 +14,6 @@
 #define VIA(name)    (1u << RP_TRANSPORT_##name)
 #define SERVES(name) (1u << RP_SERVES_##name)
 
-/* clang-format off: it indents a table of this size by its longest row */
 static const struct rp_advice_row rows[] = {
     /* launch bound */
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .graphs = RP_KEY_NO,
@@ -658,8 +657,8 @@ static const struct rp_advice_row rows[] = {
              "still run"},
     {RP_FOUND_DEVICE_WAIT, RP_ADVISE_MORE, .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
      .text =
-         "torch.profiler.profile(experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)) "
-         "records waits"},
+         "experimental_config=torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True) "
+         "of the profiler records waits"},
 
     /* unexplained */
     {RP_FOUND_UNEXPLAINED, RP_ADVISE_LOOK,
@@ -963,7 +962,6 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_NO_OPERATOR, RP_ADVISE_LOOK, .frameworks = FW(TENSORFLOW),
      .text = "look for waiting for parameters and other workers, and for input data"},
 };
-/* clang-format on */
 
 const struct rp_advice_row *rp_advice_rows(size_t *n)
 {
