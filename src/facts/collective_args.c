@@ -30,6 +30,8 @@ static const struct {
     {"sendrecv", RP_COLL_SEND_RECV},
     {"barrier", RP_COLL_BARRIER},
     {"crossdevicereduce", RP_COLL_ALL_REDUCE},
+    {"quickreduce", RP_COLL_ALL_REDUCE},
+    {"customar", RP_COLL_ALL_REDUCE},
     {"oneshot", RP_COLL_ALL_REDUCE},
     {"twoshot", RP_COLL_ALL_REDUCE},
     {"dispatch", RP_COLL_ALL_TO_ALL}, /* expert parallelism */
@@ -257,12 +259,79 @@ static void read_shapes(const struct rp_coll_reader *r, rp_event e, struct rp_co
         read_inputs(r, e, f);
 }
 
+/* The elements and type of the first tensor among the inputs of an operator, as in dims
+   "[[8, 4096], [], []]" with types ["c10::BFloat16", "Scalar", ""]. */
+static bool first_tensor(const char *dims, const char *types, int64_t *elements, const char **dtype,
+                         int64_t *item_bytes)
+{
+    int depth = 0;
+
+    for (; *dims && *types; dims++) {
+        const char *end, *quote, *close;
+        int64_t n;
+
+        depth += *dims == '[' ? 1 : *dims == ']' ? -1 : 0;
+        if (*dims != '[' || depth != 2)
+            continue;
+        quote = strchr(types, '"');
+        close = quote ? strchr(quote + 1, '"') : NULL;
+        end = strchr(dims, ']');
+        if (!close || !end)
+            return false;
+        *dtype = rp_coll_dtype(quote + 1, (size_t)(close - quote - 1), item_bytes);
+        if (*dtype && dims[1] != ']' && dims[1] != '[') {
+            for (n = 1, dims++; dims < end; dims++) {
+                char *after;
+                long long v = strtoll(dims, &after, 10);
+
+                if (after == dims)
+                    continue; /* a comma or a space */
+                if (v < 0 || __builtin_mul_overflow(n, v, &n))
+                    return false;
+                dims = after - 1;
+            }
+            *elements = n;
+            return true;
+        }
+        types = close + 1;
+    }
+    return false;
+}
+
+/* An operator that is a collective, such as symm_mem::multimem_all_reduce_ or vllm::all_reduce:
+   what it works on is its first tensor. */
+static void read_operator(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
+{
+    const struct rp_trace *t = r->trace;
+    const char *name = rp_trace_str(t, t->ev.name[e]), *dtype = NULL;
+    enum rp_coll_kind kind;
+    int64_t elements, bytes;
+    rp_str dims, types;
+
+    if (t->ev.kind[e] != RP_KIND_CPU_OP || f->in_elements >= 0 || f->out_elements >= 0 ||
+        !strncmp(name, "aten::", 6) || !strcmp(name, "record_param_comms"))
+        return;
+    kind = rp_coll_kind_of(name);
+    if (kind == RP_COLL_OTHER || !rp_arg_key_text(&r->dims, e, &dims) ||
+        !rp_arg_key_text(&r->types, e, &types) ||
+        !first_tensor(rp_trace_str(t, dims), rp_trace_str(t, types), &elements, &dtype, &bytes))
+        return;
+    f->in_elements = elements;
+    f->dtype = dtype;
+    f->item_bytes = bytes;
+    if (!f->named) {
+        f->kind = kind;
+        f->named = true;
+    }
+}
+
 static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
 {
     rp_str text;
 
     read_sizes(r, e, f);
     read_shapes(r, e, f);
+    read_operator(r, e, f);
     if (rp_arg_key_text(&r->name, e, &text) && !f->named) {
         f->kind = rp_coll_kind_of(rp_trace_str(r->trace, text));
         f->named = true;

@@ -36,6 +36,7 @@ static const struct rp_field collectives_fields[] = {
     RP_PART_PLAIN(struct rp_collectives, mixed),
     RP_PART_PLAIN(struct rp_collectives, group_hash),
     RP_PART_PLAIN(struct rp_collectives, base_ns),
+    RP_PART_PLAIN(struct rp_collectives, world_size),
     RP_PART_END};
 const struct rp_type rp_collectives_type = {"collectives", sizeof(struct rp_collectives),
                                             collectives_fields, NULL};
@@ -319,6 +320,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
 
     *out = (struct rp_collectives){.sequenced = true, .grouped = true};
     out->base_ns = work->trace->has_base ? work->trace->base_ns : 0;
+    out->world_size = work->trace->world_size;
     rp_map_init(&g.texts);
     rp_map_init(&g.seen);
     code = gather_collectives(&g, scope, err);

@@ -331,6 +331,11 @@ static void set_times(const struct matcher *m, struct rp_rendezvous *x)
     }
 }
 
+int64_t rp_collective_members(const struct rp_collectives *rank, const struct rp_collective *c)
+{
+    return c->group_size > 0 ? c->group_size : c->group ? 0 : rank->world_size;
+}
+
 static enum rp_code add_rendezvous(struct matcher *m, const struct ticket *t, size_t n,
                                    struct rp_err *err)
 {
@@ -346,6 +351,8 @@ static enum rp_code add_rendezvous(struct matcher *m, const struct ticket *t, si
         x->rank[i] = t[i].rank;
         x->at[i] = t[i].at;
     }
+    x->members = rp_collective_members(m->ranks[t->rank], collective_of(m, t));
+    x->members = x->members > (int64_t)n ? x->members : (int64_t)n;
     set_times(m, x);
     m->out->n++;
     m->out->nlost -= n;
@@ -418,8 +425,9 @@ static bool makes_no_sense(const struct rp_rendezvous_list *m)
     return wrong * 4 > m->n;
 }
 
-#define MOSTLY 0.6 /* of the collectives of each rank end together: the recorded clocks are right \
-                    */
+#define MOSTLY                                                                         \
+    0.6 /* of the collectives of each rank end together: the recorded clocks are right \
+         */
 #define AT_LEAST 0.2 /* where their order makes no sense */
 
 /* The time in which all ranks recorded collectives, on the recorded clocks. */

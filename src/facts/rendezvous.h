@@ -24,10 +24,11 @@ enum rp_rendezvous_rule {
 extern const char *const rp_rendezvous_rule_names[];
 
 struct rp_rendezvous {
-    uint32_t n;     /* participants */
-    uint32_t *rank; /* by participant: its rank, ascending */
-    uint32_t *at;   /* by participant: index of the collective in the list of its rank */
-    uint32_t last;  /* index of the participant that arrived last; the first of several */
+    uint32_t n;      /* participants that were given */
+    int64_t members; /* all of them, as far as known: at least n */
+    uint32_t *rank;  /* by participant: its rank, ascending */
+    uint32_t *at;    /* by participant: index of the collective in the list of its rank */
+    uint32_t last;   /* index of the participant that arrived last; the first of several */
     int64_t last_ns, second_ns, first_ns; /* last, second last and first start */
     int64_t end_ns, first_end_ns; /* last and first end; all times on the first rank's clock */
 };
@@ -43,6 +44,9 @@ struct rp_rendezvous_list {
                          the files */
     int64_t *offset_ns; /* the same by estimated clocks, where clocks differ (clocks.h) */
 };
+
+/* How many ranks take part in a collective, with those that were not given; 0: not known. */
+int64_t rp_collective_members(const struct rp_collectives *rank, const struct rp_collective *c);
 
 /* Forgets all matches: the ranks are not of one run. n: how many they are. */
 void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n);

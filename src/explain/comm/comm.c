@@ -31,6 +31,8 @@
 static const struct rp_field rank_fields[] = {
     RANK(path, STR, NONE, NULL, "the input", 0),
     RANK(rank, I64, NONE, NULL, "number of the process in its job", 0),
+    RANK(device, I64, NONE, NULL, "number of the device; null: not recorded, or the host",
+         RP_NULLABLE),
     RANK(collective_count, I64, COUNT, NULL, "collectives of the rank", 0),
     RANK_TIMES,
     RANK(comm_ns, I64, NS, NULL, "time in which collectives run", 0),
@@ -42,13 +44,19 @@ static const struct rp_field rank_fields[] = {
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_comm_rank), rank_fields, NULL};
 
+#define RANK_REST                                                                          \
+    RANK_TIMES, RANK(comm_ns, I64, NS, "comm", "time in which collectives run", RP_WIDE),  \
+        RANK(overlap_share, F64, RATIO, "overlap", "part of it that overlaps compute", 0), \
+        RANK(cause_text, STR, NONE, "reason", "text output only", RP_SHORTEN)
+
 static const struct rp_field rank_row_fields[] = {
+    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0), RANK_REST, RP_FIELD_END};
+static const struct rp_field device_row_fields[] = {
     RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
-    RANK_TIMES,
-    RANK(comm_ns, I64, NS, "comm", "time in which collectives run", RP_WIDE),
-    RANK(overlap_share, F64, RATIO, "overlap", "part of it that overlaps compute", 0),
-    RANK(cause_text, STR, NONE, "reason", "text output only", RP_SHORTEN),
+    RANK(device, I64, NONE, "device", "number of the device", RP_NULLABLE), RANK_REST,
     RP_FIELD_END};
+static const struct rp_type device_row_type = {"rank", sizeof(struct rp_comm_rank),
+                                               device_row_fields, NULL};
 static const struct rp_type rank_row_type = {"rank", sizeof(struct rp_comm_rank), rank_row_fields,
                                              NULL};
 
@@ -63,11 +71,13 @@ static const struct rp_field collective_fields[] = {
     COLL(stream, I64, NONE, NULL, "index of the communication stream, from 0", 0),
     COLL(index, I64, NONE, NULL, "index in its stream, from 0", 0),
     COLL(rank_count, I64, COUNT, NULL, "ranks in it", 0),
+    COLL(seen_count, I64, COUNT, NULL, "those of them that were given", 0),
     COLL(size_bytes, I64, BYTES, NULL, "size from which bandwidth is computed", RP_NULLABLE),
     COLL(dtype, STR, NONE, NULL, "type of the elements, or null", 0),
     COLL(begin_ns, I64, NS, NULL, "the first start, on the clock of the first rank", 0),
     COLL(skew_ns, I64, NS, NULL, "from the first start to the last", RP_NULLABLE),
-    COLL(last_rank, I64, NONE, NULL, "the rank that arrived last", RP_NULLABLE),
+    COLL(last_rank, I64, NONE, NULL, "of those given, the rank that arrived last", RP_NULLABLE),
+    COLL(last_device, I64, NONE, NULL, "its device", RP_NULLABLE),
     COLL(margin_ns, I64, NS, NULL, "by how much, after the second last", RP_NULLABLE),
     COLL(wait_ns, I64, NS, NULL, "waiting, added up over the ranks", 0),
     COLL(transfer_ns, I64, NS, NULL, "from the last start to the last end", RP_NULLABLE),
@@ -75,7 +85,8 @@ static const struct rp_field collective_fields[] = {
     COLL(max_dur_ns, I64, NS, NULL, "the longest on a rank", 0),
     COLL(end_spread_ns, I64, NS, NULL, "from the first end to the last", RP_NULLABLE),
     COLL(overlap_ns, I64, NS, NULL, "time that overlaps compute, summed over the ranks", 0),
-    COLL(algorithm_bytes_per_s, F64, BPS, NULL, "size / transfer", 0),
+    COLL(algorithm_bytes_per_s, F64, BPS, NULL, "size / transfer; null: not all ranks were given",
+         0),
     COLL(bus_bytes_per_s, F64, BPS, NULL, "the same for the busiest link", 0),
     COLL(imbalance_ratio, F64, RATIO, NULL, "all_to_all: most sent by a rank / mean − 1", 0),
     COLL(cause, STR, NONE, NULL, "why the last rank was late, or null", 0),
@@ -85,14 +96,22 @@ static const struct rp_field collective_fields[] = {
 static const struct rp_type collective_type = {"collective", sizeof(struct rp_comm_collective),
                                                collective_fields, NULL};
 
+#define WORST_HEAD                                               \
+    COLL(at_ns, I64, NS, "at", "since the first collective", 0), \
+        COLL(label, STR, NONE, "collective", "kind and size", RP_SHORTEN)
+#define WORST_REST                                                                                 \
+    COLL(margin_ns, I64, NS, "delay", "of the last rank, after the second-last one", RP_NULLABLE), \
+        COLL(max_dur_ns, I64, NS, "longest", "the longest on a rank", 0),                          \
+        COLL(cause_text, STR, NONE, "reason", "text output only", RP_SHORTEN)
+
 static const struct rp_field worst_fields[] = {
-    COLL(at_ns, I64, NS, "at", "since the first collective", 0),
-    COLL(label, STR, NONE, "collective", "kind and size", RP_SHORTEN),
-    COLL(last_rank, I64, NONE, "last", "the rank that arrived last", RP_NULLABLE),
-    COLL(margin_ns, I64, NS, "delay", "of the last rank, after the second-last one", RP_NULLABLE),
-    COLL(max_dur_ns, I64, NS, "longest", "the longest on a rank", 0),
-    COLL(cause_text, STR, NONE, "reason", "text output only", RP_SHORTEN),
-    RP_FIELD_END};
+    WORST_HEAD, COLL(last_rank, I64, NONE, "last", "the rank that arrived last", RP_NULLABLE),
+    WORST_REST, RP_FIELD_END};
+static const struct rp_field worst_device_fields[] = {
+    WORST_HEAD, COLL(last_rank, I64, NONE, "last", "the rank that arrived last", RP_NULLABLE),
+    COLL(last_device, I64, NONE, "device", "its device", RP_NULLABLE), WORST_REST, RP_FIELD_END};
+static const struct rp_type worst_device_type = {"collective", sizeof(struct rp_comm_collective),
+                                                 worst_device_fields, NULL};
 static const struct rp_type worst_type = {"collective", sizeof(struct rp_comm_collective),
                                           worst_fields, NULL};
 
@@ -103,9 +122,11 @@ static const struct rp_field size_fields[] = {
     SIZE(kind, STR, NONE, "collective", "all_reduce, all_gather …", 0),
     SIZE(size_bytes, I64, BYTES, "size", "size from which bandwidth is computed", RP_NULLABLE),
     SIZE(rank_count, I64, COUNT, "ranks", "ranks in it", RP_WIDE),
+    SIZE(seen_count, I64, COUNT, NULL, "those of them that were given", 0),
     SIZE(count, I64, COUNT, "count", "how many", 0),
     SIZE(wait_ns, I64, NS, "waited", "waiting, added up, mean of the ranks", RP_NULLABLE),
-    SIZE(transfer_ns, I64, NS, "transfer", "sum; for a single rank its whole time", 0),
+    SIZE(transfer_ns, I64, NS, "transfer",
+         "sum; with waiting for ranks that were not given; of a single rank its whole time", 0),
     SIZE(algorithm_bytes_per_s, F64, BPS, "alg. bw", "size / transfer, median", RP_WIDE),
     SIZE(bus_bytes_per_s, F64, BPS, "bus bw", "the same for the busiest link", 0),
     SIZE(overlap_share, F64, RATIO, "overlap", "share of the time that overlaps compute", 0),
@@ -137,7 +158,10 @@ static const struct rp_type transfer_type = {"transfer", sizeof(struct rp_comm_t
 static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "comm", "text output only", RP_SCREEN),
     ROOT(delay_text, STR, NONE, "delay", "text output only", RP_SCREEN),
-    ROOT(matched_by, STR, NONE, NULL, "sequence, group, order, name or none", 0),
+    ROOT(matched_by, STR, NONE, NULL, "sequence, group, order, name, time or none", 0),
+    ROOT(given_count, I64, COUNT, NULL, "ranks that were given", 0),
+    ROOT(world_size, I64, COUNT, NULL, "ranks of the job", 0),
+    ROOT(incomplete_count, I64, COUNT, NULL, "collectives with ranks that were not given", 0),
     ROOT(collective_count, I64, COUNT, NULL, "collectives of all ranks, added up", 0),
     ROOT(matched_count, I64, COUNT, NULL, "collectives that were matched across ranks", 0),
     ROOT(unmatched_count, I64, COUNT, NULL, "collectives of ranks without a match on another rank",
@@ -146,7 +170,10 @@ static const struct rp_field root_fields[] = {
     ROOT(clocks_differ, BOOL, NONE, NULL, "the clocks of the ranks disagree", 0),
     RP_FIELD_LIST(struct rp_comm_root, rank_rows, &rank_row_type, "delays by rank",
                   "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_comm_root, ranks, &rank_type, NULL, "one record per rank", 0),
+    RP_FIELD_LIST(struct rp_comm_root, device_rows, &device_row_type, "delays by device",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_root, ranks, &rank_type, NULL,
+                  "one record per rank, or per device where it has several with collectives", 0),
     RP_FIELD_LIST(struct rp_comm_root, alone_rows, &rank_row_type, "ranks", "text output only",
                   RP_SCREEN),
     RP_FIELD_LIST(struct rp_comm_root, size_rows, &size_type, "by kind and size",
@@ -156,6 +183,8 @@ static const struct rp_field root_fields[] = {
                   RP_SCREEN),
     RP_FIELD_LIST(struct rp_comm_root, worst, &worst_type, "longest delays", "text output only",
                   RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_root, worst_devices, &worst_device_type, "longest delays",
+                  "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_comm_root, collectives, &collective_type, NULL,
                   "every collective, by time", 0),
     RP_FIELD_LIST(struct rp_comm_root, slowest, &transfer_type, "tensors between processes",
@@ -182,14 +211,18 @@ static const struct rp_field lead_fields[] = {LEAD(since_ns),
                                               RP_PART_END};
 static const struct rp_type lead_type = {"lead", sizeof(struct rp_comm_lead), lead_fields, NULL};
 
-static const struct rp_field part_fields[] = {
-    RP_PART_RECORD(struct rp_comm_part, comm, &rp_collectives_type),
-    RP_PART_LIST(struct rp_comm_part, transfers, &transfer_type),
-    RP_PART_LIST(struct rp_comm_part, leads, &lead_type),
-    RP_PART_PLAIN(struct rp_comm_part, comm_ns),
-    RP_PART_PLAIN(struct rp_comm_part, overlap_ns),
-    RP_PART_PLAIN(struct rp_comm_part, world_size),
+static const struct rp_field lane_fields[] = {
+    RP_PART_RECORD(struct rp_comm_lane, comm, &rp_collectives_type),
+    RP_PART_LIST(struct rp_comm_lane, leads, &lead_type),
+    RP_PART_PLAIN(struct rp_comm_lane, device),
+    RP_PART_PLAIN(struct rp_comm_lane, comm_ns),
+    RP_PART_PLAIN(struct rp_comm_lane, overlap_ns),
     RP_PART_END};
+static const struct rp_type lane_type = {"lane", sizeof(struct rp_comm_lane), lane_fields, NULL};
+
+static const struct rp_field part_fields[] = {
+    RP_PART_LIST(struct rp_comm_part, lanes, &lane_type),
+    RP_PART_LIST(struct rp_comm_part, transfers, &transfer_type), RP_PART_END};
 static const struct rp_type part_type = {"comm_part", sizeof(struct rp_comm_part), part_fields,
                                          NULL};
 
@@ -197,27 +230,55 @@ static const struct rp_type part_type = {"comm_part", sizeof(struct rp_comm_part
 
 struct comm_join {
     const struct rp_ranks *ranks;
+    size_t n; /* lanes of all ranks: those that take part */
+    const struct rp_comm_lane **lanes;
+    size_t *rank_of; /* by lane: index of its rank */
     struct rp_arena *arena;
     struct rp_comm_root *out;
     struct rp_rendezvous_list all;
-    int64_t *scratch; /* one per rank, for medians */
+    int64_t *scratch; /* one per lane, for medians */
 };
 
-static const struct rp_comm_part *part_of(const struct comm_join *j, size_t r)
+static const struct rp_comm_lane *lane_of(const struct comm_join *j, size_t r)
 {
-    return j->ranks->parts[r].data;
+    return j->lanes[r];
+}
+
+static int64_t number_of(const struct comm_join *j, size_t lane)
+{
+    return j->ranks->parts[j->rank_of[lane]].number;
+}
+
+static enum rp_code list_lanes(struct comm_join *j, struct rp_err *err)
+{
+    size_t r, i;
+
+    for (r = 0; r < j->ranks->n; r++)
+        j->n += ((const struct rp_comm_part *)j->ranks->parts[r].data)->nlanes;
+    j->lanes = RP_ARENA_NEW(j->arena, const struct rp_comm_lane *, j->n + 1);
+    j->rank_of = RP_ARENA_NEW(j->arena, size_t, j->n + 1);
+    RP_TRY(rp_arena_check(j->arena, "matching collectives", err));
+    for (r = 0, j->n = 0; r < j->ranks->n; r++) {
+        const struct rp_comm_part *part = j->ranks->parts[r].data;
+
+        for (i = 0; i < part->nlanes; i++) {
+            j->lanes[j->n] = &part->lanes[i];
+            j->rank_of[j->n++] = r;
+        }
+    }
+    return RP_OK;
 }
 
 static const struct rp_collective *collective_of(const struct comm_join *j,
                                                  const struct rp_rendezvous *m, uint32_t i)
 {
-    return &part_of(j, m->rank[i])->comm.list.at[m->at[i]];
+    return &lane_of(j, m->rank[i])->comm.list.at[m->at[i]];
 }
 
 static const struct rp_comm_lead *lead_of(const struct comm_join *j, const struct rp_rendezvous *m,
                                           uint32_t i)
 {
-    return &part_of(j, m->rank[i])->leads[m->at[i]];
+    return &lane_of(j, m->rank[i])->leads[m->at[i]];
 }
 
 /* What is compared between the participants of a rendezvous. */
@@ -279,7 +340,7 @@ static void find_cause(struct comm_join *j, const struct rp_rendezvous *m,
     case PREVIOUS:
         row->cause = m->at[m->last] > 0 ? "previous" : "start";
         if (m->at[m->last] > 0)
-            row->evidence = part_of(j, m->rank[m->last])->comm.list.at[m->at[m->last] - 1].name;
+            row->evidence = lane_of(j, m->rank[m->last])->comm.list.at[m->at[m->last] - 1].name;
         break;
     default:
         row->cause = best == COMPUTE ? "compute" : "copy";
@@ -315,6 +376,7 @@ static void add_participants(struct comm_join *j, const struct rp_rendezvous *m,
         row->imbalance_ratio = (double)most * (double)m->n / (double)sent - 1;
 }
 
+/* With ranks that were not given, nobody knows when the transfer began. */
 static void set_bandwidth(struct rp_comm_collective *row, enum rp_coll_kind kind, int64_t ns)
 {
     double factor = rp_coll_bus_factor(kind, row->rank_count);
@@ -322,7 +384,7 @@ static void set_bandwidth(struct rp_comm_collective *row, enum rp_coll_kind kind
     row->algorithm_bytes_per_s = row->bus_bytes_per_s = NAN;
     if (row->size_bytes <= 0)
         row->size_bytes = RP_ABSENT_I64;
-    else if (ns > 0)
+    else if (ns > 0 && row->rank_count > 0 && row->seen_count >= row->rank_count)
         row->algorithm_bytes_per_s = (double)row->size_bytes * 1e9 / (double)ns;
     if (factor > 0)
         row->bus_bytes_per_s = row->algorithm_bytes_per_s * factor;
@@ -340,32 +402,24 @@ static struct rp_comm_collective collective_row(const struct rp_collective *c)
                                        .imbalance_ratio = NAN};
 }
 
-/* How many ranks take part, with those that were not given: all where groups are not known. */
-static int64_t members(const struct comm_join *j, const struct rp_rendezvous *m,
-                       const struct rp_collective *c)
-{
-    int64_t n = c->group_size;
-
-    if (!n && j->all.rule != RP_RENDEZVOUS_BY_SEQUENCE && j->all.rule != RP_RENDEZVOUS_BY_GROUP)
-        n = part_of(j, m->rank[0])->world_size;
-    return n > (int64_t)m->n ? n : (int64_t)m->n;
-}
-
 static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
 {
     const struct rp_collective *c = collective_of(j, m, 0);
     struct rp_comm_collective *row = &j->out->collectives[j->out->ncollectives++];
 
     *row = collective_row(c);
-    row->rank_count = members(j, m, c);
+    row->rank_count = m->members;
+    row->seen_count = m->n;
     row->begin_ns = m->first_ns;
     row->skew_ns = rp_ns_between(m->first_ns, m->last_ns);
-    row->last_rank = j->ranks->parts[m->rank[m->last]].number;
+    row->last_rank = number_of(j, m->rank[m->last]);
+    row->last_device = lane_of(j, m->rank[m->last])->device;
     row->margin_ns = rp_ns_between(m->second_ns, m->last_ns);
     row->transfer_ns = rp_ns_between(m->last_ns, m->end_ns);
     row->end_spread_ns = rp_ns_between(m->first_end_ns, m->end_ns);
     add_participants(j, m, row);
     set_bandwidth(row, c->kind, row->transfer_ns);
+    j->out->incomplete_count += row->seen_count < row->rank_count;
     find_cause(j, m, row);
     rp_ns_add(&j->out->margin_ns, row->margin_ns);
 }
@@ -390,12 +444,14 @@ static void count_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
 /* A collective that was seen on one rank only: waiting and transfer cannot be separated. */
 static void add_alone(struct comm_join *j, size_t r, size_t i)
 {
-    const struct rp_comm_part *p = part_of(j, r);
+    const struct rp_comm_lane *p = lane_of(j, r);
     const struct rp_collective *c = &p->comm.list.at[i];
     struct rp_comm_collective *row = &j->out->collectives[j->out->ncollectives++];
 
     *row = collective_row(c);
-    row->rank_count = c->group_size ? c->group_size : p->world_size;
+    row->rank_count = rp_collective_members(&p->comm, c);
+    row->seen_count = 1;
+    row->last_device = RP_ABSENT_I64;
     row->begin_ns = rp_ns_sum(c->begin_ns, j->all.offset_ns[r]);
     row->skew_ns = row->last_rank = row->margin_ns = RP_ABSENT_I64;
     row->transfer_ns = row->end_spread_ns = row->cause_ns = RP_ABSENT_I64;
@@ -403,14 +459,15 @@ static void add_alone(struct comm_join *j, size_t r, size_t i)
     row->overlap_ns = p->leads[i].overlap_ns;
     row->size_bytes = rp_collective_size(c, row->rank_count);
     set_bandwidth(row, c->kind, row->max_dur_ns);
+    j->out->incomplete_count += row->rank_count != 1;
 }
 
 static void add_collectives(struct comm_join *j)
 {
     size_t i, r, total = 0;
 
-    for (r = 0; r < j->ranks->n; r++)
-        total += part_of(j, r)->comm.list.n;
+    for (r = 0; r < j->n; r++)
+        total += lane_of(j, r)->comm.list.n;
     j->out->collective_count = (int64_t)total;
     j->out->collectives = RP_ARENA_NEW(j->arena, struct rp_comm_collective, total + 1);
     if (!j->out->collectives)
@@ -419,8 +476,8 @@ static void add_collectives(struct comm_join *j)
         add_rendezvous(j, &j->all.at[i]);
         count_rendezvous(j, &j->all.at[i]);
     }
-    for (r = 0; r < j->ranks->n && !j->all.n; r++)
-        for (i = 0; i < part_of(j, r)->comm.list.n; i++)
+    for (r = 0; r < j->n && !j->all.n; r++)
+        for (i = 0; i < lane_of(j, r)->comm.list.n; i++)
             add_alone(j, r, i);
 }
 
@@ -453,7 +510,7 @@ static void add_cause(struct comm_join *j, struct rp_comm_rank *rank)
         const struct rp_comm_collective *row = &j->out->collectives[i];
         struct blame *b;
 
-        if (row->last_rank != rank->rank || !row->cause)
+        if (row->last_rank != rank->rank || row->last_device != rank->device || !row->cause)
             continue;
         b = blame_of(blames, &n, row->cause);
         rp_ns_add(&b->total_ns, row->margin_ns);
@@ -476,13 +533,14 @@ static void add_ranks(struct comm_join *j)
     bool met = j->all.n > 0;
     size_t r;
 
-    j->out->ranks = RP_ARENA_NEW(j->arena, struct rp_comm_rank, j->ranks->n + 1);
-    for (r = 0; r < j->ranks->n && j->out->ranks; r++) {
-        const struct rp_comm_part *p = part_of(j, r);
+    j->out->ranks = RP_ARENA_NEW(j->arena, struct rp_comm_rank, j->n + 1);
+    for (r = 0; r < j->n && j->out->ranks; r++) {
+        const struct rp_comm_lane *p = lane_of(j, r);
 
         j->out->ranks[r] = (struct rp_comm_rank){
-            .path = j->ranks->parts[r].path,
-            .rank = j->ranks->parts[r].number,
+            .path = j->ranks->parts[j->rank_of[r]].path,
+            .rank = number_of(j, r),
+            .device = p->device,
             .collective_count = (int64_t)p->comm.list.n,
             .wait_ns = met ? 0 : RP_ABSENT_I64,
             .transfer_ns = met ? 0 : RP_ABSENT_I64,
@@ -493,23 +551,27 @@ static void add_ranks(struct comm_join *j)
             .overlap_ns = p->overlap_ns,
             .overlap_share = p->comm_ns > 0 ? (double)p->overlap_ns / (double)p->comm_ns : NAN};
     }
-    j->out->nranks = j->ranks->n;
+    j->out->nranks = j->n;
+    j->out->several = j->n > j->ranks->n;
+    j->out->given_count = (int64_t)j->ranks->n;
+    j->out->world_size =
+        j->ranks->world_size > (int64_t)j->ranks->n ? j->ranks->world_size : (int64_t)j->ranks->n;
 }
 
 static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
 {
     const struct rp_collectives **lists =
-        RP_ARENA_NEW(j->arena, const struct rp_collectives *, j->ranks->n + 1);
+        RP_ARENA_NEW(j->arena, const struct rp_collectives *, j->n + 1);
     size_t r;
 
-    j->scratch = RP_ARENA_NEW(j->arena, int64_t, j->ranks->n + 1);
+    j->scratch = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
     if (!lists || !j->scratch)
         return rp_err_nomem(err, "matching collectives");
-    for (r = 0; r < j->ranks->n; r++)
-        lists[r] = &part_of(j, r)->comm;
-    RP_TRY(rp_rendezvous_find(lists, j->ranks->n, j->arena, &j->all, err));
+    for (r = 0; r < j->n; r++)
+        lists[r] = &lane_of(j, r)->comm;
+    RP_TRY(rp_rendezvous_find(lists, j->n, j->arena, &j->all, err));
     if (j->ranks->unrelated)
-        rp_rendezvous_drop(&j->all, j->ranks->n);
+        rp_rendezvous_drop(&j->all, j->n);
     return RP_OK;
 }
 
@@ -520,16 +582,18 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
     size_t r, limit = rp_settings_limit(settings, "limit");
     struct rp_comm_root *out = j.out;
 
+    RP_TRY(list_lanes(&j, err));
     RP_TRY(match_collectives(&j, err));
     out->matched_by = rp_rendezvous_rule_names[j.all.rule];
     out->matched_count = (int64_t)j.all.n;
     out->unmatched_count = (int64_t)j.all.nlost;
     out->clocks_differ = j.all.clocks_differ;
+    out->dropped = j.all.dropped;
     add_ranks(&j);
     RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
     add_collectives(&j);
     RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
-    for (r = 0; r < ranks->n && j.all.n; r++)
+    for (r = 0; r < j.n && j.all.n; r++)
         add_cause(&j, &out->ranks[r]);
     RP_TRY(rp_comm_join_transfers(ranks, limit, j.arena, out, err));
     RP_TRY(rp_comm_add_sizes(out, j.arena, err));

@@ -28,19 +28,25 @@ struct rp_comm_transfer {
     double bytes_per_s;
 };
 
-struct rp_comm_part {
+/* The collectives of one device of a rank, or of its host: each takes part on its own. */
+struct rp_comm_lane {
     struct rp_collectives comm;
-    struct rp_comm_transfer *transfers;
-    size_t ntransfers;
     size_t nleads;
     struct rp_comm_lead *leads; /* one a collective */
+    int64_t device;             /* its number; RP_ABSENT_I64: not known, or the host */
     int64_t comm_ns, overlap_ns;
-    int32_t world_size;
+};
+
+struct rp_comm_part {
+    size_t nlanes, ntransfers;
+    struct rp_comm_lane *lanes; /* at least one */
+    struct rp_comm_transfer *transfers;
 };
 
 struct rp_comm_collective {
     const char *name, *kind, *group, *dtype;
-    int64_t seq, stream, index, rank_count, begin_ns, skew_ns, last_rank, margin_ns, transfer_ns;
+    int64_t seq, stream, index, rank_count, seen_count, last_device, begin_ns, skew_ns, last_rank,
+        margin_ns, transfer_ns;
     int64_t min_dur_ns, max_dur_ns, end_spread_ns, size_bytes, overlap_ns;
     double algorithm_bytes_per_s, bus_bytes_per_s, imbalance_ratio;
     const char *cause, *evidence;
@@ -50,9 +56,9 @@ struct rp_comm_collective {
     const char *label, *cause_text; /* text output only */
 };
 
-struct rp_comm_rank {
+struct rp_comm_rank { /* a device of a rank, where it has several with collectives */
     const char *path;
-    int64_t rank, collective_count, wait_ns, transfer_ns, last_count, margin_ns, comm_ns,
+    int64_t rank, device, collective_count, wait_ns, transfer_ns, last_count, margin_ns, comm_ns,
         overlap_ns;
     double overlap_share;
     const char *cause, *evidence; /* of most of its margin */
@@ -63,24 +69,27 @@ struct rp_comm_rank {
 /* All collectives of one kind, size and number of ranks. */
 struct rp_comm_size {
     const char *kind;
-    int64_t size_bytes, rank_count, count, wait_ns, transfer_ns;
+    int64_t size_bytes, rank_count, seen_count, count, wait_ns, transfer_ns;
     double algorithm_bytes_per_s, bus_bytes_per_s, overlap_share, imbalance_ratio;
 };
 
 struct rp_comm_root {
     const char *run_text, *delay_text; /* text output only */
     const char *matched_by;
+    int64_t world_size, given_count; /* ranks of the job, at least those given */
+    bool several, dropped;    /* ranks have several devices; matches by order made no sense */
+    int64_t incomplete_count; /* collectives whose members were not all given */
     int64_t collective_count, matched_count, unmatched_count, margin_ns;
     bool clocks_differ;
     size_t nranks, nrank_rows, nalone_rows, nsizes, nsize_rows, ncollectives, nworst, nlongest;
-    size_t nnotes, ntransfers, nslowest;
+    size_t nnotes, ntransfers, nslowest, ndevice_rows, nworst_devices;
     struct rp_comm_transfer *transfers, *slowest; /* by begin; text output only by length */
     /* For the screen: the rank that delays the others most comes first; or ranks without a match.
      */
-    struct rp_comm_rank *ranks, *rank_rows, *alone_rows;
+    struct rp_comm_rank *ranks, *rank_rows, *alone_rows, *device_rows;
     struct rp_comm_size *sizes, *size_rows;
     /* By time; text output only by margin, or by length where nothing was matched. */
-    struct rp_comm_collective *collectives, *worst, *longest;
+    struct rp_comm_collective *collectives, *worst, *longest, *worst_devices;
     const char **notes;
 };
 

@@ -13,13 +13,13 @@
 struct leads {
     const struct rp_trace *t;
     struct rp_arena *arena;
-    struct rp_comm_part *out;
+    struct rp_comm_lane *out;
     struct rp_work work;
     struct rp_work_unions unions;
     rp_gap_vec gaps;
 };
 
-static bool on_collective_thread(const struct rp_comm_part *p, const struct rp_trace *t,
+static bool on_collective_thread(const struct rp_comm_lane *p, const struct rp_trace *t,
                                  rp_track track)
 {
     size_t i;
@@ -128,7 +128,7 @@ static void fill_lead(struct leads *l, const struct rp_collective *c, struct rp_
 
 static enum rp_code fill_leads(struct leads *l, struct rp_err *err)
 {
-    struct rp_comm_part *out = l->out;
+    struct rp_comm_lane *out = l->out;
     size_t i, n = out->comm.list.n;
     rp_interval_vec comm = {0};
     const rp_interval_vec *compute = &l->unions.cls[RP_WORK_COMPUTE];
@@ -157,10 +157,10 @@ static enum rp_code fill_leads(struct leads *l, struct rp_err *err)
     return code;
 }
 
-static enum rp_code fill_part(struct leads *l, const struct rp_scope *scope, struct rp_err *err)
+/* The collectives of the device whose items `work` has, and what led to each. */
+static enum rp_code fill_lane(struct leads *l, const struct rp_scope *scope, struct rp_err *err)
 {
     RP_TRY(rp_collectives_init(&l->out->comm, &l->work, scope, l->arena, err));
-    RP_TRY(rp_comm_find_transfers(l->t, scope, l->arena, l->out, err));
     if (l->work.items.n) {
         RP_TRY(rp_work_unite(&l->work, &l->unions, err));
         RP_TRY(rp_gaps_find(&l->work, &l->gaps, err));
@@ -170,18 +170,59 @@ static enum rp_code fill_part(struct leads *l, const struct rp_scope *scope, str
     return fill_leads(l, err);
 }
 
+static bool has_collectives(const struct rp_work *work, uint16_t device)
+{
+    size_t i;
+
+    for (i = 0; i < work->items.n; i++)
+        if (work->items.at[i].device == device && work->items.at[i].cls == RP_WORK_COMM)
+            return true;
+    return false;
+}
+
+/* Devices with collectives take part on their own; without any, the rank does with its main device
+   or its host. */
+static enum rp_code fill_lanes(const struct rp_work *work, const struct rp_scope *scope,
+                               struct rp_arena *arena, struct rp_comm_part *out, struct rp_err *err)
+{
+    uint16_t d, n = (uint16_t)work->devices.n, chosen = n ? rp_work_main_device(work) : 0;
+    bool any = false;
+
+    out->lanes = RP_ARENA_NEW(arena, struct rp_comm_lane, n + 1);
+    if (!out->lanes)
+        return rp_err_nomem(err, "looking at collectives");
+    for (d = 0; d < n; d++)
+        any = any || has_collectives(work, d);
+    for (d = 0; d < n || (!n && !d); d++) {
+        struct leads l = {.t = work->trace, .arena = arena, .out = &out->lanes[out->nlanes]};
+        int64_t number = n ? work->devices.at[d].number : -1;
+        enum rp_code code;
+
+        if (any ? !has_collectives(work, d) : d != chosen)
+            continue;
+        out->nlanes++;
+        l.out->device = number < 0 ? RP_ABSENT_I64 : number;
+        code = rp_work_of_device(work, d, &l.work, err);
+        if (code == RP_OK)
+            code = fill_lane(&l, scope, err);
+        rp_work_release(&l.work);
+        rp_work_unions_release(&l.unions);
+        rp_vec_release(&l.gaps);
+        RP_TRY(code);
+    }
+    return RP_OK;
+}
+
 enum rp_code rp_comm_fill_part(const struct rp_trace *trace, const struct rp_scope *scope,
                                struct rp_arena *arena, struct rp_comm_part *out, struct rp_err *err)
 {
-    struct leads l = {.t = trace, .arena = arena, .out = out};
-    enum rp_code code;
+    struct rp_work work = {0};
+    enum rp_code code = rp_work_init(&work, trace, scope, err);
 
-    out->world_size = trace->world_size;
-    code = rp_work_init(&l.work, trace, scope, err);
     if (code == RP_OK)
-        code = fill_part(&l, scope, err);
-    rp_work_release(&l.work);
-    rp_work_unions_release(&l.unions);
-    rp_vec_release(&l.gaps);
+        code = rp_comm_find_transfers(trace, scope, arena, out, err);
+    if (code == RP_OK)
+        code = fill_lanes(&work, scope, arena, out, err);
+    rp_work_release(&work);
     return code;
 }

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NOTES 5
+#define MOST_NOTES 8
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -28,6 +28,8 @@ static int by_size(const void *pa, const void *pb)
         return a->size_bytes < b->size_bytes ? -1 : 1;
     if (a->rank_count != b->rank_count)
         return a->rank_count < b->rank_count ? -1 : 1;
+    if (a->seen_count != b->seen_count)
+        return a->seen_count < b->seen_count ? -1 : 1;
     if (isnan(a->algorithm_bytes_per_s) || isnan(b->algorithm_bytes_per_s))
         return !isnan(b->algorithm_bytes_per_s) - !isnan(a->algorithm_bytes_per_s);
     return (a->algorithm_bytes_per_s > b->algorithm_bytes_per_s) -
@@ -36,7 +38,8 @@ static int by_size(const void *pa, const void *pb)
 
 static bool same_size(const struct rp_comm_collective *a, const struct rp_comm_collective *b)
 {
-    return a->kind == b->kind && a->size_bytes == b->size_bytes && a->rank_count == b->rank_count;
+    return a->kind == b->kind && a->size_bytes == b->size_bytes && a->rank_count == b->rank_count &&
+           a->seen_count == b->seen_count;
 }
 
 static void add_to_size(struct rp_comm_size *s, const struct rp_comm_collective *c, int64_t ranks,
@@ -61,6 +64,7 @@ static struct rp_comm_size size_of(struct rp_comm_collective **rows, size_t n, i
     struct rp_comm_size s = {.kind = rows[0]->kind,
                              .size_bytes = rows[0]->size_bytes,
                              .rank_count = rows[0]->rank_count,
+                             .seen_count = rows[0]->seen_count,
                              .algorithm_bytes_per_s = middle->algorithm_bytes_per_s,
                              .bus_bytes_per_s = middle->bus_bytes_per_s,
                              .overlap_share = NAN,
@@ -68,7 +72,7 @@ static struct rp_comm_size size_of(struct rp_comm_collective **rows, size_t n, i
     int64_t overlap = 0, dur = 0, ranks;
     size_t i;
 
-    ranks = rows[0]->rank_count < recorded ? rows[0]->rank_count : recorded;
+    ranks = rows[0]->seen_count < recorded ? rows[0]->seen_count : recorded;
     for (i = 0; i < n; i++)
         add_to_size(&s, rows[i], ranks, &overlap, &dur);
     if (dur > 0)
@@ -134,11 +138,10 @@ static void write_ranks(struct comm_text *w)
         out->rank_rows[r] = out->ranks[r];
         out->rank_rows[r].cause_text = cause_text(w, out->ranks[r].cause, out->ranks[r].evidence);
     }
-    if (out->matched_count)
-        out->nrank_rows = out->nranks;
-    else
-        out->nalone_rows = out->nranks;
-    out->alone_rows = out->rank_rows;
+    out->alone_rows = out->device_rows = out->rank_rows;
+    *(out->several         ? &out->ndevice_rows
+      : out->matched_count ? &out->nrank_rows
+                           : &out->nalone_rows) = out->nranks;
     qsort(out->rank_rows, out->nranks, sizeof *out->rank_rows, by_margin);
 }
 
@@ -178,8 +181,10 @@ static void write_worst(struct comm_text *w, size_t limit)
         first = out->worst[i].begin_ns < first ? out->worst[i].begin_ns : first;
     qsort(out->worst, out->ncollectives, sizeof *out->worst, by_delay);
     limit = out->ncollectives < limit ? out->ncollectives : limit;
-    out->longest = out->worst;
-    *(out->matched_count ? &out->nworst : &out->nlongest) = limit;
+    out->longest = out->worst_devices = out->worst;
+    *(!out->matched_count ? &out->nlongest
+      : out->several      ? &out->nworst_devices
+                          : &out->nworst) = limit;
     for (i = 0; i < limit; i++) {
         out->worst[i].at_ns = rp_ns_between(first, out->worst[i].begin_ns);
         out->worst[i].label = collective_label(w, &out->worst[i]);
@@ -214,21 +219,40 @@ static const char *delay_text(struct comm_text *w)
 
     if (out->margin_ns <= 0)
         return "no rank: in every collective the last ranks arrived together";
-    for (i = 0; i < out->nrank_rows && i < MOST_NAMED; i++) {
+    for (i = 0; i < out->nranks && i < MOST_NAMED; i++) {
         if (i && margin >= out->margin_ns / 5 * 4)
             break;
         rp_ns_add(&margin, out->rank_rows[i].margin_ns);
         count += out->rank_rows[i].last_count;
-        names = rp_arena_textf(w->arena, "%s%s%lld", names, i ? ", " : "",
-                               (long long)out->rank_rows[i].rank);
+        names = out->several && out->rank_rows[i].device != RP_ABSENT_I64
+                    ? rp_arena_textf(w->arena, "%s%s%lld of rank %lld", names, i ? ", " : "",
+                                     (long long)out->rank_rows[i].device,
+                                     (long long)out->rank_rows[i].rank)
+                    : rp_arena_textf(w->arena, "%s%s%lld", names, i ? ", " : "",
+                                     (long long)out->rank_rows[i].rank);
     }
     return rp_arena_textf(
         w->arena,
-        "rank%s %s: arrived last in %lld of %lld collectives and delayed the others by %s, %.0f %% "
+        "%s%s%s %s: arrived last in %lld of %lld collectives and delayed the others by %s, %.0f %% "
         "of all delay (%s)",
+        out->incomplete_count ? "of the ranks given, " : "", out->several ? "device" : "rank",
         i > 1 ? "s" : "", names, (long long)count, (long long)out->matched_count,
         rp_units_time(w->arena, margin), 100.0 * (double)margin / (double)out->margin_ns,
         rp_units_time(w->arena, out->margin_ns));
+}
+
+/* "8 ranks", "2 of 128 ranks", "8 devices of 1 rank" */
+static const char *ranks_text(struct comm_text *w)
+{
+    const struct rp_comm_root *out = w->out;
+    const char *ranks = rp_units_count(w->arena, out->given_count, "rank");
+
+    if (out->world_size > out->given_count)
+        ranks = rp_arena_textf(w->arena, "%lld of %lld ranks", (long long)out->given_count,
+                               (long long)out->world_size);
+    if (out->several)
+        ranks = rp_arena_textf(w->arena, "%zu devices of %s", out->nranks, ranks);
+    return ranks;
 }
 
 static void write_sentences(struct comm_text *w)
@@ -246,16 +270,14 @@ static void write_sentences(struct comm_text *w)
         return;
     }
     if (!out->matched_count) {
-        out->run_text =
-            rp_arena_textf(w->arena, "%s of %s, not matched",
-                           rp_units_count(w->arena, out->collective_count, "collective"),
-                           rp_units_count(w->arena, (int64_t)out->nranks, "rank"));
+        out->run_text = rp_arena_textf(
+            w->arena, "%s of %s, not matched",
+            rp_units_count(w->arena, out->collective_count, "collective"), ranks_text(w));
         return;
     }
     out->run_text = rp_arena_textf(w->arena, "%s of %s, matched by %s",
                                    rp_units_count(w->arena, out->matched_count, "collective"),
-                                   rp_units_count(w->arena, (int64_t)out->nranks, "rank"),
-                                   rule_text(out->matched_by));
+                                   ranks_text(w), rule_text(out->matched_by));
     out->delay_text = delay_text(w);
 }
 
@@ -294,9 +316,22 @@ static void write_notes(struct comm_text *w)
         add_note(w,
                  "the clocks of the ranks disagree: some collectives end before their last rank "
                  "arrives; times are on the best estimate of a common clock, see 'reprise merge'");
-    if (out->nranks == 1)
-        add_note(w, "one rank: waiting cannot be separated from transfer, and bandwidths are lower "
-                    "bounds; pass the traces of all ranks");
+    if (out->dropped)
+        add_note(w,
+                 "not matched: the times of the ranks contradict the order of their collectives, "
+                 "whatever their clocks; they are of different groups, or of different parts of "
+                 "the run");
+    if (out->matched_count && out->incomplete_count)
+        add_note(w,
+                 rp_arena_textf(
+                     w->arena,
+                     "%lld of %lld collectives include ranks that were not given: any of these may "
+                     "have arrived last, so the transfer of these collectives includes waiting for "
+                     "them, and their bandwidth is not known",
+                     (long long)out->incomplete_count, (long long)out->matched_count));
+    else if (out->nranks == 1 && out->incomplete_count)
+        add_note(w, "one rank: waiting cannot be separated from transfer, so bandwidths are not "
+                    "known; pass the traces of all ranks");
     if (out->matched_count && out->unmatched_count)
         add_note(w,
                  rp_arena_textf(w->arena, "%lld of %lld collectives have no match on another rank",

@@ -27,7 +27,7 @@ static void set_times(const struct rp_tensor_transfer *x, struct rp_comm_transfe
         return; /* not recorded, or clocks that differ */
     to->wait_ns = rp_ns_between(x->begin_ns, from);
     to->transfer_ns = rp_ns_between(from, x->end_ns);
-    if (x->bytes >= 0 && to->transfer_ns > 0)
+    if (x->bytes > 0 && to->transfer_ns > 0)
         to->bytes_per_s = (double)x->bytes * 1e9 / (double)to->transfer_ns;
 }
 

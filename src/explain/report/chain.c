@@ -166,6 +166,8 @@ static void add_margin(struct chain_ctx *ctx, const struct rp_rendezvous *m, int
     int64_t end = m->last_ns < *until ? m->last_ns : *until;
     uint32_t i, r;
 
+    if (m->members > (int64_t)m->n)
+        return; /* a rank that was not given may have been later */
     for (i = 0; i < m->n; i++) {
         r = m->rank[i];
         if (i != m->last && rp_ns_sum(collective_of(ctx, r, m->at[i])->begin_ns,

@@ -650,10 +650,11 @@ static void fill_pace(struct report_ctx *j)
     }
     j->out->pace_text = rp_arena_textf(
         j->arena,
-        "%zu collective%s the ranks, %s from the first to the last; %s arrived last %lld time%s "
+        "%zu collective%s the ranks, %s from the first to the last; %s%s arrived last %lld time%s "
         "and delayed the others by %s%s%s",
         c->ncollectives, c->ncollectives == 1 ? " synchronizes" : "s synchronize",
-        duration(j, c->span_ns), who, (long long)last, last == 1 ? "" : "s", duration(j, margin),
+        duration(j, c->span_ns),
+        j->ranks->world_size > (int64_t)j->n ? "of the ranks given, " : "", who, (long long)last, last == 1 ? "" : "s", duration(j, margin),
         margin < all ? " of " : "", margin < all ? duration(j, all) : "");
 }
 

@@ -4,6 +4,8 @@
 #include "explain/comm/comm.h"
 #include "trace/trace_fixtures.h"
 
+#include <math.h>
+
 extern const struct rp_question_row rp_ask_comm;
 
 #define MS 1000000
@@ -140,6 +142,64 @@ static void nothing_to_say_is_said(void **state)
     rp_trace_free(t);
 }
 
+/* One process with two devices: each takes part on its own, and device 1 is late. */
+static void devices_of_a_process_take_part(void **state)
+{
+    const struct row rows[] = {
+        {'X', "kernel", "gemm", 0, 7, 0, 2 * MS, 1, 7},
+        {'X', "kernel", "gemm", 1, 7, 0, 5 * MS, 2, 7},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 20, 2 * MS, 4 * MS, 3, 20, 0, "In msg nelems",
+         1000000, 0, "dtype", "Byte"},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 1, 20, 5 * MS, MS, 4, 20, 0, "In msg nelems",
+         1000000, 0, "dtype", "Byte"},
+        {'X', "kernel", "fill", 2, 7, 0, MS, 5, 7},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ASK_TRACES(comm, &t, 1, {"limit", "10"});
+    const struct rp_comm_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nranks, 2); /* device 2 has no collective */
+    assert_int_equal(root->matched_count, 1);
+    assert_int_equal(root->incomplete_count, 0);
+    assert_int_equal(root->ranks[0].device, 0);
+    assert_int_equal(root->ranks[0].wait_ns, 3 * MS);
+    assert_int_equal(root->ranks[1].device, 1);
+    assert_int_equal(root->ranks[1].last_count, 1);
+    assert_string_equal(root->ranks[1].cause, "compute");
+    assert_int_equal(root->collectives[0].last_device, 1);
+    assert_int_equal(root->collectives[0].transfer_ns, MS);
+    assert_true(root->collectives[0].algorithm_bytes_per_s == 1e9);
+    assert_contains(root->run_text, "1 collective of 2 devices of 1 rank");
+    assert_contains(root->delay_text, "device 1 of rank 0: arrived last");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* Two of eight ranks: who was last of all, and how fast the transfer was, nobody knows. */
+static void ranks_that_were_not_given_are_not_judged(void **state)
+{
+    const struct row rows[] = {
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 20, 2 * MS, 4 * MS, 3, 20, 0, "In msg nelems",
+         1000000, 0, "dtype", "Byte", "Group size", 8},
+    };
+    struct rp_trace *t[] = {TRACE_OF(rows), TRACE_OF(rows)};
+    struct rp_result *result = ASK_TRACES(comm, t, 2, {"limit", "10"});
+    const struct rp_comm_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->matched_count, 1);
+    assert_int_equal(root->incomplete_count, 1);
+    assert_int_equal(root->collectives[0].rank_count, 8);
+    assert_int_equal(root->collectives[0].seen_count, 2);
+    assert_true(isnan(root->collectives[0].algorithm_bytes_per_s));
+    assert_true(isnan(root->sizes[0].bus_bytes_per_s));
+    assert_contains(root->notes[0], "1 of 1 collectives include ranks that were not given");
+    rp_result_free(result);
+    rp_trace_free(t[0]);
+    rp_trace_free(t[1]);
+}
+
 int test_comm(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +209,8 @@ int test_comm(void)
         cmocka_unit_test(bandwidth_counts_the_transfer_only),
         cmocka_unit_test(one_rank_has_no_waits),
         cmocka_unit_test(nothing_to_say_is_said),
+        cmocka_unit_test(devices_of_a_process_take_part),
+        cmocka_unit_test(ranks_that_were_not_given_are_not_judged),
     };
 
     return cmocka_run_group_tests_name("comm", tests, NULL, NULL);

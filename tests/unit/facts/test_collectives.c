@@ -103,6 +103,48 @@ static void facts_come_from_the_spans_around_the_launch(void **state)
     rp_arena_release(&arena);
 }
 
+/* Kernels of symmetric memory and of vLLM record no message: the operator that launches them does.
+ */
+static void sizes_come_from_the_launching_operator(void **state)
+{
+    static const struct {
+        const char *op, *kernel, *dims, *types;
+        int64_t bytes;
+        enum rp_coll_kind kind;
+    } cases[] = {
+        {"symm_mem::multimem_all_reduce_", "multimem_all_reduce_kernel", "[[8, 4096], [], []]",
+         "[\"c10::BFloat16\", \"\", \"\"]", 8LL * 4096 * 2, RP_COLL_ALL_REDUCE},
+        {"_C_custom_ar::all_reduce", "cross_device_reduce_2stage", "[[],[3, 5],[3, 5],[],[]]",
+         "[\"Scalar\",\"c10::Half\",\"c10::Half\",\"Scalar\",\"Scalar\"]", 30, RP_COLL_ALL_REDUCE},
+        {"symm_mem::one_shot_all_reduce", "one_shot_all_reduce_kernel", "[[7]]", "[\"float\"]", 28,
+         RP_COLL_ALL_REDUCE},
+        {"symm_mem::multimem_all_gather_out", "multimem_all_gather_kernel", "[[4, 2]]",
+         "[\"float\"]", 32, RP_COLL_ALL_GATHER},
+        {"my::all_reduce", "two_shot_all_reduce", "[[[4, 2]], []]", "[\"TensorList\", \"\"]", -1,
+         RP_COLL_ALL_REDUCE},
+        {"my::forward", "multimem_all_reduce_kernel", "[[8]]", "[\"float\"]", -1,
+         RP_COLL_ALL_REDUCE},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct row rows[] = {
+            {'X', "cpu_op", cases[i].op, 1, 1, 0, 30, 0, 0, 0, NULL, 0, 0, "Input Dims",
+             cases[i].dims, NULL, 0, "Input type", cases[i].types},
+            {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 2, 4, 5},
+            {'X', "kernel", cases[i].kernel, 0, 20, 40, 30, 5, 20},
+        };
+        struct rp_arena arena = RP_ARENA_INIT;
+        struct rp_collectives c = COLLECTIVES_OF(rows, &arena);
+
+        assert_int_equal(c.list.n, 1);
+        assert_int_equal(c.list.at[0].kind, cases[i].kind);
+        assert_int_equal(c.list.at[0].in_bytes, cases[i].bytes);
+        rp_collectives_release(&c);
+        rp_arena_release(&arena);
+    }
+}
+
 static void order_needs_the_same_name_on_all_ranks(void **state)
 {
     const struct row rows[2][3] = {{{'X', "kernel", NAME, 0, 9, 10, 20, 1, 9},
@@ -317,6 +359,7 @@ int test_collectives(void)
         cmocka_unit_test(bus_factors_are_those_of_rings),
         cmocka_unit_test(streams_are_numbered_by_their_ids),
         cmocka_unit_test(facts_come_from_the_spans_around_the_launch),
+        cmocka_unit_test(sizes_come_from_the_launching_operator),
         cmocka_unit_test(order_needs_the_same_name_on_all_ranks),
         cmocka_unit_test(groups_and_numbers_find_those_who_meet),
         cmocka_unit_test(groups_without_numbers_keep_their_order),

@@ -31,6 +31,7 @@ struct row {
     const char *text_key, *text;
     const char *key2; /* and another number */
     int64_t value2;
+    const char *text_key2, *text2; /* and another text */
 };
 
 static inline rp_str str_of(struct rp_builder *b, const char *s)
@@ -137,6 +138,9 @@ static inline void add_row(struct rp_builder *b, const struct row *r)
     if (r->text_key)
         args[raw.nargs++] = (struct rp_arg){
             .key = str_of(b, r->text_key), .type = RP_ARG_STR, .v = {.s = str_of(b, r->text)}};
+    if (r->text_key2)
+        args[raw.nargs++] = (struct rp_arg){
+            .key = str_of(b, r->text_key2), .type = RP_ARG_STR, .v = {.s = str_of(b, r->text2)}};
     raw.has_link = r->corr || (async && r->id);
     raw.link = async ? r->id : r->corr;
     raw.flags = async && r->id ? RP_EVENT_ASYNC : 0;
