@@ -37,6 +37,10 @@ RP_API enum rp_code rp_recording_scan(const char *folder, struct rp_recording *o
    that they cannot record. */
 RP_API enum rp_code rp_recording_prepare(const char *folder, struct rp_err *err);
 
+/* How many commands (`record start`, `stop`) and marks (`record mark`) the processes of a running
+   recording have carried out so far. */
+RP_API void rp_recording_answers(const char *folder, uint64_t *commands, uint64_t *marks);
+
 /* Adds the CPU time of a recorded program, for `cpu_ns`. */
 RP_API void rp_recording_spent(const char *folder, int64_t cpu_ns);
 

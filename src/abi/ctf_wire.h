@@ -72,6 +72,7 @@ enum rp_ctf_event {
     RP_CTF_CLOCK,       /* struct rp_ctf_clock */
     RP_CTF_FACT,        /* u32 key, u32 value: about the process */
     RP_CTF_RESUME,      /* nothing: after a pause; open ranges may have ended during it */
+    RP_CTF_PAUSE,       /* u64 ticks at which a pause began; recorded later, in any stream */
     RP_CTF_EVENT_COUNT
 };
 

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* -------------------------------------------------------------------------- running */
@@ -285,11 +286,64 @@ static int control_usage(const char *text)
     return cli_usage("record", &err);
 }
 
+/* Waits until a process has followed; they look ten times a second. */
+static bool control_is_followed(const char *folder, bool mark, uint64_t before)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    uint64_t commands, marks;
+
+    for (int i = 0; i < 150; i++) {
+        rp_recording_answers(folder, &commands, &marks);
+        if ((mark ? marks : commands) != before)
+            return true;
+        nanosleep(&pause, NULL);
+    }
+    return false;
+}
+
+/* Whether the last `start` or `stop` in the control file is a stop. */
+static bool is_paused(const char *path)
+{
+    FILE *f = fopen(path, "re");
+    char line[600];
+    bool paused = false;
+
+    while (f && fgets(line, sizeof line, f)) {
+        if (!strcmp(line, "stop\n") || !strcmp(line, "start\n"))
+            paused = line[2] == 'o';
+    }
+    if (f)
+        fclose(f);
+    return paused;
+}
+
+static int mark_failed(const char *folder, const char *why)
+{
+    fprintf(stderr, "reprise: the mark is not in the recording '%s': %s\n", folder, why);
+    return 1;
+}
+
+static int control_result(const char *folder, const char *verb, uint64_t before)
+{
+    bool mark = !strcmp(verb, "mark");
+
+    if (control_is_followed(folder, mark, before))
+        return 0;
+    if (mark)
+        return mark_failed(folder, "no process is recording now");
+    fprintf(stderr,
+            "reprise: no process has followed yet: '%s' applies to those that begin to record from "
+            "now on\n",
+            verb);
+    return 0;
+}
+
 int record_control(const struct cli_call *call)
 {
     bool mark = !strcmp(call->words[0], "mark");
     struct rp_err err = RP_ERR_INIT;
     char path[PATH_MAX], line[600];
+    uint64_t commands, marks;
     int fd, n;
 
     if (call->nwords != (mark ? 3u : 2u))
@@ -306,11 +360,16 @@ int record_control(const struct cli_call *call)
                  strerror(errno));
         return cli_fail(RP_IO, &err);
     }
+    if (mark && is_paused(path)) {
+        close(fd);
+        return mark_failed(call->words[1], "it is paused ('reprise record start' resumes it)");
+    }
+    rp_recording_answers(call->words[1], &commands, &marks);
     if (write(fd, line, (size_t)n) != n) {
         snprintf(err.text, sizeof err.text, "cannot write '%.500s': %s", path, strerror(errno));
         close(fd);
         return cli_fail(RP_IO, &err);
     }
     close(fd);
-    return 0;
+    return control_result(call->words[1], call->words[0], mark ? marks : commands);
 }

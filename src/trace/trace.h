@@ -30,6 +30,9 @@ typedef uint32_t rp_event, rp_str, rp_track, rp_link;
 #define RP_OPEN_NS INT64_C(-1)
 #define RP_NO_TS   INT64_MIN /* ts_ns of an event without a time (metadata) */
 #define RP_NO_RANK (-1)
+/* Instants of recordings that were paused. */
+#define RP_PAUSED_NAME  "recording paused"
+#define RP_RESUMED_NAME "recording resumed"
 /* native_id of a process or track whose id in the file is the empty text (text is then 0). */
 #define RP_ID_EMPTY INT64_MIN
 

@@ -169,6 +169,28 @@ static int do_daemon(char **argv)
     return 0;
 }
 
+/* Children without a range of their own, as a data loader's. */
+static int do_workers(char **argv)
+{
+    pid_t children[2];
+
+    (void)argv;
+    for (int i = 0; i < 2; i++) {
+        children[i] = fork();
+        if (children[i])
+            continue;
+        usleep(20000);
+        for (int k = 0; k < 1000; k++) {
+            char *volatile block = malloc((size_t)k * 100);
+
+            free(block);
+        }
+        usleep(250000);
+        exit(0);
+    }
+    return wait_for(children[0]) + wait_for(children[1]);
+}
+
 static int clone_child(void *unused)
 {
     work("clone", 30000);
@@ -384,6 +406,25 @@ static int do_only_handlers(char **argv)
 
 /* -------------------------------------------------------------------------- limits */
 
+/* A user who may not write to the folder. */
+static int do_nobody(char **argv)
+{
+    work("before", 10);
+    if (setgid(65534) || setuid(65534))
+        return 77;
+    return do_many_threads(argv);
+}
+
+static int do_steps(char **argv)
+{
+    for (int i = 0; i < atoi(argv[2]); i++) {
+        RP_RANGE_BEGIN("step");
+        usleep(20000);
+        RP_RANGE_END();
+    }
+    return 0;
+}
+
 static int do_no_files(char **argv)
 {
     struct rlimit limit = {32, 32};
@@ -564,6 +605,9 @@ static const struct {
              {"remove", do_remove},
              {"sandbox", do_sandbox},
              {"strict", do_strict},
+             {"workers", do_workers},
+             {"nobody", do_nobody},
+             {"steps", do_steps},
              {"clone", do_clone},
              {"bare_exit", do_bare_exit},
              {"main_ends", do_main_ends},

@@ -42,10 +42,20 @@ static void *find_next(const char *name)
     return found ? found : dlsym(RTLD_NEXT, name);
 }
 
+static bool is_recorder(const void *caller)
+{
+    return (uintptr_t)caller >= recorder && (uintptr_t)caller < recorder_end;
+}
+
 static bool is_recorded(const void *caller)
 {
-    return cap && cap->active() &&
-           !((uintptr_t)caller >= recorder && (uintptr_t)caller < recorder_end);
+    return cap && !is_recorder(caller) && cap->ready();
+}
+
+/* A mutex may be that of an allocator, so that it is not the time to open the recording. */
+static bool is_recorded_if_open(const void *caller)
+{
+    return cap && cap->active() && !is_recorder(caller);
 }
 
 static void put_call(const char *name, uint64_t begin, int64_t result)
@@ -66,21 +76,24 @@ static void put_call(const char *name, uint64_t begin, int64_t result)
     errno = saved;
 }
 
-#define WRAP(type, name, parameters, arguments)        \
-    EXPORT type name parameters                        \
-    {                                                  \
-        static __typeof__(&name) next;                 \
-        uint64_t begin;                                \
-        type result;                                   \
-                                                       \
-        if (!next)                                     \
-            *(void **)&next = find_next(#name);        \
-        if (!is_recorded(__builtin_return_address(0))) \
-            return next arguments;                     \
-        begin = cap->now();                            \
-        result = next arguments;                       \
-        put_call(#name, begin, (int64_t)result);       \
-        return result;                                 \
+#define WRAP(type, name, parameters, arguments) \
+    WRAP_IF(is_recorded, type, name, parameters, arguments)
+
+#define WRAP_IF(condition, type, name, parameters, arguments) \
+    EXPORT type name parameters                               \
+    {                                                         \
+        static __typeof__(&name) next;                        \
+        uint64_t begin;                                       \
+        type result;                                          \
+                                                              \
+        if (!next)                                            \
+            *(void **)&next = find_next(#name);               \
+        if (!condition(__builtin_return_address(0)))          \
+            return next arguments;                            \
+        begin = cap->now();                                   \
+        result = next arguments;                              \
+        put_call(#name, begin, (int64_t)result);              \
+        return result;                                        \
     }
 
 WRAP(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n))
@@ -111,7 +124,7 @@ WRAP(int, pthread_cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), (c, m))
 WRAP(int, pthread_cond_timedwait,
      (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *until), (c, m, until))
 WRAP(int, pthread_barrier_wait, (pthread_barrier_t * b), (b))
-WRAP(int, pthread_mutex_lock, (pthread_mutex_t * m), (m))
+WRAP_IF(is_recorded_if_open, int, pthread_mutex_lock, (pthread_mutex_t * m), (m))
 WRAP(int, sem_wait, (sem_t * s), (s))
 
 /* -------------------------------------------------------------------------- beginning */

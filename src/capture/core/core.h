@@ -76,6 +76,9 @@ struct rp_capture {
 
     /* Whether events are recorded now: check it before work that only serves an event. */
     bool (*active)(void);
+    /* The same, where an event may be the first one of the process: opens the process, which may
+       create a thread, so not from inside an allocation. */
+    bool (*ready)(void);
     uint64_t (*now)(void); /* ticks of the trace's clock */
     /* Changes in the child of a fork; never 0. */
     uint32_t (*process_id)(void);

@@ -430,6 +430,11 @@ static bool is_active(void)
            !rp_core_blind;
 }
 
+static bool is_ready(void)
+{
+    return is_active() || (rp_core.page && !rp_core_blind && rp_core_begin());
+}
+
 /* Events that only describe the process do not open a stream. */
 static bool has_stream(void)
 {
@@ -497,6 +502,20 @@ void rp_core_put_resume(void)
     if (!s)
         return;
     put_header(s, RP_CTF_RESUME);
+    event_end(s);
+}
+
+void rp_core_put_pause(struct rp_core_stream *s, uint64_t ticks)
+{
+    bool before = rp_core_own;
+
+    rp_core_own = true;
+    s = stream_claim(s, HEADER + sizeof ticks);
+    rp_core_own = before;
+    if (!s)
+        return;
+    put_header(s, RP_CTF_PAUSE);
+    put8(s, ticks);
     event_end(s);
 }
 
@@ -570,6 +589,7 @@ static void core_warn(const char *text)
 const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .struct_size = sizeof(struct rp_capture),
                                          .active = is_active,
+                                         .ready = is_ready,
                                          .now = now_ticks,
                                          .process_id = process_id,
                                          .source = rp_core_source,

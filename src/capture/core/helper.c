@@ -61,14 +61,33 @@ void rp_core_helper_wake(void)
 
 /* -------------------------------------------------------------------------- control */
 
+/* For `record`, which waits for it. */
+static void control_answer(uint64_t *count)
+{
+    atomic_fetch_add((_Atomic uint64_t *)count, 1);
+}
+
+static void control_mark(const char *name)
+{
+    if (!atomic_load(&rp_core.page->on))
+        return;
+    rp_core_table.mark(name);
+    if (rp_core.ledger && rp_core_self && rp_core_self->head)
+        control_answer(&rp_core.ledger->marks);
+}
+
 static void control_apply(const char *line, bool first)
 {
-    if (!strcmp(line, "start"))
-        atomic_store(&rp_core.stopped, 0);
-    else if (!strcmp(line, "stop"))
-        atomic_store(&rp_core.stopped, 1);
-    else if (!strncmp(line, "mark ", 5) && !first)
-        rp_core_table.mark(line + 5);
+    bool stop = !strcmp(line, "stop");
+
+    if (stop || !strcmp(line, "start")) {
+        atomic_store(&rp_core.stopped, stop);
+        rp_core_update(); /* the next line may be a mark */
+        if (!first && rp_core.ledger)
+            control_answer(&rp_core.ledger->commands);
+    } else if (!strncmp(line, "mark ", 5) && !first) {
+        control_mark(line + 5);
+    }
 }
 
 /* Applies the complete lines of the text. Returns their size in bytes. */
@@ -134,6 +153,7 @@ static void helper_tick(void)
         rp_core_stream_age(s);
     rp_core_control_read(false);
     rp_core_update();
+    rp_core_tell_pause();
     atomic_store(&rp_core.page->ticking, 1);
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources) && !atomic_load(&rp_core.closing);
          i++) {

@@ -68,6 +68,7 @@ static const struct {
     [RP_CTF_CLOCK] = {"clock", "u64 ticks; i64 monotonic_ns; i64 realtime_ns; u32 width;"},
     [RP_CTF_FACT] = {"fact", "u32 key; u32 value;"},
     [RP_CTF_RESUME] = {"resume", ""},
+    [RP_CTF_PAUSE] = {"pause", "u64 ticks;"},
 };
 
 struct buffer {

@@ -149,10 +149,14 @@ static bool in_window(void)
 /* Returns false if nothing changes. */
 static bool recording_switch(struct rp_core_page *page, bool on)
 {
-    uint32_t off = 0;
+    uint32_t off = 0, before;
 
-    if (!on)
+    if (!on) {
+        before = atomic_load(&page->on);
+        if (before) /* first: a thread that finds recording off may need it */
+            atomic_store(&rp_core.off_at[before % RP_CORE_PAUSES], rp_core_now());
         return atomic_exchange(&page->on, 0) != 0;
+    }
     if (atomic_load(&page->on))
         return false;
     return atomic_compare_exchange_strong(&page->on, &off, atomic_fetch_add(&rp_core.times, 1) + 1);
@@ -349,6 +353,18 @@ static bool open_process(void)
     return true;
 }
 
+/* Not in the child of a vfork, which shares the memory of its parent. */
+bool rp_core_begin(void)
+{
+    uint32_t pid;
+
+    if (atomic_load(&rp_core.page->begun) || atomic_load(&rp_core.sealed))
+        return false;
+    pid = (uint32_t)getpid();
+    return (pid == rp_core.loaded_pid || pid == rp_core.forked_pid) && open_process() &&
+           atomic_load(&rp_core.page->on);
+}
+
 /* Opens a stream for this thread. Blocks signals meanwhile and preserves errno. */
 static struct rp_core_stream *open_stream(void)
 {
@@ -400,16 +416,44 @@ struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s)
     return s->inner;
 }
 
-/* Writes a resume event before the first event of a thread after a pause: ends of ranges may be
-   missing. A handler that interrupted an event leaves that to the next event. */
+/* When the recording that was the nth ended; 0: that was too long ago. */
+static uint64_t pause_begin(uint32_t n)
+{
+    uint32_t times = atomic_load(&rp_core.times);
+
+    return n <= times && times - n < RP_CORE_PAUSES / 2
+               ? atomic_load(&rp_core.off_at[n % RP_CORE_PAUSES])
+               : 0;
+}
+
+/* Writes when the pause began, and a resume event, before the first event of a thread after a
+   pause: ends of ranges may be missing. A handler that interrupted an event leaves that to the next
+   event. */
 static void stream_resume(struct rp_core_stream *s)
 {
-    uint32_t time = atomic_load(&rp_core.page->on);
+    uint32_t time = atomic_load(&rp_core.page->on), before = s->time;
 
-    if (s->time == time || !time || atomic_load(&s->busy))
+    if (before == time || !time || atomic_load(&s->busy))
         return;
     s->time = time;
+    if (before != RP_CORE_NEVER && pause_begin(before))
+        rp_core_put_pause(s, pause_begin(before));
     rp_core_put_resume();
+}
+
+void rp_core_tell_pause(void)
+{
+    uint32_t times = atomic_load(&rp_core.times);
+    struct rp_core_stream *s;
+
+    if (atomic_load(&rp_core.page->on) || !times || !atomic_load(&rp_core.page->begun) ||
+        atomic_load(&rp_core.pause_told) == times || atomic_load(&rp_core.sealed))
+        return;
+    s = rp_core_open_late();
+    if (!s || !pause_begin(times))
+        return;
+    atomic_store(&rp_core.pause_told, times);
+    rp_core_put_pause(s, pause_begin(times));
 }
 
 struct rp_core_stream *rp_core_open(const char *name)
@@ -517,6 +561,7 @@ void rp_capture_close(void)
     }
     if (atomic_load(&rp_core.page->on) && atomic_load(&rp_core.page->opened))
         rp_core_put_clock();
+    rp_core_tell_pause();
     if (!atomic_compare_exchange_strong(&rp_core.ended, &none, 1))
         return;
     rp_core_update();
@@ -556,6 +601,7 @@ static void core_init(void)
     if (!root || !*root || strlen(root) >= sizeof rp_core.root)
         return;
     memcpy(rp_core.root, root, strlen(root) + 1);
+    rp_core.loaded_pid = (uint32_t)getpid();
     page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return;

@@ -31,6 +31,7 @@
 #define RP_CORE_FIRST     4096       /* bytes of a stream's first chunk; then four times as many */
 #define RP_CORE_NEVER     UINT32_MAX /* a value that page->on never has */
 #define RP_CORE_SOURCES   16
+#define RP_CORE_PAUSES    64
 #define RP_CORE_TICK_NS   100000000
 #define RP_CORE_KEY_MAX   255 /* bytes of a key or category */
 #define RP_CORE_VALUE_MAX 1023
@@ -135,6 +136,7 @@ struct rp_core {
     int32_t rank, world_size, local_rank;
     uint32_t pid;
     uint32_t cost_ps;
+    uint32_t loaded_pid; /* of the process that loaded the library */
     uint32_t forked_pid; /* of a child that ran the handlers of pthread_atfork */
     bool bare_clone;     /* this process is a child that did not */
     _Atomic(struct rp_core_stream *) streams;
@@ -153,6 +155,9 @@ struct rp_core {
     _Atomic int64_t steps_seen;
     _Atomic uint32_t times;        /* how often recording was switched on */
     _Atomic int64_t on_ns, off_ns; /* CLOCK_MONOTONIC of the last switch on and off, or 0 */
+    /* in ticks, when recording was switched off for the nth time; places are reused */
+    _Atomic uint64_t off_at[RP_CORE_PAUSES];
+    _Atomic uint32_t pause_told; /* the value of page->on before the pause that was recorded last */
     _Atomic uint32_t step_tid;
     _Atomic uint32_t nsources;
     struct {
@@ -205,6 +210,7 @@ struct rp_core_stream *rp_core_open(const char *name);
 struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s);
 /* Like rp_core_open, for work reported late: also when recording has been switched off. */
 struct rp_core_stream *rp_core_open_late(void);
+bool rp_core_begin(void);            /* opens the process, if that was not done; is it recording? */
 void rp_core_update(void);           /* recomputes page->on */
 void rp_core_step(const char *name); /* a step begins */
 bool rp_core_is_step(const char *name);
@@ -250,7 +256,9 @@ void rp_core_control_read(bool first);
 /* ---- events ---- */
 void rp_core_put_clock(void);
 void rp_core_put_resume(void);
-void rp_core_measure(void); /* measures the cost of an event: sets cost_ps */
+void rp_core_put_pause(struct rp_core_stream *s, uint64_t ticks); /* even while it lasts */
+void rp_core_tell_pause(void); /* records that there is a pause, unless that was done */
+void rp_core_measure(void);    /* measures the cost of an event: sets cost_ps */
 void rp_core_put_process(const char *program, const char *command);
 /* The names of the process and of the thread, again, at the beginning of a packet whose event is
    still to be written: in a ring they would be among the oldest. */

@@ -10,14 +10,16 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define EARLY  (64 << 10) /* bytes for allocations made while the real functions are looked up */
+#define EXPORT      __attribute__((visibility("default")))
+#define CHILD_OPENS 64         /* allocations after which the child of a fork is recorded */
+#define EARLY       (64 << 10) /* bytes for allocations made while the real functions are looked up */
 
 struct counts {
     _Atomic uint64_t calls, frees, bytes, freed; /* written by one thread */
@@ -90,10 +92,24 @@ static void counter_add(_Atomic uint64_t *counter, uint64_t n)
                           memory_order_relaxed);
 }
 
+/* The child of a fork has no ticks until it opens the recording itself; one that only calls exec
+   makes few allocations, and does not. */
+static unsigned left_to_open; /* allocations */
+
+static void malloc_in_child(void)
+{
+    left_to_open = CHILD_OPENS;
+}
+
+static void malloc_open(void);
+
 static void *count_malloc(void *p)
 {
     struct counts *c;
     int saved = errno;
+
+    if (__builtin_expect(left_to_open != 0, 0) && !--left_to_open)
+        malloc_open();
 
     if (p && (c = my_counts())) {
         counter_add(&c->calls, 1);
@@ -234,11 +250,17 @@ static void malloc_tick(void)
     cap->counter("malloc bytes in use", (double)(bytes > freed ? bytes - freed : 0));
 }
 
+static void malloc_open(void)
+{
+    cap->source("malloc", malloc_tick, malloc_tick);
+    cap->fact("source", "malloc"); /* the first event starts the ticks */
+}
+
 __attribute__((constructor)) static void malloc_load(void)
 {
     cap = rp_capture_get();
     if (!cap)
         return;
-    cap->source("malloc", malloc_tick, malloc_tick);
-    cap->fact("source", "malloc"); /* the first event starts the ticks */
+    pthread_atfork(NULL, NULL, malloc_in_child);
+    malloc_open();
 }

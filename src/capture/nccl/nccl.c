@@ -262,7 +262,7 @@ static int event_start(void *context, void **handle, const struct rp_nccl_descr 
     struct rp_nccl_op *e;
 
     *handle = NULL;
-    if (!context || !cap->active() ||
+    if (!context || !cap->ready() ||
         !(type & (RP_NCCL_COLL | RP_NCCL_P2P | RP_NCCL_KERNEL_CHANNEL | RP_NCCL_COLL_API |
                   RP_NCCL_P2P_API | RP_NCCL_KERNEL_LAUNCH | RP_NCCL_CE_COLL)))
         return 0;

@@ -10,6 +10,8 @@
 #include "capture/opencl/opencl.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -20,11 +22,6 @@ static bool layered;
 
 /* -------------------------------------------------------------------------- commands */
 
-static bool is_active(void)
-{
-    return rp_opencl.cap && rp_opencl.cap->active();
-}
-
 /* The argument `kernel` of a command that launches one, else NULL. */
 #define KERNEL_OF(kind) KERNEL_##kind
 #define KERNEL_KERNEL   kernel
@@ -33,12 +30,9 @@ static bool is_active(void)
 #define KERNEL_SYNC     NULL
 #define KERNEL_OTHER    NULL
 
-/* The first command is always recorded: it opens the recording. */
 static bool is_recorded(void)
 {
-    static _Atomic uint32_t first;
-
-    return is_active() || (rp_opencl.cap && !atomic_exchange(&first, 1));
+    return rp_opencl.cap && rp_opencl.cap->ready();
 }
 
 struct sizes {
@@ -302,51 +296,103 @@ int32_t clDeinitLayer(void)
 /* -------------------------------------------------------------------------- interception by symbol
  * name */
 
-/* The loader's function. RTLD_NEXT does not find the loader if it was loaded with RTLD_LOCAL, for
-   instance by an extension module. */
-static void *next_function(const char *name)
+/* The function in a library that is loaded, or NULL; never one of this library. A library that has
+   it stays loaded, as the function is called from now on. */
+static void *function_of(const char *library, const char *name)
 {
-    void *found = dlsym(RTLD_NEXT, name), *loader;
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = handle ? dlsym(handle, name) : NULL;
+    Dl_info theirs, ours;
 
-    if (found)
-        return found;
-    loader = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_NOLOAD);
-    return loader ? dlsym(loader, name) : NULL;
+    if (handle && !found)
+        dlclose(handle);
+    if (found && dladdr(found, &theirs) && dladdr((void *)(uintptr_t)clGetLayerInfo, &ours) &&
+        theirs.dli_fbase == ours.dli_fbase)
+        return NULL;
+    return found;
 }
 
+struct loader {
+    char path[PATH_MAX];
+};
+
+static int find_loader(struct dl_phdr_info *info, size_t size, void *user)
+{
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    struct loader *loader = user;
+
+    (void)size;
+    if (!slash || strncmp(slash + 1, "libOpenCL", 9) != 0 ||
+        strlen(info->dlpi_name) >= sizeof loader->path)
+        return 0;
+    memcpy(loader->path, info->dlpi_name, strlen(info->dlpi_name) + 1);
+    return 1;
+}
+
+/* The function that the caller would have called without this library: the next one in the global
+   scope, else one of the libraries that the caller's own library needs. The latter is the case for
+   an extension module that brings its own loader, under a name of its own. */
+static void *next_function(const char *name, const void *caller)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    struct loader loader = {""};
+    struct link_map *map = NULL;
+    Dl_info info;
+
+    if (!found && caller && dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) && map &&
+        map->l_name[0])
+        found = function_of(map->l_name, name);
+    if (!found)
+        found = function_of("libOpenCL.so.1", name);
+    if (!found && dl_iterate_phdr(find_loader, &loader))
+        found = function_of(loader.path, name);
+    return found;
+}
+
+static const void *first_caller;
+
+/* Nothing is recorded if a function is missing that recording needs. */
 static void find_next(void)
 {
-#define FIND(name, ...) *(void **)&rp_opencl.name = next_function("cl" #name);
+    bool complete = true;
+
+#define FIND(name, ...)  *(void **)&rp_opencl.name = next_function("cl" #name, first_caller);
+#define CHECK(name, ...) complete = complete && rp_opencl.name;
     RP_CL_QUERIES(FIND)
     RP_CL_COMMANDS(FIND)
     RP_CL_CALLS(FIND)
     RP_CL_OWN(FIND)
-    opencl_begin();
+    RP_CL_QUERIES(CHECK)
+    if (complete)
+        opencl_begin();
 }
 
 /* Whether calls are intercepted by symbol name; looks up the next functions. */
-static bool is_by_name(void)
+static bool is_by_name(const void *caller)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     if (layered)
         return false;
+    if (!first_caller)
+        first_caller = caller;
     pthread_once(&once, find_next);
     return true;
 }
 
 /* `otherwise` is returned if there is no next function. */
-#define BY_NAME(name, result, params, args, otherwise)   \
-    EXPORT result cl##name params;                       \
-    result cl##name params                               \
-    {                                                    \
-        static __typeof__(&cl##name) next;               \
-                                                         \
-        if (is_by_name() && rp_opencl.name)              \
-            return layer_##name args;                    \
-        if (!next)                                       \
-            *(void **)&next = next_function("cl" #name); \
-        return next ? next args : (otherwise);           \
+#define BY_NAME(name, result, params, args, otherwise)           \
+    EXPORT result cl##name params;                               \
+    result cl##name params                                       \
+    {                                                            \
+        const void *caller = __builtin_return_address(0);        \
+        static __typeof__(&cl##name) next;                       \
+                                                                 \
+        if (is_by_name(caller) && rp_opencl.name)                \
+            return layer_##name args;                            \
+        if (!next)                                               \
+            *(void **)&next = next_function("cl" #name, caller); \
+        return next ? next args : (otherwise);                   \
     }
 #define ev event
 #define COMMAND_BY_NAME(name, place, kind, bytes, params, args) \

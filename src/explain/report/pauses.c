@@ -14,6 +14,7 @@ struct pause_ctx {
     struct rp_report_pauses *out;
     RP_VEC(int64_t) weight[RP_PAUSES]; /* by string */
     rp_str most[RP_PAUSES];
+    RP_VEC(int64_t) paused; /* when the recording was paused, in time order */
 };
 
 /* The cause shown by a thread's spans, from the innermost outwards, and the span that shows it. */
@@ -71,6 +72,26 @@ static enum rp_code add_weight(struct pause_ctx *w, enum rp_pause cause, rp_even
     return RP_OK;
 }
 
+static enum rp_code find_paused(struct pause_ctx *w, struct rp_err *err)
+{
+    const struct rp_events *ev = &w->t->ev;
+    rp_event e;
+
+    for (e = 0; e < ev->n; e++)
+        if (ev->kind[e] == RP_KIND_INSTANT &&
+            !strcmp(rp_trace_str(w->t, ev->name[e]), RP_PAUSED_NAME))
+            RP_TRY(rp_vec_push(&w->paused, ev->ts_ns[e], err));
+    return RP_OK;
+}
+
+static bool recording_paused(const struct pause_ctx *w, int64_t begin_ns, int64_t end_ns)
+{
+    for (size_t i = 0; i < w->paused.n; i++)
+        if (w->paused.at[i] >= begin_ns && w->paused.at[i] < end_ns)
+            return true;
+    return false;
+}
+
 static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end_ns,
                               struct rp_err *err)
 {
@@ -87,6 +108,10 @@ static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end
             cause = found;
             span = at;
         }
+    }
+    if (recording_paused(w, begin_ns, end_ns)) {
+        cause = RP_PAUSE_RECORDER;
+        span = RP_NONE;
     }
     if (cause == RP_PAUSE_NOTHING && !in_step(w->t, middle))
         cause = RP_PAUSE_OUTSIDE;
@@ -117,6 +142,7 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
     int c;
 
     *out = (struct rp_report_pauses){0};
+    code = find_paused(&w, err);
     for (i = 0; i < busy->n && code == RP_OK; i++) {
         code = add_inside(&w, span, until, busy->at[i].begin_ns, err);
         until = busy->at[i].end_ns;
@@ -128,5 +154,6 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
             out->mainly[c] = rp_arena_text(arena, rp_trace_str(trace, w.most[c]));
         rp_vec_release(&w.weight[c]);
     }
+    rp_vec_release(&w.paused);
     return code == RP_OK ? rp_arena_check(arena, "explaining pauses", err) : code;
 }

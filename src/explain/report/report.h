@@ -58,12 +58,13 @@ struct rp_report_device {
 };
 
 /* Why no operator runs, where a trace has no device work. X(NAME, part of the report, meaning) */
-#define RP_PAUSE_MAP(X)                                                     \
-    X(DATA, "no operator: input data", "the data loader runs")              \
-    X(PROFILER, "no operator: profiler", "the profiler writes its buffers") \
-    X(PYTHON, "no operator: Python", "Python code between the operators")   \
-    X(SPAN, "no operator: other spans", "an annotation or a runtime call")  \
-    X(OUTSIDE, "no operator: between steps", "nothing recorded")            \
+#define RP_PAUSE_MAP(X)                                                       \
+    X(RECORDER, "no operator: recording paused", "'record stop' and 'start'") \
+    X(DATA, "no operator: input data", "the data loader runs")                \
+    X(PROFILER, "no operator: profiler", "the profiler writes its buffers")   \
+    X(PYTHON, "no operator: Python", "Python code between the operators")     \
+    X(SPAN, "no operator: other spans", "an annotation or a runtime call")    \
+    X(OUTSIDE, "no operator: between steps", "nothing recorded")              \
     X(NOTHING, "no operator: not recorded", "waiting, or untraced code")
 
 enum rp_pause {

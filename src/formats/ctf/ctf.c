@@ -223,6 +223,8 @@ void rp_ctf_reader_release(struct rp_ctf_reader *r)
     rp_vec_release(&r->pending);
     rp_vec_release(&r->open);
     rp_vec_release(&r->bounds);
+    rp_vec_release(&r->late);
+    rp_vec_release(&r->pauses);
     rp_vec_release(&r->lost);
     rp_map_release(&r->lost_places);
     rp_ctf_files_close(r);
@@ -295,7 +297,7 @@ static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, size_t *en
         if (i == from)
             RP_TRY(rp_ctf_stream_begin(r, p, err));
         else if (p->head.sequence != p[-1].head.sequence + 1)
-            RP_TRY(rp_ctf_stream_end(r, err)); /* whether open ranges continue is not known */
+            RP_TRY(rp_ctf_stream_gap(r, err)); /* whether open ranges continue is not known */
         RP_TRY(read_packet(r, p, err));
         RP_TRY(note_lost(r, &p->head, err));
         RP_TRY(report_progress(r, p, err));
@@ -326,6 +328,7 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
     RP_TRY(rp_ctf_origin(r, 'X', RP_CTF_KIND_ANNOTATION, 0, &r->range_origin, err));
     for (size_t i = 0; i < n;)
         RP_TRY(read_stream(r, i, &i, err));
+    RP_TRY(rp_ctf_pauses_settle(r, err));
     RP_TRY(rp_ctf_device_judge(r, err));
     if (r->unbegun)
         return rp_builder_warn(

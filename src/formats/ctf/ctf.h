@@ -72,6 +72,20 @@ struct rp_ctf_pending {
     uint8_t kind; /* enum rp_ctf_kind */
 };
 
+struct rp_ctf_late { /* a span that was open at the end of its stream */
+    struct rp_ctf_pending span;
+    rp_track track;
+    uint32_t image;
+    uint64_t last; /* ticks of the last event of the stream */
+};
+
+struct rp_ctf_pause {
+    uint32_t image;
+    uint64_t begin, end; /* ticks; end 0: it lasted to the end, or is not known */
+    rp_track track;      /* of the recorder's thread where possible */
+    bool by_helper;
+};
+
 struct rp_ctf_bound { /* work of a device, or a wait for it */
     uint64_t link, stream;
     int64_t end_ns;
@@ -105,7 +119,11 @@ struct rp_ctf_reader {
     uint16_t result_shape;
     rp_str result_key, value_key;
     uint16_t value_shape;
+    uint64_t last; /* ticks of the last event */
+    uint32_t image;
     uint64_t unbegun;
+    RP_VEC(struct rp_ctf_late) late;
+    RP_VEC(struct rp_ctf_pause) pauses;
     size_t spill_at; /* number of pending spans at which ended ones are flushed */
     RP_VEC(struct rp_ctf_bound) bounds;
     uint32_t linked_pid;     /* the first process with correlations */
@@ -146,6 +164,11 @@ enum rp_code rp_ctf_packet_read(struct rp_ctf_reader *r, const struct rp_ctf_byt
 enum rp_code rp_ctf_stream_begin(struct rp_ctf_reader *r, const struct rp_ctf_bytes *p,
                                  struct rp_err *err);
 enum rp_code rp_ctf_stream_end(struct rp_ctf_reader *r, struct rp_err *err);
+enum rp_code rp_ctf_stream_gap(struct rp_ctf_reader *r,
+                               struct rp_err *err); /* a packet is missing */
+
+/* Ends the spans that were open when recording was paused for good, and reports pauses. */
+enum rp_code rp_ctf_pauses_settle(struct rp_ctf_reader *r, struct rp_err *err);
 
 /* Everything after opening the files. Sorts r->packets. */
 enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err);

@@ -7,6 +7,9 @@
  */
 #include "formats/ctf/ctf.h"
 
+#include "base/order.h"
+
+#include <stdlib.h>
 #include <string.h>
 
 #define RANGE_LANE UINT32_MAX /* of ranges of the program */
@@ -209,6 +212,112 @@ static enum rp_code read_leave(struct cursor *c, struct rp_err *err)
     memcpy(&e, c->at, sizeof e);
     c->at += sizeof e;
     return end_span(c, e.lane == RANGE_LANE ? 0 : e.lane, e.result, err);
+}
+
+/* -------------------------------------------------------------------------- pauses */
+
+/* What is open has ended for us when the pause began: when it really ended is not recorded. */
+static enum rp_code read_pause(struct cursor *c, struct rp_err *err)
+{
+    struct rp_ctf_reader *r = c->r;
+    struct rp_ctf_pause pause = {.image = c->p->head.image,
+                                 .track = r->track,
+                                 .by_helper = c->p->head.flags & RP_CTF_PACKET_HELPER};
+
+    memcpy(&pause.begin, c->at, 8);
+    c->at += 8;
+    if (pause.begin > c->ticks)
+        pause.begin = c->ticks;
+    for (size_t i = 0; i < r->open.n; i++) {
+        struct rp_ctf_pending *span = &r->pending.at[r->open.at[i].span];
+
+        span->end = pause.begin > span->begin ? pause.begin : span->begin;
+    }
+    RP_TRY(flush_spans(r, err));
+    return rp_vec_push(&r->pauses, pause, err);
+}
+
+/* The event after that of a pause, if the recording went on. */
+static enum rp_code read_resume(struct cursor *c, struct rp_err *err)
+{
+    struct rp_ctf_reader *r = c->r;
+
+    if (r->pauses.n && r->pauses.at[r->pauses.n - 1].image == c->p->head.image &&
+        !r->pauses.at[r->pauses.n - 1].end)
+        r->pauses.at[r->pauses.n - 1].end = c->ticks;
+    return flush_spans(r, err); /* ends in the pause are not there: what is open stays so */
+}
+
+RP_ORDER(by_begin, struct rp_ctf_pause, RP_UP(image), RP_UP(begin), RP_DOWN(end))
+
+/* Several threads of a process report the same pause: the first to go on gives its end. */
+static void join_pauses(struct rp_ctf_reader *r)
+{
+    size_t n = 0;
+
+    if (r->pauses.n)
+        qsort(r->pauses.at, r->pauses.n, sizeof *r->pauses.at, by_begin);
+    for (size_t i = 0; i < r->pauses.n; i++) {
+        struct rp_ctf_pause *p = &r->pauses.at[i], *before = n ? &r->pauses.at[n - 1] : NULL;
+
+        if (before && before->image == p->image && before->begin == p->begin) {
+            if (p->end && (!before->end || p->end < before->end))
+                before->end = p->end;
+            if (p->by_helper)
+                before->track = p->track;
+        } else {
+            r->pauses.at[n++] = *p;
+        }
+    }
+    r->pauses.n = n;
+}
+
+static enum rp_code end_late(struct rp_ctf_reader *r, struct rp_ctf_late *late, struct rp_err *err)
+{
+    for (size_t i = 0; i < r->pauses.n && late->span.end == OPEN; i++)
+        if (r->pauses.at[i].image == late->image && r->pauses.at[i].begin >= late->last)
+            late->span.end = r->pauses.at[i].begin;
+    r->track = late->track;
+    return put_span(r, &late->span, err);
+}
+
+/* Instants, so that questions can tell the pause from time that the program lost. */
+static enum rp_code put_instant(struct rp_ctf_reader *r, rp_track track, const char *name,
+                                uint64_t ticks, struct rp_err *err)
+{
+    struct rp_raw raw = {.dur_ns = RP_OPEN_NS, .track = track};
+
+    RP_TRY(rp_proto_trace_text(&r->t, name, &raw.name, err));
+    RP_TRY(rp_ctf_origin(r, 'i', RP_CTF_KIND_ANNOTATION, 0, &raw.origin, err));
+    raw.ts_ns = rp_ctf_times_ns(&r->times, ticks);
+    return rp_builder_add(r->t.builder, &raw, err);
+}
+
+enum rp_code rp_ctf_pauses_settle(struct rp_ctf_reader *r, struct rp_err *err)
+{
+    int64_t total_ns = 0;
+    size_t n = 0;
+
+    join_pauses(r);
+    for (size_t i = 0; i < r->late.n; i++)
+        RP_TRY(end_late(r, &r->late.at[i], err));
+    for (size_t i = 0; i < r->pauses.n; i++) {
+        const struct rp_ctf_pause *p = &r->pauses.at[i];
+
+        if (!p->end)
+            continue;
+        RP_TRY(put_instant(r, p->track, RP_PAUSED_NAME, p->begin, err));
+        RP_TRY(put_instant(r, p->track, RP_RESUMED_NAME, p->end, err));
+        total_ns += rp_ctf_times_ns(&r->times, p->end) - rp_ctf_times_ns(&r->times, p->begin);
+        n++;
+    }
+    if (!n)
+        return RP_OK;
+    return rp_builder_warn(
+        r->t.builder, err,
+        "recording was paused %zu time%s, for %.3f s in total ('record stop' and 'start'): "
+        "what the program did then is not in the trace",
+        n, n == 1 ? "" : "s", (double)total_ns / 1e9);
 }
 
 /* -------------------------------------------------------------------------- single events */
@@ -443,6 +552,7 @@ static const uint8_t sizes[RP_CTF_EVENT_COUNT] = {
     [RP_CTF_LIBRARY] = 4,
     [RP_CTF_CLOCK] = sizeof(struct rp_ctf_clock),
     [RP_CTF_FACT] = 8,
+    [RP_CTF_PAUSE] = 8,
 };
 
 static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp_err *err)
@@ -474,7 +584,9 @@ static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp
         c->at += sizeof(struct rp_ctf_clock);
         return RP_OK;
     case RP_CTF_RESUME:
-        return flush_spans(c->r, err); /* ends in the pause are not there: what is open stays so */
+        return read_resume(c, err);
+    case RP_CTF_PAUSE:
+        return read_pause(c, err);
     default:
         return read_note(c, id, err);
     }
@@ -523,6 +635,7 @@ enum rp_code rp_ctf_packet_read(struct rp_ctf_reader *r, const struct rp_ctf_byt
         else
             RP_TRY(read_event(&c, (enum rp_ctf_event)id, err));
     }
+    r->last = c.ticks;
     return RP_OK;
 }
 
@@ -561,11 +674,28 @@ enum rp_code rp_ctf_stream_begin(struct rp_ctf_reader *r, const struct rp_ctf_by
                                  struct rp_err *err)
 {
     r->pending.n = r->open.n = 0;
+    r->image = p->head.image;
     RP_TRY(rp_builder_process(r->t.builder, p->head.pid, 0, &r->process, err));
     return rp_builder_track(r->t.builder, r->process, p->head.tid, 0, true, &r->track, err);
 }
 
-enum rp_code rp_ctf_stream_end(struct rp_ctf_reader *r, struct rp_err *err)
+enum rp_code rp_ctf_stream_gap(struct rp_ctf_reader *r, struct rp_err *err)
 {
     return flush_spans(r, err);
+}
+
+/* Open spans wait: a pause that another thread has recorded may have been their end. */
+enum rp_code rp_ctf_stream_end(struct rp_ctf_reader *r, struct rp_err *err)
+{
+    for (size_t i = 0; i < r->open.n; i++) {
+        struct rp_ctf_late late = {.span = r->pending.at[r->open.at[i].span],
+                                   .track = r->track,
+                                   .image = r->image,
+                                   .last = r->last};
+
+        RP_TRY(rp_vec_push(&r->late, late, err));
+    }
+    RP_TRY(spill_spans(r, err)); /* the others */
+    r->pending.n = r->open.n = 0;
+    return RP_OK;
 }

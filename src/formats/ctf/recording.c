@@ -245,6 +245,23 @@ enum rp_code rp_recording_prepare(const char *folder, struct rp_err *err)
     return written ? RP_OK : rp_err_set(err, RP_IO, "cannot write '%s'", path);
 }
 
+void rp_recording_answers(const char *folder, uint64_t *commands, uint64_t *marks)
+{
+    struct rp_ctf_account account = {0};
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    char path[4096];
+
+    while (dir && (entry = readdir(dir)))
+        if (!strncmp(entry->d_name, RP_CTF_LEDGER_NAME, strlen(RP_CTF_LEDGER_NAME)) &&
+            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) < (int)sizeof path)
+            rp_ctf_ledger_add(path, NULL, &account);
+    if (dir)
+        closedir(dir);
+    *commands = account.commands;
+    *marks = account.marks;
+}
+
 void rp_recording_spent(const char *folder, int64_t cpu_ns)
 {
     struct rp_ctf_ledger *ledger;

@@ -398,6 +398,7 @@ static void write_until_told(const struct rp_capture *cap)
 static void test_control(void **state)
 {
     struct recorded r;
+    rp_event cut;
 
     UNUSED_STATE(state);
     recorded_run(&r, "", write_until_told);
@@ -406,7 +407,11 @@ static void test_control(void **state)
     assert_int_equal(recorded_count(&r, "left out", RP_KIND_INSTANT), 0);
     assert_int_equal(recorded_count(&r, "kept again", RP_KIND_INSTANT), 1);
     assert_int_equal(recorded_count(&r, "began in the pause", RP_KIND_ANNOTATION), 0);
-    assert_int_equal(r.import.trace->health.unended, 1);
+    assert_int_equal(r.import.trace->health.unended, 0); /* it ended when the pause began */
+    cut = recorded_find(&r, "ends in the pause");
+    assert_true(rp_event_end_ns(r.import.trace, cut) + 10000000 <
+                r.import.trace->ev.ts_ns[recorded_find(&r, "kept again")]);
+    assert_int_equal(r.import.trace->nwarnings, 2); /* the pause, and the end without a begin */
     recorded_end(&r);
 }
 
