@@ -54,7 +54,7 @@ static const struct rp_field cause_fields[] = {
     SHARE(delta_ns, I64, NS, "delta", "new - base", 0),
     SHARE(share, F64, RATIO, "of delta", "of the change of the step; null where that is noise", 0),
     SHARE(host, STR, NONE, "on the host",
-          "what the host ran in the longest of it, in the run that has more", RP_SHORTEN),
+          "what the host ran in a quarter of it or more, in the run that has more", RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type cause_type = {"cause", sizeof(struct rp_trace_diff_share), cause_fields,
                                           NULL};

@@ -33,7 +33,7 @@ struct rp_trace_diff_part {
     int64_t time_ns[RP_DIFF_TIMES];
     struct rp_diff_phase phase[RP_STEP_PHASES];
     int64_t cause_ns[RP_GAP_CAUSES + 1];   /* of idle; the last: outside device work */
-    const char *cause_host[RP_GAP_CAUSES]; /* what the host ran in its longest piece, or NULL */
+    const char *cause_host[RP_GAP_CAUSES]; /* what the host mainly ran, or NULL */
     struct rp_diff_tree tree;
     const char *device, *framework;
 };

@@ -9,6 +9,7 @@
  */
 #include "explain/diff/diff.h"
 
+#include "base/hash.h"
 #include "base/order.h"
 #include "explain/diff/noise.h"
 #include "result/part.h"
@@ -19,6 +20,15 @@
 /* The parts of a step without idle, then idle by cause. */
 #define SUMS (RP_DIFF_IDLE + RP_GAP_CAUSES + 1)
 
+/* Idle time with a cause while the host ran something of a name. */
+struct idle_host {
+    uint8_t cause;
+    rp_str name;
+    int64_t ns;
+};
+
+#define HOST_SHARE 0.25 /* of a cause: less is not what the host mainly ran */
+
 struct part_ctx {
     const struct rp_trace *t;
     const struct rp_scope *scope;
@@ -28,8 +38,8 @@ struct part_ctx {
     struct rp_diff_window *windows;
     size_t nwindows;
     int64_t sum_ns[SUMS], summed; /* of the steps in the middle; how many */
-    int64_t longest_ns[RP_GAP_CAUSES];
-    rp_event host[RP_GAP_CAUSES]; /* of the longest piece; RP_NONE: not known */
+    struct rp_map host_of;        /* cause and name of what the host ran -> hosts */
+    RP_VEC(struct idle_host) hosts;
 };
 
 static void add_times(struct part_ctx *m, const struct rp_breakdown *b)
@@ -41,8 +51,24 @@ static void add_times(struct part_ctx *m, const struct rp_breakdown *b)
     rp_ns_add(&m->sum_ns[RP_DIFF_MEMORY], rp_ns_between(work, b->busy_ns));
 }
 
+static enum rp_code add_host(struct part_ctx *m, const struct rp_gap *gap, int64_t ns,
+                             struct rp_err *err)
+{
+    struct idle_host fresh = {gap->cause, 0, 0};
+    uint32_t next = (uint32_t)m->hosts.n, at;
+
+    if (gap->host == RP_NONE)
+        return RP_OK;
+    fresh.name = m->t->ev.name[gap->host];
+    RP_TRY(rp_map_intern(&m->host_of, (uint64_t)gap->cause << 32 | fresh.name, next, &at, err));
+    if (at == next)
+        RP_TRY(rp_vec_push(&m->hosts, fresh, err));
+    rp_ns_add(&m->hosts.at[at].ns, ns);
+    return RP_OK;
+}
+
 /* The gaps in a window by cause; what no gap explains lies outside the device work. */
-static void add_causes(struct part_ctx *m, const struct rp_breakdown *b)
+static enum rp_code add_causes(struct part_ctx *m, const struct rp_breakdown *b, struct rp_err *err)
 {
     const rp_gap_vec *gaps = &m->report.gaps;
     int64_t rest = b->idle_ns;
@@ -53,30 +79,35 @@ static void add_causes(struct part_ctx *m, const struct rp_breakdown *b)
         int64_t ns = rp_ns_common(gaps->at[i].begin_ns, gaps->at[i].end_ns, b->begin_ns, b->end_ns);
 
         rp_ns_add(&m->sum_ns[RP_DIFF_IDLE + gaps->at[i].cause], ns);
-        if (ns > m->longest_ns[gaps->at[i].cause]) {
-            m->longest_ns[gaps->at[i].cause] = ns;
-            m->host[gaps->at[i].cause] = gaps->at[i].host;
-        }
         rest = rp_ns_between(ns, rest);
+        RP_TRY(add_host(m, &gaps->at[i], ns, err));
     }
     rp_ns_add(&m->sum_ns[SUMS - 1], rest);
+    return RP_OK;
 }
 
-static void add_step(struct part_ctx *m, const struct rp_breakdown *b)
+static enum rp_code add_step(struct part_ctx *m, const struct rp_breakdown *b, struct rp_err *err)
 {
     add_times(m, b);
-    add_causes(m, b);
     m->summed++;
+    return add_causes(m, b, err);
 }
 
+/* What the host mainly ran, cause by cause. */
 static void name_hosts(struct part_ctx *m)
 {
-    int c;
+    int64_t most[RP_GAP_CAUSES] = {0};
+    size_t i;
 
-    for (c = 0; c < RP_GAP_CAUSES; c++)
-        if (m->longest_ns[c] && m->host[c] != RP_NONE)
-            m->out->cause_host[c] =
-                rp_arena_text(m->arena, rp_trace_str(m->t, m->t->ev.name[m->host[c]]));
+    for (i = 0; i < m->hosts.n; i++) {
+        const struct idle_host *h = &m->hosts.at[i];
+
+        if (h->ns <= most[h->cause] ||
+            (double)h->ns < HOST_SHARE * (double)m->sum_ns[RP_DIFF_IDLE + h->cause])
+            continue;
+        most[h->cause] = h->ns;
+        m->out->cause_host[h->cause] = rp_arena_text(m->arena, rp_trace_str(m->t, h->name));
+    }
 }
 
 /* Means that add up to the mean of the whole: rounded along the running sum. */
@@ -121,7 +152,7 @@ static enum rp_code choose_steps(struct part_ctx *m, struct rp_err *err)
     }
     qsort(lengths, n, sizeof *lengths, by_length);
     for (i = (n - 1) / 2; i <= n / 2; i++)
-        add_step(m, &m->report.steps[lengths[i].step].b);
+        RP_TRY(add_step(m, &m->report.steps[lengths[i].step].b, err));
     rp_diff_middle_half(n, &from, &taken);
     for (i = from; i < from + taken; i++)
         m->windows[lengths[i].step].taken = true;
@@ -172,7 +203,7 @@ static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
     out->nsteps = n ? n : 1;
     if (n)
         return choose_steps(m, err);
-    add_step(m, &m->report.whole);
+    RP_TRY(add_step(m, &m->report.whole, err));
     out->taken = 1;
     out->step_ns[0] = m->report.whole.window_ns;
     return RP_OK;
@@ -215,7 +246,10 @@ enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_sc
     enum rp_code code;
 
     *out = (struct rp_trace_diff_part){0};
+    rp_map_init(&m.host_of);
     code = make_part(&m, err);
+    rp_map_release(&m.host_of);
+    rp_vec_release(&m.hosts);
     rp_report_part_release(&m.report);
     return code;
 }
