@@ -405,6 +405,31 @@ static const char *word_end(const char *text)
     return text;
 }
 
+/* Whether a text begins with a unit of print_units.c: "ms", "GB/s,", "%)". */
+static bool is_unit(const char *text)
+{
+    static const char *const units[] = {"ns", "µs", "ms", "s",  "B",    "kB",
+                                        "MB", "GB", "TB", "PB", "FLOP", "%"};
+
+    for (size_t i = 0; i < COUNT(units); i++) {
+        size_t n = strlen(units[i]);
+
+        if (!strncmp(text, units[i], n) && !in_word(text[n]))
+            return true;
+    }
+    return false;
+}
+
+/* The end of what stays on one line: a word, or a number and its unit. */
+static const char *line_unit_end(const char *text)
+{
+    const char *end = word_end(text);
+
+    if (end > text && *end == ' ' && end[-1] >= '0' && end[-1] <= '9' && is_unit(end + 1))
+        return word_end(end + 1);
+    return end;
+}
+
 static void put_word(struct rp_out *to, const char *text, const char *end)
 {
     const char *bytes;
@@ -439,7 +464,7 @@ void rp_screen_wrap(struct rp_out *to, const char *text, size_t start, size_t in
         text += strspn(text, " \n\t");
         if (!*text)
             return;
-        end = word_end(text);
+        end = line_unit_end(text);
         need = word_width(text, end);
         if (!first && column + 1 + need > width) {
             rp_out_char(to, '\n');

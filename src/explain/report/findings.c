@@ -160,12 +160,11 @@ static void add_rank_evidence(struct findings *f, struct rp_report_finding *find
         if (best == SIZE_MAX || (round && most < finding->lost_ns / 4))
             return;
         below = most;
-        add_evidence(finding,
-                     rp_arena_textf(f->arena,
-                                    "rank %d: %s idle in %lld gap%s, the longest %s; mainly %s",
-                                    number_of(f, best), duration(f, most), (long long)gaps,
-                                    gaps == 1 ? "" : "s", duration(f, c->longest_ns),
-                                    c->evidence ? c->evidence : "unknown"));
+        add_evidence(finding, rp_arena_textf(
+                                  f->arena, "rank %d: %s idle in %s, the longest %s; mainly %s",
+                                  number_of(f, best), duration(f, most),
+                                  rp_units_count(f->arena, gaps, "gap"), duration(f, c->longest_ns),
+                                  c->evidence ? c->evidence : "unknown"));
     }
 }
 

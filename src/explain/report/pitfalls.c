@@ -113,9 +113,10 @@ enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attr
     if (worst) {
         *out = rp_arena_textf(
             arena,
-            "'%.80s' hides unequal work: %lld calls take from %s to %s of device time; see "
+            "'%.80s' hides unequal work: %s take from %s to %s of device time; see "
             "'reprise top --by shape'",
-            rp_trace_str(work->trace, worst->name), (long long)worst->count,
+            rp_trace_str(work->trace, worst->name),
+            rp_units_count(arena, (int64_t)worst->count, "call"),
             rp_units_time(arena, worst->least_ns), rp_units_time(arena, worst->most_ns));
         code = rp_arena_check(arena, "looking for pitfalls", err);
     }

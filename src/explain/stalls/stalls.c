@@ -492,16 +492,16 @@ static void fill_notes(struct stall_sums *j)
         return;
     if (j->waits)
         out->notes[out->nnotes++] = rp_arena_textf(
-            j->arena,
-            "%lld synchronizing call%s over %s (%s in all) wait for the device and are not "
-            "stalls: see 'reprise idle'",
-            (long long)j->waits, j->waits == 1 ? "" : "s", floor, duration(j, j->wait_ns));
+            j->arena, "%s over %s (%s in all) %s for the device and %s stall%s: see 'reprise idle'",
+            rp_units_count(j->arena, j->waits, "synchronizing call"), floor,
+            duration(j, j->wait_ns), j->waits == 1 ? "waits" : "wait",
+            j->waits == 1 ? "is no" : "are no", j->waits == 1 ? "" : "s");
     if (j->few)
         out->notes[out->nnotes++] = rp_arena_textf(
             j->arena,
-            "%lld call%s over %s (%s in all) left out: names with fewer than %lld calls have no "
+            "%s over %s (%s in all) left out: names with fewer than %lld calls have no "
             "usual duration",
-            (long long)j->few, j->few == 1 ? "" : "s", floor, duration(j, j->few_ns),
+            rp_units_count(j->arena, j->few, "call"), floor, duration(j, j->few_ns),
             (long long)j->rule.calls);
 }
 

@@ -39,8 +39,8 @@ static const struct rp_field row_fields[] = {
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fields, NULL};
 
-/* On the screen: names shortened; self time only where rows may be nested; of shapes the statistics
-   only where there is room for them. */
+/* On the screen: names shortened; self time only where rows may be nested; of shapes and
+   ranges, whose names are whole, the statistics only where there is room for them. */
 #define SHOWN_BEGIN(flags)                                                              \
     ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN),                            \
         ROW(label, STR, NONE, "name", "the name, shortened",                            \
@@ -375,7 +375,7 @@ static enum rp_code fill_root(struct top_join *j, int64_t limit, struct rp_top_r
     if (out->nrows)
         memcpy(out->rows, j->rows.at, out->nrows * sizeof *out->rows);
     label_rows(out, j->arena);
-    if (!strcmp(out->by, "shape")) {
+    if (!strcmp(out->by, "shape") || !strcmp(out->by, "annotation")) {
         out->shaped = out->rows;
         out->nshaped = out->nrows;
     } else if (is_nested(out->by)) {

@@ -391,6 +391,20 @@ static void check_thousands(int64_t value, const char *want)
     assert_string_equal(text, want);
 }
 
+/* A number and its unit stay on one line. */
+static void test_numbers_are_not_parted(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_out *out;
+    size_t n;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    rp_screen_wrap(out, "it took 22.9 µs, then 5 mice ran 12 %)", 0, 0, 12);
+    assert_string_equal(rp_out_borrow_memory(out, &n), "it took\n22.9 µs,\nthen 5 mice\nran 12 %)");
+    assert_ok(rp_out_close(out, &err), &err);
+}
+
 static void test_counts_of_things(void **state)
 {
     struct rp_arena arena = RP_ARENA_INIT;
@@ -459,6 +473,7 @@ int test_print_table(void)
         cmocka_unit_test(test_units),
         cmocka_unit_test(test_thousands),
         cmocka_unit_test(test_counts_of_things),
+        cmocka_unit_test(test_numbers_are_not_parted),
         cmocka_unit_test(test_cutting),
     };
 
