@@ -325,10 +325,16 @@ static void find_straggler(struct findings *f)
     }
 }
 
+/* How long a step would have taken without work that was launched before it. */
+static int64_t own_length(const struct rp_report_step *s)
+{
+    return rp_ns_between(s->earlier_ns, s->b.window_ns);
+}
+
 /* The part of a step that does not depend on the host and on other ranks. */
 static int64_t work_time(const struct rp_report_step *s)
 {
-    return rp_ns_between(rp_ns_sum(s->b.idle_ns, s->b.exposed_comm_ns), s->b.window_ns);
+    return rp_ns_between(rp_ns_sum(s->b.idle_ns, s->b.exposed_comm_ns), own_length(s));
 }
 
 static int64_t median_of(int64_t *v, size_t n)
@@ -383,9 +389,9 @@ static struct excess step_excess(struct findings *f, const struct rp_report_step
 {
     struct excess e = {0};
 
-    if ((double)s->b.window_ns <= ATYPICAL * (double)usual->step_ns)
+    if ((double)own_length(s) <= ATYPICAL * (double)usual->step_ns)
         return e;
-    e.left_ns = rp_ns_between(usual->step_ns, s->b.window_ns);
+    e.left_ns = rp_ns_between(usual->step_ns, own_length(s));
     if ((double)work_time(s) > ATYPICAL * (double)usual->work_ns)
         e.work_ns = take_excess(&e, work_time(s), usual->work_ns);
     take_idle(f, &e, RP_GAP_NOT_LAUNCHED, s->late_ns, usual->late_ns);
@@ -408,7 +414,7 @@ static void add_atypical(struct findings *f, const struct excess *sum, size_t wo
     finding->compute_ns = sum->work_ns;
     add_evidence(finding,
                  rp_arena_textf(f->arena, "%s took %s, the median step %s", p->steps[worst].name,
-                                duration(f, p->steps[worst].b.window_ns), duration(f, usual)));
+                                duration(f, own_length(&p->steps[worst])), duration(f, usual)));
     add_evidence(finding,
                  rp_arena_textf(f->arena, "%s is typical: --step %lld", p->steps[typical].name,
                                 (long long)p->steps[typical].number));
@@ -432,7 +438,9 @@ static void find_atypical(struct findings *f)
     usual.late_ns = usual_of(p, offsetof(struct rp_report_step, late_ns), v);
     usual.host_ns = usual_of(p, offsetof(struct rp_report_step, work_ns), v);
     usual.drain_ns = usual_of(p, offsetof(struct rp_report_step, drain_ns), v);
-    usual.step_ns = usual_of(p, offsetof(struct rp_report_step, b.window_ns), v);
+    for (i = 0; i < n; i++)
+        v[i] = own_length(&p->steps[i]);
+    usual.step_ns = median_of(v, n);
     for (i = 0; i < n; i++) {
         const struct rp_report_step *s = &p->steps[i];
         struct excess e = step_excess(f, s, &usual);
@@ -443,7 +451,7 @@ static void find_atypical(struct findings *f)
         }
         rp_ns_add(&sum.work_ns, e.work_ns);
         rp_ns_add(&sum.idle_ns, e.idle_ns);
-        if (s->b.window_ns == usual.step_ns)
+        if (own_length(s) == usual.step_ns)
             typical = i;
     }
     add_atypical(f, &sum, worst, typical, usual.step_ns);

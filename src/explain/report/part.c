@@ -47,6 +47,28 @@ static int64_t idle_in(const rp_gap_vec *gaps, uint8_t cause, int64_t begin_ns, 
     return sum;
 }
 
+/* How long the first step is busy before its own work begins: with that of a step before it, which
+   the recording does not mark, because the host runs ahead of the device. */
+static int64_t earlier_in(const struct part_ctx *ctx, const struct rp_step *step,
+                          struct rp_interval time)
+{
+    int64_t until = time.begin_ns, sum = 0;
+    size_t i;
+
+    for (i = 0; i < ctx->w.items.n && ctx->w.items.at[i].begin_ns < time.end_ns; i++) {
+        const struct rp_work_item *x = &ctx->w.items.at[i];
+
+        if (x->launch != RP_NONE && ctx->t->ev.ts_ns[x->launch] >= step->begin_ns)
+            return sum;
+        if (x->end_ns <= until)
+            continue;
+        until = x->begin_ns > until ? x->begin_ns : until;
+        rp_ns_add(&sum, rp_ns_common(x->begin_ns, x->end_ns, until, time.end_ns));
+        until = x->end_ns;
+    }
+    return 0; /* nothing was launched in the step: nothing is known */
+}
+
 static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time)
 {
     const struct rp_step *step = &ctx->t->steps[at];
@@ -62,7 +84,8 @@ static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time
         .host_ns = rp_ns_between(step->begin_ns, step->end_ns),
         .late_ns = idle_in(&ctx->out->gaps, RP_GAP_NOT_LAUNCHED, time.begin_ns, time.end_ns),
         .work_ns = idle_in(&ctx->out->gaps, RP_GAP_HOST_WORK, time.begin_ns, time.end_ns),
-        .drain_ns = idle_in(&ctx->out->gaps, RP_GAP_SYNC_DRAIN, time.begin_ns, time.end_ns)};
+        .drain_ns = idle_in(&ctx->out->gaps, RP_GAP_SYNC_DRAIN, time.begin_ns, time.end_ns),
+        .earlier_ns = at ? 0 : earlier_in(ctx, step, time)};
 }
 
 /* All steps of the trace, or the one that is selected. */

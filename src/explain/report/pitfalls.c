@@ -251,6 +251,12 @@ static size_t list_alike(const struct rp_report_step *steps, size_t n, size_t *a
     return count;
 }
 
+/* Without work that was launched before it. */
+static int64_t own_length(const struct rp_report_step *s)
+{
+    return rp_ns_between(s->earlier_ns, s->b.window_ns);
+}
+
 enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_report_step *steps,
                               size_t nsteps, struct rp_arena *arena, const char **out,
                               struct rp_err *err)
@@ -265,15 +271,15 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
     if (n < 3 || nsteps != trace->nsteps)
         return RP_OK;
     for (i = 0; i < n; i++)
-        v[i] = steps[at[i]].b.window_ns;
+        v[i] = own_length(&steps[at[i]]);
     rp_ns_sort(v, n);
     usual = rp_ns_percentile(v, n, 50);
     worst = typical = at[0];
     for (i = 0; i < n; i++) {
-        int64_t ns = steps[at[i]].b.window_ns;
+        int64_t ns = own_length(&steps[at[i]]);
 
         odd += (double)ns > ATYPICAL * (double)usual;
-        worst = ns > steps[worst].b.window_ns ? at[i] : worst;
+        worst = ns > own_length(&steps[worst]) ? at[i] : worst;
         typical = ns == usual ? at[i] : typical;
     }
     if (!odd)
@@ -283,7 +289,7 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
         "%zu of %zu %s %s not typical: %.120s takes %s, the median %s %s (%s); look at "
         "'--step %lld' instead",
         odd, n, n == nsteps ? "steps" : "decode steps", odd == 1 ? "is" : "are", steps[worst].name,
-        rp_units_time(arena, steps[worst].b.window_ns), n == nsteps ? "step" : "decode step",
+        rp_units_time(arena, own_length(&steps[worst])), n == nsteps ? "step" : "decode step",
         rp_units_time(arena, usual), step_reason(trace, worst, &steps[worst], arena),
         (long long)steps[typical].number);
     return rp_arena_check(arena, "looking for pitfalls", err);

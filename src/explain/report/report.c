@@ -244,6 +244,7 @@ static const struct rp_field part_step_fields[] = {RP_PART_PLAIN(struct rp_repor
                                                    RP_PART_PLAIN(struct rp_report_step, late_ns),
                                                    RP_PART_PLAIN(struct rp_report_step, work_ns),
                                                    RP_PART_PLAIN(struct rp_report_step, drain_ns),
+                                                   RP_PART_PLAIN(struct rp_report_step, earlier_ns),
                                                    RP_PART_END};
 static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_step),
                                               part_step_fields, NULL};

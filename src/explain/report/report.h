@@ -28,6 +28,7 @@ struct rp_report_step {
     int64_t host_ns;          /* duration of its mark */
     /* idle in it with the cause not_launched; host_work; sync_drain */
     int64_t late_ns, work_ns, drain_ns;
+    int64_t earlier_ns; /* of the first: busy with work that was launched before it */
 };
 
 /* Small sums that findings are made of. */

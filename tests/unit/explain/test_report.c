@@ -408,6 +408,35 @@ static void work_before_the_first_step_is_not_counted(void **state)
     rp_trace_free(t);
 }
 
+/* The host runs ahead: the first step waits for work that was launched before it was recorded. */
+static void work_of_an_unmarked_step_is_not_atypical(void **state)
+{
+    struct row rows[16] = {{'X', "kernel", "earlier", 0, 7, 0, 20 * MS, 0, 7}};
+    struct rp_trace *t;
+    struct rp_result *result;
+    const struct rp_report_root *root;
+    int64_t i, at = 20 * MS;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 5; i++, at += 10 * MS) {
+        rows[1 + 3 * i] =
+            (struct row){'X', "user_annotation", "ProfilerStep#1", 1, 1, i * MS, 900 * 1000};
+        rows[2 + 3 * i] =
+            (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, i * MS + 1000, 4000, 5 + i};
+        rows[3 + 3 * i] = (struct row){'X', "kernel", "gemm", 0, 7, at, 10 * MS, 5 + i, 7};
+    }
+    t = TRACE_OF(rows);
+    result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    root = result->root;
+    assert_int_equal(root->nsteps, 5);
+    assert_int_equal(root->steps[0].b.window_ns, 30 * MS);
+    assert_int_equal(root->step_ns, 10 * MS);
+    assert_null(finding_of(root, "atypical-step"));
+    assert_int_equal(root->npitfalls, 0);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 /* A step without device work is idle, with a cause. */
 static void a_span_may_have_no_device_work(void **state)
 {
@@ -491,6 +520,7 @@ int test_report(void)
         cmocka_unit_test(collectives_of_the_host_are_matched),
         cmocka_unit_test(idle_at_the_edges_of_a_step_counts),
         cmocka_unit_test(work_before_the_first_step_is_not_counted),
+        cmocka_unit_test(work_of_an_unmarked_step_is_not_atypical),
         cmocka_unit_test(a_span_may_have_no_device_work),
         cmocka_unit_test(needed_is_what_no_finding_calls_lost),
         cmocka_unit_test(launched_work_that_waits_is_not_launch_bound),
