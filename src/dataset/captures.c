@@ -5,15 +5,21 @@
  */
 #include "dataset/captures.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define EVENTS_MAX (32u << 20) /* in all captures */
 
 struct capture_search {
     const struct rp_dataset *dataset;
+    struct rp_dataset quiet; /* the same, without progress: only the calling thread reports it */
+    pthread_t caller;
     struct rp_capture_files *files;
     bool few;
+    _Atomic uint64_t events; /* of the captures so far */
 };
 
 /* Whether the last part of a path, or the folder before it, is named like a capture. */
@@ -30,6 +36,14 @@ static bool is_named_capture(const char *name)
     return strcasestr(slash && *slash == '/' ? slash + 1 : name, "capture") != NULL;
 }
 
+/* A pipe gives its content once. */
+static bool can_read_again(const struct rp_source *source)
+{
+    struct stat s;
+
+    return source->member || (!stat(source->path, &s) && S_ISREG(s.st_mode));
+}
+
 bool rp_is_capture_file(const char *name, const struct rp_captures *captures)
 {
     return captures->nodes.n && (rp_captures_are_all(captures) || is_named_capture(name));
@@ -41,12 +55,19 @@ static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
     struct rp_read_source *r = &s->files->read[i];
     const char *name = rp_sources_borrow(s->dataset->sources, i)->name;
     enum rp_code code = RP_OK;
+    bool full;
 
     if (!s->few && !is_named_capture(name))
         return RP_OK;
     r->err = (struct rp_err){0};
-    r->code = rp_load_trace(s->dataset, i, &r->import, &r->err);
-    r->read = true;
+    r->code = rp_load_trace(pthread_equal(s->caller, pthread_self()) ? s->dataset : &s->quiet, i,
+                            &r->import, &r->err);
+    if (r->code == RP_CANCELLED) {
+        if (err)
+            *err = r->err;
+        return r->code;
+    }
+    r->read = r->code == RP_OK || !can_read_again(rp_sources_borrow(s->dataset->sources, i));
     if (r->code == RP_OK && r->import.trace) {
         code = rp_trace_require(r->import.trace, RP_NEED_ARGS | RP_NEED_LINKS, NULL);
         if (code == RP_OK)
@@ -54,42 +75,31 @@ static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
         r->capture = code == RP_OK && rp_is_capture_file(name, &r->captures);
         code = code == RP_NOMEM ? code : RP_OK; /* what is damaged is reported in its turn */
     }
-    if (!r->capture)
+    full = r->capture && !s->few &&
+           atomic_fetch_add(&s->events, r->import.trace->ev.n) > EVENTS_MAX; /* it does not fit */
+    if (!r->capture || full)
         rp_captures_release(&r->captures);
-    if (!r->capture && !s->few) {
+    if (!s->few && (!r->capture || full)) {
         rp_import_release(&r->import);
         r->read = false;
     }
     return code;
 }
 
-/* Keeps as many captures as fit. */
-static void count_captures(struct rp_capture_files *files)
-{
-    uint64_t events = 0;
-    size_t i;
-
-    for (i = 0; i < files->n; i++) {
-        struct rp_read_source *r = &files->read[i];
-
-        if (!r->capture)
-            continue;
-        events += r->import.trace->ev.n;
-        if (events > EVENTS_MAX && files->ncaptures) {
-            rp_captures_release(&r->captures);
-            r->captures = (struct rp_captures){0};
-        }
-        files->ncaptures++;
-    }
-}
-
 enum rp_code rp_capture_files_find(struct rp_capture_files *out, struct rp_ctx *ctx,
                                    const struct rp_dataset *dataset, struct rp_err *err)
 {
     size_t i, n = rp_sources_count(dataset->sources), named = 0;
-    struct capture_search s = {.dataset = dataset, .files = out, .few = n <= RP_CAPTURE_SEARCH};
+    struct capture_search s = {.dataset = dataset,
+                               .quiet = *dataset,
+                               .caller = pthread_self(),
+                               .files = out,
+                               .few = n <= RP_CAPTURE_SEARCH};
+    struct rp_ctx quiet = *ctx;
 
     *out = (struct rp_capture_files){.n = n};
+    quiet.progress = NULL;
+    s.quiet.ctx = &quiet;
     for (i = 0; i < n; i++)
         named += is_named_capture(rp_sources_borrow(dataset->sources, i)->name);
     if (n < 2 || (!s.few && (!named || named == n)))
@@ -97,9 +107,7 @@ enum rp_code rp_capture_files_find(struct rp_capture_files *out, struct rp_ctx *
     out->read = calloc(n, sizeof *out->read);
     if (!out->read)
         return rp_err_nomem(err, "looking for captures");
-    RP_TRY(rp_pool_each(ctx->pool, n, read_candidate, &s, err));
-    count_captures(out);
-    return RP_OK;
+    return rp_pool_each(ctx->pool, n, read_candidate, &s, err);
 }
 
 void rp_capture_files_release(struct rp_capture_files *files)

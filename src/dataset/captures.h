@@ -21,7 +21,7 @@
 /* What was read of a source before its turn. */
 struct rp_read_source {
     bool read;    /* code, err and import are what reading it gave; a job may take the import */
-    bool capture; /* the import stays here */
+    bool capture; /* the import stays here, as long as there is room */
     enum rp_code code;
     struct rp_err err;
     struct rp_import import;
@@ -31,7 +31,6 @@ struct rp_read_source {
 struct rp_capture_files {
     size_t n;                    /* sources */
     struct rp_read_source *read; /* by source; NULL: none was read */
-    size_t ncaptures;
 };
 
 /* Whether a source is a recording of captures: its content says so, or, where graphs were captured
