@@ -190,6 +190,7 @@ static void measure_phases(struct part_ctx *m, int64_t *scratch)
 static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
+    const struct rp_breakdown *whole;
     size_t i, n = out->limited ? 0 : m->report.nsteps;
 
     m->nwindows = n;
@@ -203,9 +204,11 @@ static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
     out->nsteps = n ? n : 1;
     if (n)
         return choose_steps(m, err);
-    RP_TRY(add_step(m, &m->report.whole, err));
+    /* two windows of one length say nothing: how long the work that starts in them takes does */
+    whole = out->limited && !m->scope->step ? &m->report.b : &m->report.whole;
+    RP_TRY(add_step(m, whole, err));
     out->taken = 1;
-    out->step_ns[0] = m->report.whole.window_ns;
+    out->step_ns[0] = whole->window_ns;
     return RP_OK;
 }
 

@@ -90,17 +90,14 @@ static struct marked_track choose_track(const struct server_marks *w)
     return best;
 }
 
-/* Whether a mark that is no outer one begins in this outer mark. */
-static bool has_inner(const struct server_marks *w, const struct server_mark *outer,
-                      const struct server_mark *last)
+/* Whether a mark that is no outer one begins in mark i of n. *next is the first such mark from i
+   on: i only grows, so all calls together are linear. */
+static bool has_inner(const struct server_marks *w, const struct server_mark *m, size_t i, size_t n,
+                      size_t *next)
 {
-    int64_t end = rp_mark_view_end_ns(w->v, outer->event);
-    const struct server_mark *m;
-
-    for (m = outer + 1; m <= last && w->v->ts_ns[m->event] < end; m++)
-        if (!m->says.outer)
-            return true;
-    return false;
+    for (*next = *next > i ? *next : i; *next < n && m[*next].says.outer;)
+        (*next)++;
+    return *next < n && w->v->ts_ns[m[*next].event] < rp_mark_view_end_ns(w->v, m[i].event);
 }
 
 static void add_says(struct rp_step *step, const struct rp_step_mark *says)
@@ -132,12 +129,12 @@ static enum rp_code make_steps(struct server_marks *w, rp_step_vec *out, struct 
 {
     struct marked_track track = choose_track(w);
     const struct server_mark *m = w->marks.at + track.first;
-    size_t i, n = track.n;
+    size_t i, n = track.n, next = 0;
 
     for (i = 0; i < n; i++) {
         bool inside = out->n && w->v->ts_ns[m[i].event] < out->at[out->n - 1].end_ns;
 
-        if (!inside && m[i].says.outer && has_inner(w, &m[i], &m[n - 1]))
+        if (!inside && m[i].says.outer && has_inner(w, m, i, n, &next))
             continue;
         if (!inside) {
             struct rp_step step = step_of(w, &m[i], out->n);
