@@ -5,6 +5,7 @@
  */
 #include "dataset/ranks.h"
 
+#include "base/hash.h"
 #include "base/order.h"
 #include "dataset/related.h"
 #include "facts/step_times.h"
@@ -22,6 +23,7 @@ struct rank_slot {
     struct rp_sketch sketch;
     bool sketched;
     struct rp_rank_part part;
+    uint64_t content[2]; /* hashes of the part, where equal ones are shared; else 0 */
 };
 
 struct rank_query {
@@ -188,6 +190,70 @@ static enum rp_code fill_joined(const struct rank_query *a, const struct rp_load
     return code;
 }
 
+/* ------------------------------------------------------------------ equal parts */
+
+static enum rp_code hash_part(const struct rank_query *a, const struct rp_rank_part *part,
+                              uint64_t content[2], struct rp_err *err)
+{
+    struct rp_out *out = NULL;
+    enum rp_code code = rp_out_open_memory(&out, err);
+    const char *bytes;
+    size_t n;
+
+    if (code == RP_OK) {
+        rp_part_write(a->row->part, part->data, out);
+        code = rp_out_flush(out, err);
+    }
+    if (code == RP_OK) {
+        bytes = rp_out_borrow_memory(out, &n);
+        content[0] = rp_hash_bytes(bytes, n);
+        content[1] = rp_hash_mix(rp_hash_bytes(bytes, n / 2), n);
+    }
+    rp_out_abandon(out);
+    return code;
+}
+
+/* A slot that has the same part already, or NULL; then others find this one. */
+static const struct rank_slot *find_equal(struct rank_query *a, struct rank_slot *slot,
+                                          const uint64_t content[2])
+{
+    const struct rank_slot *found = NULL;
+    size_t i;
+
+    pthread_mutex_lock(&a->lock);
+    for (i = 0; i < a->slots.n && !found; i++) {
+        const struct rank_slot *x = a->slots.at[i];
+
+        if (x != slot && x->content[0] == content[0] && x->content[1] == content[1])
+            found = x;
+    }
+    if (!found)
+        memcpy(slot->content, content, sizeof slot->content);
+    pthread_mutex_unlock(&a->lock);
+    return found;
+}
+
+/* Takes the equal part of another rank instead of its own, which is freed. */
+static enum rp_code share_part(struct rank_query *a, struct rank_slot *slot, struct rp_err *err)
+{
+    struct rp_arena kept = RP_ARENA_INIT;
+    struct rp_rank_part *part = &slot->part;
+    const struct rank_slot *equal;
+    uint64_t content[2] = {0, 0};
+
+    RP_TRY(hash_part(a, part, content, err));
+    equal = find_equal(a, slot, content);
+    if (!equal)
+        return RP_OK;
+    part->path = rp_arena_text(&kept, part->path);
+    if (part->graphs.used)
+        part->graphs.used = rp_arena_text(&kept, part->graphs.used);
+    part->data = equal->part.data;
+    rp_arena_release(&part->arena);
+    rp_arena_adopt(&part->arena, &kept);
+    return rp_arena_check(&part->arena, "analysing a rank", err);
+}
+
 static struct rank_slot *add_slot(struct rank_query *a, struct rp_err *err)
 {
     struct rank_slot *slot = calloc(1, sizeof *slot);
@@ -225,7 +291,9 @@ static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct
         RP_TRY(rp_sketch_init(&slot->sketch, loaded->trace, err));
         slot->sketched = true;
     }
-    return fill_joined(a, loaded, &scope, part, err);
+    RP_TRY(fill_joined(a, loaded, &scope, part, err));
+    return a->row->shares && rp_sources_count(a->dataset->sources) > 1 ? share_part(a, slot, err)
+                                                                       : RP_OK;
 }
 
 /* A run of which there are only recordings of captures: they are its ranks. */

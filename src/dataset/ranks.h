@@ -57,6 +57,7 @@ struct rp_ranks {
 
 struct rp_rank_row {
     const struct rp_type *part; /* of a part (result/part.h) */
+    bool shares; /* parts are large: ranks whose parts are equal get one and the same `data` */
     /* Fills part->data, which is cleared. Runs on any thread. Events, arguments and links of the
        trace may be read; for flows call rp_trace_require first. */
     enum rp_code (*rank)(const struct rp_loaded *loaded, const struct rp_scope *scope,

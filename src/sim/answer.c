@@ -29,6 +29,8 @@ struct base {
 
 struct answer_ctx {
     struct rp_sim_run run;
+    const struct rp_sim_asked *asked;
+    bool alike; /* ranks with equal parts are simulated once */
     struct base bases[2];
     struct rp_sim_result result;     /* of other factors */
     const struct rp_sim_result *now; /* of the latest run */
@@ -58,12 +60,16 @@ static struct base *base_of(struct answer_ctx *a, double factor)
     return NULL;
 }
 
+/* What is kept for simulating again takes several times the memory of a run. */
+#define MANY_TASKS 4000000
+
 /* With the profiler's cost removed `factor` times and a what-if (or NULL) applied. Expanded
    collectives differ with every what-if, so such a run starts from nothing. */
 static enum rp_code run_with(struct answer_ctx *a, double factor, const char *whatif,
                              struct rp_err *err)
 {
-    struct base *base = a->expand.shape == RP_EXPAND_WHOLE ? base_of(a, factor) : NULL;
+    bool few = a->expand.shape == RP_EXPAND_WHOLE && a->run.tasks.tasks.n <= MANY_TASKS;
+    struct base *base = few ? base_of(a, factor) : NULL;
     size_t mark = rp_overlay_mark(&a->run.overlay);
 
     if (factor > 0) {
@@ -221,7 +227,7 @@ static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
     b->error_ratio = ratio(b->simulated_step_ns - b->step_ns, b->step_ns);
     settle_interval(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns);
     b->spread_ratio = first->spread_ratio;
-    b->ranks = (int64_t)a->run.nranks * first->nranks;
+    b->ranks = a->alike ? (int64_t)a->asked->given : (int64_t)a->run.nranks * first->nranks;
     b->steps = first->has_steps ? first->nsteps : (int64_t)first->recorded_steps;
     b->tasks = (int64_t)a->run.tasks.tasks.n;
     b->edges = (int64_t)a->run.tasks.edges.n;
@@ -305,6 +311,10 @@ static void note_ranks(struct answer_ctx *a, size_t given)
         add_note(a, rp_arena_textf(
                         a->arena, "the %zu ranks share no collectives: only the first is simulated",
                         given));
+    if (a->alike)
+        add_note(a, rp_arena_textf(a->arena,
+                                   "ranks with equal recordings are simulated once: %zu of %zu",
+                                   a->run.nranks, a->asked->given));
     if (a->run.nranks < 2)
         return;
     if (a->run.join.rendezvous.nlost)
@@ -395,7 +405,7 @@ static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction
 
 static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err *err)
 {
-    enum { NOTES_MOST = 11 };
+    enum { NOTES_MOST = 12 };
     const struct rp_sim_part *first = a->run.parts[0];
     size_t i;
 
@@ -496,18 +506,62 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
     return RP_OK;
 }
 
+/* How many given ranks each simulated one stands for. */
+static enum rp_code weigh_ranks(struct answer_ctx *a, size_t n, struct rp_err *err)
+{
+    uint32_t *weights;
+    size_t i;
+
+    a->alike = a->asked->same_as && a->run.nranks == n;
+    if (!a->alike)
+        return RP_OK;
+    weights = RP_ARENA_NEW(a->arena, uint32_t, n + 1);
+    if (!weights)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < a->asked->given; i++)
+        weights[a->asked->same_as[i]]++;
+    a->run.weights = weights;
+    return RP_OK;
+}
+
+/* A row for each given rank, with its number. */
+static enum rp_code spread_rows(struct answer_ctx *a, struct rp_err *err)
+{
+    const struct rp_sim_asked *asked = a->asked;
+    struct rp_sim_rank *rows = a->out->by_rank;
+    size_t i, n = a->alike ? asked->given : a->out->nby_rank;
+
+    if (!a->out->nby_rank || (!a->alike && (!asked->numbers || a->run.nranks != n)))
+        return RP_OK;
+    a->out->by_rank = RP_ARENA_NEW(a->arena, struct rp_sim_rank, n);
+    if (!a->out->by_rank)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < n; i++) {
+        a->out->by_rank[i] = rows[a->alike ? asked->same_as[i] : i];
+        a->out->by_rank[i].rank = asked->numbers ? asked->numbers[i] : (int64_t)i;
+    }
+    a->out->nby_rank = n;
+    return RP_OK;
+}
+
 enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
                            const struct rp_sim_asked *asked, struct rp_arena *arena,
                            struct rp_sim_answer *out, struct rp_err *err)
 {
-    struct answer_ctx a = {.out = out, .arena = arena, .bases = {{.factor = 0}, {.factor = 1}}};
+    struct answer_ctx a = {
+        .asked = asked, .out = out, .arena = arena, .bases = {{.factor = 0}, {.factor = 1}}};
     enum rp_code code = rp_sim_run_init(&a.run, parts, n, err);
+
+    if (code == RP_OK)
+        code = weigh_ranks(&a, n, err);
 
     if (asked->trace)
         *asked->trace = NULL;
     a.expand = asked->expand;
     if (code == RP_OK)
         code = fill_answer(&a, asked, err);
+    if (code == RP_OK)
+        code = spread_rows(&a, err);
     if (code == RP_OK)
         code = add_notes(&a, n, err);
     rp_resim_release(&a.bases[0].resim);

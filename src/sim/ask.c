@@ -177,18 +177,20 @@ static enum rp_code read_cost(const struct rp_settings *settings, struct rp_sim_
 }
 
 static enum rp_code answer_parts(const struct rp_sim_part *const *parts, size_t n,
+                                 const struct rp_sim_asked *about,
                                  const struct rp_settings *settings, struct rp_result *result,
                                  struct rp_err *err)
 {
     const char *whatifs[256], *text, *path = rp_settings_text(settings, "trace");
     const struct rp_writer *writer = NULL;
     struct rp_trace *trace = NULL;
-    struct rp_sim_asked asked = {.whatifs = whatifs, .trace = path ? &trace : NULL};
+    struct rp_sim_asked asked = about ? *about : (struct rp_sim_asked){0};
     size_t nwhatifs = 0;
     enum rp_code code;
 
+    asked.whatifs = whatifs;
+    asked.trace = path ? &trace : NULL;
     RP_TRY(read_expand(settings, &asked.expand, err));
-
     while ((text = rp_settings_nth(settings, "what-if", nwhatifs)) != NULL) {
         if (nwhatifs == sizeof whatifs / sizeof whatifs[0])
             return rp_err_set(err, RP_USAGE, "more than %zu what-ifs at once", nwhatifs);
@@ -212,18 +214,65 @@ static enum rp_code answer_parts(const struct rp_sim_part *const *parts, size_t 
     return code;
 }
 
+/* From so many nodes on, equal ranks are simulated once. */
+#define MANY_NODES 1000000
+
+/* Whether the question treats all ranks alike: no what-if names one or compares them, and nothing
+   needs each of them. */
+static bool treats_alike(const struct rp_settings *settings)
+{
+    static const char *const by_rank[] = {"straggler", "ranks", "scale:rank"};
+    const char *text;
+    size_t i, k;
+
+    if (rp_settings_text(settings, "trace") || rp_settings_text(settings, "collective") ||
+        rp_settings_text(settings, "backend"))
+        return false;
+    for (i = 0; (text = rp_settings_nth(settings, "what-if", i)) != NULL; i++)
+        for (k = 0; k < sizeof by_rank / sizeof by_rank[0]; k++)
+            if (strstr(text, by_rank[k]))
+                return false;
+    return true;
+}
+
+/* Keeps the parts that differ, in order; same_as: by rank, which of them it has. */
+static size_t keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *same_as)
+{
+    size_t i, k, kept = 0;
+
+    for (i = 0; i < n; i++) {
+        for (k = 0; k < kept && parts[k] != parts[i];)
+            k++;
+        if (k == kept)
+            parts[kept++] = parts[i];
+        same_as[i] = (uint32_t)k;
+    }
+    return kept;
+}
+
 static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                                   struct rp_result *result, struct rp_err *err)
 {
+    struct rp_arena *arena = &result->arena;
     const struct rp_sim_part **parts =
-        RP_ARENA_NEW(&result->arena, const struct rp_sim_part *, ranks->n + 1);
-    size_t i;
+        RP_ARENA_NEW(arena, const struct rp_sim_part *, ranks->n + 1);
+    uint32_t *same_as = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
+    int32_t *numbers = RP_ARENA_NEW(arena, int32_t, ranks->n + 1);
+    struct rp_sim_asked about = {.given = ranks->n, .numbers = numbers};
+    size_t i, kept, nodes = 0, n = ranks->n;
 
-    if (!parts)
-        return rp_err_nomem(err, "simulating");
-    for (i = 0; i < ranks->n; i++)
+    RP_TRY(rp_arena_check(arena, "simulating", err));
+    for (i = 0; i < n; i++) {
         parts[i] = ranks->parts[i].data;
-    return answer_parts(parts, ranks->n, settings, result, err);
+        numbers[i] = ranks->parts[i].number;
+        nodes += parts[i]->graph.nodes.n;
+    }
+    if (nodes > MANY_NODES && treats_alike(settings)) {
+        kept = keep_different(parts, n, same_as);
+        about.same_as = kept < n ? same_as : NULL;
+        n = kept;
+    }
+    return answer_parts(parts, n, &about, settings, result, err);
 }
 
 static enum rp_code simulate_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -240,7 +289,7 @@ static enum rp_code simulate_job(struct rp_ctx *ctx, const struct rp_dataset *da
     if (code == RP_OK)
         code = rp_sim_part_of_job(&part, &job, err);
     if (code == RP_OK)
-        code = answer_parts(parts, 1, settings, result, err);
+        code = answer_parts(parts, 1, NULL, settings, result, err);
     rp_sim_part_release(&part);
     rp_job_release(&job);
     return code;
@@ -301,5 +350,8 @@ const struct rp_question_row rp_ask_simulate = {
          .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_NONE_TOO,
          .options = simulate_options,
          .type = &simulate_type},
-    .ranks = {.part = &rp_sim_part_type, .rank = simulate_rank, .join = simulate_join},
+    .ranks = {.part = &rp_sim_part_type,
+              .shares = true,
+              .rank = simulate_rank,
+              .join = simulate_join},
     .run = simulate_run};

@@ -83,6 +83,9 @@ struct rp_sim_asked {
     int64_t unprofiled_ns;   /* measured step time without the profiler; 0: not given */
     double cost_factor;      /* profiler cost / its estimate; 0: not given */
     struct rp_expand expand; /* 0: collectives stay whole */
+    size_t given;            /* ranks of the run; 0: as many as parts */
+    const uint32_t *same_as; /* NULL, or by given rank: which part it has; equal ranks share one */
+    const int32_t *numbers;  /* NULL, or by given rank: its number */
     struct rp_trace **trace; /* NULL, or where the simulated run is put, that of the first what-if
                                 or, without one, that of the recording; the caller frees it */
 };

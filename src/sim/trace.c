@@ -196,45 +196,45 @@ static enum rp_code add_ranks(struct trace_ctx *t, struct rp_err *err)
 /* ------------------------------------------------------------------ launches */
 
 /* A call launches all of a graph, and a collective with its arrival. */
-static bool is_same_launch(const struct rp_stepgraph *g, const struct rp_sg_edge *e)
+static bool is_same_launch(const struct trace_ctx *t, uint32_t from, const struct rp_task_edge *e)
 {
-    return e->kind == RP_SG_IN_GRAPH ||
-           (e->kind == RP_SG_MEMBER && g->nodes.at[e->from].kind == RP_SG_ARRIVE &&
-            e->to == e->from + 1);
+    enum rp_sg_edge_kind kind = RP_SIM_EDGE_KIND(e->flags);
+
+    return kind == RP_SG_IN_GRAPH ||
+           (kind == RP_SG_MEMBER && t->run->graph->nodes.at[from].kind == RP_SG_ARRIVE &&
+            e->to == from + 1);
 }
 
 /* What runs in a graph was launched by the call that launched its first part. */
 static bool spread_launches(struct trace_ctx *t)
 {
-    const struct rp_stepgraph *g = t->run->graph;
+    const struct rp_task_graph *g = &t->run->tasks;
     bool changed = false;
-    size_t i;
+    uint32_t v, i;
 
-    for (i = 0; i < g->edges.n; i++) {
-        const struct rp_sg_edge *e = &g->edges.at[i];
-
-        if (!t->launch.at[e->to] && t->launch.at[e->from] && is_same_launch(g, e)) {
-            t->launch.at[e->to] = t->launch.at[e->from];
-            changed = true;
-        }
-    }
+    for (v = 0; v < g->tasks.n; v++)
+        for (i = g->first.at[v]; t->launch.at[v] && i < g->first.at[v + 1]; i++)
+            if (!t->launch.at[g->edges.at[i].to] && is_same_launch(t, v, &g->edges.at[i])) {
+                t->launch.at[g->edges.at[i].to] = t->launch.at[v];
+                changed = true;
+            }
     return changed;
 }
 
 /* A call and what it launched have the call's number. */
 static enum rp_code number_launches(struct trace_ctx *t, struct rp_err *err)
 {
-    const struct rp_stepgraph *g = t->run->graph;
-    size_t i, n = rp_overlay_ntasks(&t->run->overlay);
+    const struct rp_task_graph *g = &t->run->tasks;
+    size_t n = rp_overlay_ntasks(&t->run->overlay);
+    uint32_t v, i;
 
     RP_TRY(rp_vec_reserve(&t->launch, n + 1, err));
     memset(t->launch.at, 0, n * sizeof *t->launch.at);
-    for (i = 0; i < g->edges.n; i++) {
-        const struct rp_sg_edge *e = &g->edges.at[i];
-
-        if (e->kind == RP_SG_LAUNCH && !t->run->gone.at[e->to])
-            t->launch.at[e->from] = t->launch.at[e->to] = e->from + 1;
-    }
+    for (v = 0; v < g->tasks.n; v++)
+        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+            if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_LAUNCH &&
+                !t->run->gone.at[g->edges.at[i].to])
+                t->launch.at[v] = t->launch.at[g->edges.at[i].to] = v + 1;
     while (spread_launches(t))
         ;
     t->launch.n = n;
@@ -566,18 +566,20 @@ static enum rp_code add_arrow(struct trace_ctx *t, uint32_t from, uint32_t to, b
 static enum rp_code add_arrows(struct trace_ctx *t, struct rp_err *err)
 {
     struct rp_origin o = {.phase = 's', .kind = RP_KIND_OTHER, .has_category = 1};
-    const struct rp_stepgraph *g = t->run->graph;
+    const struct rp_task_graph *g = &t->run->tasks;
     const struct rp_overlay *overlay = &t->run->overlay;
+    uint32_t v;
     size_t i;
 
     RP_TRY(intern(t, "transfer", &o.category, err));
     RP_TRY(rp_builder_origin(t->b, &o, &t->sent, err));
     o.phase = 'f';
     RP_TRY(rp_builder_origin(t->b, &o, &t->received, err));
-    for (i = 0; i < g->edges.n; i++)
-        if (g->edges.at[i].kind == RP_SG_EVENT)
-            RP_TRY(add_arrow(t, g->edges.at[i].from, g->edges.at[i].to,
-                             g->edges.at[i].flags & RP_SG_FROM_START, err));
+    for (v = 0; v < g->tasks.n; v++)
+        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+            if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_EVENT)
+                RP_TRY(add_arrow(t, v, g->edges.at[i].to, g->edges.at[i].flags & RP_EDGE_FROM_START,
+                                 err));
     for (i = 0; i < overlay->edges.n; i++)
         RP_TRY(add_arrow(t, overlay->edges.at[i].from, overlay->edges.at[i].edge.to,
                          overlay->edges.at[i].edge.flags & RP_EDGE_FROM_START, err));

@@ -81,14 +81,19 @@ enum rp_code rp_sg_init(struct rp_stepgraph *out, const struct rp_work *work,
     return code;
 }
 
-void rp_sg_release(struct rp_stepgraph *g)
+void rp_sg_drop_index(struct rp_stepgraph *g)
 {
-    rp_vec_release(&g->nodes);
-    rp_vec_release(&g->edges);
     rp_vec_release(&g->in);
     rp_vec_release(&g->out);
     rp_vec_release(&g->out_edges);
     rp_vec_release(&g->order);
+}
+
+void rp_sg_release(struct rp_stepgraph *g)
+{
+    rp_sg_drop_index(g);
+    rp_vec_release(&g->nodes);
+    rp_vec_release(&g->edges);
     rp_vec_release(&g->lanes);
     rp_vec_release(&g->names);
     rp_vec_release(&g->arrivals);

@@ -115,6 +115,8 @@ extern const struct rp_type rp_stepgraph_type;
 enum rp_code rp_sg_init(struct rp_stepgraph *out, const struct rp_work *work,
                         const struct rp_collectives *collectives, struct rp_err *err);
 void rp_sg_release(struct rp_stepgraph *g);
+/* Frees what only walks over the graph need: rows of edges and the order of nodes. */
+void rp_sg_drop_index(struct rp_stepgraph *g);
 
 /* Start plus duration. */
 static inline int64_t rp_sg_end_ns(const struct rp_sg_node *n)

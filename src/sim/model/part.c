@@ -193,7 +193,8 @@ static enum rp_code note_gradients(struct part_ctx *n, struct rp_err *err)
 
     for (i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
-        struct rp_sim_gradient x = {i, RP_NONE, -1, n->part->notes.at[i].step};
+        struct rp_sim_gradient x = {
+            .node = i, .work = RP_NONE, .bytes = -1, .step = n->part->notes.at[i].step};
 
         if (node->lane != lane) {
             lane = node->lane;
@@ -245,6 +246,7 @@ static enum rp_code fill_part(struct part_ctx *n, struct rp_err *err)
     RP_TRY(note_nodes(n, err));
     RP_TRY(rp_sim_steps_measure(n->part, n->t, err));
     RP_TRY(note_gradients(n, err));
+    rp_sg_drop_index(&n->part->graph);
     return rp_sim_cost_look(n->part, n->t, err);
 }
 

@@ -33,6 +33,7 @@ struct rp_sim_gradient {
     uint32_t work; /* and of this device node, the last before it, or RP_NONE */
     int64_t bytes; /* -1: not recorded */
     uint16_t step;
+    uint16_t reserved[3]; /* 0: parts are compared as bytes */
 };
 
 /* A rank waits from the end of one node to the start of another, except for the nodes [first, end)

@@ -122,7 +122,9 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     run->cost_factor = 1;
     RP_TRY(join_ranks(run, err));
     RP_TRY(copy_notes(run, err));
+    rp_sg_drop_index(&run->joined);
     RP_TRY(make_tasks(run, err));
+    rp_vec_release(&run->joined.edges); /* the tasks have them */
     RP_TRY(rp_vec_reserve(&run->gone, run->graph->nodes.n + 1, err));
     memset(run->gone.at, 0, run->graph->nodes.n);
     run->gone.n = run->graph->nodes.n;

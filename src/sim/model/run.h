@@ -26,6 +26,7 @@ struct rp_sim_run {
     struct rp_arena arena;
     size_t nranks;
     const struct rp_sim_part *const *parts;
+    const uint32_t *weights;          /* NULL, or by rank: how many equal ranks it stands for */
     struct rp_stepgraph joined;       /* of several ranks that share collectives */
     const struct rp_stepgraph *graph; /* the joined one, or that of the only rank */
     struct rp_sg_join join;

@@ -164,14 +164,17 @@ static void measure_distance(struct steps_pass *p)
     p->out->distance_ns = rank->n > 1 ? rp_sim_median_gap(p->first_ns, rank->n) : rank->step_ns;
 }
 
-static void mean_of_ranks(struct steps_pass *p)
+/* The mean over the ranks, of which some stand for several. */
+static int64_t mean_of_ranks(const struct rp_sim_run *run, const struct rp_sim_steps *steps)
 {
-    int64_t sum = 0;
+    int64_t sum = 0, n = 0;
     size_t r;
+    uint32_t k;
 
-    for (r = 0; r < p->out->nranks; r++)
-        rp_ns_add(&sum, p->out->ranks[r].step_ns);
-    p->out->step_ns = sum / (int64_t)p->out->nranks;
+    for (r = 0; r < run->nranks; r++)
+        for (k = run->weights ? run->weights[r] : 1; k > 0; k--, n++)
+            rp_ns_add(&sum, steps ? steps->ranks[r].step_ns : run->parts[r]->measured_ns);
+    return n ? sum / n : 0;
 }
 
 static enum rp_code measure_all(struct steps_pass *p, struct rp_err *err)
@@ -194,7 +197,7 @@ static enum rp_code measure_all(struct steps_pass *p, struct rp_err *err)
     for (r = 0; r < p->out->nranks; r++)
         RP_TRY(measure_rank(p, r, err));
     measure_distance(p);
-    mean_of_ranks(p);
+    p->out->step_ns = mean_of_ranks(p->run, p->out);
     return RP_OK;
 }
 
@@ -270,10 +273,5 @@ enum rp_code rp_sim_steps_usual(struct rp_sim_steps *steps, struct rp_sim_usual 
 
 int64_t rp_sim_measured_ns(const struct rp_sim_run *run)
 {
-    int64_t sum = 0;
-    size_t r;
-
-    for (r = 0; r < run->nranks; r++)
-        rp_ns_add(&sum, run->parts[r]->measured_ns);
-    return sum / (int64_t)run->nranks;
+    return mean_of_ranks(run, NULL);
 }

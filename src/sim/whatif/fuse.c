@@ -22,6 +22,7 @@ struct fuse_ctx {
     const char *pattern;
     size_t chains;
     rp_sim_task_vec matched;
+    RP_VEC(uint32_t) launch_of; /* by task: the call that launched it, or RP_NONE */
 };
 
 static bool is_link(const struct fuse_ctx *f, uint32_t i)
@@ -37,12 +38,22 @@ static bool is_link(const struct fuse_ctx *f, uint32_t i)
 /* Launching what is no more takes no time either. */
 static enum rp_code drop_launch(struct fuse_ctx *f, uint32_t kernel, struct rp_err *err)
 {
-    const struct rp_stepgraph *g = f->run->graph;
-    uint32_t i;
+    uint32_t launch = f->launch_of.at[kernel];
 
-    for (i = g->in.at[kernel]; i < g->in.at[kernel + 1]; i++)
-        if (g->edges.at[i].kind == RP_SG_LAUNCH)
-            RP_TRY(rp_overlay_set_dur(&f->run->overlay, g->edges.at[i].from, 0, err));
+    return launch == RP_NONE ? RP_OK : rp_overlay_set_dur(&f->run->overlay, launch, 0, err);
+}
+
+static enum rp_code find_launches(struct fuse_ctx *f, struct rp_err *err)
+{
+    const struct rp_task_graph *g = &f->run->tasks;
+    uint32_t v, i;
+
+    RP_TRY(rp_vec_reserve(&f->launch_of, g->tasks.n + 1, err));
+    memset(f->launch_of.at, 0xff, g->tasks.n * sizeof *f->launch_of.at);
+    for (v = 0; v < g->tasks.n; v++)
+        for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+            if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_LAUNCH)
+                f->launch_of.at[g->edges.at[i].to] = v;
     return RP_OK;
 }
 
@@ -104,6 +115,7 @@ static enum rp_code fuse_apply(struct rp_sim_run *run, const struct rp_whatif_ar
     size_t k;
 
     RP_TRY(rp_sim_need_kernels(run, "fuse", err));
+    code = find_launches(&f, err);
     for (k = 0; k < run->graph->lanes.n && code == RP_OK; k++)
         if (run->graph->lanes.at[k].device)
             code = fuse_lane(&f, &run->graph->lanes.at[k], err);
@@ -114,6 +126,7 @@ static enum rp_code fuse_apply(struct rp_sim_run *run, const struct rp_whatif_ar
     if (code == RP_OK)
         code = rp_sim_say(run, what, &f.matched, err);
     rp_vec_release(&f.matched);
+    rp_vec_release(&f.launch_of);
     return code;
 }
 

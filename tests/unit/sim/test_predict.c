@@ -84,12 +84,41 @@ static void impossible_what_ifs_are_rows(void **state)
     bench_release(&b);
 }
 
+/* Three ranks, the first and the last equal: one stands for both. */
+static void equal_ranks_are_simulated_once(void **state)
+{
+    static const struct step_shape shapes[] = {{40000, false, false}, {46000, false, false}};
+    static const uint32_t same_as[] = {0, 1, 0};
+    static const int32_t numbers[] = {4, 5, 6};
+    struct rp_sim_asked asked = {.given = 3, .same_as = same_as, .numbers = numbers};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_answer answer = {0};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 2, shapes);
+    b.parts[1].measured_ns = 103000; /* told apart from the others */
+    assert_ok(rp_sim_answer(b.list, 2, &asked, &arena, &answer, &err), &err);
+    assert_int_equal(answer.baseline.ranks, 3);
+    assert_int_equal(answer.baseline.step_ns, (100000 + 103000 + 100000) / 3);
+    assert_int_equal(answer.nby_rank, 3);
+    assert_int_equal(answer.by_rank[0].rank, 4);
+    assert_int_equal(answer.by_rank[2].rank, 6);
+    assert_int_equal(answer.by_rank[2].compute_ns, answer.by_rank[0].compute_ns);
+    assert_true(answer.by_rank[1].compute_ns > answer.by_rank[0].compute_ns);
+    assert_non_null(strstr(answer.notes[0], "simulated once: 2 of 3"));
+    rp_arena_release(&arena);
+    bench_release(&b);
+}
+
 int test_predict(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gains_are_those_of_simulate),
         cmocka_unit_test(a_malformed_what_if_is_an_error),
         cmocka_unit_test(impossible_what_ifs_are_rows),
+        cmocka_unit_test(equal_ranks_are_simulated_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
