@@ -107,9 +107,11 @@ struct rp_track_view {
 
 struct rp_step_view {
     const char *name;
-    int64_t number, begin_ns, end_ns;
-    uint32_t event; /* that marks it, or RP_NO_INDEX */
+    int64_t number, begin_ns, end_ns; /* the times are those of its mark */
+    uint32_t event;                   /* that marks it, or RP_NO_INDEX */
     uint32_t reserved;
+    const char *phase;        /* of a server: "prefill", "decode", "mixed"; NULL: not known */
+    int64_t requests, tokens; /* of a server; -1: not known */
 };
 
 struct rp_arg_view {

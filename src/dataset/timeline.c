@@ -7,6 +7,7 @@
 #include "dataset/load.h"
 #include "formats/formats.h"
 #include "trace/run.h"
+#include "trace/words.h"
 
 #include <pthread.h>
 #include <reprise/timeline.h>
@@ -160,7 +161,10 @@ size_t rp_timeline_steps(const struct rp_timeline *timeline, size_t first, size_
                                     .number = step->number,
                                     .begin_ns = step->begin_ns,
                                     .end_ns = step->end_ns,
-                                    .event = step->mark};
+                                    .event = step->mark,
+                                    .phase = rp_word_step_phase(step->phase),
+                                    .requests = step->requests,
+                                    .tokens = step->tokens};
 
         rp_copy_view(out, i, size, &view, sizeof view);
     }

@@ -201,6 +201,8 @@ static void steps_are_walked(void **state)
     assert_int_equal(steps[0].number, 4);
     assert_int_equal(steps[1].number, 5);
     assert_int_equal(steps[1].begin_ns, 7000);
+    assert_null(steps[1].phase);
+    assert_int_equal(steps[1].requests, -1);
     assert_int_equal(rp_timeline_events(timeline, steps[1].event, 1, &event, sizeof event), 1);
     assert_string_equal(event.name, "ProfilerStep#5");
     assert_int_equal(rp_timeline_steps(timeline, 2, 4, steps, sizeof steps[0]), 0);
