@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_EVENTS   300000 /* of a rank: beyond, the model takes too long for one screen */
+#define MOST_EVENTS   300000 /* of a rank, of more than 8 ranks fewer: beyond, it takes too long */
 #define MOST_FINDINGS 4      /* on the screen */
 #define MOST_WHATIFS  12
 #define LEAST_LOST    0.02 /* of the window: with less, no advice brings anything */
@@ -31,8 +31,9 @@
 static bool is_worth_it(const struct rp_trace *trace, const struct rp_report_part *p)
 {
     int64_t lost = rp_ns_sum(p->b.idle_ns, p->b.exposed_comm_ns);
+    uint32_t ranks = trace->world_size > 0 ? (uint32_t)trace->world_size : 1;
 
-    if (!p->on_device || p->limited || trace->ev.n > MOST_EVENTS)
+    if (!p->on_device || p->limited || trace->ev.n > MOST_EVENTS / (ranks > 8 ? ranks / 8 : 1))
         return false;
     return p->workload.with_stack || (double)lost >= LEAST_LOST * (double)p->b.window_ns;
 }
