@@ -914,7 +914,8 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
         add_note(&j, ranks->graphs);
     }
     add_note(&j, rp_report_join_devices(ranks, j.arena, out));
-    note_coverage(&j);
+    if (!rp_ranks_are_captures(ranks))
+        note_coverage(&j);
     note_trouble(&j);
     note_host(&j);
     note_outside(&j);
