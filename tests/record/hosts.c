@@ -514,7 +514,7 @@ static int do_remove(char **argv)
     char command[512];
 
     work("before", 1000);
-    snprintf(command, sizeof command, "rm -rf '%s'", argv[2]);
+    snprintf(command, sizeof command, "rm -rf '%s' || rm -rf '%s'", argv[2], argv[2]);
     if (system(command))
         return 1;
     work("gone", 200000);

@@ -319,8 +319,12 @@ static bool open_folder(void)
 {
     if (atomic_load(&rp_core.page->opened))
         return true;
-    if (!rp_core_folder_open()) {
+    /* the second time: another thread may have taken what was left of the disk for the same */
+    if (!rp_core_folder_open() && !rp_core_folder_open()) {
         int why = errno;
+
+        if (atomic_load(&rp_core.page->opened))
+            return true;
 
         rp_core_warn(RP_CORE_WARN_FOLDER,
                      "cannot create a recording in '%s': %m; continuing without it", rp_core.root);

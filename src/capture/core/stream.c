@@ -272,7 +272,7 @@ static bool slots_add(struct rp_core_slots *full)
     slots = mmap(NULL, sizeof *slots, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (slots == MAP_FAILED)
         return false;
-    rp_core_hidden_name(c.path, sizeof c.path, RP_CTF_SLOTS_NAME + 1);
+    rp_core_hidden_name(c.path, sizeof c.path, "slots"); /* RP_CTF_SLOTS_NAME */
     full_path(path, sizeof path, c.path);
     if (chunk_map(&c, path, (size_t)room * RP_CTF_SLOT_BYTES)) {
         munmap(slots, sizeof *slots);

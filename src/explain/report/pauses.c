@@ -6,8 +6,10 @@
  */
 #include "explain/report/report.h"
 
+#include "base/order.h"
 #include "facts/attribution.h"
 #include "facts/host_signs.h"
+#include "facts/intervals.h"
 
 struct pause_ctx {
     const struct rp_trace *t;
@@ -81,15 +83,16 @@ static enum rp_code find_paused(struct pause_ctx *w, struct rp_err *err)
         if (ev->kind[e] == RP_KIND_INSTANT &&
             !strcmp(rp_trace_str(w->t, ev->name[e]), RP_PAUSED_NAME))
             RP_TRY(rp_vec_push(&w->paused, ev->ts_ns[e], err));
+    rp_ns_sort(w->paused.at, w->paused.n);
     return RP_OK;
 }
 
 static bool recording_paused(const struct pause_ctx *w, int64_t begin_ns, int64_t end_ns)
 {
-    for (size_t i = 0; i < w->paused.n; i++)
-        if (w->paused.at[i] >= begin_ns && w->paused.at[i] < end_ns)
-            return true;
-    return false;
+    size_t i;
+
+    RP_LOWER_BOUND(i, w->paused.n, w->paused.at[i] < begin_ns);
+    return i < w->paused.n && w->paused.at[i] < end_ns;
 }
 
 static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end_ns,

@@ -250,7 +250,8 @@ static enum rp_code read_resume(struct cursor *c, struct rp_err *err)
 
 RP_ORDER(by_begin, struct rp_ctf_pause, RP_UP(image), RP_UP(begin), RP_DOWN(end))
 
-/* Several threads of a process report the same pause: the first to go on gives its end. */
+/* One of each process and begin, sorted by both. Several threads of a process report the same
+ * pause: the first to go on gives its end. */
 static void join_pauses(struct rp_ctf_reader *r)
 {
     size_t n = 0;
@@ -274,9 +275,14 @@ static void join_pauses(struct rp_ctf_reader *r)
 
 static enum rp_code end_late(struct rp_ctf_reader *r, struct rp_ctf_late *late, struct rp_err *err)
 {
-    for (size_t i = 0; i < r->pauses.n && late->span.end == OPEN; i++)
-        if (r->pauses.at[i].image == late->image && r->pauses.at[i].begin >= late->last)
-            late->span.end = r->pauses.at[i].begin;
+    const struct rp_ctf_pause *p = r->pauses.at;
+    size_t i;
+
+    RP_LOWER_BOUND(i, r->pauses.n,
+                   p[i].image < late->image ||
+                       (p[i].image == late->image && p[i].begin < late->last));
+    if (i < r->pauses.n && p[i].image == late->image)
+        late->span.end = p[i].begin;
     r->track = late->track;
     return put_span(r, &late->span, err);
 }
