@@ -205,6 +205,18 @@ static const struct rp_field workload_fields[] = {
 const struct rp_type rp_report_workload_type = {"workload", sizeof(struct rp_report_workload),
                                                 workload_fields, NULL};
 
+const char *rp_report_program_name(struct rp_arena *arena, const struct rp_report_part *part)
+{
+    uint8_t framework = part->workload.framework;
+
+    if (!part->framework)
+        return "unknown recorder";
+    return framework == RP_FRAMEWORK_VLLM || framework == RP_FRAMEWORK_SGLANG ||
+                   framework == RP_FRAMEWORK_TENSORRT_LLM
+               ? rp_arena_textf(arena, "%s on %s", rp_framework_names[framework], part->framework)
+               : part->framework;
+}
+
 struct rp_report_workload rp_report_workload_of(const struct rp_workload *w)
 {
     return (struct rp_report_workload){.framework = rp_framework_names[w->framework],

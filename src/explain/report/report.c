@@ -489,7 +489,7 @@ static void fill_run_text(struct report_ctx *j)
     else
         steps = p->limited ? "a part of the recording" : "no steps found";
     j->out->run_text = rp_arena_textf(j->arena, "%s, %s, %s, %s", ranks, steps,
-                                      p->framework ? p->framework : "unknown recorder",
+                                      rp_report_program_name(j->arena, p),
                                       !p->on_device ? "host only"
                                       : p->device   ? p->device
                                                     : "unnamed device");
@@ -654,9 +654,9 @@ static void fill_pace(struct report_ctx *j)
         "%zu collective%s the ranks, %s from the first to the last; %s%s arrived last %lld time%s "
         "and delayed the others by %s%s%s",
         c->ncollectives, c->ncollectives == 1 ? " synchronizes" : "s synchronize",
-        duration(j, c->span_ns),
-        j->ranks->world_size > (int64_t)j->n ? "of the ranks given, " : "", who, (long long)last, last == 1 ? "" : "s", duration(j, margin),
-        margin < all ? " of " : "", margin < all ? duration(j, all) : "");
+        duration(j, c->span_ns), j->ranks->world_size > (int64_t)j->n ? "of the ranks given, " : "",
+        who, (long long)last, last == 1 ? "" : "s", duration(j, margin), margin < all ? " of " : "",
+        margin < all ? duration(j, all) : "");
 }
 
 static void add_note(struct report_ctx *j, const char *text)

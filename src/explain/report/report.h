@@ -327,6 +327,8 @@ enum rp_code rp_report_predict(const struct rp_ranks *ranks, struct rp_arena *ar
 
 /* Fills the texts of a rank's workload, and describes them (advice.c). */
 extern const struct rp_type rp_report_workload_type;
+/* "pytorch", or "sglang on pytorch". */
+const char *rp_report_program_name(struct rp_arena *arena, const struct rp_report_part *part);
 struct rp_report_workload rp_report_workload_of(const struct rp_workload *workload);
 
 /* Fills findings, the most costly first; those under a hundredth of the window are left out. */

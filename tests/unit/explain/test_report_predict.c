@@ -14,8 +14,8 @@ extern const struct rp_question_row rp_ask_report, rp_ask_simulate;
 #define OPS   20
 #define ROWS  (STEPS * (3 * OPS + 1))
 
-/* Steps of operators that each take `host` on the host and launch a kernel of 10 us. */
-static struct rp_trace *launch_bound(int64_t host)
+/* Steps of operators that each take `host` on the host and launch a kernel of 10 us by a call. */
+static struct rp_trace *launch_bound(int64_t host, const char *call)
 {
     static struct row rows[ROWS];
     int64_t at = 0, device = 0, corr = 0;
@@ -31,8 +31,7 @@ static struct rp_trace *launch_bound(int64_t host)
 
             corr++;
             rows[n++] = (struct row){'X', "cpu_op", "aten::mm", 1, 1, at, host};
-            rows[n++] =
-                (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, launch, 5 * US, corr};
+            rows[n++] = (struct row){'X', "cuda_runtime", call, 1, 1, launch, 5 * US, corr};
             device = device > launch + 8 * US ? device : launch + 8 * US;
             rows[n++] = (struct row){'X', "kernel", "gemm", 0, 7, device, 10 * US, corr, 7};
             device += 10 * US;
@@ -56,7 +55,7 @@ static const struct rp_report_finding *finding_of(const struct rp_report_root *r
 
 static void a_prediction_is_that_of_simulate(void **state)
 {
-    struct rp_trace *t = launch_bound(60 * US);
+    struct rp_trace *t = launch_bound(60 * US, "cudaLaunchKernel");
     struct rp_result *report = ASK_TRACES(report, &t, 1, {"rank", "0"});
     struct rp_result *simulate = ASK_TRACES(simulate, &t, 1, {"what-if", "cuda-graphs"});
     const struct rp_report_root *root = report->root;
@@ -77,9 +76,30 @@ static void a_prediction_is_that_of_simulate(void **state)
     rp_trace_free(t);
 }
 
+/* The same program on a device of AMD. */
+static void advice_is_in_the_words_of_the_vendor(void **state)
+{
+    struct rp_trace *t = launch_bound(60 * US, "hipLaunchKernel");
+    struct rp_result *report = ASK_TRACES(report, &t, 1, {"rank", "0"});
+    const struct rp_report_root *root = report->root;
+    size_t i;
+
+    UNUSED_STATE(state);
+    assert_string_equal(root->workload.vendor, "amd");
+    assert_non_null(finding_of(root, "launch-bound"));
+    for (i = 0; i < root->nfindings; i++) {
+        assert_null(strcasestr(root->findings[i].hint, "cuda"));
+        assert_null(strstr(root->findings[i].hint, "ptimizer"));
+    }
+    for (i = 0; i < root->nlook; i++)
+        assert_null(strcasestr(root->look[i].first, "cuda"));
+    rp_result_free(report);
+    rp_trace_free(t);
+}
+
 static void without_a_model_the_what_if_is_named(void **state)
 {
-    struct rp_trace *t = launch_bound(60 * US);
+    struct rp_trace *t = launch_bound(60 * US, "cudaLaunchKernel");
     struct rp_result *report = ASK_TRACES(report, &t, 1, {"no-simulate", NULL});
     const struct rp_report_root *root = report->root;
     const struct rp_report_finding *f = finding_of(root, "launch-bound");
@@ -95,7 +115,7 @@ static void without_a_model_the_what_if_is_named(void **state)
 
 static void a_device_that_is_busy_needs_no_model(void **state)
 {
-    struct rp_trace *t = launch_bound(9 * US);
+    struct rp_trace *t = launch_bound(9 * US, "cudaLaunchKernel");
     struct rp_result *report = ASK_TRACES(report, &t, 1, {"rank", "0"});
     const struct rp_report_root *root = report->root;
 
@@ -110,6 +130,7 @@ int test_report_predict(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_prediction_is_that_of_simulate),
+        cmocka_unit_test(advice_is_in_the_words_of_the_vendor),
         cmocka_unit_test(without_a_model_the_what_if_is_named),
         cmocka_unit_test(a_device_that_is_busy_needs_no_model),
     };
