@@ -26,6 +26,7 @@ struct row {
     const char *whole;
     const char *p; /* how far its words were read */
     size_t i;      /* position in the table */
+    bool cpp;      /* it has brackets */
     char word[WORD_BYTES];
     char detail[DETAIL_BYTES];
     const char *base;
@@ -70,8 +71,8 @@ static void shorten_type(char *word)
 /* Reads the next word of a row; "" at its end. A name without brackets is divided at '_'. */
 static void next_word(struct row *row, bool all)
 {
-    bool cpp = is_cpp(row->name);
     const char *p = row->p;
+    bool cpp = row->cpp;
 
     do {
         size_t n = 0;
@@ -97,9 +98,9 @@ static void add_detail(struct row *row, const char *text)
 
     if (*text)
         snprintf(row->detail + len, sizeof row->detail - len, "%s%s",
-                 !len                ? ""
-                 : is_cpp(row->name) ? ", "
-                                     : "_",
+                 !len       ? ""
+                 : row->cpp ? ", "
+                            : "_",
                  text);
 }
 
@@ -174,8 +175,7 @@ static const char *label_of(const struct row *row, struct rp_arena *arena)
         return row->base;
     if (len && row->base[len - 1] == '>')
         return rp_arena_textf(arena, "%.*s, %s>", (int)(len - 1), row->base, row->detail);
-    return rp_arena_textf(arena, is_cpp(row->name) ? "%s<%s>" : "%s_\xe2\x80\xa6%s", row->base,
-                          row->detail);
+    return rp_arena_textf(arena, row->cpp ? "%s<%s>" : "%s_\xe2\x80\xa6%s", row->base, row->detail);
 }
 
 /* Rows for the names that are there; returns their number. */
@@ -195,6 +195,7 @@ static size_t fill_rows(struct row *rows, const char *const *names, size_t n,
         if (rp_demangle(names[i], text, sizeof text))
             row->name = rp_arena_text(arena, text);
         row->p = row->name;
+        row->cpp = is_cpp(row->name);
         row->base = rp_arena_text(arena, base);
         filled++;
     }

@@ -211,10 +211,13 @@ static void grid_fit(struct grid *grid, size_t width)
 /* Whether two different texts look the same if both are cut in their middle. */
 static bool look_alike(const char *a, const char *b, size_t width)
 {
-    size_t tail = width - width / 2 - 1, na = strlen(a), nb = strlen(b);
+    size_t tail = width - width / 2 - 1, na, nb;
 
-    return !strncmp(a, b, width / 2) && na > tail && nb > tail &&
-           !strcmp(a + na - tail, b + nb - tail) && strcmp(a, b) != 0;
+    if (strncmp(a, b, width / 2) != 0)
+        return false;
+    na = strlen(a);
+    nb = strlen(b);
+    return na > tail && nb > tail && !strcmp(a + na - tail, b + nb - tail) && strcmp(a, b) != 0;
 }
 
 /* A text that does not fit: a name, or a text that would look like that of another row, is cut such
@@ -230,7 +233,7 @@ static size_t grid_put_cut(struct screen *screen, const struct grid *grid, const
     for (size_t i = first; i < grid->nitems && i <= row + NEIGHBOURS; i++) {
         const char *other = i == row ? NULL : column_cell(c, grid_item(grid, i), buf);
 
-        if (!other || strlen(other) <= c->now)
+        if (!other || strnlen(other, c->now + 1) <= c->now)
             continue;
         rp_screen_keep(&kept, text, other);
         apart = apart || look_alike(text, other, c->now);

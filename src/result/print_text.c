@@ -264,6 +264,11 @@ static void pieces_add_word(struct pieces *p, struct piece word, size_t width)
 {
     struct pieces before = *p;
 
+    if (word.end - word.begin > 4 * width) { /* a character has up to four bytes */
+        word.end = word.begin + 4 * width;
+        while (((unsigned char)p->text[word.end] & 0xc0) == 0x80)
+            word.end--;
+    }
     while (word.end > word.begin + LEAST_OF_WORD) {
         pieces_add(p, word, width);
         if (memcmp(p, &before, sizeof before) != 0)
