@@ -82,8 +82,11 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
     dataset->given = strdup(paths[0]);
     dataset->ngiven = npaths;
     code = dataset->given ? RP_OK : rp_err_nomem(err, "opening inputs");
-    if (code == RP_OK && patterns && *patterns)
+    if (code == RP_OK && patterns && *patterns) {
         code = rp_step_table_read(&dataset->steps, patterns, err);
+        if (code != RP_OK)
+            code = rp_err_context(err, code, "the patterns of steps that REPRISE_STEPS names");
+    }
     if (code == RP_OK)
         code = rp_sources_open(paths, npaths, &dataset->limits, &dataset->sources, err);
     if (code == RP_OK && !rp_sources_count(dataset->sources))
