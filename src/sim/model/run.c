@@ -5,9 +5,13 @@
  */
 #include "sim/model/run.h"
 
+#include "base/order.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+RP_ORDER(by_begin, struct rp_interval, RP_UP(begin_ns), RP_UP(end_ns))
 
 static enum rp_code join_ranks(struct rp_sim_run *run, struct rp_err *err)
 {
@@ -49,11 +53,71 @@ static enum rp_code copy_notes(struct rp_sim_run *run, struct rp_err *err)
     return RP_OK;
 }
 
+/* ------------------------------------------------------------------ kernels of several streams */
+
+static bool is_kernel(const struct rp_sim_run *run, size_t i)
+{
+    return run->graph->nodes.at[i].kind == RP_SG_COMPUTE && rp_sg_on_device(run->graph, i);
+}
+
+/* Whether kernels of several streams of a rank ran, and never two at a time. */
+static enum rp_code ran_alone(const struct rp_sim_run *run, size_t rank, bool *out,
+                              struct rp_err *err)
+{
+    size_t i, first = rp_sim_first_node(run, rank), end = first + run->parts[rank]->notes.n;
+    RP_VEC(struct rp_interval) times = {0};
+    enum rp_code code = RP_OK;
+    uint32_t lane = RP_NONE;
+
+    *out = false;
+    for (i = first; i < end && !*out; i++)
+        if (is_kernel(run, i)) {
+            *out = lane != RP_NONE && run->graph->nodes.at[i].lane != lane;
+            lane = run->graph->nodes.at[i].lane;
+        }
+    for (i = first; i < end && *out && code == RP_OK; i++)
+        if (is_kernel(run, i)) {
+            struct rp_interval time = {run->graph->nodes.at[i].start_ns,
+                                       rp_sg_end_ns(&run->graph->nodes.at[i])};
+
+            code = rp_vec_push(&times, time, err);
+        }
+    if (times.n)
+        qsort(times.at, times.n, sizeof *times.at, by_begin);
+    for (i = 1; i < times.n && *out; i++)
+        *out = times.at[i].begin_ns >= times.at[i - 1].end_ns;
+    rp_vec_release(&times);
+    return code;
+}
+
+/* Such kernels go on running one at a time: that they would share the device is not known. */
+static enum rp_code add_kernel_devices(struct rp_sim_run *run, struct rp_err *err)
+{
+    size_t r;
+    bool alone;
+
+    run->kernel_device = RP_ARENA_NEW(&run->arena, uint32_t, run->nranks + 1);
+    if (!run->kernel_device)
+        return rp_err_nomem(err, "simulating");
+    for (r = 0; r < run->nranks; r++) {
+        run->kernel_device[r] = RP_NO_DEVICE;
+        if (run->parts[r]->parallel_steps)
+            continue;
+        RP_TRY(ran_alone(run, r, &alone, err));
+        if (alone)
+            RP_TRY(rp_task_graph_add_device(&run->tasks, "kernels", RP_DEVICE_SERIAL,
+                                            &run->kernel_device[r], err));
+    }
+    return RP_OK;
+}
+
 /* The devices of a job come after that of its transport. */
 static uint32_t device_of(const struct rp_sim_run *run, size_t node)
 {
     const struct rp_sim_part *first = run->parts[0];
 
+    if (!first->parallel_steps && is_kernel(run, node))
+        return run->kernel_device[run->nranks > 1 ? run->graph->nodes.at[node].rank : 0];
     return run->nranks > 1 || !first->devices.n || first->devices.at[node] == RP_NO_DEVICE
                ? RP_NO_DEVICE
                : first->devices.at[node] + 1;
@@ -85,6 +149,7 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
                                         (enum rp_sim_device_rule)run->parts[0]->device_rules.at[i],
                                         &device, err));
     RP_TRY(add_links(run, err));
+    RP_TRY(add_kernel_devices(run, err));
     for (i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
         struct rp_task task = {.dur_ns = node->dur_ns,

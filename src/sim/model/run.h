@@ -34,6 +34,8 @@ struct rp_sim_run {
     struct rp_task_graph tasks;       /* device r: what the collectives of part r share */
     uint32_t links; /* its first device for hops (expand.h): two per rank, and with parallel
                        steps two for each */
+    uint32_t *kernel_device; /* by rank: where kernels of its streams ran one at a time; or
+                                RP_NO_DEVICE */
     struct rp_overlay overlay;
     bool dropped;        /* the profiler's cost is removed */
     double cost_factor;  /* the profiler's cost, in multiples of the estimate */

@@ -4,6 +4,7 @@
 #include "run_fixtures.h"
 #include "sim/model/steps.h"
 #include "sim/model/transport.h"
+#include "sim/predict.h"
 #include "sim/simulate.h"
 
 #include <math.h>
@@ -112,6 +113,38 @@ static void a_step_is_as_long_as_its_device_work(void **state)
         assert_in_range(answer.predictions[0].predicted_ns, cases[i].least, cases[i].most);
     }
     assert_string_equal(answer.predictions[0].changed, "scales 1 task: 'gemm_b' (1)");
+    rp_sim_part_release(&part);
+    rp_arena_release(&arena);
+    rp_trace_free(t);
+}
+
+/* Kernels of two streams that never ran at a time do not begin to, however fast the host is. */
+static void streams_that_took_turns_go_on_to(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 100000},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 2000, 1},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 40000, 2000, 2},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 70000, 2000, 3},
+        {'X', "kernel", "gemm_a", 0, 7, 5000, 20000, 1, 7},
+        {'X', "kernel", "gemm_b", 0, 9, 45000, 20000, 2, 9},
+        {'X', "kernel", "gemm_c", 0, 7, 75000, 20000, 3, 7},
+    };
+    struct rp_trace *t = trace_of(rows, sizeof rows / sizeof rows[0]);
+    const char *whatif = "cuda-graphs";
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_part part;
+    const struct rp_sim_part *list[] = {&part};
+    struct rp_sim_gain gain;
+    struct rp_sim_now now;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_sim_part_init(&part, t, &arena, &err), &err);
+    assert_ok(rp_sim_predict(list, 1, &whatif, 1, &now, &gain, &err), &err);
+    assert_int_equal(now.step_ns, 100000);
+    assert_int_equal(now.unprofiled_ns, 100000);
+    assert_in_range(gain.step_ns, 60000, 99000);
     rp_sim_part_release(&part);
     rp_arena_release(&arena);
     rp_trace_free(t);
@@ -237,6 +270,7 @@ int test_sim_run(void)
         cmocka_unit_test(the_transport_of_equal_transfers),
         cmocka_unit_test(the_critical_path_adds_up),
         cmocka_unit_test(a_step_is_as_long_as_its_device_work),
+        cmocka_unit_test(streams_that_took_turns_go_on_to),
         cmocka_unit_test(durations_up_to_the_end_of_time),
         cmocka_unit_test(a_job_of_operators_alone),
         cmocka_unit_test(a_job_without_its_graph_is_refused),
