@@ -8,10 +8,12 @@
 #include <math.h>
 #include <pthread.h>
 #include <reprise/metrics.h>
+#include <reprise/metrics_calls.h>
 #include <reprise/result.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -55,6 +57,12 @@ static void read_process(pid_t pid, struct rp_metric_set *set)
     assert_int_equal(set->pid, pid);
     rp_vec_release(&paths);
     rp_arena_release(&arena);
+}
+
+static double uniform(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*seed >> 11) / 9007199254740992.0;
 }
 
 static void one_section(void)
@@ -196,6 +204,153 @@ static void fork_and_kill(void **state)
     close(pipes[1]);
 }
 
+/* Runs a function in a child, and reads what the child counted after it has ended. */
+static void read_child(void (*run)(void), struct rp_metric_set *set)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        run();
+        _exit(0);
+    }
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    read_process(pid, set);
+}
+
+#define MANY 6000
+
+static void count_many_names(void)
+{
+    char name[32];
+    int i;
+
+    setenv("REPRISE_METRICS_MB", "1", 1);
+    for (i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "name %d", i);
+        rp_metrics_call_value(name, (int64_t)1 << i % 50);
+        rp_metrics_call_value(name, i);
+    }
+}
+
+/* Memory is bounded: what does not fit is counted as lost, and nothing else is. */
+static void memory_is_bounded(void **state)
+{
+    struct rp_metric_set set;
+    uint64_t sum = 0;
+    size_t i;
+
+    UNUSED_STATE(state);
+    read_child(count_many_names, &set);
+    for (i = 0; i < set.metrics.n; i++)
+        sum += set.metrics.at[i].count;
+    assert_true(sum > 0 && set.lost > 0);
+    assert_int_equal(sum + set.lost, 2 * MANY);
+    rp_metric_set_release(&set);
+}
+
+static void *count_with_many_places(void *arg)
+{
+    (void)arg;
+    RP_COUNT("late", 1);
+    return NULL;
+}
+
+static void start_many_threads(void)
+{
+    pthread_t thread;
+    int i;
+
+    setenv("REPRISE_METRICS_MB", "1", 1);
+    for (i = 0; i < 5000; i++) {
+        pthread_create(&thread, NULL, count_with_many_places, NULL);
+        pthread_join(thread, NULL);
+    }
+}
+
+/* Threads that follow each other need no more memory than one. */
+static void threads_reuse_memory(void **state)
+{
+    struct rp_metric_set set;
+
+    UNUSED_STATE(state);
+    read_child(start_many_threads, &set);
+    assert_int_equal(rp_metric_counter_value(&set, "late"), 5000);
+    assert_int_equal(set.lost, 0);
+    rp_metric_set_release(&set);
+}
+
+static void count_beyond_file_limit(void)
+{
+    struct rlimit limit = {70000, 70000};
+    int i;
+
+    setrlimit(RLIMIT_FSIZE, &limit);
+    for (i = 0; i < 64; i++)
+        RP_VALUE("grows", (uint64_t)1 << i % 60);
+    for (i = 0; i < 1000; i++)
+        RP_COUNT("fits", 1);
+}
+
+/* A limit on file sizes must not end the program. */
+static void file_limits_are_respected(void **state)
+{
+    struct rp_metric_set set;
+
+    UNUSED_STATE(state);
+    read_child(count_beyond_file_limit, &set);
+    assert_int_equal(rp_metric_counter_value(&set, "fits"), 1000);
+    assert_int_equal(rp_metric_find(&set, "grows")->count + set.lost, 64);
+    rp_metric_set_release(&set);
+}
+
+/* Damaged files are refused or read, never followed outside. */
+static void damage_is_survived(void **state)
+{
+    char path[128], *bytes;
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_paths paths = {0};
+    struct rp_err err = RP_ERR_INIT;
+    uint64_t seed = 11;
+    size_t n, i;
+    FILE *f;
+    int round;
+
+    UNUSED_STATE(state);
+    snprintf(path, sizeof path, "%d", (int)getpid());
+    assert_ok(rp_metric_find_sources(path, &arena, &paths, &err), &err);
+    f = fopen(paths.at[0], "rb");
+    assert_non_null(f);
+    bytes = malloc(1 << 20);
+    n = fread(bytes, 1, 1 << 20, f);
+    fclose(f);
+    snprintf(path, sizeof path, "%s/damaged", folder);
+    for (round = 0; round < 300; round++) {
+        struct rp_metric_set set;
+        size_t at[8];
+        char kept[8];
+
+        for (i = 0; i < 8; i++) {
+            at[i] = 8 + (size_t)(uniform(&seed) * (double)(n > 16384 ? 16384 : n - 8));
+            kept[i] = bytes[at[i]];
+            bytes[at[i]] = (char)(uniform(&seed) * 256);
+        }
+        f = fopen(path, "wb");
+        assert_non_null(f);
+        fwrite(bytes, 1, round % 3 ? n : (size_t)(uniform(&seed) * (double)n), f);
+        fclose(f);
+        rp_metric_set_read(path, &set, &err);
+        rp_metric_set_release(&set);
+        for (i = 8; i-- > 0;)
+            bytes[at[i]] = kept[i];
+    }
+    unlink(path);
+    free(bytes);
+    rp_vec_release(&paths);
+    rp_arena_release(&arena);
+}
+
 #define SAMPLES 200000
 
 static int by_number(const void *a, const void *b)
@@ -203,12 +358,6 @@ static int by_number(const void *a, const void *b)
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
     return (x > y) - (x < y);
-}
-
-static double uniform(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) / 9007199254740992.0;
 }
 
 static uint64_t draw_sample(int distribution, uint64_t *seed)
@@ -415,6 +564,10 @@ int test_metrics(void)
                                        cmocka_unit_test(threads_add_up),
                                        cmocka_unit_test(readers_see_whole_samples),
                                        cmocka_unit_test(fork_and_kill),
+                                       cmocka_unit_test(memory_is_bounded),
+                                       cmocka_unit_test(threads_reuse_memory),
+                                       cmocka_unit_test(file_limits_are_respected),
+                                       cmocka_unit_test(damage_is_survived),
                                        cmocka_unit_test(percentiles_are_near),
                                        cmocka_unit_test(merging_adds),
                                        cmocka_unit_test(wrong_times_are_corrected),
