@@ -464,6 +464,21 @@ static enum rp_code check_run(struct rank_query *a, struct rp_run *run, bool *un
     return RP_OK;
 }
 
+enum rp_code rp_ranks_warn_missing(const struct rp_ranks *ranks, struct rp_result *result,
+                                   struct rp_err *err)
+{
+    char text[160];
+
+    if (ranks->n < 2 || ranks->world_size <= (int64_t)ranks->n)
+        return RP_OK;
+    snprintf(
+        text, sizeof text,
+        "%zu of %d ranks were given: where a collective waits for one of the others, that looks "
+        "like transfer",
+        ranks->n, ranks->world_size);
+    return rp_result_warn(result, text, err);
+}
+
 static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run **run,
                              struct rp_result *result, struct rp_ranks *ranks, struct rp_err *err)
 {

@@ -135,15 +135,31 @@ static void number_devices(struct rp_work *w)
 
 RP_ORDER(by_number, struct rp_work_device, RP_UP(number), RP_UP(process), RP_UP(nitems))
 
+/* Adds the part of an item after *until, which is moved to its end. Items are in time order. */
+static void add_until(const struct rp_work_item *x, int64_t *until, int64_t *sum)
+{
+    if (x->end_ns <= *until)
+        return;
+    rp_ns_add(sum, rp_ns_between(x->begin_ns > *until ? x->begin_ns : *until, x->end_ns));
+    *until = x->end_ns;
+}
+
 /* Sorts the devices, and measures when each is busy. Items are in time order. */
 static enum rp_code settle_devices(struct rp_work *w, struct rp_err *err)
 {
     RP_VEC(uint16_t) place = {0};
+    RP_VEC(int64_t) computed = {0}; /* by device: the last end of compute */
     size_t i;
 
+    RP_TRY(rp_vec_reserve(&computed, w->devices.n + 1, err));
     number_devices(w);
     if (w->devices.n > 1) {
-        RP_TRY(rp_vec_reserve(&place, w->devices.n, err));
+        enum rp_code code = rp_vec_reserve(&place, w->devices.n, err);
+
+        if (code != RP_OK) {
+            rp_vec_release(&computed);
+            return code;
+        }
         for (i = 0; i < w->devices.n; i++)
             w->devices.at[i].begin_ns = (int64_t)i;
         qsort(w->devices.at, w->devices.n, sizeof *w->devices.at, by_number);
@@ -152,8 +168,10 @@ static enum rp_code settle_devices(struct rp_work *w, struct rp_err *err)
         for (i = 0; i < w->items.n; i++)
             w->items.at[i].device = place.at[w->items.at[i].device];
     }
-    for (i = 0; i < w->devices.n; i++)
+    for (i = 0; i < w->devices.n; i++) {
         w->devices.at[i].begin_ns = INT64_MAX;
+        computed.at[i] = INT64_MIN;
+    }
     for (i = 0; i < w->items.n; i++) {
         const struct rp_work_item *x = &w->items.at[i];
         struct rp_work_device *d = &w->devices.at[x->device];
@@ -161,12 +179,11 @@ static enum rp_code settle_devices(struct rp_work *w, struct rp_err *err)
         w->streams.at[x->stream].device = x->device;
         if (d->begin_ns == INT64_MAX)
             d->begin_ns = d->end_ns = x->begin_ns;
-        if (x->end_ns <= d->end_ns)
-            continue;
-        rp_ns_add(&d->busy_ns,
-                  rp_ns_between(x->begin_ns > d->end_ns ? x->begin_ns : d->end_ns, x->end_ns));
-        d->end_ns = x->end_ns;
+        add_until(x, &d->end_ns, &d->busy_ns);
+        if (x->cls == RP_WORK_COMPUTE)
+            add_until(x, &computed.at[x->device], &d->compute_ns);
     }
+    rp_vec_release(&computed);
     rp_vec_release(&place);
     return RP_OK;
 }
@@ -300,10 +317,12 @@ void rp_work_release(struct rp_work *work)
 
 uint16_t rp_work_main_device(const struct rp_work *work)
 {
+    const struct rp_work_device *d = work->devices.at;
     uint16_t i, best = 0;
 
     for (i = 1; i < work->devices.n; i++)
-        if (work->devices.at[i].busy_ns > work->devices.at[best].busy_ns)
+        if (d[i].compute_ns > d[best].compute_ns ||
+            (d[i].compute_ns == d[best].compute_ns && d[i].busy_ns > d[best].busy_ns))
             best = i;
     return best;
 }

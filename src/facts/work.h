@@ -36,6 +36,7 @@ struct rp_work_device {
     uint32_t process, nitems;
     int64_t number;                    /* -1: not known */
     int64_t begin_ns, end_ns, busy_ns; /* first start, last end; time in which any item runs */
+    int64_t compute_ns;                /* time in which compute runs */
 };
 
 /* Identified by process and argument "stream" (else thread), compared as text: two tracks may be
@@ -99,7 +100,8 @@ enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
                           const struct rp_scope *scope, struct rp_err *err);
 void rp_work_release(struct rp_work *work);
 
-/* The main device of a rank: the one that is busy longest, of several the first. What is said about
+/* The main device of a rank: the one that computes longest (a device that waits in a collective is
+   busy too), then the one that is busy longest, of several the first. What is said about
    the device of a rank is about this one. Needs an item. */
 uint16_t rp_work_main_device(const struct rp_work *work);
 

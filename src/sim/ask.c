@@ -74,7 +74,7 @@ static const struct rp_type bound_type = {"bound", sizeof(struct rp_sim_bound), 
     RP_FIELD(struct rp_sim_rank, member, type, unit, title, doc, flags)
 
 static const struct rp_field rank_fields[] = {
-    RANK(rank, I64, COUNT, "rank", "its number", 0),
+    RANK(rank, I64, NONE, "rank", "its number", 0),
     RANK(host_ns, I64, NS, "host", "work of its threads in a step", 0),
     RANK(compute_ns, I64, NS, "kernels", "of its device", 0),
     RANK(memory_ns, I64, NS, "copies", "of its device", 0),
@@ -272,6 +272,7 @@ static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_
         about.same_as = kept < n ? same_as : NULL;
         n = kept;
     }
+    RP_TRY(rp_ranks_warn_missing(ranks, result, err));
     return answer_parts(parts, n, &about, settings, result, err);
 }
 

@@ -492,6 +492,8 @@ static enum rp_code critpath_join(const struct rp_ranks *ranks, const struct rp_
     rp_path_release(&run.path);
     rp_arena_adopt(&result->arena, &run.graph.arena); /* names that the result shows */
     rp_sg_release(&run.graph);
+    if (code == RP_OK)
+        code = rp_ranks_warn_missing(ranks, result, err);
     return code == RP_OK ? rp_arena_check(&result->arena, "joining ranks", err) : code;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The devices of a rank. What a report says about "the device" of a rank is about its main device,
- * the one that is busy longest: the union of several devices would hide that each of them waits,
+ * the one that computes longest: the union of several devices would hide that each of them waits,
  * and their mean would mix a device that computes with one that was only initialised. All of them
  * have a row.
  */
@@ -89,8 +89,8 @@ enum rp_code rp_report_list_devices(struct rp_work *work, struct rp_arena *arena
     return rp_arena_check(arena, "listing devices", err);
 }
 
-/* "rank 0 uses 8 devices: its times are those of device 2, which is busy longest (41.2 ms; the
-   others 40.9 ms to 41.0 ms)" */
+/* "rank 0 uses 8 devices: its times are those of device 2, which computes longest, 41.2 ms; the
+   others 40.9 ms to 41.0 ms" */
 static const char *several_text(const struct rp_report_part *p, int32_t rank,
                                 struct rp_arena *arena)
 {
@@ -105,17 +105,17 @@ static const char *several_text(const struct rp_report_part *p, int32_t rank,
         if (d->is_main)
             chosen = d;
         else
-            least = d->busy_ns < least ? d->busy_ns : least;
+            least = d->compute_ns < least ? d->compute_ns : least;
         if (!d->is_main)
-            most = d->busy_ns > most ? d->busy_ns : most;
+            most = d->compute_ns > most ? d->compute_ns : most;
     }
     number = chosen->device == RP_ABSENT_I64
                  ? "one of them"
                  : rp_arena_textf(arena, "device %lld", (long long)chosen->device);
     return rp_arena_textf(arena,
-                          "rank %d uses %zu devices: its times are those of %s, which is busy "
-                          "longest, %s; the other%s %s%s%s",
-                          rank, p->ndevices, number, rp_units_time(arena, chosen->busy_ns),
+                          "rank %d uses %zu devices: its times are those of %s, which "
+                          "computes longest, %s; the other%s %s%s%s",
+                          rank, p->ndevices, number, rp_units_time(arena, chosen->compute_ns),
                           p->ndevices > 2 ? "s" : "", rp_units_time(arena, least),
                           least == most ? "" : " to ",
                           least == most ? "" : rp_units_time(arena, most));
