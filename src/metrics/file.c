@@ -16,7 +16,6 @@
 #include <math.h>
 #include <reprise/metrics.h>
 #include <reprise/result.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,9 @@
 
 #define MAX_BYTES ((size_t)1 << 36)
 #define LONG_NS   100000000
-#define TRIES     100000 /* to read a histogram between two samples */
+#define TRIES     1000000 /* to read a histogram between two samples */
+#define PAUSES    5000    /* of this length: half a second */
+#define PAUSE_NS  100000
 
 struct metrics_file {
     const char *path;
@@ -177,21 +178,22 @@ static enum rp_code copy_histogram(const struct metrics_file *f,
     return RP_OK;
 }
 
-/* Between two samples; if the process was stopped or killed in one, as it is. */
+/* Between two samples. A process that was killed in one leaves the histogram as it was then; one
+   that runs may have been interrupted in one, and gets time to finish it. */
 static enum rp_code read_histogram(const struct metrics_file *f,
                                    const struct rp_metrics_histogram *h, struct sampled *to,
                                    struct rp_err *err)
 {
-    int tries;
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    int tries, pauses = 0;
 
     for (tries = 0; tries < TRIES; tries++) {
         uint64_t before = LOAD(&h->sequence);
 
-        if (before & 1) {
-            if (tries % 64 == 63)
-                sched_yield();
-            if (tries < 4096)
-                continue;
+        if ((before & 1) && f->out->is_live && pauses < PAUSES) {
+            if (tries % 64 == 63 && ++pauses)
+                nanosleep(&pause, NULL);
+            continue;
         }
         RP_TRY(copy_histogram(f, h, to, err));
         if (LOAD(&h->sequence) == before)
