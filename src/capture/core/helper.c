@@ -130,6 +130,7 @@ static void helper_reserve_chunks(void)
 {
     struct rp_core_stream *s = atomic_exchange(&rp_core.wanting, NULL), *next;
 
+    rp_core_slots_reserve();
     for (; s; s = next) {
         next = s->next_wanting;
         atomic_store(&s->wanting, 0);

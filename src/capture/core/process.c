@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
+
+#define OPENING_TURNS 200
 
 struct rp_core rp_core;
 static pthread_key_t thread_key; /* its destructor runs when a thread ends */
@@ -238,6 +241,8 @@ static void forget_parent(void)
     atomic_store(&rp_core.streams, NULL);
     atomic_store(&rp_core.slab, NULL);
     atomic_store(&rp_core.slots, NULL);
+    atomic_store(&rp_core.next_slots, NULL);
+    atomic_store(&rp_core.slots_busy, 0);
     atomic_store(&rp_core.nslots_filed, 0);
     atomic_store(&rp_core.unused, 0);
     atomic_store(&rp_core.wanting, NULL);
@@ -314,28 +319,43 @@ static void put_process(void)
     rp_core_put_clock();
 }
 
+/* Whether the folder is open, or this thread has to open it. That takes two milliseconds where the
+   clock must be measured: a thousand new threads must not do it at the same time. They give the
+   first one some turns of the processor, so that none waits for one that may have been stopped. */
+static bool folder_is_open(void)
+{
+    struct rp_core_page *page = rp_core.page;
+    uint32_t nobody = 0;
+
+    if (atomic_compare_exchange_strong(&page->opening, &nobody, 1))
+        return false;
+    for (int turn = 0; turn < OPENING_TURNS && !atomic_load(&page->opened); turn++)
+        sched_yield();
+    return atomic_load(&page->opened);
+}
+
 /* Opens the folder. If it cannot be created, warns once; nothing will be recorded. */
 static bool open_folder(void)
 {
-    if (atomic_load(&rp_core.page->opened))
+    int why;
+
+    if (atomic_load(&rp_core.page->opened) || folder_is_open())
         return true;
     /* the second time: another thread may have taken what was left of the disk for the same */
-    if (!rp_core_folder_open() && !rp_core_folder_open()) {
-        int why = errno;
-
-        if (atomic_load(&rp_core.page->opened))
-            return true;
-
-        rp_core_warn(RP_CORE_WARN_FOLDER,
-                     "cannot create a recording in '%s': %m; continuing without it", rp_core.root);
-        errno = why;
-        rp_core.why = rp_core_loss(errno);
-        atomic_store(&rp_core.page->broken, 1);
-        rp_core_update();
-        return false;
+    if (rp_core_folder_open() || rp_core_folder_open()) {
+        atomic_store(&rp_core.page->opened, 1);
+        return true;
     }
-    atomic_store(&rp_core.page->opened, 1);
-    return true;
+    why = errno;
+    if (atomic_load(&rp_core.page->opened))
+        return true;
+    errno = why;
+    rp_core_warn(RP_CORE_WARN_FOLDER,
+                 "cannot create a recording in '%s': %m; continuing without it", rp_core.root);
+    rp_core.why = rp_core_loss(why);
+    atomic_store(&rp_core.page->broken, 1);
+    rp_core_update();
+    return false;
 }
 
 static bool open_process(void)
@@ -570,6 +590,7 @@ void rp_capture_close(void)
         return;
     rp_core_update();
     rp_core_helper_stop();
+    rp_core_slots_drop();
     end_streams();
     lost = atomic_load(&rp_core.lost);
     if (lost)

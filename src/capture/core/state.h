@@ -102,6 +102,7 @@ struct rp_core_page {
     _Atomic uint32_t on;         /* 0: recording is off; else how many times it was switched on */
     _Atomic uint32_t image;      /* random id of this process; 0: not initialised */
     _Atomic uint32_t begun;      /* `on` was set for the first time */
+    _Atomic uint32_t opening;    /* a thread creates the folder */
     _Atomic uint32_t opened;     /* the folder exists */
     _Atomic uint32_t process;    /* 1: a thread writes the process's first event */
     _Atomic uint32_t helper;     /* 1: a thread starts the helper thread */
@@ -140,6 +141,8 @@ struct rp_core {
     uint32_t forked_pid; /* of a child that ran the handlers of pthread_atfork */
     bool bare_clone;     /* this process is a child that did not */
     _Atomic(struct rp_core_stream *) streams;
+    _Atomic(struct rp_core_slots *) next_slots; /* made by the helper */
+    _Atomic uint32_t slots_busy;                /* a thread replaces the slots */
     _Atomic(struct rp_core_slots *) slots; /* room for first chunks, when there are many streams */
     _Atomic uint32_t nslots_filed;         /* chunks in slots that got a file at the end */
     _Atomic(struct rp_core_slab *) slab;   /* memory for new ones */
@@ -238,6 +241,8 @@ void rp_core_hidden_name(char *to, size_t size, const char *what);
 struct rp_core_stream *rp_core_stream_new(void);     /* for this thread; NULL: no memory */
 void rp_core_stream_leave(struct rp_core_stream *s); /* its thread ends: another may use it */
 bool rp_core_stream_next(struct rp_core_stream *s, size_t need); /* begins a packet */
+void rp_core_slots_reserve(void); /* helper: makes room for more streams */
+void rp_core_slots_drop(void);    /* at the end: removes the file that the helper made in advance */
 void rp_core_stream_reserve(struct rp_core_stream *s); /* helper: creates the spare chunk */
 void rp_core_stream_end(struct rp_core_stream *s);     /* trims its last chunk */
 void rp_core_stream_drop_spare(struct rp_core_stream *s);

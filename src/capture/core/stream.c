@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -44,7 +45,8 @@
 #define REUSE_MIN      1024         /* bytes that a chunk must have left for one more packet */
 #define TRIM_MIN       (60 << 10)   /* bytes to save: replacing a file costs a millisecond */
 #define OWN_FILES      16           /* streams of a process whose first chunk is a file */
-#define SLOTS_MAX      256          /* of one file */
+#define SLOTS_MAX      1024         /* of one file */
+#define SLOTS_TURNS    50           /* of the processor, until a thread does without a slot */
 #define SLOTS_FILED    128          /* that get a file when their stream ends */
 #define IDLE_TICKS     5            /* of the helper, until an ended stream is closed */
 
@@ -260,33 +262,80 @@ struct rp_core_slots {
     uint8_t *base;
     uint32_t room;
     _Atomic uint32_t used;
+    char path[64]; /* relative to the folder */
 };
 
-static bool slots_add(struct rp_core_slots *full)
+static struct rp_core_slots *slots_new(uint32_t room)
 {
-    uint32_t room = full && full->room < SLOTS_MAX ? full->room * 4 : full ? SLOTS_MAX : 16;
     char path[sizeof rp_core.folder + 80];
     struct rp_core_chunk c = {0};
     struct rp_core_slots *slots;
 
     slots = mmap(NULL, sizeof *slots, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (slots == MAP_FAILED)
-        return false;
+        return NULL;
     rp_core_hidden_name(c.path, sizeof c.path, "slots"); /* RP_CTF_SLOTS_NAME */
     full_path(path, sizeof path, c.path);
     if (chunk_map(&c, path, (size_t)room * RP_CTF_SLOT_BYTES)) {
         munmap(slots, sizeof *slots);
-        return false;
+        return NULL;
     }
     slots->base = c.base;
     slots->room = room;
-    if (atomic_compare_exchange_strong(&rp_core.slots, &full, slots))
-        return true;
-    unlink(path); /* another thread was first */
-    munmap(c.base, c.size);
-    atomic_fetch_sub(&rp_core.bytes, c.size);
-    munmap(slots, sizeof *slots);
-    return true;
+    memcpy(slots->path, c.path, sizeof slots->path);
+    return slots;
+}
+
+static uint32_t slots_room(const struct rp_core_slots *before)
+{
+    return !before ? 16 : before->room * 4 < SLOTS_MAX ? before->room * 4 : SLOTS_MAX;
+}
+
+/* The helper makes the next file when the one in use begins to fill up. */
+void rp_core_slots_reserve(void)
+{
+    struct rp_core_slots *slots = atomic_load(&rp_core.slots), *fresh;
+
+    if (!slots || atomic_load(&slots->used) * 4 < slots->room || atomic_load(&rp_core.next_slots))
+        return;
+    fresh = slots_new(slots_room(slots));
+    if (fresh) /* take the page faults here */
+        madvise(fresh->base, (size_t)fresh->room * RP_CTF_SLOT_BYTES, MADV_POPULATE_WRITE);
+    atomic_store(&rp_core.next_slots, fresh);
+}
+
+void rp_core_slots_drop(void)
+{
+    struct rp_core_slots *slots = atomic_exchange(&rp_core.next_slots, NULL);
+    char path[sizeof rp_core.folder + 80];
+
+    if (!slots)
+        return;
+    full_path(path, sizeof path, slots->path);
+    unlink(path);
+}
+
+/* Replaces the slots that are used up. Only one thread does it, or hundreds of new ones would; the
+   others give it the time of a few turns, and then get files. */
+static bool slots_add(struct rp_core_slots *full, int turn)
+{
+    struct rp_core_slots *fresh;
+    uint32_t nobody = 0;
+    bool done = true;
+
+    if (!atomic_compare_exchange_strong(&rp_core.slots_busy, &nobody, 1)) {
+        sched_yield();
+        return turn < SLOTS_TURNS;
+    }
+    if (atomic_load(&rp_core.slots) == full) {
+        fresh = atomic_exchange(&rp_core.next_slots, NULL);
+        fresh = fresh ? fresh : slots_new(slots_room(full));
+        done = fresh != NULL;
+        if (done)
+            atomic_store(&rp_core.slots, fresh);
+    }
+    atomic_store(&rp_core.slots_busy, 0);
+    return done;
 }
 
 /* A slot as the stream's first chunk, with the header of its packet. Returns false if there is
@@ -296,16 +345,18 @@ static bool slot_take(struct rp_core_stream *s, struct rp_core_chunk *c)
     struct rp_core_slots *slots;
     uint32_t i;
 
-    for (;;) {
+    for (int turn = 0;; turn++) {
         slots = atomic_load(&rp_core.slots);
         i = slots ? atomic_load(&slots->used) : 0;
         if (!slots || i >= slots->room) {
-            if (!slots_add(slots))
+            if (!slots_add(slots, turn))
                 return false;
         } else if (atomic_compare_exchange_strong(&slots->used, &i, i + 1)) {
             break;
         }
     }
+    if (i == slots->room / 4)
+        rp_core_helper_wake();
     c->base = slots->base + (size_t)i * RP_CTF_SLOT_BYTES;
     c->size = RP_CTF_SLOT_BYTES;
     c->in_slot = true;

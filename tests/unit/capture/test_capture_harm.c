@@ -67,8 +67,36 @@ static void write_short_for_ever(const struct rp_capture *cap)
     }
 }
 
+/* More threads than have a file of their own from the beginning. */
+static void *write_slowly(void *number)
+{
+    const struct rp_capture *cap = rp_capture_own();
+
+    for (;;) {
+        cap->range_begin("outer");
+        cap->range_begin("inner");
+        cap->range_end();
+        cap->range_end();
+        __atomic_fetch_add(&progress[8 * ((intptr_t)number & 1)], 1, __ATOMIC_SEQ_CST);
+        usleep((useconds_t)((intptr_t)number % 7 * 500));
+    }
+    return NULL;
+}
+
+static void write_many_for_ever(const struct rp_capture *cap)
+{
+    pthread_t thread;
+
+    (void)cap;
+    for (intptr_t i = 1; i < 60; i++)
+        pthread_create(&thread, NULL, write_slowly, (void *)i);
+    write_slowly((void *)0);
+}
+
 static void test_kill(void **state)
 {
+    record_fn *const writers[] = {write_two_for_ever, write_short_for_ever, write_many_for_ever};
+
     UNUSED_STATE(state);
     progress = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     srand((unsigned)getpid());
@@ -79,10 +107,10 @@ static void test_kill(void **state)
 
         progress[0] = progress[8] = 0;
         recorded_begin(&r);
-        pid = recorded_start(&r, "", trial % 2 ? write_short_for_ever : write_two_for_ever, false);
+        pid = recorded_start(&r, "", writers[trial % 3], false);
         for (int i = 0; !progress[0] && i < 5000; i++)
             usleep(200);
-        usleep((useconds_t)(rand() % 20000));
+        usleep((useconds_t)(rand() % 30000));
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &r.status, 0), pid);
         finished = progress[0] + progress[8];
