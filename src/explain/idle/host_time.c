@@ -26,17 +26,17 @@
 
 uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
 {
-    rp_str name = h->t->ev.name[e];
-    uint16_t *sign = &h->sign.at[name];
+    uint16_t *sign = &h->sign.at[h->t->ev.name[e]];
 
     if (*sign == SIGN_UNKNOWN)
-        *sign = rp_host_signs(rp_trace_str(h->t, name));
+        *sign = rp_host_signs(rp_trace_str(h->t, h->t->ev.name[e]));
     return *sign;
 }
 
 /* ------------------------------------------------------------------ what a span shows */
 
-/* The median duration of spans of that name; -1 where there are too few of them. */
+/* The median duration of spans of that name, which has enough events; -1 where spans are too few.
+ */
 static enum rp_code median_of(struct rp_host_time *h, rp_str name, int64_t *out, struct rp_err *err)
 {
     uint32_t fresh = (uint32_t)h->median.n, found;
@@ -76,7 +76,8 @@ static enum rp_code is_stall(struct rp_host_time *h, rp_event e, bool *out, stru
     uint32_t known;
 
     *out = false;
-    if (dur < RP_HOST_LONG_NS || (rp_host_time_sign(h, e) & (RP_SIGN_BLOCKS | RP_SIGN_STEP)))
+    if (dur < RP_HOST_LONG_NS || h->calls.at[h->t->ev.name[e]] < STALL_CALLS ||
+        (rp_host_time_sign(h, e) & (RP_SIGN_BLOCKS | RP_SIGN_STEP)))
         return RP_OK;
     known = rp_map_get(&h->stalls, e);
     *out = known == 1;
@@ -128,6 +129,9 @@ static enum rp_code shown_cause(struct rp_host_time *h, rp_event e, uint8_t *out
     uint16_t sign = rp_host_time_sign(h, e);
     bool first;
 
+    *out = RP_GAP_CAUSES;
+    if (!sign && h->t->ev.dur_ns[e] < RP_HOST_LONG_NS && h->t->ev.kind[e] != RP_KIND_OVERHEAD)
+        return RP_OK; /* as nearly all */
     RP_TRY(sets_up(h, e, sign, &first, err));
     *out = sign & RP_SIGN_DATA                    ? RP_GAP_DATA_LOADER
            : sign & RP_SIGN_RANKS                 ? RP_GAP_OTHER_RANK
@@ -143,21 +147,15 @@ static enum rp_code shown_cause(struct rp_host_time *h, rp_event e, uint8_t *out
 
 /* What a span shows to one inside it that lasts `inner_ns`: a span of which one inner span takes
    most is not slow by itself. */
-static enum rp_code seen_from_inside(struct rp_host_time *h, const struct rp_host_open *above,
-                                     int64_t inner_ns, struct rp_host_open *out, struct rp_err *err)
+static void see_from_inside(const struct rp_host_time *h, const struct rp_host_open *above,
+                            int64_t inner_ns, struct rp_host_open *out)
 {
-    uint8_t shown;
-    bool stall = false;
+    bool stall = above->stall && inner_ns < h->t->ev.dur_ns[above->event] / 2;
+    bool shows = stall || above->shown != RP_GAP_CAUSES;
 
-    RP_TRY(shown_cause(h, above->event, &shown, err));
-    if (shown == RP_GAP_CAUSES && inner_ns < h->t->ev.dur_ns[above->event] / 2)
-        RP_TRY(is_stall(h, above->event, &stall, err));
-    out->above_cause = stall                    ? RP_GAP_HOST_STALL
-                       : shown != RP_GAP_CAUSES ? shown
-                                                : above->above_cause;
-    out->above_host = stall || shown != RP_GAP_CAUSES ? above->event : above->above_host;
+    out->above_cause = stall ? RP_GAP_HOST_STALL : shows ? above->shown : above->above_cause;
+    out->above_host = shows ? above->event : above->above_host;
     out->warms_up = above->warms_up;
-    return RP_OK;
 }
 
 static enum rp_code push_span(struct rp_host_time *h, rp_event e, int64_t end_ns,
@@ -165,21 +163,17 @@ static enum rp_code push_span(struct rp_host_time *h, rp_event e, int64_t end_ns
 {
     struct rp_host_open fresh = {
         .end_ns = end_ns, .event = e, .above_host = RP_NONE, .above_cause = RP_GAP_NOT_LAUNCHED};
-    uint8_t shown;
-    bool stall = false;
 
     if (h->open.n > h->base)
-        RP_TRY(seen_from_inside(h, &h->open.at[h->open.n - 1], h->t->ev.dur_ns[e], &fresh, err));
+        see_from_inside(h, &h->open.at[h->open.n - 1], h->t->ev.dur_ns[e], &fresh);
     fresh.warms_up |= (rp_host_time_sign(h, e) & RP_SIGN_WARMS_UP) != 0;
-    fresh.cause = fresh.above_cause;
-    fresh.host = fresh.above_host;
-    RP_TRY(shown_cause(h, e, &shown, err));
-    if (shown == RP_GAP_CAUSES)
-        RP_TRY(is_stall(h, e, &stall, err));
-    if (stall || shown != RP_GAP_CAUSES) {
-        fresh.cause = stall ? RP_GAP_HOST_STALL : shown;
-        fresh.host = e;
-    }
+    RP_TRY(shown_cause(h, e, &fresh.shown, err));
+    if (fresh.shown == RP_GAP_CAUSES)
+        RP_TRY(is_stall(h, e, &fresh.stall, err));
+    fresh.cause = fresh.stall                    ? RP_GAP_HOST_STALL
+                  : fresh.shown != RP_GAP_CAUSES ? fresh.shown
+                                                 : fresh.above_cause;
+    fresh.host = fresh.stall || fresh.shown != RP_GAP_CAUSES ? e : fresh.above_host;
     return rp_vec_push(&h->open, fresh, err);
 }
 
@@ -493,9 +487,13 @@ static enum rp_code look_at_threads(struct rp_host_time *h, struct rp_err *err)
     h->busiest = RP_NONE;
     RP_TRY(rp_vec_reserve(&h->launches, h->t->ntracks + 1, err));
     memset(h->launches.at, 0, h->t->ntracks + 1);
-    for (e = 0; e < h->t->ev.n; e++)
+    RP_TRY(rp_vec_reserve(&h->calls, h->t->str.n, err));
+    memset(h->calls.at, 0, h->t->str.n * sizeof *h->calls.at);
+    for (e = 0; e < h->t->ev.n; e++) {
+        h->calls.at[h->t->ev.name[e]]++;
         if (h->t->ev.kind[e] == RP_KIND_RUNTIME)
             h->launches.at[h->t->ev.track[e]] = 1;
+    }
     for (track = 0; track < h->t->ntracks; track++) {
         uint32_t n = h->t->tracks[track].end - h->t->tracks[track].first;
 
@@ -528,6 +526,7 @@ void rp_host_time_release(struct rp_host_time *h)
     rp_map_release(&h->firsts);
     rp_vec_release(&h->sign);
     rp_vec_release(&h->launches);
+    rp_vec_release(&h->calls);
     rp_vec_release(&h->median);
     rp_vec_release(&h->scratch);
     rp_vec_release(&h->open);

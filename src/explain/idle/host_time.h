@@ -25,6 +25,8 @@ struct rp_host_open {
     rp_event event, above_host;
     rp_event host;              /* shows the cause of time in which it is the innermost */
     uint8_t cause, above_cause; /* above: that of the spans around it, seen from it */
+    uint8_t shown;              /* the cause that it shows itself, or RP_GAP_CAUSES */
+    bool stall;                 /* it is one */
     bool warms_up;              /* it, or one around it, is a warm-up */
 };
 
@@ -48,6 +50,7 @@ struct rp_host_time {
     int64_t least_ns; /* shorter segments join their neighbour */
     RP_VEC(uint16_t) sign;    /* by string */
     RP_VEC(uint8_t) launches; /* by track: it has runtime calls */
+    RP_VEC(uint32_t) calls;   /* by string: how many events have the name */
     struct rp_map stalls;     /* event -> whether it is one */
     struct rp_map medians;    /* name -> index into median */
     struct rp_map firsts;     /* name -> its first event */
