@@ -553,7 +553,7 @@ RP_METRICS_SLOW int rp_metrics_start1(void)
         return 1;
     s->cap = (size_t)(mb < 1 ? 1 : mb > 65536 ? 65536 : mb) << 20;
     s->path[0] = 0;
-    if (!off || strcmp(off, "off"))
+    if (!off || strcmp(off, "off") != 0)
         fd = rp_metrics_create(s, rp_metrics_starttime());
     flags = fd < 0 ? RP_METRICS_MAP_MEMORY : RP_METRICS_MAP_SHARED;
     base = rp_metrics_libc_mmap(0, s->cap, RP_METRICS_PROT_BOTH, flags, fd, 0);

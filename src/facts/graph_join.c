@@ -96,7 +96,7 @@ static enum rp_code read_capture(struct capture_tokens *k, const struct rp_captu
                                    rp_trace_str_len(c->trace, node->kernel));
         RP_TRY(rp_vec_push(&k->tokens, token, err));
     }
-    for (g = 0; g < c->graphs.n; g++) {
+    for (g = 0; k->tokens.at && g < c->graphs.n; g++) {
         const uint64_t *tokens = k->tokens.at + c->graphs.at[g].first;
         uint32_t n = c->graphs.at[g].n;
         uint8_t named = 1;

@@ -461,7 +461,7 @@ static double matched_share(const struct matcher *m)
         return 0;
     for (i = 0; i < m->out->n; i++)
         for (k = 0; k < m->out->at[i].n; k++)
-            all[2 * m->out->at[i].rank[k]]++;
+            all[2 * (size_t)m->out->at[i].rank[k]]++;
     for (r = 0; r < m->nranks; r++) {
         for (i = 0; i < m->ranks[r]->list.n; i++) {
             const struct rp_collective *c = &m->ranks[r]->list.at[i];

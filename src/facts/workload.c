@@ -252,7 +252,7 @@ static uint8_t find_framework(const struct workload_ctx *ctx)
                    {SIGN_MINDSPORE, RP_FRAMEWORK_MINDSPORE}};
     const char *recorder = rp_trace_str(ctx->t, ctx->t->framework);
     size_t i;
-    uint8_t f;
+    unsigned f;
 
     if (has(ctx, ON_HOST, SIGN_SGLANG_PREFILL) || has(ctx, ON_HOST, SIGN_SGLANG_DECODE))
         return RP_FRAMEWORK_SGLANG;

@@ -84,7 +84,8 @@ static size_t find_field(const char *name, size_t n)
 {
     size_t i;
 
-    for (i = 0; i < FIELDS && (strlen(field_names[i]) != n || memcmp(field_names[i], name, n)); i++)
+    for (i = 0; i < FIELDS && (strlen(field_names[i]) != n || memcmp(field_names[i], name, n) != 0);
+         i++)
         ;
     return i;
 }

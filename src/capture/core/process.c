@@ -337,12 +337,16 @@ static bool folder_is_open(void)
 /* Opens the folder. If it cannot be created, warns once; nothing will be recorded. */
 static bool open_folder(void)
 {
+    bool opened;
     int why;
 
     if (atomic_load(&rp_core.page->opened) || folder_is_open())
         return true;
     /* the second time: another thread may have taken what was left of the disk for the same */
-    if (rp_core_folder_open() || rp_core_folder_open()) {
+    opened = rp_core_folder_open();
+    if (!opened)
+        opened = rp_core_folder_open();
+    if (opened) {
         atomic_store(&rp_core.page->opened, 1);
         return true;
     }

@@ -173,7 +173,7 @@ static void make_window(struct part_ctx *m, size_t i)
 /* The median step of each phase; `scratch` has room for all steps. */
 static void measure_phases(struct part_ctx *m, int64_t *scratch)
 {
-    uint8_t phase;
+    unsigned phase;
 
     for (phase = RP_PHASE_NONE + 1; phase < RP_STEP_PHASES; phase++) {
         struct rp_diff_phase *out = &m->out->phase[phase];

@@ -328,7 +328,7 @@ static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t 
             break;
         /* one that crosses the end of the span around it covers it until its own end */
         until = rp_event_end_ns(t, (rp_event)e);
-        if (until > at && h->open.n < 2 * RP_ANCESTORS_MAX)
+        if (until > at && h->open.n < 2 * (size_t)RP_ANCESTORS_MAX)
             RP_TRY(push_span(h, (rp_event)e, until, err));
     }
     return RP_OK;

@@ -84,7 +84,7 @@ static const char *step_text(const struct file_ctx *ctx)
     const struct rp_trace *t = ctx->trace;
     size_t count[RP_STEP_PHASES] = {0};
     const char *text, *between = ": ";
-    uint8_t phase;
+    unsigned phase;
     uint32_t i;
 
     for (i = 0; i < t->nsteps; i++)

@@ -181,9 +181,8 @@ static double product_flops(const struct rp_exec_dims *left, const struct rp_exe
 /* Each element of the result is as many products as a filter has elements. */
 static double conv_flops(double results, const struct rp_exec_dims *weight)
 {
-    return weight->n > 2 && weight->d[0] > 0
-               ? 2 * results * elements(weight) / (double)weight->d[0]
-               : 0;
+    return weight->n > 2 && weight->d[0] > 0 ? 2 * results * elements(weight) / (double)weight->d[0]
+                                             : 0;
 }
 
 /* Gradients of input and weight, those that were asked for. */
