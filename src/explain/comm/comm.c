@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A rendezvous becomes a row. Why a rank arrived last is found by comparing what it did since its
- * previous collective with the median of the participants: more compute, more copies, more idle
- * time, or a later end of that previous collective. The largest difference is the cause.
- */
+/* A rendezvous becomes a row. */
 #include "explain/comm/comm.h"
 
 #include "base/order.h"
@@ -198,22 +194,9 @@ static const struct rp_field root_fields[] = {
 static const struct rp_type comm_type = {"comm", sizeof(struct rp_comm_root), root_fields,
                                          "collectives"};
 
-#define LEAD(member) RP_PART_PLAIN(struct rp_comm_lead, member)
-
-static const struct rp_field lead_fields[] = {LEAD(since_ns),
-                                              LEAD(compute_ns),
-                                              LEAD(copy_ns),
-                                              LEAD(idle_ns),
-                                              LEAD(overlap_ns),
-                                              RP_PART_TEXT(struct rp_comm_lead, kernel),
-                                              RP_PART_TEXT(struct rp_comm_lead, idle),
-                                              RP_PART_TEXT(struct rp_comm_lead, evidence),
-                                              RP_PART_END};
-static const struct rp_type lead_type = {"lead", sizeof(struct rp_comm_lead), lead_fields, NULL};
-
 static const struct rp_field lane_fields[] = {
     RP_PART_RECORD(struct rp_comm_lane, comm, &rp_collectives_type),
-    RP_PART_LIST(struct rp_comm_lane, leads, &lead_type),
+    RP_PART_LIST(struct rp_comm_lane, leads, &rp_comm_lead_type),
     RP_PART_PLAIN(struct rp_comm_lane, device),
     RP_PART_PLAIN(struct rp_comm_lane, comm_ns),
     RP_PART_PLAIN(struct rp_comm_lane, overlap_ns),
@@ -236,7 +219,7 @@ struct comm_join {
     struct rp_arena *arena;
     struct rp_comm_root *out;
     struct rp_rendezvous_list all;
-    int64_t *scratch; /* one per lane, for medians */
+    struct rp_late_ranks late;
 };
 
 static const struct rp_comm_lane *lane_of(const struct comm_join *j, size_t r)
@@ -281,71 +264,14 @@ static const struct rp_comm_lead *lead_of(const struct comm_join *j, const struc
     return &lane_of(j, m->rank[i])->leads[m->at[i]];
 }
 
-/* What is compared between the participants of a rendezvous. */
-enum aspect { COMPUTE, COPIES, IDLE, PREVIOUS, ASPECTS };
-
-static int64_t aspect_of(const struct comm_join *j, const struct rp_rendezvous *m, uint32_t i,
-                         int aspect)
-{
-    const struct rp_comm_lead *lead = lead_of(j, m, i);
-
-    switch (aspect) {
-    case COMPUTE:
-        return lead->compute_ns;
-    case COPIES:
-        return lead->copy_ns;
-    case IDLE:
-        return lead->idle_ns;
-    default:
-        return rp_ns_sum(lead->since_ns, j->all.offset_ns[m->rank[i]]);
-    }
-}
-
-RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
-
-/* By how much the last rank to arrive is above the median of all. */
-static int64_t excess(struct comm_join *j, const struct rp_rendezvous *m, int aspect)
-{
-    uint32_t i;
-
-    for (i = 0; i < m->n; i++)
-        j->scratch[i] = aspect_of(j, m, i, aspect);
-    qsort(j->scratch, m->n, sizeof *j->scratch, by_value);
-    return rp_ns_between(j->scratch[(m->n - 1) / 2], aspect_of(j, m, m->last, aspect));
-}
-
 static void find_cause(struct comm_join *j, const struct rp_rendezvous *m,
                        struct rp_comm_collective *row)
 {
-    const struct rp_comm_lead *lead = lead_of(j, m, m->last);
-    int aspect, best = COMPUTE;
-    int64_t most = 0;
+    struct rp_late late = rp_late_of(&j->late, m);
 
-    for (aspect = 0; aspect < ASPECTS; aspect++) {
-        int64_t ns = excess(j, m, aspect);
-
-        if (ns > most) {
-            most = ns;
-            best = aspect;
-        }
-    }
-    row->cause_ns = most;
-    if (most <= 0)
-        return;
-    switch (best) {
-    case IDLE:
-        row->cause = lead->idle ? lead->idle : "host";
-        row->evidence = lead->evidence;
-        break;
-    case PREVIOUS:
-        row->cause = m->at[m->last] > 0 ? "previous" : "start";
-        if (m->at[m->last] > 0)
-            row->evidence = lane_of(j, m->rank[m->last])->comm.list.at[m->at[m->last] - 1].name;
-        break;
-    default:
-        row->cause = best == COMPUTE ? "compute" : "copy";
-        row->evidence = lead->kernel;
-    }
+    row->cause = late.cause;
+    row->evidence = late.evidence;
+    row->cause_ns = late.ns;
 }
 
 /* Durations, overlap and waiting of all participants. */
@@ -481,51 +407,23 @@ static void add_collectives(struct comm_join *j)
             add_alone(j, r, i);
 }
 
-#define MOST_CAUSES (RP_GAP_CAUSES + ASPECTS + 1)
-
-/* What one cause cost the others. */
-struct blame {
-    const char *cause, *evidence; /* evidence: of the collective with most of it */
-    int64_t total_ns, longest_ns;
-};
-
-static struct blame *blame_of(struct blame *blames, size_t *n, const char *cause)
-{
-    size_t i;
-
-    for (i = 0; i < *n && strcmp(blames[i].cause, cause) != 0; i++)
-        ;
-    if (i == *n)
-        blames[(*n)++] = (struct blame){.cause = cause, .longest_ns = -1};
-    return &blames[i];
-}
-
 /* Of the collectives a rank was last in, the cause with most of the margin. */
 static void add_cause(struct comm_join *j, struct rp_comm_rank *rank)
 {
-    struct blame blames[MOST_CAUSES];
-    size_t i, n = 0, best = 0;
+    struct rp_late_sums sums = {0};
+    struct rp_late late;
+    size_t i;
 
     for (i = 0; i < j->out->ncollectives; i++) {
         const struct rp_comm_collective *row = &j->out->collectives[i];
-        struct blame *b;
 
-        if (row->last_rank != rank->rank || row->last_device != rank->device || !row->cause)
-            continue;
-        b = blame_of(blames, &n, row->cause);
-        rp_ns_add(&b->total_ns, row->margin_ns);
-        if (row->margin_ns > b->longest_ns) {
-            b->longest_ns = row->margin_ns;
-            b->evidence = row->evidence;
-        }
+        if (row->last_rank == rank->rank && row->last_device == rank->device && row->cause)
+            rp_late_add(&sums, row->cause, row->evidence, row->margin_ns);
     }
-    for (i = 1; i < n; i++)
-        best = blames[i].total_ns > blames[best].total_ns ? i : best;
-    if (!n)
-        return;
-    rank->cause = blames[best].cause;
-    rank->evidence = blames[best].evidence;
-    rank->cause_ns = blames[best].total_ns;
+    late = rp_late_main(&sums);
+    rank->cause = late.cause;
+    rank->evidence = late.evidence;
+    rank->cause_ns = late.ns;
 }
 
 static void add_ranks(struct comm_join *j)
@@ -562,16 +460,22 @@ static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
 {
     const struct rp_collectives **lists =
         RP_ARENA_NEW(j->arena, const struct rp_collectives *, j->n + 1);
+    const struct rp_comm_lead **leads =
+        RP_ARENA_NEW(j->arena, const struct rp_comm_lead *, j->n + 1);
     size_t r;
 
-    j->scratch = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
-    if (!lists || !j->scratch)
-        return rp_err_nomem(err, "matching collectives");
-    for (r = 0; r < j->n; r++)
+    j->late.scratch = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
+    RP_TRY(rp_arena_check(j->arena, "matching collectives", err));
+    for (r = 0; r < j->n; r++) {
         lists[r] = &lane_of(j, r)->comm;
+        leads[r] = lane_of(j, r)->leads;
+    }
     RP_TRY(rp_rendezvous_find(lists, j->n, j->arena, &j->all, err));
     if (j->ranks->unrelated)
         rp_rendezvous_drop(&j->all, j->n);
+    j->late.lists = lists;
+    j->late.leads = leads;
+    j->late.offset_ns = j->all.offset_ns;
     return RP_OK;
 }
 

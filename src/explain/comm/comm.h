@@ -3,23 +3,12 @@
 #define RP_EXPLAIN_COMM_COMM_H
 /*
  * `comm`: collectives matched across ranks, how long each rank waits in them and how long they
- * transfer, which rank arrives last, by how much and why. leads.c makes the part of a rank: for
- * each collective what the rank did since its previous one. comm.c has the row of the question and
- * compares the last rank to arrive with the others.
+ * transfer, which rank arrives last, by how much and why. part.c makes the part of a rank: its
+ * collectives, and for each what the rank did since its previous one (leads.h). comm.c has the row
+ * of the question and compares the last rank to arrive with the others (late.h).
  */
 #include "dataset/ranks.h"
-#include "explain/idle/gaps.h"
-#include "facts/rendezvous.h"
-
-/* What a rank did between its previous collective and this one. */
-struct rp_comm_lead {
-    int64_t since_ns; /* where the previous one ended, or the recording begins */
-    int64_t compute_ns, copy_ns, idle_ns;
-    int64_t overlap_ns;   /* of the collective itself with compute */
-    const char *kernel;   /* the longest compute, or NULL */
-    const char *idle;     /* the cause of most of idle, or NULL */
-    const char *evidence; /* what the host ran meanwhile, or NULL */
-};
+#include "explain/comm/late.h"
 
 /* A tensor from one process to another. */
 struct rp_comm_transfer {
@@ -93,7 +82,7 @@ struct rp_comm_root {
     const char **notes;
 };
 
-/* leads.c: the part of a rank. Texts are in the arena; the vectors of the part are the caller's,
+/* part.c: the part of a rank. Texts are in the arena; the vectors of the part are the caller's,
    also after a failure. */
 enum rp_code rp_comm_fill_part(const struct rp_trace *trace, const struct rp_scope *scope,
                                struct rp_arena *arena, struct rp_comm_part *out,

@@ -6,8 +6,10 @@
 #include "explain/report/advice.h"
 
 #include "explain/report/report.h"
+#include "explain/short_name.h"
 #include "result/print_units.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -46,16 +48,75 @@ enum rp_found rp_found_copies(const char *name)
     return RP_FOUND_COPIES;
 }
 
+/* Whether a name has a word that begins where no letter is before it: "read_", but not in
+   "thread_". */
+static bool has_word(const char *text, const char *word)
+{
+    const char *at = text;
+
+    while ((at = strcasestr(at, word)) != NULL) {
+        if (at == text || !isalpha((unsigned char)at[-1]))
+            return true;
+        at++;
+    }
+    return false;
+}
+
 bool rp_found_is_input(const char *text)
 {
-    static const char *const words[] = {"transforms", "image_",  "images",  "decode_jpeg",
-                                        "tokeniz",    "collate", "augment", "preprocess"};
+    static const char *const words[] = {"transforms", "image_",    "images",     "decode_jpeg",
+                                        "tokeniz",    "collate",   "augment",    "preprocess",
+                                        "dataload",   "dataset",   "load_batch", "load_data",
+                                        "next_batch", "get_batch", "read_"};
     size_t i;
 
     for (i = 0; text && i < sizeof words / sizeof words[0]; i++)
-        if (strcasestr(text, words[i]))
+        if (has_word(text, words[i]))
             return true;
     return false;
+}
+
+enum rp_found rp_found_host_work(const char *text)
+{
+    static const struct {
+        const char *word;
+        uint8_t found;
+    } words[] = {{"torchinductor", RP_FOUND_HOST_COMPILED},
+                 {"inductor_cache", RP_FOUND_HOST_COMPILED},
+                 {"CompiledFxGraph", RP_FOUND_HOST_COMPILED},
+                 {"Torch-Compiled Region", RP_FOUND_HOST_COMPILED},
+                 {"aten::", RP_FOUND_HOST_OPERATOR},
+                 {"ExecutorState::Process", RP_FOUND_HOST_EXECUTOR},
+                 {"PjRt", RP_FOUND_HOST_EXECUTOR},
+                 {"Pjit", RP_FOUND_HOST_EXECUTOR},
+                 {"XlaComputation", RP_FOUND_HOST_EXECUTOR}};
+    size_t i;
+
+    if (rp_found_is_input(text))
+        return RP_FOUND_HOST_INPUT;
+    for (i = 0; text && i < sizeof words / sizeof words[0]; i++)
+        if (has_word(text, words[i].word))
+            return (enum rp_found)words[i].found;
+    return RP_FOUND_HOST_WORK;
+}
+
+enum rp_found rp_found_straggler(const char *cause, const char *evidence)
+{
+    static const char *const host[] = {"host_work",    "host_stall", "host_unrecorded", "host",
+                                       "not_launched", "allocation", "sync_drain"};
+    size_t i;
+
+    if (!cause)
+        return RP_FOUND_STRAGGLER;
+    if (!strcmp(cause, "compute"))
+        return RP_FOUND_STRAGGLER_COMPUTE;
+    if (!strcmp(cause, "data_loader") ||
+        (!strcmp(cause, "host_work") && rp_found_is_input(evidence)))
+        return RP_FOUND_STRAGGLER_INPUT;
+    for (i = 0; i < sizeof host / sizeof host[0]; i++)
+        if (!strcmp(cause, host[i]))
+            return RP_FOUND_STRAGGLER_HOST;
+    return RP_FOUND_STRAGGLER;
 }
 
 /* ------------------------------------------------------------------ the choice */
@@ -186,6 +247,42 @@ void rp_report_look_tries(struct rp_arena *arena, const struct rp_report_finding
 
     for (i = 0; i < finding->ntries && i < sizeof lines / sizeof lines[0]; i++)
         *lines[i] = try_line(arena, &finding->tries[i]);
+}
+
+/* ------------------------------------------------------------------ why a rank is late */
+
+const char *rp_report_late_text(struct rp_arena *arena, const char *cause, const char *evidence)
+{
+    static const struct {
+        const char *cause, *text;
+    } rows[] = {{"compute", "it computed longer than the others"},
+                {"copy", "it copied longer than the others"},
+                {"host_work", "its host ran something else"},
+                {"host", "it was idle longer than the others"},
+                {"host_stall", "a host call took far longer than usual"},
+                {"host_unrecorded", "its host ran what was not recorded"},
+                {"not_launched", "its host launched more slowly"},
+                {"data_loader", "it waited for input data"},
+                {"allocation", "its host allocated device memory"},
+                {"sync_drain", "its host waited for its device"},
+                {"other_rank", "its host waited for other ranks"},
+                {"start_up", "it was still starting up"},
+                {"profiler", "its profiler was busy"},
+                {"start", "its recorded work had begun later than that of the others"}};
+    char name[120];
+    size_t i;
+
+    for (i = 0; cause && i < sizeof rows / sizeof rows[0]; i++) {
+        if (strcmp(cause, rows[i].cause) != 0)
+            continue;
+        if (!evidence)
+            return rp_arena_textf(arena, "; before that %s", rows[i].text);
+        rp_short_name(evidence, name, sizeof name);
+        return !strcmp(cause, "host_work")
+                   ? rp_arena_textf(arena, "; before that it ran %s", name)
+                   : rp_arena_textf(arena, "; before that %s (%s)", rows[i].text, name);
+    }
+    return "";
 }
 
 /* ------------------------------------------------------------------ the workload, in words */

@@ -15,6 +15,12 @@
       "the host launches work more slowly than the device executes it")                            \
     X(HOST_WORK, "host-work", "the host runs something else while the device has nothing to do")   \
     X(HOST_INPUT, "host-work", "the host prepares input while the device has nothing to do")       \
+    X(HOST_COMPILED, "host-work",                                                                  \
+      "the wrapper of compiled code runs on the host while the device has nothing to do")          \
+    X(HOST_OPERATOR, "host-work",                                                                  \
+      "an operator runs on the host while the device has nothing to do")                           \
+    X(HOST_EXECUTOR, "host-work",                                                                  \
+      "the framework's executor is busy while the device has nothing to do")                       \
     X(START_UP, "start-up", "initialisation and first use, which later steps do not repeat")       \
     X(SYNC_POINTS, "sync-points", "the host waits for the device, which then has no work queued")  \
     X(DATA_LOADER, "data-loader", "the device waits for input data")                               \
@@ -46,6 +52,12 @@
       "communication runs while no compute does; it may be waiting for ranks that were not given") \
     X(STRAGGLER, "straggler",                                                                      \
       "some ranks arrive late at collectives, and the others wait for them")                       \
+    X(STRAGGLER_COMPUTE, "straggler",                                                              \
+      "some ranks compute longer and arrive late at collectives: the others wait for them")        \
+    X(STRAGGLER_HOST, "straggler",                                                                 \
+      "some ranks arrive late at collectives because of their hosts: the others wait for them")    \
+    X(STRAGGLER_INPUT, "straggler",                                                                \
+      "some ranks arrive late at collectives because of their input: the others wait for them")    \
     X(ATYPICAL_STEP, "atypical-step", "a step takes longer than the others")                       \
     X(TINY_KERNELS, "tiny-kernels", "kernels so short that the gaps between them matter")          \
     X(LOW_OCCUPANCY, "low-occupancy", "kernels that use only a part of the device")                \
@@ -69,6 +81,12 @@ extern const struct rp_found_text rp_found_texts[RP_FOUNDS];
 
 /* The kind of finding about copies, by the name of the copy with most time (may be NULL). */
 enum rp_found rp_found_copies(const char *name);
+
+/* The kind of finding about late ranks, by the reason (struct rp_late); both may be NULL. */
+enum rp_found rp_found_straggler(const char *cause, const char *evidence);
+
+/* The kind of finding about host work, by what the host runs (may be NULL). */
+enum rp_found rp_found_host_work(const char *text);
 
 /* Whether the name of a host span says that it prepares input. */
 bool rp_found_is_input(const char *text);

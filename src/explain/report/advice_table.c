@@ -214,6 +214,41 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_HOST_INPUT, RP_ADVISE_CALL, .frameworks = FW(TENSORRT_LLM),
      .text = "num_postprocess_workers: N, and requests that are tokenized before they are sent"},
 
+    /* host work of compiled code */
+    {RP_FOUND_HOST_COMPILED, RP_ADVISE_LOOK,
+     .text = "'reprise critpath' shows the code; larger batches: the wrapper costs the same"},
+    {RP_FOUND_HOST_COMPILED, RP_ADVISE_LOOK, .frameworks = FW(PYTORCH),
+     .text = "TORCH_LOGS=recompiles,graph_breaks tells whether it is compiled again, or in many "
+             "pieces"},
+    {RP_FOUND_HOST_COMPILED, RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
+     .graphs = RP_KEY_NO,
+     .text = "torch.compile(model, mode=\"reduce-overhead\"): a CUDA graph replaces the calls of "
+             "the wrapper",
+     .what_if = "graphs"},
+    {RP_FOUND_HOST_COMPILED, RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH), .vendors = BY(AMD),
+     .graphs = RP_KEY_NO,
+     .text = "torch.compile(model, mode=\"reduce-overhead\"): a HIP graph replaces the calls of "
+             "the wrapper",
+     .what_if = "graphs"},
+
+    /* host work in an operator */
+    {RP_FOUND_HOST_OPERATOR, RP_ADVISE_LOOK,
+     .text = "it works on tensors of the host: make them on the device (device=...); or it loads "
+             "code at its first call: warm up before recording"},
+
+    /* host work of an executor */
+    {RP_FOUND_HOST_EXECUTOR, RP_ADVISE_LOOK,
+     .text = "the first call compiles, tunes and loads code: record after a few steps; then look "
+             "for operators on the host"},
+    {RP_FOUND_HOST_EXECUTOR, RP_ADVISE_LOOK, .frameworks = FW(JAX),
+     .text = "the first call compiles, tunes and loads code: call the function before recording; "
+             "JAX_COMPILATION_CACHE_DIR keeps the result"},
+    {RP_FOUND_HOST_EXECUTOR, RP_ADVISE_LOOK, .frameworks = FW(TENSORFLOW),
+     .text = "record after a few steps; tf.debugging.set_log_device_placement(True) shows "
+             "operators on the CPU"},
+    {RP_FOUND_HOST_EXECUTOR, RP_ADVISE_COMPILE, .frameworks = FW(TENSORFLOW), .compiled = RP_KEY_NO,
+     .text = "@tf.function(jit_compile=True): fewer operators for the executor"},
+
     /* start up */
     {RP_FOUND_START_UP, RP_ADVISE_LOOK,
      .text = "nothing in a step: it happens once. Begin recording after a few steps"},
@@ -818,11 +853,43 @@ static const struct rp_advice_row rows[] = {
      .text = "'reprise comm' names the late ranks and 'reprise idle --rank N' what they do "
              "before",
      .what_if = "straggler=median"},
-    {RP_FOUND_STRAGGLER, RP_ADVISE_MORE, .vendors = BY(NVIDIA),
+
+    /* straggler, compute */
+    {RP_FOUND_STRAGGLER_COMPUTE, RP_ADVISE_LOOK,
+     .text = "give the ranks equal work: the same number of samples and tokens, the same layers",
+     .what_if = "straggler=median"},
+    {RP_FOUND_STRAGGLER_COMPUTE, RP_ADVISE_MORE, .vendors = BY(NVIDIA),
      .text = "compare the clocks and the power of their devices: nvidia-smi -q -d "
              "PERFORMANCE,CLOCK"},
-    {RP_FOUND_STRAGGLER, RP_ADVISE_MORE, .vendors = BY(AMD),
+    {RP_FOUND_STRAGGLER_COMPUTE, RP_ADVISE_MORE, .vendors = BY(AMD),
      .text = "compare the clocks and the power of their devices: amd-smi metric --clock --power"},
+
+    /* straggler, host */
+    {RP_FOUND_STRAGGLER_HOST, RP_ADVISE_LOOK,
+     .text = "'reprise idle --rank N' shows what the host of the late rank does; do it on all "
+             "ranks alike, less often, or off the thread that launches",
+     .what_if = "straggler=median"},
+    {RP_FOUND_STRAGGLER_HOST, RP_ADVISE_MORE,
+     .text = "look for other processes on that host, and for its clocks and its pinning to cores "
+             "(taskset, numactl)"},
+
+    /* straggler, input */
+    {RP_FOUND_STRAGGLER_INPUT, RP_ADVISE_LOOK,
+     .text = "prepare the next input in another thread or process while the device works",
+     .what_if = "straggler=median"},
+    {RP_FOUND_STRAGGLER_INPUT, RP_ADVISE_LOOK, .frameworks = FW(PYTORCH),
+     .text = "DataLoader(dataset, num_workers=N, prefetch_factor=4): inputs are read while the "
+             "device works",
+     .what_if = "straggler=median"},
+    {RP_FOUND_STRAGGLER_INPUT, RP_ADVISE_LOOK, .frameworks = FW(JAX),
+     .text = "grain.DataLoader(worker_count=N): inputs are read while the device works",
+     .what_if = "straggler=median"},
+    {RP_FOUND_STRAGGLER_INPUT, RP_ADVISE_LOOK, .frameworks = FW(TENSORFLOW),
+     .text = "dataset.prefetch(tf.data.AUTOTUNE): inputs are read while the device works",
+     .what_if = "straggler=median"},
+    {RP_FOUND_STRAGGLER_INPUT, RP_ADVISE_MORE,
+     .text = "compare the storage, the size of the shards and the CPUs of the late rank with "
+             "those of the others"},
 
     /* atypical step */
     {RP_FOUND_ATYPICAL_STEP, RP_ADVISE_LOOK,

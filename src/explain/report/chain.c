@@ -25,6 +25,7 @@ struct chain_ctx {
     struct rp_arena *arena;
     struct rp_chain *out;
     struct rp_rendezvous_list m;
+    struct rp_late_ranks late;
     struct member **members; /* by rank, by end */
     size_t *nmembers;
 };
@@ -63,9 +64,14 @@ static enum rp_code count_rendezvous(struct chain_ctx *ctx, const struct rp_rend
                                      rp_interval_vec *waits, struct rp_err *err)
 {
     struct rp_chain_rank *last = &ctx->out->ranks[m->rank[m->last]];
+    struct rp_late late = rp_late_of(&ctx->late, m);
     uint32_t i;
 
     last->last_count++;
+    if (late.cause &&
+        strcmp(late.cause, "previous") != 0) /* it says only that it was late before */
+        rp_late_add(&last->lates, late.cause, late.evidence,
+                    rp_ns_between(m->second_ns, m->last_ns));
     rp_ns_add(&last->margin_ns, rp_ns_between(m->second_ns, m->last_ns));
     for (i = 0; i < m->n; i++) {
         uint32_t r = m->rank[i];
@@ -240,17 +246,23 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
 {
     const struct rp_collectives **lists =
         RP_ARENA_NEW(ctx->arena, const struct rp_collectives *, ctx->n + 1);
+    const struct rp_comm_lead **leads =
+        RP_ARENA_NEW(ctx->arena, const struct rp_comm_lead *, ctx->n + 1);
     size_t r;
 
-    if (!lists)
-        return rp_err_nomem(err, "matching collectives");
+    ctx->late.scratch = RP_ARENA_NEW(ctx->arena, int64_t, ctx->n + 1);
+    RP_TRY(rp_arena_check(ctx->arena, "matching collectives", err));
     for (r = 0; r < ctx->n; r++) {
         lists[r] = &part_of(ctx, r)->collectives;
+        leads[r] = part_of(ctx, r)->leads;
         ctx->out->beside |= lists[r]->on_host && part_of(ctx, r)->on_device;
     }
     RP_TRY(rp_rendezvous_find(lists, ctx->n, ctx->arena, &ctx->m, err));
     if (ctx->ranks->unrelated)
         rp_rendezvous_drop(&ctx->m, ctx->n);
+    ctx->late.lists = lists;
+    ctx->late.leads = leads;
+    ctx->late.offset_ns = ctx->m.offset_ns;
     ctx->out->clocks_differ = ctx->m.clocks_differ;
     ctx->out->ncollectives = ctx->m.clocks_differ ? 0 : ctx->m.n;
     for (r = 0; r < ctx->n; r++)

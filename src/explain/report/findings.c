@@ -215,7 +215,7 @@ static enum rp_found kind_of(const struct findings *f, uint8_t found)
         const struct rp_idle_cause *row =
             cause_total(lead_part(f), RP_GAP_HOST_WORK, &total, &count);
 
-        return row && rp_found_is_input(row->evidence) ? RP_FOUND_HOST_INPUT : RP_FOUND_HOST_WORK;
+        return rp_found_host_work(row ? row->evidence : NULL);
     }
     if (found == RP_FOUND_COPIES)
         return rp_found_copies(lead_part(f)->sums.copy_name);
@@ -295,11 +295,24 @@ static void find_exposed_comm(struct findings *f)
                   duration(f, lead->whole.comm_ns)));
 }
 
-/* "rank 0 arrived last 32 of 84 times and delayed the others by 167.4 ms" */
+/* The rank that delays the others most. */
+static size_t latest_rank(const struct findings *f)
+{
+    size_t r, best = 0;
+
+    for (r = 1; r < f->n; r++)
+        if (f->chain->ranks[r].margin_ns > f->chain->ranks[best].margin_ns)
+            best = r;
+    return best;
+}
+
+/* "rank 0 arrived last 32 of 84 times and delayed the others by 167.4 ms; before that it …" */
 static void find_straggler(struct findings *f)
 {
+    struct rp_late late = rp_late_main(&f->chain->ranks[latest_rank(f)].lates);
     struct rp_report_finding *finding =
-        add_finding(f, RP_FOUND_STRAGGLER, f->chain->ncollectives ? f->chain->margin_ns : 0);
+        add_finding(f, rp_found_straggler(late.cause, late.evidence),
+                    f->chain->ncollectives ? f->chain->margin_ns : 0);
     int64_t below = INT64_MAX;
     int round;
 
@@ -316,12 +329,14 @@ static void find_straggler(struct findings *f)
         if (best == SIZE_MAX || f->chain->ranks[best].margin_ns < f->chain->margin_ns / 20)
             return;
         below = f->chain->ranks[best].margin_ns;
+        late = rp_late_main(&f->chain->ranks[best].lates);
         add_evidence(
             finding,
             rp_arena_textf(f->arena,
-                           "rank %d arrived last %lld of %zu times and delayed the others by %s",
+                           "rank %d arrived last %lld of %zu times and delayed the others by %s%s",
                            number_of(f, best), (long long)f->chain->ranks[best].last_count,
-                           f->chain->ncollectives, duration(f, below)));
+                           f->chain->ncollectives, duration(f, below),
+                           rp_report_late_text(f->arena, late.cause, late.evidence)));
     }
 }
 

@@ -265,6 +265,25 @@ static void measure_outside(struct part_ctx *ctx)
         out->after_ns = rp_ns_between(out->whole.end_ns, t->work_end_ns);
 }
 
+/* What the rank did before each of its collectives. */
+static enum rp_code find_leads(struct part_ctx *ctx, struct rp_err *err)
+{
+    struct rp_report_part *out = ctx->out;
+    struct rp_work_unions host = {0};
+    enum rp_code code = RP_OK;
+
+    if (!out->collectives.list.n)
+        return RP_OK;
+    if (!out->on_device)
+        code = rp_leads_unite_host(ctx->t, &out->collectives, &host, err);
+    if (code == RP_OK)
+        code = rp_leads_find(&ctx->w, out->on_device ? &ctx->u : &host, &out->gaps,
+                             &out->collectives, ctx->arena, &out->leads, err);
+    out->nleads = code == RP_OK ? out->collectives.list.n : 0;
+    rp_work_unions_release(&host);
+    return code;
+}
+
 /* The breakdown of the span: of all steps, or of what is selected. */
 static void measure_span(struct part_ctx *ctx)
 {
@@ -384,6 +403,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_report_list_devices(&ctx->w, ctx->arena, out, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(ctx->w.items.n ? read_device(ctx, err) : read_host(ctx, err));
+    RP_TRY(find_leads(ctx, err));
     RP_TRY(make_steps(ctx, err));
     RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, ctx->arena, &out->untypical, err));
     RP_TRY(rp_host_calls_init(&out->calls, ctx->t, ctx->scope, rp_stall_usual.floor_ns, ctx->arena,

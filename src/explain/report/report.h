@@ -9,6 +9,7 @@
  * stalls.
  */
 #include "dataset/ranks.h"
+#include "explain/comm/late.h"
 #include "explain/idle/idle.h"
 #include "facts/attribution.h"
 #include "facts/collectives.h"
@@ -116,6 +117,8 @@ struct rp_report_part {
     struct rp_idle_cause *idle_causes; /* by cause and class */
     rp_gap_vec gaps;                   /* of the span, in time order */
     struct rp_collectives collectives;
+    size_t nleads;
+    struct rp_comm_lead *leads;                /* one a collective: what the rank did before it */
     rp_interval_vec compute, busy, kernels;    /* unions; busy minus kernels: copies alone */
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
     size_t nsteps;
@@ -289,6 +292,7 @@ struct rp_chain_rank {
     int64_t wait_ns, transfer_ns, last_count; /* as in docs/definitions.md, "Findings" */
     int64_t margin_ns;                        /* by how much it arrived after the second last */
     int64_t exposed_wait_ns;                  /* waiting while no compute ran */
+    struct rp_late_sums lates;                /* why it arrived last */
 };
 
 struct rp_chain {
@@ -313,9 +317,13 @@ extern const struct rp_type rp_report_try_type;
 void rp_report_advise(struct rp_arena *arena, uint8_t found, const struct rp_workload *workload,
                       struct rp_report_finding *finding);
 void rp_report_join_hint(struct rp_arena *arena, struct rp_report_finding *finding);
+
 /* The same as lines on the screen, with what is predicted of them. */
 void rp_report_look_tries(struct rp_arena *arena, const struct rp_report_finding *finding,
                           struct rp_report_look *look);
+
+/* "; before that it ran read_shard", or "": the reason of struct rp_late in words. */
+const char *rp_report_late_text(struct rp_arena *arena, const char *cause, const char *evidence);
 
 /* What simulate predicts (predict.c). The first makes the model of a rank where it is cheap and may
    be needed; the second predicts what findings advise, and what a step takes without the profiler.

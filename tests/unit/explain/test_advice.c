@@ -248,6 +248,33 @@ static void input_is_known_by_its_names(void **state)
     assert_false(rp_found_is_input("nn.Module: TransformerBlock_0"));
     assert_false(rp_found_is_input("aten::mm"));
     assert_false(rp_found_is_input(NULL));
+    assert_true(rp_found_is_input("read_shard_from_nfs"));
+    assert_false(rp_found_is_input("thread_pool"));
+}
+
+static void host_work_is_told_apart(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(rp_found_host_work("preprocess (40 % of it)"), RP_FOUND_HOST_INPUT);
+    assert_int_equal(rp_found_host_work("/tmp/torchinductor_root/ov/cov4.py(2533): call"),
+                     RP_FOUND_HOST_COMPILED);
+    assert_int_equal(rp_found_host_work("aten::arange"), RP_FOUND_HOST_OPERATOR);
+    assert_int_equal(rp_found_host_work("ExecutorState::Process"), RP_FOUND_HOST_EXECUTOR);
+    assert_int_equal(rp_found_host_work("PjRtStreamExecutorLoadedExecutable::Execute"),
+                     RP_FOUND_HOST_EXECUTOR);
+    assert_int_equal(rp_found_host_work("write_checkpoint"), RP_FOUND_HOST_WORK);
+    assert_int_equal(rp_found_host_work(NULL), RP_FOUND_HOST_WORK);
+}
+
+static void late_ranks_are_told_apart(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(rp_found_straggler("compute", "gemm"), RP_FOUND_STRAGGLER_COMPUTE);
+    assert_int_equal(rp_found_straggler("host_work", "read_shard"), RP_FOUND_STRAGGLER_INPUT);
+    assert_int_equal(rp_found_straggler("data_loader", NULL), RP_FOUND_STRAGGLER_INPUT);
+    assert_int_equal(rp_found_straggler("host_work", "save"), RP_FOUND_STRAGGLER_HOST);
+    assert_int_equal(rp_found_straggler("previous", "all_reduce"), RP_FOUND_STRAGGLER);
+    assert_int_equal(rp_found_straggler(NULL, NULL), RP_FOUND_STRAGGLER);
 }
 
 static void copies_are_told_apart(void **state)
@@ -270,6 +297,8 @@ int test_advice(void)
         cmocka_unit_test(the_most_special_row_wins),
         cmocka_unit_test(copies_are_told_apart),
         cmocka_unit_test(input_is_known_by_its_names),
+        cmocka_unit_test(host_work_is_told_apart),
+        cmocka_unit_test(late_ranks_are_told_apart),
     };
 
     return cmocka_run_group_tests_name("advice", tests, NULL, NULL);

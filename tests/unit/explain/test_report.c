@@ -104,7 +104,9 @@ static void findings_are_ranked_and_parts_add_up(void **state)
     assert_string_equal(root->findings[0].id, "straggler");
     assert_int_equal(root->findings[0].lost_ns, 18 * MS);
     assert_contains(root->findings[0].evidence[0],
-                    "rank 1 arrived last 1 of 1 times and delayed the others by 18.0 ms");
+                    "rank 1 arrived last 1 of 1 times and delayed the others by 18.0 ms; before "
+                    "that it computed longer than the others (gemm)");
+    assert_contains(root->findings[0].hint, "give the ranks equal work");
     assert_string_equal(root->findings[1].id, "exposed-comm");
     rp_result_free(result);
 }
@@ -169,6 +171,61 @@ static void an_overlap_may_be_a_wait(void **state)
     rp_result_free(result);
     rp_trace_free(t[0]);
     rp_trace_free(t[1]);
+}
+
+/* A rank whose host runs `span` for `busy` ms before its only collective, which ends at 40 ms. */
+static struct rp_trace *rank_behind(const char *span, int64_t busy)
+{
+    const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 0, 40 * MS},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 4000, 5},
+        {'X', "user_annotation", span, 1, 1, 10000, busy * MS},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 12000 + busy * MS, 4000, 6},
+        {'X', "kernel", "gemm", 0, 7, 10000, MS, 5, 7},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 20, 20000 + busy * MS, (40 - busy) * MS, 6,
+         20},
+    };
+
+    return TRACE_OF(rows);
+}
+
+static struct rp_result *report_with_late_rank(const char *span)
+{
+    struct rp_trace *t[] = {rank_behind(span, 2), rank_behind(span, 30), rank_behind(span, 3)};
+    struct rp_result *result = ask_traces(&rp_ask_report, t, 3, NULL, 0);
+    size_t i;
+
+    for (i = 0; i < 3; i++)
+        rp_trace_free(t[i]);
+    return result;
+}
+
+static const struct rp_report_finding *straggler_of(const struct rp_result *result)
+{
+    const struct rp_report_root *root = result->root;
+    size_t i;
+
+    for (i = 0; i < root->nfindings && strcmp(root->findings[i].id, "straggler") != 0; i++)
+        ;
+    assert_true(i < root->nfindings);
+    return &root->findings[i];
+}
+
+/* The evidence names what the late rank ran, and the advice follows from it. */
+static void a_straggler_has_a_reason(void **state)
+{
+    struct rp_result *input = report_with_late_rank("read_shard_from_nfs");
+    struct rp_result *other = report_with_late_rank("write_checkpoint");
+
+    UNUSED_STATE(state);
+    assert_contains(straggler_of(input)->evidence[0], "; before that it ran read_shard_from_nfs");
+    assert_contains(straggler_of(input)->hint, "prepare the next input");
+    assert_null(strstr(straggler_of(input)->hint, "clocks and the power"));
+    assert_contains(straggler_of(other)->evidence[0], "; before that it ran write_checkpoint");
+    assert_contains(straggler_of(other)->hint, "reprise idle --rank N");
+    assert_null(strstr(straggler_of(other)->hint, "input"));
+    rp_result_free(input);
+    rp_result_free(other);
 }
 
 /* Collectives of gloo run on threads; matched by name, the waits count once. */
@@ -517,6 +574,7 @@ int test_report(void)
         cmocka_unit_test(clocks_that_differ_are_noticed),
         cmocka_unit_test(a_host_only_trace_gets_a_report),
         cmocka_unit_test(an_overlap_may_be_a_wait),
+        cmocka_unit_test(a_straggler_has_a_reason),
         cmocka_unit_test(collectives_of_the_host_are_matched),
         cmocka_unit_test(idle_at_the_edges_of_a_step_counts),
         cmocka_unit_test(work_before_the_first_step_is_not_counted),

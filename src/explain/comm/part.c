@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The part of a rank: its collectives, and for each what the rank did before it (leads.h). Without
+ * device work, host operators stand in for compute.
+ */
+#include "explain/comm/comm.h"
+
+struct lane {
+    const struct rp_trace *t;
+    struct rp_arena *arena;
+    struct rp_comm_lane *out;
+    struct rp_work work;
+    struct rp_work_unions unions;
+    rp_gap_vec gaps;
+};
+
+/* The time of the lane's collectives, and how much of it overlaps compute. */
+static enum rp_code measure_comm(struct lane *l, struct rp_err *err)
+{
+    const rp_interval_vec *compute = &l->unions.cls[RP_WORK_COMPUTE];
+    rp_interval_vec comm = {0};
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    for (i = 0; i < l->out->comm.list.n && code == RP_OK; i++)
+        code = rp_union_add(&comm, l->out->comm.list.at[i].begin_ns, l->out->comm.list.at[i].end_ns,
+                            err);
+    l->out->comm_ns = rp_union_length(comm.at, comm.n);
+    l->out->overlap_ns = rp_union_common(compute->at, compute->n, comm.at, comm.n);
+    rp_vec_release(&comm);
+    return code;
+}
+
+/* The collectives of the device whose items `work` has, and what led to each. */
+static enum rp_code fill_lane(struct lane *l, const struct rp_scope *scope, struct rp_err *err)
+{
+    RP_TRY(rp_collectives_init(&l->out->comm, &l->work, scope, l->arena, err));
+    if (l->work.items.n) {
+        RP_TRY(rp_work_unite(&l->work, &l->unions, err));
+        RP_TRY(rp_gaps_find(&l->work, &l->gaps, err));
+    } else {
+        RP_TRY(rp_leads_unite_host(l->t, &l->out->comm, &l->unions, err));
+    }
+    RP_TRY(rp_leads_find(&l->work, &l->unions, &l->gaps, &l->out->comm, l->arena, &l->out->leads,
+                         err));
+    l->out->nleads = l->out->comm.list.n;
+    return measure_comm(l, err);
+}
+
+static bool has_collectives(const struct rp_work *work, uint16_t device)
+{
+    size_t i;
+
+    for (i = 0; i < work->items.n; i++)
+        if (work->items.at[i].device == device && work->items.at[i].cls == RP_WORK_COMM)
+            return true;
+    return false;
+}
+
+/* Devices with collectives take part on their own; without any, the rank does with its main device
+   or its host. */
+static enum rp_code fill_lanes(const struct rp_work *work, const struct rp_scope *scope,
+                               struct rp_arena *arena, struct rp_comm_part *out, struct rp_err *err)
+{
+    uint16_t d, n = (uint16_t)work->devices.n, chosen = n ? rp_work_main_device(work) : 0;
+    bool any = false;
+
+    out->lanes = RP_ARENA_NEW(arena, struct rp_comm_lane, n + 1);
+    if (!out->lanes)
+        return rp_err_nomem(err, "looking at collectives");
+    for (d = 0; d < n; d++)
+        any = any || has_collectives(work, d);
+    for (d = 0; d < n || (!n && !d); d++) {
+        struct lane l = {.t = work->trace, .arena = arena, .out = &out->lanes[out->nlanes]};
+        int64_t number = n ? work->devices.at[d].number : -1;
+        enum rp_code code;
+
+        if (any ? !has_collectives(work, d) : d != chosen)
+            continue;
+        out->nlanes++;
+        l.out->device = number < 0 ? RP_ABSENT_I64 : number;
+        code = rp_work_of_device(work, d, &l.work, err);
+        if (code == RP_OK)
+            code = fill_lane(&l, scope, err);
+        rp_work_release(&l.work);
+        rp_work_unions_release(&l.unions);
+        rp_vec_release(&l.gaps);
+        RP_TRY(code);
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_comm_fill_part(const struct rp_trace *trace, const struct rp_scope *scope,
+                               struct rp_arena *arena, struct rp_comm_part *out, struct rp_err *err)
+{
+    struct rp_work work = {0};
+    enum rp_code code = rp_work_init(&work, trace, scope, err);
+
+    if (code == RP_OK)
+        code = rp_comm_find_transfers(trace, scope, arena, out, err);
+    if (code == RP_OK)
+        code = fill_lanes(&work, scope, arena, out, err);
+    rp_work_release(&work);
+    return code;
+}
