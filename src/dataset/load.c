@@ -81,9 +81,10 @@ static void note_unread(struct load *load, const struct rp_source *source, enum 
 }
 
 /* Steps by the user's patterns. */
-static enum rp_code mark_steps(const struct load *load, struct rp_trace *trace, struct rp_err *err)
+static enum rp_code mark_steps(const struct rp_dataset *dataset, struct rp_trace *trace,
+                               struct rp_err *err)
 {
-    const struct rp_step_table *table = &load->dataset->steps;
+    const struct rp_step_table *table = &dataset->steps;
 
     return table->patterns.n ? rp_trace_mark_steps(trace, table, err) : RP_OK;
 }
@@ -117,7 +118,7 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
             note_unread(load, source, &code, err);
     }
     if (code == RP_OK && import->trace)
-        code = mark_steps(load, import->trace, err);
+        code = mark_steps(load->dataset, import->trace, err);
     return code;
 }
 
@@ -126,6 +127,15 @@ static enum rp_code not_a_trace(const struct rp_source *source, const struct rp_
 {
     return rp_err_set(err, RP_FORMAT, "'%s' is not a trace but a program (%s)", source->name,
                       format->name);
+}
+
+enum rp_code rp_load_merged_rank(const struct rp_dataset *dataset, const struct rp_trace *whole,
+                                 const struct rp_merged_rank *rank, struct rp_trace **out,
+                                 struct rp_err *err)
+{
+    enum rp_code code = rp_merged_split(whole, rank, &dataset->limits, out, err);
+
+    return code == RP_OK ? mark_steps(dataset, *out, err) : code;
 }
 
 /* Calls the job for each rank of a merged trace. */
@@ -139,11 +149,9 @@ static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
     for (i = 0; i < merged->n && code == RP_OK; i++) {
         struct rp_trace *rank = NULL;
 
-        code = rp_merged_split(whole, &merged->ranks[i], &load->dataset->limits, &rank, err);
+        code = rp_load_merged_rank(load->dataset, whole, &merged->ranks[i], &rank, err);
         loaded.trace = rank;
         loaded.part = (uint32_t)i;
-        if (code == RP_OK)
-            code = mark_steps(load, rank, err);
         if (code == RP_OK)
             code = load->job(load->user, &loaded, err);
         rp_trace_free(rank);

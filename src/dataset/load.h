@@ -57,6 +57,13 @@ enum rp_code rp_each_rank_beside(struct rp_ctx *ctx, const struct rp_dataset *da
 enum rp_code rp_each_rank_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                    rp_trace_job *job, void *user, struct rp_err *err);
 
+/* The trace of a rank of a merged trace, as rp_each_rank gives it; of `whole` everything must be
+   there (RP_NEED_ALL). The caller frees it. */
+struct rp_merged_rank;
+enum rp_code rp_load_merged_rank(const struct rp_dataset *dataset, const struct rp_trace *whole,
+                                 const struct rp_merged_rank *rank, struct rp_trace **out,
+                                 struct rp_err *err);
+
 /* Whether two paths are the same file; false where one of them does not exist. */
 bool rp_is_same_file(const char *a, const char *b);
 

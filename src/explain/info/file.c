@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is in one trace. Everything comes from tables made when the trace was finished (totals,
- * health, steps, tracks), so the events of a native file are not touched.
+ * health, steps, tracks), so the events of a native file are not touched. Only a merged trace is
+ * divided: its steps are those of its ranks.
  */
 #include "explain/info/info.h"
 
 #include "base/order.h"
 #include "dataset/captures.h"
 #include "facts/step_times.h"
+#include "trace/merged.h"
 #include "trace/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BUSIEST 8 /* tracks on the screen */
+#define BUSIEST      8 /* tracks on the screen */
+#define MOST_NUMBERS 8 /* of ranks in a merged trace */
 
 struct file_ctx {
     const struct rp_trace *trace;
+    const struct rp_dataset *dataset;
     struct rp_arena *arena;
     struct rp_info_file *out;
-    int64_t captured; /* launches that became nodes of a CUDA graph */
+    int64_t captured;        /* launches that became nodes of a CUDA graph */
+    struct rp_merged merged; /* n 0: it is not a merged trace */
+    int64_t step_sum_ns;     /* of its ranks that have steps */
+    int64_t ranks_with_steps;
+    size_t most_steps, least_steps;
+    RP_VEC(struct rp_info_step) steps;
 };
 
 static const char *trace_text(const struct file_ctx *ctx, rp_str s)
@@ -100,31 +109,115 @@ static const char *step_text(const struct file_ctx *ctx)
     return text;
 }
 
-static enum rp_code fill_steps(struct file_ctx *ctx, struct rp_err *err)
+/* Adds the steps of a trace, or of a rank of a merged one. */
+static enum rp_code add_steps(struct file_ctx *ctx, const struct rp_trace *t, int64_t rank,
+                              int64_t *median_ns, struct rp_err *err)
 {
-    const struct rp_trace *t = ctx->trace;
     struct rp_interval *times;
-    size_t i, n = t->nsteps;
+    size_t i;
 
     RP_TRY(rp_step_times(t, ctx->arena, &times, err));
-    RP_TRY(rp_step_median(times, n, ctx->arena, &ctx->out->step_median_ns, err));
-    ctx->out->steps = new_rows(ctx, &n, sizeof *ctx->out->steps);
-    for (i = 0; i < n; i++) {
+    RP_TRY(rp_step_median(times, t->nsteps, ctx->arena, median_ns, err));
+    for (i = 0; i < t->nsteps; i++) {
         const struct rp_step *step = &t->steps[i];
+        const char *name =
+            step->name ? rp_arena_text(ctx->arena, rp_trace_str(t, step->name)) : NULL;
+        struct rp_info_step row = {.rank = rank,
+                                   .name = name,
+                                   .source = rp_word_step_source(step->source),
+                                   .phase = rp_word_step_phase(step->phase),
+                                   .requests = counted(step->requests),
+                                   .tokens = counted(step->tokens),
+                                   .ts_ns = times[i].begin_ns,
+                                   .dur_ns = rp_ns_between(times[i].begin_ns, times[i].end_ns),
+                                   .mark_ns = rp_ns_between(step->begin_ns, step->end_ns)};
 
-        ctx->out->steps[ctx->out->nsteps++] =
-            (struct rp_info_step){.name = trace_text(ctx, step->name),
-                                  .source = rp_word_step_source(step->source),
-                                  .phase = rp_word_step_phase(step->phase),
-                                  .requests = counted(step->requests),
-                                  .tokens = counted(step->tokens),
-                                  .ts_ns = times[i].begin_ns,
-                                  .dur_ns = rp_ns_between(times[i].begin_ns, times[i].end_ns),
-                                  .mark_ns = rp_ns_between(step->begin_ns, step->end_ns)};
+        RP_TRY(rp_vec_push(&ctx->steps, row, err));
     }
-    ctx->out->step_count = t->nsteps;
-    ctx->out->step_text = t->nsteps ? step_text(ctx) : "none found";
     return RP_OK;
+}
+
+static enum rp_code add_rank(struct file_ctx *ctx, const struct rp_merged_rank *rank,
+                             struct rp_err *err)
+{
+    struct rp_trace *t = NULL;
+    int64_t median_ns = RP_ABSENT_I64;
+    enum rp_code code = rp_load_merged_rank(ctx->dataset, ctx->trace, rank, &t, err);
+
+    if (code == RP_OK)
+        code = add_steps(ctx, t, rank->number, &median_ns, err);
+    if (code == RP_OK && median_ns != RP_ABSENT_I64) {
+        ctx->most_steps = t->nsteps > ctx->most_steps ? t->nsteps : ctx->most_steps;
+        if (!ctx->ranks_with_steps || t->nsteps < ctx->least_steps)
+            ctx->least_steps = t->nsteps;
+        ctx->ranks_with_steps++;
+        rp_ns_add(&ctx->step_sum_ns, median_ns);
+    }
+    rp_trace_free(t);
+    return code;
+}
+
+/* "4 on each of 4 ranks, by profiler", or "7 on 2 of 4 ranks, by profiler" */
+static const char *merged_step_text(const struct file_ctx *ctx)
+{
+    const char *source = ctx->steps.n ? ctx->steps.at[0].source : "";
+
+    if (ctx->ranks_with_steps == (int64_t)ctx->merged.n && ctx->most_steps == ctx->least_steps)
+        return rp_arena_textf(ctx->arena, "%zu on each of %zu ranks, by %s", ctx->most_steps,
+                              ctx->merged.n, source);
+    return rp_arena_textf(ctx->arena, "%zu on %lld of %zu ranks, by %s", ctx->steps.n,
+                          (long long)ctx->ranks_with_steps, ctx->merged.n, source);
+}
+
+/* The step time is that of the report: the mean of the ranks' medians. */
+static enum rp_code add_merged_steps(struct file_ctx *ctx, struct rp_err *err)
+{
+    size_t i;
+
+    RP_TRY(rp_trace_require(ctx->trace, RP_NEED_ALL, err));
+    for (i = 0; i < ctx->merged.n; i++)
+        RP_TRY(add_rank(ctx, &ctx->merged.ranks[i], err));
+    if (!ctx->ranks_with_steps)
+        return RP_OK;
+    ctx->out->step_median_ns = ctx->step_sum_ns / ctx->ranks_with_steps;
+    ctx->out->step_text = merged_step_text(ctx);
+    return RP_OK;
+}
+
+static enum rp_code add_all_steps(struct file_ctx *ctx, struct rp_err *err)
+{
+    if (ctx->merged.n)
+        return add_merged_steps(ctx, err);
+    RP_TRY(add_steps(ctx, ctx->trace, RP_ABSENT_I64, &ctx->out->step_median_ns, err));
+    if (ctx->steps.n)
+        ctx->out->step_text = step_text(ctx);
+    return RP_OK;
+}
+
+static enum rp_code fill_steps(struct file_ctx *ctx, struct rp_err *err)
+{
+    struct rp_info_file *out = ctx->out;
+    struct rp_err why = RP_ERR_INIT;
+    enum rp_code code;
+    size_t n;
+
+    out->step_median_ns = RP_ABSENT_I64;
+    out->step_text = "none found";
+    code = add_all_steps(ctx, &why);
+    if (code != RP_OK && code != RP_NOMEM && ctx->merged.n) { /* the rest is still true */
+        out->step_median_ns = RP_ABSENT_I64;
+        out->step_text = rp_arena_textf(ctx->arena, "unknown: %s", why.text);
+        ctx->steps.n = 0;
+        code = RP_OK;
+    }
+    n = ctx->steps.n;
+    out->steps = new_rows(ctx, &n, sizeof *out->steps);
+    if (n)
+        memcpy(out->steps, ctx->steps.at, n * sizeof *out->steps);
+    out->nsteps = n;
+    out->step_count = (int64_t)n;
+    rp_vec_release(&ctx->steps);
+    return code == RP_OK ? RP_OK : rp_err_set(err, code, "%s", why.text);
 }
 
 static void fill_devices(struct file_ctx *ctx)
@@ -294,7 +387,7 @@ static enum rp_code count_captured(struct file_ctx *ctx, const char *path, struc
     rp_captures_release(&captures);
     if (ctx->out->is_capture) {
         ctx->out->rank_text = "capture";
-        ctx->out->capture_text = rp_arena_textf(
+        ctx->out->content_text = rp_arena_textf(
             ctx->arena, "a recording of a graph capture: %lld launch%s captured, not executed%s",
             (long long)ctx->captured, ctx->captured == 1 ? " was" : "es were",
             runs ? "; it runs beside other work" : "");
@@ -359,13 +452,38 @@ static void fill_identity(struct file_ctx *ctx, const char *path)
         out->rank_text = "not recorded";
 }
 
-enum rp_code rp_info_describe(const struct rp_trace *trace, const char *path, const char *format,
+/* A merged trace is no rank: it holds several. */
+static void fill_merged(struct file_ctx *ctx)
+{
+    const struct rp_merged *m = &ctx->merged;
+    struct rp_info_file *out = ctx->out;
+    size_t i;
+
+    if (!m->n)
+        return;
+    out->merged_ranks = (int64_t)m->n;
+    out->rank = RP_ABSENT_I64;
+    out->rank_text = rp_arena_textf(ctx->arena, "%d", m->ranks[0].number);
+    for (i = 1; i < m->n && i < MOST_NUMBERS; i++)
+        out->rank_text = rp_arena_textf(ctx->arena, "%s, %d", out->rank_text, m->ranks[i].number);
+    if (m->n > MOST_NUMBERS)
+        out->rank_text = rp_arena_textf(ctx->arena, "%s, …", out->rank_text);
+    out->content_text =
+        rp_arena_textf(ctx->arena, "a merged trace of %zu rank%s", m->n, m->n == 1 ? "" : "s");
+}
+
+enum rp_code rp_info_describe(const struct rp_loaded *loaded, const struct rp_dataset *dataset,
                               struct rp_arena *arena, struct rp_info_file *out, struct rp_err *err)
 {
-    struct file_ctx ctx = {.trace = trace, .arena = arena, .out = out};
+    const struct rp_trace *trace = loaded->trace;
+    const char *path = loaded->source->name;
+    struct file_ctx ctx = {.trace = trace, .dataset = dataset, .arena = arena, .out = out};
 
-    *out = (struct rp_info_file){.health = trace->health, .format = format};
+    *out = (struct rp_info_file){
+        .health = trace->health, .format = loaded->format, .merged_ranks = RP_ABSENT_I64};
+    RP_TRY(rp_merged_read(trace, arena, &ctx.merged, err));
     fill_identity(&ctx, path);
+    fill_merged(&ctx);
     fill_counts(&ctx);
     fill_times(&ctx);
     RP_TRY(fill_steps(&ctx, err));

@@ -28,6 +28,8 @@ static const struct rp_field kind_fields[] = {
 static const struct rp_type kind_type = {"kind", sizeof(struct rp_info_kind), kind_fields, NULL};
 
 static const struct rp_field step_fields[] = {
+    RP_FIELD(struct rp_info_step, rank, I64, NONE, "rank", "of a merged trace: whose step, or null",
+             RP_NULLABLE),
     RP_FIELD(struct rp_info_step, name, STR, NONE, "step", "its name", 0),
     RP_FIELD(struct rp_info_step, phase, STR, NONE, "phase",
              "prefill, decode or mixed, where its mark says so", 0),
@@ -78,7 +80,9 @@ static const struct rp_field file_fields[] = {
     FIELD(rank_text, STR, NONE, "rank", "text output only", RP_SCREEN),
     FIELD(rank, I64, NONE, NULL, "number of the process in its job, or null", RP_NULLABLE),
     FIELD(world_size, I64, COUNT, NULL, "processes of the job, or null", RP_NULLABLE),
-    FIELD(capture_text, STR, NONE, "content", "text output only", RP_SCREEN),
+    FIELD(merged_ranks, I64, COUNT, NULL, "ranks that 'merge' put into the file, or null",
+          RP_NULLABLE),
+    FIELD(content_text, STR, NONE, "content", "text output only", RP_SCREEN),
     FIELD(captured_launches, I64, COUNT, NULL,
           "launches that were captured into a graph and did not execute", 0),
     FIELD(is_capture, BOOL, NONE, NULL,
@@ -87,7 +91,8 @@ static const struct rp_field file_fields[] = {
     FIELD(window_ns, I64, NS, "time covered", "first start to last end of all events", 0),
     FIELD(begin_ns, I64, NS, NULL, "the first start; time since 1970 if the file has it", 0),
     FIELD(step_text, STR, NONE, "steps", "text output only", RP_SCREEN),
-    FIELD(step_median_ns, I64, NS, "median step", "step time: median length of the steps, or null",
+    FIELD(step_median_ns, I64, NS, "median step",
+          "step time: median length of the steps, or null; of a merged trace the mean of the ranks",
           RP_NULLABLE),
     FIELD(gpu_busy_ns, I64, NS, "device busy", "time in which device work runs, or null",
           RP_NULLABLE),
@@ -105,7 +110,8 @@ static const struct rp_field file_fields[] = {
                  0),
     RP_FIELD_LIST(struct rp_info_file, busiest, &track_type, "busiest tracks", "text output only",
                   RP_SCREEN),
-    RP_FIELD_LIST(struct rp_info_file, steps, &step_type, NULL, "the steps in time order", 0),
+    RP_FIELD_LIST(struct rp_info_file, steps, &step_type, NULL,
+                  "the steps in time order, of a merged trace rank by rank", 0),
     RP_FIELD_LIST(struct rp_info_file, tracks, &track_type, NULL, "threads and streams", 0),
     RP_FIELD_RECORD(struct rp_info_file, health, &health_type, NULL, "counts of trace health", 0),
     RP_FIELD_LIST(struct rp_info_file, warnings, &rp_type_string, "warnings",
@@ -157,6 +163,7 @@ struct info_slot {
 
 struct info_ctx {
     bool verify;
+    const struct rp_dataset *dataset;
     struct info_slot *slots;
 };
 
@@ -168,8 +175,7 @@ static enum rp_code describe_file(void *user, const struct rp_loaded *loaded, st
 
     if (info->verify && (code = rp_trace_verify(loaded->trace, err)) != RP_OK)
         return rp_err_prefix(err, code, "'%s'", loaded->source->name);
-    code = rp_info_describe(loaded->trace, loaded->source->name, loaded->format, &slot->arena,
-                            &slot->file, err);
+    code = rp_info_describe(loaded, info->dataset, &slot->arena, &slot->file, err);
     slot->present = code == RP_OK;
     return code;
 }
@@ -289,6 +295,7 @@ static enum rp_code info_run(struct rp_ctx *ctx, const struct rp_dataset *datase
     size_t i, n = rp_dataset_count(dataset);
     struct rp_load_notes notes = {.arena = &result->arena};
     struct info_ctx info = {.verify = rp_settings_flag(settings, "verify"),
+                            .dataset = dataset,
                             .slots = calloc(n + 1, sizeof *info.slots)};
     enum rp_code code;
 

@@ -6,11 +6,12 @@
  * the row of the question, and puts the files side by side.
  */
 #include "base/arena.h"
-#include "trace/trace.h"
+#include "dataset/load.h"
 
 #include <reprise/result.h>
 
 struct rp_info_step {
+    int64_t rank;                      /* of a merged trace: whose step; else RP_ABSENT_I64 */
     const char *name, *source, *phase; /* phase: NULL where not known */
     int64_t requests, tokens;          /* RP_ABSENT_I64 where not known */
     int64_t ts_ns, dur_ns;             /* how long it lasts: facts/step_times.h */
@@ -51,11 +52,12 @@ struct rp_info_file {
     int64_t step_count, warning_count;
     int64_t captured_launches; /* that became nodes of a graph */
     bool is_capture;           /* a recording of captures, no rank of a run */
-    const char *capture_text;  /* then: what it is; text output only */
+    int64_t merged_ranks;      /* of a merged trace; else RP_ABSENT_I64 */
+    const char *content_text;  /* of captures and merged traces: what it is; text output only */
 };
 
 /* Fills the record; its texts are in the arena, format is borrowed. */
-enum rp_code rp_info_describe(const struct rp_trace *trace, const char *path, const char *format,
+enum rp_code rp_info_describe(const struct rp_loaded *loaded, const struct rp_dataset *dataset,
                               struct rp_arena *arena, struct rp_info_file *out, struct rp_err *err);
 
 #endif
