@@ -8,9 +8,12 @@
 #include "sim/model/simulated_steps.h"
 #include "sim/whatif/whatifs.h"
 
+#include <math.h>
 #include <reprise/result.h>
 #include <stdio.h>
 #include <string.h>
+
+#define MOST_ERROR 0.1 /* of the simulated step against the recorded one */
 
 struct predict_ctx {
     struct rp_sim_run run;
@@ -83,4 +86,17 @@ enum rp_code rp_sim_predict(const struct rp_sim_part *const *parts, size_t npart
     rp_resim_release(&p.base);
     rp_sim_run_release(&p.run);
     return code;
+}
+
+bool rp_sim_reproduces(const struct rp_sim_now *now)
+{
+    return now->step_ns > 0 && now->unprofiled_ns > 0 &&
+           fabs((double)now->simulated_ns - (double)now->step_ns) <=
+               MOST_ERROR * (double)now->step_ns;
+}
+
+bool rp_sim_is_distorted(const struct rp_sim_now *now)
+{
+    return fabs((double)now->step_ns - (double)now->unprofiled_ns) >=
+           RP_SIM_DISTORTED * (double)now->step_ns;
 }

@@ -15,8 +15,11 @@
  */
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define RP_SIM_DISTORTED 0.03 /* of the step: what the profiler may cost unsaid */
 
 struct rp_sim_part;
 
@@ -43,5 +46,10 @@ struct rp_sim_gain {
 enum rp_code rp_sim_predict(const struct rp_sim_part *const *parts, size_t nparts,
                             const char *const *whatifs, size_t n, struct rp_sim_now *now,
                             struct rp_sim_gain *gains, struct rp_err *err);
+
+/* Whether the model reproduces the recorded step well enough for its numbers to be used. */
+bool rp_sim_reproduces(const struct rp_sim_now *now);
+/* Whether the step is another one without the profiler, by RP_SIM_DISTORTED or more. */
+bool rp_sim_is_distorted(const struct rp_sim_now *now);
 
 #endif

@@ -30,6 +30,11 @@ static const struct rp_field run_fields[] = {
     RUN(work_ns, I64, NS, NULL, "sum of the durations of all work in a step", 0),
     RUN(host_ns, I64, NS, NULL, "sum of the durations of the host spans in a step that launch it",
         0),
+    RUN(unprofiled_ns, I64, NS, NULL,
+        "step without the profiler, as simulated; null: not known, or as recorded in both runs",
+        RP_NULLABLE),
+    RUN(unprofiled_low_ns, I64, NS, NULL, "lower end of its interval", RP_NULLABLE),
+    RUN(unprofiled_high_ns, I64, NS, NULL, "upper end of its interval", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type run_type = {"run", sizeof(struct rp_trace_diff_run), run_fields, NULL};
 
@@ -151,6 +156,7 @@ static const struct rp_field root_fields[] = {
     {"new_text", "new step", RP_T_STR, RP_UNIT_NONE, RP_SCREEN,
      offsetof(struct rp_trace_diff_root, new_run) + offsetof(struct rp_trace_diff_run, text), 0,
      NULL, "text output only"},
+    ROOT(profiler_text, STR, NONE, "profiler", "text output only", RP_SCREEN),
     ROOT(aligned_text, STR, NONE, "aligned", "text output only", RP_SCREEN),
     ROOT(inputs, STR, NONE, NULL, "traces", 0),
     ROOT(verdict, STR, NONE, NULL, "slower, faster, within the noise or same", 0),
@@ -158,6 +164,9 @@ static const struct rp_field root_fields[] = {
     ROOT(delta_ns, I64, NS, NULL, "step of the new run - step of the base", 0),
     ROOT(delta_share, F64, RATIO, NULL, "of the base's step", 0),
     ROOT(noise_ns, I64, NS, NULL, "changes up to this are noise; null: too few steps", RP_NULLABLE),
+    ROOT(unprofiled_verdict, STR, NONE, NULL,
+         "the verdict about the steps without the profiler; null where they are not known", 0),
+    ROOT(unprofiled_delta_ns, I64, NS, NULL, "the difference of those steps", RP_NULLABLE),
     ROOT(threshold_ns, I64, NS, NULL, "of --fail-over", RP_NULLABLE),
     ROOT(failed, BOOL, NONE, NULL, "slower than --fail-over allows", 0),
     ROOT(measure, STR, NONE, NULL, "device time, or host time where no device work was recorded",
@@ -218,8 +227,8 @@ static enum rp_code diff_rank(const struct rp_loaded *loaded, const struct rp_sc
                               const struct rp_settings *settings, struct rp_rank_part *part,
                               struct rp_err *err)
 {
-    (void)settings;
-    return rp_trace_diff_rank(loaded->trace, scope, &part->arena, part->data, err);
+    return rp_trace_diff_rank(loaded->trace, scope, !rp_settings_flag(settings, "no-simulate"),
+                              &part->arena, part->data, err);
 }
 
 /* "2%" or "50us". */
@@ -454,6 +463,8 @@ static const struct rp_option diff_options[] = {
      "exit with 1 if the step is slower by more than this and by more than the noise", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
     RP_RANK_OPTIONS,
+    {"no-simulate", 0, RP_OPT_FLAG, NULL, NULL,
+     "do not estimate what recording cost, and the steps without it", 0},
     {"module", 0, RP_OPT_TEXT, "NAME", NULL, "dump folders: only this module, by name or number",
      0},
     {"stage", 0, RP_OPT_TEXT, "NAME", NULL,

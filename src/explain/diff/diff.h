@@ -36,6 +36,8 @@ struct rp_trace_diff_part {
     const char *cause_host[RP_GAP_CAUSES]; /* what the host mainly ran, or NULL */
     struct rp_diff_tree tree;
     const char *device, *framework;
+    bool modelled; /* sim is filled */
+    struct rp_sim_part sim;
 };
 
 struct rp_trace_diff_run {
@@ -44,6 +46,8 @@ struct rp_trace_diff_run {
     int64_t step_ns, spread_ns; /* spread: absent where there is only one step */
     int64_t work_ns;            /* device time (host time) of a step, added up */
     int64_t host_ns;            /* of the spans that launch it */
+    int64_t unprofiled_ns;      /* a step without the profiler; absent: not known, or as recorded */
+    int64_t unprofiled_low_ns, unprofiled_high_ns; /* its interval */
 };
 
 struct rp_trace_diff_share {
@@ -85,6 +89,11 @@ struct rp_trace_diff_root {
     bool changed, failed; /* failed: slower than was allowed */
     int64_t delta_ns, noise_ns, threshold_ns;
     double delta_share, aligned_share;
+    const char *unprofiled_verdict; /* of the steps without the profiler; NULL: not known */
+    int64_t unprofiled_delta_ns;
+    double unprofiled_delta_share;
+    bool contradicted;      /* that verdict is another one */
+    bool unprofiled_failed; /* failed, of the steps without the profiler */
     struct rp_trace_diff_run base, new_run;
     size_t nparts, nidle_causes, nranks, nrank_rows, ncoverage, nrows, nlook, nkernels, nnotes;
     struct rp_trace_diff_share *parts, *idle_causes;
@@ -96,17 +105,18 @@ struct rp_trace_diff_root {
     struct rp_trace_diff_row *rows, *look; /* look: text output only, those that changed */
     const char **kernels;                  /* text output only: other kernels of the rows shown */
     const char **notes;
-    const char *verdict_text, *mainly_text, *aligned_text; /* text output only */
+    const char *verdict_text, *mainly_text, *profiler_text, *aligned_text; /* text output only */
     struct rp_trace_diff_row host; /* whose calls on the host changed most; what is NULL: none */
 };
 
 extern const struct rp_type rp_trace_diff_type;
 
-/* The part of a rank. Its vectors are the caller's, also after a failure (rp_part_adopt). */
+/* The part of a rank, with a model of it if `simulate` and where rp_report_model makes one. Its
+   vectors are the caller's, also after a failure (rp_part_adopt). */
 extern const struct rp_type rp_trace_diff_part_type;
 enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                                struct rp_arena *arena, struct rp_trace_diff_part *out,
-                                struct rp_err *err);
+                                bool simulate, struct rp_arena *arena,
+                                struct rp_trace_diff_part *out, struct rp_err *err);
 
 struct rp_trace_diff_input {
     const struct rp_trace_diff_part *part;
@@ -136,6 +146,15 @@ double rp_trace_diff_share_of(const struct rp_trace_diff_root *root, int64_t del
 struct rp_diff_pair {
     size_t base, fresh; /* into the lists */
 };
+
+/* What recording cost the two runs, where it matters, and whether the verdict is another one
+   without it; after the verdict. */
+enum rp_code rp_trace_diff_profiler(const struct rp_trace_diff_input *base,
+                                    const struct rp_trace_diff_input *fresh,
+                                    const struct rp_diff_pair *pairs, size_t npairs,
+                                    const struct rp_trace_diff_options *options,
+                                    struct rp_arena *arena, struct rp_trace_diff_root *out,
+                                    struct rp_err *err);
 
 /* The operators of all pairs of ranks as rows, the largest change first; fills rows, coverage. */
 enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,

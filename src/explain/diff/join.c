@@ -165,6 +165,7 @@ static void fill_run(struct diff_join *j, int side, struct rp_trace_diff_run *ru
     size_t p;
     int t;
 
+    run->unprofiled_ns = run->unprofiled_low_ns = run->unprofiled_high_ns = RP_ABSENT_I64;
     run->path = rp_arena_text(j->arena, j->options->paths[side]);
     run->device = part->on_device ? part->device : NULL;
     run->framework = part->framework;
@@ -399,6 +400,15 @@ static void decide(struct diff_join *j)
         out->threshold_ns != RP_ABSENT_I64 && out->changed && out->delta_ns > out->threshold_ns;
 }
 
+/* The recorded steps decide. */
+static const char *gate_text(const struct rp_trace_diff_root *out)
+{
+    if (out->contradicted && out->failed != out->unprofiled_failed)
+        return out->failed ? "failed as recorded, passes without the profiler"
+                           : "passed as recorded, fails without the profiler";
+    return out->failed ? "failed" : "passed";
+}
+
 static void write_verdict(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
@@ -408,9 +418,15 @@ static void write_verdict(struct diff_join *j)
               : "noise unknown: too few steps";
 
     out->verdict_text =
-        rp_arena_textf(j->arena, "%s: %s%s (%+.1f %%); %s", out->verdict,
-                       out->delta_ns > 0 ? "+" : "", rp_units_time(j->arena, out->delta_ns),
+        rp_arena_textf(j->arena, "%s%s: %s%s (%+.1f %%); %s", out->verdict,
+                       out->contradicted ? " as recorded" : "", out->delta_ns > 0 ? "+" : "",
+                       rp_units_time(j->arena, out->delta_ns),
                        100 * (isnan(out->delta_share) ? 0 : out->delta_share), noise);
+    if (out->contradicted)
+        out->verdict_text = rp_arena_textf(
+            j->arena, "%s; %s without the profiler: about %s%s (%+.1f %%)", out->verdict_text,
+            out->unprofiled_verdict, out->unprofiled_delta_ns > 0 ? "+" : "",
+            rp_units_time(j->arena, out->unprofiled_delta_ns), 100 * out->unprofiled_delta_share);
     if (j->options->captures[0] || j->options->captures[1])
         out->verdict_text = rp_arena_textf(
             j->arena, "no comparison of work: the %s of a graph capture, see the notes",
@@ -418,9 +434,9 @@ static void write_verdict(struct diff_join *j)
             : !j->options->captures[1] ? "base is a recording"
                                        : "runs are recordings");
     else if (out->threshold_ns != RP_ABSENT_I64)
-        out->verdict_text = rp_arena_textf(j->arena, "%s; limit %s: %s", out->verdict_text,
-                                           rp_units_time(j->arena, out->threshold_ns),
-                                           out->failed ? "failed" : "passed");
+        out->verdict_text =
+            rp_arena_textf(j->arena, "%s; limit %s: %s", out->verdict_text,
+                           rp_units_time(j->arena, out->threshold_ns), gate_text(out));
 }
 
 /* "idle +46.7 ms, compute -36.1 ms": the parts that changed most, the largest first. */
@@ -507,6 +523,14 @@ static void add_notes(struct diff_join *j)
     if (out->threshold_ns != RP_ABSENT_I64 && out->delta_ns > out->threshold_ns && !out->failed)
         add_note(j,
                  "slower than the limit, but not beyond the noise: record more steps to be sure");
+    if (out->contradicted)
+        add_note(j, rp_arena_textf(
+                        j->arena,
+                        "recorded idle time before launches is partly the profiler's cost: measure "
+                        "the step time without a profiler%s",
+                        out->threshold_ns == RP_ABSENT_I64
+                            ? ""
+                            : "; '--fail-over' decides by the recorded steps"));
     if (out->failed && out->noise_ns == RP_ABSENT_I64)
         add_note(j, "with so few steps the noise is unknown, and the limit alone decides");
     if (!out->base.step_ns || !out->new_run.step_ns)
@@ -587,6 +611,9 @@ static enum rp_code join_all(struct diff_join *j, struct rp_err *err)
     RP_TRY(rp_arena_check(j->arena, "comparing runs", err));
     RP_TRY(rp_trace_diff_rows(j->in[0], j->in[1], j->pairs, j->npairs, j->options->limit, j->arena,
                               out, err));
+    if (!j->options->captures[0] && !j->options->captures[1])
+        RP_TRY(rp_trace_diff_profiler(j->in[0], j->in[1], j->pairs, j->npairs, j->options, j->arena,
+                                      out, err));
     write_verdict(j);
     write_mainly(j);
     write_coverage(j);
@@ -605,7 +632,8 @@ enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t n
     struct diff_join j = {
         .in = {base, fresh}, .n = {nbase, nfresh}, .options = options, .arena = arena, .out = out};
 
-    *out = (struct rp_trace_diff_root){0};
+    *out = (struct rp_trace_diff_root){.unprofiled_delta_ns = RP_ABSENT_I64,
+                                       .unprofiled_delta_share = NAN};
     out->notes = RP_ARENA_NEW(arena, const char *, MOST_NOTES + 1);
     j.pairs = RP_ARENA_NEW(arena, struct rp_diff_pair, nbase + nfresh + 1);
     if (!out->notes || !j.pairs)

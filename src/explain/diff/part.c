@@ -35,6 +35,7 @@ struct part_ctx {
     struct rp_arena *arena;
     struct rp_trace_diff_part *out;
     struct rp_report_part report;
+    bool simulate;
     struct rp_diff_window *windows;
     size_t nwindows;
     int64_t sum_ns[SUMS], summed; /* of the steps in the middle; how many */
@@ -225,6 +226,19 @@ static enum rp_code make_tree(struct part_ctx *m, struct rp_err *err)
     return code;
 }
 
+/* By the rules of the report; the model changes its owner. */
+static enum rp_code make_model(struct part_ctx *m, struct rp_err *err)
+{
+    if (!m->simulate)
+        return RP_OK;
+    RP_TRY(rp_report_model(m->t, m->arena, &m->report, err));
+    m->out->modelled = m->report.modelled;
+    m->out->sim = m->report.sim;
+    m->report.modelled = false;
+    memset(&m->report.sim, 0, sizeof m->report.sim);
+    return RP_OK;
+}
+
 static enum rp_code make_part(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
@@ -237,15 +251,20 @@ static enum rp_code make_part(struct part_ctx *m, struct rp_err *err)
     RP_TRY(take_steps(m, err));
     mean_all(m);
     name_hosts(m);
-    return make_tree(m, err);
+    RP_TRY(make_tree(m, err));
+    return make_model(m, err);
 }
 
 enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                                struct rp_arena *arena, struct rp_trace_diff_part *out,
-                                struct rp_err *err)
+                                bool simulate, struct rp_arena *arena,
+                                struct rp_trace_diff_part *out, struct rp_err *err)
 {
     static const struct rp_scope whole = {0};
-    struct part_ctx m = {.t = trace, .scope = scope ? scope : &whole, .arena = arena, .out = out};
+    struct part_ctx m = {.t = trace,
+                         .scope = scope ? scope : &whole,
+                         .arena = arena,
+                         .out = out,
+                         .simulate = simulate};
     enum rp_code code;
 
     *out = (struct rp_trace_diff_part){0};
@@ -275,6 +294,8 @@ static const struct rp_field part_fields[] = {
     RP_PART_RECORD(struct rp_trace_diff_part, tree, &rp_diff_tree_type),
     PART(TEXT, device),
     PART(TEXT, framework),
+    PART(PLAIN, modelled),
+    RP_PART_RECORD(struct rp_trace_diff_part, sim, &rp_sim_part_type),
     RP_PART_END};
 const struct rp_type rp_trace_diff_part_type = {"diff_part", sizeof(struct rp_trace_diff_part),
                                                 part_fields, NULL};

@@ -2,46 +2,12 @@
 /* What the report predicts is what simulate predicts, and useless advice is left out. */
 #include "ask_fixture.h"
 #include "explain/report/report.h"
+#include "launch_bound.h"
 #include "sim/simulate.h"
-#include "trace/trace_fixtures.h"
 
 #include <math.h>
 
 extern const struct rp_question_row rp_ask_report, rp_ask_simulate;
-
-#define US    1000
-#define STEPS 4
-#define OPS   20
-#define ROWS  (STEPS * (3 * OPS + 1))
-
-/* Steps of operators that each take `host` on the host and launch a kernel of 10 us by a call. */
-static struct rp_trace *launch_bound(int64_t host, const char *call)
-{
-    static struct row rows[ROWS];
-    int64_t at = 0, device = 0, corr = 0;
-    size_t n = 0, s, i, mark;
-
-    for (s = 0; s < STEPS; s++) {
-        mark = n++;
-        rows[mark] = (struct row){'X', "user_annotation", "", 1, 1, at, 0};
-        rows[mark].name = (const char *[]){"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3",
-                                           "ProfilerStep#4"}[s];
-        for (i = 0; i < OPS; i++) {
-            int64_t launch = at + host - 6 * US;
-
-            corr++;
-            rows[n++] = (struct row){'X', "cpu_op", "aten::mm", 1, 1, at, host};
-            rows[n++] = (struct row){'X', "cuda_runtime", call, 1, 1, launch, 5 * US, corr};
-            device = device > launch + 8 * US ? device : launch + 8 * US;
-            rows[n++] = (struct row){'X', "kernel", "gemm", 0, 7, device, 10 * US, corr, 7};
-            device += 10 * US;
-            at += host + US;
-        }
-        rows[mark].dur = at - rows[mark].ts;
-        at += US;
-    }
-    return trace_of(rows, n);
-}
 
 static const struct rp_report_finding *finding_of(const struct rp_report_root *root, const char *id)
 {
@@ -55,7 +21,7 @@ static const struct rp_report_finding *finding_of(const struct rp_report_root *r
 
 static void a_prediction_is_that_of_simulate(void **state)
 {
-    struct rp_trace *t = launch_bound(60 * US, "cudaLaunchKernel");
+    struct rp_trace *t = launch_bound(60 * US, "cudaLaunchKernel", 10 * US);
     struct rp_result *report = ASK_TRACES(report, &t, 1, {"rank", "0"});
     struct rp_result *simulate = ASK_TRACES(simulate, &t, 1, {"what-if", "cuda-graphs"});
     const struct rp_report_root *root = report->root;
@@ -79,7 +45,7 @@ static void a_prediction_is_that_of_simulate(void **state)
 /* The same program on a device of AMD. */
 static void advice_is_in_the_words_of_the_vendor(void **state)
 {
-    struct rp_trace *t = launch_bound(60 * US, "hipLaunchKernel");
+    struct rp_trace *t = launch_bound(60 * US, "hipLaunchKernel", 10 * US);
     struct rp_result *report = ASK_TRACES(report, &t, 1, {"rank", "0"});
     const struct rp_report_root *root = report->root;
     size_t i;
@@ -99,7 +65,7 @@ static void advice_is_in_the_words_of_the_vendor(void **state)
 
 static void without_a_model_the_what_if_is_named(void **state)
 {
-    struct rp_trace *t = launch_bound(60 * US, "cudaLaunchKernel");
+    struct rp_trace *t = launch_bound(60 * US, "cudaLaunchKernel", 10 * US);
     struct rp_result *report = ASK_TRACES(report, &t, 1, {"no-simulate", NULL});
     const struct rp_report_root *root = report->root;
     const struct rp_report_finding *f = finding_of(root, "launch-bound");
@@ -115,7 +81,7 @@ static void without_a_model_the_what_if_is_named(void **state)
 
 static void a_device_that_is_busy_needs_no_model(void **state)
 {
-    struct rp_trace *t = launch_bound(9 * US, "cudaLaunchKernel");
+    struct rp_trace *t = launch_bound(9 * US, "cudaLaunchKernel", 10 * US);
     struct rp_result *report = ASK_TRACES(report, &t, 1, {"rank", "0"});
     const struct rp_report_root *root = report->root;
 
