@@ -171,7 +171,7 @@ static void write_text(struct profiler_ctx *c)
     if (out->unprofiled_verdict)
         change = rp_arena_textf(c->arena, ", %+.1f %%", 100 * out->unprofiled_delta_share);
     out->profiler_text = rp_arena_textf(
-        c->arena, "without it %s -> %s%s: recording slows down the host, which limits %s",
+        c->arena, "without it %s -> %s%s: recording slows down the host, and with it %s",
         step_text(c, 0), step_text(c, 1), change,
         !c->distorted[1]   ? "the base step"
         : !c->distorted[0] ? "the new step"

@@ -113,7 +113,7 @@ static void recording_may_be_the_change(void **state)
                      c.root.base.step_ns - c.parts[0].time_ns[RP_DIFF_IDLE]);
     assert_non_null(
         strstr(c.root.verdict_text, ": failed as recorded, passes without the profiler"));
-    assert_non_null(strstr(c.root.profiler_text, "which limits the new step"));
+    assert_non_null(strstr(c.root.profiler_text, "and with it the new step"));
     release(&c, a, b);
 }
 
@@ -129,7 +129,7 @@ static void the_same_verdict_is_no_contradiction(void **state)
     assert_string_equal(c.root.unprofiled_verdict, "slower");
     assert_false(c.root.contradicted);
     assert_null(strstr(c.root.verdict_text, "profiler"));
-    assert_non_null(strstr(c.root.profiler_text, "which limits both steps"));
+    assert_non_null(strstr(c.root.profiler_text, "and with it both steps"));
     release(&c, a, b);
 }
 
