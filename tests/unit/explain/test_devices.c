@@ -4,6 +4,7 @@
 #include "trace/trace_fixtures.h"
 
 #include "explain/ask_fixture.h"
+#include "explain/diff/diff.h"
 #include "explain/report/report.h"
 
 extern const struct rp_question_row rp_ask_report, rp_ask_idle;
@@ -47,6 +48,23 @@ static void a_report_has_a_row_for_each(void **state)
     assert_true(sum >= root->ranks[0].window_ns);
     assert_contains(root->notes[0], "rank 0 uses 2 devices: its times are those of device 1");
     rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* The parts of diff are those of the main device; its operators have the work of both. */
+static void diff_compares_the_main_device(void **state)
+{
+    struct rp_trace *t = TRACE_OF(turns);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_trace_diff_part part;
+
+    UNUSED_STATE(state);
+    assert_code(rp_trace_diff_rank(t, NULL, false, &arena, &part, NULL), RP_OK);
+    assert_code(rp_part_adopt(&rp_trace_diff_part_type, &part, &arena, NULL), RP_OK);
+    assert_int_equal(part.time_ns[RP_DIFF_COMPUTE], 300000);
+    assert_int_equal(part.median_ns, 300000 + part.time_ns[RP_DIFF_IDLE]);
+    assert_true(part.tree.total_ns > 300000);
+    rp_arena_release(&arena);
     rp_trace_free(t);
 }
 
@@ -126,6 +144,7 @@ int test_devices(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_report_has_a_row_for_each),
+        cmocka_unit_test(diff_compares_the_main_device),
         cmocka_unit_test(one_device_is_a_row_too),
         cmocka_unit_test(each_device_has_its_gaps),
         cmocka_unit_test(streams_are_measured),
