@@ -46,6 +46,12 @@ struct block {
     rp_event event;
 };
 
+/* The first item of a name. */
+struct first_item {
+    uint32_t item;    /* RP_NONE: there is none */
+    int64_t again_ns; /* the longest launch of a later item of that name; -1: unknown */
+};
+
 struct gap_ctx {
     const struct rp_work *w;
     const struct rp_trace *t;
@@ -53,8 +59,8 @@ struct gap_ctx {
     struct rp_interval within; /* pieces outside of it are dropped */
     struct rp_host_time host;
     RP_VEC(struct block) blocks;
-    rp_interval_vec overhead; /* of the profiler */
-    RP_VEC(uint32_t) first;   /* by string: the first item of that name, or RP_NONE */
+    rp_interval_vec overhead;        /* of the profiler */
+    RP_VEC(struct first_item) first; /* by string */
 };
 
 RP_ORDER(by_begin, struct block, RP_UP(begin_ns), RP_UP(event))
@@ -85,12 +91,20 @@ static enum rp_code collect_host_calls(struct gap_ctx *ctx, struct rp_err *err)
 
 static enum rp_code find_first_items(struct gap_ctx *ctx, struct rp_err *err)
 {
+    const struct rp_work_item *items = ctx->w->items.at;
     uint32_t i;
 
     RP_TRY(rp_vec_reserve(&ctx->first, ctx->t->str.n, err));
-    memset(ctx->first.at, 0xff, ctx->t->str.n * sizeof *ctx->first.at);
-    for (i = ctx->w->items.n; i > 0; i--)
-        ctx->first.at[ctx->t->ev.name[ctx->w->items.at[i - 1].event]] = i - 1;
+    for (i = 0; i < ctx->t->str.n; i++)
+        ctx->first.at[i] = (struct first_item){RP_NONE, -1};
+    for (i = (uint32_t)ctx->w->items.n; i > 0; i--) {
+        struct first_item *first = &ctx->first.at[ctx->t->ev.name[items[i - 1].event]];
+
+        if (first->item != RP_NONE && items[first->item].launch != RP_NONE &&
+            ctx->t->ev.dur_ns[items[first->item].launch] > first->again_ns)
+            first->again_ns = ctx->t->ev.dur_ns[items[first->item].launch];
+        first->item = i - 1;
+    }
     return RP_OK;
 }
 
@@ -315,13 +329,15 @@ static rp_track last_launching(const struct gap_ctx *ctx)
     return ctx->host.busiest;
 }
 
-/* Whether the code of the work may have been loaded by its launch. */
+/* Whether the code of the work may have been loaded by its launch: the first of its name. Where
+   steps are marked, the run is older than the recording, and later launches must be short. */
 static bool is_first_launch(const struct gap_ctx *ctx, uint32_t item)
 {
     const struct rp_work_item *x = &ctx->w->items.at[item];
+    const struct first_item *first = &ctx->first.at[ctx->t->ev.name[x->event]];
 
-    return !ctx->host.marked && !(x->flags & RP_WORK_IN_GRAPH) &&
-           ctx->first.at[ctx->t->ev.name[x->event]] == item;
+    return !(x->flags & RP_WORK_IN_GRAPH) && first->item == item &&
+           (!ctx->host.marked || (first->again_ns >= 0 && first->again_ns < RP_HOST_LONG_NS));
 }
 
 static enum rp_code explain_gap(struct gap_ctx *ctx, struct rp_gap *gap, struct rp_err *err)

@@ -15,6 +15,7 @@
 #include "base/order.h"
 #include "facts/attribution.h"
 #include "facts/host_signs.h"
+#include "trace/step_patterns.h"
 
 #include <string.h>
 
@@ -27,9 +28,16 @@
 uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
 {
     uint16_t *sign = &h->sign.at[h->t->ev.name[e]];
+    const char *name;
+    struct rp_step_mark mark;
 
-    if (*sign == SIGN_UNKNOWN)
-        *sign = rp_host_signs(rp_trace_str(h->t, h->t->ev.name[e]));
+    if (*sign != SIGN_UNKNOWN)
+        return *sign;
+    name = rp_trace_str(h->t, h->t->ev.name[e]);
+    *sign = rp_host_signs(name);
+    /* a server's range also where the profiler marks the steps */
+    if (h->t->ev.kind[e] == RP_KIND_ANNOTATION && rp_step_table_match(NULL, name, &mark))
+        *sign |= RP_SIGN_STEP;
     return *sign;
 }
 
@@ -506,6 +514,18 @@ static enum rp_code look_at_threads(struct rp_host_time *h, struct rp_err *err)
     return RP_OK;
 }
 
+/* Marks of steps by any name say nothing about what runs, as those of the profiler. */
+static void sign_marks(struct rp_host_time *h)
+{
+    uint32_t i;
+
+    for (i = 0; h->marked && i < h->t->nsteps; i++)
+        if (h->t->steps[i].mark != RP_NONE) {
+            rp_host_time_sign(h, h->t->steps[i].mark);
+            h->sign.at[h->t->ev.name[h->t->steps[i].mark]] |= RP_SIGN_STEP;
+        }
+}
+
 enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *trace,
                                struct rp_err *err)
 {
@@ -516,6 +536,7 @@ enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *tr
     h->marked = trace->nsteps && trace->steps[0].source != RP_STEP_REPETITION;
     RP_TRY(rp_vec_reserve(&h->sign, trace->str.n, err));
     memset(h->sign.at, 0xff, trace->str.n * sizeof *h->sign.at);
+    sign_marks(h);
     return look_at_threads(h, err);
 }
 

@@ -233,8 +233,8 @@ static const struct rp_advice_row rows[] = {
 
     /* host work in an operator */
     {RP_FOUND_HOST_OPERATOR, RP_ADVISE_LOOK,
-     .text = "it works on tensors of the host: make them on the device (device=...); or it loads "
-             "code at its first call: warm up before recording"},
+     .text = "if its tensors are on the host, make them on the device (device=...); if it is the "
+             "first call, it loads code: warm up before recording"},
 
     /* host work of an executor */
     {RP_FOUND_HOST_EXECUTOR, RP_ADVISE_LOOK,

@@ -43,6 +43,7 @@ struct findings {
     int64_t span_ns;                    /* of the rank that ends last */
     int64_t atypical_ns[RP_GAP_CAUSES]; /* idle that belongs to an untypical step */
     int32_t absent;                     /* ranks of the run that were not given */
+    bool predictable;                   /* by simulate */
 };
 
 static const struct rp_report_part *part_of(const struct findings *f, size_t rank)
@@ -78,17 +79,32 @@ static void describe(const struct findings *f, struct rp_report_finding *finding
     rp_report_advise(f->arena, (uint8_t)found, &lead_part(f)->workload, finding);
 }
 
+/* Whether what simulate predicts means something: it is about steps that will be repeated, not
+   about a start-up. */
+static bool is_predictable(const struct findings *f)
+{
+    int64_t idle = 0;
+    size_t i;
+
+    for (i = 0; i < RP_GAP_CAUSES; i++)
+        rp_ns_add(&idle, f->chain->cause_ns[i]);
+    return lead_part(f)->recorded_steps && f->chain->cause_ns[RP_GAP_START_UP] <= idle / 2;
+}
+
 /* Adds a finding where it costs enough; NULL otherwise. */
 static struct rp_report_finding *add_finding(struct findings *f, enum rp_found found,
                                              int64_t lost_ns)
 {
     struct rp_report_finding *finding = &f->out->findings[f->out->nfindings];
+    size_t i;
 
     if (lost_ns <= 0 || (double)lost_ns < LEAST_SHARE * (double)f->span_ns ||
         f->out->nfindings == MOST_FINDINGS)
         return NULL;
     *finding = (struct rp_report_finding){.lost_ns = lost_ns};
     describe(f, finding, found);
+    for (i = 0; i < finding->ntries && !f->predictable; i++)
+        finding->tries[i].what_if = NULL;
     finding->share = (double)lost_ns / (double)f->span_ns;
     finding->evidence = RP_ARENA_NEW(f->arena, const char *, MOST_EVIDENCE);
     if (!finding->evidence)
@@ -639,6 +655,7 @@ enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain 
     f.span_ns = lead_part(&f)->whole.window_ns;
     f.absent = ranks->world_size - (int32_t)ranks->n;
     f.absent = f.absent > 0 ? f.absent : 0;
+    f.predictable = is_predictable(&f);
     find_atypical(&f);
     find_idle(&f);
     find_exposed_comm(&f);

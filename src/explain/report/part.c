@@ -11,8 +11,9 @@
 #include "trace/names.h"
 #include "trace/words.h"
 
-#define TINY_NS         10000
-#define MOST_COPY_NAMES 64
+#define TINY_NS          10000
+#define MOST_FIRST_WAITS 8 /* of steps: more streams that begin late are not told apart */
+#define MOST_COPY_NAMES  64
 
 struct copy_name {
     rp_str name;
@@ -26,6 +27,8 @@ struct part_ctx {
     struct rp_report_part *out;
     struct rp_work w;
     struct rp_work_unions u;
+    struct rp_interval first_waits[MOST_FIRST_WAITS]; /* device_wait before a stream's first work */
+    size_t nfirst_waits;
 };
 
 static const char *trace_text(const struct part_ctx *ctx, rp_str s)
@@ -69,6 +72,18 @@ static int64_t earlier_in(const struct part_ctx *ctx, const struct rp_step *step
     return 0; /* nothing was launched in the step: nothing is known */
 }
 
+/* What of a time is waiting before the first recorded work of a stream. */
+static int64_t unrecorded_in(const struct part_ctx *ctx, struct rp_interval time)
+{
+    int64_t sum = 0;
+    size_t i;
+
+    for (i = 0; i < ctx->nfirst_waits; i++)
+        rp_ns_add(&sum, rp_ns_common(ctx->first_waits[i].begin_ns, ctx->first_waits[i].end_ns,
+                                     time.begin_ns, time.end_ns));
+    return sum;
+}
+
 static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time)
 {
     const struct rp_step *step = &ctx->t->steps[at];
@@ -85,7 +100,8 @@ static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time
         .late_ns = idle_in(&ctx->out->gaps, RP_GAP_NOT_LAUNCHED, time.begin_ns, time.end_ns),
         .work_ns = idle_in(&ctx->out->gaps, RP_GAP_HOST_WORK, time.begin_ns, time.end_ns),
         .drain_ns = idle_in(&ctx->out->gaps, RP_GAP_SYNC_DRAIN, time.begin_ns, time.end_ns),
-        .earlier_ns = at ? 0 : earlier_in(ctx, step, time)};
+        .earlier_ns = at ? 0 : earlier_in(ctx, step, time),
+        .unrecorded_ns = unrecorded_in(ctx, time)};
 }
 
 /* All steps of the trace, or the one that is selected. */
@@ -127,6 +143,13 @@ static void sum_late(struct part_ctx *ctx)
     }
 }
 
+static void add_first_wait(struct part_ctx *ctx, const struct rp_gap *gap)
+{
+    rp_ns_add(&ctx->out->sums.first_wait_ns, rp_ns_between(gap->begin_ns, gap->end_ns));
+    if (ctx->nfirst_waits < MOST_FIRST_WAITS)
+        ctx->first_waits[ctx->nfirst_waits++] = (struct rp_interval){gap->begin_ns, gap->end_ns};
+}
+
 /* Launched work that waits: how much of it before the first work of a stream, and inside graphs. */
 static enum rp_code sum_device_waits(struct part_ctx *ctx, const rp_event *first,
                                      struct rp_err *err)
@@ -143,7 +166,7 @@ static enum rp_code sum_device_waits(struct part_ctx *ctx, const rp_event *first
         if (gap->cause != RP_GAP_DEVICE_WAIT || gap->after == RP_NONE)
             continue;
         if (first[items[gap->after].stream] == items[gap->after].event)
-            rp_ns_add(&sums->first_wait_ns, length);
+            add_first_wait(ctx, gap);
         else if (gap->before != RP_NONE && items[gap->after].launch != RP_NONE &&
                  items[gap->after].launch == items[gap->before].launch)
             rp_ns_add(&sums->graph_wait_ns, length);

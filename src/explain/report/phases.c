@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of a server's steps by phase, and per request and token, where their marks say how many.
+ * The time of a server's steps by phase, and per request and token, where their marks say how many;
+ * without waiting for work that was launched before the recording, which is not theirs.
  * Ranks work on the same steps, so counts and totals are means over the ranks, medians those of all
  * steps.
  */
@@ -12,7 +13,7 @@
 
 struct phase_sums {
     const char *phase; /* NULL: none */
-    int64_t steps, total_ns;
+    int64_t steps, total_ns, unrecorded_ns;
     int64_t requests, requests_ns; /* known numbers, and the time of the steps that have one */
     int64_t tokens, tokens_ns;
     int64_t *ns; /* of its steps */
@@ -22,7 +23,7 @@ struct phases_ctx {
     struct phase_sums sums[MOST_PHASES];
     size_t n;
     int64_t total_ns;
-    bool any; /* a step has a phase or a number */
+    bool any; /* a step has a phase */
 };
 
 static bool same_phase(const char *a, const char *b)
@@ -61,9 +62,12 @@ static void add_step(struct phases_ctx *c, const struct rp_report_step *s, size_
     p->ns[p->steps++] = s->b.window_ns;
     rp_ns_add(&p->total_ns, s->b.window_ns);
     rp_ns_add(&c->total_ns, s->b.window_ns);
-    add_known(s->requests, s->b.window_ns, &p->requests, &p->requests_ns);
-    add_known(s->tokens, s->b.window_ns, &p->tokens, &p->tokens_ns);
-    c->any = c->any || s->phase || s->requests != RP_ABSENT_I64 || s->tokens != RP_ABSENT_I64;
+    rp_ns_add(&p->unrecorded_ns, s->unrecorded_ns);
+    add_known(s->requests, rp_ns_between(s->unrecorded_ns, s->b.window_ns), &p->requests,
+              &p->requests_ns);
+    add_known(s->tokens, rp_ns_between(s->unrecorded_ns, s->b.window_ns), &p->tokens,
+              &p->tokens_ns);
+    c->any = c->any || s->phase;
 }
 
 static int64_t per(int64_t ns, int64_t count)
@@ -80,6 +84,7 @@ static struct rp_report_phase row_of(struct phase_sums *p, int64_t total_ns, int
         .steps = p->steps / nranks,
         .median_ns = rp_ns_median(p->ns, (size_t)p->steps),
         .total_ns = p->total_ns / nranks,
+        .unrecorded_ns = p->unrecorded_ns ? p->unrecorded_ns / nranks : RP_ABSENT_I64,
         .share = total_ns > 0 ? (double)p->total_ns / (double)total_ns : 0,
         .requests = p->requests_ns ? p->requests / nranks : RP_ABSENT_I64,
         .tokens = p->tokens_ns ? p->tokens / nranks : RP_ABSENT_I64,
@@ -111,12 +116,15 @@ static const struct rp_field phase_fields[] = {
     PHASE(steps, I64, COUNT, "steps", "how many, per rank", 0),
     PHASE(median_ns, I64, NS, "median", "median duration of a step", 0),
     PHASE(total_ns, I64, NS, "total", "of all its steps, per rank", 0),
+    PHASE(unrecorded_ns, I64, NS, "unrecorded",
+          "of it, waiting for work that was launched before the recording; null: none",
+          RP_NULLABLE),
     PHASE(share, F64, RATIO, "share", "of the time of all steps", 0),
     PHASE(requests, I64, COUNT, "requests", "in all its steps; a request counts in each",
           RP_NULLABLE),
     PHASE(tokens, I64, COUNT, "tokens", "in all its steps", RP_NULLABLE),
-    PHASE(request_ns, I64, NS, "per request", "time of the steps / requests", RP_NULLABLE),
-    PHASE(token_ns, I64, NS, "per token", "time of the steps / tokens", RP_NULLABLE),
+    PHASE(request_ns, I64, NS, "per request", "total without unrecorded / requests", RP_NULLABLE),
+    PHASE(token_ns, I64, NS, "per token", "total without unrecorded / tokens", RP_NULLABLE),
     RP_FIELD_END};
 const struct rp_type rp_report_phase_type = {"phase", sizeof(struct rp_report_phase), phase_fields,
                                              NULL};

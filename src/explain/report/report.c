@@ -234,18 +234,20 @@ static const struct rp_field pause_fields[] = {
 static const struct rp_type pauses_type = {"pauses", sizeof(struct rp_report_pauses), pause_fields,
                                            NULL};
 
-static const struct rp_field part_step_fields[] = {RP_PART_PLAIN(struct rp_report_step, number),
-                                                   RP_PART_TEXT(struct rp_report_step, name),
-                                                   RP_PART_TEXT(struct rp_report_step, phase),
-                                                   RP_PART_PLAIN(struct rp_report_step, requests),
-                                                   RP_PART_PLAIN(struct rp_report_step, tokens),
-                                                   RP_PART_PLAIN(struct rp_report_step, b),
-                                                   RP_PART_PLAIN(struct rp_report_step, host_ns),
-                                                   RP_PART_PLAIN(struct rp_report_step, late_ns),
-                                                   RP_PART_PLAIN(struct rp_report_step, work_ns),
-                                                   RP_PART_PLAIN(struct rp_report_step, drain_ns),
-                                                   RP_PART_PLAIN(struct rp_report_step, earlier_ns),
-                                                   RP_PART_END};
+static const struct rp_field part_step_fields[] = {
+    RP_PART_PLAIN(struct rp_report_step, number),
+    RP_PART_TEXT(struct rp_report_step, name),
+    RP_PART_TEXT(struct rp_report_step, phase),
+    RP_PART_PLAIN(struct rp_report_step, requests),
+    RP_PART_PLAIN(struct rp_report_step, tokens),
+    RP_PART_PLAIN(struct rp_report_step, b),
+    RP_PART_PLAIN(struct rp_report_step, host_ns),
+    RP_PART_PLAIN(struct rp_report_step, late_ns),
+    RP_PART_PLAIN(struct rp_report_step, work_ns),
+    RP_PART_PLAIN(struct rp_report_step, drain_ns),
+    RP_PART_PLAIN(struct rp_report_step, earlier_ns),
+    RP_PART_PLAIN(struct rp_report_step, unrecorded_ns),
+    RP_PART_END};
 static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_step),
                                               part_step_fields, NULL};
 

@@ -29,7 +29,8 @@ struct rp_report_step {
     int64_t host_ns;          /* duration of its mark */
     /* idle in it with the cause not_launched; host_work; sync_drain */
     int64_t late_ns, work_ns, drain_ns;
-    int64_t earlier_ns; /* of the first: busy with work that was launched before it */
+    int64_t earlier_ns;    /* of the first: busy with work that was launched before it */
+    int64_t unrecorded_ns; /* device_wait before the first recorded work of a stream */
 };
 
 /* Small sums that findings are made of. */
@@ -196,6 +197,7 @@ struct rp_report_phase {
     const char *phase; /* NULL: not known */
     const char *label; /* text output only */
     int64_t steps, median_ns, total_ns;
+    int64_t unrecorded_ns;    /* of it, waiting for work before the recording; absent: none */
     double share;             /* of the time of all steps */
     int64_t requests, tokens; /* summed over its steps; RP_ABSENT_I64: not known, as below */
     int64_t request_ns, token_ns;
@@ -261,7 +263,7 @@ struct rp_report_root {
     struct rp_report_rank *ranks, *rank_rows;
     struct rp_report_step *steps;
     size_t nphases;
-    struct rp_report_phase *phases; /* none: no step has a phase or a number */
+    struct rp_report_phase *phases; /* none: no step has a phase */
     struct rp_report_share *parts;
     struct rp_report_finding *findings;
     struct rp_report_look *look;

@@ -10,8 +10,9 @@
 #define OPS   20
 #define ROWS  (STEPS * (4 * OPS + 1))
 
-/* Steps of operators that each take `host` on the host and launch a kernel by a call. */
-static struct rp_trace *launch_bound(int64_t host, const char *call, int64_t kernel)
+/* Spans of operators that each take `host` on the host and launch a kernel by a call. */
+static struct rp_trace *launch_bound_in(const char *const spans[STEPS], int64_t host,
+                                        const char *call, int64_t kernel)
 {
     static struct row rows[ROWS];
     int64_t at = 0, device = 0, corr = 0;
@@ -20,8 +21,7 @@ static struct rp_trace *launch_bound(int64_t host, const char *call, int64_t ker
     for (s = 0; s < STEPS; s++) {
         mark = n++;
         rows[mark] = (struct row){'X', "user_annotation", "", 1, 1, at, 0};
-        rows[mark].name = (const char *[]){"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3",
-                                           "ProfilerStep#4"}[s];
+        rows[mark].name = spans[s];
         for (i = 0; i < OPS; i++) {
             int64_t launch = at + host - 6 * US;
 
@@ -38,6 +38,14 @@ static struct rp_trace *launch_bound(int64_t host, const char *call, int64_t ker
         at += US;
     }
     return trace_of(rows, n);
+}
+
+static struct rp_trace *launch_bound(int64_t host, const char *call, int64_t kernel)
+{
+    static const char *const steps[STEPS] = {"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3",
+                                             "ProfilerStep#4"};
+
+    return launch_bound_in(steps, host, call, kernel);
 }
 
 #endif

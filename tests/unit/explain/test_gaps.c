@@ -343,6 +343,37 @@ static void a_marked_step_does_not_start_up(void **state)
     PIECES(rows, {RP_GAP_HOST_WORK, 100 * US, 9 * MS, "cudaLaunchKernel"});
 }
 
+/* Unless later launches of that kernel show that only the first took long: it loads code. */
+static void a_first_launch_in_a_marked_step_loads_code(void **state)
+{
+    const struct row rows[] = {LAUNCH(0, 1),
+                               CALL("cudaLaunchKernel", 200 * US, 10 * MS, 2),
+                               CALL("cudaLaunchKernel", 11 * MS, 5 * US, 3),
+                               KERNEL(10 * US, 90 * US, 1),
+                               {'X', "kernel", "other", 0, 7, 9 * MS, 2005 * US, 2, 7},
+                               {'X', "kernel", "other", 0, 7, 11005 * US, 90 * US, 3, 7},
+                               {'X', "user_annotation", "ProfilerStep#7", 1, 1, 0, 20 * MS}};
+
+    UNUSED_STATE(state);
+    PIECES(rows, {RP_GAP_START_UP, 100 * US, 9 * MS, "cudaLaunchKernel"});
+}
+
+/* The mark of a server's step is not what the host ran. */
+static void a_mark_of_a_server_is_not_what_runs(void **state)
+{
+    const struct row rows[] = {
+        LAUNCH(0, 1),
+        LAUNCH(400 * US, 2),
+        KERNEL(10 * US, 90 * US, 1),
+        KERNEL(410 * US, 90 * US, 2),
+        {'X', "user_annotation", "ProfilerStep#7", 1, 1, 0, 2 * MS},
+        {'X', "user_annotation", "execute_16_context_0(0)_generation_16(16)", 1, 1, 0, 2 * MS}};
+
+    UNUSED_STATE(state);
+    PIECES(rows, {RP_GAP_NOT_LAUNCHED, 100 * US, 404 * US, NULL},
+           {RP_GAP_LAUNCH_LATENCY, 404 * US, 410 * US, "cudaLaunchKernel"});
+}
+
 /* A call that launches a graph submits node by node. */
 static void a_graph_is_launched_as_long_as_its_call_runs(void **state)
 {
@@ -567,6 +598,8 @@ int test_gaps(void)
         cmocka_unit_test(a_gap_is_split_where_its_work_was_launched),
         cmocka_unit_test(work_is_launched_when_its_call_returns),
         cmocka_unit_test(a_marked_step_does_not_start_up),
+        cmocka_unit_test(a_first_launch_in_a_marked_step_loads_code),
+        cmocka_unit_test(a_mark_of_a_server_is_not_what_runs),
         cmocka_unit_test(a_graph_is_launched_as_long_as_its_call_runs),
         cmocka_unit_test(a_copy_is_launched_when_its_call_begins),
         cmocka_unit_test(an_event_arrives_within_a_millisecond),

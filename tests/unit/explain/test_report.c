@@ -566,6 +566,45 @@ static void launched_work_that_waits_is_not_launch_bound(void **state)
     rp_trace_free(t);
 }
 
+/* A stream may still be busy with what was launched before the recording: no token took that. */
+static void unrecorded_work_is_not_time_per_token(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "step[DECODE bs=4]", 1, 1, 0, 95 * MS},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 4000, 5},
+        {'X', "kernel", "gemm", 0, 7, 80 * MS, 12 * MS, 5, 7}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nphases, 1);
+    assert_int_equal(root->phases[0].total_ns, 95 * MS);
+    assert_int_equal(root->phases[0].unrecorded_ns, 80 * MS);
+    assert_int_equal(root->phases[0].token_ns, 15 * MS / 4);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* A table with one row, of no phase, says nothing. */
+static void steps_without_a_phase_have_no_table(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "execute_diffusion_1_1024x1024", 1, 1, 0, 30 * MS},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 4000, 5},
+        {'X', "kernel", "gemm", 0, 7, 10000, 12 * MS, 5, 7}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nsteps, 1);
+    assert_int_equal(root->steps[0].requests, 1);
+    assert_int_equal(root->nphases, 0);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 int test_report(void)
 {
     const struct CMUnitTest tests[] = {
@@ -585,6 +624,8 @@ int test_report(void)
         cmocka_unit_test(the_median_step_is_that_of_all_steps),
         cmocka_unit_test(steps_without_a_device_last_from_mark_to_mark),
         cmocka_unit_test(a_server_has_phases),
+        cmocka_unit_test(unrecorded_work_is_not_time_per_token),
+        cmocka_unit_test(steps_without_a_phase_have_no_table),
         cmocka_unit_test(an_empty_trace_gets_a_report),
     };
 

@@ -42,6 +42,27 @@ static void a_prediction_is_that_of_simulate(void **state)
     rp_trace_free(t);
 }
 
+/* What is recorded once is not predicted. */
+static void without_steps_there_is_no_number(void **state)
+{
+    static const char *const parts[] = {"load", "build", "check", "save"};
+    struct rp_trace *t = launch_bound_in(parts, 60 * US, "cudaLaunchKernel", 10 * US);
+    struct rp_result *report = ASK_TRACES(report, &t, 1, {"rank", "0"});
+    const struct rp_report_root *root = report->root;
+    const struct rp_report_finding *f = finding_of(root, "launch-bound");
+    size_t i;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nsteps, 0);
+    assert_non_null(f);
+    for (i = 0; i < f->ntries; i++) {
+        assert_null(f->tries[i].what_if);
+        assert_true(isnan(f->tries[i].change_ratio));
+    }
+    rp_result_free(report);
+    rp_trace_free(t);
+}
+
 /* The same program on a device of AMD. */
 static void advice_is_in_the_words_of_the_vendor(void **state)
 {
@@ -96,6 +117,7 @@ int test_report_predict(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_prediction_is_that_of_simulate),
+        cmocka_unit_test(without_steps_there_is_no_number),
         cmocka_unit_test(advice_is_in_the_words_of_the_vendor),
         cmocka_unit_test(without_a_model_the_what_if_is_named),
         cmocka_unit_test(a_device_that_is_busy_needs_no_model),
