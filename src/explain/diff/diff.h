@@ -36,7 +36,8 @@ struct rp_trace_diff_part {
     const char *cause_host[RP_GAP_CAUSES]; /* what the host mainly ran, or NULL */
     struct rp_diff_tree tree;
     const char *device, *framework;
-    bool modelled; /* sim is filled */
+    int32_t world_size; /* 0: not known */
+    bool modelled;      /* sim is filled */
     struct rp_sim_part sim;
 };
 

@@ -66,6 +66,23 @@ static int64_t small_wait(const struct profiler_ctx *c, int side)
     return most;
 }
 
+/* Whether ranks that are not here take part in the step: the model does not know how much less they
+   would be waited for without the profiler. */
+static bool waits_for_absent(const struct profiler_ctx *c, int side)
+{
+    size_t p;
+
+    for (p = 0; p < c->npairs; p++) {
+        const struct rp_trace_diff_part *part = part_of(c, side, p);
+        int64_t wait = rp_ns_sum(part->time_ns[RP_DIFF_COMM], part->cause_ns[RP_GAP_OTHER_RANK]);
+        size_t ranks = part->world_size > 0 ? (size_t)part->world_size : 2;
+
+        if (c->npairs < ranks && (double)wait >= RP_SIM_DISTORTED * (double)part->median_ns)
+            return true;
+    }
+    return false;
+}
+
 /* The step without the profiler, without its interval where that needs the model. */
 static enum rp_code estimate(struct profiler_ctx *c, int side, struct rp_err *err)
 {
@@ -84,6 +101,8 @@ static enum rp_code estimate(struct profiler_ctx *c, int side, struct rp_err *er
         c->known[side] = true;
         return RP_OK;
     }
+    if (waits_for_absent(c, side))
+        return RP_OK;
     code = rp_sim_predict(c->models, c->npairs, NULL, 0, &now, NULL, &why);
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");

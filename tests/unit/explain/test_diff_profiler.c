@@ -181,6 +181,25 @@ static void one_run_may_be_unknown(void **state)
     release(&c, a, b);
 }
 
+/* A rank that waits for others, whose traces are not here. */
+static void absent_ranks_leave_it_unknown(void **state)
+{
+    struct rp_trace *a = launch_bound(20 * US, call, 10 * US);
+    struct rp_trace *b = launch_bound(20 * US, call, 20 * US + 500);
+    struct comparison c;
+
+    UNUSED_STATE(state);
+    make_parts(&c, a, b, true);
+    c.parts[0].world_size = 8;
+    c.parts[0].cause_ns[RP_GAP_OTHER_RANK] = c.parts[0].median_ns / 10;
+    join(&c, -1);
+    assert_null(c.root.profiler_text);
+    c.parts[0].cause_ns[RP_GAP_OTHER_RANK] = 0; /* one of a job that hardly communicates */
+    join(&c, -1);
+    assert_non_null(c.root.profiler_text);
+    release(&c, a, b);
+}
+
 int test_diff_profiler(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +209,7 @@ int test_diff_profiler(void)
         cmocka_unit_test(nothing_is_said_where_recording_costs_nothing),
         cmocka_unit_test(no_simulate_says_nothing),
         cmocka_unit_test(one_run_may_be_unknown),
+        cmocka_unit_test(absent_ranks_leave_it_unknown),
     };
 
     return cmocka_run_group_tests_name("diff profiler", tests, NULL, NULL);
