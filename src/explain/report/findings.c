@@ -213,13 +213,14 @@ static void add_copy_evidence(struct findings *f, struct rp_report_finding *find
     add_evidence(
         finding,
         rp_arena_textf(
-            f->arena,
-            "rank %d: %lld %s; for %s nothing else runs, for %s the device waits for one; mainly "
-            "%.80s (%s)",
+            f->arena, "rank %d: %lld %s; for %s nothing else runs%s; mainly %.80s (%s)",
             lead_number(f), (long long)p->sums.copies,
             p->sums.copies == 1 ? "copy or memset" : "copies and memsets",
             duration(f, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns)),
-            duration(f, waits), p->sums.copy_name, duration(f, p->sums.copy_name_ns)));
+            waits
+                ? rp_arena_textf(f->arena, ", for %s the device waits for one", duration(f, waits))
+                : "",
+            p->sums.copy_name, duration(f, p->sums.copy_name_ns)));
 }
 
 /* A finding by its cause is of a more special kind where the recording shows more. */

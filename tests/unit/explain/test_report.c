@@ -537,6 +537,7 @@ static void needed_is_what_no_finding_calls_lost(void **state)
     assert_int_equal(finding_of(root, "exposed-comm")->lost_ns, 20 * MS);
     assert_int_equal(finding_of(root, "exposed-comm")->compute_ns, 0);
     assert_int_equal(finding_of(root, "copies")->lost_ns, 5 * MS);
+    assert_null(strstr(finding_of(root, "copies")->evidence[0], "waits for one"));
     for (i = 0; i < root->nfindings; i++)
         lost += root->findings[i].lost_ns - root->findings[i].compute_ns;
     assert_true(lost <= root->lost_ns);
