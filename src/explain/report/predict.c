@@ -13,7 +13,6 @@
 #include "result/print_units.h"
 #include "sim/predict.h"
 
-#include <math.h>
 #include <string.h>
 
 #define MOST_EVENTS   300000 /* of a rank, of more than 8 ranks fewer: beyond, it takes too long */
@@ -23,8 +22,6 @@
 #define LEAST_GAIN    0.005
 #define MOST_GAIN     3 /* times the share of the finding, and MORE_GAIN: beyond, no number */
 #define MORE_GAIN     0.05
-#define MOST_ERROR    0.1  /* of the simulated step against the recorded one: beyond, no numbers */
-#define DISTORTED     0.03 /* of the step: what the profiler may cost unsaid */
 
 /* ------------------------------------------------------------------ the model of a rank */
 
@@ -216,16 +213,29 @@ static void predict_finding(struct rp_arena *arena, struct rp_report_root *out, 
 static void say_distortion(const struct rp_ranks *ranks, struct rp_arena *arena,
                            const struct rp_sim_now *now, struct rp_report_root *out)
 {
-    int64_t cost = rp_ns_between(now->unprofiled_ns, now->step_ns);
-
     out->unprofiled_ns = now->unprofiled_ns;
-    if ((double)cost < DISTORTED * (double)now->step_ns)
+    if (now->unprofiled_ns > now->step_ns || !rp_sim_is_distorted(now))
         return;
     out->profiler_text = rp_arena_textf(
         arena,
         "without the profiler about %s of %s%s: idle time before launches is partly its cost",
         rp_units_time(arena, now->unprofiled_ns), rp_units_time(arena, now->step_ns),
         rp_report_part_of(ranks, 0)->nsteps ? " a step" : "");
+}
+
+/* Whether ranks that were not given are waited for: the model does not know how much less that
+   would be with a change, or without the profiler. */
+static bool waits_for_absent(const struct rp_ranks *ranks)
+{
+    size_t i;
+
+    for (i = 0; ranks->world_size > (int64_t)ranks->n && i < ranks->n; i++) {
+        const struct rp_breakdown *b = &rp_report_part_of(ranks, i)->b;
+
+        if ((double)b->exposed_comm_ns >= RP_SIM_DISTORTED * (double)b->window_ns)
+            return true;
+    }
+    return false;
 }
 
 /* The numbers; false where there is no model, or none that reproduces the recording. */
@@ -242,6 +252,8 @@ static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *
     *found = false;
     if (!parts)
         return rp_err_nomem(err, "simulating");
+    if (waits_for_absent(ranks))
+        return RP_OK;
     for (i = 0; i < ranks->n; i++) {
         if (!rp_report_part_of(ranks, i)->modelled)
             return RP_OK;
@@ -250,8 +262,7 @@ static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *
     code = rp_sim_predict(parts, ranks->n, w->text, w->n, out, w->gains, &why);
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
-    *found = code == RP_OK && out->step_ns > 0 && out->unprofiled_ns > 0 &&
-             fabs((double)(out->simulated_ns - out->step_ns)) <= MOST_ERROR * (double)out->step_ns;
+    *found = code == RP_OK && out->step_ns > 0 && out->unprofiled_ns > 0 && rp_sim_reproduces(out);
     return RP_OK;
 }
 
