@@ -13,6 +13,7 @@
 #include "result/print_units.h"
 #include "sim/predict.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MOST_EVENTS   300000 /* of a rank, of more than 8 ranks fewer: beyond, it takes too long */
