@@ -558,6 +558,41 @@ static void remarks_by_evidence(void **state)
     assert_false(has_remark(calm, "transfers"));
 }
 
+/* Four ranks of which one takes longer; its metric fills most of the second that was measured. */
+static void a_rank_unlike_the_others(void **state)
+{
+    struct rp_metric_set ranks[4], all = {0};
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_remarks remarks = {0};
+    struct rp_err err = RP_ERR_INIT;
+    size_t r;
+
+    UNUSED_STATE(state);
+    rp_arena_init(&all.arena);
+    for (r = 0; r < 4; r++) {
+        struct rp_metric *m;
+
+        ranks[r] = (struct rp_metric_set){.rank = (int64_t)r};
+        rp_arena_init(&ranks[r].arena);
+        m = rp_metric_set_metric(&ranks[r], "Load", RP_METRIC_TIME, &err);
+        assert_non_null(m);
+        m->count = 10;
+        m->sum = r == 2 ? 9e8 : 4e8;
+        m->first_ns = 1;
+        m->last_ns = 1000000001;
+        assert_ok(rp_metric_set_merge(&all, &ranks[r], &err), &err);
+    }
+    assert_ok(rp_metric_remark(&all, ranks, 4, &arena, &remarks, &err), &err);
+    assert_int_equal(remarks.n, 1);
+    assert_contains(remarks.at[0],
+                    "rank 2: 'Load' takes 90.0 ms on average, 40.0 ms on the median");
+    rp_vec_release(&remarks);
+    rp_arena_release(&arena);
+    for (r = 0; r < 4; r++)
+        rp_metric_set_release(&ranks[r]);
+    rp_metric_set_release(&all);
+}
+
 int test_metrics(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(timed_sections),
@@ -573,7 +608,8 @@ int test_metrics(void)
                                        cmocka_unit_test(wrong_times_are_corrected),
                                        cmocka_unit_test(own_reports_are_not_corrected),
                                        cmocka_unit_test(the_last_report_counts),
-                                       cmocka_unit_test(remarks_by_evidence)};
+                                       cmocka_unit_test(remarks_by_evidence),
+                                       cmocka_unit_test(a_rank_unlike_the_others)};
 
     return cmocka_run_group_tests_name("metrics", tests, make_folder, remove_folder);
 }
