@@ -13,7 +13,8 @@
  * that is there under its own name is not listed again under a link's. Tars are known by their
  * content, also inside folders; a tar inside a tar is not opened. Of a folder that is a CTF trace
  * only its description, the file "metadata", is listed: it represents the trace (in a tar the
- * other files come with its input, rp_input_borrow_beside).
+ * other files come with its input, rp_input_borrow_beside). Of a profile that XProf or JAX wrote
+ * twice, "host.xplane.pb" and its excerpt "host.trace.json.gz", only the first is listed.
  */
 #include "base/err.h"
 #include "base/limits.h"

@@ -160,6 +160,21 @@ static void keep_description(struct child_list *list, const char *folder)
     }
 }
 
+/* XProf and JAX write one profile twice: of "host.xplane.pb" and "host.trace.json.gz" the second is
+   an excerpt of the first. The list is sorted. */
+static bool is_excerpt(const struct child_list *list, const char *name)
+{
+    static const char excerpt[] = ".trace.json.gz", whole[] = ".xplane.pb";
+    size_t n = strlen(name), k = sizeof excerpt - 1, i;
+    char wanted[512];
+
+    if (n < k || strcmp(name + n - k, excerpt) != 0 || n - k > sizeof wanted - sizeof whole)
+        return false;
+    snprintf(wanted, sizeof wanted, "%.*s%s", (int)(n - k), name, whole);
+    RP_LOWER_BOUND(i, list->n, rp_natural_compare(list->at[i].name, wanted) < 0);
+    return i < list->n && !strcmp(list->at[i].name, wanted);
+}
+
 static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits,
                                const struct level *level, struct rp_err *err)
 {
@@ -173,7 +188,8 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
     code = read_names(w, limits, level->path, &list, err);
     keep_description(&list, level->path);
     for (size_t i = 0; code == RP_OK && i < list.n; i++)
-        code = list_folder(w, limits, level, &list.at[i], err);
+        if (!is_excerpt(&list, list.at[i].name))
+            code = list_folder(w, limits, level, &list.at[i], err);
     rp_vec_release(&list);
     return code;
 }

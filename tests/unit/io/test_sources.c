@@ -136,6 +136,26 @@ static void a_folder_in_order(void **state)
     folder_remove(folder);
 }
 
+/* Of a profile that is there twice, the excerpt is left out; a JSON trace alone is not. */
+static void profiles_in_two_formats(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sources *s;
+    char folder[64];
+
+    UNUSED_STATE(state);
+    folder_new(folder, sizeof folder);
+    put(folder, "host10.trace.json.gz", "excerpt");
+    put(folder, "host10.xplane.pb", "ten");
+    put(folder, "host2.xplane.pb", "two");
+    put(folder, "host2.trace.json.gz", "excerpt");
+    put(folder, "other.trace.json.gz", "alone");
+    assert_ok(open_one(folder, NULL, &s, &err), &err);
+    assert_names(s, folder, "host2.xplane.pb\nhost10.xplane.pb\nother.trace.json.gz\n");
+    rp_sources_close(s);
+    folder_remove(folder);
+}
+
 static struct bytes small_tar(void)
 {
     struct bytes tar = bytes_new(0), gz = gzip_bytes("inner", 5);
@@ -384,13 +404,10 @@ static void from_several_threads(void **state)
 int test_sources(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(natural_order),
-        cmocka_unit_test(a_folder_in_order),
-        cmocka_unit_test(tars_plain_and_compressed),
-        cmocka_unit_test(traces_in_tars),
-        cmocka_unit_test(a_tar_damaged_further_on),
-        cmocka_unit_test(several_paths),
-        cmocka_unit_test(what_fails),
+        cmocka_unit_test(natural_order),           cmocka_unit_test(a_folder_in_order),
+        cmocka_unit_test(profiles_in_two_formats), cmocka_unit_test(tars_plain_and_compressed),
+        cmocka_unit_test(traces_in_tars),          cmocka_unit_test(a_tar_damaged_further_on),
+        cmocka_unit_test(several_paths),           cmocka_unit_test(what_fails),
         cmocka_unit_test(from_several_threads),
     };
 
