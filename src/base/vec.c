@@ -29,6 +29,24 @@ static void *map_new(const void *old, size_t old_bytes, size_t bytes)
     return p;
 }
 
+/* Larger pages with the same content, or NULL. */
+static void *move_pages(void *old, size_t old_bytes, size_t bytes)
+{
+    void *p;
+
+#ifdef __SANITIZE_THREAD__
+    /* The thread sanitizer does not know mremap: it takes pages that were moved to an address for
+       those that another thread had there. */
+    p = map_new(old, old_bytes < bytes ? old_bytes : bytes, bytes);
+    if (p)
+        munmap(old, old_bytes);
+    return p;
+#else
+    p = mremap(old, old_bytes, bytes, MREMAP_MAYMOVE);
+    return p == MAP_FAILED ? NULL : p;
+#endif
+}
+
 static void *resize(void *old, size_t old_bytes, size_t bytes)
 {
     void *p;
@@ -41,8 +59,7 @@ static void *resize(void *old, size_t old_bytes, size_t bytes)
             free(old);
         return p;
     }
-    p = mremap(old, rounded(old_bytes), bytes, MREMAP_MAYMOVE);
-    return p == MAP_FAILED ? NULL : p;
+    return move_pages(old, rounded(old_bytes), bytes);
 }
 
 enum rp_code rp_vec_grow(void **at, size_t *cap, size_t n, size_t more, size_t size,
