@@ -28,7 +28,8 @@
  * minima and maxima are exact.
  *
  * Not for signal handlers: a sample that interrupts another one of the same metric and thread may
- * be lost. After a fork the child counts into a file of its own.
+ * be lost. After a fork the child counts into a file of its own; so does each loading of a library
+ * that keeps its symbols to itself (RTLD_LOCAL), up to 1,024 times.
  *
  * Define RP_METRICS_OFF before including the header to compile the macros to nothing.
  */
@@ -193,6 +194,7 @@ enum { /* of Linux on x86_64 and aarch64 */
 #define RP_METRICS_SLOW  __attribute__((weak, noinline, cold, visibility("hidden")))
 #define RP_METRICS_INIT  (1u << 16) /* bytes of a new file, and by which it grows */
 #define RP_METRICS_NAMES 4096u
+#define RP_METRICS_FILES 1024 /* of a process: a library that is loaded again starts a new one */
 
 #define RP_METRICS_LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
 #define RP_METRICS_STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
@@ -480,7 +482,7 @@ static inline int rp_metrics_create(struct rp_metrics_state *s, int64_t starttim
     for (choice = 0; choice < 3; choice++) {
         if (!rp_metrics_place(choice, place, sizeof place))
             continue;
-        for (i = 0; i < 64; i++) {
+        for (i = 0; i < RP_METRICS_FILES; i++) {
             n = snprintf(s->path, sizeof s->path, "%s%d-%lld-%d.metrics", place,
                          rp_metrics_libc_getpid(), (long long)starttime, i);
             if (n < 0 || (size_t)n >= sizeof s->path)
