@@ -353,15 +353,6 @@ static enum rp_code map_file(struct metrics_file *f, bool *grown, struct rp_err 
     return RP_OK;
 }
 
-static void forget_metrics(struct rp_metric_set *set)
-{
-    size_t i;
-
-    for (i = 0; i < set->metrics.n; i++)
-        rp_vec_release(&set->metrics.at[i].buckets);
-    set->metrics.n = set->counters.n = 0;
-}
-
 /* What is missing in the file may be in the part that was added while it was read. */
 enum rp_code rp_metric_set_read_file(const char *path, struct rp_metric_set *out,
                                      struct rp_err *err)
@@ -377,7 +368,7 @@ enum rp_code rp_metric_set_read_file(const char *path, struct rp_metric_set *out
         if (code != RP_OK)
             return code;
         if (grown) {
-            forget_metrics(out);
+            rp_metric_set_clear(out);
             code = read_mapped(&f, err);
         } else {
             code = RP_FORMAT;

@@ -67,12 +67,14 @@ static void remark_compilation(struct remark_ctx *ctx)
     if (!fresh && m)
         fresh = (int64_t)m->count;
     if (ctx->steps > WARM_UP && (double)fresh > OFTEN * ctx->steps)
-        remark(ctx, rp_arena_textf(ctx->arena,
-                                   "recompilation: %" PRId64 " compilations in %.0f steps%s%s; the "
-                                   "shapes or the code of the steps differ: see 'reprise diff "
-                                   "--recompiles' on the dumped programs",
-                                   fresh, ctx->steps, m ? ", " : "",
-                                   m ? rp_units_time(ctx->arena, (int64_t)m->sum) : ""));
+        remark(ctx,
+               rp_arena_textf(ctx->arena,
+                              "recompilation: %" PRId64 " compilations in %.0f steps%s%s; the "
+                              "shapes or the code of the steps differ: 'reprise diff' explains "
+                              "the file that XLA_SAVE_TENSORS_FILE or LTC_SAVE_TENSORS_FILE "
+                              "names",
+                              fresh, ctx->steps, m ? ", " : "",
+                              m ? rp_units_time(ctx->arena, (int64_t)m->sum) : ""));
     else if (fresh >= WARM_UP && fresh > cached)
         remark(ctx, rp_arena_textf(ctx->arena,
                                    "recompilation: %" PRId64 " of %" PRId64

@@ -10,12 +10,18 @@
 
 const int rp_metric_percent[RP_METRIC_PERCENTILES] = {1, 5, 10, 20, 50, 80, 90, 95, 99};
 
-void rp_metric_set_release(struct rp_metric_set *set)
+void rp_metric_set_clear(struct rp_metric_set *set)
 {
     size_t i;
 
     for (i = 0; i < set->metrics.n; i++)
         rp_vec_release(&set->metrics.at[i].buckets);
+    set->metrics.n = set->counters.n = set->ntimes = set->nmisprints = 0;
+}
+
+void rp_metric_set_release(struct rp_metric_set *set)
+{
+    rp_metric_set_clear(set);
     rp_vec_release(&set->metrics);
     rp_vec_release(&set->counters);
     rp_arena_release(&set->arena);

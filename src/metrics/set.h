@@ -62,6 +62,8 @@ struct rp_metric_set {
 };
 
 void rp_metric_set_release(struct rp_metric_set *set);
+/* Without metrics and counters; what describes the source stays. */
+void rp_metric_set_clear(struct rp_metric_set *set);
 
 /* The metric or counter of that name, made if needed; NULL: no memory. Pointers are valid until the
    next call. */

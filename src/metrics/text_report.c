@@ -218,24 +218,14 @@ static enum rp_code begin_metric(struct text_report *r, const char *name, struct
     return RP_OK;
 }
 
-/* A file of one report per step ("[MetricsData; step=7]"): each includes those before it. */
-static void begin_report(struct text_report *r)
-{
-    struct rp_metric_set *out = r->out;
-    size_t i;
-
-    for (i = 0; i < out->metrics.n; i++)
-        rp_vec_release(&out->metrics.at[i].buckets);
-    out->metrics.n = out->counters.n = out->ntimes = out->nmisprints = 0;
-}
-
 static enum rp_code read_line(struct text_report *r, char *line, struct rp_err *err)
 {
     char *colon;
 
     line[strcspn(line, "\r")] = '\0';
+    /* a file of one report per step, "[MetricsData; step=7]": each includes those before it */
     if (!strncmp(line, "[MetricsData;", 13))
-        begin_report(r);
+        rp_metric_set_clear(r->out);
     if (!strncmp(line, "Metric: ", 8))
         return begin_metric(r, line + 8, err);
     if (!strncmp(line, "Counter: ", 9)) {
