@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DRAW_SVG_H
+#define RP_DRAW_SVG_H
+/*
+ * SVG documents: shapes, texts, legends. Charts with axes are in plot.h. Coordinates are pixels
+ * from the upper left corner; they are written with at most two decimals, so that equal input gives
+ * equal bytes. Texts may contain anything. Write errors stick to `to`.
+ *
+ * A document needs nothing from outside: the fonts are the viewer's, and the colours follow its
+ * light or dark scheme. The numbered colours can be told apart with all common kinds of colour
+ * blindness (those of Okabe and Ito); where there are more things than colours they repeat.
+ */
+#include "io/output.h"
+
+#include <stddef.h>
+
+enum rp_colour {
+    RP_COLOUR_BLUE,
+    RP_COLOUR_ORANGE,
+    RP_COLOUR_GREEN,
+    RP_COLOUR_PURPLE,
+    RP_COLOUR_SKY,
+    RP_COLOUR_RED,
+    RP_COLOUR_YELLOW,
+    RP_COLOUR_GREY,
+    RP_COLOURS,
+    /* what is always drawn in the same colour */
+    RP_COLOUR_COMPUTE = RP_COLOUR_BLUE,
+    RP_COLOUR_COMM = RP_COLOUR_ORANGE,
+    RP_COLOUR_COPY = RP_COLOUR_GREEN,
+    RP_COLOUR_IDLE = RP_COLOUR_GREY
+};
+
+enum rp_anchor { RP_ANCHOR_START, RP_ANCHOR_MIDDLE, RP_ANCHOR_END };
+
+enum rp_text_style {
+    RP_TEXT_PLAIN, /* 12 pixels */
+    RP_TEXT_SMALL, /* 11 pixels, soft: ticks and remarks */
+    RP_TEXT_TITLE  /* 15 pixels, bold */
+};
+
+enum rp_line_style {
+    RP_LINE_PLAIN,
+    RP_LINE_DASHED,
+    RP_LINE_GRID, /* thin and soft, whatever the colour */
+    RP_LINE_AXIS  /* thin, in the colour of text */
+};
+
+struct rp_svg {
+    struct rp_out *to;
+    double width, height;
+};
+
+struct rp_point {
+    double x, y;
+};
+
+/* Begins a document with a title, which is drawn too and read by screen readers; `summary` says in
+   a sentence what the picture shows (NULL: nothing). The title takes the first 30 pixels. */
+void rp_svg_begin(struct rp_svg *svg, struct rp_out *to, double width, double height,
+                  const char *title, const char *summary);
+void rp_svg_end(struct rp_svg *svg);
+
+/* What is drawn between these two shows `hint` where the mouse rests on it; a NULL hint is fine. */
+void rp_svg_group_begin(struct rp_svg *svg, const char *hint);
+void rp_svg_group_end(struct rp_svg *svg);
+
+/* A filled rectangle; opacity 1 covers what is below. Nothing is drawn where a side is not
+   positive. */
+void rp_svg_rect(struct rp_svg *svg, double x, double y, double w, double h, unsigned colour,
+                 double opacity);
+void rp_svg_line(struct rp_svg *svg, struct rp_point a, struct rp_point b, unsigned colour,
+                 enum rp_line_style style);
+void rp_svg_circle(struct rp_svg *svg, struct rp_point at, double radius, unsigned colour,
+                   double opacity);
+/* A line through the points, and a closed area. */
+void rp_svg_path(struct rp_svg *svg, const struct rp_point *points, size_t n, unsigned colour,
+                 enum rp_line_style style);
+void rp_svg_area(struct rp_svg *svg, const struct rp_point *points, size_t n, unsigned colour,
+                 double opacity);
+
+/* y is the base line. */
+void rp_svg_text(struct rp_svg *svg, double x, double y, enum rp_anchor anchor,
+                 enum rp_text_style style, const char *text);
+/* As rp_svg_text, turned by 90 degrees: reads upwards. */
+void rp_svg_text_up(struct rp_svg *svg, double x, double y, enum rp_anchor anchor,
+                    enum rp_text_style style, const char *text);
+/* As rp_svg_text, cut in its middle with '…' to fit into about `width` pixels. */
+void rp_svg_text_in(struct rp_svg *svg, double x, double y, double width, enum rp_anchor anchor,
+                    enum rp_text_style style, const char *text);
+/* About how wide a text is; viewers use different fonts. */
+double rp_svg_text_width(enum rp_text_style style, const char *text);
+
+/* A row of coloured squares with their names, from x on; goes to further rows, of 18 pixels, before
+   `right`. Returns the number of rows. Entries whose name is NULL are left out. */
+struct rp_svg_entry {
+    const char *name;
+    unsigned colour;
+};
+size_t rp_svg_legend(struct rp_svg *svg, double x, double y, double right,
+                     const struct rp_svg_entry *entries, size_t n);
+
+/* A text as it may stand in XML and HTML, within quotes too: markup is escaped; control characters
+   and invalid UTF-8 become U+FFFD. */
+void rp_svg_escape(struct rp_out *to, const char *text);
+
+/* A coordinate: at most two decimals, no exponent, the same in every locale. */
+void rp_svg_number(struct rp_out *to, double value);
+
+#endif
