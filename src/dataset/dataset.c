@@ -59,11 +59,29 @@ void rp_ctx_free(struct rp_ctx *ctx)
     free(ctx);
 }
 
+/* The user's additions to our tables of names. */
+static enum rp_code read_tables(struct rp_dataset *dataset, struct rp_err *err)
+{
+    const char *steps = getenv("REPRISE_STEPS"), *categories = getenv("REPRISE_CATEGORIES");
+    enum rp_code code = RP_OK;
+
+    if (steps && *steps) {
+        code = rp_step_table_read(&dataset->steps, steps, err);
+        if (code != RP_OK)
+            return rp_err_context(err, code, "the patterns of steps that REPRISE_STEPS names");
+    }
+    if (categories && *categories) {
+        code = rp_category_table_read(&dataset->categories, categories, err);
+        if (code != RP_OK)
+            return rp_err_context(err, code, "the categories that REPRISE_CATEGORIES names");
+    }
+    return code;
+}
+
 enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths,
                      const struct rp_open_options *options, struct rp_dataset **out,
                      struct rp_err *err)
 {
-    const char *patterns = getenv("REPRISE_STEPS");
     struct rp_open_options o = {0};
     struct rp_dataset *dataset;
     enum rp_code code;
@@ -82,11 +100,8 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
     dataset->given = strdup(paths[0]);
     dataset->ngiven = npaths;
     code = dataset->given ? RP_OK : rp_err_nomem(err, "opening inputs");
-    if (code == RP_OK && patterns && *patterns) {
-        code = rp_step_table_read(&dataset->steps, patterns, err);
-        if (code != RP_OK)
-            code = rp_err_context(err, code, "the patterns of steps that REPRISE_STEPS names");
-    }
+    if (code == RP_OK)
+        code = read_tables(dataset, err);
     if (code == RP_OK)
         code = rp_sources_open(paths, npaths, &dataset->limits, &dataset->sources, err);
     if (code == RP_OK && !rp_sources_count(dataset->sources))
@@ -105,6 +120,7 @@ void rp_dataset_free(struct rp_dataset *dataset)
         return;
     rp_sources_close(dataset->sources);
     rp_step_table_release(&dataset->steps);
+    rp_category_table_release(&dataset->categories);
     free(dataset->given);
     free(dataset);
 }

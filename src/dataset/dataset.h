@@ -5,6 +5,7 @@
    it. */
 #include "base/limits.h"
 #include "base/threads.h"
+#include "cost/category.h"
 #include "io/sources.h"
 #include "trace/step_patterns.h"
 
@@ -26,7 +27,8 @@ struct rp_dataset {
     size_t ngiven;      /* number of paths that the user wrote */
     struct rp_sources *sources;
     struct rp_limits limits;
-    struct rp_step_table steps; /* patterns of the user's file, named by REPRISE_STEPS */
+    struct rp_step_table steps;          /* patterns of the user's file, named by REPRISE_STEPS */
+    struct rp_category_table categories; /* the same of REPRISE_CATEGORIES */
     bool salvage;
 };
 

@@ -187,7 +187,7 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
     if (skip) {
         atomic_fetch_add(&load->traces, 1);
     } else if (code == RP_OK && import.trace) {
-        struct rp_loaded loaded = {source, import.trace, import.format->name, i, 0};
+        struct rp_loaded loaded = {source, import.trace, import.format->name, i, 0, load->dataset};
 
         atomic_fetch_add(&load->traces, 1);
         code = run_job(load, &loaded, err);

@@ -14,7 +14,14 @@ struct rp_loaded {
     const char *format; /* "chrome-json" */
     size_t index;       /* of the source in the dataset */
     uint32_t part;      /* of a merged trace: which of its ranks, from 0; else 0 */
+    const struct rp_dataset *dataset;
 };
+
+/* The user's rows of categories, or NULL. */
+static inline const struct rp_category_table *rp_loaded_categories(const struct rp_loaded *loaded)
+{
+    return loaded->dataset ? &loaded->dataset->categories : NULL;
+}
 
 /* Runs on any thread; `loaded` and the trace are gone when it returns. */
 typedef enum rp_code rp_trace_job(void *user, const struct rp_loaded *loaded, struct rp_err *err);

@@ -309,8 +309,12 @@ static enum rp_code make_capture_parts(struct rank_query *a, uint8_t which, stru
         const struct rp_read_source *r = &files->read[i];
 
         if (r->capture && r->import.trace && (!a->run_of || a->run_of[i] == which)) {
-            struct rp_loaded loaded = {rp_sources_borrow(a->dataset->sources, i), r->import.trace,
-                                       r->import.format->name, i, 0};
+            struct rp_loaded loaded = {rp_sources_borrow(a->dataset->sources, i),
+                                       r->import.trace,
+                                       r->import.format->name,
+                                       i,
+                                       0,
+                                       a->dataset};
 
             RP_TRY(make_part(a, &loaded, err));
         }

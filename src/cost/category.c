@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Looks names up in the user's rows and in categories.def. A name is compared with about 250
+ * patterns, of which all but a few fail at their first letters.
+ */
+#include "cost/category.h"
+
+#include "base/limits.h"
+#include "io/input.h"
+#include "trace/names.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define MOST_ROWS 4096
+#define MOST_FILE (1 << 20) /* bytes */
+#define MOST_NAME 256       /* of an operator that is looked up without its last '_' */
+
+const char *const rp_category_names[RP_CATEGORIES] = {
+#define CATEGORY_NAME(name, text, doc) [RP_CATEGORY_##name] = (text),
+    RP_CATEGORY_MAP(CATEGORY_NAME)
+#undef CATEGORY_NAME
+};
+
+static const struct rp_category_row op_rows[] = {
+#define RP_CATEGORY_OP(category, pattern) {pattern, RP_CATEGORY_##category},
+#include "cost/categories.def"
+};
+
+static const struct rp_category_row kernel_rows[] = {
+#define RP_CATEGORY_KERNEL(category, pattern) {pattern, RP_CATEGORY_##category},
+#include "cost/categories.def"
+};
+
+static const uint8_t of_class[RP_NAME_COUNT] = {[RP_NAME_NONE] = RP_CATEGORY_OTHER,
+                                                [RP_NAME_COMM] = RP_CATEGORY_COMMUNICATION,
+                                                [RP_NAME_MEMCPY] = RP_CATEGORY_COPY,
+                                                [RP_NAME_MEMSET] = RP_CATEGORY_COPY,
+                                                [RP_NAME_ATTENTION] = RP_CATEGORY_ATTENTION,
+                                                [RP_NAME_CONV] = RP_CATEGORY_CONVOLUTION,
+                                                [RP_NAME_GEMM] = RP_CATEGORY_MATMUL,
+                                                [RP_NAME_SOFTMAX] = RP_CATEGORY_REDUCTION,
+                                                [RP_NAME_NORM] = RP_CATEGORY_NORMALIZATION,
+                                                [RP_NAME_OPTIMIZER] = RP_CATEGORY_OPTIMIZER,
+                                                [RP_NAME_EMBEDDING] = RP_CATEGORY_EMBEDDING,
+                                                [RP_NAME_SORT] = RP_CATEGORY_REDUCTION,
+                                                [RP_NAME_RNG] = RP_CATEGORY_ELEMENTWISE,
+                                                [RP_NAME_REDUCE] = RP_CATEGORY_REDUCTION,
+                                                [RP_NAME_ELEMENTWISE] = RP_CATEGORY_ELEMENTWISE};
+
+bool rp_category_by_name(const char *name, size_t len, enum rp_category *out)
+{
+    int i;
+
+    for (i = 0; i < RP_CATEGORIES; i++)
+        if (strlen(rp_category_names[i]) == len && !memcmp(rp_category_names[i], name, len)) {
+            *out = (enum rp_category)i;
+            return true;
+        }
+    return false;
+}
+
+/* ------------------------------------------------------------------ matching */
+
+bool rp_name_fits(const char *pattern, const char *name)
+{
+    const char *after_star = NULL, *retry = NULL; /* where to go on if what follows fails */
+
+    for (;;) {
+        if (*pattern == '*') {
+            after_star = ++pattern;
+            retry = name;
+            if (!*pattern)
+                return true;
+        } else if (*name && tolower((unsigned char)*pattern) == tolower((unsigned char)*name)) {
+            pattern++;
+            name++;
+        } else if (!*pattern && !*name) {
+            return true;
+        } else if (after_star && *retry) {
+            pattern = after_star;
+            name = ++retry;
+        } else {
+            return false;
+        }
+    }
+}
+
+static bool find_row(const struct rp_category_row *rows, size_t n, const char *name,
+                     enum rp_category *out)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (rp_name_fits(rows[i].pattern, name)) {
+            *out = (enum rp_category)rows[i].category;
+            return true;
+        }
+    return false;
+}
+
+static bool find_op(const char *op, enum rp_category *out)
+{
+    size_t n = strlen(op);
+    char plain[MOST_NAME];
+
+    if (n > 1 && n < sizeof plain && op[n - 1] == '_') { /* in place: the same operator */
+        memcpy(plain, op, n - 1);
+        plain[n - 1] = '\0';
+        op = plain;
+    }
+    return find_row(op_rows, sizeof op_rows / sizeof op_rows[0], op, out);
+}
+
+static enum rp_name_class class_of(const char *name)
+{
+    struct rp_name_matcher m;
+    const struct rp_name_pattern *patterns;
+    size_t n;
+
+    patterns = rp_name_patterns(&n);
+    rp_name_matcher_init(&m, patterns, n);
+    return rp_name_classify(&m, name, strlen(name));
+}
+
+enum rp_category rp_category_of(const struct rp_category_table *table, const char *op,
+                                const char *kernel)
+{
+    enum rp_name_class class = kernel ? class_of(kernel) : RP_NAME_NONE;
+    size_t nkernels = sizeof kernel_rows / sizeof kernel_rows[0];
+    enum rp_category found;
+
+    if (table && op && find_row(table->rows.at, table->rows.n, op, &found))
+        return found;
+    if (table && kernel && find_row(table->rows.at, table->rows.n, kernel, &found))
+        return found;
+    if (class == RP_NAME_COMM || class == RP_NAME_MEMCPY || class == RP_NAME_MEMSET)
+        return (enum rp_category)of_class[class];
+    if (op && find_op(op, &found))
+        return found;
+    if (kernel && find_row(kernel_rows, nkernels, kernel, &found))
+        return found;
+    if (class == RP_NAME_NONE && op)
+        class = class_of(op);
+    return (enum rp_category)of_class[class];
+}
+
+/* ------------------------------------------------------------------ the user's */
+
+static enum rp_code parse_row(struct rp_category_table *table, const char *path, size_t number,
+                              const char *line, size_t n, struct rp_err *err)
+{
+    struct rp_category_row row = {0};
+    enum rp_category category;
+    size_t word, rest;
+
+    while (n && isspace((unsigned char)line[n - 1]))
+        n--;
+    for (; n && isspace((unsigned char)*line); line++, n--)
+        ;
+    if (!n || *line == '#')
+        return RP_OK;
+    for (word = 0; word < n && !isspace((unsigned char)line[word]); word++)
+        ;
+    for (rest = word; rest < n && isspace((unsigned char)line[rest]); rest++)
+        ;
+    if (!rp_category_by_name(line, word, &category) || rest == n)
+        return rp_err_set(err, RP_USAGE,
+                          "'%s', line %zu: expected a category (matmul, attention, …, other) and "
+                          "a pattern of names, not '%.*s'",
+                          path, number, n < 80 ? (int)n : 80, line);
+    if (table->rows.n == MOST_ROWS)
+        return rp_err_set(err, RP_USAGE, "'%s', line %zu: more than %d patterns", path, number,
+                          MOST_ROWS);
+    row.category = (uint8_t)category;
+    row.pattern = rp_arena_copy(&table->arena, line + rest, n - rest);
+    if (!row.pattern)
+        return rp_err_nomem(err, "reading patterns of categories");
+    return rp_vec_push(&table->rows, row, err);
+}
+
+enum rp_code rp_category_table_parse(struct rp_category_table *table, const char *path,
+                                     const char *text, struct rp_err *err)
+{
+    size_t number = 1, n;
+
+    for (; *text; text += n + (text[n] == '\n'), number++) {
+        n = strcspn(text, "\n");
+        RP_TRY(parse_row(table, path, number, text, n, err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_category_table_read(struct rp_category_table *table, const char *path,
+                                    struct rp_err *err)
+{
+    struct rp_limits limits = RP_LIMITS_DEFAULT;
+    struct rp_input *in;
+    const uint8_t *bytes;
+    enum rp_code code;
+    char *text;
+    size_t n;
+
+    limits.input_bytes = MOST_FILE;
+    RP_TRY(rp_input_open(path, &limits, &in, err));
+    code = rp_input_slurp(in, &bytes, &n, err);
+    if (code == RP_OK) {
+        text = rp_arena_copy(&table->arena, (const char *)bytes, n);
+        code = text ? rp_category_table_parse(table, path, text, err)
+                    : rp_err_nomem(err, "reading patterns of categories");
+    }
+    rp_input_close(in);
+    return code;
+}
+
+void rp_category_table_release(struct rp_category_table *table)
+{
+    rp_vec_release(&table->rows);
+    rp_arena_release(&table->arena);
+}

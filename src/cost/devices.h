@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_COST_DEVICES_H
+#define RP_COST_DEVICES_H
+/*
+ * What devices can do: published peaks by number format, memory, links. The table is devices.def,
+ * with the source of each row.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Number formats that devices compute in. X(NAME, "name") */
+#define RP_NUMBER_MAP(X) \
+    X(NONE, "none")      \
+    X(FP64, "fp64")      \
+    X(FP32, "fp32")      \
+    X(TF32, "tf32")      \
+    X(BF16, "bf16")      \
+    X(FP16, "fp16")      \
+    X(FP8, "fp8")        \
+    X(FP4, "fp4")        \
+    X(INT8, "int8")      \
+    X(INT, "int") /* wider or smaller integers and booleans: on vectors */
+
+enum rp_number {
+#define RP_NUMBER_ENUM(name, text) RP_NUMBER_##name,
+    RP_NUMBER_MAP(RP_NUMBER_ENUM)
+#undef RP_NUMBER_ENUM
+        RP_NUMBERS
+};
+extern const char *const rp_number_names[RP_NUMBERS];
+
+/* Peaks without sparsity. 0: the device has none, or none is published. */
+struct rp_device_peaks {
+    const char *name;          /* "H100" */
+    const char *alias;         /* as drivers write it, "H100 80GB HBM3"; NULL: as the name */
+    double matrix[RP_NUMBERS]; /* FLOP/s on matrix units by format; of int8 operations a second */
+    double vector32, vector64; /* FLOP/s on vectors */
+    double memory;             /* bytes/s */
+    double l2_bytes;
+    double link;  /* bytes/s to other devices, in one direction, all links together */
+    int units;    /* multiprocessors or compute units */
+    double reach; /* part of the matrix peak that its libraries reach, in parts of NVIDIA's */
+    const char *source;
+};
+
+/* All devices, in the order of the table. */
+const struct rp_device_peaks *rp_devices(size_t *n);
+/* By the name of the table, in either case; NULL: unknown. */
+const struct rp_device_peaks *rp_device_by_name(const char *name);
+/* By the name that a driver gives it, "NVIDIA A100-SXM4-80GB"; NULL: unknown. memory_bytes and
+   units (0: not known) tell apart what has the same name. */
+const struct rp_device_peaks *rp_device_recognise(const char *text, int64_t memory_bytes,
+                                                  int64_t units);
+
+/* The peak for products of matrices in a format: of its matrix units, else of its vectors. 0: not
+   known. */
+double rp_device_matrix_peak(const struct rp_device_peaks *device, enum rp_number type);
+/* The same for arithmetic on each element. */
+double rp_device_vector_peak(const struct rp_device_peaks *device, enum rp_number type);
+
+#endif
