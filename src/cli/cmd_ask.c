@@ -25,6 +25,7 @@ static enum rp_code ask_print(const struct cli_call *call, const struct rp_resul
     struct rp_print_options options = {.struct_size = sizeof options, .format = RP_PRINT_TABLE};
 
     options.wide = common_flag(call, "wide");
+    options.all = common_flag(call, "all");
     if (common_flag(call, "json"))
         options.format = RP_PRINT_JSON;
     else if (common_flag(call, "csv"))

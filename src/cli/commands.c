@@ -17,6 +17,7 @@ const struct rp_option cli_help_option[] = {
     {"csv", 0, RP_OPT_FLAG, NULL, NULL, "print the main list as CSV, one row per item", 0},        \
     {"output", 'o', RP_OPT_PATH, "FILE", NULL, "write to FILE instead of standard output", 0},     \
     {"wide", 0, RP_OPT_FLAG, NULL, NULL, "print all columns and whole names, however long", 0},  \
+    {"all", 0, RP_OPT_FLAG, NULL, NULL, "print all rows of long tables", 0},                     \
     {"color", 0, RP_OPT_CHOICE, "auto|always|never", "auto", "color the text (see also NO_COLOR)", 0}, \
     {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "print no progress on standard error", 0},             \
     {"threads", 0, RP_OPT_INT, "0..1024", "0", "number of threads; 0: one per core", 0},           \

@@ -15,6 +15,9 @@
  *
  *     warning: 12 kernels without launch
  *
+ * A table of more than ROWS_MOST rows that has a column to rank them by (RP_LARGEST, RP_SMALLEST)
+ * shows the first ROWS_SHOWN by it, unless the caller asked for all.
+ *
  * Sections without content do not appear. Nothing is allocated.
  */
 #include "result/print_text.h"
@@ -22,6 +25,7 @@
 #include "result/result.h"
 #include "result/walk.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +37,7 @@ struct screen {
     size_t width; /* columns */
     bool color;
     bool wide; /* the tables are as wide as they need */
+    bool all;  /* ... and as long */
     bool open; /* something was printed: an empty line precedes the next block */
 };
 
@@ -40,6 +45,9 @@ struct screen {
 #define STYLE_BOLD "\033[1m"
 #define STYLE_DIM  "\033[2m"
 #define STYLE_WARN "\033[33m"
+
+static void show_row_warnings(struct screen *s, const struct rp_type *type, const void *item,
+                              size_t indent);
 
 /*
  * A list of records as aligned columns: numbers to the right, texts to the left, two spaces
@@ -60,6 +68,8 @@ struct screen {
 #define KERNEL      44 /* of a kernel */
 #define MIN_TEXT    8
 #define NEIGHBOURS  400 /* rows before and after that a text is compared with */
+#define ROWS_MOST   16  /* in a table that may leave out rows; longer ones have ... */
+#define ROWS_SHOWN  8
 
 struct column {
     const struct rp_field *field;
@@ -76,6 +86,9 @@ struct grid {
     bool headings, wide;
     const char *items; /* the rows */
     size_t nitems, item_size;
+    bool brief;                /* not all of them are shown, but */
+    size_t chosen[ROWS_SHOWN]; /* these */
+    size_t nshown;
 };
 
 static void screen_style(struct screen *screen, const char *style)
@@ -142,6 +155,68 @@ static const void *grid_item(const struct grid *grid, size_t row)
     return grid->items + row * grid->item_size;
 }
 
+/* The item that is shown in a row. */
+static size_t grid_shown(const struct grid *grid, size_t row)
+{
+    return grid->brief ? grid->chosen[row] : row;
+}
+
+static bool column_ranks(const struct column *c)
+{
+    return (c->field->flags & (RP_LARGEST | RP_SMALLEST)) && rp_field_number(c->field);
+}
+
+/* A value by which rows are ranked; what is not known comes last. */
+static double column_rank(const struct column *c, const void *item)
+{
+    const void *record = (const char *)item + c->base;
+    char buf[RP_CELL_BYTES];
+    double x;
+
+    if (!rp_units_cell(c->field, record, buf))
+        return -INFINITY;
+    x = c->field->type == RP_T_F64 ? rp_field_f64(c->field, record)
+                                   : (double)rp_field_i64(c->field, record);
+    return c->field->flags & RP_SMALLEST ? -x : x;
+}
+
+static bool grid_precedes(const struct grid *grid, size_t a, size_t b)
+{
+    for (size_t i = grid->n; i-- > 0;) {
+        const struct column *c = &grid->column[i];
+        double x, y;
+
+        if (!column_ranks(c))
+            continue;
+        x = column_rank(c, grid_item(grid, a));
+        y = column_rank(c, grid_item(grid, b));
+        if (x > y || x < y)
+            return x > y;
+    }
+    return a < b;
+}
+
+/* The first rows by the columns that rank them; of equal ones the earlier. */
+static void grid_choose(struct grid *grid)
+{
+    bool ranked = false;
+
+    for (size_t i = 0; i < grid->n; i++)
+        ranked |= column_ranks(&grid->column[i]);
+    grid->brief = ranked && grid->nitems > ROWS_MOST;
+    grid->nshown = grid->brief ? 0 : grid->nitems;
+    for (size_t row = 0; grid->brief && row < grid->nitems; row++) {
+        size_t at = grid->nshown;
+
+        for (; at > 0 && grid_precedes(grid, row, grid->chosen[at - 1]); at--)
+            if (at < ROWS_SHOWN)
+                grid->chosen[at] = grid->chosen[at - 1];
+        if (at < ROWS_SHOWN)
+            grid->chosen[at] = row;
+        grid->nshown += grid->nshown < ROWS_SHOWN;
+    }
+}
+
 static void grid_measure(struct grid *grid)
 {
     char buf[RP_CELL_BYTES];
@@ -150,8 +225,8 @@ static void grid_measure(struct grid *grid)
         struct column *c = &grid->column[i];
 
         c->natural = grid->headings ? column_heading_width(c) : 0;
-        for (size_t row = 0; row < grid->nitems; row++) {
-            const char *text = column_cell(c, grid_item(grid, row), buf);
+        for (size_t row = 0; row < grid->nshown; row++) {
+            const char *text = column_cell(c, grid_item(grid, grid_shown(grid, row)), buf);
             size_t width = text ? rp_screen_width(text) : 1;
 
             c->any |= text != NULL;
@@ -296,6 +371,44 @@ static void grid_put_line(struct screen *screen, const struct grid *grid, size_t
     }
 }
 
+/* The column that ranks the rows first and does not have the same value in all of them, or NULL. */
+static const struct column *grid_ranked_by(const struct grid *grid)
+{
+    for (size_t i = grid->n; i-- > 0;) {
+        const struct column *c = &grid->column[i];
+
+        for (size_t row = 1; column_ranks(c) && row < grid->nitems; row++) {
+            double x = column_rank(c, grid_item(grid, row)), y = column_rank(c, grid_item(grid, 0));
+
+            if (x > y || x < y)
+                return c;
+        }
+    }
+    return NULL;
+}
+
+/* "… and 1,016 more ranks (by idle, largest first): --all prints them" */
+static void grid_put_rest(struct screen *screen, const struct grid *grid,
+                          const struct rp_type *type, size_t indent)
+{
+    const struct column *by;
+    char more[32];
+
+    if (!grid->brief)
+        return;
+    by = grid_ranked_by(grid);
+    rp_units_thousands((int64_t)(grid->nitems - grid->nshown), more, sizeof more);
+    rp_screen_pad(screen->to, indent);
+    screen_style(screen, STYLE_DIM);
+    rp_out_printf(screen->to, "… and %s more %ss", more, type->name);
+    if (by)
+        rp_out_printf(screen->to, " (by %s, %s first)", by->field->title,
+                      by->field->flags & RP_SMALLEST ? "smallest" : "largest");
+    rp_out_text(screen->to, ": --all prints them");
+    screen_style(screen, NULL);
+    rp_out_char(screen->to, '\n');
+}
+
 /*
  * Prints n records of a type, one per line. With headings, the columns are the fields that have a
  * title; without, all fields (the keys and values of a map). Lists of warnings are not shown.
@@ -310,6 +423,9 @@ static void grid_print(struct screen *screen, const struct rp_type *type, const 
                         .item_size = type->size};
 
     grid_collect(&grid, type, 0, "");
+    grid.nshown = n;
+    if (!screen->all)
+        grid_choose(&grid);
     grid_measure(&grid);
     grid_fit(&grid, screen->wide             ? SIZE_MAX / 2
                     : screen->width > indent ? screen->width - indent
@@ -320,10 +436,13 @@ static void grid_print(struct screen *screen, const struct rp_type *type, const 
         screen_style(screen, NULL);
         rp_out_char(screen->to, '\n');
     }
-    for (size_t row = 0; row < n; row++) {
-        grid_put_line(screen, &grid, row, indent);
+    for (size_t row = 0; row < grid.nshown; row++) {
+        grid_put_line(screen, &grid, grid_shown(&grid, row), indent);
         rp_out_char(screen->to, '\n');
     }
+    grid_put_rest(screen, &grid, type, indent);
+    for (size_t row = 0; row < grid.nshown; row++)
+        show_row_warnings(screen, type, grid_item(&grid, grid_shown(&grid, row)), indent);
 }
 
 static void show_record(struct screen *s, const struct rp_type *type, const void *record,
@@ -560,8 +679,6 @@ static void show_items(struct screen *s, const struct rp_field *field, const voi
     } else {
         put_heading(s, "", field->title, indent);
         grid_print(s, field->item, rp_field_item(field, record, 0), n, indent + INDENT, !pairs);
-        for (size_t i = 0; i < n; i++)
-            show_row_warnings(s, field->item, rp_field_item(field, record, i), indent + INDENT);
         s->open = true;
     }
 }
@@ -588,7 +705,8 @@ void rp_print_table(const struct rp_type *type, const void *root,
     struct screen screen = {.to = to,
                             .width = options->width > 0 ? (size_t)options->width : 80,
                             .color = options->color != 0,
-                            .wide = options->wide != 0};
+                            .wide = options->wide != 0,
+                            .all = options->all != 0};
 
     show_record(&screen, type, root, NULL, 0);
 }

@@ -18,7 +18,7 @@
 #define RANK_TIMES                                                                               \
     RANK(last_count, I64, COUNT, "last", "how often it arrived last", RP_NULLABLE),              \
         RANK(margin_ns, I64, NS, "delay", "by how much after the second-last rank, added up",    \
-             RP_NULLABLE),                                                                       \
+             RP_NULLABLE | RP_LARGEST),                                                          \
         RANK(wait_ns, I64, NS, "waited", "from its own start to that of the last rank",          \
              RP_NULLABLE),                                                                       \
         RANK(transfer_ns, I64, NS, "transfer", "from the start of the last rank to its own end", \

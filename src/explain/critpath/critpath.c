@@ -109,8 +109,8 @@ static const struct rp_type rank_share_type = {"rank", sizeof(struct rp_critpath
 
 static const struct rp_field rank_row_fields[] = {
     RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
-    RANK_SHARE(total_ns, I64, NS, "run's path", "time of the run's path on it", 0),
-    RANK_SHARE(median_slack_ns, I64, NS, "slack", "median slack, weighted by time", 0),
+    RANK_SHARE(total_ns, I64, NS, "run's path", "time of the run's path on it", RP_LARGEST),
+    RANK_SHARE(median_slack_ns, I64, NS, "slack", "median slack, weighted by time", RP_SMALLEST),
     RANK_SHARE(window_ns, I64, NS, "own path", "of the rank", 0),
     RANK_SHARE(host_ns, I64, NS, "host", "on its own path", 0),
     RANK_SHARE(runtime_ns, I64, NS, "runtime", "on its own path", RP_WIDE),

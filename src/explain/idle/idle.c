@@ -72,7 +72,7 @@ static const struct rp_type device_gap_type = {"gap", sizeof(struct rp_idle_gap)
 #define RANK_TIMES                                                                              \
     RANK(window_ns, I64, NS, "window", "first start to last end of device work", 0),            \
         RANK(busy_ns, I64, NS, "busy", "time in which device work runs", 0),                    \
-        RANK(idle_ns, I64, NS, "idle", "the rest", 0),                                          \
+        RANK(idle_ns, I64, NS, "idle", "the rest", RP_LARGEST),                                 \
         RANK(idle_share, F64, RATIO, "share", "idle / window", 0),                              \
         RANK(explained_share, F64, RATIO, "explained", "share of idle time with a known cause", \
              0),                                                                                \

@@ -25,7 +25,7 @@ static const struct rp_field stream_fields[] = {
     STREAM(busy_ns, I64, NS, "busy", "time in which its work runs", 0),
     STREAM(share, F64, RATIO, "share", "busy / window of the device", 0),
     STREAM(alone_ns, I64, NS, "alone", "time in which no other stream of the device runs", 0),
-    STREAM(idle_ns, I64, NS, "idle", "window of the device - busy", 0),
+    STREAM(idle_ns, I64, NS, "idle", "window of the device - busy", RP_LARGEST),
     STREAM(longest_ns, I64, NS, "longest", "its longest gap", 0),
     STREAM(mainly, STR, NONE, NULL, "the name with most of its time", 0),
     STREAM(label, STR, NONE, "mainly", "text output only", RP_SCREEN | RP_SHORTEN),

@@ -128,10 +128,10 @@ static const struct rp_field row_fields[] = {
     FIELD(step_median_ns, I64, NS, "median", "median length of the steps", RP_NULLABLE),
     FIELD(gpu_busy_ns, I64, NS, "busy", "time in which device work runs", RP_NULLABLE),
     FIELD(events, I64, COUNT, "events", "all events of the file", 0),
-    FIELD(warning_count, I64, COUNT, "warn", "number of warnings", 0),
+    FIELD(warning_count, I64, COUNT, "warn", "number of warnings", RP_LARGEST),
     RP_FIELD_END};
 
-static const struct rp_type row_type = {"row", sizeof(struct rp_info_file), row_fields, NULL};
+static const struct rp_type row_type = {"file", sizeof(struct rp_info_file), row_fields, NULL};
 
 static const struct rp_field unread_fields[] = {
     RP_FIELD(struct rp_unread, name, STR, NONE, "file", "the input", 0),

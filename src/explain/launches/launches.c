@@ -66,9 +66,9 @@ static const struct rp_field queue_fields[] = {
     QUEUE(mean, F64, NONE, NULL, "mean of the lengths", 0),
     QUEUE(std, F64, NONE, NULL, "their standard deviation, of a sample", 0),
     QUEUE(p50, I64, COUNT, "p50", "median of the lengths, by nearest rank", 0),
-    QUEUE(max, I64, COUNT, "max", "the longest", 0),
+    QUEUE(max, I64, COUNT, "max", "the longest", RP_LARGEST),
     QUEUE(time_mean, F64, NONE, NULL, "mean length, weighted by time", 0),
-    QUEUE(full_ns, I64, NS, "full for", "time with 1,024 launches or more", 0),
+    QUEUE(full_ns, I64, NS, "full for", "time with 1,024 launches or more", RP_LARGEST),
     RP_FIELD_END};
 static const struct rp_type queue_type = {"queue", sizeof(struct rp_launch_queue), queue_fields,
                                           NULL};

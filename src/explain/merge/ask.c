@@ -24,7 +24,7 @@ static const struct rp_field rank_fields[] = {
     RANK(host, STR, NONE, "host", "ranks of one host share a clock; null: the rank has its own", 0),
     RANK(offset_ns, I64, NS, "offset", "added to its times to get the first rank's clock",
          RP_NULLABLE),
-    RANK(uncertainty_ns, I64, NS, "±", "of the offset", RP_NULLABLE),
+    RANK(uncertainty_ns, I64, NS, "±", "of the offset", RP_NULLABLE | RP_LARGEST),
     RANK(low_ns, I64, NS, "at least", "lower bound of the offset", RP_NULLABLE | RP_WIDE),
     RANK(high_ns, I64, NS, "at most", "upper bound of the offset", RP_NULLABLE | RP_WIDE),
     RANK(drift_ppb, F64, NONE, NULL, "change of the offset in ns per second", 0),

@@ -23,7 +23,7 @@ static const struct rp_field row_fields[] = {
     ROW(comm_ns, I64, NS, "comm", "time in which communication kernels run", 0),
     ROW(exposed_comm_ns, I64, NS, NULL, "communication while no compute runs", 0),
     ROW(memory_ns, I64, NS, "copies", "time in which copies and memsets run", RP_WIDE),
-    ROW(idle_ns, I64, NS, "idle", "time in which nothing runs", 0),
+    ROW(idle_ns, I64, NS, "idle", "time in which nothing runs", RP_LARGEST),
     ROW(idle_share, F64, RATIO, "share", "idle / window", 0),
     ROW(is_main, BOOL, NONE, NULL, "the numbers of the rank are those of this device", 0),
     RP_FIELD_END};

@@ -6,6 +6,7 @@
 #include "explain/report/report.h"
 
 #include "dataset/question.h"
+#include "facts/trace_host.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
@@ -30,7 +31,7 @@ static const struct rp_field rank_fields[] = {
     RANK(comm_ns, I64, NS, "comm", "time in which communication kernels run", 0),
     RANK(exposed_comm_ns, I64, NS, NULL, "communication while no compute runs", 0),
     RANK(memory_ns, I64, NS, "copies", "time in which copies and memsets run", RP_WIDE),
-    RANK(idle_ns, I64, NS, "idle", "time in which nothing runs", 0),
+    RANK(idle_ns, I64, NS, "idle", "time in which nothing runs", RP_LARGEST),
     RANK(idle_share, F64, RATIO, "share", "idle / window", 0),
     RANK(wait_ns, I64, NS, "waits", "in collectives, until the last rank arrived, or null",
          RP_NULLABLE),
@@ -38,8 +39,8 @@ static const struct rp_field rank_fields[] = {
          RP_NULLABLE),
     RANK(last_count, I64, COUNT, "was last", "collectives at which it arrived last, or null",
          RP_NULLABLE),
-    RANK(margin_ns, I64, NS, NULL, "by how much it arrived after the second last, or null",
-         RP_NULLABLE),
+    RANK(margin_ns, I64, NS, "delays", "by how much it arrived after the second last, or null",
+         RP_NULLABLE | RP_WIDE | RP_LARGEST),
     RANK(late_ns, I64, NS, NULL, "idle before the next work was launched; null without a device",
          RP_NULLABLE),
     RANK(stall_count, I64, COUNT, NULL, "host calls far above the median of their name", 0),
@@ -166,11 +167,9 @@ static const struct rp_field root_fields[] = {
                   "durations around which a tenth of them or more cluster", 0),
     RP_FIELD_LIST(struct rp_report_root, parts, &share_type, "where the time goes, per rank",
                   "parts of the span; they add up to it", 0),
-    RP_FIELD_LIST(struct rp_report_root, rank_rows, &rank_type, "which ranks delay the others",
-                  "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record per rank", 0),
-    RP_FIELD_LIST(struct rp_report_root, device_rows, &rp_report_device_row_type, "devices",
-                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, groups, &rp_report_group_type, NULL,
+                  "of more than 16 ranks: by host, else by equal behaviour", 0),
     RP_FIELD_LIST(struct rp_report_root, devices, &rp_report_device_row_type, NULL,
                   "one record per device of a rank", 0),
     RP_FIELD_LIST(struct rp_report_root, steps, &step_type, NULL, "the steps of each rank", 0),
@@ -181,6 +180,14 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_report_root, findings, &finding_type, NULL, "most costly first", 0),
     RP_FIELD_LIST(struct rp_report_root, look, &look_type, "what to look at", "text output only",
                   RP_SCREEN | RP_BLOCKS),
+    RP_FIELD_LIST(struct rp_report_root, host_rows, &rp_report_host_type, "ranks by host",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, alike_rows, &rp_report_alike_type,
+                  "ranks that behave alike", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, rank_rows, &rank_type, "which ranks delay the others",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, device_rows, &rp_report_device_row_type, "devices",
+                  "text output only", RP_SCREEN),
     RP_FIELD_RECORD(struct rp_report_root, latency, &latency_type, NULL,
                     "from the last input of an operator to its start", 0),
     RP_FIELD_LIST(struct rp_report_root, pitfalls, &rp_type_string,
@@ -283,6 +290,7 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(PLAIN, health),
                                               PART(TEXT, device),
                                               PART(TEXT, framework),
+                                              PART(TEXT, host),
                                               PART_OF(LIST, devices, &rp_report_device_row_type),
                                               PART(PLAIN, workload),
                                               PART(PLAIN, modelled),
@@ -483,7 +491,7 @@ static void fill_run_text(struct report_ctx *j)
     if (j->ranks->world_size > (int64_t)j->n)
         snprintf(ranks, sizeof ranks, "%zu of %d ranks", j->n, j->ranks->world_size);
     else
-        snprintf(ranks, sizeof ranks, "%zu rank%s", j->n, j->n == 1 ? "" : "s");
+        snprintf(ranks, sizeof ranks, "%s", rp_units_count(j->arena, (int64_t)j->n, "rank"));
     if (p->limited && p->nsteps)
         steps = rp_arena_textf(j->arena, "one of %lld step%s: '%s'", (long long)p->recorded_steps,
                                p->recorded_steps == 1 ? "" : "s", p->steps[0].name);
@@ -899,6 +907,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     RP_TRY(rp_chain_make(ranks, j.arena, &j.chain, err));
     fill_ranks(&j);
     fill_parts(&j);
+    rp_report_group_ranks(ranks, j.arena, out);
     RP_TRY(rp_arena_check(j.arena, "writing the report", err));
     fill_run_text(&j);
     fill_step(&j);
@@ -932,10 +941,13 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
                                 const struct rp_settings *settings, struct rp_rank_part *part,
                                 struct rp_err *err)
 {
-    RP_TRY(rp_report_rank(loaded->trace, scope, &part->arena, part->data, err));
+    struct rp_report_part *out = part->data;
+
+    RP_TRY(rp_report_rank(loaded->trace, scope, &part->arena, out, err));
+    RP_TRY(rp_trace_host(loaded->trace, loaded->source->name, &part->arena, &out->host, err));
     return rp_settings_flag(settings, "no-simulate")
                ? RP_OK
-               : rp_report_model(loaded->trace, &part->arena, part->data, err);
+               : rp_report_model(loaded->trace, &part->arena, out, err);
 }
 
 static const struct rp_option options[] = {

@@ -128,6 +128,7 @@ struct rp_report_part {
     int64_t step_ns;              /* RP_ABSENT_I64: no steps */
     struct rp_health health;
     const char *device, *framework;
+    const char *host; /* facts/trace_host.h, or NULL */
     size_t ndevices;
     struct rp_report_device_row *devices; /* by number */
     struct rp_workload workload;
@@ -204,6 +205,16 @@ struct rp_report_phase {
 };
 extern const struct rp_type rp_report_phase_type;
 
+/* Ranks of one host, or that behave alike. */
+struct rp_report_group {
+    const char *host;  /* NULL: they behave alike */
+    const char *which; /* "0-7" */
+    int64_t like_rank, rank_count;
+    int64_t compute_ns, comm_ns, idle_ns, wait_ns; /* means */
+    int64_t last_count, margin_ns;                 /* sums; as wait_ns absent where not known */
+};
+extern const struct rp_type rp_report_group_type, rp_report_host_type, rp_report_alike_type;
+
 struct rp_report_share { /* a part of the time of all ranks */
     const char *part, *note;
     int64_t total_ns, mean_ns;
@@ -261,6 +272,8 @@ struct rp_report_root {
     struct rp_report_workload workload; /* of the rank at the end of the chain */
     size_t nranks, nrank_rows, nsteps, nparts, nfindings, nlook, npitfalls, nnotes;
     struct rp_report_rank *ranks, *rank_rows;
+    size_t ngroups, nhost_rows, nalike_rows;
+    struct rp_report_group *groups, *host_rows, *alike_rows; /* none: few ranks, or all differ */
     struct rp_report_step *steps;
     size_t nphases;
     struct rp_report_phase *phases; /* none: no step has a phase */
@@ -275,6 +288,10 @@ static inline const struct rp_report_part *rp_report_part_of(const struct rp_ran
 {
     return (const struct rp_report_part *)ranks->parts[rank].data;
 }
+
+/* Fills the groups of out->ranks; texts are in the arena, whose failure sticks to it. */
+void rp_report_group_ranks(const struct rp_ranks *ranks, struct rp_arena *arena,
+                           struct rp_report_root *out);
 
 /* ------------------------------------------------------------------ which rank sets the pace */
 

@@ -110,7 +110,7 @@ static const struct rp_field rank_fields[] = {
     RANK(path, STR, NONE, NULL, "the input", 0),
     RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK(count, I64, COUNT, "stalls", "how many", 0),
-    RANK(total_ns, I64, NS, "total", "own time of the stalls", 0),
+    RANK(total_ns, I64, NS, "total", "own time of the stalls", RP_LARGEST),
     RANK(max_ns, I64, NS, "longest", "the longest", 0),
     RANK(device_idle_ns, I64, NS, "gpu idle",
          "part of it in which the device did nothing; null without one", RP_NULLABLE),
@@ -402,7 +402,7 @@ static void fill_ranks(struct stall_sums *j)
             rp_ns_add(&j->out->device_idle_ns, s->device_idle_ns);
         }
     }
-    if (j->n > 1) {
+    if (j->n > 1 && j->out->total_ns) {
         j->out->rank_rows = j->out->ranks;
         j->out->nrank_rows = j->n;
     }

@@ -458,6 +458,112 @@ static void test_cutting(void **state)
     check_cut("a\xffz", 3, "a\xef\xbf\xbdz");
 }
 
+/* ------------------------------------------------------------------ long tables */
+
+struct rank_row {
+    int64_t rank, delay_ns, slack_ns;
+};
+
+struct rank_root {
+    size_t nrows;
+    struct rank_row *rows;
+};
+
+static const struct rp_field rank_row_fields[] = {
+    RP_FIELD(struct rank_row, rank, I64, NONE, "rank", "d", 0),
+    RP_FIELD(struct rank_row, slack_ns, I64, NS, "slack", "d", RP_SMALLEST),
+    RP_FIELD(struct rank_row, delay_ns, I64, NS, "delay", "d", RP_NULLABLE | RP_LARGEST),
+    RP_FIELD_END};
+static const struct rp_type rank_row_type = {"rank", sizeof(struct rank_row), rank_row_fields,
+                                             NULL};
+static const struct rp_field rank_root_fields[] = {
+    RP_FIELD_LIST(struct rank_root, rows, &rank_row_type, "ranks", "d", 0), RP_FIELD_END};
+static const struct rp_type rank_root_type = {"run", sizeof(struct rank_root), rank_root_fields,
+                                              "rows"};
+
+#define RANKS 1040
+
+static void fill_ranks(struct rank_row rows[RANKS])
+{
+    for (int64_t i = 0; i < RANKS; i++)
+        rows[i] = (struct rank_row){i, 0, 500};
+    rows[1037].delay_ns = 9000;
+    rows[12].delay_ns = 2000;
+    rows[4].delay_ns = RP_ABSENT_I64; /* what is not known is not among the worst */
+    rows[700].slack_ns = 7;
+}
+
+/* Of a long table the worst rows are shown, with what ranks them; equal ones in their order. */
+static void test_long_tables_show_the_worst_rows(void **state)
+{
+    static struct rank_row rows[RANKS];
+    struct rank_root root = {.nrows = RANKS, .rows = rows};
+
+    UNUSED_STATE(state);
+    fill_ranks(rows);
+    check_screen(&rank_root_type, &root, 80, 0,
+                 "ranks\n"
+                 "  rank   slack    delay\n"
+                 "  1037  500 ns  9.00 µs\n"
+                 "    12  500 ns  2.00 µs\n"
+                 "   700    7 ns     0 ns\n"
+                 "     0  500 ns     0 ns\n"
+                 "     1  500 ns     0 ns\n"
+                 "     2  500 ns     0 ns\n"
+                 "     3  500 ns     0 ns\n"
+                 "     5  500 ns     0 ns\n"
+                 "  … and 1,032 more ranks (by delay, largest first): --all prints them\n");
+    rows[1037].delay_ns = rows[12].delay_ns = rows[4].delay_ns = 0;
+    root.nrows = 1000;
+    check_screen(&rank_root_type, &root, 80, 0,
+                 "ranks\n"
+                 "  rank   slack  delay\n"
+                 "   700    7 ns   0 ns\n"
+                 "     0  500 ns   0 ns\n"
+                 "     1  500 ns   0 ns\n"
+                 "     2  500 ns   0 ns\n"
+                 "     3  500 ns   0 ns\n"
+                 "     4  500 ns   0 ns\n"
+                 "     5  500 ns   0 ns\n"
+                 "     6  500 ns   0 ns\n"
+                 "  … and 992 more ranks (by slack, smallest first): --all prints them\n");
+}
+
+static size_t count_lines(const struct rank_root *root, const struct rp_print_options *options)
+{
+    struct rp_err err = RP_ERR_INIT;
+    size_t i, n, lines = 0;
+    struct rp_out *out;
+    const char *text;
+
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    rp_print_record(&rank_root_type, root, options, out);
+    text = rp_out_borrow_memory(out, &n);
+    for (i = 0; i < n; i++)
+        lines += text[i] == '\n';
+    assert_ok(rp_out_close(out, &err), &err);
+    return lines;
+}
+
+/* Tables of up to 16 rows are whole and in their order; all rows on request; CSV always whole. */
+static void test_all_rows(void **state)
+{
+    static struct rank_row rows[RANKS];
+    struct rank_root root = {.nrows = 16, .rows = rows};
+    struct rp_print_options table = {.struct_size = sizeof table, .width = 80}, csv = table;
+
+    UNUSED_STATE(state);
+    fill_ranks(rows);
+    csv.format = RP_PRINT_CSV;
+    assert_int_equal(count_lines(&root, &table), 2 + 16);
+    root.nrows = 17;
+    assert_int_equal(count_lines(&root, &table), 2 + 8 + 1);
+    root.nrows = RANKS;
+    assert_int_equal(count_lines(&root, &csv), 1 + RANKS);
+    table.all = 1;
+    assert_int_equal(count_lines(&root, &table), 2 + RANKS);
+}
+
 int test_print_table(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +581,8 @@ int test_print_table(void)
         cmocka_unit_test(test_counts_of_things),
         cmocka_unit_test(test_numbers_are_not_parted),
         cmocka_unit_test(test_cutting),
+        cmocka_unit_test(test_long_tables_show_the_worst_rows),
+        cmocka_unit_test(test_all_rows),
     };
 
     return cmocka_run_group_tests_name("print_table", tests, NULL, NULL);
