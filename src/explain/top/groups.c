@@ -14,6 +14,8 @@
 
 #include "base/hash.h"
 #include "base/strtab.h"
+#include "explain/top/categories.h"
+#include "explain/top/spans.h"
 #include "facts/arg_keys.h"
 #include "facts/attribution.h"
 
@@ -25,6 +27,7 @@ struct grouping {
     const struct rp_scope *scope;
     enum rp_top_by by;
     bool flat;
+    const struct rp_category_table *categories;
     struct rp_arena *arena;
     struct rp_top_part *out;
     struct rp_strtab names; /* a group is the id of its name */
@@ -39,10 +42,10 @@ struct grouping {
     RP_VEC(char) text;
 };
 
-static const char *const by_words[RP_TOP_BYS] = {"kernel",     "op",    "shape",  "module",
-                                                 "annotation", "phase", "stream", "python"};
-static const char *const span_kinds[RP_TOP_BYS] = {NULL,         "op", "op", "module",
-                                                   "annotation", NULL, NULL, "python"};
+static const char *const by_words[RP_TOP_BYS] = {
+    "kernel", "op", "shape", "module", "annotation", "phase", "stream", "python", "category"};
+static const char *const span_kinds[RP_TOP_BYS] = {NULL, "op", "op",     "module", "annotation",
+                                                   NULL, NULL, "python", NULL};
 
 /* Arguments of XLA's work that stand in for spans. */
 static const char *const own_keys[RP_TOP_BYS] = {[RP_TOP_OP] = "hlo_op",
@@ -67,39 +70,18 @@ static bool rolls_up(const struct grouping *g, rp_event e)
            rp_event_is_module(g->t, e);
 }
 
-/* Copies a name with '*' for each number that is a whole component: "nn.Module: Layer_*",
-   "layers.*.attn"; not "Conv2d". The copy is never longer. */
-static size_t without_numbers(const char *name, size_t len, char *out)
-{
-    size_t i = 0, n = 0;
-
-    while (i < len) {
-        size_t end = i;
-
-        if (i > 0 && strchr("._/[", name[i - 1]))
-            while (end < len && isdigit((unsigned char)name[end]))
-                end++;
-        if (end > i && (end == len || strchr("./]", name[end]))) {
-            out[n++] = '*';
-            i = end;
-        } else {
-            out[n++] = name[i++];
-        }
-    }
-    return n;
-}
-
 /* The id of the row of a module's name. */
 static enum rp_code roll_up(struct grouping *g, rp_str name, uint32_t *roll, struct rp_err *err)
 {
-    size_t len = rp_trace_str_len(g->t, name);
+    size_t len = rp_trace_str_len(g->t, name), numbers;
+    int64_t number;
 
     *roll = rp_map_get(&g->roll_of, name);
     if (*roll != RP_MAP_NONE)
         return RP_OK;
     g->text.n = 0;
     RP_TRY(rp_vec_reserve(&g->text, len + 1, err));
-    len = without_numbers(rp_trace_str(g->t, name), len, g->text.at);
+    len = rp_name_without_numbers(rp_trace_str(g->t, name), len, g->text.at, &number, &numbers);
     RP_TRY(rp_strtab_intern(&g->rolls, g->text.at, len, roll, err));
     return rp_map_put(&g->roll_of, name, *roll, err);
 }
@@ -134,9 +116,14 @@ static enum rp_code add_sample(struct grouping *g, uint32_t group, int64_t total
     return rp_vec_push(&g->out->samples, sample, err);
 }
 
-/* Kernels, streams and phases: an item is a sample. */
-static enum rp_code add_item(struct grouping *g, const struct rp_work *w, size_t i, uint8_t phase,
-                             struct rp_err *err)
+/* What an item is, where the groups are phases or categories. */
+struct item_place {
+    uint8_t phase, category;
+};
+
+/* Kernels, streams, phases and categories: an item is a sample. */
+static enum rp_code add_item(struct grouping *g, const struct rp_work *w, size_t i,
+                             const struct item_place *place, struct rp_err *err)
 {
     const struct rp_work_item *x = &w->items.at[i];
     int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
@@ -151,9 +138,14 @@ static enum rp_code add_item(struct grouping *g, const struct rp_work *w, size_t
         name = rp_trace_str(g->t, s);
         len = rp_trace_str_len(g->t, s);
     } else if (g->by == RP_TOP_PHASE) {
-        key = phase;
-        name = rp_phase_names[phase];
+        key = place->phase;
+        name = rp_phase_names[place->phase];
         kind = "phase";
+        len = strlen(name);
+    } else if (g->by == RP_TOP_CATEGORY) {
+        key = place->category;
+        name = rp_category_names[place->category];
+        kind = "category";
         len = strlen(name);
     } else {
         key = x->stream;
@@ -163,21 +155,30 @@ static enum rp_code add_item(struct grouping *g, const struct rp_work *w, size_t
         len = strlen(label);
     }
     RP_TRY(group_of(g, key, name, len, kind, &group, err));
-    if (g->by != RP_TOP_PHASE || phase != RP_PHASE_OTHER)
+    if (g->by == RP_TOP_PHASE ? place->phase != RP_PHASE_OTHER
+                              : g->by != RP_TOP_CATEGORY || place->category != RP_CATEGORY_OTHER)
         g->out->covered_ns = rp_ns_sum(g->out->covered_ns, dur);
     return add_sample(g, group, dur, dur, err);
 }
 
 static enum rp_code group_items(struct grouping *g, const struct rp_work *w, struct rp_err *err)
 {
+    struct rp_work_categories c = {0};
     struct rp_attribution a = {0};
     enum rp_code code = RP_OK;
     size_t i;
 
-    if (g->by == RP_TOP_PHASE)
+    if (g->by == RP_TOP_PHASE || g->by == RP_TOP_CATEGORY)
         code = rp_attribution_init(&a, w, err);
-    for (i = 0; i < w->items.n && code == RP_OK; i++)
-        code = add_item(g, w, i, a.owners.n ? a.owners.at[i].phase : RP_PHASE_OTHER, err);
+    if (g->by == RP_TOP_CATEGORY && code == RP_OK)
+        code = rp_work_categories_init(&c, w, &a, g->categories, err);
+    for (i = 0; i < w->items.n && code == RP_OK; i++) {
+        struct item_place place = {.phase = a.owners.n ? a.owners.at[i].phase : RP_PHASE_OTHER,
+                                   .category = c.of_item.n ? c.of_item.at[i] : RP_CATEGORY_OTHER};
+
+        code = add_item(g, w, i, &place, err);
+    }
+    rp_work_categories_release(&c);
     rp_attribution_release(&a);
     return code;
 }
@@ -480,11 +481,16 @@ static enum rp_code group_all(struct grouping *g, struct rp_err *err)
 }
 
 enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_scope *scope,
-                               enum rp_top_by by, bool flat, struct rp_arena *arena,
+                               const struct rp_top_groups *want, struct rp_arena *arena,
                                struct rp_top_part *out, struct rp_err *err)
 {
-    struct grouping g = {
-        .t = trace, .scope = scope, .by = by, .flat = flat, .arena = arena, .out = out};
+    struct grouping g = {.t = trace,
+                         .scope = scope,
+                         .by = want->by,
+                         .flat = want->flat,
+                         .categories = want->categories,
+                         .arena = arena,
+                         .out = out};
     enum rp_code code;
 
     rp_map_init(&g.groups);

@@ -106,6 +106,8 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_top_part, whole_ns),
     RP_PART_PLAIN(struct rp_top_part, covered_ns),
     RP_PART_PLAIN(struct rp_top_part, on_host),
+    RP_PART_RECORD(struct rp_top_part, tree, &rp_tree_part_type),
+    RP_PART_RECORD(struct rp_top_part, focus, &rp_focus_part_type),
     RP_PART_END};
 static const struct rp_type part_type = {"top_part", sizeof(struct rp_top_part), part_fields, NULL};
 
@@ -301,7 +303,8 @@ static void sort_rows(struct top_join *j, const char *sort)
 /* Rows of host spans may be inside each other. */
 static bool is_nested(const char *by)
 {
-    return strcmp(by, "kernel") != 0 && strcmp(by, "stream") != 0 && strcmp(by, "phase") != 0;
+    return strcmp(by, "kernel") != 0 && strcmp(by, "stream") != 0 && strcmp(by, "phase") != 0 &&
+           strcmp(by, "category") != 0;
 }
 
 /* "3 frames around all of it are not listed: 'run.py(3): <module>', …; '--flat' lists them" */
@@ -339,10 +342,11 @@ static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t 
             "modules that differ in their numbers are one row; '--flat' lists each";
     if (out->nskipped)
         out->notes[out->nnotes++] = skipped_note(out, arena);
-    out->summary =
-        rp_arena_textf(arena, "%s by %s%s; %s %s", out->measure, out->by, per,
-                       rp_units_text(arena, out->covered_share, RP_UNIT_RATIO),
-                       strcmp(out->by, "phase") != 0 ? "attributed" : "in a known phase");
+    out->summary = rp_arena_textf(arena, "%s by %s%s; %s %s", out->measure, out->by, per,
+                                  rp_units_text(arena, out->covered_share, RP_UNIT_RATIO),
+                                  !strcmp(out->by, "phase")      ? "in a known phase"
+                                  : !strcmp(out->by, "category") ? "in a known category"
+                                                                 : "attributed");
 }
 
 /* Only names of kernels are C++; two different rows get different labels. */
@@ -463,7 +467,8 @@ enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64
     static const struct rp_scope all = {0};
     struct rp_top_part part = {0};
     const struct rp_top_part *parts[] = {&part};
-    enum rp_code code = rp_top_group_work(trace, &all, rp_top_by_of(by), false, arena, &part, err);
+    struct rp_top_groups want = {.by = rp_top_by_of(by)};
+    enum rp_code code = rp_top_group_work(trace, &all, &want, arena, &part, err);
 
     if (code == RP_OK)
         code = join_parts(parts, 1, by, "total", most, arena, out, err);
@@ -475,12 +480,42 @@ enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64
 
 /* ------------------------------------------------------------------ the question */
 
+/* What '--by' means for a tree; kernels, which are its default, are not asked for. */
+static enum rp_code tree_of(const struct rp_settings *settings, enum rp_tree_of *of,
+                            struct rp_err *err)
+{
+    static const enum rp_tree_of trees[RP_TOP_BYS] = {[RP_TOP_OP] = RP_TREE_OP,
+                                                      [RP_TOP_MODULE] = RP_TREE_MODULE,
+                                                      [RP_TOP_ANNOTATION] = RP_TREE_ANNOTATION,
+                                                      [RP_TOP_PYTHON] = RP_TREE_PYTHON};
+    const char *by = rp_settings_text(settings, "by");
+
+    *of = rp_settings_has(settings, "by") ? trees[rp_top_by_of(by)] : RP_TREE_AUTO;
+    if (*of == RP_TREE_AUTO && rp_settings_has(settings, "by"))
+        return rp_err_set(
+            err, RP_USAGE,
+            "'--by %s' is no tree: use op, module, annotation or python with '--tree'", by);
+    return RP_OK;
+}
+
 static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                              const struct rp_settings *settings, struct rp_rank_part *part,
                              struct rp_err *err)
 {
-    return rp_top_group_work(loaded->trace, scope, rp_top_by_of(rp_settings_text(settings, "by")),
-                             rp_settings_flag(settings, "flat"), &part->arena, part->data, err);
+    struct rp_top_part *out = part->data;
+    const char *focus = rp_settings_text(settings, "focus");
+    struct rp_top_groups want = {.by = rp_top_by_of(rp_settings_text(settings, "by")),
+                                 .flat = rp_settings_flag(settings, "flat"),
+                                 .categories = rp_loaded_categories(loaded)};
+    enum rp_tree_of of;
+
+    if (focus)
+        return rp_focus_make(loaded->trace, scope, focus, &part->arena, &out->focus, err);
+    if (rp_settings_flag(settings, "tree")) {
+        RP_TRY(tree_of(settings, &of, err));
+        return rp_tree_make(loaded->trace, scope, of, &part->arena, &out->tree, err);
+    }
+    return rp_top_group_work(loaded->trace, scope, &want, &part->arena, out, err);
 }
 
 /* Where the operators of graph kernels come from. */
@@ -488,6 +523,56 @@ static void note_graphs(struct rp_top_root *out, const struct rp_ranks *ranks)
 {
     if (ranks->graphs && out->notes && (ranks->ncaptures || is_nested(out->by)))
         out->notes[out->nnotes++] = ranks->graphs;
+}
+
+static enum rp_code join_tree(const struct rp_top_part *const *tops, size_t n,
+                              const struct rp_settings *settings, struct rp_result *result,
+                              struct rp_err *err)
+{
+    const struct rp_tree_part **parts =
+        RP_ARENA_NEW(&result->arena, const struct rp_tree_part *, n + 1);
+    struct rp_tree_root *root = RP_ARENA_NEW(&result->arena, struct rp_tree_root, 1);
+    struct rp_tree_cut cut = {.rows = rp_settings_has(settings, "limit")
+                                          ? rp_settings_int(settings, "limit")
+                                          : RP_TREE_SCREEN,
+                              .depth = rp_settings_int(settings, "depth")};
+    size_t i;
+
+    if (!parts || !root)
+        return rp_err_nomem(err, "making a tree");
+    for (i = 0; i < n; i++)
+        parts[i] = &tops[i]->tree;
+    result->type = &rp_tree_type;
+    result->root = root;
+    return rp_tree_join(parts, n, &cut, &result->arena, root, err);
+}
+
+#define FOCUS_ROWS 8 /* of each relation, unless so many were asked for */
+
+static enum rp_code join_focus(const struct rp_top_part *const *tops, size_t n,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
+{
+    const struct rp_focus_part **parts =
+        RP_ARENA_NEW(&result->arena, const struct rp_focus_part *, n + 1);
+    struct rp_focus_root *root = RP_ARENA_NEW(&result->arena, struct rp_focus_root, 1);
+    struct rp_focus_cut cut = {.rows = rp_settings_has(settings, "limit")
+                                           ? rp_settings_int(settings, "limit")
+                                           : FOCUS_ROWS,
+                               .flat = rp_settings_flag(settings, "flat")};
+    size_t i;
+
+    if (!parts || !root)
+        return rp_err_nomem(err, "focusing");
+    for (i = 0; i < n; i++)
+        parts[i] = &tops[i]->focus;
+    result->type = &rp_focus_type;
+    result->root = root;
+    RP_TRY(rp_focus_join(parts, n, rp_settings_text(settings, "focus"), &cut, &result->arena, root,
+                         err));
+    if (!root->calls)
+        result->answer = RP_ANSWER_NO;
+    return RP_OK;
 }
 
 static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
@@ -501,6 +586,10 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
         return rp_err_nomem(err, "adding up ranks");
     for (i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
+    if (rp_settings_text(settings, "focus"))
+        return join_focus(parts, ranks->n, settings, result, err);
+    if (rp_settings_flag(settings, "tree"))
+        return join_tree(parts, ranks->n, settings, result, err);
     RP_TRY(join_parts(parts, ranks->n, rp_settings_text(settings, "by"),
                       rp_settings_text(settings, "sort"), rp_settings_int(settings, "limit"),
                       &result->arena, result->root, err));
@@ -514,6 +603,12 @@ static const struct rp_option top_options[] = {
     {"sort", 's', RP_OPT_CHOICE, RP_TOP_SORTS, "total", "sort key, largest first", 0},
     {"flat", 0, RP_OPT_FLAG, NULL, NULL,
      "a row for each numbered module, and for Python frames around everything", 0},
+    {"tree", 0, RP_OPT_FLAG, NULL, NULL,
+     "a tree of modules and annotations, or of what '--by' names; 30 rows unless '--limit' is given",
+     0},
+    {"depth", 0, RP_OPT_INT, "N", NULL, "with '--tree': at most N levels", 0},
+    {"focus", 0, RP_OPT_TEXT, "NAME", NULL,
+     "callers, callees, shapes and Python lines of what has this name, or contains it", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
 
@@ -525,9 +620,12 @@ const struct rp_question_row rp_ask_top = {
                      "Device time by name, summed over all ranks. For operators, shapes, modules, "
                      "annotations and Python frames it is the time of the device work launched "
                      "inside them; without device work, host time. Percentiles are exact.",
-                 .examples = "reprise top trace.json.gz\tthe kernels that take most time\n"
-                             "reprise top --by op --sort self run/\tthe operators that launch it\n"
-                             "reprise top --by shape --step 12 run/\tone step, by input shapes\n",
+                 .examples =
+                     "reprise top trace.json.gz\tthe kernels that take most time\n"
+                     "reprise top --by op --sort self run/\tthe operators that launch it\n"
+                     "reprise top --by shape --step 12 run/\tone step, by input shapes\n"
+                     "reprise top --tree run/\tmodules, with what is inside them\n"
+                     "reprise top --focus aten::bmm run/\twho calls it, with which shapes\n",
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = top_options,
                  .type = &top_type},

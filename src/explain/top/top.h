@@ -7,7 +7,11 @@
  */
 #include "base/arena.h"
 #include "base/vec.h"
+#include "explain/top/focus.h"
+#include "explain/top/tree.h"
 #include "facts/work.h"
+
+struct rp_category_table;
 
 enum rp_top_by {
     RP_TOP_KERNEL,
@@ -18,9 +22,10 @@ enum rp_top_by {
     RP_TOP_PHASE,
     RP_TOP_STREAM,
     RP_TOP_PYTHON,
+    RP_TOP_CATEGORY,
     RP_TOP_BYS
 };
-#define RP_TOP_BY_WORDS "kernel|op|shape|module|annotation|phase|stream|python"
+#define RP_TOP_BY_WORDS "kernel|op|shape|module|annotation|phase|stream|python|category"
 #define RP_TOP_SORTS    "total|self|count|mean|p50|p99|max|std|name"
 
 struct rp_top_sample {
@@ -40,6 +45,8 @@ struct rp_top_part {
     RP_VEC(struct rp_top_group) skipped; /* Python frames around everything, outermost first */
     int64_t whole_ns, covered_ns;        /* time that was asked about; of it, in some group */
     bool on_host;                        /* no device work: times are those of host spans */
+    struct rp_tree_part tree;            /* with --tree; the vectors above are empty then */
+    struct rp_focus_part focus;          /* with --focus; the same */
 };
 
 struct rp_top_row {
@@ -63,11 +70,16 @@ struct rp_top_root {
 /* The word of an option to its value; the word was checked. */
 enum rp_top_by rp_top_by_of(const char *word);
 
-/* Groups the work of one trace. flat: modules that differ in a number only are different, and no
-   Python frame is skipped. Names are in the arena; the vectors of the part are the caller's, also
-   after a failure. */
+struct rp_top_groups {
+    enum rp_top_by by;
+    bool flat; /* modules that differ in a number only are different; no Python frame is skipped */
+    const struct rp_category_table *categories; /* the user's, or NULL */
+};
+
+/* Groups the work of one trace. Names are in the arena; the vectors of the part are the caller's,
+   also after a failure. */
 enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_scope *scope,
-                               enum rp_top_by by, bool flat, struct rp_arena *arena,
+                               const struct rp_top_groups *want, struct rp_arena *arena,
                                struct rp_top_part *out, struct rp_err *err);
 
 /* Of one trace alone, everything in the arena: the rows with most time, `most` of them; 0: all. As
