@@ -26,6 +26,7 @@
 #define DRIFT_POINTS  9 /* three in each third */
 #define DRIFT_SIGMAS  4
 #define DRIFT_MAX_PPB 1e6 /* larger drifts are implausible */
+#define DOUBT_SIGMAS  2   /* of the slope, for its ± */
 
 struct point {
     int64_t x_ns, y_ns;
@@ -35,7 +36,8 @@ struct point {
 struct line {
     bool known;
     int64_t offset_ns, at_ns;
-    double drift; /* ns a ns */
+    double drift;       /* ns a ns */
+    double drift_doubt; /* the same; negative: not known */
     double spread_ns;
     uint32_t n; /* rendezvous */
     uint32_t messages;
@@ -264,12 +266,16 @@ static void take_slope(struct point *p, size_t n, double drift, int64_t at_ns)
 }
 
 /* The slope, or 0 where it is not significant; subtracted from the points, which are sorted by x.
- */
-static double take_drift(struct clock_ctx *f, struct point *p, size_t n, int64_t at_ns)
+ * *within: how far the true one may be from what is returned, -1: not known. Two standard errors of
+ * the two medians; and the scatter itself, because the time of a rendezvous follows the clock that
+ * is fitted, as long as its end lies among the others'. */
+static double take_drift(struct clock_ctx *f, struct point *p, size_t n, int64_t at_ns,
+                         double *within)
 {
     size_t third = n / 3;
-    double dx, dy, drift, doubt;
+    double dx, dy, drift, doubt, spread;
 
+    *within = -1;
     if (n < DRIFT_POINTS)
         return 0;
     dx = (double)rp_ns_between(median_coordinate(f, p, third, true),
@@ -280,9 +286,12 @@ static double take_drift(struct clock_ctx *f, struct point *p, size_t n, int64_t
         return 0;
     drift = dy / dx;
     take_slope(p, n, drift, at_ns);
-    doubt = (spread_of(f, p, n) + 1) * 1.2533 * sqrt(2 / (double)third);
+    spread = spread_of(f, p, n);
+    doubt = (spread + 1) * 1.2533 * sqrt(2 / (double)third);
+    *within = (DOUBT_SIGMAS * doubt + spread) / dx;
     if (fabs(dy) > DRIFT_SIGMAS * doubt)
         return drift;
+    *within += fabs(drift);
     take_slope(p, n, -drift, at_ns);
     return 0;
 }
@@ -313,7 +322,8 @@ static void fit_line(struct clock_ctx *f, uint32_t clock)
     qsort(f->points, n, sizeof *f->points, by_x);
     l->n = (uint32_t)n;
     l->at_ns = median_coordinate(f, f->points, n, true);
-    l->drift = take_drift(f, f->points, n, l->at_ns);
+    l->drift = take_drift(f, f->points, n, l->at_ns, &l->drift_doubt);
+    l->drift_doubt *= widening_factor(f, clock);
     l->spread_ns = spread_of(f, f->points, n) * widening_factor(f, clock);
     l->offset_ns = weighted_median(f->points, n);
 }
@@ -497,6 +507,10 @@ static void put_clocks(const struct clock_ctx *f, const int64_t *low, const int6
         to->offset_ns = rp_ns_sum(l->offset_ns, start);
         to->at_ns = rp_ns_between(f->in->start_ns ? f->in->start_ns[r] : 0, l->at_ns);
         to->drift_ppb = l->drift * 1e9;
+        to->drift_doubt_ppb = !to->clock ? 0
+                              : l->known && l->n >= DRIFT_POINTS && l->drift_doubt >= 0
+                                  ? l->drift_doubt * 1e9
+                                  : -1;
         to->low_ns = low[to->clock] == INT64_MIN ? INT64_MIN : rp_ns_sum(low[to->clock], start);
         to->high_ns = high[to->clock] == INT64_MAX ? INT64_MAX : rp_ns_sum(high[to->clock], start);
         to->uncertainty_ns = to->clock ? uncertainty(l, low[to->clock], high[to->clock]) : 0;

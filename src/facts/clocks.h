@@ -52,6 +52,7 @@ struct rp_clock {
     int64_t offset_ns;       /* to add to the rank's times, at at_ns */
     int64_t at_ns;           /* the middle of the times that were used, on the rank's clock */
     double drift_ppb;        /* change of the offset, in ns per second; 0: no significant drift */
+    double drift_doubt_ppb;  /* how far from it the drift may be; negative: not known */
     int64_t uncertainty_ns;  /* of the offset; -1: not known */
     int64_t low_ns, high_ns; /* bounds of the offset; INT64_MIN, INT64_MAX: none */
     uint32_t clock;          /* ranks with the same number share it */

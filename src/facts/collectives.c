@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/order.h"
+#include "facts/trace_host.h"
 #include "result/part.h"
 
 #include <stdio.h>
@@ -36,6 +37,7 @@ static const struct rp_field collectives_fields[] = {
     RP_PART_PLAIN(struct rp_collectives, mixed),
     RP_PART_PLAIN(struct rp_collectives, group_hash),
     RP_PART_PLAIN(struct rp_collectives, base_ns),
+    RP_PART_PLAIN(struct rp_collectives, boot),
     RP_PART_PLAIN(struct rp_collectives, world_size),
     RP_PART_END};
 const struct rp_type rp_collectives_type = {"collectives", sizeof(struct rp_collectives),
@@ -320,6 +322,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
 
     *out = (struct rp_collectives){.sequenced = true, .grouped = true};
     out->base_ns = work->trace->has_base ? work->trace->base_ns : 0;
+    out->boot = rp_trace_boot(work->trace);
     out->world_size = work->trace->world_size;
     rp_map_init(&g.texts);
     rp_map_init(&g.seen);

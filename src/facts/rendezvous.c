@@ -561,6 +561,18 @@ void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n)
     list->clocks_differ = false;
 }
 
+/* Recordings of one boot count the time of one clock: their bases differ only by how the time of
+   day was adjusted in between, so that of the first is used for all. */
+static int64_t base_of(const struct rp_collectives *const *ranks, size_t rank)
+{
+    size_t r;
+
+    for (r = 0; ranks[rank]->boot && r < rank; r++)
+        if (ranks[r]->boot == ranks[rank]->boot)
+            return ranks[r]->base_ns;
+    return ranks[rank]->base_ns;
+}
+
 enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_t n,
                                 struct rp_arena *arena, struct rp_rendezvous_list *out,
                                 struct rp_err *err)
@@ -575,7 +587,7 @@ enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_
     if (!out->offset_ns || !out->base_ns)
         return rp_err_nomem(err, "matching collectives");
     for (r = 0; r < n; r++) {
-        out->base_ns[r] = rp_ns_between(ranks[0]->base_ns, ranks[r]->base_ns);
+        out->base_ns[r] = rp_ns_between(ranks[0]->base_ns, base_of(ranks, r));
         out->offset_ns[r] = out->base_ns[r];
         out->nlost += ranks[r]->list.n;
     }

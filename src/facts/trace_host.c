@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "facts/trace_host.h"
 
+#include "base/hash.h"
+
 #include <ctype.h>
 #include <string.h>
 
-/* Metadata texts include their quotes. */
-static bool meta_host(const struct rp_trace *t, const char **at, size_t *len)
+/* The text of one of the keys; metadata texts include their quotes. */
+static bool meta_text(const struct rp_trace *t, const char *const *keys, const char **at,
+                      size_t *len)
 {
-    static const char *const keys[] = {"hostname", "host_name", "hostName"};
     uint32_t i;
     size_t k;
 
     for (i = 0; i < t->nmeta; i++)
-        for (k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        for (k = 0; keys[k]; k++) {
             const char *value = rp_trace_str(t, t->meta[i].value);
             size_t n = rp_trace_str_len(t, t->meta[i].value);
 
@@ -24,6 +26,22 @@ static bool meta_host(const struct rp_trace *t, const char **at, size_t *len)
             return true;
         }
     return false;
+}
+
+static bool meta_host(const struct rp_trace *t, const char **at, size_t *len)
+{
+    static const char *const keys[] = {"hostname", "host_name", "hostName", NULL};
+
+    return meta_text(t, keys, at, len);
+}
+
+uint64_t rp_trace_boot(const struct rp_trace *t)
+{
+    static const char *const keys[] = {"boot_id", NULL};
+    const char *at;
+    size_t len;
+
+    return meta_text(t, keys, &at, &len) ? rp_hash_bytes(at, len) | 1 : 0;
 }
 
 /* Digits before `end`; NULL: none. */

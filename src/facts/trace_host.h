@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef RP_FACTS_TRACE_HOST_H
 #define RP_FACTS_TRACE_HOST_H
-/* The host on which a trace was recorded, if the trace or its file name tells. */
+/* The host on which a trace was recorded, and the clock that it used, if the trace or its file name
+   tells. */
 #include "base/arena.h"
 #include "trace/trace.h"
 
@@ -12,5 +13,12 @@
  */
 enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp_arena *arena,
                            const char **out, struct rp_err *err);
+
+/*
+ * A number for the boot of the machine, by the metadata "boot_id" of our recordings; 0: not known.
+ * The times of all recordings of one boot are those of one clock (CLOCK_MONOTONIC), whatever their
+ * base_ns says.
+ */
+uint64_t rp_trace_boot(const struct rp_trace *t);
 
 #endif

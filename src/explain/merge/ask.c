@@ -28,6 +28,8 @@ static const struct rp_field rank_fields[] = {
     RANK(low_ns, I64, NS, "at least", "lower bound of the offset", RP_NULLABLE | RP_WIDE),
     RANK(high_ns, I64, NS, "at most", "upper bound of the offset", RP_NULLABLE | RP_WIDE),
     RANK(drift_ppb, F64, NONE, NULL, "change of the offset in ns per second", 0),
+    RANK(drift_uncertainty_ppb, F64, NONE, NULL,
+         "how far from it the drift may be; null: too few collectives", 0),
     RANK(drift_at_ns, I64, NS, NULL,
          "the time, on its own clock, at which the offset holds, if it drifts", RP_NULLABLE),
     RANK(drift_text, STR, NONE, "drift", "text output only", RP_SCREEN),
@@ -61,6 +63,9 @@ static const struct rp_field root_fields[] = {
     ROOT(matched_by, STR, NONE, NULL, "sequence, order, name, records or none", 0),
     ROOT(meeting_count, I64, COUNT, NULL, "collectives that connect clocks", 0),
     ROOT(message_count, I64, COUNT, NULL, "sends with their receives", 0),
+    ROOT(clock_count, I64, COUNT, NULL, "clocks of the ranks", 0),
+    ROOT(aligned_count, I64, COUNT, NULL,
+         "clocks whose offset is known, with the first; 1 of several: nothing ties them", 0),
     ROOT(consistent, BOOL, NONE, NULL, "no two facts contradict each other", 0),
     ROOT(output, STR, NONE, NULL, "the merged trace, or null", 0),
     ROOT(format, STR, NONE, NULL, "of the merged trace, or null", 0),
@@ -219,6 +224,7 @@ static enum rp_code merge_join(const struct rp_ranks *ranks, const struct rp_set
                                struct rp_result *result, struct rp_err *err)
 {
     struct rp_merge_input *in = RP_ARENA_NEW(&result->arena, struct rp_merge_input, ranks->n + 1);
+    bool guessed = !strcmp(rp_settings_text(settings, "hosts"), "auto");
     size_t i;
 
     if (!in)
@@ -231,12 +237,13 @@ static enum rp_code merge_join(const struct rp_ranks *ranks, const struct rp_set
                                         .number = part->number,
                                         .source = part->source,
                                         .in_source = part->in_source};
+        if (guessed)
+            in[i].boot = in[i].part->comm.boot;
         RP_TRY(
             host_of(rp_settings_text(settings, "hosts"), part, &result->arena, &in[i].host, err));
     }
-    return rp_merge_ranks(in, ranks->n, ranks->unrelated,
-                          !strcmp(rp_settings_text(settings, "hosts"), "auto"), &result->arena,
-                          result->root, err);
+    return rp_merge_ranks(in, ranks->n, ranks->unrelated, guessed, &result->arena, result->root,
+                          err);
 }
 
 /* ------------------------------------------------------------------ the row */
@@ -284,7 +291,8 @@ static enum rp_code merge_run(struct rp_ctx *ctx, const struct rp_dataset *datas
         RP_TRY(merge_job(ctx, dataset, result, err));
     else
         RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_merge.ranks, result, err));
-    result->answer = root->nconflicts ? RP_ANSWER_NO : 0;
+    if (root->nconflicts || (root->clock_count > 1 && root->aligned_count == 1))
+        result->answer = RP_ANSWER_NO;
     return output ? rp_merge_write(ctx, dataset, writer, output, is_job, &result->arena, root, err)
                   : RP_OK;
 }
@@ -294,8 +302,8 @@ static const struct rp_option merge_options[] = {
     {"to", 0, RP_OPT_CHOICE, "rpt|json|csv|sqlite", NULL,
      "format of the output (default: by the ending of FILE)", 0},
     {"hosts", 0, RP_OPT_TEXT, "auto|none|folder|N[,N…]", "auto",
-     "which ranks share a clock: those with the same host name in their traces, none, those in one "
-     "folder, every N, or the first N, the next N …",
+     "which ranks share a clock: those with the same boot or host name in their traces, none, those "
+     "in one folder, every N, or the first N, the next N …",
      0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     RP_OPTION_END};
@@ -308,7 +316,8 @@ const struct rp_question_row rp_ask_merge = {
          .details =
              "Ranks leave a collective together, and none leaves before the last has arrived: this "
              "gives the offset of each rank's clock, its uncertainty, and its drift if the "
-             "recording is long enough. Contradictions are listed, and the exit status is 1.",
+             "recording is long enough. Contradictions are listed; with one, or where nothing ties "
+             "the clocks, the exit status is 1.",
          .examples = "reprise merge run/\tthe clocks of all ranks\n"
                      "reprise merge --hosts 8 run/\teight ranks per host share a clock\n"
                      "reprise merge run/ -o all.json.gz\tone trace of all ranks, for a viewer\n",

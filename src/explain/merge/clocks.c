@@ -4,6 +4,7 @@
  * clocks found (clocks.h) and described.
  */
 #include "explain/merge/merge.h"
+#include "result/print_units.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,8 @@ struct merge_ctx {
     struct rp_rendezvous_list rendezvous;
     struct rp_clocks clocks;
     bool unrelated;
-    bool unshared; /* host names of the traces are ignored */
+    bool guessed;  /* hosts and boots are those of the traces */
+    bool unshared; /* ... which are ignored */
 };
 
 static void add_note(struct merge_ctx *m, const char *text)
@@ -25,17 +27,24 @@ static void add_note(struct merge_ctx *m, const char *text)
     m->out->notes[m->out->nnotes++] = text;
 }
 
-/* Ranks with the same host have the number of the first of them. */
+/* Containers of one machine may have several names, and machines with the same image one name: a
+   boot is certain, a host's name is not. */
+static bool share_clock(const struct rp_merge_input *a, const struct rp_merge_input *b)
+{
+    if (a->boot || b->boot)
+        return a->boot == b->boot;
+    return a->host && b->host && !strcmp(a->host, b->host);
+}
+
+/* Ranks that share a clock have the number of the first of them. */
 static void share_clocks(const struct merge_ctx *m, uint32_t *clock_of)
 {
     uint32_t r, k;
 
     for (r = 0; r < m->n; r++) {
-        const char *host = m->in[r].host;
-
-        for (k = 0; host && k < r && (!m->in[k].host || strcmp(m->in[k].host, host) != 0); k++)
+        for (k = 0; k < r && !share_clock(&m->in[k], &m->in[r]); k++)
             ;
-        clock_of[r] = host ? k : r;
+        clock_of[r] = k;
     }
 }
 
@@ -61,8 +70,13 @@ static void fill_rank(struct merge_ctx *m, size_t r)
     to->drift_at_ns = c->drift_ppb != 0 ? c->at_ns : RP_ABSENT_I64;
     to->meeting_count = c->rendezvous;
     to->message_count = c->messages;
-    to->drift_text =
-        c->drift_ppb == 0 ? "-" : rp_arena_textf(m->arena, "%+.2f ppm", c->drift_ppb / 1000);
+    to->drift_uncertainty_ppb =
+        c->known && c->drift_doubt_ppb >= 0 ? ceil(c->drift_doubt_ppb) : NAN;
+    to->drift_text = c->drift_ppb == 0 ? "-"
+                     : c->drift_doubt_ppb < 0
+                         ? rp_arena_textf(m->arena, "%+.2f ppm", c->drift_ppb / 1000)
+                         : rp_arena_textf(m->arena, "%+.2f ± %.2f ppm", c->drift_ppb / 1000,
+                                          c->drift_doubt_ppb / 1000);
 }
 
 /* A rendezvous, or a message, or NULL where there is neither. */
@@ -92,23 +106,40 @@ static void fill_conflict(struct merge_ctx *m, size_t i)
     to->against = fact_text(m, c->against, c->against_message);
 }
 
+/* How a single clock is known to be one. */
+static const char *one_clock_text(const struct merge_ctx *m)
+{
+    if (!m->in)
+        return "one clock";
+    if (m->in[0].boot)
+        return "one clock: all were recorded on one boot of one machine, so no offset is estimated";
+    return m->guessed ? "one clock: their traces name the same host"
+                      : "one clock, as '--hosts' says";
+}
+
 static const char *clocks_text(struct merge_ctx *m, size_t known, size_t nclocks)
 {
-    const char *what = m->out->by_process ? "process" : "rank", *many = "";
+    const char *ranks =
+        rp_units_count(m->arena, (int64_t)m->n, m->out->by_process ? "process" : "rank");
+    const char *clocks = rp_units_count(m->arena, (int64_t)nclocks, "clock");
     int64_t worst = 0;
     size_t r;
 
-    if (m->n != 1)
-        many = m->out->by_process ? "es" : "s";
+    if (nclocks == 1 && m->n > 1)
+        return rp_arena_textf(m->arena, "%s on %s", ranks, one_clock_text(m));
+    if (nclocks > 1 && known == 1)
+        return rp_arena_textf(
+            m->arena, "%s, %s: nothing ties these clocks; %s would, or %s", ranks, clocks,
+            m->unrelated ? "collectives of one run" : "collectives that the ranks share",
+            "ranks on one host (see '--hosts')");
     for (r = 0; r < m->n; r++)
         if (m->clocks.at[r].uncertainty_ns > worst)
             worst = m->clocks.at[r].uncertainty_ns;
-    return rp_arena_textf(m->arena,
-                          "%zu %s%s, %zu clock%s; %zu aligned by %lld rendezvous and %lld "
-                          "messages, uncertainty at most %.1f µs",
-                          m->n, what, many, nclocks, nclocks == 1 ? "" : "s", known,
-                          (long long)m->out->meeting_count, (long long)m->out->message_count,
-                          (double)worst / 1000);
+    return rp_arena_textf(
+        m->arena,
+        "%s, %s; %zu aligned by %lld rendezvous and %lld messages, uncertainty at most %.1f µs",
+        ranks, clocks, known, (long long)m->out->meeting_count, (long long)m->out->message_count,
+        (double)worst / 1000);
 }
 
 static void add_notes(struct merge_ctx *m, size_t unknown)
@@ -119,9 +150,10 @@ static void add_notes(struct merge_ctx *m, size_t unknown)
                  "rank gets its own");
     if (unknown)
         add_note(m, rp_arena_textf(m->arena,
-                                   "nothing connects the clocks of %zu ranks to that of the first: "
-                                   "their times stay as recorded",
-                                   unknown));
+                                   "nothing ties the clock%s of %s to that of the first: "
+                                   "times stay as recorded",
+                                   unknown == 1 ? "" : "s",
+                                   rp_units_count(m->arena, (int64_t)unknown, "rank")));
     if (!m->clocks.consistent)
         add_note(m,
                  rp_arena_textf(m->arena, "more than %zu contradictions: offsets are medians only",
@@ -151,6 +183,8 @@ static enum rp_code describe_clocks(struct merge_ctx *m, struct rp_err *err)
     }
     for (m->out->nconflicts = 0; m->out->nconflicts < m->clocks.nconflicts; m->out->nconflicts++)
         fill_conflict(m, m->out->nconflicts);
+    m->out->clock_count = (int64_t)nclocks;
+    m->out->aligned_count = (int64_t)known;
     m->out->run_text = clocks_text(m, known, nclocks);
     add_notes(m, unknown);
     return rp_arena_check(m->arena, "merging ranks", err);
@@ -275,7 +309,7 @@ static enum rp_code find_clocks(struct merge_ctx *m, const uint32_t *clock_of, s
 }
 
 /* Host names of traces may be wrong: containers often share one. */
-static enum rp_code find_clocks_of_hosts(struct merge_ctx *m, bool guessed, struct rp_err *err)
+static enum rp_code find_clocks_of_hosts(struct merge_ctx *m, struct rp_err *err)
 {
     uint32_t *clock_of = RP_ARENA_NEW(m->arena, uint32_t, m->n + 1);
     bool shared = false;
@@ -287,7 +321,7 @@ static enum rp_code find_clocks_of_hosts(struct merge_ctx *m, bool guessed, stru
     RP_TRY(find_clocks(m, clock_of, err));
     for (r = 0; r < m->n; r++)
         shared |= clock_of[r] != r;
-    if (!guessed || !shared || !m->clocks.nconflicts)
+    if (!m->guessed || !shared || !m->clocks.nconflicts)
         return RP_OK;
     for (r = 0; r < m->n; r++) {
         clock_of[r] = r;
@@ -301,7 +335,12 @@ enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool u
                             bool guessed, struct rp_arena *arena, struct rp_merge_root *out,
                             struct rp_err *err)
 {
-    struct merge_ctx m = {.in = ranks, .n = n, .arena = arena, .out = out, .unrelated = unrelated};
+    struct merge_ctx m = {.in = ranks,
+                          .n = n,
+                          .arena = arena,
+                          .out = out,
+                          .unrelated = unrelated,
+                          .guessed = guessed};
     size_t r;
 
     if (n == 1 && ranks[0].part->nmessages)
@@ -309,7 +348,7 @@ enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool u
     RP_TRY(alloc_ranks(&m, err));
     for (r = 0; r < n; r++)
         fill_input(&m, r);
-    RP_TRY(find_clocks_of_hosts(&m, guessed, err));
+    RP_TRY(find_clocks_of_hosts(&m, err));
     out->matched_by = rp_rendezvous_rule_names[m.rendezvous.rule];
     out->meeting_count = (int64_t)m.clocks.nrendezvous;
     return describe_clocks(&m, err);

@@ -29,7 +29,7 @@ struct rp_merge_rank {
     int64_t rank;
     const char *path, *host;
     int64_t offset_ns, uncertainty_ns, low_ns, high_ns; /* absent: not known */
-    double drift_ppb;
+    double drift_ppb, drift_uncertainty_ppb;            /* NaN: not known */
     int64_t drift_at_ns, meeting_count, message_count;
     const char *drift_text; /* text output only */
     struct rp_clock clock;  /* not shown: by what times are corrected */
@@ -43,7 +43,7 @@ struct rp_merge_conflict {
 struct rp_merge_root {
     const char *run_text, *output_text; /* text output only */
     const char *matched_by, *output, *format;
-    int64_t meeting_count, message_count, event_count;
+    int64_t meeting_count, message_count, event_count, clock_count, aligned_count;
     bool consistent;
     size_t nranks, nconflicts, nnotes;
     struct rp_merge_rank *ranks;
@@ -58,15 +58,16 @@ struct rp_merge_root {
 
 struct rp_merge_input {
     const struct rp_merge_part *part;
-    const char *path, *host; /* host: NULL: a clock of its own */
+    const char *path, *host; /* host: NULL: not known, or a clock of its own */
+    uint64_t boot;           /* ranks of one boot share a clock; 0: those of one host do */
     int32_t number;
     size_t source;
     uint32_t in_source;
 };
 
 /* unrelated: they are not ranks of one run, so nothing connects their clocks. guessed: the hosts
-   come from the traces; if ranks of one host contradict each other, every rank gets a clock of its
-   own. */
+   and boots come from the traces; if ranks that share one contradict each other, every rank gets a
+   clock of its own. */
 enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool unrelated,
                             bool guessed, struct rp_arena *arena, struct rp_merge_root *out,
                             struct rp_err *err);

@@ -340,6 +340,32 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
 
 /* -------------------------------------------------------------------------- the trace */
 
+/* `key = "value";` of our metadata as metadata of the trace, in quotes. Values are names, as the
+   recorder writes them; another one is left out. */
+static enum rp_code add_env(struct rp_ctf_reader *r, const char *env, const char *key,
+                            struct rp_err *err)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    char start[40], quoted[160];
+    const char *text = (const char *)r->t.bytes, *at;
+    size_t left, n = 0;
+    rp_str id, value;
+    int len = snprintf(start, sizeof start, " %s = \"", env);
+
+    at = memmem(text, r->t.n, start, (size_t)len);
+    at = at ? at + len : NULL;
+    left = at ? r->t.n - (size_t)(at - text) : 0;
+    while (n < left && n + 3 < sizeof quoted && at[n] && strchr(allowed, at[n]))
+        n++;
+    if (!n || n == left || at[n] != '"')
+        return RP_OK;
+    snprintf(quoted, sizeof quoted, "\"%.*s\"", (int)n, at);
+    RP_TRY(rp_proto_trace_text(&r->t, key, &id, err));
+    RP_TRY(rp_proto_trace_text(&r->t, quoted, &value, err));
+    return rp_builder_add_meta(r->t.builder, id, value, false, err);
+}
+
 static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, const char *folder,
                               struct rp_import *to, struct rp_err *err)
 {
@@ -349,6 +375,8 @@ static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, cons
     RP_TRY(rp_ctf_describe(r, err));
     RP_TRY(folder ? rp_ctf_files_open(r, folder, err) : rp_ctf_files_beside(r, in, err));
     RP_TRY(rp_ctf_read_packets(r, err));
+    RP_TRY(add_env(r, "hostname", "hostname", err));
+    RP_TRY(add_env(r, "boot", "boot_id", err));
     RP_TRY(rp_ctf_ledger_read(r, folder, err));
     rp_ctf_files_close(r);
     code = rp_proto_trace_finish(&r->t, to, began, err);

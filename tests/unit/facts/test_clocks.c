@@ -25,12 +25,13 @@ static int64_t noise(struct job *j, int64_t below)
 }
 
 /* n ranks meet every 10 ms; they leave within `jitter_ns` of each other. */
-static void make(struct job *j, size_t n, size_t rendezvous, int64_t jitter_ns)
+static void make_seeded(struct job *j, size_t n, size_t rendezvous, int64_t jitter_ns,
+                        uint64_t seed)
 {
     size_t m, r;
 
     memset(j, 0, sizeof *j);
-    j->seed = 7;
+    j->seed = seed;
     rp_arena_init(&j->arena);
     j->participants = RP_ARENA_NEW(&j->arena, struct rp_clock_participant, n * rendezvous);
     assert_non_null(j->participants);
@@ -46,6 +47,11 @@ static void make(struct job *j, size_t n, size_t rendezvous, int64_t jitter_ns)
                                     .nparticipants = n * rendezvous,
                                     .participants = j->participants,
                                     .tolerance_ns = US};
+}
+
+static void make(struct job *j, size_t n, size_t rendezvous, int64_t jitter_ns)
+{
+    make_seeded(j, n, rendezvous, jitter_ns, 7);
 }
 
 /* The rank's clock shows `offset_ns` more, and `ppb` more each second. */
@@ -117,6 +123,41 @@ static void planted_drifts_come_back(void **state)
         assert_true(near(rp_clock_time(&j.clocks.at[1], at + 7 * MS + at / 50000), at, 1500));
         assert_true(near(rp_clock_time(&j.clocks.at[3], at - at / 20000), at, 1500));
     }
+    rp_arena_release(&j.arena);
+}
+
+/* The ± of a drift holds the planted one in nearly all of many runs, and is not far wider than the
+   errors; it shrinks with the length of the recording, and without enough collectives there is
+   none. */
+static void drift_has_an_uncertainty(void **state)
+{
+    double width[2] = {0, 0};
+    int run, longer, outside = 0;
+    struct job j;
+
+    UNUSED_STATE(state);
+    for (run = 0; run < 200; run++)
+        for (longer = 0; longer < 2; longer++) {
+            int64_t ppb = 10000 + 400 * run;
+
+            make_seeded(&j, 3, longer ? 400 : 100, 8 * US, (uint64_t)run + 1);
+            set_clock(&j, 1, 5 * MS, -ppb);
+            find(&j);
+            assert_true(j.clocks.at[0].drift_doubt_ppb == 0);
+            assert_true(j.clocks.at[1].drift_doubt_ppb > 0);
+            outside += !near((int64_t)j.clocks.at[1].drift_ppb, ppb,
+                             (int64_t)j.clocks.at[1].drift_doubt_ppb + 2);
+            /* A clock that does not drift: 0 within its ±. */
+            outside += !near((int64_t)j.clocks.at[2].drift_ppb, 0,
+                             (int64_t)j.clocks.at[2].drift_doubt_ppb + 2);
+            width[longer] += j.clocks.at[1].drift_doubt_ppb / 200;
+            rp_arena_release(&j.arena);
+        }
+    assert_in_range(outside, 0, 800 / 20);
+    assert_true(width[0] < 10000 && width[1] < width[0] / 4);
+    make(&j, 2, 8, 4 * US);
+    find(&j);
+    assert_true(j.clocks.at[1].drift_ppb == 0 && j.clocks.at[1].drift_doubt_ppb < 0);
     rp_arena_release(&j.arena);
 }
 
@@ -294,6 +335,7 @@ int test_clocks(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planted_offsets_come_back),
         cmocka_unit_test(planted_drifts_come_back),
+        cmocka_unit_test(drift_has_an_uncertainty),
         cmocka_unit_test(the_first_rank_is_the_reference),
         cmocka_unit_test(a_clock_set_by_d_has_an_offset_smaller_by_d),
         cmocka_unit_test(ranks_of_a_host_share_a_clock),
