@@ -30,16 +30,16 @@ enum rp_number {
 };
 extern const char *const rp_number_names[RP_NUMBERS];
 
-/* Peaks without sparsity. 0: the device has none, or none is published. */
+/* Published rates without sparsity. 0: the device has none, or none is published. */
 struct rp_device_peaks {
     const char *name;          /* "H100" */
-    const char *alias;         /* as drivers write it, "H100 80GB HBM3"; NULL: as the name */
+    const char *patterns;      /* of what its driver calls it */
     double matrix[RP_NUMBERS]; /* FLOP/s on matrix units by format; of int8 operations a second */
     double vector32, vector64; /* FLOP/s on vectors */
     double memory;             /* bytes/s */
-    double l2_bytes;
-    double link;  /* bytes/s to other devices, in one direction, all links together */
-    int units;    /* multiprocessors or compute units */
+    double cache_bytes;        /* of the last cache before the memory */
+    double link;               /* bytes/s to other devices, in one direction, all links together */
+    int units;                 /* multiprocessors or compute units */
     double reach; /* part of the matrix peak that its libraries reach, in parts of NVIDIA's */
     const char *source;
 };
@@ -48,10 +48,9 @@ struct rp_device_peaks {
 const struct rp_device_peaks *rp_devices(size_t *n);
 /* By the name of the table, in either case; NULL: unknown. */
 const struct rp_device_peaks *rp_device_by_name(const char *name);
-/* By the name that a driver gives it, "NVIDIA A100-SXM4-80GB"; NULL: unknown. memory_bytes and
-   units (0: not known) tell apart what has the same name. */
-const struct rp_device_peaks *rp_device_recognise(const char *text, int64_t memory_bytes,
-                                                  int64_t units);
+/* By what a driver calls it, "NVIDIA A100-SXM4-80GB"; NULL: unknown. memory_bytes (0: not known)
+   tells apart what has the same name. */
+const struct rp_device_peaks *rp_device_recognise(const char *text, int64_t memory_bytes);
 
 /* The peak for products of matrices in a format: of its matrix units, else of its vectors. 0: not
    known. */

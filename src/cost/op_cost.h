@@ -26,11 +26,18 @@ static inline bool rp_cost_is_known(const struct rp_cost *cost)
     return !cost->missing;
 }
 
+struct rp_cost_model;
+struct rp_inputs;
+
 /* The costs of the operators of one trace. */
 struct rp_op_costs {
     const struct rp_trace *trace;
     const struct rp_category_table *categories; /* the user's, or NULL */
     struct rp_arg_key dims, strides, types, concrete;
+    struct rp_inputs *inputs; /* scratch */
+    struct rp_map models;     /* name of an operator -> index into `found` */
+    RP_VEC(const struct rp_cost_model *) found;
+    struct rp_map hints; /* name of a kernel -> number format, size of an element */
     RP_VEC(struct rp_cost) costs;
     struct rp_map known; /* hash of name and inputs -> index into costs */
 };
@@ -40,7 +47,29 @@ enum rp_code rp_op_costs_init(struct rp_op_costs *c, const struct rp_trace *trac
                               const struct rp_category_table *categories, struct rp_err *err);
 void rp_op_costs_release(struct rp_op_costs *c);
 
-/* The index in c->costs of what an operator costs; the event is a span of the host. */
-enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, uint32_t *cost, struct rp_err *err);
+/* The index in c->costs of what an operator, a span of the host, costs. Its kernel (the name of its
+   longest, or 0) tells formats that the operator does not. */
+enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, uint32_t *cost,
+                           struct rp_err *err);
+
+/* Adds a cost of something else than an operator. */
+enum rp_code rp_op_cost_add(struct rp_op_costs *c, const struct rp_cost *cost, uint32_t *index,
+                            struct rp_err *err);
+
+/* Of an operator by its name and the texts of its arguments (NULL: not recorded), without a trace.
+ */
+enum rp_code rp_cost_of_texts(const char *name, const char *dims, const char *strides,
+                              const char *types, const char *concrete, const char *kernel,
+                              struct rp_cost *out, struct rp_err *err);
+
+/* The least time of one call on a device: of its FLOPs or its bytes, whichever takes longer, in
+   seconds. NAN: it is not known. */
+struct rp_cost_peaks {
+    double matrix[RP_NUMBERS], vector[RP_NUMBERS]; /* FLOP/s; 0: not known */
+    double memory;                                 /* bytes/s */
+};
+void rp_cost_peaks_of_device(struct rp_cost_peaks *peaks, const struct rp_device_peaks *device);
+double rp_cost_compute_s(const struct rp_cost *cost, const struct rp_cost_peaks *peaks);
+double rp_cost_memory_s(const struct rp_cost *cost, const struct rp_cost_peaks *peaks);
 
 #endif

@@ -230,7 +230,7 @@ static void what_cannot_be_asked_is_said(void **state)
         {"straggler=remove:7", RP_UNSUPPORTED, "ranks 0 to 1"},
         {"no-sync=1", RP_USAGE, "no value"},
         {"dataloader=-1", RP_USAGE, "dataloader=0"},
-        {"gpu=Voodoo", RP_USAGE, "known devices: B200, H200"},
+        {"gpu=Voodoo", RP_USAGE, "known devices: GB200, B200"},
         {"gpu=H100", RP_UNSUPPORTED, "gpu:H100=H100"},
         {"dtype=fp4", RP_USAGE, "bf16"},
         {"swap=a", RP_USAGE, "swap=A,B"},

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Attention: two products for each pair of a query and a key that it sees, and five in the backward
+ * pass, of which one computes the scores again. Of sequences that are packed into one tensor, their
+ * number and all tokens are known, and equal lengths are assumed. Queries, keys, values and result
+ * move once, in the backward pass also their gradients.
+ */
+#include "cost/models.h"
+
+enum { HEADS_FIRST, TOKENS_FIRST };
+enum { TOP, BOTTOM, TYPE };
+
+static const struct attention_signature {
+    int8_t q, layout, ends, longest, causal, corner, mask, window;
+    bool paged, backward;
+} signatures[] = {
+#define RP_ATTENTION(id, ...) [RP_ATTENTION_##id] = {__VA_ARGS__},
+#include "cost/attention.def"
+};
+
+struct attention_shape {
+    double sequences, heads, kv_heads, queries, keys; /* queries and keys: of one sequence */
+    double width, value_width;
+};
+
+#define MOST_ROWS 4e6 /* of queries that are counted one by one */
+
+/* Pairs of one sequence and head: query i sees the keys from i + offset - left to i + offset +
+   right; a negative number is no limit. */
+static double visible_pairs(double queries, double keys, double offset, double left, double right)
+{
+    double pairs = 0, i, first, last;
+
+    if ((left < 0 && right < 0) || queries > MOST_ROWS)
+        return queries * keys;
+    for (i = 0; i < queries; i++) {
+        first = left < 0 || i + offset - left < 0 ? 0 : i + offset - left;
+        last = right < 0 || i + offset + right > keys - 1 ? keys - 1 : i + offset + right;
+        pairs += last >= first ? last - first + 1 : 0;
+    }
+    return pairs;
+}
+
+static const char *set_attention(const struct attention_shape *a, double pairs, bool backward,
+                                 const struct rp_tensor *q, struct rp_cost *out)
+{
+    double each =
+        backward ? 2 * (3 * a->width + 2 * a->value_width) : 2 * (a->width + a->value_width);
+    double qs = a->sequences * a->queries * a->heads, ks = a->sequences * a->keys * a->kv_heads;
+    double read = qs * a->width + ks * (a->width + a->value_width), result = qs * a->value_width;
+
+    if (q->size <= 0)
+        return RP_NO_TYPES;
+    out->flops = a->sequences * a->heads * pairs * each;
+    out->bytes = (double)q->size * (backward ? 2 * read + 2 * result : read + result);
+    out->type = q->type;
+    out->on_matrix = true;
+    return NULL;
+}
+
+static const char *shape_batches(const struct attention_signature *s, const struct rp_tensor *q,
+                                 const struct rp_tensor *k, const struct rp_tensor *v,
+                                 struct attention_shape *a)
+{
+    uint32_t heads = s->layout == HEADS_FIRST ? 2 : 1, tokens = 3 - heads;
+
+    if (q->ndims < 4 || k->ndims != q->ndims || v->ndims != q->ndims)
+        return RP_ODD_SHAPES;
+    a->heads = rp_tensor_last(q, heads);
+    a->kv_heads = rp_tensor_last(k, heads);
+    a->queries = rp_tensor_last(q, tokens);
+    a->keys = rp_tensor_last(k, tokens);
+    a->width = rp_tensor_last(q, 0);
+    a->value_width = rp_tensor_last(v, 0);
+    if (a->heads <= 0 || a->queries <= 0 || a->width <= 0)
+        return RP_ODD_SHAPES;
+    a->sequences = q->n / (a->heads * a->queries * a->width);
+    return NULL;
+}
+
+/* [tokens, heads, width], with the ends of the sequences. */
+static const char *shape_packed(const struct rp_inputs *in, const struct attention_signature *s,
+                                const struct rp_tensor *q, const struct rp_tensor *k,
+                                const struct rp_tensor *v, struct attention_shape *a)
+{
+    const struct rp_tensor *ends = s->ends >= 0 ? rp_inputs_tensor(in, (uint32_t)s->ends) : NULL;
+    double most_q = 0, most_k = 0;
+
+    if (!ends || ends->n < 2)
+        return RP_NO_LENGTHS;
+    a->sequences = ends->n - 1;
+    a->heads = rp_tensor_last(q, 1);
+    a->kv_heads = rp_tensor_last(k, 1);
+    a->width = rp_tensor_last(q, 0);
+    a->value_width = rp_tensor_last(v, 0);
+    a->queries = rp_tensor_last(q, 2) / a->sequences;
+    a->keys = rp_tensor_last(k, 2) / a->sequences;
+    if (s->longest >= 0 && (!rp_inputs_int(in, (uint32_t)s->longest, &most_q) ||
+                            !rp_inputs_int(in, (uint32_t)s->longest + 1, &most_k)))
+        most_q = most_k = 0;
+    if (s->paged) { /* what is in the cache before: by how much the longest are longer */
+        if (most_q <= 1 || most_k < most_q)
+            return RP_NO_LENGTHS;
+        a->keys = a->queries + most_k - most_q;
+    }
+    return NULL;
+}
+
+const char *rp_model_attention(const struct rp_inputs *in, int arg, struct rp_cost *out)
+{
+    const struct attention_signature *s = &signatures[arg];
+    const struct rp_tensor *q = rp_inputs_tensor(in, (uint32_t)s->q),
+                           *k = rp_inputs_tensor(in, (uint32_t)s->q + 1),
+                           *v = rp_inputs_tensor(in, (uint32_t)s->q + 2), *mask;
+    double left = -1, right = -1, offset = 0, type = 0;
+    struct attention_shape a = {0};
+    const char *missing;
+
+    if (!q || !k || !v)
+        return RP_NO_SHAPES;
+    missing = q->ndims == 3 ? shape_packed(in, s, q, k, v, &a) : shape_batches(s, q, k, v, &a);
+    if (missing)
+        return missing;
+    if (s->causal >= (int)in->count || !in->at[s->causal].text)
+        return RP_NO_ARGUMENTS;
+    if (s->window >= 0 && (!rp_inputs_int(in, (uint32_t)s->window, &left) ||
+                           !rp_inputs_int(in, (uint32_t)s->window + 1, &right)))
+        left = right = -1;
+    if (s->corner == BOTTOM)
+        offset = a.keys - a.queries;
+    if (s->corner == TYPE && rp_inputs_int(in, (uint32_t)s->causal, &type) && type > 0)
+        offset = type == 2 ? a.keys - a.queries : 0;
+    if (type > 0 || (s->corner != TYPE && rp_inputs_flag(in, (uint32_t)s->causal)))
+        right = 0;
+    missing = set_attention(&a, visible_pairs(a.queries, a.keys, offset, left, right), s->backward,
+                            q, out);
+    mask = s->mask >= 0 ? rp_inputs_tensor(in, (uint32_t)s->mask) : NULL;
+    if (!missing && mask)
+        out->bytes += rp_tensor_bytes(mask);
+    return missing;
+}
+
+/* Attention of servers: q [tokens, heads, width] and new keys; how long the sequences are, only the
+   step says, and only while all their tokens are computed. */
+const char *rp_model_served_attention(const struct rp_inputs *in, int arg, struct rp_cost *out)
+{
+    const struct rp_tensor *q = rp_inputs_tensor(in, 0), *k = rp_inputs_tensor(in, 1);
+    struct attention_shape a = {0};
+
+    (void)arg;
+    if (!q || !k)
+        return RP_NO_SHAPES;
+    if (q->ndims != 3 || k->ndims != 3 || k->dim[0] != q->dim[0])
+        return RP_NO_LENGTHS;
+    if (!in->prefill || in->requests < 1 || (double)in->requests > q->dim[0])
+        return RP_NO_LENGTHS;
+    a.sequences = (double)in->requests;
+    a.queries = a.keys = q->dim[0] / a.sequences;
+    a.heads = q->dim[1];
+    a.kv_heads = k->dim[1];
+    a.width = a.value_width = q->dim[2];
+    return set_attention(&a, visible_pairs(a.queries, a.keys, 0, -1, 0), false, q, out);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels that Inductor wrote, by the record of their launch: all tensors, results among them, and
+ * the number of elements at the end. Each tensor moves once, but no more of it than there are
+ * elements: a table that is looked up in is larger. FLOPs are those of the operators in the name.
+ */
+#include "cost/models.h"
+
+#include <string.h>
+
+/* FLOPs of an element, by the words between '_' in the name of the kernel. */
+static const struct {
+    const char *word;
+    int flops;
+} words[] = {{"native_layer_norm_backward", 12},
+             {"native_layer_norm", 7},
+             {"native_group_norm", 7},
+             {"native_batch_norm", 7},
+             {"log_softmax", 5},
+             {"softmax", 5},
+             {"native_dropout", 2},
+             {"addcmul", 3},
+             {"addcdiv", 3},
+             {"lerp", 3},
+             {"sigmoid_backward", 3},
+             {"tanh_backward", 3},
+             {"threshold_backward", 1},
+             {"add", 1},
+             {"addmm", 1},
+             {"sub", 1},
+             {"rsub", 1},
+             {"mul", 1},
+             {"div", 1},
+             {"neg", 1},
+             {"exp", 1},
+             {"log", 1},
+             {"pow", 1},
+             {"sqrt", 1},
+             {"rsqrt", 1},
+             {"abs", 1},
+             {"sin", 1},
+             {"cos", 1},
+             {"tanh", 1},
+             {"erf", 1},
+             {"gelu", 1},
+             {"relu", 1},
+             {"silu", 1},
+             {"sigmoid", 1},
+             {"maximum", 1},
+             {"minimum", 1},
+             {"amax", 1},
+             {"max", 1},
+             {"min", 1},
+             {"sum", 1},
+             {"mean", 1},
+             {"var", 4},
+             {"where", 1},
+             {"clamp", 1},
+             {"cumsum", 1},
+             {"nll_loss_forward", 1}};
+
+/* FLOPs of an element: of the words after "fused_", each taken once, the longest first. */
+static int name_flops(const char *name)
+{
+    const char *at = strstr(name, "fused_");
+    int flops = 0;
+    size_t i;
+
+    for (at = at ? at + 6 : name; at && *at; at = strchr(at, '_'), at = at ? at + 1 : NULL) {
+        for (i = 0; i < sizeof words / sizeof words[0]; i++) {
+            size_t len = strlen(words[i].word);
+
+            if (!strncmp(at, words[i].word, len) && (at[len] == '_' || !at[len])) {
+                flops += words[i].flops;
+                at += len - 1;
+                break;
+            }
+        }
+    }
+    return flops;
+}
+
+/* Elements of its loops: the numbers after the last tensor, xnumel, ynumel, rnumel. */
+static double loop_elements(const struct rp_inputs *in)
+{
+    double n = 1, value;
+    uint32_t i, found = 0;
+
+    for (i = 0; i < in->count; i++) {
+        if (rp_inputs_tensor(in, i))
+            found = 0, n = 1;
+        else if (rp_inputs_int(in, i, &value) && value >= 1)
+            n *= value, found++;
+    }
+    return found ? n : 0;
+}
+
+const char *rp_model_triton(const struct rp_inputs *in, int arg, struct rp_cost *out)
+{
+    double n = loop_elements(in), most = 0, bytes = 0;
+    uint32_t i;
+
+    (void)arg;
+    for (i = 0; i < in->count; i++) {
+        const struct rp_tensor *t = rp_inputs_tensor(in, i);
+
+        if (!t)
+            continue;
+        if (t->size <= 0)
+            return RP_NO_TYPES;
+        bytes += (n > 0 && t->stored > n ? n : t->stored) * (double)t->size;
+        if (t->n > most) {
+            most = t->n;
+            out->type = t->type;
+        }
+    }
+    if (most <= 0)
+        return RP_NO_SHAPES;
+    out->flops = name_flops(in->name) * (n > 0 ? n : most);
+    out->bytes = bytes;
+    out->type = RP_NUMBER_FP32; /* whatever is stored: Inductor computes in fp32 */
+    return NULL;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Costs by operator. A name is looked up in the table of models once; the same name with the same
+ * inputs is computed once. Both are found by the ids of their texts, so that an event costs a few
+ * lookups.
+ */
+#include "cost/op_cost.h"
+
+#include "cost/models.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_NAME 256 /* of an operator that is looked up without its last '_' */
+
+const char *rp_model_none(const struct rp_inputs *in, int arg, struct rp_cost *out)
+{
+    (void)in;
+    (void)arg;
+    (void)out;
+    return RP_NO_MODEL;
+}
+
+static const struct rp_cost_model models[] = {
+#define RP_MODEL(pattern, model, arg) {pattern, rp_model_##model, arg, false},
+#define RP_WHOLE(pattern, model, arg) {pattern, rp_model_##model, arg, true},
+#include "cost/models.def"
+};
+
+/* Operators of category "elementwise" that have no row. */
+static const struct rp_cost_model each_element = {"", rp_model_elementwise, 1, false};
+
+const struct rp_cost_model *rp_cost_model_of(const char *name)
+{
+    size_t i, n = strlen(name);
+    char plain[MOST_NAME];
+
+    if (n > 1 && n < sizeof plain && name[n - 1] == '_') { /* in place: the same operator */
+        memcpy(plain, name, n - 1);
+        plain[n - 1] = '\0';
+        name = plain;
+    }
+    for (i = 0; i < sizeof models / sizeof models[0]; i++)
+        if (rp_name_fits(models[i].pattern, name))
+            return &models[i];
+    if (!strncmp(name, "aten::", 6) && rp_category_of(NULL, name, NULL) == RP_CATEGORY_ELEMENTWISE)
+        return &each_element;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ one operator */
+
+static struct rp_cost unknown_cost(const char *missing)
+{
+    return (struct rp_cost){.flops = NAN, .bytes = NAN, .missing = missing};
+}
+
+/* Formats that were not recorded, or not of lists, from the kernel. */
+static void apply_hint(struct rp_inputs *in, enum rp_number hint, float size)
+{
+    uint32_t i;
+
+    in->hint = (uint8_t)hint;
+    in->hint_size = size;
+    for (i = 0; i < in->count && size > 0; i++)
+        if (in->at[i].tensor.known && in->at[i].tensor.size <= 0) {
+            in->at[i].tensor.type = (uint8_t)hint;
+            in->at[i].tensor.size = size;
+        }
+}
+
+static void run_model(const struct rp_cost_model *model, const struct rp_inputs *in,
+                      struct rp_cost *out)
+{
+    struct rp_cost cost = {.claims = model->claims};
+
+    cost.missing = model->fn(in, model->arg, &cost);
+    /* an operator of nothing, or of more than anything can be */
+    if (!cost.missing &&
+        !(cost.flops >= 0 && cost.bytes >= 0 && cost.flops < 1e30 && cost.bytes < 1e30))
+        cost.missing = RP_ODD_SHAPES;
+    if (cost.missing) {
+        struct rp_cost none = unknown_cost(cost.missing);
+
+        none.claims = model->claims;
+        cost = none;
+    }
+    cost.category = out->category;
+    *out = cost;
+}
+
+enum rp_code rp_cost_of_texts(const char *name, const char *dims, const char *strides,
+                              const char *types, const char *concrete, const char *kernel,
+                              struct rp_cost *out, struct rp_err *err)
+{
+    const struct rp_cost_model *model = rp_cost_model_of(name);
+    struct rp_inputs *in = calloc(1, sizeof *in);
+    enum rp_code code;
+    enum rp_number hint;
+    float size;
+
+    if (!in)
+        return rp_err_nomem(err, "counting the work of operators");
+    *out = unknown_cost(RP_NO_MODEL);
+    out->category = (uint8_t)rp_category_of(NULL, name, kernel);
+    code = rp_inputs_parse(in, name, dims, strides, types, concrete, err);
+    hint = rp_number_of_kernel(kernel, &size);
+    apply_hint(in, hint, size);
+    if (code == RP_OK && model)
+        run_model(model, in, out);
+    rp_inputs_release(in);
+    free(in);
+    return code;
+}
+
+/* ------------------------------------------------------------------ of a trace */
+
+enum rp_code rp_op_costs_init(struct rp_op_costs *c, const struct rp_trace *trace,
+                              const struct rp_category_table *categories, struct rp_err *err)
+{
+    *c = (struct rp_op_costs){.trace = trace, .categories = categories};
+    rp_map_init(&c->models);
+    rp_map_init(&c->hints);
+    rp_map_init(&c->known);
+    c->inputs = calloc(1, sizeof *c->inputs);
+    if (!c->inputs)
+        return rp_err_nomem(err, "counting the work of operators");
+    RP_TRY(rp_arg_key_init_dims(&c->dims, trace, err));
+    RP_TRY(rp_arg_key_init(&c->strides, trace, "Input Strides", err));
+    RP_TRY(rp_arg_key_init(&c->types, trace, "Input type", err));
+    return rp_arg_key_init(&c->concrete, trace, "Concrete Inputs", err);
+}
+
+void rp_op_costs_release(struct rp_op_costs *c)
+{
+    if (c->inputs)
+        rp_inputs_release(c->inputs);
+    free(c->inputs);
+    c->inputs = NULL;
+    rp_arg_key_release(&c->dims);
+    rp_arg_key_release(&c->strides);
+    rp_arg_key_release(&c->types);
+    rp_arg_key_release(&c->concrete);
+    rp_map_release(&c->models);
+    rp_map_release(&c->hints);
+    rp_map_release(&c->known);
+    rp_vec_release(&c->found);
+    rp_vec_release(&c->costs);
+}
+
+/* The model of a name, or NULL. */
+static enum rp_code find_model(struct rp_op_costs *c, rp_str name, const struct rp_cost_model **out,
+                               struct rp_err *err)
+{
+    uint32_t at;
+
+    RP_TRY(rp_map_intern(&c->models, name, (uint32_t)c->found.n, &at, err));
+    if (at == c->found.n)
+        RP_TRY(rp_vec_push(&c->found, rp_cost_model_of(rp_trace_str(c->trace, name)), err));
+    *out = c->found.at[at];
+    return RP_OK;
+}
+
+/* The format that a kernel's name tells: number and size, packed. */
+static enum rp_code find_hint(struct rp_op_costs *c, rp_str kernel, enum rp_number *hint,
+                              float *size, struct rp_err *err)
+{
+    uint32_t packed = kernel ? rp_map_get(&c->hints, kernel) : 0;
+
+    if (packed == RP_MAP_NONE) {
+        *hint = rp_number_of_kernel(rp_trace_str(c->trace, kernel), size);
+        packed = (uint32_t)*hint << 8 | (uint32_t)*size;
+        RP_TRY(rp_map_put(&c->hints, kernel, packed, err));
+    }
+    *hint = (enum rp_number)(packed >> 8);
+    *size = (float)(packed & 255);
+    return RP_OK;
+}
+
+static rp_str text_of(const struct rp_arg_key *key, rp_event e)
+{
+    rp_str s;
+
+    return rp_arg_key_text(key, e, &s) ? s : 0;
+}
+
+/* The step of a server around an operator: how many sequences it computes. */
+static void find_requests(const struct rp_trace *t, rp_event op, int64_t *requests, bool *prefill)
+{
+    uint32_t i;
+
+    *requests = 0;
+    *prefill = false;
+    for (i = 0; i < t->nsteps; i++)
+        if (t->steps[i].begin_ns <= t->ev.ts_ns[op] && t->ev.ts_ns[op] < t->steps[i].end_ns &&
+            t->steps[i].requests > 0) {
+            *requests = t->steps[i].requests;
+            *prefill = t->steps[i].phase == RP_PHASE_PREFILL;
+        }
+}
+
+static const char *text_or_null(const struct rp_trace *t, rp_str s)
+{
+    return s ? rp_trace_str(t, s) : NULL;
+}
+
+static enum rp_code compute(struct rp_op_costs *c, rp_event op, const rp_str texts[4],
+                            const struct rp_cost_model *model, enum rp_number hint, float size,
+                            struct rp_cost *cost, struct rp_err *err)
+{
+    const struct rp_trace *t = c->trace;
+    const char *name = rp_trace_str(t, t->ev.name[op]);
+
+    *cost = unknown_cost(model ? RP_NO_SHAPES : RP_NO_MODEL);
+    cost->category = (uint8_t)rp_category_of(c->categories, name, NULL);
+    cost->claims = model && model->claims;
+    if (!model || !texts[0])
+        return RP_OK;
+    RP_TRY(rp_inputs_parse(c->inputs, name, text_or_null(t, texts[0]), text_or_null(t, texts[1]),
+                           text_or_null(t, texts[2]), text_or_null(t, texts[3]), err));
+    apply_hint(c->inputs, hint, size);
+    find_requests(t, op, &c->inputs->requests, &c->inputs->prefill);
+    run_model(model, c->inputs, cost);
+    return RP_OK;
+}
+
+enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, uint32_t *cost,
+                           struct rp_err *err)
+{
+    const rp_str texts[4] = {text_of(&c->dims, op), text_of(&c->strides, op),
+                             text_of(&c->types, op), text_of(&c->concrete, op)};
+    const struct rp_cost_model *model;
+    struct rp_cost fresh;
+    enum rp_number hint;
+    float size;
+    uint64_t key;
+
+    RP_TRY(find_model(c, c->trace->ev.name[op], &model, err));
+    RP_TRY(find_hint(c, kernel, &hint, &size, err));
+    key = rp_hash_join((uint64_t)c->trace->ev.name[op] << 32 | texts[0],
+                       (uint64_t)texts[1] << 32 | texts[2]);
+    key = rp_hash_join(key, (uint64_t)texts[3] << 32 | (uint32_t)hint << 8 | (uint32_t)size);
+    if (model && model->fn == rp_model_served_attention) { /* depends on the step around it */
+        int64_t requests;
+        bool prefill;
+
+        find_requests(c->trace, op, &requests, &prefill);
+        key = rp_hash_join(key, (uint64_t)requests << 1 | prefill);
+    }
+    RP_TRY(rp_map_intern(&c->known, key, (uint32_t)c->costs.n, cost, err));
+    if (*cost < c->costs.n)
+        return RP_OK;
+    RP_TRY(compute(c, op, texts, model, hint, size, &fresh, err));
+    return rp_vec_push(&c->costs, fresh, err);
+}
+
+enum rp_code rp_op_cost_add(struct rp_op_costs *c, const struct rp_cost *cost, uint32_t *index,
+                            struct rp_err *err)
+{
+    *index = (uint32_t)c->costs.n;
+    return rp_vec_push(&c->costs, *cost, err);
+}
+
+/* ------------------------------------------------------------------ times */
+
+void rp_cost_peaks_of_device(struct rp_cost_peaks *peaks, const struct rp_device_peaks *device)
+{
+    int i;
+
+    for (i = 0; i < RP_NUMBERS; i++) {
+        peaks->matrix[i] = rp_device_matrix_peak(device, (enum rp_number)i);
+        peaks->vector[i] = rp_device_vector_peak(device, (enum rp_number)i);
+    }
+    peaks->memory = device->memory;
+}
+
+double rp_cost_compute_s(const struct rp_cost *cost, const struct rp_cost_peaks *peaks)
+{
+    double peak = cost->on_matrix ? peaks->matrix[cost->type] : peaks->vector[cost->type];
+
+    if (cost->flops == 0)
+        return 0;
+    return peak > 0 ? cost->flops / peak : NAN;
+}
+
+double rp_cost_memory_s(const struct rp_cost *cost, const struct rp_cost_peaks *peaks)
+{
+    return peaks->memory > 0 ? cost->bytes / peaks->memory : NAN;
+}

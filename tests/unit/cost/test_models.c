@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* FLOPs and bytes of operators, counted by hand. */
+#include "unit.h"
+
+#include "cost/op_cost.h"
+
+#include <math.h>
+
+#define F   "float"
+#define B   "c10::BFloat16"
+#define H   "c10::Half"
+#define D   "double"
+#define L   "long int"
+#define F8  "c10::Float8_e4m3fn"
+#define ANY (-1.0)
+
+struct counted {
+    const char *op, *dims, *types, *concrete;
+    double flops, bytes;
+    const char *number; /* NULL: not compared */
+    const char *kernel, *strides;
+};
+
+/* Types are separated by commas, and the values of numbers by ';': both are made JSON lists. */
+static void to_list(const char *text, char separator, char *out, size_t cap)
+{
+    size_t n = 0;
+
+    out[n++] = '[';
+    out[n++] = '"';
+    for (; *text && n + 8 < cap; text++) {
+        if (*text == separator) {
+            memcpy(out + n, "\", \"", 4);
+            n += 4;
+        } else {
+            out[n++] = *text;
+        }
+    }
+    memcpy(out + n, "\"]", 3);
+}
+
+static struct rp_cost cost_of(const struct counted *c)
+{
+    struct rp_err err = {0};
+    struct rp_cost cost;
+    char types[512], concrete[512];
+
+    to_list(c->types, ',', types, sizeof types);
+    to_list(c->concrete ? c->concrete : "", ';', concrete, sizeof concrete);
+    assert_ok(rp_cost_of_texts(c->op, c->dims, c->strides, types, c->concrete ? concrete : NULL,
+                               c->kernel, &cost, &err),
+              &err);
+    return cost;
+}
+
+static void assert_counted(const struct counted *c, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++) {
+        struct rp_cost cost = cost_of(&c[i]);
+
+        if (cost.missing)
+            fail_msg("%s %s: %s", c[i].op, c[i].dims, cost.missing);
+        if (c[i].flops != ANY && fabs(cost.flops - c[i].flops) > 1e-9 * c[i].flops)
+            fail_msg("%s %s: %.0f FLOPs, not %.0f", c[i].op, c[i].dims, cost.flops, c[i].flops);
+        if (c[i].bytes != ANY && fabs(cost.bytes - c[i].bytes) > 1e-9 * c[i].bytes)
+            fail_msg("%s %s: %.0f bytes, not %.0f", c[i].op, c[i].dims, cost.bytes, c[i].bytes);
+        if (c[i].number)
+            assert_string_equal(rp_number_names[cost.type], c[i].number);
+    }
+}
+
+#define ASSERT_COUNTED(cases) assert_counted(cases, sizeof(cases) / sizeof *(cases))
+
+static void products(void **state)
+{
+    static const struct counted cases[] = {
+        {"aten::mm", "[[64, 32], [32, 16]]", F "," F, NULL, 2. * 64 * 32 * 16,
+         4. * (64 * 32 + 32 * 16 + 64 * 16), "fp32", NULL, NULL},
+        {"aten::mm", "[[64,32],[32,16]]", F "," F, NULL, 65536, ANY, "tf32",
+         "sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n", NULL},
+        {"aten::mm", "[[8192, 8192], [8192, 8192]]", B "," B, NULL, 1099511627776.,
+         2. * 3 * 8192 * 8192, "bf16", "nvjet_tst_128x256", NULL},
+        {"aten::mm", "[[4, 8], [8, 2]]", D "," D, NULL, 128, 8. * (32 + 16 + 8), "fp64", NULL,
+         NULL},
+        /* b is one row, expanded: it is stored once */
+        {"aten::mm", "[[4, 8], [8, 2]]", F "," F, NULL, 128, 4. * (32 + 2 + 8), NULL, NULL,
+         "[[8, 1], [0, 1]]"},
+        {"aten::addmm", "[[16], [64, 32], [32, 16], [], []]", H "," H "," H ",Scalar,Scalar",
+         ";;;1;1", 65536, 2. * (16 + 64 * 32 + 32 * 16 + 64 * 16), "fp16", NULL, NULL},
+        /* beta is 0: what would be added is not read */
+        {"aten::addmm", "[[64, 16], [64, 32], [32, 16], [], []]", H "," H "," H ",Scalar,Scalar",
+         ";;;0;1", 65536, 2. * (64 * 32 + 32 * 16 + 64 * 16), NULL, NULL, NULL},
+        {"aten::bmm", "[[8, 64, 32], [8, 32, 16]]", B "," B, NULL, 8. * 65536,
+         8. * 2 * (64 * 32 + 32 * 16 + 64 * 16), NULL, NULL, NULL},
+        {"aten::baddbmm", "[[8, 64, 16], [8, 64, 32], [8, 32, 16], [], []]",
+         B "," B "," B ",Scalar,Scalar", ";;;1;1", 8. * 65536,
+         8. * 2 * (64 * 16 + 64 * 32 + 32 * 16 + 64 * 16), NULL, NULL, NULL},
+        /* one matrix for the whole batch */
+        {"aten::matmul", "[[2, 3, 4, 5], [5, 6]]", F "," F, NULL, 2. * 6 * 4 * 5 * 6,
+         4. * (120 + 30 + 144), NULL, NULL, NULL},
+        {"aten::mv", "[[64, 32], [32]]", F "," F, NULL, 2. * 64 * 32, 4. * (2048 + 32 + 64), NULL,
+         NULL, NULL},
+        {"aten::dot", "[[100], [100]]", F "," F, NULL, 200, 4. * 201, NULL, NULL, NULL},
+        {"aten::linear", "[[2, 10, 32], [64, 32], [64]]", B "," B "," B, NULL, 2. * 20 * 32 * 64,
+         2. * (640 + 2048 + 64 + 1280), NULL, NULL, NULL},
+        {"aten::_scaled_mm", "[[64, 32], [32, 16], [], [], [], [], [], []]",
+         F8 "," F8 "," F "," F ",,,Scalar,Scalar", ";;;;;;15;False", 65536,
+         2048 + 512 + 2 * 1024 + 4 + 4, "fp8", NULL, NULL},
+        {"aten::_int_mm", "[[64, 32], [32, 16]]", "signed char,signed char", NULL, 65536,
+         2048 + 512 + 4 * 1024, "int8", NULL, NULL},
+        /* grouped: rows of 4 experts, their weights, gradients of their weights */
+        {"aten::_grouped_mm", "[[100, 32], [4, 32, 16], [4], [], []]", B "," B ",int,,", NULL,
+         2. * 100 * 32 * 16, 2. * (3200 + 2048 + 1600), NULL, NULL, NULL},
+        {"aten::_grouped_mm", "[[32, 100], [100, 16], [4], [], []]", B "," B ",int,,", NULL,
+         2. * 100 * 32 * 16, 2. * (3200 + 1600 + 4 * 512), NULL, NULL, NULL},
+        {"aten::_grouped_mm", "[[4, 10, 32], [4, 32, 16], [], [], []]", B "," B ",,,", NULL,
+         2. * 4 * 10 * 32 * 16, 2. * (1280 + 2048 + 640), NULL, NULL, NULL},
+        {"primus_turbo::grouped_gemm", "[[100, 32], [4, 16, 32], [4]]", B "," B "," L, NULL,
+         2. * 100 * 32 * 16, 2. * (3200 + 2048 + 1600), NULL, NULL, NULL},
+        /* weights as [n, k]; a result among the inputs */
+        {"vllm::rocm_unquantized_gemm", "[[32, 2880], [201088, 2880], []]", B "," B ",", NULL,
+         2. * 32 * 2880 * 201088, 2. * (32. * 2880 + 201088. * 2880 + 32. * 201088), NULL, NULL,
+         NULL},
+        {"aiter::gemm_a16w16", "[[32, 4096], [6144, 4096], []]", B "," B ",", NULL,
+         2. * 32 * 4096 * 6144, ANY, NULL, NULL, NULL},
+        {"_C::cutlass_scaled_mm", "[[10, 48], [10, 64], [64, 48], [10, 1], [48, 1], []]",
+         B "," F8 "," F8 "," F "," F ",", NULL, 2. * 10 * 64 * 48, 2 * 480 + 640 + 3072, "fp8",
+         NULL, NULL},
+        /* experts: both layers, 2 of 8 for each of 10 tokens */
+        {"vllm::outplace_fused_experts", "[[10, 64], [8, 256, 64], [8, 64, 128], [10, 2], [10, 2]]",
+         B "," B "," B "," F "," L, NULL, 2. * 20 * (256 * 64 + 64 * 128),
+         2. * (2 * 640 + 8 * 256 * 64 + 8 * 64 * 128), NULL, NULL, NULL},
+        /* one token: the weights of 2 experts are enough */
+        {"vllm::outplace_fused_experts", "[[1, 64], [8, 256, 64], [8, 64, 128], [1, 2], [1, 2]]",
+         B "," B "," B "," F "," L, NULL, 2. * 2 * (256 * 64 + 64 * 128),
+         2. * (2 * 64 + 2 * 256 * 64 + 2 * 64 * 128), NULL, NULL, NULL},
+        {"aiter::ck_moe_stage1",
+         "[[10, 64], [8, 256, 64], [8, 64, 128], [20], [20], [2], [10, 2, 128], []]",
+         B "," B "," B ",int,int,int," B ",Scalar", ";;;;;;;2", 2. * 20 * 256 * 64, ANY, NULL, NULL,
+         NULL},
+        {"triton_tem_fused_mm_3", "[[64, 32], [32, 16], [64, 16]]", B "," B "," B, NULL, 65536, ANY,
+         NULL, NULL, NULL},
+    };
+
+    UNUSED_STATE(state);
+    ASSERT_COUNTED(cases);
+}
+
+static void convolutions(void **state)
+{
+    static const char three[] = F "," F "," F ",ScalarList,ScalarList,ScalarList,Scalar,"
+                                  "ScalarList,Scalar";
+    static const struct counted cases[] = {
+        {"aten::convolution", "[[2, 8, 10, 10], [16, 8, 3, 3], [16], [], [], [], [], [], []]",
+         three, ";;;[1, 1];[1, 1];[1, 1];False;[0, 0];1", 2. * 2 * 16 * 100 * 8 * 9,
+         4. * (1600 + 1152 + 16 + 3200), "fp32", NULL, NULL},
+        /* stride 2: 5 x 5 */
+        {"aten::convolution", "[[2, 8, 10, 10], [16, 8, 3, 3], [], [], [], [], [], [], []]",
+         F "," F ",,ScalarList,ScalarList,ScalarList,Scalar,ScalarList,Scalar",
+         ";;;[2, 2];[1, 1];[1, 1];False;[0, 0];1", 2. * 2 * 16 * 25 * 8 * 9,
+         4. * (1600 + 1152 + 800), NULL, NULL, NULL},
+        /* dilation 2 without padding: 6 x 6 */
+        {"aten::convolution", "[[2, 8, 10, 10], [16, 8, 3, 3], [16], [], [], [], [], [], []]",
+         three, ";;;[1, 1];[0, 0];[2, 2];False;[0, 0];1", 2. * 2 * 16 * 36 * 8 * 9, ANY, NULL, NULL,
+         NULL},
+        /* 4 groups; depthwise */
+        {"aten::convolution", "[[2, 8, 10, 10], [16, 2, 3, 3], [16], [], [], [], [], [], []]",
+         three, ";;;[1, 1];[1, 1];[1, 1];False;[0, 0];4", 2. * 2 * 16 * 100 * 2 * 9, ANY, NULL,
+         NULL, NULL},
+        {"aten::convolution", "[[2, 8, 10, 10], [8, 1, 3, 3], [8], [], [], [], [], [], []]", three,
+         ";;;[1, 1];[1, 1];[1, 1];False;[0, 0];8", 2. * 2 * 8 * 100 * 9, ANY, NULL, NULL, NULL},
+        /* transposed, stride 2: w is [c, f], the result 20 x 20 */
+        {"aten::convolution", "[[2, 8, 10, 10], [8, 16, 4, 4], [16], [], [], [], [], [], []]",
+         three, ";;;[2, 2];[1, 1];[1, 1];True;[0, 0];1", 2. * 2 * 8 * 100 * 16 * 16,
+         4. * (1600 + 2048 + 16 + 2 * 16 * 400), NULL, NULL, NULL},
+        {"aten::conv_transpose2d", "[[2, 8, 10, 10], [8, 4, 4, 4], [], [], [], [], [], []]",
+         F "," F ",,ScalarList,ScalarList,ScalarList,Scalar,ScalarList",
+         ";;;[2, 2];[1, 1];[0, 0];2;[1, 1]", 2. * 1600 * 4 * 16, 4. * (1600 + 512 + 2 * 8 * 400),
+         NULL, NULL, NULL},
+        {"aten::conv1d", "[[2, 8, 100], [16, 8, 5], [], [], [], [], []]",
+         H "," H ",,ScalarList,ScalarList,ScalarList,Scalar", ";;;[1];[2];[1];1",
+         2. * 2 * 16 * 100 * 8 * 5, 2. * (1600 + 640 + 3200), NULL, NULL, NULL},
+        {"aten::conv2d", "[[2, 8, 10, 10], [16, 8, 3, 3], [], [], [], [], []]",
+         F "," F ",,ScalarList,Scalar,ScalarList,Scalar", ";;;[1, 1];same;[1, 1];1",
+         2. * 2 * 16 * 100 * 8 * 9, ANY, NULL, NULL, NULL},
+        {"aten::conv3d", "[[1, 3, 8, 16, 16], [8, 3, 2, 4, 4], [], [], [], [], []]",
+         F "," F ",,ScalarList,ScalarList,ScalarList,Scalar", ";;;[2, 4, 4];[0, 0, 0];[1, 1, 1];1",
+         2. * 8 * (4 * 4 * 4) * 3 * 32, ANY, NULL, NULL, NULL},
+        {"aten::cudnn_convolution", "[[2, 8, 10, 10], [16, 8, 1, 1], [], [], [], [], [], [], []]",
+         H "," H ",ScalarList,ScalarList,ScalarList,Scalar,Scalar,Scalar,Scalar",
+         ";;[0, 0];[2, 2];[1, 1];1;False;False;True", 2. * 2 * 16 * 25 * 8, ANY, "fp16", NULL,
+         NULL},
+        {"aten::miopen_convolution",
+         "[[4, 3, 224, 224], [64, 3, 7, 7], [], [], [], [], [], [], []]",
+         B "," B ",,ScalarList,ScalarList,ScalarList,Scalar,Scalar,Scalar",
+         ";;;[3, 3];[2, 2];[1, 1];1;False;False", 2. * 4 * 64 * 112 * 112 * 3 * 49, ANY, NULL, NULL,
+         NULL},
+        {"aten::_conv_depthwise2d", "[[2, 8, 10, 10], [8, 1, 3, 3], [], [], [], [], []]",
+         F "," F ",ScalarList,,ScalarList,ScalarList,ScalarList", ";;[3, 3];;[1, 1];[1, 1];[1, 1]",
+         2. * 2 * 8 * 100 * 9, ANY, NULL, NULL, NULL},
+        /* backward: of x and w; of w alone; with the bias */
+        {"aten::convolution_backward",
+         "[[2, 16, 10, 10], [2, 8, 10, 10], [16, 8, 3, 3], [], [], [], [], [], [], [], []]",
+         F "," F "," F ",ScalarList,ScalarList,ScalarList,ScalarList,Scalar,ScalarList,Scalar,"
+           "ScalarList",
+         ";;;[0];[1, 1];[1, 1];[1, 1];False;[0, 0];1;[True, True, False]",
+         2 * 2. * 2 * 16 * 100 * 8 * 9, 4. * (3200 + 1152 + 1600 + 1600 + 1152), NULL, NULL, NULL},
+        {"aten::convolution_backward",
+         "[[2, 16, 10, 10], [2, 8, 10, 10], [16, 8, 3, 3], [], [], [], [], [], [], [], []]",
+         F "," F "," F ",ScalarList,ScalarList,ScalarList,ScalarList,Scalar,ScalarList,Scalar,"
+           "ScalarList",
+         ";;;[0];[1, 1];[1, 1];[1, 1];False;[0, 0];1;[False, True, False]",
+         2. * 2 * 16 * 100 * 8 * 9, 4. * (3200 + 1600 + 1152), NULL, NULL, NULL},
+        {"aten::convolution_backward",
+         "[[2, 16, 10, 10], [2, 8, 10, 10], [16, 2, 3, 3], [], [], [], [], [], [], [], []]",
+         F "," F "," F ",ScalarList,ScalarList,ScalarList,ScalarList,Scalar,ScalarList,Scalar,"
+           "ScalarList",
+         ";;;[16];[1, 1];[1, 1];[1, 1];False;[0, 0];4;[True, True, True]",
+         2 * 2. * 2 * 16 * 100 * 2 * 9 + 3200, ANY, NULL, NULL, NULL},
+    };
+
+    UNUSED_STATE(state);
+    ASSERT_COUNTED(cases);
+}
+
+#define QKV   "[2, 8, 128, 64], [2, 8, 128, 64], [2, 8, 128, 64]"
+#define QKV_T "[2, 128, 8, 64], [2, 128, 8, 64], [2, 128, 8, 64]"
+
+static void attention(void **state)
+{
+    static const double pairs = 2. * 8 * 128 * 128, half = 2. * 8 * 128 * 129 / 2;
+    const double one = 2. * 2 * 8 * 128 * 64; /* bytes of q */
+    const struct counted cases[] = {
+        {"aten::scaled_dot_product_attention", "[" QKV ", [], [], [], [], []]",
+         B "," B "," B ",,Scalar,Scalar,,Scalar", ";;;;0.;False;;False", pairs * 4 * 64, 4 * one,
+         "bf16", NULL, NULL},
+        {"aten::_scaled_dot_product_flash_attention", "[" QKV ", [], [], [], []]",
+         B "," B "," B ",Scalar,Scalar,Scalar,", ";;;0.;True;False;", half * 4 * 64, 4 * one, NULL,
+         NULL, NULL},
+        {"aten::_scaled_dot_product_efficient_attention", "[" QKV ", [2, 8, 128, 128], [], [], []]",
+         B "," B "," B "," B ",Scalar,Scalar,Scalar", ";;;;False;0.;False", pairs * 4 * 64,
+         4 * one + 2 * pairs, NULL, NULL, NULL},
+        {"aten::_scaled_dot_product_cudnn_attention", "[" QKV ", [], [], [], [], []]",
+         H "," H "," H ",,Scalar,Scalar,Scalar,Scalar", ";;;;True;0.;True;False", half * 4 * 64,
+         4 * one, "fp16", NULL, NULL},
+        /* fewer heads of keys: 2 of 8 */
+        {"aten::_scaled_dot_product_flash_attention",
+         "[[2, 8, 128, 64], [2, 2, 128, 64], [2, 2, 128, 64], [], [], [], []]",
+         B "," B "," B ",Scalar,Scalar,Scalar,", ";;;0.;False;False;", pairs * 4 * 64, 2.5 * one,
+         NULL, NULL, NULL},
+        /* one query for 128 keys; values of another width */
+        {"aten::scaled_dot_product_attention",
+         "[[2, 8, 1, 64], [2, 8, 128, 64], [2, 8, 128, 32], [], [], [], [], []]",
+         B "," B "," B ",,Scalar,Scalar,,Scalar", ";;;;0.;False;;False",
+         2. * 8 * 128 * 2 * (64 + 32), 2. * 2 * 8 * (64 + 128 * 64 + 128 * 32 + 32), NULL, NULL,
+         NULL},
+        /* backward: five products instead of two */
+        {"aten::_scaled_dot_product_flash_attention_backward",
+         "[[2, 8, 128, 64], " QKV ", [2, 8, 128, 64], [2, 8, 128], [], [], [], [], [], [], [], []]",
+         B "," B "," B "," B "," B "," F ",,,Scalar,Scalar,Scalar,Scalar,,",
+         ";;;;;;;;128;128;0.;False;;", pairs * 10 * 64, 8 * one, NULL, NULL, NULL},
+        {"aten::_scaled_dot_product_efficient_attention_backward",
+         "[[2, 8, 128, 64], " QKV ", [], [2, 8, 128, 64], [2, 8, 128], [], [], [], [], []]",
+         B "," B "," B "," B ",," B "," F "," L "," L ",Scalar,ScalarList,Scalar",
+         ";;;;;;;;;0.;[True, True, True, False];True", half * 10 * 64, 8 * one, NULL, NULL, NULL},
+        {"aten::_flash_attention_forward",
+         "[" QKV_T ", [], [], [], [], [], [], [], [], [], [], [], []]",
+         B "," B "," B ",,,Scalar,Scalar,Scalar,Scalar,Scalar,,,,,",
+         ";;;;;128;128;0.;True;False;;;;;", half * 4 * 64, 4 * one, NULL, NULL, NULL},
+        {"aten::_efficient_attention_forward", "[" QKV_T ", [], [], [], [], [], [], [], [], []]",
+         B "," B "," B ",,,,Scalar,Scalar,Scalar,Scalar,Scalar,,", ";;;;;;128;128;0.;1;False;;",
+         half * 4 * 64, 4 * one, NULL, NULL, NULL},
+        {"flash_attn::_flash_attn_forward", "[" QKV_T ", [], [], [], [], [], [], [], []]",
+         B "," B "," B ",Scalar,Scalar,Scalar,Scalar,Scalar,Scalar,,Scalar",
+         ";;;0.;0.125;True;-1;-1;0.;;False", half * 4 * 64, 4 * one, NULL, NULL, NULL},
+        /* a window of 16 keys to the left: 17 for all but the first 16 queries */
+        {"flash_attn::_flash_attn_forward", "[" QKV_T ", [], [], [], [], [], [], [], []]",
+         B "," B "," B ",Scalar,Scalar,Scalar,Scalar,Scalar,Scalar,,Scalar",
+         ";;;0.;0.125;True;16;0;0.;;False", 2. * 8 * (112 * 17 + 16 * 17 / 2) * 4 * 64, 4 * one,
+         NULL, NULL, NULL},
+        /* the last query sees the last key: 32 queries after 96 keys */
+        {"flash_attn::_flash_attn_forward",
+         "[[2, 32, 8, 64], [2, 128, 8, 64], [2, 128, 8, 64], [], [], [], [], [], [], [], []]",
+         B "," B "," B ",Scalar,Scalar,Scalar,Scalar,Scalar,Scalar,,Scalar",
+         ";;;0.;0.125;True;-1;-1;0.;;False", 2. * 8 * (32 * 96 + 32. * 33 / 2) * 4 * 64, ANY, NULL,
+         NULL, NULL},
+        {"flash_attn::_flash_attn_backward",
+         "[[2, 128, 8, 64], " QKV_T ", [2, 128, 8, 64], [2, 8, 128], [], [], [], [], [], [], [], "
+         "[]]",
+         B "," B "," B "," B "," B "," F ",,,,Scalar,Scalar,Scalar,Scalar,Scalar",
+         ";;;;;;;;;0.;0.125;True;-1;-1", half * 10 * 64, 8 * one, NULL, NULL, NULL},
+        /* 4 sequences of 64 tokens, packed */
+        {"flash_attn::_flash_attn_varlen_forward",
+         "[[256, 8, 64], [256, 8, 64], [256, 8, 64], [5], [5], [], [], [], [], [], [], []]",
+         B "," B "," B ",int,int,Scalar,Scalar,Scalar,Scalar,Scalar,Scalar,Scalar",
+         ";;;;;64;64;0.;0.125;False;-1;-1", 4. * 8 * 64 * 64 * 4 * 64, 2. * 4 * 256 * 8 * 64, NULL,
+         NULL, NULL},
+        {"flash_attn_3::fwd",
+         "[" QKV_T ", [], [], [], [], [], [], [], [], [], [], [], [], [], [], [], [], [], [], [], "
+         "[], [], [], [], []]",
+         B "," B "," B ",,,,,,,,,,,,,,,,,,,,,Scalar,Scalar,Scalar,Scalar",
+         ";;;;;;;;;;;;;;;;;;;;;;;0.1;True;-1;-1", half * 4 * 64, 4 * one, NULL, NULL, NULL},
+        /* 15 prompts of 1,024 tokens into a cache */
+        {"aiter::mha_batch_prefill",
+         "[[15360, 32, 128], [835874, 8, 128], [835874, 8, 128], [16], [16], [15616], [], [], [], "
+         "[], [], [], [], [], []]",
+         B "," B "," B ",int,int,int,Scalar,Scalar,Scalar,Scalar,Scalar,Scalar,Scalar,Scalar,"
+           "Scalar",
+         ";;;;;;1024;1024;0.;0.088;0.;False;True;-1;-1", 15. * 32 * (1024. * 1025 / 2) * 4 * 128,
+         2. * 15360 * 128 * (2 * 32 + 2 * 8), NULL, NULL, NULL},
+    };
+
+    UNUSED_STATE(state);
+    ASSERT_COUNTED(cases);
+}
+
+static void elements(void **state)
+{
+    static const struct counted cases[] = {
+        {"aten::mul", "[[100, 64], [100, 64]]", F "," F, NULL, 6400, 3. * 4 * 6400, "fp32", NULL,
+         NULL},
+        {"aten::add", "[[100, 64], [64], []]", B "," B ",Scalar", ";;1", 6400,
+         2. * (6400 + 64 + 6400), NULL, NULL, NULL},
+        {"aten::add_", "[[100, 64], [100, 64], []]", F "," B ",Scalar", ";;1", 6400,
+         4. * 6400 + 2. * 6400 + 4. * 6400, "fp32", NULL, NULL},
+        /* the result is of the wider format; a tensor of no dimension does not widen it */
+        {"aten::mul", "[[10], [10]]", B "," F, NULL, 10, 2 * 10 + 4 * 10 + 4 * 10, "fp32", NULL,
+         NULL},
+        {"aten::mul", "[[10], []]", B "," F, NULL, 10, 2 * 10 + 4 + 2 * 10, "bf16", NULL, NULL},
+        {"aten::gelu", "[[100, 64], []]", B ",Scalar", ";none", 6400, 4. * 6400, NULL, NULL, NULL},
+        {"aten::gt", "[[100], []]", F ",Scalar", ";0", 100, 4. * 100 + 100, NULL, NULL, NULL},
+        {"aten::where", "[[100], [100], [100]]", "bool," F "," F, NULL, 100, 100 + 3. * 400, NULL,
+         NULL, NULL},
+        {"aten::addcmul", "[[100], [100], [100], []]", F "," F "," F ",Scalar", ";;;1", 300,
+         4. * 400, NULL, NULL, NULL},
+        {"aten::threshold_backward", "[[100], [100], []]", B "," B ",Scalar", ";;0", 100, 600, NULL,
+         NULL, NULL},
+        {"aten::native_dropout", "[[100], [], []]", B ",Scalar,Scalar", ";0.1;True", 200,
+         200 + 200 + 100, NULL, NULL, NULL},
+        {"aten::copy_", "[[100], [100], []]", F "," B ",Scalar", ";;False", 0, 600, NULL, NULL,
+         NULL},
+        {"aten::fill_", "[[100], []]", B ",Scalar", ";0", 0, 200, NULL, NULL, NULL},
+        {"aten::cat", "[[[10, 4], [6, 4]], []]", "TensorList,Scalar", ";0", 0, 2. * 64 * 2, NULL,
+         "CatArrayBatchedCopy<OpaqueType<2u>, 2>", NULL},
+        {"sgl_kernel::silu_and_mul", "[[32, 12288], [32, 24576]]", B "," B, NULL, ANY,
+         2. * 32 * (12288 + 24576), NULL, NULL, NULL},
+        {"aten::upsample_nearest2d", "[[1, 8, 4, 4], [], []]", B ",,ScalarList", ";;[2., 2.]", 512,
+         2. * (128 + 512), NULL, NULL, NULL},
+        {"sglang::store_cache", "[[32, 1024], [32, 1024], [9, 1024], [9, 1024], [32]]",
+         B "," B "," B "," B "," L, NULL, 0, 2. * 2 * 2 * 32768 + 256, NULL, NULL, NULL},
+        {"aten::_foreach_add_", "[[[10], [20]], [[10], [20]], []]", "TensorList,TensorList,Scalar",
+         ";;1", 30, 4. * 90, NULL, NULL, NULL},
+        {"aten::_fused_adamw_",
+         "[[[10], [20]], [[10], [20]], [[10], [20]], [[10], [20]], [], [[], []]]",
+         "TensorList,TensorList,TensorList,TensorList,TensorList,TensorList", NULL, 15. * 30,
+         4. * 7 * 30, "fp32", NULL, NULL},
+        {"triton_poi_fused_addmm_gelu_view_17", "[[2, 333, 9728], [9728], []]", B "," B ",Scalar",
+         ";;6478848", 2. * 6478848, 2. * (6478848 + 9728), "fp32", NULL, NULL},
+    };
+
+    UNUSED_STATE(state);
+    ASSERT_COUNTED(cases);
+}
+
+static void reductions_and_norms(void **state)
+{
+    static const struct counted cases[] = {
+        {"aten::sum", "[[10, 20, 30], [], [], []]", F ",ScalarList,Scalar,", ";[-1];False;", 6000,
+         4. * (6000 + 200), "fp32", NULL, NULL},
+        {"aten::sum", "[[10, 20, 30], []]", F ",", ";", 6000, 4. * 6001, NULL, NULL, NULL},
+        {"aten::mean", "[[10, 20, 30], [], [], []]", B ",ScalarList,Scalar,", ";[0, 2];True;", 6000,
+         2. * (6000 + 20), NULL, NULL, NULL},
+        {"aten::max", "[[10, 20], [], []]", F ",Scalar,Scalar", ";1;False", 200, 4. * 200 + 10 * 12,
+         NULL, NULL, NULL},
+        {"aten::argmax", "[[10, 20], [], []]", F ",Scalar,Scalar", ";1;False", 200,
+         4. * 200 + 10 * 8, NULL, NULL, NULL},
+        {"aten::cumsum", "[[10, 20], [], []]", F ",Scalar,", ";1;", 200, 1600, NULL, NULL, NULL},
+        {"aten::topk", "[[10, 100], [], []]", F ",Scalar,Scalar", ";5;-1", 1000, 4000 + 50 * 12,
+         NULL, NULL, NULL},
+        {"aten::_softmax", "[[10, 100], [], []]", B ",Scalar,Scalar", ";-1;False", 5000, 4000, NULL,
+         NULL, NULL},
+        {"aten::_softmax", "[[10, 100], [], []]", B ",Scalar,Scalar", ";-1;True", 5000, 6000, NULL,
+         NULL, NULL},
+        {"aten::_log_softmax_backward_data", "[[10, 100], [10, 100], [], []]",
+         F "," F ",Scalar,Scalar", ";;1;6", 4000, 12000, NULL, NULL, NULL},
+        {"aten::native_layer_norm", "[[10, 100], [], [100], [100], []]",
+         B ",ScalarList," B "," B ",Scalar", ";[100];;;1e-05", 7000, 4000 + 400, NULL, NULL, NULL},
+        {"aten::_fused_rms_norm", "[[10, 100], [], [100], []]", B ",ScalarList," B ",", ";[100];;",
+         4000, 4000 + 200, NULL, NULL, NULL},
+        {"aten::native_layer_norm_backward",
+         "[[10, 100], [10, 100], [], [10, 1], [10, 1], [100], [100], []]",
+         F "," F ",ScalarList," F "," F "," F "," F ",ScalarList", ";;[100];;;;;[True, True, True]",
+         1000. * 13, 4. * (3000 + 20 + 200 + 200), NULL, NULL, NULL},
+        {"aten::cudnn_batch_norm", "[[4, 8, 5, 5], [8], [8], [8], [8], [], [], []]",
+         F "," F "," F "," F "," F ",Scalar,Scalar,Scalar", ";;;;;True;0.1;1e-05", 800. * 7,
+         4. * (1600 + 32), NULL, NULL, NULL},
+        {"aten::native_batch_norm", "[[4, 8, 5, 5], [8], [8], [8], [8], [], [], []]",
+         F "," F "," F "," F "," F ",Scalar,Scalar,Scalar", ";;;;;False;0.1;1e-05", 800. * 4, ANY,
+         NULL, NULL, NULL},
+        {"aiter::add_rmsnorm", "[[32, 64], [32, 64], [32, 64], [32, 64], [64], []]",
+         B "," B "," B "," B "," B ",Scalar", ";;;;;1e-06", 2048. * 5, 2. * (4 * 2048 + 64), NULL,
+         NULL, NULL},
+        {"_C::fused_add_rms_norm", "[[32, 64], [32, 64], [64], []]", B "," B "," B ",Scalar",
+         ";;;1e-06", 2048. * 5, 2. * (4 * 2048 + 64), NULL, NULL, NULL},
+        {"aten::embedding", "[[50000, 64], [4, 8], [], [], []]", F "," L ",Scalar,Scalar,Scalar",
+         ";;-1;False;False", 0, 32 * 8 + 2. * 4 * 32 * 64, NULL, NULL, NULL},
+        {"aten::embedding_dense_backward", "[[4, 8, 64], [4, 8], [], [], []]",
+         F "," L ",Scalar,Scalar,Scalar", ";;1000;-1;False", 2048, 256 + 4. * (2048 + 64000), NULL,
+         NULL, NULL},
+        {"aten::index_select", "[[100, 64], [], [10]]", B ",Scalar," L, ";0;", 0, 80 + 2. * 2 * 640,
+         NULL, NULL, NULL},
+        {"aten::gather", "[[100, 64], [], [10, 64]]", B ",Scalar," L, ";0;", 0, 5120 + 2. * 2 * 640,
+         NULL, NULL, NULL},
+        {"aten::max_pool2d_with_indices", "[[2, 8, 10, 10], [], [], [], [], []]",
+         F ",ScalarList,ScalarList,ScalarList,ScalarList,Scalar",
+         ";[2, 2];[2, 2];[0, 0];[1, 1];False", 2. * 8 * 25 * 4, 6400 + 12. * 400, NULL, NULL, NULL},
+        {"aten::mse_loss", "[[100], [100], []]", F "," F ",Scalar", ";;1", 300, 804, NULL, NULL,
+         NULL},
+        {"aten::nll_loss_backward", "[[], [8, 100], [8], [], [], [], []]",
+         F "," F "," L ",,Scalar,Scalar," F, ";;;;1;-100;", ANY, 64 + 3200, NULL, NULL, NULL},
+    };
+
+    UNUSED_STATE(state);
+    ASSERT_COUNTED(cases);
+}
+
+/* What cannot be known is said, not guessed. */
+static void what_is_missing_is_said(void **state)
+{
+    static const struct {
+        struct counted op;
+        const char *missing;
+    } cases[] = {
+        {{.op = "my::thing", .dims = "[[4]]", .types = F}, "no model"},
+        {{.op = "aten::mm", .dims = NULL, .types = F}, "shapes were not recorded"},
+        {{.op = "aten::mm", .dims = "[[4, 8], [9, 2]]", .types = F "," F}, "not those"},
+        {{.op = "aten::_foreach_add_", .dims = "[[], []]", .types = "TensorList,TensorList"},
+         "lists"},
+        {{.op = "aten::convolution",
+          .dims = "[[2, 8, 10, 10], [16, 8, 3, 3], [], [], [], [], [], [], []]",
+          .types = F "," F},
+         "arguments"},
+        {{.op = "aten::index", .dims = "[[100, 64], []]", .types = F ","}, "indices"},
+        {{.op = "vllm::unified_attention_with_output",
+          .dims = "[[32, 8, 64], [32, 8, 64], [32, 8, 64], [32, 8, 64]]",
+          .types = B "," B "," B "," B},
+         "lengths"},
+        {{.op = "aten::mm", .dims = "[[", .types = F}, "not recorded"},
+        {{.op = "aten::mm", .dims = "[[1e300, 1e300], [1e300, 1e300]]", .types = F "," F},
+         "not those"},
+    };
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rp_cost cost = cost_of(&cases[i].op);
+
+        if (!cost.missing)
+            fail_msg("%s %s is modelled", cases[i].op.op, cases[i].op.dims);
+        assert_contains(cost.missing, cases[i].missing);
+        assert_true(isnan(cost.flops) && isnan(cost.bytes));
+    }
+}
+
+int test_models(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products),
+        cmocka_unit_test(convolutions),
+        cmocka_unit_test(attention),
+        cmocka_unit_test(elements),
+        cmocka_unit_test(reductions_and_norms),
+        cmocka_unit_test(what_is_missing_is_said),
+    };
+
+    return cmocka_run_group_tests_name("models", tests, NULL, NULL);
+}
