@@ -163,14 +163,14 @@ static const char *skip_value(const char *at)
 }
 
 /* Reads "[4, 8]" as dimensions; false: it is something else. */
-static bool read_dims(const char *at, struct rp_tensor *t)
+static bool read_dims(const char *at, struct rp_input_tensor *t)
 {
     const char *next;
     char *end;
 
     if (*at != '[')
         return false;
-    *t = (struct rp_tensor){.known = true, .n = 1};
+    *t = (struct rp_input_tensor){.known = true, .n = 1};
     for (next = next_element(at + 1); next; next = next_element(end)) {
         double value = strtod(next, &end);
 
@@ -188,7 +188,7 @@ static bool read_dims(const char *at, struct rp_tensor *t)
 }
 
 /* Dimensions with stride 0 repeat what is stored once. */
-static void apply_strides(const char *at, struct rp_tensor *t)
+static void apply_strides(const char *at, struct rp_input_tensor *t)
 {
     const char *next;
     char *end;
@@ -231,7 +231,7 @@ static void list_next(struct list_walk *w)
         w->at = next_element(skip_value(w->at));
 }
 
-static void set_type(struct rp_tensor *t, const char *type, size_t len)
+static void set_type(struct rp_input_tensor *t, const char *type, size_t len)
 {
     t->type = (uint8_t)rp_number_of_type(type, len, &t->size);
     if (t->type == RP_NUMBER_FP4 && t->ndims) { /* two in a byte: the last dimension is halved */
@@ -250,7 +250,7 @@ static enum rp_code read_list(struct rp_inputs *in, struct rp_input_value *v, co
 
     v->first = (uint32_t)in->parts.n;
     for (; d.at && in->parts.n < MOST_PARTS; list_next(&d), list_next(&s)) {
-        struct rp_tensor t;
+        struct rp_input_tensor t;
 
         if (!read_dims(d.at, &t))
             break;
@@ -329,7 +329,7 @@ void rp_inputs_release(struct rp_inputs *in)
     rp_vec_release(&in->parts);
 }
 
-const struct rp_tensor *rp_inputs_tensor(const struct rp_inputs *in, uint32_t i)
+const struct rp_input_tensor *rp_inputs_tensor(const struct rp_inputs *in, uint32_t i)
 {
     return i < in->count && in->at[i].tensor.known ? &in->at[i].tensor : NULL;
 }

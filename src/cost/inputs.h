@@ -13,7 +13,7 @@
 #define RP_TENSOR_DIMS 8
 #define RP_INPUTS_MAX  64
 
-struct rp_tensor {
+struct rp_input_tensor {
     uint8_t ndims;
     uint8_t type; /* enum rp_number */
     float size;   /* bytes of an element; 0: not known. 0.5 for two in a byte */
@@ -25,7 +25,7 @@ struct rp_tensor {
 
 /* A value of an operator: a tensor, a list of them, or something else. */
 struct rp_input_value {
-    struct rp_tensor tensor;
+    struct rp_input_tensor tensor;
     uint32_t first, count; /* of a list: into rp_inputs.parts; count 0: it is none */
     const char *text;      /* the value of a number, list or flag, as "[1, 1]"; of len letters */
     uint32_t len;
@@ -37,7 +37,7 @@ struct rp_inputs {
     bool in_place;    /* its name ends in '_' */
     uint32_t count;
     struct rp_input_value at[RP_INPUTS_MAX];
-    RP_VEC(struct rp_tensor) parts;
+    RP_VEC(struct rp_input_tensor) parts;
     uint8_t hint;     /* enum rp_number: what the name of its kernel says */
     float hint_size;  /* bytes of an element, from the same; 0: it says nothing */
     int64_t requests; /* sequences that the step of a server computes; 0: not known */
@@ -60,7 +60,7 @@ enum rp_number rp_number_of_code(int64_t code, float *size);
 enum rp_number rp_number_of_kernel(const char *kernel, float *size);
 
 /* The i-th input where it is a tensor, else NULL. */
-const struct rp_tensor *rp_inputs_tensor(const struct rp_inputs *in, uint32_t i);
+const struct rp_input_tensor *rp_inputs_tensor(const struct rp_inputs *in, uint32_t i);
 /* The value of the i-th input: a number, a flag, a list of numbers (how many: at most cap; a single
    number is a list of one). False and 0 where it is none. */
 bool rp_inputs_int(const struct rp_inputs *in, uint32_t i, double *out);
@@ -68,13 +68,13 @@ bool rp_inputs_flag(const struct rp_inputs *in, uint32_t i);
 uint32_t rp_inputs_ints(const struct rp_inputs *in, uint32_t i, double *out, uint32_t cap);
 bool rp_inputs_word(const struct rp_inputs *in, uint32_t i, const char *word);
 
-static inline double rp_tensor_bytes(const struct rp_tensor *t)
+static inline double rp_input_bytes(const struct rp_input_tensor *t)
 {
     return t->stored * (double)t->size;
 }
 
 /* The last dimension but i; 1 where there are fewer. */
-static inline double rp_tensor_last(const struct rp_tensor *t, uint32_t i)
+static inline double rp_input_last(const struct rp_input_tensor *t, uint32_t i)
 {
     return i < t->ndims ? t->dim[t->ndims - 1 - i] : 1;
 }

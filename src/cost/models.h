@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-typedef const char *rp_cost_fn(const struct rp_inputs *in, int arg, struct rp_cost *out);
+typedef const char *rp_cost_fn(const struct rp_inputs *in, int arg, struct rp_op_cost *out);
 
 struct rp_cost_model {
     const char *pattern; /* of the operator's whole name, without a '_' at its end */
@@ -126,7 +126,7 @@ rp_cost_fn rp_model_embedding;
 
 /* The format that products of such tensors are computed in: fp32 is tf32 where the kernel says so.
  */
-static inline uint8_t rp_product_type(const struct rp_inputs *in, const struct rp_tensor *t)
+static inline uint8_t rp_product_type(const struct rp_inputs *in, const struct rp_input_tensor *t)
 {
     return t->type == RP_NUMBER_FP32 && in->hint == RP_NUMBER_TF32 ? RP_NUMBER_TF32 : t->type;
 }

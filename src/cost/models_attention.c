@@ -42,7 +42,7 @@ static double visible_pairs(double queries, double keys, double offset, double l
 }
 
 static const char *set_attention(const struct attention_shape *a, double pairs, bool backward,
-                                 const struct rp_tensor *q, struct rp_cost *out)
+                                 const struct rp_input_tensor *q, struct rp_op_cost *out)
 {
     double each =
         backward ? 2 * (3 * a->width + 2 * a->value_width) : 2 * (a->width + a->value_width);
@@ -58,20 +58,20 @@ static const char *set_attention(const struct attention_shape *a, double pairs, 
     return NULL;
 }
 
-static const char *shape_batches(const struct attention_signature *s, const struct rp_tensor *q,
-                                 const struct rp_tensor *k, const struct rp_tensor *v,
-                                 struct attention_shape *a)
+static const char *shape_batches(const struct attention_signature *s,
+                                 const struct rp_input_tensor *q, const struct rp_input_tensor *k,
+                                 const struct rp_input_tensor *v, struct attention_shape *a)
 {
     uint32_t heads = s->layout == HEADS_FIRST ? 2 : 1, tokens = 3 - heads;
 
     if (q->ndims < 4 || k->ndims != q->ndims || v->ndims != q->ndims)
         return RP_ODD_SHAPES;
-    a->heads = rp_tensor_last(q, heads);
-    a->kv_heads = rp_tensor_last(k, heads);
-    a->queries = rp_tensor_last(q, tokens);
-    a->keys = rp_tensor_last(k, tokens);
-    a->width = rp_tensor_last(q, 0);
-    a->value_width = rp_tensor_last(v, 0);
+    a->heads = rp_input_last(q, heads);
+    a->kv_heads = rp_input_last(k, heads);
+    a->queries = rp_input_last(q, tokens);
+    a->keys = rp_input_last(k, tokens);
+    a->width = rp_input_last(q, 0);
+    a->value_width = rp_input_last(v, 0);
     if (a->heads <= 0 || a->queries <= 0 || a->width <= 0)
         return RP_ODD_SHAPES;
     a->sequences = q->n / (a->heads * a->queries * a->width);
@@ -80,21 +80,22 @@ static const char *shape_batches(const struct attention_signature *s, const stru
 
 /* [tokens, heads, width], with the ends of the sequences. */
 static const char *shape_packed(const struct rp_inputs *in, const struct attention_signature *s,
-                                const struct rp_tensor *q, const struct rp_tensor *k,
-                                const struct rp_tensor *v, struct attention_shape *a)
+                                const struct rp_input_tensor *q, const struct rp_input_tensor *k,
+                                const struct rp_input_tensor *v, struct attention_shape *a)
 {
-    const struct rp_tensor *ends = s->ends >= 0 ? rp_inputs_tensor(in, (uint32_t)s->ends) : NULL;
+    const struct rp_input_tensor *ends =
+        s->ends >= 0 ? rp_inputs_tensor(in, (uint32_t)s->ends) : NULL;
     double most_q = 0, most_k = 0;
 
     if (!ends || ends->n < 2)
         return RP_NO_LENGTHS;
     a->sequences = ends->n - 1;
-    a->heads = rp_tensor_last(q, 1);
-    a->kv_heads = rp_tensor_last(k, 1);
-    a->width = rp_tensor_last(q, 0);
-    a->value_width = rp_tensor_last(v, 0);
-    a->queries = rp_tensor_last(q, 2) / a->sequences;
-    a->keys = rp_tensor_last(k, 2) / a->sequences;
+    a->heads = rp_input_last(q, 1);
+    a->kv_heads = rp_input_last(k, 1);
+    a->width = rp_input_last(q, 0);
+    a->value_width = rp_input_last(v, 0);
+    a->queries = rp_input_last(q, 2) / a->sequences;
+    a->keys = rp_input_last(k, 2) / a->sequences;
     if (s->longest >= 0 && (!rp_inputs_int(in, (uint32_t)s->longest, &most_q) ||
                             !rp_inputs_int(in, (uint32_t)s->longest + 1, &most_k)))
         most_q = most_k = 0;
@@ -106,12 +107,12 @@ static const char *shape_packed(const struct rp_inputs *in, const struct attenti
     return NULL;
 }
 
-const char *rp_model_attention(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_attention(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     const struct attention_signature *s = &signatures[arg];
-    const struct rp_tensor *q = rp_inputs_tensor(in, (uint32_t)s->q),
-                           *k = rp_inputs_tensor(in, (uint32_t)s->q + 1),
-                           *v = rp_inputs_tensor(in, (uint32_t)s->q + 2), *mask;
+    const struct rp_input_tensor *q = rp_inputs_tensor(in, (uint32_t)s->q),
+                                 *k = rp_inputs_tensor(in, (uint32_t)s->q + 1),
+                                 *v = rp_inputs_tensor(in, (uint32_t)s->q + 2), *mask;
     double left = -1, right = -1, offset = 0, type = 0;
     struct attention_shape a = {0};
     const char *missing;
@@ -136,15 +137,15 @@ const char *rp_model_attention(const struct rp_inputs *in, int arg, struct rp_co
                             q, out);
     mask = s->mask >= 0 ? rp_inputs_tensor(in, (uint32_t)s->mask) : NULL;
     if (!missing && mask)
-        out->bytes += rp_tensor_bytes(mask);
+        out->bytes += rp_input_bytes(mask);
     return missing;
 }
 
 /* Attention of servers: q [tokens, heads, width] and new keys; how long the sequences are, only the
    step says, and only while all their tokens are computed. */
-const char *rp_model_served_attention(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_served_attention(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *q = rp_inputs_tensor(in, 0), *k = rp_inputs_tensor(in, 1);
+    const struct rp_input_tensor *q = rp_inputs_tensor(in, 0), *k = rp_inputs_tensor(in, 1);
     struct attention_shape a = {0};
 
     (void)arg;

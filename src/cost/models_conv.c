@@ -46,7 +46,7 @@ static uint32_t get_list(const struct rp_inputs *in, int i, double *out)
 
 /* The shape of the result, from those of x [n, c, …] and w [f, c / groups, …]. */
 static const char *shape_result(const struct rp_inputs *in, const struct conv_signature *s,
-                                const struct rp_tensor *x, const struct rp_tensor *w,
+                                const struct rp_input_tensor *x, const struct rp_input_tensor *w,
                                 struct conv_shape *c)
 {
     double stride[SPATIAL], padding[SPATIAL], dilation[SPATIAL], output_padding[SPATIAL];
@@ -94,18 +94,18 @@ static double positions(const double *sizes, uint32_t n)
 
 /* FLOPs of one pass: each position of the side that the window is moved over meets all weights of
    one of its channels. */
-static double pass_flops(const struct conv_shape *c, const struct rp_tensor *x,
-                         const struct rp_tensor *w)
+static double pass_flops(const struct conv_shape *c, const struct rp_input_tensor *x,
+                         const struct rp_input_tensor *w)
 {
     if (c->transposed) /* w [c, f / groups, …] */
         return 2 * x->n * w->dim[1] * c->window;
     return 2 * x->dim[0] * w->dim[0] * positions(c->out, c->nspatial) * w->dim[1] * c->window;
 }
 
-const char *rp_model_conv(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_conv(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     const struct conv_signature *s = &signatures[arg];
-    const struct rp_tensor *x = rp_inputs_tensor(in, 0), *w = rp_inputs_tensor(in, 1), *bias;
+    const struct rp_input_tensor *x = rp_inputs_tensor(in, 0), *w = rp_inputs_tensor(in, 1), *bias;
     struct conv_shape c;
     const char *missing;
     double features;
@@ -119,21 +119,21 @@ const char *rp_model_conv(const struct rp_inputs *in, int arg, struct rp_cost *o
         return RP_NO_TYPES;
     features = c.transposed ? w->dim[1] * c.groups : w->dim[0];
     out->flops = pass_flops(&c, x, w);
-    out->bytes = rp_tensor_bytes(x) + rp_tensor_bytes(w) +
+    out->bytes = rp_input_bytes(x) + rp_input_bytes(w) +
                  x->dim[0] * features * positions(c.out, c.nspatial) * (double)x->size;
     bias = s->bias >= 0 ? rp_inputs_tensor(in, (uint32_t)s->bias) : NULL;
-    out->bytes += bias ? rp_tensor_bytes(bias) : 0;
+    out->bytes += bias ? rp_input_bytes(bias) : 0;
     out->type = rp_product_type(in, x);
     out->on_matrix = true;
     return NULL;
 }
 
 /* convolution_backward(gradient, x, w, bias sizes, stride, …, output_mask) */
-const char *rp_model_conv_backward(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_conv_backward(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     static const struct conv_signature s = {-1, 4, 5, 6, 7, 8, 9, false};
-    const struct rp_tensor *g = rp_inputs_tensor(in, 0), *x = rp_inputs_tensor(in, 1),
-                           *w = rp_inputs_tensor(in, 2);
+    const struct rp_input_tensor *g = rp_inputs_tensor(in, 0), *x = rp_inputs_tensor(in, 1),
+                                 *w = rp_inputs_tensor(in, 2);
     double mask[3] = {1, 1, 0}, flops;
     struct conv_shape c;
     const char *missing;
@@ -150,11 +150,11 @@ const char *rp_model_conv_backward(const struct rp_inputs *in, int arg, struct r
         return RP_NO_ARGUMENTS;
     flops = pass_flops(&c, x, w);
     out->flops = (mask[0] != 0) * flops + (mask[1] != 0) * flops + (mask[2] != 0) * g->n;
-    out->bytes = rp_tensor_bytes(g);
+    out->bytes = rp_input_bytes(g);
     if (mask[0] != 0) /* reads the weights, writes the gradient of x */
-        out->bytes += rp_tensor_bytes(w) + x->n * (double)x->size;
+        out->bytes += rp_input_bytes(w) + x->n * (double)x->size;
     if (mask[1] != 0)
-        out->bytes += rp_tensor_bytes(x) + w->n * (double)w->size;
+        out->bytes += rp_input_bytes(x) + w->n * (double)w->size;
     if (mask[2] != 0)
         out->bytes += (c.transposed ? w->dim[1] * c.groups : w->dim[0]) * (double)x->size;
     out->type = rp_product_type(in, x);

@@ -7,13 +7,13 @@
 
 #include <string.h>
 
-static bool is_float(const struct rp_tensor *t)
+static bool is_float(const struct rp_input_tensor *t)
 {
     return t->type != RP_NUMBER_INT && t->type != RP_NUMBER_INT8 && t->type != RP_NUMBER_NONE;
 }
 
 /* The wider of two formats, as PyTorch promotes them. */
-static void promote(struct rp_tensor *to, const struct rp_tensor *t)
+static void promote(struct rp_input_tensor *to, const struct rp_input_tensor *t)
 {
     if (to->type == RP_NUMBER_NONE || (is_float(t) && !is_float(to)) ||
         (is_float(t) == is_float(to) && t->size > to->size)) {
@@ -25,13 +25,13 @@ static void promote(struct rp_tensor *to, const struct rp_tensor *t)
     }
 }
 
-static void broadcast(struct rp_tensor *to, const struct rp_tensor *t)
+static void broadcast(struct rp_input_tensor *to, const struct rp_input_tensor *t)
 {
     uint32_t i, n = to->ndims > t->ndims ? to->ndims : t->ndims;
-    struct rp_tensor all = {.ndims = (uint8_t)n, .type = to->type, .size = to->size, .n = 1};
+    struct rp_input_tensor all = {.ndims = (uint8_t)n, .type = to->type, .size = to->size, .n = 1};
 
     for (i = 0; i < n; i++) { /* from the last */
-        double a = rp_tensor_last(to, i), b = rp_tensor_last(t, i);
+        double a = rp_input_last(to, i), b = rp_input_last(t, i);
 
         all.dim[n - 1 - i] = a == 1 ? b : a;
         all.n *= a == 1 ? b : a;
@@ -41,22 +41,23 @@ static void broadcast(struct rp_tensor *to, const struct rp_tensor *t)
 }
 
 /* The result of an element-wise operator, and the bytes of its inputs. */
-static const char *shape_result(const struct rp_inputs *in, struct rp_tensor *result, double *read)
+static const char *shape_result(const struct rp_inputs *in, struct rp_input_tensor *result,
+                                double *read)
 {
     uint32_t i, pass, tensors = 0;
 
-    *result = (struct rp_tensor){.n = 1, .stored = 1};
+    *result = (struct rp_input_tensor){.n = 1, .stored = 1};
     *read = 0;
     for (pass = 0; pass < 2; pass++) /* tensors of no dimension only where nothing else decides */
         for (i = 0; i < in->count; i++) {
-            const struct rp_tensor *t = rp_inputs_tensor(in, i);
+            const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
             if (!t || (t->ndims == 0) != (pass == 1))
                 continue;
             if (t->size <= 0)
                 return RP_NO_TYPES;
             tensors++;
-            *read += rp_tensor_bytes(t);
+            *read += rp_input_bytes(t);
             broadcast(result, t);
             if (!pass || result->type == RP_NUMBER_NONE || (is_float(t) && !is_float(result)))
                 promote(result, t);
@@ -68,9 +69,9 @@ static const char *shape_result(const struct rp_inputs *in, struct rp_tensor *re
     return NULL;
 }
 
-const char *rp_model_elementwise(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_elementwise(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    struct rp_tensor result;
+    struct rp_input_tensor result;
     double read;
     const char *missing = shape_result(in, &result, &read);
 
@@ -82,9 +83,9 @@ const char *rp_model_elementwise(const struct rp_inputs *in, int arg, struct rp_
     return NULL;
 }
 
-const char *rp_model_comparison(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_comparison(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    struct rp_tensor result;
+    struct rp_input_tensor result;
     double read;
     const char *missing = shape_result(in, &result, &read);
 
@@ -96,38 +97,38 @@ const char *rp_model_comparison(const struct rp_inputs *in, int arg, struct rp_c
     return NULL;
 }
 
-const char *rp_model_dropout(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_dropout(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *x = rp_inputs_tensor(in, 0);
+    const struct rp_input_tensor *x = rp_inputs_tensor(in, 0);
 
     if (!x)
         return RP_NO_SHAPES;
     if (x->size <= 0)
         return RP_NO_TYPES;
     out->flops = arg * x->n;
-    out->bytes = rp_tensor_bytes(x) + x->n * ((double)x->size + 1);
+    out->bytes = rp_input_bytes(x) + x->n * ((double)x->size + 1);
     out->type = x->type;
     return NULL;
 }
 
-const char *rp_model_fill(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_fill(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *x = rp_inputs_tensor(in, 0);
+    const struct rp_input_tensor *x = rp_inputs_tensor(in, 0);
 
     if (!x)
         return RP_NO_SHAPES;
     if (x->size <= 0)
         return RP_NO_TYPES;
     out->flops = arg * x->n;
-    out->bytes = rp_tensor_bytes(x);
+    out->bytes = rp_input_bytes(x);
     out->type = x->type;
     return NULL;
 }
 
 /* copy_(to, from), or a copy of one tensor. */
-const char *rp_model_copy(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_copy(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *to = rp_inputs_tensor(in, 0), *from = rp_inputs_tensor(in, 1);
+    const struct rp_input_tensor *to = rp_inputs_tensor(in, 0), *from = rp_inputs_tensor(in, 1);
 
     (void)arg;
     if (!to)
@@ -135,8 +136,8 @@ const char *rp_model_copy(const struct rp_inputs *in, int arg, struct rp_cost *o
     if (to->size <= 0 || (from && from->size <= 0))
         return RP_NO_TYPES;
     out->flops = 0;
-    out->bytes = from ? to->n * (double)to->size + rp_tensor_bytes(from)
-                      : rp_tensor_bytes(to) + to->n * (double)to->size;
+    out->bytes = from ? to->n * (double)to->size + rp_input_bytes(from)
+                      : rp_input_bytes(to) + to->n * (double)to->size;
     out->type = to->type;
     return NULL;
 }
@@ -152,7 +153,7 @@ static double list_elements(const struct rp_inputs *in, uint32_t i)
     return n;
 }
 
-const char *rp_model_concat(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_concat(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     (void)arg;
     if (!in->count || !in->at[0].is_list)
@@ -167,19 +168,19 @@ const char *rp_model_concat(const struct rp_inputs *in, int arg, struct rp_cost 
     return NULL;
 }
 
-const char *rp_model_all_inputs(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_all_inputs(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     double most = 0, bytes = 0;
     uint32_t i;
 
     for (i = 0; i < in->count; i++) {
-        const struct rp_tensor *t = rp_inputs_tensor(in, i);
+        const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (!t)
             continue;
         if (t->size <= 0)
             return RP_NO_TYPES;
-        bytes += rp_tensor_bytes(t);
+        bytes += rp_input_bytes(t);
         if (t->n > most) {
             most = t->n;
             out->type = t->type;
@@ -193,9 +194,9 @@ const char *rp_model_all_inputs(const struct rp_inputs *in, int arg, struct rp_c
 }
 
 /* upsample_nearest2d(x, output_size, scales…): one of the two. */
-const char *rp_model_upsample(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_upsample(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *x = rp_inputs_tensor(in, 0);
+    const struct rp_input_tensor *x = rp_inputs_tensor(in, 0);
     double size[3], n = 1;
     uint32_t i, given, spatial;
 
@@ -217,7 +218,7 @@ const char *rp_model_upsample(const struct rp_inputs *in, int arg, struct rp_cos
             n *= floor(x->dim[i + 2] * size[i]);
     }
     out->flops = arg * n;
-    out->bytes = rp_tensor_bytes(x) + n * (double)x->size;
+    out->bytes = rp_input_bytes(x) + n * (double)x->size;
     out->type = x->type;
     return NULL;
 }
@@ -230,7 +231,7 @@ static double hinted_size(const struct rp_inputs *in)
 }
 
 /* _foreach_add_([a…], [b…]): lists are read, and one of the size of the first is written. */
-const char *rp_model_foreach(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_foreach(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     double read = 0, first = 0;
     uint32_t i, lists = 0;
@@ -253,7 +254,7 @@ const char *rp_model_foreach(const struct rp_inputs *in, int arg, struct rp_cost
 
 /* _fused_adamw_(parameters, gradients, states…): all are read, all but the gradients are written;
    the steps, one number each, count for nothing. */
-const char *rp_model_fused_optimizer(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_fused_optimizer(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     double moved = 0, n = 0;
     uint32_t i, lists = 0;
@@ -285,10 +286,10 @@ const char *rp_model_fused_optimizer(const struct rp_inputs *in, int arg, struct
 /* ------------------------------------------------------------------ servers */
 
 /* Keys and values of new tokens are written to their places in the cache. */
-const char *rp_model_cache(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_cache(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *k = rp_inputs_tensor(in, 0), *v = rp_inputs_tensor(in, 1),
-                           *places = rp_inputs_tensor(in, (uint32_t)arg);
+    const struct rp_input_tensor *k = rp_inputs_tensor(in, 0), *v = rp_inputs_tensor(in, 1),
+                                 *places = rp_inputs_tensor(in, (uint32_t)arg);
 
     if (!k || !v)
         return RP_NO_SHAPES;
@@ -296,23 +297,23 @@ const char *rp_model_cache(const struct rp_inputs *in, int arg, struct rp_cost *
         return RP_NO_TYPES;
     out->flops = 0;
     out->bytes =
-        2 * (rp_tensor_bytes(k) + rp_tensor_bytes(v)) + (places ? rp_tensor_bytes(places) : 0);
+        2 * (rp_input_bytes(k) + rp_input_bytes(v)) + (places ? rp_input_bytes(places) : 0);
     out->type = k->type;
     return NULL;
 }
 
 /* Each pair of elements is rotated in place: six operations for two. */
-const char *rp_model_rotary(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_rotary(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *at = rp_inputs_tensor(in, 0), *q = rp_inputs_tensor(in, 1),
-                           *k = rp_inputs_tensor(in, 2), *table = rp_inputs_tensor(in, 4);
+    const struct rp_input_tensor *at = rp_inputs_tensor(in, 0), *q = rp_inputs_tensor(in, 1),
+                                 *k = rp_inputs_tensor(in, 2), *table = rp_inputs_tensor(in, 4);
 
     if (!at || !q || !k)
         return RP_NO_SHAPES;
     if (q->size <= 0 || k->size <= 0 || at->size <= 0)
         return RP_NO_TYPES;
     out->flops = arg * (q->n + k->n);
-    out->bytes = 2 * (rp_tensor_bytes(q) + rp_tensor_bytes(k)) + rp_tensor_bytes(at);
+    out->bytes = 2 * (rp_input_bytes(q) + rp_input_bytes(k)) + rp_input_bytes(at);
     if (table && table->ndims == 2)
         out->bytes += at->n * table->dim[1] * (double)table->size;
     out->type = q->type;

@@ -3,26 +3,27 @@
 #include "cost/models.h"
 
 /* Elements of a table's row. */
-static double row_elements(const struct rp_tensor *table)
+static double row_elements(const struct rp_input_tensor *table)
 {
     return table->ndims && table->dim[0] > 0 ? table->n / table->dim[0] : 1;
 }
 
-static const char *set_moved(const struct rp_tensor *table, const struct rp_tensor *index,
-                             double moved, double written, double flops, struct rp_cost *out)
+static const char *set_moved(const struct rp_input_tensor *table,
+                             const struct rp_input_tensor *index, double moved, double written,
+                             double flops, struct rp_op_cost *out)
 {
     if (table->size <= 0 || index->size <= 0)
         return RP_NO_TYPES;
     out->flops = flops;
-    out->bytes = (moved + written) * (double)table->size + rp_tensor_bytes(index);
+    out->bytes = (moved + written) * (double)table->size + rp_input_bytes(index);
     out->type = table->type;
     return NULL;
 }
 
 /* index(table, [indices…]): the first dimensions are replaced by those of the indices. */
-static const char *model_index(const struct rp_inputs *in, bool put, struct rp_cost *out)
+static const char *model_index(const struct rp_inputs *in, bool put, struct rp_op_cost *out)
 {
-    const struct rp_tensor *table = rp_inputs_tensor(in, 0), *index;
+    const struct rp_input_tensor *table = rp_inputs_tensor(in, 0), *index;
     double n = 1, row = 1;
     uint32_t i;
 
@@ -44,21 +45,21 @@ static const char *model_index(const struct rp_inputs *in, bool put, struct rp_c
     return NULL;
 }
 
-static const char *model_backward(const struct rp_inputs *in, struct rp_cost *out)
+static const char *model_backward(const struct rp_inputs *in, struct rp_op_cost *out)
 {
-    const struct rp_tensor *g = rp_inputs_tensor(in, 0), *index = rp_inputs_tensor(in, 1);
+    const struct rp_input_tensor *g = rp_inputs_tensor(in, 0), *index = rp_inputs_tensor(in, 1);
     double rows;
 
     if (!g || !index)
         return RP_NO_SHAPES;
     if (!rp_inputs_int(in, 2, &rows))
         return RP_NO_ARGUMENTS;
-    return set_moved(g, index, g->n, rows * rp_tensor_last(g, 0), g->n, out);
+    return set_moved(g, index, g->n, rows * rp_input_last(g, 0), g->n, out);
 }
 
-const char *rp_model_embedding(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_embedding(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *table = rp_inputs_tensor(in, 0), *index, *from, *bags;
+    const struct rp_input_tensor *table = rp_inputs_tensor(in, 0), *index, *from, *bags;
     uint32_t at = arg == RP_EMBEDDING_TABLE || arg == RP_EMBEDDING_BAG ? 1 : 2;
     double dim, row;
 

@@ -2,21 +2,21 @@
 /* Matrix products: 2 m n k, each matrix read once and the result written once. */
 #include "cost/models.h"
 
-static const char *set_product(const struct rp_inputs *in, const struct rp_tensor *a,
-                               const struct rp_tensor *b, double batch, double m, double n,
-                               double k, double out_size, struct rp_cost *out)
+static const char *set_product(const struct rp_inputs *in, const struct rp_input_tensor *a,
+                               const struct rp_input_tensor *b, double batch, double m, double n,
+                               double k, double out_size, struct rp_op_cost *out)
 {
     if (a->size <= 0 || b->size <= 0)
         return RP_NO_TYPES;
     out->flops = 2 * batch * m * n * k;
-    out->bytes = rp_tensor_bytes(a) + rp_tensor_bytes(b) + batch * m * n * out_size;
+    out->bytes = rp_input_bytes(a) + rp_input_bytes(b) + batch * m * n * out_size;
     out->type = rp_product_type(in, a);
     out->on_matrix = true;
     return NULL;
 }
 
 /* Dimensions before the last `skip`, multiplied; broadcast over those of another. */
-static double leading(const struct rp_tensor *t, uint32_t skip)
+static double leading(const struct rp_input_tensor *t, uint32_t skip)
 {
     double n = 1;
     uint32_t i;
@@ -27,40 +27,41 @@ static double leading(const struct rp_tensor *t, uint32_t skip)
 }
 
 /* torch.matmul: vectors, matrices and batches of them. */
-static const char *model_matmul(const struct rp_inputs *in, const struct rp_tensor *a,
-                                const struct rp_tensor *b, struct rp_cost *out)
+static const char *model_matmul(const struct rp_inputs *in, const struct rp_input_tensor *a,
+                                const struct rp_input_tensor *b, struct rp_op_cost *out)
 {
-    double m = a->ndims > 1 ? rp_tensor_last(a, 1) : 1, k = rp_tensor_last(a, 0);
-    double n = b->ndims > 1 ? rp_tensor_last(b, 0) : 1;
+    double m = a->ndims > 1 ? rp_input_last(a, 1) : 1, k = rp_input_last(a, 0);
+    double n = b->ndims > 1 ? rp_input_last(b, 0) : 1;
     double ba = leading(a, 2), bb = leading(b, 2);
 
-    if (!a->ndims || !b->ndims || k != rp_tensor_last(b, b->ndims > 1 ? 1 : 0))
+    if (!a->ndims || !b->ndims || k != rp_input_last(b, b->ndims > 1 ? 1 : 0))
         return RP_ODD_SHAPES;
     return set_product(in, a, b, ba > bb ? ba : bb, m, n, k, (double)a->size, out);
 }
 
 /* The tensor that is added, or a bias, unless it is multiplied by 0 (the number at `beta`). */
-static void add_term(const struct rp_inputs *in, uint32_t i, uint32_t beta, struct rp_cost *out)
+static void add_term(const struct rp_inputs *in, uint32_t i, uint32_t beta, struct rp_op_cost *out)
 {
-    const struct rp_tensor *t = rp_inputs_tensor(in, i);
+    const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
     double factor;
 
     if (t && !(beta && rp_inputs_int(in, beta, &factor) && factor == 0))
-        out->bytes += rp_tensor_bytes(t);
+        out->bytes += rp_input_bytes(t);
 }
 
-const char *rp_model_product(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_product(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     uint32_t first = arg == RP_PRODUCT_ADDMM || arg == RP_PRODUCT_BADDBMM;
-    const struct rp_tensor *a = rp_inputs_tensor(in, first), *b = rp_inputs_tensor(in, first + 1);
+    const struct rp_input_tensor *a = rp_inputs_tensor(in, first),
+                                 *b = rp_inputs_tensor(in, first + 1);
     const char *missing;
 
     if (!a || !b)
         return RP_NO_SHAPES;
     if (arg == RP_PRODUCT_LINEAR) { /* x [..., k], weight [n, k] or [k] */
-        double k = rp_tensor_last(a, 0), n = b->ndims > 1 ? b->dim[0] : 1;
+        double k = rp_input_last(a, 0), n = b->ndims > 1 ? b->dim[0] : 1;
 
-        if (!a->ndims || !b->ndims || k != rp_tensor_last(b, 0))
+        if (!a->ndims || !b->ndims || k != rp_input_last(b, 0))
             return RP_ODD_SHAPES;
         missing = set_product(in, a, b, 1, leading(a, 1), n, k, (double)a->size, out);
     } else {
@@ -84,9 +85,9 @@ static double coded_size(const struct rp_inputs *in, uint32_t i, double size)
 }
 
 /* Of 8 bits and fewer: scales and the format of the result come with it, in two orders. */
-const char *rp_model_scaled_mm(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_scaled_mm(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *a = rp_inputs_tensor(in, 0), *b = rp_inputs_tensor(in, 1);
+    const struct rp_input_tensor *a = rp_inputs_tensor(in, 0), *b = rp_inputs_tensor(in, 1);
     const char *missing;
     double size = 4; /* of int8: 32 bits */
     uint32_t i;
@@ -108,10 +109,10 @@ const char *rp_model_scaled_mm(const struct rp_inputs *in, int arg, struct rp_co
 }
 
 /* aten::_grouped_mm and its relatives: tokens of all groups one after the other. */
-const char *rp_model_grouped_mm(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_grouped_mm(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *a = rp_inputs_tensor(in, 0), *b = rp_inputs_tensor(in, 1),
-                           *ends = rp_inputs_tensor(in, 2);
+    const struct rp_input_tensor *a = rp_inputs_tensor(in, 0), *b = rp_inputs_tensor(in, 1),
+                                 *ends = rp_inputs_tensor(in, 2);
     double m, n, k, groups = ends ? ends->n : 1;
 
     (void)arg;
@@ -150,17 +151,17 @@ const char *rp_model_grouped_mm(const struct rp_inputs *in, int arg, struct rp_c
 /* ------------------------------------------------------------------ libraries */
 
 /* n of b as a weight [n, k], or as [k, n]; 0: they do not fit. */
-static double columns(const struct rp_tensor *b, double k)
+static double columns(const struct rp_input_tensor *b, double k)
 {
-    if (rp_tensor_last(b, 0) == k)
-        return rp_tensor_last(b, 1);
-    return rp_tensor_last(b, 1) == k ? rp_tensor_last(b, 0) : 0;
+    if (rp_input_last(b, 0) == k)
+        return rp_input_last(b, 1);
+    return rp_input_last(b, 1) == k ? rp_input_last(b, 0) : 0;
 }
 
 /* Operators of libraries pass (a, b, …) or (out, a, b, …), and scales and a bias beside them. */
-const char *rp_model_gemm(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_gemm(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *t[4];
+    const struct rp_input_tensor *t[4];
     uint32_t i, n = 0;
     double size, found;
 
@@ -172,18 +173,17 @@ const char *rp_model_gemm(const struct rp_inputs *in, int arg, struct rp_cost *o
         return RP_NO_SHAPES;
     /* (out, a, b) */
     if (n > 2 && leading(t[0], 1) == leading(t[1], 1) && t[2]->ndims == t[1]->ndims &&
-        columns(t[2], rp_tensor_last(t[1], 0)) == rp_tensor_last(t[0], 0))
-        return set_product(in, t[1], t[2], leading(t[1], 2), rp_tensor_last(t[1], 1),
-                           rp_tensor_last(t[0], 0), rp_tensor_last(t[1], 0), (double)t[0]->size,
-                           out);
-    found = columns(t[1], rp_tensor_last(t[0], 0));
+        columns(t[2], rp_input_last(t[1], 0)) == rp_input_last(t[0], 0))
+        return set_product(in, t[1], t[2], leading(t[1], 2), rp_input_last(t[1], 1),
+                           rp_input_last(t[0], 0), rp_input_last(t[1], 0), (double)t[0]->size, out);
+    found = columns(t[1], rp_input_last(t[0], 0));
     if (found <= 0)
         return RP_ODD_SHAPES;
     size = t[0]->size >= 2 ? (double)t[0]->size : 2; /* results of smaller formats are of 16 bits */
     if (t[1]->ndims > 2)                             /* a batch of weights */
-        return set_product(in, t[0], t[1], leading(t[1], 2), rp_tensor_last(t[0], 1), found,
-                           rp_tensor_last(t[0], 0), size, out);
-    return set_product(in, t[0], t[1], 1, leading(t[0], 1), found, rp_tensor_last(t[0], 0), size,
+        return set_product(in, t[0], t[1], leading(t[1], 2), rp_input_last(t[0], 1), found,
+                           rp_input_last(t[0], 0), size, out);
+    return set_product(in, t[0], t[1], 1, leading(t[0], 1), found, rp_input_last(t[0], 0), size,
                        out);
 }
 
@@ -197,7 +197,7 @@ static double experts_of_token(const struct rp_inputs *in, int arg, double token
     if (arg >= 0 && rp_inputs_int(in, (uint32_t)arg, &found) && found >= 1)
         return found;
     for (i = 0; i < in->count; i++) {
-        const struct rp_tensor *t = rp_inputs_tensor(in, i);
+        const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (t && t->ndims == 2 && t->dim[0] == tokens && t->dim[1] <= 64 && t->dim[1] <= experts)
             return t->dim[1];
@@ -206,15 +206,15 @@ static double experts_of_token(const struct rp_inputs *in, int arg, double token
 }
 
 /* Fused experts: hidden [t, h], weights [e, n, h] and, for both layers in one, [e, h, n / 2]. */
-const char *rp_model_experts(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_experts(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *hidden = NULL, *w[2] = {NULL, NULL};
+    const struct rp_input_tensor *hidden = NULL, *w[2] = {NULL, NULL};
     int layer = arg < 0 ? 0 : arg / RP_FIRST_LAYER;
     double each, used, pairs;
     uint32_t i, n = 0, rows = 0;
 
     for (i = 0; i < in->count && n < 2; i++) {
-        const struct rp_tensor *t = rp_inputs_tensor(in, i);
+        const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (t && t->ndims == 3 && t->dim[0] > 1)
             w[n++] = t;
@@ -230,13 +230,13 @@ const char *rp_model_experts(const struct rp_inputs *in, int arg, struct rp_cost
         return RP_NO_TYPES;
     pairs = hidden->dim[0] * each; /* of a token and an expert */
     used = pairs < w[0]->dim[0] ? pairs / w[0]->dim[0] : 1;
-    out->bytes = 2 * rp_tensor_bytes(hidden);
+    out->bytes = 2 * rp_input_bytes(hidden);
     out->flops = 0;
     for (i = 0; i < n; i++) {
         if (layer && i + 1 != (uint32_t)layer)
             continue;
         out->flops += 2 * pairs * w[i]->dim[1] * w[i]->dim[2];
-        out->bytes += used * rp_tensor_bytes(w[i]);
+        out->bytes += used * rp_input_bytes(w[i]);
     }
     out->type = w[0]->size < hidden->size ? w[0]->type : rp_product_type(in, hidden);
     out->on_matrix = true;

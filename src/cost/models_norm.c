@@ -12,32 +12,32 @@
 enum { FORWARD = 5, FORWARD_RMS = 3, FORWARD_FIXED = 2, BACKWARD = 10, BACKWARD_RMS = 7 };
 
 /* Tensors beside x: weights, biases, statistics. Their number, bytes and the size of the first. */
-static uint32_t small_tensors(const struct rp_inputs *in, uint32_t from, const struct rp_tensor *x,
-                              double *bytes)
+static uint32_t small_tensors(const struct rp_inputs *in, uint32_t from,
+                              const struct rp_input_tensor *x, double *bytes)
 {
     uint32_t i, n = 0;
 
     *bytes = 0;
     for (i = from; i < in->count; i++) {
-        const struct rp_tensor *t = rp_inputs_tensor(in, i);
+        const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (!t || t->n >= x->n)
             continue;
-        *bytes += rp_tensor_bytes(t);
+        *bytes += rp_input_bytes(t);
         n++;
     }
     return n;
 }
 
 /* Operators of libraries have results and residuals among their inputs, or work in place. */
-static const char *model_library(const struct rp_inputs *in, struct rp_cost *out)
+static const char *model_library(const struct rp_inputs *in, struct rp_op_cost *out)
 {
-    const struct rp_tensor *x = NULL;
+    const struct rp_input_tensor *x = NULL;
     double bytes = 0;
     uint32_t i, large = 0;
 
     for (i = 0; i < in->count; i++) {
-        const struct rp_tensor *t = rp_inputs_tensor(in, i);
+        const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (t && (!x || t->n > x->n))
             x = t;
@@ -45,13 +45,13 @@ static const char *model_library(const struct rp_inputs *in, struct rp_cost *out
     if (!x)
         return RP_NO_SHAPES;
     for (i = 0; i < in->count; i++) {
-        const struct rp_tensor *t = rp_inputs_tensor(in, i);
+        const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (!t)
             continue;
         if (t->size <= 0)
             return RP_NO_TYPES;
-        bytes += rp_tensor_bytes(t);
+        bytes += rp_input_bytes(t);
         large += t->n == x->n;
     }
     /* one alone is normalized into another; two of "fused_add" are both read and written */
@@ -65,9 +65,9 @@ static const char *model_library(const struct rp_inputs *in, struct rp_cost *out
     return NULL;
 }
 
-const char *rp_model_norm(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_norm(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *x = rp_inputs_tensor(in, 0);
+    const struct rp_input_tensor *x = rp_inputs_tensor(in, 0);
     double others;
     uint32_t affine;
 
@@ -84,7 +84,7 @@ const char *rp_model_norm(const struct rp_inputs *in, int arg, struct rp_cost *o
     out->flops = x->n * (affine + (arg == RP_NORM_RMS ? FORWARD_RMS : FORWARD));
     if (arg == RP_NORM_BATCH && in->count > 5 && !rp_inputs_flag(in, 5)) /* not training */
         out->flops = x->n * (affine + FORWARD_FIXED);
-    out->bytes = rp_tensor_bytes(x) + x->n * (double)x->size + others;
+    out->bytes = rp_input_bytes(x) + x->n * (double)x->size + others;
     out->type = x->type;
     return NULL;
 }
@@ -107,9 +107,9 @@ static void read_mask(const struct rp_inputs *in, bool *weight, bool *bias)
     }
 }
 
-const char *rp_model_norm_backward(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_norm_backward(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *g = rp_inputs_tensor(in, 0), *x = rp_inputs_tensor(in, 1);
+    const struct rp_input_tensor *g = rp_inputs_tensor(in, 0), *x = rp_inputs_tensor(in, 1);
     bool weight = true, bias = arg != RP_NORM_RMS;
     double others, channels = 0;
     uint32_t i;
@@ -124,7 +124,7 @@ const char *rp_model_norm_backward(const struct rp_inputs *in, int arg, struct r
             channels = in->at[i].tensor.n;
     read_mask(in, &weight, &bias);
     out->flops = x->n * ((arg == RP_NORM_RMS ? BACKWARD_RMS : BACKWARD) + 2 * weight + bias);
-    out->bytes = rp_tensor_bytes(g) + rp_tensor_bytes(x) + x->n * (double)x->size + others +
+    out->bytes = rp_input_bytes(g) + rp_input_bytes(x) + x->n * (double)x->size + others +
                  (weight + bias) * channels * (double)x->size;
     out->type = x->type;
     return NULL;

@@ -4,7 +4,8 @@
 
 #define INDEX_BYTES 8
 
-static const char *need_input(const struct rp_inputs *in, uint32_t i, const struct rp_tensor **x)
+static const char *need_input(const struct rp_inputs *in, uint32_t i,
+                              const struct rp_input_tensor **x)
 {
     *x = rp_inputs_tensor(in, i);
     if (!*x)
@@ -13,7 +14,7 @@ static const char *need_input(const struct rp_inputs *in, uint32_t i, const stru
 }
 
 /* Elements that are left when the dimensions in the list are reduced; an empty list is all. */
-static double kept_elements(const struct rp_tensor *x, const double *dims, uint32_t n)
+static double kept_elements(const struct rp_input_tensor *x, const double *dims, uint32_t n)
 {
     bool reduced[RP_TENSOR_DIMS] = {false};
     double kept = 1;
@@ -32,11 +33,11 @@ static double kept_elements(const struct rp_tensor *x, const double *dims, uint3
     return kept;
 }
 
-const char *rp_model_reduce(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_reduce(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     uint32_t at = arg % RP_REDUCE_BACKWARD >= RP_REDUCE_SECOND ? 2 : 1, n;
     double dims[RP_TENSOR_DIMS], kept, each;
-    const struct rp_tensor *x;
+    const struct rp_input_tensor *x;
     const char *missing = need_input(in, 0, &x);
     int index = arg % RP_REDUCE_SECOND;
 
@@ -52,30 +53,30 @@ const char *rp_model_reduce(const struct rp_inputs *in, int arg, struct rp_cost 
            : index >= RP_REDUCE_INDEX && n ? (double)x->size + INDEX_BYTES
                                            : (double)x->size;
     out->flops = arg % RP_REDUCE_INDEX * x->n;
-    out->bytes = rp_tensor_bytes(x) + kept * each;
+    out->bytes = rp_input_bytes(x) + kept * each;
     out->type = x->type;
     return NULL;
 }
 
-const char *rp_model_scan(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_scan(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *x;
+    const struct rp_input_tensor *x;
     const char *missing = need_input(in, 0, &x);
 
     if (missing)
         return missing;
     out->flops = arg % RP_REDUCE_INDEX * x->n;
     out->bytes =
-        rp_tensor_bytes(x) + x->n * ((double)x->size + (arg >= RP_REDUCE_INDEX ? INDEX_BYTES : 0));
+        rp_input_bytes(x) + x->n * ((double)x->size + (arg >= RP_REDUCE_INDEX ? INDEX_BYTES : 0));
     out->type = x->type;
     return NULL;
 }
 
 /* _softmax(x, dim, to fp32); _softmax_backward_data(gradient, result, dim, type of x) */
-const char *rp_model_softmax(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_softmax(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     bool backward = arg >= RP_REDUCE_BACKWARD;
-    const struct rp_tensor *x, *y;
+    const struct rp_input_tensor *x, *y;
     const char *missing = need_input(in, 0, &x);
     double size, code;
     float found;
@@ -92,15 +93,15 @@ const char *rp_model_softmax(const struct rp_inputs *in, int arg, struct rp_cost
         size = found > 0 ? (double)found : size;
     }
     out->flops = arg % RP_REDUCE_BACKWARD * x->n;
-    out->bytes = rp_tensor_bytes(x) + x->n * size + (backward ? rp_tensor_bytes(y) : 0);
+    out->bytes = rp_input_bytes(x) + x->n * size + (backward ? rp_input_bytes(y) : 0);
     out->type = x->type;
     return NULL;
 }
 
 /* topk(x, k, dim) */
-const char *rp_model_topk(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_topk(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *x;
+    const struct rp_input_tensor *x;
     const char *missing = need_input(in, 0, &x);
     double k, dim = -1, along;
 
@@ -113,7 +114,7 @@ const char *rp_model_topk(const struct rp_inputs *in, int arg, struct rp_cost *o
     dim = dim < 0 ? dim + x->ndims : dim;
     along = dim >= 0 && dim < x->ndims ? x->dim[(uint32_t)dim] : 1;
     out->flops = arg * x->n;
-    out->bytes = rp_tensor_bytes(x);
+    out->bytes = rp_input_bytes(x);
     if (along > 0)
         out->bytes += x->n / along * k * ((double)x->size + INDEX_BYTES);
     out->type = x->type;
@@ -121,9 +122,9 @@ const char *rp_model_topk(const struct rp_inputs *in, int arg, struct rp_cost *o
 }
 
 /* mse_loss(x, target, reduction): 0 is none. */
-const char *rp_model_loss(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_loss(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *x, *y;
+    const struct rp_input_tensor *x, *y;
     const char *missing = need_input(in, 0, &x);
     double reduction;
 
@@ -135,16 +136,16 @@ const char *rp_model_loss(const struct rp_inputs *in, int arg, struct rp_cost *o
         reduction = 1;
     out->flops = arg * x->n;
     out->bytes =
-        rp_tensor_bytes(x) + rp_tensor_bytes(y) + (reduction == 0 ? x->n : 1) * (double)x->size;
+        rp_input_bytes(x) + rp_input_bytes(y) + (reduction == 0 ? x->n : 1) * (double)x->size;
     out->type = x->type;
     return NULL;
 }
 
 /* nll_loss_forward(x, target, …) looks up one element for each target; the backward pass writes the
    whole gradient (gradient, x, target, …). */
-const char *rp_model_nll(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_nll(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *x, *target;
+    const struct rp_input_tensor *x, *target;
     const char *missing = need_input(in, (uint32_t)arg, &x);
 
     if (!missing)
@@ -152,7 +153,7 @@ const char *rp_model_nll(const struct rp_inputs *in, int arg, struct rp_cost *ou
     if (missing)
         return missing;
     out->flops = target->n;
-    out->bytes = rp_tensor_bytes(target) + (arg ? x->n : target->n) * (double)x->size;
+    out->bytes = rp_input_bytes(target) + (arg ? x->n : target->n) * (double)x->size;
     out->type = x->type;
     return NULL;
 }
@@ -160,7 +161,7 @@ const char *rp_model_nll(const struct rp_inputs *in, int arg, struct rp_cost *ou
 /* ------------------------------------------------------------------ pooling */
 
 /* Positions of the result and of a window, of max_pool2d(x, kernel, stride, padding, dilation). */
-static const char *shape_pool(const struct rp_inputs *in, const struct rp_tensor *x, int arg,
+static const char *shape_pool(const struct rp_inputs *in, const struct rp_input_tensor *x, int arg,
                               double *places, double *window)
 {
     double kernel[3], stride[3], padding[3];
@@ -173,7 +174,7 @@ static const char *shape_pool(const struct rp_inputs *in, const struct rp_tensor
     spatial = x->ndims > 2 ? (x->ndims - 2u < nk ? x->ndims - 2u : nk) : 1;
     *places = *window = 1;
     for (i = 0; i < spatial; i++) {
-        double size = rp_tensor_last(x, spatial - 1 - i), step, out;
+        double size = rp_input_last(x, spatial - 1 - i), step, out;
 
         if (arg == RP_POOL_ADAPTIVE) { /* its first list is the size of the result */
             *places *= kernel[i];
@@ -191,13 +192,13 @@ static const char *shape_pool(const struct rp_inputs *in, const struct rp_tensor
         *window *= kernel[i];
     }
     for (i = spatial; i < x->ndims; i++)
-        *places *= rp_tensor_last(x, i);
+        *places *= rp_input_last(x, i);
     return NULL;
 }
 
-const char *rp_model_pool(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_pool(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_tensor *x, *g;
+    const struct rp_input_tensor *x, *g;
     const char *missing = need_input(in, 0, &x);
     double places, window;
     uint32_t i;
@@ -207,10 +208,10 @@ const char *rp_model_pool(const struct rp_inputs *in, int arg, struct rp_cost *o
         if (missing)
             return missing;
         out->flops = g->n;
-        out->bytes = rp_tensor_bytes(x) + g->n * (double)g->size;
+        out->bytes = rp_input_bytes(x) + g->n * (double)g->size;
         for (i = 2; i < in->count; i++)
             if (rp_inputs_tensor(in, i))
-                out->bytes += rp_tensor_bytes(&in->at[i].tensor);
+                out->bytes += rp_input_bytes(&in->at[i].tensor);
         out->type = x->type;
         return NULL;
     }
@@ -220,7 +221,7 @@ const char *rp_model_pool(const struct rp_inputs *in, int arg, struct rp_cost *o
         return missing;
     out->flops = places * window;
     out->bytes =
-        rp_tensor_bytes(x) + places * ((double)x->size + (arg == RP_POOL_MAX ? INDEX_BYTES : 0));
+        rp_input_bytes(x) + places * ((double)x->size + (arg == RP_POOL_MAX ? INDEX_BYTES : 0));
     out->type = x->type;
     return NULL;
 }

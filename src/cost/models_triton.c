@@ -95,14 +95,14 @@ static double loop_elements(const struct rp_inputs *in)
     return found ? n : 0;
 }
 
-const char *rp_model_triton(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_triton(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     double n = loop_elements(in), most = 0, bytes = 0;
     uint32_t i;
 
     (void)arg;
     for (i = 0; i < in->count; i++) {
-        const struct rp_tensor *t = rp_inputs_tensor(in, i);
+        const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
         if (!t)
             continue;

@@ -13,7 +13,7 @@
 
 #define MOST_NAME 256 /* of an operator that is looked up without its last '_' */
 
-const char *rp_model_none(const struct rp_inputs *in, int arg, struct rp_cost *out)
+const char *rp_model_none(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     (void)in;
     (void)arg;
@@ -50,9 +50,9 @@ const struct rp_cost_model *rp_cost_model_of(const char *name)
 
 /* ------------------------------------------------------------------ one operator */
 
-static struct rp_cost unknown_cost(const char *missing)
+static struct rp_op_cost unknown_cost(const char *missing)
 {
-    return (struct rp_cost){.flops = NAN, .bytes = NAN, .missing = missing};
+    return (struct rp_op_cost){.flops = NAN, .bytes = NAN, .missing = missing};
 }
 
 /* Formats that were not recorded, or not of lists, from the kernel. */
@@ -70,9 +70,9 @@ static void apply_hint(struct rp_inputs *in, enum rp_number hint, float size)
 }
 
 static void run_model(const struct rp_cost_model *model, const struct rp_inputs *in,
-                      struct rp_cost *out)
+                      struct rp_op_cost *out)
 {
-    struct rp_cost cost = {.claims = model->claims};
+    struct rp_op_cost cost = {.claims = model->claims};
 
     cost.missing = model->fn(in, model->arg, &cost);
     /* an operator of nothing, or of more than anything can be */
@@ -80,7 +80,7 @@ static void run_model(const struct rp_cost_model *model, const struct rp_inputs 
         !(cost.flops >= 0 && cost.bytes >= 0 && cost.flops < 1e30 && cost.bytes < 1e30))
         cost.missing = RP_ODD_SHAPES;
     if (cost.missing) {
-        struct rp_cost none = unknown_cost(cost.missing);
+        struct rp_op_cost none = unknown_cost(cost.missing);
 
         none.claims = model->claims;
         cost = none;
@@ -91,7 +91,7 @@ static void run_model(const struct rp_cost_model *model, const struct rp_inputs 
 
 enum rp_code rp_cost_of_texts(const char *name, const char *dims, const char *strides,
                               const char *types, const char *concrete, const char *kernel,
-                              struct rp_cost *out, struct rp_err *err)
+                              struct rp_op_cost *out, struct rp_err *err)
 {
     const struct rp_cost_model *model = rp_cost_model_of(name);
     struct rp_inputs *in = calloc(1, sizeof *in);
@@ -206,7 +206,7 @@ static const char *text_or_null(const struct rp_trace *t, rp_str s)
 
 static enum rp_code compute(struct rp_op_costs *c, rp_event op, const rp_str texts[4],
                             const struct rp_cost_model *model, enum rp_number hint, float size,
-                            struct rp_cost *cost, struct rp_err *err)
+                            struct rp_op_cost *cost, struct rp_err *err)
 {
     const struct rp_trace *t = c->trace;
     const char *name = rp_trace_str(t, t->ev.name[op]);
@@ -230,7 +230,7 @@ enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, ui
     const rp_str texts[4] = {text_of(&c->dims, op), text_of(&c->strides, op),
                              text_of(&c->types, op), text_of(&c->concrete, op)};
     const struct rp_cost_model *model;
-    struct rp_cost fresh;
+    struct rp_op_cost fresh;
     enum rp_number hint;
     float size;
     uint64_t key;
@@ -254,7 +254,7 @@ enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, ui
     return rp_vec_push(&c->costs, fresh, err);
 }
 
-enum rp_code rp_op_cost_add(struct rp_op_costs *c, const struct rp_cost *cost, uint32_t *index,
+enum rp_code rp_op_cost_add(struct rp_op_costs *c, const struct rp_op_cost *cost, uint32_t *index,
                             struct rp_err *err)
 {
     *index = (uint32_t)c->costs.n;
@@ -274,7 +274,7 @@ void rp_cost_peaks_of_device(struct rp_cost_peaks *peaks, const struct rp_device
     peaks->memory = device->memory;
 }
 
-double rp_cost_compute_s(const struct rp_cost *cost, const struct rp_cost_peaks *peaks)
+double rp_cost_compute_s(const struct rp_op_cost *cost, const struct rp_cost_peaks *peaks)
 {
     double peak = cost->on_matrix ? peaks->matrix[cost->type] : peaks->vector[cost->type];
 
@@ -283,7 +283,7 @@ double rp_cost_compute_s(const struct rp_cost *cost, const struct rp_cost_peaks 
     return peak > 0 ? cost->flops / peak : NAN;
 }
 
-double rp_cost_memory_s(const struct rp_cost *cost, const struct rp_cost_peaks *peaks)
+double rp_cost_memory_s(const struct rp_op_cost *cost, const struct rp_cost_peaks *peaks)
 {
     return peaks->memory > 0 ? cost->bytes / peaks->memory : NAN;
 }

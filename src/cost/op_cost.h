@@ -12,7 +12,7 @@
 #include "cost/devices.h"
 #include "facts/arg_keys.h"
 
-struct rp_cost {
+struct rp_op_cost {
     double flops, bytes; /* of one call; NAN where it is not modelled */
     const char *missing; /* why not: "no shapes were recorded"; NULL: it is modelled. Static */
     uint8_t category;    /* enum rp_category */
@@ -21,7 +21,7 @@ struct rp_cost {
     bool claims;         /* everything that is launched inside is part of it: fused attention */
 };
 
-static inline bool rp_cost_is_known(const struct rp_cost *cost)
+static inline bool rp_cost_is_known(const struct rp_op_cost *cost)
 {
     return !cost->missing;
 }
@@ -38,7 +38,7 @@ struct rp_op_costs {
     struct rp_map models;     /* name of an operator -> index into `found` */
     RP_VEC(const struct rp_cost_model *) found;
     struct rp_map hints; /* name of a kernel -> number format, size of an element */
-    RP_VEC(struct rp_cost) costs;
+    RP_VEC(struct rp_op_cost) costs;
     struct rp_map known; /* hash of name and inputs -> index into costs */
 };
 
@@ -53,14 +53,14 @@ enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, ui
                            struct rp_err *err);
 
 /* Adds a cost of something else than an operator. */
-enum rp_code rp_op_cost_add(struct rp_op_costs *c, const struct rp_cost *cost, uint32_t *index,
+enum rp_code rp_op_cost_add(struct rp_op_costs *c, const struct rp_op_cost *cost, uint32_t *index,
                             struct rp_err *err);
 
 /* Of an operator by its name and the texts of its arguments (NULL: not recorded), without a trace.
  */
 enum rp_code rp_cost_of_texts(const char *name, const char *dims, const char *strides,
                               const char *types, const char *concrete, const char *kernel,
-                              struct rp_cost *out, struct rp_err *err);
+                              struct rp_op_cost *out, struct rp_err *err);
 
 /* The least time of one call on a device: of its FLOPs or its bytes, whichever takes longer, in
    seconds. NAN: it is not known. */
@@ -69,7 +69,7 @@ struct rp_cost_peaks {
     double memory;                                 /* bytes/s */
 };
 void rp_cost_peaks_of_device(struct rp_cost_peaks *peaks, const struct rp_device_peaks *device);
-double rp_cost_compute_s(const struct rp_cost *cost, const struct rp_cost_peaks *peaks);
-double rp_cost_memory_s(const struct rp_cost *cost, const struct rp_cost_peaks *peaks);
+double rp_cost_compute_s(const struct rp_op_cost *cost, const struct rp_cost_peaks *peaks);
+double rp_cost_memory_s(const struct rp_op_cost *cost, const struct rp_cost_peaks *peaks);
 
 #endif

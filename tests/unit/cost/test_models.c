@@ -39,10 +39,10 @@ static void to_list(const char *text, char separator, char *out, size_t cap)
     memcpy(out + n, "\"]", 3);
 }
 
-static struct rp_cost cost_of(const struct counted *c)
+static struct rp_op_cost cost_of(const struct counted *c)
 {
     struct rp_err err = {0};
-    struct rp_cost cost;
+    struct rp_op_cost cost;
     char types[512], concrete[512];
 
     to_list(c->types, ',', types, sizeof types);
@@ -58,7 +58,7 @@ static void assert_counted(const struct counted *c, size_t n)
     size_t i;
 
     for (i = 0; i < n; i++) {
-        struct rp_cost cost = cost_of(&c[i]);
+        struct rp_op_cost cost = cost_of(&c[i]);
 
         if (cost.missing)
             fail_msg("%s %s: %s", c[i].op, c[i].dims, cost.missing);
@@ -455,7 +455,7 @@ static void what_is_missing_is_said(void **state)
 
     UNUSED_STATE(state);
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct rp_cost cost = cost_of(&cases[i].op);
+        struct rp_op_cost cost = cost_of(&cases[i].op);
 
         if (!cost.missing)
             fail_msg("%s %s is modelled", cases[i].op.op, cases[i].op.dims);
