@@ -11,6 +11,19 @@ function(rp_layer name)
   set(RP_LAYERS ${RP_LAYERS} rp_${name} CACHE INTERNAL "")
 endfunction()
 
+# The files of web/ become part of a layer (embed.cmake): pages need no files beside the program.
+function(rp_embed_web layer)
+  file(GLOB_RECURSE files RELATIVE ${CMAKE_SOURCE_DIR}/web CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/web/*.html
+       ${CMAKE_SOURCE_DIR}/web/*.css ${CMAKE_SOURCE_DIR}/web/*.js)
+  list(TRANSFORM files PREPEND ${CMAKE_SOURCE_DIR}/web/ OUTPUT_VARIABLE paths)
+  set(out ${CMAKE_BINARY_DIR}/gen/web.c)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DROOT=${CMAKE_SOURCE_DIR}/web -P ${CMAKE_SOURCE_DIR}/cmake/embed.cmake ${files}
+    DEPENDS ${paths} ${CMAKE_SOURCE_DIR}/cmake/embed.cmake VERBATIM)
+  target_sources(rp_${layer} PRIVATE ${out})
+endfunction()
+
 # libreprise.a: all objects joined into one, whose global names are those of exports.map. The inner names of the layers cannot
 # clash with those of a program that links it.
 function(rp_archive exports)

@@ -83,7 +83,7 @@ static enum rp_code ask_question(const struct cli_call *call, struct rp_ctx *ctx
 /* Whether a command with an output of its own has written its data to standard output. */
 static bool wrote_to_stdout(const struct cli_call *call)
 {
-    static const char *const options[] = {"output", "openmetrics"};
+    static const char *const options[] = {"output", "openmetrics", "html", "svg"};
     bool wrote = false;
     size_t i;
 

@@ -232,8 +232,10 @@ void rp_plot_begin(struct rp_plot *plot, struct rp_svg *svg)
     plot->svg = svg;
     axis_correct(&plot->x);
     axis_correct(&plot->y);
-    draw_x_axis(plot);
-    draw_y_axis(plot);
+    if (plot->x.scale != RP_SCALE_NONE)
+        draw_x_axis(plot);
+    if (plot->y.scale != RP_SCALE_NONE)
+        draw_y_axis(plot);
 }
 
 void rp_plot_end(struct rp_plot *plot)
@@ -431,28 +433,36 @@ static bool slices_equal(const struct rp_lane *lane, size_t a, size_t b)
                    lane->kinds * sizeof *lane->share);
 }
 
-void rp_plot_lane(struct rp_plot *plot, const struct rp_lane *lane)
+/* One kind of a lane, as one shape. */
+static void draw_kind(struct rp_plot *plot, const struct rp_lane *lane, size_t kind)
 {
     double slice = plot->width / (double)(lane->n ? lane->n : 1);
     size_t end;
 
-    rp_svg_group_begin(plot->svg, lane->hint);
-    rp_svg_text_in(plot->svg, plot->left - 6, lane->top + lane->height / 2 + 4, plot->left - 10,
-                   RP_ANCHOR_END, RP_TEXT_SMALL, lane->name);
+    rp_svg_rects_begin(plot->svg, lane->colours[kind]);
     for (size_t i = 0; i < lane->n; i = end) {
-        double below = 0;
+        double below = 0, share = 0;
 
         for (end = i + 1; end < lane->n && slices_equal(lane, i, end);)
             end++;
-        for (size_t k = 0; k < lane->kinds; k++) {
-            double share = lane->share[i * lane->kinds + k];
-
-            share = !(share > 0) ? 0 : share > 1 - below ? 1 - below : share;
-            rp_svg_rect(plot->svg, plot->left + (double)i * slice,
-                        lane->top + lane->height * (1 - below - share), (double)(end - i) * slice,
-                        lane->height * share, lane->colours[k], 1);
+        for (size_t k = 0; k <= kind; k++) {
             below += share;
+            share = lane->share[i * lane->kinds + k];
+            share = !(share > 0) ? 0 : share > 1 - below ? 1 - below : share;
         }
+        rp_svg_rects_add(plot->svg, plot->left + (double)i * slice,
+                         lane->top + lane->height * (1 - below - share), (double)(end - i) * slice,
+                         lane->height * share);
     }
+    rp_svg_rects_end(plot->svg);
+}
+
+void rp_plot_lane(struct rp_plot *plot, const struct rp_lane *lane)
+{
+    rp_svg_group_begin(plot->svg, lane->hint);
+    rp_svg_text_in(plot->svg, plot->left - 6, lane->top + lane->height / 2 + 4, plot->left - 10,
+                   RP_ANCHOR_END, RP_TEXT_SMALL, lane->name);
+    for (size_t k = 0; k < lane->kinds; k++)
+        draw_kind(plot, lane, k);
     rp_svg_group_end(plot->svg);
 }

@@ -23,7 +23,11 @@
 #include <reprise/result.h>
 #include <stdint.h>
 
-enum rp_scale { RP_SCALE_LINEAR, RP_SCALE_LOG };
+enum rp_scale {
+    RP_SCALE_LINEAR,
+    RP_SCALE_LOG,
+    RP_SCALE_NONE /* nothing is drawn: an axis of names */
+};
 
 struct rp_axis {
     enum rp_scale scale;

@@ -18,19 +18,19 @@
 static const char sheet[] =
     "<style>\n"
     "svg{--bg:#fff;--fg:#1b1f24;--soft:#5b6470;--grid:#e3e6ea;--c0:#0072b2;--c1:#e69f00;--c2:#009e73;"
-    "--c3:#cc79a7;--c4:#56b4e9;--c5:#d55e00;--c6:#c9b800;--c7:#b4bac2}\n"
+    "--c3:#cc79a7;--c4:#56b4e9;--c5:#d55e00;--c6:#c9b800;--c7:#b4bac2;--c8:#f6dcae}\n"
     "@media(prefers-color-scheme:dark){svg{--bg:#15181c;--fg:#e6e8ea;--soft:#9aa4af;--grid:#2c323a;"
     "--c0:#4aa3df;--c1:#f0b429;--c2:#2fc39a;--c3:#dd94bd;--c4:#8fd0f5;--c5:#f07f3c;--c6:#e8dc4a;"
-    "--c7:#59616b}}\n"
+    "--c7:#59616b;--c8:#6a5426}}\n"
     "text{font:12px system-ui,sans-serif;fill:var(--fg)}\n"
     ".small{font-size:11px;fill:var(--soft)}.title{font-size:15px;font-weight:600}\n"
     ".bg{fill:var(--bg)}.grid{stroke:var(--grid);stroke-width:1}.axis{stroke:var(--soft);"
     "stroke-width:1}\n"
     ".line{fill:none;stroke-width:1.5;stroke-linejoin:round}.dashed{stroke-dasharray:5 4}\n"
     ".f0{fill:var(--c0)}.f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}"
-    ".f4{fill:var(--c4)}.f5{fill:var(--c5)}.f6{fill:var(--c6)}.f7{fill:var(--c7)}\n"
+    ".f4{fill:var(--c4)}.f5{fill:var(--c5)}.f6{fill:var(--c6)}.f7{fill:var(--c7)}.f8{fill:var(--c8)}\n"
     ".s0{stroke:var(--c0)}.s1{stroke:var(--c1)}.s2{stroke:var(--c2)}.s3{stroke:var(--c3)}"
-    ".s4{stroke:var(--c4)}.s5{stroke:var(--c5)}.s6{stroke:var(--c6)}.s7{stroke:var(--c7)}\n"
+    ".s4{stroke:var(--c4)}.s5{stroke:var(--c5)}.s6{stroke:var(--c6)}.s7{stroke:var(--c7)}.s8{stroke:var(--c8)}\n"
     "</style>\n";
 
 void rp_svg_escape(struct rp_out *to, const char *text)
@@ -143,6 +143,33 @@ void rp_svg_rect(struct rp_svg *svg, double x, double y, double w, double h, uns
     put_attribute(svg, "height", h);
     put_opacity(svg, opacity);
     rp_out_text(svg->to, "/>\n");
+}
+
+void rp_svg_rects_begin(struct rp_svg *svg, unsigned colour)
+{
+    rp_out_printf(svg->to, "<path class=\"f%u\" d=\"", colour % RP_COLOURS);
+}
+
+void rp_svg_rects_add(struct rp_svg *svg, double x, double y, double w, double h)
+{
+    if (!(w > 0) || !(h > 0))
+        return;
+    rp_out_char(svg->to, 'M');
+    rp_svg_number(svg->to, x);
+    rp_out_char(svg->to, ' ');
+    rp_svg_number(svg->to, y);
+    rp_out_char(svg->to, 'h');
+    rp_svg_number(svg->to, w);
+    rp_out_char(svg->to, 'v');
+    rp_svg_number(svg->to, h);
+    rp_out_char(svg->to, 'h');
+    rp_svg_number(svg->to, -w);
+    rp_out_char(svg->to, 'z');
+}
+
+void rp_svg_rects_end(struct rp_svg *svg)
+{
+    rp_out_text(svg->to, "\"/>\n");
 }
 
 static void put_stroke(struct rp_svg *svg, unsigned colour, enum rp_line_style style)

@@ -23,6 +23,7 @@ enum rp_colour {
     RP_COLOUR_RED,
     RP_COLOUR_YELLOW,
     RP_COLOUR_GREY,
+    RP_COLOUR_PALE, /* a light orange: waiting */
     RP_COLOURS,
     /* what is always drawn in the same colour */
     RP_COLOUR_COMPUTE = RP_COLOUR_BLUE,
@@ -69,6 +70,10 @@ void rp_svg_group_end(struct rp_svg *svg);
    positive. */
 void rp_svg_rect(struct rp_svg *svg, double x, double y, double w, double h, unsigned colour,
                  double opacity);
+/* Many rectangles of one colour as one shape: begin, any number of rectangles, end. */
+void rp_svg_rects_begin(struct rp_svg *svg, unsigned colour);
+void rp_svg_rects_add(struct rp_svg *svg, double x, double y, double w, double h);
+void rp_svg_rects_end(struct rp_svg *svg);
 void rp_svg_line(struct rp_svg *svg, struct rp_point a, struct rp_point b, unsigned colour,
                  enum rp_line_style style);
 void rp_svg_circle(struct rp_svg *svg, struct rp_point at, double radius, unsigned colour,

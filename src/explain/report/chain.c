@@ -103,8 +103,13 @@ static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *e
             rp_ns_add(&ctx->out->ranks[r].exposed_wait_ns,
                       uncovered(&part_of(ctx, r)->compute, waits[r].at[i].begin_ns,
                                 waits[r].at[i].end_ns));
-        rp_vec_release(&waits[r]);
+        if (code == RP_OK)
+            code = rp_arena_adopt_column(ctx->arena, waits[r].at, waits[r].cap, sizeof *waits[r].at,
+                                         err);
+        if (code != RP_OK)
+            rp_vec_release(&waits[r]);
     }
+    ctx->out->waits = waits;
     return code;
 }
 
@@ -264,6 +269,7 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
     ctx->late.leads = leads;
     ctx->late.offset_ns = ctx->m.offset_ns;
     ctx->out->clocks_differ = ctx->m.clocks_differ;
+    ctx->out->offset_ns = ctx->m.offset_ns;
     ctx->out->ncollectives = ctx->m.clocks_differ ? 0 : ctx->m.n;
     for (r = 0; r < ctx->n; r++)
         if (rp_ns_sum(part_of(ctx, r)->whole.end_ns, ctx->m.offset_ns[r]) >

@@ -295,6 +295,10 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(PLAIN, workload),
                                               PART(PLAIN, modelled),
                                               PART_OF(RECORD, sim, &rp_sim_part_type),
+                                              PART_OF(LIST, lanes, &rp_report_lane_type),
+                                              PART_OF(RECORD, tops[0], &rp_top_part_type),
+                                              PART_OF(RECORD, tops[1], &rp_top_part_type),
+                                              PART_OF(RECORD, tops[2], &rp_top_part_type),
                                               RP_PART_END};
 static const struct rp_type part_type = {"report_part", sizeof(struct rp_report_part), part_fields,
                                          NULL};
@@ -896,13 +900,17 @@ static void fill_pitfalls(struct report_ctx *j)
             number_of(j, j->chain.lead), duration(j, beside), duration(j, waiting));
 }
 
+static bool wants_view(const struct rp_settings *settings)
+{
+    return rp_settings_has(settings, "html") || rp_settings_has(settings, "svg");
+}
+
 static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                                 struct rp_result *result, struct rp_err *err)
 {
     struct rp_report_root *out = result->root;
     struct report_ctx j = {.ranks = ranks, .n = ranks->n, .arena = &result->arena, .out = out};
 
-    (void)settings;
     out->notes = RP_ARENA_NEW(j.arena, const char *, MOST_NOTES);
     RP_TRY(rp_chain_make(ranks, j.arena, &j.chain, err));
     fill_ranks(&j);
@@ -932,10 +940,29 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     note_host(&j);
     note_outside(&j);
     fill_latency(&j);
+    if (wants_view(settings))
+        RP_TRY(rp_report_join_view(ranks, &j.chain, result, err));
     return rp_arena_check(j.arena, "writing the report", err);
 }
 
 /* ------------------------------------------------------------------ the row */
+
+extern const struct rp_question_row rp_ask_report;
+
+/* What pages and pictures show besides the answer. */
+static enum rp_code report_view(const struct rp_trace *trace, const struct rp_scope *scope,
+                                struct rp_rank_part *part, struct rp_err *err)
+{
+    struct rp_report_part *data = part->data;
+    size_t k;
+
+    for (k = 0; k < RP_VIEW_TOPS; k++) {
+        struct rp_top_groups want = {.by = rp_top_by_of(rp_view_top_words[k])};
+
+        RP_TRY(rp_top_group_work(trace, scope, &want, &part->arena, &data->tops[k], err));
+    }
+    return rp_report_draw_lanes(trace, scope, &part->arena, data, err);
+}
 
 static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                                 const struct rp_settings *settings, struct rp_rank_part *part,
@@ -945,14 +972,32 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
 
     RP_TRY(rp_report_rank(loaded->trace, scope, &part->arena, out, err));
     RP_TRY(rp_trace_host(loaded->trace, loaded->source->name, &part->arena, &out->host, err));
+    if (wants_view(settings))
+        RP_TRY(report_view(loaded->trace, scope, part, err));
     return rp_settings_flag(settings, "no-simulate")
                ? RP_OK
                : rp_report_model(loaded->trace, &part->arena, out, err);
 }
 
+/* The files are written when the answer is complete, with its warnings. */
+static enum rp_code report_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
+{
+    const char *html = rp_settings_text(settings, "html"), *svg = rp_settings_text(settings, "svg");
+
+    RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_report.ranks, result, err));
+    if (html)
+        RP_TRY(rp_report_write_page(result, html, err));
+    return svg ? rp_report_write_picture(result, svg, err) : RP_OK;
+}
+
 static const struct rp_option options[] = {
     RP_RANK_OPTIONS,
     {"no-simulate", 0, RP_OPT_FLAG, NULL, NULL, "do not predict what the advice would bring", 0},
+    {"html", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write a page for a browser: findings, timeline of all ranks, tables", 0},
+    {"svg", 0, RP_OPT_PATH, "FILE", NULL, "also write the timeline of all ranks as a picture", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_report = {
@@ -965,8 +1010,10 @@ const struct rp_question_row rp_ask_report = {
                      "and findings ranked by what they cost.",
                  .examples = "reprise report run/\tall ranks of a run\n"
                              "reprise report --step 12 run/\tone step of it\n"
+                             "reprise report --html report.html run/\tto look at in a browser\n"
                              "reprise report --json trace.json.gz\tfor a script\n",
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = options,
                  .type = &report_type},
-    .ranks = {.part = &part_type, .rank = report_rank, .join = report_join}};
+    .ranks = {.part = &part_type, .rank = report_rank, .join = report_join},
+    .run = report_run};

@@ -11,6 +11,7 @@
 #include "dataset/ranks.h"
 #include "explain/comm/late.h"
 #include "explain/idle/idle.h"
+#include "explain/report/view.h"
 #include "facts/attribution.h"
 #include "facts/collectives.h"
 #include "facts/host_calls.h"
@@ -134,6 +135,10 @@ struct rp_report_part {
     struct rp_workload workload;
     bool modelled; /* sim is filled */
     struct rp_sim_part sim;
+    /* for pages and pictures (view.h): empty unless they are asked for */
+    size_t nlanes;
+    struct rp_report_lane *lanes;
+    struct rp_top_part tops[RP_VIEW_TOPS];
 };
 
 /* Texts are in the arena; release the part also after a failure, unless an arena has adopted it. */
@@ -281,6 +286,7 @@ struct rp_report_root {
     struct rp_report_finding *findings;
     struct rp_report_look *look;
     const char **pitfalls, **notes;
+    struct rp_report_view *view; /* NULL: neither a page nor a picture is asked for */
 };
 
 static inline const struct rp_report_part *rp_report_part_of(const struct rp_ranks *ranks,
@@ -320,11 +326,14 @@ struct rp_chain {
     bool beside;                     /* they run on the hosts, beside the devices */
     size_t lead;                     /* the rank at the end of the chain */
     bool clocks_differ;              /* the ranks' times contradict each other */
+    const int64_t *offset_ns;        /* by rank: to add to its times, to get those of the first */
     int64_t cause_ns[RP_GAP_CAUSES]; /* idle on the chain */
     int64_t transfer_ns;             /* exposed communication on the chain, without waiting */
     int64_t copies_ns;               /* copies and memsets on it, while no kernel runs */
     int64_t margin_ns;               /* by how much collectives on the chain were delayed */
     struct rp_chain_rank *ranks;     /* one for each rank */
+    const rp_interval_vec *waits;    /* by rank, on its clock: waiting in collectives, in its span;
+                                        NULL: nothing was matched */
 };
 
 /* Allocates in the arena. */

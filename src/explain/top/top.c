@@ -92,7 +92,7 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_top_root, notes, &rp_type_string, "notes", "about the rows", RP_SCREEN),
     RP_FIELD_END};
 
-static const struct rp_type top_type = {"top", sizeof(struct rp_top_root), root_fields, "rows"};
+const struct rp_type rp_top_type = {"top", sizeof(struct rp_top_root), root_fields, "rows"};
 
 static const struct rp_field group_fields[] = {RP_PART_TEXT(struct rp_top_group, name),
                                                RP_PART_TEXT(struct rp_top_group, kind),
@@ -109,7 +109,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_RECORD(struct rp_top_part, tree, &rp_tree_part_type),
     RP_PART_RECORD(struct rp_top_part, focus, &rp_focus_part_type),
     RP_PART_END};
-static const struct rp_type part_type = {"top_part", sizeof(struct rp_top_part), part_fields, NULL};
+const struct rp_type rp_top_part_type = {"top_part", sizeof(struct rp_top_part), part_fields, NULL};
 
 /* ------------------------------------------------------------------ adding up */
 
@@ -420,9 +420,9 @@ static enum rp_code join_skipped(const struct rp_top_part *const *parts, size_t 
     return code;
 }
 
-static enum rp_code join_parts(const struct rp_top_part *const *parts, size_t nparts,
-                               const char *by, const char *sort, int64_t limit,
-                               struct rp_arena *arena, struct rp_top_root *out, struct rp_err *err)
+enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, const char *by,
+                         const char *sort, int64_t limit, struct rp_arena *arena,
+                         struct rp_top_root *out, struct rp_err *err)
 {
     struct top_join j = {.arena = arena};
     enum rp_code code;
@@ -471,7 +471,7 @@ enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64
     enum rp_code code = rp_top_group_work(trace, &all, &want, arena, &part, err);
 
     if (code == RP_OK)
-        code = join_parts(parts, 1, by, "total", most, arena, out, err);
+        code = rp_top_join(parts, 1, by, "total", most, arena, out, err);
     rp_vec_release(&part.groups);
     rp_vec_release(&part.samples);
     rp_vec_release(&part.skipped);
@@ -590,9 +590,9 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
         return join_focus(parts, ranks->n, settings, result, err);
     if (rp_settings_flag(settings, "tree"))
         return join_tree(parts, ranks->n, settings, result, err);
-    RP_TRY(join_parts(parts, ranks->n, rp_settings_text(settings, "by"),
-                      rp_settings_text(settings, "sort"), rp_settings_int(settings, "limit"),
-                      &result->arena, result->root, err));
+    RP_TRY(rp_top_join(parts, ranks->n, rp_settings_text(settings, "by"),
+                       rp_settings_text(settings, "sort"), rp_settings_int(settings, "limit"),
+                       &result->arena, result->root, err));
     note_graphs(result->root, ranks);
     return RP_OK;
 }
@@ -628,5 +628,5 @@ const struct rp_question_row rp_ask_top = {
                      "reprise top --focus aten::bmm run/\twho calls it, with which shapes\n",
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = top_options,
-                 .type = &top_type},
-    .ranks = {.part = &part_type, .rank = top_rank, .join = top_join}};
+                 .type = &rp_top_type},
+    .ranks = {.part = &rp_top_part_type, .rank = top_rank, .join = top_join}};

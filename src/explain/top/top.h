@@ -11,6 +11,8 @@
 #include "explain/top/tree.h"
 #include "facts/work.h"
 
+#include <reprise/result.h>
+
 struct rp_category_table;
 
 enum rp_top_by {
@@ -81,6 +83,14 @@ struct rp_top_groups {
 enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_scope *scope,
                                const struct rp_top_groups *want, struct rp_arena *arena,
                                struct rp_top_part *out, struct rp_err *err);
+
+/* Adds up the groups of ranks by name, as the question does: `limit` rows, 0: all; `sort` is one of
+   RP_TOP_SORTS. Everything is in the arena. */
+enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, const char *by,
+                         const char *sort, int64_t limit, struct rp_arena *arena,
+                         struct rp_top_root *out, struct rp_err *err);
+
+extern const struct rp_type rp_top_part_type, rp_top_type; /* of a part, and of the answer */
 
 /* Of one trace alone, everything in the arena: the rows with most time, `most` of them; 0: all. As
    without '--flat'. */

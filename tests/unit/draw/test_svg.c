@@ -234,10 +234,8 @@ static void lanes_show_every_share(void **state)
     rp_plot_lane(&plot, &lane);
     expect("<g><title>hint</title>\n"
            "<text class=\"small\" text-anchor=\"end\" x=\"44\" y=\"24\">rank 0</text>\n"
-           "<rect class=\"f0\" x=\"50\" y=\"10\" width=\"40\" height=\"20\"/>\n"
-           "<rect class=\"f0\" x=\"90\" y=\"25\" width=\"20\" height=\"5\"/>\n"
-           "<rect class=\"f1\" x=\"90\" y=\"20\" width=\"20\" height=\"5\"/>\n"
-           "<rect class=\"f0\" x=\"130\" y=\"29.98\" width=\"20\" height=\"0.02\"/>\n"
+           "<path class=\"f0\" d=\"M50 10h40v20h-40zM90 25h20v5h-20zM130 29.98h20v0.02h-20z\"/>\n"
+           "<path class=\"f1\" d=\"M90 20h20v5h-20z\"/>\n"
            "</g>\n");
 }
 

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Data of pages. '<', '>' and '&' are escaped in every string, so that no name can end the script
+ * element that holds it; invalid UTF-8 becomes U+FFFD.
+ */
+#include "draw/web.h"
+
+#include "result/print_text.h"
+#include "result/print_units.h"
+#include "result/walk.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+void rp_web_frame(struct rp_out *to, const char *frame,
+                  void (*put)(struct rp_out *to, const char *name, size_t n, void *user),
+                  void *user)
+{
+    const char *mark, *end;
+
+    while ((mark = strstr(frame, "<!--")) && (end = strstr(mark, "-->"))) {
+        rp_out_write(to, frame, (size_t)(mark - frame));
+        put(to, mark + 4, (size_t)(end - mark - 4), user);
+        frame = end + 3;
+    }
+    rp_out_text(to, frame);
+}
+
+void rp_web_string(struct rp_out *to, const char *text)
+{
+    if (!text) {
+        rp_out_text(to, "null");
+        return;
+    }
+    rp_out_char(to, '"');
+    while (*text) {
+        uint32_t code;
+        size_t n = rp_utf8_next(text, &code);
+
+        if (n == 1 && (unsigned char)*text >= 0x80)
+            rp_out_text(to, "\\ufffd");
+        else if (code == '"' || code == '\\')
+            rp_out_printf(to, "\\%c", (char)code);
+        else if (code < 0x20 || code == '<' || code == '>' || code == '&' || code == 0x7f ||
+                 code == 0x2028 || code == 0x2029)
+            rp_out_printf(to, "\\u%04x", (unsigned)code);
+        else
+            rp_out_write(to, text, n);
+        text += n;
+    }
+    rp_out_char(to, '"');
+}
+
+/* ------------------------------------------------------------------ records */
+
+static const char *const unit_names[] = {
+    [RP_UNIT_NONE] = "",       [RP_UNIT_COUNT] = "count", [RP_UNIT_NS] = "ns",
+    [RP_UNIT_BYTES] = "bytes", [RP_UNIT_RATIO] = "ratio", [RP_UNIT_BPS] = "bps",
+    [RP_UNIT_FLOPS] = "flops", [RP_UNIT_HZ] = "hz",       [RP_UNIT_FLOP] = "flop"};
+
+static void put_value(struct rp_out *to, const struct rp_field *field, const void *record);
+
+static bool is_wanted(const struct rp_field *field, bool (*wanted)(const struct rp_field *field))
+{
+    return !wanted || wanted(field);
+}
+
+static void put_fields(struct rp_out *to, const struct rp_type *type,
+                       bool (*wanted)(const struct rp_field *field))
+{
+    const char *comma = "";
+
+    rp_out_text(to, "{\"fields\":[");
+    for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
+        if (!is_wanted(f, wanted))
+            continue;
+        rp_out_printf(to, "%s[", comma);
+        comma = ",";
+        rp_web_string(to, f->key);
+        rp_out_char(to, ',');
+        rp_web_string(to, f->title);
+        rp_out_char(to, ',');
+        rp_web_string(to, rp_field_number(f) ? unit_names[f->unit] : "text");
+        rp_out_char(to, ',');
+        rp_web_string(to, f->doc);
+        rp_out_printf(to, ",%u]", f->flags);
+    }
+    rp_out_text(to, "],");
+}
+
+static void put_row(struct rp_out *to, const struct rp_type *type, const void *record,
+                    bool (*wanted)(const struct rp_field *field))
+{
+    const char *comma = "";
+
+    rp_out_char(to, '[');
+    for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
+        if (!is_wanted(f, wanted))
+            continue;
+        rp_out_text(to, comma);
+        comma = ",";
+        put_value(to, f, record);
+    }
+    rp_out_char(to, ']');
+}
+
+/* Fields that were wanted in a root are not filtered again inside: an item is whole. */
+static void put_list(struct rp_out *to, const struct rp_field *field, const void *record)
+{
+    const struct rp_field *plain = rp_type_plain(field->item);
+    size_t i, n = rp_field_count(field, record);
+
+    if (!plain) {
+        put_fields(to, field->item, NULL);
+        rp_out_text(to, "\"rows\":");
+    }
+    rp_out_char(to, '[');
+    for (i = 0; i < n; i++) {
+        if (i)
+            rp_out_text(to, plain ? "," : ",\n");
+        if (plain)
+            put_value(to, plain, rp_field_item(field, record, i));
+        else
+            put_row(to, field->item, rp_field_item(field, record, i), NULL);
+    }
+    rp_out_text(to, plain ? "]" : "]}");
+}
+
+static void put_number(struct rp_out *to, const struct rp_field *field, const void *record)
+{
+    char text[32];
+
+    if (field->type == RP_T_I64)
+        snprintf(text, sizeof text, "%" PRId64, rp_field_i64(field, record));
+    else if (field->type == RP_T_U64)
+        snprintf(text, sizeof text, "%" PRIu64, rp_field_u64(field, record));
+    else
+        rp_units_double(rp_field_f64(field, record), text);
+    rp_out_text(to, text);
+}
+
+static void put_value(struct rp_out *to, const struct rp_field *field, const void *record)
+{
+    if (rp_field_null(field, record))
+        rp_out_text(to, "null");
+    else if (field->type == RP_T_BOOL)
+        rp_out_text(to, rp_field_bool(field, record) ? "true" : "false");
+    else if (field->type == RP_T_STR)
+        rp_web_string(to, rp_field_str(field, record));
+    else if (rp_field_number(field))
+        put_number(to, field, record);
+    else if (field->type == RP_T_RECORD)
+        rp_web_record(to, field->item, rp_field_at(field, record), NULL);
+    else
+        put_list(to, field, record);
+}
+
+void rp_web_record(struct rp_out *to, const struct rp_type *type, const void *record,
+                   bool (*wanted)(const struct rp_field *field))
+{
+    put_fields(to, type, wanted);
+    rp_out_text(to, "\"row\":");
+    put_row(to, type, record, wanted);
+    rp_out_char(to, '}');
+}
+
+/* ------------------------------------------------------------------ bytes */
+
+static void put_six(struct rp_web_bytes *b, unsigned six)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    rp_out_char(b->to, digits[six & 63]);
+}
+
+static void put_byte(struct rp_web_bytes *b, unsigned byte)
+{
+    b->held = (b->held << 8 | byte) & 0xffff;
+    for (b->bits += 8; b->bits >= 6; b->bits -= 6)
+        put_six(b, b->held >> (b->bits - 6));
+}
+
+void rp_web_bytes_begin(struct rp_web_bytes *bytes, struct rp_out *to)
+{
+    *bytes = (struct rp_web_bytes){.to = to};
+    rp_out_char(to, '"');
+}
+
+void rp_web_bytes_number(struct rp_web_bytes *bytes, uint64_t number)
+{
+    for (; number >= 0x80; number >>= 7)
+        put_byte(bytes, (unsigned)(number & 0x7f) | 0x80);
+    put_byte(bytes, (unsigned)number);
+}
+
+void rp_web_bytes_end(struct rp_web_bytes *bytes)
+{
+    if (bytes->bits)
+        put_six(bytes, bytes->held << (6 - bytes->bits));
+    rp_out_text(bytes->to, bytes->bits == 2 ? "==\"" : bytes->bits == 4 ? "=\"" : "\"");
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page of a report. Its numbers and sentences are those of the answer, written by the
+ * descriptions of its fields; the script only lays them out. The page is written in one pass.
+ */
+#include "explain/report/report.h"
+#include "explain/report/view.h"
+
+#include "draw/svg.h"
+#include "draw/web.h"
+#include "result/walk.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const state_names[RP_LANE_STATES] = {
+#define STATE_NAME(name, text, colour, doc) text,
+    RP_LANE_MAP(STATE_NAME)
+#undef STATE_NAME
+};
+static const char *const state_docs[RP_LANE_STATES] = {
+#define STATE_DOC(name, text, colour, doc) doc,
+    RP_LANE_MAP(STATE_DOC)
+#undef STATE_DOC
+};
+
+/* What the screen shows, and the lists of findings and steps, which it shows in another form. */
+static bool page_wants(const struct rp_field *f)
+{
+    static const char *const more[] = {"findings", "steps",   "workload",
+                                       "step_ns",  "span_ns", "needed_ns"};
+
+    if (f->key && !strcmp(f->key, "look"))
+        return false;
+    for (size_t i = 0; f->key && i < sizeof more / sizeof *more; i++)
+        if (!strcmp(f->key, more[i]))
+            return true;
+    return f->title != NULL;
+}
+
+static bool top_wants(const struct rp_field *f)
+{
+    return f->title != NULL;
+}
+
+static void put_strings(struct rp_out *to, const char *key, const char *const *texts, size_t n)
+{
+    rp_out_printf(to, "\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) {
+        rp_out_text(to, i ? "," : "");
+        rp_web_string(to, texts[i]);
+    }
+    rp_out_text(to, "],\n");
+}
+
+/* A piece is its state and, if idle, cause in one number; then its time, or the time of each state
+   if it is mixed. */
+static void put_pieces(struct rp_out *to, const struct rp_view_lane *lane)
+{
+    struct rp_web_bytes bytes;
+
+    rp_web_bytes_begin(&bytes, to);
+    for (size_t i = 0; i < lane->npieces; i++) {
+        const struct rp_lane_piece *p = &lane->pieces[i];
+
+        rp_web_bytes_number(&bytes, (uint64_t)p->state | (uint64_t)p->cause << 3);
+        if (p->state != RP_LANE_MIXED)
+            rp_web_bytes_number(&bytes, (uint64_t)p->ns[p->state]);
+        for (int s = 0; p->state == RP_LANE_MIXED && s < RP_LANE_STATES; s++)
+            rp_web_bytes_number(&bytes, (uint64_t)p->ns[s]);
+    }
+    rp_web_bytes_end(&bytes);
+}
+
+static void put_lanes(struct rp_out *to, const struct rp_report_view *view)
+{
+    rp_out_printf(to, "\"span_ns\":%" PRId64 ",\"aligned\":%s,\"on_host\":%s,\"left_out\":%zu,\n",
+                  view->span_ns, view->aligned ? "true" : "false", view->on_host ? "true" : "false",
+                  view->left_out);
+    rp_out_text(to, "\"lanes\":[");
+    for (size_t i = 0; i < view->nlanes; i++) {
+        const struct rp_view_lane *lane = &view->lanes[i];
+
+        rp_out_text(to, i ? ",\n[" : "[");
+        rp_web_string(to, lane->name);
+        rp_out_printf(to, ",%" PRId64 ",%" PRId64 ",%d,", lane->rank, lane->at_ns, lane->is_main);
+        put_pieces(to, lane);
+        rp_out_char(to, ']');
+    }
+    rp_out_text(to, "],\n");
+}
+
+static void put_tops(struct rp_out *to, const struct rp_report_view *view)
+{
+    rp_out_text(to, "\"tops\":[");
+    for (size_t k = 0; k < RP_VIEW_TOPS; k++) {
+        rp_out_text(to, k ? ",\n[" : "[");
+        rp_web_string(to, view->tops[k].by);
+        rp_out_char(to, ',');
+        rp_web_string(to, view->tops[k].title);
+        rp_out_char(to, ',');
+        rp_web_record(to, &rp_top_type, view->tops[k].root, top_wants);
+        rp_out_char(to, ']');
+    }
+    rp_out_text(to, "],\n");
+}
+
+static void put_data(struct rp_out *to, const struct rp_result *result)
+{
+    const struct rp_report_root *root = result->root;
+    const struct rp_report_view *view = root->view;
+
+    rp_out_text(to, "{");
+    put_strings(to, "warnings", result->warnings, result->nwarnings);
+    put_strings(to, "states", state_names, RP_LANE_STATES);
+    put_strings(to, "state_docs", state_docs, RP_LANE_STATES);
+    put_strings(to, "causes", rp_gap_cause_names, RP_GAP_CAUSES);
+    put_strings(to, "cause_docs", rp_gap_cause_docs, RP_GAP_CAUSES);
+    put_lanes(to, view);
+    rp_out_text(to, "\"step_at_ns\":[");
+    for (size_t i = 0; i < root->nsteps; i++)
+        rp_out_printf(to, "%s%" PRId64, i ? "," : "", view->step_at_ns[i]);
+    rp_out_text(to, "],\n");
+    put_tops(to, view);
+    rp_out_text(to, "\"answer\":");
+    rp_web_record(to, result->type, root, page_wants);
+    rp_out_text(to, "}\n");
+}
+
+/* Of one rank its file, of several their folder: "gpt.json.gz", "ddp". */
+static void put_title(struct rp_out *to, const struct rp_report_root *root)
+{
+    const char *path = root->nranks ? root->ranks[0].path : "";
+    size_t end = strlen(path), begin;
+    char name[256];
+
+    for (int up = root->nranks > 1; up >= 0; up--) {
+        for (begin = end; begin > 0 && path[begin - 1] != '/'; begin--)
+            ;
+        if (up && begin > 1)
+            end = begin - 1;
+    }
+    end = end - begin < sizeof name ? end : begin + sizeof name - 1;
+    memcpy(name, path + begin, end - begin);
+    name[end - begin] = '\0';
+    rp_svg_escape(to, name);
+}
+
+static void put_part(struct rp_out *to, const char *name, size_t n, void *user)
+{
+    const struct rp_result *result = user;
+
+    if (n == 3 && !memcmp(name, "css", n))
+        rp_out_text(to, rp_web_report_css);
+    else if (n == 2 && !memcmp(name, "js", n))
+        rp_out_text(to, rp_web_report_js);
+    else if (n == 4 && !memcmp(name, "data", n))
+        put_data(to, result);
+    else if (n == 5 && !memcmp(name, "title", n))
+        put_title(to, result->root);
+}
+
+enum rp_code rp_report_write_page(const struct rp_result *result, const char *path,
+                                  struct rp_err *err)
+{
+    struct rp_out *to;
+
+    RP_TRY(rp_out_open(path, &to, err));
+    rp_web_frame(to, rp_web_report_html, put_part, (void *)(uintptr_t)result);
+    return rp_out_close(to, err);
+}

@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lays out the data of a report (src/explain/report/page.c). Texts become text nodes, never markup. Numbers are shown as
+// the command line shows them; nothing is computed here but what is visible of the timeline.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const main = document.getElementById("main");
+  const hint = document.getElementById("hint");
+  const SHORT = 128, WIDE = 4; // flags of fields: RP_LABEL, RP_WIDE
+
+  // ---------------------------------------------------------------- records
+
+  const objects = (fields, row) => {
+    const out = {};
+    fields.forEach((f, i) => { out[f[0]] = unpack(row[i]); });
+    return out;
+  };
+  // A record becomes an object; a list of records {fields, rows: [object, …]}.
+  function unpack(v) {
+    if (v && v.rows) return { fields: v.fields, rows: v.rows.map(r => objects(v.fields, r)) };
+    if (v && v.row) return Object.assign(objects(v.fields, v.row), { "": v.fields });
+    return v;
+  }
+  const answer = unpack(data.answer);
+
+  // ---------------------------------------------------------------- numbers, as src/result/print_units.c prints them
+
+  const SCALES = {
+    ns: ["ns", "µs", "ms", "s"],
+    bytes: ["B", "kB", "MB", "GB", "TB", "PB", "EB"],
+    bps: ["B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"],
+    flops: ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "EFLOP/s"],
+    flop: ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"],
+    hz: ["Hz", "kHz", "MHz", "GHz"],
+  };
+  // printf rounds a number exactly between two others to the even one, toFixed upwards. With n decimals only multiples of
+  // 1 / 2^(n + 1) can be such numbers.
+  function fixed(x, n) {
+    const odd = Math.abs(x) * 2 ** (n + 1);
+    if (odd % 2 === 1) {
+      const low = Math.floor(Math.abs(x) * 10 ** n);
+      x = Math.sign(x) * (low % 2 ? low + 1 : low) / 10 ** n;
+    }
+    const [whole, part] = Math.abs(x).toFixed(n).split(".");
+    return (x < 0 ? "-" : "") + whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? "." + part : "");
+  }
+  function show(v, unit) {
+    if (v === null || v === undefined) return "";
+    if (typeof v !== "number") return String(v);
+    if (unit === "ratio") {
+      const p = v * 100;
+      return p !== 0 && Math.abs(p) < 0.05 ? "< 0.1 %" : fixed(p, 1) + " %";
+    }
+    if (unit === "count") return fixed(v, 0);
+    const names = SCALES[unit];
+    if (!names) return String(v);
+    let size = Math.abs(v), i = 0;
+    while (i + 1 < names.length && size >= (i === 0 && Number.isInteger(size) ? 1000 : 999.95)) { size /= 1000; i++; }
+    const text = fixed(size, i === 0 && Number.isInteger(size) ? 0 : size < 9.995 ? 2 : 1);
+    return (v < 0 ? "-" : "") + text + " " + names[i];
+  }
+
+  // ---------------------------------------------------------------- elements
+
+  function make(tag, attributes, ...children) {
+    const e = document.createElement(tag);
+    for (const [k, v] of Object.entries(attributes || {}))
+      if (k === "onclick" || k === "oninput") e[k] = v;
+      else if (k === "style") e.style.cssText = v; // of our own making: never a text of the data
+      else if (v !== null && v !== undefined && v !== false) e.setAttribute(k, v === true ? "" : v);
+    e.append(...children.filter(c => c !== null && c !== undefined));
+    return e;
+  }
+  function section(title, doc, ...children) {
+    const id = title.toLowerCase().replace(/[^a-z]+/g, "-");
+    main.append(make("section", { "aria-labelledby": id }, make("h2", { id, title: doc }, title), ...children));
+  }
+  const list = texts => make("ul", { class: "plain" }, ...texts.map(t => make("li", {}, t)));
+  const colour = c => `var(--c${c})`;
+
+  // ---------------------------------------------------------------- tables
+
+  // options: rows at first, filter, name of the table
+  function table(source, options = {}) {
+    const columns = source.fields.filter(f => f[1] && source.rows.some(r => r[f[0]] !== null));
+    const state = { sort: null, down: true, filter: "", all: false, wide: options.wide };
+    const head = make("tr"), body = make("tbody");
+    const count = make("small", { role: "status" });
+    const more = make("button", { class: "more", type: "button", onclick: () => { state.all = true; draw(); } });
+    const whole = r => r.name !== undefined && r.name !== null ? r.name : "";
+    const shown = () => columns.filter(f => state.wide || !(f[4] & WIDE));
+
+    function cell(f, r) {
+      const v = r[f[0]];
+      if (f[2] === "text") {
+        const named = f[4] & SHORT || f[0] === "name";
+        const td = make("td", { class: named ? "name" + (state.wide ? " whole" : "") : "text", title: named ? whole(r) || null : null });
+        if (options.chip && f === columns[0]) td.append(make("span", { class: "chip", style: `background:${options.chip(r)}` }));
+        td.append(v === null ? "" : state.wide && f[4] & SHORT ? whole(r) : String(v));
+        return td;
+      }
+      const td = make("td", { class: "n" + (f[2] === "ratio" ? " ratio" : "") }, show(v, f[2]));
+      if (f[2] === "ratio" && v > 0) td.prepend(make("i", { style: `width:${Math.min(v, 1) * 100}%` }));
+      return td;
+    }
+    function draw() {
+      const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
+      let rows = source.rows.filter(r => {
+        const text = source.fields.map(f => f[2] === "text" && typeof r[f[0]] === "string" ? r[f[0]] : "").join(" ").toLowerCase();
+        return words.every(w => text.includes(w));
+      });
+      if (state.sort) {
+        const key = state.sort, sign = state.down ? -1 : 1;
+        rows = rows.slice().sort((a, b) => {
+          const x = a[key], y = b[key];
+          if (x === y) return 0;
+          if (x === null || y === null) return x === null ? 1 : -1;
+          return (x < y ? -1 : 1) * sign;
+        });
+      }
+      const n = state.all ? rows.length : Math.min(rows.length, options.rows || 50);
+      body.replaceChildren(...rows.slice(0, n).map(r => make("tr", {}, ...shown().map(f => cell(f, r)))));
+      head.replaceChildren(...shown().map(f => {
+        const sorted = state.sort === f[0];
+        return make("th", {
+          scope: "col", class: f[2] === "text" ? null : "n", title: f[3],
+          "aria-sort": sorted ? (state.down ? "descending" : "ascending") : "none",
+        }, make("button", { type: "button", onclick: () => {
+          state.down = sorted ? !state.down : f[2] !== "text";
+          state.sort = f[0];
+          draw();
+        } }, f[1]));
+      }));
+      more.textContent = `show all ${fixed(rows.length, 0)} rows`;
+      more.hidden = n >= rows.length;
+      count.textContent = state.filter ? `${rows.length} of ${source.rows.length} rows` : "";
+    }
+    const tools = options.filter && make("div", { class: "tools" },
+      make("input", { type: "search", placeholder: "filter by words of the name", "aria-label": "filter " + options.filter,
+        oninput: e => { state.filter = e.target.value; draw(); } }),
+      columns.some(f => f[4] & WIDE) ? make("button", { type: "button", "aria-pressed": "false", onclick: e => {
+        state.wide = !state.wide;
+        e.target.setAttribute("aria-pressed", state.wide);
+        e.target.textContent = state.wide ? "fewer columns, short names" : "all columns, whole names";
+        draw();
+      } }, "all columns, whole names") : null, count);
+    draw();
+    return make("div", { class: options.filter ? "wide" : "" }, tools || null,
+      make("div", { class: "scroll" }, make("table", {}, make("thead", {}, head), body)), more);
+  }
+
+  // ---------------------------------------------------------------- headline, warnings, parts
+
+  function headline() {
+    const fields = answer[""];
+    document.getElementById("run").textContent = answer.run_text || "";
+    const trust = answer.trust && (answer.trust.rows || answer.trust);
+    const remarks = Array.isArray(trust) ? trust.map(t => typeof t === "string" ? t : t.text || t.remark || t.what).filter(Boolean) : [];
+    if (data.warnings.length + remarks.length)
+      main.append(make("div", { class: "warn", role: "note", "aria-label": "how far to trust this report" },
+        list(data.warnings.concat(remarks))));
+    if (answer.lost_text) main.append(make("p", { class: "lead", id: "headline" }, answer.lost_text));
+    const facts = make("dl", { class: "facts" });
+    for (const f of fields)
+      if (f[2] === "text" && typeof answer[f[0]] === "string" && f[1] && f[0] !== "run_text" && f[0] !== "lost_text")
+        facts.append(make("dt", {}, f[1]), make("dd", {}, answer[f[0]]));
+    main.append(facts);
+  }
+
+  // The same colours for the same things everywhere: busy parts have those of the timeline, causes the others.
+  const STATE_COLOURS = [7, 0, 3, 1, 8, 2]; // in the order of data.states
+  const CAUSE_COLOURS = ["var(--c6)", "var(--c5)", "var(--c4)", "#8b5cf6", "#a16207", "#64748b", "#be185d", "#0f766e", "#94a3b8"];
+  const LIGHT = new Set(["var(--c1)", "var(--c4)", "var(--c6)", "var(--c8)"]); // dark text on these
+  const causeColour = new Map();
+  function partColour(part) {
+    if (part === "compute" || part === "operators") return colour(0);
+    if (part.startsWith("exposed")) return colour(1);
+    if (part.startsWith("waiting")) return colour(8);
+    if (part.startsWith("copies")) return colour(2);
+    const cause = part.replace(/^(idle|no operator): /, "");
+    if (!causeColour.has(cause)) causeColour.set(cause, CAUSE_COLOURS[Math.min(causeColour.size, CAUSE_COLOURS.length - 1)]);
+    return causeColour.get(cause);
+  }
+
+  function parts() {
+    if (!answer.parts || !answer.parts.rows.length) return;
+    const rows = answer.parts.rows;
+    const fits = r => r.share * 1150 > (r.part.length + 8) * 6.6;
+    const bar = make("div", { class: "bar", role: "img",
+      "aria-label": rows.map(r => `${r.part} ${show(r.share, "ratio")}`).join(", ") },
+    ...rows.map(r => make("span", {
+      style: `flex:${r.share} 0 0;background:${partColour(r.part)}`,
+      class: !fits(r) ? "narrow" : LIGHT.has(partColour(r.part)) ? "dark" : null, title: `${r.part}: ${show(r.mean_ns, "ns")}, ${show(r.share, "ratio")}; ${r.note || ""}`,
+    }, !fits(r) ? "" : `${r.part} ${show(r.share, "ratio")}`)));
+    const field = answer[""].find(f => f[0] === "parts");
+    section("Where the time goes", field[3], bar, table(answer.parts, { chip: r => partColour(r.part) }),
+      make("p", { class: "soft" }, data.on_host ? "The parts add up to the span." : "The parts add up to the span: compute is what was needed, all other parts are lost."));
+  }
+
+  // ---------------------------------------------------------------- findings
+
+  function gain(t) {
+    if (typeof t.change_ratio !== "number") return t.what_if ? make("small", {}, ` (reprise simulate --what-if ${t.what_if})`) : null;
+    const better = t.change_ratio < 0;
+    const change = make(better ? "b" : "span", {}, (better ? "" : "+") + show(t.change_ratio, "ratio"));
+    return make("span", { class: "gain", title: `predicted by 'reprise simulate --what-if ${t.what_if}', for a step without the profiler` },
+      `simulated: ${show(t.step_ns, "ns")} → ${show(t.predicted_ns, "ns")} a step, `, change);
+  }
+  function findings() {
+    const rows = answer.findings ? answer.findings.rows : [];
+    if (!rows.length) return;
+    section("What to look at", "findings, most costly first", make("div", { class: "cards" }, ...rows.map((f, i) =>
+      make("article", { class: "card", "aria-label": f.id },
+        make("header", {}, make("h3", {}, `${i + 1}. ${f.id}`),
+          make("span", { class: "cost", title: "by how much the recording would be shorter without it" },
+            `${f.at_most ? "up to " : ""}${show(f.lost_ns, "ns")} (${show(f.share, "ratio")})`)),
+        make("div", { class: "share", "aria-hidden": "true" }, make("i", { style: `width:${Math.min(Math.max(f.share, 0), 1) * 100}%` })),
+        make("p", {}, f.title),
+        f.evidence.length ? make("h4", {}, "evidence") : null,
+        f.evidence.length ? make("ul", {}, ...f.evidence.map(t => make("li", {}, t))) : null,
+        f.tries.rows.length ? make("h4", {}, "what to try") : null,
+        f.tries.rows.length ? make("ul", {}, ...f.tries.rows.map(t => make("li", {}, t.text, " ", gain(t)))) : null))));
+  }
+
+  // ---------------------------------------------------------------- the timeline
+
+  function bytesOf(text) {
+    const raw = atob(text), out = new Uint8Array(raw.length);
+    for (let i = 0; i < raw.length; i++) out[i] = raw.charCodeAt(i);
+    return out;
+  }
+  // A lane: where its pieces begin (one more than there are), their time by state, state and cause.
+  function readLane(row) {
+    const [name, rank, at, isMain, text] = row;
+    const bytes = bytesOf(text), n = data.states.length;
+    const begin = [], state = [], cause = [], ns = [];
+    let i = 0, t = at;
+    const number = () => {
+      let v = 0, scale = 1, b;
+      do { b = bytes[i++]; v += (b & 127) * scale; scale *= 128; } while (b > 127);
+      return v;
+    };
+    while (i < bytes.length) {
+      const head = number(), s = head % 8;
+      begin.push(t); state.push(s); cause.push(Math.floor(head / 8));
+      for (let k = 0; k < n; k++) {
+        const v = s === n || s === k ? number() : 0;
+        ns.push(v);
+        t += v;
+      }
+    }
+    begin.push(t);
+    return { name, rank, at, end: t, isMain, begin: Float64Array.from(begin), state: Uint8Array.from(state),
+      cause: Uint8Array.from(cause), ns: Float64Array.from(ns), pieces: state.length };
+  }
+  // The first piece of a lane that ends after a time.
+  function pieceAt(lane, t) {
+    let low = 0, high = lane.pieces;
+    while (low < high) {
+      const mid = (low + high) >> 1;
+      if (lane.begin[mid + 1] <= t) low = mid + 1; else high = mid;
+    }
+    return low;
+  }
+  // Adds the time of each state in [from, to) to sums, exactly; time within a mixed piece counts in proportion.
+  function addShares(lane, from, to, sums, causes) {
+    const n = data.states.length;
+    let p = pieceAt(lane, from);
+    for (; p < lane.pieces && lane.begin[p] < to; p++) {
+      const a = lane.begin[p], b = lane.begin[p + 1];
+      const part = (Math.min(b, to) - Math.max(a, from)) / (b - a);
+      for (let k = 0; k < n; k++) sums[k] += lane.ns[p * n + k] * part;
+      if (causes && lane.ns[p * n] > 0 && lane.cause[p] < data.causes.length)
+        causes.set(lane.cause[p], (causes.get(lane.cause[p]) || 0) + lane.ns[p * n] * part);
+    }
+    return p;
+  }
+
+  function timeline() {
+    if (!data.lanes.length || !(data.span_ns > 0)) return;
+    const lanes = data.lanes.map(readLane), n = data.states.length;
+    const steps = answer.steps ? answer.steps.rows.map((s, i) => Object.assign({ at: data.step_at_ns[i] }, s)) : [];
+    const stepsOf = new Map();
+    for (const s of steps) {
+      if (!stepsOf.has(s.rank)) stepsOf.set(s.rank, []);
+      stepsOf.get(s.rank).push(s);
+    }
+    const view = { from: 0, to: data.span_ns };
+    const canvas = make("canvas", { tabindex: "0", role: "img", "aria-label": "timeline of all ranks; arrow keys move, plus and minus zoom, 0 shows all, n and p go to the next and previous step",
+      "aria-describedby": "shown" });
+    const status = make("p", { id: "shown", class: "soft", role: "status" });
+    const busyFirst = data.states.map((_, k) => (k + 1) % n); // idle last
+    const LEFT = 92, TOP = 34, GAP = 6, STRIP = 4;
+    const laneHeight = lanes.length > 64 ? 10 : lanes.length > 16 ? 16 : lanes.length > 4 ? 24 : 44;
+    const pitch = laneHeight + STRIP + GAP, height = TOP + lanes.length * pitch + 4;
+    const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    let width = 0;
+
+    const x = t => LEFT + (t - view.from) / (view.to - view.from) * (width - LEFT - 8);
+    const time = px => view.from + (px - LEFT) / (width - LEFT - 8) * (view.to - view.from);
+
+    function ticks(ctx, fg, line) {
+      const raw = (view.to - view.from) / Math.max((width - LEFT) / 110, 2);
+      const power = 10 ** Math.floor(Math.log10(raw));
+      const step = Math.max([1, 2, 5, 10].map(k => k * power).find(k => k >= raw), 1);
+      const unit = Math.min(Math.floor(Math.log10(Math.max(step, 1)) / 3 + 1e-9), 3);
+      const scale = 1000 ** unit;
+      const digits = Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9));
+      ctx.textAlign = "center";
+      for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
+        ctx.fillStyle = line;
+        ctx.fillRect(x(t), 14, 1, height - 14);
+        ctx.fillStyle = fg;
+        ctx.fillText(t === 0 ? "0" : fixed(t / scale, digits) + " " + SCALES.ns[unit], Math.max(x(t), LEFT + 4), 11);
+      }
+    }
+    function drawSteps(ctx, fg) {
+      ctx.textAlign = "left";
+      lanes.forEach((lane, i) => {
+        const own = stepsOf.get(lane.rank) || [];
+        const visible = own.filter(s => s.at <= view.to && s.at + s.dur_ns >= view.from);
+        if (visible.length > (width - LEFT) / 6) return;
+        let free = -1e9;
+        for (const s of visible) {
+          const at = x(s.at), y = TOP + i * pitch;
+          if (at >= LEFT) { ctx.fillStyle = fg; ctx.fillRect(at, i ? y - 2 : TOP - 12, 1, laneHeight + STRIP + (i ? 2 : 12)); }
+          if (i) continue;
+          const label = s.name || String(s.number), left = Math.max(at, LEFT) + 3;
+          const room = x(s.at + s.dur_ns) - left - 4;
+          if (left < free || room < 24) continue;
+          ctx.fillStyle = fg;
+          let text = label;
+          while (text.length > 2 && ctx.measureText(text).width > room) text = text.slice(0, Math.max(1, text.length - 2)) + "…", text = text.replace(/…+$/, "…");
+          if (ctx.measureText(text).width <= room) { ctx.fillText(text, left, TOP - 4); free = left + ctx.measureText(text).width; }
+        }
+      });
+    }
+    function drawLane(ctx, lane, y, colours, background) {
+      const ratio = window.devicePixelRatio || 1;
+      const first = Math.max(LEFT, x(lane.at)), last = Math.min(width - 8, x(lane.end));
+      ctx.fillStyle = background;
+      if (last > first) ctx.fillRect(first, y, last - first, laneHeight);
+      const sums = new Float64Array(n), column = 1 / ratio;
+      for (let px = Math.floor(first / column) * column; px < last; px += column) {
+        const a = Math.max(time(px), lane.at), b = Math.min(time(px + column), lane.end);
+        if (!(b > a)) continue;
+        sums.fill(0);
+        const causes = new Map();
+        addShares(lane, a, b, sums, causes);
+        const total = time(px + column) - time(px);
+        let bottom = y + laneHeight;
+        for (let k = 1; k < n; k++) {
+          if (!sums[k]) continue;
+          const h = laneHeight * sums[k] / total;
+          ctx.fillStyle = colours[k];
+          ctx.fillRect(px, bottom - h, column, h);
+          bottom -= h;
+        }
+        let most = 0, main = -1;
+        for (const [c, v] of causes) if (v > most) { most = v; main = c; }
+        if (main >= 0 && causeColour.has(data.causes[main])) {
+          ctx.fillStyle = resolve(causeColour.get(data.causes[main]));
+          ctx.globalAlpha = Math.min(1, 0.25 + 0.75 * most / total);
+          ctx.fillRect(px, y + laneHeight + 1, column, STRIP);
+          ctx.globalAlpha = 1;
+        }
+      }
+    }
+    const resolved = new Map();
+    const resolve = c => {
+      if (!resolved.has(c)) resolved.set(c, c.startsWith("var(") ? css(c.slice(4, -1)) : c);
+      return resolved.get(c);
+    };
+    function draw() {
+      const ratio = window.devicePixelRatio || 1;
+      width = canvas.parentElement.clientWidth;
+      canvas.width = width * ratio;
+      canvas.height = height * ratio;
+      canvas.style.height = height + "px";
+      resolved.clear();
+      const ctx = canvas.getContext("2d");
+      ctx.scale(ratio, ratio);
+      ctx.font = "11px system-ui, sans-serif";
+      const fg = css("--fg"), soft = css("--soft"), line = css("--line"), back = css("--lane");
+      const colours = STATE_COLOURS.map(c => css("--c" + c));
+      ticks(ctx, soft, line);
+      lanes.forEach((lane, i) => {
+        const y = TOP + i * pitch;
+        ctx.fillStyle = fg;
+        ctx.textAlign = "right";
+        if (laneHeight > 11 || i % 2 === 0) ctx.fillText(lane.name, LEFT - 8, y + laneHeight / 2 + 4, LEFT - 12);
+        drawLane(ctx, lane, y, colours, back);
+      });
+      drawSteps(ctx, fg);
+      const sums = new Float64Array(n);
+      for (const lane of lanes) addShares(lane, view.from, view.to, sums);
+      const all = sums.reduce((a, b) => a + b, 0);
+      status.textContent = `shown: ${show(Math.round(view.to - view.from), "ns")} of ${show(data.span_ns, "ns")}` +
+        (all > 0 ? "; of the time of " + (lanes.length > 1 ? `${lanes.length} lanes ` : "the lane ") +
+          busyFirst.filter(k => sums[k] > 0).map(k => `${show(sums[k] / all, "ratio")} ${stateName(k)}`).join(", ") : "");
+    }
+    let waiting = false;
+    const redraw = () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; draw(); }); } };
+    function set(from, to) {
+      const least = 20, whole = data.span_ns;
+      let size = Math.min(Math.max(to - from, least), whole);
+      from = Math.min(Math.max(from, 0), whole - size);
+      view.from = from;
+      view.to = from + size;
+      redraw();
+    }
+    const zoom = (factor, at) => {
+      const t = at === undefined ? (view.from + view.to) / 2 : at;
+      set(t - (t - view.from) * factor, t + (view.to - t) * factor);
+    };
+    const move = share => { const d = (view.to - view.from) * share; set(view.from + d, view.to + d); };
+    const all = () => set(0, data.span_ns);
+    function goStep(forward) {
+      const own = stepsOf.get(lanes[0].rank) || [];
+      const fits = s => Math.abs(s.at - view.from) < 1 && Math.abs(s.dur_ns - (view.to - view.from)) < 1;
+      const now = own.findIndex(fits), next = now < 0 ? (forward ? 0 : own.length - 1) : now + (forward ? 1 : -1);
+      if (own[next]) set(own[next].at, own[next].at + own[next].dur_ns);
+    }
+    function tell(e) {
+      const box = canvas.getBoundingClientRect(), i = Math.floor((e.clientY - box.top - TOP) / pitch);
+      const lane = lanes[i], t = time(e.clientX - box.left);
+      if (!lane || e.clientX - box.left < LEFT || t < lane.at || t >= lane.end) { hint.hidden = true; return; }
+      const p = pieceAt(lane, t), own = (stepsOf.get(lane.rank) || []).find(s => t >= s.at && t < s.at + s.dur_ns);
+      const length = lane.begin[p + 1] - lane.begin[p], s = lane.state[p];
+      let text = `${lane.name}, ${show(Math.round(t), "ns")}${own ? ", " + (own.name || "step " + own.number) : ""}\n`;
+      if (s < n) text += `${stateName(s)} for ${show(length, "ns")}`;
+      else text += `${show(length, "ns")}: ` + data.states.map((_, k) => [lane.ns[p * n + k], k]).filter(v => v[0] > 0)
+        .map(([v, k]) => `${show(v, "ns")} ${stateName(k)}`).join(", ");
+      if (lane.ns[p * n] > 0 && lane.cause[p] < data.causes.length)
+        text += `\n${s < n ? "" : "mainly "}${data.causes[lane.cause[p]]}: ${data.cause_docs[lane.cause[p]]}`;
+      hint.textContent = text;
+      hint.hidden = false;
+      hint.style.left = Math.max(4, Math.min(e.clientX + 14, window.innerWidth - hint.offsetWidth - 8)) + "px";
+      hint.style.top = (e.clientY + 18 + hint.offsetHeight > window.innerHeight ? e.clientY - hint.offsetHeight - 8 : e.clientY + 18) + "px";
+    }
+    let drag = null;
+    canvas.addEventListener("pointerdown", e => {
+      const box = canvas.getBoundingClientRect();
+      drag = { x: e.clientX, from: view.from, to: view.to, select: e.shiftKey ? time(e.clientX - box.left) : null };
+      canvas.setPointerCapture(e.pointerId);
+    });
+    canvas.addEventListener("pointermove", e => {
+      if (!drag) { tell(e); return; }
+      hint.hidden = true;
+      if (drag.select !== null) return;
+      const d = (e.clientX - drag.x) / (width - LEFT - 8) * (drag.to - drag.from);
+      set(drag.from - d, drag.to - d);
+    });
+    canvas.addEventListener("pointerup", e => {
+      if (drag && drag.select !== null) {
+        const t = time(e.clientX - canvas.getBoundingClientRect().left);
+        if (Math.abs(e.clientX - drag.x) > 3) set(Math.min(t, drag.select), Math.max(t, drag.select));
+      }
+      drag = null;
+    });
+    canvas.addEventListener("pointerleave", () => { hint.hidden = true; });
+    canvas.addEventListener("dblclick", e => zoom(e.shiftKey ? 2 : 0.25, time(e.clientX - canvas.getBoundingClientRect().left)));
+    canvas.addEventListener("wheel", e => {
+      if (!e.ctrlKey && !e.metaKey && Math.abs(e.deltaX) <= Math.abs(e.deltaY)) return; // the page scrolls
+      e.preventDefault();
+      if (e.ctrlKey || e.metaKey) zoom(Math.exp(e.deltaY * 0.004), time(e.clientX - canvas.getBoundingClientRect().left));
+      else move(e.deltaX / (width - LEFT));
+    }, { passive: false });
+    const keys = { ArrowLeft: () => move(-0.2), ArrowRight: () => move(0.2), "+": () => zoom(0.5), "=": () => zoom(0.5),
+      "-": () => zoom(2), "0": all, Home: all, n: () => goStep(true), p: () => goStep(false) };
+    canvas.addEventListener("keydown", e => {
+      if (!keys[e.key] || e.ctrlKey || e.metaKey || e.altKey) return;
+      e.preventDefault();
+      keys[e.key]();
+    });
+    const button = (text, title, f) => make("button", { type: "button", title, onclick: f }, text);
+    const used = busyFirst.filter(k => k).filter(k => lanes.some(l => { for (let i = k; i < l.ns.length; i += n) if (l.ns[i]) return true; return false; }));
+    const legend = make("div", { class: "legend" }, ...used.map(k => make("span", { title: data.state_docs[k] },
+      make("span", { class: "chip", style: `background:${colour(STATE_COLOURS[k])}` }), stateName(k))),
+    make("span", {}, data.on_host ? "" : "strip below a lane: why the device is idle, in the colours of “Where the time goes”"));
+    const notes = [];
+    if (!data.aligned && lanes.length > 1) notes.push("The clocks of the ranks cannot be compared: each lane begins at 0.");
+    if (data.left_out) notes.push(`${data.left_out} more lanes are not shown.`);
+    section("Timeline", "what each device does, from the begin of the first step to the end of the last",
+      make("div", { class: "tools" }, button("−", "zoom out (-)", () => zoom(2)), button("+", "zoom in (+)", () => zoom(0.5)),
+        button("◀", "move left", () => move(-0.25)), button("▶", "move right", () => move(0.25)), button("all", "show all (0)", all),
+        steps.length ? button("previous step", "p", () => goStep(false)) : null,
+        steps.length ? button("next step", "n", () => goStep(true)) : null, legend),
+      make("div", { class: "timeline" }, canvas), status,
+      make("p", { class: "soft keys" }, "Drag to move, shift and drag to select, double-click or ctrl and wheel to zoom; with the keyboard ",
+        make("kbd", {}, "+"), " ", make("kbd", {}, "−"), " ", make("kbd", {}, "←"), " ", make("kbd", {}, "→"), " ", make("kbd", {}, "0"),
+        ". The height of a colour is the exact share of the time below that pixel."),
+      ...notes.map(t => make("p", { class: "soft" }, t)));
+    new ResizeObserver(redraw).observe(canvas.parentElement);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    draw();
+    window.reprise = { view, set, lanes, shares: (i, from, to) => { const s = new Float64Array(n); addShares(lanes[i], from, to, s); return Array.from(s); } };
+  }
+  const stateName = k => data.on_host && k === 1 ? "operators" : data.on_host && k === 0 ? "no operator" : data.states[k];
+
+  // ---------------------------------------------------------------- steps, tables, notes
+
+  function records(key, title) {
+    const source = answer[key], field = answer[""].find(f => f[0] === key);
+    if (!source || !source.rows || !source.rows.length) return;
+    const text = title || field[1];
+    section(text[0].toUpperCase() + text.slice(1), field[3], table(source));
+  }
+
+  function tops() {
+    const given = data.tops.map(([by, title, root]) => ({ by, title, root: unpack(root) }))
+      .map(t => Object.assign(t, { rows: ["flat", "nested", "shaped"].map(k => t.root[k]).find(r => r && r.rows && r.rows.length) }))
+      .filter(t => t.rows);
+    if (!given.length) return;
+    const panel = make("div", { role: "tabpanel", id: "top-panel" });
+    const tabs = given.map(t => make("button", { type: "button", role: "tab", "aria-controls": "top-panel", onclick: () => select(t) }, t.title));
+    function select(t) {
+      tabs.forEach((b, i) => b.setAttribute("aria-selected", given[i] === t));
+      panel.replaceChildren(make("p", { class: "soft" }, t.root.summary || ""),
+        table(t.rows, { filter: t.title.toLowerCase(), rows: 20 }), list((t.root.notes || []).filter(x => !x.includes("--limit")).concat(
+          t.root.notes && t.root.notes.some(x => x.includes("--limit")) ? [`the ${t.rows.rows.length} rows with most time; 'reprise top --by ${t.by} --limit 0' lists all`] : [])));
+    }
+    section("What takes the time", "as 'reprise top'", make("div", { class: "tools", role: "tablist" }, ...tabs), panel);
+    select(given[0]);
+  }
+
+  function sentences(key) {
+    const field = answer[""].find(f => f[0] === key);
+    if (field && Array.isArray(answer[key]) && answer[key].length)
+      section(field[1][0].toUpperCase() + field[1].slice(1), field[3], list(answer[key]));
+  }
+
+  headline();
+  parts();
+  timeline();
+  findings();
+  records("phases");
+  records("rank_rows");
+  records("device_rows");
+  tops();
+  sentences("pitfalls");
+  sentences("notes");
+  main.append(make("footer", {}, "Made by reprise. This file is complete: it loads nothing. What each number means is shown where the mouse rests on a heading, and in docs/definitions.md."));
+  document.documentElement.dataset.ready = "yes";
+})();
