@@ -121,12 +121,15 @@ struct rp_result; /* owns the record; made by rp_ask */
 
 RP_API const struct rp_type *rp_result_type(const struct rp_result *result);
 RP_API const void *rp_result_borrow_root(const struct rp_result *result);
-/* The exit status: 0, RP_ANSWER_NO, or RP_ANSWER_PARTLY where some inputs could not be read; the
-   result names them. */
-enum { RP_ANSWER_NO = 1, RP_ANSWER_PARTLY = 3 };
+/* The exit status: 0 or RP_ANSWER_NO. */
+enum { RP_ANSWER_NO = 1 };
 RP_API int rp_result_answer(const struct rp_result *result);
-/* Warnings about the inputs, such as traces that are not of one run: the i-th, or NULL after the
-   last. Tables and JSON ("warnings") begin with them; CSV has no place for them. */
+/* 1: nothing is missing in the answer. 0: a file could not be read or is truncated, the recorder
+   lost events, ranks are missing …; "trust" in JSON has the details. */
+RP_API int rp_result_complete(const struct rp_result *result);
+/* What to know about the inputs, such as traces that are not of one run: the i-th line, or NULL
+   after the last. Tables begin with these lines; CSV has no place for them. Those that make the
+   answer incomplete come first. */
 RP_API const char *rp_result_warning(const struct rp_result *result, size_t i);
 RP_API void rp_result_free(struct rp_result *result);
 
@@ -154,7 +157,7 @@ RP_API enum rp_code rp_result_save(const struct rp_result *result,
 /*
  * Values by path. A path consists of keys and positions in lists, separated by '.' or '/':
  * "baseline.measured_ns", "ranks.0.busy_ns". Keys of maps may contain both characters; the longest
- * key that matches is taken. The keys are those that --json prints ("schema" and "warnings" apart).
+ * key that matches is taken. The keys are those that --json prints ("schema" apart).
  *
  * These return 1 and set *out; or 0, and leave *out alone, where the path does not exist, the value
  * has another type, or it is not known (null in JSON). i64 also reads a uint64_t that fits, f64

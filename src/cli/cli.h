@@ -36,7 +36,7 @@ size_t cli_command_count(void);
 struct cli_command cli_command_at(size_t i);
 bool cli_command_find(const char *name, struct cli_command *out);
 extern const char *const cli_groups[]; /* in the order of the help; NULL ends */
-extern const struct rp_option cli_common_options[], cli_file_options[];
+extern const struct rp_option cli_common_options[], cli_file_options[], cli_trace_options[];
 extern const struct rp_option cli_help_option[], cli_no_options[];
 
 /* options.c: RP_USAGE with a message where the command line is wrong; the arrays belong to the

@@ -18,6 +18,13 @@ static bool common_flag(const struct cli_call *call, const char *name)
     return cli_flag(call->common, call->ncommon, name);
 }
 
+/* What to know about the inputs, where the output has no place for it. */
+static void ask_warn(const struct rp_result *result)
+{
+    for (size_t i = 0; rp_result_warning(result, i); i++)
+        fprintf(stderr, "reprise: warning: %s\n", rp_result_warning(result, i));
+}
+
 static enum rp_code ask_print(const struct cli_call *call, const struct rp_result *result,
                               struct rp_err *err)
 {
@@ -30,8 +37,8 @@ static enum rp_code ask_print(const struct cli_call *call, const struct rp_resul
         options.format = RP_PRINT_JSON;
     else if (common_flag(call, "csv"))
         options.format = RP_PRINT_CSV;
-    for (size_t i = 0; options.format == RP_PRINT_CSV && rp_result_warning(result, i); i++)
-        fprintf(stderr, "reprise: warning: %s\n", rp_result_warning(result, i));
+    if (options.format == RP_PRINT_CSV)
+        ask_warn(result);
     if (path && strcmp(path, "-") != 0)
         return rp_result_save(result, &options, path, err);
     options.color = cli_use_color(common_setting(call, "color"), STDOUT_FILENO);
@@ -144,6 +151,37 @@ static unsigned thread_count(const struct cli_call *call)
     return text ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
 
+/* "not_read, truncated": the kinds that make an answer incomplete. Those of a kind are together. */
+static void print_kinds(const struct rp_result *result)
+{
+    const char *kind, *last = NULL;
+    struct rp_rows rows;
+    bool incomplete;
+
+    if (!rp_result_rows(result, "trust.remarks", &rows))
+        return;
+    while (rp_rows_next(&rows)) {
+        if (!rp_row_bool(&rows.row, "incomplete", &incomplete) || !incomplete ||
+            !rp_row_text(&rows.row, "kind", &kind) || (last && !strcmp(kind, last)))
+            continue;
+        fprintf(stderr, "%s%s", last ? ", " : "", kind);
+        last = kind;
+    }
+}
+
+/* With --strict an incomplete answer is 'no', and standard error says why. */
+static int ask_status(const struct cli_call *call, const struct rp_result *result)
+{
+    int status = rp_result_answer(result);
+
+    if (!common_flag(call, "strict") || rp_result_complete(result))
+        return status;
+    fprintf(stderr, "reprise: --strict: the answer is incomplete (");
+    print_kinds(result);
+    fprintf(stderr, "): %s\n", rp_result_warning(result, 0));
+    return status ? status : RP_ANSWER_NO;
+}
+
 static int ask_once(const struct cli_call *call)
 {
     struct cli_progress progress;
@@ -163,10 +201,12 @@ static int ask_once(const struct cli_call *call)
     if (code == RP_OK)
         code = ask_question(call, ctx, &result, &err);
     cli_progress_end(&progress);
-    if (code == RP_OK && !wrote_to_stdout(call))
+    if (code == RP_OK && wrote_to_stdout(call))
+        ask_warn(result);
+    else if (code == RP_OK)
         code = ask_print(call, result, &err);
     if (code == RP_OK)
-        status = rp_result_answer(result);
+        status = ask_status(call, result);
     else
         status = code == RP_USAGE ? cli_usage(call->command->name, &err) : cli_fail(code, &err);
     if (result)

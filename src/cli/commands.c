@@ -25,8 +25,12 @@ const struct rp_option cli_help_option[] = {
 
 /* Common options: of commands that print a result, and of those that also read files. */
 const struct rp_option cli_common_options[] = {RESULT_OPTIONS, RP_OPTION_END};
-const struct rp_option cli_file_options[] = {
-    {"salvage", 0, RP_OPT_FLAG, NULL, NULL, "load what precedes the damage in a damaged file", 0},
+#define FILE_OPTIONS                                                                               \
+    {"salvage", 0, RP_OPT_FLAG, NULL, NULL, "load what precedes the damage in a damaged file", 0}
+const struct rp_option cli_file_options[] = {FILE_OPTIONS, RESULT_OPTIONS, RP_OPTION_END};
+const struct rp_option cli_trace_options[] = {
+    FILE_OPTIONS,
+    {"strict", 0, RP_OPT_FLAG, NULL, NULL, "exit with status 1 if something is missing in the answer", 0},
     RESULT_OPTIONS, RP_OPTION_END};
 /* clang-format on */
 
@@ -65,7 +69,8 @@ struct cli_command cli_command_at(size_t i)
                                          : q->accepts                    ? "FILE..."
                                                                          : "",
                                 .options = q->options,
-                                .common = q->accepts & ~(unsigned)RP_ACCEPTS_SOURCES
+                                .common = q->accepts & RP_ACCEPTS_TRACES ? cli_trace_options
+                                          : q->accepts & ~(unsigned)RP_ACCEPTS_SOURCES
                                               ? cli_file_options
                                               : cli_common_options,
                                 .question = q,

@@ -22,8 +22,7 @@ struct capture_search {
     _Atomic uint64_t events; /* of the captures so far */
 };
 
-/* Whether the last part of a path, or the folder before it, is named like a capture. */
-static bool is_named_capture(const char *name)
+bool rp_is_named_capture(const char *name)
 {
     const char *slash = strrchr(name, '/');
     size_t parts = 1;
@@ -46,7 +45,7 @@ static bool can_read_again(const struct rp_source *source)
 
 bool rp_is_capture_file(const char *name, const struct rp_captures *captures)
 {
-    return captures->nodes.n && (rp_captures_are_all(captures) || is_named_capture(name));
+    return captures->nodes.n && (rp_captures_are_all(captures) || rp_is_named_capture(name));
 }
 
 static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
@@ -57,7 +56,7 @@ static enum rp_code read_candidate(void *user, size_t i, struct rp_err *err)
     enum rp_code code = RP_OK;
     bool full;
 
-    if (!s->few && !is_named_capture(name))
+    if ((!s->few && !rp_is_named_capture(name)) || rp_is_skipped(s->dataset, i))
         return RP_OK;
     r->err = (struct rp_err){0};
     r->code = rp_load_trace(pthread_equal(s->caller, pthread_self()) ? s->dataset : &s->quiet, i,
@@ -101,7 +100,7 @@ enum rp_code rp_capture_files_find(struct rp_capture_files *out, struct rp_ctx *
     quiet.progress = NULL;
     s.quiet.ctx = &quiet;
     for (i = 0; i < n; i++)
-        named += is_named_capture(rp_sources_borrow(dataset->sources, i)->name);
+        named += rp_is_named_capture(rp_sources_borrow(dataset->sources, i)->name);
     if (n < 2 || (!s.few && (!named || named == n)))
         return RP_OK;
     out->read = calloc(n, sizeof *out->read);

@@ -33,6 +33,9 @@ struct rp_capture_files {
     struct rp_read_source *read; /* by source; NULL: none was read */
 };
 
+/* Whether the last part of a path, or the folder before it, is named like a capture. */
+bool rp_is_named_capture(const char *name);
+
 /* Whether a source is a recording of captures: its content says so, or, where graphs were captured
    and launched in it, its name. */
 bool rp_is_capture_file(const char *name, const struct rp_captures *captures);

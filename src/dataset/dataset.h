@@ -21,6 +21,9 @@ struct rp_ctx {
                         */
 };
 
+struct rp_trust_log;
+struct rp_selection;
+
 struct rp_dataset {
     struct rp_ctx *ctx; /* borrowed */
     char *given;        /* the first path, as the user wrote it */
@@ -30,6 +33,11 @@ struct rp_dataset {
     struct rp_step_table steps;          /* patterns of the user's file, named by REPRISE_STEPS */
     struct rp_category_table categories; /* the same of REPRISE_CATEGORIES */
     bool salvage;
+    /* Of one question, in its copy: */
+    struct rp_trust_log *trust;           /* what is worth knowing about the inputs, or NULL */
+    const char *wanted;                   /* the value of --rank, or NULL */
+    const struct rp_selection *selection; /* by source: what need not be read; NULL: all is */
+    size_t nskipped;                      /* sources that are not read for that reason */
 };
 
 /* Element i of a caller's array of elements of `size` bytes, which may be shorter or longer than

@@ -7,10 +7,13 @@
 #include "dataset/load.h"
 
 #include "dataset/captures.h"
+#include "dataset/selection.h"
+#include "dataset/trust.h"
 #include "formats/formats.h"
 #include "trace/merged.h"
 #include "trace/step_marks.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -26,8 +29,7 @@ struct load {
     struct rp_capture_files *captures; /* with what was read already; or NULL */
     pthread_t caller;
     size_t nsources;
-    struct rp_load_notes *notes; /* or NULL; under the lock */
-    pthread_mutex_t lock;
+    bool must_read; /* what cannot be read is an error */
     _Atomic size_t finished, traces;
     _Atomic bool cancelled;
 };
@@ -63,21 +65,35 @@ bool rp_format_identifies(struct rp_input *in, const struct rp_format *format)
            format->sniff(head, n, rp_input_borrow_name(in)) > RP_SNIFF_FALLBACK;
 }
 
-/* Notes a file of a folder that could not be read: *code becomes RP_OK. */
-static void note_unread(struct load *load, const struct rp_source *source, enum rp_code *code,
-                        const struct rp_err *err)
+/* Whether what was found in a folder and cannot be read is only noted. Damage is; that memory or
+   descriptors ran out is not. */
+static bool is_noted(const struct load *load, const struct rp_source *source,
+                     const struct rp_err *failure)
 {
-    struct rp_load_notes *notes = load->notes;
-    struct rp_unread row;
+    enum rp_code code = failure->code;
 
-    pthread_mutex_lock(&load->lock);
-    row.name = rp_arena_strdup(notes->arena, source->name);
-    row.reason = rp_arena_copy(notes->arena, err->text, strcspn(err->text, "\n"));
-    if (row.name && row.reason && notes->nunread < notes->room) {
-        notes->unread[notes->nunread++] = row;
-        *code = RP_OK;
-    }
-    pthread_mutex_unlock(&load->lock);
+    return source->found && load->dataset->trust && !load->must_read &&
+           failure->os_errno != EMFILE && failure->os_errno != ENFILE &&
+           (code == RP_FORMAT || code == RP_LIMIT || code == RP_UNSUPPORTED || code == RP_IO);
+}
+
+static enum rp_code note_unread(struct load *load, size_t i, enum rp_unread_why why,
+                                const char *reason, struct rp_err *err)
+{
+    if (!load->dataset->trust)
+        return RP_OK;
+    return rp_trust_unread(load->dataset->trust, load->dataset, i, why, reason, err);
+}
+
+/* A file that the user did not name need not be a trace. */
+static enum rp_code pass_over(struct load *load, struct rp_input *in, size_t i, struct rp_err *err)
+{
+    const uint8_t *head;
+    size_t n = 0;
+    bool empty = rp_input_peek(in, 1, &head, &n, NULL) == RP_OK && n == 0;
+
+    rp_input_close(in);
+    return note_unread(load, i, empty ? RP_UNREAD_EMPTY : RP_UNREAD_UNKNOWN, "", err);
 }
 
 /* Steps by the user's patterns. */
@@ -89,6 +105,13 @@ static enum rp_code mark_steps(const struct rp_dataset *dataset, struct rp_trace
     return table->patterns.n ? rp_trace_mark_steps(trace, table, err) : RP_OK;
 }
 
+static enum rp_code fail_with(struct rp_err *err, const struct rp_err *failure)
+{
+    if (err)
+        *err = *failure;
+    return failure->code;
+}
+
 static enum rp_code read_trace_source(struct load *load, const struct rp_source *source, size_t i,
                                       struct rp_import *import, struct rp_err *err)
 {
@@ -98,25 +121,27 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
                                       .threaded = load->threaded,
                                       .progress = report_progress,
                                       .progress_user = &reading};
+    struct rp_err failure = RP_ERR_INIT;
     const struct rp_format *format;
     struct rp_input *in;
     bool certain;
     enum rp_code code;
 
-    RP_TRY(rp_source_open(load->dataset->sources, i, &in, err));
-    /* a file that the user did not name need not be a trace */
-    if (source->found && rp_format_sniff(in, &format, NULL) == RP_FORMAT) {
-        rp_input_close(in);
-        return RP_OK;
-    }
+    code = rp_source_open(load->dataset->sources, i, &in, &failure);
+    if (code != RP_OK && is_noted(load, source, &failure))
+        return note_unread(load, i, RP_UNREAD_UNOPENED, failure.text, err);
+    if (code != RP_OK)
+        return fail_with(err, &failure);
+    if (source->found && rp_format_sniff(in, &format, NULL) == RP_FORMAT)
+        return pass_over(load, in, i, err);
     certain = !source->found || rp_format_identifies(in, format);
-    code = rp_format_read(in, &options, import, err);
-    if (code == RP_FORMAT || code == RP_LIMIT || code == RP_UNSUPPORTED) {
-        if (!certain)
-            code = RP_OK;
-        else if (source->found && load->notes)
-            note_unread(load, source, &code, err);
-    }
+    code = rp_format_read(in, &options, import, &failure);
+    if (!certain && (code == RP_FORMAT || code == RP_LIMIT || code == RP_UNSUPPORTED))
+        code = note_unread(load, i, RP_UNREAD_OTHER, failure.text, err);
+    else if (code != RP_OK && is_noted(load, source, &failure))
+        code = note_unread(load, i, RP_UNREAD_DAMAGED, failure.text, err);
+    else if (code != RP_OK)
+        return fail_with(err, &failure);
     if (code == RP_OK && import->trace)
         code = mark_steps(load->dataset, import->trace, err);
     return code;
@@ -138,6 +163,26 @@ enum rp_code rp_load_merged_rank(const struct rp_dataset *dataset, const struct 
     return code == RP_OK ? mark_steps(dataset, *out, err) : code;
 }
 
+/* Whether the name by which other files were not read tells the number. */
+static void check_name(const struct rp_dataset *dataset, const struct rp_loaded *loaded)
+{
+    const struct rp_selection *s = dataset->selection ? &dataset->selection[loaded->index] : NULL;
+
+    if (s && s->by == RP_KNOWN_BY_NAME && loaded->trace->rank >= 0 &&
+        loaded->trace->rank != s->number)
+        dataset->trust->misjudged = true; /* the same from every thread */
+}
+
+/* Calls the job for a rank. */
+static enum rp_code call_job(struct load *load, const struct rp_loaded *loaded, struct rp_err *err)
+{
+    if (load->dataset->trust) {
+        RP_TRY(rp_trust_loaded(load->dataset->trust, loaded, err));
+        check_name(load->dataset, loaded);
+    }
+    return load->job(load->user, loaded, err);
+}
+
 /* Calls the job for each rank of a merged trace. */
 static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
                               const struct rp_merged *merged, struct rp_err *err)
@@ -153,7 +198,7 @@ static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
         loaded.trace = rank;
         loaded.part = (uint32_t)i;
         if (code == RP_OK)
-            code = load->job(load->user, &loaded, err);
+            code = call_job(load, &loaded, err);
         rp_trace_free(rank);
     }
     return code;
@@ -168,10 +213,14 @@ static enum rp_code run_job(struct load *load, const struct rp_loaded *loaded, s
     if (load->divide)
         code = rp_merged_read(loaded->trace, &arena, &merged, err);
     if (code == RP_OK)
-        code =
-            merged.n ? run_parts(load, *loaded, &merged, err) : load->job(load->user, loaded, err);
+        code = merged.n ? run_parts(load, *loaded, &merged, err) : call_job(load, loaded, err);
     rp_arena_release(&arena);
     return code;
+}
+
+bool rp_is_skipped(const struct rp_dataset *dataset, size_t i)
+{
+    return dataset->selection && dataset->selection[i].skip;
 }
 
 static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
@@ -182,6 +231,8 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
     enum rp_code code = RP_OK;
     bool skip = false;
 
+    if (rp_is_skipped(load->dataset, i))
+        return RP_OK;
     if (!load->captures || !rp_capture_files_take(load->captures, i, &import, &code, &skip, err))
         code = read_trace_source(load, source, i, &import, err);
     if (skip) {
@@ -220,41 +271,38 @@ enum rp_code rp_load_trace(const struct rp_dataset *dataset, size_t i, struct rp
 static enum rp_code load_all(struct load load, struct rp_err *err)
 {
     const struct rp_dataset *dataset = load.dataset;
-    struct rp_load_notes *notes = load.notes;
+    const struct rp_unread *failure;
     size_t n = rp_sources_count(dataset->sources);
     enum rp_code code;
 
-    if (notes) {
-        notes->unread = RP_ARENA_NEW(notes->arena, struct rp_unread, n);
-        notes->room = notes->unread ? n : 0;
-    }
     load.nsources = n;
     load.threaded = n < rp_pool_threads(load.ctx->pool);
     load.caller = pthread_self();
-    pthread_mutex_init(&load.lock, NULL);
     code = rp_pool_each(load.ctx->pool, n, load_trace, &load, err);
-    pthread_mutex_destroy(&load.lock);
     if (code != RP_OK || atomic_load(&load.traces))
         return code;
-    if (notes && notes->nunread)
-        return rp_err_set(err, RP_FORMAT, "%s", notes->unread[0].reason);
+    failure = dataset->trust ? rp_trust_failure(dataset->trust) : NULL;
+    if (failure)
+        return rp_err_set(err, failure->why == RP_UNREAD_UNOPENED ? RP_IO : RP_FORMAT, "%s",
+                          failure->reason);
     return rp_err_set(err, RP_FORMAT, "'%s' contains no trace (%zu file%s)", dataset->given, n,
                       n == 1 ? "" : "s");
-}
-
-enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                  rp_trace_job *job, void *user, struct rp_load_notes *notes,
-                                  struct rp_err *err)
-{
-    return load_all(
-        (struct load){.ctx = ctx, .dataset = dataset, .job = job, .user = user, .notes = notes},
-        err);
 }
 
 enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
                            void *user, struct rp_err *err)
 {
-    return rp_each_trace_noting(ctx, dataset, job, user, NULL, err);
+    return load_all((struct load){.ctx = ctx, .dataset = dataset, .job = job, .user = user}, err);
+}
+
+enum rp_code rp_each_trace_of_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  rp_trace_job *job, void *user, struct rp_err *err)
+{
+    if (dataset->trust)
+        dataset->trust->is_job = true;
+    return load_all(
+        (struct load){.ctx = ctx, .dataset = dataset, .job = job, .user = user, .must_read = true},
+        err);
 }
 
 enum rp_code rp_each_rank(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
@@ -288,10 +336,8 @@ enum rp_code rp_each_rank_in_order(struct rp_ctx *ctx, const struct rp_dataset *
     load.nsources = n;
     load.threaded = rp_pool_threads(ctx->pool) > 1;
     load.caller = pthread_self();
-    pthread_mutex_init(&load.lock, NULL);
     for (i = 0; code == RP_OK && i < n; i++)
         code = load_trace(&load, i, err);
-    pthread_mutex_destroy(&load.lock);
     return code;
 }
 

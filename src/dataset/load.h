@@ -26,28 +26,17 @@ static inline const struct rp_category_table *rp_loaded_categories(const struct 
 /* Runs on any thread; `loaded` and the trace are gone when it returns. */
 typedef enum rp_code rp_trace_job(void *user, const struct rp_loaded *loaded, struct rp_err *err);
 
-/* A trace that was found in a folder or an archive and could not be read. */
-struct rp_unread {
-    const char *name, *reason; /* in the arena */
-};
-
-struct rp_load_notes {
-    struct rp_arena *arena; /* the caller's, who must not use it meanwhile */
-    struct rp_unread *unread;
-    size_t nunread, room;
-};
-
 /*
  * Calls the job once for every trace. A file that the user named and that is not a trace is an
- * error; one that was found in a folder or an archive is skipped. It is an error if there is no
- * trace at all. A damaged trace that was found is added to the notes; without notes (NULL) it is an
- * error.
+ * error; one that was found in a folder or an archive and is no trace, or cannot be read, is noted
+ * (trust.h) and skipped. It is an error if there is no trace at all.
  */
-enum rp_code rp_each_trace_noting(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                  rp_trace_job *job, void *user, struct rp_load_notes *notes,
-                                  struct rp_err *err);
 enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
                            void *user, struct rp_err *err);
+
+/* The same for a job whose ranks have several files: one that cannot be read is an error. */
+enum rp_code rp_each_trace_of_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  rp_trace_job *job, void *user, struct rp_err *err);
 
 /* The same for ranks: a merged trace (trace/merged.h) is divided again into the traces it was made
    from, and the job is called for each of them, one after the other. */
@@ -70,6 +59,9 @@ struct rp_merged_rank;
 enum rp_code rp_load_merged_rank(const struct rp_dataset *dataset, const struct rp_trace *whole,
                                  const struct rp_merged_rank *rank, struct rp_trace **out,
                                  struct rp_err *err);
+
+/* Whether a source need not be read for the question (selection.h). */
+bool rp_is_skipped(const struct rp_dataset *dataset, size_t i);
 
 /* Whether two paths are the same file; false where one of them does not exist. */
 bool rp_is_same_file(const char *a, const char *b);

@@ -7,7 +7,9 @@
 
 #include "base/hash.h"
 #include "base/order.h"
-#include "dataset/related.h"
+#include "dataset/claims.h"
+#include "dataset/selection.h"
+#include "dataset/trust.h"
 #include "facts/step_times.h"
 #include "result/part.h"
 #include "result/result.h"
@@ -322,44 +324,6 @@ static enum rp_code make_capture_parts(struct rank_query *a, uint8_t which, stru
     return RP_OK;
 }
 
-/* Whether n is in a list that check_ranks has accepted, such as "0,3,8-15". */
-static bool rank_wanted(const char *list, int32_t n)
-{
-    while (*list) {
-        char *end;
-        long low = strtol(list, &end, 10), high = low;
-
-        if (*end == '-')
-            high = strtol(end + 1, &end, 10);
-        if (n >= low && n <= high)
-            return true;
-        list = *end == ',' ? end + 1 : "";
-    }
-    return false;
-}
-
-static enum rp_code check_ranks(const char *list, struct rp_err *err)
-{
-    const char *p = list;
-
-    while (p && *p) {
-        size_t digits = strspn(p, "0123456789");
-
-        p += digits;
-        if (digits && *p == '-') {
-            digits = strspn(p + 1, "0123456789");
-            p += 1 + digits;
-        }
-        if (!digits || (*p && *p != ',') || (*p == ',' && !p[1]))
-            return rp_err_set(
-                err, RP_USAGE,
-                "invalid list of ranks '%s': write numbers and ranges, such as '0,3' or '8-15'",
-                list);
-        p += *p == ',';
-    }
-    return RP_OK;
-}
-
 /* "10ms..25ms"; each end may be omitted. */
 static enum rp_code parse_window(struct rank_query *a, const char *text, struct rp_err *err)
 {
@@ -393,19 +357,72 @@ static enum rp_code read_options(struct rank_query *a, struct rp_err *err)
     const char *window = rp_settings_text(a->settings, "window");
 
     a->step = rp_settings_text(a->settings, "step");
-    RP_TRY(check_ranks(rp_settings_text(a->settings, "rank"), err));
+    RP_TRY(rp_ranks_check(rp_settings_text(a->settings, "rank"), err));
     if (window && a->step)
         return rp_err_set(err, RP_USAGE, "'--step' and '--window' cannot be combined");
     return window ? parse_window(a, window, err) : RP_OK;
 }
 
-/* Gives the ranks of a run their numbers. */
+/* ------------------------------------------------------------------ the ranks of a run */
+
+/* The traces of one run, as they ask to be its ranks. */
+struct claimants {
+    size_t n;
+    struct rp_claim *claims;
+    size_t *slot, *source; /* by claim */
+    uint32_t *part;
+};
+
+static enum rp_code list_claims(struct rank_query *a, uint8_t which, struct rp_arena *arena,
+                                struct claimants *out, struct rp_err *err)
+{
+    size_t i;
+
+    *out = (struct claimants){.claims = RP_ARENA_NEW(arena, struct rp_claim, a->slots.n + 1),
+                              .slot = RP_ARENA_NEW(arena, size_t, a->slots.n + 1),
+                              .source = RP_ARENA_NEW(arena, size_t, a->slots.n + 1),
+                              .part = RP_ARENA_NEW(arena, uint32_t, a->slots.n + 1)};
+    RP_TRY(rp_arena_check(arena, "numbering ranks", err));
+    for (i = 0; i < a->slots.n; i++) {
+        const struct rank_slot *slot = a->slots.at[i];
+
+        if (a->run_of && a->run_of[slot->part.source] != which)
+            continue;
+        out->claims[out->n].digest = slot->digest;
+        out->claims[out->n].sketch = slot->sketched ? &slot->sketch : NULL;
+        out->slot[out->n] = i;
+        out->source[out->n] = slot->part.source;
+        out->part[out->n++] = slot->part.in_source;
+    }
+    return RP_OK;
+}
+
+/* What the log knows of a rank's trace; NULL: nothing. */
+static struct rp_trust_trace *trust_of(const struct rank_query *a, const struct rp_rank_part *part)
+{
+    return a->dataset->trust ? rp_trust_find(a->dataset->trust, part->source, part->in_source)
+                             : NULL;
+}
+
+/* Gives the ranks of a run their numbers. Recordings of captures are no run, and all are kept. */
 static enum rp_code number_ranks(struct rank_query *a, uint8_t which, struct rp_run *run,
                                  struct rp_err *err)
 {
-    for (size_t i = 0; i < a->slots.n; i++)
-        if (!a->run_of || a->run_of[a->slots.at[i]->part.source] == which)
-            RP_TRY(rp_run_add(run, &a->slots.at[i]->digest, i, err));
+    struct claimants c;
+    size_t i, captured = 0;
+
+    RP_TRY(list_claims(a, which, &run->arena, &c, err));
+    for (i = 0; i < c.n; i++)
+        captured += a->slots.at[c.slot[i]]->part.graphs.captured > 0;
+    if (captured < c.n) {
+        RP_TRY(rp_claims_settle(c.claims, c.n, a->row->keeps_cut, err));
+        if (a->dataset->trust)
+            rp_trust_judge(a->dataset->trust, c.claims, c.source, c.part, c.n);
+    }
+    for (i = 0; i < c.n; i++)
+        if (c.claims[i].verdict == RP_VERDICT_RANK)
+            RP_TRY(rp_run_add(run, &a->slots.at[c.slot[i]]->digest, c.slot[i], err));
+    run->nothers = a->dataset->nskipped;
     return rp_run_settle(run, err);
 }
 
@@ -424,10 +441,17 @@ static enum rp_code select_parts(struct rank_query *a, const struct rp_run *run,
         const struct rp_rank *rank = &run->ranks.at[i];
         struct rp_rank_part *part = &a->slots.at[rank->file]->part;
 
+        struct rp_trust_trace *trust = trust_of(a, part);
+        bool wanted = !list || rp_rank_wanted(list, rank->number);
+
         part->number = rank->number;
         part->digest = rank->digest;
-        if (!list || rank_wanted(list, rank->number))
+        if (wanted)
             ranks->parts[ranks->n++] = *part;
+        if (trust) {
+            trust->number = rank->number;
+            trust->unselected = !wanted;
+        }
     }
     if (!ranks->n)
         return rp_err_set(err, RP_USAGE, "there is no rank '%s'; the ranks are %d to %d", list,
@@ -450,37 +474,64 @@ static void note_graphs(struct rp_ranks *ranks, struct rp_arena *arena)
     }
 }
 
-/* What contradicts that the inputs are one run becomes warnings of the result. */
+/* Notes what contradicts that the inputs are one run. */
 static enum rp_code check_run(struct rank_query *a, struct rp_run *run, bool *unrelated,
-                              struct rp_result *result, struct rp_err *err)
+                              struct rp_err *err)
 {
     const struct rp_sketch **sketches =
-        RP_ARENA_NEW(&result->arena, const struct rp_sketch *, a->slots.n + 1);
+        RP_ARENA_NEW(&run->arena, const struct rp_sketch *, a->slots.n + 1);
+    struct rp_trust_log *log = a->dataset->trust;
+    struct rp_relation relation;
     size_t i;
 
     if (!sketches)
         return rp_err_nomem(err, "comparing traces");
     for (i = 0; i < a->slots.n; i++)
         sketches[i] = a->slots.at[i]->sketched ? &a->slots.at[i]->sketch : NULL;
-    RP_TRY(rp_run_check(run, sketches, unrelated, err));
-    for (i = 0; i < run->warnings.n; i++)
-        RP_TRY(rp_result_warn(result, run->warnings.at[i], err));
+    RP_TRY(rp_run_check(run, sketches, &relation, err));
+    *unrelated = relation.unrelated;
+    if (log && relation.why)
+        RP_TRY(rp_trust_note(log, "unrelated", relation.unrelated,
+                             relation.unrelated ? (int64_t)relation.strangers : RP_ABSENT_I64,
+                             relation.why, err));
+    if (log && relation.numbers)
+        RP_TRY(rp_trust_note(log, "numbering", false, RP_ABSENT_I64, relation.numbers, err));
     return RP_OK;
 }
 
-enum rp_code rp_ranks_warn_missing(const struct rp_ranks *ranks, struct rp_result *result,
-                                   struct rp_err *err)
+/* Notes which ranks are there, and what it means that not all are selected. One rank alone is no
+   surprise. */
+static enum rp_code check_missing(struct rank_query *a, uint8_t which, const struct rp_run *run,
+                                  const struct rp_ranks *ranks, struct rp_err *err)
 {
+    const char *list = rp_settings_text(a->settings, "rank");
+    struct rp_trust_log *log = a->dataset->trust;
+    int32_t *numbers;
+    enum rp_code code;
     char text[160];
+    size_t i;
 
-    if (ranks->n < 2 || ranks->world_size <= (int64_t)ranks->n)
+    if (!log || run->ranks.n + run->nothers < 2 || ranks->unrelated)
         return RP_OK;
-    snprintf(
-        text, sizeof text,
-        "%zu of %d ranks were given: where a collective waits for one of the others, that looks "
-        "like transfer",
-        ranks->n, ranks->world_size);
-    return rp_result_warn(result, text, err);
+    numbers = malloc(run->ranks.n * sizeof *numbers);
+    if (!numbers)
+        return rp_err_nomem(err, "looking for ranks");
+    for (i = 0; i < run->ranks.n; i++)
+        numbers[i] = run->ranks.at[i].number;
+    code = rp_trust_run(log,
+                        !a->run_of ? ""
+                        : which    ? " in the second run"
+                                   : " in the first run",
+                        numbers, run->ranks.n, run->world_size, list, err);
+    free(numbers);
+    if (code != RP_OK || !list || !a->row->waits || ranks->n < 2 ||
+        ranks->world_size <= (int64_t)ranks->n)
+        return code;
+    snprintf(text, sizeof text,
+             "%zu of %d ranks are selected: where a collective waits for one of the others, that "
+             "looks like transfer",
+             ranks->n, ranks->world_size);
+    return rp_trust_note(log, "selected", false, (int64_t)ranks->n, text, err);
 }
 
 static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run **run,
@@ -495,11 +546,11 @@ static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run 
                           which ? "second" : "first");
     RP_TRY(select_parts(a, *run, &result->arena, ranks, err));
     note_graphs(ranks, &result->arena);
-    if (!rp_ranks_are_captures(
-            ranks)) /* captures of one rank are no run, and are said to be none */
-        RP_TRY(check_run(a, *run, &unrelated, result, err));
+    if (rp_ranks_are_captures(ranks)) /* captures of one rank are no run, and are said to be none */
+        return RP_OK;
+    RP_TRY(check_run(a, *run, &unrelated, err));
     ranks->unrelated = unrelated;
-    return RP_OK;
+    return check_missing(a, which, *run, ranks, err);
 }
 
 static int by_source(const void *pa, const void *pb)
@@ -553,6 +604,8 @@ static enum rp_code query_ranks(struct rank_query *a, struct rp_ctx *ctx,
 
     RP_TRY(read_options(a, err));
     a->several = rp_dataset_count(dataset) > 1;
+    if (dataset->trust)
+        dataset->trust->ranked = true;
     pthread_mutex_init(&a->lock, NULL);
     a->dataset = dataset;
     code = rp_capture_files_find(&a->captures, ctx, dataset, err);

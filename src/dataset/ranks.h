@@ -55,13 +55,10 @@ struct rp_ranks {
     int64_t captured;   /* launches in them */
 };
 
-/* Warns that ranks of the job are missing, in an answer that depends on what they do. One rank
-   alone is no surprise. */
-enum rp_code rp_ranks_warn_missing(const struct rp_ranks *ranks, struct rp_result *result,
-                                   struct rp_err *err);
-
 struct rp_rank_row {
     const struct rp_type *part; /* of a part (result/part.h) */
+    bool keeps_cut;             /* truncated traces count beside whole ones */
+    bool waits;                 /* the answer depends on what ranks do that are not selected */
     bool shares; /* parts are large: ranks whose parts are equal get one and the same `data` */
     /* Fills part->data, which is cleared. Runs on any thread. Events, arguments and links of the
        trace may be read; for flows call rp_trace_require first. */

@@ -133,9 +133,7 @@ struct differences {
     int64_t apart_ns;
 };
 
-/* How far two recordings are apart, on the clock of the day; 0 where they overlap or nobody knows.
- */
-static int64_t apart(const struct rp_digest *a, const struct rp_digest *b)
+int64_t rp_digests_apart(const struct rp_digest *a, const struct rp_digest *b)
 {
     int64_t begin[2], end[2], gap;
 
@@ -158,7 +156,7 @@ static struct differences compare(const struct rp_digest *a, const struct rp_ske
         .number = a->rank >= 0 && a->rank == b->rank,
         .world = a->world_size > 0 && b->world_size > 0 && a->world_size != b->world_size,
         .framework = *a->framework && *b->framework && strcmp(a->framework, b->framework) != 0,
-        .apart_ns = apart(a, b)};
+        .apart_ns = rp_digests_apart(a, b)};
 
     d.time = d.apart_ns > 0;
     if (!x || !y)
@@ -176,23 +174,26 @@ static bool contradicts(const struct differences *d, bool numbered)
            ((d->device || d->time) && !numbered);
 }
 
+bool rp_digests_contradict(const struct rp_digest *a, const struct rp_sketch *x,
+                           const struct rp_digest *b, const struct rp_sketch *y)
+{
+    struct differences d = compare(a, x, b, y);
+
+    d.number = false;
+    return contradicts(&d, a->rank >= 0 && b->rank >= 0);
+}
+
 /* ------------------------------------------------------------------ saying it */
 
 struct checking {
     struct rp_run *run;
     const struct rp_sketch *const *sketches;
-    struct rp_err *err;
+    struct rp_relation *out;
 };
 
 static const struct rp_sketch *sketch_of(const struct checking *c, const struct rp_rank *rank)
 {
     return c->sketches ? c->sketches[rank->file] : NULL;
-}
-
-static enum rp_code warn(struct checking *c, const char *text)
-{
-    return text ? rp_vec_push(&c->run->warnings, text, c->err)
-                : rp_err_nomem(c->err, "comparing traces");
 }
 
 static const char *days_text(struct rp_arena *arena, int64_t ns)
@@ -243,7 +244,7 @@ static const char *advice(struct checking *c, const struct rp_rank *a, const str
 }
 
 /* The first pair that contradicts, and how many files do. */
-static enum rp_code check_pairs(struct checking *c, bool *unrelated)
+static void check_pairs(struct checking *c)
 {
     const struct rp_rank *first = c->run->ranks.at, *other = NULL, *before = NULL;
     struct differences d = {0};
@@ -269,28 +270,27 @@ static enum rp_code check_pairs(struct checking *c, bool *unrelated)
             other = rank;
         }
     }
-    *unrelated = n > 0;
+    c->out->unrelated = n > 0;
+    c->out->strangers = n;
     if (!n && apart_ns)
-        return warn(c, rp_arena_textf(&c->run->arena,
-                                      "these traces were recorded %s apart, by their own clocks: "
-                                      "they are of different runs, or a clock is wrong",
-                                      days_text(&c->run->arena, apart_ns)));
-    if (!n)
-        return RP_OK;
-    if (c->run->ranks.n == 2)
-        return warn(c,
-                    rp_arena_textf(&c->run->arena, "these are not two ranks of one run: %s; %s",
-                                   what_differs(c, &d, before, other), advice(c, before, other)));
-    return warn(c, rp_arena_textf(&c->run->arena,
-                                  "these are not all ranks of one run: of %zu traces, %zu %s not "
-                                  "belong to the others, such as '%s' and '%s' (%s); %s",
-                                  c->run->ranks.n, n, n == 1 ? "does" : "do", before->digest->name,
-                                  other->digest->name, what_differs(c, &d, before, other),
-                                  advice(c, before, other)));
+        c->out->why = rp_arena_textf(&c->run->arena,
+                                     "these traces were recorded %s apart, by their own clocks: "
+                                     "they are of different runs, or a clock is wrong",
+                                     days_text(&c->run->arena, apart_ns));
+    else if (n && c->run->ranks.n == 2)
+        c->out->why = rp_arena_textf(&c->run->arena, "these are not two ranks of one run: %s; %s",
+                                     what_differs(c, &d, before, other), advice(c, before, other));
+    else if (n)
+        c->out->why = rp_arena_textf(
+            &c->run->arena,
+            "these are not all ranks of one run: of %zu traces, %zu %s not "
+            "belong to the others, such as '%s' and '%s' (%s); %s",
+            c->run->ranks.n, n, n == 1 ? "does" : "do", before->digest->name, other->digest->name,
+            what_differs(c, &d, before, other), advice(c, before, other));
 }
 
 /* Files that did not say their number, or whose number another file has. */
-static enum rp_code check_numbers(struct checking *c)
+static void check_numbers(struct checking *c)
 {
     struct rp_arena *arena = &c->run->arena;
     const char *text = "rank numbers: ";
@@ -309,21 +309,20 @@ static enum rp_code check_numbers(struct checking *c)
                                  "%sstates %d, which another trace has, and is shown as rank %d",
                                  text, rank->digest->rank, rank->number);
     }
-    if (!n)
-        return RP_OK;
-    return warn(c, n > MOST_SHOWN ? rp_arena_textf(arena, "%s; and %zu more", text, n - MOST_SHOWN)
-                                  : text);
+    if (n)
+        c->out->numbers =
+            n > MOST_SHOWN ? rp_arena_textf(arena, "%s; and %zu more", text, n - MOST_SHOWN) : text;
 }
 
 enum rp_code rp_run_check(struct rp_run *run, const struct rp_sketch *const *sketches,
-                          bool *unrelated, struct rp_err *err)
+                          struct rp_relation *out, struct rp_err *err)
 {
-    struct checking c = {.run = run, .sketches = sketches, .err = err};
+    struct checking c = {.run = run, .sketches = sketches, .out = out};
 
-    *unrelated = false;
+    *out = (struct rp_relation){0};
     if (run->ranks.n < 2)
         return RP_OK;
-    RP_TRY(check_pairs(&c, unrelated));
-    RP_TRY(check_numbers(&c));
+    check_pairs(&c);
+    check_numbers(&c);
     return rp_arena_check(&run->arena, "comparing traces", err);
 }

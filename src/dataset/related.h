@@ -25,12 +25,25 @@ enum rp_code rp_sketch_init(struct rp_sketch *out, const struct rp_trace *trace,
                             struct rp_err *err);
 void rp_sketch_release(struct rp_sketch *sketch);
 
-/*
- * Adds warnings to a run whose ranks are settled: what contradicts that its files are ranks of one
- * run, and which files did not say their number. `sketches` is by the `file` of a rank; NULL: not
- * known. *unrelated: they are not ranks of one run, so their collectives must not be matched.
+/* What contradicts that the files of a run are its ranks; texts in the arena of the run, or NULL.
  */
+struct rp_relation {
+    bool unrelated;      /* they are not of one run: their collectives must not be matched */
+    size_t strangers;    /* how many do not belong to the others */
+    const char *why;     /* if so: what differs; else, where their clocks do, that */
+    const char *numbers; /* files that did not say their number */
+};
+
+/* Of a run whose ranks are settled. `sketches` is by the `file` of a rank; NULL: not known. */
 enum rp_code rp_run_check(struct rp_run *run, const struct rp_sketch *const *sketches,
-                          bool *unrelated, struct rp_err *err);
+                          struct rp_relation *out, struct rp_err *err);
+
+/* Whether two files cannot be ranks of one run, whatever their numbers. Sketches may be NULL. */
+bool rp_digests_contradict(const struct rp_digest *a, const struct rp_sketch *x,
+                           const struct rp_digest *b, const struct rp_sketch *y);
+
+/* How far two recordings are apart, on the clock of the day; 0 where they overlap, are less than a
+   second apart, or nobody knows. */
+int64_t rp_digests_apart(const struct rp_digest *a, const struct rp_digest *b);
 
 #endif

@@ -32,6 +32,7 @@ static const struct rp_field collectives_fields[] = {
     RP_PART_VEC(struct rp_collectives, list, &collective_type),
     RP_PART_PLAIN(struct rp_collectives, nstreams),
     RP_PART_PLAIN(struct rp_collectives, on_host),
+    RP_PART_PLAIN(struct rp_collectives, cut),
     RP_PART_PLAIN(struct rp_collectives, sequenced),
     RP_PART_PLAIN(struct rp_collectives, grouped),
     RP_PART_PLAIN(struct rp_collectives, mixed),
@@ -324,6 +325,8 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
     out->base_ns = work->trace->has_base ? work->trace->base_ns : 0;
     out->boot = rp_trace_boot(work->trace);
     out->world_size = work->trace->world_size;
+    out->cut = work->trace->health.truncated || work->trace->health.salvaged ||
+               work->trace->health.skipped_bytes;
     rp_map_init(&g.texts);
     rp_map_init(&g.seen);
     code = gather_collectives(&g, scope, err);

@@ -30,6 +30,7 @@ struct rp_collectives {
     RP_VEC(struct rp_collective) list; /* by start, then order of the file */
     uint32_t nstreams;
     bool on_host;        /* spans of threads, not kernels */
+    bool cut;            /* the trace is truncated or damaged: any of them may be missing */
     bool sequenced;      /* all but sends and receives have a group and a sequence number */
     bool grouped;        /* all but sends and receives have a group */
     bool mixed;          /* they have different groups */

@@ -8,6 +8,10 @@
  * are ignored. If a rank recorded fewer collectives in a stream than others, they are aligned by
  * their end times (rendezvous_order.c).
  *
+ * A truncated trace does not lack the last collectives but any: files are not in the order of time.
+ * Where only their order tells which is which, such a rank is left out if it has fewer than others:
+ * it would seem to be late by as much as its neighbour in the list.
+ *
  * The order misleads where ranks recorded other collectives: other steps, a sample, other groups.
  * The recorded times then contradict it. If collectives of the same name end together on the
  * recorded clocks, these are matched instead; if neither their order nor their ends make sense,
@@ -41,10 +45,17 @@ struct matcher {
     /* By rank and collective: position in its stream, or, by time, in the list of the rank that has
        most collectives; RP_NONE: no match. */
     uint32_t **place;
+    bool *left_out;
     bool some_lack; /* a rank has fewer collectives in a stream than others */
 };
 
 RP_ORDER(by_key, struct ticket, RP_UP(key[0]), RP_UP(key[1]), RP_UP(rank), RP_UP(at))
+
+/* How many collectives of a rank are matched. */
+static size_t count_of(const struct matcher *m, size_t rank)
+{
+    return m->left_out[rank] ? 0 : m->ranks[rank]->list.n;
+}
 
 /* ------------------------------------------------------------------ places in streams */
 
@@ -99,14 +110,14 @@ static enum rp_code place_stream(struct matcher *m, uint32_t stream, struct rp_e
     size_t r, fullest = 0, most = 0, n;
 
     for (r = 0; r < m->nranks; r++) {
-        n = count_in(m->ranks[r], stream);
+        n = m->left_out[r] ? 0 : count_in(m->ranks[r], stream);
         if (n > most) {
             most = n;
             fullest = r;
         }
     }
     for (r = 0; r < m->nranks; r++) {
-        n = count_in(m->ranks[r], stream);
+        n = m->left_out[r] ? 0 : count_in(m->ranks[r], stream);
         if (n == most || !n)
             continue;
         m->some_lack = true;
@@ -220,7 +231,7 @@ static enum rp_code find_partners(struct matcher *m, struct rp_err *err)
     enum rp_code code;
 
     for (r = 1; r < m->nranks; r++)
-        most = m->ranks[r]->list.n > m->ranks[most]->list.n ? r : most;
+        most = count_of(m, r) > count_of(m, most) ? r : most;
     m->place = RP_ARENA_NEW(m->arena, uint32_t *, m->nranks + 1);
     all = malloc((m->ranks[most]->list.n + 1) * sizeof *all);
     if (!m->place || !all) {
@@ -240,7 +251,7 @@ static enum rp_code find_partners(struct matcher *m, struct rp_err *err)
         m->place[r] = RP_ARENA_NEW(m->arena, uint32_t, m->ranks[r]->list.n + 1);
         for (i = 0; m->place[r] && r == most && i < m->ranks[r]->list.n; i++)
             m->place[r][i] = (uint32_t)i;
-        if (m->place[r] && r != most)
+        if (m->place[r] && r != most && !m->left_out[r])
             pair_rank(m, r, all, m->ranks[most]->list.n, reach);
     }
     free(all);
@@ -260,7 +271,7 @@ static enum rp_code write_tickets(struct matcher *m, struct rp_err *err)
     if (by_order)
         RP_TRY(by_time ? find_partners(m, err) : find_places(m, err));
     for (r = 0; r < m->nranks; r++)
-        for (i = 0; i < m->ranks[r]->list.n; i++) {
+        for (i = 0; i < count_of(m, r); i++) {
             const struct rp_collective *c = &m->ranks[r]->list.at[i];
             struct ticket t = {{c->key, 0}, (uint32_t)r, (uint32_t)i};
 
@@ -440,7 +451,7 @@ static struct rp_interval common_time(const struct matcher *m)
         const struct rp_collectives *c = m->ranks[r];
         int64_t offset = m->out->base_ns[r], begin, end;
 
-        if (!c->list.n)
+        if (!count_of(m, r))
             continue;
         begin = rp_ns_sum(c->list.at[0].begin_ns, offset);
         end = rp_ns_sum(c->list.at[c->list.n - 1].end_ns, offset);
@@ -463,13 +474,13 @@ static double matched_share(const struct matcher *m)
         for (k = 0; k < m->out->at[i].n; k++)
             all[2 * (size_t)m->out->at[i].rank[k]]++;
     for (r = 0; r < m->nranks; r++) {
-        for (i = 0; i < m->ranks[r]->list.n; i++) {
+        for (i = 0; i < count_of(m, r); i++) {
             const struct rp_collective *c = &m->ranks[r]->list.at[i];
 
             all[2 * r + 1] += rp_ns_sum(c->end_ns, m->out->base_ns[r]) >= common.begin_ns &&
                               rp_ns_sum(c->begin_ns, m->out->base_ns[r]) <= common.end_ns;
         }
-        if (!m->ranks[r]->list.n)
+        if (!count_of(m, r))
             continue;
         if (!all[2 * r] || !all[2 * r + 1])
             return 0;
@@ -518,6 +529,27 @@ static enum rp_code settle_times(struct matcher *m, struct rp_err *err)
     return RP_OK;
 }
 
+/* Cut ranks that lack collectives, unless sequence numbers tell which. */
+static enum rp_code leave_out_cut(struct matcher *m, struct rp_err *err)
+{
+    bool sequenced = true;
+    size_t r, most = 0;
+
+    m->left_out = RP_ARENA_NEW(m->arena, bool, m->nranks + 1);
+    if (!m->left_out)
+        return rp_err_nomem(err, "matching collectives");
+    for (r = 0; r < m->nranks; r++) {
+        const struct rp_collectives *c = m->ranks[r];
+
+        most = c->list.n > most ? c->list.n : most;
+        sequenced = sequenced && (!c->list.n || c->sequenced);
+    }
+    for (r = 0; r < m->nranks; r++)
+        if (m->ranks[r]->cut && m->ranks[r]->list.n < most && !sequenced)
+            m->left_out[r] = true;
+    return RP_OK;
+}
+
 /* Tries the rules in order of preference until one matches something. */
 static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
 {
@@ -525,8 +557,9 @@ static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
     uint64_t group = 0;
     size_t r;
 
+    RP_TRY(leave_out_cut(m, err));
     for (r = 0; r < m->nranks; r++) {
-        if (!m->ranks[r]->list.n)
+        if (!count_of(m, r))
             continue;
         if (!m->members++)
             group = m->ranks[r]->group_hash;

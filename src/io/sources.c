@@ -13,6 +13,7 @@
 #include "io/sources_walk.h"
 #include "io/tar.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,7 @@ struct rp_sources {
     struct rp_limits limits;
     struct rp_arena arena; /* names, failures */
     RP_VEC(struct entry) list;
+    RP_VEC(struct rp_hole) holes;
     RP_VEC(struct rp_input *) mapped; /* plain tars whose members are slices */
     RP_VEC(uint8_t *) aside;          /* held bytes of what was folded */
 };
@@ -342,6 +344,24 @@ static enum rp_code add_file(struct rp_sources *s, const struct rp_source *like,
 
 /* ---- folders ---- */
 
+static enum rp_code add_holes(struct rp_sources *s, const struct rp_walk *walk, size_t given,
+                              struct rp_err *err)
+{
+    for (size_t i = 0; i < walk->holes.n; i++) {
+        const struct rp_walk_hole *hole = &walk->holes.at[i];
+        struct rp_hole kept = {rp_arena_strdup(&s->arena, hole->path),
+                               hole->error == ENOENT || hole->error == ELOOP
+                                   ? "a dangling link"
+                                   : rp_arena_strdup(&s->arena, strerror(hole->error)),
+                               given};
+
+        if (!kept.path || !kept.reason)
+            return sources_nomem(err);
+        RP_TRY(rp_vec_push(&s->holes, kept, err));
+    }
+    return RP_OK;
+}
+
 static enum rp_code add_path(struct rp_sources *s, const char *path, size_t given,
                              struct rp_err *err)
 {
@@ -358,6 +378,8 @@ static enum rp_code add_path(struct rp_sources *s, const char *path, size_t give
             like.is_folder = walk.files.at[i].stands_for_folder;
             code = add_file(s, &like, true, err);
         }
+        if (code == RP_OK)
+            code = add_holes(s, &walk, given, err);
         rp_walk_release(&walk);
         return code;
     case RP_FILE_REGULAR:
@@ -399,6 +421,7 @@ void rp_sources_close(struct rp_sources *sources)
     for (size_t i = 0; i < sources->mapped.n; i++)
         rp_input_close(sources->mapped.at[i]);
     rp_vec_release(&sources->list);
+    rp_vec_release(&sources->holes);
     for (size_t i = 0; i < sources->aside.n; i++)
         free(sources->aside.at[i]);
     rp_vec_release(&sources->mapped);
@@ -415,6 +438,12 @@ size_t rp_sources_count(const struct rp_sources *sources)
 const struct rp_source *rp_sources_borrow(const struct rp_sources *sources, size_t i)
 {
     return &sources->list.at[i].source;
+}
+
+const struct rp_hole *rp_sources_borrow_holes(const struct rp_sources *sources, size_t *n)
+{
+    *n = sources->holes.n;
+    return sources->holes.at;
 }
 
 enum rp_code rp_source_open(struct rp_sources *sources, size_t i, struct rp_input **out,

@@ -35,6 +35,13 @@ struct rp_source {
     bool truncated; /* the tar stopped within it or right after it */
 };
 
+/* What was found in a folder and could not even be opened: a dangling link, a folder that may not
+   be read. */
+struct rp_hole {
+    const char *path, *reason;
+    size_t given; /* as in a source */
+};
+
 struct rp_sources;
 
 /*
@@ -52,6 +59,7 @@ void rp_sources_close(struct rp_sources *sources); /* NULL is fine; after all it
 
 size_t rp_sources_count(const struct rp_sources *sources);
 const struct rp_source *rp_sources_borrow(const struct rp_sources *sources, size_t i);
+const struct rp_hole *rp_sources_borrow_holes(const struct rp_sources *sources, size_t *n);
 
 /* Opens source i; from several threads at a time, any number of times (standard input and pipes:
    once). The caller closes the input, before the sources. */

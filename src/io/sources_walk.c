@@ -63,6 +63,11 @@ static bool is_loop(const struct level *level, const struct stat *st)
 static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits,
                                const struct level *level, struct rp_err *err);
 
+static enum rp_code note_hole(struct rp_walk *w, const char *path, int error, struct rp_err *err)
+{
+    return rp_vec_push(&w->holes, ((struct rp_walk_hole){path, error}), err);
+}
+
 static enum rp_code list_folder(struct rp_walk *w, const struct rp_limits *limits,
                                 const struct level *level, const struct child *child,
                                 struct rp_err *err)
@@ -76,8 +81,10 @@ static enum rp_code list_folder(struct rp_walk *w, const struct rp_limits *limit
 
     if (!path)
         return rp_err_nomem(err, "listing a folder");
-    if (lstat(path, &own) != 0 || stat(path, &st) != 0)
-        return RP_OK; /* deleted meanwhile, or a dangling link */
+    if (lstat(path, &own) != 0)
+        return RP_OK; /* deleted meanwhile */
+    if (stat(path, &st) != 0)
+        return note_hole(w, path, errno, err);
     by_link = level->by_link || S_ISLNK(own.st_mode);
     if (S_ISREG(st.st_mode)) {
         struct rp_walk_file file = {path, st.st_dev, st.st_ino, by_link, child->stands_for_folder};
@@ -90,14 +97,19 @@ static enum rp_code list_folder(struct rp_walk *w, const struct rp_limits *limit
     return walk_level(w, limits, &below, err);
 }
 
-/* The names in one folder, sorted, without hidden ones (such as "._" files). */
-static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits, const char *path,
-                               struct child_list *list, struct rp_err *err)
+/* The names in one folder, sorted, without hidden ones (such as "._" files). Not to read the folder
+   that the user named is an error. */
+static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits,
+                               const struct level *level, struct child_list *list,
+                               struct rp_err *err)
 {
+    const char *path = level->path;
     enum rp_code code = RP_OK;
     struct dirent *entry;
     DIR *dir = opendir(path);
 
+    if (!dir && level->up)
+        return note_hole(w, path, errno, err);
     if (!dir)
         return rp_err_set_os(err, errno, "cannot read the folder '%s'", path);
     while (code == RP_OK && (entry = readdir(dir))) {
@@ -185,7 +197,7 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
         return rp_err_set(err, RP_LIMIT,
                           "the folder '%.100s' is nested deeper than %u (limit depth)", level->path,
                           limits->depth);
-    code = read_names(w, limits, level->path, &list, err);
+    code = read_names(w, limits, level, &list, err);
     keep_description(&list, level->path);
     for (size_t i = 0; code == RP_OK && i < list.n; i++)
         if (!is_excerpt(&list, list.at[i].name))
@@ -247,5 +259,6 @@ enum rp_code rp_walk_folder(const char *path, const struct rp_limits *limits, st
 void rp_walk_release(struct rp_walk *walk)
 {
     rp_vec_release(&walk->files);
+    rp_vec_release(&walk->holes);
     rp_arena_release(&walk->arena);
 }

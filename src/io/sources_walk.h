@@ -23,8 +23,15 @@ struct rp_walk_file {
     bool stands_for_folder; /* the metadata of a CTF trace, which is the whole folder */
 };
 
+/* What could not be followed. */
+struct rp_walk_hole {
+    const char *path;
+    int error; /* errno */
+};
+
 struct rp_walk {
     RP_VEC(struct rp_walk_file) files;
+    RP_VEC(struct rp_walk_hole) holes; /* dangling links, folders that cannot be read */
     struct rp_arena arena;
     uint64_t seen; /* directory entries, for the limit */
 };

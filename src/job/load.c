@@ -498,7 +498,7 @@ static enum rp_code load(struct rp_ctx *ctx, struct load_ctx *l, struct rp_err *
 
     RP_TRY(list_ranks(l, err));
     pthread_mutex_init(&traces.lock, NULL);
-    code = rp_each_trace(ctx, l->dataset, read_trace, &traces, err);
+    code = rp_each_trace_of_job(ctx, l->dataset, read_trace, &traces, err);
     pthread_mutex_destroy(&traces.lock);
     RP_TRY(code);
     RP_TRY(read_texts(l, err));

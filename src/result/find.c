@@ -214,56 +214,58 @@ const char *rp_rows_key(const struct rp_rows *rows)
                                                               : NULL;
 }
 
-static struct rp_cursor root_of(const struct rp_result *result)
+static struct rp_cursor root_of(const struct rp_result *result, const char *path)
 {
+    if (result->has_trust && after_step(path, "trust"))
+        return (struct rp_cursor){&rp_result_trust_type, NULL, result};
     return (struct rp_cursor){result->type, NULL, result->root};
 }
 
 int rp_result_find(const struct rp_result *result, const char *path, struct rp_cursor *out)
 {
-    struct rp_cursor root = root_of(result);
+    struct rp_cursor root = root_of(result, path);
 
     return rp_row_find(&root, path, out);
 }
 
 int rp_result_rows(const struct rp_result *result, const char *path, struct rp_rows *out)
 {
-    struct rp_cursor root = root_of(result);
+    struct rp_cursor root = root_of(result, path);
 
     return rp_row_rows(&root, path, out);
 }
 
 int rp_result_i64(const struct rp_result *result, const char *path, int64_t *out)
 {
-    struct rp_cursor root = root_of(result);
+    struct rp_cursor root = root_of(result, path);
 
     return rp_row_i64(&root, path, out);
 }
 
 int rp_result_f64(const struct rp_result *result, const char *path, double *out)
 {
-    struct rp_cursor root = root_of(result);
+    struct rp_cursor root = root_of(result, path);
 
     return rp_row_f64(&root, path, out);
 }
 
 int rp_result_bool(const struct rp_result *result, const char *path, bool *out)
 {
-    struct rp_cursor root = root_of(result);
+    struct rp_cursor root = root_of(result, path);
 
     return rp_row_bool(&root, path, out);
 }
 
 int rp_result_text(const struct rp_result *result, const char *path, const char **out)
 {
-    struct rp_cursor root = root_of(result);
+    struct rp_cursor root = root_of(result, path);
 
     return rp_row_text(&root, path, out);
 }
 
 int rp_result_count(const struct rp_result *result, const char *path, size_t *out)
 {
-    struct rp_cursor root = root_of(result);
+    struct rp_cursor root = root_of(result, path);
 
     return rp_row_count(&root, path, out);
 }

@@ -283,7 +283,7 @@ static void pretty_field(struct json *j, const struct rp_field *field, const voi
     }
 }
 
-void rp_print_json(const struct rp_type *type, const void *root, const struct rp_result *warnings,
+void rp_print_json(const struct rp_type *type, const void *root, const struct rp_result *result,
                    struct rp_out *to)
 {
     struct json j = {to, 0, 0};
@@ -291,8 +291,8 @@ void rp_print_json(const struct rp_type *type, const void *root, const struct rp
     json_text(&j, "{\n  \"schema\": \"reprise.");
     json_text(&j, type->name);
     json_text(&j, "/1\"");
-    if (warnings && warnings->nwarnings)
-        pretty_fields(&j, rp_result_warnings_type.fields, warnings, 2, false);
+    if (result && result->has_trust)
+        pretty_fields(&j, rp_result_trust_type.fields, result, 2, false);
     pretty_fields(&j, type->fields, root, 2, false);
     json_text(&j, "\n}\n");
 }

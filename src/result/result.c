@@ -19,11 +19,38 @@ const struct rp_type rp_type_string = {"string", sizeof(const char *), string_fi
 const struct rp_type rp_type_int = {"int", sizeof(int64_t), int_fields, NULL};
 const struct rp_type rp_type_number = {"number", sizeof(double), number_fields, NULL};
 
-static const struct rp_field warning_fields[] = {
-    RP_FIELD_LIST(struct rp_result, warnings, &rp_type_string, "warnings", "about the inputs", 0),
+#define REMARK(member, type, doc, flags) \
+    RP_FIELD(struct rp_remark, member, type, NONE, NULL, doc, flags)
+
+static const struct rp_field remark_fields[] = {
+    REMARK(kind, STR, "what it is, such as truncated", 0),
+    REMARK(incomplete, BOOL, "whether something is missing in the answer", 0),
+    REMARK(path, STR, "the file, or null", 0),
+    REMARK(rank, I64, "number of its rank, or null", RP_NULLABLE),
+    REMARK(instead, STR, "the file that is used in its place, or null", 0),
+    REMARK(count, I64, "how many events, ranks or files, or null", RP_NULLABLE),
+    REMARK(bytes, I64, "how many bytes, or null", RP_NULLABLE),
+    REMARK(text, STR, "a sentence", 0),
     RP_FIELD_END};
-const struct rp_type rp_result_warnings_type = {"warnings", sizeof(struct rp_result),
-                                                warning_fields, NULL};
+static const struct rp_type remark_type = {"remark", sizeof(struct rp_remark), remark_fields, NULL};
+
+static const struct rp_field trust_fields[] = {
+    RP_FIELD(struct rp_trust, complete, BOOL, NONE, NULL, "nothing is missing in the answer", 0),
+    RP_FIELD_LIST(struct rp_trust, remarks, &remark_type, NULL, "about the inputs", 0),
+    RP_FIELD_END};
+static const struct rp_type trust_type = {"trust", sizeof(struct rp_trust), trust_fields, NULL};
+
+static const struct rp_field result_fields[] = {
+    RP_FIELD_RECORD(struct rp_result, trust, &trust_type, NULL, "what the answer rests on", 0),
+    RP_FIELD_END};
+const struct rp_type rp_result_trust_type = {"result", sizeof(struct rp_result), result_fields,
+                                             NULL};
+
+static const struct rp_field line_fields[] = {
+    RP_FIELD_LIST(struct rp_trust, incomplete, &rp_type_string, "incomplete", "what is missing", 0),
+    RP_FIELD_LIST(struct rp_trust, notes, &rp_type_string, "about the input", "worth knowing", 0),
+    RP_FIELD_END};
+const struct rp_type rp_result_lines_type = {"trust", sizeof(struct rp_trust), line_fields, NULL};
 
 enum rp_code rp_result_new(const struct rp_type *type, struct rp_result **out, struct rp_err *err)
 {
@@ -66,26 +93,19 @@ int rp_result_answer(const struct rp_result *result)
     return result->answer;
 }
 
-const char *rp_result_warning(const struct rp_result *result, size_t i)
+int rp_result_complete(const struct rp_result *result)
 {
-    return i < result->nwarnings ? result->warnings[i] : NULL;
+    return !result->has_trust || result->trust.complete;
 }
 
-enum rp_code rp_result_warn(struct rp_result *result, const char *text, struct rp_err *err)
+const char *rp_result_warning(const struct rp_result *result, size_t i)
 {
-    if (result->nwarnings == result->warning_room) {
-        size_t room = result->warning_room ? 2 * result->warning_room : 4;
-        const char **more = RP_ARENA_NEW(&result->arena, const char *, room);
+    const struct rp_trust *trust = &result->trust;
 
-        if (!more)
-            return rp_err_nomem(err, "noting a warning");
-        if (result->nwarnings)
-            memcpy(more, result->warnings, result->nwarnings * sizeof *more);
-        result->warnings = more;
-        result->warning_room = room;
-    }
-    result->warnings[result->nwarnings++] = rp_arena_text(&result->arena, text);
-    return rp_arena_check(&result->arena, "noting a warning", err);
+    if (i < trust->nincomplete)
+        return trust->incomplete[i];
+    i -= trust->nincomplete;
+    return i < trust->nnotes ? trust->notes[i] : NULL;
 }
 
 /* Options of a caller that was compiled against an older header are shorter; the rest is 0. */
@@ -115,7 +135,7 @@ void rp_print_record(const struct rp_type *type, const void *root,
     }
 }
 
-/* CSV has no place for warnings. */
+/* CSV has no place for remarks. */
 static void print_result(const struct rp_result *result, const struct rp_print_options *options,
                          struct rp_out *to)
 {
@@ -123,8 +143,8 @@ static void print_result(const struct rp_result *result, const struct rp_print_o
         rp_print_json(result->type, result->root, result, to);
         return;
     }
-    if (options->format == RP_PRINT_TABLE && result->nwarnings) {
-        rp_print_table(&rp_result_warnings_type, result, options, to);
+    if (options->format == RP_PRINT_TABLE && result->trust.nincomplete + result->trust.nnotes) {
+        rp_print_table(&rp_result_lines_type, &result->trust, options, to);
         rp_out_char(to, '\n');
     }
     rp_print_record(result->type, result->root, options, to);

@@ -7,23 +7,38 @@
 
 #include <reprise/result.h>
 
+/* One thing about the inputs that the answer rests on; docs/definitions.md has the kinds. */
+struct rp_remark {
+    const char *kind;           /* "truncated" … */
+    bool incomplete;            /* something is missing in the answer; else worth knowing */
+    const char *path;           /* of a file; NULL: it is about all of them */
+    const char *instead;        /* the file that is used in its place, or NULL */
+    int64_t rank, count, bytes; /* RP_ABSENT_I64: none */
+    const char *text;           /* a sentence */
+};
+
+struct rp_trust {
+    bool complete;
+    size_t nremarks, nincomplete, nnotes;
+    struct rp_remark *remarks; /* by kind, then in the order of the inputs */
+    const char **incomplete;   /* for the screen: what makes the answer incomplete, a line a kind */
+    const char **notes;        /* the other kinds */
+};
+
 struct rp_result {
     const struct rp_type *type;
     void *root;            /* in the arena */
     struct rp_arena arena; /* owns root and everything it points to */
     int answer;            /* exit status of a question that was answered: 0 or 1 */
-    size_t nwarnings, warning_room;
-    const char **warnings; /* about the inputs; printed before the record */
+    bool has_trust;        /* the question was about traces */
+    struct rp_trust trust; /* printed before the record */
 };
 
 /* A result with a cleared root record of the type. */
 enum rp_code rp_result_new(const struct rp_type *type, struct rp_result **out, struct rp_err *err);
 
-/* The list of a result's warnings, as a record. */
-extern const struct rp_type rp_result_warnings_type;
-
-/* Adds a warning, which is copied. */
-enum rp_code rp_result_warn(struct rp_result *result, const char *text, struct rp_err *err);
+/* What the answer rests on, as a record that holds the field "trust", and as lines. */
+extern const struct rp_type rp_result_trust_type, rp_result_lines_type;
 
 /* The printers; rp_print_record calls the one that the options name. Errors stick to `to`. They
    allocate nothing. options is not NULL and has all members. */
@@ -31,8 +46,8 @@ void rp_print_record(const struct rp_type *type, const void *root,
                      const struct rp_print_options *options, struct rp_out *to);
 void rp_print_table(const struct rp_type *type, const void *root,
                     const struct rp_print_options *options, struct rp_out *to);
-/* warnings: the result whose warnings come first; NULL: none */
-void rp_print_json(const struct rp_type *type, const void *root, const struct rp_result *warnings,
+/* result: whose trust comes first; NULL: none */
+void rp_print_json(const struct rp_type *type, const void *root, const struct rp_result *result,
                    struct rp_out *to);
 void rp_print_csv(const struct rp_type *type, const void *root, struct rp_out *to);
 

@@ -273,7 +273,6 @@ static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_
         about.same_as = kept < n ? same_as : NULL;
         n = kept;
     }
-    RP_TRY(rp_ranks_warn_missing(ranks, result, err));
     return answer_parts(parts, n, &about, settings, result, err);
 }
 
@@ -353,6 +352,7 @@ const struct rp_question_row rp_ask_simulate = {
          .options = simulate_options,
          .type = &simulate_type},
     .ranks = {.part = &rp_sim_part_type,
+              .waits = true,
               .shares = true,
               .rank = simulate_rank,
               .join = simulate_join},

@@ -27,7 +27,6 @@ void rp_run_free(struct rp_run *run)
     for (i = 0; i < run->ranks.n; i++)
         rp_digest_free(run->ranks.at[i].digest);
     rp_vec_release(&run->ranks);
-    rp_vec_release(&run->warnings);
     rp_arena_release(&run->arena);
     free(run);
 }
@@ -62,8 +61,7 @@ static enum rp_code claim_numbers(struct rp_run *run, struct rp_map *taken, stru
     return RP_OK;
 }
 
-/* The number behind "rank" in the last part of a path, as in "run/trace_rank-3.json.gz"; or -1. */
-static int32_t number_in_name(const char *path)
+int32_t rp_rank_in_name(const char *path)
 {
     const char *at = path, *word = NULL;
     long number;
@@ -94,7 +92,7 @@ static enum rp_code claim_names(struct rp_run *run, struct rp_map *taken, struct
     for (pass = 0; pass < 2; pass++)
         for (i = 0; i < run->ranks.n && code == RP_OK; i++) {
             struct rp_rank *rank = &run->ranks.at[i];
-            int32_t number = rank->digest->rank < 0 ? number_in_name(rank->digest->name) : -1;
+            int32_t number = rank->digest->rank < 0 ? rp_rank_in_name(rank->digest->name) : -1;
 
             if (number < 0 || (!pass && rp_map_get(taken, (uint64_t)number) != RP_MAP_NONE))
                 continue;
@@ -137,14 +135,14 @@ enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err)
 
     rp_map_init(&taken);
     code = claim_numbers(run, &taken, err);
-    if (code == RP_OK && run->ranks.n > 1)
+    if (code == RP_OK && run->ranks.n + run->nothers > 1)
         code = claim_names(run, &taken, err);
     if (code == RP_OK)
         fill_gaps(run, &taken);
     rp_map_release(&taken);
     if (run->ranks.n)
         qsort(run->ranks.at, run->ranks.n, sizeof *run->ranks.at, by_number);
-    if (run->world_size < (int64_t)run->ranks.n)
-        run->world_size = (int32_t)run->ranks.n;
+    if (run->world_size < (int64_t)(run->ranks.n + run->nothers))
+        run->world_size = (int32_t)(run->ranks.n + run->nothers);
     return code;
 }

@@ -36,6 +36,10 @@ enum rp_code rp_digest_new(const struct rp_trace *trace, const char *name, struc
                            struct rp_err *err);
 void rp_digest_free(struct rp_digest *digest); /* may be NULL */
 
+/* The number behind "rank" in the last part of a path, as in "run/trace_rank-3.json.gz"; or
+   RP_NO_RANK. */
+int32_t rp_rank_in_name(const char *path);
+
 struct rp_rank {
     int32_t number; /* unique after rp_run_settle */
     uint32_t file;  /* as given to rp_run_add */
@@ -46,8 +50,8 @@ struct rp_rank {
 struct rp_run {
     struct rp_arena arena;
     RP_VEC(struct rp_rank) ranks; /* sorted by number after rp_run_settle */
-    RP_VEC(const char *) warnings;
     int32_t world_size; /* the largest given in a file, and at least the number of ranks */
+    size_t nothers;     /* ranks that are there too and were not added: not read */
 };
 
 enum rp_code rp_run_new(struct rp_run **out, struct rp_err *err);

@@ -492,8 +492,6 @@ static enum rp_code critpath_join(const struct rp_ranks *ranks, const struct rp_
     rp_path_release(&run.path);
     rp_arena_adopt(&result->arena, &run.graph.arena); /* names that the result shows */
     rp_sg_release(&run.graph);
-    if (code == RP_OK)
-        code = rp_ranks_warn_missing(ranks, result, err);
     return code == RP_OK ? rp_arena_check(&result->arena, "joining ranks", err) : code;
 }
 
@@ -540,5 +538,5 @@ const struct rp_question_row rp_ask_critpath = {
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = critpath_options,
                  .type = &critpath_type},
-    .ranks = {.part = &part_type, .rank = critpath_rank, .join = critpath_join},
+    .ranks = {.part = &part_type, .waits = true, .rank = critpath_rank, .join = critpath_join},
     .run = critpath_run};

@@ -8,6 +8,7 @@
 
 #include "base/order.h"
 #include "dataset/captures.h"
+#include "dataset/trust.h"
 #include "facts/step_times.h"
 #include "trace/merged.h"
 #include "trace/words.h"
@@ -415,18 +416,29 @@ static void fill_warnings(struct file_ctx *ctx)
     size_t i, n = t->nwarnings + sizeof concerns / sizeof concerns[0];
 
     out->warnings = new_rows(ctx, &n, sizeof *out->warnings);
+    out->shown = new_rows(ctx, &n, sizeof *out->shown);
     if (!n)
         return;
-    for (i = 0; i < t->nwarnings; i++)
-        out->warnings[out->nwarnings++] = trace_text(ctx, t->warnings[i]);
+    for (i = 0; i < t->nwarnings; i++) {
+        const char *text = trace_text(ctx, t->warnings[i]);
+
+        out->warnings[out->nwarnings++] = text;
+        if (!rp_trust_covers(t, rp_trace_str(t, t->warnings[i])))
+            out->shown[out->nshown++] = text;
+    }
     for (i = 0; i < sizeof concerns / sizeof concerns[0]; i++) {
         long long count = concern_count(ctx, &concerns[i]);
 
-        if (count)
-            out->warnings[out->nwarnings++] = concern_text(ctx, &concerns[i], count);
+        if (!count)
+            continue;
+        out->warnings[out->nwarnings++] = concern_text(ctx, &concerns[i], count);
+        if (concerns[i].counter != OF(lost_events) && concerns[i].counter != OF(skipped_bytes))
+            out->shown[out->nshown++] = out->warnings[out->nwarnings - 1];
     }
     out->warning_count = (int64_t)out->nwarnings;
-    out->trust = out->nwarnings ? "with care: see the warnings" : "nothing suspicious found";
+    out->trust = out->nshown      ? "with care: see the warnings"
+                 : out->nwarnings ? "with care: see the first lines"
+                                  : "nothing suspicious found";
 }
 
 static void fill_identity(struct file_ctx *ctx, const char *path)

@@ -5,19 +5,17 @@
  */
 #include "explain/info/info.h"
 
-#include "base/order.h"
 #include "dataset/load.h"
 #include "dataset/question.h"
+#include "dataset/trust.h"
 
 #include <stdlib.h>
 
 struct info_root {
-    size_t nfiles, nrows, nblocks, nnotes, nunread, nfailures;
+    size_t nfiles, nrows, nblocks, nnotes;
     struct rp_info_file *files;
     struct rp_info_file *rows, *blocks; /* the same on the screen: one of the two */
     const char **notes;
-    struct rp_unread *unread; /* what was found and could not be read */
-    const char **failures;    /* the same on the screen */
 };
 
 /* ------------------------------------------------------------------ what is shown */
@@ -114,8 +112,10 @@ static const struct rp_field file_fields[] = {
                   "the steps in time order, of a merged trace rank by rank", 0),
     RP_FIELD_LIST(struct rp_info_file, tracks, &track_type, NULL, "threads and streams", 0),
     RP_FIELD_RECORD(struct rp_info_file, health, &health_type, NULL, "counts of trace health", 0),
-    RP_FIELD_LIST(struct rp_info_file, warnings, &rp_type_string, "warnings",
-                  "reasons to distrust the data", RP_WARN),
+    RP_FIELD_LIST(struct rp_info_file, warnings, &rp_type_string, NULL,
+                  "reasons to distrust the data", 0),
+    RP_FIELD_LIST(struct rp_info_file, shown, &rp_type_string, "warnings", "text output only",
+                  RP_WARN | RP_SCREEN),
     RP_FIELD_END};
 
 static const struct rp_type file_type = {"file", sizeof(struct rp_info_file), file_fields, NULL};
@@ -133,21 +133,11 @@ static const struct rp_field row_fields[] = {
 
 static const struct rp_type row_type = {"file", sizeof(struct rp_info_file), row_fields, NULL};
 
-static const struct rp_field unread_fields[] = {
-    RP_FIELD(struct rp_unread, name, STR, NONE, "file", "the input", 0),
-    RP_FIELD(struct rp_unread, reason, STR, NONE, "reason", "why it could not be read", 0),
-    RP_FIELD_END};
-static const struct rp_type unread_type = {"unread", sizeof(struct rp_unread), unread_fields, NULL};
-
 static const struct rp_field info_fields[] = {
     RP_FIELD_LIST(struct info_root, files, &file_type, NULL, "one record per file", 0),
     RP_FIELD_LIST(struct info_root, rows, &row_type, "files", "one row per file", RP_SCREEN),
     RP_FIELD_LIST(struct info_root, blocks, &file_type, "files", "one block per file",
                   RP_BLOCKS | RP_SCREEN),
-    RP_FIELD_LIST(struct info_root, unread, &unread_type, NULL,
-                  "traces in a folder or archive that could not be read", 0),
-    RP_FIELD_LIST(struct info_root, failures, &rp_type_string, "failures", "not read",
-                  RP_SCREEN | RP_WARN),
     RP_FIELD_LIST(struct info_root, notes, &rp_type_string, "notes", "about the rows", RP_SCREEN),
     RP_FIELD_END};
 static const struct rp_type info_type = {"info", sizeof(struct info_root), info_fields, "files"};
@@ -177,83 +167,47 @@ static enum rp_code describe_file(void *user, const struct rp_loaded *loaded, st
         return rp_err_prefix(err, code, "'%s'", loaded->source->name);
     code = rp_info_describe(loaded, info->dataset, &slot->arena, &slot->file, err);
     slot->present = code == RP_OK;
+    if (slot->file.is_capture && info->dataset->trust)
+        rp_trust_capture(info->dataset->trust, loaded);
     return code;
 }
 
-/* What contradicts that the files are the ranks of one run. */
-struct rank_check {
-    int64_t world;         /* number of ranks; RP_ABSENT_I64: not known, -1: the files differ */
-    int64_t twice, beyond; /* a rank; RP_ABSENT_I64: none */
-    size_t known, captures;
-};
-
-RP_ORDER(by_rank, int64_t, RP_COMPARE(*a, *b))
-
-static enum rp_code check_ranks(const struct info_root *root, struct rp_arena *arena,
-                                struct rank_check *r, struct rp_err *err)
+/* What the files state about their job; dataset/trust.h says which ranks are missing or there
+   twice. */
+static void note_ranks(struct info_root *root, struct rp_arena *arena)
 {
-    int64_t *rank = RP_ARENA_NEW(arena, int64_t, root->nfiles);
-    size_t i;
+    int64_t world = RP_ABSENT_I64, beyond = RP_ABSENT_I64;
+    size_t i, captures = 0;
+    bool differ = false;
 
-    *r = (struct rank_check){RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64, 0, 0};
-    if (!rank)
-        return rp_err_nomem(err, "describing traces");
+    root->notes = RP_ARENA_NEW(arena, const char *, 4);
+    if (!root->notes)
+        return;
     for (i = 0; i < root->nfiles; i++) {
         const struct rp_info_file *f = &root->files[i];
 
-        if (f->is_capture) {
-            r->captures++;
+        captures += f->is_capture;
+        if (f->is_capture || f->world_size == RP_ABSENT_I64)
             continue;
-        }
-        if (f->rank != RP_ABSENT_I64)
-            rank[r->known++] = f->rank;
-        if (f->world_size == RP_ABSENT_I64)
-            continue;
-        if (r->world != RP_ABSENT_I64 && r->world != f->world_size)
-            r->world = -1;
-        else if (r->world != -1)
-            r->world = f->world_size;
+        differ = differ || (world != RP_ABSENT_I64 && world != f->world_size);
+        world = f->world_size;
         if (f->rank >= f->world_size)
-            r->beyond = f->rank;
+            beyond = f->rank;
     }
-    qsort(rank, r->known, sizeof *rank, by_rank);
-    for (i = 1; i < r->known; i++) {
-        if (rank[i] == rank[i - 1])
-            r->twice = rank[i];
-    }
-    return RP_OK;
-}
-
-static enum rp_code note_ranks(struct info_root *root, struct rp_arena *arena, struct rp_err *err)
-{
-    struct rank_check r;
-
-    root->notes = RP_ARENA_NEW(arena, const char *, 6);
-    if (!root->notes)
-        return rp_err_nomem(err, "describing traces");
-    RP_TRY(check_ranks(root, arena, &r, err));
-    if (r.twice != RP_ABSENT_I64)
-        root->notes[root->nnotes++] =
-            rp_arena_textf(arena, "rank %lld occurs twice: these are not the ranks of one run",
-                           (long long)r.twice);
-    if (r.world == -1)
+    if (differ)
         root->notes[root->nnotes++] = "the files state different numbers of ranks";
-    if (r.beyond != RP_ABSENT_I64)
+    if (beyond != RP_ABSENT_I64)
         root->notes[root->nnotes++] =
             rp_arena_textf(arena, "rank %lld is not below the number of ranks that its file states",
-                           (long long)r.beyond);
-    if (r.known + r.captures == root->nfiles && r.known && r.world > (int64_t)r.known)
-        root->notes[root->nnotes++] = rp_arena_textf(
-            arena, "%zu of the %lld ranks of the job are here", r.known, (long long)r.world);
-    if (r.captures)
+                           (long long)beyond);
+    if (captures)
         root->notes[root->nnotes++] = rp_arena_textf(
             arena,
             "%zu of the files %s of graph captures, no rank%s: graph kernels of the others take "
             "their operators from %s",
-            r.captures, r.captures == 1 ? "is a recording" : "are recordings",
-            r.captures == 1 ? "" : "s", r.captures == 1 ? "it" : "them");
+            captures, captures == 1 ? "is a recording" : "are recordings", captures == 1 ? "" : "s",
+            captures == 1 ? "it" : "them");
     root->notes[root->nnotes++] = "'--long' shows each file";
-    return RP_OK;
 }
 
 /* The files that were traces, in the order of the sources. */
@@ -274,18 +228,8 @@ static enum rp_code list_files(struct info_slot *slots, size_t n, bool blocks,
         return RP_OK;
     }
     root->nrows = root->nfiles;
-    return note_ranks(root, arena, err);
-}
-
-static void list_unread(const struct rp_load_notes *notes, struct info_root *root)
-{
-    size_t i;
-
-    root->unread = notes->unread;
-    root->failures = RP_ARENA_NEW(notes->arena, const char *, notes->nunread + 1);
-    for (i = 0; i < notes->nunread && root->failures; i++)
-        root->failures[i] = notes->unread[i].reason;
-    root->nunread = root->nfailures = notes->nunread;
+    note_ranks(root, arena);
+    return RP_OK;
 }
 
 static enum rp_code info_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -293,7 +237,6 @@ static enum rp_code info_run(struct rp_ctx *ctx, const struct rp_dataset *datase
                              struct rp_err *err)
 {
     size_t i, n = rp_dataset_count(dataset);
-    struct rp_load_notes notes = {.arena = &result->arena};
     struct info_ctx info = {.verify = rp_settings_flag(settings, "verify"),
                             .dataset = dataset,
                             .slots = calloc(n + 1, sizeof *info.slots)};
@@ -301,7 +244,7 @@ static enum rp_code info_run(struct rp_ctx *ctx, const struct rp_dataset *datase
 
     if (!info.slots)
         return rp_err_nomem(err, "describing traces");
-    code = rp_each_trace_noting(ctx, dataset, describe_file, &info, &notes, err);
+    code = rp_each_trace(ctx, dataset, describe_file, &info, err);
     for (i = 0; i < n; i++)
         rp_arena_adopt(&result->arena, &info.slots[i].arena);
     if (code == RP_OK)
@@ -309,9 +252,6 @@ static enum rp_code info_run(struct rp_ctx *ctx, const struct rp_dataset *datase
                           result->root, err);
     free(info.slots);
     RP_TRY(code);
-    list_unread(&notes, result->root);
-    if (notes.nunread)
-        result->answer = RP_ANSWER_PARTLY;
     return rp_arena_check(&result->arena, "describing traces", err);
 }
 

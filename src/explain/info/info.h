@@ -40,12 +40,13 @@ struct rp_info_file {
     int64_t events, spans, instants, counters, gpu_events, kernels, flows;
     int64_t window_ns, begin_ns; /* begin: since 1970 if the file has it, else as recorded */
     int64_t gpu_busy_ns, step_median_ns, lost_events;
-    size_t nkinds, nsteps, ndevices, ntracks, nbusiest, nwarnings;
+    size_t nkinds, nsteps, ndevices, ntracks, nbusiest, nwarnings, nshown;
     struct rp_info_kind *kinds;
     struct rp_info_step *steps;
     struct rp_info_device *devices;
     struct rp_info_track *tracks, *busiest;
     const char **warnings;
+    const char **shown; /* those that no remark of the result says (dataset/trust.h) */
     struct rp_health health;
     const char *base_name, *recorder, *rank_text, *step_text, *device_text,
         *trust; /* text output only */

@@ -324,5 +324,5 @@ const struct rp_question_row rp_ask_merge = {
          .accepts = RP_ACCEPTS_TRACES,
          .options = merge_options,
          .type = &merge_type},
-    .ranks = {.part = &part_type, .rank = merge_rank, .join = merge_join},
+    .ranks = {.part = &part_type, .keeps_cut = true, .rank = merge_rank, .join = merge_join},
     .run = merge_run};

@@ -438,7 +438,6 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     out->limited = ctx->scope->limited;
     if (!out->limited)
         measure_outside(ctx);
-    out->health = ctx->t->health;
     out->device = device_text(ctx);
     out->framework = trace_text(ctx, ctx->t->framework);
     return rp_workload_find(ctx->t, &out->workload, err);

@@ -287,7 +287,6 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART_OF(LIST, steps, &part_step_type),
                                               PART(PLAIN, recorded_steps),
                                               PART(PLAIN, step_ns),
-                                              PART(PLAIN, health),
                                               PART(TEXT, device),
                                               PART(TEXT, framework),
                                               PART(TEXT, host),
@@ -722,37 +721,11 @@ static void note_coverage(struct report_ctx *j)
     note_graphs(j, &sum);
 }
 
-/* Damaged files and dropped events: all numbers are then those of the rest. */
-static void note_losses(struct report_ctx *j)
-{
-    int64_t cut = 0, lost = 0;
-    size_t r, first = 0;
-
-    for (r = j->n; r > 0; r--) {
-        const struct rp_health *h = &part_of(j, r - 1)->health;
-        bool damaged = h->truncated || h->salvaged || h->skipped_bytes;
-
-        cut += damaged;
-        first = damaged ? r - 1 : first;
-        rp_ns_add(&lost, h->lost_events);
-    }
-    if (cut)
-        add_note(
-            j,
-            rp_arena_textf(
-                j->arena,
-                "the file of rank %d%s is truncated or damaged: the report covers what could be read; see 'reprise info'",
-                number_of(j, first), cut > 1 ? " and others" : ""));
-    if (lost)
-        add_note(j, rp_arena_textf(j->arena, "the recorder dropped %lld events", (long long)lost));
-}
-
 static void note_trouble(struct report_ctx *j)
 {
     int64_t overhead = 0;
     size_t r;
 
-    note_losses(j);
     for (r = 0; r < j->n; r++)
         rp_ns_add(&overhead, part_of(j, r)->sums.overhead_ns);
     if (overhead && j->total_ns && overhead > j->total_ns / 100)

@@ -127,7 +127,6 @@ struct rp_report_part {
     struct rp_report_step *steps; /* those of the trace in its order, or the selected one */
     int64_t recorded_steps;       /* of the trace */
     int64_t step_ns;              /* RP_ABSENT_I64: no steps */
-    struct rp_health health;
     const char *device, *framework;
     const char *host; /* facts/trace_host.h, or NULL */
     size_t ndevices;

@@ -33,7 +33,7 @@ static struct rp_trace *file_trace(const struct file *f)
 }
 
 /* The run of some files, checked. */
-static struct rp_run *run_of(const struct file *files, size_t n, bool *unrelated)
+static struct rp_run *run_of(const struct file *files, size_t n, struct rp_relation *relation)
 {
     struct rp_sketch sketches[4] = {{.device = ""}};
     const struct rp_sketch *list[4];
@@ -52,7 +52,7 @@ static struct rp_run *run_of(const struct file *files, size_t n, bool *unrelated
         rp_trace_free(t);
     }
     assert_ok(rp_run_settle(run, &err), &err);
-    assert_ok(rp_run_check(run, list, unrelated, &err), &err);
+    assert_ok(rp_run_check(run, list, relation, &err), &err);
     for (size_t i = 0; i < n; i++)
         rp_sketch_release(&sketches[i]);
     return run;
@@ -66,12 +66,13 @@ static void ranks_of_one_run_are_fine(void **state)
         {"b.json", "gemm_1", "norm", "aten::mm", "A100", 1, 4, DAY + 1000},
         {"c.json", "gemm_0", "norm", "aten::mm", "H100", 3, 4, 0},
     };
-    bool unrelated;
-    struct rp_run *run = run_of(files, 3, &unrelated);
+    struct rp_relation relation;
+    struct rp_run *run = run_of(files, 3, &relation);
 
     UNUSED_STATE(state);
-    assert_false(unrelated);
-    assert_int_equal(run->warnings.n, 0);
+    assert_false(relation.unrelated);
+    assert_null(relation.why);
+    assert_null(relation.numbers);
     rp_run_free(run);
 }
 
@@ -102,13 +103,13 @@ static void what_differs_is_said(void **state)
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         const struct file files[] = {pairs[i].a, pairs[i].b};
-        bool unrelated;
-        struct rp_run *run = run_of(files, 2, &unrelated);
+        struct rp_relation relation;
+        struct rp_run *run = run_of(files, 2, &relation);
 
-        assert_true(unrelated);
-        assert_contains(run->warnings.at[0], "these are not two ranks of one run: ");
-        assert_contains(run->warnings.at[0], pairs[i].said);
-        assert_contains(run->warnings.at[0], "to compare them: reprise diff a b");
+        assert_true(relation.unrelated);
+        assert_contains(relation.why, "these are not two ranks of one run: ");
+        assert_contains(relation.why, pairs[i].said);
+        assert_contains(relation.why, "to compare them: reprise diff a b");
         rp_run_free(run);
     }
 }
@@ -120,14 +121,14 @@ static void a_clock_may_be_wrong(void **state)
         {"a.json", "k", "l", "aten::mm", "A100", 0, 2, DAY},
         {"b.json", "k", "l", "aten::mm", "A100", 1, 2, DAY + DAY / 4},
     };
-    bool unrelated;
-    struct rp_run *run = run_of(files, 2, &unrelated);
+    struct rp_relation relation;
+    struct rp_run *run = run_of(files, 2, &relation);
 
     UNUSED_STATE(state);
-    assert_false(unrelated);
-    assert_int_equal(run->warnings.n, 1);
-    assert_contains(run->warnings.at[0], "recorded 6 hours apart");
-    assert_contains(run->warnings.at[0], "or a clock is wrong");
+    assert_false(relation.unrelated);
+    assert_null(relation.numbers);
+    assert_contains(relation.why, "recorded 6 hours apart");
+    assert_contains(relation.why, "or a clock is wrong");
     rp_run_free(run);
 }
 
@@ -139,19 +140,19 @@ static void other_models_are_not_compared(void **state)
         {"b.json", "x", "y", "aten::conv2d", "A100", 1, 2, 0},
         {"c.json", "k", "l", "aten::mm", "A100", -1, 0, 0},
     };
-    bool unrelated;
-    struct rp_run *run = run_of(files, 2, &unrelated);
+    struct rp_relation relation;
+    struct rp_run *run = run_of(files, 2, &relation);
 
     UNUSED_STATE(state);
-    assert_true(unrelated);
-    assert_contains(run->warnings.at[0], "ask about each run alone");
-    assert_int_equal(run->warnings.n, 1);
+    assert_true(relation.unrelated);
+    assert_contains(relation.why, "ask about each run alone");
+    assert_null(relation.numbers);
     rp_run_free(run);
-    run = run_of(files, 3, &unrelated);
-    assert_true(unrelated);
-    assert_contains(run->warnings.at[0], "of 3 traces, 1 does not");
-    assert_contains(run->warnings.at[0], "'a.json' and 'b.json'");
-    assert_contains(run->warnings.at[1], "'c.json' states none and is shown as rank 2");
+    run = run_of(files, 3, &relation);
+    assert_true(relation.unrelated);
+    assert_contains(relation.why, "of 3 traces, 1 does not");
+    assert_contains(relation.why, "'a.json' and 'b.json'");
+    assert_contains(relation.numbers, "'c.json' states none and is shown as rank 2");
     rp_run_free(run);
 }
 

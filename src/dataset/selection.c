@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PyTorch writes the rank into the first kilobytes of a trace ("distributedInfo"), so peeking at a
+ * file costs a fraction of a millisecond. Few inputs are all read: one may be a recording of
+ * captures (captures.h).
+ */
+#include "dataset/selection.h"
+
+#include "base/hash.h"
+#include "dataset/captures.h"
+#include "formats/formats.h"
+#include "trace/merged.h"
+#include "trace/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool rp_rank_wanted(const char *list, int32_t n)
+{
+    while (*list) {
+        char *end;
+        long low = strtol(list, &end, 10), high = low;
+
+        if (*end == '-')
+            high = strtol(end + 1, &end, 10);
+        if (n >= low && n <= high)
+            return true;
+        list = *end == ',' ? end + 1 : "";
+    }
+    return false;
+}
+
+enum rp_code rp_ranks_check(const char *list, struct rp_err *err)
+{
+    const char *p = list;
+
+    while (p && *p) {
+        size_t digits = strspn(p, "0123456789");
+
+        p += digits;
+        if (digits && *p == '-') {
+            digits = strspn(p + 1, "0123456789");
+            p += 1 + digits;
+        }
+        if (!digits || (*p && *p != ',') || (*p == ',' && !p[1]))
+            return rp_err_set(
+                err, RP_USAGE,
+                "invalid list of ranks '%s': write numbers and ranges, such as '0,3' or '8-15'",
+                list);
+        p += *p == ',';
+    }
+    return RP_OK;
+}
+
+/* The rank in the first bytes of a trace of PyTorch, or RP_NO_RANK. A merged trace has several. */
+static int32_t rank_in_head(const char *head, size_t n)
+{
+    static const char info[] = "\"distributedInfo\"", key[] = "\"rank\"";
+    const char *at = memmem(head, n, info, sizeof info - 1), *end = head + n;
+    long number = 0;
+
+    if (!at || memmem(head, n, "\"" RP_MERGED_KEY "\"", strlen(RP_MERGED_KEY) + 2))
+        return RP_NO_RANK;
+    at = memmem(at, (size_t)(end - at), key, sizeof key - 1);
+    for (at = at ? at + sizeof key - 1 : end; at < end && (*at == ' ' || *at == ':');)
+        at++;
+    if (at == end || *at < '0' || *at > '9')
+        return RP_NO_RANK;
+    for (; at < end && *at >= '0' && *at <= '9' && number < 1000000; at++)
+        number = 10 * number + (*at - '0');
+    return at < end && number < 1000000 ? (int32_t)number : RP_NO_RANK;
+}
+
+/* What a source says itself; one that cannot be read says nothing. */
+static void look_at_head(const struct rp_dataset *dataset, size_t i, struct rp_selection *s)
+{
+    struct rp_input *in;
+    const uint8_t *head;
+    size_t n;
+
+    if (rp_source_open(dataset->sources, i, &in, NULL) != RP_OK)
+        return;
+    if (rp_input_peek(in, RP_SNIFF_BYTES, &head, &n, NULL) == RP_OK) {
+        s->number = rank_in_head((const char *)head, n);
+        s->by = s->number == RP_NO_RANK ? RP_KNOWN_NOT : RP_KNOWN_BY_HEAD;
+    }
+    rp_source_return(dataset->sources, i, in);
+}
+
+static uint64_t name_key(const struct rp_source *source, int32_t number)
+{
+    return (uint64_t)source->given << 32 | (uint32_t)number;
+}
+
+/* Numbers in names that are different, for sources that say nothing themselves. */
+static enum rp_code look_at_names(const struct rp_dataset *dataset, struct rp_selection *s,
+                                  struct rp_err *err)
+{
+    size_t i, n = rp_sources_count(dataset->sources);
+    enum rp_code code = RP_OK;
+    struct rp_map seen;
+    uint32_t first;
+
+    rp_map_init(&seen);
+    for (i = 0; i < n && code == RP_OK; i++) {
+        const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
+
+        if (s[i].by == RP_KNOWN_BY_HEAD)
+            continue;
+        s[i].number = rp_rank_in_name(source->name);
+        if (s[i].number == RP_NO_RANK)
+            continue;
+        s[i].by = RP_KNOWN_BY_NAME;
+        code = rp_map_intern(&seen, name_key(source, s[i].number), (uint32_t)i, &first, err);
+        if (code == RP_OK && first != i)
+            s[i].by = s[first].by = RP_KNOWN_NOT;
+    }
+    rp_map_release(&seen);
+    return code;
+}
+
+enum rp_code rp_selection_make(struct rp_dataset *dataset, const char *list, struct rp_arena *arena,
+                               struct rp_err *err)
+{
+    size_t i, n = rp_sources_count(dataset->sources), skipped = 0;
+    struct rp_selection *s;
+
+    RP_TRY(rp_ranks_check(list, err));
+    if (!list || n <= RP_CAPTURE_SEARCH)
+        return RP_OK;
+    s = RP_ARENA_NEW(arena, struct rp_selection, n);
+    if (!s)
+        return rp_err_nomem(err, "selecting ranks");
+    for (i = 0; i < n; i++)
+        if (!rp_is_named_capture(rp_sources_borrow(dataset->sources, i)->name))
+            look_at_head(dataset, i, &s[i]);
+    RP_TRY(look_at_names(dataset, s, err));
+    for (i = 0; i < n; i++) {
+        s[i].skip = s[i].by != RP_KNOWN_NOT && !rp_rank_wanted(list, s[i].number) &&
+                    !rp_is_named_capture(rp_sources_borrow(dataset->sources, i)->name);
+        skipped += s[i].skip;
+    }
+    if (!skipped || skipped == n)
+        return RP_OK; /* if none is wanted, what is there must be said */
+    dataset->selection = s;
+    dataset->nskipped = skipped;
+    return RP_OK;
+}

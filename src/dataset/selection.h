@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DATASET_SELECTION_H
+#define RP_DATASET_SELECTION_H
+/*
+ * The option --rank: lists of ranks such as "0,3,8-15", and which files need not be read for one,
+ * because their beginning or their name says that they are of another rank.
+ */
+#include "dataset/dataset.h"
+
+/* Whether a list is well-formed. NULL is. */
+enum rp_code rp_ranks_check(const char *list, struct rp_err *err);
+
+/* Whether n is in a list that rp_ranks_check has accepted. */
+bool rp_rank_wanted(const char *list, int32_t n);
+
+/* How the number of a source is known before it is read. */
+enum rp_known_by { RP_KNOWN_NOT, RP_KNOWN_BY_HEAD, RP_KNOWN_BY_NAME };
+
+struct rp_selection {
+    enum rp_known_by by;
+    int32_t number;
+    bool skip; /* it is not wanted */
+};
+
+/*
+ * Sets dataset->selection (in the arena) and ->nskipped, if some sources need not be read. A number
+ * in a name counts where no other name of the same input has it; that the file itself may state
+ * another one is noticed when a file of that kind is read (load.c).
+ */
+enum rp_code rp_selection_make(struct rp_dataset *dataset, const char *list, struct rp_arena *arena,
+                               struct rp_err *err);
+
+#endif
