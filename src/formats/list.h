@@ -22,6 +22,7 @@
     X(tf_library)         \
     X(tao)                \
     X(stablehlo)          \
+    X(mlir_bytecode)      \
     X(chakra)             \
     X(chakra_json)        \
     X(raf)                \

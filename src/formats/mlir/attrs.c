@@ -23,6 +23,10 @@ const char *rp_mlir_find_key(const struct rp_mlir_text *text, const char *key)
         if (!found)
             return NULL;
         at = s = found + n;
+        if (text->region && found >= text->region && found < text->region_end) {
+            at = text->region_end;
+            continue;
+        }
         while (s < text->end && *s == ' ')
             s++;
         if ((found == text->at || !rp_mlir_word_char(found[-1])) && s < text->end && *s == '=')
@@ -642,6 +646,8 @@ enum rp_code rp_mlir_callee(struct rp_mlir *r, const struct rp_mlir_text *text, 
     struct rp_mlir look = *r;
     const char *s = value_of(text, "callee");
 
+    if (!s)
+        s = value_of(text, "decomposition");
     if (!s || *s != '@')
         return RP_OK;
     look.at = s;

@@ -23,10 +23,21 @@ struct rp_mlir_region {
     uint32_t element;           /* shape; of a reduction by one operation */
     uint32_t depth;
     bool tuple; /* all arguments come as one */
+    bool carry; /* the body of a loop: returns what it captured as well */
 };
 
 struct rp_mlir_arg {
     uint32_t name, shape;
+    uint32_t op; /* of a captured value: what it is in the enclosing function */
+};
+
+/* Bytes of a constant that the text refers to by a name: "dense_resource<name>". */
+struct rp_mlir_blob {
+    struct rp_slice name; /* none: "rp_N", N is its index */
+    struct {
+        const char *at;
+        size_t n;
+    } bytes;
 };
 
 struct rp_mlir {
@@ -43,8 +54,12 @@ struct rp_mlir {
     RP_VEC(struct rp_mlir_region) regions;
     RP_VEC(struct rp_mlir_arg) args;
     RP_VEC(struct rp_mlir_arg) outside; /* of the statement being read */
+    RP_VEC(uint32_t) carried;           /* of the region being read: captured values to return */
     RP_VEC(uint32_t) seen;              /* string to the statement that listed it there */
-    struct rp_map parts;                /* operation and part to its get-tuple-element */
+    const struct rp_mlir_blob *blobs;   /* of bytecode */
+    size_t nblobs;
+    const char *resources; /* where the text has its resources; NULL: not looked for yet */
+    struct rp_map parts;   /* operation and part to its get-tuple-element */
     size_t next_region;
     uint32_t statements;
     uint32_t depth; /* of the region being read */
@@ -98,6 +113,7 @@ struct rp_mlir_ints {
 struct rp_mlir_text {
     const char *at, *end; /* after the name of the operation, before the types */
     struct rp_ids operands;
+    const char *region, *region_end; /* what is in here is not of the statement; NULL: nothing */
 };
 /* After "key = ", where the key is a whole word; NULL if it is absent. */
 const char *rp_mlir_find_key(const struct rp_mlir_text *text, const char *key);
@@ -121,9 +137,10 @@ void rp_mlir_broadcast_dims(const struct rp_mlir *r, const struct rp_mlir_text *
 enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dimensions,
                                struct rp_new_op *op, uint32_t *operand, struct rp_mlir_ints *rest,
                                bool *split);
-/* "dense<...>" */
-enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_text *text, uint32_t shape,
-                              int64_t *value);
+/* "dense<...>": the literal of a constant of op's shape. One value for a large array: op becomes a
+   broadcast of *scalar, which is RP_NONE otherwise. */
+enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_text *text,
+                              struct rp_new_op *op, uint32_t *scalar);
 
 /* The region at r->at, '{': queued; r->at moves past it. */
 enum rp_code rp_mlir_queue_region(struct rp_mlir *r);

@@ -105,8 +105,9 @@ static enum rp_code find_outside(struct rp_mlir *r, const char *at, const char *
         if (r->seen.at[name] == r->statements)
             continue;
         r->seen.at[name] = r->statements;
-        RP_TRY(rp_vec_push(&r->outside,
-                           ((struct rp_mlir_arg){name, r->p->shape.at[(uint32_t)slot]}), r->err));
+        RP_TRY(rp_vec_push(
+            &r->outside,
+            ((struct rp_mlir_arg){name, r->p->shape.at[(uint32_t)slot], (uint32_t)slot}), r->err));
     }
     return RP_OK;
 }
@@ -158,6 +159,54 @@ static enum rp_code join_arguments(struct rp_mlir *r, struct rp_mlir_region *reg
     return RP_OK;
 }
 
+/* An operation of the enclosing function again, with all that it needs: functions of reductions
+   and sorts have no place for captured values, which are constants there. */
+static enum rp_code clone_op(struct rp_mlir *r, uint32_t op, unsigned depth, uint32_t *out)
+{
+    struct rp_program *p = r->p;
+    struct rp_new_op made = {.code = p->code.at[op],
+                             .foreign = p->foreign.at[op],
+                             .shape = p->shape.at[op],
+                             .name = p->op_name.at[op],
+                             .value = p->value.at[op]};
+    uint32_t ids[8], first = p->operand_begin.at[op], n = rp_op_operands(p, op).n, attr, nattrs;
+
+    if (depth > 8 || n > 8 || made.code == RP_OP_PARAMETER || rp_op_called(p, op).n)
+        return rp_err_set(r->err, RP_UNSUPPORTED,
+                          "'%%%s' is used inside of a region that takes no values from outside",
+                          rp_program_text(p, p->op_name.at[op]));
+    for (uint32_t i = 0; i < n; i++)
+        RP_TRY(clone_op(r, p->operands.at[first + i], depth + 1, &ids[i]));
+    rp_op_attrs(p, op, &nattrs);
+    attr = p->attr_begin.at[op];
+    RP_TRY(rp_mlir_add_implicit(r, &made, ids, n, out));
+    for (uint32_t i = 0; i < nattrs; i++)
+        RP_TRY(rp_program_add_attr(p, p->attrs.at[attr + i], r->err));
+    return RP_OK;
+}
+
+static enum rp_code clone_captured(struct rp_mlir *r, const struct rp_mlir_region *region)
+{
+    for (uint32_t i = 0; i < region->noutside; i++) {
+        struct rp_mlir_arg arg = r->args.at[region->outside + i];
+        uint32_t id;
+
+        RP_TRY(clone_op(r, arg.op, 0, &id));
+        RP_TRY(rp_mlir_define(r, arg.name, id));
+    }
+    return RP_OK;
+}
+
+/* The parameters that stand for captured values. */
+static enum rp_code note_carried(struct rp_mlir *r, const struct rp_mlir_region *region)
+{
+    r->carried.n = 0;
+    for (uint32_t i = 0; region->carry && i < region->noutside; i++)
+        RP_TRY(rp_vec_push(&r->carried, (uint32_t)r->op_of.at[r->args.at[region->outside + i].name],
+                           r->err));
+    return RP_OK;
+}
+
 /* "applies stablehlo.add": two scalars and one operation. */
 static enum rp_code add_reducer(struct rp_mlir *r, const struct rp_mlir_region *region)
 {
@@ -193,8 +242,15 @@ static enum rp_code read_region(struct rp_mlir *r, struct rp_mlir_region region)
     r->at = region.at;
     r->depth = region.depth;
     RP_TRY(block_arguments(r, &region));
+    r->carried.n = 0;
+    if (!region.tuple) {
+        RP_TRY(rp_mlir_parameters(r, region.args, region.nargs, false));
+        RP_TRY(clone_captured(r, &region));
+        return rp_mlir_block(r);
+    }
     RP_TRY(join_arguments(r, &region));
-    RP_TRY(rp_mlir_parameters(r, region.args, region.nargs, region.tuple && region.nargs != 1));
+    RP_TRY(rp_mlir_parameters(r, region.args, region.nargs, region.nargs != 1));
+    RP_TRY(note_carried(r, &region));
     return rp_mlir_block(r);
 }
 
@@ -205,6 +261,7 @@ enum rp_code rp_mlir_read_regions(struct rp_mlir *r)
     while (r->next_region < r->regions.n)
         RP_TRY(read_region(r, r->regions.at[r->next_region++]));
     r->at = behind;
+    r->carried.n = 0;
     r->depth = 0;
     return RP_OK;
 }

@@ -246,7 +246,7 @@ enum rp_code rp_mlir_operand(struct rp_mlir *r)
 /* An argument of a function or a block: "%arg0: tensor<2xf32> {...} loc(...)" */
 static enum rp_code read_argument(struct rp_mlir *r)
 {
-    struct rp_mlir_arg arg;
+    struct rp_mlir_arg arg = {.op = RP_NONE};
     const char *from;
 
     RP_TRY(rp_mlir_name_at(r, &arg.name));

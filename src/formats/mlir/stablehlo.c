@@ -8,6 +8,7 @@
  * the function around them.
  */
 #include "formats/formats.h"
+#include "formats/mlir/bytecode.h"
 #include "formats/mlir/mlir.h"
 
 #include <string.h>
@@ -66,7 +67,7 @@ static enum rp_code read_function(struct rp_mlir *r)
 /* The string after "sym_name = ". */
 static enum rp_code symbol_name(struct rp_mlir *r, const char *at, const char *end, uint32_t *name)
 {
-    struct rp_mlir_text text = {at, end, {NULL, 0}};
+    struct rp_mlir_text text = {.at = at, .end = end};
     const char *s = rp_mlir_find_key(&text, "sym_name"), *close;
 
     *name = 0;
@@ -238,36 +239,78 @@ static enum rp_code read_module(struct rp_mlir *r)
     return rp_program_finish(r->p, r->err);
 }
 
+static enum rp_code mlir_read_program(struct rp_mlir *r, const uint8_t *bytes, size_t n,
+                                      bool bytecode)
+{
+    enum rp_code code = RP_OK;
+
+    r->begin = r->at = (const char *)bytes;
+    r->end = r->begin + n;
+    rp_map_init(&r->parts);
+    if (bytecode)
+        code = rp_bytecode_text(bytes, n, r);
+    if (code == RP_OK) {
+        code = read_module(r);
+        if (bytecode && code != RP_OK)
+            code = rp_err_prefix(r->err, code, "the module as text");
+    }
+    rp_map_release(&r->parts);
+    rp_vec_release(&r->regions);
+    rp_vec_release(&r->args);
+    rp_vec_release(&r->outside);
+    rp_vec_release(&r->seen);
+    rp_vec_release(&r->carried);
+    rp_vec_release(&r->op_of);
+    rp_vec_release(&r->function_of);
+    rp_vec_release(&r->operands);
+    rp_vec_release(&r->results);
+    rp_vec_release(&r->waiting);
+    rp_vec_release(&r->locs);
+    return code;
+}
+
 static enum rp_code mlir_read(struct rp_input *in, const struct rp_read_options *options,
                               struct rp_import *to, struct rp_err *err)
 {
     struct rp_mlir r = {.err = err};
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     RP_TRY(rp_program_new("stablehlo", &to->program, err));
     to->borrows_input = true;
     to->content_bytes = n;
-    r.begin = r.at = (const char *)bytes;
-    r.end = r.begin + n;
     r.p = to->program;
     r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
-    rp_map_init(&r.parts);
-    code = read_module(&r);
-    rp_map_release(&r.parts);
-    rp_vec_release(&r.regions);
-    rp_vec_release(&r.args);
-    rp_vec_release(&r.outside);
-    rp_vec_release(&r.seen);
-    rp_vec_release(&r.op_of);
-    rp_vec_release(&r.function_of);
-    rp_vec_release(&r.operands);
-    rp_vec_release(&r.results);
-    rp_vec_release(&r.waiting);
-    rp_vec_release(&r.locs);
-    return code;
+    return mlir_read_program(&r, bytes, n, false);
+}
+
+static enum rp_code bytecode_read(struct rp_input *in, const struct rp_read_options *options,
+                                  struct rp_import *to, struct rp_err *err)
+{
+    struct rp_mlir r = {.err = err};
+    const uint8_t *bytes, *module;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    RP_TRY(rp_program_new("stablehlo", &to->program, err));
+    to->borrows_input = true;
+    to->content_bytes = n;
+    r.p = to->program;
+    r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
+    module = rp_bytecode_find(bytes, n);
+    if (!module)
+        return rp_err_set(err, RP_FORMAT, "no MLIR bytecode in it");
+    n -= (size_t)(module - bytes);
+    if (module != bytes && rp_bytecode_length(module) > n)
+        return rp_err_set_at(err, RP_FORMAT, (uint64_t)(module - bytes),
+                             "byte %zu: %zu bytes of MLIR bytecode are announced, %zu follow",
+                             (size_t)(module - bytes), rp_bytecode_length(module), n);
+    if (module != bytes)
+        n = rp_bytecode_length(module);
+    to->program->source.at = (const char *)module;
+    to->program->source.n = n;
+    return mlir_read_program(&r, module, n, true);
 }
 
 static enum rp_sniff mlir_sniff(const uint8_t *head, size_t n, const char *file)
@@ -284,6 +327,30 @@ static enum rp_sniff mlir_sniff(const uint8_t *head, size_t n, const char *file)
                ? RP_SNIFF_LIKELY
                : RP_SNIFF_NO;
 }
+
+/* The magic number, or a file of jax.export: a FlatBuffer with the module inside. */
+static enum rp_sniff bytecode_sniff(const uint8_t *head, size_t n, const char *file)
+{
+    uint32_t root;
+
+    (void)file;
+    if (n > 4 && memcmp(head, "ML\xefR", 4) == 0)
+        return RP_SNIFF_CERTAIN;
+    if (n < 16 || !memmem(head, n, "ML\xefR", 4))
+        return RP_SNIFF_NO;
+    memcpy(&root, head, sizeof root);
+    return root < n && root >= 8 && rp_bytecode_find(head, n) ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
+}
+
+const struct rp_format rp_format_mlir_bytecode = {
+    .name = "mlir-bytecode",
+    .summary = "StableHLO as MLIR bytecode, also in files of jax.export",
+    .files = "*.mlirbc, *.bytecode",
+    .written_by = "jax.export, PyTorch/XLA, serialize_portable_artifact",
+    .kind = RP_FORMAT_KIND_PROGRAM,
+    .sniff = bytecode_sniff,
+    .read = bytecode_read,
+};
 
 const struct rp_format rp_format_stablehlo = {
     .name = "stablehlo",

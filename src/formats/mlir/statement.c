@@ -15,7 +15,8 @@ static enum rp_code statement_opcode(struct rp_mlir *r, struct rp_slice name, st
     static const char *const renamed[][2] = {
         {"dot-general", "dot"},  {"broadcast-in-dim", "broadcast"},
         {"case", "conditional"}, {"if", "conditional"},
-        {"top-k", "topk"},       {"optimization-barrier", "opt-barrier"}};
+        {"top-k", "topk"},       {"optimization-barrier", "opt-barrier"},
+        {"composite", "call"},   {"create-token", "after-all"}};
     const char *dot = memrchr(name.at, '.', name.n);
     size_t skip = dot ? (size_t)(dot + 1 - name.at) : 0, n = name.n - skip;
     char text[64];
@@ -80,7 +81,7 @@ static bool statement_continues(struct rp_mlir *r)
 struct statement {
     struct rp_new_op op;
     const char *attrs, *attrs_end, *colon; /* between operands and types; the first ':' outside */
-    const char *types_end;
+    const char *types_end, *regions, *regions_end;
     struct rp_slice applies; /* the operation of a reduction without a region */
     size_t region, args;     /* the first of its regions, and of the arguments it names for them */
     uint32_t called, loc;    /* strings and numbers; RP_NONE and 0: none */
@@ -102,7 +103,7 @@ static enum rp_code read_name_or_alias(struct rp_mlir *r, struct statement *s)
             r->at = look.at;
             RP_TRY(rp_mlir_operand(r));
             shape = r->p->shape.at[r->operands.at[r->operands.n - 2]];
-            return rp_vec_push(&r->args, ((struct rp_mlir_arg){name, shape}), r->err);
+            return rp_vec_push(&r->args, ((struct rp_mlir_arg){name, shape, RP_NONE}), r->err);
         }
     }
     return rp_mlir_operand(r);
@@ -152,8 +153,12 @@ static enum rp_code read_piece(struct rp_mlir *r, struct statement *s, unsigned 
         r->at = rp_mlir_string_end(r, r->at);
         return RP_OK;
     }
-    if (c == '{' && !rp_mlir_is_dictionary(r))
-        return rp_mlir_queue_region(r);
+    if (c == '{' && !rp_mlir_is_dictionary(r)) {
+        s->regions = s->regions ? s->regions : r->at;
+        RP_TRY(rp_mlir_queue_region(r));
+        s->regions_end = r->at;
+        return RP_OK;
+    }
     if (c == '{' || c == '<' || c == '[')
         return rp_mlir_skip_bracket(r);
     if (c == '(' && !*paren && r->regions.n == s->region && (s->reducer || is_at_arguments(r)))
@@ -298,7 +303,7 @@ static enum rp_code join_operands(struct rp_mlir *r, size_t first, uint32_t *tup
     for (size_t i = first; i + 1 < r->operands.n; i += 2)
         ids[at++] = r->operands.at[i];
     for (size_t i = 0; i < r->outside.n; i++)
-        ids[at++] = (uint32_t)r->op_of.at[r->outside.at[i].name];
+        ids[at++] = r->outside.at[i].op;
     r->operands.n = first;
     if (n == 1) {
         *tuple = ids[0];
@@ -362,6 +367,7 @@ static enum rp_code add_regions(struct rp_mlir *r, const struct statement *s, si
         region[i].outside = (uint32_t)args;
         region[i].noutside = (uint32_t)r->outside.n;
         region[i].tuple = tuple;
+        region[i].carry = s->op.code == RP_OP_WHILE && i == 0;
         region[i].called = (uint32_t)r->p->called.n;
         RP_TRY(rp_program_add_called(r->p, 0, r->err));
     }
@@ -380,29 +386,29 @@ static enum rp_code add_regions(struct rp_mlir *r, const struct statement *s, si
 /* The value of a computation: an operation, or several as a tuple. */
 static enum rp_code add_return(struct rp_mlir *r, size_t first_operand)
 {
-    struct rp_computation *c = &r->p->computations.at[r->p->computations.n - 1];
     struct rp_new_op op = {.code = RP_OP_TUPLE};
-    size_t n = (r->operands.n - first_operand) / 2;
-    uint32_t *ids, id;
+    size_t n;
+    uint32_t *ids, *shapes, id;
 
+    for (size_t i = 0; i < r->carried.n; i++)
+        RP_TRY(push_operand(r, r->carried.at[i]));
+    n = (r->operands.n - first_operand) / 2;
     if (n == 1) {
-        c->root = r->operands.at[first_operand];
+        r->p->computations.at[r->p->computations.n - 1].root = r->operands.at[first_operand];
         return RP_OK;
     }
-    ids = RP_ARENA_NEW(&r->p->arena, uint32_t, n + 1);
+    ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * n + 1);
     if (!ids)
         return rp_err_nomem(r->err, "reading a region");
-    for (size_t i = 0; i < n; i++)
-        ids[i] = r->p->shape.at[r->operands.at[first_operand + 2 * i]];
-    RP_TRY(rp_program_tuple(r->p, ids, n, &op.shape, r->err));
-    if (r->p->nops >= r->limits.events)
-        return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
-                          (unsigned long long)r->limits.events);
-    RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
-    for (size_t i = 0; i < n; i++)
-        RP_TRY(rp_program_add_operand(r->p, r->operands.at[first_operand + 2 * i],
-                                      r->operands.at[first_operand + 2 * i + 1], r->err));
-    c->root = id;
+    shapes = ids + n;
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = r->operands.at[first_operand + 2 * i];
+        shapes[i] = r->p->shape.at[ids[i]];
+    }
+    RP_TRY(rp_program_tuple(r->p, shapes, n, &op.shape, r->err));
+    RP_TRY(rp_mlir_add_implicit(r, &op, ids, n, &id));
+    r->p->flags.at[id] &= (uint8_t)~RP_OPS_IMPLICIT;
+    r->p->computations.at[r->p->computations.n - 1].root = id;
     return RP_OK;
 }
 
@@ -428,9 +434,10 @@ static enum rp_code add_broadcast(struct rp_mlir *r, struct statement *s,
 static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t first_operand,
                                   uint32_t *id)
 {
-    struct rp_mlir_text text = {s->attrs, s->attrs_end, {NULL, 0}};
-    struct rp_mlir_ints rest;
+    struct rp_mlir_text text = {s->attrs, s->attrs_end, {NULL, 0}, s->regions, s->regions_end};
+    struct rp_mlir_ints rest = {.n = 0};
     bool known = false, split;
+    uint32_t scalar = RP_NONE;
 
     RP_TRY(result_shape(r, s, &s->op.shape));
     RP_TRY(order_reducer(r, s));
@@ -439,8 +446,11 @@ static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t
     if (s->op.code == RP_OP_MULTIPLY && r->operands.n == first_operand + 2)
         RP_TRY(push_operand(r, r->operands.at[first_operand])); /* a square */
     RP_TRY(add_broadcast(r, s, &text, first_operand, &rest, &split));
-    if (s->op.code == RP_OP_CONSTANT)
-        RP_TRY(rp_mlir_constant(r, &text, s->op.shape, &s->op.value));
+    if (s->op.code == RP_OP_CONSTANT) {
+        RP_TRY(rp_mlir_constant(r, &text, &s->op, &scalar));
+        if (scalar != RP_NONE)
+            RP_TRY(push_operand(r, scalar));
+    }
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
                           (unsigned long long)r->limits.events);
@@ -448,12 +458,12 @@ static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t
     for (size_t i = first_operand; i + 1 < r->operands.n; i += 2)
         RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], r->operands.at[i + 1], r->err));
     text.operands = rp_op_operands(r->p, *id);
-    if (split)
+    if (split || scalar != RP_NONE)
         RP_TRY(rp_program_add_attr(r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, rest.at, rest.n),
                                    r->err));
     else
         RP_TRY(rp_mlir_attributes(r, s->op.code, &text, &known));
-    if (!known && !split && s->op.code != RP_OP_RESHAPE)
+    if (!known && !split && scalar == RP_NONE && s->op.code != RP_OP_RESHAPE)
         RP_TRY(rp_mlir_keep_text(r, s->attrs, s->attrs_end, s->op.foreign));
     r->p->meta.at[*id] = s->loc; /* a number of locs until the end */
     RP_TRY(add_regions(r, s, first_operand));
@@ -461,17 +471,19 @@ static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t
 }
 
 /* "%0:2, %1 = " before an operation */
-static enum rp_code read_results(struct rp_mlir *r, uint32_t *name)
+static enum rp_code read_results(struct rp_mlir *r, uint32_t *name, bool *counted)
 {
     uint32_t id;
 
     *name = 0;
+    *counted = false;
     while (r->at < r->end && *r->at == '%') {
         RP_TRY(rp_mlir_name_at(r, &id));
         *name = *name ? *name : id;
         RP_TRY(rp_vec_push(&r->results, id, r->err));
         if (r->at < r->end && *r->at == ':')
-            for (r->at++; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++)
+            for (*counted = true, r->at++; r->at < r->end && *r->at >= '0' && *r->at <= '9';
+                 r->at++)
                 ;
         rp_mlir_space(r);
         if (r->at < r->end && *r->at == ',')
@@ -510,14 +522,16 @@ static enum rp_code read_operation_name(struct rp_mlir *r, struct rp_slice *name
 }
 
 /* "%a, %b = ": each name is one result of the operation. */
-static enum rp_code define_results(struct rp_mlir *r, size_t first, uint32_t id)
+static enum rp_code define_results(struct rp_mlir *r, size_t first, uint32_t id, bool counted)
 {
     size_t n = r->results.n - first;
+    /* a loop with one result and captured values is a tuple */
+    bool carries = r->p->code.at[id] == RP_OP_WHILE && r->outside.n && !counted;
 
     for (size_t i = 0; i < n; i++) {
         uint32_t op = id;
 
-        if (n > 1 && r->p->shapes.at[r->p->shape.at[id]].elem == RP_ELEM_TUPLE)
+        if ((n > 1 || carries) && r->p->shapes.at[r->p->shape.at[id]].elem == RP_ELEM_TUPLE)
             RP_TRY(rp_mlir_part(r, r->at < r->end ? r->at : r->end, &op, (uint32_t)i));
         RP_TRY(rp_mlir_define(r, r->results.at[first + i], op));
     }
@@ -529,22 +543,23 @@ static enum rp_code read_statement(struct rp_mlir *r)
     struct statement s = {.called = RP_NONE, .region = r->regions.n, .args = r->args.n};
     size_t first_result = r->results.n, first_operand = r->operands.n;
     struct rp_slice name;
+    bool counted;
     uint32_t id;
 
     r->statements++;
     r->outside.n = 0;
-    RP_TRY(read_results(r, &s.op.name));
+    RP_TRY(read_results(r, &s.op.name, &counted));
     RP_TRY(read_operation_name(r, &name));
     RP_TRY(statement_opcode(r, name, &s.op));
     RP_TRY(read_body(r, &s));
     if (s.op.code == RP_OP_CALL && s.called == RP_NONE)
-        RP_TRY(
-            rp_mlir_callee(r, &(struct rp_mlir_text){s.attrs, s.attrs_end, {NULL, 0}}, &s.called));
+        RP_TRY(rp_mlir_callee(
+            r, &(struct rp_mlir_text){s.attrs, s.attrs_end, {NULL, 0}, NULL, NULL}, &s.called));
     if (is_return(name)) {
         RP_TRY(add_return(r, first_operand));
     } else {
         RP_TRY(add_statement(r, &s, first_operand, &id));
-        RP_TRY(define_results(r, first_result, id));
+        RP_TRY(define_results(r, first_result, id, counted));
     }
     r->results.n = first_result;
     r->operands.n = first_operand;

@@ -190,7 +190,7 @@ static void loops_are_hlos(void **state)
         "body {\n t = (s32[], f32[4]{0}, f32[4]{0}) parameter(0)\n i = s32[] get-tuple-element(t), "
         "index=0\n x = f32[4]{0} get-tuple-element(t), index=1\n k = f32[4]{0} get-tuple-element(t), "
         "index=2\n c = s32[] constant(1)\n j = s32[] add(i, c)\n y = f32[4]{0} multiply(x, k)\n"
-        " ROOT o = (s32[], f32[4]{0}) tuple(j, y)\n}\n"
+        " ROOT o = (s32[], f32[4]{0}, f32[4]{0}) tuple(j, y, k)\n}\n"
         "cond {\n t = (s32[], f32[4]{0}, f32[4]{0}) parameter(0)\n i = s32[] get-tuple-element(t), "
         "index=0\n x = f32[4]{0} get-tuple-element(t), index=1\n k = f32[4]{0} get-tuple-element(t), "
         "index=2\n c = s32[] constant(3)\n ROOT p = pred[] compare(i, c), direction=LT\n}\n"

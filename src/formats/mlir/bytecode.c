@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The container of MLIR bytecode: integers, sections, and the tables of strings, dialects,
+ * attributes, types, properties and resources. An error is kept, and everything that is read after
+ * it is empty, so that a caller checks once.
+ *
+ *   "ML\xefR"  version  producer\0  section*
+ *   section:   id (high bit: aligned)  length  [alignment padding]  bytes
+ */
+#include "formats/mlir/bytecode.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_VERSION 6
+
+enum {
+    SECTION_STRINGS,
+    SECTION_DIALECTS,
+    SECTION_ATTRS_TYPES,
+    SECTION_OFFSETS,
+    SECTION_IR,
+    SECTION_RESOURCES,
+    SECTION_RESOURCE_OFFSETS,
+    SECTION_VERSIONS,
+    SECTION_PROPERTIES,
+    SECTION_COUNT
+};
+
+/* ---- errors ---- */
+
+enum rp_code rp_bc_fail(struct rp_bytecode *b, const uint8_t *at, const char *fmt, ...)
+{
+    char text[200];
+    va_list list;
+
+    if (b->code != RP_OK)
+        return b->code;
+    va_start(list, fmt);
+    vsnprintf(text, sizeof text, fmt, list);
+    va_end(list);
+    b->code = rp_err_set_at(b->err, RP_FORMAT, (uint64_t)(at - b->begin),
+                            "MLIR bytecode, byte %" PRIu64 ": %s", (uint64_t)(at - b->begin), text);
+    return b->code;
+}
+
+/* ---- integers ---- */
+
+uint8_t rp_bc_byte(struct rp_bytecode *b, struct rp_bc_cursor *c)
+{
+    if (b->code != RP_OK)
+        return 0;
+    if (c->at >= c->end) {
+        rp_bc_fail(b, c->at, "the data ends too early");
+        return 0;
+    }
+    return *c->at++;
+}
+
+/* The number of zero bits below the first one is the number of further bytes. */
+uint64_t rp_bc_varint(struct rp_bytecode *b, struct rp_bc_cursor *c)
+{
+    uint8_t head = rp_bc_byte(b, c);
+    unsigned more = head ? (unsigned)__builtin_ctz(head) : 8;
+    uint64_t value = 0;
+
+    if (b->code != RP_OK)
+        return 0;
+    if ((size_t)(c->end - c->at) < more) {
+        rp_bc_fail(b, c->at, "the data ends inside a number");
+        return 0;
+    }
+    for (unsigned i = 0; i < more; i++)
+        value |= (uint64_t)c->at[i] << (8 * i);
+    c->at += more;
+    return more == 8 ? value : ((value << 8 | head) >> (more + 1));
+}
+
+int64_t rp_bc_signed(struct rp_bytecode *b, struct rp_bc_cursor *c)
+{
+    uint64_t v = rp_bc_varint(b, c);
+
+    return (int64_t)(v >> 1 ^ (~(v & 1) + 1));
+}
+
+size_t rp_bc_count(struct rp_bytecode *b, struct rp_bc_cursor *c)
+{
+    const uint8_t *at = c->at;
+    uint64_t n = rp_bc_varint(b, c);
+
+    if (n <= (uint64_t)(c->end - c->at))
+        return (size_t)n;
+    rp_bc_fail(b, at, "a list of %" PRIu64 " items, but only %zu bytes follow", n,
+               (size_t)(c->end - c->at));
+    return 0;
+}
+
+struct rp_bc_cursor rp_bc_bytes(struct rp_bytecode *b, struct rp_bc_cursor *c, uint64_t n)
+{
+    struct rp_bc_cursor part = {c->at, c->at};
+
+    if (b->code == RP_OK && n > (uint64_t)(c->end - c->at))
+        rp_bc_fail(b, c->at, "%" PRIu64 " bytes are announced, only %zu follow", n,
+                   (size_t)(c->end - c->at));
+    if (b->code != RP_OK)
+        return part;
+    part.end = c->at += n;
+    return part;
+}
+
+struct rp_slice rp_bc_string_at(struct rp_bytecode *b, const uint8_t *at, uint64_t index)
+{
+    if (b->code == RP_OK && index < b->strings.n)
+        return b->strings.at[index];
+    rp_bc_fail(b, at, "string %" PRIu64 " of %zu", index, b->strings.n);
+    return (struct rp_slice){"", 0, 0};
+}
+
+struct rp_slice rp_bc_string(struct rp_bytecode *b, struct rp_bc_cursor *c)
+{
+    const uint8_t *at = c->at;
+
+    return rp_bc_string_at(b, at, rp_bc_varint(b, c));
+}
+
+/* ---- sections ---- */
+
+static void bc_align(struct rp_bytecode *b, struct rp_bc_cursor *c, uint64_t alignment)
+{
+    uint64_t offset = (uint64_t)(c->at - b->begin);
+
+    if (b->code != RP_OK)
+        return;
+    if (!alignment || alignment & (alignment - 1) || alignment > 1 << 20)
+        rp_bc_fail(b, c->at, "an alignment of %" PRIu64, alignment);
+    else
+        rp_bc_bytes(b, c, (alignment - offset % alignment) % alignment);
+}
+
+struct rp_bc_cursor rp_bc_section(struct rp_bytecode *b, struct rp_bc_cursor *c, uint8_t *id)
+{
+    const uint8_t *at = c->at;
+    uint64_t length;
+
+    *id = rp_bc_byte(b, c);
+    length = rp_bc_varint(b, c);
+    if (*id & 0x80)
+        bc_align(b, c, rp_bc_varint(b, c));
+    *id &= 0x7f;
+    if (*id >= SECTION_COUNT)
+        rp_bc_fail(b, at, "section %u is not known", *id);
+    return rp_bc_bytes(b, c, length);
+}
+
+/* Lengths of all strings, the last one first, then their bytes; each ends with a zero. */
+static void bc_read_strings(struct rp_bytecode *b, struct rp_bc_cursor c)
+{
+    size_t n = rp_bc_count(b, &c);
+    const uint8_t *end = c.end;
+
+    if (b->code != RP_OK)
+        return;
+    b->code = rp_vec_reserve(&b->strings, n + 1, b->err);
+    if (b->code != RP_OK)
+        return;
+    b->strings.n = n;
+    memset(b->strings.at, 0, n * sizeof *b->strings.at);
+    for (size_t i = n; i-- && b->code == RP_OK;) {
+        const uint8_t *at = c.at;
+        uint64_t length = rp_bc_varint(b, &c);
+
+        if (length > (uint64_t)(end - c.at) || length > UINT32_MAX || !length) {
+            rp_bc_fail(b, at, "a string of %" PRIu64 " bytes", length);
+            return;
+        }
+        end -= length;
+        b->strings.at[i] = (struct rp_slice){(const char *)end, (uint32_t)(length - 1), 0};
+    }
+    if (b->code == RP_OK && end != c.at)
+        rp_bc_fail(b, c.at, "%zu bytes of no string", (size_t)(end - c.at));
+}
+
+static void bc_read_dialects(struct rp_bytecode *b, struct rp_bc_cursor c)
+{
+    size_t n = rp_bc_count(b, &c);
+
+    for (size_t i = 0; i < n && b->code == RP_OK; i++) {
+        const uint8_t *at = c.at;
+        uint64_t name = rp_bc_varint(b, &c);
+        bool versioned = b->version >= 1 && name & 1;
+        uint8_t id;
+
+        name = b->version >= 1 ? name >> 1 : name;
+        rp_bc_string_at(b, at, name);
+        if (versioned)
+            rp_bc_section(b, &c, &id);
+        if (b->code == RP_OK)
+            b->code = rp_vec_push(&b->dialects, (uint32_t)name, b->err);
+    }
+    if (b->version >= 4)
+        rp_bc_varint(b, &c); /* the number of operations */
+    while (b->code == RP_OK && c.at < c.end) {
+        const uint8_t *at = c.at;
+        uint64_t dialect = rp_bc_varint(b, &c);
+        size_t ops = rp_bc_count(b, &c);
+
+        if (dialect >= b->dialects.n)
+            rp_bc_fail(b, at, "dialect %" PRIu64 " of %zu", dialect, b->dialects.n);
+        for (size_t i = 0; i < ops && b->code == RP_OK; i++) {
+            uint64_t name = rp_bc_varint(b, &c);
+
+            name = b->version >= 5 ? name >> 1 : name;
+            rp_bc_string_at(b, at, name);
+            if (b->code == RP_OK)
+                b->code = rp_vec_push(
+                    &b->ops, ((struct rp_bc_op_name){b->dialects.at[dialect], (uint32_t)name}),
+                    b->err);
+        }
+    }
+}
+
+/* Sizes of the encoded attributes, then of the types, by groups of one dialect. */
+static void bc_read_entries(struct rp_bytecode *b, struct rp_bc_cursor c, struct rp_bc_cursor data)
+{
+    uint64_t nattrs = rp_bc_count(b, &c), ntypes = rp_bc_count(b, &c);
+
+    while (b->code == RP_OK && (b->attrs.n < nattrs || b->types.n < ntypes)) {
+        const uint8_t *at = c.at;
+        uint64_t dialect = rp_bc_varint(b, &c);
+        size_t n = rp_bc_count(b, &c);
+
+        if (dialect >= b->dialects.n)
+            rp_bc_fail(b, at, "dialect %" PRIu64 " of %zu", dialect, b->dialects.n);
+        for (size_t i = 0; i < n && b->code == RP_OK; i++) {
+            uint64_t size = rp_bc_varint(b, &c);
+            struct rp_bc_entry entry = {.dialect = (uint32_t)dialect, .custom = size & 1};
+
+            entry.data = rp_bc_bytes(b, &data, size >> 1);
+            if (b->code == RP_OK)
+                b->code = b->attrs.n < nattrs ? rp_vec_push(&b->attrs, entry, b->err)
+                                              : rp_vec_push(&b->types, entry, b->err);
+        }
+        if (b->types.n > ntypes)
+            rp_bc_fail(b, at, "more types than announced");
+    }
+}
+
+static void bc_read_properties(struct rp_bytecode *b, struct rp_bc_cursor c)
+{
+    size_t n = rp_bc_count(b, &c);
+
+    for (size_t i = 0; i < n && b->code == RP_OK; i++) {
+        uint64_t size = rp_bc_varint(b, &c);
+        struct rp_bc_cursor one = rp_bc_bytes(b, &c, size);
+
+        if (b->code == RP_OK)
+            b->code = rp_vec_push(&b->properties, one, b->err);
+    }
+}
+
+/* ---- resources ---- */
+
+enum { RESOURCE_BLOB, RESOURCE_BOOL, RESOURCE_STRING };
+
+static void bc_read_resource_group(struct rp_bytecode *b, struct rp_bc_cursor *c,
+                                   struct rp_bc_cursor *data, bool of_dialect)
+{
+    size_t n = rp_bc_count(b, c);
+
+    for (size_t i = 0; i < n && b->code == RP_OK; i++) {
+        struct rp_slice key = rp_bc_string(b, c);
+        struct rp_bc_cursor one = rp_bc_bytes(b, data, rp_bc_varint(b, c));
+        struct rp_mlir_blob blob = {key, {NULL, 0}};
+        uint8_t kind = rp_bc_byte(b, c);
+
+        if (kind == RESOURCE_BLOB && one.at < one.end) {
+            uint64_t alignment = rp_bc_varint(b, &one), size = rp_bc_varint(b, &one);
+
+            bc_align(b, &one, alignment);
+            one = rp_bc_bytes(b, &one, size);
+            blob.bytes.at = (const char *)one.at;
+            blob.bytes.n = (size_t)(one.end - one.at);
+        }
+        if (of_dialect && b->code == RP_OK)
+            b->code = rp_vec_push(&b->resources, blob, b->err);
+    }
+}
+
+static void bc_read_resources(struct rp_bytecode *b, struct rp_bc_cursor c,
+                              struct rp_bc_cursor data)
+{
+    size_t external = rp_bc_count(b, &c);
+
+    for (size_t i = 0; i < external && b->code == RP_OK; i++) {
+        rp_bc_string(b, &c);
+        bc_read_resource_group(b, &c, &data, false);
+    }
+    while (b->code == RP_OK && c.at < c.end) {
+        rp_bc_varint(b, &c); /* the dialect */
+        bc_read_resource_group(b, &c, &data, true);
+    }
+}
+
+/* ---- the whole ---- */
+
+static void bc_read_module(struct rp_bytecode *b)
+{
+    struct rp_bc_cursor c = {b->begin + 4, b->end}, sections[SECTION_COUNT] = {{NULL, NULL}};
+    const uint8_t *zero;
+
+    b->version = rp_bc_varint(b, &c);
+    if (b->version > MAX_VERSION)
+        rp_bc_fail(b, b->begin + 4, "version %" PRIu64 "; up to %d can be read", b->version,
+                   MAX_VERSION);
+    zero = b->code == RP_OK ? memchr(c.at, 0, (size_t)(c.end - c.at)) : NULL;
+    if (!zero) {
+        rp_bc_fail(b, c.at, "the name of the producer does not end");
+        return;
+    }
+    c.at = zero + 1;
+    while (b->code == RP_OK && c.at < c.end) {
+        const uint8_t *at = c.at;
+        uint8_t id;
+        struct rp_bc_cursor section = rp_bc_section(b, &c, &id);
+
+        if (b->code == RP_OK && sections[id].at)
+            rp_bc_fail(b, at, "section %u a second time", id);
+        if (b->code == RP_OK)
+            sections[id] = section;
+    }
+    for (unsigned i = SECTION_STRINGS; i <= SECTION_IR; i++)
+        if (!sections[i].at)
+            rp_bc_fail(b, b->end, "section %u is missing", i);
+    if (b->code != RP_OK)
+        return;
+    bc_read_strings(b, sections[SECTION_STRINGS]);
+    bc_read_dialects(b, sections[SECTION_DIALECTS]);
+    if (sections[SECTION_PROPERTIES].at)
+        bc_read_properties(b, sections[SECTION_PROPERTIES]);
+    if (sections[SECTION_RESOURCE_OFFSETS].at && sections[SECTION_RESOURCES].at)
+        bc_read_resources(b, sections[SECTION_RESOURCE_OFFSETS], sections[SECTION_RESOURCES]);
+    bc_read_entries(b, sections[SECTION_OFFSETS], sections[SECTION_ATTRS_TYPES]);
+    rp_bc_module(b, sections[SECTION_IR]);
+}
+
+enum rp_code rp_bytecode_text(const uint8_t *bytes, size_t n, struct rp_mlir *r)
+{
+    struct rp_bytecode b = {.begin = bytes, .end = bytes + n, .err = r->err};
+    struct rp_mlir_blob *blobs;
+    char *text;
+
+    b.arena = &r->p->arena;
+    b.max_text = (UINT64_C(16) << 20) + 512 * (uint64_t)n;
+    if (b.max_text > r->limits.held_bytes)
+        b.max_text = r->limits.held_bytes;
+    if (n < 4 || memcmp(bytes, "ML\xefR", 4) != 0)
+        rp_bc_fail(&b, bytes, "not MLIR bytecode");
+    else
+        bc_read_module(&b);
+    if (b.code == RP_OK) {
+        text = rp_arena_copy(b.arena, b.out.at ? b.out.at : "", b.out.n);
+        blobs = RP_ARENA_NEW(b.arena, struct rp_mlir_blob, b.blobs.n + 1);
+        if (!text || !blobs) {
+            b.code = rp_err_nomem(r->err, "reading MLIR bytecode");
+        } else {
+            if (b.blobs.n)
+                memcpy(blobs, b.blobs.at, b.blobs.n * sizeof *blobs);
+            r->begin = r->at = text;
+            r->end = text + b.out.n;
+            r->blobs = blobs;
+            r->nblobs = b.blobs.n;
+        }
+    }
+    rp_vec_release(&b.strings);
+    rp_vec_release(&b.dialects);
+    rp_vec_release(&b.ops);
+    rp_vec_release(&b.attrs);
+    rp_vec_release(&b.types);
+    rp_vec_release(&b.properties);
+    rp_vec_release(&b.resources);
+    rp_vec_release(&b.blobs);
+    rp_vec_release(&b.loc_used);
+    rp_vec_release(&b.locs);
+    rp_vec_release(&b.values);
+    rp_vec_release(&b.out);
+    return b.code;
+}
+
+/* A file of jax.export is a FlatBuffer; the module is one of its byte vectors. */
+const uint8_t *rp_bytecode_find(const uint8_t *bytes, size_t n)
+{
+    const uint8_t *at = bytes;
+
+    if (n >= 4 && memcmp(bytes, "ML\xefR", 4) == 0)
+        return bytes;
+    while ((at = memmem(at, n - (size_t)(at - bytes), "ML\xefR", 4))) {
+        uint32_t length;
+
+        if (at - bytes >= 4) {
+            memcpy(&length, at - 4, 4);
+            if (length > 4)
+                return at;
+        }
+        at += 4;
+    }
+    return NULL;
+}
+
+size_t rp_bytecode_length(const uint8_t *module)
+{
+    uint32_t length;
+
+    memcpy(&length, module - 4, sizeof length);
+    return length;
+}
+
+/* ---- text ---- */
+
+void rp_bc_put(struct rp_bytecode *b, const char *text, size_t n)
+{
+    if (b->code != RP_OK || !n)
+        return;
+    if (b->out.n + n > b->max_text) {
+        b->code = rp_err_set(b->err, RP_LIMIT, "MLIR bytecode whose text exceeds %" PRIu64 " bytes",
+                             b->max_text);
+        return;
+    }
+    b->code = rp_vec_reserve(&b->out, n, b->err);
+    if (b->code != RP_OK)
+        return;
+    memcpy(b->out.at + b->out.n, text, n);
+    b->out.n += n;
+}
+
+void rp_bc_puts(struct rp_bytecode *b, const char *text)
+{
+    rp_bc_put(b, text, strlen(text));
+}
+
+void rp_bc_putf(struct rp_bytecode *b, const char *fmt, ...)
+{
+    char text[160];
+    va_list list;
+    int n;
+
+    va_start(list, fmt);
+    n = vsnprintf(text, sizeof text, fmt, list);
+    va_end(list);
+    rp_bc_put(b, text, n > 0 && (size_t)n < sizeof text ? (size_t)n : 0);
+}
+
+void rp_bc_quoted(struct rp_bytecode *b, struct rp_slice text)
+{
+    rp_bc_put(b, "\"", 1);
+    for (uint32_t i = 0; i < text.n; i++) {
+        unsigned char c = (unsigned char)text.at[i];
+        uint32_t from = i;
+
+        while (i < text.n && (unsigned char)text.at[i] >= ' ' && (unsigned char)text.at[i] < 127 &&
+               text.at[i] != '"' && text.at[i] != '\\')
+            i++;
+        if (i > from) {
+            rp_bc_put(b, text.at + from, i - from);
+            i--;
+        } else {
+            rp_bc_putf(b, "\\%02X", c);
+        }
+    }
+    rp_bc_put(b, "\"", 1);
+}
