@@ -17,6 +17,7 @@ extern const struct rp_kernel rp_kernels_linalg[];
 extern const struct rp_kernel rp_kernels_norm[];
 extern const struct rp_kernel rp_kernels_collective[];
 extern const struct rp_kernel rp_kernels_custom[];
+extern const struct rp_kernel rp_kernels_special[];
 
 /* All of them, by opcode; RP_OP_COUNT entries. */
 void rp_kernels_reference(const struct rp_kernel **by_code);
