@@ -51,9 +51,6 @@ void rp_replay_choose_again(const struct rp_session *s, const struct rp_settings
         run->engine = &rp_engine_tf;
         root->choice =
             rp_arena_printf(s->arena, "the other engines cannot run it: %s", s->graph->why.text);
-    } else if (p && !strcmp(p->language, "stablehlo")) {
-        run->engine = &rp_engine_pjrt;
-        root->choice = "the other engines do not run StableHLO";
     }
     root->engine = run->engine->name;
 }

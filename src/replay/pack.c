@@ -132,6 +132,8 @@ static enum rp_code program_bytes(struct pack_ctx *p, struct rp_session *s, stru
         return rp_proto_written(&p->made, out, p->err);
     }
     *out = (struct rp_bytes){s->program.bytes, s->program.nbytes};
+    if (!hlo && program->source.n) /* the module alone, of a file of jax.export */
+        *out = (struct rp_bytes){(const uint8_t *)program->source.at, program->source.n};
     if (rp_replay_wire(s, &wire) && !rp_hlo_proto_module(wire.at, wire.n, out))
         return rp_err_set(p->err, RP_FORMAT, "'%s' holds no module", s->file);
     return out->n ? RP_OK : rp_err_set(p->err, RP_UNSUPPORTED, "'%s' is not kept", s->file);
@@ -150,6 +152,7 @@ static enum rp_code add_program(struct pack_ctx *p, struct rp_session *s)
     m.path = s->graph                                      ? "program.graph.pb"
              : !text                                       ? "program.hlo.pb"
              : !strcmp(s->import.program->language, "hlo") ? "program.hlo.txt"
+             : !strcmp(s->program.format, "mlir-bytecode") ? "program.mlirbc"
                                                            : "program.mlir";
     m.bytes = bytes.at;
     m.n = bytes.n;

@@ -187,9 +187,6 @@ static enum rp_code module_for_engine(const struct rp_session *s, const struct r
             *err = s->graph->why;
         return s->graph->why.code;
     }
-    if (!engine->wants_module && p && !strcmp(p->language, "stablehlo"))
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "StableHLO runs on the engine pjrt only ('reprise replay engines')");
     if (!engine->wants_module || out->module || !p || strcmp(p->language, "hlo") != 0)
         return RP_OK;
     if (!rp_replay_wire(s, &wire) || !rp_hlo_proto_module(wire.at, wire.n, &bytes)) {

@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Small JAX programs of every family and type, dumped as text and protobuf, before and after optimisation, replayed
-on the built-in engines and compared with what JAX gives.
+"""Small JAX programs of every family and type, dumped as StableHLO (text and the bytecode of jax.export) and as HLO (text and
+protobuf, before and after optimisation), replayed on the built-in engines and compared with what JAX gives.
 
     replay_jax [NAME...]      only the programs whose name contains one of these
     REPRISE, ENGINES          the program (build/reprise), engines ("ref fast")
+    KEEP                      a folder for the files; otherwise they are removed
 """
-import json, os, pathlib, subprocess, sys, tempfile
+import collections, io, json, os, pathlib, subprocess, sys, tempfile
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=4"
 try:
     import jax, jax.numpy as jnp, ml_dtypes, numpy as np
+    import jax.export
     from jax import lax
+    from jaxlib import _hlo
 except ImportError as why:
     print(f"replay_jax: skipped: {why}")
     sys.exit(0)
@@ -22,6 +25,8 @@ import replay_jax_cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REPRISE = os.environ.get("REPRISE", ROOT / "build" / "reprise")
+ANY_CALL = [jax.export.DisabledSafetyCheck.custom_call(t) for t in (
+    "lapack_sgetrf_ffi lapack_dgetrf_ffi lapack_cgetrf_ffi lapack_zgetrf_ffi".split())]
 ENGINES = os.environ.get("ENGINES", "ref fast").split()
 NHWC = ("NHWC", "HWIO", "NHWC")
 rng = np.random.default_rng(0)
@@ -163,18 +168,44 @@ def raw(a):
     return a.view({1: np.uint8, 2: np.uint16}[a.dtype.itemsize]) if a.dtype.kind == "V" or a.dtype.name.startswith(("bfloat", "float8")) else a
 
 
+FORMS = "program.mlir program.mlirbc native.mlirbc program.hlo.txt program.hlo.pb optimized.hlo.txt optimized.hlo.pb".split()
+
+
+def dump_stablehlo(jitted, lowered, args, to):
+    """StableHLO as text with its places, and as bytecode: of jax.export (VHLO), and of the dialect itself."""
+    module = lowered.compiler_ir("stablehlo").operation
+    (to / "program.mlir").write_text(module.get_asm(enable_debug_info=True, large_elements_limit=None))
+    try:
+        (to / "program.mlirbc").write_bytes(jax.export.export(jitted, disabled_checks=ANY_CALL)(*args).mlir_module_serialized)
+    except (ValueError, NotImplementedError, RuntimeError) as why:  # what jax.export itself refuses
+        print(f"     {to.name}: jax.export: {str(why).splitlines()[0][:100]}")
+    buffer = io.BytesIO()
+    module.write_bytecode(buffer)
+    (to / "native.mlirbc").write_bytes(buffer.getvalue())
+
+
 def dump(fn, args, to):
-    """The four files of a program, and its inputs and outputs."""
-    lowered = jax.jit(fn, keep_unused=True).lower(*args)
+    """The files of a program, and its inputs and outputs."""
+    jitted = jax.jit(fn, keep_unused=True)
+    lowered = jitted.lower(*args)
     compiled = lowered.compile()
     outputs = jax.tree.leaves(compiled(*args))
     module = compiled.runtime_executable().hlo_modules()[0]
     before = lowered.compiler_ir("hlo")
+    dump_stablehlo(jitted, lowered, args, to)
     (to / "program.hlo.txt").write_text(before.as_hlo_text(True))
     (to / "program.hlo.pb").write_bytes(before.as_serialized_hlo_module_proto())
+    (to / "optimized.hlo.txt").write_text(long_text(module))
     (to / "optimized.hlo.pb").write_bytes(module.as_serialized_hlo_module_proto())
     np.savez(to / "io.npz", **{f"in{i}": raw(a) for i, a in enumerate(jax.tree.leaves(args))},
              **{f"out{i}": raw(a) for i, a in enumerate(outputs)})
+
+
+def long_text(module):
+    """HLO text with all constants."""
+    options = _hlo.HloPrintOptions()
+    options.print_large_constants = True
+    return module.to_string(options)
 
 
 def dump_parts(fn, mesh, specs, args, to):
@@ -191,35 +222,41 @@ def dump_parts(fn, mesh, specs, args, to):
     np.savez(to / "io.npz", **arrays)
 
 
-def replays(label, folder):
-    """How many replays were right and how many not."""
-    passed = failed = 0
+def replays(label, folder, table):
+    """Counts the replays of each form on each engine: right, refused, wrong."""
     for engine in ENGINES:
-        for program in ("program.hlo.txt", "program.hlo.pb", "optimized.hlo.pb") if (folder / "program.hlo.pb").exists() else ("optimized.hlo.txt", "optimized.hlo.pb"):
+        for program in FORMS:
+            if not (folder / program).exists():
+                continue
             got = subprocess.run([REPRISE, "replay", folder / program, "--inputs", folder / "io.npz", "--expect", folder / "io.npz",
                                   "-e", engine, "-n", "1", "--warmup", "0", "--json"], capture_output=True, text=True)
-            passed, failed = passed + (not got.returncode), failed + bool(got.returncode)
+            table[program, engine][0 if not got.returncode else 2 if got.returncode == 1 else 1] += 1
             if got.returncode == 1:
                 wrong = [(o["index"], o["dtype"], o["worst"][:1]) for o in json.loads(got.stdout)["outputs"] if not o["ok"]]
                 print(f"FAIL {label}/{program} on {engine}: {wrong}")
             elif got.returncode:
                 print(f"FAIL {label}/{program} on {engine}: {got.stderr.strip()}")
-    return passed, failed
 
 
 def main(only):
-    passed = failed = count = 0
+    count, table = 0, collections.defaultdict(lambda: [0, 0, 0])
     with tempfile.TemporaryDirectory() as scratch:
+        root = pathlib.Path(os.environ.get("KEEP", scratch))
         jobs = [(n, dump, c) for n, c in cases.items()] + [("parts_" + n, dump_parts, c) for n, c in replay_jax_cases.partitioned().items()]
         for label, how, what in jobs:
             if only and not any(o in label for o in only):
                 continue
-            folder = pathlib.Path(scratch) / label
-            folder.mkdir()
-            how(*what, folder)
-            right, wrong = replays(label, folder)
-            passed, failed, count = passed + right, failed + wrong, count + 1
-    print(f"replay_jax: {count} programs, {passed} replays right, {failed} not")
+            folder = root / label
+            if not (folder / "io.npz").exists():
+                folder.mkdir(parents=True, exist_ok=True)
+                how(*what, folder)
+            replays(label, folder, table)
+            count += 1
+    print(f"{'form':20}{'engine':8}{'right':>7}{'refused':>9}{'wrong':>7}")
+    for (form, engine), n in table.items():
+        print(f"{form:20}{engine:8}{n[0]:7}{n[1]:9}{n[2]:7}")
+    failed = sum(n[1] + n[2] for n in table.values())
+    print(f"replay_jax: {count} programs, {sum(n[0] for n in table.values())} replays right, {failed} not")
     return failed != 0
 
 

@@ -33,41 +33,20 @@ static void slots_fill(const struct rp_program *p, uint32_t shape, uint32_t op, 
     }
 }
 
-/* HLO's root is what comes out; StableHLO ends in a return, whose operands do. */
+/* The root, or its parts where it is a tuple that is made there. */
 static size_t slots_outputs(const struct rp_program *p, const struct rp_computation *c,
                             struct rp_slot *at)
 {
-    struct rp_ids operands;
-    size_t n = 0;
+    const struct rp_op_shape *root = &p->shapes.at[p->shape.at[c->root]];
+    struct rp_ids operands = rp_op_operands(p, c->root);
 
-    if (!strcmp(p->language, "hlo")) {
-        const struct rp_op_shape *root = &p->shapes.at[p->shape.at[c->root]];
-
-        operands = rp_op_operands(p, c->root);
-        if (at && p->code.at[c->root] == RP_OP_TUPLE && root->elem == RP_ELEM_TUPLE &&
-            root->n == operands.n)
-            for (uint32_t i = 0; i < operands.n; i++)
-                slots_fill(p, p->parts.at[root->first + i], operands.at[i], 1, &at);
-        else if (at)
-            slots_fill(p, p->shape.at[c->root], c->root, 0, &at);
-        return slots_count(p, p->shape.at[c->root], 0);
-    }
-    if (!c->n)
-        return 0;
-    operands = rp_op_operands(p, c->first + c->n - 1);
-    for (uint32_t i = 0; i < operands.n; i++) {
-        uint32_t shape = p->shape.at[operands.at[i]];
-        const struct rp_op_shape *whole = &p->shapes.at[shape];
-        size_t place = p->operand_begin.at[c->first + c->n - 1] + (size_t)i;
-        uint32_t part = place < p->operand_index.n ? p->operand_index.at[place] : 0;
-
-        if (whole->elem == RP_ELEM_TUPLE && part < whole->n)
-            shape = p->parts.at[whole->first + part]; /* "%0#1" */
-        n += slots_count(p, shape, 0);
-        if (at)
-            slots_fill(p, shape, operands.at[i], 0, &at);
-    }
-    return n;
+    if (at && p->code.at[c->root] == RP_OP_TUPLE && root->elem == RP_ELEM_TUPLE &&
+        root->n == operands.n)
+        for (uint32_t i = 0; i < operands.n; i++)
+            slots_fill(p, p->parts.at[root->first + i], operands.at[i], 1, &at);
+    else if (at)
+        slots_fill(p, p->shape.at[c->root], c->root, 0, &at);
+    return slots_count(p, p->shape.at[c->root], 0);
 }
 
 enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *arena,
@@ -82,6 +61,8 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
         (strcmp(p->language, "hlo") != 0 && strcmp(p->language, "stablehlo") != 0))
         return rp_err_set(err, RP_FORMAT, "not an HLO program with an entry computation");
     c = &p->computations.at[p->entry];
+    if (!c->n || c->root < c->first || c->root - c->first >= c->n)
+        return rp_err_set(err, RP_FORMAT, "the entry computation has no result");
     params = RP_ARENA_NEW(arena, uint32_t, c->nparams + 1);
     if (!params)
         return rp_err_nomem(err, "looking at parameters");

@@ -86,7 +86,8 @@ enum rp_code rp_eval_compile(const struct rp_engine *engine,
     enum rp_code code;
 
     *out = NULL;
-    if (!program->program || strcmp(program->program->language, "hlo") != 0)
+    if (!program->program || (strcmp(program->program->language, "hlo") != 0 &&
+                              strcmp(program->program->language, "stablehlo") != 0))
         return rp_err_set(err, RP_UNSUPPORTED, "'%s': engine '%s' runs HLO, not %s", program->name,
                           engine->name,
                           program->program ? program->program->language : program->format);

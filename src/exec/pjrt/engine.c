@@ -147,22 +147,40 @@ static enum rp_code prepare_options(struct pjrt_exe *x, struct rp_err *err)
     return RP_OK;
 }
 
+/* The arguments of bytecode: those of the program that was read from it. */
+static enum rp_code read_bytecode(const struct rp_program *p, struct rp_pjrt_module *out,
+                                  struct rp_err *err)
+{
+    memset(out, 0, sizeof *out);
+    out->shardy = memmem(p->source.at, p->source.n, "sdy", 3) != NULL;
+    for (uint32_t i = 0; i < p->computations.at[p->entry].nparams; i++)
+        RP_TRY(rp_vec_push(&out->donated, 0, err));
+    return RP_OK;
+}
+
 static enum rp_code pjrt_prepare(struct rp_worker_exe *exe, struct rp_err *err)
 {
     struct pjrt_exe *x = (struct pjrt_exe *)exe;
     const struct rp_engine_program *program = exe->program;
     struct rp_pjrt_source *source = &x->source;
-    bool mlir = program->format && !strcmp(program->format, "stablehlo");
+    bool bytecode = program->program && program->format &&
+                    !strcmp(program->format, "mlir-bytecode") && program->program->source.n;
+    bool mlir = bytecode || (program->format && !strcmp(program->format, "stablehlo"));
 
-    source->code = mlir ? program->bytes : program->module;
-    source->ncode = mlir ? program->nbytes : program->nmodule;
+    source->code = bytecode ? (const uint8_t *)program->program->source.at
+                   : mlir   ? program->bytes
+                            : program->module;
+    source->ncode = bytecode ? program->program->source.n
+                    : mlir   ? program->nbytes
+                             : program->nmodule;
     source->format = mlir ? "mlir" : "hlo";
     if (!source->code)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "'%s' (%s) is not a program for PJRT, which takes HLO and StableHLO",
                           program->name, program->format ? program->format : "unknown");
-    RP_TRY(mlir ? rp_pjrt_read_mlir(source->code, source->ncode, &x->module, err)
-                : rp_pjrt_read_hlo(source->code, source->ncode, &x->module, err));
+    RP_TRY(bytecode ? read_bytecode(program->program, &x->module, err)
+           : mlir   ? rp_pjrt_read_mlir(source->code, source->ncode, &x->module, err)
+                    : rp_pjrt_read_hlo(source->code, source->ncode, &x->module, err));
     source->narguments = x->module.donated.n;
     source->donated = x->module.donated.at;
     source->tupled = x->module.tupled;
