@@ -73,7 +73,7 @@ static void judge_output(struct rp_arena *arena, const struct rp_tensor *got,
     }
 }
 
-static enum rp_code tolerance_of(const struct rp_settings *settings, struct rp_tolerance *t,
+enum rp_code rp_replay_tolerance(const struct rp_settings *settings, struct rp_tolerance *t,
                                  struct rp_err *err)
 {
     const char *names[2] = {"atol", "rtol"};
@@ -116,7 +116,7 @@ static enum rp_code compare_all(const struct rp_session *s, const struct rp_sett
     struct rp_tolerance tolerance = {.tf32 = false};
     const uint8_t *through = NULL;
 
-    RP_TRY(tolerance_of(settings, &tolerance, err));
+    RP_TRY(rp_replay_tolerance(settings, &tolerance, err));
     if (s->program.program && !s->graph && !strcmp(s->program.program->language, "hlo"))
         RP_TRY(rp_precision_find(s->program.program, sig, &result->arena, &through, err));
     tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
@@ -196,7 +196,7 @@ enum rp_code rp_replay_check_settings(const struct rp_settings *settings, struct
     const struct rp_engine *engine;
     struct rp_tolerance tolerance;
 
-    RP_TRY(tolerance_of(settings, &tolerance, err));
+    RP_TRY(rp_replay_tolerance(settings, &tolerance, err));
     if (how && !strncmp(how, "engine:", 7))
         return rp_engine_find(how + 7, &engine, &where, err);
     if (how && strcmp(how, "expected") != 0 && strcmp(how, "none") != 0)

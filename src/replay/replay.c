@@ -4,8 +4,11 @@
 
 #include "dataset/load_program.h"
 #include "dataset/question.h"
+#include "formats/programs.h"
+#include "program/cut.h"
 #include "replay/bundle.h"
 #include "replay/graph.h"
+#include "replay/surgery.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -150,6 +153,50 @@ static enum rp_code replay_execute(struct rp_session *s, const struct rp_setting
     return code;
 }
 
+/* The program with a wrong operation, as --fault asks for; what is made lives until the run is
+ * over.
+ */
+static enum rp_code plant_fault(struct rp_session *s, const char *name, struct rp_program **planted,
+                                struct rp_proto_writer *module, struct rp_err *err)
+{
+    struct rp_bytes bytes;
+    bool found;
+
+    if (!s->program.program)
+        return rp_err_set(err, RP_UNSUPPORTED, "'%s': --fault takes HLO programs", s->file);
+    RP_TRY(rp_program_plant(s->program.program, name, planted, &found, err));
+    if (!found)
+        return rp_err_set(err, RP_USAGE, "'%s' has no operation '%s'", s->file, name);
+    RP_TRY(rp_hlo_module_write(*planted, module, err));
+    RP_TRY(rp_proto_written(module, &bytes, err));
+    s->program.program = *planted;
+    s->program.module = bytes.at;
+    s->program.nmodule = bytes.n;
+    return RP_OK;
+}
+
+static enum rp_code replay_faulty(struct rp_session *s, const struct rp_settings *settings,
+                                  struct rp_session_run *run, struct rp_result *result,
+                                  struct rp_err *err)
+{
+    struct rp_engine_program good = s->program;
+    struct rp_program *planted = NULL;
+    struct rp_proto_writer module = {0};
+    enum rp_code code = plant_fault(s, rp_settings_text(settings, "fault"), &planted, &module, err);
+
+    if (code == RP_OK)
+        code = rp_session_execute(s, run, err);
+    s->program = good; /* what it is compared with is right */
+    if (code == RP_OK)
+        code = replay_report(s, settings, run, result, err);
+    if (run->exe) /* borrows the program */
+        run->exe->engine->release(run->exe);
+    run->exe = NULL;
+    rp_proto_writer_release(&module);
+    rp_program_free(planted);
+    return code;
+}
+
 static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
                                    const struct rp_settings *settings, struct rp_result *result,
                                    struct rp_err *err)
@@ -181,8 +228,11 @@ static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
     if (rp_settings_flag(settings, "wait-attach"))
         RP_TRY(rp_replay_wait_attach(err));
     code = rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err);
-    if (code == RP_OK)
-        code = replay_execute(s, settings, &run, result, err);
+    if (code == RP_OK && rp_replay_is_surgery(rp_settings_text(settings, "action")))
+        code = rp_replay_surgery(s, settings, &run, result, err);
+    else if (code == RP_OK)
+        code = rp_settings_has(settings, "fault") ? replay_faulty(s, settings, &run, result, err)
+                                                  : replay_execute(s, settings, &run, result, err);
     rp_session_run_release(&run);
     rp_proto_writer_release(&compile_options);
     return code;
@@ -283,7 +333,9 @@ static enum rp_code check_options(const char *action, const struct rp_settings *
 {
     static const struct {
         const char *option, *action;
-    } only[] = {{"redact", "pack"}, {"rank", "pack"}, {"install", "engines"}};
+    } only[] = {{"redact", "pack"},   {"rank", "pack"},      {"install", "engines"},
+                {"op", "extract"},    {"opcode", "extract"}, {"scope", "extract"},
+                {"depth", "extract"}, {"slower", "bisect"}};
     const char *engine = rp_settings_text(settings, "engine");
 
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
@@ -303,7 +355,8 @@ static enum rp_code replay_run(struct rp_ctx *ctx, const struct rp_dataset *data
     struct rp_replay *root = result->root;
     size_t manifest;
 
-    root->rank = RP_ABSENT_I64;
+    root->rank = root->isolated = root->operations_before = root->operations = root->trials =
+        RP_ABSENT_I64;
     RP_TRY(check_options(action, settings, err));
     if (!strcmp(action, "engines"))
         return rp_replay_list_engines(settings, result, err);
@@ -438,6 +491,30 @@ static const struct rp_field compared_fields[] = {
 static const struct rp_type compared_type = {"compared", sizeof(struct rp_replay_compared),
                                              compared_fields, NULL};
 
+static const struct rp_field divergence_fields[] = {
+    RP_FIELD(struct rp_replay_divergence, name, STR, NONE, "operation", "its name", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_divergence, opcode, STR, NONE, "opcode", "what it does", 0),
+    RP_FIELD(struct rp_replay_divergence, verdict, STR, NONE, "verdict",
+             "differs, amplifies rounding, fails or not supported; of bisect: left", 0),
+    RP_FIELD(struct rp_replay_divergence, source, STR, NONE, "source", "line of the user's program",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_replay_divergence, inside, STR, NONE, "inside",
+             "the operation that calls its computation", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_divergence, iteration, I64, COUNT, "iteration",
+             "of the loop that it is in, from 0", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_divergence, max_abs, F64, NONE, "difference",
+             "the largest of an element from its value on ref", 0),
+    RP_FIELD(struct rp_replay_divergence, max_rel, F64, NONE, "relative",
+             "the largest difference over the value on ref", RP_WIDE),
+    RP_FIELD(struct rp_replay_divergence, wrong, I64, COUNT, "wrong", "elements over the tolerance",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_replay_divergence, elements, I64, COUNT, "of", "elements", RP_NULLABLE),
+    RP_FIELD(struct rp_replay_divergence, scope, STR, NONE, NULL, "scope path of the operation", 0),
+    RP_FIELD(struct rp_replay_divergence, message, STR, NONE, NULL, "what the engine said", 0),
+    RP_FIELD_END};
+static const struct rp_type divergence_type = {"divergence", sizeof(struct rp_replay_divergence),
+                                               divergence_fields, NULL};
+
 static const struct rp_field replay_fields[] = {
     RP_FIELD(struct rp_replay, program, STR, NONE, "program", "the file", RP_SHORTEN),
     RP_FIELD(struct rp_replay, format, STR, NONE, "format", "what was read", 0),
@@ -459,6 +536,20 @@ static const struct rp_field replay_fields[] = {
     RP_FIELD_RECORD(struct rp_replay, run_ns, &times_type, "runs", "times of the measured runs", 0),
     RP_FIELD(struct rp_replay, checked, STR, NONE, "checked against",
              "source of the expected outputs", RP_SHORTEN),
+    RP_FIELD(struct rp_replay, isolated, I64, COUNT, "operations run alone",
+             "with 'isolate': operations that ran alone on real values", RP_NULLABLE),
+    RP_FIELD(struct rp_replay, first, STR, NONE, "first to diverge",
+             "with 'isolate': the first operation that differs, with its source line", RP_VERBATIM),
+    RP_FIELD(struct rp_replay, complaint, STR, NONE, "complaint",
+             "with 'bisect': what the part shows on the engine", 0),
+    RP_FIELD(struct rp_replay, operations_before, I64, COUNT, "operations before",
+             "with 'bisect', 'extract' and 'flatten': of the program", RP_NULLABLE),
+    RP_FIELD(struct rp_replay, operations, I64, COUNT, "operations", "of what was written",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_replay, trials, I64, COUNT, "trials", "with 'bisect': parts that were run",
+             RP_NULLABLE),
+    RP_FIELD(struct rp_replay, written, STR, NONE, "written", "the program that was written",
+             RP_SHORTEN),
     RP_FIELD(struct rp_replay, ok, BOOL, NONE, "correct", "true if all outputs are correct", 0),
     RP_FIELD_LIST(struct rp_replay, outputs, &output_type, "outputs", "outputs of the program", 0),
     RP_FIELD_LIST(struct rp_replay, instructions, &op_type, "instructions",
@@ -467,6 +558,8 @@ static const struct rp_field replay_fields[] = {
                   "with 'engines': what can run programs on this machine", 0),
     RP_FIELD_LIST(struct rp_replay, compared, &compared_type, "compared",
                   "with --compare: an earlier result", 0),
+    RP_FIELD_LIST(struct rp_replay, divergences, &divergence_type, "operations",
+                  "with 'isolate' those that differ, with 'bisect' those that are left", 0),
     RP_FIELD_LIST(struct rp_replay, files, &file_type, "files", "members of the bundle", 0),
     RP_FIELD_LIST(struct rp_replay, warnings, &rp_type_string, "warnings",
                   "limits of the measurement", RP_WARN),
@@ -475,8 +568,8 @@ static const struct rp_type replay_type = {"replay", sizeof(struct rp_replay), r
                                            "outputs"};
 
 static const struct rp_option options[] = {
-    {"action", 0, RP_OPT_CHOICE, "run|pack|unpack|info|engines", "run",
-     "what to do; may also be given as the first word", 0},
+    {"action", 0, RP_OPT_CHOICE, "run|isolate|bisect|extract|flatten|pack|unpack|info|engines",
+     "run", "what to do; may also be given as the first word", 0},
     {"engine", 'e', RP_OPT_TEXT, "NAME", "auto",
      "the engine to run it; 'replay engines' lists them", 0},
     {"program", 'p', RP_OPT_PATH, "FILE", NULL, "the .input file of a BladeDISC pair", 0},
@@ -493,7 +586,23 @@ static const struct rp_option options[] = {
     {"ulp", 0, RP_OPT_INT, "N", NULL, "tolerance in units in the last place", 0},
     {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "count NaN as wrong even where NaN is expected", 0},
     {"save", 0, RP_OPT_PATH, "FILE", NULL,
-     "file for the outputs (.npz), for 'pack' the bundle, for 'unpack' a folder", 0},
+     "file for the outputs (.npz); for 'pack', 'bisect' and 'extract' a bundle (.tar) or program; "
+     "for 'unpack' a folder",
+     0},
+    {"op", 0, RP_OPT_TEXT, "NAME", NULL, "with 'extract': operations of that name; * and ? match",
+     RP_OPT_REPEAT},
+    {"opcode", 0, RP_OPT_TEXT, "CODE", NULL, "with 'extract': operations such as 'dot'", 0},
+    {"scope", 0, RP_OPT_TEXT, "PATTERN", NULL,
+     "with 'extract': operations by scope path (op_name), such as '*/layer_3/*'", 0},
+    {"slice", 0, RP_OPT_CHOICE, "only|backward|forward|both", "only",
+     "with 'extract': also what they depend on (backward), what depends on them (forward)", 0},
+    {"depth", 0, RP_OPT_COUNT, "N", NULL, "with --slice: at most N operations further", 0},
+    {"unroll", 0, RP_OPT_COUNT, "N", "0",
+     "with 'flatten': replace loops by N copies of their bodies; 0: keep them", 0},
+    {"slower", 0, RP_OPT_DURATION, "T", "0s",
+     "with 'bisect': look for what takes at least so long, not for what is wrong", 0},
+    {"fault", 0, RP_OPT_TEXT, "NAME", NULL,
+     "make this operation wrong on the tested engine, to try 'isolate' and 'bisect'", 0},
     {"redact", 0, RP_OPT_FLAG, NULL, NULL,
      "with 'pack': omit the values of inputs, outputs and large constants", 0},
     {"rank", 0, RP_OPT_INT, "N", NULL, "with 'pack': the rank it was captured on", 0},

@@ -61,17 +61,25 @@ struct rp_replay_file { /* of a bundle */
     int64_t bytes;
     bool ok;
 };
+struct rp_replay_divergence { /* an operation that isolate found, or that bisect left */
+    const char *name, *opcode, *verdict, *inside, *source, *scope, *message;
+    int64_t iteration, wrong, elements;
+    double max_abs, max_rel;
+};
 struct rp_replay {
     const char *program, *format, *engine, *choice, *inputs, *checked;
-    const char *bundle, *packed_by, *flags; /* of pack, unpack and info */
+    const char *bundle, *packed_by, *flags;  /* of pack, unpack and info */
+    const char *first, *complaint, *written; /* of isolate, bisect, extract and flatten */
+    int64_t isolated, operations_before, operations, trials;
     int64_t rank, partitions, compile_ns, upload_ns, first_ns;
     struct rp_replay_times run_ns;
-    size_t noutputs, ninstructions, nengines, nfiles, ncompared, nwarnings;
+    size_t noutputs, ninstructions, nengines, nfiles, ncompared, ndivergences, nwarnings;
     struct rp_replay_output *outputs;
     struct rp_replay_op *instructions;
     struct rp_replay_engine *engines;
     struct rp_replay_file *files;
     struct rp_replay_compared *compared;
+    struct rp_replay_divergence *divergences;
     const char **warnings;
     bool ok;
 };
@@ -167,6 +175,8 @@ enum rp_code rp_replay_wait_attach(struct rp_err *err);
 /* The options --check, --atol, --rtol and --ulp: RP_USAGE where one is wrong, before anything runs.
  */
 enum rp_code rp_replay_check_settings(const struct rp_settings *settings, struct rp_err *err);
+enum rp_code rp_replay_tolerance(const struct rp_settings *settings, struct rp_tolerance *t,
+                                 struct rp_err *err);
 
 /* Output i, not compared yet. */
 enum rp_code rp_replay_describe(struct rp_arena *arena, const struct rp_tensor *t, size_t i,

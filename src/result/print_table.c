@@ -236,6 +236,16 @@ static void grid_measure(struct grid *grid)
     }
 }
 
+/* The width of a column whose texts are cut to at most `most` characters, its heading never. */
+static size_t column_cut_width(const struct grid *grid, const struct column *c, size_t most)
+{
+    size_t heading = grid->headings ? column_heading_width(c) : 0;
+
+    if (!may_shorten(c) || c->natural <= most)
+        return c->natural;
+    return most > heading ? most : heading;
+}
+
 /* The width of a line whose texts are cut to at most `most` characters. */
 static size_t grid_line_width(const struct grid *grid, size_t most)
 {
@@ -245,7 +255,7 @@ static size_t grid_line_width(const struct grid *grid, size_t most)
         const struct column *c = &grid->column[i];
 
         if (c->shown)
-            total += GAP + (may_shorten(c) && c->natural > most ? most : c->natural);
+            total += GAP + column_cut_width(grid, c, most);
     }
     return total ? total - GAP : 0;
 }
@@ -261,7 +271,7 @@ static size_t grid_good_width(const struct grid *grid)
         size_t room = flags & RP_WHOLE ? SIZE_MAX : flags & RP_LABEL ? KERNEL : COMFORT;
 
         if (c->shown)
-            total += GAP + (may_shorten(c) && c->natural > room ? room : c->natural);
+            total += GAP + column_cut_width(grid, c, room);
     }
     return total ? total - GAP : 0;
 }
@@ -279,7 +289,7 @@ static void grid_fit(struct grid *grid, size_t width)
     for (size_t i = 0; i < grid->n; i++) {
         struct column *c = &grid->column[i];
 
-        c->now = may_shorten(c) && c->natural > most ? most : c->natural;
+        c->now = column_cut_width(grid, c, most);
     }
 }
 

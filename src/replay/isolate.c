@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `replay isolate`: which operation is wrong on an engine. `ref` computes the real value of every
+ * operation; the tested engine runs each operation alone on the real values of its operands. So an
+ * error does not spread, and the first operation that differs is where a wrong result begins.
+ *
+ * Operations are run in batches: `ref` runs a batch as it is, the tested engine runs a program in
+ * which every operand is a parameter, so that no operation sees the result of another. What differs
+ * is confirmed by running the operation alone. Calls, fusions, branches and loops that differ are
+ * entered, loops at the first iteration that differs. Values are dropped after their last use.
+ */
+#include "replay/search.h"
+
+#include "program/order.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_OPS   64
+#define BATCH_BYTES ((int64_t)512 << 20)
+#define MOST_ROWS   50
+#define MOST_DEPTH  16
+#define MOST_LOOPS  100000 /* iterations that are looked into */
+
+struct isolate {
+    const struct rp_search *search;
+    struct rp_arena *arena; /* of the rows */
+    struct rp_isolated *out;
+    struct rp_reproducer *capture; /* of the first operation that differs; or NULL */
+    unsigned depth, captured_depth;
+    struct rp_err *err;
+};
+
+/* One computation that is walked. */
+struct walk {
+    struct isolate *i;
+    uint32_t computation, first, n;
+    const char *inside; /* the operation that calls it, or NULL */
+    int64_t iteration;  /* of a loop, or RP_ABSENT_I64 */
+    struct rp_values *values;
+    uint32_t *order, *last_use; /* by position in the computation: of the file; in `order` */
+    uint8_t *live, *keep;
+    uint32_t *batch;
+    size_t nbatch;
+    int64_t bytes;
+};
+
+/* ---- which operations ---- */
+
+static bool is_free(const struct rp_program *p, uint32_t op)
+{
+    switch (p->code.at[op]) {
+    case RP_OP_PARAMETER:
+    case RP_OP_CONSTANT:
+    case RP_OP_TUPLE:
+    case RP_OP_GET_TUPLE_ELEMENT:
+    case RP_OP_AFTER_ALL:
+    case RP_OP_ADD_DEPENDENCY:
+    case RP_OP_OPT_BARRIER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Asynchronous pairs, channels and random numbers have no value of their own to compare. */
+static bool is_skipped(const struct rp_program *p, uint32_t op)
+{
+    switch (p->code.at[op]) {
+    case RP_OP_RNG:
+    case RP_OP_RNG_GET_AND_UPDATE_STATE:
+    case RP_OP_INFEED:
+    case RP_OP_OUTFEED:
+    case RP_OP_SEND:
+    case RP_OP_SEND_DONE:
+    case RP_OP_RECV:
+    case RP_OP_RECV_DONE:
+        return true;
+    default:
+        return !rp_shape_leaves(p, p->shape.at[op]);
+    }
+}
+
+static void walk_mark_live(struct walk *w, const struct rp_program *p)
+{
+    for (uint32_t k = w->n; k-- > 0;) {
+        uint32_t op = w->order[k];
+        struct rp_ids operands = rp_op_operands(p, op);
+
+        if (op == p->computations.at[w->computation].root)
+            w->live[op - w->first] = 1;
+        if (!w->live[op - w->first])
+            continue;
+        for (uint32_t i = 0; i < operands.n; i++) {
+            uint32_t at = operands.at[i] - w->first;
+
+            if (!w->live[at] || k > w->last_use[at])
+                w->last_use[at] = k;
+            w->live[at] = 1;
+        }
+    }
+}
+
+static enum rp_code walk_init(struct walk *w, struct isolate *i, uint32_t computation,
+                              struct rp_values *values)
+{
+    const struct rp_program *p = i->search->program;
+    const struct rp_computation *c = &p->computations.at[computation];
+    struct rp_arena scratch = RP_ARENA_INIT;
+    enum rp_code code;
+
+    *w = (struct walk){.i = i,
+                       .computation = computation,
+                       .first = c->first,
+                       .n = c->n,
+                       .iteration = RP_ABSENT_I64,
+                       .values = values};
+    w->order = calloc((size_t)c->n + 1, sizeof *w->order);
+    w->last_use = calloc((size_t)c->n + 1, sizeof *w->last_use);
+    w->live = calloc((size_t)c->n + 1, 1);
+    w->keep = calloc((size_t)c->n + 1, 1);
+    w->batch = calloc(BATCH_OPS + 1, sizeof *w->batch);
+    if (!w->order || !w->last_use || !w->live || !w->keep || !w->batch)
+        return rp_err_nomem(i->err, "isolating operations");
+    code = rp_computation_order(p, computation, &scratch, w->order, i->err);
+    rp_arena_release(&scratch);
+    if (code == RP_OK)
+        walk_mark_live(w, p);
+    return code;
+}
+
+static void walk_release(struct walk *w)
+{
+    free(w->order);
+    free(w->last_use);
+    free(w->live);
+    free(w->keep);
+    free(w->batch);
+}
+
+/* ---- rows ---- */
+
+static enum rp_code isolate_row(const struct walk *w, uint32_t op, const char *verdict,
+                                const struct rp_trial_verdict *v, const char *message)
+{
+    struct isolate *i = w->i;
+    struct rp_isolated *out = i->out;
+    struct rp_isolated_op *row;
+
+    if (out->n == MOST_ROWS)
+        return RP_OK;
+    if (!out->rows) {
+        out->rows = RP_ARENA_NEW(i->arena, struct rp_isolated_op, MOST_ROWS);
+        if (!out->rows)
+            return rp_err_nomem(i->err, "isolating operations");
+    }
+    row = &out->rows[out->n++];
+    *row = (struct rp_isolated_op){.op = op,
+                                   .verdict = verdict,
+                                   .inside = w->inside,
+                                   .iteration = w->iteration,
+                                   .wrong = RP_ABSENT_I64,
+                                   .elements = RP_ABSENT_I64,
+                                   .max_abs = (double)NAN,
+                                   .max_rel = (double)NAN};
+    if (v) {
+        row->max_abs = v->max_abs;
+        row->max_rel = v->max_rel;
+        row->wrong = v->wrong;
+        row->elements = v->elements;
+        message = message ? message : v->reason;
+    }
+    row->message = message ? rp_arena_strdup(i->arena, message) : NULL;
+    return rp_arena_check(i->arena, "isolating operations", i->err);
+}
+
+/* ---- batches ---- */
+
+/* keep: the operations of the batch that `want` says. */
+static size_t batch_select(const struct walk *w, const uint32_t *ops, size_t n, bool all,
+                           uint32_t *selected)
+{
+    const struct rp_program *p = w->i->search->program;
+    size_t count = 0;
+
+    memset(w->keep, 0, w->n);
+    for (size_t k = 0; k < n; k++)
+        if (all || (!is_free(p, ops[k]) && !is_skipped(p, ops[k]))) {
+            w->keep[ops[k] - w->first] = 1;
+            selected[count++] = ops[k];
+        }
+    return count;
+}
+
+/* The part that `ops` are, run on an engine with the values that are known; its outputs are the
+   arrays of the operations, one after the other. */
+struct batch_run {
+    struct rp_cut_program cut;
+    struct rp_tensor **arguments, **outputs;
+    size_t noutputs;
+};
+
+static void batch_run_release(struct batch_run *r)
+{
+    rp_tensors_drop(r->outputs, r->noutputs);
+    free(r->arguments);
+    rp_cut_release(&r->cut);
+}
+
+static enum rp_code batch_run(const struct walk *w, const struct rp_trial_engine *on, bool apart,
+                              const uint32_t *ops, size_t n, struct batch_run *out)
+{
+    struct isolate *i = w->i;
+    struct rp_cut cut = {w->computation, w->keep, ops, n, apart};
+
+    *out = (struct batch_run){0};
+    RP_TRY(rp_program_cut(i->search->program, &cut, &out->cut, i->err));
+    RP_TRY(rp_values_arguments(w->values, &out->cut, &out->arguments, i->err));
+    return rp_trial_once(on, out->cut.program, out->arguments, out->cut.inputs.n,
+                         w->values->partitions, &out->outputs, &out->noutputs, i->err);
+}
+
+static enum rp_code batch_on_ref(struct walk *w)
+{
+    const struct rp_program *p = w->i->search->program;
+    uint32_t selected[BATCH_OPS];
+    size_t n = batch_select(w, w->batch, w->nbatch, true, selected), at = 0, each;
+    struct batch_run run;
+    enum rp_code code = batch_run(w, w->i->search->oracle, false, selected, n, &run);
+
+    each = run.noutputs / w->values->partitions;
+    for (size_t k = 0; code == RP_OK && k < n; k++) {
+        code = rp_values_put(w->values, selected[k], run.outputs, each, at, w->i->err);
+        at += rp_shape_leaves(p, p->shape.at[selected[k]]);
+    }
+    batch_run_release(&run);
+    return code;
+}
+
+static enum rp_code isolate_enter(const struct walk *w, uint32_t op);
+
+/* The first operation that differs, and of those inside of it again the first, is kept. */
+static enum rp_code isolate_capture(const struct walk *w, enum rp_complaint complaint,
+                                    struct batch_run *run, const struct rp_value *want)
+{
+    struct isolate *i = w->i;
+    struct rp_reproducer *r = i->capture;
+    size_t n = run->cut.inputs.n * w->values->partitions;
+
+    if (!r || (r->complaint != RP_COMPLAINT_NONE && i->depth <= i->captured_depth))
+        return RP_OK;
+    rp_reproducer_release(r, w->values->partitions);
+    i->captured_depth = i->depth;
+    r->complaint = complaint;
+    r->cut = run->cut;
+    run->cut = (struct rp_cut_program){0};
+    r->arguments = run->arguments;
+    run->arguments = NULL;
+    for (size_t k = 0; k < n; k++)
+        rp_tensor_keep(r->arguments[k]);
+    r->expected = calloc(want->n + 1, sizeof *r->expected);
+    if (!r->expected)
+        return rp_err_nomem(i->err, "isolating operations");
+    for (size_t k = 0; k < want->n; k++)
+        r->expected[r->nexpected++] = rp_tensor_keep(want->at[k]);
+    return RP_OK;
+}
+
+/* One operation on the tested engine. A failure of the engine is the operation's, not ours. */
+static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
+{
+    struct isolate *i = w->i;
+    const struct rp_search *s = i->search;
+    const struct rp_value *want = &w->values->of[op];
+    struct rp_trial_verdict v;
+    struct batch_run run;
+    uint32_t selected[1];
+    char message[256];
+    const char *failed;
+    enum rp_code code;
+
+    batch_select(w, &op, 1, true, selected);
+    code = batch_run(w, s->tested, true, selected, 1, &run);
+    if (code == RP_OK && run.noutputs != want->n)
+        code = rp_err_set(i->err, RP_FORMAT, "%zu results instead of %zu", run.noutputs, want->n);
+    if (code == RP_OK) {
+        struct rp_trial_judge judge = {s->oracle, s->tolerance};
+
+        code = rp_trial_judge(&judge, &run.cut, run.arguments, w->values->partitions, run.outputs,
+                              want->at, want->n, &v, i->err);
+        if (code == RP_OK && !v.ok && !v.sensitive)
+            code = isolate_capture(w, RP_COMPLAINT_WRONG, &run, want);
+        batch_run_release(&run);
+        RP_TRY(code);
+        if (v.ok)
+            return RP_OK;
+        if (v.sensitive) {
+            i->out->sensitive++;
+            return isolate_row(w, op, "amplifies rounding", &v, NULL);
+        }
+        i->out->diverging++;
+        RP_TRY(isolate_row(w, op, "differs", &v, NULL));
+        return isolate_enter(w, op);
+    }
+    if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED) {
+        batch_run_release(&run);
+        return code;
+    }
+    i->out->diverging += code != RP_UNSUPPORTED;
+    i->out->untested += code == RP_UNSUPPORTED;
+    rp_trial_message(i->err, message, sizeof message);
+    failed = code == RP_UNSUPPORTED ? "not supported" : "fails";
+    code = code == RP_UNSUPPORTED ? RP_OK : isolate_capture(w, RP_COMPLAINT_FAILS, &run, want);
+    batch_run_release(&run);
+    return code == RP_OK ? isolate_row(w, op, failed, NULL, message) : code;
+}
+
+/* Whether an operation of a batch is within the tolerance of its type; if not, it is run alone. */
+static bool looks_right(const struct walk *w, uint32_t op, struct rp_tensor *const *got,
+                        size_t each, size_t from)
+{
+    const struct rp_value *want = &w->values->of[op];
+    size_t leaves = want->n / w->values->partitions;
+
+    for (size_t k = 0; k < want->n; k++) {
+        struct rp_comparison c;
+
+        rp_compare(got[k / leaves * each + from + k % leaves], want->at[k],
+                   &w->i->search->tolerance, &c);
+        if (!c.ok)
+            return false;
+    }
+    return true;
+}
+
+/* A batch that fails as a whole is halved until the operation that fails is alone. */
+static enum rp_code batch_on_tested(struct walk *w, const uint32_t *ops, size_t n)
+{
+    const struct rp_program *p = w->i->search->program;
+    uint32_t selected[BATCH_OPS];
+    size_t count = batch_select(w, ops, n, false, selected), at = 0, each;
+    struct batch_run run;
+    enum rp_code code;
+
+    if (!count)
+        return RP_OK;
+    if (count == 1)
+        return isolate_alone(w, selected[0]);
+    code = batch_run(w, w->i->search->tested, true, selected, count, &run);
+    if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED) {
+        batch_run_release(&run);
+        return code;
+    }
+    if (code != RP_OK) {
+        batch_run_release(&run);
+        RP_TRY(batch_on_tested(w, ops, n / 2));
+        return batch_on_tested(w, ops + n / 2, n - n / 2);
+    }
+    each = run.noutputs / w->values->partitions;
+    for (size_t k = 0; code == RP_OK && k < count; k++) {
+        if (!looks_right(w, selected[k], run.outputs, each, at))
+            code = isolate_alone(w, selected[k]);
+        at += rp_shape_leaves(p, p->shape.at[selected[k]]);
+    }
+    batch_run_release(&run);
+    return code;
+}
+
+static enum rp_code batch_finish(struct walk *w, uint32_t done)
+{
+    const struct rp_program *p = w->i->search->program;
+
+    if (!w->nbatch)
+        return RP_OK;
+    RP_TRY(batch_on_ref(w));
+    RP_TRY(batch_on_tested(w, w->batch, w->nbatch));
+    for (size_t k = 0; k < w->nbatch; k++)
+        w->i->out->tested += !is_free(p, w->batch[k]) && !is_skipped(p, w->batch[k]);
+    w->nbatch = 0;
+    w->bytes = 0;
+    for (uint32_t k = 0; k < done; k++)
+        if (w->last_use[w->order[k] - w->first] < done &&
+            w->order[k] != p->computations.at[w->computation].root)
+            rp_values_forget(w->values, w->order[k]);
+    return RP_OK;
+}
+
+/* The computation's parameters have their values. */
+static enum rp_code isolate_walk(struct walk *w)
+{
+    const struct rp_program *p = w->i->search->program;
+
+    for (uint32_t k = 0; k < w->n; k++) {
+        uint32_t op = w->order[k];
+
+        if (!w->live[op - w->first] || p->code.at[op] == RP_OP_PARAMETER ||
+            !rp_shape_leaves(p, p->shape.at[op]))
+            continue;
+        w->batch[w->nbatch++] = op;
+        w->bytes += rp_shape_bytes(p, p->shape.at[op]);
+        if (w->nbatch == BATCH_OPS || w->bytes > BATCH_BYTES)
+            RP_TRY(batch_finish(w, k + 1));
+    }
+    return batch_finish(w, w->n);
+}
+
+/* ---- inside of operations ---- */
+
+/* The values of a computation's parameters: operand k of the call is parameter k. */
+static enum rp_code enter_parameters(const struct walk *w, uint32_t computation,
+                                     const struct rp_value *operands, uint32_t n,
+                                     struct rp_values *inner)
+{
+    const struct rp_program *p = w->i->search->program;
+    const struct rp_computation *c = &p->computations.at[computation];
+
+    for (uint32_t k = 0; k < c->n; k++) {
+        uint32_t op = c->first + k;
+        int64_t number = p->value.at[op];
+        size_t each;
+
+        if (p->code.at[op] != RP_OP_PARAMETER)
+            continue;
+        if (number < 0 || number >= (int64_t)n)
+            return rp_err_set(w->i->err, RP_FORMAT, "'%s' is called with %u operands",
+                              rp_program_text(p, c->name), n);
+        each = operands[number].n / inner->partitions;
+        if (each)
+            RP_TRY(rp_values_put(inner, op, operands[number].at, each, 0, w->i->err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code enter_computation(const struct walk *outer, uint32_t op, uint32_t computation,
+                                      const struct rp_value *operands, uint32_t n,
+                                      int64_t iteration)
+{
+    struct isolate *i = outer->i;
+    const struct rp_program *p = i->search->program;
+    struct rp_values values;
+    struct walk w;
+    enum rp_code code;
+
+    if (++i->depth > MOST_DEPTH) {
+        i->depth--;
+        return RP_OK;
+    }
+    code = rp_values_init(&values, p, outer->values->partitions, i->err);
+    if (code == RP_OK)
+        code = enter_parameters(outer, computation, operands, n, &values);
+    if (code == RP_OK) {
+        code = walk_init(&w, i, computation, &values);
+        w.inside = rp_program_text(p, p->op_name.at[op]);
+        w.iteration = iteration;
+        if (code == RP_OK)
+            code = isolate_walk(&w);
+        walk_release(&w);
+    }
+    rp_values_release(&values);
+    i->depth--;
+    return code;
+}
+
+/* A whole computation as a part: its parameters are the only inputs, in the order of the file. */
+static enum rp_code cut_whole(const struct isolate *i, uint32_t computation,
+                              struct rp_cut_program *out)
+{
+    const struct rp_computation *c = &i->search->program->computations.at[computation];
+    uint8_t *keep = malloc((size_t)c->n + 1);
+    struct rp_cut cut = {computation, keep, &c->root, 1, false};
+    enum rp_code code;
+
+    if (!keep)
+        return rp_err_nomem(i->err, "entering a loop");
+    memset(keep, 1, (size_t)c->n + 1);
+    code = rp_program_cut(i->search->program, &cut, out, i->err);
+    free(keep);
+    return code;
+}
+
+struct loop {
+    struct rp_cut_program body, condition;
+    struct rp_trial on_ref, ask, on_tested; /* the body on ref; the condition; the body on tested */
+    struct rp_value state, next, got;
+};
+
+/* The state as arguments of a part whose only parameter is the state: inputs are leaves of it. */
+static enum rp_code loop_arguments(const struct walk *w, const struct rp_cut_program *cut,
+                                   const struct rp_value *state, struct rp_tensor ***out)
+{
+    size_t parts = w->values->partitions, each = state->n / parts, n = cut->inputs.n;
+
+    *out = calloc(n * parts + 1, sizeof **out);
+    if (!*out)
+        return rp_err_nomem(w->i->err, "entering a loop");
+    for (size_t k = 0; k < parts; k++)
+        for (size_t j = 0; j < n; j++) {
+            if (cut->inputs.at[j].leaf >= each)
+                return rp_err_set(w->i->err, RP_FORMAT, "a loop whose state does not fit its body");
+            (*out)[k * n + j] = state->at[k * each + cut->inputs.at[j].leaf];
+        }
+    return RP_OK;
+}
+
+static enum rp_code loop_run(const struct walk *w, const struct rp_cut_program *cut,
+                             const struct rp_value *state, struct rp_trial *t, struct rp_value *out)
+{
+    struct rp_tensor **arguments = NULL;
+    enum rp_code code = loop_arguments(w, cut, state, &arguments);
+
+    *out = (struct rp_value){.n = t->noutputs};
+    if (code == RP_OK) {
+        out->at = calloc(out->n + 1, sizeof *out->at);
+        code = out->at ? rp_trial_run(t, arguments, out->at, NULL, w->i->err)
+                       : rp_err_nomem(w->i->err, "entering a loop");
+    }
+    free(arguments);
+    return code;
+}
+
+static void value_release(struct rp_value *v)
+{
+    rp_tensors_drop(v->at, v->n);
+    *v = (struct rp_value){0};
+}
+
+/* One iteration: *stop if the loop ends or was entered. */
+static enum rp_code loop_step(const struct walk *w, uint32_t op, struct loop *l, int64_t k,
+                              bool *stop)
+{
+    struct rp_ids called = rp_op_called(w->i->search->program, op);
+    struct rp_value go;
+    bool same = true;
+
+    RP_TRY(loop_run(w, &l->condition, &l->state, &l->ask, &go));
+    *stop = !go.n || !rp_tensor_integer(go.at[0], 0);
+    value_release(&go);
+    if (*stop)
+        return RP_OK;
+    RP_TRY(loop_run(w, &l->body, &l->state, &l->on_ref, &l->next));
+    RP_TRY(loop_run(w, &l->body, &l->state, &l->on_tested, &l->got));
+    for (size_t i = 0; same && i < l->next.n && i < l->got.n; i++) {
+        struct rp_comparison c;
+
+        rp_compare(l->got.at[i], l->next.at[i], &w->i->search->tolerance, &c);
+        same = c.ok;
+    }
+    if (!same) {
+        *stop = true;
+        return enter_computation(w, op, called.at[0], &l->state, 1, k);
+    }
+    value_release(&l->state);
+    value_release(&l->got);
+    l->state = l->next;
+    l->next = (struct rp_value){0};
+    return RP_OK;
+}
+
+static enum rp_code loop_open(const struct walk *w, uint32_t op, struct loop *l)
+{
+    const struct rp_search *s = w->i->search;
+    struct rp_ids called = rp_op_called(s->program, op), in = rp_op_operands(s->program, op);
+    const struct rp_value *start = &w->values->of[in.at[0]];
+    size_t parts = w->values->partitions;
+
+    if (called.n != 2)
+        return rp_err_set(w->i->err, RP_FORMAT, "a loop without a body and a condition");
+    l->state.at = calloc(start->n + 1, sizeof *l->state.at);
+    if (!l->state.at)
+        return rp_err_nomem(w->i->err, "entering a loop");
+    for (size_t i = 0; i < start->n; i++)
+        l->state.at[l->state.n++] = rp_tensor_keep(start->at[i]);
+    RP_TRY(cut_whole(w->i, called.at[0], &l->body));
+    RP_TRY(cut_whole(w->i, called.at[1], &l->condition));
+    RP_TRY(rp_trial_open(s->oracle, l->body.program, NULL, l->body.inputs.n, parts, &l->on_ref,
+                         w->i->err));
+    RP_TRY(rp_trial_open(s->oracle, l->condition.program, NULL, l->condition.inputs.n, parts,
+                         &l->ask, w->i->err));
+    return rp_trial_open(s->tested, l->body.program, NULL, l->body.inputs.n, parts, &l->on_tested,
+                         w->i->err);
+}
+
+static enum rp_code enter_loop(const struct walk *w, uint32_t op)
+{
+    struct loop l = {0};
+    enum rp_code code = loop_open(w, op, &l);
+    bool stop = false;
+
+    for (int64_t k = 0; code == RP_OK && !stop && k < MOST_LOOPS; k++)
+        code = loop_step(w, op, &l, k, &stop);
+    rp_trial_close(&l.on_ref);
+    rp_trial_close(&l.ask);
+    rp_trial_close(&l.on_tested);
+    rp_cut_release(&l.body);
+    rp_cut_release(&l.condition);
+    value_release(&l.state);
+    value_release(&l.next);
+    value_release(&l.got);
+    return code;
+}
+
+/* What a diverging operation calls, with the values it is called with. */
+static enum rp_code isolate_enter(const struct walk *w, uint32_t op)
+{
+    const struct rp_program *p = w->i->search->program;
+    struct rp_ids called = rp_op_called(p, op), in = rp_op_operands(p, op);
+    struct rp_value *operands;
+    enum rp_code code = RP_OK;
+    size_t which = 0;
+
+    if (!called.n || !in.n)
+        return RP_OK;
+    if (p->code.at[op] == RP_OP_WHILE)
+        return enter_loop(w, op);
+    operands = calloc((size_t)in.n + 1, sizeof *operands);
+    if (!operands)
+        return rp_err_nomem(w->i->err, "isolating operations");
+    for (uint32_t k = 0; k < in.n; k++)
+        operands[k] = w->values->of[in.at[k]];
+    switch (p->code.at[op]) {
+    case RP_OP_CALL:
+    case RP_OP_FUSION:
+        code = enter_computation(w, op, called.at[0], operands, in.n, RP_ABSENT_I64);
+        break;
+    case RP_OP_CONDITIONAL:
+        if (!operands[0].n)
+            break;
+        which = (size_t)rp_tensor_integer(operands[0].at[0], 0);
+        if (operands[0].at[0]->elem == RP_ELEM_PRED)
+            which = which ? 0 : 1;
+        which = which < called.n ? which : called.n - 1;
+        if (which + 1 < in.n)
+            code =
+                enter_computation(w, op, called.at[which], operands + which + 1, 1, RP_ABSENT_I64);
+        break;
+    default: /* the function of a reduction is no part of its own */
+        break;
+    }
+    free(operands);
+    return code;
+}
+
+/* ---- all of it ---- */
+
+enum rp_code rp_isolate(const struct rp_search *search, struct rp_arena *arena,
+                        struct rp_isolated *out, struct rp_reproducer *capture, struct rp_err *err)
+{
+    const struct rp_program *p = search->program;
+    struct isolate i = {
+        .search = search, .arena = arena, .out = out, .capture = capture, .err = err};
+    struct rp_values values;
+    struct walk w = {0};
+    enum rp_code code;
+
+    *out = (struct rp_isolated){0};
+    code = rp_values_init(&values, p, search->partitions, err);
+    if (code == RP_OK)
+        code = rp_search_parameters(search, &values, err);
+    if (code == RP_OK)
+        code = walk_init(&w, &i, p->entry, &values);
+    if (code == RP_OK)
+        code = isolate_walk(&w);
+    walk_release(&w);
+    rp_values_release(&values);
+    return code;
+}

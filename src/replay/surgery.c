@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The words isolate, bisect, extract and flatten: which operation is wrong, the smallest program
+ * that shows it, parts of a program by name, and programs without calls.
+ */
+#include "replay/surgery.h"
+
+#include "formats/programs.h"
+#include "formats/write/writers.h"
+#include "program/order.h"
+#include "replay/bundle.h"
+#include "replay/search.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- operations in the answer ---- */
+
+static const char *source_text(struct rp_arena *arena, const struct rp_program *p, uint32_t op)
+{
+    struct rp_source_line at;
+
+    if (!rp_op_source(p, op, &at))
+        return NULL;
+    return rp_arena_textf(arena, "%s:%d", at.file, at.line);
+}
+
+static const char *scope_text(struct rp_arena *arena, const struct rp_program *p, uint32_t op)
+{
+    uint32_t scope = p->metas.at[p->meta.at[op]].op_name;
+
+    return scope ? rp_arena_text(arena, rp_program_text(p, scope)) : NULL;
+}
+
+static enum rp_code put_rows(const struct rp_program *p, const struct rp_isolated *isolated,
+                             struct rp_result *result, struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    struct rp_arena *arena = &result->arena;
+
+    root->divergences = RP_ARENA_NEW(arena, struct rp_replay_divergence, isolated->n + 1);
+    if (!root->divergences)
+        return rp_err_nomem(err, "describing operations");
+    for (size_t i = 0; i < isolated->n; i++) {
+        const struct rp_isolated_op *row = &isolated->rows[i];
+
+        root->divergences[root->ndivergences++] = (struct rp_replay_divergence){
+            .name = rp_arena_text(arena, rp_program_text(p, p->op_name.at[row->op])),
+            .opcode = rp_arena_text(arena, rp_op_opcode_name(p, row->op)),
+            .verdict = row->verdict,
+            .inside = row->inside ? rp_arena_text(arena, row->inside) : NULL,
+            .source = source_text(arena, p, row->op),
+            .scope = scope_text(arena, p, row->op),
+            .message = row->message,
+            .iteration = row->iteration,
+            .wrong = row->wrong,
+            .elements = row->elements,
+            .max_abs = row->max_abs,
+            .max_rel = row->max_rel};
+    }
+    return rp_arena_check(arena, "describing operations", err);
+}
+
+/* The first operation that differs; of those that it calls again the first. */
+static const struct rp_replay_divergence *first_divergence(const struct rp_replay *root)
+{
+    const struct rp_replay_divergence *first = NULL;
+
+    for (size_t i = 0; i < root->ndivergences; i++) {
+        const struct rp_replay_divergence *d = &root->divergences[i];
+
+        if (!strcmp(d->verdict, "amplifies rounding") || !strcmp(d->verdict, "not supported"))
+            continue;
+        if (!first || (d->inside && !strcmp(d->inside, first->name)))
+            first = d;
+        else if (!d->inside)
+            break;
+    }
+    return first;
+}
+
+/* ---- isolate ---- */
+
+static enum rp_code surgery_isolate(const struct rp_search *search, struct rp_result *result,
+                                    struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    const struct rp_replay_divergence *first;
+    struct rp_isolated isolated;
+
+    RP_TRY(rp_isolate(search, &result->arena, &isolated, NULL, err));
+    RP_TRY(put_rows(search->program, &isolated, result, err));
+    root->isolated = isolated.tested;
+    root->ok = !isolated.diverging;
+    first = first_divergence(root);
+    if (first)
+        root->first =
+            rp_arena_textf(&result->arena, "%s (%s)%s%s", first->name, first->opcode,
+                           first->source ? " at " : "", first->source ? first->source : "");
+    result->answer = root->ok ? 0 : RP_ANSWER_NO;
+    return rp_arena_check(&result->arena, "isolating operations", err);
+}
+
+/* ---- programs that are written ---- */
+
+static bool is_bundle_path(const char *path)
+{
+    size_t n = strlen(path);
+
+    return n > 4 && !strcmp(path + n - 4, ".tar");
+}
+
+static enum rp_code write_program(const struct rp_program *p, const char *path, struct rp_err *err)
+{
+    const struct rp_writer *writer;
+
+    RP_TRY(rp_writer_for(NULL, path, &writer, err));
+    if (!writer->write_program)
+        return rp_err_set(err, RP_USAGE, "'%s' is no format of programs: use .hlo, .hlo.txt or .pb",
+                          path);
+    return writer->write_program(p, path, NULL, err);
+}
+
+static enum rp_code expected_arrays(const struct rp_reproducer *r, size_t partitions,
+                                    struct rp_arrays *out, struct rp_err *err)
+{
+    size_t each = partitions ? r->nexpected / partitions : 0;
+
+    for (size_t i = 0; i < r->nexpected; i++) {
+        struct rp_array row = {.value = rp_tensor_keep(r->expected[i])};
+
+        row.name = partitions > 1 ? rp_arena_textf(&out->arena, "p%zu_out%zu", i / each, i % each)
+                                  : rp_arena_textf(&out->arena, "out%zu", i);
+        RP_TRY(rp_vec_push(&out->list, row, err));
+    }
+    return rp_arena_check(&out->arena, "packing", err);
+}
+
+/* A part with its inputs and outputs, packed as a session would be. */
+static enum rp_code write_bundle(const struct rp_session *of, struct rp_reproducer *r,
+                                 const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err)
+{
+    struct rp_session s = {.arena = &result->arena,
+                           .file = of->file,
+                           .import = {.program = r->cut.program},
+                           .arguments = r->arguments,
+                           .partitions = of->partitions};
+    struct rp_out *text;
+    enum rp_code code;
+
+    RP_TRY(rp_out_open_memory(&text, err));
+    code = rp_hlo_text_print(r->cut.program, text, err);
+    if (code == RP_OK)
+        code = rp_out_flush(text, err);
+    if (code == RP_OK)
+        code = rp_signature_find(r->cut.program, s.arena, &s.signature, err);
+    if (code == RP_OK)
+        code = expected_arrays(r, s.partitions, &s.expected, err);
+    if (code == RP_OK) {
+        size_t n;
+
+        s.program = (struct rp_engine_program){
+            .program = r->cut.program, .name = s.file, .format = "hlo-text"};
+        s.program.bytes = (const uint8_t *)rp_out_borrow_memory(text, &n);
+        s.program.nbytes = n;
+        code = rp_replay_pack(&s, settings, result, err);
+    }
+    rp_arrays_release(&s.expected);
+    rp_out_abandon(text);
+    return code;
+}
+
+static enum rp_code write_part(const struct rp_session *s, struct rp_reproducer *r,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
+{
+    const char *to = rp_settings_text(settings, "save");
+    struct rp_replay *root = result->root;
+
+    root->operations = r->cut.nops;
+    if (is_bundle_path(to))
+        return write_bundle(s, r, settings, result, err);
+    root->written = rp_arena_strdup(&result->arena, to);
+    return write_program(r->cut.program, to, err);
+}
+
+/* ---- bisect ---- */
+
+static const char *complaint_text(struct rp_arena *arena, const struct rp_reproducer *r)
+{
+    switch (r->complaint) {
+    case RP_COMPLAINT_WRONG:
+        return r->hidden ? "wrong results, which the outputs of the whole program do not show"
+                         : "wrong results";
+    case RP_COMPLAINT_FAILS:
+        return rp_arena_textf(arena, "fails: %s", r->message);
+    case RP_COMPLAINT_SLOW:
+        return "slow";
+    default:
+        return "none: the whole program does what it should";
+    }
+}
+
+/* What is left, if that is not much. */
+static enum rp_code put_left(const struct rp_program *p, struct rp_result *result,
+                             struct rp_err *err)
+{
+    const struct rp_computation *c = &p->computations.at[p->entry];
+    struct rp_isolated left = {0};
+
+    left.rows = RP_ARENA_NEW(&result->arena, struct rp_isolated_op, (size_t)c->n + 1);
+    if (!left.rows)
+        return rp_err_nomem(err, "describing operations");
+    for (uint32_t op = c->first; op < c->first + c->n && left.n < 20; op++) {
+        enum rp_opcode code = (enum rp_opcode)p->code.at[op];
+
+        if (code == RP_OP_PARAMETER || code == RP_OP_CONSTANT || code == RP_OP_TUPLE ||
+            code == RP_OP_GET_TUPLE_ELEMENT)
+            continue;
+        left.rows[left.n++] = (struct rp_isolated_op){.op = op,
+                                                      .verdict = "left",
+                                                      .iteration = RP_ABSENT_I64,
+                                                      .wrong = RP_ABSENT_I64,
+                                                      .elements = RP_ABSENT_I64,
+                                                      .max_abs = (double)NAN,
+                                                      .max_rel = (double)NAN};
+    }
+    return put_rows(p, &left, result, err);
+}
+
+static enum rp_code surgery_bisect(const struct rp_session *s, const struct rp_search *search,
+                                   const struct rp_settings *settings, struct rp_result *result,
+                                   struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    struct rp_reproducer r;
+    enum rp_code code = rp_bisect(search, &result->arena, &r, err);
+
+    if (code == RP_OK) {
+        root->complaint = complaint_text(&result->arena, &r);
+        root->operations_before = r.before;
+        root->trials = r.trials;
+    }
+    if (code == RP_OK && r.complaint == RP_COMPLAINT_NONE)
+        result->answer = RP_ANSWER_NO;
+    else if (code == RP_OK)
+        code = write_part(s, &r, settings, result, err);
+    if (code == RP_OK && r.complaint != RP_COMPLAINT_NONE)
+        code = put_left(r.cut.program, result, err);
+    rp_reproducer_release(&r, search->partitions);
+    return code;
+}
+
+/* ---- extract ---- */
+
+static bool is_wanted(const struct rp_program *p, uint32_t op, const struct rp_settings *settings)
+{
+    const char *opcode = rp_settings_text(settings, "opcode");
+    const char *scope = rp_settings_text(settings, "scope");
+    const char *text = rp_program_text(p, p->metas.at[p->meta.at[op]].op_name);
+
+    for (size_t i = 0; rp_settings_nth(settings, "op", i); i++)
+        if (!fnmatch(rp_settings_nth(settings, "op", i), rp_program_text(p, p->op_name.at[op]), 0))
+            return true;
+    if (opcode && !strcmp(opcode, rp_op_opcode_name(p, op)))
+        return true;
+    return scope && *text && !fnmatch(scope, text, 0);
+}
+
+struct selection {
+    const struct rp_program *p;
+    uint32_t first, n;
+    uint32_t *order, *outputs;
+    uint8_t *keep;
+    size_t noutputs, wanted;
+};
+
+static bool is_source(const struct rp_program *p, uint32_t op)
+{
+    return p->code.at[op] == RP_OP_PARAMETER || p->code.at[op] == RP_OP_CONSTANT;
+}
+
+/* `depth` operations further, against or along the edges; negative: all. */
+static void selection_grow(struct selection *s, bool backward, int64_t depth)
+{
+    bool grown = true;
+
+    for (int64_t k = 0; grown && (depth < 0 || k < depth); k++) {
+        grown = false;
+        for (uint32_t i = 0; i < s->n; i++) {
+            uint32_t op = s->order[backward ? s->n - 1 - i : i];
+            struct rp_ids in = rp_op_operands(s->p, op);
+
+            for (uint32_t o = 0; o < in.n; o++) {
+                uint8_t *to = &s->keep[backward ? in.at[o] - s->first : op - s->first];
+                uint8_t from = s->keep[backward ? op - s->first : in.at[o] - s->first];
+
+                if (from == 1 && !*to && !is_source(s->p, backward ? in.at[o] : op)) {
+                    *to = depth < 0 ? 1 : 2; /* 2: counts from the next round on */
+                    grown = true;
+                }
+            }
+        }
+        for (uint32_t i = 0; i < s->n; i++)
+            s->keep[i] = s->keep[i] ? 1 : 0;
+    }
+}
+
+/* Kept operations that something else uses, that are the root, or that nothing uses. */
+static void selection_outputs(struct selection *s)
+{
+    uint32_t root = s->p->computations.at[s->p->entry].root;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t op = s->order[i];
+        bool used_inside = false, used_outside = op == root;
+
+        for (uint32_t k = 0; s->keep[op - s->first] && k < s->n; k++) {
+            struct rp_ids in = rp_op_operands(s->p, s->order[k]);
+
+            for (uint32_t o = 0; o < in.n; o++)
+                if (in.at[o] == op) {
+                    used_inside |= s->keep[s->order[k] - s->first];
+                    used_outside |= !s->keep[s->order[k] - s->first];
+                }
+        }
+        if (s->keep[op - s->first] && (used_outside || !used_inside) &&
+            rp_shape_leaves(s->p, s->p->shape.at[op]))
+            s->outputs[s->noutputs++] = op;
+    }
+}
+
+static enum rp_code selection_make(struct selection *s, const struct rp_settings *settings,
+                                   struct rp_err *err)
+{
+    const struct rp_computation *c = &s->p->computations.at[s->p->entry];
+    const char *slice = rp_settings_text(settings, "slice");
+    int64_t depth = rp_settings_has(settings, "depth") ? rp_settings_int(settings, "depth") : -1;
+    struct rp_arena scratch = RP_ARENA_INIT;
+    enum rp_code code;
+
+    s->first = c->first;
+    s->n = c->n;
+    s->order = calloc((size_t)c->n + 1, sizeof *s->order);
+    s->outputs = calloc((size_t)c->n + 1, sizeof *s->outputs);
+    s->keep = calloc((size_t)c->n + 1, 1);
+    if (!s->order || !s->outputs || !s->keep)
+        return rp_err_nomem(err, "extracting operations");
+    code = rp_computation_order(s->p, s->p->entry, &scratch, s->order, err);
+    rp_arena_release(&scratch);
+    RP_TRY(code);
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!is_source(s->p, s->first + i) && is_wanted(s->p, s->first + i, settings)) {
+            s->keep[i] = 1;
+            s->wanted++;
+        }
+    if (!s->wanted)
+        return rp_err_set(err, RP_USAGE,
+                          "no operation of the entry computation has that name, opcode or scope "
+                          "('reprise graph' lists them; 'replay flatten' replaces calls)");
+    if (!strcmp(slice, "backward") || !strcmp(slice, "both"))
+        selection_grow(s, true, depth);
+    if (!strcmp(slice, "forward") || !strcmp(slice, "both"))
+        selection_grow(s, false, depth);
+    selection_outputs(s);
+    return RP_OK;
+}
+
+static enum rp_code surgery_extract(const struct rp_session *s, const struct rp_search *search,
+                                    const struct rp_settings *settings, struct rp_result *result,
+                                    struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    struct selection chosen = {.p = search->program};
+    struct rp_reproducer r = {0};
+    enum rp_code code;
+
+    if (!rp_settings_has(settings, "op") && !rp_settings_has(settings, "opcode") &&
+        !rp_settings_has(settings, "scope"))
+        return rp_err_set(err, RP_USAGE, "'replay extract' needs --op, --opcode or --scope");
+    code = selection_make(&chosen, settings, err);
+    if (code == RP_OK && is_bundle_path(rp_settings_text(settings, "save")))
+        code = rp_search_part(search, chosen.keep, chosen.outputs, chosen.noutputs, &r, err);
+    else if (code == RP_OK)
+        code = rp_program_cut(search->program,
+                              &(struct rp_cut){search->program->entry, chosen.keep, chosen.outputs,
+                                               chosen.noutputs, false},
+                              &r.cut, err);
+    if (code == RP_OK) {
+        root->operations_before = chosen.n;
+        code = write_part(s, &r, settings, result, err);
+    }
+    rp_reproducer_release(&r, search->partitions);
+    free(chosen.order);
+    free(chosen.outputs);
+    free(chosen.keep);
+    return code;
+}
+
+/* ---- flatten ---- */
+
+static enum rp_code surgery_flatten(const struct rp_session *s, const struct rp_settings *settings,
+                                    struct rp_result *result, struct rp_err *err)
+{
+    const char *to = rp_settings_text(settings, "save");
+    struct rp_replay *root = result->root;
+    struct rp_program *flat;
+    enum rp_code code;
+
+    if (is_bundle_path(to))
+        return rp_err_set(err, RP_USAGE,
+                          "'replay flatten' writes a program, not a bundle: use .hlo, "
+                          ".hlo.txt or .pb; 'replay pack' bundles it");
+    RP_TRY(rp_program_flatten(s->program.program, rp_settings_int(settings, "unroll"), &flat, err));
+    root->operations_before = s->program.program->nops;
+    root->operations = flat->nops;
+    root->written = rp_arena_strdup(&result->arena, to);
+    code = write_program(flat, to, err);
+    rp_program_free(flat);
+    return code;
+}
+
+/* ---- the words ---- */
+
+bool rp_replay_is_surgery(const char *action)
+{
+    return !strcmp(action, "isolate") || !strcmp(action, "bisect") || !strcmp(action, "extract") ||
+           !strcmp(action, "flatten");
+}
+
+enum rp_code rp_replay_surgery(const struct rp_session *s, const struct rp_settings *settings,
+                               const struct rp_session_run *run, struct rp_result *result,
+                               struct rp_err *err)
+{
+    const char *action = rp_settings_text(settings, "action");
+    struct rp_replay *root = result->root;
+    struct rp_trial_engine tested = {run->engine, run->where, run->options,
+                                     rp_settings_text(settings, "fault")};
+    struct rp_trial_engine oracle = {.engine = &rp_engine_ref, .options = run->options};
+    struct rp_search search = {.program = s->program.program,
+                               .arguments = s->arguments,
+                               .narguments = s->signature.nin,
+                               .partitions = s->partitions,
+                               .tested = &tested,
+                               .oracle = &oracle,
+                               .slower_ns = rp_settings_int(settings, "slower")};
+    char found[256];
+
+    rp_replay_no_times(root);
+    root->partitions = (int64_t)s->partitions;
+    if (!search.program || strcmp(search.program->language, "hlo") != 0)
+        return rp_err_set(err, RP_UNSUPPORTED, "'%s': 'replay %s' takes HLO programs", s->file,
+                          action);
+    if (strcmp(action, "isolate") != 0 && !rp_settings_has(settings, "save"))
+        return rp_err_set(err, RP_USAGE, "'replay %s' needs --save FILE", action);
+    RP_TRY(rp_replay_tolerance(settings, &search.tolerance, err));
+    tested.options.profile = oracle.options.profile = false;
+    if (!strcmp(action, "flatten") || !strcmp(action, "extract"))
+        root->engine = root->choice = NULL;
+    if (!strcmp(action, "flatten"))
+        return surgery_flatten(s, settings, result, err);
+    if (!strcmp(action, "extract"))
+        return surgery_extract(s, &search, settings, result, err);
+    RP_TRY(run->engine->probe(run->where, found, sizeof found, err));
+    root->checked = "engine ref, operation by operation";
+    return strcmp(action, "isolate") ? surgery_bisect(s, &search, settings, result, err)
+                                     : surgery_isolate(&search, result, err);
+}

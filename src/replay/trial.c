@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of a program on an engine, their values, and whether they are right. */
+#include "replay/trial.h"
+
+#include "formats/programs.h"
+#include "program/floats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- runs ---- */
+
+enum rp_code rp_trial_open(const struct rp_trial_engine *on, const struct rp_program *p,
+                           struct rp_tensor *const *arguments, size_t narguments, size_t partitions,
+                           struct rp_trial *out, struct rp_err *err)
+{
+    struct rp_engine_program program = {.program = p, .name = "part", .format = "hlo-text"};
+    struct rp_engine_options options = on->options;
+    struct rp_proto_writer made = {0};
+    struct rp_bytes bytes;
+    enum rp_code code = RP_OK;
+    bool planted;
+
+    *out = (struct rp_trial){0};
+    if (on->fault)
+        RP_TRY(rp_program_plant(p, on->fault, &out->planted, &planted, err));
+    if (out->planted)
+        program.program = out->planted;
+    options.partitions = (unsigned)partitions;
+    options.arguments = arguments;
+    options.narguments = arguments ? narguments * partitions : 0;
+    if (on->engine->wants_module) {
+        code = rp_hlo_module_write(program.program, &made, err);
+        if (code == RP_OK)
+            code = rp_proto_written(&made, &bytes, err);
+        if (code == RP_OK) {
+            program.module = bytes.at;
+            program.nmodule = bytes.n;
+        }
+    }
+    if (code == RP_OK)
+        code = on->engine->compile(on->where, &program, &options, &out->exe, err);
+    rp_proto_writer_release(&made);
+    if (code == RP_OK && !out->exe)
+        code = rp_err_set(err, RP_BUG, "engine '%s' returned no executable", on->engine->name);
+    if (code == RP_OK && out->exe->narguments != narguments)
+        code = rp_err_set(err, RP_FORMAT, "engine '%s' expects %zu inputs, the part has %zu",
+                          on->engine->name, out->exe->narguments, narguments);
+    if (code == RP_OK)
+        out->noutputs = out->exe->noutputs * out->exe->partitions;
+    return code;
+}
+
+/* An output may be a constant, or lie in one: such arrays belong to the executable. */
+static enum rp_code own_outputs(struct rp_tensor **outputs, size_t n, struct rp_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct rp_tensor *shared = outputs[i], *own;
+
+        if (!shared->borrowed)
+            continue;
+        RP_TRY(rp_tensor_new(shared->elem, shared->dims, shared->rank, &own, err));
+        memcpy(own->data, shared->data, rp_tensor_bytes(shared));
+        rp_tensor_drop(shared);
+        outputs[i] = own;
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_trial_run(struct rp_trial *t, struct rp_tensor *const *arguments,
+                          struct rp_tensor **outputs, int64_t *ns, struct rp_err *err)
+{
+    const struct rp_engine *engine = t->exe->engine;
+    int64_t begin, took = 0;
+
+    RP_TRY(engine->upload(t->exe, arguments, err));
+    begin = rp_exec_now();
+    if (engine->run) {
+        RP_TRY(engine->run(t->exe, err));
+        took = rp_exec_now() - begin;
+    } else {
+        RP_TRY(engine->run_timed(t->exe, 1, &took, err));
+    }
+    if (ns)
+        *ns = took;
+    RP_TRY(engine->fetch(t->exe, outputs, err));
+    return own_outputs(outputs, t->noutputs, err);
+}
+
+void rp_trial_close(struct rp_trial *t)
+{
+    if (t->exe)
+        t->exe->engine->release(t->exe);
+    rp_program_free(t->planted);
+    *t = (struct rp_trial){0};
+}
+
+void rp_tensors_drop(struct rp_tensor **list, size_t n)
+{
+    for (size_t i = 0; list && i < n; i++)
+        rp_tensor_drop(list[i]);
+    free(list);
+}
+
+enum rp_code rp_trial_once(const struct rp_trial_engine *on, const struct rp_program *p,
+                           struct rp_tensor *const *arguments, size_t narguments, size_t partitions,
+                           struct rp_tensor ***outputs, size_t *n, struct rp_err *err)
+{
+    struct rp_trial t;
+    enum rp_code code = rp_trial_open(on, p, arguments, narguments, partitions, &t, err);
+
+    *outputs = NULL;
+    *n = t.noutputs;
+    if (code == RP_OK) {
+        *outputs = calloc(t.noutputs + 1, sizeof **outputs);
+        code = *outputs ? rp_trial_run(&t, arguments, *outputs, NULL, err)
+                        : rp_err_nomem(err, "running a part");
+    }
+    rp_trial_close(&t);
+    if (code != RP_OK) {
+        rp_tensors_drop(*outputs, *n);
+        *outputs = NULL;
+    }
+    return code;
+}
+
+void rp_trial_message(const struct rp_err *err, char *out, size_t cap)
+{
+    size_t n = err ? strcspn(err->text, "\n") : 0;
+
+    n = n < cap - 1 ? n : cap - 1;
+    memcpy(out, err ? err->text : "", n);
+    out[n] = '\0';
+}
+
+/* ---- values ---- */
+
+enum rp_code rp_values_init(struct rp_values *v, const struct rp_program *p, size_t partitions,
+                            struct rp_err *err)
+{
+    *v = (struct rp_values){.p = p, .partitions = partitions};
+    v->of = calloc((size_t)p->nops + 1, sizeof *v->of);
+    return v->of ? RP_OK : rp_err_nomem(err, "keeping values");
+}
+
+void rp_values_forget(struct rp_values *v, uint32_t op)
+{
+    rp_tensors_drop(v->of[op].at, v->of[op].n);
+    v->of[op] = (struct rp_value){0};
+}
+
+void rp_values_release(struct rp_values *v)
+{
+    for (uint32_t i = 0; v->of && i < v->p->nops; i++)
+        rp_values_forget(v, i);
+    free(v->of);
+    v->of = NULL;
+}
+
+bool rp_values_has(const struct rp_values *v, uint32_t op)
+{
+    return v->of[op].at != NULL;
+}
+
+enum rp_code rp_values_put(struct rp_values *v, uint32_t op, struct rp_tensor *const *list,
+                           size_t each, size_t from, struct rp_err *err)
+{
+    size_t leaves = rp_shape_leaves(v->p, v->p->shape.at[op]);
+    struct rp_value new = {.n = leaves * v->partitions};
+
+    new.at = calloc(new.n + 1, sizeof *new.at);
+    if (!new.at)
+        return rp_err_nomem(err, "keeping values");
+    for (size_t k = 0; k < v->partitions; k++)
+        for (size_t i = 0; i < leaves; i++)
+            new.at[k * leaves + i] = rp_tensor_keep(list[k * each + from + i]);
+    rp_values_forget(v, op);
+    v->of[op] = new;
+    return RP_OK;
+}
+
+enum rp_code rp_values_arguments(const struct rp_values *v, const struct rp_cut_program *cut,
+                                 struct rp_tensor ***out, struct rp_err *err)
+{
+    size_t n = cut->inputs.n;
+
+    *out = calloc(n * v->partitions + 1, sizeof **out);
+    if (!*out)
+        return rp_err_nomem(err, "collecting values");
+    for (size_t i = 0; i < n; i++) {
+        const struct rp_value *value = &v->of[cut->inputs.at[i].op];
+        size_t leaves = value->n / v->partitions;
+
+        if (!value->at && v->p->code.at[cut->inputs.at[i].op] == RP_OP_CONSTANT)
+            return rp_err_set(err, RP_FORMAT,
+                              "the values of constant '%s' are left out of the file: use the "
+                              "protobuf of the program",
+                              rp_program_text(v->p, v->p->op_name.at[cut->inputs.at[i].op]));
+        if (!value->at || cut->inputs.at[i].leaf >= leaves)
+            return rp_err_set(err, RP_BUG, "the value of '%s' is not known",
+                              rp_program_text(v->p, v->p->op_name.at[cut->inputs.at[i].op]));
+        for (size_t k = 0; k < v->partitions; k++)
+            (*out)[k * n + i] = value->at[k * leaves + cut->inputs.at[i].leaf];
+    }
+    return RP_OK;
+}
+
+/* ---- the judgement ---- */
+
+static void verdict_add(struct rp_trial_verdict *v, const struct rp_comparison *c)
+{
+    v->ok &= c->ok;
+    v->max_abs = fmax(v->max_abs, c->max_abs);
+    v->max_rel = fmax(v->max_rel, c->max_rel);
+    v->wrong += (int64_t)c->wrong;
+    v->elements += (int64_t)c->n;
+    if (c->reason)
+        v->reason = c->reason;
+}
+
+/* The narrowest type in the part decides, as in checks of whole programs. */
+static enum rp_code judge_tolerance(const struct rp_trial_judge *judge,
+                                    const struct rp_cut_program *cut, struct rp_tolerance *out,
+                                    struct rp_err *err)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_signature sig;
+    const uint8_t *through = NULL;
+    enum rp_code code = rp_signature_find(cut->program, &arena, &sig, err);
+
+    *out = judge->tolerance;
+    out->through = RP_ELEM_INVALID;
+    if (code == RP_OK)
+        code = rp_precision_find(cut->program, &sig, &arena, &through, err);
+    for (size_t i = 0; code == RP_OK && i < sig.nout; i++)
+        if (through[i] != RP_ELEM_INVALID &&
+            (out->through == RP_ELEM_INVALID ||
+             rp_elem_mantissa(through[i]) < rp_elem_mantissa(out->through)))
+            out->through = through[i];
+    rp_arena_release(&arena);
+    return code;
+}
+
+/* Every element of a float array off by about a unit in the last place, up or down. */
+static enum rp_code nudged(const struct rp_tensor *t, uint64_t *state, struct rp_tensor **out,
+                           struct rp_err *err)
+{
+    double step = ldexp(1, -rp_elem_mantissa(t->elem) - 1);
+
+    RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
+    for (size_t i = 0; i < t->n; i++) {
+        double x = rp_tensor_number(t, i);
+
+        *state = *state * 6364136223846793005u + 1442695040888963407u;
+        rp_tensor_set(*out, i, x + (*state >> 63 ? 1.4 : -1.4) * step * fabs(x));
+    }
+    return RP_OK;
+}
+
+static enum rp_code nudge_all(struct rp_tensor *const *arguments, size_t n, struct rp_tensor **out,
+                              struct rp_err *err)
+{
+    uint64_t state = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        if (rp_elem_is_float(arguments[i]->elem))
+            RP_TRY(nudged(arguments[i], &state, &out[i], err));
+        else
+            out[i] = rp_tensor_keep(arguments[i]);
+    }
+    return RP_OK;
+}
+
+/* How far the results move if the inputs are nudged. */
+static enum rp_code measure_sensitivity(const struct rp_trial_judge *judge,
+                                        const struct rp_cut_program *cut,
+                                        struct rp_tensor *const *arguments, size_t partitions,
+                                        struct rp_tensor *const *want, size_t n, double *moved,
+                                        struct rp_err *err)
+{
+    size_t narguments = cut->inputs.n * partitions, nmoved = 0;
+    struct rp_tensor **changed = calloc(narguments + 1, sizeof *changed), **other = NULL;
+    enum rp_code code = changed ? nudge_all(arguments, narguments, changed, err)
+                                : rp_err_nomem(err, "measuring sensitivity");
+
+    *moved = 0;
+    if (code == RP_OK)
+        code = rp_trial_once(judge->oracle, cut->program, changed, cut->inputs.n, partitions,
+                             &other, &nmoved, err);
+    for (size_t i = 0; code == RP_OK && i < n && i < nmoved; i++) {
+        struct rp_comparison c;
+
+        rp_compare(other[i], want[i], NULL, &c);
+        *moved = fmax(*moved, c.max_abs);
+    }
+    rp_tensors_drop(changed, narguments);
+    rp_tensors_drop(other, nmoved);
+    return code;
+}
+
+enum rp_code rp_trial_judge(const struct rp_trial_judge *judge, const struct rp_cut_program *cut,
+                            struct rp_tensor *const *arguments, size_t partitions,
+                            struct rp_tensor *const *got, struct rp_tensor *const *want, size_t n,
+                            struct rp_trial_verdict *out, struct rp_err *err)
+{
+    struct rp_tolerance tolerance;
+    double moved;
+
+    *out = (struct rp_trial_verdict){.ok = true};
+    RP_TRY(judge_tolerance(judge, cut, &tolerance, err));
+    for (size_t i = 0; i < n; i++) {
+        struct rp_comparison c;
+
+        rp_compare(got[i], want[i], &tolerance, &c);
+        verdict_add(out, &c);
+    }
+    if (out->ok || out->reason)
+        return RP_OK;
+    RP_TRY(measure_sensitivity(judge, cut, arguments, partitions, want, n, &moved, err));
+    out->sensitive = isfinite(out->max_abs) && moved * 4 >= out->max_abs;
+    return RP_OK;
+}
