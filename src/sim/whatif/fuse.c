@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuse: consecutive kernels become one. What a fused chain takes is the median over 40 element-wise
- * chains that were compiled into one kernel each on one H200, by the time of the longest operator.
+ * fuse: consecutive kernels become one. What a fused chain takes was measured (sim/model/fusing.h).
  */
+#include "sim/model/fusing.h"
 #include "sim/whatif/nodes.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* A chain in one kernel, in times of the longest of its operators. */
-static double fused_factor(int64_t longest_ns)
-{
-    return longest_ns < 2000 ? 1.36 : longest_ns < 5000 ? 1.25 : 1.04;
-}
 
 /* By which part a chain of other operators, on another device, may take more or less. */
 #define CHAIN_DOUBT 0.3
@@ -81,7 +75,8 @@ static enum rp_code fuse_chain(struct fuse_ctx *f, uint32_t first, uint32_t end,
         longest = o->dur_ns.at[i] > longest ? o->dur_ns.at[i] : longest;
         sum = rp_ns_sum(sum, o->dur_ns.at[i]);
     }
-    fused = rp_sim_scaled(longest, fused_factor(longest) * rp_sim_lean_by(f->run, CHAIN_DOUBT));
+    fused =
+        rp_sim_scaled(longest, rp_sim_fused_factor(longest) * rp_sim_lean_by(f->run, CHAIN_DOUBT));
     for (i = first; i + 1 < end; i++) {
         RP_TRY(rp_overlay_set_dur(o, i, 0, err));
         RP_TRY(close_gap(f, i, err));
