@@ -107,6 +107,8 @@ static enum rp_code ask_row(const struct rp_question_row *row, struct rp_ctx *ct
                    ? answer_trusted(row, ctx, dataset, settings, select, &again, *out, err)
                    : answer(row, ctx, dataset, settings, *out, err);
         again = again && select;
+        if (code == RP_OK && !again && row->write)
+            code = row->write(settings, *out, err);
         select = false;
     } while (again);
     return code;

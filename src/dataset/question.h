@@ -20,6 +20,9 @@ struct rp_question_row {
     enum rp_code (*run)(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                         const struct rp_settings *settings, struct rp_result *result,
                         struct rp_err *err);
+    /* Writes files that options name, once the answer is there with what it rests on; or NULL. */
+    enum rp_code (*write)(const struct rp_settings *settings, struct rp_result *result,
+                          struct rp_err *err);
 };
 
 #endif

@@ -111,7 +111,12 @@ static void put_data(struct rp_out *to, const struct rp_result *result)
     const struct rp_report_view *view = root->view;
 
     rp_out_text(to, "{");
-    put_strings(to, "warnings", result->warnings, result->nwarnings);
+    rp_out_text(to, "\"warnings\":[");
+    for (size_t i = 0; rp_result_warning(result, i); i++) {
+        rp_out_text(to, i ? "," : "");
+        rp_web_string(to, rp_result_warning(result, i));
+    }
+    rp_out_text(to, "],\n");
     put_strings(to, "states", state_names, RP_LANE_STATES);
     put_strings(to, "state_docs", state_docs, RP_LANE_STATES);
     put_strings(to, "causes", rp_gap_cause_names, RP_GAP_CAUSES);

@@ -952,14 +952,12 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
                : rp_report_model(loaded->trace, &part->arena, out, err);
 }
 
-/* The files are written when the answer is complete, with its warnings. */
-static enum rp_code report_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                               const struct rp_settings *settings, struct rp_result *result,
-                               struct rp_err *err)
+/* The page says what the answer rests on. */
+static enum rp_code report_write(const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err)
 {
     const char *html = rp_settings_text(settings, "html"), *svg = rp_settings_text(settings, "svg");
 
-    RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_report.ranks, result, err));
     if (html)
         RP_TRY(rp_report_write_page(result, html, err));
     return svg ? rp_report_write_picture(result, svg, err) : RP_OK;
@@ -989,4 +987,4 @@ const struct rp_question_row rp_ask_report = {
                  .options = options,
                  .type = &report_type},
     .ranks = {.part = &part_type, .rank = report_rank, .join = report_join},
-    .run = report_run};
+    .write = report_write};
