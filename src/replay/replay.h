@@ -68,8 +68,9 @@ struct rp_replay_divergence { /* an operation that isolate found, or that bisect
 };
 struct rp_replay {
     const char *program, *format, *engine, *choice, *inputs, *checked;
-    const char *bundle, *packed_by, *flags;  /* of pack, unpack and info */
-    const char *first, *complaint, *written; /* of isolate, bisect, extract and flatten */
+    const char *bundle, *packed_by, *flags; /* of pack, unpack and info */
+    const char *first, *first_source, *complaint,
+        *written; /* of isolate, bisect, extract and flatten */
     int64_t isolated, operations_before, operations, trials;
     int64_t rank, partitions, compile_ns, upload_ns, first_ns;
     struct rp_replay_times run_ns;

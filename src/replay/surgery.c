@@ -96,10 +96,10 @@ static enum rp_code surgery_isolate(const struct rp_search *search, struct rp_re
     root->isolated = isolated.tested;
     root->ok = !isolated.diverging;
     first = first_divergence(root);
-    if (first)
-        root->first =
-            rp_arena_textf(&result->arena, "%s (%s)%s%s", first->name, first->opcode,
-                           first->source ? " at " : "", first->source ? first->source : "");
+    if (first) {
+        root->first = rp_arena_textf(&result->arena, "%s (%s)", first->name, first->opcode);
+        root->first_source = first->source;
+    }
     result->answer = root->ok ? 0 : RP_ANSWER_NO;
     return rp_arena_check(&result->arena, "isolating operations", err);
 }
