@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Remarks are made at the end, in the order of kinds and of the inputs, so that they do not depend
+ * on which thread was first. The screen gets one line a kind, with the first names: a run of a
+ * thousand ranks has no thousand lines.
+ */
+#include "base/order.h"
+#include "dataset/selection.h"
+#include "dataset/trust.h"
+#include "result/print_units.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES_SHOWN 3
+#define MOST_RANKS  (1 << 20) /* of a job, to list which are missing */
+
+/* The name of a file without the folder that the user gave. */
+static const char *short_path(const struct rp_trust_log *log, const char *path)
+{
+    const struct rp_dataset *dataset = log->dataset;
+    size_t n = strlen(dataset->given);
+
+    while (n && dataset->given[n - 1] == '/')
+        n--;
+    if (dataset->ngiven == 1 && n && !strncmp(path, dataset->given, n) &&
+        (path[n] == '/' || path[n] == '!') && path[n + 1])
+        return path + n + 1;
+    return path;
+}
+
+/* In the order of the remarks. */
+static const struct kind {
+    const char *name;
+    const char *label, *one; /* of a line: what it begins with, what is counted */
+    const char *end;         /* what follows from it */
+} kinds[] = {
+    {"not_read", "not read", "file", ""},
+    {"truncated", "truncated", "file", ""},
+    {"damaged", "damaged", "file", ""},
+    {"lost", "lost by the recorder", "file", ""},
+    {"overwritten", "a ring, which keeps the end of the run", "file", ""},
+    {"duplicate", "there twice", "file", ": left out"},
+    {"rank_clash", "same rank number", "file", ": left out"},
+    {"missing_ranks", NULL, NULL, ""},
+    {"selected", NULL, NULL, ""},
+    {"unrelated", NULL, NULL, ""},
+    {"numbering", NULL, NULL, ""},
+};
+#define NKINDS (sizeof kinds / sizeof kinds[0])
+
+static size_t kind_of(const char *name)
+{
+    size_t i = 0;
+
+    while (i + 1 < NKINDS && strcmp(kinds[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+RP_ORDER(by_kind, struct rp_trust_note,
+         RP_COMPARE(kind_of(a->remark.kind), kind_of(b->remark.kind)),
+         RP_COMPARE(!a->remark.incomplete, !b->remark.incomplete), RP_UP(place))
+
+static enum rp_code add_note(struct rp_trust_log *log, const struct rp_trust_trace *t,
+                             const char *kind, bool incomplete, const char *brief, int64_t count,
+                             const char *text, struct rp_err *err)
+{
+    struct rp_trust_note note = {.brief = brief, .place = log->notes.n};
+
+    note.remark = (struct rp_remark){.kind = kind,
+                                     .incomplete = incomplete,
+                                     .path = t->path,
+                                     .rank = t->number < 0 ? RP_ABSENT_I64 : t->number,
+                                     .count = count,
+                                     .bytes = RP_ABSENT_I64,
+                                     .text = text};
+    return rp_vec_push(&log->notes, note, err);
+}
+
+/* ---- what was not read */
+
+/* "rank12.json.gz" and "rank3.json" have the shape "rank#.json": numbers, and tokens of hexadecimal
+   digits, do not count, nor does compression. */
+static void shape_of(const char *path, char *out, size_t size)
+{
+    static const char *const packed[] = {".gz", ".zst", ".xz"};
+    const char *slash = strrchr(path, '/'), *p;
+    size_t n = 0, k;
+
+    p = strrchr(slash ? slash : path, '!');
+    p = p ? p + 1 : slash ? slash + 1 : path;
+    while (*p && n + 1 < size) {
+        for (k = 0; isxdigit((unsigned char)p[k]);)
+            k++;
+        if (k >= 6 || isdigit((unsigned char)*p)) {
+            out[n++] = '#';
+            p += k >= 6 ? k : strspn(p, "0123456789");
+        } else {
+            out[n++] = *p++;
+        }
+    }
+    out[n] = '\0';
+    for (k = 0; k < sizeof packed / sizeof packed[0]; k++) {
+        size_t len = strlen(packed[k]);
+
+        if (n > len && !strcmp(out + n - len, packed[k]))
+            out[n - len] = '\0';
+    }
+}
+
+static bool has_trace_ending(const char *path)
+{
+    static const char *const endings[] = {".json", ".rpt", ".pb"};
+    char shape[256];
+    size_t i, n, k;
+
+    shape_of(path, shape, sizeof shape);
+    n = strlen(shape);
+    for (i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        k = strlen(endings[i]);
+        if (n > k && !strcmp(shape + n - k, endings[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a file is named like a rank, or like one of the traces that were read. */
+static bool is_named_like_trace(const struct rp_trust_log *log, const char *path)
+{
+    char shape[256], other[256];
+    size_t i;
+
+    if (rp_rank_in_name(path) != RP_NO_RANK)
+        return true;
+    shape_of(path, shape, sizeof shape);
+    for (i = 0; strchr(shape, '#') && i < log->traces.n; i++) {
+        shape_of(log->traces.at[i].path, other, sizeof other);
+        if (!strcmp(shape, other))
+            return true;
+    }
+    return false;
+}
+
+/* A configuration in JSON beside the traces is nobody's concern. */
+static bool is_missed(const struct rp_trust_log *log, const struct rp_unread *u)
+{
+    return u->why == RP_UNREAD_DAMAGED || is_named_like_trace(log, u->path) ||
+           ((u->why == RP_UNREAD_EMPTY || u->why == RP_UNREAD_UNOPENED) &&
+            has_trace_ending(u->path)) ||
+           (u->why == RP_UNREAD_HOLE && has_trace_ending(u->path)) ||
+           (u->why == RP_UNREAD_UNOPENED && strchr(u->reason, ':'));
+}
+
+/* What an error says after the name of its file. */
+static const char *without_name(const struct rp_unread *u)
+{
+    const char *at = strstr(u->reason, "': ");
+
+    return at ? at + 3 : u->reason;
+}
+
+/* The rank that a file would have been: by its beginning, else by its name. */
+static int32_t unread_rank(const struct rp_trust_log *log, const struct rp_unread *u)
+{
+    const struct rp_selection *s = log->dataset->selection;
+
+    return s && u->source != SIZE_MAX && s[u->source].by == RP_KNOWN_BY_HEAD
+               ? s[u->source].number
+               : rp_rank_in_name(u->path);
+}
+
+static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_unread *u,
+                                  struct rp_err *err)
+{
+    const char *list = log->dataset->wanted;
+    static const char *const briefs[] = {
+        [RP_UNREAD_EMPTY] = "empty",    [RP_UNREAD_UNKNOWN] = "of no known format",
+        [RP_UNREAD_OTHER] = "no trace", [RP_UNREAD_DAMAGED] = "damaged",
+        [RP_UNREAD_UNOPENED] = NULL,    [RP_UNREAD_HOLE] = NULL};
+    int32_t number = unread_rank(log, u);
+    struct rp_trust_trace t = {.path = u->path, .number = number};
+    const char *brief = briefs[u->why], *text;
+
+    if (!is_missed(log, u) || (list && number >= 0 && !rp_rank_wanted(list, number)))
+        return RP_OK;
+    if (u->why == RP_UNREAD_HOLE || u->why == RP_UNREAD_UNOPENED)
+        brief = without_name(u);
+    text = u->why == RP_UNREAD_DAMAGED || u->why == RP_UNREAD_UNOPENED
+               ? u->reason
+               : rp_arena_textf(&log->arena, "'%s' was not read: it is %s", u->path, brief);
+    return add_note(log, &t, "not_read", true, brief, RP_ABSENT_I64, text, err);
+}
+
+RP_ORDER(by_unread_source, struct rp_unread, RP_UP(source))
+
+static enum rp_code remark_all_unread(struct rp_trust_log *log, struct rp_err *err)
+{
+    size_t i, n;
+    const struct rp_hole *holes = rp_sources_borrow_holes(log->dataset->sources, &n);
+
+    if (log->unread.n)
+        qsort(log->unread.at, log->unread.n, sizeof *log->unread.at, by_unread_source);
+    for (i = 0; i < log->unread.n; i++)
+        RP_TRY(remark_unread(log, &log->unread.at[i], err));
+    for (i = 0; i < n; i++) {
+        struct rp_unread hole = {SIZE_MAX, RP_UNREAD_HOLE,
+                                 rp_arena_text(&log->arena, holes[i].path),
+                                 rp_arena_text(&log->arena, holes[i].reason)};
+
+        RP_TRY(remark_unread(log, &hole, err));
+    }
+    return RP_OK;
+}
+
+/* ---- what was read */
+
+static int64_t wrong_times(const struct rp_health *h)
+{
+    return h->bad_time + h->huge_time + h->negative_dur + h->absurd_dur + h->missing_ts +
+           h->missing_dur + h->ts_zero_gpu;
+}
+
+static const char *rank_text(struct rp_trust_log *log, const struct rp_trust_trace *t)
+{
+    return t->number < 0 ? "" : rp_arena_textf(&log->arena, "rank %d, ", t->number);
+}
+
+static enum rp_code remark_cut(struct rp_trust_log *log, const struct rp_trust_trace *t,
+                               struct rp_err *err)
+{
+    const char *events = rp_units_count(&log->arena, t->nevents, "event");
+    const char *brief = rp_arena_textf(&log->arena, "%s%s read%s", rank_text(log, t), events,
+                                       t->verdict == RP_VERDICT_CUT ? ", left out" : "");
+    const char *why = t->cut           ? t->cut
+                      : t->cut_archive ? "the archive is truncated"
+                                       : "bytes were skipped to find the next event";
+    const char *text =
+        rp_arena_textf(&log->arena, "'%s': %s; %s %s read%s", t->path, why, events,
+                       t->nevents == 1 ? "was" : "were",
+                       t->verdict == RP_VERDICT_CUT
+                           ? "; it is left out of the answer, because other ranks are whole"
+                           : "");
+    bool damaged = t->health.salvaged || t->health.skipped_bytes;
+
+    RP_TRY(add_note(log, t, damaged ? "damaged" : "truncated", true, brief, t->nevents, text, err));
+    if (t->health.skipped_bytes)
+        log->notes.at[log->notes.n - 1].remark.bytes = t->health.skipped_bytes;
+    return RP_OK;
+}
+
+static enum rp_code remark_losses(struct rp_trust_log *log, const struct rp_trust_trace *t,
+                                  struct rp_err *err)
+{
+    struct rp_arena *arena = &log->arena;
+    const struct rp_health *h = &t->health;
+    int64_t wrong = wrong_times(h);
+    const char *many, *why;
+
+    if (h->lost_events > 0) {
+        many = rp_units_count(arena, h->lost_events, "event");
+        why = t->lost && strstr(t->lost, " lost: ") ? strstr(t->lost, " lost: ") + 7 : NULL;
+        RP_TRY(add_note(
+            log, t, "lost", true,
+            rp_arena_textf(arena, "%s%s%s%s", rank_text(log, t), many, why ? ": " : "",
+                           why ? why : ""),
+            h->lost_events,
+            rp_arena_textf(arena, "'%s': %s", t->path,
+                           t->lost ? t->lost
+                                   : rp_arena_textf(arena, "the recorder dropped %s", many)),
+            err));
+    }
+    if (t->overwritten > 0) {
+        many = rp_units_count(arena, t->overwritten, "older event");
+        RP_TRY(add_note(log, t, "overwritten", false,
+                        rp_arena_textf(arena, "%s%s overwritten", rank_text(log, t), many),
+                        t->overwritten,
+                        rp_arena_textf(arena,
+                                       "'%s' is a ring that kept the end of the run: %s %s "
+                                       "overwritten",
+                                       t->path, many, t->overwritten == 1 ? "was" : "were"),
+                        err));
+    }
+    if (wrong <= 0)
+        return RP_OK;
+    many = rp_units_count(arena, wrong, "time");
+    return add_note(log, t, "damaged", wrong >= h->events / 100,
+                    rp_arena_textf(arena, "%s%s that cannot be right", rank_text(log, t), many),
+                    wrong,
+                    rp_arena_textf(arena,
+                                   "'%s': %s and durations are missing, negative, zero on a "
+                                   "device, or longer than a week",
+                                   t->path, many),
+                    err);
+}
+
+static enum rp_code remark_verdict(struct rp_trust_log *log, const struct rp_trust_trace *t,
+                                   struct rp_err *err)
+{
+    struct rp_arena *arena = &log->arena;
+    const char *instead = t->instead ? t->instead : "another file";
+    const char *brief = short_path(log, instead);
+    const char *text;
+
+    switch (t->verdict) {
+    case RP_VERDICT_COPY:
+        text = rp_arena_textf(arena, "'%s' is the same recording as '%s', which is used", t->path,
+                              instead);
+        RP_TRY(add_note(log, t, "duplicate", false,
+                        rp_arena_textf(arena, "%sa copy of %s", rank_text(log, t), brief),
+                        RP_ABSENT_I64, text, err));
+        break;
+    case RP_VERDICT_CLASH:
+        text = rp_arena_textf(arena, "'%s' states rank %d, as '%s' does, which is used: %s",
+                              t->path, t->number, instead,
+                              t->nevents ? "it is of another run or another part of this one"
+                                         : "it has no events");
+        RP_TRY(add_note(log, t, "rank_clash", true,
+                        rp_arena_textf(arena, "%sas %s%s", rank_text(log, t), brief,
+                                       t->nevents ? "" : ", without events"),
+                        RP_ABSENT_I64, text, err));
+        break;
+    case RP_VERDICT_EMPTY:
+        text = rp_arena_textf(arena, "'%s' has no events", t->path);
+        RP_TRY(add_note(log, t, "not_read", true,
+                        rp_arena_textf(arena, "%sno events", rank_text(log, t)), 0, text, err));
+        return RP_OK;
+    default:
+        return RP_OK;
+    }
+    log->notes.at[log->notes.n - 1].remark.instead = t->instead;
+    return RP_OK;
+}
+
+static enum rp_code remark_trace(struct rp_trust_log *log, const struct rp_trust_trace *t,
+                                 struct rp_err *err)
+{
+    const struct rp_health *h = &t->health;
+
+    if (t->unselected)
+        return RP_OK;
+    RP_TRY(remark_verdict(log, t, err));
+    if (t->verdict != RP_VERDICT_RANK && t->verdict != RP_VERDICT_CUT)
+        return RP_OK;
+    if (h->truncated || h->salvaged || h->skipped_bytes || t->cut_archive)
+        RP_TRY(remark_cut(log, t, err));
+    return t->verdict == RP_VERDICT_RANK ? remark_losses(log, t, err) : RP_OK;
+}
+
+/* ---- the run */
+
+/* "2, 5-7 and 12 more": ranks that are not there. */
+static const char *list_missing(struct rp_arena *arena, const bool *here, int32_t world,
+                                int64_t missing)
+{
+    const char *text = "";
+    int32_t i, end;
+    int64_t listed = 0;
+    size_t shown = 0;
+
+    for (i = 0; i < world && shown < 2 * NAMES_SHOWN; i = end) {
+        for (end = i + 1; end < world && here[end] == here[i];)
+            end++;
+        if (here[i])
+            continue;
+        text = end - i > 2 ? rp_arena_textf(arena, "%s%s%d-%d", text, shown ? ", " : "", i, end - 1)
+                           : rp_arena_textf(arena, "%s%s%d", text, shown ? ", " : "", i);
+        end = end - i > 2 ? end : i + 1;
+        listed += end - i;
+        shown++;
+    }
+    return listed < missing
+               ? rp_arena_textf(arena, "%s and %lld more", text, (long long)(missing - listed))
+               : text;
+}
+
+static void mark_here(bool *here, int32_t world, int64_t number)
+{
+    if (number >= 0 && number < world)
+        here[number] = true;
+}
+
+/* Ranks that the job has, or that --rank names, and of which nothing is there. What is there and is
+   not used has a remark of its own. */
+static enum rp_code remark_missing(struct rp_trust_log *log, const struct rp_trust_run *run,
+                                   struct rp_err *err)
+{
+    bool *here;
+    int64_t wanted = 0, missing = 0;
+    enum rp_code code;
+    const char *text;
+    size_t i;
+
+    if (run->world > MOST_RANKS)
+        return RP_OK; /* nobody has such a job */
+    here = calloc((size_t)(run->world > 0 ? run->world : 0) + 1, sizeof *here);
+    if (!here)
+        return rp_err_nomem(err, "looking for ranks");
+    for (i = 0; i < run->n; i++)
+        mark_here(here, run->world, run->numbers[i]);
+    for (i = 0; i < log->notes.n; i++)
+        mark_here(here, run->world, log->notes.at[i].remark.rank);
+    for (int32_t r = 0; r < run->world; r++) {
+        bool asked = !run->list || rp_rank_wanted(run->list, r);
+
+        wanted += asked;
+        missing += asked && !here[r];
+        here[r] = here[r] || !asked;
+    }
+    text = rp_arena_textf(
+        &log->arena,
+        "missing%s: %lld of %s: %s; where a collective waits for one of them, that looks like "
+        "transfer",
+        run->where, (long long)missing,
+        rp_units_count(&log->arena, wanted, run->list ? "selected rank" : "rank"),
+        list_missing(&log->arena, here, run->world, missing));
+    code = missing ? rp_trust_note(log, "missing_ranks", true, missing, text, err) : RP_OK;
+    free(here);
+    return code;
+}
+
+/* What contradicts that files which state their numbers are one run: only worth knowing, since the
+   question is about each of them. The run gets their digests. */
+static enum rp_code check_files(struct rp_trust_log *log, struct rp_run *run, struct rp_err *err)
+{
+    int32_t *numbers;
+    struct rp_relation relation;
+
+    RP_TRY(rp_run_settle(run, err));
+    RP_TRY(rp_run_check(run, NULL, &relation, err));
+    if (relation.why)
+        RP_TRY(rp_trust_note(log, "unrelated", false, RP_ABSENT_I64, relation.why, err));
+    numbers = RP_ARENA_NEW(&log->arena, int32_t, run->ranks.n + 1);
+    if (!numbers)
+        return rp_err_nomem(err, "comparing traces");
+    for (size_t i = 0; i < run->ranks.n; i++)
+        numbers[i] = run->ranks.at[i].number;
+    return run->ranks.n > 1 && !relation.unrelated
+               ? rp_trust_run(log, "", numbers, run->ranks.n, run->world_size, NULL, err)
+               : RP_OK;
+}
+
+/* Where no question numbers the ranks: which files are, by what they state. */
+static enum rp_code judge_files(struct rp_trust_log *log, struct rp_err *err)
+{
+    size_t i, n = 0, all = log->traces.n, stated = 0;
+    struct rp_claim *claims = RP_ARENA_NEW(&log->arena, struct rp_claim, all + 1);
+    size_t *source = RP_ARENA_NEW(&log->arena, size_t, all + 1);
+    uint32_t *part = RP_ARENA_NEW(&log->arena, uint32_t, all + 1);
+    struct rp_run *run = NULL;
+    enum rp_code code;
+
+    RP_TRY(rp_arena_check(&log->arena, "comparing traces", err));
+    for (i = 0; i < all; i++) {
+        if (log->traces.at[i].capture)
+            continue;
+        claims[n].digest = log->traces.at[i].digest;
+        source[n] = log->traces.at[i].source;
+        part[n++] = log->traces.at[i].part;
+    }
+    RP_TRY(rp_claims_settle(claims, n, true, err));
+    rp_trust_judge(log, claims, source, part, n);
+    RP_TRY(rp_run_new(&run, err));
+    for (i = 0, code = RP_OK; i < all && code == RP_OK; i++) {
+        struct rp_trust_trace *t = &log->traces.at[i];
+
+        if (t->capture || t->verdict != RP_VERDICT_RANK)
+            continue;
+        stated += t->digest->rank >= 0;
+        code = rp_run_add(run, &t->digest, i, err);
+    }
+    if (code == RP_OK && stated == run->ranks.n)
+        code = check_files(log, run, err);
+    rp_run_free(run);
+    return code;
+}
+
+/* ------------------------------------------------------------------ lines */
+
+/* "truncated: 2 of 8 files: rank1.json (rank 1, 8,218 events read), …" of n notes of a kind. */
+static const char *line_of(const struct rp_trust_log *log, struct rp_arena *arena,
+                           const struct rp_trust_note *note, size_t n)
+{
+    const struct kind *kind = &kinds[kind_of(note->remark.kind)];
+    const char *text;
+    const char *end = log->ranked ? kind->end : "";
+    size_t i, holes, files = rp_dataset_count(log->dataset);
+
+    if (!note->remark.path)
+        return note->remark.text;
+    rp_sources_borrow_holes(log->dataset->sources, &holes);
+    files += holes;
+    text = n == 1 && files < 2 ? rp_arena_textf(arena, "%s: ", kind->label)
+                               : rp_arena_textf(arena, "%s: %zu of %s: ", kind->label, n,
+                                                rp_units_count(arena, (int64_t)files, kind->one));
+    for (i = 0; i < n && i < NAMES_SHOWN; i++)
+        text = rp_arena_textf(arena, "%s%s%s%s%s%s", text, i ? ", " : "",
+                              short_path(log, note[i].remark.path), note[i].brief ? " (" : "",
+                              note[i].brief ? note[i].brief : "", note[i].brief ? ")" : "");
+    return n > NAMES_SHOWN ? rp_arena_textf(arena, "%s and %zu more%s", text, n - NAMES_SHOWN, end)
+                           : rp_arena_textf(arena, "%s%s", text, end);
+}
+
+static enum rp_code write_lines(struct rp_trust_log *log, struct rp_result *result,
+                                struct rp_err *err)
+{
+    struct rp_trust *trust = &result->trust;
+    size_t i, k, n = log->notes.n;
+
+    trust->incomplete = RP_ARENA_NEW(&result->arena, const char *, n + 1);
+    trust->notes = RP_ARENA_NEW(&result->arena, const char *, n + 1);
+    RP_TRY(rp_arena_check(&result->arena, "noting remarks", err));
+    for (i = 0; i < n; i += k) {
+        const struct rp_trust_note *note = &log->notes.at[i];
+        const char *line;
+
+        for (k = 1; i + k < n && note->remark.path &&
+                    !strcmp(note[k].remark.kind, note->remark.kind) &&
+                    note[k].remark.incomplete == note->remark.incomplete && note[k].remark.path;)
+            k++;
+        line = line_of(log, &result->arena, note, k);
+        if (note->remark.incomplete)
+            trust->incomplete[trust->nincomplete++] = line;
+        else
+            trust->notes[trust->nnotes++] = line;
+    }
+    return RP_OK;
+}
+
+RP_ORDER(by_trace_source, struct rp_trust_trace, RP_UP(source), RP_UP(part))
+
+enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *dataset, bool judge,
+                             struct rp_result *result, struct rp_err *err)
+{
+    struct rp_trust *trust = &result->trust;
+    size_t i;
+
+    result->has_trust = true;
+    log->dataset = dataset;
+    if (log->traces.n)
+        qsort(log->traces.at, log->traces.n, sizeof *log->traces.at, by_trace_source);
+    if (judge && log->traces.n > 1)
+        RP_TRY(judge_files(log, err));
+    RP_TRY(remark_all_unread(log, err));
+    for (i = 0; i < log->traces.n; i++)
+        RP_TRY(remark_trace(log, &log->traces.at[i], err));
+    for (i = 0; i < log->runs.n; i++)
+        RP_TRY(remark_missing(log, &log->runs.at[i], err));
+    for (i = 0; i < log->notes.n; i++)
+        log->notes.at[i].place = i;
+    if (log->notes.n)
+        qsort(log->notes.at, log->notes.n, sizeof *log->notes.at, by_kind);
+    RP_TRY(write_lines(log, result, err));
+    trust->complete = true;
+    trust->remarks = RP_ARENA_NEW(&result->arena, struct rp_remark, log->notes.n + 1);
+    for (i = 0; trust->remarks && i < log->notes.n; i++) {
+        trust->remarks[trust->nremarks++] = log->notes.at[i].remark;
+        trust->complete = trust->complete && !log->notes.at[i].remark.incomplete;
+    }
+    RP_TRY(rp_arena_check(&log->arena, "noting remarks", err));
+    rp_arena_adopt(&result->arena, &log->arena);
+    return rp_arena_check(&result->arena, "noting remarks", err);
+}
