@@ -48,6 +48,7 @@ enum rp_kind {
     RP_KIND_INSTANT,
     RP_KIND_COUNTER,
     RP_KIND_METADATA, /* names of processes and threads */
+    RP_KIND_WAIT,     /* a call in which a host thread waits: poll, read, a condition */
     RP_KIND_COUNT
 };
 

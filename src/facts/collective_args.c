@@ -27,6 +27,7 @@ static const struct {
     {"reducescatter", RP_COLL_REDUCE_SCATTER},
     {"alltoall", RP_COLL_ALL_TO_ALL},
     {"broadcast", RP_COLL_BROADCAST},
+    {"bcast", RP_COLL_BROADCAST},
     {"sendrecv", RP_COLL_SEND_RECV},
     {"barrier", RP_COLL_BARRIER},
     {"crossdevicereduce", RP_COLL_ALL_REDUCE},

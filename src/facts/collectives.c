@@ -2,9 +2,9 @@
 /*
  * Communication streams are numbered by the length of their id and the id itself, so that the k-th
  * stream of one rank corresponds to the k-th of the others although ids differ. Keys for matching
- * are hashes: of group and sequence number (without one: and name) on a device, of name and size on
- * the host, where worker threads may start two collectives in either order. Where several have one
- * key, their ordinal is part of it.
+ * are hashes: of group and sequence number (without one: and name). On the host, where worker
+ * threads may start two collectives in either order, those without a number have the hash of name
+ * and size. Where several have one key, their ordinal is part of it.
  */
 #include "facts/collectives.h"
 
@@ -127,10 +127,13 @@ static void look_at_group(struct rp_collectives *out, const struct rp_collective
 static enum rp_code set_key(struct collective_ctx *g, struct rp_collective *c, struct rp_err *err)
 {
     uint64_t words[3] = {c->name_hash, (uint64_t)c->in_bytes, 0};
+    bool numbered = c->group && c->seq >= 0;
     uint32_t before;
 
-    if (!g->out->on_host) {
-        if (!c->group || c->kind == RP_COLL_SEND_RECV)
+    if (c->kind == RP_COLL_SEND_RECV && (!g->out->on_host || c->group))
+        return RP_OK;
+    if (!g->out->on_host || numbered) {
+        if (!c->group)
             return RP_OK;
         words[0] = c->group_hash;
         words[1] = c->seq >= 0 ? (uint64_t)c->seq : c->name_hash;
@@ -309,7 +312,7 @@ static enum rp_code gather_collectives(struct collective_ctx *g, const struct rp
         qsort(g->found.at, g->found.n, sizeof *g->found.at, by_start);
     for (i = 0; i < g->found.n; i++)
         RP_TRY(add_collective(g, &g->found.at[i], err));
-    g->out->sequenced = g->out->sequenced && g->out->list.n && !g->out->on_host;
+    g->out->sequenced = g->out->sequenced && g->out->list.n && g->out->group_hash;
     g->out->grouped = g->out->grouped && g->out->group_hash && !g->out->on_host;
     return RP_OK;
 }

@@ -7,6 +7,8 @@
 #include "facts/host_calls.h"
 
 #include "base/strtab.h"
+#include "facts/attribution.h"
+#include "facts/host_waits.h"
 #include "result/part.h"
 
 const struct rp_stall_rule rp_stall_usual = {.floor_ns = 1000000, .ratio = 50, .calls = 16};
@@ -28,6 +30,7 @@ struct call_ctx {
     struct rp_host_calls *out;
     struct rp_arena *arena;
     struct rp_strtab names;
+    struct rp_name_series series;
     RP_VEC(uint32_t) group; /* by string of the trace: index of its name, or RP_NONE */
     RP_VEC(int64_t) self;   /* by event; -1: not a call */
     RP_VEC(char) text;
@@ -48,6 +51,11 @@ static bool is_call(const struct call_ctx *c, rp_event e)
     case RP_KIND_COMM_OP:
     case RP_KIND_OTHER:
         return true;
+    case RP_KIND_WAIT: /* of a thread with work, by itself */
+        return rp_event_is_host_wait(c->t, e) &&
+               rp_event_around(c->t, ev->parent[e], RP_KIND_RUNTIME) == RP_NONE &&
+               (rp_event_around(c->t, ev->parent[e], RP_KIND_ANNOTATION) != RP_NONE ||
+                rp_event_around(c->t, ev->parent[e], RP_KIND_CPU_OP) != RP_NONE);
     default:
         return false;
     }
@@ -78,10 +86,12 @@ static enum rp_code measure_self_times(struct call_ctx *c, struct rp_err *err)
     return RP_OK;
 }
 
-/* Without the number after '#', which counts calls. */
+/* Without numbers that count calls: after '#', and those of a series. */
 static enum rp_code plain_name(struct call_ctx *c, rp_str s, struct rp_err *err)
 {
-    const char *p = rp_trace_str(c->t, s), *end = p + rp_trace_str_len(c->t, s);
+    const char *series = rp_name_series_of(&c->series, s);
+    const char *p = series ? series : rp_trace_str(c->t, s);
+    const char *end = p + (series ? strlen(series) : rp_trace_str_len(c->t, s));
 
     c->text.n = 0;
     RP_TRY(rp_vec_reserve(&c->text, (size_t)(end - p) + 1, err));
@@ -185,6 +195,8 @@ enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace
     *out = (struct rp_host_calls){0};
     code = rp_strtab_init(&c.names, err);
     if (code == RP_OK)
+        code = rp_name_series_init(&c.series, trace, err);
+    if (code == RP_OK)
         code = measure_self_times(&c, err);
     if (code == RP_OK)
         code = count_calls(&c, floor_ns, err);
@@ -193,6 +205,7 @@ enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace
     if (code == RP_OK)
         code = rp_arena_check(arena, "listing host calls", err);
     rp_strtab_release(&c.names);
+    rp_name_series_release(&c.series);
     rp_vec_release(&c.group);
     rp_vec_release(&c.self);
     rp_vec_release(&c.text);

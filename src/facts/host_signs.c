@@ -56,5 +56,7 @@ uint16_t rp_host_signs(const char *name)
     if (!strcmp(name, "cudaMemcpy") || !strcmp(name, "hipMemcpy") ||
         !strcmp(name, "hipMemcpyWithStream"))
         found |= RP_SIGN_BLOCKS;
+    if (!strncmp(name, "MPI_", 4) && strcmp(name, "MPI_Init") && strcmp(name, "MPI_Init_thread"))
+        found |= RP_SIGN_RANKS;
     return found;
 }

@@ -168,6 +168,7 @@ static const uint8_t place_of[RP_KIND_COUNT] = {
     [RP_KIND_OVERHEAD] = ON_NOTHING, [RP_KIND_COMM_OP] = ON_HOST,
     [RP_KIND_TRANSFER] = ON_HOST,    [RP_KIND_INSTANT] = ON_NOTHING,
     [RP_KIND_COUNTER] = ON_NOTHING,  [RP_KIND_METADATA] = ON_NOTHING,
+    [RP_KIND_WAIT] = ON_NOTHING,
 };
 
 struct workload_ctx {

@@ -358,6 +358,11 @@ static void check_record_opencl(struct rp_arena *arena, struct check_row *row)
     row->advice = advice;
 }
 
+static void check_record_mpi(struct rp_arena *arena, struct check_row *row)
+{
+    source_row(arena, row, &(struct capture_source){.name = "mpi"});
+}
+
 static void check_record_blocking(struct rp_arena *arena, struct check_row *row)
 {
     source_row(arena, row, &(struct capture_source){.name = "blocking"});
@@ -412,6 +417,7 @@ static const struct {
     {"record nvtx", check_record_nvtx, "record"},
     {"record nccl", check_record_nccl, "record"},
     {"record opencl", check_record_opencl, "record"},
+    {"record mpi", check_record_mpi, "record"},
     {"record blocking", check_record_blocking, "record"},
     {"record malloc", check_record_malloc, "record"},
 };

@@ -49,9 +49,19 @@ static enum rp_code fill_digest(struct rp_digest *d, const struct rp_trace *t, c
     d->base_ns = t->base_ns;
     d->has_base = t->has_base;
     d->nevents = t->ev.n;
+    d->is_launcher = rp_trace_is_launcher(t);
     d->totals = t->totals;
     d->health = t->health;
     return copy_steps(d, t, err);
+}
+
+bool rp_trace_is_launcher(const struct rp_trace *t)
+{
+    const int64_t *count = t->totals.count;
+
+    return t->rank < 0 && !t->nsteps && !strcmp(rp_trace_str(t, t->framework), "reprise") &&
+           !strcmp(rp_trace_str(t, t->format), "ctf") && !count[RP_KIND_KERNEL] &&
+           !count[RP_KIND_COMM_OP] && !count[RP_KIND_CPU_OP];
 }
 
 enum rp_code rp_digest_new(const struct rp_trace *trace, const char *name, struct rp_digest **out,

@@ -128,11 +128,30 @@ static void fill_gaps(struct rp_run *run, const struct rp_map *taken)
 
 RP_ORDER(by_number, struct rp_rank, RP_UP(number))
 
+/* A launcher takes part only if there is nothing else. */
+static void drop_launchers(struct rp_run *run)
+{
+    size_t i, n = 0, ranks = 0;
+
+    for (i = 0; i < run->ranks.n; i++)
+        ranks += run->ranks.at[i].digest->rank >= 0;
+    if (!ranks)
+        return;
+    for (i = 0; i < run->ranks.n; i++) {
+        if (run->ranks.at[i].digest->is_launcher)
+            rp_digest_free(run->ranks.at[i].digest);
+        else
+            run->ranks.at[n++] = run->ranks.at[i];
+    }
+    run->ranks.n = n;
+}
+
 enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err)
 {
     struct rp_map taken;
     enum rp_code code;
 
+    drop_launchers(run);
     rp_map_init(&taken);
     code = claim_numbers(run, &taken, err);
     if (code == RP_OK && run->ranks.n + run->nothers > 1)

@@ -25,6 +25,7 @@ struct rp_digest {
     int64_t base_ns;
     uint32_t has_base;
     uint32_t nevents;
+    bool is_launcher; /* rp_trace_is_launcher */
     struct rp_totals totals;
     struct rp_health health;
     size_t nsteps;
@@ -39,6 +40,10 @@ void rp_digest_free(struct rp_digest *digest); /* may be NULL */
 /* The number behind "rank" in the last part of a path, as in "run/trace_rank-3.json.gz"; or
    RP_NO_RANK. */
 int32_t rp_rank_in_name(const char *path);
+
+/* Whether a trace is what `record` saw of a launcher (torchrun, mpirun): processes without a rank
+   that run no step, no operator, no collective and no device work. */
+bool rp_trace_is_launcher(const struct rp_trace *trace);
 
 struct rp_rank {
     int32_t number; /* unique after rp_run_settle */
@@ -65,7 +70,8 @@ enum rp_code rp_run_add(struct rp_run *run, struct rp_digest **digest, size_t fi
  * Numbers and sorts the ranks once all are added. A rank keeps the number in its file. One whose
  * file states none gets the one in the name of its file ("rank3.json"), if no other rank has that.
  * All others get the smallest free numbers, in the order of adding; of two files with the same
- * number, the later one. Who shows the numbers must say so (dataset/related.h).
+ * number, the later one. Who shows the numbers must say so (dataset/related.h). Beside ranks with a
+ * number, a launcher is no rank: it is left out.
  */
 enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err);
 

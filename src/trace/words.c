@@ -21,6 +21,7 @@ static const char *const kinds[] = {
     [RP_KIND_INSTANT] = "instant",
     [RP_KIND_COUNTER] = "counter",
     [RP_KIND_METADATA] = "metadata",
+    [RP_KIND_WAIT] = "wait",
 };
 _Static_assert(sizeof kinds / sizeof kinds[0] == RP_KIND_COUNT, "a word for each kind");
 

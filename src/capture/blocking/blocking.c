@@ -65,7 +65,7 @@ static void put_call(const char *name, uint64_t begin, int64_t result)
     const struct rp_capture_arg arg = {.key = "result", .number = result};
 
     if (end - begin >= min_ticks)
-        cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_SYNC,
+        cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_WAIT,
                                             .begin = begin,
                                             .end = end,
                                             .name = name,

@@ -16,6 +16,7 @@
     X(START_UP, "start_up", "initialisation, first use of code")                \
     X(DATA_LOADER, "data_loader", "the host waited for input data")             \
     X(HOST_STALL, "host_stall", "a host call far above its median")             \
+    X(HOST_WAIT, "host_wait", "the host waited in a call that blocks")          \
     X(HOST_UNRECORDED, "host_unrecorded", "the host ran what was not recorded") \
     X(ALLOCATION, "allocation", "the host allocated device memory")             \
     X(SYNC_DRAIN, "sync_drain", "the host had waited for the device")           \

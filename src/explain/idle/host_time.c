@@ -15,6 +15,7 @@
 #include "base/order.h"
 #include "facts/attribution.h"
 #include "facts/host_signs.h"
+#include "facts/host_waits.h"
 #include "trace/step_patterns.h"
 
 #include <string.h>
@@ -130,6 +131,14 @@ static enum rp_code sets_up(struct rp_host_time *h, rp_event e, uint16_t sign, b
     return is_first(h, e, out, err);
 }
 
+/* Whether a wait is the program's own: a call of a runtime and a collective say better what they
+   wait for. */
+static bool waits_itself(const struct rp_trace *t, rp_event e)
+{
+    return rp_event_is_host_wait(t, e) &&
+           rp_event_around(t, t->ev.parent[e], RP_KIND_RUNTIME) == RP_NONE;
+}
+
 /* The cause that the name and kind of a span show, or RP_GAP_CAUSES. */
 static enum rp_code shown_cause(struct rp_host_time *h, rp_event e, uint8_t *out,
                                 struct rp_err *err)
@@ -141,6 +150,10 @@ static enum rp_code shown_cause(struct rp_host_time *h, rp_event e, uint8_t *out
     if (!sign && h->t->ev.dur_ns[e] < RP_HOST_LONG_NS && h->t->ev.kind[e] != RP_KIND_OVERHEAD)
         return RP_OK; /* as nearly all */
     RP_TRY(sets_up(h, e, sign, &first, err));
+    if (h->t->ev.kind[e] == RP_KIND_WAIT) {
+        *out = waits_itself(h->t, e) ? RP_GAP_HOST_WAIT : RP_GAP_CAUSES;
+        return RP_OK;
+    }
     *out = sign & RP_SIGN_DATA                    ? RP_GAP_DATA_LOADER
            : sign & RP_SIGN_RANKS                 ? RP_GAP_OTHER_RANK
            : h->t->ev.kind[e] == RP_KIND_OVERHEAD ? RP_GAP_PROFILER

@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
+#include "facts/step_times.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
@@ -115,6 +116,10 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_idle_root, device_gaps, &device_gap_type, "longest gaps",
                   "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_idle_root, gaps, &gap_type, NULL, "the longest of all ranks", 0),
+    RP_FIELD_LIST(struct rp_idle_root, wait_rows, &rp_idle_wait_type, "where the threads wait",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_idle_root, waits, &rp_idle_wait_type, NULL,
+                  "waits of host threads, where no device work was recorded", 0),
     RP_FIELD_END};
 
 static const struct rp_type idle_type = {"idle", sizeof(struct rp_idle_root), root_fields,
@@ -139,7 +144,9 @@ static const struct rp_type part_device_type = {"device", sizeof(struct rp_idle_
 
 static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct rp_idle_part, devices, &part_device_type),
-    RP_PART_LIST(struct rp_idle_part, streams, &rp_idle_stream_type), RP_PART_END};
+    RP_PART_LIST(struct rp_idle_part, streams, &rp_idle_stream_type),
+    RP_PART_RECORD(struct rp_idle_part, waits, &rp_host_waits_type),
+    RP_PART_PLAIN(struct rp_idle_part, span_ns), RP_PART_END};
 static const struct rp_type part_type = {"idle_part", sizeof(struct rp_idle_part), part_fields,
                                          NULL};
 
@@ -457,6 +464,16 @@ static size_t gap_limit(const struct rp_settings *settings)
     return limit > 0 ? (size_t)limit : SIZE_MAX;
 }
 
+static enum rp_code explain_waits(const struct rp_trace *trace, const struct rp_scope *scope,
+                                  struct rp_arena *arena, struct rp_idle_part *out,
+                                  struct rp_err *err)
+{
+    struct rp_interval span = scope->limited ? scope->span : rp_trace_span(trace);
+
+    out->span_ns = rp_ns_between(span.begin_ns, span.end_ns);
+    return rp_host_waits_init(&out->waits, trace, span.begin_ns, span.end_ns, arena, err);
+}
+
 static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                               const struct rp_settings *settings, struct rp_rank_part *part,
                               struct rp_err *err)
@@ -469,6 +486,8 @@ static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_sc
         code = explain_devices(&work, gap_limit(settings), &part->arena, out, err);
     if (code == RP_OK && by_stream(settings))
         code = rp_idle_find_streams(&work, &part->arena, &out->streams, &out->nstreams, err);
+    if (code == RP_OK && !work.items.n)
+        code = explain_waits(loaded->trace, scope, &part->arena, out, err);
     rp_work_release(&work);
     return code;
 }
@@ -551,10 +570,8 @@ static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
     for (i = 0; i < out->ncauses; i++)
         if (!strcmp(out->causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
             unknown = out->causes[i].total_ns;
-    if (!window) {
-        out->summary = "no device work was recorded, so there is no idle time to explain";
+    if (!window)
         return;
-    }
     out->summary = rp_arena_textf(
         arena, "%s of %s (%.1f %%) in %lld gap%s%s; %.1f %% of it explained",
         rp_units_time(arena, idle), rp_units_time(arena, window),
@@ -593,6 +610,39 @@ static void join_devices(const struct rp_ranks *ranks, struct rp_idle_root *out)
     out->nranks = ranks->n;
 }
 
+/* Without device work: where the threads wait instead. */
+static enum rp_code join_waits(const struct rp_ranks *ranks, struct rp_idle_root *out,
+                               struct rp_arena *arena, struct rp_err *err)
+{
+    const struct rp_host_waits **waits =
+        RP_ARENA_NEW(arena, const struct rp_host_waits *, ranks->n + 1);
+    struct rp_idle_wait_list list;
+    int64_t spans = 0;
+    size_t r;
+
+    if (!waits)
+        return rp_err_nomem(err, "listing waits");
+    for (r = 0; r < ranks->n; r++) {
+        const struct rp_idle_part *part = ranks->parts[r].data;
+
+        waits[r] = &part->waits;
+        rp_ns_add(&spans, part->span_ns);
+    }
+    RP_TRY(rp_idle_list_waits(waits, ranks->n, spans, arena, &list, err));
+    out->waits = out->wait_rows = list.at;
+    out->nwaits = list.n;
+    out->nwait_rows = list.nshown ? list.nshown : list.n > 3 ? 3 : list.n;
+    out->summary =
+        list.n && spans > 0
+            ? rp_arena_textf(arena,
+                             "no device work was recorded; the threads that work wait for %s of %s "
+                             "(%.1f %%)",
+                             rp_units_time(arena, list.main_ns), rp_units_time(arena, spans),
+                             100.0 * (double)list.main_ns / (double)spans)
+            : "no device work was recorded, so there is no idle time to explain";
+    return RP_OK;
+}
+
 static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                               struct rp_result *result, struct rp_err *err)
 {
@@ -615,11 +665,13 @@ static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_sett
     out->stream_rows = out->streams;
     if (out->ndevices > out->nranks)
         out->nsome = out->ndevices;
-    else if (ranks->n > 1)
+    else if (ranks->n > 1 && out->ndevices)
         out->nrows = out->nranks;
     add_causes(out);
     join_gaps(out, gap_limit(settings), arena);
     summarize(out, arena);
+    if (!out->summary)
+        RP_TRY(join_waits(ranks, out, arena, err));
     out->nstream_rows = out->nstreams;
     out->ncauses = by_stream(settings) ? 0 : out->ncauses;
     return rp_arena_check(arena, "explaining idle time", err);

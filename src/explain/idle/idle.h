@@ -7,6 +7,7 @@
  */
 #include "base/arena.h"
 #include "explain/idle/gaps.h"
+#include "explain/idle/waits.h"
 
 #include <reprise/result.h>
 
@@ -49,6 +50,8 @@ struct rp_idle_part {
     size_t ndevices, nstreams;
     struct rp_idle_rank *devices; /* by number */
     struct rp_idle_stream *streams;
+    struct rp_host_waits waits; /* of the span, where there is no device work */
+    int64_t span_ns;            /* its length */
 };
 
 struct rp_idle_root {
@@ -58,6 +61,8 @@ struct rp_idle_root {
     struct rp_idle_rank *rows, *some; /* ranks, or devices where a rank has several; on screen */
     struct rp_idle_stream *streams, *stream_rows; /* rows: with --by stream */
     struct rp_idle_cause *causes;                 /* of all ranks and classes, text output only */
+    size_t nwaits, nwait_rows;
+    struct rp_idle_wait *waits, *wait_rows; /* rows: on the screen */
     size_t ngap_rows, ndevice_gaps;
     struct rp_idle_gap *gaps, *gap_rows,
         *device_gaps; /* on screen: with their devices, or without */

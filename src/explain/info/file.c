@@ -62,7 +62,7 @@ static void fill_counts(struct file_ctx *ctx)
     out->kernels = totals->count[RP_KIND_KERNEL];
     out->kinds = new_rows(ctx, &n, sizeof *out->kinds);
     for (k = 0; k < n; k++) {
-        if (k < RP_KIND_INSTANT)
+        if (k < RP_KIND_INSTANT || k == RP_KIND_WAIT)
             out->spans += totals->count[k];
         if (totals->count[k])
             out->kinds[out->nkinds++] =
@@ -451,6 +451,7 @@ static void fill_identity(struct file_ctx *ctx, const char *path)
     out->framework = trace_text(ctx, t->framework);
     out->framework_version = trace_text(ctx, t->framework_version);
     out->rank = t->rank == RP_NO_RANK ? RP_ABSENT_I64 : t->rank;
+    out->is_launcher = rp_trace_is_launcher(t);
     out->world_size = t->world_size > 0 ? t->world_size : RP_ABSENT_I64;
     out->recorder = rp_arena_textf(
         ctx->arena, "%s%s%s (%s)", out->framework ? out->framework : "unknown recorder",

@@ -172,6 +172,19 @@ static enum rp_code describe_file(void *user, const struct rp_loaded *loaded, st
     return code;
 }
 
+/* Beside ranks, a recording without a number is that of the launcher (trace/run.h). */
+static void name_launchers(struct info_root *root)
+{
+    bool ranks = false;
+    size_t i;
+
+    for (i = 0; i < root->nfiles; i++)
+        ranks = ranks || root->files[i].rank != RP_ABSENT_I64;
+    for (i = 0; i < root->nfiles && ranks; i++)
+        if (root->files[i].rank == RP_ABSENT_I64 && root->files[i].is_launcher)
+            root->files[i].rank_text = "launcher";
+}
+
 /* What the files state about their job; dataset/trust.h says which ranks are missing or there
    twice. */
 static void note_ranks(struct info_root *root, struct rp_arena *arena)
@@ -194,6 +207,7 @@ static void note_ranks(struct info_root *root, struct rp_arena *arena)
         if (f->rank >= f->world_size)
             beyond = f->rank;
     }
+    name_launchers(root);
     if (differ)
         root->notes[root->nnotes++] = "the files state different numbers of ranks";
     if (beyond != RP_ABSENT_I64)

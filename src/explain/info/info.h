@@ -53,6 +53,7 @@ struct rp_info_file {
     int64_t step_count, warning_count;
     int64_t captured_launches; /* that became nodes of a graph */
     bool is_capture;           /* a recording of captures, no rank of a run */
+    bool is_launcher;          /* processes without a rank that run nothing of a job's work */
     int64_t merged_ranks;      /* of a merged trace; else RP_ABSENT_I64 */
     const char *content_text;  /* of captures and merged traces: what it is; text output only */
 };

@@ -64,6 +64,14 @@
     X(SLOW_CLOCK, "clock-trouble", "the device becomes slower while it works")                     \
     X(WRONG_CLOCK, "clock-trouble", "clocks contradict each other")                                \
     X(PYTHON, "python", "Python code runs between the operators")                                  \
+    X(WAIT_IDLE, "host-wait", "the host waits in a call while the device has nothing to do")       \
+    X(WAIT_THREAD, "host-wait", "the program waits for another of its threads")                    \
+    X(WAIT_INPUT, "host-wait", "the program waits for input of another process, a socket or file") \
+    X(WAIT_OUTPUT, "host-wait", "the program waits until output is written")                       \
+    X(WAIT_CHILD, "host-wait", "the program waits for a child process to end")                     \
+    X(WAIT_RANKS, "host-wait", "the program waits for messages of other ranks")                    \
+    X(WAIT_SLEEP, "host-wait", "the program sleeps")                                               \
+    X(EXPOSED_HOST, "exposed-comm", "the program communicates, and nothing else runs meanwhile")   \
     X(HOST_CODE, "host-code", "code other than operators runs inside longer spans")                \
     X(NO_OPERATOR, "no-operator", "no operator runs, and nothing else was recorded")
 

@@ -1011,6 +1011,47 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_PYTHON, RP_ADVISE_COMPILE, .frameworks = FW(TENSORFLOW),
      .text = "@tf.function around the whole step"},
 
+    /* waiting, without a device */
+    {RP_FOUND_WAIT_IDLE, RP_ADVISE_LOOK,
+     .text = "'reprise idle' names the call, 'reprise top --by wait' shows all of them"},
+    {RP_FOUND_WAIT_IDLE, RP_ADVISE_CALL,
+     .text = "launch more work before the call, or make it on another thread"},
+    {RP_FOUND_WAIT_THREAD, RP_ADVISE_LOOK,
+     .text = "'reprise stalls' lists the longest waits, 'reprise convert --to json' shows what the "
+             "other threads run meanwhile"},
+    {RP_FOUND_WAIT_THREAD, RP_ADVISE_CALL,
+     .text = "give the work to more threads, or hold the lock for a shorter time; do other work "
+             "before asking for the result"},
+    {RP_FOUND_WAIT_INPUT, RP_ADVISE_CALL,
+     .text = "ask for the input earlier (prefetch), or have more processes prepare it"},
+    {RP_FOUND_WAIT_INPUT, RP_ADVISE_LOOK,
+     .text = "'reprise top --by wait' shows the calls; record the other side too if it is a "
+             "process of the job"},
+    {RP_FOUND_WAIT_INPUT, RP_ADVISE_CALL, .frameworks = FW(PYTORCH),
+     .text = "DataLoader(num_workers=…, prefetch_factor=…, persistent_workers=True)"},
+    {RP_FOUND_WAIT_OUTPUT, RP_ADVISE_CALL,
+     .text = "write from another thread, write less often, or to faster storage; fsync only where "
+             "data must survive a crash of the machine"},
+    {RP_FOUND_WAIT_CHILD, RP_ADVISE_CALL,
+     .text = "start the child earlier and wait for it later, or keep one process for all requests"},
+    {RP_FOUND_WAIT_RANKS, RP_ADVISE_LOOK,
+     .text = "'reprise comm' shows which rank is late; post receives before the messages are sent"},
+    {RP_FOUND_WAIT_RANKS, RP_ADVISE_CALL,
+     .text = "compute between MPI_Isend or MPI_Irecv and MPI_Wait; fewer and larger messages"},
+    {RP_FOUND_WAIT_SLEEP, RP_ADVISE_CALL,
+     .text = "wait for the event itself (a condition, poll) instead of sleeping and asking again"},
+
+    /* communication, without a device */
+    {RP_FOUND_EXPOSED_HOST, RP_ADVISE_CALL,
+     .text = "start it earlier and do other work meanwhile, send less, or use a faster network"},
+    {RP_FOUND_EXPOSED_HOST, RP_ADVISE_CALL, .transports = VIA(MPI),
+     .text = "non-blocking calls (MPI_Iallreduce … MPI_Wait) with work in between; fewer and "
+             "larger messages"},
+    {RP_FOUND_EXPOSED_HOST, RP_ADVISE_CALL, .transports = VIA(GLOO),
+     .text = "async_op=True and work before wait(); fewer and larger tensors"},
+    {RP_FOUND_EXPOSED_HOST, RP_ADVISE_LOOK,
+     .text = "'reprise comm' separates waiting for late ranks from transfer"},
+
     /* host code */
     {RP_FOUND_HOST_CODE, RP_ADVISE_LOOK, .text = "'reprise top --by annotation' shows those spans"},
     {RP_FOUND_HOST_CODE, RP_ADVISE_LOOK, .frameworks = FW(PYTORCH), .with_stack = RP_KEY_NO,

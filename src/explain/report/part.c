@@ -282,6 +282,8 @@ static void measure_outside(struct part_ctx *ctx)
     const struct rp_totals *t = &ctx->t->totals;
     struct rp_report_part *out = ctx->out;
 
+    if (t->work_begin_ns >= t->work_end_ns)
+        return;
     if (out->whole.begin_ns > t->work_begin_ns)
         out->before_ns = rp_ns_between(t->work_begin_ns, out->whole.begin_ns);
     if (out->whole.end_ns < t->work_end_ns)
@@ -362,6 +364,12 @@ bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope 
            rp_event_is_host_collective(trace, e);
 }
 
+/* Whether the work of the host are the program's own ranges. */
+static bool is_by_ranges(const struct rp_trace *t)
+{
+    return !t->totals.count[RP_KIND_CPU_OP] && t->totals.count[RP_KIND_ANNOTATION];
+}
+
 /* Whether a host span is communication: by its kind, or by the name of a collective. */
 static bool is_host_comm(const struct part_ctx *ctx, rp_event e)
 {
@@ -375,16 +383,26 @@ static bool is_host_comm(const struct part_ctx *ctx, rp_event e)
 static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
 {
     rp_interval_vec *all = &ctx->u.all, *cls = ctx->u.cls;
+    bool by_ranges = ctx->out->by_ranges = is_by_ranges(ctx->t);
     rp_event e;
     int c;
 
+    if (by_ranges)
+        RP_TRY(rp_report_unite_ranges(ctx->t, ctx->scope, &cls[RP_WORK_COMPUTE], err));
+    for (size_t k = 0; k < cls[RP_WORK_COMPUTE].n; k++)
+        RP_TRY(rp_vec_push(all, cls[RP_WORK_COMPUTE].at[k], err));
     for (e = 0; e < ctx->t->ev.n; e++) {
         struct rp_interval i = {ctx->t->ev.ts_ns[e], rp_event_end_ns(ctx->t, e)};
 
         if (!rp_report_is_host_work(ctx->t, ctx->scope, e))
             continue;
-        RP_TRY(rp_vec_push(all, i, err));
-        RP_TRY(rp_vec_push(&cls[is_host_comm(ctx, e) ? RP_WORK_COMM : RP_WORK_COMPUTE], i, err));
+        if (is_host_comm(ctx, e)) {
+            RP_TRY(rp_vec_push(&cls[RP_WORK_COMM], i, err));
+            RP_TRY(rp_vec_push(all, i, err));
+        } else if (!by_ranges) {
+            RP_TRY(rp_vec_push(&cls[RP_WORK_COMPUTE], i, err));
+            RP_TRY(rp_vec_push(all, i, err));
+        }
         ctx->out->sums.host_ops++;
         rp_ns_add(&ctx->out->sums.host_op_ns,
                   rp_event_around(ctx->t, ctx->t->ev.parent[e], RP_KIND_CPU_OP) == RP_NONE
@@ -426,6 +444,8 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_report_list_devices(&ctx->w, ctx->arena, out, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(ctx->w.items.n ? read_device(ctx, err) : read_host(ctx, err));
+    RP_TRY(rp_host_waits_init(&out->waits, ctx->t, out->whole.begin_ns, out->whole.end_ns,
+                              ctx->arena, err));
     RP_TRY(find_leads(ctx, err));
     RP_TRY(make_steps(ctx, err));
     RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, ctx->arena, &out->untypical, err));
@@ -462,6 +482,7 @@ void rp_report_part_release(struct rp_report_part *part)
     rp_vec_release(&part->gaps);
     rp_collectives_release(&part->collectives);
     rp_host_calls_release(&part->calls);
+    rp_host_waits_release(&part->waits);
     rp_vec_release(&part->compute);
     rp_vec_release(&part->busy);
     rp_vec_release(&part->kernels);

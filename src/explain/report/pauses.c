@@ -19,6 +19,13 @@ struct pause_ctx {
     RP_VEC(int64_t) paused; /* when the recording was paused, in time order */
 };
 
+/* Whether a wait is that of a thread with work: workers wait whenever they have none. */
+static bool in_range(const struct rp_trace *t, rp_event wait)
+{
+    return rp_event_around(t, wait, RP_KIND_ANNOTATION) != RP_NONE ||
+           rp_event_around(t, wait, RP_KIND_CPU_OP) != RP_NONE;
+}
+
 /* The cause shown by a thread's spans, from the innermost outwards, and the span that shows it. */
 static enum rp_pause span_cause(const struct rp_trace *t, rp_event inner, rp_event *span)
 {
@@ -31,6 +38,8 @@ static enum rp_pause span_cause(const struct rp_trace *t, rp_event inner, rp_eve
 
         if (signs & RP_SIGN_DATA)
             found = RP_PAUSE_DATA;
+        else if (t->ev.kind[e] == RP_KIND_WAIT && in_range(t, e))
+            found = RP_PAUSE_WAIT;
         else if (t->ev.kind[e] == RP_KIND_OVERHEAD)
             found = RP_PAUSE_PROFILER;
         else if (t->ev.kind[e] == RP_KIND_PYTHON)

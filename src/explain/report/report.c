@@ -15,7 +15,7 @@
 
 #define MOST_PARTS (RP_GAP_CAUSES + RP_PAUSES + 6)
 #define MOST_SHOWN 4 /* findings on the screen */
-#define MOST_NOTES 8
+#define MOST_NOTES 10
 
 /* ------------------------------------------------------------------ what is shown */
 
@@ -50,6 +50,25 @@ static const struct rp_field rank_fields[] = {
     RANK(op_share, F64, RATIO, NULL, "device time with a known operator", 0),
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_report_rank), rank_fields, NULL};
+
+/* On the screen, where there is no device. */
+static const struct rp_field host_rank_fields[] = {
+    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
+    RANK(window_ns, I64, NS, "span", "begin of the first step to end of the last", 0),
+    RANK(compute_ns, I64, NS, "running", "time in which operators or ranges run and do not wait",
+         0),
+    RANK(comm_ns, I64, NS, "comm", "time in which communication runs", 0),
+    RANK(idle_ns, I64, NS, "neither", "waiting, and what was not recorded", RP_LARGEST),
+    RANK(wait_ns, I64, NS, "waits", "in collectives, until the last rank arrived, or null",
+         RP_NULLABLE),
+    RANK(last_count, I64, COUNT, "was last", "collectives at which it arrived last, or null",
+         RP_NULLABLE),
+    RANK(margin_ns, I64, NS, "delays", "by how much it arrived after the second last, or null",
+         RP_NULLABLE | RP_LARGEST),
+    RANK(stall_ns, I64, NS, "stalls", "own time of host calls far above their median", RP_WIDE),
+    RP_FIELD_END};
+static const struct rp_type host_rank_type = {"rank", sizeof(struct rp_report_rank),
+                                              host_rank_fields, NULL};
 
 #define STEP(member, type, unit, doc) \
     RP_FIELD(struct rp_report_step, member, type, unit, NULL, doc, 0)
@@ -168,6 +187,8 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_report_root, parts, &share_type, "where the time goes, per rank",
                   "parts of the span; they add up to it", 0),
     RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record per rank", 0),
+    RP_FIELD_LIST(struct rp_report_root, waits, &rp_idle_wait_type, NULL,
+                  "waits of host threads in the span, by call and range", 0),
     RP_FIELD_LIST(struct rp_report_root, groups, &rp_report_group_type, NULL,
                   "of more than 16 ranks: by host, else by equal behaviour", 0),
     RP_FIELD_LIST(struct rp_report_root, devices, &rp_report_device_row_type, NULL,
@@ -185,6 +206,10 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_report_root, alike_rows, &rp_report_alike_type,
                   "ranks that behave alike", "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_report_root, rank_rows, &rank_type, "which ranks delay the others",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, host_rank_rows, &host_rank_type,
+                  "which ranks delay the others", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, wait_rows, &rp_idle_wait_type, "where the threads wait",
                   "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_report_root, device_rows, &rp_report_device_row_type, "devices",
                   "text output only", RP_SCREEN),
@@ -271,6 +296,8 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART_OF(RECORD, sums, &sums_type),
                                               PART_OF(RECORD, wrong, &device_type),
                                               PART_OF(RECORD, pauses, &pauses_type),
+                                              PART(PLAIN, by_ranges),
+                                              PART_OF(RECORD, waits, &rp_host_waits_type),
                                               PART_OF(RECORD, calls, &rp_host_calls_type),
                                               PART(PLAIN, late_ns),
                                               PART_OF(RECORD, latency, &latency_type),
@@ -370,6 +397,25 @@ static void fill_rank(struct report_ctx *j, size_t r)
     rp_ns_add(&j->out->window_ns, p->b.window_ns);
 }
 
+/* Without a device: the same for the span, without start-up. */
+static void fill_host_ranks(struct report_ctx *j)
+{
+    struct rp_report_rank *rows = RP_ARENA_NEW(j->arena, struct rp_report_rank, j->n + 1);
+    size_t r;
+
+    for (r = 0; r < j->n && rows; r++) {
+        const struct rp_breakdown *b = &part_of(j, r)->whole;
+
+        rows[r] = j->out->ranks[r];
+        rows[r].window_ns = b->window_ns;
+        rows[r].compute_ns = b->compute_ns;
+        rows[r].comm_ns = b->comm_ns;
+        rows[r].idle_ns = b->idle_ns;
+    }
+    j->out->host_rank_rows = rows;
+    j->out->nhost_rank_rows = rows ? j->n : 0;
+}
+
 static void fill_ranks(struct report_ctx *j)
 {
     struct rp_report_root *out = j->out;
@@ -391,9 +437,11 @@ static void fill_ranks(struct report_ctx *j)
         }
     }
     out->nranks = j->n;
-    if (j->n > 1) {
+    if (j->n > 1 && part_of(j, 0)->on_device) {
         out->rank_rows = out->ranks;
         out->nrank_rows = out->nranks;
+    } else if (j->n > 1) {
+        fill_host_ranks(j);
     }
 }
 
@@ -409,6 +457,17 @@ static void add_part(struct report_ctx *j, const char *part, int64_t total_ns, c
     j->out->nparts++;
 }
 
+/* Runs without operators are about the program's own ranges. */
+static const char *pause_name(struct report_ctx *j, int cause)
+{
+    static const char before[] = "no operator: ";
+    const char *name = pause_names[cause];
+
+    return part_of(j, 0)->by_ranges && !strncmp(name, before, sizeof before - 1)
+               ? rp_arena_textf(j->arena, "no range: %s", name + sizeof before - 1)
+               : name;
+}
+
 /* Time without an operator by what ran instead, where there is no device. */
 static void add_pauses(struct report_ctx *j)
 {
@@ -420,7 +479,7 @@ static void add_pauses(struct report_ctx *j)
         for (c = 0; c < RP_PAUSES; c++)
             rp_ns_add(&pause[c], part_of(j, r)->pauses.ns[c]);
     for (c = 0; c < RP_PAUSES; c++)
-        add_part(j, pause_names[c], pause[c], pause_docs[c]);
+        add_part(j, pause_name(j, c), pause[c], pause_docs[c]);
 }
 
 /* Idle time by cause, the largest first. */
@@ -454,9 +513,17 @@ static void add_idle(struct report_ctx *j)
     add_pauses(j);
 }
 
+/* What the work is called. */
+static const char *work_word(const struct report_ctx *j)
+{
+    const struct rp_report_part *p = part_of(j, 0);
+
+    return p->on_device ? "compute" : p->by_ranges ? "user code" : "operators";
+}
+
 static void fill_parts(struct report_ctx *j)
 {
-    bool device = part_of(j, 0)->on_device;
+    bool device = part_of(j, 0)->on_device, by_ranges = part_of(j, 0)->by_ranges;
     int64_t compute = 0, exposed = 0, wait = 0, copies = 0;
     size_t r;
 
@@ -473,11 +540,15 @@ static void fill_parts(struct report_ctx *j)
                              ? j->chain.ranks[r].exposed_wait_ns
                              : 0);
     }
-    add_part(j, device ? "compute" : "operators", compute,
-             device ? "at least one kernel runs" : "at least one operator runs");
+    add_part(j, work_word(j), compute,
+             device      ? "at least one kernel runs"
+             : by_ranges ? "a range runs, and its thread does not wait"
+                         : "at least one operator runs");
     add_part(j, "exposed communication", rp_ns_between(wait, exposed),
-             !j->chain.ncollectives ? "transfer and waiting, no compute"
+             !j->chain.ncollectives ? device ? "transfer and waiting, no compute"
+                                             : "transfer and waiting, nothing else runs"
              : device               ? "transfer while no kernel computes"
+             : by_ranges            ? "transfer while nothing else runs"
                                     : "transfer while no operator runs");
     add_part(j, "waiting for other ranks", wait, "until the last rank has arrived");
     add_part(j, "copies alone", copies, "copies and memsets, nothing else");
@@ -570,8 +641,8 @@ static const char *and_lost(struct report_ctx *j, const char *text, const char *
 
     for (i = 0; i < j->out->nparts; i++)
         if (!strcmp(j->out->parts[i].part, part))
-            return rp_arena_textf(j->arena, "%s%s %s %s", text, *text ? "," : ":",
-                                  duration(j, j->out->parts[i].mean_ns), what);
+            return rp_arena_textf(j->arena, "%s%s %s%s%s", text, *text ? "," : ":",
+                                  duration(j, j->out->parts[i].mean_ns), *what ? " " : "", what);
     return text;
 }
 
@@ -606,14 +677,12 @@ static void fill_lost(struct report_ctx *j)
 {
     struct rp_report_root *out = j->out;
     size_t nsteps = part_of(j, 0)->nsteps;
-    const char *whole, *comm;
+    const char *whole, *comm, *waits;
 
     out->window_ns /= (int64_t)j->n;
     out->span_ns = j->total_ns / (int64_t)j->n;
-    out->needed_ns = out->nparts && (!strcmp(out->parts[0].part, "compute") ||
-                                     !strcmp(out->parts[0].part, "operators"))
-                         ? out->parts[0].mean_ns
-                         : 0;
+    out->needed_ns =
+        out->nparts && !strcmp(out->parts[0].part, work_word(j)) ? out->parts[0].mean_ns : 0;
     out->lost_ns = rp_ns_between(out->needed_ns, out->span_ns);
     if (out->span_ns <= 0)
         return;
@@ -626,10 +695,12 @@ static void fill_lost(struct report_ctx *j)
         return;
     }
     comm = and_lost(j, "", "exposed communication", "");
-    out->lost_text =
-        rp_arena_textf(j->arena, "of %s, operators run during %s (%s)%s%s", whole,
-                       duration(j, out->needed_ns), percent(j, out->needed_ns, out->span_ns),
-                       *comm ? ", communication alone during" : "", *comm ? comm + 1 : "");
+    waits = and_lost(j, "", "waiting", "");
+    out->lost_text = rp_arena_textf(
+        j->arena, "of %s, %s during %s (%s)%s%s%s%s", whole,
+        part_of(j, 0)->by_ranges ? "user code runs" : "operators run", duration(j, out->needed_ns),
+        percent(j, out->needed_ns, out->span_ns), *comm ? ", communication alone during" : "",
+        *comm ? comm + 1 : "", *waits ? ", waiting" : "", *waits ? waits + 1 : "");
 }
 
 /* "84 collectives synchronize the ranks, 628.1 ms from the first to the last; ranks 0 and 6 arrived
@@ -766,12 +837,38 @@ static void fill_latency(struct report_ctx *j)
             duration(j, latency->max_ns)));
 }
 
+/* Idle workers are normal: they are told apart from the threads that work. */
+static void note_ranges(struct report_ctx *j)
+{
+    const struct rp_report_part *p = part_of(j, 0);
+    int64_t whole = rp_ns_sum(p->whole.window_ns, 0) * (p->waits.workers ? p->waits.workers : 1);
+
+    add_note(j, rp_arena_textf(j->arena,
+                               "no device work and no operators were recorded: work is what the "
+                               "program's own ranges contain%s",
+                               p->waits.rows.n ? " without the waits in them"
+                               : p->framework && !strcmp(p->framework, "reprise")
+                                   ? "; 'record --with blocking' also records where it waits"
+                                   : ""));
+    if (p->waits.workers && whole > 0)
+        add_note(j, rp_arena_textf(j->arena,
+                                   "%s without ranges wait%s during %s of the time: normal for "
+                                   "threads that have nothing to do",
+                                   rp_units_count(j->arena, p->waits.workers, "thread"),
+                                   p->waits.workers == 1 ? "s" : "",
+                                   percent(j, p->waits.worker_ns, whole)));
+}
+
 static void note_host(struct report_ctx *j)
 {
     const struct rp_report_part *p = part_of(j, 0);
 
     if (p->on_device || !p->b.busy_ns)
         return;
+    if (p->by_ranges) {
+        note_ranges(j);
+        return;
+    }
     add_note(j,
              rp_arena_textf(
                  j->arena,
@@ -803,8 +900,9 @@ static const char *compute_text(const struct report_ctx *j, const struct rp_repo
     if (!f->compute_ns)
         return "";
     return f->compute_ns >= f->lost_ns - f->lost_ns / 100
-               ? " of the compute"
-               : rp_arena_textf(j->arena, ", %s of it compute", duration(j, f->compute_ns));
+               ? rp_arena_textf(j->arena, " of the %s", work_word(j))
+               : rp_arena_textf(j->arena, ", %s of it %s", duration(j, f->compute_ns),
+                                work_word(j));
 }
 
 /* The findings that cost most, as blocks of lines. */
@@ -873,6 +971,24 @@ static void fill_pitfalls(struct report_ctx *j)
             number_of(j, j->chain.lead), duration(j, beside), duration(j, waiting));
 }
 
+static enum rp_code fill_waits(struct report_ctx *j, struct rp_err *err)
+{
+    const struct rp_host_waits **waits =
+        RP_ARENA_NEW(j->arena, const struct rp_host_waits *, j->n + 1);
+    struct rp_idle_wait_list list;
+    size_t r;
+
+    if (!waits)
+        return rp_err_nomem(err, "listing waits");
+    for (r = 0; r < j->n; r++)
+        waits[r] = &part_of(j, r)->waits;
+    RP_TRY(rp_idle_list_waits(waits, j->n, j->total_ns, j->arena, &list, err));
+    j->out->waits = j->out->wait_rows = list.at;
+    j->out->nwaits = list.n;
+    j->out->nwait_rows = part_of(j, 0)->on_device ? 0 : list.nshown;
+    return RP_OK;
+}
+
 static bool wants_view(const struct rp_settings *settings)
 {
     return rp_settings_has(settings, "html") || rp_settings_has(settings, "svg");
@@ -894,6 +1010,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     fill_step(&j);
     RP_TRY(rp_report_sum_phases(ranks, j.arena, out, err));
     fill_lost(&j);
+    RP_TRY(fill_waits(&j, err));
     fill_pace(&j);
     RP_TRY(rp_report_count_stalls(ranks, j.arena, out, err));
     out->workload = rp_report_workload_of(&part_of(&j, j.chain.lead)->workload);

@@ -11,6 +11,7 @@
 #include "dataset/ranks.h"
 #include "explain/comm/late.h"
 #include "explain/idle/idle.h"
+#include "explain/idle/waits.h"
 #include "explain/report/view.h"
 #include "facts/attribution.h"
 #include "facts/collectives.h"
@@ -65,6 +66,7 @@ struct rp_report_device {
 #define RP_PAUSE_MAP(X)                                                       \
     X(RECORDER, "no operator: recording paused", "'record stop' and 'start'") \
     X(DATA, "no operator: input data", "the data loader runs")                \
+    X(WAIT, "waiting", "in a call that blocks: a lock, input, sleep")         \
     X(PROFILER, "no operator: profiler", "the profiler writes its buffers")   \
     X(PYTHON, "no operator: Python", "Python code between the operators")     \
     X(SPAN, "no operator: other spans", "an annotation or a runtime call")    \
@@ -112,6 +114,8 @@ struct rp_report_part {
     struct rp_report_sums sums;
     struct rp_report_device wrong;  /* on the device */
     struct rp_report_pauses pauses; /* without device work */
+    bool by_ranges;                 /* without operators: work is what runs in the user's ranges */
+    struct rp_host_waits waits;     /* in the span */
     struct rp_host_calls calls;
     int64_t late_ns;                  /* idle that began before the next work was launched */
     struct rp_report_latency latency; /* of host operators */
@@ -164,6 +168,11 @@ enum rp_code rp_report_check_device(const struct rp_work *work, const rp_gap_vec
 enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interval_vec *busy,
                                    const struct rp_breakdown *span, struct rp_arena *arena,
                                    struct rp_report_pauses *out, struct rp_err *err);
+
+/* Without operators: the times in which a range of the program runs on some thread, and that thread
+   neither waits nor communicates; unsorted. */
+enum rp_code rp_report_unite_ranges(const struct rp_trace *trace, const struct rp_scope *scope,
+                                    rp_interval_vec *out, struct rp_err *err);
 
 enum rp_code rp_report_measure_latency(const struct rp_trace *trace, struct rp_arena *arena,
                                        struct rp_report_latency *out, struct rp_err *err);
@@ -284,6 +293,9 @@ struct rp_report_root {
     struct rp_report_share *parts;
     struct rp_report_finding *findings;
     struct rp_report_look *look;
+    size_t nwaits, nwait_rows, nhost_rank_rows;
+    struct rp_idle_wait *waits, *wait_rows; /* rows: on the screen */
+    struct rp_report_rank *host_rank_rows;  /* on the screen, without a device */
     const char **pitfalls, **notes;
     struct rp_report_view *view; /* NULL: neither a page nor a picture is asked for */
 };

@@ -310,11 +310,10 @@ static enum rp_code find_cause(struct stall_ctx *ctx, rp_event call, bool alloca
 
 static const char *kind_text(uint8_t kind)
 {
-    static const char *const texts[RP_KIND_COUNT] = {[RP_KIND_CPU_OP] = "operator",
-                                                     [RP_KIND_ANNOTATION] = "annotation",
-                                                     [RP_KIND_RUNTIME] = "runtime",
-                                                     [RP_KIND_PYTHON] = "python",
-                                                     [RP_KIND_COMM_OP] = "collective"};
+    static const char *const texts[RP_KIND_COUNT] = {
+        [RP_KIND_CPU_OP] = "operator",    [RP_KIND_ANNOTATION] = "annotation",
+        [RP_KIND_RUNTIME] = "runtime",    [RP_KIND_PYTHON] = "python",
+        [RP_KIND_COMM_OP] = "collective", [RP_KIND_WAIT] = "wait"};
 
     return texts[kind] ? texts[kind] : "span";
 }

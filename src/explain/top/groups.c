@@ -6,9 +6,12 @@
  * innermost gets it as its own (self). A span inside another of the same row adds to that one's
  * total only. Without device work the times of host spans themselves are counted.
  *
+ * Waits are host spans whose own times are counted in any case.
+ *
  * Unless the question is asked with --flat, modules whose names differ in a number only are one row
- * ("nn.Module: Layer_*"), and Python frames around everything that a thread launched (launchers,
- * the bootstrap of threads) are no rows.
+ * ("nn.Module: Layer_*"), annotations that count are one ("step *", facts/name_series.h), and
+ * Python frames around everything that a thread launched (launchers, the bootstrap of threads) are
+ * no rows.
  */
 #include "explain/top/top.h"
 
@@ -18,6 +21,7 @@
 #include "explain/top/spans.h"
 #include "facts/arg_keys.h"
 #include "facts/attribution.h"
+#include "facts/host_waits.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -30,22 +34,24 @@ struct grouping {
     const struct rp_category_table *categories;
     struct rp_arena *arena;
     struct rp_top_part *out;
-    struct rp_strtab names; /* a group is the id of its name */
-    struct rp_map groups;   /* key -> group */
-    struct rp_strtab rolls; /* names of modules without their numbers */
-    struct rp_map roll_of;  /* name -> its id there */
-    struct rp_arg_key dims; /* of --by shape */
-    struct rp_arg_key own;  /* what the work says itself where no span is around its launch */
-    RP_VEC(int64_t) total;  /* by event, of spans */
+    struct rp_strtab names;       /* a group is the id of its name */
+    struct rp_map groups;         /* key -> group */
+    struct rp_strtab rolls;       /* names of modules without their numbers */
+    struct rp_map roll_of;        /* name -> its id there */
+    struct rp_name_series series; /* of annotations */
+    struct rp_arg_key dims;       /* of --by shape */
+    struct rp_arg_key own;        /* what the work says itself where no span is around its launch */
+    RP_VEC(int64_t) total;        /* by event, of spans */
     RP_VEC(int64_t) self;
     RP_VEC(int64_t) thread; /* by track: time of what was launched inside its spans */
     RP_VEC(char) text;
 };
 
-static const char *const by_words[RP_TOP_BYS] = {
-    "kernel", "op", "shape", "module", "annotation", "phase", "stream", "python", "category"};
+static const char *const by_words[RP_TOP_BYS] = {"kernel",     "op",    "shape",  "module",
+                                                 "annotation", "phase", "stream", "python",
+                                                 "category",   "wait"};
 static const char *const span_kinds[RP_TOP_BYS] = {NULL, "op", "op",     "module", "annotation",
-                                                   NULL, NULL, "python", NULL};
+                                                   NULL, NULL, "python", NULL,     "wait"};
 
 /* Arguments of XLA's work that stand in for spans. */
 static const char *const own_keys[RP_TOP_BYS] = {[RP_TOP_OP] = "hlo_op",
@@ -196,6 +202,8 @@ static bool is_wanted(const struct grouping *g, rp_event e)
         return rp_event_is_module(g->t, e);
     case RP_TOP_ANNOTATION:
         return kind == RP_KIND_ANNOTATION;
+    case RP_TOP_WAIT:
+        return kind == RP_KIND_WAIT && rp_event_is_host_wait(g->t, e);
     default:
         return kind == RP_KIND_PYTHON;
     }
@@ -338,6 +346,31 @@ static enum rp_code name_graph(struct grouping *g, rp_event launch, uint32_t *gr
                     group, err);
 }
 
+/* "poll in 'step *'"; "poll, worker thread" of a thread that runs nothing else. */
+static enum rp_code name_wait(struct grouping *g, rp_event e, uint32_t *group, struct rp_err *err)
+{
+    rp_event range = rp_event_around(g->t, g->t->ev.parent[e], RP_KIND_ANNOTATION);
+    const char *call = rp_trace_str(g->t, g->t->ev.name[e]), *in = NULL, *text;
+    bool worker = rp_track_is_worker(g->t, g->t->ev.track[e]);
+    uint64_t words[3] = {g->t->ev.name[e], worker, 0};
+
+    if (range != RP_NONE) {
+        in = rp_name_series_of(&g->series, g->t->ev.name[range]);
+        in = in ? in : rp_trace_str(g->t, g->t->ev.name[range]);
+        words[2] = rp_hash_bytes(in, strlen(in)) | 1;
+    }
+    words[0] = rp_hash_bytes(words, sizeof words);
+    *group = rp_map_get(&g->groups, words[0]);
+    if (*group != RP_MAP_NONE)
+        return RP_OK;
+    text = rp_arena_textf(g->arena, "%s%s%s%s", call,
+                          in       ? " in '"
+                          : worker ? ", worker thread"
+                                   : "",
+                          in ? in : "", in ? "'" : "");
+    return group_of(g, words[0], text, strlen(text), "wait", group, err);
+}
+
 static enum rp_code name_span(struct grouping *g, rp_event e, uint32_t *group, struct rp_err *err)
 {
     rp_str name = g->t->ev.name[e], dims = 0;
@@ -352,6 +385,15 @@ static enum rp_code name_span(struct grouping *g, rp_event e, uint32_t *group, s
         if (!g->out->groups.at[*group].row)
             g->out->groups.at[*group].row = rp_arena_copy(
                 g->arena, rp_strtab_borrow(&g->rolls, roll), rp_strtab_len(&g->rolls, roll));
+        return RP_OK;
+    }
+    if (g->by == RP_TOP_WAIT)
+        return name_wait(g, e, group, err);
+    if (g->by == RP_TOP_ANNOTATION && rp_name_series_of(&g->series, name)) {
+        RP_TRY(group_of(g, name, text, len, kind, group, err));
+        if (!g->out->groups.at[*group].row)
+            g->out->groups.at[*group].row =
+                rp_arena_text(g->arena, rp_name_series_of(&g->series, name));
         return RP_OK;
     }
     if (g->by != RP_TOP_SHAPE)
@@ -454,7 +496,9 @@ static enum rp_code group_spans(struct grouping *g, const struct rp_work *w, str
     memset(g->thread.at, 0, g->t->ntracks * sizeof *g->thread.at);
     if (own_keys[g->by])
         RP_TRY(rp_arg_key_init(&g->own, g->t, own_keys[g->by], err));
-    if (w->items.n)
+    if (g->by == RP_TOP_WAIT || (g->by == RP_TOP_ANNOTATION && !g->flat))
+        RP_TRY(rp_name_series_init(&g->series, g->t, err));
+    if (w->items.n && g->by != RP_TOP_WAIT)
         RP_TRY(spread(g, w, err));
     else
         take_host_times(g);
@@ -467,7 +511,7 @@ static enum rp_code group_all(struct grouping *g, struct rp_err *err)
     enum rp_code code = rp_work_init(&w, g->t, g->scope, err);
     size_t i;
 
-    for (i = 0; i < w.items.n && code == RP_OK; i++)
+    for (i = 0; i < w.items.n && code == RP_OK && g->by != RP_TOP_WAIT; i++)
         g->out->whole_ns = rp_ns_sum(g->out->whole_ns,
                                      rp_ns_between(w.items.at[i].begin_ns, w.items.at[i].end_ns));
     if (code == RP_OK)
@@ -500,6 +544,7 @@ enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_sco
     rp_map_release(&g.roll_of);
     rp_strtab_release(&g.names);
     rp_strtab_release(&g.rolls);
+    rp_name_series_release(&g.series);
     rp_arg_key_release(&g.dims);
     rp_arg_key_release(&g.own);
     rp_vec_release(&g.total);

@@ -41,13 +41,13 @@ static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fi
 
 /* On the screen: names shortened; self time only where rows may be nested; of shapes and
    ranges, whose names are whole, the statistics only where there is room for them. */
-#define SHOWN_BEGIN(flags)                                                              \
-    ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN),                            \
-        ROW(label, STR, NONE, "name", "the name, shortened",                            \
-            RP_SCREEN | RP_SHORTEN | RP_LABEL | (flags)),                               \
-        ROW(modules, I64, COUNT, "modules", "names that the row adds up", RP_NULLABLE), \
-        ROW(count, I64, COUNT, "count", "number of occurrences", 0),                    \
-        ROW(total_ns, I64, NS, "total", "sum, nested spans included", 0),               \
+#define SHOWN_BEGIN(flags)                                                            \
+    ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN),                          \
+        ROW(label, STR, NONE, "name", "the name, shortened",                          \
+            RP_SCREEN | RP_SHORTEN | RP_LABEL | (flags)),                             \
+        ROW(modules, I64, COUNT, "names", "names that the row adds up", RP_NULLABLE), \
+        ROW(count, I64, COUNT, "count", "number of occurrences", 0),                  \
+        ROW(total_ns, I64, NS, "total", "sum, nested spans included", 0),             \
         ROW(share, F64, RATIO, "share", "of the time of all selected work", 0)
 #define SHOWN_END(flags)                                         \
     ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),     \
@@ -332,14 +332,20 @@ static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t 
         return;
     if (!out->row_count)
         out->notes[out->nnotes++] = is_nested(out->by)
-                                        ? "no span of this kind was recorded around a launch"
-                                        : "no device work was recorded; try '--by op'";
+                                        ? !strcmp(out->by, "wait")
+                                              ? "no waits were recorded: 'record --with blocking'"
+                                              : "no span of this kind was recorded around a launch"
+                                        : "no device work was recorded; try '--by op', or "
+                                          "'--by annotation' for ranges of your own";
     if (out->row_count > (int64_t)out->nrows)
         out->notes[out->nnotes++] = rp_arena_textf(arena, "%zu of %lld rows: '--limit 0' shows all",
                                                    out->nrows, (long long)out->row_count);
     if (rolled)
         out->notes[out->nnotes++] =
-            "modules that differ in their numbers are one row; '--flat' lists each";
+            !strcmp(out->by, "annotation")
+                ? "annotations that differ in the number at their end, each used once, are one "
+                  "row; '--flat' lists each"
+                : "modules that differ in their numbers are one row; '--flat' lists each";
     if (out->nskipped)
         out->notes[out->nnotes++] = skipped_note(out, arena);
     out->summary = rp_arena_textf(arena, "%s by %s%s; %s %s", out->measure, out->by, per,
@@ -602,7 +608,7 @@ static const struct rp_option top_options[] = {
     {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
     {"sort", 's', RP_OPT_CHOICE, RP_TOP_SORTS, "total", "sort key, largest first", 0},
     {"flat", 0, RP_OPT_FLAG, NULL, NULL,
-     "a row for each numbered module, and for Python frames around everything", 0},
+     "a row for each numbered module or annotation, and for Python frames around everything", 0},
     {"tree", 0, RP_OPT_FLAG, NULL, NULL,
      "a tree of modules and annotations, or of what '--by' names; 30 rows unless '--limit' is given",
      0},

@@ -25,9 +25,10 @@ enum rp_top_by {
     RP_TOP_STREAM,
     RP_TOP_PYTHON,
     RP_TOP_CATEGORY,
+    RP_TOP_WAIT,
     RP_TOP_BYS
 };
-#define RP_TOP_BY_WORDS "kernel|op|shape|module|annotation|phase|stream|python|category"
+#define RP_TOP_BY_WORDS "kernel|op|shape|module|annotation|phase|stream|python|category|wait"
 #define RP_TOP_SORTS    "total|self|count|mean|p50|p99|max|std|name"
 
 struct rp_top_sample {

@@ -35,6 +35,7 @@ static const struct {
     {"cpu_instant_event", {RP_KIND_INSTANT, 0, KINETO}},
     {"cuda_profiler_range", {RP_KIND_OTHER, 0, KINETO}},
     {"collective_comm", {RP_KIND_COMM_OP, 0, KINETO}},
+    {"blocking", {RP_KIND_WAIT, NESTS, 0}},
     {"glow_runtime", {RP_KIND_RUNTIME, 0, KINETO}},
     {"mtia_runtime", {RP_KIND_RUNTIME, 0, KINETO}},
     {"mtia_ccp_events", {RP_KIND_KERNEL, 0, KINETO}},

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pauses between operators have a cause, and add up. */
+#include "explain/ask_fixture.h"
 #include "explain/report/report.h"
 #include "trace/trace_fixtures.h"
+
+extern const struct rp_question_row rp_ask_report, rp_ask_idle;
 
 static void pauses_have_causes(void **state)
 {
@@ -51,9 +54,50 @@ static void pauses_have_causes(void **state)
     rp_arena_release(&arena);
 }
 
+/* Ranges are work without the waits and collectives in them; workers that wait are no cause. */
+static void ranges_do_not_run_while_they_wait(void **state)
+{
+    enum { MS = 1000000 };
+    static const struct row rows[] = {
+        {'X', "user_annotation", "step 0", 1, 1, 0 * MS, 10 * MS},
+        {'X', "blocking", "poll", 1, 1, 1 * MS, 6 * MS},
+        {'X', "user_annotation", "step 1", 1, 1, 10 * MS, 10 * MS},
+        {'X', "collective_comm", "MPI_Allreduce", 1, 1, 12 * MS, 3 * MS},
+        {'X', "user_annotation", "step 2", 1, 1, 20 * MS, 10 * MS},
+        {'X', "blocking", "pthread_cond_wait", 1, 2, 0 * MS, 30 * MS},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_string_equal(root->parts[0].part, "user code");
+    assert_int_equal(root->parts[0].total_ns, 21 * MS);
+    assert_string_equal(root->parts[1].part, "exposed communication");
+    assert_int_equal(root->parts[1].total_ns, 3 * MS);
+    assert_string_equal(root->parts[2].part, "waiting");
+    assert_int_equal(root->parts[2].total_ns, 6 * MS);
+    assert_int_equal(root->nparts, 3);
+    assert_string_equal(root->findings[0].id, "host-wait");
+    assert_string_equal(root->findings[0].title,
+                        "the program waits for input of another process, a socket or file");
+    assert_non_null(strstr(root->findings[0].evidence[0], "mainly poll in 'step *', 6.00 ms"));
+    assert_int_equal(root->nwaits, 2);
+    assert_string_equal(root->waits[0].threads, "main");
+    assert_string_equal(root->waits[0].call, "poll");
+    assert_string_equal(root->waits[1].threads, "1 worker");
+    assert_int_equal(root->nwait_rows, 1);
+    rp_result_free(result);
+    result = ask_traces(&rp_ask_idle, &t, 1, NULL, 0);
+    assert_string_equal(((const struct rp_idle_root *)result->root)->waits[0].range, "step *");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 int test_report_host(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pauses_have_causes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pauses_have_causes),
+                                       cmocka_unit_test(ranges_do_not_run_while_they_wait)};
 
     return cmocka_run_group_tests_name("report_host", tests, NULL, NULL);
 }

@@ -266,6 +266,41 @@ static void host_collectives_meet_by_name_and_size(void **state)
     rp_arena_release(&arena);
 }
 
+/* MPI: numbered in their communicator. The root of a broadcast leaves before the others arrive, and
+   sends and receives meet nobody by number. */
+static void numbered_host_collectives_meet_by_number(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c[2];
+    const struct rp_collectives *ranks[] = {&c[0], &c[1]};
+    struct rp_rendezvous_list m;
+
+    UNUSED_STATE(state);
+    for (int r = 0; r < 2; r++) {
+        const struct row rows[] = {
+            {'X', "collective_comm", "MPI_Allreduce", 1, 5, 10 + r, 50 - r, .key = "Seq",
+             .value = 0, .text_key = "Process Group Name", .text = "world"},
+            {'X', "collective_comm", "MPI_Bcast", 1, 5, 100 + 50 * r, 10, .key = "Seq", .value = 1,
+             .text_key = "Process Group Name", .text = "world"},
+            {'X', "collective_comm", "MPI_Bcast", 1, 5, 200 + 50 * r, 10, .key = "Seq", .value = 2,
+             .text_key = "Process Group Name", .text = "world"},
+            {'X', "collective_comm", "MPI_Send", 1, 5, 300, 10, .text_key = "Process Group Name",
+             .text = "world"}};
+
+        c[r] = COLLECTIVES_OF(rows, &arena);
+        assert_true(c[r].on_host && c[r].sequenced);
+        assert_int_equal(c[r].list.at[1].kind, RP_COLL_BROADCAST);
+    }
+    assert_code(rp_rendezvous_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.rule, RP_RENDEZVOUS_BY_SEQUENCE);
+    assert_int_equal(m.n, 3);
+    assert_false(m.clocks_differ);
+    assert_int_equal(m.at[0].rank[m.at[0].last], 1);
+    rp_collectives_release(&c[0]);
+    rp_collectives_release(&c[1]);
+    rp_arena_release(&arena);
+}
+
 static void clocks_that_do_not_fit_are_noticed(void **state)
 {
     const struct row rows[2][1] = {{{'X', "kernel", NAME, 0, 9, 10, 20, 1, 9}},
@@ -364,6 +399,7 @@ int test_collectives(void)
         cmocka_unit_test(groups_and_numbers_find_those_who_meet),
         cmocka_unit_test(groups_without_numbers_keep_their_order),
         cmocka_unit_test(host_collectives_meet_by_name_and_size),
+        cmocka_unit_test(numbered_host_collectives_meet_by_number),
         cmocka_unit_test(clocks_that_do_not_fit_are_noticed),
         cmocka_unit_test(other_steps_are_matched_by_time),
         cmocka_unit_test(what_does_not_belong_together_is_not_matched),

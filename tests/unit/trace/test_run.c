@@ -107,12 +107,42 @@ static void test_digest_outlives_its_trace(void **state)
     rp_run_free(run);
 }
 
+/* Processes without a rank that run nothing of the job's work are no rank beside ranks. */
+static void test_launcher_is_no_rank(void **state)
+{
+    static const struct row waits[] = {{'X', "blocking", "poll", 1, 1, 0, 50}};
+    static const struct row steps[] = {{'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 50}};
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 3; i++) { /* a launcher; one that works; a launcher alone */
+        struct rp_builder *b = build_rows(i == 1 ? steps : waits, 1);
+        struct rp_trace *t = rp_builder_borrow_trace(b);
+        struct rp_run *run;
+
+        t->rank = RP_NO_RANK;
+        t->framework = str_of(b, "reprise");
+        t->format = str_of(b, "ctf");
+        t = finish_valid(b);
+        assert_int_equal(rp_trace_is_launcher(t), i != 1);
+        assert_ok(rp_run_new(&run, &err), &err);
+        add_rank(run, t, "run/host", 0);
+        if (i < 2)
+            add_rank(run, ranked(0, 1), "run/rank0.host", 1);
+        assert_ok(rp_run_settle(run, &err), &err);
+        assert_int_equal(run->ranks.n, i == 1 ? 2 : 1);
+        assert_int_equal(run->ranks.at[0].file, i == 2 ? 0 : 1);
+        rp_run_free(run);
+    }
+}
+
 int test_run(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_numbers_in_names),
         cmocka_unit_test(test_digest_outlives_its_trace),
+        cmocka_unit_test(test_launcher_is_no_rank),
     };
 
     return cmocka_run_group_tests_name("run", tests, NULL, NULL);

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Communicators. A handle means nothing outside its process, so a communicator is named by the
+ * ranks of its members in MPI_COMM_WORLD, and by how many with the same members came before it.
+ * Creating one is collective, so that all members count alike. Collectives of a communicator are
+ * called in the same order by all members: their number identifies them.
+ */
+#include "capture/mpi/mpi.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMMS       1024
+#define WORLD_MPICH UINT32_C(0x44000000)
+#define NULL_MPICH  UINT32_C(0x04000000)
+#define WORLD_ABI   UINT32_C(0x101) /* of MPI 5 */
+#define NULL_ABI    UINT32_C(0x100)
+
+static struct {
+    bool ready, pointers;
+    rp_mpi_word world, null;
+    int (*rank)(rp_mpi_word, int *), (*size)(rp_mpi_word, int *), (*is_inter)(rp_mpi_word, int *);
+    int (*type_size)(rp_mpi_word, int *);
+    int (*group)(rp_mpi_word, rp_mpi_word *), (*remote_group)(rp_mpi_word, rp_mpi_word *);
+    int (*group_size)(rp_mpi_word, int *), (*group_free)(rp_mpi_word *);
+    int (*translate)(rp_mpi_word, int, const int *, rp_mpi_word, int *);
+} mpi;
+
+static struct rp_mpi_comm comms[COMMS];
+static pthread_mutex_t comms_lock = PTHREAD_MUTEX_INITIALIZER;
+/* By members: how many communicators there were. */
+static struct {
+    uint64_t members;
+    uint32_t count;
+} made[COMMS];
+
+/* -------------------------------------------------------------------------- the MPI library */
+
+static void *function_of(const char *library, const char *name)
+{
+    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+    void *found = handle ? dlsym(handle, name) : NULL;
+
+    if (handle && !found)
+        dlclose(handle);
+    return found;
+}
+
+struct mpi_library {
+    char path[PATH_MAX];
+};
+
+static int find_library(struct dl_phdr_info *info, size_t size, void *user)
+{
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    struct mpi_library *library = user;
+
+    (void)size;
+    if (!slash || strncmp(slash + 1, "libmpi", 6) != 0 ||
+        strlen(info->dlpi_name) >= sizeof library->path)
+        return 0;
+    memcpy(library->path, info->dlpi_name, strlen(info->dlpi_name) + 1);
+    return 1;
+}
+
+/* The next one in the global scope, else one of the libraries that the caller's own library needs:
+   an extension module of Python brings MPI into a scope of its own. */
+void *rp_mpi_next(const char *name, const void *caller)
+{
+    void *found = dlsym(RTLD_NEXT, name);
+    struct mpi_library library = {""};
+    struct link_map *map = NULL;
+    Dl_info info;
+
+    if (!found && caller && dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) && map &&
+        map->l_name[0])
+        found = function_of(map->l_name, name);
+    if (!found && dl_iterate_phdr(find_library, &library))
+        found = function_of(library.path, name);
+    return found;
+}
+
+/* An object may have been moved into the program by a copy relocation. */
+static rp_mpi_word object_of(const char *name, const void *caller)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+
+    return (rp_mpi_word)(found ? found : rp_mpi_next(name, caller));
+}
+
+static bool is_mpi5(const void *function)
+{
+    Dl_info info;
+
+    return dladdr(function, &info) && info.dli_fname && strstr(info.dli_fname, "libmpi_abi");
+}
+
+void rp_mpi_comms_begin(const void *caller)
+{
+    rp_mpi_word world;
+
+    if (mpi.ready)
+        return;
+    world = object_of("ompi_mpi_comm_world", caller);
+#define FIND(member, name) *(void **)&mpi.member = rp_mpi_next("PMPI_" name, caller)
+    FIND(rank, "Comm_rank");
+    FIND(size, "Comm_size");
+    FIND(is_inter, "Comm_test_inter");
+    FIND(type_size, "Type_size");
+    FIND(group, "Comm_group");
+    FIND(remote_group, "Comm_remote_group");
+    FIND(group_size, "Group_size");
+    FIND(group_free, "Group_free");
+    FIND(translate, "Group_translate_ranks");
+#undef FIND
+    if (!mpi.rank || !mpi.size || !mpi.is_inter || !mpi.type_size || !mpi.group ||
+        !mpi.remote_group || !mpi.group_size || !mpi.group_free || !mpi.translate)
+        return;
+    mpi.pointers = world || is_mpi5((const void *)(uintptr_t)mpi.rank);
+    mpi.world = world ? world : mpi.pointers ? WORLD_ABI : WORLD_MPICH;
+    mpi.null =
+        world ? object_of("ompi_mpi_comm_null", caller) : (mpi.pointers ? NULL_ABI : NULL_MPICH);
+    mpi.ready = true;
+}
+
+static rp_mpi_word handle_of(rp_mpi_word handle)
+{
+    return mpi.pointers ? handle : (uint32_t)handle;
+}
+
+static rp_mpi_word handle_at(rp_mpi_word place)
+{
+    return !place ? 0 : mpi.pointers ? *(const rp_mpi_word *)place : *(const uint32_t *)place;
+}
+
+int rp_mpi_type_bytes(rp_mpi_word type)
+{
+    int bytes = 0;
+
+    return mpi.ready && !mpi.type_size(type, &bytes) && bytes > 0 ? bytes : 0;
+}
+
+/* -------------------------------------------------------------------------- communicators */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+/* A hash of the members' ranks in MPI_COMM_WORLD. */
+static uint64_t members_of(rp_mpi_word group, rp_mpi_word world)
+{
+    int n = 0, *from, *to;
+    uint64_t hash = 1;
+
+    if (mpi.group_size(group, &n) || n <= 0)
+        return 0;
+    from = malloc((size_t)n * sizeof *from);
+    to = malloc((size_t)n * sizeof *to);
+    for (int i = 0; from && i < n; i++)
+        from[i] = i;
+    if (from && to && !mpi.translate(group, n, from, world, to))
+        for (int i = 0; i < n; i++)
+            hash = mix(hash, (uint32_t)to[i]);
+    free(from);
+    free(to);
+    return hash;
+}
+
+static uint64_t comm_members(rp_mpi_word handle, bool inter)
+{
+    rp_mpi_word world = 0, group = 0;
+    uint64_t hash = 0;
+
+    if (mpi.group(mpi.world, &world))
+        return 0;
+    if (!mpi.group(handle, &group)) {
+        hash = members_of(group, world);
+        mpi.group_free(&group);
+    }
+    group = 0;
+    if (inter && !mpi.remote_group(handle, &group)) { /* the same from both sides */
+        hash += members_of(group, world);
+        mpi.group_free(&group);
+    }
+    mpi.group_free(&world);
+    return hash;
+}
+
+static uint32_t count_members(uint64_t members)
+{
+    for (uint32_t i = 0; i < COMMS; i++) {
+        uint32_t at = (uint32_t)(members + i) % COMMS;
+
+        if (made[at].count && made[at].members != members)
+            continue;
+        made[at].members = members;
+        return made[at].count++;
+    }
+    return 0;
+}
+
+static void name_comm(struct rp_mpi_comm *comm, rp_mpi_word handle)
+{
+    uint64_t members;
+    int inter = 0;
+
+    comm->ranks = comm->rank = 0;
+    mpi.is_inter(handle, &inter);
+    mpi.rank(handle, &comm->rank);
+    mpi.size(handle, &comm->ranks);
+    comm->inter = inter;
+    if (handle == mpi.world) {
+        snprintf(comm->group, sizeof comm->group, "MPI_COMM_WORLD");
+        return;
+    }
+    members = comm_members(handle, inter);
+    snprintf(comm->group, sizeof comm->group, "comm %08x.%u", (uint32_t)(members >> 16),
+             count_members(members));
+}
+
+static struct rp_mpi_comm *slot_of(rp_mpi_word handle)
+{
+    for (uint32_t i = 0; i < COMMS; i++)
+        if (atomic_load_explicit(&comms[i].handle, memory_order_acquire) == handle)
+            return &comms[i];
+    return NULL;
+}
+
+struct rp_mpi_comm *rp_mpi_comm_of(rp_mpi_word handle)
+{
+    static _Atomic uint32_t last;
+    uint32_t guess = atomic_load_explicit(&last, memory_order_relaxed);
+    struct rp_mpi_comm *comm;
+
+    handle = handle_of(handle);
+    if (!mpi.ready || !handle || handle == mpi.null)
+        return NULL;
+    if (atomic_load_explicit(&comms[guess].handle, memory_order_acquire) == handle)
+        return &comms[guess];
+    comm = slot_of(handle);
+    if (!comm) {
+        pthread_mutex_lock(&comms_lock);
+        comm = slot_of(handle);
+        if (!comm && (comm = slot_of(0))) {
+            name_comm(comm, handle);
+            atomic_store(&comm->sequence, 0);
+            atomic_store_explicit(&comm->handle, handle, memory_order_release);
+        }
+        pthread_mutex_unlock(&comms_lock);
+    }
+    if (comm)
+        atomic_store_explicit(&last, (uint32_t)(comm - comms), memory_order_relaxed);
+    return comm;
+}
+
+void rp_mpi_comm_made(rp_mpi_word place)
+{
+    if (mpi.ready)
+        rp_mpi_comm_of(handle_at(place));
+}
+
+void rp_mpi_comm_forget(rp_mpi_word place)
+{
+    rp_mpi_word handle = mpi.ready ? handle_at(place) : 0;
+    struct rp_mpi_comm *comm = handle ? slot_of(handle) : NULL;
+
+    if (comm)
+        atomic_store_explicit(&comm->handle, 0, memory_order_release);
+}

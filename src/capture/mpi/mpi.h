@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_CAPTURE_MPI_MPI_H
+#define RP_CAPTURE_MPI_MPI_H
+/*
+ * Shared by the files of the mpi library. mpi.c has the wrappers, comms.c the communicators.
+ *
+ * There is no header of MPI here, because the library works with every implementation. Handles are
+ * ints in MPICH and its descendants, and pointers in Open MPI and in the ABI of MPI 5: all
+ * parameters are words, which have room for both and pass through untouched.
+ */
+#include "capture/core/core.h"
+
+#include <stdatomic.h>
+
+#define RP_MPI_HIDDEN __attribute__((visibility("hidden")))
+
+typedef uintptr_t rp_mpi_word;
+
+struct rp_mpi_comm {
+    _Atomic rp_mpi_word handle; /* 0: the slot is unused */
+    char group[48];             /* the same text on all members */
+    int ranks, rank;
+    bool inter;                /* between two groups: sizes of the other one are not known */
+    _Atomic uint32_t sequence; /* of the next collective */
+};
+
+/* The function `name` of the program's MPI library, or NULL. `caller`: an address in the library
+   that calls it; may be NULL. */
+RP_MPI_HIDDEN void *rp_mpi_next(const char *name, const void *caller);
+
+/* Finds out how the library represents handles. */
+RP_MPI_HIDDEN void rp_mpi_comms_begin(const void *caller);
+/* The communicator of a handle, registered at its first use; NULL if there are too many. */
+RP_MPI_HIDDEN struct rp_mpi_comm *rp_mpi_comm_of(rp_mpi_word handle);
+/* The handle stored at `place` is new, or about to be freed. */
+RP_MPI_HIDDEN void rp_mpi_comm_made(rp_mpi_word place);
+RP_MPI_HIDDEN void rp_mpi_comm_forget(rp_mpi_word place);
+/* Bytes of an element, or 0. */
+RP_MPI_HIDDEN int rp_mpi_type_bytes(rp_mpi_word type);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_IDLE_WAITS_H
+#define RP_EXPLAIN_IDLE_WAITS_H
+/* Where host threads wait, as rows of a result: of `idle` and of `report`. */
+#include "facts/host_waits.h"
+
+#include <reprise/result.h>
+
+struct rp_idle_wait {
+    const char *threads, *call, *what, *range; /* threads: "main", "3 threads", "8 workers" */
+    int64_t total_ns, mean_ns, count, longest_ns;
+    double share; /* of the time of those threads */
+};
+extern const struct rp_type rp_idle_wait_type;
+
+struct rp_idle_wait_list {
+    struct rp_idle_wait *at; /* first those of threads that work, most time first */
+    size_t n, nshown;        /* nshown: the first ones, worth a line */
+    int64_t main_ns;         /* of threads that work */
+};
+
+/* The waits of all ranks; spans_ns: the sum of the spans they were counted in. */
+enum rp_code rp_idle_list_waits(const struct rp_host_waits *const *ranks, size_t n,
+                                int64_t spans_ns, struct rp_arena *arena,
+                                struct rp_idle_wait_list *out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program of MPI: ten steps, in which rank 2 takes 10 ms and the others 1. */
+#include "fake_mpi.h"
+
+#include "reprise/record.h"
+
+#include <stdio.h>
+#include <time.h>
+
+static void work(int ms)
+{
+    nanosleep(&(struct timespec){.tv_nsec = ms * 1000000L}, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    double send[100] = {0}, receive[400];
+    MPI_Request request;
+    MPI_Comm pair;
+    char name[32];
+    int rank, size;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &pair);
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof name, "step %d", i);
+        RP_RANGE_BEGIN(name);
+        work(rank == 2 ? 10 : 1);
+        MPI_Allreduce(send, receive, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        PMPI_Barrier(pair); /* as bindings of other languages do */
+        MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, receive, 100, MPI_DOUBLE, MPI_COMM_WORLD);
+        RP_RANGE_END();
+    }
+    MPI_Gather(rank ? send : MPI_IN_PLACE, rank ? 100 : 0, rank ? MPI_DOUBLE : MPI_DATATYPE_NULL,
+               receive, rank ? 0 : 100, rank ? MPI_DATATYPE_NULL : MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    MPI_Send(send, 10, MPI_DOUBLE, (rank + 1) % size, 7, pair);
+    MPI_Iallreduce(send, receive, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Comm_free(&pair);
+    if (!rank)
+        puts("done");
+    return MPI_Finalize();
+}
