@@ -52,19 +52,20 @@ enum rp_unit {
     RP_UNIT_FLOP   /* flops: number of operations; printed as 276.7 GFLOP */
 };
 
-enum {                    /* rp_field.flags */
-       RP_NULLABLE = 1,   /* RP_ABSENT_I64 means: not known */
-       RP_SHORTEN = 2,    /* a long text may be cut in its middle to fit the screen */
-       RP_WIDE = 4,       /* left out of the table where the screen is too narrow */
-       RP_BLOCKS = 8,     /* a list shown as one block per item instead of one row per item */
-       RP_WARN = 16,      /* shown as a warning */
-       RP_SCREEN = 32,    /* on the screen only, not in JSON and CSV */
-       RP_WHOLE = 64,     /* a text before which columns marked RP_WIDE are left out */
-       RP_LABEL = 128,    /* short for the field "name" of the record, which wide tables show */
-       RP_VERBATIM = 256, /* lines of a list of texts, printed as they are, without a heading */
-       RP_LARGEST = 512,  /* of a column: a long table shows the rows with the largest values only;
-                             of several such columns the last counts, then the one before */
-       RP_SMALLEST = 1024 /* ... with the smallest */
+enum {                     /* rp_field.flags */
+       RP_NULLABLE = 1,    /* RP_ABSENT_I64 means: not known */
+       RP_SHORTEN = 2,     /* a long text may be cut in its middle to fit the screen */
+       RP_WIDE = 4,        /* left out of the table where the screen is too narrow */
+       RP_BLOCKS = 8,      /* a list shown as one block per item instead of one row per item */
+       RP_WARN = 16,       /* shown as a warning */
+       RP_SCREEN = 32,     /* on the screen only, not in JSON and CSV */
+       RP_WHOLE = 64,      /* a text before which columns marked RP_WIDE are left out */
+       RP_LABEL = 128,     /* short for the field "name" of the record, which wide tables show */
+       RP_VERBATIM = 256,  /* lines of a list of texts, printed as they are, without a heading */
+       RP_LARGEST = 512,   /* of a column: a long table shows the rows with the largest values only;
+                              of several such columns the last counts, then the one before */
+       RP_SMALLEST = 1024, /* ... with the smallest */
+       RP_BAR = 2048       /* of a column of ratios: a bar beside it, where the caller wants bars */
 };
 
 struct rp_type;
@@ -142,6 +143,7 @@ struct rp_print_options {
     int width; /* of the screen, in columns; 0: 80 */
     int wide;  /* 1: tables with all columns and whole names, however long their lines */
     int all;   /* 1: tables with all rows, however many */
+    int bars;  /* bars beside shares, where there is room: 0 none, 1 of ASCII, 2 of blocks */
 };
 
 /* Prints to a file descriptor. In JSON, "schema" is "reprise.<type name>/1". */

@@ -43,6 +43,7 @@ static enum rp_code ask_print(const struct cli_call *call, const struct rp_resul
         return rp_result_save(result, &options, path, err);
     options.color = cli_use_color(common_setting(call, "color"), STDOUT_FILENO);
     options.width = cli_width(STDOUT_FILENO);
+    options.bars = cli_bars(STDOUT_FILENO);
     return rp_result_print(result, &options, STDOUT_FILENO, err);
 }
 

@@ -20,6 +20,30 @@ bool cli_use_color(const char *when, int fd)
     return isatty(fd);
 }
 
+/* Whether the locale of the environment writes UTF-8. */
+static bool uses_utf8(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    size_t i;
+
+    for (i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+int cli_bars(int fd)
+{
+    const char *term = getenv("TERM");
+
+    if (!isatty(fd) || (term && !strcmp(term, "dumb")))
+        return 0;
+    return uses_utf8() ? 2 : 1;
+}
+
 int cli_width(int fd)
 {
     const char *columns = getenv("COLUMNS");

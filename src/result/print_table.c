@@ -38,6 +38,7 @@ struct screen {
     bool color;
     bool wide; /* the tables are as wide as they need */
     bool all;  /* ... and as long */
+    int bars;  /* 0 none, 1 of '#', 2 of blocks */
     bool open; /* something was printed: an empty line precedes the next block */
 };
 
@@ -59,8 +60,10 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
  *   2. these texts share the remaining width and are cut in their middle; labels, and texts that
  *      would then look like another one, where they are like the other rows of the column: the
  *      words in which they differ stay
- * A column without any known value is not shown. Where the caller asked for wide tables, nothing is
- * left out or cut, and the whole name stands in place of its label (RP_LABEL).
+ * A bar (RP_BAR) stands beside a share where the line has room left for it, or has it without
+ * columns marked RP_WIDE; the largest share of the column has the longest bar. A column without any
+ * known value is not shown. Where the caller asked for wide tables, nothing is left out or cut, and
+ * the whole name stands in place of its label (RP_LABEL).
  */
 #define MAX_COLUMNS 48
 #define GAP         2
@@ -70,6 +73,7 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
 #define NEIGHBOURS  400 /* rows before and after that a text is compared with */
 #define ROWS_MOST   16  /* in a table that may leave out rows; longer ones have ... */
 #define ROWS_SHOWN  8
+#define BAR         12 /* columns of the longest bar */
 
 struct column {
     const struct rp_field *field;
@@ -78,6 +82,7 @@ struct column {
     size_t base;                  /* offset of that record in the item */
     size_t natural, now;          /* width in columns of the screen */
     bool any, shown;
+    double most; /* of a column with bars: the largest value; 0: no bars */
 };
 
 struct grid {
@@ -293,6 +298,74 @@ static void grid_fit(struct grid *grid, size_t width)
     }
 }
 
+static size_t grid_now_width(const struct grid *grid)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < grid->n; i++)
+        used += grid->column[i].shown ? GAP + grid->column[i].now : 0;
+    return used;
+}
+
+/* Leaves out the last columns marked RP_WIDE, if that makes room for a bar. */
+static void grid_clear_bar(struct grid *grid, size_t width)
+{
+    size_t used = grid_now_width(grid), room = width + GAP, i = grid->n;
+
+    while (i > 0 && used + 1 + BAR > room) {
+        const struct column *c = &grid->column[--i];
+
+        used -= c->shown && c->field->flags & RP_WIDE ? GAP + c->now : 0;
+    }
+    for (size_t k = i; used + 1 + BAR <= room && k < grid->n; k++)
+        if (grid->column[k].field->flags & RP_WIDE)
+            grid->column[k].shown = false;
+}
+
+/* Bars beside shares, in the room that is left. */
+static void grid_add_bars(struct grid *grid, size_t width)
+{
+    size_t used;
+
+    for (size_t i = 0; !grid->wide && i < grid->n; i++)
+        if (grid->column[i].shown && grid->column[i].field->flags & RP_BAR)
+            grid_clear_bar(grid, width);
+    used = grid_now_width(grid);
+    for (size_t i = 0; i < grid->n; i++) {
+        struct column *c = &grid->column[i];
+        char buf[RP_CELL_BYTES];
+
+        if (!(c->field->flags & RP_BAR) || c->field->type != RP_T_F64 || !c->shown ||
+            used + 1 + BAR > width + GAP)
+            continue;
+        for (size_t row = 0; row < grid->nshown; row++) {
+            const char *item = grid_item(grid, grid_shown(grid, row));
+
+            if (column_cell(c, item, buf))
+                c->most = fmax(c->most, rp_field_f64(c->field, item + c->base));
+        }
+        used += 1 + BAR;
+    }
+}
+
+/* In eighths of a column, or of whole '#'; what is not 0 is never invisible. */
+static void put_bar(struct screen *screen, const struct column *c, const void *item, bool last)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    double value = rp_field_f64(c->field, (const char *)item + c->base);
+    size_t unit = screen->bars > 1 ? 8 : 1, n = 0;
+
+    if (value > 0)
+        n = (size_t)lround(fmin(value / c->most, 1) * BAR * (double)unit);
+    n = value > 0 && !n ? 1 : n;
+    rp_out_char(screen->to, ' ');
+    for (size_t i = 0; i < n / unit; i++)
+        rp_out_text(screen->to, unit > 1 ? "█" : "#");
+    rp_out_text(screen->to, eighths[n % unit]);
+    if (!last)
+        rp_screen_pad(screen->to, BAR - n / unit - (n % unit > 0));
+}
+
 /* Whether two different texts look the same if both are cut in their middle. */
 static bool look_alike(const char *a, const char *b, size_t width)
 {
@@ -342,6 +415,8 @@ static void grid_put_cell(struct screen *screen, const struct grid *grid, const 
                          : rp_screen_put(screen->to, text, room);
     if (!is_right_aligned(c) && width < room && !last)
         rp_screen_pad(screen->to, room - width);
+    if (c->most > 0)
+        put_bar(screen, c, grid_item(grid, row), last);
 }
 
 static void grid_put_heading(struct screen *screen, const struct column *c, bool last)
@@ -355,6 +430,8 @@ static void grid_put_heading(struct screen *screen, const struct column *c, bool
     rp_out_text(screen->to, c->field->title);
     if (!is_right_aligned(c) && !last && c->now > width)
         rp_screen_pad(screen->to, c->now - width);
+    if (c->most > 0 && !last)
+        rp_screen_pad(screen->to, 1 + BAR);
 }
 
 #define HEADINGS SIZE_MAX
@@ -440,6 +517,8 @@ static void grid_print(struct screen *screen, const struct rp_type *type, const 
     grid_fit(&grid, screen->wide             ? SIZE_MAX / 2
                     : screen->width > indent ? screen->width - indent
                                              : 0);
+    if (screen->bars && screen->width > indent)
+        grid_add_bars(&grid, screen->width - indent);
     if (headings) {
         screen_style(screen, STYLE_DIM);
         grid_put_line(screen, &grid, HEADINGS, indent);
@@ -716,7 +795,8 @@ void rp_print_table(const struct rp_type *type, const void *root,
                             .width = options->width > 0 ? (size_t)options->width : 80,
                             .color = options->color != 0,
                             .wide = options->wide != 0,
-                            .all = options->all != 0};
+                            .all = options->all != 0,
+                            .bars = options->bars};
 
     show_record(&screen, type, root, NULL, 0);
 }

@@ -478,14 +478,15 @@
     const legend = make("div", { class: "legend" }, ...used.map(k => make("span", { title: data.state_docs[k] },
       make("span", { class: "chip", style: `background:${colour(STATE_COLOURS[k])}` }), stateName(k))),
     make("span", {}, data.on_host ? "" : "strip below a lane: why the device is idle, in the colours of “Where the time goes”"));
+    const several = (stepsOf.get(lanes[0].rank) || []).length > 1;
     const notes = [];
     if (!data.aligned && lanes.length > 1) notes.push("The clocks of the ranks cannot be compared: each lane begins at 0.");
     if (data.left_out) notes.push(`${data.left_out} more lanes are not shown.`);
     section("Timeline", "what each device does, from the begin of the first step to the end of the last",
       make("div", { class: "tools" }, button("−", "zoom out (-)", () => zoom(2)), button("+", "zoom in (+)", () => zoom(0.5)),
         button("◀", "move left", () => move(-0.25)), button("▶", "move right", () => move(0.25)), button("all", "show all (0)", all),
-        steps.length ? button("previous step", "p", () => goStep(false)) : null,
-        steps.length ? button("next step", "n", () => goStep(true)) : null, legend),
+        several ? button("previous step", "p", () => goStep(false)) : null,
+        several ? button("next step", "n", () => goStep(true)) : null, legend),
       make("div", { class: "timeline" }, canvas), status,
       make("p", { class: "soft keys" }, "Drag to move, shift and drag to select, double-click or ctrl and wheel to zoom; with the keyboard ",
         make("kbd", {}, "+"), " ", make("kbd", {}, "−"), " ", make("kbd", {}, "←"), " ", make("kbd", {}, "→"), " ", make("kbd", {}, "0"),

@@ -32,7 +32,7 @@ static const struct rp_field cause_fields[] = {
     CAUSE(cause, STR, NONE, "cause", "why the device was idle", 0),
     CLASS(struct rp_idle_cause, NULL),
     CAUSE(total_ns, I64, NS, "idle", "sum of the gaps", 0),
-    CAUSE(share, F64, RATIO, "share", "of all idle time", 0),
+    CAUSE(share, F64, RATIO, "share", "of all idle time", RP_BAR),
     CAUSE(count, I64, COUNT, "gaps", "in how many gaps", 0),
     CAUSE(longest_ns, I64, NS, "longest", "the most in one gap", 0),
     CAUSE(evidence, STR, NONE, "mainly", "what the host or the device did during most of it",

@@ -119,7 +119,7 @@ static const struct rp_field phase_fields[] = {
     PHASE(unrecorded_ns, I64, NS, "unrecorded",
           "of it, waiting for work that was launched before the recording; null: none",
           RP_NULLABLE),
-    PHASE(share, F64, RATIO, "share", "of the time of all steps", 0),
+    PHASE(share, F64, RATIO, "share", "of the time of all steps", RP_BAR),
     PHASE(requests, I64, COUNT, "requests", "in all its steps; a request counts in each",
           RP_NULLABLE),
     PHASE(tokens, I64, COUNT, "tokens", "in all its steps", RP_NULLABLE),

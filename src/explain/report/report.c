@@ -105,7 +105,7 @@ static const struct rp_field share_fields[] = {
     SHARE(part, STR, NONE, "part", "what the time went to", 0),
     SHARE(total_ns, I64, NS, NULL, "sum over the ranks", 0),
     SHARE(mean_ns, I64, NS, "time", "mean of the ranks", 0),
-    SHARE(share, F64, RATIO, "share", "of the spans", 0),
+    SHARE(share, F64, RATIO, "share", "of the spans", RP_BAR),
     SHARE(note, STR, NONE, "meaning", "what the part means", RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type share_type = {"part", sizeof(struct rp_report_share), share_fields,

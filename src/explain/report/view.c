@@ -72,6 +72,8 @@ static const char *lane_name(const struct view_ctx *ctx, size_t rank,
 
     if (part_of(ctx, rank)->nlanes < 2)
         return rp_arena_textf(ctx->arena, "rank %d", number);
+    if (ctx->ranks->n < 2 && lane->device != RP_ABSENT_I64)
+        return rp_arena_textf(ctx->arena, "GPU %lld", (long long)lane->device);
     if (lane->device == RP_ABSENT_I64)
         return rp_arena_textf(ctx->arena, "rank %d, device", number);
     return rp_arena_textf(ctx->arena, "rank %d, GPU %lld", number, (long long)lane->device);

@@ -63,7 +63,7 @@ size_t rp_lane_coarsen(struct rp_lane_piece *pieces, size_t n, size_t most);
 /* ------------------------------------------------------------------ all ranks */
 
 struct rp_view_lane {
-    const char *name; /* "rank 3", "rank 0, GPU 2" */
+    const char *name; /* "rank 3", "GPU 2", "rank 0, GPU 2" */
     int64_t rank;
     int64_t at_ns; /* its begin, from the earliest of all lanes */
     int64_t ns[RP_LANE_STATES], total_ns;

@@ -48,7 +48,7 @@ static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fi
         ROW(modules, I64, COUNT, "names", "names that the row adds up", RP_NULLABLE), \
         ROW(count, I64, COUNT, "count", "number of occurrences", 0),                  \
         ROW(total_ns, I64, NS, "total", "sum, nested spans included", 0),             \
-        ROW(share, F64, RATIO, "share", "of the time of all selected work", 0)
+        ROW(share, F64, RATIO, "share", "of the time of all selected work", RP_BAR)
 #define SHOWN_END(flags)                                         \
     ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),     \
         ROW(min_ns, I64, NS, "min", "minimum", RP_WIDE),         \

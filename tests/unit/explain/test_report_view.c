@@ -115,7 +115,7 @@ static void every_device_has_a_lane(void **state)
 
     UNUSED_STATE(state);
     assert_int_equal(view->nlanes, 2);
-    assert_string_equal(view->lanes[0].name, "rank 0, GPU 0");
+    assert_string_equal(view->lanes[0].name, "GPU 0");
     assert_int_equal(view->lanes[0].ns[RP_LANE_COMPUTE], 100000);
     assert_int_equal(view->lanes[1].ns[RP_LANE_COMPUTE], 150000);
     assert_true(view->lanes[1].is_main);

@@ -564,6 +564,89 @@ static void test_all_rows(void **state)
     assert_int_equal(count_lines(&root, &table), 2 + RANKS);
 }
 
+struct slice {
+    const char *part, *note;
+    double share;
+    int64_t std_ns;
+};
+
+static const struct rp_field slice_fields[] = {
+    RP_FIELD(struct slice, part, STR, NONE, "part", "d", 0),
+    RP_FIELD(struct slice, share, F64, RATIO, "share", "d", RP_BAR),
+    RP_FIELD(struct slice, note, STR, NONE, "note", "d", RP_SHORTEN),
+    RP_FIELD(struct slice, std_ns, I64, NS, "std", "d", RP_WIDE | RP_NULLABLE), RP_FIELD_END};
+static const struct rp_type slice_type = {"slice", sizeof(struct slice), slice_fields, NULL};
+
+struct pie {
+    size_t nslices;
+    struct slice *slices;
+};
+
+static const struct rp_field pie_fields[] = {
+    RP_FIELD_LIST(struct pie, slices, &slice_type, "pie", "d", 0), RP_FIELD_END};
+static const struct rp_type pie_type = {"pie", sizeof(struct pie), pie_fields, NULL};
+
+static void check_bars(int bars, int width, int64_t std_ns, const char *want)
+{
+    struct slice slices[] = {{"a", "much", 0.8, std_ns},
+                             {"b", "some", 0.15, std_ns},
+                             {"c", "nearly nothing", 0.0001, std_ns},
+                             {"d", "none", 0, std_ns}};
+    struct pie pie = {4, slices};
+    struct rp_print_options options = {
+        .struct_size = sizeof options, .format = RP_PRINT_TABLE, .width = width, .bars = bars};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_out *out;
+    size_t n;
+
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    rp_print_record(&pie_type, &pie, &options, out);
+    assert_string_equal(rp_out_borrow_memory(out, &n), want);
+    assert_ok(rp_out_close(out, &err), &err);
+}
+
+/* Bars of blocks or of ASCII, and none where the line has no room left. */
+static void shares_have_bars(void **state)
+{
+    UNUSED_STATE(state);
+    check_bars(2, 80, RP_ABSENT_I64,
+               "pie\n"
+               "  part    share               note\n"
+               "  a      80.0 % ████████████  much\n"
+               "  b      15.0 % ██▎           some\n"
+               "  c     < 0.1 % ▏             nearly nothing\n"
+               "  d       0.0 %               none\n");
+    check_bars(1, 44, RP_ABSENT_I64,
+               "pie\n"
+               "  part    share               note\n"
+               "  a      80.0 % ############  much\n"
+               "  b      15.0 % ##            some\n"
+               "  c     < 0.1 % #             nearly nothing\n"
+               "  d       0.0 %               none\n");
+    check_bars(2, 43, RP_ABSENT_I64,
+               "pie\n"
+               "  part    share  note\n"
+               "  a      80.0 %  much\n"
+               "  b      15.0 %  some\n"
+               "  c     < 0.1 %  nearly nothing\n"
+               "  d       0.0 %  none\n");
+    /* a column that may be left out makes room for them, but not in vain */
+    check_bars(1, 46, 7,
+               "pie\n"
+               "  part    share               note\n"
+               "  a      80.0 % ############  much\n"
+               "  b      15.0 % ##            some\n"
+               "  c     < 0.1 % #             nearly nothing\n"
+               "  d       0.0 %               none\n");
+    check_bars(1, 43, 7,
+               "pie\n"
+               "  part    share  note             std\n"
+               "  a      80.0 %  much            7 ns\n"
+               "  b      15.0 %  some            7 ns\n"
+               "  c     < 0.1 %  nearly nothing  7 ns\n"
+               "  d       0.0 %  none            7 ns\n");
+}
+
 int test_print_table(void)
 {
     const struct CMUnitTest tests[] = {
@@ -583,6 +666,7 @@ int test_print_table(void)
         cmocka_unit_test(test_cutting),
         cmocka_unit_test(test_long_tables_show_the_worst_rows),
         cmocka_unit_test(test_all_rows),
+        cmocka_unit_test(shares_have_bars),
     };
 
     return cmocka_run_group_tests_name("print_table", tests, NULL, NULL);
