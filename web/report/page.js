@@ -100,7 +100,7 @@
         return td;
       }
       const td = make("td", { class: "n" + (f[2] === "ratio" ? " ratio" : "") }, show(v, f[2]));
-      if (f[2] === "ratio" && v > 0) td.prepend(make("i", { style: `width:${Math.min(v, 1) * 100}%` }));
+      if (f[2] === "ratio" && v > 0) td.prepend(make("i", { style: `width:calc((100% - 12px) * ${Math.min(v, 1)})` }));
       return td;
     }
     function draw() {
@@ -154,11 +154,11 @@
   function headline() {
     const fields = answer[""];
     document.getElementById("run").textContent = answer.run_text || "";
-    const trust = answer.trust && (answer.trust.rows || answer.trust);
-    const remarks = Array.isArray(trust) ? trust.map(t => typeof t === "string" ? t : t.text || t.remark || t.what).filter(Boolean) : [];
-    if (data.warnings.length + remarks.length)
-      main.append(make("div", { class: "warn", role: "note", "aria-label": "how far to trust this report" },
-        list(data.warnings.concat(remarks))));
+    const details = () => make("details", {}, make("summary", {}, "in detail"), list(data.remarks));
+    const trust = (lines, title, kind, more) => lines.length && main.append(make("div", { class: kind, role: "note" },
+      make("b", {}, title), list(lines), more ? details() : null));
+    trust(data.incomplete, "This report is incomplete", "warn", true);
+    trust(data.worth_knowing, "Worth knowing", "know", !data.incomplete.length);
     if (answer.lost_text) main.append(make("p", { class: "lead", id: "headline" }, answer.lost_text));
     const facts = make("dl", { class: "facts" });
     for (const f of fields)
@@ -311,7 +311,7 @@
         ctx.fillStyle = line;
         ctx.fillRect(x(t), 14, 1, height - 14);
         ctx.fillStyle = fg;
-        ctx.fillText(t === 0 ? "0" : fixed(t / scale, digits) + " " + SCALES.ns[unit], Math.max(x(t), LEFT + 4), 11);
+        ctx.fillText(t === 0 ? "0" : fixed(t / scale, digits) + " " + SCALES.ns[unit], Math.min(Math.max(x(t), LEFT + 4), width - 24), 11);
       }
     }
     function drawSteps(ctx, fg) {
@@ -501,6 +501,29 @@
 
   // ---------------------------------------------------------------- steps, tables, notes
 
+  // The steps of the first rank as columns, each of its length and with its parts; a click shows it in the timeline.
+  function steps() {
+    const rows = answer.steps ? answer.steps.rows : [];
+    const own = rows.map((s, i) => ({ s, at: data.step_at_ns[i] })).filter(x => x.s.rank === rows[0].rank);
+    if (own.length < 2) return;
+    const shown = own.slice(0, 400), most = Math.max(...shown.map(x => x.s.dur_ns), 1);
+    const column = ({ s, at }) => {
+      const busy = [[0, s.compute_ns], [1, s.exposed_comm_ns], [2, Math.max(s.busy_ns - s.compute_ns - s.exposed_comm_ns, 0)], [7, s.idle_ns]];
+      const text = `${s.name || s.number}${s.phase ? " (" + s.phase + ")" : ""}: ${show(s.dur_ns, "ns")}, ` +
+        `${show(s.compute_ns, "ns")} ${data.on_host ? "operators" : "compute"}, ${show(s.idle_ns, "ns")} idle`;
+      return make("button", { type: "button", title: text, "aria-label": text + "; show it in the timeline", onclick: () => {
+        if (!window.reprise) return;
+        window.reprise.set(at, at + s.dur_ns);
+        document.querySelector("canvas").scrollIntoView({ block: "center", behavior: "smooth" });
+      } }, ...busy.map(([c, ns]) => make("i", { style: `height:${Math.max(ns, 0) / most * 100}%;background:${c === 7 ? "var(--lane)" : colour(c)}` })).reverse());
+    };
+    const name = lanesOf(rows[0].rank);
+    section("Steps", "how long each step lasts, and what the device does in it", make("div", { class: "steps", role: "group", "aria-label": "steps" }, ...shown.map(column)),
+      make("p", { class: "soft" }, `${fixed(own.length, 0)} steps of ${name}, the longest ${show(most, "ns")}` +
+        (own.length > shown.length ? `; the first ${shown.length} are shown` : "") + ". The parts are those of the timeline; a click shows a step there."));
+  }
+  const lanesOf = rank => (data.lanes.find(l => l[1] === rank) || ["the first rank"])[0].replace(/,.*/, "");
+
   function records(key, title) {
     const source = answer[key], field = answer[""].find(f => f[0] === key);
     if (!source || !source.rows || !source.rows.length) return;
@@ -535,6 +558,7 @@
   parts();
   timeline();
   findings();
+  steps();
   records("phases");
   records("rank_rows");
   records("device_rows");

@@ -13,6 +13,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define MOST_REMARKS 100 /* a sentence each; the lines count all of them */
+
 static const char *const state_names[RP_LANE_STATES] = {
 #define STATE_NAME(name, text, colour, doc) text,
     RP_LANE_MAP(STATE_NAME)
@@ -105,18 +107,26 @@ static void put_tops(struct rp_out *to, const struct rp_report_view *view)
     rp_out_text(to, "],\n");
 }
 
+/* What the answer rests on: the lines of the screen, and a sentence about each thing. */
+static void put_trust(struct rp_out *to, const struct rp_trust *trust)
+{
+    put_strings(to, "incomplete", trust->incomplete, trust->nincomplete);
+    put_strings(to, "worth_knowing", trust->notes, trust->nnotes);
+    rp_out_text(to, "\"remarks\":[");
+    for (size_t i = 0; i < trust->nremarks && i < MOST_REMARKS; i++) {
+        rp_out_text(to, i ? "," : "");
+        rp_web_string(to, trust->remarks[i].text);
+    }
+    rp_out_text(to, "],\n");
+}
+
 static void put_data(struct rp_out *to, const struct rp_result *result)
 {
     const struct rp_report_root *root = result->root;
     const struct rp_report_view *view = root->view;
 
     rp_out_text(to, "{");
-    rp_out_text(to, "\"warnings\":[");
-    for (size_t i = 0; rp_result_warning(result, i); i++) {
-        rp_out_text(to, i ? "," : "");
-        rp_web_string(to, rp_result_warning(result, i));
-    }
-    rp_out_text(to, "],\n");
+    put_trust(to, &result->trust);
     put_strings(to, "states", state_names, RP_LANE_STATES);
     put_strings(to, "state_docs", state_docs, RP_LANE_STATES);
     put_strings(to, "causes", rp_gap_cause_names, RP_GAP_CAUSES);
