@@ -10,6 +10,7 @@
     X(info)                 \
     X(report)               \
     X(top)                  \
+    X(roofline)             \
     X(fusions)              \
     X(idle)                 \
     X(comm)                 \

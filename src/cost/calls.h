@@ -4,19 +4,22 @@
 /*
  * Device work by the call of an operator that it belongs to, each item once (docs/definitions.md,
  * "Roofline"). Of nested operators it is the innermost that has a model, unless an outer one is
- * fused attention or experts, which is modelled as a whole. Work without an operator is a call of
- * its own.
+ * modelled as a whole, as fused attention is. Copies, fills and work without an operator are calls
+ * of their own. So FLOPs, bytes and times can be added up without counting anything twice.
  */
 #include "cost/op_cost.h"
 #include "facts/work.h"
 
 struct rp_cost_call {
-    rp_event op;     /* the operator; RP_NONE: none is known */
+    rp_event op;     /* the operator; RP_NONE: the call is its item */
     rp_event launch; /* of a graph: what replayed the operator; else RP_NONE */
     uint32_t item;   /* its longest item */
     uint32_t nitems;
     uint32_t cost;     /* into costs->costs */
+    uint8_t category;  /* enum rp_category */
+    bool on_link;      /* bytes move between devices or to the host, not in memory */
     int64_t device_ns; /* sum of the durations of its items */
+    int64_t longest_ns;
 };
 
 struct rp_cost_calls {
@@ -24,9 +27,15 @@ struct rp_cost_calls {
     RP_VEC(uint32_t) of_item;          /* by item of the work: its call */
 };
 
-/* Release `out` also after a failure. `work` must be of the trace of `costs`. */
+/* What others know about an item that has no operator, as programs of XLA; false: nothing. */
+typedef bool rp_item_cost_fn(void *user, const struct rp_trace *trace, rp_event item,
+                             struct rp_op_cost *out);
+
+/* Release `out` also after a failure. `work` must be of the trace of `costs`. `known` may be NULL.
+ */
 enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *costs,
-                                const struct rp_work *work, struct rp_err *err);
+                                const struct rp_work *work, rp_item_cost_fn *known, void *user,
+                                struct rp_err *err);
 void rp_cost_calls_release(struct rp_cost_calls *calls);
 
 #endif

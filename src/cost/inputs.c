@@ -261,14 +261,16 @@ static enum rp_code read_list(struct rp_inputs *in, struct rp_input_value *v, co
     return RP_OK;
 }
 
+/* The text of an element: what is in its quotes, or all of it. */
 static void unquote(const char *at, const char **text, uint32_t *len)
 {
     const char *end = skip_value(at);
+    bool quoted = *at == '"';
 
-    if (*at == '"') {
-        at++;
-        end = end > at && end[-1] == '"' ? end - 1 : end;
-    }
+    while (end > at && isspace((unsigned char)end[-1]))
+        end--;
+    at += quoted;
+    end -= quoted && end > at && end[-1] == '"';
     *text = at;
     *len = (uint32_t)(end - at);
 }

@@ -122,8 +122,6 @@ const char *rp_model_attention(const struct rp_inputs *in, int arg, struct rp_op
     missing = q->ndims == 3 ? shape_packed(in, s, q, k, v, &a) : shape_batches(s, q, k, v, &a);
     if (missing)
         return missing;
-    if (s->causal >= (int)in->count || !in->at[s->causal].text)
-        return RP_NO_ARGUMENTS;
     if (s->window >= 0 && (!rp_inputs_int(in, (uint32_t)s->window, &left) ||
                            !rp_inputs_int(in, (uint32_t)s->window + 1, &right)))
         left = right = -1;

@@ -426,6 +426,24 @@ static void reductions_and_norms(void **state)
     ASSERT_COUNTED(cases);
 }
 
+/* Files are also written with a value on each line. */
+static void lists_may_be_indented(void **state)
+{
+    struct rp_op_cost cost;
+    struct rp_err err = {0};
+
+    UNUSED_STATE(state);
+    assert_ok(rp_cost_of_texts(
+                  "aten::bmm",
+                  "[\n  [\n    8,\n    64,\n    32\n  ],\n  [\n    8,\n    32,\n    16\n  ]\n]",
+                  NULL, "[\n  \"c10::BFloat16\",\n  \"c10::BFloat16\"\n ]", "[\n  \"\",\n  \"\"\n]",
+                  NULL, &cost, &err),
+              &err);
+    assert_null(cost.missing);
+    assert_true(cost.flops == 8. * 65536);
+    assert_int_equal(cost.category, RP_CATEGORY_MATMUL);
+}
+
 /* What cannot be known is said, not guessed. */
 static void what_is_missing_is_said(void **state)
 {
@@ -472,6 +490,7 @@ int test_models(void)
         cmocka_unit_test(attention),
         cmocka_unit_test(elements),
         cmocka_unit_test(reductions_and_norms),
+        cmocka_unit_test(lists_may_be_indented),
         cmocka_unit_test(what_is_missing_is_said),
     };
 

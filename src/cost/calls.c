@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks from each launch through its ancestors, as attribution does. Launches under one span follow
+ * each other, so what was found for a span is kept for the next. The cost is computed when all
+ * items of a call are known: its longest kernel tells the format.
+ */
+#include "cost/calls.h"
+
+#include "facts/attribution.h"
+#include "facts/collective_args.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NO_OPERATOR "no operator is around its launch"
+#define NO_SIZE     "its size was not recorded"
+
+struct call_maker {
+    struct rp_op_costs *costs;
+    const struct rp_work *work;
+    const struct rp_trace *t;
+    struct rp_cost_calls *out;
+    struct rp_map calls;      /* operator and launch of a graph -> call */
+    struct rp_map categories; /* names of operator and kernel -> category */
+    struct rp_arg_key bytes;
+    struct rp_coll_reader collectives;
+    rp_item_cost_fn *known;
+    void *user;
+    rp_event last_span, last_op; /* what was found for the span around the last launch */
+};
+
+/* ------------------------------------------------------------------ the operator of an item */
+
+/* The operator that the work launched inside a span belongs to, or RP_NONE. */
+static enum rp_code find_operator(struct call_maker *m, rp_event span, rp_event *op,
+                                  struct rp_err *err)
+{
+    rp_event e, innermost = RP_NONE, chosen = RP_NONE, whole = RP_NONE;
+    uint8_t wanted = RP_CATEGORY_OTHER;
+    int left = RP_ANCESTORS_MAX;
+    uint32_t index;
+
+    for (e = span; e != RP_NONE && left > 0; e = m->t->ev.parent[e], left--) {
+        const struct rp_op_cost *cost;
+
+        if (m->t->ev.kind[e] != RP_KIND_CPU_OP)
+            continue;
+        RP_TRY(rp_op_cost_of(m->costs, e, 0, &index, err));
+        cost = &m->costs->costs.at[index];
+        if (innermost == RP_NONE)
+            innermost = e;
+        if (!rp_cost_is_known(cost)) {
+            /* its time goes outwards only to an operator that does the same */
+            if (wanted == RP_CATEGORY_OTHER)
+                wanted = cost->category;
+            continue;
+        }
+        if (cost->claims)
+            whole = e;
+        else if (chosen == RP_NONE && (wanted == RP_CATEGORY_OTHER || wanted == cost->category))
+            chosen = e;
+    }
+    *op = whole != RP_NONE ? whole : chosen != RP_NONE ? chosen : innermost;
+    return RP_OK;
+}
+
+static enum rp_code operator_of(struct call_maker *m, const struct rp_work_item *item, rp_event *op,
+                                struct rp_err *err)
+{
+    rp_event launch = rp_work_described_by(m->work, item);
+    rp_event span = launch != RP_NONE && m->t->ev.kind[launch] != RP_KIND_CPU_OP
+                        ? m->t->ev.parent[launch]
+                        : launch;
+
+    if (span != m->last_span) {
+        RP_TRY(find_operator(m, span, &m->last_op, err));
+        m->last_span = span;
+    }
+    *op = span == RP_NONE ? RP_NONE : m->last_op;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ calls */
+
+static void add_to_call(struct rp_cost_call *call, const struct rp_work_item *x, uint32_t item)
+{
+    int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
+
+    call->device_ns = rp_ns_sum(call->device_ns, dur);
+    if (!call->nitems || dur > call->longest_ns) {
+        call->item = item;
+        call->longest_ns = dur;
+    }
+    call->nitems++;
+}
+
+static enum rp_code place_item(struct call_maker *m, uint32_t item, struct rp_err *err)
+{
+    const struct rp_work_item *x = &m->work->items.at[item];
+    struct rp_cost_call fresh = {.op = RP_NONE, .launch = RP_NONE};
+    uint32_t at = (uint32_t)m->out->calls.n;
+
+    if (x->cls != RP_WORK_MEMORY)
+        RP_TRY(operator_of(m, x, &fresh.op, err));
+    if (fresh.op != RP_NONE) {
+        if (rp_work_is_of_graph(m->work, x))
+            fresh.launch = x->launch;
+        RP_TRY(rp_map_intern(&m->calls, (uint64_t)fresh.op << 32 | fresh.launch, at, &at, err));
+    }
+    if (at == m->out->calls.n)
+        RP_TRY(rp_vec_push(&m->out->calls, fresh, err));
+    add_to_call(&m->out->calls.at[at], x, item);
+    return rp_vec_push(&m->out->of_item, at, err);
+}
+
+/* ------------------------------------------------------------------ costs */
+
+static rp_str kernel_of(const struct call_maker *m, const struct rp_cost_call *call)
+{
+    return m->t->ev.name[m->work->items.at[call->item].event];
+}
+
+static enum rp_code set_category(struct call_maker *m, struct rp_cost_call *call,
+                                 struct rp_err *err)
+{
+    rp_str kernel = kernel_of(m, call), op = call->op == RP_NONE ? 0 : m->t->ev.name[call->op];
+    uint64_t key = (uint64_t)op << 32 | kernel;
+    uint32_t found = rp_map_get(&m->categories, key);
+
+    if (found == RP_MAP_NONE) {
+        found = (uint32_t)rp_category_of(m->costs->categories, op ? rp_trace_str(m->t, op) : NULL,
+                                         rp_trace_str(m->t, kernel));
+        RP_TRY(rp_map_put(&m->categories, key, found, err));
+    }
+    call->category = (uint8_t)found;
+    return RP_OK;
+}
+
+/* What a copy or fill moves: both sides are in memory, or one is on the host or another device. */
+static struct rp_op_cost cost_of_memory(const struct call_maker *m, rp_event e, bool *on_link)
+{
+    struct rp_op_cost cost = {.flops = NAN, .bytes = NAN, .missing = NO_SIZE};
+    const char *name = rp_trace_str(m->t, m->t->ev.name[e]);
+    int64_t bytes;
+
+    *on_link = strcasestr(name, "HtoD") || strcasestr(name, "DtoH") || strcasestr(name, "PtoP") ||
+               strcasestr(name, "H2D") || strcasestr(name, "D2H") || strcasestr(name, "P2P") ||
+               strcasestr(name, "HostToDevice") || strcasestr(name, "DeviceToHost");
+    if (!rp_arg_key_int(&m->bytes, e, &bytes) || bytes < 0)
+        return cost;
+    cost.missing = NULL;
+    cost.flops = 0;
+    cost.bytes = (double)bytes * (*on_link || m->t->ev.kind[e] == RP_KIND_MEMSET ? 1 : 2);
+    return cost;
+}
+
+/* Bytes that the busiest link moves (docs/definitions.md, "Communication"). */
+static struct rp_op_cost cost_of_collective(const struct call_maker *m,
+                                            const struct rp_work_item *item)
+{
+    struct rp_op_cost cost = {.flops = NAN, .bytes = NAN, .missing = NO_SIZE};
+    struct rp_coll_facts f = rp_coll_read(&m->collectives, item->event, item->launch);
+    int64_t elements = f.in_elements > f.out_elements ? f.in_elements : f.out_elements;
+    double factor = rp_coll_bus_factor(f.kind, f.group_size);
+
+    if (elements < 0 || !f.item_bytes || factor <= 0)
+        return cost;
+    cost.missing = NULL;
+    cost.flops = 0;
+    cost.bytes = (double)elements * (double)f.item_bytes * factor;
+    return cost;
+}
+
+static enum rp_code set_cost(struct call_maker *m, struct rp_cost_call *call, struct rp_err *err)
+{
+    const struct rp_work_item *x = &m->work->items.at[call->item];
+    struct rp_op_cost cost = {.flops = NAN, .bytes = NAN, .missing = NO_OPERATOR};
+
+    RP_TRY(set_category(m, call, err));
+    if (x->cls == RP_WORK_COMM) {
+        cost = cost_of_collective(m, x);
+        call->on_link = true;
+    } else if (x->cls == RP_WORK_MEMORY) {
+        cost = cost_of_memory(m, x->event, &call->on_link);
+    } else if (call->op != RP_NONE) {
+        RP_TRY(rp_op_cost_of(m->costs, call->op, kernel_of(m, call), &call->cost, err));
+        if (rp_cost_is_known(&m->costs->costs.at[call->cost]) || !m->known)
+            return RP_OK;
+        cost = m->costs->costs.at[call->cost];
+        if (!m->known(m->user, m->t, x->event, &cost))
+            return RP_OK;
+    } else if (m->known) {
+        m->known(m->user, m->t, x->event, &cost);
+    }
+    cost.category = call->category;
+    return rp_op_cost_add(m->costs, &cost, &call->cost, err);
+}
+
+static enum rp_code make_calls(struct call_maker *m, struct rp_err *err)
+{
+    size_t i;
+
+    RP_TRY(rp_arg_key_init(&m->bytes, m->t, "bytes", err));
+    RP_TRY(rp_coll_reader_init(&m->collectives, m->t, err));
+    RP_TRY(rp_vec_reserve(&m->out->of_item, m->work->items.n, err));
+    for (i = 0; i < m->work->items.n; i++)
+        RP_TRY(place_item(m, (uint32_t)i, err));
+    for (i = 0; i < m->out->calls.n; i++)
+        RP_TRY(set_cost(m, &m->out->calls.at[i], err));
+    return RP_OK;
+}
+
+enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *costs,
+                                const struct rp_work *work, rp_item_cost_fn *known, void *user,
+                                struct rp_err *err)
+{
+    struct call_maker m = {.costs = costs,
+                           .work = work,
+                           .t = work->trace,
+                           .out = out,
+                           .known = known,
+                           .user = user,
+                           .last_span = RP_NONE,
+                           .last_op = RP_NONE};
+    enum rp_code code;
+
+    *out = (struct rp_cost_calls){0};
+    rp_map_init(&m.calls);
+    rp_map_init(&m.categories);
+    code = make_calls(&m, err);
+    rp_map_release(&m.calls);
+    rp_map_release(&m.categories);
+    rp_arg_key_release(&m.bytes);
+    rp_coll_reader_release(&m.collectives);
+    return code;
+}
+
+void rp_cost_calls_release(struct rp_cost_calls *calls)
+{
+    rp_vec_release(&calls->calls);
+    rp_vec_release(&calls->of_item);
+}

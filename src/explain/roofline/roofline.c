@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The question `roofline`: its options, and the rows of all ranks added up and ranked. */
+#include "explain/roofline/roofline.h"
+
+#include "base/strtab.h"
+#include "dataset/question.h"
+#include "explain/short_name.h"
+#include "result/part.h"
+#include "result/print_units.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ what is kept and shown */
+
+#define ROW(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_roof_row, member, type, unit, title, doc, flags)
+
+static const struct rp_field row_fields[] = {
+    ROW(name, STR, NONE, NULL, "of the operator, kernel, …; without an operator of its kernel", 0),
+    ROW(shape, STR, NONE, NULL, "shapes of its inputs; null: not recorded, or not of one shape", 0),
+    ROW(type, STR, NONE, NULL, "number format of its arithmetic; null: several, or not known", 0),
+    ROW(category, STR, NONE, NULL, "of the work; null: several", 0),
+    ROW(calls, I64, COUNT, NULL, "of the operator; of kernels: launches", 0),
+    ROW(kernels, I64, COUNT, NULL, "launched by them", 0),
+    ROW(device_ns, I64, NS, NULL, "sum of the durations of its kernels", 0),
+    ROW(share, F64, RATIO, NULL, "device_ns / device_ns of everything", 0),
+    ROW(flops, F64, FLOP, NULL, "of all calls; null: not modelled", 0),
+    ROW(bytes, F64, BYTES, NULL, "of all calls; of collectives: on the busiest link", 0),
+    ROW(flops_per_s, F64, FLOPS, NULL, "flops / time of what is modelled", 0),
+    ROW(bytes_per_s, F64, BPS, NULL, "bytes / time of what is modelled", 0),
+    ROW(flops_per_byte, F64, NONE, NULL, "flops / bytes: the arithmetic intensity", 0),
+    ROW(bound, STR, NONE, NULL, "compute, memory or latency; null: not known", 0),
+    ROW(peak_share, F64, RATIO, NULL, "time at the peaks of the device / device time", 0),
+    ROW(saved_ns, I64, NS, NULL, "device time less that at the achievable part of the peaks",
+        RP_NULLABLE),
+    ROW(missing, STR, NONE, NULL, "why it is not modelled; null: it is", 0),
+    RP_FIELD_END};
+static const struct rp_type row_type = {"row", sizeof(struct rp_roof_row), row_fields, NULL};
+
+#define SHOWN_NAME(flags)                                    \
+    ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN), \
+        ROW(label, STR, NONE, "name", "the name, shortened", \
+            RP_SCREEN | RP_SHORTEN | RP_LABEL | (flags))
+#define SHOWN_TIME                                               \
+    ROW(calls, I64, COUNT, "calls", "of the operator", RP_WIDE), \
+        ROW(device_ns, I64, NS, "time", "on the device", 0),     \
+        ROW(share, F64, RATIO, "share", "of all device time", RP_WIDE)
+#define SHOWN_RATES                                                                 \
+    ROW(flops, F64, FLOP, "work", "of all calls", RP_WIDE),                         \
+        ROW(bytes, F64, BYTES, "moved", "of all calls", RP_WIDE),                   \
+        ROW(flops_per_s, F64, FLOPS, "arithmetic", "FLOPs a second", 0),            \
+        ROW(bytes_per_s, F64, BPS, "memory", "bytes a second", 0),                  \
+        ROW(flops_per_byte, F64, COUNT, "FLOP/B", "arithmetic intensity", RP_WIDE), \
+        ROW(bound, STR, NONE, "bound", "what limits it", 0),                        \
+        ROW(peak_share, F64, RATIO, "of peak", "of that limit", 0),                 \
+        ROW(saved_ns, I64, NS, "to save", "at the achievable part", RP_NULLABLE)
+
+static const struct rp_field shaped_fields[] = {
+    SHOWN_NAME(0),
+    ROW(shape, STR, NONE, "shape", "of its inputs", RP_SHORTEN),
+    ROW(type, STR, NONE, "type", "of its arithmetic", 0),
+    SHOWN_TIME,
+    SHOWN_RATES,
+    RP_FIELD_END};
+static const struct rp_type shaped_type = {"row", sizeof(struct rp_roof_row), shaped_fields, NULL};
+
+static const struct rp_field flat_fields[] = {SHOWN_NAME(0), SHOWN_TIME, SHOWN_RATES, RP_FIELD_END};
+static const struct rp_type flat_type = {"row", sizeof(struct rp_roof_row), flat_fields, NULL};
+
+static const struct rp_field unmodelled_fields[] = {
+    SHOWN_NAME(0), ROW(shape, STR, NONE, "shape", "of its inputs", RP_SHORTEN | RP_WIDE),
+    SHOWN_TIME, ROW(missing, STR, NONE, "why", "why it is not modelled", 0), RP_FIELD_END};
+static const struct rp_type unmodelled_type = {"row", sizeof(struct rp_roof_row), unmodelled_fields,
+                                               NULL};
+
+#define ROOT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_roof_root, member, type, unit, title, doc, flags)
+
+static const struct rp_field root_fields[] = {
+    ROOT(summary, STR, NONE, "roofline", "text output only", RP_SCREEN),
+    ROOT(by, STR, NONE, NULL, "what the rows are", 0),
+    ROOT(device, STR, NONE, NULL, "as its driver calls it; null: not recorded", 0),
+    ROOT(peaks, STR, NONE, NULL, "the device whose peaks are used; null: those of --peak, or none",
+         0),
+    ROOT(matrix_flops_per_s, F64, FLOPS, NULL, "peak for products in bf16", 0),
+    ROOT(memory_bytes_per_s, F64, BPS, NULL, "peak of the memory", 0),
+    ROOT(achievable, F64, RATIO, NULL, "part of the peaks that 'saved' assumes", 0),
+    ROOT(ranks, I64, COUNT, NULL, "number of ranks", 0),
+    ROOT(device_ns, I64, NS, "device time", "sum of the durations of all selected work", 0),
+    ROOT(modelled_ns, I64, NS, NULL, "of it, with FLOPs and bytes", 0),
+    ROOT(modelled_share, F64, RATIO, NULL, "modelled_ns / device_ns", 0),
+    ROOT(classes_ns, I64, NS, NULL, "device time of the categories that have models", 0),
+    ROOT(rated_ns, I64, NS, NULL, "of it, with a share of a peak", 0),
+    ROOT(rated_share, F64, RATIO, NULL, "rated_ns / classes_ns", 0),
+    ROOT(flops, F64, FLOP, NULL, "of everything that is modelled", 0),
+    ROOT(flops_per_s, F64, FLOPS, NULL, "flops / device_ns", 0),
+    ROOT(saved_ns, I64, NS, NULL, "of all rows", 0),
+    ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
+    RP_FIELD_LIST(struct rp_roof_root, rows, &row_type, NULL, "what would save most first", 0),
+    RP_FIELD_LIST(struct rp_roof_root, shaped, &shaped_type, "rows", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_roof_root, flat, &flat_type, "rows", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_roof_root, unmodelled, &unmodelled_type, "not modelled",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_roof_root, notes, &rp_type_string, "notes", "about the rows",
+                  RP_SCREEN),
+    RP_FIELD_END};
+static const struct rp_type roof_type = {"roofline", sizeof(struct rp_roof_root), root_fields,
+                                         "rows"};
+
+#define GROUP(member) RP_PART_TEXT(struct rp_roof_group, member)
+static const struct rp_field group_fields[] = {
+    GROUP(name),     GROUP(shape),   GROUP(type),
+    GROUP(category), GROUP(missing), RP_PART_PLAIN(struct rp_roof_group, sums),
+    RP_PART_END};
+static const struct rp_type group_type = {"group", sizeof(struct rp_roof_group), group_fields,
+                                          NULL};
+
+static const struct rp_field part_fields[] = {
+    RP_PART_VEC(struct rp_roof_part, groups, &group_type),
+    RP_PART_PLAIN(struct rp_roof_part, all),
+    RP_PART_PLAIN(struct rp_roof_part, classes_ns),
+    RP_PART_TEXT(struct rp_roof_part, device),
+    RP_PART_TEXT(struct rp_roof_part, peaks),
+    RP_PART_PLAIN(struct rp_roof_part, memory_bytes_per_s),
+    RP_PART_PLAIN(struct rp_roof_part, matrix_flops_per_s),
+    RP_PART_END};
+static const struct rp_type part_type = {"roof_part", sizeof(struct rp_roof_part), part_fields,
+                                         NULL};
+
+/* ------------------------------------------------------------------ options */
+
+#define ACHIEVABLE 0.8
+
+static enum rp_code bad_peak(const char *text, struct rp_err *err)
+{
+    return rp_err_set(err, RP_USAGE,
+                      "--peak '%s': expected flops=N, bytes=N or both, as in "
+                      "flops=989e12,bytes=4.8e12",
+                      text);
+}
+
+static enum rp_code read_peak(const char *text, struct rp_roof_options *o, struct rp_err *err)
+{
+    const char *at = text;
+
+    while (at && *at) {
+        double *to = !strncmp(at, "flops=", 6)   ? &o->flops_per_s
+                     : !strncmp(at, "bytes=", 6) ? &o->bytes_per_s
+                                                 : NULL;
+        char *end;
+
+        if (!to)
+            return bad_peak(text, err);
+        *to = strtod(at + 6, &end);
+        if (end == at + 6 || !(*to > 0 && *to < 1e24) || (*end && *end != ','))
+            return bad_peak(text, err);
+        at = *end ? end + 1 : end;
+    }
+    return RP_OK;
+}
+
+static enum rp_code unknown_device(const char *name, struct rp_err *err)
+{
+    char list[768] = "";
+    size_t i, n, at = 0;
+    const struct rp_device_peaks *devices = rp_devices(&n);
+
+    for (i = 0; i < n && at + 24 < sizeof list; i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", devices[i].name);
+    return rp_err_set(err, RP_USAGE, "--device '%s': unknown; known devices: %s", name, list);
+}
+
+static enum rp_code read_options(const struct rp_settings *settings, struct rp_roof_options *o,
+                                 struct rp_err *err)
+{
+    const char *device = rp_settings_text(settings, "device");
+
+    *o = (struct rp_roof_options){.by = rp_roof_by_of(rp_settings_text(settings, "by")),
+                                  .achievable = rp_settings_ratio(settings, "achievable")};
+    if (device) {
+        o->device = rp_device_by_name(device);
+        if (!o->device)
+            return unknown_device(device, err);
+    }
+    if (!(o->achievable > 0 && o->achievable <= 1))
+        return rp_err_set(err, RP_USAGE,
+                          "--achievable must be above 0 and at most 1, as in 0.8 or 80%%");
+    return read_peak(rp_settings_text(settings, "peak"), o, err);
+}
+
+/* ------------------------------------------------------------------ adding up */
+
+struct roof_join {
+    struct rp_arena *arena;
+    struct rp_strtab keys;
+    RP_VEC(struct rp_roof_group) groups; /* by the id of their key */
+    RP_VEC(struct rp_roof_row) rows;
+    RP_VEC(char) text;
+};
+
+static void add_sums(struct rp_roof_sums *to, const struct rp_roof_sums *s)
+{
+    int i;
+
+    to->calls += s->calls;
+    to->kernels += s->kernels;
+    to->device_ns = rp_ns_sum(to->device_ns, s->device_ns);
+    to->modelled_ns = rp_ns_sum(to->modelled_ns, s->modelled_ns);
+    to->rated_ns = rp_ns_sum(to->rated_ns, s->rated_ns);
+    to->flops += s->flops;
+    to->bytes += s->bytes;
+    to->least_s += s->least_s;
+    to->reached_s += s->reached_s;
+    for (i = 0; i < RP_BOUNDS; i++)
+        to->bound_ns[i] = rp_ns_sum(to->bound_ns[i], s->bound_ns[i]);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && !strcmp(a, b));
+}
+
+/* The name, and of rows by shape also shape and format, one after the other. */
+static enum rp_code key_text(struct roof_join *j, const struct rp_roof_group *g, bool shaped,
+                             struct rp_err *err)
+{
+    const char *parts[] = {g->name, shaped ? g->shape : NULL, shaped ? g->type : NULL,
+                           shaped && g->missing ? "-" : NULL};
+    size_t i, n;
+
+    j->text.n = 0;
+    for (i = 0; i < 4; i++) {
+        n = parts[i] ? strlen(parts[i]) : 0;
+        RP_TRY(rp_vec_reserve(&j->text, n + 1, err));
+        if (n)
+            memcpy(j->text.at + j->text.n, parts[i], n);
+        j->text.n += n;
+        j->text.at[j->text.n++] = '\1';
+    }
+    return RP_OK;
+}
+
+static enum rp_code add_group(struct roof_join *j, const struct rp_roof_group *g, bool shaped,
+                              struct rp_err *err)
+{
+    struct rp_roof_group *to;
+    size_t known = j->groups.n;
+    uint32_t id;
+
+    RP_TRY(key_text(j, g, shaped, err));
+    RP_TRY(rp_strtab_intern(&j->keys, j->text.at, j->text.n, &id, err));
+    while (j->groups.n <= id) { /* the empty text is first */
+        struct rp_roof_group none = {0};
+
+        RP_TRY(rp_vec_push(&j->groups, none, err));
+    }
+    to = &j->groups.at[id];
+    if (id >= known) {
+        *to = *g;
+        return RP_OK;
+    }
+    to->type = same_text(to->type, g->type) ? to->type : NULL;
+    to->category = same_text(to->category, g->category) ? to->category : NULL;
+    to->missing = g->missing ? to->missing : NULL;
+    add_sums(&to->sums, &g->sums);
+    return RP_OK;
+}
+
+static const char *const bound_names[RP_BOUNDS] = {"compute", "memory", "latency"};
+
+static int64_t saved_ns(const struct rp_roof_sums *s)
+{
+    double reached = s->reached_s * 1e9, spent = (double)s->rated_ns;
+
+    if (!s->rated_ns)
+        return RP_ABSENT_I64;
+    return spent > reached ? (int64_t)(spent - reached) : 0;
+}
+
+static void fill_row(struct rp_roof_row *row, const struct rp_roof_group *g, int64_t whole_ns)
+{
+    const struct rp_roof_sums *s = &g->sums;
+    double modelled_s = (double)s->modelled_ns * 1e-9;
+    int i, bound = 0;
+
+    *row = (struct rp_roof_row){.name = g->name,
+                                .label = g->name,
+                                .shape = g->shape,
+                                .type = g->type,
+                                .category = g->category,
+                                .missing = g->missing,
+                                .calls = s->calls,
+                                .kernels = s->kernels,
+                                .device_ns = s->device_ns,
+                                .saved_ns = saved_ns(s),
+                                .flops = NAN,
+                                .bytes = NAN,
+                                .flops_per_s = NAN,
+                                .bytes_per_s = NAN,
+                                .flops_per_byte = NAN,
+                                .peak_share = NAN};
+    row->share = whole_ns > 0 ? (double)s->device_ns / (double)whole_ns : 0;
+    if (!g->missing) {
+        row->flops = s->flops;
+        row->bytes = s->bytes;
+        row->flops_per_s = modelled_s > 0 ? s->flops / modelled_s : NAN;
+        row->bytes_per_s = modelled_s > 0 ? s->bytes / modelled_s : NAN;
+        row->flops_per_byte = s->bytes > 0 ? s->flops / s->bytes : NAN;
+    }
+    if (!s->rated_ns)
+        return;
+    for (i = 1; i < RP_BOUNDS; i++)
+        bound = s->bound_ns[i] > s->bound_ns[bound] ? i : bound;
+    row->bound = bound_names[bound];
+    row->peak_share = s->least_s * 1e9 / (double)s->rated_ns;
+}
+
+static int order_of(int64_t a, int64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int compare_rows(const void *pa, const void *pb)
+{
+    const struct rp_roof_row *a = pa, *b = pb;
+    int order = order_of(b->saved_ns, a->saved_ns);
+
+    order = order ? order : order_of(b->device_ns, a->device_ns);
+    order = order ? order : strcmp(a->name, b->name);
+    return order ? order : strcmp(a->shape ? a->shape : "", b->shape ? b->shape : "");
+}
+
+static int compare_times(const void *pa, const void *pb)
+{
+    const struct rp_roof_row *a = pa, *b = pb;
+    int order = order_of(b->device_ns, a->device_ns);
+
+    return order ? order : compare_rows(a, b);
+}
+
+static enum rp_code make_rows(struct roof_join *j, struct rp_roof_root *out, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < j->groups.n; i++) {
+        struct rp_roof_row row;
+
+        if (!j->groups.at[i].name)
+            continue;
+        fill_row(&row, &j->groups.at[i], out->device_ns);
+        RP_TRY(rp_vec_push(&j->rows, row, err));
+    }
+    if (j->rows.n)
+        qsort(j->rows.at, j->rows.n, sizeof *j->rows.at, compare_rows);
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ texts */
+
+/* Only names of kernels are C++; two different rows get different labels. */
+static void label_rows(struct rp_roof_row *rows, size_t n, const char *by, struct rp_arena *arena)
+{
+    const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
+    const char **labels = RP_ARENA_NEW(arena, const char *, n + 1);
+    size_t i;
+
+    if (!names || !labels)
+        return;
+    for (i = 0; i < n; i++)
+        names[i] = labels[i] = rows[i].name;
+    if (!strcmp(by, "kernel"))
+        rp_short_names(names, labels, n, arena);
+    for (i = 0; i < n; i++) {
+        rows[i].label = labels[i];
+        if (!strcmp(by, "module") && !strncmp(labels[i], "nn.Module: ", 11))
+            rows[i].label += 11;
+    }
+}
+
+#define UNMODELLED_SHOWN 8
+
+/* On the screen, what is not modelled is a table of its own, by time. */
+static void split_rows(struct roof_join *j, struct rp_roof_root *out)
+{
+    struct rp_roof_row *known = RP_ARENA_NEW(j->arena, struct rp_roof_row, out->nrows + 1);
+    size_t i, n = 0, room = 0;
+
+    for (i = 0; i < j->rows.n; i++)
+        room += j->rows.at[i].missing != NULL;
+    out->unmodelled = RP_ARENA_NEW(j->arena, struct rp_roof_row, room + 1);
+    if (!known || !out->unmodelled)
+        return;
+    for (i = 0; i < out->nrows; i++)
+        if (!out->rows[i].missing)
+            known[n++] = out->rows[i];
+    for (i = 0; i < j->rows.n; i++)
+        if (j->rows.at[i].missing)
+            out->unmodelled[out->nunmodelled++] = j->rows.at[i];
+    if (out->nunmodelled)
+        qsort(out->unmodelled, out->nunmodelled, sizeof *out->unmodelled, compare_times);
+    out->nunmodelled = out->nunmodelled < UNMODELLED_SHOWN ? out->nunmodelled : UNMODELLED_SHOWN;
+    label_rows(known, n, out->by, j->arena);
+    label_rows(out->unmodelled, out->nunmodelled, "kernel", j->arena);
+    if (!strcmp(out->by, "shape")) {
+        out->shaped = known;
+        out->nshaped = n;
+    } else {
+        out->flat = known;
+        out->nflat = n;
+    }
+}
+
+static const char *peaks_text(const struct rp_roof_root *out, struct rp_arena *arena)
+{
+    if (!(out->memory_bytes_per_s > 0))
+        return out->device ? rp_arena_textf(arena,
+                                            "the peaks of '%s' are not known: '--device' names "
+                                            "one of the table, '--peak' gives them",
+                                            out->device)
+                           : "the trace does not name its device: '--device' names one of the "
+                             "table, '--peak' gives its peaks";
+    return rp_arena_textf(
+        arena, "peaks%s%s: %s for products in bf16, %s of memory; 'to save' assumes %s of them",
+        out->peaks ? " of " : "", out->peaks ? out->peaks : "",
+        rp_units_text(arena, out->matrix_flops_per_s, RP_UNIT_FLOPS),
+        rp_units_text(arena, out->memory_bytes_per_s, RP_UNIT_BPS),
+        rp_units_text(arena, out->achievable, RP_UNIT_RATIO));
+}
+
+static void fill_notes(struct rp_roof_root *out, struct rp_arena *arena)
+{
+    size_t i;
+    bool cached = false;
+
+    out->notes = RP_ARENA_NEW(arena, const char *, 6);
+    if (!out->notes)
+        return;
+    if (!out->row_count)
+        out->notes[out->nnotes++] = "no device work was recorded";
+    else
+        out->notes[out->nnotes++] = peaks_text(out, arena);
+    if (out->row_count > (int64_t)out->nrows)
+        out->notes[out->nnotes++] = rp_arena_textf(arena, "%zu of %lld rows: '--limit 0' shows all",
+                                                   out->nrows, (long long)out->row_count);
+    for (i = 0; i < out->nrows; i++)
+        cached = cached || out->rows[i].peak_share > 1.001;
+    if (cached)
+        out->notes[out->nnotes++] =
+            "above 100 % of the memory's peak: the data came from a cache; of arithmetic: the "
+            "operator computes less than its shapes say";
+    out->summary = rp_arena_textf(
+        arena,
+        "%s by %s%s; %s of the device time modelled, %s of that of modelled categories has a "
+        "share of a peak",
+        out->device ? out->device : "device not known", out->by,
+        out->ranks > 1 ? ", all ranks together" : "",
+        rp_units_text(arena, out->modelled_share, RP_UNIT_RATIO),
+        rp_units_text(arena, out->rated_share, RP_UNIT_RATIO));
+}
+
+static double ratio(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+static void fill_totals(const struct rp_roof_part *const *parts, size_t n, double achievable,
+                        struct rp_roof_root *out)
+{
+    struct rp_roof_sums all = {0};
+    size_t p;
+
+    for (p = 0; p < n; p++) {
+        add_sums(&all, &parts[p]->all);
+        out->classes_ns = rp_ns_sum(out->classes_ns, parts[p]->classes_ns);
+        if (!out->device)
+            out->device = parts[p]->device;
+        if (parts[p]->memory_bytes_per_s > 0 && !(out->memory_bytes_per_s > 0)) {
+            out->peaks = parts[p]->peaks;
+            out->memory_bytes_per_s = parts[p]->memory_bytes_per_s;
+            out->matrix_flops_per_s = parts[p]->matrix_flops_per_s;
+        }
+    }
+    out->achievable = achievable;
+    out->device_ns = all.device_ns;
+    out->modelled_ns = all.modelled_ns;
+    out->rated_ns = all.rated_ns;
+    out->modelled_share = ratio(all.modelled_ns, all.device_ns);
+    out->rated_share = ratio(all.rated_ns, out->classes_ns);
+    out->flops = all.flops;
+    out->flops_per_s = all.device_ns > 0 ? all.flops / ((double)all.device_ns * 1e-9) : NAN;
+    if (!(out->memory_bytes_per_s > 0))
+        out->memory_bytes_per_s = out->matrix_flops_per_s = NAN;
+}
+
+static enum rp_code fill_root(struct roof_join *j, int64_t limit, struct rp_roof_root *out,
+                              struct rp_err *err)
+{
+    size_t i;
+
+    RP_TRY(make_rows(j, out, err));
+    out->row_count = (int64_t)j->rows.n;
+    out->nrows = limit > 0 && (size_t)limit < j->rows.n ? (size_t)limit : j->rows.n;
+    out->rows = RP_ARENA_NEW(j->arena, struct rp_roof_row, out->nrows + 1);
+    if (!out->rows)
+        return rp_err_nomem(err, "adding up ranks");
+    if (out->nrows)
+        memcpy(out->rows, j->rows.at, out->nrows * sizeof *out->rows);
+    for (i = 0; i < j->rows.n; i++)
+        if (j->rows.at[i].saved_ns > 0)
+            out->saved_ns = rp_ns_sum(out->saved_ns, j->rows.at[i].saved_ns);
+    split_rows(j, out);
+    fill_notes(out, j->arena);
+    return rp_arena_check(j->arena, "adding up ranks", err);
+}
+
+static enum rp_code join_parts(const struct rp_roof_part *const *parts, size_t nparts,
+                               const struct rp_roof_options *options, const char *by, int64_t limit,
+                               struct rp_arena *arena, struct rp_roof_root *out, struct rp_err *err)
+{
+    struct roof_join j = {.arena = arena};
+    enum rp_code code = rp_strtab_init(&j.keys, err);
+    size_t p, i;
+
+    *out = (struct rp_roof_root){.by = rp_arena_text(arena, by), .ranks = (int64_t)nparts};
+    for (p = 0; p < nparts; p++)
+        for (i = 0; i < parts[p]->groups.n && code == RP_OK; i++)
+            code = add_group(&j, &parts[p]->groups.at[i], options->by == RP_ROOF_SHAPE, err);
+    if (code == RP_OK) {
+        fill_totals(parts, nparts, options->achievable, out);
+        code = fill_root(&j, limit, out, err);
+    }
+    rp_strtab_release(&j.keys);
+    rp_vec_release(&j.groups);
+    rp_vec_release(&j.rows);
+    rp_vec_release(&j.text);
+    return code;
+}
+
+enum rp_code rp_roof_of_trace(const struct rp_trace *trace,
+                              const struct rp_category_table *categories, enum rp_roof_by by,
+                              int64_t most, struct rp_arena *arena, struct rp_roof_root *out,
+                              struct rp_err *err)
+{
+    static const struct rp_scope all = {0};
+    static const char *const words[RP_ROOF_BYS] = {"shape",      "op",    "kernel",  "module",
+                                                   "annotation", "phase", "category"};
+    struct rp_roof_options options = {.by = by, .achievable = ACHIEVABLE};
+    struct rp_roof_part part = {0};
+    const struct rp_roof_part *parts[] = {&part};
+    enum rp_code code =
+        rp_roof_group_calls(trace, &all, categories, &options, NULL, NULL, arena, &part, err);
+
+    if (code == RP_OK)
+        code = join_parts(parts, 1, &options, words[by], most, arena, out, err);
+    rp_vec_release(&part.groups);
+    return code;
+}
+
+/* ------------------------------------------------------------------ the question */
+
+static enum rp_code roofline_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                  const struct rp_settings *settings, struct rp_rank_part *part,
+                                  struct rp_err *err)
+{
+    struct rp_roof_options options;
+
+    RP_TRY(read_options(settings, &options, err));
+    return rp_roof_group_calls(loaded->trace, scope, rp_loaded_categories(loaded), &options, NULL,
+                               NULL, &part->arena, part->data, err);
+}
+
+static enum rp_code roofline_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                                  struct rp_result *result, struct rp_err *err)
+{
+    const struct rp_roof_part **parts =
+        RP_ARENA_NEW(&result->arena, const struct rp_roof_part *, ranks->n + 1);
+    struct rp_roof_root *root = result->root;
+    struct rp_roof_options options;
+    size_t i;
+
+    if (!parts)
+        return rp_err_nomem(err, "adding up ranks");
+    for (i = 0; i < ranks->n; i++)
+        parts[i] = ranks->parts[i].data;
+    RP_TRY(read_options(settings, &options, err));
+    RP_TRY(join_parts(parts, ranks->n, &options, rp_settings_text(settings, "by"),
+                      rp_settings_int(settings, "limit"), &result->arena, root, err));
+    if (ranks->graphs && root->notes)
+        root->notes[root->nnotes++] = ranks->graphs;
+    return RP_OK;
+}
+
+static const struct rp_option roofline_options[] = {
+    {"by", 'b', RP_OPT_CHOICE, RP_ROOF_BY_WORDS, "shape",
+     "what the rows are; shape: an operator with the shapes and format of its inputs", 0},
+    {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
+    {"achievable", 0, RP_OPT_RATIO, "PART", "0.8", "part of the peaks that 'to save' assumes", 0},
+    {"device", 0, RP_OPT_TEXT, "NAME", NULL,
+     "peaks of this device (H100, MI300X, …) instead of the recorded one", 0},
+    {"peak", 0, RP_OPT_TEXT, "flops=N,bytes=N", NULL,
+     "these peaks, a second, instead of published ones; one of the two is enough", 0},
+    RP_RANK_OPTIONS,
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_roofline = {
+    .question = {.name = "roofline",
+                 .group = "traces",
+                 .summary = "how good each operator is: FLOPs, bytes, and the peaks of the device",
+                 .details =
+                     "The work of each operator follows from its recorded shapes, types and "
+                     "arguments. Its rates are compared with the peaks of the device: what limits "
+                     "it, how much of that limit it reaches, and which time would be saved at the "
+                     "achievable part. What cannot be modelled is listed with the reason.",
+                 .examples =
+                     "reprise roofline trace.json.gz\tthe operators that would save most\n"
+                     "reprise roofline --by category run/\tone row a category\n"
+                     "reprise roofline --peak flops=989e12,bytes=4.8e12 run/\tgiven peaks\n",
+                 .accepts = RP_ACCEPTS_TRACES,
+                 .options = roofline_options,
+                 .type = &roof_type},
+    .ranks = {.part = &part_type, .rank = roofline_rank, .join = roofline_join}};

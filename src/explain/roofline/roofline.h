@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_ROOFLINE_ROOFLINE_H
+#define RP_EXPLAIN_ROOFLINE_ROOFLINE_H
+/*
+ * `roofline`: how good each operator is, by the work that its shapes need and the peaks of the
+ * device (docs/definitions.md, "Roofline"). groups.c adds up the calls of one trace, roofline.c has
+ * the row of the question and joins the ranks.
+ */
+#include "base/arena.h"
+#include "cost/calls.h"
+
+enum rp_roof_by {
+    RP_ROOF_SHAPE,
+    RP_ROOF_OP,
+    RP_ROOF_KERNEL,
+    RP_ROOF_MODULE,
+    RP_ROOF_ANNOTATION,
+    RP_ROOF_PHASE,
+    RP_ROOF_CATEGORY,
+    RP_ROOF_BYS
+};
+#define RP_ROOF_BY_WORDS "shape|op|kernel|module|annotation|phase|category"
+
+/* What the slowest limit of a call is. */
+enum rp_roof_bound { RP_BOUND_COMPUTE, RP_BOUND_MEMORY, RP_BOUND_LATENCY, RP_BOUNDS };
+
+/* The shortest time of a kernel: below it, neither arithmetic nor memory is what takes the time. */
+#define RP_ROOF_LATENCY_NS 2000
+
+/* One row of one rank, added up over its calls. */
+struct rp_roof_sums {
+    int64_t calls, kernels, device_ns;
+    int64_t modelled_ns; /* of it, with FLOPs and bytes */
+    int64_t rated_ns;    /* of that, where the peaks are known too */
+    double flops, bytes; /* of what is modelled */
+    double least_s;      /* of what is rated: time at the peaks */
+    double reached_s; /* the same at the achievable part of them, and no kernel below the latency */
+    int64_t bound_ns[RP_BOUNDS]; /* of what is rated: device time by the limit of its calls */
+};
+
+struct rp_roof_group {
+    const char *name, *shape, *type, *category; /* NULL: several, or none */
+    const char *missing;                        /* why it has no model; NULL: it has */
+    struct rp_roof_sums sums;
+};
+
+/* The part of a rank. */
+struct rp_roof_part {
+    RP_VEC(struct rp_roof_group) groups;
+    struct rp_roof_sums all;
+    int64_t classes_ns; /* device time of the categories that have models */
+    const char *device; /* as its driver calls it; NULL: not recorded */
+    const char *peaks;  /* which row of the table its peaks are; NULL: none */
+    double memory_bytes_per_s;
+    double matrix_flops_per_s; /* for bf16 */
+};
+
+struct rp_roof_options {
+    enum rp_roof_by by;
+    const struct rp_device_peaks *device; /* instead of the recorded one; NULL: that */
+    double flops_per_s, bytes_per_s;      /* instead of those of the table; 0: those */
+    double achievable;                    /* part of the peaks */
+};
+
+struct rp_roof_row {
+    const char *name, *label, *shape, *type, *category, *bound, *missing;
+    int64_t calls, kernels, device_ns, saved_ns;
+    double share, flops, bytes, flops_per_s, bytes_per_s, flops_per_byte, peak_share;
+};
+
+struct rp_roof_root {
+    const char *by, *device, *peaks, *summary;
+    double achievable, matrix_flops_per_s, memory_bytes_per_s;
+    int64_t ranks, device_ns, modelled_ns, classes_ns, rated_ns, saved_ns, row_count;
+    double modelled_share, rated_share, flops, flops_per_s;
+    size_t nrows, nshaped, nflat, nunmodelled, nnotes;
+    struct rp_roof_row *rows;
+    struct rp_roof_row *shaped, *flat, *unmodelled; /* on the screen */
+    const char **notes;
+};
+
+enum rp_roof_by rp_roof_by_of(const char *word);
+
+/* Adds up the calls of one trace. Texts are in the arena; the vector is the caller's, also after a
+   failure. `known` as for rp_cost_calls_init, or NULL. */
+enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_scope *scope,
+                                 const struct rp_category_table *categories,
+                                 const struct rp_roof_options *options, rp_item_cost_fn *known,
+                                 void *user, struct rp_arena *arena, struct rp_roof_part *out,
+                                 struct rp_err *err);
+
+/* Of one trace alone, everything in the arena: the rows that would save most, `most` of them; 0:
+   all. */
+enum rp_code rp_roof_of_trace(const struct rp_trace *trace,
+                              const struct rp_category_table *categories, enum rp_roof_by by,
+                              int64_t most, struct rp_arena *arena, struct rp_roof_root *out,
+                              struct rp_err *err);
+
+#endif
