@@ -22,7 +22,8 @@ struct call_maker {
     struct rp_cost_calls *out;
     struct rp_map calls;      /* operator and launch of a graph -> call */
     struct rp_map categories; /* names of operator and kernel -> category */
-    struct rp_arg_key bytes;
+    struct rp_arg_key bytes, grid, block;
+    bool unlaunched; /* some kernel has no launch */
     struct rp_coll_reader collectives;
     rp_item_cost_fn *known;
     void *user;
@@ -109,6 +110,7 @@ static enum rp_code place_item(struct call_maker *m, uint32_t item, struct rp_er
     }
     if (at == m->out->calls.n)
         RP_TRY(rp_vec_push(&m->out->calls, fresh, err));
+    m->unlaunched = m->unlaunched || (x->launch == RP_NONE && x->cls == RP_WORK_COMPUTE);
     add_to_call(&m->out->calls.at[at], x, item);
     return rp_vec_push(&m->out->of_item, at, err);
 }
@@ -196,18 +198,195 @@ static enum rp_code set_cost(struct call_maker *m, struct rp_cost_call *call, st
     return rp_op_cost_add(m->costs, &cost, &call->cost, err);
 }
 
+/* ------------------------------------------------------------------ launches that are missing */
+
+#define AMBIGUOUS (UINT32_MAX - 1)
+
+/* By what a kernel without a launch is found again, the surest first: its grid, the kernels before
+   and after it on its stream, its name alone. */
+enum { BY_GRID, BY_NEIGHBOURS, BY_NAME, LEVELS };
+#define NEIGHBOURS 3 /* on either side */
+
+struct launch_finder {
+    struct call_maker *m;
+    struct rp_map items[LEVELS]; /* key -> an item of an operator, or AMBIGUOUS */
+    RP_VEC(uint32_t) before;     /* by item: the one before on its stream, or RP_NONE */
+    RP_VEC(uint32_t) after;
+};
+
+static enum rp_code link_neighbours(struct launch_finder *f, struct rp_err *err)
+{
+    const struct rp_work *w = f->m->work;
+    RP_VEC(uint32_t) last = {0}; /* by stream */
+    enum rp_code code = rp_vec_reserve(&f->before, w->items.n + 1, err);
+    uint32_t i;
+
+    if (code == RP_OK)
+        code = rp_vec_reserve(&f->after, w->items.n + 1, err);
+    if (code == RP_OK)
+        code = rp_vec_reserve(&last, w->streams.n + 1, err);
+    if (code == RP_OK) {
+        memset(last.at, 255, w->streams.n * sizeof *last.at);
+        for (i = 0; i < w->items.n; i++) {
+            uint32_t *previous = &last.at[w->items.at[i].stream];
+
+            f->before.at[i] = *previous;
+            f->after.at[i] = RP_NONE;
+            if (*previous != RP_NONE)
+                f->after.at[*previous] = i;
+            *previous = i;
+        }
+    }
+    rp_vec_release(&last);
+    return code;
+}
+
+static uint64_t hash_neighbours(const struct launch_finder *f, uint32_t item)
+{
+    const struct rp_trace *t = f->m->t;
+    uint32_t i, a = item, b = item;
+    uint64_t hash = t->ev.name[f->m->work->items.at[item].event];
+
+    for (i = 0; i < NEIGHBOURS; i++) {
+        a = a == RP_NONE ? a : f->before.at[a];
+        b = b == RP_NONE ? b : f->after.at[b];
+        if (a == RP_NONE || b == RP_NONE)
+            return 0;
+        hash = rp_hash_join(hash, t->ev.name[f->m->work->items.at[a].event]);
+        hash = rp_hash_join(hash, t->ev.name[f->m->work->items.at[b].event]);
+    }
+    return hash;
+}
+
+/* 0: there is no such key. */
+static uint64_t launch_key(const struct launch_finder *f, uint32_t item, int level)
+{
+    const struct call_maker *m = f->m;
+    rp_event kernel = m->work->items.at[item].event;
+    rp_str grid, block;
+
+    if (level == BY_NAME)
+        return m->t->ev.name[kernel];
+    if (level == BY_NEIGHBOURS)
+        return hash_neighbours(f, item);
+    if (!rp_arg_key_text(&m->grid, kernel, &grid) || !rp_arg_key_text(&m->block, kernel, &block))
+        return 0;
+    return rp_hash_join((uint64_t)m->t->ev.name[kernel] << 32 | grid, block);
+}
+
+/* Whether two items are the same of the same work: the main kernel of their calls, or another. */
+static bool same_work(const struct call_maker *m, uint32_t a, uint32_t b)
+{
+    const struct rp_cost_call *x = &m->out->calls.at[m->out->of_item.at[a]],
+                              *y = &m->out->calls.at[m->out->of_item.at[b]];
+    const struct rp_op_cost *p = &m->costs->costs.at[x->cost], *q = &m->costs->costs.at[y->cost];
+
+    return (x->cost == y->cost || (p->flops == q->flops && p->bytes == q->bytes)) &&
+           (x->item == a) == (y->item == b);
+}
+
+static enum rp_code map_launch(struct launch_finder *f, uint32_t item, struct rp_err *err)
+{
+    uint32_t found;
+    int level;
+
+    for (level = 0; level < LEVELS; level++) {
+        uint64_t key = launch_key(f, item, level);
+
+        if (!key)
+            continue;
+        RP_TRY(rp_map_intern(&f->items[level], key, item, &found, err));
+        if (found != item && found != AMBIGUOUS && !same_work(f->m, found, item))
+            RP_TRY(rp_map_put(&f->items[level], key, AMBIGUOUS, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code map_launches(struct launch_finder *f, struct rp_err *err)
+{
+    const struct call_maker *m = f->m;
+    uint32_t i;
+
+    for (i = 0; i < m->work->items.n; i++) {
+        const struct rp_cost_call *call = &m->out->calls.at[m->out->of_item.at[i]];
+
+        if (call->op != RP_NONE && m->work->items.at[i].cls == RP_WORK_COMPUTE &&
+            rp_cost_is_known(&m->costs->costs.at[call->cost]))
+            RP_TRY(map_launch(f, i, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code infer_call(struct launch_finder *f, struct rp_cost_call *call,
+                               struct rp_err *err)
+{
+    struct call_maker *m = f->m;
+    uint32_t found = RP_MAP_NONE;
+    const struct rp_cost_call *like;
+    struct rp_op_cost none = {0};
+    int level;
+
+    for (level = 0; level < LEVELS; level++) {
+        uint64_t key = launch_key(f, call->item, level);
+
+        found = key ? rp_map_get(&f->items[level], key) : RP_MAP_NONE;
+        if (found != RP_MAP_NONE && found != AMBIGUOUS)
+            break;
+    }
+    if (level == LEVELS)
+        return RP_OK;
+    like = &m->out->calls.at[m->out->of_item.at[found]];
+    call->op = like->op;
+    call->category = like->category;
+    call->inferred = true;
+    if (like->item == found) {
+        call->cost = like->cost;
+        return RP_OK;
+    }
+    none.category = like->category; /* the main kernel has the work of both */
+    none.type = m->costs->costs.at[like->cost].type;
+    return rp_op_cost_add(m->costs, &none, &call->cost, err);
+}
+
+static enum rp_code infer_calls(struct call_maker *m, struct rp_err *err)
+{
+    struct launch_finder f = {.m = m};
+    enum rp_code code = link_neighbours(&f, err);
+    int level;
+    size_t i;
+
+    for (level = 0; level < LEVELS; level++)
+        rp_map_init(&f.items[level]);
+    if (code == RP_OK)
+        code = map_launches(&f, err);
+    for (i = 0; i < m->out->calls.n && code == RP_OK; i++) {
+        struct rp_cost_call *call = &m->out->calls.at[i];
+        const struct rp_work_item *x = &m->work->items.at[call->item];
+
+        if (call->op == RP_NONE && x->launch == RP_NONE && x->cls == RP_WORK_COMPUTE)
+            code = infer_call(&f, call, err);
+    }
+    for (level = 0; level < LEVELS; level++)
+        rp_map_release(&f.items[level]);
+    rp_vec_release(&f.before);
+    rp_vec_release(&f.after);
+    return code;
+}
+
 static enum rp_code make_calls(struct call_maker *m, struct rp_err *err)
 {
     size_t i;
 
     RP_TRY(rp_arg_key_init(&m->bytes, m->t, "bytes", err));
+    RP_TRY(rp_arg_key_init(&m->grid, m->t, "grid", err));
+    RP_TRY(rp_arg_key_init(&m->block, m->t, "block", err));
     RP_TRY(rp_coll_reader_init(&m->collectives, m->t, err));
     RP_TRY(rp_vec_reserve(&m->out->of_item, m->work->items.n, err));
     for (i = 0; i < m->work->items.n; i++)
         RP_TRY(place_item(m, (uint32_t)i, err));
     for (i = 0; i < m->out->calls.n; i++)
         RP_TRY(set_cost(m, &m->out->calls.at[i], err));
-    return RP_OK;
+    return m->unlaunched ? infer_calls(m, err) : RP_OK;
 }
 
 enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *costs,
@@ -231,6 +410,8 @@ enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *c
     rp_map_release(&m.calls);
     rp_map_release(&m.categories);
     rp_arg_key_release(&m.bytes);
+    rp_arg_key_release(&m.grid);
+    rp_arg_key_release(&m.block);
     rp_coll_reader_release(&m.collectives);
     return code;
 }

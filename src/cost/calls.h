@@ -4,8 +4,10 @@
 /*
  * Device work by the call of an operator that it belongs to, each item once (docs/definitions.md,
  * "Roofline"). Of nested operators it is the innermost that has a model, unless an outer one is
- * modelled as a whole, as fused attention is. Copies, fills and work without an operator are calls
- * of their own. So FLOPs, bytes and times can be added up without counting anything twice.
+ * modelled as a whole, as fused attention is. A kernel whose launch was not recorded, as at the
+ * beginning of a recording, belongs to the operator that launches the same kernel with the same
+ * grid elsewhere, if all that do cost the same. Copies, fills and work without an operator are
+ * calls of their own. So FLOPs, bytes and times can be added up without counting anything twice.
  */
 #include "cost/op_cost.h"
 #include "facts/work.h"
@@ -15,9 +17,11 @@ struct rp_cost_call {
     rp_event launch; /* of a graph: what replayed the operator; else RP_NONE */
     uint32_t item;   /* its longest item */
     uint32_t nitems;
-    uint32_t cost;     /* into costs->costs */
-    uint8_t category;  /* enum rp_category */
-    bool on_link;      /* bytes move between devices or to the host, not in memory */
+    uint32_t cost;    /* into costs->costs */
+    uint8_t category; /* enum rp_category */
+    bool inferred; /* its launch was not recorded: the operator is that of the same kernel with the
+                      same grid elsewhere */
+    bool on_link;  /* bytes move between devices or to the host, not in memory */
     int64_t device_ns; /* sum of the durations of its items */
     int64_t longest_ns;
 };

@@ -394,3 +394,43 @@ uint32_t rp_inputs_ints(const struct rp_inputs *in, uint32_t i, double *out, uin
     }
     return n;
 }
+
+/* ------------------------------------------------------------------ batches of servers */
+
+/* One part of the batch. New token i of a sequence sees all but the tokens after it. */
+static bool add_sums(const char *at, struct rp_batch *out)
+{
+    static const char *const words[] = {"sq", "sk", "sqsq", "sqsk"};
+    double value[4];
+    char *end;
+    int i;
+
+    for (i = 0; i < 4; i++) {
+        size_t n = strlen(words[i]);
+
+        if (strncmp(at, words[i], n) != 0 || !isdigit((unsigned char)at[n]))
+            return false;
+        value[i] = strtod(at + n, &end);
+        at = end;
+    }
+    out->tokens += value[0];
+    out->keys += value[1];
+    out->pairs += value[3] - (value[2] - value[0]) / 2;
+    return true;
+}
+
+bool rp_batch_parse(const char *name, struct rp_batch *out)
+{
+    static const char *const parts[] = {"context_", "generation_"};
+    bool found = false;
+    size_t i;
+
+    for (i = 0; i < 2; i++) {
+        const char *at = strstr(name, parts[i]);
+
+        at = at ? strchr(at, '(') : NULL;
+        if (at && add_sums(at + 1, out))
+            found = true;
+    }
+    return found && out->tokens > 0;
+}

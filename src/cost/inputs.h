@@ -32,16 +32,23 @@ struct rp_input_value {
     bool is_list; /* of tensors, also if none of them was recorded */
 };
 
+/* The sequences that a step of a server computes, as its mark says. */
+struct rp_batch {
+    double requests;     /* sequences; 0: not known */
+    bool prefill;        /* all of their tokens are computed */
+    double tokens, keys; /* sums over sequences: new tokens, and all; 0: not known */
+    double pairs;        /* of a new token and a token that it sees */
+};
+
 struct rp_inputs {
     const char *name; /* of the operator */
     bool in_place;    /* its name ends in '_' */
     uint32_t count;
     struct rp_input_value at[RP_INPUTS_MAX];
     RP_VEC(struct rp_input_tensor) parts;
-    uint8_t hint;     /* enum rp_number: what the name of its kernel says */
-    float hint_size;  /* bytes of an element, from the same; 0: it says nothing */
-    int64_t requests; /* sequences that the step of a server computes; 0: not known */
-    bool prefill;     /* and it computes all tokens of them */
+    uint8_t hint;          /* enum rp_number: what the name of its kernel says */
+    float hint_size;       /* bytes of an element, from the same; 0: it says nothing */
+    struct rp_batch batch; /* of the step of a server around it */
 };
 
 /* Texts may be NULL: not recorded. Everything points into them. Release `in` when done; it may be
@@ -67,6 +74,11 @@ bool rp_inputs_int(const struct rp_inputs *in, uint32_t i, double *out);
 bool rp_inputs_flag(const struct rp_inputs *in, uint32_t i);
 uint32_t rp_inputs_ints(const struct rp_inputs *in, uint32_t i, double *out, uint32_t cap);
 bool rp_inputs_word(const struct rp_inputs *in, uint32_t i, const char *word);
+
+/* Reads "context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)"
+   in the name of a step of vLLM: sums over sequences of new tokens q and all tokens k, of q * q and
+   of q * k. False: the name has no such sums. */
+bool rp_batch_parse(const char *name, struct rp_batch *out);
 
 static inline double rp_input_bytes(const struct rp_input_tensor *t)
 {

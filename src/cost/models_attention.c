@@ -139,24 +139,30 @@ const char *rp_model_attention(const struct rp_inputs *in, int arg, struct rp_op
     return missing;
 }
 
-/* Attention of servers: q [tokens, heads, width] and new keys; how long the sequences are, only the
-   step says, and only while all their tokens are computed. */
+/* Attention of servers: q [tokens, heads, width] at `arg`, then keys, new ones or the cache. How
+   long the sequences are, only the mark of the step says. */
 const char *rp_model_served_attention(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    const struct rp_input_tensor *q = rp_inputs_tensor(in, 0), *k = rp_inputs_tensor(in, 1);
-    struct attention_shape a = {0};
+    const struct rp_input_tensor *q = rp_inputs_tensor(in, (uint32_t)arg),
+                                 *k = rp_inputs_tensor(in, (uint32_t)arg + 1);
+    const struct rp_batch *b = &in->batch;
+    struct attention_shape a = {.sequences = 1};
 
-    (void)arg;
     if (!q || !k)
         return RP_NO_SHAPES;
-    if (q->ndims != 3 || k->ndims != 3 || k->dim[0] != q->dim[0])
-        return RP_NO_LENGTHS;
-    if (!in->prefill || in->requests < 1 || (double)in->requests > q->dim[0])
-        return RP_NO_LENGTHS;
-    a.sequences = (double)in->requests;
-    a.queries = a.keys = q->dim[0] / a.sequences;
+    if (q->ndims != 3 || k->ndims < 3)
+        return RP_ODD_SHAPES;
     a.heads = q->dim[1];
-    a.kv_heads = k->dim[1];
+    a.kv_heads = rp_input_last(k, 1);
     a.width = a.value_width = q->dim[2];
+    if (b->tokens > 0 && b->tokens <= q->dim[0]) { /* more are padding */
+        a.queries = b->tokens;
+        a.keys = b->keys;
+        return set_attention(&a, b->pairs, false, q, out);
+    }
+    if (!b->prefill || b->requests < 1 || b->requests > q->dim[0])
+        return RP_NO_LENGTHS;
+    a.sequences = b->requests;
+    a.queries = a.keys = q->dim[0] / a.sequences;
     return set_attention(&a, visible_pairs(a.queries, a.keys, 0, -1, 0), false, q, out);
 }

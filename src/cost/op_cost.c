@@ -184,19 +184,23 @@ static rp_str text_of(const struct rp_arg_key *key, rp_event e)
     return rp_arg_key_text(key, e, &s) ? s : 0;
 }
 
-/* The step of a server around an operator: how many sequences it computes. */
-static void find_requests(const struct rp_trace *t, rp_event op, int64_t *requests, bool *prefill)
+/* The step of a server around an operator, and what its mark says; RP_NONE: none. */
+static uint32_t find_batch(const struct rp_trace *t, rp_event op, struct rp_batch *batch)
 {
-    uint32_t i;
+    uint32_t i, found = RP_NONE;
 
-    *requests = 0;
-    *prefill = false;
+    *batch = (struct rp_batch){0};
     for (i = 0; i < t->nsteps; i++)
-        if (t->steps[i].begin_ns <= t->ev.ts_ns[op] && t->ev.ts_ns[op] < t->steps[i].end_ns &&
-            t->steps[i].requests > 0) {
-            *requests = t->steps[i].requests;
-            *prefill = t->steps[i].phase == RP_PHASE_PREFILL;
-        }
+        if (t->steps[i].begin_ns <= t->ev.ts_ns[op] && t->ev.ts_ns[op] < t->steps[i].end_ns)
+            found = i;
+    if (found == RP_NONE || rp_batch_parse(rp_trace_str(t, t->steps[found].name), batch))
+        return found;
+    *batch = (struct rp_batch){0};
+    if (t->steps[found].requests > 0) {
+        batch->requests = (double)t->steps[found].requests;
+        batch->prefill = t->steps[found].phase == RP_PHASE_PREFILL;
+    }
+    return found;
 }
 
 static const char *text_or_null(const struct rp_trace *t, rp_str s)
@@ -219,7 +223,7 @@ static enum rp_code compute(struct rp_op_costs *c, rp_event op, const rp_str tex
     RP_TRY(rp_inputs_parse(c->inputs, name, text_or_null(t, texts[0]), text_or_null(t, texts[1]),
                            text_or_null(t, texts[2]), text_or_null(t, texts[3]), err));
     apply_hint(c->inputs, hint, size);
-    find_requests(t, op, &c->inputs->requests, &c->inputs->prefill);
+    find_batch(t, op, &c->inputs->batch);
     run_model(model, c->inputs, cost);
     return RP_OK;
 }
@@ -241,11 +245,9 @@ enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, ui
                        (uint64_t)texts[1] << 32 | texts[2]);
     key = rp_hash_join(key, (uint64_t)texts[3] << 32 | (uint32_t)hint << 8 | (uint32_t)size);
     if (model && model->fn == rp_model_served_attention) { /* depends on the step around it */
-        int64_t requests;
-        bool prefill;
+        struct rp_batch batch;
 
-        find_requests(c->trace, op, &requests, &prefill);
-        key = rp_hash_join(key, (uint64_t)requests << 1 | prefill);
+        key = rp_hash_join(key, find_batch(c->trace, op, &batch));
     }
     RP_TRY(rp_map_intern(&c->known, key, (uint32_t)c->costs.n, cost, err));
     if (*cost < c->costs.n)

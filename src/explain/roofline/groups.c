@@ -7,6 +7,7 @@
 #include "explain/roofline/roofline.h"
 
 #include "base/hash.h"
+#include "cost/models.h"
 #include "facts/attribution.h"
 
 #include <ctype.h>
@@ -269,9 +270,15 @@ static bool is_by_item(enum rp_roof_by by)
            by == RP_ROOF_PHASE;
 }
 
-static bool has_models(uint8_t category)
+/* Whether work like this has models. Of attention over a cache of keys no recording has the
+ * lengths.
+ */
+static bool has_models(const struct roof_grouping *g, const struct rp_cost_call *call)
 {
-    return category != RP_CATEGORY_OTHER && category != RP_CATEGORY_COMMUNICATION;
+    const char *missing = g->costs->costs.at[call->cost].missing;
+
+    return call->category != RP_CATEGORY_OTHER && call->category != RP_CATEGORY_COMMUNICATION &&
+           !call->on_link && !(missing && !strcmp(missing, RP_NO_LENGTHS));
 }
 
 static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_err *err)
@@ -301,7 +308,7 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
     add_work(g, &group->sums, call, part, dur, is_by_item(g->options->by) ? 1 : call->nitems);
     g->out->all.calls += call->item == item;
     add_work(g, &g->out->all, call, part, dur, is_by_item(g->options->by) ? 1 : call->nitems);
-    if (has_models(call->category) && !call->on_link)
+    if (has_models(g, call))
         g->out->classes_ns = rp_ns_sum(g->out->classes_ns, dur);
     return RP_OK;
 }
