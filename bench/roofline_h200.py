@@ -9,7 +9,7 @@ writes OUT/roofline.json.gz (a Kineto trace with shapes; each case is in an anno
 {"device", "torch", "cases": [{"name", "flops", "bytes", "us": {"median", "q25", "q75"}, "calls"}]}. us: time of one call by events of the
 device around many calls, without the profiler. flops and bytes are counted from the sizes in this file, null where a case has none.
 `bench/roofline_h200.py --compare REPRISE OUT` prints both side by side (no GPU needed)."""
-import contextlib, gzip, json, os, subprocess, sys
+import gzip, json, os, subprocess, sys
 
 CALLS = 5
 
@@ -275,23 +275,33 @@ def record(out):
         json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "cases": truth}, f, indent=1)
 
 
+def windows(path):
+    """name of a case -> the time from its annotation to the next one, counted from the first event; in microseconds."""
+    events = [e for e in json.load(gzip.open(path))["traceEvents"] if e.get("ph") == "X" and isinstance(e.get("ts"), (int, float))]
+    first = min(e["ts"] for e in events)
+    marks = sorted({e["ts"]: e["name"][5:] for e in events if e.get("cat") == "user_annotation" and e["name"].startswith("case ")}.items())
+    ends = [ts for ts, _ in marks[1:]] + [max(e["ts"] + e["dur"] for e in events)]
+    return {name: (ts - first, end - first) for (ts, name), end in zip(marks, ends)}
+
+
 def compare(reprise, out):
     truth = json.load(open(os.path.join(out, "roofline_truth.json")))
     trace = os.path.join(out, "roofline.json.gz")
-    got = json.loads(subprocess.run([reprise, "roofline", "--by", "annotation", "--limit", "0", "--json", trace], check=True,
-                                    capture_output=True).stdout)
-    rows = {r["name"]: r for r in got["rows"]}
+    at = windows(trace)
     print(f"{truth['device']}, PyTorch {truth['torch']}; ratios are roofline / counted here, and device time / measured here")
     for c in truth["cases"]:
-        r = rows.get("case " + c["name"])
-        if not r:
-            print(f"{c['name']:32} no row")
-            continue
-        ratio = lambda a, b: f"{a / b / c['calls']:6.3f}" if a is not None and b else "     -"
-        rate = f"{r['flops_per_s'] / 1e12:7.1f}" if r["flops_per_s"] else "      -"
-        peak = f"{100 * r['peak_share']:5.1f} %" if r["peak_share"] else "      -"
-        print(f"{c['name']:32} flops {ratio(r['flops'], c['flops'])} bytes {ratio(r['bytes'], c['bytes'])} "
-              f"time {ratio(r['device_ns'] / 1e3, c['us']['median'])} {rate} TFLOP/s {peak} {r['bound']}")
+        a, b = at[c["name"]]
+        got = json.loads(subprocess.run([reprise, "roofline", "--by", "category", "--limit", "0", "--json", "--window", f"{a:.3f}us..{b:.3f}us", trace],
+                                        check=True, capture_output=True).stdout)
+        rows = [r for r in got["rows"] if r["peak_share"] is not None]
+        add = lambda key: sum(r[key] for r in rows)
+        ratio = lambda a, b: f"{a / b / c['calls']:6.3f}" if a and b else "     -"
+        t = add("device_ns") / 1e9
+        share = sum(r["peak_share"] * r["device_ns"] for r in rows) / 1e9 / t if t else 0
+        print(f"{c['name']:32} flops {ratio(add('flops'), c['flops'])} bytes {ratio(add('bytes'), c['bytes'])} "
+              f"time {ratio(got['device_ns'] / 1e3, c['us']['median'])} {add('flops') / t / 1e12 if t else 0:7.1f} TFLOP/s "
+              f"{add('bytes') / t / 1e12 if t else 0:5.2f} TB/s {100 * share:5.1f} % {max(rows, key=lambda r: r['device_ns'])['bound'] if rows else '-'}"
+              f"  modelled {100 * got['modelled_share']:5.1f} %")
 
 
 if __name__ == "__main__":

@@ -101,10 +101,10 @@ enum rp_number rp_number_of_kernel(const char *kernel, float *size)
                  {"OpaqueType<1u>", RP_NUMBER_NONE, 1},
                  {"d884gemm", RP_NUMBER_FP64, 8},
                  {"f64", RP_NUMBER_FP64, 8},
-                 {"double", RP_NUMBER_FP64, 8},
                  {"sgemm", RP_NUMBER_FP32, 4},
                  {"f32", RP_NUMBER_FP32, 4},
-                 {"float", RP_NUMBER_FP32, 4}};
+                 {"float", RP_NUMBER_FP32, 4}, /* a double beside it is a parameter */
+                 {"double", RP_NUMBER_FP64, 8}};
     size_t i;
 
     for (i = 0; kernel && i < sizeof signs / sizeof signs[0]; i++)

@@ -91,7 +91,7 @@ static void add_work(struct roof_grouping *g, struct rp_roof_sums *s,
                      const struct rp_cost_call *call, double part, int64_t dur, uint32_t kernels)
 {
     const struct rp_op_cost *cost = &g->costs->costs.at[call->cost];
-    double compute, memory, least, latency = RP_ROOF_LATENCY_NS * 1e-9 * call->nitems;
+    double compute, memory, least, latency = RP_ROOF_LATENCY_NS * 1e-9;
     enum rp_roof_bound bound;
 
     s->kernels += kernels;

@@ -40,39 +40,30 @@ static const struct rp_field row_fields[] = {
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_roof_row), row_fields, NULL};
 
-#define SHOWN_NAME(flags)                                    \
+#define SHOWN_NAME                                           \
     ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN), \
-        ROW(label, STR, NONE, "name", "the name, shortened", \
-            RP_SCREEN | RP_SHORTEN | RP_LABEL | (flags))
+        ROW(label, STR, NONE, "name", "name, format and shape", RP_SCREEN | RP_SHORTEN | RP_WHOLE)
 #define SHOWN_TIME                                               \
     ROW(calls, I64, COUNT, "calls", "of the operator", RP_WIDE), \
         ROW(device_ns, I64, NS, "time", "on the device", 0),     \
         ROW(share, F64, RATIO, "share", "of all device time", RP_WIDE)
-#define SHOWN_RATES                                                                 \
-    ROW(flops, F64, FLOP, "work", "of all calls", RP_WIDE),                         \
-        ROW(bytes, F64, BYTES, "moved", "of all calls", RP_WIDE),                   \
-        ROW(flops_per_s, F64, FLOPS, "arithmetic", "FLOPs a second", 0),            \
-        ROW(bytes_per_s, F64, BPS, "memory", "bytes a second", 0),                  \
-        ROW(flops_per_byte, F64, COUNT, "FLOP/B", "arithmetic intensity", RP_WIDE), \
-        ROW(bound, STR, NONE, "bound", "what limits it", 0),                        \
-        ROW(peak_share, F64, RATIO, "of peak", "of that limit", 0),                 \
+#define SHOWN_RATES                                                                    \
+    ROW(flops, F64, FLOP, "work", "of all calls", RP_WIDE),                            \
+        ROW(bytes, F64, BYTES, "moved", "of all calls", RP_WIDE),                      \
+        ROW(flops_per_byte, F64, COUNT, "FLOP/B", "arithmetic intensity", RP_WIDE),    \
+        ROW(flops_per_s, F64, FLOPS, "arithmetic", "FLOPs a second", RP_WIDE),         \
+        ROW(bytes_per_s, F64, BPS, "memory", "bytes a second", RP_WIDE),               \
+        ROW(bound, STR, NONE, "bound", "what limits it", 0),                           \
+        ROW(rate, STR, NONE, "rate", "of arithmetic or memory, by what limits it", 0), \
+        ROW(peak_share, F64, RATIO, "of peak", "of that limit", 0),                    \
         ROW(saved_ns, I64, NS, "to save", "at the achievable part", RP_NULLABLE)
 
-static const struct rp_field shaped_fields[] = {
-    SHOWN_NAME(0),
-    ROW(shape, STR, NONE, "shape", "of its inputs", RP_SHORTEN),
-    ROW(type, STR, NONE, "type", "of its arithmetic", 0),
-    SHOWN_TIME,
-    SHOWN_RATES,
-    RP_FIELD_END};
-static const struct rp_type shaped_type = {"row", sizeof(struct rp_roof_row), shaped_fields, NULL};
-
-static const struct rp_field flat_fields[] = {SHOWN_NAME(0), SHOWN_TIME, SHOWN_RATES, RP_FIELD_END};
-static const struct rp_type flat_type = {"row", sizeof(struct rp_roof_row), flat_fields, NULL};
+static const struct rp_field known_fields[] = {SHOWN_NAME, SHOWN_TIME, SHOWN_RATES, RP_FIELD_END};
+static const struct rp_type known_type = {"row", sizeof(struct rp_roof_row), known_fields, NULL};
 
 static const struct rp_field unmodelled_fields[] = {
-    SHOWN_NAME(0), ROW(shape, STR, NONE, "shape", "of its inputs", RP_SHORTEN | RP_WIDE),
-    SHOWN_TIME, ROW(missing, STR, NONE, "why", "why it is not modelled", 0), RP_FIELD_END};
+    SHOWN_NAME, SHOWN_TIME, ROW(missing, STR, NONE, "why", "why it is not modelled", 0),
+    RP_FIELD_END};
 static const struct rp_type unmodelled_type = {"row", sizeof(struct rp_roof_row), unmodelled_fields,
                                                NULL};
 
@@ -100,8 +91,7 @@ static const struct rp_field root_fields[] = {
     ROOT(saved_ns, I64, NS, NULL, "of all rows", 0),
     ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
     RP_FIELD_LIST(struct rp_roof_root, rows, &row_type, NULL, "what would save most first", 0),
-    RP_FIELD_LIST(struct rp_roof_root, shaped, &shaped_type, "rows", "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_roof_root, flat, &flat_type, "rows", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_roof_root, known, &known_type, "rows", "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_roof_root, unmodelled, &unmodelled_type, "not modelled",
                   "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_roof_root, notes, &rp_type_string, "notes", "about the rows",
@@ -360,7 +350,20 @@ static enum rp_code make_rows(struct roof_join *j, struct rp_roof_root *out, str
 
 /* ------------------------------------------------------------------ texts */
 
-/* Only names of kernels are C++; two different rows get different labels. */
+#define SHAPES_SHOWN 3
+
+/* The first shapes of a list of them. */
+static const char *first_shapes(const char *shape, struct rp_arena *arena)
+{
+    const char *at = shape;
+    int n;
+
+    for (n = 0; n < SHAPES_SHOWN && at; n++)
+        at = strchr(at + 1, '[');
+    return at ? rp_arena_textf(arena, "%.*s…", (int)(at - shape), shape) : shape;
+}
+
+/* "mm bf16 [64,32] [32,16]": operators of aten without "aten::"; only names of kernels are C++. */
 static void label_rows(struct rp_roof_row *rows, size_t n, const char *by, struct rp_arena *arena)
 {
     const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
@@ -374,9 +377,17 @@ static void label_rows(struct rp_roof_row *rows, size_t n, const char *by, struc
     if (!strcmp(by, "kernel"))
         rp_short_names(names, labels, n, arena);
     for (i = 0; i < n; i++) {
-        rows[i].label = labels[i];
-        if (!strcmp(by, "module") && !strncmp(labels[i], "nn.Module: ", 11))
-            rows[i].label += 11;
+        struct rp_roof_row *r = &rows[i];
+        const char *name = labels[i];
+
+        name += !strncmp(name, "aten::", 6) ? 6 : !strncmp(name, "nn.Module: ", 11) ? 11 : 0;
+        r->label = r->shape ? rp_arena_textf(arena, "%s %s%s%s", name, r->type ? r->type : "",
+                                             r->type ? " " : "", first_shapes(r->shape, arena))
+                            : rp_arena_text(arena, name);
+        if (r->bound && !strcmp(r->bound, "compute"))
+            r->rate = rp_units_text(arena, r->flops_per_s, RP_UNIT_FLOPS);
+        else if (!isnan(r->bytes_per_s))
+            r->rate = rp_units_text(arena, r->bytes_per_s, RP_UNIT_BPS);
     }
 }
 
@@ -404,13 +415,8 @@ static void split_rows(struct roof_join *j, struct rp_roof_root *out)
     out->nunmodelled = out->nunmodelled < UNMODELLED_SHOWN ? out->nunmodelled : UNMODELLED_SHOWN;
     label_rows(known, n, out->by, j->arena);
     label_rows(out->unmodelled, out->nunmodelled, "kernel", j->arena);
-    if (!strcmp(out->by, "shape")) {
-        out->shaped = known;
-        out->nshaped = n;
-    } else {
-        out->flat = known;
-        out->nflat = n;
-    }
+    out->known = known;
+    out->nknown = n;
 }
 
 static const char *peaks_text(const struct rp_roof_root *out, struct rp_arena *arena)

@@ -24,7 +24,8 @@ enum rp_roof_by {
 /* What the slowest limit of a call is. */
 enum rp_roof_bound { RP_BOUND_COMPUTE, RP_BOUND_MEMORY, RP_BOUND_LATENCY, RP_BOUNDS };
 
-/* The shortest time of a kernel: below it, neither arithmetic nor memory is what takes the time. */
+/* A call that needs less at the peaks is bound by neither: about as long takes the shortest kernel.
+ */
 #define RP_ROOF_LATENCY_NS 2000
 
 /* One row of one rank, added up over its calls. */
@@ -63,7 +64,7 @@ struct rp_roof_options {
 };
 
 struct rp_roof_row {
-    const char *name, *label, *shape, *type, *category, *bound, *missing;
+    const char *name, *label, *shape, *type, *category, *bound, *rate, *missing;
     int64_t calls, kernels, device_ns, saved_ns;
     double share, flops, bytes, flops_per_s, bytes_per_s, flops_per_byte, peak_share;
 };
@@ -73,9 +74,9 @@ struct rp_roof_root {
     double achievable, matrix_flops_per_s, memory_bytes_per_s;
     int64_t ranks, device_ns, modelled_ns, classes_ns, rated_ns, saved_ns, row_count;
     double modelled_share, rated_share, flops, flops_per_s;
-    size_t nrows, nshaped, nflat, nunmodelled, nnotes;
+    size_t nrows, nknown, nunmodelled, nnotes;
     struct rp_roof_row *rows;
-    struct rp_roof_row *shaped, *flat, *unmodelled; /* on the screen */
+    struct rp_roof_row *known, *unmodelled; /* on the screen */
     const char **notes;
 };
 
