@@ -262,16 +262,18 @@
     }
     return low;
   }
-  // Adds the time of each state in [from, to) to sums, exactly; time within a mixed piece counts in proportion.
-  function addShares(lane, from, to, sums, causes) {
+  // Adds the time of each state in [from, to) to sums, exactly; time within a mixed piece counts in proportion. Begins at piece p,
+  // and returns the one in which it ended. causes gets the idle time by cause.
+  function addShares(lane, from, to, sums, causes, p = pieceAt(lane, from)) {
     const n = data.states.length;
-    let p = pieceAt(lane, from);
     for (; p < lane.pieces && lane.begin[p] < to; p++) {
       const a = lane.begin[p], b = lane.begin[p + 1];
       const part = (Math.min(b, to) - Math.max(a, from)) / (b - a);
-      for (let k = 0; k < n; k++) sums[k] += lane.ns[p * n + k] * part;
-      if (causes && lane.ns[p * n] > 0 && lane.cause[p] < data.causes.length)
-        causes.set(lane.cause[p], (causes.get(lane.cause[p]) || 0) + lane.ns[p * n] * part);
+      if (part > 0) {
+        for (let k = 0; k < n; k++) sums[k] += lane.ns[p * n + k] * part;
+        if (causes && lane.cause[p] < data.causes.length) causes[lane.cause[p]] += lane.ns[p * n] * part;
+      }
+      if (b >= to) break;
     }
     return p;
   }
@@ -279,12 +281,13 @@
   function timeline() {
     if (!data.lanes.length || !(data.span_ns > 0)) return;
     const lanes = data.lanes.map(readLane), n = data.states.length;
-    const steps = answer.steps ? answer.steps.rows.map((s, i) => Object.assign({ at: data.step_at_ns[i] }, s)) : [];
-    const stepsOf = new Map();
-    for (const s of steps) {
-      if (!stepsOf.has(s.rank)) stepsOf.set(s.rank, []);
-      stepsOf.get(s.rank).push(s);
-    }
+    // The steps of the first rank are known, of the others where they begin; they have the same names if there are as many.
+    const steps = answer.steps ? answer.steps.rows : [];
+    const stepsOf = new Map(data.marks.map(([rank, at]) => {
+      const lane = lanes.find(l => l.rank === rank);
+      return [rank, at.map((t, i) => ({ at: t, dur_ns: (i + 1 < at.length ? at[i + 1] : Math.max(lane ? lane.end : t, t)) - t,
+        name: steps[i] && (rank === steps[0].rank || at.length === steps.length) ? steps[i].name || "step " + steps[i].number : "" }))];
+    }));
     const view = { from: 0, to: data.span_ns };
     const canvas = make("canvas", { tabindex: "0", role: "img", "aria-label": "timeline of all ranks; arrow keys move, plus and minus zoom, 0 shows all, n and p go to the next and previous step",
       "aria-describedby": "shown" });
@@ -292,9 +295,14 @@
     const busyFirst = data.states.map((_, k) => (k + 1) % n); // idle last
     const LEFT = 92, TOP = 34, GAP = 6, STRIP = 4;
     const laneHeight = lanes.length > 64 ? 10 : lanes.length > 16 ? 16 : lanes.length > 4 ? 24 : 44;
-    const pitch = laneHeight + STRIP + GAP, height = TOP + lanes.length * pitch + 4;
+    const pitch = laneHeight + STRIP + GAP, whole = TOP + lanes.length * pitch + 4, height = Math.min(whole, 620);
     const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     let width = 0;
+    // The canvas stays where it is; the lanes of its place in a long list are drawn.
+    const scroller = make("div", { class: "timeline", style: `height:${height + 2}px` },
+      make("div", { style: `height:${whole}px` }, canvas));
+    const top = i => TOP + i * pitch - scroller.scrollTop;
+    const visible = i => top(i) + pitch > TOP - 14 && top(i) < height;
 
     const x = t => LEFT + (t - view.from) / (view.to - view.from) * (width - LEFT - 8);
     const time = px => view.from + (px - LEFT) / (width - LEFT - 8) * (view.to - view.from);
@@ -317,21 +325,26 @@
     function drawSteps(ctx, fg) {
       ctx.textAlign = "left";
       lanes.forEach((lane, i) => {
+        if (i && !visible(i)) return;
         const own = stepsOf.get(lane.rank) || [];
-        const visible = own.filter(s => s.at <= view.to && s.at + s.dur_ns >= view.from);
-        if (visible.length > (width - LEFT) / 6) return;
+        const inView = own.filter(s => s.at <= view.to && s.at + s.dur_ns >= view.from);
+        if (inView.length > (width - LEFT) / 6) return;
         let free = -1e9;
-        for (const s of visible) {
-          const at = x(s.at), y = TOP + i * pitch;
-          if (at >= LEFT) { ctx.fillStyle = fg; ctx.fillRect(at, i ? y - 2 : TOP - 12, 1, laneHeight + STRIP + (i ? 2 : 12)); }
+        for (const s of inView) {
+          const at = x(s.at), y = top(i);
+          ctx.fillStyle = fg;
+          if (at >= LEFT && visible(i)) ctx.fillRect(at, Math.max(y - 2, TOP - 2), 1, laneHeight + STRIP + 2);
           if (i) continue;
-          const label = s.name || String(s.number), left = Math.max(at, LEFT) + 3;
+          if (at >= LEFT) ctx.fillRect(at, TOP - 12, 1, 12);
+          const label = s.name, left = Math.max(at, LEFT) + 3;
           const room = x(s.at + s.dur_ns) - left - 4;
           if (left < free || room < 24) continue;
           ctx.fillStyle = fg;
-          let text = label;
-          while (text.length > 2 && ctx.measureText(text).width > room) text = text.slice(0, Math.max(1, text.length - 2)) + "…", text = text.replace(/…+$/, "…");
-          if (ctx.measureText(text).width <= room) { ctx.fillText(text, left, TOP - 4); free = left + ctx.measureText(text).width; }
+          // the whole name, or its number, or its beginning
+          const fits = text => text && ctx.measureText(text).width <= room;
+          let text = [label, (label.match(/[#\[ ]?\d+\]?$/) || [""])[0].trim()].find(fits) || "";
+          for (let n = label.length - 1; !text && n > 2; n--) text = fits(label.slice(0, n) + "…") ? label.slice(0, n) + "…" : "";
+          if (text) { ctx.fillText(text, left, TOP - 4); free = left + ctx.measureText(text).width; }
         }
       });
     }
@@ -340,15 +353,16 @@
       const first = Math.max(LEFT, x(lane.at)), last = Math.min(width - 8, x(lane.end));
       ctx.fillStyle = background;
       if (last > first) ctx.fillRect(first, y, last - first, laneHeight);
-      const sums = new Float64Array(n), column = 1 / ratio;
-      for (let px = Math.floor(first / column) * column; px < last; px += column) {
+      const sums = new Float64Array(n), causes = new Float64Array(data.causes.length), column = 1 / ratio;
+      const total = time(column) - time(0);
+      let px = Math.floor(first / column) * column, p = pieceAt(lane, Math.max(time(px), lane.at));
+      for (; px < last; px += column) {
         const a = Math.max(time(px), lane.at), b = Math.min(time(px + column), lane.end);
         if (!(b > a)) continue;
         sums.fill(0);
-        const causes = new Map();
-        addShares(lane, a, b, sums, causes);
-        const total = time(px + column) - time(px);
-        let bottom = y + laneHeight;
+        causes.fill(0);
+        p = addShares(lane, a, b, sums, causes, p);
+        let bottom = y + laneHeight, main = 0;
         for (let k = 1; k < n; k++) {
           if (!sums[k]) continue;
           const h = laneHeight * sums[k] / total;
@@ -356,11 +370,10 @@
           ctx.fillRect(px, bottom - h, column, h);
           bottom -= h;
         }
-        let most = 0, main = -1;
-        for (const [c, v] of causes) if (v > most) { most = v; main = c; }
-        if (main >= 0 && causeColour.has(data.causes[main])) {
+        for (let c = 1; c < causes.length; c++) if (causes[c] > causes[main]) main = c;
+        if (causes[main] > 0 && causeColour.has(data.causes[main])) {
           ctx.fillStyle = resolve(causeColour.get(data.causes[main]));
-          ctx.globalAlpha = Math.min(1, 0.25 + 0.75 * most / total);
+          ctx.globalAlpha = Math.min(1, 0.25 + 0.75 * causes[main] / total);
           ctx.fillRect(px, y + laneHeight + 1, column, STRIP);
           ctx.globalAlpha = 1;
         }
@@ -373,7 +386,7 @@
     };
     function draw() {
       const ratio = window.devicePixelRatio || 1;
-      width = canvas.parentElement.clientWidth;
+      width = scroller.clientWidth;
       canvas.width = width * ratio;
       canvas.height = height * ratio;
       canvas.style.height = height + "px";
@@ -384,13 +397,19 @@
       const fg = css("--fg"), soft = css("--soft"), line = css("--line"), back = css("--lane");
       const colours = STATE_COLOURS.map(c => css("--c" + c));
       ticks(ctx, soft, line);
+      ctx.save();
+      ctx.beginPath();
+      ctx.rect(0, TOP - 2, width, height);
+      ctx.clip();
       lanes.forEach((lane, i) => {
-        const y = TOP + i * pitch;
+        const y = top(i);
+        if (!visible(i)) return;
         ctx.fillStyle = fg;
         ctx.textAlign = "right";
         if (laneHeight > 11 || i % 2 === 0) ctx.fillText(lane.name, LEFT - 8, y + laneHeight / 2 + 4, LEFT - 12);
         drawLane(ctx, lane, y, colours, back);
       });
+      ctx.restore();
       drawSteps(ctx, fg);
       const sums = new Float64Array(n);
       for (const lane of lanes) addShares(lane, view.from, view.to, sums);
@@ -402,9 +421,9 @@
     let waiting = false;
     const redraw = () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; draw(); }); } };
     function set(from, to) {
-      const least = 20, whole = data.span_ns;
-      let size = Math.min(Math.max(to - from, least), whole);
-      from = Math.min(Math.max(from, 0), whole - size);
+      const least = 20;
+      const size = Math.min(Math.max(to - from, least), data.span_ns);
+      from = Math.min(Math.max(from, 0), data.span_ns - size);
       view.from = from;
       view.to = from + size;
       redraw();
@@ -422,12 +441,12 @@
       if (own[next]) set(own[next].at, own[next].at + own[next].dur_ns);
     }
     function tell(e) {
-      const box = canvas.getBoundingClientRect(), i = Math.floor((e.clientY - box.top - TOP) / pitch);
-      const lane = lanes[i], t = time(e.clientX - box.left);
+      const box = canvas.getBoundingClientRect(), i = Math.floor((e.clientY - box.top - TOP + scroller.scrollTop) / pitch);
+      const lane = e.clientY - box.top < TOP ? undefined : lanes[i], t = time(e.clientX - box.left);
       if (!lane || e.clientX - box.left < LEFT || t < lane.at || t >= lane.end) { hint.hidden = true; return; }
       const p = pieceAt(lane, t), own = (stepsOf.get(lane.rank) || []).find(s => t >= s.at && t < s.at + s.dur_ns);
       const length = lane.begin[p + 1] - lane.begin[p], s = lane.state[p];
-      let text = `${lane.name}, ${show(Math.round(t), "ns")}${own ? ", " + (own.name || "step " + own.number) : ""}\n`;
+      let text = `${lane.name}, ${show(Math.round(t), "ns")}${own && own.name ? ", " + own.name : ""}\n`;
       if (s < n) text += `${stateName(s)} for ${show(length, "ns")}`;
       else text += `${show(length, "ns")}: ` + data.states.map((_, k) => [lane.ns[p * n + k], k]).filter(v => v[0] > 0)
         .map(([v, k]) => `${show(v, "ns")} ${stateName(k)}`).join(", ");
@@ -487,12 +506,13 @@
         button("◀", "move left", () => move(-0.25)), button("▶", "move right", () => move(0.25)), button("all", "show all (0)", all),
         several ? button("previous step", "p", () => goStep(false)) : null,
         several ? button("next step", "n", () => goStep(true)) : null, legend),
-      make("div", { class: "timeline" }, canvas), status,
+      scroller, status,
       make("p", { class: "soft keys" }, "Drag to move, shift and drag to select, double-click or ctrl and wheel to zoom; with the keyboard ",
         make("kbd", {}, "+"), " ", make("kbd", {}, "−"), " ", make("kbd", {}, "←"), " ", make("kbd", {}, "→"), " ", make("kbd", {}, "0"),
         ". The height of a colour is the exact share of the time below that pixel."),
       ...notes.map(t => make("p", { class: "soft" }, t)));
-    new ResizeObserver(redraw).observe(canvas.parentElement);
+    new ResizeObserver(redraw).observe(scroller);
+    scroller.addEventListener("scroll", redraw);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     draw();
     window.reprise = { view, set, lanes, shares: (i, from, to) => { const s = new Float64Array(n); addShares(lanes[i], from, to, s); return Array.from(s); } };
@@ -504,7 +524,7 @@
   // The steps of the first rank as columns, each of its length and with its parts; a click shows it in the timeline.
   function steps() {
     const rows = answer.steps ? answer.steps.rows : [];
-    const own = rows.map((s, i) => ({ s, at: data.step_at_ns[i] })).filter(x => x.s.rank === rows[0].rank);
+    const own = rows.map((s, i) => ({ s, at: data.marks[0][1][i] }));
     if (own.length < 2) return;
     const shown = own.slice(0, 400), most = Math.max(...shown.map(x => x.s.dur_ns), 1);
     const column = ({ s, at }) => {

@@ -13,7 +13,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MOST_REMARKS 100 /* a sentence each; the lines count all of them */
+#define MOST_STEPS   2000  /* of the first rank, whole */
+#define MOST_MARKS   20000 /* of all ranks */
+#define MOST_REMARKS 100   /* a sentence each; the lines count all of them */
 
 static const char *const state_names[RP_LANE_STATES] = {
 #define STATE_NAME(name, text, colour, doc) text,
@@ -107,6 +109,20 @@ static void put_tops(struct rp_out *to, const struct rp_report_view *view)
     rp_out_text(to, "],\n");
 }
 
+/* Where the steps of each rank begin: [rank, [time, …]]. */
+static void put_marks(struct rp_out *to, const struct rp_report_root *root)
+{
+    rp_out_text(to, "\"marks\":[");
+    for (size_t i = 0; i < root->nsteps && i < MOST_MARKS; i++) {
+        bool next = !i || root->steps[i].rank != root->steps[i - 1].rank;
+
+        if (next)
+            rp_out_printf(to, "%s[%" PRId64 ",[", i ? "]],\n" : "", root->steps[i].rank);
+        rp_out_printf(to, "%s%" PRId64, next ? "" : ",", root->view->step_at_ns[i]);
+    }
+    rp_out_text(to, root->nsteps ? "]]],\n" : "],\n");
+}
+
 /* What the answer rests on: the lines of the screen, and a sentence about each thing. */
 static void put_trust(struct rp_out *to, const struct rp_trust *trust)
 {
@@ -124,6 +140,7 @@ static void put_data(struct rp_out *to, const struct rp_result *result)
 {
     const struct rp_report_root *root = result->root;
     const struct rp_report_view *view = root->view;
+    struct rp_report_root shown = *root;
 
     rp_out_text(to, "{");
     put_trust(to, &result->trust);
@@ -132,13 +149,14 @@ static void put_data(struct rp_out *to, const struct rp_result *result)
     put_strings(to, "causes", rp_gap_cause_names, RP_GAP_CAUSES);
     put_strings(to, "cause_docs", rp_gap_cause_docs, RP_GAP_CAUSES);
     put_lanes(to, view);
-    rp_out_text(to, "\"step_at_ns\":[");
-    for (size_t i = 0; i < root->nsteps; i++)
-        rp_out_printf(to, "%s%" PRId64, i ? "," : "", view->step_at_ns[i]);
-    rp_out_text(to, "],\n");
+    put_marks(to, root);
     put_tops(to, view);
+    shown.nsteps = 0; /* the others are marks in their lanes */
+    while (shown.nsteps < root->nsteps && shown.nsteps < MOST_STEPS &&
+           root->steps[shown.nsteps].rank == root->steps[0].rank)
+        shown.nsteps++;
     rp_out_text(to, "\"answer\":");
-    rp_web_record(to, result->type, root, page_wants);
+    rp_web_record(to, result->type, &shown, page_wants);
     rp_out_text(to, "}\n");
 }
 

@@ -13,7 +13,9 @@
 
 #define WIDTH      1200.0
 #define LEFT       120.0
-#define SLICES     1060
+#define SLICES     1060 /* a pixel each; fewer where there are many lanes */
+#define MANY       64
+#define FEW_SLICES 265
 #define MOST_MARKS 100                  /* steps that are marked */
 #define SHOWN      (RP_LANE_STATES - 1) /* all states but idle */
 
@@ -29,13 +31,13 @@ static const char *const names[] = {
 };
 
 /* Adds a piece from `at` on, `ns` long, to the slices that it covers, in proportion. */
-static void add_piece(float *share, const struct rp_lane_piece *piece, double at, double ns,
-                      double slice_ns)
+static void add_piece(float *share, size_t n, const struct rp_lane_piece *piece, double at,
+                      double ns, double slice_ns)
 {
     double end = at + ns;
     size_t i = at > 0 ? (size_t)(at / slice_ns) : 0;
 
-    for (; ns > 0 && i < SLICES && (double)i * slice_ns < end; i++) {
+    for (; ns > 0 && i < n && (double)i * slice_ns < end; i++) {
         double from = (double)i * slice_ns, to = from + slice_ns;
         double part = ((end < to ? end : to) - (at > from ? at : from)) / ns;
 
@@ -45,18 +47,18 @@ static void add_piece(float *share, const struct rp_lane_piece *piece, double at
 }
 
 static void fill_share(const struct rp_report_view *view, const struct rp_view_lane *lane,
-                       float *share)
+                       float *share, size_t n)
 {
-    double at = (double)lane->at_ns, slice = (double)view->span_ns / SLICES;
+    double at = (double)lane->at_ns, slice = (double)view->span_ns / (double)n;
 
-    for (size_t i = 0; i < SLICES * SHOWN; i++)
+    for (size_t i = 0; i < n * SHOWN; i++)
         share[i] = 0;
     for (size_t i = 0; i < lane->npieces && slice > 0; i++) {
         double ns = 0;
 
         for (int s = 0; s < RP_LANE_STATES; s++)
             ns += (double)lane->pieces[i].ns[s];
-        add_piece(share, &lane->pieces[i], at, ns, slice);
+        add_piece(share, n, &lane->pieces[i], at, ns, slice);
         at += ns;
     }
 }
@@ -114,15 +116,16 @@ static void draw_lanes(struct rp_plot *plot, const struct rp_report_root *root, 
                                .hint = hint,
                                .top = plot->top + (double)i * height,
                                .height = height > 6 ? height - 3 : height - 0.5,
-                               .n = SLICES,
+                               .n = view->nlanes > MANY ? FEW_SLICES : SLICES,
                                .kinds = SHOWN,
                                .share = share,
                                .colours = colours + 1};
 
         lane_hint(from, hint, sizeof hint);
-        fill_share(view, from, share);
+        fill_share(view, from, share, lane.n);
         rp_plot_lane(plot, &lane);
-        mark_steps(plot, root, i, lane.top, lane.height);
+        if (!i || view->nlanes <= MANY)
+            mark_steps(plot, root, i, lane.top, lane.height);
     }
 }
 
