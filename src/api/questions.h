@@ -17,6 +17,7 @@
     X(critpath)             \
     X(stalls)               \
     X(launches)             \
+    X(memory)               \
     X(merge)                \
     X(simulate)             \
     X(convert)              \

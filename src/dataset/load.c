@@ -26,6 +26,7 @@ struct load {
     void *user;
     bool threaded;                     /* a reader may use a second thread */
     bool divide;                       /* merged traces into their ranks */
+    bool memory;                       /* records of memory alone are ranks too */
     struct rp_capture_files *captures; /* with what was read already; or NULL */
     pthread_t caller;
     size_t nsources;
@@ -237,6 +238,9 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
         code = read_trace_source(load, source, i, &import, err);
     if (skip) {
         atomic_fetch_add(&load->traces, 1);
+    } else if (code == RP_OK && import.trace && source->found && load->divide && !load->memory &&
+               import.format->memory_only) {
+        /* a snapshot beside the traces of a run: not one of its ranks */
     } else if (code == RP_OK && import.trace) {
         struct rp_loaded loaded = {source, import.trace, import.format->name, i, 0, load->dataset};
 
@@ -314,14 +318,15 @@ enum rp_code rp_each_rank(struct rp_ctx *ctx, const struct rp_dataset *dataset, 
 }
 
 enum rp_code rp_each_rank_beside(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                 struct rp_capture_files *captures, rp_trace_job *job, void *user,
-                                 struct rp_err *err)
+                                 struct rp_capture_files *captures, bool memory, rp_trace_job *job,
+                                 void *user, struct rp_err *err)
 {
     return load_all((struct load){.ctx = ctx,
                                   .dataset = dataset,
                                   .job = job,
                                   .user = user,
                                   .divide = true,
+                                  .memory = memory,
                                   .captures = captures},
                     err);
 }

@@ -43,11 +43,12 @@ enum rp_code rp_each_trace_of_job(struct rp_ctx *ctx, const struct rp_dataset *d
 enum rp_code rp_each_rank(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
                           void *user, struct rp_err *err);
 
-/* The same, with what was read already; recordings of captures are left out. */
+/* The same, with what was read already; recordings of captures are left out. memory: files that
+   record memory alone (rp_format.memory_only) and were found in a folder are ranks too. */
 struct rp_capture_files;
 enum rp_code rp_each_rank_beside(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                 struct rp_capture_files *captures, rp_trace_job *job, void *user,
-                                 struct rp_err *err);
+                                 struct rp_capture_files *captures, bool memory, rp_trace_job *job,
+                                 void *user, struct rp_err *err);
 
 /* The same one after the other, in the order of the sources. */
 enum rp_code rp_each_rank_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,

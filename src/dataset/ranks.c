@@ -610,7 +610,7 @@ static enum rp_code query_ranks(struct rank_query *a, struct rp_ctx *ctx,
     a->dataset = dataset;
     code = rp_capture_files_find(&a->captures, ctx, dataset, err);
     if (code == RP_OK)
-        code = rp_each_rank_beside(ctx, dataset, &a->captures, make_part, a, err);
+        code = rp_each_rank_beside(ctx, dataset, &a->captures, a->row->memory, make_part, a, err);
     if (code == RP_OK)
         code = make_capture_parts(a, 0, err);
     if (code == RP_OK && a->run_of)

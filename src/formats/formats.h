@@ -72,6 +72,9 @@ struct rp_format {
     const char *files;      /* how such files are usually called: "*.json, *.json.gz" */
     const char *written_by; /* programs and functions that write it */
     enum rp_format_kind kind;
+    /* Allocations only: beside other traces in a folder it is no rank of their run, and only
+       questions that ask for such files (load.h) read it. */
+    bool memory_only;
     /* How well the first bytes of the content fit (RP_SNIFF_BYTES, fewer only if it is shorter);
      * file is its name, for formats that have no other sign. */
     enum rp_sniff (*sniff)(const uint8_t *head, size_t n, const char *file);

@@ -30,6 +30,7 @@
     X(xplane)             \
     X(runmeta)            \
     X(ctf)                \
+    X(torch_memory)       \
     X(byteps)
 
 #define RP_DECLARE_FORMAT(name) extern const struct rp_format rp_format_##name;

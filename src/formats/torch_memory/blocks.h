@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_TORCH_MEMORY_BLOCKS_H
+#define RP_FORMATS_TORCH_MEMORY_BLOCKS_H
+/*
+ * How large the blocks of PyTorch's caching allocator were. The log has the size that was asked
+ * for; the statistics (torch.cuda.max_memory_allocated) count the block that was given, which is
+ * larger: sizes are rounded up to 512 bytes, and what is left of a free block is given away with it
+ * unless it is larger than 1 MiB (of the segments of 2 MiB for small blocks: 512 bytes or more).
+ * Free neighbours are merged at once, so the free blocks of a segment are the gaps between its live
+ * blocks, and the size of a new block follows from where it is:
+ *
+ *     segment  |live|new.............|live|     gap - rounded <= 1 MiB: the whole gap
+ *              |live|new....|  free  |live|     otherwise: rounded
+ */
+#include "base/err.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
+
+struct rp_live_block {
+    int64_t addr, bytes;
+    bool guess; /* bytes is what was asked for: rp_blocks_settle finds the size */
+};
+
+struct rp_block_segment {
+    int64_t addr, bytes;
+    RP_VEC(struct rp_live_block) live; /* by address */
+};
+
+struct rp_blocks {
+    RP_VEC(struct rp_block_segment) segments; /* by address */
+    uint64_t misfits; /* blocks outside of the segments or on top of others */
+};
+
+void rp_blocks_release(struct rp_blocks *b);
+enum rp_code rp_blocks_add_segment(struct rp_blocks *b, int64_t addr, int64_t bytes,
+                                   struct rp_err *err);
+void rp_blocks_remove_segment(struct rp_blocks *b, int64_t addr);
+
+/* A block that is live at the beginning. */
+enum rp_code rp_blocks_add(struct rp_blocks *b, int64_t addr, int64_t bytes, bool guess,
+                           struct rp_err *err);
+/* After the last of them: the sizes that are guesses. */
+void rp_blocks_settle(struct rp_blocks *b);
+
+/* A new block; *bytes is its size. */
+enum rp_code rp_blocks_allocate(struct rp_blocks *b, int64_t addr, int64_t asked, int64_t *bytes,
+                                struct rp_err *err);
+/* The size of a live block, or -1. */
+int64_t rp_blocks_size(const struct rp_blocks *b, int64_t addr);
+void rp_blocks_free(struct rp_blocks *b, int64_t addr);
+
+#endif

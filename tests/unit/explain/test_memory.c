@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `memory`: categories, holders, growth and calls on planted events. */
+#include "ask_fixture.h"
+#include "formats/formats.h"
+
+#include <stdlib.h>
+
+extern const struct rp_question_row rp_ask_memory;
+
+/* A profile in the making: JSON in a buffer. */
+struct profile {
+    char text[32768];
+    size_t n;
+    int64_t total;
+};
+
+static void add_text(struct profile *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_text(struct profile *p, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    p->n += (size_t)vsnprintf(p->text + p->n, sizeof p->text - p->n, fmt, args);
+    va_end(args);
+    assert_true(p->n < sizeof p->text);
+}
+
+static void begin_profile(struct profile *p, int64_t before)
+{
+    p->n = 0;
+    p->total = before;
+    add_text(p, "{\"schemaVersion\":1,\"profile_memory\":1,\"traceEvents\":[");
+}
+
+static void add_span(struct profile *p, const char *cat, const char *name, int at, int dur, int tid,
+                     const char *args)
+{
+    add_text(p,
+             "%s{\"ph\":\"X\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":1,\"tid\":%d,\"ts\":%d,"
+             "\"dur\":%d,\"args\":{%s}}",
+             p->text[p->n - 1] == '[' ? "" : ",", cat, name, tid, at, dur, args);
+}
+
+static void add_memory(struct profile *p, int at, int tid, int addr, int64_t bytes)
+{
+    p->total += bytes;
+    add_text(p,
+             "%s{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\","
+             "\"pid\":1,\"tid\":%d,\"ts\":%d,\"args\":{\"Addr\":%d,\"Bytes\":%lld,"
+             "\"Total Allocated\":%lld,\"Total Reserved\":%d,\"Device Id\":0,\"Device Type\":1}}",
+             p->text[p->n - 1] == '[' ? "" : ",", tid, at, addr, (long long)bytes,
+             (long long)p->total, 4000);
+}
+
+static struct rp_result *ask_profile(struct profile *p, struct rp_import *import)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_input *in;
+
+    add_text(p, "]}");
+    assert_ok(rp_input_open_memory("profile.json", p->text, p->n, NULL, &in, &err), &err);
+    assert_ok(rp_format_read(in, NULL, import, &err), &err);
+    return ASK_TRACES(memory, &import->trace, 1, {"limit", "0"});
+}
+
+static int64_t value_of(const struct rp_result *result, const char *path)
+{
+    int64_t value = -12345;
+
+    if (!rp_result_i64(result, path, &value))
+        fail_msg("no '%s'", path);
+    return value;
+}
+
+static int64_t bytes_of(const struct rp_result *result, const char *category)
+{
+    struct rp_rows rows;
+    const char *name;
+    int64_t bytes;
+
+    assert_true(rp_result_rows(result, "devices.0.categories", &rows));
+    while (rp_rows_next(&rows))
+        if (rp_row_text(&rows.row, "category", &name) && !strcmp(name, category) &&
+            rp_row_i64(&rows.row, "bytes", &bytes))
+            return bytes;
+    return 0;
+}
+
+/*
+ * One step of 1000: forward makes an activation (100), a temporary (30) and copies an input (7);
+ * backward makes a gradient (50) and a temporary (40), frees the activation; the optimizer makes
+ * its state (60) and a temporary (5). Then zero_grad frees the gradient. Address = 16 * its number.
+ */
+static void add_step(struct profile *p, int at, bool first)
+{
+    add_span(p, "user_annotation", first ? "ProfilerStep#1" : "ProfilerStep#2", at, 990, 1, "");
+    add_span(p, "cpu_op", "aten::to", at + 10, 10, 1, "");
+    add_memory(p, at + 15, 1, 16 + at, 7);
+    add_span(p, "python_function", "nn.Module: Net_0", at + 100, 200, 1, "");
+    add_span(p, "python_function", "/home/me/model.py(42): forward", at + 101, 198, 1, "");
+    add_span(p, "python_function", "nn.Module: Linear_0", at + 102, 90, 1, "");
+    add_span(p, "cpu_op", "aten::linear", at + 110, 50, 1, "\"Sequence number\":5");
+    add_span(p, "cpu_op", "aten::empty", at + 115, 10, 1, "");
+    add_memory(p, at + 120, 1, 32 + at, 100);
+    add_memory(p, at + 130, 1, 48 + at, 30);
+    add_memory(p, at + 150, 1, 48 + at, -30);
+    add_span(p, "cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", at + 400, 100, 2,
+             "\"Sequence number\":5,\"Fwd thread id\":1");
+    add_span(p, "cpu_op", "aten::mm", at + 405, 90, 2, "");
+    add_memory(p, at + 410, 2, 64 + at, 50);
+    add_memory(p, at + 420, 2, 80 + at, 40);
+    add_memory(p, at + 430, 2, 80 + at, -40);
+    add_memory(p, at + 440, 2, 32 + at, -100);
+    add_span(p, "user_annotation", "Optimizer.step#Adam.step", at + 600, 100, 1, "");
+    if (first)
+        add_memory(p, at + 610, 1, 96 + at, 60);
+    add_memory(p, at + 620, 1, 112 + at, 5);
+    add_memory(p, at + 630, 1, 112 + at, -5);
+    add_span(p, "user_annotation", "Optimizer.zero_grad#Adam.zero_grad", at + 800, 100, 1, "");
+    add_memory(p, at + 810, 1, 64 + at, -50);
+    add_memory(p, at + 950, 1, 16 + at, -7);
+}
+
+static void tells_categories_by_phases(void **state)
+{
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+    const char *text;
+
+    UNUSED_STATE(state);
+    begin_profile(p, 1000);
+    add_step(p, 0, true);
+    add_step(p, 1000, false);
+    result = ask_profile(p, &import);
+    /* the peak is in backward of the second step: before, state, input, activation, gradient, and
+       the temporary of backward */
+    assert_int_equal(value_of(result, "devices.0.peak_bytes"), 1000 + 60 + 7 + 100 + 50 + 40);
+    assert_int_equal(value_of(result, "devices.0.peak_step"), 2);
+    assert_true(rp_result_text(result, "devices.0.peak_phase", &text));
+    assert_string_equal(text, "backward");
+    assert_int_equal(bytes_of(result, "before recording"), 1000);
+    assert_int_equal(bytes_of(result, "optimizer state"), 60);
+    assert_int_equal(bytes_of(result, "inputs"), 7);
+    assert_int_equal(bytes_of(result, "activations"), 100);
+    assert_int_equal(bytes_of(result, "gradients"), 50);
+    assert_int_equal(bytes_of(result, "temporaries"), 40);
+    assert_int_equal(bytes_of(result, "unknown"), 0);
+    assert_int_equal(value_of(result, "devices.0.begin_bytes"), 1000);
+    assert_int_equal(value_of(result, "devices.0.end_bytes"), 1060);
+    assert_int_equal(value_of(result, "devices.0.slack_bytes"), 4000 - 1257);
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+}
+
+static void names_operator_module_and_line(void **state)
+{
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+    struct rp_rows rows;
+    const char *category, *op, *module, *line;
+    int found = 0;
+
+    UNUSED_STATE(state);
+    begin_profile(p, 0);
+    add_step(p, 0, true);
+    result = ask_profile(p, &import);
+    assert_true(rp_result_rows(result, "devices.0.holders", &rows));
+    while (rp_rows_next(&rows)) {
+        if (!rp_row_text(&rows.row, "category", &category) || !rp_row_text(&rows.row, "op", &op) ||
+            !rp_row_text(&rows.row, "module", &module))
+            continue;
+        assert_string_equal(module, "Net/Linear");
+        assert_true(rp_row_text(&rows.row, "line", &line));
+        assert_string_equal(line, "/home/me/model.py(42): forward");
+        if (!strcmp(category, "activations"))
+            assert_string_equal(op, "aten::linear"); /* not aten::empty, which only allocates */
+        else /* gradient and temporary: of the forward operator with the same number */
+            assert_string_equal(op, "aten::mm");
+        found++;
+    }
+    assert_int_equal(found, 3);
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+}
+
+/* Every step keeps 10 bytes more. */
+static void finds_growth(void **state)
+{
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+    struct rp_rows rows;
+    const char *text;
+    bool said = false;
+    char name[40];
+
+    UNUSED_STATE(state);
+    begin_profile(p, 0);
+    for (int i = 0; i < 5; i++) {
+        snprintf(name, sizeof name, "ProfilerStep#%d", i);
+        add_span(p, "user_annotation", name, i * 100, 90, 1, "");
+        add_span(p, "python_function", "train.py(7): step", i * 100 + 5, 80, 1, "");
+        add_span(p, "cpu_op", "aten::add", i * 100 + 10, 50, 1, "");
+        add_memory(p, i * 100 + 20, 1, 16 + i * 32, 10);
+        add_memory(p, i * 100 + 21, 1, 32 + i * 32, 5);
+        add_memory(p, i * 100 + 30, 1, 32 + i * 32, -5);
+    }
+    result = ask_profile(p, &import);
+    assert_int_equal(value_of(result, "devices.0.growth_bytes"), 10);
+    assert_int_equal(value_of(result, "devices.0.steps.3.growth_bytes"), 10);
+    assert_int_equal(value_of(result, "devices.0.churn.0.allocations"), 10);
+    assert_true(rp_result_rows(result, "devices.0.findings", &rows));
+    while (rp_rows_next(&rows))
+        said = said || (rp_row_text(&rows.row, "", &text) && strstr(text, "at least 10 B more") &&
+                        strstr(text, "train.py(7): step"));
+    assert_true(said);
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+}
+
+static void counts_calls_of_the_driver(void **state)
+{
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+    struct rp_rows rows;
+    const char *text;
+    bool said = false;
+
+    UNUSED_STATE(state);
+    begin_profile(p, 0);
+    add_span(p, "cuda_runtime", "cudaFree", 10, 30, 1, "");
+    add_span(p, "cuda_runtime", "cudaMalloc", 50, 20, 1, "");
+    add_span(p, "cuda_runtime", "cudaMalloc", 80, 25, 1, "");
+    add_span(p, "cuda_runtime", "cudaMemGetInfo", 120, 25, 1, "");
+    add_memory(p, 150, 1, 16, 512);
+    result = ask_profile(p, &import);
+    assert_int_equal(value_of(result, "devices.0.calls.0.count"), 2);
+    assert_int_equal(value_of(result, "devices.0.calls.0.total_ns"), 45000);
+    assert_int_equal(value_of(result, "devices.0.calls.0.max_ns"), 25000);
+    assert_true(rp_result_rows(result, "devices.0.findings", &rows));
+    while (rp_rows_next(&rows))
+        said = said || (rp_row_text(&rows.row, "", &text) && strstr(text, "tried again"));
+    assert_true(said);
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+}
+
+/* 2021: no addresses and no totals. The last allocation of the size is freed; what is freed and was
+   not allocated was there before. */
+static void pairs_by_size_without_addresses(void **state)
+{
+    static const int64_t bytes[] = {8, 4, 8, -8, -4, -2};
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+
+    UNUSED_STATE(state);
+    begin_profile(p, 0);
+    for (int i = 0; i < 6; i++)
+        add_text(p,
+                 "%s{\"ph\":\"i\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":1,\"tid\":1,\"ts\":%d,"
+                 "\"args\":{\"Device Type\":1,\"Device Id\":0,\"Bytes\":%lld}}",
+                 i ? "," : "", 10 + i, (long long)bytes[i]);
+    result = ask_profile(p, &import);
+    assert_int_equal(value_of(result, "devices.0.peak_bytes"), 22);
+    assert_int_equal(value_of(result, "devices.0.end_bytes"), 8);
+    assert_int_equal(value_of(result, "devices.0.buffers"), 4);
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+}
+
+int test_memory(void);
+int test_memory(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_categories_by_phases),
+        cmocka_unit_test(names_operator_module_and_line),
+        cmocka_unit_test(finds_growth),
+        cmocka_unit_test(counts_calls_of_the_driver),
+        cmocka_unit_test(pairs_by_size_without_addresses),
+    };
+
+    return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}
