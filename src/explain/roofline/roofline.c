@@ -444,10 +444,11 @@ static void fill_notes(struct rp_roof_root *out, struct rp_arena *arena)
     out->notes = RP_ARENA_NEW(arena, const char *, 6);
     if (!out->notes)
         return;
-    if (!out->row_count)
-        out->notes[out->nnotes++] = "no device work was recorded";
-    else
-        out->notes[out->nnotes++] = peaks_text(out, arena);
+    if (!out->row_count) {
+        out->summary = "no device work was recorded";
+        return;
+    }
+    out->notes[out->nnotes++] = peaks_text(out, arena);
     if (out->row_count > (int64_t)out->nrows)
         out->notes[out->nnotes++] = rp_arena_textf(arena, "%zu of %lld rows: '--limit 0' shows all",
                                                    out->nrows, (long long)out->row_count);

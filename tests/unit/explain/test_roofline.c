@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whose work a kernel is, and how good it is. */
+#include "explain/roofline/roofline.h"
+
+#include "ask_fixture.h"
+#include "cost/inputs.h"
+#include "trace/trace_fixtures.h"
+
+#include <math.h>
+
+extern const struct rp_question_row rp_ask_roofline;
+
+#define DIMS(d) .text_key = "Input Dims", .text = (d)
+#define BF16                   \
+    .text_key2 = "Input type", \
+    .text2 = "[\"c10::BFloat16\", \"c10::BFloat16\", \"c10::BFloat16\", \"Scalar\", \"Scalar\"]"
+
+#define LINEAR "[[64, 128], [256, 128], [256]]"
+#define ADDMM  "[[256], [64, 128], [128, 256], [], []]"
+#define QKV    "[[1, 4, 64, 32], [1, 4, 64, 32], [1, 4, 64, 32], [], []]"
+
+/* A linear layer in two kernels, attention that is made of products, a kernel of an operator
+   without a model, one whose launch is missing, and a copy. Times are in nanoseconds. */
+static const struct row rows[] = {
+    {'X', "cpu_op", "aten::linear", 1, 1, 0, 100, DIMS(LINEAR), BF16},
+    {'X', "cpu_op", "aten::addmm", 1, 1, 10, 80, DIMS(ADDMM), BF16},
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 5, 11},
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 30, 5, 12},
+    {'X', "cpu_op", "aten::scaled_dot_product_attention", 1, 1, 200, 300, DIMS(QKV), BF16},
+    {'X', "cpu_op", "aten::_scaled_dot_product_attention_math", 1, 1, 210, 280, DIMS(QKV), BF16},
+    {'X', "cpu_op", "aten::bmm", 1, 1, 220, 50, DIMS("[[4, 64, 32], [4, 32, 64]]"), BF16},
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 230, 5, 13},
+    {'X', "cpu_op", "aten::_softmax", 1, 1, 300, 50, DIMS("[[4, 64, 64]]"), BF16},
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 310, 5, 14},
+    {'X', "cpu_op", "my::thing", 1, 1, 600, 50, DIMS("[[64]]"), BF16},
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 610, 5, 15},
+    {'X', "cpu_op", "aten::mul", 1, 1, 700, 50, DIMS("[[1024, 1024], [1024, 1024]]"), BF16},
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 710, 5, 16},
+    {'X', "kernel", "mul_kernel", 0, 7, 5, 7000, 99, 7}, /* launched before the recording */
+    {'X', "kernel", "gemm_bf16", 0, 7, 10000, 4000, 11, 7},
+    {'X', "kernel", "splitKreduce", 0, 7, 14000, 1000, 12, 7},
+    {'X', "kernel", "bmm_kernel", 0, 7, 20000, 2000, 13, 7},
+    {'X', "kernel", "softmax_kernel", 0, 7, 22000, 3000, 14, 7},
+    {'X', "kernel", "mystery", 0, 7, 26000, 500, 15, 7},
+    {'X', "kernel", "mul_kernel", 0, 7, 30000, 9000, 16, 7},
+    {'X', "gpu_memcpy", "Memcpy DtoD (Device -> Device)", 0, 7, 50000, 1000, 17, 7, .key = "bytes",
+     .value = 500000},
+};
+
+static const struct rp_roof_row *find_row(const struct rp_roof_root *root, const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < root->nrows; i++)
+        if (!strcmp(root->rows[i].name, name))
+            return &root->rows[i];
+    fail_msg("no row '%s'", name);
+    return NULL;
+}
+
+static void each_kernel_is_counted_once(void **state)
+{
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result =
+        ASK_TRACES(roofline, &t, 1, {"limit", "0"}, {"peak", "flops=1e12,bytes=1e12"});
+    const struct rp_roof_root *root = result->root;
+    const struct rp_roof_row *row;
+    int64_t sum = 0;
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < root->nrows; i++)
+        sum += root->rows[i].device_ns;
+    assert_int_equal(root->device_ns, 27500);
+    assert_int_equal(sum, root->device_ns);
+    assert_int_equal(root->nrows, 5);
+
+    /* the inner operator of a layer, with both of its kernels */
+    row = find_row(root, "aten::addmm");
+    assert_int_equal(row->calls, 1);
+    assert_int_equal(row->kernels, 2);
+    assert_int_equal(row->device_ns, 5000);
+    assert_string_equal(row->shape, "[256] [64,128] [128,256]");
+    assert_string_equal(row->type, "bf16");
+    assert_string_equal(row->category, "matmul");
+    assert_true(row->flops == 2. * 64 * 128 * 256);
+    assert_true(row->bytes == 2. * (256 + 64 * 128 + 128 * 256 + 64 * 256));
+    assert_string_equal(row->bound, "compute");
+    assert_true(fabs(row->peak_share - row->flops / 1e12 / 5e-6) < 1e-12);
+
+    /* attention as a whole, though its parts have models */
+    row = find_row(root, "aten::scaled_dot_product_attention");
+    assert_int_equal(row->device_ns, 5000);
+    assert_true(row->flops == 4. * 4 * 64 * 64 * 32);
+
+    row = find_row(root, "my::thing");
+    assert_true(isnan(row->flops) && isnan(row->peak_share) && !row->bound);
+    assert_int_equal(row->saved_ns, RP_ABSENT_I64);
+    assert_contains(row->missing, "no model");
+
+    /* the kernel without a launch belongs to the operator that launches it elsewhere */
+    row = find_row(root, "aten::mul");
+    assert_int_equal(row->calls, 2);
+    assert_int_equal(row->device_ns, 16000);
+    assert_true(row->flops == 2 * 1048576.);
+    assert_string_equal(row->bound, "memory");
+
+    row = find_row(root, "Memcpy DtoD (Device -> Device)");
+    assert_true(row->bytes == 1000000.);
+    assert_string_equal(row->category, "copy");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+static void shares_and_savings_follow_from_the_peaks(void **state)
+{
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ASK_TRACES(roofline, &t, 1, {"limit", "0"}, {"achievable", "0.5"},
+                                          {"peak", "flops=1e15,bytes=1e12"});
+    const struct rp_roof_root *root = result->root;
+    const struct rp_roof_row *row = find_row(root, "aten::mul");
+    double least = 3 * 2097152. / 1e12; /* of a call, in seconds: 6.29 µs */
+
+    UNUSED_STATE(state);
+    assert_true(fabs(row->peak_share - 2 * least / 16e-6) < 1e-9);
+    assert_int_equal(row->saved_ns, 0); /* 12.6 µs a call are achievable, and it takes 8 */
+    /* 2 µs, not the 0.2 µs that its bytes need */
+    row = find_row(root, "aten::addmm");
+    assert_string_equal(row->bound, "latency");
+    assert_int_equal(row->saved_ns, 3000);
+    assert_true(root->modelled_ns == 27000 && root->classes_ns == 27000);
+    assert_true(root->rated_share == 1);
+    rp_result_free(result);
+
+    /* without peaks there are rates, but no limits */
+    result = ASK_TRACES(roofline, &t, 1, {"limit", "0"});
+    root = result->root;
+    row = find_row(root, "aten::mul");
+    assert_null(row->bound);
+    assert_true(isnan(row->peak_share) && row->bytes_per_s > 0);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+static void work_is_divided_among_kernels(void **state)
+{
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_trace *two[] = {t, t};
+    struct rp_result *result =
+        ASK_TRACES(roofline, two, 2, {"by", "kernel"}, {"peak", "flops=1e12,bytes=1e12"});
+    const struct rp_roof_root *root = result->root;
+    const struct rp_roof_row *main = find_row(root, "gemm_bf16"),
+                             *rest = find_row(root, "splitKreduce");
+    double flops = 2. * 64 * 128 * 256;
+
+    UNUSED_STATE(state);
+    assert_int_equal(main->calls, 2); /* of two ranks */
+    assert_int_equal(main->device_ns, 8000);
+    assert_true(fabs(main->flops - 2 * 0.8 * flops) < 1);
+    assert_true(fabs(main->flops + rest->flops - 2 * flops) < 1);
+    assert_true(fabs(main->flops_per_s - rest->flops_per_s) < 1);
+    rp_result_free(result);
+
+    result = ASK_TRACES(roofline, two, 2, {"by", "category"}, {"device", "H100"});
+    root = result->root;
+    assert_string_equal(root->peaks, "H100");
+    assert_int_equal(find_row(root, "attention")->device_ns, 10000);
+    assert_int_equal(find_row(root, "other")->device_ns, 1000);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* A server's step: the lengths of its sequences are in its mark. */
+static void marks_of_servers_tell_lengths(void **state)
+{
+    struct rp_batch b = {0};
+
+    UNUSED_STATE(state);
+    assert_true(rp_batch_parse(
+        "execute_12_context_2(sq10sk14sqsq58sqsk70)_generation_2(sq2sk9sqsq2sqsk9)", &b));
+    assert_true(b.tokens == 12 && b.keys == 23);
+    assert_true(b.pairs == 70 - (58 - 10) / 2. + 9);
+    b = (struct rp_batch){0};
+    assert_false(rp_batch_parse("execute_context_3(12)_generation_0(0)", &b));
+    assert_false(rp_batch_parse("step[DECODE bs=32]", &b));
+}
+
+int test_roofline(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kernel_is_counted_once),
+        cmocka_unit_test(shares_and_savings_follow_from_the_peaks),
+        cmocka_unit_test(work_is_divided_among_kernels),
+        cmocka_unit_test(marks_of_servers_tell_lengths),
+    };
+
+    return cmocka_run_group_tests_name("roofline", tests, NULL, NULL);
+}
