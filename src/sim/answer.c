@@ -164,7 +164,7 @@ static bool communicates(const struct rp_sim_run *run)
 {
     uint32_t i;
 
-    for (i = 0; i < run->graph->nodes.n; i++)
+    for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_comm(run, i))
             return true;
     return false;

@@ -5,6 +5,7 @@
 #include "formats/write/writers.h"
 #include "job/job.h"
 #include "job/pipeline.h"
+#include "sim/model/pack.h"
 #include "sim/simulate.h"
 
 #include <string.h>
@@ -115,6 +116,8 @@ static const struct rp_type simulate_type = {"simulate", sizeof(struct rp_sim_an
 
 /* ------------------------------------------------------------------ the ranks */
 
+#define MANY_RANKS 16 /* the parts of larger jobs are packed */
+
 static enum rp_code simulate_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                                   const struct rp_settings *settings, struct rp_rank_part *part,
                                   struct rp_err *err)
@@ -127,6 +130,8 @@ static enum rp_code simulate_rank(const struct rp_loaded *loaded, const struct r
     code = rp_trace_is_pipeline(loaded->trace)
                ? rp_sim_part_of_pipeline(out, loaded->trace, err)
                : rp_sim_part_init(out, loaded->trace, &part->arena, err);
+    if (code == RP_OK && loaded->trace->world_size > MANY_RANKS)
+        code = rp_sim_part_pack(out, err);
     rp_arena_adopt(&part->arena, &out->graph.arena);
     return code;
 }
@@ -266,7 +271,7 @@ static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_
     for (i = 0; i < n; i++) {
         parts[i] = ranks->parts[i].data;
         numbers[i] = ranks->parts[i].number;
-        nodes += parts[i]->graph.nodes.n;
+        nodes += rp_sim_part_nnodes(parts[i]);
     }
     if (nodes > MANY_NODES && treats_alike(settings)) {
         kept = keep_different(parts, n, same_as);

@@ -63,7 +63,7 @@ static enum rp_code list_hops(struct rank_sums *s, struct rp_err *err)
 {
     uint32_t i, n = (uint32_t)rp_overlay_ntasks(&s->run->overlay);
 
-    for (i = (uint32_t)s->run->graph->nodes.n; i < n; i++)
+    for (i = (uint32_t)rp_sim_nnodes(s->run); i < n; i++)
         if (rp_overlay_task(&s->run->overlay, i)->kind == RP_SG_COMM)
             RP_TRY(rp_vec_push(&s->hops, i, err));
     if (s->hops.n)
@@ -86,7 +86,7 @@ static int64_t hops_ns(const struct rank_sums *s, uint32_t transfer, int64_t fro
 
 static void add_node(const struct rank_sums *s, uint32_t i, struct rp_sim_rank *to)
 {
-    const struct rp_sg_node *node = &s->run->graph->nodes.at[i];
+    const struct rp_sg_node *node = rp_sim_node(s->run, i);
     int64_t dur = s->r->end_ns.at[i] - s->r->start_ns.at[i], waited;
 
     switch (node->kind) {
@@ -104,7 +104,7 @@ static void add_node(const struct rank_sums *s, uint32_t i, struct rp_sim_rank *
         to->comm_ns = rp_ns_sum(to->comm_ns, dur);
         break;
     case RP_SG_ARRIVE:
-        if (i + 1 >= s->run->graph->nodes.n || node[1].kind != RP_SG_COMM ||
+        if (i + 1 >= rp_sim_nnodes(s->run) || node[1].kind != RP_SG_COMM ||
             s->run->parts[0]->waits.n)
             break;
         waited = s->r->start_ns.at[i + 1] - s->r->end_ns.at[i];
@@ -126,7 +126,7 @@ static enum rp_code add_waits(const struct rank_sums *s, struct rp_err *err)
 
     for (i = 0; code == RP_OK && i < part->waits.n; i++) {
         const struct rp_sim_wait *w = &part->waits.at[i];
-        uint32_t rank = s->run->graph->nodes.at[w->from].rank;
+        uint32_t rank = rp_sim_node(s->run, w->from)->rank;
         int64_t from = s->r->end_ns.at[w->from], to = s->r->start_ns.at[w->to];
 
         list.n = 0;
@@ -278,17 +278,16 @@ static bool has_slack(const struct rp_sg_node *node, bool by_arrival)
 static void find_least(const struct rank_sums *s, const int64_t *slack, int64_t *least,
                        size_t nsteps)
 {
-    const struct rp_stepgraph *g = s->run->graph;
     bool by_arrival = false;
     size_t i;
 
     for (i = 0; i < s->nranks * nsteps; i++)
         least[i] = INT64_MAX;
-    for (i = 0; i < g->nodes.n && !by_arrival; i++)
-        by_arrival = g->nodes.at[i].kind == RP_SG_ARRIVE;
-    for (i = 0; i < g->nodes.n; i++) {
-        const struct rp_sg_node *node = &g->nodes.at[i];
-        size_t step = s->run->notes.at[i].step;
+    for (i = 0; i < rp_sim_nnodes(s->run) && !by_arrival; i++)
+        by_arrival = rp_sim_node(s->run, i)->kind == RP_SG_ARRIVE;
+    for (i = 0; i < rp_sim_nnodes(s->run); i++) {
+        const struct rp_sg_node *node = rp_sim_node(s->run, i);
+        size_t step = rp_sim_note_of(s->run, i)->step;
         int64_t *x;
 
         if (node->rank >= s->nranks || step >= nsteps || !has_slack(node, by_arrival))
@@ -348,9 +347,9 @@ enum rp_code rp_sim_by_rank(const struct rp_sim_run *run, const struct rp_sim_re
         to->comm_ns = rp_ns_sum(to->comm_ns, result->end_ns.at[s.hops.at[i]] -
                                                  result->start_ns.at[s.hops.at[i]]);
     }
-    for (i = 0; code == RP_OK && i < run->graph->nodes.n; i++)
-        if (run->graph->nodes.at[i].rank < s.nranks)
-            add_node(&s, i, &s.ranks[run->graph->nodes.at[i].rank]);
+    for (i = 0; code == RP_OK && i < rp_sim_nnodes(run); i++)
+        if (rp_sim_node(run, i)->rank < s.nranks)
+            add_node(&s, i, &s.ranks[rp_sim_node(run, i)->rank]);
     if (code == RP_OK)
         code = add_waits(&s, err);
     if (code == RP_OK)

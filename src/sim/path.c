@@ -137,8 +137,8 @@ struct step_end {
 
 static bool is_of_rank(const struct path_ctx *w, uint32_t i, uint32_t rank)
 {
-    return !w->run->gone.at[i] && w->run->notes.at[i].step != RP_NO_STEP &&
-           (w->run->nranks == 1 || w->run->graph->nodes.at[i].rank == rank);
+    return !w->run->gone.at[i] && rp_sim_note_of(w->run, i)->step != RP_NO_STEP &&
+           (w->run->nranks == 1 || rp_sim_node(w->run, i)->rank == rank);
 }
 
 /* The first of the tasks that stand for the mark of a step. */
@@ -148,9 +148,9 @@ static struct step_end find_mark(const struct path_ctx *w, uint32_t rank, size_t
     struct step_end best = {RP_NONE, end_ns};
     uint32_t i;
 
-    for (i = 0; i < w->run->notes.n; i++)
-        if (is_of_rank(w, i, rank) && w->run->notes.at[i].step == step &&
-            w->run->notes.at[i].flags & RP_SIM_TIMES &&
+    for (i = 0; i < rp_sim_nnodes(w->run); i++)
+        if (is_of_rank(w, i, rank) && rp_sim_note_of(w->run, i)->step == step &&
+            rp_sim_note_of(w->run, i)->flags & RP_SIM_TIMES &&
             (best.task == RP_NONE || w->r->start_ns.at[i] < w->r->start_ns.at[best.task]))
             best.task = i;
     return best;
@@ -171,11 +171,11 @@ static struct step_end find_last(const struct path_ctx *w, uint32_t rank, size_t
     uint32_t i, n = (uint32_t)rp_overlay_ntasks(&run->overlay);
     bool parallel = run->parts[0]->parallel_steps;
 
-    for (i = 0; i < run->notes.n; i++) {
-        const struct rp_sim_note *note = &run->notes.at[i];
+    for (i = 0; i < rp_sim_nnodes(run); i++) {
+        const struct rp_sim_note *note = rp_sim_note_of(run, i);
 
         if (is_of_rank(w, i, rank) && (!parallel || note->step == step) &&
-            (parallel || rp_sg_on_device(run->graph, i) || note->flags & RP_SIM_ENDS))
+            (parallel || rp_sim_on_device(run, i) || note->flags & RP_SIM_ENDS))
             take_later(&best, i, w->r->end_ns.at[i], end_ns);
     }
     for (; i < n; i++)

@@ -61,8 +61,8 @@ static bool is_on_device(const struct trace_ctx *t, uint32_t task)
 {
     uint8_t kind = rp_overlay_task(&t->run->overlay, task)->kind;
 
-    if (task < t->run->graph->nodes.n)
-        return rp_sg_on_device(t->run->graph, task) && !t->run->gone.at[task];
+    if (task < rp_sim_nnodes(t->run))
+        return rp_sim_on_device(t->run, task) && !t->run->gone.at[task];
     return kind == RP_SG_COMPUTE || kind == RP_SG_COMM || kind == RP_SG_MEMORY;
 }
 
@@ -201,7 +201,7 @@ static bool is_same_launch(const struct trace_ctx *t, uint32_t from, const struc
     enum rp_sg_edge_kind kind = RP_SIM_EDGE_KIND(e->flags);
 
     return kind == RP_SG_IN_GRAPH ||
-           (kind == RP_SG_MEMBER && t->run->graph->nodes.at[from].kind == RP_SG_ARRIVE &&
+           (kind == RP_SG_MEMBER && rp_sim_node(t->run, from)->kind == RP_SG_ARRIVE &&
             e->to == from + 1);
 }
 
@@ -254,32 +254,32 @@ static enum rp_code name_of(struct trace_ctx *t, uint32_t task, rp_str *out, str
     rp_str *known;
 
     *out = t->kinds[rp_overlay_task(&t->run->overlay, task)->kind];
-    if (task >= g->nodes.n || !*g->names.at[g->nodes.at[task].name])
+    if (task >= rp_sim_nnodes(t->run) || !*g->names.at[rp_sim_node(t->run, task)->name])
         return RP_OK;
-    known = &t->names.at[g->nodes.at[task].name];
+    known = &t->names.at[rp_sim_node(t->run, task)->name];
     if (*known == RP_NONE)
-        RP_TRY(intern(t, g->names.at[g->nodes.at[task].name], known, err));
+        RP_TRY(intern(t, g->names.at[rp_sim_node(t->run, task)->name], known, err));
     *out = *known;
     return RP_OK;
 }
 
 /* Some profilers write their marks as operators. */
-static bool is_mark(const struct rp_stepgraph *g, uint32_t node)
+static bool is_mark(const struct rp_sim_run *run, uint32_t node)
 {
-    return !strncmp(g->names.at[g->nodes.at[node].name], "ProfilerStep#", 13);
+    return !strncmp(run->graph->names.at[rp_sim_node(run, node)->name], "ProfilerStep#", 13);
 }
 
 /* Collectives of the host are spans of a thread. Parts of annotations must not mark steps again. */
 static uint16_t origin_of(const struct trace_ctx *t, uint32_t task)
 {
     const struct rp_stepgraph *g = t->run->graph;
-    uint32_t lane = task < g->nodes.n ? g->nodes.at[task].lane : RP_NONE;
+    uint32_t lane = task < rp_sim_nnodes(t->run) ? rp_sim_node(t->run, task)->lane : RP_NONE;
     uint8_t kind = rp_overlay_task(&t->run->overlay, task)->kind;
 
     if (kind == RP_SG_COMM && lane != RP_NONE && !g->lanes.at[lane].device)
         kind = RP_SG_HOST;
-    if (kind == RP_SG_HOST && task < g->nodes.n &&
-        (!(g->nodes.at[task].flags & RP_SG_WORK) || is_mark(g, task)))
+    if (kind == RP_SG_HOST && task < rp_sim_nnodes(t->run) &&
+        (!(rp_sim_node(t->run, task)->flags & RP_SG_WORK) || is_mark(t->run, task)))
         return t->part;
     return t->origins[kind];
 }
@@ -287,7 +287,7 @@ static uint16_t origin_of(const struct trace_ctx *t, uint32_t task)
 static enum rp_code add_task(struct trace_ctx *t, uint32_t task, rp_track track, struct rp_err *err)
 {
     const struct rp_stepgraph *g = t->run->graph;
-    const struct rp_sg_node *node = task < g->nodes.n ? &g->nodes.at[task] : NULL;
+    const struct rp_sg_node *node = task < rp_sim_nnodes(t->run) ? rp_sim_node(t->run, task) : NULL;
     struct rp_arg args[NKEYS];
     struct rp_raw raw = {.ts_ns = begin_of(t, task),
                          .dur_ns = t->r->end_ns.at[task] - t->r->start_ns.at[task],
@@ -416,11 +416,11 @@ static enum rp_code find_mark_tracks(struct trace_ctx *t, size_t rank, struct rp
     for (step = 0; step < n; step++)
         t->mark_track.at[step] = RP_NONE;
     for (i = first; i < end; i++) {
-        const struct rp_sim_note *note = &t->run->notes.at[i];
+        const struct rp_sim_note *note = rp_sim_note_of(t->run, i);
 
-        if (note->flags & RP_SIM_TIMES && t->run->graph->nodes.at[i].lane != RP_NONE &&
-            !rp_sg_on_device(t->run->graph, i) && t->mark_track.at[note->step] == RP_NONE)
-            t->mark_track.at[note->step] = t->lanes.at[t->run->graph->nodes.at[i].lane];
+        if (note->flags & RP_SIM_TIMES && rp_sim_node(t->run, i)->lane != RP_NONE &&
+            !rp_sim_on_device(t->run, i) && t->mark_track.at[note->step] == RP_NONE)
+            t->mark_track.at[note->step] = t->lanes.at[rp_sim_node(t->run, i)->lane];
     }
     for (step = 0; step < n; step++)
         if (t->mark_track.at[step] == RP_NONE) {
@@ -598,8 +598,8 @@ static enum rp_code add_tasks(struct trace_ctx *t, struct rp_err *err)
     for (i = 0; i < n; i++)
         t->begin_ns.at[i] = begin_of(t, i);
     for (i = 0; i < n; i++)
-        if (i < g->nodes.n && g->nodes.at[i].lane != RP_NONE)
-            RP_TRY(add_task(t, i, t->lanes.at[g->nodes.at[i].lane], err));
+        if (i < rp_sim_nnodes(t->run) && rp_sim_node(t->run, i)->lane != RP_NONE)
+            RP_TRY(add_task(t, i, t->lanes.at[rp_sim_node(t->run, i)->lane], err));
         else
             RP_TRY(rp_vec_push(&t->loose, i, err));
     RP_TRY(add_loose(t, err));

@@ -66,6 +66,9 @@ enum rp_code rp_sg_link_device(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_link_events(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_link_forward(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_link_rest(struct rp_sg_builder *b, struct rp_err *err);
+/* Of two edges that allow a node to start at the same time, the one whose kind is higher here is
+   binding. */
+extern const uint8_t rp_sg_edge_ranks[RP_SG_EDGE_KINDS];
 /* Puts edges in order both ways, finds an order of the nodes, and sets lags. */
 enum rp_code rp_sg_freeze(struct rp_stepgraph *g, struct rp_err *err);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Of two edges that allow a node to start at the same time, the higher is binding. */
-static const uint8_t rank_of[RP_SG_EDGE_KINDS] = {
+const uint8_t rp_sg_edge_ranks[RP_SG_EDGE_KINDS] = {
     [RP_SG_ORDER] = 7,  [RP_SG_LAUNCH] = 6, [RP_SG_STREAM] = 5,   [RP_SG_IN_GRAPH] = 5,
     [RP_SG_EVENT] = 4,  [RP_SG_SYNC] = 6,   [RP_SG_HAND_OFF] = 3, [RP_SG_FORWARD] = 1,
     [RP_SG_MEMBER] = 8, [RP_SG_AFTER] = 0};
@@ -189,7 +189,7 @@ static void bind(struct rp_stepgraph *g, uint32_t node)
         e->flags &= (uint8_t)~RP_SG_BINDING;
         e->lag_ns = rp_ns_between(at, g->nodes.at[node].start_ns); /* all that it may be */
         if (!best || at > anchor_ns(g, best) ||
-            (at == anchor_ns(g, best) && rank_of[e->kind] > rank_of[best->kind]))
+            (at == anchor_ns(g, best) && rp_sg_edge_ranks[e->kind] > rp_sg_edge_ranks[best->kind]))
             best = e;
     }
     if (best)

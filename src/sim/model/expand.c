@@ -56,17 +56,16 @@ static uint32_t edge_between(const struct rp_task_graph *g, uint32_t from, uint3
 static enum rp_code find_members(struct expand_ctx *x)
 {
     const struct rp_task_graph *g = &x->run->tasks;
-    const struct rp_stepgraph *graph = x->run->graph;
     uint32_t i, k;
 
-    for (i = 0; i + 1 < graph->nodes.n; i++) {
-        const struct rp_sg_node *node = &graph->nodes.at[i];
+    for (i = 0; i + 1 < rp_sim_nnodes(x->run); i++) {
+        const struct rp_sg_node *node = rp_sim_node(x->run, i);
         struct participant m = {.rank = node->rank, .arrive = i, .comm = i + 1, .share = 1};
 
         if (node->kind != RP_SG_ARRIVE || node[1].kind != RP_SG_COMM)
             continue;
         for (k = g->first.at[i]; k < g->first.at[i + 1]; k++)
-            if (graph->nodes.at[g->edges.at[k].to].kind == RP_SG_RENDEZVOUS) {
+            if (rp_sim_node(x->run, g->edges.at[k].to)->kind == RP_SG_RENDEZVOUS) {
                 m.rendezvous = g->edges.at[k].to;
                 m.lag_ns = x->run->overlay.lag_ns.at[k];
                 m.edge = edge_between(g, m.rendezvous, m.comm);
@@ -90,7 +89,7 @@ static enum rp_code find_shares(struct expand_ctx *x)
         return rp_err_nomem(x->err, "simulating");
     for (i = 0; i < x->members.n; i++) {
         const struct participant *m = &x->members.at[i];
-        const struct rp_sg_node *node = &x->run->graph->nodes.at[m->comm];
+        const struct rp_sg_node *node = rp_sim_node(x->run, m->comm);
 
         if (m->rank == x->members.at[0].rank && node->event != RP_NONE)
             list[n++] = (struct rp_transfer){
@@ -120,7 +119,7 @@ static uint32_t link_device(const struct expand_ctx *x, uint32_t rank, uint16_t 
 static enum rp_code add_hop(struct expand_ctx *x, const struct participant *m, uint32_t way,
                             int64_t dur_ns, uint32_t *id)
 {
-    uint16_t step = x->run->notes.at[m->comm].step;
+    uint16_t step = rp_sim_note_of(x->run, m->comm)->step;
     struct rp_task hop = {.dur_ns = dur_ns,
                           .device = link_device(x, m->rank, step, way),
                           .rank = m->rank,
@@ -242,7 +241,7 @@ static enum rp_code add_servers(struct expand_ctx *x, const struct group *g)
 
 static const struct rp_collective *collective_of(const struct rp_sim_run *run, uint32_t node)
 {
-    uint32_t at = run->graph->nodes.at[node].collective;
+    uint32_t at = rp_sim_node(run, node)->collective;
 
     return at == RP_NONE ? NULL : &rp_sim_part_of(run, node)->collectives.list.at[at];
 }

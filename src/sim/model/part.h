@@ -45,7 +45,9 @@ struct rp_sim_wait {
 struct rp_sim_part {
     struct rp_stepgraph graph;
     struct rp_collectives collectives;
-    RP_VEC(struct rp_sim_note) notes; /* by node */
+    RP_VEC(struct rp_sim_note) notes;           /* by node */
+    RP_VEC(uint8_t) packed_nodes, packed_edges; /* instead of graph.nodes, notes; graph.edges */
+    uint32_t npacked_nodes, npacked_edges;      /* (pack.h); 0: they are not packed */
     RP_VEC(struct rp_sim_gradient) gradients;
     RP_VEC(int64_t) step_begin_ns, step_end_ns; /* of the marks, as recorded */
     uint32_t nsteps;                            /* at least 1: without steps the recording is one */

@@ -193,7 +193,7 @@ static enum rp_code drop_on_lane(struct debt *d, uint32_t first, uint32_t end, s
     d->owed_ns = 0;
     for (i = first; i < end; i++) {
         RP_TRY(pay_lag(d, i, err));
-        d->owed_ns += (int64_t)(d->factor * cost_of_node(d, d->run->notes.at[i].flags));
+        d->owed_ns += (int64_t)(d->factor * cost_of_node(d, rp_sim_note_of(d->run, i)->flags));
         RP_TRY(pay(d, i, err));
     }
     return RP_OK;

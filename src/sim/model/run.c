@@ -6,6 +6,8 @@
 #include "sim/model/run.h"
 
 #include "base/order.h"
+#include "sim/model/pack.h"
+#include "sim/model/packed_run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -60,25 +62,28 @@ static bool is_kernel(const struct rp_sim_run *run, size_t i)
     return run->graph->nodes.at[i].kind == RP_SG_COMPUTE && rp_sg_on_device(run->graph, i);
 }
 
-/* Whether kernels of several streams of a rank ran, and never two at a time. */
-static enum rp_code ran_alone(const struct rp_sim_run *run, size_t rank, bool *out,
-                              struct rp_err *err)
+static bool runs_kernel(const struct rp_sg_node *node, const struct rp_sg_lane *lanes)
 {
-    size_t i, first = rp_sim_first_node(run, rank), end = first + run->parts[rank]->notes.n;
+    return node->kind == RP_SG_COMPUTE && node->lane != RP_NONE && lanes[node->lane].device;
+}
+
+enum rp_code rp_sim_ran_alone(const struct rp_sg_node *nodes, size_t n,
+                              const struct rp_sg_lane *lanes, bool *out, struct rp_err *err)
+{
     RP_VEC(struct rp_interval) times = {0};
     enum rp_code code = RP_OK;
     uint32_t lane = RP_NONE;
+    size_t i;
 
     *out = false;
-    for (i = first; i < end && !*out; i++)
-        if (is_kernel(run, i)) {
-            *out = lane != RP_NONE && run->graph->nodes.at[i].lane != lane;
-            lane = run->graph->nodes.at[i].lane;
+    for (i = 0; i < n && !*out; i++)
+        if (runs_kernel(&nodes[i], lanes)) {
+            *out = lane != RP_NONE && nodes[i].lane != lane;
+            lane = nodes[i].lane;
         }
-    for (i = first; i < end && *out && code == RP_OK; i++)
-        if (is_kernel(run, i)) {
-            struct rp_interval time = {run->graph->nodes.at[i].start_ns,
-                                       rp_sg_end_ns(&run->graph->nodes.at[i])};
+    for (i = 0; i < n && *out && code == RP_OK; i++)
+        if (runs_kernel(&nodes[i], lanes)) {
+            struct rp_interval time = {nodes[i].start_ns, rp_sg_end_ns(&nodes[i])};
 
             code = rp_vec_push(&times, time, err);
         }
@@ -103,7 +108,8 @@ static enum rp_code add_kernel_devices(struct rp_sim_run *run, struct rp_err *er
         run->kernel_device[r] = RP_NO_DEVICE;
         if (run->parts[r]->parallel_steps)
             continue;
-        RP_TRY(ran_alone(run, r, &alone, err));
+        RP_TRY(rp_sim_ran_alone(run->graph->nodes.at + rp_sim_first_node(run, r),
+                                run->parts[r]->notes.n, run->graph->lanes.at, &alone, err));
         if (alone)
             RP_TRY(rp_task_graph_add_device(&run->tasks, "kernels", RP_DEVICE_SERIAL,
                                             &run->kernel_device[r], err));
@@ -135,20 +141,27 @@ static enum rp_code add_links(struct rp_sim_run *run, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
+static enum rp_code add_devices(struct rp_sim_run *run, struct rp_err *err)
 {
-    const struct rp_stepgraph *g = run->graph;
     uint32_t device;
     size_t i;
 
-    RP_TRY(rp_task_graph_reserve(&run->tasks, g->nodes.n, g->edges.n, err));
     for (i = 0; i < run->nranks; i++)
         RP_TRY(rp_task_graph_add_device(&run->tasks, "transport", RP_DEVICE_SHARED, &device, err));
     for (i = 0; run->nranks == 1 && i < run->parts[0]->device_rules.n; i++)
         RP_TRY(rp_task_graph_add_device(&run->tasks, "device",
                                         (enum rp_sim_device_rule)run->parts[0]->device_rules.at[i],
                                         &device, err));
-    RP_TRY(add_links(run, err));
+    return add_links(run, err);
+}
+
+static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
+{
+    const struct rp_stepgraph *g = run->graph;
+    size_t i;
+
+    RP_TRY(rp_task_graph_reserve(&run->tasks, g->nodes.n, g->edges.n, err));
+    RP_TRY(add_devices(run, err));
     RP_TRY(add_kernel_devices(run, err));
     for (i = 0; i < g->nodes.n; i++) {
         const struct rp_sg_node *node = &g->nodes.at[i];
@@ -175,9 +188,76 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
     return rp_task_graph_freeze(&run->tasks, err);
 }
 
+/* ------------------------------------------------------------------ packed parts */
+
+static enum rp_code join_packed(struct rp_sim_run *run, bool *done, struct rp_err *err)
+{
+    size_t i;
+
+    *done = false;
+    for (i = 0; i < run->nranks; i++)
+        if (!rp_sim_part_is_packed(run->parts[i]))
+            return RP_OK;
+    if (run->nranks < 2)
+        return RP_OK;
+    run->graph = &run->joined;
+    run->kernel_device = RP_ARENA_NEW(&run->arena, uint32_t, run->nranks + 1);
+    if (!run->kernel_device)
+        return rp_err_nomem(err, "simulating");
+    RP_TRY(add_devices(run, err));
+    RP_TRY(rp_sim_packed_join(run, done, err));
+    if (*done)
+        return RP_OK;
+    rp_sim_blocks_free(run->blocks);
+    run->blocks = NULL;
+    run->block = NULL;
+    rp_task_graph_release(&run->tasks);
+    rp_task_graph_init(&run->tasks);
+    rp_sg_release(&run->joined);
+    run->joined = (struct rp_stepgraph){0};
+    run->join = (struct rp_sg_join){0};
+    return RP_OK;
+}
+
+static enum rp_code unpack_parts(struct rp_sim_run *run, struct rp_err *err)
+{
+    size_t i;
+
+    run->unpacked = RP_ARENA_NEW(&run->arena, struct rp_sim_part, run->nranks + 1);
+    run->unpacked_list = RP_ARENA_NEW(&run->arena, const struct rp_sim_part *, run->nranks + 1);
+    if (!run->unpacked || !run->unpacked_list)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < run->nranks; i++) {
+        run->unpacked_list[i] = run->parts[i];
+        if (!rp_sim_part_is_packed(run->parts[i]))
+            continue;
+        run->nunpacked = i + 1;
+        RP_TRY(rp_sim_part_unpack(run->parts[i], &run->unpacked[i], err));
+        run->unpacked_list[i] = &run->unpacked[i];
+    }
+    run->parts = run->unpacked_list;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static enum rp_code join_and_make_tasks(struct rp_sim_run *run, struct rp_err *err)
+{
+    RP_TRY(unpack_parts(run, err));
+    RP_TRY(join_ranks(run, err));
+    RP_TRY(copy_notes(run, err));
+    rp_sg_drop_index(&run->joined);
+    RP_TRY(make_tasks(run, err));
+    rp_vec_release(&run->joined.edges); /* the tasks have them */
+    run->nnodes = run->graph->nodes.n;
+    return RP_OK;
+}
+
 enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *const *parts,
                              size_t n, struct rp_err *err)
 {
+    bool done;
+
     memset(run, 0, sizeof *run);
     rp_arena_init(&run->arena);
     rp_task_graph_init(&run->tasks);
@@ -185,24 +265,27 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     run->nranks = n;
     run->edges_factor = 1;
     run->cost_factor = 1;
-    RP_TRY(join_ranks(run, err));
-    RP_TRY(copy_notes(run, err));
-    rp_sg_drop_index(&run->joined);
-    RP_TRY(make_tasks(run, err));
-    rp_vec_release(&run->joined.edges); /* the tasks have them */
-    RP_TRY(rp_vec_reserve(&run->gone, run->graph->nodes.n + 1, err));
-    memset(run->gone.at, 0, run->graph->nodes.n);
-    run->gone.n = run->graph->nodes.n;
+    RP_TRY(join_packed(run, &done, err));
+    if (!done)
+        RP_TRY(join_and_make_tasks(run, err));
+    RP_TRY(rp_vec_reserve(&run->gone, run->nnodes + 1, err));
+    memset(run->gone.at, 0, run->nnodes);
+    run->gone.n = run->nnodes;
     return rp_overlay_init(&run->overlay, &run->tasks, err);
 }
 
 void rp_sim_run_release(struct rp_sim_run *run)
 {
+    size_t i;
+
     rp_overlay_release(&run->overlay);
     rp_task_graph_release(&run->tasks);
     rp_vec_release(&run->notes);
     rp_vec_release(&run->gone);
     rp_sg_release(&run->joined);
+    for (i = 0; i < run->nunpacked; i++)
+        rp_sim_part_unpack_release(&run->unpacked[i]);
+    rp_sim_blocks_free(run->blocks);
     rp_arena_release(&run->arena);
 }
 

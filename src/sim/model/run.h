@@ -22,6 +22,15 @@ enum rp_sim_lean {
     RP_LEANS
 };
 
+struct rp_sim_blocks; /* nodes of ranks that are packed (packed_run.h) */
+
+/* Nodes of a rank that are unpacked, and what is known about them. */
+struct rp_sim_block {
+    uint32_t first, n;
+    struct rp_sg_node *nodes;
+    struct rp_sim_note *notes;
+};
+
 struct rp_sim_run {
     struct rp_arena arena;
     size_t nranks;
@@ -31,7 +40,14 @@ struct rp_sim_run {
     const struct rp_stepgraph *graph; /* the joined one, or that of the only rank */
     struct rp_sg_join join;
     RP_VEC(struct rp_sim_note) notes; /* by task of the graph */
-    struct rp_task_graph tasks;       /* device r: what the collectives of part r share */
+    size_t nnodes;
+    const struct rp_sim_block **block; /* NULL: nothing is packed; else the last that was used */
+    struct rp_sim_blocks
+        *blocks; /* NULL, or where nodes and notes are: graph and notes have none */
+    struct rp_sim_part *unpacked; /* NULL, or the parts with their nodes */
+    const struct rp_sim_part **unpacked_list;
+    size_t nunpacked;
+    struct rp_task_graph tasks; /* device r: what the collectives of part r share */
     uint32_t links; /* its first device for hops (expand.h): two per rank, and with parallel
                        steps two for each */
     uint32_t *kernel_device; /* by rank: where kernels of its streams ran one at a time; or
@@ -54,16 +70,67 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
                              size_t n, struct rp_err *err);
 void rp_sim_run_release(struct rp_sim_run *run);
 
+/* A node and what is known about it, by the number of its task. What they point to stays as it is
+   until nodes of several other ranks were asked for. */
+const struct rp_sim_block *rp_sim_block_of(const struct rp_sim_run *run, size_t node);
+
+static inline const struct rp_sim_block *rp_sim_block(const struct rp_sim_run *run, size_t node)
+{
+    const struct rp_sim_block *b = *run->block;
+
+    return node - b->first < b->n ? b : rp_sim_block_of(run, node);
+}
+
+static inline size_t rp_sim_nnodes(const struct rp_sim_run *run)
+{
+    return run->nnodes;
+}
+
+static inline const struct rp_sg_node *rp_sim_node(const struct rp_sim_run *run, size_t node)
+{
+    const struct rp_sim_block *b;
+
+    if (!run->block)
+        return &run->graph->nodes.at[node];
+    b = rp_sim_block(run, node);
+    return &b->nodes[node - b->first];
+}
+
+static inline const struct rp_sim_note *rp_sim_note_of(const struct rp_sim_run *run, size_t node)
+{
+    const struct rp_sim_block *b;
+
+    if (!run->block)
+        return &run->notes.at[node];
+    b = rp_sim_block(run, node);
+    return &b->notes[node - b->first];
+}
+
+/* Whether a node is work of a device. */
+static inline bool rp_sim_on_device(const struct rp_sim_run *run, size_t node)
+{
+    uint32_t lane = rp_sim_node(run, node)->lane;
+
+    return lane != RP_NONE && run->graph->lanes.at[lane].device;
+}
+
 /* The part that a node belongs to: a job is one part of many ranks. */
 static inline const struct rp_sim_part *rp_sim_part_of(const struct rp_sim_run *run, uint32_t node)
 {
-    return run->parts[run->nranks > 1 ? run->graph->nodes.at[node].rank : 0];
+    return run->parts[run->nranks > 1 ? rp_sim_node(run, node)->rank : 0];
 }
 
 /* Where the nodes of a rank begin. */
 static inline uint32_t rp_sim_first_node(const struct rp_sim_run *run, size_t rank)
 {
     return run->nranks > 1 ? run->join.first_node[rank] : 0;
+}
+
+/* Where they end: a job is one part of many ranks, whose nodes are mixed. */
+static inline uint32_t rp_sim_end_node(const struct rp_sim_run *run, size_t rank)
+{
+    return run->nranks > 1 && rank + 1 < run->nranks ? run->join.first_node[rank + 1]
+                                                     : (uint32_t)run->nnodes;
 }
 
 /* Rounded; RP_LAG_CUT stays, and results are at most INT64_MAX / 2. */

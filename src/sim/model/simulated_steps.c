@@ -58,8 +58,8 @@ static struct rp_digest_step *step_of(const struct steps_pass *p, uint32_t rank,
 
 static void include_node(const struct steps_pass *p, size_t i)
 {
-    const struct rp_sim_note *note = &p->run->notes.at[i];
-    uint32_t rank = p->run->graph->nodes.at[i].rank;
+    const struct rp_sim_note *note = rp_sim_note_of(p->run, i);
+    uint32_t rank = rp_sim_node(p->run, i)->rank;
     int64_t start = p->r->start_ns.at[i], end = p->r->end_ns.at[i];
     struct rp_digest_step *step = step_of(p, rank, note->step);
 
@@ -67,7 +67,7 @@ static void include_node(const struct steps_pass *p, size_t i)
         return;
     if (note->flags & RP_SIM_TIMES && start < step->begin_ns)
         step->begin_ns = start;
-    if (rp_sg_on_device(p->run->graph, i) && end > step->work_end_ns)
+    if (rp_sim_on_device(p->run, i) && end > step->work_end_ns)
         step->work_end_ns = end;
     rank = p->out->nranks > 1 ? rank : 0;
     if (note->flags & RP_SIM_BEGINS && rank == 0 && start < p->first_ns[note->step])
@@ -140,11 +140,11 @@ static void measure_parallel(struct steps_pass *p)
     size_t i;
 
     memset(all->times, 0, all->n * sizeof *all->times);
-    for (i = 0; i < p->run->notes.n; i++) {
-        uint16_t step = p->run->notes.at[i].step;
+    for (i = 0; i < rp_sim_nnodes(p->run); i++) {
+        uint16_t step = rp_sim_note_of(p->run, i)->step;
 
-        if (step < all->n && p->run->notes.at[i].flags & RP_SIM_TIMES && !p->run->gone.at[i] &&
-            p->r->end_ns.at[i] > all->times[step].end_ns)
+        if (step < all->n && rp_sim_note_of(p->run, i)->flags & RP_SIM_TIMES &&
+            !p->run->gone.at[i] && p->r->end_ns.at[i] > all->times[step].end_ns)
             all->times[step].end_ns = p->r->end_ns.at[i];
     }
     for (i = 0; i < all->n; i++)
@@ -190,7 +190,7 @@ static enum rp_code measure_all(struct steps_pass *p, struct rp_err *err)
         measure_parallel(p);
         return RP_OK;
     }
-    for (i = 0; i < p->run->notes.n; i++)
+    for (i = 0; i < rp_sim_nnodes(p->run); i++)
         include_node(p, i);
     for (; i < n; i++)
         include_added(p, i);

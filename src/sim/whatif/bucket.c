@@ -42,10 +42,10 @@ struct bucket_ctx {
 
 static bool is_removed(const struct rp_sim_run *run, uint32_t task)
 {
-    const struct rp_sg_node *node = &run->graph->nodes.at[task];
+    const struct rp_sg_node *node = rp_sim_node(run, task);
     const struct rp_collectives *c = &rp_sim_part_of(run, task)->collectives;
 
-    if (run->notes.at[task].flags & RP_SIM_REMOTE)
+    if (rp_sim_note_of(run, task)->flags & RP_SIM_REMOTE)
         return true;
     return node->collective != RP_NONE &&
            (node->kind == RP_SG_COMM || node->kind == RP_SG_ARRIVE) &&
@@ -54,36 +54,35 @@ static bool is_removed(const struct rp_sim_run *run, uint32_t task)
 
 static bool on_device(const struct rp_sim_run *run, uint32_t task)
 {
-    uint32_t lane = run->graph->nodes.at[task].lane;
+    uint32_t lane = rp_sim_node(run, task)->lane;
 
     return lane != RP_NONE && run->graph->lanes.at[lane].device;
 }
 
 static struct last_ends *after_of(const struct bucket_ctx *m, uint32_t task)
 {
-    uint16_t step = m->run->notes.at[task].step;
+    uint16_t step = rp_sim_note_of(m->run, task)->step;
 
     return step == RP_NO_STEP || step >= m->nsteps
                ? NULL
-               : &m->after[m->run->graph->nodes.at[task].rank * m->nsteps + step];
+               : &m->after[rp_sim_node(m->run, task)->rank * m->nsteps + step];
 }
 
 /* ------------------------------------------------------------------ taking out */
 
 static void find_ends(struct bucket_ctx *m)
 {
-    const struct rp_stepgraph *g = m->run->graph;
     uint32_t i;
 
-    for (i = 0; i < g->nodes.n; i++) {
+    for (i = 0; i < rp_sim_nnodes(m->run); i++) {
         struct last_ends *a = is_removed(m->run, i) ? after_of(m, i) : NULL;
         int64_t *end;
 
         if (!a)
             continue;
         end = on_device(m->run, i) ? &a->device_end_ns : &a->host_end_ns;
-        if (rp_sg_end_ns(&g->nodes.at[i]) > *end)
-            *end = rp_sg_end_ns(&g->nodes.at[i]);
+        if (rp_sg_end_ns(rp_sim_node(m->run, i)) > *end)
+            *end = rp_sg_end_ns(rp_sim_node(m->run, i));
     }
 }
 
@@ -195,9 +194,10 @@ static enum rp_code add_buckets(struct bucket_ctx *m, size_t low, size_t high, s
 static bool leads_after(const struct bucket_ctx *m, uint32_t from, uint32_t to, uint16_t step)
 {
     const struct last_ends *a;
-    int64_t start = m->run->graph->nodes.at[to].start_ns;
+    int64_t start = rp_sim_node(m->run, to)->start_ns;
 
-    if (!is_removed(m->run, from) || is_removed(m->run, to) || m->run->notes.at[from].step != step)
+    if (!is_removed(m->run, from) || is_removed(m->run, to) ||
+        rp_sim_note_of(m->run, from)->step != step)
         return false;
     a = after_of(m, from);
     return a && start >= (on_device(m->run, to) ? a->device_end_ns : a->host_end_ns);
@@ -212,10 +212,11 @@ static enum rp_code link_successors(struct bucket_ctx *m, uint16_t step, struct 
     size_t k;
 
     for (v = 0; v < g->tasks.n; v++)
-        for (i = g->first.at[v]; run->notes.at[v].step == step && i < g->first.at[v + 1]; i++) {
+        for (i = g->first.at[v]; rp_sim_note_of(run, v)->step == step && i < g->first.at[v + 1];
+             i++) {
             if (!leads_after(m, v, g->edges.at[i].to, step))
                 continue;
-            for (k = run->graph->nodes.at[v].rank; k < m->transfer.n; k += run->nranks)
+            for (k = rp_sim_node(run, v)->rank; k < m->transfer.n; k += run->nranks)
                 RP_TRY(rp_overlay_link(&run->overlay, m->transfer.at[k], g->edges.at[i].to,
                                        g->edges.at[i].lag_ns + m->rest_ns, 0, err));
         }
@@ -244,13 +245,12 @@ static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
 /* ------------------------------------------------------------------ what the model lacks */
 
 /* Streams that carry what collectives bring back also carry what they take. */
-static bool carries_collectives(const struct rp_sim_part *part, uint32_t lane)
+static bool carries_collectives(const struct rp_sim_run *run, const struct rp_sg_lane *l)
 {
-    const struct rp_sg_lane *l = &part->graph.lanes.at[lane];
     uint32_t i;
 
     for (i = l->first; l->device && i < l->end; i++)
-        if (part->notes.at[i].flags & RP_SIM_REMOTE)
+        if (rp_sim_note_of(run, i)->flags & RP_SIM_REMOTE)
             return true;
     return false;
 }
@@ -258,19 +258,19 @@ static bool carries_collectives(const struct rp_sim_part *part, uint32_t lane)
 /* Copies of a direction that belong to the collectives of the first rank, a byte. */
 static double copy_ns_by_byte(const struct rp_sim_run *run, const char *direction)
 {
-    const struct rp_stepgraph *g = &run->parts[0]->graph;
+    const struct rp_stepgraph *g = run->graph;
     const struct rp_collectives *c = &run->parts[0]->collectives;
     double ns = 0, bytes = 0;
     size_t k;
     uint32_t i;
 
     for (k = 0; k < g->lanes.n; k++) {
-        if (!carries_collectives(run->parts[0], (uint32_t)k))
+        if ((run->nranks > 1 && g->lanes.at[k].rank) || !carries_collectives(run, &g->lanes.at[k]))
             continue;
         for (i = g->lanes.at[k].first; i < g->lanes.at[k].end; i++)
-            if (g->nodes.at[i].kind == RP_SG_MEMORY &&
-                strstr(g->names.at[g->nodes.at[i].name], direction))
-                ns += (double)g->nodes.at[i].dur_ns;
+            if (rp_sim_node(run, i)->kind == RP_SG_MEMORY &&
+                strstr(g->names.at[rp_sim_node(run, i)->name], direction))
+                ns += (double)rp_sim_node(run, i)->dur_ns;
     }
     for (k = 0; k < c->list.n; k++)
         if (c->list.at[k].kind == RP_COLL_ALL_REDUCE && c->list.at[k].in_bytes > 0)

@@ -75,11 +75,11 @@ static struct region region_of(const char *value)
 /* PyTorch marks no forward pass: it is what is neither backward nor optimizer. */
 static bool in_region(const struct rp_sim_run *run, const struct region *r, uint32_t i)
 {
-    uint8_t phase = run->notes.at[i].phase;
+    uint8_t phase = rp_sim_note_of(run, i)->phase;
 
     if (!r->pattern)
         return true;
-    if (run->notes.at[i].step == RP_NO_STEP)
+    if (rp_sim_note_of(run, i)->step == RP_NO_STEP)
         return false;
     if (r->phase != RP_PHASES)
         return phase == r->phase || (r->phase == RP_PHASE_FORWARD && phase == RP_PHASE_OTHER);
@@ -89,8 +89,8 @@ static bool in_region(const struct rp_sim_run *run, const struct region *r, uint
 /* Of the step of a node; NULL: it belongs to none. */
 static struct launching *window_of(const struct rp_sim_run *run, const struct region *r, uint32_t i)
 {
-    uint32_t rank = run->nranks > 1 ? run->graph->nodes.at[i].rank : 0;
-    uint16_t step = run->notes.at[i].step;
+    uint32_t rank = run->nranks > 1 ? rp_sim_node(run, i)->rank : 0;
+    uint16_t step = rp_sim_note_of(run, i)->step;
 
     return step == RP_NO_STEP ? NULL : &r->window[rank * r->nsteps + step];
 }
@@ -127,24 +127,24 @@ static enum rp_code find_launching(const struct rp_sim_run *run, struct region *
     for (v = 0; v < g->tasks.n; v++)
         for (k = g->first.at[v]; k < g->first.at[v + 1]; k++)
             if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH)
-                note_launch(window_of(run, r, v), run->graph->nodes.at[v].start_ns);
+                note_launch(window_of(run, r, v), rp_sim_node(run, v)->start_ns);
     for (k = 0; k < g->edges.n; k++)
         if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_SYNC)
             note_wait(window_of(run, r, g->edges.at[k].to),
-                      run->graph->nodes.at[g->edges.at[k].to].start_ns);
+                      rp_sim_node(run, g->edges.at[k].to)->start_ns);
     return RP_OK;
 }
 
 /* Whether the host does this with a graph, too. */
 static bool stays_on_host(const struct rp_sim_run *run, const struct region *r, uint32_t i)
 {
-    int64_t start = run->graph->nodes.at[i].start_ns;
+    int64_t start = rp_sim_node(run, i)->start_ns;
     const struct launching *w;
 
     if (!rp_sim_is_host(run, i) || r->pattern)
         return false;
     w = window_of(run, r, i);
-    return !w || run->notes.at[i].flags & RP_SIM_LOADER || start < w->first_ns ||
+    return !w || rp_sim_note_of(run, i)->flags & RP_SIM_LOADER || start < w->first_ns ||
            start >= w->waited_ns;
 }
 
@@ -152,9 +152,9 @@ static bool stays_on_host(const struct rp_sim_run *run, const struct region *r, 
 static bool launches_graph(const struct rp_sim_run *run, const struct region *r, uint32_t i,
                            uint32_t *last)
 {
-    uint32_t key = run->graph->nodes.at[i].rank << 16 | run->notes.at[i].step;
+    uint32_t key = rp_sim_node(run, i)->rank << 16 | rp_sim_note_of(run, i)->step;
 
-    if (!r->pattern || run->graph->nodes.at[i].kind != RP_SG_RUNTIME || key == *last)
+    if (!r->pattern || rp_sim_node(run, i)->kind != RP_SG_RUNTIME || key == *last)
         return false;
     *last = key;
     return true;
@@ -192,10 +192,10 @@ static enum rp_code shrink_lags(struct rp_sim_run *run, const struct region *r, 
             if (o->lag_ns.at[i] == RP_LAG_CUT || !in_region(run, r, to) ||
                 stays_on_host(run, r, to))
                 continue;
-            RP_TRY(rp_overlay_set_lag(o, i,
-                                      graph_lag(g->edges.at[i].flags, o->lag_ns.at[i], gap,
-                                                rp_sg_on_device(run->graph, to)),
-                                      err));
+            RP_TRY(rp_overlay_set_lag(
+                o, i,
+                graph_lag(g->edges.at[i].flags, o->lag_ns.at[i], gap, rp_sim_on_device(run, to)),
+                err));
         }
     }
     return RP_OK;
@@ -216,11 +216,10 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
     more = kind.parameters * (SMALL_KERNEL_NS + GRAPH_GAP_NS) *
            (kind.style == RP_OPTIMIZER_LOOP ? CAPTURABLE_LOOP : CAPTURABLE_FOREACH);
     factor = (kind.passes + 4) / kind.passes;
-    for (i = 0; i < run->graph->nodes.n; i++) {
-        if (run->graph->nodes.at[i].rank != rank || !rp_sim_is_update(run, i) ||
-            !in_region(run, r, i))
+    for (i = rp_sim_first_node(run, rank); i < rp_sim_end_node(run, rank); i++) {
+        if (rp_sim_node(run, i)->rank != rank || !rp_sim_is_update(run, i) || !in_region(run, r, i))
             continue;
-        if (last == RP_NONE || run->notes.at[last].step != run->notes.at[i].step)
+        if (last == RP_NONE || rp_sim_note_of(run, last)->step != rp_sim_note_of(run, i)->step)
             RP_TRY(rp_overlay_set_dur(&run->overlay, i,
                                       run->overlay.dur_ns.at[i] + (int64_t)(more / factor), err));
         RP_TRY(rp_sim_scale_node(run, i, factor, err));

@@ -18,8 +18,8 @@ static enum rp_code dataloader_apply(struct rp_sim_run *run, const struct rp_wha
         return rp_err_set(
             err, RP_USAGE,
             "'%s': dataloader=0 (free) or a factor such as dataloader=0.5 is expected", args->text);
-    for (i = 0; i < run->graph->nodes.n; i++)
-        if (run->notes.at[i].flags & RP_SIM_LOADER) {
+    for (i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_note_of(run, i)->flags & RP_SIM_LOADER) {
             n++;
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
         }

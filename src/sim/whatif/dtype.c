@@ -53,8 +53,8 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
     if (!args->value || strcmp(args->value, "bf16") != 0)
         return rp_err_set(err, RP_USAGE, "'%s': only dtype=bf16 is supported", args->text);
     RP_TRY(rp_sim_need_kernels(run, "dtype", err));
-    for (i = 0; i < run->graph->nodes.n; i++)
-        if (rp_sim_is_kernel(run, i) && run->notes.at[i].phase != RP_PHASE_OPTIMIZER &&
+    for (i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_is_kernel(run, i) && rp_sim_note_of(run, i)->phase != RP_PHASE_OPTIMIZER &&
             !rp_kernel_is_half(rp_sim_node_name(run, i))) {
             n++;
             RP_TRY(rp_sim_scale_node(

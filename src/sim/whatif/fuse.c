@@ -92,7 +92,7 @@ static enum rp_code fuse_lane(struct fuse_ctx *f, const struct rp_sg_lane *lane,
 
     while (i < lane->end) {
         for (end = i; end < lane->end && is_link(f, end) &&
-                      f->run->notes.at[end].step == f->run->notes.at[i].step;)
+                      rp_sim_note_of(f->run, end)->step == rp_sim_note_of(f->run, i)->step;)
             end++;
         if (end > i + 1)
             RP_TRY(fuse_chain(f, i, end, err));

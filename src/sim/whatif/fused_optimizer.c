@@ -29,15 +29,16 @@ static void sum_update(const struct rp_sim_run *run, uint32_t rank, struct regio
 {
     const int64_t *dur = run->overlay.dur_ns.at;
     int64_t least = INT64_MAX;
-    uint32_t i, n = (uint32_t)run->graph->nodes.n;
+    uint32_t i, first = rp_sim_first_node(run, rank), end = rp_sim_end_node(run, rank);
 
     *out = (struct region){0};
-    for (i = 0; i < n; i++)
-        if (run->graph->nodes.at[i].rank == rank && run->graph->nodes.at[i].kind == RP_SG_COMPUTE &&
+    for (i = first; i < end; i++)
+        if (rp_sim_node(run, i)->rank == rank && rp_sim_node(run, i)->kind == RP_SG_COMPUTE &&
             dur[i] < least)
             least = dur[i];
-    for (i = 0; i < n; i++) {
-        if (run->notes.at[i].phase != RP_PHASE_OPTIMIZER || run->graph->nodes.at[i].rank != rank)
+    for (i = first; i < end; i++) {
+        if (rp_sim_note_of(run, i)->phase != RP_PHASE_OPTIMIZER ||
+            rp_sim_node(run, i)->rank != rank)
             continue;
         *(rp_sim_is_update(run, i) ? &out->device_ns : &out->host_ns) += dur[i];
         if (rp_sim_is_update(run, i) && dur[i] > least)
@@ -62,14 +63,15 @@ static enum rp_code close_gaps(struct rp_sim_run *run, uint32_t rank, double hos
     const struct rp_task_graph *g = &run->tasks;
     uint32_t v, i;
 
-    for (v = 0; v < g->tasks.n; v++) {
-        if (run->graph->nodes.at[v].rank != rank || run->notes.at[v].phase != RP_PHASE_OPTIMIZER)
+    for (v = rp_sim_first_node(run, rank); v < rp_sim_end_node(run, rank); v++) {
+        if (rp_sim_node(run, v)->rank != rank ||
+            rp_sim_note_of(run, v)->phase != RP_PHASE_OPTIMIZER)
             continue;
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++) {
             enum rp_sg_edge_kind kind = RP_SIM_EDGE_KIND(g->edges.at[i].flags);
             int64_t lag = run->overlay.lag_ns.at[i];
 
-            if (lag <= 0 || run->notes.at[g->edges.at[i].to].phase != RP_PHASE_OPTIMIZER)
+            if (lag <= 0 || rp_sim_note_of(run, g->edges.at[i].to)->phase != RP_PHASE_OPTIMIZER)
                 continue;
             if (kind == RP_SG_STREAM)
                 lag = 0;
@@ -95,8 +97,9 @@ static enum rp_code fuse_update(struct rp_sim_run *run, uint32_t rank, struct rp
     host = host_factor(run, rank, &r) * rp_sim_lean_by(run, UPDATE_DOUBT);
     device = kind.fused / kind.passes * (double)r.above_ns / (double)r.device_ns *
              rp_sim_lean_by(run, UPDATE_DOUBT);
-    for (i = 0; i < run->graph->nodes.n; i++)
-        if (run->notes.at[i].phase == RP_PHASE_OPTIMIZER && run->graph->nodes.at[i].rank == rank)
+    for (i = rp_sim_first_node(run, rank); i < rp_sim_end_node(run, rank); i++)
+        if (rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER &&
+            rp_sim_node(run, i)->rank == rank)
             RP_TRY(rp_overlay_set_dur(&run->overlay, i,
                                       (int64_t)((double)run->overlay.dur_ns.at[i] *
                                                 (rp_sim_is_update(run, i) ? device : host)),
@@ -112,7 +115,7 @@ static enum rp_code fused_optimizer_apply(struct rp_sim_run *run, const struct r
     bool any = false;
 
     (void)args;
-    for (i = 0; i < run->graph->nodes.n && !any; i++)
+    for (i = 0; i < rp_sim_nnodes(run) && !any; i++)
         any = rp_sim_is_update(run, i);
     if (!any)
         return rp_err_set(err, RP_UNSUPPORTED,

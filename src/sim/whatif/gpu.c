@@ -76,7 +76,7 @@ static enum rp_code gpu_apply(struct rp_sim_run *run, const struct rp_whatif_arg
     doubt = rp_sim_lean_by(run, from == to                 ? 0
                                 : from->reach == to->reach ? DOUBT_SAME
                                                            : DOUBT_OTHER);
-    for (i = 0; i < run->graph->nodes.n; i++)
+    for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && run->overlay.dur_ns.at[i] > SMALL_NS) {
             double factor = gpu_factor(rp_sim_node_name(run, i), from, to) * doubt;
             double least = (double)SMALL_NS / (double)run->overlay.dur_ns.at[i];

@@ -41,12 +41,12 @@ bool rp_kernel_is_half(const char *name)
 
 const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t i)
 {
-    return run->graph->names.at[run->graph->nodes.at[i].name];
+    return run->graph->names.at[rp_sim_node(run, i)->name];
 }
 
 bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t i)
 {
-    return run->graph->nodes.at[i].kind == RP_SG_COMPUTE && rp_sim_is_device_work(run, i);
+    return rp_sim_node(run, i)->kind == RP_SG_COMPUTE && rp_sim_is_device_work(run, i);
 }
 
 enum rp_code rp_sim_need_kernels(const struct rp_sim_run *run, const char *what, struct rp_err *err)

@@ -34,8 +34,7 @@ static size_t count_names(const struct rp_sim_run *run, rp_sim_task_vec *list,
     size_t i, n = 0;
 
     for (i = 0; i < list->n; i++)
-        list->at[i] =
-            list->at[i] < run->graph->nodes.n ? run->graph->nodes.at[list->at[i]].name : 0;
+        list->at[i] = list->at[i] < rp_sim_nnodes(run) ? rp_sim_node(run, list->at[i])->name : 0;
     qsort(list->at, list->n, sizeof *list->at, by_number);
     for (i = 0; i < list->n; i++) {
         if (!n || out[n - 1].name != list->at[i])

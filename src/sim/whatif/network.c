@@ -62,9 +62,9 @@ static const struct rp_collective *collective_of(const struct rp_sim_run *run, u
 {
     const struct rp_sg_node *node;
 
-    if (task >= run->graph->nodes.n)
+    if (task >= rp_sim_nnodes(run))
         return NULL;
-    node = &run->graph->nodes.at[task];
+    node = rp_sim_node(run, task);
     return node->collective == RP_NONE
                ? NULL
                : &rp_sim_part_of(run, task)->collectives.list.at[node->collective];
@@ -90,8 +90,8 @@ static enum rp_code network_init(const struct rp_sim_run *run, const char *what,
     bool any = false;
 
     *out = (struct network){.world = world_of(run)};
-    for (i = 0; i < run->graph->nodes.n && !any; i++)
-        any = run->graph->nodes.at[i].kind == RP_SG_COMM;
+    for (i = 0; i < rp_sim_nnodes(run) && !any; i++)
+        any = rp_sim_node(run, i)->kind == RP_SG_COMM;
     if (!any)
         return rp_err_set(err, RP_UNSUPPORTED, "%s: no communication was recorded", what);
     return rp_transport_fit(run, &out->transport, err);

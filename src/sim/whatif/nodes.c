@@ -7,40 +7,40 @@
 
 bool rp_sim_is_host(const struct rp_sim_run *run, uint32_t node)
 {
-    uint8_t kind = run->graph->nodes.at[node].kind;
+    uint8_t kind = rp_sim_node(run, node)->kind;
 
     return (kind == RP_SG_HOST || kind == RP_SG_RUNTIME) &&
-           !(run->notes.at[node].flags & RP_SIM_REMOTE);
+           !(rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE);
 }
 
 bool rp_sim_is_comm(const struct rp_sim_run *run, uint32_t node)
 {
-    return run->graph->nodes.at[node].kind == RP_SG_COMM ||
-           run->notes.at[node].flags & RP_SIM_REMOTE;
+    return rp_sim_node(run, node)->kind == RP_SG_COMM ||
+           rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE;
 }
 
 bool rp_sim_is_device_work(const struct rp_sim_run *run, uint32_t node)
 {
-    uint8_t kind = run->graph->nodes.at[node].kind;
+    uint8_t kind = rp_sim_node(run, node)->kind;
 
     return (kind == RP_SG_COMPUTE || kind == RP_SG_MEMORY) &&
-           !(run->notes.at[node].flags & RP_SIM_REMOTE);
+           !(rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE);
 }
 
 bool rp_sim_has_device(const struct rp_sim_run *run)
 {
     size_t i;
 
-    for (i = 0; i < run->graph->nodes.n; i++)
-        if (run->graph->nodes.at[i].kind == RP_SG_COMPUTE)
+    for (i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_node(run, i)->kind == RP_SG_COMPUTE)
             return true;
     return false;
 }
 
 bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_t node)
 {
-    const char *name = run->graph->names.at[run->graph->nodes.at[node].name];
-    const char *op = rp_sim_part_of(run, node)->graph.names.at[run->notes.at[node].op];
+    const char *name = run->graph->names.at[rp_sim_node(run, node)->name];
+    const char *op = rp_sim_part_of(run, node)->graph.names.at[rp_sim_note_of(run, node)->op];
 
     return strpbrk(pattern, "*?[") ? !fnmatch(pattern, name, 0) || !fnmatch(pattern, op, 0)
                                    : strstr(name, pattern) || !strcmp(op, pattern);

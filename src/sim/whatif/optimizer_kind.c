@@ -17,9 +17,9 @@
 
 bool rp_sim_is_update(const struct rp_sim_run *run, uint32_t node)
 {
-    uint8_t kind = run->graph->nodes.at[node].kind;
+    uint8_t kind = rp_sim_node(run, node)->kind;
 
-    return run->notes.at[node].phase == RP_PHASE_OPTIMIZER &&
+    return rp_sim_note_of(run, node)->phase == RP_PHASE_OPTIMIZER &&
            (kind == RP_SG_COMPUTE || kind == RP_SG_MEMORY);
 }
 
@@ -47,10 +47,11 @@ void rp_optimizer_kind(const struct rp_sim_run *run, uint32_t rank, struct rp_op
     struct seen s = {0};
     uint32_t i;
 
-    for (i = 0; i < g->nodes.n; i++)
-        if (g->nodes.at[i].rank == rank && run->notes.at[i].phase == RP_PHASE_OPTIMIZER &&
-            (g->nodes.at[i].kind == RP_SG_HOST || g->nodes.at[i].kind == RP_SG_RUNTIME))
-            look_at(&s, g->names.at[g->nodes.at[i].name]);
+    for (i = rp_sim_first_node(run, rank); i < rp_sim_end_node(run, rank); i++)
+        if (rp_sim_node(run, i)->rank == rank &&
+            rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER &&
+            (rp_sim_node(run, i)->kind == RP_SG_HOST || rp_sim_node(run, i)->kind == RP_SG_RUNTIME))
+            look_at(&s, g->names.at[rp_sim_node(run, i)->name]);
     out->name = s.adamw ? "AdamW" : s.adam ? "Adam" : s.sgd ? "SGD" : "optimizer";
     out->style = s.fused     ? RP_OPTIMIZER_FUSED
                  : s.foreach ? RP_OPTIMIZER_FOREACH

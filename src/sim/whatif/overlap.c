@@ -12,7 +12,7 @@
 
 static const struct rp_sg_node *node_at(const struct rp_sim_run *run, uint32_t i)
 {
-    return &run->graph->nodes.at[i];
+    return rp_sim_node(run, i);
 }
 
 static bool is_transfer(const struct rp_sim_run *run, uint32_t i)
@@ -28,7 +28,7 @@ static enum rp_code need_transfers(const struct rp_sim_run *run, const char *wha
 
     if (!run->graph->lanes.n)
         return rp_err_set(err, RP_UNSUPPORTED, "%s: the recording has no threads or streams", what);
-    for (i = 0; i < run->graph->nodes.n; i++)
+    for (i = 0; i < rp_sim_nnodes(run); i++)
         if (is_transfer(run, i))
             return RP_OK;
     return rp_err_set(err, RP_UNSUPPORTED, "%s: no communication was recorded", what);
@@ -90,11 +90,12 @@ static enum rp_code hold_new(struct rp_sim_run *run, bool on_host, struct rp_err
 
     if (last)
         memset(last, 0xff, all * sizeof *last);
-    for (i = 0; i < run->graph->nodes.n && last; i++) {
-        uint16_t step = run->notes.at[i].step;
+    for (i = 0; i < rp_sim_nnodes(run) && last; i++) {
+        uint16_t step = rp_sim_note_of(run, i)->step;
         uint32_t *slot = step < nsteps ? &last[node_at(run, i)->rank * nsteps + step] : NULL;
 
-        if (slot && run->notes.at[i].phase == RP_PHASE_BACKWARD && computes(run, i, on_host) &&
+        if (slot && rp_sim_note_of(run, i)->phase == RP_PHASE_BACKWARD &&
+            computes(run, i, on_host) &&
             (*slot == RP_NONE || node_at(run, i)->start_ns > node_at(run, *slot)->start_ns))
             *slot = i;
     }
@@ -118,7 +119,7 @@ static enum rp_code no_overlap_apply(struct rp_sim_run *run, const struct rp_wha
 
     (void)args;
     RP_TRY(need_transfers(run, "no-overlap", err));
-    for (i = 0; i < run->graph->nodes.n; i++)
+    for (i = 0; i < rp_sim_nnodes(run); i++)
         if (is_transfer(run, i) && !run->gone.at[i])
             RP_TRY(stand_alone(run, i, on_host, err));
     return hold_new(run, on_host, err);
@@ -153,21 +154,21 @@ static void take_earlier(const struct rp_sim_run *run, uint32_t *slot, uint32_t 
 
 static void find_ends(const struct rp_sim_run *run, const struct ends *e)
 {
-    uint32_t i, n = (uint32_t)run->graph->nodes.n;
+    uint32_t i, n = (uint32_t)rp_sim_nnodes(run);
 
     memset(e->node, 0xff, run->nranks * e->nsteps * sizeof *e->node);
     for (i = 0; i < n; i++) {
-        uint32_t *slot = end_of(e, node_at(run, i)->rank, run->notes.at[i].step);
+        uint32_t *slot = end_of(e, node_at(run, i)->rank, rp_sim_note_of(run, i)->step);
 
-        if (slot && run->notes.at[i].phase == RP_PHASE_OPTIMIZER && !rp_sim_is_comm(run, i))
+        if (slot && rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER && !rp_sim_is_comm(run, i))
             take_earlier(run, slot, i);
     }
     for (i = 0; i < n; i++) {
-        uint16_t step = run->notes.at[i].step;
+        uint16_t step = rp_sim_note_of(run, i)->step;
         uint32_t *slot = step ? end_of(e, node_at(run, i)->rank, (uint16_t)(step - 1)) : NULL;
 
-        if (slot && run->notes.at[i].flags & RP_SIM_TIMES &&
-            (*slot == RP_NONE || run->notes.at[*slot].step == step))
+        if (slot && rp_sim_note_of(run, i)->flags & RP_SIM_TIMES &&
+            (*slot == RP_NONE || rp_sim_note_of(run, *slot)->step == step))
             take_earlier(run, slot, i);
     }
 }
@@ -196,13 +197,14 @@ static enum rp_code let_go(struct rp_sim_run *run, uint32_t transfer, const stru
         uint8_t kind = node_at(run, to)->kind;
 
         if (kind == RP_SG_COMM || kind == RP_SG_RENDEZVOUS ||
-            run->overlay.lag_ns.at[i] == RP_LAG_CUT || run->notes.at[to].flags & RP_SIM_REMOTE)
+            run->overlay.lag_ns.at[i] == RP_LAG_CUT ||
+            rp_sim_note_of(run, to)->flags & RP_SIM_REMOTE)
             continue;
         if (before != RP_NONE && node_at(run, to)->lane == node_at(run, transfer)->lane)
             RP_TRY(rp_overlay_link(&run->overlay, before, to, 0, 0, err));
         RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
     }
-    end = end_of(ends, node_at(run, transfer)->rank, run->notes.at[transfer].step);
+    end = end_of(ends, node_at(run, transfer)->rank, rp_sim_note_of(run, transfer)->step);
     if (!end || *end == RP_NONE || node_at(run, *end)->start_ns <= node_at(run, transfer)->start_ns)
         return RP_OK;
     return rp_overlay_link(&run->overlay, transfer, *end, 0, 0, err);
@@ -221,7 +223,7 @@ static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif
     if (!ends.node)
         return rp_err_nomem(err, "simulating");
     find_ends(run, &ends);
-    for (i = 0; i < run->graph->nodes.n && code == RP_OK; i++)
+    for (i = 0; i < rp_sim_nnodes(run) && code == RP_OK; i++)
         if (is_transfer(run, i) && !run->gone.at[i])
             code = let_go(run, i, &ends, err);
     free(ends.node);

@@ -17,7 +17,7 @@ static enum rp_code free_update(struct rp_sim_run *run, uint32_t i, struct rp_er
 
 static bool is_update(const struct rp_sim_run *run, uint32_t i)
 {
-    return run->notes.at[i].phase == RP_PHASE_OPTIMIZER &&
+    return rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER &&
            run->tasks.tasks.at[i].device != RP_NO_DEVICE;
 }
 

@@ -27,8 +27,8 @@ struct places {
 
 static struct place *place_of(const struct places *p, uint32_t i)
 {
-    const struct rp_sg_node *node = &p->run->graph->nodes.at[i];
-    uint16_t step = p->run->notes.at[i].step;
+    const struct rp_sg_node *node = rp_sim_node(p->run, i);
+    uint16_t step = rp_sim_note_of(p->run, i)->step;
     bool device = rp_sim_is_device_work(p->run, i);
 
     if (step >= p->nsteps || (!device && !rp_sim_is_host(p->run, i)))
@@ -39,21 +39,22 @@ static struct place *place_of(const struct places *p, uint32_t i)
 static enum rp_code find_recomputed(const struct places *p, const char *pattern,
                                     rp_sim_task_vec *matched, size_t *n, struct rp_err *err)
 {
-    const struct rp_sg_node *node = p->run->graph->nodes.at;
     uint32_t i;
 
-    for (i = 0; i < p->run->graph->nodes.n; i++) {
+    for (i = 0; i < rp_sim_nnodes(p->run); i++) {
         struct place *x = place_of(p, i);
 
         if (!x)
             continue;
-        if (p->run->notes.at[i].phase == RP_PHASE_BACKWARD) {
-            if (x->first == RP_NONE || node[i].start_ns < node[x->first].start_ns)
+        if (rp_sim_note_of(p->run, i)->phase == RP_PHASE_BACKWARD) {
+            if (x->first == RP_NONE ||
+                rp_sim_node(p->run, i)->start_ns < rp_sim_node(p->run, x->first)->start_ns)
                 x->first = i;
-        } else if (p->run->notes.at[i].phase != RP_PHASE_OPTIMIZER &&
+        } else if (rp_sim_note_of(p->run, i)->phase != RP_PHASE_OPTIMIZER &&
                    rp_sim_name_fits(p->run, pattern, i)) {
             x->again_ns = rp_ns_sum(x->again_ns, p->run->overlay.dur_ns.at[i]);
-            if (x->last == RP_NONE || node[i].start_ns > node[x->last].start_ns)
+            if (x->last == RP_NONE ||
+                rp_sim_node(p->run, i)->start_ns > rp_sim_node(p->run, x->last)->start_ns)
                 x->last = i;
             (*n)++;
             RP_TRY(rp_sim_match(p->run, matched, i, err));

@@ -54,7 +54,7 @@ static enum rp_code read_subject(const struct rp_whatif_args *args, struct subje
 static bool scale_matches(const struct rp_sim_run *run, const struct subject *s, bool on_host,
                           uint32_t i)
 {
-    uint8_t kind = run->graph->nodes.at[i].kind;
+    uint8_t kind = rp_sim_node(run, i)->kind;
     bool comm = rp_sim_is_comm(run, i);
 
     switch (s->cls) {
@@ -71,9 +71,9 @@ static bool scale_matches(const struct rp_sim_run *run, const struct subject *s,
     case DEVICE:
         return kind == RP_SG_COMPUTE || kind == RP_SG_COMM || kind == RP_SG_MEMORY;
     case PHASE:
-        return run->notes.at[i].phase == s->phase;
+        return rp_sim_note_of(run, i)->phase == s->phase;
     case RANK:
-        return run->graph->nodes.at[i].rank == s->rank && !comm;
+        return rp_sim_node(run, i)->rank == s->rank && !comm;
     default:
         return rp_sim_name_fits(run, s->pattern, i);
     }

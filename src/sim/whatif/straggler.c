@@ -25,8 +25,8 @@ struct work {
 /* Where the work of a node is summed up, or NULL: it is none. */
 static int64_t *sum_of(const struct work *w, const struct rp_sim_run *run, uint32_t node)
 {
-    uint16_t step = run->notes.at[node].step;
-    uint32_t rank = run->graph->nodes.at[node].rank;
+    uint16_t step = rp_sim_note_of(run, node)->step;
+    uint32_t rank = rp_sim_node(run, node)->rank;
 
     if (step >= w->nsteps || rank >= w->nranks || rp_sim_is_comm(run, node))
         return NULL;
@@ -39,7 +39,7 @@ static void sum_work(struct work *w, const struct rp_sim_run *run)
 {
     uint32_t i;
 
-    for (i = 0; i < run->graph->nodes.n; i++) {
+    for (i = 0; i < rp_sim_nnodes(run); i++) {
         int64_t *sum = sum_of(w, run, i);
 
         if (sum && __builtin_add_overflow(*sum, run->overlay.dur_ns.at[i], sum))
@@ -81,11 +81,11 @@ static enum rp_code level_ranks(struct rp_sim_run *run, struct work *w, uint32_t
 {
     uint32_t i;
 
-    for (i = 0; i < run->graph->nodes.n; i++) {
+    for (i = 0; i < rp_sim_nnodes(run); i++) {
         const int64_t *sum = sum_of(w, run, i);
-        double to = sum ? median[run->notes.at[i].step] : 0;
+        double to = sum ? median[rp_sim_note_of(run, i)->step] : 0;
 
-        if (!sum || *sum <= 0 || (only != RP_NONE && run->graph->nodes.at[i].rank != only) ||
+        if (!sum || *sum <= 0 || (only != RP_NONE && rp_sim_node(run, i)->rank != only) ||
             (only != RP_NONE && to >= (double)*sum))
             continue;
         RP_TRY(rp_sim_scale_node(run, i, to / (double)*sum, err));
@@ -151,8 +151,8 @@ static enum rp_code widen_step(struct rp_sim_run *run, const struct work *w, siz
     uint32_t i;
 
     expect_slowest(w, step, n, &slowest, &then);
-    for (i = 0; i < run->graph->nodes.n; i++) {
-        const int64_t *sum = run->notes.at[i].step == step ? sum_of(w, run, i) : NULL;
+    for (i = 0; i < rp_sim_nnodes(run); i++) {
+        const int64_t *sum = rp_sim_note_of(run, i)->step == step ? sum_of(w, run, i) : NULL;
 
         if (sum && *sum > 0 && then > 0 && (*sum == slowest || (double)*sum > then))
             RP_TRY(rp_sim_scale_node(run, i, then / (double)*sum, err));

@@ -71,7 +71,7 @@ static bool is_of_type(const char *name, const char *type)
 
 static bool is_kept(const struct rp_sim_run *run, const struct kept *k, uint32_t i)
 {
-    const struct rp_sg_node *n = &run->graph->nodes.at[i];
+    const struct rp_sg_node *n = rp_sim_node(run, i);
     uint32_t stages = run->parts[0]->stages;
 
     switch (k->what) {
@@ -92,8 +92,8 @@ static int64_t ideal_ns(const struct rp_sim_run *run, uint32_t name, int64_t *sc
     double sum = 0;
     size_t i, n = 0;
 
-    for (i = 0; i < run->graph->nodes.n; i++)
-        if (run->graph->nodes.at[i].name == name) {
+    for (i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_node(run, i)->name == name) {
             scratch[n++] = run->overlay.dur_ns.at[i];
             sum += (double)run->overlay.dur_ns.at[i];
         }
@@ -113,8 +113,8 @@ static enum rp_code level_types(struct rp_sim_run *run, const struct kept *k, in
     for (name = 1; name < run->graph->names.n; name++) {
         int64_t ns = ideal_ns(run, name, scratch);
 
-        for (i = 0; ns >= 0 && i < run->graph->nodes.n; i++) {
-            if (run->graph->nodes.at[i].name != name)
+        for (i = 0; ns >= 0 && i < rp_sim_nnodes(run); i++) {
+            if (rp_sim_node(run, i)->name != name)
                 continue;
             if (is_kept(run, k, i))
                 nkept++;
@@ -136,7 +136,7 @@ enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct r
     enum rp_code code;
 
     RP_TRY(read_kept(run, args, &kept, err));
-    scratch = malloc((run->graph->nodes.n + 1) * sizeof *scratch);
+    scratch = malloc((rp_sim_nnodes(run) + 1) * sizeof *scratch);
     code = scratch ? level_types(run, &kept, scratch, args, err) : rp_err_nomem(err, "simulating");
     free(scratch);
     return code;

@@ -20,8 +20,8 @@ static enum rp_code swap_on_lane(struct rp_sim_run *run, const struct rp_sg_lane
     uint16_t step = RP_NO_STEP;
 
     for (i = lane->first; i < lane->end; i++) {
-        if (run->notes.at[i].step != step) {
-            step = run->notes.at[i].step;
+        if (rp_sim_note_of(run, i)->step != step) {
+            step = rp_sim_note_of(run, i)->step;
             a = b = RP_NONE;
         }
         if (a == RP_NONE && rp_sim_name_fits(run, args->value, i))

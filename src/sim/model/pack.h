@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_MODEL_PACK_H
+#define RP_SIM_MODEL_PACK_H
+/*
+ * The nodes, notes and edges of a rank as bytes: about a fifth of their size. Of a run of many
+ * ranks all parts are in memory at once, and most of the time nobody looks at most of them.
+ *
+ * Nodes follow each other closely in time, on the same lane and in the same step, so that
+ * differences from the previous one are small numbers, of which each seven bits take a byte. Lags
+ * of edges are not kept: they follow from the times of the nodes (stepgraph/build.h). Of the event
+ * of a node only remains whether it has one.
+ */
+#include "sim/model/part.h"
+
+/* Replaces graph.nodes, graph.edges and notes of a part, whose index is dropped; a part of several
+   ranks stays as it is. */
+enum rp_code rp_sim_part_pack(struct rp_sim_part *part, struct rp_err *err);
+static inline bool rp_sim_part_is_packed(const struct rp_sim_part *part)
+{
+    return part->npacked_nodes > 0;
+}
+
+/* How many nodes a part has, packed or not. */
+static inline size_t rp_sim_part_nnodes(const struct rp_sim_part *part)
+{
+    return rp_sim_part_is_packed(part) ? part->npacked_nodes : part->graph.nodes.n;
+}
+
+/* Into arrays of part->npacked_nodes and part->npacked_edges items; each may be NULL. Lags are 0.
+   RP_FORMAT where the bytes are not those of a part. */
+enum rp_code rp_sim_part_unpack_nodes(const struct rp_sim_part *part, struct rp_sg_node *nodes,
+                                      struct rp_sim_note *notes, struct rp_err *err);
+enum rp_code rp_sim_part_unpack_edges(const struct rp_sim_part *part, struct rp_sg_edge *edges,
+                                      struct rp_err *err);
+
+/* A copy of a packed part whose graph has its nodes, edges and lags and which has its notes again;
+   everything else is shared with the part. Give back what it has of its own also after a failure.
+ */
+enum rp_code rp_sim_part_unpack(const struct rp_sim_part *part, struct rp_sim_part *out,
+                                struct rp_err *err);
+void rp_sim_part_unpack_release(struct rp_sim_part *out);
+
+#endif
