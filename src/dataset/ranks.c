@@ -519,10 +519,15 @@ static enum rp_code check_missing(struct rank_query *a, uint8_t which, const str
     for (i = 0; i < run->ranks.n; i++)
         numbers[i] = run->ranks.at[i].number;
     code = rp_trust_run(log,
-                        !a->run_of ? ""
-                        : which    ? " in the second run"
-                                   : " in the first run",
-                        numbers, run->ranks.n, run->world_size, list, err);
+                        &(struct rp_trust_run){.where = !a->run_of ? ""
+                                                        : which    ? " in the second run"
+                                                                   : " in the first run",
+                                               .list = list,
+                                               .waits = a->row->waits,
+                                               .world = run->world_size,
+                                               .numbers = numbers,
+                                               .n = run->ranks.n},
+                        err);
     free(numbers);
     if (code != RP_OK || !list || !a->row->waits || ranks->n < 2 ||
         ranks->world_size <= (int64_t)ranks->n)

@@ -409,12 +409,10 @@ static enum rp_code remark_missing(struct rp_trust_log *log, const struct rp_tru
         here[r] = here[r] || !asked;
     }
     text = rp_arena_textf(
-        &log->arena,
-        "missing%s: %lld of %s: %s; where a collective waits for one of them, that looks like "
-        "transfer",
-        run->where, (long long)missing,
+        &log->arena, "missing%s: %lld of %s: %s%s", run->where, (long long)missing,
         rp_units_count(&log->arena, wanted, run->list ? "selected rank" : "rank"),
-        list_missing(&log->arena, here, run->world, missing));
+        list_missing(&log->arena, here, run->world, missing),
+        run->waits ? "; where a collective waits for one of them, that looks like transfer" : "");
     code = missing ? rp_trust_note(log, "missing_ranks", true, missing, text, err) : RP_OK;
     free(here);
     return code;
@@ -436,9 +434,13 @@ static enum rp_code check_files(struct rp_trust_log *log, struct rp_run *run, st
         return rp_err_nomem(err, "comparing traces");
     for (size_t i = 0; i < run->ranks.n; i++)
         numbers[i] = run->ranks.at[i].number;
-    return run->ranks.n > 1 && !relation.unrelated
-               ? rp_trust_run(log, "", numbers, run->ranks.n, run->world_size, NULL, err)
-               : RP_OK;
+    if (run->ranks.n < 2 || relation.unrelated)
+        return RP_OK;
+    return rp_trust_run(
+        log,
+        &(struct rp_trust_run){
+            .where = "", .world = run->world_size, .numbers = numbers, .n = run->ranks.n},
+        err);
 }
 
 /* Where no question numbers the ranks: which files are, by what they state. */

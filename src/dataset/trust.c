@@ -166,19 +166,16 @@ enum rp_code rp_trust_note(struct rp_trust_log *log, const char *kind, bool inco
     return rp_vec_push(&log->notes, note, err);
 }
 
-enum rp_code rp_trust_run(struct rp_trust_log *log, const char *where, const int32_t *numbers,
-                          size_t n, int32_t world, const char *list, struct rp_err *err)
+enum rp_code rp_trust_run(struct rp_trust_log *log, const struct rp_trust_run *run,
+                          struct rp_err *err)
 {
-    struct rp_trust_run run = {.where = where,
-                               .list = list,
-                               .world = world,
-                               .numbers = RP_ARENA_NEW(&log->arena, int32_t, n + 1),
-                               .n = n};
+    struct rp_trust_run kept = *run;
 
-    if (!run.numbers)
+    kept.numbers = RP_ARENA_NEW(&log->arena, int32_t, run->n + 1);
+    if (!kept.numbers)
         return rp_err_nomem(err, "looking for ranks");
-    memcpy(run.numbers, numbers, n * sizeof *numbers);
-    return rp_vec_push(&log->runs, run, err);
+    memcpy(kept.numbers, run->numbers, run->n * sizeof *run->numbers);
+    return rp_vec_push(&log->runs, kept, err);
 }
 
 const struct rp_unread *rp_trust_failure(const struct rp_trust_log *log)

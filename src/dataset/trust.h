@@ -64,6 +64,7 @@ struct rp_trust_note {
    The texts must live as long as the log. */
 struct rp_trust_run {
     const char *where, *list;
+    bool waits;              /* the answer depends on what they do */
     int32_t world, *numbers; /* in the arena of the log */
     size_t n;
 };
@@ -108,9 +109,9 @@ void rp_trust_judge(struct rp_trust_log *log, const struct rp_claim *claims, con
 enum rp_code rp_trust_note(struct rp_trust_log *log, const char *kind, bool incomplete,
                            int64_t count, const char *text, struct rp_err *err);
 
-/* Adds a run. */
-enum rp_code rp_trust_run(struct rp_trust_log *log, const char *where, const int32_t *numbers,
-                          size_t n, int32_t world, const char *list, struct rp_err *err);
+/* Adds a run, whose numbers are copied. */
+enum rp_code rp_trust_run(struct rp_trust_log *log, const struct rp_trust_run *run,
+                          struct rp_err *err);
 
 /* Why nothing could be read: the first of the inputs that should have been a trace, or NULL. */
 const struct rp_unread *rp_trust_failure(const struct rp_trust_log *log);

@@ -173,6 +173,44 @@ static void order_needs_the_same_name_on_all_ranks(void **state)
     rp_arena_release(&arena);
 }
 
+/* The trace of rank 2 is cut and lost its first collective: by its order, its second would be the
+   first of the others, and 40 late. */
+static void a_cut_rank_that_lacks_collectives_is_left_out(void **state)
+{
+    const struct row whole[2][3] = {{{'X', "kernel", NAME, 0, 9, 10, 20, 1, 9},
+                                     {'X', "kernel", NAME, 0, 9, 50, 20, 2, 9},
+                                     {'X', "kernel", NAME, 0, 9, 90, 20, 3, 9}},
+                                    {{'X', "kernel", NAME, 0, 9, 12, 18, 1, 9},
+                                     {'X', "kernel", NAME, 0, 9, 52, 18, 2, 9},
+                                     {'X', "kernel", NAME, 0, 9, 92, 18, 3, 9}}};
+    const struct row part[2] = {{'X', "kernel", NAME, 0, 9, 51, 19, 2, 9},
+                                {'X', "kernel", NAME, 0, 9, 91, 19, 3, 9}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c[3] = {COLLECTIVES_OF(whole[0], &arena),
+                                  COLLECTIVES_OF(whole[1], &arena), COLLECTIVES_OF(part, &arena)};
+    const struct rp_collectives *ranks[] = {&c[0], &c[1], &c[2]};
+    struct rp_rendezvous_list m;
+
+    UNUSED_STATE(state);
+    c[2].cut = true;
+    assert_code(rp_rendezvous_find(ranks, 3, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.n, 3);
+    for (size_t i = 0; i < m.n; i++) {
+        assert_int_equal(m.at[i].n, 2);
+        assert_int_equal(m.at[i].rank[m.at[i].last], 1);
+    }
+    assert_int_equal(m.nlost, 2);
+    c[2].cut = false; /* it began later */
+    assert_code(rp_rendezvous_find(ranks, 3, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.at[1].n, 3);
+    c[2].cut = c[1].cut = true; /* one that lacks nothing takes part */
+    assert_code(rp_rendezvous_find(ranks, 3, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.n, 3);
+    for (int r = 0; r < 3; r++)
+        rp_collectives_release(&c[r]);
+    rp_arena_release(&arena);
+}
+
 /* Ranks 0 and 1 are group "a"; the numbers match them although the order does not. */
 static void groups_and_numbers_find_those_who_meet(void **state)
 {
@@ -396,6 +434,7 @@ int test_collectives(void)
         cmocka_unit_test(facts_come_from_the_spans_around_the_launch),
         cmocka_unit_test(sizes_come_from_the_launching_operator),
         cmocka_unit_test(order_needs_the_same_name_on_all_ranks),
+        cmocka_unit_test(a_cut_rank_that_lacks_collectives_is_left_out),
         cmocka_unit_test(groups_and_numbers_find_those_who_meet),
         cmocka_unit_test(groups_without_numbers_keep_their_order),
         cmocka_unit_test(host_collectives_meet_by_name_and_size),
