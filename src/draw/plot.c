@@ -338,27 +338,51 @@ static bool boxes_meet(const struct box *a, const struct box *b)
     return a->x < b->x + b->w && b->x < a->x + a->w && a->y < b->y + b->h && b->y < a->y + a->h;
 }
 
-/* Finds a free place for a label: right, left, above or below its dot. */
-static bool label_fits(const struct rp_plot *plot, const struct box *used, size_t nused,
-                       struct box *label, struct rp_point at, double radius)
+#define MOST_SEEN 256 /* dots that a label must not cover */
+
+struct labels {
+    const struct rp_plot *plot;
+    const struct rp_dot *dots;
+    size_t ndots, n;
+    struct box at[MOST_LABELS];
+};
+
+/* Whether a place is in the box of the plot, and covers neither a label nor another dot. */
+static bool is_free(const struct labels *l, const struct box *box, size_t own)
 {
-    double w = label->w, h = label->h;
+    const struct rp_plot *plot = l->plot;
+
+    if (box->x < plot->left || box->x + box->w > plot->left + plot->width || box->y < plot->top ||
+        box->y + box->h > plot->top + plot->height)
+        return false;
+    for (size_t i = 0; i < l->n; i++)
+        if (boxes_meet(&l->at[i], box))
+            return false;
+    for (size_t i = 0; i < l->ndots && i < MOST_SEEN; i++) {
+        struct rp_point at = place(plot, l->dots[i].x, l->dots[i].y);
+        double r = l->dots[i].radius;
+        struct box dot = {at.x - r, at.y - r, 2 * r, 2 * r};
+
+        if (i != own && boxes_meet(&dot, box))
+            return false;
+    }
+    return true;
+}
+
+/* Finds a free place for the label of a dot: right of it, left, above or below. */
+static bool label_fits(const struct labels *l, size_t own, struct box *label)
+{
+    struct rp_point at = place(l->plot, l->dots[own].x, l->dots[own].y);
+    double w = label->w, h = label->h, radius = l->dots[own].radius;
     const struct rp_point tries[] = {{at.x + radius + 4, at.y - h / 2},
                                      {at.x - radius - 4 - w, at.y - h / 2},
                                      {at.x - w / 2, at.y - radius - 3 - h},
                                      {at.x - w / 2, at.y + radius + 3}};
 
     for (size_t k = 0; k < sizeof tries / sizeof *tries; k++) {
-        size_t i = 0;
-
         label->x = tries[k].x;
         label->y = tries[k].y;
-        if (label->x < plot->left || label->x + w > plot->left + plot->width ||
-            label->y < plot->top || label->y + h > plot->top + plot->height)
-            continue;
-        while (i < nused && !boxes_meet(&used[i], label))
-            i++;
-        if (i == nused)
+        if (is_free(l, label, own))
             return true;
     }
     return false;
@@ -366,19 +390,17 @@ static bool label_fits(const struct rp_plot *plot, const struct box *used, size_
 
 static void draw_labels(struct rp_plot *plot, const struct rp_dot *dots, size_t n)
 {
-    struct box used[MOST_LABELS];
-    size_t nused = 0;
+    struct labels l = {.plot = plot, .dots = dots, .ndots = n};
 
-    for (size_t i = 0; i < n && nused < MOST_LABELS; i++) {
-        struct rp_point at = place(plot, dots[i].x, dots[i].y);
+    for (size_t i = 0; i < n && l.n < MOST_LABELS; i++) {
         struct box label = {.h = 13};
 
         if (!dots[i].label)
             continue;
         label.w = fmin(rp_svg_text_width(RP_TEXT_SMALL, dots[i].label), 220);
-        if (!label_fits(plot, used, nused, &label, at, dots[i].radius))
+        if (!label_fits(&l, i, &label))
             continue;
-        used[nused++] = label;
+        l.at[l.n++] = label;
         rp_svg_text_in(plot->svg, label.x, label.y + 10, label.w + 1, RP_ANCHOR_START,
                        RP_TEXT_SMALL, dots[i].label);
     }

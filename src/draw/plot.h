@@ -85,7 +85,7 @@ struct rp_dot {
     const char *label, *hint;
 };
 /* Large dots are drawn first. Labels are placed beside their dots, in the order of the array, where
-   they cover neither a label nor leave the box; the others are left out. At most 64 labels. */
+   they cover neither a label nor a dot; the others are left out. At most 64 labels. */
 void rp_plot_dots(struct rp_plot *plot, const struct rp_dot *dots, size_t n);
 
 /* Horizontal bars, one below the other, each 22 pixels high: a name, the bar, a text behind it. The

@@ -40,8 +40,9 @@ static const struct rp_field row_fields[] = {
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_roof_row), row_fields, NULL};
 
-#define SHOWN_NAME                                           \
-    ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN), \
+#define SHOWN_NAME                                                         \
+    ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN),               \
+        ROW(category, STR, NONE, NULL, "category of the work", RP_SCREEN), \
         ROW(label, STR, NONE, "name", "name, format and shape", RP_SCREEN | RP_SHORTEN | RP_WHOLE)
 #define SHOWN_TIME                                               \
     ROW(calls, I64, COUNT, "calls", "of the operator", RP_WIDE), \
@@ -97,8 +98,7 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_roof_root, notes, &rp_type_string, "notes", "about the rows",
                   RP_SCREEN),
     RP_FIELD_END};
-static const struct rp_type roof_type = {"roofline", sizeof(struct rp_roof_root), root_fields,
-                                         "rows"};
+const struct rp_type rp_roof_type = {"roofline", sizeof(struct rp_roof_root), root_fields, "rows"};
 
 #define GROUP(member) RP_PART_TEXT(struct rp_roof_group, member)
 static const struct rp_field group_fields[] = {
@@ -117,12 +117,12 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_roof_part, memory_bytes_per_s),
     RP_PART_PLAIN(struct rp_roof_part, matrix_flops_per_s),
     RP_PART_END};
-static const struct rp_type part_type = {"roof_part", sizeof(struct rp_roof_part), part_fields,
-                                         NULL};
+const struct rp_type rp_roof_part_type = {"roof_part", sizeof(struct rp_roof_part), part_fields,
+                                          NULL};
 
 /* ------------------------------------------------------------------ options */
 
-#define ACHIEVABLE 0.8
+#define ACHIEVABLE RP_ROOF_ACHIEVABLE
 
 static enum rp_code bad_peak(const char *text, struct rp_err *err)
 {
@@ -523,9 +523,9 @@ static enum rp_code fill_root(struct roof_join *j, int64_t limit, struct rp_roof
     return rp_arena_check(j->arena, "adding up ranks", err);
 }
 
-static enum rp_code join_parts(const struct rp_roof_part *const *parts, size_t nparts,
-                               const struct rp_roof_options *options, const char *by, int64_t limit,
-                               struct rp_arena *arena, struct rp_roof_root *out, struct rp_err *err)
+enum rp_code rp_roof_join(const struct rp_roof_part *const *parts, size_t nparts,
+                          const struct rp_roof_options *options, const char *by, int64_t limit,
+                          struct rp_arena *arena, struct rp_roof_root *out, struct rp_err *err)
 {
     struct roof_join j = {.arena = arena};
     enum rp_code code = rp_strtab_init(&j.keys, err);
@@ -561,7 +561,7 @@ enum rp_code rp_roof_of_trace(const struct rp_trace *trace,
         rp_roof_group_calls(trace, &all, categories, &options, NULL, NULL, arena, &part, err);
 
     if (code == RP_OK)
-        code = join_parts(parts, 1, &options, words[by], most, arena, out, err);
+        code = rp_roof_join(parts, 1, &options, words[by], most, arena, out, err);
     rp_vec_release(&part.groups);
     return code;
 }
@@ -593,11 +593,25 @@ static enum rp_code roofline_join(const struct rp_ranks *ranks, const struct rp_
     for (i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
     RP_TRY(read_options(settings, &options, err));
-    RP_TRY(join_parts(parts, ranks->n, &options, rp_settings_text(settings, "by"),
-                      rp_settings_int(settings, "limit"), &result->arena, root, err));
+    RP_TRY(rp_roof_join(parts, ranks->n, &options, rp_settings_text(settings, "by"),
+                        rp_settings_int(settings, "limit"), &result->arena, root, err));
     if (ranks->graphs && root->notes)
         root->notes[root->nnotes++] = ranks->graphs;
-    return RP_OK;
+    if (!rp_settings_has(settings, "svg"))
+        return RP_OK;
+    root->picture = RP_ARENA_NEW(&result->arena, struct rp_roof_root, 1);
+    return root->picture ? rp_roof_join(parts, ranks->n, &options, rp_settings_text(settings, "by"),
+                                        0, &result->arena, root->picture, err)
+                         : rp_err_nomem(err, "adding up ranks");
+}
+
+static enum rp_code roofline_write(const struct rp_settings *settings, struct rp_result *result,
+                                   struct rp_err *err)
+{
+    const char *svg = rp_settings_text(settings, "svg");
+
+    return svg ? rp_roof_write_picture(((struct rp_roof_root *)result->root)->picture, svg, err)
+               : RP_OK;
 }
 
 static const struct rp_option roofline_options[] = {
@@ -609,6 +623,7 @@ static const struct rp_option roofline_options[] = {
      "peaks of this device (H100, MI300X, …) instead of the recorded one", 0},
     {"peak", 0, RP_OPT_TEXT, "flops=N,bytes=N", NULL,
      "these peaks, a second, instead of published ones; one of the two is enough", 0},
+    {"svg", 0, RP_OPT_PATH, "FILE", NULL, "also write all rows below the roofs as a picture", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
 
@@ -624,8 +639,10 @@ const struct rp_question_row rp_ask_roofline = {
                  .examples =
                      "reprise roofline trace.json.gz\tthe operators that would save most\n"
                      "reprise roofline --by category run/\tone row a category\n"
+                     "reprise roofline --svg roofline.svg run/\ta picture of all operators\n"
                      "reprise roofline --peak flops=989e12,bytes=4.8e12 run/\tgiven peaks\n",
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = roofline_options,
-                 .type = &roof_type},
-    .ranks = {.part = &part_type, .rank = roofline_rank, .join = roofline_join}};
+                 .type = &rp_roof_type},
+    .ranks = {.part = &rp_roof_part_type, .rank = roofline_rank, .join = roofline_join},
+    .write = roofline_write};

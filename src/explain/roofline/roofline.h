@@ -9,6 +9,8 @@
 #include "base/arena.h"
 #include "cost/calls.h"
 
+#include <reprise/result.h>
+
 enum rp_roof_by {
     RP_ROOF_SHAPE,
     RP_ROOF_OP,
@@ -56,6 +58,8 @@ struct rp_roof_part {
     double matrix_flops_per_s; /* for bf16 */
 };
 
+#define RP_ROOF_ACHIEVABLE 0.8 /* where nobody says another part */
+
 struct rp_roof_options {
     enum rp_roof_by by;
     const struct rp_device_peaks *device; /* instead of the recorded one; NULL: that */
@@ -78,7 +82,10 @@ struct rp_roof_root {
     struct rp_roof_row *rows;
     struct rp_roof_row *known, *unmodelled; /* on the screen */
     const char **notes;
+    struct rp_roof_root *picture; /* the same with all rows; NULL: no picture is asked for */
 };
+
+extern const struct rp_type rp_roof_part_type, rp_roof_type; /* of a part, and of the answer */
 
 enum rp_roof_by rp_roof_by_of(const char *word);
 
@@ -89,6 +96,16 @@ enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_s
                                  const struct rp_roof_options *options, rp_item_cost_fn *known,
                                  void *user, struct rp_arena *arena, struct rp_roof_part *out,
                                  struct rp_err *err);
+
+/* Adds up the groups of ranks, as the question does; `by` is the word of options->by. Everything is
+   in the arena. limit: 0: all rows. */
+enum rp_code rp_roof_join(const struct rp_roof_part *const *parts, size_t nparts,
+                          const struct rp_roof_options *options, const char *by, int64_t limit,
+                          struct rp_arena *arena, struct rp_roof_root *out, struct rp_err *err);
+
+/* Writes the known rows of an answer as dots below the roofs (picture.c). */
+enum rp_code rp_roof_write_picture(const struct rp_roof_root *root, const char *path,
+                                   struct rp_err *err);
 
 /* Of one trace alone, everything in the arena: the rows that would save most, `most` of them; 0:
    all. */
