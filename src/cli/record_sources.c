@@ -29,6 +29,7 @@ static const struct source {
     {"nccl", "NCCL_PROFILER_PLUGIN", BY_PATH, false, true, false},
     {"opencl", "OPENCL_LAYERS", BY_LIST, false, true, true},
     {"mpi", "LD_PRELOAD", BY_PRELOAD, false, true, false},
+    {"gloo", "LD_PRELOAD", BY_PRELOAD, false, true, false},
     {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false, false},
     {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false, false},
 };
@@ -95,7 +96,7 @@ static bool sources_known(const char *list, struct rp_err *err)
         if (i == NSOURCES) {
             snprintf(
                 err->text, sizeof err->text,
-                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, blocking, malloc",
+                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, blocking, malloc",
                 (int)(len < 100 ? len : 100), list);
             return false;
         }

@@ -302,6 +302,9 @@ static bool tickets_agree(const struct matcher *m, const struct ticket *t, size_
 
     if (n < 2 || (!some && n != m->members))
         return false;
+    /* more ranks than the group has: several groups look alike */
+    if (collective_of(m, t)->group_size > 0 && n > (size_t)collective_of(m, t)->group_size)
+        return false;
     for (i = 1; i < n; i++)
         if (t[i].rank == t[i - 1].rank ||
             (m->out->rule == RP_RENDEZVOUS_BY_ORDER &&

@@ -363,6 +363,11 @@ static void check_record_mpi(struct rp_arena *arena, struct check_row *row)
     source_row(arena, row, &(struct capture_source){.name = "mpi"});
 }
 
+static void check_record_gloo(struct rp_arena *arena, struct check_row *row)
+{
+    source_row(arena, row, &(struct capture_source){.name = "gloo"});
+}
+
 static void check_record_blocking(struct rp_arena *arena, struct check_row *row)
 {
     source_row(arena, row, &(struct capture_source){.name = "blocking"});
@@ -418,6 +423,7 @@ static const struct {
     {"record nccl", check_record_nccl, "record"},
     {"record opencl", check_record_opencl, "record"},
     {"record mpi", check_record_mpi, "record"},
+    {"record gloo", check_record_gloo, "record"},
     {"record blocking", check_record_blocking, "record"},
     {"record malloc", check_record_malloc, "record"},
 };

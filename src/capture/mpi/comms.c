@@ -7,9 +7,9 @@
  */
 #include "capture/mpi/mpi.h"
 
+#include "capture/core/next.h"
+
 #include <dlfcn.h>
-#include <limits.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,48 +41,9 @@ static struct {
 
 /* -------------------------------------------------------------------------- the MPI library */
 
-static void *function_of(const char *library, const char *name)
+static void *next_of(const char *name, const void *caller)
 {
-    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-    void *found = handle ? dlsym(handle, name) : NULL;
-
-    if (handle && !found)
-        dlclose(handle);
-    return found;
-}
-
-struct mpi_library {
-    char path[PATH_MAX];
-};
-
-static int find_library(struct dl_phdr_info *info, size_t size, void *user)
-{
-    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-    struct mpi_library *library = user;
-
-    (void)size;
-    if (!slash || strncmp(slash + 1, "libmpi", 6) != 0 ||
-        strlen(info->dlpi_name) >= sizeof library->path)
-        return 0;
-    memcpy(library->path, info->dlpi_name, strlen(info->dlpi_name) + 1);
-    return 1;
-}
-
-/* The next one in the global scope, else one of the libraries that the caller's own library needs:
-   an extension module of Python brings MPI into a scope of its own. */
-void *rp_mpi_next(const char *name, const void *caller)
-{
-    void *found = dlsym(RTLD_NEXT, name);
-    struct mpi_library library = {""};
-    struct link_map *map = NULL;
-    Dl_info info;
-
-    if (!found && caller && dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) && map &&
-        map->l_name[0])
-        found = function_of(map->l_name, name);
-    if (!found && dl_iterate_phdr(find_library, &library))
-        found = function_of(library.path, name);
-    return found;
+    return rp_capture_next(name, caller, "libmpi");
 }
 
 /* An object may have been moved into the program by a copy relocation. */
@@ -90,7 +51,7 @@ static rp_mpi_word object_of(const char *name, const void *caller)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
 
-    return (rp_mpi_word)(found ? found : rp_mpi_next(name, caller));
+    return (rp_mpi_word)(found ? found : next_of(name, caller));
 }
 
 static bool is_mpi5(const void *function)
@@ -107,7 +68,7 @@ void rp_mpi_comms_begin(const void *caller)
     if (mpi.ready)
         return;
     world = object_of("ompi_mpi_comm_world", caller);
-#define FIND(member, name) *(void **)&mpi.member = rp_mpi_next("PMPI_" name, caller)
+#define FIND(member, name) *(void **)&mpi.member = next_of("PMPI_" name, caller)
     FIND(rank, "Comm_rank");
     FIND(size, "Comm_size");
     FIND(is_inter, "Comm_test_inter");

@@ -9,6 +9,8 @@
  */
 #include "capture/mpi/mpi.h"
 
+#include "capture/core/next.h"
+
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -221,15 +223,15 @@ static void end_call(const struct call *c, uint64_t begin)
     X(Finalize, 0, OTHER, ONE, NONE, NONE, NONE, NONE, NONE, NONE)
 
 /* Calls the next function of the name; a wrapper under the first name respects other tools. */
-#define NEXT(own, name)                                       \
-    static __typeof__(&own) next;                             \
-    const void *caller = __builtin_return_address(0);         \
-                                                              \
-    if (!next)                                                \
-        *(void **)&next = rp_mpi_next(#own, caller);          \
-    if (!next)                                                \
-        *(void **)&next = rp_mpi_next("PMPI_" #name, caller); \
-    if (!next)                                                \
+#define NEXT(own, name)                                                     \
+    static __typeof__(&own) next;                                           \
+    const void *caller = __builtin_return_address(0);                       \
+                                                                            \
+    if (!next)                                                              \
+        *(void **)&next = rp_capture_next(#own, caller, "libmpi");          \
+    if (!next)                                                              \
+        *(void **)&next = rp_capture_next("PMPI_" #name, caller, "libmpi"); \
+    if (!next)                                                              \
         return FAILED;
 
 #define WRAP_AS(own, name_, n, what_, sizes_, count_, type_, comm_, peer_, count2, type2)          \
@@ -306,7 +308,7 @@ static void put_version(const void *caller)
     int (*version)(char *, int *);
     int n = 0;
 
-    *(void **)&version = rp_mpi_next("PMPI_Get_library_version", caller);
+    *(void **)&version = rp_capture_next("PMPI_Get_library_version", caller, "libmpi");
     if (!version || version(text, &n))
         return;
     text[strcspn(text, "\n")] = '\0';

@@ -24,10 +24,6 @@ struct rp_mpi_comm {
     _Atomic uint32_t sequence; /* of the next collective */
 };
 
-/* The function `name` of the program's MPI library, or NULL. `caller`: an address in the library
-   that calls it; may be NULL. */
-RP_MPI_HIDDEN void *rp_mpi_next(const char *name, const void *caller);
-
 /* Finds out how the library represents handles. */
 RP_MPI_HIDDEN void rp_mpi_comms_begin(const void *caller);
 /* The communicator of a handle, registered at its first use; NULL if there are too many. */
