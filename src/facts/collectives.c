@@ -126,7 +126,7 @@ static void look_at_group(struct rp_collectives *out, const struct rp_collective
 /* The key of c includes its ordinal among those that look the same. */
 static enum rp_code set_key(struct collective_ctx *g, struct rp_collective *c, struct rp_err *err)
 {
-    uint64_t words[3] = {rp_hash_mix(c->name_hash, (uint64_t)c->group_size), (uint64_t)c->in_bytes,
+    uint64_t words[3] = {rp_hash_join(c->name_hash, (uint64_t)c->group_size), (uint64_t)c->in_bytes,
                          0};
     bool numbered = c->group && c->seq >= 0;
     uint32_t before;

@@ -299,6 +299,8 @@ static void host_collectives_meet_by_name_and_size(void **state)
     assert_int_equal(m.n, 2);
     assert_int_equal(m.at[0].rank[m.at[0].last], 0);
     assert_int_equal(m.at[1].rank[m.at[1].last], 1);
+    for (size_t i = 0; i < m.n; i++) /* different names do not meet */
+        assert_string_equal(c[0].list.at[m.at[i].at[0]].name, c[1].list.at[m.at[i].at[1]].name);
     rp_collectives_release(&c[0]);
     rp_collectives_release(&c[1]);
     rp_arena_release(&arena);
