@@ -243,7 +243,7 @@ static enum rp_code make_part(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
 
-    RP_TRY(rp_report_rank(m->t, m->scope, m->arena, &m->report, err));
+    RP_TRY(rp_report_rank(m->t, m->scope, NULL, m->arena, &m->report, err));
     out->on_device = m->report.on_device;
     out->limited = m->report.limited;
     out->device = m->report.device;

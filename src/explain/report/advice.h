@@ -61,6 +61,12 @@
     X(ATYPICAL_STEP, "atypical-step", "a step takes longer than the others")                       \
     X(TINY_KERNELS, "tiny-kernels", "kernels so short that the gaps between them matter")          \
     X(LOW_OCCUPANCY, "low-occupancy", "kernels that use only a part of the device")                \
+    X(SLOW_OPERATOR, "slow-operator", "an operator runs far below what the device can do")         \
+    X(SLOW_ALIGNMENT, "slow-operator",                                                             \
+      "an operator runs far below what the device can do, because of a size")                      \
+    X(SLOW_SMALL, "slow-operator",                                                                 \
+      "an operator runs far below what the device can do: its matrices are small")                 \
+    X(SLOW_PRECISION, "slow-operator", "matrix products in float32 do not use the matrix units")   \
     X(SLOW_CLOCK, "clock-trouble", "the device becomes slower while it works")                     \
     X(WRONG_CLOCK, "clock-trouble", "clocks contradict each other")                                \
     X(PYTHON, "python", "Python code runs between the operators")                                  \

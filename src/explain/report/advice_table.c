@@ -983,6 +983,34 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_LOW_OCCUPANCY, RP_ADVISE_SIZE, .frameworks = FW(OPENCL),
      .text = "a larger global work size (less work per work-item), or several command queues"},
 
+    /* operators far below the peak */
+    {RP_FOUND_SLOW_OPERATOR, RP_ADVISE_LOOK,
+     .text = "'reprise roofline' lists operators with their rates, 'reprise top --focus NAME' who "
+             "calls one"},
+    {RP_FOUND_SLOW_OPERATOR, RP_ADVISE_CALL, .frameworks = FW(PYTORCH), .compiled = RP_KEY_NO,
+     .text = "torch.compile(model): generated kernels for what aten has slow ones for"},
+    {RP_FOUND_SLOW_ALIGNMENT, RP_ADVISE_CALL,
+     .text = "pad the size to a multiple of 8 (float32: 4) elements, so that rows begin at 16 "
+             "bytes"},
+    {RP_FOUND_SLOW_ALIGNMENT, RP_ADVISE_MORE, .frameworks = FW(PYTORCH),
+     .text = "attention that is written out (bmm, softmax, bmm): "
+             "torch.nn.functional.scaled_dot_product_attention pads inside its kernel"},
+    {RP_FOUND_SLOW_SMALL, RP_ADVISE_SIZE,
+     .text = "larger batches, or several products in one: more rows for the same weights"},
+    {RP_FOUND_SLOW_SMALL, RP_ADVISE_CALL, .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
+     .compiled = RP_KEY_NO,
+     .text = "torch.compile(model, mode=\"max-autotune-no-cudagraphs\"): other tiles, split-k"},
+    {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .text = "bfloat16 or TF32 for matrix products"},
+    {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
+     .text = "torch.set_float32_matmul_precision(\"high\") (TF32), or "
+             "torch.autocast(\"cuda\", dtype=torch.bfloat16)"},
+    {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .frameworks = FW(JAX),
+     .text = "jax.default_matmul_precision(\"tensorfloat32\"), or parameters and inputs in "
+             "bfloat16"},
+    {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .frameworks = FW(TENSORFLOW),
+     .text = "tf.keras.mixed_precision.set_global_policy(\"mixed_bfloat16\"), or "
+             "tf.config.experimental.enable_tensor_float_32_execution(True)"},
+
     /* slow clock */
     {RP_FOUND_SLOW_CLOCK, RP_ADVISE_LOOK,
      .text = "look for heat, a power limit or another process; keep the clock fixed for "

@@ -505,8 +505,9 @@ static void find_tiny(struct findings *f)
                                     (long long)s->kernels));
 }
 
-#define THIN_SHARE 0.05 /* of the span: what kernels that fill a part of the device may cost */
-#define MOST_EARLY 0.01 /* of the launches: above this the clocks disagree systematically */
+#define THIN_SHARE   0.05 /* of the span: what kernels that fill a part of the device may cost */
+#define PLACED_SHARE 0.03 /* of the span: what operators far below the peak may cost */
+#define MOST_EARLY   0.01 /* of the launches: above this the clocks disagree systematically */
 
 static void find_thin(struct findings *f)
 {
@@ -533,6 +534,38 @@ static void find_thin(struct findings *f)
                                 duration(f, d->thin_lost_ns)));
     add_evidence(finding, rp_arena_textf(f->arena, "mainly %s (%s)", name,
                                          duration(f, d->thin_name_lost_ns)));
+}
+
+/* "bmm [[96, 3137, 64], [96, 64, 3137]] runs at 63.7 TFLOP/s of 989 TFLOP/s: N = 3137 is odd" */
+static const char *placed_text(const struct findings *f, const struct rp_report_placed *p)
+{
+    enum rp_unit unit = p->by_memory ? RP_UNIT_BPS : RP_UNIT_FLOPS;
+
+    return rp_arena_textf(f->arena, "rank %d: %s runs at %s of %s%s%s (%s in %s, %s)",
+                          lead_number(f), p->op, rp_units_text(f->arena, p->rate, unit),
+                          rp_units_text(f->arena, p->peak, unit), p->why ? ": " : "",
+                          p->why ? p->why : "", duration(f, p->device_ns),
+                          rp_units_count(f->arena, p->calls, "call"), p->kernel);
+}
+
+static void find_placed(struct findings *f)
+{
+    static const uint8_t kinds[] = {[RP_PLACED_OTHER] = RP_FOUND_SLOW_OPERATOR,
+                                    [RP_PLACED_ALIGNMENT] = RP_FOUND_SLOW_ALIGNMENT,
+                                    [RP_PLACED_SMALL] = RP_FOUND_SLOW_SMALL,
+                                    [RP_PLACED_PRECISION] = RP_FOUND_SLOW_PRECISION};
+    const struct rp_report_part *lead = lead_part(f);
+    struct rp_report_finding *finding = NULL;
+    size_t i;
+
+    if (lead->nplaced && (double)lead->placed_lost_ns >= PLACED_SHARE * (double)f->span_ns)
+        finding = add_finding(f, kinds[lead->placed[0].kind], lead->placed_lost_ns);
+    if (!finding)
+        return;
+    finding->compute_ns = finding->lost_ns;
+    finding->at_most = true;
+    for (i = 0; i < lead->nplaced; i++)
+        add_evidence(finding, placed_text(f, &lead->placed[i]));
 }
 
 /* The clock of the device slows down: all kernels take longer, whatever they do. */
@@ -700,6 +733,7 @@ enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain 
     find_straggler(&f);
     find_tiny(&f);
     find_thin(&f);
+    find_placed(&f);
     find_slow_clock(&f);
     find_full_memory(&f);
     find_pauses(&f);

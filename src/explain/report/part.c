@@ -21,6 +21,7 @@ struct copy_name {
 };
 
 struct part_ctx {
+    const struct rp_category_table *categories; /* the user's, or NULL */
     const struct rp_trace *t;
     const struct rp_scope *scope;
     struct rp_arena *arena;
@@ -330,6 +331,10 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
     code = rp_attribution_init(&a, &ctx->w, err);
     out->coverage = a.coverage;
     if (code == RP_OK)
+        code = rp_report_sum_categories(&ctx->w, &a, ctx->categories, out, err);
+    if (code == RP_OK)
+        code = rp_report_place_operators(&ctx->w, &a, ctx->categories, ctx->arena, out, err);
+    if (code == RP_OK)
         code = rp_pitfall_unequal(&ctx->w, &a, ctx->arena, &out->unequal, err);
     if (code == RP_OK)
         code = rp_pitfall_streams(&ctx->w, out->b.compute_ns, ctx->arena, &out->streams, err);
@@ -464,10 +469,15 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
 }
 
 enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                            struct rp_arena *arena, struct rp_report_part *out, struct rp_err *err)
+                            const struct rp_category_table *categories, struct rp_arena *arena,
+                            struct rp_report_part *out, struct rp_err *err)
 {
     static const struct rp_scope whole = {0};
-    struct part_ctx ctx = {.t = trace, .scope = scope ? scope : &whole, .arena = arena, .out = out};
+    struct part_ctx ctx = {.t = trace,
+                           .scope = scope ? scope : &whole,
+                           .categories = categories,
+                           .arena = arena,
+                           .out = out};
     enum rp_code code;
 
     *out = (struct rp_report_part){.step_ns = RP_ABSENT_I64};

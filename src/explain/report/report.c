@@ -165,6 +165,7 @@ static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "run", "text output only", RP_SCREEN),
     ROOT(step_text, STR, NONE, "step", "text output only", RP_SCREEN),
     ROOT(lost_text, STR, NONE, "time", "text output only", RP_SCREEN),
+    ROOT(work_text, STR, NONE, "work", "text output only", RP_SCREEN),
     ROOT(profiler_text, STR, NONE, "profiler", "text output only", RP_SCREEN),
     ROOT(captured_launches, I64, COUNT, NULL,
          "launches of a recording of a graph capture, which did not execute; else 0", 0),
@@ -186,6 +187,8 @@ static const struct rp_field root_fields[] = {
                   "durations around which a tenth of them or more cluster", 0),
     RP_FIELD_LIST(struct rp_report_root, parts, &share_type, "where the time goes, per rank",
                   "parts of the span; they add up to it", 0),
+    RP_FIELD_LIST(struct rp_report_root, categories, &rp_report_category_type, NULL,
+                  "device time by category of work, the largest first", 0),
     RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record per rank", 0),
     RP_FIELD_LIST(struct rp_report_root, waits, &rp_idle_wait_type, NULL,
                   "waits of host threads in the span, by call and range", 0),
@@ -283,6 +286,18 @@ static const struct rp_field part_step_fields[] = {
 static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_step),
                                               part_step_fields, NULL};
 
+#define PLACED_AT(i)                                               \
+    RP_PART_TEXT(struct rp_report_part, placed[i].op),             \
+        RP_PART_TEXT(struct rp_report_part, placed[i].kernel),     \
+        RP_PART_TEXT(struct rp_report_part, placed[i].why),        \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].kind),      \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].by_memory), \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].calls),     \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].device_ns), \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].lost_ns),   \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].rate),      \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].peak)
+
 #define PART(kind, member)          RP_PART_##kind(struct rp_report_part, member)
 #define PART_OF(kind, member, item) RP_PART_##kind(struct rp_report_part, member, item)
 
@@ -293,6 +308,12 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(PLAIN, before_ns),
                                               PART(PLAIN, after_ns),
                                               PART(PLAIN, coverage),
+                                              PART(PLAIN, category_ns),
+                                              PART(PLAIN, nplaced),
+                                              PART(PLAIN, placed_lost_ns),
+                                              PLACED_AT(0),
+                                              PLACED_AT(1),
+                                              PLACED_AT(2),
                                               PART_OF(RECORD, sums, &sums_type),
                                               PART_OF(RECORD, wrong, &device_type),
                                               PART_OF(RECORD, pauses, &pauses_type),
@@ -1017,6 +1038,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     if (rp_ranks_are_captures(ranks)) {
         fill_capture(&j);
     } else {
+        rp_report_join_categories(ranks, j.arena, out);
         RP_TRY(rp_report_find(ranks, &j.chain, j.arena, out, err));
         RP_TRY(rp_report_predict(ranks, j.arena, out, err));
         fill_look(&j);
@@ -1060,7 +1082,8 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
 {
     struct rp_report_part *out = part->data;
 
-    RP_TRY(rp_report_rank(loaded->trace, scope, &part->arena, out, err));
+    RP_TRY(
+        rp_report_rank(loaded->trace, scope, rp_loaded_categories(loaded), &part->arena, out, err));
     RP_TRY(rp_trace_host(loaded->trace, loaded->source->name, &part->arena, &out->host, err));
     if (wants_view(settings))
         RP_TRY(report_view(loaded->trace, scope, part, err));

@@ -13,6 +13,7 @@
 #include "explain/idle/idle.h"
 #include "explain/idle/waits.h"
 #include "explain/report/view.h"
+#include "explain/top/categories.h"
 #include "facts/attribution.h"
 #include "facts/collectives.h"
 #include "facts/host_calls.h"
@@ -104,6 +105,25 @@ struct rp_report_device_row {
 };
 extern const struct rp_type rp_report_device_row_type;
 
+/* Why an operator is slow, as far as its shapes and its kernel say. */
+enum rp_placed_kind {
+    RP_PLACED_OTHER,
+    RP_PLACED_ALIGNMENT, /* a size that is no multiple of what a vector holds */
+    RP_PLACED_SMALL,     /* too small for a tile */
+    RP_PLACED_PRECISION, /* float32 outside of the matrix units */
+    RP_PLACED_KINDS
+};
+
+/* An operator far below what the device can do (docs/definitions.md, "Findings"). */
+struct rp_report_placed {
+    uint8_t kind; /* enum rp_placed_kind */
+    bool by_memory;
+    int64_t calls, device_ns, lost_ns;
+    double rate, peak;             /* FLOP/s; where memory limits it, bytes/s */
+    const char *op, *kernel, *why; /* "bmm [[96, 3137, 64], …"; the last may be NULL */
+};
+#define RP_PLACED_MOST 3
+
 struct rp_report_part {
     bool on_device;
     bool limited;                /* by --step or --window: no steps then */
@@ -111,6 +131,10 @@ struct rp_report_part {
     struct rp_breakdown whole;   /* of the span (facts/step_times.h), or of what is selected */
     int64_t before_ns, after_ns; /* recorded before and after the span */
     struct rp_coverage coverage;
+    int64_t category_ns[RP_CATEGORIES]; /* device time of the items, of the main device */
+    size_t nplaced;
+    struct rp_report_placed placed[RP_PLACED_MOST]; /* of one kind; what loses most first */
+    int64_t placed_lost_ns;                         /* by all operators of that kind */
     struct rp_report_sums sums;
     struct rp_report_device wrong;  /* on the device */
     struct rp_report_pauses pauses; /* without device work */
@@ -146,7 +170,8 @@ struct rp_report_part {
 
 /* Texts are in the arena; release the part also after a failure, unless an arena has adopted it. */
 enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                            struct rp_arena *arena, struct rp_report_part *out, struct rp_err *err);
+                            const struct rp_category_table *categories, struct rp_arena *arena,
+                            struct rp_report_part *out, struct rp_err *err);
 void rp_report_part_release(struct rp_report_part *part);
 
 /* Whether a host span counts as work where no device work was recorded. */
@@ -157,6 +182,20 @@ bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope 
 /* Lists the devices of the rank, and reduces `work` to the items of the main one. */
 enum rp_code rp_report_list_devices(struct rp_work *work, struct rp_arena *arena,
                                     struct rp_report_part *out, struct rp_err *err);
+
+/* Adds up device time by category. */
+enum rp_code rp_report_sum_categories(const struct rp_work *work,
+                                      const struct rp_attribution *places,
+                                      const struct rp_category_table *table,
+                                      struct rp_report_part *out, struct rp_err *err);
+
+/* Finds the operators that lose most against what the device can do; none where its peaks or the
+   shapes are not known. */
+enum rp_code rp_report_place_operators(const struct rp_work *work,
+                                       const struct rp_attribution *places,
+                                       const struct rp_category_table *table,
+                                       struct rp_arena *arena, struct rp_report_part *out,
+                                       struct rp_err *err);
 
 /* O(n log n) in kernels. */
 enum rp_code rp_report_check_device(const struct rp_work *work, const rp_gap_vec *gaps,
@@ -228,6 +267,13 @@ struct rp_report_group {
 };
 extern const struct rp_type rp_report_group_type, rp_report_host_type, rp_report_alike_type;
 
+/* Device time of a category of work, all ranks together. */
+struct rp_report_category {
+    const char *category;
+    int64_t device_ns;
+    double share; /* of the device time */
+};
+
 struct rp_report_share { /* a part of the time of all ranks */
     const char *part, *note;
     int64_t total_ns, mean_ns;
@@ -274,7 +320,7 @@ struct rp_report_root {
     size_t ndevices, ndevice_rows;
     struct rp_report_device_row *devices, *device_rows; /* rows: where a rank has several */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
-    const char *profiler_text;
+    const char *profiler_text, *work_text;
     int64_t unprofiled_ns;     /* absent: not known */
     int64_t captured_launches; /* of a recording of captures */
     int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, collective_span_ns, stall_count,
@@ -291,6 +337,8 @@ struct rp_report_root {
     size_t nphases;
     struct rp_report_phase *phases; /* none: no step has a phase */
     struct rp_report_share *parts;
+    size_t ncategories;
+    struct rp_report_category *categories;
     struct rp_report_finding *findings;
     struct rp_report_look *look;
     size_t nwaits, nwait_rows, nhost_rank_rows;
@@ -305,6 +353,13 @@ static inline const struct rp_report_part *rp_report_part_of(const struct rp_ran
 {
     return (const struct rp_report_part *)ranks->parts[rank].data;
 }
+
+extern const struct rp_type rp_report_category_type;
+
+/* Fills the categories of all ranks and the line that shows them; both are empty without device
+   work. Texts are in the arena, whose failure sticks to it. */
+void rp_report_join_categories(const struct rp_ranks *ranks, struct rp_arena *arena,
+                               struct rp_report_root *out);
 
 /* Fills the groups of out->ranks; texts are in the arena, whose failure sticks to it. */
 void rp_report_group_ranks(const struct rp_ranks *ranks, struct rp_arena *arena,

@@ -42,7 +42,7 @@ static void set_up(struct fixture *f, const int64_t *work)
     f->ranks.parts = f->in;
     for (r = 0; r < 3; r++) {
         f->traces[r] = rank_of(work[r]);
-        assert_code(rp_report_rank(f->traces[r], NULL, &f->arena, &f->parts[r], NULL), RP_OK);
+        assert_code(rp_report_rank(f->traces[r], NULL, NULL, &f->arena, &f->parts[r], NULL), RP_OK);
         f->in[r] = (struct rp_rank_part){.data = &f->parts[r], .number = r};
     }
 }

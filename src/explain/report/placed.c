@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators far below what the device can do. Calls of an operator with the same inputs are a
+ * group: its least work (cost/op_cost.h) at the peaks of the device (cost/devices.h) is the time
+ * that it needs at best. What it takes more than at a fraction of that which good kernels reach is
+ * lost. The reason is looked for in its shapes and the name of its kernel.
+ */
+#include "base/hash.h"
+#include "base/order.h"
+#include "cost/op_cost.h"
+#include "explain/report/report.h"
+#include "explain/short_name.h"
+#include "result/print_units.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_OUTER     12   /* operators around a launch that are looked at */
+#define LEAST_CALL     5000 /* ns: a shorter call is limited by its latency */
+#define LEAST_BEST     2e-6 /* s, at the peak: the same */
+#define FULL_SPEED     0.3  /* of the peak of float32: what is slower has other reasons */
+#define FAR_BELOW      0.5  /* of the peak: what runs faster is in its place */
+#define GOOD_MATRIX    0.7  /* of the peak, by good kernels */
+#define GOOD_OTHER     0.5  /* attention, convolutions */
+#define GOOD_MEMORY    0.75
+#define MOST_JUDGED    64  /* groups whose reason is looked for */
+#define WITHOUT_REASON 0.2 /* of the peak */
+#define SMALL_SIDE     64  /* of matrices: smaller ones do not fill a tile */
+
+struct group {
+    rp_event op; /* of its first call */
+    uint32_t cost;
+    rp_str kernel; /* with most time in one item */
+    rp_event last; /* call that was counted */
+    int64_t calls, ns, longest_ns;
+    int64_t call_ns, least_ns; /* of the last call; of the quickest one before it, or 0 */
+};
+
+struct placing {
+    const struct rp_trace *t;
+    const struct rp_work *w;
+    const struct rp_attribution *places;
+    struct rp_arena *arena;
+    struct rp_op_costs costs;
+    struct rp_cost_peaks peaks;
+    struct rp_map known; /* name and cost -> group */
+    RP_VEC(struct group) groups;
+};
+
+/* ------------------------------------------------------------------ groups */
+
+/* The operator that an item belongs to: the innermost with a model, unless one around it is
+   modelled as a whole. RP_NONE: none has a model. */
+static enum rp_code operator_of(struct placing *p, size_t item, rp_event *op, uint32_t *cost,
+                                struct rp_err *err)
+{
+    rp_str kernel = p->t->ev.name[p->w->items.at[item].event];
+    rp_event e = p->places->owners.at[item].op;
+    int left = MOST_OUTER;
+
+    *op = RP_NONE;
+    for (; e != RP_NONE && left > 0; e = p->t->ev.parent[e], left--) {
+        const struct rp_op_cost *c;
+        uint32_t index;
+
+        if (p->t->ev.kind[e] != RP_KIND_CPU_OP)
+            continue;
+        RP_TRY(rp_op_cost_of(&p->costs, e, kernel, &index, err));
+        c = &p->costs.costs.at[index];
+        if (rp_cost_is_known(c) && (*op == RP_NONE || c->claims)) {
+            *op = e;
+            *cost = index;
+        }
+        if (c->claims)
+            return RP_OK;
+    }
+    return RP_OK;
+}
+
+static void end_call(struct group *g)
+{
+    if (g->call_ns > 0 && (!g->least_ns || g->call_ns < g->least_ns))
+        g->least_ns = g->call_ns;
+    g->call_ns = 0;
+}
+
+static enum rp_code place_item(struct placing *p, size_t item, struct rp_err *err)
+{
+    const struct rp_work_item *x = &p->w->items.at[item];
+    int64_t ns = rp_ns_between(x->begin_ns, x->end_ns);
+    struct group *g;
+    uint32_t cost = 0, at;
+    rp_event op;
+
+    if (x->cls != RP_WORK_COMPUTE)
+        return RP_OK;
+    RP_TRY(operator_of(p, item, &op, &cost, err));
+    if (op == RP_NONE)
+        return RP_OK;
+    RP_TRY(rp_map_intern(&p->known, (uint64_t)p->t->ev.name[op] << 32 | cost, (uint32_t)p->groups.n,
+                         &at, err));
+    if (at == p->groups.n)
+        RP_TRY(rp_vec_push(&p->groups, ((struct group){.op = op, .cost = cost, .last = RP_NONE}),
+                           err));
+    g = &p->groups.at[at];
+    if (g->last != op) {
+        end_call(g);
+        g->calls++;
+        g->last = op;
+    }
+    rp_ns_add(&g->call_ns, ns);
+    rp_ns_add(&g->ns, ns);
+    if (ns > g->longest_ns) {
+        g->longest_ns = ns;
+        g->kernel = p->t->ev.name[x->event];
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ reasons */
+
+/* The dimensions of a matrix product, of the two last inputs that are matrices. */
+struct product {
+    double m, n, k;
+    bool known;
+};
+
+static size_t read_dims(const char **at, double *dims, size_t most)
+{
+    size_t n = 0;
+    char *end;
+
+    while (**at && **at != ']') {
+        if (isdigit((unsigned char)**at)) {
+            double v = strtod(*at, &end);
+
+            if (n < most)
+                dims[n++] = v;
+            *at = end;
+        } else {
+            ++*at;
+        }
+    }
+    return n;
+}
+
+static struct product read_product(const char *name, const char *dims)
+{
+    struct product out = {0};
+    double a[8], b[8], d[8];
+    size_t na = 0, nb = 0, n, i;
+    bool linear = strstr(name, "linear") != NULL; /* weights are stored transposed */
+    const char *p = *dims == '[' ? dims + 1 : dims;
+
+    for (; (p = strchr(p, '[')) != NULL && nb == 0;) {
+        p++;
+        n = read_dims(&p, d, 8);
+        if (n < 2)
+            continue;
+        for (i = 0; i < n; i++)
+            *(na ? &b[i] : &a[i]) = d[i];
+        *(na ? &nb : &na) = n;
+    }
+    if (na < 2 || nb < 2)
+        return out;
+    out = (struct product){.m = a[na - 2],
+                           .k = a[na - 1],
+                           .n = linear ? b[nb - 2] : b[nb - 1],
+                           .known = a[na - 1] == (linear ? b[nb - 1] : b[nb - 2])};
+    return out;
+}
+
+/* The last dimension of the first input that has any; 0: not known. */
+static double row_length(const char *dims)
+{
+    const char *p = *dims == '[' ? dims + 1 : dims;
+    double d[8];
+    size_t n;
+
+    p = strchr(p, '[');
+    if (!p)
+        return 0;
+    p++;
+    n = read_dims(&p, d, 8);
+    return n ? d[n - 1] : 0;
+}
+
+static bool is_multiple(double v, int of)
+{
+    return v > 0 && fmod(v, of) == 0;
+}
+
+static const char *dims_of(const struct placing *p, rp_event op)
+{
+    rp_str dims;
+
+    return rp_arg_key_text(&p->costs.dims, op, &dims) && dims ? rp_trace_str(p->t, dims) : "";
+}
+
+/* "K = 3137 is not a multiple of 8" */
+static const char *crooked(struct placing *p, const struct product *d, int of)
+{
+    const char *which = !is_multiple(d->k, of) ? "K" : !is_multiple(d->n, of) ? "N" : NULL;
+    double v = which && *which == 'K' ? d->k : d->n;
+
+    if (!which)
+        return NULL;
+    return fmod(v, 2) != 0
+               ? rp_arena_textf(p->arena, "%s = %.0f is odd", which, v)
+               : rp_arena_textf(p->arena, "%s = %.0f is not a multiple of %d", which, v, of);
+}
+
+/* Why a matrix product is slow. */
+static const char *product_reason(struct placing *p, const struct group *g, uint8_t *kind)
+{
+    const char *kernel = rp_trace_str(p->t, g->kernel), *align = strstr(kernel, "align1"), *text;
+    const struct rp_op_cost *c = &p->costs.costs.at[g->cost];
+    int vector = c->type == RP_NUMBER_FP32 || c->type == RP_NUMBER_TF32 ? 4 : 8;
+    struct product d = read_product(rp_trace_str(p->t, p->t->ev.name[g->op]), dims_of(p, g->op));
+    bool single = align && !isdigit((unsigned char)align[6]);
+
+    text = d.known ? crooked(p, &d, vector) : NULL;
+    if (text) {
+        *kind = RP_PLACED_ALIGNMENT;
+        return single ? rp_arena_textf(p->arena, "%s, the kernel is align1", text) : text;
+    }
+    if (d.known && d.m < SMALL_SIDE && d.n < SMALL_SIDE) {
+        *kind = RP_PLACED_SMALL;
+        return rp_arena_textf(p->arena, "matrices of %.0f × %.0f do not fill a tile", d.m, d.n);
+    }
+    if (d.known && d.m < SMALL_SIDE) {
+        *kind = RP_PLACED_SMALL;
+        return rp_arena_textf(p->arena, "M is only %.0f", d.m);
+    }
+    *kind = RP_PLACED_OTHER;
+    return NULL;
+}
+
+/* Rows that do not begin at multiples of 16 bytes are not read in vectors. */
+static const char *memory_reason(struct placing *p, const struct group *g, uint8_t *kind)
+{
+    const struct rp_op_cost *c = &p->costs.costs.at[g->cost];
+    double row = row_length(dims_of(p, g->op));
+    int vector = c->type == RP_NUMBER_FP32 ? 4 : 8;
+
+    *kind = RP_PLACED_OTHER;
+    if (row > vector && !is_multiple(row, vector) &&
+        (c->category == RP_CATEGORY_REDUCTION || c->category == RP_CATEGORY_NORMALIZATION)) {
+        *kind = RP_PLACED_ALIGNMENT;
+        return rp_arena_textf(p->arena, "rows of %.0f elements are not multiples of 16 bytes", row);
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ the worst */
+
+static double good_part(const struct rp_op_cost *c)
+{
+    return c->category == RP_CATEGORY_MATMUL ? GOOD_MATRIX : GOOD_OTHER;
+}
+
+/* In full precision on vectors, where matrix units have a faster format. */
+static bool is_full_precision(const struct placing *p, const struct rp_op_cost *c)
+{
+    return c->on_matrix && c->type == RP_NUMBER_FP32 &&
+           p->peaks.matrix[RP_NUMBER_TF32] > 2 * p->peaks.matrix[RP_NUMBER_FP32];
+}
+
+static const char *plain_dims(struct rp_arena *arena, const char *dims)
+{
+    char *out = RP_ARENA_NEW(arena, char, 2 * strlen(dims) + 4);
+    const char *end = dims + strlen(dims), *p;
+    size_t n = 0;
+
+    if (!out)
+        return "";
+    while (end > dims &&
+           (end[-1] == ']' || end[-1] == '[' || end[-1] == ',' || isspace((unsigned char)end[-1])))
+        end--; /* scalars at the end */
+    for (p = dims; p < end; p++) {
+        if (!isspace((unsigned char)*p))
+            out[n++] = *p;
+        if (*p == ',')
+            out[n++] = ' ';
+    }
+    memcpy(out + n, "]]", n ? 3 : 1);
+    return n ? out : "";
+}
+
+/* The least time of one call at what good kernels reach, in seconds. */
+static double good_time(const struct placing *p, const struct rp_op_cost *c,
+                        const struct rp_report_placed *placed)
+{
+    double memory = rp_cost_memory_s(c, &p->peaks), compute = rp_cost_compute_s(c, &p->peaks);
+
+    if (placed->kind == RP_PLACED_PRECISION)
+        compute = c->flops / p->peaks.matrix[RP_NUMBER_TF32];
+    memory /= GOOD_MEMORY;
+    compute /= good_part(c);
+    return memory > compute ? memory : compute;
+}
+
+/* What is lost is counted from the quickest call: if others take longer, the reason is not the
+   operator but what runs beside it. */
+static bool judge(struct placing *p, struct group *g, struct rp_report_placed *out)
+{
+    const struct rp_op_cost *c = &p->costs.costs.at[g->cost];
+    double compute = rp_cost_compute_s(c, &p->peaks), memory = rp_cost_memory_s(c, &p->peaks);
+    double best, quickest;
+
+    end_call(g);
+    if (isnan(compute) || isnan(memory) || g->least_ns < LEAST_CALL)
+        return false;
+    *out = (struct rp_report_placed){
+        .calls = g->calls, .device_ns = g->ns, .by_memory = memory > compute};
+    best = out->by_memory ? memory : compute;
+    quickest = (double)g->least_ns / 1e9;
+    if (best < LEAST_BEST)
+        return false;
+    out->rate = (double)g->calls * (out->by_memory ? c->bytes : c->flops) * 1e9 / (double)g->ns;
+    out->peak = out->by_memory ? p->peaks.memory : c->flops / compute;
+    if (is_full_precision(p, c) && !out->by_memory && best > FULL_SPEED * quickest) {
+        out->kind = RP_PLACED_PRECISION;
+        out->peak = p->peaks.matrix[RP_NUMBER_TF32];
+        out->why = "float32 without TF32 runs outside of the matrix units";
+    } else if (best > FAR_BELOW * quickest) {
+        return false;
+    }
+    out->lost_ns = (int64_t)((double)g->calls * 1e9 * (quickest - good_time(p, c, out)));
+    return out->lost_ns > 0;
+}
+
+/* "aten::bmm [[96, 3137, 64], [96, 64, 3137]]" */
+static void describe(struct placing *p, const struct group *g, struct rp_report_placed *out)
+{
+    const char *name = rp_trace_str(p->t, p->t->ev.name[g->op]);
+    char kernel[96];
+
+    name = strncmp(name, "aten::", 6) != 0 ? name : name + 6;
+    rp_short_name(rp_trace_str(p->t, g->kernel), kernel, sizeof kernel);
+    out->op = rp_arena_textf(p->arena, "%s %s", name, plain_dims(p->arena, dims_of(p, g->op)));
+    out->kernel = rp_arena_text(p->arena, kernel);
+    if (out->why)
+        return;
+    out->why = p->costs.costs.at[g->cost].category == RP_CATEGORY_MATMUL
+                   ? product_reason(p, g, &out->kind)
+                   : memory_reason(p, g, &out->kind);
+}
+
+/* What has no reason must be slower still: peaks say little about the arithmetic inside. */
+static bool is_worth_it(const struct placing *p, const struct group *g,
+                        const struct rp_report_placed *placed)
+{
+    return placed->kind != RP_PLACED_OTHER ||
+           (placed->rate < WITHOUT_REASON * placed->peak &&
+            p->costs.costs.at[g->cost].category != RP_CATEGORY_ATTENTION);
+}
+
+struct candidate {
+    struct rp_report_placed placed;
+    size_t group;
+};
+
+RP_ORDER(by_loss, struct candidate, RP_DOWN(placed.lost_ns), RP_UP(group))
+
+/* Adds up what is lost for each reason, and keeps the worst of the reason that loses most. */
+static void keep_worst(const struct candidate *all, size_t n, struct rp_report_part *out)
+{
+    int64_t lost[RP_PLACED_KINDS] = {0};
+    size_t i, worst = 0;
+
+    for (i = 0; i < n; i++)
+        rp_ns_add(&lost[all[i].placed.kind], all[i].placed.lost_ns);
+    for (i = 0; i < RP_PLACED_KINDS; i++)
+        worst = lost[i] > lost[worst] ? i : worst;
+    out->placed_lost_ns = lost[worst];
+    for (i = 0; i < n && out->nplaced < RP_PLACED_MOST; i++)
+        if (all[i].placed.kind == worst)
+            out->placed[out->nplaced++] = all[i].placed;
+}
+
+static enum rp_code find_worst(struct placing *p, struct rp_report_part *out, struct rp_err *err)
+{
+    RP_VEC(struct candidate) all = {0};
+    enum rp_code code = RP_OK;
+    size_t i, n, kept = 0;
+
+    for (i = 0; i < p->groups.n && code == RP_OK; i++) {
+        struct candidate c = {.group = i};
+
+        if (judge(p, &p->groups.at[i], &c.placed))
+            code = rp_vec_push(&all, c, err);
+    }
+    if (code == RP_OK && all.n)
+        qsort(all.at, all.n, sizeof *all.at, by_loss);
+    n = code != RP_OK ? 0 : all.n < MOST_JUDGED ? all.n : MOST_JUDGED;
+    for (i = 0; i < n; i++) {
+        describe(p, &p->groups.at[all.at[i].group], &all.at[i].placed);
+        if (is_worth_it(p, &p->groups.at[all.at[i].group], &all.at[i].placed))
+            all.at[kept++] = all.at[i];
+    }
+    keep_worst(all.at, kept, out);
+    rp_vec_release(&all);
+    return code;
+}
+
+enum rp_code rp_report_place_operators(const struct rp_work *work,
+                                       const struct rp_attribution *places,
+                                       const struct rp_category_table *table,
+                                       struct rp_arena *arena, struct rp_report_part *out,
+                                       struct rp_err *err)
+{
+    const struct rp_trace *t = work->trace;
+    const struct rp_device *d = t->ndevices ? &t->devices[0] : NULL;
+    const struct rp_device_peaks *device =
+        d ? rp_device_recognise(rp_trace_str(t, d->name), d->memory_bytes) : NULL;
+    struct placing p = {.t = t, .w = work, .places = places, .arena = arena};
+    enum rp_code code;
+    size_t i;
+
+    if (!device)
+        return RP_OK;
+    rp_cost_peaks_of_device(&p.peaks, device);
+    rp_map_init(&p.known);
+    code = rp_op_costs_init(&p.costs, t, table, err);
+    for (i = 0; i < work->items.n && code == RP_OK; i++)
+        code = place_item(&p, i, err);
+    if (code == RP_OK)
+        code = find_worst(&p, out, err);
+    rp_op_costs_release(&p.costs);
+    rp_map_release(&p.known);
+    rp_vec_release(&p.groups);
+    return code == RP_OK ? rp_arena_check(arena, "judging operators", err) : code;
+}
