@@ -195,8 +195,10 @@ struct rp_program {
     RP_VEC(struct rp_frame) frames;
     RP_VEC(struct rp_literal) literals;
     RP_VEC(struct rp_attr) module_attrs;
-    struct { /* wire form of a GraphDef, of HLO that was protobuf text, MLIR bytecode; borrowed or in
-                the arena */
+    const struct rp_sharding
+        *placement; /* of the results of a partitioned program; NULL: not known */
+    struct { /* wire form of a GraphDef, of HLO that was protobuf text, MLIR bytecode; borrowed or
+                in the arena */
         const char *at;
         size_t n;
     } source;                                        /* otherwise empty */

@@ -421,8 +421,13 @@ static enum rp_code read_module_field(struct rp_hlo_proto *r, const struct rp_pr
     case KEY(RP_HLO_MODULE_ID, VARINT):
     case KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_ID, VARINT):
         return RP_OK;
+    case KEY(RP_HLO_MODULE_FRONTEND_ATTRIBUTES, BYTES):
+        return rp_hlo_proto_add_module_map(r, c, it);
     case KEY(RP_HLO_MODULE_SCHEDULE, BYTES):
         return rp_program_add_module_attr(r->p, rp_attr_flag(RP_ATTR_IS_SCHEDULED, true), r->err);
+    case KEY(RP_HLO_MODULE_SPMD_OUTPUT_SHARDING, BYTES):
+        RP_TRY(rp_hlo_proto_placement(r, it->bytes));
+        /* fallthrough */
     default:
         return rp_program_add_module_attr(r->p,
                                           rp_attr_bytes(RP_ATTR_PROTO, RP_VALUE_WIRE,

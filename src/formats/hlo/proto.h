@@ -69,6 +69,10 @@ enum rp_code rp_hlo_proto_metadata(struct rp_hlo_proto *r, struct rp_bytes bytes
 /* Whether a field of OpMetadata has a place in the model. */
 bool rp_hlo_proto_metadata_known(const struct rp_proto_item *it);
 enum rp_code rp_hlo_proto_frames(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
+/* Frontend attributes of the module. */
+enum rp_code rp_hlo_proto_add_module_map(struct rp_hlo_proto *r,
+                                         const struct rp_proto_cursor *outer,
+                                         const struct rp_proto_item *item);
 /* All fields of an instruction that are attributes, for operation r->op. */
 enum rp_code rp_hlo_proto_attrs(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 
@@ -84,6 +88,8 @@ enum rp_code rp_hlo_proto_collect(struct rp_hlo_proto *r, struct rp_bytes packed
 
 /* An OpSharding; *known: it can be a value, otherwise nothing was done. */
 enum rp_code rp_hlo_proto_add_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes, bool *known);
+/* How the results of a partitioned module are placed. */
+enum rp_code rp_hlo_proto_placement(struct rp_hlo_proto *r, struct rp_bytes bytes);
 enum rp_code rp_hlo_proto_add_window(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
                                      const struct rp_proto_item *item);
 enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,

@@ -261,8 +261,8 @@ static enum rp_code add_map_entry(struct rp_hlo_proto *r, const struct rp_proto_
     return rp_proto_finish(&c, r->err);
 }
 
-static enum rp_code add_map(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                            const struct rp_proto_item *item)
+static enum rp_code read_map(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                             const struct rp_proto_item *item, struct rp_attr *out)
 {
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_slice *kept;
@@ -273,15 +273,33 @@ static enum rp_code add_map(struct rp_hlo_proto *r, const struct rp_proto_cursor
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_FRONTEND_ATTRIBUTES_MAP, BYTES))
             RP_TRY(add_map_entry(r, &c, &it));
     RP_TRY(rp_proto_finish(&c, r->err));
-    if (!r->texts.n)
-        return RP_OK;
-    kept = RP_ARENA_NEW(&r->p->arena, struct rp_slice, r->texts.n);
-    if (kept)
+    kept = RP_ARENA_NEW(&r->p->arena, struct rp_slice, r->texts.n + 1);
+    if (kept && r->texts.n)
         memcpy(kept, r->texts.at, r->texts.n * sizeof *kept);
-    return rp_hlo_proto_add(r, (struct rp_attr){.texts = kept,
-                                                .n = (uint32_t)r->texts.n,
-                                                .key = RP_ATTR_FRONTEND_ATTRIBUTES,
-                                                .type = RP_VALUE_MAP});
+    *out = (struct rp_attr){.texts = kept,
+                            .n = (uint32_t)r->texts.n,
+                            .key = RP_ATTR_FRONTEND_ATTRIBUTES,
+                            .type = RP_VALUE_MAP};
+    return RP_OK;
+}
+
+static enum rp_code add_map(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
+                            const struct rp_proto_item *item)
+{
+    struct rp_attr attr;
+
+    RP_TRY(read_map(r, outer, item, &attr));
+    return attr.n ? rp_hlo_proto_add(r, attr) : RP_OK;
+}
+
+enum rp_code rp_hlo_proto_add_module_map(struct rp_hlo_proto *r,
+                                         const struct rp_proto_cursor *outer,
+                                         const struct rp_proto_item *item)
+{
+    struct rp_attr attr;
+
+    RP_TRY(read_map(r, outer, item, &attr));
+    return attr.n ? rp_program_add_module_attr(r->p, attr, r->err) : RP_OK;
 }
 
 /* A configuration in the message of payloads: there, or by its number in the module. */

@@ -564,6 +564,19 @@ static enum rp_code read_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes,
     return RP_OK;
 }
 
+enum rp_code rp_hlo_proto_placement(struct rp_hlo_proto *r, struct rp_bytes bytes)
+{
+    struct rp_sharding *kept = RP_ARENA_NEW(&r->p->arena, struct rp_sharding, 1);
+    bool known;
+
+    if (!kept)
+        return rp_err_nomem(r->err, "reading a sharding");
+    RP_TRY(read_sharding(r, bytes, RP_SHARDING_DEPTH, kept, &known));
+    if (known)
+        r->p->placement = kept;
+    return RP_OK;
+}
+
 enum rp_code rp_hlo_proto_add_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes, bool *known)
 {
     struct rp_sharding sharding;

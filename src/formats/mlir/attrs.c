@@ -49,7 +49,7 @@ static const char *value_end(const struct rp_mlir *r, const struct rp_mlir_text 
     return to && to < text->end ? to : text->end;
 }
 
-static void collect_ints(const char *s, const char *end, struct rp_mlir_ints *out)
+void rp_mlir_ints_in(const char *s, const char *end, struct rp_mlir_ints *out)
 {
     bool typed = s && end - s > 7 && memcmp(s, "array<", 6) == 0;
     const char *colon = typed ? memchr(s, ':', (size_t)(end - s)) : NULL;
@@ -89,7 +89,7 @@ static bool find_ints(const struct rp_mlir *r, const struct rp_mlir_text *text,
             s++;
         if (!s)
             continue;
-        collect_ints(s, value_end(r, text, s), out);
+        rp_mlir_ints_in(s, value_end(r, text, s), out);
         return true;
     }
     return false;
@@ -154,6 +154,12 @@ static const struct row {
     {RP_OP_CONVOLUTION, RP_ATTR_BATCH_GROUP_COUNT, COUNT, {"batch_group_count"}},
     {RP_OP_TOPK, RP_ATTR_K, NUMBER, {"k"}},
     {RP_OP_FFT, RP_ATTR_FFT_LENGTH, LIST, {"length", "fft_length"}},
+    {RP_OP_ALL_GATHER, RP_ATTR_DIMENSIONS, LIST, {"all_gather_dim"}},
+    {RP_OP_REDUCE_SCATTER, RP_ATTR_DIMENSIONS, LIST, {"scatter_dimension"}},
+    {RP_OP_ALL_TO_ALL, RP_ATTR_DIMENSIONS, LIST, {"split_dimension"}},
+    {RP_OP_BATCH_NORM_TRAINING, RP_ATTR_FEATURE_INDEX, NUMBER, {"feature_index"}},
+    {RP_OP_BATCH_NORM_INFERENCE, RP_ATTR_FEATURE_INDEX, NUMBER, {"feature_index"}},
+    {RP_OP_BATCH_NORM_GRAD, RP_ATTR_FEATURE_INDEX, NUMBER, {"feature_index"}},
     {RP_OP_GET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
     {RP_OP_SET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
 };
@@ -203,7 +209,7 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_text *text)
             to = open ? memchr(open, ']', (size_t)(text->end - open)) : NULL;
             if (!to)
                 break;
-            collect_ints(open, to, &list);
+            rp_mlir_ints_in(open, to, &list);
             RP_TRY(add_listed(r, side ? lists[i].right_key : lists[i].left_key, &list));
             s = to;
         }
@@ -251,7 +257,7 @@ static void slice_ranges(const struct rp_mlir_text *text, struct rp_mlir_ints *p
 
         while (to < text->end && *to != ',' && *to != ']')
             to++;
-        collect_ints(s + 1, to, &dim);
+        rp_mlir_ints_in(s + 1, to, &dim);
         for (size_t i = 0; i < 3 && dim.n; i++)
             part[i].at[part[i].n++] = i < dim.n ? dim.at[i] : 1;
         s = to;
@@ -540,12 +546,18 @@ static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_text
     const char *typed = value_of(text, "mhlo.backend_config");
     const char *config = typed ? typed : value_of(text, "backend_config");
     const char *effect = value_of(text, "has_side_effect");
+    const char *sharding = value_of(text, "mhlo.sharding"), *to;
 
     if (target)
         RP_TRY(add_value(r, text, target, RP_ATTR_CUSTOM_CALL_TARGET));
     if (effect && *effect == 't')
         RP_TRY(rp_program_add_attr(r->p, rp_attr_flag(RP_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, true),
                                    r->err));
+    to = sharding && *sharding == '"' ? rp_mlir_string_end(r, sharding) : NULL;
+    if (to && to <= text->end && to - sharding > 2)
+        RP_TRY(rp_program_add_attr(
+            r->p, rp_attr_parse(r->p, RP_ATTR_SHARDING, sharding + 1, (size_t)(to - sharding - 2)),
+            r->err));
     RP_TRY(add_api_version(r, text, typed && *typed == '{'));
     return config ? add_value(r, text, config, RP_ATTR_BACKEND_CONFIG) : RP_OK;
 }
@@ -609,6 +621,12 @@ static bool has_known_attributes(enum rp_opcode code)
     case RP_OP_WHILE:
     case RP_OP_CONDITIONAL:
     case RP_OP_TOPK:
+    case RP_OP_ALL_REDUCE:
+    case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_TO_ALL:
+    case RP_OP_REDUCE_SCATTER:
+    case RP_OP_COLLECTIVE_BROADCAST:
+    case RP_OP_COLLECTIVE_PERMUTE:
         return true;
     default:
         return rp_op_info[code].class_ == RP_CLASS_ELEMENT && code != RP_OP_REDUCE_PRECISION;
@@ -636,6 +654,13 @@ enum rp_code rp_mlir_attributes(struct rp_mlir *r, enum rp_opcode code,
     case RP_OP_REDUCE_WINDOW:
     case RP_OP_SELECT_AND_SCATTER:
         return add_reduce_window(r, text);
+    case RP_OP_ALL_REDUCE:
+    case RP_OP_ALL_GATHER:
+    case RP_OP_ALL_TO_ALL:
+    case RP_OP_REDUCE_SCATTER:
+    case RP_OP_COLLECTIVE_BROADCAST:
+    case RP_OP_COLLECTIVE_PERMUTE:
+        return rp_mlir_collective(r, code, text);
     default:
         return *known ? RP_OK : add_word_attrs(r, code, text, known);
     }

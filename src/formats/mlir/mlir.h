@@ -40,6 +40,11 @@ struct rp_mlir_blob {
     } bytes;
 };
 
+/* A call whose shape is known when its region was read. */
+struct rp_mlir_late {
+    uint32_t op, parts; /* get-tuple-elements follow it, if there are several */
+};
+
 struct rp_mlir {
     const char *begin, *at, *end;
     struct rp_program *p;
@@ -58,8 +63,10 @@ struct rp_mlir {
     RP_VEC(uint32_t) seen;              /* string to the statement that listed it there */
     const struct rp_mlir_blob *blobs;   /* of bytecode */
     size_t nblobs;
-    const char *resources; /* where the text has its resources; NULL: not looked for yet */
-    struct rp_map parts;   /* operation and part to its get-tuple-element */
+    RP_VEC(struct rp_mlir_late) late;
+    struct rp_chars meshes; /* "{mesh = #sdy.mesh<...>" */
+    const char *resources;  /* where the text has its resources; NULL: not looked for yet */
+    struct rp_map parts;    /* operation and part to its get-tuple-element */
     size_t next_region;
     uint32_t statements;
     uint32_t depth; /* of the region being read */
@@ -119,6 +126,8 @@ struct rp_mlir_text {
 const char *rp_mlir_find_key(const struct rp_mlir_text *text, const char *key);
 /* The first of these words that occurs as a whole word, or NULL; the list ends with NULL. */
 const char *rp_mlir_find_word(const struct rp_mlir_text *text, const char *const *words);
+/* All integers of a text; of "array<i64: ...>" those after the colon. */
+void rp_mlir_ints_in(const char *s, const char *end, struct rp_mlir_ints *out);
 /* What is between the operands and the types, from the first word that is no operand on. */
 enum rp_code rp_mlir_keep_text(struct rp_mlir *r, const char *at, const char *end,
                                uint32_t operation);
@@ -141,6 +150,29 @@ enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dim
    broadcast of *scalar, which is RP_NONE otherwise. */
 enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_text *text,
                               struct rp_new_op *op, uint32_t *scalar);
+
+/* ---- programs of several devices (sharding.c) ---- */
+
+/* Groups, channel and ids of a collective, to the newest operation. */
+enum rp_code rp_mlir_collective(struct rp_mlir *r, enum rp_opcode code,
+                                const struct rp_mlir_text *text);
+/* An exchange that splits and joins along different dimensions: *joined is the dimension of op,
+   which is a concatenation then; otherwise -1. */
+enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_text *text,
+                                size_t first_operand, struct rp_new_op *op, int64_t *joined);
+/* The operations of a manual computation up to op, which joins its results. */
+enum rp_code rp_mlir_manual(struct rp_mlir *r, const struct rp_mlir_text *text,
+                            size_t first_operand, size_t region, size_t args, struct rp_new_op *op);
+enum rp_code rp_mlir_manual_attrs(struct rp_mlir *r, const struct rp_mlir_text *text, bool results);
+enum rp_code rp_mlir_target(struct rp_mlir *r, const char *name); /* a static text */
+enum rp_code rp_mlir_set_late(struct rp_mlir *r);
+enum rp_code rp_mlir_mesh(struct rp_mlir *r, const char *at, const char *end);
+enum rp_code rp_mlir_module_attrs(struct rp_mlir *r, const char *at, const char *end);
+enum rp_code rp_mlir_add_meshes(struct rp_mlir *r);
+/* The region is called by the newest operation, with arguments from `args` on. */
+enum rp_code rp_mlir_call_region(struct rp_mlir *r, size_t region, size_t args);
+/* "^bb0(%a: type)", into r->args, if it is there. */
+enum rp_code rp_mlir_block_arguments(struct rp_mlir *r);
 
 /* The region at r->at, '{': queued; r->at moves past it. */
 enum rp_code rp_mlir_queue_region(struct rp_mlir *r);

@@ -128,18 +128,27 @@ enum rp_code rp_mlir_queue_region(struct rp_mlir *r)
 
 /* ---- reading ---- */
 
-/* "^bb0(%a: type, %b: type):" */
-static enum rp_code block_arguments(struct rp_mlir *r, struct rp_mlir_region *region)
+enum rp_code rp_mlir_block_arguments(struct rp_mlir *r)
 {
     rp_mlir_space(r);
     if (r->at >= r->end || *r->at != '^')
         return RP_OK;
     r->at++;
     rp_mlir_word(r);
-    region->args = (uint32_t)r->args.n;
-    if (r->at < r->end && *r->at == '(')
-        RP_TRY(rp_mlir_arguments(r));
-    region->nargs = (uint32_t)r->args.n - region->args;
+    return r->at < r->end && *r->at == '(' ? rp_mlir_arguments(r) : RP_OK;
+}
+
+/* "^bb0(%a: type, %b: type):" */
+static enum rp_code block_arguments(struct rp_mlir *r, struct rp_mlir_region *region)
+{
+    size_t first = r->args.n;
+
+    rp_mlir_space(r);
+    if (r->at >= r->end || *r->at != '^')
+        return RP_OK;
+    RP_TRY(rp_mlir_block_arguments(r));
+    region->args = (uint32_t)first;
+    region->nargs = (uint32_t)(r->args.n - first);
     if (r->at < r->end && *r->at == ':')
         r->at++;
     return RP_OK;
@@ -260,6 +269,7 @@ enum rp_code rp_mlir_read_regions(struct rp_mlir *r)
 
     while (r->next_region < r->regions.n)
         RP_TRY(read_region(r, r->regions.at[r->next_region++]));
+    RP_TRY(rp_mlir_set_late(r));
     r->at = behind;
     r->carried.n = 0;
     r->depth = 0;

@@ -210,12 +210,16 @@ static enum rp_code read_top_line(struct rp_mlir *r)
     end = end ? end : r->end;
     if (end - r->at > 4 && memcmp(r->at, "#loc", 4) == 0)
         RP_TRY(read_location_line(r, r->at, end));
+    else if (end - r->at > 9 && memcmp(r->at, "sdy.mesh ", 9) == 0)
+        RP_TRY(rp_mlir_mesh(r, r->at, end));
     r->at = end;
     return RP_OK;
 }
 
 static enum rp_code read_module(struct rp_mlir *r)
 {
+    const char *line;
+
     for (rp_mlir_space(r); r->at < r->end; rp_mlir_space(r)) {
         if (rp_mlir_take_word(r, "func.func") || rp_mlir_take_word(r, "func")) {
             RP_TRY(read_function(r));
@@ -227,6 +231,8 @@ static enum rp_code read_module(struct rp_mlir *r)
             rp_mlir_space(r);
             if (r->at < r->end && *r->at == '@')
                 RP_TRY(rp_mlir_name_at(r, &r->p->name));
+            line = memchr(r->at, '\n', (size_t)(r->end - r->at));
+            RP_TRY(rp_mlir_module_attrs(r, r->at, line ? line : r->end));
             RP_TRY(read_top_line(r)); /* attributes up to the '{' at its end */
         } else {
             RP_TRY(read_top_line(r));
@@ -234,6 +240,7 @@ static enum rp_code read_module(struct rp_mlir *r)
     }
     if (!r->p->computations.n)
         return RP_MLIR_FAIL(r, r->end, "a module without functions");
+    RP_TRY(rp_mlir_add_meshes(r));
     RP_TRY(resolve_calls(r));
     RP_TRY(resolve_locations(r));
     return rp_program_finish(r->p, r->err);
@@ -260,6 +267,8 @@ static enum rp_code mlir_read_program(struct rp_mlir *r, const uint8_t *bytes, s
     rp_vec_release(&r->outside);
     rp_vec_release(&r->seen);
     rp_vec_release(&r->carried);
+    rp_vec_release(&r->late);
+    rp_chars_release(&r->meshes);
     rp_vec_release(&r->op_of);
     rp_vec_release(&r->function_of);
     rp_vec_release(&r->operands);

@@ -431,14 +431,34 @@ static enum rp_code add_broadcast(struct rp_mlir *r, struct statement *s,
     return RP_OK;
 }
 
+enum rp_code rp_mlir_call_region(struct rp_mlir *r, size_t region, size_t args)
+{
+    struct statement s = {.op = {.code = RP_OP_CALL}, .region = region, .args = args};
+
+    return add_regions(r, &s, 0);
+}
+
+static bool is_operation(const struct rp_mlir *r, const struct rp_new_op *op, const char *name)
+{
+    return op->code == RP_OP_FOREIGN && strcmp(rp_program_text(r->p, op->foreign), name) == 0;
+}
+
 static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t first_operand,
                                   uint32_t *id)
 {
     struct rp_mlir_text text = {s->attrs, s->attrs_end, {NULL, 0}, s->regions, s->regions_end};
     struct rp_mlir_ints rest = {.n = 0};
     bool known = false, split;
+    bool manual = is_operation(r, &s->op, "sdy.manual_computation");
+    bool mark = is_operation(r, &s->op, "sdy.sharding_constraint") ||
+                is_operation(r, &s->op, "sdy.reshard");
     uint32_t scalar = RP_NONE;
+    int64_t joined = -1;
 
+    if (mark)
+        s->op.code = RP_OP_CUSTOM_CALL;
+    if (is_operation(r, &s->op, "builtin.unrealized_conversion_cast")) /* between dialects */
+        s->op.code = r->operands.n == first_operand + 2 ? RP_OP_COPY : RP_OP_TUPLE;
     RP_TRY(result_shape(r, s, &s->op.shape));
     RP_TRY(order_reducer(r, s));
     RP_TRY(order_inits(r, s, first_operand));
@@ -451,6 +471,10 @@ static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t
         if (scalar != RP_NONE)
             RP_TRY(push_operand(r, scalar));
     }
+    if (s->op.code == RP_OP_ALL_TO_ALL && r->operands.n == first_operand + 2)
+        RP_TRY(rp_mlir_all_to_all(r, &text, first_operand, &s->op, &joined));
+    if (manual)
+        RP_TRY(rp_mlir_manual(r, &text, first_operand, s->region, s->args, &s->op));
     if (r->p->nops >= r->limits.events)
         return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
                           (unsigned long long)r->limits.events);
@@ -458,6 +482,14 @@ static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t
     for (size_t i = first_operand; i + 1 < r->operands.n; i += 2)
         RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], r->operands.at[i + 1], r->err));
     text.operands = rp_op_operands(r->p, *id);
+    r->p->meta.at[*id] = s->loc; /* a number of locs until the end */
+    if (manual)
+        return rp_mlir_manual_attrs(r, &text, true);
+    if (mark)
+        return rp_mlir_target(r, "Sharding");
+    if (joined >= 0)
+        return rp_program_add_attr(r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, &joined, 1),
+                                   r->err);
     if (split || scalar != RP_NONE)
         RP_TRY(rp_program_add_attr(r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, rest.at, rest.n),
                                    r->err));
@@ -465,7 +497,6 @@ static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t
         RP_TRY(rp_mlir_attributes(r, s->op.code, &text, &known));
     if (!known && !split && scalar == RP_NONE && s->op.code != RP_OP_RESHAPE)
         RP_TRY(rp_mlir_keep_text(r, s->attrs, s->attrs_end, s->op.foreign));
-    r->p->meta.at[*id] = s->loc; /* a number of locs until the end */
     RP_TRY(add_regions(r, s, first_operand));
     return s->called == RP_NONE ? RP_OK : add_symbol(r, s);
 }

@@ -492,6 +492,8 @@ static enum rp_code put_module_attrs(const struct rp_hlo_writer *put)
             rp_hlo_write_module_aliases(put, attr);
         else if (attr->type == RP_VALUE_WIRE)
             rp_proto_add_bytes(put->w, attr->at, attr->n);
+        else if (attr->key == RP_ATTR_FRONTEND_ATTRIBUTES && attr->type == RP_VALUE_MAP)
+            rp_hlo_write_map(put, RP_HLO_MODULE_FRONTEND_ATTRIBUTES, attr);
         else if (attr->key == RP_ATTR_IS_SCHEDULED)
             put_schedule(put);
         else

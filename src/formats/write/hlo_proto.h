@@ -25,6 +25,8 @@ enum rp_code rp_hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op);
 /* All attributes of an instruction. */
 enum rp_code rp_hlo_write_attrs(const struct rp_hlo_writer *put, uint32_t op);
 /* input_output_alias of a module. */
+/* Frontend attributes, of an instruction or a module. */
+void rp_hlo_write_map(const struct rp_hlo_writer *put, uint32_t field, const struct rp_attr *attr);
 void rp_hlo_write_module_aliases(const struct rp_hlo_writer *put, const struct rp_attr *attr);
 /* "key=value" in our own field. */
 enum rp_code rp_hlo_write_own(const struct rp_hlo_writer *put, const struct rp_attr *attr);

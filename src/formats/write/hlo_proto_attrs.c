@@ -226,9 +226,9 @@ static void put_sharding(const struct rp_hlo_writer *put, uint32_t field,
     rp_proto_end(put->w, begun);
 }
 
-static void put_map(const struct rp_hlo_writer *put, const struct rp_attr *attr)
+void rp_hlo_write_map(const struct rp_hlo_writer *put, uint32_t field, const struct rp_attr *attr)
 {
-    size_t map = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_FRONTEND_ATTRIBUTES);
+    size_t map = rp_proto_begin(put->w, field);
 
     for (uint32_t i = 0; i + 1 < attr->n; i += 2) {
         size_t entry = rp_proto_begin(put->w, RP_HLO_FRONTEND_ATTRIBUTES_MAP);
@@ -457,7 +457,7 @@ static bool put_value(const struct rp_hlo_writer *put, uint32_t op, const struct
         put_conv_dims(put, attr);
         return true;
     case RP_VALUE_MAP:
-        put_map(put, attr);
+        rp_hlo_write_map(put, RP_HLO_INSTRUCTION_FRONTEND_ATTRIBUTES, attr);
         return true;
     case RP_VALUE_WINDOW:
         put_window(put, attr);
