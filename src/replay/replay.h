@@ -134,6 +134,12 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
                                 struct rp_err *err);
 void rp_session_run_release(struct rp_session_run *run);
 
+/* An array for a slot of a partition, which may have a part of it; `output`: the i-th result,
+   otherwise input. */
+enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *slot, bool output,
+                              size_t i, struct rp_tensor *t, unsigned partition, const char *name,
+                              struct rp_tensor **out, struct rp_err *err);
+
 /* Expected outputs as the program's types: noutputs arrays that the caller drops. */
 enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **out, size_t n,
                                  struct rp_err *err);

@@ -6,6 +6,7 @@
  */
 #include "replay/replay.h"
 
+#include "exec/data/groups.h"
 #include "exec/data/synthetic.h"
 #include "formats/programs.h"
 #include "replay/graph.h"
@@ -49,8 +50,8 @@ static enum rp_code from_arrays(struct rp_session *s, const char *file, struct r
                 return rp_err_set(err, RP_FORMAT,
                                   "'%s': array '%s' is missing; the program has %zu inputs", file,
                                   name, s->signature.nin);
-            code = rp_array_as(t, slot->elem, slot->dims, slot->rank, name,
-                               &s->arguments[p * s->signature.nin + i], err);
+            code = rp_session_shard(s, slot, false, i, t, (unsigned)p, name,
+                                    &s->arguments[p * s->signature.nin + i], err);
             if (code != RP_OK)
                 return rp_err_prefix(err, code, "'%s'", file);
         }
@@ -82,8 +83,10 @@ static enum rp_code from_snapshot(struct rp_session *s, struct rp_err *err)
 
 static enum rp_code from_nothing(struct rp_session *s, uint64_t seed, struct rp_err *err)
 {
+    bool whole = rp_program_is_whole(s->program.program); /* all partitions have the same arrays */
+
     for (size_t p = 0; p < s->partitions; p++)
-        RP_TRY(rp_synthetic_inputs(s->program.program, &s->signature, seed + p,
+        RP_TRY(rp_synthetic_inputs(s->program.program, &s->signature, seed + (whole ? 0 : p),
                                    s->arguments + p * s->signature.nin, err));
     return RP_OK;
 }
@@ -275,7 +278,8 @@ enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **
             out[i] = rp_tensor_keep(t);
             continue;
         }
-        code = rp_array_as(t, slot->elem, slot->dims, slot->rank, name, &out[i], err);
+        code =
+            rp_session_shard(s, slot, true, i % each, t, (unsigned)(i / each), name, &out[i], err);
         if (code != RP_OK)
             return rp_err_prefix(err, code, "'%s'", s->expect ? s->expect : s->file);
     }

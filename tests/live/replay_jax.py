@@ -222,6 +222,30 @@ def dump_parts(fn, mesh, specs, args, to):
     np.savez(to / "io.npz", **arrays)
 
 
+def dump_whole(fn, mesh, specs, args, to, shardy=True):
+    """A program of several partitions in all forms, with whole arrays; by GSPMD where Shardy is off."""
+    where = [jax.sharding.NamedSharding(mesh, s) for s in specs]
+    jax.config.update("jax_use_shardy_partitioner", shardy)
+    try:
+        jitted = jax.jit(lambda *a: fn(*a), in_shardings=where)
+        placed = [jax.device_put(a, w) for a, w in zip(args, where)]
+        lowered = jitted.lower(*placed)
+        compiled = lowered.compile()
+        dump_stablehlo(jitted, lowered, placed, to)
+    finally:
+        jax.config.update("jax_use_shardy_partitioner", True)
+    before, module = lowered.compiler_ir("hlo"), compiled.runtime_executable().hlo_modules()[0]
+    (to / "program.hlo.txt").write_text(before.as_hlo_text(True))
+    (to / "program.hlo.pb").write_bytes(before.as_serialized_hlo_module_proto())
+    (to / "optimized.hlo.pb").write_bytes(module.as_serialized_hlo_module_proto())
+    np.savez(to / "io.npz", **{f"in{i}": np.asarray(a) for i, a in enumerate(args)},
+             **{f"out{i}": np.asarray(a) for i, a in enumerate(jax.tree.leaves(compiled(*placed)))})
+
+
+def dump_gspmd(*what):
+    dump_whole(*what, shardy=False)
+
+
 def replays(label, folder, table):
     """Counts the replays of each form on each engine: right, refused, wrong."""
     for engine in ENGINES:
@@ -242,7 +266,9 @@ def main(only):
     count, table = 0, collections.defaultdict(lambda: [0, 0, 0])
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(os.environ.get("KEEP", scratch))
-        jobs = [(n, dump, c) for n, c in cases.items()] + [("parts_" + n, dump_parts, c) for n, c in replay_jax_cases.partitioned().items()]
+        jobs = [(n, dump, c) for n, c in cases.items()]
+        for kind, how in (("parts_", dump_parts), ("whole_", dump_whole), ("gspmd_", dump_gspmd)):
+            jobs += [(kind + n, how, c) for n, c in replay_jax_cases.partitioned().items()]
         for label, how, what in jobs:
             if only and not any(o in label for o in only):
                 continue

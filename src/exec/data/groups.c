@@ -9,6 +9,8 @@
  */
 #include "exec/data/groups.h"
 
+#include "exec/data/tile.h"
+
 #include "exec/data/tensor.h"
 
 #include <string.h>
@@ -250,6 +252,56 @@ static unsigned module_number(const struct rp_program *p, uint32_t key)
     return value > 0 && value <= MOST ? (unsigned)value : 1;
 }
 
+bool rp_program_is_whole(const struct rp_program *p)
+{
+    for (uint32_t op = 0; op < p->code.n; op++) {
+        const struct rp_attr *target = rp_op_attr(p, op, RP_ATTR_CUSTOM_CALL_TARGET);
+
+        if (target && (rp_attr_is(target, "xla.sdy.GlobalToLocalShape") ||
+                       rp_attr_is(target, "SPMDFullToShardShape")))
+            return true;
+    }
+    return false;
+}
+
+/* Whether partitions differ: collectives, their numbers, or parts in the view of one device. */
+static bool has_parts(const struct rp_program *p)
+{
+    for (uint32_t op = 0; op < p->code.n; op++)
+        if (rp_op_info[p->code.at[op]].class_ == RP_CLASS_COLLECTIVE ||
+            p->code.at[op] == RP_OP_PARTITION_ID || p->code.at[op] == RP_OP_REPLICA_ID)
+            return true;
+    return rp_program_is_whole(p);
+}
+
+/* Devices of the meshes that Shardy's programs name. */
+static unsigned mesh_size(const struct rp_program *p)
+{
+    for (size_t i = 0; i < p->module_attrs.n; i++)
+        if (p->module_attrs.at[i].key == RP_ATTR_FRONTEND_ATTRIBUTES)
+            return rp_sdy_devices(rp_attr_map_find(&p->module_attrs.at[i], "xla.sdy.meshes"));
+    return 1;
+}
+
+/* The most devices that a sharding names; of all operations, or of parameters. */
+static unsigned sharded_devices(const struct rp_program *p, bool parameters)
+{
+    int64_t most = 1;
+
+    for (uint32_t op = 0; op < p->code.n; op++) {
+        const struct rp_attr *attr = rp_op_attr(p, op, RP_ATTR_SHARDING);
+        int64_t total = 1;
+
+        if (!attr || attr->type != RP_VALUE_SHARDING || attr->sharding->type != RP_SHARDING_OTHER ||
+            (parameters && p->code.at[op] != RP_OP_PARAMETER))
+            continue;
+        for (size_t i = 0; i < attr->sharding->tiles.n && total <= MOST; i++)
+            total *= attr->sharding->tiles.at[i];
+        most = total > most && total <= MOST ? total : most;
+    }
+    return (unsigned)most;
+}
+
 unsigned rp_program_runs(const struct rp_program *p)
 {
     static const uint32_t keys[] = {RP_ATTR_REPLICA_GROUPS, RP_ATTR_SOURCE_TARGET_PAIRS};
@@ -258,6 +310,12 @@ unsigned rp_program_runs(const struct rp_program *p)
     struct rp_arena arena = {0};
     int64_t most = 0;
 
+    if (!strcmp(p->language, "stablehlo") && !has_parts(p))
+        return 1; /* whole arrays, the same for every partition */
+    if (said == 1 && has_parts(p))
+        said = mesh_size(p);
+    if (said == 1 && (p->placement || has_parts(p)))
+        said = sharded_devices(p, p->placement != NULL);
     for (uint32_t op = 0; said == 1 && op < p->code.n; op++)
         for (size_t k = 0; k < 2; k++) {
             const struct rp_attr *attr = rp_op_attr(p, op, keys[k]);

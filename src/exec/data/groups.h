@@ -23,4 +23,8 @@ bool rp_groups_of(struct rp_arena *arena, const struct rp_attr *attr, struct rp_
    least 1. Several replicas and partitions are told apart by the caller. */
 unsigned rp_program_runs(const struct rp_program *p);
 
+/* Whether it computes with whole arrays, the same on every partition, but for parts in the view of
+   one device: a program before partitioning. */
+bool rp_program_is_whole(const struct rp_program *p);
+
 #endif

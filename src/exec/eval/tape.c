@@ -83,6 +83,7 @@ static enum rp_code tape_walk(struct tape_ctx *m, const struct rp_graph *g, cons
 static enum rp_code node_reg(struct tape_ctx *m, const struct rp_node *node, const uint32_t *args,
                              const uint32_t *reg_of, uint32_t *reg, struct rp_err *err)
 {
+    const struct rp_attr *target;
     uint32_t in[RP_TENSOR_RANK];
 
     switch (node->code) {
@@ -98,6 +99,12 @@ static enum rp_code node_reg(struct tape_ctx *m, const struct rp_node *node, con
     case RP_OP_OPT_BARRIER:
     case RP_OP_TRANSPOSE:
         if (node->shape->n != 1)
+            break;
+        *reg = reg_of[node->in[0]];
+        return RP_OK;
+    case RP_OP_CUSTOM_CALL: /* a mark of the partitioner */
+        target = rp_node_attr(m->plan, node, RP_ATTR_CUSTOM_CALL_TARGET);
+        if (node->shape->n != 1 || node->nin != 1 || !target || !rp_attr_is(target, "Sharding"))
             break;
         *reg = reg_of[node->in[0]];
         return RP_OK;

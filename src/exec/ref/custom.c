@@ -191,8 +191,6 @@ static enum rp_code topk(struct rp_eval *e, const struct rp_node *node, struct r
 
 static const struct rp_custom_target marks[] = {
     {"Sharding", prepare_same, name_matches},
-    {"SPMDFullToShardShape", prepare_same, name_matches},
-    {"SPMDShardToFullShape", prepare_same, name_matches},
     {"annotate_device_placement", prepare_same, name_matches},
     {"MoveToHost", prepare_same, name_matches},
     {"MoveToDevice", prepare_same, name_matches},
@@ -231,8 +229,8 @@ static const struct rp_custom_target *find_target(const struct rp_custom_target 
 static enum rp_code custom_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const struct rp_custom_target *const tables[] = {
-        marks,           rp_custom_products, rp_custom_convolutions, rp_custom_factors,
-        rp_custom_sorts, rp_custom_spectra};
+        rp_custom_shards,  marks,           rp_custom_products, rp_custom_convolutions,
+        rp_custom_factors, rp_custom_sorts, rp_custom_spectra};
     const struct rp_custom_target *target = NULL;
     size_t n;
     const char *name = rp_custom_name(plan, node, &n);

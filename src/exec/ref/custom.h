@@ -17,6 +17,7 @@ extern const struct rp_custom_target rp_custom_convolutions[];
 extern const struct rp_custom_target rp_custom_factors[];
 extern const struct rp_custom_target rp_custom_spectra[];
 extern const struct rp_custom_target rp_custom_sorts[];
+extern const struct rp_custom_target rp_custom_shards[];
 
 /* The target's name without its quotes. */
 const char *rp_custom_name(const struct rp_plan *plan, const struct rp_node *node, size_t *n);
