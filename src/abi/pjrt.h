@@ -39,6 +39,7 @@ enum rp_pjrt_function {
     RP_PJRT_PLUGIN_INITIALIZE = 3,
     RP_PJRT_EVENT_DESTROY = 5,
     RP_PJRT_EVENT_AWAIT = 8,
+    RP_PJRT_EVENT_ON_READY = 9,
     RP_PJRT_CLIENT_CREATE = 10,
     RP_PJRT_CLIENT_DESTROY = 11,
     RP_PJRT_CLIENT_PLATFORM_NAME = 12,
@@ -50,6 +51,7 @@ enum rp_pjrt_function {
     RP_PJRT_DEVICE_DESCRIPTION = 29,
     RP_PJRT_DEVICE_MEMORY_STATS = 34,
     RP_PJRT_EXECUTABLE_DESTROY = 40,
+    RP_PJRT_EXECUTABLE_NAME = 41,
     RP_PJRT_EXECUTABLE_NUM_OUTPUTS = 44,
     RP_PJRT_LOADED_DESTROY = 50,
     RP_PJRT_LOADED_EXECUTABLE = 51,
@@ -102,6 +104,9 @@ enum {
     RP_PJRT_OPTIONS_LAUNCH = 6,
     RP_PJRT_OPTIONS_KEPT = 7, /* indices of arguments that must not be donated */
     RP_PJRT_OPTIONS_NKEPT = 8,
+
+    RP_PJRT_ON_READY_CALLBACK = 3, /* void (error, user), called once by a thread of the plugin */
+    RP_PJRT_ON_READY_USER = 4,
 
     RP_PJRT_TO_HOST_LAYOUT = 3,
     RP_PJRT_TO_HOST_DATA = 4,

@@ -216,10 +216,20 @@ static int ask_once(const struct cli_call *call)
     return status;
 }
 
+/* The one action that runs a program of the user's, and so is no question. */
+static bool is_capture(const struct cli_call *call)
+{
+    const char *action = cli_setting(call->settings, call->nsettings, "action");
+
+    return !strcmp(call->command->name, "replay") && action && !strcmp(action, "capture");
+}
+
 int cli_ask(const struct cli_call *call)
 {
     int status;
 
+    if (is_capture(call))
+        return cli_capture(call);
     do
         status = ask_once(call);
     while (status == 0 && ask_again(call));

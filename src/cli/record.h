@@ -18,6 +18,9 @@ struct record {
 
 extern const struct rp_option record_options[];
 
+/* Fills r->libraries; false where they are not installed. */
+bool record_find_libraries(struct record *r);
+
 /* Sets the environment that loads the sources in the comma-separated list `with` (NULL: the default
    ones that are installed) into the program. On failure returns false and sets *usage where the
    list is wrong. */

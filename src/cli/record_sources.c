@@ -44,7 +44,7 @@ static bool has_host_library(const char *folder)
            !access(path, R_OK);
 }
 
-static bool find_libraries(struct record *r)
+bool record_find_libraries(struct record *r)
 {
     static const char *const places[] = {"capture", "../" RP_LIBDIR "/reprise", "../lib/reprise",
                                          "../lib64/reprise"};
@@ -157,7 +157,7 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
         *usage = true;
         return false;
     }
-    if (!find_libraries(r)) {
+    if (!record_find_libraries(r)) {
         snprintf(err->text, sizeof err->text,
                  "cannot find the libraries of 'record': set REPRISE_CAPTURE_DIR to the folder of "
                  "reprise-host.so");

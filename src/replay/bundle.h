@@ -77,6 +77,10 @@ enum rp_code rp_replay_load_bundle(const struct rp_dataset *dataset,
 /* The words pack (of a session whose inputs are chosen), unpack and info. */
 enum rp_code rp_replay_pack(struct rp_session *s, const struct rp_settings *settings,
                             struct rp_result *result, struct rp_err *err);
+/* The same to a file, one of several: the answer does not describe it. */
+enum rp_code rp_replay_pack_to(struct rp_session *s, const char *to,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err);
 enum rp_code rp_replay_unpack(const struct rp_dataset *dataset, const struct rp_settings *settings,
                               struct rp_result *result, struct rp_err *err);
 enum rp_code rp_replay_bundle_info(const struct rp_dataset *dataset, struct rp_result *result,

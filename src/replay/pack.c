@@ -235,16 +235,15 @@ static void fill_root(const struct pack_ctx *p, const char *to, struct rp_result
             p->bundle.files.at[i].sha256, p->bundle.files.at[i].bytes, true};
 }
 
-enum rp_code rp_replay_pack(struct rp_session *s, const struct rp_settings *settings,
-                            struct rp_result *result, struct rp_err *err)
+static enum rp_code pack_to(struct rp_session *s, const char *to,
+                            const struct rp_settings *settings, struct rp_result *result,
+                            bool describe, struct rp_err *err)
 {
-    const char *to = rp_settings_text(settings, "save"), *flags = getenv("XLA_FLAGS");
+    const char *flags = getenv("XLA_FLAGS");
     const char *name = strrchr(s->file, '/');
     struct pack_ctx p = {.arena = &result->arena, .err = err};
     enum rp_code code;
 
-    if (!to)
-        return rp_err_set(err, RP_USAGE, "'replay pack' needs --save FILE.tar");
     p.bundle.schema = RP_BUNDLE_SCHEMA;
     p.bundle.reprise = rp_version();
     p.bundle.source = rp_arena_strdup(p.arena, name ? name + 1 : s->file);
@@ -266,7 +265,7 @@ enum rp_code rp_replay_pack(struct rp_session *s, const struct rp_settings *sett
         code = add_expected(&p, s);
     if (code == RP_OK)
         code = write_tar(&p, to, err);
-    if (code == RP_OK)
+    if (code == RP_OK && describe)
         fill_root(&p, to, result);
     for (size_t i = 0; i < p.nwant; i++)
         rp_tensor_drop(p.want[i]);
@@ -274,4 +273,21 @@ enum rp_code rp_replay_pack(struct rp_session *s, const struct rp_settings *sett
     rp_bundle_release(&p.bundle);
     rp_proto_writer_release(&p.made);
     return code;
+}
+
+enum rp_code rp_replay_pack(struct rp_session *s, const struct rp_settings *settings,
+                            struct rp_result *result, struct rp_err *err)
+{
+    const char *to = rp_settings_text(settings, "save");
+
+    if (!to)
+        return rp_err_set(err, RP_USAGE, "'replay pack' needs --save FILE.tar");
+    return pack_to(s, to, settings, result, true, err);
+}
+
+enum rp_code rp_replay_pack_to(struct rp_session *s, const char *to,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
+{
+    return pack_to(s, to, settings, result, false, err);
 }

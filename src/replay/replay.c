@@ -8,6 +8,7 @@
 #include "program/cut.h"
 #include "replay/bundle.h"
 #include "replay/graph.h"
+#include "replay/import.h"
 #include "replay/surgery.h"
 
 #include <math.h>
@@ -333,9 +334,10 @@ static enum rp_code check_options(const char *action, const struct rp_settings *
 {
     static const struct {
         const char *option, *action;
-    } only[] = {{"redact", "pack"},   {"rank", "pack"},      {"install", "engines"},
-                {"op", "extract"},    {"opcode", "extract"}, {"scope", "extract"},
-                {"depth", "extract"}, {"slower", "bisect"}};
+    } only[] = {{"redact", "pack"},    {"rank", "pack"},      {"install", "engines"},
+                {"op", "extract"},     {"opcode", "extract"}, {"scope", "extract"},
+                {"depth", "extract"},  {"first", "capture"},  {"every", "capture"},
+                {"module", "capture"}, {"bytes", "capture"},  {"slower", "bisect"}};
     const char *engine = rp_settings_text(settings, "engine");
 
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
@@ -360,6 +362,11 @@ static enum rp_code replay_run(struct rp_ctx *ctx, const struct rp_dataset *data
     RP_TRY(check_options(action, settings, err));
     if (!strcmp(action, "engines"))
         return rp_replay_list_engines(settings, result, err);
+    if (!strcmp(action, "capture"))
+        return rp_err_set(err, RP_USAGE,
+                          "'capture' runs a program: it is of the command line only");
+    if (!strcmp(action, "import"))
+        return rp_replay_import(dataset, settings, result, err);
     if (!strcmp(action, "info") || !strcmp(action, "unpack")) {
         rp_replay_no_times(root);
         return strcmp(action, "info") ? rp_replay_unpack(dataset, settings, result, err)
@@ -515,6 +522,20 @@ static const struct rp_field divergence_fields[] = {
 static const struct rp_type divergence_type = {"divergence", sizeof(struct rp_replay_divergence),
                                                divergence_fields, NULL};
 
+static const struct rp_field imported_fields[] = {
+    RP_FIELD(struct rp_replay_imported, module, STR, NONE, "module", "its name", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_imported, ok, BOOL, NONE, "imported", "whether a bundle was written",
+             0),
+    RP_FIELD(struct rp_replay_imported, inputs, STR, NONE, "inputs", "their source", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_imported, bundle, STR, NONE, "bundle", "the file that was written",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_replay_imported, from, STR, NONE, "from", "what it was made of", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_imported, message, STR, NONE, "why not", "what was wrong",
+             RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type imported_type = {"imported", sizeof(struct rp_replay_imported),
+                                             imported_fields, NULL};
+
 static const struct rp_field replay_fields[] = {
     RP_FIELD(struct rp_replay, program, STR, NONE, "program", "the file", RP_SHORTEN),
     RP_FIELD(struct rp_replay, format, STR, NONE, "format", "what was read", 0),
@@ -562,6 +583,8 @@ static const struct rp_field replay_fields[] = {
                   "with --compare: an earlier result", 0),
     RP_FIELD_LIST(struct rp_replay, divergences, &divergence_type, "operations",
                   "with 'isolate' those that differ, with 'bisect' those that are left", 0),
+    RP_FIELD_LIST(struct rp_replay, imported, &imported_type, "imported",
+                  "with 'import': bundles that were written", 0),
     RP_FIELD_LIST(struct rp_replay, files, &file_type, "files", "members of the bundle", 0),
     RP_FIELD_LIST(struct rp_replay, warnings, &rp_type_string, "warnings",
                   "limits of the measurement", RP_WARN),
@@ -570,8 +593,9 @@ static const struct rp_type replay_type = {"replay", sizeof(struct rp_replay), r
                                            "outputs"};
 
 static const struct rp_option options[] = {
-    {"action", 0, RP_OPT_CHOICE, "run|isolate|bisect|extract|flatten|pack|unpack|info|engines",
-     "run", "what to do; may also be given as the first word", 0},
+    {"action", 0, RP_OPT_CHOICE,
+     "run|capture|import|isolate|bisect|extract|flatten|pack|unpack|info|engines", "run",
+     "what to do; may also be given as the first word", 0},
     {"engine", 'e', RP_OPT_TEXT, "NAME", "auto",
      "the engine to run it; 'replay engines' lists them", 0},
     {"program", 'p', RP_OPT_PATH, "FILE", NULL, "the .input file of a BladeDISC pair", 0},
@@ -589,7 +613,7 @@ static const struct rp_option options[] = {
     {"nan-differs", 0, RP_OPT_FLAG, NULL, NULL, "count NaN as wrong even where NaN is expected", 0},
     {"save", 0, RP_OPT_PATH, "FILE", NULL,
      "file for the outputs (.npz); for 'pack', 'bisect' and 'extract' a bundle (.tar) or program; "
-     "for 'unpack' a folder",
+     "for 'unpack', 'import' and 'capture' a folder",
      0},
     {"op", 0, RP_OPT_TEXT, "NAME", NULL, "with 'extract': operations of that name; * and ? match",
      RP_OPT_REPEAT},
@@ -602,7 +626,15 @@ static const struct rp_option options[] = {
     {"unroll", 0, RP_OPT_COUNT, "N", "0",
      "with 'flatten': replace loops by N copies of their bodies; 0: keep them", 0},
     {"slower", 0, RP_OPT_DURATION, "T", "0s",
-     "with 'bisect': look for what takes at least so long, not for what is wrong", 0},
+     "with 'bisect': look for what takes at least so long, not for what is wrong; with 'capture': "
+     "keep the next execution of what took so long",
+     0},
+    {"first", 0, RP_OPT_COUNT, "N", "1",
+     "with 'capture': keep the first N executions of each module", 0},
+    {"every", 0, RP_OPT_COUNT, "N", "0", "with 'capture': keep every Nth execution; 0: none", 0},
+    {"module", 0, RP_OPT_TEXT, "NAME", NULL,
+     "with 'capture': only modules of that name, such as 'jit_step'; * and ? match", 0},
+    {"bytes", 0, RP_OPT_BYTES, "SIZE", "4GiB", "with 'capture': keep at most so much data", 0},
     {"fault", 0, RP_OPT_TEXT, "NAME", NULL,
      "make this operation wrong on the tested engine, to try 'isolate' and 'bisect'", 0},
     {"redact", 0, RP_OPT_FLAG, NULL, NULL,

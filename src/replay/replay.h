@@ -66,6 +66,10 @@ struct rp_replay_divergence { /* an operation that isolate found, or that bisect
     int64_t iteration, wrong, elements;
     double max_abs, max_rel;
 };
+struct rp_replay_imported { /* a bundle, or why there is none */
+    const char *module, *from, *inputs, *bundle, *message;
+    bool ok;
+};
 struct rp_replay {
     const char *program, *format, *engine, *choice, *inputs, *checked;
     const char *bundle, *packed_by, *flags; /* of pack, unpack and info */
@@ -74,13 +78,14 @@ struct rp_replay {
     int64_t isolated, operations_before, operations, trials;
     int64_t rank, partitions, compile_ns, upload_ns, first_ns;
     struct rp_replay_times run_ns;
-    size_t noutputs, ninstructions, nengines, nfiles, ncompared, ndivergences, nwarnings;
+    size_t noutputs, ninstructions, nengines, nfiles, ncompared, ndivergences, nimported, nwarnings;
     struct rp_replay_output *outputs;
     struct rp_replay_op *instructions;
     struct rp_replay_engine *engines;
     struct rp_replay_file *files;
     struct rp_replay_compared *compared;
     struct rp_replay_divergence *divergences;
+    struct rp_replay_imported *imported;
     const char **warnings;
     bool ok;
 };

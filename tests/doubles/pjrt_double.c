@@ -129,10 +129,22 @@ static void *event_destroy(struct only *a)
     free(a->object);
     return NULL;
 }
+struct on_ready {
+    size_t size;
+    void *extensions, *event;
+    void (*callback)(void *, void *);
+    void *user;
+};
 static void *event_await(struct only *a)
 {
     ENTER(Event_Await);
     return ((struct event *)a->object)->bad ? fail(13, "the device was lost") : NULL;
+}
+static void *event_on_ready(struct on_ready *a)
+{
+    ENTER(Event_OnReady);
+    a->callback(NULL, a->user);
+    return NULL;
 }
 static struct event *new_event(bool bad)
 {
@@ -330,6 +342,14 @@ static void *num_outputs(struct count_of *a)
 {
     ENTER(Executable_NumOutputs);
     a->n = ((struct executable *)a->of)->noutputs;
+    return NULL;
+}
+
+static void *executable_name(struct text_of *a)
+{
+    ENTER(Executable_Name);
+    a->text = "jit_double";
+    a->n = 10;
     return NULL;
 }
 
@@ -555,6 +575,7 @@ __attribute__((visibility("default"))) const void *GetPjrtApi(void)
     } functions[] = {{0, error_destroy},       {1, error_message},
                      {2, error_code},          {3, initialize},
                      {5, event_destroy},       {8, event_await},
+                     {9, event_on_ready},      {41, executable_name},
                      {10, client_create},      {11, client_destroy},
                      {12, platform_name},      {14, platform_version},
                      {16, client_devices},     {20, client_compile},

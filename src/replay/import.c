@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `replay import`: bundles from what other tools, or `replay capture`, left behind.
+ *
+ *     <pid>-captures.jsonl     one bundle a line (src/capture/pjrt): program, inputs, outputs, time
+ *     a folder of XLA dumps    one a snapshot; of a module without snapshots one with synthetic
+ *                              inputs
+ *     a log of BladeDISC       one a cluster. It names the compiler's inputs and the tars of their
+ *                              arrays on lines of their own; a tar belongs to the input whose
+ *                              arguments are its members
+ *
+ * What cannot be imported is a row that says why, and the rest goes on.
+ */
+#include "replay/import.h"
+
+#include "base/decimal.h"
+#include "dataset/load_program.h"
+#include "io/json_pull.h"
+#include "replay/bundle.h"
+#include "replay/graph.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LINE_ARRAYS 65536 /* most inputs and outputs of one capture */
+
+struct import {
+    const struct rp_dataset *dataset;
+    const struct rp_settings *settings;
+    struct rp_result *result;
+    const char *to; /* folder */
+    RP_VEC(struct rp_replay_imported) rows;
+    size_t made;
+    struct rp_err *err;
+};
+
+/* ---- rows ---- */
+
+static enum rp_code import_row(struct import *i, const char *module, const char *from,
+                               const char *inputs, const char *bundle, const char *message)
+{
+    struct rp_arena *arena = &i->result->arena;
+    struct rp_replay_imported row = {.module = rp_arena_text(arena, module),
+                                     .from = rp_arena_text(arena, from),
+                                     .inputs = inputs ? rp_arena_text(arena, inputs) : NULL,
+                                     .bundle = bundle ? rp_arena_text(arena, bundle) : NULL,
+                                     .message = message ? rp_arena_text(arena, message) : NULL,
+                                     .ok = bundle != NULL};
+
+    RP_TRY(rp_arena_check(arena, "importing", i->err));
+    i->made += bundle != NULL;
+    return rp_vec_push(&i->rows, row, i->err);
+}
+
+/* ---- one bundle ---- */
+
+/* "jit_step.3.tar" of the folder: the name with what file names can hold. */
+static const char *bundle_path(const struct import *i, const char *module)
+{
+    char name[200];
+    size_t n = 0;
+
+    for (const char *at = module; *at && n < sizeof name - 1; at++)
+        name[n++] = strchr("/\\ \t\n:*?\"<>|", *at) || (unsigned char)*at < 0x20 ? '_' : *at;
+    name[n] = '\0';
+    return rp_arena_textf(&i->result->arena, "%s/%s.%zu.tar", i->to, *name ? name : "program",
+                          i->made);
+}
+
+/* A session whose program is open: inputs are chosen, and it is packed. A failure is a row. */
+static enum rp_code import_session(struct import *i, struct rp_session *s, const char *module,
+                                   const char *from, enum rp_code code)
+{
+    struct rp_session_options options = {.seed = (uint64_t)rp_settings_int(i->settings, "seed"),
+                                         .partitions = s->bundle_partitions};
+    struct rp_replay root = {0};
+    const char *path = bundle_path(i, module);
+
+    if (code == RP_OK)
+        code = rp_session_inputs(s, &options, &root, i->err);
+    if (code == RP_OK)
+        code = rp_replay_pack_to(s, path, i->settings, i->result, i->err);
+    if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED)
+        return code;
+    if (code != RP_OK)
+        return import_row(i, module, from, NULL, NULL, i->err ? i->err->text : "failed");
+    return import_row(i, module, from, root.inputs, path, NULL);
+}
+
+static enum rp_code open_source(struct import *i, size_t at, struct rp_session *s)
+{
+    s->arena = &i->result->arena;
+    s->file = rp_dataset_borrow_name(i->dataset, at);
+    RP_TRY(rp_load_program(i->dataset, at, &s->import, i->err));
+    s->program = (struct rp_engine_program){
+        .program = s->import.program, .name = s->file, .format = s->import.format->name};
+    return s->import.input
+               ? rp_input_slurp(s->import.input, &s->program.bytes, &s->program.nbytes, i->err)
+               : RP_OK;
+}
+
+/* ---- dumps ---- */
+
+static enum rp_code import_module(struct import *i, const struct rp_dump_module *m)
+{
+    bool ran = false;
+
+    for (size_t k = 0; k < m->nstages; k++)
+        ran |= m->stages[k].point == RP_DUMP_AT_RUN;
+    for (size_t k = 0; k < m->nstages; k++) {
+        struct rp_session s = {0};
+        enum rp_code code;
+
+        if (m->stages[k].point != (ran ? RP_DUMP_AT_RUN : RP_DUMP_AT_BEFORE))
+            continue;
+        code = open_source(i, m->stages[k].source, &s);
+        code = import_session(i, &s, m->name,
+                              rp_dataset_borrow_name(i->dataset, m->stages[k].source), code);
+        rp_session_release(&s);
+        RP_TRY(code);
+    }
+    return RP_OK;
+}
+
+static enum rp_code import_dumps(struct import *i)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_dump dump = {0};
+    enum rp_code code = rp_dataset_dump(i->dataset, &arena, &dump, i->err);
+
+    for (size_t k = 0; code == RP_OK && k < dump.nmodules; k++)
+        code = import_module(i, &dump.modules[k]);
+    rp_arena_release(&arena);
+    return code;
+}
+
+/* ---- captures ---- */
+
+struct captured_array {
+    unsigned elem;
+    int64_t dims[RP_TENSOR_RANK], at, bytes;
+    size_t rank;
+};
+struct captured {
+    const char *module, *program, *data, *skipped;
+    int64_t run, partitions;
+    RP_VEC(struct captured_array) inputs, outputs;
+};
+
+static enum rp_code line_error(const struct rp_json *json, struct rp_err *err)
+{
+    return rp_err_set(err, RP_FORMAT, "not a line of a capture, at byte %llu of it",
+                      (unsigned long long)rp_json_offset(json));
+}
+
+static enum rp_code line_text(struct rp_json *json, struct rp_arena *arena, const char **out,
+                              struct rp_err *err)
+{
+    struct rp_json_token v = {0};
+
+    if (rp_json_value(json, &v) != RP_JSON_STRING || !rp_json_decode(json, &v))
+        return line_error(json, err);
+    *out = rp_arena_textf(arena, "%.*s", (int)v.len, v.text);
+    return rp_arena_check(arena, "importing", err);
+}
+
+static enum rp_code line_int(struct rp_json *json, int64_t *out, struct rp_err *err)
+{
+    struct rp_json_token v = {0};
+
+    if (rp_json_value(json, &v) != RP_JSON_NUMBER || !v.is_integer ||
+        rp_decimal_parse(v.text, v.len, 0, out) || *out < 0)
+        return line_error(json, err);
+    return RP_OK;
+}
+
+static enum rp_code line_type(struct rp_json *json, unsigned *elem, struct rp_err *err)
+{
+    struct rp_json_token v = {0};
+    char name[32];
+    size_t n = 0;
+
+    if (rp_json_value(json, &v) != RP_JSON_STRING)
+        return line_error(json, err);
+    for (; n < v.len && n < sizeof name; n++)
+        name[n] = (char)(v.text[n] >= 'A' && v.text[n] <= 'Z' ? v.text[n] + 32 : v.text[n]);
+    *elem = rp_elem_find(name, n);
+    return *elem == RP_ELEM_INVALID ? line_error(json, err) : RP_OK;
+}
+
+static enum rp_code line_array(struct rp_json *json, struct captured_array *a, struct rp_err *err)
+{
+    struct rp_json_token key, v;
+
+    if (rp_json_value(json, &key) != RP_JSON_OBJECT)
+        return line_error(json, err);
+    while (rp_json_field(json, &key)) {
+        if (rp_json_key_is(&key, "type")) {
+            RP_TRY(line_type(json, &a->elem, err));
+        } else if (rp_json_key_is(&key, "dims")) {
+            if (rp_json_value(json, &v) != RP_JSON_ARRAY)
+                return line_error(json, err);
+            while (rp_json_element(json)) {
+                if (a->rank == RP_TENSOR_RANK)
+                    return line_error(json, err);
+                RP_TRY(line_int(json, &a->dims[a->rank++], err));
+            }
+        } else if (rp_json_key_is(&key, "at")) {
+            RP_TRY(line_int(json, &a->at, err));
+        } else if (rp_json_key_is(&key, "bytes")) {
+            RP_TRY(line_int(json, &a->bytes, err));
+        } else {
+            rp_json_skip(json);
+        }
+    }
+    return RP_OK;
+}
+
+#define LINE_LIST(json, list, err)                        \
+    do {                                                  \
+        struct rp_json_token list_;                       \
+        if (rp_json_value(json, &list_) != RP_JSON_ARRAY) \
+            return line_error(json, err);                 \
+        while (rp_json_element(json)) {                   \
+            struct captured_array a_ = {0};               \
+            if ((list)->n == LINE_ARRAYS)                 \
+                return line_error(json, err);             \
+            RP_TRY(line_array(json, &a_, err));           \
+            RP_TRY(rp_vec_push(list, a_, err));           \
+        }                                                 \
+    } while (0)
+
+static enum rp_code line_fields(struct rp_json *json, struct rp_arena *arena, struct captured *c,
+                                struct rp_err *err)
+{
+    struct rp_json_token key;
+
+    if (rp_json_value(json, &key) != RP_JSON_OBJECT)
+        return line_error(json, err);
+    while (rp_json_field(json, &key)) {
+        if (rp_json_key_is(&key, "module"))
+            RP_TRY(line_text(json, arena, &c->module, err));
+        else if (rp_json_key_is(&key, "program"))
+            RP_TRY(line_text(json, arena, &c->program, err));
+        else if (rp_json_key_is(&key, "data"))
+            RP_TRY(line_text(json, arena, &c->data, err));
+        else if (rp_json_key_is(&key, "skipped"))
+            RP_TRY(line_text(json, arena, &c->skipped, err));
+        else if (rp_json_key_is(&key, "run"))
+            RP_TRY(line_int(json, &c->run, err));
+        else if (rp_json_key_is(&key, "partitions"))
+            RP_TRY(line_int(json, &c->partitions, err));
+        else if (rp_json_key_is(&key, "inputs"))
+            LINE_LIST(json, &c->inputs, err);
+        else if (rp_json_key_is(&key, "outputs"))
+            LINE_LIST(json, &c->outputs, err);
+        else
+            rp_json_skip(json);
+    }
+    return RP_OK;
+}
+
+/* File names of a capture have no folders: they are beside its list. */
+static bool is_beside(const char *name)
+{
+    return name && *name && *name != '.' && !strchr(name, '/');
+}
+
+static enum rp_code line_parse(const char *at, size_t n, struct rp_arena *arena, struct captured *c,
+                               struct rp_err *err)
+{
+    struct rp_input *in = NULL;
+    struct rp_json *json = NULL;
+    enum rp_code code, ended;
+
+    RP_TRY(rp_input_open_memory("captures", at, n, NULL, &in, err));
+    code = rp_json_open(in, NULL, &json, err);
+    if (code == RP_OK)
+        code = line_fields(json, arena, c, err);
+    if (code == RP_OK || (json && rp_json_failed(json))) {
+        ended = json ? rp_json_finish(json, err) : RP_OK;
+        code = ended != RP_OK ? ended : code;
+    }
+    rp_json_close(json);
+    rp_input_close(in);
+    if (code == RP_OK && !c->skipped &&
+        (!c->module || !is_beside(c->program) || !is_beside(c->data) || c->partitions < 1 ||
+         c->partitions > 4096))
+        code = rp_err_set(err, RP_FORMAT, "not a line of a capture");
+    return code;
+}
+
+/* The arrays under the names that a session looks for; they point into the data. */
+static enum rp_code captured_arrays(const struct captured_array *list, size_t n, const char *kind,
+                                    int64_t partitions, struct rp_bytes data, struct rp_arrays *out,
+                                    struct rp_err *err)
+{
+    size_t each = n / (size_t)partitions;
+
+    for (size_t k = 0; k < n; k++) {
+        const struct captured_array *a = &list[k];
+        struct rp_array row = {0};
+
+        RP_TRY(rp_tensor_borrow(a->elem, a->dims, a->rank, NULL, &row.value, err));
+        if (rp_tensor_bytes(row.value) != (size_t)a->bytes || (size_t)a->at > data.n ||
+            (size_t)a->bytes > data.n - (size_t)a->at) {
+            rp_tensor_drop(row.value);
+            return rp_err_set(err, RP_FORMAT, "%s %zu is not in the data", kind, k);
+        }
+        rp_tensor_drop(row.value);
+        RP_TRY(rp_tensor_borrow(a->elem, a->dims, a->rank, data.at + a->at, &row.value, err));
+        row.name = partitions > 1 && each
+                       ? rp_arena_textf(&out->arena, "p%zu_%s%zu", k / each, kind, k % each)
+                       : rp_arena_textf(&out->arena, "%s%zu", kind, k);
+        RP_TRY(rp_vec_push(&out->list, row, err));
+    }
+    return rp_arena_check(&out->arena, "importing", err);
+}
+
+static enum rp_code find_beside(const struct import *i, const char *folder, size_t nfolder,
+                                const char *name, size_t *at)
+{
+    for (*at = 0; *at < rp_dataset_count(i->dataset); ++*at) {
+        const char *path = rp_dataset_borrow_name(i->dataset, *at);
+
+        if (!strncmp(path, folder, nfolder) && !strcmp(path + nfolder, name))
+            return RP_OK;
+    }
+    return rp_err_set(i->err, RP_FORMAT, "'%.*s%s' is missing", (int)nfolder, folder, name);
+}
+
+static enum rp_code import_capture(struct import *i, const char *list, const struct captured *c)
+{
+    size_t nfolder = strrchr(list, '/') ? (size_t)(strrchr(list, '/') - list) + 1 : 0, at;
+    struct rp_session s = {.arena = &i->result->arena, .bundle_partitions = c->partitions};
+    struct rp_input *data = NULL;
+    struct rp_bytes bytes = {0};
+    const char *from = rp_arena_textf(&i->result->arena, "%s, run %lld", list, (long long)c->run);
+    const char *path =
+        rp_arena_textf(&i->result->arena, "%.*s%s", (int)nfolder, list, c->data ? c->data : "");
+    enum rp_code code;
+
+    if (c->skipped)
+        return import_row(i, c->module ? c->module : "", from, NULL, NULL, c->skipped);
+    code = find_beside(i, list, nfolder, c->program, &at);
+    if (code == RP_OK)
+        code = open_source(i, at, &s);
+    if (code == RP_OK)
+        code = rp_input_open(path, NULL, &data, i->err);
+    if (code == RP_OK)
+        code = rp_input_slurp(data, &bytes.at, &bytes.n, i->err);
+    if (code == RP_OK)
+        code = captured_arrays(c->inputs.at, c->inputs.n, "in", c->partitions, bytes, &s.inputs,
+                               i->err);
+    if (code == RP_OK)
+        code = captured_arrays(c->outputs.at, c->outputs.n, "out", c->partitions, bytes,
+                               &s.expected, i->err);
+    s.bundle = true;
+    code = import_session(i, &s, c->module, from, code);
+    rp_session_release(&s);
+    rp_input_close(data);
+    return code;
+}
+
+/* A job that was killed may leave half a line at the end. */
+static enum rp_code import_list(struct import *i, const char *path)
+{
+    struct rp_input *in;
+    struct rp_bytes text;
+    enum rp_code code;
+
+    RP_TRY(rp_input_open(path, NULL, &in, i->err));
+    code = rp_input_slurp(in, &text.at, &text.n, i->err);
+    for (size_t at = 0; code == RP_OK && at < text.n;) {
+        const char *line = (const char *)text.at + at, *end = memchr(line, '\n', text.n - at);
+        size_t n = end ? (size_t)(end - line) : text.n - at;
+        struct captured c = {.partitions = 1};
+
+        at += n + 1;
+        code = n ? line_parse(line, n, &i->result->arena, &c, i->err) : RP_OK;
+        if (code == RP_OK && n)
+            code = import_capture(i, path, &c);
+        else if (code == RP_FORMAT)
+            code = import_row(i, "", path, NULL, NULL,
+                              end ? i->err->text : "the last line is cut: the job ended there");
+        rp_vec_release(&c.inputs);
+        rp_vec_release(&c.outputs);
+    }
+    rp_input_close(in);
+    return code;
+}
+
+/* ---- BladeDISC's logs ---- */
+
+static const char blade_input[] = "tao_compiler_input: ";
+static const char blade_tar[] = "tar the cluster input tensors with protobuf format to: ";
+
+/* A path of the log, or the file of that name beside the log, where it was moved. */
+static const char *log_path(const struct import *i, const char *log, const char *at, size_t n)
+{
+    struct rp_arena *arena = &i->result->arena;
+    const char *path = rp_arena_textf(arena, "%.*s", (int)n, at), *name = strrchr(path, '/');
+    size_t nfolder = strrchr(log, '/') ? (size_t)(strrchr(log, '/') - log) + 1 : 0;
+    struct stat st;
+
+    if (!stat(path, &st))
+        return path;
+    return rp_arena_textf(arena, "%.*s%s", (int)nfolder, log, name ? name + 1 : path);
+}
+
+struct blade_log {
+    RP_VEC(const char *) inputs, tars;
+};
+
+static enum rp_code blade_lines(struct import *i, const char *log, struct rp_bytes text,
+                                struct blade_log *out)
+{
+    for (size_t at = 0; at < text.n;) {
+        const char *line = (const char *)text.at + at, *end = memchr(line, '\n', text.n - at);
+        size_t n = end ? (size_t)(end - line) : text.n - at;
+        const char *input = memmem(line, n, blade_input, sizeof blade_input - 1);
+        const char *tar = memmem(line, n, blade_tar, sizeof blade_tar - 1);
+        const char *path = input ? input + sizeof blade_input - 1
+                           : tar ? tar + sizeof blade_tar - 1
+                                 : NULL;
+
+        at += n + 1;
+        if (!path)
+            continue;
+        n = (size_t)(line + n - path);
+        while (n && strchr(" \t\r", path[n - 1]))
+            n--;
+        if (input)
+            RP_TRY(rp_vec_push(&out->inputs, log_path(i, log, path, n), i->err));
+        else
+            RP_TRY(rp_vec_push(&out->tars, log_path(i, log, path, n), i->err));
+    }
+    return rp_arena_check(&i->result->arena, "importing", i->err);
+}
+
+/* Which tar belongs to an input shows when it is opened: its members have the arguments' names. */
+static enum rp_code import_cluster(struct import *i, const char *input, const struct blade_log *log)
+{
+    const char *name = strrchr(input, '/') ? strrchr(input, '/') + 1 : input;
+    enum rp_code code = rp_err_set(i->err, RP_FORMAT, "the log names no tar with its inputs");
+
+    for (size_t k = 0; k < log->tars.n; k++) {
+        struct rp_session s = {.arena = &i->result->arena, .file = input};
+
+        s.program = (struct rp_engine_program){.name = input, .format = "blade"};
+        code = rp_replay_open_blade(&s, input, log->tars.at[k], i->err);
+        if (code == RP_OK) {
+            code = import_session(i, &s, name, input, code);
+            rp_session_release(&s);
+            return code;
+        }
+        rp_session_release(&s);
+        if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED)
+            return code;
+    }
+    return import_row(i, name, input, NULL, NULL, i->err ? i->err->text : "failed");
+}
+
+static enum rp_code import_log(struct import *i, const char *path)
+{
+    struct blade_log log = {0};
+    struct rp_input *in;
+    struct rp_bytes text;
+    enum rp_code code;
+
+    RP_TRY(rp_input_open(path, NULL, &in, i->err));
+    code = rp_input_slurp(in, &text.at, &text.n, i->err);
+    if (code == RP_OK)
+        code = blade_lines(i, path, text, &log);
+    for (size_t k = 0; code == RP_OK && k < log.inputs.n; k++)
+        code = import_cluster(i, log.inputs.at[k], &log);
+    rp_vec_release(&log.inputs);
+    rp_vec_release(&log.tars);
+    rp_input_close(in);
+    return code;
+}
+
+/* ---- all of it ---- */
+
+static bool ends_with(const char *text, const char *ending)
+{
+    size_t n = strlen(text), m = strlen(ending);
+
+    return n >= m && !strcmp(text + n - m, ending);
+}
+
+static enum rp_code import_all(struct import *i)
+{
+    for (size_t k = 0; k < rp_dataset_count(i->dataset); k++) {
+        const char *name = rp_dataset_borrow_name(i->dataset, k);
+
+        if (ends_with(name, "-captures.jsonl"))
+            RP_TRY(import_list(i, name));
+        else if (ends_with(name, ".log") || ends_with(name, ".err") || ends_with(name, ".out"))
+            RP_TRY(import_log(i, name));
+    }
+    RP_TRY(import_dumps(i));
+    if (i->rows.n)
+        return RP_OK;
+    if (rp_dataset_count(i->dataset) == 1) { /* a log of any name, or one snapshot */
+        const char *name = rp_dataset_borrow_name(i->dataset, 0);
+        struct rp_session s = {0};
+        enum rp_code code;
+
+        RP_TRY(import_log(i, name));
+        if (i->rows.n)
+            return RP_OK;
+        code = open_source(i, 0, &s);
+        if (code == RP_OK)
+            code = import_session(i, &s, strrchr(name, '/') ? strrchr(name, '/') + 1 : name, name,
+                                  code);
+        rp_session_release(&s);
+        return code;
+    }
+    return rp_err_set(i->err, RP_FORMAT,
+                      "'%s' has nothing to import: no captures, XLA dumps or log of BladeDISC",
+                      i->dataset->given);
+}
+
+enum rp_code rp_replay_import(const struct rp_dataset *dataset, const struct rp_settings *settings,
+                              struct rp_result *result, struct rp_err *err)
+{
+    struct import i = {.dataset = dataset,
+                       .settings = settings,
+                       .result = result,
+                       .to = rp_settings_text(settings, "save"),
+                       .err = err};
+    struct rp_replay *root = result->root;
+    enum rp_code code;
+
+    rp_replay_no_times(root);
+    if (!dataset || !i.to)
+        return rp_err_set(err, RP_USAGE,
+                          "'replay import' needs a folder or a log, and --save FOLDER");
+    if (mkdir(i.to, 0777) && errno != EEXIST)
+        return rp_err_set_os(err, errno, "cannot make the folder '%s'", i.to);
+    code = import_all(&i);
+    root->program = rp_arena_strdup(&result->arena, dataset->given);
+    root->imported = RP_ARENA_NEW(&result->arena, struct rp_replay_imported, i.rows.n + 1);
+    if (code == RP_OK && !root->imported)
+        code = rp_err_nomem(err, "importing");
+    for (size_t k = 0; code == RP_OK && k < i.rows.n; k++)
+        root->imported[root->nimported++] = i.rows.at[k];
+    root->ok = code == RP_OK && i.made == i.rows.n;
+    result->answer = root->ok ? 0 : RP_ANSWER_NO;
+    rp_vec_release(&i.rows);
+    return code;
+}
