@@ -568,6 +568,83 @@
     select(given[0]);
   }
 
+  // ---------------------------------------------------------------- roofline
+
+  const CATEGORY_COLOURS = { matmul: 0, attention: 1, elementwise: 2, convolution: 3, normalization: 4, reduction: 5, embedding: 6 };
+  const svg = (tag, attributes, ...children) => {
+    const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
+    e.append(...children);
+    return e;
+  };
+  // As 'reprise roofline --svg' draws it: rates over arithmetic intensity, below the peaks of the device.
+  function roofline() {
+    const roof = unpack(data.roof), all = roof.known ? roof.known.rows : [];
+    if (!all.length) return;
+    const rows = all.filter(r => r.flops_per_byte > 0 && r.flops_per_s > 0).sort((a, b) => b.device_ns - a.device_ns);
+    const peak = roof.matrix_flops_per_s, memory = roof.memory_bytes_per_s, W = 1180, H = 440, L = 96, R = 16, T = 26, B = 40;
+    const decades = (values, from, to) => [Math.floor(Math.log10(Math.min(from, ...values))), Math.ceil(Math.log10(Math.max(to, ...values)))];
+    const [x0, x1] = decades(rows.map(r => Math.max(r.flops_per_byte, 1e-3)), 0.1, Math.max(1000, peak && memory ? 3 * peak / memory : 0));
+    const [y0, y1] = decades(rows.map(r => r.flops_per_s), peak ? peak / 1e4 : 1e11, peak ? peak * 1.01 : 1e13);
+    const clamp = v => Math.min(Math.max(v, 0), 1);
+    const x = v => L + clamp((Math.log10(v) - x0) / (x1 - x0)) * (W - L - R);
+    const y = v => T + (1 - clamp((Math.log10(v) - y0) / (y1 - y0))) * (H - T - B);
+    const picture = svg("svg", { viewBox: `0 0 ${W} ${H}`, class: "roof", role: "img", "aria-label": "roofline: FLOPs a second over arithmetic intensity; the table below has the same numbers" });
+    const text = (px, py, t, more) => picture.append(svg("text", { x: px, y: py, ...more }, t));
+    for (let d = x0; d <= x1; d++) {
+      picture.append(svg("path", { d: `M${x(10 ** d)} ${T}V${H - B}`, class: "grid" }));
+      text(x(10 ** d), H - B + 15, String(10 ** d < 1 ? (10 ** d).toFixed(-d) : 10 ** d), { "text-anchor": "middle" });
+    }
+    for (let d = y0; d <= y1; d++) {
+      picture.append(svg("path", { d: `M${L} ${y(10 ** d)}H${W - R}`, class: "grid" }));
+      text(L - 6, y(10 ** d) + 4, show(10 ** d, "flops").replace(/\.0+ /, " "), { "text-anchor": "end" });
+    }
+    text((L + W - R) / 2, H - 6, "arithmetic intensity (FLOP/B)", { "text-anchor": "middle" });
+    if (peak && memory) {
+      const line = (part, kind) => {
+        const from = Math.max(10 ** x0, 10 ** y0 / (memory * part)), ridge = peak / memory;
+        picture.append(svg("path", { d: `M${x(from)} ${y(from * memory * part)}L${x(ridge)} ${y(peak * part)}H${W - R}`, class: kind }));
+      };
+      line(1, "roofline");
+      line(roof.achievable, "roofline dashed");
+      text(W - R - 4, y(peak) - 5, `${show(peak, "flops")} for products in bf16`, { "text-anchor": "end" });
+      const middle = Math.sqrt(10 ** x0 * peak / memory);
+      text(x(middle) - 6, y(middle * memory) - 4, `memory: ${show(memory, "bps")}`, { "text-anchor": "end" });
+    }
+    const seen = new Set();
+    for (const r of rows) {
+      const c = r.category in CATEGORY_COLOURS ? CATEGORY_COLOURS[r.category] : 7;
+      seen.add(c === 7 ? "others" : r.category);
+      const dot = svg("circle", { cx: x(r.flops_per_byte), cy: y(r.flops_per_s), r: 2.5 + 24 * Math.sqrt(Math.max(r.share, 0)), "fill-opacity": 0.75 },
+        svg("title", {}, `${r.label}: ${show(r.calls, "count")} calls, ${show(r.device_ns, "ns")} (${show(r.share, "ratio")})` +
+          (r.bound ? `; bound by ${r.bound}, ${r.rate || ""}, of peak ${show(r.peak_share, "ratio")}` : "")));
+      dot.style.fill = colour(c);
+      picture.append(dot);
+    }
+    const boxes = [];
+    for (const r of rows.slice(0, 24)) {
+      const w = Math.min(r.label.length, 36) * 6.2, radius = 2.5 + 24 * Math.sqrt(Math.max(r.share, 0)), px = x(r.flops_per_byte), py = y(r.flops_per_s);
+      const free = b => b[0] > L && b[0] + w < W - R && b[1] > T && b[1] + 13 < H - B &&
+        boxes.every(o => b[0] > o[0] + o[2] || b[0] + w < o[0] || b[1] > o[1] + 13 || b[1] + 13 < o[1]) &&
+        rows.slice(0, 100).every(o => { const q = 2.5 + 24 * Math.sqrt(Math.max(o.share, 0)), ox = x(o.flops_per_byte), oy = y(o.flops_per_s);
+          return o === r || b[0] > ox + q || b[0] + w < ox - q || b[1] > oy + q || b[1] + 13 < oy - q; });
+      const place = [[px + radius + 4, py - 6], [px - radius - 4 - w, py - 6], [px - w / 2, py - radius - 16], [px - w / 2, py + radius + 3]].find(free);
+      if (!place) continue;
+      boxes.push([place[0], place[1], w]);
+      text(place[0], place[1] + 10, r.label.length > 36 ? r.label.slice(0, 22) + "…" + r.label.slice(-13) : r.label, {});
+    }
+    const legend = make("div", { class: "legend" }, ...[...seen].map(name => make("span", {},
+      make("span", { class: "chip", style: `background:${colour(name in CATEGORY_COLOURS ? CATEGORY_COLOURS[name] : 7)}` }), name)));
+    const still = all.filter(r => !(r.flops_per_byte > 0 && r.flops_per_s > 0));
+    section("Roofline", "how good each operator is, as 'reprise roofline'", make("p", { class: "soft" }, roof.summary || ""), legend, picture,
+      make("p", { class: "soft" }, "The area of a dot is its share of the device time; the dashed line is the achievable part of the peaks." +
+        (still.length ? ` ${still.length} rows compute nothing and are not shown: ${show(still.reduce((a, r) => a + r.device_ns, 0), "ns")}.` : "")),
+      table(roof.known, { filter: "operators", rows: 10 }),
+      roof.unmodelled && roof.unmodelled.rows.length ? make("h3", {}, "not modelled") : null,
+      roof.unmodelled && roof.unmodelled.rows.length ? table(roof.unmodelled) : null,
+      list((roof.notes || []).filter(t => !t.includes("--limit"))));
+  }
+
   function sentences(key) {
     const field = answer[""].find(f => f[0] === key);
     if (field && Array.isArray(answer[key]) && answer[key].length)
@@ -583,6 +660,7 @@
   records("rank_rows");
   records("device_rows");
   tops();
+  roofline();
   sentences("pitfalls");
   sentences("notes");
   main.append(make("footer", {}, "Made by reprise. This file is complete: it loads nothing. What each number means is shown where the mouse rests on a heading, and in docs/definitions.md."));

@@ -47,6 +47,17 @@ static bool top_wants(const struct rp_field *f)
     return f->title != NULL;
 }
 
+static bool roof_wants(const struct rp_field *f)
+{
+    static const char *const more[] = {
+        "device", "peaks", "matrix_flops_per_s", "memory_bytes_per_s", "achievable", "modelled_ns"};
+
+    for (size_t i = 0; f->key && i < sizeof more / sizeof *more; i++)
+        if (!strcmp(f->key, more[i]))
+            return true;
+    return f->title != NULL;
+}
+
 static void put_strings(struct rp_out *to, const char *key, const char *const *texts, size_t n)
 {
     rp_out_printf(to, "\"%s\":[", key);
@@ -151,6 +162,9 @@ static void put_data(struct rp_out *to, const struct rp_result *result)
     put_lanes(to, view);
     put_marks(to, root);
     put_tops(to, view);
+    rp_out_text(to, "\"roof\":");
+    rp_web_record(to, &rp_roof_type, view->roof, roof_wants);
+    rp_out_text(to, ",\n");
     shown.nsteps = 0; /* the others are marks in their lanes */
     while (shown.nsteps < root->nsteps && shown.nsteps < MOST_STEPS &&
            root->steps[shown.nsteps].rank == root->steps[0].rank)

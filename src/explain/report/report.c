@@ -346,6 +346,7 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART_OF(RECORD, tops[0], &rp_top_part_type),
                                               PART_OF(RECORD, tops[1], &rp_top_part_type),
                                               PART_OF(RECORD, tops[2], &rp_top_part_type),
+                                              PART_OF(RECORD, roof, &rp_roof_part_type),
                                               RP_PART_END};
 static const struct rp_type part_type = {"report_part", sizeof(struct rp_report_part), part_fields,
                                          NULL};
@@ -1062,18 +1063,26 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
 extern const struct rp_question_row rp_ask_report;
 
 /* What pages and pictures show besides the answer. */
-static enum rp_code report_view(const struct rp_trace *trace, const struct rp_scope *scope,
-                                struct rp_rank_part *part, struct rp_err *err)
+static enum rp_code report_view(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                const struct rp_settings *settings, struct rp_rank_part *part,
+                                struct rp_err *err)
 {
+    const struct rp_roof_options roof = {.by = RP_ROOF_SHAPE, .achievable = RP_ROOF_ACHIEVABLE};
+    const struct rp_category_table *categories = rp_loaded_categories(loaded);
     struct rp_report_part *data = part->data;
     size_t k;
 
+    RP_TRY(rp_report_draw_lanes(loaded->trace, scope, &part->arena, data, err));
+    if (!rp_settings_has(settings, "html"))
+        return RP_OK;
     for (k = 0; k < RP_VIEW_TOPS; k++) {
-        struct rp_top_groups want = {.by = rp_top_by_of(rp_view_top_words[k])};
+        struct rp_top_groups want = {.by = rp_top_by_of(rp_view_top_words[k]),
+                                     .categories = categories};
 
-        RP_TRY(rp_top_group_work(trace, scope, &want, &part->arena, &data->tops[k], err));
+        RP_TRY(rp_top_group_work(loaded->trace, scope, &want, &part->arena, &data->tops[k], err));
     }
-    return rp_report_draw_lanes(trace, scope, &part->arena, data, err);
+    return rp_roof_group_calls(loaded->trace, scope, categories, &roof, NULL, NULL, &part->arena,
+                               &data->roof, err);
 }
 
 static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
@@ -1086,7 +1095,7 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
         rp_report_rank(loaded->trace, scope, rp_loaded_categories(loaded), &part->arena, out, err));
     RP_TRY(rp_trace_host(loaded->trace, loaded->source->name, &part->arena, &out->host, err));
     if (wants_view(settings))
-        RP_TRY(report_view(loaded->trace, scope, part, err));
+        RP_TRY(report_view(loaded, scope, settings, part, err));
     return rp_settings_flag(settings, "no-simulate")
                ? RP_OK
                : rp_report_model(loaded->trace, &part->arena, out, err);

@@ -166,6 +166,7 @@ struct rp_report_part {
     size_t nlanes;
     struct rp_report_lane *lanes;
     struct rp_top_part tops[RP_VIEW_TOPS];
+    struct rp_roof_part roof;
 };
 
 /* Texts are in the arena; release the part also after a failure, unless an arena has adopted it. */

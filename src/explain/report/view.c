@@ -13,6 +13,7 @@
 #define MOST_PIECES 120000 /* of all lanes */
 #define LEAST       512    /* pieces of each lane, whatever their number */
 #define MOST_ROWS   200    /* of a table */
+#define MOST_DOTS   400    /* operators with their shapes */
 
 const char *const rp_view_top_words[RP_VIEW_TOPS] = {"category", "kernel", "op"};
 static const char *const top_titles[RP_VIEW_TOPS] = {"Categories", "Kernels", "Operators"};
@@ -204,6 +205,42 @@ static enum rp_code join_top(struct view_ctx *ctx, size_t k, struct rp_err *err)
                        err);
 }
 
+/* Leaves the rows with most time, in their order. */
+static void limit_roof(struct view_ctx *ctx, struct rp_roof_root *roof)
+{
+    int64_t *times = RP_ARENA_NEW(ctx->arena, int64_t, roof->nknown + 1), least;
+    size_t i, n = 0;
+
+    if (!times || roof->nknown <= MOST_DOTS)
+        return;
+    for (i = 0; i < roof->nknown; i++)
+        times[i] = roof->known[i].device_ns;
+    rp_ns_sort(times, roof->nknown);
+    least = times[roof->nknown - MOST_DOTS];
+    for (i = 0; i < roof->nknown && n < MOST_DOTS; i++)
+        if (roof->known[i].device_ns >= least)
+            roof->known[n++] = roof->known[i];
+    roof->nknown = n;
+}
+
+static enum rp_code join_roof(struct view_ctx *ctx, struct rp_err *err)
+{
+    const struct rp_roof_options options = {.by = RP_ROOF_SHAPE, .achievable = RP_ROOF_ACHIEVABLE};
+    const struct rp_roof_part **parts =
+        RP_ARENA_NEW(ctx->arena, const struct rp_roof_part *, ctx->ranks->n + 1);
+    size_t r;
+
+    ctx->out->roof = RP_ARENA_NEW(ctx->arena, struct rp_roof_root, 1);
+    if (!parts || !ctx->out->roof)
+        return rp_err_nomem(err, "adding up ranks");
+    for (r = 0; r < ctx->ranks->n; r++)
+        parts[r] = &part_of(ctx, r)->roof;
+    RP_TRY(
+        rp_roof_join(parts, ctx->ranks->n, &options, "shape", 0, ctx->arena, ctx->out->roof, err));
+    limit_roof(ctx, ctx->out->roof);
+    return RP_OK;
+}
+
 enum rp_code rp_report_join_view(const struct rp_ranks *ranks, const struct rp_chain *chain,
                                  struct rp_result *result, struct rp_err *err)
 {
@@ -219,5 +256,6 @@ enum rp_code rp_report_join_view(const struct rp_ranks *ranks, const struct rp_c
     place_steps(&ctx);
     for (k = 0; k < RP_VIEW_TOPS; k++)
         RP_TRY(join_top(&ctx, k, err));
+    RP_TRY(join_roof(&ctx, err));
     return rp_arena_check(&result->arena, "drawing a timeline", err);
 }

@@ -11,6 +11,7 @@
  * that keeps the exact time of each state: no time is lost, only its order within the piece.
  */
 #include "base/vec.h"
+#include "explain/roofline/roofline.h"
 #include "explain/top/top.h"
 #include "facts/intervals.h"
 #include "result/result.h"
@@ -86,7 +87,8 @@ struct rp_report_view {
     bool aligned;        /* lanes are on one clock; else each begins at 0 */
     bool on_host;        /* lanes are operators of the host */
     int64_t *step_at_ns; /* begins of the steps of the answer, in their order, as at_ns */
-    struct rp_view_top tops[RP_VIEW_TOPS];
+    struct rp_view_top tops[RP_VIEW_TOPS]; /* and roof: for pages only, else without rows */
+    struct rp_roof_root *roof;
 };
 
 /* What of `top` a view has: the words of --by, in the order of the tables. */
