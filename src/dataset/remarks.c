@@ -4,6 +4,7 @@
  * on which thread was first. The screen gets one line a kind, with the first names: a run of a
  * thousand ranks has no thousand lines.
  */
+#include "base/hash.h"
 #include "base/order.h"
 #include "dataset/selection.h"
 #include "dataset/trust.h"
@@ -112,7 +113,7 @@ static void shape_of(const char *path, char *out, size_t size)
 
 static bool has_trace_ending(const char *path)
 {
-    static const char *const endings[] = {".json", ".rpt", ".pb"};
+    static const char *const endings[] = {".json", ".rpt", ".pb", ".tar", ".tgz"};
     char shape[256];
     size_t i, n, k;
 
@@ -126,31 +127,32 @@ static bool has_trace_ending(const char *path)
     return false;
 }
 
-/* Whether a file is named like a rank, or like one of the traces that were read. */
-static bool is_named_like_trace(const struct rp_trust_log *log, const char *path)
+static uint64_t shape_key(const char *path)
 {
-    char shape[256], other[256];
-    size_t i;
+    char shape[256];
 
-    if (rp_rank_in_name(path) != RP_NO_RANK)
-        return true;
     shape_of(path, shape, sizeof shape);
-    for (i = 0; strchr(shape, '#') && i < log->traces.n; i++) {
-        shape_of(log->traces.at[i].path, other, sizeof other);
-        if (!strcmp(shape, other))
-            return true;
-    }
-    return false;
+    return strchr(shape, '#') ? rp_hash_bytes(shape, strlen(shape)) | 1 : 0;
 }
 
-/* A configuration in JSON beside the traces is nobody's concern. */
-static bool is_missed(const struct rp_trust_log *log, const struct rp_unread *u)
+/* Whether a file is named like a rank, or like one of the traces that were read. */
+static bool is_named_like_trace(const struct rp_map *shapes, const char *path)
 {
-    return u->why == RP_UNREAD_DAMAGED || is_named_like_trace(log, u->path) ||
-           ((u->why == RP_UNREAD_EMPTY || u->why == RP_UNREAD_UNOPENED) &&
-            has_trace_ending(u->path)) ||
-           (u->why == RP_UNREAD_HOLE && has_trace_ending(u->path)) ||
-           (u->why == RP_UNREAD_UNOPENED && strchr(u->reason, ':'));
+    uint64_t key = shape_key(path);
+
+    return rp_rank_in_name(path) != RP_NO_RANK || (key && rp_map_get(shapes, key) != RP_MAP_NONE);
+}
+
+/* A configuration in JSON beside the traces is nobody's concern; what is in a folder that may not
+   be read, nobody knows. */
+static bool is_missed(const struct rp_map *shapes, const struct rp_unread *u)
+{
+    bool closed = u->why == RP_UNREAD_HOLE && strcmp(u->reason, RP_HOLE_LINK) != 0;
+    bool unseen =
+        u->why == RP_UNREAD_EMPTY || u->why == RP_UNREAD_UNOPENED || u->why == RP_UNREAD_HOLE;
+
+    return u->why == RP_UNREAD_DAMAGED || closed || is_named_like_trace(shapes, u->path) ||
+           (unseen && has_trace_ending(u->path));
 }
 
 /* What an error says after the name of its file. */
@@ -171,8 +173,8 @@ static int32_t unread_rank(const struct rp_trust_log *log, const struct rp_unrea
                : rp_rank_in_name(u->path);
 }
 
-static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_unread *u,
-                                  struct rp_err *err)
+static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_map *shapes,
+                                  const struct rp_unread *u, struct rp_err *err)
 {
     const char *list = log->dataset->wanted;
     static const char *const briefs[] = {
@@ -183,10 +185,12 @@ static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_unre
     struct rp_trust_trace t = {.path = u->path, .number = number};
     const char *brief = briefs[u->why], *text;
 
-    if (!is_missed(log, u) || (list && number >= 0 && !rp_rank_wanted(list, number)))
+    if (!is_missed(shapes, u) || (list && number >= 0 && !rp_rank_wanted(list, number)))
         return RP_OK;
     if (u->why == RP_UNREAD_HOLE || u->why == RP_UNREAD_UNOPENED)
         brief = without_name(u);
+    else if (u->why == RP_UNREAD_DAMAGED && !log->dataset->salvage)
+        brief = "damaged: --salvage may read a part";
     text = u->why == RP_UNREAD_DAMAGED || u->why == RP_UNREAD_UNOPENED
                ? u->reason
                : rp_arena_textf(&log->arena, "'%s' was not read: it is %s", u->path, brief);
@@ -195,23 +199,44 @@ static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_unre
 
 RP_ORDER(by_unread_source, struct rp_unread, RP_UP(source))
 
-static enum rp_code remark_all_unread(struct rp_trust_log *log, struct rp_err *err)
+static enum rp_code remark_with(struct rp_trust_log *log, const struct rp_map *shapes,
+                                struct rp_err *err)
 {
     size_t i, n;
     const struct rp_hole *holes = rp_sources_borrow_holes(log->dataset->sources, &n);
 
-    if (log->unread.n)
-        qsort(log->unread.at, log->unread.n, sizeof *log->unread.at, by_unread_source);
     for (i = 0; i < log->unread.n; i++)
-        RP_TRY(remark_unread(log, &log->unread.at[i], err));
+        if (!i || log->unread.at[i].source != log->unread.at[i - 1].source)
+            RP_TRY(remark_unread(log, shapes, &log->unread.at[i], err));
     for (i = 0; i < n; i++) {
         struct rp_unread hole = {SIZE_MAX, RP_UNREAD_HOLE,
                                  rp_arena_text(&log->arena, holes[i].path),
                                  rp_arena_text(&log->arena, holes[i].reason)};
 
-        RP_TRY(remark_unread(log, &hole, err));
+        RP_TRY(remark_unread(log, shapes, &hole, err));
     }
     return RP_OK;
+}
+
+/* A source may have been looked at several times. */
+static enum rp_code remark_all_unread(struct rp_trust_log *log, struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+    struct rp_map shapes;
+
+    rp_map_init(&shapes);
+    for (size_t i = 0; i < log->traces.n && code == RP_OK; i++) {
+        uint64_t key = shape_key(log->traces.at[i].path);
+
+        if (key)
+            code = rp_map_put(&shapes, key, 1, err);
+    }
+    if (log->unread.n)
+        qsort(log->unread.at, log->unread.n, sizeof *log->unread.at, by_unread_source);
+    if (code == RP_OK)
+        code = remark_with(log, &shapes, err);
+    rp_map_release(&shapes);
+    return code;
 }
 
 /* ---- what was read */

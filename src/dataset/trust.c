@@ -29,17 +29,12 @@ enum rp_code rp_trust_unread(struct rp_trust_log *log, const struct rp_dataset *
                              struct rp_err *err)
 {
     struct rp_unread row = {.source = source, .why = why};
-    enum rp_code code = RP_OK;
-    size_t i;
+    enum rp_code code;
 
     pthread_mutex_lock(&log->lock);
-    for (i = 0; i < log->unread.n && log->unread.at[i].source != source;)
-        i++;
-    if (i == log->unread.n) {
-        row.path = rp_arena_text(&log->arena, rp_sources_borrow(dataset->sources, source)->name);
-        row.reason = rp_arena_textf(&log->arena, "%.*s", (int)strcspn(reason, "\n"), reason);
-        code = rp_vec_push(&log->unread, row, err);
-    }
+    row.path = rp_arena_text(&log->arena, rp_sources_borrow(dataset->sources, source)->name);
+    row.reason = rp_arena_textf(&log->arena, "%.*s", (int)strcspn(reason, "\n"), reason);
+    code = rp_vec_push(&log->unread, row, err);
     pthread_mutex_unlock(&log->lock);
     return code;
 }

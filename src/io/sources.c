@@ -351,7 +351,7 @@ static enum rp_code add_holes(struct rp_sources *s, const struct rp_walk *walk, 
         const struct rp_walk_hole *hole = &walk->holes.at[i];
         struct rp_hole kept = {rp_arena_strdup(&s->arena, hole->path),
                                hole->error == ENOENT || hole->error == ELOOP
-                                   ? "a dangling link"
+                                   ? RP_HOLE_LINK
                                    : rp_arena_strdup(&s->arena, strerror(hole->error)),
                                given};
 

@@ -35,6 +35,8 @@ struct rp_source {
     bool truncated; /* the tar stopped within it or right after it */
 };
 
+#define RP_HOLE_LINK "a dangling link"
+
 /* What was found in a folder and could not even be opened: a dangling link, a folder that may not
    be read. */
 struct rp_hole {
