@@ -228,4 +228,5 @@ void cli_help_formats(bool markdown, FILE *to)
           to);
     put_formats(to, "trace", markdown);
     put_formats(to, "program", markdown);
+    put_formats(to, "buffers", markdown);
 }

@@ -132,8 +132,9 @@ size_t rp_dataset_count(const struct rp_dataset *dataset)
 
 size_t rp_formats(size_t first, size_t n, struct rp_format_view *out, size_t size)
 {
-    static const char *const kinds[] = {
-        [RP_FORMAT_KIND_TRACE] = "trace", [RP_FORMAT_KIND_PROGRAM] = "program"};
+    static const char *const kinds[] = {[RP_FORMAT_KIND_TRACE] = "trace",
+                                        [RP_FORMAT_KIND_PROGRAM] = "program",
+                                        [RP_FORMAT_KIND_BUFFERS] = "buffers"};
     const struct rp_format *format;
     size_t i;
 

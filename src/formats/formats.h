@@ -33,7 +33,11 @@ size_t rp_sniff_space(const uint8_t *head, size_t n, size_t from);
  */
 int rp_sniff_json_key(const uint8_t *head, size_t n, unsigned depth, const char *key);
 
-enum rp_format_kind { RP_FORMAT_KIND_TRACE, RP_FORMAT_KIND_PROGRAM };
+enum rp_format_kind {
+    RP_FORMAT_KIND_TRACE,
+    RP_FORMAT_KIND_PROGRAM,
+    RP_FORMAT_KIND_BUFFERS /* a buffer assignment (formats/buffers/): reading fills nothing */
+};
 
 /* Called now and then with the number of (decompressed) bytes read so far; total is 0 if not known.
  * False cancels: the reader returns RP_CANCELLED. */

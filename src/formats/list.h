@@ -31,6 +31,7 @@
     X(runmeta)            \
     X(ctf)                \
     X(torch_memory)       \
+    X(xla_buffers)        \
     X(byteps)
 
 #define RP_DECLARE_FORMAT(name) extern const struct rp_format rp_format_##name;

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The texts, line by line, and the row of the table of formats. Linear. */
+#include "formats/buffers/buffers.h"
+
+#include "base/text.h"
+#include "formats/formats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rp_buffer_kind_names[RP_BUFFER_KINDS] = {[RP_BUFFER_ARGUMENT] = "arguments",
+                                                           [RP_BUFFER_OUTPUT] = "outputs",
+                                                           [RP_BUFFER_CONSTANT] = "constants",
+                                                           [RP_BUFFER_THREAD_LOCAL] =
+                                                               "thread-local",
+                                                           [RP_BUFFER_TEMPORARY] = "temporaries"};
+
+struct text_line {
+    const char *at;
+    size_t n;
+};
+
+struct text_reader {
+    struct rp_buffers *b;
+    const char *at, *end;
+    struct text_line line;
+    uint64_t number;
+    uint64_t token_bytes;
+    struct rp_err *err;
+};
+
+void rp_buffers_init(struct rp_buffers *b)
+{
+    *b = (struct rp_buffers){.peak_at = -1, .length = -1};
+}
+
+void rp_buffers_release(struct rp_buffers *b)
+{
+    rp_vec_release(&b->allocations);
+    rp_vec_release(&b->values);
+    rp_vec_release(&b->live);
+    rp_arena_release(&b->arena);
+}
+
+uint32_t rp_buffers_find(const struct rp_buffers *b, const char *name)
+{
+    for (size_t i = 0; i < b->values.n; i++)
+        if (!strcmp(b->values.at[i].name, name))
+            return (uint32_t)i;
+    return RP_NONE;
+}
+
+/* ------------------------------------------------------------------ lines */
+
+static bool next_line(struct text_reader *r)
+{
+    const char *nl;
+
+    if (r->at == r->end)
+        return false;
+    nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
+    r->line = (struct text_line){r->at, (size_t)((nl ? nl : r->end) - r->at)};
+    r->at = nl ? nl + 1 : r->end;
+    r->number++;
+    return true;
+}
+
+static enum rp_code line_error(const struct text_reader *r, const char *what)
+{
+    return rp_err_set(r->err, RP_FORMAT, "line %llu: %s", (unsigned long long)r->number, what);
+}
+
+static bool line_begins(const struct text_reader *r, const char *word)
+{
+    return r->line.n >= strlen(word) && !memcmp(r->line.at, word, strlen(word));
+}
+
+static bool line_has(const struct text_reader *r, const char *word)
+{
+    return memmem(r->line.at, r->line.n, word, strlen(word)) != NULL;
+}
+
+/* The number after a word in the line; false where there is none. */
+static bool number_after(const struct text_reader *r, const char *word, int64_t *out)
+{
+    const char *at = memmem(r->line.at, r->line.n, word, strlen(word));
+    const char *end = r->line.at + r->line.n;
+    int64_t x = 0;
+    bool any = false;
+
+    for (at = at ? at + strlen(word) : end; at < end && *at >= '0' && *at <= '9'; at++) {
+        if (x > (INT64_MAX / 4 - 9) / 10)
+            return false;
+        x = x * 10 + (*at - '0');
+        any = true;
+    }
+    *out = x;
+    return any;
+}
+
+static enum rp_code copy_text(struct text_reader *r, const char *at, size_t n, const char **out)
+{
+    if (n > r->token_bytes)
+        return rp_err_set(r->err, RP_LIMIT, "line %llu: a name of %zu bytes",
+                          (unsigned long long)r->number, n);
+    *out = rp_arena_copy(&r->b->arena, at, n);
+    return *out ? RP_OK : rp_err_nomem(r->err, "reading a buffer assignment");
+}
+
+/* ------------------------------------------------------------------ buffer assignment */
+
+/* "allocation 4: size 262144, page 0, parameter 0, shape |f32[256,256]| at ShapeIndex {}:" */
+static enum rp_code read_allocation(struct text_reader *r)
+{
+    struct rp_buffer_allocation a = {.argument = -1, .kind = RP_BUFFER_TEMPORARY};
+
+    if (!number_after(r, "allocation ", &a.number) || !number_after(r, ": size ", &a.bytes))
+        return line_error(r, "an allocation without number and size");
+    if (number_after(r, ", parameter ", &a.argument))
+        a.kind = RP_BUFFER_ARGUMENT;
+    else if (line_has(r, ", thread-local"))
+        a.kind = RP_BUFFER_THREAD_LOCAL;
+    else if (line_has(r, ", constant"))
+        a.kind = RP_BUFFER_CONSTANT;
+    else if (line_has(r, "maybe-live-out"))
+        a.kind = RP_BUFFER_OUTPUT;
+    if (a.kind != RP_BUFFER_ARGUMENT)
+        a.argument = -1;
+    if (__builtin_add_overflow(r->b->total_bytes, a.bytes, &r->b->total_bytes))
+        return line_error(r, "sizes add up to over 2^63 bytes");
+    return rp_vec_push(&r->b->allocations, a, r->err);
+}
+
+/* " value: <374 p.1 @0> (size=262144,offset=0): f32[256,256]{1,0}" */
+static enum rp_code read_value(struct text_reader *r)
+{
+    struct rp_buffer_value v = {.allocation = (uint32_t)r->b->allocations.n - 1};
+    const char *end = r->line.at + r->line.n;
+    const char *name = memchr(r->line.at, '<', r->line.n), *at;
+
+    name = name ? memchr(name, ' ', (size_t)(end - name)) : NULL;
+    at = name ? memmem(name, (size_t)(end - name), " @", 2) : NULL;
+    if (!at || !r->b->allocations.n || !number_after(r, "<", &v.id) ||
+        !number_after(r, "(size=", &v.bytes) || !number_after(r, ",offset=", &v.offset))
+        return line_error(r, "a value without name, size and offset");
+    RP_TRY(copy_text(r, name + 1, at > name ? (size_t)(at - name - 1) : 0, &v.name));
+    return rp_vec_push(&r->b->values, v, r->err);
+}
+
+bool rp_buffers_begin(const uint8_t *head, size_t n)
+{
+    static const char word[] = "BufferAssignment:";
+
+    return n >= sizeof word - 1 && !memcmp(head, word, sizeof word - 1);
+}
+
+static struct text_reader text_reader_of(struct rp_buffers *b, const char *text, size_t n,
+                                         const struct rp_limits *limits, struct rp_err *err)
+{
+    return (struct text_reader){.b = b,
+                                .at = text,
+                                .end = text + n,
+                                .token_bytes =
+                                    limits ? limits->token_bytes : RP_LIMITS_DEFAULT.token_bytes,
+                                .err = err};
+}
+
+enum rp_code rp_buffers_read_text(struct rp_buffers *b, const char *text, size_t n,
+                                  const struct rp_limits *limits, struct rp_err *err)
+{
+    struct text_reader r = text_reader_of(b, text, n, limits, err);
+
+    if (!rp_buffers_begin((const uint8_t *)text, n))
+        return rp_err_set(err, RP_FORMAT, "does not begin with 'BufferAssignment:'");
+    next_line(&r);
+    while (next_line(&r)) {
+        if (line_begins(&r, "allocation "))
+            RP_TRY(read_allocation(&r));
+        else if (line_begins(&r, " value: "))
+            RP_TRY(read_value(&r));
+        else if (!b->allocations.n && r.line.n)
+            return line_error(&r, "expected 'allocation'");
+        else if (line_begins(&r, "Total bytes")) /* the summary that newer versions append */
+            break;
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ live ranges */
+
+/* "    gemm_fusion_dot.4{}: 524288 bytes (cumulative: 524288 bytes)" */
+static enum rp_code read_live(struct text_reader *r)
+{
+    const char *at = r->line.at + 4, *end = r->line.at + r->line.n;
+    const char *colon = memmem(at, (size_t)(end - at), "}: ", 3), *brace;
+    struct rp_live_buffer live = {0};
+
+    if (!colon || !number_after(r, "}: ", &live.bytes))
+        return line_error(r, "a live range without a size");
+    brace = memrchr(at, '{', (size_t)(colon - at));
+    if (!brace)
+        return line_error(r, "a live range without a name");
+    if (colon == brace + 1) /* "{}": the whole value */
+        RP_TRY(copy_text(r, at, (size_t)(brace - at), &live.name));
+    else
+        RP_TRY(copy_text(r, at, (size_t)(colon + 1 - at), &live.name));
+    if (__builtin_add_overflow(r->b->peak_bytes, live.bytes, &r->b->peak_bytes))
+        return line_error(r, "sizes add up to over 2^63 bytes");
+    return rp_vec_push(&r->b->live, live, r->err);
+}
+
+/* "    36:fusion.62": the instruction at the peak */
+static enum rp_code find_instruction(struct text_reader *r, const char *text, size_t n)
+{
+    struct text_reader again = *r;
+    char wanted[40];
+    int len = snprintf(wanted, sizeof wanted, "    %lld:", (long long)r->b->peak_at);
+
+    again.at = text;
+    again.end = text + n;
+    while (next_line(&again))
+        if (line_begins(&again, wanted))
+            return copy_text(r, again.line.at + len, again.line.n - (size_t)len,
+                             &r->b->peak_instruction);
+    return RP_OK;
+}
+
+enum rp_code rp_buffers_read_ranges(struct rp_buffers *b, const char *text, size_t n,
+                                    const struct rp_limits *limits, struct rp_err *err)
+{
+    struct text_reader r = text_reader_of(b, text, n, limits, err);
+    bool at_peak = false;
+
+    if (!next_line(&r) || !number_after(&r, "HloLiveRange (max ", &b->length))
+        return rp_err_set(err, RP_FORMAT, "does not begin with 'HloLiveRange (max N):'");
+    while (next_line(&r)) {
+        if (line_begins(&r, "  Live ranges at ")) {
+            at_peak = number_after(&r, "Live ranges at ", &b->peak_at);
+            b->has_peak = at_peak;
+        } else if (at_peak && line_begins(&r, "    ") && line_has(&r, " bytes (cumulative")) {
+            RP_TRY(read_live(&r));
+        } else if (at_peak) {
+            break;
+        }
+    }
+    return b->has_peak ? find_instruction(&r, text, n) : RP_OK;
+}
+
+/* ------------------------------------------------------------------ the format */
+
+static enum rp_sniff sniff_buffers(const uint8_t *head, size_t n, const char *file)
+{
+    (void)file;
+    return rp_buffers_begin(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+}
+
+/* Neither a trace nor a program: `memory` reads it by rp_buffers_read_text. Here it is checked. */
+static enum rp_code read_buffers(struct rp_input *in, const struct rp_read_options *options,
+                                 struct rp_import *to, struct rp_err *err)
+{
+    struct rp_buffers b;
+    const uint8_t *bytes;
+    enum rp_code code;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    rp_buffers_init(&b);
+    code = rp_buffers_read_text(&b, (const char *)bytes, n, options->limits, err);
+    rp_buffers_release(&b);
+    to->content_bytes = n;
+    return code;
+}
+
+const struct rp_format rp_format_xla_buffers = {
+    .name = "xla-buffers",
+    .summary = "buffer assignment of XLA, for 'memory'",
+    .files = "*-buffer-assignment.txt",
+    .written_by = "XLA (--xla_dump_to)",
+    .kind = RP_FORMAT_KIND_BUFFERS,
+    .sniff = sniff_buffers,
+    .read = read_buffers,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_BUFFERS_BUFFERS_H
+#define RP_FORMATS_BUFFERS_BUFFERS_H
+/*
+ * XLA's buffer assignment: allocations, the values that share them, and what is live when most is.
+ * It is written in three ways:
+ *
+ *     …-buffer-assignment.txt   allocation 4: size 262144, page 0, parameter 0, shape
+ * |f32[256,256]|… value: <374 p.1 @0> (size=262144,offset=0): f32[256,256]{1,0} …-live-range.txt
+ * the order of instructions, and what is live at the peak HloProto, field 3         allocations,
+ * values, and per allocation the events of the heap simulator
+ */
+#include "base/arena.h"
+#include "base/limits.h"
+#include "base/vec.h"
+#include "io/proto.h"
+
+#include <stdbool.h>
+
+enum rp_buffer_kind {
+    RP_BUFFER_ARGUMENT, /* of the program */
+    RP_BUFFER_OUTPUT,   /* may be live after the program */
+    RP_BUFFER_CONSTANT,
+    RP_BUFFER_THREAD_LOCAL,
+    RP_BUFFER_TEMPORARY,
+    RP_BUFFER_KINDS
+};
+extern const char *const rp_buffer_kind_names[RP_BUFFER_KINDS];
+
+struct rp_buffer_allocation {
+    int64_t number, bytes;
+    int64_t argument; /* number of the argument, or -1 */
+    uint8_t kind;     /* enum rp_buffer_kind */
+};
+
+struct rp_buffer_value {
+    const char *name; /* of the instruction, "fusion.3" or "fusion.3{1}"; in the arena */
+    int64_t id, bytes, offset;
+    uint32_t allocation; /* index */
+};
+
+struct rp_live_buffer {
+    const char *name; /* as that of a value */
+    int64_t bytes;
+};
+
+struct rp_buffers {
+    struct rp_arena arena;
+    RP_VEC(struct rp_buffer_allocation) allocations;
+    RP_VEC(struct rp_buffer_value) values;
+    int64_t total_bytes; /* of all allocations: what XLA reports as "Total bytes" */
+    /* Where it is known what is live when: */
+    bool has_peak;
+    RP_VEC(struct rp_live_buffer) live; /* at the peak */
+    int64_t peak_bytes;                 /* their sum */
+    int64_t peak_at, length;            /* position in the order of instructions, -1: not known */
+    const char *peak_instruction;       /* or NULL */
+};
+
+void rp_buffers_init(struct rp_buffers *b);
+void rp_buffers_release(struct rp_buffers *b);
+
+/* Whether a text begins as a buffer assignment. */
+bool rp_buffers_begin(const uint8_t *head, size_t n);
+
+/* Release `b` also after a failure. limits: NULL for the defaults. */
+enum rp_code rp_buffers_read_text(struct rp_buffers *b, const char *text, size_t n,
+                                  const struct rp_limits *limits, struct rp_err *err);
+/* Adds what a live range text says about the peak. */
+enum rp_code rp_buffers_read_ranges(struct rp_buffers *b, const char *text, size_t n,
+                                    const struct rp_limits *limits, struct rp_err *err);
+/* From an HloProto; *found: whether it has an assignment. */
+enum rp_code rp_buffers_read_proto(struct rp_buffers *b, struct rp_bytes proto, bool *found,
+                                   struct rp_err *err);
+
+/* The value with a name, or RP_NONE. Linear: use an index of your own for many. */
+uint32_t rp_buffers_find(const struct rp_buffers *b, const char *name);
+
+#endif
