@@ -14,6 +14,13 @@
 
 #define NO_OPERATOR "no operator is around its launch"
 #define NO_SIZE     "its size was not recorded"
+#define NO_PROGRAM  "its program is not among the inputs"
+
+/* The last execution of an instruction of XLA on a stream. */
+struct xla_run {
+    rp_str op, module, first; /* first: its first kernel */
+    uint32_t call;            /* RP_NONE: there is none */
+};
 
 struct call_maker {
     struct rp_op_costs *costs;
@@ -22,11 +29,12 @@ struct call_maker {
     struct rp_cost_calls *out;
     struct rp_map calls;      /* operator and launch of a graph -> call */
     struct rp_map categories; /* names of operator and kernel -> category */
-    struct rp_arg_key bytes, grid, block;
+    struct rp_arg_key bytes, grid, block, hlo_module, hlo_op;
     bool unlaunched; /* some kernel has no launch */
     struct rp_coll_reader collectives;
     rp_item_cost_fn *known;
     void *user;
+    RP_VEC(struct xla_run) runs; /* by stream */
     rp_event last_span, last_op; /* what was found for the span around the last launch */
 };
 
@@ -95,14 +103,38 @@ static void add_to_call(struct rp_cost_call *call, const struct rp_work_item *x,
     call->nitems++;
 }
 
+/* A library may launch several kernels for an instruction: those that follow each other on a
+   stream, until its first one comes again. A graph has many instructions, each of one kernel. */
+static uint32_t continued_call(struct call_maker *m, const struct rp_work_item *x, rp_str module)
+{
+    struct xla_run *run = &m->runs.at[x->stream];
+    rp_str name = m->t->ev.name[x->event], op;
+
+    if (!rp_arg_key_text(&m->hlo_op, x->event, &op) ||
+        !strncmp(rp_trace_str(m->t, op), "command_buffer", 14)) {
+        run->call = RP_NONE;
+        return RP_NONE;
+    }
+    if (run->call != RP_NONE && run->op == op && run->module == module && run->first != name)
+        return run->call;
+    *run = (struct xla_run){op, module, name, (uint32_t)m->out->calls.n};
+    return RP_NONE;
+}
+
 static enum rp_code place_item(struct call_maker *m, uint32_t item, struct rp_err *err)
 {
     const struct rp_work_item *x = &m->work->items.at[item];
     struct rp_cost_call fresh = {.op = RP_NONE, .launch = RP_NONE};
     uint32_t at = (uint32_t)m->out->calls.n;
+    rp_str module; /* work of XLA is of an instruction, whatever runs the program */
 
-    if (x->cls != RP_WORK_MEMORY)
+    if (rp_arg_key_text(&m->hlo_module, x->event, &module)) {
+        uint32_t call = x->cls == RP_WORK_COMPUTE ? continued_call(m, x, module) : RP_NONE;
+
+        at = call == RP_NONE ? at : call;
+    } else if (x->cls != RP_WORK_MEMORY) {
         RP_TRY(operator_of(m, x, &fresh.op, err));
+    }
     if (fresh.op != RP_NONE) {
         if (rp_work_is_of_graph(m->work, x))
             fresh.launch = x->launch;
@@ -177,8 +209,11 @@ static enum rp_code set_cost(struct call_maker *m, struct rp_cost_call *call, st
 {
     const struct rp_work_item *x = &m->work->items.at[call->item];
     struct rp_op_cost cost = {.flops = NAN, .bytes = NAN, .missing = NO_OPERATOR};
+    rp_str module;
 
     RP_TRY(set_category(m, call, err));
+    if (rp_arg_key_text(&m->hlo_module, x->event, &module))
+        cost.missing = NO_PROGRAM;
     if (x->cls == RP_WORK_COMM) {
         cost = cost_of_collective(m, x);
         call->on_link = true;
@@ -379,6 +414,10 @@ static enum rp_code make_calls(struct call_maker *m, struct rp_err *err)
 
     RP_TRY(rp_arg_key_init(&m->bytes, m->t, "bytes", err));
     RP_TRY(rp_arg_key_init(&m->grid, m->t, "grid", err));
+    RP_TRY(rp_arg_key_init(&m->hlo_module, m->t, "hlo_module", err));
+    RP_TRY(rp_arg_key_init(&m->hlo_op, m->t, "hlo_op", err));
+    RP_TRY(rp_vec_reserve(&m->runs, m->work->streams.n + 1, err));
+    memset(m->runs.at, 255, (m->work->streams.n + 1) * sizeof *m->runs.at); /* RP_NONE */
     RP_TRY(rp_arg_key_init(&m->block, m->t, "block", err));
     RP_TRY(rp_coll_reader_init(&m->collectives, m->t, err));
     RP_TRY(rp_vec_reserve(&m->out->of_item, m->work->items.n, err));
@@ -411,6 +450,9 @@ enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *c
     rp_map_release(&m.categories);
     rp_arg_key_release(&m.bytes);
     rp_arg_key_release(&m.grid);
+    rp_arg_key_release(&m.hlo_module);
+    rp_arg_key_release(&m.hlo_op);
+    rp_vec_release(&m.runs);
     rp_arg_key_release(&m.block);
     rp_coll_reader_release(&m.collectives);
     return code;

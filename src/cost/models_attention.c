@@ -23,22 +23,28 @@ struct attention_shape {
     double width, value_width;
 };
 
-#define MOST_ROWS 4e6 /* of queries that are counted one by one */
+static double clamp(double x, double low, double high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* The sum of i + shift for i from 0 to n - 1, where each term is at least 0 and at most `most`. */
+static double clamped_sum(double n, double shift, double most)
+{
+    double none = clamp(-shift, 0, n), full = n - clamp(most - shift, none, n);
+    double between = n - none - full;
+
+    return between * (none + n - full - 1 + 2 * shift) / 2 + full * most;
+}
 
 /* Pairs of one sequence and head: query i sees the keys from i + offset - left to i + offset +
    right; a negative number is no limit. */
 static double visible_pairs(double queries, double keys, double offset, double left, double right)
 {
-    double pairs = 0, i, first, last;
+    double up_to = right < 0 ? queries * keys : clamped_sum(queries, offset + right + 1, keys);
+    double before = left < 0 ? 0 : clamped_sum(queries, offset - left, keys);
 
-    if ((left < 0 && right < 0) || queries > MOST_ROWS)
-        return queries * keys;
-    for (i = 0; i < queries; i++) {
-        first = left < 0 || i + offset - left < 0 ? 0 : i + offset - left;
-        last = right < 0 || i + offset + right > keys - 1 ? keys - 1 : i + offset + right;
-        pairs += last >= first ? last - first + 1 : 0;
-    }
-    return pairs;
+    return up_to > before ? up_to - before : 0;
 }
 
 static const char *set_attention(const struct attention_shape *a, double pairs, bool backward,

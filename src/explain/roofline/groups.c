@@ -86,8 +86,8 @@ static void set_peaks(struct roof_grouping *g)
 
 /* ------------------------------------------------------------------ sums */
 
-/* The work of a call, or of a part of it. */
-static void add_work(struct roof_grouping *g, struct rp_roof_sums *s,
+/* The work of a call, or of a part of it. False: it has no share of a peak. */
+static bool add_work(struct roof_grouping *g, struct rp_roof_sums *s,
                      const struct rp_cost_call *call, double part, int64_t dur, uint32_t kernels)
 {
     const struct rp_op_cost *cost = &g->costs->costs.at[call->cost];
@@ -97,18 +97,18 @@ static void add_work(struct roof_grouping *g, struct rp_roof_sums *s,
     s->kernels += kernels;
     s->device_ns = rp_ns_sum(s->device_ns, dur);
     if (!rp_cost_is_known(cost))
-        return;
+        return false;
     s->modelled_ns = rp_ns_sum(s->modelled_ns, dur);
     s->flops += part * cost->flops;
     s->bytes += part * cost->bytes;
     if (call->on_link || !g->has_peaks)
-        return;
+        return false;
     compute = rp_cost_compute_s(cost, &g->peaks);
     memory = rp_cost_memory_s(cost, &g->peaks);
     if (isnan(compute) && !cost->on_matrix)
         compute = 0; /* a device whose vectors have no published peak */
     if (isnan(compute))
-        return;
+        return false;
     least = compute > memory ? compute : memory;
     bound = least < latency     ? RP_BOUND_LATENCY
             : compute >= memory ? RP_BOUND_COMPUTE
@@ -118,6 +118,7 @@ static void add_work(struct roof_grouping *g, struct rp_roof_sums *s,
     s->least_s += part * least;
     least /= g->options->achievable;
     s->reached_s += part * (least > latency ? least : latency);
+    return true;
 }
 
 static const char *plain(struct roof_grouping *g, rp_str s)
@@ -291,6 +292,7 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
     struct roof_key k;
     struct rp_roof_group *group;
     uint32_t at;
+    bool rated;
 
     if (!is_by_item(g->options->by)) { /* a call is added as a whole, with its longest item */
         if (call->item != item)
@@ -307,8 +309,9 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
     group->sums.calls += counts;
     add_work(g, &group->sums, call, part, dur, is_by_item(g->options->by) ? 1 : call->nitems);
     g->out->all.calls += call->item == item;
-    add_work(g, &g->out->all, call, part, dur, is_by_item(g->options->by) ? 1 : call->nitems);
-    if (has_models(g, call))
+    rated =
+        add_work(g, &g->out->all, call, part, dur, is_by_item(g->options->by) ? 1 : call->nitems);
+    if (rated || has_models(g, call))
         g->out->classes_ns = rp_ns_sum(g->out->classes_ns, dur);
     return RP_OK;
 }

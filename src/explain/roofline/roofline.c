@@ -4,6 +4,7 @@
 
 #include "base/strtab.h"
 #include "dataset/question.h"
+#include "explain/roofline/xla.h"
 #include "explain/short_name.h"
 #include "result/part.h"
 #include "result/print_units.h"
@@ -573,10 +574,16 @@ static enum rp_code roofline_rank(const struct rp_loaded *loaded, const struct r
                                   struct rp_err *err)
 {
     struct rp_roof_options options;
+    struct rp_xla_costs xla;
+    enum rp_code code;
 
     RP_TRY(read_options(settings, &options, err));
-    return rp_roof_group_calls(loaded->trace, scope, rp_loaded_categories(loaded), &options, NULL,
-                               NULL, &part->arena, part->data, err);
+    code = rp_xla_costs_init(&xla, loaded, err);
+    if (code == RP_OK)
+        code = rp_roof_group_calls(loaded->trace, scope, rp_loaded_categories(loaded), &options,
+                                   rp_xla_cost_of, &xla, &part->arena, part->data, err);
+    rp_xla_costs_release(&xla);
+    return code;
 }
 
 static enum rp_code roofline_join(const struct rp_ranks *ranks, const struct rp_settings *settings,

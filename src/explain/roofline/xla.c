@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every instruction of a program gets its cost by program/count.c; calls of libraries, which it
+ * cannot look into, by the shapes of a product or a convolution. Kernels name their instruction, up
+ * to letters that kernels cannot have, and their program by its module and number.
+ */
+#include "explain/roofline/xla.h"
+
+#include "dataset/load_program.h"
+#include "formats/programs.h"
+#include "formats/xprof/programs.h"
+#include "program/structure.h"
+#include "program/window.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_PROGRAMS 4096
+#define MOST_MODULES  256
+
+/* ------------------------------------------------------------------ names */
+
+static uint64_t text_hash(const char *text, size_t n)
+{
+    return rp_hash_bytes(text, n);
+}
+
+/* "loop_add_fusion.2" is "loop_add_fusion_2", and with AMD "loop_add_fusion_2.kd". */
+static uint64_t instruction_hash(uint64_t program, const char *name)
+{
+    size_t i, len = strlen(name);
+
+    if (len > 3 && !strcmp(name + len - 3, ".kd"))
+        len -= 3;
+    for (i = 0; i < len; i++)
+        program =
+            rp_hash_join(program, isalnum((unsigned char)name[i]) ? (unsigned char)name[i] : '_');
+    return program;
+}
+
+/* ------------------------------------------------------------------ costs of instructions */
+
+static uint8_t number_of(uint8_t elem)
+{
+    switch (elem) {
+    case RP_ELEM_F64:
+        return RP_NUMBER_FP64;
+    case RP_ELEM_F32:
+        return RP_NUMBER_FP32;
+    case RP_ELEM_BF16:
+        return RP_NUMBER_BF16;
+    case RP_ELEM_F16:
+        return RP_NUMBER_FP16;
+    case RP_ELEM_F8E5M2:
+    case RP_ELEM_F8E4M3FN:
+    case RP_ELEM_F8E5M2FNUZ:
+    case RP_ELEM_F8E4M3FNUZ:
+        return RP_NUMBER_FP8;
+    case RP_ELEM_S8:
+    case RP_ELEM_U8:
+        return RP_NUMBER_INT8;
+    default:
+        return RP_NUMBER_INT;
+    }
+}
+
+/* Of results that are several arrays, the first. */
+static const struct rp_op_shape *result_of(const struct rp_program *p, uint32_t op)
+{
+    const struct rp_op_shape *s = &p->shapes.at[p->shape.at[op]];
+
+    return s->elem == RP_ELEM_TUPLE && s->n ? &p->shapes.at[p->parts.at[s->first]] : s;
+}
+
+static double elements_of(const struct rp_program *p, const struct rp_op_shape *s)
+{
+    double n = 1;
+    uint32_t i;
+
+    for (i = 0; s->elem != RP_ELEM_TUPLE && i < s->n; i++)
+        n *= p->dims.at[s->first + i] > 0 ? (double)p->dims.at[s->first + i] : 1;
+    return n;
+}
+
+static bool target_has(const struct rp_program *p, uint32_t op, const char *part)
+{
+    const struct rp_attr *attr = rp_op_attr(p, op, RP_ATTR_CUSTOM_CALL_TARGET);
+
+    return attr && rp_attr_is_bytes(attr) && memmem(attr->at, attr->n, part, strlen(part));
+}
+
+/* A product by a library: of a [b, m, k] and b [b, k, n] into [b, m, n], in whatever order their
+   dimensions are, the sizes alone give k. */
+static double product_flops(const struct rp_program *p, uint32_t op)
+{
+    struct rp_ids operands = rp_op_operands(p, op);
+    const struct rp_op_shape *out = result_of(p, op);
+    double a, b, c = elements_of(p, out), batch = 1;
+    uint32_t i;
+
+    if (operands.n < 2)
+        return NAN;
+    a = elements_of(p, result_of(p, operands.at[0]));
+    b = elements_of(p, result_of(p, operands.at[1]));
+    for (i = 0; i + 2 < out->n; i++)
+        batch *= (double)p->dims.at[out->first + i];
+    return 2 * c * sqrt(a * b / (c * batch));
+}
+
+/* A convolution by a library: every element of the side of the results meets the weights of its
+   feature. */
+static double convolution_flops(const struct rp_program *p, uint32_t op)
+{
+    struct rp_ids operands = rp_op_operands(p, op);
+    const struct rp_op_shape *result = result_of(p, op), *weights, *outputs;
+    struct rp_conv_dims d;
+    double features;
+
+    if (operands.n < 2 || !rp_attr_conv_dims(rp_op_attr(p, op, RP_ATTR_DIM_LABELS), &d))
+        return NAN;
+    weights = result_of(p, operands.at[1]);
+    outputs = result;
+    if (target_has(p, op, "BackwardInput")) {
+        outputs = result_of(p, operands.at[0]);
+    } else if (target_has(p, op, "BackwardFilter")) {
+        weights = result;
+        outputs = result_of(p, operands.at[1]);
+    }
+    if (d.kernel_output < 0 || d.kernel_output >= weights->n)
+        return NAN;
+    features = (double)p->dims.at[weights->first + d.kernel_output];
+    return features > 0 ? 2 * elements_of(p, outputs) * elements_of(p, weights) / features : NAN;
+}
+
+/* The first product or convolution in an instruction or what it calls, or RP_NONE. */
+static uint32_t find_product(const struct rp_program *p, uint32_t op)
+{
+    struct rp_ids called = rp_op_called(p, op);
+    const struct rp_computation *body;
+    uint32_t i;
+
+    if (p->code.at[op] == RP_OP_DOT || p->code.at[op] == RP_OP_CONVOLUTION)
+        return op;
+    if (p->code.at[op] == RP_OP_CUSTOM_CALL &&
+        (target_has(p, op, "cublas") || target_has(p, op, "conv")))
+        return op;
+    if (p->code.at[op] != RP_OP_FUSION || !called.n)
+        return RP_NONE;
+    body = &p->computations.at[called.at[0]];
+    for (i = body->first; i < body->first + body->n; i++)
+        if (p->code.at[i] == RP_OP_DOT || p->code.at[i] == RP_OP_CONVOLUTION)
+            return i;
+    return RP_NONE;
+}
+
+static struct rp_op_cost cost_of(const struct rp_program *p, uint32_t op,
+                                 const struct rp_cost *count)
+{
+    struct rp_op_cost cost = {.flops = count->flops + count->transcendentals,
+                              .bytes = count->bytes};
+    uint32_t product = find_product(p, op);
+
+    cost.type = number_of(result_of(p, op)->elem);
+    if (product != RP_NONE) {
+        struct rp_ids operands = rp_op_operands(p, product);
+
+        cost.on_matrix = true;
+        cost.type = number_of(operands.n ? result_of(p, operands.at[0])->elem : RP_ELEM_F32);
+        if (cost.type == RP_NUMBER_FP32) /* XLA's default precision */
+            cost.type = RP_NUMBER_TF32;
+    }
+    if (p->code.at[op] != RP_OP_CUSTOM_CALL)
+        return cost;
+    cost.flops = target_has(p, op, "cublas") ? product_flops(p, op)
+                 : target_has(p, op, "conv") ? convolution_flops(p, op)
+                                             : NAN;
+    if (isnan(cost.flops)) {
+        cost.bytes = NAN;
+        cost.missing = "the program calls a library for it";
+    }
+    return cost;
+}
+
+/* ------------------------------------------------------------------ programs */
+
+static enum rp_code add_instruction(struct rp_xla_costs *x, const struct rp_program *p, uint32_t op,
+                                    uint64_t program, const struct rp_cost *count,
+                                    struct rp_err *err)
+{
+    struct rp_op_cost cost = cost_of(p, op, count);
+    uint32_t at;
+
+    RP_TRY(rp_map_intern(&x->known,
+                         instruction_hash(program, rp_program_text(p, p->op_name.at[op])),
+                         (uint32_t)x->costs.n, &at, err));
+    if (at < x->costs.n)
+        return RP_OK;
+    return rp_vec_push(&x->costs, cost, err);
+}
+
+/* Instructions of the entry and of what loops and branches run; those inside a fusion are part of
+ * it. */
+static enum rp_code add_program(struct rp_xla_costs *x, const struct rp_program *p,
+                                uint64_t program, struct rp_err *err)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_costs counts;
+    enum rp_code code = rp_program_count(p, &scratch, &counts, err);
+    uint32_t op;
+
+    for (op = 0; op < p->nops && code == RP_OK; op++)
+        if (!p->computations.at[p->computation.at[op]].fused && p->code.at[op] != RP_OP_PARAMETER &&
+            p->code.at[op] != RP_OP_CONSTANT)
+            code = add_instruction(x, p, op, program, &counts.op[op], err);
+    rp_arena_release(&scratch);
+    x->programs++;
+    return code;
+}
+
+/* A program that cannot be read is one that is not there. */
+static enum rp_code take_program(void *user, struct rp_bytes name, struct rp_bytes hlo,
+                                 struct rp_err *err)
+{
+    struct rp_xla_costs *x = user;
+    struct rp_program *p = NULL;
+    struct rp_err why = RP_ERR_INIT;
+    enum rp_code code = RP_OK;
+
+    if (x->programs >= MOST_PROGRAMS)
+        return RP_OK;
+    if (rp_hlo_proto_parse(hlo.at, hlo.n, NULL, &p, &why) == RP_OK)
+        code = add_program(x, p, text_hash((const char *)name.at, name.n), err);
+    rp_program_free(p);
+    return code;
+}
+
+/* Programs in the profile itself, which is read once more. */
+static enum rp_code take_profile(struct rp_xla_costs *x, const struct rp_loaded *loaded,
+                                 struct rp_err *err)
+{
+    struct rp_err why = RP_ERR_INIT;
+    enum rp_code code = RP_OK;
+    struct rp_input *in;
+    struct rp_bytes space;
+
+    if (!loaded->format || strcmp(loaded->format, "xplane") != 0)
+        return RP_OK;
+    if (rp_source_open(loaded->dataset->sources, loaded->index, &in, &why) != RP_OK)
+        return RP_OK; /* a pipe */
+    if (rp_input_slurp(in, &space.at, &space.n, &why) == RP_OK)
+        code = rp_xplane_each_program(space, take_program, x, err);
+    rp_input_close(in);
+    return code;
+}
+
+/* Programs after optimisation in a dump among the inputs. */
+static enum rp_code take_dump(struct rp_xla_costs *x, const struct rp_loaded *loaded,
+                              struct rp_err *err)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_dump dump = {0};
+    enum rp_code code = rp_dataset_dump(loaded->dataset, &scratch, &dump, err);
+    size_t i, k;
+
+    for (i = 0; i < dump.nmodules && i < MOST_MODULES && code == RP_OK; i++)
+        for (k = 0; k < dump.modules[i].nstages && code == RP_OK; k++) {
+            struct rp_import import = {0};
+            struct rp_err why = RP_ERR_INIT;
+
+            if (dump.modules[i].stages[k].point != RP_DUMP_AT_AFTER)
+                continue;
+            if (rp_load_program(loaded->dataset, dump.modules[i].stages[k].source, &import, &why) ==
+                    RP_OK &&
+                import.program)
+                code =
+                    add_program(x, import.program,
+                                text_hash(dump.modules[i].name, strlen(dump.modules[i].name)), err);
+            rp_import_release(&import);
+            break;
+        }
+    rp_arena_release(&scratch);
+    return code;
+}
+
+enum rp_code rp_xla_costs_init(struct rp_xla_costs *x, const struct rp_loaded *loaded,
+                               struct rp_err *err)
+{
+    *x = (struct rp_xla_costs){0};
+    rp_map_init(&x->known);
+    RP_TRY(rp_arg_key_init(&x->hlo_op, loaded->trace, "hlo_op", err));
+    RP_TRY(rp_arg_key_init(&x->hlo_module, loaded->trace, "hlo_module", err));
+    RP_TRY(rp_arg_key_init(&x->program_id, loaded->trace, "program_id", err));
+    if (x->hlo_module.key == RP_NONE || !loaded->dataset)
+        return RP_OK;
+    RP_TRY(take_profile(x, loaded, err));
+    return take_dump(x, loaded, err);
+}
+
+void rp_xla_costs_release(struct rp_xla_costs *x)
+{
+    rp_arg_key_release(&x->hlo_op);
+    rp_arg_key_release(&x->hlo_module);
+    rp_arg_key_release(&x->program_id);
+    rp_map_release(&x->known);
+    rp_vec_release(&x->costs);
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+/* By the instruction, in the program of its number or in one of its module. */
+static uint32_t find_cost(const struct rp_xla_costs *x, const char *module, int64_t id,
+                          const char *name)
+{
+    char program[256];
+    int n = snprintf(program, sizeof program, "%s(%lld)", module, (long long)id);
+    uint32_t found = RP_MAP_NONE;
+
+    if (n > 0 && (size_t)n < sizeof program && id >= 0)
+        found = rp_map_get(&x->known, instruction_hash(text_hash(program, (size_t)n), name));
+    return found != RP_MAP_NONE
+               ? found
+               : rp_map_get(&x->known, instruction_hash(text_hash(module, strlen(module)), name));
+}
+
+bool rp_xla_cost_of(void *user, const struct rp_trace *trace, rp_event item, struct rp_op_cost *out)
+{
+    const struct rp_xla_costs *x = user;
+    uint8_t category = out->category;
+    const char *module_name;
+    rp_str module, op = 0;
+    int64_t id = -1;
+    uint32_t found = RP_MAP_NONE;
+
+    if (!x->costs.n || !rp_arg_key_text(&x->hlo_module, item, &module) || !module)
+        return false;
+    module_name = rp_trace_str(trace, module);
+    if (!rp_arg_key_int(&x->program_id, item, &id))
+        id = -1;
+    if (rp_arg_key_text(&x->hlo_op, item, &op) && op)
+        found = find_cost(x, module_name, id, rp_trace_str(trace, op));
+    if (found == RP_MAP_NONE || !op ||
+        !strncmp(rp_trace_str(trace, op), "command_buffer", 14)) /* a graph: its kernel says more */
+        found = find_cost(x, module_name, id, rp_trace_str(trace, trace->ev.name[item]));
+    if (found == RP_MAP_NONE)
+        return false;
+    *out = x->costs.at[found];
+    out->category = category;
+    return true;
+}

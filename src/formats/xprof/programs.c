@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Programs are event_metadata of the plane /host:metadata: the name is that of the program, and a
+ * statistic of it has the HloProto as its bytes.
+ */
+#include "formats/xprof/programs.h"
+
+#include "abi/proto/xspace.h"
+
+#define DEPTH 8
+
+static enum rp_code read_program(struct rp_bytes metadata, rp_xplane_program_fn *fn, void *user,
+                                 struct rp_err *err)
+{
+    struct rp_bytes name = rp_proto_find(metadata, RP_XMETA_EVENT_NAME), stat, hlo;
+    size_t i;
+
+    for (i = 0;; i++) {
+        stat = rp_proto_find_nth(metadata, RP_XMETA_EVENT_STATS, i);
+        if (!stat.at)
+            return RP_OK;
+        hlo = rp_proto_find(stat, RP_XSTAT_BYTES_VALUE);
+        if (hlo.at && hlo.n)
+            return fn(user, name, hlo, err);
+    }
+}
+
+static enum rp_code read_plane(struct rp_bytes plane, rp_xplane_program_fn *fn, void *user,
+                               struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(plane.at, plane.n, 0, DEPTH);
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it))
+        if (it.number == RP_XPLANE_EVENT_METADATA && it.wire == RP_WIRE_BYTES) {
+            struct rp_bytes value = rp_proto_find(it.bytes, RP_XENTRY_VALUE);
+
+            if (value.at)
+                RP_TRY(read_program(value, fn, user, err));
+        }
+    return RP_OK;
+}
+
+enum rp_code rp_xplane_each_program(struct rp_bytes space, rp_xplane_program_fn *fn, void *user,
+                                    struct rp_err *err)
+{
+    static const char wanted[] = "/host:metadata";
+    struct rp_proto_cursor c = rp_proto_cursor(space.at, space.n, 0, DEPTH);
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it)) {
+        struct rp_bytes name;
+
+        if (it.number != RP_XSPACE_PLANES || it.wire != RP_WIRE_BYTES)
+            continue;
+        name = rp_proto_find(it.bytes, RP_XPLANE_NAME);
+        if (name.n == sizeof wanted - 1 && !memcmp(name.at, wanted, name.n))
+            RP_TRY(read_plane(it.bytes, fn, user, err));
+    }
+    return RP_OK;
+}
