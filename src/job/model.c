@@ -512,9 +512,8 @@ static enum rp_code check_order(const struct rp_model_ctx *m)
 {
     const struct rp_stepgraph *g = &m->part->graph;
     struct rp_task_graph order;
-    uint32_t v = 0, i, *todo = malloc((g->nodes.n + 1) * sizeof *todo);
-    size_t n = 0, done = 0;
-    enum rp_code code = todo ? RP_OK : rp_err_nomem(m->err, "simulating a job");
+    enum rp_code code = RP_OK;
+    size_t i, stuck = 0;
 
     rp_task_graph_init(&order);
     for (i = 0; code == RP_OK && i < g->nodes.n; i++)
@@ -523,23 +522,15 @@ static enum rp_code check_order(const struct rp_model_ctx *m)
         code = rp_task_graph_link(&order, g->edges.at[i].from, g->edges.at[i].to, 0, 0, m->err);
     if (code == RP_OK)
         code = rp_task_graph_freeze(&order, m->err);
-    for (i = 0; code == RP_OK && i < g->nodes.n; i++)
-        if (!order.degree.at[i])
-            todo[n++] = i;
-    for (; code == RP_OK && n; done++) {
-        v = todo[--n];
-        for (i = order.first.at[v]; i < order.first.at[v + 1]; i++)
-            if (!--order.degree.at[order.edges.at[i].to])
-                todo[n++] = order.edges.at[i].to;
-    }
+    if (code == RP_OK)
+        code = rp_task_graph_stuck(&order, &stuck, m->err);
     rp_task_graph_release(&order);
-    free(todo);
-    return code != RP_OK || done == g->nodes.n
+    return code != RP_OK || !stuck
                ? code
                : rp_err_set(m->err, RP_FORMAT,
                             "the records of the job contradict each other: %zu of %zu tasks "
                             "depend on themselves",
-                            g->nodes.n - done, g->nodes.n);
+                            stuck, g->nodes.n);
 }
 
 static enum rp_code describe(struct rp_model_ctx *m)

@@ -173,21 +173,23 @@ static enum rp_code add_device_order(struct slack_ctx *s)
         uint32_t a = s->on_device.at[i - 1], b = s->on_device.at[i];
 
         if (rp_overlay_task(o, a)->device == rp_overlay_task(o, b)->device)
-            RP_TRY(rp_sim_incoming_add(&s->in, a, b, 0, false, s->err));
+            RP_TRY(rp_sim_incoming_add(&s->in, a, b, s->err));
     }
     return RP_OK;
 }
 
 static enum rp_code index_successors(struct slack_ctx *s)
 {
-    size_t i, n = rp_overlay_ntasks(&s->run->overlay);
+    size_t v, n = rp_overlay_ntasks(&s->run->overlay);
+    uint32_t i;
 
     RP_TRY(rp_sim_incoming_init(&s->in, &s->run->overlay, s->err));
     RP_TRY(add_device_order(s));
     RP_TRY(rp_vec_reserve(&s->successors, n + 1, s->err));
     memset(s->successors.at, 0, n * sizeof *s->successors.at);
-    for (i = 0; i < s->in.edges.n; i++)
-        s->successors.at[s->in.edges.at[i].from]++;
+    for (v = 0; v < n; v++)
+        for (i = s->in.newest.at[v]; i != UINT32_MAX; i = s->in.next.at[i])
+            s->successors.at[s->in.from.at[i] & ~RP_SIM_IN_START]++;
     return RP_OK;
 }
 
@@ -234,13 +236,13 @@ static enum rp_code propagate_slack(struct slack_ctx *s)
             RP_TRY(rp_vec_push(&s->todo, v, s->err));
     while (s->todo.n) {
         v = s->todo.at[--s->todo.n];
-        for (i = s->in.newest.at[v]; i != UINT32_MAX; i = s->in.edges.at[i].next) {
-            const struct rp_sim_in_edge *w = &s->in.edges.at[i];
-            int64_t most = predecessor_slack(s, w, v);
+        for (i = s->in.newest.at[v]; i != UINT32_MAX; i = s->in.next.at[i]) {
+            struct rp_sim_in_edge w = rp_sim_in_edge(&s->in, i);
+            int64_t most = predecessor_slack(s, &w, v);
 
-            s->slack[w->from] = most < s->slack[w->from] ? most : s->slack[w->from];
-            if (!--s->successors.at[w->from])
-                RP_TRY(rp_vec_push(&s->todo, w->from, s->err));
+            s->slack[w.from] = most < s->slack[w.from] ? most : s->slack[w.from];
+            if (!--s->successors.at[w.from])
+                RP_TRY(rp_vec_push(&s->todo, w.from, s->err));
         }
     }
     return RP_OK;

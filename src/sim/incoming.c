@@ -4,40 +4,56 @@
 
 #include <string.h>
 
-enum rp_code rp_sim_incoming_add(struct rp_sim_incoming *in, uint32_t from, uint32_t to,
-                                 int64_t lag_ns, bool from_start, struct rp_err *err)
+static enum rp_code add_edge(struct rp_sim_incoming *in, uint32_t from, uint32_t to, bool cut,
+                             struct rp_err *err)
 {
-    struct rp_sim_in_edge edge = {from, in->newest.at[to], lag_ns, from_start};
+    uint32_t edge = (uint32_t)in->from.n, next = cut ? UINT32_MAX : in->newest.at[to];
 
-    if (lag_ns == RP_LAG_CUT)
-        return RP_OK;
-    in->newest.at[to] = (uint32_t)in->edges.n;
-    return rp_vec_push(&in->edges, edge, err);
+    RP_TRY(rp_vec_push(&in->from, from, err));
+    RP_TRY(rp_vec_push(&in->next, next, err));
+    if (!cut)
+        in->newest.at[to] = edge;
+    return RP_OK;
+}
+
+enum rp_code rp_sim_incoming_add(struct rp_sim_incoming *in, uint32_t from, uint32_t to,
+                                 struct rp_err *err)
+{
+    return add_edge(in, from, to, false, err);
 }
 
 enum rp_code rp_sim_incoming_init(struct rp_sim_incoming *out, const struct rp_overlay *o,
                                   struct rp_err *err)
 {
     const struct rp_task_graph *g = o->graph;
-    size_t n = rp_overlay_ntasks(o);
+    size_t n = rp_overlay_ntasks(o), nedges = g->edges.n + o->edges.n;
     uint32_t v, i;
 
-    *out = (struct rp_sim_incoming){0};
+    *out = (struct rp_sim_incoming){.o = o};
+    if (n >= RP_SIM_IN_START)
+        return rp_err_set(err, RP_LIMIT, "a simulated run can have at most %u tasks",
+                          RP_SIM_IN_START - 1);
     RP_TRY(rp_vec_reserve(&out->newest, n + 1, err));
+    RP_TRY(rp_vec_reserve(&out->from, nedges + 1, err));
+    RP_TRY(rp_vec_reserve(&out->next, nedges + 1, err));
     memset(out->newest.at, 0xff, n * sizeof *out->newest.at);
     for (v = 0; v < g->tasks.n; v++)
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            RP_TRY(rp_sim_incoming_add(out, v, g->edges.at[i].to, o->lag_ns.at[i],
-                                       g->edges.at[i].flags & RP_EDGE_FROM_START, err));
-    for (i = 0; i < o->edges.n; i++)
-        RP_TRY(rp_sim_incoming_add(out, o->edges.at[i].from, o->edges.at[i].edge.to,
-                                   o->edges.at[i].edge.lag_ns,
-                                   o->edges.at[i].edge.flags & RP_EDGE_FROM_START, err));
+            RP_TRY(add_edge(out,
+                            v | (g->edges.at[i].flags & RP_EDGE_FROM_START ? RP_SIM_IN_START : 0),
+                            g->edges.at[i].to, o->lag_ns.at[i] == RP_LAG_CUT, err));
+    for (i = 0; i < o->edges.n; i++) {
+        const struct rp_extra_edge *e = &o->edges.at[i];
+
+        RP_TRY(add_edge(out, e->from | (e->edge.flags & RP_EDGE_FROM_START ? RP_SIM_IN_START : 0),
+                        e->edge.to, e->edge.lag_ns == RP_LAG_CUT, err));
+    }
     return RP_OK;
 }
 
 void rp_sim_incoming_release(struct rp_sim_incoming *in)
 {
-    rp_vec_release(&in->edges);
+    rp_vec_release(&in->from);
+    rp_vec_release(&in->next);
     rp_vec_release(&in->newest);
 }

@@ -90,12 +90,12 @@ static uint32_t binding_predecessor(const struct path_ctx *w, uint32_t task, int
     int64_t start = w->r->start_ns.at[task];
     uint32_t i;
 
-    for (i = w->in.newest.at[task]; i != UINT32_MAX; i = w->in.edges.at[i].next) {
-        const struct rp_sim_in_edge *e = &w->in.edges.at[i];
+    for (i = w->in.newest.at[task]; i != UINT32_MAX; i = w->in.next.at[i]) {
+        struct rp_sim_in_edge e = rp_sim_in_edge(&w->in, i);
 
-        *at_ns = e->from_start ? w->r->start_ns.at[e->from] : w->r->end_ns.at[e->from];
-        if (start - *at_ns == e->lag_ns)
-            return e->from;
+        *at_ns = e.from_start ? w->r->start_ns.at[e.from] : w->r->end_ns.at[e.from];
+        if (start - *at_ns == e.lag_ns)
+            return e.from;
     }
     *at_ns = start;
     return device_predecessor(w, task);

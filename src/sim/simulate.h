@@ -130,22 +130,40 @@ enum rp_code rp_sim_slack(const struct rp_sim_run *run, const struct rp_sim_resu
 /* ------------------------------------------------------------------ incoming.c */
 
 struct rp_sim_in_edge {
-    uint32_t from, next; /* next: into the same task, or UINT32_MAX */
-    int64_t lag_ns;
+    uint32_t from;
     bool from_start; /* the lag counts from the start of `from` */
+    int64_t lag_ns;
 };
 
-/* The edges of an overlay by the task that they lead to; those that are cut are not here. */
+/* The edges of an overlay by the task that they lead to; those that are cut are not here. An edge
+   has the number that it has in the graph, a new one those after, and what is added here those
+   after. */
 struct rp_sim_incoming {
-    RP_VEC(struct rp_sim_in_edge) edges;
-    RP_VEC(uint32_t) newest; /* by task: into edges, or UINT32_MAX */
+    const struct rp_overlay *o;
+    RP_VEC(uint32_t) from;   /* by edge: the task, and RP_SIM_IN_START */
+    RP_VEC(uint32_t) next;   /* by edge: into the same task, or UINT32_MAX */
+    RP_VEC(uint32_t) newest; /* by task: an edge, or UINT32_MAX */
 };
+#define RP_SIM_IN_START (UINT32_C(1) << 31)
+
+static inline struct rp_sim_in_edge rp_sim_in_edge(const struct rp_sim_incoming *in, uint32_t edge)
+{
+    const struct rp_overlay *o = in->o;
+    uint32_t from = in->from.at[edge];
+    size_t n = o->graph->edges.n;
+
+    return (struct rp_sim_in_edge){from & ~RP_SIM_IN_START, from & RP_SIM_IN_START,
+                                   edge < n                ? o->lag_ns.at[edge]
+                                   : edge - n < o->edges.n ? o->edges.at[edge - n].edge.lag_ns
+                                                           : 0};
+}
 
 /* Release it also after a failure. */
 enum rp_code rp_sim_incoming_init(struct rp_sim_incoming *out, const struct rp_overlay *o,
                                   struct rp_err *err);
+/* An edge of its own, without a lag. */
 enum rp_code rp_sim_incoming_add(struct rp_sim_incoming *in, uint32_t from, uint32_t to,
-                                 int64_t lag_ns, bool from_start, struct rp_err *err);
+                                 struct rp_err *err);
 void rp_sim_incoming_release(struct rp_sim_incoming *in);
 
 /* ------------------------------------------------------------------ trace.c */

@@ -17,15 +17,15 @@ enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *g
     o->graph = graph;
     RP_TRY(rp_vec_reserve_full(&o->dur_ns, n + 1, err));
     RP_TRY(rp_vec_reserve_full(&o->lag_ns, graph->edges.n + 1, err));
-    RP_TRY(rp_vec_reserve_full(&o->newest, n + 1, err));
     RP_TRY(rp_vec_reserve_full(&o->degree, n + 1, err));
     for (i = 0; i < n; i++)
         o->dur_ns.at[i] = graph->tasks.at[i].dur_ns;
     for (i = 0; i < graph->edges.n; i++)
         o->lag_ns.at[i] = graph->edges.at[i].lag_ns;
-    memset(o->newest.at, 0xff, (n + 1) * sizeof *o->newest.at);
-    memcpy(o->degree.at, graph->degree.at, n * sizeof *o->degree.at);
-    o->dur_ns.n = o->newest.n = o->degree.n = n;
+    memset(o->degree.at, 0, (n + 1) * sizeof *o->degree.at);
+    for (i = 0; i < graph->edges.n; i++)
+        o->degree.at[graph->edges.at[i].to]++;
+    o->dur_ns.n = o->degree.n = n;
     o->lag_ns.n = graph->edges.n;
     return RP_OK;
 }
@@ -110,14 +110,12 @@ enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t 
     if (rp_overlay_ntasks(o) >= UINT32_MAX - 1)
         return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u tasks", UINT32_MAX - 1);
     RP_TRY(rp_vec_reserve(&o->dur_ns, 1, err));
-    RP_TRY(rp_vec_reserve(&o->newest, 1, err));
     RP_TRY(rp_vec_reserve(&o->degree, 1, err));
     RP_TRY(rp_vec_reserve(&o->tasks, 1, err));
     *id = (uint32_t)rp_overlay_ntasks(o);
     o->prioritised |= task.priority != 0 && task.device != RP_NO_DEVICE;
     RP_TRY(log_change(o, RP_OVERLAY_ADD_TASK, *id, 0, err));
     o->dur_ns.at[o->dur_ns.n++] = task.dur_ns;
-    o->newest.at[o->newest.n++] = UINT32_MAX;
     o->degree.at[o->degree.n++] = 0;
     o->tasks.at[o->tasks.n++] = task;
     return RP_OK;
@@ -126,12 +124,19 @@ enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t 
 enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, int64_t lag_ns,
                              uint32_t flags, struct rp_err *err)
 {
-    struct rp_extra_edge e = {{lag_ns, to, flags}, from, o->newest.at[from]};
+    struct rp_extra_edge e = {{lag_ns, to, flags}, from, rp_overlay_newest(o, from)};
 
     o->starts_matter |= flags & RP_EDGE_FROM_START;
     o->device_starts_matter |=
         flags & RP_EDGE_FROM_START && rp_overlay_task(o, from)->device != RP_NO_DEVICE;
     RP_TRY(rp_vec_reserve(&o->edges, 1, err));
+    if (from >= o->newest.n) {
+        size_t more = rp_overlay_ntasks(o) - o->newest.n;
+
+        RP_TRY(rp_vec_reserve(&o->newest, more, err));
+        memset(o->newest.at + o->newest.n, 0xff, more * sizeof *o->newest.at);
+        o->newest.n += more;
+    }
     RP_TRY(log_change(o, RP_OVERLAY_ADD_EDGE, from, 0, err));
     o->newest.at[from] = (uint32_t)o->edges.n;
     o->edges.at[o->edges.n++] = e;
@@ -153,7 +158,6 @@ void rp_overlay_undo(struct rp_overlay *o, size_t mark)
             break;
         case RP_OVERLAY_ADD_TASK:
             o->dur_ns.n--;
-            o->newest.n--;
             o->degree.n--;
             o->tasks.n--;
             break;

@@ -32,8 +32,10 @@ struct rp_overlay {
     RP_VEC(int64_t) lag_ns;             /* by edge of the graph; RP_LAG_CUT: ignored */
     RP_VEC(struct rp_task) tasks;       /* new: numbers from graph->tasks.n on */
     RP_VEC(struct rp_extra_edge) edges; /* new */
-    RP_VEC(uint32_t) newest;            /* by task: its newest new edge, or UINT32_MAX */
-    RP_VEC(uint32_t) degree;            /* by task: edges into it that are not cut */
+    RP_VEC(uint32_t)
+    newest;                  /* by task: its newest new edge, or UINT32_MAX; empty
+                                before the first (rp_overlay_newest) */
+    RP_VEC(uint32_t) degree; /* by task: edges into it that are not cut */
     RP_VEC(struct rp_overlay_change) log;
     bool starts_matter;        /* a new edge led, or leads, from the start of a task */
     bool device_starts_matter; /* ... of a device's task */
@@ -68,6 +70,12 @@ static inline const struct rp_task *rp_overlay_task(const struct rp_overlay *o, 
     size_t n = o->graph->tasks.n;
 
     return task < n ? &o->graph->tasks.at[task] : &o->tasks.at[task - n];
+}
+
+/* The newest of the new edges out of a task, or UINT32_MAX. */
+static inline uint32_t rp_overlay_newest(const struct rp_overlay *o, uint32_t task)
+{
+    return task < o->newest.n ? o->newest.at[task] : UINT32_MAX;
 }
 
 static inline size_t rp_overlay_mark(const struct rp_overlay *o)

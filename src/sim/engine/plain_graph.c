@@ -37,7 +37,7 @@ static struct rp_plain_edge *put_new_edges(struct rp_plain_edge *out, const stru
     const struct rp_overlay *o = f->o;
     uint32_t i;
 
-    for (i = o->newest.at[task]; i != UINT32_MAX; i = o->edges.at[i].next)
+    for (i = rp_overlay_newest(o, task); i != UINT32_MAX; i = o->edges.at[i].next)
         out = put_edge(out, f->keep_cut, &o->edges.at[i].edge, o->edges.at[i].edge.lag_ns, fits);
     return out;
 }

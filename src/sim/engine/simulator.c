@@ -126,7 +126,7 @@ static enum rp_code pass_on(struct sim *s, uint32_t task, unsigned which, struct
     if (task < g->tasks.n)
         for (i = g->first.at[task]; i < g->first.at[task + 1]; i++)
             RP_TRY(pass_edge(s, &g->edges.at[i], o->lag_ns.at[i], task, which, err));
-    for (i = o->newest.at[task]; i != UINT32_MAX; i = o->edges.at[i].next)
+    for (i = rp_overlay_newest(o, task); i != UINT32_MAX; i = o->edges.at[i].next)
         RP_TRY(pass_edge(s, &o->edges.at[i].edge, o->edges.at[i].edge.lag_ns, task, which, err));
     return RP_OK;
 }

@@ -20,7 +20,6 @@ void rp_task_graph_release(struct rp_task_graph *g)
     rp_vec_release(&g->edges);
     rp_vec_release(&g->from);
     rp_vec_release(&g->first);
-    rp_vec_release(&g->degree);
     rp_arena_release(&g->arena);
 }
 
@@ -90,23 +89,44 @@ enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err)
     enum rp_code code;
 
     RP_TRY(rp_vec_reserve_full(&g->first, n + 1, err));
-    RP_TRY(rp_vec_reserve_full(&g->degree, n + 1, err));
     code = rp_vec_reserve_full(&sorted, g->edges.n + 1, err);
     if (code != RP_OK)
         return code;
     memset(g->first.at, 0, (n + 1) * sizeof *g->first.at);
-    memset(g->degree.at, 0, (n + 1) * sizeof *g->degree.at);
     place_edges(g, sorted.at, g->first.at);
-    for (i = 0; i < g->edges.n; i++) {
-        g->degree.at[g->edges.at[i].to]++;
+    for (i = 0; i < g->edges.n; i++)
         g->device_starts_matter |= g->edges.at[i].flags & RP_EDGE_FROM_START &&
                                    g->tasks.at[g->from.at[i]].device != RP_NO_DEVICE;
-    }
     sorted.n = g->edges.n;
     g->first.n = n + 1;
-    g->degree.n = n;
     rp_vec_release(&g->edges);
     rp_vec_release(&g->from);
     memcpy(&g->edges, &sorted, sizeof sorted);
     return RP_OK;
+}
+
+enum rp_code rp_task_graph_stuck(const struct rp_task_graph *g, size_t *out, struct rp_err *err)
+{
+    RP_VEC(uint32_t) missing = {0}, ready = {0};
+    size_t i, n = g->tasks.n;
+    enum rp_code code = rp_vec_reserve(&missing, n + 1, err);
+    uint32_t v, k;
+
+    *out = n;
+    for (i = 0; i < n && code == RP_OK; i++)
+        missing.at[i] = 0;
+    for (i = 0; i < g->edges.n && code == RP_OK; i++)
+        missing.at[g->edges.at[i].to]++;
+    for (i = 0; i < n && code == RP_OK; i++)
+        if (!missing.at[i])
+            code = rp_vec_push(&ready, (uint32_t)i, err);
+    for (; ready.n && code == RP_OK; (*out)--) {
+        v = ready.at[--ready.n];
+        for (k = g->first.at[v]; k < g->first.at[v + 1] && code == RP_OK; k++)
+            if (--missing.at[g->edges.at[k].to] == 0)
+                code = rp_vec_push(&ready, g->edges.at[k].to, err);
+    }
+    rp_vec_release(&missing);
+    rp_vec_release(&ready);
+    return code;
 }

@@ -14,7 +14,7 @@
  * runs all of them at once, each at 1/n of the rate: a link, a transport, a core with several
  * threads.
  *
- * Times are integer nanoseconds, ids dense and 32-bit. Edges are kept by predecessor. 32 bytes a
+ * Times are integer nanoseconds, ids dense and 32-bit. Edges are kept by predecessor. 24 bytes a
  * task, 16 per edge.
  */
 #include "base/arena.h"
@@ -29,15 +29,13 @@
 struct rp_task {
     int64_t dur_ns;
     uint32_t device; /* or RP_NO_DEVICE */
-    uint32_t name;   /* the builder's own number */
     uint32_t rank;
     uint32_t source; /* where it comes from: the builder's own number */
     uint16_t step;   /* or RP_NO_STEP */
     uint8_t kind;    /* the builder's own number */
     uint8_t priority;
-    uint32_t reserved;
 };
-_Static_assert(sizeof(struct rp_task) == 32, "a task is 32 bytes");
+_Static_assert(sizeof(struct rp_task) == 24, "a task is 24 bytes");
 
 enum { RP_EDGE_FROM_START = 1 };
 
@@ -61,7 +59,6 @@ struct rp_task_graph {
     RP_VEC(struct rp_task_edge) edges; /* by predecessor once frozen */
     RP_VEC(uint32_t) from;             /* by edge, until frozen */
     RP_VEC(uint32_t) first;            /* n + 1: where the edges out of a task begin */
-    RP_VEC(uint32_t) degree;           /* edges into a task */
     bool prioritised;                  /* a task of a device has a priority */
     bool starts_matter;                /* an edge leads from the start of a task */
     bool device_starts_matter;         /* ... of a device's task; known once frozen */
@@ -84,5 +81,8 @@ enum rp_code rp_task_graph_link(struct rp_task_graph *g, uint32_t from, uint32_t
                                 uint32_t flags, struct rp_err *err);
 /* Sorts the edges, once, when all tasks and edges are added. Linear. */
 enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err);
+/* How many tasks of a frozen graph can never start: they wait for themselves, or for such a task.
+   Linear. */
+enum rp_code rp_task_graph_stuck(const struct rp_task_graph *g, size_t *out, struct rp_err *err);
 
 #endif

@@ -21,7 +21,7 @@
 enum { LAG_KINDS = 3 };
 
 /* Nodes are kept unpacked as long as they take no more than this; at least those of a few ranks. */
-#define KEPT_BYTES   ((size_t)256 << 20)
+#define KEPT_BYTES   ((size_t)128 << 20)
 #define BLOCKS_LEAST 8
 
 /* A node of a rank that a rendezvous moved. */
@@ -507,7 +507,6 @@ static void put_edge(struct rp_task_graph *g, uint32_t at, const struct row_edge
     uint32_t flags = edge_flags(e->kind, e->flags);
 
     g->edges.at[at] = (struct rp_task_edge){e->lag_ns, e->to, flags};
-    g->degree.at[e->to]++;
     g->starts_matter |= flags & RP_EDGE_FROM_START;
 }
 
@@ -578,7 +577,6 @@ static enum rp_code add_tasks(struct packed_ctx *x, uint32_t rank, struct rp_err
                       run->joined.lanes.at[node->lane].device;
         struct rp_task task = {.dur_ns = node->dur_ns,
                                .device = kernel ? run->kernel_device[rank] : RP_NO_DEVICE,
-                               .name = node->name,
                                .rank = rank,
                                .source = base + (uint32_t)i,
                                .step = x->notes[i].step,
@@ -639,10 +637,7 @@ static enum rp_code reserve_tasks(struct packed_ctx *x, struct rp_err *err)
     RP_TRY(rp_vec_reserve_full(&g->tasks, tasks, err));
     RP_TRY(rp_vec_reserve_full(&g->edges, edges + 1, err));
     RP_TRY(rp_vec_reserve_full(&g->first, tasks + 1, err));
-    RP_TRY(rp_vec_reserve_full(&g->degree, tasks + 1, err));
-    memset(g->degree.at, 0, (tasks + 1) * sizeof *g->degree.at);
     g->first.n = tasks + 1;
-    g->degree.n = tasks;
     run->nnodes = tasks;
     return RP_OK;
 }
@@ -663,32 +658,6 @@ static enum rp_code make_tasks(struct packed_ctx *x, struct rp_err *err)
         RP_TRY(put_rows(x, r, m, err));
     }
     return put_meetings(x, err);
-}
-
-/* Whether every task can follow its predecessors. */
-static enum rp_code has_order(const struct rp_task_graph *g, bool *out, struct rp_err *err)
-{
-    RP_VEC(uint32_t) missing = {0}, ready = {0};
-    size_t n = g->tasks.n, done = 0;
-    enum rp_code code = rp_vec_reserve(&missing, n + 1, err);
-    uint32_t i, k;
-
-    for (i = 0; i < n && code == RP_OK; i++) {
-        missing.at[i] = g->degree.at[i];
-        if (!missing.at[i])
-            code = rp_vec_push(&ready, i, err);
-    }
-    while (ready.n && code == RP_OK) {
-        i = ready.at[--ready.n];
-        done++;
-        for (k = g->first.at[i]; k < g->first.at[i + 1] && code == RP_OK; k++)
-            if (--missing.at[g->edges.at[k].to] == 0)
-                code = rp_vec_push(&ready, g->edges.at[k].to, err);
-    }
-    *out = done == n;
-    rp_vec_release(&missing);
-    rp_vec_release(&ready);
-    return code;
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -721,6 +690,7 @@ static enum rp_code join_packed(struct packed_ctx *x, bool *done, struct rp_err 
     struct rp_sim_run *run = x->run;
     const struct rp_collectives **lists =
         RP_ARENA_NEW(x->arena, const struct rp_collectives *, run->nranks + 1);
+    size_t stuck;
     uint32_t r;
 
     if (!lists)
@@ -746,7 +716,9 @@ static enum rp_code join_packed(struct packed_ctx *x, bool *done, struct rp_err 
         (struct rp_sim_block){x->b->first_meet, x->b->nmeets, x->b->others + 1, x->b->none + 1};
     x->b->last = &x->b->origin;
     run->block = &x->b->last;
-    return has_order(&run->tasks, done, err);
+    RP_TRY(rp_task_graph_stuck(&run->tasks, &stuck, err));
+    *done = !stuck;
+    return RP_OK;
 }
 
 enum rp_code rp_sim_packed_join(struct rp_sim_run *run, bool *done, struct rp_err *err)

@@ -167,7 +167,6 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
         const struct rp_sg_node *node = &g->nodes.at[i];
         struct rp_task task = {.dur_ns = node->dur_ns,
                                .device = device_of(run, i),
-                               .name = node->name,
                                .rank = node->rank,
                                .source = (uint32_t)i,
                                .step = run->notes.at[i].step,
