@@ -541,9 +541,14 @@ static const char *placed_text(const struct findings *f, const struct rp_report_
 {
     enum rp_unit unit = p->by_memory ? RP_UNIT_BPS : RP_UNIT_FLOPS;
 
-    return rp_arena_textf(f->arena, "rank %d: %s runs at %s of %s%s%s (%s in %s, %s)",
+    const char *flops = p->flops_per_s > 0
+                            ? rp_arena_textf(f->arena, " (%s)",
+                                             rp_units_text(f->arena, p->flops_per_s, RP_UNIT_FLOPS))
+                            : "";
+
+    return rp_arena_textf(f->arena, "rank %d: %s runs at %s of %s%s%s%s; %s in %s of %s",
                           lead_number(f), p->op, rp_units_text(f->arena, p->rate, unit),
-                          rp_units_text(f->arena, p->peak, unit), p->why ? ": " : "",
+                          rp_units_text(f->arena, p->peak, unit), flops, p->why ? ": " : "",
                           p->why ? p->why : "", duration(f, p->device_ns),
                           rp_units_count(f->arena, p->calls, "call"), p->kernel);
 }

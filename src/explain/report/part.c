@@ -333,7 +333,7 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
     if (code == RP_OK)
         code = rp_report_sum_categories(&ctx->w, &a, ctx->categories, out, err);
     if (code == RP_OK)
-        code = rp_report_place_operators(&ctx->w, &a, ctx->categories, ctx->arena, out, err);
+        code = rp_report_place_operators(&ctx->w, ctx->categories, ctx->arena, out, err);
     if (code == RP_OK)
         code = rp_pitfall_unequal(&ctx->w, &a, ctx->arena, &out->unequal, err);
     if (code == RP_OK)

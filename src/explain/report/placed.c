@@ -2,13 +2,14 @@
 /*
  * Operators far below what the device can do. Calls of an operator with the same inputs are a
  * group: its least work (cost/op_cost.h) at the peaks of the device (cost/devices.h) is the time
- * that it needs at best. What it takes more than at a fraction of that which good kernels reach is
- * lost. The reason is looked for in its shapes and the name of its kernel.
+ * that it needs at best. What it takes more than at the achievable part of the peaks (as in
+ * roofline) is lost. The reason is looked for in its shapes and the name of its kernel.
  */
 #include "base/hash.h"
 #include "base/order.h"
-#include "cost/op_cost.h"
+#include "cost/calls.h"
 #include "explain/report/report.h"
+#include "explain/roofline/roofline.h"
 #include "explain/short_name.h"
 #include "result/print_units.h"
 
@@ -17,33 +18,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_OUTER     12   /* operators around a launch that are looked at */
 #define LEAST_CALL     5000 /* ns: a shorter call is limited by its latency */
-#define LEAST_BEST     2e-6 /* s, at the peak: the same */
 #define FULL_SPEED     0.3  /* of the peak of float32: what is slower has other reasons */
 #define FAR_BELOW      0.5  /* of the peak: what runs faster is in its place */
-#define GOOD_MATRIX    0.7  /* of the peak, by good kernels */
-#define GOOD_OTHER     0.5  /* attention, convolutions */
-#define GOOD_MEMORY    0.75
-#define MOST_JUDGED    64  /* groups whose reason is looked for */
-#define WITHOUT_REASON 0.2 /* of the peak */
-#define SMALL_SIDE     64  /* of matrices: smaller ones do not fill a tile */
+#define MOST_JUDGED    64   /* groups whose reason is looked for */
+#define WITHOUT_REASON 0.2  /* of the peak */
+#define SMALL_SIDE     64   /* of matrices: smaller ones do not fill a tile */
 
 struct group {
     rp_event op; /* of its first call */
     uint32_t cost;
-    rp_str kernel; /* with most time in one item */
-    rp_event last; /* call that was counted */
-    int64_t calls, ns, longest_ns;
-    int64_t call_ns, least_ns; /* of the last call; of the quickest one before it, or 0 */
+    rp_str kernel;                           /* the longest of its calls */
+    int64_t calls, ns, longest_ns, least_ns; /* the last two: of its calls */
 };
 
 struct placing {
     const struct rp_trace *t;
     const struct rp_work *w;
-    const struct rp_attribution *places;
     struct rp_arena *arena;
     struct rp_op_costs costs;
+    struct rp_cost_calls calls;
     struct rp_cost_peaks peaks;
     struct rp_map known; /* name and cost -> group */
     RP_VEC(struct group) groups;
@@ -51,71 +45,31 @@ struct placing {
 
 /* ------------------------------------------------------------------ groups */
 
-/* The operator that an item belongs to: the innermost with a model, unless one around it is
-   modelled as a whole. RP_NONE: none has a model. */
-static enum rp_code operator_of(struct placing *p, size_t item, rp_event *op, uint32_t *cost,
-                                struct rp_err *err)
+static enum rp_code place_call(struct placing *p, const struct rp_cost_call *call,
+                               struct rp_err *err)
 {
-    rp_str kernel = p->t->ev.name[p->w->items.at[item].event];
-    rp_event e = p->places->owners.at[item].op;
-    int left = MOST_OUTER;
-
-    *op = RP_NONE;
-    for (; e != RP_NONE && left > 0; e = p->t->ev.parent[e], left--) {
-        const struct rp_op_cost *c;
-        uint32_t index;
-
-        if (p->t->ev.kind[e] != RP_KIND_CPU_OP)
-            continue;
-        RP_TRY(rp_op_cost_of(&p->costs, e, kernel, &index, err));
-        c = &p->costs.costs.at[index];
-        if (rp_cost_is_known(c) && (*op == RP_NONE || c->claims)) {
-            *op = e;
-            *cost = index;
-        }
-        if (c->claims)
-            return RP_OK;
-    }
-    return RP_OK;
-}
-
-static void end_call(struct group *g)
-{
-    if (g->call_ns > 0 && (!g->least_ns || g->call_ns < g->least_ns))
-        g->least_ns = g->call_ns;
-    g->call_ns = 0;
-}
-
-static enum rp_code place_item(struct placing *p, size_t item, struct rp_err *err)
-{
-    const struct rp_work_item *x = &p->w->items.at[item];
-    int64_t ns = rp_ns_between(x->begin_ns, x->end_ns);
+    const struct rp_work_item *x = &p->w->items.at[call->item];
     struct group *g;
-    uint32_t cost = 0, at;
-    rp_event op;
+    uint32_t at;
 
-    if (x->cls != RP_WORK_COMPUTE)
+    if (call->op == RP_NONE || x->cls != RP_WORK_COMPUTE ||
+        !rp_cost_is_known(&p->costs.costs.at[call->cost]))
         return RP_OK;
-    RP_TRY(operator_of(p, item, &op, &cost, err));
-    if (op == RP_NONE)
-        return RP_OK;
-    RP_TRY(rp_map_intern(&p->known, (uint64_t)p->t->ev.name[op] << 32 | cost, (uint32_t)p->groups.n,
-                         &at, err));
+    RP_TRY(rp_map_intern(&p->known, (uint64_t)p->t->ev.name[call->op] << 32 | call->cost,
+                         (uint32_t)p->groups.n, &at, err));
     if (at == p->groups.n)
-        RP_TRY(rp_vec_push(&p->groups, ((struct group){.op = op, .cost = cost, .last = RP_NONE}),
-                           err));
+        RP_TRY(rp_vec_push(
+            &p->groups, ((struct group){.op = call->op, .cost = call->cost, .least_ns = INT64_MAX}),
+            err));
     g = &p->groups.at[at];
-    if (g->last != op) {
-        end_call(g);
-        g->calls++;
-        g->last = op;
-    }
-    rp_ns_add(&g->call_ns, ns);
-    rp_ns_add(&g->ns, ns);
-    if (ns > g->longest_ns) {
-        g->longest_ns = ns;
+    g->calls++;
+    rp_ns_add(&g->ns, call->device_ns);
+    if (call->device_ns > g->longest_ns) {
+        g->longest_ns = call->device_ns;
         g->kernel = p->t->ev.name[x->event];
     }
+    if (call->device_ns < g->least_ns)
+        g->least_ns = call->device_ns;
     return RP_OK;
 }
 
@@ -256,11 +210,6 @@ static const char *memory_reason(struct placing *p, const struct group *g, uint8
 
 /* ------------------------------------------------------------------ the worst */
 
-static double good_part(const struct rp_op_cost *c)
-{
-    return c->category == RP_CATEGORY_MATMUL ? GOOD_MATRIX : GOOD_OTHER;
-}
-
 /* In full precision on vectors, where matrix units have a faster format. */
 static bool is_full_precision(const struct placing *p, const struct rp_op_cost *c)
 {
@@ -289,7 +238,7 @@ static const char *plain_dims(struct rp_arena *arena, const char *dims)
     return n ? out : "";
 }
 
-/* The least time of one call at what good kernels reach, in seconds. */
+/* The time of one call at the achievable part of the peaks, in seconds. */
 static double good_time(const struct placing *p, const struct rp_op_cost *c,
                         const struct rp_report_placed *placed)
 {
@@ -297,30 +246,29 @@ static double good_time(const struct placing *p, const struct rp_op_cost *c,
 
     if (placed->kind == RP_PLACED_PRECISION)
         compute = c->flops / p->peaks.matrix[RP_NUMBER_TF32];
-    memory /= GOOD_MEMORY;
-    compute /= good_part(c);
-    return memory > compute ? memory : compute;
+    return (memory > compute ? memory : compute) / RP_ROOF_ACHIEVABLE;
 }
 
 /* What is lost is counted from the quickest call: if others take longer, the reason is not the
    operator but what runs beside it. */
-static bool judge(struct placing *p, struct group *g, struct rp_report_placed *out)
+static bool judge(const struct placing *p, const struct group *g, struct rp_report_placed *out)
 {
     const struct rp_op_cost *c = &p->costs.costs.at[g->cost];
     double compute = rp_cost_compute_s(c, &p->peaks), memory = rp_cost_memory_s(c, &p->peaks);
     double best, quickest;
 
-    end_call(g);
     if (isnan(compute) || isnan(memory) || g->least_ns < LEAST_CALL)
         return false;
     *out = (struct rp_report_placed){
         .calls = g->calls, .device_ns = g->ns, .by_memory = memory > compute};
     best = out->by_memory ? memory : compute;
     quickest = (double)g->least_ns / 1e9;
-    if (best < LEAST_BEST)
+    if (best * 1e9 < RP_ROOF_LATENCY_NS)
         return false;
     out->rate = (double)g->calls * (out->by_memory ? c->bytes : c->flops) * 1e9 / (double)g->ns;
     out->peak = out->by_memory ? p->peaks.memory : c->flops / compute;
+    if (out->by_memory && c->on_matrix)
+        out->flops_per_s = (double)g->calls * c->flops * 1e9 / (double)g->ns;
     if (is_full_precision(p, c) && !out->by_memory && best > FULL_SPEED * quickest) {
         out->kind = RP_PLACED_PRECISION;
         out->peak = p->peaks.matrix[RP_NUMBER_TF32];
@@ -407,7 +355,6 @@ static enum rp_code find_worst(struct placing *p, struct rp_report_part *out, st
 }
 
 enum rp_code rp_report_place_operators(const struct rp_work *work,
-                                       const struct rp_attribution *places,
                                        const struct rp_category_table *table,
                                        struct rp_arena *arena, struct rp_report_part *out,
                                        struct rp_err *err)
@@ -416,7 +363,7 @@ enum rp_code rp_report_place_operators(const struct rp_work *work,
     const struct rp_device *d = t->ndevices ? &t->devices[0] : NULL;
     const struct rp_device_peaks *device =
         d ? rp_device_recognise(rp_trace_str(t, d->name), d->memory_bytes) : NULL;
-    struct placing p = {.t = t, .w = work, .places = places, .arena = arena};
+    struct placing p = {.t = t, .w = work, .arena = arena};
     enum rp_code code;
     size_t i;
 
@@ -425,10 +372,13 @@ enum rp_code rp_report_place_operators(const struct rp_work *work,
     rp_cost_peaks_of_device(&p.peaks, device);
     rp_map_init(&p.known);
     code = rp_op_costs_init(&p.costs, t, table, err);
-    for (i = 0; i < work->items.n && code == RP_OK; i++)
-        code = place_item(&p, i, err);
+    if (code == RP_OK)
+        code = rp_cost_calls_init(&p.calls, &p.costs, work, NULL, NULL, err);
+    for (i = 0; i < p.calls.calls.n && code == RP_OK; i++)
+        code = place_call(&p, &p.calls.calls.at[i], err);
     if (code == RP_OK)
         code = find_worst(&p, out, err);
+    rp_cost_calls_release(&p.calls);
     rp_op_costs_release(&p.costs);
     rp_map_release(&p.known);
     rp_vec_release(&p.groups);

@@ -286,16 +286,17 @@ static const struct rp_field part_step_fields[] = {
 static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_step),
                                               part_step_fields, NULL};
 
-#define PLACED_AT(i)                                               \
-    RP_PART_TEXT(struct rp_report_part, placed[i].op),             \
-        RP_PART_TEXT(struct rp_report_part, placed[i].kernel),     \
-        RP_PART_TEXT(struct rp_report_part, placed[i].why),        \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].kind),      \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].by_memory), \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].calls),     \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].device_ns), \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].lost_ns),   \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].rate),      \
+#define PLACED_AT(i)                                                 \
+    RP_PART_TEXT(struct rp_report_part, placed[i].op),               \
+        RP_PART_TEXT(struct rp_report_part, placed[i].kernel),       \
+        RP_PART_TEXT(struct rp_report_part, placed[i].why),          \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].kind),        \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].by_memory),   \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].calls),       \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].device_ns),   \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].lost_ns),     \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].rate),        \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].flops_per_s), \
         RP_PART_PLAIN(struct rp_report_part, placed[i].peak)
 
 #define PART(kind, member)          RP_PART_##kind(struct rp_report_part, member)

@@ -120,6 +120,7 @@ struct rp_report_placed {
     bool by_memory;
     int64_t calls, device_ns, lost_ns;
     double rate, peak;             /* FLOP/s; where memory limits it, bytes/s */
+    double flops_per_s;            /* of a matrix product that memory limits; else 0 */
     const char *op, *kernel, *why; /* "bmm [[96, 3137, 64], …"; the last may be NULL */
 };
 #define RP_PLACED_MOST 3
@@ -193,7 +194,6 @@ enum rp_code rp_report_sum_categories(const struct rp_work *work,
 /* Finds the operators that lose most against what the device can do; none where its peaks or the
    shapes are not known. */
 enum rp_code rp_report_place_operators(const struct rp_work *work,
-                                       const struct rp_attribution *places,
                                        const struct rp_category_table *table,
                                        struct rp_arena *arena, struct rp_report_part *out,
                                        struct rp_err *err);
