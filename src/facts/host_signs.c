@@ -54,7 +54,8 @@ uint16_t rp_host_signs(const char *name)
         if (strcasestr(name, signs[i].part))
             found |= signs[i].sign;
     if (!strcmp(name, "cudaMemcpy") || !strcmp(name, "hipMemcpy") ||
-        !strcmp(name, "hipMemcpyWithStream"))
+        !strcmp(name, "hipMemcpyWithStream") || !strcmp(name, "clFinish") ||
+        !strcmp(name, "clWaitForEvents"))
         found |= RP_SIGN_BLOCKS;
     if (!strncmp(name, "MPI_", 4) && strcmp(name, "MPI_Init") && strcmp(name, "MPI_Init_thread"))
         found |= RP_SIGN_RANKS;

@@ -60,6 +60,12 @@ enum rp_code rp_host_waits_join(struct rp_host_waits *to, const struct rp_host_w
                                 struct rp_err *err);
 void rp_host_waits_sort(struct rp_host_waits *w);
 
+/* The work of a program without operators: the times in which a range of it runs on some thread,
+   and that thread neither waits nor communicates. Ranges that start in the scope (may be NULL);
+   unsorted. */
+enum rp_code rp_ranges_unite(const struct rp_trace *trace, const struct rp_scope *scope,
+                             rp_interval_vec *out, struct rp_err *err);
+
 /* Whether any thread runs ranges or operators: only then do others count as workers. */
 bool rp_track_is_worker(const struct rp_trace *t, rp_track track);
 

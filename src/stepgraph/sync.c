@@ -18,6 +18,13 @@ struct sync_ctx {
     RP_VEC(uint8_t) wait_of; /* by string: enum wait + 1, or 0: not looked at yet */
 };
 
+/* Commands of OpenCL that block if they are told to. */
+static bool copies_in_opencl(const char *name)
+{
+    return !strncmp(name, "clEnqueueRead", 13) || !strncmp(name, "clEnqueueWrite", 14) ||
+           !strncmp(name, "clEnqueueMap", 12) || !strcmp(name, "clEnqueueSVMMemcpy");
+}
+
 static enum wait wait_by_name(const char *name)
 {
     if (strstr(name, "DeviceSynchronize") || strstr(name, "CtxSynchronize"))
@@ -26,7 +33,9 @@ static enum wait wait_by_name(const char *name)
         return WAIT_SOME;
     if (!strcmp(name, "cudaMemcpy") || !strcmp(name, "hipMemcpy"))
         return WAIT_SOME;
-    return strstr(name, "emcpy") ? WAIT_COPY : NO_WAIT;
+    if (!strcmp(name, "clFinish") || !strcmp(name, "clWaitForEvents"))
+        return WAIT_SOME;
+    return strstr(name, "emcpy") || copies_in_opencl(name) ? WAIT_COPY : NO_WAIT;
 }
 
 static enum wait wait_of(struct sync_ctx *s, rp_event call)

@@ -5,8 +5,12 @@
 #include "explain/comm/leads.h"
 
 #include "base/order.h"
+#include "facts/attribution.h"
+#include "facts/host_waits.h"
 #include "result/part.h"
+#include "trace/step_patterns.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define LEAD(member) RP_PART_PLAIN(struct rp_comm_lead, member)
@@ -22,12 +26,20 @@ static const struct rp_field lead_fields[] = {LEAD(since_ns),
                                               RP_PART_END};
 const struct rp_type rp_comm_lead_type = {"lead", sizeof(struct rp_comm_lead), lead_fields, NULL};
 
+struct host_span {
+    int64_t begin_ns;
+    rp_event event;
+};
+
 struct leads {
     const struct rp_work *work;
     const struct rp_work_unions *unions;
     const rp_gap_vec *gaps;
     struct rp_arena *arena;
+    RP_VEC(struct host_span) host; /* without device work: waits and ranges of threads that work */
 };
+
+RP_ORDER(by_begin, struct host_span, RP_UP(begin_ns), RP_UP(event))
 
 static bool on_collective_thread(const struct rp_collectives *c, const struct rp_trace *t,
                                  rp_track track)
@@ -48,7 +60,9 @@ enum rp_code rp_leads_unite_host(const struct rp_trace *t, const struct rp_colle
     rp_event e;
     size_t i;
 
-    for (track = 0; track < t->ntracks; track++) {
+    if (!t->totals.count[RP_KIND_CPU_OP])
+        RP_TRY(rp_ranges_unite(t, NULL, compute, err));
+    for (track = 0; track < t->ntracks && t->totals.count[RP_KIND_CPU_OP]; track++) {
         if (t->tracks[track].kind != RP_TRACK_THREAD || on_collective_thread(c, t, track))
             continue;
         for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
@@ -71,6 +85,71 @@ static const char *event_name(const struct leads *l, rp_event e)
 
     return rp_arena_copy(l->arena, rp_trace_str(l->work->trace, s),
                          rp_trace_str_len(l->work->trace, s));
+}
+
+/* A mark of a step says nothing about what ran. */
+static bool is_telling(const struct rp_trace *t, rp_event e)
+{
+    struct rp_step_mark mark;
+
+    if (t->ev.kind[e] == RP_KIND_WAIT)
+        return rp_event_is_host_wait(t, e);
+    return t->ev.kind[e] == RP_KIND_ANNOTATION && t->ev.dur_ns[e] >= 0 &&
+           t->ev.ts_ns[e] != RP_NO_TS && !rp_event_is_host_collective(t, e) &&
+           !rp_step_table_match(NULL, rp_trace_str(t, t->ev.name[e]), &mark);
+}
+
+static enum rp_code list_host(struct leads *l, struct rp_err *err)
+{
+    const struct rp_trace *t = l->work->trace;
+    rp_track track;
+    rp_event e;
+
+    if (l->work->items.n)
+        return RP_OK;
+    for (track = 0; track < t->ntracks; track++) {
+        if (t->tracks[track].kind != RP_TRACK_THREAD || rp_track_is_worker(t, track))
+            continue;
+        for (e = t->tracks[track].first; e < t->tracks[track].end; e++)
+            if (is_telling(t, e))
+                RP_TRY(rp_vec_push(&l->host, ((struct host_span){t->ev.ts_ns[e], e}), err));
+    }
+    if (l->host.n)
+        qsort(l->host.at, l->host.n, sizeof *l->host.at, by_begin);
+    return RP_OK;
+}
+
+/* The longest wait (or range) that starts in [from, to), or RP_NONE. */
+static rp_event longest_host(const struct leads *l, int64_t from_ns, int64_t to_ns, bool wait)
+{
+    const struct rp_trace *t = l->work->trace;
+    rp_event best = RP_NONE;
+    size_t i;
+
+    RP_LOWER_BOUND(i, l->host.n, l->host.at[i].begin_ns < from_ns);
+    for (; i < l->host.n && l->host.at[i].begin_ns < to_ns; i++) {
+        rp_event e = l->host.at[i].event;
+
+        if ((t->ev.kind[e] == RP_KIND_WAIT) == wait &&
+            (best == RP_NONE || t->ev.dur_ns[e] > t->ev.dur_ns[best]))
+            best = e;
+    }
+    return best;
+}
+
+/* Without device work: what ran longest, and what was waited for longest. */
+static void fill_host_lead(const struct leads *l, int64_t from_ns, int64_t to_ns,
+                           struct rp_comm_lead *lead)
+{
+    rp_event range = longest_host(l, from_ns, to_ns, false);
+    rp_event wait = longest_host(l, from_ns, to_ns, true);
+
+    if (range != RP_NONE)
+        lead->kernel = event_name(l, range);
+    if (wait != RP_NONE) {
+        lead->idle = rp_gap_cause_names[RP_GAP_HOST_WAIT];
+        lead->evidence = event_name(l, wait);
+    }
 }
 
 /* The longest compute that starts in [from, to). */
@@ -135,6 +214,8 @@ static void fill_lead(const struct leads *l, const struct rp_collective *c,
     lead->overlap_ns = covered(compute, c->begin_ns, c->end_ns);
     lead->kernel = longest_kernel(l, from, c->begin_ns);
     find_idle_cause(l, from, c->begin_ns, lead);
+    if (l->host.n)
+        fill_host_lead(l, from, c->begin_ns, lead);
 }
 
 enum rp_code rp_leads_find(const struct rp_work *work, const struct rp_work_unions *unions,
@@ -143,19 +224,23 @@ enum rp_code rp_leads_find(const struct rp_work *work, const struct rp_work_unio
 {
     struct leads l = {.work = work, .unions = unions, .gaps = gaps, .arena = arena};
     int64_t free_ns = c->list.n ? c->list.at[0].begin_ns : 0;
+    enum rp_code code;
     size_t i;
 
     *out = RP_ARENA_NEW(arena, struct rp_comm_lead, c->list.n + 1);
     if (!*out)
         return rp_err_nomem(err, "looking at collectives");
+    code = list_host(&l, err);
     if (unions->all.n && unions->all.at[0].begin_ns < free_ns)
         free_ns = unions->all.at[0].begin_ns;
-    for (i = 0; i < c->list.n; i++) {
+    for (i = 0; i < c->list.n && code == RP_OK; i++) {
         const struct rp_collective *at = &c->list.at[i];
 
         (*out)[i].since_ns = free_ns;
         fill_lead(&l, at, &(*out)[i]);
         free_ns = at->end_ns > free_ns ? at->end_ns : free_ns;
     }
+    rp_vec_release(&l.host);
+    RP_TRY(code);
     return rp_arena_check(arena, "looking at collectives", err);
 }

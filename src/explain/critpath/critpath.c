@@ -8,6 +8,7 @@
 
 #include "base/order.h"
 #include "dataset/question.h"
+#include "facts/step_times.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
@@ -189,6 +190,7 @@ struct rp_critpath_part {
     struct rp_collectives collectives;
     struct rp_path path;
     struct rp_scope scope;
+    struct rp_interval steps; /* begin of the first to end of the last; empty: there are none */
 };
 
 static const struct rp_field path_part_fields[] = {
@@ -201,7 +203,9 @@ static const struct rp_field part_fields[] = {
     RP_PART_RECORD(struct rp_critpath_part, graph, &rp_stepgraph_type),
     RP_PART_RECORD(struct rp_critpath_part, collectives, &rp_collectives_type),
     RP_PART_RECORD(struct rp_critpath_part, path, &path_part_type),
-    RP_PART_PLAIN(struct rp_critpath_part, scope), RP_PART_END};
+    RP_PART_PLAIN(struct rp_critpath_part, scope),
+    RP_PART_PLAIN(struct rp_critpath_part, steps),
+    RP_PART_END};
 static const struct rp_type part_type = {"critpath_part", sizeof(struct rp_critpath_part),
                                          part_fields, NULL};
 
@@ -215,6 +219,8 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
 
     (void)settings;
     out->scope = *scope;
+    if (loaded->trace->nsteps)
+        out->steps = rp_trace_span(loaded->trace);
     out->scope.begin_ns = scope->span.begin_ns;
     out->scope.end_ns = scope->span.end_ns;
     if (code == RP_OK)
@@ -454,13 +460,29 @@ static enum rp_code join_graphs(struct critpath_joining *j, struct rp_err *err)
     return rp_path_find(&j->run->graph, &j->run->path, err);
 }
 
+/* `report` is about the steps; a path is that of the whole recording. */
+static void note_outside(struct critpath_joining *j)
+{
+    const struct rp_critpath_part *p = part_of(j, 0);
+    int64_t window = rp_ns_between(p->graph.begin_ns, p->graph.end_ns);
+    int64_t steps =
+        rp_ns_common(p->graph.begin_ns, p->graph.end_ns, p->steps.begin_ns, p->steps.end_ns);
+
+    if (!p->scope.limited && steps > 0 && rp_ns_between(steps, window) > window / 10)
+        add_note(j, rp_arena_textf(j->arena,
+                                   "%s of the %s are before the first step and after the last, "
+                                   "which 'report' does not count: '--step N' shows one step",
+                                   rp_units_time(j->arena, rp_ns_between(steps, window)),
+                                   rp_units_time(j->arena, window)));
+}
+
 static enum rp_code join_all(struct critpath_joining *j, struct rp_err *err)
 {
     struct rp_critpath_root *out = j->out;
     size_t r, n = j->ranks->n;
 
     out->ranks = RP_ARENA_NEW(j->arena, struct rp_critpath_path, n + 1);
-    out->notes = RP_ARENA_NEW(j->arena, const char *, 5);
+    out->notes = RP_ARENA_NEW(j->arena, const char *, 6);
     RP_TRY(rp_arena_check(j->arena, "joining ranks", err));
     if (j->ranks->ncaptures)
         add_note(j, j->ranks->graphs);
@@ -469,6 +491,7 @@ static enum rp_code join_all(struct critpath_joining *j, struct rp_err *err)
     for (r = 0; r < n; r++)
         RP_TRY(fill_rank(j, r, err));
     out->nranks = n;
+    note_outside(j);
     if (j->slack) {
         RP_TRY(fill_run(j, err));
         return share_ranks(j, err);

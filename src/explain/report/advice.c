@@ -102,8 +102,9 @@ enum rp_found rp_found_host_work(const char *text)
 
 enum rp_found rp_found_straggler(const char *cause, const char *evidence)
 {
-    static const char *const host[] = {"host_work",    "host_stall", "host_unrecorded", "host",
-                                       "not_launched", "allocation", "sync_drain"};
+    static const char *const host[] = {"host_work",  "host_stall", "host_unrecorded",
+                                       "host",       "host_wait",  "not_launched",
+                                       "allocation", "sync_drain"};
     size_t i;
 
     if (!cause)
@@ -259,6 +260,7 @@ const char *rp_report_late_text(struct rp_arena *arena, const char *cause, const
                 {"copy", "it copied longer than the others"},
                 {"host_work", "its host ran something else"},
                 {"host", "it was idle longer than the others"},
+                {"host_wait", "it waited longer than the others"},
                 {"host_stall", "a host call took far longer than usual"},
                 {"host_unrecorded", "its host ran what was not recorded"},
                 {"not_launched", "its host launched more slowly"},

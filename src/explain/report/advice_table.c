@@ -1039,6 +1039,28 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_PYTHON, RP_ADVISE_COMPILE, .frameworks = FW(TENSORFLOW),
      .text = "@tf.function around the whole step"},
 
+    /* OpenCL */
+    {RP_FOUND_DEVICE_WAIT, RP_ADVISE_CALL, .frameworks = FW(OPENCL),
+     .text = "clFlush after enqueueing: a runtime may keep commands back until then or until a "
+             "blocking call"},
+    {RP_FOUND_DEPENDENCIES, RP_ADVISE_CALL, .frameworks = FW(OPENCL),
+     .text = "CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE or several queues, and wait lists only where "
+             "data is needed"},
+    {RP_FOUND_TINY_KERNELS, RP_ADVISE_COMPILE, .frameworks = FW(OPENCL),
+     .text = "fuse them, or give each a larger global work size; a local size of NULL lets the "
+             "runtime choose"},
+    {RP_FOUND_START_UP, RP_ADVISE_CALL, .frameworks = FW(OPENCL),
+     .text = "CL_PROGRAM_BINARIES and clCreateProgramWithBinary keep what clBuildProgram compiled"},
+    {RP_FOUND_ATYPICAL_STEP, RP_ADVISE_CALL, .frameworks = FW(OPENCL),
+     .text = "a kernel may be compiled at its first use or for a new work size: warm up with the "
+             "sizes of the run"},
+    {RP_FOUND_FRAGMENTATION, RP_ADVISE_CALL, .frameworks = FW(OPENCL),
+     .text = "clCreateBuffer once, and clCreateSubBuffer for its parts"},
+    {RP_FOUND_UNCACHED, RP_ADVISE_CALL, .frameworks = FW(OPENCL),
+     .text = "clCreateBuffer once, and clCreateSubBuffer for its parts"},
+    {RP_FOUND_COPIES_BACK, RP_ADVISE_CALL, .frameworks = FW(OPENCL),
+     .text = "clEnqueueReadBuffer with CL_FALSE on a second queue, while kernels run on the first"},
+
     /* waiting, without a device */
     {RP_FOUND_WAIT_IDLE, RP_ADVISE_LOOK,
      .text = "'reprise idle' names the call, 'reprise top --by wait' shows all of them"},

@@ -393,7 +393,7 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     int c;
 
     if (by_ranges)
-        RP_TRY(rp_report_unite_ranges(ctx->t, ctx->scope, &cls[RP_WORK_COMPUTE], err));
+        RP_TRY(rp_ranges_unite(ctx->t, ctx->scope, &cls[RP_WORK_COMPUTE], err));
     for (size_t k = 0; k < cls[RP_WORK_COMPUTE].n; k++)
         RP_TRY(rp_vec_push(all, cls[RP_WORK_COMPUTE].at[k], err));
     for (e = 0; e < ctx->t->ev.n; e++) {

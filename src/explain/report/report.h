@@ -209,11 +209,6 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
                                    const struct rp_breakdown *span, struct rp_arena *arena,
                                    struct rp_report_pauses *out, struct rp_err *err);
 
-/* Without operators: the times in which a range of the program runs on some thread, and that thread
-   neither waits nor communicates; unsorted. */
-enum rp_code rp_report_unite_ranges(const struct rp_trace *trace, const struct rp_scope *scope,
-                                    rp_interval_vec *out, struct rp_err *err);
-
 enum rp_code rp_report_measure_latency(const struct rp_trace *trace, struct rp_arena *arena,
                                        struct rp_report_latency *out, struct rp_err *err);
 

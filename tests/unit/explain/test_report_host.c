@@ -94,10 +94,57 @@ static void ranges_do_not_run_while_they_wait(void **state)
     rp_trace_free(t);
 }
 
+/* A rank that sleeps before it meets the others is late because it waits. */
+static void late_ranks_wait(void **state)
+{
+    enum { MS = 1000000 };
+    struct rp_trace *t[2];
+    struct rp_result *result;
+    const struct rp_report_root *root;
+
+    UNUSED_STATE(state);
+    for (int r = 0; r < 2; r++) {
+        struct row rows[12];
+
+        for (int i = 0; i < 4; i++) {
+            static const char *const steps[] = {"step 0", "step 1", "step 2", "step 3"};
+            int64_t at = 10 * i * MS, late = r ? 5 * MS : MS;
+
+            rows[3 * i] = (struct row){'X', "user_annotation", steps[i], 1, 1, at, 10 * MS};
+            rows[3 * i + 1] = (struct row){'X', "blocking", "nanosleep", 1, 1, at + 1000, late};
+            rows[3 * i + 2] = (struct row){'X',
+                                           "collective_comm",
+                                           "MPI_Barrier",
+                                           1,
+                                           1,
+                                           at + 2000 + late,
+                                           8 * MS - late,
+                                           .key = "Seq",
+                                           .value = i,
+                                           .text_key = "Process Group Name",
+                                           .text = "MPI_COMM_WORLD"};
+        }
+        t[r] = TRACE_OF(rows);
+    }
+    result = ask_traces(&rp_ask_report, t, 2, NULL, 0);
+    root = result->root;
+    assert_string_equal(root->findings[0].id, "straggler");
+    assert_non_null(strstr(root->findings[0].evidence[0], "rank 1 arrived last 4 of 4 times"));
+    assert_non_null(strstr(root->findings[0].evidence[0], "waited longer than the others"));
+    assert_non_null(strstr(root->findings[0].evidence[0], "nanosleep"));
+    assert_int_equal(root->nrank_rows, 0);
+    assert_int_equal(root->nhost_rank_rows, 2);
+    assert_int_equal(root->host_rank_rows[0].wait_ns, 16 * MS);
+    rp_result_free(result);
+    rp_trace_free(t[0]);
+    rp_trace_free(t[1]);
+}
+
 int test_report_host(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(pauses_have_causes),
-                                       cmocka_unit_test(ranges_do_not_run_while_they_wait)};
+                                       cmocka_unit_test(ranges_do_not_run_while_they_wait),
+                                       cmocka_unit_test(late_ranks_wait)};
 
     return cmocka_run_group_tests_name("report_host", tests, NULL, NULL);
 }

@@ -190,6 +190,33 @@ static void a_stream_wait_is_for_its_stream(void **state)
     release_graph(&b);
 }
 
+static bool has_sync_from(const struct built *b, uint32_t from)
+{
+    for (size_t i = 0; i < b->graph.edges.n; i++)
+        if (b->graph.edges.at[i].from == from && b->graph.edges.at[i].kind == RP_SG_SYNC)
+            return true;
+    return false;
+}
+
+/* A blocking read ends after its copy, clFinish after the last command. */
+static void opencl_waits_for_its_commands(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "clEnqueueNDRangeKernel", 1, 1, 0, 5, 1},
+                               {'X', "cuda_runtime", "clEnqueueReadBuffer", 1, 1, 5, 95, 2},
+                               {'X', "cuda_runtime", "clEnqueueNDRangeKernel", 1, 1, 100, 5, 3},
+                               {'X', "cuda_runtime", "clFinish", 1, 1, 105, 95},
+                               {'X', "kernel", "k1", 0, 7, 10, 70, 1, 7},
+                               {'X', "gpu_memcpy", "copy", 0, 7, 80, 15, 2, 7},
+                               {'X', "kernel", "k2", 0, 7, 110, 80, 3, 7}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("k2"), NODE("clFinish"), RP_SG_SYNC);
+    assert_int_equal(b.graph.nodes.at[NODE("clFinish")].start_ns, 190);
+    assert_true(has_sync_from(&b, NODE("copy")));
+    release_graph(&b);
+}
+
 static void an_event_wait_is_for_what_was_recorded(void **state)
 {
     const struct row rows[] = {{'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
@@ -325,6 +352,7 @@ int test_step_edges(void)
         cmocka_unit_test(the_order_of_calls_tells_of_an_event),
         cmocka_unit_test(a_device_wait_is_for_every_stream),
         cmocka_unit_test(a_stream_wait_is_for_its_stream),
+        cmocka_unit_test(opencl_waits_for_its_commands),
         cmocka_unit_test(an_event_wait_is_for_what_was_recorded),
         cmocka_unit_test(a_call_may_wait_for_its_copy),
         cmocka_unit_test(threads_hand_over_to_each_other),
