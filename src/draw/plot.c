@@ -342,7 +342,7 @@ static bool boxes_meet(const struct box *a, const struct box *b)
 
 struct labels {
     const struct rp_plot *plot;
-    const struct rp_dot *dots;
+    const struct rp_plot_dot *dots;
     size_t ndots, n;
     struct box at[MOST_LABELS];
 };
@@ -388,7 +388,7 @@ static bool label_fits(const struct labels *l, size_t own, struct box *label)
     return false;
 }
 
-static void draw_labels(struct rp_plot *plot, const struct rp_dot *dots, size_t n)
+static void draw_labels(struct rp_plot *plot, const struct rp_plot_dot *dots, size_t n)
 {
     struct labels l = {.plot = plot, .dots = dots, .ndots = n};
 
@@ -406,7 +406,7 @@ static void draw_labels(struct rp_plot *plot, const struct rp_dot *dots, size_t 
     }
 }
 
-void rp_plot_dots(struct rp_plot *plot, const struct rp_dot *dots, size_t n)
+void rp_plot_dots(struct rp_plot *plot, const struct rp_plot_dot *dots, size_t n)
 {
     static const double sizes[] = {1e9, 12, 8, 5, 0}; /* in classes: no memory is needed to sort */
 
@@ -449,14 +449,14 @@ void rp_svg_bars(struct rp_svg *svg, double left, double top, double width, doub
     }
 }
 
-static bool slices_equal(const struct rp_lane *lane, size_t a, size_t b)
+static bool slices_equal(const struct rp_lane_shares *lane, size_t a, size_t b)
 {
     return !memcmp(&lane->share[a * lane->kinds], &lane->share[b * lane->kinds],
                    lane->kinds * sizeof *lane->share);
 }
 
 /* One kind of a lane, as one shape. */
-static void draw_kind(struct rp_plot *plot, const struct rp_lane *lane, size_t kind)
+static void draw_kind(struct rp_plot *plot, const struct rp_lane_shares *lane, size_t kind)
 {
     double slice = plot->width / (double)(lane->n ? lane->n : 1);
     size_t end;
@@ -479,7 +479,7 @@ static void draw_kind(struct rp_plot *plot, const struct rp_lane *lane, size_t k
     rp_svg_rects_end(plot->svg);
 }
 
-void rp_plot_lane(struct rp_plot *plot, const struct rp_lane *lane)
+void rp_plot_lane(struct rp_plot *plot, const struct rp_lane_shares *lane)
 {
     rp_svg_group_begin(plot->svg, lane->hint);
     rp_svg_text_in(plot->svg, plot->left - 6, lane->top + lane->height / 2 + 4, plot->left - 10,

@@ -79,14 +79,14 @@ struct rp_stack {
 void rp_plot_stack(struct rp_plot *plot, const struct rp_stack *stack);
 
 /* A dot; hint is shown where the mouse rests on it (NULL: nothing). */
-struct rp_dot {
+struct rp_plot_dot {
     double x, y, radius;
     unsigned colour;
     const char *label, *hint;
 };
 /* Large dots are drawn first. Labels are placed beside their dots, in the order of the array, where
    they cover neither a label nor a dot; the others are left out. At most 64 labels. */
-void rp_plot_dots(struct rp_plot *plot, const struct rp_dot *dots, size_t n);
+void rp_plot_dots(struct rp_plot *plot, const struct rp_plot_dot *dots, size_t n);
 
 /* Horizontal bars, one below the other, each 22 pixels high: a name, the bar, a text behind it. The
    longest value has the width of the box, less the room for the texts. */
@@ -104,13 +104,13 @@ void rp_svg_bars(struct rp_svg *svg, double left, double top, double width, doub
  * shares of each of n equal slices of the axis, stacked from below: share[i * kinds + k] of slice i
  * is drawn in colours[k]; what is left of 1 stays empty. Slices that are equal are joined.
  */
-struct rp_lane {
+struct rp_lane_shares {
     const char *name, *hint;
     double top, height; /* in the document */
     size_t n, kinds;
     const float *share;
     const unsigned *colours;
 };
-void rp_plot_lane(struct rp_plot *plot, const struct rp_lane *lane);
+void rp_plot_lane(struct rp_plot *plot, const struct rp_lane_shares *lane);
 
 #endif

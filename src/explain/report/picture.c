@@ -112,14 +112,14 @@ static void draw_lanes(struct rp_plot *plot, const struct rp_report_root *root, 
     for (size_t i = 0; i < view->nlanes; i++) {
         const struct rp_view_lane *from = &view->lanes[i];
         char hint[400];
-        struct rp_lane lane = {.name = height < 9 && i % 8 ? "" : from->name,
-                               .hint = hint,
-                               .top = plot->top + (double)i * height,
-                               .height = height > 6 ? height - 3 : height - 0.5,
-                               .n = view->nlanes > MANY ? FEW_SLICES : SLICES,
-                               .kinds = SHOWN,
-                               .share = share,
-                               .colours = colours + 1};
+        struct rp_lane_shares lane = {.name = height < 9 && i % 8 ? "" : from->name,
+                                      .hint = hint,
+                                      .top = plot->top + (double)i * height,
+                                      .height = height > 6 ? height - 3 : height - 0.5,
+                                      .n = view->nlanes > MANY ? FEW_SLICES : SLICES,
+                                      .kinds = SHOWN,
+                                      .share = share,
+                                      .colours = colours + 1};
 
         lane_hint(from, hint, sizeof hint);
         fill_share(view, from, share, lane.n);

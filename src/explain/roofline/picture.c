@@ -165,17 +165,17 @@ static const char *dot_hint(struct picture *p, const struct rp_roof_row *r)
 
 static void draw_dots(struct picture *p, struct rp_plot *plot)
 {
-    struct rp_dot *dots = RP_ARENA_NEW(p->arena, struct rp_dot, p->nrows + 1);
+    struct rp_plot_dot *dots = RP_ARENA_NEW(p->arena, struct rp_plot_dot, p->nrows + 1);
 
     for (size_t i = 0; dots && i < p->nrows; i++) {
         const struct rp_roof_row *r = p->rows[i];
 
-        dots[i] = (struct rp_dot){.x = r->flops_per_byte,
-                                  .y = r->flops_per_s,
-                                  .radius = 2.5 + 24 * sqrt(fmax(r->share, 0)),
-                                  .colour = colour_of(r->category),
-                                  .label = i < LABELLED ? r->label : NULL,
-                                  .hint = dot_hint(p, r)};
+        dots[i] = (struct rp_plot_dot){.x = r->flops_per_byte,
+                                       .y = r->flops_per_s,
+                                       .radius = 2.5 + 24 * sqrt(fmax(r->share, 0)),
+                                       .colour = colour_of(r->category),
+                                       .label = i < LABELLED ? r->label : NULL,
+                                       .hint = dot_hint(p, r)};
         add_category(p, r->category);
     }
     if (dots)

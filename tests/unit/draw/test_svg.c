@@ -201,13 +201,13 @@ static void labels_do_not_overlap(void **state)
                            .height = 100,
                            .x = {RP_SCALE_LINEAR, RP_UNIT_NONE, 0, 1, NULL},
                            .y = {RP_SCALE_LINEAR, RP_UNIT_NONE, 0, 1, NULL}};
-    struct rp_dot dots[20];
+    struct rp_plot_dot dots[20];
     struct rp_svg svg;
     char *text;
 
     UNUSED_STATE(state);
     for (size_t i = 0; i < 20; i++)
-        dots[i] = (struct rp_dot){0.5, 0.5, 4, 0, i ? "other" : "first", NULL};
+        dots[i] = (struct rp_plot_dot){0.5, 0.5, 4, 0, i ? "other" : "first", NULL};
     dots[19].x = 0.54; /* right of the others: no label covers it, and its own is behind it */
     begin();
     svg = (struct rp_svg){out, 300, 100};
@@ -225,7 +225,7 @@ static void lanes_show_every_share(void **state)
     static const unsigned colours[] = {0, 1};
     const float share[] = {1, 0, 1, 0, 0.25F, 0.25F, 0, 0, 0.001F, 0};
     struct rp_plot plot = {.left = 50, .width = 100};
-    struct rp_lane lane = {"rank 0", "hint", 10, 20, 5, 2, share, colours};
+    struct rp_lane_shares lane = {"rank 0", "hint", 10, 20, 5, 2, share, colours};
     struct rp_svg svg;
 
     UNUSED_STATE(state);
