@@ -375,6 +375,14 @@ static enum rp_code remark_trace(struct rp_trust_log *log, const struct rp_trust
 
 /* ---- the run */
 
+static const char *number_text(struct rp_arena *arena, int64_t n)
+{
+    char text[32];
+
+    rp_units_thousands(n, text, sizeof text);
+    return rp_arena_text(arena, text);
+}
+
 /* "2, 5-7 and 12 more": ranks that are not there. */
 static const char *list_missing(struct rp_arena *arena, const bool *here, int32_t world,
                                 int64_t missing)
@@ -396,7 +404,7 @@ static const char *list_missing(struct rp_arena *arena, const bool *here, int32_
         shown++;
     }
     return listed < missing
-               ? rp_arena_textf(arena, "%s and %lld more", text, (long long)(missing - listed))
+               ? rp_arena_textf(arena, "%s and %s more", text, number_text(arena, missing - listed))
                : text;
 }
 
@@ -434,7 +442,7 @@ static enum rp_code remark_missing(struct rp_trust_log *log, const struct rp_tru
         here[r] = here[r] || !asked;
     }
     text = rp_arena_textf(
-        &log->arena, "missing%s: %lld of %s: %s%s", run->where, (long long)missing,
+        &log->arena, "missing%s: %s of %s: %s%s", run->where, number_text(&log->arena, missing),
         rp_units_count(&log->arena, wanted, run->list ? "selected rank" : "rank"),
         list_missing(&log->arena, here, run->world, missing),
         run->waits ? "; where a collective waits for one of them, that looks like transfer" : "");
@@ -519,13 +527,15 @@ static const char *line_of(const struct rp_trust_log *log, struct rp_arena *aren
     rp_sources_borrow_holes(log->dataset->sources, &holes);
     files += holes;
     text = n == 1 && files < 2 ? rp_arena_textf(arena, "%s: ", kind->label)
-                               : rp_arena_textf(arena, "%s: %zu of %s: ", kind->label, n,
+                               : rp_arena_textf(arena, "%s: %s of %s: ", kind->label,
+                                                number_text(arena, (int64_t)n),
                                                 rp_units_count(arena, (int64_t)files, kind->one));
     for (i = 0; i < n && i < NAMES_SHOWN; i++)
         text = rp_arena_textf(arena, "%s%s%s%s%s%s", text, i ? ", " : "",
                               short_path(log, note[i].remark.path), note[i].brief ? " (" : "",
                               note[i].brief ? note[i].brief : "", note[i].brief ? ")" : "");
-    return n > NAMES_SHOWN ? rp_arena_textf(arena, "%s and %zu more%s", text, n - NAMES_SHOWN, end)
+    return n > NAMES_SHOWN ? rp_arena_textf(arena, "%s and %s more%s", text,
+                                            number_text(arena, (int64_t)(n - NAMES_SHOWN)), end)
                            : rp_arena_textf(arena, "%s%s", text, end);
 }
 
