@@ -169,7 +169,8 @@ int cli_capture(const struct cli_call *call)
             fprintf(stderr, ", %zu skipped (its list says why)", skipped - skipped_before);
         fprintf(stderr,
                 made > before ? "; 'reprise replay import %s --save FOLDER' packs them\n"
-                              : "; does the program use JAX with a PJRT plugin?\n",
+                              : "; was one selected, and does the program use JAX with a PJRT "
+                                "plugin?\n",
                 save);
     }
     return status;

@@ -174,6 +174,11 @@ static enum rp_code copy_op_as(struct copier *c, uint32_t op, const uint32_t *op
 
         snprintf(name, sizeof name, "%.500s.%.500s", prefix, rp_program_text(p, p->op_name.at[op]));
         RP_TRY(rp_program_string(c->to, name, strlen(name), &new.name, c->err));
+    } else if (!*rp_program_text(p, p->op_name.at[op]) || (p->flags.at[op] & RP_OPS_IMPLICIT)) {
+        char name[32]; /* StableHLO's have no name where nothing refers to them */
+
+        snprintf(name, sizeof name, "unnamed.cut%u", c->made++);
+        RP_TRY(rp_program_string(c->to, name, strlen(name), &new.name, c->err));
     } else {
         RP_TRY(copy_string(c, p->op_name.at[op], &new.name));
     }
@@ -353,9 +358,10 @@ static enum rp_code copier_init(struct copier *c, const struct rp_program *p, st
 {
     *c = (struct copier){.from = p, .fault = RP_NONE, .err = err};
     rp_arena_init(&c->scratch);
-    if (strcmp(p->language, "hlo") != 0 || p->entry == RP_NONE)
-        return rp_err_set(err, RP_UNSUPPORTED, "only HLO programs can be cut, and this one is %s",
-                          p->language);
+    if ((strcmp(p->language, "hlo") != 0 && strcmp(p->language, "stablehlo") != 0) ||
+        p->entry == RP_NONE || p->computations.at[p->entry].root == RP_NONE)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "only HLO and StableHLO can be cut, and this program is %s", p->language);
     RP_TRY(rp_program_new("hlo", &c->to, err));
     RP_TRY(copy_string(c, p->name, &c->to->name));
     for (size_t i = 0; i < p->module_attrs.n; i++)

@@ -2,9 +2,9 @@
 #ifndef RP_PROGRAM_CUT_H
 #define RP_PROGRAM_CUT_H
 /*
- * Programs made of parts of an HLO program. The new program borrows attribute values and literals
- * of the old one, which must outlive it. Names, metadata and source lines are kept; aliases,
- * donated buffers and control dependencies are not.
+ * Programs made of parts of an HLO or StableHLO program, as HLO. The new program borrows attribute
+ * values and literals of the old one, which must outlive it. Names, metadata and source lines are
+ * kept; aliases, donated buffers and control dependencies are not.
  */
 #include "program/program.h"
 

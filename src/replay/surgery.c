@@ -452,8 +452,9 @@ enum rp_code rp_replay_surgery(const struct rp_session *s, const struct rp_setti
 
     rp_replay_no_times(root);
     root->partitions = (int64_t)s->partitions;
-    if (!search.program || strcmp(search.program->language, "hlo") != 0)
-        return rp_err_set(err, RP_UNSUPPORTED, "'%s': 'replay %s' takes HLO programs", s->file,
+    if (!search.program || (strcmp(search.program->language, "hlo") != 0 &&
+                            strcmp(search.program->language, "stablehlo") != 0))
+        return rp_err_set(err, RP_UNSUPPORTED, "'%s': 'replay %s' takes HLO and StableHLO", s->file,
                           action);
     if (strcmp(action, "isolate") != 0 && !rp_settings_has(settings, "save"))
         return rp_err_set(err, RP_USAGE, "'replay %s' needs --save FILE", action);

@@ -345,7 +345,12 @@ static void put_name(const struct rp_hlo_writer *put, uint32_t op)
     int n;
 
     if (!(put->p->flags.at[op] & RP_OPS_IMPLICIT) && *name) {
-        if (!put->seen || !put->seen[id]) {
+        bool letter = (name[0] | 32) >= 'a' && (name[0] | 32) <= 'z';
+
+        if (put->seen && !letter && name[0] != '_') { /* XLA would make it '_', and so not unique */
+            n = snprintf(text, sizeof text, "op.%.400s.%u", name, op);
+            rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_NAME, text, n < 0 ? 0 : (size_t)n);
+        } else if (!put->seen || !put->seen[id]) {
             rp_proto_put_text(put->w, RP_HLO_INSTRUCTION_NAME, name);
         } else {
             n = snprintf(text, sizeof text, "%.400s.again.%u", name, op);
