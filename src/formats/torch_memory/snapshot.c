@@ -746,19 +746,34 @@ static enum rp_code read_snapshot(struct rp_input *in, const struct rp_read_opti
     return code;
 }
 
+static bool head_has(const uint8_t *head, size_t n, const char *word)
+{
+    return memmem(head, n, word, strlen(word)) != NULL;
+}
+
+/* The head of every JSON file is searched here: a plain search before the keys. */
+static enum rp_sniff sniff_json(const uint8_t *head, size_t n)
+{
+    bool is = (head_has(head, n, "\"device_traces\"") &&
+               rp_sniff_json_key(head, n, 1, "device_traces") == 1) ||
+              (head_has(head, n, "\"segment_type\"") &&
+               (rp_sniff_json_key(head, n, 1, "segments") == 1 ||
+                rp_sniff_json_key(head, n, 2, "segment_type") == 1));
+
+    return is ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+}
+
 static enum rp_sniff sniff_snapshot(const uint8_t *head, size_t n, const char *file)
 {
-    static const char *const signs[] = {"device_traces", "total_size", "segment_type", "segments"};
-    bool pickle = rp_pickle_begins(head, n), has = false;
+    bool pickle = rp_pickle_begins(head, n);
+    size_t first = rp_sniff_space(head, n, 0);
 
     (void)file;
-    if (rp_sniff_json_key(head, n, 1, "device_traces") == 1 ||
-        rp_sniff_json_key(head, n, 1, "segments") == 1 ||
-        rp_sniff_json_key(head, n, 2, "segment_type") == 1)
-        return RP_SNIFF_CERTAIN;
-    for (size_t i = 0; i < 4 && !has; i++)
-        has = memmem(head, n, signs[i], strlen(signs[i])) != NULL;
-    if (has && (pickle || (n > 2 && head[0] == '(' && (head[1] == 'd' || head[1] == 'l'))))
+    if (first < n && (head[first] == '{' || head[first] == '['))
+        return sniff_json(head, n);
+    if (!pickle && (n < 3 || head[0] != '(' || (head[1] != 'd' && head[1] != 'l')))
+        return RP_SNIFF_NO;
+    if (head_has(head, n, "segments") || head_has(head, n, "segment_type"))
         return RP_SNIFF_CERTAIN;
     return pickle ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
 }
