@@ -196,7 +196,7 @@ static enum rp_code add_ranks(struct trace_ctx *t, struct rp_err *err)
 /* ------------------------------------------------------------------ launches */
 
 /* A call launches all of a graph, and a collective with its arrival. */
-static bool is_same_launch(const struct trace_ctx *t, uint32_t from, const struct rp_task_edge *e)
+static bool is_same_launch(const struct trace_ctx *t, uint32_t from, const struct rp_task_link *e)
 {
     enum rp_sg_edge_kind kind = RP_SIM_EDGE_KIND(e->flags);
 
@@ -317,7 +317,7 @@ static enum rp_code add_task(struct trace_ctx *t, uint32_t task, rp_track track,
 
 static enum rp_code row_for(struct trace_ctx *t, uint32_t task, rp_track *out, struct rp_err *err)
 {
-    const struct rp_task *x = rp_overlay_task(&t->run->overlay, task);
+    const struct rp_task_row *x = rp_overlay_task(&t->run->overlay, task);
     struct row row = {x->rank, x->kind, 0, 0};
     char label[64];
     size_t i, n = 0;
@@ -455,7 +455,7 @@ static enum rp_code add_marks(struct trace_ctx *t, size_t rank, struct rp_err *e
    before the first. */
 static enum rp_code add_launch(struct trace_ctx *t, uint32_t task, struct rp_err *err)
 {
-    const struct rp_task *x = rp_overlay_task(&t->run->overlay, task);
+    const struct rp_task_row *x = rp_overlay_task(&t->run->overlay, task);
     uint32_t rank = t->run->nranks > 1 ? x->rank : 0;
     uint32_t launch = t->launch.at[task];
     struct rp_raw raw = {.origin = t->origins[RP_SG_RUNTIME], .has_link = true};

@@ -6,28 +6,50 @@
  */
 #include "sim/engine/overlay.h"
 
+#include "base/order.h"
+
 #include <string.h>
+
+static enum rp_code count_degrees(struct rp_overlay *o, struct rp_err *err)
+{
+    const struct rp_task_graph *graph = o->graph;
+    size_t i, n = graph->tasks.n;
+
+    RP_TRY(rp_vec_reserve_full(&o->degree, n + 1, err));
+    memset(o->degree.at, 0, (n + 1) * sizeof *o->degree.at);
+    for (i = 0; i < graph->edges.n; i++)
+        o->degree.at[graph->edges.at[i].to]++;
+    o->degree.n = n;
+    return RP_OK;
+}
 
 enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *graph,
                              struct rp_err *err)
 {
-    size_t i, n = graph->tasks.n;
+    size_t n = graph->tasks.n;
 
     memset(o, 0, sizeof *o);
     o->graph = graph;
     RP_TRY(rp_vec_reserve_full(&o->dur_ns, n + 1, err));
     RP_TRY(rp_vec_reserve_full(&o->lag_ns, graph->edges.n + 1, err));
-    RP_TRY(rp_vec_reserve_full(&o->degree, n + 1, err));
-    for (i = 0; i < n; i++)
-        o->dur_ns.at[i] = graph->tasks.at[i].dur_ns;
-    for (i = 0; i < graph->edges.n; i++)
-        o->lag_ns.at[i] = graph->edges.at[i].lag_ns;
-    memset(o->degree.at, 0, (n + 1) * sizeof *o->degree.at);
-    for (i = 0; i < graph->edges.n; i++)
-        o->degree.at[graph->edges.at[i].to]++;
-    o->dur_ns.n = o->degree.n = n;
+    if (n)
+        memcpy(o->dur_ns.at, graph->dur_ns.at, n * sizeof *o->dur_ns.at);
+    if (graph->edges.n)
+        memcpy(o->lag_ns.at, graph->lag_ns.at, graph->edges.n * sizeof *o->lag_ns.at);
+    o->dur_ns.n = n;
     o->lag_ns.n = graph->edges.n;
-    return RP_OK;
+    return count_degrees(o, err);
+}
+
+enum rp_code rp_overlay_take(struct rp_overlay *o, struct rp_task_graph *graph, struct rp_err *err)
+{
+    memset(o, 0, sizeof *o);
+    o->graph = graph;
+    memcpy(&o->dur_ns, &graph->dur_ns, sizeof o->dur_ns);
+    memcpy(&o->lag_ns, &graph->lag_ns, sizeof o->lag_ns);
+    memset(&graph->dur_ns, 0, sizeof graph->dur_ns);
+    memset(&graph->lag_ns, 0, sizeof graph->lag_ns);
+    return count_degrees(o, err);
 }
 
 void rp_overlay_release(struct rp_overlay *o)
@@ -117,7 +139,7 @@ enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t 
     RP_TRY(log_change(o, RP_OVERLAY_ADD_TASK, *id, 0, err));
     o->dur_ns.at[o->dur_ns.n++] = task.dur_ns;
     o->degree.at[o->degree.n++] = 0;
-    o->tasks.at[o->tasks.n++] = task;
+    o->tasks.at[o->tasks.n++] = rp_task_row_of(&task);
     return RP_OK;
 }
 
@@ -165,5 +187,24 @@ void rp_overlay_undo(struct rp_overlay *o, size_t mark)
             o->newest.at[c->at] = o->edges.at[--o->edges.n].next;
             o->degree.at[o->edges.at[o->edges.n].edge.to]--;
         }
+    }
+}
+
+/* The first change of an edge says what it was before. */
+void rp_overlay_base_lags(const struct rp_overlay *o, const uint32_t *edges, size_t n,
+                          int64_t *lag_ns)
+{
+    size_t i, k;
+
+    for (i = 0; i < n; i++)
+        lag_ns[i] = o->lag_ns.at[edges[i]];
+    for (i = o->log.n; i-- > 0;) {
+        const struct rp_overlay_change *c = &o->log.at[i];
+
+        if (c->what != RP_OVERLAY_SET_LAG)
+            continue;
+        RP_LOWER_BOUND(k, n, edges[k] < c->at);
+        if (k < n && edges[k] == c->at)
+            lag_ns[k] = c->old;
     }
 }

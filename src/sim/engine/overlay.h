@@ -30,7 +30,7 @@ struct rp_overlay {
     const struct rp_task_graph *graph;
     RP_VEC(int64_t) dur_ns;             /* by task, new ones at the end */
     RP_VEC(int64_t) lag_ns;             /* by edge of the graph; RP_LAG_CUT: ignored */
-    RP_VEC(struct rp_task) tasks;       /* new: numbers from graph->tasks.n on */
+    RP_VEC(struct rp_task_row) tasks;   /* new: numbers from graph->tasks.n on */
     RP_VEC(struct rp_extra_edge) edges; /* new */
     RP_VEC(uint32_t)
     newest;                  /* by task: its newest new edge, or UINT32_MAX; empty
@@ -45,6 +45,9 @@ struct rp_overlay {
 /* The graph is frozen and outlives the overlay. Release it also after a failure. */
 enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *graph,
                              struct rp_err *err);
+/* The same; it takes the columns of durations and lags from the graph, which cannot have another
+   overlay then, instead of copying them. */
+enum rp_code rp_overlay_take(struct rp_overlay *o, struct rp_task_graph *graph, struct rp_err *err);
 void rp_overlay_release(struct rp_overlay *o);
 /* Another overlay of the same graph with the same changes, which can be undone there too. */
 enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
@@ -65,7 +68,7 @@ static inline size_t rp_overlay_ntasks(const struct rp_overlay *o)
     return o->graph->tasks.n + o->tasks.n;
 }
 
-static inline const struct rp_task *rp_overlay_task(const struct rp_overlay *o, uint32_t task)
+static inline const struct rp_task_row *rp_overlay_task(const struct rp_overlay *o, uint32_t task)
 {
     size_t n = o->graph->tasks.n;
 
@@ -84,6 +87,10 @@ static inline size_t rp_overlay_mark(const struct rp_overlay *o)
 }
 /* Undoes every change since the mark. */
 void rp_overlay_undo(struct rp_overlay *o, size_t mark);
+
+/* The lags that n edges of the graph have without any change; edges: ascending. */
+void rp_overlay_base_lags(const struct rp_overlay *o, const uint32_t *edges, size_t n,
+                          int64_t *lag_ns);
 
 /* Sorts tasks by (device, time), stably: at_ns by task, not negative; every task has a
    device. Linear in the tasks and the devices. */

@@ -19,13 +19,12 @@ struct plain_ctx {
 };
 
 /* An edge after those that are there; where it ends. *fits becomes false where it is not plain. */
-static inline struct rp_plain_edge *put_edge(struct rp_plain_edge *out, bool keep_cut,
-                                             const struct rp_task_edge *e, int64_t lag_ns,
-                                             bool *fits)
+static inline struct rp_plain_edge *put_edge(struct rp_plain_edge *out, bool keep_cut, uint32_t to,
+                                             uint32_t flags, int64_t lag_ns, bool *fits)
 {
     bool cut = lag_ns == RP_LAG_CUT;
 
-    out->to = e->to | (e->flags & RP_EDGE_FROM_START ? RP_PLAIN_FROM_START : 0);
+    out->to = to | (flags & RP_EDGE_FROM_START ? RP_PLAIN_FROM_START : 0);
     out->lag_ns = rp_plain_lag(lag_ns);
     *fits &= cut || rp_plain_fits(lag_ns);
     return out + (!cut || keep_cut);
@@ -38,7 +37,8 @@ static struct rp_plain_edge *put_new_edges(struct rp_plain_edge *out, const stru
     uint32_t i;
 
     for (i = rp_overlay_newest(o, task); i != UINT32_MAX; i = o->edges.at[i].next)
-        out = put_edge(out, f->keep_cut, &o->edges.at[i].edge, o->edges.at[i].edge.lag_ns, fits);
+        out = put_edge(out, f->keep_cut, o->edges.at[i].edge.to, o->edges.at[i].edge.flags,
+                       o->edges.at[i].edge.lag_ns, fits);
     return out;
 }
 
@@ -47,7 +47,7 @@ static bool put_edges(const struct plain_ctx *f, struct rp_plain_graph *g)
 {
     const struct rp_overlay *o = f->o;
     const uint32_t *first = o->graph->first.at;
-    const struct rp_task_edge *edges = o->graph->edges.at;
+    const struct rp_task_link *edges = o->graph->edges.at;
     const int64_t *lag = o->lag_ns.at;
     struct rp_plain_task *tasks = g->tasks.at;
     struct rp_plain_edge *begin = g->edges.at, *out = begin;
@@ -58,7 +58,7 @@ static bool put_edges(const struct plain_ctx *f, struct rp_plain_graph *g)
         tasks[i].first = (uint32_t)(out - begin);
         if (i < nold)
             for (k = first[i]; k < first[i + 1]; k++)
-                out = put_edge(out, f->keep_cut, &edges[k], lag[k], &fits);
+                out = put_edge(out, f->keep_cut, edges[k].to, edges[k].flags, lag[k], &fits);
         if (fresh)
             out = put_new_edges(out, f, i, &fits);
     }

@@ -103,15 +103,15 @@ static enum rp_code release_one(struct sim *s, uint32_t task, int64_t ready_ns, 
 
 enum pass { PASS_START = 1, PASS_END = 2 };
 
-static enum rp_code pass_edge(struct sim *s, const struct rp_task_edge *e, int64_t lag_ns,
-                              uint32_t task, unsigned which, struct rp_err *err)
+static enum rp_code pass_edge(struct sim *s, struct rp_task_edge e, uint32_t task, unsigned which,
+                              struct rp_err *err)
 {
-    bool from_start = e->flags & RP_EDGE_FROM_START;
+    bool from_start = e.flags & RP_EDGE_FROM_START;
     int64_t anchor = from_start ? s->r->start_ns.at[task] : s->r->end_ns.at[task];
 
-    if (lag_ns == RP_LAG_CUT || !(which & (from_start ? PASS_START : PASS_END)))
+    if (e.lag_ns == RP_LAG_CUT || !(which & (from_start ? PASS_START : PASS_END)))
         return RP_OK;
-    return release_one(s, e->to, later(anchor, lag_ns), err);
+    return release_one(s, e.to, later(anchor, e.lag_ns), err);
 }
 
 /* What waited for the start of a task, for its end, or for both. */
@@ -125,9 +125,11 @@ static enum rp_code pass_on(struct sim *s, uint32_t task, unsigned which, struct
         return RP_OK;
     if (task < g->tasks.n)
         for (i = g->first.at[task]; i < g->first.at[task + 1]; i++)
-            RP_TRY(pass_edge(s, &g->edges.at[i], o->lag_ns.at[i], task, which, err));
+            RP_TRY(pass_edge(
+                s, (struct rp_task_edge){o->lag_ns.at[i], g->edges.at[i].to, g->edges.at[i].flags},
+                task, which, err));
     for (i = rp_overlay_newest(o, task); i != UINT32_MAX; i = o->edges.at[i].next)
-        RP_TRY(pass_edge(s, &o->edges.at[i].edge, o->edges.at[i].edge.lag_ns, task, which, err));
+        RP_TRY(pass_edge(s, o->edges.at[i].edge, task, which, err));
     return RP_OK;
 }
 

@@ -18,6 +18,8 @@ void rp_task_graph_release(struct rp_task_graph *g)
     rp_vec_release(&g->tasks);
     rp_vec_release(&g->devices);
     rp_vec_release(&g->edges);
+    rp_vec_release(&g->dur_ns);
+    rp_vec_release(&g->lag_ns);
     rp_vec_release(&g->from);
     rp_vec_release(&g->first);
     rp_arena_release(&g->arena);
@@ -27,7 +29,9 @@ enum rp_code rp_task_graph_reserve(struct rp_task_graph *g, size_t tasks, size_t
                                    struct rp_err *err)
 {
     RP_TRY(rp_vec_reserve_full(&g->tasks, tasks, err));
+    RP_TRY(rp_vec_reserve_full(&g->dur_ns, tasks, err));
     RP_TRY(rp_vec_reserve_full(&g->edges, edges, err));
+    RP_TRY(rp_vec_reserve_full(&g->lag_ns, edges, err));
     return rp_vec_reserve_full(&g->from, edges, err);
 }
 
@@ -51,23 +55,26 @@ enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uin
     if (id)
         *id = (uint32_t)g->tasks.n;
     g->prioritised |= task.priority != 0 && task.device != RP_NO_DEVICE;
-    return rp_vec_push(&g->tasks, task, err);
+    RP_TRY(rp_vec_push(&g->dur_ns, task.dur_ns, err));
+    return rp_vec_push(&g->tasks, rp_task_row_of(&task), err);
 }
 
 enum rp_code rp_task_graph_link(struct rp_task_graph *g, uint32_t from, uint32_t to, int64_t lag_ns,
                                 uint32_t flags, struct rp_err *err)
 {
-    struct rp_task_edge edge = {lag_ns, to, flags};
+    struct rp_task_link edge = {to, flags};
 
     if (g->edges.n >= UINT32_MAX - 1)
         return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u edges", UINT32_MAX - 1);
     g->starts_matter |= flags & RP_EDGE_FROM_START;
     RP_TRY(rp_vec_push(&g->edges, edge, err));
+    RP_TRY(rp_vec_push(&g->lag_ns, lag_ns, err));
     return rp_vec_push(&g->from, from, err);
 }
 
 /* first[v] counts, then is the end, then the begin of the edges of v. */
-static void place_edges(const struct rp_task_graph *g, struct rp_task_edge *out, uint32_t *first)
+static void place_edges(const struct rp_task_graph *g, struct rp_task_link *out, int64_t *lag_ns,
+                        uint32_t *first)
 {
     size_t i, n = g->tasks.n;
     uint32_t sum = 0;
@@ -78,30 +85,41 @@ static void place_edges(const struct rp_task_graph *g, struct rp_task_edge *out,
         sum += first[i];
         first[i] = sum;
     }
-    for (i = g->edges.n; i-- > 0;)
-        out[--first[g->from.at[i]]] = g->edges.at[i];
+    for (i = g->edges.n; i-- > 0;) {
+        uint32_t at = --first[g->from.at[i]];
+
+        out[at] = g->edges.at[i];
+        lag_ns[at] = g->lag_ns.at[i];
+    }
 }
 
 enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err)
 {
-    RP_VEC(struct rp_task_edge) sorted = {0};
+    RP_VEC(struct rp_task_link) sorted = {0};
+    RP_VEC(int64_t) lags = {0};
     size_t i, n = g->tasks.n;
     enum rp_code code;
 
     RP_TRY(rp_vec_reserve_full(&g->first, n + 1, err));
     code = rp_vec_reserve_full(&sorted, g->edges.n + 1, err);
-    if (code != RP_OK)
+    if (code == RP_OK)
+        code = rp_vec_reserve_full(&lags, g->edges.n + 1, err);
+    if (code != RP_OK) {
+        rp_vec_release(&sorted);
         return code;
+    }
     memset(g->first.at, 0, (n + 1) * sizeof *g->first.at);
-    place_edges(g, sorted.at, g->first.at);
+    place_edges(g, sorted.at, lags.at, g->first.at);
     for (i = 0; i < g->edges.n; i++)
         g->device_starts_matter |= g->edges.at[i].flags & RP_EDGE_FROM_START &&
                                    g->tasks.at[g->from.at[i]].device != RP_NO_DEVICE;
-    sorted.n = g->edges.n;
+    sorted.n = lags.n = g->edges.n;
     g->first.n = n + 1;
     rp_vec_release(&g->edges);
+    rp_vec_release(&g->lag_ns);
     rp_vec_release(&g->from);
     memcpy(&g->edges, &sorted, sizeof sorted);
+    memcpy(&g->lag_ns, &lags, sizeof lags);
     return RP_OK;
 }
 

@@ -15,7 +15,7 @@
  * threads.
  *
  * Times are integer nanoseconds, ids dense and 32-bit. Edges are kept by predecessor. 24 bytes a
- * task, 16 per edge.
+ * task, 16 an edge.
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -26,8 +26,8 @@
 #define RP_NO_STEP   UINT16_MAX
 #define RP_LAG_CUT   INT64_MIN /* an edge with this lag is ignored */
 
-struct rp_task {
-    int64_t dur_ns;
+/* A task as it is kept; its duration is in a column of its own. */
+struct rp_task_row {
     uint32_t device; /* or RP_NO_DEVICE */
     uint32_t rank;
     uint32_t source; /* where it comes from: the builder's own number */
@@ -35,9 +35,34 @@ struct rp_task {
     uint8_t kind;    /* the builder's own number */
     uint8_t priority;
 };
-_Static_assert(sizeof(struct rp_task) == 24, "a task is 24 bytes");
+_Static_assert(sizeof(struct rp_task_row) == 16, "a task is 16 bytes and a duration");
+
+/* A task as it is added. */
+struct rp_task {
+    int64_t dur_ns;
+    uint32_t device, rank, source; /* as above */
+    uint16_t step;
+    uint8_t kind, priority;
+};
+
+static inline struct rp_task_row rp_task_row_of(const struct rp_task *t)
+{
+    return (struct rp_task_row){t->device, t->rank, t->source, t->step, t->kind, t->priority};
+}
+
+static inline struct rp_task rp_task_of_row(const struct rp_task_row *row, int64_t dur_ns)
+{
+    return (struct rp_task){dur_ns,    row->device, row->rank,    row->source,
+                            row->step, row->kind,   row->priority};
+}
 
 enum { RP_EDGE_FROM_START = 1 };
+
+/* An edge as it is kept, without its lag. */
+struct rp_task_link {
+    uint32_t to;
+    uint32_t flags;
+};
 
 struct rp_task_edge {
     int64_t lag_ns;
@@ -54,9 +79,10 @@ struct rp_sim_device {
 
 struct rp_task_graph {
     struct rp_arena arena; /* labels */
-    RP_VEC(struct rp_task) tasks;
+    RP_VEC(struct rp_task_row) tasks;
     RP_VEC(struct rp_sim_device) devices;
-    RP_VEC(struct rp_task_edge) edges; /* by predecessor once frozen */
+    RP_VEC(struct rp_task_link) edges; /* by predecessor once frozen */
+    RP_VEC(int64_t) dur_ns, lag_ns;    /* by task, by edge; empty once an overlay took them */
     RP_VEC(uint32_t) from;             /* by edge, until frozen */
     RP_VEC(uint32_t) first;            /* n + 1: where the edges out of a task begin */
     bool prioritised;                  /* a task of a device has a priority */

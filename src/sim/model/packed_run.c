@@ -506,7 +506,8 @@ static void put_edge(struct rp_task_graph *g, uint32_t at, const struct row_edge
 {
     uint32_t flags = edge_flags(e->kind, e->flags);
 
-    g->edges.at[at] = (struct rp_task_edge){e->lag_ns, e->to, flags};
+    g->edges.at[at] = (struct rp_task_link){e->to, flags};
+    g->lag_ns.at[at] = e->lag_ns;
     g->starts_matter |= flags & RP_EDGE_FROM_START;
 }
 
@@ -618,6 +619,7 @@ static enum rp_code put_meetings(struct packed_ctx *x, struct rp_err *err)
             put_edge(g, (uint32_t)g->edges.n++, &x->of_meets.at[i]);
     }
     g->first.at[x->b->first_meet + x->b->nmeets] = (uint32_t)g->edges.n;
+    g->lag_ns.n = g->edges.n;
     return RP_OK;
 }
 
@@ -635,7 +637,9 @@ static enum rp_code reserve_tasks(struct packed_ctx *x, struct rp_err *err)
     if (edges >= UINT32_MAX - 1)
         return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u edges", UINT32_MAX - 1);
     RP_TRY(rp_vec_reserve_full(&g->tasks, tasks, err));
+    RP_TRY(rp_vec_reserve_full(&g->dur_ns, tasks, err));
     RP_TRY(rp_vec_reserve_full(&g->edges, edges + 1, err));
+    RP_TRY(rp_vec_reserve_full(&g->lag_ns, edges + 1, err));
     RP_TRY(rp_vec_reserve_full(&g->first, tasks + 1, err));
     g->first.n = tasks + 1;
     run->nnodes = tasks;

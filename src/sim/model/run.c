@@ -270,7 +270,7 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     RP_TRY(rp_vec_reserve(&run->gone, run->nnodes + 1, err));
     memset(run->gone.at, 0, run->nnodes);
     run->gone.n = run->nnodes;
-    return rp_overlay_init(&run->overlay, &run->tasks, err);
+    return rp_overlay_take(&run->overlay, &run->tasks, err);
 }
 
 void rp_sim_run_release(struct rp_sim_run *run)

@@ -79,7 +79,7 @@ static void include_node(const struct steps_pass *p, size_t i)
 /* What a what-if added is work of a device, if it is work at all. */
 static void include_added(const struct steps_pass *p, uint32_t i)
 {
-    const struct rp_task *task = rp_overlay_task(&p->run->overlay, i);
+    const struct rp_task_row *task = rp_overlay_task(&p->run->overlay, i);
     struct rp_digest_step *step = step_of(p, task->rank, task->step);
     bool work =
         task->kind == RP_SG_COMPUTE || task->kind == RP_SG_COMM || task->kind == RP_SG_MEMORY;

@@ -27,6 +27,11 @@ struct last_ends {
     int64_t host_end_ns, device_end_ns; /* last end of what is taken out */
 };
 
+/* An edge from the collectives of a step to what came after the last of them. */
+struct way_on {
+    uint32_t from, to;
+};
+
 struct bucket_ctx {
     struct rp_sim_run *run;
     struct rp_transport transport;
@@ -38,6 +43,9 @@ struct bucket_ctx {
     struct last_ends *after; /* by rank and step */
     RP_VEC(uint32_t)
     transfer; /* new transfers of the step at hand: one per rank, bucket by bucket */
+    RP_VEC(struct way_on) ways_on; /* of the step at hand */
+    RP_VEC(uint32_t) way_edges;    /* their numbers */
+    RP_VEC(int64_t) way_lags;      /* as recorded */
 };
 
 static bool is_removed(const struct rp_sim_run *run, uint32_t task)
@@ -203,23 +211,40 @@ static bool leads_after(const struct bucket_ctx *m, uint32_t from, uint32_t to, 
     return a && start >= (on_device(m->run, to) ? a->device_end_ns : a->host_end_ns);
 }
 
-/* What waited for the old collectives of a step waits for the new ones of its rank. */
-static enum rp_code link_successors(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
+static enum rp_code find_ways_on(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
 {
     struct rp_sim_run *run = m->run;
     const struct rp_task_graph *g = &run->tasks;
     uint32_t v, i;
-    size_t k;
 
+    m->ways_on.n = m->way_edges.n = 0;
     for (v = 0; v < g->tasks.n; v++)
         for (i = g->first.at[v]; rp_sim_note_of(run, v)->step == step && i < g->first.at[v + 1];
              i++) {
-            if (!leads_after(m, v, g->edges.at[i].to, step))
+            struct way_on way = {v, g->edges.at[i].to};
+
+            if (!leads_after(m, v, way.to, step))
                 continue;
-            for (k = rp_sim_node(run, v)->rank; k < m->transfer.n; k += run->nranks)
-                RP_TRY(rp_overlay_link(&run->overlay, m->transfer.at[k], g->edges.at[i].to,
-                                       g->edges.at[i].lag_ns + m->rest_ns, 0, err));
+            RP_TRY(rp_vec_push(&m->ways_on, way, err));
+            RP_TRY(rp_vec_push(&m->way_edges, i, err));
         }
+    return RP_OK;
+}
+
+/* What waited for the old collectives of a step waits for the new ones of its rank. */
+static enum rp_code link_successors(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
+{
+    struct rp_sim_run *run = m->run;
+    size_t i, k;
+
+    RP_TRY(find_ways_on(m, step, err));
+    m->way_lags.n = 0;
+    RP_TRY(rp_vec_reserve(&m->way_lags, m->ways_on.n + 1, err));
+    rp_overlay_base_lags(&run->overlay, m->way_edges.at, m->way_edges.n, m->way_lags.at);
+    for (i = 0; i < m->ways_on.n; i++)
+        for (k = rp_sim_node(run, m->ways_on.at[i].from)->rank; k < m->transfer.n; k += run->nranks)
+            RP_TRY(rp_overlay_link(&run->overlay, m->transfer.at[k], m->ways_on.at[i].to,
+                                   m->way_lags.at[i] + m->rest_ns, 0, err));
     return RP_OK;
 }
 
@@ -384,6 +409,9 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     if (code == RP_OK)
         code = make_buckets(&m, err);
     rp_vec_release(&m.transfer);
+    rp_vec_release(&m.ways_on);
+    rp_vec_release(&m.way_edges);
+    rp_vec_release(&m.way_lags);
     free(m.after);
     return code;
 }

@@ -101,7 +101,7 @@ static enum rp_code hold_new(struct rp_sim_run *run, bool on_host, struct rp_err
     }
     for (i = (uint32_t)run->tasks.tasks.n; i < rp_overlay_ntasks(&run->overlay) && code == RP_OK;
          i++) {
-        const struct rp_task *task = rp_overlay_task(&run->overlay, i);
+        const struct rp_task_row *task = rp_overlay_task(&run->overlay, i);
 
         for (r = 0; r < run->nranks && task->kind == RP_SG_RENDEZVOUS && code == RP_OK; r++)
             if (task->step < nsteps && last[r * nsteps + task->step] != RP_NONE)

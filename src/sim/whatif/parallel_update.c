@@ -5,11 +5,10 @@
 /* An update goes on a device of its own once its gradient is there. */
 static enum rp_code free_update(struct rp_sim_run *run, uint32_t i, struct rp_err *err)
 {
-    struct rp_task alone = run->tasks.tasks.at[i];
+    struct rp_task alone = rp_task_of_row(&run->tasks.tasks.at[i], run->overlay.dur_ns.at[i]);
     uint32_t id;
 
     alone.device = RP_NO_DEVICE;
-    alone.dur_ns = run->overlay.dur_ns.at[i];
     RP_TRY(rp_overlay_set_dur(&run->overlay, i, 0, err));
     RP_TRY(rp_overlay_add(&run->overlay, alone, &id, err));
     return rp_overlay_link(&run->overlay, i, id, 0, 0, err);

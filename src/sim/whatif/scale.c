@@ -80,7 +80,7 @@ static bool scale_matches(const struct rp_sim_run *run, const struct subject *s,
 }
 
 /* Tasks added by another what-if have a kind and a rank, but no name. */
-static bool scale_matches_new(const struct subject *s, const struct rp_task *task)
+static bool scale_matches_new(const struct subject *s, const struct rp_task_row *task)
 {
     switch (s->cls) {
     case ALL:

@@ -42,9 +42,19 @@ static void check_tasks(const struct rp_task_graph *a, const struct rp_task_grap
     assert_int_equal(a->devices.n, b->devices.n);
     assert_memory_equal(a->tasks.at, b->tasks.at, a->tasks.n * sizeof *a->tasks.at);
     assert_memory_equal(a->edges.at, b->edges.at, a->edges.n * sizeof *a->edges.at);
+    assert_int_equal(a->dur_ns.n + a->lag_ns.n + b->dur_ns.n + b->lag_ns.n, 0); /* the overlays' */
     assert_memory_equal(a->first.at, b->first.at, (a->tasks.n + 1) * sizeof *a->first.at);
     assert_int_equal(a->starts_matter, b->starts_matter);
     assert_int_equal(a->device_starts_matter, b->device_starts_matter);
+}
+
+static void check_times(const struct rp_overlay *a, const struct rp_overlay *b)
+{
+    assert_int_equal(a->dur_ns.n, b->dur_ns.n);
+    assert_int_equal(a->lag_ns.n, b->lag_ns.n);
+    assert_memory_equal(a->dur_ns.at, b->dur_ns.at, a->dur_ns.n * sizeof *a->dur_ns.at);
+    assert_memory_equal(a->lag_ns.at, b->lag_ns.at, a->lag_ns.n * sizeof *a->lag_ns.at);
+    assert_memory_equal(a->degree.at, b->degree.at, a->degree.n * sizeof *a->degree.at);
 }
 
 static void check_answers(const struct rp_sim_part *const *a, const struct rp_sim_part *const *b,
@@ -97,6 +107,7 @@ static void check_ranks(size_t n, const struct step_shape *of)
     assert_ok(rp_sim_run_init(&b.run, b.list, n, &err), &err);
     assert_int_equal(b.run.block != NULL, n > 1);
     check_tasks(&a.run.tasks, &b.run.tasks);
+    check_times(&a.run.overlay, &b.run.overlay);
     check_nodes(&a.run, &b.run);
     check_answers(a.list, b.list, n);
     bench_release(&a);
@@ -129,6 +140,7 @@ static void ranks_that_share_nothing(void **state)
     assert_ok(rp_sim_run_init(&b.run, b.list, 2, &err), &err);
     assert_int_equal(b.run.nranks, 1);
     check_tasks(&a.run.tasks, &b.run.tasks);
+    check_times(&a.run.overlay, &b.run.overlay);
     check_nodes(&a.run, &b.run);
     bench_release(&a);
     bench_release(&b);

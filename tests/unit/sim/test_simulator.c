@@ -165,10 +165,10 @@ struct slow {
     int *begun;                   /* on its device */
 };
 
-static bool edge_known(const struct slow *s, uint32_t from, const struct rp_task_edge *e,
-                       int64_t lag, int64_t *ready)
+static bool edge_known(const struct slow *s, uint32_t from, uint32_t flags, int64_t lag,
+                       int64_t *ready)
 {
-    int64_t anchor = e->flags & RP_EDGE_FROM_START ? s->start[from] : s->end[from];
+    int64_t anchor = flags & RP_EDGE_FROM_START ? s->start[from] : s->end[from];
 
     if (lag == RP_LAG_CUT)
         return true;
@@ -190,12 +190,12 @@ static int64_t slow_ready(const struct slow *s, uint32_t task)
     for (from = 0; from < g->tasks.n; from++)
         for (i = g->first.at[from]; i < g->first.at[from + 1]; i++)
             if (g->edges.at[i].to == task &&
-                !edge_known(s, from, &g->edges.at[i], s->o->lag_ns.at[i], &ready))
+                !edge_known(s, from, g->edges.at[i].flags, s->o->lag_ns.at[i], &ready))
                 return -1;
     for (i = 0; i < s->o->edges.n; i++) {
         const struct rp_extra_edge *x = &s->o->edges.at[i];
 
-        if (x->edge.to == task && !edge_known(s, x->from, &x->edge, x->edge.lag_ns, &ready))
+        if (x->edge.to == task && !edge_known(s, x->from, x->edge.flags, x->edge.lag_ns, &ready))
             return -1;
     }
     return ready;
@@ -211,7 +211,7 @@ static void settle(struct slow *s, int64_t now)
     while (moved) {
         moved = false;
         for (v = 0; v < s->n; v++) {
-            const struct rp_task *t = rp_overlay_task(s->o, v);
+            const struct rp_task_row *t = rp_overlay_task(s->o, v);
 
             if (s->begun[v] && s->end[v] < 0 && s->start[v] + s->o->dur_ns.at[v] <= now) {
                 s->end[v] = s->start[v] + s->o->dur_ns.at[v];
@@ -250,7 +250,7 @@ static bool begin_now(struct slow *s, int64_t now)
         if (device_busy(s, dev))
             continue;
         for (v = 0; v < s->n; v++) {
-            const struct rp_task *t = rp_overlay_task(s->o, v), *b;
+            const struct rp_task_row *t = rp_overlay_task(s->o, v), *b;
 
             if (t->device != dev || s->begun[v] || s->ready[v] < 0 || s->ready[v] > now)
                 continue;
