@@ -331,8 +331,8 @@ static void write_notes(const struct rp_ranks *ranks, struct rp_arena *arena,
                                                    out->nrows, (long long)out->row_count);
     if (first->xla && !first->programs)
         out->notes[out->nnotes++] =
-            "to see what XLA left apart, and why, give a folder with the trace and the dump of the "
-            "program (XLA_FLAGS=--xla_dump_to=DIR)";
+            "the profile carries no program: to see what XLA left apart, and why, give a folder "
+            "with the trace and a dump (XLA_FLAGS=--xla_dump_to=DIR)";
     if (!first->with_shapes && !first->xla && out->whole_ns > 0)
         out->notes[out->nnotes++] =
             "no shapes were recorded (record_shapes=True): chains over the same sizes are not known";

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What XLA left apart. The kernels of a trace are joined with the instructions of the optimised
- * program, which must be among the inputs (a folder with the profile and the dump): names are equal
- * up to letters that kernels cannot have. Each instruction that only works on elements, reduces or
- * moves data, and each such instruction that uses its result, is a pair; the operands say why they
- * are two kernels. Of overlapping pairs the one that saves most is kept, so that the times of rows
- * add up.
+ * program, which the profile carries or which is among the inputs (a folder with the profile and
+ * the dump). Each instruction that only works on elements, reduces or moves data, and each such
+ * instruction that uses its result, is a pair; the operands say why they are two kernels. Of
+ * overlapping pairs the one that saves most is kept, so that the times of rows add up.
  */
 #include "explain/fusions/xla.h"
+
 #include "base/hash.h"
 #include "base/order.h"
-#include "dataset/load_program.h"
-#include "explain/fusions/fusions.h"
-#include "explain/top/spans.h"
+#include "explain/xla_programs.h"
 #include "facts/attribution.h"
 #include "program/program.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +44,7 @@ struct parting {
     RP_VEC(rp_str) modules;
     /* of the program that is looked at */
     const struct rp_program *p;
-    uint64_t module;        /* hash of its name */
+    const char *module;     /* its name */
     RP_VEC(uint32_t) users; /* by instruction: those of its result */
     RP_VEC(uint32_t) kernel_of;
     RP_VEC(struct pair) pairs;
@@ -56,19 +53,6 @@ struct parting {
 };
 
 /* ------------------------------------------------------------------ kernels of the trace */
-
-/* Names up to what a kernel's name cannot have: "loop_add_fusion.2" is "loop_add_fusion_2". */
-static uint64_t name_hash(uint64_t module, const char *name)
-{
-    uint64_t hash = module;
-    size_t len = strlen(name);
-
-    if (len > 3 && !strcmp(name + len - 3, ".kd")) /* AMD's kernel descriptors */
-        len -= 3;
-    for (size_t i = 0; i < len; i++)
-        hash = rp_hash_join(hash, isalnum((unsigned char)name[i]) ? (unsigned char)name[i] : '_');
-    return hash;
-}
 
 static uint64_t text_hash(const char *text)
 {
@@ -100,7 +84,7 @@ static enum rp_code note_item(struct parting *x, const struct rp_work_item *item
     if (rp_arg_key_text(&x->hlo_op, item->event, &op) && op &&
         strncmp(rp_trace_str(x->t, op), "command_buffer", 14) != 0)
         name = rp_trace_str(x->t, op);
-    RP_TRY(rp_map_intern(&x->known, name_hash(text_hash(rp_trace_str(x->t, module)), name),
+    RP_TRY(rp_map_intern(&x->known, rp_xla_name_hash(rp_trace_str(x->t, module), name),
                          (uint32_t)x->kernels.n, &at, err));
     if (at == x->kernels.n)
         RP_TRY(rp_vec_push(&x->kernels, fresh, err));
@@ -165,12 +149,13 @@ static enum rp_code find_kernels(struct parting *x, struct rp_err *err)
         uint32_t found = RP_MAP_NONE;
 
         if (!p->computations.at[p->computation.at[op]].fused) {
-            found = rp_map_get(&x->known, name_hash(x->module, op_text(x, op)));
+            found = rp_map_get(&x->known, rp_xla_name_hash(x->module, op_text(x, op)));
             if (found == RP_MAP_NONE && p->meta.at[op] && p->code.at[op] == RP_OP_FUSION)
                 found = rp_map_get(
                     &x->known,
-                    name_hash(x->module,
-                              rp_program_text(p, p->metas.at[p->meta.at[op]].deduplicated_name)));
+                    rp_xla_name_hash(
+                        x->module,
+                        rp_program_text(p, p->metas.at[p->meta.at[op]].deduplicated_name)));
         }
         x->kernel_of.at[op] = found;
         if (found != RP_MAP_NONE)
@@ -357,54 +342,32 @@ static enum rp_code find_pairs(struct parting *x, struct rp_err *err)
 
 /* ------------------------------------------------------------------ programs */
 
-static enum rp_code look_at_program(struct parting *x, const struct rp_program *p, rp_str module,
-                                    struct rp_err *err)
+static bool runs_module(const struct parting *x, const char *module)
 {
     size_t i;
 
+    for (i = 0; i < x->modules.n; i++)
+        if (!strcmp(rp_trace_str(x->t, x->modules.at[i]), module))
+            return true;
+    return false;
+}
+
+static enum rp_code look_at_program(void *user, const char *module, const struct rp_program *p,
+                                    struct rp_err *err)
+{
+    struct parting *x = user;
+    size_t i;
+
+    if (!runs_module(x, module))
+        return RP_OK;
     x->p = p;
-    x->module = text_hash(rp_trace_str(x->t, module));
+    x->module = module;
     x->pairs.n = 0;
+    x->out->programs++;
     for (i = 0; i < x->kernels.n; i++)
         x->kernels.at[i].instances = 0;
     RP_TRY(find_kernels(x, err));
     return find_pairs(x, err);
-}
-
-/* The optimised program of a module among the inputs, or SIZE_MAX. */
-static size_t find_program(const struct rp_dump *dump, const char *module)
-{
-    size_t i, k;
-
-    for (i = 0; i < dump->nmodules; i++)
-        for (k = 0; k < dump->modules[i].nstages && !strcmp(dump->modules[i].name, module); k++)
-            if (dump->modules[i].stages[k].point == RP_DUMP_AT_AFTER)
-                return dump->modules[i].stages[k].source;
-    return SIZE_MAX;
-}
-
-static enum rp_code look_at_modules(struct parting *x, struct rp_err *err)
-{
-    struct rp_arena scratch = RP_ARENA_INIT;
-    struct rp_dump dump = {0};
-    enum rp_code code = rp_dataset_dump(x->loaded->dataset, &scratch, &dump, err);
-    size_t i, source;
-
-    for (i = 0; i < x->modules.n && code == RP_OK; i++) {
-        struct rp_import import = {0};
-        struct rp_err why = RP_ERR_INIT;
-
-        source = find_program(&dump, rp_trace_str(x->t, x->modules.at[i]));
-        if (source == SIZE_MAX)
-            continue;
-        if (rp_load_program(x->loaded->dataset, source, &import, &why) == RP_OK && import.program) {
-            x->out->programs++;
-            code = look_at_program(x, import.program, x->modules.at[i], err);
-        }
-        rp_import_release(&import);
-    }
-    rp_arena_release(&scratch);
-    return code;
 }
 
 static enum rp_code note_items(struct parting *x, const struct rp_scope *scope, struct rp_err *err)
@@ -433,8 +396,8 @@ enum rp_code rp_fusions_of_xla(const struct rp_loaded *loaded, const struct rp_s
     if (code == RP_OK)
         code = note_items(&x, scope, err);
     out->xla = x.modules.n > 0;
-    if (code == RP_OK && out->xla && loaded->dataset)
-        code = look_at_modules(&x, err);
+    if (code == RP_OK && out->xla)
+        code = rp_xla_each_program(loaded, look_at_program, &x, err);
     rp_arg_key_release(&x.hlo_op);
     rp_arg_key_release(&x.hlo_module);
     rp_map_release(&x.known);

@@ -24,6 +24,7 @@
 #include "facts/host_waits.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct grouping {
@@ -94,6 +95,20 @@ static enum rp_code roll_up(struct grouping *g, rp_str name, uint32_t *roll, str
 
 /* ------------------------------------------------------------------ groups */
 
+/* The category of a kernel or an operator, of which a shape may follow. */
+static const char *category_of_group(const struct grouping *g, const char *name)
+{
+    const char *shape = g->by == RP_TOP_SHAPE ? strstr(name, " [") : NULL;
+    char op[256];
+
+    if (g->by == RP_TOP_KERNEL)
+        return rp_category_names[rp_category_of(g->categories, NULL, name)];
+    if (g->by != RP_TOP_OP && g->by != RP_TOP_SHAPE)
+        return NULL;
+    snprintf(op, sizeof op, "%.*s", shape ? (int)(shape - name) : (int)sizeof op - 1, name);
+    return rp_category_names[rp_category_of(g->categories, op, NULL)];
+}
+
 /* The group of a key: the id of its name, so that two keys with the same text are one group. */
 static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name, size_t len,
                              const char *kind, uint32_t *group, struct rp_err *err)
@@ -107,7 +122,9 @@ static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name,
         uint32_t id = (uint32_t)g->out->groups.n;
         struct rp_top_group row = {
             rp_arena_copy(g->arena, rp_strtab_borrow(&g->names, id), rp_strtab_len(&g->names, id)),
-            kind, NULL};
+            kind, NULL, NULL};
+
+        row.category = row.name ? category_of_group(g, row.name) : NULL;
 
         RP_TRY(rp_vec_push(&g->out->groups, row, err));
     }
@@ -454,7 +471,7 @@ static bool is_around_all(const struct grouping *g, rp_event e)
 static enum rp_code note_skipped(struct grouping *g, rp_event e, struct rp_err *err)
 {
     struct rp_top_group frame = {rp_arena_text(g->arena, rp_trace_str(g->t, g->t->ev.name[e])),
-                                 "python", NULL};
+                                 "python", NULL, NULL};
 
     return rp_vec_push(&g->out->skipped, frame, err);
 }

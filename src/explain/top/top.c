@@ -9,6 +9,7 @@
 #include "base/strtab.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
+#include "explain/xla_programs.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
@@ -36,6 +37,7 @@ static const struct rp_field row_fields[] = {
     ROW(max_ns, I64, NS, NULL, "maximum", 0),
     ROW(std_ns, I64, NS, NULL, "standard deviation of the population", 0),
     ROW(modules, I64, COUNT, NULL, "names that the row adds up; null: one", RP_NULLABLE),
+    ROW(category, STR, NONE, NULL, "of kernels, operators and shapes; else null", 0),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fields, NULL};
 
@@ -49,14 +51,15 @@ static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fi
         ROW(count, I64, COUNT, "count", "number of occurrences", 0),                  \
         ROW(total_ns, I64, NS, "total", "sum, nested spans included", 0),             \
         ROW(share, F64, RATIO, "share", "of the time of all selected work", RP_BAR)
-#define SHOWN_END(flags)                                         \
-    ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),     \
-        ROW(min_ns, I64, NS, "min", "minimum", RP_WIDE),         \
-        ROW(p50_ns, I64, NS, "p50", "median", flags),            \
-        ROW(p90_ns, I64, NS, "p90", "90th percentile", RP_WIDE), \
-        ROW(p99_ns, I64, NS, "p99", "99th percentile", RP_WIDE), \
-        ROW(max_ns, I64, NS, "max", "maximum", flags),           \
-        ROW(std_ns, I64, NS, "std", "standard deviation", RP_WIDE)
+#define SHOWN_END(flags)                                            \
+    ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),        \
+        ROW(min_ns, I64, NS, "min", "minimum", RP_WIDE),            \
+        ROW(p50_ns, I64, NS, "p50", "median", flags),               \
+        ROW(p90_ns, I64, NS, "p90", "90th percentile", RP_WIDE),    \
+        ROW(p99_ns, I64, NS, "p99", "99th percentile", RP_WIDE),    \
+        ROW(max_ns, I64, NS, "max", "maximum", flags),              \
+        ROW(std_ns, I64, NS, "std", "standard deviation", RP_WIDE), \
+        ROW(category, STR, NONE, "category", "what the work is for", RP_WIDE)
 #define SELF(flags) ROW(self_ns, I64, NS, "self", "without nested rows", flags)
 
 static const struct rp_field flat_fields[] = {SHOWN_BEGIN(0), SHOWN_END(0), RP_FIELD_END};
@@ -94,9 +97,10 @@ static const struct rp_field root_fields[] = {
 
 const struct rp_type rp_top_type = {"top", sizeof(struct rp_top_root), root_fields, "rows"};
 
-static const struct rp_field group_fields[] = {RP_PART_TEXT(struct rp_top_group, name),
-                                               RP_PART_TEXT(struct rp_top_group, kind),
-                                               RP_PART_TEXT(struct rp_top_group, row), RP_PART_END};
+static const struct rp_field group_fields[] = {
+    RP_PART_TEXT(struct rp_top_group, name), RP_PART_TEXT(struct rp_top_group, kind),
+    RP_PART_TEXT(struct rp_top_group, row), RP_PART_TEXT(struct rp_top_group, category),
+    RP_PART_END};
 static const struct rp_type group_type = {"group", sizeof(struct rp_top_group), group_fields, NULL};
 
 static const struct rp_field part_fields[] = {
@@ -243,6 +247,7 @@ static enum rp_code make_rows(struct top_join *j, int64_t whole_ns, struct rp_er
         bool rolled = j->modules.at[g] > 1;
         struct rp_top_row row = {.name = rolled ? group->row : group->name,
                                  .kind = group->kind,
+                                 .category = group->category,
                                  .modules = rolled ? j->modules.at[g] : RP_ABSENT_I64,
                                  .self_ns = j->self.at[g]};
         size_t n = (size_t)j->count.at[g];
@@ -518,8 +523,15 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
     if (focus)
         return rp_focus_make(loaded->trace, scope, focus, &part->arena, &out->focus, err);
     if (rp_settings_flag(settings, "tree")) {
+        struct rp_xla_names names;
+        enum rp_code code;
+
         RP_TRY(tree_of(settings, &of, err));
-        return rp_tree_make(loaded->trace, scope, of, &part->arena, &out->tree, err);
+        code = rp_xla_names_init(&names, loaded, err);
+        if (code == RP_OK)
+            code = rp_tree_make(loaded->trace, scope, of, &names, &part->arena, &out->tree, err);
+        rp_xla_names_release(&names);
+        return code;
     }
     return rp_top_group_work(loaded->trace, scope, &want, &part->arena, out, err);
 }

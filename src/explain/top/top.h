@@ -38,7 +38,8 @@ struct rp_top_sample {
 
 struct rp_top_group {
     const char *name, *kind;
-    const char *row; /* the row it is part of: "nn.Module: Layer_*"; NULL: one of its own */
+    const char *row;      /* the row it is part of: "nn.Module: Layer_*"; NULL: one of its own */
+    const char *category; /* of kernels and operators; NULL: of anything else */
 };
 
 /* The part of a rank. */
@@ -53,7 +54,7 @@ struct rp_top_part {
 };
 
 struct rp_top_row {
-    const char *name, *label, *kind;
+    const char *name, *label, *kind, *category;
     int64_t modules; /* names that the row adds up; RP_ABSENT_I64: one */
     int64_t count, total_ns, self_ns, mean_ns, min_ns, p50_ns, p90_ns, p99_ns, max_ns, std_ns;
     double share;

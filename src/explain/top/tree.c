@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/strtab.h"
+#include "explain/xla_programs.h"
 #include "facts/arg_keys.h"
 #include "facts/attribution.h"
 #include "result/part.h"
@@ -44,6 +45,7 @@ struct planting {
     const struct rp_scope *scope;
     enum rp_tree_of of;
     bool modules; /* modules were recorded */
+    const struct rp_xla_names *xla;
     struct rp_arena *arena;
     struct rp_tree_part *out;
     struct rp_strtab names;
@@ -163,6 +165,17 @@ static bool has_path(const struct planting *p, const struct rp_arg_key *key, rp_
     return strchr(*path, '/') != NULL;
 }
 
+/* The framework's name of an instruction, as recorded with the work, or from the program. */
+static bool has_scope(const struct planting *p, rp_event e, rp_str module, rp_str op,
+                      const char **path)
+{
+    if (has_path(p, &p->tf_op, e, path) || has_path(p, &p->scope_name, e, path))
+        return true;
+    *path =
+        p->xla ? rp_xla_name_of(p->xla, rp_trace_str(p->t, module), rp_trace_str(p->t, op)) : NULL;
+    return *path && strchr(*path, '/');
+}
+
 /* Where XLA's work comes from: the framework's name of its instruction, else module and
    instruction. A command buffer has one for all its kernels, which have the instructions' names. */
 static enum rp_code place_xla(struct planting *p, rp_event e, uint32_t *node, bool *backward,
@@ -176,17 +189,16 @@ static enum rp_code place_xla(struct planting *p, rp_event e, uint32_t *node, bo
     if (!rp_arg_key_text(&p->hlo_module, e, &module) || !module || p->of == RP_TREE_PYTHON ||
         p->of == RP_TREE_MODULE)
         return RP_OK;
-    if (p->of != RP_TREE_OP &&
-        (has_path(p, &p->tf_op, e, &path) || has_path(p, &p->scope_name, e, &path))) {
+    if (!rp_arg_key_text(&p->hlo_op, e, &op) ||
+        !strncmp(rp_trace_str(p->t, op), "command_buffer", 14))
+        op = p->t->ev.name[e];
+    if (p->of != RP_TREE_OP && has_scope(p, e, module, op, &path)) {
         while (rp_scope_next(&path, &begin, &len, backward))
             RP_TRY(node_below(p, *node, RP_SPAN_SCOPE, begin, len, node, err));
         return RP_OK;
     }
     name = rp_trace_str(p->t, module);
     RP_TRY(node_below(p, 0, RP_SPAN_SCOPE, name, strlen(name), node, err));
-    if (!rp_arg_key_text(&p->hlo_op, e, &op) ||
-        !strncmp(rp_trace_str(p->t, op), "command_buffer", 14))
-        op = p->t->ev.name[e];
     name = rp_trace_str(p->t, op);
     return node_below(p, *node, RP_SPAN_OP, name, strlen(name), node, err);
 }
@@ -329,10 +341,11 @@ static enum rp_code tree_fill(struct planting *p, struct rp_err *err)
 }
 
 enum rp_code rp_tree_make(const struct rp_trace *trace, const struct rp_scope *scope,
-                          enum rp_tree_of of, struct rp_arena *arena, struct rp_tree_part *out,
-                          struct rp_err *err)
+                          enum rp_tree_of of, const struct rp_xla_names *names,
+                          struct rp_arena *arena, struct rp_tree_part *out, struct rp_err *err)
 {
-    struct planting p = {.t = trace, .scope = scope, .of = of, .arena = arena, .out = out};
+    struct planting p = {
+        .t = trace, .scope = scope, .of = of, .xla = names, .arena = arena, .out = out};
     enum rp_code code;
 
     rp_map_init(&p.nodes);

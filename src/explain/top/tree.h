@@ -43,10 +43,12 @@ struct rp_tree_part {
 
 extern const struct rp_type rp_tree_part_type;
 
-/* Texts are in the arena. */
+struct rp_xla_names;
+
+/* Texts are in the arena. `names` of XLA's instructions may be NULL. */
 enum rp_code rp_tree_make(const struct rp_trace *trace, const struct rp_scope *scope,
-                          enum rp_tree_of of, struct rp_arena *arena, struct rp_tree_part *out,
-                          struct rp_err *err);
+                          enum rp_tree_of of, const struct rp_xla_names *names,
+                          struct rp_arena *arena, struct rp_tree_part *out, struct rp_err *err);
 
 struct rp_tree_row {
     int64_t id, parent, depth; /* parent: RP_ABSENT_I64 at the top */
