@@ -173,11 +173,11 @@
   const LIGHT = new Set(["var(--c1)", "var(--c4)", "var(--c6)", "var(--c8)"]); // dark text on these
   const causeColour = new Map();
   function partColour(part) {
-    if (part === "compute" || part === "operators") return colour(0);
+    if (part === data.busy) return colour(0);
     if (part.startsWith("exposed")) return colour(1);
     if (part.startsWith("waiting")) return colour(8);
     if (part.startsWith("copies")) return colour(2);
-    const cause = part.replace(/^(idle|no operator): /, "");
+    const cause = part.replace(/^(idle|no operator|no range): /, "");
     if (!causeColour.has(cause)) causeColour.set(cause, CAUSE_COLOURS[Math.min(causeColour.size, CAUSE_COLOURS.length - 1)]);
     return causeColour.get(cause);
   }
@@ -517,7 +517,7 @@
     draw();
     window.reprise = { view, set, lanes, shares: (i, from, to) => { const s = new Float64Array(n); addShares(lanes[i], from, to, s); return Array.from(s); } };
   }
-  const stateName = k => data.on_host && k === 1 ? "operators" : data.on_host && k === 0 ? "no operator" : data.states[k];
+  const stateName = k => k === 1 ? data.busy : k === 0 ? data.rest : data.states[k];
 
   // ---------------------------------------------------------------- steps, tables, notes
 
@@ -530,7 +530,7 @@
     const column = ({ s, at }) => {
       const busy = [[0, s.compute_ns], [1, s.exposed_comm_ns], [2, Math.max(s.busy_ns - s.compute_ns - s.exposed_comm_ns, 0)], [7, s.idle_ns]];
       const text = `${s.name || s.number}${s.phase ? " (" + s.phase + ")" : ""}: ${show(s.dur_ns, "ns")}, ` +
-        `${show(s.compute_ns, "ns")} ${data.on_host ? "operators" : "compute"}, ${show(s.idle_ns, "ns")} idle`;
+        `${show(s.compute_ns, "ns")} ${data.busy}, ${show(s.idle_ns, "ns")} ${data.rest}`;
       return make("button", { type: "button", title: text, "aria-label": text + "; show it in the timeline", onclick: () => {
         if (!window.reprise) return;
         window.reprise.set(at, at + s.dur_ns);

@@ -92,6 +92,11 @@ static void put_lanes(struct rp_out *to, const struct rp_report_view *view)
     rp_out_printf(to, "\"span_ns\":%" PRId64 ",\"aligned\":%s,\"on_host\":%s,\"left_out\":%zu,\n",
                   view->span_ns, view->aligned ? "true" : "false", view->on_host ? "true" : "false",
                   view->left_out);
+    rp_out_text(to, "\"busy\":");
+    rp_web_string(to, view->busy);
+    rp_out_text(to, ",\"rest\":");
+    rp_web_string(to, view->rest);
+    rp_out_text(to, ",\n");
     rp_out_text(to, "\"lanes\":[");
     for (size_t i = 0; i < view->nlanes; i++) {
         const struct rp_view_lane *lane = &view->lanes[i];

@@ -138,8 +138,8 @@ static void draw_legend(struct rp_svg *svg, const struct rp_report_view *view)
     for (i = 0; i < view->nlanes; i++)
         for (s = 1; s < RP_LANE_STATES; s++)
             if (view->lanes[i].ns[s])
-                entries[s - 1] = (struct rp_svg_entry){
-                    view->on_host && s == RP_LANE_COMPUTE ? "operators" : names[s], colours[s]};
+                entries[s - 1] =
+                    (struct rp_svg_entry){s == RP_LANE_COMPUTE ? view->busy : names[s], colours[s]};
     rp_svg_legend(svg, LEFT, 44, WIDTH - 20, entries, SHOWN);
 }
 

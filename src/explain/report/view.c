@@ -175,6 +175,15 @@ static void join_lanes(struct view_ctx *ctx)
             add_lane(ctx, r, &part_of(ctx, r)->lanes[i], most);
 }
 
+/* As the parts of the answer are called. */
+static void name_states(struct view_ctx *ctx)
+{
+    const struct rp_report_part *p = part_of(ctx, 0);
+
+    ctx->out->busy = p->on_device ? "compute" : p->by_ranges ? "user code" : "operators";
+    ctx->out->rest = p->on_device ? "idle" : p->by_ranges ? "no range" : "no operator";
+}
+
 /* The steps of the answer are those of all ranks, one rank after the other. */
 static void place_steps(struct view_ctx *ctx)
 {
@@ -251,6 +260,7 @@ enum rp_code rp_report_join_view(const struct rp_ranks *ranks, const struct rp_c
     root->view = ctx.out = RP_ARENA_NEW(&result->arena, struct rp_report_view, 1);
     if (!ctx.out)
         return rp_err_nomem(err, "drawing a timeline");
+    name_states(&ctx);
     find_begin(&ctx);
     join_lanes(&ctx);
     place_steps(&ctx);

@@ -83,10 +83,11 @@ struct rp_view_top {
 struct rp_report_view {
     size_t nlanes, left_out; /* lanes that are not shown, because there are too many */
     struct rp_view_lane *lanes;
-    int64_t span_ns;     /* from the earliest begin to the last end of lanes */
-    bool aligned;        /* lanes are on one clock; else each begins at 0 */
-    bool on_host;        /* lanes are operators of the host */
-    int64_t *step_at_ns; /* begins of the steps of the answer, in their order, as at_ns */
+    int64_t span_ns;         /* from the earliest begin to the last end of lanes */
+    bool aligned;            /* lanes are on one clock; else each begins at 0 */
+    const char *busy, *rest; /* what the states compute and idle are called in the answer */
+    bool on_host;            /* lanes are operators of the host */
+    int64_t *step_at_ns;     /* begins of the steps of the answer, in their order, as at_ns */
     struct rp_view_top tops[RP_VIEW_TOPS]; /* and roof: for pages only, else without rows */
     struct rp_roof_root *roof;
 };
