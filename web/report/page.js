@@ -647,8 +647,8 @@
 
   function sentences(key) {
     const field = answer[""].find(f => f[0] === key);
-    if (field && Array.isArray(answer[key]) && answer[key].length)
-      section(field[1][0].toUpperCase() + field[1].slice(1), field[3], list(answer[key]));
+    const texts = field && Array.isArray(answer[key]) ? answer[key].filter(t => !/^\d+ of \d+ findings are shown/.test(t)) : []; // here all are
+    if (texts.length) section(field[1][0].toUpperCase() + field[1].slice(1), field[3], list(texts));
   }
 
   headline();
