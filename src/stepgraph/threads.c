@@ -6,6 +6,7 @@
 #include "stepgraph/build.h"
 
 #include "base/order.h"
+#include "facts/host_waits.h"
 
 #include <stdlib.h>
 
@@ -43,19 +44,36 @@ static enum rp_code add_busy(struct rp_sg_builder *b, size_t first, int64_t begi
     return RP_OK;
 }
 
+/* Without operators, calls and device work, what the program named itself is all there is. */
+static bool is_by_ranges(const struct rp_sg_builder *b)
+{
+    const int64_t *count = b->t->totals.count;
+
+    return !b->work->items.n && !count[RP_KIND_CPU_OP] && !count[RP_KIND_RUNTIME];
+}
+
+static bool is_range_work(const struct rp_trace *t, rp_event e)
+{
+    return t->ev.kind[e] == RP_KIND_ANNOTATION || rp_event_is_host_wait(t, e);
+}
+
 /* Lists the spans of a track; it is a thread where it has operators, calls or collectives, which
    worker threads show as annotations. */
 static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct rp_err *err)
 {
     const struct rp_trace *t = b->t;
     struct rp_sg_thread thread = {track, b->spans.n, 0, b->busy.n, 0};
+    bool ranges = is_by_ranges(b) && !rp_track_is_worker(t, track);
     rp_event e;
 
     for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
-        if (!is_host(t->ev.kind[e]) || t->ev.ts_ns[e] == RP_NO_TS || t->ev.dur_ns[e] < 0)
+        bool in_ranges = ranges && is_range_work(t, e);
+
+        if ((!is_host(t->ev.kind[e]) && !in_ranges) || t->ev.ts_ns[e] == RP_NO_TS ||
+            t->ev.dur_ns[e] < 0)
             continue;
         RP_TRY(rp_vec_push(&b->spans, e, err));
-        if (rp_sg_is_work(t->ev.kind[e]))
+        if (rp_sg_is_work(t->ev.kind[e]) || in_ranges)
             widen(b->g, t->ev.ts_ns[e], rp_event_end_ns(t, e));
         else if (!rp_event_is_host_collective(t, e))
             continue;

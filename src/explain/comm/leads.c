@@ -8,7 +8,6 @@
 #include "facts/attribution.h"
 #include "facts/host_waits.h"
 #include "result/part.h"
-#include "trace/step_patterns.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +35,7 @@ struct leads {
     const struct rp_work_unions *unions;
     const rp_gap_vec *gaps;
     struct rp_arena *arena;
+    RP_VEC(uint8_t) step_name;     /* by string: the name of a step */
     RP_VEC(struct host_span) host; /* without device work: waits and ranges of threads that work */
 };
 
@@ -88,15 +88,15 @@ static const char *event_name(const struct leads *l, rp_event e)
 }
 
 /* A mark of a step says nothing about what ran. */
-static bool is_telling(const struct rp_trace *t, rp_event e)
+static bool is_telling(const struct leads *l, rp_event e)
 {
-    struct rp_step_mark mark;
+    const struct rp_trace *t = l->work->trace;
 
     if (t->ev.kind[e] == RP_KIND_WAIT)
         return rp_event_is_host_wait(t, e);
     return t->ev.kind[e] == RP_KIND_ANNOTATION && t->ev.dur_ns[e] >= 0 &&
            t->ev.ts_ns[e] != RP_NO_TS && !rp_event_is_host_collective(t, e) &&
-           !rp_step_table_match(NULL, rp_trace_str(t, t->ev.name[e]), &mark);
+           !l->step_name.at[t->ev.name[e]];
 }
 
 static enum rp_code list_host(struct leads *l, struct rp_err *err)
@@ -107,11 +107,15 @@ static enum rp_code list_host(struct leads *l, struct rp_err *err)
 
     if (l->work->items.n)
         return RP_OK;
+    RP_TRY(rp_vec_reserve(&l->step_name, (size_t)t->str.n + 1, err));
+    memset(l->step_name.at, 0, t->str.n);
+    for (uint32_t i = 0; i < t->nsteps; i++)
+        l->step_name.at[t->steps[i].name] = 1;
     for (track = 0; track < t->ntracks; track++) {
         if (t->tracks[track].kind != RP_TRACK_THREAD || rp_track_is_worker(t, track))
             continue;
         for (e = t->tracks[track].first; e < t->tracks[track].end; e++)
-            if (is_telling(t, e))
+            if (is_telling(l, e))
                 RP_TRY(rp_vec_push(&l->host, ((struct host_span){t->ev.ts_ns[e], e}), err));
     }
     if (l->host.n)
@@ -241,6 +245,7 @@ enum rp_code rp_leads_find(const struct rp_work *work, const struct rp_work_unio
         free_ns = at->end_ns > free_ns ? at->end_ns : free_ns;
     }
     rp_vec_release(&l.host);
+    rp_vec_release(&l.step_name);
     RP_TRY(code);
     return rp_arena_check(arena, "looking at collectives", err);
 }

@@ -45,6 +45,7 @@ struct grouping {
     RP_VEC(int64_t) total;        /* by event, of spans */
     RP_VEC(int64_t) self;
     RP_VEC(int64_t) thread; /* by track: time of what was launched inside its spans */
+    RP_VEC(uint8_t) worker; /* by track: 0: not looked at; 1: no; 2: yes */
     RP_VEC(char) text;
 };
 
@@ -363,12 +364,19 @@ static enum rp_code name_graph(struct grouping *g, rp_event launch, uint32_t *gr
                     group, err);
 }
 
+static bool is_worker(struct grouping *g, rp_track track)
+{
+    if (!g->worker.at[track])
+        g->worker.at[track] = rp_track_is_worker(g->t, track) ? 2 : 1;
+    return g->worker.at[track] == 2;
+}
+
 /* "poll in 'step *'"; "poll, worker thread" of a thread that runs nothing else. */
 static enum rp_code name_wait(struct grouping *g, rp_event e, uint32_t *group, struct rp_err *err)
 {
     rp_event range = rp_event_around(g->t, g->t->ev.parent[e], RP_KIND_ANNOTATION);
     const char *call = rp_trace_str(g->t, g->t->ev.name[e]), *in = NULL, *text;
-    bool worker = rp_track_is_worker(g->t, g->t->ev.track[e]);
+    bool worker = is_worker(g, g->t->ev.track[e]);
     uint64_t words[3] = {g->t->ev.name[e], worker, 0};
 
     if (range != RP_NONE) {
@@ -515,6 +523,8 @@ static enum rp_code group_spans(struct grouping *g, const struct rp_work *w, str
         RP_TRY(rp_arg_key_init(&g->own, g->t, own_keys[g->by], err));
     if (g->by == RP_TOP_WAIT || (g->by == RP_TOP_ANNOTATION && !g->flat))
         RP_TRY(rp_name_series_init(&g->series, g->t, err));
+    RP_TRY(rp_vec_reserve(&g->worker, g->t->ntracks + 1, err));
+    memset(g->worker.at, 0, g->t->ntracks * sizeof *g->worker.at);
     if (w->items.n && g->by != RP_TOP_WAIT)
         RP_TRY(spread(g, w, err));
     else
@@ -567,6 +577,7 @@ enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_sco
     rp_vec_release(&g.total);
     rp_vec_release(&g.self);
     rp_vec_release(&g.thread);
+    rp_vec_release(&g.worker);
     rp_vec_release(&g.text);
     return code;
 }

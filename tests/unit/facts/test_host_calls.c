@@ -125,6 +125,32 @@ static void a_stall_is_far_above_the_median_of_all_ranks(void **state)
     rp_arena_release(&arena);
 }
 
+/* Waits of a thread with work are calls; those of workers, collectives and runtime calls are not.
+ */
+static void waits_in_ranges_are_calls(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "step", 1, 1, 0, 100 * MS},
+        {'X', "blocking", "poll", 1, 1, 10 * MS, 50 * MS},
+        {'X', "cuda_runtime", "cudaFree", 1, 1, 70 * MS, 20 * MS},
+        {'X', "blocking", "poll", 1, 1, 72 * MS, 10 * MS},
+        {'X', "blocking", "poll", 1, 2, 0, 100 * MS},
+    };
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_host_calls c;
+
+    UNUSED_STATE(state);
+    assert_code(rp_host_calls_init(&c, t, NULL, 0, &arena, NULL), RP_OK);
+    assert_int_equal(c.slow.n, 3);
+    assert_int_equal(c.slow.at[0].self_ns, 30 * MS); /* of the step */
+    assert_int_equal(c.slow.at[1].self_ns, 50 * MS);
+    assert_int_equal(c.slow.at[2].self_ns, 20 * MS); /* all of the runtime call */
+    rp_host_calls_release(&c);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
 static void only_calls_in_the_scope_count(void **state)
 {
     struct rp_trace *t = calls_of(5 * MS);
@@ -147,6 +173,7 @@ int test_host_calls(void)
         cmocka_unit_test(own_time_leaves_out_what_is_inside),
         cmocka_unit_test(numbers_behind_a_hash_are_one_name),
         cmocka_unit_test(a_stall_is_far_above_the_median_of_all_ranks),
+        cmocka_unit_test(waits_in_ranges_are_calls),
         cmocka_unit_test(only_calls_in_the_scope_count),
     };
 
