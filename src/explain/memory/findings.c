@@ -136,6 +136,46 @@ static void find_before(struct finder *f)
                                       bytes_text(f, before)));
 }
 
+/* ------------------------------------------------------------------ kept by layers */
+
+/* Without a backward pass: an operator of a repeated module of which every instance keeps a buffer.
+ */
+static void find_kept(struct finder *f)
+{
+    int64_t *count = RP_ARENA_NEW(f->arena, int64_t, f->logs->owners.n + 1);
+    int64_t *sum = RP_ARENA_NEW(f->arena, int64_t, f->logs->owners.n + 1), bytes = 0, buffers = 0;
+    const struct rp_memory_owner *largest = NULL;
+    int64_t most = 0;
+    size_t i;
+
+    if (f->logs->has_backward || !count || !sum)
+        return;
+    for (i = 0; i < f->log->buffers.n; i++) {
+        const struct rp_memory_buffer *b = &f->log->buffers.at[i];
+
+        if (b->born == RP_NONE || !rp_memory_alive(b, f->peak))
+            continue;
+        count[f->log->entries.at[b->born].owner]++;
+        sum[f->log->entries.at[b->born].owner] += b->bytes;
+    }
+    for (i = 0; i < f->logs->owners.n; i++) {
+        const struct rp_memory_owner *o = &f->logs->owners.at[i];
+
+        if (o->blocks < 4 || count[i] < o->blocks)
+            continue;
+        bytes += sum[i];
+        buffers += count[i];
+        largest = sum[i] > most ? o : largest;
+        most = sum[i] > most ? sum[i] : most;
+    }
+    if (largest && bytes * 20 > f->out->peak_bytes)
+        add_finding(f, rp_arena_textf(f->arena,
+                                      "each of the %u modules %s keeps buffers that pile up to %s "
+                                      "(%lld buffers), as a key-value cache does",
+                                      largest->blocks, largest->block, bytes_text(f, bytes),
+                                      (long long)buffers));
+}
+
 /* ------------------------------------------------------------------ growth */
 
 /* The owner whose buffers of later steps are still there at the end, most bytes first. */
@@ -196,7 +236,7 @@ static void find_slack(struct finder *f)
     text = rp_arena_textf(
         f->arena, "at the peak %s are reserved and not allocated (%s of what is reserved)",
         bytes_text(f, out->slack_bytes), share_text(f, out->slack_bytes, out->reserved_bytes));
-    if (out->slack_bytes * 4 > out->reserved_bytes)
+    if (out->slack_bytes * 4 > out->reserved_bytes && f->log->device_type == 1)
         text = rp_arena_textf(f->arena,
                               "%s: the cache of another phase, or fragmentation; "
                               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True reduces the latter",
@@ -311,6 +351,7 @@ void rp_memory_find(const struct rp_memory_logs *logs, const struct rp_memory_lo
     find_peak(&f);
     find_growth(&f);
     find_capacity(&f);
+    find_kept(&f);
     find_before(&f);
     find_checkpoint(&f);
     find_calls(&f);

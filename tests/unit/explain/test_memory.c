@@ -277,6 +277,43 @@ static void pairs_by_size_without_addresses(void **state)
     free(p);
 }
 
+/* Inference: each of four layers keeps 10 bytes and frees 5. */
+static void finds_what_layers_keep(void **state)
+{
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+    struct rp_rows rows;
+    const char *text;
+    bool said = false;
+    char name[40];
+
+    UNUSED_STATE(state);
+    begin_profile(p, 20);
+    add_span(p, "python_function", "nn.Module: Net_0", 0, 500, 1, "");
+    for (int i = 0; i < 4; i++) {
+        snprintf(name, sizeof name, "nn.Module: Layer_%d", i);
+        add_span(p, "python_function", name, i * 100 + 5, 80, 1, "");
+        add_span(p, "cpu_op", "aten::add", i * 100 + 10, 50, 1, "");
+        add_memory(p, i * 100 + 20, 1, 16 + i * 32, 10);
+        add_memory(p, i * 100 + 21, 1, 32 + i * 32, 5);
+        add_memory(p, i * 100 + 30, 1, 32 + i * 32, -5);
+    }
+    for (int i = 0; i < 4; i++)
+        add_memory(p, 600 + i, 1, 16 + i * 32, -10);
+    result = ask_profile(p, &import);
+    assert_int_equal(value_of(result, "devices.0.peak_bytes"), 20 + 40 + 5);
+    assert_int_equal(bytes_of(result, "temporaries"), 45);
+    assert_true(rp_result_rows(result, "devices.0.findings", &rows));
+    while (rp_rows_next(&rows))
+        said = said || (rp_row_text(&rows.row, "", &text) &&
+                        strstr(text, "each of the 4 modules Net/Layer keeps buffers"));
+    assert_true(said);
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+}
+
 int test_memory(void);
 int test_memory(void)
 {
@@ -286,6 +323,7 @@ int test_memory(void)
         cmocka_unit_test(finds_growth),
         cmocka_unit_test(counts_calls_of_the_driver),
         cmocka_unit_test(pairs_by_size_without_addresses),
+        cmocka_unit_test(finds_what_layers_keep),
     };
 
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
