@@ -117,7 +117,7 @@ static enum rp_code compare_all(const struct rp_session *s, const struct rp_sett
     const uint8_t *through = NULL;
 
     RP_TRY(rp_replay_tolerance(settings, &tolerance, err));
-    if (s->program.program && !s->graph && !strcmp(s->program.program->language, "hlo"))
+    if (s->program.program && !s->graph)
         RP_TRY(rp_precision_find(s->program.program, sig, &result->arena, &through, err));
     tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
     if (tolerance.tf32)

@@ -298,21 +298,43 @@ static enum rp_code check_dynamic(struct rp_plan *plan, const struct rp_node *no
     return RP_OK;
 }
 
+static enum rp_code prepare_node(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    node->kernel = plan->kernels[node->code];
+    if (!node->kernel)
+        return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported operation");
+    RP_TRY(check_dynamic(plan, node, err));
+    node->run = node->kernel->run;
+    node->takes_unaligned = takes_unaligned(node);
+    return node->kernel->prepare ? node->kernel->prepare(plan, node, err) : RP_OK;
+}
+
+/* Where the refused operation comes from, and what may run it. */
+static enum rp_code refuse_node(const struct rp_plan *plan, const struct rp_node *node,
+                                struct rp_err *err)
+{
+    const struct rp_program *p = plan->program;
+    const struct rp_attr *target = rp_op_attr(p, node->op, RP_ATTR_CUSTOM_CALL_TARGET);
+    struct rp_source_line line;
+
+    if (rp_op_source(p, node->op, &line))
+        rp_err_context(err, RP_UNSUPPORTED, "made at %s:%d", line.file, line.line);
+    if (target && rp_attr_is_bytes(target) && memmem(target->at, target->n, "callback", 8))
+        return rp_err_context(err, RP_UNSUPPORTED,
+                              "it calls back into the Python program, which is not running");
+    return rp_err_context(err, RP_UNSUPPORTED,
+                          target ? "XLA runs it where the plugin has this call: --engine pjrt:"
+                                 : "XLA may run it: --engine pjrt:");
+}
+
 static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     for (uint32_t i = 0; i < g->n; i++) {
-        struct rp_node *node = &g->nodes[i];
+        enum rp_code code = g->nodes[i].skip ? RP_OK : prepare_node(plan, &g->nodes[i], err);
 
-        if (node->skip)
-            continue;
-        node->kernel = plan->kernels[node->code];
-        if (!node->kernel)
-            return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported operation");
-        RP_TRY(check_dynamic(plan, node, err));
-        node->run = node->kernel->run;
-        node->takes_unaligned = takes_unaligned(node);
-        if (node->kernel->prepare)
-            RP_TRY(node->kernel->prepare(plan, node, err));
+        if (code == RP_UNSUPPORTED)
+            return refuse_node(plan, &g->nodes[i], err);
+        RP_TRY(code);
     }
     return RP_OK;
 }

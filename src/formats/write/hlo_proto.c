@@ -534,11 +534,18 @@ static enum rp_code put_module(const struct rp_hlo_writer *put)
     return put_module_attrs(put);
 }
 
-static enum rp_code check_hlo(const struct rp_program *p, struct rp_err *err)
+enum rp_code rp_hlo_writable(const struct rp_program *p, struct rp_err *err)
 {
-    if (strcmp(p->language, "hlo") != 0 || p->entry == RP_NONE)
+    bool stablehlo = strcmp(p->language, "stablehlo") == 0;
+
+    if ((strcmp(p->language, "hlo") != 0 && !stablehlo) || p->entry == RP_NONE)
         return rp_err_set(err, RP_UNSUPPORTED, "a program in %s cannot be written as HLO",
                           p->language);
+    for (uint32_t op = 0; stablehlo && op < p->nops; op++)
+        if (p->code.at[op] == RP_OP_FOREIGN)
+            return rp_err_set(err, RP_UNSUPPORTED,
+                              "operation '%s' of StableHLO cannot be written as HLO",
+                              rp_op_opcode_name(p, op));
     return RP_OK;
 }
 
@@ -549,7 +556,7 @@ enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writ
     struct rp_bytes bytes;
     size_t module;
 
-    RP_TRY(check_hlo(p, err));
+    RP_TRY(rp_hlo_writable(p, err));
     module = rp_proto_begin(to, RP_HLO_PROTO_HLO_MODULE);
     RP_TRY(put_module(&put));
     rp_proto_end(to, module);
@@ -563,7 +570,7 @@ enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_wri
     struct rp_bytes bytes;
     enum rp_code code;
 
-    RP_TRY(check_hlo(p, err));
+    RP_TRY(rp_hlo_writable(p, err));
     put.seen = calloc((size_t)p->strings.n + 1, 1);
     code = put.seen ? put_module(&put) : rp_err_nomem(err, "writing a module");
     free(put.seen);

@@ -25,6 +25,8 @@ enum rp_code rp_hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op);
 /* All attributes of an instruction. */
 enum rp_code rp_hlo_write_attrs(const struct rp_hlo_writer *put, uint32_t op);
 /* input_output_alias of a module. */
+/* RP_UNSUPPORTED where it is not HLO, nor StableHLO with operations that HLO has. */
+enum rp_code rp_hlo_writable(const struct rp_program *p, struct rp_err *err);
 /* Frontend attributes, of an instruction or a module. */
 void rp_hlo_write_map(const struct rp_hlo_writer *put, uint32_t field, const struct rp_attr *attr);
 void rp_hlo_write_module_aliases(const struct rp_hlo_writer *put, const struct rp_attr *attr);

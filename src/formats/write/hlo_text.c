@@ -5,6 +5,7 @@
  * Unknown protobuf fields have no text form and are left out.
  */
 #include "formats/programs.h"
+#include "formats/write/hlo_proto.h"
 #include "formats/write/writers.h"
 #include "program/literal.h"
 #include "program/order.h"
@@ -432,9 +433,7 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
 {
     struct text_writer w = {p, to, err};
 
-    if (strcmp(p->language, "hlo") != 0)
-        return rp_err_set(err, RP_UNSUPPORTED, "a program in %s cannot be written as HLO",
-                          p->language);
+    RP_TRY(rp_hlo_writable(p, err));
     rp_out_printf(to, "HloModule %s", p->name ? rp_program_text(p, p->name) : "module");
     RP_TRY(put_attrs(&w, p->module_attrs.at, p->module_attrs.n));
     rp_out_char(to, '\n');
