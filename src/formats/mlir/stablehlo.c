@@ -153,9 +153,11 @@ static enum rp_code read_location_line(struct rp_mlir *r, const char *at, const 
             loc.line = loc.line * 10 + (*s - '0');
     }
     ref = memmem(s, (size_t)(end - s), "#loc", 4);
-    if (ref && !loc.file)
+    if (ref && !loc.file) {
         for (ref += 4; ref < end && *ref >= '0' && *ref <= '9' && loc.ref < 10000000; ref++)
             loc.ref = loc.ref * 10 + (uint32_t)(*ref - '0');
+        loc.ref++;
+    }
     if (number > (uint64_t)(r->end - r->begin))
         return RP_OK;
     while (r->locs.n <= number)
@@ -179,7 +181,7 @@ static enum rp_code resolve_locations(struct rp_mlir *r)
                 meta.op_name = loc->name;
             meta.file = loc->file;
             meta.line = loc->line;
-            number = loc->file || !loc->ref ? 0 : loc->ref + 1;
+            number = loc->file ? 0 : loc->ref;
         }
         if (!meta.op_name && !meta.file)
             continue;
