@@ -22,6 +22,27 @@ def shape_of(dims):
     return " ".join(out)
 
 
+# Operators that one tool counts at the wrapper and the other at what it calls.
+ALIASES = {"aten::_scaled_dot_product_flash_attention": ["aten::scaled_dot_product_attention"],
+           "aten::convolution": ["aten::cudnn_convolution", "aten::miopen_convolution"],
+           "aten::layer_norm": ["aten::native_layer_norm"], "aten::group_norm": ["aten::native_group_norm", "aiter::_groupnorm_run"],
+           "aten::batch_norm": ["aten::native_batch_norm", "aten::miopen_batch_norm", "aten::cudnn_batch_norm"],
+           "aiter::gemm_a16w16": ["aten::mm"]}
+
+
+def find(rows, key):
+    """The row of the same operator and shapes, or of an alias with the same first shapes (weights of a product may be turned)."""
+    if key in rows:
+        return rows[key]
+    first = key[1].split(" ")[:2]
+    turned = first[:1] + ["[" + ",".join(reversed(first[1].strip("[]").split(","))) + "]"] if len(first) > 1 else first
+    for name in ALIASES.get(key[0], []):
+        for (other, shape), row in rows.items():
+            if other == name and shape.split(" ")[:2] in (first, turned):
+                return row
+    return None
+
+
 def ours(path):
     d = json.loads(subprocess.run([REPRISE, "roofline", "--limit", "0", "--json", path], capture_output=True, check=True).stdout)
     rows = collections.defaultdict(lambda: [0, 0.0, 0.0])
@@ -73,11 +94,11 @@ def compare(path):
     groups = collections.defaultdict(lambda: [0, 0, [], []])
     for key, row in b.items():
         g = groups[key[0]]
-        if key not in a:
+        mine = find(a, key)
+        if not mine:
             g[1] += 1
             continue
         g[0] += 1
-        mine = a[key]
         # kernels without a launch are calls here and not there: compare single calls
         f = (mine[1] / mine[0]) / (row[1] / row[0]) if row[1] else (1.0 if mine[1] == 0 else math.inf)
         m = (mine[2] / mine[0]) / (row[2] / row[0]) if row[2] else math.inf

@@ -80,24 +80,42 @@ static int name_flops(const char *name)
     return flops;
 }
 
-/* Elements of its loops: the numbers after the last tensor, xnumel, ynumel, rnumel. */
-static double loop_elements(const struct rp_inputs *in)
+/* Elements of its loops: the product of the numbers after the last tensor, xnumel, ynumel, rnumel.
+   0: not recorded. */
+static double loop_elements(const struct rp_inputs *in, double *outer)
 {
     double n = 1, value;
     uint32_t i, found = 0;
 
     for (i = 0; i < in->count; i++) {
-        if (rp_inputs_tensor(in, i))
-            found = 0, n = 1;
-        else if (rp_inputs_int(in, i, &value) && value >= 1)
-            n *= value, found++;
+        if (rp_inputs_tensor(in, i)) {
+            found = 0;
+            n = 1;
+        } else if (rp_inputs_int(in, i, &value) && value >= 1) {
+            n *= value;
+            if (!found++)
+                *outer = value;
+        }
     }
     return found ? n : 0;
 }
 
+/* Results come last. If the last tensor has not the size of one, the kernel writes into its first.
+ */
+static bool works_in_place(const struct rp_inputs *in, double n, double outer)
+{
+    const struct rp_input_tensor *last = NULL;
+    uint32_t i;
+
+    for (i = 0; i < in->count; i++)
+        last = rp_inputs_tensor(in, i) ? &in->at[i].tensor : last;
+    return n > 0 && last && last->n < n && last->n != outer && rp_inputs_tensor(in, 0) &&
+           in->at[0].tensor.n >= n;
+}
+
 const char *rp_model_triton(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    double n = loop_elements(in), most = 0, bytes = 0;
+    double outer = 0, n = loop_elements(in, &outer), most = 0, bytes = 0;
     uint32_t i;
 
     (void)arg;
@@ -116,6 +134,8 @@ const char *rp_model_triton(const struct rp_inputs *in, int arg, struct rp_op_co
     }
     if (most <= 0)
         return RP_NO_SHAPES;
+    if (works_in_place(in, n, outer))
+        bytes += n * (double)in->at[0].tensor.size;
     out->flops = name_flops(in->name) * (n > 0 ? n : most);
     out->bytes = bytes;
     out->type = RP_NUMBER_FP32; /* whatever is stored: Inductor computes in fp32 */

@@ -357,7 +357,9 @@ static void elements(void **state)
          "TensorList,TensorList,TensorList,TensorList,TensorList,TensorList", NULL, 15. * 30,
          4. * 7 * 30, "fp32", NULL, NULL},
         {"triton_poi_fused_addmm_gelu_view_17", "[[2, 333, 9728], [9728], []]", B "," B ",Scalar",
-         ";;6478848", 2. * 6478848, 2. * (6478848 + 9728), "fp32", NULL, NULL},
+         ";;6478848", 2. * 6478848, 2. * (2 * 6478848 + 9728), "fp32", NULL, NULL},
+        {"triton_poi_fused_add_gelu_mul_0", "[[1024], [1024], [1024], []]", B "," B "," B ",Scalar",
+         ";;;1024", 3072, 2. * 3 * 1024, "fp32", NULL, NULL},
     };
 
     UNUSED_STATE(state);
