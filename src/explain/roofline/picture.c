@@ -141,7 +141,7 @@ static void draw_roofs(struct rp_plot *plot, const struct rp_roof_root *root)
     if (!(peak > 0) || !(memory > 0))
         return;
     draw_roof(plot, memory, peak, RP_LINE_PLAIN);
-    draw_roof(plot, memory * root->achievable, peak * root->achievable, RP_LINE_DASHED);
+    draw_roof(plot, memory * root->achievable_share, peak * root->achievable_share, RP_LINE_DASHED);
     rp_units_format(peak, RP_UNIT_FLOPS, rate, sizeof rate);
     snprintf(text, sizeof text, "%s for products in bf16", rate);
     rp_svg_text(plot->svg, plot->left + plot->width - 4, rp_plot_y(plot, peak) - 5, RP_ANCHOR_END,

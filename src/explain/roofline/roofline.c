@@ -80,7 +80,7 @@ static const struct rp_field root_fields[] = {
          0),
     ROOT(matrix_flops_per_s, F64, FLOPS, NULL, "peak for products in bf16", 0),
     ROOT(memory_bytes_per_s, F64, BPS, NULL, "peak of the memory", 0),
-    ROOT(achievable, F64, RATIO, NULL, "part of the peaks that 'saved' assumes", 0),
+    ROOT(achievable_share, F64, RATIO, NULL, "part of the peaks that 'saved' assumes", 0),
     ROOT(ranks, I64, COUNT, NULL, "number of ranks", 0),
     ROOT(device_ns, I64, NS, "device time", "sum of the durations of all selected work", 0),
     ROOT(modelled_ns, I64, NS, NULL, "of it, with FLOPs and bytes", 0),
@@ -434,7 +434,7 @@ static const char *peaks_text(const struct rp_roof_root *out, struct rp_arena *a
         out->peaks ? " of " : "", out->peaks ? out->peaks : "",
         rp_units_text(arena, out->matrix_flops_per_s, RP_UNIT_FLOPS),
         rp_units_text(arena, out->memory_bytes_per_s, RP_UNIT_BPS),
-        rp_units_text(arena, out->achievable, RP_UNIT_RATIO));
+        rp_units_text(arena, out->achievable_share, RP_UNIT_RATIO));
 }
 
 static void fill_notes(struct rp_roof_root *out, struct rp_arena *arena)
@@ -491,7 +491,7 @@ static void fill_totals(const struct rp_roof_part *const *parts, size_t n, doubl
             out->matrix_flops_per_s = parts[p]->matrix_flops_per_s;
         }
     }
-    out->achievable = achievable;
+    out->achievable_share = achievable;
     out->device_ns = all.device_ns;
     out->modelled_ns = all.modelled_ns;
     out->rated_ns = all.rated_ns;

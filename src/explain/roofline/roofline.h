@@ -37,7 +37,7 @@ struct rp_roof_sums {
     int64_t rated_ns;    /* of that, where the peaks are known too */
     double flops, bytes; /* of what is modelled */
     double least_s;      /* of what is rated: time at the peaks */
-    double reached_s; /* the same at the achievable part of them, and no kernel below the latency */
+    double reached_s;    /* the same at the achievable part of them, no call below the latency */
     int64_t bound_ns[RP_BOUNDS]; /* of what is rated: device time by the limit of its calls */
 };
 
@@ -75,7 +75,7 @@ struct rp_roof_row {
 
 struct rp_roof_root {
     const char *by, *device, *peaks, *summary;
-    double achievable, matrix_flops_per_s, memory_bytes_per_s;
+    double achievable_share, matrix_flops_per_s, memory_bytes_per_s;
     int64_t ranks, device_ns, modelled_ns, classes_ns, rated_ns, saved_ns, row_count;
     double modelled_share, rated_share, flops, flops_per_s;
     size_t nrows, nknown, nunmodelled, nnotes;
