@@ -220,6 +220,9 @@ static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err 
     if (!order || !place || !g->nodes || !c->n)
         return c->n ? rp_err_nomem(err, "planning")
                     : rp_err_set(err, RP_FORMAT, "empty computation");
+    if (c->root < c->first || c->root - c->first >= c->n)
+        return rp_err_set(err, RP_FORMAT, "computation '%s' has no result",
+                          rp_program_text(plan->program, c->name));
     RP_TRY(rp_computation_order(plan->program, id, &plan->arena, order, err));
     for (uint32_t i = 0; i < c->n; i++)
         place[order[i] - c->first] = i;
