@@ -437,6 +437,8 @@ static const struct rp_field output_fields[] = {
              RP_NULLABLE),
     RP_FIELD(struct rp_replay_output, elements, I64, COUNT, "of", "elements", 0),
     RP_FIELD(struct rp_replay_output, reason, STR, NONE, NULL, "why it could not be compared", 0),
+    RP_FIELD(struct rp_replay_output, verdict, STR, NONE, NULL,
+             "right, wrong, or why neither can be said", 0),
     RP_FIELD_LIST(struct rp_replay_output, worst, &worst_type, NULL, "the worst elements", 0),
     RP_FIELD_END};
 static const struct rp_type output_type = {"output", sizeof(struct rp_replay_output), output_fields,
@@ -573,7 +575,7 @@ static const struct rp_field replay_fields[] = {
              RP_NULLABLE),
     RP_FIELD(struct rp_replay, written, STR, NONE, "written", "the program that was written",
              RP_SHORTEN),
-    RP_FIELD(struct rp_replay, ok, BOOL, NONE, "correct", "true if all outputs are correct", 0),
+    RP_FIELD(struct rp_replay, ok, BOOL, NONE, "correct", "true if no output is wrong", 0),
     RP_FIELD_LIST(struct rp_replay, outputs, &output_type, "outputs", "outputs of the program", 0),
     RP_FIELD_LIST(struct rp_replay, instructions, &op_type, "instructions",
                   "times of instructions, with --profile", 0),

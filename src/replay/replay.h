@@ -35,7 +35,7 @@ struct rp_replay_worst {
 };
 struct rp_replay_output {
     int64_t index, elements, wrong;
-    const char *dtype, *shown, *reason;
+    const char *dtype, *shown, *reason, *verdict;
     size_t nshape, nworst;
     int64_t *shape;
     double max_abs, max_rel;
@@ -199,6 +199,13 @@ enum rp_code rp_replay_describe(struct rp_arena *arena, const struct rp_tensor *
 enum rp_code rp_replay_check(const struct rp_session *s, const struct rp_settings *settings,
                              const struct rp_session_run *run, struct rp_result *result,
                              struct rp_err *err);
+
+/* ---- undecided.c ---- */
+
+/* Verdicts of outputs that were compared; those that are off without being wrong do not count in
+   root->ok. */
+enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_session_run *run,
+                              struct rp_result *result, struct rp_err *err);
 
 /* ---- compare.c: against the JSON of an earlier replay ---- */
 

@@ -272,30 +272,29 @@ static enum rp_code nudge_all(struct rp_tensor *const *arguments, size_t n, stru
     return RP_OK;
 }
 
-/* How far the results move if the inputs are nudged. */
-static enum rp_code measure_sensitivity(const struct rp_trial_judge *judge,
-                                        const struct rp_cut_program *cut,
-                                        struct rp_tensor *const *arguments, size_t partitions,
-                                        struct rp_tensor *const *want, size_t n, double *moved,
-                                        struct rp_err *err)
+enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on, const struct rp_program *p,
+                                  struct rp_tensor *const *arguments, size_t narguments,
+                                  size_t partitions, double *moved, size_t n, struct rp_err *err)
 {
-    size_t narguments = cut->inputs.n * partitions, nmoved = 0;
-    struct rp_tensor **changed = calloc(narguments + 1, sizeof *changed), **other = NULL;
-    enum rp_code code = changed ? nudge_all(arguments, narguments, changed, err)
+    size_t all = narguments * partitions, nbase = 0, nother = 0;
+    struct rp_tensor **changed = calloc(all + 1, sizeof *changed), **base = NULL, **other = NULL;
+    enum rp_code code = changed ? nudge_all(arguments, all, changed, err)
                                 : rp_err_nomem(err, "measuring sensitivity");
 
-    *moved = 0;
+    memset(moved, 0, n * sizeof *moved);
     if (code == RP_OK)
-        code = rp_trial_once(judge->oracle, cut->program, changed, cut->inputs.n, partitions,
-                             &other, &nmoved, err);
-    for (size_t i = 0; code == RP_OK && i < n && i < nmoved; i++) {
+        code = rp_trial_once(on, p, arguments, narguments, partitions, &base, &nbase, err);
+    if (code == RP_OK)
+        code = rp_trial_once(on, p, changed, narguments, partitions, &other, &nother, err);
+    for (size_t i = 0; code == RP_OK && i < n && i < nbase && i < nother; i++) {
         struct rp_comparison c;
 
-        rp_compare(other[i], want[i], NULL, &c);
-        *moved = fmax(*moved, c.max_abs);
+        rp_compare(other[i], base[i], NULL, &c);
+        moved[i] = c.max_abs;
     }
-    rp_tensors_drop(changed, narguments);
-    rp_tensors_drop(other, nmoved);
+    rp_tensors_drop(changed, all);
+    rp_tensors_drop(base, nbase);
+    rp_tensors_drop(other, nother);
     return code;
 }
 
@@ -305,7 +304,8 @@ enum rp_code rp_trial_judge(const struct rp_trial_judge *judge, const struct rp_
                             struct rp_trial_verdict *out, struct rp_err *err)
 {
     struct rp_tolerance tolerance;
-    double moved;
+    double *moved, most = 0;
+    enum rp_code code;
 
     *out = (struct rp_trial_verdict){.ok = true};
     RP_TRY(judge_tolerance(judge, cut, &tolerance, err));
@@ -317,7 +317,13 @@ enum rp_code rp_trial_judge(const struct rp_trial_judge *judge, const struct rp_
     }
     if (out->ok || out->reason)
         return RP_OK;
-    RP_TRY(measure_sensitivity(judge, cut, arguments, partitions, want, n, &moved, err));
-    out->sensitive = isfinite(out->max_abs) && moved * 4 >= out->max_abs;
-    return RP_OK;
+    moved = calloc(n + 1, sizeof *moved);
+    code = moved ? rp_trial_sensitivity(judge->oracle, cut->program, arguments, cut->inputs.n,
+                                        partitions, moved, n, err)
+                 : rp_err_nomem(err, "measuring sensitivity");
+    for (size_t i = 0; code == RP_OK && i < n; i++)
+        most = fmax(most, moved[i]);
+    free(moved);
+    out->sensitive = isfinite(out->max_abs) && most * 4 >= out->max_abs;
+    return code;
 }

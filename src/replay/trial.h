@@ -70,6 +70,12 @@ enum rp_code rp_values_arguments(const struct rp_values *v, const struct rp_cut_
 
 /* ---- the judgement ---- */
 
+/* How far each of the first n outputs moves if every float input changes by about a unit in the
+   last place, up or down: the largest change of an element. */
+enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on, const struct rp_program *p,
+                                  struct rp_tensor *const *arguments, size_t narguments,
+                                  size_t partitions, double *moved, size_t n, struct rp_err *err);
+
 /*
  * Whether the arrays of one operation are right. More than the tolerance is no defect where the
  * operation amplifies rounding: `want` itself changes by a quarter of that if the inputs change by

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Outputs that are off and still not wrong: those that depend on random numbers of the device, and
+ * those of programs that amplify rounding, such as a training step at a point where a small
+ * difference grows. The second is measured, on our own engine: how far an output moves if every
+ * input changes by about a unit in its last place. If it moves by a quarter of the difference or
+ * more, the difference says nothing about the engine.
+ */
+#include "replay/trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_WARNINGS 5
+
+/* ---- random numbers ---- */
+
+static bool is_random(const struct rp_program *p, uint32_t op)
+{
+    return p->code.at[op] == RP_OP_RNG || p->code.at[op] == RP_OP_RNG_GET_AND_UPDATE_STATE;
+}
+
+/* Whether a random number reaches the operation; `seen` is cleared, `stack` has room for all. */
+static bool depends_on_random(const struct rp_program *p, uint32_t from, uint8_t *seen,
+                              uint32_t *stack)
+{
+    size_t n = 0;
+
+    memset(seen, 0, p->nops);
+    stack[n++] = from;
+    seen[from] = 1;
+    while (n) {
+        uint32_t op = stack[--n];
+        struct rp_ids in = rp_op_operands(p, op), called = rp_op_called(p, op);
+
+        if (is_random(p, op))
+            return true;
+        for (uint32_t i = 0; i < in.n; i++)
+            if (!seen[in.at[i]]) {
+                seen[in.at[i]] = 1;
+                stack[n++] = in.at[i];
+            }
+        for (uint32_t i = 0; i < called.n; i++) {
+            uint32_t root = p->computations.at[called.at[i]].root;
+
+            if (root < p->nops && !seen[root]) {
+                seen[root] = 1;
+                stack[n++] = root;
+            }
+        }
+    }
+    return false;
+}
+
+static enum rp_code excuse_random(const struct rp_session *s, struct rp_replay *root,
+                                  struct rp_err *err)
+{
+    const struct rp_program *p = s->program.program;
+    uint8_t *seen;
+    uint32_t *stack;
+    bool any = false;
+
+    for (uint32_t i = 0; i < p->nops; i++)
+        any |= is_random(p, i);
+    if (!any)
+        return RP_OK;
+    seen = malloc((size_t)p->nops + 1);
+    stack = malloc(((size_t)p->nops + 1) * sizeof *stack);
+    for (size_t i = 0; seen && stack && i < root->noutputs; i++)
+        if (!root->outputs[i].ok && !root->outputs[i].reason &&
+            depends_on_random(p, s->signature.out[i % s->signature.nout].op, seen, stack))
+            root->outputs[i].verdict = "not comparable: it depends on random numbers of the device";
+    any = seen && stack;
+    free(seen);
+    free(stack);
+    return any ? RP_OK : rp_err_nomem(err, "judging outputs");
+}
+
+/* ---- rounding ---- */
+
+static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay *root,
+                                    const struct rp_session_run *run, struct rp_arena *arena,
+                                    struct rp_err *err)
+{
+    struct rp_trial_engine on = {.engine = &rp_engine_fast, .options = run->options};
+    double *moved = calloc(root->noutputs + 1, sizeof *moved);
+    enum rp_code code;
+
+    if (!moved)
+        return rp_err_nomem(err, "judging outputs");
+    on.options.profile = false;
+    code = rp_trial_sensitivity(&on, s->program.program, s->arguments, s->signature.nin,
+                                s->partitions, moved, root->noutputs, err);
+    for (size_t i = 0; code == RP_OK && i < root->noutputs; i++) {
+        struct rp_replay_output *o = &root->outputs[i];
+
+        if (!o->ok && !o->reason && isfinite(o->max_abs) && moved[i] * 4 >= o->max_abs)
+            o->verdict = rp_arena_textf(
+                arena,
+                "undecided: the program amplifies rounding (it moves by %.3g if its inputs change by "
+                "a unit in the last place)",
+                moved[i]);
+    }
+    free(moved);
+    /* an engine of ours that does not know the program cannot tell */
+    return code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED
+               ? code
+               : rp_arena_check(arena, "judging outputs", err);
+}
+
+/* ---- all of it ---- */
+
+/* On the screen, as warnings: the first few of them. */
+static enum rp_code warn_excused(struct rp_replay *root, struct rp_arena *arena, struct rp_err *err)
+{
+    const char **list = RP_ARENA_NEW(arena, const char *, root->nwarnings + MOST_WARNINGS + 1);
+    size_t more = 0;
+
+    if (!list)
+        return rp_err_nomem(err, "judging outputs");
+    for (size_t i = 0; i < root->nwarnings; i++)
+        list[i] = root->warnings[i];
+    root->warnings = list;
+    for (size_t i = 0; i < root->noutputs; i++) {
+        const char *verdict = root->outputs[i].verdict;
+
+        if (root->outputs[i].ok || !strcmp(verdict, "wrong"))
+            continue;
+        if (more++ < MOST_WARNINGS)
+            list[root->nwarnings++] = rp_arena_textf(arena, "output %zu is %s", i, verdict);
+    }
+    if (more > MOST_WARNINGS)
+        list[root->nwarnings++] =
+            rp_arena_textf(arena, "%zu more outputs cannot be judged either", more - MOST_WARNINGS);
+    return rp_arena_check(arena, "judging outputs", err);
+}
+
+enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_session_run *run,
+                              struct rp_result *result, struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < root->noutputs; i++) {
+        root->outputs[i].verdict = root->outputs[i].ok ? "right" : "wrong";
+        wrong += !root->outputs[i].ok && !root->outputs[i].reason;
+    }
+    if (!wrong || !s->program.program || s->graph || !s->signature.nout || !s->arguments)
+        return RP_OK;
+    RP_TRY(excuse_random(s, root, err));
+    RP_TRY(excuse_rounding(s, root, run, &result->arena, err));
+    root->ok = true;
+    for (size_t i = 0; i < root->noutputs; i++)
+        root->ok &= strcmp(root->outputs[i].verdict, "wrong") != 0;
+    return warn_excused(root, &result->arena, err);
+}
