@@ -203,6 +203,17 @@ static rp_event longest_named(const struct rp_trace *t, const struct rp_step *st
     return best;
 }
 
+/* Whether the recording was paused in a step, which then is as long as the pause. */
+static bool paused_in(const struct rp_trace *t, const struct rp_step *step)
+{
+    for (rp_event e = 0; e < t->ev.n; e++)
+        if (t->ev.kind[e] == RP_KIND_INSTANT && t->ev.ts_ns[e] >= step->begin_ns &&
+            t->ev.ts_ns[e] < step->end_ns &&
+            !strcmp(rp_trace_str(t, t->ev.name[e]), RP_PAUSED_NAME))
+            return true;
+    return false;
+}
+
 /* "compilation ('torch/_dynamo/convert_frame.py(…)')" */
 static const char *step_reason(const struct rp_trace *t, size_t at, const struct rp_report_step *on,
                                struct rp_arena *arena)
@@ -225,6 +236,8 @@ static const char *step_reason(const struct rp_trace *t, size_t at, const struct
     }
     if (e != RP_NONE)
         return rp_arena_textf(arena, "%s ('%.60s')", what, rp_trace_str(t, t->ev.name[e]));
+    if (paused_in(t, step))
+        return "the recording was paused in it";
     return at == 0 ? "the first step: warm-up" : "the trace does not show why";
 }
 
