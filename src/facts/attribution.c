@@ -40,7 +40,7 @@ struct attribution_ctx {
     const struct rp_trace *t;
     struct rp_attribution *out;
     struct rp_arg_key sequence, forward_thread, hlo_op, hlo_module, tf_op;
-    struct rp_map forward; /* sequence number -> first forward operator that has it */
+    struct rp_map forward; /* sequence number -> forward operator that has it */
     RP_VEC(uint8_t) hint;  /* by string: phase, 0 none, HINT_UNKNOWN */
 };
 
@@ -191,20 +191,27 @@ static void count_coverage(struct rp_coverage *c, const struct rp_work *work,
     rp_ns_add(&c->graph_op_ns, graph && (owner->op != RP_NONE || owner->hlo_op) ? dur : 0);
 }
 
-/* Forward operators by sequence number; the first of several is the outermost. */
+/* Forward operators by sequence number. The operator that has a gradient counts the number up, so
+   that operators before it which have none (num_batches_tracked.add_) carry the same: of those that
+   follow each other on a thread the last is meant, of nested ones the outermost. */
 static enum rp_code map_forward(struct attribution_ctx *p, struct rp_err *err)
 {
+    const struct rp_trace *t = p->t;
     int64_t sequence;
-    uint32_t first;
+    uint32_t known;
     rp_event e;
 
     if (p->sequence.key == RP_NONE)
         return RP_OK;
-    for (e = 0; e < p->t->ev.n; e++)
-        if (p->t->ev.kind[e] == RP_KIND_CPU_OP && rp_arg_key_int(&p->sequence, e, &sequence) &&
-            sequence >= 0 && !runs_backward(p, e) &&
-            hint_of(p, p->t->ev.name[e]) != RP_PHASE_BACKWARD)
-            RP_TRY(rp_map_intern(&p->forward, (uint64_t)sequence, e, &first, err));
+    for (e = 0; e < t->ev.n; e++) {
+        if (t->ev.kind[e] != RP_KIND_CPU_OP || !rp_arg_key_int(&p->sequence, e, &sequence) ||
+            sequence < 0 || runs_backward(p, e) || hint_of(p, t->ev.name[e]) == RP_PHASE_BACKWARD)
+            continue;
+        RP_TRY(rp_map_intern(&p->forward, (uint64_t)sequence, e, &known, err));
+        if (known != e && t->ev.track[known] == t->ev.track[e] &&
+            rp_event_end_ns(t, known) <= t->ev.ts_ns[e])
+            RP_TRY(rp_map_put(&p->forward, (uint64_t)sequence, e, err));
+    }
     return RP_OK;
 }
 

@@ -206,6 +206,32 @@ static void work_is_attributed(void **state)
     rp_trace_free(t);
 }
 
+/* BatchNorm2d: the counter that is added to before has no gradient, and the same number. */
+static void a_gradient_is_of_the_last_operator_with_its_number(void **state)
+{
+    static const struct row norm[] = {
+        {'X', "cpu_op", "aten::add_", 1, 1, 10, 5, 0, 0, 1, "Sequence number", 42},
+        {'X', "cpu_op", "aten::batch_norm", 1, 1, 20, 30, 0, 0, 2, "Sequence number", 42},
+        {'X', "cpu_op", "aten::native_batch_norm", 1, 1, 22, 20, 0, 0, 3, "Sequence number", 42},
+        {'X', "cpu_op", "autograd::engine::evaluate_function: NativeBatchNormBackward0", 1, 2, 60,
+         30, 0, 0, 4, "Sequence number", 42},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 2, 64, 4, 6},
+        {'X', "kernel", "batch_norm_backward", 0, 7, 70, 30, 6, 7},
+    };
+    struct rp_trace *t = TRACE_OF(norm);
+    struct rp_attribution a;
+    struct rp_work w;
+
+    UNUSED_STATE(state);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_attribution_init(&a, &w, NULL), RP_OK);
+    assert_int_equal(a.owners.n, 1);
+    assert_string_equal(name_of(t, a.owners.at[0].forward), "aten::batch_norm");
+    rp_attribution_release(&a);
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
 static void a_host_only_trace_has_no_work(void **state)
 {
     static const struct row host[] = {{'X', "cpu_op", "aten::mm", 1, 1, 0, 10}};
@@ -236,6 +262,7 @@ int test_work(void)
         cmocka_unit_test(devices_are_kept_apart),
         cmocka_unit_test(an_argument_names_the_device),
         cmocka_unit_test(work_is_attributed),
+        cmocka_unit_test(a_gradient_is_of_the_last_operator_with_its_number),
         cmocka_unit_test(a_host_only_trace_has_no_work),
     };
 
