@@ -40,16 +40,87 @@ static void broadcast(struct rp_input_tensor *to, const struct rp_input_tensor *
     *to = all;
 }
 
+/* Operators of one operand and of two; a tensor among the later inputs is the place of the result,
+   as in torch.mul(a, b, out=c). */
+static const char *const unary[] = {
+    "abs",      "ceil",     "cos",      "erf",         "exp",         "expm1",       "floor",
+    "gelu",     "log",      "log1p",    "log2",        "mish",        "neg",         "relu",
+    "relu6",    "elu",      "rsqrt",    "sigmoid",     "reciprocal",  "sign",        "silu",
+    "sin",      "sqrt",     "square",   "tan",         "tanh",        "hardswish",   "isnan",
+    "isinf",    "round",    "softplus", "logical_not", "bitwise_not", "hardsigmoid", "leaky_relu",
+    "hardtanh", "threshold"};
+static const char *const binary[] = {"add",
+                                     "sub",
+                                     "rsub",
+                                     "mul",
+                                     "div",
+                                     "true_divide",
+                                     "floor_divide",
+                                     "fmod",
+                                     "remainder",
+                                     "pow",
+                                     "maximum",
+                                     "minimum",
+                                     "clamp_min",
+                                     "clamp_max",
+                                     "xlogy",
+                                     "eq",
+                                     "ne",
+                                     "lt",
+                                     "le",
+                                     "gt",
+                                     "ge",
+                                     "logical_and",
+                                     "logical_or",
+                                     "logical_xor",
+                                     "bitwise_and",
+                                     "bitwise_or",
+                                     "bitwise_xor",
+                                     "gelu_backward",
+                                     "silu_backward",
+                                     "sigmoid_backward",
+                                     "tanh_backward",
+                                     "threshold_backward",
+                                     "leaky_relu_backward",
+                                     "elu_backward",
+                                     "mish_backward",
+                                     "softplus_backward"};
+
+static bool is_among(const char *name, size_t len, const char *const *names, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n; i++)
+        if (!strncmp(name, names[i], len) && !names[i][len])
+            return true;
+    return false;
+}
+
+/* How many of the first inputs are operands. */
+static uint32_t operands_of(const struct rp_inputs *in)
+{
+    const char *name = in->name && !strncmp(in->name, "aten::", 6) ? in->name + 6 : "";
+    size_t len = strlen(name);
+    uint32_t n = in->count;
+
+    len -= len && name[len - 1] == '_';
+    if (len && is_among(name, len, unary, sizeof unary / sizeof unary[0]))
+        n = 1;
+    else if (len && is_among(name, len, binary, sizeof binary / sizeof binary[0]))
+        n = 2;
+    return n < in->count ? n : in->count;
+}
+
 /* The result of an element-wise operator, and the bytes of its inputs. */
 static const char *shape_result(const struct rp_inputs *in, struct rp_input_tensor *result,
                                 double *read)
 {
-    uint32_t i, pass, tensors = 0;
+    uint32_t i, pass, tensors = 0, operands = operands_of(in);
 
     *result = (struct rp_input_tensor){.n = 1, .stored = 1};
     *read = 0;
     for (pass = 0; pass < 2; pass++) /* tensors of no dimension only where nothing else decides */
-        for (i = 0; i < in->count; i++) {
+        for (i = 0; i < operands; i++) {
             const struct rp_input_tensor *t = rp_inputs_tensor(in, i);
 
             if (!t || (t->ndims == 0) != (pass == 1))

@@ -141,8 +141,8 @@ const char *rp_model_loss(const struct rp_inputs *in, int arg, struct rp_op_cost
     return NULL;
 }
 
-/* nll_loss_forward(x, target, …) looks up one element for each target; the backward pass writes the
-   whole gradient (gradient, x, target, …). */
+/* nll_loss_forward(x, target, …) looks up one element for each target, nll_loss_backward(gradient,
+   x, target, …) writes one: the rest of the gradient is filled by aten::zero_. */
 const char *rp_model_nll(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     const struct rp_input_tensor *x, *target;
@@ -153,7 +153,7 @@ const char *rp_model_nll(const struct rp_inputs *in, int arg, struct rp_op_cost 
     if (missing)
         return missing;
     out->flops = target->n;
-    out->bytes = rp_input_bytes(target) + (arg ? x->n : target->n) * (double)x->size;
+    out->bytes = rp_input_bytes(target) + target->n * (double)x->size;
     out->type = x->type;
     return NULL;
 }

@@ -138,6 +138,5 @@ const char *rp_model_triton(const struct rp_inputs *in, int arg, struct rp_op_co
         bytes += n * (double)in->at[0].tensor.size;
     out->flops = name_flops(in->name) * (n > 0 ? n : most);
     out->bytes = bytes;
-    out->type = RP_NUMBER_FP32; /* whatever is stored: Inductor computes in fp32 */
     return NULL;
 }

@@ -329,6 +329,15 @@ static void elements(void **state)
         {"aten::mul", "[[10], [10]]", B "," F, NULL, 10, 2 * 10 + 4 * 10 + 4 * 10, "fp32", NULL,
          NULL},
         {"aten::mul", "[[10], []]", B "," F, NULL, 10, 2 * 10 + 4 + 2 * 10, "bf16", NULL, NULL},
+        /* out=: the place of the result is only written */
+        {"aten::mul", "[[100, 64], [], [100, 64]]", F ",double," F, NULL, 6400, 2. * 4 * 6400 + 8,
+         "fp32", NULL, NULL},
+        {"aten::clamp_min", "[[100, 64], [], [100, 64]]", F ",Int," F, NULL, 6400,
+         2. * 4 * 6400 + 4, "fp32", NULL, NULL},
+        {"aten::add", "[[100, 64], [100, 64], [], [100, 64]]", B "," B ",Scalar," B, ";;1;", 6400,
+         3. * 2 * 6400, "bf16", NULL, NULL},
+        {"aten::neg", "[[100, 64], [100, 64]]", B "," B, NULL, 6400, 2. * 2 * 6400, "bf16", NULL,
+         NULL},
         {"aten::gelu", "[[100, 64], []]", B ",Scalar", ";none", 6400, 4. * 6400, NULL, NULL, NULL},
         {"aten::gt", "[[100], []]", F ",Scalar", ";0", 100, 4. * 100 + 100, NULL, NULL, NULL},
         {"aten::where", "[[100], [100], [100]]", "bool," F "," F, NULL, 100, 100 + 3. * 400, NULL,
@@ -357,9 +366,9 @@ static void elements(void **state)
          "TensorList,TensorList,TensorList,TensorList,TensorList,TensorList", NULL, 15. * 30,
          4. * 7 * 30, "fp32", NULL, NULL},
         {"triton_poi_fused_addmm_gelu_view_17", "[[2, 333, 9728], [9728], []]", B "," B ",Scalar",
-         ";;6478848", 2. * 6478848, 2. * (2 * 6478848 + 9728), "fp32", NULL, NULL},
+         ";;6478848", 2. * 6478848, 2. * (2 * 6478848 + 9728), "bf16", NULL, NULL},
         {"triton_poi_fused_add_gelu_mul_0", "[[1024], [1024], [1024], []]", B "," B "," B ",Scalar",
-         ";;;1024", 3072, 2. * 3 * 1024, "fp32", NULL, NULL},
+         ";;;1024", 3072, 2. * 3 * 1024, "bf16", NULL, NULL},
     };
 
     UNUSED_STATE(state);
@@ -421,7 +430,7 @@ static void reductions_and_norms(void **state)
         {"aten::mse_loss", "[[100], [100], []]", F "," F ",Scalar", ";;1", 300, 804, NULL, NULL,
          NULL},
         {"aten::nll_loss_backward", "[[], [8, 100], [8], [], [], [], []]",
-         F "," F "," L ",,Scalar,Scalar," F, ";;;;1;-100;", ANY, 64 + 3200, NULL, NULL, NULL},
+         F "," F "," L ",,Scalar,Scalar," F, ";;;;1;-100;", 8, 64 + 32, NULL, NULL, NULL},
     };
 
     UNUSED_STATE(state);
