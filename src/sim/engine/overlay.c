@@ -3,6 +3,12 @@
  * The overlay keeps whole columns of durations and lags, so that the simulator reads them without a
  * test, and a log of the previous values. New edges out of a task are a list, newest first: the
  * undo order, so that taking one back is one step.
+ *
+ * A what-if may change every task of a large run, mostly in order, so the log is bytes:
+ *
+ *     old value | distance from the last change of this kind, kind
+ *
+ * Both are numbers of seven bits a byte, the lowest at the end: they are read backward.
  */
 #include "sim/engine/overlay.h"
 
@@ -85,16 +91,89 @@ enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
     COPY(newest);
     COPY(degree);
     COPY(log);
+    memcpy(out->log_at, o->log_at, sizeof out->log_at);
     return RP_OK;
+}
+
+/* ------------------------------------------------------------------ the log */
+
+enum { CHANGE_MOST = 16 }; /* bytes: 10 and 6 */
+
+/* Small negative numbers are small too. */
+static uint64_t folded(int64_t x)
+{
+    return (uint64_t)x << 1 ^ (uint64_t)(x >> 63);
+}
+
+static int64_t unfolded(uint64_t x)
+{
+    return (int64_t)(x >> 1 ^ (0 - (x & 1)));
+}
+
+/* The highest bits first; a byte that others precede has its top bit set. */
+static uint8_t *put_number(uint8_t *to, uint64_t x)
+{
+    unsigned shift = 0;
+
+    while (shift < 63 && x >> shift >= 128)
+        shift += 7;
+    *to++ = (uint8_t)(x >> shift);
+    while (shift) {
+        shift -= 7;
+        *to++ = (uint8_t)(x >> shift & 127) | 128;
+    }
+    return to;
+}
+
+static uint64_t number_before(const uint8_t *log, size_t *end)
+{
+    uint64_t x = 0;
+    unsigned shift;
+
+    for (shift = 0;; shift += 7) {
+        uint8_t byte = log[--*end];
+
+        x |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            return x;
+    }
 }
 
 static enum rp_code log_change(struct rp_overlay *o, uint8_t what, uint32_t at, int64_t old,
                                struct rp_err *err)
 {
-    struct rp_overlay_change c = {old, at, what};
+    int64_t far = (int64_t)at - o->log_at[what];
+    uint8_t *to;
 
-    return rp_vec_push(&o->log, c, err);
+    RP_TRY(rp_vec_reserve(&o->log, CHANGE_MOST, err));
+    to = put_number(o->log.at + o->log.n, folded(old));
+    to = put_number(to, folded(far) << 2 | what);
+    o->log.n = (size_t)(to - o->log.at);
+    o->log_at[what] = at;
+    return RP_OK;
 }
+
+struct rp_overlay_place rp_overlay_last(const struct rp_overlay *o)
+{
+    struct rp_overlay_place place = {.end = o->log.n};
+
+    memcpy(place.at, o->log_at, sizeof place.at);
+    return place;
+}
+
+struct rp_overlay_change rp_overlay_before(const struct rp_overlay *o,
+                                           struct rp_overlay_place *place)
+{
+    uint64_t head = number_before(o->log.at, &place->end);
+    struct rp_overlay_change c = {.what = head & 3};
+
+    c.at = place->at[c.what];
+    c.old = unfolded(number_before(o->log.at, &place->end));
+    place->at[c.what] = (uint32_t)(c.at - unfolded(head >> 2));
+    return c;
+}
+
+/* ------------------------------------------------------------------ changes */
 
 enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur_ns,
                                 struct rp_err *err)
@@ -168,15 +247,17 @@ enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, i
 
 void rp_overlay_undo(struct rp_overlay *o, size_t mark)
 {
-    while (o->log.n > mark) {
-        const struct rp_overlay_change *c = &o->log.at[--o->log.n];
+    struct rp_overlay_place place = rp_overlay_last(o);
 
-        switch (c->what) {
+    while (place.end > mark) {
+        struct rp_overlay_change c = rp_overlay_before(o, &place);
+
+        switch (c.what) {
         case RP_OVERLAY_SET_DUR:
-            o->dur_ns.at[c->at] = c->old;
+            o->dur_ns.at[c.at] = c.old;
             break;
         case RP_OVERLAY_SET_LAG:
-            put_lag(o, c->at, c->old);
+            put_lag(o, c.at, c.old);
             break;
         case RP_OVERLAY_ADD_TASK:
             o->dur_ns.n--;
@@ -184,27 +265,30 @@ void rp_overlay_undo(struct rp_overlay *o, size_t mark)
             o->tasks.n--;
             break;
         default:
-            o->newest.at[c->at] = o->edges.at[--o->edges.n].next;
+            o->newest.at[c.at] = o->edges.at[--o->edges.n].next;
             o->degree.at[o->edges.at[o->edges.n].edge.to]--;
         }
     }
+    o->log.n = place.end;
+    memcpy(o->log_at, place.at, sizeof o->log_at);
 }
 
 /* The first change of an edge says what it was before. */
 void rp_overlay_base_lags(const struct rp_overlay *o, const uint32_t *edges, size_t n,
                           int64_t *lag_ns)
 {
+    struct rp_overlay_place place = rp_overlay_last(o);
     size_t i, k;
 
     for (i = 0; i < n; i++)
         lag_ns[i] = o->lag_ns.at[edges[i]];
-    for (i = o->log.n; i-- > 0;) {
-        const struct rp_overlay_change *c = &o->log.at[i];
+    while (place.end) {
+        struct rp_overlay_change c = rp_overlay_before(o, &place);
 
-        if (c->what != RP_OVERLAY_SET_LAG)
+        if (c.what != RP_OVERLAY_SET_LAG)
             continue;
-        RP_LOWER_BOUND(k, n, edges[k] < c->at);
-        if (k < n && edges[k] == c->at)
-            lag_ns[k] = c->old;
+        RP_LOWER_BOUND(k, n, edges[k] < c.at);
+        if (k < n && edges[k] == c.at)
+            lag_ns[k] = c.old;
     }
 }

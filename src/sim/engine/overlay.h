@@ -33,10 +33,11 @@ struct rp_overlay {
     RP_VEC(struct rp_task_row) tasks;   /* new: numbers from graph->tasks.n on */
     RP_VEC(struct rp_extra_edge) edges; /* new */
     RP_VEC(uint32_t)
-    newest;                  /* by task: its newest new edge, or UINT32_MAX; empty
-                                before the first (rp_overlay_newest) */
-    RP_VEC(uint32_t) degree; /* by task: edges into it that are not cut */
-    RP_VEC(struct rp_overlay_change) log;
+    newest;                    /* by task: its newest new edge, or UINT32_MAX; empty
+                                  before the first (rp_overlay_newest) */
+    RP_VEC(uint32_t) degree;   /* by task: edges into it that are not cut */
+    RP_VEC(uint8_t) log;       /* changes as bytes, read from the end (rp_overlay_before) */
+    uint32_t log_at[4];        /* by kind of change: where the latest was */
     bool starts_matter;        /* a new edge led, or leads, from the start of a task */
     bool device_starts_matter; /* ... of a device's task */
     bool prioritised;          /* a new task had, or has, a priority */
@@ -85,6 +86,14 @@ static inline size_t rp_overlay_mark(const struct rp_overlay *o)
 {
     return o->log.n;
 }
+/* The change before a place in the log; start with rp_overlay_last. */
+struct rp_overlay_place {
+    size_t end;
+    uint32_t at[4];
+};
+struct rp_overlay_place rp_overlay_last(const struct rp_overlay *o);
+struct rp_overlay_change rp_overlay_before(const struct rp_overlay *o,
+                                           struct rp_overlay_place *place);
 /* Undoes every change since the mark. */
 void rp_overlay_undo(struct rp_overlay *o, size_t mark);
 

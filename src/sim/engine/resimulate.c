@@ -75,14 +75,17 @@ static bool patch_plain_graph(struct rp_resim *x, const struct rp_overlay_change
 /* What was patched before becomes what it is now, and what changed since the mark. */
 static enum rp_code patch_all(struct rp_resim *x, bool *ok, struct rp_err *err)
 {
+    struct rp_overlay_place place = rp_overlay_last(x->o);
     size_t i;
 
     for (i = 0; i < x->patched.n; i++)
         *ok &= patch_plain_graph(x, &x->patched.at[i]);
     x->patched.n = 0;
-    for (i = x->mark; i < x->o->log.n; i++) {
-        RP_TRY(rp_vec_push(&x->patched, x->o->log.at[i], err));
-        *ok &= patch_plain_graph(x, &x->o->log.at[i]);
+    while (place.end > x->mark) {
+        struct rp_overlay_change c = rp_overlay_before(x->o, &place);
+
+        RP_TRY(rp_vec_push(&x->patched, c, err));
+        *ok &= patch_plain_graph(x, &c);
     }
     return RP_OK;
 }
@@ -114,18 +117,19 @@ static size_t first_turn_of_cut(const struct rp_resim *x, uint32_t task, bool cu
 static size_t first_turn(const struct rp_resim *x, bool *back)
 {
     const struct rp_overlay *o = x->o;
-    size_t i, first = x->tail.g.n;
+    struct rp_overlay_place place = rp_overlay_last(o);
+    size_t first = x->tail.g.n;
 
-    for (i = x->mark; i < o->log.n; i++) {
-        const struct rp_overlay_change *c = &o->log.at[i];
-        bool is_lag = c->what == RP_OVERLAY_SET_LAG;
-        size_t turn = x->tail.turn.at[is_lag ? from_of(x, c->at) : c->at];
+    while (place.end > x->mark) {
+        struct rp_overlay_change c = rp_overlay_before(o, &place);
+        bool is_lag = c.what == RP_OVERLAY_SET_LAG;
+        size_t turn = x->tail.turn.at[is_lag ? from_of(x, c.at) : c.at];
 
         first = turn < first ? turn : first;
-        if (!is_lag || (c->old != RP_LAG_CUT && o->lag_ns.at[c->at] != RP_LAG_CUT))
+        if (!is_lag || (c.old != RP_LAG_CUT && o->lag_ns.at[c.at] != RP_LAG_CUT))
             continue;
-        *back |= c->old == RP_LAG_CUT;
-        turn = first_turn_of_cut(x, o->graph->edges.at[c->at].to, c->old != RP_LAG_CUT);
+        *back |= c.old == RP_LAG_CUT;
+        turn = first_turn_of_cut(x, o->graph->edges.at[c.at].to, c.old != RP_LAG_CUT);
         first = turn < first ? turn : first;
     }
     return first;
@@ -156,13 +160,13 @@ static void put_apart(struct rp_resim *x, struct rp_sim_result *other)
 
 static enum rp_code sweep(struct rp_resim *x, bool *ok, struct rp_err *err)
 {
-    size_t i;
+    struct rp_overlay_place place = rp_overlay_last(x->o);
 
-    for (i = x->mark; i < x->o->log.n; i++) {
-        const struct rp_overlay_change *c = &x->o->log.at[i];
+    while (place.end > x->mark) {
+        struct rp_overlay_change c = rp_overlay_before(x->o, &place);
 
-        rp_resim_sweep_touch(
-            &x->sweep, c->what == RP_OVERLAY_SET_LAG ? x->o->graph->edges.at[c->at].to : c->at);
+        rp_resim_sweep_touch(&x->sweep,
+                             c.what == RP_OVERLAY_SET_LAG ? x->o->graph->edges.at[c.at].to : c.at);
     }
     RP_TRY(rp_resim_sweep_run(&x->sweep, ok, err));
     if (*ok)

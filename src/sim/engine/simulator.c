@@ -416,21 +416,25 @@ static enum rp_code simulate_any(const struct rp_overlay *o, struct rp_sim_resul
 
 /* ------------------------------------------------------------------ plain graphs */
 
+#define LARGE_TASKS 1000000 /* columns of so many are not kept beside the plain graph */
+
 static enum rp_code make_room(struct rp_sim_result *r, size_t n, struct rp_err *err)
 {
     r->start_ns.n = r->end_ns.n = 0;
     r->last_ns = 0;
     RP_TRY(rp_vec_reserve_full(&r->start_ns, n + 1, err));
-    RP_TRY(rp_vec_reserve_full(&r->end_ns, n + 1, err));
-    r->start_ns.n = r->end_ns.n = n;
+    r->start_ns.n = n;
     return RP_OK;
 }
 
-static void fill_ends(const struct rp_overlay *o, struct rp_sim_result *r)
+static enum rp_code fill_ends(const struct rp_overlay *o, struct rp_sim_result *r,
+                              struct rp_err *err)
 {
     int64_t last = 0;
-    size_t i, n = r->end_ns.n;
+    size_t i, n = r->start_ns.n;
 
+    RP_TRY(rp_vec_reserve_full(&r->end_ns, n + 1, err));
+    r->end_ns.n = n;
     for (i = 0; i < n; i++) {
         int64_t end = r->start_ns.at[i] + o->dur_ns.at[i];
 
@@ -438,11 +442,12 @@ static void fill_ends(const struct rp_overlay *o, struct rp_sim_result *r)
         last = end > last ? end : last;
     }
     r->last_ns = last;
+    return RP_OK;
 }
 
 /* *done is false if not every task was run. */
-static enum rp_code simulate_plain(const struct rp_overlay *o, struct rp_plain_graph *g,
-                                   struct rp_sim_result *out, bool *done, struct rp_err *err)
+static enum rp_code simulate_plain(struct rp_plain_graph *g, struct rp_sim_result *out, bool *done,
+                                   struct rp_err *err)
 {
     struct rp_horizon h = {0};
     enum rp_code code = make_room(out, g->n, err);
@@ -454,8 +459,6 @@ static enum rp_code simulate_plain(const struct rp_overlay *o, struct rp_plain_g
         code = rp_horizon_go(&h, INT64_MAX, err);
     }
     *done = h.done == g->n;
-    if (code == RP_OK && *done)
-        fill_ends(o, out);
     rp_horizon_release(&h);
     return code;
 }
@@ -465,12 +468,17 @@ static enum rp_code simulate_plain(const struct rp_overlay *o, struct rp_plain_g
 enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err)
 {
     struct rp_plain_graph g;
-    enum rp_code code = rp_plain_graph_init(&g, o, false, err);
+    enum rp_code code;
     bool done = false;
 
+    if (rp_overlay_ntasks(o) > LARGE_TASKS) /* ends follow from starts: they are filled later */
+        rp_vec_release(&out->end_ns);
+    code = rp_plain_graph_init(&g, o, false, err);
     if (code == RP_OK && g.fits)
-        code = simulate_plain(o, &g, out, &done, err);
+        code = simulate_plain(&g, out, &done, err);
     rp_plain_graph_release(&g);
+    if (code == RP_OK && done)
+        code = fill_ends(o, out, err);
     return code == RP_OK && !done ? simulate_any(o, out, err) : code;
 }
 

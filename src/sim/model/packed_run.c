@@ -20,7 +20,9 @@
 
 enum { LAG_KINDS = 3 };
 
-/* Nodes are kept unpacked as long as they take no more than this; at least those of a few ranks. */
+/* Nodes are kept unpacked as long as they take no more than this; at least those of a few ranks. Of
+   jobs with many more ranks than that the blocks are used again before anybody comes back: then a
+   few do as well. */
 #define KEPT_BYTES   ((size_t)128 << 20)
 #define BLOCKS_LEAST 8
 
@@ -274,7 +276,8 @@ static enum rp_code alloc_scratch(struct packed_ctx *x, struct rp_err *err)
     if (!x->nodes || !x->notes || !x->edges || !x->sorted || !x->rows || !x->row || !x->outside)
         return rp_err_nomem(err, "joining ranks");
     x->b->nblocks = KEPT_BYTES / ((x->most_nodes + 1) * (sizeof *x->nodes + sizeof *x->notes));
-    x->b->nblocks = x->b->nblocks > BLOCKS_LEAST ? x->b->nblocks : BLOCKS_LEAST;
+    if (x->b->nblocks < BLOCKS_LEAST || x->run->nranks >= 2 * x->b->nblocks)
+        x->b->nblocks = BLOCKS_LEAST;
     x->b->nblocks = x->b->nblocks < x->run->nranks ? x->b->nblocks : x->run->nranks;
     x->b->cache = calloc(x->b->nblocks, sizeof *x->b->cache);
     if (!x->b->cache)

@@ -485,6 +485,49 @@ static void an_edge_never_shortens(void **state)
     }
 }
 
+/* The log holds any number, near and far from the one before. */
+static void changes_of_any_size_are_undone(void **state)
+{
+    static const int64_t values[] = {0,         1,  127,           128,       INT64_C(1) << 31,
+                                     INT64_MAX, -1, INT64_MIN + 1, RP_LAG_CUT};
+    enum { TASKS = 300, VALUES = sizeof values / sizeof values[0] };
+    struct rp_task_graph g;
+    struct rp_overlay o;
+    struct rp_overlay_place place;
+    uint32_t i, task;
+
+    UNUSED_STATE(state);
+    rp_task_graph_init(&g);
+    for (i = 0; i < TASKS; i++)
+        add(&g, values[i % VALUES], RP_NO_DEVICE, 0);
+    for (i = 1; i < TASKS; i++)
+        join(&g, i - 1, i, values[i % VALUES], 0);
+    assert_code(rp_task_graph_freeze(&g, NULL), RP_OK);
+    assert_code(rp_overlay_init(&o, &g, NULL), RP_OK);
+    for (i = 0; i < TASKS; i++) {
+        task = i * 7919 % TASKS;
+        assert_code(rp_overlay_set_dur(&o, task, 5, NULL), RP_OK);
+        assert_code(rp_overlay_set_lag(&o, task % (TASKS - 1), RP_LAG_CUT, NULL), RP_OK);
+    }
+    place = rp_overlay_last(&o);
+    for (i = TASKS; i-- > 0 && place.end;) {
+        struct rp_overlay_change c = rp_overlay_before(&o, &place);
+
+        while (c.what != RP_OVERLAY_SET_DUR)
+            c = rp_overlay_before(&o, &place);
+        assert_int_equal(c.at, i * 7919 % TASKS);
+        assert_int_equal(c.old, values[c.at % VALUES]);
+    }
+    rp_overlay_undo(&o, 0);
+    assert_int_equal(rp_overlay_mark(&o), 0);
+    for (i = 0; i < TASKS; i++)
+        assert_int_equal(o.dur_ns.at[i], values[i % VALUES]);
+    for (i = 1; i < TASKS; i++)
+        assert_int_equal(o.lag_ns.at[i - 1], values[i % VALUES]);
+    rp_overlay_release(&o);
+    rp_task_graph_release(&g);
+}
+
 int test_simulator(void)
 {
     const struct CMUnitTest tests[] = {
@@ -497,6 +540,7 @@ int test_simulator(void)
         cmocka_unit_test(all_times_as_long_take_as_long),
         cmocka_unit_test(an_undone_change_leaves_nothing),
         cmocka_unit_test(an_edge_never_shortens),
+        cmocka_unit_test(changes_of_any_size_are_undone),
     };
 
     return cmocka_run_group_tests_name("simulator", tests, NULL, NULL);
