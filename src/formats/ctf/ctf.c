@@ -332,11 +332,53 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
     RP_TRY(rp_ctf_pauses_settle(r, err));
     RP_TRY(rp_ctf_device_judge(r, err));
     if (r->unbegun)
-        return rp_builder_warn(
-            r->t.builder, err,
-            "%llu ends of ranges were skipped because their begin was not recorded",
-            (unsigned long long)r->unbegun);
+        return rp_builder_warn(r->t.builder, err,
+                               "%llu end%s of ranges %s skipped because the begin was not recorded",
+                               (unsigned long long)r->unbegun, r->unbegun == 1 ? "" : "s",
+                               r->unbegun == 1 ? "was" : "were");
     return RP_OK;
+}
+
+/* -------------------------------------------------------------------------- missing packets */
+
+struct packet_number {
+    uint64_t instance, sequence;
+};
+
+RP_ORDER(by_number, struct packet_number, RP_UP(instance), RP_UP(sequence))
+
+enum rp_code rp_ctf_check_numbers(struct rp_ctf_reader *r, struct rp_err *err)
+{
+    size_t n = r->packets.n, i;
+    uint64_t missing = 0, next = 0;
+    struct packet_number *at, first = {0};
+
+    if (!n || r->is_ring || r->t.health->salvaged)
+        return RP_OK;
+    at = malloc(n * sizeof *at);
+    if (!at)
+        return rp_err_nomem(err, "reading a recording");
+    for (i = 0; i < n; i++)
+        at[i] =
+            (struct packet_number){r->packets.at[i].head.instance, r->packets.at[i].head.sequence};
+    qsort(at, n, sizeof *at, by_number);
+    for (i = 0; i < n; i++) {
+        next = i && at[i].instance == at[i - 1].instance ? next : 0;
+        if (at[i].sequence > next) {
+            first = missing ? first : (struct packet_number){at[i].instance, next};
+            missing += at[i].sequence - next;
+        }
+        next = at[i].sequence + 1;
+    }
+    free(at);
+    if (!missing)
+        return RP_OK;
+    r->t.health->truncated = 1;
+    return rp_builder_warn(r->t.builder, err,
+                           "%llu packet%s missing (the first is number %llu of stream %016llx): "
+                           "files were deleted or not copied; the recording is cut short",
+                           (unsigned long long)missing, missing == 1 ? " is" : "s are",
+                           (unsigned long long)first.sequence, (unsigned long long)first.instance);
 }
 
 /* -------------------------------------------------------------------------- the trace */
@@ -379,6 +421,7 @@ static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, cons
     RP_TRY(add_env(r, "hostname", "hostname", err));
     RP_TRY(add_env(r, "boot", "boot_id", err));
     RP_TRY(rp_ctf_ledger_read(r, folder, err));
+    RP_TRY(rp_ctf_check_numbers(r, err));
     rp_ctf_files_close(r);
     code = rp_proto_trace_finish(&r->t, to, began, err);
     to->content_bytes += r->total_bytes;

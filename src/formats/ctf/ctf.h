@@ -131,6 +131,7 @@ struct rp_ctf_reader {
     uint64_t device_ids;     /* devices that were added, a bit each */
     struct rp_device device; /* whose size was read last */
     uint64_t done_bytes, total_bytes;
+    bool is_ring; /* the ledger says so */
 };
 
 /* ---- files ---- */
@@ -177,6 +178,10 @@ enum rp_code rp_ctf_describe(struct rp_ctf_reader *r, struct rp_err *err);
 enum rp_code rp_ctf_reader_init(struct rp_ctf_reader *r, struct rp_input *in,
                                 const struct rp_read_options *options, struct rp_err *err);
 void rp_ctf_reader_release(struct rp_ctf_reader *r);
+
+/* Reports packets that are not there although the recorder numbered them, except where a ring
+   overwrote them: files that were deleted or not copied. */
+enum rp_code rp_ctf_check_numbers(struct rp_ctf_reader *r, struct rp_err *err);
 
 /* Lost and overwritten events, from the ledger beside the folder, into health and warnings. */
 enum rp_code rp_ctf_ledger_read(struct rp_ctf_reader *r, const char *folder, struct rp_err *err);

@@ -115,11 +115,16 @@ static enum rp_code split_file(struct rp_ctf_reader *r, const char *name, const 
                                size_t n, struct rp_err *err)
 {
     const char *slash = strrchr(name, '/');
+    bool has_slots = (slash ? slash[1] : *name) == '.';
 
-    if (!n) /* the process ended before it stored the first packet */
+    if (n)
+        return has_slots ? split_slots(r, name, at, n, err)
+                         : rp_ctf_files_split(r, name, at, n, err);
+    if (has_slots)
         return RP_OK;
-    return (slash ? slash[1] : *name) == '.' ? split_slots(r, name, at, n, err)
-                                             : rp_ctf_files_split(r, name, at, n, err);
+    /* the recorder writes a header before it does anything else with a file */
+    r->t.health->truncated = 1;
+    return rp_builder_warn(r->t.builder, err, "'%s' is empty: the recording is cut short", name);
 }
 
 static enum rp_code open_file(struct rp_ctf_reader *r, struct rp_ctf_file *file, struct rp_err *err)

@@ -119,6 +119,7 @@ static enum rp_code report_account(struct rp_ctf_reader *r, const struct rp_ctf_
                                    (unsigned long long)account->events[why], reasons[why]));
     if (!overwritten)
         return RP_OK;
+    r->is_ring = true;
     RP_TRY(add_fact(r, "record.overwritten_events", overwritten, err));
     return rp_builder_warn(
         r->t.builder, err,

@@ -90,7 +90,8 @@ static enum rp_code reading_add(struct reading *x, struct packet *p, bool salvag
 
 static enum rp_code reading_run(struct reading *x)
 {
-    if (rp_ctf_describe(&x->r, &x->err) != RP_OK || rp_ctf_read_packets(&x->r, &x->err) != RP_OK)
+    if (rp_ctf_describe(&x->r, &x->err) != RP_OK || rp_ctf_read_packets(&x->r, &x->err) != RP_OK ||
+        rp_ctf_check_numbers(&x->r, &x->err) != RP_OK)
         return x->err.code;
     return rp_proto_trace_finish(&x->r.t, &x->import, 0, &x->err);
 }
@@ -202,8 +203,29 @@ static void test_gap(void **state)
     assert_int_equal(x.import.trace->health.unended, 1);
     assert_int_equal(x.import.trace->health.lost_events, 9);
     assert_int_equal(x.import.trace->ev.dur_ns[1], 1000);
-    assert_int_equal(x.import.trace->nwarnings, 1);
-    assert_contains(rp_trace_str(x.import.trace, x.import.trace->warnings[0]), "1 ends of ranges");
+    assert_int_equal(x.import.trace->nwarnings, 2);
+    assert_int_equal(x.import.trace->health.truncated, 1);
+    assert_contains(rp_trace_str(x.import.trace, x.import.trace->warnings[1]),
+                    "1 packet is missing (the first is number 1 of stream 0000000000000005)");
+    assert_contains(rp_trace_str(x.import.trace, x.import.trace->warnings[0]),
+                    "1 end of ranges was skipped");
+    reading_end(&x);
+}
+
+/* What a ring overwrote is not missing. */
+static void test_ring(void **state)
+{
+    struct packet a = packet_new(7), b = packet_new(8);
+    struct reading x;
+
+    UNUSED_STATE(state);
+    reading_begin(&x, GOOD);
+    assert_code(reading_add(&x, &a, false), RP_OK);
+    assert_code(reading_add(&x, &b, false), RP_OK);
+    x.r.is_ring = true;
+    assert_ok(reading_run(&x), &x.err);
+    assert_int_equal(x.import.trace->nwarnings, 0);
+    assert_int_equal(x.import.trace->health.truncated, 0);
     reading_end(&x);
 }
 
@@ -400,15 +422,11 @@ static void test_other_pairs(void **state)
 int test_ctf(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_wrapped_time),
-        cmocka_unit_test(test_calibration),
-        cmocka_unit_test(test_gap),
-        cmocka_unit_test(test_packets_in_one_file),
-        cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_descriptions),
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_other_pairs),
+        cmocka_unit_test(test_times),       cmocka_unit_test(test_wrapped_time),
+        cmocka_unit_test(test_calibration), cmocka_unit_test(test_gap),
+        cmocka_unit_test(test_ring),        cmocka_unit_test(test_packets_in_one_file),
+        cmocka_unit_test(test_damaged),     cmocka_unit_test(test_descriptions),
+        cmocka_unit_test(test_alone),       cmocka_unit_test(test_other_pairs),
     };
 
     return cmocka_run_group_tests_name("ctf", tests, NULL, NULL);
