@@ -2,13 +2,15 @@
 /*
  * Every rank is compared with the first. Ranks of one run have different numbers, one world size,
  * overlapping times and mostly the same kernels; a pipeline has other kernels on each rank, but
- * shares some. Different devices alone are possible in one run, if the files say their numbers.
+ * shares some. Different devices alone are possible in one run, if the files say their numbers;
+ * different times too, if a clock may be wrong: recordings of one boot of a machine have one clock.
  */
 #include "dataset/related.h"
 
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/intervals.h"
+#include "facts/trace_host.h"
 #include "result/print_units.h"
 
 #include <math.h>
@@ -57,7 +59,7 @@ enum rp_code rp_sketch_init(struct rp_sketch *out, const struct rp_trace *trace,
     enum rp_code code;
     rp_event e;
 
-    *out = (struct rp_sketch){0};
+    *out = (struct rp_sketch){.boot = rp_trace_boot(trace)};
     if (trace->ndevices)
         snprintf(out->device, sizeof out->device, "%s",
                  rp_trace_str(trace, trace->devices[0].name));
@@ -130,6 +132,7 @@ static double same_ops(const struct rp_sketch *a, const struct rp_sketch *b)
 
 struct differences {
     bool number, world, time, device, kernels, framework;
+    bool one_clock; /* both times are of the same clock */
     int64_t apart_ns;
 };
 
@@ -161,6 +164,7 @@ static struct differences compare(const struct rp_digest *a, const struct rp_ske
     d.time = d.apart_ns > 0;
     if (!x || !y)
         return d;
+    d.one_clock = x->boot && x->boot == y->boot;
     d.device = *x->device && *y->device && strcmp(x->device, y->device) != 0;
     d.kernels = common_share(x->kernels.at, x->kernels.n, y->kernels.at, y->kernels.n) <
                 COMMON_LEAST; /* false for NAN */
@@ -170,8 +174,8 @@ static struct differences compare(const struct rp_digest *a, const struct rp_ske
 /* Whether two files cannot be ranks of one run. */
 static bool contradicts(const struct differences *d, bool numbered)
 {
-    return d->number || d->world || d->kernels || d->framework ||
-           ((d->device || d->time) && !numbered);
+    return d->number || d->world || d->kernels || d->framework || (d->device && !numbered) ||
+           (d->time && (!numbered || d->one_clock));
 }
 
 bool rp_digests_contradict(const struct rp_digest *a, const struct rp_sketch *x,

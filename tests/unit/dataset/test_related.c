@@ -6,7 +6,8 @@
 struct file {
     const char *name, *kernel, *other, *op, *device;
     int32_t rank, world;
-    int64_t base_ns; /* 0: not recorded */
+    int64_t base_ns;  /* 0: not recorded */
+    const char *boot; /* or NULL */
 };
 
 #define DAY INT64_C(86400000000000)
@@ -29,6 +30,9 @@ static struct rp_trace *file_trace(const struct file *f)
     t->base_ns = f->base_ns;
     t->framework = str_of(b, "pytorch");
     assert_code(rp_builder_add_device(b, &device, NULL), RP_OK);
+    if (f->boot)
+        assert_code(rp_builder_add_meta(b, str_of(b, "boot_id"), str_of(b, f->boot), false, NULL),
+                    RP_OK);
     return finish_valid(b);
 }
 
@@ -132,6 +136,27 @@ static void a_clock_may_be_wrong(void **state)
     rp_run_free(run);
 }
 
+/* Recordings of one boot of a machine have one clock, which cannot be off. */
+static void one_clock_is_not_wrong(void **state)
+{
+    static const struct file files[] = {
+        {"a", "k", "l", "aten::mm", "A100", 0, 3, DAY, "\"1234-5678\""},
+        {"b", "k", "l", "aten::mm", "A100", 1, 3, DAY + DAY / 4, "\"1234-5678\""},
+        {"c", "k", "l", "aten::mm", "A100", 2, 3, DAY + DAY / 4, "\"8765-4321\""},
+    };
+    struct rp_relation relation;
+    struct rp_run *run = run_of(files, 2, &relation);
+
+    UNUSED_STATE(state);
+    assert_true(relation.unrelated);
+    assert_contains(relation.why, "not two ranks of one run: they were recorded 6 hours apart");
+    rp_run_free(run);
+    run = run_of(files, 3, &relation);
+    assert_int_equal(relation.strangers, 1);
+    assert_contains(relation.why, "'a' and 'b' (they were recorded 6 hours apart)");
+    rp_run_free(run);
+}
+
 /* Another model is not a pair to compare; of several files the ones that contradict are named. */
 static void other_models_are_not_compared(void **state)
 {
@@ -159,9 +184,8 @@ static void other_models_are_not_compared(void **state)
 int test_related(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_of_one_run_are_fine),
-        cmocka_unit_test(what_differs_is_said),
-        cmocka_unit_test(a_clock_may_be_wrong),
+        cmocka_unit_test(ranks_of_one_run_are_fine),     cmocka_unit_test(what_differs_is_said),
+        cmocka_unit_test(a_clock_may_be_wrong),          cmocka_unit_test(one_clock_is_not_wrong),
         cmocka_unit_test(other_models_are_not_compared),
     };
 
