@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "program/program.h"
 
-struct rp_mlir_loc { /* the location that "#loc12" names */
+struct rp_mlir_loc {          /* the location that "#loc12" names */
     uint32_t name, file, ref; /* ref: the number of another one + 1 */
     int32_t line;
 };
