@@ -607,7 +607,7 @@
       };
       line(1, "roofline");
       line(roof.achievable_share, "roofline dashed");
-      text(W - R - 4, y(peak) - 5, `${show(peak, "flops")} for products in bf16`, { "text-anchor": "end" });
+      text(W - R - 4, y(peak) - 5, `${show(peak, "flops")} for products in ${roof.matrix_type}`, { "text-anchor": "end" });
       const middle = Math.sqrt(10 ** x0 * peak / memory);
       text(x(middle) - 6, y(middle * memory) - 4, `memory: ${show(memory, "bps")}`, { "text-anchor": "end" });
     }

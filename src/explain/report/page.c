@@ -50,7 +50,7 @@ static bool top_wants(const struct rp_field *f)
 static bool roof_wants(const struct rp_field *f)
 {
     static const char *const more[] = {
-        "device",           "peaks",      "matrix_flops_per_s", "memory_bytes_per_s",
+        "device",           "peaks",      "matrix_type", "matrix_flops_per_s", "memory_bytes_per_s",
         "achievable_share", "modelled_ns"};
 
     for (size_t i = 0; f->key && i < sizeof more / sizeof *more; i++)

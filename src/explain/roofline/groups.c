@@ -81,7 +81,7 @@ static void set_peaks(struct roof_grouping *g)
         g->peaks.memory = o->bytes_per_s;
     g->has_peaks = g->peaks.memory > 0;
     g->out->memory_bytes_per_s = g->peaks.memory;
-    g->out->matrix_flops_per_s = g->peaks.matrix[RP_NUMBER_BF16];
+    memcpy(g->out->matrix_flops_per_s, g->peaks.matrix, sizeof g->out->matrix_flops_per_s);
 }
 
 /* ------------------------------------------------------------------ sums */
@@ -309,6 +309,8 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
     group->sums.calls += counts;
     add_work(g, &group->sums, call, part, dur, is_by_item(g->options->by) ? 1 : call->nitems);
     g->out->all.calls += call->item == item;
+    if (g->costs->costs.at[call->cost].on_matrix)
+        rp_ns_add(&g->out->product_ns[g->costs->costs.at[call->cost].type], dur);
     rated =
         add_work(g, &g->out->all, call, part, dur, is_by_item(g->options->by) ? 1 : call->nitems);
     if (rated || has_models(g, call))

@@ -143,7 +143,7 @@ static void draw_roofs(struct rp_plot *plot, const struct rp_roof_root *root)
     draw_roof(plot, memory, peak, RP_LINE_PLAIN);
     draw_roof(plot, memory * root->achievable_share, peak * root->achievable_share, RP_LINE_DASHED);
     rp_units_format(peak, RP_UNIT_FLOPS, rate, sizeof rate);
-    snprintf(text, sizeof text, "%s for products in bf16", rate);
+    snprintf(text, sizeof text, "%s for products in %s", rate, root->matrix_type);
     rp_svg_text(plot->svg, plot->left + plot->width - 4, rp_plot_y(plot, peak) - 5, RP_ANCHOR_END,
                 RP_TEXT_SMALL, text);
     rp_units_format(memory, RP_UNIT_BPS, rate, sizeof rate);

@@ -3,6 +3,7 @@
 #include "explain/roofline/roofline.h"
 
 #include "base/strtab.h"
+#include "cost/models.h"
 #include "dataset/question.h"
 #include "explain/roofline/xla.h"
 #include "explain/short_name.h"
@@ -78,7 +79,9 @@ static const struct rp_field root_fields[] = {
     ROOT(device, STR, NONE, NULL, "as its driver calls it; null: not recorded", 0),
     ROOT(peaks, STR, NONE, NULL, "the device whose peaks are used; null: those of --peak, or none",
          0),
-    ROOT(matrix_flops_per_s, F64, FLOPS, NULL, "peak for products in bf16", 0),
+    ROOT(matrix_type, STR, NONE, NULL, "number format of most products, by time; without any bf16",
+         0),
+    ROOT(matrix_flops_per_s, F64, FLOPS, NULL, "peak for products in this format", 0),
     ROOT(memory_bytes_per_s, F64, BPS, NULL, "peak of the memory", 0),
     ROOT(achievable_share, F64, RATIO, NULL, "part of the peaks that 'saved' assumes", 0),
     ROOT(ranks, I64, COUNT, NULL, "number of ranks", 0),
@@ -117,6 +120,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_TEXT(struct rp_roof_part, peaks),
     RP_PART_PLAIN(struct rp_roof_part, memory_bytes_per_s),
     RP_PART_PLAIN(struct rp_roof_part, matrix_flops_per_s),
+    RP_PART_PLAIN(struct rp_roof_part, product_ns),
     RP_PART_END};
 const struct rp_type rp_roof_part_type = {"roof_part", sizeof(struct rp_roof_part), part_fields,
                                           NULL};
@@ -295,8 +299,8 @@ static void fill_row(struct rp_roof_row *row, const struct rp_roof_group *g, int
                                 .peak_share = NAN};
     row->share = whole_ns > 0 ? (double)s->device_ns / (double)whole_ns : 0;
     if (!g->missing) {
-        row->flops = s->flops;
-        row->bytes = s->bytes;
+        row->flops = rint(s->flops); /* a kernel may have a part of a call */
+        row->bytes = rint(s->bytes);
         row->flops_per_s = modelled_s > 0 ? s->flops / modelled_s : NAN;
         row->bytes_per_s = modelled_s > 0 ? s->bytes / modelled_s : NAN;
         row->flops_per_byte = s->bytes > 0 ? s->flops / s->bytes : NAN;
@@ -420,29 +424,69 @@ static void split_rows(struct roof_join *j, struct rp_roof_root *out)
     out->nknown = n;
 }
 
+static double ratio(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+#define UNSHAPED_MUCH 0.1 /* of the device time: worth a note */
+
 static const char *peaks_text(const struct rp_roof_root *out, struct rp_arena *arena)
 {
     if (!(out->memory_bytes_per_s > 0))
         return out->device ? rp_arena_textf(arena,
                                             "the peaks of '%s' are not known: '--device' names "
-                                            "one of the table, '--peak' gives them",
+                                            "one of the table, '--peak flops=N,bytes=N' gives them",
                                             out->device)
                            : "the trace does not name its device: '--device' names one of the "
-                             "table, '--peak' gives its peaks";
+                             "table, '--peak flops=N,bytes=N' gives its peaks";
+    if (!(out->matrix_flops_per_s > 0))
+        return rp_arena_textf(
+            arena,
+            "peaks%s%s: %s of memory, for products in %s not known ('--peak flops=N' gives it); "
+            "'to save' assumes %s of them",
+            out->peaks ? " of " : "", out->peaks ? out->peaks : "",
+            rp_units_text(arena, out->memory_bytes_per_s, RP_UNIT_BPS), out->matrix_type,
+            rp_units_text(arena, out->achievable_share, RP_UNIT_RATIO));
     return rp_arena_textf(
-        arena, "peaks%s%s: %s for products in bf16, %s of memory; 'to save' assumes %s of them",
+        arena, "peaks%s%s: %s for products in %s, %s of memory; 'to save' assumes %s of them",
         out->peaks ? " of " : "", out->peaks ? out->peaks : "",
-        rp_units_text(arena, out->matrix_flops_per_s, RP_UNIT_FLOPS),
+        rp_units_text(arena, out->matrix_flops_per_s, RP_UNIT_FLOPS), out->matrix_type,
         rp_units_text(arena, out->memory_bytes_per_s, RP_UNIT_BPS),
         rp_units_text(arena, out->achievable_share, RP_UNIT_RATIO));
 }
 
-static void fill_notes(struct rp_roof_root *out, struct rp_arena *arena)
+/* Of all device time, what is of operators without shapes. */
+static double unshaped_share(const struct roof_join *j, int64_t device_ns)
 {
+    int64_t ns = 0;
     size_t i;
-    bool cached = false;
 
-    out->notes = RP_ARENA_NEW(arena, const char *, 6);
+    for (i = 0; i < j->rows.n; i++)
+        if (j->rows.at[i].missing && !strcmp(j->rows.at[i].missing, RP_NO_SHAPES))
+            ns = rp_ns_sum(ns, j->rows.at[i].device_ns);
+    return ratio(ns, device_ns);
+}
+
+/* "92.4 % of the device time modelled", and how much of it has a peak if that is less. */
+static const char *coverage_text(const struct rp_roof_root *out, struct rp_arena *arena)
+{
+    const char *modelled = rp_units_text(arena, out->modelled_share, RP_UNIT_RATIO);
+    const char *rated = rp_units_text(arena, ratio(out->rated_ns, out->device_ns), RP_UNIT_RATIO);
+
+    if (!modelled || !rated || !strcmp(modelled, rated) || !(out->memory_bytes_per_s > 0))
+        return rp_arena_textf(arena, "%s of the device time modelled", modelled);
+    return rp_arena_textf(arena, "%s of the device time modelled, %s with a share of a peak",
+                          modelled, rated);
+}
+
+static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
+{
+    struct rp_arena *arena = j->arena;
+    bool cached = false;
+    size_t i;
+
+    out->notes = RP_ARENA_NEW(arena, const char *, 7);
     if (!out->notes)
         return;
     if (!out->row_count) {
@@ -450,6 +494,9 @@ static void fill_notes(struct rp_roof_root *out, struct rp_arena *arena)
         return;
     }
     out->notes[out->nnotes++] = peaks_text(out, arena);
+    if (unshaped_share(j, out->device_ns) >= UNSHAPED_MUCH)
+        out->notes[out->nnotes++] =
+            "shapes were not recorded: torch.profiler.profile(record_shapes=True) does";
     if (out->row_count > (int64_t)out->nrows)
         out->notes[out->nnotes++] = rp_arena_textf(arena, "%zu of %lld rows: '--limit 0' shows all",
                                                    out->nrows, (long long)out->row_count);
@@ -460,26 +507,33 @@ static void fill_notes(struct rp_roof_root *out, struct rp_arena *arena)
             "above 100 % of the memory's peak: the data came from a cache; of arithmetic: the "
             "operator computes less than its shapes say";
     out->summary = rp_arena_textf(
-        arena,
-        "%s by %s%s; %s of the device time modelled, %s of that of modelled categories has a "
-        "share of a peak",
-        out->device ? out->device : "device not known", out->by,
-        out->ranks > 1 ? ", all ranks together" : "",
-        rp_units_text(arena, out->modelled_share, RP_UNIT_RATIO),
-        rp_units_text(arena, out->rated_share, RP_UNIT_RATIO));
+        arena, "%s, by %s%s; %s", out->device ? out->device : "unknown device", out->by,
+        out->ranks > 1 ? ", all ranks together" : "", coverage_text(out, arena));
 }
 
-static double ratio(int64_t part, int64_t whole)
+/* The format of most products. */
+static enum rp_number main_format(const struct rp_roof_part *const *parts, size_t n)
 {
-    return whole > 0 ? (double)part / (double)whole : 0;
+    int64_t ns[RP_NUMBERS] = {0};
+    int i, most = RP_NUMBER_BF16;
+    size_t p;
+
+    for (p = 0; p < n; p++)
+        for (i = 0; i < RP_NUMBERS; i++)
+            rp_ns_add(&ns[i], parts[p]->product_ns[i]);
+    for (i = 0; i < RP_NUMBERS; i++)
+        most = ns[i] > ns[most] ? i : most;
+    return (enum rp_number)most;
 }
 
 static void fill_totals(const struct rp_roof_part *const *parts, size_t n, double achievable,
                         struct rp_roof_root *out)
 {
     struct rp_roof_sums all = {0};
+    enum rp_number type = main_format(parts, n);
     size_t p;
 
+    out->matrix_type = rp_number_names[type];
     for (p = 0; p < n; p++) {
         add_sums(&all, &parts[p]->all);
         out->classes_ns = rp_ns_sum(out->classes_ns, parts[p]->classes_ns);
@@ -488,7 +542,7 @@ static void fill_totals(const struct rp_roof_part *const *parts, size_t n, doubl
         if (parts[p]->memory_bytes_per_s > 0 && !(out->memory_bytes_per_s > 0)) {
             out->peaks = parts[p]->peaks;
             out->memory_bytes_per_s = parts[p]->memory_bytes_per_s;
-            out->matrix_flops_per_s = parts[p]->matrix_flops_per_s;
+            out->matrix_flops_per_s = parts[p]->matrix_flops_per_s[type];
         }
     }
     out->achievable_share = achievable;
@@ -497,10 +551,12 @@ static void fill_totals(const struct rp_roof_part *const *parts, size_t n, doubl
     out->rated_ns = all.rated_ns;
     out->modelled_share = ratio(all.modelled_ns, all.device_ns);
     out->rated_share = ratio(all.rated_ns, out->classes_ns);
-    out->flops = all.flops;
+    out->flops = rint(all.flops);
     out->flops_per_s = all.device_ns > 0 ? all.flops / ((double)all.device_ns * 1e-9) : NAN;
     if (!(out->memory_bytes_per_s > 0))
         out->memory_bytes_per_s = out->matrix_flops_per_s = NAN;
+    else if (!(out->matrix_flops_per_s > 0))
+        out->matrix_flops_per_s = NAN;
 }
 
 static enum rp_code fill_root(struct roof_join *j, int64_t limit, struct rp_roof_root *out,
@@ -520,7 +576,7 @@ static enum rp_code fill_root(struct roof_join *j, int64_t limit, struct rp_roof
         if (j->rows.at[i].saved_ns > 0)
             out->saved_ns = rp_ns_sum(out->saved_ns, j->rows.at[i].saved_ns);
     split_rows(j, out);
-    fill_notes(out, j->arena);
+    fill_notes(j, out);
     return rp_arena_check(j->arena, "adding up ranks", err);
 }
 

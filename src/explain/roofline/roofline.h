@@ -55,7 +55,8 @@ struct rp_roof_part {
     const char *device; /* as its driver calls it; NULL: not recorded */
     const char *peaks;  /* which row of the table its peaks are; NULL: none */
     double memory_bytes_per_s;
-    double matrix_flops_per_s; /* for bf16 */
+    double matrix_flops_per_s[RP_NUMBERS]; /* by format */
+    int64_t product_ns[RP_NUMBERS];        /* device time of products, by format */
 };
 
 #define RP_ROOF_ACHIEVABLE 0.8 /* where nobody says another part */
@@ -74,7 +75,7 @@ struct rp_roof_row {
 };
 
 struct rp_roof_root {
-    const char *by, *device, *peaks, *summary;
+    const char *by, *device, *peaks, *matrix_type, *summary;
     double achievable_share, matrix_flops_per_s, memory_bytes_per_s;
     int64_t ranks, device_ns, modelled_ns, classes_ns, rated_ns, saved_ns, row_count;
     double modelled_share, rated_share, flops, flops_per_s;

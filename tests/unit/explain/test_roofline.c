@@ -142,6 +142,39 @@ static void shares_and_savings_follow_from_the_peaks(void **state)
     rp_trace_free(t);
 }
 
+/* The note names the format of the products, and what a recording lacks. */
+static void notes_are_about_this_recording(void **state)
+{
+    static const struct row plain[] = {
+        {'X', "cpu_op", "aten::mm", 1, 1, 0, 50, DIMS("[[64, 128], [128, 256]]"),
+         .text_key2 = "Input type", .text2 = "[\"float\", \"float\"]"},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 10, 5, 11},
+        {'X', "cpu_op", "aten::bmm", 1, 1, 100, 50},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 110, 5, 12},
+        {'X', "kernel", "sgemm", 0, 7, 10000, 4000, 11, 7},
+        {'X', "kernel", "other_sgemm", 0, 7, 15000, 1000, 12, 7},
+    };
+    struct rp_trace *t = TRACE_OF(plain);
+    struct rp_result *result = ASK_TRACES(roofline, &t, 1, {"device", "V100"});
+    const struct rp_roof_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_string_equal(root->matrix_type, "fp32");
+    assert_true(root->matrix_flops_per_s == 15.7e12);
+    assert_contains(root->notes[0], "15.7 TFLOP/s for products in fp32");
+    assert_contains(root->notes[1], "record_shapes=True");
+    assert_string_equal(root->summary,
+                        "unknown device, by shape; 80.0 % of the device time modelled");
+    rp_result_free(result);
+    result = ASK_TRACES(roofline, &t, 1, {"peak", "bytes=1e12"});
+    root = result->root;
+    assert_true(isnan(root->matrix_flops_per_s));
+    assert_contains(root->notes[0], "for products in fp32 not known");
+    assert_contains(root->summary, "modelled, 0.0 % with a share of a peak");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 static void work_is_divided_among_kernels(void **state)
 {
     struct rp_trace *t = TRACE_OF(rows);
@@ -190,6 +223,7 @@ int test_roofline(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kernel_is_counted_once),
         cmocka_unit_test(shares_and_savings_follow_from_the_peaks),
+        cmocka_unit_test(notes_are_about_this_recording),
         cmocka_unit_test(work_is_divided_among_kernels),
         cmocka_unit_test(marks_of_servers_tell_lengths),
     };
