@@ -15,6 +15,7 @@
 struct rp_op_cost {
     double flops, bytes; /* of one call; NAN where it is not modelled */
     const char *missing; /* why not: "no shapes were recorded"; NULL: it is modelled. Static */
+    const char *shape;   /* "[64,32] [32,16]", of work that is of no operator; NULL: not known */
     uint8_t category;    /* enum rp_category */
     uint8_t type;        /* enum rp_number, of its arithmetic */
     bool on_matrix;      /* its arithmetic can run on matrix units */

@@ -33,7 +33,8 @@ struct roof_grouping {
     const struct rp_op_costs *costs;
     const struct rp_cost_calls *calls;
     const struct rp_attribution *owners; /* NULL: not needed */
-    struct rp_arg_key hlo_op;
+    struct rp_arg_key hlo_op, hlo_module;
+    bool many_modules; /* of XLA: instructions are named with theirs */
     struct rp_cost_peaks peaks;
     bool has_peaks;
     struct rp_arena *arena;
@@ -171,6 +172,7 @@ static const char *shape_text(struct roof_grouping *g, rp_str dims)
 struct roof_key {
     uint64_t hash;
     rp_str name, dims; /* 0: none */
+    rp_str module;     /* of XLA, in front of the name; 0: none */
     const char *text;  /* instead of the name; NULL: the name */
 };
 
@@ -198,6 +200,13 @@ static rp_str call_name(const struct roof_grouping *g, const struct rp_cost_call
     return g->t->ev.name[kernel];
 }
 
+static rp_str module_of(const struct roof_grouping *g, rp_event kernel)
+{
+    rp_str module;
+
+    return rp_arg_key_text(&g->hlo_module, kernel, &module) ? module : 0;
+}
+
 static struct roof_key key_of(const struct roof_grouping *g, const struct rp_cost_call *call,
                               uint32_t item)
 {
@@ -209,8 +218,13 @@ static struct roof_key key_of(const struct roof_grouping *g, const struct rp_cos
         k.name = call_name(g, call);
         if (call->op != RP_NONE && !rp_arg_key_text(&g->costs->dims, call->op, &k.dims))
             k.dims = 0;
+        if (call->op == RP_NONE && g->many_modules)
+            k.module = module_of(g, g->work->items.at[call->item].event);
         k.hash = rp_hash_join((uint64_t)k.name << 32 | k.dims,
                               (uint64_t)cost->type << 1 | rp_cost_is_known(cost));
+        if (call->op == RP_NONE && cost->shape)
+            k.hash = rp_hash_join(k.hash, rp_hash_bytes(cost->shape, strlen(cost->shape)));
+        k.hash = rp_hash_join(k.hash, k.module);
         return k;
     case RP_ROOF_OP:
         k.name = call_name(g, call);
@@ -241,9 +255,15 @@ static enum rp_code new_group(struct roof_grouping *g, const struct roof_key *k,
     const struct rp_op_cost *cost = &g->costs->costs.at[call->cost];
     struct rp_roof_group fresh = {.name = k->text ? k->text : plain(g, k->name)};
 
+    if (k->module)
+        fresh.name = rp_arena_textf(g->arena, "%s/%s", rp_trace_str(g->t, k->module),
+                                    rp_trace_str(g->t, k->name));
+
     fresh.category = rp_category_names[call->category];
     fresh.type = rp_cost_is_known(cost) && cost->type ? rp_number_names[cost->type] : NULL;
     fresh.shape = k->dims ? shape_text(g, k->dims) : NULL;
+    if (g->options->by == RP_ROOF_SHAPE && call->op == RP_NONE && cost->shape)
+        fresh.shape = rp_arena_text(g->arena, cost->shape);
     fresh.missing = cost->missing;
     if (g->options->by == RP_ROOF_MODULE || g->options->by == RP_ROOF_ANNOTATION ||
         g->options->by == RP_ROOF_PHASE) /* different work: nothing is common to it */
@@ -318,11 +338,27 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
     return RP_OK;
 }
 
+static bool has_many_modules(const struct roof_grouping *g)
+{
+    rp_str module, first = 0;
+    size_t i;
+
+    for (i = 0; i < g->work->items.n && g->hlo_module.key != RP_NONE; i++) {
+        module = module_of(g, g->work->items.at[i].event);
+        if (module && first && module != first)
+            return true;
+        first = module ? module : first;
+    }
+    return false;
+}
+
 static enum rp_code add_items(struct roof_grouping *g, struct rp_err *err)
 {
     size_t i;
 
     RP_TRY(rp_arg_key_init(&g->hlo_op, g->t, "hlo_op", err));
+    RP_TRY(rp_arg_key_init(&g->hlo_module, g->t, "hlo_module", err));
+    g->many_modules = has_many_modules(g);
     for (i = 0; i < g->work->items.n; i++)
         RP_TRY(add_item(g, (uint32_t)i, err));
     return rp_arena_check(g->arena, "adding up operators", err);
@@ -362,6 +398,7 @@ enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_s
     }
     rp_map_release(&g.groups);
     rp_arg_key_release(&g.hlo_op);
+    rp_arg_key_release(&g.hlo_module);
     rp_attribution_release(&owners);
     rp_cost_calls_release(&calls);
     rp_op_costs_release(&costs);

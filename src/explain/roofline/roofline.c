@@ -368,6 +368,14 @@ static const char *first_shapes(const char *shape, struct rp_arena *arena)
     return at ? rp_arena_textf(arena, "%.*s…", (int)(at - shape), shape) : shape;
 }
 
+/* Of a category whose rate is one of arithmetic, where no peaks tell. */
+static bool is_product(const char *category)
+{
+    return category && (!strcmp(category, rp_category_names[RP_CATEGORY_MATMUL]) ||
+                        !strcmp(category, rp_category_names[RP_CATEGORY_CONVOLUTION]) ||
+                        !strcmp(category, rp_category_names[RP_CATEGORY_ATTENTION]));
+}
+
 /* "mm bf16 [64,32] [32,16]": operators of aten without "aten::"; only names of kernels are C++. */
 static void label_rows(struct rp_roof_row *rows, size_t n, const char *by, struct rp_arena *arena)
 {
@@ -389,7 +397,7 @@ static void label_rows(struct rp_roof_row *rows, size_t n, const char *by, struc
         r->label = r->shape ? rp_arena_textf(arena, "%s %s%s%s", name, r->type ? r->type : "",
                                              r->type ? " " : "", first_shapes(r->shape, arena))
                             : rp_arena_text(arena, name);
-        if (r->bound && !strcmp(r->bound, "compute"))
+        if (r->bound ? !strcmp(r->bound, "compute") : is_product(r->category))
             r->rate = rp_units_text(arena, r->flops_per_s, RP_UNIT_FLOPS);
         else if (!isnan(r->bytes_per_s))
             r->rate = rp_units_text(arena, r->bytes_per_s, RP_UNIT_BPS);

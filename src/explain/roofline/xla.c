@@ -184,6 +184,35 @@ static struct rp_op_cost cost_of(const struct rp_program *p, uint32_t op,
     return cost;
 }
 
+#define OPERANDS_SHOWN 8
+
+/* "[64,32] [32,16]", from "[64,32]". */
+static const char *join_dims(const struct rp_program *p, const struct rp_op_shape *s,
+                             const char *text, struct rp_arena *arena)
+{
+    uint32_t k;
+
+    if (s->elem == RP_ELEM_TUPLE || !s->n)
+        return text;
+    text = rp_arena_textf(arena, "%s%s[", text ? text : "", text ? " " : "");
+    for (k = 0; k < s->n && text; k++)
+        text = rp_arena_textf(arena, "%s%s%lld", text, k ? "," : "",
+                              (long long)p->dims.at[s->first + k]);
+    return text ? rp_arena_textf(arena, "%s]", text) : NULL;
+}
+
+/* The arrays that an instruction takes, or makes if it takes none. NULL: only numbers. */
+static const char *shape_text(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
+{
+    struct rp_ids operands = rp_op_operands(p, op);
+    const char *text = NULL;
+    uint32_t i;
+
+    for (i = 0; i < operands.n && i < OPERANDS_SHOWN; i++)
+        text = join_dims(p, result_of(p, operands.at[i]), text, arena);
+    return text ? text : join_dims(p, result_of(p, op), NULL, arena);
+}
+
 /* ------------------------------------------------------------------ programs */
 
 static enum rp_code add_instruction(struct rp_xla_costs *x, const struct rp_program *p, uint32_t op,
@@ -198,6 +227,7 @@ static enum rp_code add_instruction(struct rp_xla_costs *x, const struct rp_prog
                          (uint32_t)x->costs.n, &at, err));
     if (at < x->costs.n)
         return RP_OK;
+    cost.shape = shape_text(p, op, &x->arena);
     return rp_vec_push(&x->costs, cost, err);
 }
 
@@ -288,7 +318,7 @@ static enum rp_code take_dump(struct rp_xla_costs *x, const struct rp_loaded *lo
 enum rp_code rp_xla_costs_init(struct rp_xla_costs *x, const struct rp_loaded *loaded,
                                struct rp_err *err)
 {
-    *x = (struct rp_xla_costs){0};
+    *x = (struct rp_xla_costs){.arena = RP_ARENA_INIT};
     rp_map_init(&x->known);
     RP_TRY(rp_arg_key_init(&x->hlo_op, loaded->trace, "hlo_op", err));
     RP_TRY(rp_arg_key_init(&x->hlo_module, loaded->trace, "hlo_module", err));
@@ -296,7 +326,8 @@ enum rp_code rp_xla_costs_init(struct rp_xla_costs *x, const struct rp_loaded *l
     if (x->hlo_module.key == RP_NONE || !loaded->dataset)
         return RP_OK;
     RP_TRY(take_profile(x, loaded, err));
-    return take_dump(x, loaded, err);
+    RP_TRY(take_dump(x, loaded, err));
+    return rp_arena_check(&x->arena, "reading programs", err);
 }
 
 void rp_xla_costs_release(struct rp_xla_costs *x)
@@ -306,6 +337,7 @@ void rp_xla_costs_release(struct rp_xla_costs *x)
     rp_arg_key_release(&x->program_id);
     rp_map_release(&x->known);
     rp_vec_release(&x->costs);
+    rp_arena_release(&x->arena);
 }
 
 /* ------------------------------------------------------------------ kernels */

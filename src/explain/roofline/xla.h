@@ -12,6 +12,7 @@ struct rp_xla_costs {
     struct rp_arg_key hlo_op, hlo_module, program_id;
     struct rp_map known; /* hash of program and instruction -> index */
     RP_VEC(struct rp_op_cost) costs;
+    struct rp_arena arena; /* of their shapes */
     size_t programs;
 };
 
@@ -20,7 +21,7 @@ enum rp_code rp_xla_costs_init(struct rp_xla_costs *x, const struct rp_loaded *l
                                struct rp_err *err);
 void rp_xla_costs_release(struct rp_xla_costs *x);
 
-/* A rp_item_cost_fn; user is the struct. */
+/* A rp_item_cost_fn; user is the struct, which must outlive the shapes of the costs. */
 bool rp_xla_cost_of(void *user, const struct rp_trace *trace, rp_event item,
                     struct rp_op_cost *out);
 
