@@ -67,6 +67,7 @@
     X(SLOW_SMALL, "slow-operator",                                                                 \
       "an operator runs far below what the device can do: its matrices are small")                 \
     X(SLOW_PRECISION, "slow-operator", "matrix products in float32 do not use the matrix units")   \
+    X(SLOW_CONVOLUTION, "slow-operator", "convolutions run far below what the device can do")      \
     X(SLOW_CLOCK, "clock-trouble", "the device becomes slower while it works")                     \
     X(WRONG_CLOCK, "clock-trouble", "clocks contradict each other")                                \
     X(PYTHON, "python", "Python code runs between the operators")                                  \

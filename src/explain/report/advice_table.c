@@ -989,6 +989,15 @@ static const struct rp_advice_row rows[] = {
              "calls one"},
     {RP_FOUND_SLOW_OPERATOR, RP_ADVISE_CALL, .frameworks = FW(PYTORCH), .compiled = RP_KEY_NO,
      .text = "torch.compile(model): generated kernels for what aten has slow ones for"},
+    {RP_FOUND_SLOW_CONVOLUTION, RP_ADVISE_LOOK,
+     .text = "'reprise roofline' lists operators with their rates, 'reprise top --focus NAME' who "
+             "calls one"},
+    {RP_FOUND_SLOW_CONVOLUTION, RP_ADVISE_CALL, .frameworks = FW(PYTORCH),
+     .text = "model.to(memory_format=torch.channels_last), inputs too, and torch.autocast: the "
+             "matrix units compute in this layout"},
+    {RP_FOUND_SLOW_CONVOLUTION, RP_ADVISE_MORE, .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
+     .text = "torch.backends.cudnn.benchmark = True tries the algorithms of the library for each "
+             "shape"},
     {RP_FOUND_SLOW_ALIGNMENT, RP_ADVISE_CALL,
      .text = "pad the size to a multiple of 8 (float32: 4) elements, so that rows begin at 16 "
              "bytes"},

@@ -558,7 +558,8 @@ static void find_placed(struct findings *f)
     static const uint8_t kinds[] = {[RP_PLACED_OTHER] = RP_FOUND_SLOW_OPERATOR,
                                     [RP_PLACED_ALIGNMENT] = RP_FOUND_SLOW_ALIGNMENT,
                                     [RP_PLACED_SMALL] = RP_FOUND_SLOW_SMALL,
-                                    [RP_PLACED_PRECISION] = RP_FOUND_SLOW_PRECISION};
+                                    [RP_PLACED_PRECISION] = RP_FOUND_SLOW_PRECISION,
+                                    [RP_PLACED_CONVOLUTION] = RP_FOUND_SLOW_CONVOLUTION};
     const struct rp_report_part *lead = lead_part(f);
     struct rp_report_finding *finding = NULL;
     size_t i;

@@ -295,13 +295,16 @@ static void describe(struct placing *p, const struct group *g, struct rp_report_
     out->why = p->costs.costs.at[g->cost].category == RP_CATEGORY_MATMUL
                    ? product_reason(p, g, &out->kind)
                    : memory_reason(p, g, &out->kind);
+    if (out->kind == RP_PLACED_OTHER &&
+        p->costs.costs.at[g->cost].category == RP_CATEGORY_CONVOLUTION)
+        out->kind = RP_PLACED_CONVOLUTION;
 }
 
 /* What has no reason must be slower still: peaks say little about the arithmetic inside. */
 static bool is_worth_it(const struct placing *p, const struct group *g,
                         const struct rp_report_placed *placed)
 {
-    return placed->kind != RP_PLACED_OTHER ||
+    return (placed->kind != RP_PLACED_OTHER && placed->kind != RP_PLACED_CONVOLUTION) ||
            (placed->rate < WITHOUT_REASON * placed->peak &&
             p->costs.costs.at[g->cost].category != RP_CATEGORY_ATTENTION);
 }

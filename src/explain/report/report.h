@@ -108,9 +108,10 @@ extern const struct rp_type rp_report_device_row_type;
 /* Why an operator is slow, as far as its shapes and its kernel say. */
 enum rp_placed_kind {
     RP_PLACED_OTHER,
-    RP_PLACED_ALIGNMENT, /* a size that is no multiple of what a vector holds */
-    RP_PLACED_SMALL,     /* too small for a tile */
-    RP_PLACED_PRECISION, /* float32 outside of the matrix units */
+    RP_PLACED_ALIGNMENT,   /* a size that is no multiple of what a vector holds */
+    RP_PLACED_SMALL,       /* too small for a tile */
+    RP_PLACED_PRECISION,   /* float32 outside of the matrix units */
+    RP_PLACED_CONVOLUTION, /* no reason is known, but other ways to do it are */
     RP_PLACED_KINDS
 };
 

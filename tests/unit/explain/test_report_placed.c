@@ -94,6 +94,28 @@ static void full_precision_is_the_reason(void **state)
     rp_arena_release(&arena);
 }
 
+/* They have advice of their own. */
+static void convolutions_are_told_apart(void **state)
+{
+    static const struct row rows[] = {
+        DEVICE,
+        CALL(1, "aten::convolution_backward",
+             "[[64, 256, 14, 14], [64, 256, 14, 14], [256, 256, 3, 3]]",
+             "[\"c10::BFloat16\", \"c10::BFloat16\", \"c10::BFloat16\"]", "wgrad_bf16", 1500),
+        CALL(2, "aten::add", "[[2048, 2048], [2048, 2048]]", BF16, "elementwise_kernel", 100),
+    };
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_report_part part;
+
+    UNUSED_STATE(state);
+    PLACE(rows, &arena, &part);
+    assert_int_equal(part.nplaced, 1);
+    assert_int_equal(part.placed[0].kind, RP_PLACED_CONVOLUTION);
+    assert_null(part.placed[0].why);
+    assert_contains(part.placed[0].op, "convolution_backward");
+    rp_arena_release(&arena);
+}
+
 static void what_is_in_its_place_is_left_alone(void **state)
 {
     static const struct row rows[] = {
@@ -123,6 +145,7 @@ int test_report_placed(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_odd_size_is_the_reason),
         cmocka_unit_test(full_precision_is_the_reason),
+        cmocka_unit_test(convolutions_are_told_apart),
         cmocka_unit_test(what_is_in_its_place_is_left_alone),
     };
 
