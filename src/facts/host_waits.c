@@ -295,6 +295,42 @@ static bool is_range(const struct rp_trace *t, const struct rp_scope *scope, rp_
            (!scope || rp_scope_has(scope, t->ev.ts_ns[e]));
 }
 
+bool rp_trace_has_calls_only(const struct rp_trace *t)
+{
+    const int64_t *count = t->totals.count;
+
+    return count[RP_KIND_COMM_OP] && !count[RP_KIND_ANNOTATION] && !count[RP_KIND_CPU_OP] &&
+           !count[RP_KIND_RUNTIME] && !count[RP_KIND_PYTHON] && !count[RP_KIND_KERNEL];
+}
+
+/* From the first call to the last, without the calls. */
+static enum rp_code list_calls(const struct rp_trace *t, const struct rp_scope *scope,
+                               rp_track track, rp_interval_vec *work, rp_interval_vec *away,
+                               struct rp_err *err)
+{
+    struct rp_interval all = {INT64_MAX, INT64_MIN};
+    rp_event e;
+
+    if (rp_track_is_worker(t, track))
+        return RP_OK;
+    for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
+        struct rp_interval x = {t->ev.ts_ns[e], rp_event_end_ns(t, e)};
+
+        if (t->ev.ts_ns[e] == RP_NO_TS || t->ev.dur_ns[e] < 0 ||
+            (t->ev.kind[e] != RP_KIND_WAIT && t->ev.kind[e] != RP_KIND_COMM_OP &&
+             t->ev.kind[e] != RP_KIND_OTHER))
+            continue;
+        RP_TRY(rp_union_add(away, x.begin_ns, x.end_ns, err));
+        all.begin_ns = x.begin_ns < all.begin_ns ? x.begin_ns : all.begin_ns;
+        all.end_ns = x.end_ns > all.end_ns ? x.end_ns : all.end_ns;
+    }
+    if (scope && scope->limited) {
+        all.begin_ns = scope->begin_ns > all.begin_ns ? scope->begin_ns : all.begin_ns;
+        all.end_ns = scope->end_ns < all.end_ns ? scope->end_ns : all.end_ns;
+    }
+    return all.begin_ns < all.end_ns ? rp_union_add(work, all.begin_ns, all.end_ns, err) : RP_OK;
+}
+
 static enum rp_code list_track(const struct rp_trace *t, const struct rp_scope *scope,
                                rp_track track, rp_interval_vec *work, rp_interval_vec *away,
                                struct rp_err *err)
@@ -319,6 +355,7 @@ enum rp_code rp_ranges_unite(const struct rp_trace *trace, const struct rp_scope
                              rp_interval_vec *out, struct rp_err *err)
 {
     rp_interval_vec work = {0}, away = {0};
+    bool calls = rp_trace_has_calls_only(trace);
     enum rp_code code = RP_OK;
     rp_track track;
 
@@ -326,7 +363,8 @@ enum rp_code rp_ranges_unite(const struct rp_trace *trace, const struct rp_scope
         if (trace->tracks[track].kind == RP_TRACK_STREAM)
             continue;
         work.n = away.n = 0;
-        code = list_track(trace, scope, track, &work, &away, err);
+        code = calls ? list_calls(trace, scope, track, &work, &away, err)
+                     : list_track(trace, scope, track, &work, &away, err);
         if (code == RP_OK)
             code = add_without(out, &work, &away, err);
     }

@@ -60,9 +60,14 @@ enum rp_code rp_host_waits_join(struct rp_host_waits *to, const struct rp_host_w
                                 struct rp_err *err);
 void rp_host_waits_sort(struct rp_host_waits *w);
 
+/* Whether communication and waits are all that was recorded of a host: neither operators nor ranges
+   say what the program does between them. */
+bool rp_trace_has_calls_only(const struct rp_trace *t);
+
 /* The work of a program without operators: the times in which a range of it runs on some thread,
-   and that thread neither waits nor communicates. Ranges that start in the scope (may be NULL);
-   unsorted. */
+   and that thread neither waits nor communicates. Where only calls were recorded
+   (rp_trace_has_calls_only), a thread that is no worker runs one from its first call to its last.
+   Ranges that start in the scope (may be NULL); unsorted. */
 enum rp_code rp_ranges_unite(const struct rp_trace *trace, const struct rp_scope *scope,
                              rp_interval_vec *out, struct rp_err *err);
 

@@ -83,7 +83,7 @@ static const struct rp_field rank_fields[] = {
     RANK(waiting_ns, I64, NS, "waiting", "waiting for other ranks in collectives", 0),
     RANK(slack_ns, I64, NS, "slack",
          "by how much it may arrive later at its collectives before a step ends later",
-         RP_SMALLEST),
+         RP_SMALLEST | RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_sim_rank), rank_fields, NULL};
 

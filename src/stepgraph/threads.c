@@ -52,9 +52,10 @@ static bool is_by_ranges(const struct rp_sg_builder *b)
     return !b->work->items.n && !count[RP_KIND_CPU_OP] && !count[RP_KIND_RUNTIME];
 }
 
-static bool is_range_work(const struct rp_trace *t, rp_event e)
+static bool is_range_work(const struct rp_trace *t, rp_event e, bool calls)
 {
-    return t->ev.kind[e] == RP_KIND_ANNOTATION || rp_event_is_host_wait(t, e);
+    return t->ev.kind[e] == RP_KIND_ANNOTATION || rp_event_is_host_wait(t, e) ||
+           (calls && t->ev.kind[e] == RP_KIND_OTHER);
 }
 
 /* Lists the spans of a track; it is a thread where it has operators, calls or collectives, which
@@ -64,16 +65,18 @@ static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct r
     const struct rp_trace *t = b->t;
     struct rp_sg_thread thread = {track, b->spans.n, 0, b->busy.n, 0};
     bool ranges = is_by_ranges(b) && !rp_track_is_worker(t, track);
+    bool calls = rp_trace_has_calls_only(t);
     rp_event e;
 
     for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
-        bool in_ranges = ranges && is_range_work(t, e);
+        bool in_ranges = ranges && is_range_work(t, e, calls);
 
         if ((!is_host(t->ev.kind[e]) && !in_ranges) || t->ev.ts_ns[e] == RP_NO_TS ||
             t->ev.dur_ns[e] < 0)
             continue;
         RP_TRY(rp_vec_push(&b->spans, e, err));
-        if (rp_sg_is_work(t->ev.kind[e]) || in_ranges)
+        if (rp_sg_is_work(t->ev.kind[e]) || in_ranges ||
+            (calls && rp_event_is_host_collective(t, e)))
             widen(b->g, t->ev.ts_ns[e], rp_event_end_ns(t, e));
         else if (!rp_event_is_host_collective(t, e))
             continue;

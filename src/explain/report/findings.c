@@ -327,6 +327,15 @@ static size_t latest_rank(const struct findings *f)
     return best;
 }
 
+/* On a host nobody knows whether the code between calls computes. */
+static const char *late_text(struct findings *f, const struct rp_late *late)
+{
+    return lead_part(f)->by_ranges && late->cause && !strcmp(late->cause, "compute") &&
+                   !late->evidence
+               ? "; before that its own code took longer than that of the others"
+               : rp_report_late_text(f->arena, late->cause, late->evidence);
+}
+
 /* "rank 0 arrived last 32 of 84 times and delayed the others by 167.4 ms; before that it …" */
 static void find_straggler(struct findings *f)
 {
@@ -356,8 +365,7 @@ static void find_straggler(struct findings *f)
             rp_arena_textf(f->arena,
                            "rank %d arrived last %lld of %zu times and delayed the others by %s%s",
                            number_of(f, best), (long long)f->chain->ranks[best].last_count,
-                           f->chain->ncollectives, duration(f, below),
-                           rp_report_late_text(f->arena, late.cause, late.evidence)));
+                           f->chain->ncollectives, duration(f, below), late_text(f, &late)));
     }
 }
 
@@ -706,6 +714,8 @@ static void find_pauses(struct findings *f)
             find_waits(f, by_pause[i].least);
             continue;
         }
+        if (lead_part(f)->by_calls && (c == RP_PAUSE_SPAN || c == RP_PAUSE_NOTHING))
+            continue; /* the start and the end of the program */
 
         if ((double)p->ns[c] >= by_pause[i].least * (double)f->span_ns)
             finding = add_finding(f, by_pause[i].found, p->ns[c]);

@@ -372,7 +372,8 @@ bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope 
 /* Whether the work of the host are the program's own ranges. */
 static bool is_by_ranges(const struct rp_trace *t)
 {
-    return !t->totals.count[RP_KIND_CPU_OP] && t->totals.count[RP_KIND_ANNOTATION];
+    return !t->totals.count[RP_KIND_CPU_OP] &&
+           (t->totals.count[RP_KIND_ANNOTATION] || rp_trace_has_calls_only(t));
 }
 
 /* Whether a host span is communication: by its kind, or by the name of a collective. */
@@ -392,6 +393,7 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     rp_event e;
     int c;
 
+    ctx->out->by_calls = rp_trace_has_calls_only(ctx->t);
     if (by_ranges)
         RP_TRY(rp_ranges_unite(ctx->t, ctx->scope, &cls[RP_WORK_COMPUTE], err));
     for (size_t k = 0; k < cls[RP_WORK_COMPUTE].n; k++)

@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "facts/attribution.h"
 #include "facts/host_signs.h"
+#include "facts/host_waits.h"
 #include "facts/intervals.h"
 
 struct pause_ctx {
@@ -23,7 +24,8 @@ struct pause_ctx {
 static bool in_range(const struct rp_trace *t, rp_event wait)
 {
     return rp_event_around(t, wait, RP_KIND_ANNOTATION) != RP_NONE ||
-           rp_event_around(t, wait, RP_KIND_CPU_OP) != RP_NONE;
+           rp_event_around(t, wait, RP_KIND_CPU_OP) != RP_NONE ||
+           (rp_trace_has_calls_only(t) && !rp_track_is_worker(t, t->ev.track[wait]));
 }
 
 /* The cause shown by a thread's spans, from the innermost outwards, and the span that shows it. */
@@ -45,7 +47,8 @@ static enum rp_pause span_cause(const struct rp_trace *t, rp_event inner, rp_eve
         else if (t->ev.kind[e] == RP_KIND_PYTHON)
             found = RP_PAUSE_PYTHON;
         else if ((t->ev.kind[e] == RP_KIND_ANNOTATION && !(signs & RP_SIGN_STEP)) ||
-                 t->ev.kind[e] == RP_KIND_RUNTIME)
+                 t->ev.kind[e] == RP_KIND_RUNTIME ||
+                 (t->ev.kind[e] == RP_KIND_OTHER && rp_trace_has_calls_only(t)))
             found = RP_PAUSE_SPAN;
         if (found < cause) {
             cause = found;

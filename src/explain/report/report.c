@@ -319,6 +319,7 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART_OF(RECORD, wrong, &device_type),
                                               PART_OF(RECORD, pauses, &pauses_type),
                                               PART(PLAIN, by_ranges),
+                                              PART(PLAIN, by_calls),
                                               PART_OF(RECORD, waits, &rp_host_waits_type),
                                               PART_OF(RECORD, calls, &rp_host_calls_type),
                                               PART(PLAIN, late_ns),
@@ -486,6 +487,8 @@ static const char *pause_name(struct report_ctx *j, int cause)
     static const char before[] = "no operator: ";
     const char *name = pause_names[cause];
 
+    if (part_of(j, 0)->by_calls && !strncmp(name, before, sizeof before - 1))
+        return cause == RP_PAUSE_SPAN ? "other calls" : name + sizeof before - 1;
     return part_of(j, 0)->by_ranges && !strncmp(name, before, sizeof before - 1)
                ? rp_arena_textf(j->arena, "no range: %s", name + sizeof before - 1)
                : name;
@@ -502,7 +505,11 @@ static void add_pauses(struct report_ctx *j)
         for (c = 0; c < RP_PAUSES; c++)
             rp_ns_add(&pause[c], part_of(j, r)->pauses.ns[c]);
     for (c = 0; c < RP_PAUSES; c++)
-        add_part(j, pause_name(j, c), pause[c], pause_docs[c]);
+        add_part(j, pause_name(j, c), pause[c],
+                 !part_of(j, 0)->by_calls ? pause_docs[c]
+                 : c == RP_PAUSE_SPAN     ? "MPI_Init, MPI_Finalize, and what returns at once"
+                 : c == RP_PAUSE_NOTHING  ? "before the first or after the last call"
+                                          : pause_docs[c]);
 }
 
 /* Idle time by cause, the largest first. */
@@ -564,9 +571,10 @@ static void fill_parts(struct report_ctx *j)
                              : 0);
     }
     add_part(j, work_word(j), compute,
-             device      ? "at least one kernel runs"
-             : by_ranges ? "a range runs, and its thread does not wait"
-                         : "at least one operator runs");
+             device                    ? "at least one kernel runs"
+             : part_of(j, 0)->by_calls ? "between calls that communicate or wait"
+             : by_ranges               ? "a range runs, and its thread does not wait"
+                                       : "at least one operator runs");
     add_part(j, "exposed communication", rp_ns_between(wait, exposed),
              !j->chain.ncollectives ? device ? "transfer and waiting, no compute"
                                              : "transfer and waiting, nothing else runs"
@@ -866,13 +874,23 @@ static void note_ranges(struct report_ctx *j)
     const struct rp_report_part *p = part_of(j, 0);
     int64_t whole = rp_ns_sum(p->whole.window_ns, 0) * (p->waits.workers ? p->waits.workers : 1);
 
-    add_note(j, rp_arena_textf(j->arena,
-                               "no device work and no operators were recorded: work is what the "
-                               "program's own ranges contain%s",
-                               p->waits.rows.n ? " without the waits in them"
-                               : p->framework && !strcmp(p->framework, "reprise")
-                                   ? "; 'record --with blocking' also records where it waits"
-                                   : ""));
+    if (p->by_calls)
+        add_note(j, rp_arena_textf(
+                        j->arena,
+                        "no device work, operators or ranges were recorded: user code is what runs "
+                        "between calls that communicate%s",
+                        p->waits.rows.n ? " or wait"
+                                        : "; 'record --with blocking' also records "
+                                          "where it waits"));
+    else
+        add_note(j,
+                 rp_arena_textf(j->arena,
+                                "no device work and no operators were recorded: work is what the "
+                                "program's own ranges contain%s",
+                                p->waits.rows.n ? " without the waits in them"
+                                : p->framework && !strcmp(p->framework, "reprise")
+                                    ? "; 'record --with blocking' also records where it waits"
+                                    : ""));
     if (p->waits.workers && whole > 0)
         add_note(j, rp_arena_textf(j->arena,
                                    "%s without ranges wait%s during %s of the time: normal for "

@@ -141,6 +141,7 @@ struct rp_report_part {
     struct rp_report_device wrong;  /* on the device */
     struct rp_report_pauses pauses; /* without device work */
     bool by_ranges;                 /* without operators: work is what runs in the user's ranges */
+    bool by_calls;                  /* without ranges too: what runs between the recorded calls */
     struct rp_host_waits waits;     /* in the span */
     struct rp_host_calls calls;
     int64_t late_ns;                  /* idle that began before the next work was launched */

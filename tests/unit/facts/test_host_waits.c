@@ -90,6 +90,42 @@ static void main_threads_are_no_workers(void **state)
     rp_trace_free(t);
 }
 
+/* A program of which only calls were recorded runs its own code between them. */
+static void code_runs_between_calls(void **state)
+{
+    static const struct row calls[] = {
+        {'X', "mpi", "MPI_Init", 7, 7, 0, 100},
+        {'X', "collective_comm", "MPI_Allreduce", 7, 7, 150, 20},
+        {'X', "blocking", "read", 7, 7, 180, 10},
+        {'X', "mpi", "MPI_Finalize", 7, 7, 200, 50},
+        {'X', "blocking", "poll", 7, 8, 0, 10}, /* a worker */
+        {'X', "blocking", "poll", 7, 8, 290, 10},
+    };
+    static const struct rp_scope scope = {.limited = true, .begin_ns = 120, .end_ns = 160};
+    struct rp_trace *t = TRACE_OF(calls), *ranges = TRACE_OF(rows);
+    rp_interval_vec work = {0};
+
+    UNUSED_STATE(state);
+    assert_true(rp_trace_has_calls_only(t));
+    assert_false(rp_trace_has_calls_only(ranges));
+    assert_code(rp_ranges_unite(t, NULL, &work, NULL), RP_OK);
+    assert_int_equal(work.n, 3);
+    assert_int_equal(work.at[0].begin_ns, 100);
+    assert_int_equal(work.at[0].end_ns, 150);
+    assert_int_equal(work.at[1].begin_ns, 170);
+    assert_int_equal(work.at[1].end_ns, 180);
+    assert_int_equal(work.at[2].begin_ns, 190);
+    assert_int_equal(work.at[2].end_ns, 200);
+    work.n = 0;
+    assert_code(rp_ranges_unite(t, &scope, &work, NULL), RP_OK);
+    assert_int_equal(work.n, 1);
+    assert_int_equal(work.at[0].begin_ns, 120);
+    assert_int_equal(work.at[0].end_ns, 150);
+    rp_vec_release(&work);
+    rp_trace_free(ranges);
+    rp_trace_free(t);
+}
+
 static const char *series_in(const struct rp_trace *t, const struct rp_name_series *s,
                              const char *name)
 {
@@ -128,10 +164,10 @@ static void names_that_count_are_a_series(void **state)
 
 int test_host_waits(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(waits_have_places),
-                                       cmocka_unit_test(calls_wait_for_something),
-                                       cmocka_unit_test(main_threads_are_no_workers),
-                                       cmocka_unit_test(names_that_count_are_a_series)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_have_places), cmocka_unit_test(calls_wait_for_something),
+        cmocka_unit_test(main_threads_are_no_workers), cmocka_unit_test(code_runs_between_calls),
+        cmocka_unit_test(names_that_count_are_a_series)};
 
     return cmocka_run_group_tests_name("host_waits", tests, NULL, NULL);
 }
