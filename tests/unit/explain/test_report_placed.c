@@ -99,9 +99,14 @@ static void convolutions_are_told_apart(void **state)
 {
     static const struct row rows[] = {
         DEVICE,
-        CALL(1, "aten::convolution_backward",
-             "[[64, 256, 14, 14], [64, 256, 14, 14], [256, 256, 3, 3]]",
-             "[\"c10::BFloat16\", \"c10::BFloat16\", \"c10::BFloat16\"]", "wgrad_bf16", 1500),
+        {'X', "cpu_op", "aten::convolution_backward", 1, 1, 1000, 100, .text_key = "Input Dims",
+         .text = "[[64, 256, 14, 14], [64, 256, 14, 14], [256, 256, 3, 3], [], [], [], [], [], [], "
+                 "[], []]",
+         .text_key2 = "Concrete Inputs",
+         .text2 = "[\"\", \"\", \"\", \"[0]\", \"[1, 1]\", \"[1, 1]\", \"[1, 1]\", \"False\", "
+                  "\"[0, 0]\", \"1\", \"[True, True, False]\"]"},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1010, 20, 1},
+        {'X', "kernel", "xmma_wgrad_bf16bf16_bf16f32_f32", 0, 7, 12000 * US, 1500 * US, 1, 7},
         CALL(2, "aten::add", "[[2048, 2048], [2048, 2048]]", BF16, "elementwise_kernel", 100),
     };
     struct rp_arena arena = RP_ARENA_INIT;
