@@ -400,6 +400,15 @@ static void check_blas(struct rp_arena *arena, struct check_row *row)
     library_row(arena, row, names, NULL);
 }
 
+/* OpenBLAS contains it. */
+static void check_lapack(struct rp_arena *arena, struct check_row *row)
+{
+    static const char *const names[] = {"libopenblas.so.0", "liblapack.so.3", NULL};
+
+    library_row(arena, row, names,
+                "programs with singular values, eigenvalues or Schur forms: install liblapack3");
+}
+
 static const struct {
     const char *name;
     check_fn *run;
@@ -417,6 +426,7 @@ static const struct {
     {"NCCL", check_nccl, "NCCL capture"},
     {"OpenCL", check_opencl, "OpenCL capture"},
     {"OpenBLAS", check_blas, "fast replay"},
+    {"LAPACK", check_lapack, "replay"},
     {"record host", check_record_host, "record"},
     {"record cuda", check_record_cuda, "record"},
     {"record nvtx", check_record_nvtx, "record"},

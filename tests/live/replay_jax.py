@@ -26,7 +26,7 @@ import replay_jax_cases
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 REPRISE = os.environ.get("REPRISE", ROOT / "build" / "reprise")
 ANY_CALL = [jax.export.DisabledSafetyCheck.custom_call(t) for t in (
-    "lapack_sgetrf_ffi lapack_dgetrf_ffi lapack_cgetrf_ffi lapack_zgetrf_ffi".split())]
+    f"lapack_{t}{r}_ffi" for t in "sdcz" for r in "getrf gesdd gesvd geev gees gehrd sytrd hetrd gtsv geqp3 ormqr unmqr".split())]
 ENGINES = os.environ.get("ENGINES", "ref fast").split()
 NHWC = ("NHWC", "HWIO", "NHWC")
 rng = np.random.default_rng(0)

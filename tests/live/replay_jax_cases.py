@@ -4,6 +4,8 @@
     add(case, normal, below)          every `case(name, function, *arguments)`
     partitioned()                     name: (function, mesh, specs, arguments) for four devices
 """
+import ctypes, os
+
 import jax, jax.numpy as jnp, jax.scipy as jsp, ml_dtypes, numpy as np
 from jax import lax
 
@@ -99,6 +101,7 @@ def orders(case, normal, below):
     for d in (jnp.bfloat16, np.int8, np.uint64, bool):
         case("sort_" + name(d), lambda x: [jnp.sort(x, 0), jnp.argsort(x, 1), lax.sort((x, jnp.arange(48).reshape(4, 12)), num_keys=1)], below(9, 4, 12).astype(d))
     case("sort_c64", lambda x: [jnp.sort(x), jnp.sort_complex(x)], (below(3, 20) + 1j * below(3, 20)).astype(np.complex64))
+    case("approximate_top", lambda x: [lax.approx_max_k(x, 5), lax.approx_min_k(x, 3, reduction_dimension=0), lax.approx_max_k(x, 2, recall_target=.5)], normal(7, 40))
 
 
 def conversions(case, normal, below):
@@ -145,6 +148,45 @@ def matrices(case, normal, below):
         case("eigh_" + name(d), lambda s: [jnp.linalg.eigh(s), jnp.linalg.eigvalsh(s), jnp.linalg.eigh(s, UPLO="U")], (a + np.swapaxes(a, 1, 2).conj()).astype(d))
     case("linalg_grad", lambda s: [jax.grad(lambda s: jnp.linalg.cholesky(s).sum())(s), jax.grad(lambda s: jnp.linalg.eigvalsh(s + s.mT).sum() ** 2)(s),
          jax.grad(lambda s: jnp.abs(jnp.linalg.qr(s)[1]).sum())(s), jax.grad(lambda s: jnp.linalg.inv(s).sum())(s)], s.real)
+
+
+def has_lapack():
+    for library in [os.environ.get("REPRISE_LAPACK")] if os.environ.get("REPRISE_LAPACK") else ["libopenblas.so.0", "liblapack.so.3"]:
+        try:
+            return bool(ctypes.CDLL(library))
+        except OSError:
+            pass
+    print("replay_jax: no LAPACK: its programs are left out")
+    return False
+
+
+def spectra(case, normal, below):
+    """What LAPACK runs. Signs and phases of vectors depend on the library, so factors are multiplied together again."""
+    if not has_lapack():
+        return
+    H = lambda a: jnp.swapaxes(a, -1, -2).conj()
+
+    def again(usv):
+        return (usv[0] * usv[1][..., None, :]) @ usv[2]
+    for d in (np.float32, np.float64, np.complex64, np.complex128):
+        a, n = of((2, 5, 5), d), name(d)
+        tall, wide, big = a[:, :, :3].copy(), a[0, :3].copy(), of((40, 40), d)
+        case("svd_" + n, lambda t, w: [again(jnp.linalg.svd(t, full_matrices=False)), again(jnp.linalg.svd(w, full_matrices=False)), jnp.linalg.svd(t, compute_uv=False),
+             jnp.abs(jnp.linalg.svd(w)[2] @ H(jnp.linalg.svd(w)[2])), jnp.linalg.pinv(t), jnp.linalg.norm(w, 2), jnp.linalg.matrix_rank(t)], tall, wide)
+        case("svd_qr_" + n, lambda t: [lax.linalg.svd(t, full_matrices=False, compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.QR),
+             again(lax.linalg.svd(t, full_matrices=False, algorithm=lax.linalg.SvdAlgorithm.QR))], tall)
+        case("eig_" + n, lambda a: [jnp.sort(jnp.abs(jnp.linalg.eigvals(a))), *(lambda w, v: (v * w[..., None, :] @ jnp.linalg.inv(v),))(*jnp.linalg.eig(a)),
+             *(lambda w, l: (H(l) @ a - w[..., :, None] * H(l),))(*lax.linalg.eig(a, compute_right_eigenvectors=False))], a)
+        case("schur_" + n, lambda a: (lambda t, z: [z @ t @ H(z), z @ H(z)])(*lax.linalg.schur(a)), a)
+        case("hessenberg_" + n, lambda a: [*lax.linalg.hessenberg(a), *jax.vmap(lambda m: jsp.linalg.hessenberg(m, calc_q=True))(a)], a)
+        case("diagonals_" + n, lambda s: [lax.linalg.tridiagonal(s, lower=w) for w in (True, False)], (a + np.swapaxes(a, 1, 2).conj()).astype(d))
+        case("tridiagonal_" + n, lambda l, c, u, b: lax.linalg.tridiagonal_solve(l, c, u, b), of((2, 6), d), of((2, 6), d) + 5, of((2, 6), d), of((2, 6, 3), d))
+        case("eigh_big_" + n, lambda s: (lambda v, w: [w, v * w @ H(v)])(*lax.linalg.eigh(s)), (big + big.conj().T).astype(d))
+        case("qr_pivots_" + n, lambda a: jsp.linalg.qr(a, pivoting=True), tall[0])
+        if hasattr(lax.linalg, "ormqr"):
+            case("ormqr_" + n, lambda a, t, c: [lax.linalg.ormqr(a, t, c, left=l, transpose=u) for l in (True, False) for u in (True, False)], a, of((2, 5), d), a)
+    case("lstsq", lambda a, b: [jnp.linalg.lstsq(a, b)[0], jnp.linalg.cond(a)], normal(7, 3), normal(7))
+    case("svd_grad", lambda a: [jax.grad(lambda a: jnp.linalg.svd(a, compute_uv=False).sum())(a), jax.grad(lambda a: jnp.linalg.norm(a, "nuc"))(a)], normal(5, 4))
 
 
 def control(case, normal, below):
@@ -208,7 +250,7 @@ def layers(case, normal, below):
 
 
 def add(case, normal, below):
-    for family in (dots, convolutions, places, windows, orders, conversions, functions, matrices, control, layers):
+    for family in (dots, convolutions, places, windows, orders, conversions, functions, matrices, spectra, control, layers):
         family(case, normal, below)
 
 

@@ -127,7 +127,9 @@ enum rp_code rp_custom_results(const struct rp_node *node, struct rp_tensor *con
     if (all < n || all > 16)
         code = rp_node_error(node, RP_UNSUPPORTED, err, "%zu results", all);
     for (; at < all && code == RP_OK; at++)
-        code = zero_array(node->shape->parts[at], &parts[at], err);
+        code = zero_array(all == 1 && node->shape->elem != RP_ELEM_TUPLE ? node->shape
+                                                                         : node->shape->parts[at],
+                          &parts[at], err);
     if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE)
         return rp_tensor_tuple(parts, all, out, err);
     if (code == RP_OK) {
@@ -189,6 +191,13 @@ static enum rp_code topk(struct rp_eval *e, const struct rp_node *node, struct r
                        node->shape->parts[1]->elem, out, err);
 }
 
+static enum rp_code prepare_approximate(struct rp_plan *plan, struct rp_node *node,
+                                        struct rp_err *err)
+{
+    return rp_first_prepare(plan, node, (int64_t)rp_config_number(plan, node, "reduction_dim", -1),
+                            err);
+}
+
 static const struct rp_custom_target marks[] = {
     {"Sharding", prepare_same, name_matches},
     {"annotate_device_placement", prepare_same, name_matches},
@@ -199,6 +208,8 @@ static const struct rp_custom_target marks[] = {
     {"AllocateBuffer", NULL, custom_buffer},
     {"TopK", prepare_topk, topk},
     {"__gpu$TopK", prepare_topk, topk},
+    {"ApproxTopK", prepare_approximate, rp_first_run},
+    {"PartialReduce", prepare_approximate, rp_first_run},
     {NULL, NULL, NULL},
 };
 
@@ -211,6 +222,24 @@ const char *rp_custom_name(const struct rp_plan *plan, const struct rp_node *nod
 
     *n = known ? attr->n : 0;
     return known ? attr->at : "";
+}
+
+uint32_t rp_custom_integers(const struct rp_plan *plan, const struct rp_node *node,
+                            uint32_t matrices)
+{
+    size_t n;
+    const char *name = rp_custom_name(plan, node, &n);
+    bool lapack = n > 7 && (!memcmp(name, "lapack_", 7) || !memcmp(name, "blas_", 5));
+
+    if (!lapack || !memcmp(name + n - 4, "_ffi", 4) || node->nin <= matrices)
+        return 0;
+    for (uint32_t i = 0; i < node->nin - matrices; i++) {
+        const struct rp_value_shape *in = rp_node_operand(plan, node, i);
+
+        if (in->rank || in->elem == RP_ELEM_TUPLE || in->n != 1) /* not the older form */
+            return 0;
+    }
+    return node->nin - matrices;
 }
 
 static const struct rp_custom_target *find_target(const struct rp_custom_target *table,
@@ -230,7 +259,7 @@ static enum rp_code custom_prepare(struct rp_plan *plan, struct rp_node *node, s
 {
     static const struct rp_custom_target *const tables[] = {
         rp_custom_shards,  marks,           rp_custom_products, rp_custom_convolutions,
-        rp_custom_factors, rp_custom_sorts, rp_custom_spectra};
+        rp_custom_factors, rp_custom_sorts, rp_custom_spectra,  rp_custom_lapack};
     const struct rp_custom_target *target = NULL;
     size_t n;
     const char *name = rp_custom_name(plan, node, &n);

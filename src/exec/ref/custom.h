@@ -16,6 +16,7 @@ extern const struct rp_custom_target rp_custom_products[];
 extern const struct rp_custom_target rp_custom_convolutions[];
 extern const struct rp_custom_target rp_custom_factors[];
 extern const struct rp_custom_target rp_custom_spectra[];
+extern const struct rp_custom_target rp_custom_lapack[]; /* any other of LAPACK's */
 extern const struct rp_custom_target rp_custom_sorts[];
 extern const struct rp_custom_target rp_custom_shards[];
 
@@ -34,6 +35,11 @@ bool rp_config_flag(const struct rp_plan *plan, const struct rp_node *node, cons
 /* Letters of a LAPACK call are numbers in its configuration: uplo = 76 : ui8 is 'L'. */
 bool rp_config_letter(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                       char is);
+
+/* How many operands come before the last `matrices`: of LAPACK's older form, whose name does not
+   end with _ffi, its integers; of any other 0. */
+uint32_t rp_custom_integers(const struct rp_plan *plan, const struct rp_node *node,
+                            uint32_t matrices);
 
 /* The first array of the result. */
 const struct rp_value_shape *rp_custom_shape(const struct rp_node *node);

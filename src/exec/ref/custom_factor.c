@@ -13,7 +13,9 @@
 #include <string.h>
 
 struct factor {
-    bool lower;
+    bool lower, older;
+    uint32_t first; /* the matrix; before it the integers of the older form */
+    uint32_t alpha; /* of trsm: the operand that scales; 0: none */
     struct rp_solve solve;
 };
 
@@ -27,10 +29,25 @@ static enum rp_code factor_check(struct rp_plan *plan, struct rp_node *node, uin
     if (!c)
         return rp_err_nomem(err, "planning");
     node->attrs = c;
-    if (node->nin < nin || rp_node_operand(plan, node, 0)->rank < 2 || parts < nout)
+    c->first = rp_custom_integers(plan, node, nin);
+    c->older = c->first != 0;
+    if (node->nin < nin || rp_node_operand(plan, node, c->first)->rank < 2 || parts < nout)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     c->lower = rp_config_letter(plan, node, "uplo", 'L') || rp_config_flag(plan, node, "lower");
     return RP_OK;
+}
+
+static const struct rp_value_shape *factor_operand(const struct rp_plan *plan,
+                                                   const struct rp_node *node, uint32_t i)
+{
+    return rp_node_operand(plan, node, ((const struct factor *)node->attrs)->first + i);
+}
+
+/* The older form has integers where the typed one has letters. */
+static bool factor_flag(const struct factor *c, struct rp_tensor *const *in, uint32_t i, int64_t is,
+                        bool typed)
+{
+    return !c->older || i >= c->first || !in[i]->n ? typed : rp_tensor_integer(in[i], 0) == is;
 }
 
 static enum rp_code prepare_potrf(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
@@ -38,7 +55,7 @@ static enum rp_code prepare_potrf(struct rp_plan *plan, struct rp_node *node, st
     const struct rp_value_shape *in;
 
     RP_TRY(factor_check(plan, node, 1, 2, err));
-    in = rp_node_operand(plan, node, 0);
+    in = factor_operand(plan, node, 0);
     return in->dims[in->rank - 1] == in->dims[in->rank - 2]
                ? RP_OK
                : rp_node_error(node, RP_FORMAT, err, "the matrix is not square");
@@ -60,6 +77,7 @@ static enum rp_code prepare_trsm(struct rp_plan *plan, struct rp_node *node, str
                                  .unit = rp_config_letter(plan, node, "diag", 'U'),
                                  .transpose = rp_config_letter(plan, node, "trans_x", 'T'),
                                  .adjoint = rp_config_letter(plan, node, "trans_x", 'C')};
+    c->alpha = c->older ? c->first - 1 : node->nin > 2 ? 2 : 0;
     return RP_OK;
 }
 
@@ -83,10 +101,17 @@ static enum rp_code trsm(struct rp_eval *e, const struct rp_node *node, struct r
                          struct rp_tensor **out, struct rp_err *err)
 {
     const struct factor *c = node->attrs;
+    struct rp_solve solve = {.left = factor_flag(c, in, 0, 1, c->solve.left),
+                             .lower = factor_flag(c, in, 1, 1, c->solve.lower),
+                             .transpose = factor_flag(c, in, 2, 1, c->solve.transpose),
+                             .adjoint = factor_flag(c, in, 2, 2, c->solve.adjoint),
+                             .unit = factor_flag(c, in, 3, 1, c->solve.unit)};
     struct rp_tensor *first;
 
     (void)e;
-    RP_TRY(rp_solve_run(&c->solve, in[0], in[1], &first, err));
+    if (c->alpha && in[c->alpha]->n && rp_tensor_number(in[c->alpha], 0) != 1)
+        return rp_node_error(node, RP_UNSUPPORTED, err, "a factor other than 1");
+    RP_TRY(rp_solve_run(&solve, in[c->first], in[c->first + 1], &first, err));
     return rp_custom_results(node, &first, 1, out, err);
 }
 
@@ -95,9 +120,10 @@ static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
     const struct factor *c = node->attrs;
-    struct rp_tensor *parts[2] = {NULL, NULL};
-    size_t n = (size_t)in[0]->dims[in[0]->rank - 1];
-    enum rp_code code = rp_cholesky_run(in[0], c->lower, &parts[0], err);
+    bool lower = factor_flag(c, in, 0, 1, c->lower);
+    struct rp_tensor *a = in[c->first], *parts[2] = {NULL, NULL};
+    size_t n = (size_t)a->dims[a->rank - 1];
+    enum rp_code code = rp_cholesky_run(a, lower, &parts[0], err);
 
     (void)e;
     if (code == RP_OK)
@@ -109,8 +135,8 @@ static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
     for (size_t i = 0; i < parts[0]->n; i++) {
         size_t row = i / n % n, column = i % n;
 
-        if (c->lower ? column > row : column < row)
-            memcpy(parts[0]->data + i * in[0]->unit, in[0]->data + i * in[0]->unit, in[0]->unit);
+        if (lower ? column > row : column < row)
+            memcpy(parts[0]->data + i * a->unit, a->data + i * a->unit, a->unit);
     }
     for (size_t b = 0; b < parts[1]->n; b++) {
         int64_t info = 0;
@@ -124,10 +150,18 @@ static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
     return rp_tensor_tuple(parts, 2, out, err);
 }
 
+static struct rp_tensor *const *factor_operands(const struct rp_node *node,
+                                                struct rp_tensor *const *in)
+{
+    return in + ((const struct factor *)node->attrs)->first;
+}
+
 /* (factors, pivots, info), a matrix after the other. */
 static enum rp_code getrf(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+                          struct rp_tensor *const *operands, struct rp_tensor **out,
+                          struct rp_err *err)
 {
+    struct rp_tensor *const *in = factor_operands(node, operands);
     size_t rows = (size_t)in[0]->dims[in[0]->rank - 2],
            columns = (size_t)in[0]->dims[in[0]->rank - 1];
     size_t least = rows < columns ? rows : columns;
@@ -239,7 +273,7 @@ static enum rp_code prepare_geqrf(struct rp_plan *plan, struct rp_node *node, st
     int64_t least;
 
     RP_TRY(factor_check(plan, node, 1, 2, err));
-    in = rp_node_operand(plan, node, 0);
+    in = factor_operand(plan, node, 0);
     least = in->dims[in->rank - 1] < in->dims[in->rank - 2] ? in->dims[in->rank - 1]
                                                             : in->dims[in->rank - 2];
     if (node->shape->parts[0]->n != in->n || node->shape->parts[1]->rank + 1 != in->rank ||
@@ -249,8 +283,10 @@ static enum rp_code prepare_geqrf(struct rp_plan *plan, struct rp_node *node, st
 }
 
 static enum rp_code geqrf(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+                          struct rp_tensor *const *operands, struct rp_tensor **out,
+                          struct rp_err *err)
 {
+    struct rp_tensor *const *in = factor_operands(node, operands);
     size_t rows = (size_t)in[0]->dims[in[0]->rank - 2],
            columns = (size_t)in[0]->dims[in[0]->rank - 1], least = rows < columns ? rows : columns;
     const struct rp_value_shape *small = node->shape->parts[1];
@@ -281,8 +317,8 @@ static enum rp_code prepare_orgqr(struct rp_plan *plan, struct rp_node *node, st
     const struct rp_value_shape *a, *tau;
 
     RP_TRY(factor_check(plan, node, 2, 1, err));
-    a = rp_node_operand(plan, node, 0);
-    tau = rp_node_operand(plan, node, 1);
+    a = factor_operand(plan, node, 0);
+    tau = factor_operand(plan, node, 1);
     if (tau->rank + 1 != a->rank || tau->dims[tau->rank - 1] > a->dims[a->rank - 1] ||
         a->dims[a->rank - 1] > a->dims[a->rank - 2] || rp_custom_shape(node)->n != a->n ||
         (a->n &&
@@ -294,8 +330,10 @@ static enum rp_code prepare_orgqr(struct rp_plan *plan, struct rp_node *node, st
 }
 
 static enum rp_code orgqr(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+                          struct rp_tensor *const *operands, struct rp_tensor **out,
+                          struct rp_err *err)
 {
+    struct rp_tensor *const *in = factor_operands(node, operands);
     size_t rows = (size_t)in[0]->dims[in[0]->rank - 2],
            columns = (size_t)in[0]->dims[in[0]->rank - 1];
     size_t k = (size_t)in[1]->dims[in[1]->rank - 1];
@@ -315,20 +353,23 @@ static enum rp_code orgqr(struct rp_eval *e, const struct rp_node *node,
     return code == RP_OK ? rp_custom_results(node, &first, 1, out, err) : code;
 }
 
-#define EACH(name, prepare, run)                                                        \
-    {"lapack_s" name "_ffi", prepare, run}, {"lapack_d" name "_ffi", prepare, run},     \
-        {"lapack_c" name "_ffi", prepare, run}, {"lapack_z" name "_ffi", prepare, run}, \
-    {                                                                                   \
-        "cusolver_" name "_ffi", prepare, run                                           \
+#define EACH(begin, name, prepare, run)                                               \
+    {begin "s" name "_ffi", prepare, run}, {begin "d" name "_ffi", prepare, run},     \
+        {begin "c" name "_ffi", prepare, run}, {begin "z" name "_ffi", prepare, run}, \
+        {begin "s" name, prepare, run}, {begin "d" name, prepare, run},               \
+        {begin "c" name, prepare, run}, {begin "z" name, prepare, run},               \
+    {                                                                                 \
+        "cusolver_" name "_ffi", prepare, run                                         \
     }
 
 const struct rp_custom_target rp_custom_factors[] = {
-    EACH("potrf", prepare_potrf, potrf),
-    EACH("getrf", prepare_getrf, getrf),
-    EACH("geqrf", prepare_geqrf, geqrf),
-    EACH("orgqr", prepare_orgqr, orgqr),
-    EACH("ungqr", prepare_orgqr, orgqr),
-    EACH("trsm", prepare_trsm, trsm),
+    EACH("lapack_", "potrf", prepare_potrf, potrf),
+    EACH("lapack_", "getrf", prepare_getrf, getrf),
+    EACH("lapack_", "geqrf", prepare_geqrf, geqrf),
+    EACH("lapack_", "orgqr", prepare_orgqr, orgqr),
+    EACH("lapack_", "ungqr", prepare_orgqr, orgqr),
+    EACH("lapack_", "trsm", prepare_trsm, trsm),
+    EACH("blas_", "trsm", prepare_trsm, trsm),
     {"cublas_getrf_batched_ffi", prepare_getrf, getrf},
     {"cublas_geqrf_batched_ffi", prepare_geqrf, geqrf},
     {"__cublas$triangularSolve", prepare_solve, trsm},

@@ -4,9 +4,11 @@
  * The matrix is brought to three diagonals by reflectors (hetd2), those to one by implicit QL or QR
  * steps (steqr), and the reflectors are applied to what that gave (unmtr): the same steps, so that
  * the signs of vectors are LAPACK's where it has this way, for matrices of up to 25; larger ones it
- * divides, and their signs are not to be had. Cost: some 10 n^3.
+ * divides: they are left to the library where there is one (custom_lapack.c), and have signs of
+ * their own where there is none. Cost: some 10 n^3.
  */
 #include "exec/ref/custom.h"
+#include "exec/ref/lapack.h"
 #include "exec/ref/linalg.h"
 #include "exec/ref/reduce.h"
 
@@ -394,24 +396,40 @@ static enum rp_code decompose(rp_c128 *a, size_t n, bool lower, double eps, doub
     return RP_OK;
 }
 
+struct spectrum {
+    bool lower;
+    uint32_t first; /* the matrix; before it the integers of the older form */
+};
+
+/* Up to here the signs of our own vectors are LAPACK's. */
+#define OWN_ROWS 25
+
 static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
+    struct spectrum *s = RP_NODE_NEW(plan, struct spectrum);
     const struct rp_value_shape *in;
+    size_t n;
 
+    if (!s)
+        return rp_err_nomem(err, "planning");
     if (node->nin < 1 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts < 3)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
-    in = rp_node_operand(plan, node, 0);
+    s->first = rp_custom_integers(plan, node, 1);
+    in = rp_node_operand(plan, node, s->first);
     if (in->rank < 2 || in->dims[in->rank - 1] != in->dims[in->rank - 2] ||
         node->shape->parts[0]->n != in->n ||
         node->shape->parts[1]->n * (size_t)in->dims[in->rank - 1] != in->n)
         return rp_node_error(node, RP_FORMAT, err, "the matrix is not square");
-    node->value = rp_config_letter(plan, node, "uplo", 'L') || rp_config_flag(plan, node, "lower");
+    if (in->dims[in->rank - 1] > OWN_ROWS && rp_lapack_name() &&
+        rp_custom_name(plan, node, &n)[0] == 'l')
+        return rp_lapack_prepare(plan, node, err);
+    s->lower = rp_config_letter(plan, node, "uplo", 'L') || rp_config_flag(plan, node, "lower");
+    node->attrs = s;
     return RP_OK;
 }
 
-static enum rp_code each_matrix(const struct rp_node *node, struct rp_tensor *a,
-                                struct rp_tensor *w, struct rp_tensor *info, double eps,
-                                struct rp_err *err)
+static enum rp_code each_matrix(bool lower, struct rp_tensor *a, struct rp_tensor *w,
+                                struct rp_tensor *info, double eps, struct rp_err *err)
 {
     size_t n = (size_t)a->dims[a->rank - 1];
     double *d = calloc(n + 1, sizeof *d);
@@ -420,8 +438,7 @@ static enum rp_code each_matrix(const struct rp_node *node, struct rp_tensor *a,
     for (size_t b = 0; code == RP_OK && n && b < a->n / (n * n); b++) {
         bool done = false;
 
-        code = decompose((rp_c128 *)(void *)a->data + b * n * n, n, node->value != 0, eps, d, &done,
-                         err);
+        code = decompose((rp_c128 *)(void *)a->data + b * n * n, n, lower, eps, d, &done, err);
         for (size_t i = 0; i < n; i++)
             rp_tensor_set(w, b * n + i, d[i]);
         if (b < info->n)
@@ -432,8 +449,12 @@ static enum rp_code each_matrix(const struct rp_node *node, struct rp_tensor *a,
 }
 
 static enum rp_code syevd(struct rp_eval *e, const struct rp_node *node,
-                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+                          struct rp_tensor *const *operands, struct rp_tensor **out,
+                          struct rp_err *err)
 {
+    const struct spectrum *s = node->attrs;
+    struct rp_tensor *const *in = operands + s->first;
+    bool lower = s->first && operands[0]->n ? rp_tensor_integer(operands[0], 0) != 0 : s->lower;
     bool wide = in[0]->elem == RP_ELEM_F64 || in[0]->elem == RP_ELEM_C128;
     struct rp_tensor *a, *parts[3] = {NULL, NULL, NULL};
     enum rp_code code;
@@ -444,7 +465,7 @@ static enum rp_code syevd(struct rp_eval *e, const struct rp_node *node,
     if (code == RP_OK)
         code = rp_shape_tensor(node->shape->parts[2], &parts[2], err);
     if (code == RP_OK)
-        code = each_matrix(node, a, parts[1], parts[2],
+        code = each_matrix(lower, a, parts[1], parts[2],
                            (wide ? DBL_EPSILON : (double)FLT_EPSILON) / 2, err);
     if (code == RP_OK)
         code = rp_tensor_as(a, in[0]->elem, &parts[0], err);
@@ -459,5 +480,7 @@ static enum rp_code syevd(struct rp_eval *e, const struct rp_node *node,
 const struct rp_custom_target rp_custom_spectra[] = {
     {"lapack_ssyevd_ffi", spectrum_prepare, syevd},  {"lapack_dsyevd_ffi", spectrum_prepare, syevd},
     {"lapack_cheevd_ffi", spectrum_prepare, syevd},  {"lapack_zheevd_ffi", spectrum_prepare, syevd},
+    {"lapack_ssyevd", spectrum_prepare, syevd},      {"lapack_dsyevd", spectrum_prepare, syevd},
+    {"lapack_cheevd", spectrum_prepare, syevd},      {"lapack_zheevd", spectrum_prepare, syevd},
     {"cusolver_syevd_ffi", spectrum_prepare, syevd}, {NULL, NULL, NULL},
 };

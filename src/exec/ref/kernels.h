@@ -37,6 +37,12 @@ typedef bool rp_before_fn(void *user, size_t a, size_t b);
 /* spare: room for n. */
 void rp_merge_sort(size_t *at, size_t *spare, size_t n, rp_before_fn *before, void *user);
 
+/* Of as many operands as results, each followed by one that starts it, the first along a dimension
+   by the function that the node calls: an approximate top-k, exactly. */
+enum rp_code rp_first_prepare(struct rp_plan *plan, struct rp_node *node, int64_t dim,
+                              struct rp_err *err);
+enum rp_code rp_first_run(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
 /* Of the last dimension: (values, positions). */
 enum rp_code rp_topk_run(struct rp_tensor *in, size_t k, bool largest, unsigned index_elem,
                          struct rp_tensor **out, struct rp_err *err);

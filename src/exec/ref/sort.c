@@ -16,25 +16,33 @@ struct sort_attr {
     struct rp_tape *tape;
 };
 
-static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+/* The function that compares the first nin operands; node->attrs. */
+static enum rp_code prepare_comparison(struct rp_plan *plan, struct rp_node *node, uint32_t nin,
+                                       struct rp_err *err)
 {
     struct sort_attr *a = RP_NODE_NEW(plan, struct sort_attr);
-    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
-    const int64_t *dims;
-    size_t n;
 
     if (!a)
         return rp_err_nomem(err, "planning");
     node->attrs = a;
-    if (node->ncalled != 1 || node->called[0]->nparams != 2 * node->nin ||
-        node->nin > RP_REDUCE_MOST)
+    if (node->ncalled != 1 || node->called[0]->nparams != 2 * nin || nin > RP_REDUCE_MOST)
         return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
-    RP_TRY(
-        rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n, err));
-    a->dim = n ? dims[0] : (int64_t)from->rank - 1;
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
     if (a->tape->nresults != 1 || a->tape->regs[a->tape->results[0]].elem != RP_ELEM_PRED)
         return rp_node_error(node, RP_FORMAT, err, "the comparison does not return pred");
+    return RP_OK;
+}
+
+static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
+    const int64_t *dims;
+    size_t n;
+
+    RP_TRY(prepare_comparison(plan, node, node->nin, err));
+    RP_TRY(
+        rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n, err));
+    ((struct sort_attr *)node->attrs)->dim = n ? dims[0] : (int64_t)from->rank - 1;
     return RP_OK;
 }
 
@@ -118,16 +126,14 @@ static enum rp_code sort_lines(const struct sort_attr *a, struct line *l, struct
     return RP_OK;
 }
 
-static enum rp_code sort_run(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+/* The first nin operands sorted, into to, of which the caller drops each also on failure. */
+static enum rp_code sort_operands(const struct rp_node *node, struct rp_tensor *const *in,
+                                  size_t nin, struct rp_tensor **to, struct rp_err *err)
 {
-    struct rp_tensor *to[RP_REDUCE_MOST] = {NULL};
-    struct line l = {.in = in, .k = node->nin};
+    struct line l = {.in = in, .k = nin};
     const struct sort_attr *a = node->attrs;
     enum rp_code code = RP_OK;
 
-    (void)e;
     for (size_t k = 0; k < l.k && code == RP_OK; k++) {
         code = rp_tensor_new(in[k]->elem, in[k]->dims, in[k]->rank, &to[k], err);
         if (code == RP_OK && in[k]->n != in[0]->n)
@@ -139,15 +145,81 @@ static enum rp_code sort_run(struct rp_eval *e, const struct rp_node *node,
         code = sort_lines(a, &l, to, err);
         rp_tape_end(&l.frame);
     }
+    return code;
+}
+
+static enum rp_code sort_run(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    struct rp_tensor *to[RP_REDUCE_MOST] = {NULL};
+    enum rp_code code = sort_operands(node, in, node->nin, to, err);
+
+    (void)e;
     if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE)
-        return rp_tensor_tuple(to, l.k, out, err);
+        return rp_tensor_tuple(to, node->nin, out, err);
     if (code == RP_OK) {
         *out = to[0];
         return RP_OK;
     }
-    for (size_t k = 0; k < l.k; k++)
+    for (size_t k = 0; k < node->nin; k++)
         rp_tensor_drop(to[k]);
     return code;
+}
+
+/* ---- the first of a sort ---- */
+
+enum rp_code rp_first_prepare(struct rp_plan *plan, struct rp_node *node, int64_t dim,
+                              struct rp_err *err)
+{
+    const struct rp_value_shape *from, *to;
+    uint32_t nin = node->nin / 2;
+
+    if (!nin || node->nin % 2 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != nin)
+        return rp_node_error(node, RP_FORMAT, err, "wrong number of operands or results");
+    for (uint32_t i = 0; i < nin; i++) {
+        from = rp_node_operand(plan, node, i);
+        to = node->shape->parts[i];
+        if (dim < 0 || dim >= (int64_t)from->rank || from->elem != to->elem ||
+            from->rank != to->rank || from->n != rp_node_operand(plan, node, 0)->n)
+            return rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %u", i);
+        for (uint32_t d = 0; d < to->rank; d++)
+            if (d == (uint32_t)dim ? to->dims[d] > from->dims[d] : to->dims[d] != from->dims[d])
+                return rp_node_error(node, RP_FORMAT, err, "wrong shape of result %u", i);
+    }
+    RP_TRY(prepare_comparison(plan, node, nin, err));
+    ((struct sort_attr *)node->attrs)->dim = dim;
+    return RP_OK;
+}
+
+enum rp_code rp_first_run(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *sorted[RP_REDUCE_MOST] = {NULL}, *to[RP_REDUCE_MOST] = {NULL};
+    const struct sort_attr *a = node->attrs;
+    size_t nin = node->nin / 2;
+    enum rp_code code = sort_operands(node, in, nin, sorted, err);
+
+    (void)e;
+    for (size_t i = 0; i < nin && code == RP_OK; i++) {
+        size_t inner = sorted[i]->unit, from, kept;
+
+        code = rp_shape_tensor(node->shape->parts[i], &to[i], err);
+        if (code != RP_OK)
+            break;
+        for (size_t d = (size_t)a->dim + 1; d < to[i]->rank; d++)
+            inner *= (size_t)to[i]->dims[d];
+        from = inner * (size_t)sorted[i]->dims[a->dim];
+        kept = inner * (size_t)to[i]->dims[a->dim];
+        for (size_t k = 0; kept && k < rp_tensor_bytes(to[i]) / kept; k++)
+            memcpy(to[i]->data + k * kept, sorted[i]->data + k * from, kept);
+    }
+    for (size_t i = 0; i < nin; i++) {
+        rp_tensor_drop(sorted[i]);
+        if (code != RP_OK)
+            rp_tensor_drop(to[i]);
+    }
+    return code == RP_OK ? rp_tensor_tuple(to, nin, out, err) : code;
 }
 
 /* ---- topk ---- */

@@ -540,6 +540,30 @@ static enum rp_code add_api_version(struct rp_mlir *r, const struct rp_mlir_text
     return rp_program_add_attr(r->p, rp_attr_word(RP_ATTR_API_VERSION, words[v]), r->err);
 }
 
+/* "called_computations = [@f, @g]"; portable bytecode has strings. */
+static enum rp_code add_called_list(struct rp_mlir *r, const struct rp_mlir_text *text)
+{
+    const char *s = value_of(text, "called_computations");
+    const char *to = s && *s == '[' ? rp_mlir_bracket_end(r, s) : NULL;
+    struct rp_mlir look = *r;
+    uint32_t name;
+
+    if (!to || to > text->end)
+        return RP_OK;
+    for (look.at = s + 1; look.at < to;) {
+        if (*look.at != '@' && *look.at != '"') {
+            look.at++;
+            continue;
+        }
+        look.at -= *look.at == '"'; /* without its sign */
+        RP_TRY(rp_mlir_name_at(&look, &name));
+        RP_TRY(rp_vec_push(&r->waiting, (uint32_t)r->p->called.n, r->err));
+        RP_TRY(rp_vec_push(&r->waiting, name, r->err));
+        RP_TRY(rp_program_add_called(r->p, 0, r->err));
+    }
+    return RP_OK;
+}
+
 static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_text *text)
 {
     const char *target = value_of(text, "call_target_name");
@@ -558,6 +582,7 @@ static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_text
         RP_TRY(rp_program_add_attr(
             r->p, rp_attr_parse(r->p, RP_ATTR_SHARDING, sharding + 1, (size_t)(to - sharding - 2)),
             r->err));
+    RP_TRY(add_called_list(r, text));
     RP_TRY(add_api_version(r, text, typed && *typed == '{'));
     return config ? add_value(r, text, config, RP_ATTR_BACKEND_CONFIG) : RP_OK;
 }
