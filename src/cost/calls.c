@@ -378,6 +378,7 @@ static enum rp_code infer_call(struct launch_finder *f, struct rp_cost_call *cal
         call->cost = like->cost;
         return RP_OK;
     }
+    call->is_part = true;
     none.category = like->category; /* the main kernel has the work of both */
     none.type = m->costs->costs.at[like->cost].type;
     return rp_op_cost_add(m->costs, &none, &call->cost, err);

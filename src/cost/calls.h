@@ -21,6 +21,7 @@ struct rp_cost_call {
     uint8_t category; /* enum rp_category */
     bool inferred; /* its launch was not recorded: the operator is that of the same kernel with the
                       same grid elsewhere */
+    bool is_part;  /* inferred too, and not the main kernel of its operator: part of another call */
     bool on_link;  /* bytes move between devices or to the host, not in memory */
     int64_t device_ns; /* sum of the durations of its items */
     int64_t longest_ns;

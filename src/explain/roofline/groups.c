@@ -308,7 +308,7 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
     const struct rp_work_item *x = &g->work->items.at[item];
     int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
     double part = call->device_ns > 0 ? (double)dur / (double)call->device_ns : 1.0 / call->nitems;
-    bool counts = g->options->by == RP_ROOF_KERNEL || call->item == item;
+    bool counts = g->options->by == RP_ROOF_KERNEL || (call->item == item && !call->is_part);
     struct roof_key k;
     struct rp_roof_group *group;
     uint32_t at;
@@ -328,7 +328,7 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
     keep_common(g, group, call);
     group->sums.calls += counts;
     add_work(g, &group->sums, call, part, dur, is_by_item(g->options->by) ? 1 : call->nitems);
-    g->out->all.calls += call->item == item;
+    g->out->all.calls += call->item == item && !call->is_part;
     if (g->costs->costs.at[call->cost].on_matrix)
         rp_ns_add(&g->out->product_ns[g->costs->costs.at[call->cost].type], dur);
     rated =

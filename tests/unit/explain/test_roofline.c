@@ -142,6 +142,32 @@ static void shares_and_savings_follow_from_the_peaks(void **state)
     rp_trace_free(t);
 }
 
+/* A product in two kernels, and once more without launches. */
+static void kernels_without_launches_are_calls_once(void **state)
+{
+    static const struct row split[] = {
+        {'X', "cpu_op", "aten::addmm", 1, 1, 0, 100, DIMS(ADDMM), BF16},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 5, 11},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 30, 5, 12},
+        {'X', "kernel", "gemm_bf16", 0, 7, 10000, 4000, 11, 7},
+        {'X', "kernel", "splitKreduce", 0, 7, 14000, 1000, 12, 7},
+        {'X', "kernel", "gemm_bf16", 0, 7, 20000, 4000, 98, 7},
+        {'X', "kernel", "splitKreduce", 0, 7, 24000, 1000, 99, 7},
+    };
+    struct rp_trace *t = TRACE_OF(split);
+    struct rp_result *result = ASK_TRACES(roofline, &t, 1, {"peak", "flops=1e15,bytes=1e12"});
+    const struct rp_roof_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nrows, 1);
+    assert_int_equal(root->rows[0].calls, 2);
+    assert_int_equal(root->rows[0].kernels, 4);
+    assert_int_equal(root->rows[0].device_ns, 10000);
+    assert_true(root->rows[0].flops == 2 * 2. * 64 * 128 * 256);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 /* The note names the format of the products, and what a recording lacks. */
 static void notes_are_about_this_recording(void **state)
 {
@@ -224,6 +250,7 @@ int test_roofline(void)
         cmocka_unit_test(each_kernel_is_counted_once),
         cmocka_unit_test(shares_and_savings_follow_from_the_peaks),
         cmocka_unit_test(notes_are_about_this_recording),
+        cmocka_unit_test(kernels_without_launches_are_calls_once),
         cmocka_unit_test(work_is_divided_among_kernels),
         cmocka_unit_test(marks_of_servers_tell_lengths),
     };
