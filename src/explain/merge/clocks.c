@@ -137,9 +137,9 @@ static const char *clocks_text(struct merge_ctx *m, size_t known, size_t nclocks
             worst = m->clocks.at[r].uncertainty_ns;
     return rp_arena_textf(
         m->arena,
-        "%s, %s; %zu aligned by %lld rendezvous and %lld messages, uncertainty at most %.1f µs",
-        ranks, clocks, known, (long long)m->out->meeting_count, (long long)m->out->message_count,
-        (double)worst / 1000);
+        "%s, %s; %zu aligned by %lld rendezvous and %lld messages, uncertainty at most %s", ranks,
+        clocks, known, (long long)m->out->meeting_count, (long long)m->out->message_count,
+        rp_units_time(m->arena, worst));
 }
 
 static void add_notes(struct merge_ctx *m, size_t unknown)
