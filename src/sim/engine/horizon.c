@@ -25,7 +25,9 @@
 
 struct now {
     struct rp_horizon *h;
-    const struct rp_plain_edge *edges;
+    const struct rp_task_link *edges;
+    const int64_t *lag_ns;
+    const struct rp_overlay *added;
     struct rp_plain_task *tasks;
     struct rp_horizon_device *devices;
     int64_t *at_ns, *ready_ns, *head_end_ns, *block_end_ns;
@@ -37,7 +39,9 @@ struct now {
 INLINE struct now now_of(struct rp_horizon *h)
 {
     return (struct now){.h = h,
-                        .edges = h->g->edges.at,
+                        .edges = h->g->edges,
+                        .lag_ns = h->g->lag_ns,
+                        .added = h->g->added,
                         .tasks = h->g->tasks.at,
                         .devices = h->devices,
                         .at_ns = h->at_ns,
@@ -53,7 +57,7 @@ INLINE struct now now_of(struct rp_horizon *h)
 }
 
 /* No way through a plain graph is long enough to pass the end of time. */
-INLINE int64_t later(int64_t at_ns, uint32_t by_ns)
+INLINE int64_t later(int64_t at_ns, int64_t by_ns)
 {
     return at_ns + by_ns;
 }
@@ -65,12 +69,16 @@ INLINE int64_t later(int64_t at_ns, uint32_t by_ns)
 INLINE void fetch_edges(const struct now *s, uint32_t task)
 {
     __builtin_prefetch(&s->edges[s->tasks[task].first]);
+    __builtin_prefetch(&s->lag_ns[s->tasks[task].first]);
 }
 
 INLINE void fetch_successor(const struct now *s, uint32_t task)
 {
-    uint32_t to = s->edges[s->tasks[task].first].to & ~RP_PLAIN_FROM_START;
+    uint32_t to;
 
+    if (s->tasks[task].first == s->tasks[task + 1].first)
+        return;
+    to = s->edges[s->tasks[task].first].to;
     __builtin_prefetch(&s->tasks[to], 1);
     __builtin_prefetch(&s->at_ns[to], 1);
 }
@@ -211,19 +219,27 @@ INLINE void release_one(struct now *s, uint32_t task, int64_t ready_ns)
         arrive(s, t->device, ready_ns, task);
 }
 
+INLINE void pass_edge(struct now *s, uint32_t to, uint32_t flags, int64_t lag_ns, int64_t start_ns,
+                      int64_t end_ns)
+{
+    if (RARE(lag_ns == RP_LAG_CUT))
+        return;
+    release_one(s, to, later(RARE(flags & RP_EDGE_FROM_START) ? start_ns : end_ns, lag_ns));
+}
+
 /* A device's task has no edges from its start: start_ns is its end. */
 INLINE void pass_on(struct now *s, uint32_t task, int64_t start_ns, int64_t end_ns)
 {
-    const struct rp_plain_edge *e = &s->edges[s->tasks[task].first];
-    const struct rp_plain_edge *end = &s->edges[s->tasks[task + 1].first];
+    uint32_t i = s->tasks[task].first, end = s->tasks[task + 1].first;
 
-    for (; e < end; e++) {
-        if (RARE(e->lag_ns == RP_PLAIN_CUT))
-            continue;
-        if (RARE(e->to & RP_PLAIN_FROM_START))
-            release_one(s, e->to & ~RP_PLAIN_FROM_START, later(start_ns, e->lag_ns));
-        else
-            release_one(s, e->to, later(end_ns, e->lag_ns));
+    for (; i < end; i++)
+        pass_edge(s, s->edges[i].to, s->edges[i].flags, s->lag_ns[i], start_ns, end_ns);
+    if (!RARE(s->added))
+        return;
+    for (i = rp_overlay_newest(s->added, task); i != NONE; i = s->added->edges.at[i].next) {
+        const struct rp_task_edge *e = &s->added->edges.at[i].edge;
+
+        pass_edge(s, e->to, e->flags, e->lag_ns, start_ns, end_ns);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filling the compact form, one task after the other with its edges. What does not fit is found on
- * the way: the caller then runs the graph as it is.
+ * Filling the compact form, one task after the other. What does not fit is found on the way: the
+ * caller then runs the graph as it is.
  */
 #include "sim/engine/plain_graph.h"
 
@@ -15,55 +15,29 @@
 struct plain_ctx {
     const struct rp_overlay *o;
     const uint32_t *device; /* as it is called here, by device of the graph */
-    bool keep_cut;
 };
 
-/* An edge after those that are there; where it ends. *fits becomes false where it is not plain. */
-static inline struct rp_plain_edge *put_edge(struct rp_plain_edge *out, bool keep_cut, uint32_t to,
-                                             uint32_t flags, int64_t lag_ns, bool *fits)
-{
-    bool cut = lag_ns == RP_LAG_CUT;
-
-    out->to = to | (flags & RP_EDGE_FROM_START ? RP_PLAIN_FROM_START : 0);
-    out->lag_ns = rp_plain_lag(lag_ns);
-    *fits &= cut || rp_plain_fits(lag_ns);
-    return out + (!cut || keep_cut);
-}
-
-static struct rp_plain_edge *put_new_edges(struct rp_plain_edge *out, const struct plain_ctx *f,
-                                           uint32_t task, bool *fits)
-{
-    const struct rp_overlay *o = f->o;
-    uint32_t i;
-
-    for (i = rp_overlay_newest(o, task); i != UINT32_MAX; i = o->edges.at[i].next)
-        out = put_edge(out, f->keep_cut, o->edges.at[i].edge.to, o->edges.at[i].edge.flags,
-                       o->edges.at[i].edge.lag_ns, fits);
-    return out;
-}
-
-/* Edges of the tasks [0, n), and where those of each begin. */
+/* Where the edges of each task begin; false where one is not plain. */
 static bool put_edges(const struct plain_ctx *f, struct rp_plain_graph *g)
 {
     const struct rp_overlay *o = f->o;
     const uint32_t *first = o->graph->first.at;
-    const struct rp_task_link *edges = o->graph->edges.at;
     const int64_t *lag = o->lag_ns.at;
-    struct rp_plain_task *tasks = g->tasks.at;
-    struct rp_plain_edge *begin = g->edges.at, *out = begin;
-    bool fits = true, fresh = o->edges.n > 0;
-    uint32_t i, k, n = (uint32_t)g->n, nold = (uint32_t)o->graph->tasks.n;
+    size_t i, n = g->n, nold = o->graph->tasks.n, nedges = o->graph->edges.n;
+    bool fits = true;
 
-    for (i = 0; i < n; i++) {
-        tasks[i].first = (uint32_t)(out - begin);
-        if (i < nold)
-            for (k = first[i]; k < first[i + 1]; k++)
-                out = put_edge(out, f->keep_cut, edges[k].to, edges[k].flags, lag[k], &fits);
-        if (fresh)
-            out = put_new_edges(out, f, i, &fits);
-    }
-    tasks[n].first = (uint32_t)(out - begin);
-    g->edges.n = (size_t)(out - begin);
+    for (i = 0; i < nold; i++)
+        g->tasks.at[i].first = first[i];
+    for (; i <= n; i++)
+        g->tasks.at[i].first = (uint32_t)nedges;
+    for (i = 0; i < nedges; i++)
+        fits &= lag[i] == RP_LAG_CUT || rp_plain_fits(lag[i]);
+    for (i = 0; i < o->edges.n; i++)
+        fits &=
+            o->edges.at[i].edge.lag_ns == RP_LAG_CUT || rp_plain_fits(o->edges.at[i].edge.lag_ns);
+    g->edges = o->graph->edges.at;
+    g->lag_ns = lag;
+    g->added = o->edges.n ? o : NULL;
     return fits;
 }
 
@@ -130,9 +104,9 @@ static uint32_t *name_devices(const struct rp_overlay *o)
 }
 
 enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overlay *o,
-                                 bool keep_cut, struct rp_err *err)
+                                 struct rp_err *err)
 {
-    struct plain_ctx f = {.o = o, .keep_cut = keep_cut};
+    struct plain_ctx f = {.o = o};
     uint32_t *device;
 
     memset(g, 0, sizeof *g);
@@ -142,7 +116,6 @@ enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overl
         o->device_starts_matter || g->n >= RP_PLAIN_MOST)
         return RP_OK;
     RP_TRY(rp_vec_reserve_full(&g->tasks, g->n + 1, err));
-    RP_TRY(rp_vec_reserve_full(&g->edges, o->graph->edges.n + o->edges.n + 1, err));
     f.device = device = name_devices(o);
     if (!device)
         return rp_err_nomem(err, "simulating");
@@ -155,5 +128,4 @@ enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overl
 void rp_plain_graph_release(struct rp_plain_graph *g)
 {
     rp_vec_release(&g->tasks);
-    rp_vec_release(&g->edges);
 }

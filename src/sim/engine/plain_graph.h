@@ -2,14 +2,14 @@
 #ifndef RP_SIM_ENGINE_PLAIN_GRAPH_H
 #define RP_SIM_ENGINE_PLAIN_GRAPH_H
 /*
- * A task graph with its overlay in the form that runs fastest: 16 bytes per task and 8 per edge,
- * with what is used together side by side.
+ * A task graph with its overlay in the form that runs fastest: what a run asks about a task is side
+ * by side, 16 bytes; edges and lags are those of the graph and the overlay.
  */
 #include "sim/engine/overlay.h"
 
 #define RP_PLAIN_CUT        UINT32_MAX          /* as a lag: the edge is ignored */
 #define RP_PLAIN_MOST       (UINT32_C(1) << 29) /* tasks: sums of all times stay below 2^63 */
-#define RP_PLAIN_FROM_START (UINT32_C(1) << 31) /* in `to` */
+#define RP_PLAIN_FROM_START (UINT32_C(1) << 31) /* in the number of a task */
 
 struct rp_plain_task {
     uint16_t degree; /* edges into it that are not cut */
@@ -19,23 +19,19 @@ struct rp_plain_task {
     uint32_t first; /* edge; that of the next task is the end */
 };
 
-struct rp_plain_edge {
-    uint32_t to; /* and RP_PLAIN_FROM_START */
-    uint32_t lag_ns;
-};
-
 struct rp_plain_graph {
     bool fits;                          /* it is plain (horizon.h); else the rest is not filled */
     RP_VEC(struct rp_plain_task) tasks; /* by number; one more at the end */
-    RP_VEC(struct rp_plain_edge) edges;
+    const struct rp_task_link *edges;   /* of the graph */
+    const int64_t *lag_ns;              /* of the overlay */
+    const struct rp_overlay *added;     /* where new edges are, or NULL: there are none */
     size_t n, ndevices;
     int64_t mean_ns; /* of a device's tasks */
 };
 
-/* keep_cut: edges that are cut are kept as such, so that edges keep their numbers; else they are
-   left out. Linear. Release g also after a failure. */
+/* Linear. It refers to the overlay and its graph. Release g also after a failure. */
 enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overlay *o,
-                                 bool keep_cut, struct rp_err *err);
+                                 struct rp_err *err);
 void rp_plain_graph_release(struct rp_plain_graph *g);
 
 /* Durations and lags as a plain graph has them; larger ones do not fit. */

@@ -21,11 +21,6 @@
 
 /* ------------------------------------------------------------------ making */
 
-static uint32_t target(const struct rp_plain_edge *e)
-{
-    return e->to & ~RP_PLAIN_FROM_START;
-}
-
 static enum rp_code turn_around(struct rp_resim_sweep *s, struct rp_err *err)
 {
     const struct rp_plain_graph *g = s->g;
@@ -37,17 +32,19 @@ static enum rp_code turn_around(struct rp_resim_sweep *s, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&s->in_of, m + 1, err));
     memset(s->first.at, 0, (n + 1) * sizeof *s->first.at);
     for (i = 0; i < m; i++)
-        s->first.at[target(&g->edges.at[i])]++;
+        s->first.at[g->edges[i].to]++;
     for (v = 0; v <= n; v++) {
         sum += s->first.at[v];
         s->first.at[v] = sum;
     }
     for (v = (uint32_t)n; v-- > 0;)
         for (i = g->tasks.at[v + 1].first; i-- > g->tasks.at[v].first;) {
-            const struct rp_plain_edge *e = &g->edges.at[i];
-            uint32_t at = --s->first.at[target(e)];
+            const struct rp_task_link *e = &g->edges[i];
+            uint32_t at = --s->first.at[e->to];
 
-            s->in.at[at] = (struct rp_resim_in){v | (e->to & RP_PLAIN_FROM_START), e->lag_ns};
+            s->in.at[at] =
+                (struct rp_resim_in){v | (e->flags & RP_EDGE_FROM_START ? RP_PLAIN_FROM_START : 0),
+                                     rp_plain_lag(g->lag_ns[i])};
             s->in_of.at[i] = at;
         }
     return RP_OK;
@@ -192,7 +189,7 @@ static enum rp_code note_change(struct rp_resim_sweep *s, uint32_t task, int64_t
         rp_resim_sweep_touch(s, s->behind.at[task]);
     if (begin != old.start_ns || end != old.end_ns)
         for (i = s->g->tasks.at[task].first; i < s->g->tasks.at[task + 1].first; i++)
-            rp_resim_sweep_touch(s, target(&s->g->edges.at[i]));
+            rp_resim_sweep_touch(s, s->g->edges[i].to);
     return RP_OK;
 }
 

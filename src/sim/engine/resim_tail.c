@@ -140,7 +140,7 @@ enum rp_code rp_resim_tail_init(struct rp_resim_tail *x, const struct rp_overlay
 
     memset(x, 0, sizeof *x);
     x->o = o;
-    RP_TRY(rp_plain_graph_init(&x->g, o, true, err));
+    RP_TRY(rp_plain_graph_init(&x->g, o, err));
     if (!x->g.fits)
         return RP_OK;
     RP_TRY(rp_vec_reserve(&x->begun, n + 1, err));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which of the ways is taken. The plain graph that they share is made from the overlay as the base
- * had it, and patched with what the overlay has otherwise before each update.
+ * had it; it reads lags from the overlay, and is patched with the durations and degrees that the
+ * overlay has otherwise before each update.
  */
 #include "sim/engine/resimulate.h"
 
@@ -40,11 +41,12 @@ static enum rp_code make_plain_graph(struct rp_resim *x, struct rp_err *err)
         rp_overlay_undo(&base, x->mark);
         code = rp_resim_tail_init(&x->tail, &base, &x->result, err);
     }
-    rp_overlay_release(&base);
     x->tail.o = x->o;
     if (code == RP_OK && x->tail.g.fits)
         code = rp_resim_sweep_init(&x->sweep, &x->tail.g, x->tail.begun.at, x->tail.turn.at,
                                    &x->result, err);
+    rp_overlay_release(&base);
+    x->tail.g.lag_ns = x->o->lag_ns.at; /* whose number never changes */
     x->tail.g.fits &= code == RP_OK;
     return code;
 }
@@ -53,8 +55,7 @@ static enum rp_code make_plain_graph(struct rp_resim *x, struct rp_err *err)
 static bool patch_plain_graph(struct rp_resim *x, const struct rp_overlay_change *c)
 {
     struct rp_plain_graph *g = &x->tail.g;
-    struct rp_plain_edge *e;
-    uint32_t to;
+    uint32_t lag, to;
 
     if (c->what == RP_OVERLAY_SET_DUR) {
         struct rp_plain_task *t = &g->tasks.at[c->at];
@@ -63,13 +64,12 @@ static bool patch_plain_graph(struct rp_resim *x, const struct rp_overlay_change
         t->dur_ns = (uint32_t)dur;
         return rp_plain_fits(dur) && (dur > 0 || t->device == RP_NO_DEVICE);
     }
-    e = &g->edges.at[c->at];
-    to = e->to & ~RP_PLAIN_FROM_START;
-    e->lag_ns = rp_plain_lag(x->o->lag_ns.at[c->at]);
-    x->sweep.in.at[x->sweep.in_of.at[c->at]].lag_ns = e->lag_ns;
+    to = g->edges[c->at].to;
+    lag = rp_plain_lag(x->o->lag_ns.at[c->at]);
+    x->sweep.in.at[x->sweep.in_of.at[c->at]].lag_ns = lag;
     g->tasks.at[to].left = g->tasks.at[to].degree = (uint16_t)x->o->degree.at[to];
     return x->o->degree.at[to] <= UINT16_MAX &&
-           (e->lag_ns == RP_PLAIN_CUT || rp_plain_fits(x->o->lag_ns.at[c->at]));
+           (lag == RP_PLAIN_CUT || rp_plain_fits(x->o->lag_ns.at[c->at]));
 }
 
 /* What was patched before becomes what it is now, and what changed since the mark. */

@@ -473,7 +473,7 @@ enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, 
 
     if (rp_overlay_ntasks(o) > LARGE_TASKS) /* ends follow from starts: they are filled later */
         rp_vec_release(&out->end_ns);
-    code = rp_plain_graph_init(&g, o, false, err);
+    code = rp_plain_graph_init(&g, o, err);
     if (code == RP_OK && g.fits)
         code = simulate_plain(&g, out, &done, err);
     rp_plain_graph_release(&g);
