@@ -147,10 +147,9 @@ struct slack_ctx {
     const struct rp_sim_run *run;
     const struct rp_sim_result *r;
     int64_t *slack;
-    struct rp_sim_incoming in;
-    RP_VEC(uint32_t) successors; /* by task: how many edges lead out of it */
-    RP_VEC(uint32_t) todo;       /* tasks whose successors are all done */
-    RP_VEC(uint32_t) on_device;  /* tasks of serial devices, in their order */
+    RP_VEC(uint32_t) behind;  /* by task: the next on its serial device, or UINT32_MAX */
+    RP_VEC(uint32_t) missing; /* by task: predecessors that are not in order yet */
+    RP_VEC(uint32_t) order;   /* tasks, each after all that it waits for */
     struct rp_err *err;
 };
 
@@ -159,37 +158,106 @@ static enum rp_code add_device_order(struct slack_ctx *s)
 {
     const struct rp_overlay *o = &s->run->overlay;
     uint32_t v, n = (uint32_t)rp_overlay_ntasks(o);
+    RP_VEC(uint32_t) list = {0};
+    enum rp_code code = RP_OK;
     size_t i;
 
-    for (v = 0; v < n; v++) {
+    for (v = 0; v < n && code == RP_OK; v++) {
         uint32_t device = rp_overlay_task(o, v)->device;
 
         if (device != RP_NO_DEVICE && o->graph->devices.at[device].rule == RP_DEVICE_SERIAL &&
             s->r->end_ns.at[v] > s->r->start_ns.at[v])
-            RP_TRY(rp_vec_push(&s->on_device, v, s->err));
+            code = rp_vec_push(&list, v, s->err);
     }
-    RP_TRY(rp_device_order(o, s->r->start_ns.at, s->on_device.at, s->on_device.n, s->err));
-    for (i = 1; i < s->on_device.n; i++) {
-        uint32_t a = s->on_device.at[i - 1], b = s->on_device.at[i];
-
-        if (rp_overlay_task(o, a)->device == rp_overlay_task(o, b)->device)
-            RP_TRY(rp_sim_incoming_add(&s->in, a, b, s->err));
-    }
-    return RP_OK;
+    if (code == RP_OK)
+        code = rp_device_order(o, s->r->start_ns.at, list.at, list.n, s->err);
+    if (code == RP_OK)
+        code = rp_vec_reserve(&s->behind, n + 1, s->err);
+    if (code == RP_OK)
+        memset(s->behind.at, 0xff, n * sizeof *s->behind.at);
+    for (i = 1; i < list.n && code == RP_OK; i++)
+        if (rp_overlay_task(o, list.at[i - 1])->device == rp_overlay_task(o, list.at[i])->device)
+            s->behind.at[list.at[i - 1]] = list.at[i];
+    rp_vec_release(&list);
+    return code;
 }
 
-static enum rp_code index_successors(struct slack_ctx *s)
-{
-    size_t v, n = rp_overlay_ntasks(&s->run->overlay);
-    uint32_t i;
+/* What follows a task at once, one after the other. */
+struct successors {
+    uint32_t edge, end, added; /* edges of the graph, then new ones, then on the device */
+    bool on_device;
+};
 
-    RP_TRY(rp_sim_incoming_init(&s->in, &s->run->overlay, s->err));
-    RP_TRY(add_device_order(s));
-    RP_TRY(rp_vec_reserve(&s->successors, n + 1, s->err));
-    memset(s->successors.at, 0, n * sizeof *s->successors.at);
+static struct successors successors_of(const struct slack_ctx *s, uint32_t task)
+{
+    const struct rp_overlay *o = &s->run->overlay;
+    bool old = task < o->graph->tasks.n;
+
+    return (struct successors){old ? o->graph->first.at[task] : 0,
+                               old ? o->graph->first.at[task + 1] : 0, rp_overlay_newest(o, task),
+                               s->behind.at[task] != UINT32_MAX};
+}
+
+static bool next_successor(const struct slack_ctx *s, uint32_t task, struct successors *at,
+                           struct rp_task_edge *out)
+{
+    const struct rp_overlay *o = &s->run->overlay;
+
+    while (at->edge < at->end) {
+        uint32_t i = at->edge++;
+
+        if (o->lag_ns.at[i] == RP_LAG_CUT)
+            continue;
+        *out = (struct rp_task_edge){o->lag_ns.at[i], o->graph->edges.at[i].to,
+                                     o->graph->edges.at[i].flags};
+        return true;
+    }
+    while (at->added != UINT32_MAX) {
+        *out = o->edges.at[at->added].edge;
+        at->added = o->edges.at[at->added].next;
+        if (out->lag_ns != RP_LAG_CUT)
+            return true;
+    }
+    if (!at->on_device)
+        return false;
+    at->on_device = false;
+    *out = (struct rp_task_edge){.to = s->behind.at[task]};
+    return true;
+}
+
+static void count_missing(struct slack_ctx *s, size_t n)
+{
+    struct rp_task_edge e;
+    uint32_t v;
+
+    memset(s->missing.at, 0, n * sizeof *s->missing.at);
     for (v = 0; v < n; v++)
-        for (i = s->in.newest.at[v]; i != UINT32_MAX; i = s->in.next.at[i])
-            s->successors.at[s->in.from.at[i] & ~RP_SIM_IN_START]++;
+        for (struct successors at = successors_of(s, v); next_successor(s, v, &at, &e);)
+            s->missing.at[e.to]++;
+}
+
+/* Those in order grow from the front; those that may come next are a stack that grows from the
+   end. */
+static enum rp_code put_in_order(struct slack_ctx *s)
+{
+    size_t n = rp_overlay_ntasks(&s->run->overlay), top = n;
+    struct rp_task_edge e;
+    uint32_t v;
+
+    RP_TRY(rp_vec_reserve(&s->missing, n + 1, s->err));
+    RP_TRY(rp_vec_reserve(&s->order, n + 1, s->err));
+    count_missing(s, n);
+    for (v = (uint32_t)n; v-- > 0;)
+        if (!s->missing.at[v])
+            s->order.at[--top] = v;
+    while (top < n) {
+        v = s->order.at[top++];
+        s->order.at[s->order.n++] = v;
+        for (struct successors at = successors_of(s, v); next_successor(s, v, &at, &e);)
+            if (!--s->missing.at[e.to])
+                s->order.at[--top] = e.to;
+    }
+    rp_vec_release(&s->missing);
     return RP_OK;
 }
 
@@ -218,50 +286,39 @@ static enum rp_code set_last_slack(struct slack_ctx *s)
     return RP_OK;
 }
 
-/* By how much a predecessor may be late, given the slack of its successor. */
-static int64_t predecessor_slack(const struct slack_ctx *s, const struct rp_sim_in_edge *w,
-                                 uint32_t to)
+/* By how much a task may be late, given the slack of what follows it. */
+static void find_slack(struct slack_ctx *s)
 {
-    int64_t at = w->from_start ? s->r->start_ns.at[w->from] : s->r->end_ns.at[w->from];
+    struct rp_task_edge e;
+    size_t i;
 
-    return rp_ns_sum(s->slack[to], s->r->start_ns.at[to] - at - w->lag_ns);
-}
+    for (i = s->order.n; i-- > 0;) {
+        uint32_t v = s->order.at[i];
 
-static enum rp_code propagate_slack(struct slack_ctx *s)
-{
-    uint32_t v, i, n = (uint32_t)rp_overlay_ntasks(&s->run->overlay);
+        for (struct successors at = successors_of(s, v); next_successor(s, v, &at, &e);) {
+            int64_t from = e.flags & RP_EDGE_FROM_START ? s->r->start_ns.at[v] : s->r->end_ns.at[v];
+            int64_t most = rp_ns_sum(s->slack[e.to], s->r->start_ns.at[e.to] - from - e.lag_ns);
 
-    for (v = 0; v < n; v++)
-        if (!s->successors.at[v])
-            RP_TRY(rp_vec_push(&s->todo, v, s->err));
-    while (s->todo.n) {
-        v = s->todo.at[--s->todo.n];
-        for (i = s->in.newest.at[v]; i != UINT32_MAX; i = s->in.next.at[i]) {
-            struct rp_sim_in_edge w = rp_sim_in_edge(&s->in, i);
-            int64_t most = predecessor_slack(s, &w, v);
-
-            s->slack[w.from] = most < s->slack[w.from] ? most : s->slack[w.from];
-            if (!--s->successors.at[w.from])
-                RP_TRY(rp_vec_push(&s->todo, w.from, s->err));
+            s->slack[v] = most < s->slack[v] ? most : s->slack[v];
         }
     }
-    return RP_OK;
 }
 
 enum rp_code rp_sim_slack(const struct rp_sim_run *run, const struct rp_sim_result *result,
                           int64_t *slack_ns, struct rp_err *err)
 {
     struct slack_ctx s = {.run = run, .r = result, .slack = slack_ns, .err = err};
-    enum rp_code code = index_successors(&s);
+    enum rp_code code = add_device_order(&s);
 
+    if (code == RP_OK)
+        code = put_in_order(&s);
     if (code == RP_OK)
         code = set_last_slack(&s);
     if (code == RP_OK)
-        code = propagate_slack(&s);
-    rp_sim_incoming_release(&s.in);
-    rp_vec_release(&s.successors);
-    rp_vec_release(&s.todo);
-    rp_vec_release(&s.on_device);
+        find_slack(&s);
+    rp_vec_release(&s.behind);
+    rp_vec_release(&s.missing);
+    rp_vec_release(&s.order);
     return code;
 }
 

@@ -136,34 +136,19 @@ struct rp_sim_in_edge {
 };
 
 /* The edges of an overlay by the task that they lead to; those that are cut are not here. An edge
-   has the number that it has in the graph, a new one those after, and what is added here those
-   after. */
+   has the number that it has in the graph, a new one those after. */
 struct rp_sim_incoming {
     const struct rp_overlay *o;
-    RP_VEC(uint32_t) from;   /* by edge: the task, and RP_SIM_IN_START */
     RP_VEC(uint32_t) next;   /* by edge: into the same task, or UINT32_MAX */
     RP_VEC(uint32_t) newest; /* by task: an edge, or UINT32_MAX */
 };
-#define RP_SIM_IN_START (UINT32_C(1) << 31)
 
-static inline struct rp_sim_in_edge rp_sim_in_edge(const struct rp_sim_incoming *in, uint32_t edge)
-{
-    const struct rp_overlay *o = in->o;
-    uint32_t from = in->from.at[edge];
-    size_t n = o->graph->edges.n;
-
-    return (struct rp_sim_in_edge){from & ~RP_SIM_IN_START, from & RP_SIM_IN_START,
-                                   edge < n                ? o->lag_ns.at[edge]
-                                   : edge - n < o->edges.n ? o->edges.at[edge - n].edge.lag_ns
-                                                           : 0};
-}
+/* O(log tasks): where an edge begins is looked for. */
+struct rp_sim_in_edge rp_sim_in_edge(const struct rp_sim_incoming *in, uint32_t edge);
 
 /* Release it also after a failure. */
 enum rp_code rp_sim_incoming_init(struct rp_sim_incoming *out, const struct rp_overlay *o,
                                   struct rp_err *err);
-/* An edge of its own, without a lag. */
-enum rp_code rp_sim_incoming_add(struct rp_sim_incoming *in, uint32_t from, uint32_t to,
-                                 struct rp_err *err);
 void rp_sim_incoming_release(struct rp_sim_incoming *in);
 
 /* ------------------------------------------------------------------ trace.c */
