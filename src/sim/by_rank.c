@@ -51,7 +51,7 @@ static int by_source(const void *pa, const void *pb, void *run)
 {
     const struct rp_overlay *o = &((const struct rp_sim_run *)run)->overlay;
     uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-    uint32_t sa = rp_overlay_task(o, a)->source, sb = rp_overlay_task(o, b)->source;
+    uint32_t sa = rp_overlay_source(o, a), sb = rp_overlay_source(o, b);
 
     if (sa != sb)
         return sa < sb ? -1 : 1;
@@ -76,10 +76,9 @@ static int64_t hops_ns(const struct rank_sums *s, uint32_t transfer, int64_t fro
 {
     size_t low, end;
 
-    RP_LOWER_BOUND(low, s->hops.n,
-                   rp_overlay_task(&s->run->overlay, s->hops.at[low])->source < transfer);
+    RP_LOWER_BOUND(low, s->hops.n, rp_overlay_source(&s->run->overlay, s->hops.at[low]) < transfer);
     for (end = low;
-         end < s->hops.n && rp_overlay_task(&s->run->overlay, s->hops.at[end])->source == transfer;)
+         end < s->hops.n && rp_overlay_source(&s->run->overlay, s->hops.at[end]) == transfer;)
         end++;
     return end > low ? busy_ns(s, s->hops.at + low, end - low, from_ns, to_ns) : 0;
 }

@@ -63,6 +63,7 @@ void rp_overlay_release(struct rp_overlay *o)
     rp_vec_release(&o->dur_ns);
     rp_vec_release(&o->lag_ns);
     rp_vec_release(&o->tasks);
+    rp_vec_release(&o->source);
     rp_vec_release(&o->edges);
     rp_vec_release(&o->newest);
     rp_vec_release(&o->degree);
@@ -87,6 +88,7 @@ enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
     COPY(dur_ns);
     COPY(lag_ns);
     COPY(tasks);
+    COPY(source);
     COPY(edges);
     COPY(newest);
     COPY(degree);
@@ -213,12 +215,14 @@ enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t 
     RP_TRY(rp_vec_reserve(&o->dur_ns, 1, err));
     RP_TRY(rp_vec_reserve(&o->degree, 1, err));
     RP_TRY(rp_vec_reserve(&o->tasks, 1, err));
+    RP_TRY(rp_vec_reserve(&o->source, 1, err));
     *id = (uint32_t)rp_overlay_ntasks(o);
     o->prioritised |= task.priority != 0 && task.device != RP_NO_DEVICE;
     RP_TRY(log_change(o, RP_OVERLAY_ADD_TASK, *id, 0, err));
     o->dur_ns.at[o->dur_ns.n++] = task.dur_ns;
     o->degree.at[o->degree.n++] = 0;
     o->tasks.at[o->tasks.n++] = rp_task_row_of(&task);
+    o->source.at[o->source.n++] = task.source;
     return RP_OK;
 }
 
@@ -263,6 +267,7 @@ void rp_overlay_undo(struct rp_overlay *o, size_t mark)
             o->dur_ns.n--;
             o->degree.n--;
             o->tasks.n--;
+            o->source.n--;
             break;
         default:
             o->newest.at[c.at] = o->edges.at[--o->edges.n].next;

@@ -31,6 +31,7 @@ struct rp_overlay {
     RP_VEC(int64_t) dur_ns;             /* by task, new ones at the end */
     RP_VEC(int64_t) lag_ns;             /* by edge of the graph; RP_LAG_CUT: ignored */
     RP_VEC(struct rp_task_row) tasks;   /* new: numbers from graph->tasks.n on */
+    RP_VEC(uint32_t) source;            /* of new tasks: the builder's own numbers */
     RP_VEC(struct rp_extra_edge) edges; /* new */
     RP_VEC(uint32_t)
     newest;                    /* by task: its newest new edge, or UINT32_MAX; empty
@@ -74,6 +75,11 @@ static inline const struct rp_task_row *rp_overlay_task(const struct rp_overlay 
     size_t n = o->graph->tasks.n;
 
     return task < n ? &o->graph->tasks.at[task] : &o->tasks.at[task - n];
+}
+
+static inline uint32_t rp_overlay_source(const struct rp_overlay *o, uint32_t new_task)
+{
+    return o->source.at[new_task - o->graph->tasks.n];
 }
 
 /* The newest of the new edges out of a task, or UINT32_MAX. */

@@ -62,7 +62,7 @@ enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uin
 enum rp_code rp_task_graph_link(struct rp_task_graph *g, uint32_t from, uint32_t to, int64_t lag_ns,
                                 uint32_t flags, struct rp_err *err)
 {
-    struct rp_task_link edge = {to, flags};
+    struct rp_task_link edge = {to, (uint8_t)flags};
 
     if (g->edges.n >= UINT32_MAX - 1)
         return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u edges", UINT32_MAX - 1);

@@ -14,8 +14,8 @@
  * runs all of them at once, each at 1/n of the rate: a link, a transport, a core with several
  * threads.
  *
- * Times are integer nanoseconds, ids dense and 32-bit. Edges are kept by predecessor. 24 bytes a
- * task, 16 an edge.
+ * Times are integer nanoseconds, ids dense and 32-bit. Edges are kept by predecessor. 20 bytes a
+ * task, 13 an edge.
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -30,39 +30,44 @@
 struct rp_task_row {
     uint32_t device; /* or RP_NO_DEVICE */
     uint32_t rank;
-    uint32_t source; /* where it comes from: the builder's own number */
-    uint16_t step;   /* or RP_NO_STEP */
-    uint8_t kind;    /* the builder's own number */
+    uint16_t step; /* or RP_NO_STEP */
+    uint8_t kind;  /* the builder's own number */
     uint8_t priority;
 };
-_Static_assert(sizeof(struct rp_task_row) == 16, "a task is 16 bytes and a duration");
+_Static_assert(sizeof(struct rp_task_row) == 12, "a task is 12 bytes and a duration");
 
 /* A task as it is added. */
 struct rp_task {
     int64_t dur_ns;
-    uint32_t device, rank, source; /* as above */
+    uint32_t device, rank; /* as above */
+    uint32_t source;       /* of one that an overlay adds: the builder's own number */
     uint16_t step;
     uint8_t kind, priority;
 };
 
 static inline struct rp_task_row rp_task_row_of(const struct rp_task *t)
 {
-    return (struct rp_task_row){t->device, t->rank, t->source, t->step, t->kind, t->priority};
+    return (struct rp_task_row){t->device, t->rank, t->step, t->kind, t->priority};
 }
 
 static inline struct rp_task rp_task_of_row(const struct rp_task_row *row, int64_t dur_ns)
 {
-    return (struct rp_task){dur_ns,    row->device, row->rank,    row->source,
-                            row->step, row->kind,   row->priority};
+    return (struct rp_task){.dur_ns = dur_ns,
+                            .device = row->device,
+                            .rank = row->rank,
+                            .step = row->step,
+                            .kind = row->kind,
+                            .priority = row->priority};
 }
 
 enum { RP_EDGE_FROM_START = 1 };
 
 /* An edge as it is kept, without its lag. */
-struct rp_task_link {
+struct __attribute__((packed)) rp_task_link {
     uint32_t to;
-    uint32_t flags;
+    uint8_t flags;
 };
+_Static_assert(sizeof(struct rp_task_link) == 5, "an edge is 5 bytes and a lag");
 
 struct rp_task_edge {
     int64_t lag_ns;
@@ -102,7 +107,9 @@ enum rp_code rp_task_graph_add_device(struct rp_task_graph *g, const char *label
                                       struct rp_err *err);
 enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uint32_t *id,
                                struct rp_err *err);
-/* lag_ns is not negative; flags: RP_EDGE_FROM_START or 0. */
+/* lag_ns is not negative; flags: RP_EDGE_FROM_START or 0, and the builder's own above it, up to
+ * 255.
+ */
 enum rp_code rp_task_graph_link(struct rp_task_graph *g, uint32_t from, uint32_t to, int64_t lag_ns,
                                 uint32_t flags, struct rp_err *err);
 /* Sorts the edges, once, when all tasks and edges are added. Linear. */

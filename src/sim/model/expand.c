@@ -136,7 +136,8 @@ static enum rp_code add_hop(struct expand_ctx *x, const struct participant *m, u
 
 static enum rp_code link_after(struct expand_ctx *x, uint32_t from, uint32_t to, int64_t lag_ns)
 {
-    return rp_overlay_link(&x->run->overlay, from, to, lag_ns, (uint32_t)RP_SG_MEMBER << 8, x->err);
+    return rp_overlay_link(&x->run->overlay, from, to, lag_ns, RP_SIM_EDGE_OF_KIND(RP_SG_MEMBER),
+                           x->err);
 }
 
 static enum rp_code after_arrival(struct expand_ctx *x, const struct participant *m, uint32_t hop)

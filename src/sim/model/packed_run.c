@@ -502,14 +502,14 @@ static void find_usual_lags(struct packed_ctx *x)
 
 static uint32_t edge_flags(uint8_t kind, uint8_t flags)
 {
-    return (uint32_t)kind << 8 | (flags & RP_SG_FROM_START ? RP_EDGE_FROM_START : 0);
+    return RP_SIM_EDGE_OF_KIND(kind) | (flags & RP_SG_FROM_START ? RP_EDGE_FROM_START : 0);
 }
 
 static void put_edge(struct rp_task_graph *g, uint32_t at, const struct row_edge *e)
 {
     uint32_t flags = edge_flags(e->kind, e->flags);
 
-    g->edges.at[at] = (struct rp_task_link){e->to, flags};
+    g->edges.at[at] = (struct rp_task_link){e->to, (uint8_t)flags};
     g->lag_ns.at[at] = e->lag_ns;
     g->starts_matter |= flags & RP_EDGE_FROM_START;
 }
@@ -566,7 +566,6 @@ static enum rp_code put_rows(struct packed_ctx *x, uint32_t rank, size_t m, stru
 static enum rp_code add_tasks(struct packed_ctx *x, uint32_t rank, struct rp_err *err)
 {
     struct rp_sim_run *run = x->run;
-    uint32_t base = run->join.first_node[rank];
     size_t i, n = run->parts[rank]->npacked_nodes;
     bool alone;
 
@@ -582,7 +581,6 @@ static enum rp_code add_tasks(struct packed_ctx *x, uint32_t rank, struct rp_err
         struct rp_task task = {.dur_ns = node->dur_ns,
                                .device = kernel ? run->kernel_device[rank] : RP_NO_DEVICE,
                                .rank = rank,
-                               .source = base + (uint32_t)i,
                                .step = x->notes[i].step,
                                .kind = node->kind};
 
@@ -594,11 +592,8 @@ static enum rp_code add_tasks(struct packed_ctx *x, uint32_t rank, struct rp_err
 static enum rp_code add_other_task(struct packed_ctx *x, uint32_t at, struct rp_err *err)
 {
     const struct rp_sg_node *node = &x->b->others[at ? 1 + at - x->b->first_meet : 0];
-    struct rp_task task = {.device = RP_NO_DEVICE,
-                           .rank = node->rank,
-                           .source = at,
-                           .step = RP_NO_STEP,
-                           .kind = node->kind};
+    struct rp_task task = {
+        .device = RP_NO_DEVICE, .rank = node->rank, .step = RP_NO_STEP, .kind = node->kind};
 
     return rp_task_graph_add(&x->run->tasks, task, NULL, err);
 }

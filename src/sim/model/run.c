@@ -168,7 +168,6 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
         struct rp_task task = {.dur_ns = node->dur_ns,
                                .device = device_of(run, i),
                                .rank = node->rank,
-                               .source = (uint32_t)i,
                                .step = run->notes.at[i].step,
                                .kind = node->kind};
 
@@ -178,7 +177,7 @@ static enum rp_code make_tasks(struct rp_sim_run *run, struct rp_err *err)
     }
     for (i = 0; i < g->edges.n; i++) {
         const struct rp_sg_edge *e = &g->edges.at[i];
-        uint32_t flags = (uint32_t)e->kind << 8;
+        uint32_t flags = RP_SIM_EDGE_OF_KIND(e->kind);
 
         if (e->flags & RP_SG_FROM_START)
             flags |= RP_EDGE_FROM_START;

@@ -10,7 +10,8 @@
 #include "stepgraph/join.h"
 
 /* Flags of task edges: RP_EDGE_FROM_START, and the kind of the step graph's edge above it. */
-#define RP_SIM_EDGE_KIND(flags) ((enum rp_sg_edge_kind)((flags) >> 8))
+#define RP_SIM_EDGE_KIND(flags)   ((enum rp_sg_edge_kind)((flags) >> 1))
+#define RP_SIM_EDGE_OF_KIND(kind) ((uint32_t)(kind) << 1)
 
 /* What is assumed where the recording does not tell enough about its transport, for intervals. */
 enum rp_sim_lean {
