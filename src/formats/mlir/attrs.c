@@ -153,6 +153,10 @@ static const struct row {
     {RP_OP_CONVOLUTION, RP_ATTR_FEATURE_GROUP_COUNT, COUNT, {"feature_group_count"}},
     {RP_OP_CONVOLUTION, RP_ATTR_BATCH_GROUP_COUNT, COUNT, {"batch_group_count"}},
     {RP_OP_TOPK, RP_ATTR_K, NUMBER, {"k"}},
+    {RP_OP_CHOLESKY, RP_ATTR_LOWER, FLAG, {"lower"}},
+    {RP_OP_TRIANGULAR_SOLVE, RP_ATTR_LEFT_SIDE, FLAG, {"left_side"}},
+    {RP_OP_TRIANGULAR_SOLVE, RP_ATTR_LOWER, FLAG, {"lower"}},
+    {RP_OP_TRIANGULAR_SOLVE, RP_ATTR_UNIT_DIAGONAL, FLAG, {"unit_diagonal"}},
     {RP_OP_FFT, RP_ATTR_FFT_LENGTH, LIST, {"length", "fft_length"}},
     {RP_OP_ALL_GATHER, RP_ATTR_DIMENSIONS, LIST, {"all_gather_dim"}},
     {RP_OP_REDUCE_SCATTER, RP_ATTR_DIMENSIONS, LIST, {"scatter_dimension"}},
@@ -599,8 +603,17 @@ static enum rp_code add_word_attrs(struct rp_mlir *r, enum rp_opcode code,
     static const char *const distributions[][2] = {
         {"UNIFORM", "rng_uniform"}, {"NORMAL", "rng_normal"}, {NULL, NULL}};
 
+    static const char *const turns[][2] = {{"NO_TRANSPOSE", "NO_TRANSPOSE"},
+                                           {"TRANSPOSE", "TRANSPOSE"},
+                                           {"ADJOINT", "ADJOINT"},
+                                           {NULL, NULL}};
+
     *known = true;
     switch (code) {
+    case RP_OP_TRIANGULAR_SOLVE:
+        return add_word(r, text, RP_ATTR_TRANSPOSE_A, turns);
+    case RP_OP_CHOLESKY: /* in the rows */
+        return RP_OK;
     case RP_OP_FFT:
         return add_word(r, text, RP_ATTR_FFT_TYPE, transforms);
     case RP_OP_RNG_BIT_GENERATOR:
