@@ -9,6 +9,7 @@
 #include "exec/ref/custom.h"
 #include "exec/ref/lapack.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,18 @@ static void unpack_vectors(struct call *c, const void *packed, const void *imagi
     }
 }
 
+static bool is_finite(const struct call *c, const struct block *b)
+{
+    size_t n = block_bytes(b, unit_of(c)) / real_unit(c);
+
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(c->l->wide ? ((const double *)b->data)[i]
+                                 : (double)((const float *)b->data)[i]))
+            return false;
+    return true;
+}
+
+/* As JAX does, a matrix that is not finite is not given to LAPACK, which may not end. */
 static void geev(struct call *c)
 {
     char left = c->l->older ? (char)operand_integer(c, 2) : c->l->mode[0];
@@ -262,6 +275,10 @@ static void geev(struct call *c)
 
     if (c->no_memory)
         return;
+    if (!is_finite(c, &c->operand[0])) {
+        c->info = -4;
+        return;
+    }
     left = left == 'V' ? 'V' : 'N';
     right = right == 'V' ? 'V' : 'N';
     memcpy(a, c->operand[0].data, block_bytes(&c->operand[0], unit_of(c)));
@@ -516,7 +533,7 @@ static enum rp_code run_matrix(struct call *c, const struct rp_node *node, struc
     c->nscratch = 0;
     if (c->no_memory)
         return rp_err_nomem(err, "LAPACK");
-    if (c->wrong_shape || (int32_t)c->info < 0)
+    if (c->wrong_shape)
         return rp_node_error(node, RP_FORMAT, err, "shapes do not match the mode of LAPACK's %s",
                              c->l->routine->name);
     for (size_t i = 0; (entry = shape_entry(c->l->results, i)) != NULL; i++)

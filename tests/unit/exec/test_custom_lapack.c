@@ -108,6 +108,16 @@ static const struct exec_case cases[] = {
                       EIGEN_ZERO,
      18,
      {0}},
+    {"not a number: only the status says so",
+     MODULE " a = f32[2,2] constant({{1,nan},{0,1}})\n g = (f32[2], f32[2], c64[2,2], c64[2,2], "
+            "s32[]) custom-call(a), custom_call_target=\"lapack_sgeev_ffi\"\n h = (f32[2,2], "
+            "f32[2], f32[2,2], f32[2,2], s32[]) custom-call(a), "
+            "custom_call_target=\"lapack_sgesdd_ffi\"\n x = s32[] get-tuple-element(g), index=4\n"
+            " y = s32[] get-tuple-element(h), index=4\n z = s32[] constant(0)\n"
+            " p = pred[] compare(x, z), direction=EQ\n q = pred[] compare(y, z), direction=EQ\n"
+            " ROOT r = (pred[], pred[]) tuple(p, q)\n}\n",
+     2,
+     {0, 0}},
     {"gees",
      MODULE TURN " g = (f32[3,3], f32[3,3], f32[3], f32[3], s32[], s32[]) custom-call(a), "
                  "custom_call_target=\"lapack_sgees_ffi\", backend_config={mode = 86 : ui8, sort = "
