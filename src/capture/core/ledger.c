@@ -32,11 +32,13 @@ static void ledger_map(int fd)
         munmap(ledger, sizeof *ledger);
 }
 
-/* Under a hidden name first: a file of this name is complete. */
-static void ledger_create(const char *path)
+/* Under a hidden name first: a file of this name is complete. If another process was first, its
+   file is used. False: there is none. */
+static bool ledger_create(const char *path)
 {
     static const struct rp_ctf_ledger empty = {.magic = RP_CTF_LEDGER_MAGIC};
     char hidden[sizeof rp_core.root + 160], name[64];
+    bool made;
     int fd;
 
     rp_core_hidden_name(name, sizeof name, "ledger");
@@ -44,11 +46,12 @@ static void ledger_create(const char *path)
     fd =
         rp_core_fits(sizeof empty) ? open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
     if (fd < 0)
-        return;
-    if (write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty && !fchmod(fd, 0666))
-        link(hidden, path); /* if another process was first, its file is used */
+        return false;
+    made = write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty && !fchmod(fd, 0666) &&
+           (!link(hidden, path) || errno == EEXIST);
     close(fd);
     unlink(hidden);
+    return made;
 }
 
 void rp_core_ledger_open(bool create)
@@ -60,10 +63,8 @@ void rp_core_ledger_open(bool create)
         return;
     snprintf(path, sizeof path, "%s/" RP_CTF_LEDGER_NAME "%s", rp_core.root, rp_core.host);
     fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd < 0 && create) {
-        ledger_create(path);
+    if (fd < 0 && create && ledger_create(path))
         fd = open(path, O_RDWR | O_CLOEXEC);
-    }
     if (fd >= 0) {
         ledger_map(fd);
         close(fd);

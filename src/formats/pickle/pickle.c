@@ -175,7 +175,7 @@ static enum rp_code take_bytes(struct pickle_reader *r, uint64_t n, const uint8_
 /* A little-endian number of `width` bytes. */
 static enum rp_code take_number(struct pickle_reader *r, unsigned width, uint64_t *out)
 {
-    const uint8_t *p;
+    const uint8_t *p = NULL;
 
     RP_TRY(take_bytes(r, width, &p));
     *out = 0;
@@ -235,7 +235,7 @@ static enum rp_code push_id(struct pickle_reader *r, rp_pickle_id id)
 
 static enum rp_code push_value(struct pickle_reader *r, struct rp_pickle_value value)
 {
-    rp_pickle_id id;
+    rp_pickle_id id = RP_NONE;
 
     RP_TRY(rp_pickle_new_value(r->out, &value, &id, r->err));
     return push_id(r, id);
@@ -255,7 +255,7 @@ static enum rp_code push_plain(struct pickle_reader *r, enum rp_pickle_type type
 
 static enum rp_code push_text(struct pickle_reader *r, enum rp_pickle_type type, uint64_t n)
 {
-    const uint8_t *p;
+    const uint8_t *p = NULL;
 
     RP_TRY(check_length(r, n));
     RP_TRY(take_bytes(r, n, &p));
@@ -266,7 +266,7 @@ static enum rp_code push_text(struct pickle_reader *r, enum rp_pickle_type type,
 /* A text whose length is a number of `width` bytes before it. */
 static enum rp_code push_counted(struct pickle_reader *r, enum rp_pickle_type type, unsigned width)
 {
-    uint64_t n;
+    uint64_t n = 0;
 
     RP_TRY(take_number(r, width, &n));
     return push_text(r, type, n);
@@ -307,7 +307,7 @@ static enum rp_code collect(struct pickle_reader *r, enum rp_pickle_type type, s
 {
     struct rp_pickle_value value = {.type = (uint8_t)type};
     size_t n = r->stack.n - from;
-    rp_pickle_id id;
+    rp_pickle_id id = RP_NONE;
 
     if (type == RP_PICKLE_DICT && n % 2)
         return pickle_error(r, "a key without a value");
@@ -319,7 +319,7 @@ static enum rp_code collect(struct pickle_reader *r, enum rp_pickle_type type, s
 
 static enum rp_code collect_marked(struct pickle_reader *r, enum rp_pickle_type type)
 {
-    size_t from;
+    size_t from = 0;
 
     RP_TRY(pop_mark(r, &from));
     return collect(r, type, from);
@@ -351,7 +351,7 @@ static enum rp_code add_items(struct pickle_reader *r, enum rp_pickle_type type,
 
 static enum rp_code add_marked(struct pickle_reader *r, enum rp_pickle_type type)
 {
-    size_t from;
+    size_t from = 0;
 
     RP_TRY(pop_mark(r, &from));
     return add_items(r, type, from);
@@ -394,7 +394,7 @@ static enum rp_code memo_binary(struct pickle_reader *r, bool put, unsigned widt
 
 static enum rp_code memo_text(struct pickle_reader *r, bool put)
 {
-    const char *line;
+    const char *line = NULL;
     int64_t i;
     size_t n;
     bool fits;
@@ -410,7 +410,7 @@ static enum rp_code memo_text(struct pickle_reader *r, bool put)
 
 static enum rp_code push_line_int(struct pickle_reader *r)
 {
-    const char *line;
+    const char *line = NULL;
     int64_t i;
     size_t n;
     bool fits;
@@ -427,7 +427,7 @@ static enum rp_code push_line_int(struct pickle_reader *r)
 static enum rp_code push_line_float(struct pickle_reader *r)
 {
     char text[64], *end;
-    const char *line;
+    const char *line = NULL;
     size_t n;
     double f;
 
@@ -524,7 +524,7 @@ static size_t unescape_line(char *to, const char *line, size_t n, bool repr)
 static enum rp_code push_line_text(struct pickle_reader *r)
 {
     bool repr = *r->op == 'S';
-    const char *line;
+    const char *line = NULL;
     char *text;
     size_t n;
 
@@ -548,8 +548,8 @@ static enum rp_code push_line_text(struct pickle_reader *r)
 /* A little-endian two's complement number of any length. */
 static enum rp_code push_long(struct pickle_reader *r, unsigned width)
 {
-    const uint8_t *p;
-    uint64_t n, bits = 0;
+    const uint8_t *p = NULL;
+    uint64_t n = 0, bits = 0;
     size_t i;
 
     RP_TRY(take_number(r, width, &n));
@@ -567,7 +567,7 @@ static enum rp_code push_long(struct pickle_reader *r, unsigned width)
 static enum rp_code push_double(struct pickle_reader *r)
 {
     struct rp_pickle_value value = {.type = RP_PICKLE_FLOAT};
-    const uint8_t *p;
+    const uint8_t *p = NULL;
     uint64_t bits = 0;
 
     RP_TRY(take_bytes(r, 8, &p));
@@ -687,7 +687,7 @@ static enum rp_code protocol(struct pickle_reader *r)
 
 static enum rp_code frame(struct pickle_reader *r)
 {
-    uint64_t n;
+    uint64_t n = 0;
 
     RP_TRY(take_number(r, 8, &n));
     return n <= (uint64_t)(r->end - r->at) ? RP_OK : cut_short(r);
