@@ -27,11 +27,12 @@ struct load {
     bool threaded;                     /* a reader may use a second thread */
     bool divide;                       /* merged traces into their ranks */
     bool memory;                       /* records of memory alone are ranks too */
+    bool no_memory;                    /* naming such a file is an error */
     struct rp_capture_files *captures; /* with what was read already; or NULL */
     pthread_t caller;
     size_t nsources;
-    bool must_read; /* what cannot be read is an error */
-    _Atomic size_t finished, traces;
+    bool must_read;                             /* what cannot be read is an error */
+    _Atomic size_t finished, traces, snapshots; /* the last: left out */
     _Atomic bool cancelled;
 };
 
@@ -155,6 +156,10 @@ static enum rp_code not_a_trace(const struct rp_source *source, const struct rp_
         return rp_err_set(err, RP_FORMAT,
                           "'%s' is not a trace but a buffer assignment (%s); try 'reprise memory'",
                           source->name, format->name);
+    if (format->memory_only)
+        return rp_err_set(err, RP_FORMAT,
+                          "'%s' is not a trace but a memory snapshot (%s); try 'reprise memory'",
+                          source->name, format->name);
     return rp_err_set(err, RP_FORMAT, "'%s' is not a trace but a program (%s)", source->name,
                       format->name);
 }
@@ -245,6 +250,9 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
     } else if (code == RP_OK && import.trace && source->found && load->divide && !load->memory &&
                import.format->memory_only) {
         /* a snapshot beside the traces of a run: not one of its ranks */
+        atomic_fetch_add(&load->snapshots, 1);
+    } else if (code == RP_OK && import.trace && load->no_memory && import.format->memory_only) {
+        code = not_a_trace(source, import.format, err);
     } else if (code == RP_OK && import.trace) {
         struct rp_loaded loaded = {source, import.trace, import.format->name, i, 0, load->dataset};
 
@@ -293,8 +301,11 @@ static enum rp_code load_all(struct load load, struct rp_err *err)
     if (failure)
         return rp_err_set(err, failure->why == RP_UNREAD_UNOPENED ? RP_IO : RP_FORMAT, "%s",
                           failure->reason);
-    return rp_err_set(err, RP_FORMAT, "'%s' contains no trace (%zu file%s)", dataset->given, n,
-                      n == 1 ? "" : "s");
+    return rp_err_set(err, RP_FORMAT, "'%s' contains no trace (%zu file%s)%s", dataset->given, n,
+                      n == 1 ? "" : "s",
+                      atomic_load(&load.snapshots)
+                          ? "; for the memory snapshots in it try 'reprise memory'"
+                          : "");
 }
 
 enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
@@ -331,6 +342,7 @@ enum rp_code rp_each_rank_beside(struct rp_ctx *ctx, const struct rp_dataset *da
                                   .user = user,
                                   .divide = true,
                                   .memory = memory,
+                                  .no_memory = !memory,
                                   .captures = captures},
                     err);
 }

@@ -44,7 +44,8 @@ enum rp_code rp_each_rank(struct rp_ctx *ctx, const struct rp_dataset *dataset, 
                           void *user, struct rp_err *err);
 
 /* The same, with what was read already; recordings of captures are left out. memory: files that
-   record memory alone (rp_format.memory_only) and were found in a folder are ranks too. */
+   record memory alone (rp_format.memory_only) are ranks too; else they are left out where they were
+   found in a folder, and an error where the user named them. */
 struct rp_capture_files;
 enum rp_code rp_each_rank_beside(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                  struct rp_capture_files *captures, bool memory, rp_trace_job *job,
