@@ -144,6 +144,7 @@ struct rp_print_options {
     int wide;  /* 1: tables with all columns and whole names, however long their lines */
     int all;   /* 1: tables with all rows, however many */
     int bars;  /* bars beside shares, where there is room: 0 none, 1 of ASCII, 2 of blocks */
+    int ascii; /* 1: plots in ASCII, 0: of blocks and lines */
 };
 
 /* Prints to a file descriptor. In JSON, "schema" is "reprise.<type name>/1". */

@@ -69,6 +69,7 @@ int cli_man_library(const char *page, FILE *to);
 /* terminal.c */
 bool cli_use_color(const char *when, int fd); /* auto, always, never; NO_COLOR, TERM=dumb */
 int cli_width(int fd);
+int cli_ascii(void);  /* as in struct rp_print_options: by the locale */
 int cli_bars(int fd); /* as in struct rp_print_options: only on a terminal */
 
 /* progress.c: a line on stderr, from the first second on, where stderr is a terminal. */

@@ -44,6 +44,7 @@ static enum rp_code ask_print(const struct cli_call *call, const struct rp_resul
     options.color = cli_use_color(common_setting(call, "color"), STDOUT_FILENO);
     options.width = cli_width(STDOUT_FILENO);
     options.bars = cli_bars(STDOUT_FILENO);
+    options.ascii = cli_ascii();
     return rp_result_print(result, &options, STDOUT_FILENO, err);
 }
 

@@ -35,6 +35,11 @@ static bool uses_utf8(void)
     return false;
 }
 
+int cli_ascii(void)
+{
+    return !uses_utf8();
+}
+
 int cli_bars(int fd)
 {
     const char *term = getenv("TERM");

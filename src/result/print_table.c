@@ -36,10 +36,11 @@ struct screen {
     struct rp_out *to;
     size_t width; /* columns */
     bool color;
-    bool wide; /* the tables are as wide as they need */
-    bool all;  /* ... and as long */
-    int bars;  /* 0 none, 1 of '#', 2 of blocks */
-    bool open; /* something was printed: an empty line precedes the next block */
+    bool wide;  /* the tables are as wide as they need */
+    bool all;   /* ... and as long */
+    int bars;   /* 0 none, 1 of '#', 2 of blocks */
+    bool ascii; /* plots too */
+    bool open;  /* something was printed: an empty line precedes the next block */
 };
 
 /* Printed before a text where color is on. */
@@ -691,6 +692,26 @@ static bool is_warning_list(const struct rp_field *f)
            !is_pair(f);
 }
 
+/* A line of a plot: blocks of an eighth to eight, and the lines of its axes, in ASCII. */
+static void put_ascii(struct rp_out *to, const char *line)
+{
+    static const struct {
+        const char *from;
+        char to;
+    } letters[] = {{"▁", '.'}, {"▂", '.'}, {"▃", ':'}, {"▄", ':'}, {"▅", ':'}, {"▆", '#'},
+                   {"▇", '#'}, {"█", '#'}, {"│", '|'}, {"┤", '+'}, {"└", '+'}, {"µ", 'u'}};
+    const size_t n = sizeof letters / sizeof *letters;
+
+    while (*line) {
+        size_t i = 0;
+
+        while (i < n && strncmp(line, letters[i].from, strlen(letters[i].from)) != 0)
+            i++;
+        rp_out_char(to, i < n ? letters[i].to : *line);
+        line += i < n ? strlen(letters[i].from) : 1;
+    }
+}
+
 static void show_lines(struct screen *s, const struct rp_field *field, const void *record,
                        size_t indent)
 {
@@ -705,7 +726,10 @@ static void show_lines(struct screen *s, const struct rp_field *field, const voi
     if (field->flags & RP_VERBATIM) {
         begin_block(s);
         for (size_t i = 0; i < n; i++) {
-            rp_out_text(s->to, string_item(field, record, i));
+            if (s->ascii)
+                put_ascii(s->to, string_item(field, record, i));
+            else
+                rp_out_text(s->to, string_item(field, record, i));
             rp_out_char(s->to, '\n');
         }
         return;
@@ -796,7 +820,8 @@ void rp_print_table(const struct rp_type *type, const void *root,
                             .color = options->color != 0,
                             .wide = options->wide != 0,
                             .all = options->all != 0,
-                            .bars = options->bars};
+                            .bars = options->bars,
+                            .ascii = options->ascii != 0};
 
     show_record(&screen, type, root, NULL, 0);
 }
