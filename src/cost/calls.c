@@ -27,8 +27,8 @@ struct call_maker {
     const struct rp_work *work;
     const struct rp_trace *t;
     struct rp_cost_calls *out;
-    struct rp_map calls;      /* operator and launch of a graph -> call */
-    struct rp_map categories; /* names of operator and kernel -> category */
+    struct rp_map calls; /* operator and launch of a graph -> call */
+    struct rp_map links; /* name of a copy -> whether it is on a link */
     struct rp_arg_key bytes, grid, block, hlo_module, hlo_op;
     bool unlaunched; /* some kernel has no launch */
     struct rp_coll_reader collectives;
@@ -52,8 +52,15 @@ static enum rp_code find_operator(struct call_maker *m, rp_event span, rp_event 
     for (e = span; e != RP_NONE && left > 0; e = m->t->ev.parent[e], left--) {
         const struct rp_op_cost *cost;
 
+        bool claims;
+
         if (m->t->ev.kind[e] != RP_KIND_CPU_OP)
             continue;
+        if (chosen != RP_NONE) { /* around it only what is modelled as a whole matters */
+            RP_TRY(rp_op_cost_claims(m->costs, e, &claims, err));
+            if (!claims)
+                continue;
+        }
         RP_TRY(rp_op_cost_of(m->costs, e, 0, &index, err));
         cost = &m->costs->costs.at[index];
         if (innermost == RP_NONE)
@@ -157,34 +164,40 @@ static rp_str kernel_of(const struct call_maker *m, const struct rp_cost_call *c
 static enum rp_code set_category(struct call_maker *m, struct rp_cost_call *call,
                                  struct rp_err *err)
 {
-    rp_str kernel = kernel_of(m, call), op = call->op == RP_NONE ? 0 : m->t->ev.name[call->op];
-    uint64_t key = (uint64_t)op << 32 | kernel;
-    uint32_t found = rp_map_get(&m->categories, key);
+    rp_str op = call->op == RP_NONE ? 0 : m->t->ev.name[call->op];
+
+    return rp_trace_category_of(m->costs->categories, op, kernel_of(m, call), &call->category, err);
+}
+
+/* Whether a copy is to or from the host or another device. */
+static enum rp_code find_link(struct call_maker *m, rp_str name, bool *on_link, struct rp_err *err)
+{
+    static const char *const parts[] = {"HtoD", "DtoH", "PtoP",         "H2D",
+                                        "D2H",  "P2P",  "HostToDevice", "DeviceToHost"};
+    uint32_t found = rp_map_get(&m->links, name);
+    size_t i;
 
     if (found == RP_MAP_NONE) {
-        found = (uint32_t)rp_category_of(m->costs->categories, op ? rp_trace_str(m->t, op) : NULL,
-                                         rp_trace_str(m->t, kernel));
-        RP_TRY(rp_map_put(&m->categories, key, found, err));
+        found = 0;
+        for (i = 0; i < sizeof parts / sizeof *parts && !found; i++)
+            found = strcasestr(rp_trace_str(m->t, name), parts[i]) != NULL;
+        RP_TRY(rp_map_put(&m->links, name, found, err));
     }
-    call->category = (uint8_t)found;
+    *on_link = found != 0;
     return RP_OK;
 }
 
-/* What a copy or fill moves: both sides are in memory, or one is on the host or another device. */
-static struct rp_op_cost cost_of_memory(const struct call_maker *m, rp_event e, bool *on_link)
+/* What a copy or fill moves: both sides are in memory, or one is not. */
+static struct rp_op_cost cost_of_memory(const struct call_maker *m, rp_event e, bool on_link)
 {
     struct rp_op_cost cost = {.flops = NAN, .bytes = NAN, .missing = NO_SIZE};
-    const char *name = rp_trace_str(m->t, m->t->ev.name[e]);
     int64_t bytes;
 
-    *on_link = strcasestr(name, "HtoD") || strcasestr(name, "DtoH") || strcasestr(name, "PtoP") ||
-               strcasestr(name, "H2D") || strcasestr(name, "D2H") || strcasestr(name, "P2P") ||
-               strcasestr(name, "HostToDevice") || strcasestr(name, "DeviceToHost");
     if (!rp_arg_key_int(&m->bytes, e, &bytes) || bytes < 0)
         return cost;
     cost.missing = NULL;
     cost.flops = 0;
-    cost.bytes = (double)bytes * (*on_link || m->t->ev.kind[e] == RP_KIND_MEMSET ? 1 : 2);
+    cost.bytes = (double)bytes * (on_link || m->t->ev.kind[e] == RP_KIND_MEMSET ? 1 : 2);
     return cost;
 }
 
@@ -218,7 +231,8 @@ static enum rp_code set_cost(struct call_maker *m, struct rp_cost_call *call, st
         cost = cost_of_collective(m, x);
         call->on_link = true;
     } else if (x->cls == RP_WORK_MEMORY) {
-        cost = cost_of_memory(m, x->event, &call->on_link);
+        RP_TRY(find_link(m, m->t->ev.name[x->event], &call->on_link, err));
+        cost = cost_of_memory(m, x->event, call->on_link);
     } else if (call->op != RP_NONE) {
         RP_TRY(rp_op_cost_of(m->costs, call->op, kernel_of(m, call), &call->cost, err));
         if (rp_cost_is_known(&m->costs->costs.at[call->cost]) || !m->known)
@@ -445,10 +459,10 @@ enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *c
 
     *out = (struct rp_cost_calls){0};
     rp_map_init(&m.calls);
-    rp_map_init(&m.categories);
+    rp_map_init(&m.links);
     code = make_calls(&m, err);
     rp_map_release(&m.calls);
-    rp_map_release(&m.categories);
+    rp_map_release(&m.links);
     rp_arg_key_release(&m.bytes);
     rp_arg_key_release(&m.grid);
     rp_arg_key_release(&m.hlo_module);

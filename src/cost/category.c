@@ -7,7 +7,6 @@
 
 #include "base/limits.h"
 #include "io/input.h"
-#include "trace/names.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -62,6 +61,11 @@ bool rp_category_by_name(const char *name, size_t len, enum rp_category *out)
 
 /* ------------------------------------------------------------------ matching */
 
+static unsigned char lower(char c)
+{
+    return (unsigned char)(c >= 'A' && c <= 'Z' ? c | 32 : c);
+}
+
 bool rp_name_fits(const char *pattern, const char *name)
 {
     const char *after_star = NULL, *retry = NULL; /* where to go on if what follows fails */
@@ -69,30 +73,65 @@ bool rp_name_fits(const char *pattern, const char *name)
     for (;;) {
         if (*pattern == '*') {
             after_star = ++pattern;
-            retry = name;
             if (!*pattern)
                 return true;
-        } else if (*name && tolower((unsigned char)*pattern) == tolower((unsigned char)*name)) {
+            retry = name;
+        } else if (*name && lower(*pattern) == lower(*name)) {
             pattern++;
             name++;
+            continue;
         } else if (!*pattern && !*name) {
             return true;
         } else if (after_star && *retry) {
             pattern = after_star;
-            name = ++retry;
+            retry++;
         } else {
             return false;
         }
+        while (*retry && lower(*retry) != lower(*pattern) && *pattern != '*')
+            retry++;
+        name = retry;
     }
+}
+
+static unsigned pair_hash(char a, char b)
+{
+    return (lower(a) * 37u + lower(b)) & 1023u;
+}
+
+void rp_name_pairs_init(struct rp_name_pairs *pairs, const char *name)
+{
+    *pairs = (struct rp_name_pairs){{0}};
+    for (; *name && name[1]; name++) {
+        unsigned h = pair_hash(name[0], name[1]);
+
+        pairs->bits[h / 64] |= UINT64_C(1) << h % 64;
+    }
+}
+
+/* By the last two letters of the pattern, which are more telling than "at" of "aten::". */
+bool rp_name_pairs_may_fit(const struct rp_name_pairs *pairs, const char *pattern)
+{
+    size_t n = strlen(pattern);
+    unsigned h;
+
+    while (n && pattern[n - 1] == '*')
+        n--;
+    if (n < 2 || pattern[n - 2] == '*')
+        return true;
+    h = pair_hash(pattern[n - 2], pattern[n - 1]);
+    return pairs->bits[h / 64] >> h % 64 & 1;
 }
 
 static bool find_row(const struct rp_category_row *rows, size_t n, const char *name,
                      enum rp_category *out)
 {
+    struct rp_name_pairs pairs;
     size_t i;
 
+    rp_name_pairs_init(&pairs, name);
     for (i = 0; i < n; i++)
-        if (rp_name_fits(rows[i].pattern, name)) {
+        if (rp_name_pairs_may_fit(&pairs, rows[i].pattern) && rp_name_fits(rows[i].pattern, name)) {
             *out = (enum rp_category)rows[i].category;
             return true;
         }
@@ -112,7 +151,17 @@ static bool find_op(const char *op, enum rp_category *out)
     return find_row(op_rows, sizeof op_rows / sizeof op_rows[0], op, out);
 }
 
-static enum rp_name_class class_of(const char *name)
+enum rp_category rp_category_row_of(const char *name, bool is_op)
+{
+    enum rp_category found;
+
+    if (is_op ? find_op(name, &found)
+              : find_row(kernel_rows, sizeof kernel_rows / sizeof kernel_rows[0], name, &found))
+        return found;
+    return RP_CATEGORIES;
+}
+
+enum rp_name_class rp_name_class_of(const char *name)
 {
     struct rp_name_matcher m;
     const struct rp_name_pattern *patterns;
@@ -123,26 +172,42 @@ static enum rp_name_class class_of(const char *name)
     return rp_name_classify(&m, name, strlen(name));
 }
 
+enum rp_category rp_category_of_class(enum rp_name_class name_class)
+{
+    return (enum rp_category)of_class[name_class];
+}
+
+bool rp_category_is_by_class(enum rp_name_class name_class)
+{
+    return name_class == RP_NAME_COMM || name_class == RP_NAME_MEMCPY ||
+           name_class == RP_NAME_MEMSET;
+}
+
+bool rp_category_table_find(const struct rp_category_table *table, const char *op,
+                            const char *kernel, enum rp_category *out)
+{
+    return table && table->rows.n &&
+           ((op && find_row(table->rows.at, table->rows.n, op, out)) ||
+            (kernel && find_row(table->rows.at, table->rows.n, kernel, out)));
+}
+
 enum rp_category rp_category_of(const struct rp_category_table *table, const char *op,
                                 const char *kernel)
 {
-    enum rp_name_class class = kernel ? class_of(kernel) : RP_NAME_NONE;
-    size_t nkernels = sizeof kernel_rows / sizeof kernel_rows[0];
-    enum rp_category found;
+    enum rp_name_class class = kernel ? rp_name_class_of(kernel) : RP_NAME_NONE;
+    enum rp_category found = RP_CATEGORIES;
 
-    if (table && op && find_row(table->rows.at, table->rows.n, op, &found))
+    if (rp_category_table_find(table, op, kernel, &found))
         return found;
-    if (table && kernel && find_row(table->rows.at, table->rows.n, kernel, &found))
+    if (rp_category_is_by_class(class))
+        return rp_category_of_class(class);
+    if (op)
+        found = rp_category_row_of(op, true);
+    if (found == RP_CATEGORIES && kernel)
+        found = rp_category_row_of(kernel, false);
+    if (found != RP_CATEGORIES)
         return found;
-    if (class == RP_NAME_COMM || class == RP_NAME_MEMCPY || class == RP_NAME_MEMSET)
-        return (enum rp_category)of_class[class];
-    if (op && find_op(op, &found))
-        return found;
-    if (kernel && find_row(kernel_rows, nkernels, kernel, &found))
-        return found;
-    if (class == RP_NAME_NONE && op)
-        class = class_of(op);
-    return (enum rp_category)of_class[class];
+    return rp_category_of_class(class == RP_NAME_NONE && op ? rp_name_class_of(op) : class);
 }
 
 /* ------------------------------------------------------------------ the user's */

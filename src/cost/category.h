@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "trace/names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,7 +69,27 @@ void rp_category_table_release(struct rp_category_table *table);
 enum rp_category rp_category_of(const struct rp_category_table *table, const char *op,
                                 const char *kernel);
 
+/* The steps of rp_category_of, for those who keep what was found (trace_categories.h): */
+/* a row of the user's table; false: there is none; */
+bool rp_category_table_find(const struct rp_category_table *table, const char *op,
+                            const char *kernel, enum rp_category *out);
+/* what is decided by the class of the kernel's name, before any built-in row; */
+bool rp_category_is_by_class(enum rp_name_class name_class);
+/* the built-in row of an operator, else of a kernel; RP_CATEGORIES: there is none; */
+enum rp_category rp_category_row_of(const char *name, bool is_op);
+/* what is decided by a class where there is no row. */
+enum rp_category rp_category_of_class(enum rp_name_class name_class);
+enum rp_name_class rp_name_class_of(const char *name);
+
 /* Whether the pattern fits the whole name: * is any text, letters match in either case. */
 bool rp_name_fits(const char *pattern, const char *name);
+
+/* The pairs of letters in a name, to skip most of the patterns that do not fit. */
+struct rp_name_pairs {
+    uint64_t bits[16];
+};
+void rp_name_pairs_init(struct rp_name_pairs *pairs, const char *name);
+/* False: the pattern, or a part of a name, does not fit. */
+bool rp_name_pairs_may_fit(const struct rp_name_pairs *pairs, const char *pattern);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "cost/inputs.h"
 
+#include "cost/category.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,10 +107,13 @@ enum rp_number rp_number_of_kernel(const char *kernel, float *size)
                  {"f32", RP_NUMBER_FP32, 4},
                  {"float", RP_NUMBER_FP32, 4}, /* a double beside it is a parameter */
                  {"double", RP_NUMBER_FP64, 8}};
+    struct rp_name_pairs pairs;
     size_t i;
 
+    if (kernel)
+        rp_name_pairs_init(&pairs, kernel);
     for (i = 0; kernel && i < sizeof signs / sizeof signs[0]; i++)
-        if (strcasestr(kernel, signs[i].part)) {
+        if (rp_name_pairs_may_fit(&pairs, signs[i].part) && strcasestr(kernel, signs[i].part)) {
             *size = signs[i].size;
             return (enum rp_number)signs[i].number;
         }

@@ -33,6 +33,7 @@ static const struct rp_cost_model each_element = {"", rp_model_elementwise, 1, f
 const struct rp_cost_model *rp_cost_model_of(const char *name)
 {
     size_t i, n = strlen(name);
+    struct rp_name_pairs pairs;
     char plain[MOST_NAME];
 
     if (n > 1 && n < sizeof plain && name[n - 1] == '_') { /* in place: the same operator */
@@ -40,8 +41,10 @@ const struct rp_cost_model *rp_cost_model_of(const char *name)
         plain[n - 1] = '\0';
         name = plain;
     }
+    rp_name_pairs_init(&pairs, name);
     for (i = 0; i < sizeof models / sizeof models[0]; i++)
-        if (rp_name_fits(models[i].pattern, name))
+        if (rp_name_pairs_may_fit(&pairs, models[i].pattern) &&
+            rp_name_fits(models[i].pattern, name))
             return &models[i];
     if (!strncmp(name, "aten::", 6) && rp_category_of(NULL, name, NULL) == RP_CATEGORY_ELEMENTWISE)
         return &each_element;
@@ -115,9 +118,11 @@ enum rp_code rp_cost_of_texts(const char *name, const char *dims, const char *st
 
 /* ------------------------------------------------------------------ of a trace */
 
-enum rp_code rp_op_costs_init(struct rp_op_costs *c, const struct rp_trace *trace,
-                              const struct rp_category_table *categories, struct rp_err *err)
+enum rp_code rp_op_costs_init(struct rp_op_costs *c, struct rp_trace_categories *categories,
+                              struct rp_err *err)
 {
+    const struct rp_trace *trace = categories->trace;
+
     *c = (struct rp_op_costs){.trace = trace, .categories = categories};
     rp_map_init(&c->models);
     rp_map_init(&c->hints);
@@ -216,7 +221,7 @@ static enum rp_code compute(struct rp_op_costs *c, rp_event op, const rp_str tex
     const char *name = rp_trace_str(t, t->ev.name[op]);
 
     *cost = unknown_cost(model ? RP_NO_SHAPES : RP_NO_MODEL);
-    cost->category = (uint8_t)rp_category_of(c->categories, name, NULL);
+    RP_TRY(rp_trace_category_of(c->categories, t->ev.name[op], 0, &cost->category, err));
     cost->claims = model && model->claims;
     if (!model || !texts[0])
         return RP_OK;
@@ -254,6 +259,15 @@ enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, ui
         return RP_OK;
     RP_TRY(compute(c, op, texts, model, hint, size, &fresh, err));
     return rp_vec_push(&c->costs, fresh, err);
+}
+
+enum rp_code rp_op_cost_claims(struct rp_op_costs *c, rp_event op, bool *claims, struct rp_err *err)
+{
+    const struct rp_cost_model *model;
+
+    RP_TRY(find_model(c, c->trace->ev.name[op], &model, err));
+    *claims = model && model->claims;
+    return RP_OK;
 }
 
 enum rp_code rp_op_cost_add(struct rp_op_costs *c, const struct rp_op_cost *cost, uint32_t *index,

@@ -8,8 +8,8 @@
  */
 #include "base/arena.h"
 #include "base/hash.h"
-#include "cost/category.h"
 #include "cost/devices.h"
+#include "cost/trace_categories.h"
 #include "facts/arg_keys.h"
 
 struct rp_op_cost {
@@ -33,7 +33,7 @@ struct rp_inputs;
 /* The costs of the operators of one trace. */
 struct rp_op_costs {
     const struct rp_trace *trace;
-    const struct rp_category_table *categories; /* the user's, or NULL */
+    struct rp_trace_categories *categories; /* borrowed */
     struct rp_arg_key dims, strides, types, concrete;
     struct rp_inputs *inputs; /* scratch */
     struct rp_map models;     /* name of an operator -> index into `found` */
@@ -43,15 +43,20 @@ struct rp_op_costs {
     struct rp_map known; /* hash of name and inputs -> index into costs */
 };
 
-/* The trace and the table must outlive it. Needs RP_NEED_ARGS. Release also after a failure. */
-enum rp_code rp_op_costs_init(struct rp_op_costs *c, const struct rp_trace *trace,
-                              const struct rp_category_table *categories, struct rp_err *err);
+/* Of the trace of the categories, which must outlive it. Needs RP_NEED_ARGS. Release also after a
+   failure. */
+enum rp_code rp_op_costs_init(struct rp_op_costs *c, struct rp_trace_categories *categories,
+                              struct rp_err *err);
 void rp_op_costs_release(struct rp_op_costs *c);
 
 /* The index in c->costs of what an operator, a span of the host, costs. Its kernel (the name of its
    longest, or 0) tells formats that the operator does not. */
 enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, uint32_t *cost,
                            struct rp_err *err);
+
+/* Whether an operator is modelled as a whole, as far as its name tells. */
+enum rp_code rp_op_cost_claims(struct rp_op_costs *c, rp_event op, bool *claims,
+                               struct rp_err *err);
 
 /* Adds a cost of something else than an operator. */
 enum rp_code rp_op_cost_add(struct rp_op_costs *c, const struct rp_op_cost *cost, uint32_t *index,

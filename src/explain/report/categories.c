@@ -21,11 +21,11 @@ const struct rp_type rp_report_category_type = {"category", sizeof(struct rp_rep
 
 enum rp_code rp_report_sum_categories(const struct rp_work *work,
                                       const struct rp_attribution *places,
-                                      const struct rp_category_table *table,
-                                      struct rp_report_part *out, struct rp_err *err)
+                                      struct rp_trace_categories *known, struct rp_report_part *out,
+                                      struct rp_err *err)
 {
     struct rp_work_categories c = {0};
-    enum rp_code code = rp_work_categories_init(&c, work, places, table, err);
+    enum rp_code code = rp_work_categories_init(&c, work, places, known, err);
     size_t i;
 
     for (i = 0; i < c.of_item.n; i++)

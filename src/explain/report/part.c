@@ -322,22 +322,25 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
     rp_event *first = first_of_streams(ctx);
+    struct rp_trace_categories categories;
     struct rp_attribution a;
     enum rp_code code;
 
     out->on_device = true;
     out->b = rp_work_breakdown(&ctx->u);
     measure_span(ctx);
+    rp_trace_categories_init(&categories, ctx->t, ctx->categories);
     code = rp_attribution_init(&a, &ctx->w, err);
     out->coverage = a.coverage;
     if (code == RP_OK)
-        code = rp_report_sum_categories(&ctx->w, &a, ctx->categories, out, err);
+        code = rp_report_sum_categories(&ctx->w, &a, &categories, out, err);
     if (code == RP_OK)
-        code = rp_report_place_operators(&ctx->w, ctx->categories, ctx->arena, out, err);
+        code = rp_report_place_operators(&ctx->w, &categories, ctx->arena, out, err);
     if (code == RP_OK)
         code = rp_pitfall_unequal(&ctx->w, &a, ctx->arena, &out->unequal, err);
     if (code == RP_OK)
         code = rp_pitfall_streams(&ctx->w, out->b.compute_ns, ctx->arena, &out->streams, err);
+    rp_trace_categories_release(&categories);
     rp_attribution_release(&a);
     RP_TRY(code);
     sum_late(ctx);

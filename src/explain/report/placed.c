@@ -358,9 +358,8 @@ static enum rp_code find_worst(struct placing *p, struct rp_report_part *out, st
 }
 
 enum rp_code rp_report_place_operators(const struct rp_work *work,
-                                       const struct rp_category_table *table,
-                                       struct rp_arena *arena, struct rp_report_part *out,
-                                       struct rp_err *err)
+                                       struct rp_trace_categories *known, struct rp_arena *arena,
+                                       struct rp_report_part *out, struct rp_err *err)
 {
     const struct rp_trace *t = work->trace;
     const struct rp_device *d = t->ndevices ? &t->devices[0] : NULL;
@@ -374,7 +373,7 @@ enum rp_code rp_report_place_operators(const struct rp_work *work,
         return RP_OK;
     rp_cost_peaks_of_device(&p.peaks, device);
     rp_map_init(&p.known);
-    code = rp_op_costs_init(&p.costs, t, table, err);
+    code = rp_op_costs_init(&p.costs, known, err);
     if (code == RP_OK)
         code = rp_cost_calls_init(&p.calls, &p.costs, work, NULL, NULL, err);
     for (i = 0; i < p.calls.calls.n && code == RP_OK; i++)

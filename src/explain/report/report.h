@@ -190,15 +190,14 @@ enum rp_code rp_report_list_devices(struct rp_work *work, struct rp_arena *arena
 /* Adds up device time by category. */
 enum rp_code rp_report_sum_categories(const struct rp_work *work,
                                       const struct rp_attribution *places,
-                                      const struct rp_category_table *table,
-                                      struct rp_report_part *out, struct rp_err *err);
+                                      struct rp_trace_categories *known, struct rp_report_part *out,
+                                      struct rp_err *err);
 
 /* Finds the operators that lose most against what the device can do; none where its peaks or the
    shapes are not known. */
 enum rp_code rp_report_place_operators(const struct rp_work *work,
-                                       const struct rp_category_table *table,
-                                       struct rp_arena *arena, struct rp_report_part *out,
-                                       struct rp_err *err);
+                                       struct rp_trace_categories *known, struct rp_arena *arena,
+                                       struct rp_report_part *out, struct rp_err *err);
 
 /* O(n log n) in kernels. */
 enum rp_code rp_report_check_device(const struct rp_work *work, const rp_gap_vec *gaps,

@@ -372,6 +372,7 @@ enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_s
 {
     bool owned = is_by_item(options->by) && options->by != RP_ROOF_KERNEL;
     struct rp_work work = {0};
+    struct rp_trace_categories known_categories;
     struct rp_op_costs costs = {0};
     struct rp_cost_calls calls = {0};
     struct rp_attribution owners = {0};
@@ -386,8 +387,9 @@ enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_s
     enum rp_code code = rp_work_init(&work, trace, scope, err);
 
     rp_map_init(&g.groups);
+    rp_trace_categories_init(&known_categories, trace, categories);
     if (code == RP_OK)
-        code = rp_op_costs_init(&costs, trace, categories, err);
+        code = rp_op_costs_init(&costs, &known_categories, err);
     if (code == RP_OK)
         code = rp_cost_calls_init(&calls, &costs, &work, known, user, err);
     if (code == RP_OK && owned)
@@ -402,6 +404,7 @@ enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_s
     rp_attribution_release(&owners);
     rp_cost_calls_release(&calls);
     rp_op_costs_release(&costs);
+    rp_trace_categories_release(&known_categories);
     rp_work_release(&work);
     return code;
 }

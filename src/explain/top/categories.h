@@ -2,18 +2,18 @@
 #ifndef RP_EXPLAIN_TOP_CATEGORIES_H
 #define RP_EXPLAIN_TOP_CATEGORIES_H
 /* The category of each item of device work (docs/definitions.md, "Categories"). */
-#include "cost/category.h"
+#include "cost/trace_categories.h"
 #include "facts/attribution.h"
 
 struct rp_work_categories {
     RP_VEC(uint8_t) of_item; /* enum rp_category */
 };
 
-/* By operator and kernel; the table is the user's, or NULL. Arithmetic of the optimizer is
+/* By operator and kernel; `known` is of the trace of `work`. Arithmetic of the optimizer is
    `optimizer`. Release also after a failure. */
 enum rp_code rp_work_categories_init(struct rp_work_categories *out, const struct rp_work *work,
                                      const struct rp_attribution *places,
-                                     const struct rp_category_table *table, struct rp_err *err);
+                                     struct rp_trace_categories *known, struct rp_err *err);
 void rp_work_categories_release(struct rp_work_categories *c);
 
 #endif

@@ -188,14 +188,16 @@ static enum rp_code add_item(struct grouping *g, const struct rp_work *w, size_t
 static enum rp_code group_items(struct grouping *g, const struct rp_work *w, struct rp_err *err)
 {
     struct rp_work_categories c = {0};
+    struct rp_trace_categories known;
     struct rp_attribution a = {0};
     enum rp_code code = RP_OK;
     size_t i;
 
+    rp_trace_categories_init(&known, w->trace, g->categories);
     if (g->by == RP_TOP_PHASE || g->by == RP_TOP_CATEGORY)
         code = rp_attribution_init(&a, w, err);
     if (g->by == RP_TOP_CATEGORY && code == RP_OK)
-        code = rp_work_categories_init(&c, w, &a, g->categories, err);
+        code = rp_work_categories_init(&c, w, &a, &known, err);
     for (i = 0; i < w->items.n && code == RP_OK; i++) {
         struct item_place place = {.phase = a.owners.n ? a.owners.at[i].phase : RP_PHASE_OTHER,
                                    .category = c.of_item.n ? c.of_item.at[i] : RP_CATEGORY_OTHER};
@@ -203,6 +205,7 @@ static enum rp_code group_items(struct grouping *g, const struct rp_work *w, str
         code = add_item(g, w, i, &place, err);
     }
     rp_work_categories_release(&c);
+    rp_trace_categories_release(&known);
     rp_attribution_release(&a);
     return code;
 }

@@ -100,6 +100,28 @@ static void users_extend_the_table(void **state)
     rp_category_table_release(&table);
 }
 
+static void pairs_hide_no_pattern_that_fits(void **state)
+{
+    static const struct {
+        const char *pattern, *name;
+        bool may_fit;
+    } cases[] = {{"aten::mm", "ATEN::MM", true},
+                 {"*CatArray*", "void at::catarrayBatched<2>", true},
+                 {"*a*", "xay", true},
+                 {"*", "", true},
+                 {"a", "a", true},
+                 {"aten::bmm", "aten::linear", false},
+                 {"*store_kv*", "triton_poi", false}};
+    struct rp_name_pairs pairs;
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        rp_name_pairs_init(&pairs, cases[i].name);
+        assert_int_equal(rp_name_pairs_may_fit(&pairs, cases[i].pattern), cases[i].may_fit);
+    }
+}
+
 static void wrong_lines_are_named(void **state)
 {
     static const char *const texts[] = {"copy a\nfast b\n", "copy a\nmatmul\n"};
@@ -125,14 +147,15 @@ static void patterns_fit_whole_names(void **state)
     assert_false(rp_name_fits("", "x"));
     assert_true(rp_name_fits("**x", "yyX"));
     assert_false(rp_name_fits("abc*", "ab"));
+    assert_true(rp_name_fits("*ab*ac", "xabaabac"));
+    assert_false(rp_name_fits("*ab*ac", "xabaaba"));
 }
 
 int test_category(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_have_categories),
-        cmocka_unit_test(users_extend_the_table),
-        cmocka_unit_test(wrong_lines_are_named),
+        cmocka_unit_test(names_have_categories),           cmocka_unit_test(users_extend_the_table),
+        cmocka_unit_test(pairs_hide_no_pattern_that_fits), cmocka_unit_test(wrong_lines_are_named),
         cmocka_unit_test(patterns_fit_whole_names),
     };
 

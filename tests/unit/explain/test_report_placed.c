@@ -23,6 +23,7 @@ static void place(const struct row *rows, size_t n, struct rp_arena *arena,
     struct rp_trace *t = trace_of(rows, n);
     struct rp_device device = {.id = 0}, *before = t->devices;
     struct rp_attribution places = {0};
+    struct rp_trace_categories known;
     struct rp_work work;
 
     for (device.name = 1; strcmp(rp_trace_str(t, device.name), H100) != 0;)
@@ -32,8 +33,10 @@ static void place(const struct row *rows, size_t n, struct rp_arena *arena,
     *part = (struct rp_report_part){0};
     assert_code(rp_work_init(&work, t, &(struct rp_scope){0}, NULL), RP_OK);
     assert_code(rp_attribution_init(&places, &work, NULL), RP_OK);
-    assert_code(rp_report_sum_categories(&work, &places, NULL, part, NULL), RP_OK);
-    assert_code(rp_report_place_operators(&work, NULL, arena, part, NULL), RP_OK);
+    rp_trace_categories_init(&known, t, NULL);
+    assert_code(rp_report_sum_categories(&work, &places, &known, part, NULL), RP_OK);
+    assert_code(rp_report_place_operators(&work, &known, arena, part, NULL), RP_OK);
+    rp_trace_categories_release(&known);
     rp_attribution_release(&places);
     rp_work_release(&work);
     t->devices = before;

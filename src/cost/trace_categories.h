@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_COST_TRACE_CATEGORIES_H
+#define RP_COST_TRACE_CATEGORIES_H
+/*
+ * The categories of the kernels and operators of one trace (category.h), each decided once: rows
+ * are looked up once for a name, and the class of a name is what the trace has of it.
+ */
+#include "base/hash.h"
+#include "cost/category.h"
+#include "trace/trace.h"
+
+struct rp_trace_categories {
+    const struct rp_trace *trace;
+    const struct rp_category_table *table; /* the user's, or NULL */
+    struct rp_map pairs;                   /* names of operator and kernel -> category */
+    struct rp_map ops, kernels;            /* name -> category of its row, or RP_CATEGORIES */
+};
+
+/* The trace and the table must outlive it. */
+void rp_trace_categories_init(struct rp_trace_categories *c, const struct rp_trace *trace,
+                              const struct rp_category_table *table);
+void rp_trace_categories_release(struct rp_trace_categories *c);
+
+/* As rp_category_of. Either may be 0: not known; a kernel is the name of an event. */
+enum rp_code rp_trace_category_of(struct rp_trace_categories *c, rp_str op, rp_str kernel,
+                                  uint8_t *category, struct rp_err *err);
+
+#endif
