@@ -4,6 +4,7 @@
  * its rank; of many, it is read again, so that no more traces are in memory than captures.
  */
 #include "dataset/captures.h"
+#include "result/print_units.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -251,30 +252,32 @@ const char *rp_graph_use_text(const struct rp_graph_use *use, const char *name,
                               struct rp_arena *arena)
 {
     if (use->captured)
-        return rp_arena_textf(
-            arena,
-            "'%s' is a recording of a graph capture: %lld launch%s captured, not "
-            "executed%s",
-            last_part(name), (long long)use->captured, use->captured == 1 ? " was" : "es were",
-            use->ran ? rp_arena_textf(arena,
-                                      "; beside %s, %lld kernels, copies and "
-                                      "memsets ran",
-                                      use->captured == 1 ? "it" : "them", (long long)use->ran)
-                     : "");
+        return rp_arena_textf(arena,
+                              "'%s' is a recording of a graph capture: %s %s captured, not "
+                              "executed%s",
+                              last_part(name), rp_units_count(arena, use->captured, "launch"),
+                              use->captured == 1 ? "was" : "were",
+                              use->ran ? rp_arena_textf(arena,
+                                                        "; beside %s, %s kernels, copies and "
+                                                        "memsets ran",
+                                                        use->captured == 1 ? "it" : "them",
+                                                        rp_units_number(arena, use->ran))
+                                       : "");
     if (!use->launches)
         return NULL;
     if (!use->matched)
         return rp_arena_textf(arena,
-                              "none of the %lld launched graphs fits a capture: their kernels "
+                              "none of the %s launched graphs fits a capture: their kernels "
                               "have no operators%s",
-                              (long long)use->launches,
+                              rp_units_number(arena, use->launches),
                               use->unordered ? " (they run on several streams; that needs "
                                                "captures that name their kernels, which CUDA's "
                                                "do not)"
                                              : "");
     return rp_arena_textf(
-        arena, "graph kernels take their operators from %s: %lld of %lld are matched%s%s",
-        source_text(use, arena), (long long)use->matched, (long long)use->items,
+        arena, "graph kernels take their operators from %s: %s of %s are matched%s%s",
+        source_text(use, arena), rp_units_number(arena, use->matched),
+        rp_units_number(arena, use->items),
         use->matched < use->items
             ? rp_arena_textf(arena, " (%.1f %% of their time)",
                              use->ns > 0 ? 100.0 * (double)use->matched_ns / (double)use->ns : 0.0)

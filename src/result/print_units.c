@@ -237,6 +237,14 @@ const char *rp_units_count(struct rp_arena *arena, int64_t n, const char *one)
     return rp_arena_textf(arena, "%s %.*s%s", number, (int)keep, one, end);
 }
 
+const char *rp_units_number(struct rp_arena *arena, int64_t n)
+{
+    char number[RP_CELL_BYTES];
+
+    rp_units_thousands(n, number, sizeof number);
+    return rp_arena_text(arena, number);
+}
+
 const char *rp_units_text(struct rp_arena *arena, double value, enum rp_unit unit)
 {
     char text[RP_CELL_BYTES];

@@ -24,6 +24,7 @@ static inline const char *rp_units_time(struct rp_arena *arena, int64_t ns)
 const char *rp_units_count(struct rp_arena *arena, int64_t n, const char *one);
 
 /* "239,093" */
+const char *rp_units_number(struct rp_arena *arena, int64_t n);
 void rp_units_thousands(int64_t value, char *out, size_t cap);
 
 /* The shortest decimal that reads back as the same double, with a '.' in every locale. */

@@ -233,12 +233,12 @@ static const char *delay_text(struct comm_text *w)
     }
     return rp_arena_textf(
         w->arena,
-        "%s%s%s %s: arrived last in %lld of %lld collectives and delayed the others by %s, %.0f %% "
+        "%s%s%s %s: arrived last in %s of %s collectives and delayed the others by %s, %.0f %% "
         "of all delay (%s)",
         out->incomplete_count ? "of the ranks given, " : "", out->several ? "device" : "rank",
-        i > 1 ? "s" : "", names, (long long)count, (long long)out->matched_count,
-        rp_units_time(w->arena, margin), 100.0 * (double)margin / (double)out->margin_ns,
-        rp_units_time(w->arena, out->margin_ns));
+        i > 1 ? "s" : "", names, rp_units_number(w->arena, count),
+        rp_units_number(w->arena, out->matched_count), rp_units_time(w->arena, margin),
+        100.0 * (double)margin / (double)out->margin_ns, rp_units_time(w->arena, out->margin_ns));
 }
 
 /* "8 ranks", "2 of 128 ranks", "8 devices of 1 rank" */
@@ -325,23 +325,25 @@ static void write_notes(struct comm_text *w)
         add_note(w,
                  rp_arena_textf(
                      w->arena,
-                     "%lld of %lld collectives include ranks that were not given: any of these may "
+                     "%s of %s collectives include ranks that were not given: any of these may "
                      "have arrived last, so the transfer of these collectives includes waiting for "
                      "them, and their bandwidth is not known",
-                     (long long)out->incomplete_count, (long long)out->matched_count));
+                     rp_units_number(w->arena, out->incomplete_count),
+                     rp_units_number(w->arena, out->matched_count)));
     else if (out->nranks == 1 && out->incomplete_count)
         add_note(w, "one rank: waiting cannot be separated from transfer, so bandwidths are not "
                     "known; pass the traces of all ranks");
     if (out->matched_count && out->unmatched_count)
-        add_note(w,
-                 rp_arena_textf(w->arena, "%lld of %lld collectives have no match on another rank",
-                                (long long)out->unmatched_count, (long long)out->collective_count));
+        add_note(w, rp_arena_textf(w->arena, "%s of %s collectives have no match on another rank",
+                                   rp_units_number(w->arena, out->unmatched_count),
+                                   rp_units_number(w->arena, out->collective_count)));
     for (i = 0; i < out->ncollectives; i++)
         sized += out->collectives[i].size_bytes != RP_ABSENT_I64;
     if (sized < out->ncollectives)
-        add_note(w, rp_arena_textf(
-                        w->arena, "the size of %zu of %zu is not recorded (PyTorch: record_shapes)",
-                        out->ncollectives - sized, out->ncollectives));
+        add_note(w, rp_arena_textf(w->arena,
+                                   "the size of %s of %s is not recorded (PyTorch: record_shapes)",
+                                   rp_units_number(w->arena, (int64_t)(out->ncollectives - sized)),
+                                   rp_units_number(w->arena, (int64_t)out->ncollectives)));
     note_imbalance(w);
 }
 

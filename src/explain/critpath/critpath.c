@@ -263,8 +263,8 @@ static void summarize(struct critpath_joining *j, struct rp_critpath_path *p, co
 {
     p->summary =
         p->nsegments
-            ? rp_arena_textf(j->arena, "%s: %s in %zu segments", who,
-                             rp_units_time(j->arena, p->window_ns), p->nsegments)
+            ? rp_arena_textf(j->arena, "%s: %s in %s", who, rp_units_time(j->arena, p->window_ns),
+                             rp_units_count(j->arena, (int64_t)p->nsegments, "segment"))
             : rp_arena_textf(j->arena, "%s: no operators, calls or device work recorded", who);
 }
 

@@ -138,7 +138,8 @@ static void describe_run(struct diff_join *j, const struct rp_trace_diff_part *p
     else if (run->steps == 1)
         what = "one step";
     else
-        what = rp_arena_textf(j->arena, "median of %lld steps", (long long)run->steps);
+        what =
+            rp_arena_textf(j->arena, "median of %s", rp_units_count(j->arena, run->steps, "step"));
     run->text =
         rp_arena_textf(j->arena, "%s, %s%s%s%s: %s", rp_units_time(j->arena, run->step_ns), ranks,
                        run->device ? run->device : "", run->device ? ", " : "", what, run->path);
@@ -553,8 +554,8 @@ static void add_notes(struct diff_join *j)
     if (out->row_count && !out->nlook)
         add_note(j, "no operator changed");
     if (out->nlook && out->row_count > (int64_t)out->nrows)
-        add_note(j, rp_arena_textf(j->arena, "%zu of %lld rows: '--limit 0' shows all", out->nrows,
-                                   (long long)out->row_count));
+        add_note(j, rp_arena_textf(j->arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
+                                   rp_units_number(j->arena, out->row_count)));
     if (out->aligned_share < 0.5)
         add_note(j, "less than half of the time was aligned: the runs do different work");
 }

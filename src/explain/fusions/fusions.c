@@ -327,8 +327,9 @@ static void write_notes(const struct rp_ranks *ranks, struct rp_arena *arena,
     if (!out->notes || !first)
         return;
     if (out->row_count > (int64_t)out->nrows)
-        out->notes[out->nnotes++] = rp_arena_textf(arena, "%zu of %lld rows: '--limit 0' shows all",
-                                                   out->nrows, (long long)out->row_count);
+        out->notes[out->nnotes++] =
+            rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
+                           rp_units_number(arena, out->row_count));
     if (first->xla && !first->programs)
         out->notes[out->nnotes++] =
             "the profile carries no program: to see what XLA left apart, and why, give a folder "

@@ -572,14 +572,14 @@ static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
             unknown = out->causes[i].total_ns;
     if (!window)
         return;
-    out->summary = rp_arena_textf(
-        arena, "%s of %s (%.1f %%) in %lld gap%s%s; %.1f %% of it explained",
-        rp_units_time(arena, idle), rp_units_time(arena, window),
-        100.0 * (double)idle / (double)window, (long long)count, count == 1 ? "" : "s",
-        out->ndevices > out->nranks ? " of all devices"
-        : out->nranks > 1           ? " of all ranks"
-                                    : "",
-        idle ? 100.0 - 100.0 * (double)unknown / (double)idle : 100.0);
+    out->summary =
+        rp_arena_textf(arena, "%s of %s (%.1f %%) in %s%s; %.1f %% of it explained",
+                       rp_units_time(arena, idle), rp_units_time(arena, window),
+                       100.0 * (double)idle / (double)window, rp_units_count(arena, count, "gap"),
+                       out->ndevices > out->nranks ? " of all devices"
+                       : out->nranks > 1           ? " of all ranks"
+                                                   : "",
+                       idle ? 100.0 - 100.0 * (double)unknown / (double)idle : 100.0);
 }
 
 /* The devices of all ranks, and of each rank the main one. */

@@ -10,6 +10,7 @@
 #include "dataset/captures.h"
 #include "dataset/trust.h"
 #include "facts/step_times.h"
+#include "result/print_units.h"
 #include "trace/merged.h"
 #include "trace/words.h"
 
@@ -389,9 +390,9 @@ static enum rp_code count_captured(struct file_ctx *ctx, const char *path, struc
     if (ctx->out->is_capture) {
         ctx->out->rank_text = "capture";
         ctx->out->content_text = rp_arena_textf(
-            ctx->arena, "a recording of a graph capture: %lld launch%s captured, not executed%s",
-            (long long)ctx->captured, ctx->captured == 1 ? " was" : "es were",
-            runs ? "; it runs beside other work" : "");
+            ctx->arena, "a recording of a graph capture: %s %s captured, not executed%s",
+            rp_units_count(ctx->arena, ctx->captured, "launch"),
+            ctx->captured == 1 ? "was" : "were", runs ? "; it runs beside other work" : "");
     }
     return code;
 }

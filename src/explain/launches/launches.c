@@ -429,9 +429,10 @@ static const char *graphs_text(struct launches_join *j)
     int64_t each = out->graph_items / out->graphs;
     bool exact = each * out->graphs == out->graph_items;
 
-    return rp_arena_textf(j->arena, "%lld launch%s graph%s of %s%lld kernels, copies and memsets",
-                          (long long)out->graphs, out->graphs == 1 ? " starts a" : "es start",
-                          out->graphs == 1 ? "" : "s", exact ? "" : "on average ", (long long)each);
+    return rp_arena_textf(j->arena, "%s %s graph%s of %s%s kernels, copies and memsets",
+                          rp_units_count(j->arena, out->graphs, "launch"),
+                          out->graphs == 1 ? "starts a" : "start", out->graphs == 1 ? "" : "s",
+                          exact ? "" : "on average ", rp_units_number(j->arena, each));
 }
 
 static void fill_texts(struct launches_join *j)
@@ -474,10 +475,11 @@ static void fill_texts(struct launches_join *j)
     if (out->launches)
         out->notes[out->nnotes++] = rp_arena_textf(
             j->arena,
-            "work shorter than its call: %lld; calls over 50 µs: %lld; delays over 100 µs: "
-            "%lld",
-            (long long)out->short_count, (long long)out->slow_call_count,
-            (long long)out->late_count);
+            "work shorter than its call: %s; calls over 50 µs: %s; delays over 100 µs: "
+            "%s",
+            rp_units_number(j->arena, out->short_count),
+            rp_units_number(j->arena, out->slow_call_count),
+            rp_units_number(j->arena, out->late_count));
     if (out->graphs)
         out->notes[out->nnotes++] = graphs_text(j);
     if (j->ranks->ncaptures)

@@ -251,9 +251,10 @@ static void find_free(struct finder *f)
     if (out->largest_free_bytes == RP_ABSENT_I64 || out->free_bytes < 64 * MIB)
         return;
     add_finding(f, rp_arena_textf(f->arena,
-                                  "at the end %s of %lld segments are free; the largest free block "
+                                  "at the end %s of %s are free; the largest free block "
                                   "has %s: a larger request needs memory from the driver",
-                                  bytes_text(f, out->free_bytes), (long long)out->segments,
+                                  bytes_text(f, out->free_bytes),
+                                  rp_units_count(f->arena, out->segments, "segment"),
                                   bytes_text(f, out->largest_free_bytes)));
 }
 
@@ -278,8 +279,9 @@ static void find_calls(struct finder *f)
         f, rp_arena_textf(
                f->arena, "%s for memory take %s of the host%s%s",
                rp_units_count(f->arena, count, "driver call"), rp_units_time(f->arena, total),
-               waits ? rp_arena_textf(f->arena, ", %lld of them wait for the device (%s)",
-                                      (long long)waits, rp_units_time(f->arena, waited))
+               waits ? rp_arena_textf(f->arena, ", %s of them wait for the device (%s)",
+                                      rp_units_number(f->arena, waits),
+                                      rp_units_time(f->arena, waited))
                      : "",
                frees && allocates ? ": the allocator had no room, freed its cache and tried again"
                : allocates        ? ": the cache was still growing while this was recorded"

@@ -136,10 +136,9 @@ static const char *clocks_text(struct merge_ctx *m, size_t known, size_t nclocks
         if (m->clocks.at[r].uncertainty_ns > worst)
             worst = m->clocks.at[r].uncertainty_ns;
     return rp_arena_textf(
-        m->arena,
-        "%s, %s; %zu aligned by %lld rendezvous and %lld messages, uncertainty at most %s", ranks,
-        clocks, known, (long long)m->out->meeting_count, (long long)m->out->message_count,
-        rp_units_time(m->arena, worst));
+        m->arena, "%s, %s; %zu aligned by %s rendezvous and %s, uncertainty at most %s", ranks,
+        clocks, known, rp_units_number(m->arena, m->out->meeting_count),
+        rp_units_count(m->arena, m->out->message_count, "message"), rp_units_time(m->arena, worst));
 }
 
 static void add_notes(struct merge_ctx *m, size_t unknown)

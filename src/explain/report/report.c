@@ -6,6 +6,7 @@
 #include "explain/report/report.h"
 
 #include "dataset/question.h"
+#include "explain/roofline/xla.h"
 #include "facts/trace_host.h"
 #include "result/part.h"
 #include "result/print_units.h"
@@ -598,10 +599,11 @@ static void fill_run_text(struct report_ctx *j)
     else
         snprintf(ranks, sizeof ranks, "%s", rp_units_count(j->arena, (int64_t)j->n, "rank"));
     if (p->limited && p->nsteps)
-        steps = rp_arena_textf(j->arena, "one of %lld step%s: '%s'", (long long)p->recorded_steps,
-                               p->recorded_steps == 1 ? "" : "s", p->steps[0].name);
+        steps =
+            rp_arena_textf(j->arena, "one of %s: '%s'",
+                           rp_units_count(j->arena, p->recorded_steps, "step"), p->steps[0].name);
     else if (p->nsteps)
-        steps = rp_arena_textf(j->arena, "%zu step%s", p->nsteps, p->nsteps == 1 ? "" : "s");
+        steps = rp_units_count(j->arena, (int64_t)p->nsteps, "step");
     else
         steps = p->limited ? "a part of the recording" : "no steps found";
     j->out->run_text = rp_arena_textf(j->arena, "%s, %s, %s, %s", ranks, steps,
@@ -717,8 +719,9 @@ static void fill_lost(struct report_ctx *j)
     out->lost_ns = rp_ns_between(out->needed_ns, out->span_ns);
     if (out->span_ns <= 0)
         return;
-    whole = nsteps ? rp_arena_textf(j->arena, "%s in %zu step%s%s", duration(j, out->span_ns),
-                                    nsteps, nsteps == 1 ? "" : "s", j->n > 1 ? " on average" : "")
+    whole = nsteps ? rp_arena_textf(j->arena, "%s in %s%s", duration(j, out->span_ns),
+                                    rp_units_count(j->arena, (int64_t)nsteps, "step"),
+                                    j->n > 1 ? " on average" : "")
                    : rp_arena_textf(j->arena, "%s recorded%s", duration(j, out->span_ns),
                                     j->n > 1 ? " on average" : "");
     if (part_of(j, 0)->on_device) {
@@ -767,11 +770,12 @@ static void fill_pace(struct report_ctx *j)
     }
     j->out->pace_text = rp_arena_textf(
         j->arena,
-        "%zu collective%s the ranks, %s from the first to the last; %s%s arrived last %lld time%s "
+        "%s %s the ranks, %s from the first to the last; %s%s arrived last %s "
         "and delayed the others by %s%s%s",
-        c->ncollectives, c->ncollectives == 1 ? " synchronizes" : "s synchronize",
-        duration(j, c->span_ns), j->ranks->world_size > (int64_t)j->n ? "of the ranks given, " : "",
-        who, (long long)last, last == 1 ? "" : "s", duration(j, margin), margin < all ? " of " : "",
+        rp_units_count(j->arena, (int64_t)c->ncollectives, "collective"),
+        c->ncollectives == 1 ? "synchronizes" : "synchronize", duration(j, c->span_ns),
+        j->ranks->world_size > (int64_t)j->n ? "of the ranks given, " : "", who,
+        rp_units_count(j->arena, last, "time"), duration(j, margin), margin < all ? " of " : "",
         margin < all ? duration(j, all) : "");
 }
 
@@ -911,10 +915,10 @@ static void note_host(struct report_ctx *j)
         return;
     }
     add_note(j,
-             rp_arena_textf(
-                 j->arena,
-                 "no device work was recorded: %lld operators on the host, on average %.2f at once",
-                 (long long)p->sums.host_ops, (double)p->sums.host_op_ns / (double)p->b.busy_ns));
+             rp_arena_textf(j->arena,
+                            "no device work was recorded: %s on the host, on average %.2f at once",
+                            rp_units_count(j->arena, p->sums.host_ops, "operator"),
+                            (double)p->sums.host_op_ns / (double)p->b.busy_ns));
 }
 
 /* A rank that is late because of its host is a straggler and has a finding about its host. */
@@ -978,11 +982,11 @@ static void fill_capture(struct report_ctx *j)
     int64_t captured = j->ranks->captured;
 
     j->out->captured_launches = captured;
-    j->out->lost_text = rp_arena_textf(
-        j->arena, "a recording of a graph capture: %lld launch%s captured, not executed%s%s",
-        (long long)captured, captured == 1 ? " was" : "es were",
-        part_of(j, 0)->on_device ? "; what ran beside it took " : "",
-        part_of(j, 0)->on_device ? duration(j, j->out->needed_ns) : "");
+    j->out->lost_text =
+        rp_arena_textf(j->arena, "a recording of a graph capture: %s %s captured, not executed%s%s",
+                       rp_units_count(j->arena, captured, "launch"), captured == 1 ? "was" : "were",
+                       part_of(j, 0)->on_device ? "; what ran beside it took " : "",
+                       part_of(j, 0)->on_device ? duration(j, j->out->needed_ns) : "");
     add_note(j, "nothing is concluded from a capture: report the trace in which the graph runs, "
                 "with this file beside it, to see its kernels by operator");
 }
@@ -1089,6 +1093,8 @@ static enum rp_code report_view(const struct rp_loaded *loaded, const struct rp_
     const struct rp_roof_options roof = {.by = RP_ROOF_SHAPE, .achievable = RP_ROOF_ACHIEVABLE};
     const struct rp_category_table *categories = rp_loaded_categories(loaded);
     struct rp_report_part *data = part->data;
+    struct rp_xla_costs xla;
+    enum rp_code code;
     size_t k;
 
     RP_TRY(rp_report_draw_lanes(loaded->trace, scope, &part->arena, data, err));
@@ -1100,8 +1106,12 @@ static enum rp_code report_view(const struct rp_loaded *loaded, const struct rp_
 
         RP_TRY(rp_top_group_work(loaded->trace, scope, &want, &part->arena, &data->tops[k], err));
     }
-    return rp_roof_group_calls(loaded->trace, scope, categories, &roof, NULL, NULL, &part->arena,
-                               &data->roof, err);
+    code = rp_xla_costs_init(&xla, loaded, err);
+    if (code == RP_OK)
+        code = rp_roof_group_calls(loaded->trace, scope, categories, &roof, rp_xla_cost_of, &xla,
+                                   &part->arena, &data->roof, err);
+    rp_xla_costs_release(&xla);
+    return code;
 }
 
 static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,

@@ -65,16 +65,17 @@ static void fill_stall_text(struct rp_report_root *out, size_t n, const int64_t 
                             struct rp_arena *arena)
 {
     out->stall_text =
-        n == 1 ? rp_arena_textf(arena,
-                                "1 host call that usually takes microseconds took %s: see "
-                                "'reprise stalls'",
-                                rp_units_time(arena, sorted[0]))
-               : rp_arena_textf(arena,
-                                "%zu host calls that usually take microseconds took %s to %s, "
-                                "%s in all%s: see 'reprise stalls'",
-                                n, rp_units_time(arena, sorted[0]),
-                                rp_units_time(arena, sorted[n - 1]),
-                                rp_units_time(arena, out->stall_ns), modes_text(out, arena));
+        n == 1
+            ? rp_arena_textf(arena,
+                             "1 host call that usually takes microseconds took %s: see "
+                             "'reprise stalls'",
+                             rp_units_time(arena, sorted[0]))
+            : rp_arena_textf(arena,
+                             "%s that usually take microseconds took %s to %s, "
+                             "%s in all%s: see 'reprise stalls'",
+                             rp_units_count(arena, (int64_t)n, "host call"),
+                             rp_units_time(arena, sorted[0]), rp_units_time(arena, sorted[n - 1]),
+                             rp_units_time(arena, out->stall_ns), modes_text(out, arena));
 }
 
 enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_arena *arena,

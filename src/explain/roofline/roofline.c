@@ -506,8 +506,9 @@ static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
         out->notes[out->nnotes++] =
             "shapes were not recorded: torch.profiler.profile(record_shapes=True) does";
     if (out->row_count > (int64_t)out->nrows)
-        out->notes[out->nnotes++] = rp_arena_textf(arena, "%zu of %lld rows: '--limit 0' shows all",
-                                                   out->nrows, (long long)out->row_count);
+        out->notes[out->nnotes++] =
+            rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
+                           rp_units_number(arena, out->row_count));
     for (i = 0; i < out->nrows; i++)
         cached = cached || out->rows[i].peak_share > 1.001;
     if (cached)

@@ -470,16 +470,16 @@ static void fill_summary(struct stall_sums *j)
         idle = rp_arena_textf(j->arena, "; the device did nothing in %s of it",
                               duration(j, out->device_idle_ns));
     out->summary =
-        j->nstalls
-            ? rp_arena_textf(j->arena,
-                             "%zu host call%s took %s: %sover %s and %lld times the "
-                             "median of its name%s",
-                             j->nstalls, j->nstalls == 1 ? "" : "s", duration(j, out->total_ns),
-                             j->nstalls == 1 ? "" : "each ", floor, (long long)j->rule.ratio, idle)
-            : rp_arena_textf(j->arena,
-                             "no host call took over %s and %lld times the median of its "
-                             "name",
-                             floor, (long long)j->rule.ratio);
+        j->nstalls ? rp_arena_textf(j->arena,
+                                    "%s took %s: %sover %s and %lld times the "
+                                    "median of its name%s",
+                                    rp_units_count(j->arena, (int64_t)j->nstalls, "host call"),
+                                    duration(j, out->total_ns), j->nstalls == 1 ? "" : "each ",
+                                    floor, (long long)j->rule.ratio, idle)
+                   : rp_arena_textf(j->arena,
+                                    "no host call took over %s and %lld times the median of its "
+                                    "name",
+                                    floor, (long long)j->rule.ratio);
 }
 
 static void fill_notes(struct stall_sums *j)

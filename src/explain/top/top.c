@@ -343,8 +343,9 @@ static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t 
                                         : "no device work was recorded; try '--by op', or "
                                           "'--by annotation' for ranges of your own";
     if (out->row_count > (int64_t)out->nrows)
-        out->notes[out->nnotes++] = rp_arena_textf(arena, "%zu of %lld rows: '--limit 0' shows all",
-                                                   out->nrows, (long long)out->row_count);
+        out->notes[out->nnotes++] =
+            rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
+                           rp_units_number(arena, out->row_count));
     if (rolled)
         out->notes[out->nnotes++] =
             !strcmp(out->by, "annotation")
