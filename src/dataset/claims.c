@@ -208,7 +208,7 @@ RP_ORDER(by_size, uint32_t, RP_COMPARE(*a, *b))
 /* Cut ranks beside whole ones, unless almost nothing is missing. */
 static enum rp_code set_aside_cut(struct rp_claim *claims, size_t n, struct rp_err *err)
 {
-    uint32_t *sizes = malloc((n + 1) * sizeof *sizes);
+    uint32_t *sizes = malloc((n + 1) * sizeof *sizes), median;
     size_t i, whole = 0;
 
     if (!sizes)
@@ -217,9 +217,10 @@ static enum rp_code set_aside_cut(struct rp_claim *claims, size_t n, struct rp_e
         if (claims[i].verdict == RP_VERDICT_RANK && !rp_digest_is_cut(claims[i].digest))
             sizes[whole++] = claims[i].digest->nevents;
     qsort(sizes, whole, sizeof *sizes, by_size);
+    median = whole ? sizes[whole / 2] : 0;
     for (i = 0; whole && i < n; i++)
         if (claims[i].verdict == RP_VERDICT_RANK && rp_digest_is_cut(claims[i].digest) &&
-            claims[i].digest->nevents < ALMOST_WHOLE * sizes[whole / 2])
+            claims[i].digest->nevents < ALMOST_WHOLE * (double)median)
             claims[i].verdict = RP_VERDICT_CUT;
     free(sizes);
     return RP_OK;

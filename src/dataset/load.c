@@ -152,6 +152,8 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
 static enum rp_code not_a_trace(const struct rp_source *source, const struct rp_format *format,
                                 struct rp_err *err)
 {
+    if (!format)
+        return rp_err_set(err, RP_FORMAT, "'%s' is not a trace", source->name);
     if (format->kind == RP_FORMAT_KIND_BUFFERS)
         return rp_err_set(err, RP_FORMAT,
                           "'%s' is not a trace but a buffer assignment (%s); try 'reprise memory'",

@@ -298,7 +298,7 @@ static enum rp_code remark_losses(struct rp_trust_log *log, const struct rp_trus
     }
     if (t->overwritten > 0) {
         many = rp_units_count(arena, t->overwritten, "older event");
-        RP_TRY(add_note(log, t, "overwritten", false,
+        RP_TRY(add_note(log, t, "overwritten", true,
                         rp_arena_textf(arena, "%s%s overwritten", rank_text(log, t), many),
                         t->overwritten,
                         rp_arena_textf(arena,
@@ -332,7 +332,7 @@ static enum rp_code remark_verdict(struct rp_trust_log *log, const struct rp_tru
     case RP_VERDICT_COPY:
         text = rp_arena_textf(arena, "'%s' is the same recording as '%s', which is used", t->path,
                               instead);
-        RP_TRY(add_note(log, t, "duplicate", false,
+        RP_TRY(add_note(log, t, "duplicate", true,
                         rp_arena_textf(arena, "%sa copy of %s", rank_text(log, t), brief),
                         RP_ABSENT_I64, text, err));
         break;
@@ -392,7 +392,7 @@ static const char *list_missing(struct rp_arena *arena, const bool *here, int32_
     int64_t listed = 0;
     size_t shown = 0;
 
-    for (i = 0; i < world && shown < 2 * NAMES_SHOWN; i = end) {
+    for (i = 0; i < world && shown < 2 * (size_t)NAMES_SHOWN; i = end) {
         for (end = i + 1; end < world && here[end] == here[i];)
             end++;
         if (here[i])

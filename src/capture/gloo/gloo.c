@@ -120,7 +120,8 @@ MAKE(_ZN4gloo10rendezvous7ContextC2Eiii)
 MAKE(_ZN4gloo7ContextC1Eiii)
 MAKE(_ZN4gloo7ContextC2Eiii)
 
-/* bool c10d::Work::wait(std::chrono::milliseconds): where the program waits for a collective that
+/* NOLINTBEGIN(bugprone-reserved-identifier): the names that C++ gave them
+   bool c10d::Work::wait(std::chrono::milliseconds): where the program waits for a collective that
    runs on a thread of gloo's. */
 EXPORT bool _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(void *work, long ms);
 bool _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(void *work, long ms)
@@ -147,6 +148,7 @@ bool _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(void *work,
                                         .device = RP_CTF_SPAN_DEVICE});
     return result;
 }
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 __attribute__((constructor)) static void gloo_load(void)
 {

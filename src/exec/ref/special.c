@@ -49,8 +49,10 @@ static double special_digamma(double x)
         return NAN;
     if (x < 0.5)
         return special_digamma(1 - x) - PI / tan(PI * (x - floor(x)));
-    for (; x < 16; x++)
+    while (x < 16) {
         sum -= 1 / x;
+        x += 1;
+    }
     square = power = 1 / (x * x);
     sum += log(x) - 0.5 / x;
     for (size_t i = 0; i < sizeof series / sizeof *series; i++, power *= square)

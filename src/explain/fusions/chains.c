@@ -198,7 +198,7 @@ static bool continues(const struct chaining *c, const struct link *l)
     bool reduced = false;
     size_t i;
 
-    if (!c->chain.n || c->chain.n >= MOST_LINKS || l->step != first->step ||
+    if (!first || !c->chain.n || c->chain.n >= MOST_LINKS || l->step != first->step ||
         l->phase != first->phase)
         return false;
     if (first->elements < LEAST_ELEMENTS || l->elements <= 0)

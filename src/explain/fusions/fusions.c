@@ -157,7 +157,7 @@ static enum rp_code add_up(const struct rp_ranks *ranks, fusion_vec *all, struct
             code = rp_map_intern(&known, f->key, (uint32_t)all->n, &at, err);
             if (code == RP_OK && at == all->n) {
                 code = rp_vec_push(all, *f, err);
-            } else if (code == RP_OK) {
+            } else if (code == RP_OK && all->at) {
                 all->at[at].count += f->count;
                 if (f->kind == RP_FUSION_OPTIMIZER)
                     all->at[at].kernels += f->kernels;

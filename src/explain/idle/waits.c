@@ -66,7 +66,7 @@ enum rp_code rp_idle_list_waits(const struct rp_host_waits *const *ranks, size_t
         const struct rp_host_wait *x = &all.rows.at[i];
         int64_t threads = x->worker ? all.workers : all.threads;
 
-        threads = (threads + (int64_t)n - 1) / (int64_t)n;
+        threads = n ? (threads + (int64_t)n - 1) / (int64_t)n : threads;
         out->at[out->n++] = make_row(x, n, spans_ns * (threads > 1 ? threads : 1),
                                      threads_text(arena, threads, x->worker));
         if (!x->worker && out->nshown < MOST_ROWS && x->total_ns >= spans_ns / 200)

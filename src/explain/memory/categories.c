@@ -28,7 +28,11 @@ struct classifier {
 
 static uint8_t phase_of(const struct classifier *c, uint32_t i)
 {
-    return c->logs->owners.at[c->log->entries.at[i].owner].phase;
+    const struct rp_memory_log *log = c->log;
+
+    return log->entries.at && c->logs->owners.at
+               ? c->logs->owners.at[log->entries.at[i].owner].phase
+               : 0;
 }
 
 static void find_boundaries(struct classifier *c)

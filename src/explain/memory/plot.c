@@ -124,7 +124,7 @@ static void draw_legend(const struct rp_memory_device *d, struct rp_svg *svg)
     size_t k, i;
 
     for (k = 0; k < RP_MEMORY_CATEGORIES; k++)
-        for (i = 0; i < d->ntimeline; i++)
+        for (i = 0; d->timeline && i < d->ntimeline; i++)
             if (d->timeline[i].category_bytes[layers[k].category] > 0)
                 entries[k] = (struct rp_svg_entry){rp_memory_category_names[layers[k].category],
                                                    layers[k].colour};

@@ -197,7 +197,7 @@ static enum rp_code keep_lane(struct lanes_ctx *ctx, struct rp_report_lane lane,
     lane.begin_ns = ctx->span.begin_ns;
     if (!lane.pieces)
         return rp_err_nomem(err, "drawing a timeline");
-    if (lane.npieces)
+    if (lane.npieces && pieces->at)
         memcpy(lane.pieces, pieces->at, lane.npieces * sizeof *lane.pieces);
     ctx->part->lanes[ctx->part->nlanes++] = lane;
     return RP_OK;

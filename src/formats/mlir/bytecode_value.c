@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MAX_DEPTH 40
-#define MAX_LIST  (RP_MLIR_INTS * 2)
+#define MAX_LIST  ((size_t)RP_MLIR_INTS * 2)
 
 enum dialect { OTHER, BUILTIN, VHLO, STABLEHLO, CHLO, SDY };
 
@@ -643,7 +643,7 @@ static void put_number(struct rp_bytecode *b, struct rp_bc_cursor *c, bool real,
         return;
     }
     if (bits <= 8 && !real)
-        value = (int8_t)value;
+        value = (value & 0xff) - (value & 0x80 ? 0x100 : 0);
     if (!real) {
         rp_bc_putf(b, "%" PRId64, value);
     } else if (bits == 32) {

@@ -138,7 +138,7 @@ enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_text *te
         value[2] > RP_MLIR_INTS)
         return RP_OK;
     memcpy(dims, p->dims.at + shape->first, rank * sizeof *dims);
-    for (uint32_t i = 0; i < rank; i++) {
+    for (size_t i = 0; i < rank; i++) {
         triples[3 * i] = 0;
         triples[3 * i + 1] = dims[i];
         triples[3 * i + 2] = 1;
@@ -149,9 +149,10 @@ enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_text *te
         triples[3 * value[0]] = k * dims[value[0]];
         triples[3 * value[0] + 1] = (k + 1) * dims[value[0]];
         RP_TRY(rp_mlir_add_implicit(r, &made, &operand, 1, &ids[k]));
-        RP_TRY(rp_program_add_attr(
-            p, rp_attr_int_list(p, RP_ATTR_SLICE, rp_attr_type(RP_ATTR_SLICE), triples, 3 * rank),
-            r->err));
+        RP_TRY(rp_program_add_attr(p,
+                                   rp_attr_int_list(p, RP_ATTR_SLICE, rp_attr_type(RP_ATTR_SLICE),
+                                                    triples, 3 * (size_t)rank),
+                                   r->err));
         parts[k] = made.shape;
     }
     made.code = RP_OP_ALL_TO_ALL;
