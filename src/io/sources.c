@@ -29,7 +29,8 @@ struct entry {
     const struct rp_err *failure;   /* a tar that could not be read to its end */
     const struct rp_beside *beside; /* of a CTF trace: the files of its folder */
     size_t nbeside;
-    bool folded; /* it is one of these */
+    bool folded;  /* it is one of these */
+    bool excerpt; /* of a profile that is there too: not listed */
 };
 
 struct rp_sources {
@@ -181,6 +182,32 @@ static void order_members(struct rp_sources *s, size_t first)
     s->list.n = first + kept + 1;
 }
 
+static bool has_member(const struct rp_sources *s, size_t first, const char *name)
+{
+    size_t n = s->list.n - first, i;
+
+    RP_LOWER_BOUND(i, n, rp_natural_compare(s->list.at[first + i].source.member, name) < 0);
+    return i < n && !strcmp(s->list.at[first + i].source.member, name);
+}
+
+/* Excerpts of profiles that are there too. The members are in order, and stay so. */
+static void drop_excerpts(struct rp_sources *s, size_t first)
+{
+    size_t kept = first;
+    char whole[512];
+
+    for (size_t i = first; i < s->list.n; i++)
+        s->list.at[i].excerpt = rp_excerpt_of(s->list.at[i].source.member, whole, sizeof whole) &&
+                                has_member(s, first, whole);
+    for (size_t i = first; i < s->list.n; i++) {
+        if (s->list.at[i].excerpt)
+            free(s->list.at[i].held);
+        else
+            s->list.at[kept++] = s->list.at[i];
+    }
+    s->list.n = kept;
+}
+
 /* ---- CTF traces in a tar: the description stands for its folder ---- */
 
 static bool describes(const struct entry *e, size_t *folder_n)
@@ -272,6 +299,7 @@ static enum rp_code add_tar(struct rp_sources *s, const struct rp_source *like, 
         s->list.at[s->list.n - 1].source.truncated = true;
     rp_tar_close(tar);
     order_members(s, first);
+    drop_excerpts(s, first);
     if (added == RP_OK)
         added = fold_traces(s, first, err);
     *keep_in = rp_input_borrow_mapped(in, &whole_n) != NULL;

@@ -172,17 +172,25 @@ static void keep_description(struct child_list *list, const char *folder)
     }
 }
 
-/* XProf and JAX write one profile twice: of "host.xplane.pb" and "host.trace.json.gz" the second is
-   an excerpt of the first. The list is sorted. */
-static bool is_excerpt(const struct child_list *list, const char *name)
+bool rp_excerpt_of(const char *name, char *out, size_t cap)
 {
     static const char excerpt[] = ".trace.json.gz", whole[] = ".xplane.pb";
-    size_t n = strlen(name), k = sizeof excerpt - 1, i;
-    char wanted[512];
+    size_t n = strlen(name), k = sizeof excerpt - 1;
 
-    if (n < k || strcmp(name + n - k, excerpt) != 0 || n - k > sizeof wanted - sizeof whole)
+    if (n < k || strcmp(name + n - k, excerpt) != 0 || n - k + sizeof whole > cap)
         return false;
-    snprintf(wanted, sizeof wanted, "%.*s%s", (int)(n - k), name, whole);
+    snprintf(out, cap, "%.*s%s", (int)(n - k), name, whole);
+    return true;
+}
+
+/* The list is sorted. */
+static bool is_excerpt(const struct child_list *list, const char *name)
+{
+    char wanted[512];
+    size_t i;
+
+    if (!rp_excerpt_of(name, wanted, sizeof wanted))
+        return false;
     RP_LOWER_BOUND(i, list->n, rp_natural_compare(list->at[i].name, wanted) < 0);
     return i < list->n && !strcmp(list->at[i].name, wanted);
 }

@@ -41,6 +41,10 @@ enum rp_code rp_walk_folder(const char *path, const struct rp_limits *limits, st
                             struct rp_err *err);
 void rp_walk_release(struct rp_walk *walk);
 
+/* XProf and JAX write one profile twice: of "host.xplane.pb" and "host.trace.json.gz" the second is
+   an excerpt of the first. The name of the first for that of the second; false for other names. */
+bool rp_excerpt_of(const char *name, char *out, size_t cap);
+
 /* Whether content begins as the metadata of a CTF trace, as text or as packets. */
 bool rp_describes_ctf(const uint8_t *head, size_t n);
 

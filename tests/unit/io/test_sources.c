@@ -169,6 +169,37 @@ static struct bytes small_tar(void)
     return tar;
 }
 
+static void profiles_in_tars(void **state)
+{
+    struct bytes tar = bytes_new(0), gz;
+    struct rp_err err = RP_ERR_INIT;
+    char folder[128], path[160];
+    struct rp_sources *s;
+
+    UNUSED_STATE(state);
+    tar_text(&tar, "p/host10.trace.json.gz", "excerpt");
+    tar_text(&tar, "p/host10.xplane.pb", "ten");
+    tar_text(&tar, "p/host2.xplane.pb", "two");
+    tar_text(&tar, "p/host2.trace.json.gz", "excerpt");
+    tar_text(&tar, "q/host2.trace.json.gz", "alone");
+    tar_end(&tar);
+    gz = gzip_bytes(tar.at, tar.n);
+    folder_new(folder, sizeof folder);
+    for (int compressed = 0; compressed < 2; compressed++) {
+        const struct bytes *from = compressed ? &gz : &tar;
+
+        file_put(path, sizeof path, folder, "t", from->at, from->n);
+        assert_ok(open_one(path, NULL, &s, &err), &err);
+        assert_names(s, folder,
+                     "t!p/host2.xplane.pb\nt!p/host10.xplane.pb\nt!q/host2.trace.json.gz\n");
+        assert_opens(s, 1, "ten");
+        rp_sources_close(s);
+    }
+    free(tar.at);
+    free(gz.at);
+    folder_remove(folder);
+}
+
 /* Of a CTF trace in a tar the description is listed, and the files of its folder come with it. */
 static void traces_in_tars(void **state)
 {
@@ -404,10 +435,15 @@ static void from_several_threads(void **state)
 int test_sources(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(natural_order),           cmocka_unit_test(a_folder_in_order),
-        cmocka_unit_test(profiles_in_two_formats), cmocka_unit_test(tars_plain_and_compressed),
-        cmocka_unit_test(traces_in_tars),          cmocka_unit_test(a_tar_damaged_further_on),
-        cmocka_unit_test(several_paths),           cmocka_unit_test(what_fails),
+        cmocka_unit_test(natural_order),
+        cmocka_unit_test(a_folder_in_order),
+        cmocka_unit_test(profiles_in_two_formats),
+        cmocka_unit_test(profiles_in_tars),
+        cmocka_unit_test(tars_plain_and_compressed),
+        cmocka_unit_test(traces_in_tars),
+        cmocka_unit_test(a_tar_damaged_further_on),
+        cmocka_unit_test(several_paths),
+        cmocka_unit_test(what_fails),
         cmocka_unit_test(from_several_threads),
     };
 
