@@ -253,15 +253,14 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
                import.format->memory_only) {
         /* a snapshot beside the traces of a run: not one of its ranks */
         atomic_fetch_add(&load->snapshots, 1);
-    } else if (code == RP_OK && import.trace && load->no_memory && import.format->memory_only) {
+    } else if (code == RP_OK && (import.trace ? load->no_memory && import.format->memory_only
+                                              : load->nsources == 1 && !source->found)) {
         code = not_a_trace(source, import.format, err);
     } else if (code == RP_OK && import.trace) {
         struct rp_loaded loaded = {source, import.trace, import.format->name, i, 0, load->dataset};
 
         atomic_fetch_add(&load->traces, 1);
         code = run_job(load, &loaded, err);
-    } else if (code == RP_OK && load->nsources == 1 && !source->found) {
-        code = not_a_trace(source, import.format, err);
     }
     rp_import_release(&import);
     atomic_fetch_add(&load->finished, 1);

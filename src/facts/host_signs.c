@@ -57,7 +57,8 @@ uint16_t rp_host_signs(const char *name)
         !strcmp(name, "hipMemcpyWithStream") || !strcmp(name, "clFinish") ||
         !strcmp(name, "clWaitForEvents"))
         found |= RP_SIGN_BLOCKS;
-    if (!strncmp(name, "MPI_", 4) && strcmp(name, "MPI_Init") && strcmp(name, "MPI_Init_thread"))
+    if (!strncmp(name, "MPI_", 4) && strcmp(name, "MPI_Init") != 0 &&
+        strcmp(name, "MPI_Init_thread") != 0)
         found |= RP_SIGN_RANKS;
     return found;
 }

@@ -56,7 +56,7 @@ static enum rp_code find_series(struct rp_name_series *out, const struct rp_trac
         code = rp_strtab_intern(&out->names, pattern, n, &id, err);
         while (code == RP_OK && candidates.n <= id)
             code = rp_vec_push(&candidates, (struct candidate){0}, err);
-        if (code != RP_OK)
+        if (code != RP_OK || !candidates.at)
             break;
         candidates.at[id].names++;
         candidates.at[id].spoiled |= uses[s] > 1;
@@ -64,7 +64,8 @@ static enum rp_code find_series(struct rp_name_series *out, const struct rp_trac
     }
     for (s = 0; s < t->str.n && code == RP_OK; s++) {
         id = out->series.at[s];
-        if (id != RP_NONE && (candidates.at[id].spoiled || candidates.at[id].names < LEAST))
+        if (id != RP_NONE && candidates.at &&
+            (candidates.at[id].spoiled || candidates.at[id].names < LEAST))
             out->series.at[s] = RP_NONE;
     }
     rp_vec_release(&candidates);

@@ -325,7 +325,7 @@ __attribute__((format(printf, 2, 3))) static void line_add(struct line *l, const
 
 static void line_text(struct line *l, const char *text)
 {
-    for (size_t i = 0; text[i] && i < 1000; i++) {
+    for (size_t i = 0; i < 1000 && text[i]; i++) {
         unsigned char c = (unsigned char)text[i];
 
         if (c < 0x20 || c == '"' || c == '\\')

@@ -68,7 +68,8 @@ struct call {
 
 /* ---- calling Fortran ---- */
 
-static char work_here[1]; /* stands for the work space and is followed by its size */
+/* Stands for the work space, followed by its size, among the arguments of a call `c`. */
+#define WORK_HERE ((void *)c)
 
 /* Numbers are passed by address. Those of LAPACK have 32 bits, in some libraries 64: the lower half
    of 64 bits is read in either case. The lengths of strings follow the arguments: all are 1. */
@@ -80,8 +81,8 @@ static void fortran_call(struct call *c, void *const *words, size_t n, void *wor
     for (size_t i = 0; i < n; i++) {
         if (!words[i])
             continue;
-        w[used++] = words[i] == work_here ? work : words[i];
-        if (words[i] == work_here)
+        w[used++] = words[i] == WORK_HERE ? work : words[i];
+        if (words[i] == WORK_HERE)
             w[used++] = lwork;
     }
     while (used < WORDS)
@@ -112,7 +113,7 @@ static size_t unit_of(const struct call *c)
     return real_unit(c) * (c->l->is_complex ? 2 : 1);
 }
 
-/* Words that are NULL are left out; work_here is asked for how much it needs first. */
+/* Words that are NULL are left out; WORK_HERE is asked for how much it needs first. */
 static void invoke(struct call *c, void *const *words, size_t n)
 {
     bool asks = false;
@@ -124,7 +125,7 @@ static void invoke(struct call *c, void *const *words, size_t n)
     if (c->no_memory || c->wrong_shape)
         return;
     for (size_t i = 0; i < n; i++)
-        asks |= words[i] == work_here;
+        asks |= words[i] == WORK_HERE;
     if (asks) {
         fortran_call(c, words, n, probe, &lwork);
         memcpy(&narrow, probe, sizeof narrow);
@@ -207,7 +208,7 @@ static void gesdd(struct call *c)
 
     take(c, 'a', 0);
     INVOKE(c, &mode, &c->m, &c->n, data(c, 'a'), &lda, data(c, 's'), data(c, 'u'), &lda,
-           data(c, 'v'), &ldv, work_here, rwork, integers, &c->info);
+           data(c, 'v'), &ldv, WORK_HERE, rwork, integers, &c->info);
 }
 
 static void gesvd(struct call *c)
@@ -218,7 +219,7 @@ static void gesvd(struct call *c)
 
     take(c, 'a', 0);
     INVOKE(c, &mode, &mode, &c->m, &c->n, data(c, 'a'), &lda, data(c, 's'), data(c, 'u'), &lda,
-           data(c, 'v'), &ldv, work_here, rwork, &c->info);
+           data(c, 'v'), &ldv, WORK_HERE, rwork, &c->info);
 }
 
 /* Vectors of real matrices: of a conjugate pair LAPACK gives the real and the imaginary part as two
@@ -283,7 +284,7 @@ static void geev(struct call *c)
     right = right == 'V' ? 'V' : 'N';
     memcpy(a, c->operand[0].data, block_bytes(&c->operand[0], unit_of(c)));
     INVOKE(c, &left, &right, &c->n, a, &lda, data(c, 'w'), data(c, 'j'), vl, &lda, vr, &lda,
-           work_here, rwork, &c->info);
+           WORK_HERE, rwork, &c->info);
     if (!c->l->is_complex && left == 'V')
         unpack_vectors(c, vl, data(c, 'j'), data(c, 'l'));
     if (!c->l->is_complex && right == 'V')
@@ -300,7 +301,7 @@ static void gees(struct call *c)
     mode = mode == 'V' ? 'V' : 'N';
     take(c, 'a', 0);
     INVOKE(c, &mode, &no, &no /* no function chooses */, &c->n, data(c, 'a'), &lda, &chosen,
-           data(c, 'w'), data(c, 'j'), data(c, 'v'), &lda, work_here, rwork, flags, &c->info);
+           data(c, 'w'), data(c, 'j'), data(c, 'v'), &lda, WORK_HERE, rwork, flags, &c->info);
 }
 
 static void gehrd(struct call *c)
@@ -314,7 +315,7 @@ static void gehrd(struct call *c)
         return;
     }
     take(c, 'a', 0);
-    INVOKE(c, &c->n, &low, &high, data(c, 'a'), &lda, data(c, 't'), work_here, &c->info);
+    INVOKE(c, &c->n, &low, &high, data(c, 'a'), &lda, data(c, 't'), WORK_HERE, &c->info);
 }
 
 static void sytrd(struct call *c)
@@ -323,7 +324,7 @@ static void sytrd(struct call *c)
     int64_t lda = at_least_one(c->n);
 
     take(c, 'a', 0);
-    INVOKE(c, &uplo, &c->n, data(c, 'a'), &lda, data(c, 'd'), data(c, 'e'), data(c, 't'), work_here,
+    INVOKE(c, &uplo, &c->n, data(c, 'a'), &lda, data(c, 'd'), data(c, 'e'), data(c, 't'), WORK_HERE,
            &c->info);
 }
 
@@ -336,7 +337,7 @@ static void syevd(struct call *c)
     void *iwork = scratch(c, integers, 8);
 
     take(c, 'a', 0);
-    INVOKE(c, &vectors, &uplo, &c->n, data(c, 'a'), &lda, data(c, 'w'), work_here, rwork,
+    INVOKE(c, &vectors, &uplo, &c->n, data(c, 'a'), &lda, data(c, 'w'), WORK_HERE, rwork,
            rwork ? &reals : NULL, iwork, &integers, &c->info);
 }
 
@@ -360,7 +361,7 @@ static void geqp3(struct call *c)
         return;
     memcpy(pivots, c->operand[1].data, block_bytes(&c->operand[1], 4));
     take(c, 'a', 0);
-    INVOKE(c, &c->m, &c->n, data(c, 'a'), &lda, pivots, data(c, 't'), work_here, rwork, &c->info);
+    INVOKE(c, &c->m, &c->n, data(c, 'a'), &lda, pivots, data(c, 't'), WORK_HERE, rwork, &c->info);
     memcpy(data(c, 'p'), pivots, block_bytes(result(c, 'p'), 4));
 }
 
@@ -378,7 +379,7 @@ static void ormqr(struct call *c)
     }
     take(c, 'c', 2);
     INVOKE(c, &side, &turn, &c->m, &c->n, &k, c->operand[0].data, &lda, c->operand[1].data,
-           data(c, 'c'), &ldc, work_here, &c->info);
+           data(c, 'c'), &ldc, WORK_HERE, &c->info);
 }
 
 #define ALL(shapes)                    \
@@ -524,7 +525,7 @@ static enum rp_code run_matrix(struct call *c, const struct rp_node *node, struc
     const char *entry;
 
     c->info = 0;
-    for (size_t i = 0; (entry = shape_entry(c->l->routine->operands, i)) != NULL; i++)
+    for (size_t i = 0; shape_entry(c->l->routine->operands, i); i++)
         move_block(c->in[c->l->first + i], b, &c->operand[i], false);
     c->l->routine->run(c);
     set_info(c);
@@ -621,6 +622,7 @@ static uint32_t count_entries(const char *shapes)
 enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct lapack *l = RP_NODE_NEW(plan, struct lapack);
+    struct rp_lapack library;
     uint32_t operands;
     char letter, name[32];
     size_t n;
@@ -653,7 +655,8 @@ enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struc
     }
     read_config(plan, node, l);
     snprintf(name, sizeof name, "%c%s", letter, l->routine->name);
-    *(void **)&l->fn = rp_lapack_find(name);
+    rp_lapack_open(&library);
+    *(void **)&l->fn = rp_lapack_find(&library, name);
     if (!l->fn)
         return rp_node_error(
             node, RP_UNSUPPORTED, err,

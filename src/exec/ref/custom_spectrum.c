@@ -408,6 +408,7 @@ static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node,
 {
     struct spectrum *s = RP_NODE_NEW(plan, struct spectrum);
     const struct rp_value_shape *in;
+    struct rp_lapack library;
     size_t n;
 
     if (!s)
@@ -420,8 +421,8 @@ static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node,
         node->shape->parts[0]->n != in->n ||
         node->shape->parts[1]->n * (size_t)in->dims[in->rank - 1] != in->n)
         return rp_node_error(node, RP_FORMAT, err, "the matrix is not square");
-    if (in->dims[in->rank - 1] > OWN_ROWS && rp_lapack_name() &&
-        rp_custom_name(plan, node, &n)[0] == 'l')
+    if (in->dims[in->rank - 1] > OWN_ROWS && rp_custom_name(plan, node, &n)[0] == 'l' &&
+        rp_lapack_open(&library))
         return rp_lapack_prepare(plan, node, err);
     s->lower = rp_config_letter(plan, node, "uplo", 'L') || rp_config_flag(plan, node, "lower");
     node->attrs = s;

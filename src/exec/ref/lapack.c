@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding LAPACK. OpenBLAS runs in one thread, as in exec/fast/blas.c. */
+/* Finding LAPACK. OpenBLAS runs in one thread, as in exec/fast/blas.c. A library that is loaded
+   already is found at once, so nothing is remembered here. */
 #include "exec/ref/lapack.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_once_t opened = PTHREAD_ONCE_INIT;
-static void *library;
-static char library_name[256];
-static const char *prefix = "";
-
-static bool try_library(const char *path)
+static bool try_library(const char *path, struct rp_lapack *out)
 {
     static const char *const prefixes[] = {"", "scipy_"};
     static const char *const threads[] = {"openblas_set_num_threads",
@@ -29,9 +24,7 @@ static bool try_library(const char *path)
             continue;
         if (set_threads)
             set_threads(1);
-        library = handle;
-        prefix = prefixes[i];
-        snprintf(library_name, sizeof library_name, "%s", path);
+        *out = (struct rp_lapack){handle, prefixes[i]};
         return true;
     }
     if (handle)
@@ -39,33 +32,27 @@ static bool try_library(const char *path)
     return false;
 }
 
-static void open_once(void)
+bool rp_lapack_open(struct rp_lapack *out)
 {
     static const char *const usual[] = {"libopenblas.so.0", "liblapack.so.3", "libopenblas.so",
                                         "liblapack.so"};
     const char *given = getenv("REPRISE_LAPACK");
 
-    if (given && *given) {
-        if (strcmp(given, "own") != 0)
-            try_library(given);
-        return;
-    }
-    for (size_t i = 0; !library && i < sizeof usual / sizeof *usual; i++)
-        try_library(usual[i]);
+    *out = (struct rp_lapack){0};
+    if (given && *given)
+        return strcmp(given, "own") != 0 && try_library(given, out);
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (try_library(usual[i], out))
+            return true;
+    return false;
 }
 
-const char *rp_lapack_name(void)
-{
-    pthread_once(&opened, open_once);
-    return library ? library_name : NULL;
-}
-
-void *rp_lapack_find(const char *routine)
+void *rp_lapack_find(const struct rp_lapack *lapack, const char *routine)
 {
     char name[64];
 
-    if (!rp_lapack_name())
+    if (!lapack->library)
         return NULL;
-    snprintf(name, sizeof name, "%s%s_", prefix, routine);
-    return dlsym(library, name);
+    snprintf(name, sizeof name, "%s%s_", lapack->prefix, routine);
+    return dlsym(lapack->library, name);
 }

@@ -8,11 +8,16 @@
  */
 #include "exec/eval/plan.h"
 
-/* The name of the library, or NULL: none. From any thread. */
-const char *rp_lapack_name(void);
+struct rp_lapack {
+    void *library;      /* NULL: none */
+    const char *prefix; /* of its names; static */
+};
+
+/* False: there is none. From any thread. */
+bool rp_lapack_open(struct rp_lapack *out);
 
 /* A routine, "sgesdd", or NULL. */
-void *rp_lapack_find(const char *routine);
+void *rp_lapack_find(const struct rp_lapack *lapack, const char *routine);
 
 /* Lets the library run a custom call of LAPACK's; RP_UNSUPPORTED with what to install where it
    cannot. */

@@ -34,7 +34,7 @@ static struct rp_idle_wait make_row(const struct rp_host_wait *x, size_t nranks,
                                  .what = rp_wait_kind_names[rp_wait_kind_of(x->call)],
                                  .range = x->range,
                                  .total_ns = x->total_ns,
-                                 .mean_ns = x->total_ns / (int64_t)nranks,
+                                 .mean_ns = x->total_ns / (int64_t)(nranks ? nranks : 1),
                                  .count = x->count,
                                  .longest_ns = x->longest_ns,
                                  .share =

@@ -100,7 +100,7 @@ static enum rp_memory_category category_of(const struct classifier *c,
     if (dies && dies->frees_gradients &&
         (b->born == RP_NONE || owners[at[b->born].owner].phase == RP_PHASE_BACKWARD))
         return RP_MEMORY_GRADIENTS;
-    if (b->born == RP_NONE)
+    if (b->born == RP_NONE || !at || !owners)
         return RP_MEMORY_BEFORE;
     switch (phase_of(c, b->born)) {
     case RP_PHASE_BACKWARD:

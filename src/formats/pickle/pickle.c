@@ -627,6 +627,8 @@ static enum rp_code push_stack_global(struct pickle_reader *r)
     const struct rp_pickle_value *name, *module;
 
     RP_TRY(need_values(r, 2));
+    if (!r->stack.at)
+        return pickle_error(r, "the stack has too few values");
     name = &r->out->values.at[r->stack.at[r->stack.n - 1]];
     module = &r->out->values.at[r->stack.at[r->stack.n - 2]];
     if (name->type != RP_PICKLE_TEXT || module->type != RP_PICKLE_TEXT)
@@ -641,6 +643,8 @@ static enum rp_code reduce(struct pickle_reader *r)
     const struct rp_pickle_value *args, *callee, *of;
 
     RP_TRY(need_values(r, 2));
+    if (!r->stack.at)
+        return pickle_error(r, "the stack has too few values");
     args = &r->out->values.at[r->stack.at[r->stack.n - 1]];
     callee = &r->out->values.at[r->stack.at[r->stack.n - 2]];
     of =
@@ -669,7 +673,8 @@ static enum rp_code drop_value(struct pickle_reader *r)
 static enum rp_code duplicate(struct pickle_reader *r)
 {
     RP_TRY(need_values(r, 1));
-    return push_id(r, r->stack.at[r->stack.n - 1]);
+    return r->stack.at ? push_id(r, r->stack.at[r->stack.n - 1])
+                       : pickle_error(r, "the stack has too few values");
 }
 
 static enum rp_code drop_marked(struct pickle_reader *r)

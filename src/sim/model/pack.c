@@ -259,7 +259,10 @@ enum rp_code rp_sim_part_unpack_edges(const struct rp_sim_part *part, struct rp_
         edge.from = (uint32_t)(edge.to - next_signed(&b));
         if (edge.to >= part->npacked_nodes || edge.from >= part->npacked_nodes)
             b.cut = true;
-        edges[i] = b.cut ? (struct rp_sg_edge){0} : edge;
+        if (b.cut)
+            memset(&edges[i], 0, sizeof edges[i]);
+        else
+            edges[i] = edge;
     }
     return check_bytes(&b, EDGE_MOST, err);
 }
