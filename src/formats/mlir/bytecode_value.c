@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MAX_DEPTH 40
@@ -267,10 +268,8 @@ static struct elements elements_of(struct rp_bytecode *b, uint64_t type)
     e.integer = e.boolean || name[0] == 'i' || (name[0] == 'u' && name[1] == 'i');
     e.sign = name[0] == 'i';
     e.bits = !strcmp(name, "index") ? 64 : 0;
-    for (const char *s = name; e.integer && *s && !e.bits; s++)
-        if (*s >= '0' && *s <= '9')
-            for (; *s >= '0' && *s <= '9'; s++)
-                e.bits = e.bits * 10 + (unsigned)(*s - '0');
+    if (e.integer && !e.bits)
+        e.bits = (unsigned)strtoul(name + strcspn(name, "0123456789"), NULL, 10);
     return e;
 }
 
