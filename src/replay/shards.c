@@ -139,7 +139,7 @@ enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *
     struct rp_tile tile;
     enum rp_code code;
 
-    if (s->partitions < 2 || !s->program.program || !blocks_of(t, slot, blocks) ||
+    if (s->partitions < 2 || !s->program.program || !blocks_of(t, slot, blocks) || !slot->rank ||
         !memcmp(t->dims, slot->dims, slot->rank * sizeof *t->dims))
         return rp_array_as(t, slot->elem, slot->dims, slot->rank, name, out, err);
     if (!find_tile(s, slot, output, i, blocks, partition, &tile)) {
