@@ -6,7 +6,7 @@
 #include "cost/category.h"
 
 #include "base/limits.h"
-#include "io/input.h"
+#include "io/lines.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -212,9 +212,10 @@ enum rp_category rp_category_of(const struct rp_category_table *table, const cha
 
 /* ------------------------------------------------------------------ the user's */
 
-static enum rp_code parse_row(struct rp_category_table *table, const char *path, size_t number,
-                              const char *line, size_t n, struct rp_err *err)
+static enum rp_code parse_row(void *user, const char *path, size_t number, const char *line,
+                              size_t n, struct rp_err *err)
 {
+    struct rp_category_table *table = user;
     struct rp_category_row row = {0};
     enum rp_category category;
     size_t word, rest;
@@ -247,35 +248,13 @@ static enum rp_code parse_row(struct rp_category_table *table, const char *path,
 enum rp_code rp_category_table_parse(struct rp_category_table *table, const char *path,
                                      const char *text, struct rp_err *err)
 {
-    size_t number = 1, n;
-
-    for (; *text; text += n + (text[n] == '\n'), number++) {
-        n = strcspn(text, "\n");
-        RP_TRY(parse_row(table, path, number, text, n, err));
-    }
-    return RP_OK;
+    return rp_lines_parse(path, text, parse_row, table, err);
 }
 
 enum rp_code rp_category_table_read(struct rp_category_table *table, const char *path,
                                     struct rp_err *err)
 {
-    struct rp_limits limits = RP_LIMITS_DEFAULT;
-    struct rp_input *in;
-    const uint8_t *bytes;
-    enum rp_code code;
-    char *text;
-    size_t n;
-
-    limits.input_bytes = MOST_FILE;
-    RP_TRY(rp_input_open(path, &limits, &in, err));
-    code = rp_input_slurp(in, &bytes, &n, err);
-    if (code == RP_OK) {
-        text = rp_arena_copy(&table->arena, (const char *)bytes, n);
-        code = text ? rp_category_table_parse(table, path, text, err)
-                    : rp_err_nomem(err, "reading patterns of categories");
-    }
-    rp_input_close(in);
-    return code;
+    return rp_lines_read(path, MOST_FILE, &table->arena, parse_row, table, err);
 }
 
 void rp_category_table_release(struct rp_category_table *table)

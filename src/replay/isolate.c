@@ -243,7 +243,8 @@ static enum rp_code isolate_enter(const struct walk *w, uint32_t op);
 
 /* The first operation that differs, and of those inside of it again the first, is kept. */
 static enum rp_code isolate_capture(const struct walk *w, enum rp_complaint complaint,
-                                    struct batch_run *run, const struct rp_value *want)
+                                    const char *message, struct batch_run *run,
+                                    const struct rp_value *want)
 {
     struct isolate *i = w->i;
     struct rp_reproducer *r = i->capture;
@@ -254,6 +255,7 @@ static enum rp_code isolate_capture(const struct walk *w, enum rp_complaint comp
     rp_reproducer_release(r, w->values->partitions);
     i->captured_depth = i->depth;
     r->complaint = complaint;
+    snprintf(r->message, sizeof r->message, "%s", message);
     r->cut = run->cut;
     run->cut = (struct rp_cut_program){0};
     r->arguments = run->arguments;
@@ -291,7 +293,7 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
         code = rp_trial_judge(&judge, &run.cut, run.arguments, w->values->partitions, run.outputs,
                               want->at, want->n, &v, i->err);
         if (code == RP_OK && !v.ok && !v.sensitive)
-            code = isolate_capture(w, RP_COMPLAINT_WRONG, &run, want);
+            code = isolate_capture(w, RP_COMPLAINT_WRONG, "", &run, want);
         batch_run_release(&run);
         RP_TRY(code);
         if (v.ok)
@@ -312,7 +314,8 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
     i->out->untested += code == RP_UNSUPPORTED;
     rp_trial_message(i->err, message, sizeof message);
     failed = code == RP_UNSUPPORTED ? "not supported" : "fails";
-    code = code == RP_UNSUPPORTED ? RP_OK : isolate_capture(w, RP_COMPLAINT_FAILS, &run, want);
+    code = code == RP_UNSUPPORTED ? RP_OK
+                                  : isolate_capture(w, RP_COMPLAINT_FAILS, message, &run, want);
     batch_run_release(&run);
     return code == RP_OK ? isolate_row(w, op, failed, NULL, message) : code;
 }

@@ -334,16 +334,20 @@ static enum rp_code check_options(const char *action, const struct rp_settings *
 {
     static const struct {
         const char *option, *action;
-    } only[] = {{"redact", "pack"},    {"rank", "pack"},      {"install", "engines"},
-                {"op", "extract"},     {"opcode", "extract"}, {"scope", "extract"},
-                {"depth", "extract"},  {"first", "capture"},  {"every", "capture"},
-                {"module", "capture"}, {"bytes", "capture"},  {"slower", "bisect"}};
+    } only[] = {{"redact", "pack"},   {"rank", "pack"},      {"install", "engines"},
+                {"op", "extract"},    {"opcode", "extract"}, {"scope", "extract"},
+                {"depth", "extract"}, {"slice", "extract"},  {"unroll", "flatten"},
+                {"first", "capture"}, {"every", "capture"},  {"module", "capture"},
+                {"bytes", "capture"}, {"slower", "bisect"}};
     const char *engine = rp_settings_text(settings, "engine");
 
     for (size_t i = 0; i < sizeof only / sizeof *only; i++)
         if (rp_settings_has(settings, only[i].option) && strcmp(action, only[i].action) != 0)
             return rp_err_set(err, RP_USAGE, "--%s is for 'replay %s'", only[i].option,
                               only[i].action);
+    if (rp_settings_has(settings, "fault") && strcmp(action, "run") != 0 &&
+        strcmp(action, "isolate") != 0 && strcmp(action, "bisect") != 0)
+        return rp_err_set(err, RP_USAGE, "--fault is for a run, 'isolate' and 'bisect'");
     if (rp_settings_has(settings, "plugin") && strcmp(engine, "auto") != 0)
         return rp_err_set(err, RP_USAGE, "--plugin and --engine exclude each other");
     return RP_OK;

@@ -5,7 +5,7 @@
  */
 #include "trace/step_patterns.h"
 
-#include "io/input.h"
+#include "io/lines.h"
 #include "trace/trace.h"
 
 #include <ctype.h>
@@ -273,9 +273,10 @@ static bool read_phase(const char *word, size_t n, struct rp_step_pattern *out)
     return false;
 }
 
-static enum rp_code parse_line(struct rp_step_table *table, const char *path, size_t number,
-                               const char *line, size_t n, struct rp_err *err)
+static enum rp_code parse_line(void *user, const char *path, size_t number, const char *line,
+                               size_t n, struct rp_err *err)
 {
+    struct rp_step_table *table = user;
     struct rp_step_pattern pattern = {0};
     size_t word, rest;
     const char *fault;
@@ -310,34 +311,12 @@ static enum rp_code parse_line(struct rp_step_table *table, const char *path, si
 enum rp_code rp_step_table_parse(struct rp_step_table *table, const char *path, const char *text,
                                  struct rp_err *err)
 {
-    size_t number = 1, n;
-
-    for (; *text; text += n + (text[n] == '\n'), number++) {
-        n = strcspn(text, "\n");
-        RP_TRY(parse_line(table, path, number, text, n, err));
-    }
-    return RP_OK;
+    return rp_lines_parse(path, text, parse_line, table, err);
 }
 
 enum rp_code rp_step_table_read(struct rp_step_table *table, const char *path, struct rp_err *err)
 {
-    struct rp_limits limits = RP_LIMITS_DEFAULT;
-    struct rp_input *in;
-    const uint8_t *bytes;
-    enum rp_code code;
-    char *text;
-    size_t n;
-
-    limits.input_bytes = MOST_FILE;
-    RP_TRY(rp_input_open(path, &limits, &in, err));
-    code = rp_input_slurp(in, &bytes, &n, err);
-    if (code == RP_OK) {
-        text = rp_arena_copy(&table->arena, (const char *)bytes, n);
-        code = text ? rp_step_table_parse(table, path, text, err)
-                    : rp_err_nomem(err, "reading patterns of steps");
-    }
-    rp_input_close(in);
-    return code;
+    return rp_lines_read(path, MOST_FILE, &table->arena, parse_line, table, err);
 }
 
 void rp_step_table_release(struct rp_step_table *table)

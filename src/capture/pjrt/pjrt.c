@@ -52,7 +52,6 @@ struct module {
     int number;  /* of its files; 0: not written yet */
     _Atomic uint64_t runs;
     _Atomic bool slow; /* capture the next run */
-    _Atomic uint64_t captured;
 };
 
 static struct {
@@ -63,8 +62,9 @@ static struct {
     pthread_rwlock_t lock; /* of modules */
     struct module *modules[4096];
     size_t nmodules;
-    pthread_mutex_t writing;
+    pthread_mutex_t writing; /* of what follows, and of files */
     int ncaptures, nprograms;
+    const char *why; /* the last capture failed; static */
     bool on;
 } state = {.lock = PTHREAD_RWLOCK_INITIALIZER, .writing = PTHREAD_MUTEX_INITIALIZER};
 
@@ -418,10 +418,19 @@ static bool array_write(int fd, void *buffer, struct line *l, uint64_t *at)
     char *bytes;
     bool ok;
 
-    if (!array_describe(buffer, &a) || a.bytes > state.bytes_left)
+    state.why = "an array could not be read from the device";
+    if (!array_describe(buffer, &a))
         return false;
+    if (a.bytes > state.bytes_left) {
+        state.why = "the byte budget is used up (--bytes)";
+        return false;
+    }
     bytes = malloc((size_t)a.bytes + 1);
-    ok = bytes && to_host(buffer, a.rank, bytes, &a.bytes) && write_all(fd, bytes, (size_t)a.bytes);
+    ok = bytes && to_host(buffer, a.rank, bytes, &a.bytes);
+    if (ok && !write_all(fd, bytes, (size_t)a.bytes)) {
+        state.why = "its data could not be written: is the disk full?";
+        ok = false;
+    }
     free(bytes);
     if (!ok)
         return false;
@@ -473,8 +482,8 @@ static void capture_skip(const struct capture *c, const char *why)
 static void capture_begin(struct capture *c, const uint64_t *args)
 {
     void *const *const *lists = pointer_of(args[RP_PJRT_EXECUTE_ARGUMENTS]);
-    uint64_t before = state.bytes_left;
 
+    state.why = "its program could not be written: is the disk full?";
     c->ndevices = args[RP_PJRT_EXECUTE_NDEVICES];
     c->number = ++state.ncaptures;
     c->ok = c->ndevices <= DEVICES_MOST && write_program(c->m);
@@ -489,9 +498,7 @@ static void capture_begin(struct capture *c, const uint64_t *args)
     c->ok = c->fd >= 0 && arrays_write(c->fd, "inputs", lists, (size_t)c->ndevices,
                                        (size_t)args[RP_PJRT_EXECUTE_NARGUMENTS], &c->line, &c->at);
     if (!c->ok)
-        capture_skip(c, before < 1 << 20 || state.bytes_left < before / 8
-                            ? "the byte budget is used up"
-                            : "its inputs could not be read or written");
+        capture_skip(c, state.why);
     c->begin_ns = now_ns();
 }
 
@@ -511,13 +518,12 @@ static void capture_end(struct capture *c, const uint64_t *args, bool ran)
         (!lists || !arrays_write(c->fd, "outputs", lists, (size_t)c->ndevices, c->m->noutputs,
                                  &c->line, &c->at))) {
         c->ok = false;
-        capture_skip(c, "its outputs could not be read or written");
+        capture_skip(c, lists ? state.why : "it gave no outputs");
     }
     if (c->fd >= 0 && close(c->fd))
         c->ok = false;
     if (c->ok && ran) {
         line_add(&c->line, ",\"took_ns\":%llu", (unsigned long long)took);
-        atomic_fetch_add(&c->m->captured, 1);
         line_write(&c->line);
     } else {
         char path[sizeof state.dir + 64];

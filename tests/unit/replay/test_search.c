@@ -162,6 +162,7 @@ static void test_refused(void **state)
     assert_ok(rp_bisect(&f.search, &f.arena, &r, &err), &err);
     assert_int_equal(r.complaint, RP_COMPLAINT_FAILS);
     assert_int_equal(r.cut.nops, 1);
+    assert_string_equal(r.message, "the compiler died");
     assert_true(has_op(r.cut.program, "v7"));
     rp_reproducer_release(&r, 1);
     fixture_close(&f);
