@@ -22,6 +22,7 @@
     X(simulate)             \
     X(convert)              \
     X(graph)                \
+    X(dump)                 \
     X(replay)               \
     X(diff)                 \
     X(metrics)              \

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DUMP_WORDS_H
+#define RP_DUMP_WORDS_H
+/*
+ * The words of `dump`, in the order of its help: one line adds `dump <word>`. The row
+ * rp_dump_<word> is in <word>.c. Options are shared: their table is in dump.c, and each row names
+ * those that it takes.
+ */
+#include "dataset/dataset.h"
+#include "result/result.h"
+#include "result/settings.h"
+
+#define RP_DUMP_WORDS(X) X(flags)
+
+/* The same, as the values of an option; tests/unit/dump compares the two. */
+#define RP_DUMP_WORD_LIST "flags"
+
+struct rp_dump_call {
+    struct rp_ctx *ctx;
+    const struct rp_dataset *dataset; /* of the files and folders; NULL: none were given */
+    const char *subject;              /* the word that is not a file; NULL: none */
+    const struct rp_settings *settings;
+};
+
+struct rp_dump_word {
+    const char *name, *summary;
+    const char *subject; /* what a word that is not a file means, for messages; NULL: not taken */
+    const char *options; /* names of the options it takes, with blanks between; NULL: none */
+    bool files;          /* takes files and folders, and needs one */
+    /* The answer; its name is "dump_<word>", which makes the schema "reprise.dump_<word>/1". */
+    const struct rp_type *type;
+    /* Fills result->root, a cleared record of that type. */
+    enum rp_code (*run)(const struct rp_dump_call *call, struct rp_result *result,
+                        struct rp_err *err);
+};
+
+#define RP_DUMP_DECLARE(word) extern const struct rp_dump_word rp_dump_##word;
+RP_DUMP_WORDS(RP_DUMP_DECLARE)
+#undef RP_DUMP_DECLARE
+
+#endif
