@@ -21,7 +21,8 @@ struct rp_pool {
     pthread_mutex_t lock;
     pthread_cond_t work, idle;
     pthread_t *thread;
-    unsigned nthreads; /* beside the caller */
+    unsigned wanted;   /* with the caller */
+    unsigned nthreads; /* started, beside the caller */
     _Atomic unsigned busy;
     _Atomic unsigned batch; /* changes when a batch begins or the pool ends */
     bool stop;
@@ -162,12 +163,22 @@ enum rp_code rp_pool_new(unsigned threads, struct rp_pool **out, struct rp_err *
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->work, NULL);
     pthread_cond_init(&pool->idle, NULL);
-    /* Fewer threads than requested are slower, not wrong. */
-    while (pool->nthreads + 1 < want &&
-           !pthread_create(&pool->thread[pool->nthreads], NULL, worker, pool))
-        pool->nthreads++;
+    pool->wanted = want;
     *out = pool;
     return RP_OK;
+}
+
+/*
+ * Threads start with the first batch that has work for two, so that a process that reads one trace
+ * has one thread: what it forks then finds no lock held by a thread that does not exist there.
+ * Called with the lock held. Fewer threads than requested are slower, not wrong.
+ */
+static void start_threads(struct rp_pool *pool)
+{
+    while (pool->nthreads + 1 < pool->wanted &&
+           !pthread_create(&pool->thread[pool->nthreads], NULL, worker, pool))
+        pool->nthreads++;
+    pool->wanted = pool->nthreads + 1;
 }
 
 void rp_pool_free(struct rp_pool *pool)
@@ -192,7 +203,7 @@ void rp_pool_free(struct rp_pool *pool)
 
 unsigned rp_pool_threads(const struct rp_pool *pool)
 {
-    return pool->nthreads + 1;
+    return pool->wanted;
 }
 
 enum rp_code rp_pool_each(struct rp_pool *pool, size_t n, rp_job_fn *job, void *user,
@@ -201,6 +212,8 @@ enum rp_code rp_pool_each(struct rp_pool *pool, size_t n, rp_job_fn *job, void *
     enum rp_code code = RP_OK;
 
     pthread_mutex_lock(&pool->lock);
+    if (n > 1)
+        start_threads(pool);
     pool->job = job;
     pool->user = user;
     pool->next = 0;

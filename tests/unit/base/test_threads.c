@@ -3,6 +3,7 @@
 
 #include "base/threads.h"
 
+#include <dirent.h>
 #include <stdatomic.h>
 
 struct batch {
@@ -40,6 +41,36 @@ static void every_job_once(void **state)
             assert_int_equal(atomic_load(&batch.ran[i]), 20);
         rp_pool_free(pool);
     }
+}
+
+static int threads_of_process(void)
+{
+    DIR *dir = opendir("/proc/self/task");
+    int n = 0;
+
+    assert_non_null(dir);
+    for (const struct dirent *e; (e = readdir(dir));)
+        n += e->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+/* What is forked while one trace is read must not meet locks of other threads. */
+static void one_job_starts_no_thread(void **state)
+{
+    struct batch batch = {.fail_from = SIZE_MAX};
+    struct rp_err err = RP_ERR_INIT;
+    int before = threads_of_process();
+    struct rp_pool *pool;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_pool_new(3, &pool, &err), &err);
+    assert_ok(rp_pool_each(pool, 1, job, &batch, &err), &err);
+    assert_int_equal(threads_of_process(), before);
+    assert_ok(rp_pool_each(pool, 2, job, &batch, &err), &err);
+    assert_int_equal(threads_of_process(), before + 2);
+    assert_int_equal(atomic_load(&batch.ran[0]), 2);
+    rp_pool_free(pool);
 }
 
 static void lowest_failure_is_told(void **state)
@@ -99,6 +130,7 @@ int test_threads(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_job_once),
+        cmocka_unit_test(one_job_starts_no_thread),
         cmocka_unit_test(lowest_failure_is_told),
         cmocka_unit_test(channel_keeps_order),
         cmocka_unit_test(cores),
