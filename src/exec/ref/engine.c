@@ -14,7 +14,7 @@ void rp_kernels_reference(const struct rp_kernel **by_code)
         rp_kernels_control, rp_kernels_element, rp_kernels_move,   rp_kernels_reduce,
         rp_kernels_dot,     rp_kernels_conv,    rp_kernels_gather, rp_kernels_sort,
         rp_kernels_random,  rp_kernels_linalg,  rp_kernels_norm,   rp_kernels_collective,
-        rp_kernels_custom,  rp_kernels_special};
+        rp_kernels_custom,  rp_kernels_special, rp_kernels_scan,   rp_kernels_ragged};
 
     for (size_t f = 0; f < sizeof families / sizeof *families; f++)
         for (const struct rp_kernel *k = families[f]; k->run; k++)

@@ -9,6 +9,7 @@ extern const struct rp_kernel rp_kernels_move[];
 extern const struct rp_kernel rp_kernels_reduce[];
 extern const struct rp_kernel rp_kernels_window[];
 extern const struct rp_kernel rp_kernels_dot[];
+extern const struct rp_kernel rp_kernels_ragged[];
 extern const struct rp_kernel rp_kernels_conv[];
 extern const struct rp_kernel rp_kernels_gather[];
 extern const struct rp_kernel rp_kernels_sort[];
@@ -18,6 +19,7 @@ extern const struct rp_kernel rp_kernels_norm[];
 extern const struct rp_kernel rp_kernels_collective[];
 extern const struct rp_kernel rp_kernels_custom[];
 extern const struct rp_kernel rp_kernels_special[];
+extern const struct rp_kernel rp_kernels_scan[];
 
 /* All of them, by opcode; RP_OP_COUNT entries. */
 void rp_kernels_reference(const struct rp_kernel **by_code);

@@ -164,6 +164,10 @@ static const struct row {
     {RP_OP_BATCH_NORM_TRAINING, RP_ATTR_FEATURE_INDEX, NUMBER, {"feature_index"}},
     {RP_OP_BATCH_NORM_INFERENCE, RP_ATTR_FEATURE_INDEX, NUMBER, {"feature_index"}},
     {RP_OP_BATCH_NORM_GRAD, RP_ATTR_FEATURE_INDEX, NUMBER, {"feature_index"}},
+    {RP_OP_SCAN, RP_ATTR_DIMENSIONS, LIST, {"dimension"}},
+    {RP_OP_SCAN, RP_ATTR_IS_REVERSE, FLAG, {"is_reverse"}},
+    {RP_OP_RAGGED_DOT, RP_ATTR_LHS_RAGGED_DIMS, LIST, {"lhs_ragged_dimensions"}},
+    {RP_OP_RAGGED_DOT, RP_ATTR_RHS_GROUP_DIMS, LIST, {"rhs_group_dimensions"}},
     {RP_OP_GET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
     {RP_OP_SET_DIMENSION_SIZE, RP_ATTR_DIMENSIONS, LIST, {"dim", "dimension"}},
 };
@@ -659,6 +663,8 @@ static bool has_known_attributes(enum rp_opcode code)
     case RP_OP_WHILE:
     case RP_OP_CONDITIONAL:
     case RP_OP_TOPK:
+    case RP_OP_SCAN:
+    case RP_OP_RAGGED_DOT:
     case RP_OP_ALL_REDUCE:
     case RP_OP_ALL_GATHER:
     case RP_OP_ALL_TO_ALL:
@@ -680,7 +686,10 @@ enum rp_code rp_mlir_attributes(struct rp_mlir *r, enum rp_opcode code,
             RP_TRY(add_form_row(r, &rows[i], text));
     switch (code) {
     case RP_OP_DOT:
+    case RP_OP_RAGGED_DOT:
         return add_dot(r, text);
+    case RP_OP_SCAN:
+        return add_called_list(r, text); /* of a custom call that stands for it */
     case RP_OP_COMPARE:
         return add_compare(r, text);
     case RP_OP_SLICE:

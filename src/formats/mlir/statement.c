@@ -443,6 +443,66 @@ static bool is_operation(const struct rp_mlir *r, const struct rp_new_op *op, co
     return op->code == RP_OP_FOREIGN && strcmp(rp_program_text(r->p, op->foreign), name) == 0;
 }
 
+/* Portable artifacts have operations that StableHLO lacks as custom calls: "@mhlo.topk",
+   "@chlo.scan". */
+static enum rp_code replace_call(struct rp_mlir *r, struct statement *s,
+                                 const struct rp_mlir_text *text)
+{
+    struct rp_new_op named = s->op;
+    struct rp_slice target = {.n = 0};
+    const char *key;
+
+    if (s->op.code != RP_OP_CUSTOM_CALL)
+        return RP_OK;
+    key = rp_mlir_find_key(text, "call_target_name");
+    while (key && key < text->end && *key == ' ')
+        key++;
+    if (s->called != RP_NONE) {
+        target.at = rp_program_text(r->p, s->called);
+        target.n = (uint32_t)strlen(target.at);
+    } else if (key && key < text->end && *key == '"') {
+        const char *to = rp_mlir_string_end(r, key);
+
+        target.at = key + 1;
+        target.n = to > key + 1 ? (uint32_t)(to - key - 2) : 0;
+    }
+    if (target.n < 6 || (memcmp(target.at, "mhlo.", 5) != 0 && memcmp(target.at, "chlo.", 5) != 0))
+        return RP_OK;
+    RP_TRY(statement_opcode(r, target, &named));
+    if (named.code == RP_OP_FOREIGN)
+        return RP_OK;
+    s->op = named;
+    s->called = RP_NONE;
+    return RP_OK;
+}
+
+/* How many operands of a scan are carried along: those that its region takes whole. */
+static enum rp_code add_carries(struct rp_mlir *r, const struct statement *s, size_t first_operand,
+                                const struct rp_mlir_text *text)
+{
+    const char *at = r->at, *sizes = rp_mlir_find_key(text, "operandSegmentSizes");
+    size_t args = r->args.n, n = (r->operands.n - first_operand) / 2;
+    struct rp_mlir_ints list = {.n = 0};
+    int64_t carries = 0;
+
+    if (r->regions.n > s->region) {
+        r->at = r->regions.at[s->region].at;
+        RP_TRY(rp_mlir_block_arguments(r));
+        for (size_t i = 0; i < n && args + i < r->args.n; i++)
+            carries += r->p->shapes.at[r->args.at[args + i].shape].n ==
+                       r->p->shapes.at[r->p->shape.at[r->operands.at[first_operand + 2 * i]]].n;
+        r->args.n = args;
+        r->at = at;
+    } else if (sizes) {
+        while (sizes < text->end && *sizes == ' ')
+            sizes++;
+        at = memchr(sizes, '>', (size_t)(text->end - sizes));
+        rp_mlir_ints_in(sizes, at ? at : text->end, &list);
+        carries = list.n > 1 ? list.at[1] : 0;
+    }
+    return rp_program_add_attr(r->p, rp_attr_int(RP_ATTR_NUM_CARRIES, carries), r->err);
+}
+
 static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t first_operand,
                                   uint32_t *id)
 {
@@ -455,6 +515,7 @@ static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t
     uint32_t scalar = RP_NONE;
     int64_t joined = -1;
 
+    RP_TRY(replace_call(r, s, &text));
     if (mark)
         s->op.code = RP_OP_CUSTOM_CALL;
     if (is_operation(r, &s->op, "builtin.unrealized_conversion_cast")) /* between dialects */
@@ -495,6 +556,8 @@ static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t
                                    r->err));
     else
         RP_TRY(rp_mlir_attributes(r, s->op.code, &text, &known));
+    if (s->op.code == RP_OP_SCAN)
+        RP_TRY(add_carries(r, s, first_operand, &text));
     if (!known && !split && scalar == RP_NONE && s->op.code != RP_OP_RESHAPE)
         RP_TRY(rp_mlir_keep_text(r, s->attrs, s->attrs_end, s->op.foreign));
     RP_TRY(add_regions(r, s, first_operand));

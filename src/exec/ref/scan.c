@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * scan: a function over the slices of arrays along one dimension, from the first to the last (or
+ * back), with values that each step hands on to the next:
+ *
+ *   (inputs[t]..., carries...)  ->  (outputs[t]..., carries...)
+ *
+ * The result is the stacked outputs followed by the last carries. Steps run one after another, also
+ * where the function is called associative: other orders round differently. Cost: a copy of every
+ * slice, and one evaluation of the function a step.
+ */
+#include "exec/eval/strided.h"
+#include "exec/ref/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct scan {
+    uint32_t dim;
+    uint32_t inputs, carries, outputs;
+    int64_t steps;
+    bool reverse;
+};
+
+static const struct rp_value_shape *scan_result(const struct rp_node *node, uint32_t i)
+{
+    return node->shape->elem == RP_ELEM_TUPLE ? node->shape->parts[i] : node->shape;
+}
+
+static enum rp_code scan_check(const struct rp_node *node, const struct rp_value_shape *shape,
+                               struct scan *s, struct rp_err *err)
+{
+    if (shape->elem == RP_ELEM_TUPLE || shape->rank <= s->dim)
+        return rp_node_error(node, RP_FORMAT, err, "an array without dimension %u", s->dim);
+    if (s->steps < 0)
+        s->steps = shape->dims[s->dim];
+    if (s->steps != shape->dims[s->dim])
+        return rp_node_error(node, RP_FORMAT, err, "dimension %u has different sizes", s->dim);
+    return RP_OK;
+}
+
+static enum rp_code scan_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct scan *s = RP_NODE_NEW(plan, struct scan);
+    uint32_t results = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1;
+    int64_t carries = rp_node_int(plan, node, RP_ATTR_NUM_CARRIES, 0);
+    const int64_t *dims;
+    size_t n;
+
+    if (!s)
+        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, RP_TENSOR_RANK, &dims, &n, err));
+    if (n != 1)
+        return rp_node_error(node, RP_FORMAT, err, "%zu dimensions, expected one", n);
+    if (carries < 0 || carries > node->nin || carries > results)
+        return rp_node_error(node, RP_FORMAT, err, "%lld carries of %u operands and %u results",
+                             (long long)carries, node->nin, results);
+    if (node->ncalled != 1 || node->called[0]->nparams != node->nin)
+        return rp_node_error(node, RP_FORMAT, err, "a function of %u parameters is required",
+                             node->nin);
+    *s = (struct scan){.dim = (uint32_t)dims[0], .carries = (uint32_t)carries, .steps = -1};
+    s->inputs = node->nin - s->carries;
+    s->outputs = results - s->carries;
+    s->reverse = rp_node_flag(plan, node, RP_ATTR_IS_REVERSE);
+    for (uint32_t i = 0; i < s->inputs; i++)
+        RP_TRY(scan_check(node, rp_node_operand(plan, node, i), s, err));
+    for (uint32_t i = 0; i < s->outputs; i++)
+        RP_TRY(scan_check(node, scan_result(node, i), s, err));
+    node->attrs = s;
+    return RP_OK;
+}
+
+/* The dimensions without the one that is walked along. */
+static size_t slice_dims(const int64_t *dims, size_t rank, uint32_t dim, int64_t *out)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < rank; k++)
+        if (k != dim)
+            out[n++] = dims[k];
+    return n;
+}
+
+/* Between an array and its slice t; into the array where `store`. */
+static void slice_copy(struct rp_tensor *whole, struct rp_tensor *slice, uint32_t dim, int64_t t,
+                       bool store)
+{
+    struct rp_strided s = {.unit = whole->unit, .rank = slice->rank};
+    int64_t strides[RP_TENSOR_RANK], apart[RP_TENSOR_RANK];
+    unsigned char *at;
+
+    rp_strides(whole->dims, whole->rank, strides);
+    rp_strides(slice->dims, slice->rank, apart);
+    at = whole->data + (size_t)(t * strides[dim]) * whole->unit;
+    memcpy(s.dims, slice->dims, slice->rank * sizeof *s.dims);
+    slice_dims(strides, whole->rank, dim, store ? s.to : s.from);
+    memcpy(store ? s.from : s.to, apart, slice->rank * sizeof *apart);
+    rp_strided_copy(&s, store ? at : slice->data, store ? slice->data : at);
+}
+
+/* One step: args are `inputs` free places followed by the carries, which are replaced. */
+static enum rp_code scan_step(struct rp_eval *e, const struct rp_node *node, const struct scan *s,
+                              struct rp_tensor *const *in, int64_t t, struct rp_tensor **args,
+                              struct rp_tensor **outputs, struct rp_err *err)
+{
+    struct rp_tensor *result = NULL;
+    struct rp_tensor *const *parts = &result;
+    uint32_t made = 0, results = s->outputs + s->carries;
+    enum rp_code code = RP_OK;
+
+    for (; made < s->inputs && code == RP_OK; made++) {
+        int64_t dims[RP_TENSOR_RANK];
+        size_t rank = slice_dims(in[made]->dims, in[made]->rank, s->dim, dims);
+
+        args[made] = NULL;
+        code = rp_tensor_new(in[made]->elem, dims, rank, &args[made], err);
+        if (code == RP_OK)
+            slice_copy(in[made], args[made], s->dim, t, false);
+    }
+    if (code == RP_OK)
+        code = rp_eval_graph(e, node->called[0], args, &result, err);
+    for (uint32_t i = 0; i < made; i++)
+        rp_tensor_drop(args[i]);
+    if (code != RP_OK)
+        return code;
+    if (result->elem == RP_ELEM_TUPLE)
+        parts = result->parts;
+    if ((result->elem == RP_ELEM_TUPLE ? result->nparts : 1) != results)
+        code =
+            rp_node_error(node, RP_FORMAT, err, "the function does not have %u results", results);
+    for (uint32_t i = 0; i < s->outputs && code == RP_OK; i++) {
+        if (parts[i]->elem != outputs[i]->elem || parts[i]->rank + 1 != outputs[i]->rank ||
+            parts[i]->n * (size_t)s->steps != outputs[i]->n)
+            code = rp_node_error(node, RP_FORMAT, err, "result %u has another shape", i);
+        else
+            slice_copy(outputs[i], parts[i], s->dim, t, true);
+    }
+    for (uint32_t i = 0; i < s->carries && code == RP_OK; i++) {
+        rp_tensor_drop(args[s->inputs + i]);
+        args[s->inputs + i] = rp_tensor_keep(parts[s->outputs + i]);
+    }
+    rp_tensor_drop(result);
+    return code;
+}
+
+static enum rp_code scan_run(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    const struct scan *s = node->attrs;
+    uint32_t results = s->outputs + s->carries;
+    struct rp_tensor **args = calloc(node->nin + results + 1, sizeof(struct rp_tensor *)), **made;
+    enum rp_code code = RP_OK;
+
+    if (!args)
+        return rp_err_nomem(err, "evaluating");
+    made = args + node->nin;
+    for (uint32_t i = 0; i < s->outputs && code == RP_OK; i++)
+        code = rp_shape_tensor(scan_result(node, i), &made[i], err);
+    for (uint32_t i = 0; i < s->carries; i++)
+        args[s->inputs + i] = rp_tensor_keep(in[s->inputs + i]);
+    for (int64_t t = 0; t < s->steps && code == RP_OK; t++)
+        code = scan_step(e, node, s, in, s->reverse ? s->steps - 1 - t : t, args, made, err);
+    memcpy(made + s->outputs, args + s->inputs, s->carries * sizeof *args);
+    if (code == RP_OK && node->shape->elem == RP_ELEM_TUPLE) {
+        code = rp_tensor_tuple(made, results, out, err);
+    } else if (code == RP_OK) {
+        *out = made[0];
+    } else {
+        for (uint32_t i = 0; i < results; i++)
+            rp_tensor_drop(made[i]);
+    }
+    free(args);
+    return code;
+}
+
+const struct rp_kernel rp_kernels_scan[] = {
+    {RP_OP_SCAN, scan_prepare, scan_run},
+    {0, NULL, NULL},
+};
