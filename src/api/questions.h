@@ -20,6 +20,7 @@
     X(memory)               \
     X(merge)                \
     X(simulate)             \
+    X(optimize)             \
     X(convert)              \
     X(graph)                \
     X(dump)                 \

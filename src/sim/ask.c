@@ -118,9 +118,9 @@ static const struct rp_type simulate_type = {"simulate", sizeof(struct rp_sim_an
 
 #define MANY_RANKS 16 /* the parts of larger jobs are packed */
 
-static enum rp_code simulate_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
-                                  const struct rp_settings *settings, struct rp_rank_part *part,
-                                  struct rp_err *err)
+enum rp_code rp_sim_rank_part(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                              const struct rp_settings *settings, struct rp_rank_part *part,
+                              struct rp_err *err)
 {
     struct rp_sim_part *out = part->data;
     enum rp_code code;
@@ -359,6 +359,6 @@ const struct rp_question_row rp_ask_simulate = {
     .ranks = {.part = &rp_sim_part_type,
               .waits = true,
               .shares = true,
-              .rank = simulate_rank,
+              .rank = rp_sim_rank_part,
               .join = simulate_join},
     .run = simulate_run};

@@ -21,6 +21,16 @@
 #include "sim/whatif/whatifs.h"
 #include "trace/trace.h"
 
+struct rp_loaded;
+struct rp_scope;
+struct rp_settings;
+struct rp_rank_part;
+
+/* The part of a rank: `rank` of a question that simulates (dataset/ranks.h). */
+enum rp_code rp_sim_rank_part(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                              const struct rp_settings *settings, struct rp_rank_part *part,
+                              struct rp_err *err);
+
 struct rp_sim_baseline {
     int64_t step_ns, simulated_step_ns; /* as 'report' measures it (facts/step_times.h) */
     int64_t measured_ns, simulated_ns;  /* the distance of the first device work of steps */

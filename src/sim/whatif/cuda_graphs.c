@@ -278,6 +278,28 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
     return code;
 }
 
+static enum rp_code cuda_graphs_propose(const struct rp_sim_run *run, struct rp_arena *arena,
+                                        rp_whatif_texts *out, struct rp_err *err)
+{
+    static const char *const texts[] = {"cuda-graphs", "cuda-graphs=forward",
+                                        "cuda-graphs=optimizer",
+                                        "cuda-graphs=forward+cuda-graphs=backward"};
+    size_t i;
+
+    (void)run;
+    (void)arena;
+    for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        RP_TRY(rp_vec_push(out, texts[i], err));
+    return RP_OK;
+}
+
+static const struct rp_whatif_move cuda_graphs_move = {
+    .family = "graphs",
+    .effort = 4,
+    .apply = "capture it once with torch.cuda.graph (torch.cuda.make_graphed_callables, or "
+             "torch.compile(mode='reduce-overhead')) and replay it in each step",
+    .propose = cuda_graphs_propose};
+
 const struct rp_whatif rp_whatif_cuda_graphs = {
     .name = "cuda-graphs",
     .alias = "graphs",
@@ -288,4 +310,5 @@ const struct rp_whatif rp_whatif_cuda_graphs = {
     .assumes = "shapes and control flow are the same in every step, and no launch in it depends on "
                "a value that the host reads; Adam becomes capturable where it is not",
     .value = RP_WHATIF_NAME,
+    .move = &cuda_graphs_move,
     .apply = cuda_graphs_apply};

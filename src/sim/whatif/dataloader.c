@@ -27,10 +27,26 @@ static enum rp_code dataloader_apply(struct rp_sim_run *run, const struct rp_wha
              : rp_err_set(err, RP_UNSUPPORTED, "dataloader: no span of a data loader was recorded");
 }
 
+static enum rp_code dataloader_propose(const struct rp_sim_run *run, struct rp_arena *arena,
+                                       rp_whatif_texts *out, struct rp_err *err)
+{
+    (void)run;
+    (void)arena;
+    return rp_vec_push(out, "dataloader=0", err);
+}
+
+static const struct rp_whatif_move dataloader_move = {
+    .family = "overlap",
+    .effort = 2,
+    .apply = "load batches in background workers: DataLoader(num_workers=…, prefetch_factor=…, "
+             "pin_memory=True)",
+    .propose = dataloader_propose};
+
 const struct rp_whatif rp_whatif_dataloader = {
     .name = "dataloader",
     .form = "dataloader=0|<factor>",
     .summary = "time in the data loader becomes 0, or is multiplied by the factor",
     .assumes = "only the thread that requests a batch waits for it",
     .value = RP_WHATIF_WORD,
+    .move = &dataloader_move,
     .apply = dataloader_apply};

@@ -63,6 +63,20 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
     return n ? RP_OK : rp_err_set(err, RP_UNSUPPORTED, "dtype: all kernels run in 16 bits already");
 }
 
+static enum rp_code dtype_propose(const struct rp_sim_run *run, struct rp_arena *arena,
+                                  rp_whatif_texts *out, struct rp_err *err)
+{
+    (void)run;
+    (void)arena;
+    return rp_vec_push(out, "dtype=bf16", err);
+}
+
+static const struct rp_whatif_move dtype_move = {
+    .family = "precision",
+    .effort = 2,
+    .apply = "run the forward pass under torch.autocast('cuda', dtype=torch.bfloat16)",
+    .propose = dtype_propose};
+
 const struct rp_whatif rp_whatif_dtype = {
     .name = "dtype",
     .form = "dtype=bf16",
@@ -71,4 +85,5 @@ const struct rp_whatif rp_whatif_dtype = {
         "gains are as measured on one H200 by class and time of a kernel, sizes are multiples of "
         "8, and conversions cost what element-wise kernels gain",
     .value = RP_WHATIF_WORD,
+    .move = &dtype_move,
     .apply = dtype_apply};

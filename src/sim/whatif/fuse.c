@@ -125,6 +125,12 @@ static enum rp_code fuse_apply(struct rp_sim_run *run, const struct rp_whatif_ar
     return code;
 }
 
+static const struct rp_whatif_move fuse_move = {
+    .family = "fusion",
+    .effort = 3,
+    .apply = "compile the operators around these kernels (torch.compile, jax.jit, "
+             "tf.function(jit_compile=True))"};
+
 const struct rp_whatif rp_whatif_fuse = {
     .name = "fuse",
     .form = "fuse[=<pattern>]",
@@ -133,4 +139,5 @@ const struct rp_whatif rp_whatif_fuse = {
         "each kernel reads what the previous one wrote, sizes are similar, and a fused chain "
         "takes 1.04 to 1.36 times its longest kernel, as measured on one H200",
     .value = RP_WHATIF_NAME,
+    .move = &fuse_move,
     .apply = fuse_apply};

@@ -128,6 +128,9 @@ static enum rp_code fused_optimizer_apply(struct rp_sim_run *run, const struct r
     return RP_OK;
 }
 
+static const struct rp_whatif_move fused_optimizer_move = {
+    .family = "fusion", .effort = 1, .apply = "give the optimizer 'fused=True'"};
+
 const struct rp_whatif rp_whatif_fused_optimizer = {
     .name = "fused-optimizer",
     .form = "fused-optimizer",
@@ -135,4 +138,5 @@ const struct rp_whatif rp_whatif_fused_optimizer = {
     .assumes =
         "the optimizer is limited by passes over memory: Adam 7 instead of 18 to 24, SGD with "
         "momentum 5 instead of 8",
+    .move = &fused_optimizer_move,
     .apply = fused_optimizer_apply};

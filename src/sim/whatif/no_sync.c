@@ -19,9 +19,15 @@ static enum rp_code no_sync_apply(struct rp_sim_run *run, const struct rp_whatif
                           "no-sync: the host never waited for the device in this recording");
 }
 
+static const struct rp_whatif_move no_sync_move = {
+    .family = "overlap",
+    .effort = 5,
+    .apply = "remove .item(), .cpu() and synchronize() from the step, or read values a step later"};
+
 const struct rp_whatif rp_whatif_no_sync = {
     .name = "no-sync",
     .form = "no-sync",
     .summary = "the host never waits for the device",
     .assumes = "the host needs no result of the device: no value is read back",
+    .move = &no_sync_move,
     .apply = no_sync_apply};

@@ -230,6 +230,12 @@ static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif
     return code;
 }
 
+static const struct rp_whatif_move overlap_move = {
+    .family = "overlap",
+    .effort = 6,
+    .apply = "start collectives with async_op=True on a stream of their own, and wait for them "
+             "just before their results are used"};
+
 const struct rp_whatif rp_whatif_overlap = {
     .name = "overlap",
     .form = "overlap",
@@ -238,4 +244,5 @@ const struct rp_whatif rp_whatif_overlap = {
     .assumes =
         "nothing in the forward and backward pass needs its result (so this is a lower bound), "
         "and communication and work do not slow each other down",
+    .move = &overlap_move,
     .apply = overlap_apply};

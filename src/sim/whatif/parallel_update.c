@@ -42,10 +42,17 @@ static enum rp_code parallel_update_apply(struct rp_sim_run *run, const struct r
                           "gradient (a dPRO directory does)");
 }
 
+static const struct rp_whatif_move parallel_update_move = {
+    .family = "overlap",
+    .effort = 6,
+    .apply = "update each parameter in the hook of its gradient "
+             "(torch: register_post_accumulate_grad_hook)"};
+
 const struct rp_whatif rp_whatif_parallel_update = {
     .name = "parallel-update",
     .form = "parallel-update",
     .summary =
         "each parameter is updated as soon as its gradient is ready, concurrently with other work",
     .assumes = "updates do not slow down each other or the backward pass",
+    .move = &parallel_update_move,
     .apply = parallel_update_apply};

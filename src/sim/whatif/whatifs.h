@@ -50,6 +50,19 @@ enum rp_whatif_value {
     RP_WHATIF_TWO_NAMES
 };
 
+typedef RP_VEC(const char *) rp_whatif_texts; /* in an arena, or static */
+
+/* A what-if as a move of a search (opt/): a user can make the change. */
+struct rp_whatif_move {
+    const char *family; /* as 'optimize --moves' names it */
+    unsigned effort;    /* of two moves the one with less is made first */
+    const char *apply;  /* how, one line */
+    /* Adds the texts that are worth trying; each is an alternative to the others. NULL: the name
+       alone. */
+    enum rp_code (*propose)(const struct rp_sim_run *run, struct rp_arena *arena,
+                            rp_whatif_texts *out, struct rp_err *err);
+};
+
 struct rp_whatif {
     const char *name;
     const char *alias;   /* another name, or NULL */
@@ -59,6 +72,7 @@ struct rp_whatif {
     bool has_subject;    /* it may be given one */
     enum rp_whatif_value value;
     bool makes_tasks; /* it adds tasks, which the others of the list then change too */
+    const struct rp_whatif_move *move; /* NULL: it is not a change that a user can make */
     enum rp_code (*apply)(struct rp_sim_run *run, const struct rp_whatif_args *args,
                           struct rp_err *err);
 };

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The row of `optimize`: the fields of its answer, and its options. */
+#include "dataset/question.h"
+#include "opt/optimize.h"
+#include "sim/model/pack.h"
+#include "sim/simulate.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const struct rp_question_row rp_ask_optimize; /* below */
+
+/* ------------------------------------------------------------------ the answer */
+
+#define MOVE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_opt_move_row, member, type, unit, title, doc, flags)
+
+static const struct rp_field move_fields[] = {
+    MOVE(move, STR, NONE, "move", "its name", 0),
+    MOVE(family, STR, NONE, NULL, "its family, as '--moves' names it", 0),
+    MOVE(gain_ns, I64, NS, "gain", "a step becomes shorter by, after the moves before it", 0),
+    MOVE(gain_low_ns, I64, NS, "from", "lower end of its interval, null: not known", RP_NULLABLE),
+    MOVE(gain_high_ns, I64, NS, "to", "upper end of its interval, null: not known", RP_NULLABLE),
+    MOVE(step_ns, I64, NS, "a step then", "with this move and those before it", 0),
+    MOVE(sure, BOOL, NONE, NULL, "whether the gain is larger than its uncertainty", 0),
+    MOVE(what, STR, NONE, NULL, "what changes", 0),
+    MOVE(apply, STR, NONE, "how", "how to make the change", 0),
+    MOVE(what_if, STR, NONE, NULL, "the same for 'simulate --what-if', or null", 0),
+    MOVE(assumes, STR, NONE, NULL, "what must hold for the prediction", 0),
+    RP_FIELD_END};
+static const struct rp_type move_type = {"move", sizeof(struct rp_opt_move_row), move_fields, NULL};
+
+#define TRIED(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_opt_tried_row, member, type, unit, title, doc, flags)
+
+static const struct rp_field tried_fields[] = {
+    TRIED(move, STR, NONE, "move", "as 'simulate --what-if' takes it", 0),
+    TRIED(family, STR, NONE, NULL, "its family", 0),
+    TRIED(gain_ns, I64, NS, "alone", "what it would bring alone, null: it cannot be", RP_NULLABLE),
+    TRIED(why, STR, NONE, "why it is not in the plan", "the reason", 0), RP_FIELD_END};
+static const struct rp_type tried_type = {"tried", sizeof(struct rp_opt_tried_row), tried_fields,
+                                          NULL};
+
+#define ROOT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_opt_answer, member, type, unit, title, doc, flags)
+
+static const struct rp_field root_fields[] = {
+    ROOT(summary, STR, NONE, "", "the plan in a sentence", 0),
+    ROOT(recorded_ns, I64, NS, "recorded", "a step as recorded", RP_NULLABLE),
+    ROOT(baseline_ns, I64, NS, "without the plan", "a step without the profiler and without a move",
+         RP_NULLABLE),
+    ROOT(best_ns, I64, NS, "with the plan", "a step with all moves", RP_NULLABLE),
+    ROOT(best_low_ns, I64, NS, "  at least", "lower end of its interval", RP_NULLABLE),
+    ROOT(best_high_ns, I64, NS, "  at most", "upper end of its interval", RP_NULLABLE),
+    ROOT(checked_ns, I64, NS, NULL, "the plan simulated once more, from nothing", RP_NULLABLE),
+    ROOT(gain_ratio, F64, RATIO, "gain", "of a step without the plan", 0),
+    ROOT(peak_bytes, I64, BYTES, "memory at the peak", "as recorded, null: not recorded",
+         RP_NULLABLE),
+    ROOT(peak_then_bytes, I64, BYTES, "  with the plan", "an estimate", RP_NULLABLE),
+    RP_FIELD_LIST(struct rp_opt_answer, moves, &move_type, "the plan",
+                  "moves in the order to make them; gains add up", 0),
+    RP_FIELD_LIST(struct rp_opt_answer, tried, &tried_type, "not in the plan",
+                  "what was tried and brings nothing, or cannot be tried", 0),
+    ROOT(evaluated, I64, COUNT, NULL, "plans that were tried", 0),
+    ROOT(stopped, STR, NONE, NULL, "why the search ended: converged, budget or interrupted", 0),
+    RP_FIELD_RECORD(struct rp_opt_answer, exports, &rp_opt_exports_type, NULL,
+                    "the plan in the terms of frameworks", 0),
+    RP_FIELD_LIST(struct rp_opt_answer, notes, &rp_type_string, "notes",
+                  "what the numbers are based on", 0),
+    RP_FIELD_END};
+
+static const struct rp_type optimize_type = {"optimize", sizeof(struct rp_opt_answer), root_fields,
+                                             "moves"};
+
+/* ------------------------------------------------------------------ the ranks */
+
+#define MANY_NODES 1000000 /* from so many on, equal ranks are simulated once */
+
+/* Keeps the parts that differ; weights: how many ranks have each. */
+static size_t keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *weights)
+{
+    size_t i, k, kept = 0;
+
+    for (i = 0; i < n; i++) {
+        for (k = 0; k < kept && parts[k] != parts[i];)
+            k++;
+        if (k == kept)
+            parts[kept++] = parts[i];
+        weights[k]++;
+    }
+    return kept;
+}
+
+/* The search needs the context, which joins do not get: it comes afterwards. */
+static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
+                                  struct rp_result *result, struct rp_err *err)
+{
+    struct rp_arena *arena = &result->arena;
+    struct rp_opt_answer *root = result->root;
+    struct rp_opt_parts *p = RP_ARENA_NEW(arena, struct rp_opt_parts, 1);
+    size_t i, kept, nodes = 0;
+
+    (void)settings;
+    RP_TRY(rp_arena_check(arena, "searching", err));
+    p->parts = RP_ARENA_NEW(arena, const struct rp_sim_part *, ranks->n + 1);
+    p->weights = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
+    RP_TRY(rp_arena_check(arena, "searching", err));
+    for (i = 0; i < ranks->n; i++) {
+        p->parts[i] = ranks->parts[i].data;
+        nodes += rp_sim_part_nnodes(p->parts[i]);
+    }
+    p->n = p->given = ranks->n;
+    kept = nodes > MANY_NODES ? keep_different(p->parts, ranks->n, p->weights) : ranks->n;
+    p->n = kept;
+    if (kept == ranks->n)
+        p->weights = NULL;
+    root->parts = p;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ the question */
+
+static enum rp_code read_limits(struct rp_ctx *ctx, const struct rp_settings *settings,
+                                struct rp_opt_limits *out, struct rp_err *err)
+{
+    double seconds = rp_settings_ratio(settings, "budget");
+
+    *out = (struct rp_opt_limits){.ctx = ctx,
+                                  .seed = (uint64_t)rp_settings_int(settings, "seed"),
+                                  .memory_bytes = rp_settings_int(settings, "memory-budget")};
+    if (!(seconds > 0 && seconds <= 1e6))
+        return rp_err_set(err, RP_USAGE, "'--budget' must be a number of seconds above 0");
+    out->until_ns = rp_opt_clock_ns() + (int64_t)(seconds * 1e9);
+    return rp_opt_families(rp_settings_text(settings, "moves"), &out->families, err);
+}
+
+static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                 const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err)
+{
+    struct rp_opt_answer *root = result->root;
+    struct rp_opt_limits limits;
+
+    RP_TRY(read_limits(ctx, settings, &limits, err)); /* before anything is read */
+    RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_optimize.ranks, result, err));
+    RP_TRY(read_limits(ctx, settings, &limits, err));
+    return rp_opt_answer_run(root->parts, &limits, &result->arena, root, err);
+}
+
+static const struct rp_option optimize_options[] = {
+    {"moves", 'm', RP_OPT_TEXT, "NAME,…", NULL,
+     "search only these: tensor, fusion, graphs, precision, memory, overlap; '^memory' leaves one out",
+     0},
+    {"budget", 'b', RP_OPT_RATIO, "SECONDS", "10", "end the search after so many seconds", 0},
+    {"seed", 0, RP_OPT_INT, "N", "1", "of the random choices: the same seed gives the same plan",
+     0},
+    {"memory-budget", 0, RP_OPT_BYTES, "SIZE", NULL,
+     "memory that a rank may use at its peak, such as 80GiB", 0},
+    {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_optimize = {
+    .question =
+        {.name = "optimize",
+         .group = "predict",
+         .summary = "search for the changes that make a step shortest, and say how to make them",
+         .details =
+             "Tries changes and their combinations on the model that 'simulate' runs: "
+             "buckets of gradients, a fused optimizer, CUDA graphs, fused operators, "
+             "16-bit operators, recomputation and overlap. Each move of the plan has its own "
+             "gain; they add up.",
+         .examples = "reprise optimize run/\tall moves\n"
+                     "reprise optimize --moves tensor run/\tonly the buckets of gradients\n",
+         .accepts = RP_ACCEPTS_TRACES,
+         .options = optimize_options,
+         .type = &optimize_type},
+    .ranks = {.part = &rp_sim_part_type,
+              .waits = true,
+              .shares = true,
+              .rank = rp_sim_rank_part,
+              .join = optimize_join},
+    .run = optimize_run};

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which moves are searched, and when the search ends. */
+#include "opt/optimize.h"
+
+#include "dataset/dataset.h"
+
+#include <reprise/question.h>
+#include <string.h>
+#include <time.h>
+
+const char *const rp_opt_family_names[RP_OPT_FAMILIES] = {
+    [RP_OPT_TENSOR] = "tensor",       [RP_OPT_FUSION] = "fusion", [RP_OPT_GRAPHS] = "graphs",
+    [RP_OPT_PRECISION] = "precision", [RP_OPT_MEMORY] = "memory", [RP_OPT_OVERLAP] = "overlap"};
+
+static enum rp_opt_family family_of(const char *name, size_t len)
+{
+    unsigned i;
+
+    for (i = 0; i < RP_OPT_FAMILIES; i++)
+        if (strlen(rp_opt_family_names[i]) == len && !memcmp(rp_opt_family_names[i], name, len))
+            break;
+    return (enum rp_opt_family)i;
+}
+
+enum rp_opt_family rp_opt_family_of(const char *name)
+{
+    return family_of(name, strlen(name));
+}
+
+static enum rp_code unknown_family(const char *name, size_t len, struct rp_err *err)
+{
+    const char *words[RP_OPT_FAMILIES + 1] = {NULL}, *near;
+    char word[40];
+    size_t i, n = len < sizeof word - 1 ? len : sizeof word - 1;
+
+    for (i = 0; i < RP_OPT_FAMILIES; i++)
+        words[i] = rp_opt_family_names[i];
+    memcpy(word, name, n);
+    word[n] = '\0';
+    near = rp_closest_word(word, words);
+    return rp_err_set(err, RP_USAGE,
+                      "'--moves': there is no '%s'%s%s%s; use tensor, fusion, graphs, precision, "
+                      "memory, overlap, or a name with ^ to leave it out",
+                      word, near ? ": did you mean '" : "", near ? near : "", near ? "'" : "");
+}
+
+enum rp_code rp_opt_families(const char *text, unsigned *out, struct rp_err *err)
+{
+    const unsigned all = (1u << RP_OPT_FAMILIES) - 1;
+    unsigned with = 0, without = 0;
+
+    for (; text && *text; text += *text == ',') {
+        bool leaves = *text == '^';
+        size_t len;
+        enum rp_opt_family f;
+
+        text += leaves;
+        len = strcspn(text, ",");
+        f = family_of(text, len);
+        if (f == RP_OPT_FAMILIES)
+            return unknown_family(text, len, err);
+        *(leaves ? &without : &with) |= 1u << f;
+        text += len;
+    }
+    *out = (with ? with : all) & ~without;
+    if (!*out)
+        return rp_err_set(err, RP_USAGE, "'--moves' leaves no moves to search");
+    return RP_OK;
+}
+
+int64_t rp_opt_clock_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+bool rp_opt_over(struct rp_opt_limits *limits)
+{
+    if (limits->stopped != RP_OPT_CONVERGED)
+        return true;
+    if (limits->ctx && limits->ctx->progress &&
+        limits->ctx->progress(limits->ctx->progress_user, "searching", 0, 0))
+        limits->stopped = RP_OPT_INTERRUPTED;
+    else if (limits->until_ns != INT64_MAX && rp_opt_clock_ns() > limits->until_ns)
+        limits->stopped = RP_OPT_OUT_OF_TIME;
+    return limits->stopped != RP_OPT_CONVERGED;
+}

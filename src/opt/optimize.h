@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_OPT_OPTIMIZE_H
+#define RP_OPT_OPTIMIZE_H
+/*
+ * The question `optimize`: which changes make a step shortest, and how to make them.
+ *
+ *     ask.c        the row: options, the fields of the answer
+ *     limits.c     families of moves, budget, interruption
+ *     run_model.c  what a step of a recorded run takes with changes: a run of the simulator
+ *     buckets.c    the search for the buckets of gradients of a recorded run
+ *     whatifs.c    the search over what-ifs that a user can make
+ *     answer.c     the plan of a run: moves in order, their gains and intervals
+ *     export/      plans in the terms of frameworks
+ */
+#include "opt/export/exports.h"
+#include "opt/plan.h"
+#include "result/result.h"
+#include "sim/engine/resimulate.h"
+#include "sim/model/run.h"
+#include "sim/whatif/whatifs.h"
+
+/* ------------------------------------------------------------------ limits.c */
+
+enum rp_opt_stop { RP_OPT_CONVERGED, RP_OPT_OUT_OF_TIME, RP_OPT_INTERRUPTED };
+
+struct rp_opt_limits {
+    unsigned families; /* bits of enum rp_opt_family */
+    int64_t until_ns;  /* of the monotonic clock; INT64_MAX: no limit */
+    uint64_t seed;
+    int64_t memory_bytes; /* budget; 0: none */
+    struct rp_ctx *ctx;   /* is told about progress, and may ask to stop; or NULL */
+    enum rp_opt_stop stopped;
+};
+
+extern const char *const rp_opt_family_names[RP_OPT_FAMILIES];
+
+/* "tensor,graphs" or "^memory": the first form names all, the second leaves out of all. */
+enum rp_code rp_opt_families(const char *text, unsigned *out, struct rp_err *err);
+/* The family of a name, or RP_OPT_FAMILIES. */
+enum rp_opt_family rp_opt_family_of(const char *name);
+
+int64_t rp_opt_clock_ns(void);
+/* Whether to end the search with what there is; limits->stopped says why. */
+bool rp_opt_over(struct rp_opt_limits *limits);
+
+/* ------------------------------------------------------------------ run_model.c */
+
+/* A recorded run without the cost of its recording, and what was found out about it. */
+struct rp_opt_run {
+    struct rp_sim_run run;
+    struct rp_resim base;
+    bool based;
+    bool whole; /* every change runs all of it: to measure what that costs */
+    int64_t recorded_ns, simulated_ns;
+    int64_t step_ns;  /* without a change */
+    double doubt;     /* relative: how far steps differ, and the model from the recording */
+    bool costs;       /* recording had a cost */
+    size_t evaluated; /* runs of the simulator */
+};
+
+/* The parts outlive it. Release it also after a failure. */
+enum rp_code rp_opt_run_init(struct rp_opt_run *x, const struct rp_sim_part *const *parts, size_t n,
+                             const uint32_t *weights, struct rp_err *err);
+void rp_opt_run_release(struct rp_opt_run *x);
+
+/* A step with a list of what-ifs ("" is none). */
+enum rp_code rp_opt_run_step(struct rp_opt_run *x, const char *text, int64_t *step_ns,
+                             struct rp_err *err);
+
+/* The same where what is not known is different: each transport and table leans to one side, and
+   the profiler cost half or half as much again. The first is as above. */
+enum { RP_OPT_WORLDS = RP_LEANS + 2 };
+enum rp_code rp_opt_run_worlds(struct rp_opt_run *x, const char *text,
+                               int64_t step_ns[RP_OPT_WORLDS], struct rp_err *err);
+
+/* ------------------------------------------------------------------ buckets.c */
+
+/* How DistributedDataParallel should gather gradients. */
+struct rp_opt_buckets {
+    const char *impossible; /* why they cannot be searched; or NULL */
+    const char *text;       /* the what-if of the best size */
+    double cap_mb;          /* that size; NaN: none */
+    bool better;            /* than the recorded buckets */
+    int64_t alone_ns;       /* a step with it */
+};
+
+enum rp_code rp_opt_search_buckets(struct rp_opt_run *x, struct rp_opt_limits *limits,
+                                   struct rp_arena *arena, struct rp_opt_buckets *out,
+                                   struct rp_err *err);
+/* Gradients, buckets as recorded, and those of a size, into the plan. */
+enum rp_code rp_opt_list_buckets(const struct rp_opt_run *x, const struct rp_opt_buckets *buckets,
+                                 struct rp_arena *arena, struct rp_opt_plan *plan,
+                                 struct rp_err *err);
+
+/* ------------------------------------------------------------------ whatifs.c */
+
+/* A change that was tried. */
+struct rp_opt_try {
+    const struct rp_whatif *row;
+    enum rp_opt_family family;
+    const char *text;       /* as 'simulate' takes it */
+    int64_t alone_ns;       /* a step with it alone; RP_ABSENT_I64: it cannot be */
+    const char *impossible; /* then the reason; else NULL */
+    bool chosen;
+};
+
+struct rp_opt_tries {
+    size_t n;
+    struct rp_opt_try *at;
+};
+
+/* The changes among which a plan is searched, and which of them are best together. */
+enum rp_code rp_opt_search_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
+                                   const char *first, struct rp_arena *arena,
+                                   struct rp_opt_tries *out, struct rp_err *err);
+
+/* ------------------------------------------------------------------ answer.c */
+
+struct rp_opt_move_row {
+    const char *move, *family, *what, *apply, *what_if, *assumes;
+    int64_t gain_ns, gain_low_ns, gain_high_ns, step_ns;
+    bool sure;
+};
+
+struct rp_opt_tried_row { /* what brought nothing, or cannot be */
+    const char *move, *family, *why;
+    int64_t gain_ns;
+};
+
+struct rp_opt_answer {
+    int64_t recorded_ns, baseline_ns, best_ns, best_low_ns, best_high_ns;
+    int64_t checked_ns; /* the plan simulated once more, from nothing */
+    double gain_ratio;
+    int64_t peak_bytes, peak_then_bytes;
+    const char *summary;
+    size_t nmoves, ntried, nnotes;
+    struct rp_opt_move_row *moves;
+    struct rp_opt_tried_row *tried;
+    int64_t evaluated; /* plans that were simulated or estimated */
+    const char *stopped;
+    struct rp_opt_exports exports;
+    const char **notes;
+    struct rp_opt_parts *parts; /* not shown */
+};
+
+/* What is asked for, beside the limits. */
+struct rp_opt_parts {
+    size_t n;
+    const struct rp_sim_part **parts;
+    uint32_t *weights; /* NULL, or by part: how many equal ranks it stands for */
+    size_t given;      /* ranks */
+};
+
+enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_limits *limits,
+                               struct rp_arena *arena, struct rp_opt_answer *out,
+                               struct rp_err *err);
+
+/* Fills what the answer has of a plan. */
+enum rp_code rp_opt_answer_plan(const struct rp_opt_plan *plan, struct rp_arena *arena,
+                                struct rp_opt_answer *out, struct rp_err *err);
+
+#endif
