@@ -10,6 +10,9 @@
 #define RP_SCHEMA_DEF "abi/proto/tensorflow.def"
 #include "formats/schema_tables.def"
 
+#define RP_SCHEMA_DEF "abi/proto/xla_dump.def"
+#include "formats/schema_tables.def"
+
 const struct rp_schema_field *rp_schema_field(const struct rp_schema *schema, uint32_t number)
 {
     const struct rp_schema_field *field = schema->fields;

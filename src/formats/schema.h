@@ -46,5 +46,7 @@ const struct rp_schema_field *rp_schema_field(const struct rp_schema *schema, ui
 #include "abi/proto/hlo.def"
 #define RP_MESSAGE(tag, name) extern const struct rp_schema rp_schema_##tag;
 #include "abi/proto/tensorflow.def"
+#define RP_MESSAGE(tag, name) extern const struct rp_schema rp_schema_##tag;
+#include "abi/proto/xla_dump.def"
 
 #endif

@@ -40,6 +40,8 @@ void rp_buffers_release(struct rp_buffers *b)
     rp_vec_release(&b->allocations);
     rp_vec_release(&b->values);
     rp_vec_release(&b->live);
+    rp_vec_release(&b->order);
+    rp_vec_release(&b->ranges);
     rp_arena_release(&b->arena);
 }
 
@@ -210,41 +212,87 @@ static enum rp_code read_live(struct text_reader *r)
     return rp_vec_push(&r->b->live, live, r->err);
 }
 
-/* "    36:fusion.62": the instruction at the peak */
-static enum rp_code find_instruction(struct text_reader *r, const char *text, size_t n)
+/* "    36:fusion.62": the instruction at a position */
+static enum rp_code read_position(struct text_reader *r)
 {
-    struct text_reader again = *r;
-    char wanted[40];
-    int len = snprintf(wanted, sizeof wanted, "    %lld:", (long long)r->b->peak_at);
+    const char *end = r->line.at + r->line.n, *colon;
+    const char *name;
+    int64_t at;
 
-    again.at = text;
-    again.end = text + n;
-    while (next_line(&again))
-        if (line_begins(&again, wanted))
-            return copy_text(r, again.line.at + len, again.line.n - (size_t)len,
-                             &r->b->peak_instruction);
-    return RP_OK;
+    if (!number_after(r, "    ", &at) || at != (int64_t)r->b->order.n)
+        return line_error(r, "instructions are not numbered from 0");
+    colon = memchr(r->line.at, ':', r->line.n);
+    if (!colon)
+        return line_error(r, "an instruction without a name");
+    RP_TRY(copy_text(r, colon + 1, (size_t)(end - colon - 1), &name));
+    return rp_vec_push(&r->b->order, name, r->err);
+}
+
+/* "    gemm_fusion_dot.4{}:18-49" */
+static enum rp_code read_range(struct text_reader *r)
+{
+    const char *at = r->line.at + 4, *end = r->line.at + r->line.n, *brace, *colon;
+    struct rp_live_range range = {0};
+    struct text_reader numbers = *r;
+
+    colon = memrchr(at, ':', (size_t)(end - at));
+    brace = colon ? memrchr(at, '{', (size_t)(colon - at)) : NULL;
+    if (!brace || colon[-1] != '}')
+        return line_error(r, "a live range without a name");
+    numbers.line = (struct text_line){colon, (size_t)(end - colon)};
+    if (!number_after(&numbers, ":", &range.first) || !number_after(&numbers, "-", &range.last))
+        return line_error(r, "a live range without begin and end");
+    RP_TRY(copy_text(r, at, (size_t)((colon == brace + 2 ? brace : colon) - at), &range.name));
+    return rp_vec_push(&r->b->ranges, range, r->err);
 }
 
 enum rp_code rp_buffers_read_ranges(struct rp_buffers *b, const char *text, size_t n,
                                     const struct rp_limits *limits, struct rp_err *err)
 {
     struct text_reader r = text_reader_of(b, text, n, limits, err);
-    bool at_peak = false;
+    enum { NOWHERE, ORDER, RANGES, PEAK } in = NOWHERE;
 
     if (!next_line(&r) || !number_after(&r, "HloLiveRange (max ", &b->length))
         return rp_err_set(err, RP_FORMAT, "does not begin with 'HloLiveRange (max N):'");
     while (next_line(&r)) {
         if (line_begins(&r, "  Live ranges at ")) {
-            at_peak = number_after(&r, "Live ranges at ", &b->peak_at);
-            b->has_peak = at_peak;
-        } else if (at_peak && line_begins(&r, "    ") && line_has(&r, " bytes (cumulative")) {
+            b->has_peak = number_after(&r, "Live ranges at ", &b->peak_at);
+            in = b->has_peak ? PEAK : NOWHERE;
+        } else if (line_begins(&r, "  InstructionSequence:")) {
+            in = ORDER;
+        } else if (line_begins(&r, "  BufferLiveRange:")) {
+            in = RANGES;
+        } else if (!line_begins(&r, "    ")) {
+            in = NOWHERE;
+        } else if (in == ORDER) {
+            RP_TRY(read_position(&r));
+        } else if (in == RANGES) {
+            RP_TRY(read_range(&r));
+        } else if (in == PEAK && line_has(&r, " bytes (cumulative")) {
             RP_TRY(read_live(&r));
-        } else if (at_peak) {
-            break;
         }
     }
-    return b->has_peak ? find_instruction(&r, text, n) : RP_OK;
+    if (b->has_peak && b->peak_at < (int64_t)b->order.n)
+        b->peak_instruction = b->order.at[b->peak_at];
+    return RP_OK;
+}
+
+enum rp_code rp_buffers_read_report(const char *text, size_t n, int64_t *total_bytes,
+                                    struct rp_err *err)
+{
+    struct text_reader r = text_reader_of(NULL, text, n, NULL, err);
+    bool found = false;
+    int64_t bytes;
+
+    *total_bytes = 0;
+    while (next_line(&r))
+        if (line_begins(&r, "Total bytes") && (number_after(&r, "Total bytes: ", &bytes) ||
+                                               number_after(&r, "Total bytes used: ", &bytes))) {
+            if (__builtin_add_overflow(*total_bytes, bytes, total_bytes))
+                return line_error(&r, "sizes add up to over 2^63 bytes");
+            found = true;
+        }
+    return found ? RP_OK : rp_err_set(err, RP_FORMAT, "has no line 'Total bytes: N'");
 }
 
 /* ------------------------------------------------------------------ the format */

@@ -5,7 +5,7 @@
  * XLA's buffer assignment: allocations, the values that share them, and what is live when most is.
  * It is written in three ways:
  *
- *     …-buffer-assignment.txt   allocation 4: size 262144, page 0, parameter 0, shape
+ *     …-buffer-assignment.txt   allocation 4: size 262144, page 0, parameter 0, shape …
  * |f32[256,256]|… value: <374 p.1 @0> (size=262144,offset=0): f32[256,256]{1,0} …-live-range.txt
  * the order of instructions, and what is live at the peak HloProto, field 3         allocations,
  * values, and per allocation the events of the heap simulator
@@ -44,6 +44,11 @@ struct rp_live_buffer {
     int64_t bytes;
 };
 
+struct rp_live_range {
+    const char *name;    /* as that of a value */
+    int64_t first, last; /* positions in the order of instructions, both included */
+};
+
 struct rp_buffers {
     struct rp_arena arena;
     RP_VEC(struct rp_buffer_allocation) allocations;
@@ -55,6 +60,9 @@ struct rp_buffers {
     int64_t peak_bytes;                 /* their sum */
     int64_t peak_at, length;            /* position in the order of instructions, -1: not known */
     const char *peak_instruction;       /* or NULL */
+    /* From the text of live ranges; else empty: */
+    RP_VEC(const char *) order; /* of instructions */
+    RP_VEC(struct rp_live_range) ranges;
 };
 
 void rp_buffers_init(struct rp_buffers *b);
@@ -66,9 +74,12 @@ bool rp_buffers_begin(const uint8_t *head, size_t n);
 /* Release `b` also after a failure. limits: NULL for the defaults. */
 enum rp_code rp_buffers_read_text(struct rp_buffers *b, const char *text, size_t n,
                                   const struct rp_limits *limits, struct rp_err *err);
-/* Adds what a live range text says about the peak. */
+/* Adds what a live range text says: the order, the ranges, the peak. */
 enum rp_code rp_buffers_read_ranges(struct rp_buffers *b, const char *text, size_t n,
                                     const struct rp_limits *limits, struct rp_err *err);
+/* "Total bytes: N" of a memory usage report; the sum of all memory spaces. */
+enum rp_code rp_buffers_read_report(const char *text, size_t n, int64_t *total_bytes,
+                                    struct rp_err *err);
 /* From an HloProto; *found: whether it has an assignment. */
 enum rp_code rp_buffers_read_proto(struct rp_buffers *b, struct rp_bytes proto, bool *found,
                                    struct rp_err *err);
