@@ -161,6 +161,10 @@ static const struct rp_option options[] = {
      "what to show or do; may also be given as the first word (ls, where only files are given)", 0},
     {"source", 0, RP_OPT_TEXT, "SOURCE", NULL,
      "file, folder or name; the same as an argument without a dash", RP_OPT_REPEAT},
+    {"module", 'm', RP_OPT_TEXT, "NAME", NULL,
+     "of dump folders: only modules with this number, name or part of a name", 0},
+    {"pass", 0, RP_OPT_TEXT, "NAME", NULL,
+     "passes: show the changes of passes with this number or part of a name", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_dump = {

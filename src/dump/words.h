@@ -10,10 +10,10 @@
 #include "result/result.h"
 #include "result/settings.h"
 
-#define RP_DUMP_WORDS(X) X(flags)
+#define RP_DUMP_WORDS(X) X(flags) X(ls) X(passes)
 
 /* The same, as the values of an option; tests/unit/dump compares the two. */
-#define RP_DUMP_WORD_LIST "flags"
+#define RP_DUMP_WORD_LIST "flags|ls|passes"
 
 struct rp_dump_call {
     struct rp_ctx *ctx;

@@ -15,8 +15,8 @@
 
 /* ------------------------------------------------------------------ text or wire */
 
-/* Text begins with a name and ':' or '{', after spaces and comments. In the wire format a letter can
-   only be the length of a field, and is not followed by them. */
+/* Text begins with a name and ':' or '{', after spaces and comments. In the wire format a letter
+   can only be the length of a field, and is not followed by them. */
 static bool log_is_text(const uint8_t *bytes, size_t n)
 {
     size_t i = 0;

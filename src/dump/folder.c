@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files are grouped by their names (formats/dump/folder.h). What has another name is looked at: a
+ * program is a module of its own, everything else is left to the word.
+ */
+#include "dump/folder.h"
+
+#include "formats/formats.h"
+#include "result/print_units.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static enum rp_code index_names(struct rp_dump_folder *folder, struct rp_arena *arena,
+                                struct rp_err *err)
+{
+    size_t n = rp_sources_count(folder->dataset->sources);
+    const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
+
+    if (!names)
+        return rp_err_nomem(err, "listing modules");
+    for (size_t i = 0; i < n; i++)
+        names[i] = rp_sources_borrow(folder->dataset->sources, i)->name;
+    return rp_dump_index(names, n, arena, &folder->dump, err);
+}
+
+/* Whether a source is a program by its first bytes; what cannot be opened is not. */
+static bool is_program(const struct rp_dataset *dataset, size_t i)
+{
+    const struct rp_format *format;
+    struct rp_input *in;
+    bool is = false;
+
+    if (rp_source_open(dataset->sources, i, &in, NULL) != RP_OK)
+        return false;
+    if (rp_format_sniff(in, &format, NULL) == RP_OK)
+        is = format->kind == RP_FORMAT_KIND_PROGRAM;
+    rp_source_return(dataset->sources, i, in);
+    return is;
+}
+
+static enum rp_code add_program(struct rp_dump_folder *folder, size_t source,
+                                struct rp_arena *arena, struct rp_err *err)
+{
+    struct rp_dump_module *module = &folder->dump.modules[folder->dump.nmodules];
+    const char *name = rp_sources_borrow(folder->dataset->sources, source)->name;
+    const char *slash = strrchr(name, '/');
+
+    *module = (struct rp_dump_module){.root = "", .name = slash ? slash + 1 : name, .id = -1};
+    module->files = RP_ARENA_NEW(arena, struct rp_dump_file, 1);
+    module->stages = RP_ARENA_NEW(arena, struct rp_dump_stage, 1);
+    if (!module->files || !module->stages)
+        return rp_err_nomem(err, "listing modules");
+    module->files[module->nfiles++] = (struct rp_dump_file){
+        .source = source, .role = RP_DUMP_PROGRAM, .point = RP_DUMP_AT_NAMED, .stage = "program"};
+    module->stages[module->nstages++] =
+        (struct rp_dump_stage){"program", RP_DUMP_AT_NAMED, 0, source, 1};
+    folder->dump.nmodules++;
+    return RP_OK;
+}
+
+/* What belongs to no module: programs are modules of their own. */
+static enum rp_code add_others(struct rp_dump_folder *folder, struct rp_arena *arena,
+                               struct rp_err *err)
+{
+    size_t n = rp_sources_count(folder->dataset->sources), known = folder->dump.nmodules;
+    struct rp_dump_module *modules = RP_ARENA_NEW(arena, struct rp_dump_module, n + known + 1);
+    bool *taken = RP_ARENA_NEW(arena, bool, n + 1);
+
+    folder->others = RP_ARENA_NEW(arena, size_t, n + 1);
+    if (!modules || !taken || !folder->others)
+        return rp_err_nomem(err, "listing modules");
+    for (size_t i = 0; i < known; i++) {
+        modules[i] = folder->dump.modules[i];
+        for (size_t k = 0; k < modules[i].nfiles; k++)
+            taken[modules[i].files[k].source] = true;
+    }
+    folder->dump.modules = modules;
+    for (size_t i = 0; i < n; i++) {
+        if (taken[i])
+            continue;
+        if (is_program(folder->dataset, i))
+            RP_TRY(add_program(folder, i, arena, err));
+        else
+            folder->others[folder->nothers++] = i;
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_dump_folder_open(const struct rp_dump_call *call, struct rp_arena *arena,
+                                 struct rp_dump_folder *out, struct rp_err *err)
+{
+    const char *module = rp_settings_text(call->settings, "module");
+
+    *out = (struct rp_dump_folder){.dataset = call->dataset};
+    RP_TRY(index_names(out, arena, err));
+    RP_TRY(add_others(out, arena, err));
+    out->wanted = RP_ARENA_NEW(arena, bool, out->dump.nmodules + 1);
+    if (!out->wanted)
+        return rp_err_nomem(err, "listing modules");
+    if (!out->dump.nmodules)
+        return rp_err_set(err, RP_FORMAT, "'%s': no program and no file of a compiler's dump",
+                          call->dataset->given ? call->dataset->given : "");
+    RP_TRY(rp_dump_find_modules(&out->dump, module, out->wanted, err));
+    for (size_t i = 0; i < out->dump.nmodules; i++)
+        out->nwanted += out->wanted[i];
+    return RP_OK;
+}
+
+const char *rp_dump_label(const struct rp_dump_module *module, struct rp_arena *arena)
+{
+    if (module->id >= 0)
+        return rp_arena_textf(arena, "module %lld%s%s", (long long)module->id,
+                              *module->name ? " " : "", module->name);
+    return rp_arena_text(arena, *module->name ? module->name : module->root);
+}
+
+size_t rp_dump_file_of(const struct rp_dump_module *module, enum rp_dump_role role)
+{
+    for (size_t i = module->nfiles; i-- > 0;)
+        if (module->files[i].role == role)
+            return module->files[i].source;
+    return SIZE_MAX;
+}
+
+const struct rp_dump_stage *rp_dump_stage_at(const struct rp_dump_module *module,
+                                             enum rp_dump_point point)
+{
+    for (size_t i = 0; i < module->nstages; i++)
+        if (module->stages[i].point == point)
+            return &module->stages[i];
+    return NULL;
+}
+
+const struct rp_dump_stage *rp_dump_final(const struct rp_dump_module *module)
+{
+    const struct rp_dump_stage *last = rp_dump_stage_at(module, RP_DUMP_AT_AFTER);
+
+    for (size_t i = 0; !last && i < module->nstages; i++)
+        if (module->stages[i].point < RP_DUMP_AT_AFTER &&
+            (i + 1 == module->nstages || module->stages[i + 1].point >= RP_DUMP_AT_AFTER))
+            last = &module->stages[i];
+    return last || !module->nstages ? last : &module->stages[0];
+}
+
+enum rp_code rp_dump_in_file(const struct rp_dump_folder *folder, size_t source, enum rp_code code,
+                             struct rp_err *err)
+{
+    if (code != RP_OK)
+        rp_err_prefix(err, code, "'%s'", rp_sources_borrow(folder->dataset->sources, source)->name);
+    return code;
+}
+
+enum rp_code rp_dump_slurp(const struct rp_dump_folder *folder, size_t source, struct rp_input **in,
+                           const uint8_t **bytes, size_t *n, struct rp_err *err)
+{
+    enum rp_code code;
+
+    RP_TRY(rp_source_open(folder->dataset->sources, source, in, err));
+    code = rp_input_slurp(*in, bytes, n, err);
+    if (code != RP_OK)
+        rp_input_close(*in);
+    return rp_dump_in_file(folder, source, code, err);
+}
+
+const char *rp_dump_signed(struct rp_arena *arena, double value, enum rp_unit unit)
+{
+    if (value == 0)
+        return "0";
+    return rp_arena_textf(arena, "%s%s", value < 0 ? "-" : "+",
+                          rp_units_text(arena, fabs(value), unit));
+}

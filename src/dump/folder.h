@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DUMP_FOLDER_H
+#define RP_DUMP_FOLDER_H
+/*
+ * The modules that the words of `dump` work on: those of dump folders, by the names of their files,
+ * and every other program as a module of its own.
+ */
+#include "dataset/load_program.h"
+#include "dump/words.h"
+#include "formats/dump/folder.h"
+
+struct rp_dump_ignored {
+    const char *file, *why; /* a kind of files that is not used, and why */
+    int64_t files;
+};
+
+struct rp_dump_folder {
+    const struct rp_dataset *dataset;
+    struct rp_dump dump; /* modules; single programs come last, with the stage "program" */
+    bool *wanted;        /* one mark each */
+    size_t nwanted;
+    size_t *others; /* sources that belong to no module and are no programs */
+    size_t nothers;
+};
+
+/*
+ * All modules of the call; `wanted` are those that the setting "module" matches. In the arena.
+ * RP_FORMAT where there is no module at all.
+ */
+enum rp_code rp_dump_folder_open(const struct rp_dump_call *call, struct rp_arena *arena,
+                                 struct rp_dump_folder *out, struct rp_err *err);
+
+/* "module 3976 jit_train_step", or the name of a file. In the arena; its failure sticks. */
+const char *rp_dump_label(const struct rp_dump_module *module, struct rp_arena *arena);
+
+/* The source of the module's (last) file of a role, or SIZE_MAX. */
+size_t rp_dump_file_of(const struct rp_dump_module *module, enum rp_dump_role role);
+
+/* The program to analyse: the optimised one, else the last before execution; or NULL. */
+const struct rp_dump_stage *rp_dump_final(const struct rp_dump_module *module);
+/* The first stage at a point, or NULL. */
+const struct rp_dump_stage *rp_dump_stage_at(const struct rp_dump_module *module,
+                                             enum rp_dump_point point);
+
+/* The content of a source; close the input afterwards. Messages name the file. */
+enum rp_code rp_dump_slurp(const struct rp_dump_folder *folder, size_t source, struct rp_input **in,
+                           const uint8_t **bytes, size_t *n, struct rp_err *err);
+
+/* Puts the name of a source before a message. */
+enum rp_code rp_dump_in_file(const struct rp_dump_folder *folder, size_t source, enum rp_code code,
+                             struct rp_err *err);
+
+/* "-42 B" is not a size: bytes with a sign, "+1.2 MB". In the arena. */
+const char *rp_dump_signed(struct rp_arena *arena, double value, enum rp_unit unit);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `dump ls`: the modules of a folder of dumps, one row each, from whatever files it has; what
+ * cannot be read is noted and the rest is shown. Reads one program a module.
+ */
+#include "dump/buffers.h"
+#include "dump/folder.h"
+#include "formats/dump/logs.h"
+#include "program/structure.h"
+
+#include <pthread.h>
+#include <string.h>
+
+struct ls_module {
+    int64_t id, files, stages, passes, passes_changed, executions;
+    int64_t instructions_before, instructions, flops, bytes;
+    int64_t peak_bytes, allocated_bytes, compile_ns;
+    const char *name, *folder, *shown_folder, *stage, *hash;
+    size_t nkinds;
+    const char **kinds;
+};
+
+struct ls_ignored {
+    const char *kind, *why, *example;
+    int64_t files;
+};
+
+struct ls_root {
+    int64_t nfiles;
+    size_t nmodules, nignored, nnotes;
+    struct ls_module *modules;
+    struct ls_ignored *ignored;
+    const char **notes;
+};
+
+static const struct rp_field module_fields[] = {
+    RP_FIELD(struct ls_module, id, I64, NONE, "module", "number", RP_NULLABLE),
+    RP_FIELD(struct ls_module, name, STR, NONE, "name", "of the module, or the file", RP_SHORTEN),
+    RP_FIELD(struct ls_module, folder, STR, NONE, NULL, "of its files", 0),
+    RP_FIELD(struct ls_module, shown_folder, STR, NONE, "folder", "text output only",
+             RP_SHORTEN | RP_SCREEN),
+    RP_FIELD(struct ls_module, files, I64, COUNT, "files", "of the module", RP_WIDE),
+    RP_FIELD(struct ls_module, stages, I64, COUNT, "stages",
+             "programs, without those between passes and of executions", 0),
+    RP_FIELD(struct ls_module, passes, I64, COUNT, NULL,
+             "passes that ran; without times of passes, programs dumped between passes",
+             RP_NULLABLE),
+    RP_FIELD(struct ls_module, passes_changed, I64, COUNT, "passes",
+             "passes that changed the module; without times of passes, passes after which it was "
+             "dumped",
+             RP_NULLABLE),
+    RP_FIELD(struct ls_module, instructions_before, I64, COUNT, "before",
+             "instructions before optimisation", RP_NULLABLE),
+    RP_FIELD(struct ls_module, instructions, I64, COUNT, "after",
+             "instructions of the last stage before execution", RP_NULLABLE),
+    RP_FIELD(struct ls_module, flops, I64, FLOP, "flops", "of one execution", RP_NULLABLE),
+    RP_FIELD(struct ls_module, bytes, I64, BYTES, "traffic",
+             "bytes read and written in one execution, without reuse", RP_NULLABLE),
+    RP_FIELD(struct ls_module, peak_bytes, I64, BYTES, "peak",
+             "live bytes where most are live; without live ranges, all allocations", RP_NULLABLE),
+    RP_FIELD(struct ls_module, allocated_bytes, I64, BYTES, NULL,
+             "all allocations of the buffer assignment", RP_NULLABLE),
+    RP_FIELD(struct ls_module, compile_ns, I64, NS, "compile",
+             "from the first pass to the end of the last", RP_NULLABLE),
+    RP_FIELD(struct ls_module, executions, I64, COUNT, "runs", "recorded with their arguments", 0),
+    RP_FIELD(struct ls_module, stage, STR, NONE, NULL, "the last stage before execution", 0),
+    RP_FIELD(struct ls_module, hash, STR, NONE, NULL, "of that stage; equal for equal programs", 0),
+    RP_FIELD_LIST(struct ls_module, kinds, &rp_type_string, NULL, "kinds of its files", 0),
+    RP_FIELD_END};
+static const struct rp_type module_type = {"module", sizeof(struct ls_module), module_fields, NULL};
+
+static const struct rp_field ignored_fields[] = {
+    RP_FIELD(struct ls_ignored, kind, STR, NONE, "kind", "of files", 0),
+    RP_FIELD(struct ls_ignored, files, I64, COUNT, "files", "of this kind", 0),
+    RP_FIELD(struct ls_ignored, why, STR, NONE, "not read because", "why they are not read", 0),
+    RP_FIELD(struct ls_ignored, example, STR, NONE, NULL, "the first of them", 0), RP_FIELD_END};
+static const struct rp_type ignored_type = {"ignored", sizeof(struct ls_ignored), ignored_fields,
+                                            NULL};
+
+static const struct rp_field root_fields[] = {
+    RP_FIELD_LIST(struct ls_root, modules, &module_type, "modules", "by folder and number", 0),
+    {"files", NULL, RP_T_I64, RP_UNIT_COUNT, 0, offsetof(struct ls_root, nfiles), 0, NULL,
+     "files in all"},
+    RP_FIELD_LIST(struct ls_root, ignored, &ignored_type, "ignored files",
+                  "kinds that are not read", 0),
+    RP_FIELD_LIST(struct ls_root, notes, &rp_type_string, "notes", "files that cannot be read", 0),
+    RP_FIELD_END};
+static const struct rp_type ls_type = {"dump_ls", sizeof(struct ls_root), root_fields, "modules"};
+
+/* ------------------------------------------------------------------ programs */
+
+struct ls_program { /* by source */
+    bool read;
+    int64_t instructions, flops, bytes;
+    uint64_t hash;
+    const char *error;
+};
+
+struct ls_ctx {
+    const struct rp_dump_call *call;
+    struct rp_dump_folder folder;
+    struct rp_arena *arena;
+    struct ls_program *programs;
+    size_t *sources, nsources;
+    RP_VEC(const char *) notes;
+    pthread_mutex_t lock;
+};
+
+static int64_t rounded(double x)
+{
+    return x >= 9e18 ? INT64_MAX : (int64_t)x;
+}
+
+static enum rp_code measure_program(struct ls_ctx *ls, size_t source, struct rp_err *err)
+{
+    struct ls_program *to = &ls->programs[source];
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_costs costs;
+    struct rp_hashes hashes;
+    enum rp_code code = rp_load_program(ls->call->dataset, source, &import, err);
+
+    if (code == RP_OK)
+        code = rp_program_count(import.program, &scratch, &costs, err);
+    if (code == RP_OK)
+        code = rp_program_hash(import.program, &scratch, &hashes, err);
+    if (code == RP_OK)
+        *to = (struct ls_program){.read = true,
+                                  .instructions = import.program->nops,
+                                  .flops = rounded(costs.program.flops),
+                                  .bytes = rounded(costs.program.bytes),
+                                  .hash = hashes.program};
+    rp_arena_release(&scratch);
+    rp_import_release(&import);
+    return code;
+}
+
+/* A damaged program is noted, and does not end the list. */
+static enum rp_code measure_one(void *user, size_t i, struct rp_err *err)
+{
+    struct ls_ctx *ls = user;
+    struct rp_err local = {0};
+    enum rp_code code = measure_program(ls, ls->sources[i], &local);
+
+    if (code == RP_NOMEM || code == RP_CANCELLED) {
+        *err = local;
+        return code;
+    }
+    if (code != RP_OK) {
+        pthread_mutex_lock(&ls->lock);
+        ls->programs[ls->sources[i]].error = rp_arena_text(ls->arena, local.text);
+        pthread_mutex_unlock(&ls->lock);
+    }
+    return RP_OK;
+}
+
+static void want_program(struct ls_ctx *ls, const struct rp_dump_stage *stage)
+{
+    if (stage)
+        ls->sources[ls->nsources++] = stage->source;
+}
+
+/* ------------------------------------------------------------------ one module */
+
+static enum rp_code note_error(struct ls_ctx *ls, enum rp_code code, const struct rp_err *local,
+                               struct rp_err *err)
+{
+    const char *text;
+
+    if (code == RP_OK)
+        return RP_OK;
+    if (code == RP_NOMEM) {
+        *err = *local;
+        return code;
+    }
+    text = rp_arena_text(ls->arena, local->text);
+    return rp_vec_push(&ls->notes, text, err);
+}
+
+static enum rp_code read_pass_times(const struct ls_ctx *ls, size_t source,
+                                    struct rp_pass_times *out, struct rp_err *err)
+{
+    const uint8_t *bytes;
+    struct rp_input *in;
+    enum rp_code code;
+    size_t n;
+
+    RP_TRY(rp_dump_slurp(&ls->folder, source, &in, &bytes, &n, err));
+    code = rp_pass_times_read(bytes, n, &ls->call->dataset->limits, ls->arena, out, err);
+    rp_input_close(in);
+    return rp_dump_in_file(&ls->folder, source, code, err);
+}
+
+static enum rp_code fill_passes(struct ls_ctx *ls, const struct rp_dump_module *module,
+                                struct ls_module *row, struct rp_err *err)
+{
+    size_t source = rp_dump_file_of(module, RP_DUMP_PASS_TIMES);
+    struct rp_pass_times times;
+    struct rp_err local = {0};
+    enum rp_code code;
+
+    if (source == SIZE_MAX)
+        return RP_OK;
+    code = read_pass_times(ls, source, &times, &local);
+    if (code != RP_OK)
+        return note_error(ls, code, &local, err);
+    row->passes = (int64_t)times.n;
+    row->passes_changed = 0;
+    for (size_t i = 0; i < times.n; i++)
+        row->passes_changed += times.at[i].changed;
+    if (times.n) {
+        struct rp_pass_time whole = {.start_us = times.at[0].start_us,
+                                     .end_us = times.at[times.n - 1].end_us};
+
+        row->compile_ns = rp_pass_ns(&whole);
+    }
+    return RP_OK;
+}
+
+static enum rp_code fill_memory(struct ls_ctx *ls, const struct rp_dump_module *module,
+                                struct ls_module *row, struct rp_err *err)
+{
+    struct rp_buffers b;
+    struct rp_err local = {0};
+    bool found = false;
+    enum rp_code code = rp_dump_buffers(&ls->folder, module, &b, &found, &local);
+
+    if (code == RP_OK && found) {
+        row->allocated_bytes = b.total_bytes;
+        row->peak_bytes = b.has_peak ? b.peak_bytes : b.total_bytes;
+    }
+    rp_buffers_release(&b);
+    return note_error(ls, code, &local, err);
+}
+
+/* "0021.fusion.after_cse.before_dce": whether a pass ran before it. */
+static bool is_after_pass(const char *stage)
+{
+    const char *after = strstr(stage, ".after_");
+
+    return after && strncmp(after, ".after_pipeline-start", 21) != 0;
+}
+
+static enum rp_code fill_program(struct ls_ctx *ls, const struct rp_dump_stage *stage,
+                                 const struct ls_program **out, struct rp_err *err)
+{
+    *out = NULL;
+    if (!stage)
+        return RP_OK;
+    if (ls->programs[stage->source].read)
+        *out = &ls->programs[stage->source];
+    else if (ls->programs[stage->source].error)
+        return rp_vec_push(&ls->notes, ls->programs[stage->source].error, err);
+    return RP_OK;
+}
+
+static void count_stages(const struct rp_dump_module *module, struct ls_module *row)
+{
+    for (size_t i = 0; i < module->nstages; i++) {
+        const struct rp_dump_stage *stage = &module->stages[i];
+
+        if (stage->point == RP_DUMP_AT_PASS) {
+            row->passes = row->passes == RP_ABSENT_I64 ? 1 : row->passes + 1;
+            row->passes_changed = row->passes_changed == RP_ABSENT_I64 ? 0 : row->passes_changed;
+            row->passes_changed += is_after_pass(stage->name);
+        } else if (stage->point == RP_DUMP_AT_RUN) {
+            row->executions++;
+        } else {
+            row->stages++;
+        }
+    }
+}
+
+static enum rp_code fill_kinds(struct ls_ctx *ls, const struct rp_dump_module *module,
+                               struct ls_module *row, struct rp_err *err)
+{
+    bool seen[RP_DUMP_ROLES] = {false};
+
+    row->kinds = RP_ARENA_NEW(ls->arena, const char *, RP_DUMP_ROLES);
+    if (!row->kinds)
+        return rp_err_nomem(err, "listing modules");
+    for (size_t i = 0; i < module->nfiles; i++)
+        seen[module->files[i].role] = true;
+    for (size_t i = 0; i < RP_DUMP_ROLES; i++)
+        if (seen[i])
+            row->kinds[row->nkinds++] = rp_dump_role_name((enum rp_dump_role)i);
+    return RP_OK;
+}
+
+static enum rp_code fill_module(struct ls_ctx *ls, const struct rp_dump_module *module,
+                                struct ls_module *row, struct rp_err *err)
+{
+    const struct rp_dump_stage *final = rp_dump_final(module);
+    const struct ls_program *before, *after;
+
+    *row = (struct ls_module){.id = module->id < 0 ? RP_ABSENT_I64 : module->id,
+                              .name = module->name,
+                              .folder = module->root,
+                              .files = (int64_t)module->nfiles,
+                              .passes = RP_ABSENT_I64,
+                              .passes_changed = RP_ABSENT_I64,
+                              .instructions_before = RP_ABSENT_I64,
+                              .instructions = RP_ABSENT_I64,
+                              .flops = RP_ABSENT_I64,
+                              .bytes = RP_ABSENT_I64,
+                              .peak_bytes = RP_ABSENT_I64,
+                              .allocated_bytes = RP_ABSENT_I64,
+                              .compile_ns = RP_ABSENT_I64,
+                              .stage = final ? final->name : NULL};
+    count_stages(module, row);
+    RP_TRY(fill_kinds(ls, module, row, err));
+    RP_TRY(fill_program(ls, rp_dump_stage_at(module, RP_DUMP_AT_BEFORE), &before, err));
+    RP_TRY(fill_program(ls, final, &after, err));
+    if (before)
+        row->instructions_before = before->instructions;
+    if (after) {
+        row->instructions = after->instructions;
+        row->flops = after->flops;
+        row->bytes = after->bytes;
+        row->hash = rp_arena_textf(ls->arena, "%016llx", (unsigned long long)after->hash);
+    }
+    RP_TRY(fill_passes(ls, module, row, err));
+    return fill_memory(ls, module, row, err);
+}
+
+/* ------------------------------------------------------------------ what is not read */
+
+/* Roles that no word reads. */
+static const char *const ignored_reasons[RP_DUMP_ROLES] = {
+    [RP_DUMP_OTHER] = "kind of file not known",
+    [RP_DUMP_DRAWING] = "a drawing of a program; 'graph --html' draws from the program itself",
+    [RP_DUMP_VALUES] = "repeats the buffer assignment, with the uses that the program has",
+    [RP_DUMP_CONFIG] = "options of the compilation; 'dump flags' explains them",
+    [RP_DUMP_TARGET] = "description of the device",
+    [RP_DUMP_AUTOTUNE] = "choices of the autotuner; the optimised program contains them",
+    [RP_DUMP_LLVM] = "generated code",
+    [RP_DUMP_PTX] = "generated code",
+};
+
+static enum rp_code list_ignored(struct ls_ctx *ls, struct ls_root *root, struct rp_err *err)
+{
+    struct rp_sources *sources = ls->call->dataset->sources;
+    const char *examples[RP_DUMP_ROLES + 1] = {NULL};
+    int64_t counts[RP_DUMP_ROLES + 1] = {0};
+
+    for (size_t i = 0; i < ls->folder.dump.nmodules; i++)
+        for (size_t k = 0; ls->folder.wanted[i] && k < ls->folder.dump.modules[i].nfiles; k++) {
+            const struct rp_dump_file *file = &ls->folder.dump.modules[i].files[k];
+
+            if (!counts[file->role]++)
+                examples[file->role] = rp_sources_borrow(sources, file->source)->name;
+        }
+    counts[RP_DUMP_ROLES] = (int64_t)ls->folder.nothers;
+    if (ls->folder.nothers)
+        examples[RP_DUMP_ROLES] = rp_sources_borrow(sources, ls->folder.others[0])->name;
+    root->ignored = RP_ARENA_NEW(ls->arena, struct ls_ignored, RP_DUMP_ROLES + 1);
+    if (!root->ignored)
+        return rp_err_nomem(err, "listing files");
+    for (size_t i = 0; i <= RP_DUMP_ROLES; i++) {
+        const char *why =
+            i < RP_DUMP_ROLES ? ignored_reasons[i] : "not part of a module, no program";
+
+        if (counts[i] && why)
+            root->ignored[root->nignored++] = (struct ls_ignored){
+                i < RP_DUMP_ROLES ? rp_dump_role_name((enum rp_dump_role)i) : "others", why,
+                rp_arena_text(ls->arena, examples[i]), counts[i]};
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ the word */
+
+/* Only where there are several. */
+static void show_folders(struct ls_root *root)
+{
+    bool several = false;
+
+    for (size_t i = 1; i < root->nmodules; i++)
+        several = several || strcmp(root->modules[i].folder, root->modules[0].folder) != 0;
+    for (size_t i = 0; several && i < root->nmodules; i++)
+        root->modules[i].shown_folder = root->modules[i].folder;
+}
+
+static enum rp_code list_modules(struct ls_ctx *ls, struct ls_root *root, struct rp_err *err)
+{
+    const struct rp_dump *dump = &ls->folder.dump;
+
+    for (size_t i = 0; i < dump->nmodules; i++)
+        if (ls->folder.wanted[i]) {
+            const struct rp_dump_stage *before =
+                rp_dump_stage_at(&dump->modules[i], RP_DUMP_AT_BEFORE);
+            const struct rp_dump_stage *final = rp_dump_final(&dump->modules[i]);
+
+            want_program(ls, before);
+            want_program(ls, final == before ? NULL : final);
+        }
+    RP_TRY(rp_pool_each(ls->call->ctx->pool, ls->nsources, measure_one, ls, err));
+    root->modules = RP_ARENA_NEW(ls->arena, struct ls_module, ls->folder.nwanted + 1);
+    if (!root->modules)
+        return rp_err_nomem(err, "listing modules");
+    for (size_t i = 0; i < dump->nmodules; i++)
+        if (ls->folder.wanted[i])
+            RP_TRY(fill_module(ls, &dump->modules[i], &root->modules[root->nmodules++], err));
+    show_folders(root);
+    RP_TRY(list_ignored(ls, root, err));
+    root->nfiles = (int64_t)rp_sources_count(ls->call->dataset->sources);
+    root->notes = RP_ARENA_NEW(ls->arena, const char *, ls->notes.n + 1);
+    for (; root->notes && root->nnotes < ls->notes.n; root->nnotes++)
+        root->notes[root->nnotes] = ls->notes.at[root->nnotes];
+    return rp_arena_check(ls->arena, "listing modules", err);
+}
+
+static enum rp_code ls_run(const struct rp_dump_call *call, struct rp_result *result,
+                           struct rp_err *err)
+{
+    struct ls_ctx ls = {.call = call, .arena = &result->arena};
+    size_t n = rp_sources_count(call->dataset->sources);
+    enum rp_code code;
+
+    RP_TRY(rp_dump_folder_open(call, ls.arena, &ls.folder, err));
+    ls.programs = RP_ARENA_NEW(ls.arena, struct ls_program, n + 1);
+    ls.sources = RP_ARENA_NEW(ls.arena, size_t, 2 * ls.folder.dump.nmodules + 1);
+    if (!ls.programs || !ls.sources)
+        return rp_err_nomem(err, "listing modules");
+    pthread_mutex_init(&ls.lock, NULL);
+    code = list_modules(&ls, result->root, err);
+    pthread_mutex_destroy(&ls.lock);
+    rp_vec_release(&ls.notes);
+    return code;
+}
+
+const struct rp_dump_word rp_dump_ls = {
+    .name = "ls",
+    .summary = "the modules of a folder of dumps: sizes, costs, memory, compile time",
+    .options = "module",
+    .files = true,
+    .type = &ls_type,
+    .run = ls_run};
