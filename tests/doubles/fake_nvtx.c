@@ -4,7 +4,7 @@
  * tables, as the first call of NVTX does, then makes ranges, marks and domains. Without a tool push
  * and pop return -2, like NVTX's own functions.
  *
- *   fake_nvtx N
+ *   fake_nvtx N [frameworks]     the same N times; or ranges as frameworks make them
  */
 #include "abi/nvtx.h"
 
@@ -92,6 +92,33 @@ static void *end_elsewhere(void *id)
     return NULL;
 }
 
+/* Ranges as PyTorch (emit_nvtx) and XLA name them; op_id differs in each call. */
+static void frameworks(long n)
+{
+    void *xla = CALL(core2_functions, RP_NVTX_DOMAIN_CREATE_A, create_a *, NULL, "TSL");
+    struct rp_nvtx_event event = {
+        .version = 3, .size = sizeof event, .message_type = RP_NVTX_MESSAGE_ASCII};
+    char name[160];
+
+    for (long i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "Optimizer.step#AdamW.step, op_id = %ld", 3 * i + 1);
+        CALL(core_functions, RP_NVTX_PUSH_A, push_a *, -2, name);
+        snprintf(name, sizeof name,
+                 "aten::mm, seq = %ld, op_id = %ld, sizes = [[64, 32], [32, 8]], input_op_ids = "
+                 "[(0,-1), (0,-1)]",
+                 i, 3 * i + 2);
+        CALL(core_functions, RP_NVTX_PUSH_A, push_a *, -2, name);
+        event.message = "XlaModule:#hlo_module=jit_f,program_id=7#";
+        CALL(core2_functions, RP_NVTX_DOMAIN_PUSH_EX, domain_push *, -2, xla, &event);
+        event.message = "Thunk:#name=jit(f)/dot[a=1,b=2],hlo_op=fusion.3,unique_hlo_op_id=42#";
+        CALL(core2_functions, RP_NVTX_DOMAIN_PUSH_EX, domain_push *, -2, xla, &event);
+        CALL(core2_functions, RP_NVTX_DOMAIN_POP, domain_pop *, -2, xla);
+        CALL(core2_functions, RP_NVTX_DOMAIN_POP, domain_pop *, -2, xla);
+        CALL(core_functions, RP_NVTX_POP, pop *, -2);
+        CALL(core_functions, RP_NVTX_POP, pop *, -2);
+    }
+}
+
 int main(int argc, char **argv)
 {
     long n = argc > 1 ? strtol(argv[1], NULL, 10) : 1, levels = 0;
@@ -102,6 +129,10 @@ int main(int argc, char **argv)
     uint64_t id;
 
     initialise();
+    if (argc > 2) {
+        frameworks(n);
+        return 0;
+    }
     domain = CALL(core2_functions, RP_NVTX_DOMAIN_CREATE_A, create_a *, NULL, "library");
     other = CALL(core2_functions, RP_NVTX_DOMAIN_CREATE_A, create_a *, NULL, "other");
     event.message =

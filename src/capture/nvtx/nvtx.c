@@ -7,10 +7,12 @@
  * Push and pop nest within their domain, so a domain is a lane of the thread; without a domain they
  * are ranges like those of <reprise/record.h>. A started range may end on another thread: it is an
  * async pair with an id, and its name is kept until its end. Return values are those that the
- * program gets without a tool.
+ * program gets without a tool. Ranges that PyTorch and XLA make for their operators become
+ * operators (operators.c).
  */
 #include "abi/nvtx.h"
 #include "capture/core/core.h"
+#include "capture/nvtx/operators.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,13 +26,16 @@
 #define STARTED    1024 /* names kept at a time; a power of two */
 #define CATEGORY   "nvtx"
 
+#define XLA_DOMAIN "TSL"
+
 struct domain {
     uint32_t lane;
+    bool is_xla;
     char category[64];
 };
 
 static const struct rp_capture *cap;
-static const struct domain plain = {FIRST_LANE, CATEGORY};
+static const struct domain plain = {FIRST_LANE, false, CATEGORY};
 
 static struct {
     _Atomic uint64_t id;
@@ -85,6 +90,13 @@ static const char *message_of(const struct rp_nvtx_event *e, char *room)
 
 static int range_push(const struct domain *d, const char *name)
 {
+    char room[NAME_MAX_];
+
+    if (d == &plain || d->is_xla)
+        name = rp_nvtx_operator_begin(cap, d->is_xla ? RP_NVTX_NAMES_XLA : RP_NVTX_NAMES_PLAIN,
+                                      name, room, sizeof room);
+    if (!name)
+        return RP_NVTX_NO_LEVEL;
     if (d == &plain)
         cap->range_begin(name); /* half the cost of a call with a category */
     else
@@ -97,6 +109,9 @@ static int range_push(const struct domain *d, const char *name)
 
 static int range_pop(const struct domain *d)
 {
+    if ((d == &plain || d->is_xla) &&
+        rp_nvtx_operator_end(cap, d->is_xla ? RP_NVTX_NAMES_XLA : RP_NVTX_NAMES_PLAIN))
+        return RP_NVTX_NO_LEVEL;
     if (d == &plain)
         cap->range_end();
     else
@@ -135,6 +150,7 @@ static void *make_domain(const char *name)
         return NULL;
     d->lane = FIRST_LANE + 1 + atomic_fetch_add(&domains, 1);
     snprintf(d->category, sizeof d->category, CATEGORY ":%s", name ? name : "");
+    d->is_xla = name && !strcmp(name, XLA_DOMAIN);
     return d;
 }
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One pass over the text for each key; names are some hundred bytes at most. */
+#include "capture/nvtx/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool text_contains(struct rp_nvtx_text t, const char *what)
+{
+    return memmem(t.at, t.n, what, strlen(what)) != NULL;
+}
+
+/* "AddmmBackward0", "torch::autograd::CopyBackwards" */
+static bool is_backward_node(struct rp_nvtx_text t)
+{
+    while (t.n && t.at[t.n - 1] >= '0' && t.at[t.n - 1] <= '9')
+        t.n--;
+    return (t.n >= 8 && !memcmp(t.at + t.n - 8, "Backward", 8)) ||
+           (t.n >= 9 && !memcmp(t.at + t.n - 9, "Backwards", 9));
+}
+
+/* The list of a key such as ", sizes = [...]": to the bracket that closes it. */
+static struct rp_nvtx_text list_after(const char *text, const char *key)
+{
+    struct rp_nvtx_text list = {0};
+    const char *at = strstr(text, key), *p;
+    int depth = 0;
+
+    if (!at)
+        return list;
+    at += strlen(key);
+    for (p = at; *p; p++) {
+        depth += (*p == '[') - (*p == ']');
+        if (depth == 0)
+            break;
+    }
+    if (*at == '[' && *p == ']')
+        list = (struct rp_nvtx_text){at, (size_t)(p + 1 - at)};
+    return list;
+}
+
+bool rp_nvtx_name_of_torch(const char *text, struct rp_nvtx_name *out)
+{
+    const char *id = strstr(text, ", op_id = "), *sequence = strstr(text, ", seq = "), *end = id;
+
+    if (!id)
+        return false;
+    if (sequence && sequence < id)
+        end = sequence;
+    *out =
+        (struct rp_nvtx_name){.name = {text, (size_t)(end - text)}, .sequence = -1, .program = -1};
+    if (end == sequence)
+        out->sequence = strtoll(sequence + strlen(", seq = "), NULL, 10);
+    out->is_operator =
+        out->sequence >= 0 || text_contains(out->name, "::") || is_backward_node(out->name);
+    out->sizes = list_after(id, ", sizes = ");
+    return true;
+}
+
+/* Whether ",key=" of one of XLA's keys begins here. */
+static bool key_begins(const char *at)
+{
+    static const char *const keys[] = {
+        ",hlo_op=", ",hlo_module=", ",unique_hlo_op_id=", ",program_id=", ",name=", ",run_id="};
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        if (!strncmp(at, keys[i], strlen(keys[i])))
+            return true;
+    }
+    return false;
+}
+
+/* The value of a key in "#key=value,key=value#". It may contain commas and '=': it ends at the next
+   key or at the closing mark. */
+static struct rp_nvtx_text value_of(const char *list, const char *key)
+{
+    const char *end = strrchr(list, '#'), *at = list, *p;
+    size_t n = strlen(key);
+
+    while ((at = strstr(at, key)) && (at[n] != '=' || (at[-1] != '#' && at[-1] != ',')))
+        at += n;
+    if (!at || at > end)
+        return (struct rp_nvtx_text){0};
+    at += n + 1;
+    for (p = at; p < end && !(*p == ',' && key_begins(p)); p++)
+        ;
+    return (struct rp_nvtx_text){at, (size_t)(p - at)};
+}
+
+bool rp_nvtx_name_of_xla(const char *text, struct rp_nvtx_name *out)
+{
+    const char *mark = strchr(text, '#');
+    struct rp_nvtx_text program;
+
+    if (!mark || mark == text || mark[-1] != ':' || strrchr(mark, '#') == mark)
+        return false;
+    *out = (struct rp_nvtx_name){.sequence = -1, .program = -1};
+    out->module = value_of(mark, "hlo_module");
+    program = value_of(mark, "program_id");
+    if (program.n)
+        out->program = strtoll(program.at, NULL, 10);
+    if (!strncmp(text, "Thunk:", 6)) {
+        out->name = value_of(mark, "hlo_op");
+        out->path = value_of(mark, "name");
+        out->is_operator = true;
+        return out->name.n != 0;
+    }
+    out->name = out->module;
+    return !strncmp(text, "XlaModule:", 10) && out->name.n;
+}
