@@ -22,16 +22,18 @@ static const struct source {
     enum way way;
     bool always, by_default;
     bool preload_too; /* it also intercepts calls of the program */
+    bool has_python;  /* it has modules that Python imports when it starts */
 } sources[] = {
-    {"host", "LD_PRELOAD", BY_PRELOAD, true, true, false},
-    {"cuda", "CUDA_INJECTION64_PATH", BY_PATH, false, true, true},
-    {"nvtx", "NVTX_INJECTION64_PATH", BY_PATH, false, true, false},
-    {"nccl", "NCCL_PROFILER_PLUGIN", BY_PATH, false, true, false},
-    {"opencl", "OPENCL_LAYERS", BY_LIST, false, true, true},
-    {"mpi", "LD_PRELOAD", BY_PRELOAD, false, true, false},
-    {"gloo", "LD_PRELOAD", BY_PRELOAD, false, true, false},
-    {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false, false},
-    {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false, false},
+    {"host", "LD_PRELOAD", BY_PRELOAD, true, true, false, false},
+    {"cuda", "CUDA_INJECTION64_PATH", BY_PATH, false, true, true, false},
+    {"nvtx", "NVTX_INJECTION64_PATH", BY_PATH, false, true, false, false},
+    {"nccl", "NCCL_PROFILER_PLUGIN", BY_PATH, false, true, false, false},
+    {"opencl", "OPENCL_LAYERS", BY_LIST, false, true, true, false},
+    {"mpi", "LD_PRELOAD", BY_PRELOAD, false, true, false, false},
+    {"gloo", "LD_PRELOAD", BY_PRELOAD, false, true, false, false},
+    {"frameworks", "INTEL_LIBITTNOTIFY64", BY_PATH, false, true, false, true},
+    {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false, false, false},
+    {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false, false, false},
 };
 
 #define NSOURCES (sizeof sources / sizeof sources[0])
@@ -96,7 +98,7 @@ static bool sources_known(const char *list, struct rp_err *err)
         if (i == NSOURCES) {
             snprintf(
                 err->text, sizeof err->text,
-                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, blocking, malloc",
+                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, frameworks, blocking, malloc",
                 (int)(len < 100 ? len : 100), list);
             return false;
         }
@@ -137,6 +139,12 @@ static void source_enable(struct record *r, const struct source *source, const c
         add_to_variable(source->variable, path, true);
     if (source->preload_too)
         add_to_variable("LD_PRELOAD", path, false);
+    if (source->has_python) {
+        char folder[PATH_MAX + 64];
+
+        snprintf(folder, sizeof folder, "%s/python", r->libraries);
+        add_to_variable("PYTHONPATH", folder, true);
+    }
     snprintf(r->used + strlen(r->used), sizeof r->used - strlen(r->used), "%s%s",
              r->used[0] ? ", " : "", source->name);
 }
