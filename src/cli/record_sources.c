@@ -120,6 +120,17 @@ static void add_to_variable(const char *variable, const char *path, bool before)
     setenv(variable, path, 1);
 }
 
+/* PyTorch reports its operators by NVTX where it can, so that library is loaded too. */
+static void python_enable(const struct record *r)
+{
+    char path[PATH_MAX + 64];
+
+    snprintf(path, sizeof path, "%s/python", r->libraries);
+    add_to_variable("PYTHONPATH", path, true);
+    snprintf(path, sizeof path, "%s/reprise-nvtx.so", r->libraries);
+    setenv("NVTX_INJECTION64_PATH", path, 0);
+}
+
 /* Sets the source's variable to load its library. */
 static void source_enable(struct record *r, const struct source *source, const char *path,
                           bool asked)
@@ -139,12 +150,8 @@ static void source_enable(struct record *r, const struct source *source, const c
         add_to_variable(source->variable, path, true);
     if (source->preload_too)
         add_to_variable("LD_PRELOAD", path, false);
-    if (source->has_python) {
-        char folder[PATH_MAX + 64];
-
-        snprintf(folder, sizeof folder, "%s/python", r->libraries);
-        add_to_variable("PYTHONPATH", folder, true);
-    }
+    if (source->has_python)
+        python_enable(r);
     snprintf(r->used + strlen(r->used), sizeof r->used - strlen(r->used), "%s%s",
              r->used[0] ? ", " : "", source->name);
 }

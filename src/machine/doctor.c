@@ -331,6 +331,12 @@ static void check_record_nvtx(struct rp_arena *arena, struct check_row *row)
                &(struct capture_source){.name = "nvtx", .variable = "NVTX_INJECTION64_PATH"});
 }
 
+static void check_record_frameworks(struct rp_arena *arena, struct check_row *row)
+{
+    source_row(arena, row,
+               &(struct capture_source){.name = "frameworks", .variable = "INTEL_LIBITTNOTIFY64"});
+}
+
 static void check_record_nccl(struct rp_arena *arena, struct check_row *row)
 {
     source_row(arena, row,
@@ -430,6 +436,7 @@ static const struct {
     {"record host", check_record_host, "record"},
     {"record cuda", check_record_cuda, "record"},
     {"record nvtx", check_record_nvtx, "record"},
+    {"record frameworks", check_record_frameworks, "record"},
     {"record nccl", check_record_nccl, "record"},
     {"record opencl", check_record_opencl, "record"},
     {"record mpi", check_record_mpi, "record"},

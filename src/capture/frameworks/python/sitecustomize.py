@@ -46,7 +46,8 @@ class Torch:
         self.others = 0
         state = self.profiler.ProfilerState
         shapes = option("shapes", "on") != "off"
-        if torch.version.cuda:
+        wanted = option("torch", "nvtx" if torch.version.cuda else "itt")
+        if wanted == "nvtx":
             kind = state.NVTX
         elif torch.profiler.itt.is_available():
             kind, shapes = state.ITT, False
