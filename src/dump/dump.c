@@ -162,9 +162,29 @@ static const struct rp_option options[] = {
     {"source", 0, RP_OPT_TEXT, "SOURCE", NULL,
      "file, folder or name; the same as an argument without a dash", RP_OPT_REPEAT},
     {"module", 'm', RP_OPT_TEXT, "NAME", NULL,
-     "of dump folders: only modules with this number, name or part of a name", 0},
+     "only modules with this number, name or part of a name; with 'run' a regular expression", 0},
     {"pass", 0, RP_OPT_TEXT, "NAME", NULL,
-     "passes: show the changes of passes with this number or part of a name", 0},
+     "passes: show the changes of passes with this number or part of a name; with 'run': dump "
+     "around the passes that match this regular expression",
+     0},
+    {"framework", 0, RP_OPT_TEXT, "LIST", NULL,
+     "with 'run' and 'flags': only of these, with commas: xla, jax, tensorflow, pytorch, "
+     "torch_xla, ratex, bladedisc",
+     0},
+    {"every", 0, RP_OPT_FLAG, NULL, NULL,
+     "with 'flags': also those that have nothing to do with dumps", 0},
+    {"preset", 0, RP_OPT_CHOICE, "quick|passes|fusion|memory|replay", "quick",
+     "with 'run': what to write down", 0},
+    {"log-level", 0, RP_OPT_INT, "0..9", NULL,
+     "with 'run': verbose messages of TensorFlow and XLA up to this level", 0},
+    {"max-bytes", 0, RP_OPT_BYTES, "SIZE", "4GiB",
+     "with 'run': remove the oldest dumps where the folder grows beyond this", 0},
+    {"keep-flags", 0, RP_OPT_FLAG, NULL, NULL,
+     "with 'run': pass on flags that this XLA does not know", 0},
+    {"dry-run", 0, RP_OPT_FLAG, NULL, NULL, "with 'run': show what would be set, and run nothing",
+     0},
+    {"target", 0, RP_OPT_CHOICE, "ref|fast|pjrt|tf2xla", "fast",
+     "with 'ops': the engine, or the conversion of TensorFlow graphs, that is asked", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_dump = {
