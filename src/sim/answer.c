@@ -4,7 +4,8 @@
  * the profiler (to compare with a recording) and without it (the prediction). The interval covers
  * what the prediction becomes if the profiler cost half or half as much again, and if what the
  * recording does not tell about its transport is different, widened by how far the recorded steps
- * differ from each other.
+ * differ from each other. The interval of the change compares, under each of these assumptions, the
+ * step with the what-if to the step without it: most of what is not known changes both alike.
  */
 #include "sim/simulate.h"
 
@@ -46,8 +47,12 @@ struct answer_ctx {
     double doubt;            /* relative uncertainty of the profiler's cost */
     bool flat;               /* the step hardly depends on that cost */
     bool unknown;            /* nothing tells how far a prediction may be off */
+    bool on_threads;         /* threads carry the collectives */
     bool leant;              /* a what-if depended on what is not known of the transport */
-    struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
+    int64_t base_low_cost_ns,
+        base_high_cost_ns;                  /* the unchanged step with another profiler's cost */
+    int64_t base_slower_ns, base_faster_ns; /* ... and with another transport */
+    struct rp_trace **trace;                /* where the next run is put as a trace, or NULL */
 };
 
 static struct base *base_of(struct answer_ctx *a, double factor)
@@ -99,6 +104,7 @@ static enum rp_code step_with(struct answer_ctx *a, double factor, const char *w
     a->run.dropped = false;
     a->run.edges_factor = 1;
     a->run.leans = a->run.uses_transport = false;
+    a->run.latency_doubt = a->run.rate_doubt = NULL;
     code = run_with(a, factor, whatif, err);
     if (code == RP_OK)
         code = rp_sim_steps_init(&steps, &a->run, a->now, err);
@@ -139,24 +145,61 @@ static enum rp_code fill_path(struct answer_ctx *a, struct rp_err *err)
     return RP_OK;
 }
 
-static void include(int64_t *low, int64_t *high, int64_t x)
+/* An interval while it grows. */
+struct interval {
+    int64_t predicted_ns, base_ns; /* with the what-if, and without it */
+    int64_t low_ns, high_ns;
+    double low_ratio, high_ratio; /* of the two */
+    double most;                  /* the largest deviation so far, as a part of predicted_ns */
+    const char *why;              /* ... and what it is due to */
+};
+
+static struct interval interval_begin(int64_t predicted_ns, int64_t base_ns)
 {
-    *low = x < *low ? x : *low;
-    *high = x > *high ? x : *high;
+    double now = ratio(predicted_ns, base_ns);
+
+    return (struct interval){.predicted_ns = predicted_ns,
+                             .base_ns = base_ns,
+                             .low_ns = predicted_ns,
+                             .high_ns = predicted_ns,
+                             .low_ratio = now,
+                             .high_ratio = now};
 }
 
+/* What both are under an assumption. */
+static void interval_include(struct interval *x, int64_t step_ns, int64_t base_ns, const char *why)
+{
+    double off = fabs(ratio(step_ns - x->predicted_ns, x->predicted_ns));
+    double now = ratio(step_ns, base_ns);
+
+    x->low_ns = step_ns < x->low_ns ? step_ns : x->low_ns;
+    x->high_ns = step_ns > x->high_ns ? step_ns : x->high_ns;
+    x->low_ratio = now < x->low_ratio ? now : x->low_ratio;
+    x->high_ratio = now > x->high_ratio ? now : x->high_ratio;
+    if (off > x->most) {
+        x->most = off;
+        x->why = why;
+    }
+}
+
+#define COST_DOUBT "the cost of recording is estimated"
+
 /* What a run without the profiler takes if the profiler cost less, or more. */
-static enum rp_code include_cost_doubt(struct answer_ctx *a, const char *text, int64_t *low,
-                                       int64_t *high, struct rp_err *err)
+static enum rp_code include_cost_doubt(struct answer_ctx *a, const char *text, struct interval *x,
+                                       struct rp_err *err)
 {
     int64_t step;
 
     if (!a->costs)
         return RP_OK;
     RP_TRY(step_with(a, 1 - a->doubt, text, &step, err));
-    include(low, high, step);
+    if (!text)
+        a->base_low_cost_ns = step;
+    interval_include(x, step, text ? a->base_low_cost_ns : step, COST_DOUBT);
     RP_TRY(step_with(a, 1 + a->doubt, text, &step, err));
-    include(low, high, step);
+    if (!text)
+        a->base_high_cost_ns = step;
+    interval_include(x, step, text ? a->base_high_cost_ns : step, COST_DOUBT);
     return RP_OK;
 }
 
@@ -171,61 +214,88 @@ static bool communicates(const struct rp_sim_run *run)
 }
 
 /* And if the transport of another run were faster, or slower. */
-static enum rp_code include_transport_doubt(struct answer_ctx *a, int64_t *low, int64_t *high,
+static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interval *x,
                                             struct rp_err *err)
 {
     struct rp_transport t = {0};
     double by[2];
     char text[64];
-    int64_t step;
+    int64_t step[2];
     int i;
 
-    if (communicates(&a->run)) /* a collective may lie outside the steps */
+    if (communicates(&a->run)) { /* a collective may lie outside the steps */
+        a->on_threads = a->run.parts[0]->collectives.on_host;
         RP_TRY(rp_transport_fit(&a->run, &t, err));
+    }
+    a->base_slower_ns = a->base_faster_ns = x->predicted_ns;
+    if (!t.n)
+        return RP_OK;
     by[0] = 1 + rp_transport_doubt(&t);
     by[1] = 1 / by[0];
-    for (i = 0; t.n && i < 2; i++) {
+    for (i = 0; i < 2; i++) {
         snprintf(text, sizeof text, "scale:comm=%.6f", by[i]);
-        RP_TRY(step_with(a, 1, text, &step, err));
-        include(low, high, step);
+        RP_TRY(step_with(a, 1, text, &step[i], err));
+        interval_include(x, step[i], step[i], "the rate of the transport differs between runs");
     }
+    a->base_slower_ns = step[0];
+    a->base_faster_ns = step[1];
     return RP_OK;
 }
 
-/* Widens an interval by how far steps differ from each other and the model from the recording. One
-   without any width says nothing: then it is not known. */
-static void settle_interval(const struct answer_ctx *a, int64_t *low, int64_t *high)
+/* Where threads carry collectives, runs of the same program differ by this part at least: other
+   threads and programs take their cores. */
+#define HOST_RUNS_DIFFER 0.08
+
+/* Widens an interval by how far steps and runs differ from each other and the model from the
+   recording. One without any width says nothing: then it is not known. */
+static void settle_interval(const struct answer_ctx *a, struct interval *x)
 {
     double spread = a->run.parts[0]->spread_ratio, error = fabs(a->out->baseline.error_ratio);
-    double more = 1 + (isnan(spread) ? 0 : spread) + (isnan(error) ? 0 : error);
+    double runs = a->on_threads ? HOST_RUNS_DIFFER : 0, more;
 
-    *low = rp_sim_scaled(*low, 1 / more);
-    *high = rp_sim_scaled(*high, more);
-    if (*low < *high)
+    spread = isnan(spread) ? 0 : spread;
+    error = isnan(error) ? 0 : error;
+    if (error > spread && error > runs && error > x->most)
+        x->why = "the model does not reproduce the recorded step exactly";
+    else if (runs > spread && runs > x->most)
+        x->why = "runs differ where threads carry the collectives";
+    else if (spread > x->most)
+        x->why = "the recorded steps differ";
+    more = 1 + error + (spread > runs ? spread : runs);
+    x->low_ns = rp_sim_scaled(x->low_ns, 1 / more);
+    x->high_ns = rp_sim_scaled(x->high_ns, more);
+    x->low_ratio /= 1 + error;
+    x->high_ratio *= 1 + error;
+    if (x->low_ns < x->high_ns)
         return;
-    *low = *high = RP_ABSENT_I64;
+    x->low_ns = x->high_ns = RP_ABSENT_I64;
+    x->low_ratio = x->high_ratio = NAN;
+    x->why = NULL;
 }
 
 static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_sim_baseline *b = &a->out->baseline;
     const struct rp_sim_part *first = a->run.parts[0];
+    struct interval x;
 
     RP_TRY(step_with(a, 0, NULL, &b->simulated_step_ns, err));
     b->simulated_ns = a->distance_ns;
     a->wants_path = a->by_rank = true;
     RP_TRY(step_with(a, 1, NULL, &b->unprofiled_ns, err));
     RP_TRY(fill_path(a, err));
-    b->unprofiled_low_ns = b->unprofiled_high_ns = b->unprofiled_ns;
-    RP_TRY(include_cost_doubt(a, NULL, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
-    RP_TRY(include_transport_doubt(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns, err));
+    x = interval_begin(b->unprofiled_ns, b->unprofiled_ns);
+    RP_TRY(include_cost_doubt(a, NULL, &x, err));
+    RP_TRY(include_transport_doubt(a, &x, err));
     b->cost_factor = first->quick_ns ? a->run.cost_factor : NAN;
     b->span_cost_ns =
         first->quick_ns ? (int64_t)(rp_sim_cost_of(first).span_ns * b->cost_factor) : RP_ABSENT_I64;
     b->measured_ns = first->distance_ns;
     b->step_ns = rp_sim_measured_ns(&a->run);
     b->error_ratio = ratio(b->simulated_step_ns - b->step_ns, b->step_ns);
-    settle_interval(a, &b->unprofiled_low_ns, &b->unprofiled_high_ns);
+    settle_interval(a, &x);
+    b->unprofiled_low_ns = x.low_ns;
+    b->unprofiled_high_ns = x.high_ns;
     b->spread_ratio = first->spread_ratio;
     b->ranks = a->alike ? (int64_t)a->asked->given : (int64_t)a->run.nranks * first->nranks;
     b->steps = first->has_steps ? first->nsteps : (int64_t)first->recorded_steps;
@@ -234,9 +304,28 @@ static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
     return RP_OK;
 }
 
+/* The unchanged step under an assumption about the transport. */
+static int64_t base_leant(const struct answer_ctx *a, enum rp_sim_lean to)
+{
+    if (a->run.uses_transport && to == RP_LEAN_SLOWER)
+        return a->base_slower_ns;
+    if (a->run.uses_transport && to == RP_LEAN_FASTER)
+        return a->base_faster_ns;
+    return a->out->baseline.unprofiled_ns;
+}
+
+/* What the leans of the latest what-if are about. */
+static const char *lean_doubt(const struct rp_sim_run *run, enum rp_sim_lean to)
+{
+    bool latency = to == RP_LEAN_LESS_LATENCY || to == RP_LEAN_MORE_LATENCY;
+    const char *said = latency ? run->latency_doubt : run->rate_doubt;
+
+    return said ? said : "how much the changed work gains is estimated";
+}
+
 /* What the prediction becomes where the transport is not as assumed. */
-static enum rp_code include_leans(struct answer_ctx *a, const char *text,
-                                  struct rp_sim_prediction *p, struct rp_err *err)
+static enum rp_code include_leans(struct answer_ctx *a, const char *text, struct interval *x,
+                                  struct rp_err *err)
 {
     enum rp_code code = RP_OK;
     int64_t step;
@@ -247,7 +336,8 @@ static enum rp_code include_leans(struct answer_ctx *a, const char *text,
         a->run.lean = (enum rp_sim_lean)to;
         code = step_with(a, 1, text, &step, err);
         if (code == RP_OK)
-            include(&p->low_ns, &p->high_ns, step);
+            interval_include(x, step, base_leant(a, (enum rp_sim_lean)to),
+                             lean_doubt(&a->run, (enum rp_sim_lean)to));
     }
     a->run.lean = RP_LEAN_NONE;
     return code;
@@ -265,6 +355,8 @@ static enum rp_code explain_impossible(struct answer_ctx *a, const char *text,
                                     .low_ns = RP_ABSENT_I64,
                                     .high_ns = RP_ABSENT_I64,
                                     .change_ratio = NAN,
+                                    .change_low_ratio = NAN,
+                                    .change_high_ratio = NAN,
                                     .impossible = rp_arena_text(a->arena, why->text)};
     RP_TRY(rp_whatif_assumes(text, a->arena, &p->assumes, err));
     return rp_arena_check(a->arena, "simulating", err);
@@ -273,6 +365,7 @@ static enum rp_code explain_impossible(struct answer_ctx *a, const char *text,
 static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
                                     struct rp_sim_prediction *p, struct rp_err *err)
 {
+    struct interval x;
     enum rp_code code;
 
     *p = (struct rp_sim_prediction){0};
@@ -286,10 +379,15 @@ static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
     a->wants_path = true;
     RP_TRY(step_with(a, 1, text, &p->predicted_ns, err));
     p->bound_by = rp_sim_path_most(&a->path);
-    p->low_ns = p->high_ns = p->predicted_ns;
-    RP_TRY(include_cost_doubt(a, text, &p->low_ns, &p->high_ns, err));
-    RP_TRY(include_leans(a, text, p, err));
-    settle_interval(a, &p->low_ns, &p->high_ns);
+    x = interval_begin(p->predicted_ns, a->out->baseline.unprofiled_ns);
+    RP_TRY(include_leans(a, text, &x, err));
+    RP_TRY(include_cost_doubt(a, text, &x, err));
+    settle_interval(a, &x);
+    p->low_ns = x.low_ns;
+    p->high_ns = x.high_ns;
+    p->change_low_ratio = x.low_ratio - 1;
+    p->change_high_ratio = x.high_ratio - 1;
+    p->uncertain = x.why;
     a->unknown |= p->low_ns == RP_ABSENT_I64;
     p->change_ratio =
         ratio(p->predicted_ns - a->out->baseline.unprofiled_ns, a->out->baseline.unprofiled_ns);
@@ -392,6 +490,13 @@ static void note_steps(struct answer_ctx *a)
                                    first->graph.ndropped));
 }
 
+#define WIDE 1.25 /* the ends of an interval differ by this factor: the reason is a note */
+
+static bool is_wide(const struct rp_sim_prediction *p)
+{
+    return p->uncertain && (double)p->high_ns > WIDE * (double)p->low_ns;
+}
+
 /* Why it is impossible; or what it changed and what it assumes. */
 static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction *p)
 {
@@ -399,8 +504,10 @@ static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction
         add_note(a, p->impossible);
         return;
     }
-    add_note(a, rp_arena_textf(a->arena, "%s: %s%sassumes that %s", p->what_if,
-                               p->changed ? p->changed : "", p->changed ? "; " : "", p->assumes));
+    add_note(a, rp_arena_textf(a->arena, "%s: %s%sassumes that %s%s%s", p->what_if,
+                               p->changed ? p->changed : "", p->changed ? "; " : "", p->assumes,
+                               is_wide(p) ? "; uncertain mainly because " : "",
+                               is_wide(p) ? p->uncertain : ""));
 }
 
 static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err *err)

@@ -46,8 +46,11 @@ struct rp_sim_baseline {
 struct rp_sim_prediction {
     const char *what_if;
     int64_t simulated_step_ns, simulated_ns, predicted_ns, low_ns, high_ns;
-    double change_ratio;  /* of predicted against unprofiled: -0.1 is a tenth less */
-    const char *bound_by; /* what most of its critical path is */
+    double change_ratio; /* of predicted against unprofiled: -0.1 is a tenth less */
+    double change_low_ratio, change_high_ratio; /* its interval: narrower than that of the step, as
+                                                   what is not known often changes both alike */
+    const char *uncertain; /* what the interval of the step is mostly due to; or NULL */
+    const char *bound_by;  /* what most of its critical path is */
     const char *assumes;
     const char *changed;    /* what it changed, where it selects by name; or NULL */
     const char *impossible; /* why it cannot be answered; then the numbers are absent; or NULL */

@@ -45,6 +45,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN_VEC, priorities, uint8_t),
                                               PART(PLAIN_VEC, device_rules, uint8_t),
                                               PART(TEXT, gpu),
+                                              PART(PLAIN, pid),
                                               PART(PLAIN, quick_ns),
                                               PART(PLAIN, with_shapes),
                                               PART(PLAIN, with_frames),
@@ -254,6 +255,23 @@ static enum rp_code fill_part(struct part_ctx *n, struct rp_err *err)
     return rp_sim_cost_look(n->part, n->t, err);
 }
 
+/* The process whose threads carry collectives. */
+static int64_t host_pid(const struct rp_sim_part *part, const struct rp_trace *t)
+{
+    size_t i;
+
+    for (i = 0; part->collectives.on_host && i < part->graph.lanes.n; i++) {
+        const struct rp_sg_lane *lane = &part->graph.lanes.at[i];
+        const struct rp_process *process = lane->device || lane->track >= t->ntracks
+                                               ? NULL
+                                               : &t->processes[t->tracks[lane->track].process];
+
+        if (process && !process->text && process->native_id > 0)
+            return process->native_id;
+    }
+    return 0;
+}
+
 enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
                               struct rp_arena *arena, struct rp_err *err)
 {
@@ -273,6 +291,8 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
     }
     if (code == RP_OK)
         code = fill_part(&n, err);
+    if (code == RP_OK)
+        out->pid = host_pid(out, trace);
     rp_attribution_release(&n.places);
     rp_coll_reader_release(&n.args);
     rp_vec_release(&n.item_of);

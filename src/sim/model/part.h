@@ -69,7 +69,8 @@ struct rp_sim_part {
     RP_VEC(uint32_t) devices;         /* by node, or empty: none has one */
     RP_VEC(uint8_t) priorities;       /* by node, or empty: none has one */
     RP_VEC(uint8_t) device_rules;     /* enum rp_sim_device_rule */
-    const char *gpu;  /* name of the first device, in the arena; NULL: not recorded */
+    const char *gpu; /* name of the first device, in the arena; NULL: not recorded */
+    int64_t pid;     /* of its host, where threads carry collectives; 0: not known, or not needed */
     int64_t quick_ns; /* the time of an operator that does next to nothing; 0: not known */
     bool with_shapes, with_frames, with_device; /* what was recorded */
     uint32_t nspans, ncalls, nframes;           /* that the profiler recorded on the host */

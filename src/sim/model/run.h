@@ -58,11 +58,12 @@ struct rp_sim_run {
     double cost_factor;  /* the profiler's cost, in multiples of the estimate */
     double edges_factor; /* scales the time of a step before its first and after its last task */
     enum rp_sim_lean lean;
-    bool leans;            /* a what-if depends on what is not known, such as the transport */
-    bool uses_transport;   /* ... on the transport */
-    struct rp_arena *says; /* NULL, or where what-ifs say what they changed: */
-    const char *said;      /* "; " between them; NULL: nothing */
-    RP_VEC(uint8_t) gone;  /* by task: a what-if removed it, it times no steps */
+    bool leans;          /* a what-if depends on what is not known, such as the transport */
+    bool uses_transport; /* ... on the transport */
+    const char *latency_doubt, *rate_doubt; /* then: what its leans are about; static texts */
+    struct rp_arena *says;                  /* NULL, or where what-ifs say what they changed: */
+    const char *said;                       /* "; " between them; NULL: nothing */
+    RP_VEC(uint8_t) gone;                   /* by task: a what-if removed it, it times no steps */
 };
 
 /* If ranks share no collectives, only the first is simulated. Parts outlive the run. Release it

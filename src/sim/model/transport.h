@@ -17,7 +17,9 @@ struct rp_transport {
     size_t n;            /* transfers it was fitted to; 0: none, and nothing else is set */
     double spread_ratio; /* how far the rate of one step is from it, on average */
     double mean_bytes, mean_ns;
-    bool one_size; /* the sizes do not differ enough to tell latency from rate */
+    double most_bytes;      /* of a transfer that it was fitted to: what larger ones take ... */
+    double slower_by_twice; /* ... for twice the bytes is longer by this part of the time a byte */
+    bool one_size;          /* the sizes do not differ enough to tell latency from rate */
 };
 
 struct rp_transfer {

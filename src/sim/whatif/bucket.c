@@ -6,8 +6,12 @@
  * waits for all of the new ones.
  *
  *     gradients  g1  g2 g3    g4         ready in the recorded order (AccumulateGrad)
- *     bucket 1    `---+->[all-reduce ....]
- *     bucket 2            `----`->[all-reduce ....][copy back] -> optimizer
+ *     bucket 1    `---+->[all-reduce ....][copy back] -> copied into g1, g2
+ *     bucket 2            `----`->[all-reduce ....][copy back] -> g3, g4 -> optimizer
+ *
+ * PyTorch waits for one bucket after the other and copies each into its gradients, so the copies of
+ * early buckets overlap the transfers of later ones: each recorded copy waits for the new bucket of
+ * its gradient.
  *
  * The same is done first with the recorded buckets. What that lacks against the recording (hooks,
  * waking of threads) is added after the last transfer of a step.
@@ -40,7 +44,9 @@ struct bucket_ctx {
     double back_ns_by_byte; /* and to it after */
     int64_t rest_ns;        /* what the model lacks, a step */
     size_t nsteps;
+    size_t high;             /* the end of the gradients of the step at hand */
     struct last_ends *after; /* by rank and step */
+    uint32_t *copies; /* by rank and gradient: the host node that copies it back, or RP_NONE */
     RP_VEC(uint32_t)
     transfer; /* new transfers of the step at hand: one per rank, bucket by bucket */
     RP_VEC(struct way_on) ways_on; /* of the step at hand */
@@ -115,6 +121,49 @@ static enum rp_code remove_collectives(struct bucket_ctx *m, struct rp_err *err)
     return RP_OK;
 }
 
+/* ------------------------------------------------------------------ copies into gradients */
+
+#define COPY_BACK "torch.distributed.ddp.reducer::copy_bucket_to_grad"
+
+static bool is_copy_back(const struct rp_sim_run *run, uint32_t node)
+{
+    return (rp_sim_note_of(run, node)->flags & RP_SIM_OPENS) && !on_device(run, node) &&
+           !strcmp(run->graph->names.at[rp_sim_node(run, node)->name], COPY_BACK);
+}
+
+static uint32_t *copy_of(const struct bucket_ctx *m, size_t rank, size_t gradient)
+{
+    return &m->copies[rank * m->run->parts[0]->gradients.n + gradient];
+}
+
+/* They are in the order of the buckets, and so in that of the gradients. Where a step has another
+   number of them, they are not used. */
+static void find_copies(struct bucket_ctx *m, size_t rank, size_t low, size_t high)
+{
+    struct rp_sim_run *run = m->run;
+    uint16_t step = run->parts[0]->gradients.at[low].step;
+    uint32_t v, end = rp_sim_end_node(run, rank);
+    size_t i = low;
+
+    for (v = rp_sim_first_node(run, rank); v < end; v++)
+        if (rp_sim_note_of(run, v)->step == step && is_copy_back(run, v)) {
+            if (i < high)
+                *copy_of(m, rank, i) = v;
+            i++;
+        }
+    for (; i != high && low < high; low++)
+        *copy_of(m, rank, low) = RP_NONE;
+}
+
+/* Whether a node waits for a bucket only to copy it: each copy waits for its own. */
+static bool precedes_copies(const struct bucket_ctx *m, uint32_t node, size_t last)
+{
+    uint32_t copy = *copy_of(m, rp_sim_node(m->run, node)->rank, last);
+
+    return copy != RP_NONE && rp_sim_node(m->run, copy)->lane == rp_sim_node(m->run, node)->lane &&
+           rp_sim_node(m->run, copy)->start_ns >= rp_sim_node(m->run, node)->start_ns;
+}
+
 /* ------------------------------------------------------------------ putting in */
 
 /* A transfer starts when the gradient is there and copied from the device. */
@@ -162,6 +211,9 @@ static enum rp_code add_bucket(struct bucket_ctx *m, size_t low, size_t high, in
         RP_TRY(rp_overlay_add(&run->overlay, back, &id, err));
         RP_TRY(rp_overlay_link(&run->overlay, id - 1, id, 0, 0, err));
         RP_TRY(rp_vec_push(&m->transfer, id, err));
+        if (*copy_of(m, rank, low) != RP_NONE)
+            RP_TRY(rp_overlay_link(&run->overlay, id, *copy_of(m, rank, low),
+                                   high == m->high ? m->rest_ns : 0, 0, err));
     }
     return RP_OK;
 }
@@ -223,7 +275,7 @@ static enum rp_code find_ways_on(struct bucket_ctx *m, uint16_t step, struct rp_
              i++) {
             struct way_on way = {v, g->edges.at[i].to};
 
-            if (!leads_after(m, v, way.to, step))
+            if (!leads_after(m, v, way.to, step) || precedes_copies(m, way.to, m->high - 1))
                 continue;
             RP_TRY(rp_vec_push(&m->ways_on, way, err));
             RP_TRY(rp_vec_push(&m->way_edges, i, err));
@@ -251,7 +303,7 @@ static enum rp_code link_successors(struct bucket_ctx *m, uint16_t step, struct 
 static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
 {
     const struct rp_sim_part *first = m->run->parts[0];
-    size_t low, high;
+    size_t low, high, rank;
 
     find_ends(m);
     for (low = 0; low < first->gradients.n; low = high) {
@@ -261,6 +313,9 @@ static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
             high++;
         if (step == RP_NO_STEP)
             continue;
+        m->high = high;
+        for (rank = 0; rank < m->run->nranks; rank++)
+            find_copies(m, rank, low, high);
         RP_TRY(add_buckets(m, low, high, err));
         RP_TRY(link_successors(m, step, err));
     }
@@ -402,8 +457,18 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     m.to_ns_by_byte = copy_ns_by_byte(run, "DtoH");
     m.back_ns_by_byte = copy_ns_by_byte(run, "HtoD");
     m.after = calloc(run->nranks * m.nsteps, sizeof *m.after);
-    code = m.after ? find_unexplained(&m, err) : rp_err_nomem(err, "simulating");
+    m.copies = malloc(run->nranks * run->parts[0]->gradients.n * sizeof *m.copies);
+    if (m.copies)
+        memset(m.copies, 0xff, run->nranks * run->parts[0]->gradients.n * sizeof *m.copies);
+    code = m.after && m.copies ? find_unexplained(&m, err) : rp_err_nomem(err, "simulating");
     run->leans = run->uses_transport = true;
+    run->latency_doubt = m.transport.one_size
+                             ? "all recorded all-reduces have about the same size, so latency and "
+                               "rate of the transport are not known separately"
+                             : "the latency of the transport is estimated";
+    run->rate_doubt = (double)m.cap_bytes > 2 * m.transport.most_bytes
+                          ? "no transfer as large was recorded"
+                          : "the rate of the transport differs between runs";
     if (code == RP_OK)
         code = rp_transport_fit(run, &m.transport, err);
     if (code == RP_OK)
@@ -413,6 +478,7 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     rp_vec_release(&m.way_edges);
     rp_vec_release(&m.way_lags);
     free(m.after);
+    free(m.copies);
     return code;
 }
 

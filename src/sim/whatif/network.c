@@ -14,6 +14,7 @@
  * (sim/model/transport.h). Sends and receives between two ranks do not change with the number of
  * ranks.
  */
+#include "facts/intervals.h"
 #include "sim/model/transport.h"
 #include "sim/whatif/nodes.h"
 
@@ -156,28 +157,56 @@ static enum rp_code read_ranks(const struct rp_whatif_args *args, struct network
     return RP_OK;
 }
 
+#define NEAR_PIDS 256 /* processes of a machine that are started together are numbered so */
+
+/* Whether the recorded ranks seem to share a machine: their processes were numbered one after the
+   other, and their clocks agree. */
+static enum rp_code share_host(const struct rp_sim_run *run, bool *out, struct rp_err *err)
+{
+    int64_t *pids = malloc(run->nranks * sizeof *pids);
+    size_t i;
+
+    if (!pids)
+        return rp_err_nomem(err, "simulating");
+    for (i = 0; i < run->nranks; i++)
+        pids[i] = run->parts[i]->pid;
+    rp_ns_sort(pids, run->nranks);
+    *out = run->nranks > 1 && pids[0] > 0 && !run->join.aligned;
+    for (i = 1; i < run->nranks; i++)
+        *out &= pids[i] > pids[i - 1] && pids[i] - pids[i - 1] <= NEAR_PIDS;
+    free(pids);
+    return RP_OK;
+}
+
 /*
  * More ranks of a transport that threads carry: on machines of their own they change nothing for
  * each other; on one machine each has fewer cores, so that in every round its thread may wait for
  * one, and all share the memory that carries the bytes. Which it is was not recorded: the interval
- * goes from one to the other, the prediction is their geometric mean.
+ * goes from one to the other, the prediction is a geometric mean. Where the recorded ranks share a
+ * machine, more of them probably will, and wait for its cores; memory is shared by half.
  */
-static double share_machine(const struct rp_sim_run *run, struct network *net, double n)
+#define LIKELY_SHARED \
+    0.9 /* the weight of one machine then, for waiting; else both weigh the same */
+
+static enum rp_code share_machine(const struct rp_sim_run *run, struct network *net, double n,
+                                  double *factor, struct rp_err *err)
 {
     struct shape now = shape_of(RP_COLL_ALL_REDUCE, (double)net->world, net->tree);
     struct shape then = shape_of(RP_COLL_ALL_REDUCE, n, net->tree);
     double apart_ns = net->transport.latency_ns * then.rounds / now.rounds;
-    double shared_ns = then.rounds * rp_transport_round_ns(run);
+    double shared_ns = then.rounds * rp_transport_round_ns(run), weight = 1;
+    bool shared = false;
 
+    *factor = 1;
     if (run->lean == RP_LEAN_LESS_LATENCY || n <= (double)net->world ||
         !run->parts[0]->collectives.on_host || !net->transport.n)
-        return 1;
-    if (run->lean == RP_LEAN_MORE_LATENCY) {
-        net->least_latency_ns = shared_ns;
-        return n / (double)net->world;
-    }
-    net->least_latency_ns = sqrt(apart_ns * shared_ns);
-    return sqrt(n / (double)net->world);
+        return RP_OK;
+    RP_TRY(share_host(run, &shared, err));
+    if (run->lean != RP_LEAN_MORE_LATENCY)
+        weight = shared ? LIKELY_SHARED : 0.5;
+    net->least_latency_ns = pow(apart_ns, 1 - weight) * pow(shared_ns, weight);
+    *factor = pow(n / (double)net->world, run->lean == RP_LEAN_MORE_LATENCY ? 1 : 0.5);
+    return RP_OK;
 }
 
 static enum rp_code ranks_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -193,8 +222,12 @@ static enum rp_code ranks_apply(struct rp_sim_run *run, const struct rp_whatif_a
         return rp_err_set(err, RP_UNSUPPORTED,
                           "ranks: the number of ranks in the recorded collectives is not known");
     RP_TRY(rp_sim_expect_slowest(run, n, err));
-    shared = share_machine(run, &net, n);
+    RP_TRY(share_machine(run, &net, n, &shared, err));
     run->leans = run->uses_transport = true;
+    run->latency_doubt = run->parts[0]->collectives.on_host
+                             ? "whether more ranks share the cores of a machine is not known"
+                             : "the latency of the transport is estimated";
+    run->rate_doubt = "the rate of the transport differs between runs";
     for (i = 0; i < rp_overlay_ntasks(&run->overlay); i++) {
         const struct rp_collective *c = collective_of(run, i);
         enum rp_coll_kind kind = c ? (enum rp_coll_kind)c->kind : RP_COLL_ALL_REDUCE;
@@ -258,6 +291,8 @@ static enum rp_code bandwidth_apply(struct rp_sim_run *run, const struct rp_what
                     : net.transport.bytes_per_ns *
                           shape_of(RP_COLL_ALL_REDUCE, (double)net.world, false).bytes;
     run->uses_transport = true;
+    run->latency_doubt = "the latency of the transport is estimated";
+    run->rate_doubt = "the rate of the transport differs between runs";
     now *= rp_sim_lean_by(run, rp_transport_doubt(&net.transport));
     return change_transfers(run, &net, (struct shape){1, now / value}, err);
 }

@@ -384,6 +384,99 @@ static void a_transport_leans_to_what_is_not_known(void **state)
     bench_release(&b);
 }
 
+/* For twice the bytes of the largest that was recorded a byte takes longer, up to eight times. */
+static void larger_transfers_than_recorded_are_slower(void **state)
+{
+    static const struct {
+        int64_t bytes, ns;
+    } cases[] = {{500, 510},   {1000, 1010},  {2000, 2170},
+                 {4000, 4676}, {8000, 10088}, {16000, 20165}};
+    struct rp_transport t = {
+        .bytes_per_ns = 1, .latency_ns = 10, .n = 3, .most_bytes = 1000, .slower_by_twice = 0.08};
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_in_range(rp_transport_ns(&t, cases[i].bytes), cases[i].ns - 1, cases[i].ns + 1);
+    t.slower_by_twice = 0;
+    assert_int_equal(rp_transport_ns(&t, 16000), 16010);
+}
+
+/* Processes that were started together share a machine: then more ranks wait for its cores. */
+static void ranks_of_one_machine_wait_for_its_cores(void **state)
+{
+    static const struct {
+        int64_t pids[2];
+        bool shared;
+    } cases[] = {{{100, 101}, true},
+                 {{101, 100}, true},
+                 {{100, 9000}, false},
+                 {{7, 7}, false},
+                 {{0, 1}, false}};
+    struct step_shape shapes[] = {{40000, false, false}, {40000, false, false}};
+    struct rp_err err = RP_ERR_INIT;
+    int64_t apart_ns = 0;
+    size_t i, k;
+
+    UNUSED_STATE(state);
+    for (k = 0; k < 2; k++) /* first those that do not */
+        for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            struct bench b;
+            int64_t step;
+
+            if (cases[i].shared != (k == 1))
+                continue;
+            bench_init(&b, 2, shapes);
+            b.parts[0].collectives.on_host = b.parts[1].collectives.on_host = true;
+            b.parts[0].pid = cases[i].pids[0];
+            b.parts[1].pid = cases[i].pids[1];
+            assert_ok(rp_whatif_apply(&b.run, "ranks=8", &err), &err);
+            step = step_now(&b);
+            if (!k)
+                assert_true(!apart_ns || step == apart_ns);
+            else
+                assert_true(step > 2 * apart_ns);
+            apart_ns = k ? apart_ns : step;
+            bench_release(&b);
+        }
+}
+
+/* What is not known changes a step with and without the what-if alike: the change is known better
+   than either. */
+static void the_interval_of_a_change_is_that_of_two_runs(void **state)
+{
+    static const char *const whatifs[] = {"scale:all=2", "ranks=4", "scale:compute=0.5"};
+    struct step_shape shapes[] = {{40000, false, false}, {44000, false, false}};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_asked asked = {.whatifs = whatifs, .nwhatifs = 3};
+    struct rp_sim_answer answer = {0};
+    struct rp_arena arena;
+    struct bench b;
+    size_t i;
+
+    UNUSED_STATE(state);
+    rp_arena_init(&arena);
+    bench_init(&b, 2, shapes);
+    assert_ok(rp_sim_answer(b.list, 2, &asked, &arena, &answer, &err), &err);
+    assert_int_equal(answer.npredictions, 3);
+    for (i = 0; i < answer.npredictions; i++) {
+        const struct rp_sim_prediction *p = &answer.predictions[i];
+
+        if (p->low_ns == RP_ABSENT_I64) {
+            assert_true(isnan(p->change_low_ratio) && isnan(p->change_high_ratio));
+            continue;
+        }
+        assert_true(p->change_low_ratio <= p->change_ratio + 1e-9);
+        assert_true(p->change_high_ratio >= p->change_ratio - 1e-9);
+        assert_non_null(p->uncertain);
+    }
+    assert_true(answer.predictions[1].change_low_ratio < answer.predictions[1].change_high_ratio);
+    assert_string_equal(answer.predictions[1].uncertain,
+                        "the latency of the transport is estimated");
+    bench_release(&b);
+    rp_arena_release(&arena);
+}
+
 /* A collective that no node of the graph stands for is no reason to refuse. */
 static void a_collective_without_work_is_no_error(void **state)
 {
@@ -508,6 +601,9 @@ int test_training(void)
         cmocka_unit_test(steps_without_device_work_go_from_mark_to_mark),
         cmocka_unit_test(steps_whose_thread_is_empty_are_timed_by_others),
         cmocka_unit_test(a_transport_leans_to_what_is_not_known),
+        cmocka_unit_test(larger_transfers_than_recorded_are_slower),
+        cmocka_unit_test(ranks_of_one_machine_wait_for_its_cores),
+        cmocka_unit_test(the_interval_of_a_change_is_that_of_two_runs),
         cmocka_unit_test(a_collective_without_work_is_no_error),
         cmocka_unit_test(every_kind_of_edge_holds_something_up),
         cmocka_unit_test(what_began_beside_something_still_does),
