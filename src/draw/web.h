@@ -10,6 +10,7 @@
 #include <reprise/result.h>
 
 extern const char rp_web_report_html[], rp_web_report_css[], rp_web_report_js[];
+extern const char rp_web_graph_html[], rp_web_graph_css[], rp_web_graph_js[];
 
 /* Writes a frame: text in which "<!--name-->" stands for a part of the page. put is called for each
    of them with its name, which ends at n. */

@@ -183,7 +183,7 @@ static enum rp_code graph_draw(const struct rp_program *p, const bool *wanted, c
     enum rp_code code;
 
     RP_TRY(rp_out_open(path, &to, err));
-    code = html ? rp_draw_program_html(p, to, err) : rp_draw_program_dot(p, wanted, to);
+    code = html ? rp_draw_program_html(p, NULL, to, err) : rp_draw_program_dot(p, wanted, to);
     if (code == RP_OK)
         return rp_out_close(to, err);
     rp_out_abandon(to);

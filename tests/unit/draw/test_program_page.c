@@ -22,7 +22,7 @@ static char *drawn(const struct rp_program *p, bool html, const bool *wanted)
 
     assert_ok(rp_out_open_memory(&to, &err), &err);
     if (html)
-        assert_ok(rp_draw_program_html(p, to, &err), &err);
+        assert_ok(rp_draw_program_html(p, NULL, to, &err), &err);
     else
         assert_ok(rp_draw_program_dot(p, wanted, to), &err);
     text = strdup(rp_out_borrow_memory(to, &n));
@@ -52,8 +52,9 @@ static void pages_hold_everything(void **state)
     assert_contains(page, "\\u003c/script\\u003e");
     assert_contains(page, "\\u003cimg src=x\\u003e");
     assert_null(strstr(strstr(script, "</script>") + 1, "</script>"));
+    assert_null(strstr(page, "<img"));
     assert_null(strstr(page, "http"));
-    assert_contains(page, "[\"f\",0,1,0,0],\n[\"g\",1,1,1,0]"); /* the same content: one number */
+    assert_contains(page, "[\"f\",0,1,0,0,0,-1],\n[\"g\",1,1,1,0,1,-1]"); /* the same content */
     free(page);
     rp_program_free(p);
 }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DRAW_TREE_BUILD_H
+#define RP_DRAW_TREE_BUILD_H
+/* A tree while it grows: shared by tree.c and repeats.c only. */
+#include "draw/tree.h"
+
+struct rp_tree_list { /* the children of a group, linked by `next` */
+    uint32_t first, last, n;
+    uint32_t begin, end; /* of its operations in the order of the tree */
+    bool listed;         /* it is in the list of its parent */
+    bool works;          /* it holds more than data */
+    bool repeats;        /* it holds a stack of layers */
+};
+
+struct rp_tree_build {
+    const struct rp_program *p;
+    const struct rp_hashes *hashes;
+    struct rp_arena *arena;
+    struct rp_err *err;
+    RP_VEC(struct rp_group) groups;
+    RP_VEC(struct rp_tree_list) lists; /* of groups */
+    RP_VEC(uint32_t) next;             /* of children: the next one of the same list */
+    RP_VEC(uint32_t) found;            /* children of the group that is looked at */
+    RP_VEC(uint32_t) index;            /* of children, while a group is looked at; else RP_NONE */
+    uint32_t *home, *root;
+    uint32_t *order;    /* operations by data flow; those of a computation in its range */
+    uint32_t *order_in; /* operations in the order of the tree */
+    uint32_t *place;    /* ... and their places in it */
+    uint32_t *scratch;  /* one number for each operation */
+    uint64_t *content;  /* of operations, without their operands */
+    bool *loose;        /* operations without a scope */
+    uint32_t cluster_key;
+    struct rp_map scopes, paths;
+};
+
+enum rp_code rp_tree_add(struct rp_tree_build *b, uint32_t parent, enum rp_group_kind kind,
+                         const char *name, uint32_t *id);
+enum rp_code rp_tree_wrap(struct rp_tree_build *b, const uint32_t *children, size_t n,
+                          uint32_t parent, enum rp_group_kind kind, uint32_t number, uint32_t *id);
+/* The deepest group that holds both. */
+uint32_t rp_tree_common(const struct rp_tree_build *b, uint32_t x, uint32_t y);
+
+/* Makes layers of repeated runs of children, in all groups (repeats.c). */
+enum rp_code rp_tree_find_repeats(struct rp_tree_build *b);
+
+#endif
