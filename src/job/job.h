@@ -14,12 +14,15 @@
  *       records.c            the traces of a rank, and the logs of BytePS
  *       texts.c              dag.gml, nccl_rank_graph.json
  *       metadata.c           metadata.json, key_dict.txt
+ *       tensors.c            sizes of gradients, from metadata.json
  *     clocks.c             aligns the clocks of ranks and servers
  *     means.c              the mean of recorded steps (means.h): operators,
  *       means_groups.c       votes, agreements and queues of Horovod's groups of tensors,
  *       means_transfers.c    sends and receives of the rings
  *     exchanges.c          the same for BytePS (exchanges.h): pushes and pulls of the workers,
  *       exchange_records.c   whose records are found here
+ *     costs.c              what communication costs by size, from those means (costs.h)
+ *     regroup.c            those means with other groups of tensors, and fused operators
  *     model.c              from means to nodes of a simulation (model.h)
  *       model_servers.c      the messages of BytePS
  *     pipeline.c           the timelines of pipeline-parallel training, which are not jobs but
@@ -101,6 +104,16 @@ struct rp_job_key { /* a part of the gradients that travel together */
     uint32_t part;
 };
 
+/* A gradient, as metadata.json describes it. */
+struct rp_job_tensor {
+    int64_t id, bytes; /* bytes: -1: not known */
+    const char *name;
+};
+
+struct rp_job_type { /* "net/conv" is a "Conv2D" */
+    const char *op, *type;
+};
+
 struct rp_job_rank {
     struct rp_arena arena;
     const char *host; /* folder */
@@ -122,7 +135,9 @@ struct rp_job {
     size_t nnodes;
     struct rp_job_node *nodes;
     RP_VEC(struct rp_job_key) keys;
-    RP_VEC(const char *) remarks; /* what was missing, and what is used instead */
+    RP_VEC(const char *) remarks;         /* what was missing, and what is used instead */
+    RP_VEC(struct rp_job_tensor) tensors; /* by rp_load_job_tensors: by id */
+    RP_VEC(struct rp_job_type) types;     /* the same: of operators */
 };
 
 /* ------------------------------------------------------------------ loading (load.c) */
@@ -135,6 +150,11 @@ bool rp_dataset_is_job(const struct rp_dataset *dataset);
 enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, struct rp_job *out,
                          struct rp_err *err);
 void rp_job_release(struct rp_job *job);
+
+/* Also the sizes of its gradients and the types of its operators, of the first rank that has them;
+   a job without metadata.json has none. */
+enum rp_code rp_load_job_tensors(const struct rp_dataset *dataset, struct rp_job *job,
+                                 struct rp_err *err);
 
 /* ------------------------------------------------------------------ clocks (clocks.c) */
 
@@ -168,5 +188,11 @@ uint64_t rp_job_message_key(const struct rp_job_half *half);
  */
 enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *job,
                                 struct rp_err *err);
+
+struct rp_job_plan; /* costs.h */
+
+/* The same with other groups of tensors and with fused operators; the plan may be NULL. */
+enum rp_code rp_sim_part_of_plan(struct rp_sim_part *out, const struct rp_job *job,
+                                 const struct rp_job_plan *plan, struct rp_err *err);
 
 #endif

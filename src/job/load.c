@@ -549,5 +549,27 @@ void rp_job_release(struct rp_job *job)
     job->nnodes = 0;
     rp_vec_release(&job->keys);
     rp_vec_release(&job->remarks);
+    rp_vec_release(&job->tensors);
+    rp_vec_release(&job->types);
     rp_arena_release(&job->arena);
+}
+
+enum rp_code rp_load_job_tensors(const struct rp_dataset *dataset, struct rp_job *job,
+                                 struct rp_err *err)
+{
+    struct rp_input *in;
+    enum rp_code code;
+    size_t i;
+
+    for (i = 0; i < rp_dataset_count(dataset) && !job->tensors.n; i++) {
+        if (file_of(name_at(dataset, i)) != METADATA)
+            continue;
+        RP_TRY(rp_source_open(dataset->sources, i, &in, err));
+        code = rp_job_read_tensors(in, job, err);
+        if (code != RP_OK)
+            rp_err_prefix(err, code, "%s", name_at(dataset, i));
+        rp_input_close(in);
+        RP_TRY(code);
+    }
+    return RP_OK;
 }

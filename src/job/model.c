@@ -11,12 +11,17 @@
  */
 #include "job/model.h"
 
+#include "job/costs.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Where the steps of a job have more nodes than this together, several become one mean step. */
 #define NODES_MAX 2000000
+
+/* At so many points of its cycle a plan is simulated. */
+#define PLAN_PHASES 10
 
 static const char *const texts[RP_MODEL_TEXTS] = {[VOTE] = "Horovod vote",
                                                   [AGREED] = "Horovod agreed",
@@ -490,6 +495,34 @@ static size_t nodes_a_step(const struct rp_job_means *m)
     return n / (m->nsteps + 1) + 1;
 }
 
+/* With another plan: the mean of all steps, begun at several points of the cycle in which its ranks
+   wake, if they have one. */
+static enum rp_code build_plan(struct rp_model_ctx *m, const struct rp_job_plan *plan)
+{
+    struct rp_job_costs costs;
+    enum rp_code code;
+    size_t i, n;
+
+    RP_TRY(rp_job_means_take(&m->means, 0, m->means.nsteps, m->err));
+    code = rp_job_costs_init(&costs, &m->means, m->err);
+    n = costs.cycle_ns > 0 ? NODES_MAX / nodes_a_step(&m->means) + 1 : 1;
+    n = n < PLAN_PHASES ? n : PLAN_PHASES;
+    if (code == RP_OK)
+        code = rp_job_fuse_ops(&m->means, plan, m->err);
+    for (i = 0; code == RP_OK && i < n; i++) {
+        code =
+            rp_job_regroup(&m->means, &costs, plan, (double)i * costs.cycle_ns / (double)n, m->err);
+        m->step = (uint16_t)i;
+        m->first = 0;
+        m->end = m->means.nsteps;
+        if (code == RP_OK)
+            code = build(m);
+    }
+    m->part->nsteps = (uint32_t)n;
+    rp_job_costs_release(&costs);
+    return code;
+}
+
 static enum rp_code build_steps(struct rp_model_ctx *m)
 {
     size_t nsteps = m->means.nsteps, n = NODES_MAX / nodes_a_step(&m->means) + 1, i;
@@ -533,7 +566,7 @@ static enum rp_code check_order(const struct rp_model_ctx *m)
                             stuck, g->nodes.n);
 }
 
-static enum rp_code describe(struct rp_model_ctx *m)
+static enum rp_code describe(struct rp_model_ctx *m, const struct rp_job_plan *plan)
 {
     struct rp_sim_part *p = m->part;
     size_t i;
@@ -556,12 +589,18 @@ static enum rp_code describe(struct rp_model_ctx *m)
         RP_TRY(text ? rp_vec_push(&p->remarks, text, m->err)
                     : rp_err_nomem(m->err, "simulating a job"));
     }
-    RP_TRY(build_steps(m));
+    RP_TRY(plan ? build_plan(m, plan) : build_steps(m));
     return check_order(m);
 }
 
 enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *job,
                                 struct rp_err *err)
+{
+    return rp_sim_part_of_plan(out, job, NULL, err);
+}
+
+enum rp_code rp_sim_part_of_plan(struct rp_sim_part *out, const struct rp_job *job,
+                                 const struct rp_job_plan *plan, struct rp_err *err)
 {
     struct rp_model_ctx m = {.job = job, .part = out, .err = err};
     enum rp_code code;
@@ -573,7 +612,7 @@ enum rp_code rp_sim_part_of_job(struct rp_sim_part *out, const struct rp_job *jo
     rp_map_init(&m.name_of);
     code = rp_job_means_init(&m.means, job, err);
     if (code == RP_OK)
-        code = describe(&m);
+        code = describe(&m, plan);
     rp_job_means_release(&m.means);
     rp_map_release(&m.op_node);
     rp_map_release(&m.transfer);

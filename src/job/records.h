@@ -38,6 +38,8 @@ int64_t rp_job_tensor_of(const char *label);
 enum rp_code rp_job_read_graph(const char *text, size_t len, struct rp_job_rank *out,
                                struct rp_err *err);
 enum rp_code rp_job_read_metadata(struct rp_input *in, struct rp_job_rank *out, struct rp_err *err);
+/* The sizes of gradients and the types of operators (tensors.c). */
+enum rp_code rp_job_read_tensors(struct rp_input *in, struct rp_job *out, struct rp_err *err);
 /* Also finds the rank's own number: the one that all its links have in common. */
 enum rp_code rp_job_read_rings(const char *text, size_t len, struct rp_job_rank *out,
                                struct rp_err *err);

@@ -228,10 +228,6 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
     if (code == RP_OK)
         code = rp_opt_answer_plan(&a.plan, arena, out, err);
     out->evaluated = (int64_t)a.x.evaluated;
-    out->stopped = limits->stopped == RP_OPT_CONVERGED     ? "converged"
-                   : limits->stopped == RP_OPT_INTERRUPTED ? "interrupted"
-                                                           : "budget";
-    out->summary = "";
     rp_opt_run_release(&a.x);
     return code;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row of `optimize`: the fields of its answer, and its options. */
 #include "dataset/question.h"
+#include "job/job.h"
 #include "opt/optimize.h"
 #include "sim/model/pack.h"
 #include "sim/simulate.h"
@@ -134,6 +135,25 @@ static enum rp_code read_limits(struct rp_ctx *ctx, const struct rp_settings *se
     return rp_opt_families(rp_settings_text(settings, "moves"), &out->families, err);
 }
 
+static enum rp_code optimize_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                 const struct rp_settings *settings, struct rp_opt_limits *limits,
+                                 struct rp_result *result, struct rp_err *err)
+{
+    struct rp_job job;
+    enum rp_code code = rp_load_job(ctx, dataset, &job, err);
+
+    if (code == RP_OK)
+        code = rp_job_align(&job, err);
+    if (code == RP_OK)
+        code = rp_load_job_tensors(dataset, &job, err);
+    if (code == RP_OK)
+        code = read_limits(ctx, settings, limits, err);
+    if (code == RP_OK)
+        code = rp_opt_answer_job(&job, limits, &result->arena, result->root, err);
+    rp_job_release(&job);
+    return code;
+}
+
 static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                  const struct rp_settings *settings, struct rp_result *result,
                                  struct rp_err *err)
@@ -142,9 +162,16 @@ static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *da
     struct rp_opt_limits limits;
 
     RP_TRY(read_limits(ctx, settings, &limits, err)); /* before anything is read */
-    RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_optimize.ranks, result, err));
-    RP_TRY(read_limits(ctx, settings, &limits, err));
-    return rp_opt_answer_run(root->parts, &limits, &result->arena, root, err);
+    root->summary = "";
+    if (rp_dataset_is_job(dataset)) {
+        RP_TRY(optimize_job(ctx, dataset, settings, &limits, result, err));
+    } else {
+        RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_optimize.ranks, result, err));
+        RP_TRY(read_limits(ctx, settings, &limits, err));
+        RP_TRY(rp_opt_answer_run(root->parts, &limits, &result->arena, root, err));
+    }
+    root->stopped = rp_opt_stop_name(limits.stopped);
+    return RP_OK;
 }
 
 static const struct rp_option optimize_options[] = {

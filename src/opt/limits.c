@@ -87,3 +87,12 @@ bool rp_opt_over(struct rp_opt_limits *limits)
         limits->stopped = RP_OPT_OUT_OF_TIME;
     return limits->stopped != RP_OPT_CONVERGED;
 }
+
+const char *rp_opt_stop_name(enum rp_opt_stop stopped)
+{
+    static const char *const names[] = {[RP_OPT_CONVERGED] = "converged",
+                                        [RP_OPT_OUT_OF_TIME] = "budget",
+                                        [RP_OPT_INTERRUPTED] = "interrupted"};
+
+    return names[stopped];
+}

@@ -9,6 +9,9 @@
  *     run_model.c  what a step of a recorded run takes with changes: a run of the simulator
  *     buckets.c    the search for the buckets of gradients of a recorded run
  *     whatifs.c    the search over what-ifs that a user can make
+ *     groups.c     the search for groups of tensors (groups.h)
+ *     job_model.c  what a step of a job takes with other groups of tensors
+ *     job_answer.c the plan of a job
  *     answer.c     the plan of a run: moves in order, their gains and intervals
  *     export/      plans in the terms of frameworks
  */
@@ -154,6 +157,15 @@ struct rp_opt_parts {
 enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_limits *limits,
                                struct rp_arena *arena, struct rp_opt_answer *out,
                                struct rp_err *err);
+
+struct rp_job;
+/* The same of a job whose tensors were loaded (job_answer.c). */
+enum rp_code rp_opt_answer_job(const struct rp_job *job, struct rp_opt_limits *limits,
+                               struct rp_arena *arena, struct rp_opt_answer *out,
+                               struct rp_err *err);
+
+/* Why the search ended, for JSON. */
+const char *rp_opt_stop_name(enum rp_opt_stop stopped);
 
 /* Fills what the answer has of a plan. */
 enum rp_code rp_opt_answer_plan(const struct rp_opt_plan *plan, struct rp_arena *arena,

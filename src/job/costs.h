@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_JOB_COSTS_H
+#define RP_JOB_COSTS_H
+/*
+ * What the communication of a job costs by size, learned from its recorded groups of tensors, so
+ * that other groups can be predicted.
+ *
+ *     gradient ready --wake--> vote --agree--> queue -> copy in -> ring -> copy out
+ *
+ * Horovod wakes once a cycle: where the votes of a rank lie on a grid, the grid is learned, and a
+ * gradient waits for its next point. Copies are lines over the size of a group, and only groups of
+ * several tensors have them. Sends and receives are lines over the size of a message, for each rank
+ * and channel; a group larger than a loop of the ring takes several.
+ */
+#include "job/means.h"
+
+struct rp_job_line {
+    double ns, by_byte;
+};
+
+struct rp_job_cost_rank {
+    double vote_lag_ns; /* from a gradient to the vote, without a cycle */
+    double phase_ns;    /* it wakes at phase + k * cycle, on the clock of the job */
+    double agree_lag_ns, follow_lag_ns, queue_lag_ns, queue_ns, enter_lag_ns, leave_lag_ns;
+    struct rp_job_line in, out;
+    struct rp_job_line reduce;            /* where no transfers were recorded */
+    struct rp_job_line *sends, *receives; /* by channel */
+};
+
+struct rp_job_costs {
+    struct rp_arena arena;
+    const struct rp_job *job;
+    size_t nranks, nchannels, nslices, nchunks;
+    double loop_bytes; /* of a group; INFINITY: one loop was always enough */
+    double cycle_ns;   /* 0: none is known */
+    bool duplex, has_transfers;
+    bool one_size;       /* messages of one size only: latency and rate cannot be told apart */
+    bool copies_unknown; /* no group of several tensors was recorded */
+    struct rp_job_cost_rank *ranks;
+    size_t *sender;         /* by rank, then channel; SIZE_MAX: not known */
+    struct rp_map bytes_of; /* by tensor: into job->tensors */
+};
+
+/* From means of all steps (rp_job_means_take) of a job whose tensors were loaded. RP_UNSUPPORTED
+   where sizes are not known or servers are used. Release it also after a failure. */
+enum rp_code rp_job_costs_init(struct rp_job_costs *out, const struct rp_job_means *means,
+                               struct rp_err *err);
+void rp_job_costs_release(struct rp_job_costs *costs);
+
+/* -1: not known. */
+int64_t rp_job_tensor_bytes(const struct rp_job_costs *costs, int64_t tensor);
+
+static inline double rp_job_line_at(const struct rp_job_line *line, double bytes)
+{
+    return line->ns + line->by_byte * bytes;
+}
+
+/* How long a gradient that is ready waits for the rank to wake; at_ns: on the clock of the job. */
+double rp_job_wake_ns(const struct rp_job_costs *costs, size_t rank, double at_ns);
+
+/* How many loops a group of that size takes, and the size of its messages. */
+size_t rp_job_loops(const struct rp_job_costs *costs, double bytes);
+double rp_job_message_bytes(const struct rp_job_costs *costs, double bytes);
+
+/* How long each rank is in the ring if all enter it together; out_ns: by rank. It simulates the
+   messages. */
+enum rp_code rp_job_ring_ns(const struct rp_job_costs *costs, double bytes, double *out_ns,
+                            struct rp_err *err);
+
+/* ------------------------------------------------------------------ plans (regroup.c) */
+
+struct rp_job_plan_group {
+    size_t n;
+    const int64_t *tensors; /* ids */
+};
+
+struct rp_job_plan_cluster { /* operators that become one, of every rank */
+    size_t n;
+    const char *const *ops; /* in the order in which they run, one after the other */
+    double factor;          /* of the sum of their durations */
+};
+
+struct rp_job_plan {
+    size_t ngroups;                         /* 0: as recorded */
+    const struct rp_job_plan_group *groups; /* in the order in which they are sent */
+    size_t nclusters;
+    const struct rp_job_plan_cluster *clusters;
+};
+
+/* Replaces the groups of the means by those of the plan, and fuses its operators. offset_ns: how
+   far the step begins after a point of the grid of the cycle's clock. */
+enum rp_code rp_job_regroup(struct rp_job_means *m, const struct rp_job_costs *costs,
+                            const struct rp_job_plan *plan, double offset_ns, struct rp_err *err);
+enum rp_code rp_job_fuse_ops(struct rp_job_means *m, const struct rp_job_plan *plan,
+                             struct rp_err *err);
+
+/* When the gradients of a rank are ready after the begin of the step: out_ns by index into
+   job->tensors; 0 where no operator makes it. */
+void rp_job_ready(const struct rp_job_means *m, const struct rp_job_costs *costs, size_t rank,
+                  double *out_ns);
+
+#endif

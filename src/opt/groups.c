@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for groups of tensors (groups.h). */
+#include "opt/groups.h"
+
+#include "base/hash.h"
+#include "base/threads.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many tensors have few enough plans to try them all: 2^(n - 1). */
+#define FEW_TENSORS 12
+
+#define CHAINS      4
+#define MOVES_BY    200    /* of a chain, times tensors */
+#define MOVES_MOST  200000 /* of a chain */
+#define HOT         0.01   /* the first temperature, in parts of a step */
+#define COLD        1e-5
+#define CHECK_EVERY 128  /* moves between looks at the clock */
+#define SLIGHT      1e-6 /* in parts of a step: plans that differ by less are the same */
+
+struct groups_ctx {
+    const struct rp_opt_chain *chain;
+    struct rp_opt_limits *limits;
+    pthread_mutex_t lock; /* of limits */
+    uint8_t *start;       /* where chains begin: CHAINS times n */
+    uint8_t *found;       /* what they found */
+    double found_ns[CHAINS];
+    size_t tried[CHAINS];
+};
+
+/* ------------------------------------------------------------------ a plan */
+
+static double plan_ns(const struct rp_opt_chain *c, const uint8_t *ends, void *state)
+{
+    size_t i, first = 0;
+
+    c->begin(c->user, state);
+    for (i = 0; i < c->n; i++)
+        if (ends[i] || i + 1 == c->n) {
+            c->add(c->user, state, first, i + 1);
+            first = i + 1;
+        }
+    return c->step_ns(c->user, state);
+}
+
+enum rp_code rp_opt_groups_step(const struct rp_opt_chain *chain, const uint8_t *ends,
+                                double *step_ns, struct rp_err *err)
+{
+    void *state = malloc(chain->state_size + 1);
+
+    if (!state)
+        return rp_err_nomem(err, "searching");
+    *step_ns = plan_ns(chain, ends, state);
+    free(state);
+    return RP_OK;
+}
+
+static size_t count_groups(const uint8_t *ends, size_t n)
+{
+    size_t i, count = 0;
+
+    for (i = 0; i < n; i++)
+        count += ends[i] || i + 1 == n;
+    return count;
+}
+
+/* Shorter, or as short with fewer groups. */
+static bool is_better(const struct rp_opt_chain *c, double ns, const uint8_t *ends, double than_ns,
+                      const uint8_t *than)
+{
+    if (fabs(ns - than_ns) > SLIGHT * than_ns)
+        return ns < than_ns;
+    return count_groups(ends, c->n) < count_groups(than, c->n);
+}
+
+/* ------------------------------------------------------------------ all plans */
+
+static size_t try_all(const struct rp_opt_chain *c, void *state, uint8_t *best, double *best_ns)
+{
+    uint8_t ends[FEW_TENSORS];
+    uint32_t plan, nplans = 1u << (c->n - 1);
+    size_t i;
+
+    for (plan = 0; plan < nplans; plan++) {
+        double ns;
+
+        for (i = 0; i < c->n; i++)
+            ends[i] = i + 1 == c->n || (plan >> i & 1);
+        ns = plan_ns(c, ends, state);
+        if (is_better(c, ns, ends, *best_ns, best)) {
+            memcpy(best, ends, c->n);
+            *best_ns = ns;
+        }
+    }
+    return nplans;
+}
+
+/* ------------------------------------------------------------------ the walk */
+
+struct walk {
+    char *states;  /* by number of tensors sent: the best way so far */
+    size_t *from;  /* where its last group begins */
+    double *there; /* when they are there */
+};
+
+/* Extends the best way to have sent `first` tensors by one group of every size. */
+static size_t walk_from(const struct rp_opt_chain *c, struct walk *w, size_t first, char *state)
+{
+    const char *before = w->states + first * c->state_size;
+    size_t end, tried = 0;
+
+    for (end = first + 1; end <= c->n; end++) {
+        double there;
+
+        memcpy(state, before, c->state_size);
+        c->add(c->user, state, first, end);
+        there = c->there_ns(c->user, state);
+        tried++;
+        if (there < w->there[end]) {
+            memcpy(w->states + end * c->state_size, state, c->state_size);
+            w->there[end] = there;
+            w->from[end] = first;
+        }
+        if (end < c->n && there < c->ready_ns(c->user, end))
+            break; /* it would only wait for the next tensor */
+    }
+    return tried;
+}
+
+static enum rp_code walk(struct groups_ctx *g, char *state, uint8_t *ends, size_t *tried,
+                         struct rp_err *err)
+{
+    const struct rp_opt_chain *c = g->chain;
+    struct walk w = {malloc((c->n + 1) * c->state_size + 1), calloc(c->n + 1, sizeof *w.from),
+                     malloc((c->n + 1) * sizeof *w.there)};
+    enum rp_code code = w.states && w.from && w.there ? RP_OK : rp_err_nomem(err, "searching");
+    size_t i;
+
+    for (i = 0; code == RP_OK && i <= c->n; i++)
+        w.there[i] = INFINITY;
+    if (code == RP_OK) {
+        c->begin(c->user, w.states);
+        w.there[0] = 0;
+    }
+    for (i = 0; code == RP_OK && i < c->n; i++) {
+        if (!isfinite(w.there[i]))
+            continue;
+        *tried += walk_from(c, &w, i, state);
+    }
+    if (code == RP_OK)
+        memset(ends, 0, c->n);
+    for (i = c->n; code == RP_OK && i; i = w.from[i])
+        ends[i - 1] = 1;
+    free(w.states);
+    free(w.from);
+    free(w.there);
+    return code;
+}
+
+/* ------------------------------------------------------------------ annealing */
+
+static uint64_t next_random(uint64_t *x)
+{
+    *x += UINT64_C(0x9e3779b97f4a7c15);
+    return rp_hash_u64(*x);
+}
+
+static double next_part(uint64_t *x)
+{
+    return (double)(next_random(x) >> 11) / 9007199254740992.0;
+}
+
+/* Joins or parts two groups, or moves the end of one. */
+static void change(uint8_t *ends, size_t n, uint64_t *random)
+{
+    size_t i = (size_t)(next_random(random) % (n - 1)), k;
+
+    if (next_random(random) & 1 || !ends[i]) {
+        ends[i] = !ends[i];
+        return;
+    }
+    k = next_random(random) & 1 ? i + 1 : i - 1;
+    if (k < n - 1 && !ends[k]) {
+        ends[i] = 0;
+        ends[k] = 1;
+    } else {
+        ends[i] = 0;
+    }
+}
+
+static bool is_over(struct groups_ctx *g)
+{
+    bool over;
+
+    pthread_mutex_lock(&g->lock);
+    over = rp_opt_over(g->limits);
+    pthread_mutex_unlock(&g->lock);
+    return over;
+}
+
+static void anneal(struct groups_ctx *g, size_t at, uint8_t *ends, uint8_t *next, void *state)
+{
+    const struct rp_opt_chain *c = g->chain;
+    size_t n = c->n, move, moves = n * MOVES_BY < MOVES_MOST ? n * MOVES_BY : MOVES_MOST;
+    uint8_t *best = g->found + at * n;
+    uint64_t random = rp_hash_join(g->limits->seed, at);
+    double now, least, heat;
+
+    memcpy(ends, g->start + at * n, n);
+    ends[n - 1] = 1;
+    memcpy(best, ends, n);
+    now = least = plan_ns(c, ends, state);
+    for (move = 0; move < moves; move++) {
+        double ns;
+
+        if (move % CHECK_EVERY == 0 && is_over(g))
+            break;
+        memcpy(next, ends, n);
+        change(next, n, &random);
+        ns = plan_ns(c, next, state);
+        heat = least * HOT * pow(COLD / HOT, (double)move / (double)moves);
+        if (ns > now && next_part(&random) >= exp((now - ns) / heat))
+            continue;
+        memcpy(ends, next, n);
+        now = ns;
+        if (is_better(c, now, ends, least, best)) {
+            memcpy(best, ends, n);
+            least = now;
+        }
+    }
+    g->found_ns[at] = least;
+    g->tried[at] = move + 1;
+}
+
+static enum rp_code chain_job(void *user, size_t i, struct rp_err *err)
+{
+    struct groups_ctx *g = user;
+    uint8_t *ends = malloc(2 * g->chain->n + 1);
+    void *state = malloc(g->chain->state_size + 1);
+    enum rp_code code = ends && state ? RP_OK : rp_err_nomem(err, "searching");
+
+    if (code == RP_OK)
+        anneal(g, i, ends, ends + g->chain->n, state);
+    free(ends);
+    free(state);
+    return code;
+}
+
+/* Chains begin at what is known to be good, and at the extremes. */
+static void place_chains(struct groups_ctx *g, const uint8_t *best, const uint8_t *recorded)
+{
+    size_t n = g->chain->n;
+
+    memcpy(g->start, best, n);
+    memcpy(g->start + n, recorded, n);
+    memset(g->start + 2 * n, 1, n);
+    memset(g->start + 3 * n, 0, n);
+}
+
+static enum rp_code run_chains(struct groups_ctx *g, uint8_t *best, double *best_ns, size_t *tried,
+                               struct rp_err *err)
+{
+    struct rp_pool *pool = NULL;
+    enum rp_code code = rp_pool_new(0, &pool, err);
+    size_t i;
+
+    if (code == RP_OK)
+        code = rp_pool_each(pool, CHAINS, chain_job, g, err);
+    for (i = 0; code == RP_OK && i < CHAINS; i++) {
+        *tried += g->tried[i];
+        if (is_better(g->chain, g->found_ns[i], g->found + i * g->chain->n, *best_ns, best)) {
+            memcpy(best, g->found + i * g->chain->n, g->chain->n);
+            *best_ns = g->found_ns[i];
+        }
+    }
+    rp_pool_free(pool);
+    return code;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
+static enum rp_code search(struct groups_ctx *g, void *state, uint8_t *ends, uint8_t *recorded,
+                           double *best_ns, size_t *tried, struct rp_err *err)
+{
+    const struct rp_opt_chain *c = g->chain;
+    double ns;
+
+    memcpy(recorded, ends, c->n);
+    ends[c->n - 1] = recorded[c->n - 1] = 1;
+    *best_ns = plan_ns(c, ends, state);
+    *tried = 1;
+    if (c->n <= FEW_TENSORS) {
+        *tried += try_all(c, state, ends, best_ns);
+        return RP_OK;
+    }
+    RP_TRY(walk(g, state, g->found, tried, err));
+    ns = plan_ns(c, g->found, state);
+    if (is_better(c, ns, g->found, *best_ns, ends)) {
+        memcpy(ends, g->found, c->n);
+        *best_ns = ns;
+    }
+    place_chains(g, ends, recorded);
+    return run_chains(g, ends, best_ns, tried, err);
+}
+
+enum rp_code rp_opt_search_groups(const struct rp_opt_chain *chain, struct rp_opt_limits *limits,
+                                  uint8_t *ends, double *best_ns, size_t *tried, struct rp_err *err)
+{
+    struct groups_ctx g = {.chain = chain, .limits = limits};
+    void *state = malloc(chain->state_size + 1);
+    uint8_t *room = malloc((2 * CHAINS + 1) * chain->n + 1);
+    enum rp_code code = state && room ? RP_OK : rp_err_nomem(err, "searching");
+
+    pthread_mutex_init(&g.lock, NULL);
+    g.start = room;
+    g.found = room + CHAINS * chain->n;
+    if (code == RP_OK)
+        code = search(&g, state, ends, room + 2 * CHAINS * chain->n, best_ns, tried, err);
+    pthread_mutex_destroy(&g.lock);
+    free(room);
+    free(state);
+    return code;
+}

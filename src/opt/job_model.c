@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a step of a job takes with other groups of tensors, group by group, without simulating the
+ * messages: how long a ring takes is a table over its size, which the messages were simulated for
+ * once (job/costs.h). The begin of the step is taken at several points of the cycle in which ranks
+ * wake. O(ranks * points) a group.
+ */
+#include "opt/job_model.h"
+
+#include "base/order.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PHASES       10
+#define RING_SIZES   32
+#define LOOPS_LISTED 8
+
+struct rp_opt_job_rank {
+    double *ready_ns;  /* by tensor in order */
+    double *update_ns; /* by tensor in order: its updates */
+    double last_ns;    /* when the last operator that is no update ends, and the gap after it */
+    double final_ns;   /* updates that need all tensors */
+};
+
+/* Of a point of the cycle: when the last group was agreed; then by rank when its lane is free, and
+   when its updates are done. */
+static double *state_of(const struct rp_opt_job_model *m, void *state, size_t phase)
+{
+    return (double *)state + phase * (1 + 2 * m->nranks);
+}
+
+/* ------------------------------------------------------------------ rings */
+
+static enum rp_code add_size(struct rp_opt_job_model *m, double bytes, struct rp_err *err)
+{
+    double *to = m->ring_ns + m->nsizes * m->nranks;
+
+    m->sizes[m->nsizes++] = bytes;
+    return rp_job_ring_ns(&m->costs, bytes, to, err);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    return RP_COMPARE(*(const double *)a, *(const double *)b);
+}
+
+/* Between the smallest tensor and all of them, and on both sides of where another loop begins. */
+static enum rp_code make_table(struct rp_opt_job_model *m, struct rp_err *err)
+{
+    double sizes[RING_SIZES + 2 * LOOPS_LISTED], least = INFINITY, all = m->sum[m->n];
+    size_t i, n = 0;
+
+    for (i = 0; i < m->n; i++)
+        least = fmin(least, m->sum[i + 1] - m->sum[i]);
+    least = fmax(least, 1);
+    for (i = 0; i < RING_SIZES; i++)
+        sizes[n++] = least * pow(all / least, (double)i / (RING_SIZES - 1));
+    for (i = 1; i <= LOOPS_LISTED && isfinite(m->costs.loop_bytes); i++)
+        if ((double)i * m->costs.loop_bytes < all) {
+            sizes[n++] = (double)i * m->costs.loop_bytes;
+            sizes[n++] = (double)i * m->costs.loop_bytes + 1;
+        }
+    qsort(sizes, n, sizeof sizes[0], by_size);
+    m->sizes = RP_ARENA_NEW(&m->arena, double, n);
+    m->ring_ns = RP_ARENA_NEW(&m->arena, double, n * m->nranks);
+    RP_TRY(rp_arena_check(&m->arena, "searching", err));
+    for (i = 0; i < n; i++)
+        if (!i || sizes[i] > sizes[i - 1])
+            RP_TRY(add_size(m, sizes[i], err));
+    return RP_OK;
+}
+
+static double ring_ns(const struct rp_opt_job_model *m, size_t rank, size_t above, double part)
+{
+    double high = m->ring_ns[above * m->nranks + rank];
+    double low = m->ring_ns[(above ? above - 1 : 0) * m->nranks + rank];
+
+    return low + (high - low) * part;
+}
+
+/* ------------------------------------------------------------------ the chain */
+
+static void job_begin(const void *user, void *state)
+{
+    const struct rp_opt_job_model *m = user;
+    size_t p, r;
+
+    for (p = 0; p < m->nphases; p++) {
+        double *x = state_of(m, state, p);
+
+        x[0] = -INFINITY;
+        for (r = 0; r < m->nranks; r++) {
+            x[1 + r] = 0;
+            x[1 + m->nranks + r] = m->ranks[r].last_ns;
+        }
+    }
+}
+
+static double last_ready(const struct rp_opt_job_rank *r, size_t first, size_t end)
+{
+    double last = 0;
+
+    for (; first < end; first++)
+        last = fmax(last, r->ready_ns[first]);
+    return last;
+}
+
+static void job_add(const void *user, void *state, size_t first, size_t end)
+{
+    const struct rp_opt_job_model *m = user;
+    const struct rp_job_costs *c = &m->costs;
+    double bytes = m->sum[end] - m->sum[first], part, *x;
+    size_t p, r, above;
+
+    RP_LOWER_BOUND(above, m->nsizes, m->sizes[above] < bytes);
+    above = above < m->nsizes ? above : m->nsizes - 1;
+    part = above ? (bytes - m->sizes[above - 1]) / (m->sizes[above] - m->sizes[above - 1]) : 1;
+    for (p = 0; p < m->nphases; p++) {
+        double offset = (double)p * c->cycle_ns / (double)m->nphases, voted = 0, enter = 0;
+
+        x = state_of(m, state, p);
+        for (r = 0; r < m->nranks; r++) {
+            double ready = last_ready(&m->ranks[r], first, end);
+
+            voted = fmax(voted, ready + rp_job_wake_ns(c, r, ready + offset));
+        }
+        voted = fmax(voted + m->agree_ns, x[0] + m->follow_ns);
+        x[0] = voted;
+        for (r = 0; r < m->nranks; r++) {
+            const struct rp_job_cost_rank *k = &c->ranks[r];
+            double at = fmax(voted, x[1 + r]) + k->queue_lag_ns + k->queue_ns + k->enter_lag_ns;
+
+            if (end - first > 1)
+                at += rp_job_line_at(&k->in, bytes);
+            enter = fmax(enter, at);
+        }
+        for (r = 0; r < m->nranks; r++) {
+            const struct rp_job_cost_rank *k = &c->ranks[r];
+            double done = enter + ring_ns(m, r, above, part), *update = &x[1 + m->nranks + r];
+            size_t i;
+
+            if (end - first > 1)
+                done += rp_job_line_at(&k->out, bytes);
+            x[1 + r] = done;
+            *update = fmax(*update, done);
+            for (i = first; i < end; i++)
+                *update += m->ranks[r].update_ns[i];
+        }
+    }
+}
+
+static double mean_of_last(const struct rp_opt_job_model *m, const void *state, bool updates)
+{
+    double sum = 0;
+    size_t p, r;
+
+    for (p = 0; p < m->nphases; p++) {
+        const double *x = (const double *)state + p * (1 + 2 * m->nranks) + 1;
+        double last = 0;
+
+        for (r = 0; r < m->nranks; r++)
+            last = fmax(last, updates ? x[m->nranks + r] + m->ranks[r].final_ns : x[r]);
+        sum += last;
+    }
+    return sum / (double)m->nphases;
+}
+
+static double job_there(const void *user, const void *state)
+{
+    return mean_of_last(user, state, false);
+}
+
+static double job_step(const void *user, const void *state)
+{
+    return mean_of_last(user, state, true);
+}
+
+static double job_ready(const void *user, size_t tensor)
+{
+    const struct rp_opt_job_model *m = user;
+
+    return m->latest_ns[tensor];
+}
+
+/* ------------------------------------------------------------------ making it */
+
+struct order {
+    uint32_t tensor;
+    double ready_ns;
+    int64_t id;
+};
+
+/* By readiness on the slowest rank; of equals the larger id, as gradients come from the back. */
+RP_ORDER(by_ready, struct order, RP_UP(ready_ns), RP_DOWN(id))
+
+static enum rp_code order_tensors(struct rp_opt_job_model *m, const double *ready,
+                                  struct rp_err *err)
+{
+    size_t i, r, n = m->job->tensors.n;
+    struct order *list = calloc(n + 1, sizeof *list);
+
+    if (!list)
+        return rp_err_nomem(err, "searching");
+    m->tensors = RP_ARENA_NEW(&m->arena, uint32_t, n + 1);
+    m->sum = RP_ARENA_NEW(&m->arena, double, n + 1);
+    m->latest_ns = RP_ARENA_NEW(&m->arena, double, n + 1);
+    for (i = 0; i < n; i++) {
+        list[i] = (struct order){(uint32_t)i, 0, m->job->tensors.at[i].id};
+        for (r = 0; r < m->nranks; r++)
+            list[i].ready_ns = fmax(list[i].ready_ns, ready[r * n + i]);
+    }
+    qsort(list, n, sizeof *list, by_ready);
+    for (i = 0; m->tensors && m->sum && m->latest_ns && i < n; i++) {
+        if (rp_map_get(&m->means.group_of, (uint64_t)list[i].id) == RP_MAP_NONE)
+            continue; /* not sent in the recording */
+        m->tensors[m->n] = list[i].tensor;
+        m->latest_ns[m->n] = list[i].ready_ns;
+        m->sum[m->n + 1] = m->sum[m->n] + (double)m->job->tensors.at[list[i].tensor].bytes;
+        m->n++;
+    }
+    free(list);
+    return rp_arena_check(&m->arena, "searching", err);
+}
+
+/* Which updates need which tensor. */
+static enum rp_code find_updates(struct rp_opt_job_model *m, size_t rank, const uint32_t *place,
+                                 struct rp_err *err)
+{
+    const struct rp_job_rank *r = &m->job->ranks[rank];
+    const struct rp_mean_rank *mean = &m->means.ranks[rank];
+    struct rp_opt_job_rank *to = &m->ranks[rank];
+    struct rp_map tensor_of; /* op -> tensor */
+    double at = mean->begin_ns, gaps = 0, ngaps = 0;
+    enum rp_code code = RP_OK;
+    bool first = true;
+    size_t i;
+
+    rp_map_init(&tensor_of);
+    for (i = 0; code == RP_OK && i < r->edges.n; i++) {
+        const struct rp_job_edge *e = &r->edges.at[i];
+        uint32_t t = e->from_tensor < 0 ? RP_MAP_NONE
+                                        : rp_map_get(&m->costs.bytes_of, (uint64_t)e->from_tensor);
+
+        if (t != RP_MAP_NONE && place[t] != RP_NONE)
+            code = rp_map_put(&tensor_of, rp_means_name_key(e->to), place[t], err);
+    }
+    for (i = 0; i < mean->ops.n; i++) {
+        const struct rp_mean_op *op = &mean->ops.at[i];
+        uint32_t t;
+
+        if (!op->is_update) {
+            at += (first ? 0 : op->gap_ns) + op->dur_ns;
+            gaps += first ? 0 : op->gap_ns;
+            ngaps += !first;
+            first = false;
+            continue;
+        }
+        t = rp_map_get(&tensor_of, rp_means_name_key(op->name));
+        *(t == RP_MAP_NONE ? &to->final_ns : &to->update_ns[t]) += op->dur_ns;
+    }
+    to->last_ns = at + (ngaps > 0 ? gaps / ngaps : 0);
+    rp_map_release(&tensor_of);
+    return code;
+}
+
+static enum rp_code make_rank(struct rp_opt_job_model *m, size_t rank, const double *ready,
+                              const uint32_t *place, struct rp_err *err)
+{
+    struct rp_opt_job_rank *r = &m->ranks[rank];
+    size_t i;
+
+    r->ready_ns = RP_ARENA_NEW(&m->arena, double, m->n + 1);
+    r->update_ns = RP_ARENA_NEW(&m->arena, double, m->n + 1);
+    RP_TRY(rp_arena_check(&m->arena, "searching", err));
+    for (i = 0; i < m->n; i++)
+        r->ready_ns[i] = ready[rank * m->job->tensors.n + m->tensors[i]];
+    m->agree_ns += m->costs.ranks[rank].agree_lag_ns / (double)m->nranks;
+    m->follow_ns = fmax(m->follow_ns, m->costs.ranks[rank].follow_lag_ns);
+    return find_updates(m, rank, place, err);
+}
+
+static enum rp_code make_ranks(struct rp_opt_job_model *m, struct rp_err *err)
+{
+    size_t r, i, n = m->job->tensors.n;
+    double *ready = calloc(m->nranks * n + 1, sizeof *ready);
+    uint32_t *place = malloc((n + 1) * sizeof *place);
+    enum rp_code code = ready && place ? RP_OK : rp_err_nomem(err, "searching");
+
+    for (r = 0; code == RP_OK && r < m->nranks; r++)
+        rp_job_ready(&m->means, &m->costs, r, ready + r * n);
+    if (code == RP_OK)
+        code = order_tensors(m, ready, err);
+    for (i = 0; code == RP_OK && i < n; i++)
+        place[i] = RP_NONE;
+    for (i = 0; code == RP_OK && i < m->n; i++)
+        place[m->tensors[i]] = (uint32_t)i;
+    for (r = 0; code == RP_OK && r < m->nranks; r++)
+        code = make_rank(m, r, ready, place, err);
+    free(ready);
+    free(place);
+    return code;
+}
+
+enum rp_code rp_opt_job_model_init(struct rp_opt_job_model *m, const struct rp_job *job,
+                                   struct rp_err *err)
+{
+    *m = (struct rp_opt_job_model){.job = job, .nranks = job->nranks, .follow_ns = -INFINITY};
+    rp_arena_init(&m->arena);
+    RP_TRY(rp_job_means_init(&m->means, job, err));
+    RP_TRY(rp_job_means_take(&m->means, 0, m->means.nsteps, err));
+    RP_TRY(rp_job_costs_init(&m->costs, &m->means, err));
+    m->ranks = RP_ARENA_NEW(&m->arena, struct rp_opt_job_rank, m->nranks + 1);
+    m->nphases = m->costs.cycle_ns > 0 ? PHASES : 1;
+    RP_TRY(rp_arena_check(&m->arena, "searching", err));
+    RP_TRY(make_ranks(m, err));
+    if (!m->n)
+        return rp_err_set(err, RP_UNSUPPORTED, "tensor: no gradients are sent");
+    RP_TRY(make_table(m, err));
+    m->chain =
+        (struct rp_opt_chain){.n = m->n,
+                              .state_size = m->nphases * (1 + 2 * m->nranks) * sizeof(double),
+                              .user = m,
+                              .begin = job_begin,
+                              .add = job_add,
+                              .there_ns = job_there,
+                              .ready_ns = job_ready,
+                              .step_ns = job_step};
+    return RP_OK;
+}
+
+void rp_opt_job_model_release(struct rp_opt_job_model *m)
+{
+    rp_job_costs_release(&m->costs);
+    rp_job_means_release(&m->means);
+    rp_arena_release(&m->arena);
+}
+
+void rp_opt_job_recorded(const struct rp_opt_job_model *m, uint8_t *ends)
+{
+    size_t i;
+
+    for (i = 0; i < m->n; i++) {
+        const struct rp_job_tensor *a = &m->job->tensors.at[m->tensors[i]];
+        const struct rp_job_tensor *b =
+            i + 1 < m->n ? &m->job->tensors.at[m->tensors[i + 1]] : NULL;
+
+        ends[i] = !b || rp_map_get(&m->means.group_of, (uint64_t)a->id) !=
+                            rp_map_get(&m->means.group_of, (uint64_t)b->id);
+    }
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_OPT_JOB_MODEL_H
+#define RP_OPT_JOB_MODEL_H
+/* A job (dPRO directory) as a chain of groups of tensors. */
+#include "job/costs.h"
+#include "opt/groups.h"
+
+struct rp_opt_job_rank;
+
+struct rp_opt_job_model {
+    struct rp_arena arena;
+    const struct rp_job *job;
+    struct rp_job_means means;
+    struct rp_job_costs costs;
+    size_t nranks, nphases;
+    size_t n;          /* tensors that are sent */
+    uint32_t *tensors; /* in the order in which they become ready: into job->tensors */
+    double *latest_ns; /* in that order: when it is ready on all ranks */
+    double *sum;       /* in that order: bytes of those before */
+    double agree_ns, follow_ns;
+    struct rp_opt_job_rank *ranks;
+    size_t nsizes;
+    double *sizes, *ring_ns; /* ring_ns: by size, then rank */
+    struct rp_opt_chain chain;
+};
+
+/* The job's tensors were loaded (rp_load_job_tensors). RP_UNSUPPORTED where groups cannot be
+   searched. Release it also after a failure. */
+enum rp_code rp_opt_job_model_init(struct rp_opt_job_model *m, const struct rp_job *job,
+                                   struct rp_err *err);
+void rp_opt_job_model_release(struct rp_opt_job_model *m);
+
+/* The recorded groups, as far as they are ranges of that order. */
+void rp_opt_job_recorded(const struct rp_opt_job_model *m, uint8_t *ends);
+
+#endif
