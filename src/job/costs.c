@@ -126,7 +126,8 @@ static void learn_rank(struct rp_job_costs *c, const struct rp_job_means *m, siz
 static void count_messages(struct rp_job_costs *c, const struct rp_job_means *m)
 {
     const struct rp_mean_rank *r = &m->ranks[0];
-    double most = 0, least = INFINITY; /* a loop has at least and at most so many bytes */
+    double most = 0; /* that one loop has carried */
+    bool several = false;
     size_t g, i, members;
 
     for (g = 0; g < m->ngroups; g++) {
@@ -146,10 +147,9 @@ static void count_messages(struct rp_job_costs *c, const struct rp_job_means *m)
         }
         if (loops > 0 && bytes / loops > most)
             most = bytes / loops;
-        if (loops > 1 && bytes / (loops - 1) < least)
-            least = bytes / (loops - 1);
+        several |= loops > 1;
     }
-    c->loop_bytes = isfinite(least) ? (least > most ? (least + most) / 2 : most) : INFINITY;
+    c->loop_bytes = several ? most : INFINITY;
 }
 
 size_t rp_job_loops(const struct rp_job_costs *costs, double bytes)
@@ -266,24 +266,45 @@ static double concentration(const time_vec *votes, double cycle_ns, double *phas
     return sqrt(x * x + y * y) / (double)votes->n;
 }
 
+/* The least of all ranks; 0 as soon as one is below `above`. */
+static double concentration_of_all(const struct rp_job_costs *c, const time_vec *votes,
+                                   double cycle_ns, double above)
+{
+    double least = 1, phase;
+    size_t r;
+
+    for (r = 0; r < c->nranks && least > above; r++)
+        least = fmin(least, concentration(&votes[r], cycle_ns, &phase));
+    return least > above ? least : 0;
+}
+
 /* The longest cycle on which the votes of every rank lie. */
 static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
 {
-    double cycle, best = 0, phase;
+    double cycle, best = 0, width;
     size_t r;
 
     for (cycle = CYCLE_MOST_NS; cycle >= CYCLE_LEAST_NS; cycle /= CYCLE_STEP) {
-        double least = 1;
+        double x = concentration_of_all(c, votes, cycle, CONCENTRATED);
 
         if (best > 0 && cycle < 0.99 * c->cycle_ns)
             break;
-        for (r = 0; r < c->nranks && least > CONCENTRATED; r++)
-            least = fmin(least, concentration(&votes[r], cycle, &phase));
-        if (least > CONCENTRATED && least > best) {
-            best = least;
+        if (x > best) {
+            best = x;
             c->cycle_ns = cycle;
         }
     }
+    for (width = CYCLE_STEP - 1; best > 0 && width > 1e-7; width /= 2)
+        for (r = 0; r < 2; r++) {
+            double x;
+
+            cycle = c->cycle_ns * (r ? 1 + width : 1 - width);
+            x = concentration_of_all(c, votes, cycle, best);
+            if (x > best) {
+                best = x;
+                c->cycle_ns = cycle;
+            }
+        }
     for (r = 0; r < c->nranks && c->cycle_ns > 0; r++)
         concentration(&votes[r], c->cycle_ns, &c->ranks[r].phase_ns);
 }

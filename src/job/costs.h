@@ -31,7 +31,7 @@ struct rp_job_costs {
     struct rp_arena arena;
     const struct rp_job *job;
     size_t nranks, nchannels, nslices, nchunks;
-    double loop_bytes; /* of a group; INFINITY: one loop was always enough */
+    double loop_bytes; /* what one loop carried at most; INFINITY: one was always enough */
     double cycle_ns;   /* 0: none is known */
     bool duplex, has_transfers;
     bool one_size;       /* messages of one size only: latency and rate cannot be told apart */
