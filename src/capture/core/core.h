@@ -116,6 +116,8 @@ struct rp_capture {
     /* The value of a `record --set` option, or NULL: option("cuda.graph") is "node" for
        `--set cuda.graph=node`. Valid for the life of the process. */
     const char *(*option)(const char *key);
+    /* The folder of this rank, once an event has opened it (see ready), or NULL. */
+    const char *(*folder)(void);
 };
 
 /* The process's core, or NULL if the process is not recorded (REPRISE_RECORD is not set). */

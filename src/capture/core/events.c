@@ -586,6 +586,11 @@ static void core_warn(const char *text)
     rp_core_warn(0, "%s", text);
 }
 
+static const char *rank_folder(void)
+{
+    return atomic_load(&rp_core.page->opened) ? rp_core.folder : NULL;
+}
+
 const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .struct_size = sizeof(struct rp_capture),
                                          .active = is_active,
@@ -609,4 +614,5 @@ const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .fact = put_fact,
                                          .lost = put_lost,
                                          .warn = core_warn,
-                                         .option = rp_core_option};
+                                         .option = rp_core_option,
+                                         .folder = rank_folder};

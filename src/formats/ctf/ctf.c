@@ -422,6 +422,7 @@ static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, cons
     RP_TRY(add_env(r, "boot", "boot_id", err));
     RP_TRY(rp_ctf_ledger_read(r, folder, err));
     RP_TRY(rp_ctf_check_numbers(r, err));
+    RP_TRY(rp_ctf_profiles_append(r, folder, err));
     rp_ctf_files_close(r);
     code = rp_proto_trace_finish(&r->t, to, began, err);
     to->content_bytes += r->total_bytes;

@@ -186,6 +186,11 @@ enum rp_code rp_ctf_check_numbers(struct rp_ctf_reader *r, struct rp_err *err);
 /* Lost and overwritten events, from the ledger beside the folder, into health and warnings. */
 enum rp_code rp_ctf_ledger_read(struct rp_ctf_reader *r, const char *folder, struct rp_err *err);
 
+/* profiles.c: appends what frameworks recorded themselves, from files in the folder (NULL: none).
+ */
+enum rp_code rp_ctf_profiles_append(struct rp_ctf_reader *r, const char *folder,
+                                    struct rp_err *err);
+
 /* ---- details ---- */
 enum rp_code rp_ctf_origin(struct rp_ctf_reader *r, char phase, uint8_t kind, rp_str category,
                            uint16_t *out, struct rp_err *err);

@@ -6,8 +6,9 @@ framework to be imported, and then:
 
 PyTorch     turns its ranges on: NVTX in builds for CUDA, ITT in the others; the recorder's libraries receive them. A
             profiler of the program has precedence: PyTorch allows one at a time, so ours pauses while it runs.
-TensorFlow  records operators with TensorFlow's own profiler, in windows of a few seconds, into the folder of the
-            recording, where `reprise` finds them.
+TensorFlow  runs its own profiler for operators on the host, in windows of a few seconds; each is a file in the folder of
+            the recording, which `reprise` joins by the clock. A profiler of the program has precedence here too.
+JAX         the same, where there is no GPU. On a GPU, XLA names its instructions by NVTX, which needs nothing here.
 
 It leaves the program as it is: the folder is removed from sys.path, the sitecustomize that it hides is imported, and
 a failure in here is a line on stderr at most.
@@ -112,7 +113,125 @@ class Torch:
         threading.Thread._bootstrap_inner = bootstrap
 
 
-HOOKS = {"torch": Torch}
+class Windows:
+    """Runs a framework's own profiler, in windows, and keeps its XPlane files in the folder of the recording."""
+
+    def __init__(self, name, start, stop):
+        import atexit
+        import ctypes
+        import threading
+
+        self.library = ctypes.CDLL(os.path.join(os.path.dirname(HERE), "reprise-frameworks.so"))
+        self.library.reprise_frameworks_folder.restype = ctypes.c_char_p
+        self.name, self.start, self.stop = name, start, stop
+        self.lock = threading.RLock()
+        self.seconds = float(option("window", "5"))
+        self.folder, self.others, self.files, self.pid = None, 0, 0, os.getpid()
+        self.ended = threading.Event()
+        self.begin()
+        threading.Thread(target=self.run, name="reprise-windows", daemon=True).start()
+        os.register_at_fork(after_in_child=self.forget)
+        atexit.register(self.end)
+
+    def forget(self):
+        """The child of a fork has no session and no thread."""
+        self.others += 1
+        self.folder = None
+
+    def begin(self):
+        import tempfile
+
+        with self.lock:
+            if self.folder or self.others or not self.library.reprise_frameworks_ready():
+                return
+            folder = tempfile.mkdtemp(prefix="reprise-")
+            try:
+                self.start(folder)
+                self.folder = folder
+            except Exception as problem:
+                os.rmdir(folder)
+                self.others += 1
+                warn(f"operators of {self.name} are not recorded: {problem}")
+
+    def finish(self):
+        import glob
+        import shutil
+
+        with self.lock:
+            folder, self.folder = self.folder, None
+            if not folder:
+                return
+            try:
+                self.stop()
+                kept = self.library.reprise_frameworks_folder()
+                for file in glob.glob(folder + "/**/*.xplane.pb", recursive=True) if kept else ():
+                    self.files += 1
+                    shutil.move(file, f"{kept.decode()}/.{self.name}_{self.pid}_{self.files}.xplane.pb")
+            except Exception as problem:
+                warn(f"operators of {self.name} were lost: {problem}")
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def run(self):
+        while not self.ended.wait(self.seconds):
+            self.finish()
+            self.begin()
+
+    def end(self):
+        self.ended.set()
+        if os.getpid() == self.pid:
+            self.finish()
+
+    def yield_to(self, module, start, stop):
+        """The functions by which the program starts and stops this profiler itself."""
+        def wrap(name, before, after):
+            function = getattr(module, name)
+
+            def call(*args, **kwargs):
+                before()
+                try:
+                    return function(*args, **kwargs)
+                finally:
+                    after()
+            call.__wrapped__ = function
+            setattr(module, name, call)
+
+        def begin():
+            with self.lock:
+                self.finish()
+                self.others += 1
+
+        def end():
+            self.others -= 1
+            self.begin()
+
+        wrap(start, begin, lambda: None)
+        wrap(stop, lambda: None, end)
+
+
+def tensorflow(module):
+    from tensorflow.python.profiler import profiler_v2
+
+    options = profiler_v2.ProfilerOptions(host_tracer_level=2, python_tracer_level=0, device_tracer_level=0)
+    start, stop = profiler_v2.start, profiler_v2.stop
+    windows = Windows("tensorflow", lambda folder: start(folder, options=options), stop)
+    windows.yield_to(profiler_v2, "start", "stop")
+
+
+def jax(module):
+    if os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/kfd"):
+        return
+    from jax._src import profiler
+
+    start, stop = profiler.start_trace, profiler.stop_trace
+    options = module.profiler.ProfileOptions()  # since 0.7; without it Python's functions are traced, which is slow
+    options.python_tracer_level = 0
+    windows = Windows("jax", lambda folder: start(folder, profiler_options=options), stop)
+    windows.yield_to(profiler, "start_trace", "stop_trace")
+    module.profiler.start_trace, module.profiler.stop_trace = profiler.start_trace, profiler.stop_trace
+
+
+HOOKS = {"torch": Torch, "tensorflow": tensorflow, "jax": jax}
 
 
 class Finder:

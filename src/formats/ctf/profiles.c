@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Profiles that frameworks wrote themselves during a recording (.tensorflow_<pid>_<n>.xplane.pb,
+ * see capture/frameworks): operators that the recorder cannot see. Each is read by its own reader
+ * and appended, with its times converted to the recording's clock: both give the time since 1970 of
+ * their zero.
+ */
+#include "formats/ctf/ctf.h"
+
+#include "formats/formats.h"
+#include "trace/build/build.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PROFILES_MAX 100000
+#define PID_STEP     INT64_C(1000000000)
+
+struct profile_name {
+    char text[256];
+};
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct profile_name *)a)->text, ((const struct profile_name *)b)->text);
+}
+
+static int64_t profile_time(const void *user, uint32_t process, int64_t ns)
+{
+    const int64_t *shift_ns = user;
+    int64_t t;
+
+    (void)process;
+    return __builtin_add_overflow(ns, *shift_ns, &t) ? ns : t;
+}
+
+static enum rp_code append_profile(struct rp_ctf_reader *r, const char *path, uint32_t index,
+                                   struct rp_err *err)
+{
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_append how = {.index = index, .pid_step = PID_STEP, .time = profile_time};
+    struct rp_err why = RP_ERR_INIT;
+    struct rp_input *in = NULL;
+    int64_t shift_ns = 0;
+    enum rp_code code;
+
+    code = rp_input_open(path, r->t.options->limits, &in, &why);
+    if (code == RP_OK)
+        code = rp_format_read(in, r->t.options, &import, &why);
+    if (code == RP_NOMEM || code == RP_CANCELLED)
+        return rp_err_set(err, code, "%s", why.text);
+    if (code != RP_OK)
+        return rp_builder_warn(r->t.builder, err, "a profile of a framework is left out: %s",
+                               why.text);
+    if (import.trace && import.trace->has_base) {
+        shift_ns = import.trace->base_ns - r->times.base_ns;
+        how.user = &shift_ns;
+        code = rp_builder_append(r->t.builder, import.trace, &how, err);
+    }
+    rp_import_release(&import);
+    return code;
+}
+
+enum rp_code rp_ctf_profiles_append(struct rp_ctf_reader *r, const char *folder, struct rp_err *err)
+{
+    RP_VEC(struct profile_name) names = {0};
+    DIR *dir = folder ? opendir(folder) : NULL;
+    enum rp_code code = RP_OK;
+
+    for (const struct dirent *e; dir && code == RP_OK && (e = readdir(dir));) {
+        size_t n = strlen(e->d_name);
+        struct profile_name name;
+
+        if (e->d_name[0] != '.' || n < 12 || strcmp(e->d_name + n - 10, ".xplane.pb") != 0 ||
+            n >= sizeof name.text || names.n >= PROFILES_MAX)
+            continue;
+        memcpy(name.text, e->d_name, n + 1);
+        code = rp_vec_push(&names, name, err);
+    }
+    if (dir)
+        closedir(dir);
+    if (names.n)
+        qsort(names.at, names.n, sizeof *names.at, by_name);
+    for (size_t i = 0; i < names.n && code == RP_OK; i++) {
+        char path[4096];
+
+        snprintf(path, sizeof path, "%s/%s", folder, names.at[i].text);
+        code = append_profile(r, path, (uint32_t)i + 1, err);
+    }
+    rp_vec_release(&names);
+    return code;
+}
