@@ -65,6 +65,29 @@ void rp_config_word(const struct rp_plan *plan, const struct rp_node *node, cons
     out[n] = '\0';
 }
 
+void rp_config_value(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                     const char **at, const char **end)
+{
+    *at = config_text(plan, node, key, end);
+}
+
+size_t rp_config_numbers(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                         double *out, size_t cap)
+{
+    const char *end, *at = config_text(plan, node, key, &end);
+    size_t n = 0;
+
+    while (at && at < end && *at != ']' && n < cap) {
+        char *stop = NULL;
+        double x = (*at >= '0' && *at <= '9') || *at == '-' || *at == '.' ? strtod(at, &stop) : 0;
+
+        if (stop && stop > at)
+            out[n++] = x;
+        at = stop && stop > at ? stop : at + 1;
+    }
+    return n;
+}
+
 size_t rp_config_list(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                       int64_t *out, size_t cap)
 {
@@ -258,8 +281,12 @@ static const struct rp_custom_target *find_target(const struct rp_custom_target 
 static enum rp_code custom_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const struct rp_custom_target *const tables[] = {
-        rp_custom_shards,  marks,           rp_custom_products, rp_custom_convolutions,
-        rp_custom_factors, rp_custom_sorts, rp_custom_spectra,  rp_custom_lapack};
+        rp_custom_shards,   marks,
+        rp_custom_products, rp_custom_convolutions,
+        rp_custom_factors,  rp_custom_sorts,
+        rp_custom_spectra,  rp_custom_lapack,
+        rp_custom_sparse,   rp_custom_attention,
+        rp_custom_norms};
     const struct rp_custom_target *target = NULL;
     size_t n;
     const char *name = rp_custom_name(plan, node, &n);

@@ -17,7 +17,10 @@ extern const struct rp_custom_target rp_custom_convolutions[];
 extern const struct rp_custom_target rp_custom_factors[];
 extern const struct rp_custom_target rp_custom_spectra[];
 extern const struct rp_custom_target rp_custom_lapack[]; /* any other of LAPACK's */
+extern const struct rp_custom_target rp_custom_norms[];
 extern const struct rp_custom_target rp_custom_sorts[];
+extern const struct rp_custom_target rp_custom_attention[];
+extern const struct rp_custom_target rp_custom_sparse[];
 extern const struct rp_custom_target rp_custom_shards[];
 
 /* The target's name without its quotes. */
@@ -28,6 +31,12 @@ double rp_config_number(const struct rp_plan *plan, const struct rp_node *node, 
                         double absent);
 void rp_config_word(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                     char *out, size_t cap);
+/* The text of a value and the end of the configuration; *at is NULL where the key is absent. */
+void rp_config_value(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                     const char **at, const char **end);
+/* "[0.5,2]": how many were put into out. */
+size_t rp_config_numbers(const struct rp_plan *plan, const struct rp_node *node, const char *key,
+                         double *out, size_t cap);
 /* "[\"1\"]" or "[1,2]": how many were put into out. */
 size_t rp_config_list(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                       int64_t *out, size_t cap);

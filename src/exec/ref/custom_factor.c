@@ -121,33 +121,31 @@ static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
 {
     const struct factor *c = node->attrs;
     bool lower = factor_flag(c, in, 0, 1, c->lower);
-    struct rp_tensor *a = in[c->first], *parts[2] = {NULL, NULL};
-    size_t n = (size_t)a->dims[a->rank - 1];
-    enum rp_code code = rp_cholesky_run(a, lower, &parts[0], err);
+    struct rp_tensor *a = in[c->first], *first, *info;
+    size_t n = (size_t)a->dims[a->rank - 1], at = 1;
 
     (void)e;
-    if (code == RP_OK)
-        code = rp_shape_tensor(node->shape->parts[1], &parts[1], err);
-    if (code != RP_OK) {
-        rp_tensor_drop(parts[0]);
-        return code;
-    }
-    for (size_t i = 0; i < parts[0]->n; i++) {
+    RP_TRY(rp_cholesky_run(a, lower, &first, err));
+    for (size_t i = 0; i < first->n; i++) {
         size_t row = i / n % n, column = i % n;
 
         if (lower ? column > row : column < row)
-            memcpy(parts[0]->data + i * a->unit, a->data + i * a->unit, a->unit);
+            memcpy(first->data + i * a->unit, a->data + i * a->unit, a->unit);
     }
-    for (size_t b = 0; b < parts[1]->n; b++) {
-        int64_t info = 0;
+    RP_TRY(rp_custom_results(node, &first, 1, out, err));
+    while (at + 1 < (*out)->nparts && (*out)->parts[at]->elem != RP_ELEM_S32)
+        at++; /* XLA has its work space before it */
+    info = (*out)->parts[at];
+    for (size_t b = 0; b < info->n && (b + 1) * n * n <= first->n; b++) {
+        int64_t bad = 0;
 
-        for (size_t k = 0; k < n && !info; k++)
-            if (rp_tensor_number(parts[0], b * n * n + k * n + k) !=
-                rp_tensor_number(parts[0], b * n * n + k * n + k))
-                info = (int64_t)k + 1;
-        rp_tensor_set_integer(parts[1], b, info);
+        for (size_t k = 0; k < n && !bad; k++)
+            if (rp_tensor_number(first, b * n * n + k * n + k) !=
+                rp_tensor_number(first, b * n * n + k * n + k))
+                bad = (int64_t)k + 1;
+        rp_tensor_set_integer(info, b, bad);
     }
-    return rp_tensor_tuple(parts, 2, out, err);
+    return RP_OK;
 }
 
 static struct rp_tensor *const *factor_operands(const struct rp_node *node,
@@ -358,8 +356,10 @@ static enum rp_code orgqr(struct rp_eval *e, const struct rp_node *node,
         {begin "c" name "_ffi", prepare, run}, {begin "z" name "_ffi", prepare, run}, \
         {begin "s" name, prepare, run}, {begin "d" name, prepare, run},               \
         {begin "c" name, prepare, run}, {begin "z" name, prepare, run},               \
+        {"cusolver_" name "_ffi", prepare, run}, {"cusolver_" name, prepare, run},    \
+        {"hipsolver_" name "_ffi", prepare, run},                                     \
     {                                                                                 \
-        "cusolver_" name "_ffi", prepare, run                                         \
+        "hipsolver_" name, prepare, run                                               \
     }
 
 const struct rp_custom_target rp_custom_factors[] = {
@@ -370,8 +370,11 @@ const struct rp_custom_target rp_custom_factors[] = {
     EACH("lapack_", "ungqr", prepare_orgqr, orgqr),
     EACH("lapack_", "trsm", prepare_trsm, trsm),
     EACH("blas_", "trsm", prepare_trsm, trsm),
-    {"cublas_getrf_batched_ffi", prepare_getrf, getrf},
-    {"cublas_geqrf_batched_ffi", prepare_geqrf, geqrf},
+    {"cublas_getrf_batched*", prepare_getrf, getrf},
+    {"hipblas_getrf_batched*", prepare_getrf, getrf},
+    {"hipblas_geqrf_batched*", prepare_geqrf, geqrf},
+    {"cublas_geqrf_batched*", prepare_geqrf, geqrf},
     {"__cublas$triangularSolve", prepare_solve, trsm},
+    {"__cusolver$cholesky", prepare_potrf, potrf},
     {NULL, NULL, NULL},
 };

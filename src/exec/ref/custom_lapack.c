@@ -3,8 +3,9 @@
  * Custom calls that JAX makes to LAPACK, run by a library (lapack.h): singular values, eigenvalues,
  * Schur and Hessenberg forms, three diagonals, QR with pivots. Two forms are known: the typed one,
  * "lapack_sgesdd_ffi", with letters in its configuration, and the older "lapack_sgesdd", with
- * integers as its first operands. Arrays here are row-major, LAPACK's are column-major: every
- * matrix of a batch is transposed into a block and back.
+ * integers as its first operands. What JAX gives to cuSOLVER, hipSOLVER and MAGMA runs here as well
+ * ("cusolver_gesvdj_ffi"); signs of vectors may differ from theirs. Arrays here are row-major,
+ * LAPACK's are column-major: every matrix of a batch is transposed into a block and back.
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/lapack.h"
@@ -32,7 +33,8 @@ struct routine {
     const char *operands;
     const char *results[4]; /* typed real, typed complex, older real, older complex; NULL: none */
     routine_fn *run;
-    uint8_t main; /* the operand that m and n are of */
+    uint8_t main;           /* the operand that m and n are of */
+    const char *fortran[2]; /* of the calls for GPUs: real, complex */
 };
 
 typedef void fortran_fn(void *, void *, void *, void *, void *, void *, void *, void *, void *,
@@ -196,6 +198,12 @@ static char svd_mode(struct call *c)
     return mode;
 }
 
+/* A result, or a place for it where it is none. */
+static void *data_or_scratch(struct call *c, char letter)
+{
+    return data(c, letter) ? data(c, letter) : scratch(c, 1, 16);
+}
+
 static void gesdd(struct call *c)
 {
     int64_t k = c->k, most = c->m > c->n ? c->m : c->n;
@@ -207,8 +215,8 @@ static void gesdd(struct call *c)
     void *rwork = c->l->is_complex ? scratch(c, reals, real_unit(c)) : NULL;
 
     take(c, 'a', 0);
-    INVOKE(c, &mode, &c->m, &c->n, data(c, 'a'), &lda, data(c, 's'), data(c, 'u'), &lda,
-           data(c, 'v'), &ldv, WORK_HERE, rwork, integers, &c->info);
+    INVOKE(c, &mode, &c->m, &c->n, data(c, 'a'), &lda, data(c, 's'), data_or_scratch(c, 'u'), &lda,
+           data_or_scratch(c, 'v'), &ldv, WORK_HERE, rwork, integers, &c->info);
 }
 
 static void gesvd(struct call *c)
@@ -218,8 +226,8 @@ static void gesvd(struct call *c)
     void *rwork = c->l->is_complex ? scratch(c, 5 * c->k, real_unit(c)) : NULL;
 
     take(c, 'a', 0);
-    INVOKE(c, &mode, &mode, &c->m, &c->n, data(c, 'a'), &lda, data(c, 's'), data(c, 'u'), &lda,
-           data(c, 'v'), &ldv, WORK_HERE, rwork, &c->info);
+    INVOKE(c, &mode, &mode, &c->m, &c->n, data(c, 'a'), &lda, data(c, 's'), data_or_scratch(c, 'u'),
+           &lda, data_or_scratch(c, 'v'), &ldv, WORK_HERE, rwork, &c->info);
 }
 
 /* Vectors of real matrices: of a conjugate pair LAPACK gives the real and the imaginary part as two
@@ -382,6 +390,67 @@ static void ormqr(struct call *c)
            data(c, 'c'), &ldc, WORK_HERE, &c->info);
 }
 
+/* ---- of GPUs ---- */
+
+/* V instead of its adjoint. */
+static void gpu_svd(struct call *c)
+{
+    struct block *v = result(c, 'v'), kept = *v;
+    size_t unit = unit_of(c), rows = (size_t)kept.dims[0], columns = (size_t)kept.dims[1];
+
+    *v =
+        (struct block){scratch(c, kept.dims[0] * kept.dims[1], unit), {kept.dims[1], kept.dims[0]}};
+    if (v->data)
+        gesdd(c);
+    for (size_t i = 0; v->data && i < rows; i++)
+        for (size_t j = 0; j < columns; j++) {
+            char *to = (char *)kept.data + (j * rows + i) * unit;
+
+            memcpy(to, (char *)v->data + (i * columns + j) * unit, unit);
+            if (!c->l->is_complex)
+                continue;
+            if (c->l->wide)
+                ((double *)(void *)to)[1] *= -1;
+            else
+                ((float *)(void *)to)[1] *= -1;
+        }
+    *v = kept;
+}
+
+/* Complex eigenvalues, and vectors as LAPACK has them. */
+static void gpu_geev(struct call *c)
+{
+    char left = c->l->mode[0], right = c->l->mode[1];
+    int64_t lda = at_least_one(c->n);
+    size_t unit = real_unit(c);
+    bool pair = !c->l->is_complex;
+    void *re = pair ? scratch(c, c->n, unit) : data(c, 'w');
+    void *im = pair ? scratch(c, c->n, unit) : NULL;
+    void *rwork = pair ? NULL : scratch(c, 2 * c->n, unit);
+
+    if (c->no_memory)
+        return;
+    if (!is_finite(c, &c->operand[0])) {
+        c->info = -4;
+        return;
+    }
+    INVOKE(c, &left, &right, &c->n, c->operand[0].data, &lda, re, im, data(c, 'l'), &lda,
+           data(c, 'r'), &lda, WORK_HERE, rwork, &c->info);
+    for (size_t i = 0; pair && i < (size_t)c->n; i++) {
+        memcpy((char *)data(c, 'w') + 2 * i * unit, (char *)re + i * unit, unit);
+        memcpy((char *)data(c, 'w') + (2 * i + 1) * unit, (char *)im + i * unit, unit);
+    }
+}
+
+static void gpu_gtsv(struct call *c)
+{
+    int64_t ldb = at_least_one(c->m);
+
+    take(c, 'b', 3);
+    INVOKE(c, &c->m, &c->n, (char *)c->operand[0].data + unit_of(c), c->operand[1].data,
+           c->operand[2].data, data(c, 'b'), &ldb, &c->info);
+}
+
 #define ALL(shapes)                    \
     {                                  \
         shapes, shapes, shapes, shapes \
@@ -392,29 +461,61 @@ static void ormqr(struct call *c)
     }
 #define SVD "aTmn sRk uTm* vT*n iI"
 static const struct routine routines[] = {
-    {"gesdd", "aTmn", ALL(SVD), gesdd, 0},
-    {"gesvd", "aTmn", TYPED(SVD), gesvd, 0},
+    {"gesdd", "aTmn", ALL(SVD), gesdd, 0, {NULL, NULL}},
+    {"gesvd", "aTmn", TYPED(SVD), gesvd, 0, {NULL, NULL}},
     {"geev",
      "aTnn",
      {"wRn jRn lCnn rCnn iI", "wCn lCnn rCnn iI", "- - - wRn jRn lCnn rCnn iI",
       "- - wCn lCnn rCnn iI"},
      geev,
-     0},
+     0,
+     {NULL, NULL}},
     {"gees",
      "aTnn",
      {"aTnn vTnn wRn jRn dI iI", "aTnn vTnn wCn dI iI", "aTnn wRn jRn vTnn dI iI",
       "aTnn - wCn vTnn dI iI"},
      gees,
-     0},
-    {"gehrd", "aTnn", ALL("aTnn tTp iI"), gehrd, 0},
-    {"sytrd", "aTnn", ALL("aTnn dRn eRp tTp iI"), sytrd, 0},
-    {"hetrd", "aTnn", ALL("aTnn dRn eRp tTp iI"), sytrd, 0},
-    {"syevd", "aTnn", ALL("aTnn wRn iI"), syevd, 0},
-    {"heevd", "aTnn", ALL("aTnn wRn iI"), syevd, 0},
-    {"gtsv", "lTm dTm uTm bTmn", TYPED("lTm dTm uTm bTmn iI"), gtsv, 3},
-    {"geqp3", "aTmn pIn", TYPED("aTmn pIn tTk"), geqp3, 0},
-    {"ormqr", "aT** tT* cTmn", TYPED("cTmn"), ormqr, 2},
-    {"unmqr", "aT** tT* cTmn", TYPED("cTmn"), ormqr, 2},
+     0,
+     {NULL, NULL}},
+    {"gehrd", "aTnn", ALL("aTnn tTp iI"), gehrd, 0, {NULL, NULL}},
+    {"sytrd", "aTnn", ALL("aTnn dRn eRp tTp iI"), sytrd, 0, {NULL, NULL}},
+    {"hetrd", "aTnn", ALL("aTnn dRn eRp tTp iI"), sytrd, 0, {NULL, NULL}},
+    {"syevd", "aTnn", ALL("aTnn wRn iI"), syevd, 0, {NULL, NULL}},
+    {"heevd", "aTnn", ALL("aTnn wRn iI"), syevd, 0, {NULL, NULL}},
+    {"gtsv", "lTm dTm uTm bTmn", TYPED("lTm dTm uTm bTmn iI"), gtsv, 3, {NULL, NULL}},
+    {"geqp3", "aTmn pIn", TYPED("aTmn pIn tTk"), geqp3, 0, {NULL, NULL}},
+    {"ormqr", "aT** tT* cTmn", TYPED("cTmn"), ormqr, 2, {NULL, NULL}},
+    {"unmqr", "aT** tT* cTmn", TYPED("cTmn"), ormqr, 2, {NULL, NULL}},
+};
+
+/* After "cu" or "hip"; the older names have no _ffi at their end, and a configuration that is not
+   read: only what the shapes say is known. */
+#define GPU_SVD(name)                                             \
+    {                                                             \
+        name, "aTmn", TYPED("aTmn sRk uTm* vTn* iI"), gpu_svd, 0, \
+        {                                                         \
+            "gesdd", "gesdd"                                      \
+        }                                                         \
+    }
+static const struct routine gpu_routines[] = {
+    GPU_SVD("solver_gesvdj"),
+    GPU_SVD("solver_gesvdp"),
+    {"solver_gesvd", "aTmn", TYPED(SVD), gesvd, 0, {"gesvd", "gesvd"}},
+    {"solver_gesdd", "aTmn", TYPED(SVD), gesdd, 0, {"gesdd", "gesdd"}},
+    {"solver_geev", "aTnn", TYPED("- wCn lTnn rTnn iI"), gpu_geev, 0, {"geev", "geev"}},
+    {"solver_sytrd", "aTnn", TYPED("aTnn dRn eRp tTp iI"), sytrd, 0, {"sytrd", "hetrd"}},
+    {"solver_ormqr", "aT** tT* cTmn", TYPED("cTmn"), ormqr, 2, {"ormqr", "unmqr"}},
+    {"hybrid_eig_real",
+     "aTnn",
+     {"wRn jRn lCnn rCnn iI", NULL, NULL, NULL},
+     geev,
+     0,
+     {"geev", "geev"}},
+    {"hybrid_eig_comp", "aTnn", {NULL, "wCn lCnn rCnn iI", NULL, NULL}, geev, 0, {"geev", "geev"}},
+    {"hybrid_geqp3", "aTmn pIn", TYPED("aTmn pIn tTk"), geqp3, 0, {"geqp3", "geqp3"}},
+    {"sparse_gtsv2", "lTm dTm uTm bTmn", TYPED("bTmn"), gpu_gtsv, 3, {"gtsv", "gtsv"}},
+    {"sparse_gtsv2_f32", "lTm dTm uTm bTmn", TYPED("bTmn"), gpu_gtsv, 3, {"gtsv", "gtsv"}},
+    {"sparse_gtsv2_f64", "lTm dTm uTm bTmn", TYPED("bTmn"), gpu_gtsv, 3, {"gtsv", "gtsv"}},
 };
 
 /* ---- blocks ---- */
@@ -610,6 +711,23 @@ static const struct routine *find_routine(const char *name, size_t n, char *lett
     return NULL;
 }
 
+static const struct routine *find_gpu_routine(const char *name, size_t n, bool *older)
+{
+    static const char end[] = "_ffi";
+    size_t at = n > 2 && !memcmp(name, "cu", 2) ? 2 : n > 3 && !memcmp(name, "hip", 3) ? 3 : 0;
+    size_t tail = sizeof end - 1;
+
+    if (!at)
+        return NULL;
+    *older = n < at + tail || memcmp(name + n - tail, end, tail) != 0;
+    n -= *older ? 0 : tail;
+    for (size_t i = 0; i < sizeof gpu_routines / sizeof *gpu_routines; i++)
+        if (n - at == strlen(gpu_routines[i].name) &&
+            !memcmp(name + at, gpu_routines[i].name, n - at))
+            return &gpu_routines[i];
+    return NULL;
+}
+
 static uint32_t count_entries(const char *shapes)
 {
     uint32_t n = 0;
@@ -619,18 +737,75 @@ static uint32_t count_entries(const char *shapes)
     return n;
 }
 
+/* What the typed calls of CPUs have in letters: from flags and from the shapes. */
+static enum rp_code read_gpu_config(struct rp_plan *plan, const struct rp_node *node,
+                                    struct lapack *l, bool older, struct rp_err *err)
+{
+    const struct rp_value_shape *a = rp_node_operand(plan, node, l->routine->main);
+    bool svd = l->routine->run == gesvd || l->routine->run == gesdd || l->routine->run == gpu_svd;
+    int64_t m = a->dims[a->rank - 2], n = a->dims[a->rank - 1], k = m < n ? m : n;
+    bool turned = older ? m < n : rp_config_flag(plan, node, "transposed");
+
+    l->mode[0] = rp_config_flag(plan, node, "left") ? 'V' : 'N';
+    l->mode[1] = rp_config_flag(plan, node, "right") ? 'V' : 'N';
+    if (l->routine->run == sytrd) {
+        l->mode[0] = rp_config_flag(plan, node, "lower") ? 'L' : 'U';
+        if (older)
+            return rp_node_error(node, RP_UNSUPPORTED, err,
+                                 "its configuration does not say which triangle is used");
+    }
+    if (!svd)
+        return RP_OK;
+    if (node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts < 5)
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
+    if (node->shape->parts[2]->rank < 2) { /* singular values only */
+        l->results = "aTmn sRk - - iI";
+        l->mode[0] = 'N';
+        return RP_OK;
+    }
+    if (l->routine->run != gpu_svd && turned)
+        l->results = "aTmn sRk vT*n uTm* iI";
+    a = node->shape->parts[2];
+    l->mode[0] = a->dims[a->rank - 1] == k && a->dims[a->rank - 2] == m ? 'S' : 'A';
+    if (l->routine->run != gpu_svd && turned)
+        l->mode[0] = a->dims[a->rank - 2] == k ? 'S' : 'A';
+    else if (m == k) { /* U says nothing: it is square in both modes */
+        a = node->shape->parts[3];
+        l->mode[0] = a->dims[a->rank - (l->routine->run == gpu_svd ? 1 : 2)] == k ? 'S' : 'A';
+    }
+    return RP_OK;
+}
+
+static char type_letter(unsigned elem)
+{
+    return elem == RP_ELEM_F32    ? 's'
+           : elem == RP_ELEM_F64  ? 'd'
+           : elem == RP_ELEM_C64  ? 'c'
+           : elem == RP_ELEM_C128 ? 'z'
+                                  : 0;
+}
+
 enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct lapack *l = RP_NODE_NEW(plan, struct lapack);
     struct rp_lapack library;
     uint32_t operands;
-    char letter, name[32];
+    char letter = 0, name[32];
+    bool on_gpu = false, old_name = false;
     size_t n;
     const char *target = rp_custom_name(plan, node, &n);
 
     if (!l)
         return rp_err_nomem(err, "planning");
     l->routine = find_routine(target, n, &letter, &l->older);
+    if (!l->routine && (l->routine = find_gpu_routine(target, n, &old_name)) != NULL) {
+        on_gpu = true;
+        letter = l->routine->main < node->nin
+                     ? type_letter(rp_node_operand(plan, node, l->routine->main)->elem)
+                     : 0;
+        if (!letter)
+            return rp_node_error(node, RP_FORMAT, err, "wrong type of the operands");
+    }
     if (!l->routine)
         return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported custom call '%.*s'", (int)n,
                              target);
@@ -638,7 +813,7 @@ enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struc
     l->wide = letter == 'd' || letter == 'z';
     l->results = l->routine->results[2 * l->older + l->is_complex];
     operands = count_entries(l->routine->operands);
-    if (!l->results || node->nin < operands ||
+    if (!l->results || node->nin < operands || (on_gpu && node->nin != operands) ||
         rp_node_operand(plan, node, node->nin - operands + l->routine->main)->rank < 2)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     l->first = node->nin - operands;
@@ -654,7 +829,10 @@ enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struc
                 return rp_node_error(node, RP_LIMIT, err, "matrices of over 2^20 rows or columns");
     }
     read_config(plan, node, l);
-    snprintf(name, sizeof name, "%c%s", letter, l->routine->name);
+    if (on_gpu)
+        RP_TRY(read_gpu_config(plan, node, l, old_name, err));
+    snprintf(name, sizeof name, "%c%s", letter,
+             on_gpu ? l->routine->fortran[l->is_complex] : l->routine->name);
     rp_lapack_open(&library);
     *(void **)&l->fn = rp_lapack_find(&library, name);
     if (!l->fn)
@@ -668,7 +846,19 @@ enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struc
     return RP_OK;
 }
 
+#define LIBRARY(prefix)                                          \
+    {prefix "solver_ges*", rp_lapack_prepare, lapack_run},       \
+        {prefix "solver_gee*", rp_lapack_prepare, lapack_run},   \
+        {prefix "solver_sytrd*", rp_lapack_prepare, lapack_run}, \
+        {prefix "solver_ormqr*", rp_lapack_prepare, lapack_run}, \
+        {prefix "sparse_gtsv2*", rp_lapack_prepare, lapack_run}, \
+    {                                                            \
+        prefix "hybrid_*", rp_lapack_prepare, lapack_run         \
+    }
+
 const struct rp_custom_target rp_custom_lapack[] = {
     {"lapack_*", rp_lapack_prepare, lapack_run},
+    LIBRARY("cu"),
+    LIBRARY("hip"),
     {NULL, NULL, NULL},
 };

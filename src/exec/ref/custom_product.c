@@ -18,7 +18,16 @@
 #include <math.h>
 #include <string.h>
 
-enum activation { NONE, RELU, GELU, SILU };
+enum activation { NONE, RELU, GELU, SILU, GELU_ERF, TANH, ELU, RELU6, SIGMOID };
+
+/* What oneDNN does with a product afterwards, step by step: adding an operand, which is repeated
+   along the leading dimensions and those of 1, a factor, or an activation. */
+#define STEPS 8
+struct step {
+    enum activation activation;
+    uint32_t operand; /* 0: none */
+    double factor;
+};
 
 struct gemm {
     struct rp_dot dot;
@@ -27,6 +36,8 @@ struct gemm {
     enum activation activation;
     bool aux, largest;
     uint32_t matrix, bias, scale[2], scale_result; /* operands; 0: none */
+    struct step steps[STEPS];
+    uint32_t nsteps;
 };
 
 static enum rp_code product_dimensions(struct rp_plan *plan, struct rp_node *node, struct gemm *g,
@@ -47,14 +58,69 @@ static enum rp_code product_dimensions(struct rp_plan *plan, struct rp_node *nod
                 return rp_node_error(node, RP_FORMAT, err, "the dimensions do not match");
     }
     if (!counts[0] && lhs->rank >= 2 && rhs->rank >= 2) { /* as oneDNN has it: rows by columns */
-        dims[0][0] = (int64_t)lhs->rank - 1;
-        dims[1][0] = (int64_t)rhs->rank - 2;
+        dims[0][0] = (int64_t)lhs->rank - (rp_config_flag(plan, node, "transpose_a") ? 2 : 1);
+        dims[1][0] = (int64_t)rhs->rank - (rp_config_flag(plan, node, "transpose_b") ? 1 : 2);
         counts[0] = counts[1] = 1;
         counts[2] = counts[3] = 0;
         for (size_t k = 0; k + 2 < lhs->rank && k < 8; k++)
             dims[2][counts[2]++] = dims[3][counts[3]++] = (int64_t)k;
     }
     return rp_dot_fill(&g->dot, node, lhs, rhs, lists, counts, err);
+}
+
+/* The operand spreads over the result: each of its dimensions is 1 or the result's. */
+static bool spreads(const struct rp_value_shape *in, const struct rp_value_shape *out)
+{
+    for (uint32_t k = 0; k < in->rank; k++)
+        if (in->rank > out->rank ||
+            (in->dims[k] != 1 && in->dims[k] != out->dims[out->rank - in->rank + k]))
+            return false;
+    return true;
+}
+
+/* "ops":["BIAS","GELU_TANH"], "alpha":[2] of each LINEAR. */
+static enum rp_code product_steps(struct rp_plan *plan, struct rp_node *node, struct gemm *g,
+                                  struct rp_err *err)
+{
+    static const struct {
+        const char *name;
+        enum activation activation;
+        bool operand;
+    } known[] = {
+        {"BIAS", NONE, true},        {"BINARY_ADD", NONE, true},    {"SUM", NONE, true},
+        {"LINEAR", NONE, false},     {"RELU", RELU, false},         {"RELU6", RELU6, false},
+        {"TANH", TANH, false},       {"GELU_ERF", GELU_ERF, false}, {"GELU_TANH", GELU, false},
+        {"SIGMOID", SIGMOID, false}, {"SWISH", SILU, false},        {"ELU", ELU, false}};
+    const char *at = NULL, *end = NULL;
+    double factors[STEPS];
+    size_t nfactors = rp_config_numbers(plan, node, "alpha", factors, STEPS), used = 0;
+    uint32_t operand = 2;
+
+    for (rp_config_value(plan, node, "ops", &at, &end); at && at < end && *at != ']';) {
+        size_t n = 0, i = 0;
+
+        while (at + n < end && ((at[n] >= 'A' && at[n] <= 'Z') || at[n] == '_' ||
+                                (n && at[n] >= '0' && at[n] <= '9')))
+            n++;
+        if (!n) {
+            at++;
+            continue;
+        }
+        while (i < sizeof known / sizeof *known &&
+               (strlen(known[i].name) != n || memcmp(known[i].name, at, n) != 0))
+            i++;
+        if (i == sizeof known / sizeof *known || g->nsteps == STEPS)
+            return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported fused %.*s", (int)n, at);
+        if (known[i].operand &&
+            (operand >= node->nin ||
+             !spreads(rp_node_operand(plan, node, operand), rp_custom_shape(node))))
+            return rp_node_error(node, RP_FORMAT, err, "no operand for the fused %.*s", (int)n, at);
+        g->steps[g->nsteps++] = (struct step){
+            known[i].activation, known[i].operand ? operand++ : 0,
+            !strcmp(known[i].name, "LINEAR") && used < nfactors ? factors[used++] : 1};
+        at += n;
+    }
+    return RP_OK;
 }
 
 /* Which operand is what. */
@@ -111,9 +177,7 @@ static enum rp_code product_prepare(struct rp_plan *plan, struct rp_node *node, 
     g->largest = rp_config_flag(plan, node, "damax_output");
     if ((g->aux || g->largest) && parts < 2)
         return rp_node_error(node, RP_FORMAT, err, "no second result");
-    rp_config_word(plan, node, "ops", epilogue, sizeof epilogue);
-    if (epilogue[0])
-        return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported fused %s", epilogue);
+    RP_TRY(product_steps(plan, node, g, err));
     return product_operands(plan, node, g, n > 3 && !memcmp(name + n - 3, "$f8", 3), bias, err);
 }
 
@@ -126,6 +190,16 @@ static double activate(enum activation which, double x)
         return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
     case SILU:
         return x / (1 + exp(-x));
+    case GELU_ERF:
+        return 0.5 * x * (1 + erf(x * 0.7071067811865476));
+    case TANH:
+        return tanh(x);
+    case ELU:
+        return x > 0 ? x : expm1(x);
+    case RELU6:
+        return x > 6 ? 6 : x > 0 || x != x ? x : 0;
+    case SIGMOID:
+        return 1 / (1 + exp(-x));
     default:
         return x;
     }
@@ -134,6 +208,35 @@ static double activate(enum activation which, double x)
 static double most_of(unsigned elem)
 {
     return elem == RP_ELEM_F8E4M3FN ? 448 : elem == RP_ELEM_F8E5M2 ? 57344 : (double)INFINITY;
+}
+
+/* The element of an operand that belongs to element i of the result. */
+static double spread_number(const struct rp_tensor *t, const struct rp_value_shape *out, size_t i)
+{
+    size_t at = 0, stride = 1;
+
+    for (uint32_t k = 0; k < t->rank; k++) {
+        size_t size = (size_t)out->dims[out->rank - 1 - k];
+        size_t own = (size_t)t->dims[t->rank - 1 - k];
+
+        at += own > 1 ? i % size * stride : 0;
+        stride *= own;
+        i /= size;
+    }
+    return rp_tensor_number(t, at);
+}
+
+static double product_finish_steps(const struct rp_node *node, const struct gemm *g,
+                                   struct rp_tensor *const *in, double x, size_t i)
+{
+    for (uint32_t k = 0; k < g->nsteps; k++) {
+        const struct step *s = &g->steps[k];
+
+        if (s->operand)
+            x += spread_number(in[s->operand], rp_custom_shape(node), i);
+        x = activate(s->activation, x * s->factor);
+    }
+    return x;
 }
 
 /* Finishes a product in f64, in place; `before` receives the input of the activation, or is NULL.
@@ -158,7 +261,7 @@ static double product_finish(const struct rp_node *node, const struct gemm *g,
             x += rp_tensor_number(in[g->bias], i % in[g->bias]->n);
         if (before)
             before[i] = x;
-        x = activate(g->activation, x);
+        x = product_finish_steps(node, g, in, activate(g->activation, x), i);
         largest = fabs(x) > largest ? fabs(x) : largest;
         x *= scale;
         w[i] = x > most ? most : x < -most ? -most : x;

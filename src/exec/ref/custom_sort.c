@@ -163,6 +163,8 @@ const struct rp_custom_target rp_custom_sorts[] = {
     {"xla.gpu.ext.cub_sort_keys", prepare_sort, custom_sort},
     {"xla.gpu.ext.cub_sort_pairs", prepare_sort, custom_sort},
     {"cu_lu_pivots_to_permutation", prepare_pivots, lu_pivots},
+    {"hip_lu_pivots_to_permutation", prepare_pivots, lu_pivots},
+    {"hip_threefry2x32_ffi", prepare_threefry, custom_threefry},
     {"cu_threefry2x32_ffi", prepare_threefry, custom_threefry},
     {NULL, NULL, NULL},
 };

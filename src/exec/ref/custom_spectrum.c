@@ -479,9 +479,17 @@ static enum rp_code syevd(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_custom_target rp_custom_spectra[] = {
-    {"lapack_ssyevd_ffi", spectrum_prepare, syevd},  {"lapack_dsyevd_ffi", spectrum_prepare, syevd},
-    {"lapack_cheevd_ffi", spectrum_prepare, syevd},  {"lapack_zheevd_ffi", spectrum_prepare, syevd},
-    {"lapack_ssyevd", spectrum_prepare, syevd},      {"lapack_dsyevd", spectrum_prepare, syevd},
-    {"lapack_cheevd", spectrum_prepare, syevd},      {"lapack_zheevd", spectrum_prepare, syevd},
-    {"cusolver_syevd_ffi", spectrum_prepare, syevd}, {NULL, NULL, NULL},
+    {"lapack_ssyevd_ffi", spectrum_prepare, syevd},
+    {"lapack_dsyevd_ffi", spectrum_prepare, syevd},
+    {"lapack_cheevd_ffi", spectrum_prepare, syevd},
+    {"lapack_zheevd_ffi", spectrum_prepare, syevd},
+    {"lapack_ssyevd", spectrum_prepare, syevd},
+    {"lapack_dsyevd", spectrum_prepare, syevd},
+    {"lapack_cheevd", spectrum_prepare, syevd},
+    {"lapack_zheevd", spectrum_prepare, syevd},
+    {"cusolver_syevd_ffi", spectrum_prepare, syevd},
+    {"cusolver_syevj_ffi", spectrum_prepare, syevd},
+    {"hipsolver_syevd_ffi", spectrum_prepare, syevd},
+    {"hipsolver_syevj_ffi", spectrum_prepare, syevd},
+    {NULL, NULL, NULL},
 };

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Softmax and layer normalization of oneDNN, and the normalization of cuDNN:
+ *
+ *   (x - mean) / sqrt(variance + epsilon) * scale + shift
+ *
+ * over the last dimension (oneDNN), or over all but the first (cuDNN, which gives the mean and the
+ * factor as well when it trains). In f64, rounded once.
+ */
+#include "exec/ref/custom.h"
+#include "exec/ref/reduce.h"
+
+#include <math.h>
+#include <string.h>
+
+struct norm {
+    size_t lines, length, stride; /* stride: between the elements of a line */
+    double epsilon;
+};
+
+/* Lines along a dimension. */
+static struct norm *norm_new(struct rp_plan *plan, struct rp_node *node,
+                             const struct rp_value_shape *in, uint32_t dim)
+{
+    struct norm *s = RP_NODE_NEW(plan, struct norm);
+
+    if (!s)
+        return NULL;
+    s->stride = 1;
+    s->length = (size_t)in->dims[dim];
+    for (uint32_t k = dim + 1; k < in->rank; k++)
+        s->stride *= (size_t)in->dims[k];
+    s->lines = s->length ? in->n / s->length : 0;
+    node->attrs = s;
+    return s;
+}
+
+static size_t line_begin(const struct norm *s, size_t line)
+{
+    return line / s->stride * s->stride * s->length + line % s->stride;
+}
+
+static enum rp_code prepare_softmax(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_value_shape *in = node->nin ? rp_node_operand(plan, node, 0) : NULL;
+    double axis = rp_config_number(plan, node, "softmax_axis", 0);
+
+    if (!in || !in->rank || rp_custom_shape(node)->n != in->n || !(axis >= 0) || axis >= in->rank)
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of the operand");
+    return norm_new(plan, node, in, (uint32_t)axis) ? RP_OK : rp_err_nomem(err, "planning");
+}
+
+static enum rp_code as_result(const struct rp_node *node, struct rp_tensor **made, size_t n,
+                              struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *parts[3] = {NULL, NULL, NULL};
+    size_t got = 0;
+    enum rp_code code = RP_OK;
+
+    for (; got < n && code == RP_OK; got++)
+        code = rp_tensor_as(made[got],
+                            node->shape->elem == RP_ELEM_TUPLE ? node->shape->parts[got]->elem
+                                                               : node->shape->elem,
+                            &parts[got], err);
+    for (size_t i = 0; i < n; i++)
+        rp_tensor_drop(made[i]);
+    if (code == RP_OK)
+        return rp_custom_results(node, parts, n, out, err);
+    for (size_t i = 0; i < got; i++)
+        rp_tensor_drop(parts[i]);
+    return code;
+}
+
+static enum rp_code softmax(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    const struct norm *s = node->attrs;
+    struct rp_tensor *wide;
+    double *x;
+
+    (void)e;
+    RP_TRY(rp_tensor_new(RP_ELEM_F64, in[0]->dims, in[0]->rank, &wide, err));
+    x = (double *)(void *)wide->data;
+    for (size_t i = 0; i < wide->n; i++)
+        x[i] = rp_tensor_number(in[0], i);
+    for (size_t line = 0; line < s->lines; line++) {
+        double *at = x + line_begin(s, line), most = (double)-INFINITY, sum = 0;
+
+        for (size_t k = 0; k < s->length; k++)
+            most = at[k * s->stride] > most ? at[k * s->stride] : most;
+        for (size_t k = 0; k < s->length; k++)
+            sum += at[k * s->stride] = exp(at[k * s->stride] - most);
+        for (size_t k = 0; k < s->length; k++)
+            at[k * s->stride] /= sum;
+    }
+    return as_result(node, &wide, 1, out, err);
+}
+
+/* ---- layer normalization ---- */
+
+/* The configuration has the bits of an f32. */
+static double typecast(double bits)
+{
+    int32_t whole = bits >= -2147483648.0 && bits <= 2147483647.0 ? (int32_t)bits : 0;
+    float x;
+
+    memcpy(&x, &whole, sizeof x);
+    return (double)x;
+}
+
+static enum rp_code prepare_layer(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_value_shape *in = node->nin == 3 ? rp_node_operand(plan, node, 0) : NULL;
+    struct norm *s;
+
+    if (!in || !in->rank || rp_custom_shape(node)->n != in->n)
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
+    s = norm_new(plan, node, in, in->rank - 1);
+    if (!s)
+        return rp_err_nomem(err, "planning");
+    s->epsilon = typecast(rp_config_number(plan, node, "epsilon_typecast", 0));
+    for (uint32_t i = 1; i < 3; i++)
+        if (rp_node_operand(plan, node, i)->n != s->length)
+            return rp_node_error(node, RP_FORMAT, err, "wrong shape of the scale or the shift");
+    return RP_OK;
+}
+
+static enum rp_code prepare_cudnn(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    const struct rp_value_shape *in = node->nin ? rp_node_operand(plan, node, 0) : NULL;
+    char kind[24];
+    struct norm *s;
+
+    rp_config_word(plan, node, "kind", kind, sizeof kind);
+    if (!strcmp(kind, "LAYER_BWD"))
+        return rp_node_error(node, RP_UNSUPPORTED, err, "'__cudnn$norm' of the kind %s", kind);
+    if (!in || node->nin != 3 || in->rank < 2 || rp_custom_shape(node)->n != in->n || !in->dims[0])
+        return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
+    s = norm_new(plan, node, in, in->rank - 1);
+    if (!s)
+        return rp_err_nomem(err, "planning");
+    s->lines = (size_t)in->dims[0];
+    s->length = in->n / s->lines;
+    s->epsilon = rp_config_number(plan, node, "epsilon", 0);
+    for (uint32_t i = 1; i < 3; i++)
+        if (rp_node_operand(plan, node, i)->n != s->length)
+            return rp_node_error(node, RP_FORMAT, err, "wrong shape of the scale or the shift");
+    return RP_OK;
+}
+
+/* Whether the mean and the factor are results, one of each a line. */
+static bool gives_statistics(const struct rp_node *node, const struct norm *s)
+{
+    return node->shape->elem == RP_ELEM_TUPLE && node->shape->nparts >= 3 &&
+           node->shape->parts[1]->n == s->lines && node->shape->parts[2]->n == s->lines;
+}
+
+static void norm_line(const struct norm *s, struct rp_tensor *const *in, size_t line, double *y,
+                      double *mean, double *factor)
+{
+    size_t at = line * s->length;
+    double sum = 0, squares = 0;
+
+    for (size_t k = 0; k < s->length; k++)
+        sum += rp_tensor_number(in[0], at + k);
+    *mean = sum / (double)s->length;
+    for (size_t k = 0; k < s->length; k++) {
+        double d = rp_tensor_number(in[0], at + k) - *mean;
+
+        squares += d * d;
+    }
+    *factor = 1 / sqrt(squares / (double)s->length + s->epsilon);
+    for (size_t k = 0; k < s->length; k++)
+        y[at + k] =
+            (rp_tensor_number(in[0], at + k) - *mean) * *factor * rp_tensor_number(in[1], k) +
+            rp_tensor_number(in[2], k);
+}
+
+static enum rp_code layer_norm(struct rp_eval *e, const struct rp_node *node,
+                               struct rp_tensor *const *in, struct rp_tensor **out,
+                               struct rp_err *err)
+{
+    const struct norm *s = node->attrs;
+    bool statistics = gives_statistics(node, s);
+    struct rp_tensor *made[3] = {NULL, NULL, NULL};
+    enum rp_code code = rp_tensor_new(RP_ELEM_F64, in[0]->dims, in[0]->rank, &made[0], err);
+
+    (void)e;
+    for (size_t i = 1; statistics && i < 3 && code == RP_OK; i++)
+        code = rp_tensor_new(RP_ELEM_F64, node->shape->parts[i]->dims, node->shape->parts[i]->rank,
+                             &made[i], err);
+    if (code != RP_OK) {
+        rp_tensor_drop(made[0]);
+        rp_tensor_drop(made[1]);
+        return code;
+    }
+    for (size_t line = 0; line < s->lines; line++) {
+        double mean, factor;
+
+        norm_line(s, in, line, (double *)(void *)made[0]->data, &mean, &factor);
+        if (statistics) {
+            ((double *)(void *)made[1]->data)[line] = mean;
+            ((double *)(void *)made[2]->data)[line] = factor;
+        }
+    }
+    return as_result(node, made, statistics ? 3 : 1, out, err);
+}
+
+const struct rp_custom_target rp_custom_norms[] = {
+    {"__onednn$softmax", prepare_softmax, softmax},
+    {"__onednn$layernorm", prepare_layer, layer_norm},
+    {"__cudnn$norm", prepare_cudnn, layer_norm},
+    {NULL, NULL, NULL},
+};
