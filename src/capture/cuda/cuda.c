@@ -13,8 +13,10 @@
  *   cuda.graph=graph|node      a CUDA graph is one record (default), or one for each node
  *   cuda.calls=usual|all|none  runtime calls and driver launches without queries (default), or all
  *   cuda.sync=on|off           waits and events (default on)
+ *   cuda.counters=A,B          hardware counters of each kernel, in place of records (counters.c)
  */
 #include "capture/cuda/cuda.h"
+#include "capture/cuda/counters.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -40,8 +42,9 @@ static uint64_t timestamp(void)
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
     (void)user;
-    (void)data;
-    if (domain == RP_CUPTI_DOMAIN_STATE && id == RP_CUPTI_STATE_FATAL_ERROR)
+    if (domain != RP_CUPTI_DOMAIN_STATE)
+        rp_cuda_counters_callback(domain, id, data);
+    else if (id == RP_CUPTI_STATE_FATAL_ERROR)
         rp_cuda.cap->warn("CUPTI reported a fatal error: kernels are no longer recorded");
 }
 
@@ -203,7 +206,10 @@ static void cuda_end(void)
 {
     if (!atomic_load(&rp_cuda.running) || rp_cuda.cap->process_id() != rp_cuda.process)
         return;
-    rp_cuda_buffers_end();
+    if (rp_cuda_counters_wanted())
+        rp_cuda_counters_end();
+    else
+        rp_cuda_buffers_end();
     put_counts();
 }
 
@@ -218,6 +224,12 @@ static void cuda_begin(void)
         return;
     rp_cuda.process = rp_cuda.cap->process_id();
     atomic_store(&rp_cuda.running, 1);
+    if (rp_cuda_counters_wanted()) {
+        rp_cuda.cap->fact("cuda.counters", rp_cuda.cap->option("cuda.counters"));
+        rp_cuda_counters_begin();
+        atexit(cuda_end);
+        return;
+    }
     if (!rp_cuda_buffers_begin()) {
         rp_cuda.cap->warn(
             "cannot allocate buffers or a thread for CUPTI: continuing without kernels");
