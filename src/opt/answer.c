@@ -189,7 +189,9 @@ enum rp_code rp_opt_answer_plan(const struct rp_opt_plan *plan, struct rp_arena 
                                      m->gain_high_ns, m->step_ns,
                                      m->sure};
     }
-    rp_opt_exports_fill(plan, arena, &out->exports);
+    RP_TRY(rp_opt_exports_fill(plan, arena, &out->exports, err));
+    out->exported = out->exports.files;
+    out->nexported = out->exports.nfiles;
     return rp_arena_check(arena, "searching", err);
 }
 

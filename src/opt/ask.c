@@ -64,6 +64,8 @@ static const struct rp_field root_fields[] = {
                   "what was tried and brings nothing, or cannot be tried", 0),
     ROOT(evaluated, I64, COUNT, NULL, "plans that were tried", 0),
     ROOT(stopped, STR, NONE, NULL, "why the search ended: converged, budget or interrupted", 0),
+    RP_FIELD_LIST(struct rp_opt_answer, exported, &rp_opt_file_type, "exports",
+                  "those of 'exports', which '--export' writes", RP_SCREEN),
     RP_FIELD_RECORD(struct rp_opt_answer, exports, &rp_opt_exports_type, NULL,
                     "the plan in the terms of frameworks", 0),
     RP_FIELD_LIST(struct rp_opt_answer, notes, &rp_type_string, "notes",
@@ -158,10 +160,12 @@ static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *da
                                  const struct rp_settings *settings, struct rp_result *result,
                                  struct rp_err *err)
 {
+    const char *export = rp_settings_text(settings, "export");
     struct rp_opt_answer *root = result->root;
     struct rp_opt_limits limits;
 
     RP_TRY(read_limits(ctx, settings, &limits, err)); /* before anything is read */
+    RP_TRY(rp_opt_exports_check(export, err));
     root->summary = "";
     if (rp_dataset_is_job(dataset)) {
         RP_TRY(optimize_job(ctx, dataset, settings, &limits, result, err));
@@ -171,7 +175,7 @@ static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *da
         RP_TRY(rp_opt_answer_run(root->parts, &limits, &result->arena, root, err));
     }
     root->stopped = rp_opt_stop_name(limits.stopped);
-    return RP_OK;
+    return rp_opt_exports_write(&root->exports, export, err);
 }
 
 static const struct rp_option optimize_options[] = {
@@ -183,6 +187,8 @@ static const struct rp_option optimize_options[] = {
      0},
     {"memory-budget", 0, RP_OPT_BYTES, "SIZE", NULL,
      "memory that a rank may use at its peak, such as 80GiB", 0},
+    {"export", 'x', RP_OPT_TEXT, "DIR|NAME=FILE", NULL,
+     "write the plan for its framework: all files into a folder, or one export into a file", 0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     RP_OPTION_END};
 

@@ -142,6 +142,8 @@ struct rp_opt_answer {
     int64_t evaluated; /* plans that were simulated or estimated */
     const char *stopped;
     struct rp_opt_exports exports;
+    size_t nexported;
+    struct rp_opt_file *exported; /* its files, for the screen */
     const char **notes;
     struct rp_opt_parts *parts; /* not shown */
 };

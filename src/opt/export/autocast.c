@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators in 16 bits. torch.autocast has its own lists; the exact operators are a dispatch mode.
+ */
+#include "opt/export/exports.h"
+
+static const char cast_class[] =
+    "import torch\n"
+    "from torch.utils._python_dispatch import TorchDispatchMode\n"
+    "from torch.utils._pytree import tree_map\n"
+    "\n"
+    "\n"
+    "class CastOperators(TorchDispatchMode):\n"
+    "    \"\"\"Runs these operators, forward and backward, in 16 bits, and gives their results back in 32.\"\"\"\n"
+    "\n"
+    "    def __init__(self, operators=OPERATORS, dtype=torch.bfloat16):\n"
+    "        super().__init__()\n"
+    "        self.operators, self.dtype = operators, dtype\n"
+    "\n"
+    "    def __torch_dispatch__(self, func, types, args=(), kwargs=None):\n"
+    "        kwargs = kwargs or {}\n"
+    "        if func._schema.name not in self.operators:\n"
+    "            return func(*args, **kwargs)\n"
+    "\n"
+    "        def cast(to, given):\n"
+    "            return lambda x: x.to(to) if isinstance(x, torch.Tensor) and x.dtype == given else x\n"
+    "\n"
+    "        down, up = cast(self.dtype, torch.float32), cast(torch.float32, self.dtype)\n"
+    "        return tree_map(up, func(*tree_map(down, args), **tree_map(down, kwargs)))\n";
+
+static bool has_precision_move(const struct rp_opt_plan *plan)
+{
+    size_t i;
+
+    for (i = 0; i < plan->nmoves; i++)
+        if (plan->moves[i].family == RP_OPT_PRECISION)
+            return true;
+    return false;
+}
+
+static bool autocast_fits(const struct rp_opt_plan *plan)
+{
+    return plan->source == RP_OPT_TORCH && (plan->ncasts > 0 || has_precision_move(plan));
+}
+
+static void write_operators(const struct rp_opt_plan *plan, struct rp_out *to)
+{
+    size_t i;
+
+    rp_out_text(to, "OPERATORS = {\n");
+    for (i = 0; i < plan->ncasts; i++) {
+        rp_out_text(to, "    ");
+        rp_opt_write_quoted(to, plan->casts[i].op);
+        rp_out_printf(to, ",  # %.3f ms a step, %.3f then\n", (double)plan->casts[i].now_ns / 1e6,
+                      (double)plan->casts[i].then_ns / 1e6);
+    }
+    rp_out_text(to, "}\n\n");
+    rp_out_text(to, cast_class);
+}
+
+static void autocast_write(const struct rp_opt_plan *plan, struct rp_out *to)
+{
+    rp_out_text(to,
+                "\"\"\"Operators to run in bfloat16, found by 'reprise optimize'. Works with stock "
+                "PyTorch 2.0 or newer.\n\n");
+    rp_opt_write_times(plan, to, "");
+    rp_out_text(to, "\nWith PyTorch's own lists of operators:\n\n"
+                    "    with torch.autocast(\"cuda\", dtype=torch.bfloat16):\n"
+                    "        loss = loss_function(model(input), target)\n");
+    if (plan->ncasts)
+        rp_out_text(to,
+                    "\nExactly those below (Python code runs in every operator and costs the host "
+                    "time: to try accuracy,\nor to capture in a CUDA graph):\n\n"
+                    "    with cast_operators.CastOperators():\n"
+                    "        loss = loss_function(model(input), target)\n"
+                    "        loss.backward()\n");
+    rp_out_text(to, "\"\"\"\n");
+    if (plan->ncasts)
+        write_operators(plan, to);
+}
+
+const struct rp_exporter rp_exporter_autocast = {.name = "autocast",
+                                                 .file = "cast_operators.py",
+                                                 .stock = true,
+                                                 .works_with = "PyTorch 2.0 or newer",
+                                                 .summary = "operators that gain in bfloat16",
+                                                 .fits = autocast_fits,
+                                                 .write = autocast_write};
