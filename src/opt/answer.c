@@ -142,6 +142,56 @@ static enum rp_code list_regions(struct answer_ctx *a, const char *text, struct 
     return RP_OK;
 }
 
+/* What made the recording, by the names in it. */
+static enum rp_opt_source find_source(const struct rp_sim_run *run)
+{
+    static const struct {
+        const char *begin;
+        enum rp_opt_source source;
+    } signs[] = {{"aten::", RP_OPT_TORCH},
+                 {"autograd::engine", RP_OPT_TORCH},
+                 {"Optimizer.step", RP_OPT_TORCH},
+                 {"c10d::", RP_OPT_TORCH},
+                 {"PjitFunction", RP_OPT_JAX},
+                 {"jit_", RP_OPT_JAX},
+                 {"XlaModule", RP_OPT_JAX},
+                 {"fusion", RP_OPT_JAX},
+                 {"loop_", RP_OPT_JAX},
+                 {"input_", RP_OPT_JAX},
+                 {"tensorflow::", RP_OPT_TENSORFLOW}};
+    size_t i, k;
+
+    for (k = 0; k < sizeof signs / sizeof signs[0]; k++)
+        for (i = 0; i < run->graph->names.n; i++)
+            if (!strncmp(run->graph->names.at[i], signs[k].begin, strlen(signs[k].begin)))
+                return signs[k].source;
+    return RP_OPT_OTHER;
+}
+
+/* How a move is made in other frameworks than PyTorch, which the what-ifs themselves tell. */
+static const char *apply_in(enum rp_opt_source source, const char *move, const char *torch)
+{
+    static const struct {
+        enum rp_opt_source source;
+        const char *move, *apply;
+    } lines[] = {
+        {RP_OPT_JAX, "cuda-graphs",
+         "XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUDNN,CUSTOM_CALL"},
+        {RP_OPT_JAX, "dtype", "compute in jnp.bfloat16, with parameters in float32 (jmp)"},
+        {RP_OPT_JAX, "fuse", "put these operators into one jax.jit"},
+        {RP_OPT_JAX, "no-sync", "block_until_ready and reads of values only every few steps"},
+        {RP_OPT_JAX, "overlap", "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true"},
+        {RP_OPT_TENSORFLOW, "dtype",
+         "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')"},
+        {RP_OPT_TENSORFLOW, "fuse", "tf.function(jit_compile=True) around these operators"}};
+    size_t i;
+
+    for (i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        if (lines[i].source == source && !strcmp(lines[i].move, move))
+            return lines[i].apply;
+    return torch;
+}
+
 static enum rp_code describe_plan(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_optimizer_kind kind;
@@ -149,13 +199,14 @@ static enum rp_code describe_plan(struct answer_ctx *a, struct rp_err *err)
 
     rp_optimizer_kind(&a->x.run, 0, &kind);
     a->plan.optimizer = strcmp(kind.name, "optimizer") != 0 ? kind.name : NULL;
-    a->plan.source =
-        a->x.run.parts[0]->gradients.n || a->plan.optimizer ? RP_OPT_TORCH : RP_OPT_OTHER;
     a->plan.peak_bytes = a->plan.peak_then_bytes = RP_ABSENT_I64;
     for (i = 0; i < a->plan.nmoves; i++) {
-        a->plan.fused_optimizer |= !strcmp(a->plan.moves[i].move, "fused-optimizer");
-        if (a->plan.moves[i].family == RP_OPT_GRAPHS)
-            RP_TRY(list_regions(a, a->plan.moves[i].what_if, err));
+        struct rp_opt_move *m = &a->plan.moves[i];
+
+        a->plan.fused_optimizer |= !strcmp(m->move, "fused-optimizer");
+        m->apply = apply_in(a->plan.source, m->move, m->apply);
+        if (m->family == RP_OPT_GRAPHS)
+            RP_TRY(list_regions(a, m->what_if, err));
     }
     return rp_opt_list_buckets(&a->x, &a->buckets, a->arena, &a->plan, err);
 }
@@ -195,10 +246,103 @@ enum rp_code rp_opt_answer_plan(const struct rp_opt_plan *plan, struct rp_arena 
     return rp_arena_check(arena, "searching", err);
 }
 
+/* ------------------------------------------------------------------ what is not in the plan */
+
+static void add_tried(struct rp_opt_answer *out, const char *move, enum rp_opt_family family,
+                      int64_t gain_ns, const char *why)
+{
+    out->tried[out->ntried++] =
+        (struct rp_opt_tried_row){move, rp_opt_family_names[family], why, gain_ns};
+}
+
+static bool is_chosen(const struct answer_ctx *a, const struct rp_whatif *row)
+{
+    size_t i;
+
+    for (i = 0; i < a->tries.n; i++)
+        if (a->tries.at[i].row == row && a->tries.at[i].chosen)
+            return true;
+    return false;
+}
+
+/* The best text of a what-if that is not in the plan, or the reason why it has none. */
+static void add_tried_whatif(struct answer_ctx *a, size_t first, size_t end)
+{
+    const struct rp_opt_try *best = &a->tries.at[first];
+    int64_t gain;
+    size_t i;
+
+    for (i = first + 1; i < end; i++)
+        if (a->tries.at[i].alone_ns != RP_ABSENT_I64 &&
+            (best->alone_ns == RP_ABSENT_I64 || a->tries.at[i].alone_ns < best->alone_ns))
+            best = &a->tries.at[i];
+    if (best->alone_ns == RP_ABSENT_I64) {
+        add_tried(a->out, best->text, best->family, RP_ABSENT_I64, best->impossible);
+        return;
+    }
+    gain = a->x.step_ns - best->alone_ns;
+    add_tried(a->out, best->text, best->family, gain,
+              gain < 0 ? "a step would take longer"
+              : (double)gain < RP_OPT_LEAST_GAIN * (double)a->x.step_ns
+                  ? "it brings nothing"
+                  : "beside the moves of the plan it brings nothing more");
+}
+
+static void list_tried(struct answer_ctx *a)
+{
+    size_t i, end;
+
+    a->out->tried = RP_ARENA_NEW(a->arena, struct rp_opt_tried_row, a->tries.n + 4);
+    if (!a->out->tried)
+        return;
+    if (a->buckets.impossible)
+        add_tried(a->out, "bucket", RP_OPT_TENSOR, RP_ABSENT_I64, a->buckets.impossible);
+    else if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->buckets.better)
+        add_tried(a->out, a->buckets.text, RP_OPT_TENSOR, a->x.step_ns - a->buckets.alone_ns,
+                  "no size of buckets is better than the recorded one");
+    for (i = 0; i < a->tries.n; i = end) {
+        for (end = i; end < a->tries.n && a->tries.at[end].row == a->tries.at[i].row;)
+            end++;
+        if (!is_chosen(a, a->tries.at[i].row))
+            add_tried_whatif(a, i, end);
+    }
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+/* The plan once more, from nothing: another run of the model, without what the search kept. */
+static enum rp_code check_plan(struct answer_ctx *a, const struct rp_opt_parts *parts,
+                               struct rp_err *err)
+{
+    struct rp_opt_run again;
+    enum rp_code code = rp_opt_run_init(&again, parts->parts, parts->n, parts->weights, err);
+
+    again.whole = true;
+    if (code == RP_OK)
+        code = rp_opt_run_step(&again, a->text, &a->out->checked_ns, err);
+    rp_opt_run_release(&again);
+    return code;
+}
+
+static void set_interval(struct answer_ctx *a)
+{
+    double more = 1 + a->x.doubt;
+    int64_t low = a->before[0], high = low;
+    size_t i;
+
+    for (i = 1; i < RP_OPT_WORLDS; i++) {
+        low = a->before[i] < low ? a->before[i] : low;
+        high = a->before[i] > high ? a->before[i] : high;
+    }
+    a->plan.best_low_ns = rp_sim_scaled(low, 1 / more);
+    a->plan.best_high_ns = rp_sim_scaled(high, more);
+}
+
 static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_opt_plan *plan = &a->plan;
 
+    plan->source = find_source(&a->x.run);
     a->buckets = (struct rp_opt_buckets){.cap_mb = NAN, .text = ""};
     if (a->limits->families >> RP_OPT_TENSOR & 1)
         RP_TRY(rp_opt_search_buckets(&a->x, a->limits, a->arena, &a->buckets, err));
@@ -211,8 +355,67 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
     RP_TRY(add_bucket_move(a, err));
     RP_TRY(add_whatif_moves(a, err));
     plan->best_ns = a->before[0];
-    plan->best_low_ns = plan->best_high_ns = RP_ABSENT_I64;
+    set_interval(a);
+    list_tried(a);
     return describe_plan(a, err);
+}
+
+static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
+{
+    const struct rp_sim_part *first = parts->parts[0];
+    struct rp_opt_answer *out = a->out;
+    double off =
+        out->recorded_ns > 0 ? (double)a->x.simulated_ns / (double)out->recorded_ns - 1 : 0;
+    size_t i;
+
+    out->notes = RP_ARENA_NEW(a->arena, const char *, first->remarks.n + 8);
+    if (!out->notes)
+        return;
+    for (i = 0; i < first->remarks.n; i++)
+        out->notes[out->nnotes++] = rp_arena_text(a->arena, first->remarks.at[i]);
+    out->notes[out->nnotes++] = rp_arena_textf(
+        a->arena, "the model reproduces the recorded step within %.1f %%", 100 * fabs(off));
+    if (parts->given > a->x.run.nranks)
+        out->notes[out->nnotes++] =
+            parts->weights
+                ? rp_arena_textf(a->arena,
+                                 "ranks with equal recordings are simulated once: %zu of "
+                                 "%zu",
+                                 a->x.run.nranks, parts->given)
+                : rp_arena_textf(a->arena,
+                                 "the %zu ranks share no collectives: only the first is simulated",
+                                 parts->given);
+    if (!first->has_steps && !first->recorded_steps)
+        out->notes[out->nnotes++] = "no steps are marked: the whole recording is one step";
+    if (a->x.one_size && a->buckets.better)
+        out->notes[out->nnotes++] =
+            "all recorded all-reduces have about the same size, so latency and rate of the "
+            "transport are not known separately: the gain of other buckets is uncertain";
+}
+
+void rp_opt_summarise(struct rp_arena *arena, struct rp_opt_answer *out)
+{
+    const char *list = "";
+    size_t i, unsure = 0;
+
+    for (i = 0; i < out->nmoves; i++) {
+        list = rp_arena_textf(arena, "%s%s%s", list,
+                              !i                    ? ""
+                              : i + 1 < out->nmoves ? ", "
+                                                    : " and ",
+                              out->moves[i].move);
+        unsure += !out->moves[i].sure;
+    }
+    if (!out->nmoves) {
+        out->summary = "nothing that was tried makes a step shorter by 0.2 % or more";
+        return;
+    }
+    out->summary = rp_arena_textf(
+        arena, "a step of %s becomes %s with %s%s", rp_units_time(arena, out->baseline_ns),
+        rp_units_time(arena, out->best_ns), list,
+        !unsure                ? ""
+        : unsure < out->nmoves ? "; not every gain is larger than its uncertainty"
+                               : "; the gain is smaller than its uncertainty");
 }
 
 enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_limits *limits,
@@ -228,8 +431,13 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
     out->recorded_ns = a.x.recorded_ns;
     out->checked_ns = RP_ABSENT_I64;
     if (code == RP_OK)
+        code = check_plan(&a, parts, err);
+    if (code == RP_OK)
         code = rp_opt_answer_plan(&a.plan, arena, out, err);
+    if (code == RP_OK)
+        add_notes(&a, parts);
+    rp_opt_summarise(arena, out);
     out->evaluated = (int64_t)a.x.evaluated;
     rp_opt_run_release(&a.x);
-    return code;
+    return code == RP_OK ? rp_arena_check(arena, "searching", err) : code;
 }

@@ -46,7 +46,7 @@ static const struct rp_type tried_type = {"tried", sizeof(struct rp_opt_tried_ro
     RP_FIELD(struct rp_opt_answer, member, type, unit, title, doc, flags)
 
 static const struct rp_field root_fields[] = {
-    ROOT(summary, STR, NONE, "", "the plan in a sentence", 0),
+    ROOT(summary, STR, NONE, "plan", "the plan in a sentence", 0),
     ROOT(recorded_ns, I64, NS, "recorded", "a step as recorded", RP_NULLABLE),
     ROOT(baseline_ns, I64, NS, "without the plan", "a step without the profiler and without a move",
          RP_NULLABLE),
@@ -166,7 +166,6 @@ static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *da
 
     RP_TRY(read_limits(ctx, settings, &limits, err)); /* before anything is read */
     RP_TRY(rp_opt_exports_check(export, err));
-    root->summary = "";
     if (rp_dataset_is_job(dataset)) {
         RP_TRY(optimize_job(ctx, dataset, settings, &limits, result, err));
     } else {

@@ -13,9 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Gains below this part of a step are not worth a change. */
-#define LEAST_GAIN 0.002
-
 struct job_ctx {
     const struct rp_job *job;
     struct rp_opt_job_model model;
@@ -189,7 +186,7 @@ static enum rp_code search_groups(struct job_ctx *a, struct rp_err *err)
     error = a->model.means.iteration_ns > 0
                 ? fabs((double)p->baseline_ns / a->model.means.iteration_ns - 1)
                 : 0;
-    if ((double)(p->baseline_ns - then) < LEAST_GAIN * (double)p->baseline_ns) {
+    if ((double)(p->baseline_ns - then) < RP_OPT_LEAST_GAIN * (double)p->baseline_ns) {
         p->groups = p->recorded;
         p->ngroups = p->nrecorded;
         return RP_OK;
@@ -222,6 +219,7 @@ enum rp_code rp_opt_answer_job(const struct rp_job *job, struct rp_opt_limits *l
     out->recorded_ns = llround(a.model.means.iteration_ns);
     out->checked_ns = a.plan.best_ns;
     out->evaluated = (int64_t)a.tried;
+    rp_opt_summarise(arena, out);
     rp_opt_job_model_release(&a.model);
     return code;
 }

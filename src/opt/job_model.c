@@ -19,7 +19,7 @@
 
 struct rp_opt_job_rank {
     double *ready_ns;  /* by tensor in order */
-    double *update_ns; /* by tensor in order: its updates */
+    double *update_ns; /* by tensor in order: updates of those before it */
     double last_ns;    /* when the last operator that is no update ends, and the gap after it */
     double final_ns;   /* updates that need all tensors */
 };
@@ -72,14 +72,6 @@ static enum rp_code make_table(struct rp_opt_job_model *m, struct rp_err *err)
     return RP_OK;
 }
 
-static double ring_ns(const struct rp_opt_job_model *m, size_t rank, size_t above, double part)
-{
-    double high = m->ring_ns[above * m->nranks + rank];
-    double low = m->ring_ns[(above ? above - 1 : 0) * m->nranks + rank];
-
-    return low + (high - low) * part;
-}
-
 /* ------------------------------------------------------------------ the chain */
 
 static void job_begin(const void *user, void *state)
@@ -98,57 +90,48 @@ static void job_begin(const void *user, void *state)
     }
 }
 
-static double last_ready(const struct rp_opt_job_rank *r, size_t first, size_t end)
+static void add_at(const struct rp_opt_job_model *m, double *x, double voted, size_t first,
+                   size_t end, const double *row, double part)
 {
-    double last = 0;
+    double bytes = m->sum[end] - m->sum[first], enter = 0, *update = x + 1 + m->nranks;
+    const double *low = row - (row > m->ring_ns ? m->nranks : 0);
+    bool copies = end - first > 1;
+    size_t r;
 
-    for (; first < end; first++)
-        last = fmax(last, r->ready_ns[first]);
-    return last;
+    x[0] = voted = fmax(voted, x[0] + m->follow_ns);
+    for (r = 0; r < m->nranks; r++) {
+        const struct rp_job_cost_rank *k = &m->costs.ranks[r];
+        double at = x[1 + r] > voted ? x[1 + r] : voted;
+
+        at += k->queue_lag_ns + k->queue_ns + k->enter_lag_ns;
+        if (copies)
+            at += rp_job_line_at(&k->in, bytes);
+        enter = at > enter ? at : enter;
+    }
+    for (r = 0; r < m->nranks; r++) {
+        const struct rp_opt_job_rank *rank = &m->ranks[r];
+        double done = enter + low[r] + (row[r] - low[r]) * part;
+
+        if (copies)
+            done += rp_job_line_at(&m->costs.ranks[r].out, bytes);
+        x[1 + r] = done;
+        update[r] =
+            (update[r] > done ? update[r] : done) + rank->update_ns[end] - rank->update_ns[first];
+    }
 }
 
 static void job_add(const void *user, void *state, size_t first, size_t end)
 {
     const struct rp_opt_job_model *m = user;
-    const struct rp_job_costs *c = &m->costs;
-    double bytes = m->sum[end] - m->sum[first], part, *x;
-    size_t p, r, above;
+    double bytes = m->sum[end] - m->sum[first], part;
+    size_t p, above;
 
     RP_LOWER_BOUND(above, m->nsizes, m->sizes[above] < bytes);
     above = above < m->nsizes ? above : m->nsizes - 1;
     part = above ? (bytes - m->sizes[above - 1]) / (m->sizes[above] - m->sizes[above - 1]) : 1;
-    for (p = 0; p < m->nphases; p++) {
-        double offset = (double)p * c->cycle_ns / (double)m->nphases, voted = 0, enter = 0;
-
-        x = state_of(m, state, p);
-        for (r = 0; r < m->nranks; r++) {
-            double ready = last_ready(&m->ranks[r], first, end);
-
-            voted = fmax(voted, ready + rp_job_wake_ns(c, r, ready + offset));
-        }
-        voted = fmax(voted + m->agree_ns, x[0] + m->follow_ns);
-        x[0] = voted;
-        for (r = 0; r < m->nranks; r++) {
-            const struct rp_job_cost_rank *k = &c->ranks[r];
-            double at = fmax(voted, x[1 + r]) + k->queue_lag_ns + k->queue_ns + k->enter_lag_ns;
-
-            if (end - first > 1)
-                at += rp_job_line_at(&k->in, bytes);
-            enter = fmax(enter, at);
-        }
-        for (r = 0; r < m->nranks; r++) {
-            const struct rp_job_cost_rank *k = &c->ranks[r];
-            double done = enter + ring_ns(m, r, above, part), *update = &x[1 + m->nranks + r];
-            size_t i;
-
-            if (end - first > 1)
-                done += rp_job_line_at(&k->out, bytes);
-            x[1 + r] = done;
-            *update = fmax(*update, done);
-            for (i = first; i < end; i++)
-                *update += m->ranks[r].update_ns[i];
-        }
-    }
+    for (p = 0; p < m->nphases; p++)
+        add_at(m, state_of(m, state, p), m->agreed_ns[(end - 1) * m->nphases + p], first, end,
+               m->ring_ns + above * m->nranks, part);
 }
 
 static double mean_of_last(const struct rp_opt_job_model *m, const void *state, bool updates)
@@ -232,7 +215,7 @@ static enum rp_code find_updates(struct rp_opt_job_model *m, size_t rank, const 
     const struct rp_mean_rank *mean = &m->means.ranks[rank];
     struct rp_opt_job_rank *to = &m->ranks[rank];
     struct rp_map tensor_of; /* op -> tensor */
-    double at = mean->begin_ns, gaps = 0, ngaps = 0;
+    double at = mean->begin_ns, gaps = 0, ngaps = 0, sum = 0;
     enum rp_code code = RP_OK;
     bool first = true;
     size_t i;
@@ -260,6 +243,13 @@ static enum rp_code find_updates(struct rp_opt_job_model *m, size_t rank, const 
         t = rp_map_get(&tensor_of, rp_means_name_key(op->name));
         *(t == RP_MAP_NONE ? &to->final_ns : &to->update_ns[t]) += op->dur_ns;
     }
+    for (i = 0; i < m->n; i++) {
+        double own = to->update_ns[i];
+
+        to->update_ns[i] = sum;
+        sum += own;
+    }
+    to->update_ns[m->n] = sum;
     to->last_ns = at + (ngaps > 0 ? gaps / ngaps : 0);
     rp_map_release(&tensor_of);
     return code;
@@ -281,6 +271,29 @@ static enum rp_code make_rank(struct rp_opt_job_model *m, size_t rank, const dou
     return find_updates(m, rank, place, err);
 }
 
+/* When a group that ends with a tensor is agreed on, by point of the cycle. Groups are sent in
+   order, so what is ready later than its successors delays them too. */
+static enum rp_code make_agreements(struct rp_opt_job_model *m, struct rp_err *err)
+{
+    size_t i, p, r;
+
+    m->agreed_ns = RP_ARENA_NEW(&m->arena, double, m->n * m->nphases + 1);
+    RP_TRY(rp_arena_check(&m->arena, "searching", err));
+    for (p = 0; p < m->nphases; p++) {
+        double offset = (double)p * m->costs.cycle_ns / (double)m->nphases, last = 0;
+
+        for (i = 0; i < m->n; i++) {
+            for (r = 0; r < m->nranks; r++) {
+                double ready = m->ranks[r].ready_ns[i];
+
+                last = fmax(last, ready + rp_job_wake_ns(&m->costs, r, ready + offset));
+            }
+            m->agreed_ns[i * m->nphases + p] = last + m->agree_ns;
+        }
+    }
+    return RP_OK;
+}
+
 static enum rp_code make_ranks(struct rp_opt_job_model *m, struct rp_err *err)
 {
     size_t r, i, n = m->job->tensors.n;
@@ -298,6 +311,8 @@ static enum rp_code make_ranks(struct rp_opt_job_model *m, struct rp_err *err)
         place[m->tensors[i]] = (uint32_t)i;
     for (r = 0; code == RP_OK && r < m->nranks; r++)
         code = make_rank(m, r, ready, place, err);
+    if (code == RP_OK)
+        code = make_agreements(m, err);
     free(ready);
     free(place);
     return code;

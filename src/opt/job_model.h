@@ -18,6 +18,7 @@ struct rp_opt_job_model {
     double *latest_ns; /* in that order: when it is ready on all ranks */
     double *sum;       /* in that order: bytes of those before */
     double agree_ns, follow_ns;
+    double *agreed_ns; /* by tensor, then point of the cycle: a group that ends with it is agreed */
     struct rp_opt_job_rank *ranks;
     size_t nsizes;
     double *sizes, *ring_ns; /* ring_ns: by size, then rank */

@@ -22,6 +22,9 @@
 #include "sim/model/run.h"
 #include "sim/whatif/whatifs.h"
 
+/* A change is worth making from this part of a step on. */
+#define RP_OPT_LEAST_GAIN 0.002
+
 /* ------------------------------------------------------------------ limits.c */
 
 enum rp_opt_stop { RP_OPT_CONVERGED, RP_OPT_OUT_OF_TIME, RP_OPT_INTERRUPTED };
@@ -55,10 +58,12 @@ struct rp_opt_run {
     bool based;
     bool whole; /* every change runs all of it: to measure what that costs */
     int64_t recorded_ns, simulated_ns;
-    int64_t step_ns;  /* without a change */
-    double doubt;     /* relative: how far steps differ, and the model from the recording */
-    bool costs;       /* recording had a cost */
-    size_t evaluated; /* runs of the simulator */
+    int64_t step_ns;        /* without a change */
+    double doubt;           /* relative: how far steps differ, and the model from the recording */
+    double transport_doubt; /* relative: of another run; 0: nothing communicates */
+    bool one_size;          /* recorded transfers tell latency and rate not apart */
+    bool costs;             /* recording had a cost */
+    size_t evaluated;       /* runs of the simulator */
 };
 
 /* The parts outlive it. Release it also after a failure. */
@@ -168,6 +173,9 @@ enum rp_code rp_opt_answer_job(const struct rp_job *job, struct rp_opt_limits *l
 
 /* Why the search ended, for JSON. */
 const char *rp_opt_stop_name(enum rp_opt_stop stopped);
+
+/* The plan in a sentence, from the moves of the answer. */
+void rp_opt_summarise(struct rp_arena *arena, struct rp_opt_answer *out);
 
 /* Fills what the answer has of a plan. */
 enum rp_code rp_opt_answer_plan(const struct rp_opt_plan *plan, struct rp_arena *arena,

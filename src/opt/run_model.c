@@ -7,8 +7,11 @@
 
 #include "sim/model/profiler_cost.h"
 #include "sim/model/simulated_steps.h"
+#include "sim/model/transport.h"
+#include "sim/whatif/nodes.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What is kept for simulating again takes several times the memory of a run. */
@@ -22,6 +25,7 @@ static void reset_run(struct rp_opt_run *x)
     memset(x->run.gone.at, 0, x->run.gone.n);
     x->run.edges_factor = 1;
     x->run.leans = x->run.uses_transport = false;
+    x->run.latency_doubt = x->run.rate_doubt = NULL;
 }
 
 static enum rp_code run_all(struct rp_opt_run *x, int64_t *step_ns, struct rp_err *err)
@@ -34,6 +38,22 @@ static enum rp_code run_all(struct rp_opt_run *x, int64_t *step_ns, struct rp_er
     rp_sim_result_release(&r);
     x->evaluated++;
     return code;
+}
+
+/* How far the transport of another run may be from the recorded one; 0: there is none. */
+static enum rp_code find_transport(struct rp_opt_run *x, struct rp_err *err)
+{
+    struct rp_transport t = {0};
+    uint32_t i;
+
+    for (i = 0; i < rp_sim_nnodes(&x->run); i++)
+        if (rp_sim_is_comm(&x->run, i)) {
+            RP_TRY(rp_transport_fit(&x->run, &t, err));
+            break;
+        }
+    x->transport_doubt = t.n ? rp_transport_doubt(&t) : 0;
+    x->one_size = t.n && t.one_size;
+    return RP_OK;
 }
 
 enum rp_code rp_opt_run_init(struct rp_opt_run *x, const struct rp_sim_part *const *parts, size_t n,
@@ -57,7 +77,7 @@ enum rp_code rp_opt_run_init(struct rp_opt_run *x, const struct rp_sim_part *con
                 ? fabs((double)(x->simulated_ns - x->recorded_ns)) / (double)x->recorded_ns
                 : 0;
     x->doubt = (isnan(spread) ? 0 : spread) + error;
-    return RP_OK;
+    return find_transport(x, err);
 }
 
 void rp_opt_run_release(struct rp_opt_run *x)
@@ -115,11 +135,24 @@ static enum rp_code step_at_cost(struct rp_opt_run *x, double factor, const char
     return code;
 }
 
+/* What-ifs that know of no transport, on one that is slower or faster. */
+static enum rp_code step_on_transport(struct rp_opt_run *x, const char *text, bool faster,
+                                      int64_t *step_ns, struct rp_err *err)
+{
+    double by = 1 + x->transport_doubt;
+    char scaled[1024];
+
+    if ((size_t)snprintf(scaled, sizeof scaled, "%s%sscale:comm=%.6f", text, *text ? "+" : "",
+                         faster ? 1 / by : by) >= sizeof scaled)
+        return RP_OK;
+    return rp_opt_run_step(x, scaled, step_ns, err);
+}
+
 enum rp_code rp_opt_run_worlds(struct rp_opt_run *x, const char *text,
                                int64_t step_ns[RP_OPT_WORLDS], struct rp_err *err)
 {
     enum rp_code code = rp_opt_run_step(x, text, &step_ns[0], err);
-    bool leans = x->run.leans;
+    bool leans = x->run.leans, transport = x->run.uses_transport;
     int i;
 
     for (i = 1; i < RP_OPT_WORLDS; i++)
@@ -129,6 +162,9 @@ enum rp_code rp_opt_run_worlds(struct rp_opt_run *x, const char *text,
         code = rp_opt_run_step(x, text, &step_ns[i], err);
     }
     x->run.lean = RP_LEAN_NONE;
+    for (i = 0; code == RP_OK && !transport && x->transport_doubt > 0 && i < 2; i++)
+        code =
+            step_on_transport(x, text, i == 1, &step_ns[i ? RP_LEAN_FASTER : RP_LEAN_SLOWER], err);
     if (code == RP_OK && x->costs)
         code = step_at_cost(x, 1 - DOUBT_OF_COST, text, &step_ns[RP_LEANS], err);
     if (code == RP_OK && x->costs)

@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A change is worth making from this part of a step on. */
-#define LEAST_GAIN 0.002
-
 struct slot {          /* a what-if */
     size_t first, end; /* its tries */
     size_t now;        /* the one that is chosen, or SIZE_MAX */
@@ -178,7 +175,7 @@ static enum rp_code settle_slot(struct search *s, struct slot *slot, int64_t *be
             to = k;
         }
     }
-    if (to != SIZE_MAX && (double)(without - least) < LEAST_GAIN * (double)s->x->step_ns)
+    if (to != SIZE_MAX && (double)(without - least) < RP_OPT_LEAST_GAIN * (double)s->x->step_ns)
         to = SIZE_MAX;
     slot->now = to;
     *best = to == SIZE_MAX ? without : least;
