@@ -60,18 +60,32 @@ static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move m, struct 
     return rp_arena_check(a->arena, "searching", err);
 }
 
-static enum rp_code add_bucket_move(struct answer_ctx *a, struct rp_err *err)
+static enum rp_code add_bucket_moves(struct answer_ctx *a, struct rp_err *err)
 {
-    struct rp_opt_move m = {
+    const struct rp_opt_buckets *b = &a->buckets;
+    struct rp_opt_move cap = {
         .move = "bucket",
         .family = RP_OPT_TENSOR,
-        .what = rp_arena_textf(a->arena, "gradients are gathered into buckets of %g MiB",
-                               a->buckets.cap_mb),
-        .apply = rp_arena_textf(a->arena, "DistributedDataParallel(…, bucket_cap_mb=%g)",
-                                a->buckets.cap_mb),
-        .what_if = a->buckets.text};
+        .what =
+            rp_arena_textf(a->arena, "gradients are gathered into buckets of %g MiB", b->cap_mb),
+        .apply =
+            rp_arena_textf(a->arena, "DistributedDataParallel(…, bucket_cap_mb=%g)", b->cap_mb),
+        .what_if = b->text};
+    struct rp_opt_move list = {
+        .move = "bucket-list",
+        .family = RP_OPT_TENSOR,
+        .what = rp_arena_textf(a->arena, "buckets of different sizes: %s gradients",
+                               b->list ? b->list + strlen("bucket=") : ""),
+        .apply = "bucket_cap_mb cannot express it: register a communication hook that sends these "
+                 "buckets (exports.ddp.buckets)",
+        .what_if = b->list};
 
-    return a->buckets.better ? add_move(a, m, err) : RP_OK;
+    if (b->better)
+        RP_TRY(add_move(a, cap, err));
+    if (!b->list)
+        return RP_OK;
+    a->text = ""; /* it takes the place of the other */
+    return add_move(a, list, err);
 }
 
 /* The next move is the one with the largest gain for its effort. */
@@ -297,7 +311,7 @@ static void list_tried(struct answer_ctx *a)
         return;
     if (a->buckets.impossible)
         add_tried(a->out, "bucket", RP_OPT_TENSOR, RP_ABSENT_I64, a->buckets.impossible);
-    else if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->buckets.better)
+    else if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->buckets.better && !a->buckets.list)
         add_tried(a->out, a->buckets.text, RP_OPT_TENSOR, a->x.step_ns - a->buckets.alone_ns,
                   "no size of buckets is better than the recorded one");
     for (i = 0; i < a->tries.n; i = end) {
@@ -346,13 +360,16 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
     a->buckets = (struct rp_opt_buckets){.cap_mb = NAN, .text = ""};
     if (a->limits->families >> RP_OPT_TENSOR & 1)
         RP_TRY(rp_opt_search_buckets(&a->x, a->limits, a->arena, &a->buckets, err));
-    RP_TRY(rp_opt_search_whatifs(&a->x, a->limits, a->buckets.better ? a->buckets.text : "",
+    RP_TRY(rp_opt_search_whatifs(&a->x, a->limits,
+                                 a->buckets.list     ? a->buckets.list
+                                 : a->buckets.better ? a->buckets.text
+                                                     : "",
                                  a->arena, &a->tries, err));
-    plan->moves = RP_ARENA_NEW(a->arena, struct rp_opt_move, a->tries.n + 2);
+    plan->moves = RP_ARENA_NEW(a->arena, struct rp_opt_move, a->tries.n + 3);
     RP_TRY(rp_arena_check(a->arena, "searching", err));
     RP_TRY(rp_opt_run_worlds(&a->x, "", a->before, err));
     plan->baseline_ns = a->before[0];
-    RP_TRY(add_bucket_move(a, err));
+    RP_TRY(add_bucket_moves(a, err));
     RP_TRY(add_whatif_moves(a, err));
     plan->best_ns = a->before[0];
     set_interval(a);
@@ -437,7 +454,7 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
     if (code == RP_OK)
         add_notes(&a, parts);
     rp_opt_summarise(arena, out);
-    out->evaluated = (int64_t)a.x.evaluated;
+    out->evaluated = (int64_t)(a.x.evaluated + a.buckets.tried);
     rp_opt_run_release(&a.x);
     return code == RP_OK ? rp_arena_check(arena, "searching", err) : code;
 }

@@ -1,184 +1,275 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The buckets of DistributedDataParallel. All sizes that give different buckets are simulated;
- * among those that are nearly as short as the shortest the one is taken that is shortest where the
- * transport is not as it was fitted.
+ * The buckets of DistributedDataParallel. The model of bucket_model.h orders all sizes; the best of
+ * them, and sizes around them, are simulated. Among those that are nearly as short as the shortest
+ * the one is taken that is shortest where the transport is not as it was fitted, and of equals the
+ * largest. Buckets of different sizes are searched with the same model, and simulated.
  */
-#include "opt/optimize.h"
+#include "opt/bucket_model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB 1048576.0
-
-/* Sizes whose steps differ by less are the same. */
+/* Steps that differ by less are the same. */
 #define SAME_STEP 0.005
 
+/* Sizes whose time without a simulation is above the shortest by this part of a step are left out.
+ */
+#define FAR_OFF 0.1
+
+#define SIZES_MOST 64
+
 struct size {
-    double mb;
+    double mb, model_ns;
     int64_t step_ns, worst_ns;
 };
 
-/* Of the first step. */
-static void first_gradients(const struct rp_opt_run *x, size_t *first, size_t *end)
+struct bucket_search {
+    struct rp_opt_run *x;
+    struct rp_opt_limits *limits;
+    struct rp_arena *arena;
+    struct rp_opt_bucket_model model;
+    struct size sizes[SIZES_MOST];
+    size_t nsizes;
+    uint8_t *ends, *others; /* room */
+    struct rp_err *err;
+};
+
+/* ------------------------------------------------------------------ sizes */
+
+/* As people write them; PyTorch's default is the first. */
+static const double listed_sizes[] = {25, 0.1, 0.2, 0.3, 0.5, 0.75, 1,   1.5, 2,   2.5, 3,
+                                      4,  5,   6,   8,   10,  12,   15,  20,  30,  40,  50,
+                                      60, 80,  100, 120, 150, 200,  300, 400, 600, 800, 1000};
+
+/* Sizes with different buckets; of sizes with the same ones the largest. */
+static enum rp_code list_sizes(struct bucket_search *s)
 {
-    const struct rp_sim_part *p = x->run.parts[0];
-    size_t i = 0;
+    uint8_t *seen = calloc(SIZES_MOST, s->model.n + 1);
+    size_t i, k, n = s->model.n;
 
-    while (i < p->gradients.n && p->gradients.at[i].step == RP_NO_STEP)
-        i++;
-    *first = i;
-    while (i < p->gradients.n && p->gradients.at[i].step == p->gradients.at[*first].step)
-        i++;
-    *end = i;
-}
+    if (!seen)
+        return rp_err_nomem(s->err, "searching");
+    for (i = 0; i < sizeof listed_sizes / sizeof listed_sizes[0]; i++) {
+        struct size size = {.mb = listed_sizes[i]};
 
-/* The number of buckets of a size, and a number that tells their bounds apart. */
-static uint64_t bounds_of(const struct rp_opt_run *x, double mb)
-{
-    const struct rp_sim_part *p = x->run.parts[0];
-    uint64_t key = 14695981039346656037u;
-    int64_t bytes = 0;
-    size_t i, first, end;
-
-    first_gradients(x, &first, &end);
-    for (i = first; i < end; i++) {
-        bytes += p->gradients.at[i].bytes;
-        if ((double)bytes < mb * MIB && i + 1 < end)
+        rp_opt_bucket_ends(&s->model, size.mb, s->ends);
+        for (k = 0; k < s->nsizes && memcmp(seen + k * n, s->ends, n) != 0;)
+            k++;
+        if (k < s->nsizes) {
+            s->sizes[k].mb = k ? size.mb : s->sizes[k].mb;
             continue;
-        key = (key ^ i) * 1099511628211u;
-        bytes = 0;
+        }
+        memcpy(seen + s->nsizes * n, s->ends, n);
+        if (rp_opt_groups_step(&s->model.chain, s->ends, &size.model_ns, s->err) != RP_OK)
+            break;
+        s->sizes[s->nsizes++] = size;
     }
-    return key;
+    free(seen);
+    return RP_OK;
 }
 
-static enum rp_code size_step(struct rp_opt_run *x, struct size *s, const char **text,
-                              struct rp_arena *arena, struct rp_err *err)
+static const char *size_text(struct bucket_search *s, const struct size *size)
 {
-    *text = rp_arena_textf(arena, "bucket=%gMB", s->mb);
-    RP_TRY(rp_arena_check(arena, "searching", err));
-    return rp_opt_run_step(x, *text, &s->step_ns, err);
+    return rp_arena_textf(s->arena, "bucket=%gMB", size->mb);
 }
 
-static enum rp_code worst_of(struct rp_opt_run *x, struct size *s, struct rp_arena *arena,
-                             struct rp_err *err)
+/* Those that may be best. */
+static enum rp_code simulate_sizes(struct bucket_search *s)
+{
+    double least = INFINITY;
+    size_t i, kept = 0;
+
+    for (i = 0; i < s->nsizes; i++)
+        least = fmin(least, s->sizes[i].model_ns);
+    for (i = 0; i < s->nsizes; i++) {
+        struct size size = s->sizes[i];
+
+        if (size.model_ns - least > FAR_OFF * (double)s->x->step_ns)
+            continue;
+        if (kept && rp_opt_over(s->limits))
+            break;
+        RP_TRY(rp_opt_run_step(s->x, size_text(s, &size), &size.step_ns, s->err));
+        s->sizes[kept++] = size;
+    }
+    s->nsizes = kept;
+    return rp_arena_check(s->arena, "searching", s->err);
+}
+
+static enum rp_code find_worst(struct bucket_search *s, struct size *size)
 {
     int64_t steps[RP_OPT_WORLDS];
     size_t i;
 
-    RP_TRY(rp_opt_run_worlds(x, rp_arena_textf(arena, "bucket=%gMB", s->mb), steps, err));
+    RP_TRY(rp_opt_run_worlds(s->x, size_text(s, size), steps, s->err));
     for (i = 0; i < RP_LEANS; i++)
-        s->worst_ns = steps[i] > s->worst_ns ? steps[i] : s->worst_ns;
+        size->worst_ns = steps[i] > size->worst_ns ? steps[i] : size->worst_ns;
     return RP_OK;
 }
 
-/* Of the sizes that are about as good as the best the safest. */
-static enum rp_code choose_size(struct rp_opt_run *x, struct size *sizes, size_t n,
-                                struct rp_opt_limits *limits, struct rp_arena *arena,
-                                struct size *out, struct rp_err *err)
+/* Of the sizes that are about as good as the best the safest, and of those the largest. */
+static enum rp_code choose_size(struct bucket_search *s, struct size *out)
 {
-    int64_t least = INT64_MAX;
+    int64_t least = INT64_MAX, safest = INT64_MAX;
     size_t i;
 
-    *out = (struct size){.mb = NAN, .worst_ns = INT64_MAX};
-    for (i = 0; i < n; i++)
-        least = sizes[i].step_ns < least ? sizes[i].step_ns : least;
-    for (i = 0; i < n; i++) {
-        if ((double)sizes[i].step_ns > (1 + SAME_STEP) * (double)least)
-            continue;
-        if (!isnan(out->mb) && rp_opt_over(limits))
-            break;
-        RP_TRY(worst_of(x, &sizes[i], arena, err));
-        if (sizes[i].worst_ns < out->worst_ns)
-            *out = sizes[i];
-    }
+    *out = (struct size){.mb = NAN};
+    for (i = 0; i < s->nsizes; i++)
+        least = s->sizes[i].step_ns < least ? s->sizes[i].step_ns : least;
+    for (i = 0; i < s->nsizes; i++)
+        if ((double)s->sizes[i].step_ns <= (1 + SAME_STEP) * (double)least &&
+            (safest == INT64_MAX || !rp_opt_over(s->limits))) {
+            RP_TRY(find_worst(s, &s->sizes[i]));
+            safest = s->sizes[i].worst_ns < safest ? s->sizes[i].worst_ns : safest;
+        }
+    for (i = 0; i < s->nsizes; i++)
+        if (s->sizes[i].worst_ns &&
+            (double)s->sizes[i].worst_ns <= (1 + SAME_STEP) * (double)safest &&
+            (isnan(out->mb) || s->sizes[i].mb > out->mb))
+            *out = s->sizes[i];
     return RP_OK;
+}
+
+/* ------------------------------------------------------------------ different sizes */
+
+static const char *list_text(struct bucket_search *s, const uint8_t *ends)
+{
+    const char *text = "bucket=";
+    size_t i, first = 0;
+
+    for (i = 0; i < s->model.n; i++)
+        if (ends[i] || i + 1 == s->model.n) {
+            text = rp_arena_textf(s->arena, "%s%zu,", text, i + 1 - first);
+            first = i + 1;
+        }
+    return text;
+}
+
+/* Buckets of any sizes, where they beat those of one size. */
+static enum rp_code search_list(struct bucket_search *s, const struct size *best,
+                                struct rp_opt_buckets *out)
+{
+    const char *text;
+    int64_t step;
+    double ns;
+
+    rp_opt_bucket_ends(&s->model, best->mb, s->others);
+    RP_TRY(rp_opt_search_groups(&s->model.chain, s->limits, s->others, &ns, &out->tried, s->err));
+    text = list_text(s, s->others);
+    RP_TRY(rp_arena_check(s->arena, "searching", s->err));
+    RP_TRY(rp_opt_run_step(s->x, text, &step, s->err));
+    if ((double)step >= (1 - SAME_STEP) * (double)best->step_ns ||
+        (double)step >= (1 - SAME_STEP) * (double)s->x->step_ns)
+        return RP_OK;
+    out->list = text;
+    out->ends = RP_ARENA_NEW(s->arena, uint8_t, s->model.n + 1);
+    RP_TRY(rp_arena_check(s->arena, "searching", s->err));
+    memcpy(out->ends, s->others, s->model.n);
+    return RP_OK;
+}
+
+static enum rp_code search_buckets(struct bucket_search *s, struct rp_opt_buckets *out)
+{
+    struct size best;
+
+    s->ends = RP_ARENA_NEW(s->arena, uint8_t, s->model.n + 1);
+    s->others = RP_ARENA_NEW(s->arena, uint8_t, s->model.n + 1);
+    RP_TRY(rp_arena_check(s->arena, "searching", s->err));
+    RP_TRY(list_sizes(s));
+    RP_TRY(simulate_sizes(s));
+    RP_TRY(choose_size(s, &best));
+    out->cap_mb = best.mb;
+    out->text = size_text(s, &best);
+    out->alone_ns = best.step_ns;
+    out->better = (double)best.step_ns < (1 - SAME_STEP) * (double)s->x->step_ns;
+    RP_TRY(search_list(s, &best, out));
+    return rp_arena_check(s->arena, "searching", s->err);
 }
 
 enum rp_code rp_opt_search_buckets(struct rp_opt_run *x, struct rp_opt_limits *limits,
                                    struct rp_arena *arena, struct rp_opt_buckets *out,
                                    struct rp_err *err)
 {
-    static const double all[] = {25, 0.25, 0.5, 1,  1.5, 2,  3,  4,  5,   6,   8,
-                                 10, 12.5, 16,  20, 32,  40, 50, 64, 100, 200, 400};
-    struct size sizes[sizeof all / sizeof all[0]], best;
-    uint64_t seen[sizeof all / sizeof all[0]];
     struct rp_err why = RP_ERR_INIT;
-    size_t i, k, n = 0;
-    enum rp_code code;
+    struct bucket_search s = {.x = x, .limits = limits, .arena = arena, .err = &why};
+    enum rp_code code = rp_opt_bucket_model_init(&s.model, x, &why);
 
     *out = (struct rp_opt_buckets){.cap_mb = NAN, .text = "", .alone_ns = RP_ABSENT_I64};
-    for (i = 0; i < sizeof all / sizeof all[0]; i++) {
-        struct size s = {.mb = all[i]};
-
-        seen[n] = bounds_of(x, s.mb);
-        for (k = 0; k < n && seen[k] != seen[n];)
-            k++;
-        if (k < n || (n && rp_opt_over(limits)))
-            continue;
-        code = size_step(x, &s, &out->text, arena, &why);
-        if (code == RP_UNSUPPORTED) {
-            out->impossible = rp_arena_text(arena, why.text);
-            return RP_OK;
-        }
-        if (code != RP_OK)
-            return rp_err_set(err, code, "%s", why.text);
-        sizes[n++] = s;
+    if (code == RP_OK)
+        code = search_buckets(&s, out);
+    rp_opt_bucket_model_release(&s.model);
+    if (code == RP_UNSUPPORTED) {
+        out->impossible = rp_arena_text(arena, why.text);
+        return rp_arena_check(arena, "searching", err);
     }
-    RP_TRY(choose_size(x, sizes, n, limits, arena, &best, err));
-    out->cap_mb = best.mb;
-    out->text = rp_arena_textf(arena, "bucket=%gMB", best.mb);
-    out->alone_ns = best.step_ns;
-    out->better = (double)best.step_ns < (1 - SAME_STEP) * (double)x->step_ns;
-    return rp_arena_check(arena, "searching", err);
+    return code == RP_OK ? RP_OK : rp_err_set(err, code, "%s", why.text);
 }
 
 /* ------------------------------------------------------------------ the plan */
 
-static enum rp_code list_groups(const struct rp_opt_plan *plan, double mb, struct rp_arena *arena,
-                                struct rp_opt_group **out, size_t *n, struct rp_err *err)
+static enum rp_code list_groups(const struct rp_opt_plan *plan, const uint8_t *ends,
+                                struct rp_arena *arena, struct rp_opt_group **out, size_t *n,
+                                struct rp_err *err)
 {
     struct rp_opt_group *groups = RP_ARENA_NEW(arena, struct rp_opt_group, plan->ntensors + 1);
-    size_t i, first = 0, k;
-    int64_t bytes = 0;
+    size_t i, first = 0;
 
     *out = groups;
     *n = 0;
     RP_TRY(rp_arena_check(arena, "searching", err));
     for (i = 0; i < plan->ntensors; i++) {
-        bytes += plan->tensors[i].bytes;
-        if ((double)bytes < mb * MIB && i + 1 < plan->ntensors)
-            continue;
-        groups[*n] = (struct rp_opt_group){.ntensors = i + 1 - first,
-                                           .tensors = RP_ARENA_NEW(arena, uint32_t, i + 1 - first),
-                                           .bytes = bytes};
-        for (k = first; groups[*n].tensors && k <= i; k++)
-            groups[*n].tensors[k - first] = (uint32_t)k;
-        (*n)++;
-        first = i + 1;
-        bytes = 0;
+        struct rp_opt_group *g = &groups[*n];
+
+        if (!g->tensors)
+            g->tensors = RP_ARENA_NEW(arena, uint32_t, plan->ntensors - first);
+        RP_TRY(rp_arena_check(arena, "searching", err));
+        g->tensors[g->ntensors++] = (uint32_t)i;
+        g->bytes += plan->tensors[i].bytes;
+        if (ends[i] || i + 1 == plan->ntensors) {
+            first = i + 1;
+            ++*n;
+        }
     }
-    return rp_arena_check(arena, "searching", err);
+    return RP_OK;
+}
+
+static enum rp_code fill_plan(const struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+                              const struct rp_opt_buckets *buckets, struct rp_arena *arena,
+                              struct rp_opt_plan *plan, struct rp_err *err)
+{
+    uint8_t *ends = RP_ARENA_NEW(arena, uint8_t, m->n + 1);
+    size_t i;
+
+    plan->tensors = RP_ARENA_NEW(arena, struct rp_opt_tensor, m->n + 1);
+    RP_TRY(rp_arena_check(arena, "searching", err));
+    for (i = 0; i < m->n; i++)
+        plan->tensors[plan->ntensors++] = (struct rp_opt_tensor){
+            .id = (int64_t)i, .bytes = m->bytes[i], .ready_ns = llround(m->ready_ns[i])};
+    rp_opt_bucket_recorded(m, x, ends);
+    RP_TRY(list_groups(plan, ends, arena, &plan->recorded, &plan->nrecorded, err));
+    plan->regrouped = buckets->better || buckets->list;
+    if (buckets->list)
+        memcpy(ends, buckets->ends, m->n);
+    else if (buckets->better)
+        rp_opt_bucket_ends(m, buckets->cap_mb, ends);
+    return list_groups(plan, ends, arena, &plan->groups, &plan->ngroups, err);
 }
 
 enum rp_code rp_opt_list_buckets(const struct rp_opt_run *x, const struct rp_opt_buckets *buckets,
                                  struct rp_arena *arena, struct rp_opt_plan *plan,
                                  struct rp_err *err)
 {
-    const struct rp_sim_part *p = x->run.parts[0];
-    size_t i, first, end;
+    struct rp_opt_bucket_model m;
+    enum rp_code code;
 
     plan->bucket_cap_mb = buckets->cap_mb;
     plan->first_bucket_mb = NAN;
-    first_gradients(x, &first, &end);
-    if (isnan(buckets->cap_mb) || end == first)
+    if (isnan(buckets->cap_mb))
         return RP_OK;
-    plan->tensors = RP_ARENA_NEW(arena, struct rp_opt_tensor, end - first + 1);
-    RP_TRY(rp_arena_check(arena, "searching", err));
-    for (i = first; i < end; i++)
-        plan->tensors[plan->ntensors++] =
-            (struct rp_opt_tensor){.id = (int64_t)(i - first), .bytes = p->gradients.at[i].bytes};
-    plan->regrouped = buckets->better;
-    return list_groups(plan, buckets->cap_mb, arena, &plan->groups, &plan->ngroups, err);
+    code = rp_opt_bucket_model_init(&m, x, err);
+    if (code == RP_OK)
+        code = fill_plan(&m, x, buckets, arena, plan, err);
+    rp_opt_bucket_model_release(&m);
+    return code;
 }

@@ -8,6 +8,7 @@
  *     limits.c     families of moves, budget, interruption
  *     run_model.c  what a step of a recorded run takes with changes: a run of the simulator
  *     buckets.c    the search for the buckets of gradients of a recorded run
+ *     bucket_model.c what such a run takes with other buckets, without a simulation
  *     whatifs.c    the search over what-ifs that a user can make
  *     groups.c     the search for groups of tensors (groups.h)
  *     job_model.c  what a step of a job takes with other groups of tensors
@@ -90,12 +91,15 @@ struct rp_opt_buckets {
     double cap_mb;          /* that size; NaN: none */
     bool better;            /* than the recorded buckets */
     int64_t alone_ns;       /* a step with it */
+    const char *list;       /* the what-if of buckets of different sizes that are better; NULL */
+    uint8_t *ends;          /* then: by gradient of a step, 1 where a bucket ends */
+    size_t tried;           /* plans, beside those that were simulated */
 };
 
 enum rp_code rp_opt_search_buckets(struct rp_opt_run *x, struct rp_opt_limits *limits,
                                    struct rp_arena *arena, struct rp_opt_buckets *out,
                                    struct rp_err *err);
-/* Gradients, buckets as recorded, and those of a size, into the plan. */
+/* Gradients, and the buckets as they are recorded and as they are best, into the plan. */
 enum rp_code rp_opt_list_buckets(const struct rp_opt_run *x, const struct rp_opt_buckets *buckets,
                                  struct rp_arena *arena, struct rp_opt_plan *plan,
                                  struct rp_err *err);

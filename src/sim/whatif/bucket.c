@@ -18,6 +18,7 @@
  */
 #include "sim/model/simulated_steps.h"
 #include "sim/model/transport.h"
+#include "sim/whatif/buckets.h"
 #include "sim/whatif/whatifs.h"
 
 #include <math.h>
@@ -40,6 +41,8 @@ struct bucket_ctx {
     struct rp_sim_run *run;
     struct rp_transport transport;
     int64_t cap_bytes;      /* 0: the recorded buckets */
+    const char *counts;     /* "4,8,3": gradients of each bucket; NULL: by size */
+    bool as_recorded;       /* for the moment: neither of them counts */
     double to_ns_by_byte;   /* copies from the device before a transfer */
     double back_ns_by_byte; /* and to it after */
     int64_t rest_ns;        /* what the model lacks, a step */
@@ -218,13 +221,21 @@ static enum rp_code add_bucket(struct bucket_ctx *m, size_t low, size_t high, in
     return RP_OK;
 }
 
-/* A bucket is closed by the gradient with which it reaches its size. */
-static bool is_full(const struct bucket_ctx *m, int64_t bytes)
+/* A bucket is closed by the gradient with which it reaches its size; n: gradients in it; *counts:
+   where the list is. */
+static bool is_full(const struct bucket_ctx *m, int64_t bytes, size_t n, const char **counts)
 {
     const struct rp_collectives *c = &m->run->parts[0]->collectives;
     size_t i;
 
-    if (m->cap_bytes)
+    if (m->counts && !m->as_recorded) {
+        if (n < strtoull(*counts, NULL, 10))
+            return false;
+        *counts += strcspn(*counts, ",");
+        *counts += **counts == ',' && (*counts)[1];
+        return true;
+    }
+    if (m->cap_bytes && !m->as_recorded)
         return bytes >= m->cap_bytes;
     for (i = 0; i < c->list.n; i++)
         if (c->list.at[i].kind == RP_COLL_ALL_REDUCE && c->list.at[i].in_bytes == bytes)
@@ -235,13 +246,14 @@ static bool is_full(const struct bucket_ctx *m, int64_t bytes)
 static enum rp_code add_buckets(struct bucket_ctx *m, size_t low, size_t high, struct rp_err *err)
 {
     const struct rp_sim_gradient *x = m->run->parts[0]->gradients.at;
+    const char *counts = m->counts;
     int64_t bytes = 0;
     size_t i, first = low;
 
     m->transfer.n = 0;
     for (i = low; i < high; i++) {
         bytes += x[i].bytes;
-        if (!is_full(m, bytes) && i + 1 < high)
+        if (!is_full(m, bytes, i + 1 - first, &counts) && i + 1 < high)
             continue;
         RP_TRY(add_bucket(m, first, i + 1, bytes, err));
         first = i + 1;
@@ -373,17 +385,17 @@ static enum rp_code step_now(struct bucket_ctx *m, int64_t *out, struct rp_err *
 static enum rp_code find_unexplained(struct bucket_ctx *m, struct rp_err *err)
 {
     size_t mark = rp_overlay_mark(&m->run->overlay);
-    int64_t before, modelled, cap = m->cap_bytes;
+    int64_t before, modelled;
     enum rp_code code;
 
     RP_TRY(step_now(m, &before, err));
-    m->cap_bytes = 0;
+    m->as_recorded = true;
     code = make_buckets(m, err);
     if (code == RP_OK)
         code = step_now(m, &modelled, err);
     rp_overlay_undo(&m->run->overlay, mark);
     memset(m->run->gone.at, 0, m->run->gone.n);
-    m->cap_bytes = cap;
+    m->as_recorded = false;
     if (code == RP_OK && before > modelled)
         m->rest_ns = before - modelled;
     return code;
@@ -391,16 +403,34 @@ static enum rp_code find_unexplained(struct bucket_ctx *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ asking */
 
+/* "4,8,3": numbers above 0. */
+static bool is_list(const char *text)
+{
+    if (!strchr(text, ','))
+        return false;
+    for (; *text; text += strcspn(text, ","), text += *text == ',')
+        if (*text < '1' || *text > '9' || text[strspn(text, "0123456789")] == '.' ||
+            !strchr(",", text[strspn(text, "0123456789")]) || strspn(text, "0123456789") > 9)
+            return false;
+    return true;
+}
+
 /* "25MB", as bucket_cap_mb counts: 1 MB is 1,048,576 bytes. */
 static enum rp_code read_cap(const struct rp_whatif_args *args, int64_t *out, struct rp_err *err)
 {
     char *end = NULL;
     double mb = args->value ? strtod(args->value, &end) : 0;
 
+    if (args->value && is_list(args->value))
+        return RP_OK;
+
     if (!end || end == args->value || (*end && strcmp(end, "MB") != 0 && strcmp(end, "MiB") != 0) ||
         !(mb > 0) || mb > 1e6)
-        return rp_err_set(err, RP_USAGE, "'%s': a size such as bucket=25MB is expected",
-                          args->text);
+        return rp_err_set(
+            err, RP_USAGE,
+            "'%s': a size such as bucket=25MB is expected, or numbers of gradients such "
+            "as bucket=4,8,3",
+            args->text);
     *out = (int64_t)llround(mb * MIB);
     return RP_OK;
 }
@@ -440,6 +470,19 @@ static enum rp_code fit_plainly(struct rp_sim_run *run, struct rp_transport *out
     return code;
 }
 
+enum rp_code rp_sim_bucket_costs(const struct rp_sim_run *run, struct rp_sim_bucket_costs *out,
+                                 struct rp_err *err)
+{
+    RP_TRY(check_gradients(run, err));
+    RP_TRY(rp_transport_fit(run, &out->transport, err));
+    if (!out->transport.n)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "bucket: no all-reduce with a known size was recorded");
+    out->to_ns_by_byte = copy_ns_by_byte(run, "DtoH");
+    out->back_ns_by_byte = copy_ns_by_byte(run, "HtoD");
+    return RP_OK;
+}
+
 static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                  struct rp_err *err)
 {
@@ -447,6 +490,7 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     enum rp_code code;
 
     RP_TRY(read_cap(args, &m.cap_bytes, err));
+    m.counts = m.cap_bytes ? NULL : args->value;
     if (run->overlay.tasks.n)
         return rp_err_set(err, RP_USAGE, "'%s': give 'bucket' only once", args->text);
     RP_TRY(check_gradients(run, err));
@@ -484,8 +528,9 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
 
 const struct rp_whatif rp_whatif_bucket = {
     .name = "bucket",
-    .form = "bucket=<MB>MB",
-    .summary = "DistributedDataParallel with bucket_cap_mb of that size",
+    .form = "bucket=<MB>MB|<n>,<n>,…",
+    .summary = "DistributedDataParallel with bucket_cap_mb of that size, or with so many gradients "
+               "in each bucket, in the order in which they become ready",
     .assumes =
         "gradients become ready as recorded, and the transport has the same rate and latency",
     .value = RP_WHATIF_WORD,

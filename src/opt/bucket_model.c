@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Gradients as a chain (bucket_model.h). O(steps) a group. */
+#include "opt/bucket_model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB 1048576.0
+
+/* By step: when the transport is idle again, and when the last bucket is copied back. */
+struct bucket_state {
+    double idle_ns, there_ns;
+};
+
+/* ------------------------------------------------------------------ the chain */
+
+static void bucket_begin(const void *user, void *state)
+{
+    const struct rp_opt_bucket_model *m = user;
+
+    memset(state, 0, m->nsteps * sizeof(struct bucket_state));
+}
+
+static void bucket_add(const void *user, void *state, size_t first, size_t end)
+{
+    const struct rp_opt_bucket_model *m = user;
+    struct bucket_state *x = state;
+    double work, to, back;
+    int64_t bytes = 0;
+    size_t i, s;
+
+    for (i = first; i < end; i++)
+        bytes += m->bytes[i];
+    work = (double)rp_transport_ns(&m->costs.transport, bytes);
+    to = m->costs.to_ns_by_byte * (double)bytes;
+    back = m->costs.back_ns_by_byte * (double)bytes;
+    for (s = 0; s < m->nsteps; s++) {
+        double ready = m->ready_ns[s * m->n + end - 1] + to;
+
+        x[s].idle_ns = fmax(x[s].idle_ns, ready) + work;
+        x[s].there_ns = fmax(x[s].there_ns, x[s].idle_ns + back);
+    }
+}
+
+static double bucket_there(const void *user, const void *state)
+{
+    const struct rp_opt_bucket_model *m = user;
+    const struct bucket_state *x = state;
+    double sum = 0;
+    size_t s;
+
+    for (s = 0; s < m->nsteps; s++)
+        sum += x[s].there_ns;
+    return sum / (double)m->nsteps;
+}
+
+static double bucket_ready(const void *user, size_t tensor)
+{
+    const struct rp_opt_bucket_model *m = user;
+    double sum = 0;
+    size_t s;
+
+    for (s = 0; s < m->nsteps; s++)
+        sum += m->ready_ns[s * m->n + tensor];
+    return sum / (double)m->nsteps;
+}
+
+/* ------------------------------------------------------------------ making it */
+
+/* The gradients of the first step that has any. */
+static enum rp_code count_gradients(struct rp_opt_bucket_model *m, const struct rp_sim_part *p,
+                                    struct rp_err *err)
+{
+    size_t i, first = 0;
+
+    while (first < p->gradients.n && p->gradients.at[first].step == RP_NO_STEP)
+        first++;
+    while (first + m->n < p->gradients.n &&
+           p->gradients.at[first + m->n].step == p->gradients.at[first].step)
+        m->n++;
+    m->bytes = RP_ARENA_NEW(&m->arena, int64_t, m->n + 1);
+    m->ready_ns = RP_ARENA_NEW(&m->arena, double, p->gradients.n + m->n + 1);
+    RP_TRY(rp_arena_check(&m->arena, "searching", err));
+    for (i = 0; i < m->n; i++)
+        m->bytes[i] = p->gradients.at[first + i].bytes;
+    return m->n ? RP_OK : rp_err_set(err, RP_UNSUPPORTED, "bucket: no gradients belong to a step");
+}
+
+static int64_t end_of(const struct rp_sim_result *r, uint32_t first,
+                      const struct rp_sim_gradient *g)
+{
+    int64_t end = r->end_ns.at[first + g->node];
+
+    if (g->work != RP_NONE && r->end_ns.at[first + g->work] > end)
+        end = r->end_ns.at[first + g->work];
+    return end;
+}
+
+/* Of gradients [low, low + n) of all ranks; a gradient is not ready before those before it. */
+static void add_step(struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+                     const struct rp_sim_result *r, size_t low)
+{
+    double *to = m->ready_ns + m->nsteps * m->n, last = 0;
+    int64_t begin = INT64_MAX;
+    size_t i, rank;
+
+    for (i = 0; i < m->n; i++)
+        for (rank = 0; rank < x->run.nranks; rank++) {
+            const struct rp_sim_gradient *g = &x->run.parts[rank]->gradients.at[low + i];
+            int64_t end = end_of(r, rp_sim_first_node(&x->run, rank), g);
+
+            begin = end < begin ? end : begin;
+            last = fmax(last, (double)(end - begin));
+            to[i] = last;
+        }
+    m->nsteps++;
+}
+
+static void add_steps(struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+                      const struct rp_sim_result *r)
+{
+    const struct rp_sim_part *p = x->run.parts[0];
+    size_t low, high;
+
+    for (low = 0; low < p->gradients.n; low = high) {
+        for (high = low;
+             high < p->gradients.n && p->gradients.at[high].step == p->gradients.at[low].step;)
+            high++;
+        if (p->gradients.at[low].step != RP_NO_STEP && high - low == m->n)
+            add_step(m, x, r, low);
+    }
+}
+
+enum rp_code rp_opt_bucket_model_init(struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+                                      struct rp_err *err)
+{
+    struct rp_sim_result r = {0};
+    enum rp_code code;
+
+    *m = (struct rp_opt_bucket_model){0};
+    rp_arena_init(&m->arena);
+    RP_TRY(rp_sim_bucket_costs(&x->run, &m->costs, err));
+    RP_TRY(count_gradients(m, x->run.parts[0], err));
+    code = rp_simulate(&x->run.overlay, &r, err);
+    if (code == RP_OK)
+        add_steps(m, x, &r);
+    rp_sim_result_release(&r);
+    m->chain = (struct rp_opt_chain){.n = m->n,
+                                     .state_size = m->nsteps * sizeof(struct bucket_state),
+                                     .user = m,
+                                     .begin = bucket_begin,
+                                     .add = bucket_add,
+                                     .there_ns = bucket_there,
+                                     .ready_ns = bucket_ready,
+                                     .step_ns = bucket_there};
+    return code;
+}
+
+void rp_opt_bucket_model_release(struct rp_opt_bucket_model *m)
+{
+    rp_arena_release(&m->arena);
+}
+
+/* ------------------------------------------------------------------ buckets */
+
+void rp_opt_bucket_ends(const struct rp_opt_bucket_model *m, double mb, uint8_t *ends)
+{
+    int64_t bytes = 0;
+    size_t i;
+
+    for (i = 0; i < m->n; i++) {
+        bytes += m->bytes[i];
+        ends[i] = (double)bytes >= mb * MIB || i + 1 == m->n;
+        bytes = ends[i] ? 0 : bytes;
+    }
+}
+
+void rp_opt_bucket_recorded(const struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+                            uint8_t *ends)
+{
+    const struct rp_collectives *c = &x->run.parts[0]->collectives;
+    int64_t bytes = 0;
+    size_t i, k;
+
+    for (i = 0; i < m->n; i++) {
+        bytes += m->bytes[i];
+        ends[i] = i + 1 == m->n;
+        for (k = 0; k < c->list.n && !ends[i]; k++)
+            ends[i] = c->list.at[k].kind == RP_COLL_ALL_REDUCE && c->list.at[k].in_bytes == bytes;
+        bytes = ends[i] ? 0 : bytes;
+    }
+}

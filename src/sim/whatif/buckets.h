@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_WHATIF_BUCKETS_H
+#define RP_SIM_WHATIF_BUCKETS_H
+/* What the what-if `bucket` knows about the transport, for searches. */
+#include "sim/model/transport.h"
+
+struct rp_sim_bucket_costs {
+    struct rp_transport transport;
+    double to_ns_by_byte, back_ns_by_byte; /* copies from the device before a transfer, and back */
+};
+
+/* RP_UNSUPPORTED where `bucket` cannot be answered. */
+enum rp_code rp_sim_bucket_costs(const struct rp_sim_run *run, struct rp_sim_bucket_costs *out,
+                                 struct rp_err *err);
+
+#endif
