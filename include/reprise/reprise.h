@@ -4,6 +4,7 @@
 /* The whole public API. */
 #include <reprise/context.h>
 #include <reprise/dataset.h>
+#include <reprise/dump.h>
 #include <reprise/error.h>
 #include <reprise/metrics_calls.h>
 #include <reprise/question.h>

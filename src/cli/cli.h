@@ -98,7 +98,8 @@ int cli_finish_stdout(void); /* 0, or 4 where stdout could not be written */
 CLI_OWN_COMMANDS(CLI_DECLARE_COMMAND)
 #undef CLI_DECLARE_COMMAND
 
-int cli_ask(const struct cli_call *call);     /* cmd_ask.c: runs any question */
-int cli_capture(const struct cli_call *call); /* cmd_capture.c: `replay capture` */
+int cli_ask(const struct cli_call *call);      /* cmd_ask.c: runs any question */
+int cli_capture(const struct cli_call *call);  /* cmd_capture.c: `replay capture` */
+int cli_dump_run(const struct cli_call *call); /* cmd_dump.c: `dump run` */
 
 #endif

@@ -217,20 +217,22 @@ static int ask_once(const struct cli_call *call)
     return status;
 }
 
-/* The one action that runs a program of the user's, and so is no question. */
-static bool is_capture(const struct cli_call *call)
+/* The actions that run a program of the user's, and so are no questions. */
+static bool is_action(const struct cli_call *call, const char *command, const char *name)
 {
     const char *action = cli_setting(call->settings, call->nsettings, "action");
 
-    return !strcmp(call->command->name, "replay") && action && !strcmp(action, "capture");
+    return !strcmp(call->command->name, command) && action && !strcmp(action, name);
 }
 
 int cli_ask(const struct cli_call *call)
 {
     int status;
 
-    if (is_capture(call))
+    if (is_action(call, "replay", "capture"))
         return cli_capture(call);
+    if (is_action(call, "dump", "run") && !cli_flag(call->settings, call->nsettings, "dry-run"))
+        return cli_dump_run(call);
     do
         status = ask_once(call);
     while (status == 0 && ask_again(call));

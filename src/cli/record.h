@@ -30,6 +30,8 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
  * run.
  */
 int record_run(const char *const *words, size_t n);
+/* The same; calls `tick` about five times a second while the program runs. */
+int record_run_watched(const char *const *words, size_t n, void (*tick)(void *user), void *user);
 
 /* Counts this `record` in the file ".begun" or ".ended" of the folder. Returns the count so far, or
    0 if it is unknown. */

@@ -28,8 +28,9 @@ static bool is_forwarded(const siginfo_t *info)
     return info->si_code <= 0 && info->si_pid > 0 && getpgid(info->si_pid) != getpgrp();
 }
 
-static int child_wait(pid_t child, const sigset_t *waited)
+static int child_wait(pid_t child, const sigset_t *waited, void (*tick)(void *user), void *user)
 {
+    const struct timespec pause = {.tv_nsec = 200000000};
     siginfo_t info;
     int status = 0;
 
@@ -38,7 +39,10 @@ static int child_wait(pid_t child, const sigset_t *waited)
 
         if (done == child || (done < 0 && errno != EINTR))
             break;
-        if (sigwaitinfo(waited, &info) > 0 && is_forwarded(&info))
+        if (tick)
+            tick(user);
+        if ((tick ? sigtimedwait(waited, &info, &pause) : sigwaitinfo(waited, &info)) > 0 &&
+            is_forwarded(&info))
             kill(child, info.si_signo);
     }
     if (WIFSIGNALED(status))
@@ -69,6 +73,11 @@ static int cannot_run(const char *program, int why)
 
 int record_run(const char *const *words, size_t n)
 {
+    return record_run_watched(words, n, NULL, NULL);
+}
+
+int record_run_watched(const char *const *words, size_t n, void (*tick)(void *user), void *user)
+{
     char **argv = calloc(n + 1, sizeof *argv);
     int fds[2] = {-1, -1}, why = 0, status;
     sigset_t waited, old;
@@ -95,7 +104,7 @@ int record_run(const char *const *words, size_t n)
     if (child > 0 && read(fds[0], &why, sizeof why) != (ssize_t)sizeof why)
         why = 0;
     close(fds[0]);
-    status = child > 0 ? child_wait(child, &waited) : 0;
+    status = child > 0 ? child_wait(child, &waited, tick, user) : 0;
     sigprocmask(SIG_SETMASK, &old, NULL);
     free(argv);
     return why ? cannot_run(words[0], why) : status;

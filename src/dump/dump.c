@@ -97,7 +97,7 @@ static enum rp_code divide_sources(const struct rp_dump_word *word, struct rp_du
     const char *source;
 
     *npaths = 0;
-    for (size_t i = 0; (source = rp_settings_nth(call->settings, "source", i)); i++) {
+    for (size_t i = 0; !word->any && (source = rp_settings_nth(call->settings, "source", i)); i++) {
         bool file = word->files && (!strcmp(source, "-") || !access(source, F_OK));
 
         if (!file && word->subject && !call->subject)
@@ -175,6 +175,7 @@ static const struct rp_option options[] = {
      "with 'flags': also those that have nothing to do with dumps", 0},
     {"preset", 0, RP_OPT_CHOICE, "quick|passes|fusion|memory|replay", "quick",
      "with 'run': what to write down", 0},
+    {"into", 0, RP_OPT_PATH, "DIR", "dump", "with 'run': folder of the dumps; -o is the same", 0},
     {"log-level", 0, RP_OPT_INT, "0..9", NULL,
      "with 'run': verbose messages of TensorFlow and XLA up to this level", 0},
     {"max-bytes", 0, RP_OPT_BYTES, "SIZE", "4GiB",

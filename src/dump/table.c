@@ -2,7 +2,6 @@
 /* The flags and variables that make compilers write dumps, as one array. */
 #include "dump/table.h"
 
-#include <reprise/question.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -43,17 +42,39 @@ const struct rp_flag *rp_flag_find(const char *name, size_t len)
     return NULL;
 }
 
+/* How many pairs of neighbouring letters two names share, relative to how many they have: names
+   that lack a word, or have two exchanged, stay similar. */
+static double likeness(const char *a, const char *b)
+{
+    size_t na = strlen(a), nb = strlen(b), shared = 0;
+    bool used[256] = {false};
+
+    if (na < 2 || nb < 2 || nb > sizeof used)
+        return 0;
+    for (size_t i = 0; i + 1 < na; i++)
+        for (size_t k = 0; k + 1 < nb; k++)
+            if (!used[k] && a[i] == b[k] && a[i + 1] == b[k + 1]) {
+                used[k] = true;
+                shared++;
+                break;
+            }
+    return 2.0 * (double)shared / (double)(na + nb - 2);
+}
+
 const char *rp_flag_nearest(enum rp_flag_kind kind, const char *name)
 {
-    const char *names[NFLAGS + 1], *nearest;
-    size_t n = 0;
+    const char *nearest = "";
+    double most = 0.65;
 
-    for (size_t i = 0; i < NFLAGS; i++)
-        if (flags[i].kind == kind)
-            names[n++] = flags[i].name;
-    names[n] = NULL;
-    nearest = rp_closest_word(name, names);
-    return nearest ? nearest : "";
+    for (size_t i = 0; i < NFLAGS; i++) {
+        double like = flags[i].kind == kind ? likeness(name, flags[i].name) : 0;
+
+        if (like > most) {
+            most = like;
+            nearest = flags[i].name;
+        }
+    }
+    return nearest;
 }
 
 uint32_t rp_release_number(const char *text)

@@ -10,10 +10,10 @@
 #include "result/result.h"
 #include "result/settings.h"
 
-#define RP_DUMP_WORDS(X) X(flags) X(ls) X(passes)
+#define RP_DUMP_WORDS(X) X(run) X(flags) X(ls) X(passes)
 
 /* The same, as the values of an option; tests/unit/dump compares the two. */
-#define RP_DUMP_WORD_LIST "flags|ls|passes"
+#define RP_DUMP_WORD_LIST "run|flags|ls|passes"
 
 struct rp_dump_call {
     struct rp_ctx *ctx;
@@ -27,6 +27,7 @@ struct rp_dump_word {
     const char *subject; /* what a word that is not a file means, for messages; NULL: not taken */
     const char *options; /* names of the options it takes, with blanks between; NULL: none */
     bool files;          /* takes files and folders, and needs one */
+    bool any;            /* takes any words, which are the settings "source" */
     /* The answer; its name is "dump_<word>", which makes the schema "reprise.dump_<word>/1". */
     const struct rp_type *type;
     /* Fills result->root, a cleared record of that type. */

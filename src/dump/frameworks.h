@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DUMP_FRAMEWORKS_H
+#define RP_DUMP_FRAMEWORKS_H
+/* The frameworks that a command can use: those that its Python interpreter finds. */
+#include "base/arena.h"
+
+enum rp_framework {
+    RP_FRAMEWORK_JAX,
+    RP_FRAMEWORK_TENSORFLOW,
+    RP_FRAMEWORK_PYTORCH,
+    RP_FRAMEWORK_TORCH_XLA,
+    RP_FRAMEWORK_RATEX,
+    RP_FRAMEWORK_BLADEDISC,
+    RP_FRAMEWORKS
+};
+
+struct rp_framework_found {
+    bool present;
+    const char *name;    /* "jax" */
+    const char *version; /* "0.10.2"; NULL: not known */
+    const char *package; /* folder of the package; NULL: named by the user, not found */
+    const char *library; /* the file that contains its XLA; NULL: none, or not found */
+    uint32_t xla;        /* number of the jaxlib whose XLA is as old; 0: not known, or no XLA */
+};
+
+struct rp_frameworks {
+    const char *interpreter; /* as in the command; NULL: none was found there */
+    size_t n;                /* how many are present */
+    struct rp_framework_found of[RP_FRAMEWORKS];
+};
+
+/* Looks at the words of a command. `only`: names with commas; these count as present, and no
+   others; NULL: whatever is found. Texts are in the arena. */
+enum rp_code rp_frameworks_find(const char *const *words, size_t n, const char *only,
+                                struct rp_arena *arena, struct rp_frameworks *out,
+                                struct rp_err *err);
+
+/* Whether a file contains a name that is not a part of a longer one. */
+bool rp_file_has_name(const char *path, const char *name);
+
+#endif

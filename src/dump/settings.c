@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Merging our flags and variables with the user's. XLA and TensorFlow end the process at a flag
+ * that they do not know, and at a value that they cannot read: such flags are left out, and named.
+ */
+#include "dump/settings.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FLAG_FILE_MOST (1 << 20)
+
+void rp_dump_environment_release(struct rp_dump_environment *e)
+{
+    rp_vec_release(&e->variables);
+    rp_vec_release(&e->dropped);
+    rp_vec_release(&e->warnings);
+}
+
+enum rp_code rp_dump_warn(struct rp_dump_environment *e, struct rp_err *err, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return rp_vec_push(&e->warnings, rp_arena_text(e->arena, text), err);
+}
+
+/* ---- variables ---- */
+
+static enum rp_code put_variable(struct rp_dump_environment *e, const char *name, const char *value,
+                                 const char *why, struct rp_err *err)
+{
+    const char *was = getenv(name);
+    struct rp_dump_variable v = {.name = name,
+                                 .value = rp_arena_text(e->arena, value),
+                                 .was = was && *was ? rp_arena_text(e->arena, was) : NULL,
+                                 .why = why};
+
+    return rp_vec_push(&e->variables, v, err);
+}
+
+enum rp_code rp_dump_set(struct rp_dump_environment *e, const char *name, const char *value,
+                         const char *why, struct rp_err *err)
+{
+    const char *was = getenv(name);
+
+    if (was && *was && strcmp(was, value) != 0)
+        RP_TRY(rp_dump_warn(e, err, "%s: '%s' instead of your '%s'", name, value, was));
+    return put_variable(e, name, value, why, err);
+}
+
+enum rp_code rp_dump_offer(struct rp_dump_environment *e, const char *name, const char *value,
+                           const char *why, struct rp_err *err)
+{
+    const char *was = getenv(name);
+
+    return was && *was ? RP_OK : put_variable(e, name, value, why, err);
+}
+
+/* ---- reading the user's flags ---- */
+
+typedef RP_VEC(const char *) flag_list;
+
+/* Divides text at blanks; quotes, single or double, hold a part together and are dropped. */
+static enum rp_code split_flags(const char *text, struct rp_arena *arena, flag_list *out,
+                                struct rp_err *err)
+{
+    while (*text) {
+        char *flag, quote = 0;
+        size_t n = 0;
+
+        text += strspn(text, " \t\r\n");
+        if (!*text)
+            break;
+        flag = rp_arena_copy(arena, text, strlen(text));
+        if (!flag)
+            return rp_err_nomem(err, "reading flags");
+        for (; *text && (quote || !isspace((unsigned char)*text)); text++) {
+            if (quote ? *text == quote : *text == '"' || *text == '\'')
+                quote = quote ? 0 : *text;
+            else
+                flag[n++] = *text;
+        }
+        flag[n] = '\0';
+        RP_TRY(rp_vec_push(out, flag, err));
+    }
+    return RP_OK;
+}
+
+/* A value that does not begin with a dash is the name of a file of flags. */
+static enum rp_code read_flag_file(struct rp_dump_environment *e, const char *variable,
+                                   const char *path, flag_list *out, struct rp_err *err)
+{
+    FILE *f = fopen(path, "re");
+    char *text = f ? calloc(1, FLAG_FILE_MOST + 1) : NULL;
+    enum rp_code code = RP_OK;
+
+    if (!text) {
+        code = rp_dump_warn(e, err,
+                            "%s names the file '%s', which cannot be read: its flags are left out",
+                            variable, path);
+    } else {
+        (void)!fread(text, 1, FLAG_FILE_MOST, f);
+        code = split_flags(text, e->arena, out, err);
+    }
+    free(text);
+    if (f)
+        fclose(f);
+    return code;
+}
+
+static enum rp_code users_flags(struct rp_dump_environment *e, const char *variable, flag_list *out,
+                                struct rp_err *err)
+{
+    const char *text = getenv(variable);
+
+    text = text ? text + strspn(text, " \t\r\n") : "";
+    if (!*text)
+        return RP_OK;
+    return *text == '-' ? split_flags(text, e->arena, out, err)
+                        : read_flag_file(e, variable, text, out, err);
+}
+
+/* ---- judging a flag ---- */
+
+/* Whether every XLA that was found accepts it. Where the table cannot tell, their libraries are
+   searched for the name; where there is no library, `unsure`. */
+static bool is_accepted(const struct rp_dump_environment *e, const struct rp_flag *flag,
+                        const char *name, bool unsure)
+{
+    const struct rp_frameworks *f = e->frameworks;
+    bool any = false, accepted = true;
+
+    for (size_t i = 0; i < RP_FRAMEWORKS && accepted; i++) {
+        const struct rp_framework_found *of = &f->of[i];
+        enum rp_flag_known known;
+
+        if (!of->present ||
+            (i != RP_FRAMEWORK_JAX && i != RP_FRAMEWORK_TENSORFLOW && i != RP_FRAMEWORK_TORCH_XLA))
+            continue;
+        any = true;
+        known = flag && of->xla ? rp_flag_known_to(flag, of->xla) : RP_FLAG_UNSURE;
+        if (known == RP_FLAG_UNSURE || !flag)
+            accepted = of->library ? rp_file_has_name(of->library, name) : flag ? unsure : false;
+        else
+            accepted = known == RP_FLAG_KNOWN;
+    }
+    if (any)
+        return accepted;
+    if (!flag)
+        return false;
+    return rp_flag_known_to(flag, 0) == RP_FLAG_KNOWN || unsure;
+}
+
+static const char *why_unknown(const struct rp_dump_environment *e, const struct rp_flag *flag,
+                               enum rp_flag_kind kind, const char *name)
+{
+    const char *nearest;
+
+    if (flag && flag->caution && strstr(flag->caution, "removed"))
+        return flag->caution;
+    if (flag && flag->kind == kind)
+        return "this version does not know it";
+    if (kind == RP_FLAG_XLA && !strncmp(name, "xla_tpu_", 8))
+        return "flags of the TPU compiler belong in LIBTPU_INIT_ARGS";
+    if (flag)
+        return rp_arena_textf(e->arena, "it is a flag of %s",
+                              flag->kind == RP_FLAG_TF ? "TF_XLA_FLAGS" : "XLA_FLAGS");
+    nearest = rp_flag_nearest(kind, name);
+    return *nearest ? rp_arena_textf(e->arena, "unknown; did you mean '--%s'?", nearest)
+                    : "unknown";
+}
+
+/* NULL: it can be passed on; else why not. */
+static const char *refusal_of(const struct rp_dump_environment *e, enum rp_flag_kind kind,
+                              const char *text)
+{
+    const char *name = text + strspn(text, "-");
+    size_t len = strcspn(name, "=");
+    const char *bare = rp_arena_textf(e->arena, "%.*s", (int)len, name);
+    const struct rp_flag *flag = rp_flag_find(name, len);
+
+    if (*text != '-')
+        return "not a flag: flags begin with '--'";
+    if (kind == RP_FLAG_TF
+            ? !flag || flag->kind != RP_FLAG_TF
+            : !is_accepted(e, flag && flag->kind == RP_FLAG_XLA ? flag : NULL, bare, true))
+        return why_unknown(e, flag, kind, bare);
+    if (flag && !name[len] && flag->type != RP_FLAG_BOOL)
+        return "it needs a value";
+    if (flag && name[len] && !rp_flag_takes(flag, name + len + 1, strlen(name + len + 1)))
+        return flag->type == RP_FLAG_BOOL ? "its value must be true or false"
+                                          : "its value must be a number";
+    return NULL;
+}
+
+/* ---- merging ---- */
+
+static const struct rp_dump_flag *same_of(const struct rp_dump_flag *ours, size_t n,
+                                          const char *text)
+{
+    const char *name = text + strspn(text, "-");
+    size_t len = strcspn(name, "=");
+
+    for (size_t i = 0; i < n; i++)
+        if (strlen(ours[i].name) == len && !memcmp(ours[i].name, name, len))
+            return &ours[i];
+    return NULL;
+}
+
+static enum rp_code judge_users(struct rp_dump_environment *e, const char *variable,
+                                enum rp_flag_kind kind, const flag_list *users,
+                                const struct rp_dump_flag *ours, size_t n, bool *beaten,
+                                flag_list *out, struct rp_err *err)
+{
+    for (size_t i = 0; i < users->n; i++) {
+        const char *text = users->at[i], *refusal = refusal_of(e, kind, text);
+        const struct rp_dump_flag *same = same_of(ours, n, text);
+
+        if (refusal) {
+            struct rp_dump_dropped d = {variable, text, refusal};
+
+            RP_TRY(rp_vec_push(&e->dropped, d, err));
+            if (!e->keep)
+                continue;
+        }
+        if (same && same->wins) {
+            RP_TRY(rp_dump_warn(e, err, "%s: '--%s=%s' instead of your '%s'", variable, same->name,
+                                same->value, text));
+            continue;
+        }
+        if (same)
+            beaten[same - ours] = true;
+        RP_TRY(rp_vec_push(out, text, err));
+    }
+    return RP_OK;
+}
+
+/* Quoted where it contains blanks. */
+static const char *join_flags(struct rp_arena *arena, const flag_list *list)
+{
+    const char *all = "";
+
+    for (size_t i = 0; i < list->n; i++) {
+        const char *quote = !strpbrk(list->at[i], " \t") ? ""
+                            : strchr(list->at[i], '"')   ? "'"
+                                                         : "\"";
+
+        all = rp_arena_textf(arena, "%s%s%s%s%s", all, i ? " " : "", quote, list->at[i], quote);
+    }
+    return all;
+}
+
+enum rp_code rp_dump_flags_merge(struct rp_dump_environment *e, const char *variable,
+                                 enum rp_flag_kind kind, const struct rp_dump_flag *ours, size_t n,
+                                 const char *why, struct rp_err *err)
+{
+    bool *beaten = RP_ARENA_NEW(e->arena, bool, n + 1);
+    flag_list users = {0}, all = {0};
+    enum rp_code code = beaten ? users_flags(e, variable, &users, err) : RP_NOMEM;
+
+    if (code == RP_OK)
+        code = judge_users(e, variable, kind, &users, ours, n, beaten, &all, err);
+    for (size_t i = 0; code == RP_OK && i < n; i++) {
+        const struct rp_flag *flag = rp_flag_find(ours[i].name, strlen(ours[i].name));
+
+        if (beaten[i])
+            continue;
+        if (kind == RP_FLAG_XLA && !is_accepted(e, flag, ours[i].name, false))
+            code =
+                rp_dump_warn(e, err, "this XLA does not know '--%s': it is left out", ours[i].name);
+        else
+            code = rp_vec_push(
+                &all, rp_arena_textf(e->arena, "--%s=%s", ours[i].name, ours[i].value), err);
+    }
+    if (code == RP_OK)
+        code = put_variable(e, variable, join_flags(e->arena, &all), why, err);
+    rp_vec_release(&users);
+    rp_vec_release(&all);
+    return code;
+}
