@@ -145,8 +145,8 @@ static bool is_accepted(const struct rp_dump_environment *e, const struct rp_fla
             (i != RP_FRAMEWORK_JAX && i != RP_FRAMEWORK_TENSORFLOW && i != RP_FRAMEWORK_TORCH_XLA))
             continue;
         any = true;
-        known = flag && of->xla ? rp_flag_known_to(flag, of->xla) : RP_FLAG_UNSURE;
-        if (known == RP_FLAG_UNSURE || !flag)
+        known = flag ? rp_flag_known_to(flag, of->xla) : RP_FLAG_UNSURE;
+        if (known == RP_FLAG_UNSURE)
             accepted = of->library ? rp_file_has_name(of->library, name) : flag ? unsure : false;
         else
             accepted = known == RP_FLAG_KNOWN;

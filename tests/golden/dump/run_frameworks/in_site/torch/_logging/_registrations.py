@@ -1,0 +1,1 @@
+register_artifact("recompiles"); register_artifact("fusion")
