@@ -64,17 +64,6 @@ struct rp_cupti_host_params {
     const char *set;
 };
 
-struct rp_cupti_availability_params {
-    size_t size;
-    void *private_data;
-    void *context;
-    size_t image_size;
-    uint8_t *image;
-    uint8_t device_counters;
-};
-#define RP_CUPTI_AVAILABILITY_SIZE \
-    (offsetof(struct rp_cupti_availability_params, device_counters) + 1)
-
 struct rp_cupti_metrics_params {
     size_t size;
     void *private_data;
@@ -169,24 +158,23 @@ struct rp_cupti_values_params {
 };
 
 /* ROW(field, name, parameter); names are without "cupti" */
-#define RP_CUPTI_COUNTER_CALLS(ROW)                                                        \
-    ROW(profiler_begin, ProfilerInitialize, struct rp_cupti_plain_params)                  \
-    ROW(chip_name, DeviceGetChipName, struct rp_cupti_chip_params)                         \
-    ROW(availability, ProfilerGetCounterAvailability, struct rp_cupti_availability_params) \
-    ROW(host_begin, ProfilerHostInitialize, struct rp_cupti_host_params)                   \
-    ROW(add_metrics, ProfilerHostConfigAddMetrics, struct rp_cupti_metrics_params)         \
-    ROW(config_size, ProfilerHostGetConfigImageSize, struct rp_cupti_image_params)         \
-    ROW(config, ProfilerHostGetConfigImage, struct rp_cupti_image_params)                  \
-    ROW(passes, ProfilerHostGetNumOfPasses, struct rp_cupti_passes_params)                 \
-    ROW(values, ProfilerHostEvaluateToGpuValues, struct rp_cupti_values_params)            \
-    ROW(enable, RangeProfilerEnable, struct rp_cupti_range_params)                         \
-    ROW(disable, RangeProfilerDisable, struct rp_cupti_range_params)                       \
-    ROW(data_size, RangeProfilerGetCounterDataSize, struct rp_cupti_data_size_params)      \
-    ROW(data_begin, RangeProfilerCounterDataImageInitialize, struct rp_cupti_data_params)  \
-    ROW(set_config, RangeProfilerSetConfig, struct rp_cupti_range_config_params)           \
-    ROW(start, RangeProfilerStart, struct rp_cupti_range_params)                           \
-    ROW(stop, RangeProfilerStop, struct rp_cupti_stop_params)                              \
-    ROW(decode, RangeProfilerDecodeData, struct rp_cupti_range_params)                     \
+#define RP_CUPTI_COUNTER_CALLS(ROW)                                                       \
+    ROW(profiler_begin, ProfilerInitialize, struct rp_cupti_plain_params)                 \
+    ROW(chip_name, DeviceGetChipName, struct rp_cupti_chip_params)                        \
+    ROW(host_begin, ProfilerHostInitialize, struct rp_cupti_host_params)                  \
+    ROW(add_metrics, ProfilerHostConfigAddMetrics, struct rp_cupti_metrics_params)        \
+    ROW(config_size, ProfilerHostGetConfigImageSize, struct rp_cupti_image_params)        \
+    ROW(config, ProfilerHostGetConfigImage, struct rp_cupti_image_params)                 \
+    ROW(passes, ProfilerHostGetNumOfPasses, struct rp_cupti_passes_params)                \
+    ROW(values, ProfilerHostEvaluateToGpuValues, struct rp_cupti_values_params)           \
+    ROW(enable, RangeProfilerEnable, struct rp_cupti_range_params)                        \
+    ROW(disable, RangeProfilerDisable, struct rp_cupti_range_params)                      \
+    ROW(data_size, RangeProfilerGetCounterDataSize, struct rp_cupti_data_size_params)     \
+    ROW(data_begin, RangeProfilerCounterDataImageInitialize, struct rp_cupti_data_params) \
+    ROW(set_config, RangeProfilerSetConfig, struct rp_cupti_range_config_params)          \
+    ROW(start, RangeProfilerStart, struct rp_cupti_range_params)                          \
+    ROW(stop, RangeProfilerStop, struct rp_cupti_stop_params)                             \
+    ROW(decode, RangeProfilerDecodeData, struct rp_cupti_range_params)                    \
     ROW(data_info, RangeProfilerGetCounterDataInfo, struct rp_cupti_data_info_params)
 
 #endif

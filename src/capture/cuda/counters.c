@@ -156,22 +156,14 @@ static bool make_host(void)
 {
     struct rp_cupti_plain_params begin = {.size = sizeof begin};
     struct rp_cupti_chip_params chip = {.size = sizeof chip};
-    struct rp_cupti_availability_params have = {.size = RP_CUPTI_AVAILABILITY_SIZE,
-                                                .context = counters.context};
     struct rp_cupti_host_params host = {.size = sizeof host, .type = RP_CUPTI_RANGE_PROFILER};
 
     TRY("the profiler", cupti.profiler_begin(&begin));
     TRY("the device", cupti.chip_name(&chip));
-    TRY("available counters", cupti.availability(&have));
-    have.image = calloc(1, have.image_size);
-    if (!have.image)
-        return false;
-    TRY("available counters", cupti.availability(&have));
     host.chip = chip.chip;
-    host.availability = have.image;
     TRY("the profiler", cupti.host_begin(&host));
     counters.host = host.host;
-    return true; /* CUPTI keeps the image */
+    return true;
 }
 
 static bool make_config(void)

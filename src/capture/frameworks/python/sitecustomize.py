@@ -46,7 +46,7 @@ class Torch:
         self.local = threading.local()
         self.others = 0
         state = self.profiler.ProfilerState
-        shapes = option("shapes", "on") != "off"
+        shapes = option("shapes", "off") == "on"
         wanted = option("torch", "nvtx" if torch.version.cuda else "itt")
         if wanted == "nvtx":
             kind = state.NVTX
