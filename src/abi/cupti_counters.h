@@ -4,7 +4,8 @@
 /*
  * The part of CUPTI's profiler host and range profiler interfaces (CUDA 12.6 and later) that is
  * used. Each function takes one struct that begins with its size, by which CUPTI knows the caller's
- * version, and a pointer that must be NULL.
+ * version, and a pointer that must be NULL. The structs are those of CUDA 13.0: CUPTI refuses sizes
+ * that are larger than its own.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -61,7 +62,6 @@ struct rp_cupti_host_params {
     const char *chip;
     const uint8_t *availability;
     void *host;
-    const char *set;
 };
 
 struct rp_cupti_metrics_params {

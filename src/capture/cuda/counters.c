@@ -161,7 +161,7 @@ static bool make_host(void)
     TRY("the profiler", cupti.profiler_begin(&begin));
     TRY("the device", cupti.chip_name(&chip));
     host.chip = chip.chip;
-    TRY("the profiler", cupti.host_begin(&host));
+    TRY("the host side of the profiler", cupti.host_begin(&host));
     counters.host = host.host;
     return true;
 }
