@@ -5,7 +5,7 @@
  * that differs where what is not known is different (rp_opt_run_worlds), widened by how far steps
  * differ.
  */
-#include "opt/optimize.h"
+#include "opt/memory.h"
 
 #include "result/print_units.h"
 #include "sim/whatif/optimizer_kind.h"
@@ -21,7 +21,9 @@ struct answer_ctx {
     struct rp_opt_plan plan;
     struct rp_arena *arena;
     struct rp_opt_answer *out;
-    const char *text; /* of the moves so far */
+    const struct rp_opt_parts *parts;
+    size_t moves_most; /* room for moves */
+    const char *text;  /* of the moves so far */
     int64_t before[RP_OPT_WORLDS];
 };
 
@@ -42,7 +44,7 @@ static void set_gain(const struct answer_ctx *a, struct rp_opt_move *m, const in
     m->gain_low_ns = rp_sim_scaled(m->gain_low_ns, m->gain_low_ns > 0 ? 1 / more : more);
     m->gain_high_ns = rp_sim_scaled(m->gain_high_ns, m->gain_high_ns > 0 ? more : 1 / more);
     m->step_ns = then[0];
-    m->sure = m->gain_low_ns > 0;
+    m->sure = m->gain_low_ns > 0 || m->family == RP_OPT_MEMORY;
 }
 
 /* Adds what-ifs to the plan, and simulates it again. */
@@ -140,6 +142,91 @@ static enum rp_code add_whatif_moves(struct answer_ctx *a, struct rp_err *err)
     }
 }
 
+/* ------------------------------------------------------------------ memory */
+
+static bool is_cast(const struct answer_ctx *a, const char *op)
+{
+    size_t i;
+
+    for (i = 0; i < a->plan.ncasts; i++)
+        if (!strcmp(a->plan.casts[i].op, op))
+            return true;
+    return false;
+}
+
+/* Of what is left where it is in 16 bits. */
+static int64_t freed_by(const struct answer_ctx *a, const struct rp_opt_kept *k)
+{
+    return (k->bytes - k->largest_bytes) / (is_cast(a, k->op) ? 2 : 1);
+}
+
+/* The operator that frees memory at the least cost for a byte; SIZE_MAX: none is left. */
+static enum rp_code next_again(struct answer_ctx *a, const bool *made, size_t *out,
+                               struct rp_err *err)
+{
+    const struct rp_opt_part *part = a->parts->largest;
+    double best = INFINITY;
+    size_t i;
+
+    *out = SIZE_MAX;
+    for (i = 0; i < part->nkept; i++) {
+        struct rp_err why = RP_ERR_INIT;
+        const char *text;
+        enum rp_code code;
+        int64_t then;
+        double cost;
+
+        if (made[i] || freed_by(a, &part->kept[i]) <= 0 || rp_opt_over(a->limits))
+            continue;
+        text = rp_arena_textf(a->arena, "%s%srecompute=\"%s\"", a->text, *a->text ? "+" : "",
+                              part->kept[i].op);
+        RP_TRY(rp_arena_check(a->arena, "searching", err));
+        code = rp_opt_run_step(&a->x, text, &then, &why);
+        if (code != RP_OK)
+            continue;
+        cost = (double)(then - a->before[0]) / (double)freed_by(a, &part->kept[i]);
+        if (cost < best) {
+            best = cost;
+            *out = i;
+        }
+    }
+    return RP_OK;
+}
+
+/* Recomputes operators until the peak is within the budget. */
+static enum rp_code add_memory_moves(struct answer_ctx *a, struct rp_err *err)
+{
+    const struct rp_opt_part *part = a->parts->largest;
+    bool *made = RP_ARENA_NEW(a->arena, bool, (part ? part->nkept : 0) + 1);
+    size_t i;
+
+    a->plan.peak_bytes = a->plan.peak_then_bytes = part ? part->peak_bytes : RP_ABSENT_I64;
+    a->plan.again = RP_ARENA_NEW(a->arena, struct rp_opt_again, (part ? part->nkept : 0) + 1);
+    RP_TRY(rp_arena_check(a->arena, "searching", err));
+    for (i = 0; part && i < part->nkept; i++)
+        if (is_cast(a, part->kept[i].op))
+            a->plan.peak_then_bytes -= part->kept[i].bytes / 2;
+    if (!part || !a->limits->memory_bytes || !(a->limits->families >> RP_OPT_MEMORY & 1))
+        return RP_OK;
+    while (a->plan.peak_then_bytes > a->limits->memory_bytes && a->plan.nmoves < a->moves_most) {
+        struct rp_opt_move m = {.move = "recompute", .family = RP_OPT_MEMORY};
+
+        RP_TRY(next_again(a, made, &i, err));
+        if (i == SIZE_MAX)
+            break;
+        made[i] = true;
+        m.what = rp_arena_textf(a->arena, "%s runs again in the backward pass", part->kept[i].op);
+        m.apply = "torch.utils.checkpoint around it, or a selective checkpoint policy that "
+                  "recomputes it";
+        m.what_if = rp_arena_textf(a->arena, "recompute=\"%s\"", part->kept[i].op);
+        RP_TRY(add_move(a, m, err));
+        a->plan.again[a->plan.nagain++] =
+            (struct rp_opt_again){part->kept[i].op, freed_by(a, &part->kept[i])};
+        a->plan.peak_then_bytes -= freed_by(a, &part->kept[i]);
+    }
+    return RP_OK;
+}
+
 /* ------------------------------------------------------------------ the plan */
 
 static enum rp_code list_regions(struct answer_ctx *a, const char *text, struct rp_err *err)
@@ -213,7 +300,6 @@ static enum rp_code describe_plan(struct answer_ctx *a, struct rp_err *err)
 
     rp_optimizer_kind(&a->x.run, 0, &kind);
     a->plan.optimizer = strcmp(kind.name, "optimizer") != 0 ? kind.name : NULL;
-    a->plan.peak_bytes = a->plan.peak_then_bytes = RP_ABSENT_I64;
     for (i = 0; i < a->plan.nmoves; i++) {
         struct rp_opt_move *m = &a->plan.moves[i];
 
@@ -221,6 +307,8 @@ static enum rp_code describe_plan(struct answer_ctx *a, struct rp_err *err)
         m->apply = apply_in(a->plan.source, m->move, m->apply);
         if (m->family == RP_OPT_GRAPHS)
             RP_TRY(list_regions(a, m->what_if, err));
+        if (!strcmp(m->move, "fuse"))
+            RP_TRY(rp_opt_list_clusters(&a->x, a->arena, &a->plan, err));
     }
     return rp_opt_list_buckets(&a->x, &a->buckets, a->arena, &a->plan, err);
 }
@@ -355,6 +443,7 @@ static void set_interval(struct answer_ctx *a)
 static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_opt_plan *plan = &a->plan;
+    size_t i;
 
     plan->source = find_source(&a->x.run);
     a->buckets = (struct rp_opt_buckets){.cap_mb = NAN, .text = ""};
@@ -365,12 +454,17 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
                                  : a->buckets.better ? a->buckets.text
                                                      : "",
                                  a->arena, &a->tries, err));
-    plan->moves = RP_ARENA_NEW(a->arena, struct rp_opt_move, a->tries.n + 3);
+    a->moves_most = a->tries.n + 3 + (a->parts->largest ? a->parts->largest->nkept : 0);
+    plan->moves = RP_ARENA_NEW(a->arena, struct rp_opt_move, a->moves_most);
     RP_TRY(rp_arena_check(a->arena, "searching", err));
     RP_TRY(rp_opt_run_worlds(&a->x, "", a->before, err));
     plan->baseline_ns = a->before[0];
     RP_TRY(add_bucket_moves(a, err));
     RP_TRY(add_whatif_moves(a, err));
+    for (i = 0; i < plan->nmoves; i++)
+        if (plan->moves[i].family == RP_OPT_PRECISION)
+            RP_TRY(rp_opt_list_casts(&a->x, plan->moves[i].what_if, a->arena, plan, err));
+    RP_TRY(add_memory_moves(a, err));
     plan->best_ns = a->before[0];
     set_interval(a);
     list_tried(a);
@@ -385,7 +479,7 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
         out->recorded_ns > 0 ? (double)a->x.simulated_ns / (double)out->recorded_ns - 1 : 0;
     size_t i;
 
-    out->notes = RP_ARENA_NEW(a->arena, const char *, first->remarks.n + 8);
+    out->notes = RP_ARENA_NEW(a->arena, const char *, first->remarks.n + 10);
     if (!out->notes)
         return;
     for (i = 0; i < first->remarks.n; i++)
@@ -402,6 +496,12 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
                 : rp_arena_textf(a->arena,
                                  "the %zu ranks share no collectives: only the first is simulated",
                                  parts->given);
+    if (a->limits->memory_bytes && !parts->largest)
+        out->notes[out->nnotes++] = "the memory budget is not used: memory was not recorded "
+                                    "(profile_memory=True)";
+    else if (a->limits->memory_bytes && a->plan.peak_then_bytes > a->limits->memory_bytes)
+        out->notes[out->nnotes++] =
+            "the memory budget is exceeded: nothing that can be recomputed frees enough";
     if (!first->has_steps && !first->recorded_steps)
         out->notes[out->nnotes++] = "no steps are marked: the whole recording is one step";
     if (a->x.one_size && a->buckets.better)
@@ -410,26 +510,55 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
             "transport are not known separately: the gain of other buckets is uncertain";
 }
 
+/* "a, b (2) and c": moves of one name once. */
+static const char *list_moves(struct rp_arena *arena, const struct rp_opt_answer *out)
+{
+    const char *list = "", *before = "";
+    size_t i, end;
+
+    for (i = 0; i < out->nmoves; i = end) {
+        const char *name = out->moves[i].move;
+
+        for (end = i; end < out->nmoves && !strcmp(out->moves[end].move, name);)
+            end++;
+        if (end - i > 1)
+            name = rp_arena_textf(arena, "%s (%zu)", name, end - i);
+        if (*before)
+            list = rp_arena_textf(arena, "%s%s%s", list, *list ? ", " : "", before);
+        before = name;
+    }
+    return *list ? rp_arena_textf(arena, "%s and %s", list, before) : before;
+}
+
+static void list_how(struct rp_arena *arena, struct rp_opt_answer *out)
+{
+    size_t i;
+
+    out->how = RP_ARENA_NEW(arena, const char *, out->nmoves + 1);
+    for (i = 0; out->how && i < out->nmoves; i++) {
+        const struct rp_opt_move_row *m = &out->moves[i];
+        const char *name = m->what_if ? m->what_if : m->move;
+
+        out->how[out->nhow++] =
+            rp_arena_textf(arena, "%s: %s; assumes that %s", strlen(name) > 40 ? m->move : name,
+                           m->apply, m->assumes);
+    }
+}
+
 void rp_opt_summarise(struct rp_arena *arena, struct rp_opt_answer *out)
 {
-    const char *list = "";
     size_t i, unsure = 0;
 
-    for (i = 0; i < out->nmoves; i++) {
-        list = rp_arena_textf(arena, "%s%s%s", list,
-                              !i                    ? ""
-                              : i + 1 < out->nmoves ? ", "
-                                                    : " and ",
-                              out->moves[i].move);
+    for (i = 0; i < out->nmoves; i++)
         unsure += !out->moves[i].sure;
-    }
+    list_how(arena, out);
     if (!out->nmoves) {
         out->summary = "nothing that was tried makes a step shorter by 0.2 % or more";
         return;
     }
     out->summary = rp_arena_textf(
         arena, "a step of %s becomes %s with %s%s", rp_units_time(arena, out->baseline_ns),
-        rp_units_time(arena, out->best_ns), list,
+        rp_units_time(arena, out->best_ns), list_moves(arena, out),
         !unsure                ? ""
         : unsure < out->nmoves ? "; not every gain is larger than its uncertainty"
                                : "; the gain is smaller than its uncertainty");
@@ -439,7 +568,8 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
                                struct rp_arena *arena, struct rp_opt_answer *out,
                                struct rp_err *err)
 {
-    struct answer_ctx a = {.limits = limits, .arena = arena, .out = out, .text = ""};
+    struct answer_ctx a = {
+        .limits = limits, .arena = arena, .out = out, .parts = parts, .text = ""};
     enum rp_code code = rp_opt_run_init(&a.x, parts->parts, parts->n, parts->weights, err);
 
     a.plan.ranks = (int64_t)parts->given;

@@ -2,6 +2,7 @@
 /* The row of `optimize`: the fields of its answer, and its options. */
 #include "dataset/question.h"
 #include "job/job.h"
+#include "opt/memory.h"
 #include "opt/optimize.h"
 #include "sim/model/pack.h"
 #include "sim/simulate.h"
@@ -25,7 +26,7 @@ static const struct rp_field move_fields[] = {
     MOVE(step_ns, I64, NS, "a step then", "with this move and those before it", 0),
     MOVE(sure, BOOL, NONE, NULL, "whether the gain is larger than its uncertainty", 0),
     MOVE(what, STR, NONE, NULL, "what changes", 0),
-    MOVE(apply, STR, NONE, "how", "how to make the change", 0),
+    MOVE(apply, STR, NONE, NULL, "how to make the change", 0),
     MOVE(what_if, STR, NONE, NULL, "the same for 'simulate --what-if', or null", 0),
     MOVE(assumes, STR, NONE, NULL, "what must hold for the prediction", 0),
     RP_FIELD_END};
@@ -60,6 +61,8 @@ static const struct rp_field root_fields[] = {
     ROOT(peak_then_bytes, I64, BYTES, "  with the plan", "an estimate", RP_NULLABLE),
     RP_FIELD_LIST(struct rp_opt_answer, moves, &move_type, "the plan",
                   "moves in the order to make them; gains add up", 0),
+    RP_FIELD_LIST(struct rp_opt_answer, how, &rp_type_string, "how to apply it",
+                  "a line for each move", RP_SCREEN),
     RP_FIELD_LIST(struct rp_opt_answer, tried, &tried_type, "not in the plan",
                   "what was tried and brings nothing, or cannot be tried", 0),
     ROOT(evaluated, I64, COUNT, NULL, "plans that were tried", 0),
@@ -78,6 +81,14 @@ static const struct rp_type optimize_type = {"optimize", sizeof(struct rp_opt_an
 /* ------------------------------------------------------------------ the ranks */
 
 #define MANY_NODES 1000000 /* from so many on, equal ranks are simulated once */
+
+static enum rp_code optimize_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                  const struct rp_settings *settings, struct rp_rank_part *part,
+                                  struct rp_err *err)
+{
+    RP_TRY(rp_sim_rank_part(loaded, scope, settings, part, err));
+    return rp_opt_part_memory(part->data, loaded->trace, &part->arena, err);
+}
 
 /* Keeps the parts that differ; weights: how many ranks have each. */
 static size_t keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *weights)
@@ -109,7 +120,12 @@ static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_
     p->weights = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
     RP_TRY(rp_arena_check(arena, "searching", err));
     for (i = 0; i < ranks->n; i++) {
-        p->parts[i] = ranks->parts[i].data;
+        const struct rp_opt_part *part = ranks->parts[i].data;
+
+        p->parts[i] = &part->sim;
+        if (part->peak_bytes != RP_ABSENT_I64 &&
+            (!p->largest || part->peak_bytes > p->largest->peak_bytes))
+            p->largest = part;
         nodes += rp_sim_part_nnodes(p->parts[i]);
     }
     p->n = p->given = ranks->n;
@@ -206,9 +222,9 @@ const struct rp_question_row rp_ask_optimize = {
          .accepts = RP_ACCEPTS_TRACES,
          .options = optimize_options,
          .type = &optimize_type},
-    .ranks = {.part = &rp_sim_part_type,
+    .ranks = {.part = &rp_opt_part_type,
               .waits = true,
               .shares = true,
-              .rank = rp_sim_rank_part,
+              .rank = optimize_rank,
               .join = optimize_join},
     .run = optimize_run};

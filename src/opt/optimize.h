@@ -13,6 +13,8 @@
  *     groups.c     the search for groups of tensors (groups.h)
  *     job_model.c  what a step of a job takes with other groups of tensors
  *     job_answer.c the plan of a job
+ *     details.c    which kernels and operators its moves concern
+ *     memory.c     the peak of memory, and what waits for the backward pass then
  *     answer.c     the plan of a run: moves in order, their gains and intervals
  *     export/      plans in the terms of frameworks
  */
@@ -29,6 +31,8 @@
 /* ------------------------------------------------------------------ limits.c */
 
 enum rp_opt_stop { RP_OPT_CONVERGED, RP_OPT_OUT_OF_TIME, RP_OPT_INTERRUPTED };
+
+struct rp_opt_part; /* memory.h */
 
 struct rp_opt_limits {
     unsigned families; /* bits of enum rp_opt_family */
@@ -126,6 +130,15 @@ enum rp_code rp_opt_search_whatifs(struct rp_opt_run *x, struct rp_opt_limits *l
                                    const char *first, struct rp_arena *arena,
                                    struct rp_opt_tries *out, struct rp_err *err);
 
+/* ------------------------------------------------------------------ details.c */
+
+/* The chains of element-wise kernels, the most worth first. */
+enum rp_code rp_opt_list_clusters(const struct rp_opt_run *x, struct rp_arena *arena,
+                                  struct rp_opt_plan *plan, struct rp_err *err);
+/* The operators that a what-if makes shorter, the most first. */
+enum rp_code rp_opt_list_casts(struct rp_opt_run *x, const char *text, struct rp_arena *arena,
+                               struct rp_opt_plan *plan, struct rp_err *err);
+
 /* ------------------------------------------------------------------ answer.c */
 
 struct rp_opt_move_row {
@@ -145,8 +158,9 @@ struct rp_opt_answer {
     double gain_ratio;
     int64_t peak_bytes, peak_then_bytes;
     const char *summary;
-    size_t nmoves, ntried, nnotes;
+    size_t nmoves, ntried, nnotes, nhow;
     struct rp_opt_move_row *moves;
+    const char **how; /* screen: how to make each move */
     struct rp_opt_tried_row *tried;
     int64_t evaluated; /* plans that were simulated or estimated */
     const char *stopped;
@@ -161,8 +175,9 @@ struct rp_opt_answer {
 struct rp_opt_parts {
     size_t n;
     const struct rp_sim_part **parts;
-    uint32_t *weights; /* NULL, or by part: how many equal ranks it stands for */
-    size_t given;      /* ranks */
+    const struct rp_opt_part *largest; /* the rank with the largest peak of memory; NULL: unknown */
+    uint32_t *weights;                 /* NULL, or by part: how many equal ranks it stands for */
+    size_t given;                      /* ranks */
 };
 
 enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_limits *limits,
