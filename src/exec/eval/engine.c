@@ -279,7 +279,7 @@ const struct rp_op_time *rp_eval_times(struct rp_executable *base, size_t *n)
         struct rp_op_time row = {rp_program_text(p, p->op_name.at[op]), rp_op_opcode_name(p, op),
                                  op, x->calls[op], x->times[op]};
 
-        if (x->calls[op] && rp_vec_push(&x->rows, row, NULL) != RP_OK)
+        if ((x->calls[op] || x->times[op]) && rp_vec_push(&x->rows, row, NULL) != RP_OK)
             break;
     }
     *n = x->rows.n;

@@ -107,18 +107,60 @@ static enum rp_code run_aligned(struct rp_eval *e, const struct rp_node *node,
     return code;
 }
 
-static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor **values, struct rp_tensor *const *args,
+/* Time of a node, and of the calls that it stands for. */
+static void note_time(struct rp_eval *e, const struct rp_node *node, int64_t ns)
+{
+    e->times[node->op] += ns;
+    e->calls[node->op]++;
+    for (const struct rp_caller *c = node->caller; c; c = c->up) {
+        e->times[c->op] += ns;
+        e->calls[c->op] += c->last == node;
+    }
+}
+
+/* The values of a graph while it runs. */
+struct eval_state {
+    struct rp_tensor **values;
+    struct rp_tensor **args;
+    struct rp_tensor **kept; /* of nodes that are the same in every iteration; or NULL */
+    bool owned;              /* args are given away */
+};
+
+static enum rp_code run_parameter(const struct rp_node *node, struct eval_state *s,
+                                  struct rp_tensor **out, struct rp_err *err)
+{
+    if (!s->args[node->value])
+        return rp_node_error(node, RP_FORMAT, err, "the parameter is declared twice");
+    *out = s->owned ? s->args[node->value] : rp_tensor_keep(s->args[node->value]);
+    if (s->owned)
+        s->args[node->value] = NULL;
+    return check_result(node, *out, err);
+}
+
+/* A part that nobody else can see leaves its tuple. */
+static bool take_part(const struct rp_node *node, struct rp_tensor **values, struct rp_tensor **out)
+{
+    struct rp_tensor *t = node->takes_part ? values[node->in[0]] : NULL;
+
+    if (!t || atomic_load_explicit(&t->users, memory_order_acquire) != 1 ||
+        t->elem != RP_ELEM_TUPLE || (size_t)node->value >= t->nparts)
+        return false;
+    *out = t->parts[node->value];
+    t->parts[node->value] = NULL;
+    return *out != NULL;
+}
+
+static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, struct eval_state *s,
                              struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *few[8], **in = few;
+    struct rp_tensor *few[8], **in = few, **values = s->values;
     int64_t begin = 0;
     enum rp_code code;
 
-    if (node->code == RP_OP_PARAMETER) {
-        *out = rp_tensor_keep(args[node->value]);
+    if (node->code == RP_OP_PARAMETER)
+        return run_parameter(node, s, out, err);
+    if (take_part(node, values, out))
         return check_result(node, *out, err);
-    }
     if (node->nin > 8) {
         in = malloc(node->nin * sizeof(struct rp_tensor *));
         if (!in)
@@ -129,10 +171,8 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
     if (e->times || e->spans)
         begin = rp_exec_now();
     code = run_aligned(e, node, in, out, err);
-    if (e->times) {
-        e->times[node->op] += rp_exec_now() - begin;
-        e->calls[node->op]++;
-    }
+    if (e->times)
+        note_time(e, node, rp_exec_now() - begin);
     if (e->spans)
         note_span(e, node, begin);
     if (in != few)
@@ -140,18 +180,30 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node,
     return code == RP_OK ? check_result(node, *out, err) : code;
 }
 
-enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
-                           struct rp_tensor *const *args, struct rp_tensor **out,
-                           struct rp_err *err)
+/* The value of a node that is the same in every iteration, if it is known already; true: nothing to
+   run. */
+static bool reuse_invariant(const struct rp_node *node, uint32_t i, struct eval_state *s,
+                            bool again)
 {
-    struct rp_tensor **values;
+    if (!s->kept || node->invariant == RP_VARIES || !again)
+        return false;
+    if (node->invariant == RP_INVARIANT_KEPT)
+        s->values[i] = rp_tensor_keep(s->kept[i]);
+    return true;
+}
+
+/* again: kept has the invariant values of an earlier iteration. */
+static enum rp_code eval_nodes(struct rp_eval *e, const struct rp_graph *graph,
+                               struct eval_state *s, bool again, struct rp_tensor **out,
+                               struct rp_err *err)
+{
     enum rp_code code = RP_OK;
 
     *out = NULL;
     if (e->depth >= MOST_DEPTH)
         return rp_err_set(err, RP_LIMIT, "calls are nested more than %d deep", MOST_DEPTH);
-    values = calloc(graph->n, sizeof(struct rp_tensor *));
-    if (!values)
+    s->values = calloc(graph->n, sizeof(struct rp_tensor *));
+    if (!s->values)
         return rp_err_nomem(err, "evaluating");
     e->depth++;
     for (uint32_t i = 0; i < graph->n && code == RP_OK; i++) {
@@ -159,21 +211,35 @@ enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
 
         if (node->skip)
             continue;
-        code = run_node(e, node, values, args, &values[i], err);
+        if (!reuse_invariant(node, i, s, again)) {
+            code = run_node(e, node, s, &s->values[i], err);
+            if (code == RP_OK && s->kept && node->invariant == RP_INVARIANT_KEPT)
+                s->kept[i] = rp_tensor_keep(s->values[i]);
+        }
         for (uint32_t k = 0; code == RP_OK && k < node->ndead; k++) {
-            rp_tensor_drop(values[node->dead[k]]);
-            values[node->dead[k]] = NULL;
+            rp_tensor_drop(s->values[node->dead[k]]);
+            s->values[node->dead[k]] = NULL;
         }
     }
     e->depth--;
     if (code == RP_OK) {
-        *out = values[graph->root];
-        values[graph->root] = NULL;
+        *out = s->values[graph->root];
+        s->values[graph->root] = NULL;
     }
     for (uint32_t i = 0; i < graph->n; i++)
-        rp_tensor_drop(values[i]);
-    free(values);
+        rp_tensor_drop(s->values[i]);
+    free(s->values);
     return code;
+}
+
+enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
+                           struct rp_tensor *const *args, struct rp_tensor **out,
+                           struct rp_err *err)
+{
+    /* not written where they are not owned */
+    struct eval_state s = {.args = (struct rp_tensor **)(uintptr_t)args};
+
+    return eval_nodes(e, graph, &s, false, out, err);
 }
 
 /* ---- structure ---- */
@@ -323,26 +389,44 @@ static bool is_true(const struct rp_tensor *t)
     return t->n == 1 && t->data[0] != 0;
 }
 
+/* The body gets the state as its own from the second iteration on: what it replaces can be written
+   in place. */
+static enum rp_code run_iterations(struct rp_eval *e, const struct rp_node *node,
+                                   struct rp_tensor **kept, struct rp_tensor **state,
+                                   struct rp_err *err)
+{
+    for (bool again = false;; again = true) {
+        struct eval_state s = {.args = state, .kept = kept, .owned = true};
+        struct rp_tensor *next;
+        enum rp_code code = rp_eval_graph(e, node->called[1], state, &next, err);
+        bool more = code == RP_OK && is_true(next);
+
+        if (code == RP_OK)
+            rp_tensor_drop(next);
+        if (!more)
+            return code;
+        code = eval_nodes(e, node->called[0], &s, again, &next, err);
+        rp_tensor_drop(*state);
+        *state = code == RP_OK ? next : NULL;
+        RP_TRY(code);
+    }
+}
+
 static enum rp_code eval_while(struct rp_eval *e, const struct rp_node *node,
                                struct rp_tensor *const *in, struct rp_tensor **out,
                                struct rp_err *err)
 {
-    struct rp_tensor *state = rp_tensor_keep(in[0]), *next;
+    struct rp_tensor *state = rp_tensor_keep(in[0]);
+    struct rp_tensor **kept = calloc(node->called[0]->n, sizeof(struct rp_tensor *));
+    enum rp_code code =
+        kept ? run_iterations(e, node, kept, &state, err) : rp_err_nomem(err, "evaluating");
 
-    for (;;) {
-        enum rp_code code = rp_eval_graph(e, node->called[1], &state, &next, err);
-        bool more = code == RP_OK && is_true(next);
-
-        if (code == RP_OK) {
-            rp_tensor_drop(next);
-            if (!more)
-                break;
-            code = rp_eval_graph(e, node->called[0], &state, &next, err);
-        }
+    for (uint32_t i = 0; kept && i < node->called[0]->n; i++)
+        rp_tensor_drop(kept[i]);
+    free(kept);
+    if (code != RP_OK) {
         rp_tensor_drop(state);
-        if (code != RP_OK)
-            return code;
-        state = next;
+        return code;
     }
     *out = state;
     return RP_OK;

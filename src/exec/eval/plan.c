@@ -151,6 +151,41 @@ const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const s
 
 /* ---- graphs ---- */
 
+/* Parts that are taken out of their tuple by the last get-tuple-element that reads them, where
+   nothing but such nodes reads the tuple: a value is then held once, and can be changed in place.
+ */
+static enum rp_code find_taken(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+{
+    bool **seen =
+        RP_ARENA_NEW(&plan->arena, bool *, g->n); /* parts read later; NULL: not a tuple */
+
+    if (!seen)
+        return rp_err_nomem(err, "planning");
+    for (uint32_t i = 0; i < g->n; i++)
+        if (g->nodes[i].shape->elem == RP_ELEM_TUPLE && i != g->root) {
+            seen[i] = RP_ARENA_NEW(&plan->arena, bool, (size_t)g->nodes[i].shape->nparts + 1);
+            if (!seen[i])
+                return rp_err_nomem(err, "planning");
+        }
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t k = 0; k < g->nodes[i].nin && g->nodes[i].code != RP_OP_GET_TUPLE_ELEMENT;
+             k++)
+            seen[g->nodes[i].in[k]] = NULL;
+    for (uint32_t i = g->n; i-- > 0;) {
+        struct rp_node *node = &g->nodes[i];
+        bool *parts =
+            node->code == RP_OP_GET_TUPLE_ELEMENT && node->nin == 1 ? seen[node->in[0]] : NULL;
+
+        node->takes_part = false;
+        if (!parts || node->value < 0 ||
+            (uint64_t)node->value >= g->nodes[node->in[0]].shape->nparts)
+            continue;
+        node->takes_part = !parts[node->value];
+        parts[node->value] = true;
+    }
+    return RP_OK;
+}
+
 /* Which values end where: after the last node that reads them. The root's ends never. */
 enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
@@ -180,7 +215,15 @@ enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct 
             list[at++] = i;
         g->nodes[i].ndead = (uint32_t)(list + at - g->nodes[i].dead);
     }
-    return RP_OK;
+    return find_taken(plan, g, err);
+}
+
+bool rp_node_ends(const struct rp_node *node, uint32_t value)
+{
+    for (uint32_t i = 0; i < node->ndead; i++)
+        if (node->dead[i] == value)
+            return true;
+    return false;
 }
 
 static enum rp_code fill_node(struct rp_plan *plan, uint32_t op, const uint32_t *place,

@@ -47,11 +47,30 @@ struct rp_node {
     uint32_t nin, ncalled, ndead;
     const uint32_t *in; /* nodes of the same graph */
     struct rp_graph **called;
-    const uint32_t *dead; /* nodes whose value is not needed after this one */
-    int64_t value;        /* parameter number, tuple index */
-    void *attrs;          /* of the kernel; in the plan's arena */
-    bool skip;            /* its value is made elsewhere, or not needed */
-    bool takes_unaligned; /* its kernel reads arrays at any address (exec/data/tensor.h) */
+    const uint32_t *dead;     /* nodes whose value is not needed after this one */
+    int64_t value;            /* parameter number, tuple index */
+    void *attrs;              /* of the kernel; in the plan's arena */
+    bool skip;                /* its value is made elsewhere, or not needed */
+    bool takes_unaligned;     /* its kernel reads arrays at any address (exec/data/tensor.h) */
+    bool takes_part;          /* get-tuple-element: nobody reads this part of the tuple after it */
+    uint8_t invariant;        /* enum rp_invariant: of the body of a loop */
+    struct rp_caller *caller; /* of a node put in place of a call; or NULL */
+};
+
+/* What a node of a loop's body computes anew in every iteration. */
+enum rp_invariant {
+    RP_VARIES,
+    RP_INVARIANT,      /* the same each time, and read by such nodes only */
+    RP_INVARIANT_KEPT, /* the same each time: kept from the first iteration on */
+};
+
+/* The call that a node was written inside, and the call around that. */
+struct rp_caller {
+    uint32_t op;
+    struct rp_caller *up;
+    const struct rp_node *last; /* that runs of the call: then it is counted */
+    struct rp_caller *copy;     /* while planning: made for call number `copied` */
+    uint32_t copied;
 };
 
 struct rp_graph {
@@ -59,6 +78,7 @@ struct rp_graph {
     uint32_t n, root, nparams;
     struct rp_node *nodes;
     struct rp_tape *tape; /* if it is a scalar function that is needed */
+    bool deep;            /* its calls were replaced many levels deep: calls of it stay */
 };
 
 struct rp_plan {
@@ -125,6 +145,9 @@ struct rp_eval {
 enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
                            struct rp_tensor *const *args, struct rp_tensor **out,
                            struct rp_err *err);
+
+/* Whether the value of this node, an operand of `node`, is not needed after it. */
+bool rp_node_ends(const struct rp_node *node, uint32_t value);
 
 /* A new array of the node's shape (not of a tuple). */
 enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, struct rp_err *err);

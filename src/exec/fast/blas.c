@@ -2,7 +2,8 @@
 /*
  * OpenBLAS by dlopen: nothing is linked, a machine without it uses our own products. Both widths of
  * its integers are known by the names of its functions. It runs in one thread: its own threads wait
- * by spinning, which costs more than it brings on a machine that others use too.
+ * by spinning, which costs more than it brings on a machine that others use too. A library that
+ * does not know the processor is not used.
  */
 #include "exec/fast/gemm.h"
 
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
 
@@ -20,12 +22,36 @@ typedef void sgemm64(int order, int ta, int tb, int64_t m, int64_t n, int64_t k,
                      int64_t ldc);
 
 static const struct {
-    const char *name, *threads;
+    const char *name, *threads, *core;
     bool wide;
-} symbols[] = {{"cblas_sgemm", "openblas_set_num_threads", false},
-               {"cblas_sgemm64_", "openblas_set_num_threads64_", true},
-               {"scipy_cblas_sgemm", "scipy_openblas_set_num_threads", false},
-               {"scipy_cblas_sgemm64_", "scipy_openblas_set_num_threads64_", true}};
+} symbols[] = {
+    {"cblas_sgemm", "openblas_set_num_threads", "openblas_get_corename", false},
+    {"cblas_sgemm64_", "openblas_set_num_threads64_", "openblas_get_corename64_", true},
+    {"scipy_cblas_sgemm", "scipy_openblas_set_num_threads", "scipy_openblas_get_corename", false},
+    {"scipy_cblas_sgemm64_", "scipy_openblas_set_num_threads64_", "scipy_openblas_get_corename64_",
+     true}};
+
+/* On a processor that it does not know OpenBLAS falls back to kernels of a very old one, which are
+   several times slower than our own. */
+static bool is_too_old(void *library, const char *symbol)
+{
+#if defined(__x86_64__)
+    static const char *const cores[] = {"Prescott",   "Core2",     "Penryn", "Dunnington",
+                                        "Nehalem",    "Atom",      "Banias", "Katmai",
+                                        "Coppermine", "Northwood", "Athlon", "Opteron",
+                                        "Barcelona",  "Bobcat",    "Generic"};
+    char *(*name)(void) = (char *(*)(void))dlsym(library, symbol);
+    const char *core = name ? name() : NULL;
+
+    for (size_t i = 0; core && i < sizeof cores / sizeof *cores; i++)
+        if (!strncasecmp(core, cores[i], strlen(cores[i])))
+            return __builtin_cpu_supports("avx2");
+#else
+    (void)library;
+    (void)symbol;
+#endif
+    return false;
+}
 
 static bool try_library(const char *path, struct rp_blas *out)
 {
@@ -34,6 +60,8 @@ static bool try_library(const char *path, struct rp_blas *out)
     for (size_t i = 0; library && i < sizeof symbols / sizeof *symbols; i++) {
         out->sgemm = dlsym(library, symbols[i].name);
         if (out->sgemm) {
+            if (is_too_old(library, symbols[i].core))
+                break;
             void (*set_threads)(int) = (void (*)(int))dlsym(library, symbols[i].threads);
 
             if (set_threads) /* tiles are the pool's jobs */

@@ -19,6 +19,8 @@ static const struct rp_kernel own[] = {
     {RP_OP_REDUCE, rp_reduce_prepare, rp_fast_reduce},
     {RP_OP_REDUCE_WINDOW, rp_reduce_window_prepare, rp_fast_reduce_window},
     {RP_OP_SELECT_AND_SCATTER, rp_select_prepare, rp_fast_select_and_scatter},
+    {RP_OP_DYNAMIC_UPDATE_SLICE, NULL, rp_fast_update_slice},
+    {RP_OP_SORT, rp_fast_sort_prepare, rp_fast_sort},
 };
 
 static void fast_kernels(const struct rp_kernel **by_code)
@@ -52,8 +54,11 @@ static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
     blas = RP_NODE_NEW(plan, struct rp_blas);
     if (blas && rp_blas_open(blas))
         plan->blas = blas;
+    RP_TRY(rp_calls_inline(plan, err));
     mark_unaligned(plan);
-    return rp_loops_form(plan, err);
+    RP_TRY(rp_loops_form(plan, err));
+    rp_calls_finish(plan);
+    return rp_invariants_mark(plan, err);
 }
 
 static enum rp_code fast_probe(const char *where, char *found, size_t cap, struct rp_err *err)

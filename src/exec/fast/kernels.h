@@ -22,6 +22,24 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
 enum rp_code rp_fast_conv(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
 
+/* Whether operand k is ours alone and not needed after this node: it may be changed in place. */
+bool rp_fast_can_change(const struct rp_node *node, struct rp_tensor *const *in, uint32_t k);
+enum rp_code rp_fast_update_slice(struct rp_eval *e, const struct rp_node *node,
+                                  struct rp_tensor *const *in, struct rp_tensor **out,
+                                  struct rp_err *err);
+enum rp_code rp_fast_sort_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+enum rp_code rp_fast_sort(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
+
+/* ---- changes to the plan before it runs ---- */
+
+/* Calls and fusions are replaced by what they call. */
+enum rp_code rp_calls_inline(struct rp_plan *plan, struct rp_err *err);
+/* When no node is skipped any more: where each of those calls ends, for counting. */
+void rp_calls_finish(struct rp_plan *plan);
+/* Marks what is the same in every iteration of a loop. After loops are formed. */
+enum rp_code rp_invariants_mark(struct rp_plan *plan, struct rp_err *err);
+
 /* ---- element-wise operations of one shape become one loop over pieces that stay in the cache ----
  */
 

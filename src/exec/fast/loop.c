@@ -163,14 +163,6 @@ static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
-static bool ends_here(const struct rp_node *node, uint32_t value)
-{
-    for (uint32_t i = 0; i < node->ndead; i++)
-        if (node->dead[i] == value)
-            return true;
-    return false;
-}
-
 /* Whether input k is ours alone, not needed after this loop, and read at the very places that are
    written: then the result may take its memory, which is in the cache. */
 static bool can_take(const struct rp_node *node, struct rp_tensor *const *in, uint32_t k)
@@ -179,7 +171,8 @@ static bool can_take(const struct rp_node *node, struct rp_tensor *const *in, ui
     const struct rp_tensor *t = in[k];
 
     if (!loop->sources[k].direct || t->borrowed || t->elem != node->shape->elem ||
-        atomic_load_explicit(&t->users, memory_order_acquire) != 1 || !ends_here(node, node->in[k]))
+        atomic_load_explicit(&t->users, memory_order_acquire) != 1 ||
+        !rp_node_ends(node, node->in[k]))
         return false;
     for (uint32_t i = 0; i < node->nin; i++)
         if (i != k && in[i] == t)
@@ -223,6 +216,7 @@ struct fusion_ctx {
     struct rp_graph *g;
     uint32_t *loop_of; /* the last node of the loop a node is in; RP_NONE: in none */
     bool *outside;     /* read outside all loops */
+    uint32_t *first;   /* of the last node of a loop: where the loop begins */
 };
 
 static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shape *b)
@@ -426,7 +420,7 @@ static enum rp_code build_loop(struct fusion_ctx *f, uint32_t root, uint32_t *re
     struct loop_ctx b = {.f = f, .root = root, .reg_of = reg_of};
     enum rp_code code = RP_OK;
 
-    for (uint32_t i = 0; i <= root && code == RP_OK; i++)
+    for (uint32_t i = f->first[root]; i <= root && code == RP_OK; i++)
         if (f->loop_of[i] == root && !f->g->nodes[i].skip && is_fusible(f, &f->g->nodes[i]))
             code = add_op(&b, i, err);
     if (code == RP_OK)
@@ -468,10 +462,14 @@ static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct 
 
     f.loop_of = calloc(g->n, sizeof *f.loop_of);
     f.outside = calloc(g->n, sizeof *f.outside);
-    if (!reg_of || !ends || !f.loop_of || !f.outside)
+    f.first = calloc(g->n, sizeof *f.first);
+    if (!reg_of || !ends || !f.loop_of || !f.outside || !f.first)
         code = rp_err_nomem(err, "planning");
     if (code == RP_OK) {
         form_cluster(&f);
+        for (uint32_t i = g->n; i-- > 0;)
+            if (f.loop_of[i] != RP_NONE)
+                f.first[f.loop_of[i]] = i;
         for (uint32_t i = g->n; i-- > 0 && code == RP_OK;) { /* from the end: operands stay as they
                                                                  are until their loop is made */
             ends[i] = f.loop_of[i] == i && is_fusible(&f, &g->nodes[i]);
@@ -485,6 +483,7 @@ static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct 
     free(ends);
     free(f.loop_of);
     free(f.outside);
+    free(f.first);
     return code;
 }
 

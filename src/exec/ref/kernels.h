@@ -34,6 +34,12 @@ struct rp_dims_attr {
 
 /* Sorting positions by any comparison, stable; and the largest values of each line. */
 
+struct rp_sort { /* attributes of a sort */
+    int64_t dim;
+    struct rp_tape *tape; /* compares the parameters 2 i and 2 i + 1, of operand i */
+};
+enum rp_code rp_sort_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+
 /* Whether position a comes before b. */
 typedef bool rp_before_fn(void *user, size_t a, size_t b);
 /* spare: room for n. */

@@ -11,16 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct sort_attr {
-    int64_t dim;
-    struct rp_tape *tape;
-};
-
 /* The function that compares the first nin operands; node->attrs. */
 static enum rp_code prepare_comparison(struct rp_plan *plan, struct rp_node *node, uint32_t nin,
                                        struct rp_err *err)
 {
-    struct sort_attr *a = RP_NODE_NEW(plan, struct sort_attr);
+    struct rp_sort *a = RP_NODE_NEW(plan, struct rp_sort);
 
     if (!a)
         return rp_err_nomem(err, "planning");
@@ -33,7 +28,7 @@ static enum rp_code prepare_comparison(struct rp_plan *plan, struct rp_node *nod
     return RP_OK;
 }
 
-static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+enum rp_code rp_sort_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
     const int64_t *dims;
@@ -42,7 +37,7 @@ static enum rp_code prepare_sort(struct rp_plan *plan, struct rp_node *node, str
     RP_TRY(prepare_comparison(plan, node, node->nin, err));
     RP_TRY(
         rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, from->rank ? from->rank : 1, &dims, &n, err));
-    ((struct sort_attr *)node->attrs)->dim = n ? dims[0] : (int64_t)from->rank - 1;
+    ((struct rp_sort *)node->attrs)->dim = n ? dims[0] : (int64_t)from->rank - 1;
     return RP_OK;
 }
 
@@ -92,7 +87,7 @@ static bool by_tape(void *user, size_t a, size_t b)
     return *(const uint8_t *)rp_tape_result(&l->frame, 0) != 0;
 }
 
-static enum rp_code sort_lines(const struct sort_attr *a, struct line *l, struct rp_tensor **to,
+static enum rp_code sort_lines(const struct rp_sort *a, struct line *l, struct rp_tensor **to,
                                struct rp_err *err)
 {
     const struct rp_tensor *t = l->in[0];
@@ -131,7 +126,7 @@ static enum rp_code sort_operands(const struct rp_node *node, struct rp_tensor *
                                   size_t nin, struct rp_tensor **to, struct rp_err *err)
 {
     struct line l = {.in = in, .k = nin};
-    const struct sort_attr *a = node->attrs;
+    const struct rp_sort *a = node->attrs;
     enum rp_code code = RP_OK;
 
     for (size_t k = 0; k < l.k && code == RP_OK; k++) {
@@ -188,7 +183,7 @@ enum rp_code rp_first_prepare(struct rp_plan *plan, struct rp_node *node, int64_
                 return rp_node_error(node, RP_FORMAT, err, "wrong shape of result %u", i);
     }
     RP_TRY(prepare_comparison(plan, node, nin, err));
-    ((struct sort_attr *)node->attrs)->dim = dim;
+    ((struct rp_sort *)node->attrs)->dim = dim;
     return RP_OK;
 }
 
@@ -196,7 +191,7 @@ enum rp_code rp_first_run(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *sorted[RP_REDUCE_MOST] = {NULL}, *to[RP_REDUCE_MOST] = {NULL};
-    const struct sort_attr *a = node->attrs;
+    const struct rp_sort *a = node->attrs;
     size_t nin = node->nin / 2;
     enum rp_code code = sort_operands(node, in, nin, sorted, err);
 
@@ -312,7 +307,7 @@ static enum rp_code topk_kernel(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_kernel rp_kernels_sort[] = {
-    {RP_OP_SORT, prepare_sort, sort_run},
+    {RP_OP_SORT, rp_sort_prepare, sort_run},
     {RP_OP_TOPK, prepare_topk, topk_kernel},
     {0, NULL, NULL},
 };

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls and fusions are replaced by what they call, callees first, so that loops form across them,
+ * what is the same in every iteration is seen, and arrays can be changed in place. Nodes remember
+ * their callers, so that times are still counted for them. A program whose calls would multiply it
+ * (each computation calls the next one twice) keeps them.
+ */
+#include "exec/fast/kernels.h"
+
+#include "program/order.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_GROWTH 4     /* times the program's own nodes, */
+#define MOST_DEPTH  32    /* calls inside each other */
+#define MOST_MORE   20000 /* and some */
+
+struct inline_ctx {
+    struct rp_plan *plan;
+    struct rp_graph *g;
+    struct rp_node *nodes; /* the new list */
+    uint32_t n;
+    uint32_t *place; /* of an old node: the new one */
+    uint32_t *calls; /* replaced so far, in the plan */
+};
+
+/* Calls inside each other that a node was put in place of. */
+static unsigned caller_depth(const struct rp_graph *g)
+{
+    unsigned most = 0;
+
+    for (uint32_t i = 0; i < g->n; i++) {
+        unsigned depth = 0;
+
+        for (const struct rp_caller *c = g->nodes[i].caller; c; c = c->up)
+            depth++;
+        most = depth > most ? depth : most;
+    }
+    return most;
+}
+
+static bool is_inlined(const struct rp_node *node)
+{
+    return (node->code == RP_OP_CALL || node->code == RP_OP_FUSION) && node->ncalled == 1 &&
+           !node->skip && node->called[0]->nparams == node->nin && !node->called[0]->deep;
+}
+
+/* The number of nodes after inlining. */
+static uint64_t inlined_size(const struct rp_graph *g)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < g->n; i++)
+        n += is_inlined(&g->nodes[i]) ? g->nodes[i].called[0]->n : 1;
+    return n;
+}
+
+/* A copy of the node whose operands are place[] of its own. */
+static enum rp_code add_node(struct inline_ctx *c, const struct rp_node *from,
+                             const uint32_t *place, struct rp_err *err)
+{
+    struct rp_node *to = &c->nodes[c->n++];
+    uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, from->nin);
+
+    if (!in && from->nin)
+        return rp_err_nomem(err, "planning");
+    *to = *from;
+    for (uint32_t k = 0; k < from->nin; k++)
+        in[k] = place[from->in[k]];
+    to->in = in;
+    return RP_OK;
+}
+
+/* The call, and the callers that the node has inside it already; call: the number-th one. */
+static struct rp_caller *caller_chain(struct rp_plan *plan, struct rp_caller *inside,
+                                      struct rp_caller *call, uint32_t number)
+{
+    if (!inside)
+        return call;
+    if (inside->copied != number) {
+        struct rp_caller *c = RP_NODE_NEW(plan, struct rp_caller);
+
+        if (!c)
+            return call;
+        c->op = inside->op;
+        c->up = caller_chain(plan, inside->up, call, number);
+        inside->copy = c;
+        inside->copied = number;
+    }
+    return inside->copy;
+}
+
+static enum rp_code inline_call(struct inline_ctx *c, const struct rp_node *call, uint32_t *root,
+                                struct rp_err *err)
+{
+    const struct rp_graph *body = call->called[0];
+    uint32_t *place = calloc((size_t)body->n + 1, sizeof *place);
+    struct rp_caller *caller = RP_NODE_NEW(c->plan, struct rp_caller);
+    enum rp_code code = place && caller ? RP_OK : rp_err_nomem(err, "planning");
+
+    ++*c->calls;
+    if (code == RP_OK) {
+        caller->op = call->op;
+        caller->up = call->caller;
+    }
+    for (uint32_t i = 0; i < body->n && code == RP_OK; i++) {
+        const struct rp_node *node = &body->nodes[i];
+
+        if (node->code == RP_OP_PARAMETER) {
+            place[i] = c->place[call->in[node->value]];
+            continue;
+        }
+        place[i] = c->n;
+        code = add_node(c, node, place, err);
+        c->nodes[c->n - 1].caller = caller_chain(c->plan, node->caller, caller, *c->calls);
+    }
+    if (code == RP_OK)
+        *root = place[body->root];
+    free(place);
+    return code;
+}
+
+static enum rp_code inline_graph(struct rp_plan *plan, struct rp_graph *g, uint64_t *budget,
+                                 uint32_t *calls, struct rp_err *err)
+{
+    struct inline_ctx c = {.plan = plan, .g = g, .calls = calls};
+    uint64_t size = inlined_size(g);
+    enum rp_code code = RP_OK;
+    bool any = false;
+
+    for (uint32_t i = 0; i < g->n; i++)
+        any = any || is_inlined(&g->nodes[i]);
+    if (!any || size > *budget)
+        return RP_OK;
+    *budget -= size;
+    c.nodes = RP_ARENA_NEW(&plan->arena, struct rp_node, size);
+    c.place = calloc(g->n, sizeof *c.place);
+    if (!c.nodes || !c.place)
+        code = rp_err_nomem(err, "planning");
+    for (uint32_t i = 0; i < g->n && code == RP_OK; i++) {
+        if (is_inlined(&g->nodes[i])) {
+            code = inline_call(&c, &g->nodes[i], &c.place[i], err);
+            continue;
+        }
+        c.place[i] = c.n;
+        code = add_node(&c, &g->nodes[i], c.place, err);
+    }
+    if (code == RP_OK) {
+        g->nodes = c.nodes;
+        g->n = c.n;
+        g->root = c.place[g->root];
+        g->deep = caller_depth(g) >= MOST_DEPTH;
+        code = rp_plan_lifetimes(plan, g, err);
+    }
+    free(c.place);
+    return code;
+}
+
+enum rp_code rp_calls_inline(struct rp_plan *plan, struct rp_err *err)
+{
+    uint64_t budget = (uint64_t)plan->program->nops * MOST_GROWTH + MOST_MORE;
+    uint32_t *order, calls = 0;
+
+    RP_TRY(rp_program_call_order(plan->program, &plan->arena, &order, err));
+    for (size_t i = 0; i < plan->program->computations.n; i++) {
+        struct rp_graph *g = &plan->graphs[order[i]];
+
+        if (g->n && g->nodes[0].kernel)
+            RP_TRY(inline_graph(plan, g, &budget, &calls, err));
+    }
+    return RP_OK;
+}
+
+void rp_calls_finish(struct rp_plan *plan)
+{
+    for (size_t i = 0; i < plan->program->computations.n; i++) {
+        struct rp_graph *g = &plan->graphs[i];
+
+        for (uint32_t k = g->n; k-- > 0;)
+            for (struct rp_caller *c = g->nodes[k].skip ? NULL : g->nodes[k].caller; c; c = c->up)
+                if (!c->last)
+                    c->last = &g->nodes[k];
+    }
+}
