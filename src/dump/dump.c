@@ -186,6 +186,10 @@ static const struct rp_option options[] = {
      0},
     {"target", 0, RP_OPT_CHOICE, "ref|fast|pjrt|tf2xla", "fast",
      "with 'ops': the engine, or the conversion of TensorFlow graphs, that is asked", 0},
+    {"at", 0, RP_OPT_TEXT, "N|NAME", NULL,
+     "with 'memory': what is live at this position or instruction, instead of at the peak", 0},
+    {"trace", 't', RP_OPT_PATH, "FILE", NULL,
+     "with 'kernels': a trace of the same program, for the time of each kernel", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_dump = {

@@ -144,6 +144,33 @@ const struct rp_dump_stage *rp_dump_final(const struct rp_dump_module *module)
     return last || !module->nstages ? last : &module->stages[0];
 }
 
+enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct rp_dump_module **out,
+                             struct rp_err *err)
+{
+    int64_t most = -1;
+
+    *out = NULL;
+    for (size_t i = 0; i < folder->dump.nmodules; i++) {
+        const struct rp_dump_stage *final = rp_dump_final(&folder->dump.modules[i]);
+        struct rp_import import = RP_IMPORT_INIT;
+        int64_t weight = 0;
+
+        if (!folder->wanted[i])
+            continue;
+        if (final && folder->nwanted > 1) {
+            if (rp_load_program(folder->dataset, final->source, &import, NULL) == RP_NOMEM)
+                return rp_err_nomem(err, "reading a program");
+            weight = import.program ? import.program->nops : 0;
+            rp_import_release(&import);
+        }
+        if (weight > most) {
+            most = weight;
+            *out = &folder->dump.modules[i];
+        }
+    }
+    return *out ? RP_OK : rp_err_set(err, RP_FORMAT, "no module found");
+}
+
 enum rp_code rp_dump_in_file(const struct rp_dump_folder *folder, size_t source, enum rp_code code,
                              struct rp_err *err)
 {

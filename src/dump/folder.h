@@ -42,6 +42,11 @@ const struct rp_dump_stage *rp_dump_final(const struct rp_dump_module *module);
 const struct rp_dump_stage *rp_dump_stage_at(const struct rp_dump_module *module,
                                              enum rp_dump_point point);
 
+/* Of the wanted modules the one with the most instructions in its final program; what cannot be
+   read has none. */
+enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct rp_dump_module **out,
+                             struct rp_err *err);
+
 /* The content of a source; close the input afterwards. Messages name the file. */
 enum rp_code rp_dump_slurp(const struct rp_dump_folder *folder, size_t source, struct rp_input **in,
                            const uint8_t **bytes, size_t *n, struct rp_err *err);

@@ -13,7 +13,8 @@
 #include <ctype.h>
 #include <string.h>
 
-const char *const rp_xref_basis_names[] = {"thunk metadata", "kernel name", "program", "unknown"};
+const char *const rp_xref_basis_names[] = {"thunk metadata", "kernel name", "thunk around it",
+                                           "program", "unknown"};
 
 /* "gemm_fusion_dot.3" -> hash of "gemm_fusion_dot_3" */
 static uint64_t kernel_key(const char *name)
@@ -156,14 +157,19 @@ static void resolve_thunk(const struct rp_xref *x, const struct rp_map *kernels,
     row->op = op;
 }
 
-/* Runs inside loops: the thunks around a thunk, from outside in. */
-static void count_runs(const struct rp_xref *x, struct rp_xref_kernels *out)
+/* From outside in: how often loops run a thunk, and what it belongs to where that is not said. */
+static void look_around(const struct rp_xref *x, struct rp_xref_kernels *out)
 {
     for (size_t i = 0; i < out->n; i++) {
         uint32_t parent = out->at[i].thunk.parent;
         const struct rp_xref_kernel *around = parent == RP_NONE ? NULL : &out->at[parent];
 
         out->at[i].runs = around ? around->runs : 1;
+        if (around && around->op != RP_NONE && out->at[i].op == RP_NONE &&
+            x->program->code.at[around->op] != RP_OP_WHILE) {
+            out->at[i].op = around->op;
+            out->at[i].basis = RP_XREF_AROUND;
+        }
         if (around && around->op != RP_NONE && x->program->code.at[around->op] == RP_OP_WHILE)
             out->at[i].runs = times(around->runs, rp_op_trip_count(x->program, around->op));
     }
@@ -191,6 +197,6 @@ enum rp_code rp_xref_kernels(const struct rp_xref *x, const struct rp_thunks *th
     out->n = thunks->n;
     rp_map_release(&kernels);
     if (code == RP_OK)
-        count_runs(x, out);
+        look_around(x, out);
     return code;
 }

@@ -18,9 +18,11 @@ static enum rp_code index_users(struct rp_xref *x, struct rp_err *err)
 
     x->user_begin = RP_ARENA_NEW(&x->arena, uint32_t, (size_t)p->nops + 2);
     x->users = RP_ARENA_NEW(&x->arena, uint32_t, p->operands.n + 1);
+    x->caller = RP_ARENA_NEW(&x->arena, uint32_t, p->computations.n + 1);
     at = RP_ARENA_NEW(&x->arena, uint32_t, (size_t)p->nops + 1);
-    if (!x->user_begin || !x->users || !at)
+    if (!x->user_begin || !x->users || !x->caller || !at)
         return rp_err_nomem(err, "indexing instructions");
+    memset(x->caller, 0xff, (p->computations.n + 1) * sizeof *x->caller);
     for (size_t i = 0; i < p->operands.n; i++)
         x->user_begin[p->operands.at[i] + 1]++;
     for (uint32_t i = 0; i < p->nops; i++) {
@@ -32,6 +34,10 @@ static enum rp_code index_users(struct rp_xref *x, struct rp_err *err)
 
         for (uint32_t k = 0; k < in.n; k++)
             x->users[at[in.at[k]]++] = op;
+        in = rp_op_called(p, op);
+        for (uint32_t k = 0; k < in.n; k++)
+            if (x->caller[in.at[k]] == RP_NONE)
+                x->caller[in.at[k]] = op;
     }
     return RP_OK;
 }
@@ -176,10 +182,22 @@ static uint32_t outer_op(const struct rp_xref *x, uint32_t op, bool up, int hops
     return RP_NONE;
 }
 
+/* The loop or call that an operation is executed by, if that has a line. */
+static uint32_t around_op(const struct rp_xref *x, uint32_t op)
+{
+    for (int hops = HOPS; hops > 0; hops--) {
+        op = x->caller[x->program->computation.at[op]];
+        if (op == RP_NONE || has_line(x, op))
+            return op;
+    }
+    return RP_NONE;
+}
+
 void rp_xref_place(const struct rp_xref *x, uint32_t op, struct rp_arena *arena,
                    struct rp_xref_place *out)
 {
     uint32_t from = op;
+    bool inner;
 
     *out = (struct rp_xref_place){.operator_ = "", .scope = ""};
     if (op == RP_NONE || !x->program)
@@ -187,7 +205,8 @@ void rp_xref_place(const struct rp_xref *x, uint32_t op, struct rp_arena *arena,
     out->basis = "instruction";
     if (!has_line(x, op))
         from = inner_op(x, op, 2, &out->basis);
-    if (from == RP_NONE) {
+    inner = from != RP_NONE;
+    if (!inner) {
         from = outer_op(x, op, true, HOPS);
         out->basis = "operand";
     }
@@ -195,11 +214,15 @@ void rp_xref_place(const struct rp_xref *x, uint32_t op, struct rp_arena *arena,
         from = outer_op(x, op, false, HOPS);
         out->basis = "user";
     }
+    if (from == RP_NONE) {
+        from = around_op(x, op);
+        out->basis = "loop";
+    }
     if (from == RP_NONE)
         out->basis = NULL;
     else
         out->line = rp_xref_own_line(x, from, arena);
-    if (!*rp_xref_scope(x, op) && from != RP_NONE && out->basis[0] != 'o' && out->basis[0] != 'u')
+    if (!*rp_xref_scope(x, op) && inner)
         op = from;
     out->operator_ = rp_arena_text(arena, rp_xref_operator(x, op));
     out->scope = rp_arena_text(arena, rp_xref_scope(x, op));

@@ -25,6 +25,7 @@ struct rp_xref {
     const struct rp_program *program; /* borrowed; NULL: nothing is found */
     struct rp_map names;              /* hash of the name of an operation -> operation */
     uint32_t *user_begin, *users;     /* of operations: CSR; in the arena */
+    uint32_t *caller;                 /* of computations: an operation that calls it, or RP_NONE */
     struct rp_arena arena;
 };
 
@@ -44,14 +45,15 @@ const char *rp_xref_own_line(const struct rp_xref *x, uint32_t op, struct rp_are
 
 /*
  * The same, and where the operation does not know: of what it consists of (the root of a fusion,
- * then its heaviest operation), then of its operands, then of its users, up to four steps away.
+ * then its heaviest operation), then of its operands, then of its users, up to four steps away,
+ * then of the loop around it.
  */
 struct rp_xref_place {
     const char *operator_; /* "dot_general"; "" where not known */
     const char *scope;     /* "jit(step)/jvp()/dot_general"; "" */
     const char *line;      /* or NULL */
-    const char *basis;     /* "instruction", "fusion root", "inside fusion", "operand", "user";
-                              NULL: no line */
+    const char *basis;     /* "instruction", "fusion root", "inside fusion", "operand", "user",
+                              "loop"; NULL: no line */
 };
 void rp_xref_place(const struct rp_xref *x, uint32_t op, struct rp_arena *arena,
                    struct rp_xref_place *out);
@@ -61,6 +63,7 @@ void rp_xref_place(const struct rp_xref *x, uint32_t op, struct rp_arena *arena,
 enum rp_xref_basis {
     RP_XREF_METADATA, /* the dump says which instruction a thunk executes */
     RP_XREF_NAME,     /* the kernel is named after it */
+    RP_XREF_AROUND,   /* that of the thunk around it */
     RP_XREF_PROGRAM,  /* no thunks: instructions of the program that need code */
     RP_XREF_UNKNOWN
 };

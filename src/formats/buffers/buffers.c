@@ -3,6 +3,7 @@
 #include "formats/buffers/buffers.h"
 
 #include "base/text.h"
+#include "formats/buffers/lives.h"
 #include "formats/formats.h"
 
 #include <stdio.h>
@@ -32,7 +33,8 @@ struct text_reader {
 
 void rp_buffers_init(struct rp_buffers *b)
 {
-    *b = (struct rp_buffers){.peak_at = -1, .length = -1};
+    *b = (struct rp_buffers){
+        .peak_at = -1, .length = -1, .stated_peak_bytes = -1, .stated_peak_at = -1};
 }
 
 void rp_buffers_release(struct rp_buffers *b)
@@ -146,6 +148,8 @@ static enum rp_code read_value(struct text_reader *r)
     if (!at || !r->b->allocations.n || !number_after(r, "<", &v.id) ||
         !number_after(r, "(size=", &v.bytes) || !number_after(r, ",offset=", &v.offset))
         return line_error(r, "a value without name, size and offset");
+    if (at > name + 2 && at[-1] == '}' && at[-2] == '{') /* "{}": the whole value */
+        at -= 2;
     RP_TRY(copy_text(r, name + 1, at > name ? (size_t)(at - name - 1) : 0, &v.name));
     return rp_vec_push(&r->b->values, v, r->err);
 }
@@ -246,6 +250,49 @@ static enum rp_code read_range(struct text_reader *r)
     return rp_vec_push(&r->b->ranges, range, r->err);
 }
 
+static enum rp_code set_peak(struct rp_buffers *b, const struct rp_buffer_lives *lives,
+                             struct rp_arena *scratch, struct rp_err *err)
+{
+    struct rp_buffer_share *shares;
+    size_t n;
+
+    if (b->has_peak && b->peak_at >= 0 && b->peak_at < (int64_t)lives->npositions &&
+        lives->taken[b->peak_at] == lives->peak_bytes)
+        ; /* of several equal positions the one that XLA names */
+    else
+        b->peak_at = lives->peak;
+    RP_TRY(rp_buffers_live_at(b, lives, b->peak_at, scratch, &shares, &n, err));
+    b->has_peak = true;
+    b->peak_bytes = lives->peak_bytes;
+    b->live.n = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct rp_live_buffer live = {b->values.at[lives->at[shares[i].live].value].name,
+                                      shares[i].bytes};
+
+        if (live.bytes)
+            RP_TRY(rp_vec_push(&b->live, live, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code find_peak(struct rp_buffers *b, struct rp_err *err)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_buffer_lives lives;
+    enum rp_code code = rp_buffers_lives(b, &scratch, &lives, err);
+
+    if (b->has_peak) {
+        b->stated_peak_bytes = b->peak_bytes;
+        b->stated_peak_at = b->peak_at;
+    }
+    if (code == RP_OK && lives.n && lives.peak_bytes > 0)
+        code = set_peak(b, &lives, &scratch, err);
+    rp_arena_release(&scratch);
+    if (b->has_peak && b->peak_at >= 0 && b->peak_at < (int64_t)b->order.n)
+        b->peak_instruction = b->order.at[b->peak_at];
+    return code;
+}
+
 enum rp_code rp_buffers_read_ranges(struct rp_buffers *b, const char *text, size_t n,
                                     const struct rp_limits *limits, struct rp_err *err)
 {
@@ -272,9 +319,7 @@ enum rp_code rp_buffers_read_ranges(struct rp_buffers *b, const char *text, size
             RP_TRY(read_live(&r));
         }
     }
-    if (b->has_peak && b->peak_at < (int64_t)b->order.n)
-        b->peak_instruction = b->order.at[b->peak_at];
-    return RP_OK;
+    return find_peak(b, err);
 }
 
 enum rp_code rp_buffers_read_report(const char *text, size_t n, int64_t *total_bytes,

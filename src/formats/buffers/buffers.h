@@ -5,10 +5,11 @@
  * XLA's buffer assignment: allocations, the values that share them, and what is live when most is.
  * It is written in three ways:
  *
- *     …-buffer-assignment.txt   allocation 4: size 262144, page 0, parameter 0, shape …
- * |f32[256,256]|… value: <374 p.1 @0> (size=262144,offset=0): f32[256,256]{1,0} …-live-range.txt
- * the order of instructions, and what is live at the peak HloProto, field 3         allocations,
- * values, and per allocation the events of the heap simulator
+ *     …-buffer-assignment.txt   allocations with their values:
+ *                                  allocation 4: size 262144, page 0, parameter 0, shape …
+ *                                   value: <374 p.1 @0> (size=262144,offset=0): f32[256,256]{1,0}
+ *     …-live-range.txt          the order of instructions, when values are live, and the peak
+ *     HloProto, field 3         allocations, values, and events of the heap simulator
  */
 #include "base/arena.h"
 #include "base/limits.h"
@@ -60,8 +61,10 @@ struct rp_buffers {
     int64_t peak_bytes;                 /* their sum */
     int64_t peak_at, length;            /* position in the order of instructions, -1: not known */
     const char *peak_instruction;       /* or NULL */
-    /* From the text of live ranges; else empty: */
-    RP_VEC(const char *) order; /* of instructions */
+    int64_t stated_peak_bytes, stated_peak_at; /* as XLA's text of live ranges has them, or -1 */
+    /* From the text of live ranges, or from the events of one heap (then positions are events, and
+       INT64_MAX is the end); else empty: */
+    RP_VEC(const char *) order; /* names of instructions, by position */
     RP_VEC(struct rp_live_range) ranges;
 };
 
@@ -74,7 +77,10 @@ bool rp_buffers_begin(const uint8_t *head, size_t n);
 /* Release `b` also after a failure. limits: NULL for the defaults. */
 enum rp_code rp_buffers_read_text(struct rp_buffers *b, const char *text, size_t n,
                                   const struct rp_limits *limits, struct rp_err *err);
-/* Adds what a live range text says: the order, the ranges, the peak. */
+/* Adds what a live range text says: the order, the ranges, the peak. XLA looks for the peak before
+   it takes off what ends at a position, and so may name the position after it; it counts values
+   that share memory twice. So the peak is computed from the ranges (lives.h), and what XLA states
+   is kept beside it. */
 enum rp_code rp_buffers_read_ranges(struct rp_buffers *b, const char *text, size_t n,
                                     const struct rp_limits *limits, struct rp_err *err);
 /* "Total bytes: N" of a memory usage report; the sum of all memory spaces. */

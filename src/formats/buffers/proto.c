@@ -236,6 +236,7 @@ static enum rp_code read_allocation(struct proto_reader *r, struct rp_proto_curs
 struct heap_event {
     uint8_t kind;
     int64_t buffer, shares;
+    struct rp_bytes instruction;
 };
 
 static enum rp_code read_event(struct proto_reader *r, struct rp_proto_cursor c,
@@ -245,6 +246,8 @@ static enum rp_code read_event(struct proto_reader *r, struct rp_proto_cursor c,
 
     *out = (struct heap_event){0};
     while (rp_proto_next(&c, &it)) {
+        if (it.number == EVENT_INSTRUCTION && it.wire == RP_WIRE_BYTES)
+            out->instruction = it.bytes;
         if (it.wire != RP_WIRE_VARINT)
             continue;
         if (it.number == EVENT_KIND)
@@ -301,6 +304,46 @@ static enum rp_code run_events(struct proto_reader *r, struct rp_proto_cursor c,
     return rp_proto_finish(&c, r->err);
 }
 
+/* The order of the events, and from where to where the values are live, in events. */
+static enum rp_code read_lives(struct proto_reader *r, struct rp_proto_cursor c)
+{
+    struct rp_map open;
+    struct rp_proto_item it;
+    struct heap_event e;
+    enum rp_code code = RP_OK;
+
+    rp_map_init(&open);
+    while (code == RP_OK && rp_proto_next(&c, &it)) {
+        const struct rp_buffer_value *v;
+        struct rp_live_range range;
+        const char *name;
+        uint32_t at;
+
+        if (it.number != TRACE_EVENT || it.wire != RP_WIRE_BYTES)
+            continue;
+        code = read_event(r, rp_proto_enter(&c, &it), &e);
+        if (code != RP_OK)
+            break;
+        name = rp_arena_copy(&r->b->arena, (const char *)e.instruction.at, e.instruction.n);
+        code = name ? rp_vec_push(&r->b->order, name, r->err)
+                    : rp_err_nomem(r->err, "reading a buffer assignment");
+        v = value_of(r, e.buffer);
+        at = rp_map_get(&open, (uint64_t)e.buffer);
+        if (code != RP_OK || !v)
+            continue;
+        range = (struct rp_live_range){v->name, (int64_t)r->b->order.n - 1, INT64_MAX};
+        if (e.kind == HEAP_ALLOC) {
+            code = rp_map_put(&open, (uint64_t)e.buffer, (uint32_t)r->b->ranges.n, r->err);
+            if (code == RP_OK)
+                code = rp_vec_push(&r->b->ranges, range, r->err);
+        } else if (e.kind == HEAP_FREE && at != RP_MAP_NONE && r->b->order.n > 1) {
+            r->b->ranges.at[at].last = (int64_t)r->b->order.n - 2;
+        }
+    }
+    rp_map_release(&open);
+    return code == RP_OK ? rp_proto_finish(&c, r->err) : code;
+}
+
 static enum rp_code add_live(struct proto_reader *r, const struct rp_buffer_value *v)
 {
     struct rp_live_buffer live = {v->name, v->bytes};
@@ -350,6 +393,11 @@ static enum rp_code add_others(struct proto_reader *r)
         live.name = live.name ? live.name : "";
         r->b->peak_bytes += a->bytes;
         RP_TRY(rp_vec_push(&r->b->live, live, r->err));
+        if (r->b->ranges.n) {
+            struct rp_live_range always = {live.name, 0, INT64_MAX};
+
+            RP_TRY(rp_vec_push(&r->b->ranges, always, r->err));
+        }
     }
     return RP_OK;
 }
@@ -361,6 +409,7 @@ static enum rp_code read_assignment(struct proto_reader *r, struct rp_proto_curs
 {
     struct rp_proto_cursor c = whole;
     struct rp_proto_item it;
+    size_t traces = 0;
 
     while (rp_proto_next(&c, &it))
         if (it.number == BUFFERS_LOGICAL && it.wire == RP_WIRE_BYTES)
@@ -370,8 +419,14 @@ static enum rp_code read_assignment(struct proto_reader *r, struct rp_proto_curs
         if (it.number == BUFFERS_ALLOCATION && it.wire == RP_WIRE_BYTES)
             RP_TRY(read_allocation(r, rp_proto_enter(&c, &it)));
     for (c = whole; rp_proto_next(&c, &it);)
-        if (it.number == BUFFERS_TRACE && it.wire == RP_WIRE_BYTES)
+        if (it.number == BUFFERS_TRACE && it.wire == RP_WIRE_BYTES) {
             RP_TRY(read_trace(r, rp_proto_enter(&c, &it)));
+            traces++;
+        }
+    for (c = whole;
+         traces == 1 && rp_proto_next(&c, &it);) /* of several the events do not compare */
+        if (it.number == BUFFERS_TRACE && it.wire == RP_WIRE_BYTES)
+            RP_TRY(read_lives(r, rp_proto_enter(&c, &it)));
     return r->b->has_peak ? add_others(r) : RP_OK;
 }
 

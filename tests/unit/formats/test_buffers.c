@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffer assignments: kinds, totals and the peak, from texts and from a protobuf. */
 #include "formats/buffers/buffers.h"
+#include "formats/buffers/lives.h"
 #include "unit.h"
 
 static const char assignment[] =
@@ -22,6 +23,9 @@ static const char ranges[] = "HloLiveRange (max 5):\n"
                              "    2:mul\n"
                              "  BufferLiveRange:\n"
                              "    p.1{}:0-5\n"
+                             "    add{}:1-1\n"
+                             "    mul{}:2-2\n"
+                             "    out{1}:2-5\n"
                              "  Live ranges at 2 (peak):\n"
                              "    p.1{}: 100 bytes (cumulative: 100 bytes)\n"
                              "    mul{}: 60 bytes (cumulative: 160 bytes)\n"
@@ -56,8 +60,80 @@ static void reads_texts(void **state)
     assert_string_equal(b.peak_instruction, "mul");
     assert_int_equal(b.peak_bytes, 190);
     assert_int_equal(b.live.n, 3);
-    assert_string_equal(b.live.at[2].name, "out{1}");
+    assert_string_equal(b.live.at[1].name, "out{1}");
+    assert_int_equal(b.stated_peak_bytes, 190);
+    assert_int_equal(b.order.n, 3);
+    assert_int_equal(b.ranges.n, 4);
+    assert_int_equal(b.ranges.at[3].first, 2);
+    assert_int_equal(b.ranges.at[3].last, 5);
     rp_buffers_release(&b);
+}
+
+/* XLA names the position after the peak where something begins as something else ends; and `b` is
+   computed in the place of `a`: the two share memory at position 1. */
+static void finds_the_peak_by_addresses(void **state)
+{
+    static const char text[] = "BufferAssignment:\n"
+                               "allocation 0: size 130, page 0, preallocated-temp:\n"
+                               " value: <1 a @0> (size=50,offset=0): f32[]\n"
+                               " value: <2 b @0> (size=50,offset=0): f32[]\n"
+                               " value: <3 c @0> (size=60,offset=50): f32[]\n"
+                               " value: <4 d{} @0> (size=20,offset=50): f32[]\n";
+    static const char live[] = "HloLiveRange (max 3):\n"
+                               "  InstructionSequence:\n"
+                               "    0:a\n"
+                               "    1:b\n"
+                               "    2:d\n"
+                               "  BufferLiveRange:\n"
+                               "    a{}:0-1\n"
+                               "    b{}:1-2\n"
+                               "    c{}:0-1\n"
+                               "    d{}:2-3\n"
+                               "    unknown{}:0-3\n"
+                               "  Live ranges at 2 (peak):\n"
+                               "    b{}: 50 bytes (cumulative: 50 bytes)\n"
+                               "    d{}: 20 bytes (cumulative: 70 bytes)\n";
+    static const int64_t taken[] = {110, 110, 70, 20};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_buffer_lives lives;
+    struct rp_buffer_share *shares;
+    struct rp_buffers b;
+    size_t n;
+
+    UNUSED_STATE(state);
+    rp_buffers_init(&b);
+    assert_ok(rp_buffers_read_text(&b, text, sizeof text - 1, NULL, &err), &err);
+    assert_ok(rp_buffers_read_ranges(&b, live, sizeof live - 1, NULL, &err), &err);
+    assert_int_equal(b.stated_peak_bytes, 70);
+    assert_int_equal(b.stated_peak_at, 2);
+    assert_int_equal(b.peak_bytes, 110);
+    assert_int_equal(b.peak_at, 0);
+    assert_ok(rp_buffers_lives(&b, &arena, &lives, &err), &err);
+    assert_int_equal(lives.npositions, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(lives.taken[i], taken[i]);
+    assert_int_equal(lives.heap_bytes, 130);
+    assert_int_equal(lives.heap_peak_bytes, 110);
+    assert_ok(rp_buffers_live_at(&b, &lives, 1, &arena, &shares, &n, &err), &err);
+    assert_int_equal(n, 3); /* a, b in its place, c */
+    assert_int_equal(shares[0].bytes + shares[1].bytes, 50);
+    assert_int_equal(shares[2].bytes, 60);
+    rp_arena_release(&arena);
+    rp_buffers_release(&b);
+}
+
+static void reads_the_total_of_a_report(void **state)
+{
+    static const char report[] = "Memory Space: default (color=0)\nTotal bytes: 4399360 (4.20MiB)\n"
+                                 "Memory Space: 1\nTotal bytes: 40 (40B)\n";
+    struct rp_err err = RP_ERR_INIT;
+    int64_t total;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_buffers_read_report(report, sizeof report - 1, &total, &err), &err);
+    assert_int_equal(total, 4399400);
+    assert_code(rp_buffers_read_report("x", 1, &total, &err), RP_FORMAT);
 }
 
 /* The same program as a protobuf: add and mul are live together; the rest all the time. */
@@ -93,6 +169,11 @@ static void reads_protobufs(void **state)
     assert_int_equal(b.live.n, 5);
     assert_string_equal(b.live.at[0].name, "add");
     assert_string_equal(b.values.at[1].name, "out{0,1}");
+    assert_int_equal(b.order.n, 5);  /* events */
+    assert_int_equal(b.ranges.n, 5); /* add, mul, and what exists all the time */
+    assert_int_equal(b.ranges.at[0].first, 0);
+    assert_int_equal(b.ranges.at[0].last, 1);
+    assert_int_equal(b.ranges.at[1].last, 3);
     rp_buffers_release(&b);
 }
 
@@ -121,6 +202,8 @@ int test_buffers(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_texts),
+        cmocka_unit_test(finds_the_peak_by_addresses),
+        cmocka_unit_test(reads_the_total_of_a_report),
         cmocka_unit_test(reads_protobufs),
         cmocka_unit_test(names_the_line_of_damage),
     };
