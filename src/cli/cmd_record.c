@@ -30,6 +30,8 @@ const struct rp_option record_options[] = {
     {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "maximum size written by one process: 2GiB", 0},
     {"when-full", 0, RP_OPT_CHOICE, "stop|ring", "stop",
      "at the limit: stop (the rest is counted as lost), or drop the oldest events", 0},
+    {"counters", 0, RP_OPT_TEXT, "LIST", NULL,
+     "comma-separated hardware counters to measure for each CUDA kernel: dram__bytes.sum", 0},
     {"set", 0, RP_OPT_TEXT, "KEY=VALUE", NULL, "set an option of a source", RP_OPT_REPEAT},
     {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "print no summary at the end", 0},
     RP_OPTION_END};
@@ -135,6 +137,7 @@ static bool in_range(const struct cli_call *call, struct rp_err *err)
 static bool gather_options(struct record *r, const struct cli_call *call, struct rp_err *err)
 {
     const char *step_name = setting(call, "step-name"), *full = setting(call, "when-full");
+    const char *counters = setting(call, "counters");
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
@@ -145,7 +148,9 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
            add_steps(r, setting(call, "steps"), err) &&
            (!step_name || add_option(r, err, "step_name", step_name)) &&
            add_number(r, err, "limit", number(call, "limit")) &&
-           (!full || add_option(r, err, "full", full)) && add_settings(r, call, err);
+           (!full || add_option(r, err, "full", full)) &&
+           (!counters || add_option(r, err, "cuda.counters", counters)) &&
+           add_settings(r, call, err);
 }
 
 /* -------------------------------------------------------------------------- the folder */

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <time.h>
 
-#define RANGES  512
+#define RANGES  64
 #define METRICS 30
 #define TIME    "gpu__time_duration.sum" /* nanoseconds */
 
@@ -47,7 +47,8 @@ static struct {
     void *context, *host, *profiler;
     uint8_t *config, *data; /* what to measure; what was measured */
     size_t nconfig, ndata;
-    bool running, failed;
+    bool running, failed; /* running: measuring now, or paused with the recording */
+    bool paused;
     struct launch *launches;
     size_t nlaunches;
     uint64_t lost;
@@ -146,7 +147,8 @@ static bool add_metrics(void)
             .size = sizeof p, .host = counters.host, .names = &counters.names[i], .n = 1};
         char doing[160];
 
-        snprintf(doing, sizeof doing, "counter '%.100s'", counters.names[i]);
+        snprintf(doing, sizeof doing, "counter '%.100s' ('ncu --query-metrics' lists them)",
+                 counters.names[i]);
         TRY(doing, cupti.add_metrics(&p));
     }
     return true;
@@ -314,14 +316,26 @@ static bool counters_read(void)
 
 /* -------------------------------------------------------------------------- callbacks */
 
+/* Measures only while the recording is on, because each kernel costs many milliseconds. */
+static void prepare_launch(void)
+{
+    bool pause = !rp_cuda.cap->ready();
+
+    if (pause != counters.paused)
+        counters.running = pause ? counters_read() : counters_start();
+    else if (!pause && counters.nlaunches == RANGES)
+        counters.running = counters_read() && counters_start();
+    counters.paused = pause;
+}
+
 static void launch_begin(const struct rp_cupti_call *c, uint32_t id)
 {
     struct launch *l;
 
     pthread_mutex_lock(&counters.lock);
-    if (counters.running && counters.nlaunches == RANGES)
-        counters.running = counters_read() && counters_start();
-    if (counters.running && c->context == counters.context) {
+    if (counters.running)
+        prepare_launch();
+    if (counters.running && !counters.paused && c->context == counters.context) {
         l = &counters.launches[counters.nlaunches++];
         *l = (struct launch){.begin_ns = now_ns(), .correlation = c->correlation};
         snprintf(l->name, sizeof l->name, "%s", c->symbol ? c->symbol : c->function);
@@ -362,7 +376,8 @@ static void context_callback(uint32_t id, void *context)
     if (id == RP_CUPTI_CONTEXT_CREATED && !counters.context && !counters.failed)
         counters.running = context_begin(context);
     else if (id == RP_CUPTI_CONTEXT_ENDS && context == counters.context && counters.running) {
-        counters_read();
+        if (!counters.paused)
+            counters_read();
         counters.running = false;
     }
     pthread_mutex_unlock(&counters.lock);
@@ -386,7 +401,7 @@ void rp_cuda_counters_end(void)
     char text[160];
 
     pthread_mutex_lock(&counters.lock);
-    if (counters.running)
+    if (counters.running && !counters.paused)
         counters_read();
     counters.running = false;
     pthread_mutex_unlock(&counters.lock);
