@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of MPI: ten steps, in which rank 2 takes 10 ms and the others 1. */
+/* A program of MPI: ten steps, in which rank 2 takes 30 ms and the others 1. */
 #include "fake_mpi.h"
 
 #include "reprise/record.h"
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 10; i++) {
         snprintf(name, sizeof name, "step %d", i);
         RP_RANGE_BEGIN(name);
-        work(rank == 2 ? 10 : 1);
+        work(rank == 2 ? 30 : 1);
         MPI_Allreduce(send, receive, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
         PMPI_Barrier(pair); /* as bindings of other languages do */
         MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, receive, 100, MPI_DOUBLE, MPI_COMM_WORLD);
