@@ -61,6 +61,7 @@ struct rp_question {
     unsigned accepts;
     const struct rp_option *options;
     const struct rp_type *type;
+    int anytime; /* 1: cancelled by rp_progress_fn it answers with the best that it has found */
 };
 
 /* All questions, in the order of the help, and one by its name (or NULL). They are constants. */

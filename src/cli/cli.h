@@ -75,11 +75,15 @@ int cli_bars(int fd); /* as in struct rp_print_options: only on a terminal */
 /* progress.c: a line on stderr, from the first second on, where stderr is a terminal. */
 struct cli_progress {
     bool enabled, shown;
+    bool anytime; /* an interrupt (Ctrl-C) waits to be asked for, and ends the work */
     double started, last;
 };
 void cli_progress_begin(struct cli_progress *progress, bool quiet);
 int cli_progress_report(void *progress, const char *what, uint64_t done, uint64_t total);
 void cli_progress_end(struct cli_progress *progress);
+/* Interrupts wait from now on, on all threads that begin later; cli_progress_report asks for them.
+ */
+void cli_progress_hold_interrupts(struct cli_progress *progress);
 
 /* report.c: errors on stderr; all return the exit status. */
 int cli_fail(enum rp_code code, const struct rp_err *err);

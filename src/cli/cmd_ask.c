@@ -199,6 +199,8 @@ static int ask_once(const struct cli_call *call)
         return cli_usage(call->command->name, &err);
     options.threads = thread_count(call);
     cli_progress_begin(&progress, common_flag(call, "quiet"));
+    if (call->command->question->anytime)
+        cli_progress_hold_interrupts(&progress);
     code = rp_ctx_new(&options, &ctx, &err);
     if (code == RP_OK)
         code = ask_question(call, ctx, &result, &err);

@@ -5,6 +5,7 @@
  */
 #include "cli/cli.h"
 
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,11 +22,42 @@ void cli_progress_begin(struct cli_progress *progress, bool quiet)
     *progress = (struct cli_progress){.enabled = !quiet && isatty(STDERR_FILENO), .started = now()};
 }
 
+void cli_progress_hold_interrupts(struct cli_progress *progress)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    progress->anytime = pthread_sigmask(SIG_BLOCK, &set, NULL) == 0;
+}
+
+static bool is_interrupted(void)
+{
+    sigset_t set;
+
+    return sigpending(&set) == 0 && sigismember(&set, SIGINT) == 1;
+}
+
+/* Takes the interrupt that waited, and lets others through again. */
+static void release_interrupts(void)
+{
+    struct timespec none = {0};
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    while (sigtimedwait(&set, NULL, &none) == SIGINT)
+        continue;
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
 int cli_progress_report(void *user, const char *what, uint64_t done, uint64_t total)
 {
     struct cli_progress *progress = user;
     double at;
 
+    if (progress->anytime && is_interrupted())
+        return 1;
     if (!progress->enabled)
         return 0;
     at = now();
@@ -46,4 +78,7 @@ void cli_progress_end(struct cli_progress *progress)
     if (progress->shown)
         fputs("\r\033[K", stderr);
     progress->shown = false;
+    if (progress->anytime)
+        release_interrupts();
+    progress->anytime = false;
 }

@@ -501,7 +501,9 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
                                     "(profile_memory=True)";
     else if (a->limits->memory_bytes && a->plan.peak_then_bytes > a->limits->memory_bytes)
         out->notes[out->nnotes++] =
-            "the memory budget is exceeded: nothing that can be recomputed frees enough";
+            a->limits->stopped != RP_OPT_CONVERGED
+                ? "the memory budget is exceeded: the search ended before enough was freed"
+                : "the memory budget is exceeded: nothing that can be recomputed frees enough";
     if (!first->has_steps && !first->recorded_steps)
         out->notes[out->nnotes++] = "no steps are marked: the whole recording is one step";
     if (a->x.one_size && a->buckets.better)
@@ -581,6 +583,8 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
         code = check_plan(&a, parts, err);
     if (code == RP_OK)
         code = rp_opt_answer_plan(&a.plan, arena, out, err);
+    if (code == RP_OK && limits->workspace)
+        code = rp_opt_workspace_save(limits->workspace, NULL, a.text, a.plan.best_ns, err);
     if (code == RP_OK)
         add_notes(&a, parts);
     rp_opt_summarise(arena, out);

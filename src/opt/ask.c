@@ -59,6 +59,7 @@ static const struct rp_field root_fields[] = {
     ROOT(peak_bytes, I64, BYTES, "memory at the peak", "as recorded, null: not recorded",
          RP_NULLABLE),
     ROOT(peak_then_bytes, I64, BYTES, "  with the plan", "an estimate", RP_NULLABLE),
+    ROOT(ended, STR, NONE, "search", "where it ended before it converged", RP_SCREEN),
     RP_FIELD_LIST(struct rp_opt_answer, moves, &move_type, "the plan",
                   "moves in the order to make them; gains add up", 0),
     RP_FIELD_LIST(struct rp_opt_answer, how, &rp_type_string, "how to apply it",
@@ -145,6 +146,7 @@ static enum rp_code read_limits(struct rp_ctx *ctx, const struct rp_settings *se
     double seconds = rp_settings_ratio(settings, "budget");
 
     *out = (struct rp_opt_limits){.ctx = ctx,
+                                  .workspace = out->workspace,
                                   .seed = (uint64_t)rp_settings_int(settings, "seed"),
                                   .memory_bytes = rp_settings_int(settings, "memory-budget")};
     if (!(seconds > 0 && seconds <= 1e6))
@@ -172,24 +174,42 @@ static enum rp_code optimize_job(struct rp_ctx *ctx, const struct rp_dataset *da
     return code;
 }
 
+static enum rp_code search_dataset(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                   const struct rp_settings *settings, struct rp_opt_limits *limits,
+                                   struct rp_result *result, struct rp_err *err)
+{
+    struct rp_opt_answer *root = result->root;
+
+    if (rp_dataset_is_job(dataset))
+        return optimize_job(ctx, dataset, settings, limits, result, err);
+    RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_optimize.ranks, result, err));
+    RP_TRY(read_limits(ctx, settings, limits, err));
+    return rp_opt_answer_run(root->parts, limits, &result->arena, root, err);
+}
+
 static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                  const struct rp_settings *settings, struct rp_result *result,
                                  struct rp_err *err)
 {
     const char *export = rp_settings_text(settings, "export");
     struct rp_opt_answer *root = result->root;
-    struct rp_opt_limits limits;
+    struct rp_opt_workspace workspace;
+    struct rp_opt_limits limits = {.workspace = &workspace};
+    enum rp_code code;
 
     RP_TRY(read_limits(ctx, settings, &limits, err)); /* before anything is read */
     RP_TRY(rp_opt_exports_check(export, err));
-    if (rp_dataset_is_job(dataset)) {
-        RP_TRY(optimize_job(ctx, dataset, settings, &limits, result, err));
-    } else {
-        RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_optimize.ranks, result, err));
-        RP_TRY(read_limits(ctx, settings, &limits, err));
-        RP_TRY(rp_opt_answer_run(root->parts, &limits, &result->arena, root, err));
-    }
+    code = rp_opt_workspace_open(&workspace, rp_settings_text(settings, "workspace"),
+                                 rp_settings_flag(settings, "resume"), err);
+    if (code == RP_OK)
+        code = search_dataset(ctx, dataset, settings, &limits, result, err);
+    rp_opt_workspace_release(&workspace);
+    RP_TRY(code);
     root->stopped = rp_opt_stop_name(limits.stopped);
+    if (limits.stopped != RP_OPT_CONVERGED)
+        root->ended = limits.stopped == RP_OPT_INTERRUPTED
+                          ? "interrupted: this is the best plan so far"
+                          : "the budget is used up: this is the best plan so far ('--budget')";
     return rp_opt_exports_write(&root->exports, export, err);
 }
 
@@ -204,6 +224,8 @@ static const struct rp_option optimize_options[] = {
      "memory that a rank may use at its peak, such as 80GiB", 0},
     {"export", 'x', RP_OPT_TEXT, "DIR|NAME=FILE", NULL,
      "write the plan for its framework: all files into a folder, or one export into a file", 0},
+    {"workspace", 'w', RP_OPT_PATH, "DIR", NULL, "keep the search in this folder", 0},
+    {"resume", 0, RP_OPT_FLAG, NULL, NULL, "go on from the best plan of the workspace", 0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     RP_OPTION_END};
 
@@ -221,7 +243,8 @@ const struct rp_question_row rp_ask_optimize = {
                      "reprise optimize --moves tensor run/\tonly the buckets of gradients\n",
          .accepts = RP_ACCEPTS_TRACES,
          .options = optimize_options,
-         .type = &optimize_type},
+         .type = &optimize_type,
+         .anytime = 1},
     .ranks = {.part = &rp_opt_part_type,
               .waits = true,
               .shares = true,

@@ -23,7 +23,9 @@
 struct groups_ctx {
     const struct rp_opt_chain *chain;
     struct rp_opt_limits *limits;
-    pthread_mutex_t lock; /* of limits */
+    pthread_mutex_t lock; /* of limits, and of: */
+    size_t moves;         /* of all chains */
+    double least_ns;      /* the best of all chains */
     uint8_t *start;       /* where chains begin: CHAINS times n */
     uint8_t *found;       /* what they found */
     double found_ns[CHAINS];
@@ -200,12 +202,25 @@ static bool is_over(struct groups_ctx *g)
     return over;
 }
 
+/* For the trajectory: about so many plans were tried by all chains. */
+static void note_better(struct groups_ctx *g, double ns, size_t moves)
+{
+    pthread_mutex_lock(&g->lock);
+    if (ns < g->least_ns) {
+        g->least_ns = ns;
+        if (g->limits->workspace && g->chain->whole)
+            rp_opt_workspace_point(g->limits->workspace, (int64_t)(g->moves + CHAINS * moves), ns);
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
 static void anneal(struct groups_ctx *g, size_t at, uint8_t *ends, uint8_t *next, void *state)
 {
     const struct rp_opt_chain *c = g->chain;
     size_t n = c->n, move, moves = n * MOVES_BY < MOVES_MOST ? n * MOVES_BY : MOVES_MOST;
     uint8_t *best = g->found + at * n;
-    uint64_t random = rp_hash_join(g->limits->seed, at);
+    uint64_t random = rp_hash_join(rp_hash_join(g->limits->seed, at),
+                                   g->limits->workspace ? g->limits->workspace->round : 1);
     double now, least, heat;
 
     memcpy(ends, g->start + at * n, n);
@@ -228,6 +243,7 @@ static void anneal(struct groups_ctx *g, size_t at, uint8_t *ends, uint8_t *next
         if (is_better(c, now, ends, least, best)) {
             memcpy(best, ends, n);
             least = now;
+            note_better(g, least, move + 1);
         }
     }
     g->found_ns[at] = least;
@@ -251,12 +267,16 @@ static enum rp_code chain_job(void *user, size_t i, struct rp_err *err)
 /* Chains begin at what is known to be good, and at the extremes. */
 static void place_chains(struct groups_ctx *g, const uint8_t *best, const uint8_t *recorded)
 {
-    size_t n = g->chain->n;
+    const char *resumed =
+        g->limits->workspace && g->chain->whole ? g->limits->workspace->groups : NULL;
+    size_t i, n = g->chain->n;
 
     memcpy(g->start, best, n);
     memcpy(g->start + n, recorded, n);
     memset(g->start + 2 * n, 1, n);
     memset(g->start + 3 * n, 0, n);
+    for (i = 0; resumed && strlen(resumed) == n && i < n; i++)
+        g->start[3 * n + i] = resumed[i] == '1';
 }
 
 static enum rp_code run_chains(struct groups_ctx *g, uint8_t *best, double *best_ns, size_t *tried,
@@ -291,8 +311,12 @@ static enum rp_code search(struct groups_ctx *g, void *state, uint8_t *ends, uin
     ends[c->n - 1] = recorded[c->n - 1] = 1;
     *best_ns = plan_ns(c, ends, state);
     *tried = 1;
+    g->least_ns = INFINITY;
+    note_better(g, *best_ns, 0);
     if (c->n <= FEW_TENSORS) {
         *tried += try_all(c, state, ends, best_ns);
+        g->moves = *tried;
+        note_better(g, *best_ns, 0);
         return RP_OK;
     }
     RP_TRY(walk(g, state, g->found, tried, err));
@@ -301,6 +325,8 @@ static enum rp_code search(struct groups_ctx *g, void *state, uint8_t *ends, uin
         memcpy(ends, g->found, c->n);
         *best_ns = ns;
     }
+    g->moves = *tried;
+    note_better(g, *best_ns, 0);
     place_chains(g, ends, recorded);
     return run_chains(g, ends, best_ns, tried, err);
 }

@@ -23,6 +23,7 @@
 struct rp_opt_chain {
     size_t n;          /* tensors; at least 1 */
     size_t state_size; /* bytes */
+    bool whole;        /* step_ns is all of a step: better ones belong into the trajectory */
     const void *user;
     void (*begin)(const void *user, void *state);
     /* Sends tensors [first, end). */

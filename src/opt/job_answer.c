@@ -197,6 +197,17 @@ static enum rp_code search_groups(struct job_ctx *a, struct rp_err *err)
     return rp_arena_check(a->arena, "searching", err);
 }
 
+static enum rp_code save_groups(struct job_ctx *a, struct rp_err *err)
+{
+    char *text = RP_ARENA_NEW(a->arena, char, a->model.n + 1);
+    size_t i;
+
+    RP_TRY(rp_arena_check(a->arena, "searching", err));
+    for (i = 0; i < a->model.n; i++)
+        text[i] = a->ends[i] ? '1' : '0';
+    return rp_opt_workspace_save(a->limits->workspace, text, NULL, a->plan.best_ns, err);
+}
+
 enum rp_code rp_opt_answer_job(const struct rp_job *job, struct rp_opt_limits *limits,
                                struct rp_arena *arena, struct rp_opt_answer *out,
                                struct rp_err *err)
@@ -216,6 +227,8 @@ enum rp_code rp_opt_answer_job(const struct rp_job *job, struct rp_opt_limits *l
         code = search_groups(&a, err);
     if (code == RP_OK)
         code = rp_opt_answer_plan(&a.plan, arena, out, err);
+    if (code == RP_OK && limits->workspace)
+        code = save_groups(&a, err);
     out->recorded_ns = llround(a.model.means.iteration_ns);
     out->checked_ns = a.plan.best_ns;
     out->evaluated = (int64_t)a.tried;

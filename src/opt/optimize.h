@@ -6,6 +6,7 @@
  *
  *     ask.c        the row: options, the fields of the answer
  *     limits.c     families of moves, budget, interruption
+ *     workspace.c  keeping a search, and going on with it (workspace.h)
  *     run_model.c  what a step of a recorded run takes with changes: a run of the simulator
  *     buckets.c    the search for the buckets of gradients of a recorded run
  *     bucket_model.c what such a run takes with other buckets, without a simulation
@@ -20,6 +21,7 @@
  */
 #include "opt/export/exports.h"
 #include "opt/plan.h"
+#include "opt/workspace.h"
 #include "result/result.h"
 #include "sim/engine/resimulate.h"
 #include "sim/model/run.h"
@@ -41,6 +43,7 @@ struct rp_opt_limits {
     int64_t memory_bytes; /* budget; 0: none */
     struct rp_ctx *ctx;   /* is told about progress, and may ask to stop; or NULL */
     enum rp_opt_stop stopped;
+    struct rp_opt_workspace *workspace; /* where better plans are noted, and resumed; or NULL */
 };
 
 extern const char *const rp_opt_family_names[RP_OPT_FAMILIES];
@@ -164,6 +167,7 @@ struct rp_opt_answer {
     struct rp_opt_tried_row *tried;
     int64_t evaluated; /* plans that were simulated or estimated */
     const char *stopped;
+    const char *ended; /* screen: the same, where it did not converge; or NULL */
     struct rp_opt_exports exports;
     size_t nexported;
     struct rp_opt_file *exported; /* its files, for the screen */

@@ -179,6 +179,8 @@ static enum rp_code settle_slot(struct search *s, struct slot *slot, int64_t *be
         to = SIZE_MAX;
     slot->now = to;
     *best = to == SIZE_MAX ? without : least;
+    if (s->limits->workspace)
+        rp_opt_workspace_point(s->limits->workspace, (int64_t)s->x->evaluated, (double)*best);
     *changed |= to != was;
     return RP_OK;
 }
@@ -202,6 +204,18 @@ static enum rp_code settle(struct search *s)
     return RP_OK;
 }
 
+/* The texts of a plan that is resumed are where the search begins. */
+static void resume_slots(struct search *s)
+{
+    const char *texts = s->limits->workspace ? s->limits->workspace->whatifs : NULL;
+    size_t i, k;
+
+    for (i = 0; texts && i < s->slots.n; i++)
+        for (k = s->slots.at[i].first; k < s->slots.at[i].end; k++)
+            if (strstr(texts, s->tries.at[k].text) && is_possible(s, k))
+                s->slots.at[i].now = k;
+}
+
 enum rp_code rp_opt_search_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
                                    const char *first, struct rp_arena *arena,
                                    struct rp_opt_tries *out, struct rp_err *err)
@@ -212,8 +226,10 @@ enum rp_code rp_opt_search_whatifs(struct rp_opt_run *x, struct rp_opt_limits *l
 
     if (code == RP_OK)
         code = try_alone(&s);
-    if (code == RP_OK)
+    if (code == RP_OK) {
+        resume_slots(&s);
         code = settle(&s);
+    }
     for (i = 0; i < s.slots.n; i++)
         if (s.slots.at[i].now != SIZE_MAX)
             s.tries.at[s.slots.at[i].now].chosen = true;
