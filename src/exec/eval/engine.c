@@ -11,6 +11,7 @@
 #include "exec/data/signature.h"
 #include "exec/engine/timing.h"
 #include "exec/eval/mesh.h"
+#include "exec/eval/subnormals.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -71,8 +72,13 @@ static enum rp_code executable_build(struct executable *x, const struct rp_engin
     }
     if (!x->arguments || !x->results || (options->profile && (!x->times || !x->calls)))
         return rp_err_nomem(err, "compiling");
-    if (threaded && x->base.partitions == 1)
-        RP_TRY(rp_pool_new(options->threads, &x->pool, err));
+    if (threaded && x->base.partitions == 1) {
+        uint64_t mode = rp_subnormals_flush(); /* the threads have it from here */
+        enum rp_code code = rp_pool_new(options->threads, &x->pool, err);
+
+        rp_subnormals_restore(mode);
+        return code;
+    }
     return RP_OK;
 }
 
@@ -228,6 +234,8 @@ static enum rp_code run_partition(void *user, unsigned p, struct rp_err *err)
     struct partition_run *run = user;
     struct executable *x = run->x;
     struct rp_eval e = {.plan = x->plan, .partition = p, .mesh = run->mesh, .pool = x->pool};
+    uint64_t mode = rp_subnormals_flush();
+    enum rp_code code;
 
     if (x->spans)
         e.spans = &x->spans[p];
@@ -235,7 +243,9 @@ static enum rp_code run_partition(void *user, unsigned p, struct rp_err *err)
         e.times = x->times;
         e.calls = x->calls;
     }
-    return rp_eval_graph(&e, x->plan->entry, x->arguments + p * x->nparams, &x->results[p], err);
+    code = rp_eval_graph(&e, x->plan->entry, x->arguments + p * x->nparams, &x->results[p], err);
+    rp_subnormals_restore(mode);
+    return code;
 }
 
 enum rp_code rp_eval_run(struct rp_executable *base, struct rp_err *err)

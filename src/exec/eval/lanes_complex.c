@@ -13,39 +13,39 @@
 
 #define UNARY_LIST(X)                            \
     X(NEGATE, negate, -x)                        \
-    X(EXP, exp, F(cexp)(x))                      \
+    X(EXP, exp, N(exp_of)(x))                    \
     X(EXPM1, expm1, N(expm1_of)(x))              \
-    X(LOG, log, F(clog)(x))                      \
+    X(LOG, log, N(log_of)(x))                    \
     X(LOG1P, log1p, N(log1p_of)(x))              \
-    X(SQRT, sqrt, F(csqrt)(x))                   \
+    X(SQRT, sqrt, F(csqrt)(N(above)(x)))         \
     X(RSQRT, rsqrt, 1 / F(csqrt)(x))             \
     X(CBRT, cbrt, F(cpow)(x, (R)1 / 3))          \
     X(SINE, sine, F(csin)(x))                    \
     X(COSINE, cosine, F(ccos)(x))                \
-    X(TAN, tan, F(ctan)(x))                      \
-    X(SINH, sinh, F(csinh)(x))                   \
-    X(COSH, cosh, F(ccosh)(x))                   \
-    X(TANH, tanh, F(ctanh)(x))                   \
-    X(ASIN, asin, F(casin)(x))                   \
-    X(ACOS, acos, F(cacos)(x))                   \
+    X(TAN, tan, N(tan_of)(x))                    \
+    X(SINH, sinh, N(sinh_of)(x))                 \
+    X(COSH, cosh, N(cosh_of)(x))                 \
+    X(TANH, tanh, N(tanh_of)(x))                 \
+    X(ASIN, asin, F(casin)(N(above)(x)))         \
+    X(ACOS, acos, F(cacos)(N(above)(x)))         \
     X(ASINH, asinh, F(casinh)(x))                \
-    X(ACOSH, acosh, F(cacosh)(x))                \
+    X(ACOSH, acosh, F(cacosh)(N(above)(x)))      \
     X(ATANH, atanh, F(catanh)(x))                \
     X(LOGISTIC, logistic, 1 / (1 + F(cexp)(-x))) \
-    X(SIGN, sign, x == 0 ? x : x / F(cabs)(x))   \
+    X(SIGN, sign, x == 0 ? x : x / N(abs_of)(x)) \
     X(COPY, copy, x)
 
-#define BINARY_LIST(X)                 \
-    X(ADD, add, x + y)                 \
-    X(SUBTRACT, subtract, x - y)       \
-    X(MULTIPLY, multiply, x *y)        \
-    X(DIVIDE, divide, x / y)           \
-    X(ATAN2, atan2, N(atan2_of)(x, y)) \
+#define BINARY_LIST(X)                      \
+    X(ADD, add, x + y)                      \
+    X(SUBTRACT, subtract, x - y)            \
+    X(MULTIPLY, multiply, N(product)(x, y)) \
+    X(DIVIDE, divide, x / y)                \
+    X(ATAN2, atan2, N(atan2_of)(x, y))      \
     X(POWER, power, x == 0 ? (y == 0 ? 1 : 0) : F(cpow)(x, y))
 
 /* Results that are real. */
 #define PART_LIST(X)           \
-    X(ABS, abs, F(cabs)(x))    \
+    X(ABS, abs, N(abs_of)(x))  \
     X(REAL, real, F(creal)(x)) \
     X(IMAG, imag, F(cimag)(x))
 

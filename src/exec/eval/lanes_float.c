@@ -19,7 +19,7 @@
     X(NEGATE, negate, -x)                                \
     X(EXP, exp, F(exp)(x))                               \
     X(EXPM1, expm1, F(expm1)(x))                         \
-    X(LOG, log, F(log)(x))                               \
+    X(LOG, log, x == 0 ? -(T)INFINITY : F(log)(x))       \
     X(LOG1P, log1p, F(log1p)(x))                         \
     X(SQRT, sqrt, F(sqrt)(x))                            \
     X(RSQRT, rsqrt, 1 / F(sqrt)(x))                      \

@@ -36,7 +36,7 @@ static double special_lgamma(double x)
 {
     int sign;
 
-    return lgamma_r(x, &sign);
+    return lgamma_r(x == 0 ? 0 : x, &sign); /* subnormals count as zero */
 }
 
 static double special_digamma(double x)

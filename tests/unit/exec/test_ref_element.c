@@ -136,6 +136,24 @@ static const struct exec_case complexes[] = {
 };
 
 static const struct exec_case others[] = {
+    {"subnormals are zeros, as in XLA on the CPU",
+     MODULE " a = f32[2] constant({1e-40, -1e-40})\n z = f32[2] constant({0, 0})\n"
+            " d = f64[1] constant({1e-310})\n l = f32[2] log(a)\n s = f32[2] sign(a)\n"
+            " e = pred[2] compare(a, z), direction=EQ\n c = f32[2] ceil(a)\n"
+            " k = f64[1] log(d)\n b = f32[2] constant({1e30, 1e30})\n p = f32[2] multiply(a, b)\n"
+            " ROOT t = (f32[2], f32[2], pred[2], f32[2], f64[1], f32[2]) "
+            "tuple(l, s, e, c, k, p)\n}\n",
+     11,
+     {-INFINITY, -INFINITY, 0, 0, 1, 1, 0, 0, -INFINITY, 0, 0}},
+    {"complex numbers where XLA is not C",
+     MODULE
+     " re = f32[4] constant({-1, nan, inf, 0})\n im = f32[4] constant({-0.0, inf, inf, inf})\n"
+     " a = c64[4] complex(re, im)\n s = c64[4] sqrt(a)\n s0 = c64[1] slice(s), slice={[0:1]}\n"
+     " b = f32[4] abs(a)\n e = c64[4] exponential(a)\n"
+     " e2 = c64[1] slice(e), slice={[2:3]}\n"
+     " ROOT t = (c64[1], f32[4], c64[1]) tuple(s0, b, e2)\n}\n",
+     8,
+     {0, 1, 1, NAN, INFINITY, INFINITY, NAN, NAN}},
     {"bitcast-convert between widths",
      MODULE " a = f32[1] constant({1})\n ROOT b = u16[1,2] bitcast-convert(a)\n}\n",
      2,

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXEC_EVAL_SUBNORMALS_H
+#define RP_EXEC_EVAL_SUBNORMALS_H
+/*
+ * XLA runs programs on the CPU with subnormal numbers read and written as zeros, and programs show
+ * it: log(1e-40f) is minus infinity, 1e-40f == 0 is true. So do `ref` and `fast`. The mode belongs to
+ * the thread; threads inherit it from the one that starts them.
+ */
+#include <stdint.h>
+
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+/* Returns the mode before, for rp_subnormals_restore. */
+static inline uint64_t rp_subnormals_flush(void)
+{
+    uint64_t before = 0;
+
+#if defined(__SSE__)
+    before = _mm_getcsr();
+    _mm_setcsr((unsigned)before | 0x8040); /* results, operands */
+#elif defined(__aarch64__)
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    __asm__ volatile("msr fpcr, %0" : : "r"(before | (uint64_t)1 << 24));
+#endif
+    return before;
+}
+
+static inline void rp_subnormals_restore(uint64_t before)
+{
+#if defined(__SSE__)
+    _mm_setcsr((unsigned)before);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(before));
+#else
+    (void)before;
+#endif
+}
+
+#endif
