@@ -30,19 +30,22 @@ float rp_picture_height(const struct rp_tree *tree, uint32_t child)
     return rp_tree_is_data(tree->p, child) ? RP_BOX_DATA_H : RP_BOX_OP_H;
 }
 
-/* Wide enough for the opcode and the shape; names may be cut. */
+/* Wide enough for the shape and most names; longer ones are cut. */
 static float child_width(const struct making *m, uint32_t child)
 {
     const struct rp_program *p = m->p;
-    size_t chars, opcode;
+    size_t chars, opcode, name;
     float w;
 
     if (child >= p->nops)
         return RP_BOX_GROUP_W;
     chars = m->shape_chars[p->shape.at[child]];
     opcode = strlen(rp_op_opcode_name(p, child)) + 5;
+    name = strlen(rp_program_text(p, p->op_name.at[child])) + 2;
     if (rp_tree_is_data(p, child))
         opcode = 12;
+    if (name > opcode)
+        opcode = name < 26 ? name : 26;
     chars = chars > opcode ? chars : opcode;
     w = 16 + 6.2f * (float)chars;
     return w < 70 ? 70 : w > RP_BOX_MOST_W ? RP_BOX_MOST_W : (float)(int)w;

@@ -185,7 +185,7 @@ function titleOf(node) {
   switch (gkind[g]) {
     case REPEAT: return `×${count(nchild[g])} ${isStackAlike(g) ? "identical" : "similar"} layers`;
     case LAYER: return `layer ${number[g]}`;
-    case PART: return `part ${number[g]} of ${partsAround(g)}`;
+    case PART: return partsAround(g) > 1 ? `part ${number[g]} of ${partsAround(g)}` : "other operations";
     case INPUTS: return "inputs and constants";
     default: return tail(P.groupNames[g]);
   }
@@ -447,6 +447,8 @@ function edgePath(path, g, l, p, e, ox, oy) {
     let x = clamp(firstX, ax + aw * 0.22, ax + aw * 0.78), y = ay;
     const end = clamp(lastX, bx + bw * 0.15, bx + bw * 0.85);
     path.moveTo(x, y);
+    y = oy + p.rowY[l.row[a]] + p.rowH[l.row[a]]; // straight out of its row, so that it does not cross neighbours that are open
+    path.lineTo(x, y);
     const step = (nx, ny) => {
       if (Math.abs(nx - x) < 1) path.lineTo(nx, ny); else { const m = (y + ny) / 2; path.bezierCurveTo(x, m, nx, m, nx, ny); }
       x = nx; y = ny;
@@ -457,7 +459,8 @@ function edgePath(path, g, l, p, e, ox, oy) {
       y = oy + p.rowY[r] + p.rowH[r];
       path.lineTo(x, y);
     }
-    step(end, by);
+    step(end, oy + p.rowY[l.row[b]]);
+    path.lineTo(end, by);
     return;
   }
   const right = t % 2 === 0, k = t >> 1, tx = right ? ox + p.left + p.inner + 10 + k * TRACK : ox + p.left - 10 - k * TRACK;
@@ -598,7 +601,7 @@ function drawClosedGroup(node, x, y, w, h, s) {
     ctx.fillText(cut("⊞ " + titleOf(node), Math.floor((w - 14) / 6.4)), x + 8, y + 13);
     ctx.font = "10.5px " + SANS;
     ctx.globalAlpha *= 0.8;
-    const sub = heat !== "kind" && heatOf(node) > 0 ? heatUnit(heatOf(node)) + " · " + subtitleOf(node) : stages ? `${count(countsOf(s).counts[g])} ops: ${digest(g)}` : subtitleOf(node);
+    const sub = heat !== "kind" && heatOf(node) > 0 ? heatUnit(heatOf(node)) + " · " + subtitleOf(node) : stages ? `${count(countsOf(s).counts[g])} ops` + (sides && differs(g, s) ? ', differs' : '') : subtitleOf(node);
     ctx.fillText(cutEnd(sub, Math.floor((w - 14) / 5.9)), x + 8, y + 29);
   }
   ctx.globalAlpha = 1;
@@ -636,9 +639,9 @@ function drawTitles() {
   for (const t of titles) {
     if (t.w < 46 || t.h < 30) continue;
     ctx.font = "600 12px " + SANS;
-    const text = cut("⊟ " + t.text, Math.floor((t.w - 12) / 6.5));
+    let chars = Math.floor((t.w - 12) / 6.2), text = cut("⊟ " + t.text, chars), tw = ctx.measureText(text).width;
+    while (text && tw > t.w - 14) { text = cut("⊟ " + t.text, chars -= 2); tw = ctx.measureText(text).width; }
     if (!text) continue;
-    const tw = ctx.measureText(text).width;
     ctx.fillStyle = palette.group;
     ctx.globalAlpha = 0.9;
     ctx.fillRect(t.x + 4, t.y + 3, tw + 8, 17);
@@ -667,7 +670,7 @@ function drawGroup(g, ox, oy, s, area) {
     if (open[node] && placedInside(node)) {
       drawOpenBox(node, x, y, w, h, s);
       drawInside(node, x, y, s, area);
-      const sx = Math.max(area.x, area.x + (x - cam.x) * cam.k), sy = Math.max(0, (y - cam.y) * cam.k);
+      const sx = Math.max(area.x, area.x + (x - cam.x) * cam.k), sy = Math.max(sides ? 26 : 0, (y - cam.y) * cam.k);
       const ex = Math.min(area.x + area.w, area.x + (x + w - cam.x) * cam.k), ey = (y + h - cam.y) * cam.k;
       titles.push({ x: sx, y: sy, w: ex - sx, h: ey - sy, text: titleOf(node) });
     } else if (node >= nops) drawClosedGroup(node, x, y, w, h, s);
@@ -733,8 +736,8 @@ function draw() {
     drawLinks();
     drawTitles();
     if (sides) {
-      ctx.font = "600 13px " + SANS; ctx.fillStyle = palette.card; ctx.fillRect(a.x, size.h - 26, a.w, 26);
-      ctx.fillStyle = palette.fg; ctx.fillText(cut((a.stage ? "right: " : "left: ") + stages[a.stage], Math.floor(a.w / 7.5)), a.x + 12, size.h - 12);
+      ctx.font = "600 12px " + SANS; ctx.fillStyle = palette.card; ctx.fillRect(a.x, 0, a.w, 24);
+      ctx.fillStyle = palette.fg; ctx.fillText(cut((a.stage ? "right: " : "left: ") + stages[a.stage].split("/").pop(), Math.floor(a.w / 7.2)), a.x + 12, 12);
       ctx.strokeStyle = palette.line; ctx.strokeRect(a.x - 0.5, -1, a.w, size.h + 2);
     }
     ctx.restore();

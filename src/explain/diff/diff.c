@@ -387,7 +387,7 @@ static enum rp_code check_settings(const struct rp_settings *settings, bool trac
                                    struct rp_err *err)
 {
     static const char *const of_traces[] = {"fail-over", "rank", "step", "window", NULL};
-    static const char *const of_programs[] = {"module", "stage", NULL};
+    static const char *const of_programs[] = {"module", "stage", "html", NULL};
     const char *const *name = traces ? of_programs : of_traces;
 
     for (; *name; name++)
@@ -470,6 +470,8 @@ static const struct rp_option diff_options[] = {
      0},
     {"stage", 0, RP_OPT_TEXT, "NAME", NULL,
      "dump folders: only this stage: source, before, after, or a pass", 0},
+    {"html", 0, RP_OPT_PATH, "FILE", NULL,
+     "programs: also write a page that shows both side by side", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_diff = {
@@ -492,6 +494,7 @@ const struct rp_question_row rp_ask_diff = {
                      "reprise diff base/ new/ --fail-over 2%\tall ranks, for CI\n"
                      "reprise diff old/*.gz new/*.gz\tthe files of two folders\n"
                      "reprise diff before.txt after.txt\ttwo programs\n"
+                     "reprise diff before.txt after.txt --html page.html\t... side by side\n"
                      "reprise diff lazy.txt\twhy each graph was compiled again\n"
                      "reprise diff dump_a/ dump_b/\tprograms, module by module\n",
          .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,

@@ -6,7 +6,6 @@
 #include "explain/graph/graph.h"
 
 #include "dataset/question.h"
-#include "draw/draw.h"
 #include "formats/lazy/alias_dump.h"
 
 #include <string.h>
@@ -153,6 +152,7 @@ static const struct rp_type *listing_type(struct rp_arena *arena)
 /* ---- one program ---- */
 
 struct graph_ctx {
+    struct rp_ctx *ctx;
     const struct rp_settings *settings;
     struct rp_result *result;
 };
@@ -173,21 +173,6 @@ static enum rp_code graph_list(const struct graph_ctx *ctx, const struct rp_prog
     if (path)
         RP_TRY(rp_list_path(p, path, arena, listing, err));
     return grep ? rp_list_grep(p, grep, arena, listing, err) : RP_OK;
-}
-
-/* Graphviz gets what was listed, or the whole program. */
-static enum rp_code graph_draw(const struct rp_program *p, const bool *wanted, const char *path,
-                               bool html, struct rp_err *err)
-{
-    struct rp_out *to;
-    enum rp_code code;
-
-    RP_TRY(rp_out_open(path, &to, err));
-    code = html ? rp_draw_program_html(p, NULL, to, err) : rp_draw_program_dot(p, wanted, to);
-    if (code == RP_OK)
-        return rp_out_close(to, err);
-    rp_out_abandon(to);
-    return code;
 }
 
 /* From the file that the user names, else from the module. */
@@ -225,8 +210,6 @@ static enum rp_code graph_program(void *user, const struct rp_loaded_program *lo
 {
     const struct graph_ctx *ctx = user;
     struct rp_graph_answer *root = ctx->result->root;
-    const char *html = rp_settings_text(ctx->settings, "html");
-    const char *dot = rp_settings_text(ctx->settings, "dot");
     struct rp_listing listing = {0};
 
     RP_TRY(rp_graph_summarize(loaded->program, loaded->format, &ctx->result->arena, root, err));
@@ -240,35 +223,41 @@ static enum rp_code graph_program(void *user, const struct rp_loaded_program *lo
         ctx->result->type = listing_type(&ctx->result->arena);
     if (!ctx->result->type)
         return rp_err_nomem(err, "listing operations");
-    if (html)
-        RP_TRY(graph_draw(loaded->program, NULL, html, true, err));
-    return dot ? graph_draw(loaded->program, listing.ops, dot, false, err) : RP_OK;
+    return rp_graph_draw(ctx->ctx, loaded->program, listing.ops, ctx->settings, &ctx->result->arena,
+                         err);
 }
 
 /* Options that need a single program. */
-static const char *const one_program_options[] = {"aliases", "html", "dot", "tree",
-                                                  "near",    "path", "grep"};
+static const char *const one_program_options[] = {
+    "aliases",     "html", "heat", "svg",  "dot", "model-explorer",
+    "tensorboard", "tree", "near", "path", "grep"};
 
 static enum rp_code graph_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                               const struct rp_settings *settings, struct rp_result *result,
                               struct rp_err *err)
 {
-    struct graph_ctx graph = {.settings = settings, .result = result};
+    struct graph_ctx graph = {.ctx = ctx, .settings = settings, .result = result};
     struct rp_graph_folder folder;
     const char *module = rp_settings_text(settings, "module");
     const char *stage = rp_settings_text(settings, "stage");
+    bool history;
 
     if (rp_dataset_count(dataset) == 1 && !module && !stage)
         return rp_each_program(ctx, dataset, graph_program, &graph, err);
     RP_TRY(rp_graph_folder_open(dataset, module, stage, &result->arena, &folder, err));
     if (folder.n == 1)
         return rp_each_program_of(ctx, dataset, folder.sources, 1, graph_program, &graph, err);
+    history = rp_graph_is_history(&folder);
     for (size_t i = 0; i < sizeof one_program_options / sizeof *one_program_options; i++)
-        if (rp_settings_has(settings, one_program_options[i]))
+        if (rp_settings_has(settings, one_program_options[i]) &&
+            !(history && strcmp(one_program_options[i], "html") == 0))
             return rp_err_set(err, RP_USAGE,
                               "'--%s' shows one program, but there are %zu; select one of a dump "
                               "folder with --module and --stage",
                               one_program_options[i], folder.n);
+    if (history && rp_settings_has(settings, "html"))
+        RP_TRY(rp_graph_draw_history(dataset, &folder, rp_settings_text(settings, "html"),
+                                     &result->arena, err));
     return rp_graph_folder_list(ctx, dataset, &folder, result, err);
 }
 
@@ -285,7 +274,15 @@ static const struct rp_option graph_options[] = {
      "dump folders: select modules by number, name or part of a name", 0},
     {"stage", 0, RP_OPT_TEXT, "STAGE", NULL,
      "dump folders: select source, before, after, run, a pass number or part of a pass name", 0},
-    {"html", 0, RP_OPT_PATH, "FILE", NULL, "also write an HTML page", 0},
+    {"html", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write a page with a picture; of a module of a dump folder with all its stages", 0},
+    {"heat", 0, RP_OPT_PATH, "TRACE", NULL,
+     "with --html: colour instructions by the time that a trace of XLA measured", 0},
+    {"svg", 0, RP_OPT_PATH, "FILE", NULL, "also write the picture as an SVG file", 0},
+    {"model-explorer", 0, RP_OPT_PATH, "FILE", NULL, "also write a JSON graph for Model Explorer",
+     0},
+    {"tensorboard", 0, RP_OPT_PATH, "DIR", NULL,
+     "also write an events file for TensorBoard's graph page", 0},
     {"dot", 0, RP_OPT_PATH, "FILE", NULL,
      "also write a Graphviz file of what is listed, or of the whole program", 0},
     RP_OPTION_END};
@@ -303,9 +300,13 @@ const struct rp_question_row rp_ask_graph = {
                      "reprise graph module.hlo.pb --grep 'op=dot line=model.py:12'\t"
                      "what a line of code became\n"
                      "reprise graph module.txt --near dot.7 --hops 2\taround an operation\n"
-                     "reprise graph module.txt --html page.html\tfor the browser\n"
+                     "reprise graph module.txt --html page.html\ta picture for the browser\n"
+                     "reprise graph module.txt --html page.html --heat trace.json.gz\t"
+                     "... with measured times\n"
                      "reprise graph dump/\tthe modules of a folder and their stages\n"
-                     "reprise graph dump/ --module jit_step --stage after\tone of them\n",
+                     "reprise graph dump/ --module jit_step --stage after\tone of them\n"
+                     "reprise graph dump/ --module jit_step --html page.html\t"
+                     "what each pass changed\n",
          .accepts = RP_ACCEPTS_PROGRAMS,
          .options = graph_options,
          .type = &graph_type},

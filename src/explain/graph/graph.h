@@ -3,12 +3,13 @@
 #define RP_EXPLAIN_GRAPH_GRAPH_H
 /*
  * The question `graph`: what a program consists of and what it costs (summary.c), which outputs
- * reuse the memory of inputs (aliases.c), parts of it as lines of text (list.c), and the programs
- * of a folder of compiler dumps (folder.c).
+ * reuse the memory of inputs (aliases.c), parts of it as lines of text (list.c), the programs of a
+ * folder of compiler dumps (folder.c), and pictures (pictures.c, heat.c).
  */
 #include "dataset/load_program.h"
 #include "program/structure.h"
 #include "result/result.h"
+#include "result/settings.h"
 
 /* ---- the answer ---- */
 
@@ -107,6 +108,31 @@ enum rp_code rp_graph_folder_open(const struct rp_dataset *dataset, const char *
 enum rp_code rp_graph_folder_list(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                   const struct rp_graph_folder *folder, struct rp_result *result,
                                   struct rp_err *err);
+
+/* ---- pictures ---- */
+
+struct rp_graph_heat {   /* measured times; in the arena */
+    int64_t *time_ns;    /* of operations, of one run; negative: not measured */
+    int64_t matched;     /* operations that were */
+    const char *time_of; /* "trace.json.gz, mean of 5 runs" */
+};
+
+/* Joins the kernels of a trace with the instructions of a program. RP_USAGE where none match. */
+enum rp_code rp_graph_heat_read(struct rp_ctx *ctx, const struct rp_program *p, const char *path,
+                                struct rp_arena *arena, struct rp_graph_heat *out,
+                                struct rp_err *err);
+
+/* Writes what the settings html, svg, dot, model-explorer and tensorboard ask for. wanted: the
+   operations that a Graphviz file has; NULL: all. */
+enum rp_code rp_graph_draw(struct rp_ctx *ctx, const struct rp_program *p, const bool *wanted,
+                           const struct rp_settings *settings, struct rp_arena *arena,
+                           struct rp_err *err);
+
+/* Whether the picks are stages of one module; and the page of all of them. */
+bool rp_graph_is_history(const struct rp_graph_folder *folder);
+enum rp_code rp_graph_draw_history(const struct rp_dataset *dataset,
+                                   const struct rp_graph_folder *folder, const char *path,
+                                   struct rp_arena *arena, struct rp_err *err);
 
 /* ---- parts of a program, one operation a line ---- */
 

@@ -138,6 +138,8 @@ struct diff_ctx {
     struct rp_result *result;
     struct rp_program_diff *root;
     struct rp_arena *arena; /* of the result */
+    const char *html;       /* the page to write, or NULL */
+    bool drawn;             /* it was written */
     struct rp_err *err;
 };
 
@@ -512,6 +514,11 @@ static enum rp_code diff_programs(struct diff_ctx *run, size_t left, size_t righ
         code = rp_program_diff_sides((struct rp_program_diff_side){&a.side, RP_NONE},
                                      (struct rp_program_diff_side){&b.side, RP_NONE}, run->arena,
                                      run->root, run->err);
+        if (code == RP_OK && run->html) {
+            code = rp_program_diff_draw(&a.side, source_at(run, left)->name, &b.side,
+                                        source_at(run, right)->name, run->html, run->err);
+            run->drawn = true;
+        }
     } else if (code == RP_OK) {
         code = list_graphs(run, &a.side, left, &x);
         if (code == RP_OK)
@@ -670,6 +677,7 @@ enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *da
                            .result = result,
                            .root = result->root,
                            .arena = &result->arena,
+                           .html = rp_settings_text(settings, "html"),
                            .err = err};
     size_t n = rp_sources_count(dataset->sources), given = 0;
     bool found = false;
@@ -686,6 +694,10 @@ enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *da
         RP_TRY(steps_of_file(&run, 0));
     else
         RP_TRY(diff_programs(&run, 0, 1));
+    if (run.html && !run.drawn)
+        return rp_err_set(err, RP_USAGE,
+                          "'--html' shows two programs, but there are more; select one of each "
+                          "folder with --module and --stage");
     result->answer = run.root->same ? 0 : 1;
     return RP_OK;
 }

@@ -66,7 +66,7 @@ extern const struct rp_type rp_program_diff_type;
 
 /*
  * Fills the result, whose root is a struct rp_program_diff, its type (see rp_program_diff_type) and
- * its answer. Settings "module" and "stage" select programs of folders.
+ * its answer. Settings "module" and "stage" select programs of folders; "html" names the page.
  */
 enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                  const struct rp_settings *settings, struct rp_result *result,
@@ -87,6 +87,11 @@ enum rp_code rp_program_diff_sides(struct rp_program_diff_side left,
 enum rp_code rp_program_diff_compare(const struct rp_program *left, const struct rp_program *right,
                                      struct rp_arena *arena, struct rp_program_diff *out,
                                      struct rp_err *err);
+
+/* Writes the page of two programs, side by side. */
+enum rp_code rp_program_diff_draw(const struct rp_match_side *left, const char *left_name,
+                                  const struct rp_match_side *right, const char *right_name,
+                                  const char *path, struct rp_err *err);
 
 /* Structural hash of a side. */
 static inline uint64_t rp_program_diff_side_hash(struct rp_program_diff_side side)

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The measured time of every instruction: kernels of a trace say which instruction of which module
+ * they ran (hlo_op, hlo_module), up to letters that kernels cannot have. Instructions that are
+ * alike may share a kernel; they get equal parts of its time. Times are means over the executions
+ * of the module: how often most instructions of the entry ran.
+ */
+#include "explain/graph/graph.h"
+
+#include "dataset/load.h"
+#include "explain/xla_programs.h"
+#include "facts/arg_keys.h"
+#include "facts/intervals.h"
+#include "facts/work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct timed { /* a kernel name of the module */
+    int64_t ns, count;
+    uint32_t sharers; /* instructions that run it */
+};
+
+struct heating {
+    const struct rp_program *p;
+    const char *module;  /* name of the program */
+    struct rp_map known; /* rp_xla_name_hash -> timed */
+    RP_VEC(struct timed) timed;
+    int64_t items, others; /* kernels of instructions: of this module, of others */
+    char other[120];       /* one of the others */
+};
+
+/* "jit_step" and "jit_step(7)" or "jit_step.7" are the same module. */
+static bool is_module(const char *module, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(module, name, n) == 0 &&
+           (!module[n] || module[n] == '(' ||
+            (module[n] == '.' && strspn(module + n + 1, "0123456789") == strlen(module + n + 1)));
+}
+
+static enum rp_code note_kernel(struct heating *h, const char *name, int64_t ns, struct rp_err *err)
+{
+    uint32_t fresh = (uint32_t)h->timed.n, at;
+
+    RP_TRY(rp_map_intern(&h->known, rp_xla_name_hash("", name), fresh, &at, err));
+    if (at == fresh)
+        RP_TRY(rp_vec_push(&h->timed, (struct timed){0}, err));
+    h->timed.at[at].count++;
+    rp_ns_add(&h->timed.at[at].ns, ns);
+    h->items++;
+    return RP_OK;
+}
+
+static enum rp_code note_item(struct heating *h, const struct rp_trace *t,
+                              const struct rp_arg_key *hlo_op, const struct rp_arg_key *hlo_module,
+                              const struct rp_work_item *item, struct rp_err *err)
+{
+    const char *name = rp_trace_str(t, t->ev.name[item->event]);
+    rp_str module, op;
+
+    if (!rp_arg_key_text(hlo_module, item->event, &module) || !module)
+        return RP_OK;
+    if (*h->module && !is_module(rp_trace_str(t, module), h->module)) {
+        h->others++;
+        snprintf(h->other, sizeof h->other, "%s", rp_trace_str(t, module));
+        return RP_OK;
+    }
+    if (rp_arg_key_text(hlo_op, item->event, &op) && op &&
+        strncmp(rp_trace_str(t, op), "command_buffer", 14) != 0)
+        name = rp_trace_str(t, op);
+    return note_kernel(h, name, rp_ns_between(item->begin_ns, item->end_ns), err);
+}
+
+static enum rp_code heat_trace(struct heating *h, const struct rp_trace *trace, struct rp_err *err)
+{
+    static const struct rp_scope all = {0};
+    struct rp_arg_key hlo_op = {0}, hlo_module = {0};
+    struct rp_work w = {0};
+    enum rp_code code = rp_arg_key_init(&hlo_op, trace, "hlo_op", err);
+
+    if (code == RP_OK)
+        code = rp_arg_key_init(&hlo_module, trace, "hlo_module", err);
+    if (code == RP_OK)
+        code = rp_work_init(&w, trace, &all, err);
+    for (size_t i = 0; code == RP_OK && i < w.items.n; i++)
+        code = note_item(h, trace, &hlo_op, &hlo_module, &w.items.at[i], err);
+    rp_work_release(&w);
+    rp_arg_key_release(&hlo_op);
+    rp_arg_key_release(&hlo_module);
+    return code;
+}
+
+/* One after the other: this runs in a job of the pool, which must not wait for other jobs. */
+static enum rp_code heat_traces(struct heating *h, const struct rp_dataset *traces,
+                                struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+
+    for (size_t i = 0; code == RP_OK && i < rp_sources_count(traces->sources); i++) {
+        struct rp_import import = RP_IMPORT_INIT;
+
+        code = rp_load_trace(traces, i, &import, err);
+        if (code == RP_OK && import.trace)
+            code = heat_trace(h, import.trace, err);
+        rp_import_release(&import);
+    }
+    return code;
+}
+
+/* The kernel of an instruction, or RP_MAP_NONE; parts of fusions have none of their own. */
+static uint32_t kernel_of(const struct heating *h, uint32_t op)
+{
+    const struct rp_program *p = h->p;
+    uint32_t found;
+
+    if (p->computations.at[p->computation.at[op]].fused)
+        return RP_MAP_NONE;
+    found = rp_map_get(&h->known, rp_xla_name_hash("", rp_program_text(p, p->op_name.at[op])));
+    if (found == RP_MAP_NONE && p->metas.at[p->meta.at[op]].deduplicated_name)
+        found = rp_map_get(
+            &h->known, rp_xla_name_hash(
+                           "", rp_program_text(p, p->metas.at[p->meta.at[op]].deduplicated_name)));
+    return found;
+}
+
+/* Executions of the module: the median count of the kernels of one instruction of the entry. */
+static int64_t count_runs(const struct heating *h, int64_t *counts)
+{
+    size_t n = 0;
+
+    for (uint32_t op = 0; op < h->p->nops; op++) {
+        uint32_t at = kernel_of(h, op);
+
+        if (at != RP_MAP_NONE && h->p->computation.at[op] == h->p->entry &&
+            h->timed.at[at].sharers == 1)
+            counts[n++] = h->timed.at[at].count;
+    }
+    if (!n)
+        return 1;
+    rp_ns_sort(counts, n);
+    return counts[n / 2] > 0 ? counts[n / 2] : 1;
+}
+
+static enum rp_code heat_fill(struct heating *h, const char *path, struct rp_arena *arena,
+                              struct rp_graph_heat *out, struct rp_err *err)
+{
+    uint32_t nops = h->p->nops;
+    int64_t *counts = RP_ARENA_NEW(arena, int64_t, (size_t)nops + 1), runs;
+    const char *slash = strrchr(path, '/');
+
+    out->time_ns = RP_ARENA_NEW(arena, int64_t, (size_t)nops + 1);
+    if (!counts || !out->time_ns)
+        return rp_err_nomem(err, "joining a trace");
+    if (!h->items && h->others)
+        return rp_err_set(err, RP_USAGE,
+                          "trace '%s' has no kernels of module '%s', but of '%s'; is it of "
+                          "another program?",
+                          path, h->module, h->other);
+    if (!h->items)
+        return rp_err_set(err, RP_USAGE,
+                          "trace '%s' does not say which instructions its kernels ran (hlo_op); "
+                          "record it with jax.profiler or the TensorFlow profiler",
+                          path);
+    for (uint32_t op = 0; op < nops; op++)
+        if (kernel_of(h, op) != RP_MAP_NONE)
+            h->timed.at[kernel_of(h, op)].sharers++;
+    runs = count_runs(h, counts);
+    for (uint32_t op = 0; op < nops; op++) {
+        uint32_t at = kernel_of(h, op);
+
+        out->time_ns[op] =
+            at == RP_MAP_NONE ? -1 : h->timed.at[at].ns / runs / h->timed.at[at].sharers;
+        out->matched += at != RP_MAP_NONE;
+    }
+    out->time_of = rp_arena_textf(arena, "%s, mean of %lld %s", slash ? slash + 1 : path,
+                                  (long long)runs, runs == 1 ? "run" : "runs");
+    return out->matched ? rp_arena_check(arena, "joining a trace", err)
+                        : rp_err_set(err, RP_USAGE,
+                                     "no kernel of trace '%s' has the name of an instruction of "
+                                     "this program; use the program after optimisation",
+                                     path);
+}
+
+enum rp_code rp_graph_heat_read(struct rp_ctx *ctx, const struct rp_program *p, const char *path,
+                                struct rp_arena *arena, struct rp_graph_heat *out,
+                                struct rp_err *err)
+{
+    struct heating h = {.p = p, .module = rp_program_text(p, p->name)};
+    struct rp_dataset *traces = NULL;
+    enum rp_code code;
+
+    *out = (struct rp_graph_heat){0};
+    rp_map_init(&h.known);
+    code = rp_open(ctx, &path, 1, NULL, &traces, err);
+    if (code == RP_OK)
+        code = heat_traces(&h, traces, err);
+    if (code == RP_OK)
+        code = heat_fill(&h, path, arena, out, err);
+    rp_dataset_free(traces);
+    rp_map_release(&h.known);
+    rp_vec_release(&h.timed);
+    return code;
+}

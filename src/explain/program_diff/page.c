@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page of two programs: their union (draw/stages.h) drawn twice, side by side, with what only
+ * one of them has in colour. Operations are the same where the comparison matched them; those of
+ * computations that are equal as a whole by their place.
+ */
+#include "explain/program_diff/program_diff.h"
+
+#include "draw/draw.h"
+#include "draw/stages.h"
+#include "io/output.h"
+
+#include <string.h>
+
+/* Computations that were not visited because another one has their hash. */
+static enum rp_code pair_equal(const struct rp_match *m, uint32_t *match, struct rp_err *err)
+{
+    const struct rp_program *a = m->left.p, *b = m->right.p;
+    struct rp_map first; /* hash of a left computation -> the first of it that is not taken */
+    enum rp_code code = RP_OK;
+
+    rp_map_init(&first);
+    for (uint32_t c = (uint32_t)a->computations.n; code == RP_OK && c-- > 0;)
+        code = rp_map_put(&first, m->left.hashes.computation[c], c, err);
+    for (uint32_t c = 0; code == RP_OK && c < b->computations.n; c++) {
+        const struct rp_computation *to = &b->computations.at[c], *from;
+        uint64_t hash = m->right.hashes.computation[c];
+        uint32_t at = rp_map_get(&first, hash);
+
+        if (at == RP_MAP_NONE || !to->n || match[to->first] != RP_NONE)
+            continue;
+        from = &a->computations.at[at];
+        for (uint32_t k = 0; k < to->n && k < from->n; k++)
+            if (m->left.hashes.local[from->first + k] == m->right.hashes.local[to->first + k])
+                match[to->first + k] = from->first + k;
+        for (at++; at < a->computations.n && m->left.hashes.computation[at] != hash; at++)
+            ;
+        if (at < a->computations.n)
+            code = rp_map_put(&first, hash, at, err);
+    }
+    rp_map_release(&first);
+    return code;
+}
+
+static enum rp_code draw_union(const struct rp_stages *stages, const char *path, struct rp_err *err)
+{
+    struct rp_draw_more more = {.stages = stages};
+    struct rp_out *to;
+    enum rp_code code;
+
+    RP_TRY(rp_out_open(path, &to, err));
+    code = rp_draw_program_html(stages->p, &more, to, err);
+    if (code == RP_OK)
+        return rp_out_close(to, err);
+    rp_out_abandon(to);
+    return code;
+}
+
+enum rp_code rp_program_diff_draw(const struct rp_match_side *left, const char *left_name,
+                                  const struct rp_match_side *right, const char *right_name,
+                                  const char *path, struct rp_err *err)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_stages stages = {0};
+    struct rp_match m;
+    uint32_t *match = RP_ARENA_NEW(&arena, uint32_t, (size_t)right->p->nops + 1);
+    enum rp_code code = match ? rp_program_match(left, RP_NONE, right, RP_NONE, &arena, &m, err)
+                              : rp_err_nomem(err, "drawing programs");
+
+    if (code == RP_OK) {
+        memcpy(match, m.right.match, (size_t)right->p->nops * sizeof *match);
+        code = pair_equal(&m, match, err);
+    }
+    if (code == RP_OK) {
+        struct rp_stage both[] = {{left->p, left_name, NULL}, {right->p, right_name, match}};
+
+        code = rp_stages_make(both, 2, true, &arena, &stages, err);
+    }
+    if (code == RP_OK)
+        code = draw_union(&stages, path, err);
+    rp_stages_release(&stages);
+    rp_arena_release(&arena);
+    return code;
+}
