@@ -176,14 +176,20 @@ function digest(g) {
   const weighty = all.filter(([c]) => WEIGHTY.has(classOfCode[c])), rest = all.filter(([c]) => !WEIGHTY.has(classOfCode[c]));
   return [...weighty, ...rest].slice(0, 3).map(([c, n]) => `${count(n)} ${P.codes[c]}`).join(", ");
 }
-const isStackAlike = g => { for (let i = first[g] + 1; i < first[g] + nchild[g]; i++) if (same[children[i] - nops] !== same[children[first[g]] - nops]) return false; return true; };
+/* "×30 identical layers", "×24 layers, 23 identical": how many have the most common content. */
+function stackTitle(g) {
+  const kinds = new Map();
+  for (let i = first[g]; i < first[g] + nchild[g]; i++) { const k = same[children[i] - nops]; kinds.set(k, (kinds.get(k) || 0) + 1); }
+  const most = Math.max(...kinds.values()), n = count(nchild[g]);
+  return most === nchild[g] ? `×${n} identical layers` : most > 1 ? `×${n} layers, ${count(most)} identical` : `×${n} similar layers`;
+}
 const partsAround = g => { const up = parent[g]; let n = 0; for (let i = first[up]; i < first[up] + nchild[up]; i++) n += children[i] >= nops && gkind[children[i] - nops] === PART; return n; };
 const tail = name => { const parts = name.split("/"); return parts.length > 2 ? "…/" + parts.slice(-2).join("/") : name; };
 function titleOf(node) {
   if (node < nops) return names[node] + (opcode(node) === "fusion" || names[node].startsWith(opcode(node)) ? "" : " (" + opcode(node) + ")");
   const g = node - nops;
   switch (gkind[g]) {
-    case REPEAT: return `×${count(nchild[g])} ${isStackAlike(g) ? "identical" : "similar"} layers`;
+    case REPEAT: return stackTitle(g);
     case LAYER: return `layer ${number[g]}`;
     case PART: return partsAround(g) > 1 ? `part ${number[g]} of ${partsAround(g)}` : "other operations";
     case INPUTS: return "inputs and constants";
