@@ -335,9 +335,10 @@ static void launch_begin(const struct rp_cupti_call *c, uint32_t id)
     pthread_mutex_lock(&counters.lock);
     if (counters.running)
         prepare_launch();
+    *c->user = now_ns();
     if (counters.running && !counters.paused && c->context == counters.context) {
         l = &counters.launches[counters.nlaunches++];
-        *l = (struct launch){.begin_ns = now_ns(), .correlation = c->correlation};
+        *l = (struct launch){.begin_ns = *c->user, .correlation = c->correlation};
         snprintf(l->name, sizeof l->name, "%s", c->symbol ? c->symbol : c->function);
         if (id == 307 || id == 442) {
             const struct rp_cupti_launch *p = c->params;
@@ -355,7 +356,6 @@ static void launch_begin(const struct rp_cupti_call *c, uint32_t id)
         l->stream &= UINT32_MAX;
     }
     pthread_mutex_unlock(&counters.lock);
-    *c->user = now_ns();
 }
 
 static void launch_end(const struct rp_cupti_call *c)

@@ -112,6 +112,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_top_part, on_host),
     RP_PART_RECORD(struct rp_top_part, tree, &rp_tree_part_type),
     RP_PART_RECORD(struct rp_top_part, focus, &rp_focus_part_type),
+    RP_PART_RECORD(struct rp_top_part, counters, &rp_counters_part_type),
     RP_PART_END};
 const struct rp_type rp_top_part_type = {"top_part", sizeof(struct rp_top_part), part_fields, NULL};
 
@@ -523,6 +524,8 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
 
     if (focus)
         return rp_focus_make(loaded->trace, scope, focus, &part->arena, &out->focus, err);
+    if (rp_settings_flag(settings, "counters"))
+        return rp_counters_make(loaded->trace, scope, &part->arena, &out->counters, err);
     if (rp_settings_flag(settings, "tree")) {
         struct rp_xla_names names;
         enum rp_code code;
@@ -568,6 +571,27 @@ static enum rp_code join_tree(const struct rp_top_part *const *tops, size_t n,
 
 #define FOCUS_ROWS 8 /* of each relation, unless so many were asked for */
 
+static enum rp_code join_counters(const struct rp_top_part *const *tops, size_t n,
+                                  const struct rp_settings *settings, struct rp_result *result,
+                                  struct rp_err *err)
+{
+    const struct rp_counters_part **parts =
+        RP_ARENA_NEW(&result->arena, const struct rp_counters_part *, n + 1);
+    struct rp_counters_root *root = RP_ARENA_NEW(&result->arena, struct rp_counters_root, 1);
+
+    if (!parts || !root)
+        return rp_err_nomem(err, "adding up counters");
+    for (size_t i = 0; i < n; i++)
+        parts[i] = &tops[i]->counters;
+    result->type = &rp_counters_type;
+    result->root = root;
+    RP_TRY(
+        rp_counters_join(parts, n, rp_settings_int(settings, "limit"), &result->arena, root, err));
+    if (!root->nrows)
+        result->answer = RP_ANSWER_NO;
+    return RP_OK;
+}
+
 static enum rp_code join_focus(const struct rp_top_part *const *tops, size_t n,
                                const struct rp_settings *settings, struct rp_result *result,
                                struct rp_err *err)
@@ -607,6 +631,8 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
         parts[i] = ranks->parts[i].data;
     if (rp_settings_text(settings, "focus"))
         return join_focus(parts, ranks->n, settings, result, err);
+    if (rp_settings_flag(settings, "counters"))
+        return join_counters(parts, ranks->n, settings, result, err);
     if (rp_settings_flag(settings, "tree"))
         return join_tree(parts, ranks->n, settings, result, err);
     RP_TRY(rp_top_join(parts, ranks->n, rp_settings_text(settings, "by"),
@@ -628,6 +654,8 @@ static const struct rp_option top_options[] = {
     {"depth", 0, RP_OPT_INT, "N", NULL, "with '--tree': at most N levels", 0},
     {"focus", 0, RP_OPT_TEXT, "NAME", NULL,
      "callers, callees, shapes and Python lines of what has this name, or contains it", 0},
+    {"counters", 0, RP_OPT_FLAG, NULL, NULL,
+     "hardware counters of kernels ('record --counters'), with operator and step", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
 

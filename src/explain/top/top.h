@@ -7,6 +7,7 @@
  */
 #include "base/arena.h"
 #include "base/vec.h"
+#include "explain/top/counters.h"
 #include "explain/top/focus.h"
 #include "explain/top/tree.h"
 #include "facts/work.h"
@@ -51,6 +52,7 @@ struct rp_top_part {
     bool on_host;                        /* no device work: times are those of host spans */
     struct rp_tree_part tree;            /* with --tree; the vectors above are empty then */
     struct rp_focus_part focus;          /* with --focus; the same */
+    struct rp_counters_part counters;    /* with --counters; the same */
 };
 
 struct rp_top_row {
