@@ -270,7 +270,7 @@ static enum rp_opt_source find_source(const struct rp_sim_run *run)
 }
 
 /* How a move is made in other frameworks than PyTorch, which the what-ifs themselves tell. */
-static const char *apply_in(enum rp_opt_source source, const char *move, const char *torch)
+const char *rp_opt_apply_in(enum rp_opt_source source, const char *move, const char *torch)
 {
     static const struct {
         enum rp_opt_source source;
@@ -287,6 +287,8 @@ static const char *apply_in(enum rp_opt_source source, const char *move, const c
         {RP_OPT_TENSORFLOW, "fuse", "tf.function(jit_compile=True) around these operators"}};
     size_t i;
 
+    if (source == RP_OPT_HOROVOD || source == RP_OPT_BYTEPS)
+        source = RP_OPT_TENSORFLOW;
     for (i = 0; i < sizeof lines / sizeof lines[0]; i++)
         if (lines[i].source == source && !strcmp(lines[i].move, move))
             return lines[i].apply;
@@ -304,7 +306,7 @@ static enum rp_code describe_plan(struct answer_ctx *a, struct rp_err *err)
         struct rp_opt_move *m = &a->plan.moves[i];
 
         a->plan.fused_optimizer |= !strcmp(m->move, "fused-optimizer");
-        m->apply = apply_in(a->plan.source, m->move, m->apply);
+        m->apply = rp_opt_apply_in(a->plan.source, m->move, m->apply);
         if (m->family == RP_OPT_GRAPHS)
             RP_TRY(list_regions(a, m->what_if, err));
         if (!strcmp(m->move, "fuse"))
@@ -357,57 +359,65 @@ static void add_tried(struct rp_opt_answer *out, const char *move, enum rp_opt_f
         (struct rp_opt_tried_row){move, rp_opt_family_names[family], why, gain_ns};
 }
 
-static bool is_chosen(const struct answer_ctx *a, const struct rp_whatif *row)
+static bool is_chosen(const struct rp_opt_tries *tries, const struct rp_whatif *row)
 {
     size_t i;
 
-    for (i = 0; i < a->tries.n; i++)
-        if (a->tries.at[i].row == row && a->tries.at[i].chosen)
+    for (i = 0; i < tries->n; i++)
+        if (tries->at[i].row == row && tries->at[i].chosen)
             return true;
     return false;
 }
 
 /* The best text of a what-if that is not in the plan, or the reason why it has none. */
-static void add_tried_whatif(struct answer_ctx *a, size_t first, size_t end)
+static void add_tried_whatif(const struct rp_opt_tries *tries, size_t first, size_t end,
+                             int64_t step_ns, struct rp_opt_answer *out)
 {
-    const struct rp_opt_try *best = &a->tries.at[first];
+    const struct rp_opt_try *best = &tries->at[first];
     int64_t gain;
     size_t i;
 
     for (i = first + 1; i < end; i++)
-        if (a->tries.at[i].alone_ns != RP_ABSENT_I64 &&
-            (best->alone_ns == RP_ABSENT_I64 || a->tries.at[i].alone_ns < best->alone_ns))
-            best = &a->tries.at[i];
+        if (tries->at[i].alone_ns != RP_ABSENT_I64 &&
+            (best->alone_ns == RP_ABSENT_I64 || tries->at[i].alone_ns < best->alone_ns))
+            best = &tries->at[i];
     if (best->alone_ns == RP_ABSENT_I64) {
-        add_tried(a->out, best->text, best->family, RP_ABSENT_I64, best->impossible);
+        add_tried(out, best->text, best->family, RP_ABSENT_I64, best->impossible);
         return;
     }
-    gain = a->x.step_ns - best->alone_ns;
-    add_tried(a->out, best->text, best->family, gain,
+    gain = step_ns - best->alone_ns;
+    add_tried(out, best->text, best->family, gain,
               gain < 0 ? "a step would take longer"
-              : (double)gain < RP_OPT_LEAST_GAIN * (double)a->x.step_ns
+              : (double)gain < RP_OPT_LEAST_GAIN * (double)step_ns
                   ? "it brings nothing"
                   : "beside the moves of the plan it brings nothing more");
 }
 
-static void list_tried(struct answer_ctx *a)
+enum rp_code rp_opt_list_tried(const struct rp_opt_tries *tries, int64_t step_ns,
+                               struct rp_arena *arena, struct rp_opt_answer *out,
+                               struct rp_err *err)
 {
     size_t i, end;
 
-    a->out->tried = RP_ARENA_NEW(a->arena, struct rp_opt_tried_row, a->tries.n + 4);
-    if (!a->out->tried)
-        return;
-    if (a->buckets.impossible)
-        add_tried(a->out, "bucket", RP_OPT_TENSOR, RP_ABSENT_I64, a->buckets.impossible);
+    out->tried = RP_ARENA_NEW(arena, struct rp_opt_tried_row, tries->n + 4);
+    RP_TRY(rp_arena_check(arena, "searching", err));
+    for (i = 0; i < tries->n; i = end) {
+        for (end = i; end < tries->n && tries->at[end].row == tries->at[i].row;)
+            end++;
+        if (!is_chosen(tries, tries->at[i].row))
+            add_tried_whatif(tries, i, end, step_ns, out);
+    }
+    return RP_OK;
+}
+
+static void add_tried_buckets(struct answer_ctx *a)
+{
+    if (a->buckets.impossible && a->limits->families >> RP_OPT_TENSOR & 1)
+        add_tried(a->out, a->parts->no_tensors ? "tensor-fusion" : "bucket", RP_OPT_TENSOR,
+                  RP_ABSENT_I64, a->buckets.impossible);
     else if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->buckets.better && !a->buckets.list)
         add_tried(a->out, a->buckets.text, RP_OPT_TENSOR, a->x.step_ns - a->buckets.alone_ns,
                   "no size of buckets is better than the recorded one");
-    for (i = 0; i < a->tries.n; i = end) {
-        for (end = i; end < a->tries.n && a->tries.at[end].row == a->tries.at[i].row;)
-            end++;
-        if (!is_chosen(a, a->tries.at[i].row))
-            add_tried_whatif(a, i, end);
-    }
 }
 
 /* ------------------------------------------------------------------ the whole */
@@ -438,6 +448,8 @@ static void set_interval(struct answer_ctx *a)
     }
     a->plan.best_low_ns = rp_sim_scaled(low, 1 / more);
     a->plan.best_high_ns = rp_sim_scaled(high, more);
+    if (a->plan.best_low_ns == a->plan.best_high_ns) /* one without any width says nothing */
+        a->plan.best_low_ns = a->plan.best_high_ns = RP_ABSENT_I64;
 }
 
 static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
@@ -445,9 +457,10 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
     struct rp_opt_plan *plan = &a->plan;
     size_t i;
 
-    plan->source = find_source(&a->x.run);
-    a->buckets = (struct rp_opt_buckets){.cap_mb = NAN, .text = ""};
-    if (a->limits->families >> RP_OPT_TENSOR & 1)
+    plan->source = a->parts->source ? a->parts->source : find_source(&a->x.run);
+    a->buckets =
+        (struct rp_opt_buckets){.cap_mb = NAN, .text = "", .impossible = a->parts->no_tensors};
+    if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->parts->no_tensors)
         RP_TRY(rp_opt_search_buckets(&a->x, a->limits, a->arena, &a->buckets, err));
     RP_TRY(rp_opt_search_whatifs(&a->x, a->limits,
                                  a->buckets.list     ? a->buckets.list
@@ -467,7 +480,8 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
     RP_TRY(add_memory_moves(a, err));
     plan->best_ns = a->before[0];
     set_interval(a);
-    list_tried(a);
+    RP_TRY(rp_opt_list_tried(&a->tries, a->x.step_ns, a->arena, a->out, err));
+    add_tried_buckets(a);
     return describe_plan(a, err);
 }
 

@@ -155,10 +155,33 @@ static enum rp_code read_limits(struct rp_ctx *ctx, const struct rp_settings *se
     return rp_opt_families(rp_settings_text(settings, "moves"), &out->families, err);
 }
 
+/* A job whose groups of tensors cannot be searched: what else can be changed. */
+static enum rp_code optimize_plainly(const struct rp_job *job, const char *why,
+                                     struct rp_opt_limits *limits, struct rp_result *result,
+                                     struct rp_err *err)
+{
+    struct rp_sim_part part = {0};
+    const struct rp_sim_part *list[] = {&part};
+    struct rp_opt_parts parts = {.n = 1,
+                                 .parts = list,
+                                 .given = job->nranks,
+                                 .no_tensors = rp_arena_text(&result->arena, why),
+                                 .source = job->has_servers ? RP_OPT_BYTEPS : RP_OPT_HOROVOD};
+    enum rp_code code = rp_sim_part_of_job(&part, job, err);
+
+    if (code == RP_OK)
+        code = rp_opt_answer_run(&parts, limits, &result->arena, result->root, err);
+    rp_sim_part_release(&part);
+    return code;
+}
+
 static enum rp_code optimize_job(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                  const struct rp_settings *settings, struct rp_opt_limits *limits,
                                  struct rp_result *result, struct rp_err *err)
 {
+    struct rp_opt_job_asked asked = {rp_settings_text(settings, "candidates"),
+                                     rp_settings_text(settings, "from")};
+    struct rp_err why = RP_ERR_INIT;
     struct rp_job job;
     enum rp_code code = rp_load_job(ctx, dataset, &job, err);
 
@@ -169,7 +192,11 @@ static enum rp_code optimize_job(struct rp_ctx *ctx, const struct rp_dataset *da
     if (code == RP_OK)
         code = read_limits(ctx, settings, limits, err);
     if (code == RP_OK)
-        code = rp_opt_answer_job(&job, limits, &result->arena, result->root, err);
+        code = rp_opt_answer_job(&job, &asked, limits, &result->arena, result->root, &why);
+    if (code == RP_UNSUPPORTED && *why.text)
+        code = optimize_plainly(&job, why.text, limits, result, err);
+    else if (code != RP_OK && *why.text)
+        rp_err_set(err, code, "%s", why.text);
     rp_job_release(&job);
     return code;
 }
@@ -182,6 +209,10 @@ static enum rp_code search_dataset(struct rp_ctx *ctx, const struct rp_dataset *
 
     if (rp_dataset_is_job(dataset))
         return optimize_job(ctx, dataset, settings, limits, result, err);
+    if (rp_settings_text(settings, "from") || rp_settings_text(settings, "candidates"))
+        return rp_err_set(err, RP_USAGE,
+                          "'--from' and '--candidates' name operators of a dPRO directory: a trace "
+                          "has none of these names");
     RP_TRY(rp_ask_ranks(ctx, dataset, settings, &rp_ask_optimize.ranks, result, err));
     RP_TRY(read_limits(ctx, settings, limits, err));
     return rp_opt_answer_run(root->parts, limits, &result->arena, root, err);
@@ -224,6 +255,11 @@ static const struct rp_option optimize_options[] = {
      "memory that a rank may use at its peak, such as 80GiB", 0},
     {"export", 'x', RP_OPT_TEXT, "DIR|NAME=FILE", NULL,
      "write the plan for its framework: all files into a folder, or one export into a file", 0},
+    {"candidates", 0, RP_OPT_PATH, "FILE", NULL,
+     "of a dPRO directory: operators that may be fused, a name at the begin of each line", 0},
+    {"from", 0, RP_OPT_PATH, "FILE", NULL,
+     "of a dPRO directory: fuse the clusters of this file (operator and cluster a line), and send the gradients of a cluster together",
+     0},
     {"workspace", 'w', RP_OPT_PATH, "DIR", NULL, "keep the search in this folder", 0},
     {"resume", 0, RP_OPT_FLAG, NULL, NULL, "go on from the best plan of the workspace", 0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},

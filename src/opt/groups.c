@@ -34,13 +34,19 @@ struct groups_ctx {
 
 /* ------------------------------------------------------------------ a plan */
 
+/* Whether a group may end with a tensor. */
+static bool may_end(const struct rp_opt_chain *c, size_t i)
+{
+    return i + 1 == c->n || !c->joined || !c->joined[i];
+}
+
 static double plan_ns(const struct rp_opt_chain *c, const uint8_t *ends, void *state)
 {
     size_t i, first = 0;
 
     c->begin(c->user, state);
     for (i = 0; i < c->n; i++)
-        if (ends[i] || i + 1 == c->n) {
+        if ((ends[i] || i + 1 == c->n) && may_end(c, i)) {
             c->add(c->user, state, first, i + 1);
             first = i + 1;
         }
@@ -116,6 +122,8 @@ static size_t walk_from(const struct rp_opt_chain *c, struct walk *w, size_t fir
     for (end = first + 1; end <= c->n; end++) {
         double there;
 
+        if (!may_end(c, end - 1))
+            continue;
         memcpy(state, before, c->state_size);
         c->add(c->user, state, first, end);
         there = c->there_ns(c->user, state);
@@ -338,12 +346,15 @@ enum rp_code rp_opt_search_groups(const struct rp_opt_chain *chain, struct rp_op
     void *state = malloc(chain->state_size + 1);
     uint8_t *room = malloc((2 * CHAINS + 1) * chain->n + 1);
     enum rp_code code = state && room ? RP_OK : rp_err_nomem(err, "searching");
+    size_t i;
 
     pthread_mutex_init(&g.lock, NULL);
     g.start = room;
     g.found = room + CHAINS * chain->n;
     if (code == RP_OK)
         code = search(&g, state, ends, room + 2 * CHAINS * chain->n, best_ns, tried, err);
+    for (i = 0; i < chain->n; i++)
+        ends[i] = ends[i] && may_end(chain, i);
     pthread_mutex_destroy(&g.lock);
     free(room);
     free(state);

@@ -21,9 +21,10 @@
 #include "opt/optimize.h"
 
 struct rp_opt_chain {
-    size_t n;          /* tensors; at least 1 */
-    size_t state_size; /* bytes */
-    bool whole;        /* step_ns is all of a step: better ones belong into the trajectory */
+    size_t n;              /* tensors; at least 1 */
+    size_t state_size;     /* bytes */
+    bool whole;            /* step_ns is all of a step: better ones belong into the trajectory */
+    const uint8_t *joined; /* NULL, or by tensor: 1 where it must go with the next */
     const void *user;
     void (*begin)(const void *user, void *state);
     /* Sends tensors [first, end). */

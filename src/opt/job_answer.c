@@ -4,9 +4,10 @@
  * job_model.c; then the recorded groups and those of the plan are simulated message by message, and
  * what-ifs are searched on top.
  */
-#include "opt/job_model.h"
+#include "opt/job_ops.h"
 
 #include "base/order.h"
+#include "result/print_units.h"
 #include "sim/model/simulated_steps.h"
 
 #include <math.h>
@@ -15,13 +16,20 @@
 
 struct job_ctx {
     const struct rp_job *job;
-    struct rp_opt_job_model model;
+    const struct rp_opt_job_asked *asked;
+    struct rp_opt_job_model model; /* with the operators that are fused so far */
+    struct rp_opt_job_ops ops;
     struct rp_opt_limits *limits;
     struct rp_opt_plan plan;
+    struct rp_opt_answer *out;
     struct rp_arena *arena;
     uint8_t *ends, *recorded;
+    double doubt; /* relative: how far steps differ, and the model from the recording */
     size_t tried;
 };
+
+/* By which part a chain of operators may take more or less (sim/whatif/fuse.c). */
+#define CHAIN_DOUBT 0.3
 
 /* ------------------------------------------------------------------ groups */
 
@@ -75,9 +83,12 @@ static enum rp_code list_tensors(struct job_ctx *a, struct rp_err *err)
 
 /* ------------------------------------------------------------------ simulating it */
 
+/* factor: of what fused operators take; 0: none are fused. */
 static enum rp_code make_job_plan(struct job_ctx *a, const struct rp_opt_group *groups, size_t n,
-                                  struct rp_job_plan *out, struct rp_err *err)
+                                  double factor, struct rp_job_plan *out, struct rp_err *err)
 {
+    struct rp_job_plan_cluster *clusters =
+        RP_ARENA_NEW(a->arena, struct rp_job_plan_cluster, a->ops.n + 1);
     struct rp_job_plan_group *list = RP_ARENA_NEW(a->arena, struct rp_job_plan_group, n + 1);
     size_t g, i;
 
@@ -91,7 +102,12 @@ static enum rp_code make_job_plan(struct job_ctx *a, const struct rp_opt_group *
         qsort(ids, groups[g].ntensors, sizeof *ids, by_id);
         list[g] = (struct rp_job_plan_group){groups[g].ntensors, ids};
     }
-    *out = (struct rp_job_plan){.ngroups = n, .groups = list};
+    for (i = 0; i < a->ops.n; i++) {
+        clusters[i] = a->ops.clusters[i];
+        clusters[i].factor = fmin(clusters[i].factor * factor, 1);
+    }
+    *out = (struct rp_job_plan){
+        .ngroups = n, .groups = list, .nclusters = factor > 0 ? a->ops.n : 0, .clusters = clusters};
     return RP_OK;
 }
 
@@ -112,17 +128,18 @@ static enum rp_code part_step(const struct rp_sim_part *part, int64_t *out, stru
 
 /* From nothing, message by message. */
 static enum rp_code groups_step(struct job_ctx *a, const struct rp_opt_group *groups, size_t n,
-                                int64_t *out, struct rp_err *err)
+                                double factor, int64_t *out, struct rp_err *err)
 {
     struct rp_sim_part part = {0};
     struct rp_job_plan plan;
-    enum rp_code code = make_job_plan(a, groups, n, &plan, err);
+    enum rp_code code = make_job_plan(a, groups, n, factor, &plan, err);
 
     if (code == RP_OK)
         code = rp_sim_part_of_plan(&part, a->job, &plan, err);
     if (code == RP_OK)
         code = part_step(&part, out, err);
     rp_sim_part_release(&part);
+    a->tried++;
     return code;
 }
 
@@ -143,32 +160,134 @@ static const char *groups_text(struct job_ctx *a)
     return text;
 }
 
-static void add_group_move(struct job_ctx *a, double doubt)
+static void add_move(struct job_ctx *a, struct rp_opt_move m, int64_t then)
 {
     struct rp_opt_plan *p = &a->plan;
-    int64_t gain = p->baseline_ns - p->best_ns;
-    bool known = !a->model.costs.one_size;
 
-    p->moves[p->nmoves++] = (struct rp_opt_move){
-        .move = "tensor-fusion",
-        .family = RP_OPT_TENSOR,
-        .what = rp_arena_textf(a->arena, "gradients are sent in the groups %s", groups_text(a)),
-        .apply = "hvd.DistributedOptimizer(…, groups=[…]) with these groups; dPRO: "
-                 "HOROVOD_TENSOR_GROUP_FILE",
-        .assumes = "operators take as long as recorded, messages are as fast as recorded ones of "
-                   "their size, and ranks wake in the recorded cycle",
-        .gain_ns = gain,
-        .gain_low_ns = known ? llround((double)gain / (1 + doubt)) : RP_ABSENT_I64,
-        .gain_high_ns = known ? llround((double)gain * (1 + doubt)) : RP_ABSENT_I64,
-        .step_ns = p->best_ns,
-        .sure = known};
+    m.gain_ns = p->best_ns - then;
+    m.step_ns = then;
+    p->best_ns = then;
+    p->moves[p->nmoves++] = m;
 }
 
-static enum rp_code search_groups(struct job_ctx *a, struct rp_err *err)
+static void add_group_move(struct job_ctx *a, int64_t then)
+{
+    int64_t gain = a->plan.best_ns - then;
+    bool known = !a->model.costs.one_size;
+
+    a->plan.regrouped = true;
+    add_move(
+        a,
+        (struct rp_opt_move){
+            .move = "tensor-fusion",
+            .family = RP_OPT_TENSOR,
+            .what = rp_arena_textf(a->arena, "gradients are sent in the groups %s", groups_text(a)),
+            .apply = "hvd.DistributedOptimizer(…, groups=[…]) with these groups; dPRO: "
+                     "HOROVOD_TENSOR_GROUP_FILE",
+            .assumes = "operators take as long as recorded, messages are as fast as recorded "
+                       "ones of their size, and ranks wake in the recorded cycle",
+            .gain_low_ns = known ? llround((double)gain / (1 + a->doubt)) : RP_ABSENT_I64,
+            .gain_high_ns = known ? llround((double)gain * (1 + a->doubt)) : RP_ABSENT_I64,
+            .sure = known},
+        then);
+}
+
+/* ------------------------------------------------------------------ operators */
+
+static enum rp_code list_clusters(struct job_ctx *a, struct rp_err *err)
+{
+    size_t i, k;
+
+    a->plan.clusters = RP_ARENA_NEW(a->arena, struct rp_opt_cluster, a->ops.n + 1);
+    RP_TRY(rp_arena_check(a->arena, "searching", err));
+    for (i = 0; i < a->ops.n; i++) {
+        struct rp_opt_cluster *c = &a->plan.clusters[a->plan.nclusters++];
+
+        *c = (struct rp_opt_cluster){.kind = a->asked->from ? "given" : "element-wise",
+                                     .count = 1,
+                                     .nops = a->ops.clusters[i].n};
+        c->ops = RP_ARENA_NEW(a->arena, const char *, c->nops);
+        RP_TRY(rp_arena_check(a->arena, "searching", err));
+        for (k = 0; k < c->nops; k++)
+            c->ops[k] = a->ops.clusters[i].ops[k];
+    }
+    return RP_OK;
+}
+
+/* Operators that become one, on the recorded groups. */
+static enum rp_code fuse_ops(struct job_ctx *a, struct rp_err *err)
 {
     struct rp_opt_plan *p = &a->plan;
-    double best, spread = a->model.means.spread_ratio, error;
+    struct rp_opt_move m = {.move = "operator-fusion", .family = RP_OPT_FUSION};
+    struct rp_job_plan fused;
+    int64_t then, low, high;
+
+    if (a->asked->from)
+        RP_TRY(rp_opt_read_job_ops(&a->model, a->asked->from, a->arena, &a->ops, err));
+    else if (a->limits->families >> RP_OPT_FUSION & 1)
+        RP_TRY(rp_opt_find_job_ops(&a->model, a->asked->candidates, a->arena, &a->ops, err));
+    if (!a->ops.n)
+        return RP_OK;
+    RP_TRY(groups_step(a, p->recorded, p->nrecorded, 1, &then, err));
+    if (!a->asked->from &&
+        (double)(p->best_ns - then) < RP_OPT_LEAST_GAIN * (double)p->baseline_ns) {
+        a->ops.n = 0;
+        return RP_OK;
+    }
+    RP_TRY(groups_step(a, p->recorded, p->nrecorded, 1 + CHAIN_DOUBT, &low, err));
+    RP_TRY(groups_step(a, p->recorded, p->nrecorded, 1 / (1 + CHAIN_DOUBT), &high, err));
+    m.what = rp_arena_textf(a->arena, "%zu chains of operators become one kernel each", a->ops.n);
+    m.apply = "tf.function(jit_compile=True) around the operators of each chain, or a cluster file "
+              "(XLA_CLUSTER_SPEC of dPRO's TensorFlow)";
+    m.assumes = "a fused chain takes 1.04 to 1.36 times its longest operator, as measured on one "
+                "H200";
+    m.gain_low_ns = llround((double)(p->best_ns - low) / (1 + a->doubt));
+    m.gain_high_ns = llround((double)(p->best_ns - high) * (1 + a->doubt));
+    m.sure = m.gain_low_ns > 0;
+    add_move(a, m, then);
+    RP_TRY(list_clusters(a, err));
+    RP_TRY(make_job_plan(a, p->recorded, p->nrecorded, 1, &fused, err));
+    rp_opt_job_model_release(&a->model);
+    return rp_opt_job_model_init(&a->model, a->job, &fused, err);
+}
+
+/* ------------------------------------------------------------------ the search */
+
+/* The best groups, with the tensors of a cluster of operators together (the third theorem). */
+static enum rp_code group_tensors(struct job_ctx *a, struct rp_err *err)
+{
+    struct rp_opt_plan *p = &a->plan;
+    double factor = a->ops.n ? 1 : 0, best;
+    uint8_t *joined;
+    size_t tried = 0;
     int64_t then;
+
+    p->groups = p->recorded;
+    p->ngroups = p->nrecorded;
+    if (!(a->limits->families >> RP_OPT_TENSOR & 1))
+        return RP_OK;
+    joined = RP_ARENA_NEW(a->arena, uint8_t, a->model.n + 1);
+    RP_TRY(rp_arena_check(a->arena, "searching", err));
+    rp_opt_groups_of_ops(&a->model, &a->ops, joined);
+    a->model.chain.joined = joined;
+    RP_TRY(rp_opt_search_groups(&a->model.chain, a->limits, a->ends, &best, &tried, err));
+    a->tried += tried;
+    RP_TRY(list_groups(a, a->ends, &p->groups, &p->ngroups, err));
+    RP_TRY(groups_step(a, p->groups, p->ngroups, factor, &then, err));
+    if (a->asked->from ||
+        (double)(p->best_ns - then) >= RP_OPT_LEAST_GAIN * (double)p->baseline_ns) {
+        add_group_move(a, then);
+        return RP_OK;
+    }
+    p->groups = p->recorded;
+    p->ngroups = p->nrecorded;
+    return RP_OK;
+}
+
+static enum rp_code prepare(struct job_ctx *a, struct rp_err *err)
+{
+    struct rp_opt_plan *p = &a->plan;
+    double spread = a->model.means.spread_ratio, recorded = a->model.means.iteration_ns;
 
     a->ends = RP_ARENA_NEW(a->arena, uint8_t, a->model.n + 1);
     a->recorded = RP_ARENA_NEW(a->arena, uint8_t, a->model.n + 1);
@@ -177,24 +296,104 @@ static enum rp_code search_groups(struct job_ctx *a, struct rp_err *err)
     rp_opt_job_recorded(&a->model, a->recorded);
     memcpy(a->ends, a->recorded, a->model.n);
     RP_TRY(list_groups(a, a->recorded, &p->recorded, &p->nrecorded, err));
-    RP_TRY(groups_step(a, p->recorded, p->nrecorded, &p->baseline_ns, err));
-    if (a->limits->families >> RP_OPT_TENSOR & 1)
-        RP_TRY(rp_opt_search_groups(&a->model.chain, a->limits, a->ends, &best, &a->tried, err));
-    RP_TRY(list_groups(a, a->ends, &p->groups, &p->ngroups, err));
-    RP_TRY(groups_step(a, p->groups, p->ngroups, &then, err));
+    RP_TRY(groups_step(a, p->recorded, p->nrecorded, 0, &p->baseline_ns, err));
     p->best_ns = p->baseline_ns;
-    error = a->model.means.iteration_ns > 0
-                ? fabs((double)p->baseline_ns / a->model.means.iteration_ns - 1)
-                : 0;
-    if ((double)(p->baseline_ns - then) < RP_OPT_LEAST_GAIN * (double)p->baseline_ns) {
-        p->groups = p->recorded;
-        p->ngroups = p->nrecorded;
-        return RP_OK;
+    a->doubt = (isnan(spread) ? 0 : spread) +
+               (recorded > 0 ? fabs((double)p->baseline_ns / recorded - 1) : 0);
+    return RP_OK;
+}
+
+/* Other changes, on top. */
+static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
+{
+    struct rp_sim_part part = {0};
+    const struct rp_sim_part *parts[] = {&part};
+    struct rp_opt_run x = {0};
+    struct rp_opt_tries tries = {0};
+    struct rp_job_plan plan;
+    const char *text = "";
+    enum rp_code code =
+        make_job_plan(a, a->plan.groups, a->plan.ngroups, a->ops.n ? 1 : 0, &plan, err);
+    size_t i;
+
+    if (code == RP_OK)
+        code = rp_sim_part_of_plan(&part, a->job, &plan, err);
+    if (code == RP_OK)
+        code = rp_opt_run_init(&x, parts, 1, NULL, err);
+    if (code == RP_OK)
+        code = rp_opt_search_whatifs(&x, a->limits, "", a->arena, &tries, err);
+    for (i = 0; code == RP_OK && i < tries.n; i++) {
+        const struct rp_opt_try *t = &tries.at[i];
+        struct rp_opt_move m = {
+            .move = t->row->name,
+            .family = t->family,
+            .what = t->row->summary,
+            .apply = rp_opt_apply_in(a->plan.source, t->row->name, t->row->move->apply),
+            .what_if = t->text,
+            .assumes = t->row->assumes,
+            .sure = true};
+        int64_t then;
+
+        if (!t->chosen)
+            continue;
+        text = rp_arena_textf(a->arena, "%s%s%s", text, *text ? "+" : "", t->text);
+        code = rp_opt_run_step(&x, text, &then, err);
+        m.gain_low_ns = llround((double)(a->plan.best_ns - then) / (1 + a->doubt));
+        m.gain_high_ns = llround((double)(a->plan.best_ns - then) * (1 + a->doubt));
+        if (code == RP_OK)
+            add_move(a, m, then);
     }
-    p->best_ns = then;
-    p->regrouped = true;
-    add_group_move(a, (isnan(spread) ? 0 : spread) + error);
+    a->tried += x.evaluated;
+    if (code == RP_OK)
+        code = rp_opt_list_tried(&tries, x.step_ns, a->arena, a->out, err);
+    rp_opt_run_release(&x);
+    rp_sim_part_release(&part);
+    return code;
+}
+
+static enum rp_code search_job(struct job_ctx *a, struct rp_err *err)
+{
+    const unsigned here = 1u << RP_OPT_TENSOR | 1u << RP_OPT_FUSION;
+
+    RP_TRY(prepare(a, err));
+    RP_TRY(fuse_ops(a, err));
+    RP_TRY(group_tensors(a, err));
+    if (a->limits->families & ~here)
+        RP_TRY(search_whatifs(a, err));
     return rp_arena_check(a->arena, "searching", err);
+}
+
+static void add_notes(struct job_ctx *a)
+{
+    const struct rp_job_costs *c = &a->model.costs;
+    struct rp_opt_answer *out = a->out;
+    double recorded = a->model.means.iteration_ns;
+    size_t i;
+
+    out->notes = RP_ARENA_NEW(a->arena, const char *, a->job->remarks.n + 8);
+    if (!out->notes)
+        return;
+    for (i = 0; i < a->job->remarks.n; i++)
+        out->notes[out->nnotes++] = rp_arena_text(a->arena, a->job->remarks.at[i]);
+    out->notes[out->nnotes++] = rp_arena_textf(
+        a->arena,
+        "what was learned from the recorded groups reproduces the recorded step within "
+        "%.1f %%",
+        recorded > 0 ? 100 * fabs((double)a->plan.baseline_ns / recorded - 1) : 0);
+    if (c->cycle_ns > 0)
+        out->notes[out->nnotes++] = rp_arena_textf(
+            a->arena, "ranks wake every %s: a step is the mean over %zu points of this cycle",
+            rp_units_time(a->arena, llround(c->cycle_ns)), a->model.nphases);
+    if (c->one_size)
+        out->notes[out->nnotes++] = "all recorded messages have the same size, so latency and rate "
+                                    "cannot be told apart: gains are uncertain";
+    if (c->copies_unknown)
+        out->notes[out->nnotes++] =
+            "no group of several tensors was recorded: copies into and out of one are taken to "
+            "cost nothing";
+    if (a->ops.given)
+        out->notes[out->nnotes++] = rp_arena_textf(
+            a->arena, "operators of the file that the job does not have: %zu", a->ops.given);
 }
 
 static enum rp_code save_groups(struct job_ctx *a, struct rp_err *err)
@@ -208,12 +407,12 @@ static enum rp_code save_groups(struct job_ctx *a, struct rp_err *err)
     return rp_opt_workspace_save(a->limits->workspace, text, NULL, a->plan.best_ns, err);
 }
 
-enum rp_code rp_opt_answer_job(const struct rp_job *job, struct rp_opt_limits *limits,
-                               struct rp_arena *arena, struct rp_opt_answer *out,
-                               struct rp_err *err)
+enum rp_code rp_opt_answer_job(const struct rp_job *job, const struct rp_opt_job_asked *asked,
+                               struct rp_opt_limits *limits, struct rp_arena *arena,
+                               struct rp_opt_answer *out, struct rp_err *err)
 {
-    struct job_ctx a = {.job = job, .limits = limits, .arena = arena};
-    enum rp_code code = rp_opt_job_model_init(&a.model, job, err);
+    struct job_ctx a = {.job = job, .asked = asked, .limits = limits, .arena = arena, .out = out};
+    enum rp_code code = rp_opt_job_model_init(&a.model, job, NULL, err);
 
     a.plan = (struct rp_opt_plan){.source = job->has_servers ? RP_OPT_BYTEPS : RP_OPT_HOROVOD,
                                   .ranks = (int64_t)job->nranks,
@@ -224,7 +423,7 @@ enum rp_code rp_opt_answer_job(const struct rp_job *job, struct rp_opt_limits *l
                                   .peak_bytes = RP_ABSENT_I64,
                                   .peak_then_bytes = RP_ABSENT_I64};
     if (code == RP_OK)
-        code = search_groups(&a, err);
+        code = search_job(&a, err);
     if (code == RP_OK)
         code = rp_opt_answer_plan(&a.plan, arena, out, err);
     if (code == RP_OK && limits->workspace)
@@ -233,6 +432,8 @@ enum rp_code rp_opt_answer_job(const struct rp_job *job, struct rp_opt_limits *l
     out->checked_ns = a.plan.best_ns;
     out->evaluated = (int64_t)a.tried;
     rp_opt_summarise(arena, out);
+    if (code == RP_OK)
+        add_notes(&a);
     rp_opt_job_model_release(&a.model);
     return code;
 }

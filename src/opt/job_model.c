@@ -319,13 +319,15 @@ static enum rp_code make_ranks(struct rp_opt_job_model *m, struct rp_err *err)
 }
 
 enum rp_code rp_opt_job_model_init(struct rp_opt_job_model *m, const struct rp_job *job,
-                                   struct rp_err *err)
+                                   const struct rp_job_plan *fused, struct rp_err *err)
 {
     *m = (struct rp_opt_job_model){.job = job, .nranks = job->nranks, .follow_ns = -INFINITY};
     rp_arena_init(&m->arena);
     RP_TRY(rp_job_means_init(&m->means, job, err));
     RP_TRY(rp_job_means_take(&m->means, 0, m->means.nsteps, err));
     RP_TRY(rp_job_costs_init(&m->costs, &m->means, err));
+    if (fused)
+        RP_TRY(rp_job_fuse_ops(&m->means, fused, err));
     m->ranks = RP_ARENA_NEW(&m->arena, struct rp_opt_job_rank, m->nranks + 1);
     m->nphases = m->costs.cycle_ns > 0 ? PHASES : 1;
     RP_TRY(rp_arena_check(&m->arena, "searching", err));
@@ -334,7 +336,8 @@ enum rp_code rp_opt_job_model_init(struct rp_opt_job_model *m, const struct rp_j
         return rp_err_set(err, RP_UNSUPPORTED, "tensor: no gradients are sent");
     RP_TRY(make_table(m, err));
     m->chain =
-        (struct rp_opt_chain){.n = m->n,
+        (struct rp_opt_chain){.whole = true,
+                              .n = m->n,
                               .state_size = m->nphases * (1 + 2 * m->nranks) * sizeof(double),
                               .user = m,
                               .begin = job_begin,

@@ -25,10 +25,10 @@ struct rp_opt_job_model {
     struct rp_opt_chain chain;
 };
 
-/* The job's tensors were loaded (rp_load_job_tensors). RP_UNSUPPORTED where groups cannot be
-   searched. Release it also after a failure. */
+/* The job's tensors were loaded (rp_load_job_tensors). fused: a plan whose operators are fused, or
+   NULL. RP_UNSUPPORTED where groups cannot be searched. Release it also after a failure. */
 enum rp_code rp_opt_job_model_init(struct rp_opt_job_model *m, const struct rp_job *job,
-                                   struct rp_err *err);
+                                   const struct rp_job_plan *fused, struct rp_err *err);
 void rp_opt_job_model_release(struct rp_opt_job_model *m);
 
 /* The recorded groups, as far as they are ranges of that order. */

@@ -13,6 +13,7 @@
  *     whatifs.c    the search over what-ifs that a user can make
  *     groups.c     the search for groups of tensors (groups.h)
  *     job_model.c  what a step of a job takes with other groups of tensors
+ *     job_ops.c    operators of a job that are fused
  *     job_answer.c the plan of a job
  *     details.c    which kernels and operators its moves concern
  *     memory.c     the peak of memory, and what waits for the backward pass then
@@ -189,10 +190,22 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
                                struct rp_err *err);
 
 struct rp_job;
+/* Files of a job's operators: which may be fused, and which are (clusters); or NULL. */
+struct rp_opt_job_asked {
+    const char *candidates, *from;
+};
 /* The same of a job whose tensors were loaded (job_answer.c). */
-enum rp_code rp_opt_answer_job(const struct rp_job *job, struct rp_opt_limits *limits,
+enum rp_code rp_opt_answer_job(const struct rp_job *job, const struct rp_opt_job_asked *asked,
+                               struct rp_opt_limits *limits, struct rp_arena *arena,
+                               struct rp_opt_answer *out, struct rp_err *err);
+
+/* Adds the what-ifs that are not in the plan, and why; step_ns: without a change. */
+enum rp_code rp_opt_list_tried(const struct rp_opt_tries *tries, int64_t step_ns,
                                struct rp_arena *arena, struct rp_opt_answer *out,
                                struct rp_err *err);
+
+/* How a move is made in a framework; torch: in PyTorch, as the what-if itself says. */
+const char *rp_opt_apply_in(enum rp_opt_source source, const char *move, const char *torch);
 
 /* Why the search ended, for JSON. */
 const char *rp_opt_stop_name(enum rp_opt_stop stopped);
