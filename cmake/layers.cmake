@@ -24,6 +24,17 @@ function(rp_embed_web layer)
   target_sources(rp_${layer} PRIVATE ${out})
 endfunction()
 
+# A text file becomes part of a layer, as the array `name` (embed_text.cmake).
+function(rp_embed_text layer file name)
+  set(out ${CMAKE_BINARY_DIR}/gen/${name}.c)
+  add_custom_command(
+    OUTPUT ${out}
+    COMMAND ${CMAKE_COMMAND} -DIN=${CMAKE_SOURCE_DIR}/${file} -DOUT=${out} -DNAME=${name}
+            -P ${CMAKE_SOURCE_DIR}/cmake/embed_text.cmake
+    DEPENDS ${CMAKE_SOURCE_DIR}/${file} ${CMAKE_SOURCE_DIR}/cmake/embed_text.cmake VERBATIM)
+  target_sources(rp_${layer} PRIVATE ${out})
+endfunction()
+
 # libreprise.a: all objects joined into one, whose global names are those of exports.map. The inner names of the layers cannot
 # clash with those of a program that links it.
 function(rp_archive exports)

@@ -21,6 +21,7 @@
     X(merge)                \
     X(simulate)             \
     X(optimize)             \
+    X(model)                \
     X(convert)              \
     X(graph)                \
     X(dump)                 \

@@ -415,6 +415,13 @@ static void check_lapack(struct rp_arena *arena, struct check_row *row)
                 "programs with singular values, eigenvalues or Schur forms: install liblapack3");
 }
 
+static void check_xgboost(struct rp_arena *arena, struct check_row *row)
+{
+    static const char *const names[] = {"libxgboost.so.0", "libxgboost.so", NULL};
+
+    library_row(arena, row, names, "'model train --method trees': install libxgboost0");
+}
+
 static const struct {
     const char *name;
     check_fn *run;
@@ -433,6 +440,7 @@ static const struct {
     {"OpenCL", check_opencl, "OpenCL capture"},
     {"OpenBLAS", check_blas, "fast replay"},
     {"LAPACK", check_lapack, "replay"},
+    {"XGBoost", check_xgboost, "cost models"},
     {"record host", check_record_host, "record"},
     {"record cuda", check_record_cuda, "record"},
     {"record nvtx", check_record_nvtx, "record"},

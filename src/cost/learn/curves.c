@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Curves on the base of a fit: a sum of log-linear pieces, between the quantiles of each size,
+ * whose gains are not negative, and of steps for traits. Least squares by coordinate descent,
+ * reweighted so that a few odd rows do not decide. Each number format with enough rows has a curve
+ * of its own.
+ */
+#include "cost/learn/learned.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECES      7
+#define ENOUGH_ROWS 16
+#define SWEEPS      120
+#define REWEIGHTS   3
+#define ENOUGH      1e-4 /* a sweep that moves nothing further is the last */
+#define RIDGE       0.3
+#define NOISE       0.05 /* of a logarithm: errors below it weigh the same */
+
+struct curve_fit {
+    struct rp_curve *curve;
+    size_t n;
+    const struct rp_features **x;
+    double *y, *base, *weight, *rest, *ones;
+    double *columns; /* by piece, then by row */
+};
+
+static double piece_at(const struct rp_curve_piece *p, const struct rp_features *x, double log_base)
+{
+    double v = p->feature == RP_FEATURES_MAX ? log_base : (double)x->x[p->feature];
+
+    if (p->low == p->high)
+        return v >= (double)p->low;
+    v = (v - (double)p->low) / ((double)p->high - (double)p->low);
+    return v < 0 ? 0 : v > 1 ? 1 : v;
+}
+
+double rp_curve_at(const struct rp_curve *curve, const struct rp_features *x, double log_base)
+{
+    double sum = curve->bias + curve->slope * log_base;
+    size_t i;
+
+    for (i = 0; i < curve->pieces.n; i++)
+        sum += (double)curve->pieces.at[i].gain * piece_at(&curve->pieces.at[i], x, log_base);
+    return sum;
+}
+
+static int compare_floats(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Pieces of one feature: of sizes between quantiles, of traits a step at each value. */
+static enum rp_code add_pieces(struct curve_fit *c, uint8_t feature, bool is_size, float *values,
+                               struct rp_err *err)
+{
+    float last;
+    size_t i;
+
+    for (i = 0; i < c->n; i++)
+        values[i] = feature == RP_FEATURES_MAX ? (float)c->base[i] : c->x[i]->x[feature];
+    qsort(values, c->n, sizeof *values, compare_floats);
+    last = values[0];
+    if (is_size) {
+        for (i = 1; i <= PIECES; i++) {
+            float at = values[(c->n - 1) * i / PIECES];
+
+            if (at > last)
+                RP_TRY(rp_vec_push(&c->curve->pieces,
+                                   ((struct rp_curve_piece){feature, last, at, 0}), err));
+            last = at;
+        }
+        return RP_OK;
+    }
+    for (i = 1; i < c->n; i++)
+        if (values[i] > last) {
+            last = values[i];
+            RP_TRY(rp_vec_push(&c->curve->pieces, ((struct rp_curve_piece){feature, last, last, 0}),
+                               err));
+        }
+    return RP_OK;
+}
+
+/* One coordinate: its best value with the others fixed. low: what it may not be below. Returns how
+   far it moved. */
+static double descend(struct curve_fit *c, const double *column, double *value, double ridge,
+                      double low)
+{
+    double top = -ridge * *value, bottom = ridge + 1e-12, change;
+    size_t i;
+
+    for (i = 0; i < c->n; i++) {
+        top += c->weight[i] * column[i] * c->rest[i];
+        bottom += c->weight[i] * column[i] * column[i];
+    }
+    change = top / bottom;
+    if (*value + change < low)
+        change = low - *value;
+    if (change == 0)
+        return 0;
+    *value += change;
+    for (i = 0; i < c->n; i++)
+        c->rest[i] -= change * column[i];
+    return fabs(change);
+}
+
+static double sweep(struct curve_fit *c, size_t nsizes)
+{
+    double moved = descend(c, c->ones, &c->curve->bias, 0, -INFINITY);
+    size_t k;
+
+    moved = fmax(moved, descend(c, c->base, &c->curve->slope, 0, 0));
+    for (k = 0; k < c->curve->pieces.n; k++) {
+        struct rp_curve_piece *p = &c->curve->pieces.at[k];
+        bool is_size = p->feature == RP_FEATURES_MAX || p->feature < nsizes;
+        double gain = (double)p->gain;
+
+        moved =
+            fmax(moved, descend(c, c->columns + k * c->n, &gain, RIDGE, is_size ? 0 : -INFINITY));
+        p->gain = (float)gain;
+    }
+    return moved;
+}
+
+static enum rp_code fill_columns(struct curve_fit *c, struct rp_err *err)
+{
+    size_t i, k;
+
+    c->columns = malloc((c->curve->pieces.n + 1) * (c->n + 1) * sizeof *c->columns);
+    if (!c->columns)
+        return rp_err_nomem(err, "fitting a cost model");
+    for (k = 0; k < c->curve->pieces.n; k++)
+        for (i = 0; i < c->n; i++)
+            c->columns[k * c->n + i] = piece_at(&c->curve->pieces.at[k], c->x[i], c->base[i]);
+    return RP_OK;
+}
+
+static void find_rest(struct curve_fit *c)
+{
+    size_t i;
+
+    for (i = 0; i < c->n; i++)
+        c->rest[i] = c->y[i] - rp_curve_at(c->curve, c->x[i], c->base[i]);
+}
+
+static void reweigh(struct curve_fit *c)
+{
+    double sum = 0;
+    size_t i;
+
+    for (i = 0; i < c->n; i++) {
+        c->weight[i] = NOISE / sqrt(c->rest[i] * c->rest[i] + NOISE * NOISE);
+        sum += c->weight[i];
+    }
+    for (i = 0; i < c->n; i++)
+        c->weight[i] *= (double)c->n / sum;
+}
+
+static void drop_empty(struct rp_curve *curve)
+{
+    size_t i, n = 0;
+
+    for (i = 0; i < curve->pieces.n; i++)
+        if (fabs((double)curve->pieces.at[i].gain) > 1e-4)
+            curve->pieces.at[n++] = curve->pieces.at[i];
+    curve->pieces.n = n;
+}
+
+static enum rp_code fit_curve(struct curve_fit *c, struct rp_err *err)
+{
+    size_t i, round, nsizes = c->x[0]->nsizes;
+    float *values = malloc(c->n * sizeof *values);
+    enum rp_code code = values ? add_pieces(c, RP_FEATURES_MAX, true, values, err)
+                               : rp_err_nomem(err, "fitting a cost model");
+
+    for (i = 0; code == RP_OK && i < c->x[0]->n; i++)
+        code = add_pieces(c, (uint8_t)i, i < nsizes, values, err);
+    free(values);
+    if (code == RP_OK)
+        code = fill_columns(c, err);
+    RP_TRY(code);
+    for (i = 0; i < c->n; i++)
+        c->weight[i] = 1;
+    for (round = 0; round < REWEIGHTS; round++) {
+        find_rest(c);
+        for (i = 0; i < SWEEPS && sweep(c, nsizes) > ENOUGH; i++)
+            ;
+        reweigh(c);
+    }
+    free(c->columns);
+    drop_empty(c->curve);
+    return RP_OK;
+}
+
+static uint8_t alignment_of(const struct rp_features *x)
+{
+    return x->aligned ? 2 : 1;
+}
+
+const struct rp_curve *rp_fit_curve(const struct rp_fit *fit, const struct rp_features *x,
+                                    uint8_t type)
+{
+    const struct rp_curve *found = &fit->curves.at[0];
+    uint8_t aligned = alignment_of(x);
+    int best = -1;
+    size_t i;
+
+    for (i = 0; i < fit->curves.n; i++) {
+        const struct rp_curve *c = &fit->curves.at[i];
+        int fits = (c->type == type             ? 4
+                    : c->type == RP_NUMBER_NONE ? 2
+                                                : 0) +
+                   (c->aligned == aligned);
+
+        if ((!c->aligned || c->aligned == aligned) && fits > best) {
+            best = fits;
+            found = c;
+        }
+    }
+    return found;
+}
+
+static bool is_in_curve(const struct rp_curve *curve, const struct rp_fit_rows *rows, size_t i)
+{
+    return (curve->type == RP_NUMBER_NONE || rows->type[i] == curve->type) &&
+           (!curve->aligned || alignment_of(rows->x[i]) == curve->aligned);
+}
+
+static enum rp_code add_curve(struct rp_fit *fit, const struct rp_fit_rows *rows, uint8_t type,
+                              uint8_t aligned, bool pieces, struct rp_err *err)
+{
+    struct rp_curve curve = {.type = type, .aligned = aligned, .slope = 1};
+    struct curve_fit c = {.curve = &curve};
+    double *memory = calloc(rows->n * 5 + 1, sizeof *memory);
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    c.x = calloc(rows->n + 1, sizeof *c.x);
+    if (!memory || !c.x) {
+        code = rp_err_nomem(err, "fitting a cost model");
+    } else {
+        c.y = memory;
+        c.base = memory + rows->n;
+        c.weight = c.base + rows->n;
+        c.rest = c.weight + rows->n;
+        c.ones = c.rest + rows->n;
+        for (i = 0; i < rows->n; i++)
+            if (is_in_curve(&curve, rows, i)) {
+                c.x[c.n] = rows->x[i];
+                c.y[c.n++] = rows->y[i];
+            }
+        rp_curve_fit_base(&curve, &(struct rp_fit_rows){.n = c.n, .x = c.x, .y = c.y}, c.weight);
+        for (i = 0; i < c.n; i++) {
+            c.ones[i] = 1;
+            c.base[i] = rp_curve_base(&curve, c.x[i]);
+        }
+        if (pieces)
+            code = fit_curve(&c, err);
+    }
+    free(memory);
+    free((void *)c.x);
+    if (code == RP_OK)
+        code = rp_vec_push(&fit->curves, curve, err);
+    if (code != RP_OK)
+        rp_vec_release(&curve.pieces);
+    return code;
+}
+
+enum rp_code rp_fit_curves_to(struct rp_fit *fit, const struct rp_fit_rows *rows, bool pieces,
+                              struct rp_err *err)
+{
+    size_t count[RP_NUMBERS][2] = {{0}}, i;
+    bool all = true;
+
+    for (i = 0; i < rows->n; i++)
+        count[rows->type[i]][alignment_of(rows->x[i]) == 2]++;
+    for (i = 0; i < RP_NUMBERS; i++)
+        if (count[i][0] >= ENOUGH_ROWS && count[i][1] >= ENOUGH_ROWS) {
+            RP_TRY(add_curve(fit, rows, (uint8_t)i, 1, pieces, err));
+            RP_TRY(add_curve(fit, rows, (uint8_t)i, 2, pieces, err));
+        } else if (count[i][0] + count[i][1] >= ENOUGH_ROWS) {
+            RP_TRY(add_curve(fit, rows, (uint8_t)i, 0, pieces, err));
+        } else {
+            all = all && !count[i][0] && !count[i][1];
+        }
+    return all ? RP_OK : add_curve(fit, rows, RP_NUMBER_NONE, 0, pieces, err);
+}

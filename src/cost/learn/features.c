@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Features of operators: times at the peaks of the device, dimensions, and for products of matrices
+ * how many tiles they have and how many rounds of tiles the device runs, because it runs a few
+ * hundred tiles at a time. All sizes are logarithms.
+ */
+#include "cost/learn/features.h"
+
+#include <math.h>
+#include <string.h>
+
+static double log_of(double x)
+{
+    return log(x > 1e-30 ? x : 1e-30);
+}
+
+static void add_feature(struct rp_features *f, double value)
+{
+    if (f->n < RP_FEATURES_MAX)
+        f->x[f->n++] = (float)value;
+}
+
+/* The largest power of two that divides a dimension, up to most. */
+static uint8_t alignment(double d, uint8_t most)
+{
+    uint8_t a = 1;
+
+    while (a < most && fmod(d, a * 2) == 0)
+        a = (uint8_t)(a * 2);
+    return a;
+}
+
+static void set_order(struct rp_features *f, const double *d, size_t n)
+{
+    memcpy(f->order, d, n * sizeof *d);
+    f->norder = (uint8_t)n;
+}
+
+static double product_of(const struct rp_sample *s)
+{
+    double n = 1;
+    int i;
+
+    for (i = 0; i < s->ndims; i++)
+        n *= s->dim[i];
+    return n;
+}
+
+const struct rp_device_peaks *rp_sample_device(const struct rp_sample *s, bool *known)
+{
+    const struct rp_device_peaks *d = rp_device_by_name(s->device);
+
+    *known = d != NULL;
+    return d ? d : rp_device_by_name("A100");
+}
+
+/* ------------------------------------------------------------------ by kind */
+
+/* A product of matrices, or what is computed as one: batch, M, K, N. */
+struct product {
+    double b, m, k, n;
+};
+
+static struct product product_as(const struct rp_sample *s)
+{
+    const double *d = s->dim;
+
+    if (s->kind == RP_OP_BMM)
+        return (struct product){d[0], d[1], d[2], d[3]};
+    if (s->kind == RP_OP_CONV)
+        return (struct product){
+            1, d[0] * rp_conv_out(d[2], d[5], d[6]) * rp_conv_out(d[3], d[5], d[6]),
+            d[1] * d[5] * d[5], d[4]};
+    if (s->kind == RP_OP_MATMUL)
+        return (struct product){1, d[0], d[1], d[2]};
+    return (struct product){1, s->dim[0], 1, product_of(s) / s->dim[0]};
+}
+
+static double rounds(double tiles, double units)
+{
+    return ceil(tiles / units);
+}
+
+static void product_sizes(const struct product *p, double units, struct rp_features *f)
+{
+    double large = p->b * ceil(p->m / 128) * ceil(p->n / 128);
+    double small = p->b * ceil(p->m / 64) * ceil(p->n / 64);
+    double wide = p->b * ceil(p->m / 256) * ceil(p->n / 128);
+
+    f->extra_s = rounds(large, units) * units * 128 * 128 * 2 * p->k / f->peak;
+    add_feature(f, log_of(p->b * p->m));
+    add_feature(f, log_of(p->k));
+    add_feature(f, log_of(p->n));
+    add_feature(f, log_of(large));
+    add_feature(f, log_of(rounds(large, units) * p->k));
+    add_feature(f, log_of(rounds(small, units) * p->k));
+    add_feature(f, log_of(rounds(wide, units) * p->k));
+}
+
+static void sizes_of(const struct rp_sample *s, enum rp_op_kind kind, double units,
+                     struct rp_features *f)
+{
+    const double *d = s->dim;
+    struct product p;
+
+    switch (kind) {
+    case RP_OP_MATMUL:
+    case RP_OP_BMM:
+    case RP_OP_CONV:
+        p = product_as(s);
+        product_sizes(&p, units, f);
+        if (kind == RP_OP_BMM)
+            add_feature(f, log_of(p.b));
+        set_order(f, (double[]){p.b, p.m, p.k, p.n}, 4);
+        f->align[0] = alignment(kind == RP_OP_CONV ? d[1] : p.k, 8);
+        f->align[1] = alignment(p.n, 8);
+        f->nalign = 2;
+        if (kind == RP_OP_CONV) {
+            add_feature(f, log_of(d[1]));
+            add_feature(f, log_of(d[2]));
+            add_feature(f, log_of(d[0]));
+            add_feature(f, log_of(d[5]));
+            set_order(f, (double[]){d[0], d[1], d[2], d[3], d[4], d[5], -d[6]}, 7);
+        }
+        break;
+    case RP_OP_ATTENTION:
+        add_feature(f, log_of(d[0] * d[1]));
+        add_feature(f, log_of(d[2]));
+        add_feature(f, log_of(d[3]));
+        f->extra_s =
+            rounds(d[0] * d[1] * ceil(d[2] / 128), units) * units * 128 * 4 * d[2] * d[3] / f->peak;
+        add_feature(f, log_of(rounds(d[0] * d[1] * ceil(d[2] / 128), units) * d[2]));
+        set_order(f, d, 4);
+        break;
+    case RP_OP_ROWS:
+        f->extra_s = d[0] * 1e-9;
+        add_feature(f, log_of(d[0]));
+        add_feature(f, log_of(d[1]));
+        add_feature(f, log_of(rounds(d[0], units) * d[1]));
+        set_order(f, d, 2);
+        f->align[0] = alignment(d[1], 4);
+        f->nalign = 1;
+        break;
+    default:
+        set_order(f, (double[]){product_of(s)}, 1);
+        f->align[0] = alignment(d[s->ndims - 1], 4);
+        f->nalign = 1;
+    }
+}
+
+/* What does not grow with the shape. */
+static void traits_of(const struct rp_sample *s, enum rp_op_kind kind,
+                      const struct rp_device_peaks *device, double peak, struct rp_features *f)
+{
+    uint8_t least = 8;
+    int i;
+
+    f->aligned = true;
+    for (i = 0; i < f->nalign; i++) {
+        f->aligned = f->aligned && f->align[i] >= (f->nalign > 1 ? 8 : 4);
+        add_feature(f, log2(f->align[i]));
+        least = f->align[i] < least ? f->align[i] : least;
+    }
+    if (f->nalign > 1)
+        add_feature(f, log2(least));
+    add_feature(f, rp_number_bytes((enum rp_number)s->type));
+    add_feature(f, s->type == RP_NUMBER_BF16);
+    if (kind == RP_OP_CONV)
+        add_feature(f, s->dim[6]);
+    add_feature(f, log_of(peak));
+    add_feature(f, log_of(device->memory));
+}
+
+/* Products run on matrix units where the device has them for the format. Libraries compute
+   convolutions of fp32 in tf32 unless they are told not to. */
+static double peak_of(const struct rp_sample *s, const struct rp_device_peaks *device)
+{
+    enum rp_number type = (enum rp_number)s->type;
+    double peak;
+
+    if (s->kind < RP_OP_MATMUL || s->kind > RP_OP_ATTENTION)
+        peak = rp_device_vector_peak(device, type);
+    else if (s->kind == RP_OP_CONV && type == RP_NUMBER_FP32)
+        peak = fmax(rp_device_matrix_peak(device, RP_NUMBER_TF32),
+                    rp_device_matrix_peak(device, type));
+    else
+        peak = rp_device_matrix_peak(device, type);
+    return peak > 0 ? peak : device->vector32 > 0 ? device->vector32 : 1e12;
+}
+
+void rp_features_of(const struct rp_sample *s, enum rp_op_kind kind, struct rp_features *out)
+{
+    bool known;
+    const struct rp_device_peaks *device = rp_sample_device(s, &known);
+    double peak = peak_of(s, device);
+    double uncached = s->bytes - device->cache_bytes;
+
+    *out = (struct rp_features){0};
+    out->peak = peak;
+    out->compute_s = s->flops / peak;
+    out->memory_s = s->bytes / device->memory;
+    out->least_s = known ? fmax(out->compute_s, uncached > 0 ? uncached / device->memory : 0) : 0;
+    add_feature(out, log_of(fmax(out->compute_s, out->memory_s)));
+    add_feature(out, log_of(out->compute_s));
+    add_feature(out, log_of(out->memory_s));
+    sizes_of(s, kind, device->units > 0 ? device->units : 100, out);
+    out->nsizes = out->n;
+    traits_of(s, kind, device, peak, out);
+}
+
+bool rp_features_below(const struct rp_features *a, const struct rp_features *b)
+{
+    int i;
+
+    for (i = 0; i < a->norder; i++)
+        if (a->order[i] > b->order[i])
+            return false;
+    for (i = 0; i < a->nalign; i++)
+        if (a->align[i] < b->align[i])
+            return false;
+    return true;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of cost models: text, a line an item, its fields separated by tabs (docs/formats/model.md).
+ * Everything in a file may be wrong: what is read is checked so that predictions need no checks.
+ */
+#include "cost/learn/learned.h"
+
+#include "io/lines.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAGIC       "reprise-model"
+#define VERSION     1
+#define MOST_BYTES  ((size_t)64 << 20)
+#define MOST_ROWS   200000
+#define MOST_FITS   20000
+#define MOST_NODES  4000000
+#define MOST_FIELDS 16
+
+/* ------------------------------------------------------------------ writing */
+
+/* Names of operators may hold anything. */
+static void write_name(struct rp_out *out, const char *name)
+{
+    for (; *name; name++)
+        rp_out_char(out, (unsigned char)*name < ' ' ? '?' : *name);
+}
+
+static void write_rows(const struct rp_learned *m, struct rp_out *out)
+{
+    char shape[256];
+    size_t i;
+
+    for (i = 0; i < m->samples.rows.n; i++) {
+        const struct rp_sample *s = &m->samples.rows.at[i];
+
+        rp_out_text(out, "row\t");
+        write_name(out, s->device);
+        rp_out_char(out, '\t');
+        write_name(out, s->op);
+        rp_out_printf(out, "\t%s\t%s\t%.10g\t%.10g\t%.6g\t%.0f\n", rp_number_names[s->type],
+                      rp_sample_shape_text(s, shape, sizeof shape), s->flops, s->bytes, s->ns,
+                      s->count);
+    }
+}
+
+static void write_tree(const struct rp_fit *fit, size_t tree, struct rp_out *out)
+{
+    size_t i = fit->trees.at[tree];
+    size_t end = tree + 1 < fit->trees.n ? fit->trees.at[tree + 1] : fit->nodes.n;
+
+    rp_out_text(out, "tree\t");
+    for (; i < end; i++) {
+        const struct rp_tree_node *n = &fit->nodes.at[i];
+
+        if (n->feature < RP_FEATURES_MAX)
+            rp_out_printf(out, "%d<%.9g ", n->feature, (double)n->at);
+        else
+            rp_out_printf(out, "%.6g%s", (double)n->at, i + 1 < end ? " " : "");
+    }
+    rp_out_char(out, '\n');
+}
+
+static void write_fit(const struct rp_fit *fit, struct rp_out *out)
+{
+    size_t i, k;
+
+    rp_out_text(out, "fit\t");
+    write_name(out, fit->device);
+    rp_out_char(out, '\t');
+    write_name(out, fit->op);
+    rp_out_printf(out, "\t%s\t%s\t%u\t%u\n", rp_op_kind_names[fit->kind],
+                  rp_learn_method_names[fit->method], fit->count, fit->types);
+    rp_out_printf(out, "error\t%.6g\t%.6g", fit->error_low, fit->error_high);
+    if (!isnan(fit->median))
+        rp_out_printf(out, "\t%.4g\t%.4g", fit->median, fit->p90);
+    rp_out_char(out, '\n');
+    for (i = 0; i < fit->curves.n; i++) {
+        const struct rp_curve *c = &fit->curves.at[i];
+
+        rp_out_printf(out, "curve\t%s\t%d\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\n",
+                      rp_number_names[c->type], c->aligned, c->base[0], c->base[1], c->base[2],
+                      c->base[3], c->low, c->high, c->bias, c->slope);
+        for (k = 0; k < c->pieces.n; k++)
+            rp_out_printf(out, "piece\t%d\t%.9g\t%.9g\t%.6g\n", c->pieces.at[k].feature,
+                          (double)c->pieces.at[k].low, (double)c->pieces.at[k].high,
+                          (double)c->pieces.at[k].gain);
+    }
+    for (i = 0; i < fit->trees.n; i++)
+        write_tree(fit, i, out);
+}
+
+void rp_learned_write(const struct rp_learned *m, struct rp_out *out)
+{
+    size_t i;
+
+    rp_out_printf(out, MAGIC "\t%d\n", VERSION);
+    rp_out_printf(out, "method\t%s\n", rp_learn_method_names[m->method]);
+    for (i = 0; i < m->samples.sources.n; i++) {
+        rp_out_text(out, "source\t");
+        write_name(out, m->samples.sources.at[i]);
+        rp_out_char(out, '\n');
+    }
+    rp_out_text(out, "# row: device, operator, format, shape, FLOPs, bytes, ns, measurements\n");
+    write_rows(m, out);
+    rp_out_text(out, "# fit: device, operator, kind, method, rows, formats\n");
+    for (i = 0; i < m->fits.n; i++)
+        write_fit(&m->fits.at[i], out);
+    rp_out_text(out, "end\n");
+}
+
+/* ------------------------------------------------------------------ reading */
+
+struct model_reader {
+    struct rp_learned *out;
+    struct rp_fit *fit; /* the last */
+    bool begun, ended;
+};
+
+struct field {
+    const char *text;
+    size_t n;
+};
+
+static bool field_is(const struct field *f, const char *word)
+{
+    return f->n == strlen(word) && !memcmp(f->text, word, f->n);
+}
+
+static bool field_number(const struct field *f, double low, double high, double *out)
+{
+    char buf[64], *end;
+
+    if (!f->n || f->n >= sizeof buf)
+        return false;
+    memcpy(buf, f->text, f->n);
+    buf[f->n] = '\0';
+    *out = strtod(buf, &end);
+    return !*end && *out >= low && *out <= high;
+}
+
+static int field_word(const struct field *f, const char *const *words, int n)
+{
+    int i;
+
+    for (i = 0; i < n; i++)
+        if (field_is(f, words[i]))
+            return i;
+    return -1;
+}
+
+static enum rp_code malformed(const char *what, struct rp_err *err)
+{
+    return rp_err_set(err, RP_FORMAT, "malformed %s", what);
+}
+
+static enum rp_code read_row(struct model_reader *r, const struct field *f, size_t n,
+                             struct rp_err *err)
+{
+    struct rp_arena *arena = &r->out->samples.arena;
+    struct rp_sample s = {0};
+    int type = n == 9 ? field_word(&f[3], rp_number_names, RP_NUMBERS) : -1;
+
+    if (type <= 0 || !f[1].n || !f[2].n || r->fit ||
+        rp_sample_shape_parse(f[4].text, f[4].n, &s, NULL) != RP_OK ||
+        !field_number(&f[5], 0, RP_SAMPLE_MOST_WORK, &s.flops) ||
+        !field_number(&f[6], 0, RP_SAMPLE_MOST_WORK, &s.bytes) ||
+        !field_number(&f[7], 1e-3, RP_SAMPLE_MOST_NS, &s.ns) ||
+        !field_number(&f[8], 1, 1e15, &s.count) || r->out->samples.rows.n >= MOST_ROWS)
+        return malformed("row", err);
+    s.type = (uint8_t)type;
+    s.device = rp_arena_copy(arena, f[1].text, f[1].n);
+    s.op = rp_arena_copy(arena, f[2].text, f[2].n);
+    RP_TRY(rp_arena_check(arena, "reading a cost model", err));
+    if (rp_sample_complete(&s, NULL) != RP_OK)
+        return malformed("row", err);
+    return rp_vec_push(&r->out->samples.rows, s, err);
+}
+
+static enum rp_code read_fit(struct model_reader *r, const struct field *f, size_t n,
+                             struct rp_err *err)
+{
+    struct rp_arena *arena = &r->out->arena;
+    struct rp_fit fit = {0};
+    int kind = n == 7 ? field_word(&f[3], rp_op_kind_names, RP_OP_KINDS) : -1;
+    int method = n == 7 ? field_word(&f[4], rp_learn_method_names, RP_LEARN_METHODS) : -1;
+    double count, types;
+
+    if (kind < 0 || method < 0 || !f[1].n || !f[2].n || !field_number(&f[5], 0, 1e9, &count) ||
+        !field_number(&f[6], 0, (1u << RP_NUMBERS) - 1, &types) || r->out->fits.n >= MOST_FITS)
+        return malformed("fit", err);
+    fit.device = rp_arena_copy(arena, f[1].text, f[1].n);
+    fit.op = rp_arena_copy(arena, f[2].text, f[2].n);
+    fit.kind = (uint8_t)kind;
+    fit.method = (uint8_t)method;
+    fit.count = (uint32_t)count;
+    fit.types = (uint32_t)types;
+    fit.median = fit.p90 = NAN;
+    RP_TRY(rp_arena_check(arena, "reading a cost model", err));
+    RP_TRY(rp_vec_push(&r->out->fits, fit, err));
+    r->fit = &r->out->fits.at[r->out->fits.n - 1];
+    return RP_OK;
+}
+
+static enum rp_code read_error(struct rp_fit *fit, const struct field *f, size_t n,
+                               struct rp_err *err)
+{
+    return (n == 3 || n == 5) && field_number(&f[1], -50, 0, &fit->error_low) &&
+                   field_number(&f[2], 0, 50, &fit->error_high) &&
+                   (n == 3 || (field_number(&f[3], 0, 1e9, &fit->median) &&
+                               field_number(&f[4], 0, 1e9, &fit->p90)))
+               ? RP_OK
+               : malformed("error", err);
+}
+
+static enum rp_code read_curve(struct rp_fit *fit, const struct field *f, size_t n,
+                               struct rp_err *err)
+{
+    struct rp_curve curve = {0};
+    int type = n == 11 ? field_word(&f[1], rp_number_names, RP_NUMBERS) : -1;
+    double aligned;
+
+    if (type < 0 || !field_number(&f[2], 0, 2, &aligned) ||
+        !field_number(&f[3], 0, 1e6, &curve.base[0]) ||
+        !field_number(&f[4], 0, 1e12, &curve.base[1]) ||
+        !field_number(&f[5], 0, 1e12, &curve.base[2]) ||
+        !field_number(&f[6], 0, 1e12, &curve.base[3]) ||
+        !(curve.base[0] + curve.base[1] + curve.base[2] + curve.base[3] > 0) ||
+        !field_number(&f[7], -200, 200, &curve.low) ||
+        !field_number(&f[8], curve.low, 200, &curve.high) ||
+        !field_number(&f[9], -1e3, 1e3, &curve.bias) ||
+        !field_number(&f[10], 0, 1e3, &curve.slope) || fit->curves.n > 2 * RP_NUMBERS)
+        return malformed("curve", err);
+    curve.type = (uint8_t)type;
+    curve.aligned = (uint8_t)aligned;
+    return rp_vec_push(&fit->curves, curve, err);
+}
+
+/* The features that a kind has, and how many are sizes. */
+static void count_features(uint8_t kind, size_t *n, size_t *nsizes)
+{
+    struct rp_sample s = {.op = "",
+                          .device = "A100",
+                          .type = RP_NUMBER_FP32,
+                          .kind = kind,
+                          .ndims = RP_SHAPE_DIMS - 1,
+                          .flops = 1,
+                          .bytes = 1};
+    struct rp_features x;
+    int i;
+
+    for (i = 0; i < RP_SHAPE_DIMS; i++)
+        s.dim[i] = 1;
+    rp_features_of(&s, (enum rp_op_kind)kind, &x);
+    *n = x.n;
+    *nsizes = x.nsizes;
+}
+
+static enum rp_code read_piece(struct rp_fit *fit, const struct field *f, size_t n,
+                               struct rp_err *err)
+{
+    double feature, low, high, gain;
+    size_t count, nsizes;
+
+    count_features(fit->kind, &count, &nsizes);
+    if (n != 5 || !fit->curves.n || !field_number(&f[1], 0, RP_FEATURES_MAX, &feature) ||
+        feature != floor(feature) || !field_number(&f[2], -1e3, 1e9, &low) ||
+        !field_number(&f[3], low, 1e9, &high) || !field_number(&f[4], -1e3, 1e3, &gain) ||
+        (feature >= (double)count && feature != RP_FEATURES_MAX) ||
+        (gain < 0 && (feature < (double)nsizes || feature == RP_FEATURES_MAX)) ||
+        fit->curves.at[fit->curves.n - 1].pieces.n > 4096)
+        return malformed("piece", err);
+    return rp_vec_push(
+        &fit->curves.at[fit->curves.n - 1].pieces,
+        ((struct rp_curve_piece){(uint8_t)feature, (float)low, (float)high, (float)gain}), err);
+}
+
+/* The next word of a tree: a leaf, or "feature<value". */
+static bool next_node(const char **at, const char *end, size_t nfeatures, struct rp_tree_node *out)
+{
+    const char *word, *less;
+    struct field f;
+    double feature, value;
+
+    while (*at < end && **at == ' ')
+        (*at)++;
+    for (word = *at; *at < end && **at != ' ';)
+        (*at)++;
+    less = memchr(word, '<', (size_t)(*at - word));
+    *out = (struct rp_tree_node){.feature = RP_FEATURES_MAX};
+    if (less) {
+        f = (struct field){word, (size_t)(less - word)};
+        if (!field_number(&f, 0, (double)nfeatures - 1, &feature) || feature != floor(feature))
+            return false;
+        out->feature = (uint8_t)feature;
+        word = less + 1;
+    }
+    f = (struct field){word, (size_t)(*at - word)};
+    if (!field_number(&f, less ? -1e9 : -1e3, less ? 1e9 : 1e3, &value))
+        return false;
+    out->at = (float)value;
+    return true;
+}
+
+/* Nodes in the order of a walk that takes the left side first. Those whose right side is missing
+   wait on a stack. */
+static enum rp_code read_tree(struct rp_fit *fit, const struct field *f, size_t n,
+                              struct rp_err *err)
+{
+    enum { DEPTH = 64 };
+    uint32_t waiting[DEPTH];
+    size_t depth = 0, count, nsizes;
+    const char *at = n == 2 ? f[1].text : NULL, *end = at ? at + f[1].n : NULL;
+    struct rp_tree_node node;
+
+    count_features(fit->kind, &count, &nsizes);
+    if (!at || fit->nodes.n > MOST_NODES)
+        return malformed("tree", err);
+    RP_TRY(rp_vec_push(&fit->trees, (uint32_t)fit->nodes.n, err));
+    for (;;) {
+        if (!next_node(&at, end, count, &node) || depth == DEPTH)
+            return malformed("tree", err);
+        if (node.feature < RP_FEATURES_MAX)
+            waiting[depth++] = (uint32_t)fit->nodes.n;
+        RP_TRY(rp_vec_push(&fit->nodes, node, err));
+        if (node.feature < RP_FEATURES_MAX)
+            continue;
+        if (!depth)
+            return at == end ? RP_OK : malformed("tree", err);
+        fit->nodes.at[waiting[--depth]].right = (uint32_t)fit->nodes.n;
+    }
+}
+
+static enum rp_code read_item(struct model_reader *r, const struct field *f, size_t n,
+                              struct rp_err *err)
+{
+    int method;
+
+    if (field_is(f, "row"))
+        return read_row(r, f, n, err);
+    if (field_is(f, "fit"))
+        return read_fit(r, f, n, err);
+    if (field_is(f, "source") && n == 2)
+        return rp_vec_push(&r->out->samples.sources,
+                           rp_arena_copy(&r->out->arena, f[1].text, f[1].n), err);
+    if (field_is(f, "method") && n == 2) {
+        method = field_word(&f[1], rp_learn_method_names, RP_LEARN_METHODS);
+        r->out->method = (uint8_t)(method < 0 ? 0 : method);
+        return method < 0 ? malformed("method", err) : RP_OK;
+    }
+    if (field_is(f, "end")) {
+        r->ended = true;
+        return RP_OK;
+    }
+    if (!r->fit)
+        return malformed("line", err);
+    if (field_is(f, "error"))
+        return read_error(r->fit, f, n, err);
+    if (field_is(f, "curve"))
+        return read_curve(r->fit, f, n, err);
+    if (field_is(f, "piece"))
+        return read_piece(r->fit, f, n, err);
+    return field_is(f, "tree") ? read_tree(r->fit, f, n, err) : malformed("line", err);
+}
+
+static enum rp_code read_line(void *user, const char *path, size_t number, const char *line,
+                              size_t n, struct rp_err *err)
+{
+    struct model_reader *r = user;
+    struct field f[MOST_FIELDS];
+    size_t count = 0, i = 0;
+    double version;
+    enum rp_code code;
+
+    if (!n || line[0] == '#')
+        return RP_OK;
+    while (count < MOST_FIELDS) {
+        size_t begin = i;
+
+        while (i < n && line[i] != '\t')
+            i++;
+        f[count++] = (struct field){line + begin, i - begin};
+        if (i++ >= n)
+            break;
+    }
+    if (!r->begun) {
+        r->begun = true;
+        if (count != 2 || !field_is(&f[0], MAGIC))
+            return rp_err_set(err, RP_FORMAT,
+                              "'%s' is not a cost model: make one with "
+                              "'reprise model train'",
+                              path);
+        if (!field_number(&f[1], VERSION, VERSION, &version))
+            return rp_err_set(err, RP_UNSUPPORTED,
+                              "'%s': a cost model of version %.*s, this reprise reads version %d",
+                              path, (int)(f[1].n < 20 ? f[1].n : 20), f[1].text, VERSION);
+        return RP_OK;
+    }
+    if (r->ended)
+        return rp_err_set(err, RP_FORMAT, "'%s' line %zu: text after the end", path, number);
+    code = read_item(r, f, count, err);
+    return code == RP_OK ? RP_OK : rp_err_prefix(err, code, "'%s' line %zu", path, number);
+}
+
+/* A fit must be able to predict, and finds its rows by operator and device. */
+static enum rp_code check_fits(struct rp_learned *m, const char *path, struct rp_err *err)
+{
+    size_t i, k;
+
+    for (i = 0; i < m->fits.n; i++) {
+        struct rp_fit *fit = &m->fits.at[i];
+
+        if (!fit->curves.n || (fit->method == RP_LEARN_TREES && !fit->trees.n))
+            return rp_err_set(err, RP_FORMAT, "'%s': the fit of '%s' is incomplete", path, fit->op);
+        for (k = 0; k < m->samples.rows.n; k++) {
+            const struct rp_sample *s = &m->samples.rows.at[k];
+
+            if (strcmp(s->device, fit->device) != 0 ||
+                (fit->kind == RP_OP_FUSED ? s->kind != RP_OP_FUSED
+                                          : s->kind != fit->kind || strcmp(s->op, fit->op) != 0))
+                continue;
+            fit->first = fit->end ? fit->first : (uint32_t)k;
+            fit->end = (uint32_t)k + 1;
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code finish_reading(struct model_reader *r, const char *path, struct rp_err *err)
+{
+    if (!r->begun)
+        return rp_err_set(err, RP_FORMAT, "'%s' is empty: it is not a cost model", path);
+    if (!r->ended)
+        return rp_err_set(err, RP_FORMAT, "'%s' is truncated: its last line is missing", path);
+    RP_TRY(rp_arena_check(&r->out->arena, "reading a cost model", err));
+    RP_TRY(rp_samples_merge(&r->out->samples, err));
+    RP_TRY(rp_learned_prepare(r->out, err));
+    RP_TRY(check_fits(r->out, path, err));
+    return rp_learned_compare_formats(r->out, err);
+}
+
+enum rp_code rp_learned_parse(struct rp_learned *out, const char *name, const char *text,
+                              struct rp_err *err)
+{
+    struct model_reader r = {.out = out};
+
+    *out = (struct rp_learned){0};
+    RP_TRY(rp_lines_parse(name, text, read_line, &r, err));
+    return finish_reading(&r, name, err);
+}
+
+enum rp_code rp_learned_read(struct rp_learned *out, const char *path, struct rp_err *err)
+{
+    struct model_reader r = {.out = out};
+    struct rp_arena text = RP_ARENA_INIT;
+    enum rp_code code;
+
+    *out = (struct rp_learned){0};
+    code = rp_lines_read(path, MOST_BYTES, &text, read_line, &r, err);
+    rp_arena_release(&text);
+    RP_TRY(code);
+    return finish_reading(&r, path, err);
+}
+
+extern const char rp_cost_h200_model[]; /* by cmake/embed.cmake, of models/h200.model */
+
+enum rp_code rp_learned_builtin(struct rp_learned *out, struct rp_err *err)
+{
+    return rp_learned_parse(out, "built-in", rp_cost_h200_model, err);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Learning: which fits a model has, and how far off they are for shapes that were left out. An
+ * operator on a device has a fit of its own; with several devices it has one over all of them too,
+ * and families of operators have one, for what was not measured.
+ */
+#include "cost/learn/learned.h"
+
+#include "base/hash.h"
+#include "base/order.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LEAST_ROWS     4
+#define LEAST_TREES    30   /* rows from which on trees are trained; fewer have curves */
+#define LEAST_RESIDUAL 0.02 /* the interval is at least this wide, as a part */
+
+const char *const rp_learn_method_names[RP_LEARN_METHODS] = {"builtin", "trees"};
+const char *const rp_provenance_names[3] = {"measured", "fitted", "assumed"};
+
+uint32_t rp_learn_fold(const struct rp_sample *s)
+{
+    uint64_t hash = rp_hash_bytes(s->op, strlen(s->op));
+    int i;
+
+    for (i = 0; i < s->ndims; i++)
+        hash = rp_hash_join(hash, (uint64_t)s->dim[i]);
+    return (uint32_t)(rp_hash_u64(hash) % RP_LEARN_FOLDS);
+}
+
+static void fit_release(struct rp_fit *fit)
+{
+    size_t i;
+
+    for (i = 0; i < fit->curves.n; i++)
+        rp_vec_release(&fit->curves.at[i].pieces);
+    rp_vec_release(&fit->curves);
+    rp_vec_release(&fit->nodes);
+    rp_vec_release(&fit->trees);
+}
+
+void rp_learned_release(struct rp_learned *model)
+{
+    size_t i;
+
+    for (i = 0; i < model->fits.n; i++)
+        fit_release(&model->fits.at[i]);
+    rp_vec_release(&model->fits);
+    rp_vec_release(&model->transfers);
+    rp_vec_release(&model->smooth);
+    rp_vec_release(&model->features);
+    rp_samples_release(&model->samples);
+    rp_arena_release(&model->arena);
+}
+
+/* ------------------------------------------------------------------ measured shapes */
+
+static bool is_kin(const struct rp_sample *a, const struct rp_sample *b)
+{
+    return a->type == b->type && !strcmp(a->op, b->op) && !strcmp(a->device, b->device);
+}
+
+/* Half way between the slowest that is smaller and the fastest that is larger, itself included:
+   the differences that contradict the order are gone. O(rows^2) of one operator. */
+static void smooth_rows(struct rp_learned *m, size_t first, size_t end)
+{
+    size_t i, k;
+
+    for (i = first; i < end; i++) {
+        double low = log(m->samples.rows.at[i].ns / 1e9), high = low;
+
+        for (k = first; k < end; k++) {
+            double y = log(m->samples.rows.at[k].ns / 1e9);
+
+            if (y > low && rp_features_below(&m->features.at[k], &m->features.at[i]))
+                low = y;
+            if (y < high && rp_features_below(&m->features.at[i], &m->features.at[k]))
+                high = y;
+        }
+        m->smooth.at[i] = (low + high) / 2;
+    }
+}
+
+enum rp_code rp_learned_prepare(struct rp_learned *m, struct rp_err *err)
+{
+    const struct rp_sample *rows = m->samples.rows.at;
+    size_t i, end, n = m->samples.rows.n;
+
+    RP_TRY(rp_vec_reserve(&m->features, n, err));
+    RP_TRY(rp_vec_reserve(&m->smooth, n, err));
+    m->features.n = m->smooth.n = n;
+    for (i = 0; i < n; i++)
+        rp_features_of(&rows[i], (enum rp_op_kind)rows[i].kind, &m->features.at[i]);
+    for (i = 0; i < n; i = end) {
+        for (end = i + 1; end < n && is_kin(&rows[i], &rows[end]);)
+            end++;
+        smooth_rows(m, i, end);
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ fits */
+
+/* Rows that a fit is for. */
+struct selection {
+    const char *op, *device; /* NULL: any */
+    uint8_t kind;            /* as which they are looked at */
+    bool family;
+};
+
+static bool is_in_family(uint8_t kind, uint8_t family)
+{
+    return family == RP_OP_MATMUL ? kind >= RP_OP_MATMUL && kind <= RP_OP_CONV : kind == family;
+}
+
+static bool is_selected(const struct selection *sel, const struct rp_sample *s)
+{
+    return (sel->family                ? is_in_family(s->kind, sel->kind)
+            : sel->kind == RP_OP_FUSED ? s->kind == RP_OP_FUSED
+                                       : !strcmp(s->op, sel->op)) &&
+           (!sel->device || !strcmp(s->device, sel->device));
+}
+
+struct fit_memory {
+    const struct rp_features **x;
+    struct rp_features *own; /* of a family: looked at as another kind */
+    uint8_t *type;
+    double *y;
+};
+
+static enum rp_code fit_memory_init(struct fit_memory *f, size_t n, bool family, struct rp_err *err)
+{
+    f->x = calloc(n + 1, sizeof *f->x);
+    f->type = calloc(n + 1, 1);
+    f->y = calloc(n + 1, sizeof *f->y);
+    f->own = family ? calloc(n + 1, sizeof *f->own) : NULL;
+    return f->x && f->type && f->y && (!family || f->own)
+               ? RP_OK
+               : rp_err_nomem(err, "learning a cost model");
+}
+
+static void fit_memory_release(struct fit_memory *f)
+{
+    free((void *)f->x);
+    free(f->type);
+    free(f->y);
+    free(f->own);
+}
+
+static enum rp_code fit_rows_to(struct rp_fit *fit, const struct rp_fit_rows *rows, bool trees,
+                                struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < rows->n; i++)
+        fit->types |= 1u << rows->type[i];
+    fit->method = trees ? RP_LEARN_TREES : RP_LEARN_BUILTIN;
+    return trees ? rp_fit_trees_to(fit, rows, err) : rp_fit_curves_to(fit, rows, true, err);
+}
+
+/* Fits the selected rows; nothing where there are too few. */
+static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, bool trees,
+                            struct rp_err *err)
+{
+    struct rp_fit fit = {.op = sel->op,
+                         .device = sel->device ? sel->device : "*",
+                         .kind = sel->kind,
+                         .error_low = log(1 / 1.5),
+                         .error_high = log(1.5),
+                         .median = NAN,
+                         .p90 = NAN};
+    struct rp_fit_rows rows = {0};
+    struct fit_memory f = {0};
+    enum rp_code code = fit_memory_init(&f, m->samples.rows.n, sel->family, err);
+    size_t i;
+
+    for (i = 0; code == RP_OK && i < m->samples.rows.n; i++)
+        if (is_selected(sel, &m->samples.rows.at[i])) {
+            const struct rp_sample *s = &m->samples.rows.at[i];
+
+            if (sel->family)
+                rp_features_of(s, (enum rp_op_kind)sel->kind, &f.own[rows.n]);
+            f.x[rows.n] = sel->family ? &f.own[rows.n] : &m->features.at[i];
+            f.type[rows.n] = s->type;
+            f.y[rows.n++] = log(s->ns / 1e9);
+            if (!sel->family && sel->device) {
+                fit.first = rows.n == 1 ? (uint32_t)i : fit.first;
+                fit.end = (uint32_t)i + 1;
+            }
+        }
+    rows.x = f.x;
+    rows.type = f.type;
+    rows.y = f.y;
+    fit.count = (uint32_t)rows.n;
+    if (code == RP_OK && rows.n >= LEAST_ROWS) {
+        code = fit_rows_to(&fit, &rows, trees && rows.n >= LEAST_TREES, err);
+        if (code == RP_OK)
+            code = rp_vec_push(&m->fits, fit, err);
+        if (code != RP_OK)
+            fit_release(&fit);
+    }
+    fit_memory_release(&f);
+    return code;
+}
+
+static bool seen_before(const struct rp_learned *m, size_t i, bool by_device)
+{
+    const struct rp_sample *rows = m->samples.rows.at, *s = &rows[i];
+    size_t k;
+
+    for (k = 0; k < m->fits.n; k++) {
+        const struct rp_fit *f = &m->fits.at[k];
+        bool same = s->kind == RP_OP_FUSED ? f->kind == RP_OP_FUSED : !strcmp(f->op, s->op);
+
+        if (same && !strcmp(f->device, by_device ? s->device : "*"))
+            return true;
+    }
+    return false;
+}
+
+static const char *fit_name(const struct rp_sample *s)
+{
+    return s->kind == RP_OP_FUSED ? "fused" : s->op;
+}
+
+static enum rp_code add_fits(struct rp_learned *m, bool trees, struct rp_err *err)
+{
+    static const struct {
+        uint8_t kind;
+        const char *name;
+    } families[] = {
+        {RP_OP_MATMUL, "~products"}, {RP_OP_ROWS, "~rows"}, {RP_OP_ELEMENTS, "~elements"}};
+    const struct rp_sample *rows = m->samples.rows.at;
+    size_t i, n = m->samples.rows.n;
+    bool several = false;
+
+    for (i = 0; i < n; i++) {
+        several = several || strcmp(rows[0].device, rows[i].device) != 0;
+        if ((i && is_kin(&rows[i - 1], &rows[i])) || seen_before(m, i, true))
+            continue;
+        RP_TRY(add_fit(m,
+                       &(struct selection){fit_name(&rows[i]), rows[i].device, rows[i].kind, false},
+                       trees, err));
+    }
+    for (i = 0; several && i < n; i++)
+        if (!(i && is_kin(&rows[i - 1], &rows[i])) && !seen_before(m, i, false))
+            RP_TRY(add_fit(m, &(struct selection){fit_name(&rows[i]), NULL, rows[i].kind, false},
+                           trees, err));
+    for (i = 0; i < sizeof families / sizeof families[0]; i++)
+        RP_TRY(add_fit(m, &(struct selection){families[i].name, NULL, families[i].kind, true},
+                       false, err));
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ intervals */
+
+RP_ORDER(compare_doubles, double, RP_COMPARE(*a, *b))
+
+static double quantile_of(const double *sorted, size_t n, double q)
+{
+    double at = q * (double)(n - 1);
+    size_t i = (size_t)at;
+
+    return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
+}
+
+/* Of few rows the quantiles are not known well: intervals get wider. */
+static void set_interval(struct rp_fit *fit, double *errors, size_t n)
+{
+    double wider = 1 + 3 / (double)(n + 1);
+    size_t i;
+
+    if (n < LEAST_ROWS)
+        return;
+    qsort(errors, n, sizeof *errors, compare_doubles);
+    fit->error_low = fmin(quantile_of(errors, n, 0.1) * wider, -LEAST_RESIDUAL);
+    fit->error_high = fmax(quantile_of(errors, n, 0.9) * wider, LEAST_RESIDUAL);
+    for (i = 0; i < n; i++)
+        errors[i] = fabs(exp(-errors[i]) - 1);
+    qsort(errors, n, sizeof *errors, compare_doubles);
+    fit->median = quantile_of(errors, n, 0.5);
+    fit->p90 = quantile_of(errors, n, 0.9);
+}
+
+/* By row: the logarithm of measured / predicted where its shape was left out. */
+static enum rp_code find_errors(const struct rp_learned *m, double *errors, struct rp_err *err)
+{
+    struct rp_learn_options options = {.method = m->method};
+    size_t n = m->samples.rows.n, i;
+    uint8_t *left_out = calloc(n + 1, 1);
+    uint32_t fold;
+    enum rp_code code = left_out ? RP_OK : rp_err_nomem(err, "learning a cost model");
+
+    for (fold = 0; code == RP_OK && fold < RP_LEARN_FOLDS; fold++) {
+        struct rp_learned other;
+
+        for (i = 0; i < n; i++)
+            left_out[i] = rp_learn_fold(&m->samples.rows.at[i]) == fold;
+        code = rp_learn(&other, &m->samples, left_out, &options, err);
+        for (i = 0; code == RP_OK && i < n; i++)
+            if (left_out[i]) {
+                struct rp_learned_time t;
+
+                errors[i] = rp_learned_predict(&other, &m->samples.rows.at[i], &t)
+                                ? log(m->samples.rows.at[i].ns / t.ns)
+                                : NAN;
+            }
+        rp_learned_release(&other);
+    }
+    free(left_out);
+    return code;
+}
+
+static enum rp_code calibrate(struct rp_learned *m, struct rp_err *err)
+{
+    size_t n = m->samples.rows.n, i, k, count;
+    double *errors = calloc(n + 1, sizeof *errors), *own = calloc(n + 1, sizeof *own);
+    enum rp_code code =
+        errors && own ? find_errors(m, errors, err) : rp_err_nomem(err, "learning a cost model");
+
+    for (k = 0; code == RP_OK && k < m->fits.n; k++) {
+        struct rp_fit *fit = &m->fits.at[k];
+
+        for (i = fit->first, count = 0; i < fit->end; i++)
+            if (!isnan(errors[i]) && m->samples.rows.at[i].kind == fit->kind)
+                own[count++] = errors[i];
+        set_interval(fit, own, count);
+    }
+    free(errors);
+    free(own);
+    return code;
+}
+
+enum rp_code rp_learn(struct rp_learned *out, const struct rp_samples *samples,
+                      const uint8_t *left_out, const struct rp_learn_options *options,
+                      struct rp_err *err)
+{
+    size_t i;
+
+    *out = (struct rp_learned){.method = (uint8_t)options->method};
+    if (options->method == RP_LEARN_TREES)
+        RP_TRY(rp_trees_available(err));
+    for (i = 0; i < samples->rows.n; i++)
+        if (!left_out || !left_out[i])
+            RP_TRY(rp_vec_push(&out->samples.rows, samples->rows.at[i], err));
+    for (i = 0; i < samples->sources.n; i++)
+        RP_TRY(rp_vec_push(&out->samples.sources, samples->sources.at[i], err));
+    RP_TRY(rp_samples_merge(&out->samples, err));
+    RP_TRY(rp_learned_prepare(out, err));
+    RP_TRY(add_fits(out, options->method == RP_LEARN_TREES, err));
+    RP_TRY(rp_learned_compare_formats(out, err));
+    return options->calibrate ? calibrate(out, err) : RP_OK;
+}

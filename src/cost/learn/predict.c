@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Predictions: from the best that a model has. A shape that was measured; a fit of the operator on
+ * the device; in a format or on a device that was not measured, a fit of the operator and how its
+ * family differs there; else the family alone, else the peaks of the device.
+ */
+#include "cost/learn/learned.h"
+
+#include "base/order.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How far such predictions may be off, as factors: found by leaving formats, devices and operators
+   out (docs/cli/model.md). */
+#define DOUBT_MEASURED 1.03
+#define DOUBT_FORMAT   1.35 /* as wide as one that was measured */
+#define DOUBT_WIDTH    1.8  /* wider or narrower */
+#define DOUBT_DEVICE   1.5
+#define DOUBT_FAMILY   1.7
+#define DOUBT_PEAKS    3.0
+
+/* What libraries reach of the peaks, and what a kernel takes at least, where nothing was measured.
+ */
+#define REACH_COMPUTE 0.6
+#define REACH_MEMORY  0.75
+#define OVERHEAD_S    2e-6
+
+/* What products reach of the peak of vector units, and of matrix units. */
+#define REACH_SLOW 0.75
+#define REACH_FAST 0.6
+
+/* A fit's value, as the logarithm of seconds. Above the range of its rows it grows as its base. */
+static double fit_at(const struct rp_fit *fit, const struct rp_features *x, uint8_t type)
+{
+    const struct rp_curve *curve = rp_fit_curve(fit, x, type);
+    double base = rp_curve_base(curve, x), beyond = base > curve->high ? base - curve->high : 0;
+
+    return rp_curve_at(curve, x, base) + fmax(1 - curve->slope, 0) * beyond +
+           (fit->method == RP_LEARN_TREES ? rp_fit_trees_at(fit, x) : 0);
+}
+
+/* Between the measured shapes that are smaller and those that are larger. */
+static double keep_between(const struct rp_learned *m, const struct rp_fit *fit,
+                           const struct rp_sample *s, const struct rp_features *x, double y)
+{
+    double low = -INFINITY, high = INFINITY;
+    uint32_t i;
+
+    for (i = fit->first; s->kind != RP_OP_FUSED && i < fit->end && i < m->samples.rows.n; i++) {
+        if (m->samples.rows.at[i].type != s->type)
+            continue;
+        if (m->smooth.at[i] > low && rp_features_below(&m->features.at[i], x))
+            low = m->smooth.at[i];
+        if (m->smooth.at[i] < high && rp_features_below(x, &m->features.at[i]))
+            high = m->smooth.at[i];
+    }
+    return fmin(fmax(y, low), high);
+}
+
+static const struct rp_sample *measured_row(const struct rp_learned *m, const struct rp_fit *fit,
+                                            const struct rp_sample *s, size_t *at)
+{
+    uint32_t i;
+
+    for (i = fit->first; i < fit->end && i < m->samples.rows.n; i++)
+        if (m->samples.rows.at[i].type == s->type &&
+            rp_sample_same_shape(&m->samples.rows.at[i], s) &&
+            !strcmp(m->samples.rows.at[i].op, s->op)) {
+            *at = i;
+            return &m->samples.rows.at[i];
+        }
+    return NULL;
+}
+
+/* The fit of an operator, or of a family ("~…"), on a device; "*": over several. */
+static const struct rp_fit *find_fit(const struct rp_learned *m, const struct rp_sample *s,
+                                     const char *device)
+{
+    size_t i;
+
+    for (i = 0; i < m->fits.n; i++) {
+        const struct rp_fit *f = &m->fits.at[i];
+
+        if (f->op[0] != '~' && (!device || !strcmp(f->device, device)) &&
+            (s->kind == RP_OP_FUSED ? f->kind == RP_OP_FUSED
+                                    : f->kind == s->kind && !strcmp(f->op, s->op)))
+            return f;
+    }
+    return NULL;
+}
+
+static const struct rp_fit *find_family(const struct rp_learned *m, uint8_t kind)
+{
+    uint8_t family = kind == RP_OP_BMM || kind == RP_OP_CONV ? RP_OP_MATMUL
+                     : kind == RP_OP_FUSED                   ? RP_OP_ELEMENTS
+                                                             : kind;
+    size_t i;
+
+    for (i = 0; i < m->fits.n; i++)
+        if (m->fits.at[i].op[0] == '~' && m->fits.at[i].kind == family)
+            return &m->fits.at[i];
+    return NULL;
+}
+
+static double family_at(const struct rp_fit *family, const struct rp_sample *s)
+{
+    struct rp_features x;
+
+    rp_features_of(s, (enum rp_op_kind)family->kind, &x);
+    return fit_at(family, &x, s->type);
+}
+
+/* The format that a fit has rows of, and that is the most similar: of the same width if possible.
+ */
+static uint8_t similar_format(const struct rp_fit *fit, uint8_t type)
+{
+    static const uint8_t order[] = {RP_NUMBER_BF16, RP_NUMBER_FP16, RP_NUMBER_FP32,
+                                    RP_NUMBER_TF32, RP_NUMBER_FP64, RP_NUMBER_FP8};
+    double wide = rp_number_bytes((enum rp_number)type);
+    uint8_t found = RP_NUMBER_NONE;
+    size_t i;
+
+    for (i = 0; i < sizeof order; i++)
+        if (fit->types & 1u << order[i] &&
+            (!found || rp_number_bytes((enum rp_number)order[i]) == wide))
+            found = order[i];
+    return found;
+}
+
+/* An operator in a format of which its fit has no rows. One as wide and as fast takes as long. Else
+   products take what the base says at the other peak, of which simpler units reach more; the rest
+   takes what as many bytes take. */
+static double from_format(const struct rp_learned *m, const struct rp_fit *fit,
+                          const struct rp_sample *s, uint8_t from)
+{
+    struct rp_sample known = *s;
+    struct rp_features x, as_known;
+    const struct rp_curve *c;
+    double reach;
+
+    known.type = from;
+    rp_features_of(s, (enum rp_op_kind)fit->kind, &x);
+    rp_features_of(&known, (enum rp_op_kind)fit->kind, &as_known);
+    if (rp_number_bytes((enum rp_number)known.type) == rp_number_bytes((enum rp_number)s->type) &&
+        x.peak == as_known.peak)
+        return keep_between(m, fit, &known, &as_known, fit_at(fit, &as_known, known.type));
+    if (x.peak == as_known.peak || fit->kind < RP_OP_MATMUL || fit->kind > RP_OP_ATTENTION)
+        return fit_at(fit, &x, known.type);
+    x.aligned = x.aligned || x.peak < as_known.peak;
+    c = rp_fit_curve(fit, &x, known.type);
+    reach = 1 / (x.peak < as_known.peak ? REACH_SLOW : REACH_FAST) / (c->base[1] + c->base[3]);
+    reach = x.peak < as_known.peak ? fmin(reach, 1) : fmax(reach, 1);
+    return log(c->base[0] + reach * (c->base[1] * x.compute_s + c->base[3] * x.extra_s) +
+               c->base[2] * x.memory_s);
+}
+
+/* Which operators differ alike between formats. */
+static uint8_t family_of(uint8_t kind)
+{
+    return kind == RP_OP_BMM ? RP_OP_MATMUL : kind == RP_OP_FUSED ? RP_OP_ELEMENTS : kind;
+}
+
+/* Between the times of short and of long kernels: in proportion to the logarithm. */
+#define QUICK_S 5e-6
+#define SLOW_S  50e-6
+
+static double in_other_format(const struct rp_learned *m, const struct rp_fit *fit,
+                              const struct rp_sample *s)
+{
+    uint8_t from = similar_format(fit, s->type);
+    double y = from_format(m, fit, s, from);
+    double part = (y - log(QUICK_S)) / (log(SLOW_S) - log(QUICK_S));
+    size_t i;
+
+    part = fmin(fmax(part, 0), 1);
+    for (i = 0; i < m->transfers.n; i++) {
+        const struct rp_transfer *t = &m->transfers.at[i];
+
+        if (t->kind == family_of(s->kind) && t->from == from && t->to == s->type)
+            return y + t->quick + part * (t->slow - t->quick);
+    }
+    return y;
+}
+
+RP_ORDER(compare_doubles, double, RP_COMPARE(*a, *b))
+
+static double median_of(double *values, size_t n)
+{
+    if (!n)
+        return NAN;
+    qsort(values, n, sizeof *values, compare_doubles);
+    return (values[(n - 1) / 2] + values[n / 2]) / 2;
+}
+
+/* What operators of a kind have in common, of two formats. */
+static enum rp_code compare_formats(struct rp_learned *m, uint8_t kind, uint8_t from, uint8_t to,
+                                    double *errors, struct rp_err *err)
+{
+    size_t n = m->samples.rows.n, nquick = 0, nslow = 0, i;
+    double quick, slow;
+    uint32_t r;
+
+    for (i = 0; i < m->fits.n; i++) {
+        const struct rp_fit *fit = &m->fits.at[i];
+
+        if (fit->op[0] == '~' || family_of(fit->kind) != kind || fit->kind == RP_OP_FUSED ||
+            !(fit->types & 1u << from) || !(fit->types & 1u << to))
+            continue;
+        for (r = fit->first; r < fit->end && r < n; r++) {
+            const struct rp_sample *s = &m->samples.rows.at[r];
+            double y = log(s->ns / 1e9), guess;
+
+            if (s->type != to)
+                continue;
+            guess = from_format(m, fit, s, from);
+            if (guess < log(QUICK_S * 2))
+                errors[nquick++] = y - guess;
+            else
+                errors[n + nslow++] = y - guess;
+        }
+    }
+    quick = median_of(errors, nquick);
+    slow = median_of(errors + n, nslow);
+    if (nquick + nslow < 8)
+        return RP_OK;
+    return rp_vec_push(&m->transfers,
+                       ((struct rp_transfer){kind, from, to, isnan(quick) ? slow : quick,
+                                             isnan(slow) ? quick : slow}),
+                       err);
+}
+
+enum rp_code rp_learned_compare_formats(struct rp_learned *m, struct rp_err *err)
+{
+    static const uint8_t kinds[] = {RP_OP_ELEMENTS, RP_OP_MATMUL};
+    double *errors = calloc(2 * m->samples.rows.n + 2, sizeof *errors);
+    enum rp_code code = errors ? RP_OK : rp_err_nomem(err, "learning a cost model");
+    uint32_t types = 0;
+    uint8_t from, to;
+    size_t i;
+
+    for (i = 0; i < m->fits.n; i++)
+        types |= m->fits.at[i].types;
+    for (i = 0; i < sizeof kinds; i++)
+        for (from = 1; from < RP_NUMBERS; from++)
+            for (to = 1; code == RP_OK && to < RP_NUMBERS; to++)
+                if (from != to && types & 1u << from && types & 1u << to)
+                    code = compare_formats(m, kinds[i], from, to, errors, err);
+    free(errors);
+    return code;
+}
+
+static double peaks_at(const struct rp_features *x)
+{
+    return log(OVERHEAD_S + fmax(x->compute_s / REACH_COMPUTE, x->memory_s / REACH_MEMORY));
+}
+
+static void set_time(struct rp_learned_time *out, const struct rp_features *x, double y, double low,
+                     double high, enum rp_provenance provenance, const char *why)
+{
+    double least = x->least_s;
+
+    out->ns = fmax(exp(y), least) * 1e9;
+    out->low_ns = fmax(exp(y + low), least) * 1e9;
+    out->high_ns = fmax(exp(y + high), out->ns / 1e9) * 1e9;
+    out->provenance = (uint8_t)provenance;
+    out->why = why;
+}
+
+/* Beyond the sizes that were measured the interval is wider, by the square root of how far. */
+static double outside(const struct rp_fit *fit, const struct rp_features *x, uint8_t type)
+{
+    const struct rp_curve *curve = rp_fit_curve(fit, x, type);
+    double base = rp_curve_base(curve, x);
+
+    return base > curve->high  ? fmin((base - curve->high) / 4, log(4))
+           : base < curve->low ? fmin((curve->low - base) / 4, log(4))
+                               : 0;
+}
+
+static void predict_fitted(const struct rp_learned *m, const struct rp_fit *fit,
+                           const struct rp_sample *s, struct rp_learned_time *out)
+{
+    struct rp_features x;
+    double y, wider;
+    size_t at;
+    const struct rp_sample *row = measured_row(m, fit, s, &at);
+
+    rp_features_of(s, (enum rp_op_kind)fit->kind, &x);
+    if (row) {
+        y = s->kind == RP_OP_FUSED ? log(row->ns / 1e9) : m->smooth.at[at];
+        set_time(out, &x, y, -log(DOUBT_MEASURED), log(DOUBT_MEASURED), RP_MEASURED,
+                 "this shape was measured");
+        out->low_ns = fmin(out->low_ns, row->ns);
+        out->high_ns = fmax(out->high_ns, row->ns);
+        return;
+    }
+    y = keep_between(m, fit, s, &x, fit_at(fit, &x, s->type));
+    wider = outside(fit, &x, s->type);
+    set_time(out, &x, y, fit->error_low - wider, fit->error_high + wider,
+             wider > log(4) / 4 ? RP_ASSUMED : RP_FITTED,
+             wider > log(4) / 4 ? "far outside the sizes that were measured"
+                            : "fitted to other shapes of the operator");
+}
+
+bool rp_learned_predict(const struct rp_learned *m, const struct rp_sample *s,
+                        struct rp_learned_time *out)
+{
+    const struct rp_fit *fit = find_fit(m, s, s->device), *family;
+    struct rp_features x;
+    bool known_device;
+
+    rp_features_of(s, (enum rp_op_kind)s->kind, &x);
+    if (!(s->flops >= 0 && s->bytes >= 0))
+        return false;
+    if (fit && fit->types & 1u << s->type) {
+        predict_fitted(m, fit, s, out);
+        return true;
+    }
+    if (fit) {
+        double doubt = rp_number_bytes((enum rp_number)similar_format(fit, s->type)) ==
+                               rp_number_bytes((enum rp_number)s->type)
+                           ? DOUBT_FORMAT
+                           : DOUBT_WIDTH;
+
+        set_time(out, &x, in_other_format(m, fit, s), -log(doubt), log(doubt), RP_ASSUMED,
+                 "from other number formats of the operator");
+        return true;
+    }
+    rp_sample_device(s, &known_device);
+    if (!known_device)
+        return false;
+    fit = find_fit(m, s, "*");
+    if (!fit)
+        fit = find_fit(m, s, NULL);
+    if (fit) {
+        set_time(out, &x,
+                 fit->types & 1u << s->type ? fit_at(fit, &x, s->type) : in_other_format(m, fit, s),
+                 -log(DOUBT_DEVICE), log(DOUBT_DEVICE), RP_ASSUMED,
+                 "from other devices, by the peaks of this one");
+        return true;
+    }
+    family = find_family(m, s->kind);
+    if (family)
+        set_time(out, &x, family_at(family, s), -log(DOUBT_FAMILY), log(DOUBT_FAMILY), RP_ASSUMED,
+                 "from operators of the same kind");
+    else
+        set_time(out, &x, peaks_at(&x), -log(DOUBT_PEAKS), log(DOUBT_PEAKS), RP_ASSUMED,
+                 "from the peaks of the device");
+    return true;
+}
+
+bool rp_learned_ratio_of(const struct rp_learned *m, const struct rp_sample *from,
+                         const struct rp_sample *to, struct rp_learned_ratio *out)
+{
+    struct rp_learned_time a, b;
+    double doubt;
+
+    if (!rp_learned_predict(m, from, &a) || !rp_learned_predict(m, to, &b) || !(a.ns > 0))
+        return false;
+    out->ratio = b.ns / a.ns;
+    /* errors of both, which are partly the same: a shape that is slow for its size is so in both */
+    doubt = sqrt((pow(log(a.high_ns / a.low_ns), 2) + pow(log(b.high_ns / b.low_ns), 2)) / 2) / 2;
+    out->low = out->ratio * exp(-doubt);
+    out->high = out->ratio * exp(doubt);
+    out->provenance = a.provenance > b.provenance ? a.provenance : b.provenance;
+    return true;
+}

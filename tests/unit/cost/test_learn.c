@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cost models, on tables whose function is known: what is learned, kept, written and refused. */
+#include "unit.h"
+
+#include "cost/learn/learned.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static double planted_ns(const struct rp_sample *s)
+{
+    struct rp_features x;
+
+    rp_features_of(s, (enum rp_op_kind)s->kind, &x);
+    return (3e-6 + 1.5 * x.compute_s + 1.3 * x.memory_s) * 1e9;
+}
+
+static struct rp_sample product_of(double m, double k, double n, uint8_t type, const char *device)
+{
+    struct rp_sample s = {.op = "matmul", .device = device, .type = type, .ndims = 3, .count = 1};
+
+    s.dim[0] = m;
+    s.dim[1] = k;
+    s.dim[2] = n;
+    s.flops = s.bytes = s.ns = NAN;
+    assert_int_equal(rp_sample_complete(&s, NULL), RP_OK);
+    return s;
+}
+
+/* Products of sizes 64 to 4096, in two formats; `noise` in parts of the time. */
+static void plant(struct rp_samples *out, const char *device, double noise)
+{
+    static const double sizes[] = {64, 160, 512, 1024, 2400, 4096};
+    uint64_t state = 7;
+    size_t i, k, n, t;
+
+    for (t = 0; t < 2; t++)
+        for (i = 0; i < 6; i++)
+            for (k = 0; k < 6; k++)
+                for (n = 0; n < 6; n++) {
+                    struct rp_sample s = product_of(sizes[i], sizes[k], sizes[n],
+                                                    t ? RP_NUMBER_BF16 : RP_NUMBER_FP32, device);
+
+                    state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+                    s.ns = planted_ns(&s) *
+                           (1 + noise * ((double)(state >> 40) / (double)(1 << 24) * 2 - 1));
+                    assert_int_equal(rp_vec_push(&out->rows, s, NULL), RP_OK);
+                }
+}
+
+static void learn(struct rp_learned *m, const struct rp_samples *samples, bool calibrate,
+                  enum rp_learn_method method)
+{
+    struct rp_learn_options options = {.method = method, .calibrate = calibrate};
+
+    assert_int_equal(rp_learn(m, samples, NULL, &options, NULL), RP_OK);
+}
+
+static void planted_times_are_found_again(void **state)
+{
+    static const double sizes[] = {100, 300, 768, 1500, 3000};
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+    struct rp_learned_time t;
+    int i, k;
+
+    UNUSED_STATE(state);
+    plant(&samples, "H200", 0);
+    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    for (i = 0; i < 5; i++)
+        for (k = 0; k < 2; k++) {
+            struct rp_sample s = product_of(sizes[i], sizes[4 - i], 640,
+                                            k ? RP_NUMBER_BF16 : RP_NUMBER_FP32, "H200");
+
+            assert_true(rp_learned_predict(&m, &s, &t));
+            assert_int_equal(t.provenance, RP_FITTED);
+            assert_true(fabs(t.ns / planted_ns(&s) - 1) < 0.08);
+        }
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+}
+
+static void check_monotone(enum rp_learn_method method)
+{
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+    struct rp_learned_time a, b;
+    double at;
+    int d;
+
+    plant(&samples, "H200", 0.4);
+    learn(&m, &samples, false, method);
+    for (d = 0; d < 3; d++) {
+        struct rp_sample s = product_of(96, 96, 96, RP_NUMBER_BF16, "H200");
+
+        assert_true(rp_learned_predict(&m, &s, &a));
+        for (at = 96; at < 20000; at = ceil(at * 1.07 / 32) * 32) {
+            struct rp_sample larger = s;
+
+            larger.dim[d] = at;
+            larger.flops = larger.bytes = NAN;
+            assert_int_equal(rp_sample_complete(&larger, NULL), RP_OK);
+            assert_true(rp_learned_predict(&m, &larger, &b));
+            assert_true(b.ns >= a.ns * (1 - 1e-6));
+            a = b;
+        }
+    }
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+}
+
+static void larger_is_never_faster(void **state)
+{
+    UNUSED_STATE(state);
+    check_monotone(RP_LEARN_BUILTIN);
+    if (rp_trees_available(NULL) == RP_OK)
+        check_monotone(RP_LEARN_TREES);
+}
+
+static void intervals_cover_and_peaks_are_the_floor(void **state)
+{
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+    struct rp_learned_time t;
+    size_t covered = 0, n = 0;
+    double size;
+
+    UNUSED_STATE(state);
+    plant(&samples, "H200", 0.2);
+    learn(&m, &samples, true, RP_LEARN_BUILTIN);
+    for (size = 72; size < 4000; size += 136) {
+        struct rp_sample s = product_of(size, 800, 1200, RP_NUMBER_BF16, "H200");
+        struct rp_features x;
+
+        rp_features_of(&s, RP_OP_MATMUL, &x);
+        assert_true(rp_learned_predict(&m, &s, &t));
+        assert_true(t.low_ns <= t.ns && t.ns <= t.high_ns);
+        assert_true(t.low_ns >= x.least_s * 1e9 && t.ns >= x.least_s * 1e9);
+        covered += planted_ns(&s) >= t.low_ns && planted_ns(&s) <= t.high_ns;
+        n++;
+    }
+    assert_true(covered * 5 >= n * 4);
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+}
+
+static void provenance_says_what_it_rests_on(void **state)
+{
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+    struct rp_learned_time t;
+    struct rp_learned_ratio ratio;
+    struct rp_sample s = product_of(512, 512, 1024, RP_NUMBER_BF16, "H200"), other;
+
+    UNUSED_STATE(state);
+    plant(&samples, "H200", 0);
+    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    assert_true(rp_learned_predict(&m, &s, &t));
+    assert_int_equal(t.provenance, RP_MEASURED);
+    assert_true(fabs(t.ns / planted_ns(&s) - 1) < 0.01);
+    other = product_of(512, 512, 1024, RP_NUMBER_FP16, "H200");
+    assert_true(rp_learned_predict(&m, &other, &t));
+    assert_int_equal(t.provenance, RP_ASSUMED);
+    assert_true(fabs(t.ns / planted_ns(&s) - 1) < 0.1);
+    other = product_of(512, 512, 1024, RP_NUMBER_BF16, "A100");
+    assert_true(rp_learned_predict(&m, &other, &t));
+    assert_int_equal(t.provenance, RP_ASSUMED);
+    assert_true(fabs(t.ns / planted_ns(&other) - 1) < 0.25);
+    other = product_of(512, 512, 1024, RP_NUMBER_BF16, "no such device");
+    assert_false(rp_learned_predict(&m, &other, &t));
+    other = product_of(4096, 4096, 4096, RP_NUMBER_FP32, "H200");
+    s = product_of(4096, 4096, 4096, RP_NUMBER_BF16, "H200");
+    assert_true(rp_learned_ratio_of(&m, &other, &s, &ratio));
+    assert_true(fabs(ratio.ratio / (planted_ns(&s) / planted_ns(&other)) - 1) < 0.05);
+    assert_true(ratio.low < ratio.ratio && ratio.ratio < ratio.high);
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+}
+
+static char *written(const struct rp_learned *m)
+{
+    struct rp_out *out;
+    char *text;
+    size_t n;
+
+    assert_int_equal(rp_out_open_memory(&out, NULL), RP_OK);
+    rp_learned_write(m, out);
+    text = strdup(rp_out_borrow_memory(out, &n));
+    rp_out_abandon(out);
+    return text;
+}
+
+static void check_file(enum rp_learn_method method)
+{
+    struct rp_samples samples = {0};
+    struct rp_learned m, back;
+    struct rp_sample s = product_of(700, 333, 900, RP_NUMBER_BF16, "H200");
+    struct rp_learned_time a, b;
+    char *text, *again;
+
+    plant(&samples, "H200", 0.1);
+    learn(&m, &samples, true, method);
+    text = written(&m);
+    assert_int_equal(rp_learned_parse(&back, "text", text, NULL), RP_OK);
+    again = written(&back);
+    assert_string_equal(text, again);
+    assert_true(rp_learned_predict(&m, &s, &a) && rp_learned_predict(&back, &s, &b));
+    assert_true(fabs(a.ns / b.ns - 1) < 1e-3 && fabs(a.low_ns / b.low_ns - 1) < 1e-3);
+    free(text);
+    free(again);
+    rp_learned_release(&back);
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+}
+
+static void a_model_is_read_back_as_written(void **state)
+{
+    UNUSED_STATE(state);
+    check_file(RP_LEARN_BUILTIN);
+    if (rp_trees_available(NULL) == RP_OK)
+        check_file(RP_LEARN_TREES);
+}
+
+#define HEAD  "reprise-model\t1\n"
+#define FIT   HEAD "fit\tH200\tmatmul\tmatmul\tbuiltin\t4\t4\n"
+#define CURVE "curve\tfp32\t0\t1e-6\t1\t1\t0\t-9\t-8\t0\t1\n"
+#define TREES HEAD "fit\tH200\tmatmul\tmatmul\ttrees\t4\t4\n" CURVE
+
+static void hostile_models_are_refused(void **state)
+{
+    static const char *const texts[] = {"",
+                                        "not a model\n",
+                                        "reprise-model\t2\nend\n",
+                                        HEAD,
+                                        HEAD "end\nrow\n",
+                                        HEAD "what\nend\n",
+                                        HEAD "row\tH200\tmatmul\tfp32\t1x2\t1\t1\t1\t1\nend\n",
+                                        HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\t1\t-1\t1\nend\n",
+                                        HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\tnan\t1\t1\nend\n",
+                                        HEAD CURVE "end\n",
+                                        FIT "end\n",
+                                        FIT CURVE "piece\t99\t0\t1\t1\nend\n",
+                                        FIT CURVE
+                                        "piece\t0\t0\t1\t-1\nend\n", /* it would not be monotone */
+                                        FIT CURVE "piece\t0\t1\t0\t1\nend\n",
+                                        FIT "curve\tfp32\t0\t0\t0\t0\t0\t-9\t-8\t0\t1\nend\n",
+                                        TREES "end\n",
+                                        TREES "tree\t0<1 2\nend\n",
+                                        TREES "tree\t0<1 2 3 4\nend\n",
+                                        TREES "tree\t99<1 2 3\nend\n",
+                                        TREES "tree\t0<nan 2 3\nend\n",
+                                        TREES "tree\t\nend\n"};
+    struct rp_learned m;
+    struct rp_err err = RP_ERR_INIT;
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (rp_learned_parse(&m, "text", texts[i], &err) == RP_OK)
+            fail_msg("accepted: %s", texts[i]);
+        assert_true(err.len > 0);
+        rp_learned_release(&m);
+    }
+    assert_int_equal(rp_learned_parse(&m, "text", TREES "tree\t0<1 2 3\nend\n", NULL), RP_OK);
+    rp_learned_release(&m);
+    assert_int_equal(rp_learned_parse(&m, "text", FIT CURVE "end\n", NULL), RP_OK);
+    rp_learned_release(&m);
+}
+
+static void tables_say_what_is_wrong(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {{"a,b\n1,2\n", "must name the columns"},
+                 {"op,shape,time_us\nmatmul,64x64,3\n", "M x K x N"},
+                 {"op,shape,time_us\nmatmul,64x0x64,3\n", "numbers above 0"},
+                 {"op,shape,time_us\nmatmul,64x64x64,-3\n", "not a number in range"},
+                 {"op,shape,time_us\nmatmul,64x64x64,\n", "no time above 0"},
+                 {"op,dtype,shape,time_us\nmatmul,f99,64x64x64,3\n", "not a number format"},
+                 {"op,shape,time_us\nfoo,64,3\n", "give its FLOPs and bytes"}};
+    struct rp_err err = RP_ERR_INIT;
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rp_samples samples = {0};
+
+        assert_int_equal(rp_samples_parse_csv(&samples, "t.csv", cases[i].text, "H200", true, &err),
+                         RP_FORMAT);
+        if (!strstr(err.text, cases[i].says))
+            fail_msg("'%s' does not say '%s'", err.text, cases[i].says);
+        rp_samples_release(&samples);
+    }
+}
+
+static void rows_of_a_table_are_merged(void **state)
+{
+    struct rp_samples samples = {0};
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_samples_parse_csv(&samples, "t.csv",
+                                          "shape,op,dtype,kernel_us,device\n"
+                                          "64x64x64,matmul,f32,3,NVIDIA H200\n"
+                                          "64x64x64,matmul,float32,5,H200\n"
+                                          "64x64x64,matmul,f32,9,h200\n"
+                                          "1024,gelu,bf16,2,H100\n",
+                                          NULL, true, NULL),
+                     RP_OK);
+    assert_int_equal(rp_samples_merge(&samples, NULL), RP_OK);
+    assert_int_equal(samples.rows.n, 2);
+    assert_string_equal(samples.rows.at[0].device, "H100");
+    assert_string_equal(samples.rows.at[1].device, "H200");
+    assert_true(samples.rows.at[1].ns == 5000 && samples.rows.at[1].count == 3);
+    assert_true(samples.rows.at[1].flops == 2. * 64 * 64 * 64);
+    assert_true(samples.rows.at[0].bytes == 2. * 2 * 1024);
+    rp_samples_release(&samples);
+}
+
+static void the_built_in_model_is_whole(void **state)
+{
+    struct rp_learned m;
+    struct rp_learned_time t;
+    struct rp_sample s = product_of(4096, 4096, 4096, RP_NUMBER_BF16, "H200");
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_learned_builtin(&m, NULL), RP_OK);
+    assert_true(m.samples.rows.n > 1000 && m.fits.n > 10);
+    assert_true(rp_learned_predict(&m, &s, &t));
+    assert_true(t.ns > 139000 && t.ns < 250000);
+    rp_learned_release(&m);
+}
+
+int test_learn(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planted_times_are_found_again),
+        cmocka_unit_test(larger_is_never_faster),
+        cmocka_unit_test(intervals_cover_and_peaks_are_the_floor),
+        cmocka_unit_test(provenance_says_what_it_rests_on),
+        cmocka_unit_test(a_model_is_read_back_as_written),
+        cmocka_unit_test(hostile_models_are_refused),
+        cmocka_unit_test(tables_say_what_is_wrong),
+        cmocka_unit_test(rows_of_a_table_are_merged),
+        cmocka_unit_test(the_built_in_model_is_whole),
+    };
+
+    return cmocka_run_group_tests_name("learn", tests, NULL, NULL);
+}
