@@ -183,6 +183,8 @@ struct rp_opt_parts {
     const struct rp_opt_part *largest; /* the rank with the largest peak of memory; NULL: unknown */
     uint32_t *weights;                 /* NULL, or by part: how many equal ranks it stands for */
     size_t given;                      /* ranks */
+    const char *no_tensors;    /* why groups of tensors cannot be searched; NULL: they may be */
+    enum rp_opt_source source; /* 0: by the names in the recording */
 };
 
 enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_limits *limits,
