@@ -278,6 +278,21 @@ static const struct rp_lower_row *find_row(struct rp_bytes op)
     return NULL;
 }
 
+/* What lower_operator and lower_one do without a row. */
+bool rp_tf_lower_knows(const char *op, size_t n, unsigned *opcode)
+{
+    static const char *const others[] = {"Const", "PartitionedCall", "StatefulPartitionedCall"};
+    struct rp_bytes name = plain_op_name((struct rp_bytes){(const uint8_t *)op, n});
+    const struct rp_lower_row *row = find_row(name);
+    bool known = row != NULL;
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        known |= bytes_equal(name, text_bytes(others[i]));
+    if (opcode)
+        *opcode = row ? row->opcode : RP_LOWER_NO_OPCODE;
+    return known;
+}
+
 enum rp_opcode rp_lower_opcode(const struct rp_lower_node *node)
 {
     const struct rp_lower_row *row = find_row(node->op);

@@ -22,4 +22,8 @@ enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feed
                          const char *const *fetches, size_t nfetches, struct rp_program **out,
                          struct rp_err *err);
 
+/* Whether an operator is lowered at all. *opcode (may be NULL): what it becomes, where that is one
+   operation on all types that HLO has it for; else RP_OP_COUNT. */
+bool rp_tf_lower_knows(const char *op, size_t n, unsigned *opcode);
+
 #endif

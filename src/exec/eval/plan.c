@@ -373,10 +373,36 @@ static enum rp_code refuse_node(const struct rp_plan *plan, const struct rp_node
                                  : "XLA may run it: --engine pjrt:");
 }
 
+static bool calls_refused(const struct rp_node *node)
+{
+    for (uint32_t i = 0; i < node->ncalled; i++)
+        if (node->called[i]->refused)
+            return true;
+    return false;
+}
+
+/* For rp_plan_check: the message without the name of the operation, which begins it. */
+static void note_refused(const struct rp_plan *plan, const struct rp_node *node, struct rp_err *err)
+{
+    const char *why = strstr(err->text, "': ");
+
+    plan->refused(plan->refused_user, node->op, why ? why + 3 : err->text);
+    rp_err_clear(err);
+}
+
 static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     for (uint32_t i = 0; i < g->n; i++) {
-        enum rp_code code = g->nodes[i].skip ? RP_OK : prepare_node(plan, &g->nodes[i], err);
+        struct rp_node *node = &g->nodes[i];
+        bool below = plan->refused && calls_refused(node);
+        enum rp_code code = node->skip || below ? RP_OK : prepare_node(plan, node, err);
+
+        if (code == RP_UNSUPPORTED && plan->refused) {
+            note_refused(plan, node, err);
+            below = true;
+            code = RP_OK;
+        }
+        g->refused |= below;
 
         if (code == RP_UNSUPPORTED)
             return refuse_node(plan, &g->nodes[i], err);
@@ -457,6 +483,18 @@ enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kerne
     }
     *out = plan;
     return RP_OK;
+}
+
+enum rp_code rp_plan_check(const struct rp_program *program, const struct rp_kernel *const *kernels,
+                           rp_refused_fn *refused, void *user, struct rp_err *err)
+{
+    struct rp_plan plan = {
+        .program = program, .kernels = kernels, .refused = refused, .refused_user = user};
+    struct rp_err own = RP_ERR_INIT;
+    enum rp_code code = plan_build(&plan, err ? err : &own);
+
+    rp_arena_release(&plan.arena);
+    return code;
 }
 
 void rp_plan_free(struct rp_plan *plan)

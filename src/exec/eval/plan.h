@@ -73,12 +73,16 @@ struct rp_caller {
     uint32_t copied;
 };
 
+/* One that cannot be run, and why, in words that do not name it. */
+typedef void rp_refused_fn(void *user, uint32_t op, const char *why);
+
 struct rp_graph {
     uint32_t computation;
     uint32_t n, root, nparams;
     struct rp_node *nodes;
     struct rp_tape *tape; /* if it is a scalar function that is needed */
     bool deep;            /* its calls were replaced many levels deep: calls of it stay */
+    bool refused;         /* rp_plan_check: an operation in it, or below it, cannot be run */
 };
 
 struct rp_plan {
@@ -91,13 +95,20 @@ struct rp_plan {
     const struct rp_kernel *const *reference; /* of `fast`: what it leaves to `ref` */
     const struct rp_blas *blas;               /* of `fast`: a matrix library, or NULL */
     unsigned partitions, replicas;
-    bool tf32; /* products of f32 as GPUs do them */
+    bool tf32;              /* products of f32 as GPUs do them */
+    rp_refused_fn *refused; /* rp_plan_check; else NULL */
+    void *refused_user;
 };
 
 /* kernels: RP_OP_COUNT entries. */
 enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kernel *const *kernels,
                          bool tf32, struct rp_plan **out, struct rp_err *err);
 void rp_plan_free(struct rp_plan *plan); /* NULL is fine */
+
+/* Tells of every operation that the entry reaches and that cannot be run, where rp_plan_new stops
+   at the first; what calls one of them is not looked at. RP_OK also where there are some. */
+enum rp_code rp_plan_check(const struct rp_program *program, const struct rp_kernel *const *kernels,
+                           rp_refused_fn *refused, void *user, struct rp_err *err);
 
 /* Which values end where, anew, after operands were changed. */
 enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err);

@@ -23,7 +23,7 @@ static const struct rp_kernel own[] = {
     {RP_OP_SORT, rp_fast_sort_prepare, rp_fast_sort},
 };
 
-static void fast_kernels(const struct rp_kernel **by_code)
+void rp_kernels_fast(const struct rp_kernel **by_code)
 {
     rp_kernels_reference(by_code);
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
@@ -92,8 +92,8 @@ static enum rp_code fast_compile(const char *where, const struct rp_engine_progr
 {
     (void)where;
     keep_memory();
-    return rp_eval_compile(&rp_engine_fast, program, options, fast_kernels, fast_improve, true, out,
-                           err);
+    return rp_eval_compile(&rp_engine_fast, program, options, rp_kernels_fast, fast_improve, true,
+                           out, err);
 }
 
 const struct rp_engine rp_engine_fast = {

@@ -4,6 +4,9 @@
 /* Kernels of `fast`: each takes what it is quick at and leaves the rest to the reference's. */
 #include "exec/eval/plan.h"
 
+/* All of them by opcode, the reference's where it has none; RP_OP_COUNT entries. */
+void rp_kernels_fast(const struct rp_kernel **by_code);
+
 enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out,
                             struct rp_err *err);

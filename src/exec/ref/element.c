@@ -202,6 +202,16 @@ static enum rp_code hold_constant(struct rp_plan *plan, struct rp_node *node, st
     return t->data ? RP_OK : rp_err_nomem(err, "planning constants");
 }
 
+/* rp_plan_check asks whether a program could run: values are not needed for that, except small
+   ones, which kernels look at when they are prepared. */
+static bool is_only_checked(const struct rp_plan *plan, const struct rp_node *node)
+{
+    return plan->refused &&
+           (node->shape->n > 4096 ||
+            (node->code == RP_OP_CONSTANT &&
+             !rp_literal_known(plan->program, &plan->program->literals.at[node->value])));
+}
+
 static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     const struct rp_literal *literal = &plan->program->literals.at[node->value];
@@ -212,6 +222,8 @@ static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node,
         return rp_node_error(node, RP_UNSUPPORTED, err, "a constant token");
     if (!node->shape->n) /* nothing to know */
         return hold_constant(plan, node, err);
+    if (is_only_checked(plan, node))
+        return RP_OK;
     if (!rp_literal_known(plan->program, literal))
         return rp_node_error(
             node, RP_FORMAT, err,
@@ -241,6 +253,8 @@ static enum rp_code prepare_iota(struct rp_plan *plan, struct rp_node *node, str
 
     if (dim < 0 || dim >= (int64_t)node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "iota_dimension is missing or out of range");
+    if (is_only_checked(plan, node))
+        return RP_OK;
     RP_TRY(hold_constant(plan, node, err));
     t = node->attrs;
     for (size_t k = (size_t)dim + 1; k < t->rank; k++)
