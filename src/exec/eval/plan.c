@@ -403,9 +403,8 @@ static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, stru
             code = RP_OK;
         }
         g->refused |= below;
-
         if (code == RP_UNSUPPORTED)
-            return refuse_node(plan, &g->nodes[i], err);
+            return refuse_node(plan, node, err);
         RP_TRY(code);
     }
     return RP_OK;
