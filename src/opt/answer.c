@@ -133,7 +133,7 @@ static enum rp_code add_whatif_moves(struct answer_ctx *a, struct rp_err *err)
             return RP_OK;
         made[i] = true;
         t = &a->tries.at[i];
-        m = (struct rp_opt_move){.move = t->row->name,
+        m = (struct rp_opt_move){.move = t->row->move->name ? t->row->move->name : t->row->name,
                                  .family = t->family,
                                  .what = t->row->summary,
                                  .apply = t->row->move->apply,

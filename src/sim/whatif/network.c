@@ -319,6 +319,24 @@ static enum rp_code latency_apply(struct rp_sim_run *run, const struct rp_whatif
     return change_transfers(run, &net, (struct shape){value / now, 1}, err);
 }
 
+/* The other algorithm, among as many ranks: NCCL has both. */
+static enum rp_code ranks_propose(const struct rp_sim_run *run, struct rp_arena *arena,
+                                  rp_whatif_texts *out, struct rp_err *err)
+{
+    const struct rp_collectives *c = &run->parts[0]->collectives;
+    int64_t world = world_of(run);
+
+    if (c->on_host || !c->list.n || world < 3)
+        return RP_OK;
+    return rp_vec_push(out, rp_arena_textf(arena, "ranks:tree=%lld", (long long)world), err);
+}
+
+static const struct rp_whatif_move ranks_move = {.name = "collective-algorithm",
+                                                 .family = "overlap",
+                                                 .effort = 3,
+                                                 .apply = "NCCL_ALGO=Tree",
+                                                 .propose = ranks_propose};
+
 const struct rp_whatif rp_whatif_ranks = {
     .name = "ranks",
     .form = "ranks[:ring|tree]=<N>",
@@ -331,6 +349,7 @@ const struct rp_whatif rp_whatif_ranks = {
         "prediction lies between ranks on separate machines and ranks that share one",
     .has_subject = true,
     .value = RP_WHATIF_WORD,
+    .move = &ranks_move,
     .apply = ranks_apply};
 
 const struct rp_whatif rp_whatif_bandwidth = {

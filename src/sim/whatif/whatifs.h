@@ -54,6 +54,7 @@ typedef RP_VEC(const char *) rp_whatif_texts; /* in an arena, or static */
 
 /* A what-if as a move of a search (opt/): a user can make the change. */
 struct rp_whatif_move {
+    const char *name;   /* of the move, where it is not that of the what-if; or NULL */
     const char *family; /* as 'optimize --moves' names it */
     unsigned effort;    /* of two moves the one with less is made first */
     const char *apply;  /* how, one line */
