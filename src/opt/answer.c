@@ -78,8 +78,8 @@ static enum rp_code add_bucket_moves(struct answer_ctx *a, struct rp_err *err)
         .family = RP_OPT_TENSOR,
         .what = rp_arena_textf(a->arena, "buckets of different sizes: %s gradients",
                                b->list ? b->list + strlen("bucket=") : ""),
-        .apply = "bucket_cap_mb cannot express it: register a communication hook that sends these "
-                 "buckets (exports.ddp.buckets)",
+        .apply = "bucket_cap_mb cannot express it: '--export ddp=FILE' writes a class that sends "
+                 "these buckets",
         .what_if = b->list};
 
     if (b->better)

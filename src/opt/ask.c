@@ -152,6 +152,8 @@ static enum rp_code read_limits(struct rp_ctx *ctx, const struct rp_settings *se
     if (!(seconds > 0 && seconds <= 1e6))
         return rp_err_set(err, RP_USAGE, "'--budget' must be a number of seconds above 0");
     out->until_ns = rp_opt_clock_ns() + (int64_t)(seconds * 1e9);
+    if (out->workspace)
+        out->workspace->began_ns = rp_opt_clock_ns();
     return rp_opt_families(rp_settings_text(settings, "moves"), &out->families, err);
 }
 
@@ -224,7 +226,7 @@ static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *da
 {
     const char *export = rp_settings_text(settings, "export");
     struct rp_opt_answer *root = result->root;
-    struct rp_opt_workspace workspace;
+    struct rp_opt_workspace workspace = {0};
     struct rp_opt_limits limits = {.workspace = &workspace};
     enum rp_code code;
 

@@ -140,10 +140,10 @@ static const char *list_text(struct bucket_search *s, const uint8_t *ends)
 
     for (i = 0; i < s->model.n; i++)
         if (ends[i] || i + 1 == s->model.n) {
-            text = rp_arena_textf(s->arena, "%s%zu,", text, i + 1 - first);
+            text = rp_arena_textf(s->arena, "%s%s%zu", text, first ? "," : "", i + 1 - first);
             first = i + 1;
         }
-    return text;
+    return strchr(text, ',') ? text : rp_arena_textf(s->arena, "%s,", text);
 }
 
 /* Buckets of any sizes, where they beat those of one size. */
