@@ -182,7 +182,7 @@ static const struct rp_type row_type = {"row", sizeof(struct rp_counter_row), ro
 
 static const struct rp_field shown_fields[] = {
     ROW(label, STR, NONE, "kernel", "the name, shortened", RP_SCREEN | RP_SHORTEN | RP_LABEL),
-    ROW(op_label, STR, NONE, "operator", "that launched it", RP_SHORTEN),
+    ROW(op_label, STR, NONE, "operator", "that launched it", RP_WIDE | RP_SHORTEN),
     ROW(counter, STR, NONE, "counter", "as the profiler calls it", RP_WHOLE),
     ROW(calls, I64, COUNT, "calls", "kernels measured", 0),
     ROW(total_ns, I64, NS, "time", "their device time", 0),

@@ -331,6 +331,11 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
         RP_TRY(read_stream(r, i, &i, err));
     RP_TRY(rp_ctf_pauses_settle(r, err));
     RP_TRY(rp_ctf_device_judge(r, err));
+    if (r->has_counters)
+        RP_TRY(rp_builder_warn(
+            r->t.builder, err,
+            "kernels ran one by one, and more than once, to measure hardware counters: their own "
+            "times and counters are true, the times between them are not"));
     if (r->unbegun)
         return rp_builder_warn(r->t.builder, err,
                                "%llu end%s of ranges %s skipped because the begin was not recorded",

@@ -122,6 +122,7 @@ struct rp_ctf_reader {
     uint64_t last; /* ticks of the last event */
     uint32_t image;
     uint64_t unbegun;
+    bool has_counters; /* kernels have hardware counters */
     RP_VEC(struct rp_ctf_late) late;
     RP_VEC(struct rp_ctf_pause) pauses;
     size_t spill_at; /* number of pending spans at which ended ones are flushed */

@@ -73,11 +73,6 @@ enum rp_code rp_ctf_device_note(struct rp_ctf_reader *r, rp_str key, rp_str valu
     unsigned long long bytes;
     unsigned id, units;
 
-    if (!strcmp(text, "cuda.counters"))
-        return rp_builder_warn(
-            r->t.builder, err,
-            "kernels ran one by one, and more than once, to measure hardware counters: "
-            "their own times and counters are true, the times between them are not");
     rest = device_number(text, "cuda.device.", &id);
     rest = rest ? rest : device_number(text, "opencl.device.", &id);
     if (!rest)

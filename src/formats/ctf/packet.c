@@ -407,6 +407,8 @@ static enum rp_code read_args(struct cursor *c, uint32_t n, struct rp_arg *args,
         } else if (a.type == RP_CTF_ARG_REAL) {
             args[i].type = RP_ARG_F64;
             memcpy(&args[i].v.f, &a.value, 8);
+            c->r->has_counters |=
+                !strncmp(rp_builder_borrow_str(c->r->t.builder, args[i].key, NULL), "counter ", 8);
         } else if (a.type == RP_CTF_ARG_INT) {
             args[i].type = RP_ARG_I64;
             args[i].v.i = a.value;
