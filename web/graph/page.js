@@ -1166,7 +1166,7 @@ const HELP = ["/ search, Enter or n next, p previous", "f fit, + and − zoom, a
 function header() {
   $("title").textContent = document.title = P.name || "program";
   $("title").title = P.name;
-  $("facts").textContent = `${count(nops)} operations in ${count(comps.length)} computations, ${short(P.totalFlops, "FLOP")}, hash ${P.hash}`;
+  $("facts").textContent = `${count(nops)} operations in ${count(comps.length)} computations, ${short(P.totalFlops, "FLOP")}`; $("facts").title = `hash ${P.hash}`;
   HEATS.forEach(([k, t]) => { const o = make("option", t); o.value = k; $("heat").append(o); });
   $("heat").value = heat;
   $("heat").onchange = e => setHeat(e.target.value);
