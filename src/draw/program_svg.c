@@ -208,7 +208,7 @@ static void put_op(const struct poster *s, uint32_t op, float x, float y, float 
     }
     rp_out_text(s->to, "</title>");
     put_rect(s->to, x, y, w, h, data ? 11 : 5, classes);
-    put_text(s->to, x + 8, y + (data ? 15 : 15), w - 14, 6.7f, data ? "s" : "n", name);
+    put_text(s->to, x + 8, y + 15, w - 14, 6.7f, data ? "s" : "n", name);
     if (!data)
         put_text(s->to, x + 8, y + 29, w - 14, 6.3f, "s", shape);
     rp_out_text(s->to, "</g>\n");

@@ -70,7 +70,7 @@ static enum rp_code count_votes(struct sequence *s, struct rp_map *last, struct 
 
 static bool is_worth(const struct sequence *s, const struct run *run)
 {
-    uint32_t copies = run->n / run->period;
+    uint32_t copies = run->period ? run->n / run->period : 0;
 
     if (copies < 2 || run->n - run->period < s->n / SMALLEST)
         return false;
@@ -257,7 +257,8 @@ static enum rp_code search_sequence(struct sequence *s, struct rp_map *last)
         s->symbol[i] = symbol_of(s->b, s->child[i]);
     RP_TRY(count_votes(s, last, votes));
     for (uint32_t i = 0; i < s->n && i < PERIODS && votes[i].votes >= FEWEST_VOTES; i++)
-        RP_TRY(try_period(s, votes[i].period));
+        if (votes[i].period)
+            RP_TRY(try_period(s, votes[i].period));
     if (!s->runs.n)
         return RP_OK;
     RP_TRY(count_crossings(s));
