@@ -16,6 +16,7 @@
  *   drop N      N records are dropped
  *   other       another profiler in the process subscribes to CUPTI
  *   external    a launch within an external correlation
+ *   counted N   N ranges "step", each with three launches whose counters can be measured
  *   fork        a child launches nothing, and ends
  *   wait MS     sleeps
  *   kill        kill -9 of itself
@@ -312,6 +313,18 @@ static void burst(long n)
     usleep((useconds_t)n / 10);
 }
 
+static void counted(long n)
+{
+    fake_cupti_context(1);
+    for (long i = 0; i < n; i++) {
+        RP_RANGE_BEGIN("step");
+        for (int k = 0; k < 3; k++)
+            fake_cupti_launch(k ? "_Z4reluPf" : "_Z4gemmPfS_", ++correlation);
+        RP_RANGE_END();
+    }
+    fake_cupti_context(0);
+}
+
 static void steps(long n)
 {
     for (long i = 0; i < n; i++) {
@@ -337,12 +350,12 @@ static const struct {
     void (*plain)(void);
     void (*counted)(long n);
 } words[] = {
-    {"step", NULL, step},         {"burst", NULL, burst},        {"steps", NULL, steps},
-    {"driver", NULL, driver},     {"capture", NULL, capture},    {"drop", NULL, drop},
-    {"wait", NULL, sleep_ms},     {"zero", zero, NULL},          {"early", early, NULL},
-    {"late", late, NULL},         {"disorder", disorder, NULL},  {"graph", graph, NULL},
-    {"external", external, NULL}, {"other", ask_as_other, NULL}, {"fork", fork_child, NULL},
-    {"kill", kill_self, NULL}};
+    {"step", NULL, step},       {"burst", NULL, burst},       {"steps", NULL, steps},
+    {"counted", NULL, counted}, {"driver", NULL, driver},     {"capture", NULL, capture},
+    {"drop", NULL, drop},       {"wait", NULL, sleep_ms},     {"zero", zero, NULL},
+    {"early", early, NULL},     {"late", late, NULL},         {"disorder", disorder, NULL},
+    {"graph", graph, NULL},     {"external", external, NULL}, {"other", ask_as_other, NULL},
+    {"fork", fork_child, NULL}, {"kill", kill_self, NULL}};
 
 /* Executes one argument; returns 1 if it used the next one too. */
 static int obey(const char *word, const char *value)
