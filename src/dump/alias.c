@@ -304,9 +304,8 @@ static enum rp_code list_donated(struct alias_ctx *ctx)
 enum fit { FIT_IN_PLACE, FIT_UPDATE, FIT_FREE, FIT_COPY, FIT_NONE };
 static const char *const fit_kinds[] = {"in place", "update", "free", "copy"};
 static const char *const fit_words[] = {
-    "read last by what writes the output",
-    "read by what writes the output; in place if other reads come first",
-    "not read any more when the output is written", "still read afterwards: needs a copy"};
+    "updated in place", "updated in place, if other reads come first",
+    "free when the output is written", "still read afterwards: needs a copy"};
 
 static bool reads(const struct rp_program *p, uint32_t op, uint32_t input)
 {
@@ -470,14 +469,16 @@ static enum rp_code answer_alias(struct alias_ctx *ctx)
 
     RP_TRY(rp_dump_largest(&ctx->folder, &ctx->module, ctx->err));
     final = rp_dump_final(ctx->module);
-    if (!final)
-        return rp_err_set(ctx->err, RP_FORMAT, "%s: the dump has no program of it",
-                          rp_dump_label(ctx->module, ctx->arena));
-    RP_TRY(rp_load_program(ctx->call->dataset, final->source, &ctx->program, ctx->err));
+    RP_TRY(rp_dump_load(&ctx->folder, ctx->module, NULL, &ctx->program, ctx->err));
     RP_TRY(rp_xref_init(&ctx->xref, ctx->program.program, ctx->err));
     if (ctx->program.program->entry == RP_NONE)
         return rp_err_set(ctx->err, RP_FORMAT, "the program has no entry computation");
     ctx->lazy = !strcmp(ctx->program.program->language, "lazy");
+    if (!strcmp(ctx->program.program->language, "graphdef"))
+        return rp_err_set(
+            ctx->err, RP_FORMAT,
+            "a TensorFlow graph does not say which inputs are donated; the HLO of its "
+            "clusters does (--xla_dump_to)");
     if (ctx->lazy)
         RP_TRY(note_locations(ctx));
     RP_TRY(find_inputs(ctx));

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS 6 /* opcodes of a summary */
+#define WORDS 4 /* opcodes of a summary */
 
 enum rp_code rp_dump_version_init(struct rp_dump_version *v, const struct rp_program *program,
                                   struct rp_err *err)
@@ -99,11 +99,14 @@ static enum rp_code find_equal(const struct compare_ctx *c, bool *equal[2])
     return code;
 }
 
+/* One that took the place of another kind of instruction is no partner: that one may have moved. */
 static bool has_partner(const struct compare_ctx *c, int right, bool *const equal[2], uint32_t op)
 {
-    const struct rp_match_side *s = side_of(c, right);
+    const struct rp_match_side *s = side_of(c, right), *other = side_of(c, !right);
 
-    return s->visited[op] ? s->match[op] != RP_NONE : equal[right][s->p->computation.at[op]];
+    if (!s->visited[op])
+        return equal[right][s->p->computation.at[op]];
+    return s->match[op] != RP_NONE && s->hashes.opcode[op] == other->hashes.opcode[s->match[op]];
 }
 
 static enum rp_code add_net(struct compare_ctx *c, const struct rp_program *p, uint32_t op,

@@ -443,15 +443,10 @@ static enum rp_code fill_root(struct comm_ctx *ctx)
 
 static enum rp_code answer_comm(struct comm_ctx *ctx)
 {
-    const struct rp_dump_stage *final;
     const struct rp_program *p;
 
     RP_TRY(rp_dump_largest(&ctx->folder, &ctx->module, ctx->err));
-    final = rp_dump_final(ctx->module);
-    if (!final)
-        return rp_err_set(ctx->err, RP_FORMAT, "%s: the dump has no program of it",
-                          rp_dump_label(ctx->module, ctx->arena));
-    RP_TRY(rp_load_program(ctx->call->dataset, final->source, &ctx->program, ctx->err));
+    RP_TRY(rp_dump_load(&ctx->folder, ctx->module, NULL, &ctx->program, ctx->err));
     p = ctx->program.program;
     RP_TRY(rp_xref_init(&ctx->xref, p, ctx->err));
     if (p->entry == RP_NONE)

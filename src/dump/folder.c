@@ -25,23 +25,26 @@ static enum rp_code index_names(struct rp_dump_folder *folder, struct rp_arena *
     return rp_dump_index(names, n, arena, &folder->dump, err);
 }
 
-/* Whether a source is a program by its first bytes; what cannot be opened is not. */
-static bool is_program(const struct rp_dataset *dataset, size_t i)
+/* What a source is by its first bytes: a program, a buffer assignment, or something else; so is
+   what cannot be opened. */
+static enum rp_dump_role role_of(const struct rp_dataset *dataset, size_t i)
 {
+    enum rp_dump_role role = RP_DUMP_OTHER;
     const struct rp_format *format;
     struct rp_input *in;
-    bool is = false;
 
     if (rp_source_open(dataset->sources, i, &in, NULL) != RP_OK)
-        return false;
+        return role;
     if (rp_format_sniff(in, &format, NULL) == RP_OK)
-        is = format->kind == RP_FORMAT_KIND_PROGRAM;
+        role = format->kind == RP_FORMAT_KIND_PROGRAM   ? RP_DUMP_PROGRAM
+               : format->kind == RP_FORMAT_KIND_BUFFERS ? RP_DUMP_BUFFERS
+                                                        : RP_DUMP_OTHER;
     rp_source_return(dataset->sources, i, in);
-    return is;
+    return role;
 }
 
-static enum rp_code add_program(struct rp_dump_folder *folder, size_t source,
-                                struct rp_arena *arena, struct rp_err *err)
+static enum rp_code add_single(struct rp_dump_folder *folder, size_t source, enum rp_dump_role role,
+                               struct rp_arena *arena, struct rp_err *err)
 {
     struct rp_dump_module *module = &folder->dump.modules[folder->dump.nmodules];
     const char *name = rp_sources_borrow(folder->dataset->sources, source)->name;
@@ -53,9 +56,10 @@ static enum rp_code add_program(struct rp_dump_folder *folder, size_t source,
     if (!module->files || !module->stages)
         return rp_err_nomem(err, "listing modules");
     module->files[module->nfiles++] = (struct rp_dump_file){
-        .source = source, .role = RP_DUMP_PROGRAM, .point = RP_DUMP_AT_NAMED, .stage = "program"};
-    module->stages[module->nstages++] =
-        (struct rp_dump_stage){"program", RP_DUMP_AT_NAMED, 0, source, 1};
+        .source = source, .role = role, .point = RP_DUMP_AT_NAMED, .stage = "program"};
+    if (role == RP_DUMP_PROGRAM)
+        module->stages[module->nstages++] =
+            (struct rp_dump_stage){"program", RP_DUMP_AT_NAMED, 0, source, 1};
     folder->dump.nmodules++;
     return RP_OK;
 }
@@ -78,11 +82,11 @@ static enum rp_code add_others(struct rp_dump_folder *folder, struct rp_arena *a
     }
     folder->dump.modules = modules;
     for (size_t i = 0; i < n; i++) {
-        if (taken[i])
-            continue;
-        if (is_program(folder->dataset, i))
-            RP_TRY(add_program(folder, i, arena, err));
-        else
+        enum rp_dump_role role = taken[i] ? RP_DUMP_OTHER : role_of(folder->dataset, i);
+
+        if (role != RP_DUMP_OTHER)
+            RP_TRY(add_single(folder, i, role, arena, err));
+        else if (!taken[i])
             folder->others[folder->nothers++] = i;
     }
     return RP_OK;
@@ -169,6 +173,21 @@ enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct r
         }
     }
     return *out ? RP_OK : rp_err_set(err, RP_FORMAT, "no module found");
+}
+
+enum rp_code rp_dump_load(const struct rp_dump_folder *folder, const struct rp_dump_module *module,
+                          const char *what, struct rp_import *out, struct rp_err *err)
+{
+    const struct rp_dump_stage *final = rp_dump_final(module);
+
+    if (!final)
+        return rp_err_set(err, RP_FORMAT, "module '%s' has no program in this dump", module->name);
+    RP_TRY(rp_load_program(folder->dataset, final->source, out, err));
+    if (!what || !strcmp(out->program->language, "hlo"))
+        return RP_OK;
+    return rp_err_set(err, RP_FORMAT, "'%s' is not HLO (%s), which %s need",
+                      rp_sources_borrow(folder->dataset->sources, final->source)->name,
+                      out->program->language, what);
 }
 
 enum rp_code rp_dump_in_file(const struct rp_dump_folder *folder, size_t source, enum rp_code code,

@@ -3,20 +3,15 @@
 #define RP_DUMP_FOLDER_H
 /*
  * The modules that the words of `dump` work on: those of dump folders, by the names of their files,
- * and every other program as a module of its own.
+ * and every other program or buffer assignment as a module of its own.
  */
 #include "dataset/load_program.h"
 #include "dump/words.h"
 #include "formats/dump/folder.h"
 
-struct rp_dump_ignored {
-    const char *file, *why; /* a kind of files that is not used, and why */
-    int64_t files;
-};
-
 struct rp_dump_folder {
     const struct rp_dataset *dataset;
-    struct rp_dump dump; /* modules; single programs come last, with the stage "program" */
+    struct rp_dump dump; /* modules; single files come last, programs with the stage "program" */
     bool *wanted;        /* one mark each */
     size_t nwanted;
     size_t *others; /* sources that belong to no module and are no programs */
@@ -46,6 +41,11 @@ const struct rp_dump_stage *rp_dump_stage_at(const struct rp_dump_module *module
    read has none. */
 enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct rp_dump_module **out,
                              struct rp_err *err);
+
+/* Loads the final program of a module. RP_FORMAT where it has none, or where it is not HLO: what
+   for is part of the message ("kernels"); NULL: any language is fine. */
+enum rp_code rp_dump_load(const struct rp_dump_folder *folder, const struct rp_dump_module *module,
+                          const char *what, struct rp_import *out, struct rp_err *err);
 
 /* The content of a source; close the input afterwards. Messages name the file. */
 enum rp_code rp_dump_slurp(const struct rp_dump_folder *folder, size_t source, struct rp_input **in,

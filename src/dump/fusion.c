@@ -33,7 +33,7 @@ struct fusion_step_row {
 
 struct fusion_reason {
     const char *reason, *example;
-    int64_t producers;
+    int64_t count;
 };
 
 struct fusion_root {
@@ -47,10 +47,10 @@ struct fusion_root {
 };
 
 static const struct rp_field op_fields[] = {
-    RP_FIELD(struct fusion_op, name, STR, NONE, "instruction", "before fusion", RP_SHORTEN),
+    RP_FIELD(struct fusion_op, name, STR, NONE, "instruction", "before fusion", 0),
     RP_FIELD(struct fusion_op, state, STR, NONE, "state",
              "fused, not fused, a fusion, no code, not known", 0),
-    RP_FIELD(struct fusion_op, why, STR, NONE, "why", "the reason", 0),
+    RP_FIELD(struct fusion_op, why, STR, NONE, "why", "the reason", RP_SHORTEN),
     RP_FIELD(struct fusion_op, certainty, STR, NONE, "from",
              "what that rests on: log, program or rule", 0),
     RP_FIELD(struct fusion_op, kernel, STR, NONE, "kernel", "instruction that executes it",
@@ -82,7 +82,7 @@ static const struct rp_field step_fields[] = {
 static const struct rp_type step_type = {"step", sizeof(struct fusion_step_row), step_fields, NULL};
 
 static const struct rp_field reason_fields[] = {
-    RP_FIELD(struct fusion_reason, producers, I64, COUNT, "count",
+    RP_FIELD(struct fusion_reason, count, I64, COUNT, "count",
              "instructions and fusions with this reason", 0),
     RP_FIELD(struct fusion_reason, reason, STR, NONE, "not fused because", "as XLA says it", 0),
     RP_FIELD(struct fusion_reason, example, STR, NONE, "for example", "the first of them", 0),
@@ -203,7 +203,7 @@ static enum rp_code read_after(struct fusion_ctx *ctx)
     uint32_t known;
 
     if (final)
-        RP_TRY(rp_load_program(ctx->call->dataset, final->source, &ctx->after, ctx->err));
+        RP_TRY(rp_dump_load(&ctx->folder, ctx->module, "fusions", &ctx->after, ctx->err));
     RP_TRY(rp_xref_init(&ctx->after_x, ctx->after.program, ctx->err));
     p = ctx->after.program;
     for (uint32_t op = 0; p && op < p->nops; op++) {
@@ -561,7 +561,7 @@ static enum rp_code explain_subject(struct fusion_ctx *ctx, const char *text)
 
 /* ------------------------------------------------------------------ the summary */
 
-RP_ORDER(by_producers, struct fusion_reason, RP_DOWN(producers), strcmp(a->reason, b->reason))
+RP_ORDER(by_count, struct fusion_reason, RP_DOWN(count), strcmp(a->reason, b->reason))
 RP_ORDER(by_first, struct producer_sum, RP_UP(last))
 
 static enum rp_code add_reason(struct fusion_ctx *ctx, struct rp_map *reasons,
@@ -577,7 +577,7 @@ static enum rp_code add_reason(struct fusion_ctx *ctx, struct rp_map *reasons,
     if (at == root->nreasons)
         root->reasons[root->nreasons++] = (struct fusion_reason){
             rp_arena_textf(ctx->arena, "%.*s", (int)n, sum->reason), sum->name, 0};
-    root->reasons[at].producers++;
+    root->reasons[at].count++;
     return RP_OK;
 }
 
@@ -651,13 +651,13 @@ static enum rp_code explain_all(struct fusion_ctx *ctx)
     }
     rp_map_release(&reasons);
     if (root->nreasons)
-        qsort(root->reasons, root->nreasons, sizeof *root->reasons, by_producers);
+        qsort(root->reasons, root->nreasons, sizeof *root->reasons, by_count);
     root->steps = ctx->log.n ? (int64_t)ctx->log.n : RP_ABSENT_I64;
     if (ctx->log.n)
         root->summary = rp_arena_textf(
-            ctx->arena, "%lld instructions fused, %lld never (%lld steps); %s in the final program",
+            ctx->arena, "%lld instructions fused, %lld never; %s in the final program",
             (long long)root->fused, (long long)(root->ineligible + root->unprofitable),
-            (long long)root->steps, rp_units_count(ctx->arena, root->fusions, "fusion"));
+            rp_units_count(ctx->arena, root->fusions, "fusion"));
     else
         root->summary = rp_arena_textf(ctx->arena, "%s in the final program",
                                        rp_units_count(ctx->arena, root->fusions, "fusion"));
@@ -691,6 +691,10 @@ static enum rp_code fill_root(struct fusion_ctx *ctx)
     struct fusion_root *root = ctx->root;
 
     root->module = rp_dump_label(ctx->module, ctx->arena);
+    if (ctx->call->subject && ctx->ops.n == 1)
+        root->summary = rp_arena_textf(ctx->arena, "%s: %s%s%s", ctx->ops.at[0].state,
+                                       ctx->ops.at[0].why, ctx->ops.at[0].kernel ? "; in " : "",
+                                       ctx->ops.at[0].kernel ? ctx->ops.at[0].kernel : "");
     if (!ctx->log.n)
         RP_TRY(rp_vec_push(&ctx->notes,
                            "no log of the fusion pass (GPU only): compile with "

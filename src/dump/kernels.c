@@ -236,11 +236,9 @@ static enum rp_code read_thunks(struct kernels_ctx *ctx)
 
 static enum rp_code read_program(struct kernels_ctx *ctx)
 {
-    const struct rp_dump_stage *final = rp_dump_final(ctx->module);
-
-    if (!final)
+    if (!rp_dump_final(ctx->module))
         return rp_xref_init(&ctx->xref, NULL, ctx->err);
-    RP_TRY(rp_load_program(ctx->call->dataset, final->source, &ctx->program, ctx->err));
+    RP_TRY(rp_dump_load(&ctx->folder, ctx->module, "kernels", &ctx->program, ctx->err));
     RP_TRY(rp_program_count(ctx->program.program, ctx->arena, &ctx->costs, ctx->err));
     return rp_xref_init(&ctx->xref, ctx->program.program, ctx->err);
 }

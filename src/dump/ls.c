@@ -35,7 +35,7 @@ struct ls_root {
 
 static const struct rp_field module_fields[] = {
     RP_FIELD(struct ls_module, id, I64, NONE, "module", "number", RP_NULLABLE),
-    RP_FIELD(struct ls_module, name, STR, NONE, "name", "of the module, or the file", RP_SHORTEN),
+    RP_FIELD(struct ls_module, name, STR, NONE, "name", "of the module, or the file", RP_WHOLE),
     RP_FIELD(struct ls_module, folder, STR, NONE, NULL, "of its files", 0),
     RP_FIELD(struct ls_module, shown_folder, STR, NONE, "folder", "text output only",
              RP_SHORTEN | RP_SCREEN),
@@ -50,8 +50,8 @@ static const struct rp_field module_fields[] = {
              "dumped",
              RP_NULLABLE),
     RP_FIELD(struct ls_module, instructions_before, I64, COUNT, "before",
-             "instructions before optimisation", RP_NULLABLE),
-    RP_FIELD(struct ls_module, instructions, I64, COUNT, "after",
+             "instructions before optimisation", RP_NULLABLE | RP_WIDE),
+    RP_FIELD(struct ls_module, instructions, I64, COUNT, "instr.",
              "instructions of the last stage before execution", RP_NULLABLE),
     RP_FIELD(struct ls_module, flops, I64, FLOP, "flops", "of one execution", RP_NULLABLE),
     RP_FIELD(struct ls_module, bytes, I64, BYTES, "traffic",
@@ -310,7 +310,10 @@ static enum rp_code fill_module(struct ls_ctx *ls, const struct rp_dump_module *
     count_stages(module, row);
     RP_TRY(fill_kinds(ls, module, row, err));
     RP_TRY(fill_program(ls, rp_dump_stage_at(module, RP_DUMP_AT_BEFORE), &before, err));
-    RP_TRY(fill_program(ls, final, &after, err));
+    if (final && final == rp_dump_stage_at(module, RP_DUMP_AT_BEFORE))
+        after = before;
+    else
+        RP_TRY(fill_program(ls, final, &after, err));
     if (before)
         row->instructions_before = before->instructions;
     if (after) {

@@ -503,15 +503,15 @@ static enum rp_code describe_module(struct memory_ctx *ctx)
 /* ------------------------------------------------------------------ all modules */
 
 static enum rp_code module_row(struct memory_ctx *ctx, const struct rp_dump_module *module,
-                               struct memory_module *row, bool *found)
+                               struct memory_module *row, bool *found, struct rp_err *err)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
     struct rp_buffers b;
     struct rp_buffer_lives lives;
-    enum rp_code code = rp_dump_buffers(&ctx->folder, module, &b, found, ctx->err);
+    enum rp_code code = rp_dump_buffers(&ctx->folder, module, &b, found, err);
 
     if (code == RP_OK && *found)
-        code = rp_buffers_lives(&b, &scratch, &lives, ctx->err);
+        code = rp_buffers_lives(&b, &scratch, &lives, err);
     if (code == RP_OK && *found) {
         *row = (struct memory_module){.module = module->name,
                                       .id = module->id < 0 ? RP_ABSENT_I64 : module->id,
@@ -527,7 +527,7 @@ static enum rp_code module_row(struct memory_ctx *ctx, const struct rp_dump_modu
                                               : lives.heap_bytes - lives.heap_peak_bytes,
                                       .padding_bytes = RP_ABSENT_I64,
                                       .instructions = lives.n ? (int64_t)b.order.n : RP_ABSENT_I64};
-        code = rp_dump_reported_bytes(&ctx->folder, module, &row->reported_bytes, ctx->err);
+        code = rp_dump_reported_bytes(&ctx->folder, module, &row->reported_bytes, err);
     }
     rp_buffers_release(&b);
     rp_arena_release(&scratch);
@@ -544,12 +544,20 @@ static enum rp_code list_modules(struct memory_ctx *ctx)
         return rp_err_nomem(ctx->err, "listing modules");
     for (size_t i = 0; i < ctx->folder.dump.nmodules; i++) {
         struct memory_module *row = &root->modules[root->nmodules];
+        struct rp_err local = {0};
         bool found = false;
+        enum rp_code code;
 
         if (!ctx->folder.wanted[i])
             continue;
-        RP_TRY(module_row(ctx, &ctx->folder.dump.modules[i], row, &found));
-        if (!found)
+        code = module_row(ctx, &ctx->folder.dump.modules[i], row, &found, &local);
+        if (code != RP_OK && (code == RP_NOMEM || ctx->folder.nwanted == 1)) {
+            *ctx->err = local;
+            return code;
+        }
+        if (code != RP_OK)
+            RP_TRY(rp_vec_push(&ctx->notes, rp_arena_text(ctx->arena, local.text), ctx->err));
+        if (code != RP_OK || !found)
             continue;
         root->nmodules++;
         if (row->allocated_bytes > most) {

@@ -52,7 +52,7 @@ static const struct rp_field pass_fields[] = {
              "in the order of the compilation; of a dumped program its number", RP_NULLABLE),
     RP_FIELD(struct pass_row, pipeline, STR, NONE, "pipeline", "the pass belongs to",
              RP_SHORTEN | RP_WIDE),
-    RP_FIELD(struct pass_row, pass, STR, NONE, "pass", "name", RP_SHORTEN),
+    RP_FIELD(struct pass_row, pass, STR, NONE, "pass", "name", 0),
     RP_FIELD(struct pass_row, effect, STR, NONE, NULL, "changed, nothing or not known", 0),
     RP_FIELD(struct pass_row, time_ns, I64, NS, "time", "of the pass", RP_NULLABLE),
     RP_FIELD(struct pass_row, self_ns, I64, NS, NULL, "without the passes that it runs itself",
@@ -60,11 +60,11 @@ static const struct rp_field pass_fields[] = {
     RP_FIELD(struct pass_row, before, I64, COUNT, NULL, "instructions before the pass",
              RP_NULLABLE),
     RP_FIELD(struct pass_row, after, I64, COUNT, "after", "instructions after the pass",
-             RP_NULLABLE),
+             RP_NULLABLE | RP_WIDE),
     RP_FIELD(struct pass_row, added, I64, COUNT, "added", "instructions without a partner before",
-             RP_NULLABLE),
+             RP_NULLABLE | RP_WIDE),
     RP_FIELD(struct pass_row, removed, I64, COUNT, "removed",
-             "instructions without a partner after", RP_NULLABLE),
+             "instructions without a partner after", RP_NULLABLE | RP_WIDE),
     RP_FIELD(struct pass_row, changed, I64, COUNT, NULL,
              "instructions with another shape, layout or attributes", RP_NULLABLE),
     RP_FIELD(struct pass_row, moved, I64, COUNT, NULL,
@@ -74,8 +74,9 @@ static const struct rp_field pass_fields[] = {
     RP_FIELD(struct pass_row, flops_text, STR, NONE, "flops", "text output only",
              RP_SCREEN | RP_WIDE),
     RP_FIELD(struct pass_row, bytes, F64, BYTES, NULL, "read and written, more than before", 0),
-    RP_FIELD(struct pass_row, bytes_text, STR, NONE, "traffic", "text output only", RP_SCREEN),
-    RP_FIELD(struct pass_row, what, STR, NONE, "what changed", "by opcode", RP_SHORTEN),
+    RP_FIELD(struct pass_row, bytes_text, STR, NONE, "traffic", "text output only",
+             RP_SCREEN | RP_WIDE),
+    RP_FIELD(struct pass_row, what, STR, NONE, "what changed", "by opcode", RP_WHOLE),
     RP_FIELD(struct pass_row, stage, STR, NONE, NULL, "the program after the pass", 0),
     RP_FIELD_END};
 static const struct rp_type pass_type = {"pass", sizeof(struct pass_row), pass_fields, NULL};
@@ -89,7 +90,7 @@ static const struct rp_field profile_fields[] = {
              "of all runs, without the passes that they run themselves", RP_LARGEST),
     RP_FIELD(struct pass_profile, share, F64, RATIO, "share", "of the time of all passes", RP_BAR),
     RP_FIELD_END};
-static const struct rp_type profile_type = {"pass", sizeof(struct pass_profile), profile_fields,
+static const struct rp_type profile_type = {"row", sizeof(struct pass_profile), profile_fields,
                                             NULL};
 
 static const struct rp_field detail_fields[] = {
@@ -175,6 +176,7 @@ struct passes_ctx {
     struct passes_root *root;
     struct rp_pass_times times;
     RP_VEC(struct pass_row) rows;
+    bool named;                 /* stages have names of their own: TensorFlow */
     RP_VEC(const char *) quiet; /* passes that are named and not dumped after */
     struct rp_err *err;
 };
@@ -394,10 +396,12 @@ static enum rp_code compare_stage(struct passes_ctx *ctx, const struct rp_dump_s
                                   const struct stage_program *after, size_t *from)
 {
     const char *wanted = rp_settings_text(ctx->call->settings, "pass");
-    struct stage_name name = split_stage(stage->name, ctx->arena);
+    struct stage_name name = {"", stage->name, ""};
     struct rp_dump_change change;
     struct pass_row *row;
 
+    if (!ctx->named)
+        name = split_stage(stage->name, ctx->arena);
     if (is_pass(name.before))
         RP_TRY(rp_vec_push(&ctx->quiet, name.before, ctx->err));
     RP_TRY(rp_dump_compare(&before->version, &after->version, ctx->arena, &change, ctx->err));
@@ -405,13 +409,23 @@ static enum rp_code compare_stage(struct passes_ctx *ctx, const struct rp_dump_s
         return RP_OK;
     RP_TRY(row_for(ctx, name, stage->number, from, &row));
     fill_change(row, &change, stage->name, ctx->arena);
+    if (ctx->named && change.same && !change.changed)
+        row->effect = "nothing";
     row->detailed = wanted && row_wanted(row, stage->number, wanted);
     if (row->detailed)
         return add_details(ctx, before->import.program, after->import.program, row);
     return RP_OK;
 }
 
-/* Programs between passes, each with the one before; without any, before and after all of them. */
+/* Programs between passes; of frameworks that name their stages, all stages. */
+static bool is_step(const struct passes_ctx *ctx, const struct rp_dump_stage *stage)
+{
+    if (ctx->named)
+        return stage->point == RP_DUMP_AT_NAMED;
+    return stage->point == RP_DUMP_AT_BEFORE || stage->point == RP_DUMP_AT_PASS;
+}
+
+/* Each program with the one before. */
 static enum rp_code compare_stages(struct passes_ctx *ctx)
 {
     struct stage_program a, b;
@@ -422,7 +436,7 @@ static enum rp_code compare_stages(struct passes_ctx *ctx)
     for (size_t i = 0; i < ctx->module->nstages && code == RP_OK; i++) {
         const struct rp_dump_stage *stage = &ctx->module->stages[i];
 
-        if (stage->point != RP_DUMP_AT_BEFORE && stage->point != RP_DUMP_AT_PASS)
+        if (!is_step(ctx, stage))
             continue;
         code = open_stage(ctx, stage->source, &b);
         if (code == RP_OK && have)
@@ -550,13 +564,13 @@ static enum rp_code add_notes(struct passes_ctx *ctx, bool dumped)
     if (ctx->folder.nwanted > 1)
         root->notes[root->nnotes++] = rp_arena_textf(
             ctx->arena, "one of %zu modules: '--module' selects another", ctx->folder.nwanted);
-    if (!ctx->times.n)
+    if (!ctx->times.n && !ctx->named)
         root->notes[root->nnotes++] =
             "no times of passes: compile with --xla_dump_module_metadata (and --xla_dump_to)";
     if (!dumped)
         root->notes[root->nnotes++] =
             "no programs between passes: compile with --xla_dump_hlo_pass_re=.*";
-    else if (!ctx->times.n)
+    else if (!ctx->times.n && !ctx->named)
         root->notes[root->nnotes++] =
             "passes that changed nothing are known only where a file name announces them";
     return RP_OK;
@@ -626,6 +640,10 @@ static enum rp_code answer_passes(struct passes_ctx *ctx)
     const char *wanted = rp_settings_text(ctx->call->settings, "pass");
     bool dumped = rp_dump_stage_at(ctx->module, RP_DUMP_AT_PASS) != NULL;
 
+    ctx->named = !dumped && !rp_dump_stage_at(ctx->module, RP_DUMP_AT_BEFORE) &&
+                 !rp_dump_stage_at(ctx->module, RP_DUMP_AT_AFTER) && ctx->module->nstages > 1;
+    dumped = dumped || ctx->named;
+
     RP_TRY(read_times(ctx));
     RP_TRY(add_times(ctx));
     if (dumped)
@@ -649,8 +667,9 @@ static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result
 
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
     ctx.module = main_module(&ctx.folder);
-    if (!ctx.module)
-        return rp_err_set(err, RP_FORMAT, "no module found");
+    if (!ctx.module || (!rp_dump_stage_at(ctx.module, RP_DUMP_AT_PASS) &&
+                        rp_dump_file_of(ctx.module, RP_DUMP_PASS_TIMES) == SIZE_MAX))
+        RP_TRY(rp_dump_largest(&ctx.folder, &ctx.module, err));
     code = answer_passes(&ctx);
     rp_vec_release(&ctx.rows);
     rp_vec_release(&ctx.quiet);

@@ -91,11 +91,14 @@ const char *rp_xref_operator(const struct rp_xref *x, uint32_t op)
 const char *rp_xref_own_line(const struct rp_xref *x, uint32_t op, struct rp_arena *arena)
 {
     struct rp_source_line line;
-    const char *slash;
+    const char *slash, *inner;
 
     if (op == RP_NONE || !rp_op_source(x->program, op, &line))
         return NULL;
     slash = strrchr(line.file, '/');
+    /* of "step.<locals>.loss" the function itself */
+    while ((inner = strstr(line.function, "<locals>.")))
+        line.function = inner + 9;
     return rp_arena_textf(arena, "%s:%d%s%s", slash ? slash + 1 : line.file, line.line,
                           *line.function ? " " : "", line.function);
 }

@@ -14,6 +14,7 @@
 #include "dataset/load_program.h"
 #include "formats/buffers/buffers.h"
 #include "result/print_units.h"
+#include "xref/xref.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ struct module_reader {
     size_t source; /* of the assignment */
     struct rp_buffers buffers;
     struct rp_import program; /* or empty */
-    struct rp_map ops;        /* hash of the name of an instruction -> operation */
+    struct rp_xref xref;      /* of the program */
     struct rp_map values;     /* hash of the name of a value -> value */
     struct rp_memory_device *out;
     struct rp_err *err;
@@ -181,14 +182,9 @@ static uint64_t name_key(const char *name, size_t n)
 
 static enum rp_code index_names(struct module_reader *m)
 {
-    const struct rp_program *p = m->program.program;
     uint32_t first, i;
 
-    for (i = 0; p && i < p->nops; i++) {
-        const char *name = rp_program_text(p, p->op_name.at[i]);
-
-        RP_TRY(rp_map_intern(&m->ops, name_key(name, strlen(name)), i, &first, m->err));
-    }
+    RP_TRY(rp_xref_init(&m->xref, m->program.program, m->err));
     for (i = 0; i < m->buffers.values.n; i++) {
         const char *name = m->buffers.values.at[i].name;
 
@@ -197,48 +193,11 @@ static enum rp_code index_names(struct module_reader *m)
     return RP_OK;
 }
 
-/* The operation of a value "fusion.3{1}", or RP_NONE. */
-static uint32_t op_of(const struct module_reader *m, const char *name)
-{
-    uint32_t op = rp_map_get(&m->ops, name_key(name, strcspn(name, "{")));
-
-    return op == RP_MAP_NONE ? RP_NONE : op;
-}
-
-static const char *op_name_of(const struct module_reader *m, uint32_t op)
-{
-    const struct rp_program *p = m->program.program;
-
-    return op == RP_NONE ? "" : rp_program_text(p, p->metas.at[p->meta.at[op]].op_name);
-}
-
 static enum rp_phase phase_of(const char *op_name)
 {
     if (strstr(op_name, "transpose("))
         return RP_PHASE_BACKWARD;
     return strstr(op_name, "jvp(") ? RP_PHASE_FORWARD : RP_PHASE_OTHER;
-}
-
-/* The last part: "dot_general" of "jit(step)/jvp()/dot_general"; else the opcode. */
-static const char *short_op(const struct module_reader *m, uint32_t op, const char *op_name)
-{
-    const char *slash = strrchr(op_name, '/');
-
-    if (slash && slash[1])
-        return slash + 1;
-    return *op_name ? op_name : op == RP_NONE ? NULL : rp_op_opcode_name(m->program.program, op);
-}
-
-static const char *line_of(const struct module_reader *m, uint32_t op)
-{
-    struct rp_source_line line;
-    const char *slash;
-
-    if (op == RP_NONE || !rp_op_source(m->program.program, op, &line))
-        return NULL;
-    slash = strrchr(line.file, '/');
-    return rp_arena_textf(m->arena, "%s:%d%s%s", slash ? slash + 1 : line.file, line.line,
-                          *line.function ? " " : "", line.function);
 }
 
 /* ------------------------------------------------------------------ who holds it */
@@ -264,15 +223,15 @@ static uint64_t text_key(const char *text)
 static enum rp_code add_holder(struct module_reader *m, struct rp_map *rows, const char *name,
                                int64_t bytes)
 {
-    uint32_t op = op_of(m, name), i;
-    const char *op_name = op_name_of(m, op);
+    uint32_t op = rp_xref_find(&m->xref, name), i;
+    const char *op_name = rp_xref_scope(&m->xref, op);
     struct rp_memory_holder row = {.buffers = 1,
                                    .bytes = bytes,
                                    .category = category_of(m, name, op_name),
-                                   .line = line_of(m, op)};
+                                   .line = rp_xref_own_line(&m->xref, op, m->arena)};
     uint64_t key;
 
-    row.op = rp_arena_text(m->arena, op == RP_NONE ? name : short_op(m, op, op_name));
+    row.op = rp_arena_text(m->arena, op == RP_NONE ? name : rp_xref_operator(&m->xref, op));
     row.where = row.line ? row.line : op == RP_NONE ? "" : rp_arena_text(m->arena, name);
     key = rp_hash_join(rp_hash_join(text_key(row.category), text_key(row.op)), text_key(row.where));
     RP_TRY(rp_map_intern(rows, key, (uint32_t)m->out->nholders, &i, m->err));
@@ -378,8 +337,8 @@ static void fill_record(struct module_reader *m)
 {
     const struct rp_buffers *b = &m->buffers;
     struct rp_memory_device *out = m->out;
-    uint32_t op = b->peak_instruction ? op_of(m, b->peak_instruction) : RP_NONE;
-    enum rp_phase phase = phase_of(op_name_of(m, op));
+    uint32_t op = b->peak_instruction ? rp_xref_find(&m->xref, b->peak_instruction) : RP_NONE;
+    enum rp_phase phase = phase_of(rp_xref_scope(&m->xref, op));
 
     *out = (struct rp_memory_device){.rank = RP_ABSENT_I64,
                                      .source = "buffer assignment",
@@ -462,10 +421,9 @@ static enum rp_code read_module(const struct rp_dataset *dataset, size_t source,
     enum rp_code code;
 
     rp_buffers_init(&m.buffers);
-    rp_map_init(&m.ops);
     rp_map_init(&m.values);
     code = describe_module(&m, text, limit, found);
-    rp_map_release(&m.ops);
+    rp_xref_release(&m.xref);
     rp_map_release(&m.values);
     rp_buffers_release(&m.buffers);
     rp_import_release(&m.program);
