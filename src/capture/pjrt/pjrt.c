@@ -596,20 +596,53 @@ static void *compile(uint64_t *args)
     return error;
 }
 
-static void *execute(uint64_t *args)
+/* "Unexpected PJRT_ExecuteOptions size: expected 112, got 80" */
+static bool is_size_error(void *error)
+{
+    static const char says[] = "PJRT_ExecuteOptions size";
+    uint64_t ask[RP_PJRT_WORDS] = {sizeof ask};
+    const char *text;
+
+    ask[RP_PJRT_ARG] = (uint64_t)(uintptr_t)error;
+    function(RP_PJRT_ERROR_MESSAGE)(ask);
+    text = pointer_of(ask[RP_PJRT_RESULT]);
+    return text && memmem(text, ask[RP_PJRT_RESULT_SIZE], says, sizeof says - 1);
+}
+
+/* A plugin refuses options that are shorter than its own, which a framework built before it passes
+   (PyTorch/XLA with a newer plugin). It does so before it does anything, so they are given once
+   more, followed by zeros: what the newer fields mean by themselves. */
+static void *real_execute(uint64_t *args)
 {
     rp_pjrt_fn *real = function(RP_PJRT_EXECUTE);
+    uint64_t longer[RP_PJRT_WORDS] = {0};
+    const uint64_t *options = pointer_of(args[RP_PJRT_EXECUTE_OPTIONS]);
+    void *error = real(args);
+
+    if (!error || !options || options[0] >= sizeof longer || !is_size_error(error))
+        return error;
+    drop(RP_PJRT_ERROR_DESTROY, error);
+    memcpy(longer, options, options[0]);
+    longer[0] = sizeof longer;
+    args[RP_PJRT_EXECUTE_OPTIONS] = (uint64_t)(uintptr_t)longer;
+    error = real(args);
+    args[RP_PJRT_EXECUTE_OPTIONS] = (uint64_t)(uintptr_t)options;
+    return error;
+}
+
+static void *execute(uint64_t *args)
+{
     struct module *m = state.on ? module_find(pointer_of(args[RP_PJRT_ARG])) : NULL;
     struct capture c = {.m = m, .fd = -1};
     uint64_t begin;
     void *error;
 
     if (!m || !m->wanted)
-        return real(args);
+        return real_execute(args);
     c.run = atomic_fetch_add_explicit(&m->runs, 1, memory_order_relaxed);
     if (!is_selected(m, c.run)) {
         begin = state.slower_ns ? now_ns() : 0;
-        error = real(args);
+        error = real_execute(args);
         if (!error && state.slower_ns)
             time_execution(m, args, begin);
         return error;
@@ -617,7 +650,7 @@ static void *execute(uint64_t *args)
     pthread_mutex_lock(&state.writing);
     capture_begin(&c, args);
     pthread_mutex_unlock(&state.writing);
-    error = real(args);
+    error = real_execute(args);
     pthread_mutex_lock(&state.writing);
     capture_end(&c, args, !error);
     pthread_mutex_unlock(&state.writing);
