@@ -621,6 +621,7 @@ static enum rp_code sum_producers(struct fusion_ctx *ctx, struct producer_sum *s
 static enum rp_code explain_all(struct fusion_ctx *ctx)
 {
     struct fusion_root *root = ctx->root;
+    int64_t never;
     struct producer_sum *sums = RP_ARENA_NEW(ctx->arena, struct producer_sum, 2 * ctx->log.n + 1);
     struct rp_map reasons;
     enum rp_code code;
@@ -653,10 +654,11 @@ static enum rp_code explain_all(struct fusion_ctx *ctx)
     if (root->nreasons)
         qsort(root->reasons, root->nreasons, sizeof *root->reasons, by_count);
     root->steps = ctx->log.n ? (int64_t)ctx->log.n : RP_ABSENT_I64;
+    never = root->ineligible + root->unprofitable;
     if (ctx->log.n)
         root->summary = rp_arena_textf(
             ctx->arena, "%lld instructions fused, %lld never; %s in the final program",
-            (long long)root->fused, (long long)(root->ineligible + root->unprofitable),
+            (long long)root->fused, (long long)never,
             rp_units_count(ctx->arena, root->fusions, "fusion"));
     else
         root->summary = rp_arena_textf(ctx->arena, "%s in the final program",

@@ -236,9 +236,11 @@ static enum rp_code fill_memory(struct ls_ctx *ls, const struct rp_dump_module *
 /* "0021.fusion.after_cse.before_dce": whether a pass ran before it. */
 static bool is_after_pass(const char *stage)
 {
-    const char *after = strstr(stage, ".after_");
+    const char *pipeline = strchr(stage, '.');
+    const char *after = pipeline ? strchr(pipeline + 1, '.') : NULL;
 
-    return after && strncmp(after, ".after_pipeline-start", 21) != 0;
+    return after && !strncmp(after, ".after_", 7) &&
+           strncmp(after, ".after_pipeline-start", 21) != 0;
 }
 
 static enum rp_code fill_program(struct ls_ctx *ls, const struct rp_dump_stage *stage,

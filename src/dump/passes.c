@@ -141,21 +141,17 @@ struct stage_name {                        /* "0021.fusion.after_cse.before_dce"
 static struct stage_name split_stage(const char *stage, struct rp_arena *arena)
 {
     struct stage_name out = {"", "", ""};
-    const char *dot = strchr(stage, '.'), *after, *before;
+    const char *pipeline = strchr(stage, '.'), *rest, *before;
 
-    if (!dot)
+    if (!pipeline)
         return out;
-    after = strstr(dot, ".after_");
-    before = strstr(after ? after : dot, ".before_");
-    out.pipeline = rp_arena_textf(arena, "%.*s",
-                                  (int)((after    ? after
-                                         : before ? before
-                                                  : dot + strlen(dot)) -
-                                        dot - 1),
-                                  dot + 1);
-    if (after)
+    pipeline++;
+    rest = pipeline + strcspn(pipeline, ".");
+    out.pipeline = rp_arena_textf(arena, "%.*s", (int)(rest - pipeline), pipeline);
+    before = strstr(rest, ".before_");
+    if (!strncmp(rest, ".after_", 7))
         out.after = rp_arena_textf(
-            arena, "%.*s", (int)((before ? before : after + strlen(after)) - after - 7), after + 7);
+            arena, "%.*s", (int)((before ? before : rest + strlen(rest)) - rest - 7), rest + 7);
     if (before)
         out.before = rp_arena_text(arena, before + 8);
     return out;

@@ -4,7 +4,8 @@
  * buffer only; they are known by the name of their kernel, and where several thunks launch a
  * kernel of one name, by their order: the thunks of a program run in the same order every time, so
  * the i-th event belongs to thunk i modulo their number, with loops repeated as often as they run.
- * Cost: the events of the trace, and sorting those that are assigned by name.
+ * Traces without a device (CPU) have events of the host, of which the own time counts, without the
+ * events inside. Cost: the events of the trace, and sorting those that are assigned by name.
  */
 #include "xref/xref.h"
 
@@ -39,6 +40,7 @@ struct measure {
     uint32_t *rows; /* by group */
     RP_VEC(struct named_event) events;
     struct rp_arg_key op_key, module_key;
+    int64_t *self_ns; /* of events on the host: without those inside; NULL: durations count */
     struct rp_err *err;
 };
 
@@ -97,9 +99,14 @@ static enum rp_code index_rows(struct measure *m)
 
 /* ------------------------------------------------------------------ events */
 
+static int64_t time_of(const struct measure *m, rp_event e)
+{
+    return m->self_ns ? m->self_ns[e] : m->t->ev.dur_ns[e];
+}
+
 static void add_time(struct measure *m, struct rp_xref_kernel *row, rp_event e)
 {
-    int64_t ns = m->t->ev.dur_ns[e];
+    int64_t ns = time_of(m, e);
 
     row->min_ns = !row->events || ns < row->min_ns ? ns : row->min_ns;
     row->max_ns = ns > row->max_ns ? ns : row->max_ns;
@@ -136,11 +143,11 @@ static enum rp_code measure_event(struct measure *m, const char *module, rp_even
     struct named_event named = {.event = e, .ts_ns = m->t->ev.ts_ns[e]};
 
     m->out->events++;
-    rp_ns_add(&m->out->total_ns, m->t->ev.dur_ns[e]);
+    rp_ns_add(&m->out->total_ns, time_of(m, e));
     if (module && rp_arg_key_text(&m->module_key, e, &of) && of &&
         !same_module(rp_trace_str(m->t, of), module)) {
         m->out->elsewhere++;
-        rp_ns_add(&m->out->elsewhere_ns, m->t->ev.dur_ns[e]);
+        rp_ns_add(&m->out->elsewhere_ns, time_of(m, e));
         return RP_OK;
     }
     if (rp_arg_key_text(&m->op_key, e, &op) && op) {
@@ -155,19 +162,45 @@ static enum rp_code measure_event(struct measure *m, const char *module, rp_even
     return named.group == RP_MAP_NONE ? RP_OK : rp_vec_push(&m->events, named, m->err);
 }
 
+static bool names_op(const struct measure *m, rp_event e)
+{
+    rp_str op;
+
+    return m->t->ev.dur_ns[e] >= 0 && rp_arg_key_text(&m->op_key, e, &op) && op;
+}
+
+/* On the host a loop or call is an event around those of its body: they nest. */
+static enum rp_code find_self_times(struct measure *m)
+{
+    const struct rp_trace *t = m->t;
+
+    m->self_ns = RP_ARENA_NEW(&m->arena, int64_t, (size_t)t->ev.n + 1);
+    if (!m->self_ns)
+        return rp_err_nomem(m->err, "measuring kernels");
+    for (rp_event e = 0; e < t->ev.n; e++) {
+        rp_event around = t->ev.parent[e];
+
+        if (!names_op(m, e))
+            continue;
+        m->self_ns[e] = t->ev.dur_ns[e];
+        while (around != RP_NONE && !names_op(m, around))
+            around = t->ev.parent[around];
+        if (around != RP_NONE && m->self_ns[around] >= t->ev.dur_ns[e])
+            m->self_ns[around] -= t->ev.dur_ns[e];
+    }
+    return RP_OK;
+}
+
 static enum rp_code measure_events(struct measure *m, const char *module)
 {
     const struct rp_trace *t = m->t;
     bool device = t->totals.count[RP_KIND_KERNEL] > 0;
-    rp_str op;
 
+    if (!device)
+        RP_TRY(find_self_times(m));
     for (rp_event e = 0; e < t->ev.n; e++) {
-        if (t->ev.dur_ns[e] < 0)
-            continue;
-        if (device ? !rp_kind_is_device_work(t->ev.kind[e])
-                   : !rp_arg_key_text(&m->op_key, e, &op) || !op)
-            continue;
-        RP_TRY(measure_event(m, module, e));
+        if (device ? t->ev.dur_ns[e] >= 0 && rp_kind_is_device_work(t->ev.kind[e]) : names_op(m, e))
+            RP_TRY(measure_event(m, module, e));
     }
     return RP_OK;
 }
@@ -218,7 +251,7 @@ static enum rp_code assign_named(struct measure *m)
 
         RP_TRY(group_sequence(m, g, &sequence, &n));
         for (k = 0; i < m->events.n && m->events.at[i].group == group; i++, k++) {
-            struct rp_xref_kernel *row = &m->kernels->at[sequence[k % n]];
+            struct rp_xref_kernel *row = &m->kernels->at[sequence[n ? k % n : 0]];
 
             row->by_order = g->n > 1;
             add_time(m, row, m->events.at[i].event);

@@ -233,7 +233,8 @@ static void split_module(struct slice rest, enum form form, struct rp_dump_name 
         if ((i && rest.at[i - 1] != '.') || !known_suffix(suffix, out))
             continue;
         out->module_n = i ? i - 1 : 0;
-        out->sure = true;
+        /* the name of a kernel may come before it: "jit_f.add_fusion_kernel_module.ir-no-opt" */
+        out->sure = out->role != RP_DUMP_LLVM;
         out->stage = suffix.at;
         out->stage_n = suffix.n;
         out->number = first_number(suffix);

@@ -130,6 +130,7 @@ static const char *const folder[] = {
     "r/module_0011.g.h.fusion.1.ptx",                             /* 9 */
     "r/notes.txt",                                                /* 10 */
     "s/module_0010.f.before_optimizations.txt",                   /* 11 */
+    "s/module_0010.f.add_fusion_kernel_module.ir-no-opt.ll",      /* 12: CPU, a file a kernel */
 };
 #define NFOLDER (sizeof folder / sizeof *folder)
 
@@ -157,6 +158,7 @@ static void joins_modules(void **state)
     assert_string_equal(dump.modules[1].name, "g.h");
     assert_int_equal(dump.modules[1].nfiles, 2);
     assert_string_equal(dump.modules[2].root, "s");
+    assert_int_equal(dump.modules[2].nfiles, 2);
     rp_arena_release(&arena);
 }
 
@@ -184,7 +186,7 @@ static void finds_stages(void **state)
     size_t found;
 
     (void)state;
-    assert_ok(rp_dump_index(folder, NFOLDER - 1, &arena, &dump, &err), &err);
+    assert_ok(rp_dump_index(folder, NFOLDER - 2, &arena, &dump, &err), &err);
     finds(&dump, "f", "after", 0);
     finds(&dump, "10", "before", 2);
     finds(&dump, "module_0010.f", "source", 5);

@@ -181,6 +181,32 @@ static void assigns_times_by_name_and_order(void **state)
     close_fixture(&f);
 }
 
+/* Without a device the events of the host count, a loop without its body. */
+static const char host_trace[] = "{\"traceEvents\": [\n"
+#define HOST(ts, dur, op)                                                                          \
+    "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"pid\": 0, \"tid\": 7, \"ts\": " #ts ", \"dur\": " #dur \
+    ", \"name\": \"" op "\", \"args\": {\"hlo_op\": \"" op "\", \"hlo_module\": \"jit_f\"}}"
+    HOST(10, 100, "while.4") ",\n" HOST(20, 30, "copy.9") ",\n" HOST(60, 10, "copy.9") "\n]}";
+
+static void loops_of_the_host_count_without_their_bodies(void **state)
+{
+    struct fixture f = open_fixture();
+    struct rp_import recorded = read_text("t.json", host_trace, sizeof host_trace - 1);
+    struct rp_thunks none = {0};
+    struct rp_xref_kernels k;
+    struct rp_xref_times times = {0};
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_xref_kernels(&f.x, &none, &f.arena, &k, &err), &err);
+    assert_ok(rp_xref_measure(recorded.trace, "jit_f", &f.x, &k, &times, &err), &err);
+    assert_int_equal(k.at[3].total_ns, 60000);
+    assert_int_equal(k.at[4].total_ns, 40000);
+    assert_int_equal(times.total_ns, 100000);
+    rp_import_release(&recorded);
+    close_fixture(&f);
+}
+
 int test_xref(void);
 int test_xref(void)
 {
@@ -188,6 +214,7 @@ int test_xref(void)
         cmocka_unit_test(finds_the_line_of_every_instruction),
         cmocka_unit_test(programs_without_thunks_list_what_needs_code),
         cmocka_unit_test(assigns_times_by_name_and_order),
+        cmocka_unit_test(loops_of_the_host_count_without_their_bodies),
     };
 
     return cmocka_run_group_tests_name("xref", tests, NULL, NULL);
