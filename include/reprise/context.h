@@ -31,7 +31,7 @@ struct rp_ctx;
 /*
  * Called from time to time during long work, in the thread that called the library: `what` is the
  * name of the input being read, total is 0 where it is not known. A non-zero return value cancels
- * the work, which then returns RP_CANCELLED.
+ * the work, which then returns RP_CANCELLED, or ends the search of a question that is `anytime`.
  */
 typedef int rp_progress_fn(void *user, const char *what, uint64_t done, uint64_t total);
 

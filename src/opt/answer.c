@@ -500,7 +500,7 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
         out->notes[out->nnotes++] = rp_arena_text(a->arena, first->remarks.at[i]);
     out->notes[out->nnotes++] = rp_arena_textf(
         a->arena, "the model reproduces the recorded step within %.1f %%", 100 * fabs(off));
-    if (parts->given > a->x.run.nranks)
+    if (first->nranks < 2 && parts->given > a->x.run.nranks)
         out->notes[out->nnotes++] =
             parts->weights
                 ? rp_arena_textf(a->arena,

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/threads.h"
+#include "dataset/dataset.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 struct groups_ctx {
     const struct rp_opt_chain *chain;
     struct rp_opt_limits *limits;
+    pthread_t caller;     /* only this thread may ask whether to stop */
     pthread_mutex_t lock; /* of limits, and of: */
     size_t moves;         /* of all chains */
     double least_ns;      /* the best of all chains */
@@ -205,7 +207,8 @@ static bool is_over(struct groups_ctx *g)
     bool over;
 
     pthread_mutex_lock(&g->lock);
-    over = rp_opt_over(g->limits);
+    over = pthread_equal(pthread_self(), g->caller) ? rp_opt_over(g->limits)
+                                                    : rp_opt_out_of_time(g->limits);
     pthread_mutex_unlock(&g->lock);
     return over;
 }
@@ -290,8 +293,9 @@ static void place_chains(struct groups_ctx *g, const uint8_t *best, const uint8_
 static enum rp_code run_chains(struct groups_ctx *g, uint8_t *best, double *best_ns, size_t *tried,
                                struct rp_err *err)
 {
+    const struct rp_ctx *ctx = g->limits->ctx;
     struct rp_pool *pool = NULL;
-    enum rp_code code = rp_pool_new(0, &pool, err);
+    enum rp_code code = rp_pool_new(ctx && ctx->pool ? rp_pool_threads(ctx->pool) : 0, &pool, err);
     size_t i;
 
     if (code == RP_OK)
@@ -327,9 +331,10 @@ static enum rp_code search(struct groups_ctx *g, void *state, uint8_t *ends, uin
         note_better(g, *best_ns, 0);
         return RP_OK;
     }
-    RP_TRY(walk(g, state, g->found, tried, err));
-    ns = plan_ns(c, g->found, state);
-    if (is_better(c, ns, g->found, *best_ns, ends)) {
+    if (!c->no_walk)
+        RP_TRY(walk(g, state, g->found, tried, err));
+    ns = c->no_walk ? INFINITY : plan_ns(c, g->found, state);
+    if (!c->no_walk && is_better(c, ns, g->found, *best_ns, ends)) {
         memcpy(ends, g->found, c->n);
         *best_ns = ns;
     }
@@ -349,6 +354,7 @@ enum rp_code rp_opt_search_groups(const struct rp_opt_chain *chain, struct rp_op
     size_t i;
 
     pthread_mutex_init(&g.lock, NULL);
+    g.caller = pthread_self();
     g.start = room;
     g.found = room + CHAINS * chain->n;
     if (code == RP_OK)

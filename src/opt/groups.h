@@ -24,6 +24,7 @@ struct rp_opt_chain {
     size_t n;              /* tensors; at least 1 */
     size_t state_size;     /* bytes */
     bool whole;            /* step_ns is all of a step: better ones belong into the trajectory */
+    bool no_walk;          /* chains alone: to compare */
     const uint8_t *joined; /* NULL, or by tensor: 1 where it must go with the next */
     const void *user;
     void (*begin)(const void *user, void *state);

@@ -76,16 +76,20 @@ int64_t rp_opt_clock_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-bool rp_opt_over(struct rp_opt_limits *limits)
+bool rp_opt_out_of_time(struct rp_opt_limits *limits)
 {
-    if (limits->stopped != RP_OPT_CONVERGED)
-        return true;
-    if (limits->ctx && limits->ctx->progress &&
-        limits->ctx->progress(limits->ctx->progress_user, "searching", 0, 0))
-        limits->stopped = RP_OPT_INTERRUPTED;
-    else if (limits->until_ns != INT64_MAX && rp_opt_clock_ns() > limits->until_ns)
+    if (limits->stopped == RP_OPT_CONVERGED && limits->until_ns != INT64_MAX &&
+        rp_opt_clock_ns() > limits->until_ns)
         limits->stopped = RP_OPT_OUT_OF_TIME;
     return limits->stopped != RP_OPT_CONVERGED;
+}
+
+bool rp_opt_over(struct rp_opt_limits *limits)
+{
+    if (limits->stopped == RP_OPT_CONVERGED && limits->ctx && limits->ctx->progress &&
+        limits->ctx->progress(limits->ctx->progress_user, "searching", 0, 0))
+        limits->stopped = RP_OPT_INTERRUPTED;
+    return rp_opt_out_of_time(limits);
 }
 
 const char *rp_opt_stop_name(enum rp_opt_stop stopped)

@@ -55,8 +55,11 @@ enum rp_code rp_opt_families(const char *text, unsigned *out, struct rp_err *err
 enum rp_opt_family rp_opt_family_of(const char *name);
 
 int64_t rp_opt_clock_ns(void);
-/* Whether to end the search with what there is; limits->stopped says why. */
+/* Whether to end the search with what there is; limits->stopped says why. In the thread that called
+   the library. */
 bool rp_opt_over(struct rp_opt_limits *limits);
+/* The same in any thread: an interrupt is not asked for. */
+bool rp_opt_out_of_time(struct rp_opt_limits *limits);
 
 /* ------------------------------------------------------------------ run_model.c */
 
