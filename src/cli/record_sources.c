@@ -23,17 +23,20 @@ static const struct source {
     bool always, by_default;
     bool preload_too; /* it also intercepts calls of the program */
     bool has_python;  /* it has modules that Python imports when it starts */
+    const char *also; /* other variables it needs, if they are not set: "A=1 B=2" */
 } sources[] = {
-    {"host", "LD_PRELOAD", BY_PRELOAD, true, true, false, false},
-    {"cuda", "CUDA_INJECTION64_PATH", BY_PATH, false, true, true, false},
-    {"nvtx", "NVTX_INJECTION64_PATH", BY_PATH, false, true, false, false},
-    {"nccl", "NCCL_PROFILER_PLUGIN", BY_PATH, false, true, false, false},
-    {"opencl", "OPENCL_LAYERS", BY_LIST, false, true, true, false},
-    {"mpi", "LD_PRELOAD", BY_PRELOAD, false, true, false, false},
-    {"gloo", "LD_PRELOAD", BY_PRELOAD, false, true, false, false},
-    {"frameworks", "INTEL_LIBITTNOTIFY64", BY_PATH, false, true, false, true},
-    {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false, false, false},
-    {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false, false, false},
+    {"host", "LD_PRELOAD", BY_PRELOAD, true, true, false, false, NULL},
+    {"cuda", "CUDA_INJECTION64_PATH", BY_PATH, false, true, true, false, NULL},
+    {"nvtx", "NVTX_INJECTION64_PATH", BY_PATH, false, true, false, false, NULL},
+    {"nccl", "NCCL_PROFILER_PLUGIN", BY_PATH, false, true, false, false, NULL},
+    {"opencl", "OPENCL_LAYERS", BY_LIST, false, true, true, false, NULL},
+    {"mpi", "LD_PRELOAD", BY_PRELOAD, false, true, false, false, NULL},
+    {"gloo", "LD_PRELOAD", BY_PRELOAD, false, true, false, false, NULL},
+    {"frameworks", "INTEL_LIBITTNOTIFY64", BY_PATH, false, true, false, true, NULL},
+    {"sycl", "XPTI_SUBSCRIBERS", BY_PATH, false, true, false, false,
+     "XPTI_TRACE_ENABLE=1 XPTI_FRAMEWORK_DISPATCHER=libxptifw.so UR_ENABLE_LAYERS=UR_LAYER_TRACING"},
+    {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false, false, false, NULL},
+    {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false, false, false, NULL},
 };
 
 #define NSOURCES (sizeof sources / sizeof sources[0])
@@ -98,7 +101,7 @@ static bool sources_known(const char *list, struct rp_err *err)
         if (i == NSOURCES) {
             snprintf(
                 err->text, sizeof err->text,
-                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, frameworks, blocking, malloc",
+                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, frameworks, sycl, blocking, malloc",
                 (int)(len < 100 ? len : 100), list);
             return false;
         }
@@ -131,6 +134,20 @@ static void python_enable(const struct record *r)
     setenv("NVTX_INJECTION64_PATH", path, 0);
 }
 
+static void set_others(const char *also)
+{
+    char text[256], *at = text, *word, *equal;
+
+    snprintf(text, sizeof text, "%s", also);
+    while ((word = strsep(&at, " "))) {
+        equal = strchr(word, '=');
+        if (equal) {
+            *equal = '\0';
+            setenv(word, equal + 1, 0);
+        }
+    }
+}
+
 /* Sets the source's variable to load its library. */
 static void source_enable(struct record *r, const struct source *source, const char *path,
                           bool asked)
@@ -152,6 +169,8 @@ static void source_enable(struct record *r, const struct source *source, const c
         add_to_variable("LD_PRELOAD", path, false);
     if (source->has_python)
         python_enable(r);
+    if (source->also)
+        set_others(source->also);
     snprintf(r->used + strlen(r->used), sizeof r->used - strlen(r->used), "%s%s",
              r->used[0] ? ", " : "", source->name);
 }

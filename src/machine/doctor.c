@@ -337,6 +337,12 @@ static void check_record_frameworks(struct rp_arena *arena, struct check_row *ro
                &(struct capture_source){.name = "frameworks", .variable = "INTEL_LIBITTNOTIFY64"});
 }
 
+static void check_record_sycl(struct rp_arena *arena, struct check_row *row)
+{
+    source_row(arena, row,
+               &(struct capture_source){.name = "sycl", .variable = "XPTI_SUBSCRIBERS"});
+}
+
 static void check_record_nccl(struct rp_arena *arena, struct check_row *row)
 {
     source_row(arena, row,
@@ -445,6 +451,7 @@ static const struct {
     {"record cuda", check_record_cuda, "record"},
     {"record nvtx", check_record_nvtx, "record"},
     {"record frameworks", check_record_frameworks, "record"},
+    {"record sycl", check_record_sycl, "record"},
     {"record nccl", check_record_nccl, "record"},
     {"record opencl", check_record_opencl, "record"},
     {"record mpi", check_record_mpi, "record"},
