@@ -13,13 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SPAN = 8, ORDER_SWEEPS = 4, PLACE_SWEEPS = 6, MOST_TRACKS = 24, SLOT = 10 };
+enum {
+    LARGE = 100000,
+    MOST_SPAN = 8,
+    ORDER_SWEEPS = 4,
+    PLACE_SWEEPS = 6,
+    MOST_TRACKS = 24,
+    SLOT = 10
+};
 #define WIDEST 3600.0f
 
 struct items { /* nodes, then slots of edges */
     uint32_t n, nodes, nslots;
-    uint32_t *row, *place;                       /* place: in its row */
+    uint32_t *row;
     float *w, *mid;                              /* mid: x of the middle */
+    float *place;                                /* in its row: from 0 to 1 */
     uint32_t *down_begin, *down, *up_begin, *up; /* neighbours in the rows below and above */
 };
 
@@ -167,15 +175,16 @@ static uint64_t count_slots(const struct work *w, uint32_t span)
     return all;
 }
 
-/* The longest span for which there are at most two slots a node and edge. */
+/* The longest span for which there are at most two slots a node and edge; of large graphs half a
+   slot a node. */
 static enum rp_code number_slots(struct work *w)
 {
-    uint64_t most = 2 * ((uint64_t)w->g->n + w->g->nedges);
+    uint64_t most = w->g->n > LARGE ? w->g->n / 2 : 2 * ((uint64_t)w->g->n + w->g->nedges);
 
     w->out->bend_begin = RP_ARENA_NEW(w->arena, uint32_t, (size_t)w->g->n + 1);
     if (!w->out->bend_begin)
         return rp_err_nomem(w->err, "placing a graph");
-    for (w->span = MOST_SPAN; count_slots(w, w->span) > most; w->span /= 2)
+    for (w->span = MOST_SPAN; count_slots(w, w->span) > most && w->span > 1; w->span /= 2)
         ;
     for (uint32_t v = 0; v < w->g->n; v++)
         w->out->bend_begin[v + 1] += w->out->bend_begin[v];
@@ -222,7 +231,7 @@ static enum rp_code make_items(struct work *w)
     size_t n = t->n, links = 0;
 
     t->row = RP_ARENA_NEW(w->arena, uint32_t, n + 1);
-    t->place = RP_ARENA_NEW(w->arena, uint32_t, n + 1);
+    t->place = RP_ARENA_NEW(w->arena, float, n + 1);
     t->w = RP_ARENA_NEW(w->arena, float, n + 1);
     t->mid = RP_ARENA_NEW(w->arena, float, n + 1);
     t->down_begin = RP_ARENA_NEW(w->arena, uint32_t, n + 2);
@@ -253,6 +262,14 @@ static enum rp_code make_items(struct work *w)
     return RP_OK;
 }
 
+static void note_places(struct work *w, uint32_t row)
+{
+    uint32_t from = w->rows.begin[row], to = w->rows.begin[row + 1];
+
+    for (uint32_t i = from; i < to; i++)
+        w->items.place[w->rows.at[i]] = ((float)(i - from) + .5f) / (float)(to - from);
+}
+
 /* Items by row; nodes in their order, a slot after the start of its edge. */
 static enum rp_code fill_rows(struct work *w)
 {
@@ -267,12 +284,10 @@ static enum rp_code fill_rows(struct work *w)
         r->begin[t->row[i] + 2]++;
     for (uint32_t i = 2; i < r->n + 2; i++)
         r->begin[i] += r->begin[i - 1];
-    for (uint32_t i = 0; i < t->n; i++) {
-        uint32_t at = r->begin[t->row[i] + 1]++;
-
-        r->at[at] = i;
-        t->place[i] = at - r->begin[t->row[i]];
-    }
+    for (uint32_t i = 0; i < t->n; i++)
+        r->at[r->begin[t->row[i] + 1]++] = i;
+    for (uint32_t k = 0; k < r->n; k++)
+        note_places(w, k);
     return RP_OK;
 }
 
@@ -327,13 +342,11 @@ static void order_row(struct work *w, uint32_t r, bool from_above, struct sorted
         uint32_t count = begin[at[i] + 1] - begin[at[i]];
 
         for (uint32_t k = begin[at[i]]; k < begin[at[i] + 1]; k++)
-            sum += (float)t->place[near[k]] /
-                   (float)(w->rows.begin[t->row[near[k]] + 1] - w->rows.begin[t->row[near[k]]]);
-        w->key[at[i]] = count ? sum / (float)count : (float)i / (float)n;
+            sum += t->place[near[k]];
+        w->key[at[i]] = count ? sum / (float)count : t->place[at[i]];
     }
     sort_row(w, at, n, scratch);
-    for (uint32_t i = 0; i < n; i++)
-        t->place[at[i]] = i;
+    note_places(w, r);
 }
 
 static uint32_t longest_row(const struct work *w)
@@ -349,11 +362,12 @@ static uint32_t longest_row(const struct work *w)
 static enum rp_code order_rows(struct work *w)
 {
     uint32_t most = longest_row(w);
+    int sweeps = w->items.n > LARGE ? ORDER_SWEEPS / 2 : ORDER_SWEEPS;
     struct sorted *scratch = RP_ARENA_NEW(w->arena, struct sorted, (size_t)most + 1);
 
     if (!scratch)
         return rp_err_nomem(w->err, "placing a graph");
-    for (int sweep = 0; most > 1 && sweep < ORDER_SWEEPS; sweep++) {
+    for (int sweep = 0; most > 1 && sweep < sweeps; sweep++) {
         bool down = sweep % 2 == 0;
 
         for (uint32_t i = 0; i < w->rows.n; i++)
@@ -431,6 +445,7 @@ static enum rp_code place_items(struct work *w)
     struct items *t = &w->items;
     struct block *blocks = RP_ARENA_NEW(w->arena, struct block, (size_t)longest_row(w) + 1);
     float least = 0, most = 0;
+    int sweeps = t->n > LARGE ? PLACE_SWEEPS - 2 : PLACE_SWEEPS;
 
     if (!blocks)
         return rp_err_nomem(w->err, "placing a graph");
@@ -443,9 +458,9 @@ static enum rp_code place_items(struct work *w)
             t->mid[w->rows.at[i]] = x;
         }
     }
-    for (int sweep = 0; sweep < PLACE_SWEEPS; sweep++)
+    for (int sweep = 0; sweep < sweeps; sweep++)
         for (uint32_t i = 0; i < w->rows.n; i++) {
-            int sides = sweep >= PLACE_SWEEPS - 2 ? 3 : sweep % 2 ? 2 : 1;
+            int sides = sweep >= sweeps - 2 ? 3 : sweep % 2 ? 2 : 1;
 
             place_row(w, sweep % 2 ? w->rows.n - 1 - i : i, sides, blocks);
         }
