@@ -5,7 +5,9 @@
 
 A FOLDER has recordings `<model>_w<ranks>_bucket<MB>/rank*.json.gz` and `truth.json`: {"runs": {"<model>_w<ranks>": {"<MB>":
 {"unprofiled_ms": {"median", "q1", "q3"}}}}}. From every recording every other measured size and number of ranks is predicted.
-Prints one row per pair, and a summary: errors, and how many measured steps lie in their interval."""
+Prints one row per pair, and a summary: errors of the step, and how many measured steps lie in their interval; then the same of the
+change against the recorded size and ranks, which is what a search compares: what makes the whole recording slower or faster than the
+measured steps (another load of the machine) is not in it."""
 import json, pathlib, subprocess, sys
 
 
@@ -31,7 +33,7 @@ def summary(title, rows):
 
 def main():
     program, folders = sys.argv[1], [pathlib.Path(x) for x in sys.argv[2:]]
-    rows = []
+    rows, changes = [], []
     print(f"{'recording':24} {'what if':24} {'measured':>8} {'q1-q3':>13} {'predicted':>9} {'error':>7}   interval")
     for folder in folders:
         truth = json.loads((folder / "truth.json").read_text())["runs"]
@@ -41,6 +43,8 @@ def main():
             doc = json.loads(subprocess.run([program, "simulate", "-q", "--json", *options, run], stdout=subprocess.PIPE, check=True).stdout)
             base = doc["baseline"]
             found = {p["what_if"]: (p["predicted_ns"], p["low_ns"], p["high_ns"]) for p in doc["predictions"]}
+            change = {p["what_if"]: (p["change_ratio"], p["change_low_ratio"], p["change_high_ratio"]) for p in doc["predictions"]}
+            recorded = next((ms["median"] for what, ms in asked if not what), None)
             found[None] = (base["unprofiled_ns"], base["unprofiled_low_ns"], base["unprofiled_high_ns"])
             for what, ms in asked:
                 if found[what][0] is None:
@@ -48,11 +52,17 @@ def main():
                 got, low, high = ((x or 0) / 1e6 for x in found[what])
                 error, inside = got / ms["median"] - 1, low <= ms["median"] <= high
                 rows.append((what, error, inside))
+                if what and recorded and change[what][0] is not None:
+                    real, (middle, least, most) = ms["median"] / recorded - 1, change[what]
+                    changes.append((what, (1 + middle) / (1 + real) - 1, least is not None and least <= real <= most))
                 print(f"{run.name:24} {what or 'as it is':24} {ms['median']:8.1f} {ms['q1']:6.1f}-{ms['q3']:6.1f} {got:9.1f} {error:+7.1%}"
                       f"   {low:.1f} to {high:.1f}{'' if inside else '  outside'}")
     summary("as it is", [r for r in rows if not r[0]])
     summary("bucket", [r for r in rows if r[0] and "ranks" not in r[0]])
     summary("ranks", [r for r in rows if r[0] and "ranks" in r[0]])
+    print("change")
+    summary("bucket", [r for r in changes if "ranks" not in r[0]])
+    summary("ranks", [r for r in changes if "ranks" in r[0]])
 
 
 main()

@@ -245,6 +245,8 @@ static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interva
 /* Where threads carry collectives, runs of the same program differ by this part at least: other
    threads and programs take their cores. */
 #define HOST_RUNS_DIFFER 0.08
+/* Of that, and of how far steps differ, what two runs do not have in common. */
+#define CHANGES_DIFFER 0.5
 
 /* Widens an interval by how far steps and runs differ from each other and the model from the
    recording. One without any width says nothing: then it is not known. */
@@ -264,8 +266,8 @@ static void settle_interval(const struct answer_ctx *a, struct interval *x)
     more = 1 + error + (spread > runs ? spread : runs);
     x->low_ns = rp_sim_scaled(x->low_ns, 1 / more);
     x->high_ns = rp_sim_scaled(x->high_ns, more);
-    x->low_ratio /= 1 + error;
-    x->high_ratio *= 1 + error;
+    x->low_ratio /= 1 + (more - 1) * CHANGES_DIFFER;
+    x->high_ratio *= 1 + (more - 1) * CHANGES_DIFFER;
     if (x->low_ns < x->high_ns)
         return;
     x->low_ns = x->high_ns = RP_ABSENT_I64;
