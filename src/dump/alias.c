@@ -19,6 +19,7 @@
 #include <string.h>
 
 #define MADE_IN_CPP "made in C++"
+#define MAX_TRIES   100000000 /* pairs of inputs and outputs: seconds */
 
 struct alias_row {
     int64_t input, output, size_bytes;
@@ -104,6 +105,11 @@ struct alias_ctx {
     RP_VEC(const char *) notes;
     struct rp_err *err;
 };
+
+static enum rp_code note(struct alias_ctx *ctx, const char *text)
+{
+    return rp_vec_push(&ctx->notes, text, ctx->err);
+}
 
 /* ------------------------------------------------------------------ inputs and outputs */
 
@@ -340,13 +346,15 @@ RP_ORDER(by_size, struct alias_row, RP_DOWN(size_bytes), RP_UP(input))
 static enum rp_code list_possible(struct alias_ctx *ctx)
 {
     struct alias_root *root = ctx->root;
+    size_t tried = 0;
 
     root->possible = RP_ARENA_NEW(ctx->arena, struct alias_row, ctx->noutputs + 1);
     if (!root->possible)
         return rp_err_nomem(ctx->err, "listing inputs");
     for (int fit = FIT_IN_PLACE; fit < FIT_NONE; fit++)
         for (size_t k = 0; k < ctx->noutputs; k++)
-            for (size_t i = 0; i < ctx->ninputs && !ctx->outputs[k].taken; i++) {
+            for (size_t i = 0; i < ctx->ninputs && !ctx->outputs[k].taken && tried < MAX_TRIES;
+                 i++, tried++) {
                 struct alias_row row;
 
                 if ((int)fit_of(ctx, &ctx->inputs[i], &ctx->outputs[k]) != fit)
@@ -359,17 +367,14 @@ static enum rp_code list_possible(struct alias_ctx *ctx)
                 root->possible_count += fit < FIT_COPY;
                 rp_ns_add(&root->lost_bytes, fit < FIT_COPY ? row.size_bytes : 0);
             }
+    if (tried == MAX_TRIES)
+        RP_TRY(note(ctx, "too many inputs and outputs to compare all of them: there may be more"));
     if (root->npossible)
         qsort(root->possible, root->npossible, sizeof *root->possible, by_size);
     return RP_OK;
 }
 
 /* ------------------------------------------------------------------ alias dumps of Ratex */
-
-static enum rp_code note(struct alias_ctx *ctx, const char *text)
-{
-    return rp_vec_push(&ctx->notes, text, ctx->err);
-}
 
 static enum rp_code use_alias_dump(struct alias_ctx *ctx, size_t source)
 {

@@ -6,6 +6,7 @@
 #include "dump/folder.h"
 
 #include "formats/formats.h"
+#include "program/structure.h"
 #include "result/print_units.h"
 
 #include <math.h>
@@ -148,25 +149,43 @@ const struct rp_dump_stage *rp_dump_final(const struct rp_dump_module *module)
     return last || !module->nstages ? last : &module->stages[0];
 }
 
+/* Of the final program: operations and bytes of one execution; 0 where it cannot be read. */
+static enum rp_code weigh_module(const struct rp_dump_folder *folder,
+                                 const struct rp_dump_module *module, double *out,
+                                 struct rp_err *err)
+{
+    const struct rp_dump_stage *final = rp_dump_final(module);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_costs costs;
+    enum rp_code code;
+
+    *out = 0;
+    if (!final)
+        return RP_OK;
+    code = rp_load_program(folder->dataset, final->source, &import, NULL);
+    if (code == RP_OK)
+        code = rp_program_count(import.program, &scratch, &costs, NULL);
+    if (code == RP_OK)
+        *out = costs.program.flops + costs.program.bytes + (double)import.program->nops;
+    rp_arena_release(&scratch);
+    rp_import_release(&import);
+    return code == RP_NOMEM ? rp_err_nomem(err, "reading a program") : RP_OK;
+}
+
 enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct rp_dump_module **out,
                              struct rp_err *err)
 {
-    int64_t most = -1;
+    double most = -1, weight = 0;
 
     *out = NULL;
     for (size_t i = 0; i < folder->dump.nmodules; i++) {
-        const struct rp_dump_stage *final = rp_dump_final(&folder->dump.modules[i]);
-        struct rp_import import = RP_IMPORT_INIT;
-        int64_t weight = 0;
-
         if (!folder->wanted[i])
             continue;
-        if (final && folder->nwanted > 1) {
-            if (rp_load_program(folder->dataset, final->source, &import, NULL) == RP_NOMEM)
-                return rp_err_nomem(err, "reading a program");
-            weight = import.program ? import.program->nops : 0;
-            rp_import_release(&import);
-        }
+        if (folder->nwanted > 1)
+            RP_TRY(weigh_module(folder, &folder->dump.modules[i], &weight, err));
+        if (rp_dump_stage_at(&folder->dump.modules[i], RP_DUMP_AT_AFTER))
+            weight += 1e30; /* what was compiled comes before what was only traced */
         if (weight > most) {
             most = weight;
             *out = &folder->dump.modules[i];

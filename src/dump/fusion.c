@@ -113,6 +113,10 @@ static const struct rp_field root_fields[] = {
 static const struct rp_type fusion_type = {"dump_fusion", sizeof(struct fusion_root), root_fields,
                                            "ops"};
 
+struct step_names { /* numbers of names; RP_NONE: the step has none */
+    uint32_t producer, consumer, fusion;
+};
+
 struct fusion_ctx {
     const struct rp_dump_call *call;
     struct rp_dump_folder folder;
@@ -120,6 +124,8 @@ struct fusion_ctx {
     struct rp_arena *arena;
     struct fusion_root *root;
     struct rp_fusion_log log;
+    struct step_names *steps;       /* of the log */
+    struct rp_map names;            /* hash of a name -> its number */
     struct rp_import before, after; /* programs, or empty */
     struct rp_xref before_x, after_x;
     struct rp_map stems; /* stem of names in fused bodies of `after` -> operation + 1 */
@@ -158,6 +164,27 @@ static enum rp_code read_log(struct fusion_ctx *ctx)
         rp_fusion_log_read(bytes, n, &ctx->call->dataset->limits, ctx->arena, &ctx->log, ctx->err);
     rp_input_close(in);
     return rp_dump_in_file(&ctx->folder, source, code, ctx->err);
+}
+
+static enum rp_code number_of(struct fusion_ctx *ctx, const char *name, uint32_t *out)
+{
+    *out = RP_NONE;
+    return *name ? rp_map_intern(&ctx->names, rp_hash_bytes(name, strlen(name)),
+                                 (uint32_t)ctx->names.n, out, ctx->err)
+                 : RP_OK;
+}
+
+static enum rp_code number_names(struct fusion_ctx *ctx)
+{
+    ctx->steps = RP_ARENA_NEW(ctx->arena, struct step_names, ctx->log.n + 1);
+    if (!ctx->steps)
+        return rp_err_nomem(ctx->err, "reading a fusion log");
+    for (size_t i = 0; i < ctx->log.n; i++) {
+        RP_TRY(number_of(ctx, ctx->log.at[i].producer, &ctx->steps[i].producer));
+        RP_TRY(number_of(ctx, ctx->log.at[i].consumer, &ctx->steps[i].consumer));
+        RP_TRY(number_of(ctx, ctx->log.at[i].fusion, &ctx->steps[i].fusion));
+    }
+    return RP_OK;
 }
 
 /* The log holds the program that its names refer to. One that cannot be read is as none. */
@@ -442,47 +469,49 @@ static enum rp_code explain_op(struct fusion_ctx *ctx, const struct rp_xref *x, 
     return rp_vec_push(&ctx->ops, op, ctx->err);
 }
 
-static bool has_name(const char *const *names, size_t n, const char *name)
+#define MAX_NAMES 64
+
+struct names { /* numbers of the names of an instruction and of the fusions it is part of */
+    uint32_t at[MAX_NAMES];
+    size_t n;
+};
+
+static bool has_name(const struct names *names, uint32_t name)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(names[i], name))
+    for (size_t i = 0; i < names->n; i++)
+        if (names->at[i] == name)
             return true;
     return false;
 }
 
-#define MAX_NAMES 64
-
-/* Follows an instruction through the fusions that it becomes part of: names has room for
-   MAX_NAMES. */
+/* Follows an instruction through the fusions that it becomes part of. */
 static struct producer_sum follow(const struct fusion_ctx *ctx, const char *name,
-                                  const char **names, size_t *nnames)
+                                  struct names *names)
 {
     struct producer_sum sum = {.name = name};
-    size_t n = 1;
 
-    names[0] = name;
-    for (size_t i = 0; i < ctx->log.n; i++) {
-        const struct rp_fusion_step *s = &ctx->log.at[i];
-        bool produces = has_name(names, n, s->producer);
+    names->at[0] = rp_map_get(&ctx->names, rp_hash_bytes(name, strlen(name)));
+    names->n = names->at[0] != RP_MAP_NONE;
+    for (size_t i = 0; names->n && i < ctx->log.n; i++) {
+        const struct step_names *s = &ctx->steps[i];
+        bool produces = has_name(names, s->producer);
 
         if (produces)
-            sum_step(&sum, s, i);
-        if (s->kind != RP_FUSION_FUSED || (!produces && !has_name(names, n, s->consumer)))
+            sum_step(&sum, &ctx->log.at[i], i);
+        if (ctx->log.at[i].kind != RP_FUSION_FUSED || (!produces && !has_name(names, s->consumer)))
             continue;
         sum.absorbed += !produces;
-        if (n < MAX_NAMES && !has_name(names, n, s->fusion))
-            names[n++] = s->fusion;
+        if (names->n < MAX_NAMES && !has_name(names, s->fusion))
+            names->at[names->n++] = s->fusion;
     }
-    *nnames = n;
     return sum;
 }
 
 static struct producer_sum sum_of(const struct fusion_ctx *ctx, const char *name)
 {
-    const char *names[MAX_NAMES];
-    size_t n;
+    struct names names;
 
-    return follow(ctx, name, names, &n);
+    return follow(ctx, name, &names);
 }
 
 /* Whether an operation is meant by "add.7", "add", "dot_general" or "m.py:4". */
@@ -530,13 +559,11 @@ static enum rp_code explain_matches(struct fusion_ctx *ctx, const struct rp_xref
 /* The steps in which it, or a fusion that it is part of, is the producer or takes one in. */
 static enum rp_code add_history(struct fusion_ctx *ctx, const char *name)
 {
-    const char *names[MAX_NAMES];
-    size_t n;
+    struct names names;
 
-    follow(ctx, name, names, &n);
+    follow(ctx, name, &names);
     for (size_t i = 0; i < ctx->log.n; i++)
-        if (has_name(names, n, ctx->log.at[i].producer) ||
-            (*ctx->log.at[i].consumer && has_name(names, n, ctx->log.at[i].consumer)))
+        if (has_name(&names, ctx->steps[i].producer) || has_name(&names, ctx->steps[i].consumer))
             RP_TRY(add_step(ctx, i));
     return RP_OK;
 }
@@ -721,6 +748,7 @@ static enum rp_code answer_fusion(struct fusion_ctx *ctx)
 {
     RP_TRY(choose_module(ctx));
     RP_TRY(read_log(ctx));
+    RP_TRY(number_names(ctx));
     RP_TRY(read_before(ctx));
     RP_TRY(read_after(ctx));
     ctx->root->steps = RP_ABSENT_I64;
@@ -748,6 +776,7 @@ static enum rp_code fusion_run(const struct rp_dump_call *call, struct rp_result
     enum rp_code code;
 
     rp_map_init(&ctx.stems);
+    rp_map_init(&ctx.names);
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
     code = answer_fusion(&ctx);
     rp_xref_release(&ctx.before_x);
@@ -755,6 +784,7 @@ static enum rp_code fusion_run(const struct rp_dump_call *call, struct rp_result
     rp_import_release(&ctx.before);
     rp_import_release(&ctx.after);
     rp_map_release(&ctx.stems);
+    rp_map_release(&ctx.names);
     rp_vec_release(&ctx.ops);
     rp_vec_release(&ctx.history);
     rp_vec_release(&ctx.notes);

@@ -4,10 +4,12 @@
  * (--xla_dump_module_metadata), and what it changed, from the programs that were dumped between
  * passes (--xla_dump_hlo_pass_re). Each program is read once and compared with the one before.
  */
+#include "base/hash.h"
 #include "base/order.h"
 #include "dump/change.h"
 #include "dump/folder.h"
 #include "explain/program_diff/program_diff.h"
+#include "facts/intervals.h"
 #include "formats/dump/logs.h"
 #include "result/print_units.h"
 
@@ -481,37 +483,45 @@ static enum rp_code compare_ends(struct passes_ctx *ctx)
 RP_ORDER(by_time, struct pass_profile, RP_DOWN(time_ns), RP_DOWN(changed), strcmp(a->pass, b->pass))
 RP_ORDER(by_number, struct pass_row, RP_UP(number))
 
-static struct pass_profile *profile_of(struct passes_root *root, const char *pass)
+static enum rp_code add_to_profile(struct passes_root *root, struct rp_map *names,
+                                   const struct pass_row *row, struct rp_err *err)
 {
-    for (size_t i = 0; i < root->nprofile; i++)
-        if (!strcmp(root->profile[i].pass, pass))
-            return &root->profile[i];
-    root->profile[root->nprofile] = (struct pass_profile){.pass = pass};
-    return &root->profile[root->nprofile++];
+    struct pass_profile *p;
+    uint32_t at;
+
+    RP_TRY(rp_map_intern(names, rp_hash_bytes(row->pass, strlen(row->pass)),
+                         (uint32_t)root->nprofile, &at, err));
+    if (at == root->nprofile)
+        root->profile[root->nprofile++] = (struct pass_profile){.pass = row->pass};
+    p = &root->profile[at];
+    p->runs++;
+    p->changed += !strcmp(row->effect, "changed");
+    rp_ns_add(&p->time_ns, row->self_ns);
+    rp_ns_add(&root->time_ns, row->self_ns);
+    return RP_OK;
 }
 
 static enum rp_code sum_profile(struct passes_ctx *ctx)
 {
     struct passes_root *root = ctx->root;
+    enum rp_code code = RP_OK;
+    struct rp_map names;
 
     root->time_ns = ctx->times.n ? 0 : RP_ABSENT_I64;
     root->profile = RP_ARENA_NEW(ctx->arena, struct pass_profile, ctx->rows.n + 1);
     root->unchanged = RP_ARENA_NEW(ctx->arena, const char *, ctx->rows.n + ctx->quiet.n + 1);
     if (!root->profile || !root->unchanged)
         return rp_err_nomem(ctx->err, "summing times");
-    for (size_t i = 0; i < ctx->rows.n; i++) {
-        struct pass_row *row = &ctx->rows.at[i];
-        struct pass_profile *p;
+    rp_map_init(&names);
+    for (size_t i = 0; i < ctx->rows.n && code == RP_OK; i++) {
+        const struct pass_row *row = &ctx->rows.at[i];
 
         root->changed_count += !strcmp(row->effect, "changed") && row->number != RP_ABSENT_I64;
-        if (!row->timed)
-            continue;
-        p = profile_of(root, row->pass);
-        p->runs++;
-        p->changed += !strcmp(row->effect, "changed");
-        p->time_ns += row->self_ns;
-        root->time_ns += row->self_ns;
+        if (row->timed)
+            code = add_to_profile(root, &names, row, ctx->err);
     }
+    rp_map_release(&names);
+    RP_TRY(code);
     for (size_t i = 0; i < root->nprofile; i++) {
         root->profile[i].share =
             root->time_ns > 0 ? (double)root->profile[i].time_ns / (double)root->time_ns : 0;
