@@ -4,6 +4,7 @@
 #include "job/job.h"
 #include "opt/memory.h"
 #include "opt/optimize.h"
+#include "sim/kernel_ratios.h"
 #include "sim/model/pack.h"
 #include "sim/simulate.h"
 
@@ -88,6 +89,7 @@ static enum rp_code optimize_rank(const struct rp_loaded *loaded, const struct r
                                   struct rp_err *err)
 {
     RP_TRY(rp_sim_rank_part(loaded, scope, settings, part, err));
+    RP_TRY(rp_sim_part_ask_model(part->data, loaded, NULL, err));
     return rp_opt_part_memory(part->data, loaded->trace, &part->arena, err);
 }
 

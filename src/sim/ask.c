@@ -5,6 +5,7 @@
 #include "formats/write/writers.h"
 #include "job/job.h"
 #include "job/pipeline.h"
+#include "sim/kernel_ratios.h"
 #include "sim/model/pack.h"
 #include "sim/simulate.h"
 
@@ -122,6 +123,17 @@ static const struct rp_type simulate_type = {"simulate", sizeof(struct rp_sim_an
 
 #define MANY_RANKS 16 /* the parts of larger jobs are packed */
 
+static bool asks_for(const struct rp_settings *settings, const char *whatif)
+{
+    const char *text;
+    size_t i;
+
+    for (i = 0; (text = rp_settings_nth(settings, "what-if", i)) != NULL; i++)
+        if (strstr(text, whatif))
+            return true;
+    return false;
+}
+
 enum rp_code rp_sim_rank_part(const struct rp_loaded *loaded, const struct rp_scope *scope,
                               const struct rp_settings *settings, struct rp_rank_part *part,
                               struct rp_err *err)
@@ -130,10 +142,11 @@ enum rp_code rp_sim_rank_part(const struct rp_loaded *loaded, const struct rp_sc
     enum rp_code code;
 
     (void)scope;
-    (void)settings;
     code = rp_trace_is_pipeline(loaded->trace)
                ? rp_sim_part_of_pipeline(out, loaded->trace, err)
                : rp_sim_part_init(out, loaded->trace, &part->arena, err);
+    if (code == RP_OK && asks_for(settings, "dtype"))
+        code = rp_sim_part_ask_model(out, loaded, rp_settings_text(settings, "model"), err);
     if (code == RP_OK && loaded->trace->world_size > MANY_RANKS)
         code = rp_sim_part_pack(out, err);
     rp_arena_adopt(&part->arena, &out->graph.arena);
@@ -344,6 +357,8 @@ static const struct rp_option simulate_options[] = {
     {"profiler-cost", 0, RP_OPT_RATIO, "FACTOR", NULL,
      "cost of recording in multiples of the estimate, as found by '--unprofiled-step' (cost_factor)",
      0},
+    {"model", 0, RP_OPT_PATH, "FILE", NULL,
+     "cost model of 'reprise model train' for dtype, instead of the built-in one", 0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
     RP_OPTION_END};
 

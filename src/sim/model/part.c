@@ -44,6 +44,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN_VEC, devices, uint32_t),
                                               PART(PLAIN_VEC, priorities, uint8_t),
                                               PART(PLAIN_VEC, device_rules, uint8_t),
+                                              PART(PLAIN_VEC, ratios, struct rp_sim_ratio),
                                               PART(TEXT, gpu),
                                               PART(PLAIN, pid),
                                               PART(PLAIN, quick_ns),
@@ -313,6 +314,7 @@ void rp_sim_part_release(struct rp_sim_part *part)
     rp_vec_release(&part->gradients);
     rp_vec_release(&part->devices);
     rp_vec_release(&part->priorities);
+    rp_vec_release(&part->ratios);
     rp_vec_release(&part->device_rules);
     rp_vec_release(&part->step_begin_ns);
     rp_vec_release(&part->step_end_ns);

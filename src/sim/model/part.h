@@ -42,6 +42,11 @@ struct rp_sim_wait {
     uint32_t from, to, first, end;
 };
 
+/* How long a kernel would take, in parts of its time, by a cost model; ratio 0: it does not say. */
+struct rp_sim_ratio {
+    float ratio, low, high;
+};
+
 struct rp_sim_part {
     struct rp_stepgraph graph;
     struct rp_collectives collectives;
@@ -63,12 +68,13 @@ struct rp_sim_part {
     uint32_t nranks;     /* that it holds: 1, or all of a job */
     uint32_t stages;     /* of a pipeline timeline; 0: it is not one */
     bool parallel_steps; /* its steps do not follow each other: each starts at 0 */
-    size_t recorded_steps;            /* of a job or a timeline */
-    RP_VEC(struct rp_sim_wait) waits; /* of a job */
-    RP_VEC(const char *) remarks;     /* notes for the answer */
-    RP_VEC(uint32_t) devices;         /* by node, or empty: none has one */
-    RP_VEC(uint8_t) priorities;       /* by node, or empty: none has one */
-    RP_VEC(uint8_t) device_rules;     /* enum rp_sim_device_rule */
+    size_t recorded_steps;              /* of a job or a timeline */
+    RP_VEC(struct rp_sim_wait) waits;   /* of a job */
+    RP_VEC(const char *) remarks;       /* notes for the answer */
+    RP_VEC(uint32_t) devices;           /* by node, or empty: none has one */
+    RP_VEC(uint8_t) priorities;         /* by node, or empty: none has one */
+    RP_VEC(uint8_t) device_rules;       /* enum rp_sim_device_rule */
+    RP_VEC(struct rp_sim_ratio) ratios; /* by node, or empty: of another number format */
     const char *gpu; /* name of the first device, in the arena; NULL: not recorded */
     int64_t pid;     /* of its host, where threads carry collectives; 0: not known, or not needed */
     int64_t quick_ns; /* the time of an operator that does next to nothing; 0: not known */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_KERNEL_RATIOS_H
+#define RP_SIM_KERNEL_RATIOS_H
+/*
+ * What a cost model says about the kernels of a part: how long each would take in another number
+ * format. Only of operators whose shapes were recorded and that the model was trained on; what-ifs
+ * use their own rules for the rest.
+ */
+#include "cost/learn/learned.h"
+#include "dataset/load.h"
+#include "sim/model/part.h"
+
+/* Fills part->ratios. The part must not be packed yet. */
+enum rp_code rp_sim_part_add_ratios(struct rp_sim_part *part, const struct rp_loaded *loaded,
+                                    const struct rp_learned *model, enum rp_number to,
+                                    struct rp_err *err);
+
+/* The same for bf16 by the model of a file; path NULL: by the built-in one. */
+enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loaded *loaded,
+                                   const char *path, struct rp_err *err);
+
+#endif
