@@ -177,6 +177,7 @@ enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct r
                              struct rp_err *err)
 {
     double most = -1, weight = 0;
+    bool any = false, compiled;
 
     *out = NULL;
     for (size_t i = 0; i < folder->dump.nmodules; i++) {
@@ -184,9 +185,9 @@ enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct r
             continue;
         if (folder->nwanted > 1)
             RP_TRY(weigh_module(folder, &folder->dump.modules[i], &weight, err));
-        if (rp_dump_stage_at(&folder->dump.modules[i], RP_DUMP_AT_AFTER))
-            weight += 1e30; /* what was compiled comes before what was only traced */
-        if (weight > most) {
+        compiled = rp_dump_stage_at(&folder->dump.modules[i], RP_DUMP_AT_AFTER) != NULL;
+        if (compiled > any || (compiled == any && weight > most)) {
+            any = compiled; /* what was compiled comes before what was only traced */
             most = weight;
             *out = &folder->dump.modules[i];
         }
