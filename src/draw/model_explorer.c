@@ -84,7 +84,9 @@ enum rp_code rp_draw_model_explorer(const struct rp_program *p, struct rp_out *t
     if (code == RP_OK)
         code = rp_paths_make(&tree, &arena, &paths, err);
     if (code == RP_OK) {
-        rp_out_text(to, "{\"graphs\":[{\"id\":");
+        rp_out_text(to, "{\"label\":");
+        rp_web_string(to, rp_program_text(p, p->name));
+        rp_out_text(to, ",\"graphs\":[{\"id\":");
         rp_web_string(to, rp_program_text(p, p->name));
         rp_out_text(to, ",\"nodes\":[");
         for (uint32_t op = 0; op < p->nops; op++)

@@ -241,8 +241,9 @@ static void viewers_get_their_files(void **state)
     UNUSED_STATE(state);
     assert_ok(rp_program_string(p, "y</svg>", 7, &p->op_name.at[1], &err), &err);
     text = written(rp_draw_model_explorer, p, &n);
-    assert_contains(text,
-                    "{\"graphs\":[{\"id\":\"m\",\"nodes\":[{\"id\":\"0\",\"label\":\"parameter\"");
+    assert_contains(
+        text,
+        "{\"label\":\"m\",\"graphs\":[{\"id\":\"m\",\"nodes\":[{\"id\":\"0\",\"label\":\"parameter\"");
     assert_contains(text, "\"incomingEdges\":[{\"sourceNodeId\":\"0\"");
     assert_contains(text, "{\"key\":\"source\",\"value\":\"m.py:3\"}");
     free(text);
