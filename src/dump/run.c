@@ -218,15 +218,13 @@ static const char *known_logs(struct plan *p, const char *const *names)
     return list;
 }
 
+/* Few: they also go to the screen. TORCH_TRACE has all graphs. */
 static enum rp_code plan_torch_logs(struct plan *p)
 {
-    static const char *const names[][6] = {
-        [QUICK] = {"graph_breaks", "recompiles", NULL},
-        [PASSES] = {"graph_breaks", "recompiles", "aot_graphs", "post_grad_graphs", NULL},
-        [FUSION] = {"fusion", "schedule", "ir_pre_fusion", "ir_post_fusion", NULL},
-        [MEMORY] = {"graph_breaks", "recompiles", "output_code", NULL},
-        [REPLAY] = {"graph_code", "recompiles", "output_code", NULL}};
-    const char *logs = known_logs(p, names[p->preset]), *own = getenv("TORCH_LOGS");
+    static const char *const plain[] = {"graph_breaks", "recompiles", NULL};
+    static const char *const fusion[] = {"graph_breaks", "recompiles", "fusion", NULL};
+    const char *logs = known_logs(p, p->preset == FUSION ? fusion : plain),
+               *own = getenv("TORCH_LOGS");
 
     if (!*logs)
         return RP_OK;
