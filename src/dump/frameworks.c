@@ -45,7 +45,7 @@ static const struct age torch_xla_ages[] = {{2001000, "0.4.16"}, {2002000, "0.4.
                                             {2009000, "0.7.2"},  {0, NULL}};
 
 static const struct package {
-    enum rp_framework framework;
+    enum rp_dump_framework framework;
     const char *name, *folder; /* of the framework, of the package */
     const char *library;       /* a pattern beside the package's folder, or NULL */
     const struct age *ages;    /* NULL: its version is that of jaxlib, or it has no XLA */
@@ -131,36 +131,31 @@ static const char *find_interpreter(const char *const *words, size_t n, struct r
 
 /* ---- its search path ---- */
 
-/* Prints nothing on standard error; environment variables of a debugger are not set yet. */
+/* The interpreter's standard output; what it says on standard error is dropped. */
 static FILE *ask_interpreter(const char *interpreter, pid_t *pid)
 {
     static const char program[] = "import sys; print('\\n'.join(p for p in sys.path if p))";
-    char *argv[] = {strdup(interpreter), strdup("-c"), strdup(program), NULL};
+    const char *const words[] = {interpreter, "-c", program, NULL};
     posix_spawn_file_actions_t actions;
-    int fds[2] = {-1, -1}, failed;
+    char *argv[4];
+    int fds[2], failed;
 
+    memcpy(argv, words, sizeof argv); /* posix_spawn does not change them */
     *pid = -1;
-    if (!argv[0] || !argv[1] || !argv[2] || pipe2(fds, O_CLOEXEC))
-        failed = 1;
-    else {
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        failed = posix_spawnp(pid, argv[0], &actions, NULL, argv, environ);
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    for (int i = 0; i < 3; i++)
-        free(argv[i]);
-    if (fds[1] >= 0)
-        close(fds[1]);
-    if (failed) {
-        *pid = -1;
-        if (fds[0] >= 0)
-            close(fds[0]);
+    if (pipe2(fds, O_CLOEXEC))
         return NULL;
-    }
-    return fdopen(fds[0], "r");
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    failed = posix_spawnp(pid, interpreter, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    close(fds[1]);
+    if (!failed)
+        return fdopen(fds[0], "r");
+    *pid = -1;
+    close(fds[0]);
+    return NULL;
 }
 
 /* ---- packages ---- */

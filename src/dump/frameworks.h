@@ -4,7 +4,7 @@
 /* The frameworks that a command can use: those that its Python interpreter finds. */
 #include "base/arena.h"
 
-enum rp_framework {
+enum rp_dump_framework {
     RP_FRAMEWORK_JAX,
     RP_FRAMEWORK_TENSORFLOW,
     RP_FRAMEWORK_PYTORCH,

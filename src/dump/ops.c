@@ -184,7 +184,7 @@ static const char *accepted_types(struct rp_arena *arena, unsigned opcode)
     if (opcode >= RP_OP_COUNT || rp_op_info[opcode].class_ != RP_CLASS_ELEMENT ||
         opcode == RP_OP_MAP)
         return NULL;
-    for (unsigned e = 1; e < RP_ELEM_COUNT && e < 128; e++)
+    for (unsigned e = 1; e < RP_ELEM_COUNT; e++)
         if (rp_elem_name(e) && rp_elem_bits(e) && has_lane(opcode, e))
             elems[e / 64] |= UINT64_C(1) << (e % 64);
     list = elem_list(arena, elems);

@@ -94,7 +94,7 @@ struct plan {
     struct rp_err *err;
 };
 
-static bool plan_has(const struct plan *p, enum rp_framework framework)
+static bool plan_has(const struct plan *p, enum rp_dump_framework framework)
 {
     return p->env.frameworks->of[framework].present;
 }
@@ -302,7 +302,7 @@ static enum rp_code plan_bladedisc(struct plan *p)
 static enum rp_code plan_make(struct plan *p)
 {
     static const struct {
-        enum rp_framework framework;
+        enum rp_dump_framework framework;
         enum rp_code (*plan)(struct plan *p);
     } rows[] = {{RP_FRAMEWORK_JAX, plan_jax},         {RP_FRAMEWORK_TENSORFLOW, plan_tensorflow},
                 {RP_FRAMEWORK_PYTORCH, plan_pytorch}, {RP_FRAMEWORK_TORCH_XLA, plan_torch_xla},
