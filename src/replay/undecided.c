@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Outputs that are off and still not wrong: those that depend on random numbers of the device, and
- * those of programs that amplify rounding, such as a training step at a point where a small
- * difference grows. The second is measured, on our own engine: how far an output moves if every
- * input changes by about a unit in its last place. If it moves by a quarter of the difference or
- * more, the difference says nothing about the engine.
+ * Outputs that are off and still not wrong: those that depend on random numbers of the device, or
+ * on vectors whose signs and order each library chooses (eigenvectors, singular vectors, Schur
+ * forms), and those of programs that amplify rounding, such as a training step at a point where a
+ * small difference grows. The second is measured, on our own engine: how far an output moves if
+ * every input changes by about a unit in its last place. If it moves by a quarter of the difference
+ * or more, the difference says nothing about the engine.
  */
 #include "replay/trial.h"
 
@@ -14,16 +15,56 @@
 
 #define MOST_WARNINGS 5
 
-/* ---- random numbers ---- */
+/* ---- what reaches an output ---- */
+
+/* Where the search goes on from an operation, or what it has found. */
+typedef bool rp_reach_fn(const struct rp_program *p, uint32_t op);
 
 static bool is_random(const struct rp_program *p, uint32_t op)
 {
     return p->code.at[op] == RP_OP_RNG || p->code.at[op] == RP_OP_RNG_GET_AND_UPDATE_STATE;
 }
 
-/* Whether a random number reaches the operation; `seen` is cleared, `stack` has room for all. */
-static bool depends_on_random(const struct rp_program *p, uint32_t from, uint8_t *seen,
-                              uint32_t *stack)
+/* A custom call that decomposes a matrix, of LAPACK or of a library for GPUs. */
+static bool is_decomposition(const struct rp_program *p, uint32_t op)
+{
+    static const char *const names[] = {"gesdd", "gesvd", "syevd", "syevj",
+                                        "heevd", "geev",  "gees",  "hybrid_eig"};
+    const struct rp_attr *target =
+        p->code.at[op] == RP_OP_CUSTOM_CALL ? rp_op_attr(p, op, RP_ATTR_CUSTOM_CALL_TARGET) : NULL;
+
+    for (size_t i = 0; target && rp_attr_is_bytes(target) && i < sizeof names / sizeof *names; i++)
+        if (memmem(target->at, target->n, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+static uint32_t rank_of(const struct rp_program *p, uint32_t op)
+{
+    const struct rp_op_shape *shape = &p->shapes.at[p->shape.at[op]];
+
+    return shape->elem == RP_ELEM_TUPLE ? UINT32_MAX : shape->n;
+}
+
+/* Part of a decomposition that is a vector: eigenvalues and singular values are the same
+   everywhere, in the order of their size or the library's, which differs for Schur forms only. */
+static bool is_values(const struct rp_program *p, uint32_t op)
+{
+    struct rp_ids in = rp_op_operands(p, op), matrix;
+    const struct rp_attr *target;
+
+    if (p->code.at[op] != RP_OP_GET_TUPLE_ELEMENT || !in.n || !is_decomposition(p, in.at[0]))
+        return false;
+    target = rp_op_attr(p, in.at[0], RP_ATTR_CUSTOM_CALL_TARGET);
+    matrix = rp_op_operands(p, in.at[0]);
+    return matrix.n && rank_of(p, op) < rank_of(p, matrix.at[matrix.n - 1]) &&
+           !memmem(target->at, target->n, "gees", 4);
+}
+
+/* Whether an operation that is `found` reaches the operation; not through those that `stop`. `seen`
+   is cleared, `stack` has room for all. RP_NONE: none. */
+static uint32_t find_source(const struct rp_program *p, uint32_t from, rp_reach_fn *found,
+                            rp_reach_fn *stop, uint8_t *seen, uint32_t *stack)
 {
     size_t n = 0;
 
@@ -34,8 +75,10 @@ static bool depends_on_random(const struct rp_program *p, uint32_t from, uint8_t
         uint32_t op = stack[--n];
         struct rp_ids in = rp_op_operands(p, op), called = rp_op_called(p, op);
 
-        if (is_random(p, op))
-            return true;
+        if (stop && stop(p, op))
+            continue;
+        if (found(p, op))
+            return op;
         for (uint32_t i = 0; i < in.n; i++)
             if (!seen[in.at[i]]) {
                 seen[in.at[i]] = 1;
@@ -50,11 +93,32 @@ static bool depends_on_random(const struct rp_program *p, uint32_t from, uint8_t
             }
         }
     }
-    return false;
+    return RP_NONE;
 }
 
-static enum rp_code excuse_random(const struct rp_session *s, struct rp_replay *root,
-                                  struct rp_err *err)
+static void excuse_output(const struct rp_session *s, struct rp_replay_output *o, uint32_t op,
+                          uint8_t *seen, uint32_t *stack, struct rp_arena *arena)
+{
+    const struct rp_program *p = s->program.program;
+    uint32_t source;
+
+    if (find_source(p, op, is_random, NULL, seen, stack) != RP_NONE) {
+        o->verdict = "not comparable: it depends on random numbers of the device";
+        return;
+    }
+    source = find_source(p, op, is_decomposition, is_values, seen, stack);
+    if (source != RP_NONE) {
+        const struct rp_attr *target = rp_op_attr(p, source, RP_ATTR_CUSTOM_CALL_TARGET);
+
+        o->verdict = rp_arena_textf(arena,
+                                    "not comparable: it depends on vectors of '%.*s', whose signs "
+                                    "and order each library chooses",
+                                    (int)target->n, target->at);
+    }
+}
+
+static enum rp_code excuse_sources(const struct rp_session *s, struct rp_replay *root,
+                                   struct rp_arena *arena, struct rp_err *err)
 {
     const struct rp_program *p = s->program.program;
     uint8_t *seen;
@@ -62,19 +126,20 @@ static enum rp_code excuse_random(const struct rp_session *s, struct rp_replay *
     bool any = false;
 
     for (uint32_t i = 0; i < p->nops; i++)
-        any |= is_random(p, i);
+        any |= is_random(p, i) || is_decomposition(p, i);
     if (!any)
         return RP_OK;
     seen = malloc((size_t)p->nops + 1);
     stack = malloc(((size_t)p->nops + 1) * sizeof *stack);
     for (size_t i = 0; seen && stack && i < root->noutputs; i++)
-        if (!root->outputs[i].ok && !root->outputs[i].reason &&
-            depends_on_random(p, s->signature.out[i % s->signature.nout].op, seen, stack))
-            root->outputs[i].verdict = "not comparable: it depends on random numbers of the device";
+        if (!root->outputs[i].ok && !root->outputs[i].reason)
+            excuse_output(s, &root->outputs[i], s->signature.out[i % s->signature.nout].op, seen,
+                          stack, arena);
     any = seen && stack;
     free(seen);
     free(stack);
-    return any ? RP_OK : rp_err_nomem(err, "judging outputs");
+    return any ? rp_arena_check(arena, "judging outputs", err)
+               : rp_err_nomem(err, "judging outputs");
 }
 
 /* ---- rounding ---- */
@@ -148,7 +213,7 @@ enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_sessio
     }
     if (!wrong || !s->program.program || s->graph || !s->signature.nout || !s->arguments)
         return RP_OK;
-    RP_TRY(excuse_random(s, root, err));
+    RP_TRY(excuse_sources(s, root, &result->arena, err));
     RP_TRY(excuse_rounding(s, root, run, &result->arena, err));
     root->ok = true;
     for (size_t i = 0; i < root->noutputs; i++)

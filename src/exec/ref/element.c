@@ -109,11 +109,11 @@ static enum rp_code element_run(struct rp_eval *e, const struct rp_node *node,
                                 struct rp_err *err)
 {
     struct rp_tensor *same[3] = {NULL, NULL, NULL};
-    const struct rp_tensor *like = in[0];
+    const struct rp_tensor *like = in[node->nin == 3]; /* of select and clamp the second */
     enum rp_code code = RP_OK;
 
     (void)e;
-    for (uint32_t i = 1; i < node->nin; i++)
+    for (uint32_t i = 1; i < node->nin && node->nin < 3; i++)
         if (in[i]->n > like->n)
             like = in[i];
     for (uint32_t i = 0; i < node->nin && code == RP_OK; i++) {

@@ -89,11 +89,14 @@ static unsigned elem_of(const char *s, size_t n)
         const char *name;
         uint8_t elem;
     } names[] = {{"i1", RP_ELEM_PRED},
+                 {"i2", RP_ELEM_S2},
                  {"i4", RP_ELEM_S4},
                  {"i8", RP_ELEM_S8},
                  {"i16", RP_ELEM_S16},
                  {"i32", RP_ELEM_S32},
                  {"i64", RP_ELEM_S64},
+                 {"ui1", RP_ELEM_U1},
+                 {"ui2", RP_ELEM_U2},
                  {"ui4", RP_ELEM_U4},
                  {"ui8", RP_ELEM_U8},
                  {"ui16", RP_ELEM_U16},
