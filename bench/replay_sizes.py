@@ -279,7 +279,7 @@ def write_programs(folder, only):
 
 def replay(reprise, program, inputs, engine, seconds, check):
     command = [reprise, "replay", program, "--engine", engine, "--inputs", inputs, "--time", seconds, "--warmup", "1",
-               "--check", check, "--products", "f32", "--json", "-q"]
+               "--products", "f32", "--json", "-q", *check]
     done = subprocess.run([str(c) for c in command], text=True, capture_output=True)
     if done.returncode > 1 or not done.stdout:
         return {"error": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1][:120]}
@@ -290,16 +290,19 @@ def measure(args, title, form):
     base = args.folder / file_name(title)
     program, inputs = base.with_suffix(f".{form}.pb"), base.with_suffix(".npz")
     best, compile_ns, errors, ok = {}, {}, {}, None
+    expected = base.with_suffix(".expected.npz")
     for turn in range(args.rounds):
-        for engine in ("fast", "pjrt:"):
-            # XLA compiles the program as it was before optimization in both rows: its own form
+        for engine in ("pjrt:", "fast"):
+            # XLA compiles the program as it was before optimization in both rows: it has optimized the other
             which = program if engine == "fast" else base.with_suffix(".before.pb")
-            check = "engine:pjrt:" if args.check and turn == 0 and engine == "fast" else "none"
+            check = ["--check", "none"]
+            if args.check and turn == 0:
+                check = ["--expect", expected] if engine == "fast" else check + ["--save", expected]
             answer = replay(args.reprise, which, inputs, engine, args.time, check)
             if "error" in answer:
                 errors[engine] = answer["error"]
                 continue
-            if check != "none":
+            if "--expect" in check:
                 ok = answer["ok"]
             best[engine] = min(best.get(engine, math.inf), answer["run_ns"]["min"])
             compile_ns[engine] = min(compile_ns.get(engine, math.inf), answer["compile_ns"])

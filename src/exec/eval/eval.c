@@ -212,6 +212,7 @@ static enum rp_code eval_nodes(struct rp_eval *e, const struct rp_graph *graph,
         if (node->skip)
             continue;
         if (!reuse_invariant(node, i, s, again)) {
+            e->memo = s->kept && node->same_second ? &s->kept[i] : NULL;
             code = run_node(e, node, s, &s->values[i], err);
             if (code == RP_OK && s->kept && node->invariant == RP_INVARIANT_KEPT)
                 s->kept[i] = rp_tensor_keep(s->values[i]);

@@ -54,6 +54,7 @@ struct rp_node {
     bool takes_unaligned;     /* its kernel reads arrays at any address (exec/data/tensor.h) */
     bool takes_part;          /* get-tuple-element: nobody reads this part of the tuple after it */
     uint8_t invariant;        /* enum rp_invariant: of the body of a loop */
+    bool same_second;         /* in a loop: it varies, but not its second operand */
     struct rp_caller *caller; /* of a node put in place of a call; or NULL */
 };
 
@@ -150,6 +151,9 @@ struct rp_eval {
     struct rp_op_spans *spans; /* (engines.h) what ran when, or NULL */
     uint64_t random;           /* state of `rng` */
     unsigned depth;
+    /* Of the node that runs, in a loop: a value that it finds again in the next iteration (a packed
+       operand); NULL: not in a loop, or nothing to keep. */
+    struct rp_tensor **memo;
 };
 
 /* args: nparams values, borrowed. */

@@ -41,7 +41,15 @@ typedef struct {
     eight half[2];
 } __attribute__((may_alias)) sixteen;
 
+/* A row of one value is a loop of its own: the compiler does not see that it can be one store. */
 #define ROW(type)                                                   \
+    if (df == 0 && dt == 1) {                                       \
+        const type value = *(const type *)from;                     \
+                                                                    \
+        for (int64_t i = 0; i < n; i++)                             \
+            ((type *)to)[i] = value;                                \
+        break;                                                      \
+    }                                                               \
     for (int64_t i = 0; i < n; i++)                                 \
         *(type *)(to + i * dt * (int64_t)sizeof(type)) =            \
             *(const type *)(from + i * df * (int64_t)sizeof(type)); \

@@ -11,6 +11,8 @@
 #include "exec/fast/kernels.h"
 #include "exec/ref/reduce.h"
 
+#define PACK_ROWS 8 /* fewer: the matrix is read once, packed or not */
+
 static bool narrow_float(unsigned elem)
 {
     return elem == RP_ELEM_F32 || rp_elem_is_small_float(elem);
@@ -49,18 +51,39 @@ enum rp_code rp_fast_dot_prepare(struct rp_plan *plan, struct rp_node *node, str
     return RP_OK;
 }
 
+/* A second operand that is the same in every iteration is packed in the first one: *memo. */
+static enum rp_code dot_packed(struct rp_eval *e, struct rp_gemm *g, struct rp_tensor **memo,
+                               struct rp_err *err)
+{
+    int64_t floats = (int64_t)rp_gemm_packed_floats(g);
+
+    if (!*memo) {
+        RP_TRY(rp_tensor_new(RP_ELEM_F32, &floats, 1, memo, err));
+        RP_TRY(rp_gemm_pack(g, (float *)(void *)(*memo)->data, e->pool, err));
+    }
+    g->packed = (const float *)(const void *)(*memo)->data;
+    return RP_OK;
+}
+
+static bool wants_packed(const struct rp_eval *e, const struct rp_dot *d)
+{
+    return e->memo && !e->plan->blas && d->batch == 1 && d->left > PACK_ROWS && !d->tf32 &&
+           d->right * d->inner > 0;
+}
+
 enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
                          struct rp_tensor **out, struct rp_err *err)
 {
     const struct rp_dot *d = node->attrs;
-    struct rp_tensor *l = NULL, *r = NULL, *to = NULL;
+    struct rp_tensor *l = NULL, *r = NULL, *to = NULL, **memo;
     enum rp_code code;
 
     if (!narrow_float(in[0]->elem) || !narrow_float(in[1]->elem) ||
         !narrow_float(node->shape->elem))
         return is_plain(e, node, in, out, err);
+    memo = wants_packed(e, d) ? e->memo : NULL;
     code = dot_side(in[0], d->lhs_perm, d->lhs_plain || d->lhs_flipped, e->pool, &l, err);
-    if (code == RP_OK)
+    if (code == RP_OK && !(memo && *memo))
         code = dot_side(in[1], d->rhs_perm, d->rhs_plain || d->rhs_flipped, e->pool, &r, err);
     if (code == RP_OK)
         code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
@@ -71,7 +94,7 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
                             .n = d->right,
                             .k = d->inner,
                             .a = (const float *)(void *)l->data,
-                            .b = (const float *)(void *)r->data,
+                            .b = (const float *)(void *)(r ? r : *memo)->data,
                             .c = (float *)(void *)to->data,
                             .a_row = lf ? 1 : d->inner,
                             .a_column = lf ? d->left : 1,
@@ -81,7 +104,10 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
                             .b_batch = d->right * d->inner,
                             .tf32 = d->tf32};
 
-        code = rp_gemm_run(&g, e->plan->blas, e->pool, err);
+        if (memo)
+            code = dot_packed(e, &g, memo, err);
+        if (code == RP_OK)
+            code = rp_gemm_run(&g, e->plan->blas, e->pool, err);
     }
     if (code == RP_OK)
         code = rp_tensor_as(to, node->shape->elem, out, err);

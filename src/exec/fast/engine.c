@@ -20,6 +20,7 @@ static const struct rp_kernel own[] = {
     {RP_OP_REDUCE_WINDOW, rp_reduce_window_prepare, rp_fast_reduce_window},
     {RP_OP_SELECT_AND_SCATTER, rp_select_prepare, rp_fast_select_and_scatter},
     {RP_OP_DYNAMIC_UPDATE_SLICE, NULL, rp_fast_update_slice},
+    {RP_OP_GATHER, rp_gather_prepare, rp_fast_gather},
     {RP_OP_SORT, rp_fast_sort_prepare, rp_fast_sort},
 };
 

@@ -203,6 +203,19 @@ static bool is_far(const struct rp_gemm *g, const struct kernel *k)
     return g->b_column == 1 && (g->tf32 || (g->b_row > FAR_ROW && g->m > 4 * k->rows));
 }
 
+/* One step along k over a b that is packed already. */
+static void take_panels(const struct job *j, const struct rp_gemm *g, struct block *x, int64_t k0)
+{
+    x->width = x->next = j->kernel.columns;
+    x->fn = j->kernel.fn;
+    for (int64_t n = 0; n < g->n; n += x->width) {
+        x->columns = g->n - n < x->width ? g->n - n : x->width;
+        x->b = g->packed + n * g->k + k0 * x->width;
+        x->c = g->c + n;
+        pack_panel(g, x, j->kernel.rows);
+    }
+}
+
 /* One step along k: panels of b that are whole and lie as rows are read where they are, or from the
    front of the room if they lie far apart; others are packed after them. */
 static void pack_panels(const struct job *j, const struct rp_gemm *g, struct block *x,
@@ -255,7 +268,10 @@ static enum rp_code own_tile(const struct job *j, const struct rp_gemm *g, struc
 
         pack_a(g, g->a + k0 * g->a_column, g->m, x.depth, j->kernel.rows, pa);
         round_packed(g, pa, high * x.depth);
-        pack_panels(j, g, &x, g->b + k0 * g->b_row, pa + high * DEPTH);
+        if (g->packed)
+            take_panels(j, g, &x, k0);
+        else
+            pack_panels(j, g, &x, g->b + k0 * g->b_row, pa + high * DEPTH);
     }
     free(pa);
     return RP_OK;
@@ -271,6 +287,8 @@ static enum rp_code gemm_tile(void *user, size_t i, struct rp_err *err)
 
     g.a += batch * g.a_batch + m0 * g.a_row;
     g.b += batch * g.b_batch + n0 * g.b_column;
+    if (g.packed) /* n0 is a whole number of blocks */
+        g.packed += n0 * g.k;
     g.c += (batch * g.m + m0) * g.n + n0;
     g.c_row = g.n;
     g.m = g.m - m0 < j->tile_m ? g.m - m0 : j->tile_m;
@@ -297,7 +315,9 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
 
     if (!g->batch || !g->m || !g->n)
         return RP_OK;
-    if (g->tf32 || g->m * g->n * g->k < LIBRARY_FROM)
+    if (!g->packed && rp_gemm_is_skinny(g))
+        return rp_gemm_skinny(g, pool, err);
+    if (g->tf32 || g->packed || g->m * g->n * g->k < LIBRARY_FROM)
         j.blas = NULL;
     j.tile_m = even_blocks(g->m, TILE_M, j.kernel.rows);
     j.tile_n = even_blocks(g->n, TILE_N, j.kernel.columns);
@@ -314,5 +334,44 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
         return rp_pool_each(pool, n, gemm_tile, &j, err);
     for (size_t i = 0; i < n; i++)
         RP_TRY(gemm_tile(&j, i, err));
+    return RP_OK;
+}
+
+/* ---- packing once ---- */
+
+size_t rp_gemm_packed_floats(const struct rp_gemm *g)
+{
+    int64_t width = best_kernel().columns;
+
+    return (size_t)((g->n + width - 1) / width * width * g->k);
+}
+
+struct packing {
+    const struct rp_gemm *g;
+    float *out;
+    int64_t width;
+};
+
+static enum rp_code pack_job(void *user, size_t i, struct rp_err *err)
+{
+    const struct packing *p = user;
+    int64_t n = (int64_t)i * p->width, left = p->g->n - n;
+
+    (void)err;
+    pack_b(p->g, p->g->b + n * p->g->b_column, left < p->width ? left : p->width, p->g->k, p->width,
+           p->out + n * p->g->k);
+    return RP_OK;
+}
+
+enum rp_code rp_gemm_pack(const struct rp_gemm *g, float *out, struct rp_pool *pool,
+                          struct rp_err *err)
+{
+    struct packing p = {.g = g, .out = out, .width = best_kernel().columns};
+    size_t jobs = (size_t)((g->n + p.width - 1) / p.width);
+
+    if (pool && jobs > 1)
+        return rp_pool_each(pool, jobs, pack_job, &p, err);
+    for (size_t i = 0; i < jobs; i++)
+        RP_TRY(pack_job(&p, i, err));
     return RP_OK;
 }

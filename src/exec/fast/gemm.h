@@ -16,12 +16,22 @@ struct rp_gemm {
     int64_t c_row;                    /* set inside: the rows of a tile */
     int64_t a_row, a_column, a_batch; /* strides in elements */
     int64_t b_row, b_column, b_batch;
-    bool tf32; /* round a and b to TF32 when they are packed, even if BLAS is available */
+    const float *packed; /* all of b, by rp_gemm_pack; NULL: as it is packed while it is used */
+    bool tf32;           /* round a and b to TF32 when they are packed, even if BLAS is available */
 };
 
 /* c[b][i][j] = sum over k of a[b][i][k] * b[b][k][j]. pool may be NULL. */
 enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, struct rp_pool *pool,
                          struct rp_err *err);
+
+/* One b (batch 1) packed once for many products: [column block][k][columns of a block]. */
+size_t rp_gemm_packed_floats(const struct rp_gemm *g);
+enum rp_code rp_gemm_pack(const struct rp_gemm *g, float *out, struct rp_pool *pool,
+                          struct rp_err *err);
+
+/* The same of a few rows, where it is worth it (skinny.c). */
+bool rp_gemm_is_skinny(const struct rp_gemm *g);
+enum rp_code rp_gemm_skinny(const struct rp_gemm *g, struct rp_pool *pool, struct rp_err *err);
 
 /*
  * OpenBLAS, where it can be loaded: by the variable REPRISE_BLAS (a path; "own": none), or by its

@@ -172,13 +172,19 @@ enum rp_code rp_calls_inline(struct rp_plan *plan, struct rp_err *err)
     return RP_OK;
 }
 
+static bool is_timed(const struct rp_node *node)
+{
+    return !node->skip && node->code != RP_OP_GET_TUPLE_ELEMENT && node->code != RP_OP_PARAMETER;
+}
+
 void rp_calls_finish(struct rp_plan *plan)
 {
     for (size_t i = 0; i < plan->program->computations.n; i++) {
         struct rp_graph *g = &plan->graphs[i];
 
         for (uint32_t k = g->n; k-- > 0;)
-            for (struct rp_caller *c = g->nodes[k].skip ? NULL : g->nodes[k].caller; c; c = c->up)
+            for (struct rp_caller *c = is_timed(&g->nodes[k]) ? g->nodes[k].caller : NULL; c;
+                 c = c->up)
                 if (!c->last)
                     c->last = &g->nodes[k];
     }

@@ -2,7 +2,8 @@
 /*
  * What is the same in every iteration of a loop: the elements of its state that the body passes on
  * as they are, constants, and what is computed from these alone. It is computed in the first
- * iteration and kept until the loop ends (exec/eval/eval.c).
+ * iteration and kept until the loop ends (exec/eval/eval.c). Products with such a second operand
+ * keep it packed (dot.c).
  */
 #include "exec/fast/kernels.h"
 
@@ -83,6 +84,9 @@ static enum rp_code mark_body(struct rp_graph *g, struct rp_err *err)
     for (uint32_t i = 0; i < g->n; i++)
         if (same[i] && g->nodes[i].code != RP_OP_GET_TUPLE_ELEMENT)
             g->nodes[i].invariant = read[i] ? RP_INVARIANT_KEPT : RP_INVARIANT;
+    for (uint32_t i = 0; i < g->n; i++)
+        g->nodes[i].same_second = !same[i] && g->nodes[i].code == RP_OP_DOT &&
+                                  g->nodes[i].nin == 2 && same[g->nodes[i].in[1]];
     free(same);
     free(read);
     return RP_OK;

@@ -15,6 +15,10 @@ bool rp_fast_reduce_takes_unaligned(const struct rp_graph *g, const struct rp_no
 enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
                                    struct rp_tensor *const *in, struct rp_tensor **out,
                                    struct rp_err *err);
+/* A reduce-window that is a running sum or the like; false in *done: it is not. */
+enum rp_code rp_fast_scan(struct rp_eval *e, const struct rp_node *node,
+                          struct rp_tensor *const *in, bool *done, struct rp_tensor **out,
+                          struct rp_err *err);
 enum rp_code rp_fast_select_and_scatter(struct rp_eval *e, const struct rp_node *node,
                                         struct rp_tensor *const *in, struct rp_tensor **out,
                                         struct rp_err *err);
@@ -30,6 +34,9 @@ bool rp_fast_can_change(const struct rp_node *node, struct rp_tensor *const *in,
 enum rp_code rp_fast_update_slice(struct rp_eval *e, const struct rp_node *node,
                                   struct rp_tensor *const *in, struct rp_tensor **out,
                                   struct rp_err *err);
+enum rp_code rp_fast_gather(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out,
+                            struct rp_err *err);
 enum rp_code rp_fast_sort_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
 enum rp_code rp_fast_sort(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);

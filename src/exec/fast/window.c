@@ -223,7 +223,11 @@ enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node
     struct reduction r = {.combine = combine_of(a->reduce.tape->simple)};
     struct rp_tensor *wide = NULL, *init = NULL, *to = NULL;
     enum rp_code code;
+    bool done;
 
+    code = rp_fast_scan(e, node, in, &done, out, err);
+    if (code != RP_OK || done)
+        return code;
     if (a->reduce.k != 1 || !r.combine || !float_elem(in[0]->elem) ||
         rp_reduce_is_rounded(a->reduce.tape, a->reduce.tape->regs[0].elem) ||
         !pass_begin(&r.pass, &a->window, in[0], node->shape->dims, node->shape->n))

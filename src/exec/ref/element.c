@@ -246,6 +246,17 @@ static enum rp_code constant_run(struct rp_eval *e, const struct rp_node *node,
     return RP_OK;
 }
 
+/* n bytes that repeat the first ones. */
+static void repeat_bytes(unsigned char *at, size_t first, size_t n)
+{
+    for (size_t done = first; done < n;) {
+        size_t more = n - done < done ? n - done : done;
+
+        memcpy(at + done, at, more);
+        done += more;
+    }
+}
+
 static enum rp_code prepare_iota(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     int64_t dim = rp_node_int(plan, node, RP_ATTR_IOTA_DIMENSION, -1), inner = 1;
@@ -259,14 +270,18 @@ static enum rp_code prepare_iota(struct rp_plan *plan, struct rp_node *node, str
     t = node->attrs;
     for (size_t k = (size_t)dim + 1; k < t->rank; k++)
         inner *= t->dims[k];
-    for (size_t i = 0; i < t->n; i++) {
-        int64_t v = (int64_t)i / inner % t->dims[dim];
+    if (!t->n)
+        return RP_OK;
+    for (int64_t v = 0; v < t->dims[dim]; v++) {
+        size_t at = (size_t)(v * inner);
 
         if (rp_elem_is_signed(t->elem) || rp_elem_is_unsigned(t->elem) || t->elem == RP_ELEM_PRED)
-            rp_tensor_set_integer(t, i, v);
+            rp_tensor_set_integer(t, at, v);
         else
-            rp_tensor_set(t, i, (double)v);
+            rp_tensor_set(t, at, (double)v);
+        repeat_bytes(t->data + at * t->unit, t->unit, (size_t)inner * t->unit);
     }
+    repeat_bytes(t->data, (size_t)(t->dims[dim] * inner) * t->unit, t->n * t->unit);
     return RP_OK;
 }
 

@@ -11,20 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct list {
-    const int64_t *at;
-    size_t n;
-};
-
-struct gather_attr {
-    struct list offset, collapsed, map, operand_batch, index_batch, sizes;
-    int64_t vector_dim;
-    bool plain; /* of a scatter: the update replaces */
-    struct rp_tape *tape;
-    size_t k; /* operands of a scatter */
-};
-
-static bool list_has(struct list l, int64_t v)
+static bool list_has(struct rp_dims_attr l, int64_t v)
 {
     for (size_t i = 0; i < l.n; i++)
         if (l.at[i] == v)
@@ -33,13 +20,13 @@ static bool list_has(struct list l, int64_t v)
 }
 
 static enum rp_code read_list(struct rp_plan *plan, struct rp_node *node, unsigned key, size_t rank,
-                              struct list *out, struct rp_err *err)
+                              struct rp_dims_attr *out, struct rp_err *err)
 {
     return rp_node_ints(plan, node, key, rank ? (int64_t)rank : 1, &out->at, &out->n, err);
 }
 
 /* Dimensions of the window in the operand: all that are neither collapsed nor batching. */
-static size_t window_dims(const struct gather_attr *a, size_t rank, size_t *dims)
+static size_t window_dims(const struct rp_gather *a, size_t rank, size_t *dims)
 {
     size_t n = 0;
 
@@ -49,7 +36,7 @@ static size_t window_dims(const struct gather_attr *a, size_t rank, size_t *dims
     return n;
 }
 
-static enum rp_code gather_check(const struct gather_attr *a, const struct rp_node *node,
+static enum rp_code gather_check(const struct rp_gather *a, const struct rp_node *node,
                                  const struct rp_value_shape *operand,
                                  const struct rp_value_shape *indices,
                                  const struct rp_value_shape *windows, struct rp_err *err)
@@ -72,9 +59,9 @@ static enum rp_code gather_check(const struct gather_attr *a, const struct rp_no
     return RP_OK;
 }
 
-static enum rp_code prepare_gather(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    struct gather_attr *a = RP_NODE_NEW(plan, struct gather_attr);
+    struct rp_gather *a = RP_NODE_NEW(plan, struct rp_gather);
     const struct rp_value_shape *operand = rp_node_operand(plan, node, 0);
     const struct rp_value_shape *indices = rp_node_operand(plan, node, 1);
     size_t dims[RP_TENSOR_RANK], n;
@@ -106,14 +93,14 @@ static enum rp_code prepare_gather(struct rp_plan *plan, struct rp_node *node, s
 
 /* Splits an index of the result (or updates) and finds the start in the operand, not clamped. */
 struct place {
-    const struct gather_attr *a;
+    const struct rp_gather *a;
     const struct rp_tensor *operand, *indices;
     size_t window[RP_TENSOR_RANK], nwindow;
     int64_t index_stride[RP_TENSOR_RANK];
 };
 
-static void place_init(struct place *p, const struct gather_attr *a,
-                       const struct rp_tensor *operand, const struct rp_tensor *indices)
+static void place_init(struct place *p, const struct rp_gather *a, const struct rp_tensor *operand,
+                       const struct rp_tensor *indices)
 {
     p->a = a;
     p->operand = operand;
@@ -124,7 +111,7 @@ static void place_init(struct place *p, const struct gather_attr *a,
 
 static void place_start(const struct place *p, const int64_t *index, size_t rank, int64_t *start)
 {
-    const struct gather_attr *a = p->a;
+    const struct rp_gather *a = p->a;
     int64_t base = 0, batch[RP_TENSOR_RANK];
     size_t d = 0;
 
@@ -151,7 +138,7 @@ static void place_start(const struct place *p, const int64_t *index, size_t rank
 }
 
 /* The dimensions of the result (or updates) that count windows, with zero for those inside one. */
-static size_t count_windows(const struct gather_attr *a, const struct rp_tensor *t, int64_t *dims)
+static size_t count_windows(const struct rp_gather *a, const struct rp_tensor *t, int64_t *dims)
 {
     size_t n = 1;
 
@@ -166,7 +153,7 @@ static enum rp_code gather_run(struct rp_eval *e, const struct rp_node *node,
                                struct rp_tensor *const *in, struct rp_tensor **out,
                                struct rp_err *err)
 {
-    const struct gather_attr *a = node->attrs;
+    const struct rp_gather *a = node->attrs;
     int64_t index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK], start[RP_TENSOR_RANK];
     int64_t stride[RP_TENSOR_RANK], to_stride[RP_TENSOR_RANK];
     struct rp_strided s = {.unit = in[0]->unit};
@@ -209,7 +196,7 @@ static enum rp_code gather_run(struct rp_eval *e, const struct rp_node *node,
 
 static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    struct gather_attr *a = RP_NODE_NEW(plan, struct gather_attr);
+    struct rp_gather *a = RP_NODE_NEW(plan, struct rp_gather);
     const struct rp_value_shape *operand = rp_node_operand(plan, node, 0), *indices, *updates;
 
     if (!a)
@@ -252,7 +239,7 @@ static bool is_inside(const struct place *p, const int64_t *start, const struct 
 }
 
 /* n elements next to each other of every operand: f(old, update). */
-static void scatter_combine(const struct gather_attr *a, struct rp_tape_frame *f,
+static void scatter_combine(const struct rp_gather *a, struct rp_tape_frame *f,
                             struct rp_tensor **to, struct rp_tensor *const *updates, char *kept,
                             int64_t at, int64_t from, size_t n)
 {
@@ -294,9 +281,9 @@ static void find_runs(const struct place *p, const struct rp_tensor *updates, co
         r->length = r->dims[--r->rank];
 }
 
-static void scatter_window(const struct gather_attr *a, const struct runs *r,
-                           struct rp_tape_frame *f, struct rp_tensor **to,
-                           struct rp_tensor *const *updates, char *kept, int64_t at, int64_t from)
+static void scatter_window(const struct rp_gather *a, const struct runs *r, struct rp_tape_frame *f,
+                           struct rp_tensor **to, struct rp_tensor *const *updates, char *kept,
+                           int64_t at, int64_t from)
 {
     int64_t index[RP_TENSOR_RANK] = {0};
 
@@ -314,7 +301,7 @@ static void scatter_window(const struct gather_attr *a, const struct runs *r,
     } while (rp_index_next(index, r->dims, r->rank));
 }
 
-static enum rp_code scatter_all(const struct gather_attr *a, struct rp_tensor *const *in,
+static enum rp_code scatter_all(const struct rp_gather *a, struct rp_tensor *const *in,
                                 struct rp_tensor **to, struct rp_err *err)
 {
     const struct rp_tensor *updates = in[a->k + 1];
@@ -355,7 +342,7 @@ static enum rp_code scatter_run(struct rp_eval *e, const struct rp_node *node,
                                 struct rp_tensor *const *in, struct rp_tensor **out,
                                 struct rp_err *err)
 {
-    const struct gather_attr *a = node->attrs;
+    const struct rp_gather *a = node->attrs;
     struct rp_tensor *to[RP_REDUCE_MOST] = {NULL};
     enum rp_code code = RP_OK;
 
@@ -381,7 +368,7 @@ static enum rp_code scatter_run(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_kernel rp_kernels_gather[] = {
-    {RP_OP_GATHER, prepare_gather, gather_run},
+    {RP_OP_GATHER, rp_gather_prepare, gather_run},
     {RP_OP_SCATTER, prepare_scatter, scatter_run},
     {0, NULL, NULL},
 };

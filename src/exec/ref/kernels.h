@@ -30,6 +30,16 @@ struct rp_dims_attr {
     size_t n;
 };
 
+/* Attributes of a gather, or of a scatter, whose updates are its windows. */
+struct rp_gather {
+    struct rp_dims_attr offset, collapsed, map, operand_batch, index_batch, sizes;
+    int64_t vector_dim;
+    bool plain; /* of a scatter: the update replaces */
+    struct rp_tape *tape;
+    size_t k; /* operands of a scatter */
+};
+enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+
 /* ---- what operations share with custom calls ---- */
 
 /* Sorting positions by any comparison, stable; and the largest values of each line. */

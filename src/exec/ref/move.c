@@ -203,7 +203,6 @@ RUN(slice)
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
     int64_t begin = 0;
 
-    (void)e;
     RP_TRY(rp_node_result(node, out, err));
     rp_strides((*out)->dims, s.rank, s.to);
     rp_strides(in[0]->dims, s.rank, s.from);
@@ -216,9 +215,9 @@ RUN(slice)
         begin += a->begin[k] * s.from[k];
         s.from[k] *= a->step[k];
     }
-    if ((*out)->n)
-        rp_strided_copy(&s, (*out)->data, in[0]->data + begin * (int64_t)s.unit);
-    return RP_OK;
+    return (*out)->n ? rp_strided_spread(&s, (*out)->data, in[0]->data + begin * (int64_t)s.unit,
+                                         e->pool, err)
+                     : RP_OK;
 }
 
 /* Starts of a window of `size` in `of`, clamped; one scalar each, or one vector (old programs). */
@@ -245,7 +244,6 @@ RUN(dynamic_slice)
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
     int64_t begin[RP_TENSOR_RANK], at = 0;
 
-    (void)e;
     RP_TRY(rp_node_result(node, out, err));
     for (size_t k = 0; k < s.rank; k++)
         if (node->shape->rank != s.rank || node->shape->dims[k] > in[0]->dims[k])
@@ -257,9 +255,9 @@ RUN(dynamic_slice)
         s.dims[k] = (*out)->dims[k];
         at += begin[k] * s.from[k];
     }
-    if ((*out)->n)
-        rp_strided_copy(&s, (*out)->data, in[0]->data + at * (int64_t)s.unit);
-    return RP_OK;
+    return (*out)->n ? rp_strided_spread(&s, (*out)->data, in[0]->data + at * (int64_t)s.unit,
+                                         e->pool, err)
+                     : RP_OK;
 }
 
 RUN(dynamic_update_slice)
@@ -316,18 +314,35 @@ PREPARE(prepare_pad)
     return RP_OK;
 }
 
+/* One value everywhere: a copy with a stride of 0, in long rows. */
+static enum rp_code fill_all(struct rp_tensor *t, const void *value, struct rp_pool *pool,
+                             struct rp_err *err)
+{
+    struct rp_strided s = {.unit = t->unit, .rank = 2};
+
+    s.dims[1] = 16384;
+    s.dims[0] = (int64_t)t->n / s.dims[1];
+    s.to[0] = s.dims[1];
+    s.to[1] = 1;
+    if (s.dims[0])
+        RP_TRY(rp_strided_spread(&s, t->data, value, pool, err));
+    s.dims[0] = 1;
+    s.dims[1] = (int64_t)t->n % 16384;
+    if (s.dims[1])
+        rp_strided_copy(&s, t->data + (t->n - (size_t)s.dims[1]) * t->unit, value);
+    return RP_OK;
+}
+
 RUN(pad)
 {
     const struct pad_attr *a = node->attrs;
     struct rp_strided s = {.unit = in[0]->unit, .rank = in[0]->rank};
     int64_t at = 0, of = 0;
 
-    (void)e;
     RP_TRY(rp_node_result(node, out, err));
     if (in[0]->rank != node->shape->rank || in[1]->n != 1)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of the operands");
-    for (size_t i = 0; i < (*out)->n; i++)
-        memcpy((*out)->data + i * s.unit, in[1]->data, s.unit);
+    RP_TRY(fill_all(*out, in[1]->data, e->pool, err));
     rp_strides((*out)->dims, s.rank, s.to);
     rp_strides(in[0]->dims, s.rank, s.from);
     for (size_t k = 0; k < s.rank; k++) {
@@ -344,8 +359,8 @@ RUN(pad)
         of += first * s.from[k];
         s.to[k] *= step;
     }
-    rp_strided_copy(&s, (*out)->data + at * (int64_t)s.unit, in[0]->data + of * (int64_t)s.unit);
-    return RP_OK;
+    return rp_strided_spread(&s, (*out)->data + at * (int64_t)s.unit,
+                             in[0]->data + of * (int64_t)s.unit, e->pool, err);
 }
 
 PREPARE(prepare_concatenate)

@@ -179,10 +179,253 @@ static void programs_agree(void **state)
     }
 }
 
+/* ---- sorts ---- */
+
+/* JAX's key: -0 is 0, all NaN are one. */
+#define JAX_KEY(x, y)                                         \
+    "  " y "z = pred[] compare(" x ", zero), direction=EQ\n"  \
+    "  " y "c = f32[] select(" y "z, zero, " x ")\n"          \
+    "  " y "n = pred[] compare(" x ", " x "), direction=NE\n" \
+    "  " y " = f32[] select(" y "n, nan, " y "c)\n"
+
+static void sorts_agree(void **state)
+{
+    static const struct {
+        const char *elem, *dims, *dim, *compare;
+    } sorts[] = {
+        {"f32", "7,100", "1", "compare(a, b), direction=LT"},
+        {"f32", "100,7", "0", "compare(a, b), direction=GT"},
+        {"f32", "3,5000", "1", "compare(a, b), direction=LT, type=TOTALORDER"},
+        {"f32", "2,40,9", "1", "compare(b, a), direction=LT"},
+        {"f64", "3,300", "1", "compare(a, b), direction=GT"},
+        {"bf16", "3,5000", "1", "compare(a, b), direction=LT"},
+        {"f16", "5,64", "1", "compare(b, a), direction=GT, type=TOTALORDER"},
+        {"s32", "3,777", "1", "compare(a, b), direction=LT"},
+        {"u32", "3,20", "1", "compare(a, b), direction=GT"},
+        {"s8", "2,9000", "1", "compare(a, b), direction=LT"},
+        {"s64", "2,90", "1", "compare(a, b), direction=LT"},
+        {"f32", "6,31", "1", "compare(a, b), direction=LE"}, /* not by key */
+    };
+    char text[2048];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof sorts / sizeof *sorts; i++) {
+        snprintf(text, sizeof text,
+                 "HloModule m\nless {\n  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n"
+                 "  c = s32[] parameter(2)\n  d = s32[] parameter(3)\n  ROOT r = pred[] %s\n}\n"
+                 "ENTRY e {\n  x = %s[%s] parameter(0)\n  i = s32[%s] iota(), iota_dimension=%s\n"
+                 "  ROOT y = (%s[%s], s32[%s]) sort(x, i), dimensions={%s}, is_stable=true, "
+                 "to_apply=less\n}\n",
+                 sorts[i].elem, sorts[i].elem, sorts[i].compare, sorts[i].elem, sorts[i].dims,
+                 sorts[i].dims, sorts[i].dim, sorts[i].elem, sorts[i].dims, sorts[i].dims,
+                 sorts[i].dim);
+        same(text, false);
+    }
+}
+
+/* Equal keys stay in their order; the key is a function of the operand. */
+static void sorts_are_stable(void **state)
+{
+    UNUSED_STATE(state);
+    same("HloModule m\nless {\n  c = s32[] parameter(0)\n  d = s32[] parameter(1)\n"
+         "  a = f32[] parameter(2)\n  b = f32[] parameter(3)\n  zero = f32[] constant(0)\n"
+         "  nan = f32[] constant(nan)\n  f = f32[] floor(a)\n  g = f32[] floor(b)\n" JAX_KEY(
+             "f", "x") JAX_KEY("g", "y") "  ROOT r = pred[] compare(x, y), direction=GT, "
+                                         "type=TOTALORDER\n}\n"
+                                         "ENTRY e {\n  x = f32[4,6000] parameter(0)\n"
+                                         "  i = s32[4,6000] iota(), iota_dimension=1\n"
+                                         "  ROOT y = (s32[4,6000], f32[4,6000]) sort(i, x), "
+                                         "dimensions={1}, is_stable=true, to_apply=less\n}\n",
+         false);
+}
+
+/* The positions that both engines give. */
+static void positions_are(const char *compare, const char *values, const double *want, size_t n)
+{
+    static const struct rp_engine *const engines[] = {&rp_engine_ref, &rp_engine_fast};
+    char text[2048];
+
+    snprintf(text, sizeof text,
+             "HloModule m\nless {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+             "  c = s32[] parameter(2)\n  d = s32[] parameter(3)\n  zero = f32[] constant(0)\n"
+             "  nan = f32[] constant(nan)\n%s}\n"
+             "ENTRY e {\n  x = f32[%zu] constant({%s})\n  i = s32[%zu] iota(), iota_dimension=0\n"
+             "  s = (f32[%zu], s32[%zu]) sort(x, i), dimensions={0}, is_stable=true, "
+             "to_apply=less\n  ROOT y = s32[%zu] get-tuple-element(s), index=1\n}\n",
+             compare, n, values, n, n, n, n);
+    for (size_t k = 0; k < 2; k++) {
+        struct rp_err err = RP_ERR_INIT;
+        double got[64];
+        size_t m;
+
+        assert_ok(exec_run(text, engines[k], 0, got, &m, &err), &err);
+        assert_int_equal(m, n);
+        for (size_t i = 0; i < n; i++)
+            if (got[i] != want[i])
+                fail_msg("%s: position %zu is %g, not %g", engines[k]->name, i, got[i], want[i]);
+    }
+}
+
+static void sorts_order_nan(void **state)
+{
+    static const char values[] = "nan, 1, -0, 0, inf, -inf, -1, -nan, 2";
+
+    UNUSED_STATE(state);
+    positions_are("  ROOT r = pred[] compare(a, b), direction=LT, type=TOTALORDER\n", values,
+                  (const double[]){7, 5, 6, 2, 3, 1, 8, 4, 0}, 9);
+    positions_are(JAX_KEY("a", "x") JAX_KEY("b", "y") "  ROOT r = pred[] compare(x, y), "
+                                                      "direction=LT, type=TOTALORDER\n",
+                  values, (const double[]){5, 6, 2, 3, 1, 8, 4, 0, 7}, 9);
+    /* -0 and 0 are equal by value */
+    positions_are("  ROOT r = pred[] compare(a, b), direction=GT\n", "0, -0, 3, -0, 0, 3, -2",
+                  (const double[]){2, 5, 0, 1, 3, 4, 6}, 7);
+}
+
+/* ---- running sums, gathers ---- */
+
+static void scans_agree(void **state)
+{
+    static const struct {
+        const char *elem, *op, *dims, *window, *init;
+    } scans[] = {
+        {"f32", "add", "3,700", "size=1x700 pad=0_0x699_0", "0"},
+        {"f32", "add", "3,70", "size=1x70 pad=0_0x0_69", "0"},
+        {"f32", "multiply", "40,300", "size=40x1 pad=39_0x0_0", "1"},
+        {"f32", "maximum", "2,50,7", "size=1x50x1 pad=0_0x49_0x0_0", "-inf"},
+        {"s32", "add", "90,8", "size=90x1 pad=89_0x0_0", "5"},
+        {"f32", "add", "3,70", "size=1x70 pad=0_0x68_1", "0"}, /* not one */
+    };
+    char text[1024];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++) {
+        const char *elem = scans[i].elem;
+
+        snprintf(text, sizeof text,
+                 "HloModule m\nf {\n  a = %s[] parameter(0)\n  b = %s[] parameter(1)\n"
+                 "  ROOT c = %s[] %s(a, b)\n}\nENTRY e {\n  x = %s[%s] parameter(0)\n"
+                 "  z = %s[] constant(%s)\n  ROOT y = %s[%s] reduce-window(x, z), window={%s}, "
+                 "to_apply=f\n}\n",
+                 elem, elem, elem, scans[i].op, elem, scans[i].dims, elem, scans[i].init, elem,
+                 scans[i].dims, scans[i].window);
+        same(text, false);
+    }
+}
+
+static void gathers_agree(void **state)
+{
+    static const struct {
+        const char *x, *i, *y, *attrs;
+    } gathers[] = {
+        {"50,24", "9,30,1", "9,30,24",
+         "offset_dims={2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, "
+         "slice_sizes={1,24}"},
+        {"50,24", "300", "300,24",
+         "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
+         "slice_sizes={1,24}"},
+        {"8,500", "8,40,1", "8,40",
+         "offset_dims={}, collapsed_slice_dims={1}, start_index_map={1}, "
+         "operand_batching_dims={0}, start_indices_batching_dims={0}, index_vector_dim=2, "
+         "slice_sizes={1,1}"},
+        {"9,7,5", "2,11", "3,11,5",
+         "offset_dims={0,2}, collapsed_slice_dims={1}, start_index_map={1,0}, "
+         "index_vector_dim=0, slice_sizes={3,1,5}"},
+        {"4,6", "2", "2,6",
+         "offset_dims={0,1}, collapsed_slice_dims={}, start_index_map={0,1}, index_vector_dim=0, "
+         "slice_sizes={2,6}"},
+    };
+    char text[1024];
+
+    UNUSED_STATE(state);
+    for (size_t k = 0; k < sizeof gathers / sizeof *gathers; k++) {
+        snprintf(text, sizeof text,
+                 "HloModule m\nENTRY e {\n  x = f32[%s] parameter(0)\n  r = f32[%s] parameter(1)\n"
+                 "  s = f32[] constant(40)\n  t = f32[%s] broadcast(s), dimensions={}\n"
+                 "  u = f32[%s] multiply(r, t)\n  i = s32[%s] convert(u)\n"
+                 "  ROOT y = f32[%s] gather(x, i), %s\n}\n",
+                 gathers[k].x, gathers[k].i, gathers[k].i, gathers[k].i, gathers[k].i, gathers[k].y,
+                 gathers[k].attrs);
+        same(text, false);
+        same(text, true);
+    }
+}
+
+/* ---- loops ---- */
+
+/* A cache that is written in place, weights and a transpose that are the same in every iteration,
+   an element that changes places with another, and one value twice in the state. */
+static void loops_agree(void **state)
+{
+    UNUSED_STATE(state);
+    same("HloModule m\n"
+         "half {\n  h = f32[40,64] parameter(0)\n  t = f32[40,64] tanh(h)\n"
+         "  ROOT r = f32[40,64] negate(t)\n}\n"
+         "body {\n  p = (s32[], f32[40,64], f32[64,64], f32[9,40,64], f32[40,64], f32[40,64], "
+         "f32[40,64]) parameter(0)\n"
+         "  i = s32[] get-tuple-element(p), index=0\n"
+         "  x = f32[40,64] get-tuple-element(p), index=1\n"
+         "  w = f32[64,64] get-tuple-element(p), index=2\n"
+         "  l = f32[9,40,64] get-tuple-element(p), index=3\n"
+         "  a = f32[40,64] get-tuple-element(p), index=4\n"
+         "  b = f32[40,64] get-tuple-element(p), index=5\n"
+         "  q = f32[40,64] get-tuple-element(p), index=6\n"
+         "  wt = f32[64,64] transpose(w), dimensions={1,0}\n"
+         "  d = f32[40,64] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+         "  u = f32[40,64] dot(d, wt), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+         "  y = f32[40,64] call(u), to_apply=half\n"
+         "  one = s32[] constant(1)\n  zero = s32[] constant(0)\n"
+         "  v = f32[1,40,64] reshape(y)\n"
+         "  m = f32[9,40,64] dynamic-update-slice(l, v, i, zero, zero)\n"
+         "  row = f32[1,64] slice(y), slice={[0:1], [0:64]}\n"
+         "  q2 = f32[40,64] dynamic-update-slice(q, row, i, zero)\n"
+         "  b2 = f32[40,64] dynamic-update-slice(b, row, i, zero)\n"
+         "  n = s32[] add(i, one)\n"
+         "  ROOT r = (s32[], f32[40,64], f32[64,64], f32[9,40,64], f32[40,64], f32[40,64], "
+         "f32[40,64]) tuple(n, y, w, m, b2, a, q2)\n}\n"
+         "more {\n  p = (s32[], f32[40,64], f32[64,64], f32[9,40,64], f32[40,64], f32[40,64], "
+         "f32[40,64]) parameter(0)\n"
+         "  i = s32[] get-tuple-element(p), index=0\n  n = s32[] constant(9)\n"
+         "  ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+         "ENTRY e {\n  x = f32[40,64] parameter(0)\n  w = f32[64,64] parameter(1)\n"
+         "  zero = s32[] constant(0)\n  z = f32[] constant(0)\n"
+         "  l = f32[9,40,64] broadcast(z), dimensions={}\n"
+         "  s = (s32[], f32[40,64], f32[64,64], f32[9,40,64], f32[40,64], f32[40,64], "
+         "f32[40,64]) tuple(zero, x, w, l, x, x, x)\n"
+         "  t = (s32[], f32[40,64], f32[64,64], f32[9,40,64], f32[40,64], f32[40,64], "
+         "f32[40,64]) while(s), condition=more, body=body\n"
+         "  o0 = f32[9,40,64] get-tuple-element(t), index=3\n"
+         "  o1 = f32[40,64] get-tuple-element(t), index=4\n"
+         "  o2 = f32[40,64] get-tuple-element(t), index=5\n"
+         "  o3 = f32[40,64] get-tuple-element(t), index=6\n"
+         "  o4 = f32[40,64] add(o3, x)\n"
+         "  ROOT r = (f32[9,40,64], f32[40,64], f32[40,64], f32[40,64]) tuple(o0, o1, o2, o4)\n}\n",
+         false);
+}
+
+/* Few rows with a matrix, dense either way. */
+static void few_rows_agree(void **state)
+{
+    char text[512];
+
+    UNUSED_STATE(state);
+    for (unsigned m = 1; m <= 9; m++)
+        for (unsigned k = 0; k < 2; k++) {
+            snprintf(text, sizeof text,
+                     "HloModule m\nENTRY e {\n  x = f32[%u,77] parameter(0)\n  w = f32[%s] "
+                     "parameter(1)\n  ROOT y = f32[%u,1107] dot(x, w), lhs_contracting_dims={1}, "
+                     "rhs_contracting_dims={%u}\n}\n",
+                     m, k ? "1107,77" : "77,1107", m, k);
+            same(text, false);
+        }
+}
+
 int test_fast(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convolutions_agree),
+        cmocka_unit_test(sorts_agree),     cmocka_unit_test(sorts_are_stable),
+        cmocka_unit_test(sorts_order_nan), cmocka_unit_test(scans_agree),
+        cmocka_unit_test(gathers_agree),   cmocka_unit_test(loops_agree),
+        cmocka_unit_test(few_rows_agree),  cmocka_unit_test(convolutions_agree),
         cmocka_unit_test(programs_agree),
     };
 
