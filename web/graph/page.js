@@ -36,6 +36,7 @@ function column(text, n, Type) {
   return out;
 }
 const count = n => n.toLocaleString("en");
+const some = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 function short(n, unit) {
   if (!n) return "0" + (unit ? " " + unit : "");
   const k = Math.max(0, Math.min(6, Math.floor(Math.log10(n) / 3)));
@@ -579,6 +580,7 @@ const labelOf = i => (kind(i) === COLLECTIVE ? "⇄ " : "") + names[i];
 function secondLine(i) {
   if (heat !== "kind" && heatOf(i) > 0) return heatUnit(heatOf(i)) + "  " + shapeShort(i);
   if (kind(i) === COLLECTIVE) { const m = /(?:replica_groups|source_target_pairs)=(\S+)/.exec(P.texts[attr[i]]); if (m) return shapeShort(i) + " over " + m[1]; }
+  if (classOfCode[code[i]] === 10 && opcode(i) !== "custom-call") return opcode(i) + (shape[i] ? " " + shapeShort(i) : "");
   return shapeShort(i);
 }
 let mixNew = "", mixGone = "";
@@ -1166,7 +1168,8 @@ const HELP = ["/ search, Enter or n next, p previous", "f fit, + and − zoom, a
 function header() {
   $("title").textContent = document.title = P.name || "program";
   $("title").title = P.name;
-  $("facts").textContent = `${count(nops)} operations in ${count(comps.length)} computations, ${short(P.totalFlops, "FLOP")}`; $("facts").title = `hash ${P.hash}`;
+  $("facts").textContent = `${some(nops, "operation")} in ${some(comps.length, "computation")}, ${short(P.totalFlops, "FLOP")}`;
+  $("facts").title = `hash ${P.hash}`;
   HEATS.forEach(([k, t]) => { const o = make("option", t); o.value = k; $("heat").append(o); });
   $("heat").value = heat;
   $("heat").onchange = e => setHeat(e.target.value);
