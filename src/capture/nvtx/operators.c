@@ -109,7 +109,7 @@ const char *rp_nvtx_operator_begin(const struct rp_capture *cap, enum rp_nvtx_na
         return plain_name(&name, room, size);
     open->sizes = room_put(s, name.sizes);
     open->path = room_put(s, name.path);
-    open->begin = cap->active() ? cap->now() : 0;
+    open->begin = cap->ready() ? cap->now() : 0;
     s->is_operator |= UINT64_C(1) << level;
     return NULL;
 }
