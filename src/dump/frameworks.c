@@ -50,15 +50,15 @@ static const struct package {
     const char *library;       /* a pattern beside the package's folder, or NULL */
     const struct age *ages;    /* NULL: its version is that of jaxlib, or it has no XLA */
 } packages[] = {
-    {RP_FRAMEWORK_JAX, "jax", "jaxlib", "jaxlib/libjax_common.so", NULL},
-    {RP_FRAMEWORK_JAX, "jax", "jaxlib", "jaxlib/xla_extension.so", NULL},
-    {RP_FRAMEWORK_TENSORFLOW, "tensorflow", "tensorflow", "tensorflow/libtensorflow_cc.so*",
+    {RP_USES_JAX, "jax", "jaxlib", "jaxlib/libjax_common.so", NULL},
+    {RP_USES_JAX, "jax", "jaxlib", "jaxlib/xla_extension.so", NULL},
+    {RP_USES_TENSORFLOW, "tensorflow", "tensorflow", "tensorflow/libtensorflow_cc.so*",
      tensorflow_ages},
-    {RP_FRAMEWORK_PYTORCH, "pytorch", "torch", NULL, NULL},
-    {RP_FRAMEWORK_TORCH_XLA, "torch_xla", "torch_xla", "_XLAC*.so", torch_xla_ages},
-    {RP_FRAMEWORK_RATEX, "ratex", "ratex", NULL, NULL},
-    {RP_FRAMEWORK_BLADEDISC, "bladedisc", "torch_blade", NULL, NULL},
-    {RP_FRAMEWORK_BLADEDISC, "bladedisc", "blade_disc_tf", NULL, NULL},
+    {RP_USES_PYTORCH, "pytorch", "torch", NULL, NULL},
+    {RP_USES_TORCH_XLA, "torch_xla", "torch_xla", "_XLAC*.so", torch_xla_ages},
+    {RP_USES_RATEX, "ratex", "ratex", NULL, NULL},
+    {RP_USES_BLADEDISC, "bladedisc", "torch_blade", NULL, NULL},
+    {RP_USES_BLADEDISC, "bladedisc", "blade_disc_tf", NULL, NULL},
 };
 
 #define NPACKAGES (sizeof packages / sizeof packages[0])
@@ -205,7 +205,7 @@ static uint32_t age_of(const struct package *package, const char *version)
     uint32_t number = version ? rp_release_number(version) : 0, found = 0;
 
     if (!age || !version)
-        return package->framework == RP_FRAMEWORK_JAX ? number : 0;
+        return package->framework == RP_USES_JAX ? number : 0;
     for (; age->jaxlib; age++)
         if (age->version <= number)
             found = rp_release_number(age->jaxlib);
@@ -291,7 +291,7 @@ enum rp_code rp_frameworks_find(const char *const *words, size_t n, const char *
         if (only)
             found->present = is_listed(only, packages[i].name);
     }
-    for (size_t i = 0; i < RP_FRAMEWORKS; i++)
+    for (size_t i = 0; i < RP_USES_COUNT; i++)
         out->n += out->of[i].present;
     return rp_arena_check(arena, "looking for frameworks", err);
 }

@@ -5,13 +5,13 @@
 #include "base/arena.h"
 
 enum rp_dump_framework {
-    RP_FRAMEWORK_JAX,
-    RP_FRAMEWORK_TENSORFLOW,
-    RP_FRAMEWORK_PYTORCH,
-    RP_FRAMEWORK_TORCH_XLA,
-    RP_FRAMEWORK_RATEX,
-    RP_FRAMEWORK_BLADEDISC,
-    RP_FRAMEWORKS
+    RP_USES_JAX,
+    RP_USES_TENSORFLOW,
+    RP_USES_PYTORCH,
+    RP_USES_TORCH_XLA,
+    RP_USES_RATEX,
+    RP_USES_BLADEDISC,
+    RP_USES_COUNT
 };
 
 struct rp_framework_found {
@@ -26,7 +26,7 @@ struct rp_framework_found {
 struct rp_frameworks {
     const char *interpreter; /* as in the command; NULL: none was found there */
     size_t n;                /* how many are present */
-    struct rp_framework_found of[RP_FRAMEWORKS];
+    struct rp_framework_found of[RP_USES_COUNT];
 };
 
 /* Looks at the words of a command. `only`: names with commas; these count as present, and no

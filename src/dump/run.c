@@ -206,7 +206,7 @@ static enum rp_code plan_log_level(struct plan *p)
 /* The names of logs differ between versions, and an unknown one raises an exception. */
 static const char *known_logs(struct plan *p, const char *const *names)
 {
-    const char *package = p->env.frameworks->of[RP_FRAMEWORK_PYTORCH].package, *list = "";
+    const char *package = p->env.frameworks->of[RP_USES_PYTORCH].package, *list = "";
     char path[PATH_MAX];
 
     if (!package ||
@@ -270,7 +270,7 @@ static enum rp_code plan_ratex(struct plan *p)
 {
     const char *aliasing = getenv("ENABLE_PARAM_ALIASING");
 
-    if (!plan_has(p, RP_FRAMEWORK_PYTORCH))
+    if (!plan_has(p, RP_USES_PYTORCH))
         RP_TRY(plan_set(p, "LTC_SAVE_TENSORS_FILE", plan_path(p, "lazy", "ltc.txt"),
                         "graphs of Ratex"));
     RP_TRY(plan_offer(p, "LTC_IR_DEBUG", "1", "Python lines in these graphs"));
@@ -304,13 +304,13 @@ static enum rp_code plan_make(struct plan *p)
     static const struct {
         enum rp_dump_framework framework;
         enum rp_code (*plan)(struct plan *p);
-    } rows[] = {{RP_FRAMEWORK_JAX, plan_jax},         {RP_FRAMEWORK_TENSORFLOW, plan_tensorflow},
-                {RP_FRAMEWORK_PYTORCH, plan_pytorch}, {RP_FRAMEWORK_TORCH_XLA, plan_torch_xla},
-                {RP_FRAMEWORK_RATEX, plan_ratex},     {RP_FRAMEWORK_BLADEDISC, plan_bladedisc}};
+    } rows[] = {{RP_USES_JAX, plan_jax},         {RP_USES_TENSORFLOW, plan_tensorflow},
+                {RP_USES_PYTORCH, plan_pytorch}, {RP_USES_TORCH_XLA, plan_torch_xla},
+                {RP_USES_RATEX, plan_ratex},     {RP_USES_BLADEDISC, plan_bladedisc}};
     const struct rp_frameworks *f = p->env.frameworks;
 
-    if (!f->n || plan_has(p, RP_FRAMEWORK_JAX) || plan_has(p, RP_FRAMEWORK_TENSORFLOW) ||
-        plan_has(p, RP_FRAMEWORK_TORCH_XLA))
+    if (!f->n || plan_has(p, RP_USES_JAX) || plan_has(p, RP_USES_TENSORFLOW) ||
+        plan_has(p, RP_USES_TORCH_XLA))
         RP_TRY(plan_xla(p));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (plan_has(p, rows[i].framework))
@@ -341,7 +341,7 @@ static const char *summary_of(const struct plan *p)
     const struct rp_frameworks *f = p->env.frameworks;
     const char *list = "";
 
-    for (size_t i = 0; i < RP_FRAMEWORKS; i++)
+    for (size_t i = 0; i < RP_USES_COUNT; i++)
         if (f->of[i].present)
             list = rp_arena_textf(p->env.arena, "%s%s%s%s%s", list, *list ? ", " : "",
                                   f->of[i].name, f->of[i].version ? " " : "",
@@ -354,7 +354,7 @@ static void copy_plan(const struct plan *p, struct run_root *root)
     const struct rp_frameworks *f = p->env.frameworks;
     struct rp_arena *arena = p->env.arena;
 
-    root->frameworks = RP_ARENA_NEW(arena, struct run_framework, RP_FRAMEWORKS);
+    root->frameworks = RP_ARENA_NEW(arena, struct run_framework, RP_USES_COUNT);
     root->variables = RP_ARENA_NEW(arena, struct rp_dump_variable, p->env.variables.n + 1);
     root->dropped = RP_ARENA_NEW(arena, struct rp_dump_dropped, p->env.dropped.n + 1);
     root->folders = RP_ARENA_NEW(arena, const char *, p->folders.n + 1);
@@ -362,7 +362,7 @@ static void copy_plan(const struct plan *p, struct run_root *root)
     if (!root->frameworks || !root->variables || !root->dropped || !root->folders ||
         !root->warnings)
         return;
-    for (size_t i = 0; i < RP_FRAMEWORKS; i++)
+    for (size_t i = 0; i < RP_USES_COUNT; i++)
         if (f->of[i].present)
             root->frameworks[root->nframeworks++] =
                 (struct run_framework){f->of[i].name, f->of[i].version, f->of[i].package};

@@ -137,12 +137,11 @@ static bool is_accepted(const struct rp_dump_environment *e, const struct rp_fla
     const struct rp_frameworks *f = e->frameworks;
     bool any = false, accepted = true;
 
-    for (size_t i = 0; i < RP_FRAMEWORKS && accepted; i++) {
+    for (size_t i = 0; i < RP_USES_COUNT && accepted; i++) {
         const struct rp_framework_found *of = &f->of[i];
         enum rp_flag_known known;
 
-        if (!of->present ||
-            (i != RP_FRAMEWORK_JAX && i != RP_FRAMEWORK_TENSORFLOW && i != RP_FRAMEWORK_TORCH_XLA))
+        if (!of->present || (i != RP_USES_JAX && i != RP_USES_TENSORFLOW && i != RP_USES_TORCH_XLA))
             continue;
         any = true;
         known = flag ? rp_flag_known_to(flag, of->xla) : RP_FLAG_UNSURE;
