@@ -20,7 +20,7 @@ struct rp_dump_store;
 struct rp_dump_stored {
     size_t struct_size;                    /* sizeof(struct rp_dump_stored): set before the call */
     uint64_t files, bytes;                 /* in the folder now; equal files count once in bytes */
-    uint64_t shared_files, shared_bytes;   /* files that are links to an equal one now */
+    uint64_t shared_files, shared_bytes;   /* files that are links now, or have repeats no more */
     uint64_t removed_files, removed_bytes; /* because of the limit */
 };
 
@@ -33,8 +33,9 @@ RP_API enum rp_code rp_dump_store_new(const char *folder, uint64_t max_bytes,
    file ".removed". Call it again and again while programs run. */
 RP_API enum rp_code rp_dump_store_look(struct rp_dump_store *store, struct rp_err *err);
 
-/* Once no program writes any more: makes equal files hard links of one another, and removes empty
-   folders. */
+/* Once no program writes any more: makes equal files hard links of one another, keeps each graph of
+   lazy/ltc.txt and lazy/xla.txt once (the file ".steps" beside them says which step had which), and
+   removes empty folders. */
 RP_API enum rp_code rp_dump_store_share(struct rp_dump_store *store, struct rp_err *err);
 
 RP_API void rp_dump_store_state(const struct rp_dump_store *store, struct rp_dump_stored *out);

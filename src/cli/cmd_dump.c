@@ -210,8 +210,8 @@ static void print_summary(const struct dumping *d)
     print_size(s.bytes);
     fprintf(stderr, " in '%s'", d->record.folder);
     if (s.shared_files) {
-        fprintf(stderr, "; %llu equal to another %s stored once (",
-                (unsigned long long)s.shared_files, s.shared_files == 1 ? "is" : "are");
+        fprintf(stderr, "; equal content of %llu file%s is stored once (",
+                (unsigned long long)s.shared_files, s.shared_files == 1 ? "" : "s");
         print_size(s.shared_bytes);
         fprintf(stderr, " saved)");
     }

@@ -4,6 +4,8 @@
  * files are only removed then, which no writer notices; equal ones become hard links when nothing
  * is written any more, since a program that writes to one name would change the other.
  */
+#include "dump/store.h"
+
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/order.h"
@@ -247,11 +249,31 @@ static void share_among(struct rp_dump_store *store, struct dump_file *f, size_t
     }
 }
 
+static enum rp_code compact_graphs(struct rp_dump_store *store, struct rp_err *err)
+{
+    for (size_t i = 0; i < store->files.n; i++) {
+        const struct dump_file *file = &store->files.at[i];
+        const void *all = rp_dump_is_lazy(file->path) && file->size ? map_file(file) : NULL;
+        enum rp_code code = RP_OK;
+        uint64_t saved = 0;
+
+        if (all)
+            code = rp_dump_compact_lazy(file->path, all, file->size, &saved, err);
+        unmap_file(file, all);
+        RP_TRY(code);
+        store->state.shared_files += saved > 0;
+        store->state.shared_bytes += saved;
+    }
+    return RP_OK;
+}
+
 enum rp_code rp_dump_store_share(struct rp_dump_store *store, struct rp_err *err)
 {
     struct dump_file *f;
     size_t n, end;
 
+    RP_TRY(list_files(store, true, err));
+    RP_TRY(compact_graphs(store, err));
     RP_TRY(list_files(store, true, err));
     f = store->files.at;
     n = store->files.n;
