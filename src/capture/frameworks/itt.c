@@ -22,13 +22,16 @@
 #define LANE    UINT32_C(0x49540000) /* distinct from lanes of other sources */
 #define TORCH   "PyTorch"
 
-EXPORT const char *__itt_api_version(void);
-EXPORT struct rp_itt_domain *__itt_domain_create(const char *name);
-EXPORT struct rp_itt_string *__itt_string_handle_create(const char *text);
-EXPORT void __itt_task_begin(const struct rp_itt_domain *domain, struct rp_itt_id task,
-                             struct rp_itt_id parent, struct rp_itt_string *name);
-EXPORT void __itt_task_end(const struct rp_itt_domain *domain);
-EXPORT void __itt_thread_set_name(const char *name);
+/* The names of ITT are reserved for the implementation, so they are given to the linker only. */
+#define ITT(name) __asm__("__itt_" name) EXPORT
+
+const char *itt_api_version(void) ITT("api_version");
+struct rp_itt_domain *itt_domain_create(const char *name) ITT("domain_create");
+struct rp_itt_string *itt_string_handle_create(const char *text) ITT("string_handle_create");
+void itt_task_begin(const struct rp_itt_domain *domain, struct rp_itt_id task,
+                    struct rp_itt_id parent, struct rp_itt_string *name) ITT("task_begin");
+void itt_task_end(const struct rp_itt_domain *domain) ITT("task_end");
+void itt_thread_set_name(const char *name) ITT("thread_set_name");
 
 static _Atomic(struct rp_itt_string *) strings[STRINGS];
 static struct rp_itt_string other_string = {.text = "(more names)"};
@@ -47,13 +50,13 @@ static const struct rp_capture *capture(void)
     return is;
 }
 
-const char *__itt_api_version(void)
+const char *itt_api_version(void)
 {
     return "reprise";
 }
 
 /* extra1 is the lane; 0 for PyTorch, whose tasks nest with other ranges of the thread. */
-struct rp_itt_domain *__itt_domain_create(const char *name)
+struct rp_itt_domain *itt_domain_create(const char *name)
 {
     struct rp_itt_domain *d = NULL;
 
@@ -106,7 +109,7 @@ static struct rp_itt_string *string_new(const char *text)
     return s;
 }
 
-struct rp_itt_string *__itt_string_handle_create(const char *text)
+struct rp_itt_string *itt_string_handle_create(const char *text)
 {
     uint64_t h;
 
@@ -132,8 +135,8 @@ struct rp_itt_string *__itt_string_handle_create(const char *text)
     return &other_string;
 }
 
-void __itt_task_begin(const struct rp_itt_domain *domain, struct rp_itt_id task,
-                      struct rp_itt_id parent, struct rp_itt_string *name)
+void itt_task_begin(const struct rp_itt_domain *domain, struct rp_itt_id task,
+                    struct rp_itt_id parent, struct rp_itt_string *name)
 {
     const struct rp_capture *cap = capture();
     bool op = domain && name && domain->extra1 == 0 && name->extra1;
@@ -147,7 +150,7 @@ void __itt_task_begin(const struct rp_itt_domain *domain, struct rp_itt_id task,
                                        .category = op ? "cpu_op" : "itt"});
 }
 
-void __itt_task_end(const struct rp_itt_domain *domain)
+void itt_task_end(const struct rp_itt_domain *domain)
 {
     const struct rp_capture *cap = capture();
 
@@ -155,7 +158,7 @@ void __itt_task_end(const struct rp_itt_domain *domain)
         cap->leave((uint32_t)domain->extra1, 0);
 }
 
-void __itt_thread_set_name(const char *name)
+void itt_thread_set_name(const char *name)
 {
     const struct rp_capture *cap = capture();
 
