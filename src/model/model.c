@@ -59,7 +59,7 @@ static const struct rp_type fit_type = {"fit", sizeof(struct fit_row), fit_field
     RP_FIELD(struct error_row, member, type, unit, title, doc, flags)
 static const struct rp_field error_fields[] = {
     ERR(left_out, STR, NONE, "left out", "shapes, a number format or a device", 0),
-    ERR(op, STR, NONE, "operator", "'all': all of them", 0),
+    ERR(op, STR, NONE, "operator", "'all operators': all rows", 0),
     ERR(device, STR, NONE, "device", "that the rows were measured on", 0),
     ERR(rows, I64, COUNT, "rows", "predicted and compared", 0),
     ERR(median_ratio, F64, RATIO, "median", "error: |predicted / measured - 1|", 0),
@@ -141,6 +141,17 @@ static enum rp_code find_method(struct model_ctx *c, enum rp_learn_method *out, 
                : RP_OK;
 }
 
+static const char *device_list(struct rp_arena *arena)
+{
+    size_t i, n;
+    const struct rp_device_peaks *devices = rp_devices(&n);
+    const char *list = "";
+
+    for (i = 0; i < n; i++)
+        list = rp_arena_textf(arena, "%s%s%s", list, i ? ", " : "", devices[i].name);
+    return list;
+}
+
 static enum rp_code find_device(struct model_ctx *c, struct rp_err *err)
 {
     const char *text = rp_settings_text(c->settings, "device");
@@ -149,10 +160,8 @@ static enum rp_code find_device(struct model_ctx *c, struct rp_err *err)
     if (text && !d)
         d = rp_device_recognise(text, 0);
     if (text && !d)
-        return rp_err_set(err, RP_USAGE,
-                          "--device '%s': unknown device; 'reprise roofline --help' names those "
-                          "that are known",
-                          text);
+        return rp_err_set(err, RP_USAGE, "--device '%s': unknown device; known devices: %s", text,
+                          device_list(c->arena));
     c->device = d ? d->name : NULL;
     return RP_OK;
 }
@@ -278,8 +287,8 @@ static enum rp_code add_error(struct model_ctx *c, const struct outcomes *o, con
     double *errors = malloc((o->list.n + 1) * sizeof *errors);
     struct error_row row = {
         .left_out = left_out,
-        .op =
-            like ? like->kind == RP_OP_FUSED ? "fused" : rp_arena_text(c->arena, like->op) : "all",
+        .op = like ? like->kind == RP_OP_FUSED ? "fused" : rp_arena_text(c->arena, like->op)
+                   : "all operators",
         .device = like ? rp_arena_text(c->arena, like->device) : NULL};
     size_t i, n = 0, covered = 0;
 

@@ -193,13 +193,14 @@ void rp_features_of(const struct rp_sample *s, enum rp_op_kind kind, struct rp_f
     bool known;
     const struct rp_device_peaks *device = rp_sample_device(s, &known);
     double peak = peak_of(s, device);
+    bool on_matrix = s->kind >= RP_OP_MATMUL && s->kind <= RP_OP_ATTENTION;
     double uncached = s->bytes - device->cache_bytes;
 
     *out = (struct rp_features){0};
-    out->peak = peak;
-    out->compute_s = s->flops / peak;
+    out->peak = on_matrix ? peak * device->reach : peak;
+    out->compute_s = s->flops / out->peak;
     out->memory_s = s->bytes / device->memory;
-    out->least_s = known ? fmax(out->compute_s, uncached > 0 ? uncached / device->memory : 0) : 0;
+    out->least_s = known ? fmax(s->flops / peak, uncached > 0 ? uncached / device->memory : 0) : 0;
     add_feature(out, log_of(fmax(out->compute_s, out->memory_s)));
     add_feature(out, log_of(out->compute_s));
     add_feature(out, log_of(out->memory_s));

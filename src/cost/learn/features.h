@@ -15,7 +15,7 @@
 struct rp_features {
     uint8_t n, nsizes;
     float x[RP_FEATURES_MAX];
-    double peak;                 /* FLOP/s */
+    double peak;                 /* FLOP/s that libraries reach, in parts of NVIDIA's */
     double compute_s, memory_s;  /* at the peaks of the device */
     double extra_s;              /* of rows what each costs, of products their whole tiles */
     bool aligned;                /* vectors and tiles need no special cases at their ends */
