@@ -54,7 +54,7 @@ static void write_tree(const struct rp_fit *fit, size_t tree, struct rp_out *out
 
     rp_out_text(out, "tree\t");
     for (; i < end; i++) {
-        const struct rp_tree_node *n = &fit->nodes.at[i];
+        const struct rp_learned_node *n = &fit->nodes.at[i];
 
         if (n->feature < RP_FEATURES_MAX)
             rp_out_printf(out, "%d<%.9g ", n->feature, (double)n->at);
@@ -279,7 +279,8 @@ static enum rp_code read_piece(struct rp_fit *fit, const struct field *f, size_t
 }
 
 /* The next word of a tree: a leaf, or "feature<value". */
-static bool next_node(const char **at, const char *end, size_t nfeatures, struct rp_tree_node *out)
+static bool next_node(const char **at, const char *end, size_t nfeatures,
+                      struct rp_learned_node *out)
 {
     const char *word, *less;
     struct field f;
@@ -290,7 +291,7 @@ static bool next_node(const char **at, const char *end, size_t nfeatures, struct
     for (word = *at; *at < end && **at != ' ';)
         (*at)++;
     less = memchr(word, '<', (size_t)(*at - word));
-    *out = (struct rp_tree_node){.feature = RP_FEATURES_MAX};
+    *out = (struct rp_learned_node){.feature = RP_FEATURES_MAX};
     if (less) {
         f = (struct field){word, (size_t)(less - word)};
         if (!field_number(&f, 0, (double)nfeatures - 1, &feature) || feature != floor(feature))
@@ -314,7 +315,7 @@ static enum rp_code read_tree(struct rp_fit *fit, const struct field *f, size_t 
     uint32_t waiting[DEPTH];
     size_t depth = 0, count, nsizes;
     const char *at = n == 2 ? f[1].text : NULL, *end = at ? at + f[1].n : NULL;
-    struct rp_tree_node node;
+    struct rp_learned_node node;
 
     count_features(fit->kind, &count, &nsizes);
     if (!at || fit->nodes.n > MOST_NODES)

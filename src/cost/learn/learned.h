@@ -41,7 +41,7 @@ struct rp_curve {
 };
 
 /* A node of a tree; of a leaf feature is RP_FEATURES_MAX and at its value. */
-struct rp_tree_node {
+struct rp_learned_node {
     uint8_t feature;
     uint32_t right; /* where x >= at; the left one follows its parent */
     float at;
@@ -59,13 +59,13 @@ struct rp_fit {
                                      below, a tenth above */
     double median, p90; /* of |predicted / measured - 1| for shapes left out; NAN: not known */
     RP_VEC(struct rp_curve) curves; /* of trees: only their bases and slopes */
-    RP_VEC(struct rp_tree_node) nodes;
+    RP_VEC(struct rp_learned_node) nodes;
     RP_VEC(uint32_t) trees; /* first nodes */
 };
 
 /* How operators of a kind that were measured in two formats take longer in the second than their
    fit of the first says: logarithms, of short kernels and of long ones. */
-struct rp_transfer {
+struct rp_format_gap {
     uint8_t kind, from, to;
     double quick, slow;
 };
@@ -77,7 +77,7 @@ struct rp_learned {
     RP_VEC(double) smooth;     /* by sample: log of seconds, made monotone among its kin */
     RP_VEC(struct rp_features) features; /* by sample */
     RP_VEC(struct rp_fit) fits;
-    RP_VEC(struct rp_transfer) transfers;
+    RP_VEC(struct rp_format_gap) transfers;
 };
 
 enum rp_provenance { RP_MEASURED, RP_FITTED, RP_ASSUMED };

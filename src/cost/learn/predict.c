@@ -176,7 +176,7 @@ static double in_other_format(const struct rp_learned *m, const struct rp_fit *f
 
     part = fmin(fmax(part, 0), 1);
     for (i = 0; i < m->transfers.n; i++) {
-        const struct rp_transfer *t = &m->transfers.at[i];
+        const struct rp_format_gap *t = &m->transfers.at[i];
 
         if (t->kind == family_of(s->kind) && t->from == from && t->to == s->type)
             return y + t->quick + part * (t->slow - t->quick);
@@ -226,8 +226,8 @@ static enum rp_code compare_formats(struct rp_learned *m, uint8_t kind, uint8_t 
     if (nquick + nslow < 8)
         return RP_OK;
     return rp_vec_push(&m->transfers,
-                       ((struct rp_transfer){kind, from, to, isnan(quick) ? slow : quick,
-                                             isnan(slow) ? quick : slow}),
+                       ((struct rp_format_gap){kind, from, to, isnan(quick) ? slow : quick,
+                                               isnan(slow) ? quick : slow}),
                        err);
 }
 
@@ -301,7 +301,7 @@ static void predict_fitted(const struct rp_learned *m, const struct rp_fit *fit,
     set_time(out, &x, y, fit->error_low - wider, fit->error_high + wider,
              wider > log(4) / 4 ? RP_ASSUMED : RP_FITTED,
              wider > log(4) / 4 ? "far outside the sizes that were measured"
-                            : "fitted to other shapes of the operator");
+                                : "fitted to other shapes of the operator");
 }
 
 bool rp_learned_predict(const struct rp_learned *m, const struct rp_sample *s,

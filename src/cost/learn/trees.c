@@ -44,7 +44,7 @@ struct xgb {
 
 double rp_fit_trees_at(const struct rp_fit *fit, const struct rp_features *x)
 {
-    const struct rp_tree_node *nodes = fit->nodes.at;
+    const struct rp_learned_node *nodes = fit->nodes.at;
     double sum = 0;
     size_t i;
 
@@ -145,7 +145,7 @@ static enum rp_code parse_dump(const char *text, struct dumped_node *nodes, int 
 static enum rp_code add_node(struct rp_fit *fit, const struct dumped_node *nodes, int cap, int id,
                              int depth, struct rp_err *err)
 {
-    struct rp_tree_node node = {.feature = RP_FEATURES_MAX};
+    struct rp_learned_node node = {.feature = RP_FEATURES_MAX};
     size_t at = fit->nodes.n;
 
     if (id < 0 || id >= cap || depth > 64 || nodes[id].yes == -2)
