@@ -250,7 +250,6 @@ static enum rp_code plan_pytorch(struct plan *p)
         RP_TRY(plan_set(p, "TORCH_COMPILE_DEBUG_DIR", plan_path(p, "torch", NULL),
                         "where they are written"));
     }
-    RP_TRY(plan_offer(p, "LTC_ENABLE_SOURCE_INFO", "1", "Python lines in graphs of torch.lazy"));
     return plan_set(p, "LTC_SAVE_TENSORS_FILE", plan_path(p, "lazy", "ltc.txt"),
                     "graphs of torch.lazy");
 }
