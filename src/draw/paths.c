@@ -39,8 +39,8 @@ static const char *root_path(struct paths *s, uint32_t g, int depth)
 
     if (c == t->p->entry)
         return "";
-    if (op == RP_NONE || depth > 100)
-        return t->groups[g].name;
+    if (op == RP_NONE || depth > 100) /* the addition of a reduction and its like */
+        return rp_arena_textf(s->arena, "computations/%s", t->groups[g].name);
     up = path_of(s, t->home[op], depth + 1);
     name = rp_program_text(t->p, t->p->op_name.at[op]);
     if (rp_op_called(t->p, op).n > 1)

@@ -5,8 +5,8 @@
 #include "draw/tree.h"
 
 /* "GPT/block_0/stack2_x12/layer3" of each group, in the arena: two groups never have the same path.
-   A computation that an operation shows is inside a group with the operation's name. "": the
-   entry. */
+   A computation that an operation shows is inside a group with the operation's name, others are in
+   "computations". "": the entry. */
 enum rp_code rp_paths_make(const struct rp_tree *tree, struct rp_arena *arena, const char ***out,
                            struct rp_err *err);
 
