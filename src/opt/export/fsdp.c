@@ -36,7 +36,7 @@ static bool fsdp_fits(const struct rp_opt_plan *plan)
     return plan->source == RP_OPT_TORCH && plan->ranks > 1 && rp_opt_threshold(plan) > 0;
 }
 
-/* The mean size of a bucket: the last one is often small. */
+/* Half the mean size of a bucket: units are whole modules. */
 static int64_t unit_bytes(const struct rp_opt_plan *plan)
 {
     int64_t bytes = 0;
@@ -44,20 +44,21 @@ static int64_t unit_bytes(const struct rp_opt_plan *plan)
 
     for (i = 0; i < plan->ngroups; i++)
         bytes += plan->groups[i].bytes;
-    return bytes / (int64_t)plan->ngroups;
+    return plan->ngroups ? bytes / (int64_t)plan->ngroups / 2 : 0;
 }
 
 static void fsdp_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
-    rp_out_text(to,
-                "\"\"\"Units to wrap for FullyShardedDataParallel, found by 'reprise optimize'. "
-                "Works with stock PyTorch 2.6 or newer.\n\n"
-                "    model = fsdp_units.shard(model)\n\n"
-                "Before 2.6: FullyShardedDataParallel(model, auto_wrap_policy=functools.partial(\n"
-                "    torch.distributed.fsdp.wrap.size_based_auto_wrap_policy, "
-                "min_num_params=UNIT_BYTES // 4))\n\n"
-                "The recording is of DistributedDataParallel: the units have the size of its best "
-                "buckets. What sharding\nitself costs is not predicted.\n\"\"\"\n");
+    rp_out_text(
+        to,
+        "\"\"\"Units to wrap for FullyShardedDataParallel, found by 'reprise optimize'. "
+        "Works with stock PyTorch 2.6 or newer.\n\n"
+        "    model = fsdp_units.shard(model)\n\n"
+        "Before 2.6: FullyShardedDataParallel(model, auto_wrap_policy=functools.partial(\n"
+        "    torch.distributed.fsdp.wrap.size_based_auto_wrap_policy, "
+        "min_num_params=UNIT_BYTES // 4))\n\n"
+        "The recording is of DistributedDataParallel: the units have at least half the size of its best "
+        "buckets. What sharding\nitself costs is not predicted.\n\"\"\"\n");
     rp_out_printf(to, "UNIT_BYTES = %lld\n\n", (long long)unit_bytes(plan));
     rp_out_text(to, fsdp_functions);
 }

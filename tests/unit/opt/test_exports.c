@@ -78,7 +78,7 @@ static void exports_fit_the_framework(void **state)
         {RP_OPT_TORCH, "ddp", "\nBUCKET_CAP_MB = 3.5\nBUCKETS = [1, 3]  # "},
         {RP_OPT_TORCH, "ddp", "\nBUCKET_BYTES = [4000000, 3500000]\n"},
         {RP_OPT_TORCH, "ddp", "15.000 ms with the whole plan, 20.000 ms without it"},
-        {RP_OPT_TORCH, "fsdp", "\nUNIT_BYTES = 3750000\n"},
+        {RP_OPT_TORCH, "fsdp", "\nUNIT_BYTES = 1875000\n"},
         {RP_OPT_TORCH, "optimizer",
          "\noptimizer = torch.optim.Adam(model.parameters(), fused=True)"},
         {RP_OPT_TORCH, "cuda-graphs", "with torch.cuda.graph(graph):"},
