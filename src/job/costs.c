@@ -214,11 +214,12 @@ static enum rp_code learn_messages(struct rp_job_costs *c, const struct rp_job_m
 /* A vote this soon after the previous agreement had waited for it. */
 #define DIRECTLY_NS 20000
 
-#define CYCLE_LEAST_NS 50e3
-#define CYCLE_MOST_NS  50e6
-#define CYCLE_STEP     1.0003
-#define CONCENTRATED   0.97 /* 1: all votes on the grid */
-#define VOTES_LEAST    6    /* of a rank */
+/* From 50 ms down to 50 µs. */
+#define CYCLE_MOST_NS 50e6
+#define CYCLE_STEP    1.0003
+#define CYCLE_STEPS   23029
+#define CONCENTRATED  0.97 /* 1: all votes on the grid */
+#define VOTES_LEAST   6    /* of a rank */
 
 typedef RP_VEC(int64_t) time_vec;
 
@@ -281,12 +282,14 @@ static double concentration_of_all(const struct rp_job_costs *c, const time_vec 
 /* The longest cycle on which the votes of every rank lie. */
 static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
 {
-    double cycle, best = 0, width;
-    size_t r;
+    double cycle, best = 0, width = CYCLE_STEP - 1;
+    size_t r, i;
 
-    for (cycle = CYCLE_MOST_NS; cycle >= CYCLE_LEAST_NS; cycle /= CYCLE_STEP) {
-        double x = concentration_of_all(c, votes, cycle, CONCENTRATED);
+    for (i = 0; i < CYCLE_STEPS; i++) {
+        double x;
 
+        cycle = CYCLE_MOST_NS * pow(CYCLE_STEP, -(double)i);
+        x = concentration_of_all(c, votes, cycle, CONCENTRATED);
         if (best > 0 && cycle < 0.99 * c->cycle_ns)
             break;
         if (x > best) {
@@ -294,7 +297,7 @@ static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
             c->cycle_ns = cycle;
         }
     }
-    for (width = CYCLE_STEP - 1; best > 0 && width > 1e-7; width /= 2)
+    for (i = 0; best > 0 && i < 12; i++, width /= 2)
         for (r = 0; r < 2; r++) {
             double x;
 
@@ -305,8 +308,11 @@ static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
                 c->cycle_ns = cycle;
             }
         }
-    for (r = 0; r < c->nranks && c->cycle_ns > 0; r++)
+    c->cycle_ns = 10 * round(c->cycle_ns / 10); /* the same on every machine */
+    for (r = 0; r < c->nranks && c->cycle_ns > 0; r++) {
         concentration(&votes[r], c->cycle_ns, &c->ranks[r].phase_ns);
+        c->ranks[r].phase_ns = 10 * round(c->ranks[r].phase_ns / 10);
+    }
 }
 
 static enum rp_code learn_cycle(struct rp_job_costs *c, struct rp_err *err)

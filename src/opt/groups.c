@@ -349,7 +349,7 @@ enum rp_code rp_opt_search_groups(const struct rp_opt_chain *chain, struct rp_op
 {
     struct groups_ctx g = {.chain = chain, .limits = limits};
     void *state = malloc(chain->state_size + 1);
-    uint8_t *room = malloc((2 * CHAINS + 1) * chain->n + 1);
+    uint8_t *room = malloc((size_t)(2 * CHAINS + 1) * chain->n + 1);
     enum rp_code code = state && room ? RP_OK : rp_err_nomem(err, "searching");
     size_t i;
 
@@ -358,7 +358,7 @@ enum rp_code rp_opt_search_groups(const struct rp_opt_chain *chain, struct rp_op
     g.start = room;
     g.found = room + CHAINS * chain->n;
     if (code == RP_OK)
-        code = search(&g, state, ends, room + 2 * CHAINS * chain->n, best_ns, tried, err);
+        code = search(&g, state, ends, room + (size_t)2 * CHAINS * chain->n, best_ns, tried, err);
     for (i = 0; i < chain->n; i++)
         ends[i] = ends[i] && may_end(chain, i);
     pthread_mutex_destroy(&g.lock);
