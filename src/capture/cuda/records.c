@@ -10,6 +10,7 @@
  */
 #include "capture/cuda/cuda.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -139,6 +140,20 @@ static int32_t device_of(uint32_t context)
     return known ? (int32_t)known - 1 : 0;
 }
 
+static void keep_driver(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    int (*get)(int *) = NULL, version = 0;
+    char text[32];
+
+    if (driver)
+        *(void **)&get = dlsym(driver, "cuDriverGetVersion");
+    if (!get || get(&version) || !version)
+        return;
+    snprintf(text, sizeof text, "%d.%d", version / 1000, version % 1000 / 10);
+    rp_cuda.cap->fact("cuda.driver", text);
+}
+
 static void keep_device(const struct rp_cupti_device_record *r)
 {
     char key[32], text[128];
@@ -147,6 +162,11 @@ static void keep_device(const struct rp_cupti_device_record *r)
     snprintf(text, sizeof text, "%llu bytes, %u multiprocessors",
              (unsigned long long)r->memory_bytes, r->multiprocessors);
     rp_cuda.cap->fact(key, text); /* before the name, which completes the device */
+    snprintf(key, sizeof key, "cuda.device.%u.clocks", r->id);
+    snprintf(text, sizeof text, "%u MHz, memory %llu GB/s", r->clock_khz / 1000,
+             (unsigned long long)(r->bandwidth_kb / 1000000));
+    rp_cuda.cap->fact(key, text);
+    keep_driver();
     snprintf(key, sizeof key, "cuda.device.%u", r->id);
     snprintf(text, sizeof text, "%s", r->name ? r->name : "");
     rp_cuda.cap->fact(key, text);
