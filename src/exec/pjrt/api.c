@@ -128,6 +128,22 @@ static uint64_t status_of(const struct rp_pjrt *pjrt, void *error)
     return args.word[RP_PJRT_RESULT];
 }
 
+/* What to do about it, where that is known. */
+static enum rp_code explain_failure(const char *message, enum rp_code code, struct rp_err *err)
+{
+    if (strstr(message, "callback"))
+        return rp_err_context(err, code,
+                              "it calls back into the Python program, which is not running");
+    if (strstr(message, "No FFI handler registered") ||
+        strstr(message, "No registered implementation for custom call") ||
+        strstr(message, "Unknown custom call"))
+        return rp_err_context(err, code,
+                              "JAX registers this custom call from Python when it starts; a plugin "
+                              "by itself does not have it, and JAX's own CPU client is no plugin: "
+                              "the engines fast and ref may run it");
+    return code;
+}
+
 /* Takes the error over. */
 static enum rp_code call_failure(const struct rp_pjrt *pjrt, void *error, enum rp_code other,
                                  struct rp_err *err)
@@ -141,8 +157,8 @@ static enum rp_code call_failure(const struct rp_pjrt *pjrt, void *error, enum r
     args.word[0] = sizeof args;
     args.word[RP_PJRT_ARG] = rp_pjrt_word(error);
     function_at(pjrt, RP_PJRT_ERROR_DESTROY)(args.word);
-    return rp_err_set(err, code, "error from the plugin: %s",
-                      message[0] ? message : "(no message)");
+    rp_err_set(err, code, "error from the plugin: %s", message[0] ? message : "(no message)");
+    return explain_failure(message, code, err);
 }
 
 /* Whether the error was about a size, which is then known. */

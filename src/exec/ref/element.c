@@ -84,7 +84,9 @@ static enum rp_code prepare_lane(struct rp_plan *plan, struct rp_node *node, str
         const struct rp_value_shape *in = node->nin ? rp_node_operand(plan, node, 0) : node->shape;
 
         return rp_node_error(node, RP_UNSUPPORTED, err, "not defined on %s",
-                             rp_elem_name(in->elem) ? rp_elem_name(in->elem) : "this type");
+                             in->elem == RP_ELEM_INVALID
+                                 ? "an unknown type, such as a quantized one (!quant.uniform)"
+                                 : rp_elem_name(in->elem));
     }
     node->attrs = lane;
     return RP_OK;
