@@ -38,6 +38,16 @@ static void put_quoted(const char *text)
     }
 }
 
+/* The values of the option "action", any of which may be the first word; or NULL. */
+static const char *action_words(const struct cli_command *command)
+{
+    const struct rp_option *option = command->options;
+
+    while (option->name && strcmp(option->name, "action") != 0)
+        option++;
+    return option->name ? option->value : NULL;
+}
+
 static void bash_option(const struct cli_command *command, const struct rp_option *option)
 {
     (void)command;
@@ -76,8 +86,11 @@ static void bash_words(const struct cli_command *command)
     } else if (!strcmp(command->name, "completion")) {
         printf(" ");
         put_choices(command->words);
+    } else if (action_words(command)) {
+        printf(" ");
+        put_choices(action_words(command));
     }
-    puts(strstr(command->words, "FILE") ? "' files=yes ;;" : "' ;;");
+    puts(strstr(command->words, "FILE") || action_words(command) ? "' files=yes ;;" : "' ;;");
 }
 
 static void completion_bash(void)
@@ -155,6 +168,11 @@ static void zsh_words(const struct cli_command *command)
         put_choices(command->words);
         printf(")'");
     } else if (*command->words) {
+        if (action_words(command)) {
+            printf(" \\\n        '1:word:{compadd -- ");
+            put_choices(action_words(command));
+            printf("; _files}'");
+        }
         printf(" \\\n        '*:file:_files'");
     }
 }
@@ -214,6 +232,11 @@ static void completion_fish(void)
         put_quoted(command.summary);
         puts("'");
         each_option(&command, fish_option);
+        if (action_words(&command)) {
+            printf("complete -c reprise -n '__fish_seen_subcommand_from %s' -a '", command.name);
+            put_choices(action_words(&command));
+            puts("'");
+        }
     }
     puts("complete -c reprise -n '__fish_seen_subcommand_from completion' -xa 'bash zsh fish'");
     printf("complete -c reprise -n '__fish_seen_subcommand_from help' -xa 'formats");
