@@ -535,7 +535,7 @@ static double parts_of(const struct model_ctx *c, const struct rp_sample *chain)
 
 static int64_t whole_ns(double ns)
 {
-    return isnan(ns) ? RP_ABSENT_I64 : (int64_t)(ns + 0.5);
+    return ns < 9e18 ? (int64_t)(ns + 0.5) : RP_ABSENT_I64;
 }
 
 static enum rp_code predict_row(struct model_ctx *c, const struct rp_sample *s, struct rp_err *err)

@@ -41,7 +41,7 @@ static void look_at(const struct rp_program *p)
     if (rp_list_tree(p, &arena, &listing, NULL) == RP_OK && p->nops)
         (void)rp_list_near(p, rp_program_text(p, p->op_name.at[0]), 3, &arena, &listing, NULL);
     if (rp_out_open_memory(&out, NULL) == RP_OK) {
-        (void)rp_draw_program_html(p, out, NULL);
+        (void)rp_draw_program_html(p, NULL, out, NULL);
         (void)rp_draw_program_dot(p, listing.ops, out);
         rp_out_abandon(out);
     }
