@@ -361,7 +361,7 @@ static enum rp_code attention_run(struct rp_eval *e, const struct rp_node *node,
                                             : rp_tensor_as(in[i], RP_ELEM_F64, &wide[i], err);
     for (size_t i = 0; i < n && code == RP_OK; i++)
         code = zeros_like(node->shape->parts[i], &made[i], err);
-    if (code == RP_OK)
+    if (code == RP_OK && wide[0] && wide[1] && wide[2] && wide[a->gradient] && wide[a->output])
         code = attention_heads(a, wide, made, err);
     for (; got < n && code == RP_OK; got++)
         code = rp_tensor_as(made[got], node->shape->parts[got]->elem, &parts[got], err);

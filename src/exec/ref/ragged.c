@@ -298,9 +298,9 @@ static enum rp_code ragged_wide(const struct rp_node *node, struct rp_tensor *co
     if (g->mode == RAGGED_BATCH)
         return rp_dot_wide(&g->plain, in[0], in[1], elem, out, err);
     group = calloc(rows + 1, sizeof *group);
-    code = group ? RP_OK : rp_err_nomem(err, "evaluating");
-    if (code == RP_OK)
-        code = ragged_side(in[0], g->perm[0], wide, &l, err);
+    if (!group)
+        return rp_err_nomem(err, "evaluating");
+    code = ragged_side(in[0], g->perm[0], wide, &l, err);
     if (code == RP_OK)
         code = ragged_side(in[1], g->perm[1], wide, &r, err);
     if (code == RP_OK)
