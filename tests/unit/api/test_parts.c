@@ -106,6 +106,13 @@ static void every_part_travels(void **state)
             compare_with_options("diff", pair, 2);
             continue;
         }
+        if (list[i]->anytime) { /* what it finds in a time depends on the machine */
+            static const struct rp_setting enough[] = {{"budget", "3600"}, {"moves", "graphs"}};
+
+            compare(list[i]->name, run, 1, enough, 2);
+            compare(list[i]->name, gpt, 1, enough, 2);
+            continue;
+        }
         compare(list[i]->name, run, 1, NULL, 0);
         compare_with_options(list[i]->name, gpt, 1);
         compare(list[i]->name, timeline, 1, NULL, 0);
