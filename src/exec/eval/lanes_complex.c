@@ -17,7 +17,7 @@
     X(EXPM1, expm1, N(expm1_of)(x))              \
     X(LOG, log, N(log_of)(x))                    \
     X(LOG1P, log1p, N(log1p_of)(x))              \
-    X(SQRT, sqrt, F(csqrt)(N(above)(x)))         \
+    X(SQRT, sqrt, N(sqrt_of)(x))                 \
     X(RSQRT, rsqrt, 1 / F(csqrt)(x))             \
     X(CBRT, cbrt, F(cpow)(x, (R)1 / 3))          \
     X(SINE, sine, F(csin)(x))                    \
