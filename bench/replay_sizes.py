@@ -4,9 +4,10 @@
 
 Writes programs in JAX (decoding with a cache, LSTM, sampling, mixture of experts, selective scan, ViT,
 UNet, ResNet, DLRM ...), each before and after XLA's optimization, with real inputs, into a folder
-(--folder; kept and reused). Then `fast` and XLA for the CPU (engine `pjrt`) run them in turn for ROUNDS
-rounds. A row has the best run of each engine, their ratio, and the compile time of each; the last line
-the geometric mean of the ratios. With --check, outputs are compared with those of XLA too.
+(--folder; kept and reused). Then XLA for the CPU (engine `pjrt`, on the form before optimization) and
+`fast` on both forms run in turn for ROUNDS rounds. A row has the best run of each engine, their ratio, and
+the compile time of each; the last line the geometric mean of the ratios. With --check, outputs are
+compared with those of XLA too.
 
 Needs a Python with jax (only to write the programs) and PyPI's xla-cpu-pjrt (`reprise replay engines --install`).
 """
@@ -286,35 +287,37 @@ def replay(reprise, program, inputs, engine, seconds, check):
     return json.loads(done.stdout)
 
 
-def measure(args, title, form):
+def measure(args, title):
+    """Rows of a program: XLA, then `fast` on each form, in turn."""
     base = args.folder / file_name(title)
-    program, inputs = base.with_suffix(f".{form}.pb"), base.with_suffix(".npz")
-    best, compile_ns, errors, ok = {}, {}, {}, None
-    expected = base.with_suffix(".expected.npz")
+    inputs, expected = base.with_suffix(".npz"), base.with_suffix(".expected.npz")
+    sides = [("XLA", "before", "pjrt:")] + [(form, form, "fast") for form in args.forms]
+    best, compiled, errors, ok = {}, {}, {}, {}
     for turn in range(args.rounds):
-        for engine in ("pjrt:", "fast"):
-            # XLA compiles the program as it was before optimization in both rows: it has optimized the other
-            which = program if engine == "fast" else base.with_suffix(".before.pb")
+        for side, form, engine in sides:
             check = ["--check", "none"]
             if args.check and turn == 0:
                 check = ["--expect", expected] if engine == "fast" else check + ["--save", expected]
-            answer = replay(args.reprise, which, inputs, engine, args.time, check)
+            answer = replay(args.reprise, base.with_suffix(f".{form}.pb"), inputs, engine, args.time, check)
             if "error" in answer:
-                errors[engine] = answer["error"]
+                errors[side] = answer["error"]
                 continue
             if "--expect" in check:
-                ok = answer["ok"]
-            best[engine] = min(best.get(engine, math.inf), answer["run_ns"]["min"])
-            compile_ns[engine] = min(compile_ns.get(engine, math.inf), answer["compile_ns"])
-    if errors:
-        print(f"| {title} | {form} | not measured: {'; '.join(f'{k} {v}' for k, v in errors.items())} | | | | |", flush=True)
-        return None
-    ratio = best["fast"] / best["pjrt:"]
-    agrees = "" if ok is None else " (agrees)" if ok else " (DIFFERS)"
-    print(f"| {title} | {form} | {best['fast'] / 1e6:.4g} ms{agrees} | {best['pjrt:'] / 1e6:.4g} ms | {ratio:.2f} "
-          f"| {compile_ns['fast'] / 1e6:.3g} ms | {compile_ns['pjrt:'] / 1e6:.4g} ms |", flush=True)
-    return {"program": title, "form": form, "fast_ns": best["fast"], "xla_ns": best["pjrt:"], "ratio": ratio,
-            "fast_compile_ns": compile_ns["fast"], "xla_compile_ns": compile_ns["pjrt:"]}
+                ok[side] = answer["ok"]
+            best[side] = min(best.get(side, math.inf), answer["run_ns"]["min"])
+            compiled[side] = min(compiled.get(side, math.inf), answer["compile_ns"])
+    rows = []
+    for form in args.forms:
+        if form in errors or "XLA" in errors:
+            print(f"| {title} | {form} | not measured: {errors.get(form) or errors['XLA']} | | | | |", flush=True)
+            continue
+        ratio = best[form] / best["XLA"]
+        agrees = "" if form not in ok else " (agrees)" if ok[form] else " (DIFFERS)"
+        print(f"| {title} | {form} | {best[form] / 1e6:.4g} ms{agrees} | {best['XLA'] / 1e6:.4g} ms | {ratio:.2f} "
+              f"| {compiled[form] / 1e6:.3g} ms | {compiled['XLA'] / 1e6:.4g} ms |", flush=True)
+        rows.append({"program": title, "form": form, "fast_ns": best[form], "xla_ns": best["XLA"], "ratio": ratio,
+                     "fast_compile_ns": compiled[form], "xla_compile_ns": compiled["XLA"]})
+    return rows
 
 
 def main():
@@ -335,8 +338,7 @@ def main():
     if args.write:
         return 0
     print("| program | form | `fast` | XLA CPU | ratio | `fast` compiles | XLA compiles |\n|---|---|---|---|---|---|---|")
-    rows = [measure(args, t, f) for t in titles if not args.only or t in args.only for f in args.forms]
-    rows = [r for r in rows if r]
+    rows = [r for t in titles if not args.only or t in args.only for r in measure(args, t)]
     if rows:
         mean = math.exp(sum(math.log(r["ratio"]) for r in rows) / len(rows))
         print(f"\ngeometric mean of the ratios: {mean:.2f}; worst: {max(r['ratio'] for r in rows):.2f}")

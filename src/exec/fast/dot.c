@@ -89,20 +89,21 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
         code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
     if (code == RP_OK) {
         bool lf = d->lhs_flipped && !d->lhs_plain, rf = d->rhs_flipped && !d->rhs_plain;
-        struct rp_gemm g = {.batch = d->batch,
-                            .m = d->left,
-                            .n = d->right,
-                            .k = d->inner,
-                            .a = (const float *)(void *)l->data,
-                            .b = (const float *)(void *)(r ? r : *memo)->data,
-                            .c = (float *)(void *)to->data,
-                            .a_row = lf ? 1 : d->inner,
-                            .a_column = lf ? d->left : 1,
-                            .a_batch = d->left * d->inner,
-                            .b_row = rf ? d->right : 1,
-                            .b_column = rf ? 1 : d->inner,
-                            .b_batch = d->right * d->inner,
-                            .tf32 = d->tf32};
+        struct rp_gemm g = {
+            .batch = d->batch,
+            .m = d->left,
+            .n = d->right,
+            .k = d->inner,
+            .a = (const float *)(void *)l->data,
+            .b = (const float *)(void *)(r ? r : l)->data, /* not read where packed */
+            .c = (float *)(void *)to->data,
+            .a_row = lf ? 1 : d->inner,
+            .a_column = lf ? d->left : 1,
+            .a_batch = d->left * d->inner,
+            .b_row = rf ? d->right : 1,
+            .b_column = rf ? 1 : d->inner,
+            .b_batch = d->right * d->inner,
+            .tf32 = d->tf32};
 
         if (memo)
             code = dot_packed(e, &g, memo, err);

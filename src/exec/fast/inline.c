@@ -97,13 +97,15 @@ static enum rp_code inline_call(struct inline_ctx *c, const struct rp_node *call
     const struct rp_graph *body = call->called[0];
     uint32_t *place = calloc((size_t)body->n + 1, sizeof *place);
     struct rp_caller *caller = RP_NODE_NEW(c->plan, struct rp_caller);
-    enum rp_code code = place && caller ? RP_OK : rp_err_nomem(err, "planning");
+    enum rp_code code = RP_OK;
 
-    ++*c->calls;
-    if (code == RP_OK) {
-        caller->op = call->op;
-        caller->up = call->caller;
+    if (!place || !caller) {
+        free(place);
+        return rp_err_nomem(err, "planning");
     }
+    ++*c->calls;
+    caller->op = call->op;
+    caller->up = call->caller;
     for (uint32_t i = 0; i < body->n && code == RP_OK; i++) {
         const struct rp_node *node = &body->nodes[i];
 
@@ -136,8 +138,10 @@ static enum rp_code inline_graph(struct rp_plan *plan, struct rp_graph *g, uint6
     *budget -= size;
     c.nodes = RP_ARENA_NEW(&plan->arena, struct rp_node, size);
     c.place = calloc(g->n, sizeof *c.place);
-    if (!c.nodes || !c.place)
-        code = rp_err_nomem(err, "planning");
+    if (!c.nodes || !c.place) {
+        free(c.place);
+        return rp_err_nomem(err, "planning");
+    }
     for (uint32_t i = 0; i < g->n && code == RP_OK; i++) {
         if (is_inlined(&g->nodes[i])) {
             code = inline_call(&c, &g->nodes[i], &c.place[i], err);
