@@ -145,7 +145,7 @@ struct captured_array {
     size_t rank;
 };
 struct captured {
-    const char *module, *program, *data, *skipped;
+    const char *module, *program, *data, *compiled, *skipped;
     int64_t run, partitions;
     RP_VEC(struct captured_array) inputs, outputs;
 };
@@ -247,6 +247,8 @@ static enum rp_code line_fields(struct rp_json *json, struct rp_arena *arena, st
             RP_TRY(line_text(json, arena, &c->program, err));
         else if (rp_json_key_is(&key, "data"))
             RP_TRY(line_text(json, arena, &c->data, err));
+        else if (rp_json_key_is(&key, "compiled"))
+            RP_TRY(line_text(json, arena, &c->compiled, err));
         else if (rp_json_key_is(&key, "skipped"))
             RP_TRY(line_text(json, arena, &c->skipped, err));
         else if (rp_json_key_is(&key, "run"))
@@ -287,8 +289,8 @@ static enum rp_code line_parse(const char *at, size_t n, struct rp_arena *arena,
     rp_json_close(json);
     rp_input_close(in);
     if (code == RP_OK && !c->skipped &&
-        (!c->module || !is_beside(c->program) || !is_beside(c->data) || c->partitions < 1 ||
-         c->partitions > 4096))
+        (!c->module || !is_beside(c->program) || !is_beside(c->data) ||
+         (c->compiled && !is_beside(c->compiled)) || c->partitions < 1 || c->partitions > 4096))
         code = rp_err_set(err, RP_FORMAT, "not a line of a capture");
     return code;
 }
@@ -332,6 +334,26 @@ static enum rp_code find_beside(const struct import *i, const char *folder, size
     return rp_err_set(i->err, RP_FORMAT, "'%.*s%s' is missing", (int)nfolder, folder, name);
 }
 
+/* What several devices have of one execution, where the program computes with whole arrays: these
+   are put together, by the shardings of the compiled program. */
+static enum rp_code import_whole(struct import *i, const char *list, size_t nfolder,
+                                 const struct captured *c, struct rp_session *s)
+{
+    struct rp_session compiled = {0};
+    enum rp_code code = RP_OK;
+    size_t at;
+
+    if (c->partitions < 2)
+        return RP_OK;
+    s->partitions = (size_t)c->partitions;
+    if (c->compiled && find_beside(i, list, nfolder, c->compiled, &at) == RP_OK)
+        code = open_source(i, at, &compiled);
+    if (code == RP_OK)
+        code = rp_session_unshard(s, compiled.program.program, i->err);
+    rp_session_release(&compiled);
+    return code;
+}
+
 static enum rp_code import_capture(struct import *i, const char *list, const struct captured *c)
 {
     size_t nfolder = strrchr(list, '/') ? (size_t)(strrchr(list, '/') - list) + 1 : 0, at;
@@ -358,6 +380,8 @@ static enum rp_code import_capture(struct import *i, const char *list, const str
     if (code == RP_OK)
         code = captured_arrays(c->outputs.at, c->outputs.n, "out", c->partitions, bytes,
                                &s.expected, i->err);
+    if (code == RP_OK)
+        code = import_whole(i, list, nfolder, c, &s);
     s.bundle = true;
     code = import_session(i, &s, c->module, from, code);
     rp_session_release(&s);

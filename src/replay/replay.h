@@ -145,6 +145,12 @@ enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *
                               size_t i, struct rp_tensor *t, unsigned partition, const char *name,
                               struct rp_tensor **out, struct rp_err *err);
 
+/* Recorded blocks of partitions (p0_in0, p1_in0 ...) of a program that computes with whole arrays
+   are put together, by the shardings of `compiled`, the same program after partitioning, or NULL.
+ */
+enum rp_code rp_session_unshard(struct rp_session *s, const struct rp_program *compiled,
+                                struct rp_err *err);
+
 /* Expected outputs as the program's types: noutputs arrays that the caller drops. */
 enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **out, size_t n,
                                  struct rp_err *err);

@@ -58,6 +58,38 @@ static enum rp_code from_arrays(struct rp_session *s, const char *file, struct r
     return RP_OK;
 }
 
+/* Whether partitions recorded their blocks of arrays that the program has whole. */
+static bool recorded_in_blocks(const struct rp_session *s, size_t parts)
+{
+    for (size_t i = 0; i < s->signature.nin && parts > 1; i++) {
+        const struct rp_slot *slot = &s->signature.in[i];
+        const struct rp_tensor *t = s->snapshot.arguments.at[i];
+
+        if (t->rank == slot->rank && memcmp(t->dims, slot->dims, t->rank * sizeof *t->dims) != 0)
+            return true;
+    }
+    return false;
+}
+
+static enum rp_code from_blocks(struct rp_session *s, struct rp_err *err)
+{
+    for (size_t k = 0; k < s->snapshot.arguments.n; k++) {
+        struct rp_array row = {rp_arena_textf(&s->inputs.arena, "p%zu_in%zu", k / s->signature.nin,
+                                              k % s->signature.nin),
+                               rp_tensor_keep(s->snapshot.arguments.at[k])};
+        enum rp_code code = rp_arena_check(&s->inputs.arena, "preparing inputs", err);
+
+        if (code == RP_OK)
+            code = rp_vec_push(&s->inputs.list, row, err);
+        if (code != RP_OK) {
+            rp_tensor_drop(row.value);
+            return code;
+        }
+    }
+    RP_TRY(rp_session_unshard(s, NULL, err));
+    return from_arrays(s, s->file, err);
+}
+
 static enum rp_code from_snapshot(struct rp_session *s, struct rp_err *err)
 {
     size_t parts = s->snapshot.partitions ? s->snapshot.partitions : 1;
@@ -66,6 +98,8 @@ static enum rp_code from_snapshot(struct rp_session *s, struct rp_err *err)
     if (s->snapshot.arguments.n % parts || have != s->signature.nin)
         return rp_err_set(err, RP_FORMAT, "'%s': %zu inputs are recorded, the program has %zu",
                           s->file, have, s->signature.nin);
+    if (s->partitions == parts && recorded_in_blocks(s, parts))
+        return from_blocks(s, err);
     for (size_t p = 0; p < s->partitions; p++)
         for (size_t i = 0; i < have; i++) {
             const struct rp_slot *slot = &s->signature.in[i];

@@ -3,10 +3,13 @@
  * Whole arrays for programs that were partitioned: the block of each partition, by the sharding of
  * the parameter or of the results. HLO text has no shardings of results: an array that is split as
  * a parameter is lies where that one does, one with a block for every partition in their order.
+ *
+ * And the other way: blocks that were recorded, for a program that computes with whole arrays.
  */
 #include "exec/data/tile.h"
 #include "replay/replay.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct rp_sharding *sharding_of(const struct rp_program *p, uint32_t op)
@@ -156,4 +159,115 @@ enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *
     code = rp_tile_take(whole, &tile, out, err);
     rp_tensor_drop(whole);
     return code;
+}
+
+/* ---- blocks to whole arrays ---- */
+
+/* Parameter i or result i of the compiled program; NULL: it does not say. */
+static const struct rp_sharding *
+compiled_sharding(const struct rp_program *p, const struct rp_signature *sig, bool output, size_t i)
+{
+    const struct rp_sharding *sharding;
+
+    if (i >= (output ? sig->nout : sig->nin))
+        return NULL;
+    sharding = output ? p->placement : sharding_of(p, sig->in[i].op);
+    if (sharding && sharding->type == RP_SHARDING_TUPLE)
+        sharding = i < sharding->nparts ? &sharding->parts[i] : NULL;
+    return sharding;
+}
+
+/* Along one dimension only the order of partitions is the order of blocks; a grid may be turned. */
+static bool tile_in_line(const int64_t *blocks, size_t rank, size_t partitions, unsigned device,
+                         struct rp_tile *out)
+{
+    size_t split = 0;
+
+    for (size_t i = 0; i < rank; i++)
+        split += blocks[i] > 1;
+    return split == 1 && tile_in_order(blocks, rank, partitions, device, out);
+}
+
+/* The array with which the blocks of all partitions begin, or NULL: they are whole already. */
+static struct rp_tensor *first_block(const struct rp_arrays *arrays, const struct rp_slot *slot,
+                                     const char *kind, size_t i)
+{
+    struct rp_tensor *t;
+    char name[64];
+
+    snprintf(name, sizeof name, "p0_%s%zu", kind, i);
+    t = rp_arrays_find(arrays, name);
+    if (!t || t->rank != slot->rank || t->elem != slot->elem ||
+        !memcmp(t->dims, slot->dims, slot->rank * sizeof *t->dims))
+        return NULL;
+    return t;
+}
+
+static enum rp_code unshard_one(const struct rp_session *s, const struct rp_slot *slot,
+                                const struct rp_sharding *sharding, const char *kind, size_t i,
+                                struct rp_arrays *arrays, struct rp_err *err)
+{
+    const struct rp_tensor *block = first_block(arrays, slot, kind, i);
+    struct rp_array row = {.name = rp_arena_textf(&arrays->arena, "%s%zu", kind, i)};
+    enum rp_code code = RP_OK;
+
+    if (!block)
+        return RP_OK;
+    RP_TRY(rp_tensor_new(slot->elem, slot->dims, slot->rank, &row.value, err));
+    memset(row.value->data, 0, rp_tensor_bytes(row.value));
+    /* copies of a block should be equal; if not, the first one counts, as in JAX */
+    for (size_t k = s->partitions; code == RP_OK && k-- > 0;) {
+        int64_t blocks[RP_TENSOR_RANK];
+        struct rp_array *from = NULL;
+        struct rp_tile tile;
+        char name[64];
+
+        snprintf(name, sizeof name, "p%zu_%s%zu", k, kind, i);
+        for (size_t n = 0; n < arrays->list.n && !from; n++)
+            if (!strcmp(arrays->list.at[n].name, name))
+                from = &arrays->list.at[n];
+        if (!from || from->value->rank != block->rank || from->value->elem != block->elem ||
+            memcmp(from->value->dims, block->dims, block->rank * sizeof *block->dims) != 0)
+            code = rp_err_set(err, RP_FORMAT, "'%s' is not recorded as the others are", name);
+        else if (!blocks_of(row.value, &(struct rp_slot){.rank = block->rank, .dims = block->dims},
+                            blocks) ||
+                 !(sharding ? rp_tile_of(sharding, slot->rank, (unsigned)k, &tile) &&
+                                  same_blocks(&tile, blocks)
+                            : tile_in_line(blocks, slot->rank, s->partitions, (unsigned)k, &tile)))
+            code = rp_err_set(err, RP_UNSUPPORTED,
+                              "%s%zu is recorded in parts, and the capture does not state where "
+                              "the part of partition %zu belongs",
+                              kind, i, k);
+        else
+            rp_tile_put(from->value, &tile, row.value);
+        if (code == RP_OK)
+            from->name = ""; /* not looked for any more */
+    }
+    if (code == RP_OK)
+        code = rp_arena_check(&arrays->arena, "importing", err);
+    if (code == RP_OK)
+        code = rp_vec_push(&arrays->list, row, err);
+    if (code != RP_OK)
+        rp_tensor_drop(row.value);
+    return code;
+}
+
+enum rp_code rp_session_unshard(struct rp_session *s, const struct rp_program *compiled,
+                                struct rp_err *err)
+{
+    struct rp_signature own, sig = {0};
+
+    if (!s->program.program || s->partitions < 2)
+        return RP_OK;
+    if (!compiled)
+        compiled = s->program.program;
+    RP_TRY(rp_signature_find(s->program.program, s->arena, &own, err));
+    RP_TRY(rp_signature_find(compiled, s->arena, &sig, err));
+    for (size_t i = 0; i < own.nin; i++)
+        RP_TRY(unshard_one(s, &own.in[i], compiled_sharding(compiled, &sig, false, i), "in", i,
+                           &s->inputs, err));
+    for (size_t i = 0; i < own.nout; i++)
+        RP_TRY(unshard_one(s, &own.out[i], compiled_sharding(compiled, &sig, true, i), "out", i,
+                           &s->expected, err));
+    return RP_OK;
 }

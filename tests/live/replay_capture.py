@@ -42,6 +42,20 @@ for r in range(20 if steps < 1000 else 0):
     jax.block_until_ready(a); best = min(best, (time.perf_counter() - t) / 200)
 print("tiny", best)
 '''
+DEVICES = r'''
+import numpy as np, jax, jax.numpy as jnp
+from functools import partial
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("x", "y"))
+a = jax.device_put(np.arange(64, dtype=np.float32).reshape(8, 8) / 10, NamedSharding(mesh, P("x", "y")))
+b = jax.device_put(np.arange(48, dtype=np.float32).reshape(8, 6) / 7, NamedSharding(mesh, P("y", None)))
+@jax.jit
+def auto(a, b): return jnp.tanh(a @ b) * 3, a + 1, jnp.sum(b)
+@jax.jit
+@partial(jax.shard_map, mesh=mesh, in_specs=(P("x", "y"), P("y", None)), out_specs=P("x", None))
+def manual(a, b): return jax.lax.psum(a @ b, "y")
+jax.block_until_ready((auto(a, b), manual(a, b), jax.pmap(lambda x: x * 2 + jax.lax.psum(x, "i"), axis_name="i")(np.ones((4, 3), np.float32))))
+'''
 bad = 0
 
 
@@ -87,6 +101,17 @@ def main():
     isolated = run(reprise, "replay", "isolate", imported["imported"][0]["bundle"], "-e", "pjrt:" + plugin, "--json")
     d = json.loads(isolated.stdout)
     check(d["ok"] and d["isolated"] > 50, f"isolate on XLA blames nothing in {d.get('isolated')} operations", d["divergences"])
+
+    (tmp / "devices.py").write_text(DEVICES)
+    r = run(reprise, "replay", "capture", "--plugin", plugin, "--save", tmp / "d", "--", sys.executable, tmp / "devices.py",
+            env={"XLA_FLAGS": "--xla_force_host_platform_device_count=4"})
+    rows = json.loads(run(reprise, "replay", "import", tmp / "d", "--save", tmp / "db", "--json").stdout)["imported"]
+    check(r.returncode == 0 and len(rows) >= 3 and all(x["ok"] for x in rows), "four devices: auto, shard_map and pmap are imported", rows)
+    for row in rows:
+        for engine in ("ref", "fast"):
+            d = run(reprise, "replay", row["bundle"], "-e", engine, "--iters", "1", "--json")
+            ok = d.returncode == 0 and json.loads(d.stdout)["ok"] and json.loads(d.stdout)["checked"] == "the bundle"
+            check(ok, f"four devices: {row['module']} is right on {engine}", d.stdout + d.stderr)
 
     killed = subprocess.Popen([reprise, "replay", "capture", "--plugin", plugin, "--module", "jit_train_step", "--every", "1", "--save",
                                str(tmp / "k"), "--", *job, "100000"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

@@ -6,6 +6,7 @@
  *                    |
  *                    +->  DIR/<pid>-captures.jsonl     one line a capture, written last
  *                         DIR/<pid>-program-<n>.mlir   (or .hlo.pb), DIR/<pid>-options-<n>.pb
+ *                         DIR/<pid>-compiled-<n>.hlo.pb   of several devices: its shardings
  *                         DIR/<pid>-data-<n>.bin       inputs and outputs, one after the other
  *
  * The table of functions is a copy of the real plugin's with three entries replaced: compile,
@@ -48,8 +49,9 @@ struct module {
     char *code, *options;
     size_t ncode, noptions, noutputs;
     char format[16];
-    bool wanted; /* its name is one of those to capture */
-    int number;  /* of its files; 0: not written yet */
+    bool wanted;   /* its name is one of those to capture */
+    int number;    /* of its files; 0: not written yet */
+    bool compiled; /* the compiled program is one of them */
     _Atomic uint64_t runs;
     _Atomic bool slow; /* capture the next run */
 };
@@ -277,7 +279,34 @@ static const char *ending_of(const struct module *m)
     return !strcmp(m->format, "hlo") ? "hlo.pb" : "mlir";
 }
 
-static bool write_program(struct module *m)
+/* The program after compiling: how it splits arrays between devices is not always in what was
+   compiled. Without it, the capture is whole all the same. */
+static bool write_compiled(const struct module *m, int number)
+{
+    struct args loaded = {0}, a = {0}, program = {0};
+    bool ok;
+
+    loaded.word[RP_PJRT_ARG] = word_of(m->loaded);
+    if (!call(RP_PJRT_LOADED_EXECUTABLE, &loaded))
+        return false;
+    program.word[0] = sizeof program;
+    a.word[RP_PJRT_ARG] = loaded.word[RP_PJRT_RESULT];
+    a.word[RP_PJRT_RESULT] = word_of(&program);
+    ok = call(RP_PJRT_EXECUTABLE_OPTIMIZED, &a) && program.word[RP_PJRT_PROGRAM_CODE_SIZE];
+    if (ok) {
+        size_t n = (size_t)program.word[RP_PJRT_PROGRAM_CODE_SIZE];
+        char *code = malloc(n);
+
+        program.word[RP_PJRT_PROGRAM_CODE] = word_of(code);
+        ok = code && call(RP_PJRT_EXECUTABLE_OPTIMIZED, &a) &&
+             write_file(open_file("compiled-%d.hlo.pb", number), code, n);
+        free(code);
+    }
+    drop(RP_PJRT_EXECUTABLE_DESTROY, pointer_of(loaded.word[RP_PJRT_RESULT]));
+    return ok;
+}
+
+static bool write_program(struct module *m, uint64_t ndevices)
 {
     int number = state.nprograms + 1;
 
@@ -286,6 +315,7 @@ static bool write_program(struct module *m)
     if (!write_file(open_file("program-%d.%s", number, ending_of(m)), m->code, m->ncode) ||
         !write_file(open_file("options-%d.pb", number), m->options, m->noptions))
         return false;
+    m->compiled = ndevices > 1 && write_compiled(m, number);
     m->number = state.nprograms = number;
     return true;
 }
@@ -486,7 +516,7 @@ static void capture_begin(struct capture *c, const uint64_t *args)
     state.why = "its program could not be written: is the disk full?";
     c->ndevices = args[RP_PJRT_EXECUTE_NDEVICES];
     c->number = ++state.ncaptures;
-    c->ok = c->ndevices <= DEVICES_MOST && write_program(c->m);
+    c->ok = c->ndevices <= DEVICES_MOST && write_program(c->m, c->ndevices);
     c->fd = c->ok ? open_file("data-%d.bin", c->number) : -1;
     line_add(&c->line, "{\"module\":\"");
     line_text(&c->line, c->m->name);
@@ -495,6 +525,8 @@ static void capture_begin(struct capture *c, const uint64_t *args)
              "\"options\":\"%d-options-%d.pb\",\"data\":\"%d-data-%d.bin\"",
              (unsigned long long)c->run, (unsigned long long)c->ndevices, (int)getpid(),
              c->m->number, ending_of(c->m), (int)getpid(), c->m->number, (int)getpid(), c->number);
+    if (c->m->compiled)
+        line_add(&c->line, ",\"compiled\":\"%d-compiled-%d.hlo.pb\"", (int)getpid(), c->m->number);
     c->ok = c->fd >= 0 && arrays_write(c->fd, "inputs", lists, (size_t)c->ndevices,
                                        (size_t)args[RP_PJRT_EXECUTE_NARGUMENTS], &c->line, &c->at);
     if (!c->ok)
