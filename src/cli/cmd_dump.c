@@ -117,17 +117,26 @@ static void set_variables(const struct rp_result *plan, bool quiet)
     setenv("REPRISE_DUMP_VARIABLES", names, 1);
 }
 
-/* Processes below a launcher find their rank by a preloaded library. */
+/* Processes below a launcher find their rank by a preloaded library. Spaces and colons separate the
+   entries of LD_PRELOAD. */
 static void preload(struct dumping *d)
 {
     const char *old = getenv("LD_PRELOAD");
-    char library[PATH_MAX + 64], all[8192];
+    char library[PATH_MAX + 64] = "", all[8192];
 
-    if (!record_find_libraries(&d->record))
+    if (record_find_libraries(&d->record))
+        snprintf(library, sizeof library, "%s/reprise-dump.so", d->record.libraries);
+    if (access(library, R_OK) || strpbrk(library, " :")) {
+        if (d->record.rank < 0)
+            fprintf(stderr,
+                    "reprise: warning: %s: processes that a launcher starts write into one folder, "
+                    "not a folder a rank\n",
+                    access(library, R_OK)
+                        ? "'reprise-dump.so' is missing (REPRISE_CAPTURE_DIR names its folder)"
+                        : "the folder of 'reprise-dump.so' has a space or a colon in its name, "
+                          "which LD_PRELOAD does not allow");
         return;
-    snprintf(library, sizeof library, "%s/reprise-dump.so", d->record.libraries);
-    if (access(library, R_OK))
-        return;
+    }
     setenv("REPRISE_DUMP", d->record.folder, 1);
     if (old && *old && snprintf(all, sizeof all, "%s:%s", library, old) < (int)sizeof all)
         setenv("LD_PRELOAD", all, 1);

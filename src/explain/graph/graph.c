@@ -36,6 +36,32 @@ static const struct rp_field line_fields[] = {
     RP_FIELD_END};
 static const struct rp_type line_type = {"line", sizeof(struct rp_graph_line), line_fields, NULL};
 
+static const struct rp_field comm_fields[] = {
+    RP_FIELD(struct rp_comm_sum, collective, STR, NONE, "collective", "opcode", 0),
+    RP_FIELD(struct rp_comm_sum, axis, STR, NONE, "axis", "devices that work together", RP_SHORTEN),
+    RP_FIELD(struct rp_comm_sum, instructions, I64, COUNT, "instructions", "of the program", 0),
+    RP_FIELD(struct rp_comm_sum, runs, F64, COUNT, "runs", "in one execution", 0),
+    RP_FIELD(struct rp_comm_sum, payload_bytes, F64, BYTES, "payload", "of a device, all runs", 0),
+    RP_FIELD(struct rp_comm_sum, wire_bytes, F64, BYTES, "sent",
+             "by a device, with ring algorithms", 0),
+    RP_FIELD_END};
+static const struct rp_type comm_type = {"collective", sizeof(struct rp_comm_sum), comm_fields,
+                                         NULL};
+
+static const struct rp_field comm_line_fields[] = {
+    RP_FIELD(struct rp_comm_sum, line, STR, NONE, "source line", "file, line and function",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_comm_sum, collective, STR, NONE, "collective", "opcode", 0),
+    RP_FIELD(struct rp_comm_sum, axis, STR, NONE, "axis", "devices that work together", RP_SHORTEN),
+    RP_FIELD(struct rp_comm_sum, runs, F64, COUNT, "runs", "in one execution", 0),
+    RP_FIELD(struct rp_comm_sum, payload_bytes, F64, BYTES, "payload", "of a device, all runs",
+             RP_WIDE),
+    RP_FIELD(struct rp_comm_sum, wire_bytes, F64, BYTES, "sent",
+             "by a device, with ring algorithms", 0),
+    RP_FIELD_END};
+static const struct rp_type comm_line_type = {"line", sizeof(struct rp_comm_sum), comm_line_fields,
+                                              NULL};
+
 static const struct rp_field program_fields[] = {
     RP_FIELD(struct rp_graph_program, module, I64, NONE, "module", "number in a dump folder",
              RP_NULLABLE),
@@ -113,12 +139,18 @@ static const struct rp_field graph_fields[] = {
              "evaluations of functions such as exp in one execution", RP_NULLABLE),
     RP_FIELD(struct rp_graph_answer, bytes, I64, BYTES, "traffic",
              "bytes read and written in one execution, without reuse", RP_NULLABLE),
+    RP_FIELD(struct rp_graph_answer, sent_bytes, I64, BYTES, "sent",
+             "by a device to others in one execution, with ring algorithms", RP_NULLABLE),
     RP_FIELD_MAP(struct rp_graph_answer, opcodes, &opcode_type, "opcodes", "how often each occurs",
                  0),
     RP_FIELD_MAP(struct rp_graph_answer, clusters, &cluster_type, "clusters",
                  "groups of nodes that TensorFlow compiles together, and their sizes", 0),
     RP_FIELD_LIST(struct rp_graph_answer, lines, &line_type, "source lines",
                   "of the user's program, most flops first", 0),
+    RP_FIELD_LIST(struct rp_graph_answer, communication, &comm_type, "communication",
+                  "of a distributed program, by collective and axis, most first", 0),
+    RP_FIELD_LIST(struct rp_graph_answer, communication_lines, &comm_line_type,
+                  "communication by source line", "most first", 0),
     RP_FIELD_LIST(struct rp_graph_answer, aliases, &alias_type, NULL,
                   "outputs that reuse the memory of an input", 0),
     RP_FIELD_LIST(struct rp_graph_answer, modules, &module_type, "modules",
@@ -205,6 +237,36 @@ static enum rp_code graph_aliases(const struct graph_ctx *ctx, const struct rp_p
                                  err);
 }
 
+/* Of distributed programs; by line where a line is known. */
+static enum rp_code graph_communication(const struct rp_program *p, struct rp_arena *arena,
+                                        struct rp_graph_answer *out, struct rp_err *err)
+{
+    struct rp_meshes meshes = {0};
+    struct rp_comm comm;
+    struct rp_xref xref;
+    enum rp_code code;
+
+    out->sent_bytes = RP_ABSENT_I64;
+    if (!rp_comm_has_any(p))
+        return RP_OK;
+    rp_meshes_of_program(&meshes, p, arena);
+    code = rp_xref_init(&xref, p, err);
+    if (code == RP_OK)
+        code = rp_comm_count(&xref, &meshes, arena, &comm, err);
+    rp_xref_release(&xref);
+    if (code != RP_OK || !comm.nops)
+        return code;
+    out->sent_bytes = comm.wire_bytes >= 9e18 ? INT64_MAX : (int64_t)comm.wire_bytes;
+    out->communication = comm.collectives;
+    out->ncommunication = comm.ncollectives;
+    for (size_t i = 0; i < comm.nops && !out->ncommunication_lines; i++)
+        if (comm.ops[i].line) {
+            out->communication_lines = comm.lines;
+            out->ncommunication_lines = comm.nlines;
+        }
+    return RP_OK;
+}
+
 static enum rp_code graph_program(void *user, const struct rp_loaded_program *loaded,
                                   struct rp_err *err)
 {
@@ -214,6 +276,7 @@ static enum rp_code graph_program(void *user, const struct rp_loaded_program *lo
 
     RP_TRY(rp_graph_summarize(loaded->program, loaded->format, &ctx->result->arena, root, err));
     RP_TRY(graph_aliases(ctx, loaded->program, err));
+    RP_TRY(graph_communication(loaded->program, &ctx->result->arena, root, err));
     RP_TRY(graph_list(ctx, loaded->program, &listing, err));
     root->listing = listing.lines;
     root->nlisting = listing.n;
@@ -242,6 +305,7 @@ static enum rp_code graph_run(struct rp_ctx *ctx, const struct rp_dataset *datas
     const char *stage = rp_settings_text(settings, "stage");
     bool history;
 
+    ((struct rp_graph_answer *)result->root)->sent_bytes = RP_ABSENT_I64;
     if (rp_dataset_count(dataset) == 1 && !module && !stage)
         return rp_each_program(ctx, dataset, graph_program, &graph, err);
     RP_TRY(rp_graph_folder_open(dataset, module, stage, &result->arena, &folder, err));

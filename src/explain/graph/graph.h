@@ -10,6 +10,7 @@
 #include "program/structure.h"
 #include "result/result.h"
 #include "result/settings.h"
+#include "xref/comm.h"
 
 /* ---- the answer ---- */
 
@@ -53,14 +54,18 @@ struct rp_graph_answer {
     int64_t flops, transcendentals, bytes;
     int64_t parameter_bytes, constant_bytes;
     size_t nopcodes, nclusters, nlines, nlisting, nprograms, nmodules, naliases;
-    struct rp_graph_opcode *opcodes;   /* most frequent first */
-    struct rp_graph_opcode *clusters;  /* of TensorFlow's auto-clustering: name and nodes */
-    struct rp_graph_line *lines;       /* most flops first, at most 10 */
-    struct rp_graph_program *programs; /* where more than one was given; else none */
-    int64_t aliased, aliased_bytes;    /* RP_ABSENT_I64: not known */
-    struct rp_graph_alias *aliases;    /* by the number of the input */
-    struct rp_graph_module *modules;   /* of dump folders; else none */
-    const char **listing;              /* what --tree, --near, --path and --grep found */
+    struct rp_graph_opcode *opcodes;  /* most frequent first */
+    struct rp_graph_opcode *clusters; /* of TensorFlow's auto-clustering: name and nodes */
+    struct rp_graph_line *lines;      /* most flops first, at most 10 */
+    int64_t sent_bytes;               /* by collectives; RP_ABSENT_I64: there are none */
+    size_t ncommunication, ncommunication_lines;
+    struct rp_comm_sum *communication;       /* by collective and axis, most first */
+    struct rp_comm_sum *communication_lines; /* by line, most first */
+    struct rp_graph_program *programs;       /* where more than one was given; else none */
+    int64_t aliased, aliased_bytes;          /* RP_ABSENT_I64: not known */
+    struct rp_graph_alias *aliases;          /* by the number of the input */
+    struct rp_graph_module *modules;         /* of dump folders; else none */
+    const char **listing;                    /* what --tree, --near, --path and --grep found */
 };
 
 /* ---- the summary of one program ---- */

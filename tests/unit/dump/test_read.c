@@ -272,6 +272,48 @@ static void communication_is_counted_by_axis(void **state)
     remove_folder(&f);
 }
 
+/* XLA names the axes in the first stage only, and makes names up in the last. */
+static void axes_have_the_names_of_the_mesh(void **state)
+{
+    static const char before[] =
+        "HloModule m, num_partitions=8, frontend_attributes={xla.sdy.meshes={mesh = "
+        "#sdy.mesh<[\"data\"=2, \"one\"=1, \"model\"=4], device_ids=[0,2,4,6,1,3,5,7]>}}\n\n"
+        "ENTRY %main (p: f32[8]) -> f32[8] {\n  ROOT %p = f32[8] parameter(0)\n}\n";
+    static const char after[] =
+        "HloModule m, num_partitions=8\n\n"
+        "ENTRY %main (p: f32[8]) -> f32[64] {\n  %p = f32[8] parameter(0)\n"
+        "  %a = f32[16] all-gather(%p), replica_groups={{0,1},{2,3},{4,5},{6,7}}, dimensions={0}\n"
+        "  %b = f32[64] all-gather(%a), replica_groups=mesh['axis_0'=4,'axis_1'=2] {'axis_0'}, "
+        "dimensions={0}\n"
+        "  %c = f32[64] collective-permute(%b), source_target_pairs={{0,2},{2,4},{4,6},{1,3}}\n"
+        "  %d = f32[64] collective-permute(%c), source_target_pairs={{0,3},{2,4}}\n"
+        "  %e = f32[128] all-gather(%d), replica_groups={{0,3},{1,2},{4,5},{6,7}}, "
+        "dimensions={0}\n"
+        "  ROOT %f = f32[512] all-gather(%a), replica_groups=[2,4]<=[2,2,2]T(1,0,2), "
+        "dimensions={0}\n}\n";
+    static const char *const expected[][2] = {
+        {"a", "data (2)"},   {"b", "model (4)"},    {"c", "model (pairs)"},
+        {"d", "data,model (pairs)"}, {"e", "2 devices, every 3rd"}, {"f", "4 devices"}};
+    struct folder f = make_folder();
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_result *r;
+
+    UNUSED_STATE(state);
+    add_file(&f, "module_0001.m.before_optimizations.txt", before);
+    add_file(&f, "module_0001.m.cpu_after_optimizations.txt", after);
+    r = ASK({"action", "comm"}, {"source", f.path});
+    assert_non_null(r);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        struct rp_cursor row = row_of(r, "ops", "name", expected[i][0]);
+        const char *axis = "";
+
+        assert_true(rp_row_text(&row, "axis", &axis));
+        assert_string_equal(axis, expected[i][1]);
+    }
+    rp_result_free(r);
+    remove_folder(&f);
+}
+
 static const char lazy[] = "[ScheduleSyncTensorsGraph]\nTensorsGraphInfo:\n  f (m.py:1)\n\n"
                            "Hashes: (ab)\n\n## BEGIN_GRAPH\nIR {\n"
                            "  %0 = f32[4] lazy_tensors::device_data(), device=CPU:0\n"
@@ -393,6 +435,7 @@ int test_read(void)
         cmocka_unit_test(fusions_have_reasons),
         cmocka_unit_test(updates_could_be_donated),
         cmocka_unit_test(communication_is_counted_by_axis),
+        cmocka_unit_test(axes_have_the_names_of_the_mesh),
         cmocka_unit_test(empty_alias_dumps_name_the_variable),
         cmocka_unit_test(damage_is_named),
         cmocka_unit_test(fusing_moves_instructions),
