@@ -35,6 +35,7 @@ static const struct source {
     {"frameworks", "INTEL_LIBITTNOTIFY64", BY_PATH, false, true, false, true, NULL},
     {"sycl", "XPTI_SUBSCRIBERS", BY_PATH, false, true, false, false,
      "XPTI_TRACE_ENABLE=1 XPTI_FRAMEWORK_DISPATCHER=libxptifw.so UR_ENABLE_LAYERS=UR_LAYER_TRACING"},
+    {"hip", "HSA_TOOLS_LIB", BY_PATH, false, true, true, false, NULL},
     {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false, false, false, NULL},
     {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false, false, false, NULL},
 };
@@ -101,7 +102,7 @@ static bool sources_known(const char *list, struct rp_err *err)
         if (i == NSOURCES) {
             snprintf(
                 err->text, sizeof err->text,
-                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, frameworks, sycl, blocking, malloc",
+                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, frameworks, sycl, hip, blocking, malloc",
                 (int)(len < 100 ? len : 100), list);
             return false;
         }

@@ -343,6 +343,17 @@ static void check_record_sycl(struct rp_arena *arena, struct check_row *row)
                &(struct capture_source){.name = "sycl", .variable = "XPTI_SUBSCRIBERS"});
 }
 
+static void check_record_hip(struct rp_arena *arena, struct check_row *row)
+{
+    static const char *const names[] = {"libhsa-runtime64.so.1", NULL};
+
+    source_row(arena, row,
+               &(struct capture_source){.name = "hip",
+                                        .needs = "AMD's HSA runtime",
+                                        .libraries = names,
+                                        .variable = "HSA_TOOLS_LIB"});
+}
+
 static void check_record_nccl(struct rp_arena *arena, struct check_row *row)
 {
     source_row(arena, row,
@@ -452,6 +463,7 @@ static const struct {
     {"record nvtx", check_record_nvtx, "record"},
     {"record frameworks", check_record_frameworks, "record"},
     {"record sycl", check_record_sycl, "record"},
+    {"record hip", check_record_hip, "record"},
     {"record nccl", check_record_nccl, "record"},
     {"record opencl", check_record_opencl, "record"},
     {"record mpi", check_record_mpi, "record"},

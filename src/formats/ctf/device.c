@@ -74,6 +74,7 @@ enum rp_code rp_ctf_device_note(struct rp_ctf_reader *r, rp_str key, rp_str valu
     unsigned id, units;
 
     rest = device_number(text, "cuda.device.", &id);
+    rest = rest ? rest : device_number(text, "hip.device.", &id);
     rest = rest ? rest : device_number(text, "opencl.device.", &id);
     if (!rest)
         return RP_OK;
