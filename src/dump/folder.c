@@ -205,9 +205,11 @@ enum rp_code rp_dump_load(const struct rp_dump_folder *folder, const struct rp_d
     RP_TRY(rp_load_program(folder->dataset, final->source, out, err));
     if (!what || !strcmp(out->program->language, "hlo"))
         return RP_OK;
-    return rp_err_set(err, RP_FORMAT, "'%s' is not HLO (%s), which %s need",
-                      rp_sources_borrow(folder->dataset->sources, final->source)->name,
-                      out->program->language, what);
+    return rp_err_set(err, RP_FORMAT,
+                      "no HLO of this module in the dump, which %s need ('%s' is %s): compile with "
+                      "--xla_dump_to and --xla_dump_hlo_as_text",
+                      what, rp_sources_borrow(folder->dataset->sources, final->source)->name,
+                      out->program->language);
 }
 
 enum rp_code rp_dump_in_file(const struct rp_dump_folder *folder, size_t source, enum rp_code code,

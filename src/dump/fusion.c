@@ -432,6 +432,47 @@ static void describe_sum(struct fusion_ctx *ctx, const struct producer_sum *sum,
 
 /* ------------------------------------------------------------------ one instruction */
 
+/* The program was dumped before the compiler fused anything. */
+static bool is_unfused_yet(const struct fusion_ctx *ctx)
+{
+    const struct rp_program *p = ctx->after.program;
+
+    if (!p || ctx->log.n || ctx->root->fusions ||
+        rp_dump_stage_at(ctx->module, RP_DUMP_AT_AFTER) != NULL)
+        return false;
+    for (size_t i = 0; i < p->module_attrs.n; i++)
+        if (p->module_attrs.at[i].key == RP_ATTR_IS_SCHEDULED)
+            return false;
+    return true;
+}
+
+/* Without a log and outside fusions: by the final program where that has it. */
+static void explain_by_rule(const struct fusion_ctx *ctx, const struct rp_xref *x, uint32_t at,
+                            const char *name, struct fusion_op *op)
+{
+    bool early = x->program != ctx->after.program && ctx->after.program && !ctx->log.n;
+    uint32_t then = early ? rp_xref_find(&ctx->after_x, name) : RP_NONE;
+
+    op->certainty = "rule";
+    if (then != RP_NONE) {
+        op->why = rule_of(&ctx->after_x, then, &op->state);
+        return;
+    }
+    op->why = rule_of(x, at, &op->state);
+    if (strcmp(op->state, "no code") == 0)
+        return;
+    if (is_unfused_yet(ctx)) {
+        op->state = "not known";
+        op->certainty = "program";
+        op->why = "the program was dumped before fusion";
+    } else if (early) {
+        op->state = "gone";
+        op->certainty = "program";
+        op->why = "the final program has none of this name: a pass replaced, renamed or removed it "
+                  "('dump passes')";
+    }
+}
+
 static enum rp_code explain_op(struct fusion_ctx *ctx, const struct rp_xref *x, uint32_t at,
                                const char *name, const struct producer_sum *sum)
 {
@@ -459,8 +500,7 @@ static enum rp_code explain_op(struct fusion_ctx *ctx, const struct rp_xref *x, 
                      ? "it is in the body of the fusion"
                      : "an instruction of its name is in the body of the fusion";
     } else if (at != RP_NONE) {
-        op.certainty = "rule";
-        op.why = rule_of(x, at, &op.state);
+        explain_by_rule(ctx, x, at, name, &op);
     } else {
         op.state = "not known";
         op.certainty = "log";
@@ -572,7 +612,9 @@ static enum rp_code explain_subject(struct fusion_ctx *ctx, const char *text)
 {
     struct producer_sum sum = sum_of(ctx, text);
 
-    if (ctx->before.program)
+    if (!ctx->log.n && ctx->after.program) /* what runs; names of earlier stages may be gone */
+        RP_TRY(explain_matches(ctx, &ctx->after_x, text));
+    if (!ctx->ops.n && ctx->before.program)
         RP_TRY(explain_matches(ctx, &ctx->before_x, text));
     if (!ctx->ops.n && ctx->after.program)
         RP_TRY(explain_matches(ctx, &ctx->after_x, text));
@@ -687,6 +729,8 @@ static enum rp_code explain_all(struct fusion_ctx *ctx)
             ctx->arena, "%lld instructions fused, %lld never; %s in the final program",
             (long long)root->fused, (long long)never,
             rp_units_count(ctx->arena, root->fusions, "fusion"));
+    else if (is_unfused_yet(ctx))
+        root->summary = "none yet: the program was dumped before fusion";
     else
         root->summary = rp_arena_textf(ctx->arena, "%s in the final program",
                                        rp_units_count(ctx->arena, root->fusions, "fusion"));
@@ -698,7 +742,7 @@ static enum rp_code explain_unfused(struct fusion_ctx *ctx)
 {
     const struct rp_program *p = ctx->after.program;
 
-    if (!p || p->entry == RP_NONE)
+    if (!p || p->entry == RP_NONE || is_unfused_yet(ctx))
         return RP_OK;
     for (uint32_t op = p->computations.at[p->entry].first;
          op < p->computations.at[p->entry].first + p->computations.at[p->entry].n; op++) {
@@ -724,10 +768,15 @@ static enum rp_code fill_root(struct fusion_ctx *ctx)
         root->summary = rp_arena_textf(ctx->arena, "%s: %s%s%s", ctx->ops.at[0].state,
                                        ctx->ops.at[0].why, ctx->ops.at[0].kernel ? "; in " : "",
                                        ctx->ops.at[0].kernel ? ctx->ops.at[0].kernel : "");
-    if (!ctx->log.n)
+    if (is_unfused_yet(ctx))
+        RP_TRY(rp_vec_push(&ctx->notes,
+                           "the program was dumped before fusion: dump the optimised one "
+                           "(--xla_dump_to), or with reasons: 'reprise dump run --preset fusion'",
+                           ctx->err));
+    else if (!ctx->log.n)
         RP_TRY(rp_vec_push(&ctx->notes,
                            "no log of the fusion pass (GPU only): compile with "
-                           "--xla_dump_fusion_visualization and --xla_dump_to; reasons are those "
+                           "--xla_dump_hlo_pass_re=.*fusion.* and --xla_dump_to; reasons are those "
                            "of the compiler's rules",
                            ctx->err));
     root->ops = RP_ARENA_NEW(ctx->arena, struct fusion_op, ctx->ops.n + 1);

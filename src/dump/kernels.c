@@ -392,12 +392,17 @@ static void count_rows(struct kernels_ctx *ctx)
         root->with_instruction += ctx->kernels.at[i].op != RP_NONE;
         root->with_line += root->kernels[i].line != NULL;
     }
-    root->summary = rp_arena_textf(
-        ctx->arena, "%lld%s; %lld of %lld lead to a line of code", (long long)root->thunks,
-        containers ? rp_arena_textf(ctx->arena, " (%s)",
-                                    rp_units_count(ctx->arena, containers, "command buffer"))
-                   : "",
-        (long long)root->with_line, (long long)(root->thunks - containers));
+    if (!ctx->thunks.n)
+        root->summary = rp_arena_textf(
+            ctx->arena, "none dumped; %s, of which %lld lead to a line of code",
+            rp_units_count(ctx->arena, root->thunks, "instruction"), (long long)root->with_line);
+    else
+        root->summary = rp_arena_textf(
+            ctx->arena, "%lld%s; %lld of %lld lead to a line of code", (long long)root->thunks,
+            containers ? rp_arena_textf(ctx->arena, " (%s)",
+                                        rp_units_count(ctx->arena, containers, "command buffer"))
+                       : "",
+            (long long)root->with_line, (long long)(root->thunks - containers));
 }
 
 static enum rp_code measure(struct kernels_ctx *ctx)

@@ -111,6 +111,15 @@ static int64_t rounded(double x)
     return x >= 9e18 ? INT64_MAX : (int64_t)x;
 }
 
+/* Operations of frameworks have no known costs: without any, nothing is known. */
+static bool has_unknown_costs(const struct rp_program *p, const struct rp_costs *costs)
+{
+    for (uint32_t op = 0; op < p->nops; op++)
+        if (p->code.at[op] == RP_OP_FOREIGN)
+            return !(costs->program.flops > 0) && strcmp(p->language, "hlo") != 0;
+    return false;
+}
+
 static enum rp_code measure_program(struct ls_ctx *ls, size_t source, struct rp_err *err)
 {
     struct ls_program *to = &ls->programs[source];
@@ -127,7 +136,9 @@ static enum rp_code measure_program(struct ls_ctx *ls, size_t source, struct rp_
     if (code == RP_OK)
         *to = (struct ls_program){.read = true,
                                   .instructions = import.program->nops,
-                                  .flops = rounded(costs.program.flops),
+                                  .flops = has_unknown_costs(import.program, &costs)
+                                               ? RP_ABSENT_I64
+                                               : rounded(costs.program.flops),
                                   .bytes = rounded(costs.program.bytes),
                                   .hash = hashes.program};
     rp_arena_release(&scratch);

@@ -645,9 +645,12 @@ static enum rp_code answer_passes(struct passes_ctx *ctx)
 {
     const char *wanted = rp_settings_text(ctx->call->settings, "pass");
     bool dumped = rp_dump_stage_at(ctx->module, RP_DUMP_AT_PASS) != NULL;
+    size_t stages = ctx->module->nstages;
 
+    for (size_t i = 0; i < ctx->module->nstages; i++)
+        stages -= ctx->module->stages[i].point == RP_DUMP_AT_RUN;
     ctx->named = !dumped && !rp_dump_stage_at(ctx->module, RP_DUMP_AT_BEFORE) &&
-                 !rp_dump_stage_at(ctx->module, RP_DUMP_AT_AFTER) && ctx->module->nstages > 1;
+                 !rp_dump_stage_at(ctx->module, RP_DUMP_AT_AFTER) && stages > 1;
     dumped = dumped || ctx->named;
 
     RP_TRY(read_times(ctx));

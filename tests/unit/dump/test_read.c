@@ -291,9 +291,12 @@ static void axes_have_the_names_of_the_mesh(void **state)
         "dimensions={0}\n"
         "  ROOT %f = f32[512] all-gather(%a), replica_groups=[2,4]<=[2,2,2]T(1,0,2), "
         "dimensions={0}\n}\n";
-    static const char *const expected[][2] = {
-        {"a", "data (2)"},   {"b", "model (4)"},    {"c", "model (pairs)"},
-        {"d", "data,model (pairs)"}, {"e", "2 devices, every 3rd"}, {"f", "4 devices"}};
+    static const char *const expected[][2] = {{"a", "data (2)"},
+                                              {"b", "model (4)"},
+                                              {"c", "model (pairs)"},
+                                              {"d", "data,model (pairs)"},
+                                              {"e", "2 devices, every 3rd"},
+                                              {"f", "4 devices"}};
     struct folder f = make_folder();
     struct rp_err err = RP_ERR_INIT;
     struct rp_result *r;
@@ -310,6 +313,42 @@ static void axes_have_the_names_of_the_mesh(void **state)
         assert_true(rp_row_text(&row, "axis", &axis));
         assert_string_equal(axis, expected[i][1]);
     }
+    rp_result_free(r);
+    remove_folder(&f);
+}
+
+/* Without a log: what the final program shows, and nothing about a program that is not compiled. */
+static void fusion_without_a_log_is_honest(void **state)
+{
+    static const char before[] =
+        "HloModule m\n\nENTRY %main (p: f32[8]) -> f32[8] {\n  %p = f32[8] parameter(0)\n"
+        "  %dot_general.1 = f32[8] negate(%p)\n  ROOT %abs.1 = f32[8] abs(%dot_general.1)\n}\n";
+    static const char after[] =
+        "HloModule m, is_scheduled=true\n\n"
+        "%f (q: f32[8]) -> f32[8] {\n  %q = f32[8] parameter(0)\n"
+        "  %neg.7 = f32[8] negate(%q)\n  ROOT %abs.1 = f32[8] abs(%neg.7)\n}\n\n"
+        "ENTRY %main (p: f32[8]) -> f32[8] {\n  %p = f32[8] parameter(0)\n"
+        "  ROOT %loop = f32[8] fusion(%p), kind=kLoop, calls=%f\n}\n";
+    struct folder f = make_folder();
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_result *r;
+
+    UNUSED_STATE(state);
+    add_file(&f, "module_0001.m.before_optimizations.txt", before);
+    r = ASK({"action", "fusion"}, {"source", f.path});
+    assert_non_null(r);
+    assert_contains(text_of(r, "notes.0"), "dumped before fusion");
+    rp_result_free(r);
+    r = ASK({"action", "fusion"}, {"source", "abs.1"}, {"source", f.path});
+    assert_string_equal(text_of(r, "ops.0.state"), "not known");
+    rp_result_free(r);
+    add_file(&f, "module_0001.m.cpu_after_optimizations.txt", after);
+    r = ASK({"action", "fusion"}, {"source", "negate"}, {"source", f.path});
+    assert_string_equal(text_of(r, "ops.0.name"), "neg.7");
+    assert_string_equal(text_of(r, "ops.0.state"), "fused");
+    rp_result_free(r);
+    r = ASK({"action", "fusion"}, {"source", "dot_general.1"}, {"source", f.path});
+    assert_string_equal(text_of(r, "ops.0.state"), "gone");
     rp_result_free(r);
     remove_folder(&f);
 }
@@ -436,6 +475,7 @@ int test_read(void)
         cmocka_unit_test(updates_could_be_donated),
         cmocka_unit_test(communication_is_counted_by_axis),
         cmocka_unit_test(axes_have_the_names_of_the_mesh),
+        cmocka_unit_test(fusion_without_a_log_is_honest),
         cmocka_unit_test(empty_alias_dumps_name_the_variable),
         cmocka_unit_test(damage_is_named),
         cmocka_unit_test(fusing_moves_instructions),
