@@ -353,9 +353,66 @@ static enum rp_code check_options(const char *action, const struct rp_settings *
     return RP_OK;
 }
 
-static enum rp_code replay_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                               const struct rp_settings *settings, struct rp_result *result,
-                               struct rp_err *err)
+/* ---- the verdict in words ---- */
+
+/* "0, 2 and 5 more" */
+static const char *excused_text(const struct rp_replay *root, struct rp_arena *arena)
+{
+    const char *text = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < root->noutputs; i++) {
+        const struct rp_replay_output *o = &root->outputs[i];
+
+        if (!o->ok && n++ < 5)
+            text = rp_arena_textf(arena, "%s%s%lld", text, n > 1 ? ", " : "", (long long)o->index);
+    }
+    return n > 5 ? rp_arena_textf(arena, "%s and %zu more", text, n - 5) : text;
+}
+
+/* An output that is off is excused where nothing is wrong. What was not compared is not right. */
+static enum rp_code put_verdict(struct rp_replay *root, struct rp_arena *arena, struct rp_err *err)
+{
+    size_t excused = 0;
+
+    for (size_t i = 0; i < root->noutputs; i++) {
+        struct rp_replay_output *o = &root->outputs[i];
+
+        excused += !o->ok;
+        if (root->checked)
+            o->correct = o->ok                                         ? "yes"
+                         : !o->verdict || !strcmp(o->verdict, "wrong") ? "no"
+                                                                       : "cannot be compared";
+    }
+    root->correct = root->ok ? "yes" : "no";
+    if (!root->noutputs)
+        return RP_OK;
+    if (!root->checked) {
+        root->correct = root->verdict = "not checked";
+    } else if (!root->ok) {
+        root->verdict = "wrong";
+    } else if (!excused) {
+        root->verdict = "right";
+    } else if (excused == root->noutputs) {
+        root->verdict = "not comparable";
+        root->correct = "not known: no output can be compared";
+    } else {
+        const char *list = excused_text(root, arena);
+
+        root->verdict =
+            rp_arena_textf(arena, "right except for outputs that cannot be compared: %s", list);
+        root->correct =
+            rp_arena_textf(arena, "yes, %zu of %zu outputs; the others cannot be compared: %s",
+                           root->noutputs - excused, root->noutputs, list);
+    }
+    return rp_arena_check(arena, "judging outputs", err);
+}
+
+static const struct rp_type *type_of_action(const char *action);
+
+static enum rp_code replay_answer(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                  const struct rp_settings *settings, struct rp_result *result,
+                                  struct rp_err *err)
 {
     const char *action = rp_settings_text(settings, "action");
     struct rp_replay *root = result->root;
@@ -364,6 +421,7 @@ static enum rp_code replay_run(struct rp_ctx *ctx, const struct rp_dataset *data
     root->rank = root->isolated = root->operations_before = root->operations = root->trials =
         RP_ABSENT_I64;
     RP_TRY(check_options(action, settings, err));
+    result->type = type_of_action(action);
     if (!strcmp(action, "engines"))
         return rp_replay_list_engines(settings, result, err);
     if (!strcmp(action, "capture"))
@@ -388,6 +446,14 @@ static enum rp_code replay_run(struct rp_ctx *ctx, const struct rp_dataset *data
         return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
                           rp_dataset_count(dataset));
     return run_source(ctx, dataset, 0, NULL, settings, result, err);
+}
+
+static enum rp_code replay_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
+{
+    RP_TRY(replay_answer(ctx, dataset, settings, result, err));
+    return put_verdict(result->root, &result->arena, err);
 }
 
 /* ---- the row ---- */
@@ -432,7 +498,9 @@ static const struct rp_field output_fields[] = {
     {"shape", NULL, RP_T_LIST, RP_UNIT_NONE, 0, offsetof(struct rp_replay_output, shape),
      offsetof(struct rp_replay_output, nshape), &rp_type_int, "its dimensions"},
     RP_FIELD(struct rp_replay_output, shown, STR, NONE, "shape", "its dimensions", RP_SCREEN),
-    RP_FIELD(struct rp_replay_output, ok, BOOL, NONE, "correct", "within the tolerance", 0),
+    RP_FIELD(struct rp_replay_output, ok, BOOL, NONE, NULL, "within the tolerance", 0),
+    RP_FIELD(struct rp_replay_output, correct, STR, NONE, "correct", "within the tolerance",
+             RP_SCREEN),
     RP_FIELD(struct rp_replay_output, max_abs, F64, NONE, "largest difference",
              "difference of an element from the expected value", 0),
     RP_FIELD(struct rp_replay_output, max_rel, F64, NONE, "relative",
@@ -579,7 +647,10 @@ static const struct rp_field replay_fields[] = {
              RP_NULLABLE),
     RP_FIELD(struct rp_replay, written, STR, NONE, "written", "the program that was written",
              RP_SHORTEN),
-    RP_FIELD(struct rp_replay, ok, BOOL, NONE, "correct", "true if no output is wrong", 0),
+    RP_FIELD(struct rp_replay, ok, BOOL, NONE, NULL, "true if no output is wrong", 0),
+    RP_FIELD(struct rp_replay, verdict, STR, NONE, NULL,
+             "right, wrong, not checked, not comparable, or which outputs are right", 0),
+    RP_FIELD(struct rp_replay, correct, STR, NONE, "correct", "the verdict", RP_SCREEN),
     RP_FIELD_LIST(struct rp_replay, outputs, &output_type, "outputs", "outputs of the program", 0),
     RP_FIELD_LIST(struct rp_replay, instructions, &op_type, "instructions",
                   "times of instructions, with --profile", 0),
@@ -597,6 +668,28 @@ static const struct rp_field replay_fields[] = {
     RP_FIELD_END};
 static const struct rp_type replay_type = {"replay", sizeof(struct rp_replay), replay_fields,
                                            "outputs"};
+
+/* The same record; CSV has the list that the action is about. */
+static const struct rp_type *type_of_action(const char *action)
+{
+#define OF(rows)                                                \
+    {                                                           \
+        "replay", sizeof(struct rp_replay), replay_fields, rows \
+    }
+    static const struct {
+        const char *action;
+        struct rp_type type;
+    } others[] = {{"isolate", OF("divergences")}, {"bisect", OF("divergences")},
+                  {"import", OF("imported")},     {"engines", OF("engines")},
+                  {"pack", OF("files")},          {"unpack", OF("files")},
+                  {"info", OF("files")}};
+#undef OF
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(action, others[i].action))
+            return &others[i].type;
+    return &replay_type;
+}
 
 static const struct rp_option options[] = {
     {"action", 0, RP_OPT_CHOICE,

@@ -35,7 +35,7 @@ struct rp_replay_worst {
 };
 struct rp_replay_output {
     int64_t index, elements, wrong;
-    const char *dtype, *shown, *reason, *verdict;
+    const char *dtype, *shown, *reason, *verdict, *correct;
     size_t nshape, nworst;
     int64_t *shape;
     double max_abs, max_rel;
@@ -73,6 +73,7 @@ struct rp_replay_imported { /* a bundle, or why there is none */
 struct rp_replay {
     const char *program, *format, *engine, *choice, *inputs, *checked;
     const char *bundle, *packed_by, *flags; /* of pack, unpack and info */
+    const char *verdict, *correct;          /* in words: as data, on the screen */
     const char *first, *first_source, *complaint,
         *written; /* of isolate, bisect, extract and flatten */
     int64_t isolated, operations_before, operations, trials;
