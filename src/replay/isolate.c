@@ -6,8 +6,9 @@
  *
  * Operations are run in batches: `ref` runs a batch as it is, the tested engine runs a program in
  * which every operand is a parameter, so that no operation sees the result of another. What differs
- * is confirmed by running the operation alone. Calls, fusions, branches and loops that differ are
- * entered, loops at the first iteration that differs. Values are dropped after their last use.
+ * is confirmed by running the operation alone. Calls are entered always, because an error inside of
+ * one may be small beside its results; fusions, branches and loops where they differ or amplify
+ * rounding, loops at the first iteration that differs. Values are dropped after their last use.
  */
 #include "replay/search.h"
 
@@ -30,6 +31,7 @@ struct isolate {
     struct rp_isolated *out;
     struct rp_reproducer *capture; /* of the first operation that differs; or NULL */
     unsigned depth, captured_depth;
+    bool within; /* inside of the captured operation */
     struct rp_err *err;
 };
 
@@ -38,7 +40,9 @@ struct walk {
     struct isolate *i;
     uint32_t computation, first, n;
     const char *inside; /* the operation that calls it, or NULL */
-    int64_t iteration;  /* of a loop, or RP_ABSENT_I64 */
+    uint32_t caller;    /* the nearest call with a source line, if `called` */
+    bool called;
+    int64_t iteration; /* of a loop, or RP_ABSENT_I64 */
     struct rp_values *values;
     uint32_t *order, *last_use; /* by position in the computation: of the file; in `order` */
     uint8_t *live, *keep;
@@ -142,6 +146,14 @@ static void walk_release(struct walk *w)
 
 /* ---- rows ---- */
 
+/* The operation whose source line stands for that of `op`: itself, or else what calls it. */
+static uint32_t walk_placed(const struct walk *w, uint32_t op)
+{
+    struct rp_source_line at;
+
+    return w->called && !rp_op_source(w->i->search->program, op, &at) ? w->caller : op;
+}
+
 static enum rp_code isolate_row(const struct walk *w, uint32_t op, const char *verdict,
                                 const struct rp_trial_verdict *v, const char *message)
 {
@@ -158,6 +170,7 @@ static enum rp_code isolate_row(const struct walk *w, uint32_t op, const char *v
     }
     row = &out->rows[out->n++];
     *row = (struct rp_isolated_op){.op = op,
+                                   .placed = walk_placed(w, op),
                                    .verdict = verdict,
                                    .inside = w->inside,
                                    .iteration = w->iteration,
@@ -250,7 +263,7 @@ static enum rp_code isolate_capture(const struct walk *w, enum rp_complaint comp
     struct rp_reproducer *r = i->capture;
     size_t n = run->cut.inputs.n * w->values->partitions;
 
-    if (!r || (r->complaint != RP_COMPLAINT_NONE && i->depth <= i->captured_depth))
+    if (!r || (r->complaint != RP_COMPLAINT_NONE && (!i->within || i->depth <= i->captured_depth)))
         return RP_OK;
     rp_reproducer_release(r, w->values->partitions);
     i->captured_depth = i->depth;
@@ -280,6 +293,7 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
     struct batch_run run;
     uint32_t selected[1];
     char message[256];
+    bool captured, within;
     const char *failed;
     enum rp_code code;
 
@@ -292,19 +306,25 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
 
         code = rp_trial_judge(&judge, &run.cut, run.arguments, w->values->partitions, run.outputs,
                               want->at, want->n, &v, i->err);
+        captured = i->capture && i->capture->complaint == RP_COMPLAINT_NONE;
         if (code == RP_OK && !v.ok && !v.sensitive)
             code = isolate_capture(w, RP_COMPLAINT_WRONG, "", &run, want);
         batch_run_release(&run);
         RP_TRY(code);
         if (v.ok)
-            return RP_OK;
+            return s->program->code.at[op] == RP_OP_CALL ? isolate_enter(w, op) : RP_OK;
         if (v.sensitive) {
             i->out->sensitive++;
-            return isolate_row(w, op, "amplifies rounding", &v, NULL);
+            RP_TRY(isolate_row(w, op, "amplifies rounding", &v, NULL));
+            return isolate_enter(w, op);
         }
         i->out->diverging++;
         RP_TRY(isolate_row(w, op, "differs", &v, NULL));
-        return isolate_enter(w, op);
+        within = i->within;
+        i->within = within || captured;
+        code = isolate_enter(w, op);
+        i->within = within;
+        return code;
     }
     if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED) {
         batch_run_release(&run);
@@ -320,13 +340,16 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
     return code == RP_OK ? isolate_row(w, op, failed, NULL, message) : code;
 }
 
-/* Whether an operation of a batch is within the tolerance of its type; if not, it is run alone. */
+/* Whether an operation of a batch is within the tolerance of its type; if not, it is run alone. So
+   is a call, which is then entered. */
 static bool looks_right(const struct walk *w, uint32_t op, struct rp_tensor *const *got,
                         size_t each, size_t from)
 {
     const struct rp_value *want = &w->values->of[op];
     size_t leaves = want->n / w->values->partitions;
 
+    if (w->i->search->program->code.at[op] == RP_OP_CALL)
+        return false;
     for (size_t k = 0; k < want->n; k++) {
         struct rp_comparison c;
 
@@ -456,6 +479,8 @@ static enum rp_code enter_computation(const struct walk *outer, uint32_t op, uin
     if (code == RP_OK) {
         code = walk_init(&w, i, computation, &values);
         w.inside = rp_program_text(p, p->op_name.at[op]);
+        w.caller = walk_placed(outer, op);
+        w.called = true;
         w.iteration = iteration;
         if (code == RP_OK)
             code = isolate_walk(&w);

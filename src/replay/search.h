@@ -37,7 +37,7 @@ void rp_reproducer_release(struct rp_reproducer *r, size_t partitions);
 /* ---- isolate.c ---- */
 
 struct rp_isolated_op {
-    uint32_t op;
+    uint32_t op, placed;     /* placed: itself, or the call around it that has a source line */
     const char *verdict;     /* static */
     const char *inside;      /* the operation that calls its computation, or NULL */
     const char *message;     /* or NULL */

@@ -52,7 +52,7 @@ static enum rp_code put_rows(const struct rp_program *p, const struct rp_isolate
             .opcode = rp_arena_text(arena, rp_op_opcode_name(p, row->op)),
             .verdict = row->verdict,
             .inside = row->inside ? rp_arena_text(arena, row->inside) : NULL,
-            .source = source_text(arena, p, row->op),
+            .source = source_text(arena, p, row->placed),
             .scope = scope_text(arena, p, row->op),
             .message = row->message,
             .iteration = row->iteration,
@@ -222,6 +222,7 @@ static enum rp_code put_left(const struct rp_program *p, struct rp_result *resul
             code == RP_OP_GET_TUPLE_ELEMENT)
             continue;
         left.rows[left.n++] = (struct rp_isolated_op){.op = op,
+                                                      .placed = op,
                                                       .verdict = "left",
                                                       .iteration = RP_ABSENT_I64,
                                                       .wrong = RP_ABSENT_I64,
