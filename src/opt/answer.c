@@ -29,6 +29,20 @@ struct answer_ctx {
 
 /* ------------------------------------------------------------------ moves */
 
+/* Over collectives of the host (gloo), predicted changes of buckets were off by this part of a step
+   (the median; docs/cli/simulate.md). */
+#define HOST_TRANSPORT_DOUBT 0.04
+
+/* What a gain may be off by, beside what the worlds say. */
+static int64_t gain_doubt(const struct answer_ctx *a, const struct rp_opt_move *m)
+{
+    bool on_host = a->x.run.parts[0]->collectives.on_host && a->x.transport_doubt > 0;
+
+    return on_host && (m->family == RP_OPT_TENSOR || !strcmp(m->move, "overlap"))
+               ? rp_sim_scaled(a->before[0], HOST_TRANSPORT_DOUBT)
+               : 0;
+}
+
 static void set_gain(const struct answer_ctx *a, struct rp_opt_move *m, const int64_t *then)
 {
     double more = 1 + a->x.doubt;
@@ -43,6 +57,8 @@ static void set_gain(const struct answer_ctx *a, struct rp_opt_move *m, const in
     }
     m->gain_low_ns = rp_sim_scaled(m->gain_low_ns, m->gain_low_ns > 0 ? 1 / more : more);
     m->gain_high_ns = rp_sim_scaled(m->gain_high_ns, m->gain_high_ns > 0 ? more : 1 / more);
+    m->gain_low_ns -= gain_doubt(a, m);
+    m->gain_high_ns += gain_doubt(a, m);
     m->step_ns = then[0];
     m->sure = m->gain_low_ns > 0 || m->family == RP_OPT_MEMORY;
 }
@@ -369,6 +385,14 @@ static bool is_chosen(const struct rp_opt_tries *tries, const struct rp_whatif *
     return false;
 }
 
+/* A reason without the name that stands before it. */
+static const char *reason_of(const char *name, const char *reason)
+{
+    size_t n = strlen(name);
+
+    return !strncmp(reason, name, n) && !strncmp(reason + n, ": ", 2) ? reason + n + 2 : reason;
+}
+
 /* The best text of a what-if that is not in the plan, or the reason why it has none. */
 static void add_tried_whatif(const struct rp_opt_tries *tries, size_t first, size_t end,
                              int64_t step_ns, struct rp_opt_answer *out)
@@ -382,12 +406,14 @@ static void add_tried_whatif(const struct rp_opt_tries *tries, size_t first, siz
             (best->alone_ns == RP_ABSENT_I64 || tries->at[i].alone_ns < best->alone_ns))
             best = &tries->at[i];
     if (best->alone_ns == RP_ABSENT_I64) {
-        add_tried(out, best->text, best->family, RP_ABSENT_I64, best->impossible);
+        add_tried(out, best->text, best->family, RP_ABSENT_I64,
+                  reason_of(best->row->name, best->impossible));
         return;
     }
     gain = step_ns - best->alone_ns;
     add_tried(out, best->text, best->family, gain,
-              gain < 0 ? "a step would take longer"
+              best->clashes ? "it cannot be combined with the moves of the plan"
+              : gain < 0    ? "a step would take longer"
               : (double)gain < RP_OPT_LEAST_GAIN * (double)step_ns
                   ? "it brings nothing"
                   : "beside the moves of the plan it brings nothing more");
@@ -414,7 +440,7 @@ static void add_tried_buckets(struct answer_ctx *a)
 {
     if (a->buckets.impossible && a->limits->families >> RP_OPT_TENSOR & 1)
         add_tried(a->out, a->parts->no_tensors ? "tensor-fusion" : "bucket", RP_OPT_TENSOR,
-                  RP_ABSENT_I64, a->buckets.impossible);
+                  RP_ABSENT_I64, reason_of("bucket", a->buckets.impossible));
     else if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->buckets.better && !a->buckets.list)
         add_tried(a->out, a->buckets.text, RP_OPT_TENSOR, a->x.step_ns - a->buckets.alone_ns,
                   "no size of buckets is better than the recorded one");
@@ -460,13 +486,14 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
     plan->source = a->parts->source ? a->parts->source : find_source(&a->x.run);
     a->buckets =
         (struct rp_opt_buckets){.cap_mb = NAN, .text = "", .impossible = a->parts->no_tensors};
+    RP_TRY(rp_opt_try_whatifs(&a->x, a->limits, a->arena, &a->tries, err));
     if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->parts->no_tensors)
         RP_TRY(rp_opt_search_buckets(&a->x, a->limits, a->arena, &a->buckets, err));
-    RP_TRY(rp_opt_search_whatifs(&a->x, a->limits,
-                                 a->buckets.list     ? a->buckets.list
-                                 : a->buckets.better ? a->buckets.text
-                                                     : "",
-                                 a->arena, &a->tries, err));
+    RP_TRY(rp_opt_combine_whatifs(&a->x, a->limits,
+                                  a->buckets.list     ? a->buckets.list
+                                  : a->buckets.better ? a->buckets.text
+                                                      : "",
+                                  a->arena, &a->tries, err));
     a->moves_most = a->tries.n + 3 + (a->parts->largest ? a->parts->largest->nkept : 0);
     plan->moves = RP_ARENA_NEW(a->arena, struct rp_opt_move, a->moves_most);
     RP_TRY(rp_arena_check(a->arena, "searching", err));
@@ -589,8 +616,12 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
     enum rp_code code = rp_opt_run_init(&a.x, parts->parts, parts->n, parts->weights, err);
 
     a.plan.ranks = (int64_t)parts->given;
+    limits->run = &a.x;
+    limits->certain =
+        (size_t)(limits->seconds * RP_OPT_CERTAIN_TASKS / (double)(a.x.run.tasks.tasks.n + 1));
     if (code == RP_OK)
         code = search_run(&a, err);
+    limits->run = NULL;
     out->recorded_ns = a.x.recorded_ns;
     out->checked_ns = RP_ABSENT_I64;
     if (code == RP_OK)

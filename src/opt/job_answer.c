@@ -321,7 +321,9 @@ static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
     if (code == RP_OK)
         code = rp_opt_run_init(&x, parts, 1, NULL, err);
     if (code == RP_OK)
-        code = rp_opt_search_whatifs(&x, a->limits, "", a->arena, &tries, err);
+        code = rp_opt_try_whatifs(&x, a->limits, a->arena, &tries, err);
+    if (code == RP_OK)
+        code = rp_opt_combine_whatifs(&x, a->limits, "", a->arena, &tries, err);
     for (i = 0; code == RP_OK && i < tries.n; i++) {
         const struct rp_opt_try *t = &tries.at[i];
         struct rp_opt_move m = {

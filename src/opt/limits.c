@@ -78,7 +78,9 @@ int64_t rp_opt_clock_ns(void)
 
 bool rp_opt_out_of_time(struct rp_opt_limits *limits)
 {
-    if (limits->stopped == RP_OPT_CONVERGED && limits->until_ns != INT64_MAX &&
+    bool certain = limits->run && limits->run->evaluated < limits->certain;
+
+    if (limits->stopped == RP_OPT_CONVERGED && !certain && limits->until_ns != INT64_MAX &&
         rp_opt_clock_ns() > limits->until_ns)
         limits->stopped = RP_OPT_OUT_OF_TIME;
     return limits->stopped != RP_OPT_CONVERGED;

@@ -28,6 +28,10 @@
 #include "sim/model/run.h"
 #include "sim/whatif/whatifs.h"
 
+/* For each second of the budget the simulations of so many tasks are made whatever the clock says:
+   a loaded machine gives the plan that an idle one gives, which needs a part of the time. */
+#define RP_OPT_CERTAIN_TASKS 3000000
+
 /* A change is worth making from this part of a step on. */
 #define RP_OPT_LEAST_GAIN 0.002
 
@@ -36,15 +40,19 @@
 enum rp_opt_stop { RP_OPT_CONVERGED, RP_OPT_OUT_OF_TIME, RP_OPT_INTERRUPTED };
 
 struct rp_opt_part; /* memory.h */
+struct rp_opt_run;
 
 struct rp_opt_limits {
     unsigned families; /* bits of enum rp_opt_family */
+    double seconds;    /* the budget */
     int64_t until_ns;  /* of the monotonic clock; INT64_MAX: no limit */
     uint64_t seed;
     int64_t memory_bytes; /* budget; 0: none */
     struct rp_ctx *ctx;   /* is told about progress, and may ask to stop; or NULL */
     enum rp_opt_stop stopped;
     struct rp_opt_workspace *workspace; /* where better plans are noted, and resumed; or NULL */
+    const struct rp_opt_run *run;       /* until it ran `certain` times the clock is not asked */
+    size_t certain;
 };
 
 extern const char *const rp_opt_family_names[RP_OPT_FAMILIES];
@@ -125,6 +133,7 @@ struct rp_opt_try {
     int64_t alone_ns;       /* a step with it alone; RP_ABSENT_I64: it cannot be */
     const char *impossible; /* then the reason; else NULL */
     bool chosen;
+    bool clashes; /* it does not go together with the plan */
 };
 
 struct rp_opt_tries {
@@ -132,10 +141,14 @@ struct rp_opt_tries {
     struct rp_opt_try *at;
 };
 
-/* The changes among which a plan is searched, and which of them are best together. */
-enum rp_code rp_opt_search_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
-                                   const char *first, struct rp_arena *arena,
-                                   struct rp_opt_tries *out, struct rp_err *err);
+/* The changes among which a plan is searched, each alone. */
+enum rp_code rp_opt_try_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
+                                struct rp_arena *arena, struct rp_opt_tries *out,
+                                struct rp_err *err);
+/* Chooses those that are best together, and with the what-ifs `first` ("": none). */
+enum rp_code rp_opt_combine_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
+                                    const char *first, struct rp_arena *arena,
+                                    struct rp_opt_tries *tries, struct rp_err *err);
 
 /* ------------------------------------------------------------------ details.c */
 

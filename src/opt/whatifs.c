@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The search over what-ifs. Each what-if that a user can make proposes texts; a plan has at most
- * one text of each what-if. First every text is tried alone; then, from the best of each alone, one
- * what-if after the other gets its best text given the others, until nothing changes. What a plan
- * takes is remembered, so a plan is simulated once.
+ * one text of each what-if. First every text is tried alone; then one what-if after the other gets
+ * its best text given the others, until nothing changes. What a plan takes is remembered, so a plan
+ * is simulated once.
  */
 #include "opt/optimize.h"
 
@@ -38,11 +38,23 @@ struct search {
 static enum rp_code add_slot(struct search *s, const struct rp_whatif *row)
 {
     rp_whatif_texts texts = {0};
-    enum rp_code code = row->move->propose
-                            ? row->move->propose(&s->x->run, s->arena, &texts, s->err)
-                            : rp_vec_push(&texts, row->name, s->err);
+    struct rp_err why = RP_ERR_INIT;
+    enum rp_code code = row->move->propose ? row->move->propose(&s->x->run, s->arena, &texts, &why)
+                                           : rp_vec_push(&texts, row->name, &why);
     struct slot slot = {s->tries.n, s->tries.n + texts.n, SIZE_MAX};
+    struct rp_opt_try none = {.row = row,
+                              .family = rp_opt_family_of(row->move->family),
+                              .text = row->name,
+                              .alone_ns = RP_ABSENT_I64};
     size_t i;
+
+    if (code == RP_UNSUPPORTED) {
+        none.impossible = rp_arena_text(s->arena, why.text);
+        rp_vec_release(&texts);
+        return rp_vec_push(&s->tries, none, s->err);
+    }
+    if (code != RP_OK)
+        rp_err_set(s->err, code, "%s", why.text);
 
     for (i = 0; code == RP_OK && i < texts.n; i++) {
         struct rp_opt_try t = {.row = row,
@@ -170,6 +182,7 @@ static enum rp_code settle_slot(struct search *s, struct slot *slot, int64_t *be
             continue;
         slot->now = k;
         RP_TRY(plan_step(s, &step));
+        s->tries.at[k].clashes = step == INT64_MAX;
         if (step < least) {
             least = step;
             to = k;
@@ -216,16 +229,48 @@ static void resume_slots(struct search *s)
                 s->slots.at[i].now = k;
 }
 
-enum rp_code rp_opt_search_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
-                                   const char *first, struct rp_arena *arena,
-                                   struct rp_opt_tries *out, struct rp_err *err)
+enum rp_code rp_opt_try_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
+                                struct rp_arena *arena, struct rp_opt_tries *out,
+                                struct rp_err *err)
 {
-    struct search s = {.x = x, .limits = limits, .before = first, .arena = arena, .err = err};
+    struct search s = {.x = x, .limits = limits, .before = "", .arena = arena, .err = err};
     enum rp_code code = add_slots(&s);
-    size_t i;
 
     if (code == RP_OK)
         code = try_alone(&s);
+    *out = (struct rp_opt_tries){s.tries.n, RP_ARENA_NEW(arena, struct rp_opt_try, s.tries.n + 1)};
+    if (code == RP_OK)
+        code = rp_arena_check(arena, "searching", err);
+    if (code == RP_OK && s.tries.n)
+        memcpy(out->at, s.tries.at, s.tries.n * sizeof *out->at);
+    rp_vec_release(&s.tries);
+    rp_vec_release(&s.slots);
+    return code;
+}
+
+/* What was tried, as slots again. */
+static enum rp_code take_tries(struct search *s, const struct rp_opt_tries *tries)
+{
+    size_t i, end;
+
+    for (i = 0; i < tries->n; i++)
+        RP_TRY(rp_vec_push(&s->tries, tries->at[i], s->err));
+    for (i = 0; i < tries->n; i = end) {
+        for (end = i; end < tries->n && tries->at[end].row == tries->at[i].row;)
+            end++;
+        RP_TRY(rp_vec_push(&s->slots, ((struct slot){i, end, SIZE_MAX}), s->err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_opt_combine_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
+                                    const char *first, struct rp_arena *arena,
+                                    struct rp_opt_tries *tries, struct rp_err *err)
+{
+    struct search s = {.x = x, .limits = limits, .before = first, .arena = arena, .err = err};
+    enum rp_code code = take_tries(&s, tries);
+    size_t i;
+
     if (code == RP_OK) {
         resume_slots(&s);
         code = settle(&s);
@@ -233,11 +278,8 @@ enum rp_code rp_opt_search_whatifs(struct rp_opt_run *x, struct rp_opt_limits *l
     for (i = 0; i < s.slots.n; i++)
         if (s.slots.at[i].now != SIZE_MAX)
             s.tries.at[s.slots.at[i].now].chosen = true;
-    *out = (struct rp_opt_tries){s.tries.n, RP_ARENA_NEW(arena, struct rp_opt_try, s.tries.n + 1)};
-    if (code == RP_OK)
-        code = rp_arena_check(arena, "searching", err);
     if (code == RP_OK && s.tries.n)
-        memcpy(out->at, s.tries.at, s.tries.n * sizeof *out->at);
+        memcpy(tries->at, s.tries.at, s.tries.n * sizeof *tries->at);
     rp_vec_release(&s.tries);
     rp_vec_release(&s.slots);
     rp_vec_release(&s.known);

@@ -278,17 +278,37 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
     return code;
 }
 
+/* Whether most kernels are launched by CUDA graphs already. */
+static bool is_graphed(const struct rp_sim_run *run)
+{
+    size_t graphed = 0, all = 0;
+    uint32_t v, i;
+
+    for (v = 0; v < rp_sim_nnodes(run); v++)
+        for (i = run->tasks.first.at[v]; i < run->tasks.first.at[v + 1]; i++)
+            if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH) {
+                all++;
+                graphed += strstr(rp_sim_node_name(run, v), "GraphLaunch") != NULL;
+            }
+    return 2 * graphed > all;
+}
+
+/* Backward passes with all-reduces on the host cannot be captured: DistributedDataParallel starts
+   them from hooks. */
 static enum rp_code cuda_graphs_propose(const struct rp_sim_run *run, struct rp_arena *arena,
                                         rp_whatif_texts *out, struct rp_err *err)
 {
     static const char *const texts[] = {"cuda-graphs", "cuda-graphs=forward",
                                         "cuda-graphs=optimizer",
                                         "cuda-graphs=forward+cuda-graphs=backward"};
-    size_t i;
+    bool on_host = run->parts[0]->collectives.on_host && run->parts[0]->collectives.list.n;
+    size_t i, n = sizeof texts / sizeof texts[0];
 
-    (void)run;
     (void)arena;
-    for (i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    if (is_graphed(run))
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "cuda-graphs: most kernels are launched by CUDA graphs already");
+    for (i = 0; i < n - on_host; i++)
         RP_TRY(rp_vec_push(out, texts[i], err));
     return RP_OK;
 }

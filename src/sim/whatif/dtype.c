@@ -78,8 +78,13 @@ static bool is_converted(const struct rp_sim_run *run, uint32_t node)
     return rp_kernel_is_half(rp_sim_node_name(run, node)) || (ratio && ratio->ratio == 1);
 }
 
-/* Whether most products run in 16 bits already: then what does not was left out on purpose. */
-static bool is_mixed(const struct rp_sim_run *run)
+/* From this part of the time of products in 16 bits on, what is not was left out on purpose. */
+#define MIXED_PART 0.5
+/* From this part on a run is in 16 bits: the rest are sums of partial products and the like. */
+#define HALF_PART 0.9
+
+/* The part of the time of products that runs in 16 bits already; 0: there are none. */
+static double half_part(const struct rp_sim_run *run)
 {
     double half = 0, all = 0;
     uint32_t i;
@@ -90,7 +95,7 @@ static bool is_mixed(const struct rp_sim_run *run)
             all += (double)run->overlay.dur_ns.at[i];
             half += is_converted(run, i) ? (double)run->overlay.dur_ns.at[i] : 0;
         }
-    return half > 0.5 * all;
+    return all > 0 ? half / all : 0;
 }
 
 static double factor_of(struct rp_sim_run *run, uint32_t node, bool mixed)
@@ -121,7 +126,7 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
     if (!args->value || strcmp(args->value, "bf16") != 0)
         return rp_err_set(err, RP_USAGE, "'%s': only dtype=bf16 is supported", args->text);
     RP_TRY(rp_sim_need_kernels(run, "dtype", err));
-    mixed = is_mixed(run);
+    mixed = half_part(run) > MIXED_PART;
     for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && rp_sim_note_of(run, i)->phase != RP_PHASE_OPTIMIZER &&
             !is_converted(run, i)) {
@@ -137,9 +142,10 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
 static enum rp_code dtype_propose(const struct rp_sim_run *run, struct rp_arena *arena,
                                   rp_whatif_texts *out, struct rp_err *err)
 {
-    (void)run;
     (void)arena;
-    return rp_vec_push(out, "dtype=bf16", err);
+    return half_part(run) > HALF_PART
+               ? rp_err_set(err, RP_UNSUPPORTED, "dtype: the products run in 16 bits already")
+               : rp_vec_push(out, "dtype=bf16", err);
 }
 
 static const struct rp_whatif_move dtype_move = {

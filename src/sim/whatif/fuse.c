@@ -13,6 +13,7 @@
 
 struct fuse_ctx {
     struct rp_sim_run *run;
+    bool no_optimizer; /* its kernels are fused by another what-if */
     const char *pattern;
     size_t chains;
     rp_sim_task_vec matched;
@@ -21,7 +22,8 @@ struct fuse_ctx {
 
 static bool is_link(const struct fuse_ctx *f, uint32_t i)
 {
-    if (!rp_sim_is_kernel(f->run, i) || f->run->gone.at[i])
+    if (!rp_sim_is_kernel(f->run, i) || f->run->gone.at[i] ||
+        (f->no_optimizer && rp_sim_note_of(f->run, i)->phase == RP_PHASE_OPTIMIZER))
         return false;
     if (*f->pattern && strcmp(f->pattern, "all") != 0)
         return rp_sim_name_fits(f->run, f->pattern, i);
@@ -104,7 +106,9 @@ static enum rp_code fuse_lane(struct fuse_ctx *f, const struct rp_sg_lane *lane,
 static enum rp_code fuse_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                struct rp_err *err)
 {
-    struct fuse_ctx f = {.run = run, .pattern = args->value ? args->value : ""};
+    struct fuse_ctx f = {.run = run,
+                         .no_optimizer = rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer),
+                         .pattern = args->value ? args->value : ""};
     enum rp_code code = RP_OK;
     char what[40];
     size_t k;

@@ -30,13 +30,28 @@ enum rp_kernel_class rp_kernel_class(const char *name)
     return has_any(name, matrices) || is_attention(name) ? RP_KERNEL_MATRIX : RP_KERNEL_ELEMENTS;
 }
 
+/* cuBLAS on Hopper and later: nvjet_sm90_tst_128x128…, without the architecture in older releases.
+   The letters are the formats of operands, sums and result: t is bf16, h fp16, q fp8, s fp32. */
+static bool is_half_jet(const char *name)
+{
+    const char *at = strstr(name, "nvjet_");
+
+    if (!at)
+        return false;
+    at += strlen("nvjet_");
+    if (!strncmp(at, "sm", 2) && strchr(at, '_'))
+        at = strchr(at, '_') + 1;
+    return *at && strchr("thqo", *at);
+}
+
 /* Names of attention kernels seldom tell their format: it is of 16 bits but where they say f32. */
 bool rp_kernel_is_half(const char *name)
 {
-    static const char *const signs[] = {"bf16", "bfloat16", "f16",    "half", "fp16",
-                                        "fp8",  "Bljk_B",   "Bljk_H", NULL};
+    static const char *const signs[] = {"bf16",   "bfloat16", "f16",    "half",   "fp16",  "fp8",
+                                        "Bljk_B", "Bljk_H",   "Bjlk_B", "Bjlk_H", "hgemm", NULL};
 
-    return has_any(name, signs) || (is_attention(name) && !strcasestr(name, "f32"));
+    return has_any(name, signs) || is_half_jet(name) ||
+           (is_attention(name) && !strcasestr(name, "f32"));
 }
 
 const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t i)

@@ -134,10 +134,12 @@ const struct rp_whatif rp_whatif_no_overlap = {
 
 /* ------------------------------------------------------------------ overlap */
 
-/* Who needs what was transferred at last: the first node of the optimizer on each lane of a step,
-   or what begins the next step. By rank and step. */
+/* Who needs what was transferred at last: the first node of the optimizer after the backward pass,
+   or what begins the next step. By rank and step. Gradients are set to zero by the optimizer too,
+   before the forward pass. */
 struct ends {
     uint32_t *node;
+    int64_t *backward_ns; /* its last node begins then; INT64_MIN: there is none */
     size_t nsteps;
 };
 
@@ -157,10 +159,20 @@ static void find_ends(const struct rp_sim_run *run, const struct ends *e)
     uint32_t i, n = (uint32_t)rp_sim_nnodes(run);
 
     memset(e->node, 0xff, run->nranks * e->nsteps * sizeof *e->node);
+    for (i = 0; i < run->nranks * e->nsteps; i++)
+        e->backward_ns[i] = INT64_MIN;
     for (i = 0; i < n; i++) {
         uint32_t *slot = end_of(e, node_at(run, i)->rank, rp_sim_note_of(run, i)->step);
 
-        if (slot && rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER && !rp_sim_is_comm(run, i))
+        if (slot && rp_sim_note_of(run, i)->phase == RP_PHASE_BACKWARD &&
+            node_at(run, i)->start_ns > e->backward_ns[slot - e->node])
+            e->backward_ns[slot - e->node] = node_at(run, i)->start_ns;
+    }
+    for (i = 0; i < n; i++) {
+        uint32_t *slot = end_of(e, node_at(run, i)->rank, rp_sim_note_of(run, i)->step);
+
+        if (slot && rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER &&
+            !rp_sim_is_comm(run, i) && node_at(run, i)->start_ns > e->backward_ns[slot - e->node])
             take_earlier(run, slot, i);
     }
     for (i = 0; i < n; i++) {
@@ -220,21 +232,42 @@ static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif
     (void)args;
     RP_TRY(need_transfers(run, "overlap", err));
     ends.node = malloc((run->nranks * ends.nsteps + 1) * sizeof *ends.node);
-    if (!ends.node)
-        return rp_err_nomem(err, "simulating");
-    find_ends(run, &ends);
+    ends.backward_ns = malloc((run->nranks * ends.nsteps + 1) * sizeof *ends.backward_ns);
+    if (!ends.node || !ends.backward_ns)
+        code = rp_err_nomem(err, "simulating");
+    else
+        find_ends(run, &ends);
     for (i = 0; i < rp_sim_nnodes(run) && code == RP_OK; i++)
         if (is_transfer(run, i) && !run->gone.at[i])
             code = let_go(run, i, &ends, err);
     free(ends.node);
+    free(ends.backward_ns);
     return code;
+}
+
+/* A user of DistributedDataParallel cannot do better: it starts all-reduces as gradients become
+   ready, and waits for them at the end of the backward pass. */
+static enum rp_code overlap_propose(const struct rp_sim_run *run, struct rp_arena *arena,
+                                    rp_whatif_texts *out, struct rp_err *err)
+{
+    size_t i;
+
+    (void)arena;
+    for (i = 0; i < run->graph->names.n; i++)
+        if (strstr(run->graph->names.at[i], "distributed::reducer") ||
+            strstr(run->graph->names.at[i], "distributed.ddp.reducer"))
+            return rp_err_set(err, RP_UNSUPPORTED,
+                              "overlap: DistributedDataParallel overlaps its all-reduces with the "
+                              "backward pass already");
+    return rp_vec_push(out, "overlap", err);
 }
 
 static const struct rp_whatif_move overlap_move = {
     .family = "overlap",
     .effort = 6,
     .apply = "start collectives with async_op=True on a stream of their own, and wait for them "
-             "just before their results are used"};
+             "just before their results are used",
+    .propose = overlap_propose};
 
 const struct rp_whatif rp_whatif_overlap = {
     .name = "overlap",

@@ -58,8 +58,8 @@ struct rp_whatif_move {
     const char *family; /* as 'optimize --moves' names it */
     unsigned effort;    /* of two moves the one with less is made first */
     const char *apply;  /* how, one line */
-    /* Adds the texts that are worth trying; each is an alternative to the others. NULL: the name
-       alone. */
+    /* Adds the texts that are worth trying; each is an alternative to the others. RP_UNSUPPORTED:
+       none is, for the reason in err. NULL: the name alone. */
     enum rp_code (*propose)(const struct rp_sim_run *run, struct rp_arena *arena,
                             rp_whatif_texts *out, struct rp_err *err);
 };

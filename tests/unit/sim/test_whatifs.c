@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each what-if changes, on a run of two ranks whose numbers are known. */
 #include "run_fixtures.h"
+#include "sim/whatif/nodes.h"
 
 #include <math.h>
 
@@ -285,6 +286,26 @@ static void a_run_without_communication_says_so(void **state)
     bench_release(&b);
 }
 
+static void names_of_kernels_tell_16_bits(void **state)
+{
+    static const char *const half[] = {"nvjet_sm90_tst_128x128_64x6_2x1_v_bz_NNT",
+                                       "nvjet_hsh_256x128_64x4_1x2_h_bz_coopA_NNT",
+                                       "nvjet_sm100_qqtst_128x256_128x6_2x1_2cta_v_bz_TNT",
+                                       "Cijk_Ailk_Bjlk_BBS_BH_MT128x128x32",
+                                       "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_tn",
+                                       "pytorch_flash::flash_fwd_kernel"};
+    static const char *const single[] = {
+        "nvjet_sss_tf32_128x256_TNT", "nvjet_sm90_sss_128x128_TNT",    "nvjet_", "nvjet_sm90",
+        "ampere_sgemm_128x64_tn",     "Cijk_Ailk_Bljk_SB_MT128x128x32"};
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < sizeof half / sizeof half[0]; i++)
+        assert_true(rp_kernel_is_half(half[i]));
+    for (i = 0; i < sizeof single / sizeof single[0]; i++)
+        assert_false(rp_kernel_is_half(single[i]));
+}
+
 /* Each alone, undone: the same bits. */
 static void every_what_if_can_be_taken_back(void **state)
 {
@@ -334,6 +355,7 @@ int test_whatifs(void)
         cmocka_unit_test(what_cannot_be_asked_is_said),
         cmocka_unit_test(a_run_without_communication_says_so),
         cmocka_unit_test(every_what_if_can_be_taken_back),
+        cmocka_unit_test(names_of_kernels_tell_16_bits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
