@@ -123,6 +123,14 @@ static enum rp_code program_bytes(struct pack_ctx *p, struct rp_session *s, stru
         return rp_err_set(p->err, RP_UNSUPPORTED,
                           "'%s': bundles hold programs in HLO, StableHLO or TensorFlow's graphs",
                           s->file);
+    if (s->recorded.flat) { /* callbacks are parameters of it */
+        *out = (struct rp_bytes){s->program.module, s->program.nmodule};
+        return p->bundle.redacted
+                   ? rp_err_set(p->err, RP_UNSUPPORTED,
+                                "'%s': a program with recorded callbacks cannot be redacted",
+                                s->file)
+                   : RP_OK;
+    }
     if (p->bundle.redacted) {
         if (!hlo)
             return rp_err_set(p->err, RP_UNSUPPORTED, "'%s': StableHLO cannot be redacted",
@@ -148,7 +156,7 @@ static enum rp_code add_program(struct pack_ctx *p, struct rp_session *s)
     bool text;
 
     RP_TRY(program_bytes(p, s, &bytes));
-    text = !p->bundle.redacted && !rp_replay_wire(s, &wire);
+    text = !p->bundle.redacted && !s->recorded.flat && !rp_replay_wire(s, &wire);
     m.path = s->graph                                      ? "program.graph.pb"
              : !text                                       ? "program.hlo.pb"
              : !strcmp(s->import.program->language, "hlo") ? "program.hlo.txt"

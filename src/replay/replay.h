@@ -14,6 +14,7 @@
 #include "exec/engines.h"
 #include "formats/formats.h"
 #include "io/proto_write.h"
+#include "program/cut.h"
 #include "result/result.h"
 #include "result/settings.h"
 
@@ -96,6 +97,12 @@ void rp_replay_no_times(struct rp_replay *root); /* nothing ran */
 
 struct rp_replay_graph;
 
+struct rp_recorded { /* callbacks.c; of a program without recorded callbacks all empty */
+    struct rp_program *flat;
+    struct rp_cut_program cut; /* what runs */
+    struct rp_proto_writer module;
+};
+
 struct rp_session {
     struct rp_arena *arena; /* the result's */
     const char *file;
@@ -107,6 +114,7 @@ struct rp_session {
     struct rp_arrays inputs, expected;
     struct rp_tensor **arguments; /* partitions * nin */
     size_t partitions;
+    struct rp_recorded recorded;
     bool bundle; /* inputs and expected are of a bundle (bundle.h), which says: */
     int64_t bundle_seed, bundle_partitions;
     struct rp_replay_graph *graph; /* of TensorFlow's programs (graph.h); or NULL */
@@ -145,6 +153,10 @@ void rp_session_run_release(struct rp_session_run *run);
 enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *slot, bool output,
                               size_t i, struct rp_tensor *t, unsigned partition, const char *name,
                               struct rp_tensor **out, struct rp_err *err);
+
+/* Where the inputs have results of callbacks, the program without these callbacks. */
+enum rp_code rp_session_callbacks(struct rp_session *s, struct rp_err *err);
+void rp_session_callbacks_release(struct rp_session *s);
 
 /* Recorded blocks of partitions (p0_in0, p1_in0 ...) of a program that computes with whole arrays
    are put together, by the shardings of `compiled`, the same program after partitioning, or NULL.

@@ -153,13 +153,14 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
             RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
         return rp_replay_graph_inputs(s, o, root, err);
     }
+    if (o->inputs)
+        RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
+    RP_TRY(rp_session_callbacks(s, err));
     code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
     if (code == RP_OK && rp_replay_wire(s, &wire))
         code = rp_snapshot_read(wire.at, wire.n, wire.at != s->program.bytes, &s->snapshot, err);
     if (code != RP_OK)
         return rp_err_prefix(err, code, "'%s'", s->file);
-    if (o->inputs)
-        RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
     s->partitions = o->partitions            ? (size_t)o->partitions
                     : s->snapshot.partitions ? s->snapshot.partitions
                                              : s->signature.partitions;
@@ -182,6 +183,7 @@ void rp_session_release(struct rp_session *s)
     rp_arrays_release(&s->inputs);
     rp_arrays_release(&s->expected);
     rp_replay_graph_release(s->graph);
+    rp_session_callbacks_release(s);
     rp_import_release(&s->import);
 }
 

@@ -367,7 +367,8 @@ static enum rp_code refuse_node(const struct rp_plan *plan, const struct rp_node
         rp_err_context(err, RP_UNSUPPORTED, "made at %s:%d", line.file, line.line);
     if (target && rp_attr_is_bytes(target) && memmem(target->at, target->n, "callback", 8))
         return rp_err_context(err, RP_UNSUPPORTED,
-                              "it calls back into the Python program, which is not running");
+                              "it calls back into the Python program, which is not running: give "
+                              "its recorded results as arrays 'callback0_0' ... in --inputs");
     return rp_err_context(err, RP_UNSUPPORTED,
                           target ? "XLA runs it where the plugin has this call: --engine pjrt:"
                                  : "XLA may run it: --engine pjrt:");
