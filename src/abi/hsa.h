@@ -45,6 +45,7 @@ enum rp_hsa_core {
     RP_HSA_memory_copy = 35,
     RP_HSA_signal_create = 37,
     RP_HSA_signal_destroy = 38,
+    RP_HSA_signal_load_scacquire = 40,
     RP_HSA_signal_store_relaxed = 41,
     RP_HSA_signal_store_screlease = 42,
     RP_HSA_signal_wait_relaxed = 43,

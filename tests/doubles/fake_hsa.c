@@ -126,6 +126,11 @@ static int signal_destroy(uint64_t signal)
     return 0;
 }
 
+static int64_t signal_load(uint64_t signal)
+{
+    return atomic_load(value_of(signal));
+}
+
 static void signal_store(uint64_t signal, int64_t value)
 {
     atomic_store(value_of(signal), value);
@@ -439,6 +444,7 @@ static void tables_fill(uint32_t major, uint32_t bytes)
                    {RP_HSA_queue_destroy, (void *)queue_destroy},
                    {RP_HSA_signal_create, (void *)signal_create},
                    {RP_HSA_signal_destroy, (void *)signal_destroy},
+                   {RP_HSA_signal_load_scacquire, (void *)signal_load},
                    {RP_HSA_signal_store_relaxed, (void *)signal_store},
                    {RP_HSA_signal_store_screlease, (void *)signal_store},
                    {RP_HSA_signal_wait_relaxed, (void *)signal_wait},

@@ -21,6 +21,7 @@
     F(signal_create, int,                                                                    \
       (int64_t value, uint32_t nconsumers, const uint64_t *consumers, uint64_t *signal))     \
     F(signal_destroy, int, (uint64_t signal))                                                \
+    F(signal_load_scacquire, int64_t, (uint64_t signal))                                     \
     F(signal_store_relaxed, void, (uint64_t signal, int64_t value))                          \
     F(signal_store_screlease, void, (uint64_t signal, int64_t value))                        \
     F(signal_wait_relaxed, int64_t,                                                          \

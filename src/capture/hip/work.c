@@ -4,6 +4,11 @@
  * completes, the runtime's thread calls on_done, which reads the times, writes the span and
  * completes the program's signal, with the same times, as the device would have done.
  *
+ * The runtime's thread looks at all signals that have a handler whenever one of them changes, so
+ * that thousands of handlers are slow. Most dispatches have no signal of the program, and nothing
+ * waits for us to see their end: of these, only the oldest one of each queue has a handler, which
+ * takes those behind it that have ended too.
+ *
  * Signals are kept and used again. If there is none, or the runtime refuses the handler, the work
  * runs as the program submitted it and is counted as lost.
  */
@@ -34,6 +39,9 @@ struct rp_hip_work {
 struct queue {
     uint64_t agent;
     uint32_t device, number;
+    pthread_mutex_t lock;
+    struct rp_hip_work *first, *last; /* dispatches without a signal of the program, oldest first */
+    bool armed;                       /* the first one has a handler */
 };
 
 static struct rp_hip_work *unused;
@@ -165,9 +173,8 @@ static void complete_original(const struct rp_hip_work *w, int64_t value,
         rp_hip.signal_subtract_screlease(w->original, 1);
 }
 
-static bool on_done(int64_t value, void *data)
+static void work_end(struct rp_hip_work *w, int64_t value)
 {
-    struct rp_hip_work *w = data;
     struct rp_hsa_times times = {0, 0};
     int code = w->kind == RP_CTF_KIND_KERNEL
                    ? rp_hip.amd_profiling_get_dispatch_time(w->agent, w->signal, &times)
@@ -180,14 +187,24 @@ static bool on_done(int64_t value, void *data)
     complete_original(w, value, &times);
     work_free(w);
     atomic_fetch_sub(&running, 1);
+}
+
+static bool on_done(int64_t value, void *data)
+{
+    work_end(data, value);
     return false; /* the handler is called once */
+}
+
+static bool handler_set(const struct rp_hip_work *w, bool (*handler)(int64_t, void *), void *data)
+{
+    return !rp_hip.amd_signal_async_handler(w->signal, RP_HSA_CONDITION_LT, 1, handler, data);
 }
 
 /* Work that cannot be followed is counted as lost. */
 static bool work_follow(struct rp_hip_work *w)
 {
     atomic_fetch_add(&running, 1);
-    if (!rp_hip.amd_signal_async_handler(w->signal, RP_HSA_CONDITION_LT, 1, on_done, w))
+    if (handler_set(w, on_done, w))
         return true;
     atomic_fetch_sub(&running, 1);
     work_free(w);
@@ -195,18 +212,61 @@ static bool work_follow(struct rp_hip_work *w)
     return false;
 }
 
+/* The oldest dispatch of a queue has ended. */
+static bool on_first_done(int64_t value, void *data)
+{
+    struct queue *q = data;
+    struct rp_hip_work *w, *next, *ended, **end = &ended;
+
+    (void)value;
+    pthread_mutex_lock(&q->lock);
+    ended = q->first;
+    while (*end && rp_hip.signal_load_scacquire((*end)->signal) < 1)
+        end = &(*end)->next;
+    q->first = *end;
+    *end = NULL;
+    /* if the handler is refused, the next dispatch tries again */
+    q->armed = q->first && handler_set(q->first, on_first_done, q);
+    pthread_mutex_unlock(&q->lock);
+    for (w = ended; w; w = next) {
+        next = w->next;
+        work_end(w, rp_hip.signal_load_scacquire(w->signal));
+    }
+    return false;
+}
+
+/* Work that has no signal of the program. */
+static void work_queue(struct rp_hip_work *w, struct queue *q)
+{
+    atomic_fetch_add(&running, 1);
+    w->next = NULL;
+    pthread_mutex_lock(&q->lock);
+    if (q->first)
+        q->last->next = w;
+    else
+        q->first = w;
+    q->last = w;
+    if (!q->armed)
+        q->armed = handler_set(q->first, on_first_done, q);
+    pthread_mutex_unlock(&q->lock);
+}
+
 /* -------------------------------------------------------------------------- dispatches */
 
 void *rp_hip_queue_new(uint64_t agent, uint32_t device)
 {
-    struct queue *q = malloc(sizeof *q);
+    struct queue *q = calloc(1, sizeof *q);
 
-    if (q)
-        *q = (struct queue){agent, device, atomic_fetch_add(&nqueues, 1)};
+    if (!q)
+        return NULL;
+    q->agent = agent;
+    q->device = device;
+    q->number = atomic_fetch_add(&nqueues, 1);
+    pthread_mutex_init(&q->lock, NULL);
     return q;
 }
 
-static void follow_dispatch(struct rp_hsa_packet *p, const struct queue *q, uint64_t link,
+static void follow_dispatch(struct rp_hsa_packet *p, struct queue *q, uint64_t link,
                             uint64_t stream)
 {
     struct rp_hip_work *w = work_new();
@@ -233,8 +293,12 @@ static void follow_dispatch(struct rp_hsa_packet *p, const struct queue *q, uint
                 ? (uint32_t)(((uint64_t)p->grid[i] + p->workgroup[i] - 1) / p->workgroup[i])
                 : 0;
     }
-    if (work_follow(w))
+    if (!w->original) {
         p->signal = w->signal;
+        work_queue(w, q);
+    } else if (work_follow(w)) {
+        p->signal = w->signal;
+    }
 }
 
 static bool has_dispatch(const struct rp_hsa_packet *p, uint64_t count)
@@ -253,7 +317,7 @@ void rp_hip_intercept(const void *packets, uint64_t count, uint64_t index, void 
 {
     struct rp_hip_call *call = rp_hip_current();
     const struct rp_hsa_packet *from = packets;
-    const struct queue *q = data;
+    struct queue *q = data;
     struct rp_hsa_packet batch[BATCH];
     uint64_t link = call->link, stream = call->stream;
     bool own;
