@@ -131,6 +131,17 @@ static enum rp_code cluster_of(struct rp_tree_build *b, uint32_t op, uint32_t *g
     return child_scope(b, group, open, (size_t)(close - open), RP_GROUP_CLUSTER);
 }
 
+/* TensorFlow puts the cluster before some names: "cluster_0/MatMul". */
+static const char *within_cluster(const struct rp_tree_build *b, uint32_t group, const char *path)
+{
+    const struct rp_group *g = &b->groups.at[group];
+    size_t n = strlen(g->name);
+
+    return g->kind == RP_GROUP_CLUSTER && !strncmp(path, g->name, n) && path[n] == '/'
+               ? path + n + 1
+               : path;
+}
+
 static enum rp_code scope_of(struct rp_tree_build *b, uint32_t op, uint32_t root, uint32_t *group)
 {
     const struct rp_program *p = b->p;
@@ -147,7 +158,8 @@ static enum rp_code scope_of(struct rp_tree_build *b, uint32_t op, uint32_t root
     key = rp_hash_join(UINT64_C(0x70617468) + *group, path);
     known = rp_map_get(&b->paths, key);
     if (known == RP_MAP_NONE) {
-        RP_TRY(scope_of_path(b, *group, rp_program_text(p, path), &known));
+        RP_TRY(
+            scope_of_path(b, *group, within_cluster(b, *group, rp_program_text(p, path)), &known));
         RP_TRY(rp_map_put(&b->paths, key, known, b->err));
     }
     *group = known;
@@ -202,8 +214,11 @@ static enum rp_code group_by_scope(struct rp_tree_build *b, uint32_t computation
         uint32_t op = c->first + i;
 
         b->home[op] = root;
-        if (c->n >= FEWEST_SCOPED)
+        if (c->n >= FEWEST_SCOPED) {
             RP_TRY(scope_of(b, op, root, &b->home[op]));
+        } else {
+            RP_TRY(cluster_of(b, op, &b->home[op]));
+        }
         b->loose[op] = b->home[op] == root;
         scoped |= b->home[op] != root;
     }

@@ -76,8 +76,8 @@ static const char *axis_words(const struct comm_ctx *ctx, uint32_t op,
         return rp_arena_textf(ctx->arena, "%s (%lld)", a->axis, (long long)a->size);
     if (!a->size)
         return "all devices";
-    if (a->size == devices)
-        return rp_arena_textf(ctx->arena, "all %lld devices", (long long)devices);
+    if (a->size == devices || (devices == RP_ABSENT_I64 && a->groups == 1))
+        return rp_arena_textf(ctx->arena, "all %lld devices", (long long)a->size);
     if (a->stride == 1)
         return rp_arena_textf(ctx->arena, "%lld neighbours", (long long)a->size);
     if (a->stride > 1)

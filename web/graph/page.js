@@ -186,8 +186,10 @@ function stackTitle(g) {
 }
 const partsAround = g => { const up = parent[g]; let n = 0; for (let i = first[up]; i < first[up] + nchild[up]; i++) n += children[i] >= nops && gkind[children[i] - nops] === PART; return n; };
 const tail = name => { const parts = name.split("/"); return parts.length > 2 ? "…/" + parts.slice(-2).join("/") : name; };
+/* Values that only have a number, or nothing, are called after what they do. */
+const nameOf = i => /^\d*$/.test(names[i]) ? opcode(i) + (names[i] ? " %" + names[i] : "") : names[i];
 function titleOf(node) {
-  if (node < nops) return names[node] + (opcode(node) === "fusion" || names[node].startsWith(opcode(node)) ? "" : " (" + opcode(node) + ")");
+  if (node < nops) return nameOf(node) + (opcode(node) === "fusion" || nameOf(node).startsWith(opcode(node)) ? "" : " (" + opcode(node) + ")");
   const g = node - nops;
   switch (gkind[g]) {
     case REPEAT: return stackTitle(g);
@@ -245,6 +247,11 @@ function countsOf(s) {
   }
   for (let g = ngroups - 1; g >= 0; g--) if (parent[g] >= 0) { counts[parent[g]] += counts[g]; fresh[parent[g]] += fresh[g]; }
   return shownCount[s] = { counts, fresh, edges };
+}
+/* Whether the stage before (side by side: the other program) does not have that edge. */
+function isChangedEdge(key, s) {
+  const other = sides ? 1 - s : s - 1;
+  return other >= 0 && !countsOf(other).edges.has(key);
 }
 /* 0: absent and never seen before, 1: there, 2: new here, 3: gone since the stage before; side by side 2 and 3 mean one side only. */
 function stateOf(node, s) {
@@ -433,7 +440,7 @@ const inkOf = node => {
 
 /* ---- drawing ---- */
 const canvas = $("canvas"), ctx = canvas.getContext("2d");
-let cam = { x: 0, y: 0, k: 1 }, size = { w: 1, h: 1 }, dpr = 1, selected = -1, hover = -1, hits = [], hitSet = new Set(), hitAt = -1, drawn = 0, frame = 0;
+let cam = { x: 0, y: 0, k: 1 }, size = { w: 1, h: 1 }, dpr = 1, selected = -1, hover = -1, hits = [], hitSet = new Set(), hitAt = -1, drawn = 0, changedEdges = 0, frame = 0;
 const MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", SANS = "system-ui, sans-serif";
 const cut = (text, chars) => text.length <= chars ? text : chars < 2 ? "" : text.slice(0, Math.ceil((chars - 1) * 0.6)) + "…" + text.slice(text.length - Math.floor((chars - 1) * 0.4));
 const cutEnd = (text, chars) => text.length <= chars ? text : chars < 2 ? "" : text.slice(0, chars - 1) + "…";
@@ -494,7 +501,7 @@ function arrow(g, l, p, e, ox, oy) {
 function drawEdges(g, ox, oy, s) {
   const l = layoutOf(g), p = placeGroup(g), near = cam.k > 0.45, counts = stages ? countsOf(s) : null, many = l.edges > 1500 && cam.k < 0.12;
   if (cam.k < 0.03 || many) return;
-  const heavy = [];
+  const heavy = [], changed = [];
   for (let pass = 0; pass < 2; pass++) { // the long ones first, fainter
     ctx.beginPath();
     for (let e = 0; e < l.edges; e++) {
@@ -503,7 +510,8 @@ function drawEdges(g, ox, oy, s) {
       const ya = oy + p.y[a], yb = oy + p.y[b];
       if (Math.max(ya + p.ch[a], yb) < view.y0 || Math.min(ya, yb) > view.y1) continue;
       if (t < 0 && (Math.max(p.x[a] + p.cw[a], p.x[b] + p.cw[b]) + ox < view.x0 || Math.min(p.x[a], p.x[b]) + ox > view.x1) && l.row[b] - l.row[a] === 1) continue;
-      if (counts && !counts.edges.has(same[g] === g ? g * 1e7 + a * 3000 + b : g * 1e7 + a * 3000 + b)) continue;
+      if (counts && !counts.edges.has(g * 1e7 + a * 3000 + b)) continue;
+      if (counts && isChangedEdge(g * 1e7 + a * 3000 + b, s)) { changed.push(e); continue; }
       if (l.count[e] > 3 && pass) { heavy.push(e); continue; }
       edgePath(ctx, g, l, p, e, ox, oy);
       drawn++;
@@ -521,6 +529,16 @@ function drawEdges(g, ox, oy, s) {
     ctx.globalAlpha = inputs ? 0.3 : 0.6;
     ctx.lineWidth = width;
     ctx.stroke();
+  }
+  if (changed.length) {
+    ctx.beginPath();
+    changed.forEach(e => edgePath(ctx, g, l, p, e, ox, oy));
+    ctx.globalAlpha = 0.85;
+    ctx.strokeStyle = sides && s === 0 ? palette.gone : palette.new;
+    ctx.lineWidth = Math.max(1.4, 0.6 / cam.k);
+    ctx.stroke();
+    drawn += changed.length;
+    changedEdges += changed.length;
   }
   ctx.globalAlpha = 1;
   if (!near) return;
@@ -576,7 +594,7 @@ function drawOp(node, x, y, w, h, s) {
   }
   ctx.globalAlpha = 1;
 }
-const labelOf = i => (kind(i) === COLLECTIVE ? "⇄ " : "") + names[i];
+const labelOf = i => (kind(i) === COLLECTIVE ? "⇄ " : "") + nameOf(i);
 function secondLine(i) {
   if (heat !== "kind" && heatOf(i) > 0) return heatUnit(heatOf(i)) + "  " + shapeShort(i);
   if (kind(i) === COLLECTIVE) { const m = /(?:replica_groups|source_target_pairs)=(\S+)/.exec(P.texts[attr[i]]); if (m) return shapeShort(i) + " over " + m[1]; }
@@ -727,7 +745,7 @@ function areas() {
 }
 function draw() {
   frame = 0;
-  drawn = 0;
+  drawn = changedEdges = 0;
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
   ctx.fillStyle = palette.bg;
   ctx.fillRect(0, 0, size.w, size.h);
@@ -951,7 +969,7 @@ function showHint(node, x, y) {
   const h = $("hint");
   h.hidden = node < 0;
   if (node < 0) return;
-  const lines = node < nops ? [`${names[node]} = ${cut(shapeText(node), 120)} ${opcode(node)}`, P.scopes[scope[node]], place(node), shard[node] ? "sharding " + P.texts[shard[node]] : ""] :
+  const lines = node < nops ? [`${nameOf(node)} = ${cut(shapeText(node), 120)} ${opcode(node)}`, P.scopes[scope[node]], place(node), shard[node] ? "sharding " + P.texts[shard[node]] : ""] :
     [titleOf(node), P.groupNames[node - nops], subtitleOf(node), open[node] ? "" : "double click: open"];
   if (heat !== "kind" && heatOf(node) > 0) lines.push(`${HEATS.find(t => t[0] === heat)[1]}: ${heatUnit(heatOf(node))}`);
   h.textContent = [...new Set(lines)].filter(t => t).map(t => cut(t, 300)).join("\n");
@@ -961,7 +979,7 @@ function showHint(node, x, y) {
 
 /* ---- details ---- */
 function link(i, text) {
-  const a = make("a", text || names[i]);
+  const a = make("a", text || nameOf(i));
   a.tabIndex = 0;
   a.title = opcode(i) + " " + shapeText(i);
   a.onclick = e => { e.stopPropagation(); reveal(i); };
@@ -982,7 +1000,7 @@ function facts(rows) {
   return dl;
 }
 function detailOfOp(i) {
-  const out = [make("h2", names[i]), facts([["opcode", opcode(i)], ["shape", shapeText(i)], ["size", shapeBytes[shape[i]] ? short(shapeBytes[shape[i]], "B") : ""],
+  const out = [make("h2", nameOf(i)), facts([["opcode", opcode(i)], ["shape", shapeText(i)], ["size", shapeBytes[shape[i]] ? short(shapeBytes[shape[i]], "B") : ""],
     ["FLOPs", flops[i] ? short(flops[i], "FLOP") : ""], ["bytes moved", bytes[i] ? short(bytes[i], "B") : ""], ["live memory", short(live[i], "B")],
     ["measured", times && times[i] >= 0 ? time(times[i]) : ""], ["attributes", P.texts[attr[i]]], ["sharding", P.texts[shard[i]]],
     ["scope", P.scopes[scope[i]]], ["source", line[i] ? P.files[file[i] - 1] + ":" + line[i] : ""], ["in", comps[comp[i]].name], ["stages", stagesOf(i)]])];
@@ -1059,7 +1077,7 @@ function search(text) {
   $("count").textContent = t.length ? `${count(hits.length)} of ${count(nops)}` : "";
   const box = $("hits");
   box.replaceChildren(...hits.slice(0, 60).map((i, k) => {
-    const li = make("li", `${names[i]}  ${opcode(i)} ${shapeShort(i)}  ${place(i)}`);
+    const li = make("li", `${nameOf(i)}  ${opcode(i)} ${shapeShort(i)}  ${place(i)}`);
     li.onmousedown = e => { e.preventDefault(); jump(k); box.hidden = true; };
     return li;
   }));
@@ -1160,7 +1178,7 @@ function setStage(s) {
   $("stageName").textContent = stages[stage];
   let added = 0, removed = 0, n = 0;
   for (let i = 0; i < nops; i++) { const is = stageOps[stage][i], was = stage ? stageOps[stage - 1][i] : is; n += is; added += is && !was; removed += was && !is; }
-  $("stageNote").textContent = `${stage + 1} of ${stages.length}: ${count(n)} operations` + (added || removed ? `, ${count(added)} new, ${count(removed)} removed` : stage ? ", nothing changed" : "");
+  $("stageNote").textContent = `${stage + 1} of ${stages.length}: ${count(n)} operations` + (added || removed ? `, ${count(added)} new, ${count(removed)} removed` : stage ? ", the same as before" : "");
   redraw();
 }
 function setRoot(c) { rootComp = c; openSome(); select(-1); cam = fitCamera(); redraw(); legend(); }
@@ -1168,7 +1186,9 @@ const HELP = ["/ search, Enter or n next, p previous", "f fit, + and − zoom, a
 function header() {
   $("title").textContent = document.title = P.name || "program";
   $("title").title = P.name;
-  $("facts").textContent = `${some(nops, "operation")} in ${some(comps.length, "computation")}, ${short(P.totalFlops, "FLOP")}`;
+  const here = s => stageOps[s].reduce((n, is) => n + is, 0); // of stages the numbers are beside the slider
+  $("facts").textContent = sides ? `${some(here(0), "operation")} left, ${count(here(1))} right, ${count(stageOps[0].reduce((n, is, i) => n + (is & stageOps[1][i]), 0))} in both`
+    : stages ? "" : `${some(nops, "operation")} in ${some(comps.length, "computation")}` + (P.totalFlops ? ", " + short(P.totalFlops, "FLOP") : "");
   $("facts").title = `hash ${P.hash}`;
   HEATS.forEach(([k, t]) => { const o = make("option", t); o.value = k; $("heat").append(o); });
   $("heat").value = heat;
@@ -1240,6 +1260,6 @@ cam = fitCamera();
 draw();
 openAddress();
 window.onhashchange = openAddress;
-window.reprise = { get cam() { return cam; }, set cam(c) { cam = c; draw(); }, get world() { return world; }, get selected() { return selected; }, get stage() { return stage; }, get drawn() { return drawn; }, get visible() { return visible; },
+window.reprise = { get cam() { return cam; }, set cam(c) { cam = c; draw(); }, get world() { return world; }, get selected() { return selected; }, get stage() { return stage; }, get drawn() { return drawn; }, get changedEdges() { return changedEdges; }, get visible() { return visible; },
   nops, names, open, absX, absY, boxW, boxH, gkind, canOpen, titleOf, reveal, setOpen, unfold, arrange, draw, fitCamera, setHeat, setStage, stateOf, isSeen: n => seen[n] === epoch, nodeAt, groups: ngroups, select };
 document.documentElement.dataset.ready = "yes";
