@@ -252,6 +252,7 @@ static enum rp_code surgery_bisect(const struct rp_session *s, const struct rp_s
         code = write_part(s, &r, settings, result, err);
     if (code == RP_OK && r.complaint != RP_COMPLAINT_NONE)
         code = put_left(r.cut.program, result, err);
+    root->ok = r.complaint != RP_COMPLAINT_WRONG && r.complaint != RP_COMPLAINT_FAILS;
     rp_reproducer_release(&r, search->partitions);
     return code;
 }
@@ -427,6 +428,14 @@ static enum rp_code surgery_flatten(const struct rp_session *s, const struct rp_
 
 /* ---- the words ---- */
 
+static bool has_operation(const struct rp_program *p, const char *name)
+{
+    for (uint32_t op = 0; op < p->nops; op++)
+        if (!strcmp(rp_program_text(p, p->op_name.at[op]), name))
+            return true;
+    return false;
+}
+
 bool rp_replay_is_surgery(const char *action)
 {
     return !strcmp(action, "isolate") || !strcmp(action, "bisect") || !strcmp(action, "extract") ||
@@ -457,6 +466,8 @@ enum rp_code rp_replay_surgery(const struct rp_session *s, const struct rp_setti
                             strcmp(search.program->language, "stablehlo") != 0))
         return rp_err_set(err, RP_UNSUPPORTED, "'%s': 'replay %s' takes HLO and StableHLO", s->file,
                           action);
+    if (tested.fault && !has_operation(search.program, tested.fault))
+        return rp_err_set(err, RP_USAGE, "'%s' has no operation '%s'", s->file, tested.fault);
     if (strcmp(action, "isolate") != 0 && !rp_settings_has(settings, "save"))
         return rp_err_set(err, RP_USAGE, "'replay %s' needs --save FILE", action);
     RP_TRY(rp_replay_tolerance(settings, &search.tolerance, err));
