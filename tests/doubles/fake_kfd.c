@@ -412,6 +412,26 @@ static void *pointer(const uint32_t *words)
     return (void *)(uintptr_t)address(words);
 }
 
+/* Of one side of a rectangle: the address of row y of slice z. Sizes are in elements, and stored
+   less one. */
+static char *row_at(const uint32_t *w, uint32_t shift, uint32_t y, uint32_t z)
+{
+    uint64_t x0 = w[2] & 0x3fff, y0 = w[2] >> 16 & 0x3fff, z0 = w[3] & 0x7ff;
+    uint64_t pitch = (w[3] >> 13) + 1, slice = (w[4] & 0xfffffff) + 1;
+
+    return (char *)pointer(w) + ((x0 + (y0 + y) * pitch + (z0 + z) * slice) << shift);
+}
+
+static void copy_rectangle(const uint32_t *w)
+{
+    uint32_t shift = w[0] >> 29, nx = (w[11] & 0x3fff) + 1, ny = (w[11] >> 16 & 0x3fff) + 1;
+
+    for (uint32_t z = 0; z <= (w[12] & 0x7ff); z++) {
+        for (uint32_t y = 0; y < ny; y++)
+            memcpy(row_at(w + 6, shift, y, z), row_at(w + 1, shift, y, z), (size_t)nx << shift);
+    }
+}
+
 /* Executes a packet. Returns its size in words. */
 static uint32_t copy_packet(const struct queue *q, const uint32_t *w)
 {
@@ -421,6 +441,10 @@ static uint32_t copy_packet(const struct queue *q, const uint32_t *w)
     case 0: /* nothing */
         return 1 + (w[0] >> 16 & 0x3fff);
     case 1: /* copy */
+        if ((w[0] >> 8 & 0xff) == 4) {
+            copy_rectangle(w);
+            return 13;
+        }
         if (w[0] >> 8 & 0xff)
             break;
         memcpy(pointer(w + 5), pointer(w + 3), (size_t)(w[1] & 0x3fffffff) + 1);

@@ -43,6 +43,18 @@ uint64_t rp_hip_link(void)
     return UINT64_C(0x40000000) + (atomic_fetch_add(&links, 1) & 0x3fffffff);
 }
 
+void rp_hip_call_put(const char *name, const char *category, uint64_t began, uint64_t link)
+{
+    rp_hip.cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_RUNTIME,
+                                               .timebase = RP_CTF_TIME_TICKS,
+                                               .begin = began,
+                                               .end = rp_hip.cap->now(),
+                                               .name = name,
+                                               .category = category,
+                                               .device = RP_CTF_SPAN_DEVICE,
+                                               .link = link});
+}
+
 static uint64_t stream_number(const void *handle)
 {
     uint32_t k = (uint32_t)((uint64_t)(uintptr_t)handle * UINT64_C(0x9e3779b97f4a7c15) >> 32);
@@ -88,14 +100,7 @@ static void call_end(const char *name, bool submits, int code)
     if (rp_hip.no_calls)
         return;
     if (submits)
-        rp_hip.cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_RUNTIME,
-                                                   .timebase = RP_CTF_TIME_TICKS,
-                                                   .begin = current.began,
-                                                   .end = rp_hip.cap->now(),
-                                                   .name = name,
-                                                   .category = CATEGORY,
-                                                   .device = RP_CTF_SPAN_DEVICE,
-                                                   .link = current.submitted ? link : 0});
+        rp_hip_call_put(name, CATEGORY, current.began, current.submitted ? link : 0);
     else
         rp_hip.cap->leave(0, code);
 }

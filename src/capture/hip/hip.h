@@ -95,6 +95,8 @@ struct rp_hip_call {
 };
 struct rp_hip_call *rp_hip_current(void);
 uint64_t rp_hip_link(void); /* a new one */
+/* Records a call of this thread that ends now. `began`: ticks. */
+void rp_hip_call_put(const char *name, const char *category, uint64_t began, uint64_t link);
 
 #define RP_HIP_COPY_STREAM 2000 /* stream of copies outside HIP calls */
 

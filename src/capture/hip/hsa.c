@@ -42,25 +42,37 @@ static void call_end(bool begun, int64_t result)
 }
 
 /* A call that starts a copy: outside a HIP call it has a link of its own. */
-static bool copy_call_begin(const char *name, bool *linked)
+struct copy_call {
+    const char *name;
+    bool begun, linked;
+    uint64_t began;
+};
+
+static struct copy_call copy_call_begin(const char *name)
+{
+    struct rp_hip_call *call = rp_hip_current();
+    struct copy_call c = {.name = name};
+
+    c.linked = !call->link && !call->depth && !rp_hip.no_calls && rp_hip.cap->ready();
+    if (c.linked) {
+        call->link = rp_hip_link();
+        call->stream = RP_HIP_COPY_STREAM;
+        c.began = rp_hip.cap->now();
+    } else {
+        c.begun = call_begin(name);
+    }
+    return c;
+}
+
+static void copy_call_end(const struct copy_call *c, int code)
 {
     struct rp_hip_call *call = rp_hip_current();
 
-    *linked = !call->link && !call->depth && !rp_hip.no_calls && rp_hip.cap->ready();
-    if (!*linked)
-        return call_begin(name);
-    call->link = rp_hip_link();
-    call->stream = RP_HIP_COPY_STREAM;
-    rp_hip.cap->enter(&(struct rp_capture_enter){
-        .kind = RP_CTF_KIND_RUNTIME, .name = name, .category = "hsa", .link = call->link});
-    return true;
-}
-
-static void copy_call_end(bool begun, bool linked, int code)
-{
-    if (linked)
-        rp_hip_current()->link = 0;
-    call_end(begun, code);
+    if (c->linked) {
+        rp_hip_call_put(c->name, "hsa", c->began, code ? 0 : call->link);
+        call->link = 0;
+    }
+    call_end(c->begun, code);
 }
 
 #define PLAIN_CALL(name, result, params, args) \
@@ -152,14 +164,14 @@ static int tool_amd_memory_async_copy(void *to, uint64_t to_agent, const void *f
                                       uint64_t from_agent, size_t size, uint32_t nwaits,
                                       const uint64_t *waits, uint64_t signal)
 {
-    bool linked, begun = copy_call_begin("hsa_amd_memory_async_copy", &linked);
+    struct copy_call call = copy_call_begin("hsa_amd_memory_async_copy");
     struct rp_hip_work *work =
         rp_hip_copy_begin(&(struct rp_hip_copy){to_agent, from_agent, size}, &signal);
     int code =
         rp_hip.amd_memory_async_copy(to, to_agent, from, from_agent, size, nwaits, waits, signal);
 
     rp_hip_copy_end(work, code);
-    copy_call_end(begun, linked, code);
+    copy_call_end(&call, code);
     return code;
 }
 
@@ -168,14 +180,14 @@ static int tool_amd_memory_async_copy_on_engine(void *to, uint64_t to_agent, con
                                                 const uint64_t *waits, uint64_t signal,
                                                 uint32_t engine, bool force)
 {
-    bool linked, begun = copy_call_begin("hsa_amd_memory_async_copy_on_engine", &linked);
+    struct copy_call call = copy_call_begin("hsa_amd_memory_async_copy_on_engine");
     struct rp_hip_work *work =
         rp_hip_copy_begin(&(struct rp_hip_copy){to_agent, from_agent, size}, &signal);
     int code = rp_hip.amd_memory_async_copy_on_engine(to, to_agent, from, from_agent, size, nwaits,
                                                       waits, signal, engine, force);
 
     rp_hip_copy_end(work, code);
-    copy_call_end(begun, linked, code);
+    copy_call_end(&call, code);
     return code;
 }
 
@@ -186,7 +198,7 @@ static int tool_amd_memory_async_copy_rect(const void *to, const void *to_offset
                                            uint64_t agent, uint32_t direction, uint32_t nwaits,
                                            const uint64_t *waits, uint64_t signal)
 {
-    bool linked, begun = copy_call_begin("hsa_amd_memory_async_copy_rect", &linked);
+    struct copy_call call = copy_call_begin("hsa_amd_memory_async_copy_rect");
     struct rp_hip_copy copy = {.to_agent = direction & 1 ? agent : 0,
                                .from_agent = direction & 2 ? agent : 0,
                                .bytes = range ? (uint64_t)range[0] * range[1] * range[2] : 0};
@@ -195,7 +207,7 @@ static int tool_amd_memory_async_copy_rect(const void *to, const void *to_offset
                                                  direction, nwaits, waits, signal);
 
     rp_hip_copy_end(work, code);
-    copy_call_end(begun, linked, code);
+    copy_call_end(&call, code);
     return code;
 }
 

@@ -319,7 +319,7 @@ void rp_hip_intercept(const void *packets, uint64_t count, uint64_t index, void 
     const struct rp_hsa_packet *from = packets;
     struct queue *q = data;
     struct rp_hsa_packet batch[BATCH];
-    uint64_t link = call->link, stream = call->stream;
+    uint64_t link = call->link, stream = call->stream, began;
     bool own;
 
     (void)index;
@@ -333,9 +333,7 @@ void rp_hip_intercept(const void *packets, uint64_t count, uint64_t index, void 
         link = own ? rp_hip_link() : 0;
         stream = QUEUE_STREAMS + q->number;
     }
-    if (own)
-        rp_hip.cap->enter(&(struct rp_capture_enter){
-            .kind = RP_CTF_KIND_RUNTIME, .name = "AQL dispatch", .category = "hsa", .link = link});
+    began = rp_hip.cap->now();
     while (count > 0) {
         uint64_t n = count < BATCH ? count : BATCH;
 
@@ -349,7 +347,7 @@ void rp_hip_intercept(const void *packets, uint64_t count, uint64_t index, void 
         count -= n;
     }
     if (own)
-        rp_hip.cap->leave(0, 0);
+        rp_hip_call_put("AQL dispatch", "hsa", began, link);
 }
 
 /* -------------------------------------------------------------------------- copies */
