@@ -43,6 +43,14 @@ static int64_t gain_doubt(const struct answer_ctx *a, const struct rp_opt_move *
                : 0;
 }
 
+/* Else what happens once, such as loading and compiling, counts as a step does. */
+static bool has_steps(const struct answer_ctx *a)
+{
+    const struct rp_sim_part *first = a->parts->parts[0];
+
+    return first->has_steps || first->recorded_steps;
+}
+
 static void set_gain(const struct answer_ctx *a, struct rp_opt_move *m, const int64_t *then)
 {
     double more = 1 + a->x.doubt;
@@ -60,7 +68,7 @@ static void set_gain(const struct answer_ctx *a, struct rp_opt_move *m, const in
     m->gain_low_ns -= gain_doubt(a, m);
     m->gain_high_ns += gain_doubt(a, m);
     m->step_ns = then[0];
-    m->sure = m->gain_low_ns > 0 || m->family == RP_OPT_MEMORY;
+    m->sure = (m->gain_low_ns > 0 && has_steps(a)) || m->family == RP_OPT_MEMORY;
 }
 
 /* Adds what-ifs to the plan, and simulates it again. */
@@ -545,8 +553,10 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
             a->limits->stopped != RP_OPT_CONVERGED
                 ? "the memory budget is exceeded: the search ended before enough was freed"
                 : "the memory budget is exceeded: nothing that can be recomputed frees enough";
-    if (!first->has_steps && !first->recorded_steps)
-        out->notes[out->nnotes++] = "no steps are marked: the whole recording is one step";
+    if (!has_steps(a))
+        out->notes[out->nnotes++] =
+            "no steps are marked: the whole recording is one step, with what happens only once, such "
+            "as loading and compiling; no gain is sure";
     if (a->x.one_size && a->buckets.better)
         out->notes[out->nnotes++] =
             "all recorded all-reduces have about the same size, so latency and rate of the "
@@ -603,8 +613,8 @@ void rp_opt_summarise(struct rp_arena *arena, struct rp_opt_answer *out)
         arena, "a step of %s becomes %s with %s%s", rp_units_time(arena, out->baseline_ns),
         rp_units_time(arena, out->best_ns), list_moves(arena, out),
         !unsure                ? ""
-        : unsure < out->nmoves ? "; not every gain is larger than its uncertainty"
-                               : "; the gain is smaller than its uncertainty");
+        : unsure < out->nmoves ? "; not every gain is sure"
+                               : "; the gain is not sure");
 }
 
 enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_limits *limits,

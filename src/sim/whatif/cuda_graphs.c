@@ -281,16 +281,18 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
 /* Whether most kernels are launched by CUDA graphs already. */
 static bool is_graphed(const struct rp_sim_run *run)
 {
-    size_t graphed = 0, all = 0;
+    size_t graphs = 0, single = 0, kernels = 0; /* not every kernel of a graph shows its launch */
     uint32_t v, i;
 
-    for (v = 0; v < rp_sim_nnodes(run); v++)
+    for (v = 0; v < rp_sim_nnodes(run); v++) {
+        bool graph = strstr(rp_sim_node_name(run, v), "GraphLaunch") != NULL;
+
+        kernels += rp_sim_is_kernel(run, v);
+        graphs += graph;
         for (i = run->tasks.first.at[v]; i < run->tasks.first.at[v + 1]; i++)
-            if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH) {
-                all++;
-                graphed += strstr(rp_sim_node_name(run, v), "GraphLaunch") != NULL;
-            }
-    return 2 * graphed > all;
+            single += !graph && RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH;
+    }
+    return graphs && 2 * single < kernels;
 }
 
 /* Backward passes with all-reduces on the host cannot be captured: DistributedDataParallel starts
