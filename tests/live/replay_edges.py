@@ -152,8 +152,52 @@ def differences(got, want):
     return bad, signs & ~bad
 
 
-# Where XLA's own formula is less exact than ours, or gives NaN and infinities of its own: shown, not counted.
-KNOWN = tuple(f"{k}_complex" for k in "acos acosh asin asinh atan atanh log1p sinh square".split()) + ("frexp_float", "digamma_", "lgamma_bfloat16", "i1e_float64", "ints_bfloat16", "erf_inv_float64", "widen_float4_e2m1fn_int32")
+# Where XLA's own formula is less exact than ours, or gives NaN and infinities of its own: shown, not counted. Each entry is one program:
+# the forms and outputs in which it differs, and the elements that may; any other element, form or output is a failure.
+def nan(z):
+    return np.isnan(z.real) | np.isnan(z.imag)
+
+
+def subnormal(x):
+    return (x != 0) & (np.abs(x.astype(np.float64)) < float(ml_dtypes.finfo(x.dtype).tiny))
+
+
+def near_pole(on, off):  # |on| = 1 and off tiny: XLA's sum of squares underflows, its result is infinite; ours is log(2 / off) / 2, which is exact
+    return (np.abs(on) == 1) & (np.abs(off) <= 1e-30)
+
+
+def far_on_cut(along, zero):  # XLA takes a formula for large numbers there that ignores the sign of zero; nearer to 1 it does not
+    return (zero == 0) & np.signbit(zero) & (np.abs(along) >= 1e30)
+
+
+MLIR, BOTH = ("p.mlir",), ("p.mlir", "p.hlo.pb")  # chlo's functions are in StableHLO only: HLO has XLA's expansion of them
+KNOWN = {
+    "frexp_float32": (BOTH, (0, 1), subnormal),  # XLA gives 0.5 and -149 for every subnormal number, which is true of none
+    "frexp_float64": (BOTH, (0, 1), subnormal),  # the same, -1074
+    "ints_bfloat16": (BOTH, (8,), subnormal),  # to bool: XLA takes subnormals of bf16 as true, of f32 as false
+    "widen_float4_e2m1fn_int32": (BOTH, (0,), lambda x: np.abs(x.astype(np.float32)) == 6),  # XLA takes the largest value, 6, as infinite
+    "erf_inv_float64": (MLIR, (0,), lambda x: np.abs(x) == 0.9999),  # exact: 2.7510639057120608; ours is 2e-14 off, XLA's 6e-14
+}
+for n in ("complex64", "complex128"):
+    KNOWN |= {
+        f"asin_{n}": (MLIR, (0,), nan),  # C's rules of NaN: asin(0 + NaN i) = 0 + NaN i; XLA: NaN + NaN i, and finite parts for large numbers
+        f"acos_{n}": (MLIR, (0,), nan),
+        f"asinh_{n}": (MLIR, (0,), nan),
+        f"acosh_{n}": (MLIR, (0,), nan),
+        f"atan_{n}": (MLIR, (0,), lambda z: nan(z) | near_pole(z.imag, z.real) | far_on_cut(z.imag, z.real)),  # XLA: +-pi/2 for NaN
+        f"atanh_{n}": (MLIR, (0,), lambda z: nan(z) | near_pole(z.real, z.imag) | far_on_cut(z.real, z.imag)),
+        f"sinh_{n}": (MLIR, (0,), lambda z: (z.real != 0) & (np.abs(z.real) <= 1e-30)),  # XLA: exp(x) - exp(-x), which cancels to 0
+        f"log1p_{n}": (MLIR, (0,), lambda z: (z.real == -1) & (np.abs(z.imag) <= 1e-30)),  # XLA: minus infinity; ours is log |im|, which is exact
+    }
+# XLA: (re - im) (re + im), minus infinity where the squares overflow; ours re re - im im, NaN there
+KNOWN["square_complex64"] = MLIR, (0,), lambda z: (np.abs(z.real) > 1e19) & (np.abs(z.imag) > 1e19)
+
+
+def is_known(name, program, output, bad, args):
+    forms, outputs, elements = KNOWN.get(name, ((), (), None))
+    return program in forms and output in outputs and np.size(args[0]) == bad.size and bool(np.all(elements(args[0].ravel())[bad.ravel()]))
+
+
 CANCELS = False  # differences of numbers near 1
 passed = failed = known = zeros = 0
 with tempfile.TemporaryDirectory() as folder:
@@ -179,7 +223,7 @@ with tempfile.TemporaryDirectory() as folder:
                     failed += 1
                     print(f"FAIL {name} {program} on {engine}: {p.stderr.strip()[:300]}")
                     continue
-                got, wrong = np.load(to / "out.npz"), 0
+                got, wrong, excused = np.load(to / "out.npz"), 0, 0
                 for k, w in enumerate(want):
                     bad, sign = differences(got[f"out{k}"].reshape(w.shape), w)
                     zeros += int(sign.sum())
@@ -187,14 +231,15 @@ with tempfile.TemporaryDirectory() as folder:
                         i = int(np.flatnonzero(sign.ravel())[0])
                         print(f"     {name} on {engine}: output {k}: {int(sign.sum())} zeros of the other sign, the first for {[a.ravel()[i] for a in args if np.size(a) == w.size]}: JAX {w.ravel()[i]}")
                     if bad.any():
-                        wrong += 1
+                        own = is_known(name, program, k, bad, args)
+                        wrong, excused = wrong + (not own), excused + own
                         i = int(np.flatnonzero(bad.ravel())[0])
                         g = got[f"out{k}"].reshape(w.shape)
                         g = g.view(w.dtype) if g.dtype.kind == "u" and g.dtype != w.dtype else g
                         shown = [(a.ravel()[j].item() if np.size(a) == w.size else "", g.ravel()[j].item(), w.ravel()[j].item()) for j in np.flatnonzero(bad.ravel())[:3] for a in args[:1]]
-                        print(f"{'    ' if name.startswith(KNOWN) else 'FAIL'} {name} {program} on {engine}: output {k}: {int(bad.sum())} of {w.size} differ, element {i} of {[a.ravel()[i].item() for a in args if np.size(a) == w.size]}: "
+                        print(f"{'    ' if own else 'FAIL'} {name} {program} on {engine}: output {k}: {int(bad.sum())} of {w.size} differ, element {i} of {[a.ravel()[i].item() for a in args if np.size(a) == w.size]}: "
                               f"{g.ravel()[i]} instead of {w.ravel()[i]}; {shown if VERBOSE else ''}")
-                known += wrong > 0 and name.startswith(KNOWN)
-                failed, passed = failed + (wrong > 0 and not name.startswith(KNOWN)), passed + (wrong == 0)
+                known += excused > 0 and wrong == 0
+                failed, passed = failed + (wrong > 0), passed + (wrong == 0 and excused == 0)
 print(f"replay_edges: {passed} passed, {failed} failed, {known} known to differ; {zeros} zeros have the other sign")
 sys.exit(failed > 0)

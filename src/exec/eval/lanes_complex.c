@@ -28,7 +28,7 @@
     X(TANH, tanh, N(tanh_of)(x))                 \
     X(ASIN, asin, F(casin)(N(above)(x)))         \
     X(ACOS, acos, F(cacos)(N(above)(x)))         \
-    X(ASINH, asinh, F(casinh)(x))                \
+    X(ASINH, asinh, F(casinh)(N(right)(x)))      \
     X(ACOSH, acosh, F(cacosh)(N(above)(x)))      \
     X(ATANH, atanh, F(catanh)(x))                \
     X(LOGISTIC, logistic, 1 / (1 + F(cexp)(-x))) \

@@ -133,7 +133,8 @@ static enum rp_code explain_failure(const char *message, enum rp_code code, stru
 {
     if (strstr(message, "callback"))
         return rp_err_context(err, code,
-                              "it calls back into the Python program, which is not running");
+                              "it calls back into the Python program, which is not running: give "
+                              "its recorded results as arrays 'callback0_0' ... in --inputs");
     if (strstr(message, "No FFI handler registered") ||
         strstr(message, "No registered implementation for custom call") ||
         strstr(message, "Unknown custom call"))

@@ -48,7 +48,7 @@ static double special_digamma(double x)
     if (x <= 0 && x == floor(x))
         return NAN;
     if (x < 0.5)
-        return special_digamma(1 - x) - PI / tan(PI * (x - floor(x)));
+        return special_digamma(1 - x) - PI / tan(PI * (x - floor(x + 0.5)));
     while (x < 16) {
         sum -= 1 / x;
         x += 1;
@@ -74,7 +74,7 @@ static double special_bessel_i1e(double x)
     sum = term = 1;
     for (int k = 1; k < 20; k++)
         sum += term *= -(4 - (2.0 * k - 1) * (2.0 * k - 1)) / (k * 8 * a);
-    return copysign(sum / sqrt(2 * PI * a), x);
+    return copysign(sum / (sqrt(2 * PI) * sqrt(a)), x); /* 2 PI a may be above the range */
 }
 
 static double special_is_inf(double x)
@@ -230,6 +230,8 @@ static enum rp_code special_run(struct rp_eval *e, const struct rp_node *node,
     for (size_t i = 0; i < (*out)->n; i++) {
         double x = rp_tensor_number(in[0], i);
 
+        if (in[0]->elem == RP_ELEM_BF16 && fabs(x) < 0x1p-126)
+            x = copysign(0, x); /* subnormals, as in f32, in which XLA computes */
         if (rp_elem_is_complex(in[0]->elem))
             set_complex(*out, i, f->whole(CMPLX(x, rp_tensor_imaginary(in[0], i))));
         else if (f->two == nextafter)
