@@ -10,6 +10,7 @@
 #include "result/part.h"
 #include "result/result.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,6 +27,8 @@ static const struct rp_field sum_fields[] = {
 static const struct rp_type sum_type = {"sum", sizeof(struct rp_counter_sum), sum_fields, NULL};
 
 static const struct rp_field part_fields[] = {RP_PART_VEC(struct rp_counters_part, sums, &sum_type),
+                                              RP_PART_PLAIN(struct rp_counters_part, lines),
+                                              RP_PART_PLAIN(struct rp_counters_part, joined),
                                               RP_PART_END};
 const struct rp_type rp_counters_part_type = {"counters_part", sizeof(struct rp_counters_part),
                                               part_fields, NULL};
@@ -90,38 +93,68 @@ static int64_t step_at(const struct rp_trace *t, int64_t ns)
     return RP_ABSENT_I64;
 }
 
-static enum rp_code add_kernel(struct counter_table *table, const struct rp_work *work, size_t i,
-                               const struct rp_work_owner *owner, struct rp_err *err)
-{
-    const struct rp_trace *t = work->trace;
-    const struct rp_work_item *item = &work->items.at[i];
-    uint16_t shape = t->ev.shape[item->event];
-    uint32_t row = t->ev.arg_row[item->event], n = rp_args_count(&t->args, shape, row);
-    rp_str op = owner->op != RP_NONE ? t->ev.name[owner->op] : owner->hlo_op;
-    rp_event launch = item->launch != RP_NONE ? item->launch : item->event;
+struct kernel_counters {
+    struct counter_table *sums;
+    struct rp_counter_table *table; /* NULL: arguments of the kernels */
+    const struct rp_work *work;
+    struct rp_counter_sum one; /* of the current kernel */
+};
 
-    for (uint32_t k = 0; k < n; k++) {
-        struct rp_arg arg = rp_args_at(&t->args, shape, row, k);
+static enum rp_code add_value(struct kernel_counters *k, const char *counter, double value,
+                              struct rp_err *err)
+{
+    k->one.counter = counter;
+    k->one.sum = k->one.min = k->one.max = value;
+    return table_add(k->sums, &k->one, err);
+}
+
+static enum rp_code add_arguments(struct kernel_counters *k, rp_event e, struct rp_err *err)
+{
+    const struct rp_trace *t = k->work->trace;
+    uint32_t row = t->ev.arg_row[e], n = rp_args_count(&t->args, t->ev.shape[e], row);
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], row, i);
         const char *key = rp_trace_str(t, arg.key);
-        double value = arg.type == RP_ARG_F64 ? arg.v.f : (double)arg.v.i;
 
         if (strncmp(key, KEY_START, sizeof KEY_START - 1) != 0 ||
             (arg.type != RP_ARG_F64 && arg.type != RP_ARG_I64))
             continue;
-        RP_TRY(
-            table_add(table,
-                      &(struct rp_counter_sum){.op = op ? rp_trace_str(t, op) : "",
-                                               .kernel = rp_trace_str(t, t->ev.name[item->event]),
-                                               .counter = key + sizeof KEY_START - 1,
-                                               .step = step_at(t, t->ev.ts_ns[launch]),
-                                               .calls = 1,
-                                               .total_ns = item->end_ns - item->begin_ns,
-                                               .sum = value,
-                                               .min = value,
-                                               .max = value},
-                      err));
+        RP_TRY(add_value(k, key + sizeof KEY_START - 1,
+                         arg.type == RP_ARG_F64 ? arg.v.f : (double)arg.v.i, err));
     }
     return RP_OK;
+}
+
+static enum rp_code add_line(struct kernel_counters *k, struct rp_err *err)
+{
+    const struct rp_counter_line *line = rp_counter_table_next(k->table, k->one.kernel);
+
+    for (size_t i = 0; line && i < k->table->counters.n; i++) {
+        double value = k->table->values.at[line->first_value + i];
+
+        if (!isnan(value))
+            RP_TRY(add_value(k, k->table->counters.at[i], value, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code add_kernel(struct kernel_counters *k, size_t i,
+                               const struct rp_work_owner *owner, struct rp_err *err)
+{
+    const struct rp_trace *t = k->work->trace;
+    const struct rp_work_item *item = &k->work->items.at[i];
+    rp_str op = owner->op != RP_NONE ? t->ev.name[owner->op] : owner->hlo_op;
+    rp_event launch = item->launch != RP_NONE ? item->launch : item->event;
+
+    if (t->ev.kind[item->event] != RP_KIND_KERNEL)
+        return RP_OK;
+    k->one = (struct rp_counter_sum){.op = op ? rp_trace_str(t, op) : "",
+                                     .kernel = rp_trace_str(t, t->ev.name[item->event]),
+                                     .step = step_at(t, t->ev.ts_ns[launch]),
+                                     .calls = 1,
+                                     .total_ns = item->end_ns - item->begin_ns};
+    return k->table ? add_line(k, err) : add_arguments(k, item->event, err);
 }
 
 static enum rp_code keep_texts(struct rp_counters_part *part, struct rp_arena *arena,
@@ -138,26 +171,31 @@ static enum rp_code keep_texts(struct rp_counters_part *part, struct rp_arena *a
 }
 
 enum rp_code rp_counters_make(const struct rp_trace *trace, const struct rp_scope *scope,
-                              struct rp_arena *arena, struct rp_counters_part *out,
-                              struct rp_err *err)
+                              struct rp_counter_table *table, struct rp_arena *arena,
+                              struct rp_counters_part *out, struct rp_err *err)
 {
     struct rp_work work = {0};
     struct rp_attribution places = {0};
-    struct counter_table table;
+    struct counter_table sums;
+    struct kernel_counters kernels = {.sums = &sums, .table = table, .work = &work};
     enum rp_code code;
 
-    code = table_init(&table, out, err);
+    code = table_init(&sums, out, err);
     if (code == RP_OK)
         code = rp_work_init(&work, trace, scope, err);
     if (code == RP_OK)
         code = rp_attribution_init(&places, &work, err);
     for (size_t i = 0; code == RP_OK && i < work.items.n; i++)
-        code = add_kernel(&table, &work, i, &places.owners.at[i], err);
+        code = add_kernel(&kernels, i, &places.owners.at[i], err);
+    if (table) {
+        out->lines = (int64_t)table->lines.n;
+        out->joined = (int64_t)table->joined;
+    }
     if (code == RP_OK)
         code = keep_texts(out, arena, err);
     rp_attribution_release(&places);
     rp_work_release(&work);
-    table_release(&table);
+    table_release(&sums);
     return code;
 }
 
@@ -278,6 +316,22 @@ static void shorten_labels(struct rp_counters_root *out, struct rp_arena *arena)
     }
 }
 
+/* What of the table has no kernel here. */
+static void note_lines(const struct rp_counters_part *const *parts, size_t n,
+                       struct rp_arena *arena, struct rp_counters_root *out)
+{
+    int64_t lines = n ? parts[0]->lines : 0, joined = 0;
+
+    for (size_t i = 0; i < n; i++)
+        joined += parts[i]->joined;
+    if (joined < lines && out->notes)
+        out->notes[out->nnotes++] =
+            rp_arena_textf(arena,
+                           "%lld of %lld rows of the table have no kernel of their name in the "
+                           "trace, or more than were recorded",
+                           (long long)(lines - joined), (long long)lines);
+}
+
 enum rp_code rp_counters_join(const struct rp_counters_part *const *parts, size_t n, int64_t limit,
                               struct rp_arena *arena, struct rp_counters_root *out,
                               struct rp_err *err)
@@ -291,7 +345,8 @@ enum rp_code rp_counters_join(const struct rp_counters_part *const *parts, size_
     if (limit && all > (size_t)limit)
         out->nshown = (size_t)limit;
     shorten_labels(out, arena);
-    out->notes = RP_ARENA_NEW(arena, const char *, 2);
+    out->notes = RP_ARENA_NEW(arena, const char *, 3);
+    note_lines(parts, n, arena, out);
     out->summary = all ? "hardware counters of kernels, mean over calls"
                        : "no kernel of this recording has hardware counters: 'reprise record "
                          "--counters dram__bytes.sum -- …' measures them";

@@ -7,6 +7,7 @@
  */
 #include "base/arena.h"
 #include "base/vec.h"
+#include "explain/top/counter_table.h"
 #include "facts/work.h"
 
 struct rp_counter_sum {
@@ -18,14 +19,16 @@ struct rp_counter_sum {
 
 struct rp_counters_part {
     RP_VEC(struct rp_counter_sum) sums;
+    int64_t lines, joined; /* of the table */
 };
 
 extern const struct rp_type rp_counters_part_type;
 
-/* Texts are in the arena. */
+/* Texts are in the arena. table: counters of another profiler, joined by the order of kernels of a
+   name; NULL: those of the recording. */
 enum rp_code rp_counters_make(const struct rp_trace *trace, const struct rp_scope *scope,
-                              struct rp_arena *arena, struct rp_counters_part *out,
-                              struct rp_err *err);
+                              struct rp_counter_table *table, struct rp_arena *arena,
+                              struct rp_counters_part *out, struct rp_err *err);
 
 struct rp_counter_row {
     const char *op, *kernel, *counter, *label, *op_label;

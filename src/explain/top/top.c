@@ -511,6 +511,29 @@ static enum rp_code tree_of(const struct rp_settings *settings, enum rp_tree_of 
     return RP_OK;
 }
 
+static bool wants_counters(const struct rp_settings *settings)
+{
+    return rp_settings_flag(settings, "counters") || rp_settings_text(settings, "counter-table");
+}
+
+static enum rp_code counters_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                  const struct rp_settings *settings, struct rp_rank_part *part,
+                                  struct rp_err *err)
+{
+    const char *path = rp_settings_text(settings, "counter-table");
+    struct rp_top_part *out = part->data;
+    struct rp_counter_table table = {0};
+    enum rp_code code = RP_OK;
+
+    if (path)
+        code = rp_counter_table_read(&table, path, &part->arena, err);
+    if (code == RP_OK)
+        code = rp_counters_make(loaded->trace, scope, path ? &table : NULL, &part->arena,
+                                &out->counters, err);
+    rp_counter_table_release(&table);
+    return code;
+}
+
 static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                              const struct rp_settings *settings, struct rp_rank_part *part,
                              struct rp_err *err)
@@ -524,8 +547,8 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
 
     if (focus)
         return rp_focus_make(loaded->trace, scope, focus, &part->arena, &out->focus, err);
-    if (rp_settings_flag(settings, "counters"))
-        return rp_counters_make(loaded->trace, scope, &part->arena, &out->counters, err);
+    if (wants_counters(settings))
+        return counters_rank(loaded, scope, settings, part, err);
     if (rp_settings_flag(settings, "tree")) {
         struct rp_xla_names names;
         enum rp_code code;
@@ -631,7 +654,7 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
         parts[i] = ranks->parts[i].data;
     if (rp_settings_text(settings, "focus"))
         return join_focus(parts, ranks->n, settings, result, err);
-    if (rp_settings_flag(settings, "counters"))
+    if (wants_counters(settings))
         return join_counters(parts, ranks->n, settings, result, err);
     if (rp_settings_flag(settings, "tree"))
         return join_tree(parts, ranks->n, settings, result, err);
@@ -656,6 +679,8 @@ static const struct rp_option top_options[] = {
      "callers, callees, shapes and Python lines of what has this name, or contains it", 0},
     {"counters", 0, RP_OPT_FLAG, NULL, NULL,
      "hardware counters of kernels ('record --counters'), with operator and step", 0},
+    {"counter-table", 0, RP_OPT_PATH, "FILE", NULL,
+     "the same, from a CSV file of Radeon Compute Profiler, joined by the order of kernels", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
 

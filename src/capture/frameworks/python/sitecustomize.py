@@ -60,6 +60,20 @@ class Torch:
         self.yield_to_others()
         self.follow_threads(threading)
         atexit.register(self.off)
+        if option("memory", "off") == "on":
+            self.follow_memory(torch, atexit)
+
+    @staticmethod
+    def follow_memory(torch, atexit):
+        """A snapshot of the device's memory at exit, which `reprise memory` reads; from the first use of CUDA on."""
+        pid, rank = os.getpid(), os.environ.get("RANK", "0")
+        path = f"{os.environ['REPRISE_RECORD']}/torch_memory_rank{rank}_{pid}.pickle"
+
+        def end():
+            if os.getpid() == pid and torch.cuda.is_initialized():
+                torch.cuda.memory._dump_snapshot(path)
+        torch.cuda._lazy_call(lambda: torch.cuda.memory._record_memory_history(max_entries=1_000_000))
+        atexit.register(end)
 
     def on(self):
         if not self.others and not getattr(self.local, "on", False):
