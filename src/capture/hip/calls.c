@@ -78,7 +78,11 @@ static uint64_t stream_number(const void *handle)
 /* Every call that begins also ends. `submits`: it may submit device work. */
 static void call_begin(const char *name, bool submits, const void *stream)
 {
-    if (current.depth++ || !rp_hip_begin() || !rp_hip.cap->ready())
+    if (current.depth++ || !rp_hip_begin())
+        return;
+    if (!rp_hip.uses_hip)
+        rp_hip.uses_hip = true;
+    if (!rp_hip.cap->ready())
         return;
     current.link = rp_hip_link();
     current.stream = stream_number(stream);
@@ -212,6 +216,9 @@ struct dim3 {
     F(hipStreamCreateWithPriority, NULL, (void **out, uint32_t flags, int priority),               \
       (out, flags, priority))                                                                      \
     F(hipStreamDestroy, stream, (void *stream), (stream))                                          \
+    F(hipStreamAddCallback, stream, (void *stream, void *call, void *data, uint32_t flags),        \
+      (stream, call, data, flags))                                                                 \
+    F(hipLaunchHostFunc, stream, (void *stream, void *call, void *data), (stream, call, data))     \
     F(hipStreamBeginCapture, stream, (void *stream, int mode), (stream, mode))                     \
     F(hipStreamEndCapture, stream, (void *stream, void **graph), (stream, graph))                  \
     F(hipGraphInstantiate, NULL, (void **out, void *graph, void **node, char *log, size_t size),   \

@@ -71,6 +71,7 @@ struct rp_hip {
     const struct rp_capture *cap; /* NULL: the process is not recorded */
     bool loaded;                  /* the runtime has called OnLoad, and its tables fit */
     bool all_calls, no_calls;     /* --set hip.calls=all, none */
+    _Atomic bool uses_hip;        /* calls of HIP have been seen: those of HSA are made by them */
 #define RP_HIP_MEMBER(name, result, params) result(*name) params;
     RP_HIP_CORE_FUNCTIONS(RP_HIP_MEMBER)
     RP_HIP_AMD_FUNCTIONS(RP_HIP_MEMBER)

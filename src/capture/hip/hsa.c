@@ -6,7 +6,7 @@
  *   queues          are created with interception and profiling; work.c follows their dispatches
  *   copies          get a signal of ours (work.c)
  *   executables     tell the names of their kernels when they are frozen (names.c)
- *   calls           that allocate, copy or wait are recorded, if they are not inside a HIP call
+ *   calls           that allocate, copy or wait are recorded, in programs without HIP
  *
  * Tables that do not fit are left alone, with a warning and the fact hip.unavailable.
  */
@@ -26,9 +26,7 @@ static uint32_t loaded_in; /* process_id: a child of fork has no runtime */
 
 static bool call_begin(const char *name)
 {
-    const struct rp_hip_call *call = rp_hip_current();
-
-    if (rp_hip.no_calls || (call->depth && !rp_hip.all_calls) || !rp_hip.cap->ready())
+    if (rp_hip.no_calls || (rp_hip.uses_hip && !rp_hip.all_calls) || !rp_hip.cap->ready())
         return false;
     rp_hip.cap->enter(
         &(struct rp_capture_enter){.kind = RP_CTF_KIND_RUNTIME, .name = name, .category = "hsa"});
