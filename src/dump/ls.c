@@ -351,6 +351,7 @@ static const char *const ignored_reasons[RP_DUMP_ROLES] = {
     [RP_DUMP_AUTOTUNE] = "choices of the autotuner; the optimised program contains them",
     [RP_DUMP_LLVM] = "generated code",
     [RP_DUMP_PTX] = "generated code",
+    [RP_DUMP_OBJECT] = "generated code",
 };
 
 static enum rp_code list_ignored(struct ls_ctx *ls, struct ls_root *root, struct rp_err *err)

@@ -213,6 +213,28 @@ static const struct rp_dump_flag *same_of(const struct rp_dump_flag *ours, size_
     return NULL;
 }
 
+/* Flags of the user's that hide from the dump what `dump run` promises, or that crash. */
+static enum rp_code warn_of_harm(struct rp_dump_environment *e, const char *variable,
+                                 const char *text, struct rp_err *err)
+{
+    static const char *const names[] = {"xla_dump_hlo_unoptimized_snapshots",
+                                        "xla_dump_hlo_snapshots",
+                                        "xla_dump_disable_metadata",
+                                        "xla_dump_max_hlo_modules",
+                                        "xla_hlo_profile",
+                                        "xla_disable_all_hlo_passes"};
+    const char *name = text + strspn(text, "-");
+    size_t len = strcspn(name, "=");
+    const struct rp_flag *flag = rp_flag_find(name, len);
+
+    if (!flag || !flag->caution || !strcmp(name + len, "=false") || !strcmp(name + len, "=0"))
+        return RP_OK;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (!strcmp(flag->name, names[i]))
+            return rp_dump_warn(e, err, "%s: your '%s' is kept: %s", variable, text, flag->caution);
+    return RP_OK;
+}
+
 static enum rp_code judge_users(struct rp_dump_environment *e, const char *variable,
                                 enum rp_flag_kind kind, const flag_list *users,
                                 const struct rp_dump_flag *ours, size_t n, bool *beaten,
@@ -236,6 +258,7 @@ static enum rp_code judge_users(struct rp_dump_environment *e, const char *varia
         }
         if (same)
             beaten[same - ours] = true;
+        RP_TRY(warn_of_harm(e, variable, text, err));
         RP_TRY(rp_vec_push(out, text, err));
     }
     return RP_OK;

@@ -242,7 +242,7 @@ static enum rp_code graph_communication(const struct rp_program *p, struct rp_ar
                                         struct rp_graph_answer *out, struct rp_err *err)
 {
     struct rp_meshes meshes = {0};
-    struct rp_comm comm;
+    struct rp_comm comm = {0};
     struct rp_xref xref;
     enum rp_code code;
 

@@ -94,16 +94,29 @@ enum form { FORM_NONE, FORM_TEXT, FORM_PROTO, FORM_DRAWING, FORM_LLVM, FORM_PTX,
 static const struct extension {
     const char *text;
     enum form form;
-} extensions[] = {{".hlo.pb", FORM_PROTO}, {".pb", FORM_PROTO},
-                  {".pbtxt", FORM_TEXT},   {".textproto", FORM_TEXT},
-                  {".txt", FORM_TEXT},     {".hlo", FORM_TEXT},
-                  {".mlir", FORM_TEXT},    {".top_level.html", FORM_DRAWING},
-                  {".html", FORM_DRAWING}, {".dot", FORM_DRAWING},
-                  {".svg", FORM_DRAWING},  {".url", FORM_DRAWING},
-                  {".pyz", FORM_DRAWING},  {".ll", FORM_LLVM},
-                  {".bc", FORM_LLVM},      {".ptx", FORM_PTX},
-                  {".cubin", FORM_OBJECT}, {".hsaco", FORM_OBJECT},
-                  {".o", FORM_OBJECT},     {".log", FORM_NONE}};
+} extensions[] = {{"-pre-optimization.mlir", FORM_LLVM}, /* of kernels, on the way to LLVM */
+                  {"-post-optimization.mlir", FORM_LLVM},
+                  {"-post-lowering.mlir", FORM_LLVM},
+                  {".hlo.pb", FORM_PROTO},
+                  {".pb", FORM_PROTO},
+                  {".pbtxt", FORM_TEXT},
+                  {".textproto", FORM_TEXT},
+                  {".txt", FORM_TEXT},
+                  {".hlo", FORM_TEXT},
+                  {".mlir", FORM_TEXT},
+                  {".top_level.html", FORM_DRAWING},
+                  {".html", FORM_DRAWING},
+                  {".dot", FORM_DRAWING},
+                  {".svg", FORM_DRAWING},
+                  {".url", FORM_DRAWING},
+                  {".pyz", FORM_DRAWING},
+                  {".ll", FORM_LLVM},
+                  {".bc", FORM_LLVM},
+                  {".ptx", FORM_PTX},
+                  {".cubin", FORM_OBJECT},
+                  {".hsaco", FORM_OBJECT},
+                  {".o", FORM_OBJECT},
+                  {".log", FORM_NONE}};
 
 static enum form cut_extension(struct slice *name)
 {

@@ -353,6 +353,32 @@ static void fusion_without_a_log_is_honest(void **state)
     remove_folder(&f);
 }
 
+static void generated_code_is_named_as_ignored(void **state)
+{
+    struct folder f = make_folder();
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_result *r;
+    struct rp_cursor row;
+    int64_t files;
+
+    UNUSED_STATE(state);
+    add_file(&f, "module_0001.m.before_optimizations.txt",
+             "HloModule m\nENTRY e {\n  ROOT a = f32[] constant(1)\n}\n");
+    add_file(&f, "module_0001.m.add_fusion_kernel_module-post-lowering.mlir", "module {}");
+    add_file(&f, "module_0001.m.add_fusion_kernel_module.ir-no-opt.ll", "; ModuleID");
+    add_file(&f, "module_0001.m.obj-file.add_fusion_kernel_module.o", "x");
+    r = ASK({"action", "ls"}, {"source", f.path});
+    assert_non_null(r);
+    row = row_of(r, "ignored", "kind", "llvm");
+    assert_true(rp_row_i64(&row, "files", &files));
+    assert_int_equal(files, 2);
+    row = row_of(r, "ignored", "kind", "objects");
+    assert_true(rp_row_i64(&row, "files", &files));
+    assert_int_equal(files, 1);
+    rp_result_free(r);
+    remove_folder(&f);
+}
+
 static const char lazy[] = "[ScheduleSyncTensorsGraph]\nTensorsGraphInfo:\n  f (m.py:1)\n\n"
                            "Hashes: (ab)\n\n## BEGIN_GRAPH\nIR {\n"
                            "  %0 = f32[4] lazy_tensors::device_data(), device=CPU:0\n"
@@ -476,6 +502,7 @@ int test_read(void)
         cmocka_unit_test(communication_is_counted_by_axis),
         cmocka_unit_test(axes_have_the_names_of_the_mesh),
         cmocka_unit_test(fusion_without_a_log_is_honest),
+        cmocka_unit_test(generated_code_is_named_as_ignored),
         cmocka_unit_test(empty_alias_dumps_name_the_variable),
         cmocka_unit_test(damage_is_named),
         cmocka_unit_test(fusing_moves_instructions),
