@@ -823,6 +823,40 @@ static void put_lists(struct rp_bytecode *b, struct rp_bc_cursor *c, const char 
     rp_bc_puts(b, ">");
 }
 
+static bool skip_number(struct rp_bc_cursor *c, uint64_t *value)
+{
+    size_t n = 1, left = (size_t)(c->end - c->at);
+
+    if (!left)
+        return false;
+    while (n < 9 && !(*c->at >> (n - 1) & 1))
+        n++;
+    if (left < n)
+        return false;
+    *value = 0;
+    for (size_t i = 0; i < n && i < 8; i++)
+        *value |= (uint64_t)c->at[n < 9 ? i : i + 1] << 8 * i;
+    *value >>= n < 9 ? n : 0;
+    c->at += n;
+    return true;
+}
+
+/* Whether all there is are so many lists and a number: older versions have no batching dimensions,
+   and the bytecode of the dialect itself has no version. */
+static bool lists_fit(struct rp_bc_cursor c, size_t lists)
+{
+    uint64_t n, value;
+
+    for (; lists; lists--) {
+        if (!skip_number(&c, &n))
+            return false;
+        for (; n; n--)
+            if (!skip_number(&c, &value))
+                return false;
+    }
+    return skip_number(&c, &value) && c.at == c.end;
+}
+
 static void put_stablehlo_attr(struct rp_bytecode *b, uint64_t code, struct rp_bc_cursor *c,
                                unsigned depth)
 {
@@ -836,7 +870,12 @@ static void put_stablehlo_attr(struct rp_bytecode *b, uint64_t code, struct rp_b
         "update_window_dims",           "inserted_window_dims",
         "input_batching_dims",          "scatter_indices_batching_dims",
         "scatter_dims_to_operand_dims", NULL};
+    static const char *const old_gather[] = {"offset_dims", "collapsed_slice_dims",
+                                             "start_index_map", NULL};
+    static const char *const old_scatter[] = {"update_window_dims", "inserted_window_dims",
+                                              "scatter_dims_to_operand_dims", NULL};
     static const char *const bounds[] = {"bounds", NULL};
+    bool old = !lists_fit(*c, 5) && lists_fit(*c, 3);
 
     switch (code) {
     case 1:
@@ -856,10 +895,10 @@ static void put_stablehlo_attr(struct rp_bytecode *b, uint64_t code, struct rp_b
         put_lists(b, c, "dot", dot, NULL);
         break;
     case 7:
-        put_lists(b, c, "gather", gather, "index_vector_dim");
+        put_lists(b, c, "gather", old ? old_gather : gather, "index_vector_dim");
         break;
     case 11:
-        put_lists(b, c, "scatter", scatter, "index_vector_dim");
+        put_lists(b, c, "scatter", old ? old_scatter : scatter, "index_vector_dim");
         break;
     case 13:
         put_lists(b, c, "bounds", bounds, NULL);

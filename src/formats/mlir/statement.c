@@ -42,6 +42,13 @@ static enum rp_code statement_opcode(struct rp_mlir *r, struct rp_slice name, st
     return RP_OK;
 }
 
+/* "return", "func.return", "stablehlo.return" */
+static bool is_return(struct rp_slice name)
+{
+    return name.n >= 6 && memcmp(name.at + name.n - 6, "return", 6) == 0 &&
+           (name.n == 6 || name.at[name.n - 7] == '.');
+}
+
 /* Whether '{' opens a list of attributes: "{}" or "{key = ..." or "{key, ..." */
 bool rp_mlir_is_dictionary(const struct rp_mlir *r)
 {
@@ -54,11 +61,13 @@ bool rp_mlir_is_dictionary(const struct rp_mlir *r)
         return true;
     if (look.at < look.end && *look.at == '"') {
         look.at = rp_mlir_string_end(&look, look.at);
-        key.n = 1;
+        key = (struct rp_slice){look.at - 1, 1, 0};
     } else {
         key = rp_mlir_word(&look);
     }
     rp_mlir_space(&look);
+    if (is_return(key)) /* a region that is nothing else */
+        return false;
     return key.n && look.at < look.end && (*look.at == '=' || *look.at == ',' || *look.at == '}');
 }
 
@@ -521,6 +530,8 @@ static enum rp_code add_statement(struct rp_mlir *r, struct statement *s, size_t
     if (is_operation(r, &s->op, "builtin.unrealized_conversion_cast")) /* between dialects */
         s->op.code = r->operands.n == first_operand + 2 ? RP_OP_COPY : RP_OP_TUPLE;
     RP_TRY(result_shape(r, s, &s->op.shape));
+    if (s->op.code == RP_OP_CALL && !s->op.shape)
+        RP_TRY(rp_program_tuple(r->p, NULL, 0, &s->op.shape, r->err)); /* of nothing */
     RP_TRY(order_reducer(r, s));
     RP_TRY(order_inits(r, s, first_operand));
     RP_TRY(control_operands(r, s, first_operand));
@@ -591,13 +602,6 @@ static enum rp_code read_results(struct rp_mlir *r, uint32_t *name, bool *counte
     r->at++;
     rp_mlir_space(r);
     return RP_OK;
-}
-
-/* "return", "func.return", "stablehlo.return" */
-static bool is_return(struct rp_slice name)
-{
-    return name.n >= 6 && memcmp(name.at + name.n - 6, "return", 6) == 0 &&
-           (name.n == 6 || name.at[name.n - 7] == '.');
 }
 
 static enum rp_code read_operation_name(struct rp_mlir *r, struct rp_slice *name)
