@@ -287,7 +287,8 @@ static const void *line_keys(const struct sort_run *r, const struct line_room *r
         from = room->piece;
     }
     for (size_t k = 0; k < r->s->base.tape->nparams; k++)
-        room->frame.reg[k] = k / 2 == r->s->operand ? from : room->piece + 16 * RP_TAPE_LANES;
+        room->frame.reg[k] =
+            k / 2 == r->s->operand ? from : room->piece + (size_t)16 * RP_TAPE_LANES;
     if (r->s->reg < r->s->base.tape->nparams)
         return from;
     rp_tape_run(&room->frame, m);
@@ -371,7 +372,8 @@ static enum rp_code sort_job(void *user, size_t job, struct rp_err *err)
 
     if (code != RP_OK)
         return code;
-    room.piece = calloc(2 * RP_TAPE_LANES, 16); /* the second half stands for other operands */
+    room.piece =
+        calloc((size_t)2 * RP_TAPE_LANES, 16); /* the second half stands for other operands */
     room.items = malloc((r->n + 1) * item);
     room.spare = malloc((r->n + 1) * item);
     if (!room.piece || !room.items || !room.spare)
@@ -433,7 +435,7 @@ enum rp_code rp_fast_sort(struct rp_eval *e, const struct rp_node *node,
         for (size_t k = (size_t)s->base.dim + 1; k < in[0]->rank; k++)
             r.step *= (size_t)in[0]->dims[k];
     }
-    if (!s->keyed || !sort_fits(&r))
+    if (!s->keyed || !r.n || !sort_fits(&r))
         return e->plan->reference[RP_OP_SORT]->run(e, node, in, out, err);
     r.lines = in[0]->n / r.n;
     for (uint32_t k = 0; k < node->nin && code == RP_OK; k++)

@@ -135,6 +135,10 @@ static enum rp_code explain_failure(const char *message, enum rp_code code, stru
         return rp_err_context(err, code,
                               "it calls back into the Python program, which is not running: give "
                               "its recorded results as arrays 'callback0_0' ... in --inputs");
+    if (strstr(message, "expected parameter") && strstr(message, "incompatible size"))
+        return rp_err_context(err, code,
+                              "XLA splits the arrays of this program between devices and takes the "
+                              "block of each; the engines fast and ref take whole arrays");
     if (strstr(message, "No FFI handler registered") ||
         strstr(message, "No registered implementation for custom call") ||
         strstr(message, "Unknown custom call"))
