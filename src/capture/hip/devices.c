@@ -12,8 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#define DEVICES  64
-#define READINGS 8
+#define DEVICES   64
+#define READINGS  8
+#define WIDTH_MAX 2000 /* ns */
 
 static uint64_t agents[DEVICES];
 static uint32_t nagents;
@@ -114,8 +115,10 @@ void rp_hip_clock_read(void)
         }
     }
     pthread_mutex_lock(&lock);
-    clock_ticks = ticks;
-    clock_ns = ns;
+    if (width <= WIDTH_MAX || !clock_ns) { /* else the thread was interrupted each time */
+        clock_ticks = ticks;
+        clock_ns = ns;
+    }
     pthread_mutex_unlock(&lock);
 }
 
