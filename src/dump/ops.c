@@ -391,6 +391,22 @@ static bool is_tensorflow(const struct rp_program *p)
     return p->language && !strcmp(p->language, "graphdef");
 }
 
+/* Graphs of lazy tensors, RAF and execution traces: no engine has their operations. */
+static enum rp_code judge_foreign(struct ops_ctx *x)
+{
+    const struct rp_program *p = x->program;
+
+    for (uint32_t op = 0; op < p->nops; op++) {
+        struct verdict v = {name_of(x, op), "no",
+                            "only HLO, StableHLO and TensorFlow graphs run: dump the HLO that this "
+                            "becomes",
+                            p->code.at[op]};
+
+        add_op(x, op, &v);
+    }
+    return RP_OK;
+}
+
 static enum rp_code judge_program(struct ops_ctx *x, const char *label)
 {
     const struct rp_program *p = x->program;
@@ -402,6 +418,8 @@ static enum rp_code judge_program(struct ops_ctx *x, const char *label)
     else if (x->target == TF2XLA)
         return rp_vec_push(
             &x->notes, rp_arena_textf(x->arena, "'%s' is not a TensorFlow graph", label), x->err);
+    else if (strcmp(p->language, "hlo") != 0 && strcmp(p->language, "stablehlo") != 0)
+        code = judge_foreign(x);
     else
         code = x->target == PJRT ? judge_pjrt(x) : judge_kernels(x);
     if (code == RP_OK || code == RP_NOMEM)

@@ -385,6 +385,22 @@ static const char lazy[] = "[ScheduleSyncTensorsGraph]\nTensorsGraphInfo:\n  f (
                            "  %1 = f32[4] aten::add(%0), location=g@m.py:5, ROOT=0\n"
                            "  %2 = f32[4] aten::mul(%1), ROOT=1\n}\n\n## END_GRAPH\n\n";
 
+static void no_engine_runs_lazy_graphs(void **state)
+{
+    struct folder f = make_folder();
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_result *r;
+
+    UNUSED_STATE(state);
+    add_file(&f, "graph.txt", lazy);
+    r = ASK({"action", "ops"}, {"source", f.path});
+    assert_non_null(r);
+    assert_int_equal(number_of(r, "unsupported"), number_of(r, "operations"));
+    assert_contains(text_of(r, "ops.0.why"), "dump the HLO");
+    rp_result_free(r);
+    remove_folder(&f);
+}
+
 static void empty_alias_dumps_name_the_variable(void **state)
 {
     struct folder f = make_folder();
@@ -503,6 +519,7 @@ int test_read(void)
         cmocka_unit_test(axes_have_the_names_of_the_mesh),
         cmocka_unit_test(fusion_without_a_log_is_honest),
         cmocka_unit_test(generated_code_is_named_as_ignored),
+        cmocka_unit_test(no_engine_runs_lazy_graphs),
         cmocka_unit_test(empty_alias_dumps_name_the_variable),
         cmocka_unit_test(damage_is_named),
         cmocka_unit_test(fusing_moves_instructions),
