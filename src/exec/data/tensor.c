@@ -12,8 +12,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define ALIGN 64
+#define LARGE (8u << 20) /* bytes: from here on, large pages are asked for */
+
+/* The first use of a small page costs more than computing what goes into it. */
+static void large_pages(void *data, size_t bytes)
+{
+#if defined(MADV_HUGEPAGE)
+    uintptr_t from = ((uintptr_t)data + 4095) & ~(uintptr_t)4095, to = (uintptr_t)data + bytes;
+
+    if (bytes >= LARGE)
+        (void)madvise((void *)from, (to - from) & ~(size_t)4095, MADV_HUGEPAGE); /* or not */
+#else
+    (void)data;
+    (void)bytes;
+#endif
+}
 
 static enum rp_code tensor_alloc(unsigned elem, const int64_t *dims, size_t rank,
                                  struct rp_tensor **out, struct rp_err *err)
@@ -57,6 +73,7 @@ enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, stru
     bytes = (rp_tensor_bytes(*out) + ALIGN) / ALIGN * ALIGN;
     data = aligned_alloc(ALIGN, bytes);
     if (data) {
+        large_pages(data, bytes);
         (*out)->data = data;
         return RP_OK;
     }

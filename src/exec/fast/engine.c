@@ -56,6 +56,7 @@ static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
     if (blas && rp_blas_open(blas))
         plan->blas = blas;
     RP_TRY(rp_calls_inline(plan, err));
+    RP_TRY(rp_equals_merge(plan, err));
     mark_unaligned(plan);
     RP_TRY(rp_loops_form(plan, err));
     rp_calls_finish(plan);

@@ -45,6 +45,8 @@ enum rp_code rp_fast_sort(struct rp_eval *e, const struct rp_node *node,
 
 /* Calls and fusions are replaced by what they call. */
 enum rp_code rp_calls_inline(struct rp_plan *plan, struct rp_err *err);
+/* Nodes of the same value become one. After calls were replaced. */
+enum rp_code rp_equals_merge(struct rp_plan *plan, struct rp_err *err);
 /* When no node is skipped any more: where each of those calls ends, for counting. */
 void rp_calls_finish(struct rp_plan *plan);
 /* Marks what is the same in every iteration of a loop. After loops are formed. */

@@ -419,6 +419,46 @@ static void few_rows_agree(void **state)
         }
 }
 
+/* Fusions that repeat operations, and some that differ in one attribute, constant or operand only.
+ */
+static void repeated_operations_agree(void **state)
+{
+    UNUSED_STATE(state);
+    same("HloModule m\n"
+         "a {\n  x = f32[40,64] parameter(0)\n  y = f32[40,64] parameter(1)\n"
+         "  c = f32[] constant(2)\n  b = f32[40,64] broadcast(c), dimensions={}\n"
+         "  e = f32[40,64] multiply(x, b)\n  d = f32[40,64] subtract(e, y)\n"
+         "  s = f32[20,64] slice(d), slice={[0:40:2],[0:64]}\n"
+         "  ROOT p = f32[22,66] pad(s, c), padding=1_1x0_2\n}\n"
+         "b {\n  x = f32[40,64] parameter(0)\n  y = f32[40,64] parameter(1)\n"
+         "  c = f32[] constant(2)\n  b = f32[40,64] broadcast(c), dimensions={}\n"
+         "  e = f32[40,64] multiply(x, b)\n  d = f32[40,64] subtract(e, y)\n"
+         "  s = f32[20,64] slice(d), slice={[1:40:2],[0:64]}\n"
+         "  ROOT p = f32[22,66] pad(s, c), padding=1_1x0_2\n}\n"
+         "c {\n  x = f32[40,64] parameter(0)\n  y = f32[40,64] parameter(1)\n"
+         "  c = f32[] constant(3)\n  b = f32[40,64] broadcast(c), dimensions={}\n"
+         "  e = f32[40,64] multiply(x, b)\n  d = f32[40,64] subtract(y, e)\n"
+         "  s = f32[20,64] slice(d), slice={[0:40:2],[0:64]}\n"
+         "  ROOT p = f32[22,66] pad(s, c), padding=1_1x2_0\n}\n"
+         "d {\n  x = f32[40,64] parameter(0)\n  y = f32[40,64] parameter(1)\n"
+         "  g = pred[40,64] compare(x, y), direction=GT\n  h = pred[40,64] compare(x, y), "
+         "direction=LT\n"
+         "  e = f32[40,64] select(g, x, y)\n  f = f32[40,64] select(h, x, y)\n"
+         "  d = f32[40,64] subtract(e, f)\n  s = f32[20,64] slice(d), slice={[0:20],[0:64]}\n"
+         "  c = f32[] constant(2)\n  ROOT p = f32[22,66] pad(s, c), padding=1_1x0_2\n}\n"
+         "ENTRY m {\n  x = f32[40,64] parameter(0)\n  y = f32[40,64] parameter(1)\n"
+         "  p = f32[22,66] fusion(x, y), kind=kLoop, calls=a\n"
+         "  q = f32[22,66] fusion(x, y), kind=kLoop, calls=b\n"
+         "  r = f32[22,66] fusion(x, y), kind=kLoop, calls=c\n"
+         "  s = f32[22,66] fusion(y, x), kind=kLoop, calls=a\n"
+         "  t = f32[22,66] fusion(x, y), kind=kLoop, calls=a\n"
+         "  u = f32[22,66] fusion(x, y), kind=kLoop, calls=d\n"
+         "  v = f32[22,66] subtract(p, q)\n  w = f32[22,66] divide(s, t)\n"
+         "  z = f32[22,66] add(w, u)\n"
+         "  ROOT o = (f32[22,66], f32[22,66], f32[22,66], f32[22,66]) tuple(v, r, z, t)\n}\n",
+         false);
+}
+
 int test_fast(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,7 +466,7 @@ int test_fast(void)
         cmocka_unit_test(sorts_order_nan), cmocka_unit_test(scans_agree),
         cmocka_unit_test(gathers_agree),   cmocka_unit_test(loops_agree),
         cmocka_unit_test(few_rows_agree),  cmocka_unit_test(convolutions_agree),
-        cmocka_unit_test(programs_agree),
+        cmocka_unit_test(programs_agree),  cmocka_unit_test(repeated_operations_agree),
     };
 
     return cmocka_run_group_tests_name("fast", tests, NULL, NULL);

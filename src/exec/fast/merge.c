@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fusions repeat each other's operations, because a compiler reads less memory that way. Once calls
+ * and fusions are replaced by what they call, equal nodes of a graph are merged: the same operation
+ * with the same attributes on the same values. What loops read in place (broadcasts, constants)
+ * counts as equal, but every user keeps its own. Nodes that nobody reads any more go.
+ */
+#include "exec/fast/kernels.h"
+
+#include "base/hash.h"
+#include "program/structure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_CONSTANT 64 /* bytes of constants that are compared */
+
+struct merge_ctx {
+    struct rp_plan *plan;
+    struct rp_graph *g;
+    uint64_t *hash;  /* of nodes; 0: never merged */
+    uint32_t *equal; /* the first node of the same value */
+    uint32_t *use;   /* the node that is read in its place; then: its new place */
+    bool *live;
+    uint32_t *table; /* of nodes by hash, + 1 */
+    size_t cap;
+};
+
+static bool is_read_in_place(const struct rp_node *node)
+{
+    return node->code == RP_OP_BROADCAST || node->code == RP_OP_CONSTANT ||
+           node->code == RP_OP_IOTA;
+}
+
+/* Operations whose result is given by operands, shape and attributes, and that have no effect. */
+static bool is_pure(const struct rp_node *node)
+{
+    if (node->skip || node->ncalled || node->shape->dynamic || node->shape->nparts ||
+        !node->kernel || node->run != node->kernel->run)
+        return false;
+    switch (node->code) {
+    case RP_OP_SLICE:
+    case RP_OP_PAD:
+    case RP_OP_CONCATENATE:
+    case RP_OP_RESHAPE:
+    case RP_OP_BITCAST:
+    case RP_OP_TRANSPOSE:
+    case RP_OP_REVERSE:
+    case RP_OP_BROADCAST:
+    case RP_OP_IOTA:
+        return true;
+    case RP_OP_CONSTANT:
+        return node->attrs && node->shape->n <= MOST_CONSTANT / 16;
+    default:
+        return rp_op_info[node->code].class_ == RP_CLASS_ELEMENT && node->nin > 0;
+    }
+}
+
+static const struct rp_tensor *constant_of(const struct rp_node *node)
+{
+    return node->code == RP_OP_CONSTANT ? node->attrs : NULL;
+}
+
+/* 0: it has an attribute that was not read. */
+static uint64_t node_hash(const struct merge_ctx *c, const struct rp_node *node)
+{
+    const struct rp_value_shape *s = node->shape;
+    const struct rp_tensor *constant = constant_of(node);
+    uint32_t n;
+    const struct rp_attr *attr = rp_op_attrs(c->plan->program, node->op, &n);
+    uint64_t h = rp_hash_join(node->code, s->elem), attrs = 0;
+
+    for (; n; n--, attr++) {
+        if (!rp_attr_counts(c->plan->program, node->op, attr) || attr->key == RP_ATTR_ROOT)
+            continue;
+        if (attr->type == RP_VALUE_WIRE)
+            return 0;
+        attrs += rp_hash_join(attr->key, rp_attr_hash(c->plan->program, attr));
+    }
+    h = rp_hash_join(h, attrs);
+    for (uint32_t i = 0; i < s->rank; i++)
+        h = rp_hash_join(h, (uint64_t)s->dims[i]);
+    for (uint32_t i = 0; i < node->nin; i++)
+        h = rp_hash_join(h, c->equal[node->in[i]]);
+    if (constant)
+        h = rp_hash_join(h, rp_hash_bytes(constant->data, constant->n * constant->unit));
+    return h | 1;
+}
+
+static bool is_same_shape(const struct rp_value_shape *x, const struct rp_value_shape *y)
+{
+    if (x == y)
+        return true;
+    if (x->elem != y->elem || x->rank != y->rank || x->n != y->n)
+        return false;
+    for (uint32_t i = 0; i < x->rank; i++)
+        if (x->dims[i] != y->dims[i] || (x->order ? x->order[i] : x->rank - 1 - i) !=
+                                            (y->order ? y->order[i] : y->rank - 1 - i))
+            return false;
+    return true;
+}
+
+/* Of nodes with one hash, which has their attributes. */
+static bool is_same(const struct merge_ctx *c, const struct rp_node *x, const struct rp_node *y)
+{
+    const struct rp_tensor *p = constant_of(x), *q = constant_of(y);
+
+    if (x->code != y->code || x->nin != y->nin || x->kernel != y->kernel ||
+        !is_same_shape(x->shape, y->shape))
+        return false;
+    for (uint32_t i = 0; i < x->nin; i++)
+        if (c->equal[x->in[i]] != c->equal[y->in[i]] ||
+            !is_same_shape(c->g->nodes[x->in[i]].shape, c->g->nodes[y->in[i]].shape))
+            return false;
+    return !p || (p->unit == q->unit && !memcmp(p->data, q->data, p->n * p->unit));
+}
+
+/* The first node of this value, which is itself if there is none before it. */
+static uint32_t find_equal(struct merge_ctx *c, uint32_t i)
+{
+    const struct rp_node *node = &c->g->nodes[i];
+    size_t at;
+
+    c->hash[i] = is_pure(node) ? node_hash(c, node) : 0;
+    if (!c->hash[i])
+        return i;
+    for (at = c->hash[i] & (c->cap - 1); c->table[at]; at = (at + 1) & (c->cap - 1)) {
+        uint32_t other = c->table[at] - 1;
+
+        if (c->hash[other] == c->hash[i] && is_same(c, &c->g->nodes[other], node))
+            return other;
+    }
+    c->table[at] = i + 1;
+    return i;
+}
+
+/* The list without the nodes that were merged into others or are not read any more. */
+static void merge_compact(struct merge_ctx *c, uint32_t *in)
+{
+    struct rp_graph *g = c->g;
+    uint32_t n = 0;
+
+    for (uint32_t i = g->n; i-- > 0;) {
+        c->live[i] = c->live[i] || i == g->root || (c->use[i] == i && !is_pure(&g->nodes[i]));
+        for (uint32_t k = 0; k < g->nodes[i].nin && c->live[i]; k++)
+            c->live[c->use[g->nodes[i].in[k]]] = true;
+    }
+    for (uint32_t i = 0; i < g->n; i++) {
+        if (!c->live[i]) { /* its users are those of the one before it */
+            c->use[i] = c->use[c->use[i]];
+            continue;
+        }
+        for (uint32_t k = 0; k < g->nodes[i].nin; k++)
+            in[k] = c->use[g->nodes[i].in[k]];
+        g->nodes[i].in = in;
+        in += g->nodes[i].nin;
+        c->use[i] = n;
+        g->nodes[n++] = g->nodes[i];
+    }
+    g->root = c->use[g->root];
+    g->n = n;
+}
+
+static enum rp_code merge_all(struct merge_ctx *c, struct rp_err *err)
+{
+    struct rp_graph *g = c->g;
+    uint32_t merged = 0;
+    size_t operands = 0;
+    uint32_t *in;
+
+    for (uint32_t i = 0; i < g->n; i++) {
+        c->equal[i] = find_equal(c, i);
+        c->use[i] = i == g->root || is_read_in_place(&g->nodes[i]) ? i : c->equal[i];
+        merged += c->use[i] != i;
+        operands += g->nodes[i].nin;
+    }
+    if (!merged)
+        return RP_OK;
+    in = RP_ARENA_NEW(&c->plan->arena, uint32_t, operands + 1);
+    if (!in)
+        return rp_err_nomem(err, "planning");
+    merge_compact(c, in);
+    return rp_plan_lifetimes(c->plan, g, err);
+}
+
+static enum rp_code merge_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+{
+    struct merge_ctx c = {.plan = plan, .g = g, .cap = 64};
+    enum rp_code code;
+
+    while (c.cap < 2 * (size_t)g->n)
+        c.cap *= 2;
+    c.hash = calloc(g->n, sizeof *c.hash);
+    c.equal = calloc(g->n, sizeof *c.equal);
+    c.use = calloc(g->n, sizeof *c.use);
+    c.live = calloc(g->n, sizeof *c.live);
+    c.table = calloc(c.cap, sizeof *c.table);
+    code = c.hash && c.equal && c.use && c.live && c.table ? merge_all(&c, err)
+                                                           : rp_err_nomem(err, "planning");
+    free(c.hash);
+    free(c.equal);
+    free(c.use);
+    free(c.live);
+    free(c.table);
+    return code;
+}
+
+enum rp_code rp_equals_merge(struct rp_plan *plan, struct rp_err *err)
+{
+    for (size_t i = 0; i < plan->program->computations.n; i++) {
+        struct rp_graph *g = &plan->graphs[i];
+        bool inlined = false;
+
+        for (uint32_t k = 0; k < g->n && g->nodes[0].kernel && !inlined; k++)
+            inlined = g->nodes[k].caller != NULL;
+        if (inlined)
+            RP_TRY(merge_graph(plan, g, err));
+    }
+    return RP_OK;
+}
