@@ -62,7 +62,7 @@ static enum rp_code add_chain(const struct rp_sim_run *run, chain_vec *list, str
     fused = rp_sim_scaled(longest, rp_sim_fused_factor(longest));
     c.saved_ns = fused < sum ? sum - fused : 0;
     at = rp_map_get(seen, c.key);
-    if (at != RP_MAP_NONE) {
+    if (at < list->n && list->at) {
         list->at[at].count++;
         list->at[at].saved_ns = rp_ns_sum(list->at[at].saved_ns, c.saved_ns);
         return RP_OK;
@@ -165,6 +165,8 @@ static enum rp_code find_casts(struct rp_opt_run *x, const int64_t *before, cast
             RP_TRY(rp_map_put(seen, (uint64_t)name << 1 | !op, at, err));
             RP_TRY(rp_vec_push(list, ((struct cast){.name = name, .kernel = !op}), err));
         }
+        if (!list->at) /* cannot be: it was pushed */
+            continue;
         list->at[at].count++;
         list->at[at].now_ns = rp_ns_sum(list->at[at].now_ns, before[i]);
         list->at[at].then_ns = rp_ns_sum(list->at[at].then_ns, then);

@@ -70,7 +70,7 @@ static enum rp_code list_kept(struct rp_opt_part *out, const struct rp_memory_lo
             if (code == RP_OK)
                 code = rp_vec_push(&list, ((struct rp_opt_kept){.op = op}), err);
         }
-        if (code != RP_OK)
+        if (code != RP_OK || !list.at)
             break;
         list.at[k].bytes += b->bytes;
         if (b->bytes > list.at[k].largest_bytes)

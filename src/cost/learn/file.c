@@ -232,7 +232,7 @@ static enum rp_code read_curve(struct rp_fit *fit, const struct field *f, size_t
         !field_number(&f[7], -200, 200, &curve.low) ||
         !field_number(&f[8], curve.low, 200, &curve.high) ||
         !field_number(&f[9], -1e3, 1e3, &curve.bias) ||
-        !field_number(&f[10], 0, 1e3, &curve.slope) || fit->curves.n > 2 * RP_NUMBERS)
+        !field_number(&f[10], 0, 1e3, &curve.slope) || fit->curves.n > (size_t)2 * RP_NUMBERS)
         return malformed("curve", err);
     curve.type = (uint8_t)type;
     curve.aligned = (uint8_t)aligned;

@@ -237,7 +237,7 @@ enum rp_code rp_learned_compare_formats(struct rp_learned *m, struct rp_err *err
     double *errors = calloc(2 * m->samples.rows.n + 2, sizeof *errors);
     enum rp_code code = errors ? RP_OK : rp_err_nomem(err, "learning a cost model");
     uint32_t types = 0;
-    uint8_t from, to;
+    unsigned from, to;
     size_t i;
 
     for (i = 0; i < m->fits.n; i++)
@@ -246,7 +246,7 @@ enum rp_code rp_learned_compare_formats(struct rp_learned *m, struct rp_err *err
         for (from = 1; from < RP_NUMBERS; from++)
             for (to = 1; code == RP_OK && to < RP_NUMBERS; to++)
                 if (from != to && types & 1u << from && types & 1u << to)
-                    code = compare_formats(m, kinds[i], from, to, errors, err);
+                    code = compare_formats(m, kinds[i], (uint8_t)from, (uint8_t)to, errors, err);
     free(errors);
     return code;
 }
