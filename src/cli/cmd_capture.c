@@ -154,7 +154,9 @@ int cli_capture(const struct cli_call *call)
     if (!record_find_libraries(&r) ||
         snprintf(library, sizeof library, "%s/reprise-pjrt.so", r.libraries) < 0 ||
         access(library, R_OK)) {
-        snprintf(err.text, sizeof err.text, "the library reprise-pjrt.so is not installed");
+        snprintf(err.text, sizeof err.text,
+                 "the library reprise-pjrt.so is not installed: install the whole package, or set "
+                 "REPRISE_CAPTURE_DIR to its folder");
         return cli_fail(RP_MISSING, &err);
     }
     if (!set_environment(call, library, r.folder, &err))
