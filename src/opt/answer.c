@@ -609,12 +609,12 @@ void rp_opt_summarise(struct rp_arena *arena, struct rp_opt_answer *out)
         out->summary = "nothing that was tried makes a step shorter by 0.2 % or more";
         return;
     }
-    out->summary = rp_arena_textf(
-        arena, "a step of %s becomes %s with %s%s", rp_units_time(arena, out->baseline_ns),
-        rp_units_time(arena, out->best_ns), list_moves(arena, out),
-        !unsure                ? ""
-        : unsure < out->nmoves ? "; not every gain is sure"
-                               : "; the gain is not sure");
+    out->summary = rp_arena_textf(arena, "a step of %s becomes %s with %s%s",
+                                  rp_units_time(arena, out->baseline_ns),
+                                  rp_units_time(arena, out->best_ns), list_moves(arena, out),
+                                  !unsure                ? ""
+                                  : unsure < out->nmoves ? "; not every gain is sure"
+                                                         : "; the gain is not sure");
 }
 
 enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_limits *limits,
