@@ -106,15 +106,17 @@ static enum rp_code open_source(struct import *i, size_t at, struct rp_session *
 
 static enum rp_code import_module(struct import *i, const struct rp_dump_module *m)
 {
-    bool ran = false;
+    enum rp_dump_point best = RP_DUMP_AT_SOURCE; /* where nothing else was dumped */
 
     for (size_t k = 0; k < m->nstages; k++)
-        ran |= m->stages[k].point == RP_DUMP_AT_RUN;
+        if (m->stages[k].point == RP_DUMP_AT_RUN ||
+            (m->stages[k].point == RP_DUMP_AT_BEFORE && best != RP_DUMP_AT_RUN))
+            best = m->stages[k].point;
     for (size_t k = 0; k < m->nstages; k++) {
         struct rp_session s = {0};
         enum rp_code code;
 
-        if (m->stages[k].point != (ran ? RP_DUMP_AT_RUN : RP_DUMP_AT_BEFORE))
+        if (m->stages[k].point != best)
             continue;
         code = open_source(i, m->stages[k].source, &s);
         code = import_session(i, &s, m->name,
