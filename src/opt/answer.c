@@ -283,7 +283,11 @@ static enum rp_opt_source find_source(const struct rp_sim_run *run)
                  {"fusion", RP_OPT_JAX},
                  {"loop_", RP_OPT_JAX},
                  {"input_", RP_OPT_JAX},
-                 {"tensorflow::", RP_OPT_TENSORFLOW}};
+                 {"tensorflow::", RP_OPT_TENSORFLOW},
+                 {"void tensorflow::", RP_OPT_TENSORFLOW},
+                 {"void Eigen::", RP_OPT_TENSORFLOW},
+                 {"EagerExecute", RP_OPT_TENSORFLOW},
+                 {"ExecutorState", RP_OPT_TENSORFLOW}};
     size_t i, k;
 
     for (k = 0; k < sizeof signs / sizeof signs[0]; k++)
@@ -306,6 +310,13 @@ const char *rp_opt_apply_in(enum rp_opt_source source, const char *move, const c
         {RP_OPT_JAX, "fuse", "put these operators into one jax.jit"},
         {RP_OPT_JAX, "no-sync", "block_until_ready and reads of values only every few steps"},
         {RP_OPT_JAX, "overlap", "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true"},
+        {RP_OPT_JAX, "fused-optimizer",
+         "put the update of the parameters into the jax.jit of a step"},
+        {RP_OPT_TENSORFLOW, "cuda-graphs",
+         "tf.function(jit_compile=True) around the step, which XLA launches as CUDA graphs"},
+        {RP_OPT_TENSORFLOW, "fused-optimizer",
+         "tf.function(jit_compile=True) around the update (jit_compile=True of a Keras optimizer)"},
+        {RP_OPT_TENSORFLOW, "no-sync", "read values (.numpy(), callbacks) only every few steps"},
         {RP_OPT_TENSORFLOW, "dtype",
          "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')"},
         {RP_OPT_TENSORFLOW, "fuse", "tf.function(jit_compile=True) around these operators"}};
