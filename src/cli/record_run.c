@@ -260,7 +260,8 @@ static void print_cost(const struct rp_recording *rec)
                 100.0 * (double)rec->cost_ns / (double)rec->cpu_ns);
     fprintf(stderr,
             "estimated: %.0f ns per event; measured: %.1f ms for threads and files); "
-            "what it adds on a device is not measured\n",
+            "not measured: what a profiling library (CUPTI, HSA) adds to each launch and on the "
+            "device, and what frameworks take to name operators\n",
             (double)events_ns / (double)rec->events, (double)rec->setup_ns / 1e6);
 }
 
