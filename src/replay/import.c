@@ -327,13 +327,14 @@ static enum rp_code captured_arrays(const struct captured_array *list, size_t n,
 static enum rp_code find_beside(const struct import *i, const char *folder, size_t nfolder,
                                 const char *name, size_t *at)
 {
-    for (*at = 0; *at < rp_dataset_count(i->dataset); ++*at) {
+    for (*at = 0; name && *at < rp_dataset_count(i->dataset); ++*at) {
         const char *path = rp_dataset_borrow_name(i->dataset, *at);
 
         if (!strncmp(path, folder, nfolder) && !strcmp(path + nfolder, name))
             return RP_OK;
     }
-    return rp_err_set(i->err, RP_FORMAT, "'%.*s%s' is missing", (int)nfolder, folder, name);
+    return rp_err_set(i->err, RP_FORMAT, "'%.*s%s' is missing", (int)nfolder, folder,
+                      name ? name : "");
 }
 
 /* What several devices have of one execution, where the program computes with whole arrays: these
@@ -471,8 +472,9 @@ static enum rp_code blade_lines(struct import *i, const char *log, struct rp_byt
 static enum rp_code import_cluster(struct import *i, const char *input, const struct blade_log *log)
 {
     const char *name = strrchr(input, '/') ? strrchr(input, '/') + 1 : input;
-    enum rp_code code = rp_err_set(i->err, RP_FORMAT, "the log names no tar with its inputs");
+    enum rp_code code;
 
+    rp_err_set(i->err, RP_FORMAT, "the log names no tar with its inputs");
     for (size_t k = 0; k < log->tars.n; k++) {
         struct rp_session s = {.arena = &i->result->arena, .file = input};
 
