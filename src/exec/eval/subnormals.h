@@ -3,8 +3,8 @@
 #define RP_EXEC_EVAL_SUBNORMALS_H
 /*
  * XLA runs programs on the CPU with subnormal numbers read and written as zeros, and programs show
- * it: log(1e-40f) is minus infinity, 1e-40f == 0 is true. So do `ref` and `fast`. The mode belongs to
- * the thread; threads inherit it from the one that starts them.
+ * it: log(1e-40f) is minus infinity, 1e-40f == 0 is true. So do `ref` and `fast`. The mode belongs
+ * to the thread; threads inherit it from the one that starts them.
  */
 #include <stdint.h>
 
