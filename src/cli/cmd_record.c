@@ -236,6 +236,12 @@ static int record_program(const struct cli_call *call)
     }
     if (!record_sources(&r, setting(call, "with"), &usage, &err))
         return usage ? cli_usage("record", &err) : cli_fail(RP_UNSUPPORTED, &err);
+    if (setting(call, "counters") && !record_has_source(&r, "cuda")) {
+        snprintf(err.text, sizeof err.text,
+                 "'--counters' needs the source 'cuda': add it to '--with', or unset "
+                 "CUDA_INJECTION64_PATH");
+        return cli_usage("record", &err);
+    }
     if (!make_folder(&r, folder, &err)) {
         cli_fail(RP_IO, &err);
         fputs("reprise: continuing without a recording\n", stderr);

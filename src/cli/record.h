@@ -33,6 +33,9 @@ int record_run(const char *const *words, size_t n);
 /* The same; calls `tick` about five times a second while the program runs. */
 int record_run_watched(const char *const *words, size_t n, void (*tick)(void *user), void *user);
 
+/* Whether record_sources has enabled the source. */
+bool record_has_source(const struct record *r, const char *name);
+
 /* Counts this `record` in the file ".begun" or ".ended" of the folder. Returns the count so far, or
    0 if it is unknown. */
 long record_note(const struct record *r, const char *list);

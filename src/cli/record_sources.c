@@ -186,6 +186,13 @@ static void allow_sanitizer(void)
         add_to_variable("ASAN_OPTIONS", "verify_asan_link_order=0", false);
 }
 
+bool record_has_source(const struct record *r, const char *name)
+{
+    const char *at = strstr(r->used, name);
+
+    return at && (at == r->used || at[-1] == ' ') && (at[strlen(name)] == ',' || !at[strlen(name)]);
+}
+
 bool record_sources(struct record *r, const char *with, bool *usage, struct rp_err *err)
 {
     if (!sources_known(with, err)) {

@@ -94,17 +94,12 @@ static enum rp_code optimize_rank(const struct rp_loaded *loaded, const struct r
 }
 
 /* Keeps the parts that differ; weights: how many ranks have each. */
-static size_t keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *weights)
+static size_t weigh_different(struct rp_opt_parts *p, uint32_t *same_as)
 {
-    size_t i, k, kept = 0;
+    size_t kept = rp_sim_keep_different(p->parts, p->given, same_as);
 
-    for (i = 0; i < n; i++) {
-        for (k = 0; k < kept && parts[k] != parts[i];)
-            k++;
-        if (k == kept)
-            parts[kept++] = parts[i];
-        weights[k]++;
-    }
+    for (size_t i = 0; i < p->given; i++)
+        p->weights[same_as[i]]++;
     return kept;
 }
 
@@ -115,6 +110,7 @@ static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_
     struct rp_arena *arena = &result->arena;
     struct rp_opt_answer *root = result->root;
     struct rp_opt_parts *p = RP_ARENA_NEW(arena, struct rp_opt_parts, 1);
+    uint32_t *same_as = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
     size_t i, kept, nodes = 0;
 
     (void)settings;
@@ -132,7 +128,7 @@ static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_
         nodes += rp_sim_part_nnodes(p->parts[i]);
     }
     p->n = p->given = ranks->n;
-    kept = nodes > MANY_NODES ? keep_different(p->parts, ranks->n, p->weights) : ranks->n;
+    kept = nodes > MANY_NODES ? weigh_different(p, same_as) : ranks->n;
     p->n = kept;
     if (kept == ranks->n)
         p->weights = NULL;

@@ -258,8 +258,7 @@ static bool treats_alike(const struct rp_settings *settings)
     return true;
 }
 
-/* Keeps the parts that differ, in order; same_as: by rank, which of them it has. */
-static size_t keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *same_as)
+size_t rp_sim_keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *same_as)
 {
     size_t i, k, kept = 0;
 
@@ -291,7 +290,7 @@ static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_
         nodes += rp_sim_part_nnodes(parts[i]);
     }
     if (nodes > MANY_NODES && treats_alike(settings)) {
-        kept = keep_different(parts, n, same_as);
+        kept = rp_sim_keep_different(parts, n, same_as);
         about.same_as = kept < n ? same_as : NULL;
         n = kept;
     }

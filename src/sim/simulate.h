@@ -26,6 +26,9 @@ struct rp_scope;
 struct rp_settings;
 struct rp_rank_part;
 
+/* Keeps the parts that differ, in order; same_as: by rank, which of them it has. */
+size_t rp_sim_keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *same_as);
+
 /* The part of a rank: `rank` of a question that simulates (dataset/ranks.h). */
 enum rp_code rp_sim_rank_part(const struct rp_loaded *loaded, const struct rp_scope *scope,
                               const struct rp_settings *settings, struct rp_rank_part *part,

@@ -3,7 +3,6 @@
 #include "explain/top/counters.h"
 
 #include "base/hash.h"
-#include "base/order.h"
 #include "base/strtab.h"
 #include "explain/short_name.h"
 #include "facts/attribution.h"
@@ -44,7 +43,8 @@ static void sum_add(struct rp_counter_sum *to, const struct rp_counter_sum *more
 
 /* Sums by step and texts. */
 struct counter_table {
-    struct rp_strtab keys;
+    struct rp_strtab texts; /* names of operators, kernels and counters */
+    struct rp_strtab keys;  /* a step and three of them */
     struct rp_map index;
     struct rp_counters_part *part;
 };
@@ -54,11 +54,13 @@ static enum rp_code table_init(struct counter_table *table, struct rp_counters_p
 {
     *table = (struct counter_table){.part = part};
     rp_map_init(&table->index);
+    RP_TRY(rp_strtab_init(&table->texts, err));
     return rp_strtab_init(&table->keys, err);
 }
 
 static void table_release(struct counter_table *table)
 {
+    rp_strtab_release(&table->texts);
     rp_strtab_release(&table->keys);
     rp_map_release(&table->index);
 }
@@ -66,11 +68,14 @@ static void table_release(struct counter_table *table)
 static enum rp_code table_add(struct counter_table *table, const struct rp_counter_sum *more,
                               struct rp_err *err)
 {
-    char key[4096];
-    int n = snprintf(key, sizeof key, "%lld\n%.1000s\n%.2000s\n%.500s", (long long)more->step,
-                     more->op, more->kernel, more->counter);
-    uint32_t id, at;
+    const char *const texts[] = {more->op, more->kernel, more->counter};
+    uint32_t ids[3], id, at;
+    char key[96];
+    int n;
 
+    for (size_t i = 0; i < 3; i++)
+        RP_TRY(rp_strtab_intern(&table->texts, texts[i], strlen(texts[i]), &ids[i], err));
+    n = snprintf(key, sizeof key, "%lld %u %u %u", (long long)more->step, ids[0], ids[1], ids[2]);
     RP_TRY(rp_strtab_intern(&table->keys, key, (size_t)n, &id, err));
     RP_TRY(rp_map_intern(&table->index, id, (uint32_t)table->part->sums.n, &at, err));
     if (at == table->part->sums.n) {
@@ -86,11 +91,17 @@ static enum rp_code table_add(struct counter_table *table, const struct rp_count
 /* The number of the step in which something began. */
 static int64_t step_at(const struct rp_trace *t, int64_t ns)
 {
-    for (uint32_t i = 0; i < t->nsteps; i++) {
-        if (ns >= t->steps[i].begin_ns && ns < t->steps[i].end_ns)
-            return t->steps[i].number;
+    uint32_t low = 0, high = t->nsteps;
+
+    while (low < high) { /* the last step that began by then */
+        uint32_t middle = low + (high - low) / 2;
+
+        if (t->steps[middle].begin_ns <= ns)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return RP_ABSENT_I64;
+    return low && ns < t->steps[low - 1].end_ns ? t->steps[low - 1].number : RP_ABSENT_I64;
 }
 
 struct kernel_counters {

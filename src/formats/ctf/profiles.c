@@ -53,8 +53,14 @@ static enum rp_code append_profile(struct rp_ctf_reader *r, const char *path, ui
     if (code != RP_OK)
         return rp_builder_warn(r->t.builder, err, "a profile of a framework is left out: %s",
                                why.text);
-    if (import.trace && import.trace->has_base) {
-        shift_ns = import.trace->base_ns - r->times.base_ns;
+    if (!import.trace || !import.trace->has_base ||
+        __builtin_sub_overflow(import.trace->base_ns, r->times.base_ns, &shift_ns)) {
+        code =
+            rp_builder_warn(r->t.builder, err,
+                            "a profile of a framework is left out: '%.200s' does not say when it "
+                            "began",
+                            path);
+    } else {
         how.user = &shift_ns;
         code = rp_builder_append(r->t.builder, import.trace, &how, err);
     }

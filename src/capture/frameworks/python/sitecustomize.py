@@ -33,6 +33,24 @@ def option(key, default):
     return default
 
 
+def nothing():
+    pass
+
+
+def wrap(module, name, before=nothing, after=nothing):
+    """Calls something before and after a function of a module."""
+    function = getattr(module, name)
+
+    def call(*args, **kwargs):
+        before()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            after()
+    call.__wrapped__ = function
+    setattr(module, name, call)
+
+
 class Torch:
     """PyTorch's ranges: on in every thread that Python starts, off while another profiler runs."""
 
@@ -87,18 +105,6 @@ class Torch:
 
     def yield_to_others(self):
         """The functions by which the program starts and stops a profiler of its own."""
-        def wrap(name, before, after):
-            function = getattr(self.profiler, name)
-
-            def call(*args, **kwargs):
-                before()
-                try:
-                    return function(*args, **kwargs)
-                finally:
-                    after()
-            call.__wrapped__ = function
-            setattr(self.profiler, name, call)
-
         def begin():
             self.off()
             self.others = 1
@@ -107,9 +113,9 @@ class Torch:
             self.others = 0
             self.on()
 
-        wrap("_prepare_profiler", begin, lambda: None)
-        wrap("_enable_profiler", begin, lambda: None)
-        wrap("_disable_profiler", lambda: None, end)
+        wrap(self.profiler, "_prepare_profiler", before=begin)
+        wrap(self.profiler, "_enable_profiler", before=begin)
+        wrap(self.profiler, "_disable_profiler", after=end)
 
     def follow_threads(self, threading):
         """What PyTorch turned on is on for one thread, and for the threads of its backward pass."""
@@ -198,18 +204,6 @@ class Windows:
 
     def yield_to(self, module, start, stop):
         """The functions by which the program starts and stops this profiler itself."""
-        def wrap(name, before, after):
-            function = getattr(module, name)
-
-            def call(*args, **kwargs):
-                before()
-                try:
-                    return function(*args, **kwargs)
-                finally:
-                    after()
-            call.__wrapped__ = function
-            setattr(module, name, call)
-
         def begin():
             with self.lock:
                 self.finish()
@@ -219,8 +213,8 @@ class Windows:
             self.others -= 1
             self.begin()
 
-        wrap(start, begin, lambda: None)
-        wrap(stop, lambda: None, end)
+        wrap(module, start, before=begin)
+        wrap(module, stop, after=end)
 
 
 def tensorflow(module):
