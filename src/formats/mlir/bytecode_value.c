@@ -383,7 +383,7 @@ static bool data_ints(const struct data *data, int64_t *at, size_t cap, size_t *
 }
 
 /* "dense_resource<rp_3> : tensor<2xf32>", where the reader of the text finds the bytes. */
-static void put_blob(struct rp_bytecode *b, const struct data *data)
+static void put_blob(struct rp_bytecode *b, const struct data *data, unsigned depth)
 {
     struct rp_mlir_blob blob = {
         .bytes = {(const char *)data->raw.at, (size_t)(data->raw.end - data->raw.at)}};
@@ -395,10 +395,10 @@ static void put_blob(struct rp_bytecode *b, const struct data *data)
     if (data->raw.at && b->code == RP_OK)
         b->code = rp_vec_push(&b->blobs, blob, b->err);
     rp_bc_puts(b, " : ");
-    rp_bc_type(b, data->type, 0);
+    rp_bc_type(b, data->type, depth + 1);
 }
 
-static void put_data(struct rp_bytecode *b, const struct data *data)
+static void put_data(struct rp_bytecode *b, const struct data *data, unsigned depth)
 {
     int64_t list[MAX_LIST];
     size_t n;
@@ -407,7 +407,7 @@ static void put_data(struct rp_bytecode *b, const struct data *data)
         if (data->list)
             rp_bc_puts(b, "array<i64>");
         else
-            put_blob(b, data);
+            put_blob(b, data, depth);
         return;
     }
     rp_bc_puts(b, data->list ? n ? "array<i64: " : "array<i64" : "dense<[");
@@ -417,7 +417,7 @@ static void put_data(struct rp_bytecode *b, const struct data *data)
         rp_bc_puts(b, ">");
     } else {
         rp_bc_puts(b, "]> : ");
-        rp_bc_type(b, data->type, 0);
+        rp_bc_type(b, data->type, depth + 1);
     }
 }
 
@@ -426,7 +426,7 @@ void rp_bc_constant(struct rp_bytecode *b, uint64_t index)
     struct data data;
 
     if (attr_data(b, index, &data) && !data.list)
-        put_blob(b, &data);
+        put_blob(b, &data, 0);
     else
         rp_bc_attr(b, index, 0);
 }
@@ -457,10 +457,13 @@ struct rp_slice rp_bc_attr_string(struct rp_bytecode *b, uint64_t index)
     uint64_t code;
     enum dialect d = begin_entry(b, false, index, &c, &code);
 
+    if (d == BUILTIN && (code == 4 || code == 5)) { /* a symbol */
+        d = begin_entry(b, false, rp_bc_varint(b, &c), &c, &code);
+        if (d != BUILTIN || (code != 2 && code != 3))
+            rp_bc_fail(b, c.at, "a symbol whose name is not a string");
+    }
     if ((d == VHLO && code == 14) || (d == BUILTIN && (code == 2 || code == 3)))
         return rp_bc_string(b, &c);
-    if (d == BUILTIN && (code == 4 || code == 5))
-        return rp_bc_attr_string(b, rp_bc_varint(b, &c));
     return (struct rp_slice){NULL, 0, 0};
 }
 
@@ -1090,7 +1093,7 @@ void rp_bc_attr(struct rp_bytecode *b, uint64_t index, unsigned depth)
         return;
     }
     if (attr_data(b, index, &data)) {
-        put_data(b, &data);
+        put_data(b, &data, depth);
         return;
     }
     d = begin_entry(b, false, index, &c, &code);
