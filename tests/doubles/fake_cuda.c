@@ -13,6 +13,7 @@
  *   graph       a graph launch: one record of the graph, and three of its nodes
  *   driver N    N driver launches, and N runtime launches, which call the driver
  *   capture N   N launches that are captured into a graph, and a launch of that graph
+ *   query N     N queries of the runtime and of the driver
  *   drop N      N records are dropped
  *   other       another profiler in the process subscribes to CUPTI
  *   external    a launch within an external correlation
@@ -209,6 +210,19 @@ static void driver(long n)
     }
 }
 
+static void query(long n)
+{
+    for (long i = 0; i < n; i++) {
+        uint64_t t = fake_cupti_now();
+
+        correlation++;
+        put_call(i % 2 ? 17 : 317, t, t + 100);
+        correlation++;
+        put_call_of(RP_CUPTI_DRIVER, 4, t + 200, t + 300);
+        usleep(1);
+    }
+}
+
 static void capture(long n)
 {
     uint64_t t = fake_cupti_now();
@@ -350,12 +364,12 @@ static const struct {
     void (*plain)(void);
     void (*counted)(long n);
 } words[] = {
-    {"step", NULL, step},       {"burst", NULL, burst},       {"steps", NULL, steps},
-    {"counted", NULL, counted}, {"driver", NULL, driver},     {"capture", NULL, capture},
-    {"drop", NULL, drop},       {"wait", NULL, sleep_ms},     {"zero", zero, NULL},
-    {"early", early, NULL},     {"late", late, NULL},         {"disorder", disorder, NULL},
-    {"graph", graph, NULL},     {"external", external, NULL}, {"other", ask_as_other, NULL},
-    {"fork", fork_child, NULL}, {"kill", kill_self, NULL}};
+    {"step", NULL, step},          {"burst", NULL, burst},     {"steps", NULL, steps},
+    {"counted", NULL, counted},    {"driver", NULL, driver},   {"capture", NULL, capture},
+    {"query", NULL, query},        {"drop", NULL, drop},       {"wait", NULL, sleep_ms},
+    {"zero", zero, NULL},          {"early", early, NULL},     {"late", late, NULL},
+    {"disorder", disorder, NULL},  {"graph", graph, NULL},     {"external", external, NULL},
+    {"other", ask_as_other, NULL}, {"fork", fork_child, NULL}, {"kill", kill_self, NULL}};
 
 /* Executes one argument; returns 1 if it used the next one too. */
 static int obey(const char *word, const char *value)

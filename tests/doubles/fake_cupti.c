@@ -36,12 +36,20 @@ int cuptiGetVersion(uint32_t *version)
 
 int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
 {
-    static const char *const runtime[] = {
-        [211] = "cudaLaunchKernel_v7000",        [31] = "cudaMemcpy_v3020",
-        [131] = "cudaStreamSynchronize_v3020",   [311] = "cudaGraphLaunch_v10000",
-        [315] = "cudaStreamBeginCapture_v10000", [319] = "cudaStreamEndCapture_v10000"};
+    static const char *const runtime[] = {[17] = "cudaGetDevice_v3020",
+                                          [31] = "cudaMemcpy_v3020",
+                                          [131] = "cudaStreamSynchronize_v3020",
+                                          [211] = "cudaLaunchKernel_v7000",
+                                          [291] = "cudaGraphMemcpyNodeGetParams_v10000",
+                                          [311] = "cudaGraphLaunch_v10000",
+                                          [315] = "cudaStreamBeginCapture_v10000",
+                                          [317] = "cudaStreamIsCapturing_v10000",
+                                          [319] = "cudaStreamEndCapture_v10000"};
+    static const char *const driver[] = {[4] = "cuDeviceGetCount", [307] = "cuLaunchKernel_ptsz"};
+    bool of_runtime = domain == RP_CUPTI_DOMAIN_RUNTIME;
+    size_t n = of_runtime ? sizeof runtime / sizeof *runtime : sizeof driver / sizeof *driver;
 
-    *name = domain == RP_CUPTI_DOMAIN_RUNTIME && id < 320 ? runtime[id] : "cuLaunchKernel_ptsz";
+    *name = id < n ? (of_runtime ? runtime : driver)[id] : NULL;
     return *name ? 0 : 1;
 }
 

@@ -2,8 +2,8 @@
 /*
  * Buffers for CUPTI. CUPTI requests one inside a launch of the program, so that a request only
  * looks for a free one: all are in one reserved range, each with a state (free, given to CUPTI,
- * full). A worker thread reads full buffers, and flushes CUPTI ten times a second: a killed process
- * loses at most the records of that time.
+ * full). A worker thread reads full buffers, and flushes CUPTI once a second, because a flush
+ * delays launches: a killed process loses at most the records of that time.
  *
  * The memory comes from mmap; only touched pages are allocated. CUPTI is told that buffers are
  * zeroed, so that it does not clear them on the program's thread. The child of a fork has its own
@@ -19,9 +19,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#define BLOCK   ((size_t)1 << 20)
-#define BLOCKS  1024
-#define TICK_NS 100000000
+#define BLOCK   ((size_t)4 << 20)
+#define BLOCKS  256
+#define TICK_NS 1000000000
 
 enum { FREE, GIVEN, FULL };
 

@@ -11,7 +11,7 @@
  * Options (`record --set`):
  *
  *   cuda.graph=graph|node      a CUDA graph is one record (default), or one for each node
- *   cuda.calls=usual|all|none  runtime calls and driver launches without queries (default), or all
+ *   cuda.calls=usual|all|none  calls that matter for the time of a step (default), or all (calls.c)
  *   cuda.sync=on|off           waits and events (default on)
  *   cuda.counters=A,B          hardware counters of each kernel, in place of records (counters.c)
  */
@@ -50,7 +50,7 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
 
 /* -------------------------------------------------------------------------- what is recorded */
 
-static bool option_is(const char *key, const char *value)
+bool rp_cuda_option_is(const char *key, const char *value)
 {
     const char *text = rp_cuda.cap->option(key);
 
@@ -61,49 +61,6 @@ static void set_attribute(int attribute, size_t value, size_t size)
 {
     if (rp_cuda.cupti.set_attribute)
         rp_cuda.cupti.set_attribute(attribute, &size, &value);
-}
-
-/* Enables launches, copies, memsets, waits and captures of the driver: libraries that do not use
-   the runtime (Triton, XLA, NCCL) start their work with these. Inside a runtime call they are the
-   same call again, which the worker drops. */
-static void enable_driver_work(void)
-{
-    static const struct {
-        uint16_t first, last;
-    } ids[] = {
-        {307, 307}, {442, 442}, {652, 653}, {477, 478}, {514, 515}, /* kernels, graphs */
-        {276, 293}, {305, 306}, {318, 321}, {397, 410}, {418, 427}, /* copies */
-        {776, 779}, {796, 799},                                     /* batches of copies */
-        {216, 216}, {218, 218}, {220, 220}, {222, 222}, {224, 224}, /* memsets */
-        {226, 226}, {249, 254}, {411, 416}, {428, 433}, {17, 17},
-        {800, 800}, {121, 121}, {126, 126}, {440, 440}, /* waits of the host */
-        {495, 498}, {539, 540}, {720, 721},             /* captures into a graph */
-    };
-
-    if (!rp_cuda.cupti.enable_driver)
-        return;
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        for (uint32_t id = ids[i].first; id <= ids[i].last; id++)
-            rp_cuda.cupti.enable_driver(id, 1);
-    }
-}
-
-static void enable_calls(void)
-{
-    /* cudaGetDevice, cudaGetLastError, cudaPeekAtLastError, cudaEventQuery: frequent queries */
-    static const uint16_t queries[] = {17, 10, 11, 138};
-
-    if (option_is("cuda.calls", "none"))
-        return;
-    rp_cuda.cupti.enable(RP_CUPTI_RUNTIME);
-    if (option_is("cuda.calls", "all")) {
-        rp_cuda.all_calls = true;
-        rp_cuda.cupti.enable(RP_CUPTI_DRIVER);
-        return;
-    }
-    for (size_t i = 0; rp_cuda.cupti.enable_runtime && i < sizeof queries / sizeof queries[0]; i++)
-        rp_cuda.cupti.enable_runtime(queries[i], 0);
-    enable_driver_work();
 }
 
 static void enable_records(void)
@@ -125,15 +82,15 @@ static void enable_records(void)
     }
     for (size_t i = 0; i < sizeof kinds; i++)
         rp_cuda.cupti.enable(kinds[i]);
-    if (!option_is("cuda.graph", "node"))
+    if (!rp_cuda_option_is("cuda.graph", "node"))
         rp_cuda.cupti.enable(RP_CUPTI_GRAPH_TRACE);
-    if (!option_is("cuda.sync", "off")) {
+    if (!rp_cuda_option_is("cuda.sync", "off")) {
         if (rp_cuda.cupti.all_syncs)
             rp_cuda.cupti.all_syncs(0); /* not those that only query */
         rp_cuda.cupti.enable(RP_CUPTI_SYNCHRONIZATION);
         rp_cuda.cupti.enable(RP_CUPTI_CUDA_EVENT);
     }
-    enable_calls();
+    rp_cuda_calls_enable();
 }
 
 /* -------------------------------------------------------------------------- subscribing */

@@ -3,8 +3,8 @@
 #define RP_CAPTURE_CUDA_CUDA_H
 /*
  * Shared by the files of the cuda library. cuda.c is the injection, its options and its shutdown;
- * cupti.c finds CUPTI; buffers.c provides buffers and reads them on a worker thread; records.c
- * converts records to events; names.c names calls and kernels.
+ * cupti.c finds CUPTI; calls.c chooses the calls to record; buffers.c provides buffers and reads
+ * them on a worker thread; records.c converts records to events; names.c names calls and kernels.
  */
 #include "abi/cupti.h"
 #include "capture/core/core.h"
@@ -41,6 +41,14 @@ RP_CUDA_HIDDEN const char *rp_cuda_find(struct rp_cupti *out);
 /* A function of the loaded CUPTI, or NULL if none is loaded. */
 RP_CUDA_HIDDEN void *rp_cuda_symbol(const char *name);
 RP_CUDA_HIDDEN const char *rp_cuda_error(int code);
+
+/* ---- cuda.c ---- */
+RP_CUDA_HIDDEN bool rp_cuda_option_is(const char *key, const char *value);
+
+/* ---- calls.c ---- */
+RP_CUDA_HIDDEN void rp_cuda_calls_enable(void);
+/* Whether calls of this name are recorded by default. */
+RP_CUDA_HIDDEN bool rp_cuda_call_matters(int domain, const char *name);
 
 /* ---- buffers.c ---- */
 RP_CUDA_HIDDEN bool rp_cuda_buffers_begin(void); /* allocates memory, starts the worker */
