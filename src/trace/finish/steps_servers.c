@@ -128,7 +128,7 @@ static struct rp_step step_of(const struct server_marks *w, const struct server_
 static enum rp_code make_steps(struct server_marks *w, rp_step_vec *out, struct rp_err *err)
 {
     struct marked_track track = choose_track(w);
-    const struct server_mark *m = w->marks.at + track.first;
+    const struct server_mark *m = track.n ? w->marks.at + track.first : NULL;
     size_t i, n = track.n, next = 0;
 
     for (i = 0; i < n; i++) {
