@@ -118,6 +118,47 @@ enum rp_code rp_text_error(struct rp_err *err, enum rp_code code, const char *te
     return code;
 }
 
+bool rp_text_begins(const char *text, const char *begin)
+{
+    return strncmp(text, begin, strlen(begin)) == 0;
+}
+
+bool rp_text_ends(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+const char *rp_text_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+int rp_hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+int32_t rp_hex_number(const char *digits, size_t n)
+{
+    int32_t value = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int digit = rp_hex_digit(digits[i]);
+
+        if (digit < 0)
+            return -1;
+        value = value << 4 | digit;
+    }
+    return value;
+}
+
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
     unsigned m = a < b ? a : b;

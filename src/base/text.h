@@ -2,11 +2,13 @@
 #ifndef RP_BASE_TEXT_H
 #define RP_BASE_TEXT_H
 /*
- * Shows where a text input is wrong: line and column of a byte, the line with a caret
- * under it, and short excerpts that are safe on a terminal (control and non-ASCII bytes as \xNN).
+ * What texts have in common everywhere: beginnings, endings, digits. And where a text input is
+ * wrong: line and column of a byte, the line with a caret under it, and short excerpts that are
+ * safe on a terminal (control and non-ASCII bytes as \xNN).
  */
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +38,17 @@ size_t rp_text_escape(char *out, size_t cap, const char *bytes, size_t len);
 /* Up to 60 bytes around offset, escaped, with >>> before the byte at offset. cap of 280 is enough.
  */
 size_t rp_text_excerpt(char *out, size_t cap, const char *bytes, size_t len, size_t offset);
+
+/* Whether a text begins or ends with another one. */
+bool rp_text_begins(const char *text, const char *begin);
+bool rp_text_ends(const char *text, const char *end);
+
+/* The last part of a path: what follows its last '/'. */
+const char *rp_text_file(const char *path);
+
+/* The value of a hexadecimal digit, or of n of them (up to 7); -1 where one is none. */
+int rp_hex_digit(char c);
+int32_t rp_hex_number(const char *digits, size_t n);
 
 /*
  * How far apart two words are (insertions, deletions, changes, swaps of neighbours), at most 255:

@@ -2,15 +2,6 @@
 /* Graphviz files. Labels are quoted, since names in other languages may hold any character. */
 #include "draw/draw.h"
 
-static void put_dot_label(struct rp_out *to, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            rp_out_char(to, '\\');
-        rp_out_char(to, (unsigned char)*text < 0x20 ? ' ' : *text);
-    }
-}
-
 static bool is_drawn(const bool *wanted, uint32_t op)
 {
     return !wanted || wanted[op];
@@ -24,10 +15,12 @@ static void put_dot_node(struct rp_out *to, const struct rp_program *p, uint32_t
 
     rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
     rp_out_printf(to, "    n%u [label=\"", op);
-    put_dot_label(to, rp_program_text(p, p->op_name.at[op]));
+    rp_out_escaped(to, RP_IN_DOT, rp_program_text(p, p->op_name.at[op]));
     rp_out_text(to, "\\n");
-    put_dot_label(to, rp_op_opcode_name(p, op));
-    rp_out_printf(to, "\\n%s\"];\n", shape);
+    rp_out_escaped(to, RP_IN_DOT, rp_op_opcode_name(p, op));
+    rp_out_text(to, "\\n");
+    rp_out_escaped(to, RP_IN_DOT, shape);
+    rp_out_text(to, "\"];\n");
     for (uint32_t i = 0; i < operands.n; i++)
         if (is_drawn(wanted, operands.at[i]))
             rp_out_printf(to, "    n%u -> n%u;\n", operands.at[i], op);
@@ -51,7 +44,7 @@ enum rp_code rp_draw_program_dot(const struct rp_program *p, const bool *wanted,
         if (!drawn)
             continue;
         rp_out_printf(to, "  subgraph cluster_%zu {\n    label=\"", i);
-        put_dot_label(to, rp_program_text(p, c->name));
+        rp_out_escaped(to, RP_IN_DOT, rp_program_text(p, c->name));
         rp_out_text(to, "\";\n");
         for (uint32_t op = c->first; op < c->first + c->n; op++)
             if (is_drawn(wanted, op))

@@ -12,9 +12,9 @@
 static void put_attr(struct rp_out *to, const char *comma, const char *key, const char *value)
 {
     rp_out_printf(to, "%s{\"key\":", comma);
-    rp_web_string(to, key);
+    rp_out_escaped(to, RP_IN_SCRIPT, key);
     rp_out_text(to, ",\"value\":");
-    rp_web_string(to, value);
+    rp_out_escaped(to, RP_IN_SCRIPT, value);
     rp_out_char(to, '}');
 }
 
@@ -54,9 +54,9 @@ static void put_node(struct rp_out *to, const struct rp_program *p, uint32_t op,
 
     rp_shape_text(p, p->shape.at[op], true, shape, sizeof shape);
     rp_out_printf(to, "%s{\"id\":\"%u\",\"label\":", op ? ",\n" : "", op);
-    rp_web_string(to, rp_op_opcode_name(p, op));
+    rp_out_escaped(to, RP_IN_SCRIPT, rp_op_opcode_name(p, op));
     rp_out_text(to, ",\"namespace\":");
-    rp_web_string(to, path);
+    rp_out_escaped(to, RP_IN_SCRIPT, path);
     put_attrs(to, p, op, value);
     rp_out_text(to, ",\"incomingEdges\":[");
     for (uint32_t i = 0; i < ids.n; i++)
@@ -85,9 +85,9 @@ enum rp_code rp_draw_model_explorer(const struct rp_program *p, struct rp_out *t
         code = rp_paths_make(&tree, &arena, &paths, err);
     if (code == RP_OK) {
         rp_out_text(to, "{\"label\":");
-        rp_web_string(to, rp_program_text(p, p->name));
+        rp_out_escaped(to, RP_IN_SCRIPT, rp_program_text(p, p->name));
         rp_out_text(to, ",\"graphs\":[{\"id\":");
-        rp_web_string(to, rp_program_text(p, p->name));
+        rp_out_escaped(to, RP_IN_SCRIPT, rp_program_text(p, p->name));
         rp_out_text(to, ",\"nodes\":[");
         for (uint32_t op = 0; op < p->nops; op++)
             put_node(to, p, op, paths[tree.home[op]], &value);

@@ -30,33 +30,10 @@ struct page {
     struct rp_strtab texts;              /* attributes, shardings */
 };
 
-/* As rp_web_string, which takes care of characters that are not ASCII; most texts are. */
-static void put_json(struct rp_out *to, const char *text, size_t n)
-{
-    size_t from = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if ((unsigned char)text[i] >= 0x7f) {
-            rp_web_string(to, text);
-            return;
-        }
-    rp_out_char(to, '"');
-    for (size_t i = 0; i < n; i++) {
-        char c = text[i];
-
-        if (c >= 0x20 && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&')
-            continue;
-        rp_out_write(to, text + from, i - from);
-        rp_out_printf(to, "\\u%04x", (unsigned)c);
-        from = i + 1;
-    }
-    rp_out_write(to, text + from, n - from);
-    rp_out_char(to, '"');
-}
-
 static void put_string(struct rp_out *to, const struct rp_program *p, uint32_t string)
 {
-    put_json(to, rp_program_text(p, string), rp_strtab_len(&p->strings, string));
+    rp_out_escaped_bytes(to, RP_IN_SCRIPT, rp_program_text(p, string),
+                         rp_strtab_len(&p->strings, string));
 }
 
 static enum rp_code number_of(struct table *t, uint32_t string, uint32_t *number,
@@ -126,7 +103,7 @@ static enum rp_code put_codes(struct page *g)
     rp_out_text(g->to, "],\n\"codes\":[");
     for (size_t i = 0; i < RP_OP_COUNT; i++) {
         rp_out_text(g->to, i ? "," : "");
-        put_json(g->to, rp_op_info[i].name, strlen(rp_op_info[i].name));
+        rp_out_escaped(g->to, RP_IN_SCRIPT, rp_op_info[i].name);
     }
     for (size_t i = 0; i < g->foreign.string.n; i++) {
         rp_out_char(g->to, ',');
@@ -147,7 +124,7 @@ static void put_shapes(struct page *g)
 
         if (i)
             rp_out_char(g->to, ',');
-        put_json(g->to, text, n < sizeof text ? n : sizeof text - 1);
+        rp_out_escaped_bytes(g->to, RP_IN_SCRIPT, text, n < sizeof text ? n : sizeof text - 1);
     }
     rp_out_text(g->to, "],\n");
     column_begin(&b, g, "shapeBytes");
@@ -319,7 +296,8 @@ static enum rp_code put_attrs(struct page *g)
     for (uint32_t i = 0; i < g->texts.n; i++) {
         if (i)
             rp_out_char(g->to, ',');
-        put_json(g->to, rp_strtab_borrow(&g->texts, i), rp_strtab_len(&g->texts, i));
+        rp_out_escaped_bytes(g->to, RP_IN_SCRIPT, rp_strtab_borrow(&g->texts, i),
+                             rp_strtab_len(&g->texts, i));
     }
     rp_out_text(g->to, "],\n");
     return code;
@@ -399,7 +377,7 @@ static void put_costs(struct page *g)
         rp_web_bytes_number(&b, time_ns[op] < 0 ? 0 : (uint64_t)time_ns[op] + 1);
     column_end(&b);
     rp_out_text(g->to, "\"timeOf\":");
-    rp_web_string(g->to, g->more->time_of ? g->more->time_of : "");
+    rp_out_escaped(g->to, RP_IN_SCRIPT, g->more->time_of ? g->more->time_of : "");
     rp_out_text(g->to, ",\n");
 }
 
@@ -414,7 +392,7 @@ static void put_groups(struct page *g)
     for (uint32_t i = 0; i < t->ngroups; i++) {
         if (i)
             rp_out_char(g->to, ',');
-        put_json(g->to, t->groups[i].name, strlen(t->groups[i].name));
+        rp_out_escaped(g->to, RP_IN_SCRIPT, t->groups[i].name);
     }
     rp_out_text(g->to, "],\n");
     column_begin(&b, g, "groups");
@@ -540,7 +518,7 @@ static void put_stages(struct page *g)
     rp_out_printf(g->to, "\"sides\":%s,\"stages\":[", s->sides ? "true" : "false");
     for (size_t i = 0; i < s->n; i++) {
         rp_out_text(g->to, i ? "," : "");
-        rp_web_string(g->to, s->names[i]);
+        rp_out_escaped(g->to, RP_IN_SCRIPT, s->names[i]);
     }
     rp_out_text(g->to, "],\n");
     column_begin(&b, g, "opStages");

@@ -95,7 +95,7 @@ static void put_text(struct rp_out *to, float x, float y, float width, float per
     put_numbers(to, "", &x, 1);
     put_numbers(to, "\" y=\"", &y, 1);
     rp_out_text(to, "\">");
-    rp_svg_escape(to, cut);
+    rp_out_escaped(to, RP_IN_MARKUP, cut);
     rp_out_text(to, "</text>");
 }
 
@@ -196,14 +196,14 @@ static void put_op(const struct poster *s, uint32_t op, float x, float y, float 
     rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
     snprintf(classes, sizeof classes, "o k%u", class_of(p, op));
     rp_out_text(s->to, "<g><title>");
-    rp_svg_escape(s->to, name);
+    rp_out_escaped(s->to, RP_IN_MARKUP, name);
     rp_out_text(s->to, " = ");
-    rp_svg_escape(s->to, shape);
+    rp_out_escaped(s->to, RP_IN_MARKUP, shape);
     rp_out_char(s->to, ' ');
-    rp_svg_escape(s->to, rp_op_opcode_name(p, op));
+    rp_out_escaped(s->to, RP_IN_MARKUP, rp_op_opcode_name(p, op));
     if (rp_op_source(p, op, &at)) {
         rp_out_char(s->to, '\n');
-        rp_svg_escape(s->to, at.file);
+        rp_out_escaped(s->to, RP_IN_MARKUP, at.file);
         rp_out_printf(s->to, ":%d", at.line);
     }
     rp_out_text(s->to, "</title>");
@@ -248,7 +248,7 @@ static void put_closed(const struct poster *s, uint32_t g, float x, float y, flo
     snprintf(note, sizeof note, "%u operations%s", each,
              group->kind == RP_GROUP_REPEAT ? " each" : "");
     rp_out_text(s->to, "<g><title>");
-    rp_svg_escape(s->to, group->name);
+    rp_out_escaped(s->to, RP_IN_MARKUP, group->name);
     rp_out_text(s->to, "</title>");
     for (int k = group->kind == RP_GROUP_REPEAT ? 2 : 0; k >= 0; k--)
         put_rect(s->to, x + (float)(4 * k), y + (float)(4 * k), w, h, 7, "b");
@@ -313,7 +313,7 @@ static void put_poster(const struct poster *s, uint32_t root)
     put_numbers(s->to, "\" width=\"", &w, 1);
     put_numbers(s->to, "\" height=\"", &h, 1);
     rp_out_text(s->to, "\"><title>");
-    rp_svg_escape(s->to, rp_program_text(s->p, s->p->name));
+    rp_out_escaped(s->to, RP_IN_MARKUP, rp_program_text(s->p, s->p->name));
     rp_out_text(s->to, "</title>\n");
     rp_out_text(s->to, style);
     put_rect(s->to, 0, 0, w, h, 0, "bg");

@@ -33,34 +33,6 @@ static const char sheet[] =
     ".s4{stroke:var(--c4)}.s5{stroke:var(--c5)}.s6{stroke:var(--c6)}.s7{stroke:var(--c7)}.s8{stroke:var(--c8)}\n"
     "</style>\n";
 
-void rp_svg_escape(struct rp_out *to, const char *text)
-{
-    while (*text) {
-        uint32_t code;
-        size_t n = rp_utf8_next(text, &code);
-        bool bad = (n == 1 && (unsigned char)*text >= 0x80) || (code < 0x20 && code != '\t') ||
-                   (code >= 0x7f && code < 0xa0) || (code & 0xfffe) == 0xfffe;
-
-        if (code == '\n' || code == '\t')
-            rp_out_char(to, ' ');
-        else if (bad)
-            rp_out_text(to, "\xef\xbf\xbd");
-        else if (code == '<')
-            rp_out_text(to, "&lt;");
-        else if (code == '>')
-            rp_out_text(to, "&gt;");
-        else if (code == '&')
-            rp_out_text(to, "&amp;");
-        else if (code == '"')
-            rp_out_text(to, "&quot;");
-        else if (code == '\'')
-            rp_out_text(to, "&#39;");
-        else
-            rp_out_write(to, text, n);
-        text += n;
-    }
-}
-
 void rp_svg_number(struct rp_out *to, double value)
 {
     long hundredths, size;
@@ -98,11 +70,11 @@ void rp_svg_begin(struct rp_svg *svg, struct rp_out *to, double width, double he
     rp_out_char(to, ' ');
     rp_svg_number(to, height);
     rp_out_text(to, "\">\n<title>");
-    rp_svg_escape(to, title);
+    rp_out_escaped(to, RP_IN_MARKUP, title);
     rp_out_text(to, "</title>\n");
     if (summary) {
         rp_out_text(to, "<desc>");
-        rp_svg_escape(to, summary);
+        rp_out_escaped(to, RP_IN_MARKUP, summary);
         rp_out_text(to, "</desc>\n");
     }
     rp_out_text(to, sheet);
@@ -120,7 +92,7 @@ void rp_svg_group_begin(struct rp_svg *svg, const char *hint)
     rp_out_text(svg->to, "<g>");
     if (hint) {
         rp_out_text(svg->to, "<title>");
-        rp_svg_escape(svg->to, hint);
+        rp_out_escaped(svg->to, RP_IN_MARKUP, hint);
         rp_out_text(svg->to, "</title>");
     }
     rp_out_char(svg->to, '\n');
@@ -264,7 +236,7 @@ void rp_svg_text(struct rp_svg *svg, double x, double y, enum rp_anchor anchor,
                  enum rp_text_style style, const char *text)
 {
     put_text(svg, x, y, anchor, style, false);
-    rp_svg_escape(svg->to, text);
+    rp_out_escaped(svg->to, RP_IN_MARKUP, text);
     rp_out_text(svg->to, "</text>\n");
 }
 
@@ -272,7 +244,7 @@ void rp_svg_text_up(struct rp_svg *svg, double x, double y, enum rp_anchor ancho
                     enum rp_text_style style, const char *text)
 {
     put_text(svg, x, y, anchor, style, true);
-    rp_svg_escape(svg->to, text);
+    rp_out_escaped(svg->to, RP_IN_MARKUP, text);
     rp_out_text(svg->to, "</text>\n");
 }
 
@@ -300,16 +272,6 @@ static size_t bytes_of(const char *text, size_t characters)
     return n;
 }
 
-static void put_part(struct rp_out *to, const char *text, size_t n)
-{
-    char part[1604]; /* 400 characters */
-
-    n = n < sizeof part ? n : sizeof part - 1;
-    memcpy(part, text, n);
-    part[n] = '\0';
-    rp_svg_escape(to, part);
-}
-
 void rp_svg_text_in(struct rp_svg *svg, double x, double y, double width, enum rp_anchor anchor,
                     enum rp_text_style style, const char *text)
 {
@@ -328,9 +290,9 @@ void rp_svg_text_in(struct rp_svg *svg, double x, double y, double width, enum r
         at += rp_utf8_next(at, &code);
     tail = (room - 1) / 3 < n ? (room - 1) / 3 : n;
     put_text(svg, x, y, anchor, style, false);
-    put_part(svg->to, text, bytes_of(text, room - 1 - tail));
+    rp_out_escaped_bytes(svg->to, RP_IN_MARKUP, text, bytes_of(text, room - 1 - tail));
     rp_out_text(svg->to, "…");
-    rp_svg_escape(svg->to, text + bytes_of(text, n - tail));
+    rp_out_escaped(svg->to, RP_IN_MARKUP, text + bytes_of(text, n - tail));
     rp_out_text(svg->to, "</text>\n");
 }
 

@@ -105,10 +105,6 @@ struct rp_svg_entry {
 size_t rp_svg_legend(struct rp_svg *svg, double x, double y, double right,
                      const struct rp_svg_entry *entries, size_t n);
 
-/* A text as it may stand in XML and HTML, within quotes too: markup is escaped; control characters
-   and invalid UTF-8 become U+FFFD. */
-void rp_svg_escape(struct rp_out *to, const char *text);
-
 /* A coordinate: at most two decimals, no exponent, the same in every locale. */
 void rp_svg_number(struct rp_out *to, double value);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data of pages. '<', '>' and '&' are escaped in every string, so that no name can end the script
- * element that holds it; invalid UTF-8 becomes U+FFFD.
+ * Data of pages. Texts are strings of RP_IN_SCRIPT, so that no name can end the script element that
+ * holds it.
  */
 #include "draw/web.h"
 
@@ -24,31 +24,6 @@ void rp_web_frame(struct rp_out *to, const char *frame,
         frame = end + 3;
     }
     rp_out_text(to, frame);
-}
-
-void rp_web_string(struct rp_out *to, const char *text)
-{
-    if (!text) {
-        rp_out_text(to, "null");
-        return;
-    }
-    rp_out_char(to, '"');
-    while (*text) {
-        uint32_t code;
-        size_t n = rp_utf8_next(text, &code);
-
-        if (n == 1 && (unsigned char)*text >= 0x80)
-            rp_out_text(to, "\\ufffd");
-        else if (code == '"' || code == '\\')
-            rp_out_printf(to, "\\%c", (char)code);
-        else if (code < 0x20 || code == '<' || code == '>' || code == '&' || code == 0x7f ||
-                 code == 0x2028 || code == 0x2029)
-            rp_out_printf(to, "\\u%04x", (unsigned)code);
-        else
-            rp_out_write(to, text, n);
-        text += n;
-    }
-    rp_out_char(to, '"');
 }
 
 /* ------------------------------------------------------------------ records */
@@ -76,13 +51,13 @@ static void put_fields(struct rp_out *to, const struct rp_type *type,
             continue;
         rp_out_printf(to, "%s[", comma);
         comma = ",";
-        rp_web_string(to, f->key);
+        rp_out_escaped(to, RP_IN_SCRIPT, f->key);
         rp_out_char(to, ',');
-        rp_web_string(to, f->title);
+        rp_out_escaped(to, RP_IN_SCRIPT, f->title);
         rp_out_char(to, ',');
-        rp_web_string(to, rp_field_number(f) ? unit_names[f->unit] : "text");
+        rp_out_escaped(to, RP_IN_SCRIPT, rp_field_number(f) ? unit_names[f->unit] : "text");
         rp_out_char(to, ',');
-        rp_web_string(to, f->doc);
+        rp_out_escaped(to, RP_IN_SCRIPT, f->doc);
         rp_out_printf(to, ",%u]", f->flags);
     }
     rp_out_text(to, "],");
@@ -146,7 +121,7 @@ static void put_value(struct rp_out *to, const struct rp_field *field, const voi
     else if (field->type == RP_T_BOOL)
         rp_out_text(to, rp_field_bool(field, record) ? "true" : "false");
     else if (field->type == RP_T_STR)
-        rp_web_string(to, rp_field_str(field, record));
+        rp_out_escaped(to, RP_IN_SCRIPT, rp_field_str(field, record));
     else if (rp_field_number(field))
         put_number(to, field, record);
     else if (field->type == RP_T_RECORD)

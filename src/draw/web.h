@@ -18,9 +18,6 @@ void rp_web_frame(struct rp_out *to, const char *frame,
                   void (*put)(struct rp_out *to, const char *name, size_t n, void *user),
                   void *user);
 
-/* JSON for a page: as elsewhere, but safe within a script element. */
-void rp_web_string(struct rp_out *to, const char *text); /* NULL: null */
-
 /*
  * A record by its description, for the script of a page. A record or a list of records carries its
  * fields, so that a page knows titles, units and meanings:

@@ -77,8 +77,8 @@ static int read_escape(struct parser *p)
     if (letter)
         return meant[letter - letters];
     if (c == 'x') {
-        for (; n < 2 && p->at < p->end && strchr("0123456789abcdefABCDEF", *p->at); n++, p->at++)
-            value = value * 16 + (*p->at <= '9' ? *p->at - '0' : (*p->at | 32) - 'a' + 10);
+        for (; n < 2 && p->at < p->end && rp_hex_digit(*p->at) >= 0; n++, p->at++)
+            value = value * 16 + rp_hex_digit(*p->at);
         return value;
     }
     if (c < '0' || c > '7')
@@ -385,24 +385,6 @@ static void end_line(const struct printer *p)
         rp_out_char(p->to, '\n');
 }
 
-static void print_text(struct rp_out *to, struct rp_bytes s)
-{
-    rp_out_char(to, '"');
-    for (size_t i = 0; i < s.n; i++) {
-        uint8_t c = s.at[i];
-
-        if (c == '"' || c == '\\')
-            rp_out_printf(to, "\\%c", c);
-        else if (c == '\n')
-            rp_out_text(to, "\\n");
-        else if (c < 0x20 || c >= 0x7f)
-            rp_out_printf(to, "\\%03o", c);
-        else
-            rp_out_char(to, (char)c);
-    }
-    rp_out_char(to, '"');
-}
-
 static void print_float(struct rp_out *to, double v, int digits)
 {
     char text[40];
@@ -472,7 +454,7 @@ static enum rp_code print_field(const struct printer *p, const struct rp_schema_
     if (field->type == RP_SCHEMA_TEXT && it->wire == RP_WIRE_BYTES) {
         begin_line(p, level, *first);
         rp_out_printf(p->to, "%s: ", field->name);
-        print_text(p->to, it->bytes);
+        rp_out_escaped_bytes(p->to, RP_IN_PROTO, (const char *)it->bytes.at, it->bytes.n);
         end_line(p);
     } else if (field->type == RP_SCHEMA_MESSAGE && it->wire == RP_WIRE_BYTES) {
         begin_line(p, level, *first);

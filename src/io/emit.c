@@ -10,6 +10,8 @@
  */
 #include "io/emit.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,12 +53,11 @@ static enum rp_code new_gzip(struct rp_emit *e, int level, struct rp_err *err)
 
 enum rp_code rp_emit_open(struct rp_emit *e, const char *path, int level, struct rp_err *err)
 {
-    size_t len = strlen(path);
     enum rp_code code;
 
     *e = (struct rp_emit){0};
     code = new_buffer(e, err);
-    if (code == RP_OK && len > 3 && strcmp(path + len - 3, ".gz") == 0)
+    if (code == RP_OK && rp_text_ends(path, ".gz"))
         code = new_gzip(e, level, err);
     if (code == RP_OK)
         code = rp_out_open(path, &e->out, err);
@@ -155,6 +156,16 @@ void rp_emit_long(struct rp_emit *e, const char *bytes, size_t n)
 void rp_emit_i64(struct rp_emit *e, int64_t v)
 {
     e->at = rp_put_i64(rp_emit_room(e, RP_PUT_I64_MAX), v);
+}
+
+static void put_escaped(void *e, const char *bytes, size_t n)
+{
+    rp_emit_bytes(e, bytes, n);
+}
+
+void rp_emit_escaped(struct rp_emit *e, enum rp_language language, const char *bytes, size_t n)
+{
+    rp_escape(language, bytes, n, put_escaped, e);
 }
 
 enum rp_code rp_emit_close(struct rp_emit *e, struct rp_err *err)

@@ -5,6 +5,8 @@
  */
 #include "io/json_strict.h"
 
+#include "base/text.h"
+
 #define DEPTH_MAX 4096
 
 struct json_cursor {
@@ -14,96 +16,21 @@ struct json_cursor {
     uint64_t object[DEPTH_MAX / 64]; /* a bit per level: an object, not an array */
 };
 
-/* Length of the UTF-8 sequence at s, or 0 if there is none. */
-static size_t utf8_length(const char *s, const char *end)
-{
-    const unsigned char *p = (const unsigned char *)s;
-    size_t left = (size_t)(end - s), n = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-
-    if (n == 1)
-        return 1;
-    if (p[0] < 0xc2 || p[0] > 0xf4 || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0; /* overlong, a surrogate, or beyond U+10FFFF */
-    return n;
-}
-
 static bool is_plain_ascii(char c)
 {
     return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
 }
 
-bool rp_json_text_is_plain(const char *s, size_t n)
+/* Length of the character at s where it needs no escape in a string, else 0. */
+static size_t plain_length(const char *s, const char *end)
 {
-    const char *end = s + n;
+    uint32_t code;
+    size_t n;
 
-    while (s < end) {
-        size_t len = is_plain_ascii(*s) ? 1 : (unsigned char)*s < 0x80 ? 0 : utf8_length(s, end);
-
-        if (!len)
-            return false;
-        s += len;
-    }
-    return true;
-}
-
-/* A byte that needs an escape in a string. */
-static void put_escape(struct rp_emit *e, char c)
-{
-    static const char hex[] = "0123456789abcdef", from[] = "\"\\\n\t\r\b\f", to[] = "\"\\ntrbf";
-    const char *simple = c ? strchr(from, c) : NULL;
-    char *at = rp_emit_room(e, 8);
-
-    if (simple) {
-        at[0] = '\\';
-        at[1] = to[simple - from];
-        e->at += 2;
-        return;
-    }
-    memcpy(at, (unsigned char)c < 0x80 ? "\\u0000" : "\\ufffd", 6);
-    if ((unsigned char)c < 0x80) {
-        at[4] = hex[c >> 4];
-        at[5] = hex[c & 15];
-    }
-    e->at += 6;
-}
-
-void rp_json_put_escaped(struct rp_emit *e, const char *s, size_t n)
-{
-    const char *end = s + n, *run = s;
-
-    while (s < end) {
-        size_t len = is_plain_ascii(*s) ? 1 : (unsigned char)*s < 0x80 ? 0 : utf8_length(s, end);
-
-        if (len) {
-            s += len;
-            continue;
-        }
-        rp_emit_bytes(e, run, (size_t)(s - run));
-        put_escape(e, *s++);
-        run = s;
-    }
-    rp_emit_bytes(e, run, (size_t)(s - run));
-}
-
-void rp_json_put_string(struct rp_emit *e, const char *s, size_t n)
-{
-    rp_emit_char(e, '"');
-    if (rp_json_text_is_plain(s, n))
-        rp_emit_bytes(e, s, n);
-    else
-        rp_json_put_escaped(e, s, n);
-    rp_emit_char(e, '"');
-}
-
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f');
+    if ((unsigned char)*s < 0x80)
+        return is_plain_ascii(*s);
+    n = rp_utf8_decode(s, end, &code);
+    return code == RP_UTF8_BAD ? 0 : n;
 }
 
 /* Length of the escape at s (a backslash), or 0 where JSON has no such escape. */
@@ -113,17 +40,14 @@ static size_t escape_length(const char *s, const char *end)
         return 0;
     if (s[1] != 'u')
         return s[1] && strchr("\"\\/bfnrt", s[1]) ? 2 : 0;
-    return end - s >= 6 && is_hex(s[2]) && is_hex(s[3]) && is_hex(s[4]) && is_hex(s[5]) ? 6 : 0;
+    return end - s >= 6 && rp_hex_number(s + 2, 4) >= 0 ? 6 : 0;
 }
 
 /* c->at: after the opening quote; moves past the closing one. */
 static bool check_string(struct json_cursor *c)
 {
     while (c->at < c->end && *c->at != '"') {
-        size_t len = is_plain_ascii(*c->at)         ? 1
-                     : *c->at == '\\'               ? escape_length(c->at, c->end)
-                     : (unsigned char)*c->at < 0x80 ? 0
-                                                    : utf8_length(c->at, c->end);
+        size_t len = *c->at == '\\' ? escape_length(c->at, c->end) : plain_length(c->at, c->end);
 
         c->unclean |= !len;
         c->at += len ? len : *c->at == '\\' && c->end - c->at > 1 ? 2 : 1;
@@ -298,15 +222,12 @@ enum rp_raw_state rp_json_raw_check(const char *s, size_t n)
 static const char *put_cleaned_string(struct rp_emit *e, const char *s, const char *end)
 {
     while (s < end && *s != '"') {
-        size_t len = is_plain_ascii(*s)         ? 1
-                     : *s == '\\'               ? escape_length(s, end)
-                     : (unsigned char)*s < 0x80 ? 0
-                                                : utf8_length(s, end);
+        size_t len = *s == '\\' ? escape_length(s, end) : plain_length(s, end);
 
         if (len)
             rp_emit_bytes(e, s, len);
         else
-            put_escape(e, *s);
+            rp_emit_escaped(e, RP_IN_STRING, s, 1);
         s += len ? len : 1;
     }
     return s;

@@ -15,11 +15,4 @@ enum rp_raw_state rp_json_raw_check(const char *s, size_t n);
 /* Writes a value that is RP_RAW_UNCLEAN. */
 void rp_json_put_cleaned(struct rp_emit *e, const char *s, size_t n);
 
-/* Whether the text needs no escapes inside a JSON string. */
-bool rp_json_text_is_plain(const char *s, size_t n);
-/* Any bytes with escapes, without the quotes; bytes that are not UTF-8 become \ufffd. */
-void rp_json_put_escaped(struct rp_emit *e, const char *s, size_t n);
-/* Any bytes as a JSON string with its quotes. */
-void rp_json_put_string(struct rp_emit *e, const char *s, size_t n);
-
 #endif

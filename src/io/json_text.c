@@ -5,50 +5,15 @@
  */
 #include "io/json_inner.h"
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include "base/escape.h"
+#include "base/text.h"
 
 /* The unit of \uXXXX at `at`, or -1. */
 static int32_t escaped_unit(const char *at, const char *end)
 {
-    int32_t unit = 0;
-
     if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
         return -1;
-    for (int i = 2; i < 6; i++) {
-        int digit = hex_digit(at[i]);
-
-        if (digit < 0)
-            return -1;
-        unit = unit << 4 | digit;
-    }
-    return unit;
-}
-
-static char *put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        *out++ = (char)c;
-        return out;
-    }
-    if (c < 0x800) {
-        *out++ = (char)(0xc0 | c >> 6);
-    } else {
-        if (c < 0x10000) {
-            *out++ = (char)(0xe0 | c >> 12);
-        } else {
-            *out++ = (char)(0xf0 | c >> 18);
-            *out++ = (char)(0x80 | (c >> 12 & 0x3f));
-        }
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-    }
-    *out++ = (char)(0x80 | (c & 0x3f));
-    return out;
+    return rp_hex_number(at + 2, 4);
 }
 
 /* Decodes \uXXXX, or a pair of them, at *at. */
@@ -61,11 +26,11 @@ static char *put_unit(char *out, const char **at, const char *end, int32_t unit)
         low = escaped_unit(*at, end);
         if (low >= 0xdc00 && low < 0xe000) {
             *at += 6;
-            return put_utf8(out,
-                            0x10000 + ((uint32_t)unit - 0xd800) * 0x400 + ((uint32_t)low - 0xdc00));
+            return out + rp_utf8_encode(out, 0x10000 + ((uint32_t)unit - 0xd800) * 0x400 +
+                                                 ((uint32_t)low - 0xdc00));
         }
     }
-    return put_utf8(out, unit >= 0xd800 && unit < 0xe000 ? 0xfffd : (uint32_t)unit);
+    return out + rp_utf8_encode(out, unit >= 0xd800 && unit < 0xe000 ? 0xfffd : (uint32_t)unit);
 }
 
 /* The byte that \c stands for, or -1. */

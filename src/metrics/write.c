@@ -57,8 +57,10 @@ static void write_metric(const struct rp_metric *m, struct rp_arena *scratch, st
     bool some = false;
     size_t i;
 
-    rp_out_printf(to, "Metric: %s\n  TotalSamples: %" PRIu64 "\n  Accumulator: %s\n", m->name,
-                  m->count, rp_metric_value_text(scratch, m->sum, m->unit));
+    rp_out_text(to, "Metric: ");
+    rp_out_escaped(to, RP_IN_LINE, m->name);
+    rp_out_printf(to, "\n  TotalSamples: %" PRIu64 "\n  Accumulator: %s\n", m->count,
+                  rp_metric_value_text(scratch, m->sum, m->unit));
     if (isfinite(sum_rate))
         rp_out_printf(to, "  ValueRate: %s / second\n",
                       rp_metric_value_text(scratch, sum_rate, m->unit));
@@ -86,9 +88,11 @@ void rp_metric_write_report(const struct rp_metric_set *set, struct rp_out *to)
         write_metric(&set->metrics.at[i], &scratch, to);
         rp_arena_release(&scratch);
     }
-    for (i = 0; i < set->counters.n; i++)
-        rp_out_printf(to, "Counter: %s\n  Value: %" PRId64 "\n", set->counters.at[i].name,
-                      set->counters.at[i].value);
+    for (i = 0; i < set->counters.n; i++) {
+        rp_out_text(to, "Counter: ");
+        rp_out_escaped(to, RP_IN_LINE, set->counters.at[i].name);
+        rp_out_printf(to, "\n  Value: %" PRId64 "\n", set->counters.at[i].value);
+    }
 }
 
 /* ---- OpenMetrics ---- */
@@ -96,15 +100,7 @@ void rp_metric_write_report(const struct rp_metric_set *set, struct rp_out *to)
 static void write_label(const char *name, struct rp_out *to)
 {
     rp_out_text(to, "{name=\"");
-    for (; *name; name++) {
-        if (*name == '\n') {
-            rp_out_text(to, "\\n");
-            continue;
-        }
-        if (*name == '"' || *name == '\\')
-            rp_out_char(to, '\\');
-        rp_out_char(to, *name);
-    }
+    rp_out_escaped(to, RP_IN_METRICS, name);
     rp_out_char(to, '"');
 }
 

@@ -4,6 +4,7 @@
  * fails stays raw text. Lists are collected on the stack, or in a vector where they are long, and
  * copied into the program's arena. Nesting (of shardings) is bounded.
  */
+#include "base/text.h"
 #include "program/program.h"
 #include "program/window.h"
 
@@ -257,14 +258,6 @@ static bool parse_padding(struct scan *s, struct rp_attr *out)
 
 /* ---- texts ---- */
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 size_t rp_unescape(const char *in, size_t n, char *out)
 {
     size_t len = 0;
@@ -272,8 +265,8 @@ size_t rp_unescape(const char *in, size_t n, char *out)
     for (size_t i = 0; i < n; i++) {
         if (in[i] != '\\' || i + 1 == n) {
             out[len++] = in[i];
-        } else if (in[i + 1] == 'x' && i + 3 < n && hex(in[i + 2]) >= 0 && hex(in[i + 3]) >= 0) {
-            out[len++] = (char)(hex(in[i + 2]) << 4 | hex(in[i + 3]));
+        } else if (in[i + 1] == 'x' && i + 3 < n && rp_hex_number(in + i + 2, 2) >= 0) {
+            out[len++] = (char)rp_hex_number(in + i + 2, 2);
             i += 3;
         } else if (in[i + 1] >= '0' && in[i + 1] <= '3' && i + 3 < n) {
             out[len++] = (char)((in[i + 1] - '0') << 6 | (in[i + 2] & 7) << 3 | (in[i + 3] & 7));

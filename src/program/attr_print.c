@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values as HLO text, in the form of XLA's printer. */
+#include "base/escape.h"
 #include "program/program.h"
 #include "program/window.h"
 
@@ -86,24 +87,14 @@ static void put_list(struct rp_chars *to, const char *open, struct rp_int_list l
     put_ints(to, open, list.at, list.n, close);
 }
 
+static void put_piece(void *to, const char *text, size_t n)
+{
+    rp_chars_put(to, text, n);
+}
+
 static void put_quoted(struct rp_chars *to, const char *text, size_t n)
 {
-    put_text(to, "\"");
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        char octal[8];
-
-        if (c == '"' || c == '\\') {
-            put_text(to, "\\");
-            rp_chars_put(to, text + i, 1);
-        } else if (c < 0x20 || c >= 0x7f) {
-            snprintf(octal, sizeof octal, "\\%03o", c);
-            put_text(to, octal);
-        } else {
-            rp_chars_put(to, text + i, 1);
-        }
-    }
-    put_text(to, "\"");
+    rp_escape(RP_IN_PROTO, text, n, put_piece, to);
 }
 
 static bool is_json(const char *at, size_t n)

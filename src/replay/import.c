@@ -60,14 +60,10 @@ static enum rp_code import_row(struct import *i, const char *module, const char 
 /* "jit_step.3.tar" of the folder: the name with what file names can hold. */
 static const char *bundle_path(const struct import *i, const char *module)
 {
-    char name[200];
-    size_t n = 0;
+    char name[RP_FILE_NAME_MAX];
 
-    for (const char *at = module; *at && n < sizeof name - 1; at++)
-        name[n++] = strchr("/\\ \t\n:*?\"<>|", *at) || (unsigned char)*at < 0x20 ? '_' : *at;
-    name[n] = '\0';
-    return rp_arena_textf(&i->result->arena, "%s/%s.%zu.tar", i->to, *name ? name : "program",
-                          i->made);
+    rp_file_name(name, *module ? module : "program");
+    return rp_arena_textf(&i->result->arena, "%s/%s.%zu.tar", i->to, name, i->made);
 }
 
 /* A session whose program is open: inputs are chosen, and it is packed. A failure is a row. */

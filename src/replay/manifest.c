@@ -29,27 +29,10 @@ const struct rp_bundle_file *rp_bundle_find(const struct rp_bundle *b, const cha
 
 /* ---- writing ---- */
 
-static void put_text(struct rp_out *out, const char *text)
-{
-    if (!text) {
-        rp_out_text(out, "null");
-        return;
-    }
-    rp_out_char(out, '"');
-    for (const char *at = text; *at; at++)
-        if ((unsigned char)*at < 0x20)
-            rp_out_printf(out, "\\u%04x", (unsigned)*at);
-        else if (*at == '"' || *at == '\\')
-            rp_out_printf(out, "\\%c", *at);
-        else
-            rp_out_char(out, *at);
-    rp_out_char(out, '"');
-}
-
 static void put_field(struct rp_out *out, const char *lead, const char *key, const char *text)
 {
     rp_out_printf(out, "%s\"%s\": ", lead, key);
-    put_text(out, text);
+    rp_out_escaped(out, RP_IN_JSON, text);
 }
 
 static void put_names(struct rp_out *out, const char *key, const char *const *names, size_t n)
@@ -57,7 +40,7 @@ static void put_names(struct rp_out *out, const char *key, const char *const *na
     rp_out_printf(out, ",\n  \"%s\": [", key);
     for (size_t i = 0; i < n; i++) {
         rp_out_text(out, i ? ", " : "");
-        put_text(out, names[i]);
+        rp_out_escaped(out, RP_IN_JSON, names[i]);
     }
     rp_out_char(out, ']');
 }

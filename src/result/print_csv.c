@@ -26,28 +26,6 @@ struct csv {
     const void *item[MAX_STEPS];            /* while printing rows: the item the row is in */
 };
 
-static void csv_text(struct rp_out *to, const char *s)
-{
-    bool quote = *s == '\0' || strpbrk(s, ",\"\r\n") != NULL;
-
-    if (quote)
-        rp_out_char(to, '"');
-    while (*s) {
-        uint32_t code;
-        size_t len = rp_utf8_next(s, &code);
-
-        if (code == '"')
-            rp_out_char(to, '"');
-        if (code == RP_UTF8_BAD)
-            rp_out_text(to, "\xef\xbf\xbd");
-        else
-            rp_out_write(to, s, len);
-        s += len;
-    }
-    if (quote)
-        rp_out_char(to, '"');
-}
-
 static void csv_begin_cell(struct csv *csv)
 {
     if (csv->ncells++)
@@ -66,7 +44,7 @@ static void csv_cell(struct csv *csv, const struct rp_field *field, const void *
         rp_out_text(csv->to, rp_field_bool(field, record) ? "true" : "false");
         break;
     case RP_T_STR:
-        csv_text(csv->to, rp_field_str(field, record));
+        rp_out_escaped(csv->to, RP_IN_CSV, rp_field_str(field, record));
         break;
     case RP_T_I64:
         rp_out_printf(csv->to, "%" PRId64, rp_field_i64(field, record));

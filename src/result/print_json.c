@@ -41,42 +41,17 @@ static bool json_too_long(const struct json *j)
     return !j->to && j->n > j->limit;
 }
 
-static void json_escape(struct json *j, unsigned char c)
+static void json_piece(void *json, const char *bytes, size_t n)
 {
-    static const char letters[] = "\b\f\n\r\t\"\\", names[] = "bfnrt\"\\";
-    const char *known = c ? strchr(letters, c) : NULL;
-    char text[8];
-
-    if (known)
-        snprintf(text, sizeof text, "\\%c", names[known - letters]);
-    else
-        snprintf(text, sizeof text, "\\u%04x", c);
-    json_text(j, text);
+    json_put(json, bytes, n);
 }
 
 static void json_string(struct json *j, const char *s)
 {
-    const char *run = s; /* bytes that need nothing done are written together */
+    size_t room = j->limit > j->n ? j->limit - j->n : 0;
 
-    json_put(j, "\"", 1);
-    while (*s && !json_too_long(j)) {
-        unsigned char c = (unsigned char)*s;
-        uint32_t code = c;
-        size_t len = c < 0x80 ? 1 : rp_utf8_next(s, &code);
-        bool bad = len == 1 && c >= 0x80;
-
-        if (bad || c < 0x20 || c == '"' || c == '\\' || c == 0x7f) {
-            json_put(j, run, (size_t)(s - run));
-            if (bad)
-                json_text(j, "\xef\xbf\xbd");
-            else
-                json_escape(j, c);
-            run = s + len;
-        }
-        s += len;
-    }
-    json_put(j, run, (size_t)(s - run));
-    json_put(j, "\"", 1);
+    /* a dry run needs no more than what is too long: a text never gets shorter */
+    rp_escape(RP_IN_JSON, s, j->to ? strlen(s) : strnlen(s, room + 1), json_piece, j);
 }
 
 static void json_scalar(struct json *j, const struct rp_field *field, const void *record)

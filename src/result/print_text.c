@@ -38,33 +38,6 @@ static bool in_ranges(uint32_t code, const struct range *ranges, size_t n)
     return false;
 }
 
-size_t rp_utf8_next(const char *s, uint32_t *code)
-{
-    const unsigned char *p = (const unsigned char *)s;
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
-    uint32_t c = len > 1 ? *p & (0x7fu >> len) : *p;
-
-    for (size_t i = 1; i < len; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            len = 0;
-        else
-            c = c << 6 | (p[i] & 0x3f);
-    }
-    if (!len || c < least[len] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) {
-        *code = RP_UTF8_BAD;
-        return 1;
-    }
-    *code = c;
-    return len;
-}
-
-static bool steers_terminal(uint32_t c)
-{
-    return c < 0x20 || (c >= 0x7f && c < 0xa0) || (c >= 0x200e && c <= 0x200f) ||
-           (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
 /* What is shown for the next character: its bytes, their number and columns. Returns its length in
    the text. */
 static size_t next_shown(const char *s, const char **bytes, size_t *nbytes, size_t *width)
@@ -78,7 +51,7 @@ static size_t next_shown(const char *s, const char **bytes, size_t *nbytes, size
     if (code == '\n' || code == '\t' || code == '\r') {
         *bytes = " ";
         *nbytes = 1;
-    } else if (steers_terminal(code) || code == RP_UTF8_BAD) {
+    } else if (rp_utf8_steers(code) || code == RP_UTF8_BAD) {
         *bytes = "\xef\xbf\xbd";
         *nbytes = 3;
     } else if (code >= 0x300) {

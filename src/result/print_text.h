@@ -11,12 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RP_UTF8_BAD 0xfffd
-
-/* The code point at s and its length in bytes; RP_UTF8_BAD and 1 where the bytes are not UTF-8. The
-   text ends at a NUL, so no length is needed; *s is not NUL. */
-size_t rp_utf8_next(const char *s, uint32_t *code);
-
 /* Width of a text in columns, as rp_screen_put prints it without a limit. */
 size_t rp_screen_width(const char *text);
 

@@ -42,7 +42,7 @@ static void put_meta_value(struct rp_emit *to, const char *value, size_t n)
     else if (state == RP_RAW_UNCLEAN)
         rp_json_put_cleaned(to, value, n);
     else
-        rp_json_put_string(to, value, n);
+        rp_emit_escaped(to, RP_IN_JSON, value, n);
 }
 
 static enum rp_code put_meta(struct rp_emit *to, struct rp_merged_common *common,
@@ -64,7 +64,7 @@ static enum rp_code put_meta(struct rp_emit *to, struct rp_merged_common *common
             (!is_own_meta(key) && (same || first)))
             continue;
         rp_emit_text(to, any ? "," : ",\"meta\":{");
-        rp_json_put_string(to, key, nkey);
+        rp_emit_escaped(to, RP_IN_JSON, key, nkey);
         rp_emit_char(to, ':');
         put_meta_value(to, value, n);
         any = true;
@@ -103,7 +103,7 @@ static enum rp_code put_devices(struct rp_emit *to, struct rp_merged_common *com
         rp_emit_text(to, ",\"multiprocessors\":");
         rp_emit_i64(to, d->multiprocessors);
         rp_emit_text(to, ",\"name\":");
-        rp_json_put_string(to, rp_trace_str(t, d->name), rp_trace_str_len(t, d->name));
+        rp_emit_escaped(to, RP_IN_JSON, rp_trace_str(t, d->name), rp_trace_str_len(t, d->name));
         rp_emit_char(to, '}');
     }
     rp_emit_char(to, ']');
@@ -123,7 +123,7 @@ enum rp_code rp_merged_describe(struct rp_emit *to, struct rp_merged_common *com
         rp_emit_i64(to, trace->world_size);
     }
     rp_emit_text(to, ",\"label\":");
-    rp_json_put_string(to, how->label, strlen(how->label));
+    rp_emit_escaped(to, RP_IN_JSON, how->label, strlen(how->label));
     rp_emit_text(to, ",\"first_pid\":");
     rp_emit_i64(to, (int64_t)how->index * how->pid_step);
     rp_emit_text(to, ",\"pids\":[");
@@ -133,7 +133,8 @@ enum rp_code rp_merged_describe(struct rp_emit *to, struct rp_merged_common *com
         if (i)
             rp_emit_char(to, ',');
         if (p->text || p->native_id == RP_ID_EMPTY)
-            rp_json_put_string(to, rp_trace_str(trace, p->text), rp_trace_str_len(trace, p->text));
+            rp_emit_escaped(to, RP_IN_JSON, rp_trace_str(trace, p->text),
+                            rp_trace_str_len(trace, p->text));
         else
             rp_emit_i64(to, p->native_id);
     }

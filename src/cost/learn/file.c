@@ -22,13 +22,6 @@
 
 /* ------------------------------------------------------------------ writing */
 
-/* Names of operators may hold anything. */
-static void write_name(struct rp_out *out, const char *name)
-{
-    for (; *name; name++)
-        rp_out_char(out, (unsigned char)*name < ' ' ? '?' : *name);
-}
-
 static void write_rows(const struct rp_learned *m, struct rp_out *out)
 {
     char shape[256];
@@ -38,9 +31,9 @@ static void write_rows(const struct rp_learned *m, struct rp_out *out)
         const struct rp_sample *s = &m->samples.rows.at[i];
 
         rp_out_text(out, "row\t");
-        write_name(out, s->device);
+        rp_out_escaped(out, RP_IN_LINE, s->device);
         rp_out_char(out, '\t');
-        write_name(out, s->op);
+        rp_out_escaped(out, RP_IN_LINE, s->op);
         rp_out_printf(out, "\t%s\t%s\t%.10g\t%.10g\t%.6g\t%.0f\n", rp_number_names[s->type],
                       rp_sample_shape_text(s, shape, sizeof shape), s->flops, s->bytes, s->ns,
                       s->count);
@@ -69,9 +62,9 @@ static void write_fit(const struct rp_fit *fit, struct rp_out *out)
     size_t i, k;
 
     rp_out_text(out, "fit\t");
-    write_name(out, fit->device);
+    rp_out_escaped(out, RP_IN_LINE, fit->device);
     rp_out_char(out, '\t');
-    write_name(out, fit->op);
+    rp_out_escaped(out, RP_IN_LINE, fit->op);
     rp_out_printf(out, "\t%s\t%s\t%u\t%u\n", rp_op_kind_names[fit->kind],
                   rp_learn_method_names[fit->method], fit->count, fit->types);
     rp_out_printf(out, "error\t%.6g\t%.6g", fit->error_low, fit->error_high);
@@ -101,7 +94,7 @@ void rp_learned_write(const struct rp_learned *m, struct rp_out *out)
     rp_out_printf(out, "method\t%s\n", rp_learn_method_names[m->method]);
     for (i = 0; i < m->samples.sources.n; i++) {
         rp_out_text(out, "source\t");
-        write_name(out, m->samples.sources.at[i]);
+        rp_out_escaped(out, RP_IN_LINE, m->samples.sources.at[i]);
         rp_out_char(out, '\n');
     }
     rp_out_text(out, "# row: device, operator, format, shape, FLOPs, bytes, ns, measurements\n");

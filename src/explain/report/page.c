@@ -64,7 +64,7 @@ static void put_strings(struct rp_out *to, const char *key, const char *const *t
     rp_out_printf(to, "\"%s\":[", key);
     for (size_t i = 0; i < n; i++) {
         rp_out_text(to, i ? "," : "");
-        rp_web_string(to, texts[i]);
+        rp_out_escaped(to, RP_IN_SCRIPT, texts[i]);
     }
     rp_out_text(to, "],\n");
 }
@@ -94,16 +94,16 @@ static void put_lanes(struct rp_out *to, const struct rp_report_view *view)
                   view->span_ns, view->aligned ? "true" : "false", view->on_host ? "true" : "false",
                   view->left_out);
     rp_out_text(to, "\"busy\":");
-    rp_web_string(to, view->busy);
+    rp_out_escaped(to, RP_IN_SCRIPT, view->busy);
     rp_out_text(to, ",\"rest\":");
-    rp_web_string(to, view->rest);
+    rp_out_escaped(to, RP_IN_SCRIPT, view->rest);
     rp_out_text(to, ",\n");
     rp_out_text(to, "\"lanes\":[");
     for (size_t i = 0; i < view->nlanes; i++) {
         const struct rp_view_lane *lane = &view->lanes[i];
 
         rp_out_text(to, i ? ",\n[" : "[");
-        rp_web_string(to, lane->name);
+        rp_out_escaped(to, RP_IN_SCRIPT, lane->name);
         rp_out_printf(to, ",%" PRId64 ",%" PRId64 ",%d,", lane->rank, lane->at_ns, lane->is_main);
         put_pieces(to, lane);
         rp_out_char(to, ']');
@@ -116,9 +116,9 @@ static void put_tops(struct rp_out *to, const struct rp_report_view *view)
     rp_out_text(to, "\"tops\":[");
     for (size_t k = 0; k < RP_VIEW_TOPS; k++) {
         rp_out_text(to, k ? ",\n[" : "[");
-        rp_web_string(to, view->tops[k].by);
+        rp_out_escaped(to, RP_IN_SCRIPT, view->tops[k].by);
         rp_out_char(to, ',');
-        rp_web_string(to, view->tops[k].title);
+        rp_out_escaped(to, RP_IN_SCRIPT, view->tops[k].title);
         rp_out_char(to, ',');
         rp_web_record(to, &rp_top_type, view->tops[k].root, top_wants);
         rp_out_char(to, ']');
@@ -148,7 +148,7 @@ static void put_trust(struct rp_out *to, const struct rp_trust *trust)
     rp_out_text(to, "\"remarks\":[");
     for (size_t i = 0; i < trust->nremarks && i < MOST_REMARKS; i++) {
         rp_out_text(to, i ? "," : "");
-        rp_web_string(to, trust->remarks[i].text);
+        rp_out_escaped(to, RP_IN_SCRIPT, trust->remarks[i].text);
     }
     rp_out_text(to, "],\n");
 }
@@ -196,7 +196,7 @@ static void put_title(struct rp_out *to, const struct rp_report_root *root)
     end = end - begin < sizeof name ? end : begin + sizeof name - 1;
     memcpy(name, path + begin, end - begin);
     name[end - begin] = '\0';
-    rp_svg_escape(to, name);
+    rp_out_escaped(to, RP_IN_MARKUP, name);
 }
 
 static void put_part(struct rp_out *to, const char *name, size_t n, void *user)

@@ -7,6 +7,7 @@
  */
 #include "formats/mlir/mlir.h"
 
+#include "base/text.h"
 #include "program/window.h"
 
 #include <stdio.h>
@@ -482,14 +483,6 @@ static enum rp_code add_precision(struct rp_mlir *r, const struct rp_mlir_text *
     return RP_OK;
 }
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* MLIR's escapes: \n \t \" \\ and two hexadecimal digits. */
 static size_t unescape_string(const char *in, size_t n, char *out)
 {
@@ -498,8 +491,8 @@ static size_t unescape_string(const char *in, size_t n, char *out)
     for (size_t i = 0; i < n; i++) {
         if (in[i] != '\\' || i + 1 == n) {
             out[len++] = in[i];
-        } else if (i + 2 < n && hex_digit(in[i + 1]) >= 0 && hex_digit(in[i + 2]) >= 0) {
-            out[len++] = (char)(hex_digit(in[i + 1]) << 4 | hex_digit(in[i + 2]));
+        } else if (i + 2 < n && rp_hex_number(in + i + 1, 2) >= 0) {
+            out[len++] = (char)rp_hex_number(in + i + 1, 2);
             i += 2;
         } else {
             char c = in[++i];

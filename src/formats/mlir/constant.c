@@ -6,6 +6,8 @@
  * is small, and a broadcast of a scalar where it is not.
  */
 #include "formats/mlir/mlir.h"
+
+#include "base/text.h"
 #include "program/floats.h"
 #include "program/literal.h"
 
@@ -16,14 +18,6 @@
 #define MAX_TEXT   (1 << 20)
 #define MAX_REPEAT 64
 
-static int hex_digit(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* "0x00FF": bytes in file order; false for any other text. */
 static bool decode_bytes(struct rp_mlir *r, const char *s, const char *end, struct rp_literal *out)
 {
@@ -31,11 +25,11 @@ static bool decode_bytes(struct rp_mlir *r, const char *s, const char *end, stru
     char *bytes = rp_arena_alloc(&r->p->arena, n + 1, 1);
 
     for (size_t i = 0; bytes && i < n; i++) {
-        int high = hex_digit(s[2 * i]), low = hex_digit(s[2 * i + 1]);
+        int32_t byte = rp_hex_number(s + 2 * i, 2);
 
-        if (high < 0 || low < 0)
+        if (byte < 0)
             return false;
-        bytes[i] = (char)(high << 4 | low);
+        bytes[i] = (char)byte;
     }
     out->at = bytes;
     out->n = n;

@@ -5,6 +5,7 @@
  */
 #include "formats/pickle/pickle.h"
 
+#include "base/escape.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -442,39 +443,6 @@ static enum rp_code push_line_float(struct pickle_reader *r)
     return push_value(r, (struct rp_pickle_value){.type = RP_PICKLE_FLOAT, .v.f = f});
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static size_t put_utf8(char *to, uint32_t c)
-{
-    if (c < 0x80) {
-        to[0] = (char)c;
-        return 1;
-    }
-    if (c < 0x800) {
-        to[0] = (char)(0xc0 | c >> 6);
-        to[1] = (char)(0x80 | (c & 63));
-        return 2;
-    }
-    if (c < 0x10000) {
-        to[0] = (char)(0xe0 | c >> 12);
-        to[1] = (char)(0x80 | (c >> 6 & 63));
-        to[2] = (char)(0x80 | (c & 63));
-        return 3;
-    }
-    to[0] = (char)(0xf0 | (c >> 18 & 7));
-    to[1] = (char)(0x80 | (c >> 12 & 63));
-    to[2] = (char)(0x80 | (c >> 6 & 63));
-    to[3] = (char)(0x80 | (c & 63));
-    return 4;
-}
-
 /* The character of \uXXXX, \UXXXXXXXX or \xXX at `at`, which is the letter; 0 digits: none. */
 static size_t hex_escape(const char *at, size_t n, uint32_t *out)
 {
@@ -482,7 +450,7 @@ static size_t hex_escape(const char *at, size_t n, uint32_t *out)
 
     *out = 0;
     for (i = 1; i <= digits; i++) {
-        int d = i < n ? hex_digit(at[i]) : -1;
+        int d = i < n ? rp_hex_digit(at[i]) : -1;
 
         if (d < 0)
             return 0;
@@ -503,13 +471,13 @@ static size_t unescape_line(char *to, const char *line, size_t n, bool repr)
         if (line[i] != '\\' || i + 1 == n) {
             used += repr || !((unsigned char)line[i] & 0x80)
                         ? (to[used] = line[i], 1)
-                        : put_utf8(to + used, (unsigned char)line[i]);
+                        : rp_utf8_encode(to + used, (unsigned char)line[i]);
             continue;
         }
         digits = (line[i + 1] == 'x') == repr ? hex_escape(line + i + 1, n - i - 1, &c) : 0;
         letter = repr ? strchr(letters, line[i + 1]) : NULL;
         if (digits) {
-            used += put_utf8(to + used, c > 0x10ffff ? 0xfffd : c);
+            used += rp_utf8_encode(to + used, c > 0x10ffff ? 0xfffd : c);
             i += 1 + digits;
         } else if (letter && *letter) {
             to[used++] = meant[letter - letters];

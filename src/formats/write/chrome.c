@@ -378,7 +378,7 @@ static void put_names(struct chrome *c)
  */
 static void put_text(struct rp_emit *e, const char *text)
 {
-    rp_json_put_string(e, text, strlen(text));
+    rp_emit_escaped(e, RP_IN_JSON, text, strlen(text));
 }
 
 /* {"ph":"X","cat":"title","name":"name" */

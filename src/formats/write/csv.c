@@ -25,36 +25,17 @@ struct csv {
     uint8_t *seen;           /* a byte a string: whether it needs quotes */
 };
 
-static bool needs_quotes(const char *s, size_t n)
-{
-    return memchr(s, '"', n) || memchr(s, ',', n) || memchr(s, '\n', n) || memchr(s, '\r', n);
-}
-
-static void put_quoted(struct rp_emit *e, const char *s, size_t n)
-{
-    const char *end = s + n, *quote;
-
-    rp_emit_char(e, '"');
-    while ((quote = memchr(s, '"', (size_t)(end - s)))) {
-        rp_emit_bytes(e, s, (size_t)(quote - s) + 1);
-        rp_emit_char(e, '"');
-        s = quote + 1;
-    }
-    rp_emit_bytes(e, s, (size_t)(end - s));
-    rp_emit_char(e, '"');
-}
-
 static void put_str(struct csv *c, struct rp_emit *e, rp_str s)
 {
     const char *bytes = rp_trace_str(c->t, s);
     size_t n = rp_trace_str_len(c->t, s);
 
     if (!c->seen[s])
-        c->seen[s] = needs_quotes(bytes, n) ? QUOTED : PLAIN;
+        c->seen[s] = !n || rp_escape_needless(RP_IN_CSV, bytes, n) ? PLAIN : QUOTED;
     if (c->seen[s] == PLAIN)
         rp_emit_bytes(e, bytes, n);
     else
-        put_quoted(e, bytes, n);
+        rp_emit_escaped(e, RP_IN_CSV, bytes, n);
 }
 
 static void put_number_or_text(struct csv *c, struct rp_emit *e, int64_t number, rp_str text)
@@ -103,10 +84,8 @@ static void put_link(struct csv *c, rp_event i)
 /* As in the file; a native file may have any byte here. */
 static void put_phase(struct rp_emit *e, char phase)
 {
-    if (phase == '"' || phase == ',')
-        put_quoted(e, &phase, 1);
-    else if (phase > ' ' && phase <= '~')
-        rp_emit_char(e, phase);
+    if (phase > ' ' && phase <= '~')
+        rp_emit_escaped(e, RP_IN_CSV, &phase, 1);
 }
 
 static void put_event(struct csv *c, rp_event i)
@@ -136,7 +115,7 @@ static void put_event(struct csv *c, rp_event i)
     if (ev->shape[i]) {
         rp_emit_reset(&c->args);
         rp_emit_json_args(&c->args, &c->json, ev->shape[i], ev->arg_row[i]);
-        put_quoted(&c->e, c->args.buffer, rp_emit_length(&c->args));
+        rp_emit_escaped(&c->e, RP_IN_CSV, c->args.buffer, rp_emit_length(&c->args));
     }
     rp_emit_char(&c->e, '\n');
 }

@@ -86,12 +86,13 @@ void rp_emit_json_str(struct rp_emit *e, struct rp_emit_json *j, rp_str s)
     size_t n = rp_trace_str_len(j->trace, s);
 
     if (!(j->seen[s] & TEXT_SEEN))
-        j->seen[s] |= rp_json_text_is_plain(bytes, n) ? TEXT_PLAIN : TEXT_ESCAPED;
+        j->seen[s] |= rp_escape_needless(RP_IN_JSON, bytes, n) ? TEXT_PLAIN : TEXT_ESCAPED;
+    if (j->seen[s] & TEXT_ESCAPED) {
+        rp_emit_escaped(e, RP_IN_JSON, bytes, n);
+        return;
+    }
     rp_emit_char(e, '"');
-    if (j->seen[s] & TEXT_PLAIN)
-        rp_emit_bytes(e, bytes, n);
-    else
-        rp_json_put_escaped(e, bytes, n);
+    rp_emit_bytes(e, bytes, n);
     rp_emit_char(e, '"');
 }
 

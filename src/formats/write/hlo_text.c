@@ -19,30 +19,13 @@ struct text_writer {
     struct rp_err *err;
 };
 
-static void put_quoted(struct rp_out *to, const char *text, size_t n)
-{
-    rp_out_char(to, '"');
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-
-        if (c == '"' || c == '\\')
-            rp_out_printf(to, "\\%c", c);
-        else if (c == '\n')
-            rp_out_text(to, "\\n");
-        else if (c < 0x20 || c == 0x7f)
-            rp_out_printf(to, "\\%03o", c);
-        else
-            rp_out_char(to, (char)c);
-    }
-    rp_out_char(to, '"');
-}
-
 static void put_string(const struct text_writer *w, const char *key, uint32_t string)
 {
     if (!string)
         return;
     rp_out_text(w->to, key);
-    put_quoted(w->to, rp_program_text(w->p, string), rp_strtab_len(&w->p->strings, string));
+    rp_out_escaped_bytes(w->to, RP_IN_PROTO, rp_program_text(w->p, string),
+                         rp_strtab_len(&w->p->strings, string));
 }
 
 static enum rp_code put_shape(const struct text_writer *w, uint32_t shape, bool layout)
@@ -370,7 +353,8 @@ static enum rp_code put_names(const struct text_writer *w, const char *heading, 
         if (number != next)
             continue;
         rp_out_printf(w->to, "%u ", ++next);
-        put_quoted(w->to, rp_program_text(w->p, string), rp_strtab_len(&w->p->strings, string));
+        rp_out_escaped_bytes(w->to, RP_IN_PROTO, rp_program_text(w->p, string),
+                             rp_strtab_len(&w->p->strings, string));
         rp_out_char(w->to, '\n');
     }
     return RP_OK;

@@ -23,7 +23,7 @@
 
 static void put_text(struct rp_emit *e, struct rp_bytes text)
 {
-    rp_json_put_string(e, (const char *)text.at, text.n < TEXT_MAX ? text.n : TEXT_MAX);
+    rp_emit_escaped(e, RP_IN_JSON, (const char *)text.at, text.n < TEXT_MAX ? text.n : TEXT_MAX);
 }
 
 static void put_str(struct rp_xplane *r, rp_str s)

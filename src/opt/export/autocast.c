@@ -49,7 +49,7 @@ static void write_operators(const struct rp_opt_plan *plan, struct rp_out *to)
     rp_out_text(to, "OPERATORS = {\n");
     for (i = 0; i < plan->ncasts; i++) {
         rp_out_text(to, "    ");
-        rp_opt_write_quoted(to, plan->casts[i].op);
+        rp_out_escaped(to, RP_IN_PYTHON, plan->casts[i].op);
         rp_out_printf(to, ",  # %.3f ms a step, %.3f then\n", (double)plan->casts[i].now_ns / 1e6,
                       (double)plan->casts[i].then_ns / 1e6);
     }

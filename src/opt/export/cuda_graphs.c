@@ -64,8 +64,10 @@ static void cuda_graphs_write(const struct rp_opt_plan *plan, struct rp_out *to)
                 "PyTorch 1.10 or newer.\n");
     rp_opt_write_times(plan, to, "# ");
     rp_out_text(to, "# regions:");
-    for (i = 0; i < plan->nregions; i++)
-        rp_out_printf(to, "%s %s", i ? "," : "", plan->regions[i].name);
+    for (i = 0; i < plan->nregions; i++) {
+        rp_out_text(to, i ? ", " : " ");
+        rp_out_escaped(to, RP_IN_LINE, plan->regions[i].name);
+    }
     rp_out_text(to,
                 "\n# Shapes must not change, nothing may wait for the device inside, and Adam and "
                 "AdamW need capturable=True.\nimport torch\n\n");

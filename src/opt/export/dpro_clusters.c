@@ -12,8 +12,10 @@ static void dpro_clusters_write(const struct rp_opt_plan *plan, struct rp_out *t
     size_t i, k;
 
     for (i = 0; i < plan->nclusters; i++)
-        for (k = 0; k < plan->clusters[i].nops; k++)
-            rp_out_printf(to, "%s %zu\n", plan->clusters[i].ops[k], i);
+        for (k = 0; k < plan->clusters[i].nops; k++) {
+            rp_out_escaped(to, RP_IN_WORD, plan->clusters[i].ops[k]);
+            rp_out_printf(to, " %zu\n", i);
+        }
 }
 
 const struct rp_exporter rp_exporter_dpro_clusters = {

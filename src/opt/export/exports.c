@@ -104,19 +104,6 @@ void rp_opt_write_times(const struct rp_opt_plan *plan, struct rp_out *to, const
                   comment, (double)plan->best_ns / 1e6, (double)plan->baseline_ns / 1e6);
 }
 
-void rp_opt_write_quoted(struct rp_out *to, const char *text)
-{
-    rp_out_char(to, '"');
-    for (; *text; text++)
-        if (*text == '"' || *text == '\\')
-            rp_out_printf(to, "\\%c", *text);
-        else if ((unsigned char)*text < ' ' || *text == 127)
-            rp_out_printf(to, "\\x%02x", (unsigned)(unsigned char)*text);
-        else
-            rp_out_char(to, *text);
-    rp_out_char(to, '"');
-}
-
 /* ------------------------------------------------------------------ what is offered */
 
 static void fill_ddp(const struct rp_opt_plan *plan, struct rp_arena *arena, struct rp_opt_ddp *out)

@@ -78,8 +78,7 @@ int64_t rp_opt_threshold(const struct rp_opt_plan *plan);
 bool rp_opt_is_tensorflow(const struct rp_opt_plan *plan);
 /* '# a step is predicted to take 57.7 ms with the plan, 63.5 without it' */
 void rp_opt_write_times(const struct rp_opt_plan *plan, struct rp_out *to, const char *comment);
-/* A text of a trace as a Python string, with its quotes. */
-void rp_opt_write_quoted(struct rp_out *to, const char *text);
+/* Names of the recording: rp_out_escaped (io/output.h), in the language of the file. */
 
 #define RP_EXPORTER_DECLARE(name) extern const struct rp_exporter rp_exporter_##name;
 RP_EXPORTER_ROWS(RP_EXPORTER_DECLARE)

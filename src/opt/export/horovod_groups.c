@@ -33,7 +33,7 @@ static void horovod_groups_write(const struct rp_opt_plan *plan, struct rp_out *
         rp_out_text(to, "    [");
         for (k = 0; k < plan->groups[i].ntensors; k++) {
             rp_out_text(to, k ? ", " : "");
-            rp_opt_write_quoted(to, plan->tensors[plan->groups[i].tensors[k]].name);
+            rp_out_escaped(to, RP_IN_PYTHON, plan->tensors[plan->groups[i].tensors[k]].name);
         }
         rp_out_text(to, "],\n");
     }

@@ -40,12 +40,15 @@ static void jit_compile_write(const struct rp_opt_plan *plan, struct rp_out *to)
         const struct rp_opt_cluster *c = &plan->clusters[i];
         size_t n = common_scope(c);
 
-        if (n)
-            rp_out_printf(to, "    # scope '%.*s'\n", (int)n, c->ops[0]);
+        if (n) {
+            rp_out_text(to, "    # scope '");
+            rp_out_escaped_bytes(to, RP_IN_LINE, c->ops[0], n);
+            rp_out_text(to, "'\n");
+        }
         rp_out_text(to, "    [");
         for (k = 0; k < c->nops; k++) {
             rp_out_text(to, k ? ", " : "");
-            rp_opt_write_quoted(to, c->ops[k]);
+            rp_out_escaped(to, RP_IN_PYTHON, c->ops[k]);
         }
         rp_out_text(to, "],\n");
     }

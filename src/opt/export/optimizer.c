@@ -13,10 +13,9 @@ static void optimizer_write(const struct rp_opt_plan *plan, struct rp_out *to)
                 "# The fused optimizer, found by 'reprise optimize'. Works with stock PyTorch 2.4 "
                 "or newer.\n");
     rp_opt_write_times(plan, to, "# ");
-    rp_out_printf(to,
-                  "optimizer = torch.optim.%s(model.parameters(), fused=True)  # and its other "
-                  "arguments\n",
-                  plan->optimizer ? plan->optimizer : "AdamW");
+    rp_out_text(to, "optimizer = torch.optim.");
+    rp_out_escaped(to, RP_IN_NAME, plan->optimizer ? plan->optimizer : "AdamW");
+    rp_out_text(to, "(model.parameters(), fused=True)  # and its other arguments\n");
 }
 
 const struct rp_exporter rp_exporter_optimizer = {.name = "optimizer",

@@ -18,10 +18,12 @@ static void tf_amp_write(const struct rp_opt_plan *plan, struct rp_out *to)
                 "#     tf.config.optimizer.set_experimental_options({'auto_mixed_precision': "
                 "True})\n");
     rp_opt_write_times(plan, to, "# ");
-    rp_out_text(to, "export TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_ALLOWLIST_ADD=\"");
-    for (i = 0; i < plan->ncasts; i++)
-        rp_out_printf(to, "%s%s", i ? "," : "", plan->casts[i].op);
-    rp_out_text(to, "\"\n");
+    rp_out_text(to, "export TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_ALLOWLIST_ADD=");
+    for (i = 0; i < plan->ncasts; i++) {
+        rp_out_text(to, i ? "," : "");
+        rp_out_escaped(to, RP_IN_SHELL, plan->casts[i].op);
+    }
+    rp_out_char(to, '\n');
 }
 
 const struct rp_exporter rp_exporter_tf_amp = {

@@ -64,7 +64,8 @@ static void texts_cannot_leave_their_place(void **state)
 {
     UNUSED_STATE(state);
     begin();
-    rp_svg_escape(out, "</text><script>\"x\"&'y'\x01\xff\n\xed\xa0\x80\xef\xbf\xbf\xc2\x85é");
+    rp_out_escaped(out, RP_IN_MARKUP,
+                   "</text><script>\"x\"&'y'\x01\xff\n\xed\xa0\x80\xef\xbf\xbf\xc2\x85é");
     expect("&lt;/text&gt;&lt;script&gt;&quot;x&quot;&amp;&#39;y&#39;\xef\xbf\xbd\xef\xbf\xbd "
            "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdé");
 }

@@ -28,9 +28,9 @@ static void strings_are_safe_in_scripts(void **state)
 {
     UNUSED_STATE(state);
     begin();
-    rp_web_string(out, "a</script>&\"\\\n\x7f\xc3\xa9\xff\xe2\x80\xa9");
-    rp_web_string(out, NULL);
-    expect("\"a\\u003c/script\\u003e\\u0026\\\"\\\\\\u000a\\u007f\xc3\xa9\\ufffd\\u2029\"null");
+    rp_out_escaped(out, RP_IN_SCRIPT, "a</script>&\"\\\n\x7f\xc3\xa9\xff\xe2\x80\xa9");
+    rp_out_escaped(out, RP_IN_SCRIPT, NULL);
+    expect("\"a\\u003c/script\\u003e\\u0026\\\"\\\\\\n\\u007f\xc3\xa9\\ufffd\\u2029\"null");
 }
 
 static void bytes(const uint64_t *numbers, size_t n, const char *want)

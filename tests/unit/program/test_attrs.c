@@ -23,7 +23,7 @@ static const struct {
     {RP_ATTR_EPSILON, "0.123456789", NULL}, /* as many digits as a float needs */
     {RP_ATTR_DIRECTION, "LT", NULL},
     {RP_ATTR_CUSTOM_CALL_TARGET, "\"a\\\"b\\\\c\"", NULL},
-    {RP_ATTR_CUSTOM_CALL_TARGET, "\"\\x41\\n\"", "\"A\\012\""},
+    {RP_ATTR_CUSTOM_CALL_TARGET, "\"\\x41\\n\"", "\"A\\n\""},
     {RP_ATTR_CUSTOM_CALL_TARGET, "bare", "\"bare\""},
     {RP_ATTR_BACKEND_CONFIG, "{\"a\":{\"b\":[1,2]}}", NULL},
     {RP_ATTR_BACKEND_CONFIG, "\"{\\\"a\\\":1}\"", "{\"a\":1}"},

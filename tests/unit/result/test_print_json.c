@@ -91,12 +91,12 @@ static void test_texts_are_always_valid(void **state)
     check_text("", "");
     check_text("\b\f\n\r\t\x1f\x7f", "\\b\\f\\n\\r\\t\\u001f\\u007f");
     check_text("größe 融合 \xf0\x9f\x94\xa5", "größe 融合 \xf0\x9f\x94\xa5");
-    check_text("a\x80z", "a\xef\xbf\xbdz");                             /* lone continuation */
-    check_text("\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd");                 /* overlong */
-    check_text("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* surrogate */
-    check_text("\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
-    check_text("\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"); /* cut short */
-    check_text("\xff\"", "\xef\xbf\xbd\\\"");
+    check_text("a\x80z", "a\\ufffdz");                   /* lone continuation */
+    check_text("\xc0\xaf", "\\ufffd\\ufffd");            /* overlong */
+    check_text("\xed\xa0\x80", "\\ufffd\\ufffd\\ufffd"); /* surrogate */
+    check_text("\xf4\x90\x80\x80", "\\ufffd\\ufffd\\ufffd\\ufffd");
+    check_text("\xe2\x82", "\\ufffd\\ufffd"); /* cut short */
+    check_text("\xff\"", "\\ufffd\\\"");
     check_text("\xef\xbf\xbd", "\xef\xbf\xbd"); /* U+FFFD itself */
 }
 
