@@ -55,6 +55,6 @@ install: all ## into PREFIX (/usr/local)
 test-live: all ## tests against the real frameworks, from PyPI, in build/; lists what it skips
 	@set -e; for t in tests/live/*; do if [ -x $$t ] && [ -f $$t ]; then $$t; fi; done
 clean:     ## remove the build folders
-	rm -rf $(BUILD) $(addprefix $(BUILD)-,asan tsan clang fuzz minimal aarch64 dev)
+	rm -rf $(BUILD) $(addprefix $(BUILD)-,asan tsan clang fuzz minimal aarch64 dev mutate)
 help:      ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' Makefile | expand -t 12

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the places of a C file that tools/mutate may change, and what to put there.
+
+The file is cut into tokens. Comments, texts, includes and types are left alone; at file scope only numbers
+change. The sources are formatted, so a binary operator is one with a space on both sides. What is found
+need not compile: the compiler rejects the rest. Left out is what no test run could notice: memory that is not
+released or larger than needed (the sanitizers look after memory), and `<=` for `<` in a minimum or maximum."""
+import re
+from dataclasses import dataclass
+
+TOKEN = re.compile(r"""
+    (?P<skip>\s+|//[^\n]*|/\*.*?\*/|\\\n)
+  | (?P<hash>^[ \t]*\#[ \t]*(?P<word>\w+)[ \t]*)
+  | (?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')
+  | (?P<number>(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)[uUlLfF]*)
+  | (?P<name>[A-Za-z_]\w*)
+  | (?P<op><<=|>>=|\.\.\.|->|\+\+|--|<<|>>|[<>=!+\-*/%&|^]=|&&|\|\||.)
+""", re.X | re.S | re.M)
+COMPARISONS = {"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",)}
+OPERATORS = {"+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "&&": "||", "||": "&&", "<<": ">>", ">>": "<<"}
+ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>="}
+KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "case", "goto", "default", "_Static_assert"}
+RELEASES = re.compile(r"^(free|munmap|close|va_end|rp_\w+_(free|release|close))$")
+ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|reallocarray|RP_ARENA_NEW|rp_arena_\w+|rp_\w+_reserve)$")
+ENDS = {",", ";", ")", "]", "}", "?", ":"}
+LOOSER = {  # the operators that end the right operand of one
+    "*": set("*/%+-<>&|^") | {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"},
+    "+": set("+-<>&|^") | {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"},
+    "<": set("<>&|^") | {"<=", ">=", "==", "!=", "&&", "||"},
+    "&&": {"||"}, "||": set()}
+LOOSER |= {"/": LOOSER["*"], "-": LOOSER["+"]} | {op: LOOSER["<"] for op in ("<=", ">", ">=")}
+
+
+@dataclass
+class Token:
+    kind: str
+    text: str
+    start: int
+    end: int
+    code: bool  # in the body of a function or macro
+
+
+@dataclass(frozen=True)
+class Change:
+    kind: str
+    start: int
+    end: int
+    new: str
+
+
+def tokens_of(source):
+    """The tokens of the code; of preprocessor lines only the bodies of macros."""
+    tokens, at, depth, body, macro_end = [], 0, 0, False, 0
+    while at < len(source):
+        m = TOKEN.match(source, at)
+        at = m.end()
+        if m["hash"]:
+            line_end = re.compile(r"(?:\\\n|[^\n])*").match(source, at).end()
+            if m["word"] != "define":
+                at = line_end
+            else:
+                at, macro_end = re.compile(r"\w+(\([^)]*\))?").match(source, at).end(), line_end
+        elif not m["skip"]:
+            token = Token(m.lastgroup, m[0], m.start(), m.end(), body or m.start() < macro_end)
+            if m.start() >= macro_end:
+                if m[0] == "{":
+                    body |= depth == 0 and bool(tokens) and tokens[-1].text == ")"
+                    depth += 1
+                elif m[0] == "}":
+                    depth -= 1
+                    body &= depth > 0
+            tokens.append(token)
+    return tokens
+
+
+def pairs_of(tokens):
+    """For each opening bracket the index of the closing one, and the other way round."""
+    pairs, open_at = {}, []
+    for i, t in enumerate(tokens):
+        if t.text in ("(", "[", "{") and t.kind == "op":
+            open_at.append(i)
+        elif t.text in (")", "]", "}") and t.kind == "op" and open_at:
+            j = open_at.pop()
+            pairs[i], pairs[j] = j, i
+    return pairs
+
+
+class Finder:
+    def __init__(self, source):
+        self.source, self.tokens = source, tokens_of(source)
+        self.pairs, self.found, self.untouched = pairs_of(self.tokens), [], 0
+        rules = {"number": self.number, "name": self.name, "op": self.operator}
+        for i, t in enumerate(self.tokens[:-1]):
+            if t.kind in rules and i > 0 and t.start >= self.untouched:
+                rules[t.kind](i, t)
+
+    def add(self, kind, start, end, new):
+        self.found.append(Change(kind, start, end, new))
+
+    def text(self, i):
+        return self.tokens[i].text if 0 <= i < len(self.tokens) else ""
+
+    def binary(self, t):
+        return self.source[t.start - 1].isspace() and self.source[t.end].isspace()
+
+    def operand_end(self, i, stops):
+        """The end of the operand that begins at token i: before a bracket that closes, or a token of stops."""
+        while i < len(self.tokens):
+            t = self.tokens[i]
+            if t.kind == "op" and (t.text in ENDS or (t.text in stops and self.binary(t))):
+                break
+            i = self.pairs.get(i, i) + 1 if t.text in ("(", "[", "{") else i + 1
+        return self.tokens[i - 1].end
+
+    def begins_statement(self, i):
+        before = self.text(i - 1)
+        if before == ")":
+            return self.text(self.pairs.get(i - 1, 0) - 1) in ("if", "for", "while")
+        return before in (";", "{", "}", "else")
+
+    def number(self, i, t):
+        if self.text(i - 1) == "{" and self.text(i + 1) == "}":
+            return  # {0}
+        if self.text(i - 1) == "[" and self.text(i + 1) == "]" and self.tokens[i - 2].kind == "name" and (
+                self.tokens[i - 3].kind == "name" or self.text(i - 3) == "*") and self.text(i - 3) not in KEYWORDS:
+            return  # the size of an array
+        digits = re.match(r"0[xX][0-9a-fA-F]+|[\d.]+(?:[eE][-+]?\d+)?", t.text)[0]
+        suffix = t.text[len(digits):]
+        if re.fullmatch(r"0[xX].*|\d+", digits):
+            value = int(digits, 8 if re.fullmatch(r"0\d+", digits) else 0)
+            news = [value + 1] + ([value - 1] if value > 0 else []) + ([5 * value] if value > 1 else [])
+        else:
+            news = [float(digits) * 2, float(digits) / 2] if float(digits) else [1.0]
+        for new in news:
+            self.add("constant", t.start, t.end, f"{new}{suffix}")
+
+    def name(self, i, t):
+        if not t.code:
+            return
+        if t.text in ("true", "false"):
+            self.add("constant", t.start, t.end, "false" if t.text == "true" else "true")
+        elif t.text in ("if", "while") and self.text(i + 1) == "(":
+            start, end = self.tokens[i + 1].end, self.tokens[self.pairs[i + 1]].start
+            self.add("negated condition", start, end, f"!({self.source[start:end]})")
+        elif t.text in ("break", "continue") and self.text(i + 1) == ";":
+            self.add("removed jump", t.start, t.end, "(void)0")
+        elif t.text not in KEYWORDS and self.text(i + 1) == "(" and i + 1 in self.pairs:
+            self.call(i, t)
+        elif self.begins_statement(i):
+            self.assignment(i)
+
+    def call(self, i, t):
+        close = self.pairs[i + 1]
+        if ALLOCATIONS.match(t.text):
+            self.untouched = self.tokens[close].start
+            return
+        if self.begins_statement(i) and self.text(close + 1) == ";" and not RELEASES.match(t.text):
+            self.add("removed call", t.start, self.tokens[close].end, "(void)0")
+        parts, j, start = [], i + 2, i + 2
+        while j < close:
+            if self.text(j) == ",":
+                parts.append((start, j))
+                start = j + 1
+            j = self.pairs.get(j, j) + 1 if self.text(j) in ("(", "[", "{") else j + 1
+        parts.append((start, close))
+        spans = [(self.tokens[a].start, self.tokens[b - 1].end) for a, b in parts if b > a]
+        for (a, b), (c, d) in zip(spans, spans[1:]):
+            if self.source[a:b] != self.source[c:d]:
+                self.add("swapped arguments", a, d, self.source[c:d] + self.source[b:c] + self.source[a:b])
+
+    def assignment(self, i):
+        """Removes `x->y = z;`; a declaration has a second name or a star before its '='."""
+        j = i
+        while self.text(j) not in ASSIGNMENTS:
+            if self.text(j) in (";", "{", "}", "(", "") or (j > i and self.tokens[j].kind == "name" and
+                                                            self.text(j - 1) not in (".", "->")):
+                return
+            if self.text(j) == "*":
+                return
+            j = self.pairs.get(j, j) + 1 if self.text(j) == "[" else j + 1
+        while self.text(j) not in (";", ""):
+            j = self.pairs.get(j, j) + 1 if self.text(j) in ("(", "[", "{") else j + 1
+        self.add("removed assignment", self.tokens[i].start, self.tokens[j - 1].end, "(void)0")
+
+    def is_extreme(self, i, t):
+        """Whether the comparison chooses the smaller or larger of its two sides: either will do if they are equal."""
+        j = i
+        while j > 0 and self.text(j - 1) not in ENDS | {"(", "{", "=", "return", "&&", "||"}:
+            j = self.pairs.get(j - 1, j - 1)
+        left = self.source[self.tokens[j].start:self.tokens[i - 1].end]
+        end = self.operand_end(i + 1, LOOSER["<"])
+        right, rest = self.source[self.tokens[i + 1].start:end], " ".join(self.source[end:end + 200].split())
+        sides = [(left, right), (right, left)] + ([("-" + left, left), (left, "-" + left)] if right == "0" else [])
+        return any(rest.startswith((f"? {a} : {b}", f") {a} = {b};")) for a, b in sides)
+
+    def operator(self, i, t):
+        if not t.code or not self.binary(t):
+            return
+        extreme = t.text in LOOSER["<"] and self.is_extreme(i, t)
+        for new in COMPARISONS.get(t.text, ()):
+            if not extreme or new[0] != t.text[0]:
+                self.add("comparison", t.start, t.end, new)
+        if t.text in OPERATORS:
+            self.add("operator", t.start, t.end, OPERATORS[t.text])
+        if t.text in LOOSER:
+            end = self.operand_end(i + 1, LOOSER[t.text])
+            if t.text in ("<", "<=", ">", ">="):
+                for step in () if extreme else (" + 1", " - 1"):
+                    self.add("off by one", end, end, step)
+            else:
+                start = t.start - (1 if self.source[t.start - 1] == " " else 0)
+                self.add("dropped term", start, end, "")
+
+
+def changes_of(source):
+    """Every change that may be made, by the number of the line (from 1) where it begins."""
+    lines = {}
+    for change in Finder(source).found:
+        lines.setdefault(source.count("\n", 0, change.start) + 1, []).append(change)
+    return lines
+
+
+def apply(source, change):
+    return source[:change.start] + change.new + source[change.end:]
+
+
+def body_lines(source):
+    """The lines in bodies of functions, as opposed to tables and macros."""
+    tokens, lines = tokens_of(source), set()
+    pairs = pairs_of(tokens)
+    for i, t in enumerate(tokens):
+        if t.text == "{" and i > 0 and not t.code and tokens[i - 1].text == ")" and i in pairs:
+            first, last = (source.count("\n", 0, tokens[j].start) + 1 for j in (i, pairs[i]))
+            lines.update(range(first, last + 1))
+    return lines
