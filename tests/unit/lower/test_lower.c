@@ -214,11 +214,44 @@ static void bad_graphs_are_refused(void **state)
     }
 }
 
+/* Windows of 3x2 over an image of 6x5, strides of 2 and 1, padded after the image by 1 and 1. What
+   position 0 of the image gets comes from the windows that cover it: those at -2 and 0 vertically
+   (two zeros before the gradient), at -1 and 0 horizontally (one). Between rows of the gradient is
+   one zero, and behind the last row, which starts at 4, one more window could start at 5. */
+static void gradients_of_averages_are_spread_over_their_windows(void **state)
+{
+    static const char graph[] = CONSTANT("s", "DT_INT32", DIM(4),
+                                         "int_val: 1 int_val: 6 int_val: 5 int_val: 1")
+        CONSTANT("g", "DT_FLOAT", DIM(1) DIM(3) DIM(5) DIM(1), "float_val: 1")
+            NODE("y", "AvgPoolGrad",
+                 "input: 's' input: 'g' " TEXT("padding", "SAME")
+                     INTS("strides", "i: 1 i: 2 i: 1 i: 1") INTS("ksize", "i: 1 i: 3 i: 2 i: 1"));
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    char shape[64];
+    uint32_t op;
+
+    UNUSED_STATE(state);
+    assert_ok(lower_text(graph, "y:0", &wire, &p, &err), &err);
+    op = find_op(p, RP_OP_PAD);
+    assert_attr(p, op, RP_ATTR_PADDING, "0_0_0x2_1_1x1_0_0x0_0_0");
+    rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
+    assert_string_equal(shape, "f32[1,8,6,1]");
+    op = rp_op_operands(p, p->computations.at[p->entry].root).at[0];
+    rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
+    assert_string_equal(shape, "f32[1,6,5,1]");
+    assert_attr(p, op, RP_ATTR_WINDOW, "{size=1x3x2x1}");
+    rp_program_free(p);
+    rp_proto_writer_release(&wire);
+}
+
 int test_lower(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions_have_windows_and_dimension_numbers),
         cmocka_unit_test(functions_of_reductions_are_shared),
+        cmocka_unit_test(gradients_of_averages_are_spread_over_their_windows),
         cmocka_unit_test(loops_are_computations),
         cmocka_unit_test(constants_are_bytes),
         cmocka_unit_test(bad_graphs_are_refused),

@@ -439,6 +439,39 @@ static void merging_adds(void **state)
     rp_metric_set_release(&two);
 }
 
+/* What happened from 3 s to 5 s and from 1 s to 4 s happened from 1 s to 5 s, whichever comes
+   first; a source without times changes nothing. */
+static void merging_spans_all_times(void **state)
+{
+    static const int64_t begin_s[] = {3, 1, 0, 2}, end_s[] = {5, 4, 0, 4};
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    for (int order = 0; order < 2; order++) {
+        struct rp_metric_set all = {0};
+
+        rp_arena_init(&all.arena);
+        for (int k = 0; k < 4; k++) {
+            struct rp_metric_set one = {0};
+            struct rp_metric *m;
+            int i = order ? 3 - k : k;
+
+            rp_arena_init(&one.arena);
+            m = rp_metric_set_metric(&one, "m", RP_METRIC_TIME, &err);
+            assert_non_null(m);
+            m->count = 3;
+            m->first_ns = begin_s[i] * 1000000000;
+            m->last_ns = end_s[i] * 1000000000;
+            assert_ok(rp_metric_set_merge(&all, &one, &err), &err);
+            rp_metric_set_release(&one);
+        }
+        assert_int_equal(all.metrics.at[0].first_ns, 1000000000);
+        assert_int_equal(all.metrics.at[0].last_ns, 5000000000);
+        assert_float_equal(rp_metric_rate(&all.metrics.at[0]), 12 / 4.0, 1e-9);
+        rp_metric_set_release(&all);
+    }
+}
+
 /* ---- reports as text ---- */
 
 static void read_text(const char *text, struct rp_metric_set *set)
@@ -605,6 +638,7 @@ int test_metrics(void)
                                        cmocka_unit_test(damage_is_survived),
                                        cmocka_unit_test(percentiles_are_near),
                                        cmocka_unit_test(merging_adds),
+                                       cmocka_unit_test(merging_spans_all_times),
                                        cmocka_unit_test(wrong_times_are_corrected),
                                        cmocka_unit_test(own_reports_are_not_corrected),
                                        cmocka_unit_test(the_last_report_counts),
