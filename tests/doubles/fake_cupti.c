@@ -45,7 +45,8 @@ int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
                                           [315] = "cudaStreamBeginCapture_v10000",
                                           [317] = "cudaStreamIsCapturing_v10000",
                                           [319] = "cudaStreamEndCapture_v10000"};
-    static const char *const driver[] = {[4] = "cuDeviceGetCount", [307] = "cuLaunchKernel_ptsz"};
+    static const char *const driver[] = {
+        [4] = "cuDeviceGetCount", [307] = "cuLaunchKernel_ptsz", [652] = "cuLaunchKernelEx"};
     bool of_runtime = domain == RP_CUPTI_DOMAIN_RUNTIME;
     size_t n = of_runtime ? sizeof runtime / sizeof *runtime : sizeof driver / sizeof *driver;
 

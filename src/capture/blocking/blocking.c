@@ -146,20 +146,6 @@ static int find_recorder(struct dl_phdr_info *info, size_t size, void *inside)
     return 0;
 }
 
-/* Converts nanoseconds to ticks, by a measurement of 20 microseconds. */
-static uint64_t ticks_of(uint64_t ns)
-{
-    struct timespec a, b;
-    uint64_t from = cap->now(), passed;
-
-    clock_gettime(CLOCK_MONOTONIC, &a);
-    do {
-        clock_gettime(CLOCK_MONOTONIC, &b);
-        passed = (uint64_t)((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec);
-    } while (passed < 20000);
-    return (cap->now() - from) * ns / passed;
-}
-
 __attribute__((constructor)) static void blocking_load(void)
 {
     const struct rp_capture *found = rp_capture_get();
@@ -170,6 +156,6 @@ __attribute__((constructor)) static void blocking_load(void)
     dl_iterate_phdr(find_recorder, (void *)(uintptr_t)found->now);
     text = found->option("blocking.min_ns");
     cap = found;
-    min_ticks = ticks_of(text ? strtoull(text, NULL, 10) : 1000);
+    min_ticks = cap->ticks(text ? strtoull(text, NULL, 10) : 1000);
     cap->source("blocking", NULL, NULL);
 }

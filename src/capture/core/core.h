@@ -79,7 +79,8 @@ struct rp_capture {
     /* The same, where an event may be the first one of the process: opens the process, which may
        create a thread, so not from inside an allocation. */
     bool (*ready)(void);
-    uint64_t (*now)(void); /* ticks of the trace's clock */
+    uint64_t (*now)(void);          /* ticks of the trace's clock */
+    uint64_t (*ticks)(uint64_t ns); /* so long in ticks, by a measurement of 20 us */
     /* Changes in the child of a fork; never 0. */
     uint32_t (*process_id)(void);
 
@@ -105,6 +106,14 @@ struct rp_capture {
     void (*async_end)(const char *name, const char *category, uint64_t id);
 
     void (*span)(const struct rp_capture_span *span);
+
+    /* Calls that give work to a device or wait for it, counted by thread, so that a source of
+       operators can tell which of them did. It asks with want_launches; a source of device work
+       counts where count_launches says true. launches: where this thread's are counted; NULL where
+       nobody counts. */
+    void (*want_launches)(void);
+    bool (*count_launches)(void);
+    uint64_t *(*launches)(void);
 
     void (*thread_name)(uint32_t tid, const char *name); /* tid 0: this thread */
     void (*library)(const char *path);

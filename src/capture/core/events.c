@@ -576,6 +576,37 @@ static uint64_t now_ticks(void)
     return rp_core_now();
 }
 
+static uint64_t ticks_of(uint64_t ns)
+{
+    struct rp_ctf_clock a = rp_core_clock_triple(), b;
+
+    do {
+        b = rp_core_clock_triple();
+    } while (b.monotonic_ns - a.monotonic_ns < 20000);
+    return (uint64_t)((__uint128_t)(b.ticks - a.ticks) * ns /
+                      (uint64_t)(b.monotonic_ns - a.monotonic_ns));
+}
+
+static uint64_t *launches(void)
+{
+    return atomic_load_explicit(&rp_core.counts_launches, memory_order_relaxed) ? &rp_core_launches
+                                                                                : NULL;
+}
+
+static void want_launches(void)
+{
+    atomic_store(&rp_core.wants_launches, 1);
+}
+
+static bool count_launches(void)
+{
+    bool wanted = atomic_load(&rp_core.wants_launches);
+
+    if (wanted)
+        atomic_store(&rp_core.counts_launches, 1);
+    return wanted;
+}
+
 static uint32_t process_id(void)
 {
     return rp_core_image();
@@ -596,6 +627,10 @@ const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .active = is_active,
                                          .ready = is_ready,
                                          .now = now_ticks,
+                                         .ticks = ticks_of,
+                                         .launches = launches,
+                                         .want_launches = want_launches,
+                                         .count_launches = count_launches,
                                          .process_id = process_id,
                                          .source = rp_core_source,
                                          .range_begin = put_range_begin,

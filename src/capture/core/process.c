@@ -254,6 +254,7 @@ static void forget_parent(void)
     atomic_store(&rp_core.closing, 0);
     atomic_store(&rp_core.steps_seen, 0); /* a process counts its own */
     atomic_store(&rp_core.step_tid, 0);
+    atomic_store(&rp_core.counts_launches, 0); /* devices do not work in the child */
     rp_core_self = NULL;
     if (has_thread_key)
         pthread_setspecific(thread_key, NULL);

@@ -167,7 +167,8 @@ struct rp_core {
         const char *name;
         void (*on_tick)(void), (*on_exit)(void);
     } sources[RP_CORE_SOURCES];
-    int64_t control_at; /* how far the control file has been read */
+    _Atomic uint32_t wants_launches, counts_launches; /* a source does */
+    int64_t control_at;                               /* how far the control file has been read */
 };
 
 extern struct rp_core rp_core __attribute__((visibility("hidden")));
@@ -183,6 +184,10 @@ extern __thread bool rp_core_blind __attribute__((tls_model("initial-exec"), vis
 
 /* The recorder's own events are not counted where they are lost. */
 extern __thread bool rp_core_own __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* Calls of this thread that gave work to a device. */
+extern __thread uint64_t rp_core_launches
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* ---- clock ---- */
 void rp_core_clock_init(void);

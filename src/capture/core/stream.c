@@ -54,6 +54,7 @@ __thread struct rp_core_stream *rp_core_self;
 __thread bool rp_core_in_helper;
 __thread bool rp_core_blind;
 __thread bool rp_core_own;
+__thread uint64_t rp_core_launches;
 
 /* -------------------------------------------------------------------------- chunks */
 

@@ -7,8 +7,11 @@
  * too. A CUPTI that cannot choose records all calls of the runtime.
  *
  * Libraries that do not use the runtime (Triton, XLA) start their work through the driver. Inside
- * a call of the runtime the driver's is the same call again, which the worker drops.
+ * a call of the runtime the driver's is the same call again, which the worker drops. With
+ * cuda.calls=launches the driver's are the only ones: one record for each launch, without the
+ * runtime's part of its time.
  */
+#include "abi/cupti_counters.h"
 #include "capture/cuda/cuda.h"
 
 #include <string.h>
@@ -45,16 +48,25 @@ bool rp_cuda_call_matters(int domain, const char *name)
            !contains_any(name, never);
 }
 
-/* Returns the number of calls that were enabled. */
-static uint32_t enable_by_name(int domain, int (*enable)(uint32_t, uint8_t))
+/* Calls that give work to the device, or wait for it. */
+static bool is_work(int domain, const char *name)
+{
+    static const char *const work[] = {"Launch", "Memcpy", "Memset", "Synchronize", NULL};
+
+    return contains_any(name, work) && rp_cuda_call_matters(domain, name);
+}
+
+/* Calls `enable` for each chosen call. Returns the number of calls for which that succeeded. */
+static uint32_t for_each_call(int domain, bool (*is_chosen)(int domain, const char *name),
+                              int (*enable)(uint32_t id, uint8_t on))
 {
     uint32_t n = 0;
 
-    for (uint32_t id = 1; id < IDS; id++) {
+    for (uint32_t id = 1; enable && id < IDS; id++) {
         const char *name = NULL;
 
-        if (!rp_cuda.cupti.callback_name(domain, id, &name) && name &&
-            rp_cuda_call_matters(domain, name) && !enable(id, 1))
+        if (!rp_cuda.cupti.callback_name(domain, id, &name) && name && is_chosen(domain, name) &&
+            !enable(id, 1))
             n++;
     }
     return n;
@@ -70,10 +82,36 @@ void rp_cuda_calls_enable(void)
     if (rp_cuda.all_calls) {
         c->enable(RP_CUPTI_RUNTIME);
         c->enable(RP_CUPTI_DRIVER);
+    } else if (rp_cuda_option_is("cuda.calls", "launches") &&
+               for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_work, c->enable_driver)) {
         return;
+    } else {
+        if (!for_each_call(RP_CUPTI_DOMAIN_RUNTIME, rp_cuda_call_matters, c->enable_runtime))
+            c->enable(RP_CUPTI_RUNTIME);
+        for_each_call(RP_CUPTI_DOMAIN_DRIVER, rp_cuda_call_matters, c->enable_driver);
     }
-    if (!c->enable_runtime || !enable_by_name(RP_CUPTI_DOMAIN_RUNTIME, c->enable_runtime))
-        c->enable(RP_CUPTI_RUNTIME);
-    if (c->enable_driver)
-        enable_by_name(RP_CUPTI_DOMAIN_DRIVER, c->enable_driver);
+}
+
+/* -------------------------------------------------------------------------- counting */
+
+static int watch(uint32_t id, uint8_t on)
+{
+    return rp_cuda.cupti.enable_callback(on, rp_cuda.subscriber, RP_CUPTI_DOMAIN_DRIVER, id);
+}
+
+/* The driver's calls are all there are: those of the runtime call it. */
+void rp_cuda_calls_watch(void)
+{
+    rp_cuda.counting = rp_cuda.cap->count_launches();
+    if (rp_cuda.counting)
+        for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_work, watch);
+}
+
+void rp_cuda_calls_count(const void *data)
+{
+    const struct rp_cupti_call *call = data;
+    uint64_t *count = call->site == RP_CUPTI_SITE_ENTER ? rp_cuda.cap->launches() : NULL;
+
+    if (count)
+        ++*count;
 }

@@ -11,7 +11,8 @@
  * Options (`record --set`):
  *
  *   cuda.graph=graph|node      a CUDA graph is one record (default), or one for each node
- *   cuda.calls=usual|all|none  calls that matter for the time of a step (default), or all (calls.c)
+ *   cuda.calls=usual|launches|all|none  calls that matter for the time of a step (default), fewer,
+ *                              or all (calls.c)
  *   cuda.sync=on|off           waits and events (default on)
  *   cuda.counters=A,B          hardware counters of each kernel, in place of records (counters.c)
  */
@@ -42,7 +43,9 @@ static uint64_t timestamp(void)
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
     (void)user;
-    if (domain != RP_CUPTI_DOMAIN_STATE)
+    if (domain == RP_CUPTI_DOMAIN_DRIVER && rp_cuda.counting)
+        rp_cuda_calls_count(data);
+    else if (domain != RP_CUPTI_DOMAIN_STATE)
         rp_cuda_counters_callback(domain, id, data);
     else if (id == RP_CUPTI_STATE_FATAL_ERROR)
         rp_cuda.cap->warn("CUPTI reported a fatal error: kernels are no longer recorded");
@@ -201,6 +204,7 @@ static void cuda_begin(void)
         c->timestamp(timestamp);
     c->buffers(rp_cuda_request, rp_cuda_complete);
     enable_records();
+    rp_cuda_calls_watch();
     snprintf(version, sizeof version, "%u", c->version);
     rp_cuda.cap->fact("cuda.cupti", version);
     atexit(cuda_end);

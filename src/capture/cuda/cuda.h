@@ -26,6 +26,7 @@ struct rp_cuda {
     struct rp_cupti cupti;
     void *subscriber;
     bool all_calls;           /* also driver calls inside a runtime call */
+    bool counting;            /* calls that give work to the device are counted */
     uint32_t process;         /* cap->process_id() of the process that subscribed */
     _Atomic uint32_t running; /* subscribed, and not shutting down */
     _Atomic uint32_t used;    /* CUPTI has requested a buffer: there may be records to flush */
@@ -47,6 +48,9 @@ RP_CUDA_HIDDEN bool rp_cuda_option_is(const char *key, const char *value);
 
 /* ---- calls.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_calls_enable(void);
+/* Counts calls that give work to the device, where a source wants that. */
+RP_CUDA_HIDDEN void rp_cuda_calls_watch(void);
+RP_CUDA_HIDDEN void rp_cuda_calls_count(const void *data); /* of a callback */
 /* Whether calls of this name are recorded by default. */
 RP_CUDA_HIDDEN bool rp_cuda_call_matters(int domain, const char *name);
 

@@ -4,8 +4,9 @@
 `reprise record` puts this folder into PYTHONPATH; Python imports the module of this name when it starts. It waits for a
 framework to be imported, and then:
 
-PyTorch     turns its ranges on: NVTX in builds for CUDA, ITT in the others; the recorder's libraries receive them. A
-            profiler of the program has precedence: PyTorch allows one at a time, so ours pauses while it runs.
+PyTorch     lets the recorder's library observe operators, by the callbacks of PyTorch's own profiler. Where a test of them
+            fails, turns its ranges on: NVTX in builds for CUDA, ITT in the others; the recorder's libraries receive them.
+            A profiler of the program then has precedence: PyTorch allows one at a time, so ours pauses while it runs.
 TensorFlow  runs its own profiler for operators on the host, in windows of a few seconds; each is a file in the folder of
             the recording, which `reprise` joins by the clock. A profiler of the program has precedence here too.
 JAX         the same, where there is no GPU. On a GPU, XLA names its instructions by NVTX, which needs nothing here.
@@ -51,10 +52,66 @@ def wrap(module, name, before=nothing, after=nothing):
     setattr(module, name, call)
 
 
-class Torch:
+def library():
+    """The recorder's library for frameworks."""
+    import ctypes
+
+    return ctypes.CDLL(os.path.join(os.path.dirname(HERE), "reprise-frameworks.so"))
+
+
+def torch_callbacks(torch):
+    """Operators by callbacks from C. False where they are not what the library knows: the library is shown operators
+    whose names and sequence numbers are known, and nothing is registered if it does not see them."""
+    import ctypes
+
+    seen = library()
+    seen.reprise_torch_expect.argtypes = [ctypes.c_int64]
+    if not str(getattr(torch, "__version__", "")).startswith("2.") or not seen.reprise_torch_open():
+        return False
+    try:
+        torch.empty(0)
+        good = seen.reprise_torch_saw(b"aten::empty")
+        with torch.enable_grad():
+            x = torch.ones((), requires_grad=True)
+            for _ in range(4):
+                seen.reprise_torch_expect(torch._C._autograd._get_sequence_nr())
+                x * x
+                good = good and seen.reprise_torch_saw(b"aten::mul")
+    except Exception:
+        good = False
+    if good:
+        seen.reprise_torch_begin()
+    else:
+        seen.reprise_torch_close()
+    return good
+
+
+def torch(module):
+    wanted = option("torch", "callbacks")
+    if wanted != "callbacks" or option("shapes", "off") == "on" or not torch_callbacks(module):
+        TorchRanges(module, wanted)
+    if option("memory", "off") == "on":
+        follow_memory(module)
+
+
+def follow_memory(torch):
+    """A snapshot of the device's memory at exit, which `reprise memory` reads; from the first use of CUDA on."""
+    import atexit
+
+    pid, rank = os.getpid(), os.environ.get("RANK", "0")
+    path = f"{os.environ['REPRISE_RECORD']}/torch_memory_rank{rank}_{pid}.pickle"
+
+    def end():
+        if os.getpid() == pid and torch.cuda.is_initialized():
+            torch.cuda.memory._dump_snapshot(path)
+    torch.cuda._lazy_call(lambda: torch.cuda.memory._record_memory_history(max_entries=1_000_000))
+    atexit.register(end)
+
+
+class TorchRanges:
     """PyTorch's ranges: on in every thread that Python starts, off while another profiler runs."""
 
-    def __init__(self, torch):
+    def __init__(self, torch, wanted):
         import atexit
         import threading
 
@@ -65,7 +122,8 @@ class Torch:
         self.others = 0
         state = self.profiler.ProfilerState
         shapes = option("shapes", "off") == "on"
-        wanted = option("torch", "nvtx" if torch.version.cuda else "itt")
+        if wanted == "callbacks":
+            wanted = "nvtx" if torch.version.cuda else "itt"
         if wanted == "nvtx":
             kind = state.NVTX
         elif torch.profiler.itt.is_available():
@@ -78,20 +136,6 @@ class Torch:
         self.yield_to_others()
         self.follow_threads(threading)
         atexit.register(self.off)
-        if option("memory", "off") == "on":
-            self.follow_memory(torch, atexit)
-
-    @staticmethod
-    def follow_memory(torch, atexit):
-        """A snapshot of the device's memory at exit, which `reprise memory` reads; from the first use of CUDA on."""
-        pid, rank = os.getpid(), os.environ.get("RANK", "0")
-        path = f"{os.environ['REPRISE_RECORD']}/torch_memory_rank{rank}_{pid}.pickle"
-
-        def end():
-            if os.getpid() == pid and torch.cuda.is_initialized():
-                torch.cuda.memory._dump_snapshot(path)
-        torch.cuda._lazy_call(lambda: torch.cuda.memory._record_memory_history(max_entries=1_000_000))
-        atexit.register(end)
 
     def on(self):
         if not self.others and not getattr(self.local, "on", False):
@@ -141,7 +185,7 @@ class Windows:
         import ctypes
         import threading
 
-        self.library = ctypes.CDLL(os.path.join(os.path.dirname(HERE), "reprise-frameworks.so"))
+        self.library = library()
         self.library.reprise_frameworks_folder.restype = ctypes.c_char_p
         self.name, self.start, self.stop = name, start, stop
         self.lock = threading.RLock()
@@ -239,7 +283,7 @@ def jax(module):
     module.profiler.start_trace, module.profiler.stop_trace = profiler.start_trace, profiler.stop_trace
 
 
-HOOKS = {"torch": Torch, "tensorflow": tensorflow, "jax": jax}
+HOOKS = {"torch": torch, "tensorflow": tensorflow, "jax": jax}
 
 
 class Finder:
