@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short names for CMake commands; CMakePresets.json has their settings. BUILD is the folder of the
-# release build; the others are beside it: $(BUILD)-asan, $(BUILD)-tsan ...
+# release build; the others are beside it: $(BUILD)-asan, $(BUILD)-tsan ... Recipes take folders from
+# the environment, "$$BUILD", because names may contain spaces.
 BUILD ?= build
 JOBS  ?= $(shell nproc)
 PREFIX ?= /usr/local
@@ -9,52 +10,60 @@ FILES ?= $(shell find src include tests bench examples tools -name '*.[ch]')
 ifneq ($(shell command -v ninja),)
 export CMAKE_GENERATOR ?= Ninja
 endif
-export BUILD JOBS FUZZ_SECONDS
+export BUILD DESTDIR JOBS PREFIX FUZZ_SECONDS
 
-configure = cmake --preset $(1) -B $(2) $(CMAKE_FLAGS) $(if $(V),,--log-level=WARNING >/dev/null)
-build = @$(call configure,$(1),$(2)) && cmake --build $(2) -j $(JOBS) --target $(or $(3),all)
-ctest = @ctest --test-dir $(1) --output-on-failure --timeout 300 -j $(JOBS) $(CTEST_FLAGS)
+# $(call build,PRESET,ENDING of the folder,TARGETS) and $(call ctest,ENDING)
+configure = cmake --preset $(1) -B "$$BUILD$(2)" $(CMAKE_FLAGS) $(if $(V),,--log-level=WARNING >/dev/null)
+build = @$(call configure,$(1),$(2)) && cmake --build "$$BUILD$(2)" -j $(JOBS) --target $(or $(3),all)
+ctest = @ctest --test-dir "$$BUILD$(1)" --output-on-failure --timeout 300 -j $(JOBS) $(CTEST_FLAGS)
 
-.PHONY: all demo test check bench fuzz asan tsan minimal aarch64 fmt install test-live clean help
+.PHONY: all demo test check bench fuzz asan tsan clang minimal aarch64 aarch64-build fmt install uninstall \
+        test-live clean help
 all:       ## the program, build/reprise, and the libraries
-	$(call build,release,$(BUILD))
+	$(call build,release)
 demo:      ## install dependencies, build, and show what it does
 	tools/install-deps build
-	+$(MAKE) --no-print-directory all
-	tools/demo
+	+tools/demo
 test:      ## install dependencies, build, run every test
 	tools/install-deps build test
-	$(call build,release,$(BUILD),all tests)
-	$(call ctest,$(BUILD))
+	$(call build,release,,all tests)
+	$(call ctest)
 check: all ## layers, headers, formatting, analysers, sizes
 	tools/check
 bench: all ## speed, memory and accuracy against peers
-	cmake --build $(BUILD) -j $(JOBS) --target benches
+	cmake --build "$$BUILD" -j $(JOBS) --target benches
 	bench/run
 fuzz:      ## every fuzzer for FUZZ_SECONDS; adds new inputs to the corpus
 	tests/fuzz/run
 asan:      ## the tests with the address and undefined-behaviour sanitizers
-	$(call build,asan,$(BUILD)-asan,all tests)
-	$(call ctest,$(BUILD)-asan)
+	$(call build,asan,-asan,all tests)
+	$(call ctest,-asan)
 tsan:      ## the unit tests with the thread sanitizer
-	$(call build,tsan,$(BUILD)-tsan,all tests)
-	$(call ctest,$(BUILD)-tsan) -R '^unit_'
+	$(call build,tsan,-tsan,all tests)
+	$(call ctest,-tsan) -R '^unit_'
 tsan: export TSAN_OPTIONS ?= die_after_fork=0 # recorded programs start threads after a fork
+clang:     ## the unit tests of a build with clang
+	$(call build,clang,-clang,all tests)
+	$(call ctest,-clang) -R '^unit_'
 minimal:   ## the tests of a build with libc and zlib only
-	$(call build,minimal,$(BUILD)-minimal,all tests)
-	$(call ctest,$(BUILD)-minimal) -R '^(unit|golden)'
-aarch64:   ## cross build; the tests run under qemu
+	$(call build,minimal,-minimal,all tests)
+	$(call ctest,-minimal) -R '^(unit|golden|install)'
+aarch64-build: ## cross build for aarch64, with its tests
 	tools/install-deps aarch64
-	tools/sysroot-aarch64 $(BUILD)-aarch64/sysroot
-	$(call build,aarch64,$(BUILD)-aarch64,all tests)
-	$(call ctest,$(BUILD)-aarch64) -R '^(unit|corpus)_'
+	tools/sysroot-aarch64 "$$BUILD-aarch64/sysroot"
+	$(call build,aarch64,-aarch64,all tests)
+aarch64: aarch64-build ## and run the unit tests and corpora under qemu
+	$(call ctest,-aarch64) -R '^(unit|corpus)_'
 fmt:       ## format the C sources
 	clang-format -i $(FILES)
-install: all ## into PREFIX (/usr/local)
-	cmake --install $(BUILD) --prefix $(PREFIX)
+install: all ## into PREFIX (/usr/local), below DESTDIR if that is set
+	@cmake --install "$$BUILD" --prefix "$$(realpath -m "$$PREFIX")"
+uninstall: ## remove what `make install` with the same PREFIX and DESTDIR has written
+	@cmake -DROOT="$$DESTDIR$$(realpath -m "$$PREFIX")" -P cmake/uninstall.cmake
 test-live: all ## tests against the real frameworks, from PyPI, in build/; lists what it skips
 	@set -e; for t in tests/live/*; do if [ -x $$t ] && [ -f $$t ]; then $$t; fi; done
 clean:     ## remove the build folders
-	rm -rf $(BUILD) $(addprefix $(BUILD)-,asan tsan clang fuzz minimal aarch64 dev mutate)
+	rm -rf "$$BUILD"
+	for kind in asan tsan clang fuzz minimal aarch64 dev mutate; do rm -rf "$$BUILD-$$kind"; done
 help:      ## this list
-	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16

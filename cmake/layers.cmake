@@ -127,7 +127,7 @@ function(rp_manual)
   add_custom_command(OUTPUT ${pages} ${others}
                      COMMAND ${CMAKE_COMMAND} -E make_directory ${out} ${commands}
                      DEPENDS reprise ${sources} ${docs}/library.md
-                     COMMENT "Printing manual pages and shell completions")
+                     COMMENT "Printing manual pages and shell completions" VERBATIM)
   add_custom_target(manual ALL DEPENDS ${pages} ${others})
   install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${out}/libreprise.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
@@ -135,4 +135,18 @@ function(rp_manual)
   install(FILES ${out}/completion.bash DESTINATION ${data}/bash-completion/completions RENAME reprise)
   install(FILES ${out}/completion.zsh DESTINATION ${data}/zsh/site-functions RENAME _reprise)
   install(FILES ${out}/completion.fish DESTINATION ${data}/fish/vendor_completions.d RENAME reprise.fish)
+endfunction()
+
+# share/reprise/installed.txt: what has been installed, relative to the prefix, for uninstall.cmake. After all other rules.
+function(rp_installed)
+  set(list ${CMAKE_INSTALL_DATADIR}/reprise/installed.txt)
+  install(CODE "
+    set(names ${list})
+    foreach(file IN LISTS CMAKE_INSTALL_MANIFEST_FILES)
+      file(RELATIVE_PATH name \"\${CMAKE_INSTALL_PREFIX}\" \"\${file}\")
+      list(APPEND names \"\${name}\")
+    endforeach()
+    list(SORT names)
+    list(JOIN names \"\\n\" names)
+    file(WRITE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${list}\" \"\${names}\\n\")")
 endfunction()

@@ -153,7 +153,8 @@ char *rp_arena_strdup(struct rp_arena *arena, const char *text)
     return rp_arena_copy(arena, text, strlen(text));
 }
 
-static char *print(struct rp_arena *arena, const char *fmt, va_list args)
+__attribute__((format(printf, 2, 0))) static char *print(struct rp_arena *arena, const char *fmt,
+                                                         va_list args)
 {
     char *text = NULL;
     va_list again;

@@ -106,8 +106,27 @@ static bool add_settings(struct record *r, const struct cli_call *call, struct r
             return false;
         }
         snprintf(key, sizeof key, "%.*s", (int)(equal - text), text);
-        if (!add_option(r, err, key, equal + 1))
+        if (!record_key_check(key, equal + 1, err) || !add_option(r, err, key, equal + 1))
             return false;
+    }
+    return true;
+}
+
+/* Whether the sources of all keys of `--set`, and that of the counters, are in use. */
+static bool keys_are_used(const struct record *r, const struct cli_call *call, struct rp_err *err)
+{
+    for (size_t i = 0; i < call->nsettings; i++) {
+        const char *name = call->settings[i].name;
+        bool counters = !strcmp(name, "counters");
+        const char *key = counters ? "cuda.counters" : call->settings[i].value;
+
+        if ((!counters && strcmp(name, "set") != 0) || record_key_has_source(r, key))
+            continue;
+        snprintf(err->text, sizeof err->text,
+                 "'--%s%s%.*s' needs the source '%.*s', which is not in use: add it to '--with'",
+                 name, counters ? "" : " ", counters ? 0 : (int)strcspn(key, "="), key,
+                 (int)strcspn(key, "."), key);
+        return false;
     }
     return true;
 }
@@ -236,12 +255,8 @@ static int record_program(const struct cli_call *call)
     }
     if (!record_sources(&r, setting(call, "with"), &usage, &err))
         return usage ? cli_usage("record", &err) : cli_fail(RP_UNSUPPORTED, &err);
-    if (setting(call, "counters") && !record_has_source(&r, "cuda")) {
-        snprintf(err.text, sizeof err.text,
-                 "'--counters' needs the source 'cuda': add it to '--with', or unset "
-                 "CUDA_INJECTION64_PATH");
+    if (!keys_are_used(&r, call, &err))
         return cli_usage("record", &err);
-    }
     if (!make_folder(&r, folder, &err)) {
         cli_fail(RP_IO, &err);
         fputs("reprise: continuing without a recording\n", stderr);

@@ -33,8 +33,11 @@ int record_run(const char *const *words, size_t n);
 /* The same; calls `tick` about five times a second while the program runs. */
 int record_run_watched(const char *const *words, size_t n, void (*tick)(void *user), void *user);
 
-/* Whether record_sources has enabled the source. */
-bool record_has_source(const struct record *r, const char *name);
+/* Whether `--set` has this key, and the key this value. */
+bool record_key_check(const char *key, const char *value, struct rp_err *err);
+
+/* Whether record_sources has enabled the source of a key, such as cuda.graph. */
+bool record_key_has_source(const struct record *r, const char *key);
 
 /* Counts this `record` in the file ".begun" or ".ended" of the folder. Returns the count so far, or
    0 if it is unknown. */

@@ -42,6 +42,23 @@ static const struct source {
 
 #define NSOURCES (sizeof sources / sizeof sources[0])
 
+/* What `--set` takes. A key begins with the name of its source, which reads it from the environment
+   (`option` of capture/core/core.h). */
+static const struct rp_option keys[] = {
+    {"set blocking.min_ns", 0, RP_OPT_INT, "N", "1000", NULL, 0},
+    {"set cuda.calls", 0, RP_OPT_CHOICE, "usual|all|none", "usual", NULL, 0},
+    {"set cuda.graph", 0, RP_OPT_CHOICE, "graph|node", "graph", NULL, 0},
+    {"set cuda.sync", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
+    {"set frameworks.memory", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},
+    {"set frameworks.shapes", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},
+    {"set frameworks.torch", 0, RP_OPT_CHOICE, "itt|nvtx", NULL, NULL, 0},
+    {"set frameworks.window", 0, RP_OPT_INT, "1..86400", "5", NULL, 0},
+    {"set hip.calls", 0, RP_OPT_CHOICE, "usual|all|none", "usual", NULL, 0},
+    {"set nccl.channels", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},
+};
+
+#define NKEYS (sizeof keys / sizeof keys[0])
+
 static bool has_host_library(const char *folder)
 {
     char path[PATH_MAX + 64];
@@ -109,6 +126,24 @@ static bool sources_known(const char *list, struct rp_err *err)
         list += len + (list[len] == ',');
     }
     return true;
+}
+
+bool record_key_check(const char *key, const char *value, struct rp_err *err)
+{
+    const char *names[NKEYS + 1] = {NULL}, *near;
+
+    for (size_t i = 0; i < NKEYS; i++) {
+        names[i] = strchr(keys[i].name, ' ') + 1;
+        if (!strcmp(names[i], key))
+            return rp_option_check(&keys[i], value, err) == RP_OK;
+    }
+    near = rp_closest_word(key, names);
+    snprintf(err->text, sizeof err->text, "unknown key '%s' of option '--set'%s%s%s", key,
+             near ? "; did you mean '" : ": choose from ", near ? near : "", near ? "'?" : "");
+    for (size_t i = 0; !near && i < NKEYS; i++)
+        snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text), "%s%s",
+                 i ? ", " : "", names[i]);
+    return false;
 }
 
 /* Adds the path to a colon-separated variable, in front or at the end. */
@@ -186,11 +221,14 @@ static void allow_sanitizer(void)
         add_to_variable("ASAN_OPTIONS", "verify_asan_link_order=0", false);
 }
 
-bool record_has_source(const struct record *r, const char *name)
+bool record_key_has_source(const struct record *r, const char *key)
 {
-    const char *at = strstr(r->used, name);
+    size_t n = strcspn(key, ".");
+    const char *at = r->used;
 
-    return at && (at == r->used || at[-1] == ' ') && (at[strlen(name)] == ',' || !at[strlen(name)]);
+    while (*at && (strncmp(at, key, n) != 0 || (at[n] != ',' && at[n])))
+        at += strcspn(at, " ") + (at[strcspn(at, " ")] == ' ');
+    return *at != '\0';
 }
 
 bool record_sources(struct record *r, const char *with, bool *usage, struct rp_err *err)

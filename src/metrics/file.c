@@ -86,14 +86,6 @@ static bool is_this_boot(const struct rp_metrics_file *head)
     return boot[0] && !strncmp(boot, head->boot_id, sizeof head->boot_id);
 }
 
-static int64_t clock_ns(clockid_t id)
-{
-    struct timespec t;
-
-    clock_gettime(id, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* From the start of the process until it last looked at the clocks; if that is a short time, until
    now, on the same machine. */
 static double measure_tick(const struct rp_metrics_file *head)
@@ -106,7 +98,10 @@ static double measure_tick(const struct rp_metrics_file *head)
         return 1;
 #if defined(__x86_64__)
     if (last.monotonic_ns - head->first.monotonic_ns < LONG_NS && is_this_boot(head)) {
-        last.monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        last.monotonic_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
         last.ticks = __rdtsc();
     }
 #endif

@@ -259,7 +259,7 @@ static enum rp_code manifest_check(const struct rp_bundle *b, struct rp_err *err
         return rp_err_set(err, RP_FORMAT, "the manifest is not that of a bundle");
     if (strcmp(b->schema, RP_BUNDLE_SCHEMA) != 0)
         return rp_err_set(err, RP_UNSUPPORTED, "unsupported bundle version '%.40s'; supported: %s",
-                          b->schema + 15, RP_BUNDLE_SCHEMA + 15);
+                          b->schema + 15, &RP_BUNDLE_SCHEMA[15]);
     if (!rp_bundle_find(b, b->program))
         return rp_err_set(err, RP_FORMAT, "the manifest names no program among its files");
     for (size_t i = 0; i < b->arrays.n; i++)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise operations on c64 and c128, each written once for both. */
+#include "exec/data/complex.h"
 #include "exec/eval/lanes.h"
 
-#include <complex.h>
 #include <math.h>
-#undef I
 
 #define LANE(name)                                                                   \
     static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \

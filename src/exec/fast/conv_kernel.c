@@ -33,18 +33,17 @@ typedef float v16 __attribute__((vector_size(64), aligned(4)));
                 *(VEC *)(void *)(c[r] + (int64_t)v * (LANES)) = acc[r][v];                        \
     }
 
-#define UNROLL __attribute__((optimize("O3")))
-KERNEL(plain_8, UNROLL, 4, v8, 8, 1)
+KERNEL(plain_8, , 4, v8, 8, 1)
 #if defined(__x86_64__)
-#define AVX2   __attribute__((target("avx2,fma"), optimize("O3")))
-#define AVX512 __attribute__((target("avx512f,avx512vl"), optimize("O3")))
+#define AVX2   __attribute__((target("avx2,fma")))
+#define AVX512 __attribute__((target("avx512f,avx512vl")))
 KERNEL(avx2_8, AVX2, 8, v8, 8, 1)
 KERNEL(avx2_16, AVX2, 6, v8, 8, 2)
 KERNEL(avx512_8, AVX512, 8, v8, 8, 1)
 KERNEL(avx512_16, AVX512, 8, v16, 16, 1)
 KERNEL(avx512_32, AVX512, 8, v16, 16, 2)
 #else
-KERNEL(plain_16, UNROLL, 4, v8, 8, 2)
+KERNEL(plain_16, , 4, v8, 8, 2)
 #endif
 
 struct rp_conv_kernel rp_conv_kernel_for(int64_t n)

@@ -54,12 +54,11 @@ typedef float v16 __attribute__((vector_size(64), aligned(4)));
                 *(VEC *)(void *)(c + r * stride + (int64_t)v * (LANES)) = acc[r][v];              \
     }
 
-#define UNROLL __attribute__((optimize("O3")))
-KERNEL(kernel_plain, UNROLL, 4, v8, 8, 2)
-KERNEL(narrow_plain, UNROLL, 4, v8, 8, 1)
+KERNEL(kernel_plain, , 4, v8, 8, 2)
+KERNEL(narrow_plain, , 4, v8, 8, 1)
 #if defined(__x86_64__)
-#define AVX2   __attribute__((target("avx2,fma"), optimize("O3")))
-#define AVX512 __attribute__((target("avx512f"), optimize("O3")))
+#define AVX2   __attribute__((target("avx2,fma")))
+#define AVX512 __attribute__((target("avx512f")))
 KERNEL(kernel_avx2, AVX2, 6, v8, 8, 2)
 KERNEL(narrow_avx2, AVX2, 6, v8, 8, 1)
 KERNEL(kernel_avx512, AVX512, 12, v16, 16, 2)

@@ -28,11 +28,11 @@ typedef int32_t mask __attribute__((vector_size(32), aligned(1)));
 #define PICK(which, x, y) (eight)(((which) & (mask)(x)) | (~(which) & (mask)(y)))
 
 /* Of numbers x and y, and of vectors. */
-#define OPS(X)                                                                      \
-    X(ADD, add, x + y, x + y)                                                       \
-    X(MULTIPLY, multiply, x *y, x *y)                                               \
-    X(MAXIMUM, maximum, (x != x) | (x > y) ? x : y, PICK((x != x) | (x > y), x, y)) \
-    X(MINIMUM, minimum, (x != x) | (x < y) ? x : y, PICK((x != x) | (x < y), x, y))
+#define OPS(X)                                                                        \
+    X(ADD, add, x + y, x + y)                                                         \
+    X(MULTIPLY, multiply, x *y, x *y)                                                 \
+    X(MAXIMUM, maximum, ((x != x) | (x > y)) ? x : y, PICK((x != x) | (x > y), x, y)) \
+    X(MINIMUM, minimum, ((x != x) | (x < y)) ? x : y, PICK((x != x) | (x < y), x, y))
 
 /* A row of at least LANES elements into as many, and these into half as many and so on. */
 #define ROW(id, name, expr, vector)                                        \

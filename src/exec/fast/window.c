@@ -28,11 +28,11 @@
 /* n results of `unit` elements each; the operand's are `step` elements apart. */
 typedef void combine_fn(float *to, const float *in, int64_t step, int64_t n, int64_t unit);
 
-#define OPS(X)                                      \
-    X(ADD, add, x + y)                              \
-    X(MULTIPLY, multiply, x *y)                     \
-    X(MAXIMUM, maximum, (x != x) | (x > y) ? x : y) \
-    X(MINIMUM, minimum, (x != x) | (x < y) ? x : y)
+#define OPS(X)                                        \
+    X(ADD, add, x + y)                                \
+    X(MULTIPLY, multiply, x *y)                       \
+    X(MAXIMUM, maximum, ((x != x) | (x > y)) ? x : y) \
+    X(MINIMUM, minimum, ((x != x) | (x < y)) ? x : y)
 #define EIGHT 8 /* elements of a unit at a time, where it is that many */
 #define COMBINE(id, name, expr)                                                        \
     RP_CLONES static void combine_##name(float *restrict to, const float *restrict in, \

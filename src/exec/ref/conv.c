@@ -6,15 +6,14 @@
  *   multiple of base_dilation and inside;
  *   feature groups split input and output features, batch groups split the batch.
  */
+#include "exec/data/complex.h"
 #include "exec/eval/strided.h"
 #include "exec/ref/dot.h"
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
 #include "program/floats.h"
 
-#include <complex.h>
 #include <string.h>
-#undef I
 
 enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, struct rp_conv *c,
                           struct rp_err *err)

@@ -173,7 +173,7 @@ static enum rp_code getrf(struct rp_eval *e, const struct rp_node *node,
         code = rp_shape_tensor(node->shape->parts[i], &parts[i], err);
     for (size_t i = 0; code == RP_OK && i < wide->n; i++)
         ((rp_c128 *)(void *)wide->data)[i] =
-            rp_complex(rp_tensor_number(in[0], i), rp_tensor_imaginary(in[0], i));
+            CMPLX(rp_tensor_number(in[0], i), rp_tensor_imaginary(in[0], i));
     for (size_t b = 0; code == RP_OK && least && b < wide->n / (rows * columns); b++) {
         int64_t info =
             rp_lu((rp_c128 *)(void *)wide->data + b * rows * columns, rows, columns, pivot);
@@ -208,7 +208,7 @@ rp_c128 rp_reflector(rp_c128 *alpha, rp_c128 *x, size_t step, size_t n)
     if (!n || (norm == 0 && im == 0))
         return 0;
     beta = -copysign(hypot(hypot(re, im), norm), re);
-    tau = rp_complex((beta - re) / beta, -im / beta);
+    tau = CMPLX((beta - re) / beta, -im / beta);
     scale = 1 / (*alpha - beta);
     for (size_t i = 0; i + 1 < n; i++)
         x[i * step] *= scale;
@@ -261,7 +261,7 @@ enum rp_code rp_tensor_c128(const struct rp_tensor *in, struct rp_tensor **out, 
     RP_TRY(rp_tensor_new(RP_ELEM_C128, in->dims, in->rank, out, err));
     for (size_t i = 0; i < in->n; i++)
         ((rp_c128 *)(void *)(*out)->data)[i] =
-            rp_complex(rp_tensor_number(in, i), rp_tensor_imaginary(in, i));
+            CMPLX(rp_tensor_number(in, i), rp_tensor_imaginary(in, i));
     return RP_OK;
 }
 

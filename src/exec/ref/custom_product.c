@@ -164,8 +164,8 @@ static enum rp_code product_prepare(struct rp_plan *plan, struct rp_node *node, 
     RP_TRY(product_dimensions(plan, node, g, err));
     if ((size_t)(g->dot.batch * g->dot.left * g->dot.right) != rp_custom_shape(node)->n)
         return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
-    g->alpha = rp_complex(rp_config_number(plan, node, "alpha_real", 1),
-                          rp_config_number(plan, node, "alpha_imag", 0));
+    g->alpha = CMPLX(rp_config_number(plan, node, "alpha_real", 1),
+                     rp_config_number(plan, node, "alpha_imag", 0));
     g->beta = rp_config_number(plan, node, "beta", 0);
     rp_config_word(plan, node, "epilogue", epilogue, sizeof epilogue);
     g->activation = strstr(epilogue, "RELU")   ? RELU
@@ -277,8 +277,8 @@ static void finish_other(const struct gemm *g, struct rp_tensor *const *in, stru
 
             *w *= g->alpha;
             if (g->matrix)
-                *w += g->beta * rp_complex(rp_tensor_number(in[g->matrix], i),
-                                           rp_tensor_imaginary(in[g->matrix], i));
+                *w += g->beta * CMPLX(rp_tensor_number(in[g->matrix], i),
+                                      rp_tensor_imaginary(in[g->matrix], i));
         } else if (g->matrix) {
             ((int64_t *)(void *)wide->data)[i] +=
                 (int64_t)g->beta * rp_tensor_integer(in[g->matrix], i);

@@ -172,7 +172,7 @@ static bool next_entry(struct entries *e, int64_t *row, int64_t *column, rp_c128
         *row = rp_tensor_integer(rows, e->at);
     }
     *column = rp_tensor_integer(e->in[e->s->columns], e->at);
-    *value = rp_complex(rp_tensor_number(values, e->at), rp_tensor_imaginary(values, e->at));
+    *value = CMPLX(rp_tensor_number(values, e->at), rp_tensor_imaginary(values, e->at));
     e->at++;
     return true;
 }
@@ -218,7 +218,7 @@ static enum rp_code sparse_product(struct rp_eval *e, const struct rp_node *node
             size_t x = (size_t)k * width + j;
 
             to[(size_t)i * width + j] +=
-                value * rp_complex(rp_tensor_number(in[3], x), rp_tensor_imaginary(in[3], x));
+                value * CMPLX(rp_tensor_number(in[3], x), rp_tensor_imaginary(in[3], x));
         }
     }
     return finish(node, wide, out, err);

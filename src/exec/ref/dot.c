@@ -6,15 +6,14 @@
  */
 #include "exec/ref/dot.h"
 #include "base/threads.h"
+#include "exec/data/complex.h"
 #include "exec/eval/lanes.h"
 #include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
 #include "program/floats.h"
 
-#include <complex.h>
 #include <string.h>
-#undef I
 
 static bool contains(const int64_t *list, size_t n, int64_t d)
 {

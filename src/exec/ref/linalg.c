@@ -58,7 +58,7 @@ static void fft_recurse(const rp_c128 *in, size_t step, size_t n, int sign, rp_c
 
             for (size_t j = 0; j < n; j++)
                 sum += in[j * step] *
-                       cexp(rp_complex(0, sign * 2 * M_PI * (double)(j * k % n) / (double)n));
+                       cexp(CMPLX(0, sign * 2 * M_PI * (double)(j * k % n) / (double)n));
             out[k] = sum;
         }
         return;
@@ -66,7 +66,7 @@ static void fft_recurse(const rp_c128 *in, size_t step, size_t n, int sign, rp_c
     fft_recurse(in, 2 * step, n / 2, sign, spare, out);
     fft_recurse(in + step, 2 * step, n / 2, sign, spare + n / 2, out + n / 2);
     for (size_t k = 0; k < n / 2; k++) {
-        rp_c128 turn = cexp(rp_complex(0, sign * 2 * M_PI * (double)k / (double)n));
+        rp_c128 turn = cexp(CMPLX(0, sign * 2 * M_PI * (double)k / (double)n));
 
         out[k] = spare[k] + turn * spare[n / 2 + k];
         out[k + n / 2] = spare[k] - turn * spare[n / 2 + k];
@@ -222,7 +222,7 @@ enum rp_code rp_cholesky_run(struct rp_tensor *in, bool lower, struct rp_tensor 
     RP_TRY(rp_tensor_new(RP_ELEM_C128, in->dims, in->rank, &t, err));
     for (size_t i = 0; i < t->n; i++)
         ((rp_c128 *)(void *)t->data)[i] =
-            rp_complex(rp_tensor_number(in, i), rp_tensor_imaginary(in, i));
+            CMPLX(rp_tensor_number(in, i), rp_tensor_imaginary(in, i));
     for (size_t b = 0; n && b < t->n / (n * n); b++)
         cholesky_factor((rp_c128 *)(void *)t->data + b * n * n, n, lower);
     code = rp_tensor_as(t, in->elem, out, err);
@@ -352,7 +352,7 @@ enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, stru
         code = rp_tensor_new(RP_ELEM_C128, right->dims, right->rank, &x, err);
     for (size_t i = 0; code == RP_OK && i < x->n; i++)
         ((rp_c128 *)(void *)x->data)[i] =
-            rp_complex(rp_tensor_number(right, i), rp_tensor_imaginary(right, i));
+            CMPLX(rp_tensor_number(right, i), rp_tensor_imaginary(right, i));
     for (size_t b = 0; code == RP_OK && n && x->n && b < m->n / (n * n); b++) {
         const rp_c128 *matrix = (const rp_c128 *)(void *)m->data + b * n * n;
         rp_c128 *to = (rp_c128 *)(void *)x->data + b * rows * columns;

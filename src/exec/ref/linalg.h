@@ -3,22 +3,8 @@
 #define RP_EXEC_REF_LINALG_H
 /* Dense linear algebra of small matrices, for operations and for custom calls that mean the same.
  */
+#include "exec/data/complex.h"
 #include "exec/data/tensor.h"
-
-#include <complex.h>
-#undef I
-
-typedef double complex rp_c128;
-
-static inline rp_c128 rp_complex(double re, double im)
-{
-    union {
-        double part[2];
-        rp_c128 z;
-    } u = {.part = {re, im}};
-
-    return u.z;
-}
 
 struct rp_solve {
     bool left, lower, unit, transpose, adjoint;

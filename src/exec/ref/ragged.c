@@ -10,16 +10,15 @@
  * Rows that belong to no group give 0. The sizes may differ by batch, and by the dimensions before
  * the ragged one. As for dot, operands are widened and every result is one sum, rounded at its end.
  */
+#include "exec/data/complex.h"
 #include "exec/eval/strided.h"
 #include "exec/ref/dot.h"
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
 #include "program/floats.h"
 
-#include <complex.h>
 #include <stdlib.h>
 #include <string.h>
-#undef I
 
 enum ragged_mode { RAGGED_FREE, RAGGED_CONTRACTED, RAGGED_BATCH };
 

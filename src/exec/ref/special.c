@@ -3,9 +3,9 @@
  * Functions that StableHLO programs call by name and HLO has no opcode for (the dialect CHLO), one
  * element at a time in double precision. XLA expands them into polynomials before it compiles.
  */
+#include "exec/data/complex.h"
 #include "exec/ref/kernels.h"
 
-#include <complex.h>
 #include <math.h>
 #include <string.h>
 

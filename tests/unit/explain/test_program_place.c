@@ -168,8 +168,8 @@ static void steps_are_explained(void **state)
         "HloModule m\nENTRY e {\n a = f32[4] parameter(0)\n ROOT b = f32[4] negate(a)\n}",
         "HloModule m\nENTRY e {\n z = f32[4] parameter(0)\n ROOT y = f32[4] negate(z)\n}",
         "HloModule m\nENTRY e {\n a = f32[5] parameter(0)\n ROOT b = f32[5] negate(a)\n}",
-        "HloModule m\nENTRY e {\n a = f32[4] parameter(0)\n b = f32[4] negate(a)\n"
-        " ROOT c = f32[4] sine(b)\n}"};
+        ("HloModule m\nENTRY e {\n a = f32[4] parameter(0)\n b = f32[4] negate(a)\n"
+         " ROOT c = f32[4] sine(b)\n}")};
     struct rp_program *programs[4];
     struct rp_match_side sides[4];
     struct rp_recompile_graph graphs[4];

@@ -124,8 +124,8 @@ static void wrong_records_are_ignored(void **state)
                                         "[{\"label\":\"\",\"first_pid\":0,\"pids\":[1]}]",
                                         "[{\"label\":\"r\",\"first_pid\":-5,\"pids\":[1]}]",
                                         "[{\"label\":\"r\",\"first_pid\":0,\"pids\":{}}]",
-                                        "[{\"label\":\"r\",\"first_pid\":0,\"pids\":[1,2]},"
-                                        "{\"label\":\"s\",\"first_pid\":1,\"pids\":[1]}]"};
+                                        ("[{\"label\":\"r\",\"first_pid\":0,\"pids\":[1,2]},"
+                                         "{\"label\":\"s\",\"first_pid\":1,\"pids\":[1]}]")};
     char text[300];
 
     UNUSED_STATE(state);

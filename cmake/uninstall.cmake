@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# `cmake -DROOT=/usr/local -P uninstall.cmake` removes the files that share/reprise/installed.txt lists below ROOT, and the
+# folders of their own that become empty.
+file(GLOB lists "${ROOT}/*/reprise/installed.txt" "${ROOT}/reprise/installed.txt")
+if(NOT lists)
+  message(FATAL_ERROR "nothing is installed below '${ROOT}': name the PREFIX (and DESTDIR) of the installation")
+endif()
+file(STRINGS "${lists}" names)
+set(folders "")
+foreach(name IN LISTS names)
+  if(name MATCHES "(^|/)\\.\\.(/|$)|^/")
+    message(FATAL_ERROR "'${lists}' lists '${name}', which is not below '${ROOT}'")
+  endif()
+  file(REMOVE "${ROOT}/${name}")
+  if(name MATCHES "^(.*/reprise)(/.*)?/[^/]*$")
+    list(APPEND folders "${CMAKE_MATCH_1}${CMAKE_MATCH_2}" "${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+list(REMOVE_DUPLICATES folders)
+list(SORT folders ORDER DESCENDING) # inner ones first
+foreach(folder IN LISTS folders)
+  file(GLOB left "${ROOT}/${folder}/*")
+  if(NOT left)
+    file(REMOVE_RECURSE "${ROOT}/${folder}")
+  endif()
+endforeach()
+list(LENGTH names n)
+message("removed ${n} files from '${ROOT}'")
