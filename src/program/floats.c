@@ -46,6 +46,17 @@ bool rp_elem_is_float(unsigned elem)
     return elem == RP_ELEM_F32 || elem == RP_ELEM_F64 || float_format(elem) != NULL;
 }
 
+uint64_t rp_float_payload(unsigned elem)
+{
+    const struct format *f = float_format(elem);
+    unsigned mantissa = elem == RP_ELEM_F64       ? 52
+                        : elem == RP_ELEM_F32     ? 23
+                        : f && f->special == IEEE ? f->mantissa
+                                                  : 0;
+
+    return (UINT64_C(1) << mantissa) - 1;
+}
+
 static uint64_t nan_code(const struct format *f)
 {
     unsigned bits = f->exponent + f->mantissa;
@@ -97,7 +108,7 @@ static uint64_t float_encode(const struct format *f, double value)
     if (f->special == FNUZ || f->special == UNSIGNED)
         outside = 0; /* their NaN has no sign */
     if (isnan(value))
-        return nan_code(f) | outside;
+        return f->special == FINITE ? nan_code(f) ^ sign : nan_code(f) | outside;
     if (f->special == UNSIGNED && !(value > 0))
         return nan_code(f);
     if (isinf(value))

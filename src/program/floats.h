@@ -11,5 +11,7 @@
 bool rp_elem_is_float(unsigned elem); /* not complex */
 uint64_t rp_float_encode(unsigned elem, double value);
 double rp_float_decode(unsigned elem, uint64_t bits);
+/* The bits of a NaN that may differ between NaNs; 0: the type has one NaN for each sign at most. */
+uint64_t rp_float_payload(unsigned elem);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decodes literals. Text is in logical order and only its numbers are read (braces are not checked:
- * the count must match). Lists of protobufs are in the order of the layout, and are permuted if it
- * is not row-major.
+ * Decodes literals. Text is in logical order and only its numbers are read (brackets are not
+ * checked: the count must match). Lists of protobufs are in the order of the layout, and are
+ * permuted if it is not row-major.
  */
 #include "program/literal.h"
 
 #include "abi/proto/hlo.h"
 #include "program/floats.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +24,8 @@ size_t rp_literal_unit(unsigned elem)
 
 bool rp_literal_known(const struct rp_program *p, const struct rp_literal *literal)
 {
-    return (literal->form == RP_LITERAL_TEXT || literal->form == RP_LITERAL_RAW ||
-            literal->form == RP_LITERAL_VARINT) &&
+    return (literal->form == RP_LITERAL_TEXT || literal->form == RP_LITERAL_MLIR ||
+            literal->form == RP_LITERAL_RAW || literal->form == RP_LITERAL_VARINT) &&
            rp_literal_unit(p->shapes.at[literal->shape].elem) > 0;
 }
 
@@ -89,53 +90,94 @@ static bool is_signed(unsigned elem)
            elem == RP_ELEM_S64 || elem == RP_ELEM_S4 || elem == RP_ELEM_S2 || elem == RP_ELEM_S1;
 }
 
-/* "nan(0x7fc1)" and "-nan": the payload counts where the type can hold it. */
-static uint64_t nan_bits(unsigned elem, const char *word)
+/* "nan(0x7fc1)" and "-nan": with the payload, which is the fraction. */
+static bool parse_nan(unsigned elem, const char *word, uint64_t *bits)
 {
-    uint64_t bits = rp_float_encode(elem, (double)NAN);
-    const char *payload = strstr(word, "(0x");
-    unsigned fraction = elem == RP_ELEM_F64 ? 52 : elem == RP_ELEM_F32 ? 23 : 0;
-
-    if (payload && fraction) {
-        uint64_t mask = (UINT64_C(1) << fraction) - 1;
-
-        bits = (bits & ~mask) | (strtoull(payload + 1, NULL, 16) & mask);
-    }
-    if (word[0] == '-' && rp_elem_bits(elem) >= 16)
-        bits |= UINT64_C(1) << (rp_elem_bits(elem) - 1);
-    return bits;
-}
-
-static bool parse_word(unsigned elem, const char *word, uint64_t *bits)
-{
+    bool minus = *word == '-';
+    const char *payload = word + minus + 3;
+    uint64_t mask = rp_float_payload(elem);
     char *end;
 
-    if (elem == RP_ELEM_PRED) {
-        *bits = strcmp(word, "true") == 0 || strcmp(word, "1") == 0;
-        return *bits || strcmp(word, "false") == 0 || strcmp(word, "0") == 0;
-    }
-    if (!rp_elem_is_float(elem)) {
-        *bits = *word == '-' ? (uint64_t)strtoll(word, &end, 10) : strtoull(word, &end, 10);
-        if (end == word && !strcmp(word, "true"))
-            *bits = 1;
-        else if (end == word && strcmp(word, "false") != 0)
-            return false;
+    *bits = rp_float_encode(elem, minus ? -(double)NAN : (double)NAN);
+    if (!*payload)
         return true;
-    }
-    if (strstr(word, "nan")) {
-        *bits = nan_bits(elem, word);
-        return true;
-    }
-    if (elem == RP_ELEM_F32) { /* not through a double: that would round twice */
-        float value = strtof(word, &end);
-        uint32_t low;
+    if (!mask || strncmp(payload, "(0x", 3) != 0)
+        return false;
+    *bits = (*bits & ~mask) | (strtoull(payload + 1, &end, 16) & mask);
+    return *end == ')' && !end[1];
+}
 
-        memcpy(&low, &value, sizeof low);
-        *bits = low;
-        return end != word;
+/* "-1.5e-3": digits before the point; MLIR wants the point. */
+static bool is_decimal(const char *word, bool mlir)
+{
+    static const char digits[] = "0123456789";
+    const char *s = word + (*word == '-');
+    size_t n = strspn(s, digits);
+
+    s += n;
+    if (!n || (mlir && *s != '.'))
+        return false;
+    if (*s == '.')
+        s += 1 + strspn(s + 1, digits);
+    if (*s == 'e' || *s == 'E') {
+        s += s[1] == '+' || s[1] == '-' ? 2 : 1;
+        n = strspn(s, digits);
+        s += n;
     }
-    *bits = rp_float_encode(elem, strtod(word, &end));
-    return end != word;
+    return n && !*s;
+}
+
+static bool parse_float(unsigned elem, const char *word, bool mlir, uint64_t *bits)
+{
+    unsigned width = rp_elem_bits(elem);
+    bool minus = *word == '-';
+    char *end;
+
+    if (mlir && word[0] == '0' && word[1] == 'x') { /* by its bits */
+        errno = 0;
+        *bits = strtoull(word, &end, 16);
+        return !*end && !errno && (width == 64 || !(*bits >> width));
+    }
+    if (!mlir && strncmp(word + minus, "nan", 3) == 0)
+        return parse_nan(elem, word, bits);
+    if (!mlir && strcmp(word + minus, "inf") == 0) {
+        *bits = rp_float_encode(elem, minus ? -(double)INFINITY : (double)INFINITY);
+        return true;
+    }
+    *bits = rp_float_encode(elem, strtod(word, &end)); /* XLA and MLIR, too, go through a double */
+    /* MLIR rounds what is too large to infinity, XLA refuses it */
+    return is_decimal(word, mlir) && (mlir || isfinite(rp_float_decode(elem, *bits)));
+}
+
+static bool parse_integer(unsigned elem, const char *word, bool mlir, uint64_t *bits)
+{
+    bool minus = *word == '-', hex = mlir && word[minus] == '0' && word[minus + 1] == 'x';
+    unsigned width = elem == RP_ELEM_PRED ? 1 : rp_elem_bits(elem);
+    uint64_t value, top = UINT64_C(1) << (width - 1);
+    char *end;
+
+    if (width == 1 && (!strcmp(word, "true") || !strcmp(word, "false"))) {
+        *bits = *word == 't';
+        return true;
+    }
+    errno = 0;
+    value = strtoull(word + minus, &end, hex ? 16 : 10);
+    if (word[minus] < '0' || word[minus] > '9' || *end || errno)
+        return false;
+    *bits = minus ? -value : value;
+    if (elem == RP_ELEM_PRED)
+        *bits = value != 0;
+    if (!mlir && (elem == RP_ELEM_PRED || width == 64)) /* XLA lets them wrap */
+        return true;
+    if (minus)
+        return is_signed(elem) || width == 1 ? value <= top : !value;
+    return is_signed(elem) && !mlir ? value < top : value - 1 < 2 * top - 1 || !value;
+}
+
+static bool parse_word(unsigned elem, const char *word, bool mlir, uint64_t *bits)
+{
+    return rp_elem_is_float(elem) ? parse_float(elem, word, mlir, bits)
+                                  : parse_integer(elem, word, mlir, bits);
 }
 
 /* The next number or word; NULL at the end. */
@@ -144,8 +186,7 @@ static const char *next_word(const char **at, const char *end, char *out, size_t
     const char *s = *at;
     size_t n = 0;
 
-    while (s < end && (*s == '{' || *s == '}' || *s == ',' || *s == '(' || *s == ')' || *s == ' ' ||
-                       *s == '\n' || *s == '\t' || *s == '\r' || *s == '/')) {
+    while (s < end && (strchr("{}[](), \n\t\r/", *s) && *s)) {
         if (*s == '/' && s + 1 < end && s[1] == '*') { /* such as the index of a row */
             const char *close = memmem(s, (size_t)(end - s), "*/", 2);
 
@@ -155,36 +196,62 @@ static const char *next_word(const char **at, const char *end, char *out, size_t
     }
     if (s == end)
         return NULL;
-    while (s < end && *s != '}' && *s != ',' && *s != ')' && *s != ' ' && *s != '\n') {
-        if (*s == '(' && n && (out[n - 1] == 'n' || out[n - 1] == 'N')) /* nan(0x...) */
-            while (s < end && *s != ')' && n + 1 < cap)
-                out[n++] = *s++;
-        else if (n + 1 < cap)
-            out[n++] = *s++;
-        else
+    while (s < end && (!strchr("}],) \n\t\r", *s) || !*s)) {
+        if (n + 2 > cap)
             return NULL;
+        out[n++] = *s++;
+        if (n > 4 && s < end && *s == ')' && memcmp(out + (*out == '-'), "nan(", 4) == 0)
+            out[n++] = *s++;
     }
     out[n] = '\0';
     *at = s;
     return out;
 }
 
+/* One value for all elements, which MLIR writes without brackets. */
+static void repeat_value(unsigned char *out, size_t unit, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        memcpy(out + i * unit, out, unit);
+}
+
+/* Truth values and what has fewer than eight bits: writers differ in the upper bits of a byte. */
+static void widen(unsigned elem, unsigned char *values, size_t n)
+{
+    unsigned bits = rp_elem_bits(elem);
+
+    for (size_t i = 0; elem == RP_ELEM_PRED && i < n; i++)
+        values[i] = values[i] != 0; /* MLIR has 0xFF for true */
+    if (bits >= 8)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        values[i] = (unsigned char)(values[i] & ((1u << bits) - 1));
+        if (is_signed(elem) && values[i] >> (bits - 1))
+            values[i] = (unsigned char)(values[i] | 0xffu << bits);
+    }
+}
+
 static enum rp_code decode_text(unsigned elem, const struct rp_literal *literal, unsigned char *out,
                                 size_t n, struct rp_err *err)
 {
     const char *at = literal->at, *end = at + literal->n;
+    bool mlir = literal->form == RP_LITERAL_MLIR;
     unsigned part = elem == RP_ELEM_C64 ? RP_ELEM_F32 : elem == RP_ELEM_C128 ? RP_ELEM_F64 : elem;
-    size_t unit = rp_literal_unit(part), want = part == elem ? n : 2 * n, got = 0;
+    size_t unit = rp_literal_unit(part), parts = part == elem ? 1 : 2, got = 0;
     char word[96];
     uint64_t bits;
 
     while (next_word(&at, end, word, sizeof word)) {
-        if (got == want || !parse_word(part, word, &bits))
+        if (got == parts * n || !parse_word(part, word, mlir, &bits))
             return rp_err_set(err, RP_FORMAT, "a constant does not fit its shape at '%s'", word);
         store_element(out + unit * got++, unit, bits);
     }
-    if (got != want)
-        return rp_err_set(err, RP_FORMAT, "a constant has %zu values instead of %zu", got, want);
+    if (mlir && got == parts && n > 1 && !memchr(literal->at, '[', literal->n))
+        repeat_value(out, parts * unit, n);
+    else if (got != parts * n)
+        return rp_err_set(err, RP_FORMAT, "a constant has %zu values instead of %zu", got,
+                          parts * n);
+    widen(elem, out, n);
     return RP_OK;
 }
 
@@ -288,20 +355,6 @@ static bool next_varint(const unsigned char **at, const unsigned char *end, uint
     return false;
 }
 
-/* Small integers have one byte each; writers differ in whether the upper bits are sign-extended. */
-static void widen(unsigned elem, unsigned char *values, size_t n)
-{
-    unsigned bits = rp_elem_bits(elem);
-
-    if (bits >= 8 || elem == RP_ELEM_PRED || rp_elem_is_float(elem))
-        return;
-    for (size_t i = 0; i < n; i++) {
-        values[i] = (unsigned char)(values[i] & ((1u << bits) - 1));
-        if (is_signed(elem) && values[i] >> (bits - 1))
-            values[i] = (unsigned char)(values[i] | 0xffu << bits);
-    }
-}
-
 void rp_literal_lay(const struct rp_program *p, uint32_t shape, const void *values, void *out)
 {
     size_t unit = rp_literal_unit(p->shapes.at[shape].elem);
@@ -350,7 +403,7 @@ enum rp_code rp_literal_decode(const struct rp_program *p, const struct rp_liter
 
     if (!rp_literal_known(p, literal) || cap / rp_literal_unit(elem) < n)
         return rp_err_set(err, RP_BUG, "a constant cannot be decoded here");
-    if (literal->form == RP_LITERAL_TEXT)
+    if (literal->form == RP_LITERAL_TEXT || literal->form == RP_LITERAL_MLIR)
         return decode_text(elem, literal, out, n, err);
     return decode_list(p, literal, out, n, err);
 }
@@ -362,7 +415,10 @@ static size_t print_float(unsigned elem, uint64_t bits, char *out, size_t cap)
     double value = rp_float_decode(elem, bits);
     int len;
 
-    if (isnan(value))
+    if (isnan(value) && (bits ^ rp_float_encode(elem, (double)NAN)) & rp_float_payload(elem))
+        len = snprintf(out, cap, "%snan(0x%llx)", signbit(value) ? "-" : "",
+                       (unsigned long long)(bits & rp_float_payload(elem)));
+    else if (isnan(value))
         len = snprintf(out, cap, "%snan", signbit(value) ? "-" : "");
     else if (isinf(value))
         len = snprintf(out, cap, "%sinf", signbit(value) ? "-" : "");

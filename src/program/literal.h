@@ -8,6 +8,9 @@
  */
 #include "program/program.h"
 
+/* MLIR may write one value for all elements; a literal keeps it so up to this many. */
+#define RP_LITERAL_REPEAT 64
+
 /* Bytes of one element in that form; 0 where the type has no values. */
 size_t rp_literal_unit(unsigned elem);
 

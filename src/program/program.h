@@ -132,6 +132,7 @@ struct rp_frame {
 enum rp_literal_form {
     RP_LITERAL_NONE,   /* its values were left out of the file */
     RP_LITERAL_TEXT,   /* as HLO text writes it */
+    RP_LITERAL_MLIR,   /* as MLIR writes it: what is inside of "dense<...>" */
     RP_LITERAL_RAW,    /* little-endian elements, in the order of the shape's layout */
     RP_LITERAL_VARINT, /* protobuf's packed varints, in that order */
     RP_LITERAL_PROTO   /* a whole LiteralProto: tuples */

@@ -147,10 +147,14 @@ static bool stays_unaligned(const struct rp_graph *g, uint32_t parameter)
     return true;
 }
 
+/* The arguments of a partition that parameters have not taken yet. */
+struct leaves {
+    struct rp_tensor *const *at, *const *end;
+};
+
 /* The value of a parameter from leaves. */
-static enum rp_code assemble_value(const struct rp_value_shape *shape,
-                                   struct rp_tensor *const **leaf, size_t *budget,
-                                   struct rp_tensor **out, struct rp_err *err)
+static enum rp_code assemble_value(const struct rp_value_shape *shape, struct leaves *leaves,
+                                   size_t *budget, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor **parts;
     enum rp_code code = RP_OK;
@@ -158,13 +162,18 @@ static enum rp_code assemble_value(const struct rp_value_shape *shape,
 
     if (shape->elem == RP_ELEM_TOKEN)
         return rp_tensor_token(out, err);
-    if (shape->elem != RP_ELEM_TUPLE)
-        return align_leaf(*(*leaf)++, budget, out, err);
+    if (shape->elem != RP_ELEM_TUPLE) {
+        /* the signature has no slot for types without values, nor for what is nested too deep */
+        if (!rp_elem_bits(shape->elem) || leaves->at == leaves->end)
+            return rp_err_set(err, RP_UNSUPPORTED, "no value can be given for type '%s'",
+                              rp_elem_name(shape->elem));
+        return align_leaf(*leaves->at++, budget, out, err);
+    }
     parts = calloc(shape->nparts + 1, sizeof(struct rp_tensor *));
     if (!parts)
         return rp_err_nomem(err, "uploading");
     while (n < shape->nparts && code == RP_OK) {
-        code = assemble_value(shape->parts[n], leaf, budget, &parts[n], err);
+        code = assemble_value(shape->parts[n], leaves, budget, &parts[n], err);
         n += code == RP_OK;
     }
     if (code == RP_OK)
@@ -194,7 +203,7 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
 {
     struct executable *x = (struct executable *)base;
     const struct rp_graph *entry = x->plan->entry;
-    struct rp_tensor *const *leaf = arguments;
+    struct leaves leaves = {arguments, arguments + base->partitions * base->narguments};
     size_t budget = align_budget(), none = 0;
 
     for (size_t p = 0; p < base->partitions; p++)
@@ -210,8 +219,12 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
             for (uint32_t k = 0; k < entry->n; k++)
                 if (entry->nodes[k].code == RP_OP_PARAMETER &&
                     entry->nodes[k].value == (int64_t)i) {
-                    RP_TRY(assemble_value(entry->nodes[k].shape, &leaf,
-                                          stays_unaligned(entry, k) ? &none : &budget, to, err));
+                    enum rp_code code =
+                        assemble_value(entry->nodes[k].shape, &leaves,
+                                       stays_unaligned(entry, k) ? &none : &budget, to, err);
+
+                    if (code != RP_OK)
+                        return rp_err_prefix(err, code, "parameter %zu", i);
                     break;
                 }
         }

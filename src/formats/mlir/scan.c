@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define MAX_TUPLES 64
+
 /* ---- scanning ---- */
 
 void rp_mlir_space(struct rp_mlir *r)
@@ -151,29 +153,74 @@ static enum rp_code read_tensor_type(struct rp_mlir *r, const char *s, const cha
     return rp_program_array(r->p, elem, dims, NULL, n, 0, shape, r->err);
 }
 
-/* The types in a text: one, or several as a tuple. */
+static bool type_char(char c)
+{
+    return c == '!' || (c != '-' && rp_mlir_word_char(c));
+}
+
+static enum rp_code read_types(struct rp_mlir *r, const char *s, const char *end, unsigned depth,
+                               bool tuple, uint32_t *shape);
+
+/* "tensor<2xf32>", "!stablehlo.token", "tuple<...>"; of any other type only the place is known. */
+static enum rp_code read_type(struct rp_mlir *r, struct rp_slice name, const char *inside,
+                              const char *inside_end, unsigned depth, uint32_t *shape)
+{
+    *shape = 0;
+    if (name.n > 6 && name.at[0] == '!' &&
+        (memmem(name.at, name.n, ".token", 6) || memmem(name.at, name.n, ".future", 7)))
+        return rp_program_array(r->p, RP_ELEM_TOKEN, NULL, NULL, 0, 0, shape, r->err);
+    if (inside && name.n == 6 && memcmp(name.at, "tensor", 6) == 0)
+        return read_tensor_type(r, inside, inside_end, shape);
+    if (!inside || name.n != 5 || memcmp(name.at, "tuple", 5) != 0)
+        return RP_OK;
+    if (depth == MAX_TUPLES)
+        return RP_MLIR_FAIL(r, name.at, "tuples nested too deep");
+    return read_types(r, inside, inside_end, depth + 1, true, shape);
+}
+
+/* The types in a text, up to attributes or a location: one, or several as a tuple; `tuple`: also
+   one as a tuple. */
+static enum rp_code read_types(struct rp_mlir *r, const char *s, const char *end, unsigned depth,
+                               bool tuple, uint32_t *shape)
+{
+    RP_VEC(uint32_t) parts = {0};
+    enum rp_code code = RP_OK;
+
+    while (s < end && *s != '{' && code == RP_OK) {
+        struct rp_slice name = {s, 0, 0};
+        const char *inside = NULL;
+        uint32_t part;
+
+        if (!type_char(*s)) {
+            s++;
+            continue;
+        }
+        while (s < end && type_char(*s))
+            s++;
+        name.n = (uint32_t)(s - name.at);
+        if (s < end && *s == '<') {
+            inside = s + 1;
+            s = rp_mlir_bracket_end(r, s);
+            if (!s || s > end)
+                break;
+        } else if ((name.n == 3 && memcmp(name.at, "loc", 3) == 0) ||
+                   (name.n == 10 && memcmp(name.at, "attributes", 10) == 0)) {
+            break;
+        }
+        code = read_type(r, name, inside, s - 1, depth, &part);
+        if (code == RP_OK)
+            code = rp_vec_push(&parts, part, r->err);
+    }
+    *shape = parts.n ? parts.at[0] : 0;
+    if (code == RP_OK && (tuple || parts.n > 1))
+        code = rp_program_tuple(r->p, parts.at, parts.n, shape, r->err);
+    rp_vec_release(&parts);
+    return code;
+}
+
 enum rp_code rp_mlir_types(struct rp_mlir *r, const char *s, const char *end, uint32_t *shape)
 {
-    uint32_t parts[256];
-    size_t n = 0;
-
-    *shape = 0;
-    while (s < end && n < 256) {
-        const char *from = memmem(s, (size_t)(end - s), "tensor<", 7), *to;
-
-        if (!from)
-            break;
-        to = rp_mlir_bracket_end(r, from + 6);
-        if (!to || to > end)
-            break;
-        RP_TRY(read_tensor_type(r, from + 7, to - 1, &parts[n++]));
-        s = to;
-    }
-    if (n < 2) {
-        *shape = n ? parts[0] : 0;
-        return RP_OK;
-    }
-    return rp_program_tuple(r->p, parts, n, shape, r->err);
+    return read_types(r, s, end, 0, false, shape);
 }
 
 /* ---- names ---- */

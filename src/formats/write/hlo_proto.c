@@ -276,7 +276,8 @@ enum rp_code rp_hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op)
         return RP_OK;
     shape = put->p->shape.at[op]; /* of the same type and size as the literal's */
     n = (size_t)rp_shape_elements(put->p, literal->shape);
-    if (n > literal->n) /* before memory is asked for: a value takes a byte at least */
+    /* before memory is asked for: a value takes a byte at least */
+    if (n > literal->n && n > RP_LITERAL_REPEAT)
         return rp_err_set(put->err, RP_FORMAT, "a constant of %zu values in %zu bytes", n,
                           literal->n);
     if (rp_shape_elements(put->p, shape) != (int64_t)n ||

@@ -58,6 +58,19 @@ static void put_op_name(const struct text_writer *w, uint32_t op)
 
 /* ---- values ---- */
 
+/* An array without elements, as XLA wants it: "{{}, {}}" for 2 times 0; absurdly many are left out.
+ */
+static void put_empty(const struct text_writer *w, const int64_t *dims, uint32_t n, uint64_t rows)
+{
+    rp_out_char(w->to, '{');
+    for (int64_t i = 0; n > 1 && i < dims[0] && rows * (uint64_t)dims[0] < 1 << 20; i++) {
+        if (i)
+            rp_out_text(w->to, ", ");
+        put_empty(w, dims + 1, n - 1, rows * (uint64_t)dims[0]);
+    }
+    rp_out_char(w->to, '}');
+}
+
 static enum rp_code put_elements(const struct text_writer *w, const struct rp_literal *literal,
                                  const unsigned char *values)
 {
@@ -85,7 +98,7 @@ static enum rp_code put_elements(const struct text_writer *w, const struct rp_li
         }
     }
     if (!n)
-        rp_out_text(w->to, "{}");
+        put_empty(w, dims, s->n, 1);
     return RP_OK;
 }
 
