@@ -27,6 +27,9 @@ struct rp_recording {
     int64_t cpu_ns;             /* CPU time of the program; 0: unknown */
     uint64_t commands, marks;   /* of `record start|stop` and `mark` that processes carried out */
     char lost_because[256];     /* why events are lost, "" where none are or it is not known */
+    /* time of a step with and without recording, summed over the processes that measured both */
+    int64_t recorded_step_ns, unrecorded_step_ns;
+    uint64_t loaded; /* processes that loaded the recorder, whether or not they recorded anything */
 };
 
 /* The folder given to `record -o`. RP_IO where it cannot be read. */

@@ -177,7 +177,9 @@ struct rp_ctf_ledger {
     uint64_t marks;    /* of `record mark` that processes have recorded */
     uint64_t setup_ns; /* CPU time of opening streams and files, and of the recorder's threads */
     uint64_t cpu_ns;   /* CPU time of the programs, from each `record` when its program has ended */
-    uint64_t more[11];
+    uint64_t recorded_ns, unrecorded_ns; /* of a step, with detail and without; of all processes */
+    uint64_t loaded;                     /* processes that loaded the recorder */
+    uint64_t more[8];
     struct rp_ctf_ledger_row rows[RP_CTF_LEDGER_ROWS];
 };
 

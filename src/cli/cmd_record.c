@@ -27,6 +27,11 @@ const struct rp_option record_options[] = {
     {"steps", 0, RP_OPT_TEXT, "FIRST:COUNT", NULL,
      "record these steps only; counted from 0, by ranges and marks named step...", 0},
     {"step-name", 0, RP_OPT_TEXT, "TEXT", NULL, "prefix of the names of steps", 0},
+    {"light", 0, RP_OPT_FLAG, NULL, NULL, "steps, kernels and collectives only: no operators", 0},
+    {"detail", 0, RP_OPT_TEXT, "N:M", NULL,
+     "operators, calls and device work in N of M steps only; in the others the steps: 2:200", 0},
+    {"measure", 0, RP_OPT_FLAG, NULL, NULL,
+     "leave out eight steps, to tell how much longer steps are while recording", 0},
     {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "maximum size written by one process: 2GiB", 0},
     {"when-full", 0, RP_OPT_CHOICE, "stop|ring", "stop",
      "at the limit: stop (the rest is counted as lost), or drop the oldest events", 0},
@@ -90,6 +95,24 @@ static bool add_steps(struct record *r, const char *text, struct rp_err *err)
         return false;
     }
     return add_number(r, err, "first_step", first) && add_number(r, err, "steps", count);
+}
+
+/* "2:200" */
+static bool add_detail(struct record *r, const char *text, struct rp_err *err)
+{
+    unsigned with = 0, of = 0;
+    char more;
+
+    if (!text)
+        return true;
+    if (sscanf(text, "%u:%u%c", &with, &of, &more) == 2 && with && with < UINT_MAX - 1 &&
+        of > with + 1)
+        return add_option(r, err, "detail", text);
+    snprintf(err->text, sizeof err->text,
+             "option '--detail' takes N:M, N of M steps, with M at least N + 2, as in 2:200, not "
+             "'%.200s'",
+             text);
+    return false;
 }
 
 static bool add_settings(struct record *r, const struct cli_call *call, struct rp_err *err)
@@ -169,7 +192,13 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
            add_number(r, err, "limit", number(call, "limit")) &&
            (!full || add_option(r, err, "full", full)) &&
            (!counters || add_option(r, err, "cuda.counters", counters)) &&
-           add_settings(r, call, err);
+           add_detail(r, setting(call, "detail"), err) &&
+           (!cli_flag(call->settings, call->nsettings, "measure") ||
+            add_option(r, err, "measure", "on")) &&
+           add_settings(r, call, err) &&
+           (!cli_flag(call->settings, call->nsettings, "light") ||
+            (add_option(r, err, "frameworks.operators", "none") &&
+             add_option(r, err, "cuda.calls", "launches")));
 }
 
 /* -------------------------------------------------------------------------- the folder */
@@ -193,10 +222,29 @@ static bool folder_is_free(const char *path, const struct record *r)
     return free_so_far;
 }
 
+/* A second recording gets a number: "recording-2". Under a launcher there is none, because all of
+   its ranks must choose the same folder. */
+static bool choose_folder(struct record *r, const char *name)
+{
+    size_t n = strlen(name);
+
+    while (n > 1 && name[n - 1] == '/')
+        n--;
+    snprintf(r->name, sizeof r->name, "%s", name);
+    if (folder_is_free(r->name, r))
+        return true;
+    for (int i = 2; r->rank < 0 && i < 1000; i++) {
+        if (snprintf(r->name, sizeof r->name, "%.*s-%d", (int)n, name, i) < (int)sizeof r->name &&
+            folder_is_free(r->name, r))
+            return true;
+    }
+    return false;
+}
+
 /* Removes the control files that an earlier run left, so that they do not affect this one. */
 static void remove_control_files(const struct record *r)
 {
-    static const char *const names[] = {".control", ".begun", ".ended"};
+    static const char *const names[] = {".control", ".begun", ".ended", ".error"};
     char path[PATH_MAX + 16];
 
     for (size_t i = 0; i < sizeof names / sizeof names[0] && r->rank < 0; i++) {
@@ -247,17 +295,20 @@ static int record_program(const struct cli_call *call)
     r.rank = rp_recording_rank(&r.restarts);
     if (!gather_options(&r, call, &err))
         return cli_usage("record", &err);
-    if (!folder_is_free(folder, &r)) {
+    if (!choose_folder(&r, folder)) {
         snprintf(err.text, sizeof err.text,
                  "'%.500s' %s: choose another folder with '-o', or remove it", folder,
                  r.rank < 0 ? "is not empty" : "already holds a recording of this rank");
         return cli_usage("record", &err);
     }
+    if (!r.quiet && strcmp(r.name, folder) != 0)
+        fprintf(stderr, "reprise: '%.500s' is not empty: recording into '%.500s'\n", folder,
+                r.name);
     if (!record_sources(&r, setting(call, "with"), &usage, &err))
         return usage ? cli_usage("record", &err) : cli_fail(RP_UNSUPPORTED, &err);
     if (!keys_are_used(&r, call, &err))
         return cli_usage("record", &err);
-    if (!make_folder(&r, folder, &err)) {
+    if (!make_folder(&r, r.name, &err)) {
         cli_fail(RP_IO, &err);
         fputs("reprise: continuing without a recording\n", stderr);
         r.folder[0] = '\0';
@@ -265,6 +316,7 @@ static int record_program(const struct cli_call *call)
         setenv("REPRISE_RECORD", r.folder, 1);
         setenv("REPRISE_RECORD_OPTIONS", r.options, 1);
     }
+    r.program = call->words[0];
     status = record_run(call->words, call->nwords);
     if (r.folder[0])
         record_spent(&r);

@@ -9,6 +9,8 @@
 
 struct record {
     char folder[PATH_MAX];    /* absolute */
+    char name[PATH_MAX];      /* as the user gives it to other commands */
+    const char *program;      /* that is recorded */
     char libraries[PATH_MAX]; /* folder of the injected libraries */
     char options[2048];       /* REPRISE_RECORD_OPTIONS */
     char used[512];           /* names of the sources in use, for the summary */
@@ -51,6 +53,9 @@ void record_spent(const struct record *r);
 
 /* Removes unfinished files of dead processes, and prints (unless quiet) what was recorded. */
 void record_summary(const struct record *r);
+
+/* Prints why nothing was recorded. */
+void record_tell_nothing(const struct record *r, const struct rp_recording *rec);
 
 /* `record start`, `stop` and `mark`: sends a command to a running recording. */
 int record_control(const struct cli_call *call);

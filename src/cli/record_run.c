@@ -224,16 +224,32 @@ void record_spent(const struct record *r)
         rp_recording_spent(r->folder, time_ns(&used.ru_utime) + time_ns(&used.ru_stime));
 }
 
-static void print_events(const struct record *r, const struct rp_recording *rec)
+/* The first thing to know of a recording is what it did to the program: measured in steps, where
+   the recorder saw them, else the CPU time of its own code. */
+static void print_cost(const struct rp_recording *rec)
 {
-    char events[32], number[32];
+    if (rec->unrecorded_step_ns > 0) {
+        double longer =
+            100.0 * ((double)rec->recorded_step_ns / (double)rec->unrecorded_step_ns - 1);
 
-    fprintf(stderr,
-            "reprise: %s events from %llu thread%s in %llu process%s, %s lost, %.1f MB in '%s'\n",
-            with_commas(rec->events, events), (unsigned long long)rec->threads,
-            rec->threads == 1 ? "" : "s", (unsigned long long)rec->processes,
-            rec->processes == 1 ? "" : "es", with_commas(rec->lost, number),
-            (double)rec->bytes / 1e6, r->folder);
+        if (longer < 1)
+            fputs("; steps are less than 1 % longer while recording\n", stderr);
+        else
+            fprintf(stderr, "; steps are about %.0f %% longer while recording\n", longer);
+        return;
+    }
+    if (rec->cost_ns > 0)
+        fprintf(stderr, "; its own code took about %.1f ms", (double)rec->cost_ns / 1e6);
+    if (rec->cost_ns > 0 && rec->cpu_ns > rec->cost_ns)
+        fprintf(stderr, " (%.2f %% of the CPU time)",
+                100.0 * (double)rec->cost_ns / (double)rec->cpu_ns);
+    fputc('\n', stderr);
+}
+
+static void print_lost(const struct rp_recording *rec)
+{
+    char number[32];
+
     if (rec->lost)
         fprintf(stderr, "reprise: results for this recording do not include the lost events%s%s\n",
                 rec->lost_because[0] ? ": " : "", rec->lost_because);
@@ -244,25 +260,30 @@ static void print_events(const struct record *r, const struct rp_recording *rec)
                 with_commas(rec->overwritten, number));
 }
 
-/* The share is that of the CPU time of the program, of which the recorder's is a part. Where the
-   estimate is larger, or children outlived the program, there is none to state. What a vendor's
-   profiling library adds to the work of a device cannot be measured from here. */
-static void print_cost(const struct rp_recording *rec)
+/* The first line that a Python program left when an exception ended it. */
+static void print_error(const struct record *r)
 {
-    int64_t events_ns = rec->cost_ns - rec->setup_ns;
+    char path[PATH_MAX + 16], line[512];
+    FILE *f;
 
-    if (!rec->cost_ns || !rec->events)
-        return;
-    fprintf(stderr, "reprise: recording took about %.1f ms of CPU time on the host (",
-            (double)rec->cost_ns / 1e6);
-    if (rec->cpu_ns > rec->cost_ns)
-        fprintf(stderr, "%.2f %% of the program's; ",
-                100.0 * (double)rec->cost_ns / (double)rec->cpu_ns);
-    fprintf(stderr,
-            "estimated: %.0f ns per event; measured: %.1f ms for threads and files); "
-            "not measured: what a profiling library (CUPTI, HSA) adds to each launch and on the "
-            "device, and what frameworks take to name operators\n",
-            (double)events_ns / (double)rec->events, (double)rec->setup_ns / 1e6);
+    snprintf(path, sizeof path, "%s/.error", r->folder);
+    f = fopen(path, "re");
+    if (f && fgets(line, sizeof line, f))
+        fprintf(stderr, "reprise: %s", line);
+    if (f)
+        fclose(f);
+}
+
+static void print_events(const struct record *r, const struct rp_recording *rec)
+{
+    char events[32], number[32];
+
+    fprintf(stderr, "reprise: %s events, %.1f MB, %s lost", with_commas(rec->events, events),
+            (double)rec->bytes / 1e6, with_commas(rec->lost, number));
+    print_cost(rec);
+    print_lost(rec);
+    print_error(r);
+    fprintf(stderr, "reprise: next: reprise report %s\n", r->name);
 }
 
 void record_summary(const struct record *r)
@@ -278,12 +299,10 @@ void record_summary(const struct record *r)
         cli_fail(err.code, &err);
         return;
     }
-    if (!rec.events && !rec.lost) {
-        fprintf(stderr, "reprise: nothing recorded (sources: %s)\n", r->used);
-        return;
-    }
-    print_events(r, &rec);
-    print_cost(&rec);
+    if (rec.events || rec.lost)
+        print_events(r, &rec);
+    else
+        record_tell_nothing(r, &rec);
 }
 
 /* -------------------------------------------------------------------------- control */

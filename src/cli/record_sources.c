@@ -46,12 +46,14 @@ static const struct source {
    (`option` of capture/core/core.h). */
 static const struct rp_option keys[] = {
     {"set blocking.min_ns", 0, RP_OPT_INT, "N", "1000", NULL, 0},
-    {"set cuda.calls", 0, RP_OPT_CHOICE, "usual|all|none", "usual", NULL, 0},
+    {"set cuda.calls", 0, RP_OPT_CHOICE, "usual|launches|all|none", "usual", NULL, 0},
     {"set cuda.graph", 0, RP_OPT_CHOICE, "graph|node", "graph", NULL, 0},
     {"set cuda.sync", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
     {"set frameworks.memory", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},
+    {"set frameworks.min_ns", 0, RP_OPT_INT, "N", "10000", NULL, 0},
+    {"set frameworks.operators", 0, RP_OPT_CHOICE, "launching|all|none", "launching", NULL, 0},
     {"set frameworks.shapes", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},
-    {"set frameworks.torch", 0, RP_OPT_CHOICE, "itt|nvtx", NULL, NULL, 0},
+    {"set frameworks.torch", 0, RP_OPT_CHOICE, "callbacks|itt|nvtx", "callbacks", NULL, 0},
     {"set frameworks.window", 0, RP_OPT_INT, "1..86400", "5", NULL, 0},
     {"set hip.calls", 0, RP_OPT_CHOICE, "usual|all|none", "usual", NULL, 0},
     {"set nccl.channels", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},

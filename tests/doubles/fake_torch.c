@@ -12,6 +12,7 @@
  *   fork      an operator in the child of a fork
  *   async     a range that ends on another thread, as collectives do
  *   kill      kill -9 of itself, inside a range
+ *   _exit     ends without exit handlers
  *
  * FAKE_TORCH=other: the observers are called with other objects than expected (the test must fail).
  */
@@ -292,6 +293,8 @@ int main(int argc, char **argv)
             fork_child();
         else if (!strcmp(argv[i], "kill"))
             run(RP_TORCH_USER, "the last range", -1, kill_self);
+        else if (!strcmp(argv[i], "_exit"))
+            _exit(0);
     }
     printf("done\n");
     return 0;

@@ -51,6 +51,13 @@ struct rp_capture_enter {
     uint64_t link; /* correlation id; 0: none */
 };
 
+/* What ends a step, the best first. */
+enum rp_capture_sign {
+    RP_CAPTURE_MARK = 1, /* a range or mark that is named a step */
+    RP_CAPTURE_OPTIMIZER,
+    RP_CAPTURE_EXECUTION /* of a compiled program */
+};
+
 struct rp_capture_arg {
     const char *key;
     enum rp_ctf_arg_type type;
@@ -115,6 +122,12 @@ struct rp_capture {
     bool (*count_launches)(void);
     uint64_t *(*launches)(void);
 
+    /* A step has ended on this thread (steps.c); where detail is recorded in some steps only, this
+       switches it. */
+    void (*step_end)(enum rp_capture_sign sign, const char *name);
+    bool (*detail)(void); /* whether operators, calls and device work are recorded in this step */
+    void (*on_detail)(void (*call)(bool on)); /* called at each switch, on the thread of a step */
+
     void (*thread_name)(uint32_t tid, const char *name); /* tid 0: this thread */
     void (*library)(const char *path);
     void (*forked)(uint32_t child);
@@ -136,6 +149,8 @@ const struct rp_capture *rp_capture_get(void);
    A library that is used without the host library calls rp_capture_close when it is unloaded. */
 const struct rp_capture *rp_capture_own(void);
 void rp_capture_close(void);
+/* Records that the process ends by itself. */
+void rp_capture_note_end(void);
 /* Makes no more system calls, because the program has entered a sandbox: events that fit into the
    open files are recorded, the rest is counted as lost. `strict`: seccomp's strict mode, where the
    kernel also takes the calling thread's clocks away (it disables rdtsc): its events are lost. */

@@ -50,7 +50,7 @@ static __attribute__((noinline)) void text_define(struct rp_core_stream *s, uint
     s->at += strnlen((const char *)s->at, t->len) + 1;
     s->events++;
     if (slot->hash != t->hash)
-        slot->is_step = rp_core.options.steps && t->at[t->len] == '\0' && rp_core_is_step(t->at);
+        slot->is_step = rp_core_counts_steps() && t->at[t->len] == '\0' && rp_core_is_step(t->at);
     slot->hash = t->hash;
     slot->packet = s->packet;
 }
@@ -240,9 +240,18 @@ static RP_CORE_INLINE void put_named(enum rp_ctf_event id, const char *name)
     event_end_at(s, at + 12);
 }
 
+/* After an event: a switch of detail writes events too. */
+static RP_CORE_INLINE void tell_step(void)
+{
+    if (RP_CORE_UNLIKELY(atomic_load_explicit(&rp_core.step_due, memory_order_relaxed)) &&
+        atomic_exchange(&rp_core.step_due, false))
+        rp_core_step_end(RP_CAPTURE_MARK, "");
+}
+
 static void put_range_begin(const char *name)
 {
     put_named(RP_CTF_RANGE_BEGIN, name);
+    tell_step();
 }
 
 static void put_range_end(void)
@@ -260,6 +269,7 @@ static void put_range_end(void)
 static void put_mark(const char *name)
 {
     put_named(RP_CTF_MARK, name);
+    tell_step();
 }
 
 static void put_counter(const char *name, double value)
@@ -309,6 +319,7 @@ static void put_enter(const struct rp_capture_enter *e)
     put_header(s, RP_CTF_ENTER);
     put_bytes(s, &out, sizeof out);
     event_end(s);
+    tell_step();
 }
 
 static void put_leave(uint32_t lane, int64_t result)
@@ -642,6 +653,9 @@ const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .async_begin = put_async_begin,
                                          .async_end = put_async_end,
                                          .span = put_span,
+                                         .step_end = rp_core_step_end,
+                                         .detail = rp_core_detail,
+                                         .on_detail = rp_core_on_detail,
                                          .thread_name = put_thread_name,
                                          .library = put_library,
                                          .forked = put_forked,

@@ -207,7 +207,8 @@ void rp_core_step(const char *name)
         return;
     if (!atomic_compare_exchange_strong(&rp_core.step_tid, &none, tid) && none != tid)
         return;
-    atomic_fetch_add(&rp_core.steps_seen, 1);
+    if (atomic_fetch_add(&rp_core.steps_seen, 1) > 0)
+        rp_core.step_due = true; /* the one before it has ended */
     rp_core_update();
 }
 
@@ -254,6 +255,8 @@ static void forget_parent(void)
     atomic_store(&rp_core.closing, 0);
     atomic_store(&rp_core.steps_seen, 0); /* a process counts its own */
     atomic_store(&rp_core.step_tid, 0);
+    rp_core_steps_forget();
+    atomic_store(&rp_core.end_noted, 0);
     atomic_store(&rp_core.counts_launches, 0); /* devices do not work in the child */
     rp_core_self = NULL;
     if (has_thread_key)
@@ -576,6 +579,19 @@ void rp_capture_seal(bool strict)
         rp_core_self->time = RP_CORE_NEVER; /* its events take the slow path */
 }
 
+/* A process without this fact was killed. Not in the child of a vfork, which shares the memory. */
+void rp_capture_note_end(void)
+{
+    char key[40];
+
+    if (!rp_core.page || !atomic_load(&rp_core.page->opened) || atomic_load(&rp_core.sealed) ||
+        atomic_load(&rp_core.ended) || !atomic_load(&rp_core.page->on) ||
+        rp_core.pid != (uint32_t)getpid() || atomic_exchange(&rp_core.end_noted, 1))
+        return;
+    snprintf(key, sizeof key, "process.%u.ended", rp_core.pid);
+    rp_core_table.fact(key, "exit");
+}
+
 void rp_capture_close(void)
 {
     uint32_t none = 0;
@@ -584,6 +600,8 @@ void rp_capture_close(void)
     if (!rp_core.page || !atomic_load(&rp_core.page->image) || atomic_load(&rp_core.sealed))
         return;
     rp_core_helper_stop_ticks();
+    rp_core_steps_end();
+    rp_capture_note_end();
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {
         if (rp_core.sources[i].on_exit)
             rp_core.sources[i].on_exit();
@@ -639,7 +657,10 @@ static void core_init(void)
     read_options();
     read_rank();
     read_machine();
+    rp_core_steps_init();
     rp_core_ledger_open(false);
+    if (rp_core.ledger)
+        atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->loaded, 1);
     rp_core_clock_init();
     rp_core.frequency = 1000000000; /* for retries only; the exact one is in the metadata */
     has_thread_key = !pthread_key_create(&thread_key, on_thread_end);

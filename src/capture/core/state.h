@@ -154,6 +154,7 @@ struct rp_core {
     _Atomic uint64_t bytes, lost, names; /* bytes on disk; lost without a ledger; files so far */
     _Atomic uint32_t ended, stopped, warned; /* warned: one bit for each reason */
     _Atomic uint32_t closing;                /* the process is ending */
+    _Atomic uint32_t end_noted;
     _Atomic uint32_t sealed; /* the program is in a sandbox: make no more system calls */
     _Atomic int64_t steps_seen;
     _Atomic uint32_t times;        /* how often recording was switched on */
@@ -162,6 +163,7 @@ struct rp_core {
     _Atomic uint64_t off_at[RP_CORE_PAUSES];
     _Atomic uint32_t pause_told; /* the value of page->on before the pause that was recorded last */
     _Atomic uint32_t step_tid;
+    _Atomic bool step_due; /* tell steps.c, when the event that began a step has been written */
     _Atomic uint32_t nsources;
     struct {
         const char *name;
@@ -226,6 +228,15 @@ const char *rp_core_option(const char *key);
 enum { RP_CORE_WARN_FOLDER = 1, RP_CORE_WARN_CHUNK = 2, RP_CORE_WARN_FULL = 4 };
 void rp_core_warn(unsigned once, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void rp_core_child(void); /* after a fork */
+
+/* ---- steps ---- */
+void rp_core_steps_init(void);
+void rp_core_steps_forget(void); /* in the child of a fork */
+void rp_core_steps_end(void);    /* tells how many there were, and what recording took */
+void rp_core_step_end(enum rp_capture_sign sign, const char *name);
+bool rp_core_detail(void);
+bool rp_core_counts_steps(void); /* whether steps matter */
+void rp_core_on_detail(void (*call)(bool on));
 
 /* ---- ledger ---- */
 void rp_core_ledger_open(bool create);                    /* unless it is open */

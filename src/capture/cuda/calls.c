@@ -56,55 +56,54 @@ static bool is_work(int domain, const char *name)
     return contains_any(name, work) && rp_cuda_call_matters(domain, name);
 }
 
-/* Calls `enable` for each chosen call. Returns the number of calls for which that succeeded. */
+/* Calls `set` for each chosen call. Returns the number of calls for which that succeeded. */
 static uint32_t for_each_call(int domain, bool (*is_chosen)(int domain, const char *name),
-                              int (*enable)(uint32_t id, uint8_t on))
+                              int (*set)(uint32_t id, uint8_t on), bool on)
 {
     uint32_t n = 0;
 
-    for (uint32_t id = 1; enable && id < IDS; id++) {
+    for (uint32_t id = 1; set && id < IDS; id++) {
         const char *name = NULL;
 
         if (!rp_cuda.cupti.callback_name(domain, id, &name) && name && is_chosen(domain, name) &&
-            !enable(id, 1))
+            !set(id, on))
             n++;
     }
     return n;
 }
 
-void rp_cuda_calls_enable(void)
+static void switch_calls(bool on)
 {
     const struct rp_cupti *c = &rp_cuda.cupti;
+    int (*set)(int) = on ? c->enable : c->disable;
 
     if (rp_cuda_option_is("cuda.calls", "none"))
         return;
     rp_cuda.all_calls = rp_cuda_option_is("cuda.calls", "all");
     if (rp_cuda.all_calls) {
-        c->enable(RP_CUPTI_RUNTIME);
-        c->enable(RP_CUPTI_DRIVER);
-    } else if (rp_cuda_option_is("cuda.calls", "launches") &&
-               for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_work, c->enable_driver)) {
+        set(RP_CUPTI_RUNTIME);
+        set(RP_CUPTI_DRIVER);
         return;
-    } else {
-        if (!for_each_call(RP_CUPTI_DOMAIN_RUNTIME, rp_cuda_call_matters, c->enable_runtime))
-            c->enable(RP_CUPTI_RUNTIME);
-        for_each_call(RP_CUPTI_DOMAIN_DRIVER, rp_cuda_call_matters, c->enable_driver);
     }
+    if (rp_cuda_option_is("cuda.calls", "launches") &&
+        for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_work, c->enable_driver, on))
+        return;
+    if (!for_each_call(RP_CUPTI_DOMAIN_RUNTIME, rp_cuda_call_matters, c->enable_runtime, on))
+        set(RP_CUPTI_RUNTIME);
+    for_each_call(RP_CUPTI_DOMAIN_DRIVER, rp_cuda_call_matters, c->enable_driver, on);
 }
-
-/* -------------------------------------------------------------------------- counting */
 
 static int watch(uint32_t id, uint8_t on)
 {
     return rp_cuda.cupti.enable_callback(on, rp_cuda.subscriber, RP_CUPTI_DOMAIN_DRIVER, id);
 }
 
-/* The driver's calls are all there are: those of the runtime call it. */
-void rp_cuda_calls_watch(void)
+/* To count, the driver's are all there are: those of the runtime call it. */
+void rp_cuda_calls_switch(bool on)
 {
-    rp_cuda.counting = rp_cuda.cap->count_launches();
+    switch_calls(on);
     if (rp_cuda.counting)
-        for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_work, watch);
+        for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_work, watch, on);
 }
 
 void rp_cuda_calls_count(const void *data)

@@ -28,6 +28,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+#define DEADLOCKS 130000 /* this version may, when records of kernels are switched off */
+
 struct rp_cuda rp_cuda;
 
 /* -------------------------------------------------------------------------- callbacks */
@@ -66,34 +68,45 @@ static void set_attribute(int attribute, size_t value, size_t size)
         rp_cuda.cupti.set_attribute(attribute, &size, &value);
 }
 
-static void enable_records(void)
+/* Records of work, and of calls, on or off. */
+static void switch_records(bool on)
 {
-    static const uint8_t kinds[] = {RP_CUPTI_DEVICE,
-                                    RP_CUPTI_CONTEXT,
-                                    RP_CUPTI_MEMCPY,
-                                    RP_CUPTI_MEMCPY2,
-                                    RP_CUPTI_MEMSET,
-                                    RP_CUPTI_OVERHEAD,
-                                    RP_CUPTI_EXTERNAL_CORRELATION};
+    static const uint8_t kinds[] = {RP_CUPTI_MEMCPY, RP_CUPTI_MEMCPY2, RP_CUPTI_MEMSET,
+                                    RP_CUPTI_OVERHEAD, RP_CUPTI_EXTERNAL_CORRELATION};
+    int (*set)(int) = on ? rp_cuda.cupti.enable : rp_cuda.cupti.disable;
+    int code = set(RP_CUPTI_CONCURRENT_KERNEL);
     char text[160];
-    int code;
 
-    code = rp_cuda.cupti.enable(RP_CUPTI_CONCURRENT_KERNEL);
     if (code) {
         snprintf(text, sizeof text, "CUPTI cannot record kernels: %s", rp_cuda_error(code));
         rp_cuda.cap->warn(text);
     }
     for (size_t i = 0; i < sizeof kinds; i++)
-        rp_cuda.cupti.enable(kinds[i]);
+        set(kinds[i]);
     if (!rp_cuda_option_is("cuda.graph", "node"))
-        rp_cuda.cupti.enable(RP_CUPTI_GRAPH_TRACE);
+        set(RP_CUPTI_GRAPH_TRACE);
     if (!rp_cuda_option_is("cuda.sync", "off")) {
-        if (rp_cuda.cupti.all_syncs)
-            rp_cuda.cupti.all_syncs(0); /* not those that only query */
-        rp_cuda.cupti.enable(RP_CUPTI_SYNCHRONIZATION);
-        rp_cuda.cupti.enable(RP_CUPTI_CUDA_EVENT);
+        set(RP_CUPTI_SYNCHRONIZATION);
+        set(RP_CUPTI_CUDA_EVENT);
     }
-    rp_cuda_calls_enable();
+    rp_cuda_calls_switch(on);
+}
+
+static void on_detail(bool on)
+{
+    if (atomic_load(&rp_cuda.running) && rp_cuda.cap->process_id() == rp_cuda.process)
+        switch_records(on);
+}
+
+static void enable_records(void)
+{
+    rp_cuda.cupti.enable(RP_CUPTI_DEVICE);
+    rp_cuda.cupti.enable(RP_CUPTI_CONTEXT);
+    if (rp_cuda.cupti.all_syncs)
+        rp_cuda.cupti.all_syncs(0); /* not those that only query */
+    switch_records(true);
+    if (rp_cuda.cupti.version != DEADLOCKS)
+        rp_cuda.cap->on_detail(on_detail);
 }
 
 /* -------------------------------------------------------------------------- subscribing */
@@ -203,8 +216,8 @@ static void cuda_begin(void)
     if (c->timestamp) /* only once: a second call corrupts the times of records */
         c->timestamp(timestamp);
     c->buffers(rp_cuda_request, rp_cuda_complete);
+    rp_cuda.counting = rp_cuda.cap->count_launches();
     enable_records();
-    rp_cuda_calls_watch();
     snprintf(version, sizeof version, "%u", c->version);
     rp_cuda.cap->fact("cuda.cupti", version);
     atexit(cuda_end);

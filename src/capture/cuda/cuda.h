@@ -47,9 +47,7 @@ RP_CUDA_HIDDEN const char *rp_cuda_error(int code);
 RP_CUDA_HIDDEN bool rp_cuda_option_is(const char *key, const char *value);
 
 /* ---- calls.c ---- */
-RP_CUDA_HIDDEN void rp_cuda_calls_enable(void);
-/* Counts calls that give work to the device, where a source wants that. */
-RP_CUDA_HIDDEN void rp_cuda_calls_watch(void);
+RP_CUDA_HIDDEN void rp_cuda_calls_switch(bool on);         /* records of calls, and counting them */
 RP_CUDA_HIDDEN void rp_cuda_calls_count(const void *data); /* of a callback */
 /* Whether calls of this name are recorded by default. */
 RP_CUDA_HIDDEN bool rp_cuda_call_matters(int domain, const char *name);

@@ -2,10 +2,73 @@
 /* What python/sitecustomize.py asks of the recorder, by ctypes. */
 #include "capture/core/core.h"
 
-#define EXPORT __attribute__((visibility("default")))
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
 
+#define EXPORT __attribute__((visibility("default")))
+#define FACTS  32
+
+EXPORT void reprise_frameworks_fact(const char *key, const char *value);
+EXPORT void reprise_frameworks_error(const char *text);
 EXPORT int reprise_frameworks_ready(void);
 EXPORT const char *reprise_frameworks_folder(void);
+
+/* -------------------------------------------------------------------------- facts */
+
+static struct {
+    char key[64], value[256];
+    bool told;
+} facts[FACTS];
+static uint32_t nfacts, told_by; /* told_by: the process that told them */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Facts wait for an event: a launcher that imports a framework records nothing by itself. */
+static void tell_facts(void)
+{
+    const struct rp_capture *cap = rp_capture_get();
+
+    if (!cap || !cap->active() || !cap->folder())
+        return;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < nfacts; i++) {
+        if (facts[i].told && told_by == cap->process_id())
+            continue;
+        cap->fact(facts[i].key, facts[i].value);
+        facts[i].told = true;
+    }
+    told_by = cap->process_id();
+    pthread_mutex_unlock(&lock);
+}
+
+void reprise_frameworks_fact(const char *key, const char *value)
+{
+    static bool is_source;
+    const struct rp_capture *cap = rp_capture_get();
+
+    if (!cap)
+        return;
+    pthread_mutex_lock(&lock);
+    if (nfacts < FACTS) {
+        snprintf(facts[nfacts].key, sizeof facts[0].key, "%s", key);
+        snprintf(facts[nfacts].value, sizeof facts[0].value, "%s", value);
+        nfacts++;
+    }
+    if (!is_source)
+        is_source = cap->source("frameworks", tell_facts, tell_facts);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Why the program ended. */
+void reprise_frameworks_error(const char *text)
+{
+    const struct rp_capture *cap = rp_capture_get();
+
+    if (cap)
+        cap->fact("error", text);
+}
+
+/* -------------------------------------------------------------------------- recording */
 
 int reprise_frameworks_ready(void)
 {

@@ -33,6 +33,7 @@
 #define PLACES  40    /* words of the object that are searched for the sequence number */
 #define LONG_NS 10000 /* an operator that took this long is written in any case */
 #define TESTED  32
+#define STEP    "Optimizer.step#"
 
 EXPORT int reprise_torch_open(void);
 EXPORT int reprise_torch_saw(const char *name);
@@ -59,7 +60,7 @@ static struct {
     RP_TORCH_CALLS(FIELD)
 #undef FIELD
     uint64_t operators, ranges; /* handles of the callbacks; 0: none */
-    bool all;                   /* also those that launch nothing */
+    bool all, none;             /* all: also those that launch nothing */
     uint64_t long_ticks;
     int64_t sequence_at; /* word of the object; -1: unknown */
     _Atomic uint32_t ready;
@@ -217,6 +218,7 @@ static void range_end(const struct rp_torch_function *function, void *context)
 {
     struct stack *s = self;
     uint32_t i = s ? s->nranges : 0;
+    const char *name;
 
     (void)context;
     while (i > 0 && s->ranges[i - 1] != function)
@@ -225,6 +227,9 @@ static void range_end(const struct rp_torch_function *function, void *context)
         return;
     for (; s->nranges >= i; s->nranges--)
         torch.cap->range_end();
+    name = torch.name(function);
+    if (!strncmp(name, STEP, sizeof STEP - 1))
+        torch.cap->step_end(RP_CAPTURE_OPTIMIZER, name);
 }
 
 /* -------------------------------------------------------------------------- opening */
@@ -271,6 +276,7 @@ int reprise_torch_open(void)
     has_key = !pthread_key_create(&stack_key, stack_unmap);
     which = torch.cap->option("frameworks.operators");
     torch.all = which && !strcmp(which, "all");
+    torch.none = which && !strcmp(which, "none");
     which = torch.cap->option("frameworks.min_ns");
     torch.long_ticks = torch.cap->ticks(which ? strtoull(which, NULL, 10) : LONG_NS);
     test.thread = pthread_self();
@@ -302,11 +308,20 @@ void reprise_torch_expect(int64_t sequence)
     test.n = 0;
 }
 
+static void switch_operators(bool on)
+{
+    (on ? torch.reenable : torch.disable)(torch.operators);
+}
+
 void reprise_torch_begin(void)
 {
     if (test.possible && !(test.possible & (test.possible - 1)))
         torch.sequence_at = __builtin_ctzll(test.possible);
-    if (!torch.all)
+    if (torch.none)
+        torch.disable(torch.operators);
+    else
+        torch.cap->on_detail(switch_operators);
+    if (!torch.all && !torch.none)
         torch.cap->want_launches();
     atomic_store(&torch.ready, 1);
 }

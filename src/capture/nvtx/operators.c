@@ -9,6 +9,7 @@
 #include "capture/nvtx/names.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -85,6 +86,18 @@ static const char *plain_name(const struct rp_nvtx_name *name, char *room, size_
     return room;
 }
 
+static bool is_light(const struct rp_capture *cap)
+{
+    static _Atomic int known; /* 1: operators are recorded, 2: they are not */
+    const char *which;
+
+    if (!atomic_load_explicit(&known, memory_order_relaxed)) {
+        which = cap->option("frameworks.operators");
+        atomic_store(&known, which && !strcmp(which, "none") ? 2 : 1);
+    }
+    return atomic_load_explicit(&known, memory_order_relaxed) == 2;
+}
+
 const char *rp_nvtx_operator_begin(const struct rp_capture *cap, enum rp_nvtx_names names,
                                    const char *text, char *room, size_t size)
 {
@@ -101,15 +114,19 @@ const char *rp_nvtx_operator_begin(const struct rp_capture *cap, enum rp_nvtx_na
     }
     if (!known)
         return text ? text : "";
-    if (!name.is_operator || level >= DEPTH)
-        return plain_name(&name, room, size);
+    if (!name.is_operator || level >= DEPTH) {
+        plain_name(&name, room, size);
+        if (names == RP_NVTX_NAMES_XLA && !name.is_operator) /* the one before it has ended */
+            cap->step_end(RP_CAPTURE_EXECUTION, room);
+        return room;
+    }
     open = &s->open[level];
     *open = (struct open_operator){.name = room_put(s, name.name), .sequence = name.sequence};
     if (!open->name)
         return plain_name(&name, room, size);
     open->sizes = room_put(s, name.sizes);
     open->path = room_put(s, name.path);
-    open->begin = cap->ready() ? cap->now() : 0;
+    open->begin = cap->ready() && cap->detail() && !is_light(cap) ? cap->now() : 0;
     s->is_operator |= UINT64_C(1) << level;
     return NULL;
 }

@@ -57,6 +57,9 @@ bool rp_ctf_ledger_add(const char *path, const int32_t *rank, struct rp_ctf_acco
         add_up(&to->marks, ledger->marks);
         add_up(&to->setup_ns, ledger->setup_ns);
         add_up(&to->cpu_ns, ledger->cpu_ns);
+        add_up(&to->recorded_ns, ledger->recorded_ns);
+        add_up(&to->unrecorded_ns, ledger->unrecorded_ns);
+        add_up(&to->loaded, ledger->loaded);
     }
     free(ledger);
     if (fd >= 0)

@@ -164,6 +164,9 @@ static void report_account(const struct rp_ctf_account *account, struct rp_recor
     out->overwritten = account->events[RP_CTF_LOSS_OVERWRITTEN];
     out->setup_ns = (int64_t)account->setup_ns;
     out->cpu_ns = (int64_t)account->cpu_ns;
+    out->recorded_step_ns = (int64_t)account->recorded_ns;
+    out->unrecorded_step_ns = (int64_t)account->unrecorded_ns;
+    out->loaded = account->loaded;
     out->commands = account->commands;
     out->marks = account->marks;
     out->cost_ns += out->setup_ns;

@@ -283,7 +283,38 @@ def jax(module):
     module.profiler.start_trace, module.profiler.stop_trace = profiler.start_trace, profiler.stop_trace
 
 
+def name_version(module):
+    """Who runs, for `info` and `report`."""
+    version = str(getattr(module, "__version__", "") or "")
+    names = {"torch": "pytorch", "pytorch_lightning": "lightning"}
+    if version:
+        library().reprise_frameworks_fact(("framework." + names.get(module.__name__, module.__name__)).encode(), version.encode())
+
+
+def tell_error():
+    """At exit: the exception that ended the program, and whether it was in an import. Python keeps it for debuggers."""
+    import traceback
+
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if error is None or isinstance(error, SystemExit):
+        return
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [f for f in frames if not f.filename.startswith("<frozen")]
+    where = f" at {os.path.basename(places[0].filename)}:{places[0].lineno}" if places else ""
+    importing = isinstance(error, ImportError) or any("importlib" in f.filename for f in frames)
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    text = f"{'it ended in import' if importing else 'it ended'}{where}: {text}"
+    try:
+        library().reprise_frameworks_error(text.encode())
+    except OSError:
+        return
+    with open(os.path.join(os.environ["REPRISE_RECORD"], ".error"), "a") as out:  # for `record`, which tells the first
+        out.write(text + "\n")
+
+
 HOOKS = {"torch": torch, "tensorflow": tensorflow, "jax": jax}
+HOOKS.update((name, None) for name in ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "diffusers",
+                                       "sentence_transformers", "flax", "keras", "vllm", "trl", "megatron", "timm", "torch_geometric"))
 
 
 class Finder:
@@ -291,8 +322,7 @@ class Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        hook = HOOKS.get(name)
-        if not hook or path is not None:
+        if name not in HOOKS or path is not None:
             return None
         import importlib.util
 
@@ -307,11 +337,18 @@ class Finder:
 
         def run(module):
             execute(module)
-            if HOOKS.pop(name, None):
-                try:
+            if name not in HOOKS:
+                return
+            hook = HOOKS.pop(name)
+            try:
+                if hook:
                     hook(module)
-                except Exception as problem:
-                    warn(f"operators of {name} are not recorded: {problem}")
+            except Exception as problem:
+                warn(f"operators of {name} are not recorded: {problem}")
+            try:
+                name_version(module)
+            except Exception:
+                pass
         spec.loader.exec_module = run
         return spec
 
@@ -331,5 +368,8 @@ def hidden_module():
 
 
 if os.environ.get("REPRISE_RECORD"):
+    import atexit
+
     sys.meta_path.insert(0, Finder)
+    atexit.register(tell_error)
 hidden_module()

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps, seen while the program runs, and what is recorded in each.
+ *
+ * Sources tell where a step ends: a range named so, an optimizer, the execution of a compiled
+ * program, in this order of trust. Once a better sign has been seen the others do not count. Of
+ * several names of a kind (the two optimizers of a GAN) the one with the most counts, so that all
+ * of them together are one step.
+ *
+ * Detail (operators, kernels, calls) is recorded in some steps only (record --detail), or is left
+ * out in a few (record --measure), to see how long a step takes without it. Ranges, marks and
+ * collectives are recorded in all steps. A switch costs the step after it: that one is in neither
+ * count, and not among those with detail. Steps without it lie in spans named "without detail".
+ *
+ *     step         0 ... | w   | w+1 ... w+N | ...      | w+M |
+ *     detail       on    | on, not counted   | off      | on, again
+ */
+#include "capture/core/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NAMES   32
+#define SAMPLES 64 /* steps of each kind whose times are kept */
+#define WARM    2  /* steps before the first ones with detail */
+
+/* With --measure: in these steps there is none, to compare. */
+#define LEFT_OUT_FIRST  10
+#define LEFT_OUT_EVERY  6
+#define LEFT_OUT_LENGTH 2
+#define LEFT_OUT_TIMES  4
+
+struct times {
+    uint64_t at[SAMPLES];
+    uint32_t n;
+};
+
+static struct {
+    _Atomic uint32_t busy; /* a thread is in rp_core_step_end */
+    enum rp_capture_sign sign;
+    struct {
+        uint64_t hash, count;
+    } names[NAMES];
+    uint64_t most;     /* of any name of the sign */
+    uint64_t seen;     /* steps that have ended */
+    uint64_t detailed; /* of these, those with all detail */
+    uint64_t began;    /* ticks; 0: the first has not */
+    uint32_t since;    /* steps since the last switch */
+    uint32_t with, of; /* --detail N:M; of 0: not given */
+    bool measures;
+    struct times on, off;
+    _Atomic uint32_t without; /* detail is off */
+    uint64_t gaps;
+} steps;
+
+static void (*listeners[RP_CORE_SOURCES])(bool on);
+static _Atomic uint32_t nlisteners;
+
+/* -------------------------------------------------------------------------- options */
+
+void rp_core_steps_init(void)
+{
+    const char *detail = rp_core_option("detail");
+    unsigned with = 0, of = 0;
+
+    if (detail && sscanf(detail, "%u:%u", &with, &of) == 2 && with && of > with + 1) {
+        steps.with = with;
+        steps.of = of;
+    }
+    steps.measures = !steps.of && rp_core_option("measure");
+}
+
+void rp_core_steps_forget(void)
+{
+    bool measures = steps.measures;
+    uint32_t with = steps.with, of = steps.of;
+
+    memset(&steps, 0, sizeof steps);
+    steps.measures = measures;
+    steps.with = with;
+    steps.of = of;
+}
+
+bool rp_core_counts_steps(void)
+{
+    return rp_core.options.steps || steps.of || steps.measures;
+}
+
+bool rp_core_detail(void)
+{
+    return !atomic_load_explicit(&steps.without, memory_order_relaxed);
+}
+
+void rp_core_on_detail(void (*call)(bool on))
+{
+    uint32_t i = atomic_load(&nlisteners);
+
+    if (i >= RP_CORE_SOURCES)
+        return;
+    listeners[i] = call;
+    atomic_store(&nlisteners, i + 1);
+}
+
+/* -------------------------------------------------------------------------- counting */
+
+static uint64_t hash_of(const char *name)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    return h | 1;
+}
+
+/* Whether a step has ended. */
+static bool is_end(enum rp_capture_sign sign, const char *name)
+{
+    uint64_t hash = hash_of(name);
+
+    if (steps.sign && sign > steps.sign)
+        return false;
+    if (sign != steps.sign) {
+        memset(steps.names, 0, sizeof steps.names);
+        steps.sign = sign;
+        steps.most = 0;
+    }
+    for (uint32_t i = 0; i < NAMES; i++) {
+        if (steps.names[i].hash && steps.names[i].hash != hash)
+            continue;
+        steps.names[i].hash = hash;
+        if (++steps.names[i].count <= steps.most)
+            return false;
+        steps.most = steps.names[i].count;
+        return true;
+    }
+    return false;
+}
+
+/* Whether step number `step` is recorded in detail. */
+static bool has_detail(uint64_t step)
+{
+    uint64_t at;
+
+    if (steps.of)
+        return !step || (step >= WARM && (step - WARM) % steps.of <= steps.with);
+    if (!steps.measures || step < LEFT_OUT_FIRST)
+        return true;
+    at = step - LEFT_OUT_FIRST;
+    return at >= (uint64_t)LEFT_OUT_EVERY * LEFT_OUT_TIMES ||
+           at % LEFT_OUT_EVERY >= LEFT_OUT_LENGTH;
+}
+
+static void add_time(struct times *t, uint64_t ticks)
+{
+    t->at[t->n++ % SAMPLES] = ticks;
+}
+
+/* The step that has ended, if it was recorded in one way from its begin to its end. */
+static void measure(uint64_t now, bool detail)
+{
+    if (steps.began && steps.since) {
+        steps.detailed += detail && steps.seen;
+        if (steps.seen > WARM)
+            add_time(detail ? &steps.on : &steps.off, now - steps.began);
+    }
+    steps.since++;
+}
+
+static void switch_detail(bool on)
+{
+    atomic_store(&steps.without, !on);
+    for (uint32_t i = 0; i < atomic_load(&nlisteners); i++)
+        listeners[i](on);
+    if (on)
+        rp_core_table.async_end("without detail", "reprise", steps.gaps);
+    else
+        rp_core_table.async_begin("without detail", "reprise", ++steps.gaps);
+    steps.since = 0;
+}
+
+void rp_core_step_end(enum rp_capture_sign sign, const char *name)
+{
+    uint32_t nobody = 0;
+    uint64_t now = rp_core_now();
+    bool on;
+
+    if ((!steps.of && !steps.measures) || !atomic_load(&nlisteners) ||
+        !atomic_compare_exchange_strong(&steps.busy, &nobody, 1))
+        return;
+    if (is_end(sign, name)) {
+        on = rp_core_detail();
+        measure(now, on);
+        steps.seen++;
+        if (has_detail(steps.seen) != on)
+            switch_detail(!on);
+        steps.began = rp_core_now();
+    }
+    atomic_store(&steps.busy, 0);
+}
+
+/* -------------------------------------------------------------------------- what it came to */
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static uint64_t median_ns(struct times *t)
+{
+    uint32_t n = t->n < SAMPLES ? t->n : SAMPLES;
+    uint64_t second = rp_core_table.ticks(1000000000);
+
+    if (!n)
+        return 0;
+    qsort(t->at, n, sizeof t->at[0], by_value);
+    return (uint64_t)((__uint128_t)t->at[n / 2] * 1000000000 / second);
+}
+
+static void put_number(const char *key, uint64_t number)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+    rp_core_table.fact(key, text);
+}
+
+void rp_core_steps_end(void)
+{
+    uint64_t on_ns, off_ns;
+
+    if (!steps.seen || (!steps.of && !steps.measures) || !atomic_load(&rp_core.page->on))
+        return;
+    put_number("steps.seen", steps.seen);
+    put_number("steps.detailed", steps.detailed);
+    if (steps.on.n < 3 || steps.off.n < 3)
+        return;
+    on_ns = median_ns(&steps.on);
+    off_ns = median_ns(&steps.off);
+    put_number("steps.recorded_ns", on_ns);
+    put_number("steps.unrecorded_ns", off_ns);
+    if (rp_core.ledger) {
+        atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->recorded_ns, on_ns);
+        atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->unrecorded_ns, off_ns);
+    }
+}
