@@ -311,6 +311,7 @@ static enum rp_code find_case(struct join_ctx *j, rp_event launch, uint32_t *out
     RP_TRY(rp_map_intern(&j->case_of, key, (uint32_t)j->cases.n, out, err));
     if (*out < j->cases.n)
         return RP_OK;
+    RP_TRY(rp_vec_reserve(&j->choices, 1, err)); /* an address, where there is no choice too */
     RP_TRY(find_equal(j, &c, err));
     if (!c.n)
         RP_TRY(find_similar(j, &c, err));

@@ -5,8 +5,8 @@
  * needs no lock; the numbers of a histogram belong together if its sequence is even and the same
  * before and after. A process that was killed in the middle of a sample leaves an odd one behind.
  *
- * Everything in a file may be wrong: units are checked, and no list is followed further than the
- * file has units.
+ * Everything in a file may be wrong, and may change at any time: what is checked is loaded once,
+ * units are checked, and no list is followed further than the file has units.
  */
 #define RP_METRICS_LAYOUT_ONLY
 #include "metrics/set.h"
@@ -27,11 +27,13 @@
 #include <x86intrin.h>
 #endif
 
-#define MAX_BYTES ((size_t)1 << 36)
-#define LONG_NS   100000000
-#define TRIES     1000000 /* to read a histogram between two samples */
-#define PAUSES    5000    /* of this length: half a second */
-#define PAUSE_NS  100000
+#define MAX_BYTES    ((size_t)1 << 36)
+#define LONG_NS      100000000
+#define TRIES        100000 /* to read a histogram between two samples */
+#define SPINS        64     /* looks at one that is being written, then a pause */
+#define PAUSES       5000   /* of this length: half a second */
+#define PAUSE_NS     100000
+#define LONGEST_NAME 1024
 
 struct metrics_file {
     const char *path;
@@ -86,18 +88,37 @@ static bool is_this_boot(const struct rp_metrics_file *head)
     return boot[0] && !strncmp(boot, head->boot_id, sizeof head->boot_id);
 }
 
+/* When the process last looked at the clocks. */
+static struct rp_metrics_moment last_moment(const struct rp_metrics_file *head)
+{
+    struct rp_metrics_moment last = {0};
+    uint64_t before;
+    int tries = 0;
+
+    do {
+        before = LOAD(&head->last_sequence);
+        last.ticks = LOAD(&head->last.ticks);
+        last.monotonic_ns = LOAD(&head->last.monotonic_ns);
+    } while (((before & 1) || LOAD(&head->last_sequence) != before) && tries++ < TRIES);
+    return last;
+}
+
 /* From the start of the process until it last looked at the clocks; if that is a short time, until
    now, on the same machine. */
 static double measure_tick(const struct rp_metrics_file *head)
 {
-    struct rp_metrics_moment last = {LOAD(&head->last.ticks), LOAD(&head->last.monotonic_ns), 0};
+    const struct rp_metrics_moment first = {LOAD(&head->first.ticks),
+                                            LOAD(&head->first.monotonic_ns), 0};
+    struct rp_metrics_moment last = last_moment(head);
+    int64_t elapsed_ns;
 
     if (head->clock == RP_METRICS_CLOCK_CNTVCT && head->frequency)
         return 1e9 / head->frequency;
     if (head->clock != RP_METRICS_CLOCK_TSC)
         return 1;
 #if defined(__x86_64__)
-    if (last.monotonic_ns - head->first.monotonic_ns < LONG_NS && is_this_boot(head)) {
+    if (!__builtin_sub_overflow(last.monotonic_ns, first.monotonic_ns, &elapsed_ns) &&
+        elapsed_ns < LONG_NS && is_this_boot(head)) {
         struct timespec now;
 
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -105,16 +126,21 @@ static double measure_tick(const struct rp_metrics_file *head)
         last.ticks = __rdtsc();
     }
 #endif
-    if (last.ticks <= head->first.ticks || last.monotonic_ns <= head->first.monotonic_ns)
+    if (__builtin_sub_overflow(last.monotonic_ns, first.monotonic_ns, &elapsed_ns) ||
+        elapsed_ns <= 0 || last.ticks <= first.ticks)
         return NAN;
-    return (double)(last.monotonic_ns - head->first.monotonic_ns) /
-           (double)(last.ticks - head->first.ticks);
+    return (double)elapsed_ns / (double)(last.ticks - first.ticks);
 }
 
-/* A moment in ticks as time since 1970. */
+/* A moment in ticks as time since 1970; in a damaged file it may be out of range. */
 static int64_t real_time(const struct metrics_file *f, uint64_t ticks)
 {
-    return f->first_ns + (int64_t)((double)(int64_t)(ticks - f->first_ticks) * f->ns_per_tick);
+    double ns = (double)(int64_t)(ticks - f->first_ticks) * f->ns_per_tick;
+    int64_t out;
+
+    if (!(fabs(ns) < 9e18) || __builtin_add_overflow(f->first_ns, (int64_t)ns, &out))
+        return ns < 0 ? INT64_MIN : INT64_MAX;
+    return out;
 }
 
 /* ---- whether the process runs ---- */
@@ -174,26 +200,31 @@ static enum rp_code copy_histogram(const struct metrics_file *f,
 }
 
 /* Between two samples. A process that was killed in one leaves the histogram as it was then; one
-   that runs may have been interrupted in one, and gets time to finish it. */
+   that runs may have been interrupted in one, and gets time to finish it. Where there is no moment
+   between two samples, the copy is counted as torn. */
 static enum rp_code read_histogram(const struct metrics_file *f,
                                    const struct rp_metrics_histogram *h, struct sampled *to,
                                    struct rp_err *err)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    int tries, pauses = 0;
+    int tries = 0, looks = 0;
 
-    for (tries = 0; tries < TRIES; tries++) {
+    while (tries < TRIES) {
         uint64_t before = LOAD(&h->sequence);
 
-        if ((before & 1) && f->out->is_live && pauses < PAUSES) {
-            if (tries % 64 == 63 && ++pauses)
+        if ((before & 1) && f->out->is_live && looks < SPINS * PAUSES) {
+            if (++looks % SPINS == 0)
                 nanosleep(&pause, NULL);
             continue;
         }
         RP_TRY(copy_histogram(f, h, to, err));
-        if (LOAD(&h->sequence) == before)
-            break;
+        if (LOAD(&h->sequence) == before) {
+            f->out->torn += before & 1;
+            return RP_OK;
+        }
+        tries++;
     }
+    f->out->torn++;
     return RP_OK;
 }
 
@@ -241,16 +272,18 @@ static enum rp_code add_histogram(struct metrics_file *f, const char *name, uint
     return RP_OK;
 }
 
-/* The text of a name, which the file ends with a zero. */
-static const char *name_text(const struct metrics_file *f, uint32_t id, uint32_t *kind)
+/* Copies the text of a name: the file's may change after it was checked. */
+static bool name_text(const struct metrics_file *f, uint32_t id, char *to, uint32_t *kind)
 {
     const struct rp_metrics_name *n = unit_at(f, id, sizeof *n);
-    uint32_t length = n ? n->length : 0;
+    uint32_t length = n ? LOAD(&n->length) : 0;
 
-    if (!n || length > 1024 || !unit_at(f, id, sizeof *n + length) || n->text[length])
-        return NULL;
-    *kind = n->kind;
-    return n->text;
+    if (!n || length > LONGEST_NAME || !unit_at(f, id, sizeof *n + length) || n->text[length])
+        return false;
+    *kind = LOAD(&n->kind);
+    memcpy(to, n->text, length);
+    to[length] = '\0';
+    return true;
 }
 
 static enum rp_code read_cell(struct metrics_file *f, uint32_t unit, uint32_t *next,
@@ -258,13 +291,13 @@ static enum rp_code read_cell(struct metrics_file *f, uint32_t unit, uint32_t *n
 {
     const struct rp_metrics_cell *c = unit_at(f, unit, sizeof *c);
     const struct rp_metrics_histogram *h;
-    const char *name;
+    char name[LONGEST_NAME + 1];
     uint32_t kind;
 
-    name = c ? name_text(f, c->name, &kind) : NULL;
-    if (!name || kind != c->kind || kind < RP_METRICS_COUNTER || kind > RP_METRICS_SIZES)
+    if (!c || !name_text(f, LOAD(&c->name), name, &kind) || kind != LOAD(&c->kind) ||
+        kind < RP_METRICS_COUNTER || kind > RP_METRICS_SIZES)
         return damaged(f, unit, "invalid metric", err);
-    *next = c->next;
+    *next = LOAD(&c->next);
     if (kind == RP_METRICS_COUNTER)
         return rp_metric_set_count(f->out, name, LOAD(&c->value), err);
     h = unit_at(f, unit, sizeof *h);
@@ -291,7 +324,7 @@ static enum rp_code read_threads(struct metrics_file *f, struct rp_err *err)
         for (cell = LOAD(&t->first_cell); code == RP_OK && cell;)
             code = left-- ? read_cell(f, cell, &cell, scratch, err)
                           : damaged(f, cell, "endless list", err);
-        thread = t->next;
+        thread = LOAD(&t->next);
     }
     free(scratch);
     return code;

@@ -185,6 +185,12 @@ static void remark_numbers(struct remark_ctx *ctx)
                                    "lost: %" PRIu64 " samples and counts found no memory: set "
                                    "REPRISE_METRICS_MB above 64",
                                    all->lost));
+    if (all->torn)
+        remark(ctx, rp_arena_textf(ctx->arena,
+                                   "torn: %" PRIu64 " distributions were read in the middle of a "
+                                   "sample: their count, sum, minimum and maximum may differ by "
+                                   "the samples of that moment",
+                                   all->torn));
 }
 
 enum rp_code rp_metric_remark(const struct rp_metric_set *all, const struct rp_metric_set *ranks,

@@ -17,6 +17,7 @@ void rp_metric_set_clear(struct rp_metric_set *set)
     for (i = 0; i < set->metrics.n; i++)
         rp_vec_release(&set->metrics.at[i].buckets);
     set->metrics.n = set->counters.n = set->ntimes = set->nmisprints = 0;
+    set->torn = 0;
 }
 
 void rp_metric_set_release(struct rp_metric_set *set)
@@ -164,6 +165,7 @@ enum rp_code rp_metric_set_merge(struct rp_metric_set *to, const struct rp_metri
     for (i = 0; i < from->counters.n; i++)
         RP_TRY(rp_metric_set_count(to, from->counters.at[i].name, from->counters.at[i].value, err));
     to->lost += from->lost;
+    to->torn += from->torn;
     to->ntimes += from->ntimes;
     if (!to->nmisprints)
         to->misprint = from->misprint;

@@ -55,6 +55,7 @@ struct rp_metric_set {
     int64_t pid, rank, world_size; /* RP_ABSENT_I64: not known */
     bool is_own, is_live;          /* a file of ours; its process is running */
     uint64_t lost;
+    uint64_t torn; /* distributions that were written while they were read, or never finished */
     size_t ntimes, nmisprints;          /* times in a text report; those printed wrongly */
     struct rp_metric_misprint misprint; /* the first of them */
     RP_VEC(struct rp_metric) metrics;   /* by name */

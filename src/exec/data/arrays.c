@@ -87,6 +87,7 @@ static bool header_shape(const char *at, int64_t *dims, size_t *rank)
 static const struct npy_type *header_type(const char *at, struct rp_err *err)
 {
     size_t length = *at == '\'' ? strcspn(at + 1, "'") + 2 : strcspn(at, "]") + 1;
+    bool is_string = *at == '\'' && at[1] && (at[2] == 'U' || at[2] == 'S');
 
     if (*at == '\'' && at[1] && strchr("<>|=", at[1]))
         for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
@@ -96,10 +97,10 @@ static const struct npy_type *header_type(const char *at, struct rp_err *err)
                 return &types[i];
         }
     rp_err_set(err, RP_UNSUPPORTED, "%s are not supported (%.*s): only numbers are",
-               *at == '['                   ? "records"
-               : !strncmp(at, "'|O'", 4)    ? "Python objects"
-               : *at && strchr("US", at[2]) ? "strings"
-                                            : "elements of its type",
+               *at == '['                ? "records"
+               : !strncmp(at, "'|O'", 4) ? "Python objects"
+               : is_string               ? "strings"
+                                         : "elements of its type",
                (int)(length < 60 ? length : 60), at);
     return NULL;
 }

@@ -204,7 +204,10 @@ static enum rp_code gather_fields(struct reader *r, struct rp_bytes literal, uin
             rp_proto_add_fixed32(joined, (uint32_t)it.value);
         else if (it.number == field && it.wire == RP_WIRE_FIXED64)
             rp_proto_add_fixed64(joined, it.value);
-    return rp_proto_written(joined, out, r->err);
+    RP_TRY(rp_proto_written(joined, out, r->err));
+    if (!out->n)
+        *out = (struct rp_bytes){literal.at, 0};
+    return RP_OK;
 }
 
 /* Varints in the order of the layout. */
@@ -231,14 +234,15 @@ static enum rp_code take_varints(struct reader *r, const struct shape *s, struct
     return code;
 }
 
+/* lasting: the data is the file's, and can be pointed to. */
 static enum rp_code take_values(struct reader *r, const struct shape *s, struct rp_bytes data,
-                                bool varints, void *to)
+                                bool varints, bool lasting, void *to)
 {
     struct rp_tensor *t;
     enum rp_code code;
 
     RP_TRY(check_room(r, s, varints, data));
-    if (!varints && !order_of(s) && rp_elem_bits(s->elem) >= 8) {
+    if (lasting && !varints && !order_of(s) && rp_elem_bits(s->elem) >= 8) {
         RP_TRY(rp_tensor_borrow(s->elem, s->dims, s->rank, data.at, &t, r->err));
         if (data.n == rp_tensor_bytes(t))
             return push_dim(to, t, r->err);
@@ -272,7 +276,7 @@ static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const 
                           rp_elem_name(s->elem));
     code = gather_fields(r, bytes, field, &joined, &data);
     if (code == RP_OK)
-        code = take_values(r, s, data, varints, to);
+        code = take_values(r, s, data, varints, !joined.bytes.n, to);
     rp_proto_writer_release(&joined);
     return code;
 }
@@ -341,7 +345,10 @@ static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **
     if (code == RP_OK && !t->borrowed)
         code = rp_tensor_permute(t, order, true, *at, bytes, r->err);
     *at += bytes;
-    return code == RP_OK ? push_dim(to, t, r->err) : code;
+    if (code == RP_OK)
+        return push_dim(to, t, r->err);
+    rp_tensor_drop(t);
+    return code;
 }
 
 static enum rp_code raw_parts(struct reader *r, struct shape *s, const uint8_t **at,

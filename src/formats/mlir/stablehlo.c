@@ -86,13 +86,15 @@ static enum rp_code read_generic_head(struct rp_mlir *r, uint32_t *name)
 {
     const char *from = r->at, *to, *line;
 
-    while (r->at < r->end && *r->at != '\n' && !(*r->at == '(' && r->at[1] == '{')) {
+    for (;;) {
+        if (r->end - r->at < 2)
+            return RP_MLIR_FAIL(r, r->end, "an operation without a region");
+        if (*r->at == '\n' || (*r->at == '(' && r->at[1] == '{'))
+            break;
         if (*r->at == '<' || *r->at == '(' || *r->at == '{')
             RP_TRY(rp_mlir_skip_bracket(r));
         else
             r->at++;
-        if (r->at + 1 >= r->end)
-            return RP_MLIR_FAIL(r, r->end, "an operation without a region");
     }
     RP_TRY(symbol_name(r, from, r->at, name));
     if (*r->at != '(')

@@ -313,7 +313,8 @@ static enum rp_code collect(struct pickle_reader *r, enum rp_pickle_type type, s
     if (type == RP_PICKLE_DICT && n % 2)
         return pickle_error(r, "a key without a value");
     RP_TRY(rp_pickle_new_value(r->out, &value, &id, r->err));
-    RP_TRY(rp_pickle_append(r->out, id, r->stack.at + from, n, r->err));
+    if (n) /* else there may be no stack yet */
+        RP_TRY(rp_pickle_append(r->out, id, r->stack.at + from, n, r->err));
     r->stack.n = from;
     return push_id(r, id);
 }

@@ -48,8 +48,9 @@ static enum rp_code copy_notes(struct rp_sim_run *run, struct rp_err *err)
     for (r = 0; r < run->nranks; r++) {
         const struct rp_sim_part *part = run->parts[r];
 
-        memcpy(run->notes.at + rp_sim_first_node(run, r), part->notes.at,
-               part->notes.n * sizeof *part->notes.at);
+        if (part->notes.n)
+            memcpy(run->notes.at + rp_sim_first_node(run, r), part->notes.at,
+                   part->notes.n * sizeof *part->notes.at);
     }
     run->notes.n = n;
     return RP_OK;

@@ -5,6 +5,7 @@
 #include "metrics/set.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <reprise/metrics.h>
@@ -12,7 +13,9 @@
 #include <reprise/result.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -163,6 +166,136 @@ static void readers_see_whole_samples(void **state)
     }
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
+}
+
+/* The distribution of that name in the file at `base`. */
+static struct rp_metrics_histogram *find_histogram(char *base, const char *name)
+{
+    const struct rp_metrics_file *head = (const void *)base;
+    uint32_t thread, cell;
+
+    for (thread = head->first_thread; thread;) {
+        const struct rp_metrics_thread *t = (const void *)(base + (size_t)thread * RP_METRICS_UNIT);
+
+        for (cell = t->first_cell; cell;) {
+            struct rp_metrics_histogram *h = (void *)(base + (size_t)cell * RP_METRICS_UNIT);
+            const struct rp_metrics_name *n =
+                (const void *)(base + (size_t)h->name * RP_METRICS_UNIT);
+
+            if (!strcmp(n->text, name))
+                return h;
+            cell = h->next;
+        }
+        thread = t->next;
+    }
+    return NULL;
+}
+
+/* A running process that stays in the middle of a sample: its distribution is read, but not as if
+   it were whole. */
+static void torn_distributions_are_told(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_remarks remarks = {0};
+    struct rp_metrics_histogram *h;
+    struct rp_metric_set set;
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    RP_VALUE("interrupted", 1000);
+    h = find_histogram(rp_metrics_state1.base, "interrupted");
+    assert_non_null(h);
+    read_process(getpid(), &set);
+    assert_int_equal(set.torn, 0);
+    rp_metric_set_release(&set);
+    RP_METRICS_STORE(&h->sequence, h->sequence + 1);
+    read_process(getpid(), &set);
+    RP_METRICS_STORE(&h->sequence, h->sequence + 1);
+    assert_int_equal(set.torn, 1);
+    assert_ok(rp_metric_remark(&set, &set, 1, &arena, &remarks, &err), &err);
+    assert_int_equal(remarks.n, 1);
+    assert_contains(remarks.at[0], "torn: 1 distributions");
+    rp_vec_release(&remarks);
+    rp_arena_release(&arena);
+    rp_metric_set_release(&set);
+}
+
+#define PAGE        4096
+#define NAME_LENGTH 108 /* with its head and its end it fills the last two units but three bytes \
+                         */
+
+struct changing {
+    char *end; /* of the name */
+    int stop;
+};
+
+static void *change_end(void *arg)
+{
+    struct changing *c = arg;
+
+    while (!__atomic_load_n(&c->stop, __ATOMIC_ACQUIRE)) {
+        __atomic_store_n(c->end, 'x', __ATOMIC_RELAXED);
+        __atomic_store_n(c->end, 0, __ATOMIC_RELAXED);
+    }
+    return NULL;
+}
+
+/* A file of one page with one counter, whose name is the last thing in it. */
+static char *map_counter(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    struct rp_metrics_file *head;
+    struct rp_metrics_name *name;
+    char *base;
+
+    assert_true(fd >= 0 && ftruncate(fd, PAGE) == 0);
+    base = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(base != MAP_FAILED);
+    close(fd);
+    head = (void *)base;
+    head->magic = RP_METRICS_MAGIC;
+    head->clock = RP_METRICS_CLOCK_NS;
+    head->first_thread = 20;
+    ((struct rp_metrics_thread *)(void *)(base + 20 * RP_METRICS_UNIT))->first_cell = 21;
+    *(struct rp_metrics_cell *)(void *)(base + 21 * RP_METRICS_UNIT) =
+        (struct rp_metrics_cell){.name = 62, .kind = RP_METRICS_COUNTER, .value = 7};
+    name = (void *)(base + 62 * RP_METRICS_UNIT);
+    name->kind = RP_METRICS_COUNTER;
+    name->length = NAME_LENGTH;
+    memset((char *)name + offsetof(struct rp_metrics_name, text), 'x',
+           2 * RP_METRICS_UNIT - offsetof(struct rp_metrics_name, text));
+    return base;
+}
+
+/* The file is another process's: what was checked may be different a moment later. */
+static void names_may_change(void **state)
+{
+    struct changing c = {0};
+    struct rp_err err = RP_ERR_INIT;
+    char path[128], *base;
+    pthread_t thread;
+    int i, read = 0;
+
+    UNUSED_STATE(state);
+    snprintf(path, sizeof path, "%s/changing", folder);
+    base = map_counter(path);
+    c.end = base + 62 * RP_METRICS_UNIT + offsetof(struct rp_metrics_name, text) + NAME_LENGTH;
+    *c.end = 0;
+    assert_int_equal(pthread_create(&thread, NULL, change_end, &c), 0);
+    for (i = 0; i < 3000; i++) {
+        struct rp_metric_set set = {0};
+
+        if (rp_metric_set_read(path, &set, &err) == RP_OK) {
+            assert_int_equal(strlen(set.counters.at[0].name), NAME_LENGTH);
+            read++;
+        }
+        rp_metric_set_release(&set);
+    }
+    __atomic_store_n(&c.stop, 1, __ATOMIC_RELEASE);
+    pthread_join(thread, NULL);
+    assert_true(read > 0);
+    munmap(base, PAGE);
+    unlink(path);
 }
 
 /* A child counts for itself, and a process that was killed keeps what it counted. */
@@ -631,6 +764,8 @@ int test_metrics(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(timed_sections),
                                        cmocka_unit_test(threads_add_up),
                                        cmocka_unit_test(readers_see_whole_samples),
+                                       cmocka_unit_test(torn_distributions_are_told),
+                                       cmocka_unit_test(names_may_change),
                                        cmocka_unit_test(fork_and_kill),
                                        cmocka_unit_test(memory_is_bounded),
                                        cmocka_unit_test(threads_reuse_memory),
