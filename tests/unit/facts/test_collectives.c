@@ -395,6 +395,40 @@ static void one_in_ten_may_end_before_all_arrive(void **state)
     assert_true(differ_with(3));
 }
 
+/* On the host the root of a broadcast may leave before the others arrive, but nobody leaves an
+   all-reduce: which it was is looked up in the right list, although rank 1 sent something before.
+ */
+static void early_ends_count_where_ranks_wait(void **state)
+{
+    UNUSED_STATE(state);
+    for (int early_reduce = 0; early_reduce < 2; early_reduce++) {
+        struct rp_arena arena = RP_ARENA_INIT;
+        struct rp_collectives c[2];
+        const struct rp_collectives *ranks[] = {&c[0], &c[1]};
+        struct rp_rendezvous_list m;
+
+        for (int r = 0; r < 2; r++) {
+            const struct row rows[] = {
+                {'X', "collective_comm", "MPI_Send", 1, 5, 0, 10, .text_key = "Process Group Name",
+                 .text = "world"},
+                {'X', "collective_comm", "MPI_Allreduce", 1, 5, 100 + 50 * r * early_reduce, 20,
+                 .key = "Seq", .value = 1, .text_key = "Process Group Name", .text = "world"},
+                {'X', "collective_comm", "MPI_Bcast", 1, 5, 300 + 50 * r * !early_reduce, 20,
+                 .key = "Seq", .value = 2, .text_key = "Process Group Name", .text = "world"}};
+
+            c[r] = collectives_of(rows + !r, 2 + (size_t)r, &arena);
+            assert_int_equal(c[r].list.n, 2 + r);
+        }
+        assert_code(rp_rendezvous_find(ranks, 2, &arena, &m, NULL), RP_OK);
+        assert_int_equal(m.rule, RP_RENDEZVOUS_BY_SEQUENCE);
+        assert_int_equal(m.n, 2);
+        assert_int_equal(m.clocks_differ, early_reduce);
+        rp_collectives_release(&c[0]);
+        rp_collectives_release(&c[1]);
+        rp_arena_release(&arena);
+    }
+}
+
 /* One rank recorded steps 1 to 3, the other steps 2 to 4, on one clock: their order pairs step 1
    with step 2, their ends show which belong together. */
 static void other_steps_are_matched_by_time(void **state)
@@ -477,6 +511,7 @@ int test_collectives(void)
         cmocka_unit_test(numbered_host_collectives_meet_by_number),
         cmocka_unit_test(clocks_that_do_not_fit_are_noticed),
         cmocka_unit_test(one_in_ten_may_end_before_all_arrive),
+        cmocka_unit_test(early_ends_count_where_ranks_wait),
         cmocka_unit_test(other_steps_are_matched_by_time),
         cmocka_unit_test(what_does_not_belong_together_is_not_matched),
     };
