@@ -185,7 +185,7 @@ class Finder:
     def is_extreme(self, i, t):
         """Whether the comparison chooses the smaller or larger of its two sides: either will do if they are equal."""
         j = i
-        while j > 0 and self.text(j - 1) not in ENDS | {"(", "{", "=", "return", "&&", "||"}:
+        while j > 0 and self.text(j - 1) not in (",", ";", "}", "?", ":", "(", "[", "{", "=", "return", "&&", "||"):
             j = self.pairs.get(j - 1, j - 1)
         left = self.source[self.tokens[j].start:self.tokens[i - 1].end]
         end = self.operand_end(i + 1, LOOSER["<"])
