@@ -22,7 +22,6 @@ struct join_ctx {
     size_t n;
     struct rp_arena *arena;
     struct rp_sg_join *join;
-    uint32_t **meeting_of; /* by rank and collective, or RP_NONE */
     struct rp_strtab names;
 };
 
@@ -201,21 +200,17 @@ static enum rp_code alloc_join(struct join_ctx *j, struct rp_err *err)
     join->offset_ns = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
     join->first_node = RP_ARENA_NEW(j->arena, uint32_t, j->n + 1);
     join->last_arrival = RP_ARENA_NEW(j->arena, struct rp_sg_last_arrival *, j->n + 1);
-    j->meeting_of = RP_ARENA_NEW(j->arena, uint32_t *, j->n + 1);
-    if (!join->offset_ns || !join->first_node || !join->last_arrival || !j->meeting_of)
+    if (!join->offset_ns || !join->first_node || !join->last_arrival)
         return rp_err_nomem(err, "joining ranks");
     for (r = 0; r < j->n; r++) {
         size_t n = j->ranks[r].collectives->list.n;
 
         join->offset_ns[r] = join->rendezvous.offset_ns[r];
         join->last_arrival[r] = RP_ARENA_NEW(j->arena, struct rp_sg_last_arrival, n + 1);
-        j->meeting_of[r] = RP_ARENA_NEW(j->arena, uint32_t, n + 1);
-        if (!join->last_arrival[r] || !j->meeting_of[r])
+        if (!join->last_arrival[r])
             return rp_err_nomem(err, "joining ranks");
-        for (i = 0; i < n; i++) {
+        for (i = 0; i < n; i++)
             join->last_arrival[r][i] = (struct rp_sg_last_arrival){RP_NO_TS, RP_NONE};
-            j->meeting_of[r][i] = RP_NONE;
-        }
     }
     return RP_OK;
 }
@@ -225,12 +220,9 @@ static enum rp_code join_all(struct join_ctx *j, struct rp_err *err)
     struct rp_sg_node origin = {
         .event = RP_NONE, .lane = RP_NONE, .collective = RP_NONE, .kind = RP_SG_ORIGIN};
     struct rp_rendezvous_list *m = &j->join->rendezvous;
-    uint32_t r, i;
+    uint32_t r;
     size_t k;
 
-    for (k = 0; k < m->n; k++)
-        for (i = 0; i < m->at[k].n; i++)
-            j->meeting_of[m->at[k].rank[i]][m->at[k].at[i]] = (uint32_t)k;
     j->join->aligned = m->clocks_differ;
     *j->out =
         (struct rp_stepgraph){.begin_ns = INT64_MAX, .end_ns = INT64_MIN, .nranks = (uint32_t)j->n};

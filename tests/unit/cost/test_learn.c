@@ -80,6 +80,29 @@ static void planted_times_are_found_again(void **state)
     rp_samples_release(&samples);
 }
 
+/* From 1024 rows on all takes three times as long, which no peak of the device explains. */
+static void what_peaks_do_not_explain_is_learned(void **state)
+{
+    static const double rows[] = {160, 512, 1024, 4096};
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+    struct rp_learned_time t;
+
+    UNUSED_STATE(state);
+    plant(&samples, "H200", 0);
+    for (size_t i = 0; i < samples.rows.n; i++)
+        samples.rows.at[i].ns *= samples.rows.at[i].dim[0] >= 1024 ? 3 : 1;
+    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    for (int i = 0; i < 4; i++) {
+        struct rp_sample s = product_of(rows[i], 1024, 1024, RP_NUMBER_BF16, "H200");
+
+        assert_true(rp_learned_predict(&m, &s, &t));
+        assert_true(fabs(t.ns / (planted_ns(&s) * (rows[i] >= 1024 ? 3 : 1)) - 1) < 0.2);
+    }
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+}
+
 static void check_monotone(enum rp_learn_method method)
 {
     struct rp_samples samples = {0};
@@ -209,9 +232,14 @@ static void check_file(enum rp_learn_method method)
     char *text, *again;
 
     plant(&samples, "H200", 0.1);
+    assert_int_equal(rp_vec_push(&samples.sources, "a.csv", NULL), RP_OK);
+    assert_int_equal(rp_vec_push(&samples.sources, "my runs/b.csv", NULL), RP_OK);
     learn(&m, &samples, true, method);
     text = written(&m);
     assert_int_equal(rp_learned_parse(&back, "text", text, NULL), RP_OK);
+    assert_int_equal(back.samples.sources.n, 2);
+    assert_string_equal(back.samples.sources.at[0], "a.csv");
+    assert_string_equal(back.samples.sources.at[1], "my runs/b.csv");
     again = written(&back);
     assert_string_equal(text, again);
     assert_true(rp_learned_predict(&m, &s, &a) && rp_learned_predict(&back, &s, &b));
@@ -344,6 +372,7 @@ int test_learn(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planted_times_are_found_again),
+        cmocka_unit_test(what_peaks_do_not_explain_is_learned),
         cmocka_unit_test(larger_is_never_faster),
         cmocka_unit_test(intervals_cover_and_peaks_are_the_floor),
         cmocka_unit_test(provenance_says_what_it_rests_on),

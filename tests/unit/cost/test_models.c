@@ -2,7 +2,7 @@
 /* FLOPs and bytes of operators, counted by hand. */
 #include "unit.h"
 
-#include "cost/op_cost.h"
+#include "cost/models.h"
 
 #include <math.h>
 
@@ -493,6 +493,103 @@ static void what_is_missing_is_said(void **state)
     }
 }
 
+/* Six new tokens of sequences with ten in all, 8 heads of width 64 over 2 heads of keys and values;
+   40 pairs are seen. Without sums of lengths, two sequences of three tokens each, of which each
+   token sees itself and those before: 1 + 2 + 3. */
+static void attention_of_servers(void **state)
+{
+    struct rp_inputs in = {.count = 2, .batch = {.tokens = 6, .keys = 10, .pairs = 40}};
+    struct rp_op_cost cost = {0};
+
+    UNUSED_STATE(state);
+    in.at[0].tensor = (struct rp_input_tensor){
+        .ndims = 3, .type = RP_NUMBER_BF16, .size = 2, .known = true, .dim = {6, 8, 64}};
+    in.at[1].tensor = (struct rp_input_tensor){
+        .ndims = 3, .type = RP_NUMBER_BF16, .size = 2, .known = true, .dim = {6, 2, 64}};
+    assert_null(rp_model_served_attention(&in, 0, &cost));
+    assert_true(cost.flops == 4. * 40 * 8 * 64);
+    assert_true(cost.bytes == 2. * (2 * 6 * 8 * 64 + 2 * 10 * 2 * 64));
+    assert_true(cost.type == RP_NUMBER_BF16 && cost.on_matrix);
+    in.batch = (struct rp_batch){.prefill = true, .requests = 2};
+    assert_null(rp_model_served_attention(&in, 0, &cost));
+    assert_true(cost.flops == 2 * 4. * 6 * 8 * 64);
+    assert_true(cost.bytes == 2. * (2 * 6 * 8 * 64 + 2 * 6 * 2 * 64));
+    in.batch.prefill = false;
+    assert_string_equal(rp_model_served_attention(&in, 0, &cost), RP_NO_LENGTHS);
+    in.batch.tokens = 7; /* more than were computed */
+    assert_string_equal(rp_model_served_attention(&in, 0, &cost), RP_NO_LENGTHS);
+    in.at[0].tensor.ndims = 4;
+    assert_string_equal(rp_model_served_attention(&in, 0, &cost), RP_ODD_SHAPES);
+}
+
+/* Codes are those of c10::ScalarType. */
+static void types_have_their_formats_and_sizes(void **state)
+{
+    static const struct {
+        const char *type, *number;
+        int64_t code;
+        float size;
+    } rows[] = {
+        {"unsigned char", "int8", 0, 1},
+        {"signed char", "int8", 1, 1},
+        {"short", "int", 2, 2},
+        {"int", "int", 3, 4},
+        {"long", "int", 4, 8},
+        {"c10::Half", "fp16", 5, 2},
+        {"float", "fp32", 6, 4},
+        {"double", "fp64", 7, 8},
+        {"c10::complex<float>", "fp32", 9, 8},
+        {"c10::complex<double>", "fp64", 10, 16},
+        {"bool", "int", 11, 1},
+        {"c10::qint8", "int8", 12, 1},
+        {"c10::quint8", "int8", 13, 1},
+        {"c10::BFloat16", "bf16", 15, 2},
+        {"c10::Float8_e5m2", "fp8", 23, 1},
+        {"c10::Float8_e4m3fn", "fp8", 24, 1},
+        {"c10::Float8_e5m2fnuz", "fp8", 25, 1},
+        {"c10::Float8_e4m3fnuz", "fp8", 26, 1},
+        {"unsigned short", "int", 27, 2},
+        {"unsigned int", "int", 28, 4},
+        {"unsigned long", "int", 29, 8},
+        {"c10::Float8_e8m0fnu", "fp8", 44, 1},
+        {"c10::Float4_e2m1fn_x2", "fp4", 45, 1},
+        {"c10::Unheard", "none", 99, 0},
+    };
+    float size;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        enum rp_number number = rp_number_of_type(rows[i].type, strlen(rows[i].type), &size);
+
+        assert_string_equal(rp_number_names[number], rows[i].number);
+        assert_true(size == rows[i].size);
+        assert_int_equal(rp_number_of_code(rows[i].code, &size), number);
+        assert_true(size == rows[i].size);
+    }
+}
+
+/* 6e12 operations at 2e12 or 1e12 a second, 3e9 bytes at 1.5e9. What is not known gives no time. */
+static void times_are_work_over_peaks(void **state)
+{
+    struct rp_cost_peaks peaks = {.memory = 1.5e9};
+    struct rp_op_cost cost = {.flops = 6e12, .bytes = 3e9, .type = RP_NUMBER_BF16};
+
+    UNUSED_STATE(state);
+    assert_true(isnan(rp_cost_compute_s(&cost, &peaks)));
+    peaks.vector[RP_NUMBER_BF16] = 1e12;
+    peaks.matrix[RP_NUMBER_BF16] = 2e12;
+    assert_true(rp_cost_compute_s(&cost, &peaks) == 6);
+    cost.on_matrix = true;
+    assert_true(rp_cost_compute_s(&cost, &peaks) == 3);
+    assert_true(rp_cost_memory_s(&cost, &peaks) == 2);
+    peaks.memory = 0;
+    assert_true(isnan(rp_cost_memory_s(&cost, &peaks)));
+    cost.type = RP_NUMBER_FP8; /* no peak is known, and nothing to do needs none */
+    assert_true(isnan(rp_cost_compute_s(&cost, &peaks)));
+    cost.flops = 0;
+    assert_true(rp_cost_compute_s(&cost, &peaks) == 0);
+}
+
 int test_models(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +600,9 @@ int test_models(void)
         cmocka_unit_test(reductions_and_norms),
         cmocka_unit_test(lists_may_be_indented),
         cmocka_unit_test(what_is_missing_is_said),
+        cmocka_unit_test(attention_of_servers),
+        cmocka_unit_test(types_have_their_formats_and_sizes),
+        cmocka_unit_test(times_are_work_over_peaks),
     };
 
     return cmocka_run_group_tests_name("models", tests, NULL, NULL);

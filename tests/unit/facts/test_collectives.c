@@ -140,6 +140,8 @@ static void sizes_come_from_the_launching_operator(void **state)
         assert_int_equal(c.list.n, 1);
         assert_int_equal(c.list.at[0].kind, cases[i].kind);
         assert_int_equal(c.list.at[0].in_bytes, cases[i].bytes);
+        if (strstr(cases[i].types, "BFloat16"))
+            assert_string_equal(c.list.at[0].dtype, "bf16");
         rp_collectives_release(&c);
         rp_arena_release(&arena);
     }

@@ -213,6 +213,30 @@ static void a_graph_as_text(void **state)
     release_graph(&b);
 }
 
+/* Collectives of the host take time of their thread; what a profiler did itself does not. */
+static void host_collectives_are_nodes_and_overhead_is_not(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cpu_op", "op", 1, 1, 0, 10},
+        {'X', "collective_comm", "MPI_Allreduce", 1, 1, 20, 30},
+        {'X', "cpu_op", "op2", 1, 1, 60, 10},
+        {'X', "overhead", "flush", 1, 1, 52, 5},
+    };
+    struct built b = build_graph(rows, 4);
+    int64_t reduce_ns = 0, flush_ns = 0;
+
+    UNUSED_STATE(state);
+    for (uint32_t v = 0; v < b.graph.nodes.n; v++) {
+        const char *name = b.graph.names.at[b.graph.nodes.at[v].name];
+
+        reduce_ns += !strcmp(name, "MPI_Allreduce") ? b.graph.nodes.at[v].dur_ns : 0;
+        flush_ns += !strcmp(name, "flush") ? b.graph.nodes.at[v].dur_ns : 0;
+    }
+    assert_int_equal(reduce_ns, 30);
+    assert_int_equal(flush_ns, 0);
+    release_graph(&b);
+}
+
 /* ------------------------------------------------------------------ ranks */
 
 /* A rank that comes to an all-reduce at `comes`, when its kernel begins; it ends at 200. */
@@ -275,10 +299,44 @@ static void ranks_wait_for_the_last(void **state)
         op = !strcmp(name, "op") && j.graph.nodes.at[i].rank == 1 ? i : op;
         add = !strcmp(name, "add") && j.graph.nodes.at[i].rank == 0 ? i : add;
         dur[i] = j.graph.nodes.at[i].dur_ns;
+        if (j.graph.nodes.at[i].lane != RP_NONE) { /* it is among the nodes of its own lane */
+            const struct rp_sg_lane *lane = &j.graph.lanes.at[j.graph.nodes.at[i].lane];
+
+            assert_int_equal(lane->rank, j.graph.nodes.at[i].rank);
+            assert_in_range(i, lane->first, lane->end - 1);
+        }
     }
     dur[op] += 1000; /* the host of rank 1 is late: rank 0 goes on as much later */
     rp_sg_run(&j.graph, dur, start);
     assert_int_equal(start[add], j.graph.nodes.at[add].start_ns + 1000);
+    release_joined(&j);
+}
+
+/* A kernel begins at 100 on the stream of the all-reduce, which rank 0 entered at 50 and which now
+   begins at 150, when rank 1 comes: it began after rank 0 arrived. */
+static void what_began_while_waiting_follows_the_arrival(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", "launch", 1, 1, 40, 5, 5},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 9, 50, 150, 5, 9},
+        {'X', "cuda_runtime", "launch2", 1, 1, 50, 5, 6},
+        {'X', "kernel", "inner", 0, 9, 100, 20, 6, 9},
+    };
+    struct joined j = join_ranks(build_graph(rows, 4), rank_that_comes(150, 0));
+    const struct rp_stepgraph *g = &j.graph;
+    uint32_t inner = 0, found = RP_NONE;
+
+    UNUSED_STATE(state);
+    for (uint32_t v = 0; v < g->nodes.n; v++)
+        inner = !strcmp(g->names.at[g->nodes.at[v].name], "inner") ? v : inner;
+    for (uint32_t i = g->in.at[inner]; i < g->in.at[inner + 1]; i++)
+        if (g->edges.at[i].kind == RP_SG_STREAM)
+            found = g->edges.at[i].from;
+    assert_int_equal(g->ndropped, 0);
+    assert_int_not_equal(found, RP_NONE);
+    assert_int_equal(g->nodes.at[found].kind, RP_SG_ARRIVE);
+    assert_int_equal(g->nodes.at[found].start_ns, 50);
+    check_replay(g);
     release_joined(&j);
 }
 
@@ -353,7 +411,9 @@ int test_step_graph(void)
         cmocka_unit_test(absurd_times_do_no_harm),
         cmocka_unit_test(the_path_has_no_slack),
         cmocka_unit_test(a_graph_as_text),
+        cmocka_unit_test(host_collectives_are_nodes_and_overhead_is_not),
         cmocka_unit_test(ranks_wait_for_the_last),
+        cmocka_unit_test(what_began_while_waiting_follows_the_arrival),
         cmocka_unit_test(the_path_hops_to_the_last_rank),
         cmocka_unit_test(clocks_that_disagree_are_aligned),
         cmocka_unit_test(ranks_that_do_not_meet_are_not_joined),

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device work by the call of an operator that it belongs to. */
+#include "cost/learn/from_trace.h"
+#include "trace/trace_fixtures.h"
+
+#include <math.h>
+
+#define MM(ts, dur)                                                                              \
+    {                                                                                            \
+        'X', "cpu_op", "aten::mm", 1, 1, ts, dur,                                                \
+            .text_key = "Input Dims", .text = "[[64, 32], [32, 16]]", .text_key2 = "Input type", \
+            .text2 = "[\"float\", \"float\"]"                                                    \
+    }
+#define MM_FLOPS (2. * 64 * 32 * 16)
+#define MM_BYTES (4. * (64 * 32 + 32 * 16 + 64 * 16))
+
+struct called {
+    struct rp_trace *t;
+    struct rp_work work;
+    struct rp_trace_categories categories;
+    struct rp_op_costs costs;
+    struct rp_cost_calls calls;
+};
+
+static struct called calls_of(const struct row *rows, size_t n)
+{
+    struct called c = {.t = trace_of(rows, n)};
+    struct rp_err err = RP_ERR_INIT;
+
+    assert_ok(rp_work_init(&c.work, c.t, NULL, &err), &err);
+    rp_trace_categories_init(&c.categories, c.t, NULL);
+    return c;
+}
+
+/* The costs point to the categories, so both stay where they are. */
+static void count_calls(struct called *c)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    assert_ok(rp_op_costs_init(&c->costs, &c->categories, &err), &err);
+    assert_ok(rp_cost_calls_init(&c->calls, &c->costs, &c->work, NULL, NULL, &err), &err);
+    assert_int_equal(c->calls.of_item.n, c->work.items.n);
+}
+
+static void release_calls(struct called *c)
+{
+    rp_cost_calls_release(&c->calls);
+    rp_op_costs_release(&c->costs);
+    rp_trace_categories_release(&c->categories);
+    rp_work_release(&c->work);
+    rp_trace_free(c->t);
+}
+
+static const struct rp_op_cost *cost_of_call(const struct called *c, size_t i)
+{
+    return &c->costs.costs.at[c->calls.calls.at[i].cost];
+}
+
+/* The product launches two kernels, of which the second is longer; what is around it has no model.
+ */
+static void kernels_of_an_operator_are_one_call(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cpu_op", "my::layer", 1, 1, 0, 100},
+        MM(10, 50),
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 5, 1},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 30, 5, 2},
+        {'X', "kernel", "splitk", 0, 7, 100, 10, 1, 7},
+        {'X', "kernel", "sgemm", 0, 7, 120, 40, 2, 7},
+    };
+    struct called c = calls_of(rows, 6);
+
+    UNUSED_STATE(state);
+    count_calls(&c);
+    assert_int_equal(c.calls.calls.n, 1);
+    assert_int_equal(c.calls.calls.at[0].nitems, 2);
+    assert_int_equal(c.calls.calls.at[0].device_ns, 50);
+    assert_int_equal(c.calls.calls.at[0].longest_ns, 40);
+    assert_int_equal(c.calls.calls.at[0].item, 1);
+    assert_string_equal(name_of(c.t, c.calls.calls.at[0].op), "aten::mm");
+    assert_true(cost_of_call(&c, 0)->flops == MM_FLOPS && cost_of_call(&c, 0)->bytes == MM_BYTES);
+    assert_false(c.calls.calls.at[0].inferred || c.calls.calls.at[0].on_link);
+    release_calls(&c);
+}
+
+/* A copy in the memory of a device reads and writes it; one to it only writes. */
+static void copies_move_their_bytes_once_or_twice(void **state)
+{
+    const struct row rows[] = {
+        {'X', "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 0, 7, 0, 5, 1, 7, 0, "bytes", 1000},
+        {'X', "gpu_memcpy", "Memcpy DtoD (Device -> Device)", 0, 7, 10, 5, 2, 7, 0, "bytes", 1000},
+        {'X', "gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 0, 7, 20, 5, 3, 7},
+        {'X', "gpu_memcpy", "Memcpy DtoD (Device -> Device)", 0, 7, 30, 5, 4, 7, 0, "bytes", 0},
+    };
+    struct called c = calls_of(rows, 4);
+
+    UNUSED_STATE(state);
+    count_calls(&c);
+    assert_int_equal(c.calls.calls.n, 4);
+    assert_true(c.calls.calls.at[0].on_link && cost_of_call(&c, 0)->bytes == 1000);
+    assert_true(!c.calls.calls.at[1].on_link && cost_of_call(&c, 1)->bytes == 2000);
+    assert_true(cost_of_call(&c, 1)->flops == 0);
+    assert_contains(cost_of_call(&c, 2)->missing, "size was not recorded");
+    assert_true(isnan(cost_of_call(&c, 2)->bytes));
+    assert_true(rp_cost_is_known(cost_of_call(&c, 3)) && cost_of_call(&c, 3)->bytes == 0);
+    release_calls(&c);
+}
+
+/* The recording began after the first launch: the same kernel is a product elsewhere. Another
+   kernel occurs nowhere else, and a third is launched outside of every operator. */
+static void a_kernel_without_launch_is_like_its_equals(void **state)
+{
+    const struct row rows[] = {
+        {'X', "kernel", "sgemm", 0, 7, 0, 45, 91, 7},
+        {'X', "kernel", "odd", 0, 7, 50, 5, 92, 7},
+        MM(10, 50),
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 5, 1},
+        {'X', "kernel", "sgemm", 0, 7, 100, 40, 1, 7},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 80, 5, 2},
+        {'X', "kernel", "alone", 0, 7, 200, 40, 2, 7},
+    };
+    struct called c = calls_of(rows, 7);
+
+    UNUSED_STATE(state);
+    count_calls(&c);
+    assert_int_equal(c.calls.calls.n, 4);
+    assert_true(c.calls.calls.at[0].inferred && !c.calls.calls.at[0].is_part);
+    assert_true(cost_of_call(&c, 0)->flops == MM_FLOPS);
+    assert_false(c.calls.calls.at[1].inferred);
+    assert_contains(cost_of_call(&c, 1)->missing, "no operator");
+    assert_false(c.calls.calls.at[2].inferred);
+    assert_true(cost_of_call(&c, 2)->flops == MM_FLOPS);
+    assert_contains(cost_of_call(&c, 3)->missing, "no operator");
+    release_calls(&c);
+}
+
+/* Each operator launches one kernel, a microsecond longer than the one before. */
+static void calls_become_rows_of_a_table(void **state)
+{
+    static const struct {
+        const char *op, *dims, *types, *name;
+        double dim[7];
+    } want[] = {
+        {"aten::mm", "[[64, 32], [32, 16]]", "[\"float\", \"float\"]", "matmul", {64, 32, 16}},
+        {"aten::addmm",
+         "[[16], [64, 32], [32, 16]]",
+         "[\"float\", \"float\", \"float\"]",
+         "matmul",
+         {64, 32, 16}},
+        {"aten::bmm", "[[8, 4, 5], [8, 5, 6]]", "[\"float\", \"float\"]", "bmm", {8, 4, 5, 6}},
+        {"aten::relu_", "[[4, 100]]", "[\"float\"]", "relu", {400}},
+        {"aten::sum", "[[4, 100]]", "[\"float\"]", "sum", {4, 100}},
+        {"aten::mm", NULL, NULL, NULL, {0}}, /* nothing is known of this one */
+    };
+    enum { N = sizeof want / sizeof *want };
+    struct row rows[3 * N];
+    struct rp_samples samples = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_trace *t;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < N; i++) {
+        rows[3 * i] = (struct row){'X', "cpu_op", want[i].op, 1, 1, 100 * i, 90};
+        if (want[i].dims) {
+            rows[3 * i].text_key = "Input Dims";
+            rows[3 * i].text = want[i].dims;
+            rows[3 * i].text_key2 = "Input type";
+            rows[3 * i].text2 = want[i].types;
+        }
+        rows[3 * i + 1] =
+            (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 100 * i + 5, 5, i + 1};
+        rows[3 * i + 2] =
+            (struct row){'X', "kernel", "k", 0, 7, 20000 * i, 1000 + 1000 * i, i + 1, 7};
+    }
+    t = TRACE_OF(rows);
+    assert_ok(rp_samples_of_trace(&samples, t, NULL, "H200", NULL, NULL, &err), &err);
+    assert_int_equal(samples.rows.n, N - 1);
+    for (int i = 0; i < N - 1; i++) {
+        const struct rp_sample *s = &samples.rows.at[i];
+
+        assert_string_equal(s->op, want[i].name);
+        assert_string_equal(s->device, "H200");
+        assert_true(s->ns == 1000 + 1000 * i && s->type == RP_NUMBER_FP32);
+        for (int k = 0; k < 7; k++)
+            assert_true(k < s->ndims ? s->dim[k] == want[i].dim[k] : want[i].dim[k] == 0);
+    }
+    rp_samples_release(&samples);
+    rp_trace_free(t);
+}
+
+int test_calls(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_of_an_operator_are_one_call),
+        cmocka_unit_test(copies_move_their_bytes_once_or_twice),
+        cmocka_unit_test(a_kernel_without_launch_is_like_its_equals),
+        cmocka_unit_test(calls_become_rows_of_a_table),
+    };
+
+    return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
+}
