@@ -12,8 +12,9 @@ struct context {
     int rank, size;
 };
 
-struct options {
+struct options { /* of a reduction, as PyTorch 2.11 has them */
     struct context *context;
+    unsigned long other[9], elements, element_bytes, more[8];
 };
 
 #ifdef PROGRAM
@@ -65,7 +66,7 @@ _Bool _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(void *work
 int run(void)
 {
     struct context context;
-    struct options options = {&context};
+    struct options options = {.context = &context, .elements = 1000, .element_bytes = 4};
 
     _ZN4gloo10rendezvous7ContextC1Eiii(&context, 1, 3, 2);
     for (int i = 0; i < 4; i++)

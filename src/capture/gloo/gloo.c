@@ -7,7 +7,7 @@
  * span is what the rank waits and transfers. Exceptions pass through.
  *
  * The options begin with a pointer to the context. What it points to is private: the number of
- * ranks is noted when a context is made.
+ * ranks is noted when a context is made. How much is sent is in the options.
  */
 #include "capture/core/core.h"
 #include "capture/core/next.h"
@@ -16,6 +16,7 @@
 
 #define EXPORT   __attribute__((visibility("default")))
 #define CONTEXTS 256
+#define LARGEST  (UINT64_C(1) << 40) /* bytes that are believed */
 
 static const struct rp_capture *cap;
 
@@ -45,30 +46,75 @@ static int size_of(uintptr_t context)
     return 0;
 }
 
-static void put_call(const char *name, uintptr_t context, uint64_t begin)
-{
-    struct rp_capture_arg args[2] = {
-        {.key = "Collective name", .type = RP_CTF_ARG_TEXT, .text = name + 5}};
-    int size = size_of(context);
+/* Where options say how much is sent, in words: a number of elements and then their size, or a
+   buffer (functions, address, bytes) and the size of its elements. 0: they do not. */
+struct place {
+    uint8_t count, buffer, element;
+};
 
-    args[1] = (struct rp_capture_arg){.key = "Group size", .type = RP_CTF_ARG_INT, .number = size};
-    cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_COLLECTIVE,
-                                        .begin = begin,
-                                        .end = cap->now(),
-                                        .name = name,
-                                        .category = "collective_comm",
-                                        .device = RP_CTF_SPAN_DEVICE,
-                                        .args = args,
-                                        .nargs = size > 0 ? 2 : 1});
+static const struct place nowhere = {0, 0, 0}, at_reduction = {10, 0, 11}, at_root = {4, 0, 5},
+                          at_input = {0, 2, 4}, at_output = {0, 5, 6};
+
+/* Bytes of this rank's data; -1: unknown. The layout is that of gloo in PyTorch 2.11 and 2.15: what
+   it does not fit is not believed. */
+static int64_t bytes_of(const void *options, const struct place *place)
+{
+    const uint64_t *words = options, *buffer;
+    uint64_t element = place->element ? words[place->element] : 0, bytes;
+
+    if (!element || element > 16 || (element & (element - 1)))
+        return -1;
+    if (place->count)
+        return __builtin_mul_overflow(words[place->count], element, &bytes) || bytes > LARGEST
+                   ? -1
+                   : (int64_t)bytes;
+    buffer =
+        (const uint64_t *)(uintptr_t)words[place->buffer]; /* NOLINT(performance-no-int-to-ptr) */
+    if (!buffer || (uintptr_t)buffer % sizeof *buffer || buffer[2] > LARGEST || buffer[2] % element)
+        return -1;
+    return (int64_t)buffer[2];
 }
 
-#define WRAP(symbol, name)                                                             \
+static void add_number(struct rp_capture_span *span, struct rp_capture_arg *args, const char *key,
+                       int64_t number)
+{
+    args[span->nargs++] =
+        (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_INT, .number = number};
+}
+
+static void put_call(const char *name, uintptr_t context, int64_t bytes, uint64_t begin)
+{
+    struct rp_capture_arg args[5] = {
+        {.key = "Collective name", .type = RP_CTF_ARG_TEXT, .text = name + 5}};
+    struct rp_capture_span span = {.kind = RP_CTF_KIND_COLLECTIVE,
+                                   .begin = begin,
+                                   .end = cap->now(),
+                                   .name = name,
+                                   .category = "collective_comm",
+                                   .device = RP_CTF_SPAN_DEVICE,
+                                   .args = args,
+                                   .nargs = 1};
+    int size = size_of(context);
+
+    if (size > 0)
+        add_number(&span, args, "Group size", size);
+    if (bytes >= 0) {
+        add_number(&span, args, "In msg nelems", bytes);
+        args[span.nargs++] =
+            (struct rp_capture_arg){.key = "dtype", .type = RP_CTF_ARG_TEXT, .text = "Byte"};
+        add_number(&span, args, "bytes", bytes);
+    }
+    cap->span(&span);
+}
+
+#define WRAP(symbol, name, place)                                                      \
     EXPORT void symbol(void *options);                                                 \
     void symbol(void *options)                                                         \
     {                                                                                  \
         static void (*next)(void *);                                                   \
         uint64_t begin;                                                                \
         uintptr_t context;                                                             \
+        int64_t bytes;                                                                 \
                                                                                        \
         if (!next)                                                                     \
             *(void **)&next =                                                          \
@@ -80,23 +126,24 @@ static void put_call(const char *name, uintptr_t context, uint64_t begin)
             return;                                                                    \
         }                                                                              \
         context = options ? *(const uintptr_t *)options : 0;                           \
+        bytes = options ? bytes_of(options, &(place)) : -1;                            \
         begin = cap->now();                                                            \
         next(options);                                                                 \
-        put_call(name, context, begin);                                                \
+        put_call(name, context, bytes, begin);                                         \
     }
 
-WRAP(_ZN4gloo9allreduceERKNS_16AllreduceOptionsE, "gloo:all_reduce")
-WRAP(_ZN4gloo9allreduceERNS_16AllreduceOptionsE, "gloo:all_reduce")
-WRAP(_ZN4gloo9allgatherERNS_16AllgatherOptionsE, "gloo:all_gather")
-WRAP(_ZN4gloo10allgathervERNS_17AllgathervOptionsE, "gloo:all_gather")
-WRAP(_ZN4gloo8alltoallERNS_15AlltoallOptionsE, "gloo:all_to_all")
-WRAP(_ZN4gloo9alltoallvERNS_16AlltoallvOptionsE, "gloo:all_to_all")
-WRAP(_ZN4gloo9broadcastERNS_16BroadcastOptionsE, "gloo:broadcast")
-WRAP(_ZN4gloo6reduceERNS_13ReduceOptionsE, "gloo:reduce")
-WRAP(_ZN4gloo6gatherERNS_13GatherOptionsE, "gloo:gather")
-WRAP(_ZN4gloo7gathervERNS_14GathervOptionsE, "gloo:gather")
-WRAP(_ZN4gloo7scatterERNS_14ScatterOptionsE, "gloo:scatter")
-WRAP(_ZN4gloo7barrierERNS_14BarrierOptionsE, "gloo:barrier")
+WRAP(_ZN4gloo9allreduceERKNS_16AllreduceOptionsE, "gloo:all_reduce", at_reduction)
+WRAP(_ZN4gloo9allreduceERNS_16AllreduceOptionsE, "gloo:all_reduce", at_reduction)
+WRAP(_ZN4gloo9allgatherERNS_16AllgatherOptionsE, "gloo:all_gather", at_input)
+WRAP(_ZN4gloo10allgathervERNS_17AllgathervOptionsE, "gloo:all_gather", nowhere)
+WRAP(_ZN4gloo8alltoallERNS_15AlltoallOptionsE, "gloo:all_to_all", at_input)
+WRAP(_ZN4gloo9alltoallvERNS_16AlltoallvOptionsE, "gloo:all_to_all", nowhere)
+WRAP(_ZN4gloo9broadcastERNS_16BroadcastOptionsE, "gloo:broadcast", at_root)
+WRAP(_ZN4gloo6reduceERNS_13ReduceOptionsE, "gloo:reduce", at_root)
+WRAP(_ZN4gloo6gatherERNS_13GatherOptionsE, "gloo:gather", at_input)
+WRAP(_ZN4gloo7gathervERNS_14GathervOptionsE, "gloo:gather", nowhere)
+WRAP(_ZN4gloo7scatterERNS_14ScatterOptionsE, "gloo:scatter", at_output)
+WRAP(_ZN4gloo7barrierERNS_14BarrierOptionsE, "gloo:barrier", nowhere)
 
 /* gloo::Context::Context(int rank, int size, int base) and that of the class derived from it, each
    of a whole object and of a part of one; a call inside the library may bypass some of them. */
