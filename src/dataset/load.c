@@ -9,6 +9,7 @@
 #include "dataset/captures.h"
 #include "dataset/selection.h"
 #include "dataset/trust.h"
+#include "dataset/windows.h"
 #include "formats/formats.h"
 #include "trace/merged.h"
 #include "trace/step_marks.h"
@@ -16,6 +17,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -29,6 +31,7 @@ struct load {
     bool memory;                       /* records of memory alone are ranks too */
     bool no_memory;                    /* naming such a file is an error */
     struct rp_capture_files *captures; /* with what was read already; or NULL */
+    struct rp_windows windows;         /* of one process; none where traces are not ranks */
     pthread_t caller;
     size_t nsources;
     bool must_read;                             /* what cannot be read is an error */
@@ -235,33 +238,125 @@ bool rp_is_skipped(const struct rp_dataset *dataset, size_t i)
     return dataset->selection && dataset->selection[i].skip;
 }
 
+/* Reads a source; *skip: it is known and left out. */
+static enum rp_code read_source(struct load *load, size_t i, struct rp_import *import, bool *skip,
+                                struct rp_err *err)
+{
+    const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
+    enum rp_code code = RP_OK;
+
+    *skip = false;
+    if (!load->captures || !rp_capture_files_take(load->captures, i, import, &code, skip, err))
+        code = read_trace_source(load, source, i, import, err);
+    return code;
+}
+
+/* Calls the job for what was read of a source, if that is a trace. */
+static enum rp_code use_import(struct load *load, size_t i, const struct rp_import *import,
+                               struct rp_err *err)
+{
+    const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
+    struct rp_loaded loaded = {.source = source, .index = i, .dataset = load->dataset};
+
+    if (import->trace && source->found && load->divide && !load->memory &&
+        import->format->memory_only) {
+        /* a snapshot beside the traces of a run: not one of its ranks */
+        atomic_fetch_add(&load->snapshots, 1);
+        return RP_OK;
+    }
+    if (import->trace ? load->no_memory && import->format->memory_only
+                      : load->nsources == 1 && !source->found)
+        return not_a_trace(source, import->format, err);
+    if (!import->trace)
+        return RP_OK;
+    atomic_fetch_add(&load->traces, 1);
+    loaded.trace = import->trace;
+    loaded.format = import->format->name;
+    return run_job(load, &loaded, err);
+}
+
+/* Calls the job once for the windows of a process, or for each where they are none. */
+static enum rp_code use_windows(struct load *load, const size_t *source, struct rp_import *imports,
+                                size_t n, struct rp_err *err)
+{
+    const struct rp_trace **traces = calloc(n, sizeof *traces);
+    struct rp_trace *joined = NULL;
+    enum rp_code code = traces ? RP_OK : rp_err_nomem(err, "joining windows");
+    size_t i, count = 0;
+
+    for (i = 0; i < n && traces; i++)
+        if (imports[i].trace)
+            traces[count++] = imports[i].trace;
+    if (code == RP_OK && count == n)
+        code = rp_windows_join(traces, n, &load->dataset->limits, &joined, err);
+    if (code == RP_OK && joined) {
+        struct rp_import whole = {.format = imports[0].format, .trace = joined};
+
+        code = mark_steps(load->dataset, joined, err);
+        if (code == RP_OK)
+            code = use_import(load, source[0], &whole, err);
+    }
+    for (i = 0; i < n && code == RP_OK && !joined; i++)
+        code = use_import(load, source[i], &imports[i], err);
+    rp_trace_free(joined);
+    free(traces);
+    return code;
+}
+
+/* The sources with the windows of the process that source i is the first one of; returns how many.
+ */
+static size_t list_windows(const struct load *load, size_t i, size_t *out)
+{
+    size_t n = 0;
+
+    for (; i != RP_NO_WINDOW; i = load->windows.next[i])
+        if (!rp_is_skipped(load->dataset, i))
+            out[n++] = i;
+    return n;
+}
+
+static enum rp_code load_windows(struct load *load, size_t i, struct rp_err *err)
+{
+    size_t *source = calloc(load->windows.n, sizeof *source), n, k;
+    struct rp_import *imports = NULL;
+    enum rp_code code;
+
+    n = source ? list_windows(load, i, source) : 0;
+    imports = calloc(n + 1, sizeof *imports);
+    code = source && imports ? RP_OK : rp_err_nomem(err, "joining windows");
+    for (k = 0; k < n && code == RP_OK; k++) {
+        bool skip;
+
+        code = read_source(load, source[k], &imports[k], &skip, err);
+        atomic_fetch_add(&load->finished, 1);
+    }
+    if (code == RP_OK && n)
+        code = use_windows(load, source, imports, n, err);
+    for (k = 0; k < n && imports; k++)
+        rp_import_release(&imports[k]);
+    free(imports);
+    free(source);
+    return code;
+}
+
 static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
 {
     struct load *load = user;
-    const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
     struct rp_import import = RP_IMPORT_INIT;
-    enum rp_code code = RP_OK;
-    bool skip = false;
+    enum rp_code code;
+    bool skip;
 
+    if (load->windows.n && load->windows.previous[i] != RP_NO_WINDOW)
+        return RP_OK; /* read with the first one */
+    if (load->windows.n && load->windows.next[i] != RP_NO_WINDOW)
+        return load_windows(load, i, err);
     if (rp_is_skipped(load->dataset, i))
         return RP_OK;
-    if (!load->captures || !rp_capture_files_take(load->captures, i, &import, &code, &skip, err))
-        code = read_trace_source(load, source, i, &import, err);
-    if (skip) {
+    code = read_source(load, i, &import, &skip, err);
+    if (code == RP_OK && skip)
         atomic_fetch_add(&load->traces, 1);
-    } else if (code == RP_OK && import.trace && source->found && load->divide && !load->memory &&
-               import.format->memory_only) {
-        /* a snapshot beside the traces of a run: not one of its ranks */
-        atomic_fetch_add(&load->snapshots, 1);
-    } else if (code == RP_OK && (import.trace ? load->no_memory && import.format->memory_only
-                                              : load->nsources == 1 && !source->found)) {
-        code = not_a_trace(source, import.format, err);
-    } else if (code == RP_OK && import.trace) {
-        struct rp_loaded loaded = {source, import.trace, import.format->name, i, 0, load->dataset};
-
-        atomic_fetch_add(&load->traces, 1);
-        code = run_job(load, &loaded, err);
-    }
+    else if (code == RP_OK)
+        code = use_import(load, i, &import, err);
     rp_import_release(&import);
     atomic_fetch_add(&load->finished, 1);
     return code;
@@ -289,13 +384,18 @@ static enum rp_code load_all(struct load load, struct rp_err *err)
 {
     const struct rp_dataset *dataset = load.dataset;
     const struct rp_unread *failure;
+    struct rp_arena arena = RP_ARENA_INIT;
     size_t n = rp_sources_count(dataset->sources);
-    enum rp_code code;
+    enum rp_code code = RP_OK;
 
     load.nsources = n;
     load.threaded = n < rp_pool_threads(load.ctx->pool);
     load.caller = pthread_self();
-    code = rp_pool_each(load.ctx->pool, n, load_trace, &load, err);
+    if (load.divide)
+        code = rp_windows_find(dataset->sources, &arena, &load.windows, err);
+    if (code == RP_OK)
+        code = rp_pool_each(load.ctx->pool, n, load_trace, &load, err);
+    rp_arena_release(&arena);
     if (code != RP_OK || atomic_load(&load.traces))
         return code;
     failure = dataset->trust ? rp_trust_failure(dataset->trust) : NULL;
@@ -353,13 +453,15 @@ enum rp_code rp_each_rank_in_order(struct rp_ctx *ctx, const struct rp_dataset *
 {
     size_t i, n = rp_sources_count(dataset->sources);
     struct load load = {.ctx = ctx, .dataset = dataset, .job = job, .user = user, .divide = true};
-    enum rp_code code = RP_OK;
+    struct rp_arena arena = RP_ARENA_INIT;
+    enum rp_code code = rp_windows_find(dataset->sources, &arena, &load.windows, err);
 
     load.nsources = n;
     load.threaded = rp_pool_threads(ctx->pool) > 1;
     load.caller = pthread_self();
     for (i = 0; code == RP_OK && i < n; i++)
         code = load_trace(&load, i, err);
+    rp_arena_release(&arena);
     return code;
 }
 

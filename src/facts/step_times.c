@@ -36,25 +36,28 @@ static enum rp_code new_times(struct rp_arena *arena, size_t n, struct rp_interv
     return rp_arena_check(arena, "measuring steps", err);
 }
 
-/* Each step ends where the next one begins. */
-static void join_times(struct rp_interval *times, size_t n, int64_t end_ns)
+/* Adds a step to the times: the one before it ends where it begins, if there is no break between.
+ */
+static void add_step(struct step_clock *c, struct rp_interval *times, size_t i, int64_t mark_ns,
+                     int64_t mark_end_ns, int64_t work_end_ns, bool after_break)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++)
-        times[i].end_ns = i + 1 < n ? times[i + 1].begin_ns : end_ns;
+    times[i].begin_ns = step_begin(c, mark_ns, work_end_ns);
+    times[i].end_ns = last_end(c, mark_end_ns);
+    if (i && (!after_break || times[i - 1].end_ns > times[i].begin_ns))
+        times[i - 1].end_ns = times[i].begin_ns;
 }
 
 enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
                            struct rp_interval **out, struct rp_err *err)
 {
     struct step_clock c = {RP_NO_TS, RP_NO_TS};
-    uint32_t i, n = trace->nsteps;
+    const struct rp_step *s = trace->steps;
+    uint32_t i;
 
-    RP_TRY(new_times(arena, n, out, err));
-    for (i = 0; i < n; i++)
-        (*out)[i].begin_ns = step_begin(&c, trace->steps[i].begin_ns, trace->steps[i].work_end_ns);
-    join_times(*out, n, n ? last_end(&c, trace->steps[n - 1].end_ns) : 0);
+    RP_TRY(new_times(arena, trace->nsteps, out, err));
+    for (i = 0; i < trace->nsteps; i++)
+        add_step(&c, *out, i, s[i].begin_ns, s[i].end_ns, s[i].work_end_ns,
+                 i && s[i - 1].flags & RP_STEP_BREAK_AFTER);
     return RP_OK;
 }
 
@@ -62,13 +65,37 @@ enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, struct rp_a
                                      struct rp_interval **out, struct rp_err *err)
 {
     struct step_clock c = {RP_NO_TS, RP_NO_TS};
-    size_t i, n = digest->nsteps;
+    const struct rp_digest_step *s = digest->steps;
+    size_t i;
 
-    RP_TRY(new_times(arena, n, out, err));
-    for (i = 0; i < n; i++)
-        (*out)[i].begin_ns =
-            step_begin(&c, digest->steps[i].begin_ns, digest->steps[i].work_end_ns);
-    join_times(*out, n, n ? last_end(&c, digest->steps[n - 1].end_ns) : 0);
+    RP_TRY(new_times(arena, digest->nsteps, out, err));
+    for (i = 0; i < digest->nsteps; i++)
+        add_step(&c, *out, i, s[i].begin_ns, s[i].end_ns, s[i].work_end_ns,
+                 i && s[i - 1].flags & RP_STEP_BREAK_AFTER);
+    return RP_OK;
+}
+
+enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *arena,
+                               struct rp_segments *out, struct rp_err *err)
+{
+    struct rp_interval *times;
+    uint32_t i;
+
+    RP_TRY(rp_step_times(trace, arena, &times, err));
+    *out = (struct rp_segments){0, RP_ARENA_NEW(arena, struct rp_interval, trace->nsteps + 1)};
+    RP_TRY(rp_arena_check(arena, "measuring steps", err));
+    for (i = 0; i < trace->nsteps; i++) {
+        struct rp_interval *last = out->n ? &out->at[out->n - 1] : NULL;
+
+        if (trace->steps[i].flags & RP_STEP_WARM_UP)
+            continue;
+        if (last && last->end_ns == times[i].begin_ns)
+            last->end_ns = times[i].end_ns;
+        else
+            out->at[out->n++] = times[i];
+    }
+    if (!out->n)
+        out->at[out->n++] = rp_trace_span(trace);
     return RP_OK;
 }
 
@@ -122,7 +149,7 @@ struct rp_scope rp_scope_of_step(const struct rp_trace *trace, uint32_t step)
     for (i = 0; i <= step; i++)
         step_begin(&c, trace->steps[i].begin_ns, trace->steps[i].work_end_ns);
     out.span = (struct rp_interval){c.begin_ns, last_end(&c, s->end_ns)};
-    if (step + 1 < trace->nsteps) {
+    if (step + 1 < trace->nsteps && !(s->flags & RP_STEP_BREAK_AFTER)) {
         out.end_ns = s[1].begin_ns;
         out.span.end_ns = step_begin(&c, s[1].begin_ns, RP_NO_TS);
     }

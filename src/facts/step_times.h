@@ -10,7 +10,9 @@
  *     device     [work of 1    ][work of 2   ][work of 3   ]
  *     steps   |        1        |      2      |     3      |
  *
- * So the steps of a trace follow each other without gaps and cover its span.
+ * So the steps of a trace follow each other without gaps and cover its span, but for breaks: where
+ * something else was done (an evaluation) or nothing was recorded, a step ends with its own mark
+ * and work.
  */
 #include "base/arena.h"
 #include "facts/intervals.h"
@@ -32,6 +34,15 @@ enum rp_code rp_step_median(const struct rp_interval *steps, size_t n, struct rp
 /* From the begin of the first step to the end of the last; without steps, from the first start to
    the last end of host and device work, or, without any, of everything that has a time. */
 struct rp_interval rp_trace_span(const struct rp_trace *trace);
+
+/* What of the span is judged: the steps without breaks between them and without warm-up, those that
+   follow each other as one; without steps the span. At least one, in time order, in the arena. */
+struct rp_segments {
+    size_t n;
+    struct rp_interval *at;
+};
+enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *arena,
+                               struct rp_segments *out, struct rp_err *err);
 
 /* The scope of one step: what is launched from its mark to the next one, or to its end if it is the
    last. Linear in the steps. */

@@ -440,6 +440,18 @@ struct rp_breakdown rp_work_breakdown_of(const struct rp_work_unions *u, int64_t
     return b;
 }
 
+void rp_breakdown_add(struct rp_breakdown *to, const struct rp_breakdown *later)
+{
+    to->end_ns = later->end_ns;
+    rp_ns_add(&to->window_ns, later->window_ns);
+    rp_ns_add(&to->busy_ns, later->busy_ns);
+    rp_ns_add(&to->compute_ns, later->compute_ns);
+    rp_ns_add(&to->comm_ns, later->comm_ns);
+    rp_ns_add(&to->exposed_comm_ns, later->exposed_comm_ns);
+    rp_ns_add(&to->memory_ns, later->memory_ns);
+    rp_ns_add(&to->idle_ns, later->idle_ns);
+}
+
 void rp_work_device_label(const struct rp_work *work, uint16_t device, char *out, size_t cap)
 {
     const struct rp_work_device *d = &work->devices.at[device];

@@ -131,6 +131,8 @@ struct rp_breakdown rp_work_breakdown(const struct rp_work_unions *u);
 /* The same for the parts of the unions inside [begin, end). */
 struct rp_breakdown rp_work_breakdown_of(const struct rp_work_unions *u, int64_t begin_ns,
                                          int64_t end_ns);
+/* Adds the breakdown of a later interval; what lies between the two is in neither. */
+void rp_breakdown_add(struct rp_breakdown *to, const struct rp_breakdown *later);
 
 /* Writes "7", or "GPU 3 stream 7" where there are several devices. Cut to fit. */
 void rp_work_stream_label(const struct rp_work *work, uint32_t stream, char *out, size_t cap);

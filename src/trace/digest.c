@@ -30,7 +30,7 @@ static enum rp_code copy_steps(struct rp_digest *d, const struct rp_trace *t, st
         to->tokens = from->tokens;
         to->source = from->source;
         to->phase = from->phase;
-        to->on_device = from->flags & RP_STEP_ON_DEVICE;
+        to->flags = from->flags;
     }
     d->nsteps = t->nsteps;
     return RP_OK;

@@ -102,7 +102,7 @@ static enum rp_code check_steps(const struct rp_trace *t, struct rp_err *err)
     uint32_t i;
 
     for (i = 0; i < t->nsteps; i++)
-        if (!is_str(t, t->steps[i].name) || t->steps[i].source > RP_STEP_MARKS ||
+        if (!is_str(t, t->steps[i].name) || t->steps[i].source >= RP_STEP_SOURCES ||
             t->steps[i].phase >= RP_STEP_PHASES || t->steps[i].requests < RP_NO_COUNT ||
             t->steps[i].tokens < RP_NO_COUNT ||
             (t->steps[i].mark != RP_NONE && t->steps[i].mark >= t->ev.n))

@@ -14,7 +14,7 @@ struct rp_digest_step {
     int64_t number, begin_ns, end_ns, work_end_ns, requests, tokens; /* as struct rp_step */
     uint32_t source;                                                 /* enum rp_step_source */
     uint8_t phase;                                                   /* enum rp_step_phase */
-    bool on_device;
+    uint8_t flags;                                                   /* RP_STEP_… */
 };
 
 struct rp_digest {

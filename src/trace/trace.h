@@ -142,8 +142,17 @@ enum rp_step_source {
     RP_STEP_ANNOTATION,
     RP_STEP_REPETITION,
     RP_STEP_SESSION,
-    RP_STEP_MARKS /* of a server (trace/step_patterns.h) */
+    RP_STEP_MARKS,     /* of a server (trace/step_patterns.h) */
+    RP_STEP_OPTIMIZER, /* these three: what a loop does once in each round (finish/steps_loop.c) */
+    RP_STEP_EXECUTABLE,
+    RP_STEP_LOADER,
+    RP_STEP_SOURCES
 };
+/* Whether such a step is what its mark says, from its begin to its end. */
+static inline bool rp_step_source_is_mark(uint32_t source)
+{
+    return source != RP_STEP_REPETITION && source < RP_STEP_OPTIMIZER;
+}
 /* What a step of a server did, where its mark says so. */
 enum rp_step_phase {
     RP_PHASE_NONE,
@@ -152,7 +161,12 @@ enum rp_step_phase {
     RP_PHASE_MIXED,
     RP_STEP_PHASES
 };
-enum { RP_STEP_ON_DEVICE = 1 }; /* flag: its mark has the times of device work, not of the host */
+/* Flags of a step. */
+enum {
+    RP_STEP_ON_DEVICE = 1,   /* its mark has the times of device work, not of the host */
+    RP_STEP_BREAK_AFTER = 2, /* something else comes before the next step: it ends by itself */
+    RP_STEP_WARM_UP = 4      /* among the first, and far longer than the others: is not judged */
+};
 #define RP_NO_COUNT INT64_C(-1)
 /* How long a step lasts is in facts/step_times.h: work may end after its mark. */
 struct rp_step {

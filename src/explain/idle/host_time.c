@@ -546,7 +546,7 @@ enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *tr
     rp_map_init(&h->stalls);
     rp_map_init(&h->medians);
     rp_map_init(&h->firsts);
-    h->marked = trace->nsteps && trace->steps[0].source != RP_STEP_REPETITION;
+    h->marked = trace->nsteps && rp_step_source_is_mark(trace->steps[0].source);
     RP_TRY(rp_vec_reserve(&h->sign, trace->str.n, err));
     memset(h->sign.at, 0xff, trace->str.n * sizeof *h->sign.at);
     sign_marks(h);

@@ -28,6 +28,7 @@ struct part_ctx {
     struct rp_report_part *out;
     struct rp_work w;
     struct rp_work_unions u;
+    struct rp_segments segments;                      /* of the span: what is judged */
     struct rp_interval first_waits[MOST_FIRST_WAITS]; /* device_wait before a stream's first work */
     size_t nfirst_waits;
 };
@@ -102,7 +103,8 @@ static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time
         .work_ns = idle_in(&ctx->out->gaps, RP_GAP_HOST_WORK, time.begin_ns, time.end_ns),
         .drain_ns = idle_in(&ctx->out->gaps, RP_GAP_SYNC_DRAIN, time.begin_ns, time.end_ns),
         .earlier_ns = at ? 0 : earlier_in(ctx, step, time),
-        .unrecorded_ns = unrecorded_in(ctx, time)};
+        .unrecorded_ns = unrecorded_in(ctx, time),
+        .warm_up = step->flags & RP_STEP_WARM_UP};
 }
 
 /* All steps of the trace, or the one that is selected. */
@@ -189,16 +191,27 @@ static rp_event *first_of_streams(struct part_ctx *ctx)
 /* Leaves the items that run in the span: what lies outside of it is not part of the report. */
 static void keep_span(struct part_ctx *ctx)
 {
-    const struct rp_breakdown *span = &ctx->out->whole;
-    size_t i, n = 0;
+    const struct rp_segments *s = &ctx->segments;
+    size_t i, at, n = 0;
 
     for (i = 0; i < ctx->w.items.n; i++) {
         const struct rp_work_item *x = &ctx->w.items.at[i];
 
-        if (x->begin_ns < span->end_ns && x->end_ns >= span->begin_ns)
+        RP_LOWER_BOUND(at, s->n, s->at[at].end_ns <= x->begin_ns);
+        if (at < s->n && x->end_ns >= s->at[at].begin_ns)
             ctx->w.items.at[n++] = *x;
     }
     ctx->w.items.n = n;
+}
+
+static enum rp_code find_gaps(struct part_ctx *ctx, struct rp_err *err)
+{
+    const struct rp_segments *s = &ctx->segments;
+    size_t i;
+
+    for (i = 0; i < s->n; i++)
+        RP_TRY(rp_gaps_find_in(&ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->out->gaps, err));
+    return RP_OK;
 }
 
 static void sum_kernels(struct part_ctx *ctx)
@@ -277,7 +290,7 @@ static enum rp_code unite_kernels(struct part_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
-/* Recorded work before and after the span. */
+/* Recorded work before and after the span, and what of the span is not judged. */
 static void measure_outside(struct part_ctx *ctx)
 {
     const struct rp_totals *t = &ctx->t->totals;
@@ -289,6 +302,28 @@ static void measure_outside(struct part_ctx *ctx)
         out->before_ns = rp_ns_between(t->work_begin_ns, out->whole.begin_ns);
     if (out->whole.end_ns < t->work_end_ns)
         out->after_ns = rp_ns_between(out->whole.end_ns, t->work_end_ns);
+}
+
+/* Steps that are warm-up, and the breaks between steps. */
+static enum rp_code measure_breaks(struct part_ctx *ctx, struct rp_err *err)
+{
+    const struct rp_step *steps = ctx->t->steps;
+    struct rp_report_part *out = ctx->out;
+    struct rp_interval *times;
+    uint32_t i;
+
+    RP_TRY(rp_step_times(ctx->t, ctx->arena, &times, err));
+    for (i = 0; i < ctx->t->nsteps; i++) {
+        if (steps[i].flags & RP_STEP_WARM_UP) {
+            out->warm_ups++;
+            rp_ns_add(&out->warm_up_ns, rp_ns_between(times[i].begin_ns, times[i].end_ns));
+        }
+        if (i + 1 < ctx->t->nsteps && times[i].end_ns < times[i + 1].begin_ns) {
+            out->breaks++;
+            rp_ns_add(&out->break_ns, rp_ns_between(times[i].end_ns, times[i + 1].begin_ns));
+        }
+    }
+    return RP_OK;
 }
 
 /* What the rank did before each of its collectives. */
@@ -310,12 +345,56 @@ static enum rp_code find_leads(struct part_ctx *ctx, struct rp_err *err)
     return code;
 }
 
-/* The breakdown of the span: of all steps, or of what is selected. */
+/* What is judged: the steps, or what is selected. */
+static enum rp_code find_segments(struct part_ctx *ctx, struct rp_err *err)
+{
+    if (!ctx->scope->limited)
+        return rp_trace_segments(ctx->t, ctx->arena, &ctx->segments, err);
+    ctx->segments = (struct rp_segments){1, RP_ARENA_NEW(ctx->arena, struct rp_interval, 1)};
+    RP_TRY(rp_arena_check(ctx->arena, "measuring steps", err));
+    ctx->segments.at[0] = ctx->scope->span;
+    return RP_OK;
+}
+
+/* The breakdown of all segments. */
 static void measure_span(struct part_ctx *ctx)
 {
-    struct rp_interval span = ctx->scope->limited ? ctx->scope->span : rp_trace_span(ctx->t);
+    const struct rp_segments *s = &ctx->segments;
+    size_t i;
 
-    ctx->out->whole = rp_work_breakdown_of(&ctx->u, span.begin_ns, span.end_ns);
+    ctx->out->whole = rp_work_breakdown_of(&ctx->u, s->at[0].begin_ns, s->at[0].end_ns);
+    for (i = 1; i < s->n; i++) {
+        struct rp_breakdown more =
+            rp_work_breakdown_of(&ctx->u, s->at[i].begin_ns, s->at[i].end_ns);
+
+        rp_breakdown_add(&ctx->out->whole, &more);
+    }
+}
+
+static enum rp_code find_waits(struct part_ctx *ctx, struct rp_err *err)
+{
+    const struct rp_segments *s = &ctx->segments;
+    struct rp_host_waits *waits = &ctx->out->waits;
+    enum rp_code code =
+        rp_host_waits_init(waits, ctx->t, s->at[0].begin_ns, s->at[0].end_ns, ctx->arena, err);
+    size_t i;
+
+    for (i = 1; i < s->n && code == RP_OK; i++) {
+        struct rp_host_waits more = {0};
+
+        int64_t threads = waits->threads, workers = waits->workers;
+
+        code =
+            rp_host_waits_init(&more, ctx->t, s->at[i].begin_ns, s->at[i].end_ns, ctx->arena, err);
+        if (code == RP_OK)
+            code = rp_host_waits_join(waits, &more, err);
+        waits->threads = threads > more.threads ? threads : more.threads; /* the same ones */
+        waits->workers = workers > more.workers ? workers : more.workers;
+        rp_host_waits_release(&more);
+    }
+    if (code == RP_OK && s->n > 1)
+        rp_host_waits_sort(waits);
+    return code;
 }
 
 static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
@@ -329,6 +408,10 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
     out->on_device = true;
     out->b = rp_work_breakdown(&ctx->u);
     measure_span(ctx);
+    sum_late(ctx);
+    RP_TRY(unite_kernels(ctx, err));
+    RP_TRY(rp_collectives_init(&out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
+    keep_span(ctx);
     rp_trace_categories_init(&categories, ctx->t, ctx->categories);
     code = rp_attribution_init(&a, &ctx->w, err);
     out->coverage = a.coverage;
@@ -343,11 +426,7 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
     rp_trace_categories_release(&categories);
     rp_attribution_release(&a);
     RP_TRY(code);
-    sum_late(ctx);
-    RP_TRY(unite_kernels(ctx, err));
-    RP_TRY(rp_collectives_init(&out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
-    keep_span(ctx);
-    RP_TRY(rp_gaps_find_in(&ctx->w, out->whole.begin_ns, out->whole.end_ns, &out->gaps, err));
+    RP_TRY(find_gaps(ctx, err));
     RP_TRY(rp_idle_add_up(&ctx->w, &out->gaps, ctx->arena, &out->idle_causes, &out->nidle_causes,
                           err));
     RP_TRY(sum_device_waits(ctx, first, err));
@@ -425,8 +504,7 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     ctx->out->b = rp_work_breakdown(&ctx->u);
     RP_TRY(rp_collectives_init(&ctx->out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
     measure_span(ctx);
-    RP_TRY(
-        rp_report_find_pauses(ctx->t, all, &ctx->out->whole, ctx->arena, &ctx->out->pauses, err));
+    RP_TRY(rp_report_find_pauses(ctx->t, all, &ctx->segments, ctx->arena, &ctx->out->pauses, err));
     return rp_report_measure_latency(ctx->t, ctx->arena, &ctx->out->latency, err);
 }
 
@@ -451,11 +529,11 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     struct rp_report_part *out = ctx->out;
 
     RP_TRY(rp_work_init(&ctx->w, ctx->t, ctx->scope, err));
+    RP_TRY(find_segments(ctx, err));
     RP_TRY(rp_report_list_devices(&ctx->w, ctx->arena, out, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(ctx->w.items.n ? read_device(ctx, err) : read_host(ctx, err));
-    RP_TRY(rp_host_waits_init(&out->waits, ctx->t, out->whole.begin_ns, out->whole.end_ns,
-                              ctx->arena, err));
+    RP_TRY(find_waits(ctx, err));
     RP_TRY(find_leads(ctx, err));
     RP_TRY(make_steps(ctx, err));
     RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, ctx->arena, &out->untypical, err));
@@ -466,8 +544,10 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     out->busy = ctx->u.all;
     ctx->u.all = (rp_interval_vec){0};
     out->limited = ctx->scope->limited;
-    if (!out->limited)
+    if (!out->limited) {
         measure_outside(ctx);
+        RP_TRY(measure_breaks(ctx, err));
+    }
     out->device = device_text(ctx);
     out->framework = trace_text(ctx, ctx->t->framework);
     return rp_workload_find(ctx->t, &out->workload, err);

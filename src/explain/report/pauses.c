@@ -137,21 +137,30 @@ static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end
     return span == RP_NONE ? RP_OK : add_weight(w, cause, span, length, err);
 }
 
-/* What of [begin, end) lies in the span. */
-static enum rp_code add_inside(struct pause_ctx *w, const struct rp_breakdown *span,
+/* What of [begin, end) lies in the segments. */
+static enum rp_code add_inside(struct pause_ctx *w, const struct rp_segments *segments,
                                int64_t begin_ns, int64_t end_ns, struct rp_err *err)
 {
-    begin_ns = begin_ns > span->begin_ns ? begin_ns : span->begin_ns;
-    end_ns = end_ns < span->end_ns ? end_ns : span->end_ns;
-    return begin_ns < end_ns ? add_pause(w, begin_ns, end_ns, err) : RP_OK;
+    size_t i;
+
+    RP_LOWER_BOUND(i, segments->n, segments->at[i].end_ns <= begin_ns);
+    for (; i < segments->n && segments->at[i].begin_ns < end_ns; i++) {
+        const struct rp_interval *s = &segments->at[i];
+        int64_t from = begin_ns > s->begin_ns ? begin_ns : s->begin_ns;
+        int64_t to = end_ns < s->end_ns ? end_ns : s->end_ns;
+
+        if (from < to)
+            RP_TRY(add_pause(w, from, to, err));
+    }
+    return RP_OK;
 }
 
 enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interval_vec *busy,
-                                   const struct rp_breakdown *span, struct rp_arena *arena,
+                                   const struct rp_segments *segments, struct rp_arena *arena,
                                    struct rp_report_pauses *out, struct rp_err *err)
 {
     struct pause_ctx w = {.t = trace, .out = out};
-    int64_t until = span->begin_ns;
+    int64_t until = segments->at[0].begin_ns;
     enum rp_code code = RP_OK;
     size_t i;
     int c;
@@ -159,11 +168,11 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
     *out = (struct rp_report_pauses){0};
     code = find_paused(&w, err);
     for (i = 0; i < busy->n && code == RP_OK; i++) {
-        code = add_inside(&w, span, until, busy->at[i].begin_ns, err);
+        code = add_inside(&w, segments, until, busy->at[i].begin_ns, err);
         until = busy->at[i].end_ns;
     }
     if (code == RP_OK)
-        code = add_inside(&w, span, until, span->end_ns, err);
+        code = add_inside(&w, segments, until, segments->at[segments->n - 1].end_ns, err);
     for (c = 0; c < RP_PAUSES; c++) {
         if (code == RP_OK && out->mainly_ns[c] > 0)
             out->mainly[c] = rp_arena_text(arena, rp_trace_str(trace, w.most[c]));

@@ -252,14 +252,14 @@ bool rp_report_steps_alike(const struct rp_report_step *steps, size_t n)
     return true;
 }
 
-/* Steps that can be compared: of a server those that decode, else all. */
+/* Steps that can be compared: of a server those that decode, else all but warm-up. */
 static size_t list_alike(const struct rp_report_step *steps, size_t n, size_t *at)
 {
     bool alike = rp_report_steps_alike(steps, n);
     size_t i, count = 0;
 
     for (i = 0; i < n; i++)
-        if (alike || (steps[i].phase && !strcmp(steps[i].phase, "decode")))
+        if ((alike && !steps[i].warm_up) || (steps[i].phase && !strcmp(steps[i].phase, "decode")))
             at[count++] = i;
     return count;
 }
@@ -276,6 +276,7 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
 {
     int64_t *v = RP_ARENA_NEW(arena, int64_t, nsteps + 1), usual;
     size_t *at = RP_ARENA_NEW(arena, size_t, nsteps + 1);
+    bool alike = rp_report_steps_alike(steps, nsteps);
     size_t i, n, worst, typical, odd = 0;
 
     *out = NULL;
@@ -301,8 +302,8 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
         arena,
         "%zu of %zu %s %s not typical: %.120s takes %s, the median %s %s (%s); look at "
         "'--step %lld' instead",
-        odd, n, n == nsteps ? "steps" : "decode steps", odd == 1 ? "is" : "are", steps[worst].name,
-        rp_units_time(arena, own_length(&steps[worst])), n == nsteps ? "step" : "decode step",
+        odd, n, alike ? "steps" : "decode steps", odd == 1 ? "is" : "are", steps[worst].name,
+        rp_units_time(arena, own_length(&steps[worst])), alike ? "step" : "decode step",
         rp_units_time(arena, usual), step_reason(trace, worst, &steps[worst], arena),
         (long long)steps[typical].number);
     return rp_arena_check(arena, "looking for pitfalls", err);

@@ -86,6 +86,8 @@ static const struct rp_field step_fields[] = {
     STEP(phase, STR, NONE, "prefill, decode or mixed, where its mark says so"),
     RP_FIELD(struct rp_report_step, requests, I64, COUNT, NULL, "in its batch", RP_NULLABLE),
     RP_FIELD(struct rp_report_step, tokens, I64, COUNT, NULL, "that it computes", RP_NULLABLE),
+    RP_FIELD(struct rp_report_step, warm_up, BOOL, NONE, NULL,
+             "one of the first, far longer than usual: is not judged", 0),
     STEP_TIME(begin_ns, begin_ns,
               "its mark, or the end of earlier steps' device work, as recorded"),
     STEP_TIME(dur_ns, window_ns, "from there to the begin of the next step"),
@@ -283,6 +285,7 @@ static const struct rp_field part_step_fields[] = {
     RP_PART_PLAIN(struct rp_report_step, drain_ns),
     RP_PART_PLAIN(struct rp_report_step, earlier_ns),
     RP_PART_PLAIN(struct rp_report_step, unrecorded_ns),
+    RP_PART_PLAIN(struct rp_report_step, warm_up),
     RP_PART_END};
 static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_step),
                                               part_step_fields, NULL};
@@ -309,6 +312,10 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(PLAIN, whole),
                                               PART(PLAIN, before_ns),
                                               PART(PLAIN, after_ns),
+                                              PART(PLAIN, warm_ups),
+                                              PART(PLAIN, warm_up_ns),
+                                              PART(PLAIN, breaks),
+                                              PART(PLAIN, break_ns),
                                               PART(PLAIN, coverage),
                                               PART(PLAIN, category_ns),
                                               PART(PLAIN, nplaced),
@@ -621,6 +628,8 @@ static const char *one_rank_step(struct report_ctx *j)
     size_t i;
 
     for (i = 0; i < p->nsteps; i++) {
+        if (p->steps[i].warm_up)
+            continue;
         least = p->steps[i].b.window_ns < least ? p->steps[i].b.window_ns : least;
         most = p->steps[i].b.window_ns > most ? p->steps[i].b.window_ns : most;
     }
@@ -709,7 +718,7 @@ static const char *lost_text(struct report_ctx *j, const char *whole)
 static void fill_lost(struct report_ctx *j)
 {
     struct rp_report_root *out = j->out;
-    size_t nsteps = part_of(j, 0)->nsteps;
+    size_t nsteps = part_of(j, 0)->nsteps - (size_t)part_of(j, 0)->warm_ups;
     const char *whole, *comm, *waits;
 
     out->window_ns /= (int64_t)j->n;
@@ -838,19 +847,32 @@ static void note_trouble(struct report_ctx *j)
         add_note(j, rp_arena_textf(j->arena, "the profiler itself took %s", duration(j, overhead)));
 }
 
-/* What was recorded outside of the steps: warm-up, initialisation, the end of the run. */
+/* ", 1.2 s between steps": one more thing that does not count. */
+static const char *and_outside(struct report_ctx *j, const char *text, int64_t ns, const char *what)
+{
+    if (ns <= part_of(j, 0)->whole.window_ns / 50)
+        return text;
+    return rp_arena_textf(j->arena, "%s%s %s %s", text, *text ? "," : "", duration(j, ns), what);
+}
+
+/* What was recorded outside of the steps: initialisation, warm-up, evaluation, the end of the run.
+ */
 static void note_outside(struct report_ctx *j)
 {
     const struct rp_report_part *p = part_of(j, 0);
-    bool before = p->before_ns > p->whole.window_ns / 50;
-    bool after = p->after_ns > p->whole.window_ns / 50;
+    const char *text = and_outside(j, "", p->before_ns, "before the first step (start-up)");
 
-    if (before || after)
-        add_note(j,
-                 rp_arena_textf(
-                     j->arena, "not counted: %s%s%s%s%s", before ? duration(j, p->before_ns) : "",
-                     before ? " before the first step (start-up)" : "", before && after ? ", " : "",
-                     after ? duration(j, p->after_ns) : "", after ? " after the last step" : ""));
+    text = and_outside(
+        j, text, p->warm_up_ns,
+        rp_arena_textf(j->arena, "in the first %s (warm-up)",
+                       p->warm_ups == 1 ? "step" : rp_units_count(j->arena, p->warm_ups, "step")));
+    text = and_outside(j, text, p->break_ns,
+                       rp_arena_textf(j->arena,
+                                      "in %s between steps (evaluation, checkpoints, pauses)",
+                                      rp_units_count(j->arena, p->breaks, "break")));
+    text = and_outside(j, text, p->after_ns, "after the last step");
+    if (*text)
+        add_note(j, rp_arena_textf(j->arena, "not counted:%s", text));
 }
 
 /* Of the first rank whose operators name their inputs. */

@@ -17,6 +17,7 @@
 #include "facts/attribution.h"
 #include "facts/collectives.h"
 #include "facts/host_calls.h"
+#include "facts/step_times.h"
 #include "facts/workload.h"
 #include "sim/model/part.h"
 
@@ -34,6 +35,7 @@ struct rp_report_step {
     int64_t late_ns, work_ns, drain_ns;
     int64_t earlier_ns;    /* of the first: busy with work that was launched before it */
     int64_t unrecorded_ns; /* device_wait before the first recorded work of a stream */
+    bool warm_up;          /* one of the first, far longer than usual: is not judged */
 };
 
 /* Small sums that findings are made of. */
@@ -132,6 +134,7 @@ struct rp_report_part {
     struct rp_breakdown b;       /* of the device window */
     struct rp_breakdown whole;   /* of the span (facts/step_times.h), or of what is selected */
     int64_t before_ns, after_ns; /* recorded before and after the span */
+    int64_t warm_ups, warm_up_ns, breaks, break_ns; /* of the span, and not part of `whole` */
     struct rp_coverage coverage;
     int64_t category_ns[RP_CATEGORIES]; /* device time of the items, of the main device */
     size_t nplaced;
@@ -204,10 +207,10 @@ enum rp_code rp_report_check_device(const struct rp_work *work, const rp_gap_vec
                                     struct rp_arena *arena, struct rp_report_device *out,
                                     struct rp_err *err);
 
-/* The pauses of the span around and between the intervals of `busy`; they add up to its idle time.
- */
+/* The pauses of the segments around and between the intervals of `busy`; they add up to the idle
+   time. */
 enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interval_vec *busy,
-                                   const struct rp_breakdown *span, struct rp_arena *arena,
+                                   const struct rp_segments *segments, struct rp_arena *arena,
                                    struct rp_report_pauses *out, struct rp_err *err);
 
 enum rp_code rp_report_measure_latency(const struct rp_trace *trace, struct rp_arena *arena,

@@ -54,7 +54,8 @@ struct rp_sim_part {
     RP_VEC(uint8_t) packed_nodes, packed_edges; /* instead of graph.nodes, notes; graph.edges */
     uint32_t npacked_nodes, npacked_edges;      /* (pack.h); 0: they are not packed */
     RP_VEC(struct rp_sim_gradient) gradients;
-    RP_VEC(int64_t) step_begin_ns, step_end_ns; /* of the marks, as recorded */
+    RP_VEC(int64_t) step_begin_ns, step_end_ns; /* of the marks, as recorded; end: where the next
+                                                   one begins, if there is no break between */
     uint32_t nsteps;                            /* at least 1: without steps the recording is one */
     bool has_steps;                             /* they are marked */
     bool marks_on_device;                       /* ... by times of device work */

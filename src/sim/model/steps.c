@@ -33,8 +33,10 @@ enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, 
     p->step_begin_ns.at[0] = span.begin_ns;
     p->step_end_ns.at[0] = span.end_ns;
     for (i = 0; i < count; i++) {
+        bool ends = i + 1 == count || t->steps[i].flags & RP_STEP_BREAK_AFTER;
+
         p->step_begin_ns.at[i] = t->steps[i].begin_ns;
-        p->step_end_ns.at[i] = t->steps[i].end_ns;
+        p->step_end_ns.at[i] = ends ? t->steps[i].end_ns : t->steps[i + 1].begin_ns;
     }
     p->step_begin_ns.n = p->step_end_ns.n = p->nsteps;
     return RP_OK;
@@ -45,9 +47,9 @@ uint16_t rp_sim_step_at(const struct rp_sim_part *p, int64_t ns)
     uint32_t low;
 
     RP_LOWER_BOUND(low, p->nsteps, p->step_begin_ns.at[low] <= ns);
-    if (low == p->nsteps && p->has_steps && ns >= p->step_end_ns.at[low - 1])
+    if (!low || (p->has_steps && ns >= p->step_end_ns.at[low - 1]))
         return RP_NO_STEP;
-    return low ? (uint16_t)(low - 1) : RP_NO_STEP;
+    return (uint16_t)(low - 1);
 }
 
 /* ------------------------------------------------------------------ what stands for marks */

@@ -6,8 +6,8 @@
 
 /* As the trace marks them; without marks the recording is one. */
 enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err);
-/* The last step that had begun by a moment, or RP_NO_STEP: before the first and after the mark of
-   the last. */
+/* The last step that had begun by a moment, or RP_NO_STEP: before the first, after the mark of the
+   last, and in breaks. */
 uint16_t rp_sim_step_at(const struct rp_sim_part *p, int64_t ns);
 
 /* Marks the nodes that stand for marks, and measures a step. */

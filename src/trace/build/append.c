@@ -170,6 +170,10 @@ static enum rp_code add_process(struct appending *a, uint32_t process, uint32_t 
     const struct rp_merged_process *had;
     rp_str text = 0;
 
+    if (a->how->same_processes) {
+        RP_TRY(text_of(a, p->text, &text));
+        return rp_builder_process(a->b, p->native_id, text, out, a->err);
+    }
     if (!only)
         return rp_builder_process(a->b, (int64_t)a->how->index * a->how->pid_step + process, 0, out,
                                   a->err);

@@ -108,10 +108,12 @@ struct rp_append_arrow {
 };
 
 struct rp_append {
-    uint32_t index;    /* of the trace among the joined ones */
-    int64_t pid_step;  /* larger than the number of processes of any trace: process k gets index *
-                          pid_step + k */
-    const char *label; /* appended to the names of its processes: "rank 3"; NULL: nothing */
+    uint32_t index;      /* of the trace among the joined ones */
+    int64_t pid_step;    /* larger than the number of processes of any trace: process k gets index *
+                            pid_step + k */
+    bool same_processes; /* its processes are those of the other traces: they keep their ids, and
+                            pid_step is not used */
+    const char *label;   /* appended to the names of its processes: "rank 3"; NULL: nothing */
     /* Converts a time of a process to the common clock; NULL: unchanged. */
     int64_t (*time)(const void *user, uint32_t process, int64_t ns);
     const void *user;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps: the kinds of evidence are tried from the strongest to the weakest, and the first that
- * finds steps is used, so that all steps of a trace have one source. The profiler's own marks come
- * first, then those of servers, which may also divide or describe the profiler's;
- * docs/definitions.md has the rules.
+ * Steps: the kinds of evidence are tried from the strongest to the weakest, and all steps of a
+ * trace come from one of them. What a profiler marks is taken as it is. Anything else must have a
+ * good part of the recorded work in its steps: names that look like marks occur in start-up, too,
+ * and in parts of a step. docs/definitions.md has the rules.
  */
 #include "trace/finish/steps.h"
 
@@ -72,19 +72,136 @@ enum rp_code rp_steps_by_marks(struct rp_builder *b, struct rp_err *err)
     return code;
 }
 
+/* How much of the recorded work lies in the steps, of the device, without any of the host: 0 to 1.
+ */
+static double covered_share(const struct rp_builder *b)
+{
+    const struct rp_step *steps = b->steps.at;
+    double inside = 0, all = 0, host_inside = 0, host_all = 0;
+    rp_event e;
+
+    for (e = 0; e < b->ev.n; e++) {
+        bool device = rp_kind_is_device_work(b->ev.kind.at[e]);
+        double *part = device ? &inside : &host_inside, *whole = device ? &all : &host_all;
+        int64_t at = b->ev.ts_ns.at[e];
+        size_t i;
+
+        if ((!device && b->ev.kind.at[e] != RP_KIND_CPU_OP) || !rp_step_is_span(b, e))
+            continue;
+        RP_LOWER_BOUND(i, b->steps.n, steps[i].begin_ns <= at);
+        *whole += (double)b->ev.dur_ns.at[e];
+        if (i && (i < b->steps.n ? !(steps[i - 1].flags & RP_STEP_BREAK_AFTER) : false))
+            *part += (double)b->ev.dur_ns.at[e];
+        else if (i && at < steps[i - 1].end_ns)
+            *part += (double)b->ev.dur_ns.at[e];
+    }
+    return all > 0 ? inside / all : host_all > 0 ? host_inside / host_all : 1;
+}
+
+/* Whether the recording has events that start in (begin, end). */
+static bool is_recorded(const struct rp_builder *b, int64_t begin_ns, int64_t end_ns)
+{
+    for (rp_event e = 0; e < b->ev.n; e++)
+        if (b->ev.ts_ns.at[e] > begin_ns && b->ev.ts_ns.at[e] < end_ns)
+            return true;
+    return false;
+}
+
+#define WINDOWS_MOST 64 /* breaks that are looked at: each costs a look at all events */
+
+/* A profiler with a schedule records a few steps, pauses, and records again: between two windows no
+   step is longer than the pause, and nothing was recorded. */
+static void find_windows(struct rp_builder *b)
+{
+    struct rp_step *s = b->steps.at;
+    int64_t longest = 0;
+    size_t i, looks = 0;
+
+    for (i = 0; i < b->steps.n; i++)
+        longest = s[i].end_ns - s[i].begin_ns > longest ? s[i].end_ns - s[i].begin_ns : longest;
+    for (i = 0; i + 1 < b->steps.n && looks < WINDOWS_MOST; i++) {
+        int64_t end = s[i].work_end_ns > s[i].end_ns ? s[i].work_end_ns : s[i].end_ns;
+
+        if (s[i + 1].begin_ns - end <= longest)
+            continue;
+        looks++;
+        if (!is_recorded(b, end, s[i + 1].begin_ns))
+            s[i].flags |= RP_STEP_BREAK_AFTER;
+    }
+}
+
+typedef enum rp_code step_finder(struct rp_builder *b, struct rp_err *err);
+
+/* Steps that a finder found, and the share of the work that is in them. */
+struct found {
+    rp_step_vec steps;
+    double share;
+};
+
+#define ENOUGH 0.5  /* of the work: weaker evidence is not looked for */
+#define WEAK   0.1  /* of the work: a sequence that repeats is looked for, too */
+#define LITTLE 0.25 /* of what others cover: they are steps, these are not */
+
+static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct found *out,
+                             struct rp_err *err)
+{
+    b->steps.n = 0;
+    RP_TRY(find(b, err));
+    put_in_order(b);
+    out->share = b->steps.n ? covered_share(b) : 0;
+    out->steps.at = b->steps.at;
+    out->steps.n = b->steps.n;
+    out->steps.cap = b->steps.cap;
+    b->steps.at = NULL;
+    b->steps.n = b->steps.cap = 0;
+    return RP_OK;
+}
+
+/* The strongest evidence, but not steps in which far less happens than in others: the marks of a
+   part of a step, or of something in start-up. */
+static enum rp_code choose_steps(struct rp_builder *b, struct rp_err *err)
+{
+    static step_finder *const finders[] = {rp_steps_by_marks,     rp_steps_by_annotation,
+                                           rp_steps_by_optimizer, rp_steps_by_executable,
+                                           rp_steps_by_loader,    rp_steps_by_repetition};
+    enum { FINDERS = sizeof finders / sizeof finders[0] };
+    struct found found[FINDERS] = {0};
+    enum rp_code code = RP_OK;
+    double most = 0;
+    size_t i, n;
+
+    for (n = 0; n < FINDERS && code == RP_OK && most < (n + 1 < FINDERS ? ENOUGH : WEAK); n++) {
+        code = look_for(b, finders[n], &found[n], err);
+        most = found[n].share > most ? found[n].share : most;
+    }
+    for (i = 0; i < n; i++)
+        if (code == RP_OK && !b->steps.n && found[i].steps.n && found[i].share >= LITTLE * most) {
+            b->steps.at = found[i].steps.at;
+            b->steps.n = found[i].steps.n;
+            b->steps.cap = found[i].steps.cap;
+        } else {
+            rp_vec_release(&found[i].steps);
+        }
+    return code;
+}
+
 enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
 {
-    static enum rp_code (*const sources[])(struct rp_builder *, struct rp_err *) = {
-        rp_steps_by_run_id, rp_steps_by_session, rp_steps_by_annotation, rp_steps_by_repetition};
     struct rp_mark_view v;
-    size_t i;
 
     RP_TRY(rp_steps_by_profiler(b, err));
-    RP_TRY(rp_steps_by_marks(b, err));
-    for (i = 0; b->steps.n == 0 && i < sizeof sources / sizeof sources[0]; i++)
-        RP_TRY(sources[i](b, err));
+    if (b->steps.n)
+        RP_TRY(rp_steps_by_marks(b, err));
+    if (!b->steps.n)
+        RP_TRY(rp_steps_by_run_id(b, err));
+    if (!b->steps.n)
+        RP_TRY(rp_steps_by_session(b, err));
+    if (!b->steps.n)
+        RP_TRY(choose_steps(b, err));
     put_in_order(b);
     v = rp_mark_view_of_builder(b);
     rp_steps_end_work(&v, b->steps.at, b->steps.n);
+    if (b->steps.n && rp_step_source_is_mark(b->steps.at[0].source))
+        find_windows(b);
     return RP_OK;
 }

@@ -18,6 +18,10 @@ enum rp_code rp_steps_by_run_id(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_by_session(struct rp_builder *b, struct rp_err *err);
 /* Annotations such as "iteration 5", one after the other. */
 enum rp_code rp_steps_by_annotation(struct rp_builder *b, struct rp_err *err);
+/* Loops without marks, by what they do once in each round (steps_loop.c). */
+enum rp_code rp_steps_by_optimizer(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_steps_by_executable(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_steps_by_loader(struct rp_builder *b, struct rp_err *err);
 /* Unmarked steps: the same sequence of work repeats. */
 enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err);
 
@@ -28,6 +32,9 @@ enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period,
                                   struct rp_err *err);
 
 typedef RP_VEC(struct rp_step) rp_step_vec;
+
+/* The start of the host call of a link; RP_NO_TS: none is recorded. */
+int64_t rp_steps_launched_at(const struct rp_mark_view *v, uint32_t link);
 
 /* The steps that a server marks, by the table (or NULL) and the built-in patterns; in time order.
  */

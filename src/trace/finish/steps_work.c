@@ -3,8 +3,8 @@
  * When the device work of each step ends: the host runs ahead of the device, so that work may end
  * long after the mark of the step that launched it. Work belongs to the last step that had begun
  * when it was launched; work without a recorded launch, and work of steps that are marked on the
- * device, to the last one that had begun when it started. Before the first step, and after the mark
- * of the last one, it belongs to none.
+ * device, to the last one that had begun when it started. Before the first step, after the mark
+ * of the last one, and in a break between two, it belongs to none.
  *
  * One look at each device work, and a search among the steps; the launch of a link is found once.
  */
@@ -12,9 +12,8 @@
 
 #include "base/order.h"
 
-/* The start of the host call of a link: of several runtime calls the last of the file, as in
- * facts/work.c; else the first host call. RP_NO_TS: none is recorded. */
-static int64_t launched_at(const struct rp_mark_view *v, uint32_t link)
+/* Of several runtime calls the last of the file, as in facts/work.c; else the first host call. */
+int64_t rp_steps_launched_at(const struct rp_mark_view *v, uint32_t link)
 {
     rp_event best = RP_NONE, any = RP_NONE;
     uint32_t i;
@@ -52,12 +51,13 @@ static void end_work_of_track(const struct rp_mark_view *v, const struct rp_trac
             continue;
         end = rp_mark_view_end_ns(v, e);
         if (by_launch && link != RP_NONE) {
-            launch = link == known ? launch : launched_at(v, link);
+            launch = link == known ? launch : rp_steps_launched_at(v, link);
             known = link;
             at = launch == RP_NO_TS ? at : launch;
         }
         RP_LOWER_BOUND(after, n, steps[after].begin_ns <= at);
-        if (after == n && at >= steps[after - 1].end_ns)
+        if (after && at >= steps[after - 1].end_ns &&
+            (after == n || steps[after - 1].flags & RP_STEP_BREAK_AFTER))
             continue;
         if (after && end > steps[after - 1].work_end_ns)
             steps[after - 1].work_end_ns = end; /* RP_NO_TS is below every time */
@@ -73,7 +73,7 @@ static void settle_marks(struct rp_step *steps, size_t n)
     for (i = 0; i < n; i++)
         common &= steps[i].flags;
     for (i = 0; i < n; i++)
-        steps[i].flags = common;
+        steps[i].flags = (uint8_t)((steps[i].flags & ~RP_STEP_ON_DEVICE) | common);
 }
 
 void rp_steps_end_work(const struct rp_mark_view *v, struct rp_step *steps, size_t n)

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators come track by track and are sorted by time once. */
+#include "trace/finish/loop_work.h"
+
+#include "base/order.h"
+
+#include <stdlib.h>
+
+RP_ORDER(by_begin, struct rp_loop_item, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(name))
+
+enum rp_code rp_loop_work_push(struct rp_loop_work *work, struct rp_builder *b, rp_event e,
+                               struct rp_err *err)
+{
+    struct rp_loop_item item = {b->ev.ts_ns.at[e], rp_build_end_ns(b, e), b->ev.name.at[e]};
+
+    if (!work->count.at) {
+        RP_TRY(rp_vec_reserve(&work->count, (size_t)b->str.n + 1, err));
+        memset(work->count.at, 0, ((size_t)b->str.n + 1) * sizeof *work->count.at);
+    }
+    return rp_vec_push(&work->items, item, err);
+}
+
+/* The operators of a thread that have none around them. `until` is the end of the last one. */
+static enum rp_code push_outermost(struct rp_loop_work *work, struct rp_builder *b,
+                                   const struct rp_track_info *track, struct rp_err *err)
+{
+    int64_t until = INT64_MIN;
+    rp_event e;
+
+    for (e = track->first; e < track->end; e++) {
+        if (b->ev.kind.at[e] != RP_KIND_CPU_OP || !rp_step_is_span(b, e) ||
+            b->ev.ts_ns.at[e] < until)
+            continue;
+        RP_TRY(rp_loop_work_push(work, b, e, err));
+        until = rp_build_end_ns(b, e);
+    }
+    return RP_OK;
+}
+
+static enum rp_code push_device_work(struct rp_loop_work *work, struct rp_builder *b,
+                                     struct rp_err *err)
+{
+    rp_event e;
+
+    for (e = 0; e < b->ev.n; e++)
+        if (rp_kind_is_device_work(b->ev.kind.at[e]) && rp_step_is_span(b, e))
+            RP_TRY(rp_loop_work_push(work, b, e, err));
+    return RP_OK;
+}
+
+enum rp_code rp_loop_work_init(struct rp_loop_work *work, struct rp_builder *b, uint32_t process,
+                               struct rp_err *err)
+{
+    size_t t;
+
+    for (t = 0; t < b->tracks.n; t++)
+        if (b->tracks.at[t].process == process && b->tracks.at[t].kind == RP_TRACK_THREAD)
+            RP_TRY(push_outermost(work, b, &b->tracks.at[t], err));
+    if (!work->items.n)
+        RP_TRY(push_device_work(work, b, err));
+    if (work->items.n)
+        qsort(work->items.at, work->items.n, sizeof *work->items.at, by_begin);
+    return RP_OK;
+}
+
+void rp_loop_work_release(struct rp_loop_work *work)
+{
+    rp_vec_release(&work->items);
+    rp_vec_release(&work->count);
+}
+
+/* The first item that begins at or after a time. */
+static size_t first_from(const struct rp_loop_work *work, int64_t ns)
+{
+    size_t i;
+
+    RP_LOWER_BOUND(i, work->items.n, work->items.at[i].begin_ns < ns);
+    return i;
+}
+
+size_t rp_loop_work_count(const struct rp_loop_work *work, int64_t begin_ns, int64_t end_ns)
+{
+    size_t from = first_from(work, begin_ns), to = first_from(work, end_ns);
+
+    return to > from ? to - from : 0;
+}
+
+double rp_loop_work_differs(const struct rp_loop_work *work, int64_t a_begin_ns, int64_t a_end_ns,
+                            int64_t b_begin_ns, int64_t b_end_ns)
+{
+    size_t a = first_from(work, a_begin_ns), a_end = first_from(work, a_end_ns);
+    size_t b = first_from(work, b_begin_ns), b_end = first_from(work, b_end_ns);
+    size_t na = a_end > a ? a_end - a : 0, nb = b_end > b ? b_end - b : 0, common = 0, i;
+
+    for (i = a; i < a_end; i++)
+        work->count.at[work->items.at[i].name]++;
+    for (i = b; i < b_end; i++)
+        if (work->count.at[work->items.at[i].name]) {
+            work->count.at[work->items.at[i].name]--;
+            common++;
+        }
+    for (i = a; i < a_end; i++)
+        work->count.at[work->items.at[i].name] = 0;
+    if (!na && !nb)
+        return 0;
+    return 1 - (double)common / (double)(na > nb ? na : nb);
+}
+
+int64_t rp_loop_work_begin(const struct rp_loop_work *work, int64_t before_ns, size_t n)
+{
+    size_t end = first_from(work, before_ns);
+
+    return end ? work->items.at[end > n ? end - n : 0].begin_ns : INT64_MAX;
+}
+
+int64_t rp_loop_work_end(const struct rp_loop_work *work, int64_t from_ns, size_t n)
+{
+    size_t i = first_from(work, from_ns), end = work->items.n - i > n ? i + n : work->items.n;
+    int64_t last = INT64_MIN;
+
+    for (; i < end; i++)
+        last = work->items.at[i].end_ns > last ? work->items.at[i].end_ns : last;
+    return last;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRACE_FINISH_LOOP_WORK_H
+#define RP_TRACE_FINISH_LOOP_WORK_H
+/*
+ * What a loop does, as a sequence of names in time order: the outermost operators of a process, or,
+ * where none are recorded, the work of its devices. Rounds of the loop are compared by it. Inside
+ * src/trace only.
+ */
+#include "trace/finish/steps.h"
+
+struct rp_loop_item {
+    int64_t begin_ns, end_ns;
+    rp_str name;
+};
+
+struct rp_loop_work {
+    RP_VEC(struct rp_loop_item) items; /* by begin */
+    RP_VEC(uint32_t) count;            /* by string, all 0 between calls */
+};
+
+/* Fills an empty sequence from a process of the builder. Release it also after a failure. */
+enum rp_code rp_loop_work_init(struct rp_loop_work *work, struct rp_builder *b, uint32_t process,
+                               struct rp_err *err);
+/* Adds one event; they come in time order. */
+enum rp_code rp_loop_work_push(struct rp_loop_work *work, struct rp_builder *b, rp_event e,
+                               struct rp_err *err);
+void rp_loop_work_release(struct rp_loop_work *work);
+
+/* How many begin in [begin, end). */
+size_t rp_loop_work_count(const struct rp_loop_work *work, int64_t begin_ns, int64_t end_ns);
+/* How much of the work in two intervals is not the same, order aside: 0 to 1. */
+double rp_loop_work_differs(const struct rp_loop_work *work, int64_t a_begin_ns, int64_t a_end_ns,
+                            int64_t b_begin_ns, int64_t b_end_ns);
+/* Where the last n items before a time begin; INT64_MAX without any. */
+int64_t rp_loop_work_begin(const struct rp_loop_work *work, int64_t before_ns, size_t n);
+/* When the first n items from a time on have ended; INT64_MIN without any. */
+int64_t rp_loop_work_end(const struct rp_loop_work *work, int64_t from_ns, size_t n);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps of a loop that nobody marked, by what it does once in each round:
+ *
+ *     an optimizer    "Optimizer.step#Adam.step" of PyTorch: a step ends where the range ends, so
+ *                     that micro-batches, and a closure that runs inside of it, are part of the
+ * step an executable   "jit_step" of JAX: a step begins where it is called a data loader
+ * "enumerate(DataLoader)#….__next__": a step begins where it asks for a batch
+ *
+ * A round may do it several times (two optimizers, gradients that are accumulated): the work
+ * between two of them is compared with the work between those 2, 3, ... later, and the smallest
+ * distance at which it is the same is a round. Something that happens now and then, such as a loss
+ * that is read every fifth step, hardly changes the work, so it does not make a round of five.
+ *
+ * A round with much more work than usual has something else in it: an evaluation, a checkpoint. The
+ * step is then the usual amount of work next to its mark, and what is left is no part of any step.
+ * The same finds the begin of the first step. First steps that take far longer than usual are
+ * warm-up: steps, but not counted.
+ *
+ * Linear in the events, but for sorting the outermost operators by time.
+ */
+#include "trace/finish/loop_work.h"
+
+#include "base/order.h"
+
+#include <stdlib.h>
+
+#define LEAST_MARKS   3  /* fewer are no loop */
+#define MOST_MARKS    16 /* of a round */
+#define SAMPLED_ROUND 64 /* rounds that are compared */
+#define WARM_UP_RATIO 2  /* a first step that takes longer than that many usual ones is warm-up */
+
+enum loop_kind { LOOP_NONE, LOOP_OPTIMIZER, LOOP_EXECUTABLE, LOOP_LOADER, LOOP_KINDS };
+
+struct loop_mark {
+    rp_event event;
+    int64_t begin_ns, end_ns, work_ns; /* work: of the device, launched in it */
+};
+
+struct loop {
+    struct rp_builder *b;
+    enum loop_kind kind;
+    bool at_end;                    /* a step ends with its mark, else it begins with it */
+    RP_VEC(uint8_t) judged;         /* by string: enum loop_kind + 1; 0: not examined */
+    RP_VEC(struct loop_mark) marks; /* of one track, in time order; the last one of each round */
+    struct rp_loop_work work;
+    size_t usual;     /* work of a round: the median */
+    int64_t usual_ns; /* its duration */
+};
+
+/* ------------------------------------------------------------------ marks */
+
+static bool begins_with(const char *text, const char *with)
+{
+    return !strncmp(text, with, strlen(with));
+}
+
+static enum loop_kind kind_of_name(const char *name)
+{
+    if (begins_with(name, "Optimizer.step#"))
+        return LOOP_OPTIMIZER;
+    if (begins_with(name, "enumerate(DataLoader)#"))
+        return LOOP_LOADER;
+    if (begins_with(name, "jit_") || begins_with(name, "jit(") || begins_with(name, "pjit_") ||
+        begins_with(name, "pmap_") || begins_with(name, "PjitFunction("))
+        return LOOP_EXECUTABLE;
+    return LOOP_NONE;
+}
+
+static bool is_mark(struct loop *w, rp_event e)
+{
+    struct rp_builder *b = w->b;
+    uint8_t *judged = &w->judged.at[b->ev.name.at[e]];
+
+    if ((b->ev.kind.at[e] != RP_KIND_ANNOTATION && b->ev.kind.at[e] != RP_KIND_CPU_OP) ||
+        !rp_step_is_span(b, e) || (b->ev.flags.at[e] & RP_EVENT_ASYNC))
+        return false;
+    if (!*judged)
+        *judged = (uint8_t)(1 + kind_of_name(rp_strtab_borrow(&b->str, b->ev.name.at[e])));
+    return *judged == 1 + w->kind;
+}
+
+/* The track with most marks of the kind, or RP_NONE. */
+static uint32_t busiest_track(struct loop *w)
+{
+    struct rp_builder *b = w->b;
+    uint32_t best = RP_NONE, t;
+    size_t most = 0;
+
+    for (t = 0; t < b->tracks.n; t++) {
+        size_t n = 0;
+
+        for (rp_event e = b->tracks.at[t].first; e < b->tracks.at[t].end; e++)
+            n += is_mark(w, e);
+        if (n > most) {
+            most = n;
+            best = t;
+        }
+    }
+    return best;
+}
+
+/* The marks of a track, without those inside another. */
+static enum rp_code list_marks(struct loop *w, uint32_t track, struct rp_err *err)
+{
+    struct rp_builder *b = w->b;
+    int64_t until = INT64_MIN;
+
+    w->marks.n = 0;
+    for (rp_event e = b->tracks.at[track].first; e < b->tracks.at[track].end; e++) {
+        struct loop_mark mark = {e, b->ev.ts_ns.at[e], rp_build_end_ns(b, e), 0};
+
+        if (mark.begin_ns < until || !is_mark(w, e))
+            continue;
+        RP_TRY(rp_vec_push(&w->marks, mark, err));
+        until = mark.end_ns;
+    }
+    return RP_OK;
+}
+
+/* Adds the device work that was launched in marks to them. */
+static void add_device_work(struct loop *w)
+{
+    struct rp_mark_view v = rp_mark_view_of_builder(w->b);
+    rp_event e;
+    size_t i;
+
+    for (e = 0; e < v.nevents; e++) {
+        int64_t at;
+
+        if (!rp_kind_is_device_work(v.kind[e]) || !rp_mark_view_is_span(&v, e) ||
+            v.link[e] == RP_NONE)
+            continue;
+        at = rp_steps_launched_at(&v, v.link[e]);
+        RP_LOWER_BOUND(i, w->marks.n, w->marks.at[i].begin_ns <= at);
+        if (i && at < w->marks.at[i - 1].end_ns &&
+            __builtin_add_overflow(w->marks.at[i - 1].work_ns, v.dur_ns[e],
+                                   &w->marks.at[i - 1].work_ns))
+            w->marks.at[i - 1].work_ns = INT64_MAX;
+    }
+}
+
+/* Of several executables the one that has most device work, without any the one that takes longest;
+   its first call does not count, since it may compile. Leaves the marks of that one. */
+static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
+{
+    RP_VEC(int64_t) sum = {0};
+    RP_VEC(uint32_t) count = {0};
+    size_t nstrings = w->b->str.n, kept = 0, i;
+    enum rp_code code = rp_vec_reserve(&sum, 2 * nstrings, err);
+    rp_str best = RP_NONE;
+
+    if (code == RP_OK)
+        code = rp_vec_reserve(&count, nstrings, err);
+    if (code == RP_OK) {
+        int64_t *work = sum.at, *host = sum.at + nstrings;
+
+        memset(sum.at, 0, 2 * nstrings * sizeof *sum.at);
+        memset(count.at, 0, nstrings * sizeof *count.at);
+        add_device_work(w);
+        for (i = 0; i < w->marks.n; i++) {
+            const struct loop_mark *m = &w->marks.at[i];
+            rp_str name = w->b->ev.name.at[m->event];
+
+            if (count.at[name]++) {
+                work[name] += m->work_ns / 4; /* no overflow: a quarter of each of 2^32 */
+                host[name] += (m->end_ns - m->begin_ns) / 4;
+            }
+            if (count.at[name] >= LEAST_MARKS &&
+                (best == RP_NONE || work[name] > work[best] ||
+                 (work[name] == work[best] && host[name] > host[best])))
+                best = name;
+        }
+        for (i = 0; i < w->marks.n; i++)
+            if (w->b->ev.name.at[w->marks.at[i].event] == best)
+                w->marks.at[kept++] = w->marks.at[i];
+        w->marks.n = kept;
+    }
+    rp_vec_release(&sum);
+    rp_vec_release(&count);
+    return code;
+}
+
+/* ------------------------------------------------------------------ rounds */
+
+static int64_t boundary(const struct loop *w, size_t i)
+{
+    return w->at_end ? w->marks.at[i].end_ns : w->marks.at[i].begin_ns;
+}
+
+/* How much the work between marks differs from that `lag` marks later: 0 to 1. */
+static double difference(const struct loop *w, size_t lag)
+{
+    size_t n = w->marks.n - 1, from = n > SAMPLED_ROUND + lag ? (n - SAMPLED_ROUND - lag) / 2 : 0;
+    size_t count = 0, i;
+    double sum = 0;
+
+    for (i = from; i + lag < n && count < SAMPLED_ROUND; i++, count++)
+        sum += rp_loop_work_differs(&w->work, boundary(w, i), boundary(w, i + 1),
+                                    boundary(w, i + lag), boundary(w, i + lag + 1));
+    return count ? sum / (double)count : 1;
+}
+
+/* How many marks a round has. */
+static size_t marks_of_round(const struct loop *w)
+{
+    double one = difference(w, 1);
+    size_t lag;
+
+    if (one < 0.05)
+        return 1;
+    for (lag = 2; lag <= MOST_MARKS && 3 * lag <= w->marks.n; lag++)
+        if (difference(w, lag) < one / 2)
+            return lag;
+    return 1;
+}
+
+/* Leaves one mark for each round: the last one, or the first one where a step begins with it. */
+static void keep_rounds(struct loop *w)
+{
+    size_t lag = marks_of_round(w), i, n = 0;
+
+    for (i = w->at_end ? lag - 1 : 0; i < w->marks.n; i += lag)
+        w->marks.at[n++] = w->marks.at[i];
+    w->marks.n = n;
+}
+
+RP_ORDER(ascending, int64_t, RP_COMPARE(*a, *b))
+
+static enum rp_code measure_usual(struct loop *w, struct rp_err *err)
+{
+    size_t n = w->marks.n - 1, i;
+    RP_VEC(int64_t) v = {0};
+    enum rp_code code = rp_vec_reserve(&v, 2 * n, err);
+
+    for (i = 0; code == RP_OK && i < n; i++) {
+        v.at[i] = boundary(w, i + 1) - boundary(w, i);
+        v.at[n + i] = (int64_t)rp_loop_work_count(&w->work, boundary(w, i), boundary(w, i + 1));
+    }
+    if (code == RP_OK) {
+        qsort(v.at, n, sizeof *v.at, ascending);
+        qsort(v.at + n, n, sizeof *v.at, ascending);
+        w->usual_ns = v.at[n / 2];
+        w->usual = (size_t)v.at[n + n / 2];
+    }
+    rp_vec_release(&v);
+    return code;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+/* Whether a round has something else in it: clearly more work, and more time. */
+static bool has_more(const struct loop *w, int64_t begin_ns, int64_t end_ns)
+{
+    size_t n = rp_loop_work_count(&w->work, begin_ns, end_ns);
+
+    return n > w->usual + w->usual / 4 + (w->usual < 8 ? 0 : 3) &&
+           end_ns - begin_ns > w->usual_ns + w->usual_ns / 3;
+}
+
+static struct rp_step step_of(const struct loop *w, size_t i)
+{
+    static const enum rp_step_source sources[LOOP_KINDS] = {[LOOP_OPTIMIZER] = RP_STEP_OPTIMIZER,
+                                                            [LOOP_EXECUTABLE] = RP_STEP_EXECUTABLE,
+                                                            [LOOP_LOADER] = RP_STEP_LOADER};
+    struct rp_step step =
+        rp_step_of_event(w->b, w->marks.at[i].event, sources[w->kind], (int64_t)i);
+
+    step.flags = 0; /* the host's */
+    return step;
+}
+
+/* A step that ends with its mark begins after the previous one, or where its usual work begins. */
+static void place_before_mark(const struct loop *w, size_t i, struct rp_step *step)
+{
+    int64_t after = i ? boundary(w, i - 1) : INT64_MIN, begin;
+
+    step->end_ns = boundary(w, i);
+    begin = i && !has_more(w, after, step->end_ns)
+                ? after
+                : rp_loop_work_begin(&w->work, step->end_ns, w->usual);
+    begin = begin < w->marks.at[i].begin_ns ? begin : w->marks.at[i].begin_ns;
+    step->begin_ns = begin > after ? begin : after;
+}
+
+/* A step that begins with its mark lasts until the next one, or until its usual work has ended. */
+static void place_after_mark(const struct loop *w, size_t i, struct rp_step *step)
+{
+    int64_t next = i + 1 < w->marks.n ? boundary(w, i + 1) : INT64_MAX, end;
+
+    step->begin_ns = boundary(w, i);
+    end = i + 1 < w->marks.n && !has_more(w, step->begin_ns, next)
+              ? next
+              : rp_loop_work_end(&w->work, step->begin_ns, w->usual);
+    end = end < w->marks.at[i].end_ns ? w->marks.at[i].end_ns : end;
+    step->end_ns = end < next ? end : next;
+}
+
+/* First steps that take far longer than usual. At least half of the steps count. */
+static void flag_warm_up(const struct loop *w, struct rp_step *steps, size_t n)
+{
+    size_t i;
+
+    for (i = 0; i < n / 2 && steps[i].end_ns - steps[i].begin_ns > WARM_UP_RATIO * w->usual_ns; i++)
+        steps[i].flags |= RP_STEP_WARM_UP;
+}
+
+static enum rp_code make_steps(struct loop *w, struct rp_err *err)
+{
+    size_t i;
+
+    for (i = 0; i < w->marks.n; i++) {
+        struct rp_step step = step_of(w, i);
+
+        (w->at_end ? place_before_mark : place_after_mark)(w, i, &step);
+        RP_TRY(rp_vec_push(&w->b->steps, step, err));
+    }
+    for (i = 0; i + 1 < w->b->steps.n; i++)
+        if (w->b->steps.at[i].end_ns < w->b->steps.at[i + 1].begin_ns)
+            w->b->steps.at[i].flags |= RP_STEP_BREAK_AFTER;
+    flag_warm_up(w, w->b->steps.at, w->b->steps.n);
+    return RP_OK;
+}
+
+static enum rp_code find_loop(struct loop *w, struct rp_err *err)
+{
+    uint32_t track = busiest_track(w);
+
+    if (track == RP_NONE)
+        return RP_OK;
+    RP_TRY(list_marks(w, track, err));
+    w->at_end = w->kind == LOOP_OPTIMIZER;
+    if (w->kind == LOOP_EXECUTABLE) {
+        for (size_t i = 0; i < w->marks.n; i++)
+            RP_TRY(rp_loop_work_push(&w->work, w->b, w->marks.at[i].event, err));
+        RP_TRY(keep_main_executable(w, err));
+    } else {
+        RP_TRY(rp_loop_work_init(&w->work, w->b, w->b->tracks.at[track].process, err));
+    }
+    if (w->marks.n < LEAST_MARKS || !w->work.items.n)
+        return RP_OK;
+    keep_rounds(w);
+    if (w->marks.n < 2)
+        return RP_OK;
+    RP_TRY(measure_usual(w, err));
+    return w->usual ? make_steps(w, err) : RP_OK;
+}
+
+static enum rp_code steps_by(struct rp_builder *b, enum loop_kind kind, struct rp_err *err)
+{
+    struct loop w = {.b = b, .kind = kind};
+    enum rp_code code = rp_vec_reserve(&w.judged, b->str.n + 1, err);
+
+    if (code == RP_OK) {
+        memset(w.judged.at, 0, b->str.n + 1);
+        code = find_loop(&w, err);
+    }
+    rp_vec_release(&w.judged);
+    rp_vec_release(&w.marks);
+    rp_loop_work_release(&w.work);
+    return code;
+}
+
+enum rp_code rp_steps_by_optimizer(struct rp_builder *b, struct rp_err *err)
+{
+    return steps_by(b, LOOP_OPTIMIZER, err);
+}
+
+enum rp_code rp_steps_by_executable(struct rp_builder *b, struct rp_err *err)
+{
+    return steps_by(b, LOOP_EXECUTABLE, err);
+}
+
+enum rp_code rp_steps_by_loader(struct rp_builder *b, struct rp_err *err)
+{
+    return steps_by(b, LOOP_LOADER, err);
+}

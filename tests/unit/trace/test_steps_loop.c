@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of loops without marks: by optimizers, executables and data loaders. */
+#include "trace_fixtures.h"
+
+#define MOST 4000
+
+/* A thread that runs one thing after the other. */
+struct loop_thread {
+    struct row rows[MOST];
+    size_t n;
+    int64_t now;
+};
+
+static void run(struct loop_thread *t, const char *category, const char *name, int64_t ns)
+{
+    t->rows[t->n++] = (struct row){'X', category, name, 1, 1, t->now, ns};
+    t->now += ns;
+}
+
+static void run_operators(struct loop_thread *t, const char *name, size_t count, int64_t ns)
+{
+    for (size_t i = 0; i < count; i++)
+        run(t, "cpu_op", name, ns);
+}
+
+/* Twenty operators of 10 ns, then the optimizer, which runs two more: 220 ns. */
+static void train(struct loop_thread *t, const char *optimizer, const char *model)
+{
+    int64_t begin;
+
+    run_operators(t, model, 20, 10);
+    begin = t->now;
+    run_operators(t, "aten::_foreach_add_", 2, 10);
+    t->rows[t->n++] = (struct row){'X', "user_annotation", optimizer, 1, 1, begin, 20};
+}
+
+#define OF(thread) trace_of((thread).rows, (thread).n)
+
+/* A step ends with the optimizer; a loss that is read every fifth step makes no step of five. */
+static void test_optimizer(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    run_operators(&t, "aten::normal_", 100, 10); /* start-up */
+    for (int i = 0; i < 15; i++) {
+        train(&t, "Optimizer.step#Adam.step", "aten::mm");
+        if (i % 5 == 4)
+            run(&t, "cpu_op", "aten::item", 10);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 15);
+    assert_int_equal(trace->steps[0].source, RP_STEP_OPTIMIZER);
+    assert_int_equal(trace->steps[0].begin_ns, 1000);
+    assert_int_equal(trace->steps[0].end_ns, 1220);
+    assert_int_equal(trace->steps[5].begin_ns, trace->steps[4].end_ns);
+    assert_int_equal(trace->steps[5].end_ns - trace->steps[5].begin_ns, 230);
+    assert_int_equal(trace->steps[14].flags, 0);
+    rp_trace_free(trace);
+}
+
+/* Two optimizers of one class, for two networks: a step has both. */
+static void test_two_optimizers(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 12; i++) {
+        train(&t, "Optimizer.step#Adam.step", "aten::conv2d");
+        train(&t, "Optimizer.step#Adam.step", "aten::conv_transpose2d");
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 12);
+    assert_int_equal(trace->steps[3].begin_ns, 3 * 440);
+    assert_int_equal(trace->steps[3].end_ns, 4 * 440);
+    rp_trace_free(trace);
+}
+
+/* An evaluation between two epochs is no part of a step. */
+static void test_evaluation(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+    uint32_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 20; i++) {
+        if (i == 10)
+            run_operators(&t, "aten::linear", 200, 10);
+        train(&t, "Optimizer.step#SGD.step", "aten::mm");
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 20);
+    for (i = 0; i < 20; i++) {
+        assert_int_equal(trace->steps[i].end_ns - trace->steps[i].begin_ns, 220);
+        assert_int_equal(trace->steps[i].flags, i == 9 ? RP_STEP_BREAK_AFTER : 0);
+    }
+    assert_int_equal(trace->steps[10].begin_ns - trace->steps[9].end_ns, 2000);
+    rp_trace_free(trace);
+}
+
+/* A pause without other work is part of the step: the loop waits for something. */
+static void test_pause_belongs_to_step(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 10; i++) {
+        t.now += i == 5 ? 1000 : 0;
+        train(&t, "Optimizer.step#SGD.step", "aten::mm");
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 10);
+    assert_int_equal(trace->steps[5].end_ns - trace->steps[5].begin_ns, 1220);
+    assert_int_equal(trace->steps[4].flags, 0);
+    rp_trace_free(trace);
+}
+
+/* The first steps are slow and not judged; a slow one later is a finding. */
+static void test_warm_up(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+    int i, k;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 10; i++) {
+        for (k = 0; k < 20; k++)
+            run(&t, "cpu_op", "aten::mm", i < 2 || i == 7 ? 100 : 10);
+        t.rows[t.n++] =
+            (struct row){'X', "user_annotation", "Optimizer.step#Adam.step", 1, 1, t.now - 5, 5};
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 10);
+    for (i = 0; i < 10; i++)
+        assert_int_equal(trace->steps[i].flags, i < 2 ? RP_STEP_WARM_UP : 0);
+    rp_trace_free(trace);
+}
+
+/* Of several executables the one that takes most time, not counting its first call, which compiles;
+   two calls of it in a round, with another executable after them, are one step. */
+static void test_executables(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    run(&t, "user_annotation", "jit_init", 5000);
+    for (int i = 0; i < 10; i++) {
+        run(&t, "user_annotation", "jit_gradients", i ? 100 : 9000);
+        run(&t, "user_annotation", "jit_gradients", 100);
+        run(&t, "user_annotation", "jit_apply", 20);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 10);
+    assert_int_equal(trace->steps[0].source, RP_STEP_EXECUTABLE);
+    assert_int_equal(trace->steps[0].flags, RP_STEP_WARM_UP);
+    assert_int_equal(trace->steps[1].begin_ns, 5000 + 9120);
+    assert_int_equal(trace->steps[1].end_ns, 5000 + 9120 + 220);
+    assert_int_equal(trace->steps[9].end_ns, 5000 + 9120 + 9 * 220);
+    rp_trace_free(trace);
+}
+
+/* A loop of evaluation has neither, but asks for batches. */
+static void test_loader(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 8; i++) {
+        run(&t, "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+            30);
+        run_operators(&t, "aten::linear", 10, 10);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 8);
+    assert_int_equal(trace->steps[0].source, RP_STEP_LOADER);
+    assert_int_equal(trace->steps[2].begin_ns, 260);
+    assert_int_equal(trace->steps[2].end_ns, 390);
+    assert_int_equal(trace->steps[7].end_ns, 8 * 130);
+    rp_trace_free(trace);
+}
+
+/* Names that look like steps, but have none of the work in them, do not hide the loop. */
+static void test_marks_in_start_up(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 5; i++)
+        run(&t, "user_annotation", "pass batch-norm-step", 50);
+    for (int i = 0; i < 10; i++)
+        train(&t, "Optimizer.step#Adam.step", "aten::mm");
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 10);
+    assert_int_equal(trace->steps[0].source, RP_STEP_OPTIMIZER);
+    rp_trace_free(trace);
+}
+
+/* The profiler pauses between windows: what lies between is no part of a step. */
+static void test_windows_of_the_profiler(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#2", 1, 1, 0, 100},
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 100, 100},
+        {'X', "user_annotation", "ProfilerStep#8", 1, 1, 5000, 100},
+        {'X', "user_annotation", "ProfilerStep#9", 1, 1, 5200,
+         100}, /* as long as a step: no pause */
+        {'X', "cpu_op", "aten::mm", 1, 1, 5210, 10},
+    };
+    struct rp_trace *trace = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(trace->nsteps, 4);
+    assert_int_equal(trace->steps[0].flags, 0);
+    assert_int_equal(trace->steps[1].flags, RP_STEP_BREAK_AFTER);
+    assert_int_equal(trace->steps[2].flags, 0);
+    rp_trace_free(trace);
+}
+
+int test_steps_loop(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_optimizer),
+        cmocka_unit_test(test_two_optimizers),
+        cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_pause_belongs_to_step),
+        cmocka_unit_test(test_warm_up),
+        cmocka_unit_test(test_executables),
+        cmocka_unit_test(test_loader),
+        cmocka_unit_test(test_marks_in_start_up),
+        cmocka_unit_test(test_windows_of_the_profiler),
+    };
+
+    return cmocka_run_group_tests_name("steps_loop", tests, NULL, NULL);
+}
