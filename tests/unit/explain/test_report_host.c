@@ -23,9 +23,9 @@ static void pauses_have_causes(void **state)
     rp_interval_vec busy = {0};
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_trace *t = TRACE_OF(rows);
-    const struct rp_breakdown all = {.begin_ns = 0, .end_ns = 1600};
-    const struct rp_breakdown wide = {.begin_ns = -50, .end_ns = 1900};
-    const struct rp_breakdown narrow = {.begin_ns = 350, .end_ns = 1000};
+    struct rp_segments all = {1, &(struct rp_interval){0, 1600}};
+    struct rp_segments wide = {1, &(struct rp_interval){-50, 1900}};
+    struct rp_segments narrow = {1, &(struct rp_interval){350, 1000}};
     struct rp_report_pauses p;
     size_t i;
 
