@@ -310,6 +310,14 @@ static void put_thread_name(void)
         rp_core_table.thread_name(0, name);
 }
 
+static void put_life(const char *what, const char *how)
+{
+    char key[40];
+
+    snprintf(key, sizeof key, "process.%u.%s", rp_core.pid, what);
+    rp_core_table.fact(key, how);
+}
+
 static void put_process(void)
 {
     char program[1024], command[2048];
@@ -321,6 +329,7 @@ static void put_process(void)
     read_command(command, sizeof command);
     rp_core_put_process(program, command);
     rp_core_put_clock();
+    put_life("began", "recorded");
 }
 
 /* Whether the folder is open, or this thread has to open it. That takes two milliseconds where the
@@ -579,17 +588,16 @@ void rp_capture_seal(bool strict)
         rp_core_self->time = RP_CORE_NEVER; /* its events take the slow path */
 }
 
-/* A process without this fact was killed. Not in the child of a vfork, which shares the memory. */
+/* A process that began and has no such fact was killed, unless the recording ends in a pause. Not
+   in the child of a vfork, which shares the memory. */
 void rp_capture_note_end(void)
 {
-    char key[40];
 
     if (!rp_core.page || !atomic_load(&rp_core.page->opened) || atomic_load(&rp_core.sealed) ||
         atomic_load(&rp_core.ended) || !atomic_load(&rp_core.page->on) ||
         rp_core.pid != (uint32_t)getpid() || atomic_exchange(&rp_core.end_noted, 1))
         return;
-    snprintf(key, sizeof key, "process.%u.ended", rp_core.pid);
-    rp_core_table.fact(key, "exit");
+    put_life("ended", "exit");
 }
 
 void rp_capture_close(void)
