@@ -259,7 +259,7 @@ def report(samples, args):
                 if profiler and statistics.median(profiler) > 0.02 * base:
                     row["of_profiler"] = statistics.median([a - b for a, b in pairs]) / statistics.median(profiler)
                 rows.append(row)
-        rows += [{"job": job, "variant": v, "error": r[0]["error"]} for v, r in by_variant.items() if r and "error" in r[0]]
+        rows += [{"job": job, "variant": v, "error": r[0]["error"]} for v, r in by_variant.items() if r and all("error" in s for s in r)]
     print(f"\n{'job':9} {'variant':17} {'turns':>5} {'step ms':>9} {'95 %':>19} {'of plain':>8} {'95 %':>15} {'of profiler':>11}")
     for r in rows:
         if "error" in r:
@@ -297,8 +297,9 @@ def main():
             for variant, framework in order:
                 asked = groups[framework]
                 for some in [[j] for j in asked] if variant == "detail" else [asked]:  # its steps are counted in each process
-                    for job, result in servers[variant, framework].ask(some).items():
-                        samples[job][variant].append(result)
+                    results = servers[variant, framework].ask(some)
+                    for job in some:  # one a turn, so that turns can be compared
+                        samples[job][variant].append(results.get(job, {"error": "no result"}))
             print(f"turn {turn + 1}: {time.time() - begun:.0f} s", file=sys.stderr, flush=True)
             if time.time() - begun > args.seconds * (turn + 1) / (turn + 2):
                 break
