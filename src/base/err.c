@@ -4,6 +4,7 @@
  * first and most specific part is always kept.
  */
 #include "base/err.h"
+#include "base/escape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,14 +47,24 @@ void rp_err_clear(struct rp_err *err)
     err->text[0] = '\0';
 }
 
+static void put_piece(void *to, const char *bytes, size_t n)
+{
+    struct rp_err *err = to;
+    size_t room = sizeof err->text - 1 - err->len;
+
+    n = n < room ? n : room;
+    memcpy(err->text + err->len, bytes, n);
+    err->len += (uint32_t)n;
+    err->text[err->len] = '\0';
+}
+
+/* Names of files and texts of inputs are in it: what would steer a terminal is spelled. */
 static void RP_PRINTF(2, 0) append_list(struct rp_err *err, const char *fmt, va_list args)
 {
-    size_t room = sizeof err->text - err->len;
-    int n = vsnprintf(err->text + err->len, room, fmt, args);
+    char text[sizeof err->text];
 
-    if (n < 0)
-        n = 0;
-    err->len += (size_t)n < room ? (uint32_t)n : (uint32_t)(room - 1);
+    if (vsnprintf(text, sizeof text, fmt, args) > 0)
+        rp_escape(RP_IN_MESSAGE, text, strlen(text), put_piece, err);
 }
 
 static void RP_PRINTF(2, 3) append(struct rp_err *err, const char *fmt, ...)

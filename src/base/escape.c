@@ -77,10 +77,26 @@ static size_t in_line(const struct character *c, char out[MOST])
     return c->code == RP_UTF8_BAD || rp_utf8_steers(c->code) ? put_text(out, UNFIT) : KEPT;
 }
 
+static size_t in_message(const struct character *c, char out[MOST])
+{
+    size_t n = 0;
+
+    if (c->code == '\n' || (c->code != RP_UTF8_BAD && !rp_utf8_steers(c->code)))
+        return KEPT;
+    for (size_t i = 0; i < c->n; i++)
+        n += (size_t)snprintf(out + n, MOST - n, "\\x%02x", c->at[i]);
+    return n;
+}
+
+static bool is_blank(uint32_t c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
 static size_t in_word(const struct character *c, char out[MOST])
 {
-    return c->code == ' ' || c->code == 0xa0 || c->code == 0x3000 ? put_text(out, "_")
-                                                                  : in_line(c, out);
+    return is_blank(c->code) ? put_text(out, "_") : in_line(c, out);
 }
 
 static size_t in_name(const struct character *c, char out[MOST])
@@ -89,6 +105,11 @@ static size_t in_name(const struct character *c, char out[MOST])
                 (c->code >= 'A' && c->code <= 'Z') || c->code == '_';
 
     return fits ? KEPT : put_text(out, "_");
+}
+
+static size_t in_hlo(const struct character *c, char out[MOST])
+{
+    return c->code == '.' || c->code == '-' ? KEPT : in_name(c, out);
 }
 
 static size_t in_shell(const struct character *c, char out[MOST])
@@ -201,8 +222,10 @@ static const struct {
     replace_fn *replace;
 } rows[RP_LANGUAGES] = {
     [RP_IN_LINE] = {"", 0, in_line},
+    [RP_IN_MESSAGE] = {"", 0, in_message},
     [RP_IN_WORD] = {"", BIT(' '), in_word},
     [RP_IN_NAME] = {"", UINT64_MAX, in_name},
+    [RP_IN_HLO] = {"", UINT64_MAX, in_hlo},
     [RP_IN_SHELL] = {"'", BIT('\''), in_shell},
     [RP_IN_PYTHON] = {"\"", STRINGS, in_python},
     [RP_IN_JSON] = {"\"", STRINGS, in_json},
@@ -245,9 +268,25 @@ static bool is_formula(const char *text, size_t n)
     return n && memchr("=+-@\t\r\n", text[0], 7) && !is_number(text, n);
 }
 
-/* What is around a text: the quotes of the language; of a cell only where it needs them. */
+/* Words that no shell takes apart. */
+static bool is_shell_word(const char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct character c = {.code = (unsigned char)text[i]};
+        char out[MOST];
+
+        if (in_name(&c, out) != KEPT && !memchr("@%+=:,./-", text[i], 9))
+            return false;
+    }
+    return true;
+}
+
+/* What is around a text: the quotes of the language; around a word of the shell and a cell only
+   where it needs them. */
 static const char *quotes_of(enum rp_language language, const char *text, size_t n)
 {
+    if (language == RP_IN_SHELL && n && is_shell_word(text, n))
+        return "";
     if (language != RP_IN_CSV)
         return rows[language].quote;
     for (size_t i = 0; i < n; i++)
@@ -302,6 +341,34 @@ void rp_escape(enum rp_language language, const char *text, size_t n, rp_escape_
         text = at + len;
     }
     put(to, quotes, strlen(quotes));
+}
+
+struct held {
+    char *text;
+    size_t n;
+};
+
+static void hold_piece(void *to, const char *bytes, size_t n)
+{
+    struct held *h = to;
+
+    if (h->text)
+        memcpy(h->text + h->n, bytes, n);
+    h->n += n;
+}
+
+const char *rp_arena_escaped(struct rp_arena *arena, enum rp_language language, const char *text)
+{
+    struct held h = {0};
+
+    rp_escape(language, text, strlen(text), hold_piece, &h);
+    h.text = rp_arena_alloc(arena, h.n + 1, 1);
+    if (!h.text)
+        return "";
+    h.n = 0;
+    rp_escape(language, text, strlen(text), hold_piece, &h);
+    h.text[h.n] = '\0';
+    return h.text;
 }
 
 bool rp_escape_needless(enum rp_language language, const char *text, size_t n)

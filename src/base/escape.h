@@ -11,15 +11,19 @@
  * Where the language can spell a character it is kept (JSON, Python, protobuf); elsewhere line
  * breaks and tabs become blanks, and what steers a terminal or is not UTF-8 becomes U+FFFD.
  */
+#include "base/arena.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum rp_language {
-    RP_IN_LINE,  /* plain text that stays in its line, as in a comment */
-    RP_IN_WORD,  /* the same without blanks: they become '_' */
-    RP_IN_NAME,  /* a name of a programming language: all but ASCII letters and digits become '_' */
-    RP_IN_SHELL, /* a word of a POSIX shell, with its single quotes */
+    RP_IN_LINE,    /* plain text that stays in its line, as in a comment */
+    RP_IN_MESSAGE, /* lines for a person: what cannot be shown is written as \xNN */
+    RP_IN_WORD,    /* the same without blanks: they become '_' */
+    RP_IN_NAME,    /* a name in a program: all but ASCII letters and digits become '_' */
+    RP_IN_HLO,     /* a name of HLO: the same, and '.' and '-' stay */
+    RP_IN_SHELL,   /* a word of a POSIX shell, in single quotes where it needs them */
     RP_IN_PYTHON,  /* a string of Python, with its quotes; bytes that are not UTF-8 are written as
                       os.fsdecode has them */
     RP_IN_JSON,    /* a string of JSON, with its quotes */
@@ -38,6 +42,8 @@ typedef void rp_escape_sink(void *to, const char *bytes, size_t n);
 /* Hands n bytes, as they are written in a language, to `put` in pieces. */
 void rp_escape(enum rp_language language, const char *text, size_t n, rp_escape_sink *put,
                void *to);
+/* The same as a text in an arena; as rp_arena_text does it where memory runs out. */
+const char *rp_arena_escaped(struct rp_arena *arena, enum rp_language language, const char *text);
 /* Whether a text is written as it is, but for the quotes around it. */
 bool rp_escape_needless(enum rp_language language, const char *text, size_t n);
 

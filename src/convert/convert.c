@@ -3,6 +3,7 @@
  * `convert`: writes traces or programs in another format. One input becomes one file; several
  * become a folder of files, named after their inputs.
  */
+#include "base/text.h"
 #include "dataset/load.h"
 #include "dataset/load_program.h"
 #include "dataset/question.h"
@@ -101,14 +102,9 @@ static bool is_folder(const char *path)
 /* Whether the name has an ending of this format. */
 static bool has_ending(const struct rp_writer *writer, const char *path)
 {
-    size_t len = strlen(path);
-
-    for (size_t i = 0; i < 3 && writer->endings[i]; i++) {
-        size_t n = strlen(writer->endings[i]);
-
-        if (len > n && !strcmp(path + len - n, writer->endings[i]))
+    for (size_t i = 0; i < 3 && writer->endings[i]; i++)
+        if (rp_text_ends(path, writer->endings[i]))
             return true;
-    }
     return false;
 }
 

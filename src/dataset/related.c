@@ -6,6 +6,7 @@
  * different times too, if a clock may be wrong: recordings of one boot of a machine have one clock.
  */
 #include "dataset/related.h"
+#include "base/escape.h"
 
 #include "base/hash.h"
 #include "base/order.h"
@@ -243,8 +244,9 @@ static const char *advice(struct checking *c, const struct rp_rank *a, const str
 
     if (c->run->ranks.n != 2 || !x || !y || same_ops(x, y) < SAME_MODEL)
         return "ask about each run alone";
-    return rp_arena_textf(&c->run->arena, "to compare them: reprise diff %s %s", a->digest->name,
-                          b->digest->name);
+    return rp_arena_textf(&c->run->arena, "to compare them: reprise diff %s %s",
+                          rp_arena_escaped(&c->run->arena, RP_IN_SHELL, a->digest->name),
+                          rp_arena_escaped(&c->run->arena, RP_IN_SHELL, b->digest->name));
 }
 
 /* The first pair that contradicts, and how many files do. */

@@ -4,6 +4,7 @@
  * on which thread was first. The screen gets one line a kind, with the first names: a run of a
  * thousand ranks has no thousand lines.
  */
+#include "base/escape.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "dataset/selection.h"
@@ -556,7 +557,7 @@ static enum rp_code write_lines(struct rp_trust_log *log, struct rp_result *resu
                     !strcmp(note[k].remark.kind, note->remark.kind) &&
                     note[k].remark.incomplete == note->remark.incomplete && note[k].remark.path;)
             k++;
-        line = line_of(log, &result->arena, note, k);
+        line = rp_arena_escaped(&result->arena, RP_IN_LINE, line_of(log, &result->arena, note, k));
         if (note->remark.incomplete)
             trust->incomplete[trust->nincomplete++] = line;
         else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Graphviz files. Labels are quoted, since names in other languages may hold any character. */
 #include "draw/draw.h"
+#include "io/escaped.h"
 
 static bool is_drawn(const bool *wanted, uint32_t op)
 {

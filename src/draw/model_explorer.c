@@ -6,6 +6,7 @@
 #include "draw/draw.h"
 #include "draw/paths.h"
 #include "draw/web.h"
+#include "io/escaped.h"
 
 #include <stdio.h>
 

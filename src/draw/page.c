@@ -9,6 +9,7 @@
 #include "draw/stages.h"
 #include "draw/web.h"
 
+#include "io/escaped.h"
 #include "program/literal.h"
 
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include "draw/draw.h"
 #include "draw/picture_open.h"
 #include "draw/svg.h"
+#include "io/escaped.h"
 
 #include <math.h>
 #include <stdio.h>

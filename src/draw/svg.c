@@ -6,6 +6,7 @@
  */
 #include "draw/svg.h"
 
+#include "io/escaped.h"
 #include "result/print_text.h"
 
 #include <math.h>

@@ -8,6 +8,7 @@
  *                             … output is written … last use of the input …   needs a copy
  */
 #include "base/order.h"
+#include "base/text.h"
 #include "dump/folder.h"
 #include "facts/intervals.h"
 #include "formats/lazy/alias_dump.h"
@@ -405,9 +406,7 @@ static enum rp_code read_alias_dumps(struct alias_ctx *ctx)
     for (size_t i = 0; i < ctx->folder.nothers; i++) {
         const char *name =
             rp_sources_borrow(ctx->call->dataset->sources, ctx->folder.others[i])->name;
-        const char *slash = strrchr(name, '/');
-
-        if (!strstr(slash ? slash + 1 : name, "alias"))
+        if (!strstr(rp_text_file(name), "alias"))
             continue;
         found = true;
         RP_TRY(use_alias_dump(ctx, ctx->folder.others[i]));

@@ -4,6 +4,7 @@
  * program is a module of its own, everything else is left to the word.
  */
 #include "dump/folder.h"
+#include "base/text.h"
 
 #include "formats/formats.h"
 #include "program/structure.h"
@@ -49,9 +50,7 @@ static enum rp_code add_single(struct rp_dump_folder *folder, size_t source, enu
 {
     struct rp_dump_module *module = &folder->dump.modules[folder->dump.nmodules];
     const char *name = rp_sources_borrow(folder->dataset->sources, source)->name;
-    const char *slash = strrchr(name, '/');
-
-    *module = (struct rp_dump_module){.root = "", .name = slash ? slash + 1 : name, .id = -1};
+    *module = (struct rp_dump_module){.root = "", .name = rp_text_file(name), .id = -1};
     module->files = RP_ARENA_NEW(arena, struct rp_dump_file, 1);
     module->stages = RP_ARENA_NEW(arena, struct rp_dump_stage, 1);
     if (!module->files || !module->stages)

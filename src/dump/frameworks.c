@@ -6,6 +6,7 @@
  * Nothing is imported.
  */
 #include "dump/frameworks.h"
+#include "base/text.h"
 
 #include "dump/table.h"
 
@@ -68,7 +69,7 @@ static const struct package {
 /* "python", "python3", "python3.11", with or without a folder */
 static bool is_python(const char *word)
 {
-    const char *name = strrchr(word, '/') ? strrchr(word, '/') + 1 : word;
+    const char *name = rp_text_file(word);
 
     if (strncmp(name, "python", 6) != 0 && strncmp(name, "pypy", 4) != 0)
         return false;

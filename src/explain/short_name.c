@@ -7,6 +7,7 @@
  * but qualifiers behind its parameters.
  */
 #include "explain/short_name.h"
+#include "base/text.h"
 
 #include "explain/demangle.h"
 
@@ -374,7 +375,7 @@ size_t rp_short_name(const char *name, char *out, size_t cap)
         write_declaration(&w, name, begin, end);
     } else {
         len = library_name_len(name);
-        if (len > 3 && !strcmp(name + len - 3, ".kd"))
+        if (rp_text_ends(name, ".kd"))
             len -= 3;
         append_cut(&w, name, len);
     }

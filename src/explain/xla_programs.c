@@ -2,6 +2,7 @@
 /* Programs beside a trace, read one after the other; each is in memory only while it is looked at.
  */
 #include "explain/xla_programs.h"
+#include "base/text.h"
 
 #include "dataset/load_program.h"
 #include "facts/arg_keys.h"
@@ -128,7 +129,7 @@ uint64_t rp_xla_name_hash(const char *module, const char *name)
     uint64_t hash = rp_hash_bytes(module, strlen(module));
     size_t i, len = strlen(name);
 
-    if (len > 3 && !strcmp(name + len - 3, ".kd")) /* AMD's kernel descriptors */
+    if (rp_text_ends(name, ".kd")) /* AMD's kernel descriptors */
         len -= 3;
     for (i = 0; i < len; i++)
         hash = rp_hash_join(hash, isalnum((unsigned char)name[i]) ? (unsigned char)name[i] : '_');

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "facts/trace_host.h"
+#include "base/text.h"
 
 #include "base/hash.h"
 
@@ -57,7 +58,7 @@ static const char *digits_before(const char *from, const char *end)
 /* "node7_4711.1623143089861.pt.trace.json.gz" -> "node7". */
 static bool file_host(const char *path, const char **at, size_t *len)
 {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = rp_text_file(path);
     const char *end = strstr(name, ".pt.trace.json"), *time, *process;
 
     time = end ? digits_before(name, end) : NULL;

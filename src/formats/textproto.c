@@ -6,6 +6,7 @@
 #include "formats/textproto.h"
 
 #include "base/text.h"
+#include "io/escaped.h"
 
 #include <errno.h>
 #include <math.h>

@@ -158,16 +158,6 @@ void rp_emit_i64(struct rp_emit *e, int64_t v)
     e->at = rp_put_i64(rp_emit_room(e, RP_PUT_I64_MAX), v);
 }
 
-static void put_escaped(void *e, const char *bytes, size_t n)
-{
-    rp_emit_bytes(e, bytes, n);
-}
-
-void rp_emit_escaped(struct rp_emit *e, enum rp_language language, const char *bytes, size_t n)
-{
-    rp_escape(language, bytes, n, put_escaped, e);
-}
-
 enum rp_code rp_emit_close(struct rp_emit *e, struct rp_err *err)
 {
     enum rp_code code = e->failure.code;

@@ -78,9 +78,6 @@ static inline void rp_emit_text(struct rp_emit *e, const char *text)
 
 void rp_emit_i64(struct rp_emit *e, int64_t v);
 
-/* As rp_out_escaped_bytes. */
-void rp_emit_escaped(struct rp_emit *e, enum rp_language language, const char *bytes, size_t n);
-
 /* For output to memory: its length, and discarding it. */
 static inline size_t rp_emit_length(const struct rp_emit *e)
 {

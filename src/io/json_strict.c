@@ -6,6 +6,7 @@
 #include "io/json_strict.h"
 
 #include "base/text.h"
+#include "io/escaped.h"
 
 #define DEPTH_MAX 4096
 
@@ -18,7 +19,7 @@ struct json_cursor {
 
 static bool is_plain_ascii(char c)
 {
-    return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
 /* Length of the character at s where it needs no escape in a string, else 0. */
@@ -30,7 +31,7 @@ static size_t plain_length(const char *s, const char *end)
     if ((unsigned char)*s < 0x80)
         return is_plain_ascii(*s);
     n = rp_utf8_decode(s, end, &code);
-    return code == RP_UTF8_BAD ? 0 : n;
+    return code == RP_UTF8_BAD || rp_utf8_steers(code) ? 0 : n;
 }
 
 /* Length of the escape at s (a backslash), or 0 where JSON has no such escape. */
@@ -224,11 +225,15 @@ static const char *put_cleaned_string(struct rp_emit *e, const char *s, const ch
     while (s < end && *s != '"') {
         size_t len = *s == '\\' ? escape_length(s, end) : plain_length(s, end);
 
-        if (len)
+        if (len) {
             rp_emit_bytes(e, s, len);
-        else
-            rp_emit_escaped(e, RP_IN_STRING, s, 1);
-        s += len ? len : 1;
+        } else {
+            uint32_t code;
+
+            len = rp_utf8_decode(s, end, &code);
+            rp_emit_escaped(e, RP_IN_STRING, s, len);
+        }
+        s += len;
     }
     return s;
 }

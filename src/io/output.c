@@ -218,27 +218,6 @@ void rp_out_char(struct rp_out *out, char c)
     rp_out_write(out, &c, 1);
 }
 
-static void put_escaped(void *out, const char *bytes, size_t n)
-{
-    rp_out_write(out, bytes, n);
-}
-
-void rp_out_escaped_bytes(struct rp_out *out, enum rp_language language, const char *bytes,
-                          size_t n)
-{
-    rp_escape(language, bytes, n, put_escaped, out);
-}
-
-void rp_out_escaped(struct rp_out *out, enum rp_language language, const char *text)
-{
-    if (!text && (language == RP_IN_JSON || language == RP_IN_SCRIPT))
-        rp_out_text(out, "null");
-    else if (!text && language == RP_IN_PYTHON)
-        rp_out_text(out, "None");
-    else
-        rp_out_escaped_bytes(out, language, text ? text : "", text ? strlen(text) : 0);
-}
-
 void rp_out_printf(struct rp_out *out, const char *fmt, ...)
 {
     char small[512], *text = small, *large = NULL;

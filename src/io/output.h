@@ -7,7 +7,6 @@
  * stick: after the first one writes do nothing, and close returns it.
  */
 #include "base/err.h"
-#include "base/escape.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,12 +23,6 @@ void rp_out_write(struct rp_out *out, const void *bytes, size_t n);
 void rp_out_text(struct rp_out *out, const char *text);
 void rp_out_char(struct rp_out *out, char c);
 void rp_out_printf(struct rp_out *out, const char *fmt, ...) RP_PRINTF(2, 3);
-
-/* A text of a trace, a program or a file as it is written in a language: there is no other way to
-   write one. NULL is null in JSON, None in Python, else an empty text. */
-void rp_out_escaped(struct rp_out *out, enum rp_language language, const char *text);
-void rp_out_escaped_bytes(struct rp_out *out, enum rp_language language, const char *bytes,
-                          size_t n);
 
 uint64_t rp_out_position(const struct rp_out *out); /* bytes written so far */
 

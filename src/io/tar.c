@@ -11,6 +11,7 @@
  * the header.
  */
 #include "io/tar.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -296,9 +297,8 @@ static void forget_extension(struct rp_tar *tar)
 
 static bool is_wanted(const char *name, uint8_t type)
 {
-    const char *base = strrchr(name, '/');
+    const char *base = rp_text_file(name);
 
-    base = base ? base + 1 : name;
     if (type != '0' && type != '\0' && type != '7')
         return false;
     /* before ustar a name that ends in '/' was a folder */

@@ -4,6 +4,7 @@
  * into the rank of its folder, and the texts after them. What is missing and can be had elsewhere
  * is taken from there, with a note; otherwise it is an error that names the folder.
  */
+#include "base/text.h"
 #include "job/job.h"
 
 #include "base/order.h"
@@ -29,10 +30,10 @@ static enum file file_of(const char *name)
                  {"metadata.json", METADATA},
                  {"graphdef_dag.gml", TOP_GRAPH},
                  {"key_dict.txt", KEYS}};
-    const char *slash = strrchr(name, '/'), *last = slash ? slash + 1 : name;
+    const char *last = rp_text_file(name);
     size_t i, n = strlen(last);
 
-    n -= n > 3 && !strcmp(last + n - 3, ".gz") ? 3 : 0;
+    n -= rp_text_ends(last, ".gz") ? 3 : 0;
     for (i = 0; i < sizeof files / sizeof files[0]; i++)
         if (strlen(files[i].name) == n && !memcmp(last, files[i].name, n))
             return files[i].file;

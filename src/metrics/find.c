@@ -3,6 +3,7 @@
  * Where metrics are: the files of processes, by number, by folder or all that run, and reports as
  * text. Only files of this user are considered when searching.
  */
+#include "base/text.h"
 #include "metrics/set.h"
 
 #include "io/input.h"
@@ -36,13 +37,6 @@ static bool begins_like_metrics(const char *path)
     return found;
 }
 
-static bool has_suffix(const char *name)
-{
-    size_t n = strlen(name), k = sizeof SUFFIX - 1;
-
-    return n > k && !strcmp(name + n - k, SUFFIX);
-}
-
 static int by_path(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -64,7 +58,7 @@ static enum rp_code list_folder(const char *folder, const char *prefix, const ch
         const char *name = entry->d_name, *path;
         struct stat st;
 
-        if (strncmp(name, prefix, len) != 0 || (searching && !has_suffix(name)))
+        if (strncmp(name, prefix, len) != 0 || (searching && !rp_text_ends(name, SUFFIX)))
             continue;
         if (process && (strncmp(name + len, process, plen) != 0 || name[len + plen] != '-'))
             continue;

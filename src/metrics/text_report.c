@@ -16,6 +16,7 @@
  * 805.578778 ms become 806ms578.778us. That is undone here, from the smallest part upwards, unless
  * the report says in its first line that it is ours.
  */
+#include "base/text.h"
 #include "metrics/set.h"
 
 #include <ctype.h>
@@ -161,10 +162,8 @@ static enum rp_code read_percentiles(struct text_report *r, char *text, struct r
 
 static void cut_suffix(char *text, const char *suffix)
 {
-    size_t n = strlen(text), k = strlen(suffix);
-
-    if (n >= k && !strcmp(text + n - k, suffix))
-        text[n - k] = '\0';
+    if (rp_text_ends(text, suffix))
+        text[strlen(text) - strlen(suffix)] = '\0';
 }
 
 static enum rp_code read_field(struct text_report *r, const char *key, char *value,

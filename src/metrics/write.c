@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report as text, in the format that torch_xla made known, with right times; and OpenMetrics.
  */
+#include "io/escaped.h"
 #include "metrics/set.h"
 
 #include "io/output.h"

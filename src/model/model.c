@@ -3,6 +3,7 @@
  * The question `model`: cost models are trained on measured operators, tested on what was left out,
  * and asked for times.
  */
+#include "base/text.h"
 #include "model/sources.h"
 
 #include "base/order.h"
@@ -627,14 +628,14 @@ static enum rp_code run_predict(struct model_ctx *c, struct rp_err *err)
 {
     const char *first = rp_settings_nth(c->settings, "source", 1);
     const char *second = rp_settings_nth(c->settings, "source", 2);
-    size_t i, n = first ? strlen(first) : 0;
+    size_t i;
 
     if (!first)
         return rp_err_set(err, RP_USAGE,
                           "'model predict' needs an operator and a shape, or a table (.csv)");
     RP_TRY(read_model(c, err));
     fill_model(c);
-    if (n > 4 && !strcmp(first + n - 4, ".csv"))
+    if (rp_text_ends(first, ".csv"))
         RP_TRY(rp_samples_read_csv(&c->samples, first, predicted_device(c), false, err));
     else
         RP_TRY(read_operator(c, first, second, err));

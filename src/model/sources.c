@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sources of models: tables are read here, everything else is left to the readers of traces. */
 #include "model/sources.h"
+#include "base/text.h"
 
 #include "cost/learn/from_trace.h"
 #include "dataset/load.h"
@@ -39,7 +40,7 @@ static const char *device_of_path(const char *path, struct rp_arena *arena)
         const char *name;
 
         *slash = '\0';
-        name = strrchr(copy, '/') ? strrchr(copy, '/') + 1 : copy;
+        name = rp_text_file(copy);
         d = rp_device_by_name(name);
         if (!d)
             d = rp_device_recognise(name, 0);

@@ -97,9 +97,25 @@ static void put_quoted(struct rp_chars *to, const char *text, size_t n)
     rp_escape(RP_IN_PROTO, text, n, put_piece, to);
 }
 
+/* "{...}" in which brackets and quotes close: nothing in it ends the attribute. */
 static bool is_json(const char *at, size_t n)
 {
-    return n >= 2 && at[0] == '{' && at[n - 1] == '}';
+    size_t depth = 0, i;
+    bool quoted = false;
+
+    for (i = 0; i < n && (i == 0 || depth); i++) {
+        if ((unsigned char)at[i] < ' ')
+            return false;
+        if (quoted && at[i] == '\\' && i + 1 < n)
+            i++;
+        else if (at[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && at[i] == '{')
+            depth++;
+        else if (!quoted && at[i] == '}')
+            depth--; /* it is never 0 here */
+    }
+    return n && i == n && !depth && at[0] == '{';
 }
 
 /* JSON is written verbatim, anything else in quotes. */

@@ -12,6 +12,8 @@
  * What cannot be imported is a row that says why, and the rest goes on.
  */
 #include "replay/import.h"
+#include "base/escape.h"
+#include "base/text.h"
 
 #include "base/decimal.h"
 #include "dataset/load_program.h"
@@ -355,7 +357,7 @@ static enum rp_code import_whole(struct import *i, const char *list, size_t nfol
 
 static enum rp_code import_capture(struct import *i, const char *list, const struct captured *c)
 {
-    size_t nfolder = strrchr(list, '/') ? (size_t)(strrchr(list, '/') - list) + 1 : 0, at;
+    size_t nfolder = (size_t)(rp_text_file(list) - list), at;
     struct rp_session s = {.arena = &i->result->arena, .bundle_partitions = c->partitions};
     struct rp_input *data = NULL;
     struct rp_bytes bytes = {0};
@@ -426,7 +428,7 @@ static const char *log_path(const struct import *i, const char *log, const char 
 {
     struct rp_arena *arena = &i->result->arena;
     const char *path = rp_arena_textf(arena, "%.*s", (int)n, at), *name = strrchr(path, '/');
-    size_t nfolder = strrchr(log, '/') ? (size_t)(strrchr(log, '/') - log) + 1 : 0;
+    size_t nfolder = (size_t)(rp_text_file(log) - log);
     struct stat st;
 
     if (!stat(path, &st))
@@ -467,7 +469,7 @@ static enum rp_code blade_lines(struct import *i, const char *log, struct rp_byt
 /* Which tar belongs to an input shows when it is opened: its members have the arguments' names. */
 static enum rp_code import_cluster(struct import *i, const char *input, const struct blade_log *log)
 {
-    const char *name = strrchr(input, '/') ? strrchr(input, '/') + 1 : input;
+    const char *name = rp_text_file(input);
     enum rp_code code;
 
     rp_err_set(i->err, RP_FORMAT, "the log names no tar with its inputs");
@@ -509,21 +511,15 @@ static enum rp_code import_log(struct import *i, const char *path)
 
 /* ---- all of it ---- */
 
-static bool ends_with(const char *text, const char *ending)
-{
-    size_t n = strlen(text), m = strlen(ending);
-
-    return n >= m && !strcmp(text + n - m, ending);
-}
-
 static enum rp_code import_all(struct import *i)
 {
     for (size_t k = 0; k < rp_dataset_count(i->dataset); k++) {
         const char *name = rp_dataset_borrow_name(i->dataset, k);
 
-        if (ends_with(name, "-captures.jsonl"))
+        if (rp_text_ends(name, "-captures.jsonl"))
             RP_TRY(import_list(i, name));
-        else if (ends_with(name, ".log") || ends_with(name, ".err") || ends_with(name, ".out"))
+        else if (rp_text_ends(name, ".log") || rp_text_ends(name, ".err") ||
+                 rp_text_ends(name, ".out"))
             RP_TRY(import_log(i, name));
     }
     RP_TRY(import_dumps(i));
@@ -539,8 +535,7 @@ static enum rp_code import_all(struct import *i)
             return RP_OK;
         code = open_source(i, 0, &s);
         if (code == RP_OK)
-            code = import_session(i, &s, strrchr(name, '/') ? strrchr(name, '/') + 1 : name, name,
-                                  code);
+            code = import_session(i, &s, rp_text_file(name), name, code);
         rp_session_release(&s);
         return code;
     }

@@ -3,6 +3,7 @@
  * Reading and writing the manifest of a bundle. Keys that are not known are passed over, so that a
  * later version may add some; paths that lead out of the bundle are refused.
  */
+#include "io/escaped.h"
 #include "replay/bundle.h"
 
 #include "base/decimal.h"

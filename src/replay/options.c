@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the options of `replay` mean for a run: its engine, how f32 is multiplied, and what a PJRT
    plugin is told. */
+#include "base/text.h"
 #include "exec/pjrt/client.h"
 #include "io/input.h"
 #include "replay/graph.h"
@@ -105,7 +106,7 @@ static const char *gpu_of_name(struct rp_arena *arena, const char *name, const c
 
 static const char *gpu_beside(struct rp_arena *arena, const char *file)
 {
-    const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file, *found = NULL;
+    const char *slash = strrchr(file, '/'), *name = rp_text_file(file), *found = NULL;
     const char *stage = strstr(name, ".before_optimizations.");
     char *folder;
     struct dirent *entry;

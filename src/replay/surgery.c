@@ -4,6 +4,7 @@
  * that shows it, parts of a program by name, and programs without calls.
  */
 #include "replay/surgery.h"
+#include "base/text.h"
 
 #include "formats/programs.h"
 #include "formats/write/writers.h"
@@ -106,13 +107,6 @@ static enum rp_code surgery_isolate(const struct rp_search *search, struct rp_re
 
 /* ---- programs that are written ---- */
 
-static bool is_bundle_path(const char *path)
-{
-    size_t n = strlen(path);
-
-    return n > 4 && !strcmp(path + n - 4, ".tar");
-}
-
 static enum rp_code write_program(const struct rp_program *p, const char *path, struct rp_err *err)
 {
     const struct rp_writer *writer;
@@ -182,7 +176,7 @@ static enum rp_code write_part(const struct rp_session *s, struct rp_reproducer 
     struct rp_replay *root = result->root;
 
     root->operations = r->cut.nops;
-    if (is_bundle_path(to))
+    if (rp_text_ends(to, ".tar"))
         return write_bundle(s, r, settings, result, err);
     root->written = rp_arena_strdup(&result->arena, to);
     return write_program(r->cut.program, to, err);
@@ -385,7 +379,7 @@ static enum rp_code surgery_extract(const struct rp_session *s, const struct rp_
         !rp_settings_has(settings, "scope"))
         return rp_err_set(err, RP_USAGE, "'replay extract' needs --op, --opcode or --scope");
     code = selection_make(&chosen, settings, err);
-    if (code == RP_OK && is_bundle_path(rp_settings_text(settings, "save")))
+    if (code == RP_OK && rp_text_ends(rp_settings_text(settings, "save"), ".tar"))
         code = rp_search_part(search, chosen.keep, chosen.outputs, chosen.noutputs, &r, err);
     else if (code == RP_OK)
         code = rp_program_cut(search->program,
@@ -413,7 +407,7 @@ static enum rp_code surgery_flatten(const struct rp_session *s, const struct rp_
     struct rp_program *flat;
     enum rp_code code;
 
-    if (is_bundle_path(to))
+    if (rp_text_ends(to, ".tar"))
         return rp_err_set(err, RP_USAGE,
                           "'replay flatten' writes a program, not a bundle: use .hlo, "
                           ".hlo.txt or .pb; 'replay pack' bundles it");

@@ -4,6 +4,7 @@
  * is entered once per path (the chain of frames is searched), so the walk ends.
  */
 #include "result/check.h"
+#include "base/text.h"
 
 #include "result/walk.h"
 
@@ -64,18 +65,11 @@ __attribute__((format(printf, 4, 5))) static bool rule_broken(const struct repor
     return false;
 }
 
-static bool ends_in(const char *key, const char *suffix)
-{
-    size_t n = strlen(key), m = strlen(suffix);
-
-    return n > m && strcmp(key + n - m, suffix) == 0;
-}
-
 /* The unit that a key ends in, or RP_UNIT_NONE. */
 static enum rp_unit unit_of_key(const char *key)
 {
     for (size_t i = 0; i < NSUFFIXES; i++)
-        if (ends_in(key, suffixes[i].suffix))
+        if (rp_text_ends(key, suffixes[i].suffix))
             return suffixes[i].unit;
     return RP_UNIT_NONE;
 }

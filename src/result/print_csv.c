@@ -6,6 +6,7 @@
  * where not known ("" is an empty text). Nested records become columns parent.key; lists and maps
  * inside a row are left out.
  */
+#include "io/escaped.h"
 #include "result/print_text.h"
 #include "result/print_units.h"
 #include "result/result.h"

@@ -5,6 +5,7 @@
  * found by a dry run of the same code that stops at the limit, so the cost is linear and nothing is
  * allocated. The text is always valid: invalid UTF-8 becomes U+FFFD, NaN and infinity become null.
  */
+#include "base/escape.h"
 #include "result/print_text.h"
 #include "result/print_units.h"
 #include "result/result.h"

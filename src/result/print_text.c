@@ -6,6 +6,8 @@
  */
 #include "result/print_text.h"
 
+#include "base/escape.h"
+
 #include <stdbool.h>
 #include <string.h>
 

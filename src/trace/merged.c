@@ -3,6 +3,7 @@
 
 #include "base/decimal.h"
 #include "base/hash.h"
+#include "io/escaped.h"
 #include "io/json_pull.h"
 #include "io/json_strict.h"
 

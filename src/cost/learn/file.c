@@ -5,6 +5,7 @@
  */
 #include "cost/learn/learned.h"
 
+#include "io/escaped.h"
 #include "io/lines.h"
 
 #include <math.h>

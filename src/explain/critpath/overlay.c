@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Critical paths as rows of spans and arrows over a trace, for a viewer. */
+#include "base/text.h"
 #include "explain/critpath/critpath.h"
 
 #include "dataset/load.h"
@@ -99,18 +100,11 @@ static enum rp_code overlay_trace(void *user, const struct rp_loaded *loaded, st
     return RP_OK; /* a rank that was not selected */
 }
 
-static bool ends_in(const char *text, const char *ending)
-{
-    size_t n = strlen(text), m = strlen(ending);
-
-    return n > m && !strcmp(text + n - m, ending);
-}
-
 /* One rank is a file; several are a folder with a file each. */
 static enum rp_code name_outputs(const struct rp_critpath_root *root, const char *to,
                                  const char **paths, struct rp_arena *arena, struct rp_err *err)
 {
-    bool file = ends_in(to, ".json") || ends_in(to, ".json.gz");
+    bool file = rp_text_ends(to, ".json") || rp_text_ends(to, ".json.gz");
     size_t r;
 
     if (root->nranks == 1 && !file)

@@ -7,6 +7,7 @@
  * overlapping pairs the one that saves most is kept, so that the times of rows add up.
  */
 #include "explain/fusions/xla.h"
+#include "base/text.h"
 
 #include "base/hash.h"
 #include "base/order.h"
@@ -273,9 +274,7 @@ static const char *short_op(const struct parting *x, uint32_t op)
     const struct rp_program *p = x->p;
     const char *path =
         p->meta.at[op] ? rp_program_text(p, p->metas.at[p->meta.at[op]].op_name) : "";
-    const char *slash = strrchr(path, '/');
-
-    path = slash ? slash + 1 : path;
+    path = rp_text_file(path);
     return *path ? path : rp_op_opcode_name(p, op);
 }
 

@@ -17,13 +17,6 @@
 
 /* ---- lines ---- */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static const char *operand_text(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
 {
     struct rp_ids operands = rp_op_operands(p, op);
@@ -61,7 +54,8 @@ static const char *op_line(const struct rp_program *p, uint32_t op, struct rp_ar
         return rp_arena_textf(arena, "%%%s = %s %s(%s)", rp_program_text(p, p->op_name.at[op]),
                               shape, rp_op_opcode_name(p, op), operands);
     return rp_arena_textf(arena, "%%%s = %s %s(%s)  %s:%d", rp_program_text(p, p->op_name.at[op]),
-                          shape, rp_op_opcode_name(p, op), operands, base_name(at.file), at.line);
+                          shape, rp_op_opcode_name(p, op), operands, rp_text_file(at.file),
+                          at.line);
 }
 
 static enum rp_code add_line(struct rp_listing *out, const char *line, struct rp_arena *arena,
@@ -412,8 +406,8 @@ static bool line_fits(const struct rp_program *p, uint32_t op, const struct cond
     if (!rp_op_source(p, op, &at))
         return false;
     snprintf(text, sizeof text, "%s:%d", at.file, at.line);
-    return condition_fits(w, text) || condition_fits(w, base_name(text)) ||
-           (!w->part && condition_fits(w, base_name(at.file)));
+    return condition_fits(w, text) || condition_fits(w, rp_text_file(text)) ||
+           (!w->part && condition_fits(w, rp_text_file(at.file)));
 }
 
 static bool op_fits(const struct rp_program *p, uint32_t op, const struct condition *w)

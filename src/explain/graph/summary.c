@@ -3,6 +3,7 @@
  * Counts what a program consists of. Instructions are those written in the file: a tuple element
  * that is written as '%x#0' is not one.
  */
+#include "base/text.h"
 #include "explain/graph/graph.h"
 
 #include "base/order.h"
@@ -179,13 +180,6 @@ static size_t merge_lines(struct line *lines, size_t n)
     return kept;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static enum rp_code list_lines(const struct rp_program *p, const struct rp_costs *costs,
                                struct rp_arena *arena, struct rp_graph_answer *out,
                                struct rp_err *err)
@@ -201,7 +195,7 @@ static enum rp_code list_lines(const struct rp_program *p, const struct rp_costs
         const struct rp_source_line *at = &lines[i].at;
         struct rp_graph_line *row = &out->lines[out->nlines++];
 
-        row->place = rp_arena_textf(arena, "%s:%d%s%s", base_name(at->file), at->line,
+        row->place = rp_arena_textf(arena, "%s:%d%s%s", rp_text_file(at->file), at->line,
                                     *at->function ? " in " : "", at->function);
         row->instructions = lines[i].instructions;
         row->flops = to_integer(lines[i].flops);

@@ -4,6 +4,7 @@
  * health, steps, tracks), so the events of a native file are not touched. Only a merged trace is
  * divided: its steps are those of its ranks.
  */
+#include "base/text.h"
 #include "explain/info/info.h"
 
 #include "base/order.h"
@@ -448,7 +449,7 @@ static void fill_identity(struct file_ctx *ctx, const char *path)
     struct rp_info_file *out = ctx->out;
 
     out->path = rp_arena_text(ctx->arena, path);
-    out->base_name = out->path && strrchr(out->path, '/') ? strrchr(out->path, '/') + 1 : out->path;
+    out->base_name = out->path ? rp_text_file(out->path) : NULL;
     out->framework = trace_text(ctx, t->framework);
     out->framework_version = trace_text(ctx, t->framework_version);
     out->rank = t->rank == RP_NO_RANK ? RP_ABSENT_I64 : t->rank;

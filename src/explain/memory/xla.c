@@ -8,6 +8,7 @@
  * of a gradient by "jvp(" and its backward pass by "transpose(".
  */
 #include "explain/memory/xla.h"
+#include "base/text.h"
 
 #include "base/hash.h"
 #include "base/order.h"
@@ -36,13 +37,6 @@ struct module_reader {
 
 /* ------------------------------------------------------------------ files */
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t n = strlen(name), m = strlen(end);
-
-    return n >= m && !strcmp(name + n - m, end);
-}
-
 static bool is_assignment(const struct rp_dataset *dataset, size_t i)
 {
     const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
@@ -51,7 +45,7 @@ static bool is_assignment(const struct rp_dataset *dataset, size_t i)
     bool is = false;
 
     if (source->found)
-        return ends_with(source->name, ASSIGNMENT);
+        return rp_text_ends(source->name, ASSIGNMENT);
     if (rp_source_open(dataset->sources, i, &in, NULL) != RP_OK)
         return false;
     if (rp_format_sniff(in, &format, NULL) == RP_OK)
@@ -68,7 +62,7 @@ static bool may_contain(const struct rp_dataset *dataset, size_t i)
     struct rp_input *in;
     bool is = false;
 
-    if (source->found && !ends_with(source->name, "after_optimizations.hlo.pb"))
+    if (source->found && !rp_text_ends(source->name, "after_optimizations.hlo.pb"))
         return false;
     if (rp_source_open(dataset->sources, i, &in, NULL) != RP_OK)
         return false;
@@ -86,7 +80,7 @@ static enum rp_code open_beside(struct module_reader *m, const char *end, struct
     char name[4096];
 
     *out = NULL;
-    if (!ends_with(own->name, ASSIGNMENT) || stem > 4000)
+    if (!rp_text_ends(own->name, ASSIGNMENT) || stem > 4000)
         return RP_OK;
     stem -= strlen(ASSIGNMENT);
     snprintf(name, sizeof name, "%.*s%s", (int)stem, own->name, end);
@@ -313,8 +307,7 @@ static enum rp_code fill_holders(struct module_reader *m)
 static const char *module_name(const struct module_reader *m)
 {
     const struct rp_source *source = rp_sources_borrow(m->dataset->sources, m->source);
-    const char *slash = strrchr(source->name, '/');
-    const char *file = slash ? slash + 1 : source->name;
+    const char *file = rp_text_file(source->name);
     struct rp_dump_name name;
 
     if (rp_dump_name_read(file, &name) && name.module_n)
@@ -432,9 +425,7 @@ static enum rp_code read_module(const struct rp_dataset *dataset, size_t source,
 
 static bool module_wanted(const struct rp_dataset *dataset, size_t i, const char *module)
 {
-    const char *name = rp_sources_borrow(dataset->sources, i)->name, *slash = strrchr(name, '/');
-
-    return !module || strstr(slash ? slash + 1 : name, module);
+    return !module || strstr(rp_text_file(rp_sources_borrow(dataset->sources, i)->name), module);
 }
 
 enum rp_code rp_memory_xla(const struct rp_dataset *dataset, const char *module, size_t limit,

@@ -4,6 +4,7 @@
  * most keys, of several the first; topics in their order, as many as fit on the screen.
  */
 #include "explain/report/advice.h"
+#include "base/escape.h"
 
 #include "explain/report/report.h"
 #include "explain/short_name.h"
@@ -232,7 +233,7 @@ static const char *try_line(struct rp_arena *arena, const struct rp_report_try *
         return t->text;
     if (isnan(t->change_ratio))
         return rp_arena_textf(arena, "%s ('reprise simulate -w %s' predicts it)", t->text,
-                              t->what_if);
+                              rp_arena_escaped(arena, RP_IN_SHELL, t->what_if));
     if (t->change_ratio > -0.0005)
         return rp_arena_textf(arena, "%s (simulate: %s brings nothing)", t->text, t->what_if);
     return rp_arena_textf(arena, "%s (simulate: %s %s → %s a step, %+.1f %%)", t->text, t->what_if,

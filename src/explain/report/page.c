@@ -8,6 +8,7 @@
 
 #include "draw/svg.h"
 #include "draw/web.h"
+#include "io/escaped.h"
 #include "result/walk.h"
 
 #include <inttypes.h>

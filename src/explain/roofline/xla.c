@@ -5,6 +5,7 @@
  * to letters that kernels cannot have, and their program by its module and number.
  */
 #include "explain/roofline/xla.h"
+#include "base/text.h"
 
 #include "dataset/load_program.h"
 #include "formats/programs.h"
@@ -33,7 +34,7 @@ static uint64_t instruction_hash(uint64_t program, const char *name)
 {
     size_t i, len = strlen(name);
 
-    if (len > 3 && !strcmp(name + len - 3, ".kd"))
+    if (rp_text_ends(name, ".kd"))
         len -= 3;
     for (i = 0; i < len; i++)
         program =

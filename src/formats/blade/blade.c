@@ -5,6 +5,7 @@
  * before anything runs. Nothing is unpacked to disk.
  */
 #include "formats/blade/blade.h"
+#include "base/text.h"
 
 #include "abi/proto/blade.h"
 #include "abi/proto/tensorflow.h"
@@ -136,13 +137,6 @@ static enum rp_code check_value(const struct rp_blade_argument *arg, size_t i, s
         arg->member, have, i, want);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static enum rp_code take_member(struct rp_blade *b, struct rp_tar *tar,
                                 const struct rp_tar_member *member, const struct rp_limits *limits,
                                 struct rp_err *err)
@@ -153,7 +147,7 @@ static enum rp_code take_member(struct rp_blade *b, struct rp_tar *tar,
     for (size_t i = 0; i < b->arguments.n && code == RP_OK; i++) {
         struct rp_blade_argument *arg = &b->arguments.at[i];
 
-        if (!arg->member[0] || strcmp(base_name(arg->member), base_name(member->name)) != 0)
+        if (!arg->member[0] || strcmp(rp_text_file(arg->member), rp_text_file(member->name)) != 0)
             continue;
         if (member->truncated)
             return rp_err_set(err, RP_FORMAT, "the tar is truncated within member '%s'",

@@ -5,6 +5,7 @@
  * file that is deleted meanwhile (the oldest ones of a ring) is skipped, and a packet is used as
  * its header describes it when it is read.
  */
+#include "base/text.h"
 #include "formats/ctf/ctf.h"
 
 #include <dirent.h>
@@ -114,8 +115,7 @@ static bool has_packets(const char *name)
 static enum rp_code split_file(struct rp_ctf_reader *r, const char *name, const uint8_t *at,
                                size_t n, struct rp_err *err)
 {
-    const char *slash = strrchr(name, '/');
-    bool has_slots = (slash ? slash[1] : *name) == '.';
+    bool has_slots = *rp_text_file(name) == '.';
 
     if (n)
         return has_slots ? split_slots(r, name, at, n, err)

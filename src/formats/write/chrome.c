@@ -25,6 +25,7 @@
 #include "base/vec.h"
 #include "formats/write/emit_json.h"
 #include "formats/write/writers.h"
+#include "io/escaped.h"
 #include "io/json_strict.h"
 
 struct chrome {

@@ -6,6 +6,7 @@
  */
 #include "formats/write/emit_json.h"
 #include "formats/write/writers.h"
+#include "io/escaped.h"
 #include "trace/words.h"
 
 #include <stdlib.h>

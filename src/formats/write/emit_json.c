@@ -4,6 +4,7 @@
  * copied: most can. Keys of argument columns are made beforehand.
  */
 #include "formats/write/emit_json.h"
+#include "io/escaped.h"
 #include "io/json_strict.h"
 
 #include <math.h>

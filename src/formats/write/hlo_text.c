@@ -7,9 +7,11 @@
 #include "formats/programs.h"
 #include "formats/write/hlo_proto.h"
 #include "formats/write/writers.h"
+#include "io/escaped.h"
 #include "program/literal.h"
 #include "program/order.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,14 +48,56 @@ static enum rp_code put_shape(const struct text_writer *w, uint32_t shape, bool 
     return RP_OK;
 }
 
-static void put_op_name(const struct text_writer *w, uint32_t op)
-{
-    uint32_t name = w->p->op_name.at[op];
+/* ---- names ---- */
 
-    if (name)
-        rp_out_printf(w->to, "%%%s", rp_program_text(w->p, name));
+/* XLA's: a letter or '_', then letters, digits, '_', '.' and '-'. */
+static bool is_hlo_name(const char *name, size_t n)
+{
+    return n && *name != '.' && *name != '-' && (*name < '0' || *name > '9') &&
+           rp_escape_needless(RP_IN_HLO, name, n);
+}
+
+/*
+ * The name of operation or computation `id`. Other languages and hostile files have names that HLO
+ * cannot have: StableHLO's %0 becomes %_0, and what has other letters is numbered, %_op7. A '_'
+ * more is put before a name that the program has already.
+ */
+static void put_name(const struct text_writer *w, const char *sign, uint32_t string,
+                     const char *kind, uint32_t id)
+{
+    const char *name = rp_program_text(w->p, string);
+    size_t n = rp_strtab_len(&w->p->strings, string), begin = 64;
+    char own[128];
+
+    rp_out_text(w->to, sign);
+    if (is_hlo_name(name, n)) {
+        rp_out_write(w->to, name, n);
+        return;
+    }
+    if (n && n < 50 && *name >= '0' && *name <= '9' && rp_escape_needless(RP_IN_HLO, name, n))
+        snprintf(own + begin, sizeof own - begin, "_%.50s", name);
     else
-        rp_out_printf(w->to, "%%_%u", op);
+        snprintf(own + begin, sizeof own - begin, "_%s%u", kind, id);
+    while (begin && rp_strtab_find(&w->p->strings, own + begin, strlen(own + begin)) != UINT32_MAX)
+        own[--begin] = '_';
+    rp_out_text(w->to, own + begin);
+}
+
+static void put_op_name(const struct text_writer *w, const char *sign, uint32_t op)
+{
+    put_name(w, sign, w->p->op_name.at[op], "op", op);
+}
+
+static void put_computation_name(const struct text_writer *w, const char *sign, uint32_t id)
+{
+    put_name(w, sign, w->p->computations.at[id].name, "computation", id);
+}
+
+/* A word that is not looked up: keys, opcodes of other languages, the name of the module. */
+static void put_word(const struct text_writer *w, const char *word)
+{
+    rp_out_text(w->to, is_hlo_name(word, strlen(word)) ? "" : "_");
+    rp_out_escaped(w->to, RP_IN_HLO, word);
 }
 
 /* ---- values ---- */
@@ -149,7 +193,7 @@ static void put_operand(const struct text_writer *w, uint32_t op)
         parts[n++] = w->p->value.at[op];
         op = rp_op_operands(w->p, op).at[0];
     }
-    put_op_name(w, op);
+    put_op_name(w, "%", op);
     while (n--)
         rp_out_printf(w->to, "#%lld", (long long)parts[n]);
 }
@@ -174,16 +218,15 @@ static enum rp_code put_operands(const struct text_writer *w, uint32_t op)
 
 static void put_called(const struct text_writer *w, const char *key, uint32_t computation)
 {
-    rp_out_printf(w->to, ", %s=%%%s", key,
-                  rp_program_text(w->p, w->p->computations.at[computation].name));
+    rp_out_printf(w->to, ", %s=", key);
+    put_computation_name(w, "%", computation);
 }
 
 static void put_called_list(const struct text_writer *w, const char *key, struct rp_ids called)
 {
     rp_out_printf(w->to, ", %s={", key);
     for (uint32_t i = 0; i < called.n; i++)
-        rp_out_printf(w->to, "%s%%%s", i ? ", " : "",
-                      rp_program_text(w->p, w->p->computations.at[called.at[i]].name));
+        put_computation_name(w, i ? ", %" : "%", called.at[i]);
     rp_out_char(w->to, '}');
 }
 
@@ -266,7 +309,9 @@ static enum rp_code put_attrs(const struct text_writer *w, const struct rp_attr 
     for (; n; n--, attr++) {
         if (attr->type == RP_VALUE_WIRE)
             continue;
-        rp_out_printf(w->to, ", %s=", rp_program_text(w->p, attr->key));
+        rp_out_text(w->to, ", ");
+        put_word(w, rp_program_text(w->p, attr->key));
+        rp_out_char(w->to, '=');
         rp_attr_print(w->p, attr, &to);
     }
     return to.failed ? rp_err_nomem(w->err, "writing attributes") : RP_OK;
@@ -281,13 +326,14 @@ static enum rp_code put_op(const struct text_writer *w, uint32_t op, bool root)
     const struct rp_attr *attrs = rp_op_attrs(p, op, &n);
 
     rp_out_text(w->to, root ? "  ROOT " : "  ");
-    put_op_name(w, op);
+    put_op_name(w, "%", op);
     rp_out_text(w->to, " = ");
     if (!(p->shapes.at[p->shape.at[op]].flags & RP_SHAPE_UNKNOWN)) {
         RP_TRY(put_shape(w, p->shape.at[op], true));
         rp_out_char(w->to, ' ');
     }
-    rp_out_printf(w->to, "%s(", rp_op_opcode_name(p, op));
+    put_word(w, rp_op_opcode_name(p, op));
+    rp_out_char(w->to, '(');
     RP_TRY(put_operands(w, op));
     rp_out_char(w->to, ')');
     if (p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT)
@@ -303,13 +349,13 @@ static enum rp_code put_signature(const struct text_writer *w, const struct rp_c
 {
     bool first = true;
 
-    rp_out_printf(w->to, "%%%s (", rp_program_text(w->p, c->name));
+    rp_out_text(w->to, " (");
     for (uint32_t i = 0; i < c->nparams; i++)
         for (uint32_t op = c->first; op < c->first + c->n; op++) {
             if (w->p->code.at[op] != RP_OP_PARAMETER || w->p->value.at[op] != i)
                 continue;
-            rp_out_printf(w->to, "%s%s: ", first ? "" : ", ",
-                          rp_program_text(w->p, w->p->op_name.at[op]));
+            put_op_name(w, first ? "" : ", ", op);
+            rp_out_text(w->to, ": ");
             RP_TRY(put_shape(w, w->p->shape.at[op], false));
             first = false;
             break;
@@ -338,8 +384,9 @@ static enum rp_code put_computation(const struct text_writer *w, uint32_t id)
     const struct rp_computation *c = &w->p->computations.at[id];
 
     rp_out_text(w->to, id == w->p->entry ? "\nENTRY " : "\n");
+    put_computation_name(w, "%", id);
     if (!has_signature(w->p, c))
-        rp_out_printf(w->to, "%%%s {\n", rp_program_text(w->p, c->name));
+        rp_out_text(w->to, " {\n");
     else
         RP_TRY(put_signature(w, c));
     for (uint32_t op = c->first; op < c->first + c->n; op++)
@@ -431,7 +478,8 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
     struct text_writer w = {p, to, err};
 
     RP_TRY(rp_hlo_writable(p, err));
-    rp_out_printf(to, "HloModule %s", p->name ? rp_program_text(p, p->name) : "module");
+    rp_out_text(to, "HloModule ");
+    put_word(&w, p->name ? rp_program_text(p, p->name) : "module");
     RP_TRY(put_attrs(&w, p->module_attrs.at, p->module_attrs.n));
     rp_out_char(to, '\n');
     RP_TRY(put_frames(&w));

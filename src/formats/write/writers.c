@@ -2,6 +2,7 @@
 /* The table of writers (its lines are in list.h). One is chosen by its name or by the ending of the
    path. */
 #include "formats/write/writers.h"
+#include "base/text.h"
 
 #include "formats/write/list.h"
 
@@ -15,13 +16,6 @@ static const struct rp_writer *const writers[] = {
 };
 #define NWRITERS (sizeof writers / sizeof writers[0])
 
-static bool ends_in(const char *path, const char *ending)
-{
-    size_t n = strlen(path), m = strlen(ending);
-
-    return n > m && strcmp(path + n - m, ending) == 0;
-}
-
 static const struct rp_writer *by_name(const char *name)
 {
     for (size_t i = 0; i < NWRITERS; i++)
@@ -34,7 +28,8 @@ static const struct rp_writer *by_path(const char *path)
 {
     for (size_t i = 0; i < NWRITERS; i++)
         for (size_t k = 0; k < 3 && writers[i]->endings[k]; k++)
-            if (ends_in(path, writers[i]->endings[k]))
+            if (strcmp(path, writers[i]->endings[k]) != 0 &&
+                rp_text_ends(path, writers[i]->endings[k]))
                 return writers[i];
     return NULL;
 }

@@ -7,6 +7,7 @@
  */
 #include "formats/xprof/xplane.h"
 
+#include "io/escaped.h"
 #include "io/json_strict.h"
 
 #include <math.h>

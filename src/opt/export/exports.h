@@ -9,7 +9,7 @@
  * To add one: write a file here with `const struct rp_exporter rp_exporter_<name>` (pattern:
  * optimizer.c), and add X(<name>) to list.h.
  */
-#include "io/output.h"
+#include "io/escaped.h"
 #include "opt/export/list.h"
 #include "opt/plan.h"
 #include "result/result.h"

@@ -40,8 +40,9 @@ static void each_language(void **state)
         const char *want;
     } cases[] = {
         {RP_IN_LINE, "=a'\"\\`$(b)&<i> é   " BAD BAD BAD BAD BAD BAD BAD},
-        {RP_IN_WORD, "=a'\"\\`$(b)&<i>_é   " BAD BAD BAD BAD BAD BAD BAD},
+        {RP_IN_WORD, "=a'\"\\`$(b)&<i>_é___" BAD BAD BAD BAD BAD BAD BAD},
         {RP_IN_NAME, "_a______b___i_____________"},
+        {RP_IN_HLO, "_a______b___i_____________"},
         {RP_IN_SHELL, "'=a'\\''\"\\`$(b)&<i> é   " BAD BAD BAD BAD BAD BAD BAD "'"},
         {RP_IN_PYTHON, "\"=a'\\\"\\\\`$(b)&<i> é\\x09\\x0d\\x0a\\x1b\\x7f\\udcff\\u2028\\u202e"
                        "\\udce2\\udc80\""},

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SVG documents and charts: numbers, hostile texts, ticks, places on the axes, exact lanes. */
 #include "draw/plot.h"
+#include "io/escaped.h"
 #include "unit.h"
 
 #include <locale.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data of pages: strings, records with their descriptions, numbers as bytes, frames. */
 #include "draw/web.h"
+#include "io/escaped.h"
 #include "unit.h"
 
 #include <math.h>

@@ -95,7 +95,7 @@ static void exports_fit_the_framework(void **state)
          "--tf_xla_auto_jit=2 --tf_xla_min_cluster_size=2 --tf_xla_max_cluster_size=3\""},
         {RP_OPT_TENSORFLOW, "jit-compile",
          "    # scope 'net/a'\n    [\"net/a/Relu\", \"net/a/Mul\"],\n"},
-        {RP_OPT_TENSORFLOW, "tf-amp", "_GRAPH_REWRITE_ALLOWLIST_ADD='aten::mm'\n"},
+        {RP_OPT_TENSORFLOW, "tf-amp", "_GRAPH_REWRITE_ALLOWLIST_ADD=aten::mm\n"},
         {RP_OPT_TENSORFLOW, "dpro-clusters",
          "net/a/Relu 0\nnet/a/Mul 0\nnet/Add 1\nnet/Sub 1\nloss 1\n"},
         {RP_OPT_HOROVOD, "horovod",
