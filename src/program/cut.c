@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COPY_DEPTH  128     /* of calls in calls, and of tuples in tuples */
+#define COPY_DEPTH  128     /* of calls in calls */
 #define FLATTEN_OPS 4000000 /* most operations of a flattened program */
 #define NAME_CAP    1024
 
@@ -43,7 +43,7 @@ static enum rp_code copy_string(struct copier *c, uint32_t string, uint32_t *out
                   : RP_OK;
 }
 
-static enum rp_code copy_shape(struct copier *c, uint32_t shape, unsigned depth, uint32_t *out)
+static enum rp_code copy_shape(struct copier *c, uint32_t shape, uint32_t *out)
 {
     const struct rp_program *p = c->from;
     const struct rp_op_shape *s = &p->shapes.at[shape];
@@ -59,13 +59,11 @@ static enum rp_code copy_shape(struct copier *c, uint32_t shape, unsigned depth,
                                 s->n ? p->dim_dynamic.at + s->first : NULL, s->n, layout, out,
                                 c->err);
     }
-    if (depth > COPY_DEPTH)
-        return rp_err_set(c->err, RP_LIMIT, "tuples are nested more than %d deep", COPY_DEPTH);
     parts = calloc((size_t)s->n + 1, sizeof *parts);
     if (!parts)
         return rp_err_nomem(c->err, "copying a program");
     for (uint32_t i = 0; code == RP_OK && i < s->n; i++)
-        code = copy_shape(c, p->parts.at[s->first + i], depth + 1, &parts[i]);
+        code = copy_shape(c, p->parts.at[s->first + i], &parts[i]);
     if (code == RP_OK)
         code = rp_program_tuple(c->to, parts, s->n, out, c->err);
     free(parts);
@@ -104,7 +102,7 @@ static enum rp_code copy_literal(struct copier *c, int64_t *value)
     if (*value < 0 || (size_t)*value >= c->from->literals.n)
         return RP_OK;
     literal = c->from->literals.at[*value];
-    RP_TRY(copy_shape(c, literal.shape, 0, &literal.shape));
+    RP_TRY(copy_shape(c, literal.shape, &literal.shape));
     *value = (int64_t)c->to->literals.n;
     return rp_vec_push(&c->to->literals, literal, c->err);
 }
@@ -120,7 +118,7 @@ static enum rp_code copy_attr(struct copier *c, struct rp_attr attr, bool module
         if (!ids)
             return rp_err_nomem(c->err, "copying a program");
         for (uint32_t i = 0; i < attr.n; i++)
-            RP_TRY(copy_shape(c, attr.ids[i], 0, &ids[i]));
+            RP_TRY(copy_shape(c, attr.ids[i], &ids[i]));
         attr.ids = ids;
     }
     RP_TRY(copy_string(c, attr.key, &attr.key));
@@ -183,7 +181,7 @@ static enum rp_code copy_op_as(struct copier *c, uint32_t op, const uint32_t *op
         RP_TRY(copy_string(c, p->op_name.at[op], &new.name));
     }
     RP_TRY(copy_string(c, p->foreign.at[op], &new.foreign));
-    RP_TRY(copy_shape(c, p->shape.at[op], 0, &new.shape));
+    RP_TRY(copy_shape(c, p->shape.at[op], &new.shape));
     RP_TRY(copy_meta(c, op, &new.meta));
     if (new.code == RP_OP_CONSTANT)
         RP_TRY(copy_literal(c, &new.value));
@@ -454,7 +452,7 @@ static enum rp_code cut_value(struct cutter *k, uint32_t op, uint32_t shape, uin
     uint32_t to, *parts;
     enum rp_code code = RP_OK;
 
-    RP_TRY(copy_shape(c, shape, 0, &to));
+    RP_TRY(copy_shape(c, shape, &to));
     if (s->elem == RP_ELEM_TOKEN)
         return copy_add(c, RP_OP_AFTER_ALL, op, "", to, 0, id);
     if (s->elem != RP_ELEM_TUPLE) {
@@ -518,7 +516,7 @@ static enum rp_code cut_result(struct cutter *k, uint32_t id, uint32_t shape)
     for (uint32_t i = 0; i < s->n; i++) {
         uint32_t inner = c->from->parts.at[s->first + i];
 
-        RP_TRY(copy_shape(c, inner, 0, &to));
+        RP_TRY(copy_shape(c, inner, &to));
         RP_TRY(copy_add(c, RP_OP_GET_TUPLE_ELEMENT, RP_NONE, "part", to, i, &part));
         RP_TRY(rp_program_add_operand(c->to, id, 0, c->err));
         RP_TRY(cut_result(k, part, inner));

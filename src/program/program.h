@@ -103,12 +103,17 @@ enum {
 struct rp_op_shape {
     uint8_t elem; /* enum rp_elem; RP_ELEM_TUPLE has parts instead of dimensions */
     uint8_t flags;
+    uint16_t depth;  /* of tuples in tuples; 0: an array */
     uint32_t n;      /* dimensions or parts */
     uint32_t first;  /* of program.dims and program.dim_dynamic, or of program.parts */
     uint32_t layout; /* string with its braces, "{1,0:T(8,128)}"; 0: not given */
+    uint32_t leaves; /* of a tuple: arrays in it, in all depths */
 };
 
-#define RP_DIM_UNKNOWN (-1)
+/* Functions on shapes call themselves for the parts of a tuple, and visit each leaf. */
+#define RP_SHAPE_DEPTH  256
+#define RP_SHAPE_LEAVES (1U << 20)
+#define RP_DIM_UNKNOWN  (-1)
 
 /* Source information of an operation; all strings, 0: none. */
 struct rp_op_meta {

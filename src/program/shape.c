@@ -122,6 +122,25 @@ enum rp_code rp_program_array(struct rp_program *p, unsigned elem, const int64_t
     return RP_OK;
 }
 
+static enum rp_code measure_tuple(const struct rp_program *p, const uint32_t *parts,
+                                  struct rp_op_shape *shape, struct rp_err *err)
+{
+    uint64_t leaves = 0;
+
+    for (size_t i = 0; i < shape->n; i++) {
+        const struct rp_op_shape *part = &p->shapes.at[parts[i]];
+
+        leaves += part->depth ? part->leaves : 1;
+        shape->depth = part->depth > shape->depth ? part->depth : shape->depth;
+    }
+    if (++shape->depth > RP_SHAPE_DEPTH)
+        return rp_err_set(err, RP_LIMIT, "tuples are nested more than %d deep", RP_SHAPE_DEPTH);
+    if (leaves > RP_SHAPE_LEAVES)
+        return rp_err_set(err, RP_LIMIT, "a tuple of more than %u arrays", RP_SHAPE_LEAVES);
+    shape->leaves = (uint32_t)leaves;
+    return RP_OK;
+}
+
 enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_t n, uint32_t *id,
                               struct rp_err *err)
 {
@@ -130,16 +149,18 @@ enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_
                                 .n = (uint32_t)n,
                                 .first = (uint32_t)p->parts.n};
     uint64_t hash = rp_hash_bytes(parts, n * sizeof *parts) ^ UINT64_C(0x746f75706c65);
+    uint32_t made; /* the caller may have its id and its part in one place */
     bool fresh;
 
-    RP_TRY(shape_intern(p, hash, &shape, NULL, NULL, parts, id, &fresh, err));
+    RP_TRY(measure_tuple(p, parts, &shape, err));
+    RP_TRY(shape_intern(p, hash, &shape, NULL, NULL, parts, &made, &fresh, err));
     for (size_t i = 0; fresh && i < n; i++)
         RP_TRY(rp_vec_push(&p->parts, parts[i], err));
+    *id = made;
     return RP_OK;
 }
 
-/* Parts precede their tuple in the table, so that this ends; the depth is bounded by readers.
- */
+/* Parts precede their tuple in the table, so that this ends. */
 int64_t rp_shape_elements(const struct rp_program *p, uint32_t shape)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];

@@ -3,31 +3,17 @@
 #include "exec/data/signature.h"
 
 #include "exec/data/groups.h"
+#include "program/cut.h"
 
 #include <string.h>
 
-#define MOST_DEPTH 64
-
-static size_t slots_count(const struct rp_program *p, uint32_t shape, unsigned depth)
-{
-    const struct rp_op_shape *s = &p->shapes.at[shape];
-    size_t n = 0;
-
-    if (s->elem != RP_ELEM_TUPLE)
-        return rp_elem_bits(s->elem) != 0;
-    for (uint32_t i = 0; i < s->n && depth < MOST_DEPTH; i++)
-        n += slots_count(p, p->parts.at[s->first + i], depth + 1);
-    return n;
-}
-
-static void slots_fill(const struct rp_program *p, uint32_t shape, uint32_t op, unsigned depth,
-                       struct rp_slot **at)
+static void slots_fill(const struct rp_program *p, uint32_t shape, uint32_t op, struct rp_slot **at)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];
 
     if (s->elem == RP_ELEM_TUPLE) {
-        for (uint32_t i = 0; i < s->n && depth < MOST_DEPTH; i++)
-            slots_fill(p, p->parts.at[s->first + i], op, depth + 1, at);
+        for (uint32_t i = 0; i < s->n; i++)
+            slots_fill(p, p->parts.at[s->first + i], op, at);
     } else if (rp_elem_bits(s->elem)) {
         *(*at)++ = (struct rp_slot){s->elem, s->n, s->n ? p->dims.at + s->first : NULL, shape, op};
     }
@@ -43,10 +29,10 @@ static size_t slots_outputs(const struct rp_program *p, const struct rp_computat
     if (at && p->code.at[c->root] == RP_OP_TUPLE && root->elem == RP_ELEM_TUPLE &&
         root->n == operands.n)
         for (uint32_t i = 0; i < operands.n; i++)
-            slots_fill(p, p->parts.at[root->first + i], operands.at[i], 1, &at);
+            slots_fill(p, p->parts.at[root->first + i], operands.at[i], &at);
     else if (at)
-        slots_fill(p, p->shape.at[c->root], c->root, 0, &at);
-    return slots_count(p, p->shape.at[c->root], 0);
+        slots_fill(p, p->shape.at[c->root], c->root, &at);
+    return rp_shape_leaves(p, p->shape.at[c->root]);
 }
 
 enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *arena,
@@ -70,7 +56,7 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
         if (p->code.at[i] == RP_OP_PARAMETER && p->value.at[i] >= 0 &&
             p->value.at[i] < (int64_t)c->nparams) {
             params[p->value.at[i]] = i;
-            out->nin += slots_count(p, p->shape.at[i], 0);
+            out->nin += rp_shape_leaves(p, p->shape.at[i]);
         }
     out->nout = slots_outputs(p, c, NULL);
     out->in = RP_ARENA_NEW(arena, struct rp_slot, out->nin + 1);
@@ -79,7 +65,7 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
         return rp_err_nomem(err, "looking at parameters");
     at = out->in;
     for (uint32_t i = 0; i < c->nparams; i++)
-        slots_fill(p, p->shape.at[params[i]], params[i], 0, &at);
+        slots_fill(p, p->shape.at[params[i]], params[i], &at);
     slots_outputs(p, c, out->out);
     out->partitions = rp_program_runs(p);
     return RP_OK;

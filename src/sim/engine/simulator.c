@@ -5,7 +5,7 @@
  * moments in one heap, so that a device chooses among all that is ready then, and nothing that is
  * not.
  *
- *     stack    tasks without a device whose wait is over
+ *     stack    tasks whose wait is over: without a device, or of a shared one
  *     heap     (time, END of a task | READY for its device), the earliest first
  *     idle     devices that choose when nothing more happens at this time
  *
@@ -83,9 +83,13 @@ static enum rp_code announce(struct sim *s, enum moment kind, int64_t at_ns, uin
     return rp_heap_push(&s->heap, moment_of(kind, at_ns, task), err);
 }
 
-static enum rp_code arrive(struct sim *s, uint32_t task, uint32_t device, struct rp_err *err);
+static enum rp_code queue_serial(struct sim *s, struct device *d, uint32_t task,
+                                 struct rp_err *err);
+static enum rp_code join_shared(struct sim *s, struct device *d, uint32_t task, int64_t now_ns,
+                                struct rp_err *err);
 
-/* One thing less to wait for; the last makes the task start or queue. */
+/* One thing less to wait for; the last makes the task start or queue. What starts now may let
+   others start now, which is why it goes to the stack. */
 static enum rp_code release_one(struct sim *s, uint32_t task, int64_t ready_ns, struct rp_err *err)
 {
     struct state *state = &s->state.at[task];
@@ -97,7 +101,9 @@ static enum rp_code release_one(struct sim *s, uint32_t task, int64_t ready_ns, 
     if (state->device == RP_NO_DEVICE)
         return rp_vec_push(&s->stack, task, err);
     if (s->running && *start == s->now_ns)
-        return arrive(s, task, state->device, err);
+        return s->devices[state->device].shared
+                   ? rp_vec_push(&s->stack, task, err)
+                   : queue_serial(s, &s->devices[state->device], task, err);
     return announce(s, READY, *start, task, err);
 }
 
@@ -144,8 +150,12 @@ static enum rp_code finish(struct sim *s, uint32_t task, unsigned which, struct 
 static enum rp_code run_stack(struct sim *s, struct rp_err *err)
 {
     while (s->stack.n) {
-        uint32_t task = s->stack.at[--s->stack.n];
+        uint32_t task = s->stack.at[--s->stack.n], device = s->state.at[task].device;
 
+        if (device != RP_NO_DEVICE) {
+            RP_TRY(join_shared(s, &s->devices[device], task, s->now_ns, err));
+            continue;
+        }
         s->r->end_ns.at[task] = later(s->r->start_ns.at[task], s->o->dur_ns.at[task]);
         RP_TRY(finish(s, task, PASS_START | PASS_END, err));
     }

@@ -37,6 +37,24 @@ static void shapes_are_interned(void **state)
     rp_program_free(p);
 }
 
+static void tuples_have_limits(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    uint32_t deep = 0, wide = 0;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_program_new("hlo", &p, &err), &err);
+    for (int i = 0; i < RP_SHAPE_DEPTH; i++)
+        assert_ok(rp_program_tuple(p, &deep, 1, &deep, &err), &err);
+    assert_int_equal(rp_shape_elements(p, deep), 0);
+    assert_code(rp_program_tuple(p, &deep, 1, &deep, &err), RP_LIMIT);
+    for (int i = 0; i < 20; i++) /* 2^20 leaves of 20 shapes */
+        assert_ok(rp_program_tuple(p, (uint32_t[]){wide, wide}, 2, &wide, &err), &err);
+    assert_code(rp_program_tuple(p, (uint32_t[]){wide, 0}, 2, &wide, &err), RP_LIMIT);
+    rp_program_free(p);
+}
+
 static void tables_agree(void **state)
 {
     struct rp_err err = RP_ERR_INIT;
@@ -162,9 +180,13 @@ static void orders_end(void **state)
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_are_interned), cmocka_unit_test(tables_agree),
-        cmocka_unit_test(floats_round),        cmocka_unit_test(literals_are_permuted),
-        cmocka_unit_test(windows_round_trip),  cmocka_unit_test(orders_end),
+        cmocka_unit_test(shapes_are_interned),
+        cmocka_unit_test(tuples_have_limits),
+        cmocka_unit_test(tables_agree),
+        cmocka_unit_test(floats_round),
+        cmocka_unit_test(literals_are_permuted),
+        cmocka_unit_test(windows_round_trip),
+        cmocka_unit_test(orders_end),
     };
 
     return cmocka_run_group_tests_name("program", tests, NULL, NULL);

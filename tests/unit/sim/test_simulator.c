@@ -133,6 +133,27 @@ static void a_shared_device_gives_each_its_part(void **state)
     rp_task_graph_release(&g);
 }
 
+/* Each lets the next start at the same moment: a list of work, not calls inside each other. */
+static void a_long_chain_of_starts_is_no_recursion(void **state)
+{
+    enum { N = 200000 };
+    int64_t *starts = calloc(N, sizeof *starts);
+    struct rp_task_graph g;
+    uint32_t link, last, task;
+
+    UNUSED_STATE(state);
+    assert_non_null(starts);
+    rp_task_graph_init(&g);
+    link = device(&g, RP_DEVICE_SHARED);
+    last = add(&g, 100, link, 0);
+    for (int i = 1; i < N; i++, last = task) {
+        task = add(&g, 100, link, 0);
+        join(&g, last, task, 0, RP_EDGE_FROM_START);
+    }
+    check_starts(&g, starts);
+    free(starts);
+}
+
 static void a_cycle_is_an_error(void **state)
 {
     struct rp_task_graph g;
@@ -535,6 +556,7 @@ int test_simulator(void)
         cmocka_unit_test(a_serial_device_takes_priority_then_who_came_first),
         cmocka_unit_test(a_device_is_causal),
         cmocka_unit_test(a_shared_device_gives_each_its_part),
+        cmocka_unit_test(a_long_chain_of_starts_is_no_recursion),
         cmocka_unit_test(a_cycle_is_an_error),
         cmocka_unit_test(equals_the_slow_one_on_random_graphs),
         cmocka_unit_test(all_times_as_long_take_as_long),
