@@ -1,100 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attributes of StableHLO as HLO attributes, so that counting, hashing and printing need one
- * language only. Both forms are read: the pretty form "dims = [1, 0]" and the generic form
- * "<{permutation = array<i64: 1, 0>}>". Lists are found by their key and read as the integers in
- * them. Operations that HLO does not have keep the text.
+ * language only. Operations that HLO does not have keep the text.
  */
 #include "formats/mlir/mlir.h"
 
-#include "base/text.h"
 #include "program/window.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *rp_mlir_find_key(const struct rp_mlir_text *text, const char *key)
-{
-    size_t n = strlen(key);
-
-    for (const char *at = text->at; at < text->end;) {
-        const char *found = memmem(at, (size_t)(text->end - at), key, n), *s;
-
-        if (!found)
-            return NULL;
-        at = s = found + n;
-        if (text->region && found >= text->region && found < text->region_end) {
-            at = text->region_end;
-            continue;
-        }
-        while (s < text->end && *s == ' ')
-            s++;
-        if ((found == text->at || !rp_mlir_word_char(found[-1])) && s < text->end && *s == '=')
-            return s + 1;
-    }
-    return NULL;
-}
-
-/* The end of the value at s: a bracket with what is in it, or a word. */
-static const char *value_end(const struct rp_mlir *r, const struct rp_mlir_text *text,
-                             const char *s)
-{
-    const char *to;
-
-    while (s < text->end && (rp_mlir_word_char(*s) || *s == '#'))
-        s++;
-    if (s >= text->end || (*s != '[' && *s != '<' && *s != '{'))
-        return s;
-    to = rp_mlir_bracket_end(r, s);
-    return to && to < text->end ? to : text->end;
-}
-
-void rp_mlir_ints_in(const char *s, const char *end, struct rp_mlir_ints *out)
-{
-    bool typed = s && end - s > 7 && memcmp(s, "array<", 6) == 0;
-    const char *colon = typed ? memchr(s, ':', (size_t)(end - s)) : NULL;
-
-    out->n = 0;
-    if (typed && !colon)
-        return; /* "array<i64>" is an empty one */
-    for (s = colon ? colon : s; s < end && out->n < RP_MLIR_INTS; s++) {
-        int64_t v = 0;
-        bool minus = *s == '-';
-        const char *from = s + minus;
-
-        if (end - s >= 4 && memcmp(s, "true", 4) == 0) {
-            out->at[out->n++] = 1;
-            s += 3;
-        } else if (end - s >= 5 && memcmp(s, "false", 5) == 0) {
-            out->at[out->n++] = 0;
-            s += 4;
-        } else if (from < end && *from >= '0' && *from <= '9') {
-            for (s = from; s < end && *s >= '0' && *s <= '9' && v < INT64_MAX / 20; s++)
-                v = v * 10 + (*s - '0');
-            s--;
-            out->at[out->n++] = minus ? -v : v;
-        }
-    }
-}
-
-/* The integers of the first of these keys that is there; keys end with NULL. */
-static bool find_ints(const struct rp_mlir *r, const struct rp_mlir_text *text,
-                      const char *const *keys, struct rp_mlir_ints *out)
-{
-    out->n = 0;
-    for (; *keys; keys++) {
-        const char *s = rp_mlir_find_key(text, *keys);
-
-        while (s && s < text->end && *s == ' ')
-            s++;
-        if (!s)
-            continue;
-        rp_mlir_ints_in(s, value_end(r, text, s), out);
-        return true;
-    }
-    return false;
-}
 
 /* ---- adding ---- */
 
@@ -108,17 +23,19 @@ static enum rp_code add_listed(struct rp_mlir *r, uint32_t key, const struct rp_
     return add_ints_attr(r, rp_attr_ints(r->p, key, list->at, list->n));
 }
 
-void rp_mlir_broadcast_dims(const struct rp_mlir *r, const struct rp_mlir_text *text,
+void rp_mlir_broadcast_dims(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                             struct rp_mlir_ints *out)
 {
     static const char *const words[] = {"dims", "broadcast_dimensions", NULL};
 
-    find_ints(r, text, words, out);
+    rp_mlir_find_ints(r, attrs, words, out);
 }
 
 /* ---- one list to one attribute ---- */
 
-enum attr_form { LIST, NUMBER, FLAG, COUNT /* left out where it is 1 */ };
+/* HLO has the dimensions of gathers and scatters also where they are none, those of batches only
+   where there are some; COUNT is left out where it is 1. */
+enum attr_form { LIST, NUMBER, FLAG, COUNT, DIMS, BATCH, INDEX };
 
 static const struct row {
     uint16_t code, key;
@@ -135,20 +52,23 @@ static const struct row {
     {RP_OP_SORT, RP_ATTR_IS_STABLE, FLAG, {"is_stable"}},
     {RP_OP_IOTA, RP_ATTR_IOTA_DIMENSION, NUMBER, {"dim", "iota_dimension"}},
     {RP_OP_DYNAMIC_SLICE, RP_ATTR_DYNAMIC_SLICE_SIZES, LIST, {"sizes", "slice_sizes"}},
-    {RP_OP_GATHER, RP_ATTR_OFFSET_DIMS, LIST, {"offset_dims"}},
-    {RP_OP_GATHER, RP_ATTR_COLLAPSED_SLICE_DIMS, LIST, {"collapsed_slice_dims"}},
-    {RP_OP_GATHER, RP_ATTR_OPERAND_BATCHING_DIMS, LIST, {"operand_batching_dims"}},
-    {RP_OP_GATHER, RP_ATTR_START_INDICES_BATCHING_DIMS, LIST, {"start_indices_batching_dims"}},
-    {RP_OP_GATHER, RP_ATTR_START_INDEX_MAP, LIST, {"start_index_map"}},
-    {RP_OP_GATHER, RP_ATTR_INDEX_VECTOR_DIM, NUMBER, {"index_vector_dim"}},
+    {RP_OP_GATHER, RP_ATTR_OFFSET_DIMS, DIMS, {"offset_dims"}},
+    {RP_OP_GATHER, RP_ATTR_COLLAPSED_SLICE_DIMS, DIMS, {"collapsed_slice_dims"}},
+    {RP_OP_GATHER, RP_ATTR_OPERAND_BATCHING_DIMS, BATCH, {"operand_batching_dims"}},
+    {RP_OP_GATHER, RP_ATTR_START_INDICES_BATCHING_DIMS, BATCH, {"start_indices_batching_dims"}},
+    {RP_OP_GATHER, RP_ATTR_START_INDEX_MAP, DIMS, {"start_index_map"}},
+    {RP_OP_GATHER, RP_ATTR_INDEX_VECTOR_DIM, INDEX, {"index_vector_dim"}},
     {RP_OP_GATHER, RP_ATTR_SLICE_SIZES, LIST, {"slice_sizes"}},
     {RP_OP_GATHER, RP_ATTR_INDICES_ARE_SORTED, FLAG, {"indices_are_sorted"}},
-    {RP_OP_SCATTER, RP_ATTR_UPDATE_WINDOW_DIMS, LIST, {"update_window_dims"}},
-    {RP_OP_SCATTER, RP_ATTR_INSERTED_WINDOW_DIMS, LIST, {"inserted_window_dims"}},
-    {RP_OP_SCATTER, RP_ATTR_INPUT_BATCHING_DIMS, LIST, {"input_batching_dims"}},
-    {RP_OP_SCATTER, RP_ATTR_SCATTER_INDICES_BATCHING_DIMS, LIST, {"scatter_indices_batching_dims"}},
-    {RP_OP_SCATTER, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, LIST, {"scatter_dims_to_operand_dims"}},
-    {RP_OP_SCATTER, RP_ATTR_INDEX_VECTOR_DIM, NUMBER, {"index_vector_dim"}},
+    {RP_OP_SCATTER, RP_ATTR_UPDATE_WINDOW_DIMS, DIMS, {"update_window_dims"}},
+    {RP_OP_SCATTER, RP_ATTR_INSERTED_WINDOW_DIMS, DIMS, {"inserted_window_dims"}},
+    {RP_OP_SCATTER, RP_ATTR_INPUT_BATCHING_DIMS, BATCH, {"input_batching_dims"}},
+    {RP_OP_SCATTER,
+     RP_ATTR_SCATTER_INDICES_BATCHING_DIMS,
+     BATCH,
+     {"scatter_indices_batching_dims"}},
+    {RP_OP_SCATTER, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, DIMS, {"scatter_dims_to_operand_dims"}},
+    {RP_OP_SCATTER, RP_ATTR_INDEX_VECTOR_DIM, INDEX, {"index_vector_dim"}},
     {RP_OP_SCATTER, RP_ATTR_INDICES_ARE_SORTED, FLAG, {"indices_are_sorted"}},
     {RP_OP_SCATTER, RP_ATTR_UNIQUE_INDICES, FLAG, {"unique_indices"}},
     {RP_OP_CONVOLUTION, RP_ATTR_FEATURE_GROUP_COUNT, COUNT, {"feature_group_count"}},
@@ -174,14 +94,18 @@ static const struct row {
 };
 
 static enum rp_code add_form_row(struct rp_mlir *r, const struct row *row,
-                                 const struct rp_mlir_text *text)
+                                 const struct rp_mlir_attrs *attrs)
 {
     struct rp_mlir_ints list;
 
-    if (!find_ints(r, text, row->words, &list))
+    if (!rp_mlir_find_ints(r, attrs, row->words, &list) && row->form != DIMS && row->form != INDEX)
         return RP_OK;
-    if (row->form == LIST)
+    if (row->form == LIST || row->form == DIMS || (row->form == BATCH && list.n))
         return add_listed(r, row->key, &list);
+    if (row->form == INDEX)
+        return add_ints_attr(r, rp_attr_int(row->key, list.n ? list.at[0] : 0));
+    if (row->form == BATCH)
+        return RP_OK;
     if (!list.n || (row->form == COUNT && list.at[0] == 1))
         return RP_OK;
     if (row->form == FLAG)
@@ -192,7 +116,7 @@ static enum rp_code add_form_row(struct rp_mlir *r, const struct row *row,
 /* ---- attributes with their own syntax ---- */
 
 /* "contracting_dims = [1] x [0]", or four lists of long names */
-static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_text *text)
+static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const struct {
         const char *both, *left, *right;
@@ -204,18 +128,18 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_text *text)
     struct rp_mlir_ints list;
 
     for (size_t i = 0; i < 2; i++) {
-        const char *s = rp_mlir_find_key(text, lists[i].both), *open, *to;
+        const char *s = rp_mlir_find_key(attrs, lists[i].both), *open, *to;
 
         if (!s) {
-            if (find_ints(r, text, (const char *const[]){lists[i].left, NULL}, &list))
+            if (rp_mlir_find_ints(r, attrs, (const char *const[]){lists[i].left, NULL}, &list))
                 RP_TRY(add_listed(r, lists[i].left_key, &list));
-            if (find_ints(r, text, (const char *const[]){lists[i].right, NULL}, &list))
+            if (rp_mlir_find_ints(r, attrs, (const char *const[]){lists[i].right, NULL}, &list))
                 RP_TRY(add_listed(r, lists[i].right_key, &list));
             continue;
         }
         for (int side = 0; side < 2; side++) {
-            open = memchr(s, '[', (size_t)(text->end - s));
-            to = open ? memchr(open, ']', (size_t)(text->end - open)) : NULL;
+            open = memchr(s, '[', (size_t)(attrs->end - s));
+            to = open ? memchr(open, ']', (size_t)(attrs->end - open)) : NULL;
             if (!to)
                 break;
             rp_mlir_ints_in(open, to, &list);
@@ -226,29 +150,13 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_text *text)
     return RP_OK;
 }
 
-const char *rp_mlir_find_word(const struct rp_mlir_text *text, const char *const *words)
-{
-    for (; *words; words++) {
-        size_t n = strlen(*words);
-        const char *at = text->at;
-
-        while ((at = memmem(at, (size_t)(text->end - at), *words, n))) {
-            if ((at == text->at || !rp_mlir_word_char(at[-1])) &&
-                (at + n == text->end || !rp_mlir_word_char(at[n])))
-                return *words;
-            at += n;
-        }
-    }
-    return NULL;
-}
-
 /* "GT, %a, %b, TOTALORDER"; the other types follow from the operands */
-static enum rp_code add_compare(struct rp_mlir *r, const struct rp_mlir_text *text)
+static enum rp_code add_compare(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT", NULL};
     static const char *const types[] = {"TOTALORDER", NULL};
-    const char *direction = rp_mlir_find_word(text, directions),
-               *type = rp_mlir_find_word(text, types);
+    const char *direction = rp_mlir_find_word(r, attrs, directions),
+               *type = rp_mlir_find_word(r, attrs, types);
 
     if (direction)
         RP_TRY(add_ints_attr(r, rp_attr_word(RP_ATTR_DIRECTION, direction)));
@@ -256,15 +164,15 @@ static enum rp_code add_compare(struct rp_mlir *r, const struct rp_mlir_text *te
 }
 
 /* "[0:32, 1:4:2]" into lists of starts, ends and steps */
-static void slice_ranges(const struct rp_mlir_text *text, struct rp_mlir_ints *part)
+static void slice_ranges(const struct rp_mlir_attrs *attrs, struct rp_mlir_ints *part)
 {
-    const char *s = memchr(text->at, '[', (size_t)(text->end - text->at));
+    const char *s = memchr(attrs->at, '[', (size_t)(attrs->end - attrs->at));
 
-    while (s && s < text->end && *s != ']' && part[0].n < RP_MLIR_INTS) {
+    while (s && s < attrs->end && *s != ']' && part[0].n < RP_MLIR_INTS) {
         const char *to = s + 1;
         struct rp_mlir_ints dim;
 
-        while (to < text->end && *to != ',' && *to != ']')
+        while (to < attrs->end && *to != ',' && *to != ']')
             to++;
         rp_mlir_ints_in(s + 1, to, &dim);
         for (size_t i = 0; i < 3 && dim.n; i++)
@@ -288,21 +196,21 @@ static struct rp_attr add_triples(struct rp_mlir *r, uint32_t key, const struct 
     return rp_attr_int_list(r->p, key, rp_attr_type(key), list, n);
 }
 
-static enum rp_code add_slice(struct rp_mlir *r, const struct rp_mlir_text *text)
+static enum rp_code add_slice(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const char *const words[3][2] = {
         {"start_indices", NULL}, {"limit_indices", NULL}, {"strides", NULL}};
     struct rp_mlir_ints part[3];
 
     for (int i = 0; i < 3; i++)
-        find_ints(r, text, words[i], &part[i]);
+        rp_mlir_find_ints(r, attrs, words[i], &part[i]);
     if (!part[0].n)
-        slice_ranges(text, part);
+        slice_ranges(attrs, part);
     return add_ints_attr(r, add_triples(r, RP_ATTR_SLICE, part, 1));
 }
 
 /* "low = [0], high = [1], interior = [0]" */
-static enum rp_code add_pad(struct rp_mlir *r, const struct rp_mlir_text *text)
+static enum rp_code add_pad(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const char *const words[3][3] = {{"low", "edge_padding_low", NULL},
                                             {"high", "edge_padding_high", NULL},
@@ -310,7 +218,7 @@ static enum rp_code add_pad(struct rp_mlir *r, const struct rp_mlir_text *text)
     struct rp_mlir_ints part[3];
 
     for (int i = 0; i < 3; i++)
-        find_ints(r, text, words[i], &part[i]);
+        rp_mlir_find_ints(r, attrs, words[i], &part[i]);
     return part[0].n && part[1].n ? add_ints_attr(r, add_triples(r, RP_ATTR_PADDING, part, 0))
                                   : RP_OK;
 }
@@ -344,7 +252,7 @@ static enum rp_code add_window(struct rp_mlir *r, const struct window_lists *fro
     return add_ints_attr(r, rp_attr_of_window(r->p, &w));
 }
 
-static void find_window(const struct rp_mlir *r, const struct rp_mlir_text *text,
+static void find_window(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                         struct window_lists *w)
 {
     static const char *const stride[] = {"stride", "window_strides", NULL};
@@ -353,62 +261,33 @@ static void find_window(const struct rp_mlir *r, const struct rp_mlir_text *text
     static const char *const rhs[] = {"rhs_dilate", "rhs_dilation", "window_dilations", NULL};
     static const char *const reverse[] = {"reverse", "window_reversal", NULL};
 
-    find_ints(r, text, stride, &w->stride);
-    find_ints(r, text, pads, &w->pad);
-    find_ints(r, text, lhs, &w->lhs);
-    find_ints(r, text, rhs, &w->rhs);
-    find_ints(r, text, reverse, &w->reverse);
+    rp_mlir_find_ints(r, attrs, stride, &w->stride);
+    rp_mlir_find_ints(r, attrs, pads, &w->pad);
+    rp_mlir_find_ints(r, attrs, lhs, &w->lhs);
+    rp_mlir_find_ints(r, attrs, rhs, &w->rhs);
+    rp_mlir_find_ints(r, attrs, reverse, &w->reverse);
 }
 
-static enum rp_code add_reduce_window(struct rp_mlir *r, const struct rp_mlir_text *text)
+static enum rp_code add_reduce_window(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     struct window_lists w;
 
-    find_window(r, text, &w);
-    find_ints(r, text, (const char *const[]){"window_dimensions", NULL}, &w.size);
+    find_window(r, attrs, &w);
+    rp_mlir_find_ints(r, attrs, (const char *const[]){"window_dimensions", NULL}, &w.size);
     return add_window(r, &w);
 }
 
-/* "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]" is "b01f_01io->b01f". */
-static bool parse_labels(const struct rp_mlir_text *text, char *out, size_t cap)
-{
-    const char *s = rp_mlir_find_key(text, "dim_numbers");
-    unsigned lists = 0;
-    size_t n = 0;
-
-    if (!s && (s = rp_mlir_find_key(text, "dimension_numbers")))
-        s = memchr(s, '[', (size_t)(text->end - s));
-    while (s && s < text->end && *s != '[')
-        s++;
-    for (; s && s < text->end && lists < 3 && n + 4 < cap; s++) {
-        if (*s == ']') {
-            lists++;
-            n += (size_t)snprintf(out + n, cap - n, "%s",
-                                  lists == 1   ? "_"
-                                  : lists == 2 ? "->"
-                                               : "");
-            while (lists < 3 && s + 1 < text->end && s[1] != '[')
-                s++;
-        } else if ((*s >= '0' && *s <= '9') || *s == 'b' || *s == 'f' || *s == 'i' || *s == 'o' ||
-                   *s == '?') {
-            out[n++] = *s;
-        }
-    }
-    out[n] = '\0';
-    return lists == 3;
-}
-
 /* The window is as large as the kernel is along its numbered dimensions. */
-static void kernel_size(const struct rp_mlir *r, const struct rp_mlir_text *text, const char *label,
-                        struct rp_mlir_ints *size)
+static void kernel_size(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                        const char *label, struct rp_mlir_ints *size)
 {
     const char *kernel = strchr(label, '_');
     const struct rp_op_shape *shape;
 
     size->n = 0;
-    if (!kernel || text->operands.n < 2)
+    if (!kernel || attrs->operands.n < 2)
         return;
-    shape = &r->p->shapes.at[r->p->shape.at[text->operands.at[1]]];
+    shape = &r->p->shapes.at[r->p->shape.at[attrs->operands.at[1]]];
     for (int digit = '0'; digit <= '9'; digit++) {
         const char *at = strchr(kernel + 1, digit), *end = strchr(kernel, '-');
 
@@ -419,16 +298,16 @@ static void kernel_size(const struct rp_mlir *r, const struct rp_mlir_text *text
     }
 }
 
-static enum rp_code add_convolution(struct rp_mlir *r, const struct rp_mlir_text *text)
+static enum rp_code add_convolution(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     struct window_lists w;
     const char *kept;
     char label[64];
 
-    if (!parse_labels(text, label, sizeof label))
+    if (!rp_mlir_find_labels(r, attrs, label, sizeof label))
         return RP_OK;
-    find_window(r, text, &w);
-    kernel_size(r, text, label, &w.size);
+    find_window(r, attrs, &w);
+    kernel_size(r, attrs, label, &w.size);
     RP_TRY(add_window(r, &w));
     kept = rp_arena_strdup(&r->p->arena, label); /* which the value borrows where it stays text */
     return kept ? add_ints_attr(r, rp_attr_parse(r->p, RP_ATTR_DIM_LABELS, kept, strlen(kept)))
@@ -437,27 +316,18 @@ static enum rp_code add_convolution(struct rp_mlir *r, const struct rp_mlir_text
 
 /* ---- words and strings: Fourier transforms, random bits, precisions, custom calls ---- */
 
-static const char *value_of(const struct rp_mlir_text *text, const char *key)
-{
-    const char *s = rp_mlir_find_key(text, key);
-
-    while (s && s < text->end && *s == ' ')
-        s++;
-    return s && s < text->end ? s : NULL;
-}
-
 /* "type = RFFT" or "#stablehlo<fft_type RFFT>": the first of the words, in HLO's spelling. */
-static enum rp_code add_word(struct rp_mlir *r, const struct rp_mlir_text *text, uint32_t key,
+static enum rp_code add_word(struct rp_mlir *r, const struct rp_mlir_attrs *attrs, uint32_t key,
                              const char *const (*words)[2])
 {
     for (; (*words)[0]; words++)
-        if (rp_mlir_find_word(text, (const char *const[]){(*words)[0], NULL}))
+        if (rp_mlir_find_word(r, attrs, (const char *const[]){(*words)[0], NULL}))
             return rp_program_add_attr(r->p, rp_attr_word(key, (*words)[1]), r->err);
     return RP_OK;
 }
 
 /* "format = e5m3", or two numbers */
-static enum rp_code add_precision(struct rp_mlir *r, const struct rp_mlir_text *text)
+static enum rp_code add_precision(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const struct {
         uint32_t key;
@@ -465,131 +335,81 @@ static enum rp_code add_precision(struct rp_mlir *r, const struct rp_mlir_text *
         char letter;
     } parts[] = {{RP_ATTR_EXPONENT_BITS, "exponent_bits", 'e'},
                  {RP_ATTR_MANTISSA_BITS, "mantissa_bits", 'm'}};
-    const char *format = value_of(text, "format");
+    struct rp_slice format;
+    struct rp_mlir_ints list;
 
+    RP_TRY(rp_mlir_find_text(r, attrs, "format", &format));
     for (size_t i = 0; i < 2; i++) {
-        const char *s = value_of(text, parts[i].word), *from;
+        int64_t bits = rp_mlir_find_int(r, attrs, parts[i].word, -1);
+        const char *at = format.n ? memchr(format.at, parts[i].letter, format.n) : NULL;
 
-        if (!s && format) {
-            s = memchr(format, parts[i].letter, (size_t)(text->end - format));
-            s = s ? s + 1 : NULL;
-        }
-        for (from = s; s && s < text->end && *s >= '0' && *s <= '9'; s++)
-            ;
-        if (s && s > from)
-            RP_TRY(rp_program_add_attr(
-                r->p, rp_attr_parse(r->p, parts[i].key, from, (size_t)(s - from)), r->err));
+        rp_mlir_ints_in(at, at ? format.at + format.n : NULL, &list);
+        bits = bits < 0 && list.n ? list.at[0] : bits;
+        if (bits >= 0)
+            RP_TRY(rp_program_add_attr(r->p, rp_attr_int(parts[i].key, bits), r->err));
     }
     return RP_OK;
 }
 
-/* MLIR's escapes: \n \t \" \\ and two hexadecimal digits. */
-static size_t unescape_string(const char *in, size_t n, char *out)
-{
-    size_t len = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        if (in[i] != '\\' || i + 1 == n) {
-            out[len++] = in[i];
-        } else if (i + 2 < n && rp_hex_number(in + i + 1, 2) >= 0) {
-            out[len++] = (char)rp_hex_number(in + i + 1, 2);
-            i += 2;
-        } else {
-            char c = in[++i];
-
-            out[len++] = (char)(c == 'n' ? '\n' : c == 't' ? '\t' : c);
-        }
-    }
-    return len;
-}
-
-/* The content of a string, or a dictionary as it is; nothing where it is empty. */
-static enum rp_code add_value(struct rp_mlir *r, const struct rp_mlir_text *text, const char *s,
-                              uint32_t key)
-{
-    const char *to = *s == '"'   ? rp_mlir_string_end(r, s)
-                     : *s == '{' ? rp_mlir_bracket_end(r, s)
-                                 : NULL;
-    struct rp_attr attr;
-    char *copy;
-
-    if (!to || to > text->end || to - s <= 2)
-        return RP_OK;
-    attr = rp_attr_bytes(key, rp_attr_type(key), s, (size_t)(to - s));
-    if (*s == '"') {
-        attr.at++;
-        attr.n -= 2;
-    }
-    if (*s == '"' && memchr(attr.at, '\\', attr.n)) {
-        copy = rp_arena_alloc(&r->p->arena, attr.n, 1);
-        attr.n = copy ? (uint32_t)unescape_string(attr.at, attr.n, copy) : attr.n;
-        attr.at = copy;
-    }
-    return rp_program_add_attr(r->p, attr, r->err);
-}
-
-static enum rp_code add_api_version(struct rp_mlir *r, const struct rp_mlir_text *text, bool typed)
+static enum rp_code add_api_version(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                                    bool typed)
 {
     static const char *const words[] = {NULL, NULL, "API_VERSION_STATUS_RETURNING",
                                         "API_VERSION_STATUS_RETURNING_UNIFIED",
                                         "API_VERSION_TYPED_FFI"};
-    const char *s = value_of(text, "api_version");
-    unsigned v = typed ? 4 : s && *s >= '0' && *s <= '4' ? (unsigned)(*s - '0') : 0;
+    int64_t v = typed ? 4 : rp_mlir_find_int(r, attrs, "api_version", 0);
 
-    if (!words[v])
+    if (v < 0 || v > 4 || !words[v])
         return RP_OK;
     return rp_program_add_attr(r->p, rp_attr_word(RP_ATTR_API_VERSION, words[v]), r->err);
 }
 
-/* "called_computations = [@f, @g]"; portable bytecode has strings. */
-static enum rp_code add_called_list(struct rp_mlir *r, const struct rp_mlir_text *text)
+/* The content of a string, or a dictionary as it is written; nothing where it is empty. */
+static enum rp_code add_config(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
-    const char *s = value_of(text, "called_computations");
-    const char *to = s && *s == '[' ? rp_mlir_bracket_end(r, s) : NULL;
-    struct rp_mlir look = *r;
-    uint32_t name;
+    static const char *const words[] = {"mhlo.backend_config", "backend_config"};
+    struct rp_slice text = {NULL, 0, 0}, dictionary = {NULL, 0, 0};
+    bool own, typed;
 
-    if (!to || to > text->end)
-        return RP_OK;
-    for (look.at = s + 1; look.at < to;) {
-        if (*look.at != '@' && *look.at != '"') {
-            look.at++;
-            continue;
-        }
-        look.at -= *look.at == '"'; /* without its sign */
-        RP_TRY(rp_mlir_name_at(&look, &name));
-        RP_TRY(rp_vec_push(&r->waiting, (uint32_t)r->p->called.n, r->err));
-        RP_TRY(rp_vec_push(&r->waiting, name, r->err));
-        RP_TRY(rp_program_add_called(r->p, 0, r->err));
-    }
-    return RP_OK;
+    RP_TRY(rp_mlir_find_text(r, attrs, words[0], &dictionary));
+    own = dictionary.at != NULL;
+    RP_TRY(rp_mlir_find_string(r, attrs, words[!own], &text));
+    RP_TRY(rp_mlir_find_text(r, attrs, words[!own], &dictionary));
+    typed = dictionary.n > 1 && dictionary.at[0] == '{';
+    RP_TRY(add_api_version(r, attrs, own && typed));
+    if (typed)
+        text = dictionary;
+    return text.n > (typed ? 2U : 0U)
+               ? rp_program_add_attr(r->p,
+                                     rp_attr_bytes(RP_ATTR_BACKEND_CONFIG,
+                                                   rp_attr_type(RP_ATTR_BACKEND_CONFIG), text.at,
+                                                   text.n),
+                                     r->err)
+               : RP_OK;
 }
 
-static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_text *text)
+static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
-    const char *target = value_of(text, "call_target_name");
-    const char *typed = value_of(text, "mhlo.backend_config");
-    const char *config = typed ? typed : value_of(text, "backend_config");
-    const char *effect = value_of(text, "has_side_effect");
-    const char *sharding = value_of(text, "mhlo.sharding"), *to;
+    struct rp_slice target, sharding;
 
-    if (target)
-        RP_TRY(add_value(r, text, target, RP_ATTR_CUSTOM_CALL_TARGET));
-    if (effect && *effect == 't')
+    RP_TRY(rp_mlir_find_string(r, attrs, "call_target_name", &target));
+    RP_TRY(rp_mlir_find_string(r, attrs, "mhlo.sharding", &sharding));
+    if (target.n)
+        RP_TRY(rp_program_add_attr(
+            r->p, rp_attr_bytes(RP_ATTR_CUSTOM_CALL_TARGET, RP_VALUE_STRING, target.at, target.n),
+            r->err));
+    if (rp_mlir_find_int(r, attrs, "has_side_effect", 0))
         RP_TRY(rp_program_add_attr(r->p, rp_attr_flag(RP_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT, true),
                                    r->err));
-    to = sharding && *sharding == '"' ? rp_mlir_string_end(r, sharding) : NULL;
-    if (to && to <= text->end && to - sharding > 2)
+    if (sharding.n)
         RP_TRY(rp_program_add_attr(
-            r->p, rp_attr_parse(r->p, RP_ATTR_SHARDING, sharding + 1, (size_t)(to - sharding - 2)),
-            r->err));
-    RP_TRY(add_called_list(r, text));
-    RP_TRY(add_api_version(r, text, typed && *typed == '{'));
-    return config ? add_value(r, text, config, RP_ATTR_BACKEND_CONFIG) : RP_OK;
+            r->p, rp_attr_parse(r->p, RP_ATTR_SHARDING, sharding.at, sharding.n), r->err));
+    RP_TRY(rp_mlir_called_list(r, attrs));
+    return add_config(r, attrs);
 }
 
 static enum rp_code add_word_attrs(struct rp_mlir *r, enum rp_opcode code,
-                                   const struct rp_mlir_text *text, bool *known)
+                                   const struct rp_mlir_attrs *attrs, bool *known)
 {
     static const char *const transforms[][2] = {
         {"IRFFT", "IRFFT"}, {"RFFT", "RFFT"}, {"IFFT", "IFFT"}, {"FFT", "FFT"}, {NULL, NULL}};
@@ -608,19 +428,19 @@ static enum rp_code add_word_attrs(struct rp_mlir *r, enum rp_opcode code,
     *known = true;
     switch (code) {
     case RP_OP_TRIANGULAR_SOLVE:
-        return add_word(r, text, RP_ATTR_TRANSPOSE_A, turns);
+        return add_word(r, attrs, RP_ATTR_TRANSPOSE_A, turns);
     case RP_OP_CHOLESKY: /* in the rows */
         return RP_OK;
     case RP_OP_FFT:
-        return add_word(r, text, RP_ATTR_FFT_TYPE, transforms);
+        return add_word(r, attrs, RP_ATTR_FFT_TYPE, transforms);
     case RP_OP_RNG_BIT_GENERATOR:
-        return add_word(r, text, RP_ATTR_ALGORITHM, generators);
+        return add_word(r, attrs, RP_ATTR_ALGORITHM, generators);
     case RP_OP_RNG:
-        return add_word(r, text, RP_ATTR_DISTRIBUTION, distributions);
+        return add_word(r, attrs, RP_ATTR_DISTRIBUTION, distributions);
     case RP_OP_REDUCE_PRECISION:
-        return add_precision(r, text);
+        return add_precision(r, attrs);
     case RP_OP_CUSTOM_CALL:
-        return add_custom_call(r, text);
+        return add_custom_call(r, attrs);
     case RP_OP_CALL: /* its function is no attribute */
         return RP_OK;
     default:
@@ -671,78 +491,37 @@ static bool has_known_attributes(enum rp_opcode code)
 }
 
 enum rp_code rp_mlir_attributes(struct rp_mlir *r, enum rp_opcode code,
-                                const struct rp_mlir_text *text, bool *known)
+                                const struct rp_mlir_attrs *attrs, bool *known)
 {
     *known = has_known_attributes(code);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].code == code)
-            RP_TRY(add_form_row(r, &rows[i], text));
+            RP_TRY(add_form_row(r, &rows[i], attrs));
     switch (code) {
     case RP_OP_DOT:
     case RP_OP_RAGGED_DOT:
-        return add_dot(r, text);
+        return add_dot(r, attrs);
     case RP_OP_SCAN:
-        return add_called_list(r, text); /* of a custom call that stands for it */
+        return rp_mlir_called_list(r, attrs); /* of a custom call that stands for it */
     case RP_OP_COMPARE:
-        return add_compare(r, text);
+        return add_compare(r, attrs);
     case RP_OP_SLICE:
-        return add_slice(r, text);
+        return add_slice(r, attrs);
     case RP_OP_PAD:
-        return add_pad(r, text);
+        return add_pad(r, attrs);
     case RP_OP_CONVOLUTION:
-        return add_convolution(r, text);
+        return add_convolution(r, attrs);
     case RP_OP_REDUCE_WINDOW:
     case RP_OP_SELECT_AND_SCATTER:
-        return add_reduce_window(r, text);
+        return add_reduce_window(r, attrs);
     case RP_OP_ALL_REDUCE:
     case RP_OP_ALL_GATHER:
     case RP_OP_ALL_TO_ALL:
     case RP_OP_REDUCE_SCATTER:
     case RP_OP_COLLECTIVE_BROADCAST:
     case RP_OP_COLLECTIVE_PERMUTE:
-        return rp_mlir_collective(r, code, text);
+        return rp_mlir_collective(r, code, attrs);
     default:
-        return *known ? RP_OK : add_word_attrs(r, code, text, known);
+        return *known ? RP_OK : add_word_attrs(r, code, attrs, known);
     }
-}
-
-enum rp_code rp_mlir_callee(struct rp_mlir *r, const struct rp_mlir_text *text, uint32_t *name)
-{
-    struct rp_mlir look = *r;
-    const char *s = value_of(text, "callee");
-
-    if (!s)
-        s = value_of(text, "decomposition");
-    if (!s || *s != '@')
-        return RP_OK;
-    look.at = s;
-    return rp_mlir_name_at(&look, name);
-}
-
-enum rp_code rp_mlir_keep_text(struct rp_mlir *r, const char *at, const char *end,
-                               uint32_t operation)
-{
-    const char *mesh;
-    uint32_t key;
-
-    while (at < end && (*at == ' ' || *at == ',' || *at == '(' || *at == ')' || *at == '%')) {
-        if (*at == '%')
-            while (at < end && *at != ' ' && *at != ',' && *at != ')')
-                at++;
-        else
-            at++;
-    }
-    while (end > at && (end[-1] == ' ' || end[-1] == '\n' || end[-1] == ','))
-        end--;
-    if (at == end || memchr(at, '%', (size_t)(end - at)))
-        return RP_OK;
-    mesh = memmem(at, (size_t)(end - at), "<@", 2);
-    if (mesh && strncmp(rp_program_text(r->p, operation), "sdy.", 4) == 0) {
-        const char *to = rp_mlir_bracket_end(r, mesh); /* the same in both forms */
-
-        return rp_program_add_text(r->p, RP_ATTR_SHARDING, mesh,
-                                   (size_t)((to && to < end ? to : end) - mesh), r->err);
-    }
-    RP_TRY(rp_program_string(r->p, "attributes", 10, &key, r->err));
-    return rp_program_add_text(r->p, key, at, (size_t)(end - at), r->err);
 }

@@ -110,7 +110,12 @@ struct rp_bc_cursor rp_bc_bytes(struct rp_bytecode *b, struct rp_bc_cursor *c, u
     return part;
 }
 
-struct rp_slice rp_bc_string_at(struct rp_bytecode *b, const uint8_t *at, uint64_t index)
+enum rp_code rp_bc_status(const struct rp_bytecode *b)
+{
+    return b->code;
+}
+
+static struct rp_slice bc_string_at(struct rp_bytecode *b, const uint8_t *at, uint64_t index)
 {
     if (b->code == RP_OK && index < b->strings.n)
         return b->strings.at[index];
@@ -122,7 +127,7 @@ struct rp_slice rp_bc_string(struct rp_bytecode *b, struct rp_bc_cursor *c)
 {
     const uint8_t *at = c->at;
 
-    return rp_bc_string_at(b, at, rp_bc_varint(b, c));
+    return bc_string_at(b, at, rp_bc_varint(b, c));
 }
 
 /* ---- sections ---- */
@@ -182,25 +187,36 @@ static void bc_read_strings(struct rp_bytecode *b, struct rp_bc_cursor c)
         rp_bc_fail(b, c.at, "%zu bytes of no string", (size_t)(end - c.at));
 }
 
-static void bc_read_dialects(struct rp_bytecode *b, struct rp_bc_cursor c)
+/* "vhlo.add_v1" is "stablehlo.add"; calls are those of func. */
+static void bc_add_name(struct rp_bytecode *b, struct rp_slice dialect, struct rp_slice own)
 {
-    size_t n = rp_bc_count(b, &c);
+    struct rp_bc_op_name name = {.file = rp_arena_printf(&b->p->arena, "%.*s.%.*s", (int)dialect.n,
+                                                         dialect.at, (int)own.n, own.at)};
+    bool vhlo = dialect.n == 4 && memcmp(dialect.at, "vhlo", 4) == 0;
+    uint32_t n = own.n;
 
-    for (size_t i = 0; i < n && b->code == RP_OK; i++) {
-        const uint8_t *at = c.at;
-        uint64_t name = rp_bc_varint(b, &c);
-        bool versioned = b->version >= 1 && name & 1;
-        uint8_t id;
-
-        name = b->version >= 1 ? name >> 1 : name;
-        rp_bc_string_at(b, at, name);
-        if (versioned)
-            rp_bc_section(b, &c, &id);
-        if (b->code == RP_OK)
-            b->code = rp_vec_push(&b->dialects, (uint32_t)name, b->err);
+    if (!name.file) {
+        b->code = rp_err_nomem(b->err, "reading MLIR bytecode");
+        return;
     }
-    if (b->version >= 4)
-        rp_bc_varint(b, &c); /* the number of operations */
+    name.attrs = rp_bc_properties(name.file);
+    name.name = (struct rp_slice){name.file, (uint32_t)strlen(name.file), 0};
+    while (vhlo && n && own.at[n - 1] >= '0' && own.at[n - 1] <= '9')
+        n--;
+    if (vhlo && n > 2 && n < own.n && own.at[n - 1] == 'v' && own.at[n - 2] == '_') {
+        bool func = (n == 6 && memcmp(own.at, "call", 4) == 0) || /* and the '_v' */
+                    (n == 6 && memcmp(own.at, "func", 4) == 0);
+
+        name.name.at = rp_arena_printf(&b->p->arena, "%s.%.*s", func ? "func" : "stablehlo",
+                                       (int)n - 2, own.at);
+        name.name.n = name.name.at ? (uint32_t)strlen(name.name.at) : 0;
+    }
+    b->code = name.name.at ? rp_vec_push(&b->names, name, b->err)
+                           : rp_err_nomem(b->err, "reading MLIR bytecode");
+}
+
+static void bc_read_names(struct rp_bytecode *b, struct rp_bc_cursor c)
+{
     while (b->code == RP_OK && c.at < c.end) {
         const uint8_t *at = c.at;
         uint64_t dialect = rp_bc_varint(b, &c);
@@ -210,15 +226,36 @@ static void bc_read_dialects(struct rp_bytecode *b, struct rp_bc_cursor c)
             rp_bc_fail(b, at, "dialect %" PRIu64 " of %zu", dialect, b->dialects.n);
         for (size_t i = 0; i < ops && b->code == RP_OK; i++) {
             uint64_t name = rp_bc_varint(b, &c);
+            struct rp_slice own = bc_string_at(b, at, b->version >= 5 ? name >> 1 : name);
 
-            name = b->version >= 5 ? name >> 1 : name;
-            rp_bc_string_at(b, at, name);
+            if (own.n > 150)
+                rp_bc_fail(b, at, "the name of an operation has %u bytes", own.n);
             if (b->code == RP_OK)
-                b->code = rp_vec_push(
-                    &b->ops, ((struct rp_bc_op_name){b->dialects.at[dialect], (uint32_t)name}),
-                    b->err);
+                bc_add_name(b, b->dialects.at[dialect], own);
         }
     }
+}
+
+static void bc_read_dialects(struct rp_bytecode *b, struct rp_bc_cursor c)
+{
+    size_t n = rp_bc_count(b, &c);
+
+    for (size_t i = 0; i < n && b->code == RP_OK; i++) {
+        const uint8_t *at = c.at;
+        uint64_t name = rp_bc_varint(b, &c);
+        struct rp_slice text = bc_string_at(b, at, b->version >= 1 ? name >> 1 : name);
+        uint8_t id;
+
+        if (b->version >= 1 && name & 1)
+            rp_bc_section(b, &c, &id);
+        if (text.n > 150)
+            rp_bc_fail(b, at, "the name of a dialect has %u bytes", text.n);
+        if (b->code == RP_OK)
+            b->code = rp_vec_push(&b->dialects, text, b->err);
+    }
+    if (b->version >= 4)
+        rp_bc_varint(b, &c); /* the number of operations */
+    bc_read_names(b, c);
 }
 
 /* Sizes of the encoded attributes, then of the types, by groups of one dialect. */
@@ -270,18 +307,18 @@ static void bc_read_resource_group(struct rp_bytecode *b, struct rp_bc_cursor *c
     size_t n = rp_bc_count(b, c);
 
     for (size_t i = 0; i < n && b->code == RP_OK; i++) {
-        struct rp_slice key = rp_bc_string(b, c);
-        struct rp_bc_cursor one = rp_bc_bytes(b, data, rp_bc_varint(b, c));
-        struct rp_mlir_blob blob = {key, {NULL, 0}};
-        uint8_t kind = rp_bc_byte(b, c);
+        struct rp_bc_cursor one, blob = {NULL, NULL};
+        uint8_t kind;
+
+        rp_bc_string(b, c);
+        one = rp_bc_bytes(b, data, rp_bc_varint(b, c));
+        kind = rp_bc_byte(b, c);
 
         if (kind == RESOURCE_BLOB && one.at < one.end) {
             uint64_t alignment = rp_bc_varint(b, &one), size = rp_bc_varint(b, &one);
 
             bc_align(b, &one, alignment);
-            one = rp_bc_bytes(b, &one, size);
-            blob.bytes.at = (const char *)one.at;
-            blob.bytes.n = (size_t)(one.end - one.at);
+            blob = rp_bc_bytes(b, &one, size);
         }
         if (of_dialect && b->code == RP_OK)
             b->code = rp_vec_push(&b->resources, blob, b->err);
@@ -342,50 +379,41 @@ static void bc_read_module(struct rp_bytecode *b)
     if (sections[SECTION_RESOURCE_OFFSETS].at && sections[SECTION_RESOURCES].at)
         bc_read_resources(b, sections[SECTION_RESOURCE_OFFSETS], sections[SECTION_RESOURCES]);
     bc_read_entries(b, sections[SECTION_OFFSETS], sections[SECTION_ATTRS_TYPES]);
-    rp_bc_module(b, sections[SECTION_IR]);
+    rp_bc_read_ir(b, sections[SECTION_IR]);
 }
 
-enum rp_code rp_bytecode_text(const uint8_t *bytes, size_t n, struct rp_mlir *r)
+enum rp_code rp_bytecode_build(struct rp_mlir *r)
 {
-    struct rp_bytecode b = {.begin = bytes, .end = bytes + n, .err = r->err};
-    struct rp_mlir_blob *blobs;
-    char *text;
+    struct rp_bytecode b = {.begin = (const uint8_t *)r->begin,
+                            .end = (const uint8_t *)r->end,
+                            .err = r->err,
+                            .p = r->p};
+    enum rp_code code;
 
-    b.arena = &r->p->arena;
-    b.max_text = (UINT64_C(16) << 20) + 512 * (uint64_t)n;
-    if (b.max_text > r->limits.held_bytes)
-        b.max_text = r->limits.held_bytes;
-    if (n < 4 || memcmp(bytes, "ML\xefR", 4) != 0)
-        rp_bc_fail(&b, bytes, "not MLIR bytecode");
+    b.work_most = (UINT64_C(16) << 20) + 512 * (uint64_t)(b.end - b.begin);
+    r->bytecode = &b;
+    if (b.end - b.begin < 4 || memcmp(b.begin, "ML\xefR", 4) != 0)
+        rp_bc_fail(&b, b.begin, "not MLIR bytecode");
     else
         bc_read_module(&b);
-    if (b.code == RP_OK) {
-        text = rp_arena_copy(b.arena, b.out.at ? b.out.at : "", b.out.n);
-        blobs = RP_ARENA_NEW(b.arena, struct rp_mlir_blob, b.blobs.n + 1);
-        if (!text || !blobs) {
-            b.code = rp_err_nomem(r->err, "reading MLIR bytecode");
-        } else {
-            if (b.blobs.n)
-                memcpy(blobs, b.blobs.at, b.blobs.n * sizeof *blobs);
-            r->begin = r->at = text;
-            r->end = text + b.out.n;
-            r->blobs = blobs;
-            r->nblobs = b.blobs.n;
-        }
-    }
+    code = b.code == RP_OK ? rp_bc_module(r) : b.code;
     rp_vec_release(&b.strings);
     rp_vec_release(&b.dialects);
-    rp_vec_release(&b.ops);
+    rp_vec_release(&b.names);
     rp_vec_release(&b.attrs);
     rp_vec_release(&b.types);
+    rp_vec_release(&b.shapes);
     rp_vec_release(&b.properties);
     rp_vec_release(&b.resources);
-    rp_vec_release(&b.blobs);
-    rp_vec_release(&b.loc_used);
-    rp_vec_release(&b.locs);
+    rp_vec_release(&b.ops);
+    rp_vec_release(&b.regions);
     rp_vec_release(&b.values);
-    rp_vec_release(&b.out);
-    return b.code;
+    rp_vec_release(&b.operands);
+    rp_vec_release(&b.scopes);
+    rp_vec_release(&b.visible);
+    rp_vec_release(&b.named);
+    r->bytecode = NULL;
+    return code;
 }
 
 /* A file of jax.export is a FlatBuffer; the module is one of its byte vectors. */
@@ -414,59 +442,4 @@ size_t rp_bytecode_length(const uint8_t *module)
 
     memcpy(&length, module - 4, sizeof length);
     return length;
-}
-
-/* ---- text ---- */
-
-void rp_bc_put(struct rp_bytecode *b, const char *text, size_t n)
-{
-    if (b->code != RP_OK || !n)
-        return;
-    if (b->out.n + n > b->max_text) {
-        b->code = rp_err_set(b->err, RP_LIMIT, "MLIR bytecode whose text exceeds %" PRIu64 " bytes",
-                             b->max_text);
-        return;
-    }
-    b->code = rp_vec_reserve(&b->out, n, b->err);
-    if (b->code != RP_OK)
-        return;
-    memcpy(b->out.at + b->out.n, text, n);
-    b->out.n += n;
-}
-
-void rp_bc_puts(struct rp_bytecode *b, const char *text)
-{
-    rp_bc_put(b, text, strlen(text));
-}
-
-void rp_bc_putf(struct rp_bytecode *b, const char *fmt, ...)
-{
-    char text[160];
-    va_list list;
-    int n;
-
-    va_start(list, fmt);
-    n = vsnprintf(text, sizeof text, fmt, list);
-    va_end(list);
-    rp_bc_put(b, text, n > 0 && (size_t)n < sizeof text ? (size_t)n : 0);
-}
-
-void rp_bc_quoted(struct rp_bytecode *b, struct rp_slice text)
-{
-    rp_bc_put(b, "\"", 1);
-    for (uint32_t i = 0; i < text.n; i++) {
-        unsigned char c = (unsigned char)text.at[i];
-        uint32_t from = i;
-
-        while (i < text.n && (unsigned char)text.at[i] >= ' ' && (unsigned char)text.at[i] < 127 &&
-               text.at[i] != '"' && text.at[i] != '\\')
-            i++;
-        if (i > from) {
-            rp_bc_put(b, text.at + from, i - from);
-            i--;
-        } else {
-            rp_bc_putf(b, "\\%02X", c);
-        }
-    }
-    rp_bc_put(b, "\"", 1);
 }

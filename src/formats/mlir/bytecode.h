@@ -2,10 +2,9 @@
 #ifndef RP_FORMATS_MLIR_BYTECODE_H
 #define RP_FORMATS_MLIR_BYTECODE_H
 /*
- * MLIR bytecode, versions 0 to 6, as the text of the same module, which the reader of MLIR text
- * then reads. Names and types of the versioned dialect VHLO are written as those of StableHLO.
- * Bytes of constants are not written into the text: it names them "dense_resource<rp_N>", and they
- * stay where they are in the file.
+ * MLIR bytecode, versions 0 to 6. The tables stay as they are in the file; operations, regions and
+ * values become lists, in the order of the file, from which the builder gets them one by one. Names
+ * of the versioned dialect VHLO become those of StableHLO. Bytes of constants stay in the file.
  */
 #include "formats/mlir/mlir.h"
 
@@ -20,12 +19,35 @@ struct rp_bc_entry { /* an attribute or a type */
 };
 
 struct rp_bc_op_name {
-    uint32_t dialect, name; /* strings, index of `strings` */
+    const char *file;     /* "vhlo.add_v1" */
+    struct rp_slice name; /* "stablehlo.add" */
+    const char *attrs;    /* what its properties are */
 };
 
-struct rp_bc_value { /* how the text names a value */
-    uint32_t number, part;
-    uint8_t kind; /* enum: none, argument, result, one of several results */
+/* Values have numbers of their own in the whole file. */
+struct rp_bc_value {
+    uint32_t first;      /* the first result of its operation; itself if it is an argument */
+    uint32_t name, type; /* a string: "arg0", "3" */
+    bool several;        /* its operation has several results */
+};
+
+struct rp_bc_op {
+    const uint8_t *at;
+    uint32_t name, loc, end; /* end: the operation after it and all that is nested in it */
+    uint32_t operand, noperands, result, nresults, region, nregions;
+    uint32_t attrs, properties; /* + 1; 0: none */
+};
+
+struct rp_bc_region {
+    const uint8_t *at;
+    uint32_t op, end, arg, nargs;
+    bool body; /* whether it has a block */
+};
+
+struct rp_bc_scope {        /* the values of a region that is being read */
+    uint64_t first, values; /* how the file counts them */
+    size_t base;            /* of `visible` */
+    bool isolated;
 };
 
 struct rp_bytecode {
@@ -33,27 +55,31 @@ struct rp_bytecode {
     uint64_t version;
     struct rp_err *err;
     enum rp_code code; /* of the first error; nothing is read after it */
-    struct rp_arena *arena;
-    uint64_t max_text;
+    struct rp_program *p;
+    uint64_t work, work_most; /* attributes that were read, one by one */
 
     RP_VEC(struct rp_slice) strings;
-    RP_VEC(uint32_t) dialects; /* strings */
-    RP_VEC(struct rp_bc_op_name) ops;
-    RP_VEC(struct rp_bc_entry) attrs, types;
+    RP_VEC(struct rp_slice) dialects;
+    RP_VEC(struct rp_bc_op_name) names;
+    RP_VEC(struct rp_bc_entry) attrs;
+    RP_VEC(struct rp_bc_entry) types;
+    RP_VEC(uint32_t) shapes; /* by type; RP_NONE: not read yet */
     RP_VEC(struct rp_bc_cursor) properties;
-    RP_VEC(struct rp_mlir_blob) resources; /* of the file, by index of handles */
-    RP_VEC(struct rp_mlir_blob) blobs;     /* what the text names */
-    RP_VEC(uint8_t) loc_used;              /* by attribute: 1 wanted, 2 written */
-    RP_VEC(uint32_t) locs;                 /* attributes that are locations, in the order of use */
-    RP_VEC(struct rp_bc_value) values;     /* of the current scope */
-    RP_VEC(char) out;
-    size_t scope; /* of values: where the current isolated region begins */
-    uint32_t arguments, results;
+    RP_VEC(struct rp_bc_cursor) resources; /* by handle */
+
+    RP_VEC(struct rp_bc_op) ops;
+    RP_VEC(struct rp_bc_region) regions;
+    RP_VEC(struct rp_bc_value) values;
+    RP_VEC(uint32_t) operands; /* values */
+    RP_VEC(struct rp_bc_scope) scopes;
+    RP_VEC(uint32_t) visible;           /* values of the scopes */
+    RP_VEC(struct rp_mlir_named) named; /* attributes of one operation */
+    uint32_t arguments, results;        /* of the function being read */
 };
 
 /* ---- bytecode.c: bytes ---- */
 
-/* The first error stays. `what` is being read at a place of the file. */
+/* The first error stays. */
 enum rp_code rp_bc_fail(struct rp_bytecode *b, const uint8_t *at, const char *fmt, ...)
     RP_PRINTF(3, 4);
 uint64_t rp_bc_varint(struct rp_bytecode *b, struct rp_bc_cursor *c);
@@ -63,51 +89,57 @@ uint8_t rp_bc_byte(struct rp_bytecode *b, struct rp_bc_cursor *c);
 size_t rp_bc_count(struct rp_bytecode *b, struct rp_bc_cursor *c);
 struct rp_bc_cursor rp_bc_bytes(struct rp_bytecode *b, struct rp_bc_cursor *c, uint64_t n);
 struct rp_slice rp_bc_string(struct rp_bytecode *b, struct rp_bc_cursor *c);
-struct rp_slice rp_bc_string_at(struct rp_bytecode *b, const uint8_t *at, uint64_t index);
 /* A nested section of that id. */
 struct rp_bc_cursor rp_bc_section(struct rp_bytecode *b, struct rp_bc_cursor *c, uint8_t *id);
-
-/* ---- text ---- */
-
-void rp_bc_put(struct rp_bytecode *b, const char *text, size_t n);
-void rp_bc_puts(struct rp_bytecode *b, const char *text);
-void rp_bc_putf(struct rp_bytecode *b, const char *fmt, ...) RP_PRINTF(2, 3);
-void rp_bc_quoted(struct rp_bytecode *b, struct rp_slice text);
-
-/* ---- bytecode_value.c ---- */
-
-void rp_bc_type(struct rp_bytecode *b, uint64_t index, unsigned depth);
-void rp_bc_attr(struct rp_bytecode *b, uint64_t index, unsigned depth);
-/* The attribute as data of a constant: its bytes are not written. */
-void rp_bc_constant(struct rp_bytecode *b, uint64_t index);
-/* The text of a string attribute; nothing for any other. */
-struct rp_slice rp_bc_attr_string(struct rp_bytecode *b, uint64_t index);
-/* The integers of a list, the integer of a number; false for any other. */
-bool rp_bc_attr_ints(struct rp_bytecode *b, uint64_t index, struct rp_mlir_ints *out);
-/* A place in the source: "loc(#loc5)". */
-void rp_bc_loc(struct rp_bytecode *b, uint64_t index);
-/* The lines that define the places that were named. */
-void rp_bc_locs(struct rp_bytecode *b);
-
-/* The items of an array attribute, or the names and values of a dictionary. */
-struct rp_bc_named {
-    struct rp_slice name;
-    uint64_t value;
-};
-size_t rp_bc_array(struct rp_bytecode *b, uint64_t index, struct rp_bc_named **out);
-size_t rp_bc_dictionary(struct rp_bytecode *b, uint64_t index, struct rp_bc_named **out);
-/* Inputs and results of a function type, as types; false for any other attribute. */
-bool rp_bc_function_type(struct rp_bytecode *b, uint64_t index, struct rp_bc_cursor *lists);
-
-/* ---- bytecode_op.c ---- */
-
-void rp_bc_module(struct rp_bytecode *b, struct rp_bc_cursor ir);
-
-/* The whole: the text is in the arena, blobs point into the bytes. */
-enum rp_code rp_bytecode_text(const uint8_t *bytes, size_t n, struct rp_mlir *r);
+enum rp_code rp_bc_status(const struct rp_bytecode *b);
+/* Reads the module from r->begin to r->end. */
+enum rp_code rp_bytecode_build(struct rp_mlir *r);
 /* Where a module begins: at the start, or inside a file of jax.export; NULL: nowhere. */
 const uint8_t *rp_bytecode_find(const uint8_t *bytes, size_t n);
 /* Of a module inside of such a file: the length in front of it. */
 size_t rp_bytecode_length(const uint8_t *module);
+
+/* ---- bytecode_value.c: types and attributes ---- */
+
+enum rp_code rp_bc_shape(struct rp_mlir *r, uint64_t type, uint32_t *shape);
+/* The text of a string or a symbol; nothing for any other. */
+struct rp_slice rp_bc_attr_string(struct rp_bytecode *b, uint64_t index);
+/* Adds the names and values of a dictionary to b->named. */
+void rp_bc_dictionary(struct rp_bytecode *b, uint64_t index);
+/* The locations, by attribute. */
+enum rp_code rp_bc_locations(struct rp_mlir *r);
+/* The text of an attribute, in the arena. */
+enum rp_code rp_bc_text(struct rp_mlir *r, uint64_t index, struct rp_slice *out);
+
+/* ---- bytecode_find.c: what find.c asks for ---- */
+
+bool rp_bc_find_ints(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs, const char *key,
+                     struct rp_mlir_ints *out);
+bool rp_bc_has_word(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs, const char *word);
+struct rp_slice rp_bc_find_string(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                                  const char *key);
+enum rp_code rp_bc_find_text(struct rp_mlir *r, const struct rp_mlir_attrs *attrs, const char *key,
+                             struct rp_slice *out);
+enum rp_code rp_bc_find_groups(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                               const char *key, struct rp_mlir_ints *out, size_t *each);
+bool rp_bc_find_labels(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs, char *out,
+                       size_t cap);
+/* The bytes of a constant. */
+bool rp_bc_find_bytes(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                      struct rp_literal *out);
+enum rp_code rp_bc_called_list(struct rp_mlir *r, const struct rp_mlir_attrs *attrs);
+/* All attributes of an operation: "<{a = 1 : i64}>". */
+enum rp_code rp_bc_all_text(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                            struct rp_slice *out);
+
+/* ---- bytecode_op.c: operations ---- */
+
+void rp_bc_read_ir(struct rp_bytecode *b, struct rp_bc_cursor ir);
+/* What the properties of an operation are: "dimension is_stable?". */
+const char *rp_bc_properties(const char *op);
+enum rp_code rp_bc_module(struct rp_mlir *r);
+/* Arguments and operations of a region. */
+enum rp_code rp_bc_region_arguments(struct rp_mlir *r, uint32_t region);
+enum rp_code rp_bc_block(struct rp_mlir *r, uint32_t region);
 
 #endif

@@ -4,9 +4,7 @@
  * the bytes, "dense_resource<name>" names bytes at the end of the file. One value for a whole array
  * is a broadcast of a scalar where the array is large.
  */
-#include "formats/mlir/mlir.h"
-
-#include "base/text.h"
+#include "formats/mlir/bytecode.h"
 #include "program/literal.h"
 
 #include <stdio.h>
@@ -73,24 +71,14 @@ static enum rp_code fit_bytes(struct rp_mlir *r, const char *where, struct rp_li
 
 /* ---- resources ---- */
 
-/* The bytes that a name stands for: of bytecode, or in "{-# dialect_resources: ... #-}". The first
-   four bytes of the text there are an alignment. */
+/* The bytes that a name stands for, in "{-# dialect_resources: ... #-}". The first four bytes there
+   are an alignment. */
 static bool find_resource(struct rp_mlir *r, struct rp_slice name, struct rp_literal *out)
 {
     size_t n = (size_t)(r->end - r->begin);
     const char *s = r->resources ? r->resources : memmem(r->begin, n, "{-#", 3), *to;
 
     out->form = RP_LITERAL_RAW;
-    for (size_t i = 0; i < r->nblobs; i++) {
-        char text[32];
-        int len = snprintf(text, sizeof text, "rp_%zu", i);
-
-        if (name.n != (uint32_t)len || memcmp(text, name.at, name.n) != 0)
-            continue;
-        out->at = r->blobs[i].bytes.at;
-        out->n = r->blobs[i].bytes.n;
-        return true;
-    }
     r->resources = s = s ? s : r->end;
     while (s < r->end && (s = memmem(s, (size_t)(r->end - s), name.at, name.n))) {
         to = s + name.n;
@@ -121,14 +109,19 @@ static enum rp_code resource_literal(struct rp_mlir *r, const char *s, const cha
     return fit_bytes(r, s, literal, splat);
 }
 
-static enum rp_code dense_literal(struct rp_mlir *r, const struct rp_mlir_text *text,
+static enum rp_code dense_literal(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                   struct rp_literal *literal, bool *splat)
 {
-    const char *s = memmem(text->at, (size_t)(text->end - text->at), "dense", 5), *open, *end;
+    const char *s = memmem(attrs->at, (size_t)(attrs->end - attrs->at), "dense", 5), *open, *end;
 
-    open = s ? memchr(s, '<', (size_t)(text->end - s)) : NULL;
+    if (!rp_literal_unit(r->p->shapes.at[literal->shape].elem))
+        return RP_OK;
+    if (attrs->named)
+        return rp_bc_find_bytes(r, attrs, literal) ? fit_bytes(r, attrs->at, literal, splat)
+                                                   : RP_OK;
+    open = s ? memchr(s, '<', (size_t)(attrs->end - s)) : NULL;
     end = open ? rp_mlir_bracket_end(r, open) : NULL;
-    if (!end || end > text->end || !rp_literal_unit(r->p->shapes.at[literal->shape].elem))
+    if (!end || end > attrs->end)
         return RP_OK;
     if (open - s > 5)
         return resource_literal(r, open + 1, end - 1, literal, splat);
@@ -146,7 +139,7 @@ static enum rp_code dense_literal(struct rp_mlir *r, const struct rp_mlir_text *
     return RP_OK;
 }
 
-enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_text *text,
+enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                               struct rp_new_op *op, uint32_t *scalar)
 {
     struct rp_literal literal = {.shape = op->shape, .form = RP_LITERAL_NONE, .at = ""};
@@ -154,7 +147,7 @@ enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_text *text
     bool splat = false;
 
     *scalar = RP_NONE;
-    RP_TRY(dense_literal(r, text, &literal, &splat));
+    RP_TRY(dense_literal(r, attrs, &literal, &splat));
     op->value = (int64_t)r->p->literals.n;
     if (splat && literal.form != RP_LITERAL_NONE) {
         RP_TRY(rp_program_array(r->p, r->p->shapes.at[op->shape].elem, NULL, NULL, 0, 0, &one.shape,

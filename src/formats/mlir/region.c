@@ -4,7 +4,7 @@
  * around it, a computation may not: they are found in its text when the statement is read, and
  * become further arguments. Cost: the text of a region is looked at once per level of nesting.
  */
-#include "formats/mlir/mlir.h"
+#include "formats/mlir/bytecode.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static enum rp_code parts_of_tuple(struct rp_mlir *r, size_t first, size_t n)
                                 .name = arg.name,
                                 .value = (int64_t)i};
         RP_TRY(rp_mlir_add_implicit(r, &op, &whole, 1, &id));
-        RP_TRY(rp_mlir_define(r, arg.name, id));
+        RP_TRY(rp_mlir_define(r, arg.key, id));
     }
     return RP_OK;
 }
@@ -75,12 +75,28 @@ enum rp_code rp_mlir_parameters(struct rp_mlir *r, size_t first, size_t n, bool 
             return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
                               (unsigned long long)r->limits.events);
         RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
-        RP_TRY(rp_mlir_define(r, arg.name, id));
+        RP_TRY(rp_mlir_define(r, arg.key, id));
     }
     return RP_OK;
 }
 
 /* ---- queueing ---- */
+
+enum rp_code rp_mlir_capture(struct rp_mlir *r, uint32_t key, uint32_t name)
+{
+    uint64_t slot = key < r->op_of.n ? r->op_of.at[key] : 0;
+    uint32_t op = (uint32_t)slot;
+
+    if ((slot >> 32) != r->p->computations.n)
+        return RP_OK;
+    while (r->seen.n <= key)
+        RP_TRY(rp_vec_push(&r->seen, 0, r->err));
+    if (r->seen.at[key] == r->statements)
+        return RP_OK;
+    r->seen.at[key] = r->statements;
+    return rp_vec_push(&r->outside, ((struct rp_mlir_arg){key, name, r->p->shape.at[op], op}),
+                       r->err);
+}
 
 /* The names of the function around it that the text uses, each once a statement. */
 static enum rp_code find_outside(struct rp_mlir *r, const char *at, const char *end)
@@ -88,7 +104,6 @@ static enum rp_code find_outside(struct rp_mlir *r, const char *at, const char *
     for (; at < end; at++) {
         const char *from = at + 1;
         uint32_t name;
-        uint64_t slot;
 
         if (*at == '"')
             at = rp_mlir_string_end(r, at) - 1;
@@ -97,33 +112,28 @@ static enum rp_code find_outside(struct rp_mlir *r, const char *at, const char *
         while (at + 1 < end && rp_mlir_word_char(at[1]))
             at++;
         name = rp_strtab_find(&r->p->strings, from, (size_t)(at + 1 - from));
-        slot = name < r->op_of.n ? r->op_of.at[name] : 0;
-        if ((slot >> 32) != r->p->computations.n)
-            continue;
-        while (r->seen.n <= name)
-            RP_TRY(rp_vec_push(&r->seen, 0, r->err));
-        if (r->seen.at[name] == r->statements)
-            continue;
-        r->seen.at[name] = r->statements;
-        RP_TRY(rp_vec_push(
-            &r->outside,
-            ((struct rp_mlir_arg){name, r->p->shape.at[(uint32_t)slot], (uint32_t)slot}), r->err));
+        RP_TRY(rp_mlir_capture(r, name, name));
     }
     return RP_OK;
 }
 
+enum rp_code rp_mlir_queue(struct rp_mlir *r, struct rp_mlir_region region)
+{
+    region.depth = r->depth + 1;
+    if (region.depth > MAX_DEPTH)
+        return RP_MLIR_FAIL(r, region.at, "regions nested too deep");
+    return rp_vec_push(&r->regions, region, r->err);
+}
+
 enum rp_code rp_mlir_queue_region(struct rp_mlir *r)
 {
-    const char *to = rp_mlir_bracket_end(r, r->at);
-    struct rp_mlir_region region = {.at = r->at + 1, .depth = r->depth + 1};
+    const char *to = rp_mlir_bracket_end(r, r->at), *at = r->at;
 
     if (!to)
-        return RP_MLIR_FAIL(r, r->at, "a region that is not closed");
-    if (region.depth > MAX_DEPTH)
-        return RP_MLIR_FAIL(r, r->at, "regions nested too deep");
-    RP_TRY(find_outside(r, r->at + 1, to));
+        return RP_MLIR_FAIL(r, at, "a region that is not closed");
+    RP_TRY(find_outside(r, at + 1, to));
     r->at = to;
-    return rp_vec_push(&r->regions, region, r->err);
+    return rp_mlir_queue(r, (struct rp_mlir_region){.at = at + 1});
 }
 
 /* ---- reading ---- */
@@ -138,19 +148,26 @@ enum rp_code rp_mlir_block_arguments(struct rp_mlir *r)
     return r->at < r->end && *r->at == '(' ? rp_mlir_arguments(r) : RP_OK;
 }
 
-/* "^bb0(%a: type, %b: type):" */
+enum rp_code rp_mlir_region_arguments(struct rp_mlir *r, const struct rp_mlir_region *region)
+{
+    if (r->bytecode)
+        return rp_bc_region_arguments(r, region->number);
+    r->at = region->at;
+    return rp_mlir_block_arguments(r);
+}
+
+/* Those that the region names itself, if it does. */
 static enum rp_code block_arguments(struct rp_mlir *r, struct rp_mlir_region *region)
 {
     size_t first = r->args.n;
 
-    rp_mlir_space(r);
-    if (r->at >= r->end || *r->at != '^')
-        return RP_OK;
-    RP_TRY(rp_mlir_block_arguments(r));
-    region->args = (uint32_t)first;
-    region->nargs = (uint32_t)(r->args.n - first);
+    RP_TRY(rp_mlir_region_arguments(r, region));
     if (r->at < r->end && *r->at == ':')
         r->at++;
+    if (r->args.n == first)
+        return RP_OK;
+    region->args = (uint32_t)first;
+    region->nargs = (uint32_t)(r->args.n - first);
     return RP_OK;
 }
 
@@ -201,7 +218,7 @@ static enum rp_code clone_captured(struct rp_mlir *r, const struct rp_mlir_regio
         uint32_t id;
 
         RP_TRY(clone_op(r, arg.op, 0, &id));
-        RP_TRY(rp_mlir_define(r, arg.name, id));
+        RP_TRY(rp_mlir_define(r, arg.key, id));
     }
     return RP_OK;
 }
@@ -211,7 +228,7 @@ static enum rp_code note_carried(struct rp_mlir *r, const struct rp_mlir_region 
 {
     r->carried.n = 0;
     for (uint32_t i = 0; region->carry && i < region->noutside; i++)
-        RP_TRY(rp_vec_push(&r->carried, (uint32_t)r->op_of.at[r->args.at[region->outside + i].name],
+        RP_TRY(rp_vec_push(&r->carried, (uint32_t)r->op_of.at[r->args.at[region->outside + i].key],
                            r->err));
     return RP_OK;
 }
@@ -248,19 +265,18 @@ static enum rp_code read_region(struct rp_mlir *r, struct rp_mlir_region region)
     r->p->called.at[region.called] = id;
     if (!region.at)
         return add_reducer(r, &region);
-    r->at = region.at;
     r->depth = region.depth;
     RP_TRY(block_arguments(r, &region));
     r->carried.n = 0;
     if (!region.tuple) {
         RP_TRY(rp_mlir_parameters(r, region.args, region.nargs, false));
         RP_TRY(clone_captured(r, &region));
-        return rp_mlir_block(r);
+        return r->bytecode ? rp_bc_block(r, region.number) : rp_mlir_block(r);
     }
     RP_TRY(join_arguments(r, &region));
     RP_TRY(rp_mlir_parameters(r, region.args, region.nargs, region.nargs != 1));
     RP_TRY(note_carried(r, &region));
-    return rp_mlir_block(r);
+    return r->bytecode ? rp_bc_block(r, region.number) : rp_mlir_block(r);
 }
 
 enum rp_code rp_mlir_read_regions(struct rp_mlir *r)

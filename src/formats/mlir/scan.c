@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MLIR text below the level of statements: brackets, types, names. */
-#include "formats/mlir/mlir.h"
+#include "formats/mlir/bytecode.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_TUPLES 64
+
+enum rp_code rp_mlir_fail(const struct rp_mlir *r, const char *where, const char *fmt, ...)
+{
+    char text[256];
+    va_list list;
+
+    va_start(list, fmt);
+    vsnprintf(text, sizeof text, fmt, list);
+    va_end(list);
+    if (r->bytecode)
+        return rp_bc_fail(r->bytecode, (const uint8_t *)where, "%s", text);
+    return rp_text_error(r->err, RP_FORMAT, r->begin, (size_t)(r->end - r->begin),
+                         (size_t)(where - r->begin), "%s", text);
+}
 
 /* ---- scanning ---- */
 
@@ -85,7 +101,7 @@ enum rp_code rp_mlir_skip_bracket(struct rp_mlir *r)
 
 /* ---- types ---- */
 
-static unsigned elem_of(const char *s, size_t n)
+unsigned rp_mlir_elem(const char *s, size_t n)
 {
     static const struct {
         const char *name;
@@ -147,7 +163,7 @@ static enum rp_code read_tensor_type(struct rp_mlir *r, const char *s, const cha
     }
     for (len = 0; s + len < end && s[len] != ','; len++)
         ;
-    elem = elem_of(s, len);
+    elem = rp_mlir_elem(s, len);
     if (elem == RP_ELEM_INVALID)
         return RP_OK;
     return rp_program_array(r->p, elem, dims, NULL, n, 0, shape, r->err);
@@ -225,11 +241,11 @@ enum rp_code rp_mlir_types(struct rp_mlir *r, const char *s, const char *end, ui
 
 /* ---- names ---- */
 
-enum rp_code rp_mlir_define(struct rp_mlir *r, uint32_t name, uint32_t op)
+enum rp_code rp_mlir_define(struct rp_mlir *r, uint32_t key, uint32_t op)
 {
-    while (r->op_of.n <= name)
+    while (r->op_of.n <= key)
         RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
-    r->op_of.at[name] = (uint64_t)r->p->computations.n << 32 | op;
+    r->op_of.at[key] = (uint64_t)r->p->computations.n << 32 | op;
     return RP_OK;
 }
 
@@ -267,13 +283,28 @@ enum rp_code rp_mlir_part(struct rp_mlir *r, const char *where, uint32_t *op, ui
     return RP_OK;
 }
 
+enum rp_code rp_mlir_use(struct rp_mlir *r, const char *where, uint32_t key, uint32_t name,
+                         bool numbered, uint32_t index)
+{
+    uint64_t slot = key < r->op_of.n ? r->op_of.at[key] : 0;
+    uint32_t op = (uint32_t)slot;
+
+    if ((slot >> 32) != r->p->computations.n)
+        return RP_MLIR_FAIL(r, where, "'%%%s' is not defined", rp_program_text(r->p, name));
+    if (numbered && r->p->shapes.at[r->p->shape.at[op]].elem == RP_ELEM_TUPLE) {
+        RP_TRY(rp_mlir_part(r, where, &op, index));
+        index = 0;
+    }
+    RP_TRY(rp_vec_push(&r->operands, op, r->err));
+    return rp_vec_push(&r->operands, index, r->err);
+}
+
 /* "%3" or "%3#1" */
 enum rp_code rp_mlir_operand(struct rp_mlir *r)
 {
     const char *where = r->at;
-    uint32_t name, op, index = 0;
+    uint32_t name, index = 0;
     bool numbered = false;
-    uint64_t slot;
 
     RP_TRY(rp_mlir_name_at(r, &name));
     if (r->at < r->end && *r->at == '#')
@@ -281,16 +312,7 @@ enum rp_code rp_mlir_operand(struct rp_mlir *r)
             index = index * 10 + (uint32_t)(*r->at - '0');
             numbered = true;
         }
-    slot = name < r->op_of.n ? r->op_of.at[name] : 0;
-    if ((slot >> 32) != r->p->computations.n)
-        return RP_MLIR_FAIL(r, where, "'%%%s' is not defined", rp_program_text(r->p, name));
-    op = (uint32_t)slot;
-    if (numbered && r->p->shapes.at[r->p->shape.at[op]].elem == RP_ELEM_TUPLE) {
-        RP_TRY(rp_mlir_part(r, where, &op, index));
-        index = 0;
-    }
-    RP_TRY(rp_vec_push(&r->operands, op, r->err));
-    return rp_vec_push(&r->operands, index, r->err);
+    return rp_mlir_use(r, where, name, name, numbered, index);
 }
 
 /* An argument of a function or a block: "%arg0: tensor<2xf32> {...} loc(...)" */
@@ -300,6 +322,7 @@ static enum rp_code read_argument(struct rp_mlir *r)
     const char *from;
 
     RP_TRY(rp_mlir_name_at(r, &arg.name));
+    arg.key = arg.name;
     from = r->at;
     while (r->at < r->end && *r->at != ',' && *r->at != ')') {
         if (*r->at == '<' || *r->at == '{' || *r->at == '(' || *r->at == '[')

@@ -39,36 +39,21 @@ static enum rp_code put_groups(struct rp_mlir *r, struct rp_chars *text,
     return text->failed ? rp_err_nomem(r->err, "reading groups") : RP_OK;
 }
 
-/* "dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>": as many a group as the last dimension. */
-static enum rp_code add_groups(struct rp_mlir *r, const struct rp_mlir_text *text, const char *word,
-                               uint32_t key)
+static enum rp_code add_groups(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                               const char *word, uint32_t key)
 {
-    const char *s = rp_mlir_find_key(text, word), *type, *to;
-    struct rp_mlir_ints list, dims;
+    struct rp_mlir_ints list;
     struct rp_chars out = {0};
     enum rp_code code;
+    size_t each;
     char *kept;
 
-    if (!s)
+    RP_TRY(rp_mlir_find_groups(r, attrs, word, &list, &each));
+    if (!each)
         return RP_OK;
-    while (s < text->end && *s == ' ')
-        s++;
-    to = memchr(s, '<', (size_t)(text->end - s));
-    to = to ? rp_mlir_bracket_end(r, to) : NULL;
-    type = to && to < text->end ? memmem(to, (size_t)(text->end - to), "tensor<", 7) : NULL;
-    if (!type || type - to > 8)
-        return RP_OK;
-    rp_mlir_ints_in(s, to, &list);
-    rp_mlir_ints_in(type + 7, rp_mlir_bracket_end(r, type + 6), &dims); /* "2x2xi64": 2, 2, 64 */
-    if (dims.n < 2 || !list.n || dims.at[1] < 1 || dims.at[0] < 1)
-        return RP_OK;
-    if (list.n == 1 && dims.at[0] * dims.at[1] > 1 &&
-        dims.at[0] * dims.at[1] <= RP_MLIR_INTS) /* one value for all */
-        for (; list.n < (size_t)(dims.at[0] * dims.at[1]); list.n++)
-            list.at[list.n] = list.at[0];
     if (list.n >= RP_MLIR_INTS)
-        return RP_MLIR_FAIL(r, s, "groups of more than %d devices", RP_MLIR_INTS);
-    code = put_groups(r, &out, &list, (size_t)dims.at[1]);
+        return RP_MLIR_FAIL(r, attrs->at, "groups of more than %d devices", RP_MLIR_INTS);
+    code = put_groups(r, &out, &list, each);
     kept = code == RP_OK ? rp_arena_copy(&r->p->arena, out.at, out.n) : NULL;
     if (code == RP_OK)
         code = kept ? rp_program_add_attr(r->p, rp_attr_parse(r->p, key, kept, out.n), r->err)
@@ -78,28 +63,17 @@ static enum rp_code add_groups(struct rp_mlir *r, const struct rp_mlir_text *tex
 }
 
 enum rp_code rp_mlir_collective(struct rp_mlir *r, enum rp_opcode code,
-                                const struct rp_mlir_text *text)
+                                const struct rp_mlir_attrs *attrs)
 {
     static const char *const ids[] = {"channel_id", "channel_handle", NULL};
-    const char *global =
-        memmem(text->at, (size_t)(text->end - text->at), "use_global_device_ids", 21);
     struct rp_mlir_ints list;
 
-    RP_TRY(add_groups(r, text, "replica_groups", RP_ATTR_REPLICA_GROUPS));
+    RP_TRY(add_groups(r, attrs, "replica_groups", RP_ATTR_REPLICA_GROUPS));
     if (code == RP_OP_COLLECTIVE_PERMUTE)
-        RP_TRY(add_groups(r, text, "source_target_pairs", RP_ATTR_SOURCE_TARGET_PAIRS));
-    for (size_t i = 0; ids[i]; i++) {
-        const char *s = rp_mlir_find_key(text, ids[i]), *to;
-
-        if (!s)
-            continue;
-        to = memchr(s, ',', (size_t)(text->end - s));
-        rp_mlir_ints_in(s, to ? to : text->end, &list);
-        if (list.n && list.at[0] > 0)
-            RP_TRY(rp_program_add_attr(r->p, rp_attr_int(RP_ATTR_CHANNEL_ID, list.at[0]), r->err));
-        break;
-    }
-    if (global && !(text->end - global > 29 && memcmp(global + 21, " = false", 8) == 0))
+        RP_TRY(add_groups(r, attrs, "source_target_pairs", RP_ATTR_SOURCE_TARGET_PAIRS));
+    if (rp_mlir_find_ints(r, attrs, ids, &list) && list.n && list.at[0] > 0)
+        RP_TRY(rp_program_add_attr(r->p, rp_attr_int(RP_ATTR_CHANNEL_ID, list.at[0]), r->err));
+    if (rp_mlir_find_flag(r, attrs, "use_global_device_ids"))
         RP_TRY(
             rp_program_add_attr(r->p, rp_attr_flag(RP_ATTR_USE_GLOBAL_DEVICE_IDS, true), r->err));
     return RP_OK;
@@ -112,7 +86,7 @@ static enum rp_code push_value(struct rp_mlir *r, uint32_t op)
 }
 
 /* Split and joined along different dimensions: slices, the exchange of a tuple, and op joins. */
-enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_text *text,
+enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                 size_t first_operand, struct rp_new_op *op, int64_t *joined)
 {
     static const char *const keys[] = {"split_dimension", "concat_dimension", "split_count"};
@@ -124,15 +98,8 @@ enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_text *te
     uint32_t rank = shape->n;
 
     *joined = -1;
-    for (int i = 0; i < 3; i++) {
-        const char *s = rp_mlir_find_key(text, keys[i]);
-        struct rp_mlir_ints list;
-
-        if (!s)
-            return RP_OK;
-        rp_mlir_ints_in(s, s + 24 < text->end ? s + 24 : text->end, &list);
-        value[i] = list.n ? list.at[0] : -1;
-    }
+    for (int i = 0; i < 3; i++)
+        value[i] = rp_mlir_find_int(r, attrs, keys[i], -1);
     if (value[0] == value[1] || shape->elem == RP_ELEM_TUPLE || rank > 64 || value[0] < 0 ||
         value[0] >= rank || value[1] < 0 || value[1] >= rank || value[2] < 1 ||
         value[2] > RP_MLIR_INTS)
@@ -158,12 +125,12 @@ enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_text *te
     made.code = RP_OP_ALL_TO_ALL;
     RP_TRY(rp_program_tuple(p, parts, (size_t)value[2], &made.shape, r->err));
     RP_TRY(rp_mlir_add_implicit(r, &made, ids, (size_t)value[2], &whole));
-    RP_TRY(rp_mlir_collective(r, RP_OP_ALL_TO_ALL, text));
+    RP_TRY(rp_mlir_collective(r, RP_OP_ALL_TO_ALL, attrs));
     r->operands.n = first_operand;
     for (int64_t k = 0; k < value[2]; k++) {
         uint32_t part = whole;
 
-        RP_TRY(rp_mlir_part(r, text->at, &part, (uint32_t)k));
+        RP_TRY(rp_mlir_part(r, attrs->at, &part, (uint32_t)k));
         RP_TRY(push_value(r, part));
     }
     op->code = RP_OP_CONCATENATE;
@@ -183,45 +150,45 @@ static void put_escaped(struct rp_chars *to, const char *s, const char *end)
 }
 
 /* 'xla.sdy.in_shardings="#sdy.sharding_per_value<[...]>"', from either form */
-static void put_shardings(struct rp_mlir *r, const struct rp_mlir_text *text, const char *word,
-                          const char *open, const char *close, struct rp_chars *to)
+static enum rp_code put_shardings(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                                  const char *word, const char *open, const char *close,
+                                  struct rp_chars *to)
 {
-    const char *s = rp_mlir_find_key(text, word), *end;
+    struct rp_slice text;
 
-    while (s && s < text->end && *s == ' ')
-        s++;
-    if (!s || s >= text->end)
-        return;
-    for (end = s; end < text->end && (rp_mlir_word_char(*end) || *end == '#');)
-        end++;
-    end = rp_mlir_bracket_end(r, end);
-    if (!end || end > text->end)
-        return;
+    RP_TRY(rp_mlir_find_text(r, attrs, word, &text));
+    if (!text.n)
+        return RP_OK;
     rp_chars_put(to, to->n > 1 ? ",xla.sdy." : "xla.sdy.", to->n > 1 ? 9 : 8);
     rp_chars_put(to, word, strlen(word));
     rp_chars_put(to, "=\"", 2);
-    if (*s != '#')
+    if (*text.at != '#')
         rp_chars_put(to, open, strlen(open));
-    put_escaped(to, s, end);
-    if (*s != '#')
+    put_escaped(to, text.at, text.at + text.n);
+    if (*text.at != '#')
         rp_chars_put(to, close, strlen(close));
     rp_chars_put(to, "\"", 1);
+    return RP_OK;
 }
 
-enum rp_code rp_mlir_manual_attrs(struct rp_mlir *r, const struct rp_mlir_text *text, bool results)
+enum rp_code rp_mlir_manual_attrs(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                                  bool results)
 {
     struct rp_chars out = {0};
+    enum rp_code code;
     char *kept;
     size_t n;
 
     rp_chars_put(&out, "{", 1);
-    put_shardings(r, text, results ? "out_shardings" : "in_shardings", "#sdy.sharding_per_value<",
-                  ">", &out);
-    put_shardings(r, text, "manual_axes", "#sdy<manual_axes", ">", &out);
+    code = put_shardings(r, attrs, results ? "out_shardings" : "in_shardings",
+                         "#sdy.sharding_per_value<", ">", &out);
+    if (code == RP_OK)
+        code = put_shardings(r, attrs, "manual_axes", "#sdy<manual_axes", ">", &out);
     rp_chars_put(&out, "}", 1);
     kept = out.failed ? NULL : rp_arena_copy(&r->p->arena, out.at, out.n);
     n = out.n;
     rp_chars_release(&out);
+    RP_TRY(code);
     if (!kept)
         return rp_err_nomem(r->err, "reading shardings");
     RP_TRY(rp_program_add_attr(r->p, rp_attr_parse(r->p, RP_ATTR_FRONTEND_ATTRIBUTES, kept, n),
@@ -241,13 +208,12 @@ static enum rp_code region_shapes(struct rp_mlir *r, const struct rp_mlir_region
                                   size_t args, uint32_t *shapes, size_t n)
 {
     size_t first = args, named = r->args.n - args;
-    struct rp_mlir look = *r;
+    const char *at = r->at;
 
     if (!named) {
-        look.at = region->at;
         first = r->args.n;
-        RP_TRY(rp_mlir_block_arguments(&look));
-        r->args = look.args; /* it may have moved */
+        RP_TRY(rp_mlir_region_arguments(r, region));
+        r->at = at;
         named = r->args.n - first;
     }
     if (named != n)
@@ -265,7 +231,7 @@ struct manual {
     uint32_t *ids, *shapes;
 };
 
-static enum rp_code manual_locals(struct rp_mlir *r, const struct rp_mlir_text *text,
+static enum rp_code manual_locals(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                   struct manual *m)
 {
     struct rp_new_op op = {.code = RP_OP_CUSTOM_CALL, .shape = m->n == 1 ? m->shapes[0] : 0};
@@ -274,16 +240,16 @@ static enum rp_code manual_locals(struct rp_mlir *r, const struct rp_mlir_text *
     if (m->n != 1)
         RP_TRY(rp_program_tuple(r->p, m->shapes, m->n, &op.shape, r->err));
     RP_TRY(rp_mlir_add_implicit(r, &op, m->ids, m->n, &whole));
-    RP_TRY(rp_mlir_manual_attrs(r, text, false));
+    RP_TRY(rp_mlir_manual_attrs(r, attrs, false));
     for (size_t i = 0; i < m->n; i++) {
         m->ids[i] = whole;
         if (m->n != 1)
-            RP_TRY(rp_mlir_part(r, text->at, &m->ids[i], (uint32_t)i));
+            RP_TRY(rp_mlir_part(r, attrs->at, &m->ids[i], (uint32_t)i));
     }
     return RP_OK;
 }
 
-enum rp_code rp_mlir_manual(struct rp_mlir *r, const struct rp_mlir_text *text,
+enum rp_code rp_mlir_manual(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                             size_t first_operand, size_t region, size_t args, struct rp_new_op *op)
 {
     const struct rp_op_shape *result = &r->p->shapes.at[op->shape];
@@ -298,11 +264,11 @@ enum rp_code rp_mlir_manual(struct rp_mlir *r, const struct rp_mlir_text *text,
         return rp_err_nomem(r->err, "reading a region");
     m.shapes = m.ids + m.n;
     if (!m.n || r->regions.n != region + 1)
-        return RP_MLIR_FAIL(r, text->at, "a manual computation without operands or region");
+        return RP_MLIR_FAIL(r, attrs->at, "a manual computation without operands or region");
     for (size_t i = 0; i < m.n; i++)
         m.ids[i] = r->operands.at[first_operand + 2 * i];
     RP_TRY(region_shapes(r, &r->regions.at[region], args, m.shapes, m.n));
-    RP_TRY(manual_locals(r, text, &m));
+    RP_TRY(manual_locals(r, attrs, &m));
     RP_TRY(rp_mlir_add_implicit(r, &call, m.ids, m.n, &id));
     late = (struct rp_mlir_late){id, (uint32_t)results};
     RP_TRY(rp_vec_push(&r->late, late, r->err));
@@ -312,7 +278,7 @@ enum rp_code rp_mlir_manual(struct rp_mlir *r, const struct rp_mlir_text *text,
         uint32_t part = id;
 
         if (results > 1)
-            RP_TRY(rp_mlir_part(r, text->at, &part, (uint32_t)i));
+            RP_TRY(rp_mlir_part(r, attrs->at, &part, (uint32_t)i));
         RP_TRY(push_value(r, part));
     }
     op->code = RP_OP_CUSTOM_CALL;
@@ -347,45 +313,33 @@ enum rp_code rp_mlir_set_late(struct rp_mlir *r)
 
 /* ---- the module ---- */
 
-/* "sdy.mesh @mesh = <["x"=4]>" */
-enum rp_code rp_mlir_mesh(struct rp_mlir *r, const char *at, const char *end)
+/* Its text from '<' on is the same in both forms. */
+enum rp_code rp_mlir_mesh(struct rp_mlir *r, struct rp_slice name, struct rp_slice mesh)
 {
-    const char *name = memchr(at, '@', (size_t)(end - at)), *open, *to;
+    const char *open = mesh.n ? memchr(mesh.at, '<', mesh.n) : NULL;
 
-    open = name ? memchr(name, '<', (size_t)(end - name)) : NULL;
-    to = open ? rp_mlir_bracket_end(r, open) : NULL;
-    if (!to || to > end)
+    if (!open || !name.n)
         return RP_OK;
-    for (name++, name += *name == '"'; name < open && (rp_mlir_word_char(*name)); name++)
-        ;
     rp_chars_put(&r->meshes, r->meshes.n ? ", " : "{", r->meshes.n ? 2 : 1);
-    at = memchr(at, '@', (size_t)(end - at));
-    at += 1 + (at[1] == '"');
-    put_escaped(&r->meshes, at, name);
+    put_escaped(&r->meshes, name.at, name.at + name.n);
     rp_chars_put(&r->meshes, " = #sdy.mesh", 12);
-    put_escaped(&r->meshes, open, to);
+    put_escaped(&r->meshes, open, mesh.at + mesh.n);
     return r->meshes.failed ? rp_err_nomem(r->err, "reading a mesh") : RP_OK;
 }
 
-enum rp_code rp_mlir_module_attrs(struct rp_mlir *r, const char *at, const char *end)
+enum rp_code rp_mlir_module_attrs(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const struct {
         const char *word;
         uint32_t key;
     } numbers[] = {{"mhlo.num_partitions", RP_ATTR_NUM_PARTITIONS},
                    {"mhlo.num_replicas", RP_ATTR_REPLICA_COUNT}};
-    struct rp_mlir_text text = {.at = at, .end = end};
 
     for (size_t i = 0; i < 2; i++) {
-        const char *s = rp_mlir_find_key(&text, numbers[i].word);
-        struct rp_mlir_ints list;
+        int64_t n = rp_mlir_find_int(r, attrs, numbers[i].word, 1);
 
-        if (!s)
-            continue;
-        rp_mlir_ints_in(s, s + 12 < end ? s + 12 : end, &list);
-        if (list.n && list.at[0] > 1)
-            RP_TRY(
-                rp_program_add_module_attr(r->p, rp_attr_int(numbers[i].key, list.at[0]), r->err));
+        if (n > 1)
+            RP_TRY(rp_program_add_module_attr(r->p, rp_attr_int(numbers[i].key, n), r->err));
     }
     return RP_OK;
 }

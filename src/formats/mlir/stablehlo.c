@@ -15,19 +15,6 @@
 
 /* ---- functions and the module ---- */
 
-static enum rp_code begin_function(struct rp_mlir *r, uint32_t name)
-{
-    uint32_t id;
-
-    RP_TRY(rp_program_begin(r->p, name, &id, r->err));
-    while (r->function_of.n <= name)
-        RP_TRY(rp_vec_push(&r->function_of, 0, r->err));
-    r->function_of.at[name] = id + 1;
-    if (strcmp(rp_program_text(r->p, name), "main") == 0)
-        r->p->entry = id;
-    return RP_OK;
-}
-
 static enum rp_code read_function_body(struct rp_mlir *r)
 {
     RP_TRY(rp_mlir_block(r));
@@ -44,7 +31,7 @@ static enum rp_code read_function(struct rp_mlir *r)
     if (r->at >= r->end || *r->at != '@')
         return RP_MLIR_FAIL(r, r->at < r->end ? r->at : r->end, "expected the name of a function");
     RP_TRY(rp_mlir_name_at(r, &name));
-    RP_TRY(begin_function(r, name));
+    RP_TRY(rp_mlir_begin_function(r, name));
     if (r->at < r->end && *r->at == '(')
         RP_TRY(rp_mlir_arguments(r));
     RP_TRY(rp_mlir_parameters(r, first, r->args.n - first, false));
@@ -67,7 +54,7 @@ static enum rp_code read_function(struct rp_mlir *r)
 /* The string after "sym_name = ". */
 static enum rp_code symbol_name(struct rp_mlir *r, const char *at, const char *end, uint32_t *name)
 {
-    struct rp_mlir_text text = {.at = at, .end = end};
+    struct rp_mlir_attrs text = {.at = at, .end = end};
     const char *s = rp_mlir_find_key(&text, "sym_name"), *close;
 
     *name = 0;
@@ -117,7 +104,7 @@ static enum rp_code read_generic_function(struct rp_mlir *r)
     RP_TRY(read_generic_head(r, &name));
     if (!name)
         return RP_MLIR_FAIL(r, where, "a function without a name");
-    RP_TRY(begin_function(r, name));
+    RP_TRY(rp_mlir_begin_function(r, name));
     rp_mlir_space(r);
     if (r->at < r->end && *r->at == '^') {
         while (r->at < r->end && *r->at != '(' && *r->at != ':' && *r->at != '\n')
@@ -168,43 +155,19 @@ static enum rp_code read_location_line(struct rp_mlir *r, const char *at, const 
     return RP_OK;
 }
 
-/* Replaces location numbers by the locations. */
-static enum rp_code resolve_locations(struct rp_mlir *r)
+/* "sdy.mesh @mesh = <["x"=4]>" */
+static enum rp_code read_mesh_line(struct rp_mlir *r, const char *at, const char *end)
 {
-    for (uint32_t op = 0; op < r->p->nops; op++) {
-        uint32_t number = r->p->meta.at[op];
-        struct rp_op_meta meta = {0};
+    const char *name = memchr(at, '@', (size_t)(end - at)), *open, *to, *from;
 
-        r->p->meta.at[op] = 0;
-        for (unsigned hop = 0; number && number <= r->locs.n && hop < 16; hop++) {
-            const struct rp_mlir_loc *loc = &r->locs.at[number - 1];
-
-            if (!meta.op_name)
-                meta.op_name = loc->name;
-            meta.file = loc->file;
-            meta.line = loc->line;
-            number = loc->file ? 0 : loc->ref;
-        }
-        if (!meta.op_name && !meta.file)
-            continue;
-        r->p->meta.at[op] = (uint32_t)r->p->metas.n;
-        RP_TRY(rp_vec_push(&r->p->metas, meta, r->err));
-    }
-    return RP_OK;
-}
-
-static enum rp_code resolve_calls(struct rp_mlir *r)
-{
-    for (size_t i = 0; i + 1 < r->waiting.n; i += 2) {
-        uint32_t name = r->waiting.at[i + 1];
-        uint32_t id = name < r->function_of.n ? r->function_of.at[name] : 0;
-
-        if (!id)
-            return rp_err_set(r->err, RP_FORMAT, "function '@%s' is not defined",
-                              rp_program_text(r->p, name));
-        r->p->called.at[r->waiting.at[i]] = id - 1;
-    }
-    return RP_OK;
+    open = name ? memchr(name, '<', (size_t)(end - name)) : NULL;
+    to = open ? rp_mlir_bracket_end(r, open) : NULL;
+    if (!to || to > end)
+        return RP_OK;
+    for (from = name += 1 + (name[1] == '"'); name < open && rp_mlir_word_char(*name); name++)
+        ;
+    return rp_mlir_mesh(r, (struct rp_slice){from, (uint32_t)(name - from), 0},
+                        (struct rp_slice){open, (uint32_t)(to - open), 0});
 }
 
 static enum rp_code read_top_line(struct rp_mlir *r)
@@ -215,7 +178,7 @@ static enum rp_code read_top_line(struct rp_mlir *r)
     if (end - r->at > 4 && memcmp(r->at, "#loc", 4) == 0)
         RP_TRY(read_location_line(r, r->at, end));
     else if (end - r->at > 9 && memcmp(r->at, "sdy.mesh ", 9) == 0)
-        RP_TRY(rp_mlir_mesh(r, r->at, end));
+        RP_TRY(read_mesh_line(r, r->at, end));
     r->at = end;
     return RP_OK;
 }
@@ -236,35 +199,25 @@ static enum rp_code read_module(struct rp_mlir *r)
             if (r->at < r->end && *r->at == '@')
                 RP_TRY(rp_mlir_name_at(r, &r->p->name));
             line = memchr(r->at, '\n', (size_t)(r->end - r->at));
-            RP_TRY(rp_mlir_module_attrs(r, r->at, line ? line : r->end));
+            RP_TRY(rp_mlir_module_attrs(
+                r, &(struct rp_mlir_attrs){.at = r->at, .end = line ? line : r->end}));
             RP_TRY(read_top_line(r)); /* attributes up to the '{' at its end */
         } else {
             RP_TRY(read_top_line(r));
         }
     }
-    if (!r->p->computations.n)
-        return RP_MLIR_FAIL(r, r->end, "a module without functions");
-    RP_TRY(rp_mlir_add_meshes(r));
-    RP_TRY(resolve_calls(r));
-    RP_TRY(resolve_locations(r));
-    return rp_program_finish(r->p, r->err);
+    return rp_mlir_finish(r);
 }
 
 static enum rp_code mlir_read_program(struct rp_mlir *r, const uint8_t *bytes, size_t n,
                                       bool bytecode)
 {
-    enum rp_code code = RP_OK;
+    enum rp_code code;
 
     r->begin = r->at = (const char *)bytes;
     r->end = r->begin + n;
     rp_map_init(&r->parts);
-    if (bytecode)
-        code = rp_bytecode_text(bytes, n, r);
-    if (code == RP_OK) {
-        code = read_module(r);
-        if (bytecode && code != RP_OK)
-            code = rp_err_prefix(r->err, code, "the module as text");
-    }
+    code = bytecode ? rp_bytecode_build(r) : read_module(r);
     rp_map_release(&r->parts);
     rp_vec_release(&r->regions);
     rp_vec_release(&r->args);

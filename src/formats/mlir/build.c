@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations of StableHLO in HLO's terms, whichever form they come from: opcodes, tuples of loops
+ * and branches, regions that are called, operations that HLO has several for.
+ */
+#include "formats/mlir/bytecode.h"
+
+#include <string.h>
+
+/* ---- names of operations ---- */
+
+enum rp_code rp_mlir_opcode(struct rp_mlir *r, struct rp_slice name, struct rp_new_op *op)
+{
+    static const char *const renamed[][2] = {
+        {"dot-general", "dot"},  {"broadcast-in-dim", "broadcast"},
+        {"case", "conditional"}, {"if", "conditional"},
+        {"top-k", "topk"},       {"optimization-barrier", "opt-barrier"},
+        {"composite", "call"},   {"create-token", "after-all"}};
+    const char *dot = memrchr(name.at, '.', name.n);
+    size_t skip = dot ? (size_t)(dot + 1 - name.at) : 0, n = name.n - skip;
+    char text[64];
+    uint32_t id;
+
+    RP_TRY(rp_program_string(r->p, name.at, name.n, &op->foreign, r->err));
+    op->code = RP_OP_FOREIGN;
+    if (n >= sizeof text)
+        return RP_OK;
+    for (size_t i = 0; i < n; i++)
+        text[i] = (char)(name.at[skip + i] == '_' ? '-' : name.at[skip + i]);
+    text[n] = '\0';
+    if (strcmp(text, "square") == 0) { /* of CHLO: HLO has a product for it */
+        op->code = RP_OP_MULTIPLY;
+        return RP_OK;
+    }
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (strcmp(text, renamed[i][0]) == 0)
+            strcpy(text, renamed[i][1]);
+    id = rp_strtab_find(&r->p->strings, text, strlen(text));
+    if (id != UINT32_MAX && rp_program_opcode(r->p, id) != RP_OP_PARAMETER)
+        op->code = rp_program_opcode(r->p, id);
+    return RP_OK;
+}
+
+/* "return", "func.return", "stablehlo.return" */
+bool rp_mlir_is_return(struct rp_slice name)
+{
+    return name.n >= 6 && memcmp(name.at + name.n - 6, "return", 6) == 0 &&
+           (name.n == 6 || name.at[name.n - 7] == '.');
+}
+
+static bool is_operation(const struct rp_mlir *r, const struct rp_new_op *op, const char *name)
+{
+    return op->code == RP_OP_FOREIGN && strcmp(rp_program_text(r->p, op->foreign), name) == 0;
+}
+
+/* Portable artifacts have operations that StableHLO lacks as custom calls: "@mhlo.topk",
+   "@chlo.scan". */
+static enum rp_code replace_call(struct rp_mlir *r, struct rp_mlir_statement *s)
+{
+    struct rp_new_op named = s->op;
+    struct rp_slice target;
+
+    if (s->op.code != RP_OP_CUSTOM_CALL)
+        return RP_OK;
+    RP_TRY(rp_mlir_find_string(r, &s->attrs, "call_target_name", &target));
+    if (s->called != RP_NONE) {
+        target.at = rp_program_text(r->p, s->called);
+        target.n = (uint32_t)strlen(target.at);
+    }
+    if (target.n < 6 || (memcmp(target.at, "mhlo.", 5) != 0 && memcmp(target.at, "chlo.", 5) != 0))
+        return RP_OK;
+    RP_TRY(rp_mlir_opcode(r, target, &named));
+    if (named.code == RP_OP_FOREIGN)
+        return RP_OK;
+    s->op = named;
+    s->called = RP_NONE;
+    return RP_OK;
+}
+
+/* ---- operands and regions ---- */
+
+static enum rp_code push_operand(struct rp_mlir *r, uint32_t op)
+{
+    RP_TRY(rp_vec_push(&r->operands, op, r->err));
+    return rp_vec_push(&r->operands, 0, r->err);
+}
+
+/* Loops and branches take the values that their regions capture as operands, joined into one
+   tuple: it replaces the operands from `first` on; a single value is not joined. */
+static enum rp_code join_operands(struct rp_mlir *r, size_t first, uint32_t *tuple)
+{
+    struct rp_new_op op = {.code = RP_OP_TUPLE};
+    size_t n = (r->operands.n - first) / 2 + r->outside.n, at = 0;
+    uint32_t *ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * n + 1), *shapes;
+
+    if (!ids)
+        return rp_err_nomem(r->err, "reading a region");
+    for (size_t i = first; i + 1 < r->operands.n; i += 2)
+        ids[at++] = r->operands.at[i];
+    for (size_t i = 0; i < r->outside.n; i++)
+        ids[at++] = r->outside.at[i].op;
+    r->operands.n = first;
+    if (n == 1) {
+        *tuple = ids[0];
+        return RP_OK;
+    }
+    shapes = ids + n;
+    for (size_t i = 0; i < n; i++)
+        shapes[i] = r->p->shape.at[ids[i]];
+    RP_TRY(rp_program_tuple(r->p, shapes, n, &op.shape, r->err));
+    return rp_mlir_add_implicit(r, &op, ids, n, tuple);
+}
+
+static enum rp_code control_operands(struct rp_mlir *r, struct rp_mlir_statement *s)
+{
+    size_t regions = r->regions.n - s->region, first = s->operand;
+    uint32_t tuple;
+
+    if (s->op.code == RP_OP_WHILE && regions) {
+        RP_TRY(join_operands(r, first, &tuple));
+        if (r->outside.n)
+            s->op.shape = r->p->shape.at[tuple];
+        return push_operand(r, tuple);
+    }
+    if (s->op.code == RP_OP_CONDITIONAL && regions && r->operands.n >= first + 2) {
+        RP_TRY(join_operands(r, first + 2, &tuple));
+        for (size_t i = 0; i < regions; i++)
+            RP_TRY(push_operand(r, tuple));
+        return RP_OK;
+    }
+    if (s->op.code == RP_OP_OPT_BARRIER && r->operands.n - first > 2) {
+        RP_TRY(join_operands(r, first, &tuple));
+        return push_operand(r, tuple);
+    }
+    return RP_OK;
+}
+
+/* Queues the regions; of a loop the body comes first, as in protobufs. */
+static enum rp_code add_regions(struct rp_mlir *r, const struct rp_mlir_statement *s)
+{
+    size_t n = r->regions.n - s->region, args = r->args.n;
+    struct rp_mlir_region *region = n ? r->regions.at + s->region : NULL;
+    bool tuple = s->op.code == RP_OP_WHILE || s->op.code == RP_OP_CONDITIONAL;
+
+    for (size_t i = 0; i < r->outside.n; i++)
+        RP_TRY(rp_vec_push(&r->args, r->outside.at[i], r->err));
+    if (s->op.code == RP_OP_WHILE && n == 2) {
+        struct rp_mlir_region swap = region[0];
+
+        region[0] = region[1];
+        region[1] = swap;
+    }
+    for (size_t i = 0; i < n; i++) {
+        region[i].args = (uint32_t)s->args;
+        region[i].nargs = (uint32_t)(args - s->args);
+        region[i].outside = (uint32_t)args;
+        region[i].noutside = (uint32_t)r->outside.n;
+        region[i].tuple = tuple;
+        region[i].carry = s->op.code == RP_OP_WHILE && i == 0;
+        region[i].called = (uint32_t)r->p->called.n;
+        RP_TRY(rp_program_add_called(r->p, 0, r->err));
+    }
+    if (s->applies.n && r->operands.n > s->operand) {
+        uint32_t of = r->p->shape.at[r->operands.at[s->operand]];
+        struct rp_mlir_region one = {.applies = s->applies, .called = (uint32_t)r->p->called.n};
+
+        RP_TRY(rp_program_array(r->p, r->p->shapes.at[of].elem, NULL, NULL, 0, 0, &one.element,
+                                r->err));
+        RP_TRY(rp_vec_push(&r->regions, one, r->err));
+        return rp_program_add_called(r->p, 0, r->err);
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_mlir_call_region(struct rp_mlir *r, size_t region, size_t args)
+{
+    struct rp_mlir_statement s = {.op = {.code = RP_OP_CALL}, .region = region, .args = args};
+
+    return add_regions(r, &s);
+}
+
+/* The value of a computation: an operation, or several as a tuple. */
+static enum rp_code add_return(struct rp_mlir *r, size_t first_operand)
+{
+    struct rp_new_op op = {.code = RP_OP_TUPLE};
+    size_t n;
+    uint32_t *ids, *shapes, id;
+
+    for (size_t i = 0; i < r->carried.n; i++)
+        RP_TRY(push_operand(r, r->carried.at[i]));
+    n = (r->operands.n - first_operand) / 2;
+    if (n == 1) {
+        r->p->computations.at[r->p->computations.n - 1].root = r->operands.at[first_operand];
+        return RP_OK;
+    }
+    ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * n + 1);
+    if (!ids)
+        return rp_err_nomem(r->err, "reading a region");
+    shapes = ids + n;
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = r->operands.at[first_operand + 2 * i];
+        shapes[i] = r->p->shape.at[ids[i]];
+    }
+    RP_TRY(rp_program_tuple(r->p, shapes, n, &op.shape, r->err));
+    RP_TRY(rp_mlir_add_implicit(r, &op, ids, n, &id));
+    r->p->flags.at[id] &= (uint8_t)~RP_OPS_IMPLICIT;
+    r->p->computations.at[r->p->computations.n - 1].root = id;
+    return RP_OK;
+}
+
+/* ---- attributes ---- */
+
+/* A broadcast by the steps of HLO; *split: there are several, and *rest are the dimensions of the
+   last. */
+static enum rp_code add_broadcast(struct rp_mlir *r, struct rp_mlir_statement *s,
+                                  struct rp_mlir_ints *rest, bool *split)
+{
+    struct rp_mlir_ints dims;
+    uint32_t operand;
+
+    *split = false;
+    if (s->op.code != RP_OP_BROADCAST || r->operands.n != s->operand + 2)
+        return RP_OK;
+    operand = r->operands.at[s->operand];
+    rp_mlir_broadcast_dims(r, &s->attrs, &dims);
+    RP_TRY(rp_mlir_broadcast(r, &dims, &s->op, &operand, rest, split));
+    r->operands.at[s->operand] = operand;
+    return RP_OK;
+}
+
+/* '@name' is a function where it is called, and the target of a custom call. */
+static enum rp_code add_symbol(struct rp_mlir *r, const struct rp_mlir_statement *s)
+{
+    char *target;
+
+    if (s->op.code == RP_OP_CALL)
+        return rp_mlir_add_call(r, s->called);
+    if (s->op.code != RP_OP_CUSTOM_CALL)
+        return RP_OK;
+    target = rp_arena_strdup(&r->p->arena, rp_program_text(r->p, s->called));
+    if (!target)
+        return rp_err_nomem(r->err, "reading a custom call");
+    return rp_program_add_attr(
+        r->p, rp_attr_bytes(RP_ATTR_CUSTOM_CALL_TARGET, RP_VALUE_STRING, target, strlen(target)),
+        r->err);
+}
+
+/* How many operands of a scan are carried along: those that its region takes whole. */
+static enum rp_code add_carries(struct rp_mlir *r, const struct rp_mlir_statement *s)
+{
+    static const char *const sizes[] = {"operandSegmentSizes", NULL};
+    size_t args = r->args.n, n = (r->operands.n - s->operand) / 2;
+    const char *at = r->at;
+    struct rp_mlir_ints list;
+    int64_t carries = 0;
+
+    if (r->regions.n > s->region) {
+        RP_TRY(rp_mlir_region_arguments(r, &r->regions.at[s->region]));
+        for (size_t i = 0; i < n && args + i < r->args.n; i++)
+            carries += r->p->shapes.at[r->args.at[args + i].shape].n ==
+                       r->p->shapes.at[r->p->shape.at[r->operands.at[s->operand + 2 * i]]].n;
+        r->args.n = args;
+        r->at = at;
+    } else if (rp_mlir_find_ints(r, &s->attrs, sizes, &list)) {
+        carries = list.n > 1 ? list.at[1] : 0;
+    }
+    return rp_program_add_attr(r->p, rp_attr_int(RP_ATTR_NUM_CARRIES, carries), r->err);
+}
+
+/* What its operation is made of in HLO, before it is added itself. */
+struct making {
+    struct rp_mlir_ints rest; /* dimensions of the last step of a broadcast */
+    uint32_t scalar;          /* one value for a whole constant */
+    int64_t joined;           /* dimension along which an exchange is joined */
+    bool split, manual, mark;
+};
+
+static enum rp_code make_operands(struct rp_mlir *r, struct rp_mlir_statement *s, struct making *m)
+{
+    bool one = r->operands.n == s->operand + 2;
+
+    *m = (struct making){.scalar = RP_NONE, .joined = -1};
+    m->manual = is_operation(r, &s->op, "sdy.manual_computation");
+    m->mark = is_operation(r, &s->op, "sdy.sharding_constraint") ||
+              is_operation(r, &s->op, "sdy.reshard");
+    RP_TRY(replace_call(r, s));
+    if (m->mark)
+        s->op.code = RP_OP_CUSTOM_CALL;
+    if (is_operation(r, &s->op, "builtin.unrealized_conversion_cast")) /* between dialects */
+        s->op.code = one ? RP_OP_COPY : RP_OP_TUPLE;
+    if (s->op.code == RP_OP_CALL && !s->op.shape)
+        RP_TRY(rp_program_tuple(r->p, NULL, 0, &s->op.shape, r->err)); /* of nothing */
+    RP_TRY(control_operands(r, s));
+    if (s->op.code == RP_OP_MULTIPLY && one)
+        RP_TRY(push_operand(r, r->operands.at[s->operand])); /* a square */
+    RP_TRY(add_broadcast(r, s, &m->rest, &m->split));
+    if (s->op.code == RP_OP_CONSTANT) {
+        RP_TRY(rp_mlir_constant(r, &s->attrs, &s->op, &m->scalar));
+        if (m->scalar != RP_NONE)
+            RP_TRY(push_operand(r, m->scalar));
+    }
+    if (s->op.code == RP_OP_ALL_TO_ALL && one)
+        RP_TRY(rp_mlir_all_to_all(r, &s->attrs, s->operand, &s->op, &m->joined));
+    return m->manual ? rp_mlir_manual(r, &s->attrs, s->operand, s->region, s->args, &s->op) : RP_OK;
+}
+
+static enum rp_code add_attributes(struct rp_mlir *r, struct rp_mlir_statement *s,
+                                   const struct making *m)
+{
+    bool known = false, steps = m->split || m->scalar != RP_NONE;
+
+    if (m->manual)
+        return rp_mlir_manual_attrs(r, &s->attrs, true);
+    if (m->mark)
+        return rp_mlir_target(r, "Sharding");
+    if (m->joined >= 0)
+        return rp_program_add_attr(r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, &m->joined, 1),
+                                   r->err);
+    if (steps)
+        RP_TRY(rp_program_add_attr(
+            r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, m->rest.at, m->rest.n), r->err));
+    else
+        RP_TRY(rp_mlir_attributes(r, s->op.code, &s->attrs, &known));
+    if (s->op.code == RP_OP_SCAN)
+        RP_TRY(add_carries(r, s));
+    if (!known && !steps && s->op.code != RP_OP_RESHAPE)
+        RP_TRY(rp_mlir_keep_text(r, &s->attrs, s->op.foreign));
+    RP_TRY(add_regions(r, s));
+    return s->called == RP_NONE ? RP_OK : add_symbol(r, s);
+}
+
+static enum rp_code add_operation(struct rp_mlir *r, struct rp_mlir_statement *s, uint32_t *id)
+{
+    struct making m;
+
+    RP_TRY(make_operands(r, s, &m));
+    if (r->p->nops >= r->limits.events)
+        return rp_err_set(r->err, RP_LIMIT, "more than %llu operations",
+                          (unsigned long long)r->limits.events);
+    RP_TRY(rp_program_add_op(r->p, &s->op, id, r->err));
+    for (size_t i = s->operand; i + 1 < r->operands.n; i += 2)
+        RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], r->operands.at[i + 1], r->err));
+    s->attrs.operands = rp_op_operands(r->p, *id);
+    r->p->meta.at[*id] = s->loc; /* a number of locs until the end */
+    return add_attributes(r, s, &m);
+}
+
+/* ---- statements ---- */
+
+/* "%a, %b = ": each key is one result of the operation. */
+static enum rp_code define_results(struct rp_mlir *r, size_t first, uint32_t id, bool counted)
+{
+    size_t n = r->results.n - first;
+    /* a loop with one result and captured values is a tuple */
+    bool carries = r->p->code.at[id] == RP_OP_WHILE && r->outside.n && !counted;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t op = id;
+
+        if ((n > 1 || carries) && r->p->shapes.at[r->p->shape.at[id]].elem == RP_ELEM_TUPLE)
+            RP_TRY(rp_mlir_part(r, r->at < r->end ? r->at : r->end, &op, (uint32_t)i));
+        RP_TRY(rp_mlir_define(r, r->results.at[first + i], op));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_mlir_add(struct rp_mlir *r, struct rp_mlir_statement *s, struct rp_slice name,
+                         size_t results, bool counted)
+{
+    uint32_t id;
+
+    if (s->op.code == RP_OP_CALL && s->called == RP_NONE)
+        RP_TRY(rp_mlir_callee(r, &s->attrs, &s->called));
+    if (rp_mlir_is_return(name)) {
+        RP_TRY(add_return(r, s->operand));
+    } else {
+        RP_TRY(add_operation(r, s, &id));
+        RP_TRY(define_results(r, results, id, counted));
+    }
+    r->results.n = results;
+    r->operands.n = s->operand;
+    return r->bytecode ? rp_bc_status(r->bytecode) : RP_OK;
+}
+
+/* ---- functions and the module ---- */
+
+enum rp_code rp_mlir_begin_function(struct rp_mlir *r, uint32_t name)
+{
+    uint32_t id;
+
+    RP_TRY(rp_program_begin(r->p, name, &id, r->err));
+    while (r->function_of.n <= name)
+        RP_TRY(rp_vec_push(&r->function_of, 0, r->err));
+    r->function_of.at[name] = id + 1;
+    if (strcmp(rp_program_text(r->p, name), "main") == 0)
+        r->p->entry = id;
+    return RP_OK;
+}
+
+/* Replaces location numbers by the locations. */
+static enum rp_code resolve_locations(struct rp_mlir *r)
+{
+    for (uint32_t op = 0; op < r->p->nops; op++) {
+        uint32_t number = r->p->meta.at[op];
+        struct rp_op_meta meta = {0};
+
+        r->p->meta.at[op] = 0;
+        for (unsigned hop = 0; number && number <= r->locs.n && hop < 16; hop++) {
+            const struct rp_mlir_loc *loc = &r->locs.at[number - 1];
+
+            if (!meta.op_name)
+                meta.op_name = loc->name;
+            meta.file = loc->file;
+            meta.line = loc->line;
+            number = loc->file ? 0 : loc->ref;
+        }
+        if (!meta.op_name && !meta.file)
+            continue;
+        r->p->meta.at[op] = (uint32_t)r->p->metas.n;
+        RP_TRY(rp_vec_push(&r->p->metas, meta, r->err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code resolve_calls(struct rp_mlir *r)
+{
+    for (size_t i = 0; i + 1 < r->waiting.n; i += 2) {
+        uint32_t name = r->waiting.at[i + 1];
+        uint32_t id = name < r->function_of.n ? r->function_of.at[name] : 0;
+
+        if (!id)
+            return rp_err_set(r->err, RP_FORMAT, "function '@%s' is not defined",
+                              rp_program_text(r->p, name));
+        r->p->called.at[r->waiting.at[i]] = id - 1;
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_mlir_finish(struct rp_mlir *r)
+{
+    if (!r->p->computations.n)
+        return RP_MLIR_FAIL(r, r->end, "a module without functions");
+    RP_TRY(rp_mlir_add_meshes(r));
+    RP_TRY(resolve_calls(r));
+    RP_TRY(resolve_locations(r));
+    return rp_program_finish(r->p, r->err);
+}

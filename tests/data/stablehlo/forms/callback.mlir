@@ -1,0 +1,17 @@
+#loc1 = loc("x")
+module @jit__lambda attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @maximal_mesh_0 = <[], device_ids=[0]> {stablehlo.mesh = {axes = [], device_ids = dense<0> : tensor<1xi64>}} loc(#loc)
+  func.func public @main(%arg0: tensor<4x8xf32> loc("x")) -> (tensor<4x8xf32> {jax.result_info = "result"}) {
+    %0 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%arg0) {backend_config = "", mhlo.backend_config = {index = 0 : ui64}, operand_layouts = [dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>], sdy.sharding = #sdy.sharding_per_value<[<@maximal_mesh_0, []>]>} : (tensor<4x8xf32>) -> tensor<4x8xf32> loc(#loc9)
+    return %0 : tensor<4x8xf32> loc(#loc7)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc2 = loc("forms/op.py":58:24 to :99)
+#loc3 = loc("forms/op.py":71:12 to :36)
+#loc4 = loc("<lambda>"(#loc2))
+#loc5 = loc("<module>"(#loc3))
+#loc6 = loc(callsite(#loc4 at #loc5))
+#loc7 = loc("jit(<lambda>)"(#loc5))
+#loc8 = loc("jit(<lambda>)/pure_callback"(#loc6))
+#loc9 = loc("pure_callback:"(#loc8))

@@ -1,0 +1,16 @@
+#loc1 = loc("x")
+#loc2 = loc("k")
+module @jit__lambda attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<1x8x8x3xf32> loc("x"), %arg1: tensor<3x3x3x4xf32> loc("k")) -> (tensor<1x4x8x4xf32> {jax.result_info = "result"}) {
+    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [2, 1], pad = [[0, 1], [2, 2]], lhs_dilate = [1, 1], rhs_dilate = [1, 2], reverse = [false, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<1x8x8x3xf32>, tensor<3x3x3x4xf32>) -> tensor<1x4x8x4xf32> loc(#loc9)
+    return %0 : tensor<1x4x8x4xf32> loc(#loc8)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc3 = loc("forms/op.py":13:22 to :124)
+#loc4 = loc("forms/op.py":71:12 to :36)
+#loc5 = loc("<lambda>"(#loc3))
+#loc6 = loc("<module>"(#loc4))
+#loc7 = loc(callsite(#loc5 at #loc6))
+#loc8 = loc("jit(<lambda>)"(#loc6))
+#loc9 = loc("jit(<lambda>)/conv_general_dilated"(#loc7))

@@ -1,0 +1,16 @@
+#loc1 = loc("x")
+module @jit__lambda attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<4x8xf32> loc("x")) -> (tensor<10x7xf32> {jax.result_info = "result"}) {
+    %cst = stablehlo.constant dense<0.000000e+00> : tensor<f32> loc(#loc6)
+    %0 = stablehlo.pad %arg0, %cst, low = [1, -1], high = [2, 0], interior = [1, 0] : (tensor<4x8xf32>, tensor<f32>) -> tensor<10x7xf32> loc(#loc8)
+    return %0 : tensor<10x7xf32> loc(#loc6)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc2 = loc("forms/op.py":71:12 to :36)
+#loc3 = loc("forms/op.py":44:19 to :51)
+#loc4 = loc("<module>"(#loc2))
+#loc5 = loc("<lambda>"(#loc3))
+#loc6 = loc("jit(<lambda>)"(#loc4))
+#loc7 = loc(callsite(#loc5 at #loc4))
+#loc8 = loc("jit(<lambda>)/pad"(#loc7))

@@ -1,0 +1,15 @@
+#loc1 = loc("x")
+module @jit__lambda attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<4x8xf32> loc("x")) -> (tensor<4x8xf32> {jax.result_info = "result"}) {
+    %0 = stablehlo.reduce_precision %arg0, format = e5m3 : tensor<4x8xf32> loc(#loc8)
+    return %0 : tensor<4x8xf32> loc(#loc7)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc2 = loc("forms/op.py":53:23 to :50)
+#loc3 = loc("forms/op.py":71:12 to :36)
+#loc4 = loc("<lambda>"(#loc2))
+#loc5 = loc("<module>"(#loc3))
+#loc6 = loc(callsite(#loc4 at #loc5))
+#loc7 = loc("jit(<lambda>)"(#loc5))
+#loc8 = loc("jit(<lambda>)/reduce_precision"(#loc6))

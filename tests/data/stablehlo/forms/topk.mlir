@@ -1,0 +1,15 @@
+#loc1 = loc("x")
+module @jit__lambda attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<8xf32> loc("x")) -> (tensor<3xf32> {jax.result_info = "result[0]"}, tensor<3xi32> {jax.result_info = "result[1]"}) {
+    %values, %indices = chlo.top_k(%arg0, k = 3) : tensor<8xf32> -> (tensor<3xf32>, tensor<3xi32>) loc(#loc8)
+    return %values, %indices : tensor<3xf32>, tensor<3xi32> loc(#loc7)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc2 = loc("forms/op.py":18:20 to :34)
+#loc3 = loc("forms/op.py":71:12 to :36)
+#loc4 = loc("<lambda>"(#loc2))
+#loc5 = loc("<module>"(#loc3))
+#loc6 = loc(callsite(#loc4 at #loc5))
+#loc7 = loc("jit(<lambda>)"(#loc5))
+#loc8 = loc("jit(<lambda>)/top_k"(#loc6))
