@@ -47,7 +47,7 @@ static const struct source {
 static const struct rp_option keys[] = {
     {"set blocking.min_ns", 0, RP_OPT_INT, "N", "1000", NULL, 0},
     {"set cuda.calls", 0, RP_OPT_CHOICE, "usual|launches|all|none", "usual", NULL, 0},
-    {"set cuda.graph", 0, RP_OPT_CHOICE, "graph|node", "graph", NULL, 0},
+    {"set cuda.graph", 0, RP_OPT_CHOICE, "node|graph", "node", NULL, 0},
     {"set cuda.sync", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
     {"set frameworks.memory", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},
     {"set frameworks.min_ns", 0, RP_OPT_INT, "N", "10000", NULL, 0},

@@ -135,8 +135,8 @@ struct rp_capture {
     void (*fact)(const char *key, const char *value); /* "cuda.driver", "13.0" */
     void (*lost)(uint64_t events);                    /* that the source could not deliver */
     void (*warn)(const char *text); /* a line on stderr, "reprise record: <text>" */
-    /* The value of a `record --set` option, or NULL: option("cuda.graph") is "node" for
-       `--set cuda.graph=node`. Valid for the life of the process. */
+    /* The value of a `record --set` option, or NULL: option("cuda.graph") is "graph" for
+       `--set cuda.graph=graph`. Valid for the life of the process. */
     const char *(*option)(const char *key);
     /* The folder of this rank, once an event has opened it (see ready), or NULL. */
     const char *(*folder)(void);

@@ -83,7 +83,9 @@ static void switch_records(bool on)
     }
     for (size_t i = 0; i < sizeof kinds; i++)
         set(kinds[i]);
-    if (!rp_cuda_option_is("cuda.graph", "node"))
+    /* One record a graph is cheaper, but CUPTI 13.0 breaks programs with it: launches of XLA's
+       command buffers fail. */
+    if (rp_cuda_option_is("cuda.graph", "graph"))
         set(RP_CUPTI_GRAPH_TRACE);
     if (!rp_cuda_option_is("cuda.sync", "off")) {
         set(RP_CUPTI_SYNCHRONIZATION);
