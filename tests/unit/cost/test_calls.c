@@ -140,6 +140,7 @@ static void calls_become_rows_of_a_table(void **state)
     static const struct {
         const char *op, *dims, *types, *name;
         double dim[7];
+        const char *kernel; /* NULL: it says nothing */
     } want[] = {
         {"aten::mm", "[[64, 32], [32, 16]]", "[\"float\", \"float\"]", "matmul", {64, 32, 16}},
         {"aten::addmm",
@@ -150,6 +151,12 @@ static void calls_become_rows_of_a_table(void **state)
         {"aten::bmm", "[[8, 4, 5], [8, 5, 6]]", "[\"float\", \"float\"]", "bmm", {8, 4, 5, 6}},
         {"aten::relu_", "[[4, 100]]", "[\"float\"]", "relu", {400}},
         {"aten::sum", "[[4, 100]]", "[\"float\"]", "sum", {4, 100}},
+        {"aten::_scaled_dot_product_flash_attention_backward",
+         "[[2, 8, 128, 32], [2, 8, 128, 64], [2, 8, 256, 64], [2, 8, 256, 32]]",
+         "[\"float\", \"float\", \"float\", \"float\"]",
+         "sdpa_backward",
+         {2, 8, 128, 64}},
+        {"aten::mm", "[[64, 32], [32, 16]]", NULL, "matmul", {64, 32, 16}, "ampere_sgemm_32x32"},
         {"aten::mm", NULL, NULL, NULL, {0}}, /* nothing is known of this one */
     };
     enum { N = sizeof want / sizeof *want };
@@ -164,13 +171,20 @@ static void calls_become_rows_of_a_table(void **state)
         if (want[i].dims) {
             rows[3 * i].text_key = "Input Dims";
             rows[3 * i].text = want[i].dims;
-            rows[3 * i].text_key2 = "Input type";
+            rows[3 * i].text_key2 = want[i].types ? "Input type" : NULL;
             rows[3 * i].text2 = want[i].types;
         }
         rows[3 * i + 1] =
             (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 100 * i + 5, 5, i + 1};
-        rows[3 * i + 2] =
-            (struct row){'X', "kernel", "k", 0, 7, 20000 * i, 1000 + 1000 * i, i + 1, 7};
+        rows[3 * i + 2] = (struct row){'X',
+                                       "kernel",
+                                       want[i].kernel ? want[i].kernel : "k",
+                                       0,
+                                       7,
+                                       20000 * i,
+                                       1000 + 1000 * i,
+                                       i + 1,
+                                       7};
     }
     t = TRACE_OF(rows);
     assert_ok(rp_samples_of_trace(&samples, t, NULL, "H200", NULL, NULL, &err), &err);
@@ -188,6 +202,41 @@ static void calls_become_rows_of_a_table(void **state)
     rp_trace_free(t);
 }
 
+static bool seven_flops(void *user, const struct rp_trace *trace, rp_event item,
+                        struct rp_op_cost *out)
+{
+    assert_string_equal(name_of(trace, item), user);
+    *out = (struct rp_op_cost){.flops = 7, .bytes = 9};
+    return true;
+}
+
+/* One kernel has no operator, the other one without a model; a third has its model. */
+static void others_know_what_has_no_model(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cpu_op", "my::thing", 1, 1, 10, 50},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 5, 1},
+        {'X', "kernel", "fusion", 0, 7, 100, 40, 1, 7},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 80, 5, 2},
+        {'X', "kernel", "fusion", 0, 7, 200, 40, 2, 7},
+        MM(100, 50),
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 110, 5, 3},
+        {'X', "kernel", "sgemm", 0, 7, 300, 40, 3, 7},
+    };
+    struct called c = calls_of(rows, 8);
+    struct rp_err err = RP_ERR_INIT;
+    char name[] = "fusion";
+
+    UNUSED_STATE(state);
+    assert_ok(rp_op_costs_init(&c.costs, &c.categories, &err), &err);
+    assert_ok(rp_cost_calls_init(&c.calls, &c.costs, &c.work, seven_flops, name, &err), &err);
+    assert_int_equal(c.calls.calls.n, 3);
+    for (int i = 0; i < 2; i++)
+        assert_true(cost_of_call(&c, i)->flops == 7 && cost_of_call(&c, i)->bytes == 9);
+    assert_true(cost_of_call(&c, 2)->flops == MM_FLOPS);
+    release_calls(&c);
+}
+
 int test_calls(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +244,7 @@ int test_calls(void)
         cmocka_unit_test(copies_move_their_bytes_once_or_twice),
         cmocka_unit_test(a_kernel_without_launch_is_like_its_equals),
         cmocka_unit_test(calls_become_rows_of_a_table),
+        cmocka_unit_test(others_know_what_has_no_model),
     };
 
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);

@@ -95,12 +95,41 @@ static void a_rendezvous_bounds_by_those_it_waits_for(void **state)
     rp_arena_release(&arena);
 }
 
+/* Ranks 0 and 1 share a clock: what only they do says nothing about clocks. */
+static void only_what_relates_two_clocks_counts(void **state)
+{
+    static const uint32_t clock_of[] = {0, 0, 1};
+    const struct rp_clock_participant v[] = {{0, 0, 0, 100, true},   {0, 1, 10, 100, true},
+                                             {1, 0, 200, 300, true}, {1, 2, 210, 300, true},
+                                             {2, 0, 400, 500, true}, {2, 1, 410, 500, true}};
+    const struct rp_clock_message messages[] = {{0, 1, 50, 60}, {0, 2, 250, 260}};
+    const struct rp_clock_input in = {.nranks = 3,
+                                      .clock_of = clock_of,
+                                      .nparticipants = 6,
+                                      .nmessages = 2,
+                                      .participants = v,
+                                      .messages = messages};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_clocks out;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_clocks_find(&in, &arena, &out, &err), &err);
+    assert_int_equal(out.nrendezvous, 1);
+    assert_int_equal(out.nmessages, 1);
+    assert_int_equal(out.at[0].clock, out.at[1].clock);
+    assert_int_not_equal(out.at[0].clock, out.at[2].clock);
+    assert_int_equal(out.at[2].offset_ns, 0);
+    rp_arena_release(&arena);
+}
+
 int test_clock_bounds(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_clock_stays),
         cmocka_unit_test(messages_in_both_directions_bound_a_clock),
         cmocka_unit_test(a_rendezvous_bounds_by_those_it_waits_for),
+        cmocka_unit_test(only_what_relates_two_clocks_counts),
     };
 
     return cmocka_run_group_tests_name("clock bounds", tests, NULL, NULL);

@@ -431,6 +431,36 @@ static void early_ends_count_where_ranks_wait(void **state)
     }
 }
 
+/* Recordings of one boot have one clock, whatever the time of day was adjusted by in between. */
+static void bases_differ_between_boots_only(void **state)
+{
+    static const struct {
+        uint64_t boot[2];
+        int64_t offset_ns;
+    } cases[] = {{{5, 5}, 0}, {{5, 6}, 700}, {{0, 0}, 700}, {{5, 0}, 700}};
+    const struct row rows[] = {{'X', "kernel", NAME, 0, 9, 10000, 2000, 1, 9}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rp_arena arena = RP_ARENA_INIT;
+        struct rp_collectives c[2] = {COLLECTIVES_OF(rows, &arena), COLLECTIVES_OF(rows, &arena)};
+        const struct rp_collectives *ranks[] = {&c[0], &c[1]};
+        struct rp_rendezvous_list m;
+
+        c[0].base_ns = 1000;
+        c[1].base_ns = 1700;
+        c[0].boot = cases[i].boot[0];
+        c[1].boot = cases[i].boot[1];
+        assert_code(rp_rendezvous_find(ranks, 2, &arena, &m, NULL), RP_OK);
+        assert_int_equal(m.base_ns[0], 0);
+        assert_int_equal(m.base_ns[1], cases[i].offset_ns);
+        assert_int_equal(m.at[0].last_ns, 10000 + cases[i].offset_ns);
+        rp_collectives_release(&c[0]);
+        rp_collectives_release(&c[1]);
+        rp_arena_release(&arena);
+    }
+}
+
 /* One rank recorded steps 1 to 3, the other steps 2 to 4, on one clock: their order pairs step 1
    with step 2, their ends show which belong together. */
 static void other_steps_are_matched_by_time(void **state)
@@ -514,6 +544,7 @@ int test_collectives(void)
         cmocka_unit_test(clocks_that_do_not_fit_are_noticed),
         cmocka_unit_test(one_in_ten_may_end_before_all_arrive),
         cmocka_unit_test(early_ends_count_where_ranks_wait),
+        cmocka_unit_test(bases_differ_between_boots_only),
         cmocka_unit_test(other_steps_are_matched_by_time),
         cmocka_unit_test(what_does_not_belong_together_is_not_matched),
     };

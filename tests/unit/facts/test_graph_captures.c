@@ -66,12 +66,45 @@ static void a_capture_without_its_end_is_none(void **state)
     assert_int_equal(CAPTURED(rows), 0);
 }
 
+/* Three captured launches and `ran` kernels that ran: a recording of captures, of which at most
+   twice as much ran to try them. */
+static bool is_of_captures(int ran)
+{
+    struct row rows[12] = {{'X', "cuda_runtime", BEGIN, 1, 1, 10, 5, 1},
+                           {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 5, 2},
+                           {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 30, 5, 3},
+                           {'X', "cuda_runtime", "cudaMemsetAsync", 1, 1, 40, 5, 4},
+                           {'X', "cuda_runtime", END, 1, 1, 50, 5, 5}};
+    struct rp_captures c;
+    struct rp_trace *t;
+    bool all;
+
+    for (int i = 0; i < ran; i++)
+        rows[5 + i] = (struct row){'X', "kernel", "gemm", 0, 7, 100 + 10 * i, 5, 50 + i, 7};
+    t = trace_of(rows, 5 + (size_t)ran);
+    assert_code(rp_captures_init(&c, t, NULL), RP_OK);
+    assert_int_equal(c.nodes.n, 3);
+    all = rp_captures_are_all(&c);
+    rp_captures_release(&c);
+    rp_trace_free(t);
+    return all;
+}
+
+static void recordings_of_captures_run_little(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(is_of_captures(0));
+    assert_true(is_of_captures(6));
+    assert_false(is_of_captures(7));
+}
+
 int test_graph_captures(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_inside_a_capture_count),
         cmocka_unit_test(captures_nest_and_belong_to_their_process),
         cmocka_unit_test(a_capture_without_its_end_is_none),
+        cmocka_unit_test(recordings_of_captures_run_little),
     };
 
     return cmocka_run_group_tests_name("captures", tests, NULL, NULL);
