@@ -83,7 +83,7 @@ static void planted_times_are_found_again(void **state)
 /* From 1024 rows on all takes three times as long, which no peak of the device explains. */
 static void what_peaks_do_not_explain_is_learned(void **state)
 {
-    static const double rows[] = {160, 512, 1024, 4096};
+    static const double rows[] = {200, 400, 1500, 3000}; /* none of them was measured */
     struct rp_samples samples = {0};
     struct rp_learned m;
     struct rp_learned_time t;
@@ -94,10 +94,10 @@ static void what_peaks_do_not_explain_is_learned(void **state)
         samples.rows.at[i].ns *= samples.rows.at[i].dim[0] >= 1024 ? 3 : 1;
     learn(&m, &samples, false, RP_LEARN_BUILTIN);
     for (int i = 0; i < 4; i++) {
-        struct rp_sample s = product_of(rows[i], 1024, 1024, RP_NUMBER_BF16, "H200");
+        struct rp_sample s = product_of(rows[i], 900, 1500, RP_NUMBER_BF16, "H200");
 
         assert_true(rp_learned_predict(&m, &s, &t));
-        assert_true(fabs(t.ns / (planted_ns(&s) * (rows[i] >= 1024 ? 3 : 1)) - 1) < 0.2);
+        assert_true(fabs(t.ns / (planted_ns(&s) * (rows[i] >= 1024 ? 3 : 1)) - 1) < 0.25);
     }
     rp_learned_release(&m);
     rp_samples_release(&samples);
@@ -273,6 +273,9 @@ static void hostile_models_are_refused(void **state)
                                         HEAD "end\nrow\n",
                                         HEAD "what\nend\n",
                                         HEAD "row\tH200\tmatmul\tfp32\t1x2\t1\t1\t1\t1\nend\n",
+                                        HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\t1\t"
+                                             "0000000000000000000000000000000000000000"
+                                             "0000000000000000000000000000000000000001\t1\nend\n",
                                         HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\t1\t-1\t1\nend\n",
                                         HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\tnan\t1\t1\nend\n",
                                         HEAD CURVE "end\n",

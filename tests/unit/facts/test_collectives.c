@@ -47,6 +47,48 @@ static void sizes_come_from_shapes(void **state)
     assert_null(rp_coll_dtype("TensorList", 10, &bytes));
 }
 
+static void types_have_names_and_sizes(void **state)
+{
+    static const struct {
+        const char *spelled, *name;
+        int64_t bytes;
+    } rows[] = {
+        {"Half", "f16", 2},
+        {"c10::Half", "f16", 2},
+        {"c10::BFloat16", "bf16", 2},
+        {"Float", "f32", 4},
+        {"float", "f32", 4},
+        {"Double", "f64", 8},
+        {"double", "f64", 8},
+        {"Int", "i32", 4},
+        {"int", "i32", 4},
+        {"Long", "i64", 8},
+        {"long", "i64", 8},
+        {"long int", "i64", 8},
+        {"Short", "i16", 2},
+        {"short int", "i16", 2},
+        {"Char", "i8", 1},
+        {"signed char", "i8", 1},
+        {"Byte", "u8", 1},
+        {"unsigned char", "u8", 1},
+        {"Bool", "bool", 1},
+        {"bool", "bool", 1},
+        {"Float8_e4m3fn", "f8e4m3", 1},
+        {"ComplexFloat", "c64", 8},
+        {"Float8_e5m2", "f8e5m2", 1},
+        {"c10::complex<float>", "c64", 8},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t bytes = 0;
+
+        assert_string_equal(rp_coll_dtype(rows[i].spelled, strlen(rows[i].spelled), &bytes),
+                            rows[i].name);
+        assert_int_equal(bytes, rows[i].bytes);
+    }
+}
+
 static void bus_factors_are_those_of_rings(void **state)
 {
     UNUSED_STATE(state);
@@ -531,6 +573,7 @@ int test_collectives(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kinds_are_told_by_any_spelling),
         cmocka_unit_test(sizes_come_from_shapes),
+        cmocka_unit_test(types_have_names_and_sizes),
         cmocka_unit_test(bus_factors_are_those_of_rings),
         cmocka_unit_test(streams_are_numbered_by_their_ids),
         cmocka_unit_test(facts_come_from_the_spans_around_the_launch),

@@ -342,11 +342,60 @@ static void impossible_edges_are_left_out(void **state)
     release_graph(&b);
 }
 
+/* The event is recorded behind "a"; only the next launch waits for it. An operator that is called
+   as the recording function is does not record. */
+static void a_wait_holds_up_the_next_launch(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", "launch", 1, 1, 0, 1, 1},
+        {'X', "cuda_runtime", "cudaEventRecord", 1, 1, 2, 1},
+        {'X', "cuda_runtime", "launch", 1, 1, 4, 1, 2},
+        {'X', "cpu_op", "cudaEventRecord", 1, 1, 6, 1},
+        {'X', "cuda_runtime", "cudaStreamWaitEvent", 1, 1, 8, 1},
+        {'X', "cuda_runtime", "launch", 1, 1, 10, 1, 3},
+        {'X', "cuda_runtime", "launch", 1, 1, 12, 1, 4},
+        {'X', "kernel", "a", 0, 7, 20, 10, 1, 7},
+        {'X', "kernel", "d", 0, 7, 30, 5, 2, 7},
+        {'X', "kernel", "b", 0, 8, 40, 10, 3, 8},
+        {'X', "kernel", "c", 0, 9, 60, 10, 4, 9},
+    };
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("a"), NODE("b"), RP_SG_EVENT);
+    assert_null(edge_between(&b.graph, NODE("d"), NODE("b"), RP_SG_EVENT));
+    assert_null(edge_between(&b.graph, NODE("a"), NODE("c"), RP_SG_EVENT));
+    release_graph(&b);
+}
+
+/* Kernels begin 5 after their launches, but the last waits for the one before it: its launch could
+   have been 5 before, as usual, and not the 85 that were recorded. */
+static void edges_that_do_not_bind_have_the_usual_lag(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},   {'X', "kernel", "k1", 0, 7, 10, 20, 1, 7},
+        {'X', "cuda_runtime", "l2", 1, 1, 100, 5, 2}, {'X', "kernel", "k2", 0, 7, 110, 20, 2, 7},
+        {'X', "cuda_runtime", "l3", 1, 1, 200, 5, 3}, {'X', "kernel", "k3", 0, 7, 210, 100, 3, 7},
+        {'X', "cuda_runtime", "l4", 1, 1, 220, 5, 4}, {'X', "kernel", "k4", 0, 7, 310, 20, 4, 7},
+    };
+    struct built b = BUILD(rows);
+    const struct rp_sg_edge *launch = edge_between(&b.graph, NODE("l4"), NODE("k4"), RP_SG_LAUNCH);
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("k3"), NODE("k4"), RP_SG_STREAM);
+    assert_non_null(launch);
+    assert_false(launch->flags & RP_SG_BINDING);
+    assert_int_equal(launch->lag_ns, 5);
+    release_graph(&b);
+}
+
 int test_step_edges(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spans_of_a_thread_follow_each_other),
         cmocka_unit_test(work_follows_its_launch),
+        cmocka_unit_test(a_wait_holds_up_the_next_launch),
+        cmocka_unit_test(edges_that_do_not_bind_have_the_usual_lag),
         cmocka_unit_test(work_of_a_stream_follows_each_other),
         cmocka_unit_test(a_recorded_event_holds_up_its_version),
         cmocka_unit_test(the_order_of_calls_tells_of_an_event),

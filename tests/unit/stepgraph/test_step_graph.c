@@ -221,8 +221,9 @@ static void host_collectives_are_nodes_and_overhead_is_not(void **state)
         {'X', "collective_comm", "MPI_Allreduce", 1, 1, 20, 30},
         {'X', "cpu_op", "op2", 1, 1, 60, 10},
         {'X', "overhead", "flush", 1, 1, 52, 5},
+        {'X', "collective_comm", "MPI_Barrier", 1, 1, 80, 20}, /* behind the last operator */
     };
-    struct built b = build_graph(rows, 4);
+    struct built b = build_graph(rows, 5);
     int64_t reduce_ns = 0, flush_ns = 0;
 
     UNUSED_STATE(state);
@@ -234,6 +235,7 @@ static void host_collectives_are_nodes_and_overhead_is_not(void **state)
     }
     assert_int_equal(reduce_ns, 30);
     assert_int_equal(flush_ns, 0);
+    assert_int_equal(b.graph.end_ns, 70);
     release_graph(&b);
 }
 
@@ -380,6 +382,24 @@ static void ranks_that_do_not_meet_are_not_joined(void **state)
     release_joined(&j);
 }
 
+/* Rank 0 gathers alone at the end: nobody comes last there. */
+static void a_collective_without_others_has_no_last_arrival(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", "launch", 1, 1, 40, 5, 5},
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 9, 50, 150, 5, 9},
+        {'X', "cuda_runtime", "launch2", 1, 1, 50, 5, 6},
+        {'X', "kernel", "ncclDevKernel_AllGather", 0, 9, 210, 20, 6, 9},
+    };
+    struct joined j = join_ranks(build_graph(rows, 4), rank_that_comes(150, 0));
+
+    UNUSED_STATE(state);
+    assert_int_equal(j.join.last_arrival[0][0].until_ns, 150);
+    assert_int_equal(j.join.last_arrival[0][1].until_ns, RP_NO_TS);
+    assert_int_equal(j.join.last_arrival[0][1].by, RP_NONE);
+    release_joined(&j);
+}
+
 static void any_two_ranks_give_the_recording_again(void **state)
 {
     struct random r = {31};
@@ -412,6 +432,7 @@ int test_step_graph(void)
         cmocka_unit_test(the_path_has_no_slack),
         cmocka_unit_test(a_graph_as_text),
         cmocka_unit_test(host_collectives_are_nodes_and_overhead_is_not),
+        cmocka_unit_test(a_collective_without_others_has_no_last_arrival),
         cmocka_unit_test(ranks_wait_for_the_last),
         cmocka_unit_test(what_began_while_waiting_follows_the_arrival),
         cmocka_unit_test(the_path_hops_to_the_last_rank),
