@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of <reprise/metrics.h>, and metric reports as text: read, judged and written. */
 #include "io/output.h"
+#include "memory_file.h"
 #include "metrics/set.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 /* A file is mapped by its reader, so it must be one. */
 static enum rp_code read_mapped(const uint8_t *data, size_t size, struct rp_metric_set *set)
 {
-    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    struct memory_file file;
     enum rp_code code = RP_IO;
-    char path[64];
 
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (fd >= 0 && write(fd, data, size) == (ssize_t)size)
-        code = rp_metric_set_read_file(path, set, NULL);
-    if (fd >= 0)
-        close(fd);
+    if (memory_file_open(&file, data, size)) {
+        code = rp_metric_set_read_file(file.path, set, NULL);
+        memory_file_close(&file);
+    }
     return code;
 }
 

@@ -18,7 +18,7 @@
  *   corpus TARGET FOLDER                      the whole corpus
  *   corpus TARGET FILE [--cut N] [--fail N]   one run, to look at what went wrong
  */
-#include "replay.h"
+#include "targets.h"
 
 #include <dirent.h>
 #include <errno.h>

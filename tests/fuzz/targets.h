@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TESTS_FUZZ_REPLAY_H
-#define RP_TESTS_FUZZ_REPLAY_H
+#ifndef RP_TESTS_FUZZ_TARGETS_H
+#define RP_TESTS_FUZZ_TARGETS_H
 /* The fuzz targets by name; tests/CMakeLists.txt generates the table from the files. */
 #include <stddef.h>
 #include <stdint.h>
