@@ -87,7 +87,7 @@ enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *ar
     for (i = 0; i < trace->nsteps; i++) {
         struct rp_interval *last = out->n ? &out->at[out->n - 1] : NULL;
 
-        if (trace->steps[i].flags & RP_STEP_WARM_UP)
+        if (trace->steps[i].flags & RP_STEP_NOT_JUDGED)
             continue;
         if (last && last->end_ns == times[i].begin_ns)
             last->end_ns = times[i].end_ns;

@@ -35,8 +35,9 @@ enum rp_code rp_step_median(const struct rp_interval *steps, size_t n, struct rp
    the last end of host and device work, or, without any, of everything that has a time. */
 struct rp_interval rp_trace_span(const struct rp_trace *trace);
 
-/* What of the span is judged: the steps without breaks between them and without warm-up, those that
-   follow each other as one; without steps the span. At least one, in time order, in the arena. */
+/* What of the span is judged: the steps without breaks between them, warm-up and those without
+   detail; those that follow each other as one; without steps the span. At least one, in time order,
+   in the arena. */
 struct rp_segments {
     size_t n;
     struct rp_interval *at;

@@ -143,9 +143,10 @@ enum rp_step_source {
     RP_STEP_REPETITION,
     RP_STEP_SESSION,
     RP_STEP_MARKS,     /* of a server (trace/step_patterns.h) */
-    RP_STEP_OPTIMIZER, /* these three: what a loop does once in each round (finish/steps_loop.c) */
+    RP_STEP_OPTIMIZER, /* these four: what a loop does once in each round (finish/steps_loop.c) */
     RP_STEP_EXECUTABLE,
     RP_STEP_LOADER,
+    RP_STEP_FORWARD,
     RP_STEP_SOURCES
 };
 /* Whether such a step is what its mark says, from its begin to its end. */
@@ -165,7 +166,9 @@ enum rp_step_phase {
 enum {
     RP_STEP_ON_DEVICE = 1,   /* its mark has the times of device work, not of the host */
     RP_STEP_BREAK_AFTER = 2, /* something else comes before the next step: it ends by itself */
-    RP_STEP_WARM_UP = 4      /* among the first, and far longer than the others: is not judged */
+    RP_STEP_WARM_UP = 4,     /* among the first, and far longer than the others: is not judged */
+    RP_STEP_NO_DETAIL = 8,   /* only its mark was recorded (`record --detail`): is not judged */
+    RP_STEP_NOT_JUDGED = RP_STEP_WARM_UP | RP_STEP_NO_DETAIL
 };
 #define RP_NO_COUNT INT64_C(-1)
 /* How long a step lasts is in facts/step_times.h: work may end after its mark. */

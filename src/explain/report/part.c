@@ -104,7 +104,8 @@ static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time
         .drain_ns = idle_in(&ctx->out->gaps, RP_GAP_SYNC_DRAIN, time.begin_ns, time.end_ns),
         .earlier_ns = at ? 0 : earlier_in(ctx, step, time),
         .unrecorded_ns = unrecorded_in(ctx, time),
-        .warm_up = step->flags & RP_STEP_WARM_UP};
+        .warm_up = step->flags & RP_STEP_WARM_UP,
+        .no_detail = step->flags & RP_STEP_NO_DETAIL};
 }
 
 /* All steps of the trace, or the one that is selected. */
@@ -314,6 +315,7 @@ static enum rp_code measure_breaks(struct part_ctx *ctx, struct rp_err *err)
 
     RP_TRY(rp_step_times(ctx->t, ctx->arena, &times, err));
     for (i = 0; i < ctx->t->nsteps; i++) {
+        out->without_detail += !!(steps[i].flags & RP_STEP_NO_DETAIL);
         if (steps[i].flags & RP_STEP_WARM_UP) {
             out->warm_ups++;
             rp_ns_add(&out->warm_up_ns, rp_ns_between(times[i].begin_ns, times[i].end_ns));

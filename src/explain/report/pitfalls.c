@@ -259,7 +259,8 @@ static size_t list_alike(const struct rp_report_step *steps, size_t n, size_t *a
     size_t i, count = 0;
 
     for (i = 0; i < n; i++)
-        if ((alike && !steps[i].warm_up) || (steps[i].phase && !strcmp(steps[i].phase, "decode")))
+        if ((alike && !steps[i].warm_up && !steps[i].no_detail) ||
+            (steps[i].phase && !strcmp(steps[i].phase, "decode")))
             at[count++] = i;
     return count;
 }

@@ -286,6 +286,7 @@ static const struct rp_field part_step_fields[] = {
     RP_PART_PLAIN(struct rp_report_step, earlier_ns),
     RP_PART_PLAIN(struct rp_report_step, unrecorded_ns),
     RP_PART_PLAIN(struct rp_report_step, warm_up),
+    RP_PART_PLAIN(struct rp_report_step, no_detail),
     RP_PART_END};
 static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_step),
                                               part_step_fields, NULL};
@@ -316,6 +317,7 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART(PLAIN, warm_up_ns),
                                               PART(PLAIN, breaks),
                                               PART(PLAIN, break_ns),
+                                              PART(PLAIN, without_detail),
                                               PART(PLAIN, coverage),
                                               PART(PLAIN, category_ns),
                                               PART(PLAIN, nplaced),
@@ -714,11 +716,20 @@ static const char *lost_text(struct report_ctx *j, const char *whole)
                           duration(j, out->lost_ns), percent(j, out->lost_ns, out->span_ns), lost);
 }
 
+static size_t judged_steps(const struct rp_report_part *p)
+{
+    size_t i, n = 0;
+
+    for (i = 0; i < p->nsteps; i++)
+        n += !p->steps[i].warm_up && !p->steps[i].no_detail;
+    return n;
+}
+
 /* What the devices compute, and what was lost: means over the ranks. */
 static void fill_lost(struct report_ctx *j)
 {
     struct rp_report_root *out = j->out;
-    size_t nsteps = part_of(j, 0)->nsteps - (size_t)part_of(j, 0)->warm_ups;
+    size_t nsteps = judged_steps(part_of(j, 0));
     const char *whole, *comm, *waits;
 
     out->window_ns /= (int64_t)j->n;
@@ -871,6 +882,12 @@ static void note_outside(struct report_ctx *j)
                                       "in %s between steps (evaluation, checkpoints, pauses)",
                                       rp_units_count(j->arena, p->breaks, "break")));
     text = and_outside(j, text, p->after_ns, "after the last step");
+    if (p->without_detail)
+        add_note(j,
+                 rp_arena_textf(j->arena,
+                                "kernels and operators are those of %zu of %zu steps: the others "
+                                "were recorded without detail",
+                                p->nsteps - (size_t)p->without_detail, p->nsteps));
     if (*text)
         add_note(j, rp_arena_textf(j->arena, "not counted:%s", text));
 }

@@ -36,6 +36,7 @@ struct rp_report_step {
     int64_t earlier_ns;    /* of the first: busy with work that was launched before it */
     int64_t unrecorded_ns; /* device_wait before the first recorded work of a stream */
     bool warm_up;          /* one of the first, far longer than usual: is not judged */
+    bool no_detail;        /* only its mark was recorded: is not judged */
 };
 
 /* Small sums that findings are made of. */
@@ -135,6 +136,7 @@ struct rp_report_part {
     struct rp_breakdown whole;   /* of the span (facts/step_times.h), or of what is selected */
     int64_t before_ns, after_ns; /* recorded before and after the span */
     int64_t warm_ups, warm_up_ns, breaks, break_ns; /* of the span, and not part of `whole` */
+    int64_t without_detail;                         /* steps: the same */
     struct rp_coverage coverage;
     int64_t category_ns[RP_CATEGORIES]; /* device time of the items, of the main device */
     size_t nplaced;

@@ -4,6 +4,7 @@
 
 #include "base/order.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 RP_ORDER(by_begin, struct rp_loop_item, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(name))
@@ -101,8 +102,8 @@ double rp_loop_work_differs(const struct rp_loop_work *work, int64_t a_begin_ns,
         }
     for (i = a; i < a_end; i++)
         work->count.at[work->items.at[i].name] = 0;
-    if (!na && !nb)
-        return 0;
+    if (!na || !nb)
+        return NAN;
     return 1 - (double)common / (double)(na > nb ? na : nb);
 }
 

@@ -28,7 +28,8 @@ void rp_loop_work_release(struct rp_loop_work *work);
 
 /* How many begin in [begin, end). */
 size_t rp_loop_work_count(const struct rp_loop_work *work, int64_t begin_ns, int64_t end_ns);
-/* How much of the work in two intervals is not the same, order aside: 0 to 1. */
+/* How much of the work in two intervals is not the same, order aside: 0 to 1; NAN where one of them
+   has none. */
 double rp_loop_work_differs(const struct rp_loop_work *work, int64_t a_begin_ns, int64_t a_end_ns,
                             int64_t b_begin_ns, int64_t b_end_ns);
 /* Where the last n items before a time begin; INT64_MAX without any. */

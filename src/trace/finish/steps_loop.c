@@ -3,9 +3,11 @@
  * Steps of a loop that nobody marked, by what it does once in each round:
  *
  *     an optimizer    "Optimizer.step#Adam.step" of PyTorch: a step ends where the range ends, so
- *                     that micro-batches, and a closure that runs inside of it, are part of the
- * step an executable   "jit_step" of JAX: a step begins where it is called a data loader
- * "enumerate(DataLoader)#….__next__": a step begins where it asks for a batch
+ *                     that micro-batches and a closure inside of it are part of the step
+ *     an executable   "jit_step" of JAX: a step begins where it is called
+ *     a data loader   "enumerate(DataLoader)#….__next__": a step begins with the next batch
+ *     a forward pass  "aten::embedding": a language model looks its tokens up, in generation
+ *                     once for each new token; a step begins there
  *
  * A round may do it several times (two optimizers, gradients that are accumulated): the work
  * between two of them is compared with the work between those 2, 3, ... later, and the smallest
@@ -23,6 +25,7 @@
 
 #include "base/order.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define LEAST_MARKS   3  /* fewer are no loop */
@@ -30,7 +33,14 @@
 #define SAMPLED_ROUND 64 /* rounds that are compared */
 #define WARM_UP_RATIO 2  /* a first step that takes longer than that many usual ones is warm-up */
 
-enum loop_kind { LOOP_NONE, LOOP_OPTIMIZER, LOOP_EXECUTABLE, LOOP_LOADER, LOOP_KINDS };
+enum loop_kind {
+    LOOP_NONE,
+    LOOP_OPTIMIZER,
+    LOOP_EXECUTABLE,
+    LOOP_LOADER,
+    LOOP_FORWARD,
+    LOOP_KINDS
+};
 
 struct loop_mark {
     rp_event event;
@@ -64,6 +74,8 @@ static enum loop_kind kind_of_name(const char *name)
     if (begins_with(name, "jit_") || begins_with(name, "jit(") || begins_with(name, "pjit_") ||
         begins_with(name, "pmap_") || begins_with(name, "PjitFunction("))
         return LOOP_EXECUTABLE;
+    if (!strcmp(name, "aten::embedding"))
+        return LOOP_FORWARD;
     return LOOP_NONE;
 }
 
@@ -195,9 +207,15 @@ static double difference(const struct loop *w, size_t lag)
     size_t count = 0, i;
     double sum = 0;
 
-    for (i = from; i + lag < n && count < SAMPLED_ROUND; i++, count++)
-        sum += rp_loop_work_differs(&w->work, boundary(w, i), boundary(w, i + 1),
-                                    boundary(w, i + lag), boundary(w, i + lag + 1));
+    for (i = from; i + lag < n && count < SAMPLED_ROUND; i++) {
+        double one = rp_loop_work_differs(&w->work, boundary(w, i), boundary(w, i + 1),
+                                          boundary(w, i + lag), boundary(w, i + lag + 1));
+
+        if (isnan(one))
+            continue; /* recorded without detail */
+        sum += one;
+        count++;
+    }
     return count ? sum / (double)count : 1;
 }
 
@@ -227,21 +245,25 @@ static void keep_rounds(struct loop *w)
 
 RP_ORDER(ascending, int64_t, RP_COMPARE(*a, *b))
 
+/* The medians of the rounds; the work of those that have any: of others no detail was recorded. */
 static enum rp_code measure_usual(struct loop *w, struct rp_err *err)
 {
-    size_t n = w->marks.n - 1, i;
+    size_t n = w->marks.n - 1, detailed = 0, i;
     RP_VEC(int64_t) v = {0};
     enum rp_code code = rp_vec_reserve(&v, 2 * n, err);
 
     for (i = 0; code == RP_OK && i < n; i++) {
+        size_t count = rp_loop_work_count(&w->work, boundary(w, i), boundary(w, i + 1));
+
         v.at[i] = boundary(w, i + 1) - boundary(w, i);
-        v.at[n + i] = (int64_t)rp_loop_work_count(&w->work, boundary(w, i), boundary(w, i + 1));
+        if (count)
+            v.at[n + detailed++] = (int64_t)count;
     }
     if (code == RP_OK) {
         qsort(v.at, n, sizeof *v.at, ascending);
-        qsort(v.at + n, n, sizeof *v.at, ascending);
+        qsort(v.at + n, detailed, sizeof *v.at, ascending);
         w->usual_ns = v.at[n / 2];
-        w->usual = (size_t)v.at[n + n / 2];
+        w->usual = detailed ? (size_t)v.at[n + detailed / 2] : 0;
     }
     rp_vec_release(&v);
     return code;
@@ -262,7 +284,8 @@ static struct rp_step step_of(const struct loop *w, size_t i)
 {
     static const enum rp_step_source sources[LOOP_KINDS] = {[LOOP_OPTIMIZER] = RP_STEP_OPTIMIZER,
                                                             [LOOP_EXECUTABLE] = RP_STEP_EXECUTABLE,
-                                                            [LOOP_LOADER] = RP_STEP_LOADER};
+                                                            [LOOP_LOADER] = RP_STEP_LOADER,
+                                                            [LOOP_FORWARD] = RP_STEP_FORWARD};
     struct rp_step step =
         rp_step_of_event(w->b, w->marks.at[i].event, sources[w->kind], (int64_t)i);
 
@@ -305,6 +328,18 @@ static void flag_warm_up(const struct loop *w, struct rp_step *steps, size_t n)
         steps[i].flags |= RP_STEP_WARM_UP;
 }
 
+/* Steps with less than half of the usual work, between marks of the recorder that say so. */
+static void flag_without_detail(const struct loop *w, struct rp_step *steps, size_t n)
+{
+    size_t i;
+
+    if (rp_build_find_str(w->b, "without detail") == RP_NONE)
+        return;
+    for (i = 0; i < n; i++)
+        if (rp_loop_work_count(&w->work, steps[i].begin_ns, steps[i].end_ns) < w->usual / 2 + 1)
+            steps[i].flags |= RP_STEP_NO_DETAIL;
+}
+
 static enum rp_code make_steps(struct loop *w, struct rp_err *err)
 {
     size_t i;
@@ -319,6 +354,7 @@ static enum rp_code make_steps(struct loop *w, struct rp_err *err)
         if (w->b->steps.at[i].end_ns < w->b->steps.at[i + 1].begin_ns)
             w->b->steps.at[i].flags |= RP_STEP_BREAK_AFTER;
     flag_warm_up(w, w->b->steps.at, w->b->steps.n);
+    flag_without_detail(w, w->b->steps.at, w->b->steps.n);
     return RP_OK;
 }
 
@@ -374,4 +410,9 @@ enum rp_code rp_steps_by_executable(struct rp_builder *b, struct rp_err *err)
 enum rp_code rp_steps_by_loader(struct rp_builder *b, struct rp_err *err)
 {
     return steps_by(b, LOOP_LOADER, err);
+}
+
+enum rp_code rp_steps_by_forward(struct rp_builder *b, struct rp_err *err)
+{
+    return steps_by(b, LOOP_FORWARD, err);
 }

@@ -140,6 +140,32 @@ static void test_warm_up(void **state)
     rp_trace_free(trace);
 }
 
+/* Of most steps only the mark was recorded: they are steps, but not judged. */
+static void test_steps_without_detail(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+    int i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 30; i++) {
+        if (i % 10 < 2) {
+            train(&t, "Optimizer.step#Adam.step", "aten::mm");
+        } else {
+            t.now += 200;
+            run(&t, "user_annotation", "Optimizer.step#Adam.step", 20);
+        }
+    }
+    run(&t, "reprise", "without detail", 1);
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 30);
+    for (i = 0; i < 30; i++) {
+        assert_int_equal(trace->steps[i].end_ns, 220 * (i + 1));
+        assert_int_equal(trace->steps[i].flags, i % 10 < 2 ? 0 : RP_STEP_NO_DETAIL);
+    }
+    rp_trace_free(trace);
+}
+
 /* Of several executables the one that takes most time, not counting its first call, which compiles;
    two calls of it in a round, with another executable after them, are one step. */
 static void test_executables(void **state)
@@ -182,6 +208,27 @@ static void test_loader(void **state)
     assert_int_equal(trace->steps[2].begin_ns, 260);
     assert_int_equal(trace->steps[2].end_ns, 390);
     assert_int_equal(trace->steps[7].end_ns, 8 * 130);
+    rp_trace_free(trace);
+}
+
+/* Generation: each token is a forward pass, in which both words and positions are looked up. */
+static void test_forward(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    run_operators(&t, "aten::normal_", 50, 10);
+    for (int i = 0; i < 12; i++) {
+        run_operators(&t, "aten::embedding", 2, 10);
+        run_operators(&t, "aten::linear", 30, 10);
+        run(&t, "cpu_op", "aten::argmax", 10);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 12);
+    assert_int_equal(trace->steps[0].source, RP_STEP_FORWARD);
+    assert_int_equal(trace->steps[0].begin_ns, 500);
+    assert_int_equal(trace->steps[11].end_ns, 500 + 12 * 330);
     rp_trace_free(trace);
 }
 
@@ -231,8 +278,10 @@ int test_steps_loop(void)
         cmocka_unit_test(test_evaluation),
         cmocka_unit_test(test_pause_belongs_to_step),
         cmocka_unit_test(test_warm_up),
+        cmocka_unit_test(test_steps_without_detail),
         cmocka_unit_test(test_executables),
         cmocka_unit_test(test_loader),
+        cmocka_unit_test(test_forward),
         cmocka_unit_test(test_marks_in_start_up),
         cmocka_unit_test(test_windows_of_the_profiler),
     };
