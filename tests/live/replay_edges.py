@@ -96,7 +96,10 @@ for d in (np.complex64, np.complex128):
     few = np.abs(np.nan_to_num(z, nan=3)) < 1e20  # quotients and powers near the ends of the type are XLA's own
     some = np.isfinite(z) & few & (np.abs(z) > 1e-20)
     case(f"div_{n}", BINARY["div"], z[some], z[some][::-1])
-    case(f"pow_{n}", BINARY["pow"], z[some], z[some][::-1])
+    powers = np.array([complex(a, b) for a in (0.0, 1, -1, 2, 0.5, np.inf, -np.inf, np.nan) for b in (0.0, 1, -0.5, np.inf, np.nan)], d)
+    case(f"pow_{n}", BINARY["pow"], *(a.ravel() for a in np.meshgrid(z[few], powers)))
+    case(f"atan2_{n}", lax.atan2, z[some], z[some][::-1])
+    case(f"logistic_{n}", lax.logistic, z[np.isfinite(z) & few])
     case(f"parts_{n}", lambda a: [a.real, a.imag, jnp.conj(a), jnp.angle(a), a.sum(), a.prod(), lax.complex(a.imag, a.real)], z)
 for d in (np.int8, np.int32, np.int64, np.uint8, np.uint32, np.uint64):
     i = np.iinfo(d)

@@ -40,7 +40,7 @@
     X(MULTIPLY, multiply, N(product)(x, y)) \
     X(DIVIDE, divide, x / y)                \
     X(ATAN2, atan2, N(atan2_of)(x, y))      \
-    X(POWER, power, x == 0 ? (y == 0 ? 1 : 0) : F(cpow)(x, y))
+    X(POWER, power, N(power_of)(x, y))
 
 /* Results that are real. */
 #define PART_LIST(X)           \

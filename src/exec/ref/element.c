@@ -44,8 +44,7 @@ bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, boo
                      struct rp_lane *lane)
 {
     unsigned code = node->code, from, to = node->shape->elem;
-    bool total = rp_node_word(plan, node, RP_ATTR_TYPE, "TOTALORDER") ||
-                 rp_node_word(plan, node, RP_ATTR_ORDER, "TOTAL");
+    bool total = rp_node_word(plan, node, RP_ATTR_TYPE, "TOTALORDER");
 
     if (!node->nin)
         return false;
@@ -71,6 +70,8 @@ bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, boo
     }
     lane->exponent = (uint8_t)rp_node_int(plan, node, RP_ATTR_EXPONENT_BITS, 8);
     lane->mantissa = (uint8_t)rp_node_int(plan, node, RP_ATTR_MANTISSA_BITS, 23);
+    if (rp_node_operand(plan, node, 0)->elem == RP_ELEM_F16 && lane->exponent >= 5)
+        lane->exponent = 8; /* what a type can hold, subnormal numbers too, stays as it is */
     return rp_lane_find(code, total, lane);
 }
 

@@ -288,10 +288,14 @@ enum rp_code rp_topk_run(struct rp_tensor *in, size_t k, bool largest, unsigned 
 
 static enum rp_code prepare_topk(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    int64_t k = rp_node_int(plan, node, RP_ATTR_K, -1);
+    int64_t k = rp_node_int(plan, node, RP_ATTR_K, 0);
+    const struct rp_value_shape *values;
 
-    if (k < 0 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != 2)
-        return rp_node_error(node, RP_FORMAT, err, "k is missing, or the result is not a pair");
+    if (node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != 2)
+        return rp_node_error(node, RP_FORMAT, err, "the result is not a pair");
+    values = node->shape->parts[0];
+    if (k < 0 || !values->rank || values->dims[values->rank - 1] != k)
+        return rp_node_error(node, RP_FORMAT, err, "k is not the size of the result");
     node->value = rp_node_word(plan, node, RP_ATTR_LARGEST, "false") ? -k - 1 : k;
     return RP_OK;
 }

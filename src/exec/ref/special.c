@@ -193,21 +193,29 @@ static enum rp_code special_prepare(struct rp_plan *plan, struct rp_node *node, 
     return RP_OK;
 }
 
-/* The next number of the type, not of double: numbers of one sign are ordered as their bits. */
+/* Numbers in their order, subnormal ones among them; both zeros are 0. */
+static int64_t float_rank(uint64_t bits, uint64_t sign)
+{
+    return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
+}
+
+/* The next number of the type, not of double. */
 static void next_after(const struct rp_tensor *x, const struct rp_tensor *y, size_t i,
                        struct rp_tensor *out)
 {
     double from = rp_tensor_number(x, i), to = rp_tensor_number(y, i);
     uint64_t bits = rp_tensor_bits(x, i), sign = UINT64_C(1) << (8 * x->unit - 1);
+    int64_t at = float_rank(bits, sign), end = float_rank(rp_tensor_bits(y, i), sign);
 
-    if (isnan(from) || isnan(to) || from == to) {
+    if (isnan(from) || isnan(to)) {
         rp_tensor_set(out, i, isnan(from) ? from : to);
         return;
     }
-    if (from == 0)
-        bits = 1 | (to < 0 ? sign : 0);
-    else
-        bits += (to > from) == (from > 0) ? 1 : UINT64_MAX;
+    bits = rp_tensor_bits(y, i);
+    if (at != end && from != to) { /* two subnormal numbers count as equal */
+        at += end > at ? 1 : -1;
+        bits = at < 0 ? sign | (uint64_t)-at : at == 0 && end > 0 ? sign : (uint64_t)at;
+    }
     memcpy(out->data + i * out->unit, &bits, out->unit);
 }
 

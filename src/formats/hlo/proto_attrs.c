@@ -8,6 +8,7 @@
 #include "formats/hlo/proto.h"
 
 #include "abi/proto/hlo.h"
+#include "formats/hlo/comparison.h"
 
 #include <string.h>
 
@@ -25,42 +26,19 @@ static struct rp_attr bytes_attr(uint32_t key, enum rp_value_type type, struct r
 
 /* ---- one field, one attribute ---- */
 
-/* The default comparison type of these operands. */
-static bool is_default_comparison(const struct rp_hlo_proto *r, struct rp_bytes type)
-{
-    struct rp_ids operands = rp_op_operands(r->p, r->op);
-    unsigned elem = operands.n ? r->p->shapes.at[r->p->shape.at[operands.at[0]]].elem : 0;
-    const char *name = rp_elem_name(elem), *word = "FLOAT";
-
-    if (name && (name[0] == 's'))
-        word = "SIGNED";
-    else if (name && (name[0] == 'u' || name[0] == 'p'))
-        word = "UNSIGNED";
-    return type.n == strlen(word) && memcmp(type.at, word, type.n) == 0;
-}
-
-/* Floats are compared in part, everything else in total. */
-static bool is_default_order(const struct rp_hlo_proto *r, struct rp_bytes order)
-{
-    static const struct rp_bytes usual = {(const uint8_t *)"FLOAT", 5};
-    const char *word = is_default_comparison(r, usual) ? "PARTIAL" : "TOTAL";
-
-    return order.n == strlen(word) && memcmp(order.at, word, order.n) == 0;
-}
-
 static enum rp_code add_word(struct rp_hlo_proto *r, uint32_t key, const struct rp_proto_item *it)
 {
     const char *word;
+    struct rp_attr attr;
 
     if (it->wire == RP_WIRE_VARINT) {
         word = rp_hlo_enum_word(key, false, it->value);
         return word ? rp_hlo_proto_add(r, rp_attr_word(key, word)) : RP_OK;
     }
-    if (it->wire != RP_WIRE_BYTES || !it->bytes.n ||
-        (key == RP_ATTR_TYPE && is_default_comparison(r, it->bytes)) ||
-        (key == RP_ATTR_ORDER && is_default_order(r, it->bytes)))
+    if (it->wire != RP_WIRE_BYTES || !it->bytes.n)
         return RP_OK;
-    return rp_hlo_proto_add(r, bytes_attr(key, RP_VALUE_WORD, it->bytes));
+    attr = bytes_attr(key, RP_VALUE_WORD, it->bytes);
+    return rp_hlo_comparison_attr(r->p, r->op, &attr) ? rp_hlo_proto_add(r, attr) : RP_OK;
 }
 
 static enum rp_code add_int(struct rp_hlo_proto *r, uint32_t key, int64_t value)
@@ -589,6 +567,8 @@ static const struct {
     {RP_OP_SCATTER, RP_ATTR_INSERTED_WINDOW_DIMS, NULL},
     {RP_OP_SCATTER, RP_ATTR_SCATTER_DIMS_TO_OPERAND_DIMS, NULL},
     {RP_OP_SCATTER, RP_ATTR_UPDATE_WINDOW_DIMS, NULL},
+    {RP_OP_TOPK, RP_ATTR_K, NULL},
+    {RP_OP_TOPK, RP_ATTR_LARGEST, NULL},
     {RP_OP_TRANSPOSE, RP_ATTR_DIMENSIONS, NULL},
 };
 
@@ -606,6 +586,7 @@ static const bool has_implicit[RP_OP_COUNT] = {
     [RP_OP_RNG_BIT_GENERATOR] = true,
     [RP_OP_SCAN] = true,
     [RP_OP_SCATTER] = true,
+    [RP_OP_TOPK] = true,
     [RP_OP_TRANSPOSE] = true,
 };
 

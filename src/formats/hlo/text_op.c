@@ -10,6 +10,8 @@
  */
 #include "formats/hlo/text.h"
 
+#include "formats/hlo/comparison.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -320,8 +322,10 @@ static struct rp_attr parse_value(struct rp_hlo_text *r, uint32_t key, struct rp
 }
 
 /* Values that name operations and shapes; raw text where they cannot be found. */
-static enum rp_code add_value(struct rp_hlo_text *r, uint32_t key, struct rp_slice value)
+static enum rp_code add_value(struct rp_hlo_text *r, uint32_t op, uint32_t key,
+                              struct rp_slice value)
 {
+    struct rp_attr attr;
     enum rp_code code;
 
     if (key == RP_ATTR_CONTROL_PREDECESSORS && find_predecessors(r, value))
@@ -333,7 +337,9 @@ static enum rp_code add_value(struct rp_hlo_text *r, uint32_t key, struct rp_sli
         if (code == RP_NOMEM)
             return rp_err_nomem(r->err, "reading attributes");
     }
-    return rp_program_add_attr(r->p, parse_value(r, key, value), r->err);
+    attr = parse_value(r, key, value);
+    return rp_hlo_comparison_attr(r->p, op, &attr) ? rp_program_add_attr(r->p, attr, r->err)
+                                                   : RP_OK;
 }
 
 static enum rp_code read_attribute(struct rp_hlo_text *r, uint32_t op)
@@ -360,7 +366,7 @@ static enum rp_code read_attribute(struct rp_hlo_text *r, uint32_t op)
     RP_TRY(rp_hlo_text_value(r, &value));
     if (key == RP_ATTR_METADATA)
         return rp_hlo_text_metadata(r, value, &p->meta.at[op]);
-    return add_value(r, key, value);
+    return add_value(r, op, key, value);
 }
 
 /* Calls in the order of their slots; calls of computations defined later are resolved at the

@@ -163,6 +163,16 @@ static enum rp_code add_compare(struct rp_mlir *r, const struct rp_mlir_attrs *a
     return type ? add_ints_attr(r, rp_attr_word(RP_ATTR_TYPE, type)) : RP_OK;
 }
 
+/* "largest = false"; the largest otherwise, which HLO says explicitly */
+static enum rp_code add_largest(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
+{
+    static const char *const words[] = {"largest", NULL};
+    struct rp_mlir_ints list;
+    bool smallest = rp_mlir_find_ints(r, attrs, words, &list) && list.n && !list.at[0];
+
+    return add_ints_attr(r, rp_attr_flag(RP_ATTR_LARGEST, !smallest));
+}
+
 /* "[0:32, 1:4:2]" into lists of starts, ends and steps */
 static void slice_ranges(const struct rp_mlir_attrs *attrs, struct rp_mlir_ints *part)
 {
@@ -505,6 +515,8 @@ enum rp_code rp_mlir_attributes(struct rp_mlir *r, enum rp_opcode code,
         return rp_mlir_called_list(r, attrs); /* of a custom call that stands for it */
     case RP_OP_COMPARE:
         return add_compare(r, attrs);
+    case RP_OP_TOPK:
+        return add_largest(r, attrs);
     case RP_OP_SLICE:
         return add_slice(r, attrs);
     case RP_OP_PAD:

@@ -405,6 +405,8 @@ static bool put_word(const struct rp_hlo_writer *put, uint32_t field, const stru
 
     if (!rp_hlo_is_enum(attr->key)) {
         rp_proto_put_bytes(put->w, field, attr->at, attr->n);
+        if (attr->key == RP_ATTR_TYPE && rp_attr_is(attr, "TOTALORDER")) /* since 2026 */
+            rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_COMPARISON_ORDER, "TOTAL", 5);
         return true;
     }
     if (!rp_hlo_enum_value(attr->key, false, attr->at, attr->n, &v))
