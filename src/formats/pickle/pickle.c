@@ -71,12 +71,46 @@ static bool value_is(const struct rp_pickle_value *value, const char *word)
            !memcmp(value->v.text, word, value->n);
 }
 
+/* A dict may be large, and be used as often as the file has bytes. */
+#define LARGE_DICT 64 /* items: keys and values */
+
+static uint64_t key_hash(rp_pickle_id dict, const char *key, size_t n)
+{
+    return rp_hash_join(rp_hash_bytes(key, n), dict);
+}
+
+static enum rp_code index_dicts(struct rp_pickle *p, struct rp_err *err)
+{
+    for (rp_pickle_id id = 0; id < p->values.n; id++) {
+        const struct rp_pickle_value *d = &p->values.at[id];
+
+        if (d->type != RP_PICKLE_DICT || d->n <= LARGE_DICT)
+            continue;
+        for (uint32_t i = 0; i + 1 < d->n; i += 2) {
+            const struct rp_pickle_value *key = &p->values.at[d->v.items[i]];
+
+            if (key->type == RP_PICKLE_TEXT)
+                RP_TRY(rp_map_put(&p->keys, key_hash(id, key->v.text, key->n), i + 1, err));
+        }
+    }
+    p->indexed = true;
+    return RP_OK;
+}
+
 rp_pickle_id rp_pickle_get(const struct rp_pickle *p, rp_pickle_id dict, const char *key)
 {
     const struct rp_pickle_value *d = dict == RP_NONE ? NULL : &p->values.at[dict];
+    uint32_t known;
 
     if (!d || d->type != RP_PICKLE_DICT)
         return RP_NONE;
+    if (d->n > LARGE_DICT && p->indexed) {
+        known = rp_map_get(&p->keys, key_hash(dict, key, strlen(key)));
+        if (known == RP_MAP_NONE)
+            return RP_NONE;
+        if (value_is(&p->values.at[d->v.items[known - 1]], key))
+            return d->v.items[known];
+    } /* else two keys have the same hash: search */
     for (uint32_t i = d->n; i >= 2; i -= 2)
         if (value_is(&p->values.at[d->v.items[i - 2]], key))
             return d->v.items[i - 1];
@@ -825,11 +859,12 @@ enum rp_code rp_pickle_read(struct rp_pickle *out, const void *bytes, size_t n,
     rp_vec_release(&r.stack);
     rp_vec_release(&r.marks);
     rp_vec_release(&r.memo);
-    return code;
+    return code == RP_OK ? index_dicts(out, err) : code;
 }
 
 void rp_pickle_release(struct rp_pickle *p)
 {
     rp_arena_release(&p->arena);
     rp_vec_release(&p->values);
+    rp_map_release(&p->keys);
 }

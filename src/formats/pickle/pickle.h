@@ -12,6 +12,7 @@
  * as they are. A value may occur several times, or inside itself: count what you visit.
  */
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/vec.h"
 
@@ -49,7 +50,9 @@ struct rp_pickle {
     struct rp_arena arena;
     RP_VEC(struct rp_pickle_value) values;
     rp_pickle_id root;
-    size_t used; /* bytes up to and including the end of the pickle */
+    size_t used;        /* bytes up to and including the end of the pickle */
+    struct rp_map keys; /* of large dicts: hash of dict and key -> item of the value */
+    bool indexed;       /* they are all in `keys` */
 };
 
 /* Reads one pickle; the bytes must outlive it. limits: NULL for the defaults; token_bytes and depth

@@ -12,24 +12,13 @@
  *     segment  |live|new.............|live|     gap - rounded <= 1 MiB: the whole gap
  *              |live|new....|  free  |live|     otherwise: rounded
  */
-#include "base/err.h"
-#include "base/vec.h"
-
-#include <stdbool.h>
-
-struct rp_live_block {
-    int64_t addr, bytes;
-    bool guess; /* bytes is what was asked for: rp_blocks_settle finds the size */
-};
-
-struct rp_block_segment {
-    int64_t addr, bytes;
-    RP_VEC(struct rp_live_block) live; /* by address */
-};
+#include "base/ordered.h"
 
 struct rp_blocks {
-    RP_VEC(struct rp_block_segment) segments; /* by address */
-    uint64_t misfits; /* blocks outside of the segments or on top of others */
+    struct rp_ordered segments; /* address -> bytes */
+    struct rp_ordered live;     /* blocks, of all segments: the same; flag: bytes is what was asked
+                                   for, and rp_blocks_settle finds the size */
+    uint64_t misfits;           /* blocks outside of the segments or on top of others */
 };
 
 void rp_blocks_release(struct rp_blocks *b);

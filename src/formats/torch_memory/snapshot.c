@@ -17,7 +17,8 @@
  * become instants "[segment]" and "[block]" at the end.
  *
  * Older versions: a list of segments alone, blocks with a `history` instead of frames, entries
- * without time. Linear in the values; frames that several entries share are read once.
+ * without time. Linear in the values, but for the order of blocks by address; frames that several
+ * entries share are read once.
  */
 #include "base/hash.h"
 #include "base/text.h"
@@ -435,11 +436,13 @@ static enum rp_code rewind_freed(struct snapshot_reader *r, size_t device, rp_pi
 /* The total when the log begins. */
 static void settle_device(struct snapshot_reader *r, struct device_state *d)
 {
+    const struct rp_ordered_entry *block;
+
     rp_blocks_settle(&d->blocks);
     d->allocated = 0;
-    for (size_t i = 0; i < d->blocks.segments.n; i++)
-        for (size_t k = 0; k < d->blocks.segments.at[i].live.n; k++)
-            d->allocated = add_clamped(r, d->allocated, d->blocks.segments.at[i].live.at[k].bytes);
+    for (block = rp_ordered_from(&d->blocks.live, 0); block;
+         block = rp_ordered_from(&d->blocks.live, block->key + 1))
+        d->allocated = add_clamped(r, d->allocated, block->value);
 }
 
 /* With segments that grow the log's own sizes are all there is. */

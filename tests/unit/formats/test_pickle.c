@@ -177,6 +177,36 @@ static void limits_depth_and_texts(void **state)
     rp_pickle_release(&p);
 }
 
+/* {"k0": 0, ..., "k99": 99, "k7": 1000}, and 300 with keys that are numbers: found by their hash.
+ */
+static void finds_keys_of_large_dicts(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_pickle p;
+    char bytes[4000], key[8];
+    size_t n = 0;
+
+    UNUSED_STATE(state);
+    n += (size_t)sprintf(bytes, "(d");
+    for (int i = 0; i < 100; i++)
+        n += (size_t)sprintf(bytes + n, "Vk%d\nI%d\ns", i, i);
+    n += (size_t)sprintf(bytes + n, "Vk7\nI1000\ns.");
+    assert_ok(read_bytes(bytes, n, &p, &err), &err);
+    for (int i = 0; i < 100; i++) {
+        sprintf(key, "k%d", i);
+        assert_int_equal(rp_pickle_get_int(&p, p.root, key, -1), i == 7 ? 1000 : i);
+    }
+    assert_int_equal(rp_pickle_get(&p, p.root, "k100"), RP_NONE);
+    rp_pickle_release(&p);
+    n = (size_t)sprintf(bytes, "(d");
+    for (int i = 0; i < 300; i++)
+        n += (size_t)sprintf(bytes + n, "I%d\nI1\ns", i);
+    n += (size_t)sprintf(bytes + n, ".");
+    assert_ok(read_bytes(bytes, n, &p, &err), &err);
+    assert_int_equal(rp_pickle_get(&p, p.root, "1"), RP_NONE);
+    rp_pickle_release(&p);
+}
+
 int test_pickle(void);
 int test_pickle(void)
 {
@@ -187,6 +217,7 @@ int test_pickle(void)
         cmocka_unit_test(refuses_everything_that_runs),
         cmocka_unit_test(names_the_byte_of_damage),
         cmocka_unit_test(limits_depth_and_texts),
+        cmocka_unit_test(finds_keys_of_large_dicts),
     };
 
     return cmocka_run_group_tests_name("pickle", tests, NULL, NULL);

@@ -164,6 +164,31 @@ static void follows_the_rules_of_the_allocator(void **state)
     rp_blocks_release(&b);
 }
 
+/* Two segments; the blocks of the first come from the last address to the first. */
+static void keeps_segments_apart(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_blocks b = {0};
+    int64_t bytes;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_blocks_add_segment(&b, 2 * MIB, 2 * MIB, &err), &err);
+    assert_ok(rp_blocks_add_segment(&b, 0, 2 * MIB, &err), &err);
+    for (int64_t i = 4095; i >= 0; i--) {
+        assert_ok(rp_blocks_allocate(&b, 512 * i, 100, &bytes, &err), &err);
+        assert_int_equal(bytes, 512);
+    }
+    assert_ok(rp_blocks_allocate(&b, 2 * MIB, 2 * MIB - 100, &bytes, &err), &err);
+    assert_int_equal(bytes, 2 * MIB);
+    assert_int_equal(b.misfits, 0);
+    rp_blocks_remove_segment(&b, 512); /* no segment begins there */
+    assert_int_equal(rp_blocks_size(&b, 1024), 512);
+    rp_blocks_remove_segment(&b, 0);
+    assert_int_equal(rp_blocks_size(&b, 1024), -1);
+    assert_int_equal(rp_blocks_size(&b, 2 * MIB), 2 * MIB);
+    rp_blocks_release(&b);
+}
+
 int test_torch_memory(void);
 int test_torch_memory(void)
 {
@@ -172,6 +197,7 @@ int test_torch_memory(void)
         cmocka_unit_test(finds_what_was_there_before),
         cmocka_unit_test(says_what_an_old_snapshot_lacks),
         cmocka_unit_test(follows_the_rules_of_the_allocator),
+        cmocka_unit_test(keeps_segments_apart),
     };
 
     return cmocka_run_group_tests_name("torch_memory", tests, NULL, NULL);
