@@ -6,10 +6,12 @@
  */
 #include "replay/bundle.h"
 
+#include "base/line.h"
 #include "base/sha256.h"
 #include "replay/graph.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -27,17 +29,23 @@ bool rp_replay_is_bundle(const struct rp_dataset *dataset, size_t *manifest)
     return false;
 }
 
-static bool find_source(const struct rp_dataset *dataset, const char *member, size_t *out)
+/* The sources of the manifest's files. */
+static enum rp_code find_sources(const struct rp_dataset *dataset, struct rp_bundle *b,
+                                 struct rp_err *err)
 {
-    for (size_t i = 0; i < rp_sources_count(dataset->sources); i++) {
+    struct rp_names members = {0};
+    enum rp_code code = RP_OK;
+
+    for (size_t i = 0; i < rp_sources_count(dataset->sources) && code == RP_OK; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
-        if (source->member && !strcmp(source->member, member)) {
-            *out = i;
-            return true;
-        }
+        if (source->member)
+            code = rp_names_add(&members, source->member, (uint32_t)i, err);
     }
-    return false;
+    for (size_t i = 0; i < b->files.n; i++)
+        b->files.at[i].source = rp_names_find(&members, b->files.at[i].path);
+    rp_names_release(&members);
+    return code;
 }
 
 enum rp_code rp_replay_open_bundle(const struct rp_dataset *dataset, size_t manifest,
@@ -57,7 +65,9 @@ enum rp_code rp_replay_open_bundle(const struct rp_dataset *dataset, size_t mani
     rp_input_close(in);
     if (code != RP_OK)
         return rp_err_prefix(err, code, "'%s'", dataset->given);
-    if (!find_source(dataset, out->bundle.program, &out->program))
+    RP_TRY(find_sources(dataset, &out->bundle, err));
+    out->program = out->bundle.files.at[rp_bundle_find(&out->bundle, out->bundle.program)].source;
+    if (out->program == RP_NONE)
         return rp_err_set(err, RP_FORMAT, "'%s': member '%s' is missing", dataset->given,
                           out->bundle.program);
     return RP_OK;
@@ -67,21 +77,22 @@ enum rp_code rp_replay_open_bundle(const struct rp_dataset *dataset, size_t mani
 
 typedef enum rp_code use_fn(void *user, const uint8_t *bytes, size_t n, struct rp_err *err);
 
-/* Hands the bytes of a member to `use` if they are those of the manifest. */
-static enum rp_code with_member(const struct rp_dataset *dataset, const struct rp_bundle_file *file,
-                                use_fn *use, void *user, struct rp_err *err)
+/* Hands the bytes of a file to `use` if they are those of the manifest. */
+static enum rp_code with_member(const struct rp_dataset *dataset, const struct rp_bundle *b,
+                                uint32_t number, use_fn *use, void *user, struct rp_err *err)
 {
+    const struct rp_bundle_file *file = &b->files.at[number];
     char text[RP_SHA256_TEXT];
     struct rp_sha256 sha;
     struct rp_input *in = NULL;
     const uint8_t *bytes;
     enum rp_code code;
-    size_t i, n;
+    size_t n;
 
-    if (!find_source(dataset, file->path, &i))
+    if (file->source == RP_NONE)
         return rp_err_set(err, RP_FORMAT, "'%s': member '%s' is missing", dataset->given,
                           file->path);
-    RP_TRY(rp_source_open(dataset->sources, i, &in, err));
+    RP_TRY(rp_source_open(dataset->sources, file->source, &in, err));
     code = rp_input_slurp(in, &bytes, &n, err);
     if (code == RP_OK) {
         rp_sha256_begin(&sha);
@@ -105,27 +116,42 @@ static enum rp_code parse_array(void *user, const uint8_t *bytes, size_t n, stru
     return rp_npy_parse(bytes, n, user, err);
 }
 
+/* A file that several arrays name is read once: they share its tensor. */
+static enum rp_code load_array(const struct rp_dataset *dataset, const struct rp_bundle *b,
+                               const struct rp_bundle_array *row, struct rp_tensor **known,
+                               struct rp_arrays *to, struct rp_err *err)
+{
+    struct rp_array array = {.name = rp_arena_strdup(&to->arena, row->name)};
+    uint32_t file = rp_bundle_find(b, row->file);
+    enum rp_code code = array.name ? RP_OK : rp_err_nomem(err, "reading a bundle");
+
+    if (code == RP_OK && known[file])
+        array.value = rp_tensor_keep(known[file]);
+    else if (code == RP_OK)
+        code = with_member(dataset, b, file, parse_array, &array.value, err);
+    if (code == RP_OK)
+        code = rp_vec_push(&to->list, array, err);
+    if (code != RP_OK)
+        rp_tensor_drop(array.value);
+    else
+        known[file] = array.value;
+    return code;
+}
+
 static enum rp_code load_arrays(const struct rp_dataset *dataset, const struct rp_bundle *b,
                                 bool outputs, struct rp_arrays *to, struct rp_err *err)
 {
-    for (size_t i = 0; i < b->arrays.n; i++) {
-        const struct rp_bundle_array *row = &b->arrays.at[i];
-        struct rp_array array = {.name = rp_arena_strdup(&to->arena, row->name)};
-        enum rp_code code;
+    struct rp_tensor **known = calloc(b->files.n, sizeof *known); /* by file */
+    enum rp_code code = known ? RP_OK : rp_err_nomem(err, "reading a bundle");
 
-        if ((strstr(row->name, "out") != NULL) != outputs || !row->file)
-            continue;
-        if (!array.name)
-            return rp_err_nomem(err, "reading a bundle");
-        code = with_member(dataset, rp_bundle_find(b, row->file), parse_array, &array.value, err);
-        if (code == RP_OK)
-            code = rp_vec_push(&to->list, array, err);
-        if (code != RP_OK) {
-            rp_tensor_drop(array.value);
-            return code;
-        }
+    for (size_t i = 0; i < b->arrays.n && code == RP_OK; i++) {
+        const struct rp_bundle_array *row = &b->arrays.at[i];
+
+        if ((strstr(row->name, "out") != NULL) == outputs && row->file)
+            code = load_array(dataset, b, row, known, to, err);
     }
-    return RP_OK;
+    free(known);
+    return code;
 }
 
 enum rp_code rp_replay_check_program(const struct rp_dataset *dataset,
@@ -133,7 +159,7 @@ enum rp_code rp_replay_check_program(const struct rp_dataset *dataset,
 {
     const struct rp_bundle *b = &bundle->bundle;
 
-    return with_member(dataset, rp_bundle_find(b, b->program), NULL, NULL, err);
+    return with_member(dataset, b, rp_bundle_find(b, b->program), NULL, NULL, err);
 }
 
 enum rp_code rp_replay_load_bundle(const struct rp_dataset *dataset,
@@ -158,26 +184,31 @@ static enum rp_code list_members(const struct rp_dataset *dataset, const struct 
                                  struct rp_result *result, struct rp_err *err)
 {
     struct rp_replay *root = result->root;
+    struct rp_arena_line *holds = RP_ARENA_NEW(&result->arena, struct rp_arena_line, b->files.n);
 
     root->files = RP_ARENA_NEW(&result->arena, struct rp_replay_file, b->files.n + 1);
-    if (!root->files)
+    if (!root->files || !holds)
         return rp_err_nomem(err, "listing a bundle");
+    for (size_t i = 0; i < b->arrays.n; i++) {
+        const struct rp_bundle_array *array = &b->arrays.at[i];
+        uint32_t file = rp_bundle_find(b, array->file);
+
+        if (file == RP_NONE)
+            continue;
+        holds[file].arena = &result->arena;
+        rp_arena_addf(&holds[file], "%s%s", holds[file].n ? ", " : "", array->name);
+        root->files[file].type = array->type;
+    }
     for (size_t i = 0; i < b->files.n; i++) {
         const struct rp_bundle_file *file = &b->files.at[i];
         struct rp_replay_file *row = &root->files[root->nfiles++];
         struct rp_err why = RP_ERR_INIT;
 
-        *row = (struct rp_replay_file){file->path, NULL, NULL, file->sha256, file->bytes, true};
-        for (size_t k = 0; k < b->arrays.n; k++)
-            if (b->arrays.at[k].file && !strcmp(b->arrays.at[k].file, file->path)) {
-                row->type = b->arrays.at[k].type;
-                row->holds = row->holds ? rp_arena_printf(&result->arena, "%s, %s", row->holds,
-                                                          b->arrays.at[k].name)
-                                        : b->arrays.at[k].name;
-            }
+        *row = (struct rp_replay_file){file->path,   holds[i].text, row->type,
+                                       file->sha256, file->bytes,   true};
         if (!row->holds)
             row->holds = !strcmp(file->path, b->program) ? "program" : "";
-        row->ok = with_member(dataset, file, NULL, NULL, &why) == RP_OK;
+        row->ok = with_member(dataset, b, (uint32_t)i, NULL, NULL, &why) == RP_OK;
         root->ok &= row->ok;
     }
     return RP_OK;
@@ -277,7 +308,7 @@ static enum rp_code unpack_to(const struct rp_dataset *dataset, const struct rp_
                           dataset->given, b->program);
     if (mkdir(folder, 0777) && errno != EEXIST)
         return rp_err_set(err, RP_IO, "'%s': %s", folder, strerror(errno));
-    RP_TRY(with_member(dataset, rp_bundle_find(b, b->program), write_file, &program, err));
+    RP_TRY(with_member(dataset, b, rp_bundle_find(b, b->program), write_file, &program, err));
     RP_TRY(write_arrays(dataset, b, io, err));
     RP_TRY(rp_out_open(rp_arena_printf(arena, "%s/" RP_BUNDLE_MANIFEST, folder), &out, err));
     rp_bundle_write(b, out);

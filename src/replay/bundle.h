@@ -6,6 +6,7 @@
  * flags, rank and checksums (docs/formats/bundle.md). `replay` runs a bundle like any other
  * program; pack writes one, unpack extracts it, info shows it and needs no engine.
  */
+#include "base/names.h"
 #include "dataset/dataset.h"
 #include "io/output.h"
 #include "replay/replay.h"
@@ -25,6 +26,7 @@ struct rp_bundle_array {
 struct rp_bundle_file {
     const char *path, *sha256;
     int64_t bytes;
+    uint32_t source; /* of the dataset, where it was opened; RP_NONE: it is missing */
 };
 struct rp_bundle {
     const char *schema;
@@ -37,6 +39,7 @@ struct rp_bundle {
     bool redacted; /* inputs, large constants and outputs were left out */
     RP_VEC(struct rp_bundle_array) arrays;
     RP_VEC(struct rp_bundle_file) files;
+    struct rp_names paths;               /* -> file */
     RP_VEC(const char *) feeds, fetches; /* of TensorFlow's graphs: tensors, "x:0" */
     int64_t variables; /* number of feeds, counted from the end, that are variables */
 };
@@ -50,7 +53,10 @@ void rp_bundle_write(const struct rp_bundle *b, struct rp_out *out);
 enum rp_code rp_bundle_parse(const void *bytes, size_t n, struct rp_arena *arena,
                              struct rp_bundle *out, struct rp_err *err);
 
-const struct rp_bundle_file *rp_bundle_find(const struct rp_bundle *b, const char *path);
+enum rp_code rp_bundle_add_file(struct rp_bundle *b, const struct rp_bundle_file *file,
+                                struct rp_err *err);
+/* The number of a file, or RP_NONE. */
+uint32_t rp_bundle_find(const struct rp_bundle *b, const char *path);
 
 /* ---- bundle.c and pack.c ---- */
 

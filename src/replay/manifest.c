@@ -16,16 +16,21 @@ void rp_bundle_release(struct rp_bundle *b)
 {
     rp_vec_release(&b->arrays);
     rp_vec_release(&b->files);
+    rp_names_release(&b->paths);
     rp_vec_release(&b->feeds);
     rp_vec_release(&b->fetches);
 }
 
-const struct rp_bundle_file *rp_bundle_find(const struct rp_bundle *b, const char *path)
+enum rp_code rp_bundle_add_file(struct rp_bundle *b, const struct rp_bundle_file *file,
+                                struct rp_err *err)
 {
-    for (size_t i = 0; path && i < b->files.n; i++)
-        if (!strcmp(b->files.at[i].path, path))
-            return &b->files.at[i];
-    return NULL;
+    RP_TRY(rp_names_add(&b->paths, file->path, (uint32_t)b->files.n, err));
+    return rp_vec_push(&b->files, *file, err);
+}
+
+uint32_t rp_bundle_find(const struct rp_bundle *b, const char *path)
+{
+    return rp_names_find(&b->paths, path);
 }
 
 /* ---- writing ---- */
@@ -159,7 +164,7 @@ static bool is_inside(const char *path)
 
 static enum rp_code read_file(struct reader *r, struct rp_bundle *b)
 {
-    struct rp_bundle_file row = {.bytes = RP_ABSENT_I64};
+    struct rp_bundle_file row = {.bytes = RP_ABSENT_I64, .source = RP_NONE};
     struct rp_json_token key;
 
     if (rp_json_value(r->json, &key) != RP_JSON_OBJECT)
@@ -176,7 +181,7 @@ static enum rp_code read_file(struct reader *r, struct rp_bundle *b)
     if (!row.path || !is_inside(row.path) || !row.sha256 || row.bytes < 0)
         return rp_err_set(r->err, RP_FORMAT,
                           "a file of the manifest has no path inside the bundle, checksum or size");
-    return rp_vec_push(&b->files, row, r->err);
+    return rp_bundle_add_file(b, &row, r->err);
 }
 
 static enum rp_code read_name(struct reader *r, const char **out)
@@ -261,10 +266,10 @@ static enum rp_code manifest_check(const struct rp_bundle *b, struct rp_err *err
     if (strcmp(b->schema, RP_BUNDLE_SCHEMA) != 0)
         return rp_err_set(err, RP_UNSUPPORTED, "unsupported bundle version '%.40s'; supported: %s",
                           b->schema + 15, &RP_BUNDLE_SCHEMA[15]);
-    if (!rp_bundle_find(b, b->program))
+    if (rp_bundle_find(b, b->program) == RP_NONE)
         return rp_err_set(err, RP_FORMAT, "the manifest names no program among its files");
     for (size_t i = 0; i < b->arrays.n; i++)
-        if (b->arrays.at[i].file && !rp_bundle_find(b, b->arrays.at[i].file))
+        if (b->arrays.at[i].file && rp_bundle_find(b, b->arrays.at[i].file) == RP_NONE)
             return rp_err_set(err, RP_FORMAT,
                               "the file of array '%.40s' is not listed in the manifest",
                               b->arrays.at[i].name);

@@ -48,7 +48,7 @@ static enum rp_code add_file(struct pack_ctx *p, const struct member *m, const c
     if (!row.path || !row.sha256)
         return rp_err_nomem(p->err, "packing");
     RP_TRY(rp_vec_push(&p->members, *m, p->err));
-    return rp_vec_push(&p->bundle.files, row, p->err);
+    return rp_bundle_add_file(&p->bundle, &row, p->err);
 }
 
 /* known: its values say shapes, so it is stored in any case. */
@@ -72,7 +72,7 @@ static enum rp_code add_array(struct pack_ctx *p, const char *name, const struct
     rp_sha256_add(&sha, t->data, rp_tensor_bytes(t));
     rp_sha256_text(&sha, hash);
     m.path = row.file = rp_arena_printf(p->arena, "arrays/%s.npy", hash);
-    if (!rp_bundle_find(&p->bundle, m.path))
+    if (rp_bundle_find(&p->bundle, m.path) == RP_NONE)
         RP_TRY(add_file(p, &m, rp_arena_strdup(p->arena, hash)));
     return rp_vec_push(&p->bundle.arrays, row, p->err);
 }

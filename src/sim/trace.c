@@ -7,6 +7,7 @@
  */
 #include "sim/simulate.h"
 
+#include "base/line.h"
 #include "base/order.h"
 #include "trace/merged.h"
 
@@ -164,7 +165,7 @@ static enum rp_code name_process(struct trace_ctx *t, size_t rank, bool device, 
 static enum rp_code add_ranks(struct trace_ctx *t, struct rp_err *err)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
-    const char *text = "[";
+    struct rp_arena_line line = {.arena = &scratch};
     enum rp_code code = RP_OK;
     rp_str key, value;
     size_t i, n = t->run->nranks;
@@ -172,21 +173,21 @@ static enum rp_code add_ranks(struct trace_ctx *t, struct rp_err *err)
     if (n < 2)
         return RP_OK;
     for (i = 0; i < n && code == RP_OK; i++) {
-        text = rp_arena_textf(&scratch,
-                              "%s%s{\"rank\":%zu,\"world_size\":%zu,\"label\":\"rank %zu\","
-                              "\"first_pid\":%zu,\"pids\":[1,0]}",
-                              text, i ? "," : "", i, n, i, 2 * i);
+        rp_arena_addf(&line,
+                      "%s{\"rank\":%zu,\"world_size\":%zu,\"label\":\"rank %zu\","
+                      "\"first_pid\":%zu,\"pids\":[1,0]}",
+                      i ? "," : "[", i, n, i, 2 * i);
         code = name_process(t, i, false, err);
         if (code == RP_OK)
             code = name_process(t, i, true, err);
     }
-    text = rp_arena_textf(&scratch, "%s]", text);
+    rp_arena_addf(&line, "]");
     if (code == RP_OK)
         code = rp_arena_check(&scratch, "writing the simulated run", err);
     if (code == RP_OK)
         code = intern(t, RP_MERGED_KEY, &key, err);
     if (code == RP_OK)
-        code = intern(t, text, &value, err);
+        code = intern(t, line.text, &value, err);
     if (code == RP_OK)
         code = rp_builder_add_meta(t->b, key, value, false, err);
     rp_arena_release(&scratch);

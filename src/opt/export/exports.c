@@ -2,6 +2,7 @@
 /* The table of exporters, the record of what they offer, and writing their files. */
 #include "opt/export/exports.h"
 
+#include "base/line.h"
 #include "base/order.h"
 
 #include <errno.h>
@@ -69,7 +70,7 @@ const char *rp_opt_group_ids(const struct rp_opt_plan *plan, const struct rp_opt
                              struct rp_arena *arena)
 {
     int64_t *ids = RP_ARENA_NEW(arena, int64_t, group->ntensors);
-    const char *text = "";
+    struct rp_arena_line line = {.arena = arena};
     size_t i;
 
     for (i = 0; ids && i < group->ntensors; i++)
@@ -77,8 +78,8 @@ const char *rp_opt_group_ids(const struct rp_opt_plan *plan, const struct rp_opt
     if (ids)
         qsort(ids, group->ntensors, sizeof *ids, by_id);
     for (i = 0; ids && i < group->ntensors; i++)
-        text = rp_arena_textf(arena, "%s%s%lld", text, i ? "+" : "", (long long)ids[i]);
-    return text;
+        rp_arena_addf(&line, "%s%lld", i ? "+" : "", (long long)ids[i]);
+    return line.text ? line.text : "";
 }
 
 int64_t rp_opt_threshold(const struct rp_opt_plan *plan)

@@ -4,6 +4,8 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/line.h"
+#include "base/names.h"
 #include "base/order.h"
 #include "base/strtab.h"
 #include "base/vec.h"
@@ -239,6 +241,50 @@ static void strtab_dense_keys(void **state)
     rp_strtab_release(&tab);
 }
 
+static void arena_lines_grow(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_arena_line line = {.arena = &arena}, other = {.arena = &arena};
+    char expected[8];
+
+    UNUSED_STATE(state);
+    rp_arena_addf(&line, "%s", "");
+    assert_string_equal(line.text, "");
+    for (int i = 0; i < 3000; i++) {
+        rp_arena_addf(&line, "%04d,", i);
+        rp_arena_addf(&other, "x");
+    }
+    assert_int_equal(line.n, 15000);
+    assert_int_equal(strlen(line.text), 15000);
+    for (int i = 0; i < 3000; i++) {
+        sprintf(expected, "%04d,", i);
+        assert_memory_equal(line.text + 5 * i, expected, 5);
+    }
+    assert_int_equal(strspn(other.text, "x"), 3000);
+    rp_arena_release(&arena);
+}
+
+static void names_find_their_numbers(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_names names = {0};
+    struct rp_err err = RP_ERR_INIT;
+    char text[16];
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_names_find(&names, "a"), RP_MAP_NONE);
+    for (uint32_t i = 0; i < 2000; i++)
+        assert_ok(rp_names_add(&names, rp_arena_textf(&arena, "name%u", i % 1500), i, &err), &err);
+    for (uint32_t i = 0; i < 1500; i++) {
+        sprintf(text, "name%u", i);
+        assert_int_equal(rp_names_find(&names, text), i); /* the first of two */
+    }
+    assert_int_equal(rp_names_find(&names, "name1500"), RP_MAP_NONE);
+    assert_int_equal(rp_names_find(&names, NULL), RP_MAP_NONE);
+    rp_names_release(&names);
+    rp_arena_release(&arena);
+}
+
 int test_memory(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +293,8 @@ int test_memory(void)
         cmocka_unit_test(arena_texts),
         cmocka_unit_test(arena_failure_sticks),
         cmocka_unit_test(arena_adopts),
+        cmocka_unit_test(arena_lines_grow),
+        cmocka_unit_test(names_find_their_numbers),
         cmocka_unit_test(orders_and_bounds),
         cmocka_unit_test(vec_grows_past_the_heap),
         cmocka_unit_test(vec_refuses_overflow),
