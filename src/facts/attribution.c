@@ -72,9 +72,12 @@ bool rp_event_is_module(const struct rp_trace *t, rp_event e)
 
 rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind)
 {
-    while (e != RP_NONE && t->ev.kind[e] != kind)
+    for (unsigned n = 0; e != RP_NONE && n < RP_ANCESTORS_MAX; n++) {
+        if (t->ev.kind[e] == kind)
+            return e;
         e = t->ev.parent[e];
-    return e;
+    }
+    return RP_NONE;
 }
 
 /* The autograd engine runs on its own thread, where operators record the thread of their forward

@@ -22,7 +22,9 @@ struct work_ctx {
     const struct rp_trace *t;
     struct rp_work *out;
     struct rp_arg_key stream, correlation, device;
-    struct rp_map streams; /* hash of a stream -> its number */
+    struct rp_map streams;   /* hash of a stream -> its number */
+    struct rp_map processes; /* process -> its first device */
+    struct rp_map devices;   /* hash of process and number -> device */
     struct rp_scope scope;
 };
 
@@ -92,23 +94,39 @@ static rp_event launch_of(const struct work_ctx *c, rp_event e, uint8_t *flags)
 
 #define MOST_DEVICES 4096 /* further ones count as the last of them */
 
-/* The device of an item, among those seen so far: there are few. Copies may lack the argument that
-   the kernels of their process have. */
+/* The device of a process and number, made where it is not there. The first of a process may lack
+   its number, and has that of the next item then. */
+static enum rp_code find_device(struct work_ctx *c, struct rp_work_device fresh, uint32_t *out,
+                                struct rp_err *err)
+{
+    uint64_t key = rp_hash_join((uint64_t)fresh.number, fresh.process);
+    uint32_t n = (uint32_t)c->out->devices.n, first;
+
+    if (n == MOST_DEVICES)
+        n = MOST_DEVICES - 1;
+    RP_TRY(rp_map_intern(&c->processes, fresh.process, n, &first, err));
+    *out = first;
+    if (first < c->out->devices.n && c->out->devices.at[first].process == fresh.process &&
+        (fresh.number < 0 || c->out->devices.at[first].number < 0)) {
+        if (fresh.number < 0)
+            return RP_OK;
+        return rp_map_intern(&c->devices, key, first, out, err);
+    }
+    RP_TRY(rp_map_intern(&c->devices, key, n, out, err));
+    return *out == c->out->devices.n ? rp_vec_push(&c->out->devices, fresh, err) : RP_OK;
+}
+
+/* The device of an item. Copies may lack the argument that the kernels of their process have. */
 static enum rp_code device_of(struct work_ctx *c, struct rp_work_item *item, struct rp_err *err)
 {
-    uint32_t process = c->t->tracks[c->t->ev.track[item->event]].process;
-    struct rp_work_device fresh = {.process = process, .number = -1}, *d = c->out->devices.at;
-    size_t i, n = c->out->devices.n;
+    struct rp_work_device fresh = {.process = c->t->tracks[c->t->ev.track[item->event]].process,
+                                   .number = -1},
+                          *d;
+    uint32_t i;
 
     if (c->device.key == RP_NONE || !rp_arg_key_int(&c->device, item->event, &fresh.number))
         fresh.number = -1;
-    for (i = 0; i < n; i++)
-        if (d[i].process == process &&
-            (d[i].number == fresh.number || d[i].number < 0 || fresh.number < 0))
-            break;
-    if (i == n && n < MOST_DEVICES)
-        RP_TRY(rp_vec_push(&c->out->devices, fresh, err));
-    i = i < MOST_DEVICES ? i : MOST_DEVICES - 1;
+    RP_TRY(find_device(c, fresh, &i, err));
     d = &c->out->devices.at[i];
     d->number = d->number < 0 ? fresh.number : d->number;
     d->nitems++;
@@ -117,20 +135,23 @@ static enum rp_code device_of(struct work_ctx *c, struct rp_work_item *item, str
 }
 
 /* The only device of a process has the number of the process, where that is known. */
-static void number_devices(struct rp_work *w)
+static enum rp_code number_devices(struct rp_work *w, struct rp_err *err)
 {
-    size_t i, k;
+    uint32_t *count = calloc(w->trace->nprocesses + 1, sizeof *count); /* by process */
 
-    for (i = 0; i < w->devices.n; i++) {
+    if (!count)
+        return rp_err_nomem(err, "looking at devices");
+    for (size_t i = 0; i < w->devices.n; i++)
+        count[w->devices.at[i].process]++;
+    for (size_t i = 0; i < w->devices.n; i++) {
         struct rp_work_device *d = &w->devices.at[i];
         int32_t known = w->trace->processes[d->process].device;
-        bool only = true;
 
-        for (k = 0; k < w->devices.n; k++)
-            only = only && (k == i || w->devices.at[k].process != d->process);
-        if (known >= 0 && (only || d->number < 0))
+        if (known >= 0 && (count[d->process] == 1 || d->number < 0))
             d->number = known;
     }
+    free(count);
+    return RP_OK;
 }
 
 RP_ORDER(by_number, struct rp_work_device, RP_UP(number), RP_UP(process), RP_UP(nitems))
@@ -151,8 +172,8 @@ static enum rp_code settle_devices(struct rp_work *w, struct rp_err *err)
     RP_VEC(int64_t) computed = {0}; /* by device: the last end of compute */
     size_t i;
 
+    RP_TRY(number_devices(w, err));
     RP_TRY(rp_vec_reserve(&computed, w->devices.n + 1, err));
-    number_devices(w);
     if (w->devices.n > 1) {
         enum rp_code code = rp_vec_reserve(&place, w->devices.n, err);
 
@@ -185,6 +206,26 @@ static enum rp_code settle_devices(struct rp_work *w, struct rp_err *err)
     }
     rp_vec_release(&computed);
     rp_vec_release(&place);
+    return RP_OK;
+}
+
+/* Lists the items device by device. */
+static enum rp_code index_devices(struct rp_work *w, struct rp_err *err)
+{
+    uint32_t first = 0;
+
+    if (w->devices.n < 2)
+        return RP_OK;
+    RP_TRY(rp_vec_reserve(&w->by_device, w->items.n, err));
+    for (size_t i = 0; i < w->devices.n; i++) {
+        w->devices.at[i].first = first;
+        first += w->devices.at[i].nitems;
+    }
+    for (size_t i = 0; i < w->items.n; i++)
+        w->by_device.at[w->devices.at[w->items.at[i].device].first++] = (uint32_t)i;
+    for (size_t i = 0; i < w->devices.n; i++)
+        w->devices.at[i].first -= w->devices.at[i].nitems;
+    w->by_device.n = w->items.n;
     return RP_OK;
 }
 
@@ -301,7 +342,11 @@ enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
     put_in_order(out);
     if (code == RP_OK)
         code = settle_devices(out, err);
+    if (code == RP_OK)
+        code = index_devices(out, err);
     rp_map_release(&c.streams);
+    rp_map_release(&c.processes);
+    rp_map_release(&c.devices);
     rp_arg_key_release(&c.stream);
     rp_arg_key_release(&c.correlation);
     rp_arg_key_release(&c.device);
@@ -311,6 +356,7 @@ enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
 void rp_work_release(struct rp_work *work)
 {
     rp_vec_release(&work->items);
+    rp_vec_release(&work->by_device);
     rp_vec_release(&work->streams);
     rp_vec_release(&work->devices);
 }
@@ -345,10 +391,21 @@ enum rp_code rp_work_of_device(const struct rp_work *work, uint16_t device, stru
     size_t i;
 
     *out = (struct rp_work){.trace = work->trace};
-    for (i = 0; i < work->streams.n; i++)
-        RP_TRY(rp_vec_push(&out->streams, work->streams.at[i], err));
-    for (i = 0; i < work->devices.n; i++)
-        RP_TRY(rp_vec_push(&out->devices, work->devices.at[i], err));
+    RP_TRY(rp_vec_reserve(&out->streams, work->streams.n + 1, err));
+    RP_TRY(rp_vec_reserve(&out->devices, work->devices.n + 1, err));
+    if (work->streams.n)
+        memcpy(out->streams.at, work->streams.at, work->streams.n * sizeof *work->streams.at);
+    if (work->devices.n)
+        memcpy(out->devices.at, work->devices.at, work->devices.n * sizeof *work->devices.at);
+    out->streams.n = work->streams.n;
+    out->devices.n = work->devices.n;
+    if (work->by_device.n && work->by_device.n == work->items.n) {
+        const uint32_t *own = work->by_device.at + work->devices.at[device].first;
+
+        for (i = 0; i < work->devices.at[device].nitems; i++)
+            RP_TRY(rp_vec_push(&out->items, work->items.at[own[i]], err));
+        return RP_OK;
+    }
     for (i = 0; i < work->items.n; i++)
         if (work->items.at[i].device == device)
             RP_TRY(rp_vec_push(&out->items, work->items.at[i], err));

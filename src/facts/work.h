@@ -34,6 +34,7 @@ struct rp_work_item {
  * different ones. */
 struct rp_work_device {
     uint32_t process, nitems;
+    uint32_t first;                    /* of its items, in rp_work.by_device */
     int64_t number;                    /* -1: not known */
     int64_t begin_ns, end_ns, busy_ns; /* first start, last end; time in which any item runs */
     int64_t compute_ns;                /* time in which compute runs */
@@ -70,6 +71,9 @@ static inline bool rp_scope_has(const struct rp_scope *scope, int64_t ts_ns)
 struct rp_work {
     const struct rp_trace *trace;
     RP_VEC(struct rp_work_item) items; /* by begin, then order of the file */
+    RP_VEC(uint32_t)
+    by_device; /* their numbers, device by device; used where no item
+                  was removed since */
     RP_VEC(struct rp_work_stream) streams;
     RP_VEC(struct rp_work_device) devices; /* by number, then process */
 };

@@ -47,14 +47,16 @@ static enum rp_code fill_lane(struct lane *l, const struct rp_scope *scope, stru
     return measure_comm(l, err);
 }
 
-static bool has_collectives(const struct rp_work *work, uint16_t device)
+/* By device: whether it has collectives. */
+static bool *find_collectives(const struct rp_work *work, struct rp_arena *arena, bool *any)
 {
-    size_t i;
+    bool *has = RP_ARENA_NEW(arena, bool, work->devices.n + 1);
 
-    for (i = 0; i < work->items.n; i++)
-        if (work->items.at[i].device == device && work->items.at[i].cls == RP_WORK_COMM)
-            return true;
-    return false;
+    *any = false;
+    for (size_t i = 0; has && i < work->items.n; i++)
+        if (work->items.at[i].cls == RP_WORK_COMM)
+            has[work->items.at[i].device] = *any = true;
+    return has;
 }
 
 /* Devices with collectives take part on their own; without any, the rank does with its main device
@@ -63,19 +65,17 @@ static enum rp_code fill_lanes(const struct rp_work *work, const struct rp_scope
                                struct rp_arena *arena, struct rp_comm_part *out, struct rp_err *err)
 {
     uint16_t d, n = (uint16_t)work->devices.n, chosen = n ? rp_work_main_device(work) : 0;
-    bool any = false;
+    bool any, *has = find_collectives(work, arena, &any);
 
     out->lanes = RP_ARENA_NEW(arena, struct rp_comm_lane, n + 1);
-    if (!out->lanes)
+    if (!out->lanes || !has)
         return rp_err_nomem(err, "looking at collectives");
-    for (d = 0; d < n; d++)
-        any = any || has_collectives(work, d);
     for (d = 0; d < n || (!n && !d); d++) {
         struct lane l = {.t = work->trace, .arena = arena, .out = &out->lanes[out->nlanes]};
         int64_t number = n ? work->devices.at[d].number : -1;
         enum rp_code code;
 
-        if (any ? !has_collectives(work, d) : d != chosen)
+        if (any ? !has[d] : d != chosen)
             continue;
         out->nlanes++;
         l.out->device = number < 0 ? RP_ABSENT_I64 : number;

@@ -4,8 +4,8 @@
  * then the marked spans are gone through thread by thread, in the order in which threads launch,
  * and each becomes a node by its parent's node, its name and shape, and how many of these came
  * before it below the same parent. A span that holds work of several steps is passed over, so that
- * a loop around the steps does not make each step a position of its own. Linear in events and items
- * times the depth of the spans.
+ * a loop around the steps does not make each step a position of its own. Linear in events and
+ * items.
  */
 #include "explain/diff/tree.h"
 
@@ -33,6 +33,8 @@ struct tree_builder {
     struct rp_arg_key dims;
     RP_VEC(uint32_t) step;    /* by event: its number, NO_STEP or MANY */
     RP_VEC(uint32_t) node;    /* by event, or RP_NONE */
+    RP_VEC(rp_event) around;  /* by event: the nearest outwards, itself included, that is a node */
+    RP_VEC(rp_event) user;    /* ... that is the user's own line of Python */
     RP_VEC(uint32_t) last;    /* by node: its last child; [0] is that of the top */
     RP_VEC(int64_t) own;      /* by event: time of host spans without what is nested */
     RP_VEC(uint32_t) labels;  /* by string of the trace: its id in the tree's, or RP_NONE */
@@ -185,23 +187,32 @@ static void mark_around(struct tree_builder *p, rp_event e, uint32_t number)
     }
 }
 
+/* Parents come before their children, so that what is around an event follows from its parent. */
+static rp_event above(const struct tree_builder *p, const rp_event *column, rp_event e)
+{
+    rp_event parent = p->t->ev.parent[e];
+
+    return parent == RP_NONE ? RP_NONE : column[parent];
+}
+
 static void mark_host(struct tree_builder *p)
 {
     const struct rp_events *ev = &p->t->ev;
     rp_event e, around;
 
     for (e = 0; e < ev->n; e++) {
+        bool is_op = frame_kind(p, e) == RP_DIFF_OP;
         size_t i;
 
-        if (frame_kind(p, e) != RP_DIFF_OP || !rp_report_is_host_work(p->t, p->steps->scope, e))
+        around = above(p, p->around.at, e); /* the nearest operator; of nodes when there are some */
+        p->around.at[e] = is_op ? e : around;
+        if (!is_op || !rp_report_is_host_work(p->t, p->steps->scope, e))
             continue;
         i = p->steps->n ? find_window(p->steps, ev->ts_ns[e], true) : 0;
         if (p->steps->n && i == p->steps->n)
             continue;
         mark_around(p, e, (uint32_t)i);
         rp_ns_add(&p->own.at[e], ev->dur_ns[e]);
-        for (around = ev->parent[e]; around != RP_NONE && frame_kind(p, around) != RP_DIFF_OP;)
-            around = ev->parent[around];
         if (around != RP_NONE)
             p->own.at[around] = rp_ns_between(ev->dur_ns[e], p->own.at[around]);
     }
@@ -236,17 +247,13 @@ static enum rp_code label(struct tree_builder *p, rp_str s, uint32_t *id, struct
     return RP_OK;
 }
 
-/* The user's own line of Python around a span: not a module, not the framework. */
-static rp_event user_frame(const struct tree_builder *p, rp_event e)
+/* The user's own line of Python: not a module, not the framework. */
+static bool is_user_frame(const struct rp_trace *t, rp_event e)
 {
-    for (; e != RP_NONE; e = p->t->ev.parent[e]) {
-        const char *name = rp_trace_str(p->t, p->t->ev.name[e]);
+    const char *name = rp_trace_str(t, t->ev.name[e]);
 
-        if (p->t->ev.kind[e] == RP_KIND_PYTHON && strncmp(name, "nn.Module: ", 11) != 0 &&
-            strncmp(name, "torch/", 6) != 0 && name[0] != '<')
-            return e;
-    }
-    return RP_NONE;
+    return t->ev.kind[e] == RP_KIND_PYTHON && strncmp(name, "nn.Module: ", 11) != 0 &&
+           strncmp(name, "torch/", 6) != 0 && name[0] != '<';
 }
 
 /* Length of a name without the ending that some ROCm tools leave at those of kernels. */
@@ -301,7 +308,7 @@ static enum rp_code add_node(struct tree_builder *p, uint32_t parent, uint64_t o
         return RP_OK;
     node.parent = parent;
     node.depth = parent == RP_NONE ? 0 : tree->nodes.at[parent].depth + 1;
-    user = user_frame(p, e);
+    user = e == RP_NONE ? RP_NONE : p->user.at[e];
     if (user != RP_NONE)
         RP_TRY(label(p, p->t->ev.name[user], &node.source, err));
     RP_TRY(rp_vec_push(&tree->nodes, node, err));
@@ -316,14 +323,6 @@ static enum rp_code add_node(struct tree_builder *p, uint32_t parent, uint64_t o
     return RP_OK;
 }
 
-/* The nearest span outwards that is a node, from e itself on. */
-static rp_event node_around(const struct tree_builder *p, rp_event e)
-{
-    while (e != RP_NONE && p->node.at[e] == RP_NONE)
-        e = p->t->ev.parent[e];
-    return e;
-}
-
 static enum rp_code plant_event(struct tree_builder *p, rp_event e, struct rp_err *err)
 {
     int kind = p->step.at[e] < MANY ? frame_kind(p, e) : -1;
@@ -333,9 +332,11 @@ static enum rp_code plant_event(struct tree_builder *p, rp_event e, struct rp_er
     uint64_t key;
     int64_t dur;
 
+    p->user.at[e] = is_user_frame(p->t, e) ? e : above(p, p->user.at, e);
+    p->around.at[e] = around = above(p, p->around.at, e);
     if (kind < 0)
         return RP_OK;
-    around = node_around(p, p->t->ev.parent[e]);
+    p->around.at[e] = e;
     parent = around == RP_NONE ? RP_NONE : p->node.at[around];
     if (parent != RP_NONE && p->out->nodes.at[parent].depth >= MOST_DEEP) {
         p->node.at[e] = parent;
@@ -422,7 +423,8 @@ static enum rp_code add_piece(struct tree_builder *p, uint32_t node, rp_str name
 static enum rp_code add_item(struct tree_builder *p, const struct rp_work_item *x,
                              struct rp_err *err)
 {
-    rp_event around = node_around(p, rp_work_described_by(p->w, x));
+    rp_event described = rp_work_described_by(p->w, x);
+    rp_event around = described == RP_NONE ? RP_NONE : p->around.at[described];
     uint32_t node = around == RP_NONE ? RP_NONE : p->node.at[around], step = step_of_item(p, x);
     struct rp_diff_node like;
 
@@ -430,7 +432,7 @@ static enum rp_code add_item(struct tree_builder *p, const struct rp_work_item *
         return RP_OK;
     if (node == RP_NONE || p->out->nodes.at[node].kind != RP_DIFF_OP) {
         RP_TRY(describe(p, x->event, RP_DIFF_WORK, &like, err));
-        RP_TRY(add_node(p, node, UINT64_MAX, &like, rp_work_described_by(p->w, x), &node, err));
+        RP_TRY(add_node(p, node, UINT64_MAX, &like, described, &node, err));
         p->out->nodes.at[node].calls += is_taken(p, step);
     }
     return add_piece(p, node, p->t->ev.name[x->event], step, rp_ns_between(x->begin_ns, x->end_ns),
@@ -520,9 +522,13 @@ static enum rp_code prepare_tree(struct tree_builder *p, struct rp_err *err)
     RP_TRY(find_known(p, err));
     RP_TRY(rp_vec_reserve(&p->step, n + 1, err));
     RP_TRY(rp_vec_reserve(&p->node, n + 1, err));
+    RP_TRY(rp_vec_reserve(&p->around, n + 1, err));
+    RP_TRY(rp_vec_reserve(&p->user, n + 1, err));
     RP_TRY(rp_vec_reserve(&p->labels, p->t->str.n + 1, err));
     memset(p->step.at, 0xff, n * sizeof *p->step.at);
     memset(p->node.at, 0xff, n * sizeof *p->node.at);
+    memset(p->around.at, 0xff, n * sizeof *p->around.at);
+    memset(p->user.at, 0xff, n * sizeof *p->user.at);
     memset(p->labels.at, 0xff, p->t->str.n * sizeof *p->labels.at);
     if (on_host(p)) {
         RP_TRY(rp_vec_reserve(&p->own, n + 1, err));
@@ -570,6 +576,8 @@ enum rp_code rp_diff_tree_init(struct rp_diff_tree *out, const struct rp_work *w
     rp_arg_key_release(&p.dims);
     rp_vec_release(&p.step);
     rp_vec_release(&p.node);
+    rp_vec_release(&p.around);
+    rp_vec_release(&p.user);
     rp_vec_release(&p.last);
     rp_vec_release(&p.own);
     rp_vec_release(&p.labels);

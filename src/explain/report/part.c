@@ -11,6 +11,8 @@
 #include "trace/names.h"
 #include "trace/words.h"
 
+#include <stdlib.h>
+
 #define TINY_NS          10000
 #define MOST_FIRST_WAITS 8 /* of steps: more streams that begin late are not told apart */
 #define MOST_COPY_NAMES  64
@@ -469,22 +471,18 @@ static bool is_host_comm(const struct part_ctx *ctx, rp_event e)
            rp_event_is_host_collective(ctx->t, e);
 }
 
-/* Host operators instead of device work: the unions are filled from them. */
-static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
+/* Adds the host operators to the unions, and sums up those that are not inside another one. */
+static enum rp_code add_host_work(struct part_ctx *ctx, bool by_ranges, bool *inside,
+                                  struct rp_err *err)
 {
+    const struct rp_events *ev = &ctx->t->ev;
     rp_interval_vec *all = &ctx->u.all, *cls = ctx->u.cls;
-    bool by_ranges = ctx->out->by_ranges = is_by_ranges(ctx->t);
-    rp_event e;
-    int c;
 
-    ctx->out->by_calls = rp_trace_has_calls_only(ctx->t);
-    if (by_ranges)
-        RP_TRY(rp_ranges_unite(ctx->t, ctx->scope, &cls[RP_WORK_COMPUTE], err));
-    for (size_t k = 0; k < cls[RP_WORK_COMPUTE].n; k++)
-        RP_TRY(rp_vec_push(all, cls[RP_WORK_COMPUTE].at[k], err));
-    for (e = 0; e < ctx->t->ev.n; e++) {
-        struct rp_interval i = {ctx->t->ev.ts_ns[e], rp_event_end_ns(ctx->t, e)};
+    for (rp_event e = 0; e < ev->n; e++) {
+        struct rp_interval i = {ev->ts_ns[e], rp_event_end_ns(ctx->t, e)};
+        rp_event parent = ev->parent[e]; /* comes before e */
 
+        inside[e] = parent != RP_NONE && (inside[parent] || ev->kind[parent] == RP_KIND_CPU_OP);
         if (!rp_report_is_host_work(ctx->t, ctx->scope, e))
             continue;
         if (is_host_comm(ctx, e)) {
@@ -495,11 +493,31 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
             RP_TRY(rp_vec_push(all, i, err));
         }
         ctx->out->sums.host_ops++;
-        rp_ns_add(&ctx->out->sums.host_op_ns,
-                  rp_event_around(ctx->t, ctx->t->ev.parent[e], RP_KIND_CPU_OP) == RP_NONE
-                      ? rp_ns_between(i.begin_ns, i.end_ns)
-                      : 0);
+        if (!inside[e])
+            rp_ns_add(&ctx->out->sums.host_op_ns, rp_ns_between(i.begin_ns, i.end_ns));
     }
+    return RP_OK;
+}
+
+/* Host operators instead of device work: the unions are filled from them. */
+static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
+{
+    rp_interval_vec *all = &ctx->u.all, *cls = ctx->u.cls;
+    bool by_ranges = ctx->out->by_ranges = is_by_ranges(ctx->t);
+    bool *inside; /* by event: an operator is around it */
+    enum rp_code code;
+    int c;
+
+    ctx->out->by_calls = rp_trace_has_calls_only(ctx->t);
+    if (by_ranges)
+        RP_TRY(rp_ranges_unite(ctx->t, ctx->scope, &cls[RP_WORK_COMPUTE], err));
+    for (size_t k = 0; k < cls[RP_WORK_COMPUTE].n; k++)
+        RP_TRY(rp_vec_push(all, cls[RP_WORK_COMPUTE].at[k], err));
+    inside = calloc(ctx->t->ev.n + 1, sizeof *inside);
+    code = inside ? add_host_work(ctx, by_ranges, inside, err)
+                  : rp_err_nomem(err, "looking at the work of the host");
+    free(inside);
+    RP_TRY(code);
     all->n = rp_union_sort(all->at, all->n);
     for (c = 0; c < RP_WORK_CLASSES; c++)
         cls[c].n = rp_union_sort(cls[c].at, cls[c].n);

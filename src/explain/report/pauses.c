@@ -2,22 +2,32 @@
 /*
  * Why no operator runs, where a trace has no device work. What the threads run in the middle of a
  * pause is its cause: the first of data loading, the profiler, Python and other spans that any of
- * them runs. Pauses times threads, each a binary search.
+ * them runs. Pauses are looked at in time order, and of the threads only those whose innermost span
+ * has changed since, so that many threads do not cost anything in each of many pauses.
  */
 #include "explain/report/report.h"
 
 #include "base/order.h"
+#include "base/ordered.h"
 #include "facts/attribution.h"
 #include "facts/host_signs.h"
 #include "facts/host_waits.h"
 #include "facts/intervals.h"
+
+struct due {
+    int64_t ns;
+    rp_track track;
+};
 
 struct pause_ctx {
     const struct rp_trace *t;
     struct rp_report_pauses *out;
     RP_VEC(int64_t) weight[RP_PAUSES]; /* by string */
     rp_str most[RP_PAUSES];
-    RP_VEC(int64_t) paused; /* when the recording was paused, in time order */
+    RP_VEC(int64_t) paused;             /* when the recording was paused, in time order */
+    RP_VEC(struct due) due;             /* a heap: when a thread has to be looked at again */
+    RP_VEC(uint8_t) cause;              /* by track: what it shows now */
+    struct rp_ordered shown[RP_PAUSES]; /* by cause: tracks that show it now -> the span */
 };
 
 /* Whether a wait is that of a thread with work: workers wait whenever they have none. */
@@ -32,9 +42,9 @@ static bool in_range(const struct rp_trace *t, rp_event wait)
 static enum rp_pause span_cause(const struct rp_trace *t, rp_event inner, rp_event *span)
 {
     enum rp_pause cause = RP_PAUSE_NOTHING;
-    rp_event e;
+    rp_event e = inner;
 
-    for (e = inner; e != RP_NONE; e = t->ev.parent[e]) {
+    for (int n = 0; e != RP_NONE && n < RP_ANCESTORS_MAX; n++, e = t->ev.parent[e]) {
         uint16_t signs = rp_host_signs(rp_trace_str(t, t->ev.name[e]));
         enum rp_pause found = RP_PAUSE_NOTHING;
 
@@ -58,14 +68,98 @@ static enum rp_pause span_cause(const struct rp_trace *t, rp_event inner, rp_eve
     return cause;
 }
 
+/* ------------------------------------------------------------------ threads, as time goes on */
+
+/* Puts the first entry of the heap where it belongs. */
+static void sink_due(struct pause_ctx *w)
+{
+    struct due *heap = w->due.at, moved = heap[0];
+    size_t at = 0, below;
+
+    while ((below = 2 * at + 1) < w->due.n) {
+        below += below + 1 < w->due.n && heap[below + 1].ns < heap[below].ns;
+        if (heap[below].ns >= moved.ns)
+            break;
+        heap[at] = heap[below];
+        at = below;
+    }
+    heap[at] = moved;
+}
+
+/* When the innermost span of a track is another one, at the earliest. */
+static int64_t next_change(const struct rp_trace *t, rp_track track, rp_event inner, int64_t at_ns)
+{
+    const struct rp_track_info *info = &t->tracks[track];
+    int64_t next = inner == RP_NONE ? INT64_MAX : rp_event_end_ns(t, inner);
+    size_t i;
+
+    RP_LOWER_BOUND_FROM(i, info->first, info->end, t->ev.ts_ns[i] <= at_ns);
+    return i < info->end && t->ev.ts_ns[i] < next ? t->ev.ts_ns[i] : next;
+}
+
+/* All threads are due at first; entries with the same time are a heap. */
+static enum rp_code begin_threads(struct pause_ctx *w, struct rp_err *err)
+{
+    for (rp_track track = 0; track < w->t->ntracks; track++) {
+        struct due due = {INT64_MIN, track};
+
+        RP_TRY(rp_vec_push(&w->cause, RP_PAUSE_NOTHING, err));
+        if (w->t->tracks[track].kind == RP_TRACK_THREAD)
+            RP_TRY(rp_vec_push(&w->due, due, err));
+    }
+    return RP_OK;
+}
+
+/* Looks again at the threads that may have changed. Times do not go back from call to call. */
+static enum rp_code follow_threads(struct pause_ctx *w, int64_t at_ns, struct rp_err *err)
+{
+    while (w->due.n && w->due.at[0].ns <= at_ns) {
+        rp_track track = w->due.at[0].track;
+        rp_event inner = rp_event_at(w->t, track, at_ns), span = RP_NONE;
+        enum rp_pause cause = span_cause(w->t, inner, &span);
+
+        rp_ordered_remove(&w->shown[w->cause.at[track]], track);
+        w->cause.at[track] = (uint8_t)cause;
+        if (cause < RP_PAUSE_NOTHING)
+            RP_TRY(rp_ordered_put(&w->shown[cause], track, span, false, err));
+        w->due.at[0].ns = next_change(w->t, track, inner, at_ns);
+        if (w->due.at[0].ns == INT64_MAX)
+            w->due.at[0] = w->due.at[--w->due.n];
+        sink_due(w);
+    }
+    return RP_OK;
+}
+
+/* The first cause that a thread shows, and the span of the first thread that shows it. */
+static enum rp_pause first_cause(const struct pause_ctx *w, rp_event *span)
+{
+    for (int c = 0; c < RP_PAUSE_NOTHING; c++) {
+        const struct rp_ordered_entry *first = rp_ordered_from(&w->shown[c], 0);
+
+        if (first) {
+            *span = (rp_event)first->value;
+            return (enum rp_pause)c;
+        }
+    }
+    return RP_PAUSE_NOTHING;
+}
+
+static void release_threads(struct pause_ctx *w)
+{
+    for (int c = 0; c < RP_PAUSES; c++)
+        rp_ordered_release(&w->shown[c]);
+    rp_vec_release(&w->due);
+    rp_vec_release(&w->cause);
+}
+
+/* ------------------------------------------------------------------ pauses */
+
 static bool in_step(const struct rp_trace *t, int64_t at_ns)
 {
     uint32_t i;
 
-    for (i = 0; i < t->nsteps; i++)
-        if (at_ns >= t->steps[i].begin_ns && at_ns < t->steps[i].end_ns)
-            return true;
-    return !t->nsteps;
+    RP_LOWER_BOUND(i, t->nsteps, t->steps[i].begin_ns <= at_ns);
+    return !t->nsteps || (i && at_ns < t->steps[i - 1].end_ns);
 }
 
 static enum rp_code add_weight(struct pause_ctx *w, enum rp_pause cause, rp_event span, int64_t ns,
@@ -111,19 +205,11 @@ static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end
                               struct rp_err *err)
 {
     int64_t length = rp_ns_between(begin_ns, end_ns), middle = rp_ns_sum(begin_ns, length / 2);
-    enum rp_pause cause = RP_PAUSE_NOTHING, found;
-    rp_event span = RP_NONE, at = RP_NONE;
-    rp_track track;
+    rp_event span = RP_NONE;
+    enum rp_pause cause;
 
-    for (track = 0; track < w->t->ntracks; track++) {
-        if (w->t->tracks[track].kind != RP_TRACK_THREAD)
-            continue;
-        found = span_cause(w->t, rp_event_at(w->t, track, middle), &at);
-        if (found < cause) {
-            cause = found;
-            span = at;
-        }
-    }
+    RP_TRY(follow_threads(w, middle, err));
+    cause = first_cause(w, &span);
     if (recording_paused(w, begin_ns, end_ns)) {
         cause = RP_PAUSE_RECORDER;
         span = RP_NONE;
@@ -167,6 +253,8 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
 
     *out = (struct rp_report_pauses){0};
     code = find_paused(&w, err);
+    if (code == RP_OK)
+        code = begin_threads(&w, err);
     for (i = 0; i < busy->n && code == RP_OK; i++) {
         code = add_inside(&w, segments, until, busy->at[i].begin_ns, err);
         until = busy->at[i].end_ns;
@@ -178,6 +266,7 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
             out->mainly[c] = rp_arena_text(arena, rp_trace_str(trace, w.most[c]));
         rp_vec_release(&w.weight[c]);
     }
+    release_threads(&w);
     rp_vec_release(&w.paused);
     return code == RP_OK ? rp_arena_check(arena, "explaining pauses", err) : code;
 }

@@ -54,6 +54,40 @@ static void pauses_have_causes(void **state)
     rp_arena_release(&arena);
 }
 
+/* Of several threads the first cause counts, and each as long as its span runs. */
+static void pauses_follow_all_threads(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "cpu_op", "a", 1, 1, 0, 100},
+        {'X', "cpu_op", "b", 1, 1, 200, 100},
+        {'X', "cpu_op", "c", 1, 1, 400, 100},
+        {'X', "cpu_op", "d", 1, 1, 600, 100},
+        {'X', "cpu_op", "e", 1, 1, 800, 100},
+        {'X', "python_function", "x.py(1): f", 1, 2, 0, 650},
+        {'X', "user_annotation", "enumerate(DataLoader)#next", 1, 3, 300, 110},
+        {'X', "user_annotation", "range", 1, 3, 500, 90},
+        {'X', "python_function", "y.py(1): g", 1, 4, 120, 100},
+    };
+    rp_interval_vec busy = {0};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_segments all = {1, &(struct rp_interval){0, 900}};
+    struct rp_report_pauses p;
+
+    UNUSED_STATE(state);
+    for (int64_t i = 0; i < 5; i++)
+        assert_code(rp_union_add(&busy, 200 * i, 200 * i + 100, NULL), RP_OK);
+    assert_code(rp_report_find_pauses(t, &busy, &all, &arena, &p, NULL), RP_OK);
+    assert_int_equal(p.ns[RP_PAUSE_PYTHON], 200); /* before b and before d */
+    assert_string_equal(p.mainly[RP_PAUSE_PYTHON], "x.py(1): f");
+    assert_int_equal(p.ns[RP_PAUSE_DATA], 100);
+    assert_int_equal(p.ns[RP_PAUSE_SPAN], 0);
+    assert_int_equal(p.ns[RP_PAUSE_NOTHING], 100);
+    rp_vec_release(&busy);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
 /* Ranges are work without the waits and collectives in them; workers that wait are no cause. */
 static void ranges_do_not_run_while_they_wait(void **state)
 {
@@ -142,9 +176,9 @@ static void late_ranks_wait(void **state)
 
 int test_report_host(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pauses_have_causes),
-                                       cmocka_unit_test(ranges_do_not_run_while_they_wait),
-                                       cmocka_unit_test(late_ranks_wait)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pauses_have_causes), cmocka_unit_test(pauses_follow_all_threads),
+        cmocka_unit_test(ranges_do_not_run_while_they_wait), cmocka_unit_test(late_ranks_wait)};
 
     return cmocka_run_group_tests_name("report_host", tests, NULL, NULL);
 }
