@@ -20,11 +20,33 @@ struct counter {
     const struct rp_program *p;
     struct rp_costs *out;
     bool *read; /* scratch: whether an operand of a fusion is read as a whole already */
+    int64_t *elements, *bytes; /* by shape: a large tuple may be the operand of many operations */
 };
+
+/* Parts precede their tuple in the table. */
+static void size_shapes(struct counter *c)
+{
+    for (uint32_t i = 0; i < c->p->shapes.n; i++) {
+        const struct rp_op_shape *s = &c->p->shapes.at[i];
+
+        if (s->elem != RP_ELEM_TUPLE) {
+            c->elements[i] = rp_shape_elements(c->p, i);
+            c->bytes[i] = rp_shape_bytes(c->p, i);
+        }
+        for (uint32_t k = 0; s->elem == RP_ELEM_TUPLE && k < s->n; k++) {
+            uint32_t part = c->p->parts.at[s->first + k];
+
+            if (__builtin_add_overflow(c->elements[i], c->elements[part], &c->elements[i]))
+                c->elements[i] = INT64_MAX;
+            if (__builtin_add_overflow(c->bytes[i], c->bytes[part], &c->bytes[i]))
+                c->bytes[i] = INT64_MAX;
+        }
+    }
+}
 
 static double elements(const struct counter *c, uint32_t op)
 {
-    return (double)rp_shape_elements(c->p, c->p->shape.at[op]);
+    return (double)c->elements[c->p->shape.at[op]];
 }
 
 /* Of results that are several arrays, the first. */
@@ -33,7 +55,7 @@ static double first_elements(const struct counter *c, uint32_t op)
     const struct rp_op_shape *s = &c->p->shapes.at[c->p->shape.at[op]];
 
     if (s->elem == RP_ELEM_TUPLE && s->n)
-        return (double)rp_shape_elements(c->p, c->p->parts.at[s->first]);
+        return (double)c->elements[c->p->parts.at[s->first]];
     return elements(c, op);
 }
 
@@ -272,13 +294,18 @@ static struct rp_cost count_flops(const struct counter *c, uint32_t op)
     return cost;
 }
 
-static double operand_bytes(const struct rp_program *p, uint32_t op, uint32_t from, uint32_t to)
+static double shape_bytes(const struct counter *c, uint32_t op)
 {
-    struct rp_ids operands = rp_op_operands(p, op);
+    return (double)c->bytes[c->p->shape.at[op]];
+}
+
+static double operand_bytes(const struct counter *c, uint32_t op, uint32_t from, uint32_t to)
+{
+    struct rp_ids operands = rp_op_operands(c->p, op);
     double sum = 0;
 
     for (uint32_t i = from; i < to && i < operands.n; i++)
-        sum += (double)rp_shape_bytes(p, p->shape.at[operands.at[i]]);
+        sum += shape_bytes(c, operands.at[i]);
     return sum;
 }
 
@@ -313,11 +340,6 @@ static bool transposes_nothing(const struct rp_program *p, uint32_t op)
     return true;
 }
 
-static double shape_bytes(const struct rp_program *p, uint32_t op)
-{
-    return (double)rp_shape_bytes(p, p->shape.at[op]);
-}
-
 /* What an operation in a fusion reads of a parameter: readers of a part read that part, all others
    share one reading of the whole. */
 static double read_in_fusion(const struct counter *c, uint32_t reader, uint32_t position,
@@ -329,35 +351,36 @@ static double read_in_fusion(const struct counter *c, uint32_t reader, uint32_t 
 
     switch (p->code.at[reader]) {
     case RP_OP_SLICE:
-        return shape_bytes(p, reader);
+        return shape_bytes(c, reader);
     case RP_OP_DYNAMIC_SLICE:
         if (position == 0)
-            return shape_bytes(p, reader);
+            return shape_bytes(c, reader);
         break;
     case RP_OP_DYNAMIC_UPDATE_SLICE:
         if (operands.n > 1)
-            return shape_bytes(p, operands.at[1]);
+            return shape_bytes(c, operands.at[1]);
         break;
     case RP_OP_BROADCAST:
     case RP_OP_RESHAPE:
-        return shape_bytes(p, parameter);
+        return shape_bytes(c, parameter);
     default:
         break;
     }
     if (c->read[number])
         return 0;
     c->read[number] = true;
-    return shape_bytes(p, parameter);
+    return shape_bytes(c, parameter);
 }
 
 /* An update in place writes what it updates. */
-static double written_by(const struct rp_program *p, uint32_t op)
+static double written_by(const struct counter *c, uint32_t op)
 {
+    const struct rp_program *p = c->p;
     struct rp_ids operands = rp_op_operands(p, op);
 
     if (p->code.at[op] == RP_OP_DYNAMIC_UPDATE_SLICE && operands.n > 1)
-        return shape_bytes(p, operands.at[1]);
-    return shape_bytes(p, op);
+        return shape_bytes(c, operands.at[1]);
+    return shape_bytes(c, op);
 }
 
 /* Reads and writes at the border of a fusion. */
@@ -378,13 +401,13 @@ static double fusion_bytes(const struct counter *c, uint32_t op)
                 sum += read_in_fusion(c, reader, i, operands.at[i]);
     }
     if (body->root == RP_NONE)
-        return sum + shape_bytes(p, op);
+        return sum + shape_bytes(c, op);
     if (p->code.at[body->root] == RP_OP_PARAMETER) /* passes on what it reads */
-        return sum + 2 * shape_bytes(p, op);
+        return sum + 2 * shape_bytes(c, op);
     if (p->code.at[body->root] != RP_OP_TUPLE)
-        return sum + written_by(p, body->root);
+        return sum + written_by(c, body->root);
     for (uint32_t i = 0; i < rp_op_operands(p, body->root).n; i++)
-        sum += written_by(p, rp_op_operands(p, body->root).at[i]);
+        sum += written_by(c, rp_op_operands(p, body->root).at[i]);
     return sum;
 }
 
@@ -395,7 +418,7 @@ static double count_bytes(const struct counter *c, uint32_t op)
     const struct rp_program *p = c->p;
     enum rp_opcode code = (enum rp_opcode)p->code.at[op];
     struct rp_ids operands = rp_op_operands(p, op);
-    double own = (double)rp_shape_bytes(p, p->shape.at[op]);
+    double own = shape_bytes(c, op);
 
     if (rp_op_info[code].flags & RP_OPF_FREE)
         return 0;
@@ -407,35 +430,40 @@ static double count_bytes(const struct counter *c, uint32_t op)
         return 0;
     case RP_OP_FUSION:
         return rp_op_called(p, op).n ? fusion_bytes(c, op)
-                                     : own + operand_bytes(p, op, 0, operands.n);
+                                     : own + operand_bytes(c, op, 0, operands.n);
     case RP_OP_SLICE:
     case RP_OP_DYNAMIC_SLICE:
     case RP_OP_GATHER: /* the part, read and written, and its indices */
-        return 2 * own + operand_bytes(p, op, 1, operands.n);
+        return 2 * own + operand_bytes(c, op, 1, operands.n);
     case RP_OP_DYNAMIC_UPDATE_SLICE:
-        return operands.n > 1 ? operand_bytes(p, op, 1, operands.n) + operand_bytes(p, op, 1, 2)
+        return operands.n > 1 ? operand_bytes(c, op, 1, operands.n) + operand_bytes(c, op, 1, 2)
                               : own;
     case RP_OP_SCATTER: /* arrays, numbers, then as many updates as arrays */
-        return 3 * operand_bytes(p, op, operands.n / 2 + 1, operands.n) +
-               operand_bytes(p, op, operands.n / 2, operands.n / 2 + 1);
+        return 3 * operand_bytes(c, op, operands.n / 2 + 1, operands.n) +
+               operand_bytes(c, op, operands.n / 2, operands.n / 2 + 1);
     case RP_OP_TRANSPOSE:
-        return transposes_nothing(p, op) ? 0 : own + operand_bytes(p, op, 0, operands.n);
+        return transposes_nothing(p, op) ? 0 : own + operand_bytes(c, op, 0, operands.n);
     default:
-        return own + operand_bytes(p, op, 0, operands.n);
+        return own + operand_bytes(c, op, 0, operands.n);
     }
 }
 
 enum rp_code rp_program_count(const struct rp_program *p, struct rp_arena *arena,
                               struct rp_costs *out, struct rp_err *err)
 {
-    struct counter counter = {p, out, RP_ARENA_NEW(arena, bool, p->operands.n + 1)};
+    struct counter counter = {.p = p,
+                              .out = out,
+                              .read = RP_ARENA_NEW(arena, bool, p->operands.n + 1),
+                              .elements = RP_ARENA_NEW(arena, int64_t, p->shapes.n + 1),
+                              .bytes = RP_ARENA_NEW(arena, int64_t, p->shapes.n + 1)};
     uint32_t *calls;
 
     memset(out, 0, sizeof *out);
     out->op = RP_ARENA_NEW(arena, struct rp_cost, (size_t)p->nops + 1);
     out->computation = RP_ARENA_NEW(arena, struct rp_cost, p->computations.n + 1);
-    if (!out->op || !out->computation || !counter.read)
+    if (!out->op || !out->computation || !counter.read || !counter.elements || !counter.bytes)
         return rp_err_nomem(err, "counting a program");
+    size_shapes(&counter);
     RP_TRY(rp_program_call_order(p, arena, &calls, err));
     for (size_t i = 0; i < p->computations.n; i++) {
         const struct rp_computation *c = &p->computations.at[calls[i]];

@@ -25,6 +25,7 @@ struct copier {
     struct rp_arena scratch;
     uint32_t *op_of;          /* old operation to new one; RP_NONE: not copied */
     uint32_t *computation_of; /* the same of computations */
+    bool *looked_into;        /* by computation: what its operations call is copied */
     uint32_t fault;           /* operation to double, or RP_NONE */
     bool flatten;
     int64_t iterations;
@@ -247,9 +248,6 @@ static enum rp_code inline_body(struct copier *c, uint32_t computation, const ui
         else
             op_of[op] = arguments[p->value.at[op]];
     }
-    if (code == RP_OK && c->to->nops > FLATTEN_OPS)
-        code = rp_err_set(c->err, RP_LIMIT, "the flattened program has more than %d operations",
-                          FLATTEN_OPS);
     if (code == RP_OK)
         *id = op_of[body->root];
     free(order);
@@ -304,6 +302,9 @@ static enum rp_code copy_inner_called(struct copier *c, uint32_t op, unsigned de
     for (uint32_t i = 0; i < called.n; i++) {
         const struct rp_computation *body = &c->from->computations.at[called.at[i]];
 
+        if (c->looked_into[called.at[i]])
+            continue; /* each once: calls that each call the next one twice have 2^n ways */
+        c->looked_into[called.at[i]] = true;
         for (uint32_t k = 0; k < body->n; k++)
             RP_TRY(copy_inner_called(c, body->first + k, depth + 1));
     }
@@ -366,7 +367,8 @@ static enum rp_code copier_init(struct copier *c, const struct rp_program *p, st
         RP_TRY(copy_attr(c, p->module_attrs.at[i], true));
     c->op_of = malloc(((size_t)p->nops + 1) * sizeof *c->op_of);
     c->computation_of = malloc((p->computations.n + 1) * sizeof *c->computation_of);
-    if (!c->op_of || !c->computation_of)
+    c->looked_into = calloc(p->computations.n + 1, sizeof *c->looked_into);
+    if (!c->op_of || !c->computation_of || !c->looked_into)
         return rp_err_nomem(err, "copying a program");
     memset(c->op_of, 0xff, ((size_t)p->nops + 1) * sizeof *c->op_of);
     memset(c->computation_of, 0xff, (p->computations.n + 1) * sizeof *c->computation_of);
@@ -389,6 +391,7 @@ static enum rp_code copier_finish(struct copier *c, enum rp_code code, uint32_t 
     rp_arena_release(&c->scratch);
     free(c->op_of);
     free(c->computation_of);
+    free(c->looked_into);
     return code;
 }
 
@@ -408,6 +411,34 @@ enum rp_code rp_program_plant(const struct rp_program *p, const char *name, stru
     return copier_finish(&c, code, entry, out);
 }
 
+/* How many operations and calls replace a call of each computation, callees first: known before
+   anything is copied, because calls that each call the next one twice have 2^n of them. */
+static enum rp_code check_flat_size(struct copier *c)
+{
+    const struct rp_program *p = c->from;
+    double *size = RP_ARENA_NEW(&c->scratch, double, p->computations.n);
+    uint32_t *order;
+
+    if (!size)
+        return rp_err_nomem(c->err, "flattening a program");
+    RP_TRY(rp_program_call_order(p, &c->scratch, &order, c->err));
+    for (size_t i = 0; i < p->computations.n; i++) {
+        const struct rp_computation *body = &p->computations.at[order[i]];
+
+        size[order[i]] = 1;
+        for (uint32_t op = body->first; op < body->first + body->n; op++) {
+            struct rp_ids called = rp_op_called(p, op);
+            double times = p->code.at[op] == RP_OP_WHILE ? (double)c->iterations : 1;
+
+            size[order[i]] += is_inlined(c, op) && called.n ? size[called.at[0]] * times : 1;
+        }
+        if (size[order[i]] > FLATTEN_OPS)
+            return rp_err_set(c->err, RP_LIMIT, "the flattened program has more than %d operations",
+                              FLATTEN_OPS);
+    }
+    return RP_OK;
+}
+
 enum rp_code rp_program_flatten(const struct rp_program *p, int64_t iterations,
                                 struct rp_program **out, struct rp_err *err)
 {
@@ -417,6 +448,8 @@ enum rp_code rp_program_flatten(const struct rp_program *p, int64_t iterations,
 
     c.flatten = true;
     c.iterations = iterations;
+    if (code == RP_OK)
+        code = check_flat_size(&c);
     if (code == RP_OK)
         code = copy_computation(&c, p->entry, &entry);
     return copier_finish(&c, code, entry, out);

@@ -170,20 +170,6 @@ size_t rp_tensor_leaves(const struct rp_tensor *t)
     return t->elem == RP_ELEM_TUPLE ? t->leaves : t->elem != RP_ELEM_TOKEN;
 }
 
-struct rp_tensor *rp_tensor_leaf(struct rp_tensor *t, size_t i)
-{
-    if (t->elem != RP_ELEM_TUPLE)
-        return t;
-    for (size_t k = 0; k < t->nparts; k++) {
-        size_t n = rp_tensor_leaves(t->parts[k]);
-
-        if (i < n)
-            return rp_tensor_leaf(t->parts[k], i);
-        i -= n;
-    }
-    return NULL;
-}
-
 /* ---- single elements ---- */
 
 bool rp_elem_is_signed(unsigned elem)

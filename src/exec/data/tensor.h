@@ -64,9 +64,8 @@ static inline bool rp_tensor_is_unaligned(const struct rp_tensor *t)
 /* A new use of the array, or of a copy if it is unaligned. */
 enum rp_code rp_tensor_align(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
 
-/* The number of arrays in a value, and array i, depth first; borrowed. */
+/* The number of arrays in a value. */
 size_t rp_tensor_leaves(const struct rp_tensor *t);
-struct rp_tensor *rp_tensor_leaf(struct rp_tensor *t, size_t i);
 
 /* One element: numbers of any real type, the real part of complex ones. */
 double rp_tensor_number(const struct rp_tensor *t, size_t i);

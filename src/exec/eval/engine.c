@@ -136,15 +136,30 @@ static enum rp_code align_leaf(struct rp_tensor *t, size_t *budget, struct rp_te
     return rp_tensor_align(t, out, err);
 }
 
-/* Whether every operation that reads parameter i reads it at any address. */
-static bool stays_unaligned(const struct rp_graph *g, uint32_t parameter)
+/* The first node of each parameter, and the nodes that a reader needs aligned. */
+struct uploaded {
+    uint32_t *node; /* by parameter, or RP_NONE */
+    bool *aligned;  /* by node */
+};
+
+static enum rp_code find_parameters(const struct rp_graph *g, size_t nparams, struct uploaded *out,
+                                    struct rp_err *err)
 {
-    for (uint32_t i = 0; i < g->n; i++)
-        for (uint32_t k = 0; k < g->nodes[i].nin; k++)
-            if (g->nodes[i].in[k] == parameter &&
-                (!g->nodes[i].takes_unaligned || g->nodes[i].ncalled))
-                return false;
-    return true;
+    out->node = malloc((nparams + 1) * sizeof *out->node);
+    out->aligned = calloc((size_t)g->n + 1, sizeof *out->aligned);
+    if (!out->node || !out->aligned)
+        return rp_err_nomem(err, "uploading");
+    memset(out->node, 0xff, nparams * sizeof *out->node);
+    for (uint32_t i = 0; i < g->n; i++) {
+        const struct rp_node *node = &g->nodes[i];
+
+        if (node->code == RP_OP_PARAMETER && (uint64_t)node->value < nparams &&
+            out->node[node->value] == RP_NONE)
+            out->node[node->value] = i;
+        for (uint32_t k = 0; k < node->nin; k++)
+            out->aligned[node->in[k]] |= !node->takes_unaligned || node->ncalled;
+    }
+    return RP_OK;
 }
 
 /* The arguments of a partition that parameters have not taken yet. */
@@ -198,41 +213,50 @@ static enum rp_code check_argument(const struct rp_slot *slot, const struct rp_t
                       "input %zu is %s, which does not match the program's parameter", i, have);
 }
 
+static enum rp_code upload_arguments(struct executable *x, const struct uploaded *of,
+                                     struct leaves leaves, struct rp_err *err)
+{
+    size_t budget = align_budget(), none = 0;
+
+    for (size_t i = 0; i < x->base.partitions * x->nparams; i++) {
+        uint32_t node = of->node[i % x->nparams];
+
+        rp_tensor_drop(x->arguments[i]);
+        x->arguments[i] = NULL;
+        if (node != RP_NONE) {
+            enum rp_code code =
+                assemble_value(x->plan->entry->nodes[node].shape, &leaves,
+                               of->aligned[node] ? &budget : &none, &x->arguments[i], err);
+
+            if (code != RP_OK)
+                return rp_err_prefix(err, code, "parameter %zu", i % x->nparams);
+        }
+    }
+    return RP_OK;
+}
+
 enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const *arguments,
                             struct rp_err *err)
 {
     struct executable *x = (struct executable *)base;
-    const struct rp_graph *entry = x->plan->entry;
     struct leaves leaves = {arguments, arguments + base->partitions * base->narguments};
-    size_t budget = align_budget(), none = 0;
+    struct uploaded of = {0};
+    enum rp_code code;
 
     for (size_t p = 0; p < base->partitions; p++)
         for (size_t i = 0; i < base->narguments; i++)
             RP_TRY(
                 check_argument(&x->signature.in[i], arguments[p * base->narguments + i], i, err));
-    for (size_t p = 0; p < base->partitions; p++)
-        for (size_t i = 0; i < x->nparams; i++) {
-            struct rp_tensor **to = &x->arguments[p * x->nparams + i];
-
-            rp_tensor_drop(*to);
-            *to = NULL;
-            for (uint32_t k = 0; k < entry->n; k++)
-                if (entry->nodes[k].code == RP_OP_PARAMETER &&
-                    entry->nodes[k].value == (int64_t)i) {
-                    enum rp_code code =
-                        assemble_value(entry->nodes[k].shape, &leaves,
-                                       stays_unaligned(entry, k) ? &none : &budget, to, err);
-
-                    if (code != RP_OK)
-                        return rp_err_prefix(err, code, "parameter %zu", i);
-                    break;
-                }
-        }
+    code = find_parameters(x->plan->entry, x->nparams, &of, err);
+    if (code == RP_OK)
+        code = upload_arguments(x, &of, leaves, err);
+    free(of.node);
+    free(of.aligned);
     if (x->times)
         memset(x->times, 0, x->plan->program->nops * sizeof *x->times);
     if (x->calls)
         memset(x->calls, 0, x->plan->program->nops * sizeof *x->calls);
-    return RP_OK;
+    return code;
 }
 
 /* ---- running ---- */
@@ -275,6 +299,16 @@ enum rp_code rp_eval_run(struct rp_executable *base, struct rp_err *err)
     return rp_mesh_run((unsigned)base->partitions, run_partition, &run, &run.mesh, err);
 }
 
+/* The arrays of a value, depth first. */
+static enum rp_code fetch_leaves(struct rp_tensor *t, struct rp_tensor ***out, struct rp_err *err)
+{
+    if (t->elem != RP_ELEM_TUPLE)
+        return t->elem == RP_ELEM_TOKEN ? RP_OK : rp_tensor_align(t, (*out)++, err);
+    for (size_t k = 0; k < t->nparts; k++)
+        RP_TRY(fetch_leaves(t->parts[k], out, err));
+    return RP_OK;
+}
+
 enum rp_code rp_eval_fetch(struct rp_executable *base, struct rp_tensor **outputs,
                            struct rp_err *err)
 {
@@ -285,9 +319,7 @@ enum rp_code rp_eval_fetch(struct rp_executable *base, struct rp_tensor **output
             return rp_err_set(
                 err, RP_FORMAT,
                 "the program returned a different number of results than it declares");
-        for (size_t i = 0; i < base->noutputs; i++)
-            RP_TRY(rp_tensor_align(rp_tensor_leaf(x->results[p], i),
-                                   &outputs[p * base->noutputs + i], err));
+        RP_TRY(fetch_leaves(x->results[p], &outputs, err));
     }
     return RP_OK;
 }

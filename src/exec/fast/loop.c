@@ -216,7 +216,9 @@ struct fusion_ctx {
     struct rp_graph *g;
     uint32_t *loop_of; /* the last node of the loop a node is in; RP_NONE: in none */
     bool *outside;     /* read outside all loops */
-    uint32_t *first;   /* of the last node of a loop: where the loop begins */
+    uint32_t *first;   /* of the last node of a loop: its first one */
+    uint32_t *next;    /* of a node in a loop: the next one of that loop; RP_NONE: the last */
+    uint32_t *input;   /* of a node: its last number among the inputs of the loop that is made */
 };
 
 static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shape *b)
@@ -302,7 +304,8 @@ struct loop_ctx {
     RP_VEC(struct rp_tape_op) ops;
     RP_VEC(uint32_t) inputs;
     RP_VEC(struct source) sources;
-    uint32_t *reg_of; /* of a node: op index + 1, or input index + 1 with the high bit */
+    RP_VEC(uint32_t) before; /* by input: the one of the same node before it, or RP_NONE */
+    uint32_t *reg_of;        /* of a node: op index + 1, or input index + 1 with the high bit */
 };
 
 #define INPUT 0x80000000u
@@ -316,12 +319,14 @@ static bool same_source(const struct source *a, const struct source *b)
 static enum rp_code add_input(struct loop_ctx *b, uint32_t node, struct source s, uint32_t *reg,
                               struct rp_err *err)
 {
-    for (size_t i = 0; i < b->inputs.n; i++)
-        if (b->inputs.at[i] == node && same_source(&b->sources.at[i], &s)) {
-            *reg = INPUT | (uint32_t)i;
+    for (uint32_t i = b->f->input[node]; i != RP_NONE; i = b->before.at[i])
+        if (same_source(&b->sources.at[i], &s)) {
+            *reg = INPUT | i;
             return RP_OK;
         }
     *reg = INPUT | (uint32_t)b->inputs.n;
+    RP_TRY(rp_vec_push(&b->before, b->f->input[node], err));
+    b->f->input[node] = (uint32_t)b->inputs.n;
     RP_TRY(rp_vec_push(&b->inputs, node, err));
     return rp_vec_push(&b->sources, s, err);
 }
@@ -420,11 +425,14 @@ static enum rp_code build_loop(struct fusion_ctx *f, uint32_t root, uint32_t *re
     struct loop_ctx b = {.f = f, .root = root, .reg_of = reg_of};
     enum rp_code code = RP_OK;
 
-    for (uint32_t i = f->first[root]; i <= root && code == RP_OK; i++)
-        if (f->loop_of[i] == root && !f->g->nodes[i].skip && is_fusible(f, &f->g->nodes[i]))
+    for (uint32_t i = f->first[root]; i != RP_NONE && code == RP_OK; i = f->next[i])
+        if (!f->g->nodes[i].skip && is_fusible(f, &f->g->nodes[i]))
             code = add_op(&b, i, err);
     if (code == RP_OK)
         code = loop_finish(&b, err);
+    for (size_t i = 0; i < b.inputs.n; i++)
+        f->input[b.inputs.at[i]] = RP_NONE;
+    rp_vec_release(&b.before);
     rp_vec_release(&b.regs);
     rp_vec_release(&b.ops);
     rp_vec_release(&b.inputs);
@@ -453,6 +461,20 @@ static void leave_out(struct fusion_ctx *f, const bool *ends)
     }
 }
 
+/* Lists the members of each loop, in order. */
+static void list_members(struct fusion_ctx *f)
+{
+    uint32_t n = f->g->n;
+
+    memset(f->first, 0xff, n * sizeof *f->first);
+    memset(f->input, 0xff, n * sizeof *f->input);
+    for (uint32_t i = n; i-- > 0;)
+        if (f->loop_of[i] != RP_NONE) {
+            f->next[i] = f->first[f->loop_of[i]];
+            f->first[f->loop_of[i]] = i;
+        }
+}
+
 static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     struct fusion_ctx f = {.plan = plan, .g = g};
@@ -463,13 +485,13 @@ static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct 
     f.loop_of = calloc(g->n, sizeof *f.loop_of);
     f.outside = calloc(g->n, sizeof *f.outside);
     f.first = calloc(g->n, sizeof *f.first);
-    if (!reg_of || !ends || !f.loop_of || !f.outside || !f.first)
+    f.next = calloc(g->n, sizeof *f.next);
+    f.input = calloc(g->n, sizeof *f.input);
+    if (!reg_of || !ends || !f.loop_of || !f.outside || !f.first || !f.next || !f.input)
         code = rp_err_nomem(err, "planning");
     if (code == RP_OK) {
         form_cluster(&f);
-        for (uint32_t i = g->n; i-- > 0;)
-            if (f.loop_of[i] != RP_NONE)
-                f.first[f.loop_of[i]] = i;
+        list_members(&f);
         for (uint32_t i = g->n; i-- > 0 && code == RP_OK;) { /* from the end: operands stay as they
                                                                  are until their loop is made */
             ends[i] = f.loop_of[i] == i && is_fusible(&f, &g->nodes[i]);
@@ -484,6 +506,8 @@ static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct 
     free(f.loop_of);
     free(f.outside);
     free(f.first);
+    free(f.next);
+    free(f.input);
     return code;
 }
 

@@ -115,6 +115,7 @@ struct device {
 struct runmeta_reader {
     struct rp_proto_trace t;
     RP_VEC(struct device) devices;
+    struct rp_map by_name;       /* hash of a device's name -> device */
     struct lanes ops, transfers; /* of the current entry */
     uint32_t device;             /* of the current entry, index in devices */
     uint64_t crowded;            /* rows without a free lane */
@@ -134,16 +135,19 @@ static enum rp_runmeta_device kind_of_device(struct rp_bytes name)
 static enum rp_code find_device(struct runmeta_reader *r, struct rp_bytes name, struct rp_err *err)
 {
     struct device fresh = {.name = name, .kind = kind_of_device(name)};
+    uint64_t key = rp_hash_bytes(name.at, name.n);
 
-    for (r->device = 0; r->device < r->devices.n; r->device++) {
+    for (; (r->device = rp_map_get(&r->by_name, key)) != RP_MAP_NONE; key = rp_hash_join(key, 1)) {
         const struct rp_bytes *known = &r->devices.at[r->device].name;
 
         if (known->n == name.n && memcmp(known->at, name.at, name.n) == 0)
             return RP_OK;
     }
+    r->device = (uint32_t)r->devices.n;
     if (r->devices.n >= (size_t)LANES_MAX * 16)
         return rp_err_set(err, RP_LIMIT, "more than %d devices", LANES_MAX * 16);
     RP_TRY(rp_builder_process(r->t.builder, 1 + 2 * (int64_t)r->devices.n, 0, &fresh.process, err));
+    RP_TRY(rp_map_put(&r->by_name, key, r->device, err));
     return rp_vec_push(&r->devices, fresh, err);
 }
 
@@ -373,6 +377,7 @@ static enum rp_code read_runmeta(struct rp_input *in, const struct rp_read_optio
         code = rp_proto_trace_finish(&r->t, to, begin_ns, err);
     rp_proto_trace_release(&r->t);
     rp_vec_release(&r->devices);
+    rp_map_release(&r->by_name);
     free(r);
     return code;
 }
