@@ -28,7 +28,7 @@ test:      ## install dependencies, build, run every test
 	tools/install-deps build test
 	$(call build,release,,all tests)
 	$(call ctest)
-check: all ## layers, headers, formatting, analysers, sizes
+check: all ## layers, headers, formatting, analysers, sizes, growth
 	tools/check
 bench: all ## speed, memory and accuracy against peers
 	cmake --build "$$BUILD" -j $(JOBS) --target benches
