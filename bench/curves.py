@@ -94,7 +94,8 @@ CASES = {
     "tar_of_traces": (10, ("info", "report")),
     "tar_of_others": (200, ("info",)),
     "bundle_one_file": (200, ("replay info {in}",)),
-    "bundle_files": (100, ("replay info {in}",)),
+    "bundle_files": (100, ("replay info {in}", "replay {in} --engine ref --iters 1 --warmup 0")),
+    "arrays": (200, ("replay {in}/p.hlo.txt --inputs {in}/in.npz --engine fast --iters 1 --warmup 0",)),
     "dump_folder": (10, ("dump ls {in}", "dump passes {in}", "graph {in}")),
     "dump_passes": (10, ("dump ls {in}", "dump passes {in}")),
 }

@@ -5,7 +5,7 @@ A function marked with @file or @folder writes one input of size n; what n count
 give equal bytes. Each function makes one dimension large, because what is quadratic in the number of processes does not show
 where there are two.
 """
-import hashlib, io, json, pickle, struct, tarfile
+import hashlib, io, json, pickle, struct, tarfile, zipfile
 
 FILES = {}  # name of the input -> (function(n, path), suffix; None: a folder)
 
@@ -691,6 +691,15 @@ def bundle_one_file(n):
 def bundle_files(n):
     "arrays of a bundle with a file each"
     return bundle(n, lambda i: "in%d.npy" % i)
+
+
+@folder
+def arrays(n, path):
+    "parameters of a program, and arrays for them"
+    (path / "p.hlo.txt").write_text(hlo_parameters(n))
+    with zipfile.ZipFile(path / "in.npz", "w") as z:
+        for i in range(n):
+            z.writestr("in%d.npy" % i, npy())
 
 
 @folder

@@ -130,7 +130,7 @@ static enum rp_code load_array(const struct rp_dataset *dataset, const struct rp
     else if (code == RP_OK)
         code = with_member(dataset, b, file, parse_array, &array.value, err);
     if (code == RP_OK)
-        code = rp_vec_push(&to->list, array, err);
+        code = rp_arrays_add(to, array, err);
     if (code != RP_OK)
         rp_tensor_drop(array.value);
     else

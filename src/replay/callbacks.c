@@ -74,7 +74,7 @@ static enum rp_code rename_arrays(struct rp_session *s, const struct rp_signatur
         row.value = rp_tensor_keep(t);
         code = rp_arena_check(&arrays.arena, "preparing inputs", err);
         if (code == RP_OK)
-            code = rp_vec_push(&arrays.list, row, err);
+            code = rp_arrays_add(&arrays, row, err);
         if (code != RP_OK)
             rp_tensor_drop(row.value);
     }

@@ -317,7 +317,7 @@ static enum rp_code captured_arrays(const struct captured_array *list, size_t n,
         row.name = partitions > 1 && each
                        ? rp_arena_textf(&out->arena, "p%zu_%s%zu", k / each, kind, k % each)
                        : rp_arena_textf(&out->arena, "%s%zu", kind, k);
-        RP_TRY(rp_vec_push(&out->list, row, err));
+        RP_TRY(rp_arrays_add(out, row, err));
     }
     return rp_arena_check(&out->arena, "importing", err);
 }

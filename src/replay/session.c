@@ -80,7 +80,7 @@ static enum rp_code from_blocks(struct rp_session *s, struct rp_err *err)
         enum rp_code code = rp_arena_check(&s->inputs.arena, "preparing inputs", err);
 
         if (code == RP_OK)
-            code = rp_vec_push(&s->inputs.list, row, err);
+            code = rp_arrays_add(&s->inputs, row, err);
         if (code != RP_OK) {
             rp_tensor_drop(row.value);
             return code;

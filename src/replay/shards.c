@@ -246,7 +246,7 @@ static enum rp_code unshard_one(const struct rp_session *s, const struct rp_slot
     if (code == RP_OK)
         code = rp_arena_check(&arrays->arena, "importing", err);
     if (code == RP_OK)
-        code = rp_vec_push(&arrays->list, row, err);
+        code = rp_arrays_add(arrays, row, err);
     if (code != RP_OK)
         rp_tensor_drop(row.value);
     return code;

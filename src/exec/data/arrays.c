@@ -339,7 +339,7 @@ static enum rp_code arrays_add(struct rp_arrays *to, const char *name, size_t n,
 {
     struct rp_array row = {rp_arena_copy(&to->arena, name, n), value};
     enum rp_code code =
-        row.name ? rp_vec_push(&to->list, row, err) : rp_err_nomem(err, "reading arrays");
+        row.name ? rp_arrays_add(to, row, err) : rp_err_nomem(err, "reading arrays");
 
     if (code != RP_OK)
         rp_tensor_drop(value);
@@ -401,19 +401,29 @@ void rp_arrays_release(struct rp_arrays *arrays)
     for (size_t i = 0; i < arrays->list.n; i++)
         rp_tensor_drop(arrays->list.at[i].value);
     rp_vec_release(&arrays->list);
+    rp_names_release(&arrays->places);
     rp_arena_release(&arrays->arena);
+}
+
+enum rp_code rp_arrays_add(struct rp_arrays *arrays, struct rp_array array, struct rp_err *err)
+{
+    RP_TRY(rp_names_add(&arrays->places, array.name, (uint32_t)arrays->list.n, err));
+    return rp_vec_push(&arrays->list, array, err);
 }
 
 struct rp_tensor *rp_arrays_find(const struct rp_arrays *arrays, const char *name)
 {
     size_t n = strlen(name);
+    uint32_t place = rp_names_find(&arrays->places, name);
 
     /* a lone .npy is the first of whatever is looked for */
     if (arrays->list.n == 1 && !*arrays->list.at[0].name)
         return n && name[n - 1] == '0' && (n < 2 || name[n - 2] < '0' || name[n - 2] > '9')
                    ? arrays->list.at[0].value
                    : NULL;
-    for (size_t i = 0; i < arrays->list.n; i++)
+    if (place == RP_NONE)
+        return NULL;
+    for (size_t i = place; i < arrays->list.n; i++) /* those before may have been renamed */
         if (!strcmp(arrays->list.at[i].name, name))
             return arrays->list.at[i].value;
     return NULL;

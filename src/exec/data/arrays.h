@@ -9,6 +9,7 @@
  */
 #include "base/arena.h"
 #include "base/limits.h"
+#include "base/names.h"
 #include "exec/data/tensor.h"
 
 struct rp_array {
@@ -18,6 +19,7 @@ struct rp_array {
 struct rp_arrays {
     struct rp_arena arena;
     RP_VEC(struct rp_array) list;
+    struct rp_names places; /* in the list, by name */
 };
 
 /* A file of either kind, by its content; an .npy is called "in0". Released in every case by
@@ -27,6 +29,8 @@ enum rp_code rp_arrays_read(const char *path, const struct rp_limits *limits, st
 enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
                              struct rp_arrays *out, struct rp_err *err);
 void rp_arrays_release(struct rp_arrays *arrays);
+/* Takes the value over if it succeeds; the name must last as long as the arrays. */
+enum rp_code rp_arrays_add(struct rp_arrays *arrays, struct rp_array array, struct rp_err *err);
 struct rp_tensor *rp_arrays_find(const struct rp_arrays *arrays, const char *name); /* borrowed */
 
 enum rp_code rp_arrays_write(const char *path, const struct rp_array *list, size_t n,
