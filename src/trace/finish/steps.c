@@ -118,11 +118,12 @@ static void find_windows(struct rp_builder *b)
     size_t i, looks = 0;
 
     for (i = 0; i < b->steps.n; i++)
-        longest = s[i].end_ns - s[i].begin_ns > longest ? s[i].end_ns - s[i].begin_ns : longest;
+        if (rp_step_between(s[i].begin_ns, s[i].end_ns) > longest)
+            longest = rp_step_between(s[i].begin_ns, s[i].end_ns);
     for (i = 0; i + 1 < b->steps.n && looks < WINDOWS_MOST; i++) {
         int64_t end = s[i].work_end_ns > s[i].end_ns ? s[i].work_end_ns : s[i].end_ns;
 
-        if (s[i + 1].begin_ns - end <= longest)
+        if (rp_step_between(end, s[i + 1].begin_ns) <= longest)
             continue;
         looks++;
         if (!is_recorded(b, end, s[i + 1].begin_ns))

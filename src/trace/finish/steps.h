@@ -73,6 +73,15 @@ static inline struct rp_step rp_step_of_event(const struct rp_builder *b, rp_eve
     return step;
 }
 
+/* From one time to another; saturates. */
+static inline int64_t rp_step_between(int64_t from_ns, int64_t to_ns)
+{
+    int64_t ns;
+
+    return __builtin_sub_overflow(to_ns, from_ns, &ns) ? to_ns > from_ns ? INT64_MAX : INT64_MIN
+                                                       : ns;
+}
+
 /* Whether the event is a span with a time. */
 static inline bool rp_step_is_span(const struct rp_builder *b, rp_event e)
 {

@@ -156,7 +156,7 @@ static void add_device_work(struct loop *w)
    its first call does not count, since it may compile. Leaves the marks of that one. */
 static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
 {
-    RP_VEC(int64_t) sum = {0};
+    RP_VEC(double) sum = {0};
     RP_VEC(uint32_t) count = {0};
     size_t nstrings = w->b->str.n, kept = 0, i;
     enum rp_code code = rp_vec_reserve(&sum, 2 * nstrings, err);
@@ -165,9 +165,10 @@ static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
     if (code == RP_OK)
         code = rp_vec_reserve(&count, nstrings, err);
     if (code == RP_OK) {
-        int64_t *work = sum.at, *host = sum.at + nstrings;
+        double *work = sum.at, *host = sum.at + nstrings;
 
-        memset(sum.at, 0, 2 * nstrings * sizeof *sum.at);
+        for (i = 0; i < 2 * nstrings; i++)
+            sum.at[i] = 0;
         memset(count.at, 0, nstrings * sizeof *count.at);
         add_device_work(w);
         for (i = 0; i < w->marks.n; i++) {
@@ -175,8 +176,8 @@ static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
             rp_str name = w->b->ev.name.at[m->event];
 
             if (count.at[name]++) {
-                work[name] += m->work_ns / 4; /* no overflow: a quarter of each of 2^32 */
-                host[name] += (m->end_ns - m->begin_ns) / 4;
+                work[name] += (double)m->work_ns;
+                host[name] += (double)rp_step_between(m->begin_ns, m->end_ns);
             }
             if (count.at[name] >= LEAST_MARKS &&
                 (best == RP_NONE || work[name] > work[best] ||
@@ -255,7 +256,7 @@ static enum rp_code measure_usual(struct loop *w, struct rp_err *err)
     for (i = 0; code == RP_OK && i < n; i++) {
         size_t count = rp_loop_work_count(&w->work, boundary(w, i), boundary(w, i + 1));
 
-        v.at[i] = boundary(w, i + 1) - boundary(w, i);
+        v.at[i] = rp_step_between(boundary(w, i), boundary(w, i + 1));
         if (count)
             v.at[n + detailed++] = (int64_t)count;
     }
@@ -277,7 +278,7 @@ static bool has_more(const struct loop *w, int64_t begin_ns, int64_t end_ns)
     size_t n = rp_loop_work_count(&w->work, begin_ns, end_ns);
 
     return n > w->usual + w->usual / 4 + (w->usual < 8 ? 0 : 3) &&
-           end_ns - begin_ns > w->usual_ns + w->usual_ns / 3;
+           rp_step_between(begin_ns, end_ns) / 4 > w->usual_ns / 3;
 }
 
 static struct rp_step step_of(const struct loop *w, size_t i)
@@ -324,7 +325,9 @@ static void flag_warm_up(const struct loop *w, struct rp_step *steps, size_t n)
 {
     size_t i;
 
-    for (i = 0; i < n / 2 && steps[i].end_ns - steps[i].begin_ns > WARM_UP_RATIO * w->usual_ns; i++)
+    for (i = 0; i < n / 2 &&
+                rp_step_between(steps[i].begin_ns, steps[i].end_ns) / WARM_UP_RATIO > w->usual_ns;
+         i++)
         steps[i].flags |= RP_STEP_WARM_UP;
 }
 
