@@ -84,3 +84,22 @@ enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp
     *out = rp_arena_copy(arena, at, len);
     return *out ? RP_OK : rp_err_nomem(err, "merging ranks");
 }
+
+const char *rp_trace_frameworks(const struct rp_trace *t, struct rp_arena *arena)
+{
+    static const char prefix[] = "framework.";
+    const char *text = NULL;
+    uint32_t i;
+
+    for (i = 0; i < t->nmeta; i++) {
+        const char *key = rp_trace_str(t, t->meta[i].key);
+        const char *version = rp_trace_str(t, t->meta[i].value);
+
+        if (strncmp(key, prefix, sizeof prefix - 1) != 0)
+            continue;
+        version += version[0] == '"';
+        text = rp_arena_textf(arena, "%s%s%s %.*s", text ? text : "", text ? ", " : "",
+                              key + sizeof prefix - 1, (int)strcspn(version, "+\""), version);
+    }
+    return text;
+}

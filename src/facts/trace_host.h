@@ -21,4 +21,8 @@ enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp
  */
 uint64_t rp_trace_boot(const struct rp_trace *t);
 
+/* "pytorch 2.11.0, lightning 2.6.6": the frameworks that the metadata of our recordings name, in
+   its order; NULL: none. In the arena, whose failure sticks to it. */
+const char *rp_trace_frameworks(const struct rp_trace *t, struct rp_arena *arena);
+
 #endif

@@ -309,6 +309,8 @@ const char *rp_report_program_name(struct rp_arena *arena, const struct rp_repor
 {
     uint8_t framework = part->workload.framework;
 
+    if (part->frameworks)
+        return part->frameworks;
     if (!part->framework)
         return "unknown recorder";
     return framework == RP_FRAMEWORK_VLLM || framework == RP_FRAMEWORK_SGLANG ||

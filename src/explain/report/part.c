@@ -7,6 +7,7 @@
 
 #include "base/order.h"
 #include "facts/step_times.h"
+#include "facts/trace_host.h"
 #include "result/print_units.h"
 #include "trace/names.h"
 #include "trace/words.h"
@@ -570,6 +571,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     }
     out->device = device_text(ctx);
     out->framework = trace_text(ctx, ctx->t->framework);
+    out->frameworks = rp_trace_frameworks(ctx->t, ctx->arena);
     return rp_workload_find(ctx->t, &out->workload, err);
 }
 

@@ -164,7 +164,8 @@ struct rp_report_part {
     int64_t recorded_steps;       /* of the trace */
     int64_t step_ns;              /* RP_ABSENT_I64: no steps */
     const char *device, *framework;
-    const char *host; /* facts/trace_host.h, or NULL */
+    const char *frameworks; /* of a recording of ours: with their versions; or NULL */
+    const char *host;       /* facts/trace_host.h, or NULL */
     size_t ndevices;
     struct rp_report_device_row *devices; /* by number */
     struct rp_workload workload;
