@@ -276,10 +276,13 @@ static void print_error(const struct record *r)
 
 static void print_events(const struct record *r, const struct rp_recording *rec)
 {
-    char events[32], number[32];
+    char events[32], number[32], processes[48] = "";
 
-    fprintf(stderr, "reprise: %s events, %.1f MB, %s lost", with_commas(rec->events, events),
-            (double)rec->bytes / 1e6, with_commas(rec->lost, number));
+    if (rec->processes > 1)
+        snprintf(processes, sizeof processes, " in %llu processes",
+                 (unsigned long long)rec->processes);
+    fprintf(stderr, "reprise: %s events%s, %.1f MB, %s lost", with_commas(rec->events, events),
+            processes, (double)rec->bytes / 1e6, with_commas(rec->lost, number));
     print_cost(rec);
     print_lost(rec);
     print_error(r);
