@@ -54,14 +54,15 @@ struct rp_sim_part {
     RP_VEC(uint8_t) packed_nodes, packed_edges; /* instead of graph.nodes, notes; graph.edges */
     uint32_t npacked_nodes, npacked_edges;      /* (pack.h); 0: they are not packed */
     RP_VEC(struct rp_sim_gradient) gradients;
-    RP_VEC(int64_t) step_begin_ns, step_end_ns; /* of the marks, as recorded; end: where the next
-                                                   one begins, if there is no break between */
-    uint32_t nsteps;                            /* at least 1: without steps the recording is one */
-    bool has_steps;                             /* they are marked */
-    bool marks_on_device;                       /* ... by times of device work */
-    int64_t measured_ns;                        /* a step's time as recorded (facts/step_times.h) */
-    int64_t distance_ns;   /* of the first device work (else the marks) of consecutive steps */
-    bool begins_on_device; /* ... every step has such work */
+    RP_VEC(int64_t)
+    step_begin_ns, step_end_ns; /* of the marks, as recorded; end: where the next
+                                   one begins, if there is no break between */
+    uint32_t nsteps;            /* at least 1: without steps the recording is one */
+    bool has_steps;             /* they are marked */
+    bool marks_on_device;       /* ... by times of device work */
+    int64_t measured_ns;        /* a step's time as recorded (facts/step_times.h) */
+    int64_t distance_ns;        /* of the first device work (else the marks) of consecutive steps */
+    bool begins_on_device;      /* ... every step has such work */
     RP_VEC(int64_t)
     head_ns;             /* by step: from its mark to the first task that stands for it; or empty */
     int64_t tail_ns;     /* from the last end of such tasks to that of the last mark; or absent */

@@ -220,9 +220,10 @@ static void torn_distributions_are_told(void **state)
     rp_metric_set_release(&set);
 }
 
-#define PAGE        4096
-#define NAME_LENGTH 108 /* with its head and its end it fills the last two units but three bytes \
-                         */
+#define PAGE 4096
+#define NAME_LENGTH                                                              \
+    108 /* with its head and its end it fills the last two units but three bytes \
+         */
 
 struct changing {
     char *end; /* of the name */
