@@ -4,8 +4,7 @@
 
     stablehlo_forms.py FOLDER     NAME.mlir, NAME.generic.mlir, NAME.native.mlirbc, NAME.vhlo.mlirbc
 
-All forms of a program have one hash (tests/golden/graph/forms), but for portable artifacts of programs that jax.export
-changes: it has other functions where they are shared, which is why those are left out there.
+The forms in tests/golden/graph/forms have one hash for each program. Portable artifacts that have another one are left out there.
 """
 import io
 import sys
