@@ -141,7 +141,7 @@ static enum rp_code load_array(const struct rp_dataset *dataset, const struct rp
 static enum rp_code load_arrays(const struct rp_dataset *dataset, const struct rp_bundle *b,
                                 bool outputs, struct rp_arrays *to, struct rp_err *err)
 {
-    struct rp_tensor **known = calloc(b->files.n, sizeof *known); /* by file */
+    struct rp_tensor **known = calloc(b->files.n + 1, sizeof *known); /* by file */
     enum rp_code code = known ? RP_OK : rp_err_nomem(err, "reading a bundle");
 
     for (size_t i = 0; i < b->arrays.n && code == RP_OK; i++) {

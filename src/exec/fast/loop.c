@@ -319,7 +319,7 @@ static bool same_source(const struct source *a, const struct source *b)
 static enum rp_code add_input(struct loop_ctx *b, uint32_t node, struct source s, uint32_t *reg,
                               struct rp_err *err)
 {
-    for (uint32_t i = b->f->input[node]; i != RP_NONE; i = b->before.at[i])
+    for (uint32_t i = b->f->input[node]; b->sources.at && i != RP_NONE; i = b->before.at[i])
         if (same_source(&b->sources.at[i], &s)) {
             *reg = INPUT | i;
             return RP_OK;

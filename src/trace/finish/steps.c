@@ -90,9 +90,8 @@ static double covered_share(const struct rp_builder *b)
             continue;
         RP_LOWER_BOUND(i, b->steps.n, steps[i].begin_ns <= at);
         *whole += (double)b->ev.dur_ns.at[e];
-        if (i && (i < b->steps.n ? !(steps[i - 1].flags & RP_STEP_BREAK_AFTER) : false))
-            *part += (double)b->ev.dur_ns.at[e];
-        else if (i && at < steps[i - 1].end_ns)
+        if (i && (at < steps[i - 1].end_ns ||
+                  (i < b->steps.n && !(steps[i - 1].flags & RP_STEP_BREAK_AFTER))))
             *part += (double)b->ev.dur_ns.at[e];
     }
     return all > 0 ? inside / all : host_all > 0 ? host_inside / host_all : 1;
