@@ -487,9 +487,10 @@ static void find_atypical(struct findings *f)
     usual.step_ns = median_of(v, n);
     for (i = 0; i < n; i++) {
         const struct rp_report_step *s = &p->steps[i];
-        struct excess e =
-            s->warm_up || s->no_detail ? (struct excess){0} : step_excess(f, s, &usual);
+        struct excess e = {0};
 
+        if (!s->warm_up && !s->no_detail)
+            e = step_excess(f, s, &usual);
         if (rp_ns_sum(e.work_ns, e.idle_ns) > most) {
             most = rp_ns_sum(e.work_ns, e.idle_ns);
             worst = i;

@@ -97,6 +97,7 @@ static void put_data(struct writer *w, const struct rp_bc_data *data)
 static void put_number(struct writer *w, const struct rp_bc_number *number)
 {
     unsigned bits = rp_bc_bits(number->scalar);
+    uint32_t low = (uint32_t)number->value;
     float single;
     double wide;
 
@@ -107,7 +108,7 @@ static void put_number(struct writer *w, const struct rp_bc_number *number)
     if (!number->real) {
         putf(w, "%" PRId64, number->value);
     } else if (bits == 32) {
-        memcpy(&single, &(uint32_t){(uint32_t)number->value}, sizeof single);
+        memcpy(&single, &low, sizeof single);
         putf(w, "%.9e", (double)single);
     } else if (bits == 64) {
         memcpy(&wide, &number->value, sizeof wide);

@@ -538,7 +538,7 @@ enum rp_code rp_bc_locations(struct rp_mlir *r)
     for (size_t i = 0; i < b->attrs.n && b->code == RP_OK; i++) {
         struct rp_mlir_loc loc = {0};
         struct rp_bc_cursor c = {NULL, NULL};
-        uint64_t code, n, ref = RP_NONE;
+        uint64_t code = 0, n, ref = RP_NONE;
         bool builtin = b->attrs.at[i].custom && dialect_of(b, &b->attrs.at[i]) == RP_BC_BUILTIN;
 
         if (builtin)
