@@ -122,6 +122,16 @@ static inline struct rp_slice rp_hlo_text_name(struct rp_hlo_text *r)
     return (struct rp_slice){from, (uint32_t)(r->at - from), 0};
 }
 
+/* An opcode or a key: a name that begins with a letter or '_'; else empty, and nothing is read. */
+static inline struct rp_slice rp_hlo_text_word(struct rp_hlo_text *r)
+{
+    char c = rp_hlo_text_peek(r);
+
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_')
+        return rp_hlo_text_name(r);
+    return (struct rp_slice){r->at, 0, 0};
+}
+
 bool rp_hlo_text_int(struct rp_hlo_text *r, int64_t *value);
 /* After the string that begins at r->at, or the end of the text. */
 const char *rp_hlo_text_string_end(const struct rp_hlo_text *r, const char *s);

@@ -131,7 +131,7 @@ enum rp_code rp_hlo_text_attr_key(struct rp_hlo_text *r, uint32_t *key)
     struct rp_slice name;
 
     rp_hlo_text_space(r);
-    name = rp_hlo_text_name(r);
+    name = rp_hlo_text_word(r);
     if (!name.n)
         return RP_HLO_FAIL(r, r->at, "expected an attribute");
     RP_TRY(rp_string_cached(r->p, &r->cache, name.at, name.n, key, r->err));
@@ -467,7 +467,7 @@ static enum rp_code read_body(struct rp_hlo_text *r, struct rp_new_op *op, uint3
         rp_hlo_text_space(r);
     }
     where = r->at;
-    opcode = rp_hlo_text_name(r);
+    opcode = rp_hlo_text_word(r);
     if (!opcode.n)
         return RP_HLO_FAIL(r, where, "expected an opcode");
     RP_TRY(rp_string_cached(r->p, &r->cache, opcode.at, opcode.n, &op->foreign, r->err));
