@@ -4,9 +4,9 @@
 /*
  * `report`, the one screen: where the time of a run goes, what was lost, to which cause, and what
  * to try. part.c makes the part of a rank, with the help of device.c, pauses.c, latency.c and
- * pitfalls.c. report.c has the row of the question and joins the parts: chain.c finds which rank
- * sets the pace, findings.c what was lost on the way and what it costs, stalls.c counts host
- * stalls.
+ * pitfalls.c. report.c has the row of the question and joins the parts (join.h): chain.c finds
+ * which rank sets the pace, findings.c what was lost on the way and what it costs, stalls.c counts
+ * host stalls, notes.c writes the notes. fields.c describes the answer and the parts.
  */
 #include "dataset/ranks.h"
 #include "explain/comm/late.h"
@@ -350,6 +350,8 @@ struct rp_report_root {
     const char **pitfalls, **notes;
     struct rp_report_view *view; /* NULL: neither a page nor a picture is asked for */
 };
+
+extern const struct rp_type rp_report_type, rp_report_part_type; /* fields.c */
 
 static inline const struct rp_report_part *rp_report_part_of(const struct rp_ranks *ranks,
                                                              size_t rank)

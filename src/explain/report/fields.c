@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fields of the answer of `report`, and those of a rank's part. */
+#include "explain/report/report.h"
+#include "result/part.h"
+
+/* ------------------------------------------------------------------ what is shown */
+
+#define RANK(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_report_rank, member, type, unit, title, doc, flags)
+
+static const struct rp_field rank_fields[] = {
+    RANK(path, STR, NONE, NULL, "the input", 0),
+    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
+    RANK(window_ns, I64, NS, "window", "first start to last end of device work", 0),
+    RANK(busy_ns, I64, NS, NULL, "time in which device work runs", 0),
+    RANK(compute_ns, I64, NS, "compute", "time in which kernels other than communication run", 0),
+    RANK(comm_ns, I64, NS, "comm", "time in which communication kernels run", 0),
+    RANK(exposed_comm_ns, I64, NS, NULL, "communication while no compute runs", 0),
+    RANK(memory_ns, I64, NS, "copies", "time in which copies and memsets run", RP_WIDE),
+    RANK(idle_ns, I64, NS, "idle", "time in which nothing runs", RP_LARGEST),
+    RANK(idle_share, F64, RATIO, "share", "idle / window", 0),
+    RANK(wait_ns, I64, NS, "waits", "in collectives, until the last rank arrived, or null",
+         RP_NULLABLE),
+    RANK(transfer_ns, I64, NS, NULL, "in collectives, after the last rank arrived, or null",
+         RP_NULLABLE),
+    RANK(last_count, I64, COUNT, "was last", "collectives at which it arrived last, or null",
+         RP_NULLABLE),
+    RANK(margin_ns, I64, NS, "delays", "by how much it arrived after the second last, or null",
+         RP_NULLABLE | RP_WIDE | RP_LARGEST),
+    RANK(late_ns, I64, NS, NULL, "idle before the next work was launched; null without a device",
+         RP_NULLABLE),
+    RANK(stall_count, I64, COUNT, NULL, "host calls far above the median of their name", 0),
+    RANK(stall_ns, I64, NS, "stalls", "their own time", 0),
+    RANK(step_ns, I64, NS, NULL, "median step, or null", RP_NULLABLE),
+    RANK(span_ns, I64, NS, NULL, "begin of the first step to end of the last", 0),
+    RANK(op_share, F64, RATIO, NULL, "device time with a known operator", 0),
+    RP_FIELD_END};
+static const struct rp_type rank_type = {"rank", sizeof(struct rp_report_rank), rank_fields, NULL};
+
+/* On the screen, where there is no device. */
+static const struct rp_field host_rank_fields[] = {
+    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
+    RANK(window_ns, I64, NS, "span", "begin of the first step to end of the last", 0),
+    RANK(compute_ns, I64, NS, "running", "time in which operators or ranges run and do not wait",
+         0),
+    RANK(comm_ns, I64, NS, "comm", "time in which communication runs", 0),
+    RANK(idle_ns, I64, NS, "neither", "waiting, and what was not recorded", RP_LARGEST),
+    RANK(wait_ns, I64, NS, "waits", "in collectives, until the last rank arrived, or null",
+         RP_NULLABLE),
+    RANK(last_count, I64, COUNT, "was last", "collectives at which it arrived last, or null",
+         RP_NULLABLE),
+    RANK(margin_ns, I64, NS, "delays", "by how much it arrived after the second last, or null",
+         RP_NULLABLE | RP_LARGEST),
+    RANK(stall_ns, I64, NS, "stalls", "own time of host calls far above their median", RP_WIDE),
+    RP_FIELD_END};
+static const struct rp_type host_rank_type = {"rank", sizeof(struct rp_report_rank),
+                                              host_rank_fields, NULL};
+
+#define STEP(member, type, unit, doc) \
+    RP_FIELD(struct rp_report_step, member, type, unit, NULL, doc, 0)
+#define STEP_TIME(key, member, doc)                                                              \
+    {                                                                                            \
+#key, NULL, RP_T_I64, RP_UNIT_NS, 0, offsetof(struct rp_report_step, b.member), 0, NULL, \
+            doc                                                                                  \
+    }
+
+static const struct rp_field step_fields[] = {
+    STEP(rank, I64, NONE, "whose step"),
+    STEP(name, STR, NONE, "its name"),
+    STEP(number, I64, NONE, "its number"),
+    STEP(phase, STR, NONE, "prefill, decode or mixed, where its mark says so"),
+    RP_FIELD(struct rp_report_step, requests, I64, COUNT, NULL, "in its batch", RP_NULLABLE),
+    RP_FIELD(struct rp_report_step, tokens, I64, COUNT, NULL, "that it computes", RP_NULLABLE),
+    RP_FIELD(struct rp_report_step, warm_up, BOOL, NONE, NULL,
+             "one of the first, far longer than usual: is not judged", 0),
+    STEP_TIME(begin_ns, begin_ns,
+              "its mark, or the end of earlier steps' device work, as recorded"),
+    STEP_TIME(dur_ns, window_ns, "from there to the begin of the next step"),
+    STEP(host_ns, I64, NS, "duration of its mark"),
+    STEP_TIME(busy_ns, busy_ns, "time in which device work runs"),
+    STEP_TIME(compute_ns, compute_ns, "time in which compute runs"),
+    STEP_TIME(comm_ns, comm_ns, "time in which communication runs"),
+    STEP_TIME(exposed_comm_ns, exposed_comm_ns, "communication while no compute runs"),
+    STEP_TIME(memory_ns, memory_ns, "time in which copies and memsets run"),
+    STEP_TIME(idle_ns, idle_ns, "time in which nothing runs"),
+    RP_FIELD_END};
+static const struct rp_type step_type = {"step", sizeof(struct rp_report_step), step_fields, NULL};
+
+#define SHARE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_report_share, member, type, unit, title, doc, flags)
+
+static const struct rp_field share_fields[] = {
+    SHARE(part, STR, NONE, "part", "what the time went to", 0),
+    SHARE(total_ns, I64, NS, NULL, "sum over the ranks", 0),
+    SHARE(mean_ns, I64, NS, "time", "mean of the ranks", 0),
+    SHARE(share, F64, RATIO, "share", "of the spans", RP_BAR),
+    SHARE(note, STR, NONE, "meaning", "what the part means", RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type share_type = {"part", sizeof(struct rp_report_share), share_fields,
+                                          NULL};
+
+#define FINDING(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_report_finding, member, type, unit, title, doc, flags)
+
+static const struct rp_field finding_fields[] = {
+    FINDING(id, STR, NONE, NULL, "stable name", 0),
+    FINDING(title, STR, NONE, NULL, "what was found", 0),
+    FINDING(lost_ns, I64, NS, NULL, "by how much the recording would be shorter without it", 0),
+    FINDING(share, F64, RATIO, NULL, "of the span", 0),
+    FINDING(compute_ns, I64, NS, NULL, "of lost_ns, inside what counts as compute", 0),
+    FINDING(at_most, BOOL, NONE, NULL, "it is a bound, or overlaps with other findings", 0),
+    RP_FIELD_LIST(struct rp_report_finding, evidence, &rp_type_string, NULL, "evidence", 0),
+    FINDING(hint, STR, NONE, NULL, "what to try", 0),
+    RP_FIELD_LIST(struct rp_report_finding, tries, &rp_report_try_type, NULL,
+                  "the same, one by one, with predictions", 0),
+    RP_FIELD_END};
+static const struct rp_type finding_type = {"finding", sizeof(struct rp_report_finding),
+                                            finding_fields, NULL};
+
+static const struct rp_field latency_fields[] = {
+    RP_FIELD(struct rp_report_latency, ops, I64, COUNT, NULL, "operators with recorded inputs", 0),
+    RP_FIELD(struct rp_report_latency, p50_ns, I64, NS, NULL, "median, by nearest rank", 0),
+    RP_FIELD(struct rp_report_latency, p90_ns, I64, NS, NULL, "90th percentile", 0),
+    RP_FIELD(struct rp_report_latency, max_ns, I64, NS, NULL, "the longest", 0),
+    RP_FIELD(struct rp_report_latency, slowest, STR, NONE, NULL,
+             "the one that waited longest, or null", 0),
+    RP_FIELD_END};
+static const struct rp_type latency_type = {"latency", sizeof(struct rp_report_latency),
+                                            latency_fields, NULL};
+
+#define LOOK(member, title, doc) \
+    RP_FIELD(struct rp_report_look, member, STR, NONE, title, doc, RP_SCREEN)
+
+static const struct rp_field look_fields[] = {
+    LOOK(heading, "finding", "its name and cost"),
+    LOOK(why, "what", "what was found"),
+    LOOK(evidence, "evidence", "the most important evidence"),
+    LOOK(first, "try", "what may help"),
+    LOOK(second, "try", "what may help"),
+    LOOK(third, "try", "what may help"),
+    RP_FIELD_END};
+static const struct rp_type look_type = {"look", sizeof(struct rp_report_look), look_fields, NULL};
+
+static const struct rp_field mode_fields[] = {
+    RP_FIELD(struct rp_report_mode, at_ns, I64, NS, NULL, "where durations are densest", 0),
+    RP_FIELD(struct rp_report_mode, count, I64, COUNT, NULL, "how many", 0), RP_FIELD_END};
+static const struct rp_type mode_type = {"mode", sizeof(struct rp_report_mode), mode_fields, NULL};
+
+#define ROOT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_report_root, member, type, unit, title, doc, flags)
+
+static const struct rp_field root_fields[] = {
+    ROOT(run_text, STR, NONE, "run", "text output only", RP_SCREEN),
+    ROOT(step_text, STR, NONE, "step", "text output only", RP_SCREEN),
+    ROOT(lost_text, STR, NONE, "time", "text output only", RP_SCREEN),
+    ROOT(work_text, STR, NONE, "work", "text output only", RP_SCREEN),
+    ROOT(profiler_text, STR, NONE, "profiler", "text output only", RP_SCREEN),
+    ROOT(captured_launches, I64, COUNT, NULL,
+         "launches of a recording of a graph capture, which did not execute; else 0", 0),
+    ROOT(pace_text, STR, NONE, "pace", "text output only", RP_SCREEN),
+    ROOT(stall_text, STR, NONE, "host", "text output only", RP_SCREEN),
+    ROOT(window_ns, I64, NS, NULL, "mean of the ranks' windows", 0),
+    ROOT(step_ns, I64, NS, NULL, "step time: mean of the ranks' median steps, or null",
+         RP_NULLABLE),
+    ROOT(unprofiled_ns, I64, NS, NULL, "a step without the profiler, as simulated, or null",
+         RP_NULLABLE),
+    ROOT(span_ns, I64, NS, NULL, "mean of the ranks' spans", 0),
+    ROOT(lost_ns, I64, NS, NULL, "of the span: all but compute", 0),
+    ROOT(needed_ns, I64, NS, NULL, "of the span: compute", 0),
+    ROOT(collective_span_ns, I64, NS, NULL,
+         "first start to last end of the matched collectives, or null", RP_NULLABLE),
+    ROOT(stall_count, I64, COUNT, NULL, "host calls far above the median of their name", 0),
+    ROOT(stall_ns, I64, NS, NULL, "their own time", 0),
+    RP_FIELD_LIST(struct rp_report_root, stall_modes, &mode_type, NULL,
+                  "durations around which a tenth of them or more cluster", 0),
+    RP_FIELD_LIST(struct rp_report_root, parts, &share_type, "where the time goes, per rank",
+                  "parts of the span; they add up to it", 0),
+    RP_FIELD_LIST(struct rp_report_root, categories, &rp_report_category_type, NULL,
+                  "device time by category of work, the largest first", 0),
+    RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record per rank", 0),
+    RP_FIELD_LIST(struct rp_report_root, waits, &rp_idle_wait_type, NULL,
+                  "waits of host threads in the span, by call and range", 0),
+    RP_FIELD_LIST(struct rp_report_root, groups, &rp_report_group_type, NULL,
+                  "of more than 16 ranks: by host, else by equal behaviour", 0),
+    RP_FIELD_LIST(struct rp_report_root, devices, &rp_report_device_row_type, NULL,
+                  "one record per device of a rank", 0),
+    RP_FIELD_LIST(struct rp_report_root, steps, &step_type, NULL, "the steps of each rank", 0),
+    RP_FIELD_RECORD(struct rp_report_root, workload, &rp_report_workload_type, NULL,
+                    "what kind of program was recorded", 0),
+    RP_FIELD_LIST(struct rp_report_root, phases, &rp_report_phase_type, "time by phase",
+                  "the steps of a server by what they did", 0),
+    RP_FIELD_LIST(struct rp_report_root, findings, &finding_type, NULL, "most costly first", 0),
+    RP_FIELD_LIST(struct rp_report_root, look, &look_type, "what to look at", "text output only",
+                  RP_SCREEN | RP_BLOCKS),
+    RP_FIELD_LIST(struct rp_report_root, host_rows, &rp_report_host_type, "ranks by host",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, alike_rows, &rp_report_alike_type,
+                  "ranks that behave alike", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, rank_rows, &rank_type, "which ranks delay the others",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, host_rank_rows, &host_rank_type,
+                  "which ranks delay the others", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, wait_rows, &rp_idle_wait_type, "where the threads wait",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_report_root, device_rows, &rp_report_device_row_type, "devices",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_RECORD(struct rp_report_root, latency, &latency_type, NULL,
+                    "from the last input of an operator to its start", 0),
+    RP_FIELD_LIST(struct rp_report_root, pitfalls, &rp_type_string,
+                  "what the timeline does not show",
+                  "pitfalls of reading it that occur in this trace", 0),
+    RP_FIELD_LIST(struct rp_report_root, notes, &rp_type_string, "notes",
+                  "coverage, and what was missing", 0),
+    RP_FIELD_END};
+
+const struct rp_type rp_report_type = {"report", sizeof(struct rp_report_root), root_fields,
+                                       "ranks"};
+
+/* ------------------------------------------------------------------ what is kept of a rank */
+
+#define SUM(kind, member) RP_PART_##kind(struct rp_report_sums, member)
+
+static const struct rp_field sum_fields[] = {
+    SUM(PLAIN, kernels),      SUM(PLAIN, tiny_kernels),  SUM(PLAIN, tiny_gap_ns),
+    SUM(PLAIN, overhead_ns),  SUM(PLAIN, first_wait_ns), SUM(PLAIN, graph_wait_ns),
+    SUM(PLAIN, host_ops),     SUM(PLAIN, host_op_ns),    SUM(PLAIN, copies),
+    SUM(PLAIN, copy_name_ns), SUM(TEXT, copy_name),      RP_PART_END};
+static const struct rp_type sums_type = {"sums", sizeof(struct rp_report_sums), sum_fields, NULL};
+
+#define DEVICE(kind, member) RP_PART_##kind(struct rp_report_device, member)
+
+static const struct rp_field device_fields[] = {DEVICE(PLAIN, thin_count),
+                                                DEVICE(PLAIN, thin_ns),
+                                                DEVICE(PLAIN, thin_lost_ns),
+                                                DEVICE(TEXT, thin_name),
+                                                DEVICE(PLAIN, thin_name_lost_ns),
+                                                DEVICE(PLAIN, slowed_ns),
+                                                DEVICE(PLAIN, slowed_ratio),
+                                                DEVICE(PLAIN, slowed_kinds),
+                                                DEVICE(PLAIN, kinds),
+                                                DEVICE(PLAIN, launched),
+                                                DEVICE(PLAIN, early_count),
+                                                DEVICE(PLAIN, early_most_ns),
+                                                DEVICE(PLAIN, reserved_bytes),
+                                                DEVICE(PLAIN, allocated_bytes),
+                                                DEVICE(PLAIN, device_bytes),
+                                                RP_PART_END};
+static const struct rp_type device_type = {"device", sizeof(struct rp_report_device), device_fields,
+                                           NULL};
+
+#define PAUSE_NAME(name, text, doc) RP_PART_TEXT(struct rp_report_pauses, mainly[RP_PAUSE_##name]),
+static const struct rp_field pause_fields[] = {
+    RP_PART_PLAIN(struct rp_report_pauses, ns), RP_PART_PLAIN(struct rp_report_pauses, count),
+    RP_PART_PLAIN(struct rp_report_pauses, longest_ns),
+    RP_PAUSE_MAP(PAUSE_NAME) RP_PART_PLAIN(struct rp_report_pauses, mainly_ns), RP_PART_END};
+#undef PAUSE_NAME
+static const struct rp_type pauses_type = {"pauses", sizeof(struct rp_report_pauses), pause_fields,
+                                           NULL};
+
+static const struct rp_field part_step_fields[] = {
+    RP_PART_PLAIN(struct rp_report_step, number),
+    RP_PART_TEXT(struct rp_report_step, name),
+    RP_PART_TEXT(struct rp_report_step, phase),
+    RP_PART_PLAIN(struct rp_report_step, requests),
+    RP_PART_PLAIN(struct rp_report_step, tokens),
+    RP_PART_PLAIN(struct rp_report_step, b),
+    RP_PART_PLAIN(struct rp_report_step, host_ns),
+    RP_PART_PLAIN(struct rp_report_step, late_ns),
+    RP_PART_PLAIN(struct rp_report_step, work_ns),
+    RP_PART_PLAIN(struct rp_report_step, drain_ns),
+    RP_PART_PLAIN(struct rp_report_step, earlier_ns),
+    RP_PART_PLAIN(struct rp_report_step, unrecorded_ns),
+    RP_PART_PLAIN(struct rp_report_step, warm_up),
+    RP_PART_PLAIN(struct rp_report_step, no_detail),
+    RP_PART_END};
+static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_step),
+                                              part_step_fields, NULL};
+
+#define PLACED_AT(i)                                                 \
+    RP_PART_TEXT(struct rp_report_part, placed[i].op),               \
+        RP_PART_TEXT(struct rp_report_part, placed[i].kernel),       \
+        RP_PART_TEXT(struct rp_report_part, placed[i].why),          \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].kind),        \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].by_memory),   \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].calls),       \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].device_ns),   \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].lost_ns),     \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].rate),        \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].flops_per_s), \
+        RP_PART_PLAIN(struct rp_report_part, placed[i].peak)
+
+#define PART(kind, member)          RP_PART_##kind(struct rp_report_part, member)
+#define PART_OF(kind, member, item) RP_PART_##kind(struct rp_report_part, member, item)
+
+static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
+                                              PART(PLAIN, limited),
+                                              PART(PLAIN, b),
+                                              PART(PLAIN, whole),
+                                              PART(PLAIN, before_ns),
+                                              PART(PLAIN, after_ns),
+                                              PART(PLAIN, warm_ups),
+                                              PART(PLAIN, warm_up_ns),
+                                              PART(PLAIN, breaks),
+                                              PART(PLAIN, break_ns),
+                                              PART(PLAIN, without_detail),
+                                              PART(PLAIN, coverage),
+                                              PART(PLAIN, category_ns),
+                                              PART(PLAIN, nplaced),
+                                              PART(PLAIN, placed_lost_ns),
+                                              PLACED_AT(0),
+                                              PLACED_AT(1),
+                                              PLACED_AT(2),
+                                              PART_OF(RECORD, sums, &sums_type),
+                                              PART_OF(RECORD, wrong, &device_type),
+                                              PART_OF(RECORD, pauses, &pauses_type),
+                                              PART(PLAIN, by_ranges),
+                                              PART(PLAIN, by_calls),
+                                              PART_OF(RECORD, waits, &rp_host_waits_type),
+                                              PART_OF(RECORD, calls, &rp_host_calls_type),
+                                              PART(PLAIN, late_ns),
+                                              PART_OF(RECORD, latency, &latency_type),
+                                              PART_OF(LIST, idle_causes, &rp_idle_cause_type),
+                                              PART_OF(PLAIN_VEC, gaps, struct rp_gap),
+                                              PART_OF(RECORD, collectives, &rp_collectives_type),
+                                              PART_OF(LIST, leads, &rp_comm_lead_type),
+                                              PART_OF(PLAIN_VEC, compute, struct rp_interval),
+                                              PART_OF(PLAIN_VEC, busy, struct rp_interval),
+                                              PART_OF(PLAIN_VEC, kernels, struct rp_interval),
+                                              PART(TEXT, unequal),
+                                              PART(TEXT, streams),
+                                              PART(TEXT, untypical),
+                                              PART_OF(LIST, steps, &part_step_type),
+                                              PART(PLAIN, recorded_steps),
+                                              PART(PLAIN, step_ns),
+                                              PART(TEXT, device),
+                                              PART(TEXT, framework),
+                                              PART(TEXT, frameworks),
+                                              PART(TEXT, host),
+                                              PART_OF(LIST, devices, &rp_report_device_row_type),
+                                              PART(PLAIN, workload),
+                                              PART(PLAIN, modelled),
+                                              PART_OF(RECORD, sim, &rp_sim_part_type),
+                                              PART_OF(LIST, lanes, &rp_report_lane_type),
+                                              PART_OF(RECORD, tops[0], &rp_top_part_type),
+                                              PART_OF(RECORD, tops[1], &rp_top_part_type),
+                                              PART_OF(RECORD, tops[2], &rp_top_part_type),
+                                              PART_OF(RECORD, roof, &rp_roof_part_type),
+                                              RP_PART_END};
+const struct rp_type rp_report_part_type = {"report_part", sizeof(struct rp_report_part),
+                                            part_fields, NULL};

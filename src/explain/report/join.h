@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_REPORT_JOIN_H
+#define RP_EXPLAIN_REPORT_JOIN_H
+/* What the files that join the parts of the ranks into one answer share. */
+#include "explain/report/report.h"
+#include "result/print_units.h"
+
+#define RP_REPORT_NOTES_MOST 10
+
+struct rp_report_ctx {
+    const struct rp_ranks *ranks;
+    size_t n;
+    struct rp_arena *arena;
+    struct rp_report_root *out;
+    struct rp_chain chain;
+    int64_t total_ns;          /* spans of all ranks */
+    int64_t idle_ns, start_ns; /* of all ranks: no work runs; start-up */
+};
+
+static inline const struct rp_report_part *rp_report_ctx_part(const struct rp_report_ctx *j,
+                                                              size_t rank)
+{
+    return rp_report_part_of(j->ranks, rank);
+}
+
+static inline int rp_report_ctx_number(const struct rp_report_ctx *j, size_t rank)
+{
+    return j->ranks->parts[rank].number;
+}
+
+static inline const char *rp_report_ctx_time(const struct rp_report_ctx *j, int64_t ns)
+{
+    return rp_units_time(j->arena, ns);
+}
+
+/* "40.5 %"; a share that is not 0 or 100 % is not shown as if it were. */
+const char *rp_report_percent(struct rp_arena *arena, int64_t part_ns, int64_t whole_ns);
+
+/* Notes (notes.c). The first adds one where there is a text and room. */
+void rp_report_add_note(struct rp_report_ctx *j, const char *text);
+void rp_report_note_coverage(struct rp_report_ctx *j);
+void rp_report_note_trouble(struct rp_report_ctx *j);
+void rp_report_note_host(struct rp_report_ctx *j);
+void rp_report_note_outside(struct rp_report_ctx *j);
+void rp_report_note_overlap(struct rp_report_ctx *j);
+/* And the latencies that one of them is about. */
+void rp_report_fill_latency(struct rp_report_ctx *j);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The notes of a report: what the numbers rest on, and what was missing or does not count. */
+#include "explain/report/join.h"
+
+#include <string.h>
+
+const char *rp_report_percent(struct rp_arena *arena, int64_t part_ns, int64_t whole_ns)
+{
+    double share = 100.0 * (double)part_ns / (double)whole_ns;
+
+    if (part_ns > 0 && share < 0.05)
+        return "< 0.1 %";
+    if (part_ns < whole_ns && share > 99.95)
+        return "> 99.9 %";
+    return rp_arena_textf(arena, "%.1f %%", share);
+}
+
+void rp_report_add_note(struct rp_report_ctx *j, const char *text)
+{
+    if (text && *text && j->out->nnotes < RP_REPORT_NOTES_MOST)
+        j->out->notes[j->out->nnotes++] = text;
+}
+
+/* Kernels of graphs whose capture is not known. */
+static void note_graphs(struct rp_report_ctx *j, const struct rp_coverage *sum)
+{
+    int64_t without = rp_ns_between(sum->graph_op_ns, sum->graph_ns);
+
+    if (!j->ranks->graphs && without > sum->device_ns / 20)
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "%.1f %% of the device time is kernels of graphs, which have no "
+                              "operators here: record the capture of the graphs with the "
+                              "profiler, and give that file beside this one",
+                              100.0 * (double)without / (double)sum->device_ns));
+}
+
+/* How much of the device time is attributed, and what was missing in the trace. */
+void rp_report_note_coverage(struct rp_report_ctx *j)
+{
+    const char *framework = rp_report_ctx_part(j, 0)->framework;
+    bool torch = framework && !strcmp(framework, "pytorch");
+    struct rp_coverage sum = {0};
+    size_t r;
+
+    for (r = 0; r < j->n; r++) {
+        rp_ns_add(&sum.device_ns, rp_report_ctx_part(j, r)->coverage.device_ns);
+        rp_ns_add(&sum.op_ns, rp_report_ctx_part(j, r)->coverage.op_ns);
+        rp_ns_add(&sum.launched_ns, rp_report_ctx_part(j, r)->coverage.launched_ns);
+        rp_ns_add(&sum.module_ns, rp_report_ctx_part(j, r)->coverage.module_ns);
+        rp_ns_add(&sum.graph_ns, rp_report_ctx_part(j, r)->coverage.graph_ns);
+        rp_ns_add(&sum.graph_op_ns, rp_report_ctx_part(j, r)->coverage.graph_op_ns);
+    }
+    if (!sum.device_ns)
+        return;
+    rp_report_add_note(
+        j,
+        rp_arena_textf(
+            j->arena,
+            "%.1f %% of the device time is attributed to a launch, %.1f %% to an operator%s",
+            100.0 * (double)sum.launched_ns / (double)sum.device_ns,
+            100.0 * (double)sum.op_ns / (double)sum.device_ns,
+            sum.module_ns || !torch ? "" : "; no modules: record with with_stack or with_modules"));
+    note_graphs(j, &sum);
+}
+
+void rp_report_note_trouble(struct rp_report_ctx *j)
+{
+    int64_t overhead = 0;
+    size_t r;
+
+    for (r = 0; r < j->n; r++)
+        rp_ns_add(&overhead, rp_report_ctx_part(j, r)->sums.overhead_ns);
+    if (overhead && j->total_ns && overhead > j->total_ns / 100)
+        rp_report_add_note(j, rp_arena_textf(j->arena, "the profiler itself took %s",
+                                             rp_report_ctx_time(j, overhead)));
+}
+
+/* ", 1.2 s between steps": one more thing that does not count. */
+static const char *and_outside(struct rp_report_ctx *j, const char *text, int64_t ns,
+                               const char *what)
+{
+    if (ns <= rp_report_ctx_part(j, 0)->whole.window_ns / 50)
+        return text;
+    return rp_arena_textf(j->arena, "%s%s %s %s", text, *text ? "," : "", rp_report_ctx_time(j, ns),
+                          what);
+}
+
+/* What was recorded outside of the steps: initialisation, warm-up, evaluation, the end of the run.
+ */
+void rp_report_note_outside(struct rp_report_ctx *j)
+{
+    const struct rp_report_part *p = rp_report_ctx_part(j, 0);
+    const char *text = and_outside(j, "", p->before_ns, "before the first step (start-up)");
+
+    text = and_outside(
+        j, text, p->warm_up_ns,
+        rp_arena_textf(j->arena, "in the first %s (warm-up)",
+                       p->warm_ups == 1 ? "step" : rp_units_count(j->arena, p->warm_ups, "step")));
+    text = and_outside(j, text, p->break_ns,
+                       rp_arena_textf(j->arena,
+                                      "in %s between steps (evaluation, checkpoints, pauses)",
+                                      rp_units_count(j->arena, p->breaks, "break")));
+    text = and_outside(j, text, p->after_ns, "after the last step");
+    if (p->without_detail)
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "kernels and operators are those of %zu of %zu steps: the others "
+                              "were recorded without detail",
+                              p->nsteps - (size_t)p->without_detail, p->nsteps));
+    if (*text)
+        rp_report_add_note(j, rp_arena_textf(j->arena, "not counted:%s", text));
+}
+
+/* Of the first rank whose operators name their inputs. */
+void rp_report_fill_latency(struct rp_report_ctx *j)
+{
+    struct rp_report_latency *latency = &j->out->latency;
+    size_t r;
+
+    for (r = 0; r < j->n && !latency->ops; r++)
+        *latency = rp_report_ctx_part(j, r)->latency;
+    if (!latency->ops)
+        return;
+    rp_report_add_note(
+        j,
+        rp_arena_textf(
+            j->arena,
+            "operators start %s (median) and %s (p90) after their last input, '%.60s' starts %s after it",
+            rp_report_ctx_time(j, latency->p50_ns), rp_report_ctx_time(j, latency->p90_ns),
+            latency->slowest, rp_report_ctx_time(j, latency->max_ns)));
+}
+
+/* Idle workers are normal: they are told apart from the threads that work. */
+static void note_ranges(struct rp_report_ctx *j)
+{
+    const struct rp_report_part *p = rp_report_ctx_part(j, 0);
+    int64_t whole = rp_ns_sum(p->whole.window_ns, 0) * (p->waits.workers ? p->waits.workers : 1);
+
+    if (p->by_calls)
+        rp_report_add_note(
+            j, rp_arena_textf(
+                   j->arena,
+                   "no device work, operators or ranges were recorded: user code is what runs "
+                   "between calls that communicate%s",
+                   p->waits.rows.n ? " or wait"
+                                   : "; 'record --with blocking' also records "
+                                     "where it waits"));
+    else
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "no device work and no operators were recorded: work is what the "
+                              "program's own ranges contain%s",
+                              p->waits.rows.n ? " without the waits in them"
+                              : p->framework && !strcmp(p->framework, "reprise")
+                                  ? "; 'record --with blocking' also records where it waits"
+                                  : ""));
+    if (p->waits.workers && whole > 0)
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "%s without ranges wait%s during %s of the time: normal for "
+                              "threads that have nothing to do",
+                              rp_units_count(j->arena, p->waits.workers, "thread"),
+                              p->waits.workers == 1 ? "s" : "",
+                              rp_report_percent(j->arena, p->waits.worker_ns, whole)));
+}
+
+void rp_report_note_host(struct rp_report_ctx *j)
+{
+    const struct rp_report_part *p = rp_report_ctx_part(j, 0);
+
+    if (p->on_device || !p->b.busy_ns)
+        return;
+    if (p->by_ranges) {
+        note_ranges(j);
+        return;
+    }
+    rp_report_add_note(
+        j, rp_arena_textf(j->arena,
+                          "no device work was recorded: %s on the host, on average %.2f at once",
+                          rp_units_count(j->arena, p->sums.host_ops, "operator"),
+                          (double)p->sums.host_op_ns / (double)p->b.busy_ns));
+}
+
+/* A rank that is late because of its host is a straggler and has a finding about its host. */
+void rp_report_note_overlap(struct rp_report_ctx *j)
+{
+    const struct rp_report_root *out = j->out;
+    bool overlap = false;
+    double shares = 0;
+    size_t i;
+
+    for (i = 0; i < out->nfindings; i++) {
+        shares += out->findings[i].share;
+        overlap |= out->nfindings > 1 && !strcmp(out->findings[i].id, "straggler");
+    }
+    if (overlap || shares > 1)
+        rp_report_add_note(
+            j, "the costs of the findings overlap and must not be added up: each is what the run "
+               "would save if only that one were fixed");
+}
