@@ -8,6 +8,7 @@
 #include "draw/picture.h"
 #include "draw/stages.h"
 #include "draw/web.h"
+#include "program/opcodes.h"
 
 #include "io/escaped.h"
 #include "program/literal.h"

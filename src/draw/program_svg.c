@@ -8,6 +8,7 @@
 #include "draw/picture_open.h"
 #include "draw/svg.h"
 #include "io/escaped.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 #include <stdio.h>

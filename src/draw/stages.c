@@ -9,6 +9,7 @@
  */
 #include "draw/stages.h"
 
+#include "program/opcodes.h"
 #include "program/structure.h"
 
 #include <string.h>

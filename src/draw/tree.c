@@ -11,6 +11,7 @@
  */
 #include "draw/tree_build.h"
 
+#include "program/opcodes.h"
 #include "program/order.h"
 
 #include <ctype.h>

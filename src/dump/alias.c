@@ -12,6 +12,7 @@
 #include "dump/folder.h"
 #include "facts/intervals.h"
 #include "formats/lazy/alias_dump.h"
+#include "program/opcodes.h"
 #include "program/program.h"
 #include "result/print_units.h"
 #include "xref/xref.h"

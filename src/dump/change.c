@@ -5,6 +5,7 @@
  * fusion, out of a call). Takes the time of the match.
  */
 #include "dump/change.h"
+#include "program/opcodes.h"
 
 #include "base/hash.h"
 #include "base/order.h"

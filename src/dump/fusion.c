@@ -12,6 +12,7 @@
 #include "dump/folder.h"
 #include "formats/dump/logs.h"
 #include "formats/formats.h"
+#include "program/opcodes.h"
 #include "result/print_units.h"
 #include "xref/xref.h"
 

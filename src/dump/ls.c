@@ -6,6 +6,7 @@
 #include "dump/buffers.h"
 #include "dump/folder.h"
 #include "formats/dump/logs.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 
 #include <pthread.h>

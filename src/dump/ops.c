@@ -14,6 +14,7 @@
 #include "exec/plugin/plugin.h"
 #include "exec/ref/kernels.h"
 #include "lower/lower.h"
+#include "program/opcodes.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
  * tensors, these must be known: constants of the graph, or feeds whose values are given.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
  * memory) stick to the builder and are reported when the program is finished.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include "abi/proto/tensorflow.h"
 #include "program/floats.h"

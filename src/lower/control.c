@@ -8,6 +8,7 @@
  * find out, discarded, and lowered again.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include <stdio.h>
 #include <string.h>

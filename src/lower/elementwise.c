@@ -4,6 +4,7 @@
  * their gradients and a few others are short sequences. Binary ones broadcast as NumPy does.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,6 +5,7 @@
  * sizes, strides, dilations and the padding on both sides. The windows of gradients follow from it.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 #include <string.h>

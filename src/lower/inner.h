@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "lower/lower.h"
+#include "program/opcodes.h"
 #include "program/program_builder.h"
 #include "program/window.h"
 

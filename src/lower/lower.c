@@ -5,6 +5,7 @@
  * need.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include "abi/proto/tensorflow.h"
 

@@ -5,6 +5,7 @@
  * images are in files of their own.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 #include <string.h>

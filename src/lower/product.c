@@ -9,6 +9,7 @@
  * operand, which are then brought into the order of the result.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 

@@ -4,6 +4,7 @@
  * splits, mirrored padding, bands of matrices.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 

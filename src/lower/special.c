@@ -4,6 +4,7 @@
  * sequences, remainders, tests of numbers, complex numbers, and those that concern shapes only.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  * gathers fail where an index is out of bounds (on CPUs); HLO's take the nearest element.
  */
 #include "lower/inner.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
  * the input. Doubles: totals of large programs exceed 2^63.
  */
 #include "program/literal.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 #include "program/structure.h"
 #include "program/window.h"

@@ -8,6 +8,7 @@
 #include "program/cut.h"
 
 #include "program/literal.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 #include "program/structure.h"
 

@@ -14,6 +14,7 @@
  */
 #include "program/floats.h"
 #include "program/literal.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 #include "program/structure.h"
 

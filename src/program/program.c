@@ -4,6 +4,7 @@
  * the opcodes, so that a key or an opcode is recognised by the id that interning gives anyway.
  */
 #include "program/program.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 #include "program/structure.h"
 
@@ -29,13 +30,23 @@ static const char *const attr_keys[] = {
 #undef RP_ATTR
 };
 
+#define KNOWN_STRINGS ((size_t)RP_ATTR_COUNT + RP_OP_COUNT)
+
+uint16_t rp_program_opcode(const struct rp_program *p, uint32_t string)
+{
+    return string < KNOWN_STRINGS ? p->opcode_of[string] : RP_OP_FOREIGN;
+}
+
 static enum rp_code fix_strings(struct rp_program *p, struct rp_err *err)
 {
     uint32_t id;
 
     for (size_t i = 1; i < RP_ATTR_COUNT; i++)
         RP_TRY(rp_strtab_intern(&p->strings, attr_keys[i], strlen(attr_keys[i]), &id, err));
-    for (size_t i = 0; i < RP_ATTR_COUNT + RP_OP_COUNT; i++)
+    p->opcode_of = RP_ARENA_NEW(&p->arena, uint16_t, KNOWN_STRINGS);
+    if (!p->opcode_of)
+        return rp_err_nomem(err, "reading a program");
+    for (size_t i = 0; i < KNOWN_STRINGS; i++)
         p->opcode_of[i] = RP_OP_FOREIGN;
     for (unsigned i = 0; i < RP_OP_FOREIGN; i++) {
         const char *name = rp_op_info[i].name;

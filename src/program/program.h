@@ -25,14 +25,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum rp_opcode {
-#define RP_OP(id, name, min, max, class, flops, flags) RP_OP_##id,
-#include "program/ops.def"
-#undef RP_OP
-    RP_OP_FOREIGN, /* an operation of another language, identified by its name */
-    RP_OP_COUNT
-};
-
 enum rp_op_class {
     RP_CLASS_ELEMENT,
     RP_CLASS_REDUCE,
@@ -78,7 +70,7 @@ struct rp_op_info {
     uint8_t flops;        /* enum rp_flop_rule */
     uint8_t flags;        /* RP_OPF_ */
 };
-extern const struct rp_op_info rp_op_info[RP_OP_COUNT];
+extern const struct rp_op_info rp_op_info[]; /* by enum rp_opcode (opcodes.h) */
 
 enum rp_elem {
 #define RP_ELEM(id, name, number, bits) RP_ELEM_##id = (number),
@@ -207,8 +199,8 @@ struct rp_program {
                 in the arena */
         const char *at;
         size_t n;
-    } source;                                        /* otherwise empty */
-    uint16_t opcode_of[RP_ATTR_COUNT + RP_OP_COUNT]; /* string to opcode; private */
+    } source;            /* otherwise empty */
+    uint16_t *opcode_of; /* string to opcode; private */
 };
 
 enum rp_code rp_program_new(const char *language, struct rp_program **out, struct rp_err *err);
@@ -220,15 +212,11 @@ enum rp_code rp_program_string(struct rp_program *p, const char *text, size_t le
                                struct rp_err *err);
 
 /* The opcode of a string, or RP_OP_FOREIGN. */
-static inline enum rp_opcode rp_program_opcode(const struct rp_program *p, uint32_t string)
-{
-    return string < RP_ATTR_COUNT + RP_OP_COUNT ? (enum rp_opcode)p->opcode_of[string]
-                                                : RP_OP_FOREIGN;
-}
+uint16_t rp_program_opcode(const struct rp_program *p, uint32_t string);
 
 /* What a new operation is; the lists follow by the adds below, for the newest operation only. */
 struct rp_new_op {
-    enum rp_opcode code;
+    uint16_t code;
     uint32_t foreign, name, shape;
     int64_t value;
     uint32_t meta;

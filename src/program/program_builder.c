@@ -3,6 +3,7 @@
    operands, calls and attributes; an operation knows where its part of each list begins. */
 #include "program/program_builder.h"
 
+#include "program/opcodes.h"
 #include "program/structure.h"
 
 #include <stdio.h>
@@ -177,7 +178,7 @@ uint32_t rp_program_builder_tuple(struct rp_program_builder *b, const uint32_t *
 
 /* ---- operations ---- */
 
-uint32_t rp_program_builder_add(struct rp_program_builder *b, enum rp_opcode code, const char *name,
+uint32_t rp_program_builder_add(struct rp_program_builder *b, unsigned code, const char *name,
                                 uint32_t shape, int64_t value)
 {
     struct rp_program_builder_scope *s = b->open;

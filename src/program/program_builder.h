@@ -44,7 +44,7 @@ uint32_t rp_program_builder_tuple(struct rp_program_builder *b, const uint32_t *
 
 /* A new operation of the innermost computation. `value` is a parameter number or tuple index; 0
    for other operations. What follows concerns this operation until the next one is added. */
-uint32_t rp_program_builder_add(struct rp_program_builder *b, enum rp_opcode code, const char *name,
+uint32_t rp_program_builder_add(struct rp_program_builder *b, unsigned code, const char *name,
                                 uint32_t shape, int64_t value);
 /* A constant. The elements are little-endian and row-major; borrowed. */
 uint32_t rp_program_builder_constant(struct rp_program_builder *b, const char *name, uint32_t shape,

@@ -8,6 +8,7 @@
  * of operations, halved again and again, are replaced by the values they have on `ref`. A change
  * stays if the complaint stays. Values on `ref` are computed when a part needs them, and kept.
  */
+#include "program/opcodes.h"
 #include "replay/search.h"
 
 #include "program/order.h"

@@ -9,6 +9,7 @@
  * A callback in a loop runs more than once, with other results each time: it stays, and is refused.
  */
 #include "formats/programs.h"
+#include "program/opcodes.h"
 #include "replay/replay.h"
 
 #include <stdio.h>

@@ -10,6 +10,7 @@
  * one may be small beside its results; fusions, branches and loops where they differ or amplify
  * rounding, loops at the first iteration that differs. Values are dropped after their last use.
  */
+#include "program/opcodes.h"
 #include "replay/search.h"
 
 #include "program/order.h"

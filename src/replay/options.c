@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "exec/pjrt/client.h"
 #include "io/input.h"
+#include "program/opcodes.h"
 #include "replay/graph.h"
 #include "replay/replay.h"
 

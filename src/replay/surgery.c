@@ -8,6 +8,7 @@
 
 #include "formats/programs.h"
 #include "formats/write/writers.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 #include "replay/bundle.h"
 #include "replay/search.h"

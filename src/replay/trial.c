@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of a program on an engine, their values, and whether they are right. */
 #include "replay/trial.h"
+#include "program/opcodes.h"
 
 #include "formats/programs.h"
 #include "program/floats.h"

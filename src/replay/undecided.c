@@ -7,6 +7,7 @@
  * every input changes by about a unit in its last place. If it moves by a quarter of the difference
  * or more, the difference says nothing about the engine.
  */
+#include "program/opcodes.h"
 #include "replay/trial.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "xref/comm.h"
 
 #include "base/order.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 #include "program/structure.h"
 

@@ -6,6 +6,7 @@
  * one kernel only the first is certain. CPU dumps have no thunks: there every instruction that
  * needs code is one.
  */
+#include "program/opcodes.h"
 #include "xref/xref.h"
 
 #include "program/structure.h"

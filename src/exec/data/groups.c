@@ -8,6 +8,7 @@
  *   mesh['a'=8], device_ids=([2,4]T(1,0)) {'a':(2)4}   with an order, along a part of an axis
  */
 #include "exec/data/groups.h"
+#include "program/opcodes.h"
 
 #include "exec/data/tile.h"
 

@@ -5,6 +5,7 @@
  * does where its result is narrower than its operand. Cost: operations times outputs at most.
  */
 #include "exec/data/signature.h"
+#include "program/opcodes.h"
 
 #include "exec/data/compare.h"
 #include "program/floats.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening the entry's parameters and its root. */
 #include "exec/data/signature.h"
+#include "program/opcodes.h"
 
 #include "exec/data/groups.h"
 #include "program/cut.h"

@@ -8,6 +8,7 @@
  * an input.
  */
 #include "exec/data/synthetic.h"
+#include "program/opcodes.h"
 
 #include "base/hash.h"
 

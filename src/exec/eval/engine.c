@@ -6,6 +6,7 @@
  * than a part of the memory or it is not needed.
  */
 #include "exec/eval/engine.h"
+#include "program/opcodes.h"
 
 #include "base/threads.h"
 #include "exec/data/signature.h"

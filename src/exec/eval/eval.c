@@ -6,6 +6,7 @@
  */
 #include "exec/engine/timing.h"
 #include "exec/eval/plan.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

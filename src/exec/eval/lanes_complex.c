@@ -2,6 +2,7 @@
 /* Element-wise operations on c64 and c128, each written once for both. */
 #include "exec/data/complex.h"
 #include "exec/eval/lanes.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 

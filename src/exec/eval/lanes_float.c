@@ -7,6 +7,7 @@
  * it does in XLA.
  */
 #include "exec/eval/lanes.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 

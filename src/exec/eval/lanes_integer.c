@@ -5,6 +5,7 @@
  * divided by -1 is itself; shifts by the width or more give 0, or the sign.
  */
 #include "exec/eval/lanes.h"
+#include "program/opcodes.h"
 
 #define LANE(name)                                                                                 \
     RP_CLONES_FEW static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \

@@ -8,6 +8,7 @@
 #include "exec/eval/plan.h"
 
 #include "program/literal.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 
 #include <stdarg.h>

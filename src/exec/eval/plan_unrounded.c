@@ -7,6 +7,7 @@
  * rounding explicitly and are not changed.
  */
 #include "exec/eval/plan.h"
+#include "program/opcodes.h"
 
 static bool has_fusions(const struct rp_program *p)
 {

@@ -5,6 +5,7 @@
  * their operand.
  */
 #include "exec/eval/tape.h"
+#include "program/opcodes.h"
 
 #include "program/literal.h"
 

@@ -74,5 +74,7 @@ static inline const void *rp_tape_result(const struct rp_tape_frame *f, size_t i
 bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, bool wide,
                      struct rp_lane *lane);
 bool rp_opcode_is_elementwise(unsigned code);
+/* Bits of an element in a bitcast-convert: types under a byte lie several in one there. */
+size_t rp_cast_bits(unsigned elem);
 
 #endif

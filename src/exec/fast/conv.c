@@ -22,6 +22,7 @@
 #include "exec/fast/kernels.h"
 #include "exec/ref/dot.h"
 #include "exec/ref/reduce.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

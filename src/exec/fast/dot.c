@@ -10,6 +10,7 @@
 #include "exec/fast/gemm.h"
 #include "exec/fast/kernels.h"
 #include "exec/ref/reduce.h"
+#include "program/opcodes.h"
 
 #define PACK_ROWS 8 /* fewer: the matrix is read once, packed or not */
 

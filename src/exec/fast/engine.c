@@ -9,6 +9,7 @@
 #include "exec/ref/dot.h"
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
+#include "program/opcodes.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -8,6 +8,7 @@
 #include "exec/eval/strided.h"
 #include "exec/fast/kernels.h"
 #include "exec/ref/kernels.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
  */
 #include "exec/fast/kernels.h"
 
+#include "program/opcodes.h"
 #include "program/order.h"
 
 #include <stdlib.h>

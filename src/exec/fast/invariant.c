@@ -6,6 +6,7 @@
  * keep it packed (dot.c).
  */
 #include "exec/fast/kernels.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 

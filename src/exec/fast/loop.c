@@ -8,6 +8,7 @@
  * next piece is touched; long loops are cut into jobs of the pool.
  */
 #include "exec/fast/kernels.h"
+#include "program/opcodes.h"
 
 #include "base/threads.h"
 #include "exec/eval/tape.h"

@@ -9,6 +9,7 @@
  */
 #include "exec/eval/lanes.h"
 #include "exec/fast/kernels.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 

@@ -8,6 +8,7 @@
 #include "exec/fast/kernels.h"
 
 #include "base/hash.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 
 #include <stdlib.h>

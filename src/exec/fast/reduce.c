@@ -7,6 +7,7 @@
  * of the reference.
  */
 #include "exec/fast/kernels.h"
+#include "program/opcodes.h"
 
 #include "base/threads.h"
 #include "exec/eval/lanes.h"

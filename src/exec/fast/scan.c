@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "exec/fast/kernels.h"
 #include "exec/ref/reduce.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,6 +12,7 @@
 #include "exec/fast/kernels.h"
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

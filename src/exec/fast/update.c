@@ -5,6 +5,7 @@
  */
 #include "exec/eval/strided.h"
 #include "exec/fast/kernels.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 

@@ -19,6 +19,7 @@
 #include "exec/eval/strided.h"
 #include "exec/fast/kernels.h"
 #include "exec/ref/reduce.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,7 @@
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/kernels.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,6 +12,7 @@
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
 #include "program/floats.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 

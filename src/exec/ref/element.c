@@ -6,74 +6,9 @@
 #include "exec/eval/tape.h"
 #include "exec/ref/kernels.h"
 #include "program/literal.h"
+#include "program/opcodes.h"
 
 #include <string.h>
-
-bool rp_opcode_is_elementwise(unsigned code)
-{
-    switch (code) {
-    case RP_OP_MAP:
-    case RP_OP_STOCHASTIC_CONVERT:
-        return false;
-    case RP_OP_BITCAST_CONVERT:
-        return true;
-    default:
-        return code < RP_OP_COUNT && rp_op_info[code].class_ == RP_CLASS_ELEMENT;
-    }
-}
-
-/* Bits of an element in a bitcast-convert: types under a byte lie several in one there. */
-static size_t cast_bits(unsigned elem)
-{
-    return elem == RP_ELEM_PRED ? 8 : rp_elem_bits(elem);
-}
-
-static bool direction_of(const struct rp_plan *plan, const struct rp_node *node, uint8_t *out)
-{
-    static const char *const words[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
-
-    for (uint8_t i = 0; i < 6; i++)
-        if (rp_node_word(plan, node, RP_ATTR_DIRECTION, words[i])) {
-            *out = i;
-            return true;
-        }
-    return false;
-}
-
-bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, bool wide,
-                     struct rp_lane *lane)
-{
-    unsigned code = node->code, from, to = node->shape->elem;
-    bool total = rp_node_word(plan, node, RP_ATTR_TYPE, "TOTALORDER");
-
-    if (!node->nin)
-        return false;
-    from = rp_node_operand(plan, node, code == RP_OP_SELECT ? 1 : 0)->elem;
-    if (wide && rp_elem_is_small_float(from))
-        from = RP_ELEM_F32;
-    if (wide && rp_elem_is_small_float(to))
-        to = RP_ELEM_F32;
-    memset(lane, 0, sizeof *lane);
-    lane->from = (uint8_t)from;
-    lane->to = (uint8_t)to;
-    if (code == RP_OP_COMPARE && !direction_of(plan, node, &lane->direction))
-        return false;
-    if (code == RP_OP_BITCAST_CONVERT) {
-        if (cast_bits(from) != cast_bits(to) || cast_bits(from) < 8)
-            return false;
-        lane->to = lane->from;
-        code = RP_OP_CONVERT;
-        if (!rp_lane_find(code, false, lane))
-            return false;
-        lane->to = (uint8_t)to;
-        return true;
-    }
-    lane->exponent = (uint8_t)rp_node_int(plan, node, RP_ATTR_EXPONENT_BITS, 8);
-    lane->mantissa = (uint8_t)rp_node_int(plan, node, RP_ATTR_MANTISSA_BITS, 23);
-    if (rp_node_operand(plan, node, 0)->elem == RP_ELEM_F16 && lane->exponent >= 5)
-        lane->exponent = 8; /* what a type can hold, subnormal numbers too, stays as it is */
-    return rp_lane_find(code, total, lane);
-}
 
 static enum rp_code prepare_lane(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
@@ -142,7 +77,7 @@ static enum rp_code prepare_bits(struct rp_plan *plan, struct rp_node *node, str
 {
     const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
 
-    if (in->n * cast_bits(in->elem) != node->shape->n * cast_bits(node->shape->elem))
+    if (in->n * rp_cast_bits(in->elem) != node->shape->n * rp_cast_bits(node->shape->elem))
         return rp_node_error(node, RP_UNSUPPORTED, err, "between %s and %s", rp_elem_name(in->elem),
                              rp_elem_name(node->shape->elem));
     return RP_OK;
@@ -170,7 +105,7 @@ static enum rp_code bitcast_run(struct rp_eval *e, const struct rp_node *node,
                                 struct rp_tensor *const *in, struct rp_tensor **out,
                                 struct rp_err *err)
 {
-    size_t from = cast_bits(in[0]->elem), to = cast_bits(node->shape->elem);
+    size_t from = rp_cast_bits(in[0]->elem), to = rp_cast_bits(node->shape->elem);
 
     (void)e;
     RP_TRY(rp_node_result(node, out, err));

@@ -8,6 +8,7 @@
  */
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 #include <stdlib.h>

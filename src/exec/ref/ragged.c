@@ -16,6 +16,7 @@
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
 #include "program/floats.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,6 +10,7 @@
 #include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
 #include "program/floats.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 #include <stdlib.h>

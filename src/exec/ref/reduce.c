@@ -9,6 +9,7 @@
 #include "exec/ref/reduce.h"
 #include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

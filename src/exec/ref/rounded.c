@@ -9,6 +9,7 @@
 #include "exec/eval/lanes.h"
 #include "exec/eval/strided.h"
 #include "exec/ref/reduce.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

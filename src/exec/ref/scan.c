@@ -11,6 +11,7 @@
  */
 #include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,7 @@
  */
 #include "exec/data/complex.h"
 #include "exec/ref/kernels.h"
+#include "program/opcodes.h"
 
 #include <math.h>
 #include <string.h>

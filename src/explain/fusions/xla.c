@@ -13,6 +13,7 @@
 #include "base/order.h"
 #include "explain/xla_programs.h"
 #include "facts/attribution.h"
+#include "program/opcodes.h"
 #include "program/program.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that reuse the memory of an input: what was donated, and how much memory that saves. */
 #include "explain/graph/graph.h"
+#include "program/opcodes.h"
 
 #include "base/order.h"
 

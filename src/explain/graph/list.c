@@ -6,6 +6,7 @@
 #include "explain/graph/graph.h"
 
 #include "base/text.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 #include "program/structure.h"
 

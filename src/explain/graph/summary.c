@@ -5,6 +5,7 @@
  */
 #include "base/text.h"
 #include "explain/graph/graph.h"
+#include "program/opcodes.h"
 
 #include "base/order.h"
 

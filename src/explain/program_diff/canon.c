@@ -7,6 +7,7 @@
  */
 #include "explain/program_diff/match.h"
 
+#include "program/opcodes.h"
 #include "program/order.h"
 
 struct canon {

@@ -6,6 +6,7 @@
  * an operand does: such consequences are counted apart. Parameters may come in a different order.
  */
 #include "explain/program_diff/program_diff.h"
+#include "program/opcodes.h"
 
 #include "base/order.h"
 #include "explain/program_diff/match.h"

@@ -10,6 +10,7 @@
 #include "dataset/load_program.h"
 #include "formats/programs.h"
 #include "formats/xprof/programs.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 #include "program/window.h"
 

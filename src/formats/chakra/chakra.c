@@ -13,6 +13,7 @@
 #include "formats/formats.h"
 #include "io/json_pull.h"
 #include "io/proto.h"
+#include "program/opcodes.h"
 
 #include <inttypes.h>
 #include <stdio.h>

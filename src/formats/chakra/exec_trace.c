@@ -12,6 +12,7 @@
 #include "formats/chakra/exec_trace.h"
 #include "formats/formats.h"
 #include "io/json_pull.h"
+#include "program/opcodes.h"
 
 #include <stdio.h>
 #include <string.h>

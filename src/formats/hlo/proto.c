@@ -14,6 +14,7 @@
 #include "abi/proto/hlo.h"
 #include "formats/formats.h"
 #include "formats/programs.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 
 #include <string.h>

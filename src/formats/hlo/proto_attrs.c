@@ -6,6 +6,7 @@
  * (RP_ATTR_PROTO) and written back by the writer.
  */
 #include "formats/hlo/proto.h"
+#include "program/opcodes.h"
 
 #include "abi/proto/hlo.h"
 #include "formats/hlo/comparison.h"

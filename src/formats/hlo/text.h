@@ -153,8 +153,7 @@ enum rp_code rp_hlo_text_add_calls(struct rp_hlo_text *r);
 
 /* Recognises "x-start", "x-update" and "x-done" for an opcode x: sets *code, and returns the
    string of x for "x-start", otherwise RP_NONE. *code is unchanged for other words. */
-uint32_t rp_hlo_async_short(const struct rp_hlo_text *r, struct rp_slice name,
-                            enum rp_opcode *code);
+uint32_t rp_hlo_async_short(const struct rp_hlo_text *r, struct rp_slice name, uint16_t *code);
 /* Defers the attributes of a started operation: they belong to the operation that it wraps. */
 enum rp_code rp_hlo_async_defer(struct rp_hlo_text *r, uint32_t op, uint32_t wrapped);
 /* Computations of all that was started, after the end of a computation. */

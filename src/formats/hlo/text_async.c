@@ -7,6 +7,7 @@
  * operation.
  */
 #include "formats/hlo/text.h"
+#include "program/opcodes.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static enum rp_opcode wrapped_opcode(const struct rp_hlo_text *r, struct rp_slic
     return *string == UINT32_MAX ? RP_OP_FOREIGN : rp_program_opcode(r->p, *string);
 }
 
-uint32_t rp_hlo_async_short(const struct rp_hlo_text *r, struct rp_slice name, enum rp_opcode *code)
+uint32_t rp_hlo_async_short(const struct rp_hlo_text *r, struct rp_slice name, uint16_t *code)
 {
     static const struct {
         const char *ending;

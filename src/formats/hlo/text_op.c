@@ -9,6 +9,7 @@
  * there, too. Operands precede their users.
  */
 #include "formats/hlo/text.h"
+#include "program/opcodes.h"
 
 #include "formats/hlo/comparison.h"
 

@@ -11,6 +11,7 @@
  * Operands are added with their operation, so edges are collected first and sorted by their ends.
  */
 #include "formats/lazy/lazy.h"
+#include "program/opcodes.h"
 
 #include "base/order.h"
 

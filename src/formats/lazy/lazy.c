@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "formats/formats.h"
 #include "formats/programs.h"
+#include "program/opcodes.h"
 
 #include <stdio.h>
 #include <string.h>

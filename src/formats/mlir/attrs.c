@@ -5,6 +5,7 @@
  */
 #include "formats/mlir/mlir.h"
 
+#include "program/opcodes.h"
 #include "program/window.h"
 
 #include <stdio.h>
@@ -500,8 +501,8 @@ static bool has_known_attributes(enum rp_opcode code)
     }
 }
 
-enum rp_code rp_mlir_attributes(struct rp_mlir *r, enum rp_opcode code,
-                                const struct rp_mlir_attrs *attrs, bool *known)
+enum rp_code rp_mlir_attributes(struct rp_mlir *r, unsigned code, const struct rp_mlir_attrs *attrs,
+                                bool *known)
 {
     *known = has_known_attributes(code);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -9,6 +9,7 @@
  * All but the last are operations that the text does not write.
  */
 #include "formats/mlir/mlir.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 

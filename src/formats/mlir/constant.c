@@ -6,6 +6,7 @@
  */
 #include "formats/mlir/bytecode.h"
 #include "program/literal.h"
+#include "program/opcodes.h"
 
 #include <stdio.h>
 #include <string.h>

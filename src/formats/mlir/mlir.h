@@ -200,8 +200,8 @@ enum rp_code rp_mlir_finish(struct rp_mlir *r);
 
 /* The attributes of an operation that HLO has too; *known: it needs no others. To
    the newest operation. */
-enum rp_code rp_mlir_attributes(struct rp_mlir *r, enum rp_opcode code,
-                                const struct rp_mlir_attrs *attrs, bool *known);
+enum rp_code rp_mlir_attributes(struct rp_mlir *r, unsigned code, const struct rp_mlir_attrs *attrs,
+                                bool *known);
 /* The "dims" of a broadcast. */
 void rp_mlir_broadcast_dims(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                             struct rp_mlir_ints *out);
@@ -219,7 +219,7 @@ enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_attrs *att
 /* ---- programs of several devices (sharding.c) ---- */
 
 /* Groups, channel and ids of a collective, to the newest operation. */
-enum rp_code rp_mlir_collective(struct rp_mlir *r, enum rp_opcode code,
+enum rp_code rp_mlir_collective(struct rp_mlir *r, unsigned code,
                                 const struct rp_mlir_attrs *attrs);
 /* An exchange that splits and joins along different dimensions: *joined is the dimension of op,
    which is a concatenation then; otherwise -1. */

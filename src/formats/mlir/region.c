@@ -5,6 +5,7 @@
  * become further arguments. Cost: the text of a region is looked at once per level of nesting.
  */
 #include "formats/mlir/bytecode.h"
+#include "program/opcodes.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MLIR text below the level of statements: brackets, types, names. */
 #include "formats/mlir/bytecode.h"
+#include "program/opcodes.h"
 
 #include <stdarg.h>
 #include <stdio.h>

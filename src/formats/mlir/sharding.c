@@ -9,6 +9,7 @@
  *   "xla.sdy.LocalToGlobalShape"
  */
 #include "formats/mlir/mlir.h"
+#include "program/opcodes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -62,8 +63,7 @@ static enum rp_code add_groups(struct rp_mlir *r, const struct rp_mlir_attrs *at
     return code;
 }
 
-enum rp_code rp_mlir_collective(struct rp_mlir *r, enum rp_opcode code,
-                                const struct rp_mlir_attrs *attrs)
+enum rp_code rp_mlir_collective(struct rp_mlir *r, unsigned code, const struct rp_mlir_attrs *attrs)
 {
     static const char *const ids[] = {"channel_id", "channel_handle", NULL};
     struct rp_mlir_ints list;

@@ -4,6 +4,7 @@
  * of the line, where no bracket is open and no region of a loop or a reduction follows.
  */
 #include "formats/mlir/mlir.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 

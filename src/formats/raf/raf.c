@@ -15,6 +15,7 @@
  */
 #include "formats/formats.h"
 #include "io/json_pull.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>

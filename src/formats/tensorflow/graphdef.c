@@ -14,6 +14,7 @@
 #include "formats/tensorflow/node.h"
 #include "formats/tensorflow/tensor.h"
 #include "formats/textproto.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 

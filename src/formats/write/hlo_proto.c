@@ -9,6 +9,7 @@
 #include "formats/programs.h"
 #include "formats/write/writers.h"
 #include "program/literal.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
  * that nothing is lost when the file is read again.
  */
 #include "formats/write/hlo_proto.h"
+#include "program/opcodes.h"
 #include "program/window.h"
 
 #include "abi/proto/hlo.h"

@@ -9,6 +9,7 @@
 #include "formats/write/writers.h"
 #include "io/escaped.h"
 #include "program/literal.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 
 #include <stdio.h>

@@ -2,6 +2,7 @@
 /* HLO protobufs: every attribute there and back, wrappers, fields of others. */
 #include "formats/formats.h"
 #include "formats/programs.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 #include "unit.h"
 

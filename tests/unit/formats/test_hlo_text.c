@@ -2,6 +2,7 @@
 /* HLO text: dialects, what is kept, what is refused and how, hashes and counts. */
 #include "formats/formats.h"
 #include "formats/programs.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 #include "unit.h"
 

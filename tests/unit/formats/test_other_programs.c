@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lazy-tensor dumps and execution traces, through the table of formats. */
 #include "formats/formats.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 #include "unit.h"
 

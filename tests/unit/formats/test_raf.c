@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules of RAF and Relay: functions, lets, shapes, and what cannot be. */
 #include "formats/formats.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 #include "unit.h"
 

@@ -2,6 +2,7 @@
 /* StableHLO: that it is read, and that it means what the same program means in HLO. */
 #include "formats/formats.h"
 #include "formats/programs.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 #include "unit.h"
 

@@ -4,6 +4,7 @@
 
 #include "formats/textproto.h"
 #include "program/literal.h"
+#include "program/opcodes.h"
 #include "unit.h"
 
 #define DIM(n) "dim { size: " #n " } "

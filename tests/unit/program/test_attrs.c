@@ -2,6 +2,7 @@
 /* Values of attributes: parsed from text, printed in one way, and raw text where they are none. */
 #include "unit.h"
 
+#include "program/opcodes.h"
 #include "program/program.h"
 #include "program/window.h"
 

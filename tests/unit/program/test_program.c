@@ -2,6 +2,7 @@
 /* The model by hand: shapes, tables, orders, literals, windows. */
 #include "program/floats.h"
 #include "program/literal.h"
+#include "program/opcodes.h"
 #include "program/order.h"
 #include "program/structure.h"
 #include "program/window.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs that are generated: computations that are open at the same time, and failures. */
+#include "program/opcodes.h"
 #include "program/program_builder.h"
 
 #include "program/literal.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the structural hash sees, and what it does not: every attribute, every way to rewrite. */
 #include "formats/programs.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 #include "unit.h"
 
