@@ -7,6 +7,7 @@
 #include "exec/data/synthetic.h"
 #include "exec/engines.h"
 #include "formats/programs.h"
+#include "program/opcodes.h"
 #include "program/structure.h"
 
 #include <stdlib.h>

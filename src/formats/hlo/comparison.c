@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/hlo/comparison.h"
+#include "program/opcodes.h"
 
 /* The type of comparison that operands have by themselves. */
 static const char *default_type(const struct rp_program *p, uint32_t op)

@@ -4,6 +4,7 @@
  * and branches, regions that are called, operations that HLO has several for.
  */
 #include "formats/mlir/bytecode.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 
