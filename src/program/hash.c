@@ -12,6 +12,7 @@
  * Attributes are hashed as values, by their type, never as text. Hashes are printed and compared
  * across machines: nothing here depends on ids or on the byte order.
  */
+#include "program/config_hash.h"
 #include "program/floats.h"
 #include "program/literal.h"
 #include "program/opcodes.h"
@@ -150,6 +151,7 @@ static const char *const known_keys[] = {
 static bool is_default_value(const struct rp_attr *attr)
 {
     unsigned flags = rp_attr_flags(attr->key);
+    uint64_t content;
 
     switch ((enum rp_value_type)attr->type) {
     case RP_VALUE_FLAG:
@@ -165,7 +167,7 @@ static bool is_default_value(const struct rp_attr *attr)
         return (attr->n == 2 && memcmp(attr->at, "{}", 2) == 0) ||
                (attr->n == 5 && memcmp(attr->at, "false", 5) == 0);
     case RP_VALUE_CONFIG:
-        return !attr->n || (attr->n == 2 && memcmp(attr->at, "{}", 2) == 0);
+        return !attr->n || (rp_config_hash(attr->at, attr->n, mix, &content) && !content);
     case RP_VALUE_STRING:
     case RP_VALUE_INTS:
     case RP_VALUE_PAIRS:
@@ -332,6 +334,8 @@ static uint64_t hash_printed(const struct rp_program *p, const struct rp_attr *a
 /* Values are the same whichever file they come from, so their hashes are, too. */
 uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr)
 {
+    uint64_t content;
+
     if (attr->type == RP_VALUE_INTS) /* most attributes are */
         return hash_ints(0, attr->ints, attr->n);
     if (attr->key == RP_ATTR_ROOT)
@@ -348,8 +352,10 @@ uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr)
         return hash_bytes(attr->at, attr->n);
     case RP_VALUE_TEXT:
     case RP_VALUE_WORD:
-    case RP_VALUE_CONFIG:
         return hash_raw_text(attr->at, attr->n);
+    case RP_VALUE_CONFIG:
+        return rp_config_hash(attr->at, attr->n, mix, &content) ? content
+                                                                : hash_raw_text(attr->at, attr->n);
     case RP_VALUE_INTS:
     case RP_VALUE_PAIRS:
     case RP_VALUE_SLICES:

@@ -126,6 +126,32 @@ static void every_attribute(void **state)
                 hash_with(RP_OP_CUSTOM_CALL, "backend_config", "{2}"));
 }
 
+/* Protobuf writes a member with its default value, or leaves it out; the order is free. */
+static void configs_are_compared_by_content(void **state)
+{
+    static const char *const same[] = {
+        "{\"a\":1,\"b\":{\"c\":[0,\"x\"]}}",
+        "{ \"b\" : {\"c\": [0, \"x\"], \"d\": []}, \"a\": 1 }",
+        "{\"queue\":\"0\",\"wait\":[],\"force\":false,\"a\":1,\"e\":{\"f\":0.0},\"b\":{\"c\":[0,"
+        "\"x\"]},\"g\":\"\",\"h\":null}",
+    };
+    static const char *const other[] = {
+        "{\"a\":2,\"b\":{\"c\":[0,\"x\"]}}", "{\"a\":1,\"b\":{\"c\":[\"x\",0]}}",
+        "{\"a\":1,\"b\":{\"c\":[\"x\"]}}",   "{\"b\":1,\"a\":{\"c\":[0,\"x\"]}}",
+        "{\"a\":1,\"b\":{\"c\":[0,\"x\"]",   "{\"a\":1}",
+    };
+    uint64_t want = hash_with(RP_OP_CUSTOM_CALL, "backend_config", same[0]);
+
+    UNUSED_STATE(state);
+    for (size_t i = 1; i < sizeof same / sizeof *same; i++)
+        assert_true(hash_with(RP_OP_CUSTOM_CALL, "backend_config", same[i]) == want);
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (hash_with(RP_OP_CUSTOM_CALL, "backend_config", other[i]) == want)
+            fail_msg("%s is not %s", other[i], same[0]);
+    assert_true(hash_with(RP_OP_CUSTOM_CALL, "backend_config", "{\"a\":0,\"b\":{}}") ==
+                hash_with(RP_OP_CUSTOM_CALL, "backend_config", NULL));
+}
+
 static void attributes_are_not_confused(void **state)
 {
     UNUSED_STATE(state);
@@ -251,8 +277,11 @@ static void windows_and_labels_count(void **state)
 int test_program_hash(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_attribute),           cmocka_unit_test(attributes_are_not_confused),
-        cmocka_unit_test(rewriting_changes_nothing), cmocka_unit_test(every_edit_changes_it),
+        cmocka_unit_test(every_attribute),
+        cmocka_unit_test(configs_are_compared_by_content),
+        cmocka_unit_test(attributes_are_not_confused),
+        cmocka_unit_test(rewriting_changes_nothing),
+        cmocka_unit_test(every_edit_changes_it),
         cmocka_unit_test(windows_and_labels_count),
     };
 

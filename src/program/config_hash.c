@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The hash of a backend_config by its content. It is JSON that protobuf writes: the order of the
+ * members says nothing, and a member with its default value (0, "0", false, "", null, [], {}) means
+ * the same as none; some writers of a module spell defaults out, others leave them out.
+ */
+#include "program/config_hash.h"
+
+#include <string.h>
+
+#define DEPTH_MOST 32
+
+struct scan {
+    const char *at, *end;
+    rp_mix_fn *mix;
+};
+
+static void skip_blanks(struct scan *s)
+{
+    while (s->at < s->end && strchr(" \t\r\n", *s->at))
+        s->at++;
+}
+
+static bool take(struct scan *s, char c)
+{
+    skip_blanks(s);
+    if (s->at == s->end || *s->at != c)
+        return false;
+    s->at++;
+    return true;
+}
+
+static uint64_t hash_text(const struct scan *s, const char *at, size_t n)
+{
+    uint64_t hash = n;
+
+    for (size_t i = 0; i < n; i++)
+        hash = s->mix(hash, (unsigned char)at[i]);
+    return hash;
+}
+
+/* Of the text between the quotes; escapes are compared as they are written. */
+static bool scan_string(struct scan *s, uint64_t *hash)
+{
+    const char *from = s->at;
+
+    for (; s->at < s->end && *s->at != '"'; s->at++)
+        if (*s->at == '\\' && ++s->at == s->end)
+            return false;
+    if (s->at == s->end)
+        return false;
+    *hash = s->at == from || (s->at == from + 1 && *from == '0')
+                ? 0
+                : hash_text(s, from, (size_t)(s->at - from));
+    s->at++;
+    return true;
+}
+
+/* A number or a word; 0, 0.0 and -0 are one default. */
+static bool scan_word(struct scan *s, uint64_t *hash)
+{
+    const char *from = s->at;
+    size_t n;
+    bool zero = true;
+
+    while (s->at < s->end && !strchr(" \t\r\n,]}:\"[{", *s->at))
+        zero &= strchr("-+0.", *s->at++) != NULL;
+    n = (size_t)(s->at - from);
+    *hash = zero || (n == 5 && !memcmp(from, "false", n)) || (n == 4 && !memcmp(from, "null", n))
+                ? 0
+                : hash_text(s, from, n);
+    return n > 0;
+}
+
+static bool scan_value(struct scan *s, unsigned depth, uint64_t *hash);
+
+static bool scan_object(struct scan *s, unsigned depth, uint64_t *hash)
+{
+    uint64_t key, value;
+
+    *hash = 0;
+    if (take(s, '}'))
+        return true;
+    do {
+        if (!take(s, '"') || !scan_string(s, &key) || !take(s, ':') ||
+            !scan_value(s, depth, &value))
+            return false;
+        if (value)
+            *hash += s->mix(key, value);
+    } while (take(s, ','));
+    return take(s, '}');
+}
+
+static bool scan_array(struct scan *s, unsigned depth, uint64_t *hash)
+{
+    uint64_t value;
+
+    *hash = 0;
+    if (take(s, ']'))
+        return true;
+    *hash = 1;
+    do {
+        if (!scan_value(s, depth, &value))
+            return false;
+        *hash = s->mix(*hash, value);
+    } while (take(s, ','));
+    return take(s, ']');
+}
+
+/* 0: the default of its type. */
+static bool scan_value(struct scan *s, unsigned depth, uint64_t *hash)
+{
+    if (depth > DEPTH_MOST)
+        return false;
+    if (take(s, '{'))
+        return scan_object(s, depth + 1, hash);
+    if (take(s, '['))
+        return scan_array(s, depth + 1, hash);
+    if (take(s, '"'))
+        return scan_string(s, hash);
+    return scan_word(s, hash);
+}
+
+bool rp_config_hash(const char *at, size_t n, rp_mix_fn *mix, uint64_t *hash)
+{
+    struct scan s = {at, at + n, mix};
+
+    skip_blanks(&s);
+    if (s.at == s.end || *s.at != '{' || !scan_value(&s, 0, hash))
+        return false;
+    skip_blanks(&s);
+    return s.at == s.end;
+}
