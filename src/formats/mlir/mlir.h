@@ -68,6 +68,7 @@ struct rp_mlir {
     struct rp_chars meshes; /* "{mesh = #sdy.mesh<...>" */
     const char *resources;  /* where the text has its resources; NULL: not looked for yet */
     struct rp_map parts;    /* operation and part to its get-tuple-element */
+    struct rp_map origins;  /* a parameter that stands for a captured value to that value */
     size_t next_region;
     uint32_t statements;
     uint32_t depth; /* of the region being read */

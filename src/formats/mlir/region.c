@@ -186,11 +186,22 @@ static enum rp_code join_arguments(struct rp_mlir *r, struct rp_mlir_region *reg
     return RP_OK;
 }
 
+/* What a captured value is where it was computed, however many regions handed it on. */
+static uint32_t origin_of(const struct rp_mlir *r, uint32_t op)
+{
+    uint32_t outside;
+
+    while ((outside = rp_map_get(&r->origins, op)) != RP_NONE)
+        op = outside; /* always an earlier one */
+    return op;
+}
+
 /* An operation of the enclosing function again, with all that it needs: functions of reductions
    and sorts have no place for captured values, which are constants there. */
-static enum rp_code clone_op(struct rp_mlir *r, uint32_t op, unsigned depth, uint32_t *out)
+static enum rp_code clone_op(struct rp_mlir *r, uint32_t captured, unsigned depth, uint32_t *out)
 {
     struct rp_program *p = r->p;
+    uint32_t op = origin_of(r, captured);
     struct rp_new_op made = {.code = p->code.at[op],
                              .foreign = p->foreign.at[op],
                              .shape = p->shape.at[op],
@@ -225,12 +236,17 @@ static enum rp_code clone_captured(struct rp_mlir *r, const struct rp_mlir_regio
 }
 
 /* The parameters that stand for captured values. */
-static enum rp_code note_carried(struct rp_mlir *r, const struct rp_mlir_region *region)
+static enum rp_code note_captured(struct rp_mlir *r, const struct rp_mlir_region *region)
 {
     r->carried.n = 0;
-    for (uint32_t i = 0; region->carry && i < region->noutside; i++)
-        RP_TRY(rp_vec_push(&r->carried, (uint32_t)r->op_of.at[r->args.at[region->outside + i].key],
-                           r->err));
+    for (uint32_t i = 0; i < region->noutside; i++) {
+        struct rp_mlir_arg arg = r->args.at[region->outside + i];
+        uint32_t inside = (uint32_t)r->op_of.at[arg.key];
+
+        RP_TRY(rp_map_put(&r->origins, inside, arg.op, r->err));
+        if (region->carry)
+            RP_TRY(rp_vec_push(&r->carried, inside, r->err));
+    }
     return RP_OK;
 }
 
@@ -276,7 +292,7 @@ static enum rp_code read_region(struct rp_mlir *r, struct rp_mlir_region region)
     }
     RP_TRY(join_arguments(r, &region));
     RP_TRY(rp_mlir_parameters(r, region.args, region.nargs, region.nargs != 1));
-    RP_TRY(note_carried(r, &region));
+    RP_TRY(note_captured(r, &region));
     return r->bytecode ? rp_bc_block(r, region.number) : rp_mlir_block(r);
 }
 

@@ -217,8 +217,10 @@ static enum rp_code mlir_read_program(struct rp_mlir *r, const uint8_t *bytes, s
     r->begin = r->at = (const char *)bytes;
     r->end = r->begin + n;
     rp_map_init(&r->parts);
+    rp_map_init(&r->origins);
     code = bytecode ? rp_bytecode_build(r) : read_module(r);
     rp_map_release(&r->parts);
+    rp_map_release(&r->origins);
     rp_vec_release(&r->regions);
     rp_vec_release(&r->args);
     rp_vec_release(&r->outside);
