@@ -18,6 +18,7 @@
 #include "base/decimal.h"
 #include "dataset/load_program.h"
 #include "io/json_pull.h"
+#include "io/mapped.h"
 #include "replay/bundle.h"
 #include "replay/graph.h"
 
@@ -359,8 +360,8 @@ static enum rp_code import_capture(struct import *i, const char *list, const str
 {
     size_t nfolder = (size_t)(rp_text_file(list) - list), at;
     struct rp_session s = {.arena = &i->result->arena, .bundle_partitions = c->partitions};
-    struct rp_input *data = NULL;
-    struct rp_bytes bytes = {0};
+    struct rp_mapped data = {0}; /* values as they were: gzip's magic among them is a number */
+    struct rp_bytes bytes;
     const char *from = rp_arena_textf(&i->result->arena, "%s, run %lld", list, (long long)c->run);
     const char *path =
         rp_arena_textf(&i->result->arena, "%.*s%s", (int)nfolder, list, c->data ? c->data : "");
@@ -372,9 +373,8 @@ static enum rp_code import_capture(struct import *i, const char *list, const str
     if (code == RP_OK)
         code = open_source(i, at, &s);
     if (code == RP_OK)
-        code = rp_input_open(path, NULL, &data, i->err);
-    if (code == RP_OK)
-        code = rp_input_slurp(data, &bytes.at, &bytes.n, i->err);
+        code = rp_mapped_open(path, UINT64_MAX, &data, NULL, i->err);
+    bytes = (struct rp_bytes){data.at, data.n};
     if (code == RP_OK)
         code = captured_arrays(c->inputs.at, c->inputs.n, "in", c->partitions, bytes, &s.inputs,
                                i->err);
@@ -386,7 +386,7 @@ static enum rp_code import_capture(struct import *i, const char *list, const str
     s.bundle = true;
     code = import_session(i, &s, c->module, from, code);
     rp_session_release(&s);
-    rp_input_close(data);
+    rp_mapped_close(&data);
     return code;
 }
 
