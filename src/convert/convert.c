@@ -50,8 +50,8 @@ static const struct rp_type convert_type = {"convert", sizeof(struct convert_roo
 /* The name of an input without its folders and endings: "run.tar!a/rank0.json.gz" is "rank0". */
 static void input_stem(const char *name, char *out, size_t cap)
 {
-    static const char *const endings[] = {".gz",  ".zst", ".xz",     ".json",
-                                          ".rpt", ".csv", ".sqlite", NULL};
+    static const char *const endings[] = {".gz",  ".zst",    ".xz",      ".json", ".rpt",
+                                          ".csv", ".sqlite", ".pftrace", NULL};
     const char *slash = strrchr(name, '/'), *bang = strrchr(name, '!');
     const char *begin = slash > bang ? slash : bang;
     size_t len, i;
@@ -215,7 +215,7 @@ static enum rp_code convert_run(struct rp_ctx *ctx, const struct rp_dataset *dat
 static const struct rp_option convert_options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL,
      "file to write (a folder for several inputs); '-': standard output", 0},
-    {"to", 0, RP_OPT_CHOICE, "rpt|json|csv|sqlite|hlo-text|hlo-proto|graphdef|pbtxt", NULL,
+    {"to", 0, RP_OPT_CHOICE, "rpt|json|perfetto|csv|sqlite|hlo-text|hlo-proto|graphdef|pbtxt", NULL,
      "format (default: by the ending of FILE)", 0},
     RP_OPTION_END};
 

@@ -29,6 +29,7 @@
     X(exec_trace)         \
     X(xplane)             \
     X(runmeta)            \
+    X(perfetto)           \
     X(ctf)                \
     X(torch_memory)       \
     X(xla_buffers)        \

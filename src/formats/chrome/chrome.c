@@ -304,7 +304,7 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
     if (rp_input_trailing(r->in))
         RP_TRY(rp_builder_warn(r->builder, err,
                                "other data follows the compressed data and was ignored"));
-    return rp_chrome_end_header(r, err);
+    return rp_chrome_end_facts(&r->facts, err);
 }
 
 /* -------------------------------------------------------------------------- reading */
@@ -318,6 +318,7 @@ static enum rp_code open_reader(struct rp_chrome *r, struct rp_err *err)
     rp_arena_init(&r->arena);
     rp_map_init(&r->category_of);
     RP_TRY(rp_builder_new(r->options->limits, &r->builder, err));
+    r->facts.builder = r->builder;
     r->trace = rp_builder_borrow_trace(r->builder);
     r->health = &r->trace->health;
     RP_TRY(rp_chrome_intern(r, "chrome-json", 11, &r->trace->format, err));

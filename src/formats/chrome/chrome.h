@@ -9,24 +9,17 @@
  *   fast.c    the same for events that look like earlier ones
  *   args.c    its arguments, predicted from the events before it
  *   kinds.c   what categories, phases and names mean
- *   header.c  everything beside the list: metadata, devices, rank, framework
+ *   header.c  everything beside the list
+ *   facts.c   what it says: devices, rank, framework
  *   text.c    strings and numbers
  */
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "formats/chrome/facts.h"
 #include "formats/formats.h"
 #include "io/json_pull.h"
 #include "trace/build/build.h"
-
-/* Evidence of who wrote the file; the strongest decides at the end. */
-enum {
-    RP_CHROME_KINETO = 1,
-    RP_CHROME_XPROF = 2,
-    RP_CHROME_JAX = 4,
-    RP_CHROME_TF_TIMELINE = 8,
-    RP_CHROME_HOROVOD = 16
-};
 
 struct rp_chrome_category {
     const char *text; /* as written, undecoded; NULL: events without one */
@@ -198,8 +191,7 @@ struct rp_chrome {
     rp_str newest;                               /* strings up to this one were checked for UTF-8 */
 
     RP_VEC(char) scratch;
-    unsigned signs; /* RP_CHROME_* */
-    rp_str version; /* of the framework, if a key has it */
+    struct rp_chrome_facts facts;
     void *c_locale; /* locale_t for strtod, created when first needed */
 };
 
@@ -244,17 +236,8 @@ void rp_chrome_pass(struct rp_json *p, uint32_t depth);
 
 /* ---- kinds.c ---- */
 
-struct rp_chrome_kind {
-    uint8_t kind, flags; /* enum rp_kind and RP_ORIGIN_* of a complete event */
-    uint8_t signs;
-};
-
-struct rp_chrome_kind rp_chrome_category_kind(const char *text, size_t len);
 /* Of an event without a category, by its name. */
 uint8_t rp_chrome_name_kind(const char *name, size_t len, char phase, unsigned *signs);
-/* The kind of an origin: that of the category, or by the phase. */
-uint8_t rp_chrome_phase_kind(char phase, uint8_t kind);
-
 /* ---- args.c ---- */
 
 /* Root of a new tree. */
@@ -310,7 +293,5 @@ enum rp_code rp_chrome_category(struct rp_chrome *r, struct rp_json_token *token
 /* Reads the value of a top-level key that is not the list of events. */
 enum rp_code rp_chrome_read_header(struct rp_chrome *r, struct rp_json_token *key,
                                    struct rp_err *err);
-/* When everything is read. */
-enum rp_code rp_chrome_end_header(struct rp_chrome *r, struct rp_err *err);
 
 #endif

@@ -285,7 +285,7 @@ static enum rp_code new_category(struct rp_chrome *r, struct rp_json_token *toke
     is = rp_chrome_category_kind(token->text, token->len);
     fresh.kind = is.kind;
     fresh.flags = is.flags;
-    r->signs |= is.signs;
+    r->facts.signs |= is.signs;
     RP_TRY(rp_chrome_new_root(r, &fresh.root, err));
     RP_TRY(rp_map_put(&r->category_of, fresh.str, *out, err));
     return rp_vec_push(&r->categories, fresh, err);
@@ -420,11 +420,11 @@ static enum rp_code read_metadata(struct rp_chrome *r, const struct rp_chrome_ev
     if (len == 12 && memcmp(s, "process_name", 12) == 0) {
         s = rp_builder_borrow_str(r->builder, name, &len);
         if (begins_with(s, len, "/job:"))
-            r->signs |= RP_CHROME_TF_TIMELINE;
+            r->facts.signs |= RP_CHROME_TF_TIMELINE;
         if (begins_with(s, len, "/host:CPU") || begins_with(s, len, "/device:"))
-            r->signs |= RP_CHROME_XPROF;
+            r->facts.signs |= RP_CHROME_XPROF;
         if (begins_with(s, len, "horovod"))
-            r->signs |= RP_CHROME_HOROVOD;
+            r->facts.signs |= RP_CHROME_HOROVOD;
         if (begins_with(s, len, "/device:GPU"))
             return SET_AT(&r->is_device, process, 1, err);
     } else if (len == 11 && memcmp(s, "thread_name", 11) == 0) {
@@ -451,7 +451,7 @@ static uint8_t guess_kind(struct rp_chrome *r, const struct rp_chrome_event *e, 
             return RP_KIND_MEMCPY;
         return begins_with(s, len, "Memset") ? RP_KIND_MEMSET : RP_KIND_KERNEL;
     }
-    return rp_chrome_name_kind(s, len, e->phase, &r->signs);
+    return rp_chrome_name_kind(s, len, e->phase, &r->facts.signs);
 }
 
 static enum rp_code put_ident(struct rp_chrome *r, const struct rp_chrome_ident *id,
@@ -578,7 +578,7 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
     }
     count_times(r->health, e);
     RP_TRY(find_track(r, e, &track, err));
-    if (!e->category || (kind == RP_KIND_CPU_OP && r->signs & RP_CHROME_TF_TIMELINE))
+    if (!e->category || (kind == RP_KIND_CPU_OP && r->facts.signs & RP_CHROME_TF_TIMELINE))
         kind = guess_kind(r, e, track);
     RP_TRY(find_origin(r, e, kind, &origin, err));
     r->nevents++;

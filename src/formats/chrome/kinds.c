@@ -75,6 +75,13 @@ static const struct {
     {"params-all-gather", {RP_KIND_COMM_OP, 0, 0}},
     {"layernorm-grads-all-reduce", {RP_KIND_COMM_OP, 0, 0}},
     {"embedding-grads-all-reduce", {RP_KIND_COMM_OP, 0, 0}},
+    /* rocprofv3 and rocprof-sys */
+    {"kernel_dispatch", {RP_KIND_KERNEL, GPU, 0}},
+    {"memory_copy", {RP_KIND_MEMCPY, GPU, 0}},
+    {"hip_api", {RP_KIND_RUNTIME, CALL, 0}},
+    {"hsa_api", {RP_KIND_RUNTIME, CALL, 0}},
+    {"marker_api", {RP_KIND_ANNOTATION, STEPS, 0}},
+    {"rccl_api", {RP_KIND_COMM_OP, 0, 0}},
     {NULL, {RP_KIND_OTHER, 0, UNKNOWN}},
 };
 

@@ -10,6 +10,7 @@
 #define RP_WRITER_ROWS(X) \
     X(rpt)                \
     X(json)               \
+    X(perfetto)           \
     X(csv)                \
     X(sqlite)             \
     X(hlo_text)           \

@@ -267,6 +267,12 @@ enum rp_code rp_builder_add(struct rp_builder *b, const struct rp_raw *raw, stru
     return RP_OK;
 }
 
+void rp_builder_end(struct rp_builder *b, uint32_t event, int64_t dur_ns)
+{
+    b->ev.dur_ns.at[event] = dur_ns;
+    b->ev.flags.at[event] &= (uint8_t)~RP_EVENT_UNENDED;
+}
+
 enum rp_code rp_builder_add_flow(struct rp_builder *b, const struct rp_raw_flow *flow,
                                  struct rp_err *err)
 {

@@ -56,6 +56,8 @@ struct rp_raw {            /* one event as read */
 };
 
 enum rp_code rp_builder_add(struct rp_builder *b, const struct rp_raw *raw, struct rp_err *err);
+/* Ends an event, counted from 0 in the order of adding, that was added with RP_EVENT_UNENDED. */
+void rp_builder_end(struct rp_builder *b, uint32_t event, int64_t dur_ns);
 
 struct rp_raw_flow {
     int64_t ts_ns, id; /* id is a string id with RP_FLOW_ID_TEXT */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_ABI_PROTO_PERFETTO_H
+#define RP_ABI_PROTO_PERFETTO_H
+/* Field numbers of Perfetto's traces: RP_PFT_PACKET_TRACK_EVENT is 11; and values of their enums.
+ */
+
+enum rp_perfetto_field {
+#define RP_MEMBER(tag, id, name, number, count, type, of) RP_##tag##_##id = number,
+#include "abi/proto/perfetto.def"
+};
+
+enum rp_perfetto_type { /* TrackEvent.type */
+                        RP_PFT_BEGIN = 1,
+                        RP_PFT_END,
+                        RP_PFT_INSTANT,
+                        RP_PFT_COUNT,
+                        RP_PFT_STATE
+};
+
+enum { RP_PFT_FLAG_CLEARED = 1, RP_PFT_FLAG_NEEDED = 2 };                  /* sequence_flags */
+enum { RP_PFT_MERGE_BY_NAME = 1, RP_PFT_MERGE_NONE, RP_PFT_MERGE_BY_KEY }; /* siblings */
+enum { RP_PFT_CLOCK_REALTIME = 1, RP_PFT_CLOCK_BOOTTIME = 6 };
+#define RP_PFT_ORDER_EXPLICIT 3 /* child_ordering */
+
+/* An annotation of our own at the begin of an arrow: its category. Perfetto's have none. */
+#define RP_PFT_ARROW_KEY "reprise.arrow"
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_CHROME_FACTS_H
+#define RP_FORMATS_CHROME_FACTS_H
+/*
+ * What the categories and the metadata of PyTorch, JAX and others mean: the same in JSON and in
+ * other containers of their events (formats/perfetto/).
+ */
+#include "trace/build/build.h"
+
+/* Evidence of who wrote the file; the strongest decides at the end. */
+enum {
+    RP_CHROME_KINETO = 1,
+    RP_CHROME_XPROF = 2,
+    RP_CHROME_JAX = 4,
+    RP_CHROME_TF_TIMELINE = 8,
+    RP_CHROME_HOROVOD = 16
+};
+
+struct rp_chrome_kind {
+    uint8_t kind, flags; /* enum rp_kind and RP_ORIGIN_* of a complete event */
+    uint8_t signs;
+};
+
+struct rp_chrome_kind rp_chrome_category_kind(const char *text, size_t len);
+/* The kind of an origin: that of the category, or by the phase. */
+uint8_t rp_chrome_phase_kind(char phase, uint8_t kind);
+
+struct rp_chrome_facts {
+    struct rp_builder *builder;
+    unsigned signs; /* RP_CHROME_* */
+    rp_str version; /* of the framework, if a key has it */
+};
+
+/* One key of the metadata and its value, as JSON; sets what it says in the builder's trace. */
+enum rp_code rp_chrome_read_fact(struct rp_chrome_facts *f, const char *key, size_t len,
+                                 const char *json, size_t n, struct rp_err *err);
+/* When everything is read: the framework. */
+enum rp_code rp_chrome_end_facts(struct rp_chrome_facts *f, struct rp_err *err);
+
+#endif

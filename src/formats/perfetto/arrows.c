@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known only when all packets are read, as they need not be in order of time. The end of a
+ * slice belongs to the innermost one that is open on its track; a state lasts until the next one.
+ * An arrow is an id that several events carry: it goes from each to the next in time. O(n log n).
+ */
+#include "formats/perfetto/perfetto.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------ ends of slices */
+
+static int by_track(const void *pa, const void *pb)
+{
+    const struct rp_perfetto_mark *a = pa, *b = pb;
+
+    if (a->track != b->track)
+        return a->track < b->track ? -1 : 1;
+    if (a->ts_ns != b->ts_ns)
+        return a->ts_ns < b->ts_ns ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
+static void end_slice(struct rp_perfetto *r, const struct rp_perfetto_mark *begin, int64_t ns)
+{
+    rp_builder_end(r->t.builder, begin->event,
+                   rp_proto_trace_clamp(&r->t, (rp_wide_ns)ns - begin->ts_ns));
+}
+
+enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err)
+{
+    RP_VEC(uint32_t) open = {0}; /* marks, innermost last */
+    enum rp_code code = RP_OK;
+
+    if (r->marks.n)
+        qsort(r->marks.at, r->marks.n, sizeof *r->marks.at, by_track);
+    for (size_t i = 0; i < r->marks.n && code == RP_OK; i++) {
+        const struct rp_perfetto_mark *m = &r->marks.at[i];
+        bool ends = m->type != RP_PFT_BEGIN;
+
+        if (open.n && r->marks.at[open.at[open.n - 1]].track != m->track) {
+            r->t.health->unended += (int64_t)open.n;
+            open.n = 0;
+        }
+        if (ends && open.n)
+            end_slice(r, &r->marks.at[open.at[--open.n]], m->ts_ns);
+        else if (m->type == RP_PFT_END)
+            r->t.health->unbegun++;
+        if (m->type != RP_PFT_END)
+            code = rp_vec_push(&open, (uint32_t)i, err);
+    }
+    r->t.health->unended += (int64_t)open.n;
+    rp_vec_release(&open);
+    return code;
+}
+
+/* ------------------------------------------------------------------ arrows */
+
+static int by_id(const void *pa, const void *pb)
+{
+    const struct rp_perfetto_flow *a = pa, *b = pb;
+
+    if (a->id != b->id)
+        return a->id < b->id ? -1 : 1;
+    if (a->ts_ns != b->ts_ns)
+        return a->ts_ns < b->ts_ns ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
+/* Arrows have no name: that of PyTorch's for launches, and what our writer noted. */
+static enum rp_code arrow_category(struct rp_perfetto *r, const struct rp_perfetto_flow *from,
+                                   const struct rp_perfetto_flow *to, rp_str *out,
+                                   struct rp_err *err)
+{
+    *out = from->category;
+    if (*out)
+        return RP_OK;
+    if (to && from->kind == RP_KIND_RUNTIME && rp_kind_is_device_work(to->kind))
+        return rp_proto_trace_word(&r->t, "ac2g", out, err);
+    return rp_proto_trace_word(&r->t, "flow", out, err);
+}
+
+static enum rp_code add_end(struct rp_perfetto *r, const struct rp_perfetto_flow *f, char phase,
+                            rp_str category, struct rp_err *err)
+{
+    struct rp_origin origin = {.phase = phase, .category = category, .has_category = 1};
+    struct rp_raw_flow raw = {
+        .ts_ns = f->ts_ns, .id = (int64_t)f->id, .name = category, .track = f->track};
+
+    RP_TRY(rp_builder_origin(r->t.builder, &origin, &raw.origin, err));
+    return rp_builder_add_flow(r->t.builder, &raw, err);
+}
+
+enum rp_code rp_perfetto_add_arrows(struct rp_perfetto *r, struct rp_err *err)
+{
+    const struct rp_perfetto_flow *f = r->flows.at;
+    bool begins = true;
+    rp_str category = 0;
+
+    if (r->flows.n)
+        qsort(r->flows.at, r->flows.n, sizeof *f, by_id);
+    for (size_t i = 0; i < r->flows.n; i++) {
+        bool more = i + 1 < r->flows.n && f[i + 1].id == f[i].id && !(f[i].ends && !begins);
+
+        if (begins)
+            RP_TRY(arrow_category(r, &f[i], more ? &f[i + 1] : NULL, &category, err));
+        RP_TRY(add_end(r, &f[i],
+                       begins && (more || !f[i].ends) ? 's'
+                       : more                         ? 't'
+                                                      : 'f',
+                       category, err));
+        begins = !more;
+    }
+    return RP_OK;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_PERFETTO_PERFETTO_H
+#define RP_FORMATS_PERFETTO_PERFETTO_H
+/*
+ * What the files of the reader of Perfetto's traces share. Only they include it.
+ *
+ *   perfetto.c  the file: sniffing, packets, compressed packets, sequences and their interned texts
+ *   clocks.c    snapshots of clocks; from the time of a packet to the time of the trace
+ *   tracks.c    descriptors; which track of the model a track of the file is
+ *   event.c     track events: slices, instants, counters, old events of Chrome
+ *   args.c      debug annotations as arguments
+ *   gpu.c       render stages, counters and names of GPUs
+ *   arrows.c    what is known only at the end: ends of slices, arrows, names of tracks
+ */
+#include "abi/proto/perfetto.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "formats/chrome/facts.h"
+#include "formats/trace_proto.h"
+
+#define RP_PFT_NO_INDEX UINT32_MAX
+
+/* Tables of interned texts. Strings by iid, of one sequence. */
+enum rp_perfetto_table {
+    RP_PFT_CATEGORIES,
+    RP_PFT_NAMES,
+    RP_PFT_ARG_NAMES,
+    RP_PFT_ARG_TEXTS,
+    RP_PFT_GPU_SPECS,
+    RP_PFT_TABLES
+};
+
+/* What the writer of one sequence of packets said so far. */
+struct rp_perfetto_sequence {
+    uint64_t id;
+    uint32_t generation; /* another one each time the state is cleared */
+    bool valid;          /* the state was cleared, and nothing was lost since */
+    struct rp_map interned;
+    uint64_t clock;                     /* of packets that name none; 0: the trace's */
+    uint64_t track;                     /* uuid of events that name none; 0: none */
+    uint64_t thread;                    /* uuid of the thread that writes it; 0: not known */
+    uint64_t last_us;                   /* of Chrome's old times */
+    RP_VEC(uint64_t) counters, doubles; /* uuids of the values that events carry */
+};
+
+enum rp_perfetto_track_kind { RP_PFT_PLAIN, RP_PFT_PROCESS, RP_PFT_THREAD, RP_PFT_COUNTER };
+
+struct rp_perfetto_track {
+    uint64_t uuid, parent, merge_key;
+    int64_t pid, tid, multiplier;
+    int64_t number; /* of a stream or thread that is a plain track; -1: not given */
+    rp_str name;
+    uint32_t process; /* of a process or thread: index into processes */
+    uint8_t kind, merge;
+    bool incremental; /* a counter whose values are differences */
+    bool used;        /* has events, and so its name */
+    rp_track track;
+};
+
+struct rp_perfetto_process {
+    int64_t pid;
+    uint64_t uuid; /* 0: known from its threads only */
+    rp_str name, label;
+    uint32_t process; /* of the builder, or RP_PFT_NO_INDEX */
+    rp_track track;   /* one of its tracks */
+};
+
+/* A begin or end of a slice. Files need not be in order of time. */
+struct rp_perfetto_mark {
+    int64_t ts_ns;
+    uint32_t track, event; /* event: of the builder */
+    uint32_t order;
+    uint8_t type; /* enum rp_perfetto_type */
+};
+
+struct rp_perfetto_flow {
+    uint64_t id;
+    int64_t ts_ns;
+    uint32_t order;
+    rp_track track;
+    rp_str category; /* or 0 */
+    uint8_t kind;    /* enum rp_kind of the event */
+    bool ends;
+};
+
+struct rp_perfetto_clock { /* a time of a clock, and of the trace's at that moment */
+    uint64_t clock;        /* with the sequence where it is one of a sequence */
+    int64_t ns, trace_ns;
+};
+
+struct rp_perfetto {
+    struct rp_proto_trace t;
+    struct rp_chrome_facts facts;
+    size_t usable; /* bytes of whole packets */
+    uint64_t packets, blob;
+    RP_VEC(struct rp_bytes) blobs; /* decompressed packets, in the order of the file */
+    uint64_t blob_bytes;
+
+    RP_VEC(struct rp_perfetto_sequence) sequences;
+    struct rp_map sequence_of;
+    uint32_t generations;
+
+    RP_VEC(struct rp_perfetto_track) tracks;
+    RP_VEC(struct rp_perfetto_process) processes;
+    struct rp_map track_of, process_of, thread_of, group_of, category_of, total_of, gpu_names;
+    RP_VEC(int64_t) totals; /* of incremental counters */
+    uint64_t last_uuid;
+    uint32_t last_track;
+
+    RP_VEC(struct rp_perfetto_clock) clocks;
+    uint64_t trace_clock;
+    struct rp_map unit_of, incremental_of, now_of; /* by clock */
+    RP_VEC(int64_t) now;
+
+    RP_VEC(struct rp_arg) args;
+    struct rp_emit json; /* of nested annotations */
+    RP_VEC(struct rp_perfetto_mark) marks;
+    RP_VEC(struct rp_perfetto_flow) flows;
+
+    uint64_t ignored, stateless, no_clock, end_args, unbegun;
+};
+
+/* ---- perfetto.c ---- */
+
+struct rp_perfetto_packet {
+    struct rp_proto_cursor c; /* of the packet, for offsets */
+    uint64_t timestamp, clock, sequence;
+    bool has_timestamp, has_clock;
+    uint32_t flags;
+    bool cleared, dropped;
+    struct rp_proto_item interned, defaults, data; /* number 0: none */
+    struct rp_perfetto_sequence *seq;              /* in the second pass */
+};
+
+/* The text of an iid; 0 where it is not known. */
+rp_str rp_perfetto_interned(const struct rp_perfetto *r, const struct rp_perfetto_sequence *seq,
+                            enum rp_perfetto_table table, uint64_t iid);
+
+/* ---- clocks.c ---- */
+
+enum rp_code rp_perfetto_read_clocks(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                     struct rp_err *err);
+/* A snapshot restarts the clocks that count from the packet before. */
+enum rp_code rp_perfetto_restart_clocks(struct rp_perfetto *r,
+                                        const struct rp_perfetto_packet *packet,
+                                        struct rp_err *err);
+void rp_perfetto_sort_clocks(struct rp_perfetto *r);
+enum rp_code rp_perfetto_time(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                              int64_t *ns, struct rp_err *err);
+
+/* ---- tracks.c ---- */
+
+/* A descriptor: in the first pass what it describes, in the second its name. */
+enum rp_code rp_perfetto_describe(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                  bool names, struct rp_err *err);
+/* Chrome's old descriptors of processes and threads. */
+enum rp_code rp_perfetto_describe_old(struct rp_perfetto *r,
+                                      const struct rp_perfetto_packet *packet, bool names,
+                                      struct rp_err *err);
+enum rp_code rp_perfetto_read_tree(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                   struct rp_err *err);
+/* The track of a uuid, described or not; index into tracks. */
+enum rp_code rp_perfetto_track(struct rp_perfetto *r, uint64_t uuid, uint32_t *out,
+                               struct rp_err *err);
+/* The thread of a process, where Chrome's events name it themselves. */
+enum rp_code rp_perfetto_thread(struct rp_perfetto *r, int64_t pid, int64_t tid, uint32_t *out,
+                                struct rp_err *err);
+/* Its track in the model, before its first event; name: of that event. */
+enum rp_code rp_perfetto_use_track(struct rp_perfetto *r, uint32_t track, rp_str name,
+                                   struct rp_err *err);
+/* A process that the file does not describe, such as a GPU, and a track of it. */
+enum rp_code rp_perfetto_own_track(struct rp_perfetto *r, const char *process, rp_str name,
+                                   rp_track *out, struct rp_err *err);
+enum rp_code rp_perfetto_name_tracks(struct rp_perfetto *r, struct rp_err *err);
+
+/* ---- event.c ---- */
+
+enum rp_code rp_perfetto_read_event(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                    struct rp_err *err);
+/* What the category, a string of the builder, means. */
+enum rp_code rp_perfetto_category(struct rp_perfetto *r, rp_str category,
+                                  struct rp_chrome_kind *out, struct rp_err *err);
+enum rp_code rp_perfetto_add_counter(struct rp_perfetto *r, rp_track track, int64_t ns, rp_str name,
+                                     struct rp_arg value, struct rp_err *err);
+
+/* ---- args.c ---- */
+
+/* Appends to r->args; *category: of the arrows that begin here, as our writer notes it. */
+enum rp_code rp_perfetto_read_arg(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                  const struct rp_proto_cursor *up,
+                                  const struct rp_proto_item *item, rp_str *category,
+                                  struct rp_err *err);
+
+/* ---- gpu.c ---- */
+
+enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                    struct rp_err *err);
+enum rp_code rp_perfetto_read_gpu_counters(struct rp_perfetto *r,
+                                           const struct rp_perfetto_packet *packet,
+                                           struct rp_err *err);
+enum rp_code rp_perfetto_read_gpus(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                   struct rp_err *err);
+
+/* ---- arrows.c ---- */
+
+enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err);
+enum rp_code rp_perfetto_add_arrows(struct rp_perfetto *r, struct rp_err *err);
+
+#endif
