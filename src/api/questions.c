@@ -77,10 +77,16 @@ static enum rp_code answer_trusted(const struct rp_question_row *row, struct rp_
     rp_trust_log_init(&log);
     asked.trust = &log;
     asked.wanted = rp_settings_text(settings, "rank");
+    asked.step_name = rp_settings_text(settings, "step-name");
     if (select)
         code = rp_selection_make(&asked, asked.wanted, &result->arena, err);
     if (code == RP_OK)
         code = answer(row, ctx, &asked, settings, result, err);
+    if (code == RP_OK && asked.step_name && log.traces.n && !log.steps_named)
+        code = rp_err_set(err, RP_USAGE,
+                          "no range or mark has a name that begins with '%s'; 'reprise top --by "
+                          "annotation' lists names",
+                          asked.step_name);
     *again = log.misjudged;
     if (code == RP_OK && log.traces.n)
         code = rp_trust_finish(

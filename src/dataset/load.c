@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -101,13 +102,37 @@ static enum rp_code pass_over(struct load *load, struct rp_input *in, size_t i, 
     return note_unread(load, i, empty ? RP_UNREAD_EMPTY : RP_UNREAD_UNKNOWN, "", err);
 }
 
-/* Steps by the user's patterns. */
+/* The name that `record --step-name` was given, in the recording; "": none. */
+static void recorded_step_name(const struct rp_trace *trace, char *out, size_t cap)
+{
+    uint32_t i;
+
+    *out = '\0';
+    for (i = 0; i < trace->nmeta; i++)
+        if (!strcmp(rp_trace_str(trace, trace->meta[i].key), "step_name")) {
+            const char *value = rp_trace_str(trace, trace->meta[i].value);
+            size_t n = rp_trace_str_len(trace, trace->meta[i].value);
+
+            if (n > 2 && n - 2 < cap && value[0] == '"') /* JSON */
+                snprintf(out, cap, "%.*s", (int)(n - 2), value + 1);
+        }
+}
+
+/* Steps by the name that the user gives or gave to `record`, else by the user's patterns. */
 static enum rp_code mark_steps(const struct rp_dataset *dataset, struct rp_trace *trace,
                                struct rp_err *err)
 {
     const struct rp_step_table *table = &dataset->steps;
+    const char *name = dataset->step_name;
+    bool found = false;
+    char recorded[256];
 
-    return table->patterns.n ? rp_trace_mark_steps(trace, table, err) : RP_OK;
+    recorded_step_name(trace, recorded, sizeof recorded);
+    if (name || *recorded)
+        RP_TRY(rp_trace_name_steps(trace, name ? name : recorded, &found, err));
+    if (found && dataset->trust)
+        dataset->trust->steps_named = true; /* the same from every thread */
+    return !found && table->patterns.n ? rp_trace_mark_steps(trace, table, err) : RP_OK;
 }
 
 static enum rp_code fail_with(struct rp_err *err, const struct rp_err *failure)

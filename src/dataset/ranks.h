@@ -19,12 +19,20 @@
 #include "facts/work.h"
 #include "result/settings.h"
 
+/* For the option tables of questions that judge steps; loading respects it. */
+#define RP_STEP_NAME_OPTION                                                    \
+    {                                                                          \
+        "step-name", 0, RP_OPT_TEXT, "TEXT", NULL,                             \
+            "the steps are the ranges or marks whose names begin with this", 0 \
+    }
+
 /* For the option table of a question. */
 #define RP_RANK_OPTIONS                                                                             \
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks: '0,3' or '8-15'", 0},            \
         {"step", 0,    RP_OPT_TEXT,                                                                 \
          "N",    NULL, "only work launched in the step with this number, or name or its beginning", \
          0},                                                                                        \
+        RP_STEP_NAME_OPTION,                                                                        \
     {                                                                                               \
         "window", 0, RP_OPT_TEXT, "A..B", NULL,                                                     \
             "only events that start between two times, counted from the first event: '10ms..25ms'", \

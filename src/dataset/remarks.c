@@ -41,6 +41,7 @@ static const struct kind {
     {"not_read", "not read", "file", ""},
     {"truncated", "truncated", "file", ""},
     {"damaged", "damaged", "file", ""},
+    {"killed", "did not end by itself (killed, crashed, or still running)", "file", ""},
     {"lost", "lost by the recorder", "file", ""},
     {"overwritten", "a ring, which keeps the end of the run", "file", ""},
     {"duplicate", "there twice", "file", ": left out"},
@@ -321,6 +322,19 @@ static enum rp_code remark_losses(struct rp_trust_log *log, const struct rp_trus
                     err);
 }
 
+static enum rp_code remark_death(struct rp_trust_log *log, const struct rp_trust_trace *t,
+                                 struct rp_err *err)
+{
+    return add_note(
+        log, t, "killed", true, rp_arena_textf(&log->arena, "%s%s", rank_text(log, t), t->died),
+        RP_ABSENT_I64,
+        rp_arena_textf(&log->arena,
+                       "'%s': the program did not end by itself: it was killed, crashed, "
+                       "or still runs (%s)",
+                       t->path, t->died),
+        err);
+}
+
 static enum rp_code remark_verdict(struct rp_trust_log *log, const struct rp_trust_trace *t,
                                    struct rp_err *err)
 {
@@ -371,6 +385,8 @@ static enum rp_code remark_trace(struct rp_trust_log *log, const struct rp_trust
         return RP_OK;
     if (h->truncated || h->salvaged || h->skipped_bytes || t->cut_archive)
         RP_TRY(remark_cut(log, t, err));
+    if (t->died && t->verdict == RP_VERDICT_RANK)
+        RP_TRY(remark_death(log, t, err));
     return t->verdict == RP_VERDICT_RANK ? remark_losses(log, t, err) : RP_OK;
 }
 

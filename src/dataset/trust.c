@@ -2,6 +2,9 @@
 /* The log of what an answer rests on, while inputs are read; remarks.c turns it into remarks. */
 #include "dataset/trust.h"
 
+#include "facts/trace_life.h"
+#include "result/print_units.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +86,19 @@ static void note_sentences(struct rp_trust_log *log, const struct rp_trace *t,
     }
 }
 
+/* Recordings of ours only: others do not tell. */
+static const char *death_of(struct rp_arena *arena, const struct rp_trace *t)
+{
+    struct rp_trace_life life;
+
+    rp_trace_life_find(t, &life);
+    if (!life.cut)
+        return NULL;
+    return rp_arena_textf(arena, "process %lld, after '%.80s', %s after its first event",
+                          (long long)life.process, rp_trace_str(t, t->ev.name[life.last]),
+                          rp_units_time(arena, life.last_ns));
+}
+
 struct rp_trust_trace *rp_trust_find(struct rp_trust_log *log, size_t source, uint32_t part)
 {
     for (size_t i = log->traces.n; i-- > 0;)
@@ -107,6 +123,7 @@ enum rp_code rp_trust_loaded(struct rp_trust_log *log, const struct rp_loaded *l
     if (!rp_trust_find(log, row.source, row.part)) {
         row.path = rp_arena_text(&log->arena, loaded->source->name);
         row.overwritten = overwritten_events(t);
+        row.died = death_of(&log->arena, t);
         note_sentences(log, t, &row);
         if (!log->ranked && !log->is_job)
             code = rp_digest_new(t, loaded->source->name, &row.digest, err);

@@ -47,6 +47,7 @@ struct rp_trust_trace {
     const char *instead;     /* with RP_VERDICT_COPY and _CLASH */
     int64_t overwritten;     /* events of a ring */
     const char *cut, *lost;  /* what the reader said about it, or NULL */
+    const char *died;        /* its program did not end by itself: the last thing it did; or NULL */
     int64_t nevents;
     struct rp_health health;
     struct rp_digest *digest; /* where nobody else numbers the ranks; else NULL */
@@ -76,8 +77,9 @@ struct rp_trust_log {
     RP_VEC(struct rp_trust_trace) traces;
     RP_VEC(struct rp_trust_note) notes;
     RP_VEC(struct rp_trust_run) runs;
-    bool ranked;    /* a question about ranks numbers them */
-    bool is_job;    /* files are parts of ranks, and each must be read */
+    bool ranked;              /* a question about ranks numbers them */
+    bool is_job;              /* files are parts of ranks, and each must be read */
+    _Atomic bool steps_named; /* a trace has the steps that --step-name asks for */
     bool misjudged; /* a file that was not read by its name may have been wanted (selection.h) */
     const struct rp_dataset *dataset; /* of the question, at the end */
 };

@@ -264,6 +264,7 @@ static const struct rp_option optimize_options[] = {
     {"workspace", 'w', RP_OPT_PATH, "DIR", NULL, "keep the search in this folder", 0},
     {"resume", 0, RP_OPT_FLAG, NULL, NULL, "go on from the best plan of the workspace", 0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
+    RP_STEP_NAME_OPTION,
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_optimize = {

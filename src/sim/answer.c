@@ -576,7 +576,7 @@ static enum rp_code fill_answer(struct answer_ctx *a, const struct rp_sim_asked 
         a->run.cost_factor = asked->cost_factor;
     if (asked->unprofiled_ns > 0)
         RP_TRY(rp_sim_cost_calibrate(&a->run, asked->unprofiled_ns, err));
-    if (asked->cost_factor > 0 || asked->unprofiled_ns > 0)
+    if (asked->cost_factor > 0 || asked->unprofiled_ns > 0 || a->run.cost_known)
         a->doubt = DOUBT_OF_KNOWN;
     a->trace = n ? NULL : asked->trace;
     RP_TRY(fill_baseline(a, err));

@@ -359,6 +359,7 @@ static const struct rp_option simulate_options[] = {
     {"model", 0, RP_OPT_PATH, "FILE", NULL,
      "cost model of 'reprise model train' for dtype, instead of the built-in one", 0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
+    RP_STEP_NAME_OPTION,
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_simulate = {

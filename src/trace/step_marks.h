@@ -13,4 +13,10 @@
 enum rp_code rp_trace_mark_steps(struct rp_trace *trace, const struct rp_step_table *table,
                                  struct rp_err *err);
 
+/* Replaces the steps by the ranges and marks of the host whose names begin with `name`, on the
+   thread that has most of them. Nothing changes, and *found is false, where there are none. Before
+   the trace is shared. */
+enum rp_code rp_trace_name_steps(struct rp_trace *trace, const char *name, bool *found,
+                                 struct rp_err *err);
+
 #endif

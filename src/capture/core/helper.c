@@ -81,6 +81,8 @@ static void control_apply(const char *line, bool first)
     bool stop = !strcmp(line, "stop");
 
     if (stop || !strcmp(line, "start")) {
+        if (stop)
+            rp_core_table.fact("record.window", "stopped"); /* its end may not be seen */
         atomic_store(&rp_core.stopped, stop);
         rp_core_update(); /* the next line may be a mark */
         if (!first && rp_core.ledger)

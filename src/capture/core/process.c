@@ -330,6 +330,10 @@ static void put_process(void)
     rp_core_put_process(program, command);
     rp_core_put_clock();
     put_life("began", "recorded");
+    if (rp_core.options.step_name)
+        rp_core_table.fact("step_name", rp_core.options.step_name);
+    if (rp_core.options.steps || rp_core.options.start_ns || rp_core.options.duration_ns)
+        rp_core_table.fact("record.window", "options"); /* its end may not be seen */
 }
 
 /* Whether the folder is open, or this thread has to open it. That takes two milliseconds where the

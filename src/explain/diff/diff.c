@@ -386,7 +386,8 @@ static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
 static enum rp_code check_settings(const struct rp_settings *settings, bool traces,
                                    struct rp_err *err)
 {
-    static const char *const of_traces[] = {"fail-over", "rank", "step", "window", NULL};
+    static const char *const of_traces[] = {"fail-over", "rank",   "step",
+                                            "step-name", "window", NULL};
     static const char *const of_programs[] = {"module", "stage", "html", NULL};
     const char *const *name = traces ? of_programs : of_traces;
 

@@ -276,6 +276,7 @@ static const struct rp_option options[] = {
      0},
     {"verify", 0, RP_OPT_FLAG, NULL, NULL,
      "check everything, including the checksums of a native file", 0},
+    RP_STEP_NAME_OPTION,
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_info = {

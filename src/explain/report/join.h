@@ -41,8 +41,10 @@ void rp_report_add_note(struct rp_report_ctx *j, const char *text);
 void rp_report_note_coverage(struct rp_report_ctx *j);
 void rp_report_note_trouble(struct rp_report_ctx *j);
 void rp_report_note_host(struct rp_report_ctx *j);
-void rp_report_note_outside(struct rp_report_ctx *j);
 void rp_report_note_overlap(struct rp_report_ctx *j);
+/* Steps (steps.c): what they were found by; what does not count, and hints. */
+void rp_report_fill_found(struct rp_report_ctx *j);
+void rp_report_note_steps(struct rp_report_ctx *j);
 /* And the latencies that one of them is about. */
 void rp_report_fill_latency(struct rp_report_ctx *j);
 

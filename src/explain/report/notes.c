@@ -76,42 +76,6 @@ void rp_report_note_trouble(struct rp_report_ctx *j)
                                              rp_report_ctx_time(j, overhead)));
 }
 
-/* ", 1.2 s between steps": one more thing that does not count. */
-static const char *and_outside(struct rp_report_ctx *j, const char *text, int64_t ns,
-                               const char *what)
-{
-    if (ns <= rp_report_ctx_part(j, 0)->whole.window_ns / 50)
-        return text;
-    return rp_arena_textf(j->arena, "%s%s %s %s", text, *text ? "," : "", rp_report_ctx_time(j, ns),
-                          what);
-}
-
-/* What was recorded outside of the steps: initialisation, warm-up, evaluation, the end of the run.
- */
-void rp_report_note_outside(struct rp_report_ctx *j)
-{
-    const struct rp_report_part *p = rp_report_ctx_part(j, 0);
-    const char *text = and_outside(j, "", p->before_ns, "before the first step (start-up)");
-
-    text = and_outside(
-        j, text, p->warm_up_ns,
-        rp_arena_textf(j->arena, "in the first %s (warm-up)",
-                       p->warm_ups == 1 ? "step" : rp_units_count(j->arena, p->warm_ups, "step")));
-    text = and_outside(j, text, p->break_ns,
-                       rp_arena_textf(j->arena,
-                                      "in %s between steps (evaluation, checkpoints, pauses)",
-                                      rp_units_count(j->arena, p->breaks, "break")));
-    text = and_outside(j, text, p->after_ns, "after the last step");
-    if (p->without_detail)
-        rp_report_add_note(
-            j, rp_arena_textf(j->arena,
-                              "kernels and operators are those of %zu of %zu steps: the others "
-                              "were recorded without detail",
-                              p->nsteps - (size_t)p->without_detail, p->nsteps));
-    if (*text)
-        rp_report_add_note(j, rp_arena_textf(j->arena, "not counted:%s", text));
-}
-
 /* Of the first rank whose operators name their inputs. */
 void rp_report_fill_latency(struct rp_report_ctx *j)
 {
@@ -152,7 +116,7 @@ static void note_ranges(struct rp_report_ctx *j)
                               "no device work and no operators were recorded: work is what the "
                               "program's own ranges contain%s",
                               p->waits.rows.n ? " without the waits in them"
-                              : p->framework && !strcmp(p->framework, "reprise")
+                              : rp_report_is_ours(p)
                                   ? "; 'record --with blocking' also records where it waits"
                                   : ""));
     if (p->waits.workers && whole > 0)

@@ -294,43 +294,6 @@ static enum rp_code unite_kernels(struct part_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
-/* Recorded work before and after the span, and what of the span is not judged. */
-static void measure_outside(struct part_ctx *ctx)
-{
-    const struct rp_totals *t = &ctx->t->totals;
-    struct rp_report_part *out = ctx->out;
-
-    if (t->work_begin_ns >= t->work_end_ns)
-        return;
-    if (out->whole.begin_ns > t->work_begin_ns)
-        out->before_ns = rp_ns_between(t->work_begin_ns, out->whole.begin_ns);
-    if (out->whole.end_ns < t->work_end_ns)
-        out->after_ns = rp_ns_between(out->whole.end_ns, t->work_end_ns);
-}
-
-/* Steps that are warm-up, and the breaks between steps. */
-static enum rp_code measure_breaks(struct part_ctx *ctx, struct rp_err *err)
-{
-    const struct rp_step *steps = ctx->t->steps;
-    struct rp_report_part *out = ctx->out;
-    struct rp_interval *times;
-    uint32_t i;
-
-    RP_TRY(rp_step_times(ctx->t, ctx->arena, &times, err));
-    for (i = 0; i < ctx->t->nsteps; i++) {
-        out->without_detail += !!(steps[i].flags & RP_STEP_NO_DETAIL);
-        if (steps[i].flags & RP_STEP_WARM_UP) {
-            out->warm_ups++;
-            rp_ns_add(&out->warm_up_ns, rp_ns_between(times[i].begin_ns, times[i].end_ns));
-        }
-        if (i + 1 < ctx->t->nsteps && times[i].end_ns < times[i + 1].begin_ns) {
-            out->breaks++;
-            rp_ns_add(&out->break_ns, rp_ns_between(times[i].end_ns, times[i + 1].begin_ns));
-        }
-    }
-    return RP_OK;
-}
-
 /* What the rank did before each of its collectives. */
 static enum rp_code find_leads(struct part_ctx *ctx, struct rp_err *err)
 {
@@ -565,10 +528,9 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     out->busy = ctx->u.all;
     ctx->u.all = (rp_interval_vec){0};
     out->limited = ctx->scope->limited;
-    if (!out->limited) {
-        measure_outside(ctx);
-        RP_TRY(measure_breaks(ctx, err));
-    }
+    if (!out->limited)
+        RP_TRY(rp_outside_measure(ctx->t, ctx->arena, &out->outside, err));
+    rp_trace_life_find(ctx->t, &out->life);
     out->device = device_text(ctx);
     out->framework = trace_text(ctx, ctx->t->framework);
     out->frameworks = rp_trace_frameworks(ctx->t, ctx->arena);

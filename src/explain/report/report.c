@@ -540,6 +540,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     RP_TRY(rp_arena_check(j.arena, "writing the report", err));
     fill_run_text(&j);
     fill_step(&j);
+    rp_report_fill_found(&j);
     RP_TRY(rp_report_sum_phases(ranks, j.arena, out, err));
     fill_lost(&j);
     RP_TRY(fill_waits(&j, err));
@@ -561,7 +562,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
         rp_report_note_coverage(&j);
     rp_report_note_trouble(&j);
     rp_report_note_host(&j);
-    rp_report_note_outside(&j);
+    rp_report_note_steps(&j);
     rp_report_fill_latency(&j);
     if (wants_view(settings))
         RP_TRY(rp_report_join_view(ranks, &j.chain, result, err));

@@ -17,9 +17,12 @@
 #include "facts/attribution.h"
 #include "facts/collectives.h"
 #include "facts/host_calls.h"
-#include "facts/step_times.h"
+#include "facts/outside.h"
+#include "facts/trace_life.h"
 #include "facts/workload.h"
 #include "sim/model/part.h"
+
+#include <string.h>
 
 /* ------------------------------------------------------------------ the part of a rank */
 
@@ -131,12 +134,11 @@ struct rp_report_placed {
 
 struct rp_report_part {
     bool on_device;
-    bool limited;                /* by --step or --window: no steps then */
-    struct rp_breakdown b;       /* of the device window */
-    struct rp_breakdown whole;   /* of the span (facts/step_times.h), or of what is selected */
-    int64_t before_ns, after_ns; /* recorded before and after the span */
-    int64_t warm_ups, warm_up_ns, breaks, break_ns; /* of the span, and not part of `whole` */
-    int64_t without_detail;                         /* steps: the same */
+    bool limited;              /* by --step or --window: no steps then */
+    struct rp_breakdown b;     /* of the device window */
+    struct rp_breakdown whole; /* of the span (facts/step_times.h), or of what is selected */
+    struct rp_outside outside; /* what was recorded outside of the steps; not if limited */
+    struct rp_trace_life life;
     struct rp_coverage coverage;
     int64_t category_ns[RP_CATEGORIES]; /* device time of the items, of the main device */
     size_t nplaced;
@@ -322,6 +324,8 @@ struct rp_report_look {
 struct rp_report_root {
     size_t ndevices, ndevice_rows;
     struct rp_report_device_row *devices, *device_rows; /* rows: where a rank has several */
+    const char *steps_text, *step_source, *step_mark;
+    double step_share; /* of the device time: in steps */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
     const char *profiler_text, *work_text;
     int64_t unprofiled_ns;     /* absent: not known */
@@ -435,6 +439,12 @@ enum rp_code rp_report_predict(const struct rp_ranks *ranks, struct rp_arena *ar
 /* Fills the texts of a rank's workload, and describes them (advice.c). */
 extern const struct rp_type rp_report_workload_type;
 /* "pytorch", or "sglang on pytorch". */
+/* Whether `record` wrote it: advice names its options then. */
+static inline bool rp_report_is_ours(const struct rp_report_part *part)
+{
+    return part->framework && !strcmp(part->framework, "reprise");
+}
+
 const char *rp_report_program_name(struct rp_arena *arena, const struct rp_report_part *part);
 struct rp_report_workload rp_report_workload_of(const struct rp_workload *workload);
 

@@ -6,6 +6,7 @@
 #include "sim/model/part.h"
 
 #include "facts/collective_args.h"
+#include "facts/trace_life.h"
 #include "result/part.h"
 #include "sim/engine/task_graph.h"
 #include "sim/model/profiler_cost.h"
@@ -48,6 +49,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(TEXT, gpu),
                                               PART(PLAIN, pid),
                                               PART(PLAIN, quick_ns),
+                                              PART(PLAIN, unrecorded_ratio),
                                               PART(PLAIN, with_shapes),
                                               PART(PLAIN, with_frames),
                                               PART(PLAIN, with_device),
@@ -279,6 +281,7 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
     struct part_ctx n = {.part = out, .t = trace};
     struct rp_work work = {0};
     struct rp_scope all = {0};
+    struct rp_trace_life life;
     enum rp_code code;
 
     memset(out, 0, sizeof *out);
@@ -294,6 +297,9 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
         code = fill_part(&n, err);
     if (code == RP_OK)
         out->pid = host_pid(out, trace);
+    rp_trace_life_find(trace, &life);
+    if (life.recorded_ns > 0 && life.unrecorded_ns > 0)
+        out->unrecorded_ratio = (double)life.unrecorded_ns / (double)life.recorded_ns;
     rp_attribution_release(&n.places);
     rp_coll_reader_release(&n.args);
     rp_vec_release(&n.item_of);

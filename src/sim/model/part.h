@@ -79,7 +79,8 @@ struct rp_sim_part {
     RP_VEC(struct rp_sim_ratio) ratios; /* by node, or empty: of another number format */
     const char *gpu; /* name of the first device, in the arena; NULL: not recorded */
     int64_t pid;     /* of its host, where threads carry collectives; 0: not known, or not needed */
-    int64_t quick_ns; /* the time of an operator that does next to nothing; 0: not known */
+    int64_t quick_ns;        /* the time of an operator that does next to nothing; 0: not known */
+    double unrecorded_ratio; /* a step without the recorder / with it, as measured; 0: it was not */
     bool with_shapes, with_frames, with_device; /* what was recorded */
     uint32_t nspans, ncalls, nframes;           /* that the profiler recorded on the host */
 };

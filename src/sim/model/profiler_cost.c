@@ -236,6 +236,24 @@ static enum rp_code step_at(struct rp_sim_run *run, double factor, int64_t *out,
     return code;
 }
 
+/* `record` measured how long steps are without it: the estimate is made to agree, if it can. */
+enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *err)
+{
+    double ratio = run->nranks ? run->parts[0]->unrecorded_ratio : 0;
+    struct rp_err why = RP_ERR_INIT;
+    enum rp_code code;
+
+    if (ratio <= 0 || ratio >= 1)
+        return RP_OK;
+    code = rp_sim_cost_calibrate(run, (int64_t)(ratio * (double)rp_sim_measured_ns(run)), &why);
+    run->cost_known = code == RP_OK;
+    if (code == RP_NOMEM)
+        return rp_err_nomem(err, "simulating");
+    if (code != RP_OK)
+        run->cost_factor = 1;
+    return RP_OK;
+}
+
 enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns,
                                    struct rp_err *err)
 {

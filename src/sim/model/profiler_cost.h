@@ -28,4 +28,8 @@ enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_e
 enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns,
                                    struct rp_err *err);
 
+/* The same by what the recorder measured, where it did; nothing changes where no cost explains it.
+ */
+enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *err);
+
 #endif

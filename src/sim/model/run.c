@@ -8,6 +8,7 @@
 #include "base/order.h"
 #include "sim/model/pack.h"
 #include "sim/model/packed_run.h"
+#include "sim/model/profiler_cost.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -270,7 +271,8 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     RP_TRY(rp_vec_reserve(&run->gone, run->nnodes + 1, err));
     memset(run->gone.at, 0, run->nnodes);
     run->gone.n = run->nnodes;
-    return rp_overlay_take(&run->overlay, &run->tasks, err);
+    RP_TRY(rp_overlay_take(&run->overlay, &run->tasks, err));
+    return rp_sim_cost_take_measured(run, err);
 }
 
 void rp_sim_run_release(struct rp_sim_run *run)

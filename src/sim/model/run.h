@@ -56,6 +56,7 @@ struct rp_sim_run {
     struct rp_overlay overlay;
     bool dropped;        /* the profiler's cost is removed */
     double cost_factor;  /* the profiler's cost, in multiples of the estimate */
+    bool cost_known;     /* the recorder measured it */
     double edges_factor; /* scales the time of a step before its first and after its last task */
     enum rp_sim_lean lean;
     bool leans;          /* a what-if depends on what is not known, such as the transport */

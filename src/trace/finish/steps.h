@@ -46,6 +46,13 @@ enum rp_code rp_steps_find_marks(const struct rp_mark_view *v, const struct rp_s
    there are none, or one has several marks in it, which are the steps then. */
 bool rp_steps_describe(struct rp_step *steps, size_t n, const rp_step_vec *marks);
 
+/* "iteration 5" -> the length of "iteration", and 5 where a number ends the name. */
+size_t rp_steps_base_length(const char *text, size_t len, int64_t *number, bool *numbered);
+
+/* A pause between two steps that is longer than any step is a break, unless most are that long. In
+   time order. */
+void rp_steps_find_pauses(struct rp_step *steps, size_t n);
+
 /* A step without times and counts. */
 static inline struct rp_step rp_step_from(enum rp_step_source source)
 {

@@ -47,8 +47,7 @@ static bool names_step(const char *text)
            !has_word(text, no, sizeof no / sizeof no[0]);
 }
 
-/* "iteration 5" -> "iteration" and 5. */
-static size_t base_length(const char *text, size_t len, int64_t *number, bool *numbered)
+size_t rp_steps_base_length(const char *text, size_t len, int64_t *number, bool *numbered)
 {
     size_t n = len;
 
@@ -90,8 +89,8 @@ static enum rp_code collect_marks(struct marks *w, struct rp_err *err)
         if (!is_step_name(w, b->ev.name.at[e]))
             continue;
         text = rp_strtab_borrow(&b->str, b->ev.name.at[e]);
-        len = base_length(text, rp_strtab_len(&b->str, b->ev.name.at[e]), &mark.number,
-                          &mark.numbered);
+        len = rp_steps_base_length(text, rp_strtab_len(&b->str, b->ev.name.at[e]), &mark.number,
+                                   &mark.numbered);
         RP_TRY(rp_strtab_intern(&w->bases, text, len, &mark.base, err));
         RP_TRY(rp_vec_push(&w->marks, mark, err));
     }

@@ -268,6 +268,62 @@ static void a_finished_trace_is_marked(void **state)
     rp_trace_free(t);
 }
 
+/* Names that the user gives: ranges, without those inside another; a long pause is a break. */
+static void named_ranges_are_steps(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "iteration 5", 1, 1, 0, 900},
+        {'X', "user_annotation", "inner 1", 1, 1, 10, 40},
+        {'X', "user_annotation", "inner 1 again", 1, 1, 20, 10},
+        {'X', "cpu_op", "aten::mm", 1, 1, 52, 5},
+        {'X', "user_annotation", "inner 2", 1, 1, 60, 50},
+        {'X', "user_annotation", "inner 3", 1, 1, 300, 50}, /* after something else */
+        {'X', "user_annotation", "inner 9", 1, 2, 300, 50}, /* a second thread */
+        {'X', "user_annotation", "iteration 6", 1, 1, 1000, 90},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 65, 4, 5},
+        {'X', "kernel", "inner 7", 0, 7, 70, 60, 5, 7},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    bool found;
+
+    UNUSED_STATE(state);
+    assert_code(rp_trace_name_steps(t, "outer", &found, NULL), RP_OK);
+    assert_false(found);
+    assert_int_equal(t->nsteps, 2);
+    assert_code(rp_trace_name_steps(t, "inner", &found, NULL), RP_OK);
+    assert_true(found);
+    assert_int_equal(t->nsteps, 3);
+    assert_int_equal(t->steps[0].number, 1);
+    assert_int_equal(t->steps[1].begin_ns, 60);
+    assert_int_equal(t->steps[1].work_end_ns, 130);
+    assert_int_equal(t->steps[0].flags, 0);
+    assert_int_equal(t->steps[1].flags, RP_STEP_BREAK_AFTER);
+    assert_code(rp_trace_validate(t, NULL), RP_OK);
+    rp_trace_free(t);
+}
+
+/* Marks without a duration: a step lasts until the next one. */
+static void named_marks_are_steps(void **state)
+{
+    static const struct row rows[] = {
+        {'i', "user_annotation", "epoch", 1, 1, 0},  {'i', "user_annotation", "tick", 1, 1, 100},
+        {'X', "cpu_op", "aten::mm", 1, 1, 110, 5},   {'i', "user_annotation", "tick", 1, 1, 200},
+        {'i', "user_annotation", "tick", 1, 1, 320},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    bool found;
+
+    UNUSED_STATE(state);
+    assert_code(rp_trace_name_steps(t, "tick", &found, NULL), RP_OK);
+    assert_true(found);
+    assert_int_equal(t->nsteps, 2);
+    assert_int_equal(t->steps[0].begin_ns, 100);
+    assert_int_equal(t->steps[0].end_ns, 200);
+    assert_int_equal(t->steps[1].end_ns, 320);
+    assert_int_equal(t->steps[1].number, 1);
+    rp_trace_free(t);
+}
+
 int test_step_marks(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +335,8 @@ int test_step_marks(void)
         cmocka_unit_test(marks_and_the_profiler),
         cmocka_unit_test(marks_of_the_device),
         cmocka_unit_test(a_finished_trace_is_marked),
+        cmocka_unit_test(named_ranges_are_steps),
+        cmocka_unit_test(named_marks_are_steps),
     };
 
     return cmocka_run_group_tests_name("step marks", tests, NULL, NULL);

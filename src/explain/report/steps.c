@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a report says about steps besides their times: what they were found by, what lies outside of
+ * them, what to do where none were found, and how long one takes without the recorder.
+ */
+#include "explain/report/join.h"
+
+#include "trace/words.h"
+
+#include <math.h>
+#include <string.h>
+
+/* How a program of this framework marks its steps; NULL: no line is known. */
+static const char *mark_line(const struct rp_report_part *p)
+{
+    static const struct {
+        uint8_t framework;
+        const char *line;
+    } lines[] = {
+        {RP_FRAMEWORK_PYTORCH, "with torch.profiler.record_function(f\"train_step {i}\"):"},
+        {RP_FRAMEWORK_JAX, "with jax.profiler.StepTraceAnnotation(\"train\", step_num=i):"},
+        {RP_FRAMEWORK_TENSORFLOW,
+         "with tf.profiler.experimental.Trace(\"train\", step_num=i, _r=1):"},
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        if (p->workload.framework == lines[i].framework ||
+            (p->frameworks && strstr(p->frameworks, rp_framework_names[lines[i].framework])))
+            return lines[i].line;
+    return NULL;
+}
+
+static void hint_at_marks(struct rp_report_ctx *j)
+{
+    const struct rp_report_part *p = rp_report_ctx_part(j, 0);
+    const char *line = p->by_calls ? NULL : mark_line(p);
+    bool ours = rp_report_is_ours(p);
+
+    if (!line && !ours)
+        return;
+    rp_report_add_note(
+        j, rp_arena_textf(j->arena,
+                          "no steps were found, so all that was recorded is judged: %s%s"
+                          "'--step-name TEXT'%s tells which ranges are steps",
+                          line ? line : "", line ? " around a step marks it; " : "",
+                          ours ? " (also of 'record')" : ""));
+}
+
+/* "without the recorder about 31.2 ms of 40.9 ms a step, as 'record' measured" */
+static void say_unrecorded(struct rp_report_ctx *j)
+{
+    const struct rp_trace_life *life = &rp_report_ctx_part(j, 0)->life;
+    struct rp_report_root *out = j->out;
+
+    if (life->unrecorded_ns <= 0 || life->recorded_ns <= 0 || out->step_ns == RP_ABSENT_I64)
+        return;
+    out->unprofiled_ns =
+        (int64_t)((double)out->step_ns * (double)life->unrecorded_ns / (double)life->recorded_ns);
+    out->profiler_text = rp_arena_textf(
+        j->arena, "without the recorder about %s of %s a step: measured while recording",
+        rp_report_ctx_time(j, out->unprofiled_ns), rp_report_ctx_time(j, out->step_ns));
+}
+
+void rp_report_note_steps(struct rp_report_ctx *j)
+{
+    const struct rp_report_part *p = rp_report_ctx_part(j, 0);
+    const struct rp_outside *o = &p->outside;
+
+    if (p->limited)
+        return;
+    if (!p->nsteps)
+        hint_at_marks(j);
+    if (o->without_detail)
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "kernels and operators are those of %zu of %zu steps: the others "
+                              "were recorded without detail",
+                              p->nsteps - (size_t)o->without_detail, p->nsteps));
+    rp_report_add_note(j, rp_outside_text(o, p->whole.window_ns, j->arena));
+    say_unrecorded(j);
+}
+
+void rp_report_fill_found(struct rp_report_ctx *j)
+{
+    const struct rp_report_part *p = rp_report_ctx_part(j, 0);
+    struct rp_report_root *out = j->out;
+
+    out->step_share = p->limited || !p->nsteps ? NAN : p->outside.share;
+    if (p->limited || !p->nsteps)
+        return;
+    out->step_source = rp_word_step_source(p->outside.source);
+    out->step_mark = p->outside.mark;
+    out->steps_text = rp_outside_steps_text(&p->outside, p->on_device, j->arena);
+}

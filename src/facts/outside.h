@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_OUTSIDE_H
+#define RP_FACTS_OUTSIDE_H
+/*
+ * What was recorded outside of the steps that are judged, by what it is, and what the steps were
+ * found by: every question that judges steps says the same about both.
+ */
+#include "facts/step_times.h"
+
+/* What lies between two steps that do not follow each other: X(NAME, "one", "several"). */
+#define RP_BREAK_MAP(X)                        \
+    X(EVALUATION, "evaluation", "evaluations") \
+    X(CHECKPOINT, "checkpoint", "checkpoints") \
+    X(PAUSE, "pause", "pauses")                \
+    X(OTHER, "break", "breaks")
+enum rp_break {
+#define RP_BREAK_ENUM(name, one, several) RP_BREAK_##name,
+    RP_BREAK_MAP(RP_BREAK_ENUM)
+#undef RP_BREAK_ENUM
+        RP_BREAKS
+};
+
+struct rp_outside {
+    int64_t nsteps;
+    int64_t before_ns, after_ns; /* recorded work before the first step and after the last */
+    int64_t warm_ups, warm_up_ns, without_detail;
+    int64_t breaks[RP_BREAKS], break_ns[RP_BREAKS];
+    double share; /* in steps: of the device time from the first on (without any, the operators') */
+    uint32_t source;  /* enum rp_step_source; with steps */
+    const char *mark; /* the name that the marks have in common, in the arena; NULL without steps */
+};
+
+extern const struct rp_type rp_outside_type; /* result/part.h */
+
+/* `mark` is in the arena. Linear in the events. */
+enum rp_code rp_outside_measure(const struct rp_trace *trace, struct rp_arena *arena,
+                                struct rp_outside *out, struct rp_err *err);
+
+/* Whether so much lies outside of the steps that judging all of the recording would mislead: more
+   than a tenth of the recorded work's time. */
+bool rp_outside_is_large(const struct rp_outside *o, const struct rp_trace *trace);
+
+/* "not counted: 10.4 s before the first step (start-up), 1.2 s in 2 evaluations"; what is less than
+   a fiftieth of judged_ns is left out. NULL: nothing. In the arena, whose failure sticks to it. */
+const char *rp_outside_text(const struct rp_outside *o, int64_t judged_ns, struct rp_arena *arena);
+
+/* "25, by Optimizer.step#SGD.step, 98 % of the device time from the first one on"; NULL where a
+   profiler marks the steps, which needs no proof, or there are none. */
+const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
+                                  struct rp_arena *arena);
+
+#endif
