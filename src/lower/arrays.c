@@ -4,6 +4,7 @@
  * tensors, these must be known: constants of the graph, or feeds whose values are given.
  */
 #include "lower/inner.h"
+#include "program/floats.h"
 #include "program/opcodes.h"
 
 #include <string.h>
@@ -292,6 +293,8 @@ RP_LOWER(range)
     int64_t at[4096];
     size_t n = 0;
 
+    if (rp_elem_is_float(in->elem))
+        return rp_lower_refuse(l, node, "ranges of floats are not supported");
     for (size_t i = 0; i < 3; i++)
         RP_TRY(rp_lower_need_ints(l, node, &in[i], "begin, end or step"));
     if (!in[0].nints || !in[1].nints || !in[2].nints || !in[2].ints[0])

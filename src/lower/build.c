@@ -602,24 +602,25 @@ uint32_t rp_lower_region_ge(struct rp_lower *l, unsigned elem)
     return scalar_region(l, "ge", RP_OP_COMPARE, "GE", elem);
 }
 
-/* The identity element of a reduction. XLA uses infinity for the maximum and minimum of floats,
- * too.
- */
-static double reduction_identity(enum rp_opcode opcode, unsigned elem)
+/* The identity element of a reduction: of the maximum and minimum the end of the type's range,
+   where XLA takes infinity for floats. */
+static struct rp_lower_value reduction_identity(struct rp_lower *l, enum rp_opcode opcode,
+                                                unsigned elem)
 {
-    bool whole = elem >= RP_ELEM_S8 && elem <= RP_ELEM_U64;
-    double most[] = {
-        [RP_ELEM_S8] = 127,           [RP_ELEM_S16] = 32767, [RP_ELEM_S32] = 2147483647,
-        [RP_ELEM_S64] = 9.2e18,       [RP_ELEM_U8] = 255,    [RP_ELEM_U16] = 65535,
-        [RP_ELEM_U32] = 4294967295.0, [RP_ELEM_U64] = 9.2e18};
+    bool least = opcode == RP_OP_MAXIMUM, is_signed = elem >= RP_ELEM_S8 && elem <= RP_ELEM_S64;
+    bool whole = is_signed || (elem >= RP_ELEM_U8 && elem <= RP_ELEM_U64);
+    struct rp_lower_value v;
+    int64_t end;
 
-    if (opcode == RP_OP_MULTIPLY || opcode == RP_OP_AND)
-        return 1;
-    if (opcode == RP_OP_MAXIMUM)
-        return !whole ? -(double)INFINITY : elem <= RP_ELEM_S64 ? -most[elem] - 1 : 0;
-    if (opcode == RP_OP_MINIMUM)
-        return !whole ? (double)INFINITY : most[elem];
-    return 0;
+    if (!least && opcode != RP_OP_MINIMUM)
+        return rp_lower_scalar(l, elem, opcode == RP_OP_MULTIPLY || opcode == RP_OP_AND);
+    if (!whole)
+        return rp_lower_scalar(l, elem, least ? -(double)INFINITY : (double)INFINITY);
+    end = is_signed ? INT64_MAX >> (64 - 8 * rp_literal_unit(elem)) : -1;
+    end = least ? is_signed ? -end - 1 : 0 : end;
+    v = rp_lower_like(l, elem, NULL, 0);
+    rp_lower_integers(l, &v, &end, 1);
+    return v;
 }
 
 struct rp_lower_value rp_lower_reduce(struct rp_lower *l, enum rp_opcode opcode,
@@ -638,7 +639,7 @@ struct rp_lower_value rp_lower_reduce(struct rp_lower *l, enum rp_opcode opcode,
     if (!ngone)
         return *a;
     region = rp_lower_region(l, opcode, a->elem);
-    start = rp_lower_scalar(l, a->elem, reduction_identity(opcode, a->elem));
+    start = reduction_identity(l, opcode, a->elem);
     v = rp_lower_like(l, a->elem, kept, nkept);
     rp_lower_begin(l, &v, RP_OP_REDUCE);
     rp_lower_operand(l, a);

@@ -11,7 +11,8 @@ void rp_lower_know_ints(struct rp_lower *l, const struct rp_tf_value *v, struct 
 {
     int64_t *ints;
 
-    if ((v->elem != RP_ELEM_S32 && v->elem != RP_ELEM_S64) || v->n > 4096 || !v->data)
+    if ((v->elem != RP_ELEM_S32 && v->elem != RP_ELEM_S64 && v->elem != RP_ELEM_PRED) ||
+        v->n > 4096 || !v->data)
         return;
     ints = RP_ARENA_NEW(&l->arena, int64_t, v->n + 1);
     for (size_t i = 0; ints && i < v->n; i++) {
@@ -19,6 +20,8 @@ void rp_lower_know_ints(struct rp_lower *l, const struct rp_tf_value *v, struct 
 
         if (v->elem == RP_ELEM_S64) {
             memcpy(&ints[i], v->data + 8 * i, 8);
+        } else if (v->elem == RP_ELEM_PRED) {
+            ints[i] = v->data[i] != 0;
         } else {
             memcpy(&small, v->data + 4 * i, 4);
             ints[i] = small;

@@ -105,7 +105,7 @@ static enum rp_code lower_part_of_loop(struct rp_lower *l, const struct rp_lower
     }
     for (size_t i = 0; i < n; i++)
         if (count != n ||
-            (!same_type(&made[i], &state[i]) && !learn_list_shape(&state[i], &made[i], learned)))
+            (!learn_list_shape(&state[i], &made[i], learned) && !same_type(&made[i], &state[i])))
             return rp_lower_refuse(l, node,
                                    "a value changes its shape from one iteration to the next");
     *root = make_tuple(l, made, n);

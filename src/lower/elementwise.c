@@ -4,6 +4,7 @@
  * their gradients and a few others are short sequences. Binary ones broadcast as NumPy does.
  */
 #include "lower/inner.h"
+#include "program/floats.h"
 #include "program/opcodes.h"
 
 #include <math.h>
@@ -29,6 +30,13 @@ RP_LOWER(is_finite)
     *out = rp_lower_like(l, RP_ELEM_PRED, in->dims, in->rank);
     rp_lower_begin(l, out, RP_OP_IS_FINITE);
     rp_lower_operand(l, in);
+    return RP_OK;
+}
+
+/* Integers are whole already, and HLO rounds floats only. */
+RP_LOWER(round)
+{
+    *out = rp_elem_is_float(in->elem) ? rp_lower_unary(l, RP_OP_ROUND_NEAREST_EVEN, in) : *in;
     return RP_OK;
 }
 
@@ -169,7 +177,8 @@ RP_LOWER(squared_difference)
 
     RP_TRY(to_common(l, node, in, &a, &b));
     d = rp_lower_binary(l, RP_OP_SUBTRACT, &a, &b);
-    *out = rp_lower_binary(l, RP_OP_MULTIPLY, &d, &d);
+    a = rp_lower_conjugate(l, &d);
+    *out = rp_lower_binary(l, RP_OP_MULTIPLY, &d, &a);
     return RP_OK;
 }
 
@@ -225,11 +234,13 @@ RP_LOWER(relu)
     return RP_OK;
 }
 
+/* In a fused operator the slope has another name. */
 RP_LOWER(leaky_relu)
 {
     struct rp_lower_value zero = rp_lower_fill(l, 0, in), up = rp_lower_compare(l, "GT", in, &zero);
+    float alpha = rp_lower_attr_float(node, "alpha", 0.2F);
     struct rp_lower_value slope =
-        rp_lower_fill(l, (double)rp_lower_attr_float(node, "alpha", 0.2F), in);
+        rp_lower_fill(l, (double)rp_lower_attr_float(node, "leakyrelu_alpha", alpha), in);
     struct rp_lower_value low = rp_lower_binary(l, RP_OP_MULTIPLY, in, &slope);
 
     *out = rp_lower_select(l, &up, in, &low);
@@ -298,21 +309,22 @@ RP_LOWER(curve_grad)
     return RP_OK;
 }
 
-/* -0.5 * dy * y^3, and 0.5 * dy / y */
+/* -0.5 * dy * y^3, and 0.5 * dy / y; of complex numbers with the conjugate of y */
 RP_LOWER(root_grad)
 {
     bool inverse = node->op.at[0] == 'R';
-    struct rp_lower_value half = rp_lower_fill(l, inverse ? -0.5 : 0.5, in), t;
+    struct rp_lower_value half = rp_lower_fill(l, inverse ? -0.5 : 0.5, in), t, y;
 
     if (in[0].rank != in[1].rank)
         return rp_lower_refuse(l, node, "the inputs have different shapes");
+    y = rp_lower_conjugate(l, &in[0]);
     t = rp_lower_binary(l, RP_OP_MULTIPLY, &half, &in[1]);
     if (!inverse) {
-        *out = rp_lower_binary(l, RP_OP_DIVIDE, &t, &in[0]);
+        *out = rp_lower_binary(l, RP_OP_DIVIDE, &t, &y);
         return RP_OK;
     }
     for (int i = 0; i < 3; i++)
-        t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &in[0]);
+        t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &y);
     *out = t;
     return RP_OK;
 }
@@ -390,7 +402,7 @@ const struct rp_lower_row rp_lower_elementwise[] = {
     {"Tan", lower_unary, RP_OP_TAN, 1},
     {"Floor", lower_unary, RP_OP_FLOOR, 1},
     {"Ceil", lower_unary, RP_OP_CEIL, 1},
-    {"Round", lower_unary, RP_OP_ROUND_NEAREST_EVEN, 1},
+    {"Round", lower_round, RP_LOWER_NO_OPCODE, 1},
     {"Rint", lower_unary, RP_OP_ROUND_NEAREST_EVEN, 1},
     {"Sign", lower_unary, RP_OP_SIGN, 1},
     {"Erf", lower_unary, RP_OP_ERF, 1},

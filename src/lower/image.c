@@ -312,6 +312,8 @@ static enum rp_code plan_pool(struct rp_lower *l, const struct rp_lower_node *no
     if (!is_real(elem) || !find_layout(node, w))
         return rp_lower_refuse(l, node, "only floats in the layouts NHWC and NCHW are supported");
     rp_lower_attr_ints(node, "ksize", sizes, 4);
+    if (sizes[0] != 1 || sizes[w->channel] != 1)
+        return rp_lower_refuse(l, node, "windows over images or channels are not supported");
     w->size[0] = sizes[w->high];
     w->size[1] = sizes[w->high + 1];
     return plan_window(l, node, dims, rank, w);
@@ -464,6 +466,21 @@ static struct rp_lower_value inverse_root(struct rp_lower *l, const struct rp_lo
     return rp_lower_unary(l, RP_OP_RSQRT, &t);
 }
 
+/* What training makes of a running statistic: a part of that of the batch, where it is not all. */
+static struct rp_lower_value running_value(struct rp_lower *l, const struct rp_lower_node *node,
+                                           const struct rp_lower_value *before,
+                                           const struct rp_lower_value *batch)
+{
+    double share = (double)rp_lower_attr_float(node, "exponential_avg_factor", 1);
+    struct rp_lower_value a, b;
+
+    if (share == 1 || before->rank != 1 || before->dims[0] != batch->dims[0])
+        return *batch;
+    a = scale_value(l, before, 1 - share);
+    b = scale_value(l, batch, share);
+    return rp_lower_binary(l, RP_OP_ADD, &a, &b);
+}
+
 /* (x - mean) * (scale * rsqrt(variance + epsilon)) + offset; training uses mean and variance of
    the batch and returns them, too (the variance with the correction for a sample). */
 RP_LOWER(batch_norm)
@@ -499,6 +516,8 @@ RP_LOWER(batch_norm)
     out[0] = rp_lower_convert(l, &t, in->elem);
     out[1] = mean;
     out[2] = training && count > 1 ? scale_value(l, &variance, count / (count - 1)) : variance;
+    for (size_t i = 1; training && i < 3; i++)
+        out[i] = running_value(l, node, &in[2 + i], &out[i]);
     out[3] = mean;
     out[4] = variance;
     out[5] = rp_lower_scalar(l, in[1].elem, 0);
@@ -506,17 +525,19 @@ RP_LOWER(batch_norm)
     return RP_OK;
 }
 
-/* The gradient in training: (gradient, x, scale, mean, variance). */
+/* (gradient, x, scale, mean, variance). In training the statistics depend on x, too. */
 RP_LOWER(batch_norm_grad)
 {
     struct rp_lower_value x, grad, root, part, sum, dscale, t;
     struct image_window w = {0};
+    bool training =
+        rp_lower_attr(node, "is_training").at == NULL || rp_lower_attr_bool(node, "is_training");
     double count;
 
     if (in->rank != 4 || in[1].rank != 4 || !find_layout(node, &w) || in[2].rank != 1 ||
         in[3].rank != 1 || in[4].rank != 1 || in[2].dims[0] != in->dims[w.channel] ||
-        !rp_lower_attr_bool(node, "is_training") || !in->dims[w.channel])
-        return rp_lower_refuse(l, node, "only gradients of training over images are supported");
+        !in->dims[w.channel])
+        return rp_lower_refuse(l, node, "only the image layouts NHWC and NCHW are supported");
     grad = rp_lower_convert(l, &in[0], in[2].elem);
     x = rp_lower_convert(l, &in[1], in[2].elem);
     count = per_channel(in, w.channel);
@@ -532,7 +553,7 @@ RP_LOWER(batch_norm_grad)
     t = along_channels(l, &sum, &x, w.channel);
     part = rp_lower_binary(l, RP_OP_ADD, &part, &t);
     part = scale_value(l, &part, 1 / count);
-    part = rp_lower_binary(l, RP_OP_SUBTRACT, &grad, &part);
+    part = training ? rp_lower_binary(l, RP_OP_SUBTRACT, &grad, &part) : grad;
     t = rp_lower_binary(l, RP_OP_MULTIPLY, &in[2], &root);
     t = along_channels(l, &t, &x, w.channel);
     t = rp_lower_binary(l, RP_OP_MULTIPLY, &part, &t);

@@ -17,7 +17,7 @@ struct rp_lower_value {
     unsigned elem;
     uint32_t rank;
     int64_t dims[RP_TF_RANK];
-    const int64_t *ints; /* integers whose values are known; or NULL */
+    const int64_t *ints; /* integers or booleans whose values are known; or NULL */
     size_t nints;
     bool open; /* a list of dims[0] elements whose shape is not known before one is set */
 };
@@ -101,6 +101,7 @@ extern const struct rp_lower_row rp_lower_slices[];
 extern const struct rp_lower_row rp_lower_special[];
 extern const struct rp_lower_row rp_lower_fused[];
 extern const struct rp_lower_row rp_lower_control[];
+extern const struct rp_lower_row *const rp_lower_rows[]; /* all of these, then NULL */
 
 /* The opcode in the row of the node's operator. */
 enum rp_opcode rp_lower_opcode(const struct rp_lower_node *node);
@@ -120,7 +121,7 @@ enum rp_code rp_lower_call(struct rp_lower *l, const struct rp_lower_node *node,
 
 enum rp_code rp_lower_constant(struct rp_lower *l, const struct rp_lower_node *node,
                                struct rp_lower_value *out);
-/* Keeps the integers of a value that may be used as a shape. */
+/* Keeps the integers (or booleans, as 0 and 1) of a value that may be used as a shape. */
 void rp_lower_know_ints(struct rp_lower *l, const struct rp_tf_value *v,
                         struct rp_lower_value *out);
 

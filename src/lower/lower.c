@@ -266,14 +266,22 @@ static struct rp_bytes plain_op_name(struct rp_bytes op)
     return op;
 }
 
+const struct rp_lower_row *const rp_lower_rows[] = {rp_lower_elementwise,
+                                                    rp_lower_special,
+                                                    rp_lower_arrays,
+                                                    rp_lower_slices,
+                                                    rp_lower_math,
+                                                    rp_lower_products,
+                                                    rp_lower_tables,
+                                                    rp_lower_images,
+                                                    rp_lower_fused,
+                                                    rp_lower_control,
+                                                    NULL};
+
 static const struct rp_lower_row *find_row(struct rp_bytes op)
 {
-    static const struct rp_lower_row *const tables[] = {
-        rp_lower_elementwise, rp_lower_special, rp_lower_arrays, rp_lower_slices, rp_lower_math,
-        rp_lower_products,    rp_lower_tables,  rp_lower_images, rp_lower_fused,  rp_lower_control};
-
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        for (const struct rp_lower_row *row = tables[t]; row->op; row++)
+    for (size_t t = 0; rp_lower_rows[t]; t++)
+        for (const struct rp_lower_row *row = rp_lower_rows[t]; row->op; row++)
             if (bytes_equal(text_bytes(row->op), op))
                 return row;
     return NULL;

@@ -162,24 +162,24 @@ static struct rp_lower_value one_of_classes(struct rp_lower *l, const struct rp_
 RP_LOWER(entropy)
 {
     bool over[2] = {false, true}, sparse = node->op.at[1] == 'p';
-    struct rp_lower_value labels = in[1], top, shifted, raised, sum, t;
+    struct rp_lower_value x = in[0], labels = in[1], top, shifted, raised, sum, t;
 
-    if (in->rank != 2 || labels.rank != (sparse ? 1u : 2u) || labels.dims[0] != in->dims[0] ||
-        (!sparse && labels.dims[1] != in->dims[1]))
+    if (x.rank != 2 || labels.rank != (sparse ? 1u : 2u) ||
+        (sparse ? labels.dims[0] != x.dims[0] : !rp_lower_broadcast_both(l, &x, &labels)))
         return rp_lower_misfit(l, node, "the labels do not match the input");
     if (sparse)
-        labels = one_of_classes(l, &in[1], in);
-    top = rp_lower_reduce(l, RP_OP_MAXIMUM, in, over);
-    top = along_last(l, &top, in);
-    shifted = rp_lower_binary(l, RP_OP_SUBTRACT, in, &top);
+        labels = one_of_classes(l, &in[1], &x);
+    top = rp_lower_reduce(l, RP_OP_MAXIMUM, &x, over);
+    top = along_last(l, &top, &x);
+    shifted = rp_lower_binary(l, RP_OP_SUBTRACT, &x, &top);
     raised = rp_lower_unary(l, RP_OP_EXP, &shifted);
     sum = rp_lower_reduce(l, RP_OP_ADD, &raised, over);
     t = rp_lower_unary(l, RP_OP_LOG, &sum);
-    t = along_last(l, &t, in);
+    t = along_last(l, &t, &x);
     t = rp_lower_binary(l, RP_OP_SUBTRACT, &t, &shifted);
     t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &labels);
     out[0] = rp_lower_reduce(l, RP_OP_ADD, &t, over);
-    sum = along_last(l, &sum, in);
+    sum = along_last(l, &sum, &x);
     t = rp_lower_binary(l, RP_OP_DIVIDE, &raised, &sum);
     out[1] = rp_lower_binary(l, RP_OP_SUBTRACT, &t, &labels);
     *nout = 2;
@@ -275,12 +275,18 @@ RP_LOWER(top_k)
     return RP_OK;
 }
 
+/* The root of a sum of integers is rounded down to one. */
 RP_LOWER(euclidean_norm)
 {
-    struct rp_lower_value t[2] = {rp_lower_binary(l, RP_OP_MULTIPLY, in, in), in[1]};
+    struct rp_lower_value other = rp_lower_conjugate(l, in);
+    struct rp_lower_value t[2] = {rp_lower_binary(l, RP_OP_MULTIPLY, in, &other), in[1]};
+    bool whole = in->elem >= RP_ELEM_S8 && in->elem <= RP_ELEM_U64;
 
     RP_TRY(lower_reduce(l, node, t, nin, out, nout));
+    if (whole)
+        *out = rp_lower_convert(l, out, RP_ELEM_F64);
     *out = rp_lower_unary(l, RP_OP_SQRT, out);
+    *out = rp_lower_convert(l, out, in->elem);
     return RP_OK;
 }
 

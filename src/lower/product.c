@@ -81,11 +81,15 @@ static bool spread_batches(struct rp_lower *l, struct rp_lower_value *a, struct 
 RP_LOWER(batch_mat_mul)
 {
     bool adjoint[2] = {rp_lower_attr_bool(node, "adj_x"), rp_lower_attr_bool(node, "adj_y")};
+    unsigned elem = rp_lower_attr_elem(node, "Tout"); /* V3: bytes give wider integers */
     struct rp_lower_value both[2] = {in[0], in[1]};
 
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         if (adjoint[i])
             both[i] = rp_lower_conjugate(l, &in[i]);
+        if (elem != RP_ELEM_INVALID)
+            both[i] = rp_lower_convert(l, &both[i], elem);
+    }
     if (!spread_batches(l, &both[0], &both[1]))
         return rp_lower_misfit(l, node, "incompatible input shapes");
     return matrix_product(l, node, &both[0], &both[1], adjoint[0], adjoint[1], out);
@@ -154,6 +158,24 @@ static bool term_find(const struct term *t, uint8_t label, size_t *at)
             return true;
         }
     return false;
+}
+
+/* Dimensions of '...' that have one element and more in the other term are broadcast: left out,
+   they are free dimensions of the other. */
+static void term_drop_units(struct rp_lower *l, struct rp_lower_value *v, struct term *t,
+                            const struct rp_lower_value *other_value, const struct term *other)
+{
+    int64_t dims[RP_TF_RANK];
+    size_t kept = 0, at;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (t->label[i] < 52 || v->dims[i] != 1 || !term_find(other, t->label[i], &at) ||
+            other_value->dims[at] == 1) {
+            dims[kept] = v->dims[i];
+            t->label[kept++] = t->label[i];
+        }
+    t->n = kept;
+    *v = rp_lower_reshape(l, v, dims, kept);
 }
 
 /* Sums over the labels of a term that neither the other nor the result has. */
@@ -271,6 +293,8 @@ RP_LOWER(einsum)
     }
     if (strncmp(at, "->", 2) != 0 || (at += 2, !term_read(&at, most, &result)) || *at)
         return rp_lower_refuse(l, node, "the equation has no result");
+    for (size_t i = 0; nin > 1 && i < 2; i++)
+        term_drop_units(l, &v[i], &t[i], &v[1 - i], &t[1 - i]);
     for (size_t i = 0; i < nin; i++)
         if (!term_sum_unshared(l, &v[i], &t[i], nin > 1 ? &t[1 - i] : NULL, &result))
             return rp_lower_refuse(l, node, "diagonals are not supported");

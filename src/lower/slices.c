@@ -191,16 +191,17 @@ RP_LOWER(strided_slice)
     return RP_OK;
 }
 
+/* ReverseV2 lists axes, Reverse has a boolean for each dimension. */
 RP_LOWER(reverse)
 {
-    bool reversed[RP_TF_RANK] = {false};
+    bool reversed[RP_TF_RANK] = {false}, flags = in[1].elem == RP_ELEM_PRED;
     size_t axis;
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "axes"));
     for (size_t i = 0; i < in[1].nints; i++) {
-        if (!rp_lower_axis(in[1].ints[i], in->rank, &axis))
+        if (!rp_lower_axis(flags ? (int64_t)i : in[1].ints[i], in->rank, &axis))
             return rp_lower_misfit(l, node, "the axis is out of range");
-        reversed[axis] = true;
+        reversed[axis] = !flags || in[1].ints[i];
     }
     *out = reverse_value(l, in, reversed);
     return RP_OK;

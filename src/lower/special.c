@@ -4,6 +4,7 @@
  * sequences, remainders, tests of numbers, complex numbers, and those that concern shapes only.
  */
 #include "lower/inner.h"
+#include "program/floats.h"
 #include "program/opcodes.h"
 
 #include <math.h>
@@ -37,6 +38,22 @@ RP_LOWER(binary)
 
     RP_TRY(to_common(l, node, in, &a, &b));
     *out = rp_lower_binary(l, rp_lower_opcode(node), &a, &b);
+    return RP_OK;
+}
+
+/* Towards zero, as HLO divides integers. */
+RP_LOWER(truncate_div)
+{
+    struct rp_lower_value up, down, zero, negative;
+
+    RP_TRY(lower_binary(l, node, in, nin, out, nout));
+    if (!rp_elem_is_float(in->elem))
+        return RP_OK;
+    up = rp_lower_unary(l, RP_OP_CEIL, out);
+    down = rp_lower_unary(l, RP_OP_FLOOR, out);
+    zero = rp_lower_fill(l, 0, out);
+    negative = rp_lower_compare(l, "LT", out, &zero);
+    *out = rp_lower_select(l, &negative, &up, &down);
     return RP_OK;
 }
 
@@ -211,7 +228,7 @@ const struct rp_lower_row rp_lower_special[] = {
     {"MulNoNan", lower_zero_wins, RP_LOWER_NO_OPCODE, 2},
     {"FloorMod", lower_floor_mod, RP_LOWER_NO_OPCODE, 2},
     {"Mod", lower_binary, RP_OP_REMAINDER, 2},
-    {"TruncateDiv", lower_binary, RP_OP_DIVIDE, 2},
+    {"TruncateDiv", lower_truncate_div, RP_OP_DIVIDE, 2},
     {"LeftShift", lower_binary, RP_OP_SHIFT_LEFT, 2},
     {"SoftplusGrad", lower_slope, RP_LOWER_NO_OPCODE, 2},
     {"Relu6Grad", lower_slope, RP_LOWER_NO_OPCODE, 2},

@@ -190,17 +190,27 @@ static void bad_graphs_are_refused(void **state)
         const char *graph;
         enum rp_code code;
         const char *why;
-    } rows[] = {{CONSTANT("x", "DT_FLOAT", DIM(2), "float_val: 1") NODE("a", "Lgamma", "input: 'x'")
-                     NODE("y", "Digamma", "input: 'a'"),
-                 RP_UNSUPPORTED, "Lgamma, Digamma"},
-                {CONSTANT("s", "DT_INT32", DIM(1), "int_val: -2")
-                     CONSTANT("v", "DT_FLOAT", "", "float_val: 1")
-                         NODE("y", "Fill", "input: 's' input: 'v'"),
-                 RP_FORMAT, "negative dimension in a shape"},
-                {CONSTANT("s", "DT_INT64", DIM(2), "int64_val: 9223372036854775807 int64_val: 4")
-                     CONSTANT("v", "DT_FLOAT", "", "float_val: 1")
-                         NODE("y", "Fill", "input: 's' input: 'v'"),
-                 RP_LIMIT, "2^63"}};
+    } rows[] = {
+        {CONSTANT("x", "DT_FLOAT", DIM(2), "float_val: 1") NODE("a", "Lgamma", "input: 'x'")
+             NODE("y", "Digamma", "input: 'a'"),
+         RP_UNSUPPORTED, "Lgamma, Digamma"},
+        {CONSTANT("s", "DT_INT32", DIM(1), "int_val: -2") CONSTANT(
+             "v", "DT_FLOAT", "", "float_val: 1") NODE("y", "Fill", "input: 's' input: 'v'"),
+         RP_FORMAT, "negative dimension in a shape"},
+        {CONSTANT("s", "DT_INT64", DIM(2), "int64_val: 9223372036854775807 int64_val: 4") CONSTANT(
+             "v", "DT_FLOAT", "", "float_val: 1") NODE("y", "Fill", "input: 's' input: 'v'"),
+         RP_LIMIT, "2^63"},
+        {CONSTANT("x", "DT_FLOAT", DIM(1) DIM(2) DIM(2) DIM(4), "float_val: 1")
+             NODE("y", "MaxPool",
+                  "input: 'x' " TEXT("padding", "VALID") INTS("strides", "i: 1 i: 1 i: 1 i: 2")
+                      INTS("ksize", "i: 1 i: 1 i: 1 i: 2")),
+         RP_UNSUPPORTED, "windows over images or channels"},
+        {CONSTANT("a", "DT_FLOAT", "", "float_val: 1")
+             NODE("y", "Range", "input: 'a' input: 'a' input: 'a'"),
+         RP_UNSUPPORTED, "ranges of floats"},
+        {CONSTANT("x", "DT_FLOAT", DIM(3) DIM(3), "float_val: 1")
+             NODE("y", "Einsum", "input: 'x' " TEXT("equation", "ii->i")),
+         RP_UNSUPPORTED, "diagonals"}};
 
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
