@@ -249,3 +249,57 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
                           (long long)o->nsteps, by, 100 * o->share,
                           on_device ? "device time" : "operators' time");
 }
+
+/* ------------------------------------------------------------------ what is judged */
+
+/* Whether whoever recorded it chose the steps: only they are there, and what belongs to them. */
+static bool is_chosen(const struct rp_trace *t, uint32_t source)
+{
+    return rp_step_source_is_mark(source) && source != RP_STEP_ANNOTATION &&
+           (!t->framework || strcmp(rp_trace_str(t, t->framework), "reprise") != 0);
+}
+
+enum rp_code rp_judged_find(const struct rp_trace *trace, const struct rp_scope *scope,
+                            struct rp_arena *arena, struct rp_judged *out, struct rp_err *err)
+{
+    *out = (struct rp_judged){0};
+    if ((scope && scope->limited) || !trace->nsteps || is_chosen(trace, trace->steps[0].source))
+        return RP_OK;
+    RP_TRY(rp_outside_measure(trace, arena, &out->outside, err));
+    return rp_outside_is_large(&out->outside, trace)
+               ? rp_trace_segments(trace, arena, &out->segments, err)
+               : RP_OK;
+}
+
+bool rp_judged_has(const struct rp_judged *judged, int64_t ts_ns)
+{
+    const struct rp_segments *s = &judged->segments;
+    size_t i;
+
+    RP_LOWER_BOUND(i, s->n, s->at[i].begin_ns <= ts_ns);
+    return !s->n || (i && ts_ns < s->at[i - 1].end_ns);
+}
+
+void rp_judged_keep_calls(const struct rp_judged *judged, const struct rp_trace *trace,
+                          struct rp_host_calls *calls)
+{
+    size_t i, n = 0;
+
+    for (i = 0; i < calls->slow.n; i++)
+        if (rp_judged_has(judged, trace->ev.ts_ns[calls->slow.at[i].event]))
+            calls->slow.at[n++] = calls->slow.at[i];
+    calls->slow.n = n;
+}
+
+const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *arena)
+{
+    int64_t sum = 0;
+    size_t i;
+
+    if (!judged->segments.n)
+        return NULL;
+    for (i = 0; i < judged->segments.n; i++)
+        rp_ns_add(&sum,
+                  rp_ns_between(judged->segments.at[i].begin_ns, judged->segments.at[i].end_ns));
+    return rp_outside_text(&judged->outside, sum, arena);
+}

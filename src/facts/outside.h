@@ -5,6 +5,7 @@
  * What was recorded outside of the steps that are judged, by what it is, and what the steps were
  * found by: every question that judges steps says the same about both.
  */
+#include "facts/host_calls.h"
 #include "facts/step_times.h"
 
 /* What lies between two steps that do not follow each other: X(NAME, "one", "several"). */
@@ -48,5 +49,28 @@ const char *rp_outside_text(const struct rp_outside *o, int64_t judged_ns, struc
    profiler marks the steps, which needs no proof, or there are none. */
 const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
                                   struct rp_arena *arena);
+
+/*
+ * What a question judges that is about all of a recording by its definition (idle, stalls,
+ * critpath): the steps, where much lies outside of them and the recorder did not choose what to
+ * record. A profiler's steps are chosen: there all is judged, and n is 0, as where there are no
+ * steps, or a step or window is selected.
+ */
+struct rp_judged {
+    struct rp_segments segments; /* in the arena */
+    struct rp_outside outside;   /* where n is not 0 */
+};
+enum rp_code rp_judged_find(const struct rp_trace *trace, const struct rp_scope *scope,
+                            struct rp_arena *arena, struct rp_judged *out, struct rp_err *err);
+
+/* Whether a time lies in what is judged. */
+bool rp_judged_has(const struct rp_judged *judged, int64_t ts_ns);
+
+/* Leaves the slow calls that begin in what is judged. */
+void rp_judged_keep_calls(const struct rp_judged *judged, const struct rp_trace *trace,
+                          struct rp_host_calls *calls);
+
+/* "not counted: …", or NULL. */
+const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *arena);
 
 #endif

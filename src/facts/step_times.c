@@ -2,6 +2,8 @@
 /* Linear in the number of steps; their device work was measured when the trace was finished. */
 #include "facts/step_times.h"
 
+#include "base/order.h"
+
 #include <reprise/result.h>
 
 /* The steps so far: where the next one may begin. */
@@ -97,6 +99,20 @@ enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *ar
     if (!out->n)
         out->at[out->n++] = rp_trace_span(trace);
     return RP_OK;
+}
+
+void rp_segments_keep_work(const struct rp_segments *s, struct rp_work *work)
+{
+    size_t i, at, n = 0;
+
+    for (i = 0; i < work->items.n; i++) {
+        const struct rp_work_item *x = &work->items.at[i];
+
+        RP_LOWER_BOUND(at, s->n, s->at[at].end_ns <= x->begin_ns);
+        if (at < s->n && x->end_ns >= s->at[at].begin_ns)
+            work->items.at[n++] = *x;
+    }
+    work->items.n = n;
 }
 
 enum rp_code rp_step_median(const struct rp_interval *steps, size_t n, struct rp_arena *arena,

@@ -45,6 +45,9 @@ struct rp_segments {
 enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *arena,
                                struct rp_segments *out, struct rp_err *err);
 
+/* Leaves the items that run in the segments. */
+void rp_segments_keep_work(const struct rp_segments *segments, struct rp_work *work);
+
 /* The scope of one step: what is launched from its mark to the next one, or to its end if it is the
    last. Linear in the steps. */
 struct rp_scope rp_scope_of_step(const struct rp_trace *trace, uint32_t step);

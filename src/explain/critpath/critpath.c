@@ -8,7 +8,7 @@
 
 #include "base/order.h"
 #include "dataset/question.h"
-#include "facts/step_times.h"
+#include "facts/outside.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
@@ -191,6 +191,7 @@ struct rp_critpath_part {
     struct rp_path path;
     struct rp_scope scope;
     struct rp_interval steps; /* begin of the first to end of the last; empty: there are none */
+    const char *outside;      /* what is not counted; NULL: nothing, or it is not known */
 };
 
 static const struct rp_field path_part_fields[] = {
@@ -205,9 +206,28 @@ static const struct rp_field part_fields[] = {
     RP_PART_RECORD(struct rp_critpath_part, path, &path_part_type),
     RP_PART_PLAIN(struct rp_critpath_part, scope),
     RP_PART_PLAIN(struct rp_critpath_part, steps),
+    RP_PART_TEXT(struct rp_critpath_part, outside),
     RP_PART_END};
 static const struct rp_type part_type = {"critpath_part", sizeof(struct rp_critpath_part),
                                          part_fields, NULL};
+
+/* The path through the steps: breaks between them stay on it, since a path has no holes. */
+static enum rp_code clip_to_steps(const struct rp_trace *trace, const struct rp_scope *scope,
+                                  struct rp_arena *arena, struct rp_critpath_part *out,
+                                  struct rp_err *err)
+{
+    struct rp_judged judged;
+    const struct rp_segments *s = &judged.segments;
+
+    RP_TRY(rp_judged_find(trace, scope, arena, &judged, err));
+    if (!s->n)
+        return RP_OK;
+    memset(judged.outside.break_ns, 0, sizeof judged.outside.break_ns);
+    out->outside = rp_judged_text(&judged, arena);
+    out->scope = (struct rp_scope){
+        .limited = true, .begin_ns = s->at[0].begin_ns, .end_ns = s->at[s->n - 1].end_ns};
+    return RP_OK;
+}
 
 static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                                   const struct rp_settings *settings, struct rp_rank_part *part,
@@ -223,6 +243,8 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
         out->steps = rp_trace_span(loaded->trace);
     out->scope.begin_ns = scope->span.begin_ns;
     out->scope.end_ns = scope->span.end_ns;
+    if (code == RP_OK)
+        code = clip_to_steps(loaded->trace, scope, &part->arena, out, err);
     if (code == RP_OK)
         code = rp_collectives_init(&out->collectives, &work, NULL, &part->arena, err);
     if (code == RP_OK)
@@ -468,6 +490,8 @@ static void note_outside(struct critpath_joining *j)
     int64_t steps =
         rp_ns_common(p->graph.begin_ns, p->graph.end_ns, p->steps.begin_ns, p->steps.end_ns);
 
+    if (p->outside)
+        add_note(j, p->outside);
     if (!p->scope.limited && steps > 0 && rp_ns_between(steps, window) > window / 10)
         add_note(j, rp_arena_textf(j->arena,
                                    "%s of the %s are before the first step and after the last, "
@@ -482,7 +506,7 @@ static enum rp_code join_all(struct critpath_joining *j, struct rp_err *err)
     size_t r, n = j->ranks->n;
 
     out->ranks = RP_ARENA_NEW(j->arena, struct rp_critpath_path, n + 1);
-    out->notes = RP_ARENA_NEW(j->arena, const char *, 6);
+    out->notes = RP_ARENA_NEW(j->arena, const char *, 7);
     RP_TRY(rp_arena_check(j->arena, "joining ranks", err));
     if (j->ranks->ncaptures)
         add_note(j, j->ranks->graphs);

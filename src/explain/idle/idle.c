@@ -9,7 +9,7 @@
 #include "base/order.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
-#include "facts/step_times.h"
+#include "facts/outside.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
@@ -120,6 +120,8 @@ static const struct rp_field root_fields[] = {
                   "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_idle_root, waits, &rp_idle_wait_type, NULL,
                   "waits of host threads, where no device work was recorded", 0),
+    RP_FIELD_LIST(struct rp_idle_root, notes, &rp_type_string, "notes",
+                  "what of the recording does not count", 0),
     RP_FIELD_END};
 
 static const struct rp_type idle_type = {"idle", sizeof(struct rp_idle_root), root_fields,
@@ -146,7 +148,9 @@ static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct rp_idle_part, devices, &part_device_type),
     RP_PART_LIST(struct rp_idle_part, streams, &rp_idle_stream_type),
     RP_PART_RECORD(struct rp_idle_part, waits, &rp_host_waits_type),
-    RP_PART_PLAIN(struct rp_idle_part, span_ns), RP_PART_END};
+    RP_PART_PLAIN(struct rp_idle_part, span_ns),
+    RP_PART_TEXT(struct rp_idle_part, outside),
+    RP_PART_END};
 static const struct rp_type part_type = {"idle_part", sizeof(struct rp_idle_part), part_fields,
                                          NULL};
 
@@ -304,6 +308,7 @@ struct idle_ctx {
     struct rp_work w;
     struct rp_work_unions unions;
     rp_gap_vec gaps;
+    const struct rp_judged *judged;
 };
 
 static const char *trace_text(const struct idle_ctx *ctx, rp_str s)
@@ -319,7 +324,7 @@ struct whole_gap {
 
 static const char *thread_text(const struct idle_ctx *ctx, const struct rp_gap *gap)
 {
-    rp_event launch = ctx->w.items.at[gap->after].launch;
+    rp_event launch = gap->after == RP_NONE ? RP_NONE : ctx->w.items.at[gap->after].launch;
     const struct rp_track_info *track;
 
     if (launch == RP_NONE)
@@ -334,22 +339,24 @@ static struct rp_idle_gap describe_gap(const struct idle_ctx *ctx, const struct 
     const struct rp_gap *gap = whole->main;
     const struct rp_work_item *items = ctx->w.items.at;
     const rp_str *name = ctx->t->ev.name;
-    rp_str after = name[items[gap->after].event];
+    const char *after = gap->after == RP_NONE ? "the end of the step"
+                                              : trace_text(ctx, name[items[gap->after].event]);
     char label[160];
 
-    rp_short_name(rp_trace_str(ctx->t, after), label, sizeof label);
-    return (struct rp_idle_gap){.device = ctx->out->device,
-                                .begin_ns = whole->begin_ns,
-                                .dur_ns = rp_ns_between(whole->begin_ns, whole->end_ns),
-                                .cause_ns = whole->cause_ns,
-                                .cause = rp_gap_cause_names[gap->cause],
-                                .cls = rp_gap_class_names[gap->cls],
-                                .before = trace_text(ctx, name[items[gap->before].event]),
-                                .after = trace_text(ctx, after),
-                                .host =
-                                    gap->host == RP_NONE ? NULL : trace_text(ctx, name[gap->host]),
-                                .thread = thread_text(ctx, gap),
-                                .after_label = rp_arena_text(ctx->arena, label)};
+    rp_short_name(after ? after : "", label, sizeof label);
+    return (struct rp_idle_gap){
+        .device = ctx->out->device,
+        .begin_ns = whole->begin_ns,
+        .dur_ns = rp_ns_between(whole->begin_ns, whole->end_ns),
+        .cause_ns = whole->cause_ns,
+        .cause = rp_gap_cause_names[gap->cause],
+        .cls = rp_gap_class_names[gap->cls],
+        .before = gap->before == RP_NONE ? "the begin of the step"
+                                         : trace_text(ctx, name[items[gap->before].event]),
+        .after = after,
+        .host = gap->host == RP_NONE ? NULL : trace_text(ctx, name[gap->host]),
+        .thread = thread_text(ctx, gap),
+        .after_label = rp_arena_text(ctx->arena, label)};
 }
 
 RP_ORDER(by_length, struct whole_gap,
@@ -411,14 +418,34 @@ static void fill_sums(struct rp_idle_rank *out, const struct rp_breakdown *b)
     out->explained_share = out->idle_ns > 0 ? 1 - (double)unknown / (double)out->idle_ns : 1;
 }
 
+/* The gaps of the device window, or of the steps, and the breakdown of that time. */
+static enum rp_code find_gaps(struct idle_ctx *ctx, struct rp_breakdown *b, struct rp_err *err)
+{
+    const struct rp_segments *s = &ctx->judged->segments;
+    size_t i;
+
+    *b = s->n ? rp_work_breakdown_of(&ctx->unions, s->at[0].begin_ns, s->at[0].end_ns)
+              : rp_work_breakdown(&ctx->unions);
+    if (s->n)
+        rp_segments_keep_work(s, &ctx->w);
+    for (i = 0; i < s->n; i++) {
+        struct rp_breakdown more =
+            rp_work_breakdown_of(&ctx->unions, s->at[i].begin_ns, s->at[i].end_ns);
+
+        if (i)
+            rp_breakdown_add(b, &more);
+        RP_TRY(rp_gaps_find_in(&ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->gaps, err));
+    }
+    return s->n ? RP_OK : rp_gaps_find(&ctx->w, &ctx->gaps, err);
+}
+
 static enum rp_code explain_device(struct idle_ctx *ctx, size_t limit, struct rp_err *err)
 {
     struct rp_idle_rank *out = ctx->out;
     struct rp_breakdown b;
 
     RP_TRY(rp_work_unite(&ctx->w, &ctx->unions, err));
-    b = rp_work_breakdown(&ctx->unions);
-    RP_TRY(rp_gaps_find(&ctx->w, &ctx->gaps, err));
+    RP_TRY(find_gaps(ctx, &b, err));
     RP_TRY(rp_idle_add_up(&ctx->w, &ctx->gaps, ctx->arena, &out->causes, &out->ncauses, err));
     fill_sums(out, &b);
     list_longest(ctx, limit);
@@ -426,8 +453,8 @@ static enum rp_code explain_device(struct idle_ctx *ctx, size_t limit, struct rp
 }
 
 /* Each device has gaps of its own: one that waits is not busy because another computes. */
-static enum rp_code explain_devices(const struct rp_work *work, size_t limit,
-                                    struct rp_arena *arena, struct rp_idle_part *out,
+static enum rp_code explain_devices(const struct rp_work *work, const struct rp_judged *judged,
+                                    size_t limit, struct rp_arena *arena, struct rp_idle_part *out,
                                     struct rp_err *err)
 {
     uint16_t i, n = (uint16_t)work->devices.n, chosen = n ? rp_work_main_device(work) : 0;
@@ -437,7 +464,8 @@ static enum rp_code explain_devices(const struct rp_work *work, size_t limit,
         return rp_err_nomem(err, "explaining idle time");
     for (i = 0; i < n; i++) {
         int64_t number = work->devices.at[i].number;
-        struct idle_ctx ctx = {.t = work->trace, .arena = arena, .out = &out->devices[i]};
+        struct idle_ctx ctx = {
+            .t = work->trace, .judged = judged, .arena = arena, .out = &out->devices[i]};
         enum rp_code code = rp_work_of_device(work, i, &ctx.w, err);
 
         out->devices[out->ndevices++] = (struct rp_idle_rank){
@@ -480,10 +508,14 @@ static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_sc
 {
     struct rp_idle_part *out = part->data;
     struct rp_work work = {0};
-    enum rp_code code = rp_work_init(&work, loaded->trace, scope, err);
+    struct rp_judged judged;
+    enum rp_code code = rp_judged_find(loaded->trace, scope, &part->arena, &judged, err);
 
+    out->outside = rp_judged_text(&judged, &part->arena);
     if (code == RP_OK)
-        code = explain_devices(&work, gap_limit(settings), &part->arena, out, err);
+        code = rp_work_init(&work, loaded->trace, scope, err);
+    if (code == RP_OK)
+        code = explain_devices(&work, &judged, gap_limit(settings), &part->arena, out, err);
     if (code == RP_OK && by_stream(settings))
         code = rp_idle_find_streams(&work, &part->arena, &out->streams, &out->nstreams, err);
     if (code == RP_OK && !work.items.n)
@@ -658,6 +690,7 @@ static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_sett
     out->devices = RP_ARENA_NEW(arena, struct rp_idle_rank, ndevices + 1);
     out->streams = RP_ARENA_NEW(arena, struct rp_idle_stream, nstreams + 1);
     out->causes = RP_ARENA_NEW(arena, struct rp_idle_cause, RP_GAP_CAUSES + 1);
+    out->notes = RP_ARENA_NEW(arena, const char *, 1);
     RP_TRY(rp_arena_check(arena, "explaining idle time", err));
     join_devices(ranks, out);
     out->rows = out->ranks;
@@ -672,6 +705,8 @@ static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_sett
     summarize(out, arena);
     if (!out->summary)
         RP_TRY(join_waits(ranks, out, arena, err));
+    if (ranks->n && ((const struct rp_idle_part *)ranks->parts[0].data)->outside)
+        out->notes[out->nnotes++] = ((const struct rp_idle_part *)ranks->parts[0].data)->outside;
     out->nstream_rows = out->nstreams;
     out->ncauses = by_stream(settings) ? 0 : out->ncauses;
     return rp_arena_check(arena, "explaining idle time", err);

@@ -52,6 +52,7 @@ struct rp_idle_part {
     struct rp_idle_stream *streams;
     struct rp_host_waits waits; /* of the span, where there is no device work */
     int64_t span_ns;            /* its length */
+    const char *outside;        /* what of the recording does not count, or NULL */
 };
 
 struct rp_idle_root {
@@ -66,6 +67,8 @@ struct rp_idle_root {
     size_t ngap_rows, ndevice_gaps;
     struct rp_idle_gap *gaps, *gap_rows,
         *device_gaps; /* on screen: with their devices, or without */
+    size_t nnotes;
+    const char **notes;
 };
 
 /* streams.c: by device, the busiest first; rows and texts are in the arena. */

@@ -192,22 +192,6 @@ static rp_event *first_of_streams(struct part_ctx *ctx)
     return first;
 }
 
-/* Leaves the items that run in the span: what lies outside of it is not part of the report. */
-static void keep_span(struct part_ctx *ctx)
-{
-    const struct rp_segments *s = &ctx->segments;
-    size_t i, at, n = 0;
-
-    for (i = 0; i < ctx->w.items.n; i++) {
-        const struct rp_work_item *x = &ctx->w.items.at[i];
-
-        RP_LOWER_BOUND(at, s->n, s->at[at].end_ns <= x->begin_ns);
-        if (at < s->n && x->end_ns >= s->at[at].begin_ns)
-            ctx->w.items.at[n++] = *x;
-    }
-    ctx->w.items.n = n;
-}
-
 static enum rp_code find_gaps(struct part_ctx *ctx, struct rp_err *err)
 {
     const struct rp_segments *s = &ctx->segments;
@@ -379,7 +363,7 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
     sum_late(ctx);
     RP_TRY(unite_kernels(ctx, err));
     RP_TRY(rp_collectives_init(&out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
-    keep_span(ctx);
+    rp_segments_keep_work(&ctx->segments, &ctx->w);
     rp_trace_categories_init(&categories, ctx->t, ctx->categories);
     code = rp_attribution_init(&a, &ctx->w, err);
     out->coverage = a.coverage;
@@ -511,6 +495,7 @@ static const char *device_text(struct part_ctx *ctx)
 static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
+    struct rp_judged judged;
 
     RP_TRY(rp_work_init(&ctx->w, ctx->t, ctx->scope, err));
     RP_TRY(find_segments(ctx, err));
@@ -523,6 +508,8 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, ctx->arena, &out->untypical, err));
     RP_TRY(rp_host_calls_init(&out->calls, ctx->t, ctx->scope, rp_stall_usual.floor_ns, ctx->arena,
                               err));
+    RP_TRY(rp_judged_find(ctx->t, ctx->scope, ctx->arena, &judged, err));
+    rp_judged_keep_calls(&judged, ctx->t, &out->calls);
     out->compute = ctx->u.cls[RP_WORK_COMPUTE];
     ctx->u.cls[RP_WORK_COMPUTE] = (rp_interval_vec){0};
     out->busy = ctx->u.all;

@@ -68,7 +68,7 @@ void rp_report_note_steps(struct rp_report_ctx *j)
 
     if (p->limited)
         return;
-    if (!p->nsteps)
+    if (!p->nsteps && !rp_ranks_are_captures(j->ranks))
         hint_at_marks(j);
     if (o->without_detail)
         rp_report_add_note(

@@ -13,6 +13,7 @@
 #include "facts/collective_args.h"
 #include "facts/host_signs.h"
 #include "facts/launches.h"
+#include "facts/outside.h"
 
 #include <stdlib.h>
 
@@ -364,9 +365,13 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
                                int64_t floor_ns, struct rp_err *err)
 {
     struct rp_stalls_part *out = ctx->out;
+    struct rp_judged judged;
     size_t i;
 
     RP_TRY(rp_host_calls_init(&out->calls, ctx->t, scope, floor_ns, ctx->arena, err));
+    RP_TRY(rp_judged_find(ctx->t, scope, ctx->arena, &judged, err));
+    out->outside = rp_judged_text(&judged, ctx->arena);
+    rp_judged_keep_calls(&judged, ctx->t, &out->calls);
     RP_TRY(rp_work_init(&ctx->w, ctx->t, NULL, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(rp_queues_init(&ctx->q, &ctx->w, err));

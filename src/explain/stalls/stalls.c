@@ -161,7 +161,9 @@ static const struct rp_type call_type = {"call", sizeof(struct rp_stall), call_f
 static const struct rp_field part_fields[] = {
     RP_PART_RECORD(struct rp_stalls_part, calls, &rp_host_calls_type),
     RP_PART_LIST(struct rp_stalls_part, list, &call_type),
-    RP_PART_PLAIN(struct rp_stalls_part, on_device), RP_PART_PLAIN(struct rp_stalls_part, base_ns),
+    RP_PART_PLAIN(struct rp_stalls_part, on_device),
+    RP_PART_PLAIN(struct rp_stalls_part, base_ns),
+    RP_PART_TEXT(struct rp_stalls_part, outside),
     RP_PART_END};
 static const struct rp_type part_type = {"stalls_part", sizeof(struct rp_stalls_part), part_fields,
                                          NULL};
@@ -487,9 +489,11 @@ static void fill_notes(struct stall_sums *j)
     struct rp_stalls_root *out = j->out;
     const char *floor = duration(j, j->rule.floor_ns);
 
-    out->notes = RP_ARENA_NEW(j->arena, const char *, 4);
+    out->notes = RP_ARENA_NEW(j->arena, const char *, 5);
     if (!out->notes)
         return;
+    if (part_of(j, 0)->outside)
+        out->notes[out->nnotes++] = part_of(j, 0)->outside;
     if (j->waits)
         out->notes[out->nnotes++] = rp_arena_textf(
             j->arena, "%s over %s (%s in all) %s for the device and %s stall%s: see 'reprise idle'",

@@ -71,6 +71,7 @@ struct rp_stalls_part {
     struct rp_stall *list; /* one for each slow call, in their order */
     bool on_device;
     int64_t base_ns;
+    const char *outside; /* what of the recording does not count, or NULL */
 };
 
 struct rp_stall_mode {
