@@ -31,6 +31,7 @@
     X(runmeta)            \
     X(perfetto)           \
     X(ctf)                \
+    X(flight_recorder)    \
     X(torch_memory)       \
     X(xla_buffers)        \
     X(byteps)

@@ -154,6 +154,12 @@ static const struct rp_type transfer_type = {"transfer", sizeof(struct rp_comm_t
 static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "comm", "text output only", RP_SCREEN),
     ROOT(delay_text, STR, NONE, "delay", "text output only", RP_SCREEN),
+    ROOT(check_text, STR, NONE, "check",
+         "whether all ranks make the same collectives; null: not asked", RP_NULLABLE),
+    RP_FIELD_LIST(struct rp_comm_root, check_rows, &rp_comm_check_type, "differences",
+                  "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_root, checks, &rp_comm_check_type, NULL,
+                  "what differs between ranks, by time", 0),
     ROOT(matched_by, STR, NONE, NULL, "sequence, group, order, name, time or none", 0),
     ROOT(given_count, I64, COUNT, NULL, "ranks that were given", 0),
     ROOT(world_size, I64, COUNT, NULL, "ranks of the job", 0),
@@ -205,6 +211,8 @@ static const struct rp_type lane_type = {"lane", sizeof(struct rp_comm_lane), la
 
 static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct rp_comm_part, lanes, &lane_type),
+    RP_PART_LIST(struct rp_comm_part, calls, &rp_comm_call_type),
+    RP_PART_PLAIN(struct rp_comm_part, hangs),
     RP_PART_LIST(struct rp_comm_part, transfers, &transfer_type), RP_PART_END};
 static const struct rp_type part_type = {"comm_part", sizeof(struct rp_comm_part), part_fields,
                                          NULL};
@@ -479,6 +487,33 @@ static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
     return RP_OK;
 }
 
+/* On request, and where some collective may not have ended. */
+static enum rp_code compare_ranks(struct comm_join *j, bool asked, size_t limit, int *answer,
+                                  struct rp_err *err)
+{
+    struct rp_comm_caller *callers = RP_ARENA_NEW(j->arena, struct rp_comm_caller, j->ranks->n + 1);
+    struct rp_comm_checks checks;
+    bool hangs = false;
+
+    RP_TRY(rp_arena_check(j->arena, "comparing collectives", err));
+    for (size_t r = 0; r < j->ranks->n; r++) {
+        const struct rp_comm_part *part = j->ranks->parts[r].data;
+
+        hangs = hangs || part->hangs;
+        callers[r] = (struct rp_comm_caller){
+            .rank = j->ranks->parts[r].number, .calls = part->calls, .n = part->ncalls};
+    }
+    if (!asked && !hangs)
+        return RP_OK;
+    RP_TRY(rp_comm_compare(callers, j->ranks->n, j->ranks->world_size, j->arena, &checks, err));
+    j->out->check_text = checks.text;
+    j->out->checks = j->out->check_rows = checks.rows;
+    j->out->nchecks = checks.n;
+    j->out->ncheck_rows = checks.n < limit ? checks.n : limit;
+    *answer = asked && checks.n;
+    return RP_OK;
+}
+
 static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                               struct rp_result *result, struct rp_err *err)
 {
@@ -500,6 +535,7 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
     for (r = 0; r < j.n && j.all.n; r++)
         add_cause(&j, &out->ranks[r]);
     RP_TRY(rp_comm_join_transfers(ranks, limit, j.arena, out, err));
+    RP_TRY(compare_ranks(&j, rp_settings_flag(settings, "check"), limit, &result->answer, err));
     RP_TRY(rp_comm_add_sizes(out, j.arena, err));
     return rp_comm_add_texts(out, limit, j.arena, err);
 }
@@ -510,11 +546,20 @@ static enum rp_code comm_rank(const struct rp_loaded *loaded, const struct rp_sc
                               const struct rp_settings *settings, struct rp_rank_part *part,
                               struct rp_err *err)
 {
-    (void)settings;
-    return rp_comm_fill_part(loaded->trace, scope, &part->arena, part->data, err);
+    struct rp_comm_part *out = part->data;
+
+    RP_TRY(rp_comm_fill_part(loaded->trace, scope, &part->arena, out, err));
+    out->hangs = rp_comm_may_hang(loaded->trace);
+    if (!out->hangs && !rp_settings_flag(settings, "check"))
+        return RP_OK;
+    return rp_comm_find_calls(loaded->trace, &out->lanes[0].comm, &part->arena, &out->calls,
+                              &out->ncalls, err);
 }
 
 static const struct rp_option comm_options[] = {
+    {"check", 0, RP_OPT_FLAG, NULL, NULL,
+     "compare the ranks: order, kinds, sizes and types of their collectives; differences: exit 1",
+     0},
     {"limit", 'n', RP_OPT_COUNT, "N", "10",
      "show the N collectives with the longest delays; 0: all", 0},
     RP_RANK_OPTIONS,
@@ -531,6 +576,8 @@ const struct rp_question_row rp_ask_comm = {
                      "why.",
                  .examples = "reprise comm run/\tall ranks of a run\n"
                              "reprise comm --csv run/\tevery collective\n"
+                             "reprise comm nccl_trace_rank_*\ta job that hangs: who is missing\n"
+                             "reprise comm --check run/\tdo all ranks make the same collectives\n"
                              "reprise comm --rank 0,6 run/\tonly these ranks\n",
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = comm_options,

@@ -8,6 +8,7 @@
  * of the question and compares the last rank to arrive with the others (late.h).
  */
 #include "dataset/ranks.h"
+#include "explain/comm/check.h"
 #include "explain/comm/late.h"
 
 /* A tensor from one process to another. */
@@ -27,8 +28,10 @@ struct rp_comm_lane {
 };
 
 struct rp_comm_part {
-    size_t nlanes, ntransfers;
+    size_t nlanes, ntransfers, ncalls;
     struct rp_comm_lane *lanes; /* at least one */
+    struct rp_comm_call *calls; /* where they are compared (check.h) */
+    int64_t hangs;              /* collectives may not have ended: they are compared */
     struct rp_comm_transfer *transfers;
 };
 
@@ -64,6 +67,7 @@ struct rp_comm_size {
 
 struct rp_comm_root {
     const char *run_text, *delay_text; /* text output only */
+    const char *check_text;            /* NULL: not compared */
     const char *matched_by;
     int64_t world_size, given_count; /* ranks of the job, at least those given */
     bool several, dropped;    /* ranks have several devices; matches by order made no sense */
@@ -71,7 +75,8 @@ struct rp_comm_root {
     int64_t collective_count, matched_count, unmatched_count, margin_ns;
     bool clocks_differ;
     size_t nranks, nrank_rows, nalone_rows, nsizes, nsize_rows, ncollectives, nworst, nlongest;
-    size_t nnotes, ntransfers, nslowest, ndevice_rows, nworst_devices;
+    size_t nnotes, ntransfers, nslowest, ndevice_rows, nworst_devices, nchecks, ncheck_rows;
+    struct rp_comm_check *checks, *check_rows;    /* what differs between ranks */
     struct rp_comm_transfer *transfers, *slowest; /* by begin; text output only by length */
     /* For the screen: the rank that delays the others most comes first; or ranks without a match.
      */

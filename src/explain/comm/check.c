@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calls are sorted by group, number in the group, rank: the calls of one collective are neighbours.
+ * What most ranks did is right (a majority vote, linear), the others differ. Numbers are those the
+ * recorder gave; where it gave none, the position among the calls of the rank in that group.
+ */
+#include "explain/comm/check.h"
+
+#include "base/hash.h"
+#include "base/order.h"
+#include "result/print_units.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMED 6 /* ranks in a sentence */
+
+#define CALL(member, type) RP_FIELD(struct rp_comm_call, member, type, NONE, NULL, "", 0)
+static const struct rp_field call_fields[] = {
+    CALL(kind, STR),     CALL(group, STR), CALL(members, STR), CALL(dtype, STR),
+    CALL(shapes, STR),   CALL(line, STR),  CALL(seq, I64),     CALL(in_bytes, I64),
+    CALL(begin_ns, I64), CALL(ended, I64), RP_FIELD_END};
+const struct rp_type rp_comm_call_type = {"call", sizeof(struct rp_comm_call), call_fields, NULL};
+
+#define CHECK(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_comm_check, member, type, unit, title, doc, flags)
+static const struct rp_field check_fields[] = {
+    CHECK(collective, STR, NONE, "collective", "its kind; null: no_file", RP_SHORTEN),
+    CHECK(group, STR, NONE, "group", "process group, or null", RP_SHORTEN),
+    CHECK(seq, I64, NONE, "number", "in its group", RP_NULLABLE),
+    CHECK(rank, I64, NONE, "rank", "the rank that differs", 0),
+    CHECK(problem, STR, NONE, "problem",
+          "no_file, not_entered, kind, size, type, not_left or waits", 0),
+    CHECK(detail, STR, NONE, "detail", "what the rank did, and the others", RP_SHORTEN),
+    CHECK(line, STR, NONE, "line", "of the program, or null", RP_SHORTEN),
+    RP_FIELD_END};
+const struct rp_type rp_comm_check_type = {"check", sizeof(struct rp_comm_check), check_fields,
+                                           NULL};
+
+/* ------------------------------------------------------------------ the calls of a rank */
+
+static bool is_open_collective(const struct rp_trace *t, rp_event e)
+{
+    return t->ev.kind[e] == RP_KIND_COMM_OP && t->ev.flags[e] & RP_EVENT_UNENDED;
+}
+
+bool rp_comm_may_hang(const struct rp_trace *t)
+{
+    if (strcmp(rp_trace_str(t, t->format), "flight-recorder") == 0)
+        return true;
+    for (rp_event e = 0; e < t->ev.n; e++)
+        if (is_open_collective(t, e))
+            return true;
+    return false;
+}
+
+struct call_keys {
+    struct rp_arg_key shapes, stack, state;
+};
+
+/* Whether a frame is of PyTorch itself. */
+static bool is_library(const char *frame, const char *end)
+{
+    const char *at = memmem(frame, (size_t)(end - frame), "torch/", 6);
+
+    return at && (at == frame || at[-1] == '/');
+}
+
+/* "train.py:125 step" of the innermost frame that is Python and not of PyTorch, else of the
+   innermost one that is Python. */
+static const char *line_of(const char *stack, struct rp_arena *arena)
+{
+    const char *open, *close, *end, *found = NULL;
+
+    for (; *stack; stack = *end ? end + 1 : end) {
+        bool library;
+
+        end = strchrnul(stack, ';');
+        open = memchr(stack, '(', (size_t)(end - stack));
+        close = open ? memchr(open, ')', (size_t)(end - open)) : NULL;
+        if (!close || close[1] != ':' || close + 2 >= end || open - stack < 3 ||
+            memcmp(open - 3, ".py", 3) != 0)
+            continue;
+        library = is_library(stack, open);
+        if (found && library)
+            continue;
+        found =
+            rp_arena_textf(arena, "%.*s:%.*s%.*s", (int)(open - stack), stack,
+                           (int)(close - open - 1), open + 1, (int)(end - close - 2), close + 2);
+        if (!library)
+            return found;
+    }
+    return found;
+}
+
+static const char *key_text(const struct rp_arg_key *key, const struct rp_trace *t, rp_event e)
+{
+    rp_str s;
+
+    return rp_arg_key_text(key, e, &s) && rp_trace_str_len(t, s) ? rp_trace_str(t, s) : NULL;
+}
+
+static void fill_call(struct rp_comm_call *c, const struct rp_coll_reader *reader,
+                      const struct call_keys *keys, rp_event e, struct rp_arena *arena)
+{
+    const struct rp_trace *t = reader->trace;
+    struct rp_coll_facts f = rp_coll_read(reader, e, RP_NONE);
+    const char *stack = key_text(&keys->stack, t, e), *shapes = key_text(&keys->shapes, t, e);
+    const char *state = key_text(&keys->state, t, e);
+
+    *c = (struct rp_comm_call){
+        .kind = f.kind == RP_COLL_OTHER ? rp_arena_text(arena, rp_trace_str(t, t->ev.name[e]))
+                                        : rp_coll_kind_names[f.kind],
+        .group = f.group == RP_NONE ? NULL : rp_arena_text(arena, rp_trace_str(t, f.group)),
+        .members = f.members == RP_NONE ? NULL : rp_arena_text(arena, rp_trace_str(t, f.members)),
+        .dtype = f.dtype,
+        .shapes = shapes ? rp_arena_text(arena, shapes) : NULL,
+        .line = stack ? line_of(stack, arena) : NULL,
+        .seq = f.seq,
+        .in_bytes = f.in_elements < 0 ? -1 : f.in_elements * (f.item_bytes ? f.item_bytes : 1),
+        .begin_ns = t->ev.ts_ns[e] + (t->has_base ? t->base_ns : 0),
+        .ended = state ? strcmp(state, "completed") == 0 : !(t->ev.flags[e] & RP_EVENT_UNENDED)};
+}
+
+static enum rp_code calls_of_events(const struct rp_trace *t, struct rp_arena *arena,
+                                    struct rp_comm_call **out, size_t *n, struct rp_err *err)
+{
+    struct rp_coll_reader reader = {0};
+    struct call_keys keys = {0};
+    enum rp_code code = rp_coll_reader_init(&reader, t, err);
+    size_t most = 0;
+
+    if (code == RP_OK)
+        code = rp_arg_key_init(&keys.shapes, t, "Input Dims", err);
+    if (code == RP_OK)
+        code = rp_arg_key_init(&keys.stack, t, "Call stack", err);
+    if (code == RP_OK)
+        code = rp_arg_key_init(&keys.state, t, "State", err);
+    for (rp_event e = 0; code == RP_OK && e < t->ev.n; e++)
+        most += is_open_collective(t, e) || rp_event_is_host_collective(t, e);
+    *out = code == RP_OK ? RP_ARENA_NEW(arena, struct rp_comm_call, most + 1) : NULL;
+    for (rp_event e = 0; *out && e < t->ev.n; e++)
+        if (is_open_collective(t, e) || rp_event_is_host_collective(t, e))
+            fill_call(&(*out)[(*n)++], &reader, &keys, e, arena);
+    rp_coll_reader_release(&reader);
+    rp_arg_key_release(&keys.shapes);
+    rp_arg_key_release(&keys.stack);
+    rp_arg_key_release(&keys.state);
+    return code == RP_OK ? rp_arena_check(arena, "listing collectives", err) : code;
+}
+
+enum rp_code rp_comm_find_calls(const struct rp_trace *trace, const struct rp_collectives *list,
+                                struct rp_arena *arena, struct rp_comm_call **out, size_t *n,
+                                struct rp_err *err)
+{
+    *n = 0;
+    if (rp_comm_may_hang(trace))
+        return calls_of_events(trace, arena, out, n, err);
+    *out = RP_ARENA_NEW(arena, struct rp_comm_call, list->list.n + 1);
+    for (size_t i = 0; *out && i < list->list.n; i++) {
+        const struct rp_collective *c = &list->list.at[i];
+
+        (*out)[(*n)++] = (struct rp_comm_call){
+            .kind = c->kind == RP_COLL_OTHER ? c->name : rp_coll_kind_names[c->kind],
+            .group = c->group,
+            .dtype = c->dtype,
+            .seq = c->seq,
+            .in_bytes = c->in_bytes,
+            .begin_ns = c->begin_ns + list->base_ns,
+            .ended = 1};
+    }
+    return rp_arena_check(arena, "listing collectives", err);
+}
+
+/* ------------------------------------------------------------------ comparing */
+
+struct item { /* a call, and where it belongs */
+    uint64_t group;
+    int64_t pos, rank;
+    size_t caller;
+    const struct rp_comm_call *call;
+};
+
+struct seat { /* a rank in a group */
+    uint64_t group;
+    int64_t rank, first, last;
+    const struct rp_comm_call *last_call; /* NULL: it made none */
+    bool missed;                          /* was reported not to enter one */
+};
+
+struct compare {
+    const struct rp_comm_caller *callers;
+    size_t ncallers;
+    struct rp_arena *arena;
+    struct item *items;
+    struct seat *seats;
+    size_t nitems, nseats;
+    struct rp_comm_checks *out;
+    size_t room;
+};
+
+RP_ORDER(by_rank, struct item, RP_UP(group), RP_UP(rank), RP_UP(pos))
+RP_ORDER(by_position, struct item, RP_UP(group), RP_UP(pos), RP_UP(rank))
+RP_ORDER(by_seat, struct seat, RP_UP(group), RP_UP(rank))
+RP_ORDER(by_time, struct rp_comm_check, RP_UP(at_ns), RP_UP(seq), RP_UP(order), RP_UP(rank))
+
+static uint64_t text_hash(const char *text)
+{
+    return text ? rp_hash_bytes(text, strlen(text)) : 0;
+}
+
+/* Groups of one name with other ranks are others: names are numbers in jobs with many of them.
+   Sends and receives are between two ranks, and are not compared. */
+static uint64_t group_of(const struct rp_comm_call *c)
+{
+    return rp_hash_join(text_hash(c->group), text_hash(c->members));
+}
+
+static bool is_compared(const struct rp_comm_call *c)
+{
+    return strcmp(c->kind, rp_coll_kind_names[RP_COLL_SEND_RECV]) != 0;
+}
+
+static void list_items(struct compare *w)
+{
+    for (size_t i = 0; i < w->ncallers; i++)
+        for (size_t k = 0; k < w->callers[i].n; k++) {
+            const struct rp_comm_call *c = &w->callers[i].calls[k];
+
+            if (is_compared(c))
+                w->items[w->nitems++] = (struct item){.group = group_of(c),
+                                                      .pos = c->seq >= 0 ? c->seq : (int64_t)k,
+                                                      .rank = w->callers[i].rank,
+                                                      .caller = i,
+                                                      .call = c};
+        }
+    qsort(w->items, w->nitems, sizeof *w->items, by_rank);
+    for (size_t i = 0, at = 0; i < w->nitems; i++) { /* without numbers: their positions */
+        struct item *x = &w->items[i];
+        bool first = !i || x->group != x[-1].group || x->rank != x[-1].rank;
+
+        at = first ? 0 : at + 1;
+        if (x->call->seq < 0)
+            x->pos = (int64_t)at;
+        if (first)
+            w->seats[w->nseats++] =
+                (struct seat){.group = x->group, .rank = x->rank, .first = x->pos};
+        w->seats[w->nseats - 1].last = x->pos;
+        w->seats[w->nseats - 1].last_call = x->call;
+    }
+}
+
+static const struct rp_comm_caller *caller_of(const struct compare *w, int64_t rank)
+{
+    size_t i;
+
+    RP_LOWER_BOUND(i, w->ncallers, w->callers[i].rank < rank);
+    return i < w->ncallers && w->callers[i].rank == rank ? &w->callers[i] : NULL;
+}
+
+static struct rp_comm_check *new_row(struct compare *w, const struct rp_comm_call *c, int64_t rank,
+                                     const char *problem, int64_t order, const char *detail)
+{
+    struct rp_comm_check *row = &w->out->rows[w->out->n];
+
+    if (w->out->n == w->room)
+        return NULL;
+    w->out->n++;
+    *row = (struct rp_comm_check){.group = c->group,
+                                  .collective = c->kind,
+                                  .problem = problem,
+                                  .detail = detail,
+                                  .line = c->line,
+                                  .seq = c->seq < 0 ? RP_ABSENT_I64 : c->seq,
+                                  .rank = rank,
+                                  .at_ns = c->begin_ns,
+                                  .order = order};
+    return row;
+}
+
+/* Ranks of a group that were given but made no call in it, and ranks of which there is no file. */
+static void add_members(struct compare *w)
+{
+    size_t known = w->nseats, nothing;
+    struct rp_map absent;
+
+    rp_map_init(&absent);
+    for (size_t i = 0; i < known; i++) {
+        const struct seat *s = &w->seats[i];
+        const char *at = s->last_call->members;
+
+        if ((i && s[-1].group == s->group) || !at)
+            continue;
+        for (; (at = strpbrk(at, "0123456789")); at += strspn(at, "0123456789")) {
+            int64_t rank = strtoll(at, NULL, 10);
+            struct seat key = {.group = s->group, .rank = rank};
+
+            if (bsearch(&key, w->seats, known, sizeof key, by_seat))
+                continue;
+            if (caller_of(w, rank)) {
+                key.first = INT64_MIN;
+                key.last = INT64_MIN;
+                if (w->nseats < 2 * known + w->room)
+                    w->seats[w->nseats++] = key;
+            } else if (rp_map_get(&absent, (uint64_t)rank) == RP_MAP_NONE &&
+                       rp_map_put(&absent, (uint64_t)rank, 1, NULL) == RP_OK) {
+                static const struct rp_comm_call none = {.seq = -1, .begin_ns = INT64_MIN};
+
+                new_row(w, &none, rank, "no_file", 0,
+                        "died before it could write one, or its file was not given");
+            }
+        }
+    }
+    nothing = w->nseats - known;
+    if (nothing)
+        qsort(w->seats, w->nseats, sizeof *w->seats, by_seat);
+    rp_map_release(&absent);
+}
+
+/* ------------------------------------------------------------------ one collective */
+
+typedef uint64_t value_fn(const struct rp_comm_call *c);
+
+static uint64_t kind_value(const struct rp_comm_call *c)
+{
+    return text_hash(c->kind);
+}
+
+static uint64_t size_value(const struct rp_comm_call *c)
+{
+    return c->in_bytes < 0 || strcmp(c->kind, rp_coll_kind_names[RP_COLL_ALL_TO_ALL]) == 0
+               ? 0
+               : (uint64_t)c->in_bytes + 1;
+}
+
+static uint64_t type_value(const struct rp_comm_call *c)
+{
+    return text_hash(c->dtype);
+}
+
+/* The call whose value most others have (Boyer and Moore). */
+static const struct rp_comm_call *usual(const struct item *x, size_t n, value_fn *value)
+{
+    const struct rp_comm_call *best = x[0].call;
+    size_t votes = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!votes)
+            best = x[i].call;
+        votes = value(x[i].call) == value(best) ? votes + 1 : votes - 1;
+    }
+    return best;
+}
+
+static const char *size_text(const struct compare *w, const struct rp_comm_call *c)
+{
+    if (c->shapes)
+        return c->shapes;
+    return rp_arena_textf(w->arena, "%lld bytes", (long long)c->in_bytes);
+}
+
+/* True where something differs. */
+static bool compare_values(struct compare *w, const struct item *x, size_t n, value_fn *value,
+                           const char *problem, int64_t order)
+{
+    const struct rp_comm_call *u = usual(x, n, value);
+    bool differs = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct rp_comm_call *c = x[i].call;
+        const char *own, *others;
+
+        if (value(c) == value(u) || !value(c) || !value(u) ||
+            (value == size_value && type_value(c) != type_value(u))) /* bytes of another type */
+            continue;
+        differs = true;
+        own = value == kind_value ? c->kind : value == type_value ? c->dtype : size_text(w, c);
+        others = value == kind_value ? u->kind : value == type_value ? u->dtype : size_text(w, u);
+        new_row(w, c, x[i].rank, problem, order,
+                rp_arena_textf(w->arena, "%s, others %s", own, others));
+    }
+    return differs;
+}
+
+/* Ranks of the group that are not in this collective. */
+static size_t find_missing(struct compare *w, const struct item *x, size_t n, struct seat *seats,
+                           size_t nseats)
+{
+    size_t k = 0, missing = 0;
+
+    for (size_t i = 0; i < nseats; i++) {
+        struct seat *s = &seats[i];
+        struct rp_comm_check *row;
+
+        while (k < n && x[k].rank < s->rank)
+            k++;
+        if ((k < n && x[k].rank == s->rank) || (s->last_call && x->pos < s->first))
+            continue; /* before the first one that its recorder kept */
+        missing++;
+        if (s->missed)
+            continue;
+        s->missed = true;
+        row = new_row(w, usual(x, n, kind_value), s->rank, "not_entered", 1,
+                      !s->last_call ? "made no call in this group"
+                                    : rp_arena_textf(w->arena, "its last: %s, number %lld",
+                                                     s->last_call->kind, (long long)s->last));
+        if (row)
+            row->line = s->last_call ? s->last_call->line : NULL;
+    }
+    return missing;
+}
+
+static void compare_collective(struct compare *w, const struct item *x, size_t n,
+                               struct seat *seats, size_t nseats)
+{
+    size_t ended = 0, before = w->out->n;
+
+    w->out->compared++;
+    find_missing(w, x, n, seats, nseats);
+    if (!compare_values(w, x, n, kind_value, "kind", 2)) {
+        compare_values(w, x, n, size_value, "size", 3);
+        compare_values(w, x, n, type_value, "type", 4);
+    }
+    for (size_t i = 0; i < n; i++)
+        ended += x[i].call->ended != 0;
+    for (size_t i = 0; i < n; i++)
+        if (!x[i].call->ended && ended)
+            new_row(w, x[i].call, x[i].rank, "not_left", 5, "others have left it");
+        else if (!x[i].call->ended)
+            new_row(w, x[i].call, x[i].rank, "waits", 6, "in it, not ended");
+    for (size_t i = before; i < w->out->n; i++) /* all at the time of the first */
+        w->out->rows[i].at_ns = w->out->rows[before].at_ns;
+}
+
+static void compare_all(struct compare *w)
+{
+    size_t seat = 0, i = 0, nseats, n;
+
+    qsort(w->items, w->nitems, sizeof *w->items, by_position);
+    for (; i < w->nitems; i += n) {
+        const struct item *x = &w->items[i];
+
+        for (n = 1; i + n < w->nitems && x[n].group == x->group && x[n].pos == x->pos; n++)
+            ;
+        while (seat < w->nseats && w->seats[seat].group != x->group)
+            seat++;
+        for (nseats = 0; seat + nseats < w->nseats && w->seats[seat + nseats].group == x->group;)
+            nseats++;
+        compare_collective(w, x, n, &w->seats[seat], nseats);
+    }
+}
+
+/* ------------------------------------------------------------------ the sentence */
+
+static const char *problem_words(const char *problem)
+{
+    static const char *const words[][2] = {
+        {"no_file", "no file"},   {"not_entered", "did not enter"}, {"kind", "another collective"},
+        {"size", "another size"}, {"type", "another type"},         {"not_left", "did not leave"},
+        {"waits", "waiting"}};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i][0], problem) == 0)
+            return words[i][1];
+    return problem;
+}
+
+/* "no file: rank 5, 7" */
+static const char *name_ranks(struct compare *w, const char *text, const struct rp_comm_check *rows,
+                              size_t n, const char **last, size_t *named)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool same = *last && strcmp(rows[i].problem, *last) == 0;
+
+        *named = same ? *named + 1 : 1;
+        if (!same)
+            text = rp_arena_textf(w->arena, "%s%s%s: rank %lld", text, *last ? "; " : "",
+                                  problem_words(rows[i].problem), (long long)rows[i].rank);
+        else if (*named <= NAMED)
+            text = rp_arena_textf(w->arena, "%s, %lld", text, (long long)rows[i].rank);
+        else if (*named == NAMED + 1)
+            text = rp_arena_textf(w->arena, "%s …", text);
+        *last = rows[i].problem;
+    }
+    return text;
+}
+
+/* "all_reduce 6 of group '0': did not enter: rank 3; another size: rank 1; waiting: rank 0, 2":
+   what is wrong with the first collective that differs, after the ranks without a file. */
+static const char *first_problem(struct compare *w)
+{
+    const struct rp_comm_check *rows = w->out->rows, *first;
+    const char *text = "", *last = NULL;
+    size_t absent = 0, n = 0, named = 0;
+
+    while (absent < w->out->n && rows[absent].order == 0)
+        absent++;
+    text = name_ranks(w, text, rows, absent, &last, &named);
+    first = rows + absent;
+    while (absent + n < w->out->n && first[n].seq == first->seq && first[n].at_ns == first->at_ns)
+        n++;
+    if (!n)
+        return text;
+    text = rp_arena_textf(w->arena, "%s%s%s", text, absent ? "; " : "", first->collective);
+    if (first->seq != RP_ABSENT_I64)
+        text = rp_arena_textf(w->arena, "%s %lld", text, (long long)first->seq);
+    if (first->group)
+        text = rp_arena_textf(w->arena, "%s of group '%s'", text, first->group);
+    last = NULL;
+    return name_ranks(w, rp_arena_textf(w->arena, "%s: ", text), first, n, &last, &named);
+}
+
+enum rp_code rp_comm_compare(const struct rp_comm_caller *callers, size_t n, int64_t world_size,
+                             struct rp_arena *arena, struct rp_comm_checks *out, struct rp_err *err)
+{
+    struct compare w = {.callers = callers, .ncallers = n, .arena = arena, .out = out};
+    size_t total = 0;
+
+    for (size_t i = 0; i < n; i++)
+        total += callers[i].n;
+    *out = (struct rp_comm_checks){0};
+    w.room = 3 * total + (size_t)(world_size > 0 ? world_size : 0) + n + 16;
+    w.items = RP_ARENA_NEW(arena, struct item, total + 1);
+    w.seats = RP_ARENA_NEW(arena, struct seat, 2 * total + w.room + 1);
+    out->rows = RP_ARENA_NEW(arena, struct rp_comm_check, w.room + 1);
+    RP_TRY(rp_arena_check(arena, "comparing collectives", err));
+    list_items(&w);
+    add_members(&w);
+    compare_all(&w);
+    qsort(out->rows, out->n, sizeof *out->rows, by_time);
+    if (out->n)
+        out->text = first_problem(&w);
+    else
+        out->text = rp_arena_textf(
+            arena, "%s of %s: order, kinds, sizes and types are the same on all ranks",
+            rp_units_count(arena, out->compared, "collective"),
+            rp_units_count(arena, (int64_t)n, "rank"));
+    return rp_arena_check(arena, "comparing collectives", err);
+}
