@@ -53,13 +53,28 @@ enum rp_code rp_replay_describe(struct rp_arena *arena, const struct rp_tensor *
     return RP_OK;
 }
 
-static void judge_output(struct rp_arena *arena, const struct rp_tensor *got,
-                         const struct rp_tensor *want, const struct rp_tolerance *tolerance,
-                         struct rp_replay_output *row)
+enum rp_code rp_replay_warn(struct rp_replay *root, struct rp_arena *arena, const char *text,
+                            struct rp_err *err)
+{
+    const char **list = RP_ARENA_NEW(arena, const char *, root->nwarnings + 1);
+
+    if (!list || !text)
+        return rp_err_nomem(err, "judging outputs");
+    if (root->nwarnings)
+        memcpy(list, root->warnings, root->nwarnings * sizeof *list);
+    list[root->nwarnings++] = text;
+    root->warnings = list;
+    return RP_OK;
+}
+
+void rp_replay_judge(struct rp_arena *arena, const struct rp_tensor *got,
+                     const struct rp_tensor *want, const struct rp_tolerance *tolerance,
+                     struct rp_replay_output *row)
 {
     struct rp_comparison c;
 
     rp_compare(got, want, tolerance, &c);
+    row->nworst = 0;
     row->ok = c.ok;
     row->max_abs = c.max_abs;
     row->max_rel = c.max_rel;
@@ -115,8 +130,10 @@ static enum rp_code compare_all(const struct rp_session *s, const struct rp_sett
     const struct rp_signature *sig = &s->signature;
     struct rp_tolerance tolerance = {.tf32 = false};
     const uint8_t *through = NULL;
+    bool is_own; /* no bound is the user's */
 
     RP_TRY(rp_replay_tolerance(settings, &tolerance, err));
+    is_own = tolerance.absolute < 0 && tolerance.relative < 0 && tolerance.ulp < 0;
     if (s->program.program && !s->graph)
         RP_TRY(rp_precision_find(s->program.program, sig, &result->arena, &through, err));
     tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
@@ -126,11 +143,13 @@ static enum rp_code compare_all(const struct rp_session *s, const struct rp_sett
             root->checked);
     for (size_t i = 0; i < run->noutputs; i++) {
         tolerance.through = through && sig->nout ? through[i % sig->nout] : RP_ELEM_INVALID;
-        judge_output(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
-        root->ok &= root->outputs[i].ok;
+        rp_replay_judge(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
     }
-    if (tolerance.absolute < 0 && tolerance.relative < 0 &&
-        tolerance.ulp < 0) /* else: the user's */
+    if (is_own && s->program.program && !s->graph && sig->nout && s->arguments && !tolerance.tf32)
+        RP_TRY(rp_replay_tighten(s, run, want, through, !other, result, err));
+    for (size_t i = 0; i < run->noutputs; i++)
+        root->ok &= root->outputs[i].ok;
+    if (is_own)
         RP_TRY(rp_replay_excuse(s, run, result, err));
     result->answer = root->ok ? 0 : RP_ANSWER_NO;
     return RP_OK;

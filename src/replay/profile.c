@@ -146,17 +146,12 @@ static enum rp_code add_spans(struct trace_ctx *t, const struct rp_session_run *
 
 static enum rp_code warn_dropped(struct rp_result *result, uint64_t dropped, struct rp_err *err)
 {
-    struct rp_replay *root = result->root;
-
     if (!dropped)
         return RP_OK;
-    root->warnings = RP_ARENA_NEW(&result->arena, const char *, 1);
-    if (!root->warnings)
-        return rp_err_nomem(err, "tracing");
-    root->warnings[0] = rp_arena_printf(&result->arena, "%llu instructions are not in the trace",
-                                        (unsigned long long)dropped);
-    root->nwarnings = 1;
-    return RP_OK;
+    return rp_replay_warn(result->root, &result->arena,
+                          rp_arena_textf(&result->arena, "%llu instructions are not in the trace",
+                                         (unsigned long long)dropped),
+                          err);
 }
 
 static enum rp_code replay_spans(const struct rp_session_run *run, unsigned runs,

@@ -213,11 +213,30 @@ enum rp_code rp_replay_tolerance(const struct rp_settings *settings, struct rp_t
 enum rp_code rp_replay_describe(struct rp_arena *arena, const struct rp_tensor *t, size_t i,
                                 struct rp_replay_output *row, struct rp_err *err);
 
+/* Another line among the warnings. */
+#define RP_REPLAY_WARNINGS 5 /* of one kind */
+enum rp_code rp_replay_warn(struct rp_replay *root, struct rp_arena *arena, const char *text,
+                            struct rp_err *err);
+
+/* Compares an output with what is expected. */
+void rp_replay_judge(struct rp_arena *arena, const struct rp_tensor *got,
+                     const struct rp_tensor *want, const struct rp_tolerance *tolerance,
+                     struct rp_replay_output *row);
+
 /* Compares as --check says, else with what is expected or recorded, if anything is. The answer is
    no where an output is wrong. */
 enum rp_code rp_replay_check(const struct rp_session *s, const struct rp_settings *settings,
                              const struct rp_session_run *run, struct rp_result *result,
                              struct rp_err *err);
+
+/* ---- rounding.c ---- */
+
+/* Outputs that are right by their type and off by more than the program's rounding explains become
+   wrong. through: as rp_precision_find has it, or NULL; any_tf32: what is expected may have been
+   computed with products in TF32. */
+enum rp_code rp_replay_tighten(const struct rp_session *s, const struct rp_session_run *run,
+                               struct rp_tensor *const *want, const uint8_t *through, bool any_tf32,
+                               struct rp_result *result, struct rp_err *err);
 
 /* ---- undecided.c ---- */
 

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_WARNINGS 5
-
 /* ---- what reaches an output ---- */
 
 /* Where the search goes on from an operation, or what it has found. */
@@ -180,26 +178,23 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
 /* On the screen, as warnings: the first few of them. */
 static enum rp_code warn_excused(struct rp_replay *root, struct rp_arena *arena, struct rp_err *err)
 {
-    const char **list = RP_ARENA_NEW(arena, const char *, root->nwarnings + MOST_WARNINGS + 1);
     size_t more = 0;
 
-    if (!list)
-        return rp_err_nomem(err, "judging outputs");
-    for (size_t i = 0; i < root->nwarnings; i++)
-        list[i] = root->warnings[i];
-    root->warnings = list;
     for (size_t i = 0; i < root->noutputs; i++) {
         const char *verdict = root->outputs[i].verdict;
 
         if (root->outputs[i].ok || !strcmp(verdict, "wrong"))
             continue;
-        if (more++ < MOST_WARNINGS)
-            list[root->nwarnings++] = rp_arena_textf(arena, "output %zu is %s", i, verdict);
+        if (more++ < RP_REPLAY_WARNINGS)
+            RP_TRY(rp_replay_warn(root, arena,
+                                  rp_arena_textf(arena, "output %zu is %s", i, verdict), err));
     }
-    if (more > MOST_WARNINGS)
-        list[root->nwarnings++] =
-            rp_arena_textf(arena, "%zu more outputs cannot be judged either", more - MOST_WARNINGS);
-    return rp_arena_check(arena, "judging outputs", err);
+    if (more <= RP_REPLAY_WARNINGS)
+        return RP_OK;
+    return rp_replay_warn(root, arena,
+                          rp_arena_textf(arena, "%zu more outputs cannot be judged either",
+                                         more - RP_REPLAY_WARNINGS),
+                          err);
 }
 
 enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_session_run *run,

@@ -72,7 +72,7 @@ static void note_worst(struct rp_comparison *c, size_t at, double got, double wa
     c->worst[k] = (struct rp_worst){at, got, want};
 }
 
-static double largest_magnitude(const struct rp_tensor *t)
+double rp_largest_magnitude(const struct rp_tensor *t)
 {
     double most = 0;
 
@@ -159,7 +159,8 @@ static void compare_integers(const struct rp_tensor *got, const struct rp_tensor
 /* The absolute bound of the type: a share of the largest magnitude, and not nothing. */
 static double floor_of(const struct rp_tolerance *t, const struct rp_tensor *want)
 {
-    double floor = t->absolute * largest_magnitude(want) + 1e-30, least = 1e-5 * t->relative / 1e-3;
+    double floor = t->absolute * rp_largest_magnitude(want) + 1e-30,
+           least = 1e-5 * t->relative / 1e-3;
 
     return floor < least ? least : floor;
 }
@@ -198,6 +199,10 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
     }
     /* given bounds are absolute; those of the type are of the array's magnitude */
     floor = strict ? t.absolute : floor_of(&t, want);
+    if (given && given->rounding > 0) {
+        floor = given->rounding;
+        t.relative = 0;
+    }
     for (size_t i = 0; i < got->n; i++) {
         compare_one(c, &t, got->elem, i, rp_tensor_number(got, i), rp_tensor_number(want, i),
                     floor);
@@ -205,5 +210,7 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
             compare_one(c, &t, got->elem, i, rp_tensor_imaginary(got, i),
                         rp_tensor_imaginary(want, i), floor);
     }
+    if (given && given->rounding > 0)
+        c->far = 0;
     c->ok = strict ? !c->wrong : !c->far && (double)c->wrong <= RP_WRONG_SHARE * (double)c->n;
 }

@@ -19,6 +19,7 @@ struct rp_tolerance {
                   has the tolerance of f16, which has as many bits */
     unsigned through;          /* the narrowest float type on the way to the array, whose bounds
                                   count where it is narrower; RP_ELEM_INVALID: not known */
+    double rounding; /* above 0: the only bound, absolute; a few elements may be over it */
 };
 
 /* Bits of the mantissa, hidden one left out. */
@@ -39,6 +40,9 @@ struct rp_comparison {
     size_t nworst;
     const char *reason; /* shape or type that differ; or NULL */
 };
+
+/* The largest finite magnitude; 0 where there is none. */
+double rp_largest_magnitude(const struct rp_tensor *t);
 
 /* got and want may have different types: raw bits of bf16 and f8 were made their type before, and a
    bf16 that was kept as f32 is compared as bf16. */

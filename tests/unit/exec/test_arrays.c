@@ -163,6 +163,32 @@ static void comparing(void **state)
     rp_tensor_drop(b);
 }
 
+/* A bound of rounding counts for all elements but half a percent, far off or not. */
+static void comparing_by_rounding(void **state)
+{
+    static const int64_t n = 1000;
+    struct rp_tensor *a = array(RP_ELEM_F32, &n, 1), *b = array(RP_ELEM_F32, &n, 1);
+    struct rp_tolerance rounding = {.absolute = -1, .relative = -1, .ulp = -1, .rounding = 0.25};
+    struct rp_comparison c;
+
+    UNUSED_STATE(state);
+    assert_true(rp_largest_magnitude(b) == 998);
+    for (size_t i = 0; i < 5; i++)
+        rp_tensor_set(a, 100 + i, rp_tensor_number(b, 100 + i) + 0.5);
+    rp_compare(a, b, &rounding, &c);
+    assert_true(c.ok && c.wrong == 5);
+    rp_tensor_set(a, 900, rp_tensor_number(b, 900) + 0.5); /* within 1e-3 of itself */
+    rp_compare(a, b, NULL, &c);
+    assert_true(c.ok);
+    rp_compare(a, b, &rounding, &c);
+    assert_true(!c.ok && c.wrong == 6);
+    rounding.rounding = 0.5;
+    rp_compare(a, b, &rounding, &c);
+    assert_true(c.ok && !c.wrong);
+    rp_tensor_drop(a);
+    rp_tensor_drop(b);
+}
+
 static void percentiles(void **state)
 {
     struct rp_err err = RP_ERR_INIT;
@@ -183,9 +209,10 @@ static void percentiles(void **state)
 
 int test_arrays(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(there_and_back), cmocka_unit_test(damage),
-                                       cmocka_unit_test(npy_headers), cmocka_unit_test(comparing),
-                                       cmocka_unit_test(percentiles)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_and_back),        cmocka_unit_test(damage),
+        cmocka_unit_test(npy_headers),           cmocka_unit_test(comparing),
+        cmocka_unit_test(comparing_by_rounding), cmocka_unit_test(percentiles)};
 
     return cmocka_run_group_tests_name("arrays", tests, NULL, NULL);
 }
