@@ -16,7 +16,7 @@ struct rp_json_inner {
     struct rp_err err; /* the first */
     uint64_t fail_offset;
     const char *fail_at; /* in the block */
-    bool ended_early, trailing_comma;
+    bool ended_early, trailing_comma, missing_comma;
     char before[RP_JSON_CONTEXT]; /* the end of the block before */
     size_t before_n;
     const char *raw_from; /* where the raw value begins in this block, or NULL */

@@ -51,6 +51,7 @@ enum rp_code rp_json_open(struct rp_input *in, const struct rp_json_options *opt
     }
     p->inner->depth_max = limits.depth;
     p->inner->trailing_comma = o.trailing_comma;
+    p->inner->missing_comma = o.missing_comma;
     p->token_max = limits.token_bytes < UINT32_MAX ? (uint32_t)limits.token_bytes : UINT32_MAX;
     show_nothing(p);
     *out = p;
@@ -282,7 +283,7 @@ static int pass_comma(struct rp_json *p, char bracket)
         rp_json_leave(p, at);
         return 0;
     }
-    if (p->fresh)
+    if (p->fresh || (*at == '{' && bracket == ']' && p->inner->missing_comma))
         return 1;
     if (*at != ',') {
         fail(p, at,

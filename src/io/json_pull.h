@@ -65,6 +65,7 @@ struct rp_json_options {
     const struct rp_limits *limits; /* NULL: the defaults; copied */
     bool threaded;                  /* read and index on another thread if there are two cores */
     bool trailing_comma;            /* allow one before the '}' of a top-level object */
+    bool missing_comma;             /* allow none between objects of an array */
     /* for tests and benchmarks */
     uint32_t block_bytes;    /* 0: the default */
     rp_json_index_fn *index; /* NULL: the fastest */

@@ -25,8 +25,7 @@ static void read_once(const uint8_t *data, size_t size, bool salvage)
         return;
     if (rp_format_read(in, &options, &import, &err) != RP_OK)
         return;
-    if (import.format == &rp_format_chrome_json && rp_trace_validate(import.trace, &err) != RP_OK &&
-        err.code != RP_NOMEM)
+    if (import.trace && rp_trace_validate(import.trace, &err) != RP_OK && err.code != RP_NOMEM)
         abort();
     rp_import_release(&import);
 }

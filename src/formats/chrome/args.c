@@ -70,7 +70,9 @@ static enum rp_code new_key(struct rp_chrome *r, struct rp_json_token *token, bo
         if (!key->text)
             return rp_err_nomem(err, "reading arguments");
     }
-    return rp_chrome_intern_token(r, token, &key->str, err);
+    RP_TRY(rp_chrome_intern_token(r, token, &key->str, err));
+    rp_chrome_note_key(r, token, key->str);
+    return RP_OK;
 }
 
 /* The index of an earlier argument with the same key, plus 1; 0: none. */

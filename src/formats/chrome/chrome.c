@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chrome's trace-event JSON in all its dialects: PyTorch's Kineto since 2021, XProf (JAX,
- * TensorFlow), TensorFlow's Timeline, Horovod's timeline, bare arrays. One pass over the text with
- * the pull parser, which may read, decompress and index on another thread; memory is that of the
- * model and some blocks. This file reads the document: it finds the events and handles files that
- * are truncated or damaged.
+ * TensorFlow), TensorFlow's Timeline, Horovod's timeline, bare arrays, DFTracer's lines. One pass
+ * over the text with the pull parser, which may read, decompress and index on another thread;
+ * memory is that of the model and some blocks. This file reads the document: it finds the events
+ * and handles files that are truncated or damaged.
  *
  *   ends early, with complete events before it   read up to there, with a warning
  *   a bare array without its ']'                 as Horovod writes it: nothing is missing
@@ -64,6 +64,25 @@ static enum rp_sniff sniff_chrome(const uint8_t *head, size_t n, const char *fil
     if (has > 0)
         return RP_SNIFF_CERTAIN;
     return has < 0 || is_other(head, n) ? RP_SNIFF_NO : RP_SNIFF_FALLBACK;
+}
+
+/* Whether '}' and the '{' of the next event have no comma between them. */
+static enum rp_sniff sniff_dftracer(const uint8_t *head, size_t n, const char *file)
+{
+    size_t at = rp_sniff_space(head, n, 0), end;
+    const uint8_t *line;
+
+    (void)file;
+    if (at == n || head[at] != '[' || sniff_array(head, n, at) != RP_SNIFF_CERTAIN)
+        return RP_SNIFF_NO;
+    at = rp_sniff_space(head, n, at + 1);
+    line = memchr(head + at, '\n', n - at);
+    if (!line || line == head)
+        return RP_SNIFF_NO;
+    for (end = (size_t)(line - head); end > at && (head[end - 1] == '\r' || head[end - 1] == ' ');)
+        end--;
+    at = rp_sniff_space(head, n, (size_t)(line - head));
+    return head[end - 1] == '}' && at < n && head[at] == '{' ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
 /* -------------------------------------------------------------------------- the document */
@@ -304,6 +323,7 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
     if (rp_input_trailing(r->in))
         RP_TRY(rp_builder_warn(r->builder, err,
                                "other data follows the compressed data and was ignored"));
+    RP_TRY(rp_chrome_end_fused(r, err));
     return rp_chrome_end_facts(&r->facts, err);
 }
 
@@ -311,17 +331,22 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
 
 static enum rp_code open_reader(struct rp_chrome *r, struct rp_err *err)
 {
-    struct rp_json_options json = {
-        .limits = r->options->limits, .threaded = r->options->threaded, .trailing_comma = true};
+    struct rp_json_options json = {.limits = r->options->limits,
+                                   .threaded = r->options->threaded,
+                                   .trailing_comma = true,
+                                   .missing_comma = r->lines};
     uint32_t none;
 
     rp_arena_init(&r->arena);
     rp_map_init(&r->category_of);
+    rp_map_init(&r->fused.process_of);
+    rp_map_init(&r->fused.count_of);
     RP_TRY(rp_builder_new(r->options->limits, &r->builder, err));
     r->facts.builder = r->builder;
     r->trace = rp_builder_borrow_trace(r->builder);
     r->health = &r->trace->health;
-    RP_TRY(rp_chrome_intern(r, "chrome-json", 11, &r->trace->format, err));
+    RP_TRY(r->lines ? rp_chrome_intern(r, "dftracer", 8, &r->trace->format, err)
+                    : rp_chrome_intern(r, "chrome-json", 11, &r->trace->format, err));
     RP_TRY(rp_chrome_category(r, NULL, &none, err));
     RP_TRY(rp_chrome_learn_init(r, err));
     return rp_json_open(r->in, &json, &r->json, err);
@@ -333,6 +358,9 @@ static void release_reader(struct rp_chrome *r)
     rp_builder_free(r->builder);
     rp_arena_release(&r->arena);
     rp_map_release(&r->category_of);
+    rp_map_release(&r->fused.process_of);
+    rp_map_release(&r->fused.count_of);
+    rp_vec_release(&r->fused.processes);
     rp_vec_release(&r->categories);
     rp_vec_release(&r->nodes);
     rp_vec_release(&r->args);
@@ -353,8 +381,8 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static enum rp_code read_chrome(struct rp_input *in, const struct rp_read_options *options,
-                                struct rp_import *to, struct rp_err *err)
+static enum rp_code read_trace(struct rp_input *in, const struct rp_read_options *options,
+                               bool lines, struct rp_import *to, struct rp_err *err)
 {
     struct rp_chrome *r = calloc(1, sizeof *r);
     int64_t begin_ns = now_ns();
@@ -364,6 +392,7 @@ static enum rp_code read_chrome(struct rp_input *in, const struct rp_read_option
         return rp_err_nomem(err, "reading a trace");
     r->in = in;
     r->options = options;
+    r->lines = lines;
     code = open_reader(r, err);
     if (code == RP_OK)
         code = read_document(r, err);
@@ -384,6 +413,18 @@ static enum rp_code read_chrome(struct rp_input *in, const struct rp_read_option
     return code;
 }
 
+static enum rp_code read_chrome(struct rp_input *in, const struct rp_read_options *options,
+                                struct rp_import *to, struct rp_err *err)
+{
+    return read_trace(in, options, false, to, err);
+}
+
+static enum rp_code read_dftracer(struct rp_input *in, const struct rp_read_options *options,
+                                  struct rp_import *to, struct rp_err *err)
+{
+    return read_trace(in, options, true, to, err);
+}
+
 const struct rp_format rp_format_chrome_json = {
     .name = "chrome-json",
     .summary = "Chrome trace events as JSON",
@@ -392,4 +433,14 @@ const struct rp_format rp_format_chrome_json = {
     .kind = RP_FORMAT_KIND_TRACE,
     .sniff = sniff_chrome,
     .read = read_chrome,
+};
+
+const struct rp_format rp_format_dftracer = {
+    .name = "dftracer",
+    .summary = "Chrome trace events, one a line, without commas",
+    .files = "*.pfw, *.pfw.gz",
+    .written_by = "DFTracer",
+    .kind = RP_FORMAT_KIND_TRACE,
+    .sniff = sniff_dftracer,
+    .read = read_dftracer,
 };

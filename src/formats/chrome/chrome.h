@@ -11,6 +11,7 @@
  *   kinds.c   what categories, phases and names mean
  *   header.c  everything beside the list
  *   facts.c   what it says: devices, rank, framework
+ *   fused.c   files of several ranks by TraceFusion
  *   text.c    strings and numbers
  */
 #include "base/arena.h"
@@ -145,6 +146,12 @@ struct rp_chrome_learn {
     int64_t credit; /* learning an event costs some, every event that fits adds some */
 };
 
+struct rp_chrome_fused_process {
+    int64_t rank, number; /* number: unless text is not 0 */
+    rp_str text;
+    uint32_t k; /* among those of its rank */
+};
+
 struct rp_chrome_track { /* an entry of the cache of tracks */
     int64_t pid, tid;
     rp_str pid_text, tid_text;
@@ -192,6 +199,12 @@ struct rp_chrome {
 
     RP_VEC(char) scratch;
     struct rp_chrome_facts facts;
+    bool lines; /* events are lines without commas between them */
+    struct {    /* of files that TraceFusion joined (fused.c): keys, 0: not seen; processes */
+        rp_str rank, pid_raw, id_raw, correlation_raw;
+        struct rp_map process_of, count_of; /* count_of: rank -> number of its processes */
+        RP_VEC(struct rp_chrome_fused_process) processes;
+    } fused;
     void *c_locale; /* locale_t for strtod, created when first needed */
 };
 
@@ -287,6 +300,15 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
 enum rp_code rp_chrome_read_event(struct rp_chrome *r, struct rp_err *err);
 enum rp_code rp_chrome_category(struct rp_chrome *r, struct rp_json_token *token, uint32_t *out,
                                 struct rp_err *err);
+
+/* ---- fused.c ---- */
+
+/* A key of an argument that is seen for the first time. */
+void rp_chrome_note_key(struct rp_chrome *r, const struct rp_json_token *token, rp_str str);
+/* Gives the event the ids of its rank. */
+enum rp_code rp_chrome_unfuse(struct rp_chrome *r, struct rp_chrome_event *e, struct rp_err *err);
+/* Adds the record of the ranks. */
+enum rp_code rp_chrome_end_fused(struct rp_chrome *r, struct rp_err *err);
 
 /* ---- header.c ---- */
 

@@ -567,7 +567,7 @@ static void count_times(struct rp_health *h, const struct rp_chrome_event *e)
 enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e, struct rp_err *err)
 {
     uint8_t kind = r->categories.at[e->category].kind;
-    struct rp_chrome_event scoped;
+    struct rp_chrome_event scoped, unfused;
     uint16_t origin;
     rp_track track;
 
@@ -577,6 +577,11 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
         return RP_OK;
     }
     count_times(r->health, e);
+    if (r->fused.pid_raw) {
+        unfused = *e;
+        RP_TRY(rp_chrome_unfuse(r, &unfused, err));
+        e = &unfused;
+    }
     RP_TRY(find_track(r, e, &track, err));
     if (!e->category || (kind == RP_KIND_CPU_OP && r->facts.signs & RP_CHROME_TF_TIMELINE))
         kind = guess_kind(r, e, track);

@@ -75,6 +75,9 @@ static const struct {
     {"params-all-gather", {RP_KIND_COMM_OP, 0, 0}},
     {"layernorm-grads-all-reduce", {RP_KIND_COMM_OP, 0, 0}},
     {"embedding-grads-all-reduce", {RP_KIND_COMM_OP, 0, 0}},
+    /* DFTracer: calls of the C library that read and write files */
+    {"POSIX", {RP_KIND_WAIT, NESTS, 0}},
+    {"STDIO", {RP_KIND_WAIT, NESTS, 0}},
     /* rocprofv3 and rocprof-sys */
     {"kernel_dispatch", {RP_KIND_KERNEL, GPU, 0}},
     {"memory_copy", {RP_KIND_MEMCPY, GPU, 0}},
