@@ -235,6 +235,9 @@ bool record_key_has_source(const struct record *r, const char *key)
 
 bool record_sources(struct record *r, const char *with, bool *usage, struct rp_err *err)
 {
+    bool adds = with && *with == '+'; /* to those that are used without the option */
+
+    with += adds;
     if (!sources_known(with, err)) {
         *usage = true;
         return false;
@@ -259,7 +262,7 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
         bool asked = list_contains(with, source->name);
         char path[PATH_MAX + 64];
 
-        if (!asked && !source->always && (with || !source->by_default))
+        if (!asked && !source->always && ((with && !adds) || !source->by_default))
             continue;
         snprintf(path, sizeof path, "%s/reprise-%s.so", r->libraries, source->name);
         if (!access(path, R_OK)) {

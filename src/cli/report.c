@@ -3,7 +3,9 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 
 /* File names may contain anything: control characters are shown as \xNN. */
 static void print_error(const struct rp_err *err)
@@ -56,6 +58,13 @@ int cli_unknown_command(const char *name)
         words[i] = cli_command_at(i).name;
     words[i] = NULL;
     near = rp_closest_word(name, words);
+    if (!access(name, R_OK)) {
+        bool python = strlen(name) > 3 && !strcmp(name + strlen(name) - 3, ".py");
+
+        snprintf(err.text, sizeof err.text, "'%s' is an input, not a command; try 'reprise %s%s'",
+                 name, python ? "record -- python " : "report ", name);
+        return cli_usage("", &err);
+    }
     snprintf(err.text, sizeof err.text, "there is no command '%s'%s%s%s", name,
              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     return cli_usage("", &err);

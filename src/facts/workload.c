@@ -431,6 +431,7 @@ enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *
                         ctx.frees >= ctx.allocs / 2;
         out->with_stack =
             trace->totals.count[RP_KIND_PYTHON] > 0 || meta_is_set(trace, "with_stack");
+        out->ours = trace->framework && !strcmp(rp_trace_str(trace, trace->framework), "reprise");
         out->with_shapes = meta_is_set(trace, "record_shapes");
         out->with_memory = meta_is_set(trace, "profile_memory");
     }

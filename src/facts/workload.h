@@ -102,6 +102,7 @@ struct rp_workload {
     bool plain_update; /* parameters are updated, and not by fused kernels */
     bool uncached;     /* memory is allocated and freed call by call: no caching allocator */
     bool with_stack, with_shapes, with_memory; /* what the profiler recorded besides */
+    bool ours;                                 /* the recorder is `reprise record` */
 };
 
 /* Linear in events; each name is looked at once. Needs RP_NEED_EVENTS. */

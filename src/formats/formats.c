@@ -27,12 +27,32 @@ void rp_import_release(struct rp_import *import)
     *import = (struct rp_import)RP_IMPORT_INIT;
 }
 
+static bool is_python(const char *name)
+{
+    size_t len = strlen(name);
+
+    return len > 3 && !strcmp(name + len - 3, ".py");
+}
+
+/* Whether it is a program to record: a Python file, a script, an executable. */
+static bool is_program(const uint8_t *head, size_t n, const char *name)
+{
+    return is_python(name) || (n > 2 && !memcmp(head, "#!", 2)) ||
+           (n > 4 && !memcmp(head, "\177ELF", 4));
+}
+
 /* No format fits: shows the first bytes and the formats. */
-static enum rp_code unknown_format(const uint8_t *head, size_t n, struct rp_err *err)
+static enum rp_code unknown_format(const uint8_t *head, size_t n, const char *name,
+                                   struct rp_err *err)
 {
     char shown[160], names[400];
     size_t len = 0;
 
+    if (is_program(head, n, name))
+        return rp_err_set_at(err, RP_FORMAT, 0,
+                             "'%s' is a program, not a recording of one; try 'reprise record -- "
+                             "%s%s'",
+                             name, is_python(name) ? "python " : "", name);
     rp_text_escape(shown, sizeof shown, (const char *)head, n < 32 ? n : 32);
     for (size_t i = 0; rp_format_at(i) && len < sizeof names; i++)
         len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i ? ", " : "",
@@ -89,7 +109,7 @@ static enum rp_code choose_format(struct rp_input *in, const struct rp_format **
             *out = format;
         }
     }
-    return *out ? RP_OK : unknown_format(head, n, err);
+    return *out ? RP_OK : unknown_format(head, n, rp_input_borrow_name(in), err);
 }
 
 enum rp_code rp_format_sniff(struct rp_input *in, const struct rp_format **out, struct rp_err *err)

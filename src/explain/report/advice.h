@@ -143,8 +143,8 @@ struct rp_advice_row {
     uint8_t found, topic;
     uint16_t frameworks;
     uint8_t vendors, modes, parallels, transports, serves;
-    uint8_t compiled, graphs, plain_update, with_stack; /* RP_KEY_* */
-    const char *text;                                   /* "": nothing about this topic */
+    uint8_t compiled, graphs, plain_update, with_stack, ours; /* RP_KEY_* */
+    const char *text;                                         /* "": nothing about this topic */
     const char
         *what_if; /* or NULL; of several, as in "bucket=5MB|25MB", the one that brings most */
 };

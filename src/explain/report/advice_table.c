@@ -178,6 +178,11 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_HOST_WORK, RP_ADVISE_LOOK, .frameworks = FW(PYTORCH), .with_stack = RP_KEY_NO,
      .text = "record it with torch.profiler.profile(with_stack=True); move it off the thread "
              "that launches, or onto the device"},
+    {RP_FOUND_HOST_WORK, RP_ADVISE_LOOK,
+     .frameworks = FW(PYTORCH) | FW(JAX) | FW(TENSORFLOW) | FW(NATIVE), .with_stack = RP_KEY_NO,
+     .ours = RP_KEY_YES,
+     .text = "'reprise critpath' shows the spans; 'py-spy record' their Python code; move it off "
+             "the thread that launches, or onto the device"},
     {RP_FOUND_HOST_WORK, RP_ADVISE_CALL, .frameworks = FW(JAX),
      .text = "one jax.jit around the whole step; JAX_LOG_COMPILES=1 tells whether the host "
              "compiles"},
@@ -431,6 +436,12 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_HOST_SILENT, RP_ADVISE_LOOK, .frameworks = FW(NATIVE) | FW(OPENCL),
      .text = "'reprise record' with all sources shows blocking calls of all threads; name your "
              "own code with <reprise/record.h>"},
+    {RP_FOUND_HOST_SILENT, RP_ADVISE_LOOK,
+     .frameworks = FW(PYTORCH) | FW(JAX) | FW(TENSORFLOW) | FW(NATIVE), .with_stack = RP_KEY_NO,
+     .ours = RP_KEY_YES,
+     .text =
+         "'reprise record --with +blocking' shows sleeps, reads and locks of all threads; ranges "
+         "of your own show the rest"},
 
     /* fragmentation */
     {RP_FOUND_FRAGMENTATION, RP_ADVISE_CALL,
@@ -514,6 +525,11 @@ static const struct rp_advice_row rows[] = {
      .text = "/start_profile with with_stack = false; measure latencies without the profiler"},
     {RP_FOUND_PROFILER, RP_ADVISE_CALL, .frameworks = FW(NATIVE) | FW(OPENCL),
      .text = "'reprise record --with' fewer sources"},
+    {RP_FOUND_PROFILER, RP_ADVISE_CALL,
+     .frameworks = FW(PYTORCH) | FW(JAX) | FW(TENSORFLOW) | FW(NATIVE), .with_stack = RP_KEY_NO,
+     .ours = RP_KEY_YES,
+     .text =
+         "'reprise record --light', or '--detail 2:200': steps are about as long as without it"},
 
     /* profiler host */
     {RP_FOUND_PROFILER_HOST, RP_ADVISE_CALL,
@@ -534,6 +550,11 @@ static const struct rp_advice_row rows[] = {
      .text = "/start_profile with with_stack = false; measure latencies without the profiler"},
     {RP_FOUND_PROFILER_HOST, RP_ADVISE_CALL, .frameworks = FW(NATIVE) | FW(OPENCL),
      .text = "'reprise record --with' fewer sources"},
+    {RP_FOUND_PROFILER_HOST, RP_ADVISE_CALL,
+     .frameworks = FW(PYTORCH) | FW(JAX) | FW(TENSORFLOW) | FW(NATIVE), .with_stack = RP_KEY_NO,
+     .ours = RP_KEY_YES,
+     .text =
+         "'reprise record --light', or '--detail 2:200': steps are about as long as without it"},
 
     /* copies */
     {RP_FOUND_COPIES, RP_ADVISE_CALL,
@@ -1116,6 +1137,10 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_HOST_CODE, RP_ADVISE_LOOK, .frameworks = FW(PYTORCH), .with_stack = RP_KEY_NO,
      .text = "'reprise top --by annotation' shows those spans; "
              "torch.profiler.profile(with_stack=True) shows their code"},
+    {RP_FOUND_HOST_CODE, RP_ADVISE_LOOK,
+     .frameworks = FW(PYTORCH) | FW(JAX) | FW(TENSORFLOW) | FW(NATIVE), .with_stack = RP_KEY_NO,
+     .ours = RP_KEY_YES,
+     .text = "'reprise top --by annotation' shows those spans; 'py-spy record' their Python code"},
 
     /* no operator */
     {RP_FOUND_NO_OPERATOR, RP_ADVISE_LOOK,
@@ -1123,6 +1148,12 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_NO_OPERATOR, RP_ADVISE_LOOK, .frameworks = FW(PYTORCH), .with_stack = RP_KEY_NO,
      .text = "torch.profiler.profile(with_stack=True) shows what runs instead; look for "
              "waiting and other threads"},
+    {RP_FOUND_NO_OPERATOR, RP_ADVISE_LOOK,
+     .frameworks = FW(PYTORCH) | FW(JAX) | FW(TENSORFLOW) | FW(NATIVE), .with_stack = RP_KEY_NO,
+     .ours = RP_KEY_YES,
+     .text =
+         "'reprise record --with +blocking' shows sleeps, reads and locks of all threads; ranges "
+         "of your own show the rest"},
     {RP_FOUND_NO_OPERATOR, RP_ADVISE_COMPILE, .frameworks = FW(TENSORFLOW), .compiled = RP_KEY_NO,
      .text = "TF_XLA_FLAGS=--tf_xla_auto_jit=2, or @tf.function(jit_compile=True): fewer and "
              "larger operators"},

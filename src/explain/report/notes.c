@@ -108,7 +108,7 @@ static void note_ranges(struct rp_report_ctx *j)
                    "no device work, operators or ranges were recorded: user code is what runs "
                    "between calls that communicate%s",
                    p->waits.rows.n ? " or wait"
-                                   : "; 'record --with blocking' also records "
+                                   : "; 'record --with +blocking' also records "
                                      "where it waits"));
     else
         rp_report_add_note(
@@ -117,7 +117,7 @@ static void note_ranges(struct rp_report_ctx *j)
                               "program's own ranges contain%s",
                               p->waits.rows.n ? " without the waits in them"
                               : rp_report_is_ours(p)
-                                  ? "; 'record --with blocking' also records where it waits"
+                                  ? "; 'record --with +blocking' also records where it waits"
                                   : ""));
     if (p->waits.workers && whole > 0)
         rp_report_add_note(

@@ -504,7 +504,8 @@ static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
     out->notes[out->nnotes++] = peaks_text(out, arena);
     if (unshaped_share(j, out->device_ns) >= UNSHAPED_MUCH)
         out->notes[out->nnotes++] =
-            "shapes were not recorded: torch.profiler.profile(record_shapes=True) does";
+            "shapes were not recorded: torch.profiler.profile(record_shapes=True) does, or 'reprise "
+            "record --set frameworks.shapes=on'";
     if (out->row_count > (int64_t)out->nrows)
         out->notes[out->nnotes++] =
             rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,

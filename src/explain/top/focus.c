@@ -597,7 +597,8 @@ static void write_summary(struct rp_focus_root *out, struct rp_arena *arena)
         out->notes[out->nnotes++] =
             "no Python lines: record with with_stack=True to see where it is called";
     if (out->calls && !out->nshapes)
-        out->notes[out->nnotes++] = "no shapes: record_shapes=True records those of operators";
+        out->notes[out->nnotes++] = "no shapes: record_shapes=True, or 'record --set "
+                                    "frameworks.shapes=on', records those of operators";
 }
 
 enum rp_code rp_focus_join(const struct rp_focus_part *const *parts, size_t n, const char *name,

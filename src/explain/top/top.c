@@ -337,12 +337,15 @@ static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t 
     if (!out->notes)
         return;
     if (!out->row_count)
-        out->notes[out->nnotes++] = is_nested(out->by)
-                                        ? !strcmp(out->by, "wait")
-                                              ? "no waits were recorded: 'record --with blocking'"
-                                              : "no span of this kind was recorded around a launch"
-                                        : "no device work was recorded; try '--by op', or "
-                                          "'--by annotation' for ranges of your own";
+        out->notes[out->nnotes++] =
+            is_nested(out->by)
+                ? !strcmp(out->by, "wait")     ? "no waits were recorded: 'record --with +blocking'"
+                  : !strcmp(out->by, "python") ? "no Python frames were recorded: "
+                                                 "torch.profiler.profile(with_stack=True) does; "
+                                                 "'record' has none, '--by annotation' shows ranges"
+                                               : "no span of this kind was recorded around a launch"
+                : "no device work was recorded; try '--by op', or "
+                  "'--by annotation' for ranges of your own";
     if (out->row_count > (int64_t)out->nrows)
         out->notes[out->nnotes++] =
             rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,

@@ -289,6 +289,31 @@ static void copies_are_told_apart(void **state)
     assert_int_equal(rp_found_copies(NULL), RP_FOUND_COPIES);
 }
 
+/* Of a recording of ours advice names the options of `record`, not of another profiler. */
+static void our_recordings_name_record(void **state)
+{
+    static const enum rp_found found[] = {RP_FOUND_HOST_WORK, RP_FOUND_HOST_SILENT,
+                                          RP_FOUND_PROFILER,  RP_FOUND_PROFILER_HOST,
+                                          RP_FOUND_HOST_CODE, RP_FOUND_NO_OPERATOR};
+    static const uint8_t frameworks[] = {RP_FRAMEWORK_PYTORCH, RP_FRAMEWORK_JAX,
+                                         RP_FRAMEWORK_TENSORFLOW, RP_FRAMEWORK_NATIVE};
+    size_t i, k, a, n;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < sizeof found / sizeof found[0]; i++)
+        for (k = 0; k < sizeof frameworks; k++) {
+            struct rp_workload w = {.framework = frameworks[k], .ours = true};
+            struct rp_advice advice[RP_ADVICE_MOST];
+
+            n = rp_advice_find(found[i], &w, advice);
+            for (a = 0; a < n; a++) {
+                assert_false(has(advice[a].text, "profiler.profile("));
+                assert_false(has(advice[a].text, "ProfileOptions"));
+                assert_false(has(advice[a].text, "ProfilerOptions"));
+            }
+        }
+}
+
 int test_advice(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +324,7 @@ int test_advice(void)
         cmocka_unit_test(input_is_known_by_its_names),
         cmocka_unit_test(host_work_is_told_apart),
         cmocka_unit_test(late_ranks_are_told_apart),
+        cmocka_unit_test(our_recordings_name_record),
     };
 
     return cmocka_run_group_tests_name("advice", tests, NULL, NULL);
