@@ -257,9 +257,9 @@ const struct rp_lower_row rp_lower_control[] = {
     {"While", lower_loop, RP_LOWER_NO_OPCODE, 1},
     {"StatelessWhile", lower_loop, RP_LOWER_NO_OPCODE, 1},
     {"TensorListFromTensor", lower_as_list, RP_LOWER_NO_OPCODE, 1},
-    {"TensorListStack", lower_as_list, RP_LOWER_NO_OPCODE, 1},
+    {"TensorListStack", lower_as_list, RP_LOWER_NO_OPCODE, 2},
     {"TensorListReserve", lower_new_list, RP_LOWER_NO_OPCODE, 2},
-    {"TensorListGetItem", lower_get_item, RP_LOWER_NO_OPCODE, 2},
+    {"TensorListGetItem", lower_get_item, RP_LOWER_NO_OPCODE, 3},
     {"TensorListSetItem", lower_set_item, RP_LOWER_NO_OPCODE, 3},
     {"TensorListLength", lower_list_length, RP_LOWER_NO_OPCODE, 1},
     {NULL, NULL, RP_LOWER_NO_OPCODE, 0}};

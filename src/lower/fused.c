@@ -56,7 +56,7 @@ RP_LOWER(fused)
 
 const struct rp_lower_row rp_lower_fused[] = {
     {"_FusedMatMul", lower_fused, RP_LOWER_NO_OPCODE, 2},
-    {"_FusedConv2D", lower_fused, RP_LOWER_NO_OPCODE, 2},
+    {"_FusedConv2D", lower_fused, RP_LOWER_NO_OPCODE, 3},
     {"_FusedDepthwiseConv2dNative", lower_fused, RP_LOWER_NO_OPCODE, 2},
     {"FusedMatMul", lower_fused, RP_LOWER_NO_OPCODE, 2},
     {"FusedConv2D", lower_fused, RP_LOWER_NO_OPCODE, 2},

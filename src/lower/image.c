@@ -578,5 +578,5 @@ const struct rp_lower_row rp_lower_images[] = {
     {"FusedBatchNormV2", lower_batch_norm, RP_LOWER_NO_OPCODE, 5},
     {"FusedBatchNormV3", lower_batch_norm, RP_LOWER_NO_OPCODE, 5},
     {"FusedBatchNormGradV2", lower_batch_norm_grad, RP_LOWER_NO_OPCODE, 5},
-    {"FusedBatchNormGradV3", lower_batch_norm_grad, RP_LOWER_NO_OPCODE, 5},
+    {"FusedBatchNormGradV3", lower_batch_norm_grad, RP_LOWER_NO_OPCODE, 6},
     {NULL, NULL, RP_LOWER_NO_OPCODE, 0}};

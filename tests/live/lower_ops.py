@@ -9,7 +9,9 @@ A case of the corpus has a name, the GraphDef as text, feeds, and what TensorFlo
     case Add.2
     graph node { name: "x" op: "Placeholder" } ...
     feed x:0 f32[2,3] 1 2 3 4 5 6              (known: its integers may be used as a shape)
-    want y:0 f32[2,3] 2 4 6 8 10 12"""
+    want y:0 f32[2,3] 2 4 6 8 10 12
+
+Before the cases are the inputs that TensorFlow's operators have at least: "inputs Add 2"."""
 import os, pathlib, sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -18,6 +20,7 @@ import ml_dtypes
 import numpy as np
 import tensorflow as tf
 from google.protobuf import text_format
+from tensorflow.python.framework import op_def_registry
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests/data/lower/corpus.txt"
@@ -768,9 +771,29 @@ def control():
         graph("Const", lambda a=a: tf.raw_ops.Identity(input=tf.constant(a), name="y"))
 
 
-for part in (unary, binary, gradients, types, same, internal, variables, arrays, slices, tables, reductions, products, windows, normalisation, fused, control):
+def folded():
+    """Arithmetic of known integers, scalars among them, that gives a shape."""
+    shape = lambda op, a, z: lambda x: tf.raw_ops.Reshape(tensor=x, shape=getattr(tf.raw_ops, op)(x=tf.constant(a), y=tf.constant(z)), name="y")
+    for op, a, z in (("AddV2", [1, 2], 1), ("AddV2", 1, [1, 2]), ("AddV2", [1, 2], [1]), ("Sub", [4, 5], 2), ("Sub", 4, [2, 1]), ("Mul", [2, 3], 1), ("FloorDiv", [5, 7], 2), ("FloorDiv", 6, [3, 2]),
+                     ("Maximum", [1, 3], 2), ("Minimum", [2, 4], 3)):
+        graph("Reshape", shape(op, a, z), x=f(3, 2))
+    graph("Fill", lambda: tf.raw_ops.Fill(dims=tf.raw_ops.Range(start=tf.raw_ops.Rank(input=tf.zeros([3])), limit=tf.raw_ops.Size(input=tf.zeros([2, 2])), delta=1), value=2.5, name="y"))
+    graph("Fill", lambda: tf.raw_ops.Fill(dims=tf.raw_ops.Cast(x=tf.raw_ops.Shape(input=tf.zeros([3, 2]), out_type=tf.int64), DstT=tf.int32), value=2.5, name="y"))
+    graph("Fill", lambda: tf.raw_ops.Fill(dims=tf.raw_ops.ExpandDims(input=tf.raw_ops.Prod(input=[2, 3], axis=[0]), axis=0), value=2.5, name="y"))
+
+
+def least_inputs(op):
+    """How many inputs it must have: of a list the smallest length, but one where it may be longer."""
+    definition = op_def_registry.get(op)
+    least = {a.name: min(a.minimum, 1) for a in definition.attr}
+    return sum(least.get(a.number_attr or a.type_list_attr, 1) for a in definition.input_arg)
+
+
+for part in (unary, binary, gradients, types, same, internal, variables, arrays, slices, tables, reductions, products, windows, normalisation, fused, control, folded):
+    rng = np.random.default_rng(27)
     part()
-text = "# made by tests/live/lower_ops\n" + "\n".join(lines)
+known = sorted(op for op in counts if op_def_registry.get(op))
+text = "# made by tests/live/lower_ops\n" + "".join(f"inputs {op} {least_inputs(op)}\n" for op in known) + "\n".join(lines)
 print(f"lower_ops: {sum(counts.values())} graphs of {len(counts)} operators, {len(text) / 1e6:.2f} MB; {len(refused)} that TensorFlow's CPU refuses")
 if "--update" in sys.argv:
     CORPUS.parent.mkdir(parents=True, exist_ok=True)

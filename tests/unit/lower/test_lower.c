@@ -257,6 +257,29 @@ static void gradients_of_averages_are_spread_over_their_windows(void **state)
     rp_proto_writer_release(&wire);
 }
 
+/* A feed is one output; so has a node of one result. */
+static void outputs_that_do_not_exist_are_refused(void **state)
+{
+    static const char graph[] = NODE("x", "Placeholder", "") NODE("y", "Neg", "input: 'x'");
+    static const char *const fetches[] = {"x:0", "y:0", "x:1", "y:1", "z:0"};
+    struct rp_lower_feed feed = {"x:0", {.elem = RP_ELEM_F32, .rank = 1, .dims = {2}, .n = 2}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof fetches / sizeof *fetches; i++) {
+        struct rp_proto_writer wire = {0};
+        struct rp_err err = RP_ERR_INIT;
+        struct rp_program *p;
+        struct rp_bytes bytes;
+
+        assert_ok(rp_textproto_parse(&rp_schema_TF_GRAPH, graph, strlen(graph), NULL, &wire, &err),
+                  &err);
+        assert_ok(rp_proto_written(&wire, &bytes, &err), &err);
+        assert_int_equal(rp_tf_lower(bytes, &feed, 1, &fetches[i], 1, &p, &err) == RP_OK, i < 2);
+        rp_program_free(p);
+        rp_proto_writer_release(&wire);
+    }
+}
+
 int test_lower(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +289,7 @@ int test_lower(void)
         cmocka_unit_test(loops_are_computations),
         cmocka_unit_test(constants_are_bytes),
         cmocka_unit_test(bad_graphs_are_refused),
+        cmocka_unit_test(outputs_that_do_not_exist_are_refused),
     };
 
     return cmocka_run_group_tests_name("lower", tests, NULL, NULL);

@@ -287,10 +287,42 @@ static void every_operator_has_a_case(void **state)
     assert_int_equal(missing, 0);
 }
 
+/* The row of an operator; NULL where it has none. */
+static const struct rp_lower_row *row_of(const char *op)
+{
+    for (size_t t = 0; rp_lower_rows[t]; t++)
+        for (const struct rp_lower_row *row = rp_lower_rows[t]; row->op; row++)
+            if (!strcmp(row->op, op))
+                return row;
+    return NULL;
+}
+
+/* What TensorFlow requires is required here, so that no function reads an input that is absent. */
+static void operators_need_their_inputs(void **state)
+{
+    char *text = read_corpus(), op[128];
+    size_t n = 0, wrong = 0;
+    unsigned least;
+
+    UNUSED_STATE(state);
+    for (const char *at = text; (at = strstr(at, "\ninputs ")); at++)
+        if (sscanf(at, " inputs %127s %u", op, &least) == 2 && row_of(op)) {
+            if (row_of(op)->min < least) {
+                print_error("%s needs %u inputs, not %u\n", op, least, row_of(op)->min);
+                wrong++;
+            }
+            n++;
+        }
+    free(text);
+    assert_true(n > 190);
+    assert_int_equal(wrong, 0);
+}
+
 int test_operators(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_operator_has_a_case),
+        cmocka_unit_test(operators_need_their_inputs),
         cmocka_unit_test(operators_compute_what_tensorflow_does),
     };
 
