@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of metrics with known numbers: merged, asked, and written as text and as OpenMetrics. */
+#include "unit.h"
+
+#include "io/output.h"
+#include "metrics/set.h"
+
+#include <math.h>
+
+static struct rp_metric *add_metric(struct rp_metric_set *set, const char *name,
+                                    enum rp_metric_unit unit)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_metric *m = rp_metric_set_metric(set, name, unit, &err);
+
+    assert_non_null(m);
+    return m;
+}
+
+/* Samples of one value; of several calls the values grow. */
+static void add_samples(struct rp_metric *m, double value, uint64_t n)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    assert_ok(rp_metric_add(m, value, value, n, &err), &err);
+    m->least = m->count ? m->least : value;
+    m->most = value;
+    m->count += n;
+    m->sum += value * (double)n;
+}
+
+static void assert_written(void (*write)(const struct rp_metric_set *, struct rp_out *),
+                           const struct rp_metric_set *set, const char *want)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_out *out;
+    size_t n;
+
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    write(set, out);
+    assert_string_equal(rp_out_borrow_memory(out, &n), want);
+    rp_out_abandon(out);
+}
+
+/* Two times, a size, a value, a counter that rose and one that fell. */
+static void fill_set(struct rp_metric_set *set)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_metric *m = add_metric(set, "step", RP_METRIC_TIME);
+
+    add_samples(m, 1000000, 3);
+    add_samples(m, 2500000, 1);
+    m->first_ns = 1000000000;
+    m->last_ns = 3000000000;
+    add_samples(add_metric(set, "load", RP_METRIC_TIME), 500, 2);
+    add_samples(add_metric(set, "sent", RP_METRIC_BYTES), 3072, 2);
+    add_samples(add_metric(set, "depth", RP_METRIC_VALUE), 7, 5);
+    assert_ok(rp_metric_set_count(set, "steps", 40, &err), &err);
+    assert_ok(rp_metric_set_count(set, "steps", 2, &err), &err);
+    assert_ok(rp_metric_set_count(set, "open", -3, &err), &err);
+    rp_metric_set_sort(set);
+}
+
+static void sets_are_openmetrics(void **state)
+{
+    struct rp_metric_set set = {0};
+
+    UNUSED_STATE(state);
+    fill_set(&set);
+    assert_written(rp_metric_write_openmetrics, &set,
+                   "# TYPE reprise_time_seconds histogram\n"
+                   "# UNIT reprise_time_seconds seconds\n"
+                   "reprise_time_seconds_bucket{name=\"load\",le=\"5e-07\"} 2\n"
+                   "reprise_time_seconds_bucket{name=\"load\",le=\"+Inf\"} 2\n"
+                   "reprise_time_seconds_count{name=\"load\"} 2\n"
+                   "reprise_time_seconds_sum{name=\"load\"} 1.0000000000000002e-06\n"
+                   "reprise_time_seconds_bucket{name=\"step\",le=\"0.001\"} 3\n"
+                   "reprise_time_seconds_bucket{name=\"step\",le=\"0.0025\"} 4\n"
+                   "reprise_time_seconds_bucket{name=\"step\",le=\"+Inf\"} 4\n"
+                   "reprise_time_seconds_count{name=\"step\"} 4\n"
+                   "reprise_time_seconds_sum{name=\"step\"} 0.0055000000000000005\n"
+                   "# TYPE reprise_size_bytes histogram\n"
+                   "# UNIT reprise_size_bytes bytes\n"
+                   "reprise_size_bytes_bucket{name=\"sent\",le=\"3072\"} 2\n"
+                   "reprise_size_bytes_bucket{name=\"sent\",le=\"+Inf\"} 2\n"
+                   "reprise_size_bytes_count{name=\"sent\"} 2\n"
+                   "reprise_size_bytes_sum{name=\"sent\"} 6144\n"
+                   "# TYPE reprise_value histogram\n"
+                   "reprise_value_bucket{name=\"depth\",le=\"7\"} 5\n"
+                   "reprise_value_bucket{name=\"depth\",le=\"+Inf\"} 5\n"
+                   "reprise_value_count{name=\"depth\"} 5\n"
+                   "reprise_value_sum{name=\"depth\"} 35\n"
+                   "# TYPE reprise_count counter\n"
+                   "reprise_count_total{name=\"steps\"} 42\n"
+                   "# TYPE reprise_balance gauge\n"
+                   "reprise_balance{name=\"open\"} -3\n"
+                   "# EOF\n");
+    rp_metric_set_release(&set);
+}
+
+/* Of 100 buckets every second is written, so that the last is. */
+static void a_long_histogram_has_every_second_bound(void **state)
+{
+    char want[8192];
+    size_t at = (size_t)snprintf(want, sizeof want, "# TYPE reprise_value histogram\n");
+    struct rp_metric_set set = {0};
+    struct rp_metric *m = add_metric(&set, "v", RP_METRIC_VALUE);
+
+    UNUSED_STATE(state);
+    for (int i = 1; i <= 100; i++) {
+        add_samples(m, i, 1);
+        if (i % 2 == 0)
+            at += (size_t)snprintf(want + at, sizeof want - at,
+                                   "reprise_value_bucket{name=\"v\",le=\"%d\"} %d\n", i, i);
+    }
+    snprintf(want + at, sizeof want - at,
+             "reprise_value_bucket{name=\"v\",le=\"+Inf\"} 100\n"
+             "reprise_value_count{name=\"v\"} 100\nreprise_value_sum{name=\"v\"} 5050\n# EOF\n");
+    assert_written(rp_metric_write_openmetrics, &set, want);
+    rp_metric_set_release(&set);
+}
+
+/* 4 samples and 5.5 ms in 2 s. */
+static void sets_are_reports(void **state)
+{
+    struct rp_metric_set set = {0}, step = {0};
+
+    UNUSED_STATE(state);
+    fill_set(&set);
+    step.metrics = set.metrics;
+    step.metrics.at += 3; /* depth, load, sent, step */
+    step.metrics.n = 1;
+    step.counters = set.counters;
+    assert_written(rp_metric_write_report, &step,
+                   "# reprise metrics\nMetric: step\n  TotalSamples: 4\n"
+                   "  Accumulator: 005ms500.000us\n  ValueRate: 002ms750.000us / second\n"
+                   "  Rate: 2 / second\n  Percentiles: 1%=001ms000.000us; 5%=001ms000.000us; "
+                   "10%=001ms000.000us; 20%=001ms000.000us; 50%=001ms000.000us; "
+                   "80%=002ms500.000us; 90%=002ms500.000us; 95%=002ms500.000us; "
+                   "99%=002ms500.000us\nCounter: open\n  Value: -3\nCounter: steps\n  Value: 42\n");
+    rp_metric_set_release(&set);
+}
+
+static void values_have_their_unit(void **state)
+{
+    static const struct {
+        double value;
+        enum rp_metric_unit unit;
+        const char *text;
+    } rows[] = {{0, RP_METRIC_TIME, "000.000us"},
+                {999.4, RP_METRIC_TIME, "000.999us"},
+                {999999.6, RP_METRIC_TIME, "001ms000.000us"},
+                {805578778, RP_METRIC_TIME, "805ms578.778us"},
+                {61e9, RP_METRIC_TIME, "01m01s000ms000.000us"},
+                {90061001002003, RP_METRIC_TIME, "01d01h01m01s001ms002.003us"},
+                {1023, RP_METRIC_BYTES, "1023.00B"},
+                {1024, RP_METRIC_BYTES, "1.00KB"},
+                {65431142.4, RP_METRIC_BYTES, "62.40MB"},
+                {5 * 0x1p50, RP_METRIC_BYTES, "5.00PB"},
+                {2048 * 0x1p50, RP_METRIC_BYTES, "2048.00PB"},
+                {29, RP_METRIC_VALUE, "29.00"},
+                {4096.126, RP_METRIC_VALUE, "4096.13"}};
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_string_equal(rp_metric_value_text(&arena, rows[i].value, rows[i].unit),
+                            rows[i].text);
+    rp_arena_release(&arena);
+}
+
+/* The sample at index floor(percent * n / 100): of 1, 2 ... 10, each once. */
+static void percentiles_are_samples(void **state)
+{
+    struct rp_metric_set set = {0};
+    struct rp_metric *m = add_metric(&set, "v", RP_METRIC_VALUE);
+
+    UNUSED_STATE(state);
+    assert_true(isnan(rp_metric_percentile(m, 50)));
+    for (int i = 1; i <= 10; i++)
+        add_samples(m, i, 1);
+    assert_true(rp_metric_percentile(m, 0) == 1 && rp_metric_percentile(m, 9) == 1);
+    assert_true(rp_metric_percentile(m, 10) == 2 && rp_metric_percentile(m, 50) == 6);
+    assert_true(rp_metric_percentile(m, 99) == 10 && rp_metric_percentile(m, 100) == 10);
+    rp_metric_set_release(&set);
+}
+
+static void merged_sets_add_up(void **state)
+{
+    struct rp_metric_set all = {0}, a = {0}, b = {0};
+    struct rp_err err = RP_ERR_INIT;
+    const struct rp_metric *m;
+
+    UNUSED_STATE(state);
+    fill_set(&a);
+    add_samples(add_metric(&b, "step", RP_METRIC_TIME), 1000000, 2);
+    b.metrics.at[0].first_ns = 500000000;
+    b.metrics.at[0].last_ns = 2000000000;
+    b.lost = 5;
+    b.torn = 1;
+    assert_ok(rp_metric_set_count(&b, "steps", 8, &err), &err);
+    assert_ok(rp_metric_set_merge(&all, &a, &err), &err);
+    assert_ok(rp_metric_set_merge(&all, &b, &err), &err);
+    m = rp_metric_find(&all, "step");
+    assert_non_null(m);
+    assert_int_equal(m->count, 6);
+    assert_true(m->sum == 7500000 && m->least == 1000000 && m->most == 2500000);
+    assert_int_equal(m->first_ns, 500000000);
+    assert_int_equal(m->last_ns, 3000000000);
+    assert_int_equal(m->buckets.n, 2);
+    assert_int_equal(m->buckets.at[0].count, 5);
+    assert_int_equal(m->buckets.at[1].count, 1);
+    assert_true(rp_metric_rate(m) == 6 / 2.5 && rp_metric_mean(m) == 1250000);
+    assert_int_equal(rp_metric_counter_value(&all, "steps"), 50);
+    assert_int_equal(rp_metric_counter_value(&all, "none"), 0);
+    assert_int_equal(all.lost, 5);
+    assert_int_equal(all.torn, 1);
+    assert_null(rp_metric_find(&all, "none"));
+    rp_metric_set_clear(&all);
+    assert_null(rp_metric_find(&all, "step"));
+    assert_int_equal(rp_metric_counter_value(&all, "steps"), 0);
+    rp_metric_set_release(&all);
+    rp_metric_set_release(&a);
+    rp_metric_set_release(&b);
+}
+
+int test_metric_sets(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sets_are_openmetrics),
+        cmocka_unit_test(a_long_histogram_has_every_second_bound),
+        cmocka_unit_test(sets_are_reports),
+        cmocka_unit_test(values_have_their_unit),
+        cmocka_unit_test(percentiles_are_samples),
+        cmocka_unit_test(merged_sets_add_up),
+    };
+
+    return cmocka_run_group_tests_name("metric_sets", tests, NULL, NULL);
+}

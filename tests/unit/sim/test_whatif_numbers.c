@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the tables and thresholds of what-ifs change, and how far their intervals reach. */
+#include "run_fixtures.h"
+#include "sim/whatif/nodes.h"
+
+#include <math.h>
+
+static const struct step_shape usual = {40000, false};
+
+static void apply(struct bench *b, const char *text)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    assert_ok(rp_whatif_apply(&b->run, text, &err), &err);
+}
+
+/* What a what-if makes of a node that takes so long. */
+static int64_t time_after(struct bench *b, const char *node, int64_t dur_ns, const char *text)
+{
+    struct rp_err err = RP_ERR_INIT;
+    uint32_t i = node_called(b, 0, node, 0);
+    size_t mark = rp_overlay_mark(&b->run.overlay);
+    int64_t after;
+
+    assert_ok(rp_overlay_set_dur(&b->run.overlay, i, dur_ns, &err), &err);
+    apply(b, text);
+    after = b->run.overlay.dur_ns.at[i];
+    rp_overlay_undo(&b->run.overlay, mark);
+    return after;
+}
+
+/* Conversions of a product take 1,500 ns and 2 % of it. */
+static void a_product_gains_by_its_time(void **state)
+{
+    static const struct {
+        int64_t dur_ns;
+        double factor;
+    } rows[] = {{6000, 0.76},   {6001, 0.45},   {12000, 0.45},  {12001, 0.28},  {25000, 0.28},
+                {25001, 0.19},  {50000, 0.19},  {50001, 0.13},  {100000, 0.13}, {100001, 0.09},
+                {200000, 0.09}, {200001, 0.07}, {9000000, 0.07}};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double dur = (double)rows[i].dur_ns;
+        int64_t want = llround(dur * rows[i].factor + 1500 + 0.02 * dur);
+
+        assert_in_range(time_after(&b, "sgemm", rows[i].dur_ns, "dtype=bf16"), want - 1, want + 1);
+    }
+    bench_release(&b);
+}
+
+static void an_element_wise_kernel_gains_by_its_time(void **state)
+{
+    static const struct {
+        int64_t dur_ns, after_ns;
+    } rows[] = {{15000, 15000}, {15010, 13809}, {30000, 27600},
+                {30010, 25208}, {60000, 50400}, {60010, 45008}};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_in_range(time_after(&b, "elementwise_relu", rows[i].dur_ns, "dtype=bf16"),
+                        rows[i].after_ns - 1, rows[i].after_ns + 1);
+    bench_release(&b);
+}
+
+/* The slow end of an interval is (1 + doubt) times the prediction, the fast one divides by it. */
+static void intervals_reach_as_far_as_the_doubt(void **state)
+{
+    static const struct {
+        const char *text, *node;
+        double doubt;
+    } rows[] = {{"gpu:H100=A100-40GB", "sgemm", 0.15},
+                {"gpu:H100=MI300X", "sgemm", 0.4},
+                {"gpu:H100=H100", "sgemm", 0},
+                {"dtype=bf16", "elementwise_relu", 0.3}};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        double middle = (double)time_after(&b, rows[i].node, 100000, rows[i].text), slow, fast;
+
+        b.run.lean = RP_LEAN_SLOWER;
+        slow = (double)time_after(&b, rows[i].node, 100000, rows[i].text);
+        b.run.lean = RP_LEAN_FASTER;
+        fast = (double)time_after(&b, rows[i].node, 100000, rows[i].text);
+        b.run.lean = RP_LEAN_NONE;
+        assert_true(fabs(slow / middle - (1 + rows[i].doubt)) < 1e-4);
+        assert_true(fabs(middle / fast - (1 + rows[i].doubt)) < 1e-4);
+    }
+    bench_release(&b);
+}
+
+/* The latency of a transfer is 200 ns; one of 100 ns is all latency. */
+static void a_short_transfer_is_all_latency(void **state)
+{
+    struct step_shape shapes[] = {usual, usual};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 2, shapes);
+    assert_int_equal(time_after(&b, "AllReduce", 100, "net.latency=2x"), 200);
+    assert_int_equal(time_after(&b, "AllReduce", 100, "net.bandwidth=2x"), 100);
+    assert_int_equal(time_after(&b, "AllReduce", 1000, "net.latency=2x"), 1200);
+    assert_int_equal(time_after(&b, "AllReduce", 1000, "net.bandwidth=2x"), 600);
+    bench_release(&b);
+}
+
+static void a_run_without_an_optimizer_cannot_fuse_it(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    assert_code(rp_whatif_apply(&b.run, "fused-optimizer", &err), RP_UNSUPPORTED);
+    assert_contains(err.text, "no device work of an optimizer");
+    bench_release(&b);
+}
+
+int test_whatif_numbers(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_product_gains_by_its_time),
+        cmocka_unit_test(an_element_wise_kernel_gains_by_its_time),
+        cmocka_unit_test(intervals_reach_as_far_as_the_doubt),
+        cmocka_unit_test(a_short_transfer_is_all_latency),
+        cmocka_unit_test(a_run_without_an_optimizer_cannot_fuse_it),
+    };
+
+    return cmocka_run_group_tests_name("whatif_numbers", tests, NULL, NULL);
+}
