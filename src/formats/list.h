@@ -33,6 +33,7 @@
     X(perfetto)           \
     X(ctf)                \
     X(flight_recorder)    \
+    X(nccl_profiler)      \
     X(torch_memory)       \
     X(xla_buffers)        \
     X(byteps)
