@@ -349,17 +349,16 @@ static void put_name(const struct rp_hlo_writer *put, uint32_t op)
     if (!(put->p->flags.at[op] & RP_OPS_IMPLICIT) && *name) {
         bool letter = (name[0] | 32) >= 'a' && (name[0] | 32) <= 'z';
 
-        if (put->seen && !letter && name[0] != '_') { /* XLA would make it '_', and so not unique */
+        if (!letter && name[0] != '_') { /* XLA would make it '_', and so not unique */
             n = snprintf(text, sizeof text, "op.%.400s.%u", name, op);
             rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_NAME, text, n < 0 ? 0 : (size_t)n);
-        } else if (!put->seen || !put->seen[id]) {
+        } else if (!put->seen[id]) {
             rp_proto_put_text(put->w, RP_HLO_INSTRUCTION_NAME, name);
         } else {
             n = snprintf(text, sizeof text, "%.400s.again.%u", name, op);
             rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_NAME, text, n < 0 ? 0 : (size_t)n);
         }
-        if (put->seen)
-            put->seen[id] = 1;
+        put->seen[id] = 1;
         return;
     }
     n = snprintf(text, sizeof text, "%.400s.gte.%lld.%u", *name ? name : "op",
@@ -551,32 +550,39 @@ enum rp_code rp_hlo_writable(const struct rp_program *p, struct rp_err *err)
     return RP_OK;
 }
 
+/* proto: as an HloProto, in which the module is a field. */
+static enum rp_code write_module(const struct rp_program *p, bool proto, struct rp_proto_writer *to,
+                                 struct rp_err *err)
+{
+    struct rp_hlo_writer put = {.p = p, .w = to, .err = err, .complete = !proto};
+    struct rp_bytes bytes;
+    size_t module = 0;
+    enum rp_code code;
+
+    RP_TRY(rp_hlo_writable(p, err));
+    put.seen = calloc((size_t)p->strings.n + 1, 1);
+    if (!put.seen)
+        return rp_err_nomem(err, "writing a module");
+    if (proto)
+        module = rp_proto_begin(to, RP_HLO_PROTO_HLO_MODULE);
+    code = put_module(&put);
+    free(put.seen);
+    RP_TRY(code);
+    if (proto)
+        rp_proto_end(to, module);
+    return rp_proto_written(to, &bytes, err);
+}
+
 enum rp_code rp_hlo_proto_write(const struct rp_program *p, struct rp_proto_writer *to,
                                 struct rp_err *err)
 {
-    struct rp_hlo_writer put = {.p = p, .w = to, .err = err};
-    struct rp_bytes bytes;
-    size_t module;
-
-    RP_TRY(rp_hlo_writable(p, err));
-    module = rp_proto_begin(to, RP_HLO_PROTO_HLO_MODULE);
-    RP_TRY(put_module(&put));
-    rp_proto_end(to, module);
-    return rp_proto_written(to, &bytes, err);
+    return write_module(p, true, to, err);
 }
 
 enum rp_code rp_hlo_module_write(const struct rp_program *p, struct rp_proto_writer *to,
                                  struct rp_err *err)
 {
-    struct rp_hlo_writer put = {.p = p, .w = to, .err = err, .complete = true};
-    struct rp_bytes bytes;
-    enum rp_code code;
-
-    RP_TRY(rp_hlo_writable(p, err));
-    put.seen = calloc((size_t)p->strings.n + 1, 1);
-    code = put.seen ? put_module(&put) : rp_err_nomem(err, "writing a module");
-    free(put.seen);
-    return code == RP_OK ? rp_proto_written(to, &bytes, err) : code;
+    return write_module(p, false, to, err);
 }
 
 static enum rp_code write_proto(const struct rp_program *program, const char *path,

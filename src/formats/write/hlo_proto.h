@@ -8,8 +8,8 @@ struct rp_hlo_writer {
     const struct rp_program *p;
     struct rp_proto_writer *w;
     struct rp_err *err;
-    bool complete; /* for a compiler: shapes have layouts, constants have values */
-    uint8_t *seen; /* for a compiler: strings that are names of instructions already */
+    bool complete; /* for a compiler: a constant without its values is an error */
+    uint8_t *seen; /* strings that are names of instructions already */
 };
 
 /* As protobuf names them: (computation's id << 32) | number in it. */

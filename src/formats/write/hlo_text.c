@@ -84,9 +84,14 @@ static void put_name(const struct text_writer *w, const char *sign, uint32_t str
     rp_out_text(w->to, own + begin);
 }
 
+/* Parts of tuples that the file did not write as instructions ('%x#0', which older compilers do not
+   know) are written as such. */
 static void put_op_name(const struct text_writer *w, const char *sign, uint32_t op)
 {
-    put_name(w, sign, w->p->op_name.at[op], "op", op);
+    bool part =
+        w->p->flags.at[op] & RP_OPS_IMPLICIT && w->p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT;
+
+    put_name(w, sign, part ? 0 : w->p->op_name.at[op], part ? "part" : "op", op);
 }
 
 static void put_computation_name(const struct text_writer *w, const char *sign, uint32_t id)
@@ -177,28 +182,6 @@ static enum rp_code put_literal(const struct text_writer *w, uint32_t op)
     return code;
 }
 
-/* What is written as '%x#0'; other operations that were not written by themselves are from now on.
- */
-static bool is_tuple_part(const struct rp_program *p, uint32_t op)
-{
-    return p->flags.at[op] & RP_OPS_IMPLICIT && p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT;
-}
-
-/* A part of a tuple that the file did not write as an instruction is written as it was: %x#0 */
-static void put_operand(const struct text_writer *w, uint32_t op)
-{
-    int64_t parts[64];
-    size_t n = 0;
-
-    while (is_tuple_part(w->p, op) && n < 64) {
-        parts[n++] = w->p->value.at[op];
-        op = rp_op_operands(w->p, op).at[0];
-    }
-    put_op_name(w, "%", op);
-    while (n--)
-        rp_out_printf(w->to, "#%lld", (long long)parts[n]);
-}
-
 static enum rp_code put_operands(const struct text_writer *w, uint32_t op)
 {
     struct rp_ids operands = rp_op_operands(w->p, op);
@@ -210,7 +193,7 @@ static enum rp_code put_operands(const struct text_writer *w, uint32_t op)
     for (uint32_t i = 0; i < operands.n; i++) {
         if (i)
             rp_out_text(w->to, ", ");
-        put_operand(w, operands.at[i]);
+        put_op_name(w, "%", operands.at[i]);
     }
     return RP_OK;
 }
@@ -391,8 +374,7 @@ static enum rp_code put_computation(const struct text_writer *w, uint32_t id)
     else
         RP_TRY(put_signature(w, c));
     for (uint32_t op = c->first; op < c->first + c->n; op++)
-        if (!is_tuple_part(w->p, op))
-            RP_TRY(put_op(w, op, op == c->root));
+        RP_TRY(put_op(w, op, op == c->root));
     rp_out_char(w->to, '}');
     put_string(w, ", execution_thread=", c->thread);
     rp_out_char(w->to, '\n');
