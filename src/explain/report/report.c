@@ -563,6 +563,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     rp_report_note_trouble(&j);
     rp_report_note_host(&j);
     rp_report_note_steps(&j);
+    rp_report_fill_start(ranks, j.arena, out);
     rp_report_fill_latency(&j);
     if (wants_view(settings))
         RP_TRY(rp_report_join_view(ranks, &j.chain, result, err));
@@ -611,6 +612,8 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
     RP_TRY(
         rp_report_rank(loaded->trace, scope, rp_loaded_categories(loaded), &part->arena, out, err));
     RP_TRY(rp_trace_host(loaded->trace, loaded->source->name, &part->arena, &out->host, err));
+    if (rp_settings_flag(settings, "start-up") && !scope->limited)
+        RP_TRY(rp_report_measure_start(loaded->trace, out, err));
     if (wants_view(settings))
         RP_TRY(report_view(loaded, scope, settings, part, err));
     return rp_settings_flag(settings, "no-simulate")
@@ -631,6 +634,9 @@ static enum rp_code report_write(const struct rp_settings *settings, struct rp_r
 
 static const struct rp_option options[] = {
     RP_RANK_OPTIONS,
+    {"start-up", 0, RP_OPT_FLAG, NULL, NULL,
+     "also show where the time before the first step goes: imports, initialisation, compilation",
+     0},
     {"no-simulate", 0, RP_OPT_FLAG, NULL, NULL, "do not predict what the advice would bring", 0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL,
      "also write a page for a browser: findings, timeline of all ranks, tables", 0},

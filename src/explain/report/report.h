@@ -132,6 +132,22 @@ struct rp_report_placed {
 };
 #define RP_PLACED_MOST 3
 
+/* What a program does before its first step, the most special first: X(NAME, "name", doc). */
+#define RP_START_MAP(X)                                                      \
+    X(COMPILATION, "compilation", "torch.compile, XLA, Triton")              \
+    X(LOADING, "module loading", "code is loaded onto the device")           \
+    X(BATCH, "first batch", "the data loader")                               \
+    X(DEVICE, "device initialisation", "calls before the first device work") \
+    X(WORK, "model and data", "operators and device work")                   \
+    X(IMPORTS, "imports", "libraries are being loaded")                      \
+    X(UNRECORDED, "not recorded", "after the last library")
+enum rp_start_kind {
+#define RP_START_ENUM(name, text, doc) RP_START_##name,
+    RP_START_MAP(RP_START_ENUM)
+#undef RP_START_ENUM
+        RP_START_KINDS
+};
+
 struct rp_report_part {
     bool on_device;
     bool limited;              /* by --step or --window: no steps then */
@@ -139,6 +155,7 @@ struct rp_report_part {
     struct rp_breakdown whole; /* of the span (facts/step_times.h), or of what is selected */
     struct rp_outside outside; /* what was recorded outside of the steps; not if limited */
     struct rp_trace_life life;
+    int64_t start_ns[RP_START_KINDS]; /* with --start-up: before the first step that is judged */
     struct rp_coverage coverage;
     int64_t category_ns[RP_CATEGORIES]; /* device time of the items, of the main device */
     size_t nplaced;
@@ -344,6 +361,8 @@ struct rp_report_root {
     size_t nphases;
     struct rp_report_phase *phases; /* none: no step has a phase */
     struct rp_report_share *parts;
+    size_t nstart_up;
+    struct rp_report_share *start_up; /* parts of the time before the first step */
     size_t ncategories;
     struct rp_report_category *categories;
     struct rp_report_finding *findings;
@@ -439,6 +458,12 @@ enum rp_code rp_report_predict(const struct rp_ranks *ranks, struct rp_arena *ar
 /* Fills the texts of a rank's workload, and describes them (advice.c). */
 extern const struct rp_type rp_report_workload_type;
 /* "pytorch", or "sglang on pytorch". */
+/* start_up.c: of a rank, and of all; the second fills rows where something was measured. */
+enum rp_code rp_report_measure_start(const struct rp_trace *trace, struct rp_report_part *out,
+                                     struct rp_err *err);
+void rp_report_fill_start(const struct rp_ranks *ranks, struct rp_arena *arena,
+                          struct rp_report_root *out);
+
 /* Whether `record` wrote it: advice names its options then. */
 static inline bool rp_report_is_ours(const struct rp_report_part *part)
 {
