@@ -2,7 +2,8 @@
 /*
  * Clock constraints from recorded collectives. No rank finishes an all-reduce or another collective
  * in which every rank needs data of every other before the last rank has arrived. For a broadcast
- * this does not hold, but its ends are still close together. Sorting dominates the cost.
+ * this does not hold, and who comes late to it ends late: it tells about clocks only where there is
+ * nothing better, and not on the host, where ranks leave when their part is done.
  */
 #include "facts/clock_sources.h"
 
@@ -14,10 +15,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool waits_for_all(uint8_t kind)
+/* Containers of one machine may have several names, and machines with the same image one name: a
+   boot is certain, a host's name is not. */
+enum rp_code rp_clocks_share(const struct rp_collectives *const *ranks, size_t n,
+                             uint32_t *clock_of, bool *shared, struct rp_err *err)
 {
-    return kind == RP_COLL_ALL_REDUCE || kind == RP_COLL_ALL_GATHER ||
-           kind == RP_COLL_REDUCE_SCATTER || kind == RP_COLL_ALL_TO_ALL || kind == RP_COLL_BARRIER;
+    enum rp_code code = RP_OK;
+    struct rp_map first;
+    uint32_t r;
+
+    *shared = false;
+    rp_map_init(&first);
+    for (r = 0; r < n && code == RP_OK; r++) {
+        const struct rp_collectives *c = ranks[r];
+        uint64_t key = c->boot   ? rp_hash_join(c->boot, 1)
+                       : c->host ? rp_hash_join(rp_hash_bytes(c->host, strlen(c->host)), 2)
+                                 : 0;
+
+        clock_of[r] = r;
+        if (key)
+            code = rp_map_intern(&first, key, r, &clock_of[r], err);
+        *shared |= clock_of[r] != r;
+    }
+    rp_map_release(&first);
+    return code;
+}
+
+static const struct rp_collective *first_of(const struct rp_collectives *const *ranks,
+                                            const struct rp_rendezvous *m)
+{
+    return &ranks[m->rank[0]]->list.at[m->at[0]];
+}
+
+/* Whether any rendezvous makes all ranks wait for all. */
+static bool some_are_mutual(const struct rp_collectives *const *ranks,
+                            const struct rp_rendezvous_list *list)
+{
+    size_t m;
+
+    for (m = 0; m < list->n && !rp_coll_is_mutual(first_of(ranks, &list->at[m])->kind); m++)
+        ;
+    return m < list->n;
 }
 
 enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, size_t n,
@@ -27,21 +65,27 @@ enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, 
                                      struct rp_err *err)
 {
     struct rp_clock_input in = {
-        .nranks = n, .clock_of = clock_of, .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
+        .nranks = n, .clock_of = clock_of, .tolerance_ns = RP_CLOCK_TOLERANCE_NS, .steps = true};
     RP_VEC(struct rp_clock_participant) participants = {0};
+    bool mutual = some_are_mutual(ranks, rendezvous);
     enum rp_code code = RP_OK;
     size_t m;
     uint32_t i;
 
-    for (m = 0; m < rendezvous->n; m++)
-        for (i = 0; code == RP_OK && i < rendezvous->at[m].n; i++) {
-            uint32_t r = rendezvous->at[m].rank[i];
-            const struct rp_collective *c = &ranks[r]->list.at[rendezvous->at[m].at[i]];
+    for (m = 0; m < rendezvous->n; m++) {
+        const struct rp_rendezvous *x = &rendezvous->at[m];
+
+        if (mutual ? !rp_coll_is_mutual(first_of(ranks, x)->kind) : ranks[x->rank[0]]->on_host)
+            continue;
+        for (i = 0; code == RP_OK && i < x->n; i++) {
+            uint32_t r = x->rank[i];
+            const struct rp_collective *c = &ranks[r]->list.at[x->at[i]];
             struct rp_clock_participant v = {(uint32_t)m, r, c->begin_ns, c->end_ns,
-                                             waits_for_all(c->kind)};
+                                             rp_coll_is_mutual(c->kind)};
 
             code = rp_vec_push(&participants, v, err);
         }
+    }
     in.participants = participants.at;
     in.nparticipants = participants.n;
     in.start_ns = rendezvous->base_ns;

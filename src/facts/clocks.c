@@ -16,6 +16,7 @@
 
 #include "base/order.h"
 #include "facts/clock_bounds.h"
+#include "facts/clock_steps.h"
 #include "facts/intervals.h"
 
 #include <math.h>
@@ -58,8 +59,9 @@ struct clock_ctx {
     bool *rendezvous_known;
     uint64_t *weight; /* by rendezvous */
     struct line *lines;
-    struct point *points; /* scratch, one a participant */
-    int64_t *values;      /* scratch, the same */
+    struct rp_clock_steps *steps; /* by clock */
+    struct point *points;         /* scratch, one a participant */
+    int64_t *values;              /* scratch, the same */
 };
 
 /* ------------------------------------------------------------------ medians */
@@ -372,11 +374,12 @@ static enum rp_code allocate_tables(struct clock_ctx *f, struct rp_err *err)
     f->rendezvous_known = RP_ARENA_NEW(f->arena, bool, f->nrendezvous + 1);
     f->weight = RP_ARENA_NEW(f->arena, uint64_t, f->nrendezvous + 1);
     f->lines = RP_ARENA_NEW(f->arena, struct line, in->nranks + 1);
+    f->steps = RP_ARENA_NEW(f->arena, struct rp_clock_steps, in->nranks + 1);
     f->points = RP_ARENA_NEW(f->arena, struct point, in->nparticipants + 1);
     f->values = RP_ARENA_NEW(f->arena, int64_t, in->nparticipants + 1);
     if (!f->participants || !f->messages || !f->first || !f->by_clock || !f->clock_first ||
-        !f->rendezvous_ns || !f->rendezvous_known || !f->weight || !f->lines || !f->points ||
-        !f->values)
+        !f->rendezvous_ns || !f->rendezvous_known || !f->weight || !f->lines || !f->steps ||
+        !f->points || !f->values)
         return rp_err_nomem(err, "aligning clocks");
     return RP_OK;
 }
@@ -438,6 +441,81 @@ static void copy_facts(struct clock_ctx *f, struct rp_clocks *out)
     }
 }
 
+/* ------------------------------------------------------------------ clocks that were set */
+
+struct timed_rendezvous {
+    int64_t ns;
+    uint32_t rendezvous;
+};
+
+RP_ORDER(by_time, struct timed_rendezvous, RP_UP(ns), RP_UP(rendezvous))
+
+/* Rendezvous in the order of time, by the first values of the clocks. */
+static enum rp_code order_rendezvous(struct clock_ctx *f, uint32_t *order, struct rp_err *err)
+{
+    struct timed_rendezvous *all = malloc((f->nrendezvous + 1) * sizeof *all);
+    uint32_t m;
+
+    if (!all)
+        return rp_err_nomem(err, "aligning clocks");
+    for (m = 0; m < f->nrendezvous; m++) {
+        const struct rp_clock_participant *p = &f->participants[f->first[m]];
+
+        all[m] = (struct timed_rendezvous){on_line(&f->lines[p->rank], p->end_ns), m};
+    }
+    if (f->nrendezvous)
+        qsort(all, f->nrendezvous, sizeof *all, by_time);
+    for (m = 0; m < f->nrendezvous; m++)
+        order[m] = all[m].rendezvous;
+    free(all);
+    return RP_OK;
+}
+
+static void forget_lines(struct clock_ctx *f)
+{
+    size_t i;
+
+    for (i = 0; i < f->nclocks; i++)
+        f->lines[i] = (struct line){.known = i == 0, .messages = f->lines[i].messages};
+    memset(f->rendezvous_known, 0, f->nrendezvous * sizeof *f->rendezvous_known);
+    tell_rendezvous(f, 0);
+}
+
+/* Takes steps out of the times of all facts; first values are then found again. */
+static enum rp_code undo_steps(struct clock_ctx *f, struct rp_err *err)
+{
+    uint32_t *order = RP_ARENA_NEW(f->arena, uint32_t, f->nrendezvous + 1);
+    int64_t *offset = RP_ARENA_NEW(f->arena, int64_t, f->nclocks + 1);
+    struct rp_clock_series series = {.nclocks = f->nclocks,
+                                     .nrendezvous = f->nrendezvous,
+                                     .participants = f->participants,
+                                     .first = f->first,
+                                     .order = order,
+                                     .offset_ns = offset};
+    bool any = false;
+    size_t i;
+
+    if (!order || !offset)
+        return rp_err_nomem(err, "aligning clocks");
+    for (i = 0; i < f->nclocks; i++)
+        offset[i] = f->lines[i].offset_ns;
+    RP_TRY(order_rendezvous(f, order, err));
+    RP_TRY(rp_clock_steps_find(&series, f->arena, f->steps, err));
+    for (i = 0; i < f->nclocks; i++)
+        any |= f->steps[i].n > 0;
+    for (i = 0; any && i < f->in->nmessages; i++) {
+        struct rp_clock_message *m = &f->messages[i];
+        const struct rp_clock_steps *from = &f->steps[m->from], *to = &f->steps[m->to];
+
+        m->sent_ns = rp_ns_sum(m->sent_ns, rp_clock_steps_before(from->at, from->n, m->sent_ns));
+        m->received_ns =
+            rp_ns_sum(m->received_ns, rp_clock_steps_before(to->at, to->n, m->received_ns));
+    }
+    if (any)
+        forget_lines(f);
+    return RP_OK;
+}
+
 /* ------------------------------------------------------------------ what is certain */
 
 static enum rp_code gather_constraints(struct clock_ctx *f, struct rp_clock_facts *facts,
@@ -491,8 +569,30 @@ static int64_t uncertainty(const struct line *l, int64_t low_ns, int64_t high_ns
     return spread;
 }
 
-static void put_clocks(const struct clock_ctx *f, const int64_t *low, const int64_t *high,
-                       struct rp_clocks *out)
+/* The steps of a clock on the own times of a rank. */
+static enum rp_code put_steps(const struct clock_ctx *f, size_t rank, struct rp_clock *to,
+                              struct rp_err *err)
+{
+    const struct rp_clock_steps *from = &f->steps[to->clock];
+    struct rp_clock_step *steps;
+
+    if (!from->n)
+        return RP_OK;
+    steps = RP_ARENA_NEW(f->arena, struct rp_clock_step, from->n);
+    if (!steps)
+        return rp_err_nomem(err, "aligning clocks");
+    for (to->nsteps = 0; to->nsteps < from->n; to->nsteps++) {
+        steps[to->nsteps] = from->at[to->nsteps];
+        if (f->in->start_ns)
+            steps[to->nsteps].from_ns =
+                rp_ns_between(f->in->start_ns[rank], steps[to->nsteps].from_ns);
+    }
+    to->steps = steps;
+    return RP_OK;
+}
+
+static enum rp_code put_clocks(const struct clock_ctx *f, const int64_t *low, const int64_t *high,
+                               struct rp_clocks *out, struct rp_err *err)
 {
     size_t r;
 
@@ -518,7 +618,9 @@ static void put_clocks(const struct clock_ctx *f, const int64_t *low, const int6
         to->rendezvous = l->n;
         to->messages = l->messages;
         out->used_drift = out->used_drift || l->drift != 0;
+        RP_TRY(put_steps(f, r, to, err));
     }
+    return RP_OK;
 }
 
 /* Rendezvous of more than one clock. */
@@ -560,8 +662,7 @@ static enum rp_code apply_constraints(struct clock_ctx *f, struct rp_clocks *out
         high[c] = high[c] == INT64_MAX ? high[c] : rp_ns_sum(high[c], f->lines[c].offset_ns);
         f->lines[c].offset_ns = rp_ns_sum(f->lines[c].offset_ns, adjust[c]);
     }
-    put_clocks(f, low, high, out);
-    return RP_OK;
+    return put_clocks(f, low, high, out, err);
 }
 
 /* ------------------------------------------------------------------ all of it */
@@ -586,6 +687,11 @@ enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *ar
     out->nrendezvous = count_rendezvous(&f);
     f.lines[0].known = true;
     tell_rendezvous(&f, 0);
+    if (in->steps && f.nclocks > 1) {
+        while (seed_by_rendezvous(&f))
+            ;
+        RP_TRY(undo_steps(&f, err));
+    }
     do {
         while (seed_by_rendezvous(&f))
             ;
@@ -596,11 +702,51 @@ enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *ar
     return apply_constraints(&f, out, err);
 }
 
+static int64_t gone_ns(const struct rp_clock *clock, int64_t ns)
+{
+    return clock->drift_ppb != 0
+               ? (int64_t)llround(clock->drift_ppb / 1e9 * (double)rp_ns_between(clock->at_ns, ns))
+               : 0;
+}
+
 int64_t rp_clock_time(const struct rp_clock *clock, int64_t ns)
 {
-    double gone = clock->drift_ppb != 0
-                      ? clock->drift_ppb / 1e9 * (double)rp_ns_between(clock->at_ns, ns)
-                      : 0;
+    if (clock->nsteps)
+        ns = rp_ns_sum(ns, rp_clock_steps_before(clock->steps, clock->nsteps, ns));
+    return rp_ns_sum(rp_ns_sum(ns, clock->offset_ns), gone_ns(clock, ns));
+}
 
-    return rp_ns_sum(rp_ns_sum(ns, clock->offset_ns), (int64_t)llround(gone));
+int64_t rp_clock_own_time(const struct rp_clock *clock, int64_t ns)
+{
+    int64_t own = rp_ns_between(clock->offset_ns, ns), add = 0;
+    size_t i;
+
+    own = rp_ns_between(gone_ns(clock, own), own);
+    for (i = 0; i < clock->nsteps; i++) {
+        int64_t more = rp_ns_sum(add, clock->steps[i].add_ns);
+
+        if (rp_ns_between(more, own) < clock->steps[i].from_ns)
+            break;
+        add = more;
+    }
+    return rp_ns_between(add, own);
+}
+
+static bool exceeds(int64_t ns, int64_t limit_ns)
+{
+    return (ns < 0 ? rp_ns_between(ns, 0) : ns) > limit_ns;
+}
+
+bool rp_clock_differs(const struct rp_clock *clock, int64_t recorded_ns, int64_t least_ns,
+                      int64_t from_ns, int64_t to_ns)
+{
+    int64_t limit = clock->uncertainty_ns > least_ns ? clock->uncertainty_ns : least_ns;
+
+    if (!clock->known || clock->uncertainty_ns < 0)
+        return false;
+    return clock->nsteps ||
+           exceeds(rp_ns_between(rp_ns_sum(from_ns, recorded_ns), rp_clock_time(clock, from_ns)),
+                   limit) ||
+           exceeds(rp_ns_between(rp_ns_sum(to_ns, recorded_ns), rp_clock_time(clock, to_ns)),
+                   limit);
 }

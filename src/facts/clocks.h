@@ -44,11 +44,19 @@ struct rp_clock_input {
     const struct rp_clock_participant *participants;
     const struct rp_clock_message *messages;
     int64_t tolerance_ns; /* by which recorded times may contradict each other */
+    bool steps;           /* clocks may have been set while they were recorded */
+};
+
+/* A clock was set: times from from_ns on need add_ns more. */
+struct rp_clock_step {
+    int64_t from_ns, add_ns;
 };
 
 /* The clock of a rank; rp_clock_time converts a time to the first rank's clock. */
 struct rp_clock {
-    bool known;              /* it is related to the first rank's clock */
+    bool known; /* it is related to the first rank's clock */
+    bool used; /* the estimate is used; else the recorded times, which do not differ from it by more
+                  than its uncertainty (rendezvous.h) */
     int64_t offset_ns;       /* to add to the rank's times, at at_ns */
     int64_t at_ns;           /* the middle of the times that were used, on the rank's clock */
     double drift_ppb;        /* change of the offset, in ns per second; 0: no significant drift */
@@ -57,6 +65,8 @@ struct rp_clock {
     int64_t low_ns, high_ns; /* bounds of the offset; INT64_MIN, INT64_MAX: none */
     uint32_t clock;          /* ranks with the same number share it */
     uint32_t rendezvous, messages; /* of its clock, that were used */
+    size_t nsteps;
+    const struct rp_clock_step *steps; /* by time, on the rank's clock; undone before the rest */
 };
 
 /* A constraint that contradicts others and was dropped. */
@@ -83,5 +93,12 @@ enum rp_code rp_clocks_find(const struct rp_clock_input *in, struct rp_arena *ar
                             struct rp_clocks *out, struct rp_err *err);
 
 int64_t rp_clock_time(const struct rp_clock *clock, int64_t ns);
+/* The opposite, within a nanosecond: a time of the first rank's clock on the rank's own. */
+int64_t rp_clock_own_time(const struct rp_clock *clock, int64_t ns);
+
+/* Whether the clock differs from the recorded times (recorded_ns added to the rank's) by more than
+   its uncertainty and least_ns. from_ns, to_ns: the time in question, on the rank's clock. */
+bool rp_clock_differs(const struct rp_clock *clock, int64_t recorded_ns, int64_t least_ns,
+                      int64_t from_ns, int64_t to_ns);
 
 #endif

@@ -33,6 +33,13 @@ extern const char *const rp_coll_kind_names[RP_COLL_KINDS];
 /* The kind of collective by the name of a kernel or annotation, or by a "Collective name". */
 enum rp_coll_kind rp_coll_kind_of(const char *name);
 
+/* Each rank needs data of every other, so that none leaves before the last one arrives. */
+static inline bool rp_coll_is_mutual(enum rp_coll_kind kind)
+{
+    return kind == RP_COLL_ALL_REDUCE || kind == RP_COLL_ALL_GATHER ||
+           kind == RP_COLL_REDUCE_SCATTER || kind == RP_COLL_ALL_TO_ALL || kind == RP_COLL_BARRIER;
+}
+
 /* Bytes on the busiest link for each byte of the collective's size, among n ranks; 0: not known. */
 double rp_coll_bus_factor(enum rp_coll_kind kind, int64_t n);
 

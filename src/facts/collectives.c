@@ -39,6 +39,7 @@ static const struct rp_field collectives_fields[] = {
     RP_PART_PLAIN(struct rp_collectives, group_hash),
     RP_PART_PLAIN(struct rp_collectives, base_ns),
     RP_PART_PLAIN(struct rp_collectives, boot),
+    RP_PART_TEXT(struct rp_collectives, host),
     RP_PART_PLAIN(struct rp_collectives, world_size),
     RP_PART_END};
 const struct rp_type rp_collectives_type = {"collectives", sizeof(struct rp_collectives),
@@ -333,7 +334,9 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
                work->trace->health.skipped_bytes;
     rp_map_init(&g.texts);
     rp_map_init(&g.seen);
-    code = gather_collectives(&g, scope, err);
+    code = rp_trace_host(work->trace, NULL, arena, &out->host, err);
+    if (code == RP_OK)
+        code = gather_collectives(&g, scope, err);
     rp_coll_reader_release(&g.reader);
     rp_map_release(&g.texts);
     rp_map_release(&g.seen);

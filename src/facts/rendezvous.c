@@ -30,6 +30,8 @@ const char *const rp_rendezvous_rule_names[] = {
     [RP_RENDEZVOUS_BY_GROUP] = "group", [RP_RENDEZVOUS_BY_ORDER] = "order",
     [RP_RENDEZVOUS_BY_NAME] = "name",   [RP_RENDEZVOUS_BY_TIME] = "time"};
 
+#define SAME_NS 1000 /* clocks that are closer are the same */
+
 struct ticket {
     uint64_t key[2];
     uint32_t rank, at;
@@ -320,10 +322,12 @@ static void add_start(struct rp_rendezvous *m, uint32_t i, int64_t begin_ns)
         m->second_ns = INT64_MIN;
     } else if (begin_ns > m->last_ns) {
         m->second_ns = m->last_ns;
+        m->second = m->last;
         m->last_ns = begin_ns;
         m->last = i;
     } else if (begin_ns > m->second_ns) {
         m->second_ns = begin_ns;
+        m->second = i;
     }
     if (begin_ns < m->first_ns)
         m->first_ns = begin_ns;
@@ -334,12 +338,13 @@ static void set_times(const struct matcher *m, struct rp_rendezvous *x)
 {
     uint32_t i;
 
-    x->last = 0;
+    x->last = x->second = 0;
     for (i = 0; i < x->n; i++) {
         const struct rp_collective *c = &m->ranks[x->rank[i]]->list.at[x->at[i]];
-        int64_t offset = m->out->offset_ns[x->rank[i]], end = rp_ns_sum(c->end_ns, offset);
+        int64_t begin = rp_clock_time(&m->out->clocks[x->rank[i]], c->begin_ns);
+        int64_t end = rp_ns_sum(begin, rp_ns_between(c->begin_ns, c->end_ns));
 
-        add_start(x, i, rp_ns_sum(c->begin_ns, offset));
+        add_start(x, i, begin);
         x->end_ns = i == 0 || end > x->end_ns ? end : x->end_ns;
         x->first_end_ns = i == 0 || end < x->first_end_ns ? end : x->first_end_ns;
     }
@@ -398,26 +403,18 @@ static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, st
     return RP_OK;
 }
 
-/* Whether no rank can leave before all have arrived. On the host a rank that only sends or only
-   receives leaves when its part is done: the root of a small broadcast does not wait. */
+/* Whether no rank can leave before all have arrived; kernels of unknown kinds count as such. */
 static bool synchronizes(const struct matcher *m, const struct rp_rendezvous *x)
 {
     const struct rp_collectives *rank = m->ranks[x->rank[0]];
 
-    switch (rank->list.at[x->at[0]].kind) {
-    case RP_COLL_ALL_REDUCE:
-    case RP_COLL_ALL_GATHER:
-    case RP_COLL_REDUCE_SCATTER:
-    case RP_COLL_ALL_TO_ALL:
-    case RP_COLL_BARRIER:
-        return true;
-    default:
-        return !rank->on_host;
-    }
+    uint8_t kind = rank->list.at[x->at[0]].kind;
+
+    return rp_coll_is_mutual(kind) || (kind == RP_COLL_OTHER && !rank->on_host);
 }
 
-/* A collective cannot end before its last rank arrives: if one in ten does, clocks differ. */
-static bool clocks_differ(const struct matcher *m)
+/* A collective cannot end before its last rank arrives: if one in ten does, times contradict. */
+static bool times_contradict(const struct matcher *m)
 {
     size_t i, n = 0, wrong = 0;
 
@@ -432,17 +429,67 @@ static bool clocks_differ(const struct matcher *m)
 
 RP_ORDER(by_last, struct rp_rendezvous, RP_UP(last_ns), RP_UP(rank[0]), RP_UP(at[0]))
 
-/* Replaces recorded times that contradict each other by times on estimated clocks (clocks.h). */
-static enum rp_code align_clocks(struct matcher *m, struct rp_err *err)
+/* The clocks of the hosts, or, where ranks that name the same host contradict each other on one
+   clock (containers often share a name), those of the ranks. */
+static enum rp_code find_clocks(struct matcher *m, struct rp_clocks *clocks, struct rp_err *err)
+{
+    uint32_t *clock_of = RP_ARENA_NEW(m->arena, uint32_t, m->nranks + 1);
+    bool shared;
+
+    if (!clock_of)
+        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(rp_clocks_share(m->ranks, m->nranks, clock_of, &shared, err));
+    RP_TRY(rp_clocks_of_rendezvous(m->ranks, m->nranks, m->out, clock_of, NULL, m->arena, clocks,
+                                   err));
+    if (!shared || !clocks->nconflicts)
+        return RP_OK;
+    return rp_clocks_of_rendezvous(m->ranks, m->nranks, m->out, NULL, NULL, m->arena, clocks, err);
+}
+
+void rp_rendezvous_settle_clock(const struct rp_collectives *rank, int64_t base_ns, bool trusted,
+                                struct rp_clock *clock)
+{
+    size_t n = rank->list.n;
+    /* Of ranks that may be on one host: device times are converted to its clock so accurately. */
+    int64_t least = rank->host || rank->boot ? SAME_NS : RP_CLOCK_TOLERANCE_NS;
+    bool differs = n && rp_clock_differs(clock, base_ns, least, rank->list.at[0].begin_ns,
+                                         rank->list.at[n - 1].end_ns);
+
+    clock->used = clock->known && (differs || !trusted);
+    if (clock->used)
+        return;
+    clock->offset_ns = base_ns;
+    clock->drift_ppb = 0;
+    clock->nsteps = 0;
+}
+
+static void note_clock(struct rp_rendezvous_list *list, const struct rp_clock *c, int64_t base_ns)
+{
+    int64_t apart = rp_ns_between(base_ns, c->offset_ns);
+
+    apart = apart < 0 ? rp_ns_between(apart, 0) : apart;
+    list->clocks_differ |= c->used && (c->clock || c->nsteps);
+    list->apart_ns = c->used && apart > list->apart_ns ? apart : list->apart_ns;
+    if (c->uncertainty_ns > list->uncertainty_ns)
+        list->uncertainty_ns = c->uncertainty_ns;
+}
+
+/* Puts all times on the clocks that the rendezvous show. trusted: the recorded times do not
+   contradict each other, so that a clock that does not differ by more than its uncertainty is taken
+   as recorded. */
+static enum rp_code align_clocks(struct matcher *m, bool trusted, struct rp_err *err)
 {
     struct rp_clocks clocks;
     size_t r, i;
 
-    RP_TRY(
-        rp_clocks_of_rendezvous(m->ranks, m->nranks, m->out, NULL, NULL, m->arena, &clocks, err));
-    for (r = 0; r < m->nranks; r++)
-        if (clocks.at[r].known)
-            m->out->offset_ns[r] = clocks.at[r].offset_ns;
+    RP_TRY(find_clocks(m, &clocks, err));
+    m->out->trusted = trusted;
+    m->out->apart_ns = m->out->uncertainty_ns = 0;
+    for (r = 0; r < m->nranks; r++) {
+        m->out->clocks[r] = clocks.at[r];
+        rp_rendezvous_settle_clock(m->ranks[r], m->out->base_ns[r], trusted, &m->out->clocks[r]);
+        note_clock(m->out, &m->out->clocks[r], m->out->base_ns[r]);
+    }
     for (i = 0; i < m->out->n; i++)
         set_times(m, &m->out->at[i]);
     qsort(m->out->at, m->out->n, sizeof *m->out->at, by_last);
@@ -459,6 +506,15 @@ static bool makes_no_sense(const struct rp_rendezvous_list *m)
     for (i = 0; i < m->n; i++)
         wrong += rp_ns_between(m->at[i].first_end_ns, m->at[i].last_ns) > rp_ns_sum(1000000, most);
     return wrong * 4 > m->n;
+}
+
+static void use_recorded(struct rp_rendezvous_list *list, size_t n)
+{
+    size_t r;
+
+    for (r = 0; r < n; r++)
+        list->clocks[r] = (struct rp_clock){.offset_ns = list->base_ns[r], .clock = (uint32_t)r};
+    list->clocks_differ = false;
 }
 
 #define MOSTLY                                                                         \
@@ -522,7 +578,7 @@ static enum rp_code try_by_time(struct matcher *m, double share, bool *done, str
     struct rp_rendezvous_list before = *m->out;
 
     *done = false;
-    memcpy(m->out->offset_ns, m->out->base_ns, m->nranks * sizeof *m->out->offset_ns);
+    use_recorded(m->out, m->nranks);
     RP_TRY(match_by(m, RP_RENDEZVOUS_BY_TIME, err));
     *done = m->out->n >= 2 && matched_share(m) >= share;
     if (!*done) {
@@ -530,21 +586,21 @@ static enum rp_code try_by_time(struct matcher *m, double share, bool *done, str
         return RP_OK;
     }
     qsort(m->out->at, m->out->n, sizeof *m->out->at, by_last);
-    m->out->clocks_differ = false;
     return RP_OK;
 }
 
-/* Where the recorded times contradict the matches: other clocks, or other collectives. */
+/* Where the recorded times contradict the matches by order: other clocks, or other collectives. */
 static enum rp_code settle_times(struct matcher *m, struct rp_err *err)
 {
-    bool by_order = m->out->rule == RP_RENDEZVOUS_BY_ORDER, done = false;
+    bool contradict = times_contradict(m), done = false;
 
-    if (by_order)
-        RP_TRY(try_by_time(m, MOSTLY, &done, err));
+    if (!contradict || m->out->rule != RP_RENDEZVOUS_BY_ORDER)
+        return align_clocks(m, !contradict, err);
+    RP_TRY(try_by_time(m, MOSTLY, &done, err));
     if (done)
         return RP_OK;
-    RP_TRY(align_clocks(m, err));
-    if (!by_order || !makes_no_sense(m->out))
+    RP_TRY(align_clocks(m, false, err));
+    if (!makes_no_sense(m->out))
         return RP_OK;
     RP_TRY(try_by_time(m, AT_LEAST, &done, err));
     if (!done) {
@@ -612,11 +668,11 @@ void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n)
 
     for (i = 0; i < list->n; i++)
         list->nlost += list->at[i].n;
-    if (n)
-        memcpy(list->offset_ns, list->base_ns, n * sizeof *list->offset_ns);
+    use_recorded(list, n);
     list->n = 0;
     list->rule = RP_RENDEZVOUS_BY_NONE;
-    list->clocks_differ = false;
+    list->contradict = false;
+    list->ndoubtful = 0;
 }
 
 /* Recordings of one boot count the time of one clock: their bases differ only by how the time of
@@ -640,22 +696,25 @@ enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_
     size_t r;
 
     *out = (struct rp_rendezvous_list){.rule = RP_RENDEZVOUS_BY_NONE};
-    out->offset_ns = RP_ARENA_NEW(arena, int64_t, n + 1);
+    out->clocks = RP_ARENA_NEW(arena, struct rp_clock, n + 1);
     out->base_ns = RP_ARENA_NEW(arena, int64_t, n + 1);
-    if (!out->offset_ns || !out->base_ns)
+    if (!out->clocks || !out->base_ns)
         return rp_err_nomem(err, "matching collectives");
     for (r = 0; r < n; r++) {
         out->base_ns[r] = rp_ns_between(ranks[0]->base_ns, base_of(ranks, r));
-        out->offset_ns[r] = out->base_ns[r];
         out->nlost += ranks[r]->list.n;
     }
+    use_recorded(out, n);
     if (n > 1)
         code = match_collectives(&m, err);
     if (!out->n)
         out->rule = RP_RENDEZVOUS_BY_NONE;
-    out->clocks_differ = clocks_differ(&m);
-    if (code == RP_OK && out->clocks_differ)
+    if (code == RP_OK && out->n)
         code = settle_times(&m, err);
+    if (code == RP_OK && out->n) {
+        out->contradict = times_contradict(&m);
+        code = rp_rendezvous_set_delays(out, ranks, err);
+    }
     rp_vec_release(&m.tickets);
     return code;
 }

@@ -9,8 +9,18 @@
  *     rank 1        [wait.....|transfer]
  *     rank 2                  [transfer]      arrives last; margin: from the start of rank 1 to its
  * own
+ *
+ * That is so where each rank needs data of every other. In a broadcast or scatter all wait for its
+ * root, and nobody for a rank that only receives; in a reduce or gather those who only send may
+ * leave before the last one comes (rendezvous_waits.c).
+ *
+ * Times of ranks are compared on the clock of the first. Their clocks are those of their hosts, as
+ * the ends of collectives show them (clocks.h); where that does not differ from the recorded times
+ * by more than its uncertainty, the recorded times are used.
  */
+#include "facts/clocks.h"
 #include "facts/collectives.h"
+#include "facts/intervals.h"
 
 enum rp_rendezvous_rule {
     RP_RENDEZVOUS_BY_NONE,     /* one rank, or nothing to match */
@@ -29,8 +39,15 @@ struct rp_rendezvous {
     uint32_t *rank;  /* by participant: its rank, ascending */
     uint32_t *at;    /* by participant: index of the collective in the list of its rank */
     uint32_t last;   /* index of the participant that arrived last; the first of several */
+    uint32_t second; /* and of that before it */
+    uint32_t source; /* the participant whose data the others wait for; RP_NONE: each needs all */
+    bool open;       /* a participant may leave before the last one arrives */
+    bool doubtful;   /* the clocks of the last two are not certain enough to tell which was late */
     int64_t last_ns, second_ns, first_ns; /* last, second last and first start */
     int64_t end_ns, first_end_ns; /* last and first end; all times on the first rank's clock */
+    int64_t margin_ns; /* by how much the last one delayed others, after the second last */
+    int64_t delay_ns;  /* of that, what its rank did not delay by another collective at that time;
+                          0 if doubtful */
 };
 
 struct rp_rendezvous_list {
@@ -38,15 +55,53 @@ struct rp_rendezvous_list {
     size_t n;
     struct rp_rendezvous *at; /* sorted by last_ns */
     size_t nlost;             /* collectives of all ranks without a match */
-    bool clocks_differ;       /* the recorded times of the ranks contradict each other */
+    bool clocks_differ;       /* the offset of a clock exceeds its uncertainty */
+    bool contradict;          /* ... and what is left still contradicts: collectives end before
+                                 their last rank arrives */
     bool dropped;             /* matches by order were given up: no clock makes sense of them */
+    size_t ndoubtful;         /* rendezvous whose last rank is not certain */
+    bool trusted;             /* the recorded times do not contradict each other */
+    int64_t apart_ns;         /* the largest offset that is used, beside the recorded times */
+    int64_t uncertainty_ns;   /* the largest of the clocks */
     int64_t *base_ns; /* by rank: what to add to its times to get the first rank's, by the bases of
                          the files */
-    int64_t *offset_ns; /* the same by estimated clocks, where clocks differ (clocks.h) */
+    struct rp_clock *clocks; /* by rank: how its times become the first rank's (rp_clock_time) */
 };
 
 /* How many ranks take part in a collective, with those that were not given; 0: not known. */
 int64_t rp_collective_members(const struct rp_collectives *rank, const struct rp_collective *c);
+
+/* How long participant i waited for others, at most as long as it was inside. */
+int64_t rp_rendezvous_wait(const struct rp_rendezvous_list *list,
+                           const struct rp_collectives *const *ranks, const struct rp_rendezvous *m,
+                           uint32_t i);
+/* The participant for which i waited; i itself where it waited for none. */
+uint32_t rp_rendezvous_awaited(const struct rp_rendezvous_list *list,
+                               const struct rp_collectives *const *ranks,
+                               const struct rp_rendezvous *m, uint32_t i);
+
+/* What a rank did in its matched collectives. Several may be under way at once: it waits while any
+   of them waits, and wait and transfer together are the time in which any runs. */
+struct rp_rendezvous_sums {
+    int64_t wait_ns, transfer_ns;
+};
+
+/* By rank; waits: also the times of waiting, on its own clock, the caller's even after a failure.
+   Both have n elements, and the vectors are empty before. */
+enum rp_code rp_rendezvous_sum(const struct rp_rendezvous_list *list,
+                               const struct rp_collectives *const *ranks, size_t n,
+                               struct rp_rendezvous_sums *out, rp_interval_vec *waits,
+                               struct rp_err *err);
+
+/* Fills source, open, doubtful, margin_ns and delay_ns from times and clocks. For rendezvous.c. */
+enum rp_code rp_rendezvous_set_delays(struct rp_rendezvous_list *list,
+                                      const struct rp_collectives *const *ranks,
+                                      struct rp_err *err);
+
+/* Decides whether the estimated clock of a rank is used, or its times as recorded (base_ns).
+   trusted: the recorded times do not contradict each other. */
+void rp_rendezvous_settle_clock(const struct rp_collectives *rank, int64_t base_ns, bool trusted,
+                                struct rp_clock *clock);
 
 /* Forgets all matches: the ranks are not of one run. n: how many they are. */
 void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n);

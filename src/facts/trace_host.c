@@ -79,7 +79,7 @@ enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp
     size_t len;
 
     *out = NULL;
-    if (!meta_host(t, &at, &len) && !file_host(path, &at, &len))
+    if (!meta_host(t, &at, &len) && !(path && file_host(path, &at, &len)))
         return RP_OK;
     *out = rp_arena_copy(arena, at, len);
     return *out ? RP_OK : rp_err_nomem(err, "merging ranks");

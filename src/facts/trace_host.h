@@ -8,8 +8,8 @@
 
 /*
  * By the metadata "hostname" (also "host_name", "hostName"), else by a file name as PyTorch's
- * handler makes it: <host>_<process>.<time>.pt.trace.json. In the arena; *out is NULL if neither
- * exists.
+ * handler makes it: <host>_<process>.<time>.pt.trace.json (path may be NULL). In the arena; *out is
+ * NULL if neither exists.
  */
 enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp_arena *arena,
                            const char **out, struct rp_err *err);

@@ -5,8 +5,8 @@
  * rank spent in it before was waiting, which is not a node. A rank whose collective ended before
  * the last rank arrived did not wait for it and is left as recorded.
  *
- * Clocks are used as recorded where that is possible, else as the rendezvous determine them
- * (rendezvous.h).
+ * Times are on the clock of the first rank (rendezvous.h). In a broadcast or scatter the others
+ * wait for its root: who arrives later than that is left as recorded, too.
  */
 #include "stepgraph/join.h"
 
@@ -73,7 +73,7 @@ static enum rp_code add_nodes(struct join_ctx *j, uint32_t r, const uint32_t *na
     for (i = 0; i < g->nodes.n; i++) {
         struct rp_sg_node node = g->nodes.at[i];
 
-        node.start_ns = rp_ns_sum(node.start_ns, j->join->offset_ns[r]);
+        node.start_ns = rp_sg_common_time(j->join, r, node.start_ns);
         node.name = name_of[node.name];
         node.lane += node.lane == RP_NONE ? 0 : lanes;
         node.rank = r;
@@ -86,8 +86,8 @@ static enum rp_code add_rank(struct join_ctx *j, uint32_t r, struct rp_err *err)
 {
     const struct rp_stepgraph *g = j->ranks[r].graph;
     uint32_t base = (uint32_t)j->out->nodes.n, *name_of;
-    int64_t begin = rp_ns_sum(g->begin_ns, j->join->offset_ns[r]);
-    int64_t end = rp_ns_sum(g->end_ns, j->join->offset_ns[r]);
+    int64_t begin = rp_sg_common_time(j->join, r, g->begin_ns);
+    int64_t end = rp_sg_common_time(j->join, r, g->end_ns);
     size_t i;
 
     name_of = RP_ARENA_NEW(j->arena, uint32_t, g->names.n + 1);
@@ -120,16 +120,17 @@ static uint32_t arrival_of(const struct join_ctx *j, const struct rp_rendezvous 
     return arrival == RP_NONE ? RP_NONE : arrival + j->join->first_node[m->rank[i]];
 }
 
-/* When the last rank arrived, by the clocks that are used here. */
+/* When the last rank arrived for which the others wait, by the clocks that are used here. */
 static bool last_arrival(const struct join_ctx *j, const struct rp_rendezvous *m, int64_t *last_ns,
                          uint32_t *last)
 {
-    uint32_t i, n = 0;
+    uint32_t i, n = 0, source = m->source == RP_NONE ? RP_NONE : arrival_of(j, m, m->source);
 
     for (i = 0; i < m->n; i++) {
         uint32_t node = arrival_of(j, m, i);
 
-        if (node == RP_NONE)
+        if (node == RP_NONE || (source != RP_NONE && j->out->nodes.at[node].start_ns >
+                                                         j->out->nodes.at[source].start_ns))
             continue;
         if (n++ == 0 || j->out->nodes.at[node].start_ns > *last_ns) {
             *last_ns = j->out->nodes.at[node].start_ns;
@@ -147,7 +148,7 @@ static enum rp_code hold(struct join_ctx *j, const struct rp_rendezvous *m, uint
     int64_t at = j->out->nodes.at[meet].start_ns;
     struct rp_sg_node *node;
 
-    if (arrival == RP_NONE)
+    if (arrival == RP_NONE || j->out->nodes.at[arrival].start_ns > at)
         return RP_OK;
     node = &j->out->nodes.at[arrival + 1];
     RP_TRY(rp_sg_add_edge(j->out, arrival, meet, RP_SG_MEMBER, 0, err));
@@ -156,7 +157,7 @@ static enum rp_code hold(struct join_ctx *j, const struct rp_rendezvous *m, uint
     node->dur_ns = rp_ns_between(at, rp_sg_end_ns(node));
     node->start_ns = at;
     j->join->last_arrival[r][m->at[i]] =
-        (struct rp_sg_last_arrival){rp_ns_between(j->join->offset_ns[r], at), last};
+        (struct rp_sg_last_arrival){rp_sg_own_time(j->join, r, at), last};
     return rp_sg_add_edge(j->out, meet, arrival + 1, RP_SG_MEMBER, 0, err);
 }
 
@@ -197,15 +198,13 @@ static enum rp_code alloc_join(struct join_ctx *j, struct rp_err *err)
     struct rp_sg_join *join = j->join;
     size_t r, i;
 
-    join->offset_ns = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
     join->first_node = RP_ARENA_NEW(j->arena, uint32_t, j->n + 1);
     join->last_arrival = RP_ARENA_NEW(j->arena, struct rp_sg_last_arrival *, j->n + 1);
-    if (!join->offset_ns || !join->first_node || !join->last_arrival)
+    if (!join->first_node || !join->last_arrival)
         return rp_err_nomem(err, "joining ranks");
     for (r = 0; r < j->n; r++) {
         size_t n = j->ranks[r].collectives->list.n;
 
-        join->offset_ns[r] = join->rendezvous.offset_ns[r];
         join->last_arrival[r] = RP_ARENA_NEW(j->arena, struct rp_sg_last_arrival, n + 1);
         if (!join->last_arrival[r])
             return rp_err_nomem(err, "joining ranks");

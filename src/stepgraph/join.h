@@ -26,11 +26,21 @@ struct rp_sg_last_arrival {
 
 struct rp_sg_join {
     struct rp_rendezvous_list rendezvous;
-    bool aligned;         /* the clocks disagreed: offsets are from the ends of collectives */
-    int64_t *offset_ns;   /* by rank: add to its times for the first rank's clock */
+    bool aligned;         /* the clocks differed */
     uint32_t *first_node; /* by rank: where its nodes begin, its own node 0 first */
     struct rp_sg_last_arrival **last_arrival; /* by rank and collective */
 };
+
+/* A time of a rank on the clock of the first, and the opposite. */
+static inline int64_t rp_sg_common_time(const struct rp_sg_join *join, size_t rank, int64_t ns)
+{
+    return rp_clock_time(&join->rendezvous.clocks[rank], ns);
+}
+
+static inline int64_t rp_sg_own_time(const struct rp_sg_join *join, size_t rank, int64_t ns)
+{
+    return rp_clock_own_time(&join->rendezvous.clocks[rank], ns);
+}
 
 /*
  * Joins ranks that share collectives; if none do, `out` stays empty (no nodes). What `join` points

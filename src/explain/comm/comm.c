@@ -15,13 +15,13 @@
 #define RANK(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_comm_rank, member, type, unit, title, doc, flags)
 
-#define RANK_TIMES                                                                               \
-    RANK(last_count, I64, COUNT, "last", "how often it arrived last", RP_NULLABLE),              \
-        RANK(margin_ns, I64, NS, "delay", "by how much after the second-last rank, added up",    \
-             RP_NULLABLE | RP_LARGEST),                                                          \
-        RANK(wait_ns, I64, NS, "waited", "from its own start to that of the last rank",          \
-             RP_NULLABLE),                                                                       \
-        RANK(transfer_ns, I64, NS, "transfer", "from the start of the last rank to its own end", \
+#define RANK_TIMES                                                                            \
+    RANK(last_count, I64, COUNT, "last", "how often it arrived last", RP_NULLABLE),           \
+        RANK(margin_ns, I64, NS, "delay", "by how much it delayed others, no moment twice",   \
+             RP_NULLABLE | RP_LARGEST),                                                       \
+        RANK(wait_ns, I64, NS, "waited", "for other ranks, at most as long as it was inside", \
+             RP_NULLABLE),                                                                    \
+        RANK(transfer_ns, I64, NS, "transfer", "the rest of its time in matched collectives", \
              RP_NULLABLE)
 
 static const struct rp_field rank_fields[] = {
@@ -74,9 +74,10 @@ static const struct rp_field collective_fields[] = {
     COLL(skew_ns, I64, NS, NULL, "from the first start to the last", RP_NULLABLE),
     COLL(last_rank, I64, NONE, NULL, "of those given, the rank that arrived last", RP_NULLABLE),
     COLL(last_device, I64, NONE, NULL, "its device", RP_NULLABLE),
-    COLL(margin_ns, I64, NS, NULL, "by how much, after the second last", RP_NULLABLE),
+    COLL(margin_ns, I64, NS, NULL,
+         "by how much, after the second last; 0: nobody was waiting for it", RP_NULLABLE),
     COLL(wait_ns, I64, NS, NULL, "waiting, added up over the ranks", 0),
-    COLL(transfer_ns, I64, NS, NULL, "from the last start to the last end", RP_NULLABLE),
+    COLL(transfer_ns, I64, NS, NULL, "without waiting, the longest on a rank", RP_NULLABLE),
     COLL(min_dur_ns, I64, NS, NULL, "the shortest on a rank", 0),
     COLL(max_dur_ns, I64, NS, NULL, "the longest on a rank", 0),
     COLL(end_spread_ns, I64, NS, NULL, "from the first end to the last", RP_NULLABLE),
@@ -168,8 +169,11 @@ static const struct rp_field root_fields[] = {
     ROOT(matched_count, I64, COUNT, NULL, "collectives that were matched across ranks", 0),
     ROOT(unmatched_count, I64, COUNT, NULL, "collectives of ranks without a match on another rank",
          0),
-    ROOT(margin_ns, I64, NS, NULL, "sum of the margins", 0),
-    ROOT(clocks_differ, BOOL, NONE, NULL, "the clocks of the ranks disagree", 0),
+    ROOT(margin_ns, I64, NS, NULL, "what the ranks delayed others by, added up", 0),
+    ROOT(clocks_differ, BOOL, NONE, NULL, "the offset of a clock exceeds its uncertainty", 0),
+    ROOT(uncertainty_ns, I64, NS, NULL, "of the clocks, the largest", 0),
+    ROOT(doubtful_count, I64, COUNT, NULL,
+         "collectives whose margin is within the uncertainty of the clocks: nobody is blamed", 0),
     RP_FIELD_LIST(struct rp_comm_root, rank_rows, &rank_row_type, "delays by rank",
                   "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct rp_comm_root, device_rows, &device_row_type, "delays by device",
@@ -226,6 +230,7 @@ struct comm_join {
     size_t *rank_of; /* by lane: index of its rank */
     struct rp_arena *arena;
     struct rp_comm_root *out;
+    const struct rp_collectives **lists;
     struct rp_rendezvous_list all;
     struct rp_late_ranks late;
 };
@@ -292,14 +297,16 @@ static void add_participants(struct comm_join *j, const struct rp_rendezvous *m,
 
     for (i = 0; i < m->n; i++) {
         const struct rp_collective *c = collective_of(j, m, i);
-        int64_t begin = rp_ns_sum(c->begin_ns, j->all.offset_ns[m->rank[i]]);
         int64_t size = rp_collective_size(c, row->rank_count);
+        int64_t wait = rp_rendezvous_wait(&j->all, j->lists, m, i);
 
         dur = rp_ns_between(c->begin_ns, c->end_ns);
         row->min_dur_ns = i == 0 || dur < row->min_dur_ns ? dur : row->min_dur_ns;
         row->max_dur_ns = i == 0 || dur > row->max_dur_ns ? dur : row->max_dur_ns;
         row->size_bytes = size > row->size_bytes ? size : row->size_bytes;
-        rp_ns_add(&row->wait_ns, rp_ns_between(begin, m->last_ns));
+        rp_ns_add(&row->wait_ns, wait);
+        if (rp_ns_between(wait, dur) > row->transfer_ns || !i)
+            row->transfer_ns = rp_ns_between(wait, dur);
         rp_ns_add(&row->dur_ns, dur);
         rp_ns_add(&row->overlap_ns, lead_of(j, m, i)->overlap_ns);
         known = known && c->in_bytes >= 0;
@@ -348,31 +355,36 @@ static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
     row->skew_ns = rp_ns_between(m->first_ns, m->last_ns);
     row->last_rank = number_of(j, m->rank[m->last]);
     row->last_device = lane_of(j, m->rank[m->last])->device;
-    row->margin_ns = rp_ns_between(m->second_ns, m->last_ns);
-    row->transfer_ns = rp_ns_between(m->last_ns, m->end_ns);
+    row->margin_ns = m->margin_ns;
+    row->delay_ns = m->delay_ns;
     row->end_spread_ns = rp_ns_between(m->first_end_ns, m->end_ns);
     add_participants(j, m, row);
     set_bandwidth(row, c->kind, row->transfer_ns);
     j->out->incomplete_count += row->seen_count < row->rank_count;
     find_cause(j, m, row);
-    rp_ns_add(&j->out->margin_ns, row->margin_ns);
+    rp_ns_add(&j->out->margin_ns, m->delay_ns);
+    j->out->ranks[m->rank[m->last]].last_count++;
+    rp_ns_add(&j->out->ranks[m->rank[m->last]].margin_ns, m->delay_ns);
 }
 
-/* What the rendezvous means for each of its participants. */
-static void count_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
+/* What the rendezvous mean for each of the ranks. */
+static enum rp_code sum_times(struct comm_join *j, struct rp_err *err)
 {
-    uint32_t i;
+    rp_interval_vec *waits = calloc(j->n + 1, sizeof *waits);
+    struct rp_rendezvous_sums *sums = calloc(j->n + 1, sizeof *sums);
+    enum rp_code code = waits && sums ? RP_OK : rp_err_nomem(err, "matching collectives");
+    size_t r;
 
-    for (i = 0; i < m->n; i++) {
-        struct rp_comm_rank *rank = &j->out->ranks[m->rank[i]];
-        const struct rp_collective *c = collective_of(j, m, i);
-        int64_t last = rp_ns_between(j->all.offset_ns[m->rank[i]], m->last_ns);
-
-        rp_ns_add(&rank->wait_ns, rp_ns_between(c->begin_ns, last));
-        rp_ns_add(&rank->transfer_ns, rp_ns_between(last, c->end_ns));
+    if (code == RP_OK)
+        code = rp_rendezvous_sum(&j->all, j->lists, j->n, sums, waits, err);
+    for (r = 0; waits && sums && r < j->n; r++) {
+        j->out->ranks[r].wait_ns = sums[r].wait_ns;
+        j->out->ranks[r].transfer_ns = sums[r].transfer_ns;
+        rp_vec_release(&waits[r]);
     }
-    j->out->ranks[m->rank[m->last]].last_count++;
-    rp_ns_add(&j->out->ranks[m->rank[m->last]].margin_ns, rp_ns_between(m->second_ns, m->last_ns));
+    free(waits);
+    free(sums);
+    return code;
 }
 
 /* A collective that was seen on one rank only: waiting and transfer cannot be separated. */
@@ -386,7 +398,7 @@ static void add_alone(struct comm_join *j, size_t r, size_t i)
     row->rank_count = rp_collective_members(&p->comm, c);
     row->seen_count = 1;
     row->last_device = RP_ABSENT_I64;
-    row->begin_ns = rp_ns_sum(c->begin_ns, j->all.offset_ns[r]);
+    row->begin_ns = rp_clock_time(&j->all.clocks[r], c->begin_ns);
     row->skew_ns = row->last_rank = row->margin_ns = RP_ABSENT_I64;
     row->transfer_ns = row->end_spread_ns = row->cause_ns = RP_ABSENT_I64;
     row->dur_ns = row->min_dur_ns = row->max_dur_ns = rp_ns_between(c->begin_ns, c->end_ns);
@@ -406,10 +418,8 @@ static void add_collectives(struct comm_join *j)
     j->out->collectives = RP_ARENA_NEW(j->arena, struct rp_comm_collective, total + 1);
     if (!j->out->collectives)
         return;
-    for (i = 0; i < j->all.n; i++) {
+    for (i = 0; i < j->all.n; i++)
         add_rendezvous(j, &j->all.at[i]);
-        count_rendezvous(j, &j->all.at[i]);
-    }
     for (r = 0; r < j->n && !j->all.n; r++)
         for (i = 0; i < lane_of(j, r)->comm.list.n; i++)
             add_alone(j, r, i);
@@ -426,7 +436,7 @@ static void add_cause(struct comm_join *j, struct rp_comm_rank *rank)
         const struct rp_comm_collective *row = &j->out->collectives[i];
 
         if (row->last_rank == rank->rank && row->last_device == rank->device && row->cause)
-            rp_late_add(&sums, row->cause, row->evidence, row->margin_ns);
+            rp_late_add(&sums, row->cause, row->evidence, row->delay_ns);
     }
     late = rp_late_main(&sums);
     rank->cause = late.cause;
@@ -466,24 +476,23 @@ static void add_ranks(struct comm_join *j)
 
 static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
 {
-    const struct rp_collectives **lists =
-        RP_ARENA_NEW(j->arena, const struct rp_collectives *, j->n + 1);
     const struct rp_comm_lead **leads =
         RP_ARENA_NEW(j->arena, const struct rp_comm_lead *, j->n + 1);
     size_t r;
 
+    j->lists = RP_ARENA_NEW(j->arena, const struct rp_collectives *, j->n + 1);
     j->late.scratch = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
     RP_TRY(rp_arena_check(j->arena, "matching collectives", err));
     for (r = 0; r < j->n; r++) {
-        lists[r] = &lane_of(j, r)->comm;
+        j->lists[r] = &lane_of(j, r)->comm;
         leads[r] = lane_of(j, r)->leads;
     }
-    RP_TRY(rp_rendezvous_find(lists, j->n, j->arena, &j->all, err));
+    RP_TRY(rp_rendezvous_find(j->lists, j->n, j->arena, &j->all, err));
     if (j->ranks->unrelated)
         rp_rendezvous_drop(&j->all, j->n);
-    j->late.lists = lists;
+    j->late.lists = j->lists;
     j->late.leads = leads;
-    j->late.offset_ns = j->all.offset_ns;
+    j->late.clocks = j->all.clocks;
     return RP_OK;
 }
 
@@ -527,11 +536,17 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
     out->matched_count = (int64_t)j.all.n;
     out->unmatched_count = (int64_t)j.all.nlost;
     out->clocks_differ = j.all.clocks_differ;
+    out->apart_ns = j.all.apart_ns;
+    out->uncertainty_ns = j.all.uncertainty_ns;
+    out->doubtful_count = (int64_t)j.all.ndoubtful;
+    out->contradict = j.all.contradict;
     out->dropped = j.all.dropped;
     add_ranks(&j);
     RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
     add_collectives(&j);
     RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
+    if (j.all.n)
+        RP_TRY(sum_times(&j, err));
     for (r = 0; r < j.n && j.all.n; r++)
         add_cause(&j, &out->ranks[r]);
     RP_TRY(rp_comm_join_transfers(ranks, limit, j.arena, out, err));

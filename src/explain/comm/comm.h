@@ -43,8 +43,10 @@ struct rp_comm_collective {
     double algorithm_bytes_per_s, bus_bytes_per_s, imbalance_ratio;
     const char *cause, *evidence;
     int64_t cause_ns;
-    int64_t wait_ns, dur_ns;        /* added up over the ranks */
-    int64_t at_ns;                  /* since the first collective, text output only */
+    int64_t wait_ns, dur_ns; /* added up over the ranks */
+    int64_t delay_ns; /* not shown: what of the margin its last rank did not cost at that time
+                         already */
+    int64_t at_ns;    /* since the first collective, text output only */
     const char *label, *cause_text; /* text output only */
 };
 
@@ -73,7 +75,10 @@ struct rp_comm_root {
     bool several, dropped;    /* ranks have several devices; matches by order made no sense */
     int64_t incomplete_count; /* collectives whose members were not all given */
     int64_t collective_count, matched_count, unmatched_count, margin_ns;
-    bool clocks_differ;
+    bool clocks_differ, contradict;
+    /* Of the clocks: by how much they were moved, to what; collectives whose last rank is not
+       certain because of it. */
+    int64_t apart_ns, uncertainty_ns, doubtful_count;
     size_t nranks, nrank_rows, nalone_rows, nsizes, nsize_rows, ncollectives, nworst, nlongest;
     size_t nnotes, ntransfers, nslowest, ndevice_rows, nworst_devices, nchecks, ncheck_rows;
     struct rp_comm_check *checks, *check_rows;    /* what differs between ranks */

@@ -19,7 +19,7 @@ static int64_t aspect_of(const struct rp_late_ranks *ranks, const struct rp_rend
     case IDLE:
         return lead->idle_ns;
     default:
-        return rp_ns_sum(lead->since_ns, ranks->offset_ns[m->rank[i]]);
+        return rp_clock_time(&ranks->clocks[m->rank[i]], lead->since_ns);
     }
 }
 

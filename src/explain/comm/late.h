@@ -20,8 +20,8 @@ struct rp_late {
 struct rp_late_ranks {
     const struct rp_collectives *const *lists;
     const struct rp_comm_lead *const *leads;
-    const int64_t *offset_ns; /* of struct rp_rendezvous_list */
-    int64_t *scratch;         /* room for one number per rank */
+    const struct rp_clock *clocks; /* of struct rp_rendezvous_list */
+    int64_t *scratch;              /* room for one number per rank */
 };
 
 struct rp_late rp_late_of(const struct rp_late_ranks *ranks, const struct rp_rendezvous *m);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NOTES 8
+#define MOST_NOTES 10
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -217,6 +217,11 @@ static const char *delay_text(struct comm_text *w)
     const char *names = "";
     size_t i;
 
+    if (out->margin_ns <= 0 && out->doubtful_count)
+        return rp_arena_textf(w->arena,
+                              "no rank can be blamed: no delay exceeds the uncertainty of the "
+                              "clocks, ± %s",
+                              rp_units_time(w->arena, out->uncertainty_ns));
     if (out->margin_ns <= 0)
         return "no rank: in every collective the last ranks arrived together";
     for (i = 0; i < out->nranks && i < MOST_NAMED; i++) {
@@ -313,9 +318,20 @@ static void write_notes(struct comm_text *w)
     if (!out->notes || !out->collective_count)
         return;
     if (out->clocks_differ)
-        add_note(w,
-                 "the clocks of the ranks disagree: some collectives end before their last rank "
-                 "arrives; times are on the best estimate of a common clock, see 'reprise merge'");
+        add_note(w, rp_arena_textf(w->arena,
+                                   "the clocks of the ranks differ by up to %s: times are on a "
+                                   "common clock, ± %s, see 'reprise merge'",
+                                   rp_units_time(w->arena, out->apart_ns),
+                                   rp_units_time(w->arena, out->uncertainty_ns)));
+    if (out->contradict)
+        add_note(w, "on no common clock do all collectives end after their last rank has arrived: "
+                    "delays and waiting are not certain");
+    if (out->doubtful_count && out->margin_ns > 0)
+        add_note(w, rp_arena_textf(w->arena,
+                                   "in %s of %s collectives the last two ranks are closer than "
+                                   "the clocks are certain: nobody is blamed for these",
+                                   rp_units_number(w->arena, out->doubtful_count),
+                                   rp_units_number(w->arena, out->matched_count)));
     if (out->dropped)
         add_note(w,
                  "not matched: the times of the ranks contradict the order of their collectives, "

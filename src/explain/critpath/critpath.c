@@ -341,8 +341,8 @@ static void widen_scope(struct critpath_joining *j)
 
     for (r = 0; r < j->ranks->n; r++) {
         const struct rp_scope *s = &part_of(j, r)->scope;
-        int64_t begin = rp_ns_sum(s->begin_ns, j->run->join.offset_ns[r]);
-        int64_t end = rp_ns_sum(s->end_ns, j->run->join.offset_ns[r]);
+        int64_t begin = rp_sg_common_time(&j->run->join, r, s->begin_ns);
+        int64_t end = rp_sg_common_time(&j->run->join, r, s->end_ns);
 
         if (!s->limited)
             continue;
@@ -416,7 +416,8 @@ static enum rp_code share_ranks(struct critpath_joining *j, struct rp_err *err)
         return rp_err_nomem(err, "joining ranks");
     for (r = 0; r < j->ranks->n; r++) {
         run->shares[r].rank = j->ranks->parts[r].number;
-        run->shares[r].offset_ns = j->run->join.offset_ns[r];
+        run->shares[r].clock = j->run->join.rendezvous.clocks[r];
+        run->shares[r].offset_ns = run->shares[r].clock.offset_ns;
         share_kinds(&run->shares[r], &j->out->ranks[r]);
     }
     for (i = 0; i < j->run->path.parts.n; i++) {
@@ -455,11 +456,12 @@ static enum rp_code fill_run(struct critpath_joining *j, struct rp_err *err)
     snprintf(who, sizeof who, "%zu ranks", j->ranks->n);
     summarize(j, run, who);
     if (j->run->join.aligned)
-        add_note(j, rp_arena_textf(j->arena,
-                                   "the clocks of the ranks disagree: aligned by the median "
-                                   "distance of the ends of %s",
-                                   rp_units_count(j->arena, (int64_t)j->run->join.rendezvous.n,
-                                                  "collective")));
+        add_note(j, rp_arena_textf(
+                        j->arena,
+                        "the clocks of the ranks differ: aligned by the ends of %s, to "
+                        "± %s",
+                        rp_units_count(j->arena, (int64_t)j->run->join.rendezvous.n, "collective"),
+                        rp_units_time(j->arena, j->run->join.rendezvous.uncertainty_ns)));
     return RP_OK;
 }
 

@@ -39,6 +39,7 @@ struct rp_critpath_slack {
 };
 
 struct rp_critpath_rank_share { /* of the run's path */
+    struct rp_clock clock;      /* not shown: how its times become those of the first */
     int64_t rank, total_ns, offset_ns, window_ns;
     int64_t median_slack_ns; /* half of its time has more */
     /* Of its own path; waits for other ranks are not among the waits. */

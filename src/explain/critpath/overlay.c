@@ -33,14 +33,15 @@ static enum rp_code draw_arrow(struct strokes *s, const struct rp_critpath_segme
 
 /* A row of spans: the segments of one rank, their times moved to its clock. */
 static enum rp_code draw_row(struct strokes *s, const struct rp_critpath_path *path, int64_t rank,
-                             int64_t offset_ns, uint32_t row_number, struct rp_err *err)
+                             const struct rp_clock *clock, uint32_t row_number, struct rp_err *err)
 {
     const struct rp_critpath_segment *before = NULL;
     size_t i;
 
     for (i = 0; i < path->nsegments; i++) {
         const struct rp_critpath_segment *x = &path->segments[i];
-        struct rp_overlay_span span = {.ts_ns = rp_ns_between(offset_ns, x->start_ns),
+        struct rp_overlay_span span = {.ts_ns = clock ? rp_clock_own_time(clock, x->start_ns)
+                                                      : x->start_ns,
                                        .dur_ns = x->dur_ns,
                                        .name = x->name ? x->name : x->cause,
                                        .kind = x->kind,
@@ -69,10 +70,10 @@ static enum rp_code write_overlay(const struct rp_critpath_root *root, size_t r,
         .title = "critical path", .rows = rows, .nrows = root->run.joined ? 2 : 1};
     struct rp_write_options options = {.overlay = &overlay};
     struct strokes s = {0};
-    enum rp_code code = draw_row(&s, path, path->rank, 0, 0, err);
+    enum rp_code code = draw_row(&s, path, path->rank, NULL, 0, err);
 
     if (code == RP_OK && root->run.joined)
-        code = draw_row(&s, &root->run, path->rank, root->run.shares[r].offset_ns, 1, err);
+        code = draw_row(&s, &root->run, path->rank, &root->run.shares[r].clock, 1, err);
     overlay.spans = s.spans.at;
     overlay.nspans = s.spans.n;
     overlay.arrows = s.arrows.at;

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#define MOST_NOTES 12
+
 struct merge_ctx {
     const struct rp_merge_input *in; /* NULL: of a job */
     const struct rp_collectives **comms;
@@ -62,6 +64,13 @@ static void fill_rank(struct merge_ctx *m, size_t r)
     struct rp_merge_rank *to = &m->out->ranks[r];
 
     to->clock = *c;
+    if (m->rendezvous.n) /* as every question about these ranks does it */
+        rp_rendezvous_settle_clock(m->comms[r], m->rendezvous.base_ns[r], m->rendezvous.trusted,
+                                   &to->clock);
+    else
+        to->clock.used = c->known;
+    to->used = to->clock.used;
+    to->step_count = (int64_t)c->nsteps;
     to->offset_ns = c->known ? c->offset_ns : RP_ABSENT_I64;
     to->uncertainty_ns = or_absent(c->uncertainty_ns, -1);
     to->low_ns = c->known ? or_absent(c->low_ns, INT64_MIN) : RP_ABSENT_I64;
@@ -163,13 +172,42 @@ static void add_notes(struct merge_ctx *m, size_t unknown)
                                    m->clocks.nconflicts));
 }
 
+/* "host node003 (ranks 12-15): set forward by 50.0 ms …": one note a clock. */
+static void note_steps(struct merge_ctx *m)
+{
+    uint32_t next = 0;
+    size_t r, i;
+
+    for (r = 0; r < m->n; r++) {
+        const struct rp_clock *c = &m->clocks.at[r];
+
+        if (c->clock < next)
+            continue;
+        next = c->clock + 1;
+        for (i = 0; i < c->nsteps && m->out->nnotes < MOST_NOTES; i++) {
+            int64_t add = c->steps[i].add_ns;
+
+            add_note(m, rp_arena_textf(m->arena,
+                                       "the clock of %s%s was set %s by %s during the recording: "
+                                       "what comes after is moved",
+                                       m->out->ranks[r].host ? "host " : "rank ",
+                                       m->out->ranks[r].host
+                                           ? m->out->ranks[r].host
+                                           : rp_arena_textf(m->arena, "%lld",
+                                                            (long long)m->out->ranks[r].rank),
+                                       add < 0 ? "forward" : "back",
+                                       rp_units_time(m->arena, add < 0 ? -add : add)));
+        }
+    }
+}
+
 static enum rp_code describe_clocks(struct merge_ctx *m, struct rp_err *err)
 {
     size_t r, unknown = 0, known = 0, nclocks = 0;
 
     m->out->consistent = m->clocks.consistent && !m->clocks.nconflicts;
     m->out->conflicts = RP_ARENA_NEW(m->arena, struct rp_merge_conflict, m->clocks.nconflicts + 1);
-    m->out->notes = RP_ARENA_NEW(m->arena, const char *, 4);
+    m->out->notes = RP_ARENA_NEW(m->arena, const char *, MOST_NOTES);
     if (!m->out->conflicts || !m->out->notes)
         return rp_err_nomem(err, "merging ranks");
     for (r = 0; r < m->n; r++) {
@@ -186,6 +224,7 @@ static enum rp_code describe_clocks(struct merge_ctx *m, struct rp_err *err)
     m->out->aligned_count = (int64_t)known;
     m->out->run_text = clocks_text(m, known, nclocks);
     add_notes(m, unknown);
+    note_steps(m);
     return rp_arena_check(m->arena, "merging ranks", err);
 }
 

@@ -30,7 +30,8 @@ struct rp_merge_rank {
     const char *path, *host;
     int64_t offset_ns, uncertainty_ns, low_ns, high_ns; /* absent: not known */
     double drift_ppb, drift_uncertainty_ppb;            /* NaN: not known */
-    int64_t drift_at_ns, meeting_count, message_count;
+    int64_t drift_at_ns, meeting_count, message_count, step_count;
+    bool used;
     const char *drift_text; /* text output only */
     struct rp_clock clock;  /* not shown: by what times are corrected */
 };

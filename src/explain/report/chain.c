@@ -16,7 +16,7 @@
 /* A rendezvous as one of its ranks sees it. */
 struct member {
     int64_t end_ns; /* on the first rank's clock */
-    uint32_t rendezvous, at;
+    uint32_t rendezvous, participant;
 };
 
 struct chain_ctx {
@@ -24,6 +24,7 @@ struct chain_ctx {
     size_t n;
     struct rp_arena *arena;
     struct rp_chain *out;
+    const struct rp_collectives **lists;
     struct rp_rendezvous_list m;
     struct rp_late_ranks late;
     struct member **members; /* by rank, by end */
@@ -39,6 +40,12 @@ static const struct rp_collective *collective_of(const struct chain_ctx *ctx, ui
                                                  uint32_t at)
 {
     return &part_of(ctx, rank)->collectives.list.at[at];
+}
+
+/* What a time of a rank is on the clock of the first. */
+static int64_t common_time(const struct chain_ctx *ctx, size_t rank, int64_t ns)
+{
+    return rp_clock_time(&ctx->m.clocks[rank], ns);
 }
 
 static int64_t uncovered(const rp_interval_vec *compute, int64_t begin_ns, int64_t end_ns)
@@ -59,50 +66,44 @@ static struct rp_interval in_span(const struct chain_ctx *ctx, size_t rank, stru
     return i;
 }
 
-/* Waits and transfers of the participants of a rendezvous, and which arrived last. */
-static enum rp_code count_rendezvous(struct chain_ctx *ctx, const struct rp_rendezvous *m,
-                                     rp_interval_vec *waits, struct rp_err *err)
+/* Who arrived last, and what that cost the others. */
+static void count_rendezvous(struct chain_ctx *ctx, const struct rp_rendezvous *m)
 {
     struct rp_chain_rank *last = &ctx->out->ranks[m->rank[m->last]];
     struct rp_late late = rp_late_of(&ctx->late, m);
-    uint32_t i;
 
     last->last_count++;
+    rp_ns_add(&last->margin_ns, m->delay_ns);
     if (late.cause &&
-        strcmp(late.cause, "previous") != 0) /* it says only that it was late before */
-        rp_late_add(&last->lates, late.cause, late.evidence,
-                    rp_ns_between(m->second_ns, m->last_ns));
-    rp_ns_add(&last->margin_ns, rp_ns_between(m->second_ns, m->last_ns));
-    for (i = 0; i < m->n; i++) {
-        uint32_t r = m->rank[i];
-        const struct rp_collective *c = collective_of(ctx, r, m->at[i]);
-        int64_t arrived = rp_ns_between(ctx->m.offset_ns[r], m->last_ns);
-        struct rp_interval wait = in_span(
-            ctx, r, (struct rp_interval){c->begin_ns, arrived < c->end_ns ? arrived : c->end_ns});
-
-        rp_ns_add(&ctx->out->ranks[r].wait_ns, rp_ns_between(c->begin_ns, arrived));
-        rp_ns_add(&ctx->out->ranks[r].transfer_ns, rp_ns_between(arrived, c->end_ns));
-        if (wait.end_ns > wait.begin_ns)
-            RP_TRY(rp_vec_push(&waits[r], wait, err));
-    }
-    return RP_OK;
+        strcmp(late.cause, "previous") != 0) /* it only says that it was late before */
+        rp_late_add(&last->lates, late.cause, late.evidence, m->delay_ns);
 }
 
-/* Several collectives of a rank may wait at once: what counts is the time in which any does. */
+/* Waits and transfers of the ranks. Several collectives of a rank may wait at once: what counts is
+   the time in which any does. */
 static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *err)
 {
     rp_interval_vec *waits = RP_ARENA_NEW(ctx->arena, rp_interval_vec, ctx->n + 1);
-    enum rp_code code = waits ? RP_OK : rp_err_nomem(err, "matching collectives");
+    struct rp_rendezvous_sums *sums =
+        RP_ARENA_NEW(ctx->arena, struct rp_rendezvous_sums, ctx->n + 1);
+    enum rp_code code = waits && sums ? RP_OK : rp_err_nomem(err, "matching collectives");
     size_t i, r;
 
-    for (i = 0; i < ctx->m.n && code == RP_OK; i++)
-        code = count_rendezvous(ctx, &ctx->m.at[i], waits, err);
-    for (r = 0; waits && r < ctx->n; r++) {
-        waits[r].n = rp_union_sort(waits[r].at, waits[r].n);
-        for (i = 0; i < waits[r].n; i++)
-            rp_ns_add(&ctx->out->ranks[r].exposed_wait_ns,
+    for (i = 0; i < ctx->m.n; i++)
+        count_rendezvous(ctx, &ctx->m.at[i]);
+    if (code == RP_OK)
+        code = rp_rendezvous_sum(&ctx->m, ctx->lists, ctx->n, sums, waits, err);
+    for (r = 0; waits && sums && r < ctx->n; r++) {
+        struct rp_chain_rank *to = &ctx->out->ranks[r];
+
+        to->wait_ns = sums[r].wait_ns;
+        to->transfer_ns = sums[r].transfer_ns;
+        for (i = 0; i < waits[r].n; i++) {
+            waits[r].at[i] = in_span(ctx, r, waits[r].at[i]);
+            rp_ns_add(&to->exposed_wait_ns,
                       uncovered(&part_of(ctx, r)->compute, waits[r].at[i].begin_ns,
                                 waits[r].at[i].end_ns));
+        }
         if (code == RP_OK)
             code = rp_arena_adopt_column(ctx->arena, waits[r].at, waits[r].cap, sizeof *waits[r].at,
                                          err);
@@ -161,8 +162,7 @@ static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)
             uint32_t rank = ctx->m.at[i].rank[k], at = ctx->m.at[i].at[k];
 
             ctx->members[rank][ctx->nmembers[rank]++] = (struct member){
-                rp_ns_sum(collective_of(ctx, rank, at)->end_ns, ctx->m.offset_ns[rank]),
-                (uint32_t)i, at};
+                common_time(ctx, rank, collective_of(ctx, rank, at)->end_ns), (uint32_t)i, k};
         }
     for (r = 0; r < ctx->n; r++)
         if (ctx->nmembers[r])
@@ -174,55 +174,54 @@ static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)
    arrival on, while that rank does not compute, and no moment twice. */
 static void add_margin(struct chain_ctx *ctx, const struct rp_rendezvous *m, int64_t *until)
 {
-    int64_t end = m->last_ns < *until ? m->last_ns : *until;
-    uint32_t i, r;
+    int64_t end = rp_ns_sum(m->second_ns, m->margin_ns), begin;
+    uint32_t r = m->rank[m->second];
 
     if (m->members > (int64_t)m->n)
         return; /* a rank that was not given may have been later */
-    for (i = 0; i < m->n; i++) {
-        r = m->rank[i];
-        if (i != m->last && rp_ns_sum(collective_of(ctx, r, m->at[i])->begin_ns,
-                                      ctx->m.offset_ns[r]) == m->second_ns)
-            break;
-    }
-    if (i == m->n || end <= m->second_ns)
+    end = end < *until ? end : *until;
+    if (m->doubtful || end <= m->second_ns)
         return;
-    rp_ns_add(&ctx->out->margin_ns,
-              uncovered(&part_of(ctx, r)->compute, rp_ns_between(ctx->m.offset_ns[r], m->second_ns),
-                        rp_ns_between(ctx->m.offset_ns[r], end)));
+    begin = collective_of(ctx, r, m->at[m->second])->begin_ns;
+    rp_ns_add(&ctx->out->margin_ns, uncovered(&part_of(ctx, r)->compute, begin,
+                                              rp_ns_sum(begin, rp_ns_between(m->second_ns, end))));
     *until = m->second_ns;
 }
 
-/* From rendezvous to rendezvous, backwards along the ranks that arrived last, to the begin of the
-   span. */
+/* From rendezvous to rendezvous, backwards along the ranks that the others waited for, to the begin
+   of the span. */
 static void walk_chain(struct chain_ctx *ctx)
 {
     size_t rank = ctx->out->lead;
-    int64_t until = rp_ns_sum(part_of(ctx, rank)->whole.end_ns, ctx->m.offset_ns[rank]);
+    int64_t until = common_time(ctx, rank, part_of(ctx, rank)->whole.end_ns);
     int64_t waited = INT64_MAX;
 
     for (;;) {
-        int64_t offset = ctx->m.offset_ns[rank], from;
-        int64_t begin = rp_ns_sum(part_of(ctx, rank)->whole.begin_ns, offset);
+        const struct rp_clock *clock = &ctx->m.clocks[rank];
+        int64_t begin = common_time(ctx, rank, part_of(ctx, rank)->whole.begin_ns), from;
         const struct rp_rendezvous *m;
+        const struct member *member;
         struct rp_interval c;
+        uint32_t by;
 
         while (ctx->nmembers[rank] && ctx->members[rank][ctx->nmembers[rank] - 1].end_ns > until)
             ctx->nmembers[rank]--;
         from = ctx->nmembers[rank] ? ctx->members[rank][ctx->nmembers[rank] - 1].end_ns : begin;
         from = from > begin ? from : begin;
-        add_own_time(ctx, rank, rp_ns_between(offset, from), rp_ns_between(offset, until));
+        add_own_time(ctx, rank, rp_clock_own_time(clock, from), rp_clock_own_time(clock, until));
         if (!ctx->nmembers[rank] || from == begin)
             return;
-        m = &ctx->m.at[ctx->members[rank][--ctx->nmembers[rank]].rendezvous];
-        rank = m->rank[m->last];
-        c.begin_ns = collective_of(ctx, (uint32_t)rank, m->at[m->last])->begin_ns;
-        c.end_ns = collective_of(ctx, (uint32_t)rank, m->at[m->last])->end_ns;
+        member = &ctx->members[rank][--ctx->nmembers[rank]];
+        m = &ctx->m.at[member->rendezvous];
+        by = rp_rendezvous_awaited(&ctx->m, ctx->lists, m, member->participant);
+        rank = m->rank[by];
+        c.begin_ns = collective_of(ctx, (uint32_t)rank, m->at[by])->begin_ns;
+        c.end_ns = collective_of(ctx, (uint32_t)rank, m->at[by])->end_ns;
+        until = common_time(ctx, rank, c.begin_ns);
         c = in_span(ctx, rank, c);
         rp_ns_add(&ctx->out->transfer_ns,
                   uncovered(&part_of(ctx, rank)->compute, c.begin_ns, c.end_ns));
         add_margin(ctx, m, &waited);
-        until = m->last_ns;
     }
 }
 
@@ -249,31 +248,33 @@ static void follow_one_rank(struct chain_ctx *ctx)
 
 static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
 {
-    const struct rp_collectives **lists =
-        RP_ARENA_NEW(ctx->arena, const struct rp_collectives *, ctx->n + 1);
     const struct rp_comm_lead **leads =
         RP_ARENA_NEW(ctx->arena, const struct rp_comm_lead *, ctx->n + 1);
     size_t r;
 
+    ctx->lists = RP_ARENA_NEW(ctx->arena, const struct rp_collectives *, ctx->n + 1);
     ctx->late.scratch = RP_ARENA_NEW(ctx->arena, int64_t, ctx->n + 1);
     RP_TRY(rp_arena_check(ctx->arena, "matching collectives", err));
     for (r = 0; r < ctx->n; r++) {
-        lists[r] = &part_of(ctx, r)->collectives;
+        ctx->lists[r] = &part_of(ctx, r)->collectives;
         leads[r] = part_of(ctx, r)->leads;
-        ctx->out->beside |= lists[r]->on_host && part_of(ctx, r)->on_device;
+        ctx->out->beside |= ctx->lists[r]->on_host && part_of(ctx, r)->on_device;
     }
-    RP_TRY(rp_rendezvous_find(lists, ctx->n, ctx->arena, &ctx->m, err));
+    RP_TRY(rp_rendezvous_find(ctx->lists, ctx->n, ctx->arena, &ctx->m, err));
     if (ctx->ranks->unrelated)
         rp_rendezvous_drop(&ctx->m, ctx->n);
-    ctx->late.lists = lists;
+    ctx->late.lists = ctx->lists;
     ctx->late.leads = leads;
-    ctx->late.offset_ns = ctx->m.offset_ns;
+    ctx->late.clocks = ctx->out->clocks = ctx->m.clocks;
     ctx->out->clocks_differ = ctx->m.clocks_differ;
-    ctx->out->offset_ns = ctx->m.offset_ns;
-    ctx->out->ncollectives = ctx->m.clocks_differ ? 0 : ctx->m.n;
+    ctx->out->apart_ns = ctx->m.apart_ns;
+    ctx->out->contradict = ctx->m.contradict;
+    ctx->out->ndoubtful = ctx->m.ndoubtful;
+    ctx->out->uncertainty_ns = ctx->m.uncertainty_ns;
+    ctx->out->ncollectives = ctx->m.contradict ? 0 : ctx->m.n;
     for (r = 0; r < ctx->n; r++)
-        if (rp_ns_sum(part_of(ctx, r)->whole.end_ns, ctx->m.offset_ns[r]) >
-            rp_ns_sum(part_of(ctx, ctx->out->lead)->whole.end_ns, ctx->m.offset_ns[ctx->out->lead]))
+        if (common_time(ctx, r, part_of(ctx, r)->whole.end_ns) >
+            common_time(ctx, ctx->out->lead, part_of(ctx, ctx->out->lead)->whole.end_ns))
             ctx->out->lead = r;
     return RP_OK;
 }

@@ -618,7 +618,7 @@ static void find_wrong_clock(struct findings *f)
             at = r;
         }
     }
-    if (!worst && !f->chain->clocks_differ)
+    if (!worst && !f->chain->contradict)
         return;
     finding = add_doubt(f, RP_FOUND_WRONG_CLOCK);
     if (finding && worst)
@@ -629,7 +629,7 @@ static void find_wrong_clock(struct findings *f)
                            "launch, up to %s",
                            number_of(f, at), (long long)worst->early_count,
                            (long long)worst->launched, duration(f, worst->early_most_ns)));
-    if (finding && f->chain->clocks_differ)
+    if (finding && f->chain->contradict)
         add_evidence(
             finding,
             "collectives end on some ranks before they begin on others, so waiting and transfer "

@@ -74,6 +74,12 @@ void rp_report_note_trouble(struct rp_report_ctx *j)
     if (overhead && j->total_ns && overhead > j->total_ns / 100)
         rp_report_add_note(j, rp_arena_textf(j->arena, "the profiler itself took %s",
                                              rp_report_ctx_time(j, overhead)));
+    if (j->chain.clocks_differ)
+        rp_report_add_note(j, rp_arena_textf(j->arena,
+                                             "the clocks of the ranks differ by up to %s: they are "
+                                             "aligned by the ends of collectives, ± %s",
+                                             rp_report_ctx_time(j, j->chain.apart_ns),
+                                             rp_report_ctx_time(j, j->chain.uncertainty_ns)));
 }
 
 /* Of the first rank whose operators name their inputs. */

@@ -398,6 +398,17 @@ static void fill_pace(struct rp_report_ctx *j)
         if (c->ranks[r].margin_ns > c->ranks[first].margin_ns)
             first = r;
     }
+    if (!all) {
+        j->out->pace_text = rp_arena_textf(
+            j->arena,
+            "%s %s the ranks, %s from the first to the last; no rank delays the others%s%s",
+            rp_units_count(j->arena, (int64_t)c->ncollectives, "collective"),
+            c->ncollectives == 1 ? "synchronizes" : "synchronize",
+            rp_report_ctx_time(j, c->span_ns),
+            c->ndoubtful ? " by more than the uncertainty of their clocks, ± " : "",
+            c->ndoubtful ? rp_report_ctx_time(j, c->uncertainty_ns) : "");
+        return;
+    }
     second = first ? 0 : 1;
     for (r = 0; r < j->n; r++)
         if (r != first && c->ranks[r].margin_ns > c->ranks[second].margin_ns)

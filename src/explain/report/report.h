@@ -409,25 +409,28 @@ void rp_report_group_ranks(const struct rp_ranks *ranks, struct rp_arena *arena,
  */
 struct rp_chain_rank {
     int64_t wait_ns, transfer_ns, last_count; /* as in docs/definitions.md, "Findings" */
-    int64_t margin_ns;                        /* by how much it arrived after the second last */
+    int64_t margin_ns;                        /* by how much it delayed the others, union in time */
     int64_t exposed_wait_ns;                  /* waiting while no compute ran */
     struct rp_late_sums lates;                /* why it arrived last */
 };
 
 struct rp_chain {
-    size_t ncollectives;             /* that were matched between ranks */
-    int64_t span_ns;                 /* from the first start to the last end of these */
-    bool beside;                     /* they run on the hosts, beside the devices */
-    size_t lead;                     /* the rank at the end of the chain */
-    bool clocks_differ;              /* the ranks' times contradict each other */
-    const int64_t *offset_ns;        /* by rank: to add to its times, to get those of the first */
-    int64_t cause_ns[RP_GAP_CAUSES]; /* idle on the chain */
-    int64_t transfer_ns;             /* exposed communication on the chain, without waiting */
-    int64_t copies_ns;               /* copies and memsets on it, while no kernel runs */
-    int64_t margin_ns;               /* by how much collectives on the chain were delayed */
-    struct rp_chain_rank *ranks;     /* one for each rank */
-    const rp_interval_vec *waits;    /* by rank, on its clock: waiting in collectives, in its span;
-                                        NULL: nothing was matched */
+    size_t ncollectives;              /* that were matched between ranks */
+    int64_t span_ns;                  /* from the first start to the last end of these */
+    bool beside;                      /* they run on the hosts, beside the devices */
+    size_t lead;                      /* the rank at the end of the chain */
+    bool contradict;                  /* the ranks' times contradict each other on any clocks */
+    const struct rp_clock *clocks;    /* by rank: how its times become those of the first */
+    bool clocks_differ;               /* they were moved, by up to apart_ns */
+    size_t ndoubtful;                 /* collectives whose last rank is not certain */
+    int64_t apart_ns, uncertainty_ns; /* of the clocks */
+    int64_t cause_ns[RP_GAP_CAUSES];  /* idle on the chain */
+    int64_t transfer_ns;              /* exposed communication on the chain, without waiting */
+    int64_t copies_ns;                /* copies and memsets on it, while no kernel runs */
+    int64_t margin_ns;                /* by how much collectives on the chain were delayed */
+    struct rp_chain_rank *ranks;      /* one for each rank */
+    const rp_interval_vec *waits;     /* by rank, on its clock: waiting in collectives, in its span;
+                                         NULL: nothing was matched */
 };
 
 /* Allocates in the arena. */

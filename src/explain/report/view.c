@@ -35,7 +35,7 @@ static const struct rp_report_part *part_of(const struct view_ctx *ctx, size_t r
 /* What a time of a rank is on the clock of the first. */
 static int64_t common_time(const struct view_ctx *ctx, size_t rank, int64_t ns)
 {
-    return ctx->chain->offset_ns ? rp_ns_sum(ns, ctx->chain->offset_ns[rank]) : ns;
+    return ctx->chain->clocks ? rp_clock_time(&ctx->chain->clocks[rank], ns) : ns;
 }
 
 /* The clocks of unrelated traces, or of ranks that were recorded one after the other, leave the

@@ -77,7 +77,6 @@ static enum rp_code unpack_rank(const struct rp_sim_run *run, uint32_t rank,
 {
     const struct rp_sim_part *part = run->parts[rank];
     const struct rank_info *info = &run->blocks->ranks[rank];
-    int64_t offset = run->join.offset_ns[rank];
     size_t i;
 
     RP_TRY(rp_sim_part_unpack_nodes(part, nodes, notes, err));
@@ -87,7 +86,7 @@ static enum rp_code unpack_rank(const struct rp_sim_run *run, uint32_t rank,
         if (n->name >= part->graph.names.n ||
             (n->lane != RP_NONE && n->lane >= part->graph.lanes.n))
             return rp_err_set(err, RP_FORMAT, "the packed part of a rank is damaged");
-        n->start_ns = rp_ns_sum(n->start_ns, offset);
+        n->start_ns = rp_sg_common_time(&run->join, rank, n->start_ns);
         n->name = info->name_of[n->name];
         n->lane += n->lane == RP_NONE ? 0 : info->lane;
         n->rank = rank;
@@ -233,9 +232,8 @@ static enum rp_code join_outlines(struct packed_ctx *x, struct rp_err *err)
         .begin_ns = INT64_MAX, .end_ns = INT64_MIN, .nranks = (uint32_t)run->nranks};
     for (r = 0; r < run->nranks && code == RP_OK; r++) {
         const struct rp_sim_part *part = run->parts[r];
-        int64_t offset = run->join.offset_ns[r];
-        int64_t begin = rp_ns_sum(part->graph.begin_ns, offset);
-        int64_t end = rp_ns_sum(part->graph.end_ns, offset);
+        int64_t begin = rp_sg_common_time(&run->join, r, part->graph.begin_ns);
+        int64_t end = rp_sg_common_time(&run->join, r, part->graph.end_ns);
 
         run->join.first_node[r] = (uint32_t)total;
         total += part->npacked_nodes;
@@ -317,16 +315,24 @@ static enum rp_code find_arrivals(struct packed_ctx *x, uint32_t rank, struct rp
     return RP_OK;
 }
 
-/* When the last rank arrived, and which one; false where fewer than two did. */
+static const struct arrival *arrival_of(const struct packed_ctx *x, const struct rp_rendezvous *m,
+                                        uint32_t i)
+{
+    return &x->arrivals[m->rank[i]][m->at[i]];
+}
+
+/* When the last rank arrived for which the others wait, and which one; false where fewer than two
+   did. */
 static bool last_arrival(const struct packed_ctx *x, const struct rp_rendezvous *m,
                          struct rp_sg_node *meet)
 {
+    const struct arrival *source = m->source == RP_NONE ? NULL : arrival_of(x, m, m->source);
     uint32_t i, n = 0;
 
     for (i = 0; i < m->n; i++) {
-        const struct arrival *a = &x->arrivals[m->rank[i]][m->at[i]];
+        const struct arrival *a = arrival_of(x, m, i);
 
-        if (a->node == RP_NONE)
+        if (a->node == RP_NONE || (source && source->node != RP_NONE && a->at_ns > source->at_ns))
             continue;
         if (n++ == 0 || a->at_ns > meet->start_ns) {
             meet->start_ns = a->at_ns;
@@ -346,7 +352,7 @@ static enum rp_code hold_ranks(struct packed_ctx *x, const struct rp_rendezvous 
         struct arrival *a = &x->arrivals[r][m->at[i]];
         struct patch p = {.start_ns = meet->start_ns};
 
-        if (a->node == RP_NONE)
+        if (a->node == RP_NONE || a->at_ns > meet->start_ns)
             continue;
         a->meet = x->b->first_meet + x->b->nmeets;
         if (a->end_ns < meet->start_ns)
@@ -356,7 +362,7 @@ static enum rp_code hold_ranks(struct packed_ctx *x, const struct rp_rendezvous 
         p.dur_ns = rp_ns_between(meet->start_ns, a->end_ns);
         RP_TRY(rp_vec_push(&x->b->ranks[r].patches, p, err));
         x->run->join.last_arrival[r][m->at[i]] = (struct rp_sg_last_arrival){
-            rp_ns_between(x->run->join.offset_ns[r], meet->start_ns), meet->rank};
+            rp_sg_own_time(&x->run->join, r, meet->start_ns), meet->rank};
     }
     return RP_OK;
 }
@@ -670,7 +676,6 @@ static enum rp_code alloc_join(struct packed_ctx *x, struct rp_err *err)
     struct rp_sg_join *join = &run->join;
     size_t r, i;
 
-    join->offset_ns = RP_ARENA_NEW(x->arena, int64_t, run->nranks + 1);
     join->first_node = RP_ARENA_NEW(x->arena, uint32_t, run->nranks + 1);
     join->last_arrival = RP_ARENA_NEW(x->arena, struct rp_sg_last_arrival *, run->nranks + 1);
     x->arrivals = RP_ARENA_NEW(x->arena, struct arrival *, run->nranks + 1);
@@ -679,7 +684,6 @@ static enum rp_code alloc_join(struct packed_ctx *x, struct rp_err *err)
     for (r = 0; r < run->nranks; r++) {
         size_t n = run->parts[r]->collectives.list.n;
 
-        join->offset_ns[r] = join->rendezvous.offset_ns[r];
         join->last_arrival[r] = RP_ARENA_NEW(x->arena, struct rp_sg_last_arrival, n + 1);
         for (i = 0; join->last_arrival[r] && i < n; i++)
             join->last_arrival[r][i] = (struct rp_sg_last_arrival){RP_NO_TS, RP_NONE};

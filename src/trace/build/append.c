@@ -287,6 +287,15 @@ static bool is_given_name(const struct appending *a, rp_event e)
            arg.type == RP_ARG_STR && !strcmp(rp_trace_str(a->t, arg.v.s), a->how->label);
 }
 
+/* Both ends are moved, so that what was inside another event stays there. Where a clock was set
+   during the event, its end may come out before its begin: then its duration is kept. */
+static int64_t moved_duration(const struct appending *a, rp_event e, int64_t begin_ns)
+{
+    int64_t ns = time_of(a, a->t->ev.track[e], rp_event_end_ns(a->t, e)) - begin_ns;
+
+    return ns > 0 ? ns : a->t->ev.dur_ns[e];
+}
+
 static enum rp_code add_event(struct appending *a, rp_event e)
 {
     const struct rp_trace *t = a->t;
@@ -304,7 +313,7 @@ static enum rp_code add_event(struct appending *a, rp_event e)
     if (is_given_name(a, e))
         return RP_OK;
     if (raw.dur_ns > 0 && timed && a->how->time)
-        raw.dur_ns = time_of(a, t->ev.track[e], rp_event_end_ns(t, e)) - raw.ts_ns;
+        raw.dur_ns = moved_duration(a, e, raw.ts_ns);
     raw.dur_ns = chain ? RP_OPEN_NS : raw.dur_ns;
     RP_TRY(text_of(a, t->ev.name[e], &raw.name));
     RP_TRY(take_link(a, e, &raw));

@@ -365,7 +365,7 @@ static void clocks_that_disagree_are_aligned(void **state)
 
     UNUSED_STATE(state);
     assert_true(j.join.aligned);
-    assert_int_equal(j.join.offset_ns[1], -1000000);
+    assert_int_equal(j.join.rendezvous.clocks[1].offset_ns, -1000000);
     assert_int_equal(j.join.last_arrival[1][0].until_ns, 1000150);
     assert_int_equal(j.graph.end_ns, 215);
     check_replay(&j.graph);
