@@ -289,6 +289,8 @@ static enum rp_code use_import(struct load *load, size_t i, const struct rp_impo
         atomic_fetch_add(&load->snapshots, 1);
         return RP_OK;
     }
+    if (import->trace && source->found && load->divide && import->beside_another)
+        return RP_OK; /* its events are in the trace of the other file */
     if (import->trace ? load->no_memory && import->format->memory_only
                       : load->nsources == 1 && !source->found)
         return not_a_trace(source, import->format, err);

@@ -186,6 +186,7 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
         {&r->size, "Group size"},
         {&r->types, "Input type"},
         {&r->members, "Process Group Ranks"},
+        {&r->bytes, "Message size [bytes]"},
     };
     size_t i;
 
@@ -197,8 +198,8 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
 
 void rp_coll_reader_release(struct rp_coll_reader *r)
 {
-    struct rp_arg_key *keys[] = {&r->name, &r->dtype, &r->in,   &r->out,   &r->group,
-                                 &r->seq,  &r->size,  &r->dims, &r->types, &r->members};
+    struct rp_arg_key *keys[] = {&r->name, &r->dtype, &r->in,    &r->out,     &r->group, &r->seq,
+                                 &r->size, &r->dims,  &r->types, &r->members, &r->bytes};
     size_t i;
 
     for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
@@ -216,6 +217,9 @@ static void read_sizes(const struct rp_coll_reader *r, rp_event e, struct rp_col
     if (!f->dtype && rp_arg_key_text(&r->dtype, e, &text))
         f->dtype = rp_coll_dtype(rp_trace_str(r->trace, text), rp_trace_str_len(r->trace, text),
                                  &f->item_bytes);
+    /* NCCL's own ranges have the bytes, and not the type. */
+    if (f->in_elements < 0 && !f->dtype && rp_arg_key_int(&r->bytes, e, &f->in_elements))
+        f->item_bytes = 1;
 }
 
 static void read_inputs(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)

@@ -67,7 +67,7 @@ struct rp_coll_facts {
 
 struct rp_coll_reader {
     const struct rp_trace *trace;
-    struct rp_arg_key name, dtype, in, out, group, members, seq, size, dims, types;
+    struct rp_arg_key name, dtype, in, out, group, members, seq, size, dims, types, bytes;
 };
 
 enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace *trace,

@@ -45,7 +45,7 @@ static bool is_program(const uint8_t *head, size_t n, const char *name)
 static enum rp_code unknown_format(const uint8_t *head, size_t n, const char *name,
                                    struct rp_err *err)
 {
-    char shown[160], names[400];
+    char shown[160], names[700];
     size_t len = 0;
 
     if (is_program(head, n, name))

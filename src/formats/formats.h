@@ -58,6 +58,8 @@ struct rp_import {
     struct rp_program *program;     /* or NULL */
     bool borrows_input;             /* set by a reader whose results point into the input */
     struct rp_input *input;         /* then: open, closed by rp_import_release */
+    bool beside_another;            /* another file of its folder reads it, too: in a folder it
+                                       is no rank of its own */
     uint64_t content_bytes;         /* decompressed */
     int64_t read_ns, finish_ns;     /* time spent reading, and in the passes of finish */
 };

@@ -36,7 +36,12 @@
     X(nccl_profiler)      \
     X(torch_memory)       \
     X(xla_buffers)        \
-    X(byteps)
+    X(byteps)             \
+    X(nsys)               \
+    X(rocpd)              \
+    X(rpd)                \
+    X(rocprof_json)       \
+    X(rocprof_csv)
 
 #define RP_DECLARE_FORMAT(name) extern const struct rp_format rp_format_##name;
 RP_FORMAT_ROWS(RP_DECLARE_FORMAT)

@@ -76,7 +76,7 @@ static const struct rp_feature features[] = {
     {"isal", "faster gzip input", "libisal-dev", RP_HAVE_ISAL, version_isal},
     {"zstd", "zstd input", "libzstd-dev", RP_HAVE_ZSTD, version_zstd},
     {"lzma", "xz input", "liblzma-dev", RP_HAVE_LZMA, version_lzma},
-    {"sqlite", "SQLite export", "libsqlite3-dev", RP_HAVE_SQLITE, version_sqlite},
+    {"sqlite", "SQLite export and input", "libsqlite3-dev", RP_HAVE_SQLITE, version_sqlite},
     {"babeltrace", "CTF traces of LTTng", "libbabeltrace2-dev", RP_HAVE_BABELTRACE,
      version_babeltrace},
 };

@@ -6,7 +6,7 @@
  */
 #include "capture/nvtx/operators.h"
 
-#include "capture/nvtx/names.h"
+#include "abi/nvtx_names.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,17 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass over the text for each key; names are some hundred bytes at most. */
-#include "capture/nvtx/names.h"
-
+#ifndef RP_ABI_NVTX_NAMES_H
+#define RP_ABI_NVTX_NAMES_H
+/*
+ * Names that frameworks give their NVTX ranges, taken apart.
+ *
+ * PyTorch (emit_nvtx)   aten::mm, seq = 1, op_id = 15, sizes = [[4096, 512], [512, 1536]],
+ *                       input_op_ids = [(9,0), (5,0)]
+ * XLA (domain TSL)      Thunk:#name=jit(f)/jvp()/dot_general,hlo_op=custom-call.0#
+ *                       XlaModule:#hlo_module=jit_f,program_id=2651#
+ *
+ * A name with op_id is different in each call: kept whole, every call would cost a new text. One
+ * pass over the text for each key; names are some hundred bytes at most.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool text_contains(struct rp_nvtx_text t, const char *what)
+struct rp_nvtx_text {
+    const char *at; /* not terminated; NULL: none */
+    size_t n;
+};
+
+struct rp_nvtx_name {
+    struct rp_nvtx_text name;
+    bool is_operator; /* else a range of the program */
+    int64_t sequence; /* PyTorch's, which forward and backward share; -1: none */
+    struct rp_nvtx_text sizes;
+    struct rp_nvtx_text path; /* XLA: op_name of the instruction */
+    struct rp_nvtx_text module;
+    int64_t program; /* XLA: its number; -1: none */
+};
+
+/* "aten::mm", but not "FSDP::pre_forward": namespaces of operators begin with a small letter, and
+   ranges of Python code with the name of a class. */
+static inline bool rp_nvtx_is_in_namespace(struct rp_nvtx_text t)
 {
-    return memmem(t.at, t.n, what, strlen(what)) != NULL;
+    return t.n && !(t.at[0] >= 'A' && t.at[0] <= 'Z') && memmem(t.at, t.n, "::", 2);
 }
 
 /* "AddmmBackward0", "torch::autograd::CopyBackwards" */
-static bool is_backward_node(struct rp_nvtx_text t)
+static inline bool rp_nvtx_is_backward_node(struct rp_nvtx_text t)
 {
     while (t.n && t.at[t.n - 1] >= '0' && t.at[t.n - 1] <= '9')
         t.n--;
@@ -20,7 +50,7 @@ static bool is_backward_node(struct rp_nvtx_text t)
 }
 
 /* The list of a key such as ", sizes = [...]": to the bracket that closes it. */
-static struct rp_nvtx_text list_after(const char *text, const char *key)
+static inline struct rp_nvtx_text rp_nvtx_list_after(const char *text, const char *key)
 {
     struct rp_nvtx_text list = {0};
     const char *at = strstr(text, key), *p;
@@ -39,7 +69,8 @@ static struct rp_nvtx_text list_after(const char *text, const char *key)
     return list;
 }
 
-bool rp_nvtx_name_of_torch(const char *text, struct rp_nvtx_name *out)
+/* Returns false if the text is not such a name. The result points into the text. */
+static inline bool rp_nvtx_name_of_torch(const char *text, struct rp_nvtx_name *out)
 {
     const char *id = strstr(text, ", op_id = "), *sequence = strstr(text, ", seq = "), *end = id;
 
@@ -51,14 +82,14 @@ bool rp_nvtx_name_of_torch(const char *text, struct rp_nvtx_name *out)
         (struct rp_nvtx_name){.name = {text, (size_t)(end - text)}, .sequence = -1, .program = -1};
     if (end == sequence)
         out->sequence = strtoll(sequence + strlen(", seq = "), NULL, 10);
-    out->is_operator =
-        out->sequence >= 0 || text_contains(out->name, "::") || is_backward_node(out->name);
-    out->sizes = list_after(id, ", sizes = ");
+    out->is_operator = out->sequence >= 0 || rp_nvtx_is_in_namespace(out->name) ||
+                       rp_nvtx_is_backward_node(out->name);
+    out->sizes = rp_nvtx_list_after(id, ", sizes = ");
     return true;
 }
 
 /* Whether ",key=" of one of XLA's keys begins here. */
-static bool key_begins(const char *at)
+static inline bool rp_nvtx_key_begins(const char *at)
 {
     static const char *const keys[] = {
         ",hlo_op=", ",hlo_module=", ",unique_hlo_op_id=", ",program_id=", ",name=", ",run_id="};
@@ -72,7 +103,7 @@ static bool key_begins(const char *at)
 
 /* The value of a key in "#key=value,key=value#". It may contain commas and '=': it ends at the next
    key or at the closing mark. */
-static struct rp_nvtx_text value_of(const char *list, const char *key)
+static inline struct rp_nvtx_text rp_nvtx_value_of(const char *list, const char *key)
 {
     const char *end = strrchr(list, '#'), *at = list, *p;
     size_t n = strlen(key);
@@ -82,12 +113,12 @@ static struct rp_nvtx_text value_of(const char *list, const char *key)
     if (!at || at > end)
         return (struct rp_nvtx_text){0};
     at += n + 1;
-    for (p = at; p < end && !(*p == ',' && key_begins(p)); p++)
+    for (p = at; p < end && !(*p == ',' && rp_nvtx_key_begins(p)); p++)
         ;
     return (struct rp_nvtx_text){at, (size_t)(p - at)};
 }
 
-bool rp_nvtx_name_of_xla(const char *text, struct rp_nvtx_name *out)
+static inline bool rp_nvtx_name_of_xla(const char *text, struct rp_nvtx_name *out)
 {
     const char *mark = strchr(text, '#');
     struct rp_nvtx_text program;
@@ -95,16 +126,18 @@ bool rp_nvtx_name_of_xla(const char *text, struct rp_nvtx_name *out)
     if (!mark || mark == text || mark[-1] != ':' || strrchr(mark, '#') == mark)
         return false;
     *out = (struct rp_nvtx_name){.sequence = -1, .program = -1};
-    out->module = value_of(mark, "hlo_module");
-    program = value_of(mark, "program_id");
+    out->module = rp_nvtx_value_of(mark, "hlo_module");
+    program = rp_nvtx_value_of(mark, "program_id");
     if (program.n)
         out->program = strtoll(program.at, NULL, 10);
     if (!strncmp(text, "Thunk:", 6)) {
-        out->name = value_of(mark, "hlo_op");
-        out->path = value_of(mark, "name");
+        out->name = rp_nvtx_value_of(mark, "hlo_op");
+        out->path = rp_nvtx_value_of(mark, "name");
         out->is_operator = true;
         return out->name.n != 0;
     }
     out->name = out->module;
     return !strncmp(text, "XlaModule:", 10) && out->name.n;
 }
+
+#endif

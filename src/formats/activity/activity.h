@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_ACTIVITY_ACTIVITY_H
+#define RP_FORMATS_ACTIVITY_ACTIVITY_H
+/*
+ * What readers of recordings by vendors' profilers share (Nsight Systems, rocprofv3, RPD). Such a
+ * file has host calls of threads and activities of devices' streams, in any order, of one or more
+ * processes. They become events as PyTorch's profiler writes them: the same categories and
+ * arguments, a process for the host and one for each device.
+ *
+ * A process with device work is a rank. Of a file with several, all are in one trace, which says so
+ * as a merged trace does (trace/merged.h): ids of calls are those of a process, and are moved apart
+ * by its rank.
+ */
+#include "formats/trace_proto.h"
+
+enum rp_activity_kind {
+    RP_ACTIVITY_KERNEL,
+    RP_ACTIVITY_MEMCPY,
+    RP_ACTIVITY_MEMSET,
+    RP_ACTIVITY_SYNC,
+    RP_ACTIVITY_GRAPH, /* a graph that ran as a whole: its kernels are not recorded */
+    RP_ACTIVITY_RUNTIME,
+    RP_ACTIVITY_DRIVER,
+    RP_ACTIVITY_OPERATOR,
+    RP_ACTIVITY_ANNOTATION,
+    RP_ACTIVITY_COLLECTIVE,
+    RP_ACTIVITY_WAIT,
+    RP_ACTIVITY_CALL, /* another call of a thread: of the operating system, of a library */
+    RP_ACTIVITY_OVERHEAD,
+    RP_ACTIVITY_MARK, /* has no duration */
+    RP_ACTIVITY_SAMPLE,
+    RP_ACTIVITY_COUNTER, /* its value is the argument "value" */
+    RP_ACTIVITY_KINDS
+};
+
+#define RP_ACTIVITY_ARGS   24
+#define RP_ACTIVITY_HOST   (-1) /* device of an event of a thread */
+#define RP_ACTIVITY_NO_END INT64_MIN
+
+struct rp_activity_event {
+    enum rp_activity_kind kind;
+    uint64_t process;         /* any number that identifies it in the file */
+    int64_t device;           /* or RP_ACTIVITY_HOST */
+    int64_t track;            /* thread or stream */
+    int64_t begin_ns, end_ns; /* end: RP_ACTIVITY_NO_END where it was not recorded */
+    rp_str name;
+    int64_t correlation; /* 0: none */
+    int64_t waits_for;   /* of a wait: the call that recorded its event, or 0 */
+    uint32_t nargs;
+    struct rp_arg args[RP_ACTIVITY_ARGS]; /* without device, stream and correlation */
+};
+
+struct rp_activity_process {
+    uint64_t key;
+    int64_t pid;
+    rp_str name;      /* or 0 */
+    int64_t rank;     /* where the file tells it, or RP_NO_RANK */
+    int64_t world;    /* ranks of its job, or 0 */
+    int64_t device;   /* the lowest that it used, or INT64_MAX */
+    uint32_t index;   /* among the ranks; RP_NONE: it is none */
+    uint32_t nplaces; /* of a rank */
+};
+
+struct rp_activity_place { /* a process of the trace */
+    uint32_t process;      /* whose; index in processes */
+    int64_t device;
+    uint32_t id;    /* of the builder */
+    rp_track track; /* any of it, or RP_NONE */
+};
+
+struct rp_activity {
+    struct rp_proto_trace t;
+    RP_VEC(struct rp_activity_process) processes;
+    RP_VEC(struct rp_activity_place) places;
+    RP_VEC(struct rp_activity_pid) pids; /* of the places */
+    RP_VEC(uint32_t) ranks;              /* their processes */
+    struct rp_map by_key, place_of, number_of, track_of;
+    struct rp_map named; /* tracks that have a name */
+    struct rp_map used;  /* ids of processes of a rank */
+    uint32_t nnumbers, nranks;
+    uint32_t others;  /* processes that are no rank, where there are several ranks */
+    uint64_t skipped; /* rows without usable times */
+    char first_skipped[160];
+    uint16_t origin[RP_ACTIVITY_KINDS][2]; /* the second: of a span without an end */
+    struct {
+        uint64_t process;
+        int64_t device, track;
+        rp_track found;
+        uint32_t index;
+        bool set;
+    } cache[64];
+    struct {
+        int64_t xyz[3];
+        rp_str text;
+        bool set;
+    } dims[256];
+    int64_t first_ns, last_ns; /* of all events */
+};
+
+enum rp_code rp_activity_init(struct rp_activity *a, struct rp_input *in,
+                              const struct rp_read_options *options, const char *format,
+                              struct rp_err *err);
+void rp_activity_release(struct rp_activity *a);
+
+/* Describes a process, once or again; texts and numbers that are 0 or RP_NO_RANK change nothing. */
+enum rp_code rp_activity_process(struct rp_activity *a, uint64_t key, int64_t pid, rp_str name,
+                                 struct rp_err *err);
+/* Its position in the job. Where all ranks have a different one, they are numbered by it. */
+enum rp_code rp_activity_set_rank(struct rp_activity *a, uint64_t key, int64_t rank, int64_t world,
+                                  struct rp_err *err);
+/* A process has device work: it is a rank. All of these calls come before the first event; then the
+   ranks are ordered by their devices. */
+enum rp_code rp_activity_add_rank(struct rp_activity *a, uint64_t key, int64_t device,
+                                  struct rp_err *err);
+enum rp_code rp_activity_order_ranks(struct rp_activity *a, struct rp_err *err);
+
+enum rp_code rp_activity_add(struct rp_activity *a, struct rp_activity_event *e,
+                             struct rp_err *err);
+/* Whether it has events. */
+bool rp_activity_has_track(const struct rp_activity *a, uint64_t process, int64_t device,
+                           int64_t track);
+/* Names a thread or stream, the first time only. */
+enum rp_code rp_activity_name_track(struct rp_activity *a, uint64_t process, int64_t device,
+                                    int64_t track, rp_str name, struct rp_err *err);
+
+/* Appends an argument to an event; keys are literals. */
+enum rp_code rp_activity_int(struct rp_activity *a, struct rp_activity_event *e, const char *key,
+                             int64_t value, struct rp_err *err);
+enum rp_code rp_activity_real(struct rp_activity *a, struct rp_activity_event *e, const char *key,
+                              double value, struct rp_err *err);
+enum rp_code rp_activity_text(struct rp_activity *a, struct rp_activity_event *e, const char *key,
+                              rp_str value, struct rp_err *err);
+/* "[x, y, z]", as PyTorch's profiler writes grids and blocks. */
+enum rp_code rp_activity_dims(struct rp_activity *a, struct rp_activity_event *e, const char *key,
+                              const int64_t xyz[3], struct rp_err *err);
+
+/* A text of the file. */
+enum rp_code rp_activity_intern(struct rp_activity *a, const char *text, size_t n, rp_str *out,
+                                struct rp_err *err);
+
+/* A row that cannot be used: "row 12 of 'X'". Reported once, with the number of them. */
+void rp_activity_skip(struct rp_activity *a, const char *where, uint64_t row);
+
+/* "cudaLaunchKernel" of "cudaLaunchKernel_v7000". */
+size_t rp_activity_plain_call(const char *name, size_t n);
+/* The kind of a call of the operating system: a wait, or another call. */
+enum rp_activity_kind rp_activity_call_kind(const char *name, size_t n);
+
+/* "AllReduce" of "ncclAllReduce"; NULL for ncclGroupStart and other calls that send nothing. */
+const char *rp_activity_collective(const char *name);
+
+/* Names, ranks and warnings; then the passes. Reading began at begin_ns (rp_proto_now_ns). */
+enum rp_code rp_activity_finish(struct rp_activity *a, struct rp_import *to, int64_t begin_ns,
+                                struct rp_err *err);
+
+#endif

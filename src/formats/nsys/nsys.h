@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_NSYS_NSYS_H
+#define RP_FORMATS_NSYS_NSYS_H
+/*
+ * The reader of Nsight Systems' SQLite exports: nsys.c reads what describes the recording, device.c
+ * the work of devices, host.c calls and samples, nvtx.c the ranges of programs and libraries.
+ */
+#include "formats/activity/activity.h"
+#include "formats/sqlite/database.h"
+#include "formats/sqlite/texts.h"
+
+#define RP_NSYS_ID_BITS 24 /* of a thread; above it are those of the process and the machine */
+
+struct rp_nsys_record { /* of a CUDA event */
+    int64_t correlation, stream;
+};
+
+struct rp_nsys_entry { /* a value of a payload */
+    uint64_t schema;   /* domain << 32 | schema */
+    int64_t index, type, offset;
+    rp_str name;
+};
+
+struct rp_nsys_word { /* the name of a value of an enumeration */
+    uint64_t schema;
+    int64_t value;
+    rp_str name;
+};
+
+struct rp_nsys_frame { /* of a sampled stack */
+    int64_t id, depth, symbol, module;
+    bool unresolved;
+};
+
+struct rp_nsys {
+    struct rp_activity *a;
+    struct rp_database *db;
+    struct rp_texts texts;
+    uint64_t only_process; /* of device work, in files that do not tell */
+    bool tells_process;
+    struct rp_map calls; /* of the text of a call -> its name << 1 | of the driver */
+    rp_str memory_kinds[16];
+    rp_str copy_names[16][16][16]; /* of copies: what, from, to; 0: not made yet */
+    struct rp_map contexts;        /* of a process -> their device */
+    struct rp_map recorded;        /* process and version of an event -> index in records */
+    RP_VEC(struct rp_nsys_record) records;
+    uint64_t graphs;       /* launches recorded as a whole */
+    int64_t graphs_ns;     /* how long they took */
+    struct rp_map schemas; /* domain << 32 | schema -> index of its first entry */
+    RP_VEC(struct rp_nsys_entry) entries;
+    RP_VEC(struct rp_nsys_word) words; /* names of the values of enumerations, in payloads */
+    struct rp_map group_sizes;         /* of a communicator -> number of ranks */
+    struct rp_map metrics;             /* type and number of a metric -> its name */
+    RP_VEC(struct rp_nsys_frame) frames;
+    RP_VEC(char) stack;
+    bool is_torch;
+};
+
+/* Of a globalPid or globalTid. */
+static inline uint64_t rp_nsys_process(int64_t global)
+{
+    return (uint64_t)global >> RP_NSYS_ID_BITS;
+}
+
+static inline int64_t rp_nsys_thread(int64_t global)
+{
+    return global & ((INT64_C(1) << RP_NSYS_ID_BITS) - 1);
+}
+
+/* Fills process, track and times of an event of a thread from three columns; false: the row cannot
+   be used. */
+bool rp_nsys_thread_event(struct rp_nsys *r, const struct rp_rows *rows, int start, int end,
+                          int thread, struct rp_activity_event *e);
+
+enum rp_code rp_nsys_find_ranks(struct rp_nsys *r, struct rp_err *err);
+enum rp_code rp_nsys_read_device(struct rp_nsys *r, struct rp_err *err);
+enum rp_code rp_nsys_read_host(struct rp_nsys *r, struct rp_err *err);
+enum rp_code rp_nsys_read_nvtx(struct rp_nsys *r, struct rp_err *err);
+
+#endif

@@ -1,0 +1,825 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The JSON of rocprofv3: under "rocprofiler-sdk-tool" an element for each process, with tables of
+ * agents, kernels and names, and lists of records. Records name kinds, operations, kernels and
+ * counters by number. The text is read twice: first the tables of all processes, then the records,
+ * because tables may follow the records that need them, and ranks must be known before the first
+ * event.
+ */
+#include "base/decimal.h"
+#include "base/order.h"
+#include "formats/activity/texts.h"
+#include "formats/list.h"
+#include "formats/rocm/rocm.h"
+#include "io/json_pull.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TOP_KEY       "rocprofiler-sdk-tool"
+#define MOST_ELEMENTS 100000 /* processes */
+#define OPERATION     20     /* bits of the number of an operation of a kind */
+#define GPU           2      /* type of an agent */
+
+struct counted { /* the value of a counter */
+    int64_t dispatch, counter;
+    double value;
+};
+
+struct process { /* an element */
+    int64_t pid;
+    struct rp_texts kinds, operations; /* of buffer records */
+    struct rp_texts markers, kernels, counters;
+    struct rp_map agents; /* handle -> device + 1; 0: not a GPU */
+    int64_t first_agent;  /* of its dispatches; 0: it has none */
+    RP_VEC(struct counted) values;
+};
+
+struct json_reader {
+    struct rp_activity *a;
+    struct rp_json *p;
+    RP_VEC(struct process) processes;
+    struct process *of; /* the current one */
+    bool tables;        /* the first reading */
+    struct rp_err *err;
+};
+
+/* ------------------------------------------------------------------ values */
+
+static int64_t number_of(const struct rp_json_token *v)
+{
+    int64_t n = 0;
+
+    if (v->kind == RP_JSON_NUMBER && rp_decimal_parse(v->text, v->len, 0, &n))
+        n = v->text[0] == '-' ? INT64_MIN : INT64_MAX; /* a handle with all 64 bits, for instance */
+    return n;
+}
+
+static int64_t read_number(struct json_reader *r)
+{
+    uint32_t depth = rp_json_depth(r->p);
+    struct rp_json_token v;
+
+    if (rp_json_value(r->p, &v) != RP_JSON_OBJECT && v.kind != RP_JSON_ARRAY)
+        return number_of(&v);
+    while (rp_json_depth(r->p) > depth && !rp_json_failed(r->p)) { /* not what it should be */
+        struct rp_json_token key;
+
+        if (rp_json_in_object(r->p) ? rp_json_field(r->p, &key) : rp_json_element(r->p))
+            rp_json_skip(r->p);
+    }
+    return 0;
+}
+
+static double read_real(struct json_reader *r)
+{
+    char text[40];
+    struct rp_json_token v;
+
+    if (!rp_json_raw(r->p, &v) || v.len >= sizeof text)
+        return 0;
+    memcpy(text, v.text, v.len);
+    text[v.len] = '\0';
+    return strtod(text, NULL);
+}
+
+/* Enters an object; false: it is something else, which is skipped. */
+static bool enter_object(struct json_reader *r)
+{
+    struct rp_json_token v;
+
+    if (*r->p->at != '{') {
+        rp_json_skip(r->p);
+        return false;
+    }
+    return rp_json_value(r->p, &v) == RP_JSON_OBJECT;
+}
+
+static bool enter_list(struct json_reader *r)
+{
+    struct rp_json_token v;
+
+    if (*r->p->at != '[') {
+        rp_json_skip(r->p);
+        return false;
+    }
+    return rp_json_value(r->p, &v) == RP_JSON_ARRAY;
+}
+
+/* The number in {"handle": 7}, or a plain one. */
+static int64_t read_handle(struct json_reader *r)
+{
+    struct rp_json_token key;
+    int64_t handle = 0;
+
+    if (*r->p->at != '{')
+        return read_number(r);
+    enter_object(r);
+    while (rp_json_field(r->p, &key)) {
+        if (rp_json_key_is(&key, "handle"))
+            handle = read_number(r);
+        else
+            rp_json_skip(r->p);
+    }
+    return handle;
+}
+
+static void read_xyz(struct json_reader *r, int64_t xyz[3])
+{
+    struct rp_json_token key;
+
+    if (!enter_object(r))
+        return;
+    while (rp_json_field(r->p, &key)) {
+        if (key.len == 1 && key.text[0] >= 'x' && key.text[0] <= 'z')
+            xyz[key.text[0] - 'x'] = read_number(r);
+        else
+            rp_json_skip(r->p);
+    }
+}
+
+/* A text; decoded, borrowed until the next one. False: it is something else. */
+static bool read_text(struct json_reader *r, struct rp_json_token *v)
+{
+    if (*r->p->at != '"') {
+        rp_json_skip(r->p);
+        return false;
+    }
+    return rp_json_value(r->p, v) == RP_JSON_STRING && rp_json_decode(r->p, v);
+}
+
+static enum rp_code read_text_into(struct json_reader *r, struct rp_texts *to, int64_t number)
+{
+    struct rp_json_token v;
+
+    return read_text(r, &v) ? rp_texts_add(to, number, v.text, v.len, r->err) : RP_OK;
+}
+
+/* ------------------------------------------------------------------ tables */
+
+static enum rp_code read_agent(struct json_reader *r)
+{
+    struct rp_device device = {0};
+    struct rp_json_token key, v;
+    int64_t handle = 0, type = 0;
+
+    while (rp_json_field(r->p, &key)) {
+        if (rp_json_key_is(&key, "id"))
+            handle = read_handle(r);
+        else if (rp_json_key_is(&key, "type"))
+            type = read_number(r);
+        else if (rp_json_key_is(&key, "logical_node_type_id"))
+            device.id = read_number(r);
+        else if (rp_json_key_is(&key, "cu_count"))
+            device.multiprocessors = read_number(r);
+        else if (rp_json_key_is(&key, "product_name") && r->processes.n == 1 && read_text(r, &v))
+            RP_TRY(rp_activity_intern(r->a, v.text, v.len, &device.name, r->err));
+        else if (!rp_json_key_is(&key, "product_name") || r->processes.n != 1)
+            rp_json_skip(r->p);
+    }
+    if (type == GPU && (device.id < 0 || device.id > 65535))
+        device.id = 0;
+    RP_TRY(rp_map_put(&r->of->agents, (uint64_t)handle, type == GPU ? (uint32_t)device.id + 1 : 0,
+                      r->err));
+    if (type != GPU || r->processes.n != 1 || device.multiprocessors < 0)
+        return RP_OK; /* the processes of a file are of one machine */
+    return rp_builder_add_device(r->a->t.builder, &device, r->err);
+}
+
+/* {"kind": "HIP_RUNTIME_API", "operations": ["hipMalloc", ...]}, the n-th of them */
+static enum rp_code read_kind(struct json_reader *r, int64_t kind)
+{
+    struct rp_json_token key;
+    int64_t i = 0;
+
+    while (rp_json_field(r->p, &key)) {
+        if (rp_json_key_is(&key, "kind"))
+            RP_TRY(read_text_into(r, &r->of->kinds, kind));
+        else if (!rp_json_key_is(&key, "operations"))
+            rp_json_skip(r->p);
+        else if (enter_list(r))
+            while (rp_json_element(r->p))
+                RP_TRY(read_text_into(r, &r->of->operations, kind << OPERATION | i++));
+    }
+    return RP_OK;
+}
+
+/* {"key": 7, "value": "step 3"} */
+static enum rp_code read_marker(struct json_reader *r)
+{
+    struct rp_json_token key;
+    int64_t number = 0;
+
+    while (rp_json_field(r->p, &key)) {
+        if (rp_json_key_is(&key, "key"))
+            number = read_number(r);
+        else if (rp_json_key_is(&key, "value"))
+            RP_TRY(read_text_into(r, &r->of->markers, number));
+        else
+            rp_json_skip(r->p);
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_strings(struct json_reader *r)
+{
+    struct rp_json_token key;
+    int64_t kind = 0;
+
+    if (!enter_object(r))
+        return RP_OK;
+    while (rp_json_field(r->p, &key)) {
+        bool kinds = rp_json_key_is(&key, "buffer_records");
+
+        if (!kinds && !rp_json_key_is(&key, "marker_api"))
+            rp_json_skip(r->p);
+        else if (enter_list(r))
+            while (rp_json_element(r->p)) {
+                if (!enter_object(r))
+                    continue;
+                RP_TRY(kinds ? read_kind(r, kind) : read_marker(r));
+                kind += kinds;
+            }
+    }
+    return RP_OK;
+}
+
+/* The number and the best name of a kernel or counter. */
+static enum rp_code read_named(struct json_reader *r, struct rp_texts *to, const char *number,
+                               const char *best, const char *other)
+{
+    struct rp_json_token key, v;
+    char *kept = NULL;
+    size_t nkept = 0;
+    int64_t id = 0;
+    enum rp_code code = RP_OK;
+
+    while (rp_json_field(r->p, &key)) {
+        bool is_best = key.len == strlen(best) && !memcmp(key.text, best, key.len);
+        bool is_other = key.len == strlen(other) && !memcmp(key.text, other, key.len);
+
+        if (key.len == strlen(number) && !memcmp(key.text, number, key.len))
+            id = read_handle(r);
+        else if (!is_best && !is_other)
+            rp_json_skip(r->p);
+        else if (read_text(r, &v) && v.len && (is_best || !kept)) {
+            free(kept);
+            kept = strndup(v.text, nkept = v.len);
+        }
+    }
+    if (kept)
+        code = rp_texts_add(to, id, kept, nkept, r->err);
+    free(kept);
+    return code;
+}
+
+/* The program and nothing else of the command: its arguments may hold anything. */
+static enum rp_code read_metadata(struct json_reader *r)
+{
+    uint64_t process = (uint64_t)r->processes.n;
+    struct rp_json_token key, v;
+    rp_str name = 0;
+
+    if (!enter_object(r))
+        return RP_OK;
+    while (rp_json_field(r->p, &key)) {
+        if (rp_json_key_is(&key, "pid")) {
+            r->of->pid = read_number(r);
+        } else if (!rp_json_key_is(&key, "command")) {
+            rp_json_skip(r->p);
+        } else if (enter_list(r)) {
+            while (rp_json_element(r->p)) {
+                const char *slash;
+
+                if (!read_text(r, &v) || name)
+                    continue;
+                slash = memrchr(v.text, '/', v.len);
+                RP_TRY(rp_activity_intern(r->a, slash ? slash + 1 : v.text,
+                                          slash ? v.len - (size_t)(slash + 1 - v.text) : v.len,
+                                          &name, r->err));
+            }
+        }
+    }
+    return rp_activity_process(r->a, process, r->of->pid, name, r->err);
+}
+
+/* ------------------------------------------------------------------ records */
+
+struct record {
+    int64_t kind, operation, thread, correlation, begin_ns, end_ns;
+    int64_t agent, to_agent, from_agent, queue, stream, kernel, dispatch, bytes;
+    int64_t grid[3], group[3];
+    bool has_stream, has_bytes, has_times[2];
+};
+
+/* {"internal": 7, "external": 0} */
+static void read_correlation(struct json_reader *r, struct record *out)
+{
+    struct rp_json_token key;
+
+    if (!enter_object(r))
+        return;
+    while (rp_json_field(r->p, &key)) {
+        if (rp_json_key_is(&key, "internal"))
+            out->correlation = read_number(r);
+        else
+            rp_json_skip(r->p);
+    }
+}
+
+static void read_dispatch(struct json_reader *r, struct record *out)
+{
+    struct rp_json_token key;
+
+    if (!enter_object(r))
+        return;
+    while (rp_json_field(r->p, &key)) {
+        if (rp_json_key_is(&key, "agent_id"))
+            out->agent = read_handle(r);
+        else if (rp_json_key_is(&key, "queue_id"))
+            out->queue = read_handle(r);
+        else if (rp_json_key_is(&key, "kernel_id"))
+            out->kernel = read_number(r);
+        else if (rp_json_key_is(&key, "dispatch_id"))
+            out->dispatch = read_number(r);
+        else if (rp_json_key_is(&key, "workgroup_size"))
+            read_xyz(r, out->group);
+        else if (rp_json_key_is(&key, "grid_size"))
+            read_xyz(r, out->grid);
+        else
+            rp_json_skip(r->p);
+    }
+}
+
+static bool read_record_number(struct json_reader *r, const struct rp_json_token *key,
+                               struct record *out)
+{
+    if (rp_json_key_is(key, "kind"))
+        out->kind = read_number(r);
+    else if (rp_json_key_is(key, "operation"))
+        out->operation = read_number(r);
+    else if (rp_json_key_is(key, "thread_id"))
+        out->thread = read_number(r);
+    else if (rp_json_key_is(key, "start_timestamp"))
+        out->has_times[0] = (out->begin_ns = read_number(r)) != INT64_MAX;
+    else if (rp_json_key_is(key, "end_timestamp"))
+        out->has_times[1] = (out->end_ns = read_number(r)) != INT64_MAX;
+    else if (rp_json_key_is(key, "bytes") || rp_json_key_is(key, "allocation_size"))
+        out->has_bytes = (out->bytes = read_number(r)) >= 0;
+    else
+        return false;
+    return true;
+}
+
+/* In an object that was entered. */
+static void read_record(struct json_reader *r, struct record *out)
+{
+    struct rp_json_token key;
+
+    while (rp_json_field(r->p, &key)) {
+        if (read_record_number(r, &key, out))
+            continue;
+        if (rp_json_key_is(&key, "correlation_id")) {
+            read_correlation(r, out);
+        } else if (rp_json_key_is(&key, "dispatch_info")) {
+            read_dispatch(r, out);
+        } else if (rp_json_key_is(&key, "stream_id")) {
+            out->stream = read_handle(r);
+            out->has_stream = true;
+        } else if (rp_json_key_is(&key, "dst_agent_id")) {
+            out->to_agent = read_handle(r);
+        } else if (rp_json_key_is(&key, "src_agent_id")) {
+            out->from_agent = read_handle(r);
+        } else if (rp_json_key_is(&key, "agent_id")) {
+            out->agent = read_handle(r);
+        } else {
+            rp_json_skip(r->p);
+        }
+    }
+}
+
+static int64_t device_of(const struct json_reader *r, int64_t agent)
+{
+    uint32_t at = rp_map_get(&r->of->agents, (uint64_t)agent);
+
+    return at == RP_MAP_NONE || !at ? RP_ACTIVITY_HOST : (int64_t)at - 1;
+}
+
+static struct rp_activity_event event_of(const struct json_reader *r, const struct record *rec)
+{
+    return (struct rp_activity_event){.process = (uint64_t)(r->of - r->processes.at) + 1,
+                                      .begin_ns = rec->begin_ns,
+                                      .end_ns = rec->end_ns,
+                                      .correlation = rec->correlation,
+                                      .track = rec->has_stream ? rec->stream : rec->queue};
+}
+
+static enum rp_code add_counters(struct json_reader *r, int64_t dispatch,
+                                 struct rp_activity_event *e)
+{
+    size_t low = 0, high = r->of->values.n, n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (r->of->values.at[middle].dispatch < dispatch)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low < r->of->values.n && r->of->values.at[low].dispatch == dispatch) {
+        int64_t counter = r->of->values.at[low].counter;
+        double sum = 0;
+
+        for (; low < r->of->values.n && r->of->values.at[low].dispatch == dispatch &&
+               r->of->values.at[low].counter == counter;
+             low++)
+            sum += r->of->values.at[low].value;
+        RP_TRY(
+            rp_rocm_counter(r->a, e, rp_texts_borrow(&r->of->counters, counter, &n), sum, r->err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code add_kernel(struct json_reader *r, const struct record *rec)
+{
+    struct rp_activity_event e = event_of(r, rec);
+
+    e.kind = RP_ACTIVITY_KERNEL;
+    e.device = device_of(r, rec->agent);
+    e.device = e.device < 0 ? 0 : e.device;
+    RP_TRY(rp_texts_intern(&r->of->kernels, r->a, rec->kernel, &e.name, r->err));
+    if (!e.name)
+        RP_TRY(rp_proto_trace_word(&r->a->t, "(kernel without name)", &e.name, r->err));
+    RP_TRY(rp_rocm_dims(r->a, &e, rec->grid, rec->group, r->err));
+    RP_TRY(rp_activity_int(r->a, &e, "queue", rec->queue, r->err));
+    if (r->of->values.n)
+        RP_TRY(add_counters(r, rec->dispatch, &e));
+    return rp_activity_add(r->a, &e, r->err);
+}
+
+static enum rp_code add_copy(struct json_reader *r, const struct record *rec)
+{
+    struct rp_activity_event e = event_of(r, rec);
+    int64_t to = device_of(r, rec->to_agent), from = device_of(r, rec->from_agent);
+    size_t n;
+
+    e.kind = RP_ACTIVITY_MEMCPY;
+    e.device = to >= 0 ? to : from >= 0 ? from : 0;
+    RP_TRY(
+        rp_proto_trace_word(&r->a->t,
+                            rp_rocm_copy_name(rp_texts_borrow(
+                                &r->of->operations, rec->kind << OPERATION | rec->operation, &n)),
+                            &e.name, r->err));
+    if (rec->has_bytes)
+        RP_TRY(rp_activity_int(r->a, &e, "bytes", rec->bytes, r->err));
+    return rp_activity_add(r->a, &e, r->err);
+}
+
+/* A call, a range of roctx, an allocation: all are on the host. */
+static enum rp_code add_call(struct json_reader *r, const struct record *rec)
+{
+    struct rp_activity_event e = event_of(r, rec);
+    const char *domain, *name;
+    size_t n;
+
+    domain = rp_texts_borrow(&r->of->kinds, rec->kind, &n);
+    name = rp_texts_borrow(&r->of->operations, rec->kind << OPERATION | rec->operation, &n);
+    e.device = RP_ACTIVITY_HOST;
+    e.track = rec->thread;
+    e.kind = rp_rocm_call_kind(domain, name);
+    if (e.kind == RP_ACTIVITY_ANNOTATION)
+        RP_TRY(rp_texts_intern(&r->of->markers, r->a, rec->correlation, &e.name, r->err));
+    if (!e.name)
+        RP_TRY(rp_rocm_name_call(r->a, &e, name, n, r->err));
+    if (rec->has_bytes)
+        RP_TRY(rp_activity_int(r->a, &e, "bytes", rec->bytes, r->err));
+    return rp_activity_add(r->a, &e, r->err);
+}
+
+/* ------------------------------------------------------------------ lists of records */
+
+typedef enum rp_code add_fn(struct json_reader *r, const struct record *rec);
+
+static enum rp_code read_list(struct json_reader *r, const char *name, add_fn *add)
+{
+    uint64_t row = 0;
+
+    if (!enter_list(r))
+        return RP_OK;
+    while (rp_json_element(r->p)) {
+        struct record rec = {.grid = {1, 1, 1}, .group = {1, 1, 1}};
+
+        if (!enter_object(r))
+            continue;
+        read_record(r, &rec);
+        row++;
+        if (rp_json_failed(r->p))
+            break;
+        if (r->tables) {
+            if (!r->of->first_agent)
+                r->of->first_agent = rec.agent;
+            continue;
+        }
+        if (!rec.has_times[0] || !rec.has_times[1])
+            rp_activity_skip(r->a, name, row);
+        else
+            RP_TRY(add(r, &rec));
+        if (row % 8192 == 0)
+            RP_TRY(rp_proto_trace_progress(&r->a->t, r->a->t.bytes + rp_json_offset(r->p), r->err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_buffers(struct json_reader *r)
+{
+    static const struct {
+        const char *key;
+        add_fn *add;
+    } lists[] = {{"kernel_dispatch", add_kernel}, {"memory_copy", add_copy},
+                 {"hip_api", add_call},           {"hsa_api", add_call},
+                 {"marker_api", add_call},        {"rccl_api", add_call},
+                 {"memory_allocation", add_call}, {"scratch_memory", add_call},
+                 {"rocdecode_api", add_call},     {"rocjpeg_api", add_call}};
+    struct rp_json_token key;
+
+    if (!enter_object(r))
+        return RP_OK;
+    while (rp_json_field(r->p, &key)) {
+        size_t i = 0;
+
+        while (i < sizeof lists / sizeof *lists &&
+               (key.len != strlen(lists[i].key) || memcmp(key.text, lists[i].key, key.len) != 0))
+            i++;
+        if (i == sizeof lists / sizeof *lists || (r->tables && i > 0))
+            rp_json_skip(r->p);
+        else
+            RP_TRY(read_list(r, lists[i].key, lists[i].add));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ counters */
+
+RP_ORDER(by_dispatch, struct counted, RP_UP(dispatch), RP_UP(counter))
+
+/* "records": [{"counter_id": {"handle": 7}, "value": 16384}, ...] */
+static enum rp_code read_values(struct json_reader *r)
+{
+    if (!enter_list(r))
+        return RP_OK;
+    while (rp_json_element(r->p)) {
+        struct counted c = {0};
+        struct rp_json_token key;
+
+        if (!enter_object(r))
+            continue;
+        while (rp_json_field(r->p, &key)) {
+            if (rp_json_key_is(&key, "counter_id"))
+                c.counter = read_handle(r);
+            else if (rp_json_key_is(&key, "value"))
+                c.value = read_real(r);
+            else
+                rp_json_skip(r->p);
+        }
+        if (r->tables)
+            RP_TRY(rp_vec_push(&r->of->values, c, r->err));
+    }
+    return RP_OK;
+}
+
+/* "dispatch_data" has what a record of a dispatch has. Without a trace of kernels, it is that. */
+static enum rp_code read_counted(struct json_reader *r, uint64_t row)
+{
+    struct record rec = {.grid = {1, 1, 1}, .group = {1, 1, 1}};
+    size_t from = r->of->values.n;
+    struct rp_json_token key;
+
+    while (rp_json_field(r->p, &key)) {
+        if (rp_json_key_is(&key, "records"))
+            RP_TRY(read_values(r));
+        else if (rp_json_key_is(&key, "dispatch_data") && *r->p->at == '{' && enter_object(r))
+            read_record(r, &rec);
+        else if (!rp_json_key_is(&key, "dispatch_data"))
+            rp_json_skip(r->p);
+    }
+    for (size_t i = from; r->tables && i < r->of->values.n; i++)
+        r->of->values.at[i].dispatch = rec.dispatch;
+    if (r->tables || r->of->first_agent || rp_json_failed(r->p))
+        return RP_OK;
+    if (!rec.has_times[0] || !rec.has_times[1]) {
+        rp_activity_skip(r->a, "counter_collection", row);
+        return RP_OK;
+    }
+    return add_kernel(r, &rec);
+}
+
+static enum rp_code read_callbacks(struct json_reader *r)
+{
+    struct rp_json_token key;
+    uint64_t row = 0;
+
+    if (!enter_object(r))
+        return RP_OK;
+    while (rp_json_field(r->p, &key)) {
+        if (!rp_json_key_is(&key, "counter_collection"))
+            rp_json_skip(r->p);
+        else if (enter_list(r))
+            while (rp_json_element(r->p))
+                if (enter_object(r))
+                    RP_TRY(read_counted(r, ++row));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ elements */
+
+static enum rp_code read_table(struct json_reader *r, const struct rp_json_token *key)
+{
+    bool kernels = rp_json_key_is(key, "kernel_symbols");
+    bool counters = rp_json_key_is(key, "counters");
+
+    if (rp_json_key_is(key, "metadata"))
+        return read_metadata(r);
+    if (rp_json_key_is(key, "strings"))
+        return read_strings(r);
+    if (!kernels && !counters && !rp_json_key_is(key, "agents")) {
+        rp_json_skip(r->p);
+        return RP_OK;
+    }
+    if (!enter_list(r))
+        return RP_OK;
+    while (rp_json_element(r->p)) {
+        if (!enter_object(r))
+            continue;
+        if (kernels)
+            RP_TRY(read_named(r, &r->of->kernels, "kernel_id", "formatted_kernel_name",
+                              "kernel_name"));
+        else if (counters)
+            RP_TRY(read_named(r, &r->of->counters, "id", "name", "symbol"));
+        else
+            RP_TRY(read_agent(r));
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_element(struct json_reader *r)
+{
+    struct rp_json_token key;
+
+    while (rp_json_field(r->p, &key)) {
+        if (rp_json_key_is(&key, "buffer_records"))
+            RP_TRY(read_buffers(r));
+        else if (rp_json_key_is(&key, "callback_records"))
+            RP_TRY(read_callbacks(r));
+        else if (r->tables)
+            RP_TRY(read_table(r, &key));
+        else
+            rp_json_skip(r->p);
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_elements(struct json_reader *r)
+{
+    size_t i = 0;
+
+    if (!enter_list(r))
+        return RP_OK;
+    while (rp_json_element(r->p)) {
+        if (!enter_object(r))
+            continue;
+        if (r->tables && r->processes.n >= MOST_ELEMENTS)
+            return rp_err_set(r->err, RP_LIMIT, "more than %d processes", MOST_ELEMENTS);
+        if (r->tables)
+            RP_TRY(rp_vec_push(&r->processes, (struct process){0}, r->err));
+        if (i >= r->processes.n)
+            break;
+        r->of = &r->processes.at[i++];
+        RP_TRY(read_element(r));
+    }
+    return RP_OK;
+}
+
+/* One reading of the whole text. */
+static enum rp_code read_text_once(struct json_reader *r)
+{
+    struct rp_json_options options = {.limits = r->a->t.options->limits,
+                                      .threaded = r->a->t.options->threaded};
+    struct rp_json_token key, v;
+    struct rp_input *in;
+    enum rp_code code;
+
+    RP_TRY(rp_input_open_memory(rp_input_borrow_name(r->a->t.in), r->a->t.bytes, r->a->t.n,
+                                r->a->t.options->limits, &in, r->err));
+    code = rp_json_open(in, &options, &r->p, r->err);
+    if (code == RP_OK && rp_json_value(r->p, &v) == RP_JSON_OBJECT)
+        while (code == RP_OK && rp_json_field(r->p, &key)) {
+            if (rp_json_key_is(&key, TOP_KEY))
+                code = read_elements(r);
+            else
+                rp_json_skip(r->p);
+        }
+    if (code == RP_OK)
+        code = rp_json_finish(r->p, r->err);
+    rp_json_close(r->p);
+    rp_input_close(in);
+    return code;
+}
+
+static enum rp_code find_ranks(struct json_reader *r)
+{
+    for (size_t i = 0; i < r->processes.n; i++) {
+        struct process *p = &r->processes.at[i];
+        int64_t device;
+
+        if (p->values.n)
+            qsort(p->values.at, p->values.n, sizeof *p->values.at, by_dispatch);
+        if (!p->first_agent && !p->values.n)
+            continue;
+        r->of = p;
+        device = device_of(r, p->first_agent);
+        RP_TRY(rp_activity_add_rank(r->a, i + 1, device < 0 ? 0 : device, r->err));
+    }
+    return rp_activity_order_ranks(r->a, r->err);
+}
+
+static void release_reader(struct json_reader *r)
+{
+    for (size_t i = 0; i < r->processes.n; i++) {
+        struct process *p = &r->processes.at[i];
+
+        rp_texts_release(&p->kinds);
+        rp_texts_release(&p->operations);
+        rp_texts_release(&p->markers);
+        rp_texts_release(&p->kernels);
+        rp_texts_release(&p->counters);
+        rp_map_release(&p->agents);
+        rp_vec_release(&p->values);
+    }
+    rp_vec_release(&r->processes);
+}
+
+/* A text that ends early has complete records before that. */
+static enum rp_code end_early(struct json_reader *r, enum rp_code code, bool salvage)
+{
+    char why[200];
+
+    if (code != RP_FORMAT || !salvage || !r->a->t.nevents)
+        return code;
+    snprintf(why, sizeof why, "%.*s", (int)strcspn(r->err ? r->err->text : "", "\n"),
+             r->err ? r->err->text : "");
+    r->a->t.health->salvaged = 1;
+    return rp_builder_warn(r->a->t.builder, r->err,
+                           "the file is damaged; everything before the damage was read: %s", why);
+}
+
+static enum rp_code read_all(struct json_reader *r, struct rp_input *in,
+                             const struct rp_read_options *options, struct rp_import *to)
+{
+    int64_t begin_ns = rp_proto_now_ns();
+    enum rp_code code;
+
+    RP_TRY(rp_activity_init(r->a, in, options, rp_format_rocprof_json.name, r->err));
+    r->tables = true;
+    code = read_text_once(r);
+    if (code != RP_OK && (code != RP_FORMAT || !options->salvage))
+        return code;
+    r->tables = false;
+    RP_TRY(find_ranks(r));
+    code = read_text_once(r);
+    if (code != RP_OK)
+        RP_TRY(end_early(r, code, options->salvage));
+    return rp_activity_finish(r->a, to, begin_ns, r->err);
+}
+
+static enum rp_code read_rocprof_json(struct rp_input *in, const struct rp_read_options *options,
+                                      struct rp_import *to, struct rp_err *err)
+{
+    struct json_reader r = {.a = calloc(1, sizeof *r.a), .err = err};
+    enum rp_code code;
+
+    if (!r.a)
+        return rp_err_nomem(err, "reading a trace");
+    code = read_all(&r, in, options, to);
+    release_reader(&r);
+    rp_activity_release(r.a);
+    free(r.a);
+    return code;
+}
+
+static enum rp_sniff sniff_rocprof_json(const uint8_t *head, size_t n, const char *file)
+{
+    (void)file;
+    return rp_sniff_json_key(head, n, 1, TOP_KEY) == 1 ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+}
+
+const struct rp_format rp_format_rocprof_json = {
+    .name = "rocprofv3-json",
+    .summary = "recording of AMD's rocprofv3, JSON",
+    .files = "*_results.json",
+    .written_by = "rocprofv3 --output-format json",
+    .kind = RP_FORMAT_KIND_TRACE,
+    .sniff = sniff_rocprof_json,
+    .read = read_rocprof_json,
+};

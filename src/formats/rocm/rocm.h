@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_ROCM_ROCM_H
+#define RP_FORMATS_ROCM_ROCM_H
+/* What the readers of ROCm's recordings share: rocpd, RPD, and the JSON and CSV of rocprofv3. */
+#include "formats/activity/activity.h"
+
+/* The kind of a call by its domain ("HIP_RUNTIME_API_EXT", "MARKER_CORE_API") and, of RCCL, by its
+   name. */
+enum rp_activity_kind rp_rocm_call_kind(const char *domain, const char *name);
+
+/* "Memcpy HtoD (Host -> Device)" of "MEMORY_COPY_HOST_TO_DEVICE" or "CopyHostToDevice". */
+const char *rp_rocm_copy_name(const char *direction);
+
+/* Grid and block. AMD counts the grid in work-items, CUDA in blocks: they are converted. */
+enum rp_code rp_rocm_dims(struct rp_activity *a, struct rp_activity_event *e, const int64_t grid[3],
+                          const int64_t group[3], struct rp_err *err);
+
+/* A hardware counter of a kernel: the argument "counter NAME", as `record --counters` has it. */
+enum rp_code rp_rocm_counter(struct rp_activity *a, struct rp_activity_event *e, const char *name,
+                             double value, struct rp_err *err);
+
+/* Names a call, and says of one of RCCL what it does. */
+enum rp_code rp_rocm_name_call(struct rp_activity *a, struct rp_activity_event *e, const char *name,
+                               size_t n, struct rp_err *err);
+
+/* "Half" of RCCL's "ncclFloat16" or 6; NULL: not known. */
+const char *rp_rocm_dtype(const char *text);
+
+#endif

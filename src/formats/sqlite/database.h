@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_SQLITE_DATABASE_H
+#define RP_FORMATS_SQLITE_DATABASE_H
+/*
+ * SQLite files of other recorders, read without trusting them. The content is in memory, mapped or
+ * decompressed: SQLite opens no file. Only tables can be read, by plain SELECT statements that are
+ * made here: no view, trigger, virtual table, function, extension or attached file. Needs
+ * libsqlite3 (RP_HAVE_SQLITE).
+ *
+ *     enum { START, END, NAME };
+ *     static const char *const columns[] = {"start", "end", "nameId", NULL};
+ *     RP_TRY(rp_rows_each(db, "EVENTS", columns, read_event, reader, err));
+ *     ... in read_event: use(rp_cell_int(rows, START, 0));
+ *
+ * A table or column that is not there has no rows or no values: recorders add them from version to
+ * version.
+ */
+#include "formats/formats.h"
+
+struct rp_database;
+struct rp_rows;
+
+/* bytes must outlive the database. */
+enum rp_code rp_database_open(const uint8_t *bytes, size_t n, const struct rp_read_options *options,
+                              struct rp_database **out, struct rp_err *err);
+void rp_database_close(struct rp_database *db); /* may be NULL */
+
+bool rp_database_has(const struct rp_database *db, const char *table);
+/* The i-th table, in the order of the file, or NULL. Borrowed. */
+const char *rp_database_table(const struct rp_database *db, size_t i);
+bool rp_database_has_column(struct rp_database *db, const char *table, const char *column);
+
+/* Whether reading a table stopped at damage that the options allow (salvage); says where. */
+const char *rp_database_damage(const struct rp_database *db);
+
+/* Calls `each` for every row. columns: NULL-terminated, at most 32. Of a table that is not there no
+   row is read. */
+typedef enum rp_code rp_row_fn(void *user, const struct rp_rows *rows, struct rp_err *err);
+enum rp_code rp_rows_each(struct rp_database *db, const char *table, const char *const *columns,
+                          rp_row_fn *each, void *user, struct rp_err *err);
+
+/* The number of the current row, from 1, and its table, for messages. */
+uint64_t rp_rows_number(const struct rp_rows *rows);
+const char *rp_rows_table(const struct rp_rows *rows);
+
+/* Values of the current row. */
+bool rp_cell_has(const struct rp_rows *rows, int column);               /* is there, and not NULL */
+bool rp_cell_get(const struct rp_rows *rows, int column, int64_t *out); /* false: not an integer */
+int64_t rp_cell_int(const struct rp_rows *rows, int column, int64_t otherwise);
+double rp_cell_real(const struct rp_rows *rows, int column);
+/* A text or blob, borrowed until the next row; "" with n 0 where there is none. */
+const char *rp_cell_text(const struct rp_rows *rows, int column, size_t *n);
+
+#endif
