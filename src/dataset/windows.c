@@ -4,31 +4,17 @@
 
 #include "base/arena.h"
 #include "base/order.h"
+#include "facts/trace_host.h"
 #include "trace/build/build.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define WINDOW_ENDING ".pt.trace.json" /* what follows says how it is compressed */
 
 struct window_name {
     const char *name;
     size_t length; /* up to the time */
     size_t source;
 };
-
-/* The length of "node7_9000" in the name of a window; 0: it is no such name. */
-static size_t process_length(const char *name)
-{
-    const char *ending = strstr(name, WINDOW_ENDING), *digit = ending;
-
-    while (digit && digit > name && isdigit((unsigned char)digit[-1]))
-        digit--;
-    return digit && digit < ending && digit > name + 1 && digit[-1] == '.'
-               ? (size_t)(digit - 1 - name)
-               : 0;
-}
 
 static int compare_process(const struct window_name *a, const struct window_name *b)
 {
@@ -50,11 +36,11 @@ enum rp_code rp_windows_find(const struct rp_sources *sources, struct rp_arena *
     RP_TRY(rp_arena_check(arena, "looking for windows of one process", err));
     for (i = 0; i < n; i++) {
         const char *name = rp_sources_borrow(sources, i)->name;
-        size_t length = process_length(name);
+        struct rp_torch_file file;
 
         out->previous[i] = out->next[i] = RP_NO_WINDOW;
-        if (length)
-            names[named++] = (struct window_name){name, length, i};
+        if (rp_torch_file_parse(name, &file))
+            names[named++] = (struct window_name){name, file.worker_len, i};
     }
     if (named)
         qsort(names, named, sizeof *names, by_process);

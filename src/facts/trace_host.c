@@ -55,20 +55,30 @@ static const char *digits_before(const char *from, const char *end)
     return at < end ? at : NULL;
 }
 
-/* "node7_4711.1623143089861.pt.trace.json.gz" -> "node7". */
-static bool file_host(const char *path, const char **at, size_t *len)
+bool rp_torch_file_parse(const char *path, struct rp_torch_file *out)
 {
     const char *name = rp_text_file(path);
     const char *end = strstr(name, ".pt.trace.json"), *time, *process;
 
     time = end ? digits_before(name, end) : NULL;
-    if (!time || time == name || time[-1] != '.')
+    if (!time || time <= name + 1 || time[-1] != '.')
         return false;
     process = digits_before(name, time - 1);
-    if (!process || process <= name + 1 || process[-1] != '_')
+    *out = (struct rp_torch_file){.host = name, .worker_len = (size_t)(time - 1 - path)};
+    if (process && process > name + 1 && process[-1] == '_')
+        out->host_len = (size_t)(process - 1 - name);
+    return true;
+}
+
+/* "node7_4711.1623143089861.pt.trace.json.gz" -> "node7". */
+static bool file_host(const char *path, const char **at, size_t *len)
+{
+    struct rp_torch_file file;
+
+    if (!rp_torch_file_parse(path, &file) || !file.host_len)
         return false;
-    *at = name;
-    *len = (size_t)(process - 1 - name);
+    *at = file.host;
+    *len = file.host_len;
     return true;
 }
 

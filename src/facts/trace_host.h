@@ -6,6 +6,16 @@
 #include "base/arena.h"
 #include "trace/trace.h"
 
+/* The name that PyTorch's tensorboard_trace_handler gives to a file: WORKER.TIME.pt.trace.json,
+   where the worker is HOST_PROCESS unless the program names it. What follows says how it is
+   compressed. */
+struct rp_torch_file {
+    const char *host;  /* in the path */
+    size_t host_len;   /* 0: the worker has another name */
+    size_t worker_len; /* of the path up to the time: the same for all files of a process */
+};
+bool rp_torch_file_parse(const char *path, struct rp_torch_file *out);
+
 /*
  * By the metadata "hostname" (also "host_name", "hostName"), else by a file name as PyTorch's
  * handler makes it: <host>_<process>.<time>.pt.trace.json (path may be NULL). In the arena; *out is
