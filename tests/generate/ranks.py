@@ -16,7 +16,7 @@ import random
 def run(a):
     """Per rank: (category, name, track, begin, duration) in us on one clock."""
     rng = random.Random(a.seed)
-    events, now = [[] for _ in range(a.ranks)], 0.0
+    events, now, met = [[] for _ in range(a.ranks)], 0.0, 0
     for step in range(a.steps):
         ready = [now + rng.uniform(0, 200) for _ in range(a.ranks)]
         for r in range(a.ranks):
@@ -24,6 +24,10 @@ def run(a):
             events[r] += [("kernel", "kernel_%d" % (k % 50), 7, ready[r] + k * 0.01, 0.005, step) for k in range(a.kernels)]
         for _ in range(3):
             came = [t + rng.uniform(300, 700) for t in ready]
+            if a.slow:
+                rank, late = a.slow[met % len(a.slow)]
+                came[rank] = max(came) + late
+            met += 1
             left = max(came) + rng.uniform(200, 400)
             for r in range(a.ranks):
                 ready[r] = left + rng.uniform(0, 3)
@@ -35,12 +39,13 @@ def run(a):
 def write(a, r, events, offset, drift):
     out, reduces = [], 0
     for cat, name, track, begin, dur, step in events:
+        set_by = a.set.get(r // a.per_host, 0) if step >= a.steps // 2 else 0
         if cat == "kernel" and track == 20:
             reduces += 1
             if (r, reduces) in a.lost or step < a.late.get(r, 0) or r in a.silent:
                 continue
         event = {"ph": "X", "cat": cat, "name": name, "pid": 0 if cat == "kernel" else 1, "tid": track,
-                 "ts": round(1e9 + begin + offset + begin * drift * 1e-6, 3), "dur": round(dur, 3)}
+                 "ts": round(1e9 + begin + offset + begin * drift * 1e-6 + set_by, 3), "dur": round(dur, 3)}
         if cat == "kernel":
             event["args"] = {"stream": track, "device": 0}
         if track == 20:
@@ -68,6 +73,8 @@ def main():
     p.add_argument("--hostname", default="node%", help="as the traces have it, %% for its number; empty: they have none")
     p.add_argument("--offset-us", default="", dest="offset_us", help="by host; random where none is given")
     p.add_argument("--drift", default="", help="by host, parts per million")
+    p.add_argument("--set", default="", type=lambda t: dict(pairs(t)), help="host:us,...: its clock is set forward in the middle")
+    p.add_argument("--slow", default="", type=pairs, help="rank:us,...: in turn they come so much after the others")
     p.add_argument("--lost", default="", type=pairs, help="rank:n,...: its n-th all-reduce was not recorded")
     p.add_argument("--late", default="", type=lambda t: dict(pairs(t)), help="rank:step,...: it recorded all-reduces from there on")
     p.add_argument("--silent", default="", type=lambda t: [x[0] for x in pairs(t)], help="ranks without any")

@@ -27,6 +27,7 @@
 static const struct rp_field rank_fields[] = {
     RANK(path, STR, NONE, NULL, "the input", 0),
     RANK(rank, I64, NONE, NULL, "number of the process in its job", 0),
+    RANK(host, STR, NONE, NULL, "on which it ran, or null", 0),
     RANK(device, I64, NONE, NULL, "number of the device; null: not recorded, or the host",
          RP_NULLABLE),
     RANK(collective_count, I64, COUNT, NULL, "collectives of the rank", 0),
@@ -456,6 +457,7 @@ static void add_ranks(struct comm_join *j)
         j->out->ranks[r] = (struct rp_comm_rank){
             .path = j->ranks->parts[j->rank_of[r]].path,
             .rank = number_of(j, r),
+            .host = p->comm.host,
             .device = p->device,
             .collective_count = (int64_t)p->comm.list.n,
             .wait_ns = met ? 0 : RP_ABSENT_I64,

@@ -50,8 +50,8 @@ struct rp_comm_collective {
     const char *label, *cause_text; /* text output only */
 };
 
-struct rp_comm_rank { /* a device of a rank, where it has several with collectives */
-    const char *path;
+struct rp_comm_rank {        /* a device of a rank, where it has several with collectives */
+    const char *path, *host; /* host: its name, or NULL */
     int64_t rank, device, collective_count, wait_ns, transfer_ns, last_count, margin_ns, comm_ns,
         overlap_ns;
     double overlap_share;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NOTES 10
+#define MOST_NOTES 11
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -309,6 +309,31 @@ static void note_imbalance(struct comm_text *w)
                                    worst->kind, 100.0 * worst->imbalance_ratio));
 }
 
+/* Which host, where several of its ranks delay the others: what they share is at fault. */
+static void note_host(struct comm_text *w)
+{
+    const struct rp_comm_root *out = w->out;
+    const char *host = out->nranks ? out->rank_rows[0].host : NULL;
+    int64_t sum = 0, others = 0, late = 0;
+    size_t r;
+
+    for (r = 0; host && r < out->nranks; r++) {
+        const struct rp_comm_rank *rank = &out->rank_rows[r];
+        bool same = rank->host && !strcmp(rank->host, host);
+
+        others += !same;
+        if (same)
+            rp_ns_add(&sum, rank->margin_ns);
+        late += same && rank->margin_ns >= out->margin_ns / 10;
+    }
+    if (out->margin_ns > 0 && others && late > 1 && sum >= out->margin_ns / 5 * 4)
+        add_note(w, rp_arena_textf(w->arena,
+                                   "host %s: %lld of its ranks cause %.0f %% of all delay, so look "
+                                   "for what they share: its network, processors, power or storage",
+                                   host, (long long)late,
+                                   100.0 * (double)sum / (double)out->margin_ns));
+}
+
 static void write_notes(struct comm_text *w)
 {
     struct rp_comm_root *out = w->out;
@@ -361,6 +386,8 @@ static void write_notes(struct comm_text *w)
                                    rp_units_number(w->arena, (int64_t)(out->ncollectives - sized)),
                                    rp_units_number(w->arena, (int64_t)out->ncollectives)));
     note_imbalance(w);
+    if (out->matched_count)
+        note_host(w);
 }
 
 enum rp_code rp_comm_add_texts(struct rp_comm_root *out, size_t limit, struct rp_arena *arena,
