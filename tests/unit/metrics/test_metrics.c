@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static char folder[64];
@@ -74,8 +75,18 @@ static void one_section(void)
     usleep(2000);
 }
 
+static int64_t real_now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* First and last are times of day; the clocks that relate them are read one after the other. */
 static void timed_sections(void **state)
 {
+    int64_t slack_ns = 10000000, begin_ns = real_now_ns();
     struct rp_metric_set set;
     const struct rp_metric *m;
     int i;
@@ -91,6 +102,8 @@ static void timed_sections(void **state)
     assert_true(m->least >= 2e6 && m->sum >= 20 * 2e6 && m->sum < 20 * 2e9);
     assert_true(rp_metric_percentile(m, 50) >= m->least && rp_metric_percentile(m, 99) <= m->most);
     assert_true(rp_metric_rate(m) > 0 && rp_metric_rate(m) <= 500);
+    assert_true(m->first_ns >= begin_ns - slack_ns && m->last_ns <= real_now_ns() + slack_ns);
+    assert_true(m->last_ns - m->first_ns >= 20 * 2000000);
     rp_metric_set_release(&set);
 }
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an operator was called with, from the texts that PyTorch records. */
+#include "unit.h"
+
+#include "cost/devices.h"
+#include "cost/inputs.h"
+
+/* Numbers are those of c10::ScalarType, sizes those of Tensor.element_size(). */
+static void types_have_their_size(void **state)
+{
+    static const struct {
+        const char *name;
+        int64_t code;
+        enum rp_number number;
+        int size;
+    } rows[] = {{"unsigned char", 0, RP_NUMBER_INT8, 1},
+                {"signed char", 1, RP_NUMBER_INT8, 1},
+                {"short int", 2, RP_NUMBER_INT, 2},
+                {"short", 2, RP_NUMBER_INT, 2},
+                {"int", 3, RP_NUMBER_INT, 4},
+                {"long int", 4, RP_NUMBER_INT, 8},
+                {"long", 4, RP_NUMBER_INT, 8},
+                {"c10::Half", 5, RP_NUMBER_FP16, 2},
+                {"float", 6, RP_NUMBER_FP32, 4},
+                {"double", 7, RP_NUMBER_FP64, 8},
+                {"c10::complex<float>", 9, RP_NUMBER_FP32, 8},
+                {"c10::complex<double>", 10, RP_NUMBER_FP64, 16},
+                {"bool", 11, RP_NUMBER_INT, 1},
+                {"c10::qint8", 12, RP_NUMBER_INT8, 1},
+                {"c10::quint8", 13, RP_NUMBER_INT8, 1},
+                {"c10::BFloat16", 15, RP_NUMBER_BF16, 2},
+                {"c10::Float8_e5m2", 23, RP_NUMBER_FP8, 1},
+                {"c10::Float8_e4m3fn", 24, RP_NUMBER_FP8, 1},
+                {"c10::Float8_e5m2fnuz", 25, RP_NUMBER_FP8, 1},
+                {"c10::Float8_e4m3fnuz", 26, RP_NUMBER_FP8, 1},
+                {"unsigned short", 27, RP_NUMBER_INT, 2},
+                {"unsigned int", 28, RP_NUMBER_INT, 4},
+                {"unsigned long", 29, RP_NUMBER_INT, 8},
+                {"c10::Float8_e8m0fnu", 44, RP_NUMBER_FP8, 1},
+                {"c10::Float4_e2m1fn_x2", 45, RP_NUMBER_FP4, 1}};
+    float size;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(rp_number_of_type(rows[i].name, strlen(rows[i].name), &size),
+                         rows[i].number);
+        assert_true(size == (float)rows[i].size);
+        assert_int_equal(rp_number_of_code(rows[i].code, &size), rows[i].number);
+        assert_true(size == (float)rows[i].size);
+    }
+    assert_int_equal(rp_number_of_type("Scalar", 6, &size), RP_NUMBER_NONE);
+    assert_true(size == 0);
+    assert_int_equal(rp_number_of_code(99, &size), RP_NUMBER_NONE);
+    assert_true(size == 0);
+}
+
+static void parse(struct rp_inputs *in, const char *dims, const char *strides, const char *types,
+                  const char *concrete)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    assert_ok(rp_inputs_parse(in, "aten::op", dims, strides, types, concrete, &err), &err);
+}
+
+/* An expanded dimension (stride 0) is stored once; a quoted text may hold anything. */
+static void tensors_lists_and_values(void **state)
+{
+    struct rp_inputs in = {0};
+    const struct rp_input_tensor *t;
+    double ints[4];
+
+    UNUSED_STATE(state);
+    parse(&in, "[[4, 8], [3, 5], [[2, 3], [7]], [], []]", "[[8, 1], [0, 1], [[3, 1], [0]], [], []]",
+          "[\"float\", \"c10::BFloat16\", \"TensorList\", \"Scalar\", \"\"]",
+          "[\"\", \"\", \"\", \"-2\", \"a, [b\\\"]\"]");
+    assert_int_equal(in.count, 5);
+    assert_false(in.in_place);
+    t = rp_inputs_tensor(&in, 0);
+    assert_non_null(t);
+    assert_true(t->ndims == 2 && t->n == 32 && t->stored == 32 && rp_input_bytes(t) == 128);
+    assert_true(rp_input_last(t, 0) == 8 && rp_input_last(t, 1) == 4 && rp_input_last(t, 2) == 1);
+    t = rp_inputs_tensor(&in, 1);
+    assert_true(t && t->n == 15 && t->stored == 5 && rp_input_bytes(t) == 10);
+    assert_null(rp_inputs_tensor(&in, 2));
+    assert_true(in.at[2].is_list);
+    assert_int_equal(in.at[2].count, 2);
+    assert_true(in.parts.at[in.at[2].first].n == 6 && in.parts.at[in.at[2].first + 1].n == 7);
+    assert_true(in.parts.at[in.at[2].first + 1].stored == 1);
+    assert_null(rp_inputs_tensor(&in, 3));
+    assert_true(rp_inputs_int(&in, 3, ints) && ints[0] == -2);
+    assert_int_equal(rp_inputs_ints(&in, 3, ints, 4), 1);
+    assert_false(rp_inputs_int(&in, 4, ints));
+    assert_false(rp_inputs_int(&in, 5, ints));
+    rp_inputs_release(&in);
+}
+
+static void values_are_numbers_flags_or_lists(void **state)
+{
+    struct rp_inputs in = {0};
+    double ints[4];
+
+    UNUSED_STATE(state);
+    parse(&in, "[[],[],[],[],[]]", NULL, NULL,
+          "[\"[1, -2, 3]\", \"[True, False]\", \"True\", \"False\", \" [5 , 6,7,8, 9]\"]");
+    assert_int_equal(rp_inputs_ints(&in, 0, ints, 4), 3);
+    assert_true(ints[0] == 1 && ints[1] == -2 && ints[2] == 3);
+    assert_int_equal(rp_inputs_ints(&in, 1, ints, 4), 2);
+    assert_true(ints[0] == 1 && ints[1] == 0);
+    assert_true(rp_inputs_flag(&in, 2));
+    assert_false(rp_inputs_flag(&in, 3));
+    assert_true(rp_inputs_word(&in, 3, "false"));
+    assert_int_equal(rp_inputs_ints(&in, 4, ints, 4), 4);
+    assert_true(ints[0] == 5 && ints[1] == 6 && ints[3] == 8);
+    rp_inputs_release(&in);
+}
+
+/* Two numbers of four bits are one element of PyTorch's type. */
+static void four_bits_are_two_in_a_byte(void **state)
+{
+    struct rp_inputs in = {0};
+    const struct rp_input_tensor *t;
+
+    UNUSED_STATE(state);
+    parse(&in, "[[4, 8]]", NULL, "[\"c10::Float4_e2m1fn_x2\"]", NULL);
+    t = rp_inputs_tensor(&in, 0);
+    assert_true(t && t->n == 64 && rp_input_last(t, 0) == 16 && rp_input_bytes(t) == 32);
+    rp_inputs_release(&in);
+}
+
+int test_inputs(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(types_have_their_size),
+        cmocka_unit_test(tensors_lists_and_values),
+        cmocka_unit_test(values_are_numbers_flags_or_lists),
+        cmocka_unit_test(four_bits_are_two_in_a_byte),
+    };
+
+    return cmocka_run_group_tests_name("inputs", tests, NULL, NULL);
+}
