@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the tables and thresholds of what-ifs change, and how far their intervals reach. */
 #include "run_fixtures.h"
+#include "sim/model/transport.h"
 #include "sim/whatif/nodes.h"
 
 #include <math.h>
@@ -110,6 +111,35 @@ static void a_short_transfer_is_all_latency(void **state)
     bench_release(&b);
 }
 
+/*
+ * A ring of 4 has 6 rounds instead of 2, and 3/2 of the bytes. On machines of their own: 3 times
+ * the latency of 200 ns. On one machine: 6 times what a round takes a thread, and the bytes at half
+ * the rate. Without a hint the geometric mean of both, where the latency is longer than that alone.
+ */
+static void threads_of_more_ranks_may_share_a_machine(void **state)
+{
+    struct step_shape shapes[] = {usual, usual};
+    double apart = 600, bytes = 1.5 * 19800, shared;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 2, shapes);
+    b.parts[0].collectives.on_host = b.parts[1].collectives.on_host = true;
+    b.parts[0].pid = b.parts[1].pid = 0;
+    shared = 6 * rp_transport_round_ns(&b.run);
+    assert_true(shared > apart);
+    assert_in_range(time_after(&b, "AllReduce", 20000, "ranks=4"),
+                    (int64_t)(sqrt(apart * shared) + bytes * sqrt(2)) - 2,
+                    (int64_t)(sqrt(apart * shared) + bytes * sqrt(2)) + 2);
+    assert_int_equal(time_after(&b, "AllReduce", 20000, "ranks=2"), 20000);
+    b.parts[0].pid = 100; /* started one after the other: probably on one machine */
+    b.parts[1].pid = 101;
+    assert_in_range(time_after(&b, "AllReduce", 20000, "ranks=4"),
+                    (int64_t)(pow(apart, 0.1) * pow(shared, 0.9) + bytes * sqrt(2)) - 2,
+                    (int64_t)(pow(apart, 0.1) * pow(shared, 0.9) + bytes * sqrt(2)) + 2);
+    bench_release(&b);
+}
+
 static void a_run_without_an_optimizer_cannot_fuse_it(void **state)
 {
     struct rp_err err = RP_ERR_INIT;
@@ -129,6 +159,7 @@ int test_whatif_numbers(void)
         cmocka_unit_test(an_element_wise_kernel_gains_by_its_time),
         cmocka_unit_test(intervals_reach_as_far_as_the_doubt),
         cmocka_unit_test(a_short_transfer_is_all_latency),
+        cmocka_unit_test(threads_of_more_ranks_may_share_a_machine),
         cmocka_unit_test(a_run_without_an_optimizer_cannot_fuse_it),
     };
 
