@@ -240,6 +240,28 @@ static enum rp_code compile_source(struct rp_pjrt_client *c, const struct rp_pjr
     return RP_OK;
 }
 
+/* JAX has XLA's CPU keep NaN in minima, maxima and clamps; its default does not. A plugin that does
+   not know the flag is not asked for it. */
+static enum rp_code compile_as_jax(struct rp_pjrt_client *c, const struct rp_pjrt_source *source,
+                                   struct rp_bytes given, struct rp_err *err)
+{
+    struct rp_proto_writer w = {0};
+    struct rp_bytes options;
+    enum rp_code code;
+
+    rp_proto_add_bytes(&w, given.at, given.n);
+    code = rp_pjrt_put_flag(RP_PJRT_FAST_MIN_MAX "=false", &w, err);
+    if (code == RP_OK)
+        code = rp_proto_written(&w, &options, err);
+    if (code == RP_OK)
+        code = compile_source(c, source, options, err);
+    rp_proto_writer_release(&w);
+    if (code == RP_OK || !err || !strstr(err->text, RP_PJRT_FAST_MIN_MAX))
+        return code;
+    rp_err_clear(err);
+    return compile_source(c, source, given, err);
+}
+
 enum rp_code rp_pjrt_compile(struct rp_pjrt_client *c, const struct rp_pjrt_source *source,
                              struct rp_err *err)
 {
@@ -252,7 +274,9 @@ enum rp_code rp_pjrt_compile(struct rp_pjrt_client *c, const struct rp_pjrt_sour
         code = rp_proto_written(&w, &options, err);
     }
     if (code == RP_OK)
-        code = compile_source(c, source, options, err);
+        code = source->as_jax && strstr(c->platform, "cpu")
+                   ? compile_as_jax(c, source, options, err)
+                   : compile_source(c, source, options, err);
     rp_proto_writer_release(&w);
     RP_TRY(code);
     RP_TRY(ask_devices(c, RP_PJRT_LOADED_DEVICES, c->loaded, err));

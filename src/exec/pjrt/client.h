@@ -13,6 +13,8 @@
 #include "exec/data/tensor.h"
 #include "exec/pjrt/api.h"
 
+#define RP_PJRT_FAST_MIN_MAX "xla_cpu_enable_fast_min_max"
+
 /* What to compile. Borrowed. */
 struct rp_pjrt_source {
     const void *code;
@@ -20,6 +22,7 @@ struct rp_pjrt_source {
     const char *format;  /* "hlo": an HloModuleProto; "mlir" */
     const void *options; /* CompileOptionsProto; NULL: made of what follows */
     size_t noptions;
+    bool as_jax;                   /* with the flags that JAX sets and nobody else did */
     unsigned replicas, partitions; /* 0: 1 */
     bool optimized;                /* the module was scheduled: only the backend is to run */
     bool shardy;                   /* partitioned by shardings of that kind */

@@ -135,12 +135,15 @@ static enum rp_code prepare_options(struct pjrt_exe *x, struct rp_err *err)
     struct rp_proto_writer *to = &x->compile_options;
     struct rp_bytes bytes;
 
+    x->source.as_jax = !options->compile_options;
     if (options->compile_options)
         rp_proto_add_bytes(to, options->compile_options, options->ncompile_options);
     else
         rp_pjrt_put_options(&x->source, to);
-    for (size_t i = 0; i < options->nxla_flags; i++)
+    for (size_t i = 0; i < options->nxla_flags; i++) {
+        x->source.as_jax &= !strstr(options->xla_flags[i], RP_PJRT_FAST_MIN_MAX);
         RP_TRY(rp_pjrt_put_flag(options->xla_flags[i], to, err));
+    }
     RP_TRY(rp_proto_written(to, &bytes, err));
     x->source.options = bytes.at;
     x->source.noptions = bytes.n;
