@@ -336,7 +336,8 @@ static void write_notes(const struct rp_ranks *ranks, struct rp_arena *arena,
             "with the trace and a dump (XLA_FLAGS=--xla_dump_to=DIR)";
     if (!first->with_shapes && !first->xla && out->whole_ns > 0)
         out->notes[out->nnotes++] =
-            "no shapes were recorded (record_shapes=True): chains over the same sizes are not known";
+            "no shapes were recorded (record_shapes=True, or 'record --set frameworks.shapes=on'): "
+            "chains over the same sizes are not known";
     else if (!first->with_stack && !first->xla && out->nrows)
         out->notes[out->nnotes++] =
             "no Python frames were recorded (with_stack=True): lines are not known";

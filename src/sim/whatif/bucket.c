@@ -448,7 +448,7 @@ static enum rp_code check_gradients(const struct rp_sim_run *run, struct rp_err 
         if (first->gradients.at[i].bytes < 0)
             return rp_err_set(err, RP_UNSUPPORTED,
                               "bucket: sizes of gradients are not recorded: record with "
-                              "record_shapes=True");
+                              "record_shapes=True, or 'record --set frameworks.shapes=on'");
     for (rank = 1; rank < run->nranks; rank++)
         if (run->parts[rank]->gradients.n != first->gradients.n)
             return rp_err_set(err, RP_UNSUPPORTED,
