@@ -472,6 +472,7 @@ static void note_clock(struct rp_rendezvous_list *list, const struct rp_clock *c
     list->apart_ns = c->used && apart > list->apart_ns ? apart : list->apart_ns;
     if (c->uncertainty_ns > list->uncertainty_ns)
         list->uncertainty_ns = c->uncertainty_ns;
+    list->nset += c->nsteps > 0;
 }
 
 /* Puts all times on the clocks that the rendezvous show. trusted: the recorded times do not
@@ -485,6 +486,7 @@ static enum rp_code align_clocks(struct matcher *m, bool trusted, struct rp_err 
     RP_TRY(find_clocks(m, &clocks, err));
     m->out->trusted = trusted;
     m->out->apart_ns = m->out->uncertainty_ns = 0;
+    m->out->nset = 0;
     for (r = 0; r < m->nranks; r++) {
         m->out->clocks[r] = clocks.at[r];
         rp_rendezvous_settle_clock(m->ranks[r], m->out->base_ns[r], trusted, &m->out->clocks[r]);
@@ -672,7 +674,7 @@ void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n)
     list->n = 0;
     list->rule = RP_RENDEZVOUS_BY_NONE;
     list->contradict = false;
-    list->ndoubtful = 0;
+    list->ndoubtful = list->nset = 0;
 }
 
 /* Recordings of one boot count the time of one clock: their bases differ only by how the time of

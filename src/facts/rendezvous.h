@@ -63,6 +63,7 @@ struct rp_rendezvous_list {
     bool trusted;             /* the recorded times do not contradict each other */
     int64_t apart_ns;         /* the largest offset that is used, beside the recorded times */
     int64_t uncertainty_ns;   /* the largest of the clocks */
+    size_t nset;              /* ranks whose clock was set while they were recorded */
     int64_t *base_ns; /* by rank: what to add to its times to get the first rank's, by the bases of
                          the files */
     struct rp_clock *clocks; /* by rank: how its times become the first rank's (rp_clock_time) */

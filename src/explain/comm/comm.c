@@ -539,6 +539,7 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
     out->unmatched_count = (int64_t)j.all.nlost;
     out->clocks_differ = j.all.clocks_differ;
     out->apart_ns = j.all.apart_ns;
+    out->set_count = (int64_t)j.all.nset;
     out->uncertainty_ns = j.all.uncertainty_ns;
     out->doubtful_count = (int64_t)j.all.ndoubtful;
     out->contradict = j.all.contradict;

@@ -78,7 +78,8 @@ struct rp_comm_root {
     bool clocks_differ, contradict;
     /* Of the clocks: by how much they were moved, to what; collectives whose last rank is not
        certain because of it. */
-    int64_t apart_ns, uncertainty_ns, doubtful_count;
+    int64_t apart_ns, uncertainty_ns, doubtful_count, set_count; /* set_count: ranks whose clock was
+    set */
     size_t nranks, nrank_rows, nalone_rows, nsizes, nsize_rows, ncollectives, nworst, nlongest;
     size_t nnotes, ntransfers, nslowest, ndevice_rows, nworst_devices, nchecks, ncheck_rows;
     struct rp_comm_check *checks, *check_rows;    /* what differs between ranks */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NOTES 11
+#define MOST_NOTES 12
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -348,6 +348,11 @@ static void write_notes(struct comm_text *w)
                                    "common clock, ± %s, see 'reprise merge'",
                                    rp_units_time(w->arena, out->apart_ns),
                                    rp_units_time(w->arena, out->uncertainty_ns)));
+    if (out->set_count)
+        add_note(w, rp_arena_textf(w->arena,
+                                   "the clocks of %s were set during the recording: what comes "
+                                   "after is moved",
+                                   rp_units_count(w->arena, out->set_count, "rank")));
     if (out->contradict)
         add_note(w, "on no common clock do all collectives end after their last rank has arrived: "
                     "delays and waiting are not certain");

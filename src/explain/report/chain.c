@@ -270,6 +270,7 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
     ctx->out->apart_ns = ctx->m.apart_ns;
     ctx->out->contradict = ctx->m.contradict;
     ctx->out->ndoubtful = ctx->m.ndoubtful;
+    ctx->out->nset = ctx->m.nset;
     ctx->out->uncertainty_ns = ctx->m.uncertainty_ns;
     ctx->out->ncollectives = ctx->m.contradict ? 0 : ctx->m.n;
     for (r = 0; r < ctx->n; r++)

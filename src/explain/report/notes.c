@@ -80,6 +80,12 @@ void rp_report_note_trouble(struct rp_report_ctx *j)
                                              "aligned by the ends of collectives, ± %s",
                                              rp_report_ctx_time(j, j->chain.apart_ns),
                                              rp_report_ctx_time(j, j->chain.uncertainty_ns)));
+    if (j->chain.nset)
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "the clocks of %s were set during the recording: their windows and "
+                              "idle times include that, waits and delays do not",
+                              rp_units_count(j->arena, (int64_t)j->chain.nset, "rank")));
 }
 
 /* Of the first rank whose operators name their inputs. */

@@ -423,6 +423,7 @@ struct rp_chain {
     const struct rp_clock *clocks;    /* by rank: how its times become those of the first */
     bool clocks_differ;               /* they were moved, by up to apart_ns */
     size_t ndoubtful;                 /* collectives whose last rank is not certain */
+    size_t nset;                      /* ranks whose clock was set during the recording */
     int64_t apart_ns, uncertainty_ns; /* of the clocks */
     int64_t cause_ns[RP_GAP_CAUSES];  /* idle on the chain */
     int64_t transfer_ns;              /* exposed communication on the chain, without waiting */
