@@ -147,8 +147,7 @@ struct rp_chrome_learn {
 };
 
 struct rp_chrome_fused_process {
-    int64_t rank, number; /* number: unless text is not 0 */
-    rp_str text;
+    int64_t rank, number;
     uint32_t k; /* among those of its rank */
 };
 

@@ -7,7 +7,7 @@
  * whose (trace/merged.h), as if we had joined them: so all questions see ranks.
  */
 #include "formats/chrome/chrome.h"
-#include "io/escaped.h"
+#include "io/emit.h"
 #include "trace/merged.h"
 
 #include <stdlib.h>
@@ -46,10 +46,8 @@ static bool find_owner(const struct rp_chrome *r, const struct rp_chrome_event *
     *out = (struct rp_chrome_fused_process){0};
     if (rank && raw && rank->type == RP_ARG_I64 && rank->v.i >= 0 && rank->v.i < RANKS) {
         out->rank = rank->v.i;
-        if (raw->type == RP_ARG_STR)
-            out->text = raw->v.s;
         out->number = raw->type == RP_ARG_I64 ? raw->v.i : 0;
-        return raw->type == RP_ARG_I64 || raw->type == RP_ARG_STR;
+        return raw->type == RP_ARG_I64;
     }
     if (e->phase != 'M' || e->pid.text || e->pid.number < 0 ||
         e->pid.number >= (int64_t)RANKS * FUSED_STEP)
@@ -62,7 +60,7 @@ static bool find_owner(const struct rp_chrome *r, const struct rp_chrome_event *
 static enum rp_code number_process(struct rp_chrome *r, struct rp_chrome_fused_process *p,
                                    struct rp_err *err)
 {
-    uint64_t key = rp_hash_join(rp_hash_join((uint64_t)p->rank, (uint64_t)p->number), p->text);
+    uint64_t key = rp_hash_join((uint64_t)p->rank, (uint64_t)p->number);
     uint32_t at, n;
 
     RP_TRY(rp_map_intern(&r->fused.process_of, key, (uint32_t)r->fused.processes.n, &at, err));
@@ -123,15 +121,9 @@ static void put_rank(struct rp_chrome *r, struct rp_emit *e, size_t from, size_t
     rp_emit_i64(e, rank * PIDS);
     rp_emit_text(e, ",\"pids\":[");
     for (size_t i = from; i < end; i++) {
-        size_t n;
-        const char *text = rp_builder_borrow_str(r->builder, p[i].text, &n);
-
         if (i > from)
             rp_emit_char(e, ',');
-        if (p[i].text)
-            rp_emit_escaped(e, RP_IN_JSON, text, n);
-        else
-            rp_emit_i64(e, p[i].number);
+        rp_emit_i64(e, p[i].number);
     }
     rp_emit_text(e, "]}");
 }

@@ -22,6 +22,7 @@ struct event {
     rp_str categories[CATEGORIES];
     size_t ncategories, nflows, nends;
     uint64_t flows[16], ends[16]; /* ids of arrows */
+    bool has_extra;               /* values of other counters */
     bool has_count, has_double, has_delta_us, has_absolute_us, has_correlation;
     int64_t count;
     double value;
@@ -225,7 +226,10 @@ static enum rp_code parse_event(struct rp_perfetto *r, const struct rp_perfetto_
     *e = (struct event){0};
     r->args.n = 0;
     while (rp_proto_next(&c, &it))
-        if (fits_wire(&it))
+        if (it.number == RP_PFT_EVENT_EXTRA_COUNTER_VALUES ||
+            it.number == RP_PFT_EVENT_EXTRA_DOUBLE_COUNTER_VALUES)
+            e->has_extra = true;
+        else if (fits_wire(&it))
             RP_TRY(parse_field(r, packet, &c, &it, e, err));
     return rp_proto_finish(&c, err);
 }
@@ -601,6 +605,8 @@ enum rp_code rp_perfetto_read_event(struct rp_perfetto *r, const struct rp_perfe
     RP_TRY(find_kind(r, &e, err));
     RP_TRY(event_time(r, packet, &e, &ns, err));
     RP_TRY(add_event(r, packet, &e, ns, err));
+    if (!e.has_extra)
+        return RP_OK;
     RP_TRY(add_extra_counts(r, packet, ns, false, err));
     return add_extra_counts(r, packet, ns, true, err);
 }
