@@ -21,11 +21,16 @@ enum { START, END, PROCESS, DEVICE, STREAM, CORRELATION, CONTEXT, OWN };
 static enum rp_code note_rank(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;
-    int64_t process;
+    int64_t process, device;
 
     if (!rp_cell_get(rows, 0, &process))
         return RP_OK;
-    return rp_activity_add_rank(r->a, rp_nsys_process(process), rp_cell_int(rows, 1, 0), err);
+    device = rp_cell_int(rows, 1, 0);
+    if (r->a->nranks && process == r->last_process && device == r->last_device)
+        return RP_OK; /* as the row before: nearly all are */
+    r->last_process = process;
+    r->last_device = device;
+    return rp_activity_add_rank(r->a, rp_nsys_process(process), device, err);
 }
 
 static enum rp_code note_caller(void *user, const struct rp_rows *rows, struct rp_err *err)

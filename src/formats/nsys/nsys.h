@@ -38,7 +38,8 @@ struct rp_nsys {
     struct rp_texts texts;
     uint64_t only_process; /* of device work, in files that do not tell */
     bool tells_process;
-    struct rp_map calls; /* of the text of a call -> its name << 1 | of the driver */
+    int64_t last_process, last_device; /* of the row before, while ranks are searched */
+    struct rp_map calls;               /* of the text of a call -> its name << 1 | of the driver */
     rp_str memory_kinds[16];
     rp_str copy_names[16][16][16]; /* of copies: what, from, to; 0: not made yet */
     struct rp_map contexts;        /* of a process -> their device */
