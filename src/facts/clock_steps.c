@@ -60,6 +60,8 @@ static int64_t reach_ns(const struct track *t, const struct visit *v, double sca
     double drift = (double)(apart < 0 ? rp_ns_between(apart, 0) : apart) * DRIFT_PPM / 1e6;
     double reach = drift > SCATTERS * scatter_ns ? drift : SCATTERS * scatter_ns;
 
+    if (reach >= 9e18)
+        return INT64_MAX; /* absurd times of damaged files */
     return reach > LEAST_NS ? (int64_t)reach : LEAST_NS;
 }
 
@@ -120,7 +122,8 @@ static enum rp_code confirm_step(struct track *t, struct rp_err *err)
     struct rp_clock_step step = {.from_ns = t->far_begin_ns, .add_ns = t->far_ns};
 
     if (t->far_after_ns < t->far_begin_ns)
-        step.from_ns = t->far_after_ns + rp_ns_between(t->far_after_ns, t->far_begin_ns) / 2;
+        step.from_ns =
+            rp_ns_sum(t->far_after_ns, rp_ns_between(t->far_after_ns, t->far_begin_ns) / 2);
     t->far = 0;
     if (t->steps.n == STEPS_MAX ||
         (t->steps.n && t->steps.at[t->steps.n - 1].from_ns >= step.from_ns) ||

@@ -192,8 +192,8 @@ static int64_t doubt_of(const struct rp_clock *a, const struct rp_collectives *o
         return -1;
     if ((a->used && a->uncertainty_ns < 0) || (b->used && b->uncertainty_ns < 0))
         return INT64_MAX;
-    return (a->uncertainty_ns > 0 ? a->uncertainty_ns : 0) +
-           (b->uncertainty_ns > 0 ? b->uncertainty_ns : 0);
+    return rp_ns_sum(a->uncertainty_ns > 0 ? a->uncertainty_ns : 0,
+                     b->uncertainty_ns > 0 ? b->uncertainty_ns : 0);
 }
 
 /* Whether another rank may have arrived later than the last one. */

@@ -187,16 +187,17 @@ static void note_steps(struct merge_ctx *m)
         for (i = 0; i < c->nsteps && m->out->nnotes < MOST_NOTES; i++) {
             int64_t add = c->steps[i].add_ns;
 
-            add_note(m, rp_arena_textf(m->arena,
-                                       "the clock of %s%s was set %s by %s during the recording: "
-                                       "what comes after is moved",
-                                       m->out->ranks[r].host ? "host " : "rank ",
-                                       m->out->ranks[r].host
-                                           ? m->out->ranks[r].host
-                                           : rp_arena_textf(m->arena, "%lld",
-                                                            (long long)m->out->ranks[r].rank),
-                                       add < 0 ? "forward" : "back",
-                                       rp_units_time(m->arena, add < 0 ? -add : add)));
+            add_note(m,
+                     rp_arena_textf(
+                         m->arena,
+                         "the clock of %s%s was set %s by %s during the recording: "
+                         "what comes after is moved",
+                         m->out->ranks[r].host ? "host " : "rank ",
+                         m->out->ranks[r].host
+                             ? m->out->ranks[r].host
+                             : rp_arena_textf(m->arena, "%lld", (long long)m->out->ranks[r].rank),
+                         add < 0 ? "forward" : "back",
+                         rp_units_time(m->arena, add < 0 ? rp_ns_between(add, 0) : add)));
         }
     }
 }
