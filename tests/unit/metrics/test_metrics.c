@@ -107,6 +107,27 @@ static void timed_sections(void **state)
     rp_metric_set_release(&set);
 }
 
+/* What other languages call, and the report of this process. */
+static void calls_are_counted_and_reported(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    char *text;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 3; i++) {
+        rp_metrics_call_count("called", 5);
+        rp_metrics_call_value("called value", 7);
+        rp_metrics_call_bytes("called bytes", 2048);
+    }
+    text = rp_metrics_call_report(NULL, &err);
+    assert_non_null(text);
+    assert_contains(text, "Counter: called\n  Value: 15\n");
+    assert_contains(text, "Metric: called value\n  TotalSamples: 3\n  Accumulator: 21.00\n");
+    assert_contains(text, "Metric: called bytes\n  TotalSamples: 3\n  Accumulator: 6.00KB\n");
+    rp_metrics_call_free(text);
+    assert_null(rp_metrics_call_report("/nowhere/at/all", &err));
+}
+
 #define THREADS 8
 #define ROUNDS  20000
 
@@ -776,6 +797,7 @@ static void a_rank_unlike_the_others(void **state)
 int test_metrics(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(timed_sections),
+                                       cmocka_unit_test(calls_are_counted_and_reported),
                                        cmocka_unit_test(threads_add_up),
                                        cmocka_unit_test(readers_see_whole_samples),
                                        cmocka_unit_test(torn_distributions_are_told),
