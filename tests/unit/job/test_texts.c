@@ -106,10 +106,28 @@ static void rings_name_the_rank_and_its_neighbours(void **state)
     release(&r);
 }
 
+/* The number behind the last sign of a transfer. */
+static void labels_name_their_tensor(void **state)
+{
+    static const struct {
+        const char *label;
+        int64_t tensor;
+    } rows[] = {{"Comm.PushPull_3", 3},         {"Comm.PushPull.14.weight", 14},
+                {"Comm.Allreduce_5", 5},        {"DistributedAdam_Allreduce.6", 6},
+                {"Comm.allreduce_70.x", 70},    {"Comm.allreduce.8", 8},
+                {"allreduce.1.allreduce.2", 2}, {"Comm.allreduce.weight", -1},
+                {"Comm.PushPull_", -1},         {"BW.conv1", -1}};
+
+    UNUSED_STATE(state);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        assert_int_equal(rp_job_tensor_of(rows[k].label), rows[k].tensor);
+}
+
 int test_texts(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_graph_is_its_edges),
+        cmocka_unit_test(labels_name_their_tensor),
         cmocka_unit_test(a_damaged_graph_is_refused),
         cmocka_unit_test(rings_name_the_rank_and_its_neighbours),
     };
