@@ -248,6 +248,14 @@ int64_t rp_coll_input_bytes(const struct rp_coll_reader *r, rp_event e)
                                                                                             : bytes;
 }
 
+int64_t rp_coll_input_elements(const struct rp_coll_reader *r, rp_event e)
+{
+    rp_str dims;
+
+    return rp_arg_key_text(&r->dims, e, &dims) ? rp_coll_elements(rp_trace_str(r->trace, dims))
+                                               : -1;
+}
+
 /* The shapes of operators include all inputs; those of annotations only what is sent. */
 static void read_shapes(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
 {

@@ -79,5 +79,7 @@ struct rp_coll_facts rp_coll_read(const struct rp_coll_reader *r, rp_event e, rp
 
 /* Bytes of all input tensors of an operator, or -1 where shapes were not recorded. */
 int64_t rp_coll_input_bytes(const struct rp_coll_reader *r, rp_event e);
+/* The elements alone: types may be missing. -1: not known. */
+int64_t rp_coll_input_elements(const struct rp_coll_reader *r, rp_event e);
 
 #endif

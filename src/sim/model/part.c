@@ -12,6 +12,7 @@
 #include "sim/model/profiler_cost.h"
 #include "sim/model/steps.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,6 +194,33 @@ static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)
     return RP_NONE;
 }
 
+/* Recordings of ours have the sizes of inputs, but not their types: the bytes of an element follow
+   from what all-reduces send, if that is all gradients. */
+static void size_gradients(struct part_ctx *n)
+{
+    struct rp_sim_part *p = n->part;
+    double elements = 0, bytes = 0, item;
+    int64_t count;
+    size_t i;
+
+    for (i = 0; i < p->gradients.n; i++) {
+        count = rp_coll_input_elements(&n->args, p->graph.nodes.at[p->gradients.at[i].node].event);
+        if (p->gradients.at[i].bytes >= 0 || count < 0)
+            return;
+        elements += (double)count;
+    }
+    for (i = 0; i < p->collectives.list.n; i++)
+        if (p->collectives.list.at[i].kind == RP_COLL_ALL_REDUCE &&
+            p->collectives.list.at[i].in_bytes > 0)
+            bytes += (double)p->collectives.list.at[i].in_bytes;
+    for (item = 2; item <= 8; item *= 2)
+        if (elements > 0 && fabs(bytes / elements / item - 1) < 0.1)
+            for (i = 0; i < p->gradients.n; i++)
+                p->gradients.at[i].bytes =
+                    (int64_t)item * rp_coll_input_elements(
+                                        &n->args, p->graph.nodes.at[p->gradients.at[i].node].event);
+}
+
 /* AccumulateGrad is where PyTorch has a gradient ready and DistributedDataParallel hears of it. */
 static enum rp_code note_gradients(struct part_ctx *n, struct rp_err *err)
 {
@@ -217,6 +245,7 @@ static enum rp_code note_gradients(struct part_ctx *n, struct rp_err *err)
         x.bytes = rp_coll_input_bytes(&n->args, node->event);
         RP_TRY(rp_vec_push(&n->part->gradients, x, err));
     }
+    size_gradients(n);
     return RP_OK;
 }
 
