@@ -92,6 +92,13 @@ const struct rp_device_peaks *rp_device_recognise(const char *text, int64_t memo
     return NULL;
 }
 
+enum rp_number rp_device_half(const struct rp_device_peaks *device)
+{
+    if (!device || device->matrix[RP_NUMBER_BF16] > 0)
+        return RP_NUMBER_BF16;
+    return device->matrix[RP_NUMBER_FP16] > 0 ? RP_NUMBER_FP16 : RP_NUMBER_NONE;
+}
+
 double rp_device_vector_peak(const struct rp_device_peaks *device, enum rp_number type)
 {
     return type == RP_NUMBER_FP64 ? device->vector64 : device->vector32;

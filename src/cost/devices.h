@@ -52,6 +52,10 @@ const struct rp_device_peaks *rp_device_by_name(const char *name);
    tells apart what has the same name. */
 const struct rp_device_peaks *rp_device_recognise(const char *text, int64_t memory_bytes);
 
+/* The format of 16 bits that its matrix units have: bf16, else fp16 (Volta, Turing), else
+   RP_NUMBER_NONE. NULL, an unknown device: bf16. */
+enum rp_number rp_device_half(const struct rp_device_peaks *device);
+
 /* The peak for products of matrices in a format: of its matrix units, else of its vectors. 0: not
    known. */
 double rp_device_matrix_peak(const struct rp_device_peaks *device, enum rp_number type);

@@ -49,6 +49,92 @@ static void add_step(struct step_clock *c, struct rp_interval *times, size_t i, 
         times[i - 1].end_ns = times[i].begin_ns;
 }
 
+/* Whether a call that launched device work was recorded; *at_ns: when it began. */
+static bool is_launched(const struct rp_trace *t, rp_event e, int64_t *at_ns)
+{
+    uint32_t link = t->ev.link[e], i;
+
+    for (i = link == RP_NONE ? 0 : t->links.offset[link];
+         link != RP_NONE && i < t->links.offset[link + 1]; i++) {
+        rp_event host = t->links.member[i];
+
+        if (rp_kind_is_device_work(t->ev.kind[host]))
+            break; /* host calls come first */
+        if (t->tracks[t->ev.track[host]].kind == RP_TRACK_STREAM)
+            continue;
+        *at_ns = t->ev.ts_ns[host];
+        return true;
+    }
+    return false;
+}
+
+/* The first device work of a track that was launched in a step, or its end; *at_ns: its launch. */
+static rp_event first_own(const struct rp_trace *t, const struct rp_track_info *track,
+                          int64_t *at_ns)
+{
+    rp_event e;
+
+    for (e = track->first; e < track->end; e++)
+        if (rp_kind_is_device_work(t->ev.kind[e]) && is_launched(t, e, at_ns) &&
+            *at_ns >= t->steps[0].begin_ns)
+            break;
+    return e;
+}
+
+/* The last end of work without a launch on a stream before `own_ns`, where it began before anything
+   was launched in a step (`launch_ns`), and the stream also runs such work; RP_NO_TS: none. */
+static int64_t previous_on(const struct rp_trace *t, const struct rp_track_info *track,
+                           int64_t own_ns, int64_t launch_ns, rp_event *last)
+{
+    int64_t best = RP_NO_TS, at_ns;
+    rp_event e, own = first_own(t, track, &at_ns);
+
+    for (e = track->first; own < track->end && e < own && t->ev.ts_ns[e] < own_ns; e++) {
+        if (!rp_kind_is_device_work(t->ev.kind[e]) || is_launched(t, e, &at_ns))
+            continue;
+        if (best == RP_NO_TS && t->ev.ts_ns[e] >= launch_ns)
+            break;
+        if (rp_event_end_ns(t, e) > best) {
+            best = rp_event_end_ns(t, e);
+            *last = e;
+        }
+    }
+    return best;
+}
+
+int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last)
+{
+    int64_t own_ns = INT64_MAX, launch_ns = INT64_MAX, best = RP_NO_TS, at_ns;
+    rp_event e, at = RP_NONE;
+    uint32_t k;
+
+    if (last)
+        *last = RP_NONE;
+    if (!trace->nsteps || trace->steps[0].flags & RP_STEP_ON_DEVICE)
+        return RP_NO_TS;
+    for (k = 0; k < trace->ntracks; k++) {
+        if (trace->tracks[k].kind != RP_TRACK_STREAM)
+            continue;
+        e = first_own(trace, &trace->tracks[k], &at_ns);
+        if (e >= trace->tracks[k].end)
+            continue;
+        own_ns = trace->ev.ts_ns[e] < own_ns ? trace->ev.ts_ns[e] : own_ns;
+        launch_ns = at_ns < launch_ns ? at_ns : launch_ns;
+    }
+    for (k = 0; own_ns != INT64_MAX && k < trace->ntracks; k++) {
+        int64_t end = trace->tracks[k].kind == RP_TRACK_STREAM
+                          ? previous_on(trace, &trace->tracks[k], own_ns, launch_ns, &at)
+                          : RP_NO_TS;
+
+        if (end > best) {
+            best = end;
+            if (last)
+                *last = at;
+        }
+    }
+    return best > own_ns ? own_ns : best;
+}
+
 enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
                            struct rp_interval **out, struct rp_err *err)
 {
@@ -57,16 +143,19 @@ enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
     uint32_t i;
 
     RP_TRY(new_times(arena, trace->nsteps, out, err));
+    RP_TRY(rp_trace_require(trace, trace->nsteps ? RP_NEED_EVENTS | RP_NEED_LINKS : 0, err));
+    c.free_ns = rp_previous_step_end(trace, NULL);
     for (i = 0; i < trace->nsteps; i++)
         add_step(&c, *out, i, s[i].begin_ns, s[i].end_ns, s[i].work_end_ns,
                  i && s[i - 1].flags & RP_STEP_BREAK_AFTER);
     return RP_OK;
 }
 
-enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, struct rp_arena *arena,
-                                     struct rp_interval **out, struct rp_err *err)
+enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t previous_end_ns,
+                                     struct rp_arena *arena, struct rp_interval **out,
+                                     struct rp_err *err)
 {
-    struct step_clock c = {RP_NO_TS, RP_NO_TS};
+    struct step_clock c = {previous_end_ns, RP_NO_TS};
     const struct rp_digest_step *s = digest->steps;
     size_t i;
 
@@ -91,6 +180,8 @@ enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *ar
 
         if (trace->steps[i].flags & RP_STEP_NOT_JUDGED)
             continue;
+        if (!i) /* what the device still did for the step before it is a part of the span */
+            times[i].begin_ns = trace->steps[i].begin_ns;
         if (last && last->end_ns == times[i].begin_ns)
             last->end_ns = times[i].end_ns;
         else
@@ -159,7 +250,7 @@ struct rp_scope rp_scope_of_step(const struct rp_trace *trace, uint32_t step)
                            .begin_ns = s->begin_ns,
                            .end_ns = s->end_ns,
                            .step = step + 1};
-    struct step_clock c = {RP_NO_TS, RP_NO_TS};
+    struct step_clock c = {rp_previous_step_end(trace, NULL), RP_NO_TS};
     uint32_t i;
 
     for (i = 0; i <= step; i++)

@@ -4,7 +4,8 @@
 /*
  * How long steps last: the one definition for every question (docs/definitions.md, "Step time").
  * The host runs ahead of the device, so a step begins at its mark, or where the device work of
- * earlier steps has ended, whichever is later, and lasts until the next one begins:
+ * earlier steps has ended (also of one that is not marked, because recording began while the device
+ * still ran it), whichever is later, and lasts until the next one begins:
  *
  *     host    [mark 1][mark 2][mark 3]
  *     device     [work of 1    ][work of 2   ][work of 3   ]
@@ -22,9 +23,16 @@
 /* One interval for each step of the trace, in their order; allocated in the arena, never NULL. */
 enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
                            struct rp_interval **out, struct rp_err *err);
-/* The same from a digest. */
-enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, struct rp_arena *arena,
-                                     struct rp_interval **out, struct rp_err *err);
+/* The same from a digest; previous_end_ns: rp_previous_step_end. */
+enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t previous_end_ns,
+                                     struct rp_arena *arena, struct rp_interval **out,
+                                     struct rp_err *err);
+
+/* Where the device work of the step before the first one ends, which it still ran when recording
+   began: its launches were not recorded, and it runs before the first work that was launched in a
+   step. RP_NO_TS: there is none. *last (may be NULL): the event that ends last, or RP_NONE. Linear
+   in such work. */
+int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last);
 
 /* The step time: the median of the durations (of an even number the mean of the middle two, rounded
    down), RP_ABSENT_I64 without steps. The arena is for scratch. */

@@ -177,8 +177,25 @@ struct workload_ctx {
     RP_VEC(uint8_t) sign; /* by string */
     uint64_t seen[PLACES];
     int64_t allocs, frees;
-    bool comm; /* kernels that communicate */
+    bool comm;                         /* kernels that communicate */
+    bool fusible_update, other_update; /* by marks */
 };
+
+enum rp_update rp_update_of_mark(const char *name)
+{
+    static const char *const fusible[] = {"Adam", "AdamW", "SGD", "Adagrad"};
+    static const char mark[] = "Optimizer.step#";
+    size_t i, len;
+
+    if (strncmp(name, mark, sizeof mark - 1) != 0)
+        return RP_UPDATE_NONE;
+    name += sizeof mark - 1;
+    len = strcspn(name, ".");
+    for (i = 0; i < sizeof fusible / sizeof fusible[0]; i++)
+        if (strlen(fusible[i]) == len && !memcmp(name, fusible[i], len))
+            return RP_UPDATE_FUSIBLE;
+    return RP_UPDATE_OTHER;
+}
 
 static uint8_t sign_of(struct workload_ctx *ctx, rp_str name)
 {
@@ -208,6 +225,12 @@ static enum rp_code scan_events(struct workload_ctx *ctx, struct rp_err *err)
             ctx->frees += sign == SIGN_FREE;
         }
         ctx->comm |= cls == RP_NAME_COMM && place == ON_DEVICE;
+        if (sign == SIGN_UPDATE && place == ON_HOST) {
+            enum rp_update update = rp_update_of_mark(rp_trace_str(ctx->t, ev->name[e]));
+
+            ctx->fusible_update |= update == RP_UPDATE_FUSIBLE;
+            ctx->other_update |= update == RP_UPDATE_OTHER;
+        }
     }
     return RP_OK;
 }
@@ -243,13 +266,25 @@ static bool meta_is_set(const struct rp_trace *t, const char *key)
 
 /* -------------------------------------------------------------------------- one by one */
 
+static uint8_t find_phases(const struct workload_ctx *ctx)
+{
+    bool mixed = has(ctx, ON_HOST, SIGN_MIXED);
+    bool prefill =
+        mixed || has(ctx, ON_HOST, SIGN_PREFILL) || has(ctx, ON_HOST, SIGN_SGLANG_PREFILL);
+    bool decode = mixed || has(ctx, ON_HOST, SIGN_DECODE) || has(ctx, ON_HOST, SIGN_SGLANG_DECODE);
+
+    if (prefill && decode)
+        return RP_SERVES_BOTH;
+    return prefill ? RP_SERVES_PREFILL : decode ? RP_SERVES_DECODE : RP_SERVES_NOTHING;
+}
+
 static uint8_t find_framework(const struct workload_ctx *ctx)
 {
     static const struct {
         uint8_t sign, framework;
     } servers[] = {{SIGN_SGLANG, RP_FRAMEWORK_SGLANG}, /* it uses parts of vLLM */
-                   {SIGN_TENSORRT_LLM, RP_FRAMEWORK_TENSORRT_LLM},
                    {SIGN_VLLM, RP_FRAMEWORK_VLLM},
+                   {SIGN_TENSORRT_LLM, RP_FRAMEWORK_TENSORRT_LLM},
                    {SIGN_MINDSPORE, RP_FRAMEWORK_MINDSPORE}};
     const char *recorder = rp_trace_str(ctx->t, ctx->t->framework);
     size_t i;
@@ -257,8 +292,15 @@ static uint8_t find_framework(const struct workload_ctx *ctx)
 
     if (has(ctx, ON_HOST, SIGN_SGLANG_PREFILL) || has(ctx, ON_HOST, SIGN_SGLANG_DECODE))
         return RP_FRAMEWORK_SGLANG;
+    /* frames, marks and operators before kernels: libraries such as FlashInfer have kernels of
+       several servers */
     for (i = 0; i < sizeof servers / sizeof servers[0]; i++)
-        if (has_any(ctx, servers[i].sign))
+        if (has(ctx, ON_PYTHON, servers[i].sign) || has(ctx, ON_HOST, servers[i].sign))
+            return servers[i].framework;
+    if (find_phases(ctx) != RP_SERVES_NOTHING)
+        return RP_FRAMEWORK_VLLM; /* its marks of steps */
+    for (i = 0; i < sizeof servers / sizeof servers[0]; i++)
+        if (has(ctx, ON_DEVICE, servers[i].sign))
             return servers[i].framework;
     for (f = RP_FRAMEWORK_PYTORCH; f < RP_FRAMEWORK_NATIVE; f++)
         if (!strcmp(recorder, rp_framework_names[f]))
@@ -324,18 +366,6 @@ static bool args_train(struct workload_ctx *ctx)
         if (sign_of(ctx, s) == SIGN_TRAINS)
             return true;
     return false;
-}
-
-static uint8_t find_phases(const struct workload_ctx *ctx)
-{
-    bool mixed = has(ctx, ON_HOST, SIGN_MIXED);
-    bool prefill =
-        mixed || has(ctx, ON_HOST, SIGN_PREFILL) || has(ctx, ON_HOST, SIGN_SGLANG_PREFILL);
-    bool decode = mixed || has(ctx, ON_HOST, SIGN_DECODE) || has(ctx, ON_HOST, SIGN_SGLANG_DECODE);
-
-    if (prefill && decode)
-        return RP_SERVES_BOTH;
-    return prefill ? RP_SERVES_PREFILL : decode ? RP_SERVES_DECODE : RP_SERVES_NOTHING;
 }
 
 static uint8_t find_mode(struct workload_ctx *ctx, uint8_t framework, uint8_t serves)
@@ -426,7 +456,8 @@ enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *
         out->plain_update =
             out->mode == RP_MODE_TRAINING &&
             (has(&ctx, ON_HOST, SIGN_UPDATE) || has(&ctx, ON_DEVICE, SIGN_UPDATE)) &&
-            !has(&ctx, ON_HOST, SIGN_FUSED) && !has(&ctx, ON_DEVICE, SIGN_FUSED);
+            !has(&ctx, ON_HOST, SIGN_FUSED) && !has(&ctx, ON_DEVICE, SIGN_FUSED) &&
+            (ctx.fusible_update || !ctx.other_update);
         out->uncached = ctx.frees >= UNCACHED_LEAST && ctx.allocs >= UNCACHED_LEAST &&
                         ctx.frees >= ctx.allocs / 2;
         out->with_stack =

@@ -99,11 +99,17 @@ struct rp_workload {
     uint8_t serves;    /* enum rp_serves */
     bool compiled;     /* by torch.compile or XLA */
     bool graphs;       /* graphs of device work are captured or launched */
-    bool plain_update; /* parameters are updated, and not by fused kernels */
+    bool plain_update; /* parameters are updated, not by fused kernels, though they could be */
+    bool no_bf16;      /* the device has no bf16; filled by who knows devices */
     bool uncached;     /* memory is allocated and freed call by call: no caching allocator */
     bool with_stack, with_shapes, with_memory; /* what the profiler recorded besides */
     bool ours;                                 /* the recorder is `reprise record` */
 };
+
+/* What the mark of an update says ("Optimizer.step#AdamW.step"): whether it is one of PyTorch's
+   optimizers that take fused=True. */
+enum rp_update { RP_UPDATE_NONE, RP_UPDATE_FUSIBLE, RP_UPDATE_OTHER };
+enum rp_update rp_update_of_mark(const char *name);
 
 /* Linear in events; each name is looked at once. Needs RP_NEED_EVENTS. */
 enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *out,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan of a recorded run. Its moves stand in the order of gain for effort. The gain of a move
- * is what a step loses when it is made after those before it, so gains add up; its interval is how
- * that differs where what is not known is different (rp_opt_run_worlds), widened by how far steps
- * differ.
+ * The plan of a recorded run. Its moves stand in the order of their gain, beginning with the first
+ * opportunity (sim/opportunities.h). The gain of a move is what a step loses when it is made after
+ * those before it, so gains add up; its interval is how that differs where what is not known is
+ * different (rp_worlds_steps), widened by how far steps differ. What may bring nothing is left out.
  */
 #include "opt/memory.h"
 
@@ -14,155 +14,181 @@
 #include <string.h>
 
 struct answer_ctx {
-    struct rp_opt_run x;
+    struct rp_worlds x;
     struct rp_opt_limits *limits;
     struct rp_opt_buckets buckets;
-    struct rp_opt_tries tries;
+    struct rp_changes tries;
     struct rp_opt_plan plan;
     struct rp_arena *arena;
     struct rp_opt_answer *out;
     const struct rp_opt_parts *parts;
     size_t moves_most; /* room for moves */
     const char *text;  /* of the moves so far */
-    int64_t before[RP_OPT_WORLDS];
+    int64_t before[RP_WORLDS];
 };
 
 /* ------------------------------------------------------------------ moves */
 
-/* Over collectives of the host (gloo), predicted changes of buckets were off by this part of a step
-   (the median; docs/cli/simulate.md). */
-#define HOST_TRANSPORT_DOUBT 0.04
-
-/* What a gain may be off by, beside what the worlds say. */
-static int64_t gain_doubt(const struct answer_ctx *a, const struct rp_opt_move *m)
-{
-    bool on_host = a->x.run.parts[0]->collectives.on_host && a->x.transport_doubt > 0;
-
-    return on_host && (m->family == RP_OPT_TENSOR || !strcmp(m->move, "overlap"))
-               ? rp_sim_scaled(a->before[0], HOST_TRANSPORT_DOUBT)
-               : 0;
-}
-
-/* Else what happens once, such as loading and compiling, counts as a step does. */
-static bool has_steps(const struct answer_ctx *a)
-{
-    const struct rp_sim_part *first = a->parts->parts[0];
-
-    return first->has_steps || first->recorded_steps;
-}
-
 static void set_gain(const struct answer_ctx *a, struct rp_opt_move *m, const int64_t *then)
 {
-    double more = 1 + a->x.doubt;
-    size_t i;
+    struct rp_gain gain = rp_worlds_gain(&a->x, a->before, then, m->what_if);
 
-    m->gain_ns = m->gain_low_ns = m->gain_high_ns = a->before[0] - then[0];
-    for (i = 1; i < RP_OPT_WORLDS; i++) {
-        int64_t gain = a->before[i] - then[i];
-
-        m->gain_low_ns = gain < m->gain_low_ns ? gain : m->gain_low_ns;
-        m->gain_high_ns = gain > m->gain_high_ns ? gain : m->gain_high_ns;
-    }
-    m->gain_low_ns = rp_sim_scaled(m->gain_low_ns, m->gain_low_ns > 0 ? 1 / more : more);
-    m->gain_high_ns = rp_sim_scaled(m->gain_high_ns, m->gain_high_ns > 0 ? more : 1 / more);
-    m->gain_low_ns -= gain_doubt(a, m);
-    m->gain_high_ns += gain_doubt(a, m);
+    m->gain_ns = gain.ns;
+    m->gain_low_ns = gain.low_ns;
+    m->gain_high_ns = gain.high_ns;
     m->step_ns = then[0];
-    m->sure = (m->gain_low_ns > 0 && has_steps(a)) || m->family == RP_OPT_MEMORY;
+    m->sure = (m->gain_low_ns > 0 && rp_worlds_has_steps(&a->x)) || m->family == RP_OPT_MEMORY;
 }
 
-/* Adds what-ifs to the plan, and simulates it again. */
-static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move m, struct rp_err *err)
+/* The text of the plan with a move; a list of buckets takes the place of the one size. */
+static const char *text_with(const struct answer_ctx *a, const struct rp_opt_move *m)
 {
-    const char *text = rp_arena_textf(a->arena, "%s%s%s", a->text, *a->text ? "+" : "", m.what_if);
-    int64_t then[RP_OPT_WORLDS];
+    const char *text = "";
+    size_t i;
 
+    for (i = 0; i < a->plan.nmoves; i++)
+        if (strcmp(m->move, "bucket-list") != 0 || strcmp(a->plan.moves[i].move, "bucket") != 0)
+            text = rp_arena_textf(a->arena, "%s%s%s", text, *text ? "+" : "",
+                                  a->plan.moves[i].what_if);
+    return rp_arena_textf(a->arena, "%s%s%s", text, *text ? "+" : "", m->what_if);
+}
+
+/* Whether a move that shortens steps belongs into the plan: not where it may bring nothing, unless
+   moves of its family were asked for. */
+static bool is_worth_it(const struct answer_ctx *a, const struct rp_opt_move *m)
+{
+    return m->family == RP_OPT_MEMORY ||
+           ((double)m->gain_ns >= RP_OPT_LEAST_GAIN * (double)a->x.step_ns &&
+            (m->gain_low_ns > 0 || a->limits->named || !rp_worlds_has_steps(&a->x)));
+}
+
+/* Simulates the plan with a move, and adds it where it is worth it. */
+static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move m, bool *added,
+                             struct rp_err *err)
+{
+    const char *text = text_with(a, &m);
+    int64_t then[RP_WORLDS];
+
+    RP_TRY(rp_arena_check(a->arena, "searching", err));
     RP_TRY(rp_whatif_assumes(m.what_if, a->arena, &m.assumes, err));
-    RP_TRY(rp_opt_run_worlds(&a->x, text, then, err));
+    RP_TRY(rp_worlds_steps(&a->x, text, then, err));
     set_gain(a, &m, then);
+    *added = is_worth_it(a, &m);
+    if (!*added)
+        return RP_OK;
     memcpy(a->before, then, sizeof then);
     a->text = text;
     a->plan.moves[a->plan.nmoves++] = m;
     return rp_arena_check(a->arena, "searching", err);
 }
 
-static enum rp_code add_bucket_moves(struct answer_ctx *a, struct rp_err *err)
+/* A change that the search chose. */
+struct candidate {
+    struct rp_opt_move m;
+    struct rp_change *change; /* NULL: of the buckets */
+    bool done;
+};
+
+static size_t list_buckets(struct answer_ctx *a, struct candidate *out)
 {
     const struct rp_opt_buckets *b = &a->buckets;
-    struct rp_opt_move cap = {
-        .move = "bucket",
-        .family = RP_OPT_TENSOR,
-        .what =
-            rp_arena_textf(a->arena, "gradients are gathered into buckets of %g MiB", b->cap_mb),
-        .apply =
-            rp_arena_textf(a->arena, "DistributedDataParallel(…, bucket_cap_mb=%g)", b->cap_mb),
-        .what_if = b->text};
-    struct rp_opt_move list = {
-        .move = "bucket-list",
-        .family = RP_OPT_TENSOR,
-        .what = rp_arena_textf(a->arena, "buckets of different sizes: %s gradients",
-                               b->list ? b->list + strlen("bucket=") : ""),
-        .apply = "bucket_cap_mb cannot express it: '--export ddp=FILE' writes a class that sends "
-                 "these buckets",
-        .what_if = b->list};
+    size_t n = 0;
 
     if (b->better)
-        RP_TRY(add_move(a, cap, err));
-    if (!b->list)
-        return RP_OK;
-    a->text = ""; /* it takes the place of the other */
-    return add_move(a, list, err);
+        out[n++].m = (struct rp_opt_move){
+            .move = "bucket",
+            .family = RP_OPT_TENSOR,
+            .what = rp_arena_textf(a->arena, "gradients are gathered into buckets of %g MiB",
+                                   b->cap_mb),
+            .apply =
+                rp_arena_textf(a->arena, "DistributedDataParallel(…, bucket_cap_mb=%g)", b->cap_mb),
+            .what_if = b->text};
+    if (b->list)
+        out[n++].m = (struct rp_opt_move){
+            .move = "bucket-list",
+            .family = RP_OPT_TENSOR,
+            .what = rp_arena_textf(a->arena, "buckets of different sizes: %s gradients",
+                                   b->list + strlen("bucket=")),
+            .apply = "bucket_cap_mb cannot express it: '--export ddp=FILE' writes a class that "
+                     "sends these buckets",
+            .what_if = b->list};
+    return n;
 }
 
-/* The next move is the one with the largest gain for its effort. */
-static enum rp_code next_whatif(struct answer_ctx *a, const bool *made, size_t *out,
-                                struct rp_err *err)
+static size_t list_candidates(struct answer_ctx *a, struct candidate *out)
 {
-    double best = -INFINITY;
+    size_t i, n = list_buckets(a, out);
+
+    for (i = 0; i < a->tries.n; i++) {
+        struct rp_change *c = &a->tries.at[i];
+
+        if (!c->chosen)
+            continue;
+        out[n].change = c;
+        out[n++].m =
+            (struct rp_opt_move){.move = c->row->move->name ? c->row->move->name : c->row->name,
+                                 .family = rp_opt_family_of(c->row->move->family),
+                                 .what = c->row->summary,
+                                 .apply = rp_whatif_how(c->row, c->text),
+                                 .what_if = c->text};
+    }
+    return n;
+}
+
+/* The next move is the one with the largest gain; SIZE_MAX: none is left. */
+static enum rp_code next_move(struct answer_ctx *a, const struct candidate *list, size_t n,
+                              size_t *out, struct rp_err *err)
+{
+    int64_t best = INT64_MAX;
     size_t i;
 
     *out = SIZE_MAX;
-    for (i = 0; i < a->tries.n; i++) {
-        const struct rp_opt_try *t = &a->tries.at[i];
-        const char *text;
+    for (i = 0; i < n; i++) {
+        bool waits = i && !strcmp(list[i].m.move, "bucket-list") && !list[i - 1].done;
         int64_t then;
-        double gain;
 
-        if (!t->chosen || made[i])
+        if (list[i].done || waits)
             continue;
-        text = rp_arena_textf(a->arena, "%s%s%s", a->text, *a->text ? "+" : "", t->text);
-        RP_TRY(rp_arena_check(a->arena, "searching", err));
-        RP_TRY(rp_opt_run_step(&a->x, text, &then, err));
-        gain = (double)(a->before[0] - then) / (double)t->row->move->effort;
-        if (gain > best) {
-            best = gain;
+        RP_TRY(rp_worlds_step(&a->x, text_with(a, &list[i].m), &then, err));
+        if (then < best) {
+            best = then;
             *out = i;
         }
     }
-    return RP_OK;
+    return rp_arena_check(a->arena, "searching", err);
 }
 
-static enum rp_code add_whatif_moves(struct answer_ctx *a, struct rp_err *err)
+/* What is not worth it is no longer part of the plan. */
+static void leave_out(struct answer_ctx *a, const struct candidate *c)
 {
-    bool *made = RP_ARENA_NEW(a->arena, bool, a->tries.n + 1);
-    size_t i;
+    if (c->change) {
+        c->change->chosen = false;
+        c->change->unsure = true;
+        return;
+    }
+    a->buckets.unsure = true;
+    if (!strcmp(c->m.move, "bucket")) {
+        a->buckets.better = false;
+    } else
+        a->buckets.list = NULL;
+}
+
+static enum rp_code add_moves(struct answer_ctx *a, struct rp_err *err)
+{
+    struct candidate *list = RP_ARENA_NEW(a->arena, struct candidate, a->tries.n + 3);
+    size_t i, n;
+    bool added;
 
     RP_TRY(rp_arena_check(a->arena, "searching", err));
+    n = list_candidates(a, list);
     for (;;) {
-        const struct rp_opt_try *t;
-        struct rp_opt_move m;
-
-        RP_TRY(next_whatif(a, made, &i, err));
+        RP_TRY(next_move(a, list, n, &i, err));
         if (i == SIZE_MAX)
             return RP_OK;
-        made[i] = true;
-        t = &a->tries.at[i];
-        m = (struct rp_opt_move){.move = t->row->move->name ? t->row->move->name : t->row->name,
-                                 .family = t->family,
-                                 .what = t->row->summary,
-                                 .apply = t->row->move->apply,
-                                 .what_if = t->text};
-        RP_TRY(add_move(a, m, err));
+        list[i].done = true;
+        RP_TRY(add_move(a, list[i].m, &added, err));
+        if (!added)
+            leave_out(a, &list[i]);
     }
 }
 
@@ -205,7 +231,7 @@ static enum rp_code next_again(struct answer_ctx *a, const bool *made, size_t *o
         text = rp_arena_textf(a->arena, "%s%srecompute=\"%s\"", a->text, *a->text ? "+" : "",
                               part->kept[i].op);
         RP_TRY(rp_arena_check(a->arena, "searching", err));
-        code = rp_opt_run_step(&a->x, text, &then, &why);
+        code = rp_worlds_step(&a->x, text, &then, &why);
         if (code != RP_OK)
             continue;
         cost = (double)(then - a->before[0]) / (double)freed_by(a, &part->kept[i]);
@@ -221,7 +247,7 @@ static enum rp_code next_again(struct answer_ctx *a, const bool *made, size_t *o
 static enum rp_code add_memory_moves(struct answer_ctx *a, struct rp_err *err)
 {
     const struct rp_opt_part *part = a->parts->largest;
-    bool *made = RP_ARENA_NEW(a->arena, bool, (part ? part->nkept : 0) + 1);
+    bool *made = RP_ARENA_NEW(a->arena, bool, (part ? part->nkept : 0) + 1), added;
     size_t i;
 
     a->plan.peak_bytes = a->plan.peak_then_bytes = part ? part->peak_bytes : RP_ABSENT_I64;
@@ -243,7 +269,7 @@ static enum rp_code add_memory_moves(struct answer_ctx *a, struct rp_err *err)
         m.apply = "torch.utils.checkpoint around it, or a selective checkpoint policy that "
                   "recomputes it";
         m.what_if = rp_arena_textf(a->arena, "recompute=\"%s\"", part->kept[i].op);
-        RP_TRY(add_move(a, m, err));
+        RP_TRY(add_move(a, m, &added, err));
         a->plan.again[a->plan.nagain++] =
             (struct rp_opt_again){part->kept[i].op, freed_by(a, &part->kept[i])};
         a->plan.peak_then_bytes -= freed_by(a, &part->kept[i]);
@@ -306,7 +332,8 @@ const char *rp_opt_apply_in(enum rp_opt_source source, const char *move, const c
     } lines[] = {
         {RP_OPT_JAX, "cuda-graphs",
          "XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUDNN,CUSTOM_CALL"},
-        {RP_OPT_JAX, "dtype", "compute in jnp.bfloat16, with parameters in float32 (jmp)"},
+        {RP_OPT_JAX, "dtype",
+         "compute in the 16 bits of the what-if, with parameters in float32 (jmp)"},
         {RP_OPT_JAX, "fuse", "put these operators into one jax.jit"},
         {RP_OPT_JAX, "no-sync", "block_until_ready and reads of values only every few steps"},
         {RP_OPT_JAX, "overlap", "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true"},
@@ -318,7 +345,8 @@ const char *rp_opt_apply_in(enum rp_opt_source source, const char *move, const c
          "tf.function(jit_compile=True) around the update (jit_compile=True of a Keras optimizer)"},
         {RP_OPT_TENSORFLOW, "no-sync", "read values (.numpy(), callbacks) only every few steps"},
         {RP_OPT_TENSORFLOW, "dtype",
-         "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16')"},
+         "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or 'mixed_float16' where "
+         "the device has no bf16"},
         {RP_OPT_TENSORFLOW, "fuse", "tf.function(jit_compile=True) around these operators"}};
     size_t i;
 
@@ -394,7 +422,7 @@ static void add_tried(struct rp_opt_answer *out, const char *move, enum rp_opt_f
         (struct rp_opt_tried_row){move, rp_opt_family_names[family], why, gain_ns};
 }
 
-static bool is_chosen(const struct rp_opt_tries *tries, const struct rp_whatif *row)
+static bool is_chosen(const struct rp_changes *tries, const struct rp_whatif *row)
 {
     size_t i;
 
@@ -412,11 +440,13 @@ static const char *reason_of(const char *name, const char *reason)
     return !strncmp(reason, name, n) && !strncmp(reason + n, ": ", 2) ? reason + n + 2 : reason;
 }
 
+#define NOT_SURE "its gain is not sure: the interval reaches zero"
+
 /* The best text of a what-if that is not in the plan, or the reason why it has none. */
-static void add_tried_whatif(const struct rp_opt_tries *tries, size_t first, size_t end,
+static void add_tried_whatif(const struct rp_changes *tries, size_t first, size_t end,
                              int64_t step_ns, struct rp_opt_answer *out)
 {
-    const struct rp_opt_try *best = &tries->at[first];
+    const struct rp_change *best = &tries->at[first];
     int64_t gain;
     size_t i;
 
@@ -425,20 +455,21 @@ static void add_tried_whatif(const struct rp_opt_tries *tries, size_t first, siz
             (best->alone_ns == RP_ABSENT_I64 || tries->at[i].alone_ns < best->alone_ns))
             best = &tries->at[i];
     if (best->alone_ns == RP_ABSENT_I64) {
-        add_tried(out, best->text, best->family, RP_ABSENT_I64,
+        add_tried(out, best->text, rp_opt_family_of(best->row->move->family), RP_ABSENT_I64,
                   reason_of(best->row->name, best->impossible));
         return;
     }
     gain = step_ns - best->alone_ns;
-    add_tried(out, best->text, best->family, gain,
-              best->clashes ? "it cannot be combined with the moves of the plan"
-              : gain < 0    ? "a step would take longer"
+    add_tried(out, best->text, rp_opt_family_of(best->row->move->family), gain,
+              best->unsure    ? NOT_SURE
+              : best->clashes ? "it cannot be combined with the moves of the plan"
+              : gain < 0      ? "a step would take longer"
               : (double)gain < RP_OPT_LEAST_GAIN * (double)step_ns
                   ? "it brings nothing"
                   : "beside the moves of the plan it brings nothing more");
 }
 
-enum rp_code rp_opt_list_tried(const struct rp_opt_tries *tries, int64_t step_ns,
+enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns,
                                struct rp_arena *arena, struct rp_opt_answer *out,
                                struct rp_err *err)
 {
@@ -462,7 +493,8 @@ static void add_tried_buckets(struct answer_ctx *a)
                   RP_ABSENT_I64, reason_of("bucket", a->buckets.impossible));
     else if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->buckets.better && !a->buckets.list)
         add_tried(a->out, a->buckets.text, RP_OPT_TENSOR, a->x.step_ns - a->buckets.alone_ns,
-                  "no size of buckets is better than the recorded one");
+                  a->buckets.unsure ? NOT_SURE
+                                    : "no size of buckets is better than the recorded one");
 }
 
 /* ------------------------------------------------------------------ the whole */
@@ -471,13 +503,13 @@ static void add_tried_buckets(struct answer_ctx *a)
 static enum rp_code check_plan(struct answer_ctx *a, const struct rp_opt_parts *parts,
                                struct rp_err *err)
 {
-    struct rp_opt_run again;
-    enum rp_code code = rp_opt_run_init(&again, parts->parts, parts->n, parts->weights, err);
+    struct rp_worlds again;
+    enum rp_code code = rp_worlds_init(&again, parts->parts, parts->n, parts->weights, err);
 
     again.whole = true;
     if (code == RP_OK)
-        code = rp_opt_run_step(&again, a->text, &a->out->checked_ns, err);
-    rp_opt_run_release(&again);
+        code = rp_worlds_step(&again, a->text, &a->out->checked_ns, err);
+    rp_worlds_release(&again);
     return code;
 }
 
@@ -487,7 +519,7 @@ static void set_interval(struct answer_ctx *a)
     int64_t low = a->before[0], high = low;
     size_t i;
 
-    for (i = 1; i < RP_OPT_WORLDS; i++) {
+    for (i = 1; i < RP_WORLDS; i++) {
         low = a->before[i] < low ? a->before[i] : low;
         high = a->before[i] > high ? a->before[i] : high;
     }
@@ -500,26 +532,27 @@ static void set_interval(struct answer_ctx *a)
 static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_opt_plan *plan = &a->plan;
+    struct rp_opportunities found;
     size_t i;
 
     plan->source = a->parts->source ? a->parts->source : find_source(&a->x.run);
     a->buckets =
         (struct rp_opt_buckets){.cap_mb = NAN, .text = "", .impossible = a->parts->no_tensors};
     RP_TRY(rp_opt_try_whatifs(&a->x, a->limits, a->arena, &a->tries, err));
+    RP_TRY(rp_opportunities_find(&a->x, &a->tries, a->arena, &found, err));
     if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->parts->no_tensors)
         RP_TRY(rp_opt_search_buckets(&a->x, a->limits, a->arena, &a->buckets, err));
     RP_TRY(rp_opt_combine_whatifs(&a->x, a->limits,
                                   a->buckets.list     ? a->buckets.list
                                   : a->buckets.better ? a->buckets.text
                                                       : "",
-                                  a->arena, &a->tries, err));
+                                  found.n ? &found.at[0] : NULL, a->arena, &a->tries, err));
     a->moves_most = a->tries.n + 3 + (a->parts->largest ? a->parts->largest->nkept : 0);
     plan->moves = RP_ARENA_NEW(a->arena, struct rp_opt_move, a->moves_most);
     RP_TRY(rp_arena_check(a->arena, "searching", err));
-    RP_TRY(rp_opt_run_worlds(&a->x, "", a->before, err));
+    RP_TRY(rp_worlds_steps(&a->x, "", a->before, err));
     plan->baseline_ns = a->before[0];
-    RP_TRY(add_bucket_moves(a, err));
-    RP_TRY(add_whatif_moves(a, err));
+    RP_TRY(add_moves(a, err));
     for (i = 0; i < plan->nmoves; i++)
         if (plan->moves[i].family == RP_OPT_PRECISION)
             RP_TRY(rp_opt_list_casts(&a->x, plan->moves[i].what_if, a->arena, plan, err));
@@ -564,7 +597,7 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
             a->limits->stopped != RP_OPT_CONVERGED
                 ? "the memory budget is exceeded: the search ended before enough was freed"
                 : "the memory budget is exceeded: nothing that can be recomputed frees enough";
-    if (!has_steps(a))
+    if (!rp_worlds_has_steps(&a->x))
         out->notes[out->nnotes++] =
             "no steps are marked: the whole recording is one step, with what happens only once, such "
             "as loading and compiling; no gain is sure";
@@ -617,7 +650,7 @@ void rp_opt_summarise(struct rp_arena *arena, struct rp_opt_answer *out)
         unsure += !out->moves[i].sure;
     list_how(arena, out);
     if (!out->nmoves) {
-        out->summary = "nothing that was tried makes a step shorter by 0.2 % or more";
+        out->summary = "nothing that was tried makes a step shorter by 0.2 % or more for sure";
         return;
     }
     out->summary = rp_arena_textf(arena, "a step of %s becomes %s with %s%s",
@@ -634,7 +667,7 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
 {
     struct answer_ctx a = {
         .limits = limits, .arena = arena, .out = out, .parts = parts, .text = ""};
-    enum rp_code code = rp_opt_run_init(&a.x, parts->parts, parts->n, parts->weights, err);
+    enum rp_code code = rp_worlds_init(&a.x, parts->parts, parts->n, parts->weights, err);
 
     a.plan.ranks = (int64_t)parts->given;
     limits->run = &a.x;
@@ -655,6 +688,6 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
         add_notes(&a, parts);
     rp_opt_summarise(arena, out);
     out->evaluated = (int64_t)(a.x.evaluated + a.buckets.tried);
-    rp_opt_run_release(&a.x);
+    rp_worlds_release(&a.x);
     return code == RP_OK ? rp_arena_check(arena, "searching", err) : code;
 }

@@ -145,6 +145,7 @@ static enum rp_code read_limits(struct rp_ctx *ctx, const struct rp_settings *se
 
     *out = (struct rp_opt_limits){.ctx = ctx,
                                   .workspace = out->workspace,
+                                  .named = rp_settings_has(settings, "moves"),
                                   .seconds = seconds,
                                   .seed = (uint64_t)rp_settings_int(settings, "seed"),
                                   .memory_bytes = rp_settings_int(settings, "memory-budget")};

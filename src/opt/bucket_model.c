@@ -98,7 +98,7 @@ static int64_t end_of(const struct rp_sim_result *r, uint32_t first,
 }
 
 /* Of gradients [low, low + n) of all ranks; a gradient is not ready before those before it. */
-static void add_step(struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+static void add_step(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
                      const struct rp_sim_result *r, size_t low)
 {
     double *to = m->ready_ns + m->nsteps * m->n, last = 0;
@@ -117,7 +117,7 @@ static void add_step(struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
     m->nsteps++;
 }
 
-static void add_steps(struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+static void add_steps(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
                       const struct rp_sim_result *r)
 {
     const struct rp_sim_part *p = x->run.parts[0];
@@ -132,7 +132,7 @@ static void add_steps(struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
     }
 }
 
-enum rp_code rp_opt_bucket_model_init(struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+enum rp_code rp_opt_bucket_model_init(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
                                       struct rp_err *err)
 {
     struct rp_sim_result r = {0};
@@ -176,7 +176,7 @@ void rp_opt_bucket_ends(const struct rp_opt_bucket_model *m, double mb, uint8_t 
     }
 }
 
-void rp_opt_bucket_recorded(const struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+void rp_opt_bucket_recorded(const struct rp_opt_bucket_model *m, const struct rp_worlds *x,
                             uint8_t *ends)
 {
     const struct rp_collectives *c = &x->run.parts[0]->collectives;

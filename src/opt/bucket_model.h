@@ -20,14 +20,14 @@ struct rp_opt_bucket_model {
 
 /* Of the base of a run. RP_UNSUPPORTED where buckets cannot be searched. Release it also after a
    failure. */
-enum rp_code rp_opt_bucket_model_init(struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+enum rp_code rp_opt_bucket_model_init(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
                                       struct rp_err *err);
 void rp_opt_bucket_model_release(struct rp_opt_bucket_model *m);
 
 /* The buckets of a size: ends by gradient. */
 void rp_opt_bucket_ends(const struct rp_opt_bucket_model *m, double mb, uint8_t *ends);
 /* Those of the recording. */
-void rp_opt_bucket_recorded(const struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+void rp_opt_bucket_recorded(const struct rp_opt_bucket_model *m, const struct rp_worlds *x,
                             uint8_t *ends);
 
 #endif

@@ -26,7 +26,7 @@ struct size {
 };
 
 struct bucket_search {
-    struct rp_opt_run *x;
+    struct rp_worlds *x;
     struct rp_opt_limits *limits;
     struct rp_arena *arena;
     struct rp_opt_bucket_model model;
@@ -90,7 +90,7 @@ static enum rp_code simulate_sizes(struct bucket_search *s)
             continue;
         if (kept && rp_opt_over(s->limits))
             break;
-        RP_TRY(rp_opt_run_step(s->x, size_text(s, &size), &size.step_ns, s->err));
+        RP_TRY(rp_worlds_step(s->x, size_text(s, &size), &size.step_ns, s->err));
         s->sizes[kept++] = size;
     }
     s->nsizes = kept;
@@ -99,10 +99,10 @@ static enum rp_code simulate_sizes(struct bucket_search *s)
 
 static enum rp_code find_worst(struct bucket_search *s, struct size *size)
 {
-    int64_t steps[RP_OPT_WORLDS];
+    int64_t steps[RP_WORLDS];
     size_t i;
 
-    RP_TRY(rp_opt_run_worlds(s->x, size_text(s, size), steps, s->err));
+    RP_TRY(rp_worlds_steps(s->x, size_text(s, size), steps, s->err));
     for (i = 0; i < RP_LEANS; i++)
         size->worst_ns = steps[i] > size->worst_ns ? steps[i] : size->worst_ns;
     return RP_OK;
@@ -158,7 +158,7 @@ static enum rp_code search_list(struct bucket_search *s, const struct size *best
     RP_TRY(rp_opt_search_groups(&s->model.chain, s->limits, s->others, &ns, &out->tried, s->err));
     text = list_text(s, s->others);
     RP_TRY(rp_arena_check(s->arena, "searching", s->err));
-    RP_TRY(rp_opt_run_step(s->x, text, &step, s->err));
+    RP_TRY(rp_worlds_step(s->x, text, &step, s->err));
     if ((double)step >= (1 - SAME_STEP) * (double)best->step_ns ||
         (double)step >= (1 - SAME_STEP) * (double)s->x->step_ns)
         return RP_OK;
@@ -187,7 +187,7 @@ static enum rp_code search_buckets(struct bucket_search *s, struct rp_opt_bucket
     return rp_arena_check(s->arena, "searching", s->err);
 }
 
-enum rp_code rp_opt_search_buckets(struct rp_opt_run *x, struct rp_opt_limits *limits,
+enum rp_code rp_opt_search_buckets(struct rp_worlds *x, struct rp_opt_limits *limits,
                                    struct rp_arena *arena, struct rp_opt_buckets *out,
                                    struct rp_err *err)
 {
@@ -234,7 +234,7 @@ static enum rp_code list_groups(const struct rp_opt_plan *plan, const uint8_t *e
     return RP_OK;
 }
 
-static enum rp_code fill_plan(const struct rp_opt_bucket_model *m, const struct rp_opt_run *x,
+static enum rp_code fill_plan(const struct rp_opt_bucket_model *m, const struct rp_worlds *x,
                               const struct rp_opt_buckets *buckets, struct rp_arena *arena,
                               struct rp_opt_plan *plan, struct rp_err *err)
 {
@@ -256,7 +256,7 @@ static enum rp_code fill_plan(const struct rp_opt_bucket_model *m, const struct 
     return list_groups(plan, ends, arena, &plan->groups, &plan->ngroups, err);
 }
 
-enum rp_code rp_opt_list_buckets(const struct rp_opt_run *x, const struct rp_opt_buckets *buckets,
+enum rp_code rp_opt_list_buckets(const struct rp_worlds *x, const struct rp_opt_buckets *buckets,
                                  struct rp_arena *arena, struct rp_opt_plan *plan,
                                  struct rp_err *err)
 {

@@ -109,7 +109,7 @@ static void fill_cluster(const struct rp_sim_run *run, const struct chain *c,
     out->saved_ns = (int64_t)((double)c->saved_ns / steps_of(run));
 }
 
-enum rp_code rp_opt_list_clusters(const struct rp_opt_run *x, struct rp_arena *arena,
+enum rp_code rp_opt_list_clusters(const struct rp_worlds *x, struct rp_arena *arena,
                                   struct rp_opt_plan *plan, struct rp_err *err)
 {
     chain_vec list = {0};
@@ -146,7 +146,7 @@ RP_ORDER(by_gain, struct cast, RP_COMPARE(b->now_ns - b->then_ns, a->now_ns - a-
 /* Compares durations with and without the change. Only products: what comes after them follows
    their format, and autocast leaves losses, normalizations and sums in 32 bits for their accuracy.
  */
-static enum rp_code find_casts(struct rp_opt_run *x, const int64_t *before, cast_vec *list,
+static enum rp_code find_casts(struct rp_worlds *x, const int64_t *before, cast_vec *list,
                                struct rp_map *seen, struct rp_err *err)
 {
     const struct rp_sim_run *run = &x->run;
@@ -174,8 +174,8 @@ static enum rp_code find_casts(struct rp_opt_run *x, const int64_t *before, cast
     return RP_OK;
 }
 
-static void fill_casts(const struct rp_opt_run *x, const cast_vec *list, struct rp_arena *arena,
-                       struct rp_opt_plan *plan)
+static void fill_casts(const struct rp_worlds *x, const cast_vec *list, const char *dtype,
+                       struct rp_arena *arena, struct rp_opt_plan *plan)
 {
     double steps = steps_of(&x->run);
     size_t i;
@@ -189,14 +189,14 @@ static void fill_casts(const struct rp_opt_run *x, const cast_vec *list, struct 
             continue;
         plan->casts[plan->ncasts++] =
             (struct rp_opt_cast){.op = rp_arena_text(arena, x->run.graph->names.at[c->name]),
-                                 .dtype = "bf16",
+                                 .dtype = dtype,
                                  .count = (int64_t)((double)c->count / steps + 0.5),
                                  .now_ns = (int64_t)((double)c->now_ns / steps),
                                  .then_ns = (int64_t)((double)c->then_ns / steps)};
     }
 }
 
-enum rp_code rp_opt_list_casts(struct rp_opt_run *x, const char *text, struct rp_arena *arena,
+enum rp_code rp_opt_list_casts(struct rp_worlds *x, const char *text, struct rp_arena *arena,
                                struct rp_opt_plan *plan, struct rp_err *err)
 {
     size_t mark = rp_overlay_mark(&x->run.overlay), n = x->run.tasks.tasks.n;
@@ -215,7 +215,7 @@ enum rp_code rp_opt_list_casts(struct rp_opt_run *x, const char *text, struct rp
     if (code == RP_OK && list.n)
         qsort(list.at, list.n, sizeof *list.at, by_gain);
     if (code == RP_OK)
-        fill_casts(x, &list, arena, plan);
+        fill_casts(x, &list, strstr(text, "fp16") ? "fp16" : "bf16", arena, plan);
     rp_overlay_undo(&x->run.overlay, mark);
     rp_map_release(&seen);
     rp_vec_release(&list);

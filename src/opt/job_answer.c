@@ -308,8 +308,8 @@ static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
 {
     struct rp_sim_part part = {0};
     const struct rp_sim_part *parts[] = {&part};
-    struct rp_opt_run x = {0};
-    struct rp_opt_tries tries = {0};
+    struct rp_worlds x = {0};
+    struct rp_changes tries = {0};
     struct rp_job_plan plan;
     const char *text = "";
     enum rp_code code =
@@ -319,18 +319,18 @@ static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
     if (code == RP_OK)
         code = rp_sim_part_of_plan(&part, a->job, &plan, err);
     if (code == RP_OK)
-        code = rp_opt_run_init(&x, parts, 1, NULL, err);
+        code = rp_worlds_init(&x, parts, 1, NULL, err);
     if (code == RP_OK)
         code = rp_opt_try_whatifs(&x, a->limits, a->arena, &tries, err);
     if (code == RP_OK)
-        code = rp_opt_combine_whatifs(&x, a->limits, "", a->arena, &tries, err);
+        code = rp_opt_combine_whatifs(&x, a->limits, "", NULL, a->arena, &tries, err);
     for (i = 0; code == RP_OK && i < tries.n; i++) {
-        const struct rp_opt_try *t = &tries.at[i];
+        const struct rp_change *t = &tries.at[i];
         struct rp_opt_move m = {
             .move = t->row->name,
-            .family = t->family,
+            .family = rp_opt_family_of(t->row->move->family),
             .what = t->row->summary,
-            .apply = rp_opt_apply_in(a->plan.source, t->row->name, t->row->move->apply),
+            .apply = rp_opt_apply_in(a->plan.source, t->row->name, rp_whatif_how(t->row, t->text)),
             .what_if = t->text,
             .assumes = t->row->assumes,
             .sure = true};
@@ -339,7 +339,7 @@ static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
         if (!t->chosen)
             continue;
         text = rp_arena_textf(a->arena, "%s%s%s", text, *text ? "+" : "", t->text);
-        code = rp_opt_run_step(&x, text, &then, err);
+        code = rp_worlds_step(&x, text, &then, err);
         m.gain_low_ns = llround((double)(a->plan.best_ns - then) / (1 + a->doubt));
         m.gain_high_ns = llround((double)(a->plan.best_ns - then) * (1 + a->doubt));
         if (code == RP_OK)
@@ -348,7 +348,7 @@ static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
     a->tried += x.evaluated;
     if (code == RP_OK)
         code = rp_opt_list_tried(&tries, x.step_ns, a->arena, a->out, err);
-    rp_opt_run_release(&x);
+    rp_worlds_release(&x);
     rp_sim_part_release(&part);
     return code;
 }

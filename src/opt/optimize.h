@@ -7,10 +7,9 @@
  *     ask.c        the row: options, the fields of the answer
  *     limits.c     families of moves, budget, interruption
  *     workspace.c  keeping a search, and going on with it (workspace.h)
- *     run_model.c  what a step of a recorded run takes with changes: a run of the simulator
  *     buckets.c    the search for the buckets of gradients of a recorded run
  *     bucket_model.c what such a run takes with other buckets, without a simulation
- *     whatifs.c    the search over what-ifs that a user can make
+ *     whatifs.c    which what-ifs are best together (each alone: sim/opportunities.h)
  *     groups.c     the search for groups of tensors (groups.h)
  *     job_model.c  what a step of a job takes with other groups of tensors
  *     job_ops.c    operators of a job that are fused
@@ -24,8 +23,7 @@
 #include "opt/plan.h"
 #include "opt/workspace.h"
 #include "result/result.h"
-#include "sim/engine/resimulate.h"
-#include "sim/model/run.h"
+#include "sim/opportunities.h"
 #include "sim/whatif/whatifs.h"
 
 /* For each second of the budget the simulations of so many tasks are made whatever the clock says:
@@ -40,10 +38,10 @@
 enum rp_opt_stop { RP_OPT_CONVERGED, RP_OPT_OUT_OF_TIME, RP_OPT_INTERRUPTED };
 
 struct rp_opt_part; /* memory.h */
-struct rp_opt_run;
 
 struct rp_opt_limits {
     unsigned families; /* bits of enum rp_opt_family */
+    bool named;        /* by the user: moves whose gain is not sure are in the plan, too */
     double seconds;    /* the budget */
     int64_t until_ns;  /* of the monotonic clock; INT64_MAX: no limit */
     uint64_t seed;
@@ -51,7 +49,7 @@ struct rp_opt_limits {
     struct rp_ctx *ctx;   /* is told about progress, and may ask to stop; or NULL */
     enum rp_opt_stop stopped;
     struct rp_opt_workspace *workspace; /* where better plans are noted, and resumed; or NULL */
-    const struct rp_opt_run *run;       /* until it ran `certain` times the clock is not asked */
+    const struct rp_worlds *run;        /* until it ran `certain` times the clock is not asked */
     size_t certain;
 };
 
@@ -69,38 +67,6 @@ bool rp_opt_over(struct rp_opt_limits *limits);
 /* The same in any thread: an interrupt is not asked for. */
 bool rp_opt_out_of_time(struct rp_opt_limits *limits);
 
-/* ------------------------------------------------------------------ run_model.c */
-
-/* A recorded run without the cost of its recording, and what was found out about it. */
-struct rp_opt_run {
-    struct rp_sim_run run;
-    struct rp_resim base;
-    bool based;
-    bool whole; /* every change runs all of it: to measure what that costs */
-    int64_t recorded_ns, simulated_ns;
-    int64_t step_ns;        /* without a change */
-    double doubt;           /* relative: how far steps differ, and the model from the recording */
-    double transport_doubt; /* relative: of another run; 0: nothing communicates */
-    bool one_size;          /* recorded transfers tell latency and rate not apart */
-    bool costs;             /* recording had a cost */
-    size_t evaluated;       /* runs of the simulator */
-};
-
-/* The parts outlive it. Release it also after a failure. */
-enum rp_code rp_opt_run_init(struct rp_opt_run *x, const struct rp_sim_part *const *parts, size_t n,
-                             const uint32_t *weights, struct rp_err *err);
-void rp_opt_run_release(struct rp_opt_run *x);
-
-/* A step with a list of what-ifs ("" is none). */
-enum rp_code rp_opt_run_step(struct rp_opt_run *x, const char *text, int64_t *step_ns,
-                             struct rp_err *err);
-
-/* The same where what is not known is different: each transport and table leans to one side, and
-   the profiler cost half or half as much again. The first is as above. */
-enum { RP_OPT_WORLDS = RP_LEANS + 2 };
-enum rp_code rp_opt_run_worlds(struct rp_opt_run *x, const char *text,
-                               int64_t step_ns[RP_OPT_WORLDS], struct rp_err *err);
-
 /* ------------------------------------------------------------------ buckets.c */
 
 /* How DistributedDataParallel should gather gradients. */
@@ -109,54 +75,40 @@ struct rp_opt_buckets {
     const char *text;       /* the what-if of the best size */
     double cap_mb;          /* that size; NaN: none */
     bool better;            /* than the recorded buckets */
+    bool unsure;            /* ... but in the plan it may bring nothing */
     int64_t alone_ns;       /* a step with it */
     const char *list;       /* the what-if of buckets of different sizes that are better; NULL */
     uint8_t *ends;          /* then: by gradient of a step, 1 where a bucket ends */
     size_t tried;           /* plans, beside those that were simulated */
 };
 
-enum rp_code rp_opt_search_buckets(struct rp_opt_run *x, struct rp_opt_limits *limits,
+enum rp_code rp_opt_search_buckets(struct rp_worlds *x, struct rp_opt_limits *limits,
                                    struct rp_arena *arena, struct rp_opt_buckets *out,
                                    struct rp_err *err);
 /* Gradients, and the buckets as they are recorded and as they are best, into the plan. */
-enum rp_code rp_opt_list_buckets(const struct rp_opt_run *x, const struct rp_opt_buckets *buckets,
+enum rp_code rp_opt_list_buckets(const struct rp_worlds *x, const struct rp_opt_buckets *buckets,
                                  struct rp_arena *arena, struct rp_opt_plan *plan,
                                  struct rp_err *err);
 
 /* ------------------------------------------------------------------ whatifs.c */
 
-/* A change that was tried. */
-struct rp_opt_try {
-    const struct rp_whatif *row;
-    enum rp_opt_family family;
-    const char *text;       /* as 'simulate' takes it */
-    int64_t alone_ns;       /* a step with it alone; RP_ABSENT_I64: it cannot be */
-    const char *impossible; /* then the reason; else NULL */
-    bool chosen;
-    bool clashes; /* it does not go together with the plan */
-};
-
-struct rp_opt_tries {
-    size_t n;
-    struct rp_opt_try *at;
-};
-
 /* The changes among which a plan is searched, each alone. */
-enum rp_code rp_opt_try_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
-                                struct rp_arena *arena, struct rp_opt_tries *out,
-                                struct rp_err *err);
-/* Chooses those that are best together, and with the what-ifs `first` ("": none). */
-enum rp_code rp_opt_combine_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
-                                    const char *first, struct rp_arena *arena,
-                                    struct rp_opt_tries *tries, struct rp_err *err);
+enum rp_code rp_opt_try_whatifs(struct rp_worlds *x, struct rp_opt_limits *limits,
+                                struct rp_arena *arena, struct rp_changes *out, struct rp_err *err);
+/* Chooses those that are best together, and with the what-ifs `before` ("": none); `first` (may be
+   NULL) is among them. */
+enum rp_code rp_opt_combine_whatifs(struct rp_worlds *x, struct rp_opt_limits *limits,
+                                    const char *before, const struct rp_opportunity *first,
+                                    struct rp_arena *arena, struct rp_changes *tries,
+                                    struct rp_err *err);
 
 /* ------------------------------------------------------------------ details.c */
 
 /* The chains of element-wise kernels, the most worth first. */
-enum rp_code rp_opt_list_clusters(const struct rp_opt_run *x, struct rp_arena *arena,
+enum rp_code rp_opt_list_clusters(const struct rp_worlds *x, struct rp_arena *arena,
                                   struct rp_opt_plan *plan, struct rp_err *err);
 /* The operators that a what-if makes shorter, the most first. */
-enum rp_code rp_opt_list_casts(struct rp_opt_run *x, const char *text, struct rp_arena *arena,
+enum rp_code rp_opt_list_casts(struct rp_worlds *x, const char *text, struct rp_arena *arena,
                                struct rp_opt_plan *plan, struct rp_err *err);
 
 /* ------------------------------------------------------------------ answer.c */
@@ -218,7 +170,7 @@ enum rp_code rp_opt_answer_job(const struct rp_job *job, const struct rp_opt_job
                                struct rp_opt_answer *out, struct rp_err *err);
 
 /* Adds the what-ifs that are not in the plan, and why; step_ns: without a change. */
-enum rp_code rp_opt_list_tried(const struct rp_opt_tries *tries, int64_t step_ns,
+enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns,
                                struct rp_arena *arena, struct rp_opt_answer *out,
                                struct rp_err *err);
 

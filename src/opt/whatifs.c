@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The search over what-ifs. Each what-if that a user can make proposes texts; a plan has at most
- * one text of each what-if. First every text is tried alone; then one what-if after the other gets
- * its best text given the others, until nothing changes. What a plan takes is remembered, so a plan
- * is simulated once.
+ * The search over what-ifs. A plan has at most one text of each what-if. What was tried alone
+ * (sim/opportunities.h) is gone through in the order of its gain: one what-if after the other gets
+ * its best text given the others, until nothing changes. The first opportunity stays in the plan,
+ * so that it begins with what 'report' advises first. What a plan takes is remembered, so a plan is
+ * simulated once.
  */
 #include "opt/optimize.h"
 
@@ -15,6 +16,7 @@
 struct slot {          /* a what-if */
     size_t first, end; /* its tries */
     size_t now;        /* the one that is chosen, or SIZE_MAX */
+    bool stays;        /* the plan is not without it */
 };
 
 struct known {
@@ -23,77 +25,15 @@ struct known {
 };
 
 struct search {
-    struct rp_opt_run *x;
+    struct rp_worlds *x;
     struct rp_opt_limits *limits;
     const char *before; /* what-ifs that are there already, or "" */
     struct rp_arena *arena;
-    RP_VEC(struct rp_opt_try) tries;
+    RP_VEC(struct rp_change) tries;
     RP_VEC(struct slot) slots;
     RP_VEC(struct known) known;
     struct rp_err *err;
 };
-
-/* ------------------------------------------------------------------ what is tried */
-
-static enum rp_code add_slot(struct search *s, const struct rp_whatif *row)
-{
-    rp_whatif_texts texts = {0};
-    struct rp_err why = RP_ERR_INIT;
-    enum rp_code code = row->move->propose ? row->move->propose(&s->x->run, s->arena, &texts, &why)
-                                           : rp_vec_push(&texts, row->name, &why);
-    struct slot slot = {s->tries.n, s->tries.n + texts.n, SIZE_MAX};
-    struct rp_opt_try none = {.row = row,
-                              .family = rp_opt_family_of(row->move->family),
-                              .text = row->name,
-                              .alone_ns = RP_ABSENT_I64};
-    size_t i;
-
-    if (code == RP_UNSUPPORTED) {
-        none.impossible = rp_arena_text(s->arena, why.text);
-        rp_vec_release(&texts);
-        return rp_vec_push(&s->tries, none, s->err);
-    }
-    if (code != RP_OK)
-        rp_err_set(s->err, code, "%s", why.text);
-
-    for (i = 0; code == RP_OK && i < texts.n; i++) {
-        struct rp_opt_try t = {.row = row,
-                               .family = rp_opt_family_of(row->move->family),
-                               .text = texts.at[i],
-                               .alone_ns = RP_ABSENT_I64};
-
-        code = rp_vec_push(&s->tries, t, s->err);
-    }
-    if (code == RP_OK && texts.n)
-        code = rp_vec_push(&s->slots, slot, s->err);
-    rp_vec_release(&texts);
-    return code;
-}
-
-static int by_effort(const void *pa, const void *pb)
-{
-    const struct rp_whatif *a = *(const struct rp_whatif *const *)pa;
-    const struct rp_whatif *b = *(const struct rp_whatif *const *)pb;
-
-    return a->move->effort < b->move->effort ? -1 : a->move->effort > b->move->effort;
-}
-
-static enum rp_code add_slots(struct search *s)
-{
-    const struct rp_whatif *rows[64];
-    size_t i, n = 0;
-
-    for (i = 0; rp_whatifs[i] && n < sizeof rows / sizeof rows[0]; i++) {
-        const struct rp_whatif_move *m = rp_whatifs[i]->move;
-
-        if (m && s->limits->families >> rp_opt_family_of(m->family) & 1)
-            rows[n++] = rp_whatifs[i];
-    }
-    qsort((void *)rows, n, sizeof rows[0], by_effort);
-    for (i = 0; i < n; i++)
-        RP_TRY(add_slot(s, rows[i]));
-    return RP_OK;
-}
 
 /* ------------------------------------------------------------------ plans */
 
@@ -125,37 +65,12 @@ static enum rp_code plan_step(struct search *s, int64_t *step_ns)
             *step_ns = s->known.at[i].step_ns;
             return RP_OK;
         }
-    code = rp_opt_run_step(s->x, text, step_ns, &why);
+    code = rp_worlds_step(s->x, text, step_ns, &why);
     if (code == RP_UNSUPPORTED || code == RP_USAGE)
         *step_ns = INT64_MAX;
     else if (code != RP_OK)
         return rp_err_set(s->err, code, "%s", why.text);
     return rp_vec_push(&s->known, ((struct known){key, *step_ns}), s->err);
-}
-
-static enum rp_code try_alone(struct search *s)
-{
-    size_t i, k;
-
-    for (i = 0; i < s->slots.n; i++)
-        for (k = s->slots.at[i].first; k < s->slots.at[i].end; k++) {
-            struct rp_opt_try *t = &s->tries.at[k];
-            struct rp_err why = RP_ERR_INIT;
-            enum rp_code code;
-
-            if (rp_opt_over(s->limits)) {
-                t->impossible = "the search ended before it was tried";
-                continue;
-            }
-            code = rp_opt_run_step(s->x, t->text, &t->alone_ns, &why);
-            if (code == RP_OK)
-                continue;
-            if (code != RP_UNSUPPORTED)
-                return rp_err_set(s->err, code, "%s", why.text);
-            t->alone_ns = RP_ABSENT_I64;
-            t->impossible = rp_arena_text(s->arena, why.text);
-        }
-    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ the best together */
@@ -188,10 +103,13 @@ static enum rp_code settle_slot(struct search *s, struct slot *slot, int64_t *be
             to = k;
         }
     }
-    if (to != SIZE_MAX && (double)(without - least) < RP_OPT_LEAST_GAIN * (double)s->x->step_ns)
+    if (slot->stays && to == SIZE_MAX)
+        to = was;
+    else if (to != SIZE_MAX && !slot->stays &&
+             (double)(without - least) < RP_OPT_LEAST_GAIN * (double)s->x->step_ns)
         to = SIZE_MAX;
     slot->now = to;
-    *best = to == SIZE_MAX ? without : least;
+    RP_TRY(plan_step(s, best));
     if (s->limits->workspace)
         rp_opt_workspace_point(s->limits->workspace, (int64_t)s->x->evaluated, (double)*best);
     *changed |= to != was;
@@ -229,27 +147,47 @@ static void resume_slots(struct search *s)
                 s->slots.at[i].now = k;
 }
 
-enum rp_code rp_opt_try_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
-                                struct rp_arena *arena, struct rp_opt_tries *out,
-                                struct rp_err *err)
+static bool wants_family(const struct rp_whatif *row, void *limits)
 {
-    struct search s = {.x = x, .limits = limits, .before = "", .arena = arena, .err = err};
-    enum rp_code code = add_slots(&s);
-
-    if (code == RP_OK)
-        code = try_alone(&s);
-    *out = (struct rp_opt_tries){s.tries.n, RP_ARENA_NEW(arena, struct rp_opt_try, s.tries.n + 1)};
-    if (code == RP_OK)
-        code = rp_arena_check(arena, "searching", err);
-    if (code == RP_OK && s.tries.n)
-        memcpy(out->at, s.tries.at, s.tries.n * sizeof *out->at);
-    rp_vec_release(&s.tries);
-    rp_vec_release(&s.slots);
-    return code;
+    return ((struct rp_opt_limits *)limits)->families >> rp_opt_family_of(row->move->family) & 1;
 }
 
-/* What was tried, as slots again. */
-static enum rp_code take_tries(struct search *s, const struct rp_opt_tries *tries)
+static bool is_over(void *limits)
+{
+    return rp_opt_over(limits);
+}
+
+enum rp_code rp_opt_try_whatifs(struct rp_worlds *x, struct rp_opt_limits *limits,
+                                struct rp_arena *arena, struct rp_changes *out, struct rp_err *err)
+{
+    const struct rp_changes_asked asked = {.wants = wants_family, .over = is_over, .user = limits};
+
+    return rp_changes_try(x, &asked, arena, out, err);
+}
+
+/* The shortest step that one of a slot's texts gives alone. */
+static int64_t best_alone(const struct search *s, const struct slot *slot)
+{
+    int64_t best = INT64_MAX;
+    size_t k;
+
+    for (k = slot->first; k < slot->end; k++)
+        if (is_possible(s, k) && s->tries.at[k].alone_ns < best)
+            best = s->tries.at[k].alone_ns;
+    return best;
+}
+
+static int by_alone(const void *pa, const void *pb, void *search)
+{
+    const struct slot *a = pa, *b = pb;
+    int64_t na = best_alone(search, a), nb = best_alone(search, b);
+
+    return na != nb ? na < nb ? -1 : 1 : a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* What was tried, as slots; `first` is not left out. */
+static enum rp_code take_tries(struct search *s, const struct rp_changes *tries,
+                               const struct rp_opportunity *first)
 {
     size_t i, end;
 
@@ -258,17 +196,22 @@ static enum rp_code take_tries(struct search *s, const struct rp_opt_tries *trie
     for (i = 0; i < tries->n; i = end) {
         for (end = i; end < tries->n && tries->at[end].row == tries->at[i].row;)
             end++;
-        RP_TRY(rp_vec_push(&s->slots, ((struct slot){i, end, SIZE_MAX}), s->err));
+        RP_TRY(rp_vec_push(
+            &s->slots, ((struct slot){i, end, SIZE_MAX, first && tries->at[i].row == first->row}),
+            s->err));
     }
+    if (s->slots.n)
+        qsort_r(s->slots.at, s->slots.n, sizeof *s->slots.at, by_alone, s);
     return RP_OK;
 }
 
-enum rp_code rp_opt_combine_whatifs(struct rp_opt_run *x, struct rp_opt_limits *limits,
-                                    const char *first, struct rp_arena *arena,
-                                    struct rp_opt_tries *tries, struct rp_err *err)
+enum rp_code rp_opt_combine_whatifs(struct rp_worlds *x, struct rp_opt_limits *limits,
+                                    const char *before, const struct rp_opportunity *first,
+                                    struct rp_arena *arena, struct rp_changes *tries,
+                                    struct rp_err *err)
 {
-    struct search s = {.x = x, .limits = limits, .before = first, .arena = arena, .err = err};
-    enum rp_code code = take_tries(&s, tries);
+    struct search s = {.x = x, .limits = limits, .before = before, .arena = arena, .err = err};
+    enum rp_code code = take_tries(&s, tries, first);
     size_t i;
 
     if (code == RP_OK) {

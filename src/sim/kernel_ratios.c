@@ -118,7 +118,9 @@ enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loa
         return RP_OK;
     code = path ? rp_learned_read(&model, path, err) : rp_learned_builtin(&model, err);
     if (code == RP_OK)
-        code = rp_sim_part_add_ratios(part, loaded, &model, RP_NUMBER_BF16, err);
+        code = rp_sim_part_add_ratios(
+            part, loaded, &model,
+            rp_device_half(part->gpu ? rp_device_recognise(part->gpu, 0) : NULL), err);
     rp_learned_release(&model);
     return code;
 }

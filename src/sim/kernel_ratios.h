@@ -15,7 +15,8 @@ enum rp_code rp_sim_part_add_ratios(struct rp_sim_part *part, const struct rp_lo
                                     const struct rp_learned *model, enum rp_number to,
                                     struct rp_err *err);
 
-/* The same for bf16 by the model of a file; path NULL: by the built-in one. */
+/* The same for the 16 bits that the device has, by the model of a file; path NULL: by the built-in
+ * one. */
 enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loaded *loaded,
                                    const char *path, struct rp_err *err);
 

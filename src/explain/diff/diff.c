@@ -159,7 +159,9 @@ static const struct rp_field root_fields[] = {
     ROOT(profiler_text, STR, NONE, "profiler", "text output only", RP_SCREEN),
     ROOT(aligned_text, STR, NONE, "aligned", "text output only", RP_SCREEN),
     ROOT(inputs, STR, NONE, NULL, "traces", 0),
-    ROOT(verdict, STR, NONE, NULL, "slower, faster, within the noise or same", 0),
+    ROOT(verdict, STR, NONE, NULL, "slower, faster, within the noise, same or not comparable", 0),
+    ROOT(comparable, BOOL, NONE, NULL,
+         "whether at least half of the time of each run has a counterpart in the other", 0),
     ROOT(changed, BOOL, NONE, NULL, "the step is slower or faster beyond the noise", 0),
     ROOT(delta_ns, I64, NS, NULL, "step of the new run - step of the base", 0),
     ROOT(delta_share, F64, RATIO, NULL, "of the base's step", 0),
@@ -290,7 +292,7 @@ static enum rp_code join_traces(const struct rp_ranks runs[2], const struct rp_s
     options.captures[1] = rp_ranks_are_captures(&runs[1]);
     RP_TRY(rp_trace_diff_join(in[0], runs[0].n, in[1], runs[1].n, &options, &result->arena, root,
                               err));
-    result->answer = root->failed ? RP_ANSWER_NO : 0;
+    result->answer = root->failed || !root->comparable ? RP_ANSWER_NO : 0;
     return RP_OK;
 }
 
@@ -484,7 +486,9 @@ const struct rp_question_row rp_ask_diff = {
                     "whether that is more than noise, and where it comes from: compute, exposed "
                     "communication, copies, idle time, and operator by operator, aligned by "
                     "their place in the call tree and their shapes. The exit status is 0, and 1 "
-                    "where '--fail-over' was given and the second run is slower than it allows.\n\n"
+                    "where '--fail-over' was given and the second run is slower than it allows, or "
+                    "where less than half of the time of either run has a counterpart in the "
+                    "other: they are not comparable.\n\n"
                     "Of two programs operations are matched by what they compute: names, ids, the "
                     "order of computations and of parameters do not count. The same change in "
                     "many places is one row. The exit status is 0 where both are the same "

@@ -88,6 +88,7 @@ struct rp_trace_diff_row {
 struct rp_trace_diff_root {
     const char *inputs, *verdict, *measure;
     bool changed, failed; /* failed: slower than was allowed */
+    bool comparable;      /* at least half of the time of each run has a counterpart */
     int64_t delta_ns, noise_ns, threshold_ns;
     double delta_share, aligned_share;
     const char *unprofiled_verdict; /* of the steps without the profiler; NULL: not known */

@@ -401,6 +401,37 @@ static void decide(struct diff_join *j)
         out->threshold_ns != RP_ABSENT_I64 && out->changed && out->delta_ns > out->threshold_ns;
 }
 
+#define COMPARABLE 0.5 /* of the time of each run: less has a counterpart in another program */
+
+/* Whether the runs are of one program: else no number of one says anything about the other. */
+static void judge_alignment(struct diff_join *j)
+{
+    struct rp_trace_diff_root *out = j->out;
+    int64_t alone[2] = {0}, all[2] = {0};
+    size_t i;
+
+    for (i = 0; i < out->ncoverage; i++) {
+        const struct rp_trace_diff_rule *c = &out->coverage[i];
+        bool none = !strcmp(c->rule, rp_diff_rule_names[RP_DIFF_ALONE]);
+
+        rp_ns_add(&all[0], c->base_ns);
+        rp_ns_add(&all[1], c->new_ns);
+        rp_ns_add(&alone[0], none ? c->base_ns : 0);
+        rp_ns_add(&alone[1], none ? c->new_ns : 0);
+    }
+    out->comparable = true;
+    for (i = 0; i < 2; i++)
+        if (all[0] && all[1] && (double)alone[i] > (1 - COMPARABLE) * (double)all[i])
+            out->comparable = false;
+    if (j->options->captures[0] || j->options->captures[1])
+        out->comparable = true; /* nothing ran that could be */
+    if (out->comparable)
+        return;
+    out->verdict = "not comparable";
+    out->changed = false;
+    out->failed = out->threshold_ns != RP_ABSENT_I64;
+}
+
 /* The recorded steps decide. */
 static const char *gate_text(const struct rp_trace_diff_root *out)
 {
@@ -423,7 +454,12 @@ static void write_verdict(struct diff_join *j)
                        out->contradicted ? " as recorded" : "", out->delta_ns > 0 ? "+" : "",
                        rp_units_time(j->arena, out->delta_ns),
                        100 * (isnan(out->delta_share) ? 0 : out->delta_share), noise);
-    if (out->contradicted)
+    if (!out->comparable)
+        out->verdict_text = rp_arena_textf(
+            j->arena,
+            "not comparable: less than half of the %s of a run has a counterpart in the other",
+            out->measure);
+    else if (out->contradicted)
         out->verdict_text = rp_arena_textf(
             j->arena, "%s; %s without the profiler: about %s%s (%+.1f %%)", out->verdict_text,
             out->unprofiled_verdict, out->unprofiled_delta_ns > 0 ? "+" : "",
@@ -612,7 +648,8 @@ static enum rp_code join_all(struct diff_join *j, struct rp_err *err)
     RP_TRY(rp_arena_check(j->arena, "comparing runs", err));
     RP_TRY(rp_trace_diff_rows(j->in[0], j->in[1], j->pairs, j->npairs, j->options->limit, j->arena,
                               out, err));
-    if (!j->options->captures[0] && !j->options->captures[1])
+    judge_alignment(j);
+    if (out->comparable && !j->options->captures[0] && !j->options->captures[1])
         RP_TRY(rp_trace_diff_profiler(j->in[0], j->in[1], j->pairs, j->npairs, j->options, j->arena,
                                       out, err));
     write_verdict(j);

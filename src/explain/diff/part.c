@@ -231,7 +231,7 @@ static enum rp_code make_model(struct part_ctx *m, struct rp_err *err)
 {
     if (!m->simulate)
         return RP_OK;
-    RP_TRY(rp_report_model(m->t, m->arena, &m->report, err));
+    RP_TRY(rp_report_model(m->t, false, m->arena, &m->report, err));
     m->out->modelled = m->report.modelled;
     m->out->sim = m->report.sim;
     m->report.modelled = false;

@@ -144,17 +144,17 @@ static bool flag_holds(uint8_t key, bool value, int *score)
 static int row_score(const struct rp_advice_row *row, const struct rp_workload *w)
 {
     int score = 0;
-    bool holds = set_holds(row->frameworks, w->framework, &score) &&
-                 set_holds(row->vendors, w->vendor, &score) &&
-                 set_holds(row->modes, w->mode, &score) &&
-                 set_holds(row->parallels, w->parallel, &score) &&
-                 set_holds(row->transports, w->transport, &score) &&
-                 set_holds(row->serves, w->serves, &score) &&
-                 flag_holds(row->compiled, w->compiled, &score) &&
-                 flag_holds(row->graphs, w->graphs, &score) &&
-                 flag_holds(row->plain_update, w->plain_update, &score) &&
-                 flag_holds(row->with_stack, w->with_stack, &score) &&
-                 flag_holds(row->ours, w->ours, &score);
+    bool holds =
+        set_holds(row->frameworks, w->framework, &score) &&
+        set_holds(row->vendors, w->vendor, &score) && set_holds(row->modes, w->mode, &score) &&
+        set_holds(row->parallels, w->parallel, &score) &&
+        set_holds(row->transports, w->transport, &score) &&
+        set_holds(row->serves, w->serves, &score) &&
+        flag_holds(row->compiled, w->compiled, &score) &&
+        flag_holds(row->graphs, w->graphs, &score) &&
+        flag_holds(row->plain_update, w->plain_update, &score) &&
+        flag_holds(row->with_stack, w->with_stack, &score) &&
+        flag_holds(row->ours, w->ours, &score) && flag_holds(row->no_bf16, w->no_bf16, &score);
 
     return holds ? score : -1;
 }

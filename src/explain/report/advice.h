@@ -60,6 +60,12 @@
       "some ranks arrive late at collectives because of their input: the others wait for them")    \
     X(ATYPICAL_STEP, "atypical-step", "a step takes longer than the others")                       \
     X(TINY_KERNELS, "tiny-kernels", "kernels so short that the gaps between them matter")          \
+    X(UNFUSED, "unfused-kernels",                                                                  \
+      "element-wise kernels follow each other, and each passes over memory again")                 \
+    X(UNFUSED_UPDATE, "unfused-kernels",                                                           \
+      "the optimizer passes over the parameters in many kernels")                                  \
+    X(LAUNCH_GAPS, "launch-latency",                                                               \
+      "the device waits between kernels that were launched in time")                               \
     X(LOW_OCCUPANCY, "low-occupancy", "kernels that use only a part of the device")                \
     X(SLOW_OPERATOR, "slow-operator", "an operator runs far below what the device can do")         \
     X(SLOW_ALIGNMENT, "slow-operator",                                                             \
@@ -143,8 +149,8 @@ struct rp_advice_row {
     uint8_t found, topic;
     uint16_t frameworks;
     uint8_t vendors, modes, parallels, transports, serves;
-    uint8_t compiled, graphs, plain_update, with_stack, ours; /* RP_KEY_* */
-    const char *text;                                         /* "": nothing about this topic */
+    uint8_t compiled, graphs, plain_update, with_stack, ours, no_bf16; /* RP_KEY_* */
+    const char *text; /* "": nothing about this topic */
     const char
         *what_if; /* or NULL; of several, as in "bucket=5MB|25MB", the one that brings most */
 };

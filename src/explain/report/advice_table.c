@@ -17,7 +17,7 @@
 static const struct rp_advice_row rows[] = {
     /* launch bound */
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .graphs = RP_KEY_NO,
-     .text = "launch repeated sequences of kernels as one graph", .what_if = "graphs"},
+     .text = "launch repeated sequences of kernels as one graph", .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .graphs = RP_KEY_YES,
      .text = "launch fewer and larger kernels; 'reprise launches' shows what is launched "
              "outside of the graphs"},
@@ -25,21 +25,21 @@ static const struct rp_advice_row rows[] = {
      .graphs = RP_KEY_NO,
      .text = "torch.compile(model, mode=\"reduce-overhead\"), which replays CUDA graphs; for a "
              "part of the model torch.cuda.make_graphed_callables()",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH), .vendors = BY(AMD),
      .graphs = RP_KEY_NO,
      .text = "torch.compile(model, mode=\"reduce-overhead\"), which replays HIP graphs",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
      .compiled = RP_KEY_YES, .graphs = RP_KEY_NO,
      .text = "torch.compile(model, mode=\"reduce-overhead\", dynamic=False): the compiled "
              "model then replays CUDA graphs",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH), .vendors = BY(AMD),
      .compiled = RP_KEY_YES, .graphs = RP_KEY_NO,
      .text = "torch.compile(model, mode=\"reduce-overhead\", dynamic=False): the compiled "
              "model then replays HIP graphs",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH),
      .vendors = BY(UNKNOWN) | BY(INTEL) | BY(GOOGLE) | BY(META), .graphs = RP_KEY_NO,
      .text = "torch.compile(model): fewer and larger kernels"},
@@ -49,13 +49,14 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(VLLM), .vendors = BY(NVIDIA),
      .graphs = RP_KEY_NO,
      .text = "vllm serve without --enforce-eager: decode steps replay CUDA graphs",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(VLLM), .vendors = BY(AMD),
      .graphs = RP_KEY_NO,
      .text = "vllm serve without --enforce-eager: decode steps replay HIP graphs",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(VLLM), .graphs = RP_KEY_NO,
-     .text = "vllm serve without --enforce-eager: decode steps replay graphs", .what_if = "graphs"},
+     .text = "vllm serve without --enforce-eager: decode steps replay graphs",
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(VLLM), .vendors = BY(NVIDIA),
      .graphs = RP_KEY_YES,
      .text = "vllm serve --compilation-config '{\"cudagraph_mode\": \"FULL_AND_PIECEWISE\"}'; "
@@ -69,12 +70,12 @@ static const struct rp_advice_row rows[] = {
      .serves = SERVES(NOTHING) | SERVES(DECODE) | SERVES(BOTH), .graphs = RP_KEY_NO,
      .text = "sglang.launch_server without --disable-cuda-graph, and --cuda-graph-max-bs of at "
              "least the decode batch",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(SGLANG),
      .serves = SERVES(NOTHING) | SERVES(DECODE) | SERVES(BOTH), .graphs = RP_KEY_NO,
      .text = "sglang.launch_server with graphs for decode (they are on unless disabled) that "
              "cover the batch size",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(SGLANG), .serves = SERVES(PREFILL),
      .graphs = RP_KEY_NO, .text = ""},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(SGLANG), .vendors = BY(NVIDIA),
@@ -92,7 +93,7 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(TENSORRT_LLM), .graphs = RP_KEY_NO,
      .text = "cuda_graph_config: {enable_padding: true, max_batch_size: N} in the options of "
              "the LLM API",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(TENSORRT_LLM), .graphs = RP_KEY_YES,
      .text = "cuda_graph_config: {enable_padding: true}: batches between the captured sizes "
              "run without graphs"},
@@ -103,12 +104,12 @@ static const struct rp_advice_row rows[] = {
      .graphs = RP_KEY_NO,
      .text = "XLA_FLAGS=--xla_gpu_enable_command_buffer=+FUSION,+CUBLAS,+CUSTOM_CALL: XLA "
              "launches CUDA graphs",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(JAX), .vendors = BY(AMD),
      .graphs = RP_KEY_NO,
      .text = "XLA_FLAGS=--xla_gpu_enable_command_buffer=+FUSION,+CUSTOM_CALL: XLA launches HIP "
              "graphs",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(JAX),
      .vendors = BY(UNKNOWN) | BY(NONE) | BY(INTEL) | BY(GOOGLE) | BY(META), .graphs = RP_KEY_NO,
      .text = ""},
@@ -137,20 +138,20 @@ static const struct rp_advice_row rows[] = {
      .graphs = RP_KEY_NO,
      .text = "cudaStreamBeginCapture, cudaGraphInstantiate and cudaGraphLaunch for the "
              "sequence that repeats",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(NATIVE), .vendors = BY(AMD),
      .graphs = RP_KEY_NO,
      .text = "hipStreamBeginCapture, hipGraphInstantiate and hipGraphLaunch for the sequence "
              "that repeats",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(NATIVE), .vendors = BY(INTEL),
      .graphs = RP_KEY_NO,
      .text = "a graph of the SYCL extension sycl_ext_oneapi_graph for the sequence that repeats",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_GRAPHS, .frameworks = FW(OPENCL), .graphs = RP_KEY_NO,
      .text = "clCommandNDRangeKernelKHR (cl_khr_command_buffer) for the sequence that repeats, "
              "or fewer and larger kernels",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_LAUNCH_BOUND, RP_ADVISE_COMPILE, .frameworks = FW(PYTORCH),
      .vendors = BY(NVIDIA) | BY(AMD), .compiled = RP_KEY_NO, .graphs = RP_KEY_YES,
      .text = "torch.compile(model): fewer and larger kernels", .what_if = "fuse"},
@@ -229,12 +230,12 @@ static const struct rp_advice_row rows[] = {
      .graphs = RP_KEY_NO,
      .text = "torch.compile(model, mode=\"reduce-overhead\"): a CUDA graph replaces the calls of "
              "the wrapper",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_HOST_COMPILED, RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH), .vendors = BY(AMD),
      .graphs = RP_KEY_NO,
      .text = "torch.compile(model, mode=\"reduce-overhead\"): a HIP graph replaces the calls of "
              "the wrapper",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
 
     /* host work in an operator */
     {RP_FOUND_HOST_OPERATOR, RP_ADVISE_LOOK,
@@ -945,12 +946,12 @@ static const struct rp_advice_row rows[] = {
      .graphs = RP_KEY_NO,
      .text = "torch.compile(model, mode=\"reduce-overhead\"): CUDA graphs, with shorter gaps "
              "between kernels",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_TINY_KERNELS, RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH), .vendors = BY(AMD),
      .graphs = RP_KEY_NO,
      .text = "torch.compile(model, mode=\"reduce-overhead\"): HIP graphs, with shorter gaps "
              "between kernels",
-     .what_if = "graphs"},
+     .what_if = "cuda-graphs"},
     {RP_FOUND_TINY_KERNELS, RP_ADVISE_OPTIMIZER, .frameworks = FW(PYTORCH), .modes = MODE(TRAINING),
      .parallels = PAR(NONE) | PAR(OTHER) | PAR(DDP) | PAR(FSDP), .plain_update = RP_KEY_YES,
      .text = "torch.optim.AdamW(..., fused=True) (also Adam, SGD): one kernel for many "
@@ -974,6 +975,45 @@ static const struct rp_advice_row rows[] = {
      .text = "@tf.function(jit_compile=True) fuses them"},
     {RP_FOUND_TINY_KERNELS, RP_ADVISE_COMPILE, .frameworks = FW(TENSORFLOW), .compiled = RP_KEY_YES,
      .text = "larger batches"},
+
+    /* kernels that could be one */
+    {RP_FOUND_UNFUSED, RP_ADVISE_LOOK, .text = "'reprise fusions' lists the chains"},
+    {RP_FOUND_UNFUSED, RP_ADVISE_COMPILE, .compiled = RP_KEY_NO,
+     .text = "compile the operators around them into one kernel", .what_if = "fuse"},
+    {RP_FOUND_UNFUSED, RP_ADVISE_COMPILE, .frameworks = FW(PYTORCH), .compiled = RP_KEY_NO,
+     .text = "torch.compile(model) makes one kernel of each chain", .what_if = "fuse"},
+    {RP_FOUND_UNFUSED, RP_ADVISE_COMPILE, .frameworks = FW(PYTORCH), .compiled = RP_KEY_YES,
+     .text = "TORCH_LOGS=graph_breaks shows what is not compiled"},
+    {RP_FOUND_UNFUSED, RP_ADVISE_COMPILE, .frameworks = FW(JAX), .text = "one jax.jit around them"},
+    {RP_FOUND_UNFUSED, RP_ADVISE_COMPILE, .frameworks = FW(TENSORFLOW), .compiled = RP_KEY_NO,
+     .text = "@tf.function(jit_compile=True) around them", .what_if = "fuse"},
+    {RP_FOUND_UNFUSED_UPDATE, RP_ADVISE_OPTIMIZER, .text = "update many parameters in one kernel",
+     .what_if = "fused-optimizer"},
+    {RP_FOUND_UNFUSED_UPDATE, RP_ADVISE_OPTIMIZER, .frameworks = FW(PYTORCH),
+     .modes = MODE(TRAINING), .plain_update = RP_KEY_YES,
+     .text = "fused=True of the optimizer: one kernel for many parameters",
+     .what_if = "fused-optimizer"},
+
+    /* gaps between kernels that were launched in time */
+    {RP_FOUND_LAUNCH_GAPS, RP_ADVISE_GRAPHS, .graphs = RP_KEY_NO,
+     .text = "launch repeated sequences of kernels as one graph, with shorter gaps between kernels",
+     .what_if = "cuda-graphs"},
+    {RP_FOUND_LAUNCH_GAPS, RP_ADVISE_GRAPHS, .graphs = RP_KEY_YES,
+     .text = "fewer and larger kernels: 'reprise fusions' lists chains"},
+    {RP_FOUND_LAUNCH_GAPS, RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
+     .graphs = RP_KEY_NO,
+     .text = "torch.compile(model, mode=\"reduce-overhead\"): CUDA graphs, with shorter gaps "
+             "between kernels",
+     .what_if = "cuda-graphs"},
+    {RP_FOUND_LAUNCH_GAPS, RP_ADVISE_GRAPHS, .frameworks = FW(PYTORCH), .vendors = BY(AMD),
+     .graphs = RP_KEY_NO,
+     .text = "torch.compile(model, mode=\"reduce-overhead\"): HIP graphs, with shorter gaps "
+             "between kernels",
+     .what_if = "cuda-graphs"},
+    {RP_FOUND_LAUNCH_GAPS, RP_ADVISE_COMPILE, .compiled = RP_KEY_NO, .text = "fuse short kernels",
+     .what_if = "fuse"},
+    {RP_FOUND_LAUNCH_GAPS, RP_ADVISE_COMPILE, .frameworks = FW(PYTORCH), .compiled = RP_KEY_NO,
+     .text = "torch.compile(model): fewer and larger kernels", .what_if = "fuse"},
 
     /* low occupancy */
     {RP_FOUND_LOW_OCCUPANCY, RP_ADVISE_SIZE,
@@ -1030,16 +1070,33 @@ static const struct rp_advice_row rows[] = {
     {RP_FOUND_SLOW_SMALL, RP_ADVISE_CALL, .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
      .compiled = RP_KEY_NO,
      .text = "torch.compile(model, mode=\"max-autotune-no-cudagraphs\"): other tiles, split-k"},
-    {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .text = "bfloat16 or TF32 for matrix products"},
+    {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .text = "bfloat16 or TF32 for matrix products",
+     .what_if = "dtype=bf16"},
     {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
      .text = "torch.set_float32_matmul_precision(\"high\") (TF32), or "
-             "torch.autocast(\"cuda\", dtype=torch.bfloat16)"},
+             "torch.autocast(\"cuda\", dtype=torch.bfloat16)",
+     .what_if = "dtype=bf16"},
+    {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .frameworks = FW(PYTORCH), .vendors = BY(AMD),
+     .text = "torch.autocast with dtype=torch.bfloat16", .what_if = "dtype=bf16"},
     {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .frameworks = FW(JAX),
      .text = "jax.default_matmul_precision(\"tensorfloat32\"), or parameters and inputs in "
-             "bfloat16"},
+             "bfloat16",
+     .what_if = "dtype=bf16"},
     {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .frameworks = FW(TENSORFLOW),
      .text = "tf.keras.mixed_precision.set_global_policy(\"mixed_bfloat16\"), or "
-             "tf.config.experimental.enable_tensor_float_32_execution(True)"},
+             "tf.config.experimental.enable_tensor_float_32_execution(True)",
+     .what_if = "dtype=bf16"},
+    {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .vendors = BY(NVIDIA), .no_bf16 = RP_KEY_YES,
+     .text = "float16 for matrix products: the device has matrix units for no other format",
+     .what_if = "dtype=fp16"},
+    {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .frameworks = FW(PYTORCH), .vendors = BY(NVIDIA),
+     .no_bf16 = RP_KEY_YES,
+     .text = "torch.autocast(\"cuda\", dtype=torch.float16), with torch.amp.GradScaler in "
+             "training: the device has matrix units for no other format",
+     .what_if = "dtype=fp16"},
+    {RP_FOUND_SLOW_PRECISION, RP_ADVISE_CALL, .frameworks = FW(TENSORFLOW), .vendors = BY(NVIDIA),
+     .no_bf16 = RP_KEY_YES, .text = "tf.keras.mixed_precision.set_global_policy(\"mixed_float16\")",
+     .what_if = "dtype=fp16"},
 
     /* slow clock */
     {RP_FOUND_SLOW_CLOCK, RP_ADVISE_LOOK,

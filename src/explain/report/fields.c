@@ -117,6 +117,23 @@ static const struct rp_field finding_fields[] = {
 static const struct rp_type finding_type = {"finding", sizeof(struct rp_report_finding),
                                             finding_fields, NULL};
 
+#define CHANGE(member, type, unit, doc, flags) \
+    RP_FIELD(struct rp_report_opportunity, member, type, unit, NULL, doc, flags)
+
+static const struct rp_field opportunity_fields[] = {
+    CHANGE(what_if, STR, NONE, "the change, as 'simulate --what-if' takes it", 0),
+    CHANGE(gain_ns, I64, NS, "a step without the profiler becomes shorter by", 0),
+    CHANGE(gain_low_ns, I64, NS, "lower end of its interval, above 0", 0),
+    CHANGE(gain_high_ns, I64, NS, "upper end of its interval", 0),
+    CHANGE(step_ns, I64, NS, "a step without the profiler, with the change", 0),
+    CHANGE(finding, STR, NONE, "the finding that it answers, or null", 0),
+    CHANGE(effort, I64, COUNT, "how much work it is, from 1 (an option) to 6; 0: not known", 0),
+    CHANGE(apply, STR, NONE, "how to make it, or null", 0),
+    CHANGE(assumes, STR, NONE, "what must hold", 0),
+    RP_FIELD_END};
+static const struct rp_type opportunity_type = {"opportunity", sizeof(struct rp_report_opportunity),
+                                                opportunity_fields, NULL};
+
 static const struct rp_field latency_fields[] = {
     RP_FIELD(struct rp_report_latency, ops, I64, COUNT, NULL, "operators with recorded inputs", 0),
     RP_FIELD(struct rp_report_latency, p50_ns, I64, NS, NULL, "median, by nearest rank", 0),
@@ -153,6 +170,9 @@ static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "run", "text output only", RP_SCREEN),
     ROOT(steps_text, STR, NONE, "steps", "text output only", RP_SCREEN),
     ROOT(step_text, STR, NONE, "step", "text output only", RP_SCREEN),
+    ROOT(help_text, STR, NONE, "1st change", "text output only", RP_SCREEN),
+    ROOT(help2_text, STR, NONE, "2nd change", "text output only", RP_SCREEN),
+    ROOT(help3_text, STR, NONE, "3rd change", "text output only", RP_SCREEN),
     ROOT(lost_text, STR, NONE, "time", "text output only", RP_SCREEN),
     ROOT(work_text, STR, NONE, "work", "text output only", RP_SCREEN),
     ROOT(profiler_text, STR, NONE, "profiler", "text output only", RP_SCREEN),
@@ -197,6 +217,10 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_report_root, phases, &rp_report_phase_type, "time by phase",
                   "the steps of a server by what they did", 0),
     RP_FIELD_LIST(struct rp_report_root, findings, &finding_type, NULL, "most costly first", 0),
+    RP_FIELD_LIST(struct rp_report_root, opportunities, &opportunity_type, NULL,
+                  "changes that would make a step at least 1 % shorter for sure, each alone; the "
+                  "largest gain first",
+                  0),
     RP_FIELD_LIST(struct rp_report_root, look, &look_type, "what to look at", "text output only",
                   RP_SCREEN | RP_BLOCKS),
     RP_FIELD_LIST(struct rp_report_root, host_rows, &rp_report_host_type, "ranks by host",
@@ -227,11 +251,19 @@ const struct rp_type rp_report_type = {"report", sizeof(struct rp_report_root), 
 
 #define SUM(kind, member) RP_PART_##kind(struct rp_report_sums, member)
 
-static const struct rp_field sum_fields[] = {
-    SUM(PLAIN, kernels),      SUM(PLAIN, tiny_kernels),  SUM(PLAIN, tiny_gap_ns),
-    SUM(PLAIN, overhead_ns),  SUM(PLAIN, first_wait_ns), SUM(PLAIN, graph_wait_ns),
-    SUM(PLAIN, host_ops),     SUM(PLAIN, host_op_ns),    SUM(PLAIN, copies),
-    SUM(PLAIN, copy_name_ns), SUM(TEXT, copy_name),      RP_PART_END};
+static const struct rp_field sum_fields[] = {RP_PART_PLAIN(struct rp_report_sums, previous_ns),
+                                             SUM(PLAIN, kernels),
+                                             SUM(PLAIN, tiny_kernels),
+                                             SUM(PLAIN, tiny_gap_ns),
+                                             SUM(PLAIN, overhead_ns),
+                                             SUM(PLAIN, first_wait_ns),
+                                             SUM(PLAIN, graph_wait_ns),
+                                             SUM(PLAIN, host_ops),
+                                             SUM(PLAIN, host_op_ns),
+                                             SUM(PLAIN, copies),
+                                             SUM(PLAIN, copy_name_ns),
+                                             SUM(TEXT, copy_name),
+                                             RP_PART_END};
 static const struct rp_type sums_type = {"sums", sizeof(struct rp_report_sums), sum_fields, NULL};
 
 #define DEVICE(kind, member) RP_PART_##kind(struct rp_report_device, member)

@@ -12,6 +12,7 @@
 #include "explain/report/advice.h"
 #include "explain/short_name.h"
 #include "result/print_units.h"
+#include "sim/opportunities.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,6 @@ struct findings {
     int64_t span_ns;                    /* of the rank that ends last */
     int64_t atypical_ns[RP_GAP_CAUSES]; /* idle that belongs to an untypical step */
     int32_t absent;                     /* ranks of the run that were not given */
-    bool predictable;                   /* by simulate */
 };
 
 static const struct rp_report_part *part_of(const struct findings *f, size_t rank)
@@ -104,7 +104,7 @@ static struct rp_report_finding *add_finding(struct findings *f, enum rp_found f
         return NULL;
     *finding = (struct rp_report_finding){.lost_ns = lost_ns};
     describe(f, finding, found);
-    for (i = 0; i < finding->ntries && !f->predictable; i++)
+    for (i = 0; i < finding->ntries && !f->out->predictable; i++)
         finding->tries[i].what_if = NULL;
     finding->share = (double)lost_ns / (double)f->span_ns;
     finding->evidence = RP_ARENA_NEW(f->arena, const char *, MOST_EVIDENCE);
@@ -503,11 +503,21 @@ static void find_atypical(struct findings *f)
     add_atypical(f, &sum, worst, typical, usual.step_ns);
 }
 
+#define LATENCY_SHARE 0.1 /* of the span: what the way of launches to the device may cost */
+
+/* Gaps between kernels although they were launched in time. Those before tiny kernels are a part of
+   it, so there is one finding for both: about tiny kernels where they have most of it. */
 static void find_tiny(struct findings *f)
 {
     const struct rp_report_sums *s = &lead_part(f)->sums;
-    struct rp_report_finding *finding = add_finding(f, RP_FOUND_TINY_KERNELS, s->tiny_gap_ns);
+    int64_t latency = f->chain->cause_ns[RP_GAP_LAUNCH_LATENCY];
+    bool most =
+        (double)latency >= LATENCY_SHARE * (double)f->span_ns && latency / 5 * 4 > s->tiny_gap_ns;
+    struct rp_report_finding *finding = add_finding(
+        f, most ? RP_FOUND_LAUNCH_GAPS : RP_FOUND_TINY_KERNELS, most ? latency : s->tiny_gap_ns);
 
+    if (finding && most)
+        add_rank_evidence(f, finding, RP_GAP_LAUNCH_LATENCY);
     if (finding)
         add_evidence(finding,
                      rp_arena_textf(f->arena, "rank %d: %lld of %lld kernels take less than 10 µs",
@@ -744,7 +754,7 @@ enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain 
     f.span_ns = lead_part(&f)->whole.window_ns;
     f.absent = ranks->world_size - (int32_t)ranks->n;
     f.absent = f.absent > 0 ? f.absent : 0;
-    f.predictable = is_predictable(&f);
+    out->predictable = is_predictable(&f);
     find_atypical(&f);
     find_idle(&f);
     find_exposed_comm(&f);
@@ -756,6 +766,77 @@ enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain 
     find_full_memory(&f);
     find_pauses(&f);
     find_wrong_clock(&f);
+    if (out->nfindings)
+        qsort(out->findings, out->nfindings, sizeof *out->findings, by_lost);
+    return rp_arena_check(arena, "writing findings", err);
+}
+
+/* ------------------------------------------------------------------ what changes would save */
+
+/* Findings about compute that a change would save, by the what-if. */
+static const struct {
+    const char *what_if;
+    uint8_t found;
+} by_change[] = {
+    {"dtype", RP_FOUND_SLOW_PRECISION},
+    {"fuse", RP_FOUND_UNFUSED},
+    {"fused-optimizer", RP_FOUND_UNFUSED_UPDATE},
+};
+
+/* Whether a finding is of that name, or its advice is that change. */
+static bool is_answered(const struct rp_report_root *out, const char *id, const char *name)
+{
+    size_t i, k, len = strlen(name);
+
+    for (i = 0; i < out->nfindings; i++) {
+        if (!strcmp(out->findings[i].id, id))
+            return true;
+        for (k = 0; k < out->findings[i].ntries; k++) {
+            const char *text = out->findings[i].tries[k].what_if;
+
+            if (text && !strncmp(text, name, len) && (!text[len] || text[len] == '='))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A change of a step in the terms of the span: it has as many steps as were judged. */
+static int64_t gain_in_span(const struct findings *f, const struct rp_opportunity *o)
+{
+    int64_t step = rp_ns_sum(o->step_ns, o->gain_ns);
+    double share = step > 0 ? (double)o->gain_ns / (double)step : 0;
+
+    return (int64_t)(share * (double)f->span_ns);
+}
+
+enum rp_code rp_report_find_changes(const struct rp_ranks *ranks, const struct rp_chain *chain,
+                                    const struct rp_opportunities *list, struct rp_arena *arena,
+                                    struct rp_report_root *out, struct rp_err *err)
+{
+    struct findings f = {.ranks = ranks, .n = ranks->n, .chain = chain, .arena = arena, .out = out};
+    size_t i, k;
+
+    f.span_ns = lead_part(&f)->whole.window_ns;
+    for (i = 0; i < list->n; i++)
+        for (k = 0; k < sizeof by_change / sizeof by_change[0]; k++) {
+            const struct rp_opportunity *o = &list->at[i];
+            enum rp_found found = (enum rp_found)by_change[k].found;
+            struct rp_report_finding *finding;
+
+            if (strcmp(o->row->name, by_change[k].what_if) != 0 ||
+                is_answered(out, rp_found_texts[found].id, o->row->name))
+                continue;
+            finding = add_finding(&f, found, gain_in_span(&f, o));
+            if (!finding)
+                continue;
+            finding->at_most = true;
+            finding->compute_ns = finding->lost_ns;
+            add_evidence(finding,
+                         rp_arena_textf(arena, "simulate: with %s a step takes %s instead of %s",
+                                        o->what_if, duration(&f, o->step_ns),
+                                        duration(&f, rp_ns_sum(o->step_ns, o->gain_ns))));
+        }
     if (out->nfindings)
         qsort(out->findings, out->nfindings, sizeof *out->findings, by_lost);
     return rp_arena_check(arena, "writing findings", err);

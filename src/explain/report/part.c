@@ -6,6 +6,7 @@
 #include "explain/report/report.h"
 
 #include "base/order.h"
+#include "cost/devices.h"
 #include "facts/step_times.h"
 #include "facts/trace_host.h"
 #include "result/print_units.h"
@@ -130,6 +131,9 @@ static enum rp_code make_steps(struct part_ctx *ctx, struct rp_err *err)
     }
     for (i = 0; i < n; i++)
         make_step(ctx, i, times[i]);
+    if (n && !(ctx->t->steps[0].flags & RP_STEP_NOT_JUDGED))
+        out->sums.previous_ns =
+            rp_work_breakdown_of(&ctx->u, ctx->t->steps[0].begin_ns, times[0].begin_ns).compute_ns;
     return rp_step_median(times, n, ctx->arena, &out->step_ns, err);
 }
 
@@ -521,7 +525,10 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     out->device = device_text(ctx);
     out->framework = trace_text(ctx, ctx->t->framework);
     out->frameworks = rp_trace_frameworks(ctx->t, ctx->arena);
-    return rp_workload_find(ctx->t, &out->workload, err);
+    RP_TRY(rp_workload_find(ctx->t, &out->workload, err));
+    out->workload.no_bf16 =
+        rp_device_half(out->device ? rp_device_recognise(out->device, 0) : NULL) == RP_NUMBER_FP16;
+    return RP_OK;
 }
 
 enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the advice would bring, from the model of `simulate`: the same numbers as its predictions,
- * for the findings on the screen. The model of a rank is made while its trace is in memory, where
- * it may be needed (something is lost, or Python frames were recorded, which slow the program down)
- * and is not too large; it takes about as long as the rest of the report. Without it, and for a
- * part of a recording, advice names the what-if, and 'reprise simulate' answers it.
+ * What changes would bring, from the model of `simulate`: the opportunities of a run
+ * (sim/opportunities.h), and the same numbers beside the advice of findings. The model of a rank is
+ * made while its trace is in memory, where it may be needed (steps are marked, something is lost,
+ * or Python frames were recorded, which slow the program down) and is not too large. Without it,
+ * and for a part of a recording, advice names the what-if, and 'reprise simulate' answers it.
  *
  * Advice that brings nothing is left out, if there is other advice.
  */
 #include "explain/report/report.h"
 
 #include "result/print_units.h"
+#include "sim/opportunities.h"
 #include "sim/predict.h"
 
 #include <math.h>
@@ -19,30 +20,31 @@
 #define MOST_EVENTS   300000 /* of a rank, of more than 8 ranks fewer: beyond, it takes too long */
 #define MOST_FINDINGS 4      /* on the screen */
 #define MOST_WHATIFS  12
-#define LEAST_LOST    0.02 /* of the window: with less, no advice brings anything */
+#define LEAST_LOST    0.02 /* of the window: with less and without steps no advice brings anything */
 #define LEAST_GAIN    0.005
 #define MOST_GAIN     3 /* times the share of the finding, and MORE_GAIN: beyond, no number */
 #define MORE_GAIN     0.05
 
 /* ------------------------------------------------------------------ the model of a rank */
 
-static bool is_worth_it(const struct rp_trace *trace, const struct rp_report_part *p)
+static bool is_worth_it(const struct rp_trace *trace, const struct rp_report_part *p, bool changes)
 {
     int64_t lost = rp_ns_sum(p->b.idle_ns, p->b.exposed_comm_ns);
     uint32_t ranks = trace->world_size > 0 ? (uint32_t)trace->world_size : 1;
 
     if (!p->on_device || p->limited || trace->ev.n > MOST_EVENTS / (ranks > 8 ? ranks / 8 : 1))
         return false;
-    return p->workload.with_stack || (double)lost >= LEAST_LOST * (double)p->b.window_ns;
+    return (changes && p->recorded_steps) || p->workload.with_stack ||
+           (double)lost >= LEAST_LOST * (double)p->b.window_ns;
 }
 
-enum rp_code rp_report_model(const struct rp_trace *trace, struct rp_arena *arena,
+enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct rp_arena *arena,
                              struct rp_report_part *part, struct rp_err *err)
 {
     struct rp_err why = RP_ERR_INIT;
     enum rp_code code;
 
-    if (!is_worth_it(trace, part))
+    if (!is_worth_it(trace, part, changes))
         return RP_OK;
     code = rp_sim_part_init(&part->sim, trace, arena, &why);
     rp_arena_adopt(arena, &part->sim.graph.arena);
@@ -56,19 +58,33 @@ enum rp_code rp_report_model(const struct rp_trace *trace, struct rp_arena *aren
 
 /* ------------------------------------------------------------------ predictions */
 
-struct what_ifs {
-    size_t n;
-    const char *text[MOST_WHATIFS];
-    struct rp_sim_gain gains[MOST_WHATIFS];
+/* What the model says. */
+struct numbers {
+    size_t nmore;
+    const char *more[MOST_WHATIFS]; /* what-ifs of advice */
+    struct rp_changes changes;
+    struct rp_opportunities list;
+    struct rp_sim_now now;
 };
 
-static size_t find_what_if(const struct what_ifs *w, const char *text)
+static bool is_listed(const struct numbers *w, const char *text)
 {
     size_t i;
 
-    for (i = 0; i < w->n && strcmp(w->text[i], text) != 0; i++)
+    for (i = 0; i < w->nmore && strcmp(w->more[i], text) != 0; i++)
         ;
-    return i;
+    return i < w->nmore;
+}
+
+/* Whether a text is of the what-if of an opportunity: then its gain is sure. */
+static bool is_sure(const struct numbers *w, const struct rp_change *c)
+{
+    size_t i;
+
+    for (i = 0; i < w->list.n; i++)
+        if (w->list.at[i].row == c->row)
+            return true;
+    return false;
 }
 
 /* The nth of several in "bucket=5MB|25MB"; NULL: there are fewer. In the arena. */
@@ -88,7 +104,7 @@ static const char *nth_what_if(struct rp_arena *arena, const char *all, size_t n
 }
 
 static void list_what_ifs(struct rp_arena *arena, const struct rp_report_root *out,
-                          struct what_ifs *w)
+                          struct numbers *w)
 {
     size_t i, k, nth;
 
@@ -97,8 +113,8 @@ static void list_what_ifs(struct rp_arena *arena, const struct rp_report_root *o
             const char *all = out->findings[i].tries[k].what_if, *text;
 
             for (nth = 0; all && (text = nth_what_if(arena, all, nth)) != NULL; nth++)
-                if (w->n < MOST_WHATIFS && find_what_if(w, text) == w->n)
-                    w->text[w->n++] = text;
+                if (w->nmore < MOST_WHATIFS && !is_listed(w, text))
+                    w->more[w->nmore++] = text;
         }
 }
 
@@ -119,32 +135,32 @@ static void settle_try(struct rp_arena *arena, struct rp_report_try *t)
 }
 
 /* Of several what-ifs the one that brings most. A gain far above what the finding costs is not of
-   this finding: the what-if removes other host work, too. */
+   this finding: the what-if removes other host work, too. One that may be nothing has no number. */
 static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double share,
-                        const struct what_ifs *w, const struct rp_sim_now *now)
+                        const struct numbers *w)
 {
+    const struct rp_change *best = NULL, *c;
     const char *all = t->what_if, *text;
-    size_t nth, at;
+    double change;
+    size_t nth;
 
     t->what_if = NULL; /* where the recording does not allow it */
     for (nth = 0; all && (text = nth_what_if(arena, all, nth)) != NULL; nth++) {
-        at = find_what_if(w, text);
-        if (at == w->n || w->gains[at].step_ns == RP_ABSENT_I64 ||
-            (t->what_if && w->gains[at].step_ns >= t->predicted_ns))
-            continue;
-        t->what_if = text;
-        t->predicted_ns = w->gains[at].step_ns;
+        c = rp_changes_find(&w->changes, text);
+        if (c && c->alone_ns != RP_ABSENT_I64 && (!best || c->alone_ns < best->alone_ns))
+            best = c;
     }
-    if (!t->what_if)
+    if (!best)
         return;
-    t->step_ns = now->unprofiled_ns;
-    t->change_ratio = (double)(t->predicted_ns - t->step_ns) / (double)t->step_ns;
-    if ((t->look && t->change_ratio > -LEAST_GAIN) ||
-        -t->change_ratio > MOST_GAIN * share + MORE_GAIN) {
-        t->what_if = NULL;
-        t->step_ns = t->predicted_ns = RP_ABSENT_I64;
-        t->change_ratio = NAN;
-    }
+    change = (double)(best->alone_ns - w->now.unprofiled_ns) / (double)w->now.unprofiled_ns;
+    if ((t->look && change > -LEAST_GAIN) || -change > MOST_GAIN * share + MORE_GAIN)
+        return;
+    t->what_if = best->text;
+    if (change <= -RP_OPPORTUNITY_LEAST && !is_sure(w, best))
+        return;
+    t->step_ns = w->now.unprofiled_ns;
+    t->predicted_ns = best->alone_ns;
+    t->change_ratio = change;
 }
 
 /* Whether one of the first n findings has that advice. */
@@ -188,13 +204,13 @@ static bool brings_something(const struct rp_report_finding *f)
 /* Puts the numbers to a finding's advice; leaves out what brings nothing, and what a finding before
    it says already. The first stays where nothing else is known to help. */
 static void predict_finding(struct rp_arena *arena, struct rp_report_root *out, size_t at,
-                            const struct what_ifs *w, const struct rp_sim_now *now)
+                            const struct numbers *w)
 {
     struct rp_report_finding *f = &out->findings[at];
     size_t i, kept = 0, first = 0;
 
     for (i = 0; i < f->ntries; i++)
-        predict_try(arena, &f->tries[i], f->share, w, now);
+        predict_try(arena, &f->tries[i], f->share, w);
     while (first + 1 < f->ntries && was_given(out, at, f->tries[first].topic))
         first++;
     for (i = 0; i < f->ntries; i++) {
@@ -239,55 +255,155 @@ static bool waits_for_absent(const struct rp_ranks *ranks)
     return false;
 }
 
-/* The numbers; false where there is no model, or none that reproduces the recording. */
+/* Whether every rank has a model; their parts. */
+static bool list_parts(const struct rp_ranks *ranks, const struct rp_sim_part **out)
+{
+    size_t i;
+
+    for (i = 0; i < ranks->n; i++) {
+        if (!rp_report_part_of(ranks, i)->modelled)
+            return false;
+        out[i] = &rp_report_part_of(ranks, i)->sim;
+    }
+    return ranks->n && !waits_for_absent(ranks);
+}
+
+/* Every change alone, and what of it is worth it; nothing where the model does not reproduce the
+   recording. */
+static enum rp_code ask_worlds(struct rp_worlds *x, bool predictable, struct rp_arena *arena,
+                               struct numbers *w, bool *found, struct rp_err *err)
+{
+    const struct rp_changes_asked asked = {.nmore = w->nmore, .more = w->more};
+
+    w->now = (struct rp_sim_now){x->recorded_ns, x->simulated_ns, x->step_ns};
+    *found = rp_sim_reproduces(&w->now);
+    if (!*found || !predictable)
+        return RP_OK;
+    RP_TRY(rp_changes_try(x, &asked, arena, &w->changes, err));
+    return rp_opportunities_find(x, &w->changes, arena, &w->list, err);
+}
+
 static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *arena,
-                                 struct what_ifs *w, struct rp_sim_now *out, bool *found,
+                                 const struct rp_report_root *out, struct numbers *w, bool *found,
                                  struct rp_err *err)
 {
     const struct rp_sim_part **parts =
         RP_ARENA_NEW(arena, const struct rp_sim_part *, ranks->n + 1);
     struct rp_err why = RP_ERR_INIT;
+    struct rp_worlds x;
     enum rp_code code;
-    size_t i;
 
     *found = false;
     if (!parts)
         return rp_err_nomem(err, "simulating");
-    if (waits_for_absent(ranks))
+    if (!list_parts(ranks, parts))
         return RP_OK;
-    for (i = 0; i < ranks->n; i++) {
-        if (!rp_report_part_of(ranks, i)->modelled)
-            return RP_OK;
-        parts[i] = &rp_report_part_of(ranks, i)->sim;
-    }
-    code = rp_sim_predict(parts, ranks->n, w->text, w->n, out, w->gains, &why);
+    code = rp_worlds_init(&x, parts, ranks->n, NULL, &why);
+    if (code == RP_OK)
+        code = ask_worlds(&x, out->predictable, arena, w, found, &why);
+    rp_worlds_release(&x);
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
-    *found = code == RP_OK && out->step_ns > 0 && out->unprofiled_ns > 0 && rp_sim_reproduces(out);
+    *found &= code == RP_OK;
     return RP_OK;
 }
 
-enum rp_code rp_report_predict(const struct rp_ranks *ranks, struct rp_arena *arena,
-                               struct rp_report_root *out, struct rp_err *err)
+/* ------------------------------------------------------------------ opportunities */
+
+/* Whether a text is of a what-if. */
+static bool is_of(const char *text, const struct rp_whatif *row)
 {
-    struct what_ifs w = {0};
-    struct rp_sim_now now = {0};
+    size_t len = strlen(row->name);
+
+    return text && !strncmp(text, row->name, len) &&
+           !strchr("abcdefghijklmnopqrstuvwxyz-", text[len] ? text[len] : '=');
+}
+
+/* The finding that a change answers: the first whose advice it is; NULL: none. */
+static const char *finding_of(const struct rp_report_root *out, const struct rp_whatif *row)
+{
+    size_t i, k;
+
+    for (i = 0; i < out->nfindings; i++)
+        for (k = 0; k < out->findings[i].ntries; k++)
+            if (is_of(out->findings[i].tries[k].what_if, row))
+                return out->findings[i].id;
+    return NULL;
+}
+
+static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
+                               struct rp_report_root *out)
+{
+    size_t i;
+
+    out->opportunities = RP_ARENA_NEW(arena, struct rp_report_opportunity, w->list.n + 1);
+    for (i = 0; i < w->list.n && out->opportunities; i++) {
+        const struct rp_opportunity *o = &w->list.at[i];
+
+        out->opportunities[out->nopportunities++] =
+            (struct rp_report_opportunity){.what_if = o->what_if,
+                                           .gain_ns = o->gain_ns,
+                                           .gain_low_ns = o->gain_low_ns,
+                                           .gain_high_ns = o->gain_high_ns,
+                                           .step_ns = o->step_ns,
+                                           .finding = finding_of(out, o->row),
+                                           .effort = o->effort,
+                                           .apply = o->apply,
+                                           .assumes = o->assumes};
+    }
+}
+
+/* "cuda-graphs: 27.3 ms → 18.4 ms a step (-32.6 %, 8.1 ms to 9.5 ms less); answers launch-bound" */
+static const char *help_text(struct rp_arena *arena, const struct rp_report_opportunity *o,
+                             int64_t step_ns)
+{
+    return rp_arena_textf(arena, "%s: %s → %s a step (-%.1f %%, %s to %s less)%s%s", o->what_if,
+                          rp_units_time(arena, step_ns), rp_units_time(arena, o->step_ns),
+                          100 * (double)o->gain_ns / (double)step_ns,
+                          rp_units_time(arena, o->gain_low_ns),
+                          rp_units_time(arena, o->gain_high_ns), o->finding ? "; answers " : "",
+                          o->finding ? o->finding : "");
+}
+
+/* The three that would help most. */
+static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp_report_root *out)
+{
+    const char **const lines[] = {&out->help_text, &out->help2_text, &out->help3_text};
+    size_t i;
+
+    for (i = 0; i < out->nopportunities && i < sizeof lines / sizeof lines[0]; i++)
+        *lines[i] = help_text(arena, &out->opportunities[i], w->now.unprofiled_ns);
+    if (!out->nopportunities && w->changes.n)
+        out->help_text = "none of those that can be predicted brings 1 % of a step for sure";
+}
+
+enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_chain *chain,
+                               struct rp_arena *arena, struct rp_report_root *out,
+                               struct rp_err *err)
+{
+    struct numbers w = {0};
     bool found;
     size_t i, k;
 
     out->unprofiled_ns = RP_ABSENT_I64;
     list_what_ifs(arena, out, &w);
-    RP_TRY(find_numbers(ranks, arena, &w, &now, &found, err));
-    if (found)
-        say_distortion(ranks, arena, &now, out);
+    RP_TRY(find_numbers(ranks, arena, out, &w, &found, err));
+    if (found) {
+        say_distortion(ranks, arena, &w.now, out);
+        RP_TRY(rp_report_find_changes(ranks, chain, &w.list, arena, out, err));
+    }
     for (i = 0; i < out->nfindings; i++) {
         struct rp_report_finding *f = &out->findings[i];
 
         if (found && i < MOST_FINDINGS)
-            predict_finding(arena, out, i, &w, &now);
+            predict_finding(arena, out, i, &w);
         for (k = 0; k < f->ntries; k++)
             settle_try(arena, &f->tries[k]);
         rp_report_join_hint(arena, f);
+    }
+    if (found) {
+        list_opportunities(arena, &w, out);
+        say_helps(arena, &w, out);
     }
     return rp_arena_check(arena, "simulating", err);
 }

@@ -8,6 +8,7 @@
 #include "dataset/question.h"
 #include "explain/roofline/xla.h"
 #include "facts/trace_host.h"
+#include "sim/kernel_ratios.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -192,7 +193,7 @@ static void fill_parts(struct rp_report_ctx *j)
 {
     bool device = rp_report_ctx_part(j, 0)->on_device,
          by_ranges = rp_report_ctx_part(j, 0)->by_ranges;
-    int64_t compute = 0, exposed = 0, wait = 0, copies = 0;
+    int64_t compute = 0, exposed = 0, wait = 0, copies = 0, previous = 0;
     size_t r;
 
     j->out->parts = RP_ARENA_NEW(j->arena, struct rp_report_share, MOST_PARTS + 1);
@@ -201,7 +202,9 @@ static void fill_parts(struct rp_report_ctx *j)
     for (r = 0; r < j->n; r++) {
         const struct rp_breakdown *b = &rp_report_ctx_part(j, r)->whole;
 
-        rp_ns_add(&compute, b->compute_ns);
+        rp_ns_add(&compute,
+                  rp_ns_between(rp_report_ctx_part(j, r)->sums.previous_ns, b->compute_ns));
+        rp_ns_add(&previous, rp_report_ctx_part(j, r)->sums.previous_ns);
         rp_ns_add(&exposed, b->exposed_comm_ns);
         rp_ns_add(&copies, rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns));
         rp_ns_add(&wait, j->chain.ncollectives && !j->chain.beside
@@ -219,6 +222,7 @@ static void fill_parts(struct rp_report_ctx *j)
              : device               ? "transfer while no kernel computes"
              : by_ranges            ? "transfer while nothing else runs"
                                     : "transfer while no operator runs");
+    add_part(j, "previous step", previous, "launched before the recording began");
     add_part(j, "waiting for other ranks", wait, "until the last rank has arrived");
     add_part(j, "copies alone", copies, "copies and memsets, nothing else");
     add_idle(j);
@@ -308,6 +312,17 @@ static const char *and_lost(struct rp_report_ctx *j, const char *text, const cha
     return text;
 }
 
+/* What the devices still did for a step before the recorded ones: the mean of the ranks. */
+static int64_t previous_of(const struct rp_report_ctx *j)
+{
+    size_t i;
+
+    for (i = 0; i < j->out->nparts; i++)
+        if (!strcmp(j->out->parts[i].part, "previous step"))
+            return j->out->parts[i].mean_ns;
+    return 0;
+}
+
 /* "of 382.5 ms in 1 step, 154.9 ms (40.5 %) compute and 227.6 ms (59.5 %) lost: 3.58 ms copies,
    224.1 ms idle" */
 static const char *lost_text(struct rp_report_ctx *j, const char *whole)
@@ -329,6 +344,9 @@ static const char *lost_text(struct rp_report_ctx *j, const char *whole)
     else if (earlier > out->span_ns / 10)
         lost = rp_arena_textf(j->arena, "%s (%s of it waiting for work that was not recorded)",
                               lost, rp_report_ctx_time(j, earlier));
+    if (previous_of(j))
+        whole = rp_arena_textf(j->arena, "%s and %s of a step before", whole,
+                               rp_report_ctx_time(j, previous_of(j)));
     if (!out->lost_ns)
         return rp_arena_textf(j->arena, "of %s, all is compute", whole);
     return rp_arena_textf(j->arena, "of %s, %s (%s) compute and %s (%s) lost%s", whole,
@@ -358,7 +376,7 @@ static void fill_lost(struct rp_report_ctx *j)
     out->span_ns = j->total_ns / (int64_t)j->n;
     out->needed_ns =
         out->nparts && !strcmp(out->parts[0].part, work_word(j)) ? out->parts[0].mean_ns : 0;
-    out->lost_ns = rp_ns_between(out->needed_ns, out->span_ns);
+    out->lost_ns = rp_ns_between(rp_ns_sum(out->needed_ns, previous_of(j)), out->span_ns);
     if (out->span_ns <= 0)
         return;
     whole = nsteps ? rp_arena_textf(j->arena, "%s in %s%s", rp_report_ctx_time(j, out->span_ns),
@@ -563,7 +581,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     } else {
         rp_report_join_categories(ranks, j.arena, out);
         RP_TRY(rp_report_find(ranks, &j.chain, j.arena, out, err));
-        RP_TRY(rp_report_predict(ranks, j.arena, out, err));
+        RP_TRY(rp_report_predict(ranks, &j.chain, j.arena, out, err));
         fill_look(&j);
         fill_pitfalls(&j);
         rp_report_add_note(&j, ranks->graphs);
@@ -627,9 +645,10 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
         RP_TRY(rp_report_measure_start(loaded->trace, out, err));
     if (wants_view(settings))
         RP_TRY(report_view(loaded, scope, settings, part, err));
-    return rp_settings_flag(settings, "no-simulate")
-               ? RP_OK
-               : rp_report_model(loaded->trace, &part->arena, out, err);
+    if (rp_settings_flag(settings, "no-simulate"))
+        return RP_OK;
+    RP_TRY(rp_report_model(loaded->trace, true, &part->arena, out, err));
+    return out->modelled ? rp_sim_part_ask_model(&out->sim, loaded, NULL, err) : RP_OK;
 }
 
 /* The page says what the answer rests on. */

@@ -45,6 +45,7 @@ struct rp_report_step {
 /* Small sums that findings are made of. */
 struct rp_report_sums {
     int64_t kernels, tiny_kernels, tiny_gap_ns; /* kernels under 10 us, and gaps before them */
+    int64_t previous_ns;                        /* compute of the step before the first one */
     int64_t first_wait_ns;                      /* device_wait before the first work of a stream */
     int64_t graph_wait_ns;                      /* device_wait between the items of one launch */
     int64_t overhead_ns;                        /* of the profiler */
@@ -322,6 +323,14 @@ struct rp_report_finding {
     struct rp_report_try *tries;
 };
 
+/* A change that can be predicted and is worth making (sim/opportunities.h). */
+struct rp_report_opportunity {
+    const char *what_if, *finding; /* finding: its id, or NULL */
+    int64_t gain_ns, gain_low_ns, gain_high_ns, step_ns;
+    int64_t effort;
+    const char *apply, *assumes; /* apply: or NULL */
+};
+
 /* What kind of program was recorded: texts of struct rp_workload. */
 struct rp_report_workload {
     const char *framework, *vendor, *mode, *parallel, *transport;
@@ -345,6 +354,8 @@ struct rp_report_root {
     double step_share; /* of the device time: in steps */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
     const char *profiler_text, *work_text;
+    const char *help_text, *help2_text, *help3_text;
+    bool predictable;          /* by simulate: not shown */
     int64_t unprofiled_ns;     /* absent: not known */
     int64_t captured_launches; /* of a recording of captures */
     int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, collective_span_ns, stall_count,
@@ -366,6 +377,8 @@ struct rp_report_root {
     size_t ncategories;
     struct rp_report_category *categories;
     struct rp_report_finding *findings;
+    size_t nopportunities;
+    struct rp_report_opportunity *opportunities;
     struct rp_report_look *look;
     size_t nwaits, nwait_rows, nhost_rank_rows;
     struct rp_idle_wait *waits, *wait_rows; /* rows: on the screen */
@@ -452,12 +465,14 @@ void rp_report_look_tries(struct rp_arena *arena, const struct rp_report_finding
 const char *rp_report_late_text(struct rp_arena *arena, const char *cause, const char *evidence);
 
 /* What simulate predicts (predict.c). The first makes the model of a rank where it is cheap and may
-   be needed; the second predicts what findings advise, and what a step takes without the profiler.
+   be needed (`changes`: to predict changes, not only what the profiler costs); the second predicts
+   what findings advise, and what a step takes without the profiler.
  */
-enum rp_code rp_report_model(const struct rp_trace *trace, struct rp_arena *arena,
+enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct rp_arena *arena,
                              struct rp_report_part *part, struct rp_err *err);
-enum rp_code rp_report_predict(const struct rp_ranks *ranks, struct rp_arena *arena,
-                               struct rp_report_root *out, struct rp_err *err);
+enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_chain *chain,
+                               struct rp_arena *arena, struct rp_report_root *out,
+                               struct rp_err *err);
 
 /* Fills the texts of a rank's workload, and describes them (advice.c). */
 extern const struct rp_type rp_report_workload_type;
@@ -480,6 +495,12 @@ struct rp_report_workload rp_report_workload_of(const struct rp_workload *worklo
 /* Fills findings, the most costly first; those under a hundredth of the window are left out. */
 enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain *chain,
                             struct rp_arena *arena, struct rp_report_root *out, struct rp_err *err);
+
+/* Adds findings about what opportunities would save of compute and no finding is about. */
+struct rp_opportunities;
+enum rp_code rp_report_find_changes(const struct rp_ranks *ranks, const struct rp_chain *chain,
+                                    const struct rp_opportunities *list, struct rp_arena *arena,
+                                    struct rp_report_root *out, struct rp_err *err);
 
 /* Fills the devices. Returns a note where a rank has several, else NULL. */
 const char *rp_report_join_devices(const struct rp_ranks *ranks, struct rp_arena *arena,

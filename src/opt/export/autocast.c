@@ -3,8 +3,9 @@
  */
 #include "opt/export/exports.h"
 
+#include <string.h>
+
 static const char cast_class[] =
-    "import torch\n"
     "from torch.utils._python_dispatch import TorchDispatchMode\n"
     "from torch.utils._pytree import tree_map\n"
     "\n"
@@ -12,7 +13,7 @@ static const char cast_class[] =
     "class CastOperators(TorchDispatchMode):\n"
     "    \"\"\"Runs these operators, forward and backward, in 16 bits, and gives their results back in 32.\"\"\"\n"
     "\n"
-    "    def __init__(self, operators=OPERATORS, dtype=torch.bfloat16):\n"
+    "    def __init__(self, operators=OPERATORS, dtype=DTYPE):\n"
     "        super().__init__()\n"
     "        self.operators, self.dtype = operators, dtype\n"
     "\n"
@@ -42,11 +43,22 @@ static bool autocast_fits(const struct rp_opt_plan *plan)
     return plan->source == RP_OPT_TORCH && (plan->ncasts > 0 || has_precision_move(plan));
 }
 
+/* The format of the move: every device has one of the two. */
+static const char *dtype_of(const struct rp_opt_plan *plan)
+{
+    size_t i;
+
+    for (i = 0; i < plan->nmoves; i++)
+        if (plan->moves[i].family == RP_OPT_PRECISION && strstr(plan->moves[i].what_if, "fp16"))
+            return "float16";
+    return "bfloat16";
+}
+
 static void write_operators(const struct rp_opt_plan *plan, struct rp_out *to)
 {
     size_t i;
 
-    rp_out_text(to, "OPERATORS = {\n");
+    rp_out_printf(to, "import torch\n\nDTYPE = torch.%s\nOPERATORS = {\n", dtype_of(plan));
     for (i = 0; i < plan->ncasts; i++) {
         rp_out_text(to, "    ");
         rp_out_escaped(to, RP_IN_PYTHON, plan->casts[i].op);
@@ -59,13 +71,20 @@ static void write_operators(const struct rp_opt_plan *plan, struct rp_out *to)
 
 static void autocast_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
-    rp_out_text(to,
-                "\"\"\"Operators to run in bfloat16, found by 'reprise optimize'. Works with stock "
-                "PyTorch 2.0 or newer.\n\n");
+    const char *dtype = dtype_of(plan);
+
+    rp_out_printf(to,
+                  "\"\"\"Operators to run in %s, found by 'reprise optimize'. Works with stock "
+                  "PyTorch 2.0 or newer.\n\n",
+                  dtype);
     rp_opt_write_times(plan, to, "");
-    rp_out_text(to, "\nWith PyTorch's own lists of operators:\n\n"
-                    "    with torch.autocast(\"cuda\", dtype=torch.bfloat16):\n"
-                    "        loss = loss_function(model(input), target)\n");
+    rp_out_printf(
+        to,
+        "\nWith PyTorch's own lists of operators%s:\n\n"
+        "    with torch.autocast(\"cuda\", dtype=torch.%s):\n"
+        "        loss = loss_function(model(input), target)\n",
+        strcmp(dtype, "float16") == 0 ? ", and a torch.amp.GradScaler for the backward pass" : "",
+        dtype);
     if (plan->ncasts)
         rp_out_text(to,
                     "\nExactly those below (Python code runs in every operator and costs the host "
@@ -82,6 +101,6 @@ const struct rp_exporter rp_exporter_autocast = {.name = "autocast",
                                                  .file = "cast_operators.py",
                                                  .stock = true,
                                                  .works_with = "PyTorch 2.0 or newer",
-                                                 .summary = "operators that gain in bfloat16",
+                                                 .summary = "operators that gain in 16 bits",
                                                  .fits = autocast_fits,
                                                  .write = autocast_write};

@@ -7,6 +7,7 @@
 
 #include "facts/collective_args.h"
 #include "facts/trace_life.h"
+#include "facts/workload.h"
 #include "result/part.h"
 #include "sim/engine/task_graph.h"
 #include "sim/model/profiler_cost.h"
@@ -28,6 +29,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN_VEC, gradients, struct rp_sim_gradient),
                                               PART(PLAIN_VEC, step_begin_ns, int64_t),
                                               PART(PLAIN_VEC, step_end_ns, int64_t),
+                                              PART(PLAIN, previous),
                                               PART(PLAIN, nsteps),
                                               PART(PLAIN, has_steps),
                                               PART(PLAIN, marks_on_device),
@@ -47,6 +49,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN_VEC, priorities, uint8_t),
                                               PART(PLAIN_VEC, device_rules, uint8_t),
                                               PART(PLAIN_VEC, ratios, struct rp_sim_ratio),
+                                              PART(TEXT, update),
                                               PART(TEXT, gpu),
                                               PART(PLAIN, pid),
                                               PART(PLAIN, quick_ns),
@@ -287,6 +290,23 @@ static enum rp_code fill_part(struct part_ctx *n, struct rp_err *err)
     return rp_sim_cost_look(n->part, n->t, err);
 }
 
+/* The mark of the optimizer; of several one that may be fused. It may have no time of its own, and
+   so no node. */
+static const char *update_mark(const struct rp_trace *t)
+{
+    const char *found = NULL;
+    rp_str s;
+
+    for (s = 0; s < t->str.n; s++) {
+        const char *name = rp_trace_str(t, s);
+
+        if (rp_update_of_mark(name) == RP_UPDATE_FUSIBLE ||
+            (!found && rp_update_of_mark(name) == RP_UPDATE_OTHER))
+            found = name;
+    }
+    return found;
+}
+
 /* The process whose threads carry collectives. */
 static int64_t host_pid(const struct rp_sim_part *part, const struct rp_trace *t)
 {
@@ -321,6 +341,10 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
     if (code == RP_OK && trace->ndevices) {
         out->gpu = rp_arena_strdup(arena, rp_trace_str(trace, trace->devices[0].name));
         code = out->gpu ? RP_OK : rp_err_nomem(err, "simulating");
+    }
+    if (code == RP_OK && update_mark(trace)) {
+        out->update = rp_arena_strdup(arena, update_mark(trace));
+        code = out->update ? RP_OK : rp_err_nomem(err, "simulating");
     }
     if (code == RP_OK)
         code = fill_part(&n, err);

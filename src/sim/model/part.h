@@ -57,6 +57,8 @@ struct rp_sim_part {
     RP_VEC(int64_t)
     step_begin_ns, step_end_ns; /* of the marks, as recorded; end: where the next
                                    one begins, if there is no break between */
+    uint32_t previous;          /* 1 + the node that ends the work of the step before the first
+                                   (facts/step_times.h); 0: there is none */
     uint32_t nsteps;            /* at least 1: without steps the recording is one */
     bool has_steps;             /* they are marked */
     bool marks_on_device;       /* ... by times of device work */
@@ -77,8 +79,10 @@ struct rp_sim_part {
     RP_VEC(uint8_t) priorities;         /* by node, or empty: none has one */
     RP_VEC(uint8_t) device_rules;       /* enum rp_sim_device_rule */
     RP_VEC(struct rp_sim_ratio) ratios; /* by node, or empty: of another number format */
-    const char *gpu; /* name of the first device, in the arena; NULL: not recorded */
-    int64_t pid;     /* of its host, where threads carry collectives; 0: not known, or not needed */
+    const char *update; /* the mark of its optimizer, "Optimizer.step#AdamW.step", in the arena; or
+                           NULL */
+    const char *gpu;    /* name of the first device, in the arena; NULL: not recorded */
+    int64_t pid; /* of its host, where threads carry collectives; 0: not known, or not needed */
     int64_t quick_ns;        /* the time of an operator that does next to nothing; 0: not known */
     double unrecorded_ratio; /* a step without the recorder / with it, as measured; 0: it was not */
     bool with_shapes, with_frames, with_device; /* what was recorded */

@@ -105,6 +105,14 @@ static int64_t mark_begin(const struct steps_pass *p, size_t rank, size_t i)
                                         p->run->edges_factor));
 }
 
+/* Where the work of the step before the first one ends. */
+static int64_t previous_end(const struct steps_pass *p, size_t rank)
+{
+    uint32_t node = p->run->parts[rank]->previous;
+
+    return node ? p->r->end_ns.at[rp_sim_first_node(p->run, rank) + node - 1] : RP_NO_TS;
+}
+
 static enum rp_code measure_rank(struct steps_pass *p, size_t rank, struct rp_err *err)
 {
     const struct rp_sim_part *part = p->run->parts[rank];
@@ -128,7 +136,7 @@ static enum rp_code measure_rank(struct steps_pass *p, size_t rank, struct rp_er
                                                     part->step_end_ns.at[d->nsteps - 1]),
                                       p->run->edges_factor));
     out->mark_end_ns = last->end_ns;
-    RP_TRY(rp_step_times_of_digest(d, &p->out->arena, &out->times, err));
+    RP_TRY(rp_step_times_of_digest(d, previous_end(p, rank), &p->out->arena, &out->times, err));
     return rp_step_median(out->times, out->n, &p->out->arena, &out->step_ns, err);
 }
 

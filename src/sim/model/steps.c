@@ -180,6 +180,19 @@ static void measure_distance(struct rp_sim_part *p, int64_t *first)
     p->distance_ns = p->nsteps > 1 ? rp_sim_median_gap(first, p->nsteps) : p->measured_ns;
 }
 
+/* The node of the last work of the step before the first one. */
+static void find_previous(struct rp_sim_part *p, const struct rp_trace *t)
+{
+    rp_event last;
+    uint32_t i;
+
+    if (rp_previous_step_end(t, &last) == RP_NO_TS)
+        return;
+    for (i = 0; i < p->graph.nodes.n && !p->previous; i++)
+        if (p->graph.nodes.at[i].event == last)
+            p->previous = i + 1;
+}
+
 static enum rp_code measure_steps(struct rp_sim_part *p, const struct rp_trace *t,
                                   struct rp_arena *scratch, struct rp_err *err)
 {
@@ -193,6 +206,7 @@ static enum rp_code measure_steps(struct rp_sim_part *p, const struct rp_trace *
     RP_TRY(rp_step_times(t, scratch, &steps, err));
     RP_TRY(rp_step_median(steps, t->nsteps, scratch, &p->measured_ns, err));
     p->spread_ratio = spread_of(steps, t->nsteps, p->measured_ns);
+    find_previous(p, t);
     first = RP_ARENA_NEW(scratch, int64_t, p->nsteps);
     if (first)
         measure_distance(p, first);

@@ -4,9 +4,9 @@
  * step to its last the host does nothing, and device work runs after what it depends on with the
  * gap that graphs have; what ran in a graph already stays as it is. What the host does before (it
  * prepares the input) and once it has waited for the last of it (it reads results) stays, and so do
- * data loaders. With a region
- * only that part is a graph: a phase, or what operators or kernels of a name do. Its host work goes
- * but for one call, the longest of those that launched its work.
+ * data loaders and whatever else the host does for long between two launches: a graph holds only
+ * what launches. With a region only that part is a graph: a phase, or what operators or kernels of
+ * a name do. Its host work goes but for one call, the longest of those that launched its work.
  */
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
@@ -48,6 +48,11 @@ static int64_t graph_lag(uint32_t flags, int64_t lag_ns, int64_t gap_ns, bool to
     }
 }
 
+/* Between two launches the host takes microseconds. What takes longer is something else than
+   launching (docs/definitions.md, "Idle": host_work); but a backward pass and an optimizer only
+   walk over what a graph remembers. */
+#define OTHER_WORK_NS 1000000
+
 /* When the host launches in a step, and when it first waited after that, as recorded. */
 struct launching {
     int64_t first_ns, last_ns, waited_ns;
@@ -58,7 +63,8 @@ struct region {
     uint8_t phase;
     const char *pattern;
     size_t nsteps;            /* the most that a rank has */
-    struct launching *window; /* of the whole step: by rank and step */
+    struct launching *window; /* by rank and step */
+    uint8_t *other;           /* by node: of the host, and does something else than launch */
 };
 
 static struct region region_of(const char *value)
@@ -109,7 +115,48 @@ static void note_wait(struct launching *w, int64_t ns)
         w->waited_ns = ns;
 }
 
-/* When each step of each rank launches device work. */
+static bool is_launch(const struct rp_sim_run *run, uint32_t node)
+{
+    const struct rp_task_graph *g = &run->tasks;
+    uint32_t k;
+
+    for (k = g->first.at[node]; k < g->first.at[node + 1]; k++)
+        if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH)
+            return true;
+    return false;
+}
+
+/* Marks what the host does for long between two launches of a thread. */
+static enum rp_code find_other_work(const struct rp_sim_run *run, struct region *r,
+                                    struct rp_arena *arena, struct rp_err *err)
+{
+    size_t k;
+
+    r->other = RP_ARENA_NEW(arena, uint8_t, rp_sim_nnodes(run) + 1);
+    RP_TRY(rp_arena_check(arena, "simulating", err));
+    for (k = 0; k < run->graph->lanes.n; k++) {
+        const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
+        uint32_t i, first = lane->first;
+        int64_t ns = 0;
+
+        for (i = lane->first; !lane->device && i < lane->end; i++) {
+            uint8_t phase = rp_sim_note_of(run, i)->phase;
+
+            if (rp_sim_node(run, i)->kind == RP_SG_HOST && phase != RP_PHASE_BACKWARD &&
+                phase != RP_PHASE_OPTIMIZER)
+                ns = rp_ns_sum(ns, run->overlay.dur_ns.at[i]);
+            if (!is_launch(run, i))
+                continue;
+            if (ns >= OTHER_WORK_NS)
+                memset(&r->other[first], 1, i - first);
+            first = i + 1;
+            ns = 0;
+        }
+    }
+    return RP_OK;
+}
+
+/* When each step of each rank launches device work of the region. */
 static enum rp_code find_launching(const struct rp_sim_run *run, struct region *r,
                                    struct rp_arena *arena, struct rp_err *err)
 {
@@ -126,7 +173,8 @@ static enum rp_code find_launching(const struct rp_sim_run *run, struct region *
         r->window[i] = (struct launching){INT64_MAX, INT64_MIN, INT64_MAX};
     for (v = 0; v < g->tasks.n; v++)
         for (k = g->first.at[v]; k < g->first.at[v + 1]; k++)
-            if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH)
+            if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH &&
+                in_region(run, r, g->edges.at[k].to))
                 note_launch(window_of(run, r, v), rp_sim_node(run, v)->start_ns);
     for (k = 0; k < g->edges.n; k++)
         if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_SYNC)
@@ -141,11 +189,14 @@ static bool stays_on_host(const struct rp_sim_run *run, const struct region *r, 
     int64_t start = rp_sim_node(run, i)->start_ns;
     const struct launching *w;
 
-    if (!rp_sim_is_host(run, i) || r->pattern)
+    if (!rp_sim_is_host(run, i))
+        return false;
+    if (r->other[i] || rp_sim_note_of(run, i)->flags & RP_SIM_LOADER)
+        return true;
+    if (r->phase == RP_PHASES && r->pattern)
         return false;
     w = window_of(run, r, i);
-    return !w || rp_sim_note_of(run, i)->flags & RP_SIM_LOADER || start < w->first_ns ||
-           start >= w->waited_ns;
+    return !w || start < w->first_ns || start >= w->waited_ns;
 }
 
 /* The launch of a graph stands for those of its kernels: in each step and rank one call stays. */
@@ -245,6 +296,7 @@ static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args 
     uint32_t rank;
 
     RP_TRY(find_launching(run, r, scratch, err));
+    RP_TRY(find_other_work(run, r, scratch, err));
     RP_TRY(empty_host(run, r, &n, err));
     if (!n)
         return rp_err_set(err, RP_UNSUPPORTED, "'%s': no device work belongs to '%s'", args->text,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dtype: kernels in another number format. Of products whose shapes were recorded a cost model says
- * what they gain (sim/kernel_ratios.h). The rest follows from its class and its time, by a table of
- * medians over 1,920 single operators that were measured on one H200; the remaining doubt is in the
- * interval.
+ * dtype: kernels in 16 bits, in the format that the device has. Of products whose shapes were
+ * recorded a cost model says what they gain (sim/kernel_ratios.h). The rest follows from its class
+ * and its time, by a table of medians over 1,920 single operators that were measured on one H200,
+ * scaled by how much faster its matrix units are than what computes in 32 bits; the remaining doubt
+ * is in the interval.
  */
+#include "cost/devices.h"
 #include "sim/whatif/nodes.h"
 
 #include <string.h>
@@ -47,18 +49,54 @@ static bool is_depthwise(const char *kernel)
            strcasestr(kernel, "dgrad2d_grouped") || strcasestr(kernel, "wgrad2d_grouped");
 }
 
-static double gain_of(const char *kernel, int64_t dur_ns)
+/* How much faster products are in 16 bits than in 32, as published. */
+static double half_rate(const struct rp_device_peaks *d)
+{
+    double half = rp_device_matrix_peak(d, rp_device_half(d));
+    double full = rp_device_matrix_peak(d, RP_NUMBER_FP32);
+
+    return half > 0 && full > 0 ? half / full : 1;
+}
+
+/* The recorded device, and how its products compare with those that the table was measured on. */
+struct half {
+    const struct rp_device_peaks *device; /* NULL: not known */
+    double slower;                        /* times the factors of the table for products */
+    double tf32;                          /* the factor of products in tf32 */
+};
+
+static struct half half_of(const struct rp_sim_run *run)
+{
+    const char *gpu = run->parts[0]->gpu;
+    struct half h = {
+        .device = gpu ? rp_device_recognise(gpu, 0) : NULL, .slower = 1, .tf32 = TF32_GAIN};
+    const struct rp_device_peaks *measured = rp_device_by_name("H200");
+
+    if (!h.device || !measured)
+        return h;
+    h.slower = half_rate(measured) / half_rate(h.device);
+    h.slower = h.slower > 1 ? h.slower : 1;
+    if (h.device->matrix[RP_NUMBER_TF32] > 0)
+        h.tf32 = h.device->matrix[RP_NUMBER_TF32] /
+                 rp_device_matrix_peak(h.device, rp_device_half(h.device));
+    return h;
+}
+
+static double gain_of(const struct half *h, const char *kernel, int64_t dur_ns)
 {
     static const struct gain *const tables[] = {[RP_KERNEL_MATRIX] = matrix_gain,
                                                 [RP_KERNEL_CONVOLUTION] = convolution_gain,
                                                 [RP_KERNEL_ELEMENTS] = element_gain};
     const struct gain *g = is_depthwise(kernel) ? depthwise_gain : tables[rp_kernel_class(kernel)];
+    bool product = rp_kernel_class(kernel) == RP_KERNEL_MATRIX;
+    double factor;
 
-    if (rp_kernel_class(kernel) == RP_KERNEL_MATRIX && strcasestr(kernel, "tf32"))
-        return TF32_GAIN;
+    if (product && strcasestr(kernel, "tf32"))
+        return h->tf32;
     while (dur_ns > g->up_to_ns)
         g++;
-    return g->factor;
+    factor = g->factor * (product ? h->slower : 1);
+    return product && factor > 1 ? 1 : factor;
 }
 
 /* What the model says of a node; NULL: nothing. */
@@ -98,7 +136,25 @@ static double half_part(const struct rp_sim_run *run)
     return all > 0 ? half / all : 0;
 }
 
-static double factor_of(struct rp_sim_run *run, uint32_t node, bool mixed)
+/* The part of the time of products that is known to run in 32 bits, by names or recorded types. */
+static double single_part(const struct rp_sim_run *run)
+{
+    double single = 0, all = 0;
+    uint32_t i;
+
+    for (i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_is_kernel(run, i) &&
+            rp_kernel_class(rp_sim_node_name(run, i)) != RP_KERNEL_ELEMENTS) {
+            const struct rp_sim_ratio *ratio = ratio_of(run, i);
+            bool known = ratio ? ratio->ratio != 1 : rp_kernel_is_single(rp_sim_node_name(run, i));
+
+            all += (double)run->overlay.dur_ns.at[i];
+            single += known ? (double)run->overlay.dur_ns.at[i] : 0;
+        }
+    return all > 0 ? single / all : 0;
+}
+
+static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t node, bool mixed)
 {
     const char *kernel = rp_sim_node_name(run, node);
     int64_t dur_ns = run->overlay.dur_ns.at[node];
@@ -110,27 +166,46 @@ static double factor_of(struct rp_sim_run *run, uint32_t node, bool mixed)
     if (mixed && rp_kernel_class(kernel) == RP_KERNEL_ELEMENTS)
         return 1;
     if (!ratio)
-        return convert + gain_of(kernel, dur_ns) * rp_sim_lean_by(run, DOUBT_DTYPE);
+        return convert + gain_of(h, kernel, dur_ns) * rp_sim_lean_by(run, DOUBT_DTYPE);
     run->leans = true;
     return convert + (double)(run->lean == RP_LEAN_SLOWER   ? ratio->high
                               : run->lean == RP_LEAN_FASTER ? ratio->low
                                                             : ratio->ratio);
 }
 
+/* Whether the text names a format of 16 bits that the device has. */
+static enum rp_code check_format(const struct half *h, const struct rp_whatif_args *args,
+                                 struct rp_err *err)
+{
+    enum rp_number has = rp_device_half(h->device);
+    bool bf16 = args->value && !strcmp(args->value, "bf16");
+
+    if (!bf16 && (!args->value || strcmp(args->value, "fp16") != 0))
+        return rp_err_set(err, RP_USAGE, "'%s': dtype=bf16 or dtype=fp16 is expected", args->text);
+    if (has == RP_NUMBER_NONE)
+        return rp_err_set(err, RP_UNSUPPORTED, "dtype: %s has no matrix units for 16 bits",
+                          h->device->name);
+    if (bf16 && has != RP_NUMBER_BF16)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "dtype: %s has no matrix units for bf16: use dtype=fp16",
+                          h->device->name);
+    return RP_OK;
+}
+
 static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                 struct rp_err *err)
 {
+    struct half h = half_of(run);
     bool mixed;
     uint32_t i, n = 0;
 
-    if (!args->value || strcmp(args->value, "bf16") != 0)
-        return rp_err_set(err, RP_USAGE, "'%s': only dtype=bf16 is supported", args->text);
+    RP_TRY(check_format(&h, args, err));
     RP_TRY(rp_sim_need_kernels(run, "dtype", err));
     mixed = half_part(run) > MIXED_PART;
     for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && rp_sim_note_of(run, i)->phase != RP_PHASE_OPTIMIZER &&
             !is_converted(run, i)) {
-            double factor = factor_of(run, i, mixed);
+            double factor = factor_of(run, &h, i, mixed);
 
             n += !mixed || factor != 1;
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
@@ -142,25 +217,41 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
 static enum rp_code dtype_propose(const struct rp_sim_run *run, struct rp_arena *arena,
                                   rp_whatif_texts *out, struct rp_err *err)
 {
+    struct half h = half_of(run);
+
     (void)arena;
-    return half_part(run) > HALF_PART
-               ? rp_err_set(err, RP_UNSUPPORTED, "dtype: the products run in 16 bits already")
-               : rp_vec_push(out, "dtype=bf16", err);
+    if (rp_device_half(h.device) == RP_NUMBER_NONE)
+        return rp_err_set(err, RP_UNSUPPORTED, "dtype: %s has no matrix units for 16 bits",
+                          h.device->name);
+    if (half_part(run) > HALF_PART)
+        return rp_err_set(err, RP_UNSUPPORTED, "dtype: the products run in 16 bits already");
+    if (single_part(run) <= 0)
+        return rp_err_set(
+            err, RP_UNSUPPORTED,
+            "dtype: no product is known to run in 32 bits (record_shapes=True tells)");
+    return rp_vec_push(
+        out, rp_device_half(h.device) == RP_NUMBER_BF16 ? "dtype=bf16" : "dtype=fp16", err);
+}
+
+static const char *dtype_how(const char *text)
+{
+    return strstr(text, "fp16")
+               ? "run the forward pass under torch.autocast('cuda', dtype=torch.float16), and the "
+                 "backward pass with torch.amp.GradScaler"
+               : "run the forward pass under torch.autocast('cuda', dtype=torch.bfloat16)";
 }
 
 static const struct rp_whatif_move dtype_move = {
-    .family = "precision",
-    .effort = 2,
-    .apply = "run the forward pass under torch.autocast('cuda', dtype=torch.bfloat16)",
-    .propose = dtype_propose};
+    .family = "precision", .effort = 2, .how = dtype_how, .propose = dtype_propose};
 
 const struct rp_whatif rp_whatif_dtype = {
     .name = "dtype",
-    .form = "dtype=bf16",
-    .summary = "kernels outside the optimizer run in bf16 instead of fp32",
+    .form = "dtype=bf16|fp16",
+    .summary =
+        "kernels outside the optimizer run in 16 bits instead of fp32, in a format that the device has",
     .assumes =
         "products gain what the cost model says of their shapes, or, without shapes, what "
-        "products of their time gained on one H200; conversions cost 1.5 µs and 2 % of a product; "
+        "products of their time gained on one H200, scaled by the peaks of the device; conversions cost 1.5 µs and 2 % of a product; "
         "long element-wise kernels gain a quarter",
     .value = RP_WHATIF_WORD,
     .move = &dtype_move,

@@ -54,6 +54,15 @@ bool rp_kernel_is_half(const char *name)
            (is_attention(name) && !strcasestr(name, "f32"));
 }
 
+bool rp_kernel_is_single(const char *name)
+{
+    static const char *const signs[] = {"sgemm",  "f32f32", "tf32",    "_fp32",
+                                        "<float", "float>", ", float", "_float32",
+                                        "Bljk_S", "Bjlk_S", "simt_s",  NULL};
+
+    return !rp_kernel_is_half(name) && has_any(name, signs);
+}
+
 const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t i)
 {
     return run->graph->names.at[rp_sim_node(run, i)->name];

@@ -22,8 +22,9 @@ const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t node);
 /* Kernels (kernels.c), classified by their names. */
 enum rp_kernel_class { RP_KERNEL_MATRIX, RP_KERNEL_CONVOLUTION, RP_KERNEL_ELEMENTS };
 enum rp_kernel_class rp_kernel_class(const char *name);
-/* It computes with 16 or fewer bits. */
+/* It computes with 16 or fewer bits; with 32. Of many kernels the name tells neither. */
 bool rp_kernel_is_half(const char *name);
+bool rp_kernel_is_single(const char *name);
 bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t node);
 /* RP_UNSUPPORTED where no kernels were recorded; `what` is the name of the what-if. */
 enum rp_code rp_sim_need_kernels(const struct rp_sim_run *run, const char *what,

@@ -13,6 +13,8 @@
  */
 #include "sim/whatif/optimizer_kind.h"
 
+#include "facts/workload.h"
+
 #include <string.h>
 
 bool rp_sim_is_update(const struct rp_sim_run *run, uint32_t node)
@@ -25,11 +27,15 @@ bool rp_sim_is_update(const struct rp_sim_run *run, uint32_t node)
 
 struct seen {
     bool adamw, adam, sgd, foreach, fused, item, decays; /* decays: a buffer is multiplied */
+    bool powers;         /* of its factors are computed on the device */
+    bool fusible, other; /* PyTorch has it fused, or not */
 };
 
 static void look_at(struct seen *s, const char *name)
 {
-    if (!strncmp(name, "Optimizer.step#", 15)) {
+    s->fusible |= rp_update_of_mark(name) == RP_UPDATE_FUSIBLE;
+    s->other |= rp_update_of_mark(name) == RP_UPDATE_OTHER;
+    if (rp_update_of_mark(name) == RP_UPDATE_FUSIBLE) {
         s->adamw |= strstr(name, "AdamW") != NULL;
         s->adam |= strstr(name, "Adam") != NULL;
         s->sgd |= strstr(name, "SGD") != NULL;
@@ -37,6 +43,7 @@ static void look_at(struct seen *s, const char *name)
     s->foreach |= strstr(name, "_foreach_") != NULL;
     s->fused |= strstr(name, "aten::_fused_") != NULL;
     s->item |= !strcmp(name, "aten::item") || !strcmp(name, "aten::_local_scalar_dense");
+    s->powers |= strstr(name, "pow") != NULL;
     s->decays |= !strcmp(name, "aten::_foreach_mul_") || !strcmp(name, "aten::mul_");
 }
 
@@ -52,18 +59,21 @@ void rp_optimizer_kind(const struct rp_sim_run *run, uint32_t rank, struct rp_op
             rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER &&
             (rp_sim_node(run, i)->kind == RP_SG_HOST || rp_sim_node(run, i)->kind == RP_SG_RUNTIME))
             look_at(&s, g->names.at[rp_sim_node(run, i)->name]);
+    if (part->update)
+        look_at(&s, part->update);
     out->name = s.adamw ? "AdamW" : s.adam ? "Adam" : s.sgd ? "SGD" : "optimizer";
     out->style = s.fused     ? RP_OPTIMIZER_FUSED
                  : s.foreach ? RP_OPTIMIZER_FOREACH
                              : RP_OPTIMIZER_LOOP;
     out->adam = s.adam;
+    out->fusible = s.fusible || !s.other;
     out->reads_host = s.adam && s.item;
     out->parameters = (double)part->gradients.n / (double)part->nsteps;
     if (s.sgd && !s.adam) {
         out->passes = s.decays ? 8 : 3;
         out->fused = s.decays ? 5 : 3;
     } else {
-        out->passes = (s.adam && !s.adamw ? 18 : 20) + (s.adam && !s.item ? 4 : 0);
+        out->passes = (s.adam && !s.adamw ? 18 : 20) + (s.adam && !s.item && (s.foreach || s.powers) ? 4 : 0);
         out->fused = 7;
     }
     if (s.fused)

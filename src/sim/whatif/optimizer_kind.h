@@ -13,6 +13,7 @@ enum rp_optimizer_style { RP_OPTIMIZER_LOOP, RP_OPTIMIZER_FOREACH, RP_OPTIMIZER_
 struct rp_optimizer_kind {
     const char *name; /* "AdamW", "Adam", "SGD", "optimizer" */
     enum rp_optimizer_style style;
+    bool fusible;      /* PyTorch has it with fused=True, as far as its name says */
     bool adam;         /* it has two moments and counts its steps */
     bool reads_host;   /* the count is on the host (capturable=False) */
     double passes;     /* over memory, as recorded */

@@ -79,3 +79,10 @@ enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, st
                           args->text);
     return RP_OK;
 }
+
+const char *rp_whatif_how(const struct rp_whatif *row, const char *text)
+{
+    if (!row->move)
+        return NULL;
+    return row->move->how ? row->move->how(text) : row->move->apply;
+}

@@ -58,6 +58,7 @@ struct rp_whatif_move {
     const char *family; /* as 'optimize --moves' names it */
     unsigned effort;    /* of two moves the one with less is made first */
     const char *apply;  /* how, one line */
+    const char *(*how)(const char *text); /* the same, where it depends on the text; or NULL */
     /* Adds the texts that are worth trying; each is an alternative to the others. RP_UNSUPPORTED:
        none is, for the reason in err. NULL: the name alone. */
     enum rp_code (*propose)(const struct rp_sim_run *run, struct rp_arena *arena,
@@ -83,6 +84,9 @@ extern const struct rp_whatif *const rp_whatifs[]; /* ended by NULL */
 /* Applies one what-if or several joined with '+': first those that make tasks, then the others from
    left to right. A malformed text is RP_USAGE and the message says what is expected. */
 enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err);
+
+/* How a user makes it, one line: static text; NULL: it is no move. */
+const char *rp_whatif_how(const struct rp_whatif *row, const char *text);
 
 /* What they assume, joined with "; ", in the arena. */
 enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const char **out,

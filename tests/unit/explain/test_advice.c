@@ -126,7 +126,7 @@ static void check_line(const struct rp_advice *a, const struct rp_workload *w, e
                  rp_mode_names[w->mode], w->compiled ? ", compiled" : "",
                  w->graphs ? ", graphs" : "", a->text, words_about[i]);
     if (w->graphs && a->what_if)
-        assert_string_not_equal(a->what_if, "graphs");
+        assert_string_not_equal(a->what_if, "cuda-graphs");
     if (w->compiled && a->what_if)
         assert_string_not_equal(a->what_if, "fuse");
 }
@@ -222,7 +222,7 @@ static void the_most_special_row_wins(void **state)
     UNUSED_STATE(state);
     assert_true(n >= 2);
     assert_contains(a[0].text, "HIP graphs");
-    assert_string_equal(a[0].what_if, "graphs");
+    assert_string_equal(a[0].what_if, "cuda-graphs");
     w.framework = RP_FRAMEWORK_VLLM;
     w.mode = RP_MODE_SERVING;
     w.graphs = true;

@@ -490,8 +490,12 @@ static void work_of_an_unmarked_step_is_not_atypical(void **state)
     result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
     root = result->root;
     assert_int_equal(root->nsteps, 5);
-    assert_int_equal(root->steps[0].b.window_ns, 30 * MS);
+    assert_int_equal(root->steps[0].b.window_ns, 10 * MS); /* it begins when that has ended */
     assert_int_equal(root->step_ns, 10 * MS);
+    assert_int_equal(root->span_ns, 70 * MS);
+    assert_int_equal(sum_of_parts(root), 70 * MS);
+    assert_int_equal(root->needed_ns, 50 * MS);
+    assert_int_equal(root->lost_ns, 0);
     assert_null(finding_of(root, "atypical-step"));
     assert_int_equal(root->npitfalls, 0);
     rp_result_free(result);

@@ -3,7 +3,7 @@
  * What a step takes with changes. The recording without the profiler is the base; a change is
  * applied to its overlay, what it reaches is simulated again, and it is undone.
  */
-#include "opt/optimize.h"
+#include "sim/worlds.h"
 
 #include "sim/model/profiler_cost.h"
 #include "sim/model/simulated_steps.h"
@@ -20,7 +20,7 @@
 /* Relative uncertainty of the profiler's cost. */
 #define DOUBT_OF_COST 0.5
 
-static void reset_run(struct rp_opt_run *x)
+static void reset_run(struct rp_worlds *x)
 {
     memset(x->run.gone.at, 0, x->run.gone.n);
     x->run.edges_factor = 1;
@@ -28,7 +28,7 @@ static void reset_run(struct rp_opt_run *x)
     x->run.latency_doubt = x->run.rate_doubt = NULL;
 }
 
-static enum rp_code run_all(struct rp_opt_run *x, int64_t *step_ns, struct rp_err *err)
+static enum rp_code run_all(struct rp_worlds *x, int64_t *step_ns, struct rp_err *err)
 {
     struct rp_sim_result r = {0};
     enum rp_code code = rp_simulate(&x->run.overlay, &r, err);
@@ -41,7 +41,7 @@ static enum rp_code run_all(struct rp_opt_run *x, int64_t *step_ns, struct rp_er
 }
 
 /* How far the transport of another run may be from the recorded one; 0: there is none. */
-static enum rp_code find_transport(struct rp_opt_run *x, struct rp_err *err)
+static enum rp_code find_transport(struct rp_worlds *x, struct rp_err *err)
 {
     struct rp_transport t = {0};
     uint32_t i;
@@ -56,13 +56,13 @@ static enum rp_code find_transport(struct rp_opt_run *x, struct rp_err *err)
     return RP_OK;
 }
 
-enum rp_code rp_opt_run_init(struct rp_opt_run *x, const struct rp_sim_part *const *parts, size_t n,
-                             const uint32_t *weights, struct rp_err *err)
+enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const *parts, size_t n,
+                            const uint32_t *weights, struct rp_err *err)
 {
     double spread, error;
     size_t mark;
 
-    *x = (struct rp_opt_run){0};
+    *x = (struct rp_worlds){0};
     RP_TRY(rp_sim_run_init(&x->run, parts, n, err));
     if (x->run.nranks == n)
         x->run.weights = weights;
@@ -80,22 +80,22 @@ enum rp_code rp_opt_run_init(struct rp_opt_run *x, const struct rp_sim_part *con
     return find_transport(x, err);
 }
 
-void rp_opt_run_release(struct rp_opt_run *x)
+void rp_worlds_release(struct rp_worlds *x)
 {
     if (x->based)
         rp_resim_release(&x->base);
     rp_sim_run_release(&x->run);
 }
 
-static enum rp_code run_again(struct rp_opt_run *x, int64_t *step_ns, struct rp_err *err)
+static enum rp_code run_again(struct rp_worlds *x, int64_t *step_ns, struct rp_err *err)
 {
     RP_TRY(rp_resim_update(&x->base, err));
     x->evaluated++;
     return rp_sim_step_ns(&x->run, &x->base.result, step_ns, err);
 }
 
-enum rp_code rp_opt_run_step(struct rp_opt_run *x, const char *text, int64_t *step_ns,
-                             struct rp_err *err)
+enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step_ns,
+                            struct rp_err *err)
 {
     bool again = !x->whole && x->run.tasks.tasks.n <= MANY_TASKS;
     size_t mark = rp_overlay_mark(&x->run.overlay);
@@ -117,7 +117,7 @@ enum rp_code rp_opt_run_step(struct rp_opt_run *x, const char *text, int64_t *st
 }
 
 /* With another cost of the profiler. */
-static enum rp_code step_at_cost(struct rp_opt_run *x, double factor, const char *text,
+static enum rp_code step_at_cost(struct rp_worlds *x, double factor, const char *text,
                                  int64_t *step_ns, struct rp_err *err)
 {
     enum rp_code code;
@@ -136,7 +136,7 @@ static enum rp_code step_at_cost(struct rp_opt_run *x, double factor, const char
 }
 
 /* What-ifs that know of no transport, on one that is slower or faster. */
-static enum rp_code step_on_transport(struct rp_opt_run *x, const char *text, bool faster,
+static enum rp_code step_on_transport(struct rp_worlds *x, const char *text, bool faster,
                                       int64_t *step_ns, struct rp_err *err)
 {
     double by = 1 + x->transport_doubt;
@@ -145,21 +145,23 @@ static enum rp_code step_on_transport(struct rp_opt_run *x, const char *text, bo
     if ((size_t)snprintf(scaled, sizeof scaled, "%s%sscale:comm=%.6f", text, *text ? "+" : "",
                          faster ? 1 / by : by) >= sizeof scaled)
         return RP_OK;
-    return rp_opt_run_step(x, scaled, step_ns, err);
+    return rp_worlds_step(x, scaled, step_ns, err);
 }
 
-enum rp_code rp_opt_run_worlds(struct rp_opt_run *x, const char *text,
-                               int64_t step_ns[RP_OPT_WORLDS], struct rp_err *err)
+enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, int64_t step_ns[RP_WORLDS],
+                             struct rp_err *err)
 {
-    enum rp_code code = rp_opt_run_step(x, text, &step_ns[0], err);
+    enum rp_code code = rp_worlds_step(x, text, &step_ns[0], err);
     bool leans = x->run.leans, transport = x->run.uses_transport;
     int i;
 
-    for (i = 1; i < RP_OPT_WORLDS; i++)
+    for (i = 1; i < RP_WORLDS; i++)
         step_ns[i] = step_ns[0];
-    for (i = RP_LEAN_NONE + 1; code == RP_OK && leans && i < RP_LEANS; i++) {
+    /* only what communicates has a latency to lean to */
+    for (i = transport ? RP_LEAN_NONE + 1 : RP_LEAN_SLOWER; code == RP_OK && leans && i < RP_LEANS;
+         i++) {
         x->run.lean = (enum rp_sim_lean)i;
-        code = rp_opt_run_step(x, text, &step_ns[i], err);
+        code = rp_worlds_step(x, text, &step_ns[i], err);
     }
     x->run.lean = RP_LEAN_NONE;
     for (i = 0; code == RP_OK && !transport && x->transport_doubt > 0 && i < 2; i++)
@@ -170,4 +172,44 @@ enum rp_code rp_opt_run_worlds(struct rp_opt_run *x, const char *text,
     if (code == RP_OK && x->costs)
         code = step_at_cost(x, 1 + DOUBT_OF_COST, text, &step_ns[RP_LEANS + 1], err);
     return code;
+}
+
+bool rp_worlds_has_steps(const struct rp_worlds *x)
+{
+    return x->run.parts[0]->has_steps || x->run.parts[0]->recorded_steps;
+}
+
+/* Over collectives of the host (gloo), predicted changes of buckets were off by this part of a step
+   (the median; docs/cli/simulate.md). */
+#define HOST_TRANSPORT_DOUBT 0.04
+
+/* What a gain may be off by, beside what the worlds say. */
+static int64_t gain_doubt(const struct rp_worlds *x, int64_t step_ns, const char *text)
+{
+    bool on_host = x->run.parts[0]->collectives.on_host && x->transport_doubt > 0;
+
+    return on_host && (!strncmp(text, "bucket", 6) || !strncmp(text, "overlap", 7))
+               ? rp_sim_scaled(step_ns, HOST_TRANSPORT_DOUBT)
+               : 0;
+}
+
+struct rp_gain rp_worlds_gain(const struct rp_worlds *x, const int64_t before[RP_WORLDS],
+                              const int64_t then[RP_WORLDS], const char *text)
+{
+    struct rp_gain g = {.ns = before[0] - then[0]};
+    double more = 1 + x->doubt;
+    size_t i;
+
+    g.low_ns = g.high_ns = g.ns;
+    for (i = 1; i < RP_WORLDS; i++) {
+        int64_t gain = before[i] - then[i];
+
+        g.low_ns = gain < g.low_ns ? gain : g.low_ns;
+        g.high_ns = gain > g.high_ns ? gain : g.high_ns;
+    }
+    g.low_ns = rp_sim_scaled(g.low_ns, g.low_ns > 0 ? 1 / more : more);
+    g.high_ns = rp_sim_scaled(g.high_ns, g.high_ns > 0 ? more : 1 / more);
+    g.low_ns -= gain_doubt(x, before[0], text);
+    g.high_ns += gain_doubt(x, before[0], text);
+    return g;
 }

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of opportunities. Every what-if that a user can make proposes texts, and each is run
+ * alone on the model without the profiler: a part of a simulation each. Only what brings enough is
+ * then run in the other worlds, for its interval; of a what-if with several texts the best whose
+ * whole interval is a gain is kept.
+ */
+#include "sim/opportunities.h"
+
+#include "base/order.h"
+#include "sim/predict.h"
+
+#include <reprise/result.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct trying {
+    struct rp_worlds *x;
+    const struct rp_changes_asked *asked;
+    struct rp_arena *arena;
+    RP_VEC(struct rp_change) list;
+    struct rp_err *err;
+};
+
+/* ------------------------------------------------------------------ what is tried */
+
+static enum rp_code push_change(struct trying *t, const struct rp_whatif *row, const char *text,
+                                const char *impossible)
+{
+    struct rp_change c = {
+        .row = row, .text = text, .alone_ns = RP_ABSENT_I64, .impossible = impossible};
+    size_t i;
+
+    for (i = t->list.n; i > 0 && t->list.at[i - 1].row == row; i--)
+        if (!strcmp(t->list.at[i - 1].text, text))
+            return RP_OK;
+    return rp_vec_push(&t->list, c, t->err);
+}
+
+/* The texts that a what-if proposes, or one entry that says why it has none. */
+static enum rp_code propose(struct trying *t, const struct rp_whatif *row)
+{
+    rp_whatif_texts texts = {0};
+    struct rp_err why = RP_ERR_INIT;
+    enum rp_code code = row->move->propose ? row->move->propose(&t->x->run, t->arena, &texts, &why)
+                                           : rp_vec_push(&texts, row->name, &why);
+    size_t i;
+
+    if (code == RP_UNSUPPORTED)
+        code = push_change(t, row, row->name, rp_arena_text(t->arena, why.text));
+    else if (code != RP_OK)
+        rp_err_set(t->err, code, "%s", why.text);
+    else
+        for (i = 0; code == RP_OK && i < texts.n; i++)
+            code = push_change(t, row, texts.at[i], NULL);
+    rp_vec_release(&texts);
+    return code;
+}
+
+/* The what-if that a text begins with; NULL: it is malformed. */
+static const struct rp_whatif *row_of(struct trying *t, const char *text)
+{
+    struct rp_err why = RP_ERR_INIT;
+    struct rp_whatif_list list;
+
+    return rp_whatif_parse(text, t->arena, &list, &why) == RP_OK && list.n ? list.calls[0].row
+                                                                           : NULL;
+}
+
+static enum rp_code push_more(struct trying *t, const struct rp_whatif *row)
+{
+    size_t i;
+
+    for (i = 0; i < t->asked->nmore; i++)
+        if (row_of(t, t->asked->more[i]) == row)
+            RP_TRY(push_change(t, row, t->asked->more[i], NULL));
+    return RP_OK;
+}
+
+static int by_effort(const void *pa, const void *pb)
+{
+    const struct rp_whatif *a = *(const struct rp_whatif *const *)pa;
+    const struct rp_whatif *b = *(const struct rp_whatif *const *)pb;
+    unsigned ea = a->move ? a->move->effort : 0, eb = b->move ? b->move->effort : 0;
+
+    return ea != eb ? ea < eb ? -1 : 1 : strcmp(a->name, b->name);
+}
+
+static enum rp_code list_changes(struct trying *t)
+{
+    const struct rp_whatif *rows[64];
+    const struct rp_changes_asked *asked = t->asked;
+    size_t i, n = 0;
+
+    for (i = 0; rp_whatifs[i] && n < sizeof rows / sizeof rows[0]; i++)
+        rows[n++] = rp_whatifs[i];
+    qsort((void *)rows, n, sizeof rows[0], by_effort);
+    for (i = 0; i < n; i++) {
+        if (rows[i]->move && (!asked->wants || asked->wants(rows[i], asked->user)))
+            RP_TRY(propose(t, rows[i]));
+        RP_TRY(push_more(t, rows[i]));
+    }
+    return RP_OK;
+}
+
+static enum rp_code try_change(struct trying *t, struct rp_change *c)
+{
+    struct rp_err why = RP_ERR_INIT;
+    enum rp_code code;
+
+    if (c->impossible)
+        return RP_OK;
+    if (t->asked->over && t->asked->over(t->asked->user)) {
+        c->impossible = "the search ended before it was tried";
+        return RP_OK;
+    }
+    code = rp_worlds_step(t->x, c->text, &c->alone_ns, &why);
+    if (code == RP_OK)
+        return RP_OK;
+    if (code != RP_UNSUPPORTED)
+        return rp_err_set(t->err, code, "%s", why.text);
+    c->alone_ns = RP_ABSENT_I64;
+    c->impossible = rp_arena_text(t->arena, why.text);
+    return RP_OK;
+}
+
+enum rp_code rp_changes_try(struct rp_worlds *x, const struct rp_changes_asked *asked,
+                            struct rp_arena *arena, struct rp_changes *out, struct rp_err *err)
+{
+    struct trying t = {.x = x, .asked = asked, .arena = arena, .err = err};
+    enum rp_code code = list_changes(&t);
+    size_t i;
+
+    for (i = 0; i < t.list.n && code == RP_OK; i++)
+        code = try_change(&t, &t.list.at[i]);
+    *out = (struct rp_changes){t.list.n, RP_ARENA_NEW(arena, struct rp_change, t.list.n + 1)};
+    if (code == RP_OK)
+        code = rp_arena_check(arena, "simulating", err);
+    if (code == RP_OK && t.list.n)
+        memcpy(out->at, t.list.at, t.list.n * sizeof *out->at);
+    rp_vec_release(&t.list);
+    return code;
+}
+
+const struct rp_change *rp_changes_find(const struct rp_changes *changes, const char *text)
+{
+    size_t i;
+
+    for (i = 0; i < changes->n; i++)
+        if (!strcmp(changes->at[i].text, text))
+            return &changes->at[i];
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ what is worth it */
+
+RP_ORDER(by_gain, struct rp_opportunity, RP_DOWN(gain_ns), strcmp(a->what_if, b->what_if))
+
+/* The next best text of the what-if [first, end) that takes longer than `above`; NULL: none brings
+   enough. */
+static const struct rp_change *next_best(const struct rp_worlds *x, const struct rp_changes *all,
+                                         size_t first, size_t end, const struct rp_change *above)
+{
+    const struct rp_change *best = NULL;
+    size_t i;
+
+    for (i = first; i < end; i++) {
+        const struct rp_change *c = &all->at[i];
+
+        if (c->alone_ns == RP_ABSENT_I64 ||
+            (double)(x->step_ns - c->alone_ns) < RP_OPPORTUNITY_LEAST * (double)x->step_ns ||
+            (above &&
+             (c->alone_ns < above->alone_ns || (c->alone_ns == above->alone_ns && c <= above))))
+            continue;
+        if (!best || c->alone_ns < best->alone_ns)
+            best = c;
+    }
+    return best;
+}
+
+/* Adds the best text of a what-if whose whole interval is a gain. */
+static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, size_t first,
+                             size_t end, const int64_t before[RP_WORLDS], struct rp_arena *arena,
+                             struct rp_opportunities *out, struct rp_err *err)
+{
+    const struct rp_change *c = NULL;
+
+    while ((c = next_best(x, all, first, end, c)) != NULL) {
+        int64_t then[RP_WORLDS];
+        struct rp_opportunity o = {.row = c->row,
+                                   .what_if = c->text,
+                                   .apply = rp_whatif_how(c->row, c->text),
+                                   .effort = c->row->move ? c->row->move->effort : 0,
+                                   .step_ns = c->alone_ns};
+        struct rp_gain gain;
+
+        RP_TRY(rp_worlds_steps(x, c->text, then, err));
+        gain = rp_worlds_gain(x, before, then, c->text);
+        if (gain.low_ns <= 0)
+            continue;
+        o.gain_ns = gain.ns;
+        o.gain_low_ns = gain.low_ns;
+        o.gain_high_ns = gain.high_ns;
+        RP_TRY(rp_whatif_assumes(c->text, arena, &o.assumes, err));
+        out->at[out->n++] = o;
+        break;
+    }
+    return RP_OK;
+}
+
+static bool is_trusted(const struct rp_worlds *x)
+{
+    const struct rp_sim_now now = {x->recorded_ns, x->simulated_ns, x->step_ns};
+
+    return rp_worlds_has_steps(x) && rp_sim_reproduces(&now);
+}
+
+enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes *changes,
+                                   struct rp_arena *arena, struct rp_opportunities *out,
+                                   struct rp_err *err)
+{
+    int64_t before[RP_WORLDS];
+    size_t i, end;
+
+    *out = (struct rp_opportunities){0, RP_ARENA_NEW(arena, struct rp_opportunity, changes->n + 1)};
+    RP_TRY(rp_arena_check(arena, "simulating", err));
+    if (!changes->n || !is_trusted(x))
+        return RP_OK;
+    RP_TRY(rp_worlds_steps(x, "", before, err));
+    for (i = 0; i < changes->n; i = end) {
+        for (end = i; end < changes->n && changes->at[end].row == changes->at[i].row;)
+            end++;
+        RP_TRY(add_best(x, changes, i, end, before, arena, out, err));
+    }
+    if (out->n)
+        qsort(out->at, out->n, sizeof *out->at, by_gain);
+    return rp_arena_check(arena, "simulating", err);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_OPPORTUNITIES_H
+#define RP_SIM_OPPORTUNITIES_H
+/*
+ * Opportunities: changes that a user can make, whose effect can be predicted, and whose whole
+ * interval is a gain (docs/definitions.md). 'report', 'optimize', 'fusions' and 'roofline' all take
+ * them from here, so that a number is computed once.
+ *
+ *     rp_worlds_init(&x, parts, n, NULL, err)
+ *     rp_changes_try(&x, &asked, arena, &changes, err)          every what-if, each alone
+ *     rp_opportunities_find(&x, &changes, arena, &list, err)    those that are worth it, in order
+ */
+#include "sim/whatif/whatifs.h"
+#include "sim/worlds.h"
+
+/* An opportunity makes a step shorter by this part at least. */
+#define RP_OPPORTUNITY_LEAST 0.01
+
+/* A change that was tried. */
+struct rp_change {
+    const struct rp_whatif *row;
+    const char *text;       /* as 'simulate' takes it */
+    int64_t alone_ns;       /* a step with it alone; RP_ABSENT_I64: it cannot be */
+    const char *impossible; /* then the reason; else NULL */
+    bool chosen;            /* by a search */
+    bool clashes;           /* it does not go together with the plan */
+    bool unsure;            /* in the plan its interval would reach zero */
+};
+
+struct rp_changes { /* those of a what-if stand together */
+    size_t n;
+    struct rp_change *at;
+};
+
+struct rp_changes_asked {
+    bool (*wants)(const struct rp_whatif *row, void *user); /* NULL: all that a user can make */
+    bool (*over)(void *user);                               /* NULL; true: the time is used up */
+    void *user;
+    size_t nmore;
+    const char *const *more; /* texts beside those that what-ifs propose */
+};
+
+/* Tries what-ifs that a user can make, each alone. Texts are in the arena or those of `asked`. */
+enum rp_code rp_changes_try(struct rp_worlds *x, const struct rp_changes_asked *asked,
+                            struct rp_arena *arena, struct rp_changes *out, struct rp_err *err);
+/* The change of that text, or NULL. */
+const struct rp_change *rp_changes_find(const struct rp_changes *changes, const char *text);
+
+struct rp_opportunity {
+    const struct rp_whatif *row;
+    const char *what_if;
+    const char *apply;   /* how, for PyTorch; NULL: advice says */
+    const char *assumes; /* what must hold */
+    unsigned effort;     /* rows of the what-if say; 0: not known */
+    int64_t gain_ns, gain_low_ns, gain_high_ns;
+    int64_t step_ns; /* without the profiler, with the change */
+};
+
+struct rp_opportunities {
+    size_t n;
+    struct rp_opportunity *at; /* the largest gain first; one of each what-if */
+};
+
+/* None where no steps are marked, or the model does not reproduce them. */
+enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes *changes,
+                                   struct rp_arena *arena, struct rp_opportunities *out,
+                                   struct rp_err *err);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_SIM_WORLDS_H
+#define RP_SIM_WORLDS_H
+/*
+ * A recorded run without the cost of its recording, what a step of it takes with changes, and what
+ * the same would take where what is not known is different: gains have intervals from these worlds.
+ */
+#include "sim/engine/resimulate.h"
+#include "sim/model/run.h"
+
+struct rp_worlds {
+    struct rp_sim_run run;
+    struct rp_resim base;
+    bool based;
+    bool whole; /* every change runs all of it: to measure what that costs */
+    int64_t recorded_ns, simulated_ns;
+    int64_t step_ns;        /* without a change */
+    double doubt;           /* relative: how far steps differ, and the model from the recording */
+    double transport_doubt; /* relative: of another run; 0: nothing communicates */
+    bool one_size;          /* recorded transfers tell latency and rate not apart */
+    bool costs;             /* recording had a cost */
+    size_t evaluated;       /* runs of the simulator */
+};
+
+/* The parts outlive it. Release it also after a failure. */
+enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const *parts, size_t n,
+                            const uint32_t *weights, struct rp_err *err);
+void rp_worlds_release(struct rp_worlds *x);
+
+/* Whether steps are marked: else what happens once, such as loading, counts as a step does. */
+bool rp_worlds_has_steps(const struct rp_worlds *x);
+
+/* A step with a list of what-ifs ("" is none). */
+enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step_ns,
+                            struct rp_err *err);
+
+/* The same where what is not known is different: each transport and table leans to one side, and
+   the profiler cost half or half as much again. The first is as above. */
+enum { RP_WORLDS = RP_LEANS + 2 };
+enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, int64_t step_ns[RP_WORLDS],
+                             struct rp_err *err);
+
+/* What a change brings, and its interval over the worlds. */
+struct rp_gain {
+    int64_t ns, low_ns, high_ns;
+};
+/* `text` is what changed between the two: it tells what may be off beside the worlds. */
+struct rp_gain rp_worlds_gain(const struct rp_worlds *x, const int64_t before[RP_WORLDS],
+                              const int64_t then[RP_WORLDS], const char *text);
+
+#endif

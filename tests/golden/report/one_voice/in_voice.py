@@ -1,0 +1,138 @@
+"""Plants one trait a trace, and prints what the commands make of it."""
+import json, subprocess, sys
+
+program = sys.argv[1]
+
+
+class Run:
+    def __init__(self, device="NVIDIA H100 80GB HBM3"):
+        self.device, self.events, self.cpu, self.gpu, self.id = device, [], 1e6, 0.0, 0
+
+    def add(self, cat, name, ts, dur, tid=1, **args):
+        device = cat == "kernel"
+        self.events.append({"ph": "X", "cat": cat, "name": name, "pid": 0 if device else 9, "tid": tid, "ts": ts, "dur": dur, "args": args})
+
+    def kernel(self, name, dur, host=20.0, op="aten::mm", **args):
+        self.id += 1
+        self.add("cpu_op", op, self.cpu, host, **args)
+        self.add("cuda_runtime", "cudaLaunchKernel", self.cpu + 4, 4, correlation=self.id)
+        start = max(self.cpu + 11, self.gpu + 1)
+        self.add("kernel", name, start, dur, 7, correlation=self.id, stream=7, device=0)
+        self.cpu, self.gpu = self.cpu + host, start + dur
+
+    def step(self, n, body):
+        begin = self.cpu
+        body()
+        end = max(self.cpu, self.gpu) + 2
+        self.id += 1
+        self.add("cuda_runtime", "cudaDeviceSynchronize", self.cpu, end - self.cpu, correlation=self.id)
+        self.cpu = end
+        self.add("user_annotation", f"ProfilerStep#{n}", begin, self.cpu - begin)
+
+    def save(self, name):
+        with open(name, "w") as f:
+            json.dump({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": self.device}], "traceEvents": self.events}, f)
+        return name
+
+
+def ask(*args, status=(0,)):
+    p = subprocess.run([program, *args, "-q", "--json"], stdout=subprocess.PIPE)
+    assert p.returncode in status, (args, p.returncode)
+    return json.loads(p.stdout)
+
+
+def advice(report):
+    return json.dumps([report["findings"], report["opportunities"]])
+
+
+def loader(r, steps=3):
+    def body():
+        r.add("user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", r.cpu, 30000)
+        r.cpu += 30000
+        for _ in range(150):
+            r.kernel("elementwise_kernel", 6.0, op="aten::add")
+    for n in range(steps):
+        r.step(n + 1, body)
+
+
+def between(r, name, steps=3):
+    """The host works for long between launches, under a name that says nothing."""
+    def body():
+        for i in range(150):
+            r.kernel("elementwise_kernel", 6.0, op="aten::add")
+            if i == 70:
+                r.add("user_annotation", name, r.cpu, 30000)
+                r.cpu += 30000
+    for n in range(steps):
+        r.step(n + 1, body)
+
+
+def products(r, kernel, dtype, optimizer=None, shape=4096, dur=4000.0):
+    def body():
+        for i in range(20):
+            r.kernel(kernel, dur, **{"Input Dims": [[shape, shape], [shape, shape]], "Input type": [dtype, dtype]})
+        if optimizer:
+            begin = r.cpu
+            for _ in range(300):
+                r.kernel("elementwise_kernel", 25.0, op="aten::mul_")
+            r.add("user_annotation", f"Optimizer.step#{optimizer}.step", begin, r.cpu - begin)
+    for n in range(3):
+        r.step(n + 1, body)
+
+
+r = Run(); loader(r); path = r.save("loader.json")
+report, plan = ask("report", path), ask("optimize", path)
+first = report["opportunities"][0]
+print("loader:", first["what_if"], "answers", first["finding"], "| optimize begins with", plan["moves"][0]["what_if"],
+      "| simulate agrees", ask("simulate", path, "-w", first["what_if"])["predictions"][0]["predicted_ns"] == first["step_ns"])
+print("loader: others gain less than the launches take:", all(o["gain_ns"] < 4e6 for o in report["opportunities"][1:]))
+
+r = Run(); between(r, "np.array"); path = r.save("between.json")
+gain = max((o["gain_ns"] for o in ask("report", path)["opportunities"] if o["what_if"].startswith("cuda-graphs")), default=0)
+print("host work between launches: graphs keep it:", gain < 4e6)
+
+r = Run("Tesla V100-SXM2-32GB"); products(r, "volta_sgemm_128x64_nn", "float", dur=9800.0); path = r.save("v100.json")
+report = ask("report", path)
+print("V100:", report["opportunities"][0]["what_if"], "| bf16 advised:", "bf16" in advice(report) or "bfloat16" in advice(report))
+p = subprocess.run([program, "simulate", path, "-w", "dtype=bf16"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+print("V100: simulate:", p.stderr.strip().splitlines()[0])
+
+r = Run(); products(r, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", "c10::BFloat16"); path = r.save("half.json")
+print("16 bits already:", [o["what_if"] for o in ask("report", path)["opportunities"]])
+
+r = Run()
+for n in range(3):
+    r.step(n + 1, lambda: [r.kernel("gemm_kernel", 4000.0) for _ in range(20)])
+print("products of an unknown format:", [o["what_if"] for o in ask("report", r.save("unknown.json"))["opportunities"]])
+
+for optimizer in ("NorMuon", "AdamW8bit", "AdamW", "SGD"):
+    r = Run(); products(r, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", "c10::BFloat16", optimizer)
+    path = r.save("optimizer.json")
+    text = advice(ask("report", path)) + json.dumps(ask("optimize", path)["moves"])
+    print(f"{optimizer}: fused=True is offered:", "fused=True" in text)
+
+r = Run()
+at = r.cpu - 20
+while at < r.cpu + 4000:
+    r.id += 1
+    r.add("kernel", "gemm_kernel", at, 99.0, 7, correlation=r.id, stream=7, device=0)
+    at += 100
+r.gpu = at - 1
+r.step(9, lambda: [r.kernel("gemm_kernel", 99.0) for _ in range(100)])
+report = ask("report", r.save("previous.json"))
+print("previous step:", report["step_ns"], [(p["part"], p["total_ns"]) for p in report["parts"] if p["part"] in ("compute", "previous step")],
+      "simulated", ask("simulate", "previous.json")["baseline"]["simulated_step_ns"])
+
+for frames, kernel in ((("vllm/v1/worker/gpu_model_runner.py(12): execute_model",), "tensorrt_llm::kernels::moe"), ((), "tensorrt_llm::kernels::moe")):
+    r = Run()
+    for f in frames:
+        r.add("python_function", f, r.cpu, 10)
+    r.step(1, lambda: [r.kernel(kernel, 50.0) for _ in range(10)])
+    print("server:", ask("report", r.save("server.json"))["workload"]["framework"])
+
+r = Run(); loader(r); a = r.save("a.json")
+r = Run(); products(r, "cutlass_80_tensorop_bf16_s16816gemm", "c10::BFloat16"); b = r.save("b.json")
+for args in ((a, b), (a, a), (a, b, "--fail-over", "500%")):
+    doc = ask("diff", *args, status=(0, 1))
+    print("diff:", doc["comparable"], doc["verdict"], "failed" if doc["failed"] else "not failed",
+          subprocess.run([program, "diff", *args], stdout=subprocess.DEVNULL).returncode)
