@@ -211,5 +211,7 @@ struct rp_gain rp_worlds_gain(const struct rp_worlds *x, const int64_t before[RP
     g.high_ns = rp_sim_scaled(g.high_ns, g.high_ns > 0 ? more : 1 / more);
     g.low_ns -= gain_doubt(x, before[0], text);
     g.high_ns += gain_doubt(x, before[0], text);
+    if (g.high_ns > before[0])
+        g.high_ns = before[0]; /* no change saves more than the whole step */
     return g;
 }

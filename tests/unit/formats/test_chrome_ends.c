@@ -228,7 +228,7 @@ static void test_commas(void **state)
     };
     static const char *const broken[] = {
         "{\"traceEvents\":[,," EVENT("a") "," EVENT("b") "]}",
-        "[" EVENT("a") "\n" EVENT("b") "]",
+        "[" EVENT("a") " " EVENT("b") "]",
         "[" EVENT("a") ",, ," EVENT("b") "]",
     };
     struct rp_import import;
