@@ -73,7 +73,8 @@ void rp_optimizer_kind(const struct rp_sim_run *run, uint32_t rank, struct rp_op
         out->passes = s.decays ? 8 : 3;
         out->fused = s.decays ? 5 : 3;
     } else {
-        out->passes = (s.adam && !s.adamw ? 18 : 20) + (s.adam && !s.item && (s.foreach || s.powers) ? 4 : 0);
+        out->passes =
+            (s.adam && !s.adamw ? 18 : 20) + (s.adam && !s.item && (s.foreach || s.powers) ? 4 : 0);
         out->fused = 7;
     }
     if (s.fused)
