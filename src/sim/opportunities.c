@@ -25,10 +25,10 @@ struct trying {
 /* ------------------------------------------------------------------ what is tried */
 
 static enum rp_code push_change(struct trying *t, const struct rp_whatif *row, const char *text,
-                                const char *impossible)
+                                const char *why_not)
 {
     struct rp_change c = {
-        .row = row, .text = text, .alone_ns = RP_ABSENT_I64, .impossible = impossible};
+        .row = row, .text = text, .alone_ns = RP_ABSENT_I64, .impossible = why_not};
     size_t i;
 
     for (i = t->list.n; i > 0 && t->list.at[i - 1].row == row; i--)

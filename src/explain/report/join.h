@@ -39,6 +39,7 @@ const char *rp_report_percent(struct rp_arena *arena, int64_t part_ns, int64_t w
 /* Notes (notes.c). The first adds one where there is a text and room. */
 void rp_report_add_note(struct rp_report_ctx *j, const char *text);
 void rp_report_note_coverage(struct rp_report_ctx *j);
+void rp_report_note_model(struct rp_report_ctx *j);
 void rp_report_note_trouble(struct rp_report_ctx *j);
 void rp_report_note_host(struct rp_report_ctx *j);
 void rp_report_note_overlap(struct rp_report_ctx *j);

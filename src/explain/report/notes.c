@@ -35,6 +35,18 @@ static void note_graphs(struct rp_report_ctx *j, const struct rp_coverage *sum)
                               100.0 * (double)without / (double)sum->device_ns));
 }
 
+/* A model of a large trace takes longer than the rest of the report. */
+void rp_report_note_model(struct rp_report_ctx *j)
+{
+    size_t r;
+
+    for (r = 0; r < j->n && !rp_report_ctx_part(j, r)->too_large; r++)
+        ;
+    if (r < j->n)
+        rp_report_add_note(j, "no changes are predicted here, the recording is too large: "
+                              "'reprise optimize' does it, and takes longer");
+}
+
 /* How much of the device time is attributed, and what was missing in the trace. */
 void rp_report_note_coverage(struct rp_report_ctx *j)
 {

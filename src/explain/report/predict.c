@@ -27,12 +27,18 @@
 
 /* ------------------------------------------------------------------ the model of a rank */
 
-static bool is_worth_it(const struct rp_trace *trace, const struct rp_report_part *p, bool changes)
+static bool is_too_large(const struct rp_trace *trace)
 {
-    int64_t lost = rp_ns_sum(p->b.idle_ns, p->b.exposed_comm_ns);
     uint32_t ranks = trace->world_size > 0 ? (uint32_t)trace->world_size : 1;
 
-    if (!p->on_device || p->limited || trace->ev.n > MOST_EVENTS / (ranks > 8 ? ranks / 8 : 1))
+    return trace->ev.n > MOST_EVENTS / (ranks > 8 ? ranks / 8 : 1);
+}
+
+static bool is_worth_it(const struct rp_report_part *p, bool changes)
+{
+    int64_t lost = rp_ns_sum(p->b.idle_ns, p->b.exposed_comm_ns);
+
+    if (!p->on_device || p->limited)
         return false;
     return (changes && p->recorded_steps) || p->workload.with_stack ||
            (double)lost >= LEAST_LOST * (double)p->b.window_ns;
@@ -44,7 +50,10 @@ enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct 
     struct rp_err why = RP_ERR_INIT;
     enum rp_code code;
 
-    if (!is_worth_it(trace, part, changes))
+    if (!is_worth_it(part, changes))
+        return RP_OK;
+    part->too_large = is_too_large(trace);
+    if (part->too_large)
         return RP_OK;
     code = rp_sim_part_init(&part->sim, trace, arena, &why);
     rp_arena_adopt(arena, &part->sim.graph.arena);

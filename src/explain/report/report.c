@@ -589,6 +589,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     rp_report_add_note(&j, rp_report_join_devices(ranks, j.arena, out));
     if (!rp_ranks_are_captures(ranks))
         rp_report_note_coverage(&j);
+    rp_report_note_model(&j);
     rp_report_note_trouble(&j);
     rp_report_note_host(&j);
     rp_report_note_steps(&j);

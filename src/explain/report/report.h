@@ -189,7 +189,8 @@ struct rp_report_part {
     size_t ndevices;
     struct rp_report_device_row *devices; /* by number */
     struct rp_workload workload;
-    bool modelled; /* sim is filled */
+    bool modelled;  /* sim is filled */
+    bool too_large; /* for a model of it */
     struct rp_sim_part sim;
     /* for pages and pictures (view.h): empty unless they are asked for */
     size_t nlanes;

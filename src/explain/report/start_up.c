@@ -149,7 +149,7 @@ void rp_report_fill_start(const struct rp_ranks *ranks, struct rp_arena *arena,
 
         for (r = 0; r < ranks->n; r++)
             rp_ns_add(&row.total_ns, rp_report_part_of(ranks, r)->start_ns[k]);
-        row.mean_ns = row.total_ns / (int64_t)ranks->n;
+        row.mean_ns = ranks->n ? row.total_ns / (int64_t)ranks->n : 0;
         rp_ns_add(&total, row.total_ns);
         if (row.total_ns)
             out->start_up[out->nstart_up++] = row;

@@ -202,7 +202,7 @@ static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)
 static void size_gradients(struct part_ctx *n)
 {
     struct rp_sim_part *p = n->part;
-    double elements = 0, bytes = 0, item;
+    double elements = 0, bytes = 0;
     int64_t count;
     size_t i;
 
@@ -216,12 +216,12 @@ static void size_gradients(struct part_ctx *n)
         if (p->collectives.list.at[i].kind == RP_COLL_ALL_REDUCE &&
             p->collectives.list.at[i].in_bytes > 0)
             bytes += (double)p->collectives.list.at[i].in_bytes;
-    for (item = 2; item <= 8; item *= 2)
+    for (int item = 2; item <= 8; item *= 2)
         if (elements > 0 && fabs(bytes / elements / item - 1) < 0.1)
             for (i = 0; i < p->gradients.n; i++)
                 p->gradients.at[i].bytes =
-                    (int64_t)item * rp_coll_input_elements(
-                                        &n->args, p->graph.nodes.at[p->gradients.at[i].node].event);
+                    item * rp_coll_input_elements(&n->args,
+                                                  p->graph.nodes.at[p->gradients.at[i].node].event);
 }
 
 /* AccumulateGrad is where PyTorch has a gradient ready and DistributedDataParallel hears of it. */

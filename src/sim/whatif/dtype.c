@@ -173,6 +173,11 @@ static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t n
                                                             : ratio->ratio);
 }
 
+static const char *name_of(const struct half *h)
+{
+    return h->device ? h->device->name : "this device";
+}
+
 /* Whether the text names a format of 16 bits that the device has. */
 static enum rp_code check_format(const struct half *h, const struct rp_whatif_args *args,
                                  struct rp_err *err)
@@ -184,11 +189,10 @@ static enum rp_code check_format(const struct half *h, const struct rp_whatif_ar
         return rp_err_set(err, RP_USAGE, "'%s': dtype=bf16 or dtype=fp16 is expected", args->text);
     if (has == RP_NUMBER_NONE)
         return rp_err_set(err, RP_UNSUPPORTED, "dtype: %s has no matrix units for 16 bits",
-                          h->device->name);
+                          name_of(h));
     if (bf16 && has != RP_NUMBER_BF16)
         return rp_err_set(err, RP_UNSUPPORTED,
-                          "dtype: %s has no matrix units for bf16: use dtype=fp16",
-                          h->device->name);
+                          "dtype: %s has no matrix units for bf16: use dtype=fp16", name_of(h));
     return RP_OK;
 }
 
@@ -222,7 +226,7 @@ static enum rp_code dtype_propose(const struct rp_sim_run *run, struct rp_arena 
     (void)arena;
     if (rp_device_half(h.device) == RP_NUMBER_NONE)
         return rp_err_set(err, RP_UNSUPPORTED, "dtype: %s has no matrix units for 16 bits",
-                          h.device->name);
+                          name_of(&h));
     if (half_part(run) > HALF_PART)
         return rp_err_set(err, RP_UNSUPPORTED, "dtype: the products run in 16 bits already");
     if (single_part(run) <= 0)
