@@ -169,12 +169,13 @@ enum rp_code rp_replay_tighten(const struct rp_session *s, const struct rp_sessi
 {
     const struct rp_replay *root = result->root;
     struct summary sum = summarize(s->program.program);
-    double *least = calloc(2 * run->noutputs + 1, sizeof *least), *bounds = least + run->noutputs;
+    double *least = calloc(2 * run->noutputs + 1, sizeof *least), *bounds;
     bool open = false;
     enum rp_code code = RP_OK;
 
     if (!least)
         return rp_err_nomem(err, "judging outputs");
+    bounds = least + run->noutputs;
     for (size_t i = 0; i < run->noutputs && !sum.large_constants; i++)
         if (is_open(&root->outputs[i], want[i],
                     through ? through[i % s->signature.nout] : RP_ELEM_INVALID)) {

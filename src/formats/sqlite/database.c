@@ -304,7 +304,7 @@ static bool make_select(struct rp_database *db, const char *table, const char *c
 {
     size_t n = (size_t)snprintf(sql, SQL_BYTES, "SELECT");
 
-    for (size_t i = 0; columns[i] && i < MOST_COLUMNS && n < SQL_BYTES; i++) {
+    for (size_t i = 0; i < MOST_COLUMNS && columns[i] && n < SQL_BYTES; i++) {
         const char *format =
             rp_database_has_column(db, table, columns[i]) ? "%s main.\"%s\".\"%s\"" : "%s NULL";
 
