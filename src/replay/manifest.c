@@ -7,6 +7,8 @@
 #include "replay/bundle.h"
 
 #include "base/decimal.h"
+#include "base/sha256.h"
+#include "base/text.h"
 #include "io/json_pull.h"
 
 #include <reprise/result.h>
@@ -162,6 +164,16 @@ static bool is_inside(const char *path)
            !strstr(path, "/../") && !strchr(path, '\\');
 }
 
+/* 64 hexadecimal digits */
+static bool is_checksum(const char *text)
+{
+    size_t n = 0;
+
+    while (text && rp_hex_digit(text[n]) >= 0)
+        n++;
+    return n == RP_SHA256_TEXT - 1 && !text[n];
+}
+
 static enum rp_code read_file(struct reader *r, struct rp_bundle *b)
 {
     struct rp_bundle_file row = {.bytes = RP_ABSENT_I64, .source = RP_NONE};
@@ -178,7 +190,7 @@ static enum rp_code read_file(struct reader *r, struct rp_bundle *b)
             RP_TRY(read_int(r, &row.bytes));
         else
             rp_json_skip(r->json);
-    if (!row.path || !is_inside(row.path) || !row.sha256 || row.bytes < 0)
+    if (!row.path || !is_inside(row.path) || !is_checksum(row.sha256) || row.bytes < 0)
         return rp_err_set(r->err, RP_FORMAT,
                           "a file of the manifest has no path inside the bundle, checksum or size");
     return rp_bundle_add_file(b, &row, r->err);

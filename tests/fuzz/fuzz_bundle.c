@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (code != RP_OK && code != RP_NOMEM)
             abort();
         two = code == RP_OK ? written(&again, &m) : NULL;
-        if (two && (n != m || memcmp(one, two, n) != 0))
+        /* bytes that are no UTF-8 are escaped the first time, and characters after that */
+        if (two && !memmem(one, n, "\\ufffd", 6) && (n != m || memcmp(one, two, n) != 0))
             abort();
         free(one);
         free(two);

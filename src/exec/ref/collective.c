@@ -22,6 +22,30 @@ struct collective {
     struct rp_tape *tape;
 };
 
+/* The function of a reduction: of two scalars of the operands' type, and one result of it. */
+static enum rp_code prepare_function(struct rp_plan *plan, const struct rp_node *node,
+                                     struct collective *c, struct rp_err *err)
+{
+    unsigned elem;
+
+    if (node->ncalled != 1 || node->called[0]->nparams != 2)
+        return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
+    RP_TRY(rp_tape_new(plan, node->called[0], true, &c->tape, err));
+    if (c->tape->nresults != 1)
+        return rp_node_error(node, RP_FORMAT, err, "the function has %zu results, not 1",
+                             c->tape->nresults);
+    elem = c->tape->regs[c->tape->results[0]].elem;
+    for (uint32_t i = 0; i < node->nin; i++) {
+        unsigned from = rp_node_operand(plan, node, i)->elem;
+
+        from = rp_elem_is_small_float(from) ? RP_ELEM_F32 : from;
+        if (from != elem || c->tape->regs[0].elem != elem || c->tape->regs[1].elem != elem)
+            return rp_node_error(node, RP_UNSUPPORTED, err,
+                                 "functions of mixed types are not supported");
+    }
+    return RP_OK;
+}
+
 static enum rp_code collective_prepare(struct rp_plan *plan, struct rp_node *node,
                                        struct rp_err *err)
 {
@@ -41,8 +65,9 @@ static enum rp_code collective_prepare(struct rp_plan *plan, struct rp_node *nod
     RP_TRY(rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, 0, &dims, &n, err));
     c->dim = n ? dims[0] : -1;
     c->start = node->code == RP_OP_ALL_GATHER_START || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
-    if (node->ncalled)
-        RP_TRY(rp_tape_new(plan, node->called[0], true, &c->tape, err));
+    if (node->code == RP_OP_ALL_REDUCE || node->code == RP_OP_ALL_REDUCE_START ||
+        node->code == RP_OP_REDUCE_SCATTER)
+        RP_TRY(prepare_function(plan, node, c, err));
     for (uint32_t i = 0; i < node->nin && c->dim >= 0; i++)
         if (c->dim >= (int64_t)rp_node_operand(plan, node, i)->rank)
             return rp_node_error(node, RP_FORMAT, err, "dimension out of range");

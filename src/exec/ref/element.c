@@ -233,6 +233,9 @@ static enum rp_code prepare_map(struct rp_plan *plan, struct rp_node *node, stru
         return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
     RP_TRY(rp_tape_new(plan, node->called[0], false, &tape, err));
     node->attrs = tape;
+    for (uint32_t i = 0; i < node->nin; i++)
+        if (tape->regs[i].elem != rp_node_operand(plan, node, i)->elem)
+            return rp_node_error(node, RP_FORMAT, err, "the function is of another type");
     return RP_OK;
 }
 

@@ -222,6 +222,13 @@ static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, 
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
     if (a->tape->nresults != a->k)
         return rp_node_error(node, RP_FORMAT, err, "the function has the wrong number of results");
+    for (uint32_t i = 0; i < a->k; i++) /* operands, indices, updates */
+        if (a->tape->regs[i].elem != rp_node_operand(plan, node, i)->elem ||
+            a->tape->regs[a->k + i].elem !=
+                rp_node_operand(plan, node, (uint32_t)a->k + 1 + i)->elem ||
+            a->tape->regs[a->tape->results[i]].elem != a->tape->regs[i].elem)
+            return rp_node_error(node, RP_UNSUPPORTED, err,
+                                 "functions of mixed types are not supported");
     return RP_OK;
 }
 

@@ -121,7 +121,8 @@ static enum rp_code make_tape(struct rp_plan *plan, const struct rp_node *node, 
         return rp_node_error(node, RP_FORMAT, err, "the function has %zu results, not %zu",
                              a->tape->nresults, a->k);
     for (size_t i = 0; i < a->k; i++)
-        if (a->tape->regs[i].elem != a->tape->regs[a->k + i].elem ||
+        if (a->tape->regs[i].elem != rp_node_operand(plan, node, (uint32_t)i)->elem ||
+            a->tape->regs[i].elem != a->tape->regs[a->k + i].elem ||
             a->tape->regs[i].elem != a->tape->regs[a->tape->results[i]].elem)
             return rp_node_error(node, RP_UNSUPPORTED, err,
                                  "functions of mixed types are not supported");
@@ -463,6 +464,8 @@ enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struc
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->select, err));
     RP_TRY(rp_tape_new(plan, node->called[1], false, &a->scatter, err));
     if (a->select->nparams != 2 || a->scatter->nparams != 2 ||
+        a->select->regs[0].elem != rp_node_operand(plan, node, 0)->elem ||
+        a->scatter->regs[0].elem != rp_node_operand(plan, node, 1)->elem ||
         a->select->regs[0].elem != a->select->regs[1].elem ||
         a->select->regs[a->select->results[0]].unit != 1 ||
         a->scatter->regs[0].elem != a->scatter->regs[1].elem ||

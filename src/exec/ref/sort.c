@@ -26,6 +26,9 @@ static enum rp_code prepare_comparison(struct rp_plan *plan, struct rp_node *nod
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
     if (a->tape->nresults != 1 || a->tape->regs[a->tape->results[0]].elem != RP_ELEM_PRED)
         return rp_node_error(node, RP_FORMAT, err, "the comparison does not return pred");
+    for (uint32_t i = 0; i < 2 * nin; i++)
+        if (a->tape->regs[i].elem != rp_node_operand(plan, node, i / 2)->elem)
+            return rp_node_error(node, RP_FORMAT, err, "the comparison is of another type");
     return RP_OK;
 }
 
