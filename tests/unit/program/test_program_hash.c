@@ -132,8 +132,8 @@ static void configs_are_compared_by_content(void **state)
     static const char *const same[] = {
         "{\"a\":1,\"b\":{\"c\":[0,\"x\"]}}",
         "{ \"b\" : {\"c\": [0, \"x\"], \"d\": []}, \"a\": 1 }",
-        "{\"queue\":\"0\",\"wait\":[],\"force\":false,\"a\":1,\"e\":{\"f\":0.0},\"b\":{\"c\":[0,"
-        "\"x\"]},\"g\":\"\",\"h\":null}",
+        "{\"queue\":\"0\",\"wait\":[],\"a\":1,\"e\":{\"f\":0.0},\"b\":{\"c\":[0,\"x\"]}}",
+        "{\"force\":false,\"a\":1,\"b\":{\"c\":[0,\"x\"]},\"g\":\"\",\"h\":null}",
     };
     static const char *const other[] = {
         "{\"a\":2,\"b\":{\"c\":[0,\"x\"]}}", "{\"a\":1,\"b\":{\"c\":[\"x\",0]}}",
