@@ -102,7 +102,7 @@ const char *rp_nvtx_operator_begin(const struct rp_capture *cap, enum rp_nvtx_na
                                    const char *text, char *room, size_t size)
 {
     struct stack *s = stack_of(names);
-    struct rp_nvtx_name name;
+    struct rp_nvtx_name name = {0};
     struct open_operator *open;
     uint32_t level = s ? s->depth++ : DEPTH;
     bool known = text && (names == RP_NVTX_NAMES_XLA ? rp_nvtx_name_of_xla(text, &name)
