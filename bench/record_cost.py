@@ -3,15 +3,16 @@
 """What recording adds to a step, on a machine with a GPU: the same jobs without a recorder, under `reprise record` in several ways, and
 under torch.profiler, taking turns.
 
-    bench/record_cost.py [--reprise PATH] [--jobs LIST] [--variants LIST] [--turns N] [--seconds N] [--json FILE]
+    bench/record_cost.py [--reprise PATH] [--jobs LIST] [--variants LIST] [--turns N] [--seconds N] [--generations N] [--json FILE]
 
-For each variant one process imports the framework and waits. In each turn, in an order that rotates, it forks a child that uses the
-device, warms up, and times its steps; so that a turn has no imports, and all variants meet the same neighbours of the machine. A
-child gives the median of its steps; the table has the median over the turns with an interval of 95 % (bootstrap), and the ratio to
-the plain step, turn by turn. `--seconds` ends the turns when the time is used up.
+Each job has one process for each variant, which warms up and waits. In each turn, in an order that rotates, each runs a few steps, so
+that all variants meet the same neighbours of the machine; the others sleep. A turn gives the median of its steps; the table has the
+median over the turns with an interval of 95 % (bootstrap), and the ratio to the plain step, turn by turn. `--seconds` ends the turns
+when the time is used up; `--generations` starts all processes anew so many times, because where a process lies in memory makes it faster
+or slower, too.
 
-Of `detail` a child times steps with detail and those between them apart; `overall` is what 2 of 200 and 198 of 200 of these make. The
-job `generate` has no steps that the recorder sees, so that all of it is recorded in detail.
+Of `detail` steps with detail and those between them are timed apart, with a short period; `overall` is what the cycle comes to with the
+long one, its switches included. The job `generate` has no steps that the recorder sees, so that all of it is recorded in detail.
 Needs PyTorch, and JAX for the job `jax`; nothing else.
 """
 import argparse
@@ -24,13 +25,13 @@ import sys
 import tempfile
 import time
 
-DETAIL, PERIOD = 2, 200
-VARIANTS = {"plain": None, "default": [], "light": ["--light"], "detail": ["--detail", f"{DETAIL}:{PERIOD}"], "profiler": None,
+DETAIL, PERIOD, SHORT = 2, 200, 20
+VARIANTS = {"plain": None, "default": [], "light": ["--light"], "detail": ["--detail", f"{DETAIL}:{SHORT}"], "profiler": None,
             "all-operators": ["--set", "frameworks.operators=all"], "launches": ["--set", "cuda.calls=launches"],
             "kernels": ["--with", "cuda", "--set", "cuda.calls=none", "--set", "cuda.sync=off"],
             "cuda": ["--with", "cuda"], "nvtx": ["--set", "frameworks.torch=nvtx"], "all-calls": ["--set", "cuda.calls=all"]}
 USUAL = "plain,default,light,detail,profiler"
-STEPS = {"t5": 24, "generate": 6, "gpu": 40, "gan": 60, "jax": 200}
+STEPS = {"t5": 6, "generate": 3, "gpu": 10, "gan": 30, "mlp": 60, "jax": 100}
 WARM = 5
 
 
@@ -143,10 +144,30 @@ def job_jax():
     return step
 
 
-TORCH_JOBS = {"t5": job_t5, "generate": job_generate, "gpu": job_gpu, "gan": job_gan}
+def job_mlp(torch, device):
+    """The loop of a trainer around a small network: a batch is copied to the device, its loss is read every tenth step."""
+    nn = torch.nn
+    model = nn.Sequential(*(m for _ in range(4) for m in (nn.Linear(256, 256), nn.ReLU())), nn.Linear(256, 10)).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    batches = [(torch.randn(64, 256), torch.randint(0, 10, (64,))) for _ in range(10)]
+    done = [0]
+
+    def step():
+        x, y = (t.to(device) for t in batches[done[0] % 10])
+        done[0] += 1
+        loss = nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if done[0] % 10 == 0:
+            loss.item()
+    return step
 
 
-# ------------------------------------------------------------------ a child: times the steps of jobs
+TORCH_JOBS = {"t5": job_t5, "generate": job_generate, "gpu": job_gpu, "gan": job_gan, "mlp": job_mlp}
+
+
+# ------------------------------------------------------------------ a server: runs steps of a job when it is asked to
 
 def timed(step, n, sync):
     """Times of n steps in milliseconds: of the host, which does not wait for the device at each, but at the end."""
@@ -159,74 +180,80 @@ def timed(step, n, sync):
     return [1e3 * (b - a) for a, b in zip(at, at[1:])]
 
 
-def run_job(name, variant):
-    n = STEPS[name]
-    if name == "jax":
-        step, sync, torch = job_jax(), (lambda: None), None
-    else:
-        import torch
-        torch.manual_seed(0)
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        step, sync = TORCH_JOBS[name](torch, device), (torch.cuda.synchronize if device.type == "cuda" else lambda: None)
-    if variant == "detail":  # counted from the first step on: there is no warm-up of which the recorder does not know
-        times = timed(step, max(60, n), sync)
-        detailed, between = times[3:3 + DETAIL], times[DETAIL + 3 + WARM:]
-        inside, outside = statistics.median(detailed), statistics.median(between)
-        return {"ms": outside, "detailed_ms": inside, "overall_ms": (DETAIL * inside + (PERIOD - DETAIL) * outside) / PERIOD}
-    timed(step, WARM, sync)
-    if variant == "profiler" and torch:
-        kinds = [torch.profiler.ProfilerActivity.CPU] + [torch.profiler.ProfilerActivity.CUDA] * torch.cuda.is_available()
-        with torch.profiler.profile(activities=kinds):
-            timed(step, 2, sync)
-            times = timed(step, n, sync)
-    else:
-        times = timed(step, n, sync)
-    return {"ms": statistics.median(times), "mean_ms": statistics.fmean(times)}
+def prepare(job):
+    """A function that does a step, one that waits for the device, and PyTorch, if the job uses it."""
+    if job == "jax":
+        return job_jax(), (lambda: None), None
+    import torch
+    torch.manual_seed(0)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return TORCH_JOBS[job](torch, device), (torch.cuda.synchronize if device.type == "cuda" else lambda: None), torch
 
 
-def serve(variant, framework):
-    """Imports the framework; then forks a child for each line of standard input, which names jobs."""
-    __import__(framework)
+def turn_of_profiler(step, n, sync, torch):
+    kinds = [torch.profiler.ProfilerActivity.CPU] + [torch.profiler.ProfilerActivity.CUDA] * torch.cuda.is_available()
+    with torch.profiler.profile(activities=kinds):
+        timed(step, 2, sync)
+        return timed(step, n, sync)
+
+
+def serve(variant, job):
+    """Answers each line of standard input with the times of some steps."""
+    step, sync, torch = prepare(job)
+    done = 0 if variant == "detail" else len(timed(step, WARM, sync))  # the recorder counts from the first step on
     print("ready", flush=True)
     for line in sys.stdin:
-        child = os.fork()
-        if not child:
-            result = {}
-            for name in line.split():
-                try:
-                    result[name] = run_job(name, variant)
-                except Exception as problem:
-                    result[name] = {"error": f"{type(problem).__name__}: {problem}"[:200]}
-            print(json.dumps(result), flush=True)
-            sys.exit(0)
-        os.waitpid(child, 0)
-        print("end", flush=True)
+        if variant == "profiler" and torch:
+            times = turn_of_profiler(step, int(line), sync, torch)
+        else:
+            times = timed(step, int(line), sync)
+        print(json.dumps({"first": done, "times": times}), flush=True)
+        done += len(times)
+
+
+def summary(variant, turns):
+    """One result a turn, of the answers of a process."""
+    if variant != "detail":
+        return [{"ms": statistics.median(t["times"]), "mean_ms": statistics.fmean(t["times"])} for t in turns]
+    results = []
+    for t in turns:
+        kinds = {"between": [], "cycle": []}
+        for i, ms in enumerate(t["times"], t["first"]):
+            at = (i - 2) % SHORT  # 0: the switch to detail, then the detail, then the switch back
+            if i >= SHORT:
+                kinds["between" if at > DETAIL + 1 else "cycle"].append((at, ms))
+        between = statistics.median(ms for _, ms in kinds["between"]) if kinds["between"] else None
+        detailed = [ms for at, ms in kinds["cycle"] if 0 < at <= DETAIL]
+        results.append({"ms": between, "detailed_ms": statistics.median(detailed) if detailed else None,
+                        "overall_ms": (between + sum(ms - between for _, ms in kinds["cycle"]) / PERIOD)
+                        if between and len(kinds["cycle"]) == DETAIL + 2 else None})
+    return results
 
 
 # ------------------------------------------------------------------ the turns
 
 class Server:
-    def __init__(self, variant, framework, args, folder):
-        command = [sys.executable, os.path.abspath(__file__), "--serve", variant, framework]
+    def __init__(self, variant, job, args, folder):
+        command = [sys.executable, os.path.abspath(__file__), "--serve", variant, job]
         options = VARIANTS[variant]
         if options is not None:
-            command = [args.reprise, "record", "-q", "-o", f"{folder}/{variant}-{framework}", *options, "--", *command]
-        self.log = open(f"{folder}/{variant}-{framework}.log", "w+")
+            command = [args.reprise, "record", "-q", "-o", f"{folder}/{variant}-{job}", *options, "--", *command]
+        self.variant, self.job, self.turns = variant, job, []
+        self.log = open(f"{folder}/{variant}-{job}.log", "w+")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
-        if self.process.stdout.readline().strip() != "ready":
-            self.log.seek(0)
-            raise SystemExit(f"variant '{variant}' did not start: {self.log.read()[-600:]}")
 
-    def ask(self, jobs):
-        self.process.stdin.write(" ".join(jobs) + "\n")
-        self.process.stdin.flush()
-        result = {}
+    def read(self, begin):
         for line in self.process.stdout:
-            if line.strip() == "end":
-                return result
-            if line.startswith("{"):
-                result.update(json.loads(line))
-        raise SystemExit("a recorded process ended")
+            if line.startswith(begin):
+                return line
+        self.log.seek(0)
+        raise SystemExit(f"job '{self.job}' ended, variant '{self.variant}': {self.log.read()[-600:]}")
+
+    def ask(self):
+        n = SHORT if self.variant == "detail" else STEPS[self.job]  # of detail, a whole cycle
+        self.process.stdin.write(f"{n}\n")
+        self.process.stdin.flush()
+        self.turns.append(json.loads(self.read("{")))
 
     def close(self):
         self.process.stdin.close()
@@ -280,31 +307,31 @@ def main():
     parser.add_argument("--variants", default=USUAL, help="of " + ", ".join(VARIANTS))
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--generations", type=int, default=1)
+    parser.add_argument("--keep", metavar="FOLDER", help="keep the recordings there; with one generation")
     parser.add_argument("--json")
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.serve:
         return serve(*args.serve)
     jobs, variants = args.jobs.split(","), args.variants.split(",")
-    begun, samples = time.time(), {j: {v: [] for v in variants if (j, v) != ("jax", "profiler")} for j in jobs}
-    with tempfile.TemporaryDirectory(prefix="record_cost-") as folder:
-        groups = {"torch": [j for j in jobs if j != "jax"], "jax": [j for j in jobs if j == "jax"]}
-        servers = {(v, f): Server(v, f, args, folder) for f, of in groups.items() if of for v in variants
-                   if (f, v) != ("jax", "profiler")}
-        for turn in range(args.turns):
-            order = list(servers)
-            order = order[turn % len(order):] + order[:turn % len(order)]
-            for variant, framework in order:
-                asked = groups[framework]
-                for some in [[j] for j in asked] if variant == "detail" else [asked]:  # its steps are counted in each process
-                    results = servers[variant, framework].ask(some)
-                    for job in some:  # one a turn, so that turns can be compared
-                        samples[job][variant].append(results.get(job, {"error": "no result"}))
-            print(f"turn {turn + 1}: {time.time() - begun:.0f} s", file=sys.stderr, flush=True)
-            if time.time() - begun > args.seconds * (turn + 1) / (turn + 2):
-                break
-        for server in servers.values():
-            server.close()
+    asked = [(v, j) for j in jobs for v in variants if (j, v) != ("jax", "profiler")]
+    begun, samples = time.time(), {j: {v: [] for v, of in asked if of == j} for j in jobs}
+    for generation in range(args.generations):
+        with tempfile.TemporaryDirectory(prefix="record_cost-") as folder:
+            servers = [Server(v, j, args, args.keep or folder) for v, j in asked]
+            for server in servers:
+                server.read("ready")
+            for turn in range(args.turns // args.generations):
+                for server in servers[turn % len(servers):] + servers[:turn % len(servers)]:
+                    server.ask()
+                used = time.time() - begun
+                print(f"turn {turn + 1}: {used:.0f} s", file=sys.stderr, flush=True)
+                if used * (1 + 1 / (turn + 1)) > args.seconds * (generation + 1) / args.generations:
+                    break
+            for server in servers:
+                server.close()
+                samples[server.job][server.variant] += summary(server.variant, server.turns)
     report(samples, args)
 
 
