@@ -90,6 +90,7 @@ int cli_fail(enum rp_code code, const struct rp_err *err);
 int cli_usage(const char *command, const struct rp_err *err);
 int cli_unknown_command(const char *name);
 int cli_finish_stdout(void); /* 0, or 4 where stdout could not be written */
+void cli_catch_lost_files(void);
 
 /* The commands that are not questions: one line here and cmd_<name>.c with the row cli_cmd_<name>.
  */

@@ -44,6 +44,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "reprise: options come after the command: '%s'\n", name);
         return 2;
     }
+    cli_catch_lost_files();
     if (!cli_command_find(name, &command))
         return cli_unknown_command(name);
     status = run_command(&command, argc - 2, argv + 2);

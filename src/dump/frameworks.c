@@ -304,6 +304,7 @@ static bool is_part(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
+/* Mapped: an installed library is replaced, not shortened (as rp_elf_has_symbol). */
 bool rp_file_has_name(const char *path, const char *name)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

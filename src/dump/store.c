@@ -10,16 +10,15 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/vec.h"
+#include "io/mapped.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <reprise/dump.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -183,29 +182,23 @@ enum rp_code rp_dump_store_look(struct rp_dump_store *store, struct rp_err *err)
 
 /* ---- equal files ---- */
 
-static const void *map_file(const struct dump_file *file)
+/* False: it cannot be read, or is no longer the file that was listed. A program that still runs may
+   write it again. */
+static bool copy_file(const struct dump_file *file, struct rp_mapped *out)
 {
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-    void *at = fd < 0 ? MAP_FAILED : mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
-
-    if (fd >= 0)
-        close(fd);
-    return at == MAP_FAILED ? NULL : at;
-}
-
-static void unmap_file(const struct dump_file *file, const void *at)
-{
-    if (at)
-        munmap((void *)(uintptr_t)at, file->size);
+    if (rp_mapped_copy(file->path, file->size, out, NULL) == RP_OK && out->n == file->size)
+        return true;
+    rp_mapped_close(out);
+    return false;
 }
 
 static bool same_content(const struct dump_file *a, const struct dump_file *b)
 {
-    const void *x = map_file(a), *y = map_file(b);
-    bool same = x && y && !memcmp(x, y, a->size);
+    struct rp_mapped x = {0}, y = {0};
+    bool same = copy_file(a, &x) && copy_file(b, &y) && !memcmp(x.at, y.at, a->size);
 
-    unmap_file(a, x);
-    unmap_file(b, y);
+    rp_mapped_close(&x);
+    rp_mapped_close(&y);
     return same;
 }
 
@@ -232,10 +225,10 @@ static void share_among(struct rp_dump_store *store, struct dump_file *f, size_t
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const void *at = map_file(&f[i]);
+        struct rp_mapped all;
 
-        f[i].hash = at ? rp_hash_bytes(at, f[i].size) : i;
-        unmap_file(&f[i], at);
+        f[i].hash = copy_file(&f[i], &all) ? rp_hash_bytes(all.at, all.n) : i;
+        rp_mapped_close(&all);
     }
     qsort(f, n, sizeof *f, by_content);
     for (size_t i = 1; i < n; i++) {
@@ -253,13 +246,13 @@ static enum rp_code compact_graphs(struct rp_dump_store *store, struct rp_err *e
 {
     for (size_t i = 0; i < store->files.n; i++) {
         const struct dump_file *file = &store->files.at[i];
-        const void *all = rp_dump_is_lazy(file->path) && file->size ? map_file(file) : NULL;
+        struct rp_mapped all = {0};
         enum rp_code code = RP_OK;
         uint64_t saved = 0;
 
-        if (all)
-            code = rp_dump_compact_lazy(file->path, all, file->size, &saved, err);
-        unmap_file(file, all);
+        if (rp_dump_is_lazy(file->path) && file->size && copy_file(file, &all))
+            code = rp_dump_compact_lazy(file->path, (const char *)all.at, all.n, &saved, err);
+        rp_mapped_close(&all);
         RP_TRY(code);
         store->state.shared_files += saved > 0;
         store->state.shared_bytes += saved;

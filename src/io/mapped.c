@@ -39,7 +39,7 @@ static enum rp_code read_all(int fd, const char *path, struct rp_mapped *out, st
     return RP_OK;
 }
 
-static enum rp_code take(int fd, const char *path, uint64_t most, struct rp_mapped *out,
+static enum rp_code take(int fd, const char *path, uint64_t most, bool map, struct rp_mapped *out,
                          struct rp_err *err)
 {
     struct stat st;
@@ -53,7 +53,7 @@ static enum rp_code take(int fd, const char *path, uint64_t most, struct rp_mapp
         return rp_err_set(err, RP_LIMIT, "'%s' is longer than the limit input_bytes (%llu bytes)",
                           path, (unsigned long long)most);
     out->n = (size_t)st.st_size;
-    if (out->n >= READ_BYTES) {
+    if (map && out->n >= READ_BYTES) {
         at = mmap(NULL, out->n, PROT_READ, MAP_PRIVATE, fd, 0);
         if (at != MAP_FAILED) {
             madvise(at, out->n, MADV_SEQUENTIAL);
@@ -65,8 +65,8 @@ static enum rp_code take(int fd, const char *path, uint64_t most, struct rp_mapp
     return read_all(fd, path, out, err);
 }
 
-enum rp_code rp_mapped_open(const char *path, uint64_t most, struct rp_mapped *out, bool *missing,
-                            struct rp_err *err)
+static enum rp_code open_whole(const char *path, uint64_t most, bool map, struct rp_mapped *out,
+                               bool *missing, struct rp_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     enum rp_code code;
@@ -76,9 +76,21 @@ enum rp_code rp_mapped_open(const char *path, uint64_t most, struct rp_mapped *o
         *missing = fd < 0 && errno == ENOENT;
     if (fd < 0)
         return rp_err_set_os(err, errno, "cannot open '%s'", path);
-    code = take(fd, path, most, out, err);
+    code = take(fd, path, most, map, out, err);
     close(fd);
     return code;
+}
+
+enum rp_code rp_mapped_open(const char *path, uint64_t most, struct rp_mapped *out, bool *missing,
+                            struct rp_err *err)
+{
+    return open_whole(path, most, true, out, missing, err);
+}
+
+enum rp_code rp_mapped_copy(const char *path, uint64_t most, struct rp_mapped *out,
+                            struct rp_err *err)
+{
+    return open_whole(path, most, false, out, NULL, err);
 }
 
 void rp_mapped_close(struct rp_mapped *m)

@@ -5,6 +5,9 @@
  * A whole file in memory, for formats whose trace is a folder of many: no descriptor stays open,
  * and there is no buffer to each. Large files are mapped; small ones, and those that cannot be
  * mapped, are read, so that ten thousands of them do not use up the mappings a process may have.
+ *
+ * Where somebody shortens a mapped file, a reader of what is gone gets SIGBUS: the command line
+ * ends with a message then (cli/signals.c). Files that a running program may shorten are copied.
  */
 #include "base/err.h"
 
@@ -21,6 +24,10 @@ struct rp_mapped {
 /* most: RP_LIMIT where the file is longer. RP_IO where it cannot be read; *missing (which may be
    NULL) tells whether that is because it is not there any more. */
 enum rp_code rp_mapped_open(const char *path, uint64_t most, struct rp_mapped *out, bool *missing,
+                            struct rp_err *err);
+
+/* The same, but never mapped; of a file that is cut while it is read, what was there. */
+enum rp_code rp_mapped_copy(const char *path, uint64_t most, struct rp_mapped *out,
                             struct rp_err *err);
 void rp_mapped_close(struct rp_mapped *m);
 

@@ -5,8 +5,9 @@
  * needs no lock; the numbers of a histogram belong together if its sequence is even and the same
  * before and after. A process that was killed in the middle of a sample leaves an odd one behind.
  *
- * Everything in a file may be wrong, and may change at any time: what is checked is loaded once,
- * units are checked, and no list is followed further than the file has units.
+ * Everything in a file may be wrong, and may change at any time, its length too: parts of it are
+ * copied with pread before they are checked, and no list is followed further than the file has
+ * units. A mapping would end this process where somebody shortens the file.
  */
 #define RP_METRICS_LAYOUT_ONLY
 #include "metrics/set.h"
@@ -16,10 +17,10 @@
 #include <math.h>
 #include <reprise/metrics.h>
 #include <reprise/result.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +38,7 @@
 
 struct metrics_file {
     const char *path;
-    const char *base;
+    int fd;
     size_t size;
     uint32_t units;
     double ns_per_tick;
@@ -53,16 +54,23 @@ static enum rp_code damaged(const struct metrics_file *f, uint32_t unit, const c
                       (unsigned long long)unit * RP_METRICS_UNIT);
 }
 
-/* What is at a unit, if all `bytes` of it are in the file. */
-static const void *unit_at(const struct metrics_file *f, uint32_t unit, size_t bytes)
+/* Copies what is at a byte; false: not all of it is in the file (any more). Words are copied whole:
+   the kernel moves aligned ones at once. */
+static bool copy_at(const struct metrics_file *f, size_t at, void *to, size_t bytes)
 {
-    size_t at = (size_t)unit * RP_METRICS_UNIT;
+    ssize_t got;
 
-    return unit && unit < f->units && bytes <= f->size && at <= f->size - bytes ? f->base + at
-                                                                                : NULL;
+    do
+        got = pread(f->fd, to, bytes, (off_t)at);
+    while (got < 0 && errno == EINTR);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return got == (ssize_t)bytes;
 }
 
-#define LOAD(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+static bool copy_unit(const struct metrics_file *f, uint32_t unit, void *to, size_t bytes)
+{
+    return unit && unit < f->units && copy_at(f, (size_t)unit * RP_METRICS_UNIT, to, bytes);
+}
 
 /* ---- the clock ---- */
 
@@ -88,28 +96,27 @@ static bool is_this_boot(const struct rp_metrics_file *head)
     return boot[0] && !strncmp(boot, head->boot_id, sizeof head->boot_id);
 }
 
-/* When the process last looked at the clocks. */
-static struct rp_metrics_moment last_moment(const struct rp_metrics_file *head)
+/* Copies the head, with a moment of the clocks that was not being written. */
+static bool copy_head(const struct metrics_file *f, struct rp_metrics_file *head)
 {
-    struct rp_metrics_moment last = {0};
-    uint64_t before;
+    const size_t at = offsetof(struct rp_metrics_file, last_sequence);
+    uint64_t before, after;
     int tries = 0;
 
-    do {
-        before = LOAD(&head->last_sequence);
-        last.ticks = LOAD(&head->last.ticks);
-        last.monotonic_ns = LOAD(&head->last.monotonic_ns);
-    } while (((before & 1) || LOAD(&head->last_sequence) != before) && tries++ < TRIES);
-    return last;
+    do
+        if (!copy_at(f, at, &before, sizeof before) || !copy_at(f, 0, head, sizeof *head) ||
+            !copy_at(f, at, &after, sizeof after))
+            return false;
+    while (((before & 1) || after != before) && tries++ < TRIES);
+    return true;
 }
 
 /* From the start of the process until it last looked at the clocks; if that is a short time, until
    now, on the same machine. */
 static double measure_tick(const struct rp_metrics_file *head)
 {
-    const struct rp_metrics_moment first = {LOAD(&head->first.ticks),
-                                            LOAD(&head->first.monotonic_ns), 0};
-    struct rp_metrics_moment last = last_moment(head);
+    const struct rp_metrics_moment first = head->first;
+    struct rp_metrics_moment last = head->last;
     int64_t elapsed_ns;
 
     if (head->clock == RP_METRICS_CLOCK_CNTVCT && head->frequency)
@@ -170,55 +177,53 @@ struct sampled {
     uint64_t count[RP_METRICS_OCTAVES][RP_METRICS_BUCKETS];
 };
 
-static enum rp_code copy_histogram(const struct metrics_file *f,
-                                   const struct rp_metrics_histogram *h, struct sampled *to,
+static enum rp_code copy_histogram(const struct metrics_file *f, uint32_t cell, struct sampled *to,
                                    struct rp_err *err)
 {
-    uint32_t unit;
-    int i, k;
+    struct rp_metrics_histogram h;
 
-    to->sum = LOAD(&h->sum);
-    to->least = LOAD(&h->least);
-    to->most = LOAD(&h->most);
-    to->first = LOAD(&h->first);
-    to->last = LOAD(&h->last);
-    for (i = 0; i < RP_METRICS_OCTAVES; i++) {
-        const uint64_t *counts;
-
-        unit = LOAD(&h->octave[i]);
-        if (!unit) {
+    if (!copy_unit(f, cell, &h, sizeof h))
+        return damaged(f, cell, "metric outside the file", err);
+    to->sum = h.sum;
+    to->least = h.least;
+    to->most = h.most;
+    to->first = h.first;
+    to->last = h.last;
+    for (int i = 0; i < RP_METRICS_OCTAVES; i++)
+        if (!h.octave[i])
             memset(to->count[i], 0, sizeof to->count[i]);
-            continue;
-        }
-        counts = unit_at(f, unit, sizeof to->count[i]);
-        if (!counts)
-            return damaged(f, unit, "counts outside the file", err);
-        for (k = 0; k < RP_METRICS_BUCKETS; k++)
-            to->count[i][k] = LOAD(&counts[k]);
-    }
+        else if (!copy_unit(f, h.octave[i], to->count[i], sizeof to->count[i]))
+            return damaged(f, h.octave[i], "counts outside the file", err);
     return RP_OK;
+}
+
+static bool copy_sequence(const struct metrics_file *f, uint32_t cell, uint64_t *to)
+{
+    return copy_at(f,
+                   (size_t)cell * RP_METRICS_UNIT + offsetof(struct rp_metrics_histogram, sequence),
+                   to, sizeof *to);
 }
 
 /* Between two samples. A process that was killed in one leaves the histogram as it was then; one
    that runs may have been interrupted in one, and gets time to finish it. Where there is no moment
    between two samples, the copy is counted as torn. */
-static enum rp_code read_histogram(const struct metrics_file *f,
-                                   const struct rp_metrics_histogram *h, struct sampled *to,
+static enum rp_code read_histogram(const struct metrics_file *f, uint32_t cell, struct sampled *to,
                                    struct rp_err *err)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    uint64_t before, after;
     int tries = 0, looks = 0;
 
     while (tries < TRIES) {
-        uint64_t before = LOAD(&h->sequence);
-
+        if (!copy_sequence(f, cell, &before))
+            return damaged(f, cell, "metric outside the file", err);
         if ((before & 1) && f->out->is_live && looks < SPINS * PAUSES) {
             if (++looks % SPINS == 0)
                 nanosleep(&pause, NULL);
             continue;
         }
-        RP_TRY(copy_histogram(f, h, to, err));
-        if (LOAD(&h->sequence) == before) {
+        RP_TRY(copy_histogram(f, cell, to, err));
+        if (copy_sequence(f, cell, &after) && after == before) {
             f->out->torn += before & 1;
             return RP_OK;
         }
@@ -272,112 +277,99 @@ static enum rp_code add_histogram(struct metrics_file *f, const char *name, uint
     return RP_OK;
 }
 
-/* Copies the text of a name: the file's may change after it was checked. */
-static bool name_text(const struct metrics_file *f, uint32_t id, char *to, uint32_t *kind)
+static bool copy_name(const struct metrics_file *f, uint32_t id, char *to, uint32_t *kind)
 {
-    const struct rp_metrics_name *n = unit_at(f, id, sizeof *n);
-    uint32_t length = n ? LOAD(&n->length) : 0;
+    const size_t text = offsetof(struct rp_metrics_name, text);
+    struct rp_metrics_name n;
 
-    if (!n || length > LONGEST_NAME || !unit_at(f, id, sizeof *n + length) || n->text[length])
+    if (!copy_unit(f, id, &n, sizeof n) || n.length > LONGEST_NAME ||
+        !copy_at(f, (size_t)id * RP_METRICS_UNIT + text, to, n.length + 1) || to[n.length])
         return false;
-    *kind = LOAD(&n->kind);
-    memcpy(to, n->text, length);
-    to[length] = '\0';
+    *kind = n.kind;
     return true;
 }
 
 static enum rp_code read_cell(struct metrics_file *f, uint32_t unit, uint32_t *next,
                               struct sampled *scratch, struct rp_err *err)
 {
-    const struct rp_metrics_cell *c = unit_at(f, unit, sizeof *c);
-    const struct rp_metrics_histogram *h;
     char name[LONGEST_NAME + 1];
+    struct rp_metrics_cell c;
     uint32_t kind;
 
-    if (!c || !name_text(f, LOAD(&c->name), name, &kind) || kind != LOAD(&c->kind) ||
+    if (!copy_unit(f, unit, &c, sizeof c) || !copy_name(f, c.name, name, &kind) || kind != c.kind ||
         kind < RP_METRICS_COUNTER || kind > RP_METRICS_SIZES)
         return damaged(f, unit, "invalid metric", err);
-    *next = LOAD(&c->next);
+    *next = c.next;
     if (kind == RP_METRICS_COUNTER)
-        return rp_metric_set_count(f->out, name, LOAD(&c->value), err);
-    h = unit_at(f, unit, sizeof *h);
-    if (!h)
-        return damaged(f, unit, "metric outside the file", err);
-    RP_TRY(read_histogram(f, h, scratch, err));
+        return rp_metric_set_count(f->out, name, c.value, err);
+    RP_TRY(read_histogram(f, unit, scratch, err));
     return add_histogram(f, name, kind, scratch, err);
 }
 
-static enum rp_code read_threads(struct metrics_file *f, struct rp_err *err)
+static enum rp_code read_threads(struct metrics_file *f, uint32_t thread, struct rp_err *err)
 {
-    const struct rp_metrics_file *head = (const void *)f->base;
     struct sampled *scratch = malloc(sizeof *scratch);
-    uint32_t thread = LOAD(&head->first_thread), cell, left = f->units;
     enum rp_code code = scratch ? RP_OK : rp_err_nomem(err, "reading metrics");
+    uint32_t cell, left = f->units;
 
     while (code == RP_OK && thread) {
-        const struct rp_metrics_thread *t = unit_at(f, thread, sizeof *t);
+        struct rp_metrics_thread t;
 
-        if (!t || !left--) {
+        if (!copy_unit(f, thread, &t, sizeof t) || !left--) {
             code = damaged(f, thread, "invalid thread", err);
             break;
         }
-        for (cell = LOAD(&t->first_cell); code == RP_OK && cell;)
+        for (cell = t.first_cell; code == RP_OK && cell;)
             code = left-- ? read_cell(f, cell, &cell, scratch, err)
                           : damaged(f, cell, "endless list", err);
-        thread = LOAD(&t->next);
+        thread = t.next;
     }
     free(scratch);
     return code;
 }
 
-static enum rp_code read_mapped(struct metrics_file *f, struct rp_err *err)
+static enum rp_code read_open(struct metrics_file *f, struct rp_err *err)
 {
-    const struct rp_metrics_file *head = (const void *)f->base;
     struct rp_metric_set *out = f->out;
+    struct rp_metrics_file head;
 
-    if (LOAD(&head->magic) != RP_METRICS_MAGIC)
+    if (!copy_head(f, &head) || head.magic != RP_METRICS_MAGIC)
         return rp_err_set(err, RP_FORMAT, "'%s': not a file of metrics", f->path);
     f->units = (uint32_t)(f->size / RP_METRICS_UNIT);
-    f->ns_per_tick = measure_tick(head);
+    f->ns_per_tick = measure_tick(&head);
     if (isnan(f->ns_per_tick))
         return rp_err_set(err, RP_FORMAT, "'%s': invalid clock", f->path);
-    f->first_ticks = head->first.ticks;
-    f->first_ns = head->first.real_ns;
+    f->first_ticks = head.first.ticks;
+    f->first_ns = head.first.real_ns;
     out->is_own = true;
-    out->is_live = is_running(head);
-    out->pid = head->pid;
-    out->rank = head->rank < 0 ? RP_ABSENT_I64 : head->rank;
-    out->world_size = head->world_size < 0 ? RP_ABSENT_I64 : head->world_size;
-    out->host = rp_arena_copy(&out->arena, head->host, strnlen(head->host, sizeof head->host));
+    out->is_live = is_running(&head);
+    out->pid = head.pid;
+    out->rank = head.rank < 0 ? RP_ABSENT_I64 : head.rank;
+    out->world_size = head.world_size < 0 ? RP_ABSENT_I64 : head.world_size;
+    out->host = rp_arena_copy(&out->arena, head.host, strnlen(head.host, sizeof head.host));
     out->command =
-        rp_arena_copy(&out->arena, head->command, strnlen(head->command, sizeof head->command));
-    out->lost = LOAD(&head->lost);
+        rp_arena_copy(&out->arena, head.command, strnlen(head.command, sizeof head.command));
+    out->lost = head.lost;
     RP_TRY(rp_arena_check(&out->arena, "reading metrics", err));
-    return read_threads(f, err);
+    return read_threads(f, head.first_thread, err);
 }
 
-/* Maps the file as large as it is now; *grown: it is larger than what was read before. */
-static enum rp_code map_file(struct metrics_file *f, bool *grown, struct rp_err *err)
+/* Opens the file as large as it is now; *grown: it is larger than what was read before. */
+static enum rp_code open_file(struct metrics_file *f, bool *grown, struct rp_err *err)
 {
-    int fd = open(f->path, O_RDONLY | O_CLOEXEC);
     size_t before = f->size;
     struct stat st;
-    void *base;
 
-    if (fd < 0)
+    f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+    if (f->fd < 0)
         return rp_err_set_os(err, errno, "'%s'", f->path);
-    if (fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+    if (fstat(f->fd, &st) || !S_ISREG(st.st_mode) ||
         st.st_size < (off_t)sizeof(struct rp_metrics_file) || (size_t)st.st_size > MAX_BYTES) {
-        close(fd);
+        close(f->fd);
         return rp_err_set(err, RP_FORMAT, "'%s': not a file of metrics", f->path);
     }
     f->size = (size_t)st.st_size;
     *grown = f->size > before;
-    base = mmap(NULL, f->size, PROT_READ, MAP_SHARED, fd, 0);
-    close(fd);
-    if (base == MAP_FAILED)
-        return rp_err_set_os(err, errno, "'%s'", f->path);
-    f->base = base;
     return RP_OK;
 }
 
@@ -389,21 +381,18 @@ enum rp_code rp_metric_set_read_file(const char *path, struct rp_metric_set *out
     enum rp_code code = RP_FORMAT;
     bool grown = true;
 
-    while (code == RP_FORMAT) {
+    while (code == RP_FORMAT && grown) {
         struct rp_err ignored;
 
-        code = map_file(&f, &grown, f.size ? &ignored : err);
+        code = open_file(&f, &grown, f.size ? &ignored : err);
         if (code != RP_OK)
             return code;
+        code = RP_FORMAT;
         if (grown) {
             rp_metric_set_clear(out);
-            code = read_mapped(&f, err);
-        } else {
-            code = RP_FORMAT;
+            code = read_open(&f, err);
         }
-        munmap((void *)(uintptr_t)f.base, f.size);
-        if (!grown)
-            break;
+        close(f.fd);
     }
     rp_metric_set_sort(out);
     return code;

@@ -67,6 +67,7 @@ static bool has_symbol(const struct image *image, const char *symbol)
     return false;
 }
 
+/* Mapped: an installed library is replaced, not shortened; that would end whoever has loaded it. */
 bool rp_elf_has_symbol(const char *path, const char *symbol)
 {
     struct image image;

@@ -267,7 +267,8 @@ void rp_recording_answers(const char *folder, uint64_t *commands, uint64_t *mark
 
 void rp_recording_spent(const char *folder, int64_t cpu_ns)
 {
-    struct rp_ctf_ledger *ledger;
+    struct rp_ctf_ledger *ledger = MAP_FAILED;
+    struct stat st;
     char path[4096];
     int fd;
 
@@ -275,7 +276,8 @@ void rp_recording_spent(const char *folder, int64_t cpu_ns)
     fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return;
-    ledger = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (!fstat(fd, &st) && st.st_size >= (off_t)sizeof *ledger)
+        ledger = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (ledger == MAP_FAILED)
         return;

@@ -5,6 +5,11 @@
 #include "formats/ctf/ctf.h"
 #include "formats/ctf/other.h"
 
+#include <glob.h>
+#include <reprise/recording.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #define DESCRIPTION(layout, clock)                                                            \
     "/* CTF 1.8 */\nenv { tracer_name = \"reprise\"; reprise_layout = " layout "; rank = 2; " \
     "world_size = 4; };\nclock { name = \"counter\"; " clock " };\n"
@@ -419,6 +424,26 @@ static void test_other_pairs(void **state)
     rp_input_close(in);
 }
 
+/* The ledger is mapped to be added to: one that was cut is left alone. */
+static void test_cut_ledger(void **state)
+{
+    char folder[] = "/tmp/reprise-ledger-XXXXXX", pattern[64];
+    struct rp_err err = RP_ERR_INIT;
+    glob_t found;
+
+    UNUSED_STATE(state);
+    assert_non_null(mkdtemp(folder));
+    assert_ok(rp_recording_prepare(folder, &err), &err);
+    snprintf(pattern, sizeof pattern, "%s/" RP_CTF_LEDGER_NAME "*", folder);
+    assert_int_equal(glob(pattern, GLOB_PERIOD, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    assert_int_equal(truncate(found.gl_pathv[0], 0), 0);
+    rp_recording_spent(folder, 1000);
+    assert_int_equal(unlink(found.gl_pathv[0]), 0);
+    assert_int_equal(rmdir(folder), 0);
+    globfree(&found);
+}
+
 int test_ctf(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +452,7 @@ int test_ctf(void)
         cmocka_unit_test(test_ring),        cmocka_unit_test(test_packets_in_one_file),
         cmocka_unit_test(test_damaged),     cmocka_unit_test(test_descriptions),
         cmocka_unit_test(test_alone),       cmocka_unit_test(test_other_pairs),
+        cmocka_unit_test(test_cut_ledger),
     };
 
     return cmocka_run_group_tests_name("ctf", tests, NULL, NULL);

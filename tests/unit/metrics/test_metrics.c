@@ -794,6 +794,51 @@ static void a_rank_unlike_the_others(void **state)
     rp_metric_set_release(&all);
 }
 
+/* Cuts the file and writes it again. */
+static _Noreturn void cut_often(int fd, const char *bytes, size_t n)
+{
+    for (int i = 0; i < 2000; i++)
+        if (ftruncate(fd, i % 2 ? 0 : 1000) || pwrite(fd, bytes, n, 0) != (ssize_t)n)
+            _exit(1);
+    _exit(0);
+}
+
+/* A file that somebody shortens while it is read is refused or read, and ends nobody. */
+static void a_file_that_shrinks(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    char path[128], from[128], *bytes = malloc(1 << 20);
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_paths paths = {0};
+    int fd, status;
+    ssize_t n;
+    pid_t pid;
+
+    UNUSED_STATE(state);
+    snprintf(from, sizeof from, "%d", (int)getpid());
+    assert_ok(rp_metric_find_sources(from, &arena, &paths, &err), &err);
+    fd = open(paths.at[0], O_RDONLY);
+    n = read(fd, bytes, 1 << 20);
+    close(fd);
+    snprintf(path, sizeof path, "%s/shrinking", folder);
+    fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(n > 0 && write(fd, bytes, (size_t)n) == n && !close(fd));
+    pid = fork();
+    if (!pid)
+        cut_often(open(path, O_WRONLY), bytes, (size_t)n);
+    while (!waitpid(pid, &status, WNOHANG)) {
+        struct rp_metric_set set;
+
+        rp_metric_set_read(path, &set, NULL);
+        rp_metric_set_release(&set);
+    }
+    assert_int_equal(status, 0);
+    unlink(path);
+    free(bytes);
+    rp_vec_release(&paths);
+    rp_arena_release(&arena);
+}
+
 int test_metrics(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(timed_sections),
@@ -814,7 +859,8 @@ int test_metrics(void)
                                        cmocka_unit_test(own_reports_are_not_corrected),
                                        cmocka_unit_test(the_last_report_counts),
                                        cmocka_unit_test(remarks_by_evidence),
-                                       cmocka_unit_test(a_rank_unlike_the_others)};
+                                       cmocka_unit_test(a_rank_unlike_the_others),
+                                       cmocka_unit_test(a_file_that_shrinks)};
 
     return cmocka_run_group_tests_name("metrics", tests, make_folder, remove_folder);
 }

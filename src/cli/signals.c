@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inputs are mapped: a copy of a trace would take as much memory again. Where somebody shortens a
+ * file that is mapped, or its disk fails, the next look at what is gone is SIGBUS. That ends the
+ * program, as bad input and with the name of the file, which /proc/self/maps knows. Everything here
+ * may be called in a signal handler.
+ */
+#include "cli/cli.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BAD_INPUT 3
+
+static bool next_line(int fd, char *line, size_t size)
+{
+    size_t n = 0;
+    char c;
+
+    while (read(fd, &c, 1) == 1 && c != '\n')
+        if (n + 1 < size)
+            line[n++] = (unsigned char)c < ' ' || c == 0x7f ? '?' : c;
+    line[n] = '\0';
+    return n > 0;
+}
+
+static uintptr_t read_hex(const char **at)
+{
+    uintptr_t value = 0;
+
+    for (; (**at >= '0' && **at <= '9') || (**at >= 'a' && **at <= 'f'); (*at)++)
+        value = value * 16 + (uintptr_t)(**at <= '9' ? **at - '0' : **at - 'a' + 10);
+    return value;
+}
+
+/* The file of a mapping, in `line`: "BEGIN-END rights offset device inode   PATH"; NULL: none. */
+static const char *mapped_file(uintptr_t address, char *line, size_t size)
+{
+    int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    const char *found = NULL;
+
+    while (fd >= 0 && !found && next_line(fd, line, size)) {
+        const char *at = line;
+        uintptr_t begin = read_hex(&at), end = *at == '-' ? (at++, read_hex(&at)) : 0;
+
+        if (address < begin || address >= end)
+            continue;
+        found = strchr(line, '/');
+        break;
+    }
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+static void say(const char *text)
+{
+    (void)!write(STDERR_FILENO, text, strlen(text));
+}
+
+static void end_on_lost_file(int number, siginfo_t *info, void *context)
+{
+    char line[PATH_MAX + 256];
+    const char *path = mapped_file((uintptr_t)info->si_addr, line, sizeof line);
+
+    (void)context;
+    if (!path) {
+        signal(number, SIG_DFL);
+        return; /* to the same instruction, which ends the program now */
+    }
+    say("reprise: '");
+    say(path);
+    say("' was shortened while it was read, or its disk fails: try again when nothing writes to it\n");
+    _exit(BAD_INPUT);
+}
+
+void cli_catch_lost_files(void)
+{
+    const struct sigaction action = {.sa_sigaction = end_on_lost_file, .sa_flags = SA_SIGINFO};
+
+    sigaction(SIGBUS, &action, NULL);
+}
