@@ -25,7 +25,7 @@ struct copy_name {
 };
 
 struct part_ctx {
-    const struct rp_category_table *categories; /* the user's, or NULL */
+    const struct rp_report_hints *hints;
     const struct rp_trace *t;
     const struct rp_scope *scope;
     struct rp_arena *arena;
@@ -353,6 +353,52 @@ static enum rp_code find_waits(struct part_ctx *ctx, struct rp_err *err)
     return code;
 }
 
+/* When the work of the first step begins, where the device still runs that of the step before. */
+static enum rp_code own_work_from(struct part_ctx *ctx, int64_t *out, struct rp_err *err)
+{
+    struct rp_interval *times;
+
+    *out = INT64_MIN;
+    if (ctx->scope->limited || !ctx->t->nsteps || ctx->t->steps[0].flags & RP_STEP_NOT_JUDGED)
+        return RP_OK;
+    RP_TRY(rp_step_times(ctx->t, ctx->arena, &times, err));
+    *out = times[0].begin_ns;
+    ctx->out->speed.earlier_ns =
+        rp_ns_common(ctx->segments.at[0].begin_ns, ctx->segments.at[0].end_ns, INT64_MIN, *out);
+    return RP_OK;
+}
+
+/* What the operators cost, beside what the device can do; nothing where its peaks are not known. */
+static enum rp_code judge_operators(struct part_ctx *ctx, struct rp_trace_categories *categories,
+                                    struct rp_err *err)
+{
+    const struct rp_device *d = ctx->t->ndevices ? &ctx->t->devices[0] : NULL;
+    const struct rp_device_peaks *device =
+        d ? rp_device_recognise(rp_trace_str(ctx->t, d->name), d->memory_bytes) : NULL;
+    struct rp_op_costs costs = {0};
+    struct rp_cost_calls calls = {0};
+    struct rp_cost_peaks peaks;
+    enum rp_code code;
+    int64_t from_ns;
+
+    if (!device)
+        return RP_OK;
+    rp_cost_peaks_of_device(&peaks, device);
+    RP_TRY(own_work_from(ctx, &from_ns, err));
+    code = rp_op_costs_init(&costs, categories, err);
+    if (code == RP_OK)
+        code =
+            rp_cost_calls_init(&calls, &costs, &ctx->w, ctx->hints->known, ctx->hints->user, err);
+    if (code == RP_OK)
+        code =
+            rp_report_place_operators(&ctx->w, &costs, &calls, &peaks, ctx->arena, ctx->out, err);
+    if (code == RP_OK)
+        code = rp_speed_add_calls(&ctx->out->speed, &ctx->w, &costs, &calls, &peaks, from_ns, err);
+    rp_cost_calls_release(&calls);
+    rp_op_costs_release(&costs);
+    return code;
+}
+
 static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
@@ -368,13 +414,13 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(unite_kernels(ctx, err));
     RP_TRY(rp_collectives_init(&out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
     rp_segments_keep_work(&ctx->segments, &ctx->w);
-    rp_trace_categories_init(&categories, ctx->t, ctx->categories);
+    rp_trace_categories_init(&categories, ctx->t, ctx->hints->categories);
     code = rp_attribution_init(&a, &ctx->w, err);
     out->coverage = a.coverage;
     if (code == RP_OK)
         code = rp_report_sum_categories(&ctx->w, &a, &categories, out, err);
     if (code == RP_OK)
-        code = rp_report_place_operators(&ctx->w, &categories, ctx->arena, out, err);
+        code = judge_operators(ctx, &categories, err);
     if (code == RP_OK)
         code = rp_pitfall_unequal(&ctx->w, &a, ctx->arena, &out->unequal, err);
     if (code == RP_OK)
@@ -532,13 +578,14 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
 }
 
 enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                            const struct rp_category_table *categories, struct rp_arena *arena,
+                            const struct rp_report_hints *hints, struct rp_arena *arena,
                             struct rp_report_part *out, struct rp_err *err)
 {
     static const struct rp_scope whole = {0};
+    static const struct rp_report_hints no_hints = {0};
     struct part_ctx ctx = {.t = trace,
                            .scope = scope ? scope : &whole,
-                           .categories = categories,
+                           .hints = hints ? hints : &no_hints,
                            .arena = arena,
                            .out = out};
     enum rp_code code;

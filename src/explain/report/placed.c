@@ -36,9 +36,8 @@ struct placing {
     const struct rp_trace *t;
     const struct rp_work *w;
     struct rp_arena *arena;
-    struct rp_op_costs costs;
-    struct rp_cost_calls calls;
-    struct rp_cost_peaks peaks;
+    const struct rp_op_costs *costs;
+    const struct rp_cost_peaks *peaks;
     struct rp_map known; /* name and cost -> group */
     RP_VEC(struct group) groups;
 };
@@ -53,7 +52,7 @@ static enum rp_code place_call(struct placing *p, const struct rp_cost_call *cal
     uint32_t at;
 
     if (call->op == RP_NONE || x->cls != RP_WORK_COMPUTE ||
-        !rp_cost_is_known(&p->costs.costs.at[call->cost]))
+        !rp_cost_is_known(&p->costs->costs.at[call->cost]))
         return RP_OK;
     RP_TRY(rp_map_intern(&p->known, (uint64_t)p->t->ev.name[call->op] << 32 | call->cost,
                          (uint32_t)p->groups.n, &at, err));
@@ -150,7 +149,7 @@ static const char *dims_of(const struct placing *p, rp_event op)
 {
     rp_str dims;
 
-    return rp_arg_key_text(&p->costs.dims, op, &dims) && dims ? rp_trace_str(p->t, dims) : "";
+    return rp_arg_key_text(&p->costs->dims, op, &dims) && dims ? rp_trace_str(p->t, dims) : "";
 }
 
 /* "K = 3137 is not a multiple of 8" */
@@ -170,7 +169,7 @@ static const char *crooked(struct placing *p, const struct product *d, int of)
 static const char *product_reason(struct placing *p, const struct group *g, uint8_t *kind)
 {
     const char *kernel = rp_trace_str(p->t, g->kernel), *align = strstr(kernel, "align1"), *text;
-    const struct rp_op_cost *c = &p->costs.costs.at[g->cost];
+    const struct rp_op_cost *c = &p->costs->costs.at[g->cost];
     int vector = c->type == RP_NUMBER_FP32 || c->type == RP_NUMBER_TF32 ? 4 : 8;
     struct product d = read_product(rp_trace_str(p->t, p->t->ev.name[g->op]), dims_of(p, g->op));
     bool single = align && !isdigit((unsigned char)align[6]);
@@ -195,7 +194,7 @@ static const char *product_reason(struct placing *p, const struct group *g, uint
 /* Rows that do not begin at multiples of 16 bytes are not read in vectors. */
 static const char *memory_reason(struct placing *p, const struct group *g, uint8_t *kind)
 {
-    const struct rp_op_cost *c = &p->costs.costs.at[g->cost];
+    const struct rp_op_cost *c = &p->costs->costs.at[g->cost];
     double row = row_length(dims_of(p, g->op));
     int vector = c->type == RP_NUMBER_FP32 ? 4 : 8;
 
@@ -214,7 +213,7 @@ static const char *memory_reason(struct placing *p, const struct group *g, uint8
 static bool is_full_precision(const struct placing *p, const struct rp_op_cost *c)
 {
     return c->on_matrix && c->type == RP_NUMBER_FP32 &&
-           p->peaks.matrix[RP_NUMBER_TF32] > 2 * p->peaks.matrix[RP_NUMBER_FP32];
+           p->peaks->matrix[RP_NUMBER_TF32] > 2 * p->peaks->matrix[RP_NUMBER_FP32];
 }
 
 static const char *plain_dims(struct rp_arena *arena, const char *dims)
@@ -242,10 +241,10 @@ static const char *plain_dims(struct rp_arena *arena, const char *dims)
 static double good_time(const struct placing *p, const struct rp_op_cost *c,
                         const struct rp_report_placed *placed)
 {
-    double memory = rp_cost_memory_s(c, &p->peaks), compute = rp_cost_compute_s(c, &p->peaks);
+    double memory = rp_cost_memory_s(c, p->peaks), compute = rp_cost_compute_s(c, p->peaks);
 
     if (placed->kind == RP_PLACED_PRECISION)
-        compute = c->flops / p->peaks.matrix[RP_NUMBER_TF32];
+        compute = c->flops / p->peaks->matrix[RP_NUMBER_TF32];
     return (memory > compute ? memory : compute) / RP_ROOF_ACHIEVABLE;
 }
 
@@ -253,8 +252,8 @@ static double good_time(const struct placing *p, const struct rp_op_cost *c,
    operator but what runs beside it. */
 static bool judge(const struct placing *p, const struct group *g, struct rp_report_placed *out)
 {
-    const struct rp_op_cost *c = &p->costs.costs.at[g->cost];
-    double compute = rp_cost_compute_s(c, &p->peaks), memory = rp_cost_memory_s(c, &p->peaks);
+    const struct rp_op_cost *c = &p->costs->costs.at[g->cost];
+    double compute = rp_cost_compute_s(c, p->peaks), memory = rp_cost_memory_s(c, p->peaks);
     double best, quickest;
 
     if (isnan(compute) || isnan(memory) || g->least_ns < LEAST_CALL)
@@ -266,12 +265,12 @@ static bool judge(const struct placing *p, const struct group *g, struct rp_repo
     if (best * 1e9 < RP_ROOF_LATENCY_NS)
         return false;
     out->rate = (double)g->calls * (out->by_memory ? c->bytes : c->flops) * 1e9 / (double)g->ns;
-    out->peak = out->by_memory ? p->peaks.memory : c->flops / compute;
+    out->peak = out->by_memory ? p->peaks->memory : c->flops / compute;
     if (out->by_memory && c->on_matrix)
         out->flops_per_s = (double)g->calls * c->flops * 1e9 / (double)g->ns;
     if (is_full_precision(p, c) && !out->by_memory && best > FULL_SPEED * quickest) {
         out->kind = RP_PLACED_PRECISION;
-        out->peak = p->peaks.matrix[RP_NUMBER_TF32];
+        out->peak = p->peaks->matrix[RP_NUMBER_TF32];
         out->why = "float32 without TF32 runs outside of the matrix units";
     } else if (best > FAR_BELOW * quickest) {
         return false;
@@ -292,11 +291,11 @@ static void describe(struct placing *p, const struct group *g, struct rp_report_
     out->kernel = rp_arena_text(p->arena, kernel);
     if (out->why)
         return;
-    out->why = p->costs.costs.at[g->cost].category == RP_CATEGORY_MATMUL
+    out->why = p->costs->costs.at[g->cost].category == RP_CATEGORY_MATMUL
                    ? product_reason(p, g, &out->kind)
                    : memory_reason(p, g, &out->kind);
     if (out->kind == RP_PLACED_OTHER &&
-        p->costs.costs.at[g->cost].category == RP_CATEGORY_CONVOLUTION)
+        p->costs->costs.at[g->cost].category == RP_CATEGORY_CONVOLUTION)
         out->kind = RP_PLACED_CONVOLUTION;
 }
 
@@ -306,7 +305,7 @@ static bool is_worth_it(const struct placing *p, const struct group *g,
 {
     return (placed->kind != RP_PLACED_OTHER && placed->kind != RP_PLACED_CONVOLUTION) ||
            (placed->rate < WITHOUT_REASON * placed->peak &&
-            p->costs.costs.at[g->cost].category != RP_CATEGORY_ATTENTION);
+            p->costs->costs.at[g->cost].category != RP_CATEGORY_ATTENTION);
 }
 
 struct candidate {
@@ -357,31 +356,21 @@ static enum rp_code find_worst(struct placing *p, struct rp_report_part *out, st
     return code;
 }
 
-enum rp_code rp_report_place_operators(const struct rp_work *work,
-                                       struct rp_trace_categories *known, struct rp_arena *arena,
+enum rp_code rp_report_place_operators(const struct rp_work *work, const struct rp_op_costs *costs,
+                                       const struct rp_cost_calls *calls,
+                                       const struct rp_cost_peaks *peaks, struct rp_arena *arena,
                                        struct rp_report_part *out, struct rp_err *err)
 {
-    const struct rp_trace *t = work->trace;
-    const struct rp_device *d = t->ndevices ? &t->devices[0] : NULL;
-    const struct rp_device_peaks *device =
-        d ? rp_device_recognise(rp_trace_str(t, d->name), d->memory_bytes) : NULL;
-    struct placing p = {.t = t, .w = work, .arena = arena};
-    enum rp_code code;
+    struct placing p = {
+        .t = work->trace, .w = work, .arena = arena, .costs = costs, .peaks = peaks};
+    enum rp_code code = RP_OK;
     size_t i;
 
-    if (!device)
-        return RP_OK;
-    rp_cost_peaks_of_device(&p.peaks, device);
     rp_map_init(&p.known);
-    code = rp_op_costs_init(&p.costs, known, err);
-    if (code == RP_OK)
-        code = rp_cost_calls_init(&p.calls, &p.costs, work, NULL, NULL, err);
-    for (i = 0; i < p.calls.calls.n && code == RP_OK; i++)
-        code = place_call(&p, &p.calls.calls.at[i], err);
+    for (i = 0; i < calls->calls.n && code == RP_OK; i++)
+        code = place_call(&p, &calls->calls.at[i], err);
     if (code == RP_OK)
         code = find_worst(&p, out, err);
-    rp_cost_calls_release(&p.calls);
-    rp_op_costs_release(&p.costs);
     rp_map_release(&p.known);
     rp_vec_release(&p.groups);
     return code == RP_OK ? rp_arena_check(arena, "judging operators", err) : code;

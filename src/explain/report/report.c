@@ -550,6 +550,31 @@ static enum rp_code fill_waits(struct rp_report_ctx *j, struct rp_err *err)
     return RP_OK;
 }
 
+/* How much of the devices is used; after what is known about the step without the profiler. */
+static enum rp_code fill_speed(struct rp_report_ctx *j, struct rp_err *err)
+{
+    struct rp_speed_rank *ranks = RP_ARENA_NEW(j->arena, struct rp_speed_rank, j->n + 1);
+    size_t r, i;
+
+    if (!ranks)
+        return rp_err_nomem(err, "measuring the use of the devices");
+    for (r = 0; r < j->n; r++) {
+        const struct rp_report_part *p = rp_report_ctx_part(j, r);
+        size_t steps = judged_steps(p);
+
+        ranks[r] = (struct rp_speed_rank){
+            .sums = &p->speed, .window_ns = p->whole.window_ns, .steps = steps ? (double)steps : 1};
+        for (i = 0; i < p->nsteps; i++)
+            if (p->steps[i].tokens != RP_ABSENT_I64 && !p->steps[i].warm_up)
+                ranks[r].tokens += (double)p->steps[i].tokens;
+    }
+    j->out->speed = rp_report_speed_of(ranks, j->n);
+    if (j->out->step_ns != RP_ABSENT_I64)
+        j->out->speed_text = rp_report_speed_text(&j->out->speed, j->out->step_ns,
+                                                  j->out->unprofiled_ns, j->n > 1, j->arena);
+    return RP_OK;
+}
+
 static bool wants_view(const struct rp_settings *settings)
 {
     return rp_settings_has(settings, "html") || rp_settings_has(settings, "svg");
@@ -593,6 +618,8 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     rp_report_note_trouble(&j);
     rp_report_note_host(&j);
     rp_report_note_steps(&j);
+    if (!rp_ranks_are_captures(ranks))
+        RP_TRY(fill_speed(&j, err));
     rp_report_fill_start(ranks, j.arena, out);
     rp_report_fill_latency(&j);
     if (wants_view(settings))
@@ -606,14 +633,12 @@ extern const struct rp_question_row rp_ask_report;
 
 /* What pages and pictures show besides the answer. */
 static enum rp_code report_view(const struct rp_loaded *loaded, const struct rp_scope *scope,
-                                const struct rp_settings *settings, struct rp_rank_part *part,
+                                const struct rp_settings *settings,
+                                const struct rp_report_hints *hints, struct rp_rank_part *part,
                                 struct rp_err *err)
 {
     const struct rp_roof_options roof = {.by = RP_ROOF_SHAPE, .achievable = RP_ROOF_ACHIEVABLE};
-    const struct rp_category_table *categories = rp_loaded_categories(loaded);
     struct rp_report_part *data = part->data;
-    struct rp_xla_costs xla;
-    enum rp_code code;
     size_t k;
 
     RP_TRY(rp_report_draw_lanes(loaded->trace, scope, &part->arena, data, err));
@@ -621,35 +646,45 @@ static enum rp_code report_view(const struct rp_loaded *loaded, const struct rp_
         return RP_OK;
     for (k = 0; k < RP_VIEW_TOPS; k++) {
         struct rp_top_groups want = {.by = rp_top_by_of(rp_view_top_words[k]),
-                                     .categories = categories};
+                                     .categories = hints->categories};
 
         RP_TRY(rp_top_group_work(loaded->trace, scope, &want, &part->arena, &data->tops[k], err));
     }
-    code = rp_xla_costs_init(&xla, loaded, err);
-    if (code == RP_OK)
-        code = rp_roof_group_calls(loaded->trace, scope, categories, &roof, rp_xla_cost_of, &xla,
-                                   &part->arena, &data->roof, err);
-    rp_xla_costs_release(&xla);
-    return code;
+    return rp_roof_group_calls(loaded->trace, scope, hints->categories, &roof, hints->known,
+                               hints->user, &part->arena, &data->roof, err);
+}
+
+static enum rp_code report_rank_with(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                     const struct rp_settings *settings,
+                                     const struct rp_report_hints *hints, struct rp_rank_part *part,
+                                     struct rp_err *err)
+{
+    struct rp_report_part *out = part->data;
+
+    RP_TRY(rp_report_rank(loaded->trace, scope, hints, &part->arena, out, err));
+    RP_TRY(rp_trace_host(loaded->trace, loaded->source->name, &part->arena, &out->host, err));
+    if (rp_settings_flag(settings, "start-up") && !scope->limited)
+        RP_TRY(rp_report_measure_start(loaded->trace, out, err));
+    if (wants_view(settings))
+        RP_TRY(report_view(loaded, scope, settings, hints, part, err));
+    if (rp_settings_flag(settings, "no-simulate"))
+        return RP_OK;
+    RP_TRY(rp_report_model(loaded->trace, true, &part->arena, out, err));
+    return out->modelled ? rp_sim_part_ask_model(&out->sim, loaded, NULL, err) : RP_OK;
 }
 
 static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                                 const struct rp_settings *settings, struct rp_rank_part *part,
                                 struct rp_err *err)
 {
-    struct rp_report_part *out = part->data;
+    struct rp_xla_costs xla;
+    struct rp_report_hints hints = {rp_loaded_categories(loaded), rp_xla_cost_of, &xla};
+    enum rp_code code = rp_xla_costs_init(&xla, loaded, err);
 
-    RP_TRY(
-        rp_report_rank(loaded->trace, scope, rp_loaded_categories(loaded), &part->arena, out, err));
-    RP_TRY(rp_trace_host(loaded->trace, loaded->source->name, &part->arena, &out->host, err));
-    if (rp_settings_flag(settings, "start-up") && !scope->limited)
-        RP_TRY(rp_report_measure_start(loaded->trace, out, err));
-    if (wants_view(settings))
-        RP_TRY(report_view(loaded, scope, settings, part, err));
-    if (rp_settings_flag(settings, "no-simulate"))
-        return RP_OK;
-    RP_TRY(rp_report_model(loaded->trace, true, &part->arena, out, err));
-    return out->modelled ? rp_sim_part_ask_model(&out->sim, loaded, NULL, err) : RP_OK;
+    if (code == RP_OK)
+        code = report_rank_with(loaded, scope, settings, &hints, part, err);
+    rp_xla_costs_release(&xla);
+    return code;
 }
 
 /* The page says what the answer rests on. */

@@ -12,6 +12,7 @@
 #include "explain/comm/late.h"
 #include "explain/idle/idle.h"
 #include "explain/idle/waits.h"
+#include "explain/report/speed.h"
 #include "explain/report/view.h"
 #include "explain/top/categories.h"
 #include "facts/attribution.h"
@@ -162,6 +163,7 @@ struct rp_report_part {
     size_t nplaced;
     struct rp_report_placed placed[RP_PLACED_MOST]; /* of one kind; what loses most first */
     int64_t placed_lost_ns;                         /* by all operators of that kind */
+    struct rp_speed_sums speed;
     struct rp_report_sums sums;
     struct rp_report_device wrong;  /* on the device */
     struct rp_report_pauses pauses; /* without device work */
@@ -199,9 +201,17 @@ struct rp_report_part {
     struct rp_roof_part roof;
 };
 
-/* Texts are in the arena; release the part also after a failure, unless an arena has adopted it. */
+/* What is known besides the trace. */
+struct rp_report_hints {
+    const struct rp_category_table *categories; /* the user's, or NULL */
+    rp_item_cost_fn *known;                     /* as for rp_cost_calls_init, or NULL */
+    void *user;
+};
+
+/* Texts are in the arena; release the part also after a failure, unless an arena has adopted it.
+   `hints` may be NULL. */
 enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                            const struct rp_category_table *categories, struct rp_arena *arena,
+                            const struct rp_report_hints *hints, struct rp_arena *arena,
                             struct rp_report_part *out, struct rp_err *err);
 void rp_report_part_release(struct rp_report_part *part);
 
@@ -220,10 +230,11 @@ enum rp_code rp_report_sum_categories(const struct rp_work *work,
                                       struct rp_trace_categories *known, struct rp_report_part *out,
                                       struct rp_err *err);
 
-/* Finds the operators that lose most against what the device can do; none where its peaks or the
-   shapes are not known. */
-enum rp_code rp_report_place_operators(const struct rp_work *work,
-                                       struct rp_trace_categories *known, struct rp_arena *arena,
+/* Finds the operators that lose most against what the device can do, by the costs of the calls of
+   the work; none where shapes are not known. */
+enum rp_code rp_report_place_operators(const struct rp_work *work, const struct rp_op_costs *costs,
+                                       const struct rp_cost_calls *calls,
+                                       const struct rp_cost_peaks *peaks, struct rp_arena *arena,
                                        struct rp_report_part *out, struct rp_err *err);
 
 /* O(n log n) in kernels. */
@@ -354,7 +365,8 @@ struct rp_report_root {
     const char *steps_text, *step_source, *step_mark;
     double step_share; /* of the device time: in steps */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
-    const char *profiler_text, *work_text;
+    const char *profiler_text, *work_text, *speed_text;
+    struct rp_report_speed speed;
     const char *help_text, *help2_text, *help3_text;
     bool predictable;          /* by simulate: not shown */
     int64_t unprofiled_ns;     /* absent: not known */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators far below what the device can do: the reason from shapes and kernels, what is lost, and
-   that what is in its place is left alone; and the split of device time by category. */
+   that what is in its place is left alone; the split of device time by category; and how much of
+   the device is used. */
 #include "explain/report/report.h"
 #include "trace/trace_fixtures.h"
 
-#define US   1000
-#define H100 "NVIDIA H100 80GB HBM3"
-#define BF16 "[\"c10::BFloat16\", \"c10::BFloat16\"]"
+#include <math.h>
+
+#define US      1000
+#define H100    "NVIDIA H100 80GB HBM3"
+#define EARLIER 11000 /* us: work before it belongs to a step before the first one */
+#define BF16    "[\"c10::BFloat16\", \"c10::BFloat16\"]"
 
 /* A call of an operator, and its kernel of so many microseconds, long after. */
 #define CALL(n, op, dims, types, kernel, us)                                              \
@@ -24,8 +28,12 @@ static void place(const struct row *rows, size_t n, struct rp_arena *arena,
     struct rp_device device = {.id = 0}, *before = t->devices;
     struct rp_attribution places = {0};
     struct rp_trace_categories known;
+    struct rp_op_costs costs = {0};
+    struct rp_cost_calls calls = {0};
+    struct rp_cost_peaks peaks;
     struct rp_work work;
 
+    rp_cost_peaks_of_device(&peaks, rp_device_by_name("H100"));
     for (device.name = 1; strcmp(rp_trace_str(t, device.name), H100) != 0;)
         assert_true(++device.name < t->str.n);
     t->devices = &device;
@@ -35,7 +43,13 @@ static void place(const struct row *rows, size_t n, struct rp_arena *arena,
     assert_code(rp_attribution_init(&places, &work, NULL), RP_OK);
     rp_trace_categories_init(&known, t, NULL);
     assert_code(rp_report_sum_categories(&work, &places, &known, part, NULL), RP_OK);
-    assert_code(rp_report_place_operators(&work, &known, arena, part, NULL), RP_OK);
+    assert_code(rp_op_costs_init(&costs, &known, NULL), RP_OK);
+    assert_code(rp_cost_calls_init(&calls, &costs, &work, NULL, NULL, NULL), RP_OK);
+    assert_code(rp_report_place_operators(&work, &costs, &calls, &peaks, arena, part, NULL), RP_OK);
+    assert_code(rp_speed_add_calls(&part->speed, &work, &costs, &calls, &peaks, EARLIER * US, NULL),
+                RP_OK);
+    rp_cost_calls_release(&calls);
+    rp_op_costs_release(&costs);
     rp_trace_categories_release(&known);
     rp_attribution_release(&places);
     rp_work_release(&work);
@@ -148,6 +162,70 @@ static void what_is_in_its_place_is_left_alone(void **state)
     rp_arena_release(&arena);
 }
 
+static void flops_are_compared_with_the_peaks(void **state)
+{
+    static const struct row rows[] = {
+        DEVICE,
+        /* of the step before */
+        {'X', "cpu_op", "aten::mm", 1, 1, 10, 20, .text_key = "Input Dims",
+         .text = "[[4096, 4096], [4096, 4096]]", .text_key2 = "Input type", .text2 = BF16},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 15, 5, 90},
+        {'X', "kernel", "nvjet_tst_128x256", 0, 7, 10500 * US, 200 * US, 90, 7},
+        /* 137.4 GFLOP each, 139 us at the peak */
+        CALL(1, "aten::mm", "[[4096, 4096], [4096, 4096]]", BF16, "nvjet_tst_128x256", 200),
+        CALL(2, "aten::mm", "[[4096, 4096], [4096, 4096]]", BF16, "nvjet_tst_128x256", 300),
+        /* faster than the device can: its shapes are not what its kernel computed */
+        CALL(3, "aten::mm", "[[4096, 4096], [4096, 4096]]", BF16, "nvjet_tst_128x256", 100),
+        /* 25.2 MB, 7.5 us at 3.35 TB/s */
+        CALL(4, "aten::add", "[[2048, 2048], [2048, 2048]]", BF16, "elementwise_kernel", 10),
+        /* no shapes */
+        {'X', "cpu_op", "aten::bmm", 1, 1, 5000, 100},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 5010, 20, 5},
+        {'X', "kernel", "gemm", 0, 7, 20000 * US, 50 * US, 5, 7},
+        /* the larger table has the tokens */
+        CALL(6, "aten::embedding", "[[512, 768], [1, 128]]", "[\"float\", \"long int\"]", "gather",
+             5),
+        CALL(7, "aten::embedding", "[[50257, 768], [16, 128]]", "[\"float\", \"long int\"]",
+             "gather", 5),
+        CALL(8, "aten::embedding", "[[512, 768], [1, 128]]", "[\"float\", \"long int\"]", "gather",
+             5),
+        /* images have three channels, what follows has more */
+        CALL(9, "aten::conv2d", "[[64, 3, 224, 224], [64, 3, 7, 7]]", BF16, "conv", 900),
+        CALL(10, "aten::conv2d", "[[64, 64, 56, 56], [64, 64, 3, 3]]", BF16, "conv", 900),
+    };
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_report_part part;
+    struct rp_speed_rank rank = {.sums = &part.speed, .window_ns = 4000 * US, .steps = 2};
+    struct rp_report_speed speed;
+    double flops = 2.0 * 4096 * 4096 * 4096;
+
+    UNUSED_STATE(state);
+    PLACE(rows, &arena, &part);
+    assert_true(part.speed.flops_of[RP_NUMBER_BF16] == 2 * flops);
+    assert_int_equal(part.speed.known_matrix_ns, 500 * US);
+    assert_int_equal(part.speed.matrix_ns, 2450 * US);
+    assert_true(part.speed.tokens == 16 * 128);
+    assert_true(part.speed.samples == 64);
+
+    speed = rp_report_speed_of(&rank, 1);
+    assert_true(isnan(speed.mfu)); /* most of the time of products is unknown */
+    assert_true(speed.tokens == 1024 && speed.tokens_per_s > 511999 && speed.tokens_per_s < 512001);
+    part.speed.matrix_ns = 600 * US;
+    part.speed.device_ns = part.speed.known_ns + 10 * US;
+    part.speed.earlier_ns = 1000 * US;
+    speed = rp_report_speed_of(&rank, 1);
+    assert_true(speed.flops == flops);
+    assert_string_equal(speed.format, "bf16");
+    assert_true(speed.mfu > 2 * flops / 989.5e12 / 0.003 &&
+                speed.mfu < 2 * flops / 988.5e12 / 0.003);
+    assert_true(speed.light_ns > 139 * US && speed.light_ns < 149 * US);
+    assert_contains(
+        rp_report_speed_text(&speed, 2000 * US, 1000 * US, false, &arena),
+        "MFU at least 9.3 % (about 18.5 % without the profiler): 137.4 GFLOP a step, bf16 "
+        "989.0 TFLOP/s; at the device's peaks its work takes ");
+    rp_arena_release(&arena);
+}
+
 int test_report_placed(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +233,7 @@ int test_report_placed(void)
         cmocka_unit_test(full_precision_is_the_reason),
         cmocka_unit_test(convolutions_are_told_apart),
         cmocka_unit_test(what_is_in_its_place_is_left_alone),
+        cmocka_unit_test(flops_are_compared_with_the_peaks),
     };
 
     return cmocka_run_group_tests_name("report_placed", tests, NULL, NULL);

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much of the device is used. FLOPs are those of the recorded shapes (cost/op_cost.h), so work
+ * that is done twice, as with checkpoints of activations, counts twice. A call that would exceed
+ * the peak by more than measurement explains is not known: its shapes are not what its kernels
+ * computed. Tokens are what is looked up in the largest table of embeddings, samples what the
+ * convolution that reads the images reads.
+ */
+#include "explain/report/speed.h"
+
+#include "cost/inputs.h"
+#include "result/print_units.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ABOVE_PEAK    1.05 /* of the peak: more is a wrong model */
+#define LEAST_KNOWN   0.5  /* of the time of products: with less nothing is said */
+#define ALL_KNOWN     0.95 /* with less it is a lower bound */
+#define LIGHT_KNOWN   0.8  /* of the device time: with less the speed of light is not said */
+#define MOST_CHANNELS 4    /* of images and latents */
+
+/* ------------------------------------------------------------------ a rank */
+
+static bool is_matrix(const struct rp_op_cost *cost, uint8_t category)
+{
+    return rp_cost_is_known(cost)
+               ? cost->on_matrix
+               : category == RP_CATEGORY_MATMUL || category == RP_CATEGORY_CONVOLUTION ||
+                     category == RP_CATEGORY_ATTENTION;
+}
+
+static void add_call(struct rp_speed_sums *out, const struct rp_op_cost *cost,
+                     const struct rp_cost_call *call, const struct rp_cost_peaks *peaks)
+{
+    bool matrix = is_matrix(cost, call->category);
+    double compute = NAN, memory = NAN, taken = (double)call->device_ns * 1e-9;
+
+    if (call->on_link || call->category == RP_CATEGORY_COMMUNICATION)
+        return;
+    rp_ns_add(&out->device_ns, call->device_ns);
+    if (matrix)
+        rp_ns_add(&out->matrix_ns, call->device_ns);
+    if (!rp_cost_is_known(cost) || call->is_part)
+        return;
+    compute = rp_cost_compute_s(cost, peaks);
+    memory = rp_cost_memory_s(cost, peaks);
+    if (isnan(compute) && !matrix)
+        compute = 0;
+    if (isnan(compute) || isnan(memory) || compute > ABOVE_PEAK * taken)
+        return;
+    rp_ns_add(&out->known_ns, call->device_ns);
+    out->least_s += fmin(fmax(compute, memory), taken); /* caches may be faster than the memory */
+    if (!matrix)
+        return;
+    rp_ns_add(&out->known_matrix_ns, call->device_ns);
+    out->matrix_s += compute;
+    out->flops_of[cost->type] += cost->flops;
+}
+
+/* What enters the model: the tokens of the largest table, the images of convolutions of few
+   channels. */
+static void add_inputs(struct rp_speed_sums *out, const struct rp_inputs *in)
+{
+    const struct rp_input_tensor *first = rp_inputs_tensor(in, 0),
+                                 *second = rp_inputs_tensor(in, 1);
+
+    if (!first || !second)
+        return;
+    if (strstr(in->name, "embedding") && first->ndims == 2 && second->ndims >= 2) {
+        if (first->dim[0] > out->table_rows)
+            out->table_rows = first->dim[0], out->tokens = 0;
+        if (first->dim[0] >= out->table_rows)
+            out->tokens += second->n;
+    } else if (first->ndims >= 4 && second->ndims == first->ndims &&
+               first->dim[1] <= MOST_CHANNELS && second->dim[1] == first->dim[1]) {
+        out->samples += first->dim[0];
+    }
+}
+
+/* The lookup or convolution of the forward pass that a call belongs to; RP_NONE: it is another. */
+static rp_event entrance_of(const struct rp_op_costs *costs, const struct rp_cost_call *call)
+{
+    const struct rp_trace *t = costs->trace;
+    rp_event op = call->op;
+
+    if (op == RP_NONE || call->is_part)
+        return RP_NONE;
+    if (call->category == RP_CATEGORY_CONVOLUTION)
+        return strstr(rp_trace_str(t, t->ev.name[op]), "backward") ? RP_NONE : op;
+    if (call->category != RP_CATEGORY_EMBEDDING)
+        return RP_NONE;
+    for (; op != RP_NONE && t->ev.kind[op] == RP_KIND_CPU_OP; op = t->ev.parent[op])
+        if (!strcmp(rp_trace_str(t, t->ev.name[op]), "aten::embedding"))
+            return op;
+    return RP_NONE;
+}
+
+static enum rp_code count_inputs(struct rp_speed_sums *out, const struct rp_op_costs *costs,
+                                 const struct rp_cost_call *call, struct rp_inputs *in,
+                                 struct rp_err *err)
+{
+    const struct rp_trace *t = costs->trace;
+    rp_event op = entrance_of(costs, call);
+    rp_str dims;
+
+    if (op == RP_NONE || !rp_arg_key_text(&costs->dims, op, &dims))
+        return RP_OK;
+    RP_TRY(rp_inputs_parse(in, rp_trace_str(t, t->ev.name[op]), rp_trace_str(t, dims), NULL, NULL,
+                           NULL, err));
+    add_inputs(out, in);
+    return RP_OK;
+}
+
+enum rp_code rp_speed_add_calls(struct rp_speed_sums *out, const struct rp_work *work,
+                                const struct rp_op_costs *costs, const struct rp_cost_calls *calls,
+                                const struct rp_cost_peaks *peaks, int64_t from_ns,
+                                struct rp_err *err)
+{
+    struct rp_inputs in = {0};
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    memcpy(out->peak_of, peaks->matrix, sizeof out->peak_of);
+    for (i = 0; i < calls->calls.n && code == RP_OK; i++) {
+        const struct rp_cost_call *call = &calls->calls.at[i];
+
+        if (work->items.at[call->item].begin_ns < from_ns)
+            continue;
+        add_call(out, &costs->costs.at[call->cost], call, peaks);
+        code = count_inputs(out, costs, call, &in, err);
+    }
+    rp_inputs_release(&in);
+    return code;
+}
+
+/* ------------------------------------------------------------------ all ranks */
+
+static int main_format(const double flops[RP_NUMBERS])
+{
+    int i, best = 0;
+
+    for (i = 1; i < RP_NUMBERS; i++)
+        best = flops[i] > flops[best] ? i : best;
+    return best;
+}
+
+static void add_ranks(const struct rp_speed_rank *ranks, size_t n, struct rp_speed_sums *all,
+                      double *window_s, double *steps)
+{
+    size_t r, f;
+
+    for (r = 0; r < n; r++) {
+        const struct rp_speed_sums *s = ranks[r].sums;
+
+        for (f = 0; f < RP_NUMBERS; f++) {
+            all->flops_of[f] += s->flops_of[f];
+            all->peak_of[f] = fmax(all->peak_of[f], s->peak_of[f]);
+        }
+        all->matrix_s += s->matrix_s;
+        all->least_s += s->least_s;
+        rp_ns_add(&all->matrix_ns, s->matrix_ns);
+        rp_ns_add(&all->known_matrix_ns, s->known_matrix_ns);
+        rp_ns_add(&all->device_ns, s->device_ns);
+        rp_ns_add(&all->known_ns, s->known_ns);
+        all->tokens += ranks[r].tokens > 0 ? ranks[r].tokens : s->tokens;
+        all->samples += s->samples;
+        *window_s += (double)(ranks[r].window_ns - s->earlier_ns) * 1e-9;
+        *steps += ranks[r].steps;
+    }
+}
+
+static double share_of(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : NAN;
+}
+
+struct rp_report_speed rp_report_speed_of(const struct rp_speed_rank *ranks, size_t n)
+{
+    struct rp_report_speed out = {.mfu = NAN,
+                                  .flops = NAN,
+                                  .peak_flops_per_s = NAN,
+                                  .known_share = NAN,
+                                  .light_ns = RP_ABSENT_I64,
+                                  .light_share = NAN,
+                                  .light_known_share = NAN,
+                                  .tokens = NAN,
+                                  .tokens_per_s = NAN,
+                                  .samples = NAN,
+                                  .samples_per_s = NAN};
+    struct rp_speed_sums all = {0};
+    double window_s = 0, steps = 0, flops = 0;
+    int f, format;
+
+    add_ranks(ranks, n, &all, &window_s, &steps);
+    if (!(window_s > 0) || !(steps > 0))
+        return out;
+    for (f = 0; f < RP_NUMBERS; f++)
+        flops += all.flops_of[f];
+    out.known_share = share_of(all.known_matrix_ns, all.matrix_ns);
+    if (flops > 0 && out.known_share >= LEAST_KNOWN) {
+        format = main_format(all.flops_of);
+        out.mfu = all.matrix_s / window_s;
+        out.flops = flops / steps;
+        out.format = rp_number_names[format];
+        out.peak_flops_per_s = all.peak_of[format] > 0 ? all.peak_of[format] : NAN;
+    }
+    out.light_known_share = share_of(all.known_ns, all.device_ns);
+    if (out.light_known_share >= LIGHT_KNOWN) {
+        out.light_ns = (int64_t)(1e9 * all.least_s / steps);
+        out.light_share = all.least_s / window_s;
+    }
+    if (all.tokens > 0) {
+        out.tokens = all.tokens / steps;
+        out.tokens_per_s = all.tokens / window_s;
+    }
+    if (all.samples > 0) {
+        out.samples = all.samples / steps;
+        out.samples_per_s = all.samples / window_s;
+    }
+    return out;
+}
+
+/* ------------------------------------------------------------------ on the screen */
+
+static const char *rate_text(struct rp_arena *arena, const char *before, double count, double rate,
+                             const char *what)
+{
+    if (isnan(count))
+        return before;
+    return rp_arena_textf(arena, "%s%s%s %ss a step, %s a second", before, *before ? "; " : "",
+                          rp_units_number(arena, (int64_t)(count + 0.5)), what,
+                          rp_units_number(arena, (int64_t)(rate + 0.5)));
+}
+
+const char *rp_report_speed_text(const struct rp_report_speed *s, int64_t step_ns,
+                                 int64_t unprofiled_ns, bool several_ranks, struct rp_arena *arena)
+{
+    const char *text = "", *without = "";
+
+    if (!isnan(s->mfu)) {
+        if (unprofiled_ns > 0 && step_ns > 0 && unprofiled_ns < step_ns - step_ns / 33)
+            without = rp_arena_textf(arena, " (about %.1f %% without the profiler)",
+                                     100 * s->mfu * (double)step_ns / (double)unprofiled_ns);
+        text = rp_arena_textf(arena, "MFU %s%.1f %%%s: %s a step, %s %s",
+                              s->known_share < ALL_KNOWN ? "at least " : "", 100 * s->mfu, without,
+                              rp_units_text(arena, s->flops, RP_UNIT_FLOP), s->format,
+                              rp_units_text(arena, s->peak_flops_per_s, RP_UNIT_FLOPS));
+    }
+    if (s->light_ns != RP_ABSENT_I64)
+        text = rp_arena_textf(arena, "%s%sat the device's peaks its work takes %s (%.1f %%)", text,
+                              *text ? "; " : "", rp_units_time(arena, s->light_ns),
+                              100 * s->light_share);
+    text = rate_text(arena, text, s->tokens, s->tokens_per_s, "token");
+    text = rate_text(arena, text, s->samples, s->samples_per_s, "sample");
+    if (several_ranks && *text)
+        text = rp_arena_textf(arena, "%s; of a rank, on average", text);
+    return *text ? text : NULL;
+}
+
+#define SPEED(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_report_speed, member, type, unit, title, doc, flags)
+
+static const struct rp_field speed_fields[] = {
+    SPEED(mfu, F64, RATIO, NULL,
+          "FLOPs of products, convolutions and attention, of what the peaks of their formats allow "
+          "in the time; or null",
+          RP_NULLABLE),
+    SPEED(flops, F64, FLOP, NULL, "these FLOPs in a step of a rank, or null", RP_NULLABLE),
+    SPEED(format, STR, NONE, NULL, "the number format of most of them, or null", 0),
+    SPEED(peak_flops_per_s, F64, FLOPS, NULL, "what the device has in that format, or null",
+          RP_NULLABLE),
+    SPEED(known_share, F64, RATIO, NULL,
+          "of the device time of products, convolutions and attention: with known FLOPs",
+          RP_NULLABLE),
+    SPEED(light_ns, I64, NS, NULL,
+          "speed of light: a step's known work at the peaks of its slower limit, one after the "
+          "other, or null",
+          RP_NULLABLE),
+    SPEED(light_share, F64, RATIO, NULL, "of the step, or null", RP_NULLABLE),
+    SPEED(light_known_share, F64, RATIO, NULL, "of the device time: known work", RP_NULLABLE),
+    SPEED(tokens, F64, NONE, NULL, "tokens in a step of a rank, or null", RP_NULLABLE),
+    SPEED(tokens_per_s, F64, NONE, NULL, "tokens a second of a rank, or null", RP_NULLABLE),
+    SPEED(samples, F64, NONE, NULL, "images in a step of a rank, or null", RP_NULLABLE),
+    SPEED(samples_per_s, F64, NONE, NULL, "images a second of a rank, or null", RP_NULLABLE),
+    RP_FIELD_END};
+const struct rp_type rp_report_speed_type = {"speed", sizeof(struct rp_report_speed), speed_fields,
+                                             NULL};
