@@ -79,6 +79,8 @@ struct rp_field {
     size_t offset, count_offset;
     const struct rp_type *item; /* of a record, list or map: the type of what it contains */
     const char *doc;            /* meaning, one line */
+    const char *columns;        /* of a list or map on the screen: which fields of its items are the
+                                   columns; NULL: those with a title, in their order */
 };
 
 struct rp_type {
@@ -89,29 +91,43 @@ struct rp_type {
                                       "ranks/causes"; NULL: the record itself is the only row */
 };
 
-#define RP_FIELD(s, member, type_, unit_, title_, doc_, flags_)                                    \
-    {                                                                                              \
-#member, title_, RP_T_##type_, RP_UNIT_##unit_, flags_, offsetof(s, member), 0, NULL, doc_ \
+/* All members of a field but `columns`. */
+#define RP_FIELD_(key_, title_, type_, unit_, flags_, offset_, count_, item_, doc_) \
+    {                                                                               \
+        key_, title_, type_, unit_, flags_, offset_, count_, item_, doc_, NULL      \
     }
-#define RP_FIELD_RECORD(s, member, item_, title_, doc_, flags_)                                 \
-    {                                                                                           \
-#member, title_, RP_T_RECORD, RP_UNIT_NONE, flags_, offsetof(s, member), 0, item_, doc_ \
-    }
+#define RP_FIELD(s, member, type_, unit_, title_, doc_, flags_)                               \
+    RP_FIELD_(#member, title_, RP_T_##type_, RP_UNIT_##unit_, flags_, offsetof(s, member), 0, \
+              NULL, doc_)
+/* A key that is not the name of the member, which may be inside another: "default", b.window_ns. */
+#define RP_FIELD_AS(key_, s, member, type_, unit_, title_, doc_, flags_)                         \
+    RP_FIELD_(key_, title_, RP_T_##type_, RP_UNIT_##unit_, flags_, offsetof(s, member), 0, NULL, \
+              doc_)
+#define RP_FIELD_RECORD(s, member, item_, title_, doc_, flags_)                                  \
+    RP_FIELD_(#member, title_, RP_T_RECORD, RP_UNIT_NONE, flags_, offsetof(s, member), 0, item_, \
+              doc_)
 /* The count is a size_t member named n<member>: { size_t nkernels; struct kernel *kernels; } */
-#define RP_FIELD_LIST(s, member, item_, title_, doc_, flags_)                  \
-    {                                                                          \
-#member, title_, RP_T_LIST, RP_UNIT_NONE, flags_, offsetof(s, member), \
-            offsetof(s, n##member), item_, doc_                                \
+#define RP_FIELD_LIST(s, member, item_, title_, doc_, flags_)                        \
+    RP_FIELD_(#member, title_, RP_T_LIST, RP_UNIT_NONE, flags_, offsetof(s, member), \
+              offsetof(s, n##member), item_, doc_)
+#define RP_FIELD_MAP(s, member, item_, title_, doc_, flags_)                        \
+    RP_FIELD_(#member, title_, RP_T_MAP, RP_UNIT_NONE, flags_, offsetof(s, member), \
+              offsetof(s, n##member), item_, doc_)
+/*
+ * A list that only the screen shows, of records that JSON and CSV have in another list. columns_
+ * chooses among the fields of its items, so that a field is declared once: their keys in the order
+ * of the columns, separated by ", ". Behind a key, '+' leaves the column out where the screen is
+ * too narrow (RP_WIDE), '-' does not, '~' adds RP_SHORTEN, '*' RP_WHOLE; then ":" and another title
+ * may follow.
+ *
+ *     "label*, count, total_ns, self_ns+, window_ns:span"
+ */
+#define RP_FIELD_SHOWN(s, member, item_, title_, columns_, flags_)                           \
+    {                                                                                        \
+#member, title_, RP_T_LIST, RP_UNIT_NONE, RP_SCREEN | (flags_), offsetof(s, member), \
+            offsetof(s, n##member), item_, "text output only", columns_                      \
     }
-#define RP_FIELD_MAP(s, member, item_, title_, doc_, flags_)                  \
-    {                                                                         \
-#member, title_, RP_T_MAP, RP_UNIT_NONE, flags_, offsetof(s, member), \
-            offsetof(s, n##member), item_, doc_                               \
-    }
-#define RP_FIELD_END                                             \
-    {                                                            \
-        NULL, NULL, RP_T_BOOL, RP_UNIT_NONE, 0, 0, 0, NULL, NULL \
-    }
+#define RP_FIELD_END RP_FIELD_(NULL, NULL, RP_T_BOOL, RP_UNIT_NONE, 0, 0, 0, NULL, NULL)
 
 /* Plain values for lists: a list of strings is a list of rp_type_string. */
 RP_API extern const struct rp_type rp_type_string; /* const char * */

@@ -59,8 +59,8 @@ static const struct rp_field op_fields[] = {
     RP_FIELD(struct rp_comm_op, payload_bytes, I64, BYTES, "payload", "of a device, one run", 0),
     RP_FIELD(struct rp_comm_op, runs, F64, COUNT, "runs", "in one execution", 0),
     RP_FIELD(struct rp_comm_op, wire_bytes, F64, BYTES, "sent", "by a device, all runs", 0),
-    {"operator", "operator", RP_T_STR, RP_UNIT_NONE, 0, offsetof(struct rp_comm_op, operator_), 0,
-     NULL, "of the framework"},
+    RP_FIELD_AS("operator", struct rp_comm_op, operator_, STR, NONE, "operator", "of the framework",
+                0),
     RP_FIELD(struct rp_comm_op, scope, STR, NONE, "scope", "of the operator", 0),
     RP_FIELD(struct rp_comm_op, line, STR, NONE, "line", "of the user's code", 0),
     RP_FIELD_END};

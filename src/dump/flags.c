@@ -26,9 +26,10 @@ static const struct rp_field row_fields[] = {
     RP_FIELD(struct flag_row, framework, STR, NONE, NULL, "whose it is", 0),
     RP_FIELD(struct flag_row, where, STR, NONE, NULL, "variable that holds the flag, or null", 0),
     RP_FIELD(struct flag_row, name, STR, NONE, "name", "of the flag or variable", 0),
-    RP_FIELD(struct flag_row, type, STR, NONE, NULL, "bool, int, float or text", 0),
-    {"default", NULL, RP_T_STR, RP_UNIT_NONE, 0, offsetof(struct flag_row, fallback), 0, NULL,
-     "what holds without it; null: not known"},
+    RP_FIELD(struct flag_row, mark, STR, NONE, "", "removed, or a caution", RP_SCREEN),
+    RP_FIELD(struct flag_row, type, STR, NONE, "type", "bool, int, float or text", 0),
+    RP_FIELD_AS("default", struct flag_row, fallback, STR, NONE, "default",
+                "what holds without it; null: not known", 0),
     RP_FIELD(struct flag_row, versions, STR, NONE, NULL, "releases of jaxlib that accept it", 0),
     RP_FIELD(struct flag_row, status, STR, NONE, NULL, "known or removed", 0),
     RP_FIELD(struct flag_row, meaning, STR, NONE, "meaning", "what it does", 0),
@@ -37,32 +38,15 @@ static const struct rp_field row_fields[] = {
     RP_FIELD_END};
 static const struct rp_type row_type = {"flag", sizeof(struct flag_row), row_fields, NULL};
 
-static const struct rp_field line_fields[] = {
-    RP_FIELD(struct flag_row, name, STR, NONE, "name", "of the flag or variable", RP_SHORTEN),
-    RP_FIELD(struct flag_row, mark, STR, NONE, "", "removed, or a caution", 0),
-    RP_FIELD(struct flag_row, meaning, STR, NONE, "meaning", "what it does", RP_SHORTEN),
-    RP_FIELD_END};
-static const struct rp_type line_type = {"line", sizeof(struct flag_row), line_fields, NULL};
-
-static const struct rp_field block_fields[] = {
-    RP_FIELD(struct flag_row, name, STR, NONE, "name", "of the flag or variable", 0),
-    RP_FIELD(struct flag_row, meaning, STR, NONE, "meaning", "what it does", 0),
-    RP_FIELD(struct flag_row, caution, STR, NONE, "caution", "what to know", 0),
-    RP_FIELD(struct flag_row, framework, STR, NONE, "of", "whose it is", 0),
-    RP_FIELD(struct flag_row, where, STR, NONE, "set in", "variable that holds it", 0),
-    RP_FIELD(struct flag_row, type, STR, NONE, "type", "of its value", 0),
-    RP_FIELD(struct flag_row, fallback, STR, NONE, "default", "what holds without it", 0),
-    RP_FIELD(struct flag_row, versions, STR, NONE, "accepted by", "releases of jaxlib", 0),
-    RP_FIELD_END};
-static const struct rp_type block_type = {"block", sizeof(struct flag_row), block_fields, NULL};
-
 static const struct rp_field root_fields[] = {
     RP_FIELD(struct flags_root, summary, STR, NONE, NULL, "what the table rests on", 0),
     RP_FIELD_LIST(struct flags_root, flags, &row_type, NULL, "flags and variables", 0),
-    RP_FIELD_LIST(struct flags_root, table, &line_type, "flags and variables", "for the screen",
-                  RP_SCREEN),
-    RP_FIELD_LIST(struct flags_root, blocks, &block_type, "", "for the screen",
-                  RP_SCREEN | RP_BLOCKS),
+    RP_FIELD_SHOWN(struct flags_root, table, &row_type, "flags and variables",
+                   "name~, mark, meaning~", 0),
+    RP_FIELD_SHOWN(struct flags_root, blocks, &row_type, "",
+                   "name, meaning, caution, framework:of, where:set in, type, default, "
+                   "versions:accepted by",
+                   RP_BLOCKS),
     RP_FIELD_END};
 static const struct rp_type flags_type = {"dump_flags", sizeof(struct flags_root), root_fields,
                                           "flags"};

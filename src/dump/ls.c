@@ -80,8 +80,7 @@ static const struct rp_type ignored_type = {"ignored", sizeof(struct ls_ignored)
 
 static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct ls_root, modules, &module_type, "modules", "by folder and number", 0),
-    {"files", NULL, RP_T_I64, RP_UNIT_COUNT, 0, offsetof(struct ls_root, nfiles), 0, NULL,
-     "files in all"},
+    RP_FIELD_AS("files", struct ls_root, nfiles, I64, COUNT, NULL, "files in all", 0),
     RP_FIELD_LIST(struct ls_root, ignored, &ignored_type, "ignored files",
                   "kinds that are not read", 0),
     RP_FIELD_LIST(struct ls_root, notes, &rp_type_string, "notes", "files that cannot be read", 0),

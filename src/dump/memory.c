@@ -99,15 +99,8 @@ static const struct rp_type kind_type = {"kind", sizeof(struct memory_kind), kin
                  RP_SHORTEN),                                                                 \
         RP_FIELD(struct memory_value, first, I64, NONE, "from", "position", 0),               \
         RP_FIELD(struct memory_value, last, I64, NONE, "to", "position, included", 0),        \
-        {"operator",                                                                          \
-         "operator",                                                                          \
-         RP_T_STR,                                                                            \
-         RP_UNIT_NONE,                                                                        \
-         RP_SHORTEN | RP_WIDE,                                                                \
-         offsetof(struct memory_value, operator_),                                            \
-         0,                                                                                   \
-         NULL,                                                                                \
-         "of the framework"},                                                                 \
+        RP_FIELD_AS("operator", struct memory_value, operator_, STR, NONE, "operator",        \
+                    "of the framework", RP_SHORTEN | RP_WIDE),                                \
         RP_FIELD(struct memory_value, scope, STR, NONE, NULL, "of the operator", 0),          \
         RP_FIELD(struct memory_value, line, STR, NONE, "line", "of the user's code", RP_SHORTEN)
 

@@ -6,6 +6,7 @@
 #include "result/check.h"
 #include "base/text.h"
 
+#include "result/columns.h"
 #include "result/walk.h"
 
 #include <stdarg.h>
@@ -171,6 +172,19 @@ static bool check_map(const struct report *r, const struct frame *frame, const s
     return true;
 }
 
+static bool check_columns(const struct report *r, const struct frame *frame,
+                          const struct rp_field *f)
+{
+    struct rp_columns chosen;
+    const char *wrong = f->columns ? rp_columns_choose(f, &chosen) : NULL;
+
+    if (wrong)
+        return rule_broken(r, frame, f,
+                           "the column '%s' is no field of the items, has no title, or is too much",
+                           wrong);
+    return true;
+}
+
 static bool in_chain(const struct frame *frame, const struct rp_type *type)
 {
     for (; frame; frame = frame->up)
@@ -202,7 +216,7 @@ static bool check_frame(const struct report *r, const struct frame *frame)
             return rule_broken(r, frame, f, "the doc is empty");
         if (rp_field_scalar(f))
             continue;
-        if (!check_map(r, frame, f))
+        if (!check_map(r, frame, f) || !check_columns(r, frame, f))
             return false;
         if (f->key)
             inner.promised |= 1u << unit_of_key(f->key);

@@ -15,6 +15,7 @@
  *   - only numbers have units
  *   - keys are [A-Za-z0-9_]+ and unique in their record; every field has a doc
  *   - values lie inside the struct, aligned; lists, maps and records have a type of items
+ *   - the columns that a list shows are fields of its items, and have a title
  *   - the first field of a map's item is its key, a text; the path of the CSV rows leads to a list
  */
 bool rp_type_check(const struct rp_type *type, char *why, size_t cap);

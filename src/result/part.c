@@ -18,7 +18,7 @@
 #define DEPTH_MOST 32 /* of records inside each other */
 
 const struct rp_field rp_plain_item[] = {
-    {"", NULL, RP_T_PLAIN, RP_UNIT_NONE, 0, 0, 0, NULL, "plain memory"}, RP_FIELD_END};
+    RP_FIELD_("", NULL, RP_T_PLAIN, RP_UNIT_NONE, 0, 0, 0, NULL, "plain memory"), RP_FIELD_END};
 
 static bool is_plain(const struct rp_type *type)
 {

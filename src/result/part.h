@@ -24,10 +24,8 @@
 
 #include <reprise/result.h>
 
-#define RP_PART_FIELD_(type_, offset_, count_, item_)                             \
-    {                                                                             \
-        "", NULL, RP_T_##type_, RP_UNIT_NONE, 0, (offset_), (count_), (item_), "" \
-    }
+#define RP_PART_FIELD_(type_, offset_, count_, item_) \
+    RP_FIELD_("", NULL, RP_T_##type_, RP_UNIT_NONE, 0, offset_, count_, item_, "")
 #define RP_PART_PLAIN(s, member) \
     RP_PART_FIELD_(PLAIN, offsetof(s, member), sizeof(((s *)0)->member), NULL)
 #define RP_PART_TEXT(s, member)         RP_PART_FIELD_(STR, offsetof(s, member), 0, NULL)

@@ -20,6 +20,7 @@
  *
  * Sections without content do not appear. Nothing is allocated.
  */
+#include "result/columns.h"
 #include "result/print_text.h"
 #include "result/print_units.h"
 #include "result/result.h"
@@ -760,19 +761,19 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
             put_warning(s, where, string_item(f, item, i), indent);
 }
 
-static void show_blocks(struct screen *s, const struct rp_field *field, const void *record,
-                        size_t indent)
+static void show_blocks(struct screen *s, const struct rp_field *field, const struct rp_type *type,
+                        const void *record, size_t indent)
 {
     char buf[RP_CELL_BYTES];
 
     for (size_t i = 0; i < rp_field_count(field, record); i++) {
         const void *item = rp_field_item(field, record, i);
-        const struct rp_field *name = naming_field(field->item, item);
+        const struct rp_field *name = naming_field(type, item);
 
         if (name)
             put_heading(s, name->type == RP_T_STR ? "" : name->title,
                         rp_units_cell(name, item, buf), indent);
-        show_record(s, field->item, item, name, indent + (name ? INDENT : 0));
+        show_record(s, type, item, name, indent + (name ? INDENT : 0));
         s->open = true;
     }
 }
@@ -782,16 +783,20 @@ static void show_items(struct screen *s, const struct rp_field *field, const voi
 {
     size_t n = rp_field_count(field, record);
     bool pairs = field->type == RP_T_MAP && rp_type_nfields(field->item) == 2;
+    const struct rp_type *type = field->item;
+    struct rp_columns chosen;
 
     if (n == 0)
         return;
+    if (field->columns && !rp_columns_choose(field, &chosen))
+        type = &chosen.type;
     if (field->type == RP_T_LIST && rp_type_plain(field->item)) {
         show_lines(s, field, record, indent);
     } else if (field->flags & RP_BLOCKS) {
-        show_blocks(s, field, record, indent);
+        show_blocks(s, field, type, record, indent);
     } else {
         put_heading(s, "", field->title, indent);
-        grid_print(s, field->item, rp_field_item(field, record, 0), n, indent + INDENT, !pairs);
+        grid_print(s, type, rp_field_item(field, record, 0), n, indent + INDENT, !pairs);
         s->open = true;
     }
 }

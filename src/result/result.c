@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 static const struct rp_field string_fields[] = {
-    {NULL, "", RP_T_STR, RP_UNIT_NONE, RP_SHORTEN, 0, 0, NULL, "a text"}, RP_FIELD_END};
+    RP_FIELD_(NULL, "", RP_T_STR, RP_UNIT_NONE, RP_SHORTEN, 0, 0, NULL, "a text"), RP_FIELD_END};
 static const struct rp_field int_fields[] = {
-    {NULL, "", RP_T_I64, RP_UNIT_NONE, 0, 0, 0, NULL, "an integer"}, RP_FIELD_END};
+    RP_FIELD_(NULL, "", RP_T_I64, RP_UNIT_NONE, 0, 0, 0, NULL, "an integer"), RP_FIELD_END};
 static const struct rp_field number_fields[] = {
-    {NULL, "", RP_T_F64, RP_UNIT_NONE, 0, 0, 0, NULL, "a number"}, RP_FIELD_END};
+    RP_FIELD_(NULL, "", RP_T_F64, RP_UNIT_NONE, 0, 0, 0, NULL, "a number"), RP_FIELD_END};
 
 const struct rp_type rp_type_string = {"string", sizeof(const char *), string_fields, NULL};
 const struct rp_type rp_type_int = {"int", sizeof(int64_t), int_fields, NULL};

@@ -15,52 +15,39 @@
 #define RANK(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_comm_rank, member, type, unit, title, doc, flags)
 
-#define RANK_TIMES                                                                            \
-    RANK(last_count, I64, COUNT, "last", "how often it arrived last", RP_NULLABLE),           \
-        RANK(margin_ns, I64, NS, "delay", "by how much it delayed others, no moment twice",   \
-             RP_NULLABLE | RP_LARGEST),                                                       \
-        RANK(wait_ns, I64, NS, "waited", "for other ranks, at most as long as it was inside", \
-             RP_NULLABLE),                                                                    \
-        RANK(transfer_ns, I64, NS, "transfer", "the rest of its time in matched collectives", \
-             RP_NULLABLE)
-
 static const struct rp_field rank_fields[] = {
     RANK(path, STR, NONE, NULL, "the input", 0),
-    RANK(rank, I64, NONE, NULL, "number of the process in its job", 0),
+    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
     RANK(host, STR, NONE, NULL, "on which it ran, or null", 0),
-    RANK(device, I64, NONE, NULL, "number of the device; null: not recorded, or the host",
+    RANK(device, I64, NONE, "device", "number of the device; null: not recorded, or the host",
          RP_NULLABLE),
     RANK(collective_count, I64, COUNT, NULL, "collectives of the rank", 0),
-    RANK_TIMES,
-    RANK(comm_ns, I64, NS, NULL, "time in which collectives run", 0),
+    RANK(last_count, I64, COUNT, "last", "how often it arrived last", RP_NULLABLE),
+    RANK(margin_ns, I64, NS, "delay", "by how much it delayed others, no moment twice",
+         RP_NULLABLE | RP_LARGEST),
+    RANK(wait_ns, I64, NS, "waited", "for other ranks, at most as long as it was inside",
+         RP_NULLABLE),
+    RANK(transfer_ns, I64, NS, "transfer", "the rest of its time in matched collectives",
+         RP_NULLABLE),
+    RANK(comm_ns, I64, NS, "comm", "time in which collectives run", RP_WIDE),
     RANK(overlap_ns, I64, NS, NULL, "overlap of communication and compute", 0),
-    RANK(overlap_share, F64, RATIO, NULL, "overlap / comm", 0),
+    RANK(overlap_share, F64, RATIO, "overlap", "overlap / comm", 0),
     RANK(cause, STR, NONE, NULL, "why it arrived last, for most of the margin", 0),
     RANK(cause_ns, I64, NS, NULL, "the margin of that cause", RP_NULLABLE),
     RANK(evidence, STR, NONE, NULL, "the kernel or host span that caused it, or null", 0),
+    RANK(cause_text, STR, NONE, "reason", "text output only", RP_SCREEN | RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_comm_rank), rank_fields, NULL};
 
-#define RANK_REST                                                                          \
-    RANK_TIMES, RANK(comm_ns, I64, NS, "comm", "time in which collectives run", RP_WIDE),  \
-        RANK(overlap_share, F64, RATIO, "overlap", "part of it that overlaps compute", 0), \
-        RANK(cause_text, STR, NONE, "reason", "text output only", RP_SHORTEN)
-
-static const struct rp_field rank_row_fields[] = {
-    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0), RANK_REST, RP_FIELD_END};
-static const struct rp_field device_row_fields[] = {
-    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
-    RANK(device, I64, NONE, "device", "number of the device", RP_NULLABLE), RANK_REST,
-    RP_FIELD_END};
-static const struct rp_type device_row_type = {"rank", sizeof(struct rp_comm_rank),
-                                               device_row_fields, NULL};
-static const struct rp_type rank_row_type = {"rank", sizeof(struct rp_comm_rank), rank_row_fields,
-                                             NULL};
+#define RANK_ROW \
+    "rank, last_count, margin_ns, wait_ns, transfer_ns, comm_ns, overlap_share, cause_text"
 
 #define COLL(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_comm_collective, member, type, unit, title, doc, flags)
 
 static const struct rp_field collective_fields[] = {
+    COLL(at_ns, I64, NS, "at", "since the first collective", RP_SCREEN),
+    COLL(label, STR, NONE, "collective", "kind and size", RP_SCREEN | RP_SHORTEN),
     COLL(name, STR, NONE, NULL, "the kernel, or the span of the host", 0),
     COLL(kind, STR, NONE, NULL, "all_reduce, all_gather …", 0),
     COLL(group, STR, NONE, NULL, "process group, or null", 0),
@@ -73,14 +60,14 @@ static const struct rp_field collective_fields[] = {
     COLL(dtype, STR, NONE, NULL, "type of the elements, or null", 0),
     COLL(begin_ns, I64, NS, NULL, "the first start, on the clock of the first rank", 0),
     COLL(skew_ns, I64, NS, NULL, "from the first start to the last", RP_NULLABLE),
-    COLL(last_rank, I64, NONE, NULL, "of those given, the rank that arrived last", RP_NULLABLE),
-    COLL(last_device, I64, NONE, NULL, "its device", RP_NULLABLE),
-    COLL(margin_ns, I64, NS, NULL,
+    COLL(last_rank, I64, NONE, "last", "of those given, the rank that arrived last", RP_NULLABLE),
+    COLL(last_device, I64, NONE, "device", "its device", RP_NULLABLE),
+    COLL(margin_ns, I64, NS, "delay",
          "by how much, after the second last; 0: nobody was waiting for it", RP_NULLABLE),
     COLL(wait_ns, I64, NS, NULL, "waiting, added up over the ranks", 0),
     COLL(transfer_ns, I64, NS, NULL, "without waiting, the longest on a rank", RP_NULLABLE),
     COLL(min_dur_ns, I64, NS, NULL, "the shortest on a rank", 0),
-    COLL(max_dur_ns, I64, NS, NULL, "the longest on a rank", 0),
+    COLL(max_dur_ns, I64, NS, "longest", "the longest on a rank", 0),
     COLL(end_spread_ns, I64, NS, NULL, "from the first end to the last", RP_NULLABLE),
     COLL(overlap_ns, I64, NS, NULL, "time that overlaps compute, summed over the ranks", 0),
     COLL(algorithm_bytes_per_s, F64, BPS, NULL, "size / transfer; null: not all ranks were given",
@@ -90,28 +77,12 @@ static const struct rp_field collective_fields[] = {
     COLL(cause, STR, NONE, NULL, "why the last rank was late, or null", 0),
     COLL(cause_ns, I64, NS, NULL, "excess over the median rank", RP_NULLABLE),
     COLL(evidence, STR, NONE, NULL, "the kernel or host span that caused it, or null", 0),
+    COLL(cause_text, STR, NONE, "reason", "text output only", RP_SCREEN | RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type collective_type = {"collective", sizeof(struct rp_comm_collective),
                                                collective_fields, NULL};
 
-#define WORST_HEAD                                               \
-    COLL(at_ns, I64, NS, "at", "since the first collective", 0), \
-        COLL(label, STR, NONE, "collective", "kind and size", RP_SHORTEN)
-#define WORST_REST                                                                                 \
-    COLL(margin_ns, I64, NS, "delay", "of the last rank, after the second-last one", RP_NULLABLE), \
-        COLL(max_dur_ns, I64, NS, "longest", "the longest on a rank", 0),                          \
-        COLL(cause_text, STR, NONE, "reason", "text output only", RP_SHORTEN)
-
-static const struct rp_field worst_fields[] = {
-    WORST_HEAD, COLL(last_rank, I64, NONE, "last", "the rank that arrived last", RP_NULLABLE),
-    WORST_REST, RP_FIELD_END};
-static const struct rp_field worst_device_fields[] = {
-    WORST_HEAD, COLL(last_rank, I64, NONE, "last", "the rank that arrived last", RP_NULLABLE),
-    COLL(last_device, I64, NONE, "device", "its device", RP_NULLABLE), WORST_REST, RP_FIELD_END};
-static const struct rp_type worst_device_type = {"collective", sizeof(struct rp_comm_collective),
-                                                 worst_device_fields, NULL};
-static const struct rp_type worst_type = {"collective", sizeof(struct rp_comm_collective),
-                                          worst_fields, NULL};
+#define WORST "at_ns, label, last_rank, margin_ns, max_dur_ns, cause_text"
 
 #define SIZE(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_comm_size, member, type, unit, title, doc, flags)
@@ -158,8 +129,7 @@ static const struct rp_field root_fields[] = {
     ROOT(delay_text, STR, NONE, "delay", "text output only", RP_SCREEN),
     ROOT(check_text, STR, NONE, "check",
          "whether all ranks make the same collectives; null: not asked", RP_NULLABLE),
-    RP_FIELD_LIST(struct rp_comm_root, check_rows, &rp_comm_check_type, "differences",
-                  "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_comm_root, check_rows, &rp_comm_check_type, "differences", NULL, 0),
     RP_FIELD_LIST(struct rp_comm_root, checks, &rp_comm_check_type, NULL,
                   "what differs between ranks, by time", 0),
     ROOT(matched_by, STR, NONE, NULL, "sequence, group, order, name, time or none", 0),
@@ -175,27 +145,20 @@ static const struct rp_field root_fields[] = {
     ROOT(uncertainty_ns, I64, NS, NULL, "of the clocks, the largest", 0),
     ROOT(doubtful_count, I64, COUNT, NULL,
          "collectives whose margin is within the uncertainty of the clocks: nobody is blamed", 0),
-    RP_FIELD_LIST(struct rp_comm_root, rank_rows, &rank_row_type, "delays by rank",
-                  "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_comm_root, device_rows, &device_row_type, "delays by device",
-                  "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_comm_root, rank_rows, &rank_type, "delays by rank", RANK_ROW, 0),
+    RP_FIELD_SHOWN(struct rp_comm_root, device_rows, &rank_type, "delays by device", NULL, 0),
     RP_FIELD_LIST(struct rp_comm_root, ranks, &rank_type, NULL,
                   "one record per rank, or per device where it has several with collectives", 0),
-    RP_FIELD_LIST(struct rp_comm_root, alone_rows, &rank_row_type, "ranks", "text output only",
-                  RP_SCREEN),
-    RP_FIELD_LIST(struct rp_comm_root, size_rows, &size_type, "by kind and size",
-                  "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_comm_root, alone_rows, &rank_type, "ranks", RANK_ROW, 0),
+    RP_FIELD_SHOWN(struct rp_comm_root, size_rows, &size_type, "by kind and size", NULL, 0),
     RP_FIELD_LIST(struct rp_comm_root, sizes, &size_type, NULL, "collectives added up", 0),
-    RP_FIELD_LIST(struct rp_comm_root, longest, &worst_type, "longest", "text output only",
-                  RP_SCREEN),
-    RP_FIELD_LIST(struct rp_comm_root, worst, &worst_type, "longest delays", "text output only",
-                  RP_SCREEN),
-    RP_FIELD_LIST(struct rp_comm_root, worst_devices, &worst_device_type, "longest delays",
-                  "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_comm_root, longest, &collective_type, "longest", WORST, 0),
+    RP_FIELD_SHOWN(struct rp_comm_root, worst, &collective_type, "longest delays", WORST, 0),
+    RP_FIELD_SHOWN(struct rp_comm_root, worst_devices, &collective_type, "longest delays", NULL, 0),
     RP_FIELD_LIST(struct rp_comm_root, collectives, &collective_type, NULL,
                   "every collective, by time", 0),
-    RP_FIELD_LIST(struct rp_comm_root, slowest, &transfer_type, "tensors between processes",
-                  "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_comm_root, slowest, &transfer_type, "tensors between processes", NULL,
+                   0),
     RP_FIELD_LIST(struct rp_comm_root, transfers, &transfer_type, NULL,
                   "tensors between processes, by time", 0),
     RP_FIELD_LIST(struct rp_comm_root, notes, &rp_type_string, "notes", "limits of the recording",

@@ -100,29 +100,22 @@ static const struct rp_type track_type = {"track", sizeof(struct rp_critpath_sla
 
 static const struct rp_field rank_share_fields[] = {
     RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
-    RANK_SHARE(total_ns, I64, NS, NULL, "time of the run's path on it", 0),
+    RANK_SHARE(total_ns, I64, NS, "run's path", "time of the run's path on it", RP_LARGEST),
     RANK_SHARE(share, F64, RATIO, NULL, "of the run's window", 0),
-    RANK_SHARE(median_slack_ns, I64, NS, NULL, "median slack, weighted by time", 0),
+    RANK_SHARE(median_slack_ns, I64, NS, "slack", "median slack, weighted by time", RP_SMALLEST),
     RANK_SHARE(offset_ns, I64, NS, NULL, "added to its times for the clock of the first rank", 0),
+    RANK_SHARE(window_ns, I64, NS, "own path", "of the rank", RP_SCREEN),
+    RANK_SHARE(host_ns, I64, NS, "host", "on its own path", RP_SCREEN),
+    RANK_SHARE(runtime_ns, I64, NS, "runtime", "on its own path", RP_SCREEN | RP_WIDE),
+    RANK_SHARE(compute_ns, I64, NS, "compute", "on its own path", RP_SCREEN),
+    RANK_SHARE(comm_ns, I64, NS, "transfer", "on its own path", RP_SCREEN),
+    RANK_SHARE(memory_ns, I64, NS, "memory", "on its own path", RP_SCREEN | RP_WIDE),
+    RANK_SHARE(other_rank_ns, I64, NS, "for ranks", "on its own path: waits for other ranks",
+               RP_SCREEN),
+    RANK_SHARE(wait_ns, I64, NS, "waits", "on its own path: other waits", RP_SCREEN),
     RP_FIELD_END};
 static const struct rp_type rank_share_type = {"rank", sizeof(struct rp_critpath_rank_share),
                                                rank_share_fields, NULL};
-
-static const struct rp_field rank_row_fields[] = {
-    RANK_SHARE(rank, I64, NONE, "rank", "number of the process in its job", 0),
-    RANK_SHARE(total_ns, I64, NS, "run's path", "time of the run's path on it", RP_LARGEST),
-    RANK_SHARE(median_slack_ns, I64, NS, "slack", "median slack, weighted by time", RP_SMALLEST),
-    RANK_SHARE(window_ns, I64, NS, "own path", "of the rank", 0),
-    RANK_SHARE(host_ns, I64, NS, "host", "on its own path", 0),
-    RANK_SHARE(runtime_ns, I64, NS, "runtime", "on its own path", RP_WIDE),
-    RANK_SHARE(compute_ns, I64, NS, "compute", "on its own path", 0),
-    RANK_SHARE(comm_ns, I64, NS, "transfer", "on its own path", 0),
-    RANK_SHARE(memory_ns, I64, NS, "memory", "on its own path", RP_WIDE),
-    RANK_SHARE(other_rank_ns, I64, NS, "for ranks", "on its own path: waits for other ranks", 0),
-    RANK_SHARE(wait_ns, I64, NS, "waits", "on its own path: other waits", 0),
-    RP_FIELD_END};
-static const struct rp_type rank_row_type = {"rank", sizeof(struct rp_critpath_rank_share),
-                                             rank_row_fields, NULL};
 
 #define PATH(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_critpath_path, member, type, unit, title, doc, flags)
@@ -162,7 +155,7 @@ static const struct rp_field run_fields[] = {
     PATH(clock, STR, NONE, NULL, "recorded, or aligned by the ends of collectives", 0),
     PATH(meeting_count, I64, COUNT, NULL, "collectives that were matched across ranks", 0),
     WINDOW_FIELDS,
-    PATH_LIST(rank_rows, &rank_row_type, "by rank", "text output only", RP_SCREEN),
+    PATH_LIST(rank_rows, &rank_share_type, "by rank", "text output only", RP_SCREEN),
     PATH_LIST(shares, &rank_share_type, NULL, "time of the path by rank", 0),
     LIST_FIELDS,
     PATH_LIST(segments, &run_segment_type, NULL, "in time order, without gaps", 0),

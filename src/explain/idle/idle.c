@@ -22,11 +22,8 @@
     RP_FIELD(struct rp_idle_cause, member, type, unit, title, doc, flags)
 
 /* "class" is the key; cls the member, for readers in C++. */
-#define CLASS(s, title)                                                       \
-    {                                                                         \
-        "class", title, RP_T_STR, RP_UNIT_NONE, 0, offsetof(s, cls), 0, NULL, \
-            "not_launched, short, dependency or unlinked"                     \
-    }
+#define CLASS(s, title) \
+    RP_FIELD_AS("class", s, cls, STR, NONE, title, "not_launched, short, dependency or unlinked", 0)
 
 static const struct rp_field cause_fields[] = {
     CAUSE(cause, STR, NONE, "cause", "why the device was idle", 0),
@@ -44,28 +41,21 @@ const struct rp_type rp_idle_cause_type = {"cause", sizeof(struct rp_idle_cause)
 #define GAP(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_idle_gap, member, type, unit, title, doc, flags)
 
-/* `device`: the title of its column. */
-#define GAP_FIELDS(device_title)                                                         \
-    GAP(rank, I64, NONE, "rank", "whose device", 0),                                     \
-        GAP(device, I64, NONE, device_title, "number of the device; null: not recorded", \
-            RP_NULLABLE),                                                                \
-        GAP(begin_ns, I64, NS, NULL, "when it began, as recorded", 0),                   \
-        GAP(dur_ns, I64, NS, "idle", "how long it was", 0),                              \
-        GAP(cause, STR, NONE, "cause", "why, for most of it", 0),                        \
-        GAP(cause_ns, I64, NS, NULL, "how much of it has that cause", 0),                \
-        CLASS(struct rp_idle_gap, NULL),                                                 \
-        GAP(before, STR, NONE, NULL, "the work that ended last", 0),                     \
-        GAP(after, STR, NONE, NULL, "the work that ended the gap", 0),                   \
-        GAP(thread, STR, NONE, NULL, "the thread that launched it, or null", 0),         \
-        GAP(host, STR, NONE, "the host ran", "what the thread ran meanwhile, or null",   \
-            RP_SHORTEN),                                                                 \
-        GAP(after_label, STR, NONE, "until", "text output only", RP_SCREEN | RP_SHORTEN)
-
-static const struct rp_field gap_fields[] = {GAP_FIELDS(NULL), RP_FIELD_END};
+static const struct rp_field gap_fields[] = {
+    GAP(rank, I64, NONE, "rank", "whose device", 0),
+    GAP(device, I64, NONE, "device", "number of the device; null: not recorded", RP_NULLABLE),
+    GAP(begin_ns, I64, NS, NULL, "when it began, as recorded", 0),
+    GAP(dur_ns, I64, NS, "idle", "how long it was", 0),
+    GAP(cause, STR, NONE, "cause", "why, for most of it", 0),
+    GAP(cause_ns, I64, NS, NULL, "how much of it has that cause", 0),
+    CLASS(struct rp_idle_gap, NULL),
+    GAP(before, STR, NONE, NULL, "the work that ended last", 0),
+    GAP(after, STR, NONE, NULL, "the work that ended the gap", 0),
+    GAP(thread, STR, NONE, NULL, "the thread that launched it, or null", 0),
+    GAP(host, STR, NONE, "the host ran", "what the thread ran meanwhile, or null", RP_SHORTEN),
+    GAP(after_label, STR, NONE, "until", "text output only", RP_SCREEN | RP_SHORTEN),
+    RP_FIELD_END};
 static const struct rp_type gap_type = {"gap", sizeof(struct rp_idle_gap), gap_fields, NULL};
-static const struct rp_field device_gap_fields[] = {GAP_FIELDS("device"), RP_FIELD_END};
-static const struct rp_type device_gap_type = {"gap", sizeof(struct rp_idle_gap), device_gap_fields,
-                                               NULL};
 
 #define RANK(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_idle_rank, member, type, unit, title, doc, flags)
@@ -98,26 +88,22 @@ static const struct rp_type device_type = {"device", sizeof(struct rp_idle_rank)
 
 static const struct rp_field root_fields[] = {
     RP_FIELD(struct rp_idle_root, summary, STR, NONE, "idle", "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_idle_root, rows, &rank_type, "ranks", "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_idle_root, some, &device_type, "devices", "text output only",
-                  RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_idle_root, rows, &rank_type, "ranks", NULL, 0),
+    RP_FIELD_SHOWN(struct rp_idle_root, some, &device_type, "devices", NULL, 0),
     RP_FIELD_LIST(struct rp_idle_root, ranks, &rank_type, NULL,
                   "one record per rank, that of its main device", 0),
     RP_FIELD_LIST(struct rp_idle_root, devices, &device_type, NULL,
                   "one record per device of a rank", 0),
-    RP_FIELD_LIST(struct rp_idle_root, stream_rows, &rp_idle_stream_type, "streams",
-                  "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_idle_root, stream_rows, &rp_idle_stream_type, "streams", NULL, 0),
     RP_FIELD_LIST(struct rp_idle_root, streams, &rp_idle_stream_type, NULL,
                   "one record per stream of a device, with --by stream", 0),
-    RP_FIELD_LIST(struct rp_idle_root, causes, &rp_idle_cause_type, "causes", "text output only",
-                  RP_SCREEN),
-    RP_FIELD_LIST(struct rp_idle_root, gap_rows, &gap_type, "longest gaps", "text output only",
-                  RP_SCREEN),
-    RP_FIELD_LIST(struct rp_idle_root, device_gaps, &device_gap_type, "longest gaps",
-                  "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_idle_root, causes, &rp_idle_cause_type, "causes", NULL, 0),
+    RP_FIELD_SHOWN(struct rp_idle_root, gap_rows, &gap_type, "longest gaps",
+                   "rank, dur_ns, cause, host, after_label", 0),
+    RP_FIELD_SHOWN(struct rp_idle_root, device_gaps, &gap_type, "longest gaps", NULL, 0),
     RP_FIELD_LIST(struct rp_idle_root, gaps, &gap_type, NULL, "the longest of all ranks", 0),
-    RP_FIELD_LIST(struct rp_idle_root, wait_rows, &rp_idle_wait_type, "where the threads wait",
-                  "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_idle_root, wait_rows, &rp_idle_wait_type, "where the threads wait",
+                   NULL, 0),
     RP_FIELD_LIST(struct rp_idle_root, waits, &rp_idle_wait_type, NULL,
                   "waits of host threads, where no device work was recorded", 0),
     RP_FIELD_LIST(struct rp_idle_root, notes, &rp_type_string, "notes",

@@ -71,6 +71,7 @@ static const struct rp_type health_type = {"health", sizeof(struct rp_health), h
 
 static const struct rp_field file_fields[] = {
     FIELD(path, STR, NONE, "file", "the input", 0),
+    FIELD(base_name, STR, NONE, NULL, "without its folders", RP_SCREEN | RP_SHORTEN),
     FIELD(recorder, STR, NONE, "recorded by", "text output only", RP_SCREEN),
     FIELD(format, STR, NONE, NULL, "the format that was read", 0),
     FIELD(framework, STR, NONE, NULL, "name of the recorder, or null", 0),
@@ -89,6 +90,7 @@ static const struct rp_field file_fields[] = {
     FIELD(window_ns, I64, NS, "time covered", "first start to last end of all events", 0),
     FIELD(begin_ns, I64, NS, NULL, "the first start; time since 1970 if the file has it", 0),
     FIELD(step_text, STR, NONE, "steps", "text output only", RP_SCREEN),
+    FIELD(step_count, I64, COUNT, NULL, "number of steps", RP_SCREEN),
     FIELD(step_median_ns, I64, NS, "median step",
           "step time: median length of the steps, or null; of a merged trace the mean of the ranks",
           RP_NULLABLE),
@@ -106,38 +108,27 @@ static const struct rp_field file_fields[] = {
     RP_FIELD_LIST(struct rp_info_file, devices, &device_type, NULL, "devices of the host", 0),
     RP_FIELD_MAP(struct rp_info_file, kinds, &kind_type, "events by kind", "events of each kind",
                  0),
-    RP_FIELD_LIST(struct rp_info_file, busiest, &track_type, "busiest tracks", "text output only",
-                  RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_info_file, busiest, &track_type, "busiest tracks", NULL, 0),
     RP_FIELD_LIST(struct rp_info_file, steps, &step_type, NULL,
                   "the steps in time order, of a merged trace rank by rank", 0),
     RP_FIELD_LIST(struct rp_info_file, tracks, &track_type, NULL, "threads and streams", 0),
     RP_FIELD_RECORD(struct rp_info_file, health, &health_type, NULL, "counts of trace health", 0),
     RP_FIELD_LIST(struct rp_info_file, warnings, &rp_type_string, NULL,
                   "reasons to distrust the data", 0),
-    RP_FIELD_LIST(struct rp_info_file, shown, &rp_type_string, "warnings", "text output only",
-                  RP_WARN | RP_SCREEN),
+    FIELD(warning_count, I64, COUNT, NULL, "number of warnings", RP_SCREEN | RP_LARGEST),
+    RP_FIELD_SHOWN(struct rp_info_file, shown, &rp_type_string, "warnings", NULL, RP_WARN),
     RP_FIELD_END};
 
 static const struct rp_type file_type = {"file", sizeof(struct rp_info_file), file_fields, NULL};
 
-static const struct rp_field row_fields[] = {
-    FIELD(rank_text, STR, NONE, "rank", "number of the process in its job", 0),
-    FIELD(base_name, STR, NONE, "file", "the input without its folders", RP_SHORTEN),
-    FIELD(window_ns, I64, NS, "covers", "first start to last end of all events", 0),
-    FIELD(step_count, I64, COUNT, "steps", "number of steps", 0),
-    FIELD(step_median_ns, I64, NS, "median", "median length of the steps", RP_NULLABLE),
-    FIELD(gpu_busy_ns, I64, NS, "busy", "time in which device work runs", RP_NULLABLE),
-    FIELD(events, I64, COUNT, "events", "all events of the file", 0),
-    FIELD(warning_count, I64, COUNT, "warn", "number of warnings", RP_LARGEST),
-    RP_FIELD_END};
-
-static const struct rp_type row_type = {"file", sizeof(struct rp_info_file), row_fields, NULL};
+#define ROW                                                                                  \
+    "rank_text, base_name:file, window_ns:covers, step_count:steps, step_median_ns:median, " \
+    "gpu_busy_ns:busy, events, warning_count:warn"
 
 static const struct rp_field info_fields[] = {
     RP_FIELD_LIST(struct info_root, files, &file_type, NULL, "one record per file", 0),
-    RP_FIELD_LIST(struct info_root, rows, &row_type, "files", "one row per file", RP_SCREEN),
-    RP_FIELD_LIST(struct info_root, blocks, &file_type, "files", "one block per file",
-                  RP_BLOCKS | RP_SCREEN),
+    RP_FIELD_SHOWN(struct info_root, rows, &file_type, "files", ROW, 0),
+    RP_FIELD_SHOWN(struct info_root, blocks, &file_type, "files", NULL, RP_BLOCKS),
     RP_FIELD_LIST(struct info_root, notes, &rp_type_string, "notes", "about the rows", RP_SCREEN),
     RP_FIELD_END};
 static const struct rp_type info_type = {"info", sizeof(struct info_root), info_fields, "files"};

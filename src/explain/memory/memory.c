@@ -96,11 +96,8 @@ static const struct rp_type call_type = {"call", sizeof(struct rp_memory_call), 
 
 #define POINT(member, doc) \
     RP_FIELD(struct rp_memory_point, member, I64, BYTES, NULL, doc, RP_NULLABLE)
-#define LAYER(key, i, doc)                                                                         \
-    {                                                                                              \
-        key, NULL, RP_T_I64, RP_UNIT_BYTES, 0,                                                     \
-            offsetof(struct rp_memory_point, category_bytes) + (i) * sizeof(int64_t), 0, NULL, doc \
-    }
+#define LAYER(key, i, doc) \
+    RP_FIELD_AS(key, struct rp_memory_point, category_bytes[i], I64, BYTES, NULL, doc, 0)
 
 static const struct rp_field point_fields[] = {
     RP_FIELD(struct rp_memory_point, ts_ns, I64, NS, NULL, "since the first event", 0),
@@ -222,8 +219,11 @@ struct memory_part {
 
 static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct memory_part, devices, &rp_memory_device_type),
-    RP_PART_PLAIN(struct memory_part, is_torch), RP_PART_PLAIN(struct memory_part, lacks_stacks),
-    RP_PART_PLAIN(struct memory_part, lacks_addresses), RP_PART_END};
+    RP_PART_PLAIN(struct memory_part, is_torch),
+    RP_PART_PLAIN(struct memory_part, lacks_stacks),
+    RP_PART_PLAIN(struct memory_part, lacks_addresses),
+    RP_PART_PLAIN(struct memory_part, lacks_totals),
+    RP_PART_END};
 static const struct rp_type part_type = {"memory_part", sizeof(struct memory_part), part_fields,
                                          NULL};
 

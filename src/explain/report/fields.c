@@ -37,32 +37,15 @@ static const struct rp_field rank_fields[] = {
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_report_rank), rank_fields, NULL};
 
-/* On the screen, where there is no device. */
-static const struct rp_field host_rank_fields[] = {
-    RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
-    RANK(window_ns, I64, NS, "span", "begin of the first step to end of the last", 0),
-    RANK(compute_ns, I64, NS, "running", "time in which operators or ranges run and do not wait",
-         0),
-    RANK(comm_ns, I64, NS, "comm", "time in which communication runs", 0),
-    RANK(idle_ns, I64, NS, "neither", "waiting, and what was not recorded", RP_LARGEST),
-    RANK(wait_ns, I64, NS, "waits", "in collectives, until the last rank arrived, or null",
-         RP_NULLABLE),
-    RANK(last_count, I64, COUNT, "was last", "collectives at which it arrived last, or null",
-         RP_NULLABLE),
-    RANK(margin_ns, I64, NS, "delays", "by how much it arrived after the second last, or null",
-         RP_NULLABLE | RP_LARGEST),
-    RANK(stall_ns, I64, NS, "stalls", "own time of host calls far above their median", RP_WIDE),
-    RP_FIELD_END};
-static const struct rp_type host_rank_type = {"rank", sizeof(struct rp_report_rank),
-                                              host_rank_fields, NULL};
+/* Where there is no device: what the same times are on the host. */
+#define HOST_RANK                                                                               \
+    "rank, window_ns:span, compute_ns:running, comm_ns, idle_ns:neither, wait_ns, last_count, " \
+    "margin_ns-, stall_ns+"
 
 #define STEP(member, type, unit, doc) \
     RP_FIELD(struct rp_report_step, member, type, unit, NULL, doc, 0)
-#define STEP_TIME(key, member, doc)                                                              \
-    {                                                                                            \
-#key, NULL, RP_T_I64, RP_UNIT_NS, 0, offsetof(struct rp_report_step, b.member), 0, NULL, \
-            doc                                                                                  \
-    }
+#define STEP_TIME(key, member, doc) \
+    RP_FIELD_AS(#key, struct rp_report_step, b.member, I64, NS, NULL, doc, 0)
 
 static const struct rp_field step_fields[] = {
     STEP(rank, I64, NONE, "whose step"),
@@ -165,6 +148,8 @@ static const struct rp_type mode_type = {"mode", sizeof(struct rp_report_mode), 
 
 #define ROOT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_report_root, member, type, unit, title, doc, flags)
+#define SHOWN(member, item, title, columns, flags) \
+    RP_FIELD_SHOWN(struct rp_report_root, member, item, title, columns, flags)
 
 static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "run", "text output only", RP_SCREEN),
@@ -224,20 +209,14 @@ static const struct rp_field root_fields[] = {
                   "changes that would make a step at least 1 % shorter for sure, each alone; the "
                   "largest gain first",
                   0),
-    RP_FIELD_LIST(struct rp_report_root, look, &look_type, "what to look at", "text output only",
-                  RP_SCREEN | RP_BLOCKS),
-    RP_FIELD_LIST(struct rp_report_root, host_rows, &rp_report_host_type, "ranks by host",
-                  "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_report_root, alike_rows, &rp_report_alike_type,
-                  "ranks that behave alike", "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_report_root, rank_rows, &rank_type, "which ranks delay the others",
-                  "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_report_root, host_rank_rows, &host_rank_type,
-                  "which ranks delay the others", "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_report_root, wait_rows, &rp_idle_wait_type, "where the threads wait",
-                  "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_report_root, device_rows, &rp_report_device_row_type, "devices",
-                  "text output only", RP_SCREEN),
+    SHOWN(look, &look_type, "what to look at", NULL, RP_BLOCKS),
+    SHOWN(host_rows, &rp_report_host_type, "ranks by host", "host, " RP_REPORT_GROUP_COLUMNS, 0),
+    SHOWN(alike_rows, &rp_report_group_type, "ranks that behave alike",
+          "like_rank, " RP_REPORT_GROUP_COLUMNS, 0),
+    SHOWN(rank_rows, &rank_type, "which ranks delay the others", NULL, 0),
+    SHOWN(host_rank_rows, &rank_type, "which ranks delay the others", HOST_RANK, 0),
+    SHOWN(wait_rows, &rp_idle_wait_type, "where the threads wait", NULL, 0),
+    SHOWN(device_rows, &rp_report_device_row_type, "devices", NULL, 0),
     RP_FIELD_RECORD(struct rp_report_root, latency, &latency_type, NULL,
                     "from the last input of an operator to its start", 0),
     RP_FIELD_LIST(struct rp_report_root, pitfalls, &rp_type_string,

@@ -17,35 +17,25 @@
 
 #define GROUP(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_report_group, member, type, unit, title, doc, flags)
-#define GROUP_NUMBERS                                                                 \
-    GROUP(rank_count, I64, COUNT, "ranks", "how many", 0),                            \
-        GROUP(which, STR, NONE, "which", "their numbers", RP_SHORTEN | RP_WHOLE),     \
-        GROUP(compute_ns, I64, NS, "compute", "mean", 0),                             \
-        GROUP(comm_ns, I64, NS, "comm", "mean", RP_WIDE),                             \
-        GROUP(idle_ns, I64, NS, "idle", "mean", RP_LARGEST),                          \
-        GROUP(wait_ns, I64, NS, "waits", "mean, or null", RP_NULLABLE),               \
-        GROUP(last_count, I64, COUNT, "was last",                                     \
-              "collectives at which one of them arrived last, or null", RP_NULLABLE), \
-        GROUP(margin_ns, I64, NS, "delays",                                           \
-              "by how much they arrived after the second last, or null",              \
-              RP_NULLABLE | RP_LARGEST),                                              \
-        RP_FIELD_END
 
 static const struct rp_field group_fields[] = {
-    GROUP(host, STR, NONE, NULL, "the host of its ranks; null: they behave alike", 0),
-    GROUP(like_rank, I64, NONE, NULL, "the first of them", 0), GROUP_NUMBERS};
+    GROUP(host, STR, NONE, "host", "the host of its ranks; null: they behave alike", RP_SHORTEN),
+    GROUP(like_rank, I64, NONE, "like rank", "the first of them", 0),
+    GROUP(rank_count, I64, COUNT, "ranks", "how many", 0),
+    GROUP(which, STR, NONE, "which", "their numbers", RP_SHORTEN | RP_WHOLE),
+    GROUP(compute_ns, I64, NS, "compute", "mean", 0),
+    GROUP(comm_ns, I64, NS, "comm", "mean", RP_WIDE),
+    GROUP(idle_ns, I64, NS, "idle", "mean", RP_LARGEST),
+    GROUP(wait_ns, I64, NS, "waits", "mean, or null", RP_NULLABLE),
+    GROUP(last_count, I64, COUNT, "was last",
+          "collectives at which one of them arrived last, or null", RP_NULLABLE),
+    GROUP(margin_ns, I64, NS, "delays", "by how much they arrived after the second last, or null",
+          RP_NULLABLE | RP_LARGEST),
+    RP_FIELD_END};
 const struct rp_type rp_report_group_type = {"group", sizeof(struct rp_report_group), group_fields,
                                              NULL};
-
-static const struct rp_field host_fields[] = {
-    GROUP(host, STR, NONE, "host", "the host of the ranks", RP_SHORTEN), GROUP_NUMBERS};
-const struct rp_type rp_report_host_type = {"host", sizeof(struct rp_report_group), host_fields,
+const struct rp_type rp_report_host_type = {"host", sizeof(struct rp_report_group), group_fields,
                                             NULL};
-
-static const struct rp_field alike_fields[] = {
-    GROUP(like_rank, I64, NONE, "like rank", "the first of them", 0), GROUP_NUMBERS};
-const struct rp_type rp_report_alike_type = {"group", sizeof(struct rp_report_group), alike_fields,
-                                             NULL};
 
 struct group_ctx {
     const struct rp_ranks *ranks;

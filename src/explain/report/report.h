@@ -300,7 +300,9 @@ struct rp_report_group {
     int64_t compute_ns, comm_ns, idle_ns, wait_ns; /* means */
     int64_t last_count, margin_ns;                 /* sums; as wait_ns absent where not known */
 };
-extern const struct rp_type rp_report_group_type, rp_report_host_type, rp_report_alike_type;
+extern const struct rp_type rp_report_group_type, rp_report_host_type; /* differ in name only */
+#define RP_REPORT_GROUP_COLUMNS /* after that by which the ranks are grouped */ \
+    "rank_count, which, compute_ns, comm_ns, idle_ns, wait_ns, last_count, margin_ns"
 
 /* Device time of a category of work, all ranks together. */
 struct rp_report_category {

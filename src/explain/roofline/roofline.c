@@ -22,53 +22,32 @@
 
 static const struct rp_field row_fields[] = {
     ROW(name, STR, NONE, NULL, "of the operator, kernel, …; without an operator of its kernel", 0),
+    ROW(label, STR, NONE, "name", "name, format and shape", RP_SCREEN | RP_SHORTEN | RP_WHOLE),
     ROW(shape, STR, NONE, NULL, "shapes of its inputs; null: not recorded, or not of one shape", 0),
     ROW(type, STR, NONE, NULL, "number format of its arithmetic; null: several, or not known", 0),
     ROW(category, STR, NONE, NULL, "of the work; null: several", 0),
-    ROW(calls, I64, COUNT, NULL, "of the operator; of kernels: launches", 0),
+    ROW(calls, I64, COUNT, "calls", "of the operator; of kernels: launches", RP_WIDE),
     ROW(kernels, I64, COUNT, NULL, "launched by them", 0),
-    ROW(device_ns, I64, NS, NULL, "sum of the durations of its kernels", 0),
-    ROW(share, F64, RATIO, NULL, "device_ns / device_ns of everything", 0),
-    ROW(flops, F64, FLOP, NULL, "of all calls; null: not modelled", 0),
-    ROW(bytes, F64, BYTES, NULL, "of all calls; of collectives: on the busiest link", 0),
-    ROW(flops_per_s, F64, FLOPS, NULL, "flops / time of what is modelled", 0),
-    ROW(bytes_per_s, F64, BPS, NULL, "bytes / time of what is modelled", 0),
-    ROW(flops_per_byte, F64, NONE, NULL, "flops / bytes: the arithmetic intensity", 0),
-    ROW(bound, STR, NONE, NULL, "compute, memory or latency; null: not known", 0),
-    ROW(peak_share, F64, RATIO, NULL, "time at the peaks of the device / device time", 0),
-    ROW(saved_ns, I64, NS, NULL, "device time less that at the achievable part of the peaks",
+    ROW(device_ns, I64, NS, "time", "sum of the durations of its kernels", 0),
+    ROW(share, F64, RATIO, "share", "device_ns / device_ns of everything", RP_WIDE),
+    ROW(flops, F64, FLOP, "work", "of all calls; null: not modelled", RP_WIDE),
+    ROW(bytes, F64, BYTES, "moved", "of all calls; of collectives: on the busiest link", RP_WIDE),
+    ROW(flops_per_s, F64, FLOPS, "arithmetic", "flops / time of what is modelled", RP_WIDE),
+    ROW(bytes_per_s, F64, BPS, "memory", "bytes / time of what is modelled", RP_WIDE),
+    ROW(flops_per_byte, F64, COUNT, "FLOP/B", "flops / bytes: the arithmetic intensity", RP_WIDE),
+    ROW(bound, STR, NONE, "bound", "compute, memory or latency; null: not known", 0),
+    ROW(rate, STR, NONE, "rate", "of arithmetic or memory, by what limits it", RP_SCREEN),
+    ROW(peak_share, F64, RATIO, "of peak", "time at the peaks of the device / device time", 0),
+    ROW(saved_ns, I64, NS, "to save", "device time less that at the achievable part of the peaks",
         RP_NULLABLE),
-    ROW(missing, STR, NONE, NULL, "why it is not modelled; null: it is", 0),
+    ROW(missing, STR, NONE, "why", "why it is not modelled; null: it is", 0),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_roof_row), row_fields, NULL};
 
-#define SHOWN_NAME                                                         \
-    ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN),               \
-        ROW(category, STR, NONE, NULL, "category of the work", RP_SCREEN), \
-        ROW(label, STR, NONE, "name", "name, format and shape", RP_SCREEN | RP_SHORTEN | RP_WHOLE)
-#define SHOWN_TIME                                               \
-    ROW(calls, I64, COUNT, "calls", "of the operator", RP_WIDE), \
-        ROW(device_ns, I64, NS, "time", "on the device", 0),     \
-        ROW(share, F64, RATIO, "share", "of all device time", RP_WIDE)
-#define SHOWN_RATES                                                                    \
-    ROW(flops, F64, FLOP, "work", "of all calls", RP_WIDE),                            \
-        ROW(bytes, F64, BYTES, "moved", "of all calls", RP_WIDE),                      \
-        ROW(flops_per_byte, F64, COUNT, "FLOP/B", "arithmetic intensity", RP_WIDE),    \
-        ROW(flops_per_s, F64, FLOPS, "arithmetic", "FLOPs a second", RP_WIDE),         \
-        ROW(bytes_per_s, F64, BPS, "memory", "bytes a second", RP_WIDE),               \
-        ROW(bound, STR, NONE, "bound", "what limits it", 0),                           \
-        ROW(rate, STR, NONE, "rate", "of arithmetic or memory, by what limits it", 0), \
-        ROW(peak_share, F64, RATIO, "of peak", "of that limit", 0),                    \
-        ROW(saved_ns, I64, NS, "to save", "at the achievable part", RP_NULLABLE)
-
-static const struct rp_field known_fields[] = {SHOWN_NAME, SHOWN_TIME, SHOWN_RATES, RP_FIELD_END};
-static const struct rp_type known_type = {"row", sizeof(struct rp_roof_row), known_fields, NULL};
-
-static const struct rp_field unmodelled_fields[] = {
-    SHOWN_NAME, SHOWN_TIME, ROW(missing, STR, NONE, "why", "why it is not modelled", 0),
-    RP_FIELD_END};
-static const struct rp_type unmodelled_type = {"row", sizeof(struct rp_roof_row), unmodelled_fields,
-                                               NULL};
+#define KNOWN                                                                                  \
+    "label, calls, device_ns, share, flops, bytes, flops_per_byte, flops_per_s, bytes_per_s, " \
+    "bound, rate, peak_share, saved_ns"
+#define UNMODELLED "label, calls, device_ns, share, missing"
 
 #define ROOT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_roof_root, member, type, unit, title, doc, flags)
@@ -96,9 +75,8 @@ static const struct rp_field root_fields[] = {
     ROOT(saved_ns, I64, NS, NULL, "of all rows", 0),
     ROOT(row_count, I64, COUNT, NULL, "rows before the limit", 0),
     RP_FIELD_LIST(struct rp_roof_root, rows, &row_type, NULL, "what would save most first", 0),
-    RP_FIELD_LIST(struct rp_roof_root, known, &known_type, "rows", "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_roof_root, unmodelled, &unmodelled_type, "not modelled",
-                  "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_roof_root, known, &row_type, "rows", KNOWN, 0),
+    RP_FIELD_SHOWN(struct rp_roof_root, unmodelled, &row_type, "not modelled", UNMODELLED, 0),
     RP_FIELD_LIST(struct rp_roof_root, notes, &rp_type_string, "notes", "about the rows",
                   RP_SCREEN),
     RP_FIELD_END};

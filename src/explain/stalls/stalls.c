@@ -42,43 +42,26 @@ static const struct rp_type mode_type = {"mode", sizeof(struct rp_stall_mode), m
 
 static const struct rp_field row_fields[] = {
     ROW(name, STR, NONE, NULL, "what the row is about", 0),
+    ROW(label, STR, NONE, "name", "shortened", RP_SCREEN | RP_SHORTEN),
     ROW(kind, STR, NONE, NULL,
         "operator, annotation, runtime, python …; null if rows are not names", 0),
-    ROW(count, I64, COUNT, NULL, "stalls", 0),
-    ROW(total_ns, I64, NS, NULL, "own time of the stalls", 0),
+    ROW(count, I64, COUNT, "stalls", "how many", 0),
+    ROW(total_ns, I64, NS, "total", "own time of the stalls", 0),
     ROW(share, F64, RATIO, NULL, "of the time of all stalls", 0),
-    ROW(max_ns, I64, NS, NULL, "the longest", 0),
-    ROW(device_idle_ns, I64, NS, NULL, "part of it in which the device did nothing", 0),
-    ROW(calls, I64, COUNT, NULL, "all calls of the name, or null", RP_NULLABLE),
-    ROW(median_ns, I64, NS, NULL, "median own time of all calls of the name, or null", RP_NULLABLE),
-    ROW(cause, STR, NONE, NULL, "main cause, by time", 0),
-    ROW(mostly, STR, NONE, NULL, "main name, by time", 0),
+    ROW(max_ns, I64, NS, "longest", "the longest", 0),
+    ROW(device_idle_ns, I64, NS, "gpu idle", "part of it in which the device did nothing", 0),
+    ROW(calls, I64, COUNT, "calls", "all calls of the name, or null", RP_NULLABLE | RP_WIDE),
+    ROW(median_ns, I64, NS, "median", "median own time of all calls of the name, or null",
+        RP_NULLABLE),
+    ROW(cause, STR, NONE, "cause", "main cause, by time", 0),
+    ROW(mostly, STR, NONE, "mainly", "main name, by time", RP_SHORTEN),
     RP_FIELD_LIST(struct rp_stall_row, modes, &mode_type, NULL,
                   "durations around which all calls of the name cluster", 0),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_stall_row), row_fields, NULL};
 
-#define SHOWN                                                           \
-    ROW(label, STR, NONE, "name", "shortened", RP_SCREEN | RP_SHORTEN), \
-        ROW(count, I64, COUNT, "stalls", "how many", 0),                \
-        ROW(total_ns, I64, NS, "total", "own time of the stalls", 0),   \
-        ROW(max_ns, I64, NS, "longest", "the longest", 0)
-
-static const struct rp_field named_fields[] = {
-    SHOWN,
-    ROW(median_ns, I64, NS, "median", "of all calls", RP_NULLABLE),
-    ROW(calls, I64, COUNT, "calls", "all calls", RP_NULLABLE | RP_WIDE),
-    ROW(device_idle_ns, I64, NS, "gpu idle", "part of it in which the device did nothing", 0),
-    ROW(cause, STR, NONE, "cause", "main cause, by time", 0),
-    RP_FIELD_END};
-static const struct rp_type named_type = {"row", sizeof(struct rp_stall_row), named_fields, NULL};
-
-static const struct rp_field plain_fields[] = {
-    SHOWN,
-    ROW(device_idle_ns, I64, NS, "gpu idle", "part of it in which the device did nothing", 0),
-    ROW(cause, STR, NONE, "cause", "main cause, by time", 0),
-    ROW(mostly, STR, NONE, "mainly", "main name, by time", RP_SHORTEN), RP_FIELD_END};
-static const struct rp_type plain_type = {"row", sizeof(struct rp_stall_row), plain_fields, NULL};
+#define NAMED "label, count, total_ns, max_ns, median_ns, calls, device_idle_ns, cause"
+#define PLAIN "label, count, total_ns, max_ns, device_idle_ns, cause, mostly"
 
 #define STALL(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_stall, member, type, unit, title, doc, flags)
@@ -132,13 +115,11 @@ static const struct rp_field root_fields[] = {
     ROOT(device_idle_ns, I64, NS, NULL, "part of it in which the device did nothing", 0),
     RP_FIELD_LIST(struct rp_stalls_root, modes, &mode_type, NULL,
                   "durations around which stalls cluster", 0),
-    RP_FIELD_LIST(struct rp_stalls_root, rank_rows, &rank_type, "ranks", "text output only",
-                  RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_stalls_root, rank_rows, &rank_type, "ranks", NULL, 0),
     RP_FIELD_LIST(struct rp_stalls_root, ranks, &rank_type, NULL, "one record per rank", 0),
     RP_FIELD_LIST(struct rp_stalls_root, rows, &row_type, NULL, "the largest first", 0),
-    RP_FIELD_LIST(struct rp_stalls_root, named, &named_type, "calls", "text output only",
-                  RP_SCREEN),
-    RP_FIELD_LIST(struct rp_stalls_root, plain, &plain_type, "rows", "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_stalls_root, named, &row_type, "calls", NAMED, 0),
+    RP_FIELD_SHOWN(struct rp_stalls_root, plain, &row_type, "rows", PLAIN, 0),
     RP_FIELD_LIST(struct rp_stalls_root, stalls, &stall_type, "longest stalls",
                   "the longest of all ranks", 0),
     RP_FIELD_LIST(struct rp_stalls_root, hints, &rp_type_string, "what to try",

@@ -219,27 +219,17 @@ static const struct rp_field row_fields[] = {
     ROW(step, I64, COUNT, NULL, "number of the step; null: outside of steps", RP_NULLABLE),
     ROW(op, STR, NONE, NULL, "operator that launched it; empty: not known", 0),
     ROW(kernel, STR, NONE, NULL, "its name", 0),
-    ROW(counter, STR, NONE, NULL, "as the profiler calls it", 0),
-    ROW(calls, I64, COUNT, NULL, "kernels measured", 0),
-    ROW(total_ns, I64, NS, NULL, "their device time", 0),
-    ROW(mean, F64, NONE, NULL, "of the counter, over calls", 0),
-    ROW(min, F64, NONE, NULL, "the smallest", 0),
-    ROW(max, F64, NONE, NULL, "the largest", 0),
-    ROW(sum, F64, NONE, NULL, "over all calls", 0),
-    RP_FIELD_END};
-static const struct rp_type row_type = {"row", sizeof(struct rp_counter_row), row_fields, NULL};
-
-static const struct rp_field shown_fields[] = {
     ROW(label, STR, NONE, "kernel", "the name, shortened", RP_SCREEN | RP_SHORTEN | RP_LABEL),
-    ROW(op_label, STR, NONE, "operator", "that launched it", RP_WIDE | RP_SHORTEN),
+    ROW(op_label, STR, NONE, "operator", "that launched it", RP_SCREEN | RP_WIDE | RP_SHORTEN),
     ROW(counter, STR, NONE, "counter", "as the profiler calls it", RP_WHOLE),
     ROW(calls, I64, COUNT, "calls", "kernels measured", 0),
     ROW(total_ns, I64, NS, "time", "their device time", 0),
     ROW(mean, F64, NONE, "mean", "of the counter, over calls", 0),
     ROW(min, F64, NONE, "min", "the smallest", RP_WIDE),
     ROW(max, F64, NONE, "max", "the largest", RP_WIDE),
+    ROW(sum, F64, NONE, NULL, "over all calls", 0),
     RP_FIELD_END};
-static const struct rp_type shown_type = {"row", sizeof(struct rp_counter_row), shown_fields, NULL};
+static const struct rp_type row_type = {"row", sizeof(struct rp_counter_row), row_fields, NULL};
 
 #define ROOT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_counters_root, member, type, unit, title, doc, flags)
@@ -249,8 +239,7 @@ static const struct rp_field root_fields[] = {
     ROOT(row_count, I64, COUNT, NULL, "number of rows", 0),
     RP_FIELD_LIST(struct rp_counters_root, rows, &row_type, NULL, "by step, the most time first",
                   0),
-    RP_FIELD_LIST(struct rp_counters_root, shown, &shown_type, "counters", "over all steps",
-                  RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_counters_root, shown, &row_type, "counters", NULL, 0),
     RP_FIELD_LIST(struct rp_counters_root, notes, &rp_type_string, "notes", "about the rows",
                   RP_SCREEN),
     RP_FIELD_END};

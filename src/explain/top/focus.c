@@ -401,35 +401,22 @@ enum rp_code rp_focus_make(const struct rp_trace *trace, const struct rp_scope *
 
 static const struct rp_field row_fields[] = {
     ROW(relation, STR, NONE, NULL, "match, caller, callee, shape or line", 0),
-    ROW(kind, STR, NONE, NULL, "op, module, annotation, python or kernel", 0),
-    ROW(name, STR, NONE, NULL, "the name as recorded", 0),
-    ROW(calls, I64, COUNT, NULL, "of the focus; of callees, their own", 0),
-    ROW(total_ns, I64, NS, NULL, "time of the focus that is theirs", 0),
-    ROW(share, F64, RATIO, NULL, "of the time of the focus", 0),
+    ROW(kind, STR, NONE, "kind", "op, module, annotation, python or kernel", 0),
+    ROW(name, STR, NONE, "name", "the name as recorded", RP_SHORTEN),
+    ROW(label, STR, NONE, "name", "the name, shortened", RP_SCREEN | RP_SHORTEN | RP_LABEL),
+    ROW(calls, I64, COUNT, "calls", "of the focus; of callees, their own", 0),
+    ROW(total_ns, I64, NS, "time", "time of the focus that is theirs", 0),
+    ROW(share, F64, RATIO, "share", "of the time of the focus", 0),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_focus_row), row_fields, NULL};
 
-static const struct rp_field shown_fields[] = {
-    ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN),
-    ROW(label, STR, NONE, "name", "the name, shortened", RP_SCREEN | RP_SHORTEN | RP_LABEL),
-    ROW(kind, STR, NONE, "kind", "what it is", RP_SCREEN),
-    ROW(calls, I64, COUNT, "calls", "number of calls", RP_SCREEN),
-    ROW(total_ns, I64, NS, "time", "of the focus", RP_SCREEN),
-    ROW(share, F64, RATIO, "share", "of the focus", RP_SCREEN),
-    RP_FIELD_END};
-static const struct rp_type shown_type = {"row", sizeof(struct rp_focus_row), shown_fields, NULL};
-
-static const struct rp_field named_fields[] = {
-    ROW(name, STR, NONE, "name", "the name", RP_SCREEN | RP_SHORTEN | RP_WHOLE),
-    ROW(calls, I64, COUNT, "calls", "number of calls", RP_SCREEN),
-    ROW(total_ns, I64, NS, "time", "of the focus", RP_SCREEN),
-    ROW(share, F64, RATIO, "share", "of the focus", RP_SCREEN), RP_FIELD_END};
-static const struct rp_type named_type = {"row", sizeof(struct rp_focus_row), named_fields, NULL};
+#define WITH_KIND "label, kind, calls, total_ns, share"
+#define WHOLE     "name*, calls, total_ns, share"
 
 #define ROOT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_focus_root, member, type, unit, title, doc, flags)
-#define SHOWN(member, type, title) \
-    RP_FIELD_LIST(struct rp_focus_root, member, type, title, "text output only", RP_SCREEN)
+#define SHOWN(member, columns, title) \
+    RP_FIELD_SHOWN(struct rp_focus_root, member, &row_type, title, columns, 0)
 
 static const struct rp_field root_fields[] = {
     ROOT(summary, STR, NONE, "top", "text output only", RP_SCREEN),
@@ -444,11 +431,11 @@ static const struct rp_field root_fields[] = {
     ROOT(backward_ns, I64, NS, NULL, "of total_ns, in the backward pass", 0),
     ROOT(calls, I64, COUNT, NULL, "calls of the focus", 0),
     RP_FIELD_LIST(struct rp_focus_root, rows, &row_type, NULL, "by relation, the largest first", 0),
-    SHOWN(matches, &shown_type, "matches"),
-    SHOWN(callers, &shown_type, "called by"),
-    SHOWN(callees, &shown_type, "calls"),
-    SHOWN(shapes, &named_type, "shapes"),
-    SHOWN(lines, &named_type, "Python lines"),
+    SHOWN(matches, WITH_KIND, "matches"),
+    SHOWN(callers, WITH_KIND, "called by"),
+    SHOWN(callees, WITH_KIND, "calls"),
+    SHOWN(shapes, WHOLE, "shapes"),
+    SHOWN(lines, WHOLE, "Python lines"),
     RP_FIELD_LIST(struct rp_focus_root, notes, &rp_type_string, "notes", "about the rows",
                   RP_SCREEN),
     RP_FIELD_END};

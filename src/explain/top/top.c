@@ -24,54 +24,35 @@
 static const struct rp_field row_fields[] = {
     ROW(name, STR, NONE, NULL,
         "the name as recorded; with '*' for the numbers where several modules are one row", 0),
+    ROW(label, STR, NONE, "name", "the name, shortened", RP_SCREEN | RP_SHORTEN | RP_LABEL),
     ROW(kind, STR, NONE, NULL, "compute, comm or memory for device work; else the kind of span", 0),
-    ROW(count, I64, COUNT, NULL, "number of occurrences", 0),
-    ROW(total_ns, I64, NS, NULL, "sum, nested spans included", 0),
-    ROW(share, F64, RATIO, NULL, "of the time of all selected work", 0),
-    ROW(self_ns, I64, NS, NULL, "without nested rows", 0),
-    ROW(mean_ns, I64, NS, NULL, "total / count", 0),
-    ROW(min_ns, I64, NS, NULL, "minimum", 0),
-    ROW(p50_ns, I64, NS, NULL, "median, by nearest rank", 0),
-    ROW(p90_ns, I64, NS, NULL, "90th percentile, by nearest rank", 0),
-    ROW(p99_ns, I64, NS, NULL, "99th percentile, by nearest rank", 0),
-    ROW(max_ns, I64, NS, NULL, "maximum", 0),
-    ROW(std_ns, I64, NS, NULL, "standard deviation of the population", 0),
-    ROW(modules, I64, COUNT, NULL, "names that the row adds up; null: one", RP_NULLABLE),
-    ROW(category, STR, NONE, NULL, "of kernels, operators and shapes; else null", 0),
+    ROW(count, I64, COUNT, "count", "number of occurrences", 0),
+    ROW(total_ns, I64, NS, "total", "sum, nested spans included", 0),
+    ROW(share, F64, RATIO, "share", "of the time of all selected work", RP_BAR),
+    ROW(self_ns, I64, NS, "self", "without nested rows", 0),
+    ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),
+    ROW(min_ns, I64, NS, "min", "minimum", RP_WIDE),
+    ROW(p50_ns, I64, NS, "p50", "median, by nearest rank", 0),
+    ROW(p90_ns, I64, NS, "p90", "90th percentile, by nearest rank", RP_WIDE),
+    ROW(p99_ns, I64, NS, "p99", "99th percentile, by nearest rank", RP_WIDE),
+    ROW(max_ns, I64, NS, "max", "maximum", 0),
+    ROW(std_ns, I64, NS, "std", "standard deviation of the population", RP_WIDE),
+    ROW(modules, I64, COUNT, "names", "names that the row adds up; null: one", RP_NULLABLE),
+    ROW(category, STR, NONE, "category", "of kernels, operators and shapes; else null", RP_WIDE),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fields, NULL};
 
-/* On the screen: names shortened; self time only where rows may be nested; of shapes and
-   ranges, whose names are whole, the statistics only where there is room for them. */
-#define SHOWN_BEGIN(flags)                                                            \
-    ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN),                          \
-        ROW(label, STR, NONE, "name", "the name, shortened",                          \
-            RP_SCREEN | RP_SHORTEN | RP_LABEL | (flags)),                             \
-        ROW(modules, I64, COUNT, "names", "names that the row adds up", RP_NULLABLE), \
-        ROW(count, I64, COUNT, "count", "number of occurrences", 0),                  \
-        ROW(total_ns, I64, NS, "total", "sum, nested spans included", 0),             \
-        ROW(share, F64, RATIO, "share", "of the time of all selected work", RP_BAR)
-#define SHOWN_END(flags)                                            \
-    ROW(mean_ns, I64, NS, "mean", "total / count", RP_WIDE),        \
-        ROW(min_ns, I64, NS, "min", "minimum", RP_WIDE),            \
-        ROW(p50_ns, I64, NS, "p50", "median", flags),               \
-        ROW(p90_ns, I64, NS, "p90", "90th percentile", RP_WIDE),    \
-        ROW(p99_ns, I64, NS, "p99", "99th percentile", RP_WIDE),    \
-        ROW(max_ns, I64, NS, "max", "maximum", flags),              \
-        ROW(std_ns, I64, NS, "std", "standard deviation", RP_WIDE), \
-        ROW(category, STR, NONE, "category", "what the work is for", RP_WIDE)
-#define SELF(flags) ROW(self_ns, I64, NS, "self", "without nested rows", flags)
-
-static const struct rp_field flat_fields[] = {SHOWN_BEGIN(0), SHOWN_END(0), RP_FIELD_END};
-static const struct rp_type flat_type = {"row", sizeof(struct rp_top_row), flat_fields, NULL};
-
-static const struct rp_field nested_fields[] = {SHOWN_BEGIN(0), SELF(0), SHOWN_END(RP_WIDE),
-                                                RP_FIELD_END};
-static const struct rp_type nested_type = {"row", sizeof(struct rp_top_row), nested_fields, NULL};
-
-static const struct rp_field shaped_fields[] = {SHOWN_BEGIN(RP_WHOLE), SELF(RP_WIDE),
-                                                SHOWN_END(RP_WIDE), RP_FIELD_END};
-static const struct rp_type shaped_type = {"row", sizeof(struct rp_top_row), shaped_fields, NULL};
+/* Self time only where rows may be nested; of shapes and ranges, whose names are whole, the
+   statistics only where there is room for them. */
+#define FLAT                                                                                    \
+    "label, modules, count, total_ns, share, mean_ns, min_ns, p50_ns, p90_ns, p99_ns, max_ns, " \
+    "std_ns, category"
+#define NESTED                                                                            \
+    "label, modules, count, total_ns, share, self_ns, mean_ns, min_ns, p50_ns+, p90_ns, " \
+    "p99_ns, max_ns+, std_ns, category"
+#define SHAPED                                                                              \
+    "label*, modules, count, total_ns, share, self_ns+, mean_ns, min_ns, p50_ns+, p90_ns, " \
+    "p99_ns, max_ns+, std_ns, category"
 
 #define ROOT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_top_root, member, type, unit, title, doc, flags)
@@ -89,9 +70,9 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_top_root, rows, &row_type, NULL, "the largest first", 0),
     RP_FIELD_LIST(struct rp_top_root, skipped, &rp_type_string, NULL,
                   "Python frames around everything, outermost first: not among the rows", 0),
-    RP_FIELD_LIST(struct rp_top_root, flat, &flat_type, "rows", "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_top_root, nested, &nested_type, "rows", "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_top_root, shaped, &shaped_type, "rows", "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_top_root, flat, &row_type, "rows", FLAT, 0),
+    RP_FIELD_SHOWN(struct rp_top_root, nested, &row_type, "rows", NESTED, 0),
+    RP_FIELD_SHOWN(struct rp_top_root, shaped, &row_type, "rows", SHAPED, 0),
     RP_FIELD_LIST(struct rp_top_root, notes, &rp_type_string, "notes", "about the rows", RP_SCREEN),
     RP_FIELD_END};
 

@@ -36,28 +36,18 @@ static const struct rp_field row_fields[] = {
     ROW(parent, I64, NONE, NULL, "the row that it is inside of; null: none", RP_NULLABLE),
     ROW(depth, I64, NONE, NULL, "0: at the top", 0),
     ROW(name, STR, NONE, NULL, "wrappers with one child are joined with it by ' > '", 0),
+    ROW(label, STR, NONE, "name", "the name, indented", RP_SCREEN | RP_SHORTEN),
     ROW(kind, STR, NONE, NULL,
         "module, annotation, op, python, scope; rest: what the rows beside it leave out", 0),
     ROW(members, I64, COUNT, NULL, "siblings that are alike, which the row adds up; null: one",
         RP_NULLABLE),
-    ROW(calls, I64, COUNT, NULL, "number of calls; of XLA's scopes, of kernels", RP_NULLABLE),
-    ROW(total_ns, I64, NS, NULL, "with everything inside", 0),
-    ROW(share, F64, RATIO, NULL, "of the time of all selected work", 0),
-    ROW(self_ns, I64, NS, NULL, "without the nodes inside", 0),
-    ROW(backward_ns, I64, NS, NULL, "of total_ns, in the backward pass", 0),
+    ROW(calls, I64, COUNT, "calls", "number of calls; of XLA's scopes, of kernels", RP_NULLABLE),
+    ROW(total_ns, I64, NS, "total", "with everything inside", 0),
+    ROW(share, F64, RATIO, "share", "of the time of all selected work", 0),
+    ROW(self_ns, I64, NS, "self", "without the nodes inside", RP_NULLABLE),
+    ROW(backward_ns, I64, NS, "backward", "of total_ns, in the backward pass", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_tree_row), row_fields, NULL};
-
-static const struct rp_field shown_fields[] = {
-    ROW(name, STR, NONE, NULL, "the whole name", RP_SCREEN),
-    ROW(label, STR, NONE, "name", "the name, indented", RP_SCREEN | RP_SHORTEN),
-    ROW(calls, I64, COUNT, "calls", "number of calls", RP_NULLABLE | RP_SCREEN),
-    ROW(total_ns, I64, NS, "total", "with everything inside", RP_SCREEN),
-    ROW(share, F64, RATIO, "share", "of the time of all selected work", RP_SCREEN),
-    ROW(self_ns, I64, NS, "self", "without the nodes inside", RP_SCREEN | RP_NULLABLE),
-    ROW(backward_ns, I64, NS, "backward", "of the total", RP_SCREEN | RP_NULLABLE),
-    RP_FIELD_END};
-static const struct rp_type shown_type = {"row", sizeof(struct rp_tree_row), shown_fields, NULL};
 
 #define ROOT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_tree_root, member, type, unit, title, doc, flags)
@@ -74,7 +64,7 @@ static const struct rp_field root_fields[] = {
     ROOT(row_count, I64, COUNT, NULL, "nodes of the tree, folded, before rows are left out", 0),
     RP_FIELD_LIST(struct rp_tree_root, rows, &row_type, NULL,
                   "each before what is inside it, the largest first", 0),
-    RP_FIELD_LIST(struct rp_tree_root, shown, &shown_type, "tree", "text output only", RP_SCREEN),
+    RP_FIELD_SHOWN(struct rp_tree_root, shown, &row_type, "tree", NULL, 0),
     RP_FIELD_LIST(struct rp_tree_root, notes, &rp_type_string, "notes", "about the rows",
                   RP_SCREEN),
     RP_FIELD_END};

@@ -48,11 +48,12 @@ static const char *check_one(struct rp_field field, char why[200])
     return check_rows(fields, NULL, why);
 }
 
-#define SCALAR(key_, type_, unit_) \
-    ((struct rp_field){key_, "t", RP_T_##type_, RP_UNIT_##unit_, 0, OFFSET(a), 0, NULL, "d"})
-#define INSIDE(key_, type_, member_, item_)                                                       \
-    ((struct rp_field){key_, "t", RP_T_##type_, RP_UNIT_NONE, 0, OFFSET(member_), OFFSET(nitems), \
-                       item_, "d"})
+#define SCALAR(key_, type_, unit_)                                                               \
+    ((struct rp_field)RP_FIELD_(key_, "t", RP_T_##type_, RP_UNIT_##unit_, 0, OFFSET(a), 0, NULL, \
+                                "d"))
+#define INSIDE(key_, type_, member_, item_)                                                \
+    ((struct rp_field)RP_FIELD_(key_, "t", RP_T_##type_, RP_UNIT_NONE, 0, OFFSET(member_), \
+                                OFFSET(nitems), item_, "d"))
 
 static void test_good(void **state)
 {
@@ -147,6 +148,31 @@ static void test_places(void **state)
                         "row.m_ns: a map's item is a text, the key, and at least one value");
 }
 
+static const struct rp_field named_fields[] = {RP_FIELD(struct row, name, STR, NONE, NULL, "d", 0),
+                                               RP_FIELD(struct row, a, I64, COUNT, "a", "d", 0),
+                                               RP_FIELD(struct row, b, I64, COUNT, NULL, "d", 0),
+                                               RP_FIELD_END};
+static const struct rp_type named_type = {"named", sizeof(struct row), named_fields, NULL};
+
+static void test_columns(void **state)
+{
+    static const char many[] =
+        "a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, a, "
+        "a, a:last";
+    struct rp_field field = INSIDE("items", LIST, items, &named_type);
+    char why[200];
+
+    UNUSED_STATE(state);
+    field.columns = "a+, b~*-:other, name:whole";
+    assert_string_equal(check_one(field, why), "");
+    field.columns = "a, c";
+    assert_contains(check_one(field, why), "row.items: the column 'c' is no field");
+    field.columns = "a,  b+";
+    assert_contains(check_one(field, why), "row.items: the column 'b' is no field");
+    field.columns = many;
+    assert_contains(check_one(field, why), "row.items: the column 'a:last' is no field");
+}
+
 static void test_rows_path(void **state)
 {
     struct rp_field fields[] = {SCALAR("a", I64, NONE), INSIDE("items", LIST, items, &inner_type),
@@ -198,9 +224,13 @@ static void test_a_short_buffer(void **state)
 int test_check(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),           cmocka_unit_test(test_units),
-        cmocka_unit_test(test_keys_and_docs),  cmocka_unit_test(test_places),
-        cmocka_unit_test(test_rows_path),      cmocka_unit_test(test_a_type_inside_itself),
+        cmocka_unit_test(test_good),
+        cmocka_unit_test(test_units),
+        cmocka_unit_test(test_keys_and_docs),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_rows_path),
+        cmocka_unit_test(test_a_type_inside_itself),
         cmocka_unit_test(test_a_short_buffer),
     };
 

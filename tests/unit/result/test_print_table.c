@@ -647,9 +647,47 @@ static void shares_have_bars(void **state)
                "  d       0.0 %  none            7 ns\n");
 }
 
+/* A list of the same records that chooses its columns, and one as a block. */
+struct chosen {
+    size_t nall, nfew, nblocks;
+    struct kernel *all, *few, *blocks;
+};
+
+static const struct rp_field chosen_fields[] = {
+    RP_FIELD_LIST(struct chosen, all, &kernel_type, NULL, "d", 0),
+    RP_FIELD_SHOWN(struct chosen, few, &kernel_type, "few",
+                   "total_ns, secret:not so secret, name, kind-, count+", 0),
+    RP_FIELD_SHOWN(struct chosen, blocks, &kernel_type, "", "name, count:times", RP_BLOCKS),
+    RP_FIELD_END};
+static const struct rp_type chosen_type = {"chosen", sizeof(struct chosen), chosen_fields, "all"};
+
+static void test_columns_are_chosen(void **state)
+{
+    struct kernel kernel = {
+        .name = "gemm", .kind = "compute", .count = 7, .total_ns = 2000, .secret = 5};
+    struct chosen root = {1, 1, 1, &kernel, &kernel, &kernel};
+
+    UNUSED_STATE(state);
+    check_screen(&chosen_type, &root, 80, 0,
+                 "few\n"
+                 "    total  not so secret  kernel  kind     count\n"
+                 "  2.00 µs              5  gemm    compute      7\n"
+                 "\n"
+                 "gemm\n"
+                 "  times  7\n");
+    check_screen(&chosen_type, &root, 40, 0,
+                 "few\n"
+                 "    total  not so secret  kernel  kind\n"
+                 "  2.00 µs              5  gemm    compute\n"
+                 "\n"
+                 "gemm\n"
+                 "  times  7\n");
+}
+
 int test_print_table(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_columns_are_chosen),
         cmocka_unit_test(test_screen_of_80),
         cmocka_unit_test(test_narrow_screen_loses_the_wide_column),
         cmocka_unit_test(test_what_differs_stays),
