@@ -22,6 +22,7 @@ ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>="}
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "case", "goto", "default", "_Static_assert"}
 RELEASES = re.compile(r"^(free|munmap|close|va_end|rp_\w+_(free|release|close))$")
 ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|reallocarray|RP_ARENA_NEW|rp_arena_\w+|rp_\w+_reserve)$")
+EQUALITIES = re.compile(r"^(str(case)?cmp|strn(case)?cmp|memcmp)$")
 ENDS = {",", ";", ")", "]", "}", "?", ":"}
 LOOSER = {  # the operators that end the right operand of one
     "*": set("*/%+-<>&|^") | {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"},
@@ -46,6 +47,7 @@ class Change:
     start: int
     end: int
     new: str
+    same: bool  # it changes nothing: the size of an array, the order of two texts that are compared for equality
 
 
 def tokens_of(source):
@@ -94,8 +96,8 @@ class Finder:
             if t.kind in rules and i > 0 and t.start >= self.untouched:
                 rules[t.kind](i, t)
 
-    def add(self, kind, start, end, new):
-        self.found.append(Change(kind, start, end, new))
+    def add(self, kind, start, end, new, same=False):
+        self.found.append(Change(kind, start, end, new, same))
 
     def text(self, i):
         return self.tokens[i].text if 0 <= i < len(self.tokens) else ""
@@ -118,12 +120,25 @@ class Finder:
             return self.text(self.pairs.get(i - 1, 0) - 1) in ("if", "for", "while")
         return before in (";", "{", "}", "else")
 
+    def declares(self, i):
+        """Whether the statement or member that token i belongs to is a declaration: two names in a row begin it, and
+        the token is not in its initializer."""
+        while i > 0 and self.text(i - 1) not in (";", "{", "}", "(", "="):
+            i = self.pairs.get(i - 1, i - 1) if self.text(i - 1) in (")", "]") else i - 1
+        if self.text(i - 1) in ("(", "="):
+            return False
+        while self.text(i) in ("static", "const", "struct", "union", "enum", "unsigned", "signed"):
+            i += 1
+        return self.tokens[i].kind == "name" and self.text(i) not in KEYWORDS and (
+            self.tokens[i + 1].kind == "name" or self.text(i + 1) == "*")
+
     def number(self, i, t):
         if self.text(i - 1) == "{" and self.text(i + 1) == "}":
             return  # {0}
         if self.text(i - 1) == "[" and self.text(i + 1) == "]" and self.tokens[i - 2].kind == "name" and (
                 self.tokens[i - 3].kind == "name" or self.text(i - 3) == "*") and self.text(i - 3) not in KEYWORDS:
             return  # the size of an array
+        size = self.text(i - 1) == "[" and self.text(i + 1) == "]" and self.declares(i)
         digits = re.match(r"0[xX][0-9a-fA-F]+|[\d.]+(?:[eE][-+]?\d+)?", t.text)[0]
         suffix = t.text[len(digits):]
         if re.fullmatch(r"0[xX].*|\d+", digits):
@@ -132,7 +147,7 @@ class Finder:
         else:
             news = [float(digits) * 2, float(digits) / 2] if float(digits) else [1.0]
         for new in news:
-            self.add("constant", t.start, t.end, f"{new}{suffix}")
+            self.add("constant", t.start, t.end, f"{new}{suffix}", size)
 
     def name(self, i, t):
         if not t.code:
@@ -163,10 +178,12 @@ class Finder:
                 start = j + 1
             j = self.pairs.get(j, j) + 1 if self.text(j) in ("(", "[", "{") else j + 1
         parts.append((start, close))
+        equality = EQUALITIES.match(t.text) and (self.text(i - 1) == "!" or self.text(close + 1) in ("==", "!="))
         spans = [(self.tokens[a].start, self.tokens[b - 1].end) for a, b in parts if b > a]
         for (a, b), (c, d) in zip(spans, spans[1:]):
             if self.source[a:b] != self.source[c:d]:
-                self.add("swapped arguments", a, d, self.source[c:d] + self.source[b:c] + self.source[a:b])
+                self.add("swapped arguments", a, d, self.source[c:d] + self.source[b:c] + self.source[a:b],
+                         bool(equality) and a == spans[0][0])
 
     def assignment(self, i):
         """Removes `x->y = z;`; a declaration has a second name or a star before its '='."""
