@@ -181,15 +181,11 @@ static void count_coverage(struct rp_coverage *c, const struct rp_work *work,
     int64_t dur = rp_ns_between(item->begin_ns, item->end_ns);
     bool graph = rp_work_is_of_graph(work, item);
 
-    c->items++;
     c->device_ns = rp_ns_sum(c->device_ns, dur);
     rp_ns_add(&c->launched_ns, item->launch != RP_NONE ? dur : 0);
     rp_ns_add(&c->op_ns, owner->op != RP_NONE || owner->hlo_op ? dur : 0);
     rp_ns_add(&c->python_ns, owner->python != RP_NONE ? dur : 0);
     rp_ns_add(&c->module_ns, owner->module != RP_NONE || owner->hlo_module ? dur : 0);
-    rp_ns_add(&c->annotation_ns, owner->annotation != RP_NONE ? dur : 0);
-    rp_ns_add(&c->phase_ns, owner->phase != RP_PHASE_OTHER ? dur : 0);
-    rp_ns_add(&c->forward_ns, owner->forward != RP_NONE ? dur : 0);
     rp_ns_add(&c->graph_ns, graph ? dur : 0);
     rp_ns_add(&c->graph_op_ns, graph && (owner->op != RP_NONE || owner->hlo_op) ? dur : 0);
 }

@@ -29,8 +29,8 @@ struct rp_work_owner {
 
 /* Device time that could be attributed, by kind of owner. */
 struct rp_coverage {
-    int64_t items, device_ns; /* total; device_ns: sum of durations */
-    int64_t launched_ns, op_ns, python_ns, module_ns, annotation_ns, phase_ns, forward_ns;
+    int64_t device_ns; /* of all work: the sum of durations */
+    int64_t launched_ns, op_ns, python_ns, module_ns;
     int64_t graph_ns, graph_op_ns; /* kernels of graphs; of them, those with an operator */
 };
 

@@ -349,17 +349,14 @@ static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_
         f->kind = rp_coll_kind_of(rp_trace_str(r->trace, text));
         f->named = true;
     }
-    if (f->group == RP_NONE && f->group_number < 0 && !rp_arg_key_text(&r->group, e, &f->group)) {
-        f->group = RP_NONE;
-        if (!rp_arg_key_int(&r->group, e, &f->group_number))
-            f->group_number = -1;
-    }
-    if (f->members == RP_NONE && !rp_arg_key_text(&r->members, e, &f->members))
-        f->members = RP_NONE;
-    if (f->seq < 0 && !rp_arg_key_int(&r->seq, e, &f->seq))
-        f->seq = -1;
-    if (!f->group_size && !rp_arg_key_int(&r->size, e, &f->group_size))
-        f->group_size = 0;
+    if (f->group == RP_NONE && f->group_number < 0 && !rp_arg_key_text(&r->group, e, &f->group))
+        rp_arg_key_int(&r->group, e, &f->group_number);
+    if (f->members == RP_NONE)
+        rp_arg_key_text(&r->members, e, &f->members);
+    if (f->seq < 0)
+        rp_arg_key_int(&r->seq, e, &f->seq);
+    if (!f->group_size)
+        rp_arg_key_int(&r->size, e, &f->group_size);
 }
 
 /* The collective that was recorded right after the launch of its kernel, on the same thread, as

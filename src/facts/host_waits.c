@@ -238,7 +238,7 @@ enum rp_code rp_host_waits_join(struct rp_host_waits *to, const struct rp_host_w
 
     for (i = 0; i < from->rows.n; i++) {
         const struct rp_host_wait *x = &from->rows.at[i];
-        struct rp_host_wait *row;
+        struct rp_host_wait *row = NULL;
 
         for (k = 0; k < to->rows.n; k++) {
             row = &to->rows.at[k];
@@ -250,7 +250,6 @@ enum rp_code rp_host_waits_join(struct rp_host_waits *to, const struct rp_host_w
             RP_TRY(rp_vec_push(&to->rows, *x, err));
             continue;
         }
-        row = &to->rows.at[k];
         rp_ns_add(&row->total_ns, x->total_ns);
         row->count += x->count;
         row->longest_ns = x->longest_ns > row->longest_ns ? x->longest_ns : row->longest_ns;
