@@ -140,7 +140,8 @@ static void calls_become_rows_of_a_table(void **state)
     static const struct {
         const char *op, *dims, *types, *name;
         double dim[7];
-        const char *kernel; /* NULL: it says nothing */
+        const char *kernel;   /* NULL: it says nothing */
+        const char *concrete; /* values of arguments; NULL: not recorded */
     } want[] = {
         {"aten::mm", "[[64, 32], [32, 16]]", "[\"float\", \"float\"]", "matmul", {64, 32, 16}},
         {"aten::addmm",
@@ -156,6 +157,20 @@ static void calls_become_rows_of_a_table(void **state)
          "[\"float\", \"float\", \"float\", \"float\"]",
          "sdpa_backward",
          {2, 8, 128, 64}},
+        {"aten::convolution",
+         "[[2, 16, 32, 32], [8, 16, 3, 5], [], [], [], [], [], [], []]",
+         NULL,
+         "conv2d",
+         {2, 16, 32, 32, 8, 5, 2},
+         "implicit_convolve_sgemm",
+         "[\"\", \"\", \"\", \"[2, 2]\", \"[1, 2]\", \"[1, 1]\", \"False\", \"[0, 0]\", \"1\"]"},
+        {"aten::convolution",
+         "[[2, 16, 32, 32], [16, 1, 3, 3], [], [], [], [], [], [], []]",
+         NULL,
+         "grouped_conv2d",
+         {32768},
+         "implicit_convolve_sgemm",
+         "[\"\", \"\", \"\", \"[1, 1]\", \"[1, 1]\", \"[1, 1]\", \"False\", \"[0, 0]\", \"16\"]"},
         {"aten::mm", "[[64, 32], [32, 16]]", NULL, "matmul", {64, 32, 16}, "ampere_sgemm_32x32"},
         {"aten::mm", NULL, NULL, NULL, {0}}, /* nothing is known of this one */
     };
@@ -171,8 +186,10 @@ static void calls_become_rows_of_a_table(void **state)
         if (want[i].dims) {
             rows[3 * i].text_key = "Input Dims";
             rows[3 * i].text = want[i].dims;
-            rows[3 * i].text_key2 = want[i].types ? "Input type" : NULL;
-            rows[3 * i].text2 = want[i].types;
+            rows[3 * i].text_key2 = want[i].types      ? "Input type"
+                                    : want[i].concrete ? "Concrete Inputs"
+                                                       : NULL;
+            rows[3 * i].text2 = want[i].types ? want[i].types : want[i].concrete;
         }
         rows[3 * i + 1] =
             (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 100 * i + 5, 5, i + 1};

@@ -54,6 +54,50 @@ static void types_have_their_size(void **state)
     assert_true(size == 0);
 }
 
+/* Names of kernels of cuBLAS, CUTLASS, PyTorch and Triton. */
+static void kernels_tell_their_type(void **state)
+{
+    static const struct {
+        const char *name;
+        enum rp_number number;
+        int size;
+    } rows[] = {
+        {"sm90_xmma_gemm_e4m3bf16_e4m3f32_f32_tn_n", RP_NUMBER_FP8, 1},
+        {"cutlass::gemm_e5m2_f16", RP_NUMBER_FP8, 1},
+        {"nvjet_fp8_tst_128x64", RP_NUMBER_FP8, 1},
+        {"ampere_bf16_s16816gemm_bf16_128x64", RP_NUMBER_BF16, 2},
+        {"vectorized_elementwise_kernel<4, CUDAFunctor_add<c10::BFloat16>>", RP_NUMBER_BF16, 2},
+        {"ampere_fp16_s16816gemm_fp16_128x64", RP_NUMBER_FP16, 2},
+        {"cutlass_80_tensorop_f16_s16816", RP_NUMBER_FP16, 2},
+        {"reduce_kernel<512, 1, ReduceOp<c10::Half>>", RP_NUMBER_FP16, 2},
+        {"void add<half>(half*)", RP_NUMBER_FP16, 2},
+        {"volta_hgemm_128x64_nn", RP_NUMBER_FP16, 2},
+        {"turing_h1688gemm_128x128", RP_NUMBER_FP16, 2},
+        {"volta_s16816gemm_f", RP_NUMBER_FP16, 2},
+        {"cutlass_80_tensorop_tf32gemm", RP_NUMBER_TF32, 4},
+        {"cutlass_80_tensorop_s1688gemm_128x64", RP_NUMBER_TF32, 4},
+        {"CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, 2>", RP_NUMBER_NONE, 2},
+        {"CatArrayBatchedCopy<OpaqueType<4u>, unsigned int, 2>", RP_NUMBER_NONE, 4},
+        {"CatArrayBatchedCopy<OpaqueType<8u>, unsigned int, 2>", RP_NUMBER_NONE, 8},
+        {"CatArrayBatchedCopy<OpaqueType<1u>, unsigned int, 2>", RP_NUMBER_NONE, 1},
+        {"ampere_d884gemm_64x64_nn", RP_NUMBER_FP64, 8},
+        {"cutlass_f64_gemm", RP_NUMBER_FP64, 8},
+        {"ampere_sgemm_32x32_sliced1x4_tn", RP_NUMBER_FP32, 4},
+        {"gemm_f32f32_128", RP_NUMBER_FP32, 4},
+        {"softmax<float, double>", RP_NUMBER_FP32, 4},
+        {"reduce<double>", RP_NUMBER_FP64, 8},
+        {"memset", RP_NUMBER_NONE, 0}};
+    float size;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rp_number_of_kernel(rows[i].name, &size) != rows[i].number ||
+            size != (float)rows[i].size)
+            fail_msg("'%s' is taken for another type", rows[i].name);
+    assert_int_equal(rp_number_of_kernel(NULL, &size), RP_NUMBER_NONE);
+    assert_true(size == 0);
+}
+
 static void parse(struct rp_inputs *in, const char *dims, const char *strides, const char *types,
                   const char *concrete)
 {
@@ -94,6 +138,20 @@ static void tensors_lists_and_values(void **state)
     rp_inputs_release(&in);
 }
 
+/* Of ten dimensions the last three are one. */
+static void many_dimensions_are_folded(void **state)
+{
+    struct rp_inputs in = {0};
+    const struct rp_input_tensor *t;
+
+    UNUSED_STATE(state);
+    parse(&in, "[[2, 1, 3, 1, 1, 1, 5, 2, 3, 7]]", NULL, "[\"float\"]", NULL);
+    t = rp_inputs_tensor(&in, 0);
+    assert_true(t && t->ndims == 8 && t->n == 1260);
+    assert_true(t->dim[6] == 5 && t->dim[7] == 42);
+    rp_inputs_release(&in);
+}
+
 static void values_are_numbers_flags_or_lists(void **state)
 {
     struct rp_inputs in = {0};
@@ -131,6 +189,8 @@ int test_inputs(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_have_their_size),
+        cmocka_unit_test(kernels_tell_their_type),
+        cmocka_unit_test(many_dimensions_are_folded),
         cmocka_unit_test(tensors_lists_and_values),
         cmocka_unit_test(values_are_numbers_flags_or_lists),
         cmocka_unit_test(four_bits_are_two_in_a_byte),

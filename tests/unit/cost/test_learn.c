@@ -210,6 +210,33 @@ static void provenance_says_what_it_rests_on(void **state)
     rp_samples_release(&samples);
 }
 
+/* The words agree with what a prediction rests on: near the measured sizes it is fitted, far away
+   assumed, and the change from one to the other is not beyond a factor of 64. Without noise the
+   interval is still not narrower than a fiftieth to either side. */
+static void far_away_is_said(void **state)
+{
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+    bool far = false;
+
+    UNUSED_STATE(state);
+    plant(&samples, "H200", 0);
+    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    for (double n = 4000; n < 300000; n *= 1.09) {
+        struct rp_sample s = product_of(1000, 1000, floor(n), RP_NUMBER_BF16, "H200");
+        struct rp_learned_time t;
+
+        assert_true(rp_learned_predict(&m, &s, &t));
+        assert_int_equal(strstr(t.why, "far outside") != NULL, t.provenance == RP_ASSUMED);
+        assert_true(!far || t.provenance == RP_ASSUMED);
+        assert_true(t.high_ns >= 1.02 * t.ns && t.low_ns <= t.ns / 1.02);
+        far = t.provenance == RP_ASSUMED;
+    }
+    assert_true(far);
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+}
+
 static char *written(const struct rp_learned *m)
 {
     struct rp_out *out;
@@ -378,6 +405,7 @@ int test_learn(void)
         cmocka_unit_test(what_peaks_do_not_explain_is_learned),
         cmocka_unit_test(larger_is_never_faster),
         cmocka_unit_test(intervals_cover_and_peaks_are_the_floor),
+        cmocka_unit_test(far_away_is_said),
         cmocka_unit_test(provenance_says_what_it_rests_on),
         cmocka_unit_test(a_model_is_read_back_as_written),
         cmocka_unit_test(hostile_models_are_refused),

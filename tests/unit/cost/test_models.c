@@ -369,6 +369,12 @@ static void elements(void **state)
          ";;6478848", 2. * 6478848, 2. * (2 * 6478848 + 9728), "bf16", NULL, NULL},
         {"triton_poi_fused_add_gelu_mul_0", "[[1024], [1024], [1024], []]", B "," B "," B ",Scalar",
          ";;;1024", 3072, 2. * 3 * 1024, "bf16", NULL, NULL},
+        {"triton_per_fused_nll_loss_forward_1", "[[512], [512], []]", F "," F ",Scalar", ";;512",
+         512, 4. * 2 * 512, "fp32", NULL, NULL},
+        {"triton_per_fused_native_layer_norm_var_mean_2", "[[64], [64], []]", F "," F ",Scalar",
+         ";;64", ANY, 4. * 2 * 64, "fp32", NULL, NULL},
+        {"triton_poi_fused_view_3", "[[64], [64], []]", F "," F ",Scalar", ";;64", 0, 4. * 2 * 64,
+         "fp32", NULL, NULL},
     };
 
     UNUSED_STATE(state);
@@ -465,6 +471,8 @@ static void what_is_missing_is_said(void **state)
         {{.op = "my::thing", .dims = "[[4]]", .types = F}, "no model"},
         {{.op = "aten::mm", .dims = NULL, .types = F}, "shapes were not recorded"},
         {{.op = "aten::mm", .dims = "[[4, 8], [9, 2]]", .types = F "," F}, "not those"},
+        {{.op = "aten::_grouped_mm", .dims = "[[4, 8], []]", .types = B ","}, "not recorded"},
+        {{.op = "aten::_grouped_mm", .dims = "[[], [2, 8, 4]]", .types = "," B}, "not recorded"},
         {{.op = "aten::_foreach_add_", .dims = "[[], []]", .types = "TensorList,TensorList"},
          "lists"},
         {{.op = "aten::convolution",

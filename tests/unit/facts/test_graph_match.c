@@ -78,6 +78,8 @@ static void without_names_only_kinds_count(void **state)
     assert_string_equal(match("??+?", "ab+c"), "0123");
     assert_string_equal(match("??+?", "abc+"), "....");
     assert_string_equal(match("???", "ab"), "..");
+    assert_string_equal(match("?b+", "abc"), "...");
+    assert_string_equal(match("a?", "ab+"), "...");
     assert_string_equal(match("??", "abc"), "...");
 }
 

@@ -202,6 +202,29 @@ static void receivers_wait_for_the_root_only(void **state)
     }
 }
 
+/* Who comes after somebody has left with the data is not the root, also if another one left later
+   still. */
+static void the_root_comes_before_anybody_leaves(void **state)
+{
+    struct run x;
+
+    UNUSED_STATE(state);
+    set_up(&x, true, 1);
+    for (int r = 0; r < RANKS; r++) {
+        x.ranks[r].host = "one";
+        add(&x, r, RP_COLL_BROADCAST, 0, r == LATE ? 300 * US : 10 * r,
+            r == LATE        ? 400 * US
+            : r == RANKS - 1 ? 600 * US
+            : r == 0         ? 160 * US
+                             : 200 * US);
+    }
+    find(&x);
+    assert_int_equal(x.found.n, 1);
+    assert_int_not_equal(x.found.at[0].rank[x.found.at[0].source], LATE);
+    assert_int_equal(cost_of(&x, LATE), 0);
+    tear_down(&x);
+}
+
 /* A reduce on the host: senders leave at once, the root waits for the last of them. */
 static void senders_do_not_wait(void **state)
 {
@@ -232,6 +255,7 @@ int test_rendezvous_waits(void)
         cmocka_unit_test(nobody_is_blamed_below_the_uncertainty),
         cmocka_unit_test(a_delay_counts_once),
         cmocka_unit_test(receivers_wait_for_the_root_only),
+        cmocka_unit_test(the_root_comes_before_anybody_leaves),
         cmocka_unit_test(senders_do_not_wait),
     };
 

@@ -122,6 +122,27 @@ static void one_step(void **state)
     measured_release(&m);
 }
 
+/* Work of the step before, without a launch: it counts on the stream that also runs work of this
+   step, and not on the other one, of which nothing is known. */
+static void work_of_the_step_before(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 100, 90},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 150, 4, 5},
+        {'X', "kernel", "old", 0, 7, 5, 30, 8, 7},
+        {'X', "kernel", "old", 0, 9, 2, 18, 9, 9},
+        {'X', "kernel", "older", 0, 9, 0, 1, 10, 9},
+        {'X', "kernel", "a", 0, 9, 160, 60, 5, 9},
+    };
+    struct measured m = MEASURE(rows);
+    rp_event last;
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_previous_step_end(m.t, &last), 20);
+    assert_int_equal(m.t->ev.ts_ns[last], 2);
+    measured_release(&m);
+}
+
 static void steps_without_device_work(void **state)
 {
     static const struct row rows[] = {
@@ -258,6 +279,7 @@ int test_step_times(void)
         cmocka_unit_test(the_host_runs_ahead),
         cmocka_unit_test(the_host_sets_the_pace),
         cmocka_unit_test(one_step),
+        cmocka_unit_test(work_of_the_step_before),
         cmocka_unit_test(steps_without_device_work),
         cmocka_unit_test(work_without_a_launch),
         cmocka_unit_test(marks_that_overlap),

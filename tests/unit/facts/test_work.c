@@ -199,7 +199,8 @@ static void work_is_attributed(void **state)
     assert_int_equal(a.owners.at[3].op, RP_NONE);
     assert_int_equal(a.coverage.device_ns, 100);
     assert_int_equal(a.coverage.op_ns, 70);
-    assert_int_equal(a.coverage.forward_ns, 30);
+    assert_int_equal(a.coverage.launched_ns, 70);
+    assert_int_equal(a.coverage.python_ns, 40);
     assert_int_equal(a.coverage.module_ns, 30);
     rp_attribution_release(&a);
     rp_work_release(&w);
@@ -245,7 +246,7 @@ static void a_host_only_trace_has_no_work(void **state)
     assert_code(rp_attribution_init(&a, &w, NULL), RP_OK);
     assert_code(rp_work_unite(&w, &u, NULL), RP_OK);
     assert_int_equal(rp_work_breakdown(&u).window_ns, 0);
-    assert_int_equal(a.coverage.items, 0);
+    assert_int_equal(a.coverage.device_ns, 0);
     rp_work_unions_release(&u);
     rp_attribution_release(&a);
     rp_work_release(&w);

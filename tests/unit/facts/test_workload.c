@@ -96,6 +96,9 @@ static void an_allocator_that_caches_nothing_is_seen(void **state)
             4,   (int64_t)i};
     assert_true(workload_of(TRACE_OF(rows)).uncached);
     for (i = 0; i < 400; i++)
+        rows[i].name = i % 4 ? "hipMalloc" : "hipFree"; /* it keeps two of three blocks */
+    assert_false(workload_of(TRACE_OF(rows)).uncached);
+    for (i = 0; i < 400; i++)
         rows[i].name = i % 2 ? "hipHostFree" : "hipHostMalloc";
     assert_false(workload_of(TRACE_OF(rows)).uncached);
 }

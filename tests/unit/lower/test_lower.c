@@ -84,6 +84,28 @@ static void convolutions_have_windows_and_dimension_numbers(void **state)
     rp_proto_writer_release(&wire);
 }
 
+/* TensorFlow's SAME: as many outputs as inputs / stride, rounded up; of what is missing the smaller
+   half lies in front. Rows: 7 with a window of 4, 3 missing; columns: 8 with one of 5, 4 missing.
+ */
+static void padding_is_the_same_on_both_sides(void **state)
+{
+    static const char graph[] =
+        CONSTANT("x", "DT_FLOAT", DIM(1) DIM(7) DIM(8) DIM(1), "float_val: 1")
+            CONSTANT("f", "DT_FLOAT", DIM(4) DIM(5) DIM(1) DIM(1), "float_val: 1")
+                NODE("y", "Conv2D",
+                     "input: 'x' input: 'f' " TEXT("data_format", "NHWC") TEXT("padding", "SAME")
+                         INTS("strides", "i: 1 i: 1 i: 1 i: 1"));
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+
+    UNUSED_STATE(state);
+    assert_ok(lower_text(graph, "y:0", &wire, &p, &err), &err);
+    assert_attr(p, find_op(p, RP_OP_CONVOLUTION), RP_ATTR_WINDOW, "{size=4x5 pad=1_2x2_2}");
+    rp_program_free(p);
+    rp_proto_writer_release(&wire);
+}
+
 static void functions_of_reductions_are_shared(void **state)
 {
     static const char graph[] =
@@ -284,6 +306,7 @@ int test_lower(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions_have_windows_and_dimension_numbers),
+        cmocka_unit_test(padding_is_the_same_on_both_sides),
         cmocka_unit_test(functions_of_reductions_are_shared),
         cmocka_unit_test(gradients_of_averages_are_spread_over_their_windows),
         cmocka_unit_test(loops_are_computations),

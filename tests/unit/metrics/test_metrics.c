@@ -96,6 +96,7 @@ static void timed_sections(void **state)
         one_section();
     read_process(getpid(), &set);
     assert_true(set.is_live);
+    assert_contains(set.command, "unit_metrics");
     m = rp_metric_find(&set, "section");
     assert_non_null(m);
     assert_int_equal(m->count, 20);
@@ -695,6 +696,28 @@ static void wrong_times_are_corrected(void **state)
     assert_true(wrong > 8000);
 }
 
+/* What is no time: a unit that does not exist, or one twice, or the larger one behind. */
+static void times_have_their_units_in_order(void **state)
+{
+    static const char *const bad[] = {"5xs", "5s6xs", "6ms5s", "us", "5s6s"};
+    struct rp_metric_set set;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct rp_err err = RP_ERR_INIT;
+        char text[128];
+
+        set = (struct rp_metric_set){0};
+        rp_arena_init(&set.arena);
+        snprintf(text, sizeof text, "Metric: x\n  TotalSamples: 1\n  Accumulator: %s\n", bad[i]);
+        assert_code(rp_metric_set_read_text("report", text, strlen(text), &set, &err), RP_FORMAT);
+        rp_metric_set_release(&set);
+    }
+    read_text("Metric: x\n  TotalSamples: 1\n  Accumulator: 5s006ms\n", &set);
+    assert_true(rp_metric_find(&set, "x")->sum == 5.006e9);
+    rp_metric_set_release(&set);
+}
+
 static void own_reports_are_not_corrected(void **state)
 {
     struct rp_metric_set set;
@@ -856,6 +879,7 @@ int test_metrics(void)
                                        cmocka_unit_test(merging_adds),
                                        cmocka_unit_test(merging_spans_all_times),
                                        cmocka_unit_test(wrong_times_are_corrected),
+                                       cmocka_unit_test(times_have_their_units_in_order),
                                        cmocka_unit_test(own_reports_are_not_corrected),
                                        cmocka_unit_test(the_last_report_counts),
                                        cmocka_unit_test(remarks_by_evidence),

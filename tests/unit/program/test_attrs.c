@@ -134,6 +134,17 @@ static void what_is_no_value_stays_text(void **state)
     rp_program_free(p);
 }
 
+static void escapes_are_bytes(void **state)
+{
+    static const char text[] = "a\\101\\377\\012\\x7f\\n\\t\\r\\\\\\\"\\q\\";
+    char out[sizeof text];
+    size_t n = rp_unescape(text, sizeof text - 1, out);
+
+    UNUSED_STATE(state);
+    assert_int_equal(n, 12);
+    assert_memory_equal(out, "aA\377\n\x7f\n\t\r\\\"q\\", 12);
+}
+
 /* A list that does not fit on the stack. */
 static void long_lists(void **state)
 {
@@ -200,7 +211,8 @@ int test_attrs(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_print_in_one_way), cmocka_unit_test(what_is_no_value_stays_text),
-        cmocka_unit_test(long_lists), cmocka_unit_test(values_are_found)};
+        cmocka_unit_test(escapes_are_bytes), cmocka_unit_test(long_lists),
+        cmocka_unit_test(values_are_found)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,6 +126,49 @@ static void literals_are_permuted(void **state)
     rp_program_free(p);
 }
 
+/* As XLA reads them: numbers of 64 bits wrap, smaller ones must fit; what is not zero is true. */
+static void integers_fit_or_wrap(void **state)
+{
+    static const struct {
+        unsigned elem;
+        const char *text;
+        bool good;
+        int64_t value;
+    } rows[] = {{RP_ELEM_S64, "{18446744073709551615}", true, -1},
+                {RP_ELEM_U64, "{-1}", true, -1},
+                {RP_ELEM_S64, "{18446744073709551616}", false, 0},
+                {RP_ELEM_S32, "{2147483647}", true, 2147483647},
+                {RP_ELEM_S32, "{2147483648}", false, 0},
+                {RP_ELEM_S32, "{-2147483648}", true, -2147483648LL},
+                {RP_ELEM_S32, "{-2147483649}", false, 0},
+                {RP_ELEM_U8, "{255}", true, 255},
+                {RP_ELEM_U8, "{256}", false, 0},
+                {RP_ELEM_U8, "{-1}", false, 0},
+                {RP_ELEM_U8, "{-0}", true, 0},
+                {RP_ELEM_PRED, "{2}", true, 1},
+                {RP_ELEM_PRED, "{false}", true, 0},
+                {RP_ELEM_S32, "{true}", false, 0},
+                {RP_ELEM_S32, "{1x}", false, 0}};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    int64_t dims[] = {1};
+
+    UNUSED_STATE(state);
+    assert_ok(rp_program_new("hlo", &p, &err), &err);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rp_literal text = {rows[i].text, (uint32_t)strlen(rows[i].text), 0, RP_LITERAL_TEXT};
+        size_t size = rp_literal_unit(rows[i].elem);
+        int64_t value = 0;
+
+        assert_ok(rp_program_array(p, rows[i].elem, dims, NULL, 1, 0, &text.shape, &err), &err);
+        if ((rp_literal_decode(p, &text, &value, size, &err) == RP_OK) != rows[i].good)
+            fail_msg("'%s' is%s a value", rows[i].text, rows[i].good ? " not" : "");
+        if (rows[i].good)
+            assert_memory_equal(&value, &rows[i].value, size);
+    }
+    rp_program_free(p);
+}
+
 static void windows_round_trip(void **state)
 {
     static const char window[] =
@@ -181,13 +224,10 @@ static void orders_end(void **state)
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_are_interned),
-        cmocka_unit_test(tuples_have_limits),
-        cmocka_unit_test(tables_agree),
-        cmocka_unit_test(floats_round),
-        cmocka_unit_test(literals_are_permuted),
-        cmocka_unit_test(windows_round_trip),
-        cmocka_unit_test(orders_end),
+        cmocka_unit_test(shapes_are_interned),   cmocka_unit_test(tuples_have_limits),
+        cmocka_unit_test(tables_agree),          cmocka_unit_test(floats_round),
+        cmocka_unit_test(literals_are_permuted), cmocka_unit_test(integers_fit_or_wrap),
+        cmocka_unit_test(windows_round_trip),    cmocka_unit_test(orders_end),
     };
 
     return cmocka_run_group_tests_name("program", tests, NULL, NULL);

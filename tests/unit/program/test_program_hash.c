@@ -97,6 +97,43 @@ static const struct {
     [RP_VALUE_SHAPES] = {"{f32[2]}", "{f32[3]}", "{ f32[2] }", "{}"},
 };
 
+/* Every part of a sharding that means something. */
+static void shardings_differ(void **state)
+{
+    static const char *const all[] = {"{replicated}",
+                                      "{manual}",
+                                      "{maximal device=3}",
+                                      "{maximal device=4}",
+                                      "{devices=[2,1]0,1}",
+                                      "{devices=[2,1]1,0}",
+                                      "{devices=[1,2]0,1}",
+                                      "{devices=[2,2]<=[4]}",
+                                      "{devices=[2,2]<=[2,2]T(1,0)}",
+                                      "{devices=[2,2]<=[4] last_tile_dim_replicate}",
+                                      "{devices=[2,2]<=[4] last_tile_dims={manual}}",
+                                      "{devices=[2,2]<=[4] shard_as 1}",
+                                      "{devices=[2,2]<=[4] shard_as 2}",
+                                      "{devices=[2,2]<=[4] shard_like 1}",
+                                      "{{replicated}, {manual}}",
+                                      "{{manual}, {replicated}}"};
+    enum { N = sizeof all / sizeof *all };
+    struct rp_program *p;
+    uint64_t hash[N];
+
+    UNUSED_STATE(state);
+    assert_code(rp_program_new("hlo", &p, NULL), RP_OK);
+    for (size_t i = 0; i < N; i++) {
+        struct rp_attr attr = rp_attr_parse(p, RP_ATTR_SHARDING, all[i], strlen(all[i]));
+
+        assert_int_equal(attr.type, RP_VALUE_SHARDING);
+        hash[i] = rp_attr_hash(p, &attr);
+        for (size_t k = 0; k < i; k++)
+            if (hash[i] == hash[k])
+                fail_msg("'%s' and '%s' have the same hash", all[i], all[k]);
+    }
+    rp_program_free(p);
+}
+
 static void every_attribute(void **state)
 {
     UNUSED_STATE(state);
@@ -277,6 +314,7 @@ static void windows_and_labels_count(void **state)
 int test_program_hash(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shardings_differ),
         cmocka_unit_test(every_attribute),
         cmocka_unit_test(configs_are_compared_by_content),
         cmocka_unit_test(attributes_are_not_confused),

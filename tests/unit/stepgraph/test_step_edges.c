@@ -302,6 +302,35 @@ static void a_gradient_follows_its_operator(void **state)
     release_graph(&b);
 }
 
+/* The forward operator is recorded, but took no time of its own: the node before its end is of what
+   ran before it, and its gradient does not follow that. */
+static void a_gradient_follows_nothing_earlier(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cpu_op", "before", 1, 1, 0, 10},
+        {'X', "cpu_op", "forward", 1, 1, 20, 0, 0, 0, 0, "Sequence number", 4},
+        {'X', "cpu_op", "backward", 1, 2, 30, 10, 0, 0, 0, "Sequence number", 4, 0, NULL, NULL,
+         "Fwd thread id", 1}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    assert_null(edge_between(&b.graph, NODE("before"), NODE("backward"), RP_SG_FORWARD));
+    release_graph(&b);
+}
+
+/* Both threads stop at 20: neither took over from the other, and "third" was handed nothing. */
+static void threads_that_stop_together(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "one", 1, 1, 0, 20},
+                               {'X', "cpu_op", "two", 1, 2, 0, 20},
+                               {'X', "cpu_op", "three", 1, 1, 30, 10}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    assert_null(edge_between(&b.graph, NODE("two"), NODE("three"), RP_SG_HAND_OFF));
+    release_graph(&b);
+}
+
 static void work_of_a_graph_hangs_together(void **state)
 {
     const struct row rows[] = {{'X', "cuda_runtime", "cudaGraphLaunch", 1, 1, 0, 5, 1},
@@ -407,6 +436,8 @@ int test_step_edges(void)
         cmocka_unit_test(threads_hand_over_to_each_other),
         cmocka_unit_test(a_sleeping_thread_is_woken_by_a_busy_one),
         cmocka_unit_test(a_gradient_follows_its_operator),
+        cmocka_unit_test(a_gradient_follows_nothing_earlier),
+        cmocka_unit_test(threads_that_stop_together),
         cmocka_unit_test(work_of_a_graph_hangs_together),
         cmocka_unit_test(what_has_no_reason_follows_the_latest_end),
         cmocka_unit_test(impossible_edges_are_left_out),
