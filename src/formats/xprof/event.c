@@ -242,12 +242,12 @@ struct event {
     uint64_t produced_type, consumed_type;
     bool has_correlation;
     bool aggregated; /* a total, without a time */
-    uint8_t roles;
+    uint16_t roles;
     uint32_t node;
 };
 
 /* A statistic that determines the kind of the event or what it belongs to. */
-static void note_role(struct event *e, uint8_t role, const struct rp_xplane_value *v)
+static void note_role(struct event *e, uint16_t role, const struct rp_xplane_value *v)
 {
     bool number = v->type == RP_XSTAT_INT64 || v->type == RP_XSTAT_UINT64;
 

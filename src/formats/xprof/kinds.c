@@ -113,6 +113,7 @@ static const struct {
     /* Before 2021 a launch had the name of its kernel; it is recognised by its id. */
     {RP_XPLANE_THREAD, ANY, RP_XPLANE_CORRELATES, RP_KIND_RUNTIME},
     {RP_XPLANE_THREAD, ANY, RP_XPLANE_STEPS, RP_KIND_ANNOTATION}, /* a StepTraceAnnotation */
+    {RP_XPLANE_THREAD, ANY, RP_XPLANE_OPERATES, RP_KIND_CPU_OP},  /* XLA's CPU runs a thunk */
     {RP_XPLANE_THREAD, RP_XPLANE_CALL, 0, RP_KIND_RUNTIME},
     {RP_XPLANE_THREAD, RP_XPLANE_PYTHON, 0, RP_KIND_PYTHON},
     {RP_XPLANE_THREAD, RP_XPLANE_OPERATOR, 0, RP_KIND_CPU_OP},
@@ -122,12 +123,13 @@ static const struct {
 
 static const struct {
     const char *name;
-    uint8_t role;
+    uint16_t role;
 } roles[] = {
     {"correlation_id", RP_XPLANE_CORRELATES}, {"memcpy_details", RP_XPLANE_COPIES},
     {"memset_details", RP_XPLANE_FILLS},      {"step_num", RP_XPLANE_STEPS},
     {"_pt", RP_XPLANE_PRODUCER_TYPE},         {"_p", RP_XPLANE_PRODUCER},
     {"_ct", RP_XPLANE_CONSUMER_TYPE},         {"_c", RP_XPLANE_CONSUMER},
+    {"hlo_op", RP_XPLANE_OPERATES},
 };
 
 /* Thread hand-offs: TSL's context types. */
@@ -197,7 +199,7 @@ enum rp_xplane_name_kind rp_xplane_name_kind(struct rp_bytes name, bool display,
     return display ? RP_XPLANE_OPERATOR : RP_XPLANE_PLAIN; /* TensorFlow: "dense/MatMul:MatMul" */
 }
 
-uint8_t rp_xplane_role(struct rp_bytes stat_name)
+uint16_t rp_xplane_role(struct rp_bytes stat_name)
 {
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
         if (rp_bytes_are(stat_name, roles[i].name))

@@ -57,18 +57,19 @@ enum rp_xplane_name_kind { /* by the name of an event */
                            RP_XPLANE_NAME_KINDS
 };
 
-/* Roles by statistics, a bit each. The first four determine the kind of an event, so that there are
+/* Roles by statistics, a bit each. The first five determine the kind of an event, so that there are
  * RP_XPLANE_ROLES combinations; the others are arrows. */
 enum {
     RP_XPLANE_CORRELATES = 1,
     RP_XPLANE_COPIES = 2,
     RP_XPLANE_FILLS = 4,
     RP_XPLANE_STEPS = 8,
-    RP_XPLANE_ROLES = 16,
-    RP_XPLANE_PRODUCER_TYPE = 16,
-    RP_XPLANE_PRODUCER = 32,
-    RP_XPLANE_CONSUMER_TYPE = 64,
-    RP_XPLANE_CONSUMER = 128
+    RP_XPLANE_OPERATES = 16,
+    RP_XPLANE_ROLES = 32,
+    RP_XPLANE_PRODUCER_TYPE = 32,
+    RP_XPLANE_PRODUCER = 64,
+    RP_XPLANE_CONSUMER_TYPE = 128,
+    RP_XPLANE_CONSUMER = 256
 };
 
 #define RP_XPLANE_CONTEXTS 18 /* kinds of arrows that have a name */
@@ -95,7 +96,7 @@ struct rp_xplane_value { /* one XStat */
 struct rp_xplane_key {    /* of arguments, deduplicated by text */
     rp_str str, size_str; /* size_str: key of the size, for bytes; 0: not made yet */
     uint32_t seen, place; /* serial of the last event that has it; index of the argument there */
-    uint8_t role;
+    uint16_t role;
 };
 
 struct rp_xplane_stat { /* XStatMetadata */
@@ -109,7 +110,8 @@ struct rp_xplane_stat { /* XStatMetadata */
 struct rp_xplane_label { /* XEventMetadata; read when an event needs it */
     struct rp_bytes message;
     bool read;
-    uint8_t name_kind, roles;
+    uint8_t name_kind;
+    uint16_t roles;
     uint16_t nargs;      /* of all its events */
     uint32_t args, keys; /* the first of them, and of their keys */
     rp_str name, long_name;
@@ -178,7 +180,7 @@ enum rp_xplane_plane_kind rp_xplane_plane_kind(struct rp_bytes name);
 enum rp_xplane_line_kind rp_xplane_line_kind(enum rp_xplane_plane_kind plane, struct rp_bytes name);
 /* display: the event has a display name that differs from its full name. */
 enum rp_xplane_name_kind rp_xplane_name_kind(struct rp_bytes name, bool display, unsigned *signs);
-uint8_t rp_xplane_role(struct rp_bytes stat_name);
+uint16_t rp_xplane_role(struct rp_bytes stat_name);
 /* The kind of hand-off; "other" for numbers from RP_XPLANE_CONTEXTS on. */
 const char *rp_xplane_context_name(uint64_t type);
 void rp_xplane_fill_kinds(struct rp_xplane *r);

@@ -59,9 +59,14 @@ enum rp_code rp_loop_work_init(struct rp_loop_work *work, struct rp_builder *b, 
             RP_TRY(push_outermost(work, b, &b->tracks.at[t], err));
     if (!work->items.n)
         RP_TRY(push_device_work(work, b, err));
+    rp_loop_work_sort(work);
+    return RP_OK;
+}
+
+void rp_loop_work_sort(struct rp_loop_work *work)
+{
     if (work->items.n)
         qsort(work->items.at, work->items.n, sizeof *work->items.at, by_begin);
-    return RP_OK;
 }
 
 void rp_loop_work_release(struct rp_loop_work *work)
@@ -105,6 +110,48 @@ double rp_loop_work_differs(const struct rp_loop_work *work, int64_t a_begin_ns,
     if (!na || !nb)
         return NAN;
     return 1 - (double)common / (double)(na > nb ? na : nb);
+}
+
+static bool name_has(const struct rp_builder *b, rp_str name, const char *const *texts)
+{
+    for (size_t i = 0; texts[i]; i++)
+        if (strstr(rp_strtab_borrow(&b->str, name), texts[i]))
+            return true;
+    return false;
+}
+
+bool rp_loop_work_adds(const struct rp_loop_work *work, const struct rp_builder *b,
+                       int64_t a_begin_ns, int64_t a_end_ns, int64_t b_begin_ns, int64_t b_end_ns,
+                       const char *const *texts)
+{
+    size_t a = first_from(work, a_begin_ns), a_end = first_from(work, a_end_ns);
+    size_t end = first_from(work, b_end_ns), missing = 0, i;
+    bool adds = true;
+
+    for (i = a; i < a_end; i++)
+        work->count.at[work->items.at[i].name]++;
+    for (i = first_from(work, b_begin_ns); i < end; i++)
+        if (work->count.at[work->items.at[i].name])
+            work->count.at[work->items.at[i].name]--;
+        else
+            adds = adds && !name_has(b, work->items.at[i].name, texts);
+    for (i = a; i < a_end; i++) {
+        missing += work->count.at[work->items.at[i].name];
+        work->count.at[work->items.at[i].name] = 0;
+    }
+    return adds && missing <= (a_end - a) / 20;
+}
+
+bool rp_loop_work_has(const struct rp_loop_work *work, const struct rp_builder *b, int64_t begin_ns,
+                      int64_t end_ns, const char *text)
+{
+    const char *const texts[] = {text, NULL};
+    size_t end = first_from(work, end_ns);
+
+    for (size_t i = first_from(work, begin_ns); i < end; i++)
+        if (name_has(b, work->items.at[i].name, texts))
+            return true;
+    return false;
 }
 
 int64_t rp_loop_work_begin(const struct rp_loop_work *work, int64_t before_ns, size_t n)

@@ -21,9 +21,10 @@ struct rp_loop_work {
 /* Fills an empty sequence from a process of the builder. Release it also after a failure. */
 enum rp_code rp_loop_work_init(struct rp_loop_work *work, struct rp_builder *b, uint32_t process,
                                struct rp_err *err);
-/* Adds one event; they come in time order. */
+/* Adds one event; they come in time order, or are sorted afterwards. */
 enum rp_code rp_loop_work_push(struct rp_loop_work *work, struct rp_builder *b, rp_event e,
                                struct rp_err *err);
+void rp_loop_work_sort(struct rp_loop_work *work);
 void rp_loop_work_release(struct rp_loop_work *work);
 
 /* How many begin in [begin, end). */
@@ -32,6 +33,14 @@ size_t rp_loop_work_count(const struct rp_loop_work *work, int64_t begin_ns, int
    has none. */
 double rp_loop_work_differs(const struct rp_loop_work *work, int64_t a_begin_ns, int64_t a_end_ns,
                             int64_t b_begin_ns, int64_t b_end_ns);
+/* Whether the second interval has all the work of the first one and more of other work, nothing of
+   which has one of the texts (up to a NULL) in its name. */
+bool rp_loop_work_adds(const struct rp_loop_work *work, const struct rp_builder *b,
+                       int64_t a_begin_ns, int64_t a_end_ns, int64_t b_begin_ns, int64_t b_end_ns,
+                       const char *const *texts);
+/* Whether an item that begins in [begin, end) has the text in its name. */
+bool rp_loop_work_has(const struct rp_loop_work *work, const struct rp_builder *b, int64_t begin_ns,
+                      int64_t end_ns, const char *text);
 /* Where the last n items before a time begin; INT64_MAX without any. */
 int64_t rp_loop_work_begin(const struct rp_loop_work *work, int64_t before_ns, size_t n);
 /* When the first n items from a time on have ended; INT64_MIN without any. */

@@ -72,29 +72,49 @@ enum rp_code rp_steps_by_marks(struct rp_builder *b, struct rp_err *err)
     return code;
 }
 
-/* How much of the recorded work lies in the steps, of the device, without any of the host: 0 to 1.
- */
+enum work { WORK_DEVICE, WORK_EXECUTABLE, WORK_HOST, WORKS };
+
+/* The kind of work of an event; WORKS: none. Calls of executables compile, too: where the
+   operations of executables on the host are recorded, these are their work. */
+static enum work work_of(const struct rp_builder *b, rp_event e, rp_str hlo_op)
+{
+    struct rp_arg arg;
+
+    if (rp_kind_is_device_work(b->ev.kind.at[e]))
+        return WORK_DEVICE;
+    if (b->ev.kind.at[e] != RP_KIND_CPU_OP)
+        return WORKS;
+    return hlo_op != RP_NONE && rp_args_find(&b->trace->args, b->ev.shape.at[e],
+                                             b->ev.arg_row.at[e], hlo_op, &arg)
+               ? WORK_EXECUTABLE
+               : WORK_HOST;
+}
+
+/* How much of the recorded work lies in the steps, of the first kind that there is: 0 to 1. */
 static double covered_share(const struct rp_builder *b)
 {
     const struct rp_step *steps = b->steps.at;
-    double inside = 0, all = 0, host_inside = 0, host_all = 0;
+    double inside[WORKS + 1] = {0}, all[WORKS + 1] = {0};
+    rp_str hlo_op = rp_build_find_str(b, "hlo_op");
     rp_event e;
+    size_t i;
 
     for (e = 0; e < b->ev.n; e++) {
-        bool device = rp_kind_is_device_work(b->ev.kind.at[e]);
-        double *part = device ? &inside : &host_inside, *whole = device ? &all : &host_all;
+        enum work work = work_of(b, e, hlo_op);
         int64_t at = b->ev.ts_ns.at[e];
-        size_t i;
 
-        if ((!device && b->ev.kind.at[e] != RP_KIND_CPU_OP) || !rp_step_is_span(b, e))
+        if (work == WORKS || !rp_step_is_span(b, e))
             continue;
         RP_LOWER_BOUND(i, b->steps.n, steps[i].begin_ns <= at);
-        *whole += (double)b->ev.dur_ns.at[e];
+        all[work] += (double)b->ev.dur_ns.at[e];
         if (i && (at < steps[i - 1].end_ns ||
                   (i < b->steps.n && !(steps[i - 1].flags & RP_STEP_BREAK_AFTER))))
-            *part += (double)b->ev.dur_ns.at[e];
+            inside[work] += (double)b->ev.dur_ns.at[e];
     }
-    return all > 0 ? inside / all : host_all > 0 ? host_inside / host_all : 1;
+    for (i = 0; i < WORKS; i++)
+        if (all[i] > 0)
+            return inside[i] / all[i];
+    return 1;
 }
 
 /* Whether the recording has events that start in (begin, end). */
@@ -198,6 +218,8 @@ enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
         RP_TRY(rp_steps_by_session(b, err));
     if (!b->steps.n)
         RP_TRY(choose_steps(b, err));
+    if (!b->steps.n)
+        RP_TRY(rp_steps_by_runs(b, err));
     put_in_order(b);
     v = rp_mark_view_of_builder(b);
     rp_steps_end_work(&v, b->steps.at, b->steps.n);

@@ -12,8 +12,10 @@
 enum rp_code rp_steps_by_profiler(struct rp_builder *b, struct rp_err *err);
 /* The names that servers use, which also describe the profiler's steps. */
 enum rp_code rp_steps_by_marks(struct rp_builder *b, struct rp_err *err);
-/* XLA and TensorFlow: a thread "Steps", step_num, group_id, "XLA Modules", run_id. */
+/* XLA and TensorFlow: a thread "Steps", step_num, group_id, "XLA Modules". */
 enum rp_code rp_steps_by_run_id(struct rp_builder *b, struct rp_err *err);
+/* The argument run_id: whatever ran, where nothing says more. */
+enum rp_code rp_steps_by_runs(struct rp_builder *b, struct rp_err *err);
 /* TensorFlow's RunMetadata and Timeline: the one run that they record. */
 enum rp_code rp_steps_by_session(struct rp_builder *b, struct rp_err *err);
 /* Annotations such as "iteration 5", one after the other. */

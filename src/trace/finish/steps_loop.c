@@ -4,15 +4,20 @@
  *
  *     an optimizer    "Optimizer.step#Adam.step" of PyTorch: a step ends where the range ends, so
  *                     that micro-batches and a closure inside of it are part of the step
- *     an executable   "jit_step" of JAX: a step begins where it is called
- *     a data loader   "enumerate(DataLoader)#….__next__": a step begins with the next batch
+ *     an executable   "jit_step" of JAX: a step begins where it is called; on the CPU, where calls
+ *                     return before the work is done, where its first operation runs. Functions
+ *                     and sessions of TensorFlow likewise
+ *     a data loader   "enumerate(DataLoader)#….__next__": a step begins with the next batch. Where
+ *                     some batches are followed by a backward pass, the others are evaluations
  *     a forward pass  "aten::embedding": a language model looks its tokens up, in generation
  *                     once for each new token; a step begins there
  *
  * A round may do it several times (two optimizers, gradients that are accumulated): the work
  * between two of them is compared with the work between those 2, 3, ... later, and the smallest
  * distance at which it is the same is a round. Something that happens now and then, such as a loss
- * that is read every fifth step, hardly changes the work, so it does not make a round of five.
+ * that is read every fifth step, hardly changes the work, so it does not make a round of five; nor
+ * does an evaluation after every fifth: it adds work without a backward pass to a step like the
+ * others.
  *
  * A round with much more work than usual has something else in it: an evaluation, a checkpoint. The
  * step is then the usual amount of work next to its mark, and what is left is no part of any step.
@@ -24,14 +29,16 @@
 #include "trace/finish/loop_work.h"
 
 #include "base/order.h"
+#include "trace/build/dense_ids.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST_MARKS   3  /* fewer are no loop */
-#define MOST_MARKS    16 /* of a round */
-#define SAMPLED_ROUND 64 /* rounds that are compared */
-#define WARM_UP_RATIO 2  /* a first step that takes longer than that many usual ones is warm-up */
+#define LEAST_MARKS   3    /* fewer are no loop */
+#define MOST_MARKS    16   /* of a round */
+#define SAMPLED_ROUND 64   /* rounds that are compared */
+#define SAME          0.05 /* rounds whose work differs by less are the same */
+#define WARM_UP_RATIO 2    /* a first step that takes longer than that many usual ones is warm-up */
 
 enum loop_kind {
     LOOP_NONE,
@@ -45,6 +52,7 @@ enum loop_kind {
 struct loop_mark {
     rp_event event;
     int64_t begin_ns, end_ns, work_ns; /* work: of the device, launched in it */
+    rp_str name;
 };
 
 struct loop {
@@ -72,7 +80,8 @@ static enum loop_kind kind_of_name(const char *name)
     if (begins_with(name, "enumerate(DataLoader)#"))
         return LOOP_LOADER;
     if (begins_with(name, "jit_") || begins_with(name, "jit(") || begins_with(name, "pjit_") ||
-        begins_with(name, "pmap_") || begins_with(name, "PjitFunction("))
+        begins_with(name, "pmap_") || begins_with(name, "PjitFunction(") ||
+        begins_with(name, "EagerLocalExecute: __inference_") || !strcmp(name, "SessionRun"))
         return LOOP_EXECUTABLE;
     if (!strcmp(name, "aten::embedding"))
         return LOOP_FORWARD;
@@ -120,7 +129,7 @@ static enum rp_code list_marks(struct loop *w, uint32_t track, struct rp_err *er
 
     w->marks.n = 0;
     for (rp_event e = b->tracks.at[track].first; e < b->tracks.at[track].end; e++) {
-        struct loop_mark mark = {e, b->ev.ts_ns.at[e], rp_build_end_ns(b, e), 0};
+        struct loop_mark mark = {e, b->ev.ts_ns.at[e], rp_build_end_ns(b, e), 0, b->ev.name.at[e]};
 
         if (mark.begin_ns < until || !is_mark(w, e))
             continue;
@@ -173,7 +182,7 @@ static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
         add_device_work(w);
         for (i = 0; i < w->marks.n; i++) {
             const struct loop_mark *m = &w->marks.at[i];
-            rp_str name = w->b->ev.name.at[m->event];
+            rp_str name = m->name;
 
             if (count.at[name]++) {
                 work[name] += (double)m->work_ns;
@@ -185,12 +194,85 @@ static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
                 best = name;
         }
         for (i = 0; i < w->marks.n; i++)
-            if (w->b->ev.name.at[w->marks.at[i].event] == best)
+            if (w->marks.at[i].name == best)
                 w->marks.at[kept++] = w->marks.at[i];
         w->marks.n = kept;
     }
     rp_vec_release(&sum);
     rp_vec_release(&count);
+    return code;
+}
+
+/* ------------------------------------------------------------------ runs on the host */
+
+/* Operations of executables that XLA runs on the host. */
+struct loop_runs {
+    rp_id_vec id; /* run_id */
+    RP_VEC(rp_event) op;
+    RP_VEC(rp_str) module;
+    RP_VEC(uint32_t) run; /* by operation: its run, in order of appearance */
+    uint32_t n;
+};
+
+static enum rp_code list_operations(struct rp_builder *b, struct loop_runs *r, struct rp_err *err)
+{
+    rp_str id = rp_build_find_str(b, "run_id"), module = rp_build_find_str(b, "hlo_module");
+
+    for (rp_event e = 0; id != RP_NONE && module != RP_NONE && e < b->ev.n; e++) {
+        struct rp_arg run, of;
+
+        if (b->ev.kind.at[e] != RP_KIND_CPU_OP || !rp_step_is_span(b, e) ||
+            !rp_args_find(&b->trace->args, b->ev.shape.at[e], b->ev.arg_row.at[e], id, &run) ||
+            !rp_args_find(&b->trace->args, b->ev.shape.at[e], b->ev.arg_row.at[e], module, &of) ||
+            run.type != RP_ARG_I64 || of.type != RP_ARG_STR)
+            continue;
+        RP_TRY(rp_vec_push(&r->id, run.v.i, err));
+        RP_TRY(rp_vec_push(&r->op, e, err));
+        RP_TRY(rp_vec_push(&r->module, of.v.s, err));
+    }
+    RP_TRY(rp_vec_reserve(&r->run, r->id.n + 1, err));
+    return rp_dense_ids(r->id.at, r->id.n, r->run.at, &r->n, err);
+}
+
+RP_ORDER(by_begin, struct loop_mark, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(event))
+
+/* A mark for each run, from the begin of its first operation to the end of the last one. */
+static enum rp_code mark_runs(struct loop *w, const struct loop_runs *r, struct rp_err *err)
+{
+    struct loop_mark *mark;
+    size_t i;
+
+    RP_TRY(rp_vec_reserve(&w->marks, r->n + 1, err));
+    for (i = 0; i < r->op.n; i++) {
+        rp_event e = r->op.at[i];
+        int64_t begin = w->b->ev.ts_ns.at[e], end = rp_build_end_ns(w->b, e);
+
+        mark = &w->marks.at[r->run.at[i]];
+        if (r->run.at[i] == w->marks.n) {
+            *mark = (struct loop_mark){e, begin, end, 0, r->module.at[i]};
+            w->marks.n++;
+        }
+        mark->begin_ns = begin < mark->begin_ns ? begin : mark->begin_ns;
+        mark->end_ns = end > mark->end_ns ? end : mark->end_ns;
+        RP_TRY(rp_loop_work_push(&w->work, w->b, e, err));
+    }
+    if (w->marks.n)
+        qsort(w->marks.at, w->marks.n, sizeof *w->marks.at, by_begin);
+    rp_loop_work_sort(&w->work);
+    return RP_OK;
+}
+
+static enum rp_code list_runs(struct loop *w, struct rp_err *err)
+{
+    struct loop_runs r = {0};
+    enum rp_code code = list_operations(w->b, &r, err);
+
+    if (code == RP_OK)
+        code = mark_runs(w, &r, err);
+    rp_vec_release(&r.id);
+    rp_vec_release(&r.op);
+    rp_vec_release(&r.module);
+    rp_vec_release(&r.run);
     return code;
 }
 
@@ -201,12 +283,16 @@ static int64_t boundary(const struct loop *w, size_t i)
     return w->at_end ? w->marks.at[i].end_ns : w->marks.at[i].begin_ns;
 }
 
-/* How much the work between marks differs from that `lag` marks later: 0 to 1. */
+static int64_t boundary_after(const struct loop *w, size_t i)
+{
+    return i + 1 < w->marks.n ? boundary(w, i + 1) : INT64_MAX;
+}
+
+/* How many of the rounds differ from that `lag` marks later: 0 to 1. */
 static double difference(const struct loop *w, size_t lag)
 {
     size_t n = w->marks.n - 1, from = n > SAMPLED_ROUND + lag ? (n - SAMPLED_ROUND - lag) / 2 : 0;
-    size_t count = 0, i;
-    double sum = 0;
+    size_t count = 0, differ = 0, i;
 
     for (i = from; i + lag < n && count < SAMPLED_ROUND; i++) {
         double one = rp_loop_work_differs(&w->work, boundary(w, i), boundary(w, i + 1),
@@ -214,10 +300,43 @@ static double difference(const struct loop *w, size_t lag)
 
         if (isnan(one))
             continue; /* recorded without detail */
-        sum += one;
+        differ += one >= SAME;
         count++;
     }
-    return count ? sum / (double)count : 1;
+    return count ? (double)differ / (double)count : 1;
+}
+
+static bool has_backward(const struct loop *w, int64_t begin_ns, int64_t end_ns)
+{
+    return rp_loop_work_has(&w->work, w->b, begin_ns, end_ns, "ackward");
+}
+
+/* Whether the round after mark `with` does what the one after mark `i` does, and more that trains
+   nothing: an evaluation. An executable named so updates what others computed. */
+static bool adds_evaluation(const struct loop *w, size_t i, size_t with)
+{
+    static const char *const trains[] = {"ackward", "apply", "update", "optim", NULL};
+
+    return rp_loop_work_adds(&w->work, w->b, boundary(w, i), boundary(w, i + 1), boundary(w, with),
+                             boundary(w, with + 1), trains);
+}
+
+/* Whether of every `lag` rounds one is like the others and has an evaluation in it. */
+static bool is_now_and_then(const struct loop *w, size_t lag)
+{
+    size_t from = (w->marks.n - 1 - lag) / 2, most = from, other, i;
+
+    for (i = from; i < from + lag; i++)
+        if (rp_loop_work_count(&w->work, boundary(w, i), boundary(w, i + 1)) >
+            rp_loop_work_count(&w->work, boundary(w, most), boundary(w, most + 1)))
+            most = i;
+    other = most == from ? from + 1 : from;
+    for (i = from; i < from + lag; i++)
+        if (i != most && i != other &&
+            rp_loop_work_differs(&w->work, boundary(w, i), boundary(w, i + 1), boundary(w, other),
+                                 boundary(w, other + 1)) >= SAME)
+            return false;
+    return adds_evaluation(w, other, most);
 }
 
 /* How many marks a round has. */
@@ -226,12 +345,31 @@ static size_t marks_of_round(const struct loop *w)
     double one = difference(w, 1);
     size_t lag;
 
-    if (one < 0.05)
+    if (one < SAME)
         return 1;
     for (lag = 2; lag <= MOST_MARKS && 3 * lag <= w->marks.n; lag++)
         if (difference(w, lag) < one / 2)
-            return lag;
+            return (w->kind == LOOP_OPTIMIZER || w->kind == LOOP_EXECUTABLE) &&
+                           is_now_and_then(w, lag)
+                       ? 1
+                       : lag;
     return 1;
+}
+
+/* Where batches are followed by backward passes, those without are evaluations; the last request of
+   an epoch gets no batch. Leaves the others. */
+static void keep_batches(struct loop *w)
+{
+    size_t with_backward = 0, kept = 0, i;
+
+    for (i = 0; i < w->marks.n; i++)
+        with_backward += has_backward(w, boundary(w, i), boundary_after(w, i));
+    for (i = 0; i < w->marks.n; i++)
+        if (with_backward >= LEAST_MARKS
+                ? has_backward(w, boundary(w, i), boundary_after(w, i))
+                : rp_loop_work_count(&w->work, w->marks.at[i].end_ns, boundary_after(w, i)) > 0)
+            w->marks.at[kept++] = w->marks.at[i];
+    w->marks.n = kept;
 }
 
 /* Leaves one mark for each round: the last one, or the first one where a step begins with it. */
@@ -290,6 +428,7 @@ static struct rp_step step_of(const struct loop *w, size_t i)
     struct rp_step step =
         rp_step_of_event(w->b, w->marks.at[i].event, sources[w->kind], (int64_t)i);
 
+    step.name = w->marks.at[i].name;
     step.flags = 0; /* the host's */
     return step;
 }
@@ -310,7 +449,7 @@ static void place_before_mark(const struct loop *w, size_t i, struct rp_step *st
 /* A step that begins with its mark lasts until the next one, or until its usual work has ended. */
 static void place_after_mark(const struct loop *w, size_t i, struct rp_step *step)
 {
-    int64_t next = i + 1 < w->marks.n ? boundary(w, i + 1) : INT64_MAX, end;
+    int64_t next = boundary_after(w, i), end;
 
     step->begin_ns = boundary(w, i);
     end = i + 1 < w->marks.n && !has_more(w, step->begin_ns, next)
@@ -361,21 +500,40 @@ static enum rp_code make_steps(struct loop *w, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code find_loop(struct loop *w, struct rp_err *err)
+/* The calls of the executable that works most; on the CPU its runs, which begin after the calls. */
+static enum rp_code find_executable(struct loop *w, struct rp_err *err)
+{
+    uint32_t track;
+
+    RP_TRY(list_runs(w, err));
+    if (w->marks.n)
+        return keep_main_executable(w, err);
+    track = busiest_track(w);
+    if (track == RP_NONE)
+        return RP_OK;
+    RP_TRY(list_marks(w, track, err));
+    for (size_t i = 0; i < w->marks.n; i++)
+        RP_TRY(rp_loop_work_push(&w->work, w->b, w->marks.at[i].event, err));
+    return keep_main_executable(w, err);
+}
+
+static enum rp_code find_marks(struct loop *w, struct rp_err *err)
 {
     uint32_t track = busiest_track(w);
 
     if (track == RP_NONE)
         return RP_OK;
     RP_TRY(list_marks(w, track, err));
+    RP_TRY(rp_loop_work_init(&w->work, w->b, w->b->tracks.at[track].process, err));
+    if (w->kind == LOOP_LOADER && rp_build_find_str(w->b, "without detail") == RP_NONE)
+        keep_batches(w);
+    return RP_OK;
+}
+
+static enum rp_code find_loop(struct loop *w, struct rp_err *err)
+{
     w->at_end = w->kind == LOOP_OPTIMIZER;
-    if (w->kind == LOOP_EXECUTABLE) {
-        for (size_t i = 0; i < w->marks.n; i++)
-            RP_TRY(rp_loop_work_push(&w->work, w->b, w->marks.at[i].event, err));
-        RP_TRY(keep_main_executable(w, err));
-    } else {
-        RP_TRY(rp_loop_work_init(&w->work, w->b, w->b->tracks.at[track].process, err));
-    }
+    RP_TRY((w->kind == LOOP_EXECUTABLE ? find_executable : find_marks)(w, err));
     if (w->marks.n < LEAST_MARKS || !w->work.items.n)
         return RP_OK;
     keep_rounds(w);

@@ -6,7 +6,7 @@
  *   the argument step_num     each event that has it is a step (a StepTraceAnnotation)
  *   the argument group_id     a step is from the first to the last event of a group
  *   a thread "XLA Modules"    each run of the module that takes most time, if it runs twice
- *   the argument run_id       as group_id
+ *   the argument run_id       as group_id; weak: each executable that runs has one
  * Numbers may be written as text.
  */
 #include "trace/build/dense_ids.h"
@@ -208,7 +208,10 @@ enum rp_code rp_steps_by_run_id(struct rp_builder *b, struct rp_err *err)
         RP_TRY(by_group(b, "group_id", err));
     if (b->steps.n == 0)
         RP_TRY(by_modules(b, err));
-    if (b->steps.n == 0)
-        RP_TRY(by_group(b, "run_id", err));
     return RP_OK;
+}
+
+enum rp_code rp_steps_by_runs(struct rp_builder *b, struct rp_err *err)
+{
+    return by_group(b, "run_id", err);
 }

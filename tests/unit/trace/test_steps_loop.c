@@ -270,11 +270,143 @@ static void test_windows_of_the_profiler(void **state)
     rp_trace_free(trace);
 }
 
+/* Five updates of a critic for one of a generator, by optimizers of one class: a step has all. */
+static void test_unequal_optimizers(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 8; i++) {
+        for (int k = 0; k < 5; k++) {
+            run(&t, "cpu_op", "aten::randn", 10);
+            train(&t, "Optimizer.step#RMSprop.step", "AddmmBackward0");
+        }
+        run_operators(&t, "AddmmBackward0", 3, 10);
+        train(&t, "Optimizer.step#RMSprop.step", "AddmmBackward0");
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 8);
+    assert_int_equal(trace->steps[3].end_ns - trace->steps[3].begin_ns, 5 * 230 + 250);
+    rp_trace_free(trace);
+}
+
+/* An evaluation after every fifth step makes no step of five. */
+static void test_regular_evaluation(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 25; i++) {
+        run_operators(&t, "AddmmBackward0", 4, 10);
+        train(&t, "Optimizer.step#Sign.step", "aten::linear");
+        if (i % 5 == 4)
+            run_operators(&t, "aten::linear", 60, 10);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 25);
+    assert_int_equal(trace->steps[5].end_ns - trace->steps[5].begin_ns, 260);
+    assert_int_equal(trace->steps[4].flags, RP_STEP_BREAK_AFTER);
+    rp_trace_free(trace);
+}
+
+/* One operation of an executable that runs on the host, after the call of it. */
+static void run_operation(struct loop_thread *t, const char *module, int64_t run_id, int64_t ns)
+{
+    t->rows[t->n++] = (struct row){'X', "cpu_op", "fusion", 1,      2, t->now,       ns,     0,
+                                   0,   0,        "run_id", run_id, 0, "hlo_module", module, NULL,
+                                   0,   "hlo_op", "fusion"};
+    t->now += ns;
+}
+
+/* On the CPU calls of JAX return at once: the runs of the executable that works most are steps, and
+   other executables between them are an evaluation. */
+static void test_runs_on_the_host(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+    int64_t id = 0;
+
+    UNUSED_STATE(state);
+    run(&t, "cpu_op", "PjitFunction(init)", 90000); /* compiles */
+    run_operation(&t, "jit_init", ++id, 10);
+    for (int i = 0; i < 12; i++) {
+        run(&t, "cpu_op", "PjitFunction(update)", 5);
+        id++;
+        for (int k = 0; k < 3; k++)
+            run_operation(&t, "jit_update", id, 100);
+        for (int k = 0; i % 4 == 3 && k < 6; k++)
+            run_operation(&t, "jit_loss", ++id, 100);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 12);
+    assert_int_equal(trace->steps[0].source, RP_STEP_EXECUTABLE);
+    assert_string_equal(rp_trace_str(trace, trace->steps[0].name), "jit_update");
+    assert_int_equal(trace->steps[3].flags, RP_STEP_BREAK_AFTER);
+    rp_trace_free(trace);
+}
+
+/* Validation asks for batches as training does, but has no backward pass; and the last request of
+   an epoch gets no batch. */
+static void test_loader_of_validation(void **state)
+{
+    static const char next[] = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        for (int i = 0; i < 6; i++) {
+            run(&t, "user_annotation", next, 30);
+            run_operators(&t, "aten::linear", 10, 10);
+            run_operators(&t, "AddmmBackward0", 10, 10);
+        }
+        run(&t, "user_annotation", next, 30);
+        for (int i = 0; i < 8; i++) {
+            run(&t, "user_annotation", next, 30);
+            run_operators(&t, "aten::linear", 10, 10);
+        }
+        run(&t, "user_annotation", next, 30);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 12);
+    assert_int_equal(trace->steps[0].source, RP_STEP_LOADER);
+    assert_int_equal(trace->steps[5].end_ns - trace->steps[5].begin_ns, 230);
+    assert_int_equal(trace->steps[5].flags, RP_STEP_BREAK_AFTER);
+    rp_trace_free(trace);
+}
+
+/* Keras and other loops of TensorFlow call a function once a step. */
+static void test_functions_of_tensorflow(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        for (int i = 0; i < 10; i++)
+            run(&t, "user_annotation", "EagerLocalExecute: __inference_train_7", 100);
+        for (int i = 0; i < 4; i++)
+            run(&t, "user_annotation", "EagerLocalExecute: __inference_test_9", 100);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 20);
+    assert_int_equal(trace->steps[9].flags, RP_STEP_BREAK_AFTER);
+    assert_int_equal(trace->steps[9].end_ns, 1000);
+    rp_trace_free(trace);
+}
+
 int test_steps_loop(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_optimizer),
         cmocka_unit_test(test_two_optimizers),
+        cmocka_unit_test(test_unequal_optimizers),
+        cmocka_unit_test(test_regular_evaluation),
+        cmocka_unit_test(test_runs_on_the_host),
+        cmocka_unit_test(test_loader_of_validation),
+        cmocka_unit_test(test_functions_of_tensorflow),
         cmocka_unit_test(test_evaluation),
         cmocka_unit_test(test_pause_belongs_to_step),
         cmocka_unit_test(test_warm_up),
