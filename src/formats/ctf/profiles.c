@@ -3,7 +3,7 @@
  * Profiles that frameworks wrote themselves during a recording (.tensorflow_<pid>_<n>.xplane.pb,
  * see capture/frameworks): operators that the recorder cannot see. Each is read by its own reader
  * and appended, with its times converted to the recording's clock: both give the time since 1970 of
- * their zero.
+ * their zero. Those of one process are windows of it: their threads are the same.
  */
 #include "formats/ctf/ctf.h"
 
@@ -35,11 +35,23 @@ static int64_t profile_time(const void *user, uint32_t process, int64_t ns)
     return __builtin_add_overflow(ns, *shift_ns, &t) ? ns : t;
 }
 
+/* The first of the names, which are in order, that differs from that of `i` in its number only. */
+static size_t first_window(const struct profile_name *names, size_t i)
+{
+    const char *number = strrchr(names[i].text, '_');
+    size_t same = number ? (size_t)(number - names[i].text) + 1 : sizeof names->text, first = i;
+
+    while (first && !strncmp(names[first - 1].text, names[i].text, same))
+        first--;
+    return first;
+}
+
 static enum rp_code append_profile(struct rp_ctf_reader *r, const char *path, uint32_t index,
-                                   struct rp_err *err)
+                                   uint32_t window_of, struct rp_err *err)
 {
     struct rp_import import = RP_IMPORT_INIT;
-    struct rp_append how = {.index = index, .pid_step = PID_STEP, .time = profile_time};
+    struct rp_append how = {
+        .index = index, .window_of = window_of, .pid_step = PID_STEP, .time = profile_time};
     struct rp_err why = RP_ERR_INIT;
     struct rp_input *in = NULL;
     int64_t shift_ns = 0;
@@ -92,7 +104,8 @@ enum rp_code rp_ctf_profiles_append(struct rp_ctf_reader *r, const char *folder,
         char path[4096];
 
         snprintf(path, sizeof path, "%s/%s", folder, names.at[i].text);
-        code = append_profile(r, path, (uint32_t)i + 1, err);
+        code =
+            append_profile(r, path, (uint32_t)i + 1, (uint32_t)first_window(names.at, i) + 1, err);
     }
     rp_vec_release(&names);
     return code;

@@ -175,8 +175,11 @@ static enum rp_code add_process(struct appending *a, uint32_t process, uint32_t 
         return rp_builder_process(a->b, p->native_id, text, out, a->err);
     }
     if (!only)
-        return rp_builder_process(a->b, (int64_t)a->how->index * a->how->pid_step + process, 0, out,
-                                  a->err);
+        return rp_builder_process(a->b,
+                                  (int64_t)(a->how->window_of ? a->how->window_of : a->how->index) *
+                                          a->how->pid_step +
+                                      process,
+                                  0, out, a->err);
     *out = RP_NONE;
     if (p->text || p->native_id < only->first_pid ||
         p->native_id - only->first_pid >= (int64_t)only->nprocesses)

@@ -110,9 +110,11 @@ struct rp_append_arrow {
 };
 
 struct rp_append {
-    uint32_t index;      /* of the trace among the joined ones */
-    int64_t pid_step;    /* larger than the number of processes of any trace: process k gets index *
-                            pid_step + k */
+    uint32_t index;     /* of the trace among the joined ones */
+    int64_t pid_step;   /* larger than the number of processes of any trace: process k gets index *
+                           pid_step + k */
+    uint32_t window_of; /* index of an earlier trace of the same process, in whose processes its own
+                           are; 0: none */
     bool same_processes; /* its processes are those of the other traces: they keep their ids, and
                             pid_step is not used */
     const char *label;   /* appended to the names of its processes: "rank 3"; NULL: nothing */

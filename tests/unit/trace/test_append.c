@@ -112,6 +112,30 @@ static rp_event find(const struct rp_trace *t, const char *name, uint32_t proces
     return RP_NONE;
 }
 
+/* Windows of one process: the threads are the same, launches and their kernels stay apart. */
+static void windows_are_joined(void **state)
+{
+    struct rp_trace *t = make(), *all;
+    int64_t shifts[2] = {0, 1000};
+    struct rp_builder *b;
+    struct rp_err err;
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_builder_new(NULL, &b, &err), RP_OK);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct rp_append how = {
+            .index = i + 1, .window_of = 1, .pid_step = 100, .time = later, .user = &shifts[i]};
+
+        assert_int_equal(rp_builder_append(b, t, &how, &err), RP_OK);
+    }
+    assert_int_equal(rp_builder_finish(b, &all, &err), RP_OK);
+    assert_int_equal(all->nprocesses, t->nprocesses);
+    assert_int_equal(all->ntracks, t->ntracks);
+    assert_int_equal(all->links.n, 2 * t->links.n);
+    rp_trace_free(all);
+    rp_trace_free(t);
+}
+
 static void ranks_stay_apart(void **state)
 {
     struct rp_trace *t = make(), *all = join(t, 1000);
@@ -159,6 +183,7 @@ static void pairs_keep_their_times(void **state)
 int test_append(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_are_joined),
         cmocka_unit_test(ranks_stay_apart),
         cmocka_unit_test(pairs_keep_their_times),
     };
