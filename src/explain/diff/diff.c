@@ -7,6 +7,7 @@
 
 #include "dataset/question.h"
 #include "explain/program_diff/program_diff.h"
+#include "explain/roofline/xla.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -187,6 +188,7 @@ static const struct rp_field root_fields[] = {
     LIST(rows, &row_type, NULL, "largest change first", 0),
     LIST(look, &row_type, "operators, by change of their time", "text output only", RP_SCREEN),
     LIST(kernels, &rp_type_string, "other kernels", "text output only", RP_SCREEN),
+    LIST(gates, &rp_gate_row_type, "gates", "the limits of '--gate' and of the named baseline", 0),
     LIST(notes, &rp_type_string, "notes", "limits of the comparison", 0),
     RP_FIELD_END};
 
@@ -228,8 +230,16 @@ static enum rp_code diff_rank(const struct rp_loaded *loaded, const struct rp_sc
                               const struct rp_settings *settings, struct rp_rank_part *part,
                               struct rp_err *err)
 {
-    return rp_trace_diff_rank(loaded->trace, scope, !rp_settings_flag(settings, "no-simulate"),
-                              &part->arena, part->data, err);
+    struct rp_xla_costs xla;
+    struct rp_report_hints hints = {rp_loaded_categories(loaded), rp_xla_cost_of, &xla};
+    enum rp_code code = rp_xla_costs_init(&xla, loaded, err);
+
+    if (code == RP_OK)
+        code = rp_trace_diff_rank(loaded->trace, scope, &hints,
+                                  !rp_settings_flag(settings, "no-simulate"), &part->arena,
+                                  part->data, err);
+    rp_xla_costs_release(&xla);
+    return code;
 }
 
 /* "2%" or "50us". */
@@ -260,6 +270,22 @@ static enum rp_code read_limit(const char *text, struct rp_trace_diff_options *o
     return RP_OK;
 }
 
+/* The gates of the command line, and of the named baseline. Release them also after a failure. */
+static enum rp_code read_gates(const struct rp_settings *settings, struct rp_arena *arena,
+                               struct rp_gates *out, struct rp_err *err)
+{
+    const char *text = rp_settings_text(settings, "gate");
+    const char *name = rp_settings_text(settings, "baseline");
+
+    *out = (struct rp_gates){0};
+    if (text)
+        RP_TRY(rp_gates_parse(out, text, "option '--gate'", err));
+    if (!name && rp_settings_has(settings, "baselines"))
+        return rp_err_set(err, RP_USAGE, "'--baselines' needs '--baseline NAME'");
+    return name ? rp_gates_read(out, rp_settings_text(settings, "baselines"), name, arena, err)
+                : RP_OK;
+}
+
 static enum rp_code list_ranks(const struct rp_ranks *ranks, struct rp_arena *arena,
                                struct rp_trace_diff_input **out, struct rp_err *err)
 {
@@ -279,6 +305,8 @@ static enum rp_code join_traces(const struct rp_ranks runs[2], const struct rp_s
     struct rp_trace_diff_options options = {.limit = rp_settings_int(settings, "limit")};
     struct rp_trace_diff_input *in[2];
     struct rp_trace_diff_root *root = result->root;
+    struct rp_gates gates;
+    enum rp_code code;
 
     RP_TRY(read_limit(rp_settings_text(settings, "fail-over"), &options, err));
     RP_TRY(list_ranks(&runs[0], &result->arena, &in[0], err));
@@ -289,10 +317,14 @@ static enum rp_code join_traces(const struct rp_ranks runs[2], const struct rp_s
     options.graphs[1] = runs[1].graphs;
     options.captures[0] = rp_ranks_are_captures(&runs[0]);
     options.captures[1] = rp_ranks_are_captures(&runs[1]);
-    RP_TRY(rp_trace_diff_join(in[0], runs[0].n, in[1], runs[1].n, &options, &result->arena, root,
-                              err));
-    result->answer = root->failed || !root->comparable ? RP_ANSWER_NO : 0;
-    return RP_OK;
+    code = read_gates(settings, &result->arena, &gates, err);
+    options.gates = &gates;
+    if (code == RP_OK)
+        code = rp_trace_diff_join(in[0], runs[0].n, in[1], runs[1].n, &options, &result->arena,
+                                  root, err);
+    rp_gates_release(&gates);
+    result->answer = root->failed || root->gates_failed || !root->comparable ? RP_ANSWER_NO : 0;
+    return code;
 }
 
 /* ------------------------------------------------------------------ what the inputs are */
@@ -387,8 +419,8 @@ static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
 static enum rp_code check_settings(const struct rp_settings *settings, bool traces,
                                    struct rp_err *err)
 {
-    static const char *const of_traces[] = {"fail-over", "rank",   "step",
-                                            "step-name", "window", NULL};
+    static const char *const of_traces[] = {
+        "fail-over", "gate", "baseline", "baselines", "rank", "step", "step-name", "window", NULL};
     static const char *const of_programs[] = {"module", "stage", "html", NULL};
     const char *const *name = traces ? of_programs : of_traces;
 
@@ -433,9 +465,9 @@ static enum rp_code diff_traces(struct rp_ctx *ctx, const struct rp_dataset *dat
     return rp_ask_two_runs(ctx, dataset, run_of, settings, &rp_ask_diff.ranks, result, err);
 }
 
-static enum rp_code diff_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                             const struct rp_settings *settings, struct rp_result *result,
-                             struct rp_err *err)
+static enum rp_code diff_inputs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                const struct rp_settings *settings, struct rp_result *result,
+                                struct rp_err *err)
 {
     uint8_t *run_of = RP_ARENA_NEW(&result->arena, uint8_t, rp_dataset_count(dataset) + 1);
     enum holds holds[2];
@@ -461,7 +493,53 @@ static enum rp_code diff_run(struct rp_ctx *ctx, const struct rp_dataset *datase
     return diff_programs(ctx, dataset, settings, result, err);
 }
 
+/* The named baseline, then what was given: read together, as two paths are. */
+static enum rp_code diff_with_baseline(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                       const char *base, const struct rp_settings *settings,
+                                       struct rp_result *result, struct rp_err *err)
+{
+    const char *paths[] = {base, dataset->given};
+    struct rp_open_options options = {.struct_size = sizeof options, .salvage = dataset->salvage};
+    struct rp_dataset *both;
+    enum rp_code code;
+
+    if (dataset->ngiven != 1)
+        return rp_err_set(err, RP_USAGE,
+                          "with '--baseline' one file or folder is compared with it, not %zu",
+                          dataset->ngiven);
+    code = rp_open(ctx, paths, 2, &options, &both, err);
+    if (code != RP_OK)
+        return rp_err_context(err, code, "opening the baseline and '%s'", dataset->given);
+    both->trust = dataset->trust;
+    both->wanted = dataset->wanted;
+    both->step_name = dataset->step_name;
+    code = diff_inputs(ctx, both, settings, result, err);
+    rp_dataset_free(both);
+    return code;
+}
+
+static enum rp_code diff_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                             const struct rp_settings *settings, struct rp_result *result,
+                             struct rp_err *err)
+{
+    struct rp_gates gates;
+    enum rp_code code = read_gates(settings, &result->arena, &gates, err);
+
+    if (code == RP_OK)
+        code = gates.base ? diff_with_baseline(ctx, dataset, gates.base, settings, result, err)
+                          : diff_inputs(ctx, dataset, settings, result, err);
+    rp_gates_release(&gates);
+    return code;
+}
+
 static const struct rp_option diff_options[] = {
+    {"gate", 0, RP_OPT_TEXT, "METRIC=LIMIT,…", NULL,
+     "exit with 1 if a metric is worse by more than its limit and the noise: step=2%, mfu=-1pt, "
+     "exposed_comm=5%, memory_peak<=60GB",
+     0},
+    {"baseline", 0, RP_OPT_TEXT, "NAME", NULL,
+     "compare with the run of this name, by its gates, as the file of baselines says", 0},
+    {"baselines", 0, RP_OPT_PATH, "FILE", "reprise.baselines", "the file of baselines", 0},
     {"fail-over", 0, RP_OPT_TEXT, "P%|T", NULL,
      "exit with 1 if the step is slower by more than this and by more than the noise", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
@@ -485,7 +563,7 @@ const struct rp_question_row rp_ask_diff = {
                     "whether that is more than noise, and where it comes from: compute, exposed "
                     "communication, copies, idle time, and operator by operator, aligned by "
                     "their place in the call tree and their shapes. The exit status is 0, and 1 "
-                    "where '--fail-over' was given and the second run is slower than it allows, or "
+                    "where a gate ('--gate', '--fail-over') is not passed, or "
                     "where less than half of the time of either run has a counterpart in the "
                     "other: they are not comparable.\n\n"
                     "Of two programs operations are matched by what they compute: names, ids, the "
@@ -494,13 +572,16 @@ const struct rp_question_row rp_ask_diff = {
                     "program and 1 where they differ. Of a dump with several graphs, or a folder "
                     "where functions were compiled several times, every compilation is explained "
                     "by the one before. Folders and tars are compared module by module.",
-         .examples = "reprise diff base.json.gz new.json.gz\twhy is it slower\n"
-                     "reprise diff base/ new/ --fail-over 2%\tall ranks, for CI\n"
-                     "reprise diff old/*.gz new/*.gz\tthe files of two folders\n"
-                     "reprise diff before.txt after.txt\ttwo programs\n"
-                     "reprise diff before.txt after.txt --html page.html\t... side by side\n"
-                     "reprise diff lazy.txt\twhy each graph was compiled again\n"
-                     "reprise diff dump_a/ dump_b/\tprograms, module by module\n",
+         .examples =
+             "reprise diff base.json.gz new.json.gz\twhy is it slower\n"
+             "reprise diff base/ new/ --fail-over 2%\tall ranks, for CI\n"
+             "reprise diff base/ new/ --gate step=2%,mfu=-1pt,memory_peak=3%\tmore metrics\n"
+             "reprise diff --baseline nightly new/\twith a named baseline and its gates\n"
+             "reprise diff old/*.gz new/*.gz\tthe files of two folders\n"
+             "reprise diff before.txt after.txt\ttwo programs\n"
+             "reprise diff before.txt after.txt --html page.html\t... side by side\n"
+             "reprise diff lazy.txt\twhy each graph was compiled again\n"
+             "reprise diff dump_a/ dump_b/\tprograms, module by module\n",
          .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
          .options = diff_options,
          .type = &rp_program_diff_type},

@@ -8,6 +8,7 @@
  * (docs/definitions.md).
  */
 #include "explain/diff/align.h"
+#include "explain/diff/gates.h"
 #include "explain/report/report.h"
 
 enum rp_diff_time { /* the parts of a step: they add up to it */
@@ -34,6 +35,10 @@ struct rp_trace_diff_part {
     struct rp_diff_phase phase[RP_STEP_PHASES];
     int64_t cause_ns[RP_GAP_CAUSES + 1];   /* of idle; the last: outside device work */
     const char *cause_host[RP_GAP_CAUSES]; /* what the host mainly ran, or NULL */
+    double spread_ns[RP_DIFF_TIMES];       /* of each between the steps; below 0: not known */
+    struct rp_speed_sums speed;            /* in window_ns, of `judged` steps */
+    int64_t window_ns, memory_bytes;       /* memory: the most in use; 0: not recorded */
+    double judged, tokens;                 /* tokens: that a server counted */
     struct rp_diff_tree tree;
     const char *device, *framework;
     int32_t world_size; /* 0: not known */
@@ -88,6 +93,7 @@ struct rp_trace_diff_row {
 struct rp_trace_diff_root {
     const char *inputs, *verdict, *measure;
     bool changed, failed; /* failed: slower than was allowed */
+    bool gates_failed;    /* or a gate is */
     bool comparable;      /* at least half of the time of each run has a counterpart */
     int64_t delta_ns, noise_ns, threshold_ns;
     double delta_share, aligned_share;
@@ -106,6 +112,8 @@ struct rp_trace_diff_root {
     int64_t row_count;
     struct rp_trace_diff_row *rows, *look; /* look: text output only, those that changed */
     const char **kernels;                  /* text output only: other kernels of the rows shown */
+    size_t ngates;
+    struct rp_gate_row *gates;
     const char **notes;
     const char *verdict_text, *mainly_text, *profiler_text, *aligned_text; /* text output only */
     struct rp_trace_diff_row host; /* whose calls on the host changed most; what is NULL: none */
@@ -117,8 +125,9 @@ extern const struct rp_type rp_trace_diff_type;
    vectors are the caller's, also after a failure (rp_part_adopt). */
 extern const struct rp_type rp_trace_diff_part_type;
 enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                                bool simulate, struct rp_arena *arena,
-                                struct rp_trace_diff_part *out, struct rp_err *err);
+                                const struct rp_report_hints *hints, bool simulate,
+                                struct rp_arena *arena, struct rp_trace_diff_part *out,
+                                struct rp_err *err);
 
 struct rp_trace_diff_input {
     const struct rp_trace_diff_part *part;
@@ -126,12 +135,13 @@ struct rp_trace_diff_input {
 };
 
 struct rp_trace_diff_options {
-    const char *paths[2];  /* what the runs are called; copied */
-    const char *graphs[2]; /* what to say about captures of graphs; NULL: nothing */
-    bool captures[2];      /* the run is a recording of captures */
-    int64_t limit;         /* rows; 0: all */
-    double fail_share;     /* share of the base's step; below 0: not given */
-    int64_t fail_ns;       /* below 0: not given */
+    const char *paths[2];         /* what the runs are called; copied */
+    const char *graphs[2];        /* what to say about captures of graphs; NULL: nothing */
+    bool captures[2];             /* the run is a recording of captures */
+    int64_t limit;                /* rows; 0: all */
+    double fail_share;            /* share of the base's step; below 0: not given */
+    int64_t fail_ns;              /* below 0: not given */
+    const struct rp_gates *gates; /* NULL: none */
 };
 
 /* Ranks of each run by number. out->failed tells whether the new run is too slow; where that was

@@ -403,6 +403,12 @@ static void decide(struct diff_join *j)
 
 #define COMPARABLE 0.5 /* of the time of each run: less has a counterpart in another program */
 
+static bool has_gates(const struct diff_join *j)
+{
+    return j->options->fail_share >= 0 || j->options->fail_ns >= 0 ||
+           (j->options->gates && j->options->gates->list.n);
+}
+
 /* Whether the runs are of one program: else no number of one says anything about the other. */
 static void judge_alignment(struct diff_join *j)
 {
@@ -430,6 +436,7 @@ static void judge_alignment(struct diff_join *j)
     out->verdict = "not comparable";
     out->changed = false;
     out->failed = out->threshold_ns != RP_ABSENT_I64;
+    out->gates_failed = has_gates(j);
 }
 
 /* The recorded steps decide. */
@@ -596,6 +603,82 @@ static void add_notes(struct diff_join *j)
         add_note(j, "less than half of the time was aligned: the runs do different work");
 }
 
+/* ------------------------------------------------------------------ gates */
+
+static struct rp_report_speed speed_of(struct diff_join *j, int side)
+{
+    struct rp_speed_rank *ranks = RP_ARENA_NEW(j->arena, struct rp_speed_rank, j->npairs + 1);
+    size_t p;
+
+    for (p = 0; p < j->npairs && ranks; p++) {
+        const struct rp_trace_diff_part *part = part_of(j, side, p);
+
+        ranks[p] =
+            (struct rp_speed_rank){&part->speed, part->window_ns, part->judged, part->tokens};
+    }
+    return rp_report_speed_of(ranks, ranks ? j->npairs : 0);
+}
+
+/* The largest of the ranks; NaN where it was not recorded. */
+static double memory_of(const struct diff_join *j, int side)
+{
+    int64_t most = 0;
+    size_t p;
+
+    for (p = 0; p < j->npairs; p++)
+        if (part_of(j, side, p)->memory_bytes > most)
+            most = part_of(j, side, p)->memory_bytes;
+    return most ? (double)most : NAN;
+}
+
+/* Of a part of the step: by the rank that varies most. */
+static double noise_of(const struct diff_join *j, int time)
+{
+    double spread[2] = {-1, -1}, noise;
+    size_t p;
+    int s;
+
+    for (s = 0; s < 2; s++)
+        for (p = 0; p < j->npairs; p++)
+            spread[s] = fmax(spread[s], part_of(j, s, p)->spread_ns[time]);
+    noise = rp_diff_noise(spread, j->count);
+    return noise < 0 ? NAN : noise;
+}
+
+/* Rates vary as the step does. */
+static struct rp_gate_values rate_values(const struct rp_trace_diff_root *out, double base,
+                                         double fresh)
+{
+    double noise = out->noise_ns == RP_ABSENT_I64 || !out->base.step_ns
+                       ? NAN
+                       : base * (double)out->noise_ns / (double)out->base.step_ns;
+
+    return (struct rp_gate_values){base, fresh, noise};
+}
+
+static enum rp_code decide_gates(struct diff_join *j, struct rp_err *err)
+{
+    struct rp_trace_diff_root *out = j->out;
+    struct rp_report_speed a = speed_of(j, 0), b = speed_of(j, 1);
+    struct rp_gate_values v[RP_GATE_METRICS];
+    int t;
+
+    if (!j->options->gates || !out->parts)
+        return RP_OK;
+    v[RP_GATE_STEP] =
+        (struct rp_gate_values){(double)out->base.step_ns, (double)out->new_run.step_ns,
+                                out->noise_ns == RP_ABSENT_I64 ? NAN : (double)out->noise_ns};
+    for (t = 0; t < RP_DIFF_TIMES; t++)
+        v[RP_GATE_COMPUTE + t] = (struct rp_gate_values){
+            (double)out->parts[t].base_ns, (double)out->parts[t].new_ns, noise_of(j, t)};
+    v[RP_GATE_MFU] = rate_values(out, a.mfu, b.mfu);
+    v[RP_GATE_TOKENS] = rate_values(out, a.tokens_per_s, b.tokens_per_s);
+    v[RP_GATE_SAMPLES] = rate_values(out, a.samples_per_s, b.samples_per_s);
+    v[RP_GATE_MEMORY] = (struct rp_gate_values){memory_of(j, 0), memory_of(j, 1), NAN};
+    return rp_gates_decide(j->options->gates, v, j->arena, &out->gates, &out->ngates,
+                           &out->gates_failed, err);
+}
+
 /* A gate must not pass because nothing, or something else, was recorded. */
 static enum rp_code check_alike(const struct diff_join *j, struct rp_err *err)
 {
@@ -603,26 +686,24 @@ static enum rp_code check_alike(const struct diff_join *j, struct rp_err *err)
     int64_t steps[2] = {j->out->base.step_ns, j->out->new_run.step_ns};
     int s;
 
-    if (j->options->fail_share < 0 && j->options->fail_ns < 0)
+    if (!has_gates(j))
         return RP_OK;
     for (s = 0; s < 2; s++)
         if (j->options->captures[s])
-            return rp_err_set(
-                err, RP_FORMAT,
-                "'%s' is a recording of a graph capture, so '--fail-over' cannot decide",
-                j->options->paths[s]);
+            return rp_err_set(err, RP_FORMAT,
+                              "'%s' is a recording of a graph capture, so a gate cannot decide",
+                              j->options->paths[s]);
     for (s = 0; s < 2; s++)
         if (!steps[s])
-            return rp_err_set(err, RP_FORMAT,
-                              "'%s' has no recorded work, so '--fail-over' cannot decide",
+            return rp_err_set(err, RP_FORMAT, "'%s' has no recorded work, so a gate cannot decide",
                               j->options->paths[s]);
     if (a->has_steps != b->has_steps)
         return rp_err_set(err, RP_FORMAT,
-                          "'%s' has steps and '%s' has none, so '--fail-over' cannot decide",
+                          "'%s' has steps and '%s' has none, so a gate cannot decide",
                           j->options->paths[b->has_steps], j->options->paths[a->has_steps]);
     if (a->on_device != b->on_device)
         return rp_err_set(err, RP_FORMAT,
-                          "'%s' has device work and '%s' has none, so '--fail-over' cannot decide",
+                          "'%s' has device work and '%s' has none, so a gate cannot decide",
                           j->options->paths[b->on_device], j->options->paths[a->on_device]);
     return RP_OK;
 }
@@ -648,6 +729,7 @@ static enum rp_code join_all(struct diff_join *j, struct rp_err *err)
     RP_TRY(rp_arena_check(j->arena, "comparing runs", err));
     RP_TRY(rp_trace_diff_rows(j->in[0], j->in[1], j->pairs, j->npairs, j->options->limit, j->arena,
                               out, err));
+    RP_TRY(decide_gates(j, err));
     judge_alignment(j);
     if (out->comparable && !j->options->captures[0] && !j->options->captures[1])
         RP_TRY(rp_trace_diff_profiler(j->in[0], j->in[1], j->pairs, j->npairs, j->options, j->arena,

@@ -34,6 +34,7 @@ struct part_ctx {
     const struct rp_scope *scope;
     struct rp_arena *arena;
     struct rp_trace_diff_part *out;
+    const struct rp_report_hints *hints;
     struct rp_report_part report;
     bool simulate;
     struct rp_diff_window *windows;
@@ -239,11 +240,55 @@ static enum rp_code make_model(struct part_ctx *m, struct rp_err *err)
     return RP_OK;
 }
 
+static int64_t time_of(const struct rp_breakdown *b, int time)
+{
+    switch (time) {
+    case RP_DIFF_COMPUTE:
+        return b->compute_ns;
+    case RP_DIFF_COMM:
+        return b->exposed_comm_ns;
+    case RP_DIFF_MEMORY:
+        return rp_ns_between(rp_ns_sum(b->compute_ns, b->exposed_comm_ns), b->busy_ns);
+    default:
+        return b->idle_ns;
+    }
+}
+
+/* What gates are about besides the step: how the parts of a step vary, and how much of the device
+   is used. */
+static enum rp_code measure_gates(struct part_ctx *m, struct rp_err *err)
+{
+    const struct rp_report_part *report = &m->report;
+    struct rp_trace_diff_part *out = m->out;
+    size_t i, n = out->limited ? 0 : report->nsteps;
+    int64_t *values = RP_ARENA_NEW(m->arena, int64_t, 2 * n + 2);
+    int t;
+
+    RP_TRY(rp_arena_check(m->arena, "comparing steps", err));
+    for (t = 0; t < RP_DIFF_TIMES; t++) {
+        for (i = 0; i < n; i++)
+            values[i] = time_of(&report->steps[i].b, t);
+        out->spread_ns[t] = rp_diff_spread(values, n, values + n);
+    }
+    out->speed = report->speed;
+    out->window_ns = report->whole.window_ns;
+    out->memory_bytes = report->wrong.allocated_bytes;
+    for (i = 0; i < n; i++) {
+        const struct rp_report_step *s = &report->steps[i];
+
+        out->judged += !s->warm_up && !s->no_detail;
+        if (s->tokens != RP_ABSENT_I64 && !s->warm_up)
+            out->tokens += (double)s->tokens;
+    }
+    out->judged = out->judged > 0 ? out->judged : 1;
+    return RP_OK;
+}
+
 static enum rp_code make_part(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
 
-    RP_TRY(rp_report_rank(m->t, m->scope, NULL, m->arena, &m->report, err));
+    RP_TRY(rp_report_rank(m->t, m->scope, m->hints, m->arena, &m->report, err));
     out->on_device = m->report.on_device;
     out->limited = m->report.limited;
     out->device = m->report.device;
@@ -252,19 +297,22 @@ static enum rp_code make_part(struct part_ctx *m, struct rp_err *err)
     RP_TRY(take_steps(m, err));
     mean_all(m);
     name_hosts(m);
+    RP_TRY(measure_gates(m, err));
     RP_TRY(make_tree(m, err));
     return make_model(m, err);
 }
 
 enum rp_code rp_trace_diff_rank(const struct rp_trace *trace, const struct rp_scope *scope,
-                                bool simulate, struct rp_arena *arena,
-                                struct rp_trace_diff_part *out, struct rp_err *err)
+                                const struct rp_report_hints *hints, bool simulate,
+                                struct rp_arena *arena, struct rp_trace_diff_part *out,
+                                struct rp_err *err)
 {
     static const struct rp_scope whole = {0};
     struct part_ctx m = {.t = trace,
                          .scope = scope ? scope : &whole,
                          .arena = arena,
                          .out = out,
+                         .hints = hints,
                          .simulate = simulate};
     enum rp_code code;
 
@@ -289,6 +337,12 @@ static const struct rp_field part_fields[] = {
     PART(PLAIN, time_ns),
     PART(PLAIN, phase),
     PART(PLAIN, cause_ns),
+    PART(PLAIN, spread_ns),
+    PART(PLAIN, speed),
+    PART(PLAIN, window_ns),
+    PART(PLAIN, memory_bytes),
+    PART(PLAIN, judged),
+    PART(PLAIN, tokens),
     RP_GAP_CAUSE_MAP(CAUSE_HOST)
         RP_PART_FIELD_(LIST, offsetof(struct rp_trace_diff_part, step_ns),
                        offsetof(struct rp_trace_diff_part, nsteps), RP_PART_PLAIN_TYPE(int64_t)),

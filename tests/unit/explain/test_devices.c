@@ -59,7 +59,7 @@ static void diff_compares_the_main_device(void **state)
     struct rp_trace_diff_part part;
 
     UNUSED_STATE(state);
-    assert_code(rp_trace_diff_rank(t, NULL, false, &arena, &part, NULL), RP_OK);
+    assert_code(rp_trace_diff_rank(t, NULL, NULL, false, &arena, &part, NULL), RP_OK);
     assert_code(rp_part_adopt(&rp_trace_diff_part_type, &part, &arena, NULL), RP_OK);
     assert_int_equal(part.time_ns[RP_DIFF_COMPUTE], 300000);
     assert_int_equal(part.median_ns, 300000 + part.time_ns[RP_DIFF_IDLE]);

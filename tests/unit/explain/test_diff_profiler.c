@@ -20,7 +20,7 @@ static void make_parts(struct comparison *c, struct rp_trace *a, struct rp_trace
 
     memset(c, 0, sizeof *c);
     for (s = 0; s < 2; s++) {
-        assert_code(rp_trace_diff_rank(of[s], NULL, simulate, &c->arena, &c->parts[s], NULL),
+        assert_code(rp_trace_diff_rank(of[s], NULL, NULL, simulate, &c->arena, &c->parts[s], NULL),
                     RP_OK);
         assert_code(rp_part_adopt(&rp_trace_diff_part_type, &c->parts[s], &c->arena, NULL), RP_OK);
     }

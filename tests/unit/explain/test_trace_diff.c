@@ -120,7 +120,7 @@ static const struct rp_trace_diff_options all_rows = {PATHS, .fail_share = -1, .
 static void make_part(struct comparison *c, const struct rp_trace *t,
                       struct rp_trace_diff_part *part)
 {
-    assert_code(rp_trace_diff_rank(t, NULL, true, &c->arena, part, NULL), RP_OK);
+    assert_code(rp_trace_diff_rank(t, NULL, NULL, true, &c->arena, part, NULL), RP_OK);
     assert_code(rp_part_adopt(&rp_trace_diff_part_type, part, &c->arena, NULL), RP_OK);
 }
 
