@@ -34,6 +34,7 @@ struct rp_sg_thread {
     rp_track track;
     size_t first_span, end_span; /* into spans */
     size_t first_busy, end_busy; /* into busy */
+    bool carries;                /* all it does is to carry collectives, as workers of gloo do */
 };
 
 struct rp_sg_builder {

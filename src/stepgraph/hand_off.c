@@ -10,7 +10,9 @@
  *   - another thread that stopped being busy while this one was not, and still is not when this one
  *     resumes, hands over to it; this one waited since it was last active;
  *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just
- * then, or, of another process, stopped being busy meanwhile.
+ *     then, or, of another process, stopped being busy meanwhile;
+ *   - a thread that only carries collectives got each of them from a thread that works, not from
+ *     another carrier, however long it then took to begin.
  *
  * These edges are inferred. All starts and stops of busy times are walked in time order, with the
  * threads that are busy and those that are not in lists, the one that changed last in front: of
@@ -180,12 +182,16 @@ static void enter_state(struct hand_off_ctx *p, uint32_t lane, enum state state)
     }
 }
 
-/* The thread that entered a state last, other than this one. */
+/* The thread that entered a state last, other than this one; for a carrier, other than carriers. */
 static uint32_t last_to(struct hand_off_ctx *p, enum scope scope, enum state state)
 {
+    const struct rp_sg_thread *threads = p->b->threads.at;
     uint32_t lane = *front_of(p, scope, p->lane, state);
 
-    return lane == p->lane ? p->links[scope].at[lane].after : lane;
+    while (lane != RP_SG_NO_LANE &&
+           (lane == p->lane || (threads[p->lane].carries && threads[lane].carries)))
+        lane = p->links[scope].at[lane].after;
+    return lane;
 }
 
 /* When a thread that is idle stopped being busy, after this one did; else INT64_MIN. */
@@ -216,16 +222,33 @@ static enum rp_code wake_up(struct hand_off_ctx *p, struct rp_err *err)
                                   : add_hand_off(p, p->busy_ns, p->busy_ns, found, p->busy_ns, err);
 }
 
+/* A carrier got its collective from the thread that works, or that worked last; *given: there is
+   one. */
+static enum rp_code give_collective(struct hand_off_ctx *p, bool *given, struct rp_err *err)
+{
+    uint32_t giver = last_to(p, PROCESS, BUSY);
+
+    if (giver == RP_SG_NO_LANE)
+        giver = last_to(p, PROCESS, IDLE);
+    *given = giver != RP_SG_NO_LANE;
+    return *given ? add_hand_off(p, p->busy_ns, p->busy_ns, giver, p->busy_ns, err) : RP_OK;
+}
+
 /* Why a thread resumes. */
 static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t ns,
                                   struct rp_err *err)
 {
     size_t at = p->cursor.at[lane];
+    bool given = false;
     int64_t stop;
 
     p->lane = lane;
     p->busy_ns = ns;
     p->idle_ns = at == p->b->threads.at[lane].first_busy ? INT64_MIN : p->b->busy.at[at - 1].end_ns;
+    if (p->b->threads.at[lane].carries)
+        RP_TRY(give_collective(p, &given, err));
+    if (given)
+        return RP_OK;
     stop = stop_ns(p, last_to(p, PROCESS, IDLE));
     return stop == INT64_MIN ? wake_up(p, err) : take_over(p, last_to(p, PROCESS, IDLE), stop, err);
 }

@@ -5,10 +5,20 @@
  * stream or an event for the work that ended last during the call. A copy call that returned only
  * after its copy ended waited for the copy. The call is cut where the last of that work ended:
  * until then the thread waited.
+ *
+ * A thread may also wait without a recorded call, for example where it polls. It does if, nearly
+ * each time that it does nothing for a while (QUIET_NS), it goes on as soon as (SOON_NS) the device
+ * has nothing left to do.
  */
 #include "stepgraph/build.h"
 
 #include <string.h>
+
+#define QUIET_NS    100000
+#define SOON_NS     20000
+#define EARLY_NS    10000 /* times of devices are converted to those of the host, not exactly */
+#define LEAST_QUIET 4     /* times: fewer may be chance */
+#define NEARLY_EACH 0.8   /* of them */
 
 enum wait { NO_WAIT, WAIT_DEVICE, WAIT_SOME, WAIT_COPY };
 
@@ -137,6 +147,83 @@ static enum rp_code look_at(struct sync_ctx *s, uint32_t lane, rp_event e, struc
     }
 }
 
+/* ------------------------------------------------------------------ waits that were not recorded
+ */
+
+/* The item that ends last of those that begin before a moment. Moments come in order. */
+struct last_item {
+    size_t next;   /* item that was not looked at */
+    uint32_t item; /* or RP_SG_NO_ITEM */
+};
+
+static void advance(const struct rp_sg_builder *b, struct last_item *last, int64_t ns)
+{
+    const struct rp_work_item *items = b->work->items.at;
+
+    for (; last->next < b->work->items.n && items[last->next].begin_ns < ns; last->next++)
+        if (last->item == RP_SG_NO_ITEM || items[last->next].end_ns >= items[last->item].end_ns)
+            last->item = (uint32_t)last->next;
+}
+
+/* Whether a thread is quiet before its busy time i, and in *item the work whose end ended that, or
+   RP_SG_NO_ITEM. */
+static bool is_quiet(const struct rp_sg_builder *b, size_t i, struct last_item *last,
+                     uint32_t *item)
+{
+    int64_t from = b->busy.at[i - 1].end_ns, to = b->busy.at[i].begin_ns, end;
+
+    *item = RP_SG_NO_ITEM;
+    if (rp_ns_between(from, to) < QUIET_NS)
+        return false;
+    advance(b, last, to);
+    end = last->item == RP_SG_NO_ITEM ? INT64_MIN : b->work->items.at[last->item].end_ns;
+    if (end > from && rp_ns_between(end, to) <= SOON_NS && rp_ns_between(to, end) <= EARLY_NS)
+        *item = last->item;
+    return true;
+}
+
+/* Whether a thread waits for the device without a call. */
+static bool waits_silently(const struct rp_sg_builder *b, const struct rp_sg_thread *thread)
+{
+    struct last_item last = {0, RP_SG_NO_ITEM};
+    size_t i, quiet = 0, ended = 0;
+    uint32_t item;
+
+    for (i = thread->first_busy + 1; i < thread->end_busy; i++) {
+        quiet += is_quiet(b, i, &last, &item);
+        ended += item != RP_SG_NO_ITEM;
+    }
+    return ended >= LEAST_QUIET && (double)ended >= NEARLY_EACH * (double)quiet;
+}
+
+static enum rp_code find_silent(struct rp_sg_builder *b, uint32_t lane, struct rp_err *err)
+{
+    const struct rp_sg_thread *thread = &b->threads.at[lane];
+    struct last_item last = {0, RP_SG_NO_ITEM};
+    uint32_t item;
+    size_t i;
+
+    if (!waits_silently(b, thread))
+        return RP_OK;
+    for (i = thread->first_busy + 1; i < thread->end_busy; i++) {
+        struct rp_sg_cut c = {.lane = lane,
+                              .other = RP_SG_NO_LANE,
+                              .kind = RP_SG_SYNC,
+                              .flags = RP_SG_INFERRED,
+                              .from_ns = b->busy.at[i - 1].end_ns};
+
+        is_quiet(b, i, &last, &item);
+        if (item == RP_SG_NO_ITEM)
+            continue;
+        c.item = item;
+        c.at_ns = b->work->items.at[item].end_ns;
+        if (c.at_ns > b->busy.at[i].begin_ns)
+            c.at_ns = b->busy.at[i].begin_ns;
+        RP_TRY(rp_vec_push(&b->cuts, c, err));
+    }
+    return RP_OK;
+}
+
 static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
 {
     struct rp_sg_builder *b = s->b;
@@ -149,6 +236,8 @@ static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
     for (lane = 0; lane < b->threads.n; lane++)
         for (i = b->threads.at[lane].first_span; i < b->threads.at[lane].end_span; i++)
             RP_TRY(look_at(s, lane, b->spans.at[i], err));
+    for (lane = 0; lane < b->threads.n; lane++)
+        RP_TRY(find_silent(b, lane, err));
     return RP_OK;
 }
 

@@ -63,9 +63,9 @@ static bool is_range_work(const struct rp_trace *t, rp_event e, bool calls)
 static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct rp_err *err)
 {
     const struct rp_trace *t = b->t;
-    struct rp_sg_thread thread = {track, b->spans.n, 0, b->busy.n, 0};
     bool ranges = is_by_ranges(b) && !rp_track_is_worker(t, track);
     bool calls = rp_trace_has_calls_only(t);
+    struct rp_sg_thread thread = {track, b->spans.n, 0, b->busy.n, 0, !calls};
     rp_event e;
 
     for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
@@ -80,6 +80,7 @@ static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct r
             widen(b->g, t->ev.ts_ns[e], rp_event_end_ns(t, e));
         else if (!rp_event_is_host_collective(t, e))
             continue;
+        thread.carries &= rp_event_is_host_collective(t, e);
         RP_TRY(add_busy(b, thread.first_busy, t->ev.ts_ns[e], rp_event_end_ns(t, e), err));
     }
     thread.end_span = b->spans.n;

@@ -17,13 +17,15 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_EVENTS   300000 /* of a rank, of more than 8 ranks fewer: beyond, it takes too long */
-#define MOST_FINDINGS 4      /* on the screen */
-#define MOST_WHATIFS  12
-#define LEAST_LOST    0.02 /* of the window: with less and without steps no advice brings anything */
-#define LEAST_GAIN    0.005
-#define MOST_GAIN     3 /* times the share of the finding, and MORE_GAIN: beyond, no number */
-#define MORE_GAIN     0.05
+#define MOST_EVENTS      300000 /* of a rank, of more than 8 ranks fewer: beyond, it takes too long */
+#define MOST_FINDINGS    4      /* on the screen */
+#define MOST_WHATIFS     12
+#define LEAST_LOST       0.02 /* of the window: with less and without steps no advice brings anything */
+#define LEAST_GAIN       0.005
+#define STRAGGLER        "straggler=median"
+#define MOST_UNEXPLAINED 2 /* times what the model says: a delay beyond is not explained by it */
+#define MOST_GAIN        3 /* times the share of the finding, and MORE_GAIN: beyond, no number */
+#define MORE_GAIN        0.05
 
 /* ------------------------------------------------------------------ the model of a rank */
 
@@ -34,12 +36,14 @@ static bool is_too_large(const struct rp_trace *trace)
     return trace->ev.n > MOST_EVENTS / (ranks > 8 ? ranks / 8 : 1);
 }
 
-static bool is_worth_it(const struct rp_report_part *p, bool changes)
+static bool is_worth_it(const struct rp_trace *trace, const struct rp_report_part *p, bool changes)
 {
     int64_t lost = rp_ns_sum(p->b.idle_ns, p->b.exposed_comm_ns);
 
-    if (!p->on_device || p->limited)
+    if (p->limited)
         return false;
+    if (!p->on_device) /* then only what a late rank costs is asked */
+        return p->recorded_steps && trace->world_size > 1;
     return (changes && p->recorded_steps) || p->workload.with_stack ||
            (double)lost >= LEAST_LOST * (double)p->b.window_ns;
 }
@@ -50,7 +54,7 @@ enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct 
     struct rp_err why = RP_ERR_INIT;
     enum rp_code code;
 
-    if (!is_worth_it(part, changes))
+    if (!is_worth_it(trace, part, changes))
         return RP_OK;
     part->too_large = is_too_large(trace);
     if (part->too_large)
@@ -85,11 +89,14 @@ static bool is_listed(const struct numbers *w, const char *text)
     return i < w->nmore;
 }
 
-/* Whether a text is of the what-if of an opportunity: then its gain is sure. */
+/* Whether a text is of the what-if of an opportunity: then its gain is sure. So is what a finding
+   itself takes from the model. */
 static bool is_sure(const struct numbers *w, const struct rp_change *c)
 {
     size_t i;
 
+    if (!strcmp(c->text, STRAGGLER))
+        return true;
     for (i = 0; i < w->list.n; i++)
         if (w->list.at[i].row == c->row)
             return true;
@@ -277,12 +284,43 @@ static bool list_parts(const struct rp_ranks *ranks, const struct rp_sim_part **
     return ranks->n && !waits_for_absent(ranks);
 }
 
+/* What a late rank costs is one number, here and in 'simulate'. Where the model says much less than
+   the ranks waited, it does not know why they wait, and the delay remains as an upper limit. */
+static void settle_straggler(struct rp_report_root *out, const struct numbers *w)
+{
+    const struct rp_change *c = rp_changes_find(&w->changes, STRAGGLER);
+    double gain;
+    size_t i;
+
+    if (!c || c->alone_ns == RP_ABSENT_I64)
+        return;
+    gain = (double)(w->now.unprofiled_ns - c->alone_ns) / (double)w->now.unprofiled_ns;
+    for (i = 0; i < out->nfindings; i++) {
+        struct rp_report_finding *f = &out->findings[i];
+
+        if (strcmp(f->id, "straggler") != 0 || MOST_UNEXPLAINED * gain < f->share)
+            continue;
+        f->lost_ns = llround(gain / f->share * (double)f->lost_ns);
+        f->share = gain;
+        f->at_most = false;
+    }
+}
+
+static bool wants_none(const struct rp_whatif *row, void *user)
+{
+    (void)row;
+    (void)user;
+    return false;
+}
+
 /* Every change alone, and what of it is worth it; nothing where the model does not reproduce the
    recording. */
-static enum rp_code ask_worlds(struct rp_worlds *x, bool predictable, struct rp_arena *arena,
-                               struct numbers *w, bool *found, struct rp_err *err)
+static enum rp_code ask_worlds(struct rp_worlds *x, bool predictable, bool on_device,
+                               struct rp_arena *arena, struct numbers *w, bool *found,
+                               struct rp_err *err)
 {
-    const struct rp_changes_asked asked = {.nmore = w->nmore, .more = w->more};
+    const struct rp_changes_asked asked = {
+        .nmore = w->nmore, .more = w->more, .wants = on_device ? NULL : wants_none};
 
     w->now = (struct rp_sim_now){x->recorded_ns, x->simulated_ns, x->step_ns};
     *found = rp_sim_reproduces(&w->now);
@@ -309,7 +347,8 @@ static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *
         return RP_OK;
     code = rp_worlds_init(&x, parts, ranks->n, NULL, &why);
     if (code == RP_OK)
-        code = ask_worlds(&x, out->predictable, arena, w, found, &why);
+        code = ask_worlds(&x, out->predictable, rp_report_part_of(ranks, 0)->on_device, arena, w,
+                          found, &why);
     rp_worlds_release(&x);
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
@@ -398,6 +437,7 @@ enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_cha
     RP_TRY(find_numbers(ranks, arena, out, &w, &found, err));
     if (found) {
         say_distortion(ranks, arena, &w.now, out);
+        settle_straggler(out, &w);
         RP_TRY(rp_report_find_changes(ranks, chain, &w.list, arena, out, err));
     }
     for (i = 0; i < out->nfindings; i++) {

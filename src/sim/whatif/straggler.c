@@ -1,96 +1,311 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * straggler: ranks that are slower than the others are not. A rank's work in a step is what it
- * computes, without waiting and without transfers; it is scaled to the median over the ranks.
+ * straggler: ranks that are slower than the others are not. A rank's work is what it computes,
+ * without waiting and without transfers; it is brought to the median over the ranks, that of its
+ * device and that of its host, each for itself. The host's work includes what its threads do
+ * between their tasks, because a thread that sleeps or runs code that was not recorded is late,
+ * too.
  *
  *     median        every rank takes the median
  *     remove:<N>    rank N takes the median of the others, if it took longer
+ *
+ * Work is compared between one collective and the next (stretches), so that what is taken away is
+ * taken where the rank was late. On a host the moments at which collectives begin move from rank to
+ * rank, and with them work from one stretch to the next: there no more is taken from the stretches
+ * of a step than it has too much as a whole. Beside a device the host's work is only made shorter:
+ * the host of a rank that waits is often blocked in launches, which is no work.
  *
  * With more ranks the slowest of them is slower: of n ranks whose work differs like a normal
  * distribution the slowest is expected at mean + c(n) times the deviation, where c(n) is Blom's
  * approximation, the normal quantile of (n - 3/8) / (n + 1/4).
  */
+#include "base/order.h"
 #include "sim/whatif/nodes.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct work {
-    int64_t *ns; /* by rank and step */
-    size_t nranks, nsteps;
-    bool on_host; /* there is no device: threads do the work */
+#define MOST_STRETCHES 64 /* of a step; of more, neighbours are one */
+
+struct arrival { /* of a rank at a collective */
+    uint32_t at; /* rank and step, as below */
+    int64_t ns;
 };
 
-/* Where the work of a node is summed up, or NULL: it is none. */
-static int64_t *sum_of(const struct work *w, const struct rp_sim_run *run, uint32_t node)
-{
-    uint16_t step = rp_sim_note_of(run, node)->step;
-    uint32_t rank = rp_sim_node(run, node)->rank;
+struct work {
+    int64_t *ns;    /* by rank, step and stretch */
+    double *factor; /* the same: what it is multiplied with */
+    size_t nranks, nsteps, nstretches;
+    bool on_host; /* it is that of threads, not of the device */
+    bool gaps;    /* and what they do between their tasks */
+    RP_VEC(struct arrival) arrivals;
+    uint32_t *first; /* by rank and step: into arrivals; NULL: steps are not divided */
+    bool *alike;     /* by step: all ranks arrive equally often */
+};
 
-    if (step >= w->nsteps || rank >= w->nranks || rp_sim_is_comm(run, node))
-        return NULL;
+static size_t place_of(const struct work *w, const struct rp_sim_run *run, uint32_t node)
+{
+    return rp_sim_node(run, node)->rank * w->nsteps + rp_sim_note_of(run, node)->step;
+}
+
+/* The stretch of its step in which a node begins. */
+static size_t stretch_of(const struct work *w, const struct rp_sim_run *run, uint32_t node)
+{
+    size_t at = place_of(w, run, node), low, n, before;
+
+    if (!w->first || !w->alike[at % w->nsteps])
+        return 0;
+    RP_LOWER_BOUND_FROM(low, w->first[at], w->first[at + 1],
+                        w->arrivals.at[low].ns <= rp_sim_node(run, node)->start_ns);
+    n = w->first[at + 1] - w->first[at] + 1;
+    before = low - w->first[at];
+    return n <= w->nstretches ? before : before * w->nstretches / n;
+}
+
+/* Where the work of a node is summed up, or SIZE_MAX: it is none. */
+static size_t cell_of(const struct work *w, const struct rp_sim_run *run, uint32_t node)
+{
+    if (rp_sim_note_of(run, node)->step >= w->nsteps || rp_sim_node(run, node)->rank >= w->nranks ||
+        rp_sim_is_comm(run, node))
+        return SIZE_MAX;
     if (!(w->on_host ? rp_sim_is_host(run, node) : rp_sim_is_device_work(run, node)))
-        return NULL;
-    return &w->ns[rank * w->nsteps + step];
+        return SIZE_MAX;
+    return place_of(w, run, node) * w->nstretches + stretch_of(w, run, node);
+}
+
+/* The same for the time of a thread between two of its tasks. */
+static size_t gap_cell(const struct work *w, const struct rp_sim_run *run, uint32_t edge)
+{
+    const struct rp_task_link *link = &run->tasks.edges.at[edge];
+
+    return RP_SIM_EDGE_KIND(link->flags) == RP_SG_ORDER && run->overlay.lag_ns.at[edge] > 0
+               ? cell_of(w, run, link->to)
+               : SIZE_MAX;
+}
+
+static void add_work(struct work *w, size_t cell, int64_t ns)
+{
+    if (cell != SIZE_MAX && __builtin_add_overflow(w->ns[cell], ns, &w->ns[cell]))
+        w->ns[cell] = INT64_MAX;
 }
 
 static void sum_work(struct work *w, const struct rp_sim_run *run)
 {
     uint32_t i;
 
-    for (i = 0; i < rp_sim_nnodes(run); i++) {
-        int64_t *sum = sum_of(w, run, i);
-
-        if (sum && __builtin_add_overflow(*sum, run->overlay.dur_ns.at[i], sum))
-            *sum = INT64_MAX;
-    }
+    for (i = 0; i < rp_sim_nnodes(run); i++)
+        add_work(w, cell_of(w, run, i), run->overlay.dur_ns.at[i]);
+    for (i = 0; w->gaps && i < run->tasks.edges.n; i++)
+        add_work(w, gap_cell(w, run, i), run->overlay.lag_ns.at[i]);
 }
 
-static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, struct rp_err *err)
+/* ------------------------------------------------------------------ stretches */
+
+RP_ORDER(by_place, struct arrival, RP_UP(at), RP_UP(ns))
+
+static enum rp_code list_arrivals(struct work *w, const struct rp_sim_run *run, struct rp_err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < rp_sim_nnodes(run); i++) {
+        const struct rp_sg_node *node = rp_sim_node(run, i);
+
+        if (node->kind == RP_SG_ARRIVE && node->rank < w->nranks &&
+            rp_sim_note_of(run, i)->step < w->nsteps)
+            RP_TRY(rp_vec_push(&w->arrivals,
+                               ((struct arrival){(uint32_t)place_of(w, run, i), node->start_ns}),
+                               err));
+    }
+    if (w->arrivals.n)
+        qsort(w->arrivals.at, w->arrivals.n, sizeof *w->arrivals.at, by_place);
+    return RP_OK;
+}
+
+/* Divides steps at the arrivals of each rank, where all ranks have as many. */
+static enum rp_code find_stretches(struct work *w, const struct rp_sim_run *run, struct rp_err *err)
+{
+    size_t at, i = 0, most = 0, n = w->nranks * w->nsteps;
+
+    RP_TRY(list_arrivals(w, run, err));
+    w->first = calloc(n + 1, sizeof *w->first);
+    w->alike = calloc(w->nsteps, sizeof *w->alike);
+    if (!w->first || !w->alike)
+        return rp_err_nomem(err, "simulating");
+    for (at = 0; at < n; at++) {
+        size_t count, before = at % w->nsteps;
+
+        w->first[at] = (uint32_t)i;
+        while (i < w->arrivals.n && w->arrivals.at[i].at == at)
+            i++;
+        count = i - w->first[at];
+        most = count > most ? count : most;
+        w->alike[before] = at < w->nsteps ||
+                           (w->alike[before] && count == w->first[before + 1] - w->first[before]);
+    }
+    w->first[n] = (uint32_t)i;
+    w->nstretches = most + 1 < MOST_STRETCHES ? most + 1 : MOST_STRETCHES;
+    return RP_OK;
+}
+
+static void work_release(struct work *w)
+{
+    free(w->ns);
+    free(w->factor);
+    free(w->first);
+    free(w->alike);
+    rp_vec_release(&w->arrivals);
+}
+
+/* Release it also after a failure. */
+static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, bool on_host,
+                              bool whole_steps, struct rp_err *err)
 {
     *w = (struct work){.nranks = run->nranks * run->parts[0]->nranks,
                        .nsteps = run->parts[0]->nsteps,
-                       .on_host = !rp_sim_has_device(run)};
-    w->ns = calloc(w->nranks * w->nsteps, sizeof *w->ns);
-    if (!w->ns)
+                       .nstretches = 1,
+                       .on_host = on_host,
+                       .gaps = on_host && !whole_steps};
+    if (!whole_steps)
+        RP_TRY(find_stretches(w, run, err));
+    w->ns = calloc(w->nranks * w->nsteps * w->nstretches, sizeof *w->ns);
+    w->factor = calloc(w->nranks * w->nsteps * w->nstretches, sizeof *w->factor);
+    if (!w->ns || !w->factor)
         return rp_err_nomem(err, "simulating");
     sum_work(w, run);
     return RP_OK;
 }
 
-/* Over the ranks, one left out (or none: RP_NONE); the mean of the middle two of an even count. */
-static double median_of(const struct work *w, size_t step, uint32_t without, int64_t *scratch)
-{
-    int64_t low, high;
-    size_t r, n = 0;
+/* ------------------------------------------------------------------ levelling */
 
-    for (r = 0; r < w->nranks; r++)
-        if (r != without)
-            scratch[n++] = w->ns[r * w->nsteps + step];
-    rp_ns_sort(scratch, n);
-    if (!n)
-        return 0;
-    low = scratch[(n - 1) / 2];
-    high = scratch[n / 2];
-    return (double)low / 2 + (double)high / 2;
+/* The median of numbers; the mean of the middle two of an even count. */
+static double middle_of(int64_t *v, size_t n)
+{
+    rp_ns_sort(v, n);
+    return n ? (double)v[(n - 1) / 2] / 2 + (double)v[n / 2] / 2 : 0;
 }
 
-static enum rp_code level_ranks(struct rp_sim_run *run, struct work *w, uint32_t only,
-                                double *median, struct rp_err *err)
+/* What is levelled, and how. */
+struct level {
+    struct work *work;
+    uint32_t only; /* this rank, to the others; or RP_NONE: all */
+    bool shorten;  /* what took longer, and nothing else */
+    int64_t *scratch;
+    double *median; /* by stretch of a step; the last: of the whole step */
+};
+
+static int64_t whole_of(const struct work *w, size_t place)
+{
+    int64_t sum = 0;
+    size_t k;
+
+    for (k = 0; k < w->nstretches; k++)
+        sum = rp_ns_sum(sum, w->ns[place * w->nstretches + k]);
+    return sum;
+}
+
+static void find_medians(const struct level *l, size_t step)
+{
+    const struct work *w = l->work;
+    size_t r, k, n;
+
+    for (k = 0; k <= w->nstretches; k++) {
+        for (r = n = 0; r < w->nranks; r++)
+            if (r != l->only) {
+                size_t place = r * w->nsteps + step;
+
+                l->scratch[n++] =
+                    k < w->nstretches ? w->ns[place * w->nstretches + k] : whole_of(w, place);
+            }
+        l->median[k] = middle_of(l->scratch, n);
+    }
+}
+
+/* The part of what stretches have too much that a step has too much as a whole. */
+static double taken_part(const struct level *l, size_t place)
+{
+    const struct work *w = l->work;
+    double stretches = 0, step = (double)whole_of(w, place) - l->median[w->nstretches];
+    size_t k;
+
+    for (k = 0; k < w->nstretches; k++) {
+        double more = (double)w->ns[place * w->nstretches + k] - l->median[k];
+
+        stretches += more > 0 ? more : 0;
+    }
+    return step <= 0 || stretches <= 0 ? 0 : step < stretches ? step / stretches : 1;
+}
+
+static void find_factors(const struct level *l, size_t place)
+{
+    const struct work *w = l->work;
+    double part = w->on_host ? taken_part(l, place) : 1, whole = (double)whole_of(w, place);
+    double to_median = whole > 0 ? l->median[w->nstretches] / whole : 1;
+    size_t k;
+
+    for (k = 0; k < w->nstretches; k++) {
+        double is = (double)w->ns[place * w->nstretches + k], to = l->median[k];
+        double *factor = &w->factor[place * w->nstretches + k];
+
+        if (w->on_host && part <= 0) /* it took less than usual */
+            *factor = l->shorten && to_median > 1 ? 1 : to_median;
+        else if (is > 0 && (to < is || !(l->shorten || w->on_host)))
+            *factor = 1 - part * (is - to) / is;
+    }
+}
+
+static enum rp_code apply_factors(struct rp_sim_run *run, const struct work *w, struct rp_err *err)
 {
     uint32_t i;
 
     for (i = 0; i < rp_sim_nnodes(run); i++) {
-        const int64_t *sum = sum_of(w, run, i);
-        double to = sum ? median[rp_sim_note_of(run, i)->step] : 0;
+        size_t cell = cell_of(w, run, i);
 
-        if (!sum || *sum <= 0 || (only != RP_NONE && rp_sim_node(run, i)->rank != only) ||
-            (only != RP_NONE && to >= (double)*sum))
-            continue;
-        RP_TRY(rp_sim_scale_node(run, i, to / (double)*sum, err));
+        if (cell != SIZE_MAX && w->factor[cell] != 1)
+            RP_TRY(rp_sim_scale_node(run, i, w->factor[cell], err));
+    }
+    for (i = 0; w->gaps && i < run->tasks.edges.n; i++) {
+        size_t cell = gap_cell(w, run, i);
+
+        if (cell != SIZE_MAX && w->factor[cell] != 1)
+            RP_TRY(rp_overlay_set_lag(
+                &run->overlay, i, rp_sim_scaled(run->overlay.lag_ns.at[i], w->factor[cell]), err));
     }
     return RP_OK;
+}
+
+static enum rp_code level_ranks(struct rp_sim_run *run, struct level *l, struct rp_err *err)
+{
+    struct work *w = l->work;
+    size_t i, r;
+
+    for (i = 0; i < w->nranks * w->nsteps * w->nstretches; i++)
+        w->factor[i] = 1;
+    for (i = 0; i < w->nsteps; i++) {
+        find_medians(l, i);
+        for (r = 0; r < w->nranks; r++)
+            if (l->only == RP_NONE || r == l->only)
+                find_factors(l, r * w->nsteps + i);
+    }
+    return apply_factors(run, w, err);
+}
+
+/* Levels the work of the devices, or of the hosts. */
+static enum rp_code level_work(struct rp_sim_run *run, uint32_t only, bool on_host, bool shorten,
+                               struct rp_err *err)
+{
+    struct work w;
+    struct level l = {.work = &w, .only = only, .shorten = shorten};
+    enum rp_code code = work_init(&w, run, on_host, false, err);
+
+    l.scratch = calloc(w.nranks, sizeof *l.scratch);
+    l.median = calloc(w.nstretches + 1, sizeof *l.median);
+    if (code == RP_OK)
+        code = l.scratch && l.median ? level_ranks(run, &l, err) : rp_err_nomem(err, "simulating");
+    free(l.scratch);
+    free(l.median);
+    work_release(&w);
+    return code;
 }
 
 /* ------------------------------------------------------------------ more ranks */
@@ -152,10 +367,11 @@ static enum rp_code widen_step(struct rp_sim_run *run, const struct work *w, siz
 
     expect_slowest(w, step, n, &slowest, &then);
     for (i = 0; i < rp_sim_nnodes(run); i++) {
-        const int64_t *sum = rp_sim_note_of(run, i)->step == step ? sum_of(w, run, i) : NULL;
+        size_t cell = rp_sim_note_of(run, i)->step == step ? cell_of(w, run, i) : SIZE_MAX;
+        int64_t sum = cell == SIZE_MAX ? 0 : w->ns[cell];
 
-        if (sum && *sum > 0 && then > 0 && (*sum == slowest || (double)*sum > then))
-            RP_TRY(rp_sim_scale_node(run, i, then / (double)*sum, err));
+        if (sum > 0 && then > 0 && (sum == slowest || (double)sum > then))
+            RP_TRY(rp_sim_scale_node(run, i, then / (double)sum, err));
     }
     return RP_OK;
 }
@@ -163,20 +379,19 @@ static enum rp_code widen_step(struct rp_sim_run *run, const struct work *w, siz
 enum rp_code rp_sim_expect_slowest(struct rp_sim_run *run, double n, struct rp_err *err)
 {
     struct work w;
-    enum rp_code code = RP_OK;
+    enum rp_code code = work_init(&w, run, !rp_sim_has_device(run), true, err);
     size_t step;
 
-    RP_TRY(work_init(&w, run, err));
     for (step = 0; w.nranks > 1 && step < w.nsteps && code == RP_OK; step++)
         code = widen_step(run, &w, step, n, err);
-    free(w.ns);
+    work_release(&w);
     return code;
 }
 
 /* ------------------------------------------------------------------ asking */
 
-static enum rp_code read_which(const struct rp_whatif_args *args, const struct work *w,
-                               uint32_t *only, struct rp_err *err)
+static enum rp_code read_which(const struct rp_whatif_args *args, size_t nranks, uint32_t *only,
+                               struct rp_err *err)
 {
     const char *digits = args->value && !strncmp(args->value, "remove:", 7) ? args->value + 7 : "";
     unsigned long rank;
@@ -189,9 +404,9 @@ static enum rp_code read_which(const struct rp_whatif_args *args, const struct w
     if (end == digits || *end || *digits == '-')
         return rp_err_set(err, RP_USAGE,
                           "'%s': expected straggler=median or straggler=remove:<rank>", args->text);
-    if (rank >= w->nranks)
+    if (rank >= nranks)
         return rp_err_set(err, RP_UNSUPPORTED, "'%s': the run has ranks 0 to %zu", args->text,
-                          w->nranks - 1);
+                          nranks - 1);
     *only = (uint32_t)rank;
     return RP_OK;
 }
@@ -199,29 +414,18 @@ static enum rp_code read_which(const struct rp_whatif_args *args, const struct w
 static enum rp_code straggler_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                     struct rp_err *err)
 {
-    struct work w;
-    int64_t *scratch;
-    double *median;
-    uint32_t only = RP_NONE;
-    enum rp_code code;
-    size_t i;
+    size_t nranks = run->nranks * run->parts[0]->nranks;
+    bool device = rp_sim_has_device(run);
+    uint32_t only;
 
     if (run->parts[0]->stages)
         return rp_whatif_straggler_timeline(run, args, err);
-    if (run->nranks * run->parts[0]->nranks < 2)
+    if (nranks < 2)
         return rp_err_set(err, RP_UNSUPPORTED, "straggler: the simulation has only one rank");
-    RP_TRY(work_init(&w, run, err));
-    scratch = calloc(w.nranks, sizeof *scratch);
-    median = calloc(w.nsteps, sizeof *median);
-    code = scratch && median ? read_which(args, &w, &only, err) : rp_err_nomem(err, "simulating");
-    for (i = 0; i < w.nsteps && code == RP_OK; i++)
-        median[i] = median_of(&w, i, only, scratch);
-    if (code == RP_OK)
-        code = level_ranks(run, &w, only, median, err);
-    free(w.ns);
-    free(scratch);
-    free(median);
-    return code;
+    RP_TRY(read_which(args, nranks, &only, err));
+    if (device)
+        RP_TRY(level_work(run, only, false, only != RP_NONE, err));
+    return level_work(run, only, true, device || only != RP_NONE, err);
 }
 
 const struct rp_whatif rp_whatif_straggler = {
@@ -230,7 +434,7 @@ const struct rp_whatif rp_whatif_straggler = {
     .summary = "every rank works in the median time of all, or one slow rank in that of the "
                "others; for the timeline of a pipeline ideal: every operation takes the usual time "
                "of its type, or all except those of stage:<N>, dp:<N> or type:<name>",
-    .assumes = "a slow rank is equally slow in all work of a step, and ranks wait for each other "
-               "no longer than necessary",
+    .assumes = "a slow rank does the same as the others between collectives, and ranks wait for "
+               "each other no longer than necessary",
     .value = RP_WHATIF_NAME,
     .apply = straggler_apply};
