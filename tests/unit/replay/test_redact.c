@@ -61,6 +61,39 @@ static void tensors_are_reached_everywhere(void **state)
                    "} } } } } }");
 }
 
+/* Floats and bytes may be weights; integers of more bytes are indices and shapes, flags decide. */
+static void weights_are_floats_and_bytes(void **state)
+{
+    static const struct {
+        const char *type, *value;
+        bool goes;
+    } rows[] = {{"DT_FLOAT", "float_val: 7", true},
+                {"DT_DOUBLE", "double_val: 7", true},
+                {"DT_INT8", "int_val: 7", true},
+                {"DT_UINT8", "int_val: 7", true},
+                {"DT_INT32", "int_val: 7", false},
+                {"DT_INT64", "int64_val: 7", false},
+                {"DT_COMPLEX64", "scomplex_val: 7 scomplex_val: 7", true},
+                {"DT_BOOL", "bool_val: true", false},
+                {"DT_INT16", "int_val: 7", false}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char graph[512];
+        struct rp_out *out;
+        size_t n;
+
+        snprintf(graph, sizeof graph,
+                 "node { name: 'c' op: 'Const' attr { key: 'value' value { tensor { dtype: %s "
+                 "tensor_shape { dim { size: 4096 } } %s } } } }",
+                 rows[i].type, rows[i].value);
+        redact(graph, &out);
+        if (!strstr(rp_out_borrow_memory(out, &n), rows[i].value) != rows[i].goes)
+            fail_msg("%s %s redacted", rows[i].type, rows[i].goes ? "is not" : "is");
+        rp_out_abandon(out);
+    }
+}
+
 static void all_else_is_kept(void **state)
 {
     static const char graph[] =
@@ -125,6 +158,7 @@ int test_redact(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(tensors_are_reached_everywhere),
+        cmocka_unit_test(weights_are_floats_and_bytes),
         cmocka_unit_test(all_else_is_kept),
         cmocka_unit_test(texts_and_debug_info_go),
         cmocka_unit_test(depth_is_limited),

@@ -164,6 +164,41 @@ static void ranks_begin_when_they_are_there(void **state)
     teardown(&r);
 }
 
+/* The edge from a rank's arrival to the meeting. */
+static void set_lag(struct ring *r, uint32_t rank, int64_t lag_ns)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    assert_ok(
+        rp_overlay_set_lag(&r->run.overlay, r->run.tasks.first.at[3 * rank + 2], lag_ns, &err),
+        &err);
+}
+
+/* What a what-if made of the edges holds for the hops: each rank enters the ring 7,000 after it
+   came, and nobody waits for a rank that takes no part any more. */
+static void hops_keep_what_was_changed(void **state)
+{
+    int64_t work[] = {50000, 50000, 950000, 50000, 50000}, equal[] = {50000, 50000, 50000};
+    struct ring r;
+    uint32_t k;
+
+    UNUSED_STATE(state);
+    setup(&r, 3, equal);
+    for (k = 0; k < 3; k++)
+        set_lag(&r, k, 7000);
+    run(&r, RP_EXPAND_RING, RP_BACKEND_NCCL);
+    for (k = 0; k < 3; k++)
+        assert_in_range(end_of(&r, k), 57000 + WIRE_NS - 64, 57000 + WIRE_NS + 64);
+    teardown(&r);
+    setup(&r, 5, work);
+    set_lag(&r, 2, RP_LAG_CUT);
+    run(&r, RP_EXPAND_RING, RP_BACKEND_NCCL);
+    for (k = 0; k < 5; k++)
+        if (k != 2)
+            assert_in_range(end_of(&r, k), 50000 + WIRE_NS / 2, 50000 + WIRE_NS + 64);
+    teardown(&r);
+}
+
 static void a_late_rank_has_no_slack(void **state)
 {
     int64_t work[] = {50000, 950000, 50000}, slack[256];
@@ -204,6 +239,7 @@ int test_expand(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_hops_take_what_the_transfer_took),
                                        cmocka_unit_test(a_late_rank_holds_up_all),
                                        cmocka_unit_test(ranks_begin_when_they_are_there),
+                                       cmocka_unit_test(hops_keep_what_was_changed),
                                        cmocka_unit_test(a_late_rank_has_no_slack),
                                        cmocka_unit_test(an_undone_expansion_leaves_nothing)};
 

@@ -177,6 +177,28 @@ static void the_cost_is_set_by_an_unprofiled_step(void **state)
     bench_release(&b);
 }
 
+/* The recording says by itself how long a step is without it, as a part of the recorded one; what
+   it says may be impossible, and then the estimate stays. */
+static void the_cost_is_what_the_recording_says(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+    int64_t estimate;
+
+    UNUSED_STATE(state);
+    training_init(&b, &adamw);
+    estimate = unprofiled(&b);
+    b.parts[0].unrecorded_ratio = 0.9;
+    assert_ok(rp_sim_cost_take_measured(&b.run, &err), &err);
+    assert_true(b.run.cost_known);
+    assert_in_range(unprofiled(&b), 179000, 181000);
+    b.parts[0].unrecorded_ratio = 0.001;
+    assert_ok(rp_sim_cost_take_measured(&b.run, &err), &err);
+    assert_false(b.run.cost_known);
+    assert_int_equal(unprofiled(&b), estimate);
+    bench_release(&b);
+}
+
 /* ------------------------------------------------------------------ the optimizer */
 
 /* Spans, and what they tell: kind, implementation, whether the host counts, passes, passes fused.
@@ -593,6 +615,7 @@ int test_training(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cost_of_a_span_follows_quick_operators),
         cmocka_unit_test(recording_never_costs_more_than_half),
+        cmocka_unit_test(the_cost_is_what_the_recording_says),
         cmocka_unit_test(the_cost_is_set_by_an_unprofiled_step),
         cmocka_unit_test(the_optimizer_is_known_by_its_spans),
         cmocka_unit_test(fusing_saves_passes_over_memory),
