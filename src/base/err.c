@@ -58,13 +58,21 @@ static void put_piece(void *to, const char *bytes, size_t n)
     err->text[err->len] = '\0';
 }
 
-/* Names of files and texts of inputs are in it: what would steer a terminal is spelled. */
+/* Names of files and texts of inputs are in it: what would steer a terminal is spelled, and a line
+   after the first begins with two blanks, so that none can be taken for another message. */
 static void RP_PRINTF(2, 0) append_list(struct rp_err *err, const char *fmt, va_list args)
 {
     char text[sizeof err->text];
 
-    if (vsnprintf(text, sizeof text, fmt, args) > 0)
-        rp_escape(RP_IN_MESSAGE, text, strlen(text), put_piece, err);
+    if (vsnprintf(text, sizeof text, fmt, args) <= 0)
+        return;
+    for (const char *line = text, *end;; line = end + 1) {
+        end = strchrnul(line, '\n');
+        rp_escape(RP_IN_MESSAGE, line, (size_t)(end - line), put_piece, err);
+        if (!*end)
+            break;
+        put_piece(err, "\n  ", strncmp(end + 1, "  ", 2) ? 3 : 1);
+    }
 }
 
 static void RP_PRINTF(2, 3) append(struct rp_err *err, const char *fmt, ...)

@@ -7,15 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* File names may contain anything: control characters are shown as \xNN. */
+/* File names may contain anything: control characters are shown as \xNN, also those of two bytes
+   (U+0080 to U+009F), and line ends that no blank follows, as after ours. */
 static void print_error(const struct rp_err *err)
 {
     const unsigned char *c;
 
     fputs("reprise: ", stderr);
     for (c = (const unsigned char *)err->text; *c; c++) {
-        if ((*c < ' ' && *c != '\n') || *c == 0x7f)
+        if ((*c < ' ' && !(*c == '\n' && c[1] == ' ')) || *c == 0x7f)
             fprintf(stderr, "\\x%02x", *c);
+        else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+            fprintf(stderr, "\\xc2\\x%02x", *++c);
         else
             fputc(*c, stderr);
     }

@@ -67,7 +67,7 @@ bool rp_format_identifies(struct rp_input *in, const struct rp_format *format)
     const uint8_t *head;
     size_t n;
 
-    return rp_input_peek(in, RP_SNIFF_BYTES, &head, &n, NULL) == RP_OK &&
+    return format && rp_input_peek(in, RP_SNIFF_BYTES, &head, &n, NULL) == RP_OK &&
            format->sniff(head, n, rp_input_borrow_name(in)) > RP_SNIFF_FALLBACK;
 }
 
@@ -152,7 +152,7 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
                                       .progress = report_progress,
                                       .progress_user = &reading};
     struct rp_err failure = RP_ERR_INIT;
-    const struct rp_format *format;
+    const struct rp_format *format = NULL;
     struct rp_input *in;
     bool certain;
     enum rp_code code;

@@ -5,7 +5,8 @@
  * results of one are selected: without side effects this gives the same values, and the shapes must
  * be equal anyway. Lists of tensors, which loops fill, are arrays with one more dimension. A list
  * may be created before the shape of its elements is known: the loop's body is then lowered once to
- * find out, discarded, and lowered again.
+ * find out, discarded, and lowered again. Outputs of functions are in the arena: functions are
+ * called in functions, and 64 outputs are 19 kB of the stack.
  */
 #include "lower/inner.h"
 #include "program/opcodes.h"
@@ -23,9 +24,12 @@ static bool same_type(const struct rp_lower_value *a, const struct rp_lower_valu
 
 RP_LOWER(choose)
 {
-    struct rp_lower_value other[RP_LOWER_OUTPUTS], pred, wide;
+    struct rp_lower_value *other = RP_ARENA_NEW(&l->arena, struct rp_lower_value, RP_LOWER_OUTPUTS),
+                          pred, wide;
     size_t n = 0;
 
+    if (!other)
+        return rp_err_nomem(l->err, "lowering a condition");
     if (in->rank)
         return rp_lower_misfit(l, node, "the condition is not a scalar");
     RP_TRY(rp_lower_call(l, node, "then_branch", in + 1, nin - 1, out, nout));
@@ -86,11 +90,11 @@ static enum rp_code lower_part_of_loop(struct rp_lower *l, const struct rp_lower
                                        bool body, bool *learned, struct rp_lower_value *root)
 {
     struct rp_lower_value *v = RP_ARENA_NEW(&l->arena, struct rp_lower_value, n + 1),
-                          made[RP_LOWER_OUTPUTS];
+                          *made = RP_ARENA_NEW(&l->arena, struct rp_lower_value, RP_LOWER_OUTPUTS);
     struct rp_lower_value tuple = rp_lower_like(l, RP_ELEM_F32, NULL, 0), pred;
     size_t count = 0;
 
-    if (!v)
+    if (!v || !made)
         return rp_err_nomem(l->err, "lowering a loop");
     memcpy(v, state, n * sizeof *v);
     rp_lower_begin_tuple(l, &tuple, RP_OP_PARAMETER, v, n);
@@ -136,9 +140,12 @@ static enum rp_code lower_loop_computation(struct rp_lower *l, const struct rp_l
 
 RP_LOWER(loop)
 {
-    struct rp_lower_value tuple, result, state[RP_LOWER_OUTPUTS];
+    struct rp_lower_value tuple, result,
+        *state = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nin + 1);
     uint32_t condition, body;
 
+    if (!state)
+        return rp_err_nomem(l->err, "lowering a loop");
     if (nin > RP_LOWER_OUTPUTS)
         return rp_lower_refuse(l, node, "too many outputs");
     memcpy(state, in, nin * sizeof *state);

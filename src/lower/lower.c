@@ -10,6 +10,7 @@
 #include "abi/proto/tensorflow.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEPTH          32
@@ -380,10 +381,25 @@ static enum rp_code lower_operator(struct rp_lower *l, struct rp_lower_node *nod
     return code;
 }
 
+/* Sets the outputs of a node; `out` has room for as many as there may be. */
+static enum rp_code lower_into(struct rp_lower *l, struct rp_lower_node *node,
+                               struct rp_lower_value *out)
+{
+    size_t feed = node->scope->function.n ? l->nfeeds : feed_of(l, node->name), nout = 1;
+
+    RP_TRY(feed < l->nfeeds ? add_feed(l, feed, out) : lower_operator(l, node, out, &nout));
+    node->outputs = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nout + 1);
+    if (!node->outputs)
+        return rp_err_nomem(l->err, "lowering a graph");
+    memcpy(node->outputs, out, nout * sizeof *out);
+    node->noutputs = nout;
+    return RP_OK;
+}
+
+/* Calls of functions come back here, so the outputs, 19 kB, are not on the stack. */
 static enum rp_code lower_one(struct rp_lower *l, struct rp_lower_node *node)
 {
-    struct rp_lower_value out[RP_LOWER_OUTPUTS];
-    size_t feed = node->scope->function.n ? l->nfeeds : feed_of(l, node->name), nout = 0;
+    struct rp_lower_value *out;
     enum rp_code code;
 
     if (node->outputs)
@@ -391,23 +407,16 @@ static enum rp_code lower_one(struct rp_lower *l, struct rp_lower_node *node)
     if (node->busy || l->depth >= CALL_DEPTH_MAX)
         return rp_lower_refuse(
             l, node, node->busy ? "the node is its own input" : "functions are nested too deep");
+    out = malloc(RP_LOWER_OUTPUTS * sizeof *out);
+    if (!out)
+        return rp_err_nomem(l->err, "lowering a graph");
     node->busy = true;
     l->depth++;
-    if (feed < l->nfeeds) {
-        nout = 1;
-        code = add_feed(l, feed, out);
-    } else {
-        code = lower_operator(l, node, out, &nout);
-    }
+    code = lower_into(l, node, out);
     l->depth--;
     node->busy = false;
-    RP_TRY(code);
-    node->outputs = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nout + 1);
-    if (!node->outputs)
-        return rp_err_nomem(l->err, "lowering a graph");
-    memcpy(node->outputs, out, nout * sizeof *out);
-    node->noutputs = nout;
-    return RP_OK;
+    free(out);
+    return code;
 }
 
 struct node_stack {

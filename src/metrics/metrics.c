@@ -200,7 +200,7 @@ static enum rp_code merge_sets(struct metrics_ctx *ctx, size_t from, size_t to,
 
 static int64_t whole(double value)
 {
-    return isnan(value) ? RP_ABSENT_I64 : (int64_t)(value + 0.5);
+    return isnan(value) ? RP_ABSENT_I64 : fabs(value) < 9e18 ? (int64_t)(value + 0.5) : INT64_MAX;
 }
 
 static void fill_row(struct metrics_ctx *ctx, const struct rp_metric *m, struct metrics_row *row)

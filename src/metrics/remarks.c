@@ -57,6 +57,12 @@ static int64_t first_counter(const struct remark_ctx *ctx, const char *const *na
     return n;
 }
 
+/* A report may claim any time. */
+static const char *time_text(const struct remark_ctx *ctx, double ns)
+{
+    return rp_units_time(ctx->arena, fabs(ns) < 9e18 ? (int64_t)ns : INT64_MAX);
+}
+
 static void remark_compilation(struct remark_ctx *ctx)
 {
     static const char *const times[] = {"CompileTime", "RAFCompile", "Compile", NULL};
@@ -73,16 +79,15 @@ static void remark_compilation(struct remark_ctx *ctx)
                               "shapes or the code of the steps differ: 'reprise diff' explains "
                               "the file that XLA_SAVE_TENSORS_FILE or LTC_SAVE_TENSORS_FILE "
                               "names",
-                              fresh, ctx->steps, m ? ", " : "",
-                              m ? rp_units_time(ctx->arena, (int64_t)m->sum) : ""));
+                              fresh, ctx->steps, m ? ", " : "", m ? time_text(ctx, m->sum) : ""));
     else if (fresh >= WARM_UP && fresh > cached)
         remark(ctx, rp_arena_textf(ctx->arena,
-                                   "recompilation: %" PRId64 " of %" PRId64
-                                   " programs were compiled, not found in the cache",
-                                   fresh, fresh + cached));
+                                   "recompilation: %" PRId64
+                                   " of %.0f programs were compiled, not found in the cache",
+                                   fresh, (double)fresh + (double)cached));
     if (m && m->most > COMPILE_S * 1e9)
         remark(ctx, rp_arena_textf(ctx->arena, "slow compilation: the longest '%s' took %s",
-                                   m->name, rp_units_time(ctx->arena, (int64_t)m->most)));
+                                   m->name, time_text(ctx, m->most)));
 }
 
 static void remark_execution(struct remark_ctx *ctx)
@@ -93,13 +98,13 @@ static void remark_execution(struct remark_ctx *ctx)
 
     if (run && run->most > EXECUTE_S * 1e9)
         remark(ctx, rp_arena_textf(ctx->arena, "slow execution: the longest '%s' took %s",
-                                   run->name, rp_units_time(ctx->arena, (int64_t)run->most)));
+                                   run->name, time_text(ctx, run->most)));
     if (fetch && ctx->steps > WARM_UP && (double)fetch->count > OFTEN * ctx->steps)
-        remark(ctx, rp_arena_textf(
-                        ctx->arena,
-                        "transfers: %" PRIu64 " from the device in %.0f steps, %s; avoid "
-                        ".item(), printing and conversion of tensors inside steps",
-                        fetch->count, ctx->steps, rp_units_time(ctx->arena, (int64_t)fetch->sum)));
+        remark(ctx,
+               rp_arena_textf(ctx->arena,
+                              "transfers: %" PRIu64 " from the device in %.0f steps, %s; avoid "
+                              ".item(), printing and conversion of tensors inside steps",
+                              fetch->count, ctx->steps, time_text(ctx, fetch->sum)));
 }
 
 RP_ORDER(by_calls, struct rp_metric_counter, RP_DOWN(value), strcmp(a->name, b->name))
@@ -158,13 +163,12 @@ static void remark_rank(struct remark_ctx *ctx, const struct rp_metric *m,
     own = rp_metric_find(&ranks[worst], m->name);
     if (!own || median <= 0 || mean[worst] < RANK_RATIO * median || own->last_ns <= own->first_ns ||
         (mean[worst] - median) * (double)own->count <
-            RANK_SHARE * (double)(own->last_ns - own->first_ns))
+            RANK_SHARE * ((double)own->last_ns - (double)own->first_ns))
         return;
     remark(ctx, rp_arena_textf(
                     ctx->arena, "rank %" PRId64 ": '%s' takes %s on average, %s on the median rank",
                     ranks[worst].rank == RP_ABSENT_I64 ? (int64_t)worst : ranks[worst].rank,
-                    m->name, rp_units_time(ctx->arena, (int64_t)mean[worst]),
-                    rp_units_time(ctx->arena, (int64_t)median)));
+                    m->name, time_text(ctx, mean[worst]), time_text(ctx, median)));
 }
 
 static void remark_numbers(struct remark_ctx *ctx)

@@ -203,7 +203,7 @@ double rp_metric_percentile(const struct rp_metric *m, double percent)
 
 static double seconds_of(const struct rp_metric *m)
 {
-    return m->last_ns > m->first_ns ? (double)(m->last_ns - m->first_ns) / 1e9 : NAN;
+    return m->last_ns > m->first_ns ? ((double)m->last_ns - (double)m->first_ns) / 1e9 : NAN;
 }
 
 double rp_metric_rate(const struct rp_metric *m)

@@ -38,8 +38,11 @@ static void drop_arguments(struct child_ctx *s)
 static enum rp_code receive_argument(struct child_ctx *s, size_t i, struct rp_err *err)
 {
     RP_TRY(rp_wire_receive_tensor(s->fd, &s->arguments[i], err));
-    if (!s->arguments[i]) /* it is here since the fork */
-        s->arguments[i] = rp_tensor_keep(s->start->arguments[i]);
+    if (s->arguments[i])
+        return RP_OK;
+    if (i >= s->start->narguments)
+        return rp_err_set(err, RP_FORMAT, "argument %zu was not sent", i);
+    s->arguments[i] = rp_tensor_keep(s->start->arguments[i]); /* it is here since the fork */
     return RP_OK;
 }
 
@@ -70,7 +73,7 @@ enum rp_code rp_worker_run_here(const struct rp_worker_ops *ops, void *self, siz
 
 static bool child_run(struct child_ctx *s, uint64_t n, struct rp_err *err)
 {
-    int64_t *ns = calloc((size_t)n + 1, sizeof *ns);
+    int64_t *ns = n < SIZE_MAX ? calloc((size_t)n + 1, sizeof *ns) : NULL;
     enum rp_code code;
     bool there;
 
@@ -154,4 +157,5 @@ void rp_worker_serve(const struct rp_worker_ops *ops, const struct rp_worker_sta
     s.noutputs = facts.devices * facts.noutputs;
     while (rp_wire_receive(fd, &request, sizeof request) && child_serve(&s, &request))
         ;
+    drop_arguments(&s);
 }

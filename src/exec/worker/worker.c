@@ -3,6 +3,9 @@
  * The parent's side of a worker, and the worker without a child. A child that dies closes its end
  * of the socket: the next answer does not come, and the status of the process and what it printed
  * last make the error. What it prints is kept in memory, and shown only then.
+ *
+ * The library shares the child's memory with the code that answers, and may have damaged it:
+ * answers are checked before they are used.
  */
 #include "exec/worker/worker.h"
 
@@ -21,6 +24,9 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define MOST_DEVICES (1u << 20)
+#define MOST_ARRAYS  (1u << 28)
 
 struct rp_worker {
     const struct rp_worker_ops *ops;
@@ -133,9 +139,9 @@ static enum rp_code hear_answer(struct rp_worker *w, const char *doing, uint64_t
         return RP_OK;
     if (!rp_wire_receive(w->fd, &theirs, sizeof theirs))
         return child_died(w, doing, err);
-    if (err)
-        *err = theirs;
-    return (enum rp_code)head.code;
+    theirs.text[sizeof theirs.text - 1] = '\0';
+    return rp_err_set(err, head.code <= RP_BUG ? (enum rp_code)head.code : RP_IO, "%s",
+                      theirs.text);
 }
 
 static enum rp_code ask_child(struct rp_worker *w, enum rp_wire_kind kind, uint64_t n,
@@ -176,6 +182,12 @@ enum rp_code rp_worker_run(struct rp_worker *w, size_t n, int64_t *ns, struct rp
     return RP_OK;
 }
 
+static enum rp_code receive_output(struct rp_worker *w, struct rp_tensor **out, struct rp_err *err)
+{
+    RP_TRY(rp_wire_receive_tensor(w->fd, out, err));
+    return *out ? RP_OK : rp_err_set(err, RP_FORMAT, "%s gave no output", w->ops->what);
+}
+
 enum rp_code rp_worker_fetch(struct rp_worker *w, struct rp_tensor **outputs, struct rp_err *err)
 {
     size_t n = w->facts.devices * w->facts.noutputs, got = 0;
@@ -186,7 +198,7 @@ enum rp_code rp_worker_fetch(struct rp_worker *w, struct rp_tensor **outputs, st
     RP_TRY(ask_child(w, RP_WIRE_FETCH, 0, "outputs were read", err));
     RP_TRY(hear_answer(w, "outputs were read", NULL, err));
     for (code = RP_OK; got < n && code == RP_OK; got += code == RP_OK)
-        code = rp_wire_receive_tensor(w->fd, &outputs[got], err);
+        code = receive_output(w, &outputs[got], err);
     if (code == RP_OK)
         return RP_OK;
     while (got)
@@ -242,6 +254,21 @@ static void be_child(const struct rp_worker *w, int fd)
     _exit(0); /* nothing is unloaded: libraries that fail at that have given their answer */
 }
 
+static enum rp_code receive_facts(struct rp_worker *w, struct rp_err *err)
+{
+    struct rp_worker_facts *f = &w->facts;
+
+    if (!rp_wire_receive(w->fd, f, sizeof *f))
+        return child_died(w, "loading and compiling", err);
+    f->platform[sizeof f->platform - 1] = '\0';
+    f->version[sizeof f->version - 1] = '\0';
+    f->device[sizeof f->device - 1] = '\0';
+    if (f->devices > MOST_DEVICES || f->narguments > MOST_ARRAYS || f->noutputs > MOST_ARRAYS ||
+        f->can_profile > 1)
+        return rp_err_set(err, RP_FORMAT, "%s answered with what cannot be", w->ops->what);
+    return RP_OK;
+}
+
 static enum rp_code start_child(struct rp_worker *w, struct rp_err *err)
 {
     int pair[2];
@@ -260,9 +287,7 @@ static enum rp_code start_child(struct rp_worker *w, struct rp_err *err)
     if (w->pid < 0)
         return rp_err_set_os(err, errno, "cannot create a child process");
     RP_TRY(hear_answer(w, "loading and compiling", NULL, err));
-    if (!rp_wire_receive(w->fd, &w->facts, sizeof w->facts))
-        return child_died(w, "loading and compiling", err);
-    return RP_OK;
+    return receive_facts(w, err);
 }
 
 /* Both share one buffer (stdio's): what is in it goes out before descriptors change. */

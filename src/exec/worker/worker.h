@@ -21,9 +21,9 @@
 
 struct rp_worker_facts { /* about the opened library; plain data, sent as it is */
     size_t narguments, noutputs, devices;
-    int64_t load_ns;    /* the library and its client */
-    int64_t compile_ns; /* the program */
-    bool can_profile;
+    int64_t load_ns;      /* the library and its client */
+    int64_t compile_ns;   /* the program */
+    uint32_t can_profile; /* 0 or 1: a bool must not be received */
     char platform[64], version[256], device[192];
 };
 

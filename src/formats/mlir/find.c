@@ -232,11 +232,23 @@ static size_t unescape_string(const char *in, size_t n, char *out)
     return len;
 }
 
+enum rp_code rp_mlir_unescape(struct rp_mlir *r, struct rp_slice *text)
+{
+    char *copy;
+
+    if (!memchr(text->at, '\\', text->n))
+        return RP_OK;
+    copy = rp_arena_alloc(&r->p->arena, text->n, 1);
+    if (!copy)
+        return rp_err_nomem(r->err, "reading a string");
+    *text = (struct rp_slice){copy, (uint32_t)unescape_string(text->at, text->n, copy), 0};
+    return RP_OK;
+}
+
 enum rp_code rp_mlir_find_string(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                  const char *key, struct rp_slice *out)
 {
     const char *s = value_of(attrs, key), *to;
-    char *copy;
 
     *out = (struct rp_slice){NULL, 0, 0};
     if (attrs->named) {
@@ -247,13 +259,7 @@ enum rp_code rp_mlir_find_string(struct rp_mlir *r, const struct rp_mlir_attrs *
     if (!to || to > attrs->end || to - s < 2)
         return RP_OK;
     *out = (struct rp_slice){s + 1, (uint32_t)(to - s - 2), 0};
-    if (!memchr(out->at, '\\', out->n))
-        return RP_OK;
-    copy = rp_arena_alloc(&r->p->arena, out->n, 1);
-    if (!copy)
-        return rp_err_nomem(r->err, "reading attributes");
-    *out = (struct rp_slice){copy, (uint32_t)unescape_string(out->at, out->n, copy), 0};
-    return RP_OK;
+    return rp_mlir_unescape(r, out);
 }
 
 enum rp_code rp_mlir_find_text(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,

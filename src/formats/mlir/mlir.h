@@ -87,6 +87,8 @@ struct rp_slice rp_mlir_word(struct rp_mlir *r);
 bool rp_mlir_take_word(struct rp_mlir *r, const char *text);
 /* After the string at s, or the end of the text. */
 const char *rp_mlir_string_end(const struct rp_mlir *r, const char *s);
+/* What a string means: its escapes are replaced, in the program's arena. */
+enum rp_code rp_mlir_unescape(struct rp_mlir *r, struct rp_slice *text);
 /* After the bracket that closes the one at s, or NULL. "->" closes nothing. */
 const char *rp_mlir_bracket_end(const struct rp_mlir *r, const char *s);
 enum rp_code rp_mlir_skip_bracket(struct rp_mlir *r);

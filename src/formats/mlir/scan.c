@@ -252,13 +252,14 @@ enum rp_code rp_mlir_define(struct rp_mlir *r, uint32_t key, uint32_t op)
 
 enum rp_code rp_mlir_name_at(struct rp_mlir *r, uint32_t *id)
 {
-    struct rp_slice name;
+    struct rp_slice name = {0};
 
     r->at++;
     if (r->at < r->end && *r->at == '"') { /* @"<lambda>" */
         name.at = r->at + 1;
         r->at = rp_mlir_string_end(r, r->at);
         name.n = r->at > name.at ? (uint32_t)(r->at - name.at - 1) : 0;
+        RP_TRY(rp_mlir_unescape(r, &name));
     } else {
         name = rp_mlir_word(r);
     }

@@ -56,6 +56,7 @@ static enum rp_code symbol_name(struct rp_mlir *r, const char *at, const char *e
 {
     struct rp_mlir_attrs text = {.at = at, .end = end};
     const char *s = rp_mlir_find_key(&text, "sym_name"), *close;
+    struct rp_slice value;
 
     *name = 0;
     while (s && s < end && *s == ' ')
@@ -63,8 +64,9 @@ static enum rp_code symbol_name(struct rp_mlir *r, const char *at, const char *e
     if (!s || s >= end || *s != '"')
         return RP_OK;
     close = rp_mlir_string_end(r, s);
-    return rp_program_string(r->p, s + 1, close > s + 1 ? (size_t)(close - s - 2) : 0, name,
-                             r->err);
+    value = (struct rp_slice){s + 1, close > s + 1 ? (uint32_t)(close - s - 2) : 0, 0};
+    RP_TRY(rp_mlir_unescape(r, &value));
+    return rp_program_string(r->p, value.at, value.n, name, r->err);
 }
 
 /* After the name of an operation: its properties are passed over, up to its region's '{'. Older

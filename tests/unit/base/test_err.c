@@ -16,6 +16,9 @@ static void set_and_context(void **state)
     assert_code(rp_err_prefix(&err, RP_FORMAT, "'%s'", "x.json"), RP_FORMAT);
     assert_code(rp_err_context(&err, RP_FORMAT, "while loading rank %d", 3), RP_FORMAT);
     assert_string_equal(err.text, "'x.json': unexpected '}' at byte 812\n  while loading rank 3");
+    rp_err_set(&err, RP_FORMAT, "'%s'", "a\nreprise: done\x1b[2J");
+    rp_err_prefix(&err, RP_FORMAT, "b");
+    assert_string_equal(err.text, "b: 'a\n  reprise: done\\x1b[2J'");
     assert_int_equal(err.len, strlen(err.text));
 }
 
