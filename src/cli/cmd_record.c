@@ -318,6 +318,8 @@ static int record_program(const struct cli_call *call)
         setenv("REPRISE_RECORD_OPTIONS", r.options, 1);
     }
     r.program = call->words[0];
+    r.words = call->words;
+    r.nwords = call->nwords;
     status = record_run(call->words, call->nwords);
     if (r.folder[0])
         record_spent(&r);

@@ -8,9 +8,11 @@
 #include <limits.h>
 
 struct record {
-    char folder[PATH_MAX];    /* absolute */
-    char name[PATH_MAX];      /* as the user gives it to other commands */
-    const char *program;      /* that is recorded */
+    char folder[PATH_MAX]; /* absolute */
+    char name[PATH_MAX];   /* as the user gives it to other commands */
+    const char *program;   /* that is recorded */
+    const char **words;    /* the whole command */
+    size_t nwords;
     char libraries[PATH_MAX]; /* folder of the injected libraries */
     char options[2048];       /* REPRISE_RECORD_OPTIONS */
     char used[512];           /* names of the sources in use, for the summary */

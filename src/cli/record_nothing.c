@@ -81,6 +81,38 @@ static enum program_kind kind_of(const char *path)
     return kind;
 }
 
+/* Programs that start others without the variables of the environment, or elsewhere. */
+static const struct {
+    const char *name, *why;
+} starters[] = {
+    {"sudo", "clears the environment, by which the recorder is loaded: 'sudo reprise record -- …'"},
+    {"su", "clears the environment, by which the recorder is loaded: record inside it"},
+    {"ssh", "runs the program on another machine: 'ssh HOST reprise record -- …'"},
+    {"docker", "runs the program in a container: 'docker run … reprise record -- …'"},
+    {"podman", "runs the program in a container: 'podman run … reprise record -- …'"},
+    {"apptainer", "runs the program in a container: 'apptainer exec … reprise record -- …'"},
+    {"kubectl", "runs the program in a container: record inside it"},
+    {"systemd-run", "lets systemd start the program: 'systemd-run … reprise record -- …'"},
+};
+
+/* What keeps the recorder out of what the command starts, or NULL. */
+static const char *starter_of(const struct record *r)
+{
+    const char *slash = strrchr(r->program, '/'), *name = slash ? slash + 1 : r->program;
+    size_t i;
+
+    if (!strcmp(name, "env"))
+        for (i = 1; i < r->nwords && (*r->words[i] == '-' || strchr(r->words[i], '=')); i++)
+            if (!strcmp(r->words[i], "-i") || !strcmp(r->words[i], "-") ||
+                !strcmp(r->words[i], "--ignore-environment"))
+                return "clears the environment, by which the recorder is loaded: "
+                       "'env -i … reprise record -- …'";
+    for (i = 0; i < sizeof starters / sizeof starters[0]; i++)
+        if (!strcmp(name, starters[i].name))
+            return starters[i].why;
+    return NULL;
+}
+
 void record_tell_nothing(const struct record *r, const struct rp_recording *rec)
 {
     char path[PATH_MAX];
@@ -96,6 +128,8 @@ void record_tell_nothing(const struct record *r, const struct rp_recording *rec)
                 r->program);
     else if (kind == PROGRAM_OTHER_BITS)
         fprintf(stderr, "'%s' is not a 64-bit program\n", r->program);
+    else if (starter_of(r))
+        fprintf(stderr, "'%s' %s\n", r->program, starter_of(r));
     else if (!rec->loaded)
         fprintf(stderr,
                 "no process loaded the recorder: the environment was cleared (env -i, sudo, a "

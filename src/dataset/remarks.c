@@ -50,6 +50,7 @@ static const struct kind {
     {"selected", NULL, NULL, ""},
     {"unrelated", NULL, NULL, ""},
     {"numbering", NULL, NULL, ""},
+    {"other_file", "no traces", "file", ""},
 };
 #define NKINDS (sizeof kinds / sizeof kinds[0])
 
@@ -157,6 +158,14 @@ static bool is_missed(const struct rp_map *shapes, const struct rp_unread *u)
            (unseen && has_trace_ending(u->path));
 }
 
+/* Whether its name begins with a '.': notes of tools, not of people. */
+static bool is_hidden(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return (slash ? slash[1] : path[0]) == '.';
+}
+
 /* What an error says after the name of its file. */
 static const char *without_name(const struct rp_unread *u)
 {
@@ -187,8 +196,15 @@ static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_map 
     struct rp_trust_trace t = {.path = u->path, .number = number};
     const char *brief = briefs[u->why], *text;
 
-    if (!is_missed(shapes, u) || (list && number >= 0 && !rp_rank_wanted(list, number)))
+    if (list && number >= 0 && !rp_rank_wanted(list, number))
         return RP_OK;
+    if (!is_missed(shapes, u))
+        return brief && !log->is_job && !is_hidden(u->path)
+                   ? add_note(
+                         log, &t, "other_file", false, brief, RP_ABSENT_I64,
+                         rp_arena_textf(&log->arena, "'%s' was not read: it is %s", u->path, brief),
+                         err)
+                   : RP_OK;
     if (u->why == RP_UNREAD_HOLE || u->why == RP_UNREAD_UNOPENED)
         brief = without_name(u);
     else if (u->why == RP_UNREAD_DAMAGED && !log->dataset->salvage)

@@ -41,6 +41,33 @@ static bool is_program(const uint8_t *head, size_t n, const char *name)
            (n > 4 && !memcmp(head, "\177ELF", 4));
 }
 
+/* Files of others that people try, by their first bytes, and what to do with them. */
+static const struct {
+    const char *begins;
+    size_t n;
+    const char *what, *advice;
+} foreign[] = {
+#define FOREIGN(begins, what, advice)           \
+    {                                           \
+        begins, sizeof begins - 1, what, advice \
+    }
+    FOREIGN("PK\003\004", "a zip archive", "unpack it and give the folder"),
+    FOREIGN("7z\274\257", "a 7z archive", "unpack it and give the folder"),
+    FOREIGN("\211HDF\r\n", "an HDF5 file (weights or data)",
+            "give the trace of the program that uses it"),
+    FOREIGN("PAR1", "a Parquet file",
+            "give the file that it was made of; of Nsight Systems: 'nsys export --type sqlite'"),
+    FOREIGN("PERFILE2", "a recording of perf",
+            "'perf script' shows it; 'reprise record -- PROGRAM' records a program"),
+    FOREIGN("%PDF", "a PDF file", "give the trace"),
+    FOREIGN("\211PNG", "a picture", "give the trace"),
+    FOREIGN("<!DOCTYPE html", "a page for a browser", "give the trace that it shows"),
+    FOREIGN("<html", "a page for a browser", "give the trace that it shows"),
+    FOREIGN("NVR\0", "a report of Nsight Compute",
+            "it has metrics, no timeline: record with Nsight Systems or 'reprise record'"),
+#undef FOREIGN
+};
+
 /* No format fits: shows the first bytes and the formats. */
 static enum rp_code unknown_format(const uint8_t *head, size_t n, const char *name,
                                    struct rp_err *err)
@@ -53,6 +80,10 @@ static enum rp_code unknown_format(const uint8_t *head, size_t n, const char *na
                              "'%s' is a program, not a recording of one; try 'reprise record -- "
                              "%s%s'",
                              name, is_python(name) ? "python " : "", name);
+    for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
+        if (n >= foreign[i].n && !memcmp(head, foreign[i].begins, foreign[i].n))
+            return rp_err_set_at(err, RP_FORMAT, 0, "'%s' is %s; %s", name, foreign[i].what,
+                                 foreign[i].advice);
     rp_text_escape(shown, sizeof shown, (const char *)head, n < 32 ? n : 32);
     for (size_t i = 0; rp_format_at(i) && len < sizeof names; i++)
         len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", i ? ", " : "",
