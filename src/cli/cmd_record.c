@@ -31,8 +31,8 @@ const struct rp_option record_options[] = {
     {"light", 0, RP_OPT_FLAG, NULL, NULL, "steps, kernels and collectives only: no operators", 0},
     {"detail", 0, RP_OPT_TEXT, "N:M", NULL,
      "operators, calls and device work in N of M steps only; in the others the steps: 2:200", 0},
-    {"measure", 0, RP_OPT_FLAG, NULL, NULL,
-     "leave out eight steps, to tell how much longer steps are while recording", 0},
+    {"every-step", 0, RP_OPT_FLAG, NULL, NULL,
+     "record all steps in detail: leave out none to see how much longer recording makes them", 0},
     {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "maximum size written by one process: 2GiB", 0},
     {"when-full", 0, RP_OPT_CHOICE, "stop|ring", "stop",
      "at the limit: stop (the rest is counted as lost), or drop the oldest events", 0},
@@ -194,8 +194,8 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
            (!full || add_option(r, err, "full", full)) &&
            (!counters || add_option(r, err, "cuda.counters", counters)) &&
            add_detail(r, setting(call, "detail"), err) &&
-           (!cli_flag(call->settings, call->nsettings, "measure") ||
-            add_option(r, err, "measure", "on")) &&
+           (!cli_flag(call->settings, call->nsettings, "every-step") ||
+            add_option(r, err, "every_step", "on")) &&
            add_settings(r, call, err) &&
            (!cli_flag(call->settings, call->nsettings, "light") ||
             (add_option(r, err, "frameworks.operators", "none") &&

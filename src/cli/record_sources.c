@@ -46,7 +46,7 @@ static const struct source {
    (`option` of capture/core/core.h). */
 static const struct rp_option keys[] = {
     {"set blocking.min_ns", 0, RP_OPT_INT, "N", "1000", NULL, 0},
-    {"set cuda.calls", 0, RP_OPT_CHOICE, "usual|launches|all|none", "usual", NULL, 0},
+    {"set cuda.calls", 0, RP_OPT_CHOICE, "usual|launches|records|all|none", "usual", NULL, 0},
     {"set cuda.graph", 0, RP_OPT_CHOICE, "node|graph", "node", NULL, 0},
     {"set cuda.sync", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
     {"set frameworks.memory", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},

@@ -112,6 +112,7 @@ static void launch(const char *name)
 
     correlation++;
     put_call(211, t, t + 4000);
+    t = fake_cupti_now(); /* the call may be recorded by the time that it takes here */
     put_kernel(name, t + 5000, t + 15000);
     usleep(20);
 }
@@ -122,6 +123,7 @@ static void copy_set_wait(void)
 
     correlation++;
     put_call(31, t, t + 3000);
+    t = fake_cupti_now();
     clear(RP_CUPTI_MEMCPY);
     r.copy.copy_kind = 1;
     r.copy.from_kind = 1;
@@ -159,8 +161,9 @@ static void disorder(void)
     uint64_t t = fake_cupti_now();
 
     correlation++;
-    put_kernel("late_call", t + 5000, t + 6000);
+    put_kernel("late_call", t + 1000000, t + 1001000);
     put_call(211, t, t + 4000);
+    usleep(1000);
     correlation += 2;
     clear(RP_CUPTI_SYNCHRONIZATION);
     r.sync.type = 2;
@@ -202,7 +205,7 @@ static void driver(long n)
         correlation++;
         put_call_of(RP_CUPTI_DRIVER, 307, t, t + 2000);
         put_kernel("by_driver", t + 3000, t + 4000);
-        correlation++;
+        fake_cupti_enter(211, ++correlation);
         put_call_of(RP_CUPTI_DRIVER, 307, t + 5000, t + 6000); /* ends first, is reported first */
         put_call(211, t + 4500, t + 6500);
         put_kernel("by_runtime", t + 7000, t + 8000);
@@ -249,6 +252,7 @@ static void external(void)
     r.external.correlation = correlation;
     fake_cupti_put(&r);
     put_call(211, t, t + 4000);
+    t = fake_cupti_now();
     put_kernel("inside", t + 5000, t + 6000);
 }
 
@@ -276,6 +280,7 @@ static void late(void)
     uint64_t t = fake_cupti_now();
 
     put_call(211, t, t + 1000);
+    t = fake_cupti_now();
     put_kernel("late", t + 2000, t + 9000);
     correlation++;
     put_call(131, t + 1000, t + 8100);

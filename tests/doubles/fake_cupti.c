@@ -3,11 +3,13 @@
  * A double of libcupti.so: the calls that the cuda library makes, with records that a test writes.
  * It behaves like CUPTI: it requests a buffer when a record does not fit, returns it when it is
  * full or flushed, has a single subscriber, and counts dropped records if it gets no buffer.
- * FAKE_CUPTI_REFUSE=1: another profiler is already subscribed.
+ * FAKE_CUPTI_REFUSE=1: another profiler is already subscribed. FAKE_CUPTI_VERSION=130000: its
+ * version.
  */
 #include "fake_cupti.h"
 
 #include "abi/cupti.h"
+#include "abi/cupti_counters.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -26,11 +28,14 @@ static struct {
     uint8_t calls[2][1024];  /* driver, runtime: whether calls of that number are reported */
     bool callbacks[4][1024]; /* by domain and number */
     int timestamps;
+    uint32_t entered; /* the call of the runtime that has begun */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int cuptiGetVersion(uint32_t *version)
 {
-    *version = 130001;
+    const char *other = getenv("FAKE_CUPTI_VERSION");
+
+    *version = other ? (uint32_t)atoi(other) : 130001;
     return 0;
 }
 
@@ -212,6 +217,32 @@ void fake_cupti_drop(size_t n)
     fake.dropped += n;
 }
 
+/* A subscriber that wants callbacks of the call gets both, unless it got the first already. */
+static void call_back(const void *record)
+{
+    struct rp_cupti_api_record r;
+    struct rp_cupti_call call = {.site = RP_CUPTI_SITE_ENTER};
+    int domain, code;
+
+    memcpy(&r, record, sizeof r);
+    domain = r.kind == RP_CUPTI_RUNTIME ? RP_CUPTI_DOMAIN_RUNTIME : RP_CUPTI_DOMAIN_DRIVER;
+    code = (int)r.result;
+    call.correlation = r.correlation;
+    call.result = &code;
+    if (fake.entered != r.correlation || domain != RP_CUPTI_DOMAIN_RUNTIME)
+        fake_cupti_call(domain, r.id, &call);
+    call.site = RP_CUPTI_SITE_EXIT;
+    fake_cupti_call(domain, r.id, &call);
+}
+
+void fake_cupti_enter(uint32_t id, uint32_t correlation)
+{
+    struct rp_cupti_call call = {.site = RP_CUPTI_SITE_ENTER, .correlation = correlation};
+
+    fake.entered = correlation;
+    fake_cupti_call(RP_CUPTI_DOMAIN_RUNTIME, id, &call);
+}
+
 static bool is_wanted(const void *record)
 {
     struct rp_cupti_api_record call;
@@ -229,6 +260,8 @@ void fake_cupti_put(const void *record)
 
     memcpy(&kind, record, 4);
     size = sizes[kind & 63];
+    if (is_call((int)kind))
+        call_back(record);
     if (!size || !fake.request || !is_wanted(record))
         return;
     pthread_mutex_lock(&fake.lock);

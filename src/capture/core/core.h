@@ -126,7 +126,8 @@ struct rp_capture {
        switches it. */
     void (*step_end)(enum rp_capture_sign sign, const char *name);
     bool (*detail)(void); /* whether operators, calls and device work are recorded in this step */
-    void (*on_detail)(void (*call)(bool on)); /* called at each switch, on the thread of a step */
+    /* Called at each switch, on the thread of a step; NULL: the source cannot be switched. */
+    void (*on_detail)(void (*call)(bool on));
 
     void (*thread_name)(uint32_t tid, const char *name); /* tid 0: this thread */
     void (*library)(const char *path);

@@ -201,10 +201,11 @@ bool rp_core_is_step(const char *name)
 /* Steps are counted on the first thread that has one. A NULL name is known to be a step. */
 void rp_core_step(const char *name)
 {
-    uint32_t tid = (uint32_t)syscall(SYS_gettid), none = 0;
+    uint32_t tid, none = 0;
 
-    if (name && !rp_core_is_step(name))
+    if ((name && !rp_core_is_step(name)) || !rp_core_steps_matter())
         return;
+    tid = (uint32_t)syscall(SYS_gettid);
     if (!atomic_compare_exchange_strong(&rp_core.step_tid, &none, tid) && none != tid)
         return;
     if (atomic_fetch_add(&rp_core.steps_seen, 1) > 0)

@@ -235,7 +235,8 @@ void rp_core_steps_forget(void); /* in the child of a fork */
 void rp_core_steps_end(void);    /* tells how many there were, and what recording took */
 void rp_core_step_end(enum rp_capture_sign sign, const char *name);
 bool rp_core_detail(void);
-bool rp_core_counts_steps(void); /* whether steps matter */
+bool rp_core_counts_steps(void); /* whether the names of steps matter */
+bool rp_core_steps_matter(void); /* whether a step that begins now does */
 void rp_core_on_detail(void (*call)(bool on));
 
 /* ---- ledger ---- */

@@ -8,9 +8,12 @@
  * of them together are one step.
  *
  * Detail (operators, kernels, calls) is recorded in some steps only (record --detail), or is left
- * out in a few (record --measure), to see how long a step takes without it. Ranges, marks and
- * collectives are recorded in all steps. A switch costs the step after it: that one is in neither
- * count, and not among those with detail. Steps without it lie in spans named "without detail".
+ * out in a few (unless record --every-step), to see how long a step takes without it. Ranges, marks
+ * and collectives are recorded in all steps. A switch costs the step after it: that one is in
+ * neither count, and not among those with detail. Steps without it lie in spans named "without
+ * detail".
+ *
+ * The steps to compare are neighbours, because steps become longer and shorter for other reasons.
  *
  *     step         0 ... | w   | w+1 ... w+N | ...      | w+M |
  *     detail       on    | on, not counted   | off      | on, again
@@ -24,11 +27,14 @@
 #define SAMPLES 64 /* steps of each kind whose times are kept */
 #define WARM    2  /* steps before the first ones with detail */
 
-/* With --measure: in these steps there is none, to compare. */
-#define LEFT_OUT_FIRST  10
-#define LEFT_OUT_EVERY  6
-#define LEFT_OUT_LENGTH 2
-#define LEFT_OUT_TIMES  4
+/* Without --every-step: in these steps there is none, to compare; the first of each is not counted.
+ */
+#define LEFT_OUT_FIRST  20
+#define LEFT_OUT_EVERY  10
+#define LEFT_OUT_LENGTH 3
+#define LEFT_OUT_TIMES  3
+#define LEFT_OUT_END    (LEFT_OUT_FIRST + LEFT_OUT_EVERY * LEFT_OUT_TIMES)
+#define COMPARED        2 /* steps of each kind, at least */
 
 struct times {
     uint64_t at[SAMPLES];
@@ -48,6 +54,7 @@ static struct {
     uint32_t since;    /* steps since the last switch */
     uint32_t with, of; /* --detail N:M; of 0: not given */
     bool measures;
+    bool fixed; /* a source cannot be switched: there is nothing to compare */
     struct times on, off;
     _Atomic uint32_t without; /* detail is off */
     uint64_t gaps;
@@ -67,16 +74,17 @@ void rp_core_steps_init(void)
         steps.with = with;
         steps.of = of;
     }
-    steps.measures = !steps.of && rp_core_option("measure");
+    steps.measures = !steps.of && !rp_core_option("every_step") && !rp_core.options.steps;
 }
 
 void rp_core_steps_forget(void)
 {
-    bool measures = steps.measures;
+    bool measures = steps.measures, fixed = steps.fixed;
     uint32_t with = steps.with, of = steps.of;
 
     memset(&steps, 0, sizeof steps);
     steps.measures = measures;
+    steps.fixed = fixed;
     steps.with = with;
     steps.of = of;
 }
@@ -84,6 +92,18 @@ void rp_core_steps_forget(void)
 bool rp_core_counts_steps(void)
 {
     return rp_core.options.steps || steps.of || steps.measures;
+}
+
+/* Whether a step that ends may still switch detail. */
+static bool is_open(void)
+{
+    return atomic_load_explicit(&nlisteners, memory_order_relaxed) &&
+           (steps.of || (steps.measures && steps.seen < LEFT_OUT_END));
+}
+
+bool rp_core_steps_matter(void)
+{
+    return rp_core.options.steps || is_open();
 }
 
 bool rp_core_detail(void)
@@ -95,7 +115,9 @@ void rp_core_on_detail(void (*call)(bool on))
 {
     uint32_t i = atomic_load(&nlisteners);
 
-    if (i >= RP_CORE_SOURCES)
+    if (!call)
+        steps.fixed = true;
+    if (!call || i >= RP_CORE_SOURCES)
         return;
     listeners[i] = call;
     atomic_store(&nlisteners, i + 1);
@@ -122,7 +144,7 @@ static bool is_end(enum rp_capture_sign sign, const char *name)
     if (sign != steps.sign) {
         memset(steps.names, 0, sizeof steps.names);
         steps.sign = sign;
-        steps.most = 0;
+        steps.most = steps.seen = steps.detailed = 0;
     }
     for (uint32_t i = 0; i < NAMES; i++) {
         if (steps.names[i].hash && steps.names[i].hash != hash)
@@ -143,11 +165,18 @@ static bool has_detail(uint64_t step)
 
     if (steps.of)
         return !step || (step >= WARM && (step - WARM) % steps.of <= steps.with);
-    if (!steps.measures || step < LEFT_OUT_FIRST)
+    if (!steps.measures || steps.fixed || step < LEFT_OUT_FIRST || step >= LEFT_OUT_END)
         return true;
     at = step - LEFT_OUT_FIRST;
-    return at >= (uint64_t)LEFT_OUT_EVERY * LEFT_OUT_TIMES ||
-           at % LEFT_OUT_EVERY >= LEFT_OUT_LENGTH;
+    return at % LEFT_OUT_EVERY >= LEFT_OUT_LENGTH;
+}
+
+/* Whether the time of step number `step` is compared. */
+static bool is_compared(uint64_t step)
+{
+    if (steps.of)
+        return step > WARM;
+    return step >= LEFT_OUT_FIRST / 2 && step < LEFT_OUT_END;
 }
 
 static void add_time(struct times *t, uint64_t ticks)
@@ -160,7 +189,7 @@ static void measure(uint64_t now, bool detail)
 {
     if (steps.began && steps.since) {
         steps.detailed += detail && steps.seen;
-        if (steps.seen > WARM)
+        if (is_compared(steps.seen))
             add_time(detail ? &steps.on : &steps.off, now - steps.began);
     }
     steps.since++;
@@ -181,12 +210,12 @@ static void switch_detail(bool on)
 void rp_core_step_end(enum rp_capture_sign sign, const char *name)
 {
     uint32_t nobody = 0;
-    uint64_t now = rp_core_now();
+    uint64_t now;
     bool on;
 
-    if ((!steps.of && !steps.measures) || !atomic_load(&nlisteners) ||
-        !atomic_compare_exchange_strong(&steps.busy, &nobody, 1))
+    if (!is_open() || !atomic_compare_exchange_strong(&steps.busy, &nobody, 1))
         return;
+    now = rp_core_now();
     if (is_end(sign, name)) {
         on = rp_core_detail();
         measure(now, on);
@@ -235,9 +264,11 @@ void rp_core_steps_end(void)
         return;
     if (!rp_core_detail())
         rp_core_table.async_end("without detail", "reprise", steps.gaps);
-    put_number("steps.seen", steps.seen);
-    put_number("steps.detailed", steps.detailed);
-    if (steps.on.n < 3 || steps.off.n < 3)
+    if (steps.gaps) {
+        put_number("steps.seen", steps.seen);
+        put_number("steps.detailed", steps.detailed);
+    }
+    if (steps.fixed || steps.on.n < COMPARED || steps.off.n < COMPARED)
         return;
     on_ns = usual_ns(&steps.on);
     off_ns = usual_ns(&steps.off);

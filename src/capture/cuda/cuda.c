@@ -11,8 +11,8 @@
  * Options (`record --set`):
  *
  *   cuda.graph=graph|node      a CUDA graph is one record (default), or one for each node
- *   cuda.calls=usual|launches|all|none  calls that matter for the time of a step (default), fewer,
- *                              or all (calls.c)
+ *   cuda.calls=usual|launches|records|all|none  calls that matter for the time of a step (default),
+ *                              fewer, the same by CUPTI's records, or all (calls.c)
  *   cuda.sync=on|off           waits and events (default on)
  *   cuda.counters=A,B          hardware counters of each kernel, in place of records (counters.c)
  */
@@ -45,8 +45,9 @@ static uint64_t timestamp(void)
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
     (void)user;
-    if (domain == RP_CUPTI_DOMAIN_DRIVER && rp_cuda.counting)
-        rp_cuda_calls_count(data);
+    if (!rp_cuda_counters_wanted() &&
+        (domain == RP_CUPTI_DOMAIN_DRIVER || domain == RP_CUPTI_DOMAIN_RUNTIME))
+        rp_cuda_calls_callback(domain, id, data);
     else if (domain != RP_CUPTI_DOMAIN_STATE)
         rp_cuda_counters_callback(domain, id, data);
     else if (id == RP_CUPTI_STATE_FATAL_ERROR)
@@ -107,8 +108,11 @@ static void enable_records(void)
     if (rp_cuda.cupti.all_syncs)
         rp_cuda.cupti.all_syncs(0); /* not those that only query */
     switch_records(true);
-    if (rp_cuda.cupti.version != DEADLOCKS)
-        rp_cuda.cap->on_detail(on_detail);
+    rp_cuda.cap->on_detail(rp_cuda.cupti.version != DEADLOCKS ? on_detail : NULL);
+    if (rp_cuda.cupti.version == DEADLOCKS && rp_cuda.cap->option("detail"))
+        rp_cuda.cap->warn(
+            "kernels are recorded in all steps: CUPTI 13.0 can stop a program when they are "
+            "switched off (update 1 of CUDA 13.0 mends that)");
 }
 
 /* -------------------------------------------------------------------------- subscribing */

@@ -26,6 +26,7 @@ struct rp_cuda {
     struct rp_cupti cupti;
     void *subscriber;
     bool all_calls;           /* also driver calls inside a runtime call */
+    bool by_callback;         /* calls are recorded by callbacks, not by CUPTI's records */
     bool counting;            /* calls that give work to the device are counted */
     uint32_t process;         /* cap->process_id() of the process that subscribed */
     _Atomic uint32_t running; /* subscribed, and not shutting down */
@@ -47,8 +48,8 @@ RP_CUDA_HIDDEN const char *rp_cuda_error(int code);
 RP_CUDA_HIDDEN bool rp_cuda_option_is(const char *key, const char *value);
 
 /* ---- calls.c ---- */
-RP_CUDA_HIDDEN void rp_cuda_calls_switch(bool on);         /* records of calls, and counting them */
-RP_CUDA_HIDDEN void rp_cuda_calls_count(const void *data); /* of a callback */
+RP_CUDA_HIDDEN void rp_cuda_calls_switch(bool on); /* recording calls, and counting them */
+RP_CUDA_HIDDEN void rp_cuda_calls_callback(int domain, uint32_t id, const void *data);
 /* Whether calls of this name are recorded by default. */
 RP_CUDA_HIDDEN bool rp_cuda_call_matters(int domain, const char *name);
 
@@ -61,8 +62,9 @@ RP_CUDA_HIDDEN void rp_cuda_buffers_end(void); /* flushes, reads the rest, stops
 /* ---- records.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_records(uint8_t *buffer, size_t valid);
 
-/* ---- names.c: for the worker only ---- */
-RP_CUDA_HIDDEN const char *rp_cuda_call_name(int domain, uint32_t id);
+/* ---- names.c ---- */
+RP_CUDA_HIDDEN const char *rp_cuda_call_name(int domain, uint32_t id); /* from any thread */
+/* for the worker only */
 RP_CUDA_HIDDEN const char *rp_cuda_kernel_name(const char *mangled);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of calls and kernels, on the worker thread only. CUPTI's names of calls end with a version
- * ("cudaLaunchKernel_v7000"), which is removed; names of kernels are demangled by the C++ library
- * if the process has one. Both are cached.
+ * Names of calls and kernels. CUPTI's names of calls end with a version ("cudaLaunchKernel_v7000"),
+ * which is removed; names of kernels are demangled by the C++ library if the process has one. Both
+ * are cached: those of kernels for the worker, those of calls for all threads.
  */
 #include "capture/cuda/cuda.h"
 
@@ -15,7 +15,7 @@
 #define KERNELS 8192 /* a power of two */
 #define PROBES  16
 
-static char *calls[2][CALLS]; /* driver, runtime */
+static _Atomic(char *) calls[2][CALLS]; /* driver, runtime */
 
 /* Removes "_v7000", then "_ptsz" or "_ptds" (entry points of the per-thread default stream). */
 static void cut_version(char *name)
@@ -33,21 +33,23 @@ static void cut_version(char *name)
 const char *rp_cuda_call_name(int domain, uint32_t id)
 {
     bool runtime = domain == RP_CUPTI_DOMAIN_RUNTIME;
-    char **slot = &calls[runtime][id < CALLS ? id : 0], made[64];
+    _Atomic(char *) *slot = &calls[runtime][id < CALLS ? id : 0];
+    char *known = id < CALLS ? atomic_load_explicit(slot, memory_order_acquire) : NULL;
+    char *none = NULL;
     const char *name = NULL;
 
-    if (id < CALLS && *slot != NULL)
-        return *slot;
-    if (rp_cuda.cupti.callback_name(domain, id, &name) || !name || id >= CALLS) {
-        snprintf(made, sizeof made, "%s call %u", runtime ? "runtime" : "driver", id);
-        name = made;
-    }
-    free(*slot);
-    *slot = strdup(name);
-    if (!*slot)
+    if (known)
+        return known;
+    if (id >= CALLS || rp_cuda.cupti.callback_name(domain, id, &name) || !name)
+        return runtime ? "call of the CUDA runtime" : "call of the CUDA driver";
+    known = strdup(name);
+    if (!known)
         return "call";
-    cut_version(*slot);
-    return *slot;
+    cut_version(known);
+    if (atomic_compare_exchange_strong(slot, &none, known))
+        return known;
+    free(known); /* another thread was first */
+    return none;
 }
 
 static char *demangle(const char *mangled)

@@ -118,6 +118,14 @@ static void keep_external(const struct rp_cupti_external_record *r)
     externals[k].external = r->external;
 }
 
+static void add_external(struct out *o, uint32_t correlation)
+{
+    uint32_t k = correlation & (EXTERNALS - 1);
+
+    if (externals[k].correlation == correlation && externals[k].external)
+        add_number(o, "External id", (int64_t)externals[k].external);
+}
+
 /* Correlations of runtime calls: the driver call inside has the same. */
 static uint32_t outer[EXTERNALS];
 
@@ -183,6 +191,8 @@ static void begin_device(struct out *o, enum rp_ctf_kind kind, const char *categ
     o->span.track = stream;
     o->span.link = correlation;
     add_number(o, "context", context);
+    if (rp_cuda.by_callback) /* else its call has it */
+        add_external(o, correlation);
 }
 
 static void add_graph(struct out *o, uint32_t graph, uint64_t node)
@@ -286,13 +296,11 @@ static void read_call(const struct rp_cupti_api_record *r, int domain)
                      .track = r->thread,
                      .link = r->correlation},
                     {{0}}};
-    uint32_t k = r->correlation & (EXTERNALS - 1);
 
     o.span.name = rp_cuda_call_name(domain, r->id);
     if (r->result)
         add_number(&o, "result", r->result);
-    if (externals[k].correlation == r->correlation && externals[k].external)
-        add_number(&o, "External id", (int64_t)externals[k].external);
+    add_external(&o, r->correlation);
     put_span(&o);
 }
 
