@@ -3,10 +3,11 @@
 """What recording adds to a step, on a machine with a GPU: jobs of several trainers under `reprise record` in several ways, and under
 torch.profiler.
 
-    bench/record_cost.py [--reprise PATH] [--jobs LIST] [--variants LIST] [--turns N] [--json FILE] [--keep FOLDER]
+    bench/record_cost.py [--reprise PATH] [--jobs LIST] [--variants LIST] [--turns N] [--seconds N] [--json FILE]
+                         [--keep FOLDER]
 
 A turn is half steps with recording and half without, in the same process: processes differ, and so do cores and minutes on a shared
-machine, by more than what is measured. `reprise record --detail 8:16` takes such turns; of torch.profiler each turn starts and stops one.
+machine, by more than what is measured. `reprise record --detail 4:9` takes such turns; of torch.profiler each turn starts and stops one.
 The steps next to a switch are not counted. All processes start together and then wait for each other, so that one runs at a time. The
 table has the medians over the turns with an interval of 95 % (bootstrap). `between` is what is left of the recorder in the steps without
 detail: their ratio to steps of a process without it; that compares processes, and is as uncertain as its interval says.
@@ -25,7 +26,7 @@ import sys
 import tempfile
 import time
 
-WITH, PERIOD, FIRST = 8, 16, 2  # as `--detail 8:16`: of each 16 steps from the second on, 8 and the one of the switch
+WITH, PERIOD, FIRST = 4, 9, 2  # as `--detail 4:9`: of each 9 steps from the second on, 4 and the one of the switch
 LONG = (2, 200)                 # the usual sampling, for which the cost is computed
 DETAIL = ["--detail", f"{WITH}:{PERIOD}"]
 VARIANTS = {"plain": None, "profiler": None, "default": DETAIL, "light": [*DETAIL, "--light"],
@@ -81,7 +82,7 @@ class Clock:
 def job_t5(torch, device, clock):
     """Encoder and decoder of many small kernels, in bf16 autocast, with gradients clipped: limited by the host."""
     nn = torch.nn
-    model = nn.Transformer(d_model=256, nhead=4, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=512,
+    model = nn.Transformer(d_model=256, nhead=4, num_encoder_layers=4, num_decoder_layers=4, dim_feedforward=512,
                            batch_first=True, norm_first=True).to(device)
     words, head = nn.Embedding(1000, 256).to(device), nn.Linear(256, 1000).to(device)
     parameters = [p for m in (model, words, head) for p in m.parameters()]
@@ -170,7 +171,8 @@ def job_lightning(torch, device, clock):
 def small_gpt(torch):
     import transformers
 
-    return transformers.GPT2LMHeadModel(transformers.GPT2Config(n_layer=4, n_head=4, n_embd=256, vocab_size=1000, n_positions=128))
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(n_layer=4, n_head=4, n_embd=256, vocab_size=1000, n_positions=128,
+                                                                 bos_token_id=0, eos_token_id=0))
 
 
 def job_trainer(torch, device, clock):
@@ -282,8 +284,13 @@ def start(variant, job, args, folder):
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
 
 
-def result_of(process, variant, job, folder):
-    out = [line for line in process.communicate()[0].splitlines() if line.startswith("{")]
+def result_of(process, variant, job, folder, until):
+    try:
+        out = process.communicate(timeout=max(0.1, until - time.time()))[0]
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        out = process.communicate()[0]
+    out = [line for line in out.splitlines() if line.startswith("{")]
     if out:
         return json.loads(out[-1])
     with open(f"{folder}/{variant}-{job}.log") as log:
@@ -345,6 +352,7 @@ def main():
     parser.add_argument("--jobs", default=",".join(JOBS))
     parser.add_argument("--variants", default="plain,profiler,default,light", help="of " + ", ".join(VARIANTS))
     parser.add_argument("--turns", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=1e6, help="then end the processes that have not")
     parser.add_argument("--keep", metavar="FOLDER", help="keep the recordings there")
     parser.add_argument("--json")
     parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
@@ -355,8 +363,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="record_cost-") as folder:
         folder = args.keep or folder
         os.makedirs(folder, exist_ok=True)
+        until = time.time() + args.seconds
         processes = {(j, v): start(v, j, args, folder) for j, v in asked}
-        results = {(j, v): result_of(p, v, j, folder) for (j, v), p in processes.items()}
+        results = {(j, v): result_of(p, v, j, folder, until) for (j, v), p in processes.items()}
     report(results, args)
 
 
