@@ -235,7 +235,7 @@ static void print_cost(const struct rp_recording *rec)
         if (longer < 1)
             fputs("; steps are less than 1 % longer while recording\n", stderr);
         else
-            fprintf(stderr, "; steps are about %.0f %% longer while recording\n", longer);
+            fprintf(stderr, "; steps are at least %.0f %% longer while recording\n", longer);
         return;
     }
     if (rec->cost_ns > 0)

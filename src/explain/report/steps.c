@@ -46,7 +46,8 @@ static void hint_at_marks(struct rp_report_ctx *j)
                           ours ? " (also of 'record')" : ""));
 }
 
-/* "without the recorder about 31.2 ms of 40.9 ms a step, as 'record' measured" */
+/* "without the recorder at most about 31.2 ms of 40.9 ms a step": steps without detail still have
+   CUPTI attached. */
 static void say_unrecorded(struct rp_report_ctx *j)
 {
     const struct rp_trace_life *life = &rp_report_ctx_part(j, 0)->life;
@@ -57,7 +58,7 @@ static void say_unrecorded(struct rp_report_ctx *j)
     out->unprofiled_ns =
         (int64_t)((double)out->step_ns * (double)life->unrecorded_ns / (double)life->recorded_ns);
     out->profiler_text = rp_arena_textf(
-        j->arena, "without the recorder about %s of %s a step: measured while recording",
+        j->arena, "without the recorder at most about %s of %s a step: measured while recording",
         rp_report_ctx_time(j, out->unprofiled_ns), rp_report_ctx_time(j, out->step_ns));
 }
 
