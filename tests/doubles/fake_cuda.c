@@ -161,9 +161,9 @@ static void disorder(void)
     uint64_t t = fake_cupti_now();
 
     correlation++;
-    put_kernel("late_call", t + 1000000, t + 1001000);
+    put_kernel("late_call", t + 50000000, t + 50001000); /* long enough for a busy machine */
     put_call(211, t, t + 4000);
-    usleep(1000);
+    usleep(50000);
     correlation += 2;
     clear(RP_CUPTI_SYNCHRONIZATION);
     r.sync.type = 2;
@@ -187,6 +187,7 @@ static void graph(void)
 
     correlation++;
     put_call(311, t, t + 4000);
+    t = fake_cupti_now();
     clear(RP_CUPTI_GRAPH_TRACE);
     r.graph.correlation = correlation;
     r.graph.start = t + 5000;
