@@ -307,6 +307,27 @@ enum rp_code rp_builder_add_meta(struct rp_builder *b, rp_str key, rp_str value,
     return rp_vec_push(&b->meta, meta, err);
 }
 
+/* ROCm leaves the names of some devices empty. What they are follows from their size, where no
+   other device has it; the name says that it was not recorded. NULL: not known. */
+static const char *name_by_size(const struct rp_device *device)
+{
+    static const struct {
+        int64_t units, low_gib, high_gib;
+        const char *name;
+    } sizes[] = {{304, 180, 200, "AMD Instinct MI300X (by its size)"},
+                 {304, 240, 260, "AMD Instinct MI325X (by its size)"},
+                 {110, 60, 66, "AMD Instinct MI250X (by its size)"},
+                 {104, 60, 66, "AMD Instinct MI210 (by its size)"}};
+    int64_t gib = device->memory_bytes >> 30;
+    size_t i;
+
+    for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (device->multiprocessors == sizes[i].units && gib >= sizes[i].low_gib &&
+            gib <= sizes[i].high_gib)
+            return sizes[i].name;
+    return NULL;
+}
+
 enum rp_code rp_builder_add_device(struct rp_builder *b, const struct rp_device *device,
                                    struct rp_err *err)
 {
@@ -314,7 +335,10 @@ enum rp_code rp_builder_add_device(struct rp_builder *b, const struct rp_device 
                              .memory_bytes = device->memory_bytes,
                              .multiprocessors = device->multiprocessors,
                              .name = device->name};
+    const char *name = rp_strtab_len(&b->str, device->name) ? NULL : name_by_size(device);
 
+    if (name)
+        RP_TRY(rp_strtab_intern(&b->str, name, strlen(name), &copy.name, err));
     return rp_vec_push(&b->devices, copy, err);
 }
 

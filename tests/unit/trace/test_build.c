@@ -211,6 +211,30 @@ static void test_notes_are_kept_in_order(void **state)
     rp_trace_free(t);
 }
 
+/* A recorded name stays; a size that several devices have names none of them. */
+static void test_devices_without_a_name_are_known_by_their_size(void **state)
+{
+    const int64_t gib = INT64_C(1) << 30;
+    struct rp_device devices[] = {{.id = 0, .memory_bytes = 191 * gib, .multiprocessors = 304},
+                                  {.id = 1, .memory_bytes = 255 * gib, .multiprocessors = 304},
+                                  {.id = 2, .memory_bytes = 80 * gib, .multiprocessors = 304},
+                                  {.id = 3, .memory_bytes = 191 * gib, .multiprocessors = 304}};
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+    size_t i;
+
+    UNUSED_STATE(state);
+    devices[3].name = str_of(b, "engineering sample");
+    for (i = 0; i < 4; i++)
+        assert_code(rp_builder_add_device(b, &devices[i], NULL), RP_OK);
+    t = finish_valid(b);
+    assert_string_equal(rp_trace_str(t, t->devices[0].name), "AMD Instinct MI300X (by its size)");
+    assert_string_equal(rp_trace_str(t, t->devices[1].name), "AMD Instinct MI325X (by its size)");
+    assert_string_equal(rp_trace_str(t, t->devices[2].name), "");
+    assert_string_equal(rp_trace_str(t, t->devices[3].name), "engineering sample");
+    rp_trace_free(t);
+}
+
 static void test_metadata_names_processes_and_threads(void **state)
 {
     static const struct row rows[] = {
@@ -356,6 +380,7 @@ int test_build(void)
         cmocka_unit_test(test_wrong_calls_are_refused),
         cmocka_unit_test(test_limit_names_the_window),
         cmocka_unit_test(test_notes_are_kept_in_order),
+        cmocka_unit_test(test_devices_without_a_name_are_known_by_their_size),
         cmocka_unit_test(test_metadata_names_processes_and_threads),
         cmocka_unit_test(test_xla_streams),
         cmocka_unit_test(test_totals),
