@@ -18,14 +18,14 @@
  *     step         0 ... | w   | w+1 ... w+N | ...      | w+M |
  *     detail       on    | on, not counted   | off      | on, again
  */
+#include "capture/core/compare.h"
 #include "capture/core/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define NAMES   32
-#define SAMPLES 64 /* steps of each kind whose times are kept */
-#define WARM    2  /* steps before the first ones with detail */
+#define NAMES 32
+#define WARM  2 /* steps before the first ones with detail */
 
 /* Without --every-step: in these steps there is none, to compare; the first of each is not counted.
  */
@@ -34,12 +34,6 @@
 #define LEFT_OUT_LENGTH 3
 #define LEFT_OUT_TIMES  3
 #define LEFT_OUT_END    (LEFT_OUT_FIRST + LEFT_OUT_EVERY * LEFT_OUT_TIMES)
-#define COMPARED        2 /* steps of each kind, at least */
-
-struct times {
-    uint64_t at[SAMPLES];
-    uint32_t n;
-};
 
 static struct {
     _Atomic uint32_t busy; /* a thread is in rp_core_step_end */
@@ -54,9 +48,9 @@ static struct {
     uint32_t since;    /* steps since the last switch */
     uint32_t with, of; /* --detail N:M; of 0: not given */
     bool measures;
-    bool fixed; /* a source cannot be switched: there is nothing to compare */
-    struct times on, off;
-    _Atomic uint32_t without; /* detail is off */
+    bool fixed;                   /* a source cannot be switched: there is nothing to compare */
+    struct rp_core_times on, off; /* ticks */
+    _Atomic uint32_t without;     /* detail is off */
     uint64_t gaps;
 } steps;
 
@@ -179,18 +173,13 @@ static bool is_compared(uint64_t step)
     return step >= LEFT_OUT_FIRST / 2 && step < LEFT_OUT_END;
 }
 
-static void add_time(struct times *t, uint64_t ticks)
-{
-    t->at[t->n++ % SAMPLES] = ticks;
-}
-
 /* The step that has ended, if it was recorded in one way from its begin to its end. */
 static void measure(uint64_t now, bool detail)
 {
     if (steps.began && steps.since) {
         steps.detailed += detail && steps.seen;
         if (is_compared(steps.seen))
-            add_time(detail ? &steps.on : &steps.off, now - steps.began);
+            rp_core_times_add(detail ? &steps.on : &steps.off, now - steps.began);
     }
     steps.since++;
 }
@@ -229,23 +218,9 @@ void rp_core_step_end(enum rp_capture_sign sign, const char *name)
 
 /* -------------------------------------------------------------------------- what it came to */
 
-static int by_value(const void *a, const void *b)
+static uint64_t ns_of(uint64_t ticks)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* The lower quartile: other programs on the machine make steps longer, never shorter. */
-static uint64_t usual_ns(struct times *t)
-{
-    uint32_t n = t->n < SAMPLES ? t->n : SAMPLES;
-    uint64_t second = rp_core_table.ticks(1000000000);
-
-    if (!n)
-        return 0;
-    qsort(t->at, n, sizeof t->at[0], by_value);
-    return (uint64_t)((__uint128_t)t->at[n / 4] * 1000000000 / second);
+    return (uint64_t)((__uint128_t)ticks * 1000000000 / rp_core_table.ticks(1000000000));
 }
 
 static void put_number(const char *key, uint64_t number)
@@ -268,10 +243,10 @@ void rp_core_steps_end(void)
         put_number("steps.seen", steps.seen);
         put_number("steps.detailed", steps.detailed);
     }
-    if (steps.fixed || steps.on.n < COMPARED || steps.off.n < COMPARED)
+    if (steps.fixed || !rp_core_compare(&steps.on, &steps.off, &on_ns, &off_ns))
         return;
-    on_ns = usual_ns(&steps.on);
-    off_ns = usual_ns(&steps.off);
+    on_ns = ns_of(on_ns);
+    off_ns = ns_of(off_ns);
     put_number("steps.recorded_ns", on_ns);
     put_number("steps.unrecorded_ns", off_ns);
     if (rp_core.ledger) {
