@@ -138,6 +138,22 @@ static void tensors_lists_and_values(void **state)
     rp_inputs_release(&in);
 }
 
+/* The first 64 are kept. */
+static void many_inputs_are_cut(void **state)
+{
+    struct rp_inputs in = {0};
+    char dims[1024] = "[[7]";
+
+    UNUSED_STATE(state);
+    for (int i = 1; i < 70; i++)
+        strcat(dims, ", [3]");
+    strcat(dims, "]");
+    parse(&in, dims, NULL, NULL, NULL);
+    assert_int_equal(in.count, 64);
+    assert_true(in.at[0].tensor.n == 7 && in.at[63].tensor.n == 3);
+    rp_inputs_release(&in);
+}
+
 /* Of ten dimensions the last three are one. */
 static void many_dimensions_are_folded(void **state)
 {
@@ -190,6 +206,7 @@ int test_inputs(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types_have_their_size),
         cmocka_unit_test(kernels_tell_their_type),
+        cmocka_unit_test(many_inputs_are_cut),
         cmocka_unit_test(many_dimensions_are_folded),
         cmocka_unit_test(tensors_lists_and_values),
         cmocka_unit_test(values_are_numbers_flags_or_lists),

@@ -361,6 +361,32 @@ static void tables_say_what_is_wrong(void **state)
     }
 }
 
+/* Columns come in any order, and times in any unit; what is not given is fp32. */
+static void columns_have_names(void **state)
+{
+    static const struct {
+        const char *text;
+        uint8_t type;
+        double ns;
+    } rows[] = {{"dtype,op,shape,time_ns\nbf16,matmul,64x64x64,3000\n", RP_NUMBER_BF16, 3000},
+                {"op,shape,time_ms\nmatmul,64x64x64,0.25\n", RP_NUMBER_FP32, 250000},
+                {"shape,time_us,op\n64x64x64,2,matmul\n", RP_NUMBER_FP32, 2000},
+                {"op,shape,time_us,dtype\nmatmul,64x64x64,2,f16\n", RP_NUMBER_FP16, 2000}};
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rp_samples samples = {0};
+
+        assert_ok(rp_samples_parse_csv(&samples, "t.csv", rows[i].text, "H200", true, &err), &err);
+        assert_int_equal(samples.rows.n, 1);
+        assert_int_equal(samples.rows.at[0].type, rows[i].type);
+        assert_true(fabs(samples.rows.at[0].ns - rows[i].ns) < 1e-6);
+        assert_true(samples.rows.at[0].flops == 2. * 64 * 64 * 64);
+        rp_samples_release(&samples);
+    }
+}
+
 static void rows_of_a_table_are_merged(void **state)
 {
     struct rp_samples samples = {0};
@@ -410,6 +436,7 @@ int test_learn(void)
         cmocka_unit_test(a_model_is_read_back_as_written),
         cmocka_unit_test(hostile_models_are_refused),
         cmocka_unit_test(tables_say_what_is_wrong),
+        cmocka_unit_test(columns_have_names),
         cmocka_unit_test(rows_of_a_table_are_merged),
         cmocka_unit_test(the_built_in_model_is_whole),
     };

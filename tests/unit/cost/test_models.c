@@ -153,6 +153,8 @@ static void convolutions(void **state)
     static const char three[] = F "," F "," F ",ScalarList,ScalarList,ScalarList,Scalar,"
                                   "ScalarList,Scalar";
     static const struct counted cases[] = {
+        {"aten::convolution", "[[2, 8, 10, 10], [16, 8, 3, 3], [], [], [], [], [], [], []]",
+         F "," F, ";;;[2];[1];[1];False;[0];1", 2. * 2 * 16 * 25 * 72, ANY, NULL, NULL, NULL},
         {"aten::convolution", "[[2, 8, 10, 10], [16, 8, 3, 3], [16], [], [], [], [], [], []]",
          three, ";;;[1, 1];[1, 1];[1, 1];False;[0, 0];1", 2. * 2 * 16 * 100 * 8 * 9,
          4. * (1600 + 1152 + 16 + 3200), "fp32", NULL, NULL},

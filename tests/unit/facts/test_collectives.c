@@ -568,9 +568,31 @@ static void what_does_not_belong_together_is_not_matched(void **state)
     rp_arena_release(&arena);
 }
 
+/* What a collective moves in all: an all-gather what comes out, others what goes in. */
+static void sizes_of_collectives(void **state)
+{
+    static const struct {
+        uint8_t kind;
+        int64_t in, out, n, size;
+    } rows[] = {{RP_COLL_ALL_REDUCE, 100, 300, 4, 100},    {RP_COLL_ALL_REDUCE, -1, 300, 4, 300},
+                {RP_COLL_ALL_REDUCE, -1, -1, 4, -1},       {RP_COLL_ALL_REDUCE, 0, 0, 4, -1},
+                {RP_COLL_ALL_GATHER, 100, 300, 4, 300},    {RP_COLL_ALL_GATHER, 100, -1, 4, 400},
+                {RP_COLL_ALL_GATHER, 100, -1, 0, -1},      {RP_COLL_ALL_GATHER, 0, 0, 4, -1},
+                {RP_COLL_ALL_GATHER, INT64_MAX, -1, 2, -1}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rp_collective c = {
+            .kind = rows[i].kind, .in_bytes = rows[i].in, .out_bytes = rows[i].out};
+
+        assert_int_equal(rp_collective_size(&c, rows[i].n), rows[i].size);
+    }
+}
+
 int test_collectives(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes_of_collectives),
         cmocka_unit_test(kinds_are_told_by_any_spelling),
         cmocka_unit_test(sizes_come_from_shapes),
         cmocka_unit_test(types_have_names_and_sizes),

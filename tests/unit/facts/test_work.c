@@ -130,6 +130,10 @@ static void devices_are_kept_apart(void **state)
     rp_work_keep_device(&w, 1);
     assert_int_equal(w.items.n, 3);
     rp_work_release(&w);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    rp_work_keep_device(&w, 0);
+    assert_int_equal(w.items.n, 2);
+    rp_work_release(&w);
     rp_trace_free(t);
 }
 

@@ -302,6 +302,26 @@ static void outputs_that_do_not_exist_are_refused(void **state)
     }
 }
 
+/* An input has one output, also for the nodes that read it. */
+static void an_input_is_one_array(void **state)
+{
+    static const char graph[] = NODE("x", "Placeholder", "") NODE("y", "Neg", "input: 'x:1'");
+    static const char *const fetch = "y:0";
+    struct rp_lower_feed feed = {"x:0", {.elem = RP_ELEM_F32, .rank = 1, .dims = {2}, .n = 2}};
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    struct rp_bytes bytes;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_textproto_parse(&rp_schema_TF_GRAPH, graph, strlen(graph), NULL, &wire, &err),
+              &err);
+    assert_ok(rp_proto_written(&wire, &bytes, &err), &err);
+    assert_int_not_equal(rp_tf_lower(bytes, &feed, 1, &fetch, 1, &p, &err), RP_OK);
+    rp_program_free(p);
+    rp_proto_writer_release(&wire);
+}
+
 int test_lower(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +331,7 @@ int test_lower(void)
         cmocka_unit_test(gradients_of_averages_are_spread_over_their_windows),
         cmocka_unit_test(loops_are_computations),
         cmocka_unit_test(constants_are_bytes),
+        cmocka_unit_test(an_input_is_one_array),
         cmocka_unit_test(bad_graphs_are_refused),
         cmocka_unit_test(outputs_that_do_not_exist_are_refused),
     };

@@ -224,6 +224,63 @@ static void merged_sets_add_up(void **state)
     rp_metric_set_release(&b);
 }
 
+static bool has_remark(const struct rp_metric_set *set, const char *begin)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_remarks remarks = {0};
+    struct rp_err err = RP_ERR_INIT;
+    bool found = false;
+
+    assert_ok(rp_metric_remark(set, set, 1, &arena, &remarks, &err), &err);
+    for (size_t i = 0; i < remarks.n; i++)
+        found |= !strncmp(remarks.at[i], begin, strlen(begin));
+    rp_vec_release(&remarks);
+    rp_arena_release(&arena);
+    return found;
+}
+
+/* A compilation of more than five minutes, an execution of more than half a minute. */
+static void slow_calls_are_remarked(void **state)
+{
+    static const struct {
+        const char *name, *remark;
+        double limit_ns;
+    } rows[] = {{"CompileTime", "slow compilation", 300e9},
+                {"RAFCompile", "slow compilation", 300e9},
+                {"ExecuteTime", "slow execution", 30e9},
+                {"ExecuteReplicatedTime", "slow execution", 30e9}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int over = 0; over < 2; over++) {
+            struct rp_metric_set set = {0};
+
+            add_samples(add_metric(&set, rows[i].name, RP_METRIC_TIME), rows[i].limit_ns + over, 1);
+            assert_int_equal(has_remark(&set, rows[i].remark), over);
+            rp_metric_set_release(&set);
+        }
+}
+
+/* Reading a value on the host is no operator without a lowering. */
+static void fallbacks_are_operators(void **state)
+{
+    struct rp_metric_set set = {0};
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_metric_set_count(&set, "aten::_local_scalar_dense", 5, &err), &err);
+    assert_ok(rp_metric_set_count(&set, "aten", 5, &err), &err);
+    assert_false(has_remark(&set, "fallback"));
+    for (int i = 0; i < 4; i++)
+        assert_ok(
+            rp_metric_set_count(
+                &set, (const char *[]){"aten::a", "aten::b", "aten::c", "aten::d"}[i], i + 1, &err),
+            &err);
+    assert_true(has_remark(&set, "fallback: 4 operators without a lowering ran on the host, 10 "
+                                 "calls: aten::d (4), aten::c (3), aten::b (2), …"));
+    rp_metric_set_release(&set);
+}
+
 int test_metric_sets(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +289,8 @@ int test_metric_sets(void)
         cmocka_unit_test(sets_are_reports),
         cmocka_unit_test(values_have_their_unit),
         cmocka_unit_test(percentiles_are_samples),
+        cmocka_unit_test(slow_calls_are_remarked),
+        cmocka_unit_test(fallbacks_are_operators),
         cmocka_unit_test(merged_sets_add_up),
     };
 

@@ -242,6 +242,7 @@ static void torn_distributions_are_told(void **state)
     assert_non_null(h);
     read_process(getpid(), &set);
     assert_int_equal(set.torn, 0);
+    assert_int_equal(rp_metric_find(&set, "interrupted")->buckets.n, 1);
     rp_metric_set_release(&set);
     RP_METRICS_STORE(&h->sequence, h->sequence + 1);
     read_process(getpid(), &set);
@@ -332,6 +333,42 @@ static void names_may_change(void **state)
     assert_true(read > 0);
     munmap(base, PAGE);
     unlink(path);
+}
+
+/* No process has that much to count. */
+static void huge_files_are_refused(void **state)
+{
+    struct rp_metric_set set = {0};
+    struct rp_err err = RP_ERR_INIT;
+    char path[128];
+
+    UNUSED_STATE(state);
+    snprintf(path, sizeof path, "%s/huge", folder);
+    munmap(map_counter(path), PAGE);
+    if (truncate(path, ((off_t)1 << 36) + PAGE) == 0) { /* the file system may not know holes */
+        assert_code(rp_metric_set_read(path, &set, &err), RP_FORMAT);
+        assert_contains(err.text, "not a file of metrics");
+        rp_metric_set_release(&set);
+    }
+    unlink(path);
+}
+
+/* A word is a file, a folder, or the number of a process. */
+static void only_numbers_are_processes(void **state)
+{
+    static const char *const words[] = {"x123", "12x3", "-1", "12345678901", ""};
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_paths paths = {0};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct rp_err err = RP_ERR_INIT;
+
+        assert_int_not_equal(rp_metric_find_sources(words[i], &arena, &paths, &err), RP_OK);
+        assert_null(strstr(err.text, "counts nothing"));
+    }
+    rp_vec_release(&paths);
+    rp_arena_release(&arena);
 }
 
 /* A child counts for itself, and a process that was killed keeps what it counted. */
@@ -870,6 +907,8 @@ int test_metrics(void)
                                        cmocka_unit_test(readers_see_whole_samples),
                                        cmocka_unit_test(torn_distributions_are_told),
                                        cmocka_unit_test(names_may_change),
+                                       cmocka_unit_test(huge_files_are_refused),
+                                       cmocka_unit_test(only_numbers_are_processes),
                                        cmocka_unit_test(fork_and_kill),
                                        cmocka_unit_test(memory_is_bounded),
                                        cmocka_unit_test(threads_reuse_memory),

@@ -3,6 +3,7 @@
  * Every kind of edge: it is there, between the right nodes, and a delay of its predecessor reaches
  * its successor through it. A graph without the edge fails the second.
  */
+#include "stepgraph/build.h"
 #include "stepgraph/graph_fixtures.h"
 
 /* The n-th node of a name, from 0. */
@@ -199,21 +200,52 @@ static bool has_sync_from(const struct built *b, uint32_t from)
 }
 
 /* A blocking read ends after its copy, clFinish after the last command. */
-static void opencl_waits_for_its_commands(void **state)
+static void check_opencl(const char *wait)
 {
     const struct row rows[] = {{'X', "cuda_runtime", "clEnqueueNDRangeKernel", 1, 1, 0, 5, 1},
                                {'X', "cuda_runtime", "clEnqueueReadBuffer", 1, 1, 5, 95, 2},
                                {'X', "cuda_runtime", "clEnqueueNDRangeKernel", 1, 1, 100, 5, 3},
-                               {'X', "cuda_runtime", "clFinish", 1, 1, 105, 95},
+                               {'X', "cuda_runtime", wait, 1, 1, 105, 95},
                                {'X', "kernel", "k1", 0, 7, 10, 70, 1, 7},
                                {'X', "gpu_memcpy", "copy", 0, 7, 80, 15, 2, 7},
                                {'X', "kernel", "k2", 0, 7, 110, 80, 3, 7}};
     struct built b = BUILD(rows);
 
-    UNUSED_STATE(state);
-    check_edge(&b, NODE("k2"), NODE("clFinish"), RP_SG_SYNC);
-    assert_int_equal(b.graph.nodes.at[NODE("clFinish")].start_ns, 190);
+    check_edge(&b, NODE("k2"), NODE(wait), RP_SG_SYNC);
+    assert_int_equal(b.graph.nodes.at[NODE(wait)].start_ns, 190);
     assert_true(has_sync_from(&b, NODE("copy")));
+    release_graph(&b);
+}
+
+static void opencl_waits_for_its_commands(void **state)
+{
+    UNUSED_STATE(state);
+    check_opencl("clFinish");
+    check_opencl("clWaitForEvents");
+}
+
+/* By time: the first node of a lane from a time on, and the last before it. */
+static void nodes_are_found_by_time(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "a", 1, 1, 0, 10},
+                               {'X', "cpu_op", "b", 1, 1, 20, 10},
+                               {'X', "cpu_op", "c", 1, 2, 5, 10},
+                               {'X', "cpu_op", "d", 1, 2, 30, 10}};
+    struct built b = BUILD(rows);
+    const struct rp_stepgraph *g = &b.graph;
+
+    UNUSED_STATE(state);
+    for (uint32_t lane = 0; lane < g->lanes.n; lane++) {
+        uint32_t first = g->lanes.at[lane].first, end = g->lanes.at[lane].end;
+
+        assert_true(first < end);
+        assert_int_equal(rp_sg_node_from(g, lane, INT64_MIN), first);
+        assert_int_equal(rp_sg_node_before(g, lane, g->nodes.at[first].start_ns), RP_NONE);
+        assert_int_equal(rp_sg_node_before(g, lane, g->nodes.at[first].start_ns + 1), first);
+        assert_int_equal(rp_sg_node_from(g, lane, g->nodes.at[end - 1].start_ns), end - 1);
+        assert_int_equal(rp_sg_node_from(g, lane, g->nodes.at[end - 1].start_ns + 1), RP_NONE);
+        assert_int_equal(rp_sg_node_before(g, lane, INT64_MAX), end - 1);
+    }
     release_graph(&b);
 }
 
@@ -430,6 +462,7 @@ int test_step_edges(void)
         cmocka_unit_test(the_order_of_calls_tells_of_an_event),
         cmocka_unit_test(a_device_wait_is_for_every_stream),
         cmocka_unit_test(a_stream_wait_is_for_its_stream),
+        cmocka_unit_test(nodes_are_found_by_time),
         cmocka_unit_test(opencl_waits_for_its_commands),
         cmocka_unit_test(an_event_wait_is_for_what_was_recorded),
         cmocka_unit_test(a_call_may_wait_for_its_copy),

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the name of a file says of its process, and which events are a process's last. */
+#include "facts/trace_host.h"
+#include "facts/trace_life.h"
+#include "formats/chrome_fixture.h"
+
+static void names_of_pytorch(void **state)
+{
+    static const struct {
+        const char *path;
+        bool good;
+        const char *host;
+        size_t worker; /* length, of the path */
+    } rows[] = {{"d/node7_4711.1623143089861.pt.trace.json.gz", true, "node7", 12},
+                {"a_b_12.34.pt.trace.json", true, "a_b", 6},
+                {"worker.17.pt.trace.json", true, "", 6},
+                {"worker12.17.pt.trace.json", true, "", 8},
+                {"_12.17.pt.trace.json", true, "", 3},
+                {"17.pt.trace.json", false, "", 0},
+                {".17.pt.trace.json", false, "", 0},
+                {"worker_17.pt.trace.json", false, "", 0},
+                {"worker.x.pt.trace.json", false, "", 0},
+                {"worker.17.json", false, "", 0}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rp_torch_file file;
+
+        if (rp_torch_file_parse(rows[i].path, &file) != rows[i].good)
+            fail_msg("'%s' is%s a name", rows[i].path, rows[i].good ? " not" : "");
+        if (!rows[i].good)
+            continue;
+        assert_int_equal(file.host_len, strlen(rows[i].host));
+        assert_memory_equal(file.host, rows[i].host, file.host_len);
+        assert_int_equal(file.worker_len, rows[i].worker);
+    }
+}
+
+#define EVENT(ph, ts, process, name)                                                   \
+    "{\"ph\":\"" ph "\",\"ts\":" ts ",\"dur\":10,\"pid\":" process ",\"tid\":" process \
+    ",\"cat\":\"cpu_op\",\"name\":\"" name "\"}"
+
+/* The third process has most events, and said that it began, but not that it ends. A mark is not
+   work. */
+static void the_last_event_of_the_main_process(void **state)
+{
+    struct rp_import in = load(
+        "{\"traceEvents\":[" EVENT("X", "900", "1", "a") "," EVENT("X", "5", "2", "b") "," EVENT(
+            "X", "800", "2", "b") "," EVENT("X", "6", "3", "c") "," EVENT("X", "20", "3",
+                                                                          "c") "," //
+        EVENT("X", "40", "3", "last") "," EVENT(
+            "i", "70", "3", "mark") "]"
+                                    ",\"process.3.began\":\"1\",\"process.2.began\":\"1\"}");
+    struct rp_trace_life life;
+
+    UNUSED_STATE(state);
+    rp_trace_life_find(in.trace, &life);
+    assert_int_equal(life.process, 3);
+    assert_true(life.cut);
+    assert_string_equal(rp_trace_str(in.trace, in.trace->ev.name[life.last]), "last");
+    assert_int_equal(life.last_ns, 35000);
+    rp_trace_free(in.trace);
+}
+
+int test_trace_files(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_pytorch),
+                                       cmocka_unit_test(the_last_event_of_the_main_process)};
+
+    return cmocka_run_group_tests_name("trace_files", tests, NULL, NULL);
+}
