@@ -76,6 +76,7 @@ static enum rp_code answer_trusted(const struct rp_question_row *row, struct rp_
 
     rp_trust_log_init(&log);
     asked.trust = &log;
+    asked.question = row->question.name;
     asked.wanted = rp_settings_text(settings, "rank");
     asked.step_name = rp_settings_text(settings, "step-name");
     if (select)

@@ -19,6 +19,7 @@
     X(launches)             \
     X(memory)               \
     X(merge)                \
+    X(digest)               \
     X(simulate)             \
     X(optimize)             \
     X(model)                \

@@ -37,6 +37,7 @@ struct rp_dataset {
     struct rp_trust_log *trust;           /* what is worth knowing about the inputs, or NULL */
     const char *wanted;                   /* the value of --rank, or NULL */
     const char *step_name;                /* the value of --step-name, or NULL */
+    const char *question;                 /* its name */
     const struct rp_selection *selection; /* by source: what need not be read; NULL: all is */
     size_t nskipped;                      /* sources that are not read for that reason */
 };

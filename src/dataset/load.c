@@ -31,6 +31,7 @@ struct load {
     bool divide;                       /* merged traces into their ranks */
     bool memory;                       /* records of memory alone are ranks too */
     bool no_memory;                    /* naming such a file is an error */
+    struct rp_rank_reading *how;       /* NULL: all sources, no digests */
     struct rp_capture_files *captures; /* with what was read already; or NULL */
     struct rp_windows windows;         /* of one process; none where traces are not ranks */
     pthread_t caller;
@@ -186,6 +187,12 @@ static enum rp_code not_a_trace(const struct rp_source *source, const struct rp_
         return rp_err_set(err, RP_FORMAT,
                           "'%s' is not a trace but a buffer assignment (%s); try 'reprise memory'",
                           source->name, format->name);
+    if (format->kind == RP_FORMAT_KIND_DIGEST)
+        return rp_err_set(
+            err, RP_FORMAT,
+            "'%s' is a digest, which has no events: this needs the traces that it was "
+            "made from",
+            source->name);
     if (format->memory_only)
         return rp_err_set(err, RP_FORMAT,
                           "'%s' is not a trace but a memory snapshot (%s); try 'reprise memory'",
@@ -276,13 +283,27 @@ static enum rp_code read_source(struct load *load, size_t i, struct rp_import *i
     return code;
 }
 
+static enum rp_code use_digest(struct load *load, size_t i, struct rp_import *import,
+                               struct rp_err *err)
+{
+    struct rp_input *in = import->input;
+
+    if (!load->how || !load->how->digest)
+        return not_a_trace(rp_sources_borrow(load->dataset->sources, i), import->format, err);
+    atomic_fetch_add(&load->traces, 1);
+    import->input = NULL;
+    return load->how->digest(load->user, i, in, err);
+}
+
 /* Calls the job for what was read of a source, if that is a trace. */
-static enum rp_code use_import(struct load *load, size_t i, const struct rp_import *import,
+static enum rp_code use_import(struct load *load, size_t i, struct rp_import *import,
                                struct rp_err *err)
 {
     const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
     struct rp_loaded loaded = {.source = source, .index = i, .dataset = load->dataset};
 
+    if (import->format && import->format->kind == RP_FORMAT_KIND_DIGEST)
+        return use_digest(load, i, import, err);
     if (import->trace && source->found && load->divide && !load->memory &&
         import->format->memory_only) {
         /* a snapshot beside the traces of a run: not one of its ranks */
@@ -366,6 +387,22 @@ static enum rp_code load_windows(struct load *load, size_t i, struct rp_err *err
     return code;
 }
 
+void rp_shard_range(size_t shard, size_t nshards, size_t n, size_t *begin, size_t *end)
+{
+    *begin = nshards ? n / nshards * shard + n % nshards * shard / nshards : 0;
+    shard++;
+    *end = nshards ? n / nshards * shard + n % nshards * shard / nshards : n;
+}
+
+static bool is_in_shard(const struct load *load, size_t i)
+{
+    size_t begin = 0, end = load->nsources;
+
+    if (load->how)
+        rp_shard_range(load->how->shard, load->how->nshards, load->nsources, &begin, &end);
+    return i >= begin && i < end;
+}
+
 static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
 {
     struct load *load = user;
@@ -373,6 +410,8 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
     enum rp_code code;
     bool skip;
 
+    if (!is_in_shard(load, i))
+        return RP_OK;
     if (load->windows.n && load->windows.previous[i] != RP_NO_WINDOW)
         return RP_OK; /* read with the first one */
     if (load->windows.n && load->windows.next[i] != RP_NO_WINDOW)
@@ -407,10 +446,22 @@ enum rp_code rp_load_trace(const struct rp_dataset *dataset, size_t i, struct rp
     return RP_FORMAT;
 }
 
+enum rp_code rp_no_trace(const struct rp_dataset *dataset, size_t snapshots, struct rp_err *err)
+{
+    const struct rp_unread *failure = dataset->trust ? rp_trust_failure(dataset->trust) : NULL;
+    size_t n = rp_sources_count(dataset->sources);
+
+    if (failure)
+        return rp_err_set(err, failure->why == RP_UNREAD_UNOPENED ? RP_IO : RP_FORMAT, "%s",
+                          failure->reason);
+    return rp_err_set(err, RP_FORMAT, "'%s' contains no trace (%zu file%s)%s", dataset->given, n,
+                      n == 1 ? "" : "s",
+                      snapshots ? "; for the memory snapshots in it try 'reprise memory'" : "");
+}
+
 static enum rp_code load_all(struct load load, struct rp_err *err)
 {
     const struct rp_dataset *dataset = load.dataset;
-    const struct rp_unread *failure;
     struct rp_arena arena = RP_ARENA_INIT;
     size_t n = rp_sources_count(dataset->sources);
     enum rp_code code = RP_OK;
@@ -423,17 +474,13 @@ static enum rp_code load_all(struct load load, struct rp_err *err)
     if (code == RP_OK)
         code = rp_pool_each(load.ctx->pool, n, load_trace, &load, err);
     rp_arena_release(&arena);
-    if (code != RP_OK || atomic_load(&load.traces))
+    if (load.how) {
+        load.how->traces = atomic_load(&load.traces);
+        load.how->snapshots = atomic_load(&load.snapshots);
+    }
+    if (code != RP_OK || atomic_load(&load.traces) || (load.how && load.how->nshards))
         return code;
-    failure = dataset->trust ? rp_trust_failure(dataset->trust) : NULL;
-    if (failure)
-        return rp_err_set(err, failure->why == RP_UNREAD_UNOPENED ? RP_IO : RP_FORMAT, "%s",
-                          failure->reason);
-    return rp_err_set(err, RP_FORMAT, "'%s' contains no trace (%zu file%s)%s", dataset->given, n,
-                      n == 1 ? "" : "s",
-                      atomic_load(&load.snapshots)
-                          ? "; for the memory snapshots in it try 'reprise memory'"
-                          : "");
+    return rp_no_trace(dataset, atomic_load(&load.snapshots), err);
 }
 
 enum rp_code rp_each_trace(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
@@ -460,18 +507,19 @@ enum rp_code rp_each_rank(struct rp_ctx *ctx, const struct rp_dataset *dataset, 
         err);
 }
 
-enum rp_code rp_each_rank_beside(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                 struct rp_capture_files *captures, bool memory, rp_trace_job *job,
-                                 void *user, struct rp_err *err)
+enum rp_code rp_each_rank_read(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                               struct rp_rank_reading *how, rp_trace_job *job, void *user,
+                               struct rp_err *err)
 {
     return load_all((struct load){.ctx = ctx,
                                   .dataset = dataset,
                                   .job = job,
                                   .user = user,
-                                  .divide = true,
-                                  .memory = memory,
-                                  .no_memory = !memory,
-                                  .captures = captures},
+                                  .divide = how->captures != NULL,
+                                  .memory = how->memory,
+                                  .no_memory = how->captures && !how->memory,
+                                  .how = how,
+                                  .captures = how->captures},
                     err);
 }
 

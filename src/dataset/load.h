@@ -43,13 +43,33 @@ enum rp_code rp_each_trace_of_job(struct rp_ctx *ctx, const struct rp_dataset *d
 enum rp_code rp_each_rank(struct rp_ctx *ctx, const struct rp_dataset *dataset, rp_trace_job *job,
                           void *user, struct rp_err *err);
 
-/* The same, with what was read already; recordings of captures are left out. memory: files that
-   record memory alone (rp_format.memory_only) are ranks too; else they are left out where they were
-   found in a folder, and an error where the user named them. */
 struct rp_capture_files;
-enum rp_code rp_each_rank_beside(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                                 struct rp_capture_files *captures, bool memory, rp_trace_job *job,
-                                 void *user, struct rp_err *err);
+
+/* How the ranks of a question are read. */
+struct rp_rank_reading {
+    /* With what was read already; recordings of captures are left out. NULL: each file as it
+       stands, as rp_each_trace does. */
+    struct rp_capture_files *captures;
+    /* Files that record memory alone (rp_format.memory_only) are ranks too; else they are left out
+       where they were found in a folder, and an error where the user named them. */
+    bool memory;
+    size_t shard, nshards; /* of so many shards only this one, from 0; nshards 0: all */
+    /* Of any thread, for a source that holds digests; takes the input. NULL: such a source is an
+       error. */
+    enum rp_code (*digest)(void *user, size_t source, struct rp_input *in, struct rp_err *err);
+    /* Set when all is read. Of shards nobody knows whether there is a trace at all. */
+    size_t traces, snapshots; /* the last: left out */
+};
+
+enum rp_code rp_each_rank_read(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                               struct rp_rank_reading *how, rp_trace_job *job, void *user,
+                               struct rp_err *err);
+
+/* The sources of a shard: from *begin to *end of n, in the order of the sources. */
+void rp_shard_range(size_t shard, size_t nshards, size_t n, size_t *begin, size_t *end);
+
+/* The error that there is no trace at all. */
+enum rp_code rp_no_trace(const struct rp_dataset *dataset, size_t snapshots, struct rp_err *err);
 
 /* The same one after the other, in the order of the sources. */
 enum rp_code rp_each_rank_in_order(struct rp_ctx *ctx, const struct rp_dataset *dataset,

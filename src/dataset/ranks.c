@@ -3,7 +3,7 @@
  * Parts are made in the order in which threads become free, and ordered by the sources afterwards,
  * so that the answer does not depend on timing.
  */
-#include "dataset/ranks.h"
+#include "dataset/query.h"
 
 #include "base/hash.h"
 #include "base/order.h"
@@ -19,29 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct rank_slot {
-    struct rp_digest *digest;
-    struct rp_sketch sketch;
-    bool sketched;
-    struct rp_rank_part part;
-    uint64_t content[2]; /* hashes of the part, where equal ones are shared; else 0 */
-};
-
-struct rank_query {
-    const struct rp_ctx *ctx;
-    const struct rp_rank_row *row;
-    const struct rp_settings *settings;
-    const char *step;
-    bool has_window;
-    int64_t from_ns, to_ns;           /* of --window */
-    bool several;                     /* inputs: may not be ranks of one run */
-    pthread_mutex_t lock;             /* for the list of slots */
-    RP_VEC(struct rank_slot *) slots; /* one per rank */
-    const uint8_t *run_of;            /* the run of a source; NULL: all are one */
-    const struct rp_dataset *dataset;
-    struct rp_capture_files captures;
-};
 
 #define NAMES_SHOWN 4 /* of steps, in an error */
 
@@ -107,7 +84,7 @@ static enum rp_code no_such_step(const struct rp_loaded *loaded, const char *wan
                       shown == NAMES_SHOWN ? ", …" : "");
 }
 
-static enum rp_code set_scope(const struct rank_query *a, const struct rp_loaded *loaded,
+static enum rp_code set_scope(const struct rp_rank_query *a, const struct rp_loaded *loaded,
                               struct rp_scope *scope, struct rp_err *err)
 {
     const struct rp_trace *t = loaded->trace;
@@ -127,7 +104,7 @@ static enum rp_code set_scope(const struct rank_query *a, const struct rp_loaded
 }
 
 /* Writes the part and reads it back, as if it came from another process. */
-static enum rp_code resend_part(const struct rank_query *a, struct rp_rank_part *part,
+static enum rp_code resend_part(const struct rp_rank_query *a, struct rp_rank_part *part,
                                 struct rp_err *err)
 {
     struct rp_arena arrived = RP_ARENA_INIT;
@@ -159,11 +136,11 @@ static enum rp_code resend_part(const struct rank_query *a, struct rp_rank_part 
 }
 
 /* Fills the part; in every case its vectors belong to its arena then. */
-static enum rp_code fill_part(const struct rank_query *a, const struct rp_loaded *loaded,
-                              const struct rp_scope *scope, struct rp_rank_part *part,
-                              struct rp_err *err)
+static enum rp_code fill_part(const struct rp_rank_query *a, const struct rp_settings *settings,
+                              const struct rp_loaded *loaded, const struct rp_scope *scope,
+                              struct rp_rank_part *part, struct rp_err *err)
 {
-    enum rp_code code = a->row->rank(loaded, scope, a->settings, part, err);
+    enum rp_code code = a->row->rank(loaded, scope, settings, part, err);
     enum rp_code adopted =
         rp_part_adopt(a->row->part, part->data, &part->arena, code == RP_OK ? err : NULL);
 
@@ -175,9 +152,9 @@ static enum rp_code fill_part(const struct rank_query *a, const struct rp_loaded
 }
 
 /* With the captures of its graphs, if there are any. */
-static enum rp_code fill_joined(const struct rank_query *a, const struct rp_loaded *loaded,
-                                const struct rp_scope *scope, struct rp_rank_part *part,
-                                struct rp_err *err)
+static enum rp_code fill_joined(const struct rp_rank_query *a, const struct rp_settings *settings,
+                                const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                struct rp_rank_part *part, struct rp_err *err)
 {
     struct rp_loaded joined = *loaded;
     struct rp_graph_join join;
@@ -187,14 +164,48 @@ static enum rp_code fill_joined(const struct rank_query *a, const struct rp_load
     if (join.trace)
         joined.trace = join.trace;
     if (code == RP_OK)
-        code = fill_part(a, &joined, scope, part, err);
+        code = fill_part(a, settings, &joined, scope, part, err);
     rp_graph_join_release(&join);
     return code;
 }
 
+enum rp_code rp_query_make(const struct rp_rank_query *a, const struct rp_loaded *loaded,
+                           struct rp_rank_part *part, struct rp_settings_reads *reads,
+                           struct rp_err *err)
+{
+    struct rp_settings noted = *a->settings;
+    struct rp_scope scope = {0};
+
+    noted.reads = reads;
+    part->data = rp_arena_calloc(&part->arena, 1, a->row->part->size, _Alignof(max_align_t));
+    if (!part->data)
+        return rp_err_nomem(err, "analysing a rank");
+    if (a->row->files)
+        return fill_part(a, &noted, loaded, &scope, part, err);
+    (void)rp_settings_text(&noted, "step"); /* the scope depends on them */
+    (void)rp_settings_text(&noted, "window");
+    RP_TRY(set_scope(a, loaded, &scope, err));
+    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
+    return fill_joined(a, &noted, loaded, &scope, part, err);
+}
+
+enum rp_code rp_query_describe(const struct rp_loaded *loaded, bool sketch,
+                               struct rp_rank_slot *slot, struct rp_err *err)
+{
+    slot->part.path = rp_arena_text(&slot->part.arena, loaded->source->name);
+    slot->part.source = loaded->index;
+    slot->part.in_source = loaded->part;
+    RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &slot->digest, err));
+    if (sketch) {
+        RP_TRY(rp_sketch_init(&slot->sketch, loaded->trace, err));
+        slot->sketched = true;
+    }
+    return rp_arena_check(&slot->part.arena, "analysing a rank", err);
+}
+
 /* ------------------------------------------------------------------ equal parts */
 
-static enum rp_code hash_part(const struct rank_query *a, const struct rp_rank_part *part,
+static enum rp_code hash_part(const struct rp_rank_query *a, const struct rp_rank_part *part,
                               uint64_t content[2], struct rp_err *err)
 {
     struct rp_out *out = NULL;
@@ -216,15 +227,15 @@ static enum rp_code hash_part(const struct rank_query *a, const struct rp_rank_p
 }
 
 /* A slot that has the same part already, or NULL; then others find this one. */
-static const struct rank_slot *find_equal(struct rank_query *a, struct rank_slot *slot,
-                                          const uint64_t content[2])
+static const struct rp_rank_slot *find_equal(struct rp_rank_query *a, struct rp_rank_slot *slot,
+                                             const uint64_t content[2])
 {
-    const struct rank_slot *found = NULL;
+    const struct rp_rank_slot *found = NULL;
     size_t i;
 
     pthread_mutex_lock(&a->lock);
     for (i = 0; i < a->slots.n && !found; i++) {
-        const struct rank_slot *x = a->slots.at[i];
+        const struct rp_rank_slot *x = a->slots.at[i];
 
         if (x != slot && x->content[0] == content[0] && x->content[1] == content[1])
             found = x;
@@ -235,12 +246,11 @@ static const struct rank_slot *find_equal(struct rank_query *a, struct rank_slot
     return found;
 }
 
-/* Takes the equal part of another rank instead of its own, which is freed. */
-static enum rp_code share_part(struct rank_query *a, struct rank_slot *slot, struct rp_err *err)
+enum rp_code rp_query_share(struct rp_rank_query *a, struct rp_rank_slot *slot, struct rp_err *err)
 {
     struct rp_arena kept = RP_ARENA_INIT;
     struct rp_rank_part *part = &slot->part;
-    const struct rank_slot *equal;
+    const struct rp_rank_slot *equal;
     uint64_t content[2] = {0, 0};
 
     RP_TRY(hash_part(a, part, content, err));
@@ -256,56 +266,42 @@ static enum rp_code share_part(struct rank_query *a, struct rank_slot *slot, str
     return rp_arena_check(&part->arena, "analysing a rank", err);
 }
 
-static struct rank_slot *add_slot(struct rank_query *a, struct rp_err *err)
+enum rp_code rp_query_add(struct rp_rank_query *a, struct rp_rank_slot **out, struct rp_err *err)
 {
-    struct rank_slot *slot = calloc(1, sizeof *slot);
+    struct rp_rank_slot *slot = calloc(1, sizeof *slot);
     enum rp_code code;
 
     pthread_mutex_lock(&a->lock);
     code = slot ? rp_vec_push(&a->slots, slot, err) : rp_err_nomem(err, "analysing a rank");
     pthread_mutex_unlock(&a->lock);
-    if (code == RP_OK)
-        return slot;
-    free(slot);
-    return NULL;
+    if (code != RP_OK)
+        free(slot);
+    *out = code == RP_OK ? slot : NULL;
+    return code;
 }
 
 static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
-    struct rank_query *a = user;
-    struct rank_slot *slot = add_slot(a, err);
-    struct rp_rank_part *part;
-    struct rp_scope scope;
+    struct rp_rank_query *a = user;
+    struct rp_rank_slot *slot;
 
-    if (!slot)
-        return RP_NOMEM;
-    part = &slot->part;
-    part->path = rp_arena_text(&part->arena, loaded->source->name);
-    part->source = loaded->index;
-    part->in_source = loaded->part;
-    part->data = rp_arena_calloc(&part->arena, 1, a->row->part->size, _Alignof(max_align_t));
-    if (!part->data)
-        return rp_err_nomem(err, "analysing a rank");
-    RP_TRY(set_scope(a, loaded, &scope, err));
-    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
-    RP_TRY(rp_digest_new(loaded->trace, loaded->source->name, &slot->digest, err));
-    if (a->several) {
-        RP_TRY(rp_sketch_init(&slot->sketch, loaded->trace, err));
-        slot->sketched = true;
-    }
-    RP_TRY(fill_joined(a, loaded, &scope, part, err));
-    return a->row->shares && rp_sources_count(a->dataset->sources) > 1 ? share_part(a, slot, err)
-                                                                       : RP_OK;
+    RP_TRY(rp_query_add(a, &slot, err));
+    slot->run = a->run_of ? a->run_of[loaded->index] : 0;
+    RP_TRY(rp_query_describe(loaded, a->several && !a->row->files, slot, err));
+    RP_TRY(rp_query_make(a, loaded, &slot->part, NULL, err));
+    return a->row->shares && rp_sources_count(a->dataset->sources) > 1
+               ? rp_query_share(a, slot, err)
+               : RP_OK;
 }
 
 /* A run of which there are only recordings of captures: they are its ranks. */
-static enum rp_code make_capture_parts(struct rank_query *a, uint8_t which, struct rp_err *err)
+static enum rp_code make_capture_parts(struct rp_rank_query *a, uint8_t which, struct rp_err *err)
 {
     const struct rp_capture_files *files = &a->captures;
     size_t i;
 
     for (i = 0; i < a->slots.n; i++)
-        if (!a->run_of || a->run_of[a->slots.at[i]->part.source] == which)
+        if (a->slots.at[i]->run == which)
             return RP_OK;
     for (i = 0; files->read && i < files->n; i++) {
         const struct rp_read_source *r = &files->read[i];
@@ -325,7 +321,7 @@ static enum rp_code make_capture_parts(struct rank_query *a, uint8_t which, stru
 }
 
 /* "10ms..25ms"; each end may be omitted. */
-static enum rp_code parse_window(struct rank_query *a, const char *text, struct rp_err *err)
+static enum rp_code parse_window(struct rp_rank_query *a, const char *text, struct rp_err *err)
 {
     static const struct rp_option ends[] = {{"begin", 0, RP_OPT_DURATION, "A", "0", "begin", 0},
                                             {"end", 0, RP_OPT_DURATION, "B", NULL, "end", 0},
@@ -352,7 +348,7 @@ static enum rp_code parse_window(struct rank_query *a, const char *text, struct 
     return RP_OK;
 }
 
-static enum rp_code read_options(struct rank_query *a, struct rp_err *err)
+static enum rp_code read_options(struct rp_rank_query *a, struct rp_err *err)
 {
     const char *window = rp_settings_text(a->settings, "window");
 
@@ -373,7 +369,7 @@ struct claimants {
     uint32_t *part;
 };
 
-static enum rp_code list_claims(struct rank_query *a, uint8_t which, struct rp_arena *arena,
+static enum rp_code list_claims(struct rp_rank_query *a, uint8_t which, struct rp_arena *arena,
                                 struct claimants *out, struct rp_err *err)
 {
     size_t i;
@@ -384,9 +380,9 @@ static enum rp_code list_claims(struct rank_query *a, uint8_t which, struct rp_a
                               .part = RP_ARENA_NEW(arena, uint32_t, a->slots.n + 1)};
     RP_TRY(rp_arena_check(arena, "numbering ranks", err));
     for (i = 0; i < a->slots.n; i++) {
-        const struct rank_slot *slot = a->slots.at[i];
+        const struct rp_rank_slot *slot = a->slots.at[i];
 
-        if (a->run_of && a->run_of[slot->part.source] != which)
+        if (slot->run != which)
             continue;
         out->claims[out->n].digest = slot->digest;
         out->claims[out->n].sketch = slot->sketched ? &slot->sketch : NULL;
@@ -398,14 +394,15 @@ static enum rp_code list_claims(struct rank_query *a, uint8_t which, struct rp_a
 }
 
 /* What the log knows of a rank's trace; NULL: nothing. */
-static struct rp_trust_trace *trust_of(const struct rank_query *a, const struct rp_rank_part *part)
+static struct rp_trust_trace *trust_of(const struct rp_rank_query *a,
+                                       const struct rp_rank_part *part)
 {
     return a->dataset->trust ? rp_trust_find(a->dataset->trust, part->source, part->in_source)
                              : NULL;
 }
 
 /* Gives the ranks of a run their numbers. Recordings of captures are no run, and all are kept. */
-static enum rp_code number_ranks(struct rank_query *a, uint8_t which, struct rp_run *run,
+static enum rp_code number_ranks(struct rp_rank_query *a, uint8_t which, struct rp_run *run,
                                  struct rp_err *err)
 {
     struct claimants c;
@@ -422,12 +419,12 @@ static enum rp_code number_ranks(struct rank_query *a, uint8_t which, struct rp_
     for (i = 0; i < c.n; i++)
         if (c.claims[i].verdict == RP_VERDICT_RANK)
             RP_TRY(rp_run_add(run, &a->slots.at[c.slot[i]]->digest, c.slot[i], err));
-    run->nothers = a->dataset->nskipped;
+    run->nothers = a->nothers;
     return rp_run_settle(run, err);
 }
 
 /* The parts that --rank selects, by number. */
-static enum rp_code select_parts(struct rank_query *a, const struct rp_run *run,
+static enum rp_code select_parts(struct rp_rank_query *a, const struct rp_run *run,
                                  struct rp_arena *arena, struct rp_ranks *ranks, struct rp_err *err)
 {
     const char *list = rp_settings_text(a->settings, "rank");
@@ -475,7 +472,7 @@ static void note_graphs(struct rp_ranks *ranks, struct rp_arena *arena)
 }
 
 /* Notes what contradicts that the inputs are one run. */
-static enum rp_code check_run(struct rank_query *a, struct rp_run *run, bool *unrelated,
+static enum rp_code check_run(struct rp_rank_query *a, struct rp_run *run, bool *unrelated,
                               struct rp_err *err)
 {
     const struct rp_sketch **sketches =
@@ -501,7 +498,7 @@ static enum rp_code check_run(struct rank_query *a, struct rp_run *run, bool *un
 
 /* Notes which ranks are there, and what it means that not all are selected. One rank alone is no
    surprise. */
-static enum rp_code check_missing(struct rank_query *a, uint8_t which, const struct rp_run *run,
+static enum rp_code check_missing(struct rp_rank_query *a, uint8_t which, const struct rp_run *run,
                                   const struct rp_ranks *ranks, struct rp_err *err)
 {
     const char *list = rp_settings_text(a->settings, "rank");
@@ -539,7 +536,7 @@ static enum rp_code check_missing(struct rank_query *a, uint8_t which, const str
     return rp_trust_note(log, "selected", false, (int64_t)ranks->n, text, err);
 }
 
-static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run **run,
+static enum rp_code make_run(struct rp_rank_query *a, uint8_t which, struct rp_run **run,
                              struct rp_result *result, struct rp_ranks *ranks, struct rp_err *err)
 {
     bool unrelated = false;
@@ -560,15 +557,29 @@ static enum rp_code make_run(struct rank_query *a, uint8_t which, struct rp_run 
 
 static int by_source(const void *pa, const void *pb)
 {
-    const struct rp_rank_part *a = &(*(struct rank_slot *const *)pa)->part;
-    const struct rp_rank_part *b = &(*(struct rank_slot *const *)pb)->part;
+    const struct rp_rank_part *a = &(*(struct rp_rank_slot *const *)pa)->part;
+    const struct rp_rank_part *b = &(*(struct rp_rank_slot *const *)pb)->part;
 
     if (a->source != b->source)
         return a->source < b->source ? -1 : 1;
     return (a->in_source > b->in_source) - (a->in_source < b->in_source);
 }
 
-static enum rp_code join_all(struct rank_query *a, struct rp_result *result, struct rp_err *err)
+/* All files as they stand: nobody numbers them. */
+static enum rp_code join_files(struct rp_rank_query *a, struct rp_result *result,
+                               struct rp_err *err)
+{
+    struct rp_ranks files = {.parts =
+                                 RP_ARENA_NEW(&result->arena, struct rp_rank_part, a->slots.n + 1)};
+
+    if (!files.parts)
+        return rp_err_nomem(err, "joining files");
+    for (; files.n < a->slots.n; files.n++)
+        files.parts[files.n] = a->slots.at[files.n]->part;
+    return a->row->join(&files, a->settings, result, err);
+}
+
+static enum rp_code join_all(struct rp_rank_query *a, struct rp_result *result, struct rp_err *err)
 {
     struct rp_run *runs[2] = {NULL, NULL};
     struct rp_ranks ranks[2];
@@ -576,6 +587,8 @@ static enum rp_code join_all(struct rank_query *a, struct rp_result *result, str
 
     if (a->slots.n)
         qsort(a->slots.at, a->slots.n, sizeof *a->slots.at, by_source);
+    if (a->row->files)
+        return join_files(a, result, err);
     code = make_run(a, 0, &runs[0], result, &ranks[0], err);
     if (code == RP_OK && a->run_of)
         code = make_run(a, 1, &runs[1], result, &ranks[1], err);
@@ -587,39 +600,69 @@ static enum rp_code join_all(struct rank_query *a, struct rp_result *result, str
     return code;
 }
 
-static void release_slots(struct rank_query *a, struct rp_result *result)
+static void release_slots(struct rp_rank_query *a, struct rp_result *result)
 {
     size_t i;
 
     for (i = 0; i < a->slots.n; i++) {
-        rp_digest_free(a->slots.at[i]->digest);
-        rp_sketch_release(&a->slots.at[i]->sketch);
         rp_arena_adopt(&result->arena, &a->slots.at[i]->part.arena);
-        free(a->slots.at[i]);
+        rp_slot_free(a->slots.at[i]);
     }
     rp_vec_release(&a->slots);
+    rp_query_release_arrivals(a);
     pthread_mutex_destroy(&a->lock);
 }
 
-static enum rp_code query_ranks(struct rank_query *a, struct rp_ctx *ctx,
+enum rp_code rp_query_init(struct rp_rank_query *a, struct rp_ctx *ctx,
+                           const struct rp_dataset *dataset, struct rp_err *err)
+{
+    RP_TRY(read_options(a, err));
+    a->ctx = ctx;
+    a->dataset = dataset;
+    a->several = rp_dataset_count(dataset) > 1;
+    a->nothers = dataset->nskipped;
+    return RP_OK;
+}
+
+static enum rp_code take_digest(void *user, size_t source, struct rp_input *in, struct rp_err *err)
+{
+    struct rp_rank_query *a = user;
+    struct rp_arrival arrival = {
+        .name = rp_sources_borrow(a->dataset->sources, source)->name, .source = source, .in = in};
+
+    return rp_query_arrive(a, &arrival, err);
+}
+
+/* The ranks of all inputs become slots. */
+static enum rp_code read_ranks(struct rp_rank_query *a, struct rp_err *err)
+{
+    struct rp_rank_reading how = {
+        .captures = &a->captures, .memory = a->row->memory, .digest = take_digest};
+
+    if (a->row->memory)
+        how.digest = NULL; /* no digest has what is read for it */
+    if (a->row->files)
+        how.captures = NULL;
+    else
+        RP_TRY(rp_capture_files_find(&a->captures, a->ctx, a->dataset, err));
+    RP_TRY(rp_each_rank_read(a->ctx, a->dataset, &how, make_part, a, err));
+    RP_TRY(rp_query_unpack(a, err));
+    if (!a->row->files)
+        RP_TRY(make_capture_parts(a, 0, err));
+    return a->run_of ? make_capture_parts(a, 1, err) : RP_OK;
+}
+
+static enum rp_code query_ranks(struct rp_rank_query *a, struct rp_ctx *ctx,
                                 const struct rp_dataset *dataset, struct rp_result *result,
                                 struct rp_err *err)
 {
     enum rp_code code;
 
-    RP_TRY(read_options(a, err));
-    a->several = rp_dataset_count(dataset) > 1;
+    RP_TRY(rp_query_init(a, ctx, dataset, err));
     if (dataset->trust)
-        dataset->trust->ranked = true;
+        dataset->trust->ranked = !a->row->files;
     pthread_mutex_init(&a->lock, NULL);
-    a->dataset = dataset;
-    code = rp_capture_files_find(&a->captures, ctx, dataset, err);
-    if (code == RP_OK)
-        code = rp_each_rank_beside(ctx, dataset, &a->captures, a->row->memory, make_part, a, err);
-    if (code == RP_OK)
-        code = make_capture_parts(a, 0, err);
-    if (code == RP_OK && a->run_of)
-        code = make_capture_parts(a, 1, err);
+    code = read_ranks(a, err);
     if (code == RP_OK)
         code = join_all(a, result, err);
     rp_capture_files_release(&a->captures);
@@ -631,7 +674,7 @@ enum rp_code rp_ask_ranks(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                           const struct rp_settings *settings, const struct rp_rank_row *row,
                           struct rp_result *result, struct rp_err *err)
 {
-    struct rank_query a = {.ctx = ctx, .row = row, .settings = settings};
+    struct rp_rank_query a = {.ctx = ctx, .row = row, .settings = settings};
 
     return query_ranks(&a, ctx, dataset, result, err);
 }
@@ -641,7 +684,7 @@ enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *datase
                              const struct rp_rank_row *row, struct rp_result *result,
                              struct rp_err *err)
 {
-    struct rank_query a = {.ctx = ctx, .row = row, .settings = settings, .run_of = run_of};
+    struct rp_rank_query a = {.ctx = ctx, .row = row, .settings = settings, .run_of = run_of};
 
     return query_ranks(&a, ctx, dataset, result, err);
 }

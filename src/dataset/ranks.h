@@ -67,6 +67,8 @@ struct rp_rank_row {
     const struct rp_type *part; /* of a part (result/part.h) */
     bool keeps_cut;             /* truncated traces count beside whole ones */
     bool waits;                 /* the answer depends on what ranks do that are not selected */
+    bool files;                 /* parts are of files as they stand: merged traces are not divided,
+                                   nothing is numbered, and there is no scope */
     bool memory;                /* files that record memory alone are ranks too (load.h) */
     bool shares; /* parts are large: ranks whose parts are equal get one and the same `data` */
     /* Fills part->data, which is cleared. Runs on any thread. Events, arguments and links of the

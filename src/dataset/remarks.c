@@ -21,13 +21,14 @@
 /* The name of a file without the folder that the user gave. */
 static const char *short_path(const struct rp_trust_log *log, const char *path)
 {
-    const struct rp_dataset *dataset = log->dataset;
-    size_t n = strlen(dataset->given);
+    const char *given = log->given                  ? log->given
+                        : log->dataset->ngiven == 1 ? log->dataset->given
+                                                    : "";
+    size_t n = strlen(given);
 
-    while (n && dataset->given[n - 1] == '/')
+    while (n && given[n - 1] == '/')
         n--;
-    if (dataset->ngiven == 1 && n && !strncmp(path, dataset->given, n) &&
-        (path[n] == '/' || path[n] == '!') && path[n + 1])
+    if (n && !strncmp(path, given, n) && (path[n] == '/' || path[n] == '!') && path[n + 1])
         return path + n + 1;
     return path;
 }
@@ -46,6 +47,7 @@ static const struct kind {
     {"overwritten", "a ring, which keeps the end of the run", "file", ""},
     {"duplicate", "there twice", "file", ": left out"},
     {"rank_clash", "same rank number", "file", ": left out"},
+    {"missing_shards", NULL, NULL, ""},
     {"missing_ranks", NULL, NULL, ""},
     {"selected", NULL, NULL, ""},
     {"unrelated", NULL, NULL, ""},
@@ -179,7 +181,8 @@ static int32_t unread_rank(const struct rp_trust_log *log, const struct rp_unrea
 {
     const struct rp_selection *s = log->dataset->selection;
 
-    return s && u->source != SIZE_MAX && s[u->source].by == RP_KNOWN_BY_HEAD
+    return s && u->source < rp_sources_count(log->dataset->sources) &&
+                   s[u->source].by == RP_KNOWN_BY_HEAD
                ? s[u->source].number
                : rp_rank_in_name(u->path);
 }
@@ -215,7 +218,7 @@ static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_map 
     return add_note(log, &t, "not_read", true, brief, RP_ABSENT_I64, text, err);
 }
 
-RP_ORDER(by_unread_source, struct rp_unread, RP_UP(source))
+RP_ORDER(by_unread_source, struct rp_unread, RP_UP(source), rp_natural_compare(a->path, b->path))
 
 static enum rp_code remark_with(struct rp_trust_log *log, const struct rp_map *shapes,
                                 struct rp_err *err)
@@ -224,7 +227,8 @@ static enum rp_code remark_with(struct rp_trust_log *log, const struct rp_map *s
     const struct rp_hole *holes = rp_sources_borrow_holes(log->dataset->sources, &n);
 
     for (i = 0; i < log->unread.n; i++)
-        if (!i || log->unread.at[i].source != log->unread.at[i - 1].source)
+        if (!i || log->unread.at[i].source != log->unread.at[i - 1].source ||
+            strcmp(log->unread.at[i].path, log->unread.at[i - 1].path) != 0)
             RP_TRY(remark_unread(log, shapes, &log->unread.at[i], err));
     for (i = 0; i < n; i++) {
         struct rp_unread hole = {SIZE_MAX, RP_UNREAD_HOLE,
@@ -558,7 +562,7 @@ static const char *line_of(const struct rp_trust_log *log, struct rp_arena *aren
     if (!note->remark.path)
         return note->remark.text;
     rp_sources_borrow_holes(log->dataset->sources, &holes);
-    files += holes;
+    files = log->nfiles ? log->nfiles : files + holes;
     text = n == 1 && files < 2 ? rp_arena_textf(arena, "%s: ", kind->label)
                                : rp_arena_textf(arena, "%s: %s of %s: ", kind->label,
                                                 number_text(arena, (int64_t)n),

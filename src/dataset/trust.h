@@ -82,6 +82,9 @@ struct rp_trust_log {
     _Atomic bool steps_named; /* a trace has the steps that --step-name asks for */
     bool misjudged; /* a file that was not read by its name may have been wanted (selection.h) */
     const struct rp_dataset *dataset; /* of the question, at the end */
+    /* Where the inputs are digests: of what these were made from. */
+    const char *given; /* the path that all were given by, or NULL */
+    size_t nfiles;     /* 0: count those of the dataset */
 };
 
 void rp_trust_log_init(struct rp_trust_log *log);

@@ -36,7 +36,8 @@ int rp_sniff_json_key(const uint8_t *head, size_t n, unsigned depth, const char 
 enum rp_format_kind {
     RP_FORMAT_KIND_TRACE,
     RP_FORMAT_KIND_PROGRAM,
-    RP_FORMAT_KIND_BUFFERS /* a buffer assignment (formats/buffers/): reading fills nothing */
+    RP_FORMAT_KIND_BUFFERS, /* a buffer assignment (formats/buffers/): reading fills nothing */
+    RP_FORMAT_KIND_DIGEST   /* parts of questions (formats/digest/): reading fills nothing */
 };
 
 /* Called now and then with the number of (decompressed) bytes read so far; total is 0 if not known.

@@ -10,6 +10,7 @@
 
 #define RP_FORMAT_ROWS(X) \
     X(rpt)                \
+    X(digest)             \
     X(dftracer)           \
     X(chrome_json)        \
     X(lazy)               \

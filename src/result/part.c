@@ -218,6 +218,8 @@ static enum rp_code read_field(struct part_reader *r, const struct rp_field *f, 
         return read_record(r, f->item, record + f->offset);
     if (is_list(f))
         return read_items(r, f, record);
+    if (f->type == RP_T_BOOL && r->at < r->end && *r->at & ~1)
+        return rp_err_set(r->err, RP_FORMAT, "the part of a rank is damaged");
     if (f->type != RP_T_STR)
         return read_bytes(r, record + f->offset, plain_bytes(f));
     RP_TRY(read_text(r, &text));

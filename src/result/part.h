@@ -28,6 +28,7 @@
     RP_FIELD_("", NULL, RP_T_##type_, RP_UNIT_NONE, 0, offset_, count_, item_, "")
 #define RP_PART_PLAIN(s, member) \
     RP_PART_FIELD_(PLAIN, offsetof(s, member), sizeof(((s *)0)->member), NULL)
+#define RP_PART_BOOL(s, member)         RP_PART_FIELD_(BOOL, offsetof(s, member), 0, NULL)
 #define RP_PART_TEXT(s, member)         RP_PART_FIELD_(STR, offsetof(s, member), 0, NULL)
 #define RP_PART_RECORD(s, member, item) RP_PART_FIELD_(RECORD, offsetof(s, member), 0, item)
 #define RP_PART_LIST(s, member, item) \

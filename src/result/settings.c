@@ -7,6 +7,7 @@
 
 #include "base/decimal.h"
 #include "base/text.h"
+#include "result/part.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -221,7 +222,7 @@ enum rp_code rp_settings_init(struct rp_settings *out, const struct rp_option *o
 {
     size_t i;
 
-    *out = (struct rp_settings){options, given, ngiven};
+    *out = (struct rp_settings){options, given, ngiven, NULL};
     for (i = 0; i < ngiven; i++) {
         const struct rp_option *option = find_option(options, given[i].name);
 
@@ -232,7 +233,27 @@ enum rp_code rp_settings_init(struct rp_settings *out, const struct rp_option *o
     return RP_OK;
 }
 
-static const struct rp_setting *last_given(const struct rp_settings *s, const char *name)
+static void note_read(const struct rp_settings *s, const char *name, bool presence)
+{
+    const struct rp_option *option = s->reads ? find_option(s->options, name) : NULL;
+    struct rp_settings_reads *reads = s->reads;
+    size_t i;
+
+    if (!option)
+        return;
+    for (i = 0; i < reads->n && reads->at[i].name != option->name;)
+        i++;
+    if (i == RP_SETTINGS_READS_MOST)
+        return;
+    if (i == reads->n) {
+        reads->at[i].name = option->name;
+        reads->at[i].value = reads->at[i].presence = false;
+        reads->n++;
+    }
+    *(presence ? &reads->at[i].presence : &reads->at[i].value) = true;
+}
+
+static const struct rp_setting *find_given(const struct rp_settings *s, const char *name)
 {
     size_t i = s->ngiven;
 
@@ -243,9 +264,16 @@ static const struct rp_setting *last_given(const struct rp_settings *s, const ch
     return NULL;
 }
 
+static const struct rp_setting *last_given(const struct rp_settings *s, const char *name)
+{
+    note_read(s, name, false);
+    return find_given(s, name);
+}
+
 bool rp_settings_has(const struct rp_settings *s, const char *name)
 {
-    return last_given(s, name) != NULL;
+    note_read(s, name, true);
+    return find_given(s, name) != NULL;
 }
 
 bool rp_settings_flag(const struct rp_settings *s, const char *name)
@@ -283,11 +311,82 @@ const char *rp_settings_nth(const struct rp_settings *s, const char *name, size_
 {
     size_t k;
 
+    note_read(s, name, false);
     for (k = 0; k < s->ngiven; k++) {
         if (!strcmp(s->given[k].name, name) && i-- == 0)
             return s->given[k].value;
     }
     return NULL;
+}
+
+/* ------------------------------------------------------------------ what was read */
+
+static const struct rp_field read_fields[] = {
+    RP_PART_TEXT(struct rp_setting_read, name), RP_PART_BOOL(struct rp_setting_read, value),
+    RP_PART_BOOL(struct rp_setting_read, presence),
+    RP_PART_LIST(struct rp_setting_read, values, &rp_type_string), RP_PART_END};
+const struct rp_type rp_setting_read_type = {"setting_read", sizeof(struct rp_setting_read),
+                                             read_fields, NULL};
+
+struct rp_setting_read *rp_settings_values(const struct rp_settings *s,
+                                           const struct rp_settings_reads *reads,
+                                           struct rp_arena *arena)
+{
+    struct rp_setting_read *out = RP_ARENA_NEW(arena, struct rp_setting_read, reads->n + 1);
+    size_t i, k;
+
+    for (i = 0; i < reads->n && out; i++) {
+        out[i] =
+            (struct rp_setting_read){.name = reads->at[i].name,
+                                     .value = reads->at[i].value,
+                                     .presence = reads->at[i].presence,
+                                     .values = RP_ARENA_NEW(arena, const char *, s->ngiven + 1)};
+        for (k = 0; k < s->ngiven && out[i].values; k++)
+            if (!strcmp(s->given[k].name, out[i].name))
+                out[i].values[out[i].nvalues++] = s->given[k].value ? s->given[k].value : "yes";
+    }
+    return rp_arena_check(arena, "reading options", NULL) == RP_OK ? out : NULL;
+}
+
+/* The k-th value that was given; the default where none was, NULL after the last. */
+static const char *given_value(const struct rp_settings *s, const char *name, size_t k)
+{
+    const struct rp_option *option = find_option(s->options, name);
+    size_t i, n = 0;
+
+    for (i = 0; i < s->ngiven; i++)
+        if (!strcmp(s->given[i].name, name) && n++ == k)
+            return s->given[i].value ? s->given[i].value : "yes";
+    return !n && !k && option ? option->fallback : NULL;
+}
+
+static bool agrees(const struct rp_settings *s, const struct rp_setting_read *read)
+{
+    struct rp_settings none = {.options = s->options};
+    const char *here, *there;
+    size_t k = 0;
+
+    if (!read->name)
+        return false;
+    if (read->presence && (find_given(s, read->name) != NULL) != (read->nvalues > 0))
+        return false;
+    if (!read->value)
+        return true;
+    do {
+        here = given_value(s, read->name, k);
+        there = !read->nvalues      ? given_value(&none, read->name, k)
+                : k < read->nvalues ? read->values[k]
+                                    : NULL;
+        k++;
+    } while (here && there && !strcmp(here, there));
+    return !here && !there;
+}
+
+bool rp_settings_agree(const struct rp_settings *s, const struct rp_setting_read *reads, size_t n)
+{
+    while (n && agrees(s, &reads[n - 1]))
+        n--;
+    return !n;
 }
 
 const char *rp_closest_word(const char *word, const char *const *words)

@@ -10,11 +10,32 @@
 #include <reprise/question.h>
 #include <stdbool.h>
 
+/* Which options were read: what was computed from the settings is the same for all settings that
+   agree on these. */
+#define RP_SETTINGS_READS_MOST 48
+struct rp_settings_reads {
+    size_t n;
+    struct {
+        const char *name;     /* that of the option table */
+        bool value, presence; /* what it is; whether it was given */
+    } at[RP_SETTINGS_READS_MOST];
+};
+
 struct rp_settings {
     const struct rp_option *options;
     const struct rp_setting *given; /* checked; borrowed from the caller */
     size_t ngiven;
+    struct rp_settings_reads *reads; /* where reading is noted, of one thread; or NULL */
 };
+
+/* One of them with its values, as it is kept (result/part.h). */
+struct rp_setting_read {
+    const char *name;
+    bool value, presence;
+    size_t nvalues; /* that were given; 0: the default counts */
+    const char **values;
+};
+extern const struct rp_type rp_setting_read_type;
 
 /* Checks every setting; the array must outlive `out`. */
 enum rp_code rp_settings_init(struct rp_settings *out, const struct rp_option *options,
@@ -30,6 +51,14 @@ size_t rp_settings_limit(const struct rp_settings *s, const char *name);
 double rp_settings_ratio(const struct rp_settings *s, const char *name); /* 0.02 for "2%" */
 /* The last value given, else the default, else NULL. Borrowed. */
 const char *rp_settings_text(const struct rp_settings *s, const char *name);
+
+/* The values of what was read, in the arena; NULL where memory ran out. */
+struct rp_setting_read *rp_settings_values(const struct rp_settings *s,
+                                           const struct rp_settings_reads *reads,
+                                           struct rp_arena *arena);
+
+/* Whether the settings agree with what was read from others. */
+bool rp_settings_agree(const struct rp_settings *s, const struct rp_setting_read *reads, size_t n);
 
 /* The i-th value of an option with RP_OPT_REPEAT, or NULL. */
 const char *rp_settings_nth(const struct rp_settings *s, const char *name, size_t i);

@@ -8,8 +8,7 @@
 #include "dataset/load.h"
 #include "dataset/question.h"
 #include "dataset/trust.h"
-
-#include <stdlib.h>
+#include "result/part.h"
 
 struct info_root {
     size_t nfiles, nrows, nblocks, nnotes;
@@ -135,32 +134,28 @@ static const struct rp_type info_type = {"info", sizeof(struct info_root), info_
 
 /* ------------------------------------------------------------------ all files */
 
-/* One for each source; filled on any thread. */
-struct info_slot {
-    bool present;
-    struct rp_arena arena; /* of the file's texts */
-    struct rp_info_file file;
-};
+/* Every member, whether it is shown or not. */
+static const struct rp_field part_fields[] = {RP_PART_FIELD_(RECORD, 0, 0, &file_type),
+                                              RP_PART_PLAIN(struct rp_info_file, is_launcher),
+                                              RP_PART_END};
+static const struct rp_type part_type = {"info_file", sizeof(struct rp_info_file), part_fields,
+                                         NULL};
 
-struct info_ctx {
-    bool verify;
-    const struct rp_dataset *dataset;
-    struct info_slot *slots;
-};
-
-static enum rp_code describe_file(void *user, const struct rp_loaded *loaded, struct rp_err *err)
+static enum rp_code info_file(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                              const struct rp_settings *settings, struct rp_rank_part *part,
+                              struct rp_err *err)
 {
-    const struct info_ctx *info = user;
-    struct info_slot *slot = &info->slots[loaded->index];
+    struct rp_info_file *file = part->data;
     enum rp_code code;
 
-    if (info->verify && (code = rp_trace_verify(loaded->trace, err)) != RP_OK)
+    (void)scope;
+    if (rp_settings_flag(settings, "verify") &&
+        (code = rp_trace_verify(loaded->trace, err)) != RP_OK)
         return rp_err_prefix(err, code, "'%s'", loaded->source->name);
-    code = rp_info_describe(loaded, info->dataset, &slot->arena, &slot->file, err);
-    slot->present = code == RP_OK;
-    if (slot->file.is_capture && info->dataset->trust)
-        rp_trust_capture(info->dataset->trust, loaded);
-    return code;
+    RP_TRY(rp_info_describe(loaded, loaded->dataset, &part->arena, file, err));
+    if (file->is_capture && loaded->dataset->trust)
+        rp_trust_capture(loaded->dataset->trust, loaded);
+    return RP_OK;
 }
 
 /* Beside ranks, a recording without a number is that of the launcher (trace/run.h). */
@@ -215,48 +210,23 @@ static void note_ranks(struct info_root *root, struct rp_arena *arena)
     root->notes[root->nnotes++] = "'--long' shows each file";
 }
 
-/* The files that were traces, in the order of the sources. */
-static enum rp_code list_files(struct info_slot *slots, size_t n, bool blocks,
-                               struct rp_arena *arena, struct info_root *root, struct rp_err *err)
+static enum rp_code info_join(const struct rp_ranks *files, const struct rp_settings *settings,
+                              struct rp_result *result, struct rp_err *err)
 {
-    size_t i;
+    struct info_root *root = result->root;
 
-    root->files = RP_ARENA_NEW(arena, struct rp_info_file, n + 1);
+    root->files = RP_ARENA_NEW(&result->arena, struct rp_info_file, files->n + 1);
     if (!root->files)
         return rp_err_nomem(err, "describing traces");
-    for (i = 0; i < n; i++)
-        if (slots[i].present)
-            root->files[root->nfiles++] = slots[i].file;
+    for (; root->nfiles < files->n; root->nfiles++)
+        root->files[root->nfiles] = *(const struct rp_info_file *)files->parts[root->nfiles].data;
     root->rows = root->blocks = root->files;
-    if (blocks || root->nfiles == 1) {
+    if (rp_settings_flag(settings, "long") || root->nfiles == 1) {
         root->nblocks = root->nfiles;
-        return RP_OK;
+    } else {
+        root->nrows = root->nfiles;
+        note_ranks(root, &result->arena);
     }
-    root->nrows = root->nfiles;
-    note_ranks(root, arena);
-    return RP_OK;
-}
-
-static enum rp_code info_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                             const struct rp_settings *settings, struct rp_result *result,
-                             struct rp_err *err)
-{
-    size_t i, n = rp_dataset_count(dataset);
-    struct info_ctx info = {.verify = rp_settings_flag(settings, "verify"),
-                            .dataset = dataset,
-                            .slots = calloc(n + 1, sizeof *info.slots)};
-    enum rp_code code;
-
-    if (!info.slots)
-        return rp_err_nomem(err, "describing traces");
-    code = rp_each_trace(ctx, dataset, describe_file, &info, err);
-    for (i = 0; i < n; i++)
-        rp_arena_adopt(&result->arena, &info.slots[i].arena);
-    if (code == RP_OK)
-        code = list_files(info.slots, n, rp_settings_flag(settings, "long"), &result->arena,
-                          result->root, err);
-    free(info.slots);
-    RP_TRY(code);
     return rp_arena_check(&result->arena, "describing traces", err);
 }
 
@@ -286,4 +256,4 @@ const struct rp_question_row rp_ask_info = {
          .accepts = RP_ACCEPTS_TRACES,
          .options = options,
          .type = &info_type},
-    .run = info_run};
+    .ranks = {.part = &part_type, .files = true, .rank = info_file, .join = info_join}};

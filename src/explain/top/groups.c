@@ -135,7 +135,7 @@ static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name,
 static enum rp_code add_sample(struct grouping *g, uint32_t group, int64_t total_ns,
                                int64_t self_ns, struct rp_err *err)
 {
-    struct rp_top_sample sample = {group, total_ns, self_ns};
+    struct rp_top_sample sample = {group, 0, total_ns, self_ns};
 
     return rp_vec_push(&g->out->samples, sample, err);
 }

@@ -33,7 +33,7 @@ enum rp_top_by {
 #define RP_TOP_SORTS    "total|self|count|mean|p50|p99|max|std|name"
 
 struct rp_top_sample {
-    uint32_t group;
+    uint32_t group, unused; /* the last: 0, so that equal samples have equal bytes */
     int64_t total_ns, self_ns;
 };
 

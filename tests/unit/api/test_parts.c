@@ -11,6 +11,8 @@
 #include <reprise/reprise.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define EXAMPLES RP_SOURCE_DIR "/examples/"
 
@@ -120,9 +122,192 @@ static void every_part_travels(void **state)
     assert_true(asked >= 10);
 }
 
+/* ------------------------------------------------------------------ digests */
+
+#define SHARDS 3
+
+struct digests {
+    char folder[40], whole[64], parts[64], merged[64], part[SHARDS][80];
+};
+
+static void write_digest(struct rp_ctx *ctx, const char *const *paths, size_t npaths,
+                         const char *output, const char *shard, const char *wanted)
+{
+    struct rp_setting settings[3] = {{"output", output}};
+    size_t n = 1;
+
+    if (shard)
+        settings[n++] = (struct rp_setting){"shard", shard};
+    if (wanted)
+        settings[n++] = (struct rp_setting){"for", wanted};
+    free(answer(ctx, paths, npaths, "digest", settings, n));
+}
+
+/* Of the whole run, of its shards in a folder, and the union of the shards. */
+static void make_digests(struct rp_ctx *ctx, const char *const *paths, size_t npaths,
+                         const char *wanted, struct digests *d)
+{
+    const char *parts[SHARDS];
+    char shard[16];
+
+    snprintf(d->folder, sizeof d->folder, "/tmp/reprise-digest-XXXXXX");
+    assert_non_null(mkdtemp(d->folder));
+    snprintf(d->whole, sizeof d->whole, "%s/whole.rpd", d->folder);
+    snprintf(d->merged, sizeof d->merged, "%s/merged.rpd", d->folder);
+    snprintf(d->parts, sizeof d->parts, "%s/parts", d->folder);
+    assert_int_equal(mkdir(d->parts, 0700), 0);
+    write_digest(ctx, paths, npaths, d->whole, NULL, wanted);
+    for (int i = 0; i < SHARDS; i++) {
+        /* names whose order is not that of the shards */
+        snprintf(d->part[i], sizeof d->part[i], "%s/%c.rpd", d->parts, 'z' - i);
+        snprintf(shard, sizeof shard, "%d/%d", i, SHARDS);
+        write_digest(ctx, paths, npaths, d->part[i], shard, wanted);
+        parts[SHARDS - 1 - i] = d->part[i];
+    }
+    write_digest(ctx, parts, SHARDS, d->merged, NULL, NULL);
+}
+
+static void remove_digests(const struct digests *d)
+{
+    for (int i = 0; i < SHARDS; i++)
+        unlink(d->part[i]);
+    unlink(d->whole);
+    unlink(d->merged);
+    rmdir(d->parts);
+    assert_int_equal(rmdir(d->folder), 0);
+}
+
+/* The answer from digests is that from traces, to the byte. */
+static void compare_digests(const char *const *paths, size_t npaths, const char *question,
+                            const char *wanted, const struct rp_setting *settings, size_t n)
+{
+    struct rp_ctx *ctx = NULL;
+    struct rp_err err = RP_ERR_INIT;
+    char *direct, *other;
+    struct digests d;
+
+    assert_ok(rp_ctx_new(NULL, &ctx, &err), &err);
+    make_digests(ctx, paths, npaths, wanted, &d);
+    direct = answer(ctx, paths, npaths, question, settings, n);
+    for (int i = 0; i < 3; i++) {
+        const char *from[] = {i == 0 ? d.whole : i == 1 ? d.parts : d.merged};
+
+        other = answer(ctx, from, 1, question, settings, n);
+        assert_string_equal(direct, other);
+        free(other);
+    }
+    free(direct);
+    remove_digests(&d);
+    rp_ctx_free(ctx);
+}
+
+static void every_question_takes_digests(void **state)
+{
+    static const char *const run[] = {EXAMPLES "ddp"};
+    static const struct rp_setting enough[] = {{"budget", "3600"}, {"moves", "graphs"}};
+    const struct rp_question *const *list;
+    size_t i, n, asked = 0;
+
+    UNUSED_STATE(state);
+    list = rp_question_list(&n);
+    for (i = 0; i < n; i++) {
+        const struct rp_question_row *row = (const struct rp_question_row *)(const void *)list[i];
+
+        if (!row->ranks.rank || row->ranks.memory || row->ranks.join_two)
+            continue;
+        asked++;
+        compare_digests(run, 1, list[i]->name, list[i]->name, enough, list[i]->anytime ? 2 : 0);
+    }
+    assert_true(asked >= 10);
+}
+
+/* Options that a part depends on are those of --for; others may be given when the question is. */
+static void options_are_kept(void **state)
+{
+    static const char *const run[] = {EXAMPLES "ddp"}, *const gpt[] = {EXAMPLES "gpt_bf16.json.gz"};
+    static const struct rp_setting by[] = {{"by", "op"}, {"limit", "3"}};
+    static const struct rp_setting step[] = {{"step", "4"}};
+    static const struct rp_setting one[] = {{"rank", "1"}, {"limit", "2"}};
+
+    UNUSED_STATE(state);
+    compare_digests(gpt, 1, "top", "top --by op", by, 2);
+    compare_digests(gpt, 1, "report", "report --step=4", step, 1);
+    compare_digests(run, 1, "idle", "idle", one, 2);
+}
+
+/* Of two runs each may be a digest. */
+static void runs_are_compared_by_digests(void **state)
+{
+    static const char *const a[] = {EXAMPLES "gpt_bf16.json.gz"};
+    static const char *const b[] = {EXAMPLES "gpt_foreach.json.gz"};
+    const char *paths[2] = {a[0], b[0]};
+    struct rp_ctx *ctx = NULL;
+    struct rp_err err = RP_ERR_INIT;
+    char *direct, *other;
+    struct digests d[2];
+
+    UNUSED_STATE(state);
+    assert_ok(rp_ctx_new(NULL, &ctx, &err), &err);
+    make_digests(ctx, a, 1, "diff", &d[0]);
+    make_digests(ctx, b, 1, "diff", &d[1]);
+    direct = answer(ctx, paths, 2, "diff", NULL, 0);
+    for (int i = 0; i < 3; i++) {
+        const char *from[2] = {i & 1 ? a[0] : d[0].whole, i & 2 ? b[0] : d[1].whole};
+
+        other = answer(ctx, from, 2, "diff", NULL, 0);
+        assert_string_equal(direct, other);
+        free(other);
+    }
+    free(direct);
+    remove_digests(&d[0]);
+    remove_digests(&d[1]);
+    rp_ctx_free(ctx);
+}
+
+static char *read_file(const char *path, size_t *n)
+{
+    FILE *file = fopen(path, "rb");
+    char *bytes = malloc(64 << 20);
+
+    assert_non_null(file);
+    assert_non_null(bytes);
+    *n = fread(bytes, 1, 64 << 20, file);
+    fclose(file);
+    return bytes;
+}
+
+/* The same bytes, however many threads made them. */
+static void digests_are_deterministic(void **state)
+{
+    static const char *const run[] = {EXAMPLES "ddp"};
+    struct rp_err err = RP_ERR_INIT;
+    struct digests d;
+    char *bytes[2];
+    size_t n[2];
+
+    UNUSED_STATE(state);
+    for (unsigned i = 0; i < 2; i++) {
+        struct rp_ctx_options options = {.struct_size = sizeof options, .threads = 1 + 3 * i};
+        struct rp_ctx *ctx = NULL;
+
+        assert_ok(rp_ctx_new(&options, &ctx, &err), &err);
+        make_digests(ctx, run, 1, NULL, &d);
+        bytes[i] = read_file(d.whole, &n[i]);
+        remove_digests(&d);
+        rp_ctx_free(ctx);
+    }
+    assert_int_equal(n[0], n[1]);
+    assert_memory_equal(bytes[0], bytes[1], n[0]);
+    free(bytes[0]);
+    free(bytes[1]);
+}
+
 int test_parts(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_part_travels)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_part_travels), cmocka_unit_test(every_question_takes_digests),
+        cmocka_unit_test(options_are_kept), cmocka_unit_test(runs_are_compared_by_digests),
+        cmocka_unit_test(digests_are_deterministic)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DATASET_QUERY_H
+#define RP_DATASET_QUERY_H
+/*
+ * A question about ranks while it is asked. The ranks of traces are read here (ranks.c), those of
+ * digests arrive (arrivals.c); making a digest is the first half of asking (digesting.c).
+ */
+#include "dataset/digest_file.h"
+
+#include <pthread.h>
+
+/* A run of which digests arrived. */
+struct rp_known_run {
+    const struct rp_digest_run *run; /* as the first of them describes it */
+    uint8_t side;                    /* of two runs: which */
+    uint64_t base;                   /* its sources begin here, in the order of all */
+    uint8_t *shards;                 /* by number: it is there; NULL: not divided */
+};
+
+/* A digest that arrived. */
+struct rp_arrival {
+    const char *name;
+    size_t source; /* of the dataset */
+    bool checked;  /* it comes from a process of ours */
+    struct rp_input *in;
+    const uint8_t *bytes;
+    size_t n;
+    struct rp_arena arena;
+    struct rp_digest_reader reader;
+    size_t *known; /* by run of its head */
+};
+
+struct rp_rank_query {
+    struct rp_ctx *ctx;
+    const struct rp_rank_row *row;
+    const struct rp_settings *settings;
+    const char *step;
+    bool has_window;
+    int64_t from_ns, to_ns;              /* of --window */
+    bool several;                        /* inputs: may not be ranks of one run */
+    size_t nothers;                      /* ranks that are there and were not read */
+    pthread_mutex_t lock;                /* for the lists */
+    RP_VEC(struct rp_rank_slot *) slots; /* one per rank */
+    RP_VEC(struct rp_arrival) arrivals;
+    RP_VEC(struct rp_known_run) known;
+    const uint8_t *run_of; /* the run of a source; NULL: all are one */
+    const struct rp_dataset *dataset;
+    struct rp_capture_files captures;
+};
+
+enum rp_code rp_query_init(struct rp_rank_query *q, struct rp_ctx *ctx,
+                           const struct rp_dataset *dataset, struct rp_err *err);
+
+/* What is the same for all questions. */
+enum rp_code rp_query_describe(const struct rp_loaded *loaded, bool sketch,
+                               struct rp_rank_slot *slot, struct rp_err *err);
+
+/* Makes part->data. reads: gets the settings that it depends on, or NULL. */
+enum rp_code rp_query_make(const struct rp_rank_query *q, const struct rp_loaded *loaded,
+                           struct rp_rank_part *part, struct rp_settings_reads *reads,
+                           struct rp_err *err);
+
+/* Adds a slot to the list. */
+enum rp_code rp_query_add(struct rp_rank_query *q, struct rp_rank_slot **slot, struct rp_err *err);
+
+/* Takes the equal part of another rank instead of its own, which is freed. */
+enum rp_code rp_query_share(struct rp_rank_query *q, struct rp_rank_slot *slot, struct rp_err *err);
+
+/* A digest among the inputs; takes `in`, which may be NULL. Of any thread. */
+enum rp_code rp_query_arrive(struct rp_rank_query *q, const struct rp_arrival *arrival,
+                             struct rp_err *err);
+
+/* Makes slots of all that arrived. */
+enum rp_code rp_query_unpack(struct rp_rank_query *q, struct rp_err *err);
+void rp_query_release_arrivals(struct rp_rank_query *q);
+
+/*
+ * Reads a shard of the dataset and makes a digest of it. queries have row, settings and nothing
+ * else; names are those of the questions. The records of digests among the inputs are copied.
+ */
+struct rp_digesting {
+    struct rp_ctx *ctx;
+    const struct rp_dataset *dataset;
+    const struct rp_asked *asked;
+    size_t nasked;
+    const uint8_t *run_of; /* of two runs; NULL: all are one */
+    size_t shard, nshards; /* nshards 0: all */
+    bool sent;             /* to a process that has the same inputs */
+    /* Out: */
+    bool only_files; /* no question is about ranks */
+    size_t nranks;
+    char id[65];
+};
+enum rp_code rp_digest_make(struct rp_digesting *d, struct rp_out *to, struct rp_err *err);
+
+#endif
