@@ -72,6 +72,11 @@ RP_API const struct rp_question *rp_question_find(const char *name);
    do not index `options` yourself. */
 RP_API const struct rp_option *rp_question_option(const struct rp_question *question, size_t i);
 
+/* The i-th word with which a value of the option may begin, for options whose values are names of
+   something (simulate --what-if); NULL after the last. For completion. */
+RP_API const char *rp_question_word(const struct rp_question *question,
+                                    const struct rp_option *option, size_t i);
+
 /* Answers a question about a dataset, which may be NULL where the question needs no input. Unknown
    or malformed settings are RP_USAGE. The caller frees the result (rp_result_free). */
 RP_API enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset,

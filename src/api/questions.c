@@ -5,6 +5,7 @@
 #include "dataset/question.h"
 #include "dataset/selection.h"
 #include "dataset/trust.h"
+#include "sim/whatif/whatifs.h"
 
 #include <string.h>
 
@@ -53,6 +54,18 @@ const struct rp_option *rp_question_option(const struct rp_question *question, s
     while (option->name && i--)
         option++;
     return option->name ? option : NULL;
+}
+
+const char *rp_question_word(const struct rp_question *question, const struct rp_option *option,
+                             size_t i)
+{
+    size_t n = 0;
+
+    if (strcmp(question->name, "simulate") != 0 || strcmp(option->name, "what-if") != 0)
+        return NULL;
+    while (n < i && rp_whatifs[n])
+        n++;
+    return rp_whatifs[n] ? rp_whatifs[n]->name : NULL;
 }
 
 static enum rp_code answer(const struct rp_question_row *row, struct rp_ctx *ctx,

@@ -4,6 +4,9 @@
  * contains all it needs: completing a word does not run reprise.
  */
 #include "cli/cli.h"
+#include "cli/record.h"
+
+#include <reprise/question.h>
 
 #include <string.h>
 
@@ -48,6 +51,30 @@ static const char *action_words(const struct cli_command *command)
     return option->name ? option->value : NULL;
 }
 
+static bool is_record(const struct cli_command *command)
+{
+    return !strcmp(command->name, "record");
+}
+
+/* The i-th word with which a value of the option may begin, or NULL. */
+static const char *value_word(const struct cli_command *command, const struct rp_option *option,
+                              size_t i)
+{
+    const struct rp_question *question = rp_question_find(command->name);
+
+    if (is_record(command))
+        return record_word(option->name, i);
+    return question ? rp_question_word(question, option, i) : NULL;
+}
+
+static void put_value_words(const struct cli_command *command, const struct rp_option *option)
+{
+    const char *word;
+
+    for (size_t i = 0; (word = value_word(command, option, i)) != NULL; i++)
+        printf("%s%s", i ? " " : "", word);
+}
+
 static void bash_option(const struct cli_command *command, const struct rp_option *option)
 {
     (void)command;
@@ -57,6 +84,8 @@ static void bash_option(const struct cli_command *command, const struct rp_optio
 /* The values of an option that takes one. */
 static void bash_values(const struct cli_command *command, const struct rp_option *option)
 {
+    bool words = value_word(command, option, 0) != NULL;
+
     if (option->type == RP_OPT_FLAG)
         return;
     printf("    %s:--%s", command->name, option->name);
@@ -69,8 +98,12 @@ static void bash_values(const struct cli_command *command, const struct rp_optio
         printf("' -- \"$cur\")");
     } else if (option->type == RP_OPT_PATH) {
         printf("$(compgen -f -- \"$cur\")");
+    } else if (words) { /* a value or more follow: "bucket=25MB", "host,cuda" */
+        printf("$(compgen -W '");
+        put_value_words(command, option);
+        printf("' -- \"$cur\")");
     }
-    puts("); return ;;");
+    puts(words ? "); compopt -o nospace 2>/dev/null; return ;;" : "); return ;;");
 }
 
 static void bash_words(const struct cli_command *command)
@@ -100,6 +133,16 @@ static void completion_bash(void)
     puts(
         "_reprise() {\n"
         "  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words='' files=''\n"
+        "  if [ \"${COMP_WORDS[1]}\" = record ]; then\n"
+        "    local i\n"
+        "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
+        "      [ \"${COMP_WORDS[i]}\" = -- ] || continue\n"
+        "      if declare -F _command_offset >/dev/null; then _command_offset $((i + 1))\n"
+        "      elif ((i + 1 == COMP_CWORD)); then COMPREPLY=($(compgen -c -- \"$cur\"))\n"
+        "      else COMPREPLY=($(compgen -f -- \"$cur\")); fi\n"
+        "      return\n"
+        "    done\n"
+        "  fi\n"
         "  if [ \"$COMP_CWORD\" -eq 1 ]; then");
     printf("    COMPREPLY=($(compgen -W '");
     for (i = 0; i < n; i++)
@@ -138,7 +181,6 @@ static void zsh_summary(const char *text)
 
 static void zsh_option(const struct cli_command *command, const struct rp_option *option)
 {
-    (void)command;
     printf(" \\\n        '--%s%s[", option->name, option->type == RP_OPT_FLAG ? "" : "=");
     zsh_summary(option->summary);
     printf("]");
@@ -148,6 +190,10 @@ static void zsh_option(const struct cli_command *command, const struct rp_option
         printf(")");
     } else if (option->type == RP_OPT_PATH) {
         printf(":file:_files");
+    } else if (value_word(command, option, 0)) {
+        printf(":value:(");
+        put_value_words(command, option);
+        printf(")");
     } else if (option->type != RP_OPT_FLAG) {
         printf(":value:");
     }
@@ -167,6 +213,8 @@ static void zsh_words(const struct cli_command *command)
         printf(" \\\n        ':shell:(");
         put_choices(command->words);
         printf(")'");
+    } else if (is_record(command)) {
+        printf(" \\\n        '*::program:_normal'");
     } else if (*command->words) {
         if (action_words(command)) {
             printf(" \\\n        '1:word:{compadd -- ");
@@ -213,6 +261,10 @@ static void fish_option(const struct cli_command *command, const struct rp_optio
         printf(" -xa '");
         put_choices(option->value);
         printf("'");
+    } else if (value_word(command, option, 0)) {
+        printf(" -xa '");
+        put_value_words(command, option);
+        printf("'");
     } else if (option->type != RP_OPT_FLAG) {
         fputs(option->type == RP_OPT_PATH ? " -rF" : " -x", stdout);
     }
@@ -232,6 +284,9 @@ static void completion_fish(void)
         put_quoted(command.summary);
         puts("'");
         each_option(&command, fish_option);
+        if (is_record(&command))
+            puts("complete -c reprise -n '__fish_seen_subcommand_from record' -xa "
+                 "'(__fish_complete_subcommand)'");
         if (action_words(&command)) {
             printf("complete -c reprise -n '__fish_seen_subcommand_from %s' -a '", command.name);
             put_choices(action_words(&command));

@@ -22,6 +22,9 @@ struct record {
 
 extern const struct rp_option record_options[];
 
+/* The i-th word with which a value of an option may begin: a source, a key; NULL after the last. */
+const char *record_word(const char *option, size_t i);
+
 /* Fills r->libraries; false where they are not installed. */
 bool record_find_libraries(struct record *r);
 

@@ -61,6 +61,15 @@ static const struct rp_option keys[] = {
 
 #define NKEYS (sizeof keys / sizeof keys[0])
 
+const char *record_word(const char *option, size_t i)
+{
+    if (!strcmp(option, "with"))
+        return i < NSOURCES ? sources[i].name : NULL;
+    if (!strcmp(option, "set"))
+        return i < NKEYS ? keys[i].name + sizeof "set" : NULL;
+    return NULL;
+}
+
 static bool has_host_library(const char *folder)
 {
     char path[PATH_MAX + 64];

@@ -61,6 +61,23 @@ static void every_option_is_described(void **state)
     }
 }
 
+/* For completion: the names of what-ifs, and nothing for other options. */
+static void words_of_options(void **state)
+{
+    const struct rp_question *simulate = rp_question_find("simulate");
+    const struct rp_option *option;
+    size_t i, n = 0;
+
+    UNUSED_STATE(state);
+    for (i = 0; (option = rp_question_option(simulate, i)) != NULL; i++)
+        if (!strcmp(option->name, "what-if"))
+            while (rp_question_word(simulate, option, n))
+                n++;
+        else
+            assert_null(rp_question_word(simulate, option, 0));
+    assert_true(n > 10);
+}
+
 static void names_are_unique(void **state)
 {
     const struct rp_question *const *list;
@@ -121,6 +138,7 @@ int test_questions(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_keeps_the_rules),
         cmocka_unit_test(every_option_is_described),
+        cmocka_unit_test(words_of_options),
         cmocka_unit_test(names_are_unique),
         cmocka_unit_test(asking),
         cmocka_unit_test(opening),
