@@ -47,7 +47,7 @@ def write(a, r, events, offset, drift):
         event = {"ph": "X", "cat": cat, "name": name, "pid": 0 if cat == "kernel" else 1, "tid": track,
                  "ts": round(1e9 + begin + offset + begin * drift * 1e-6 + set_by, 3), "dur": round(dur, 3)}
         if cat == "kernel":
-            event["args"] = {"stream": track, "device": 0}
+            event["args"] = {"stream": track, "device": r % a.per_host}
         if track == 20:
             event["args"].update({"Collective name": "allreduce", "Group size": a.ranks, "In msg nelems": 1000, "dtype": "Float"})
         out.append(event)

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NOTES 12
+#define SHARED_PART 0.8 /* of all delay, of ranks that have something in common */
+#define MOST_NOTES  12
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -309,29 +310,66 @@ static void note_imbalance(struct comm_text *w)
                                    worst->kind, 100.0 * worst->imbalance_ratio));
 }
 
-/* Which host, where several of its ranks delay the others: what they share is at fault. */
-static void note_host(struct comm_text *w)
+/* What ranks may have in common that can be at fault. */
+typedef bool shares_fn(const struct rp_comm_rank *a, const struct rp_comm_rank *b);
+
+static bool shares_host(const struct rp_comm_rank *a, const struct rp_comm_rank *b)
+{
+    return a->host && b->host && !strcmp(a->host, b->host);
+}
+
+/* The same slot of different hosts. */
+static bool shares_device(const struct rp_comm_rank *a, const struct rp_comm_rank *b)
+{
+    return a->device != RP_ABSENT_I64 && a->device == b->device && a->host && b->host &&
+           (a == b || strcmp(a->host, b->host) != 0);
+}
+
+/* The part of all delay that ranks with the same as the latest one cause; 0: it is one rank alone,
+   or all ranks have it in common. *late: how many cause a tenth or more. */
+static double shared_part(const struct rp_comm_root *out, shares_fn *shares, int64_t *late)
+{
+    const struct rp_comm_rank *first = out->rank_rows;
+    int64_t sum = 0;
+    size_t r, others = 0;
+
+    *late = 0;
+    for (r = 0; r < out->nranks; r++) {
+        const struct rp_comm_rank *rank = &out->rank_rows[r];
+
+        if (!shares(first, rank)) {
+            others++;
+            continue;
+        }
+        rp_ns_add(&sum, rank->margin_ns);
+        *late += rank->margin_ns >= out->margin_ns / 10;
+    }
+    return out->margin_ns > 0 && others && *late > 1 ? (double)sum / (double)out->margin_ns : 0;
+}
+
+/* Which host or device number, where several ranks that have it delay the others: what they share
+   is at fault. */
+static void note_shared(struct comm_text *w)
 {
     const struct rp_comm_root *out = w->out;
-    const char *host = out->nranks ? out->rank_rows[0].host : NULL;
-    int64_t sum = 0, others = 0, late = 0;
-    size_t r;
+    int64_t late;
+    double part = out->nranks ? shared_part(out, shares_host, &late) : 0;
 
-    for (r = 0; host && r < out->nranks; r++) {
-        const struct rp_comm_rank *rank = &out->rank_rows[r];
-        bool same = rank->host && !strcmp(rank->host, host);
-
-        others += !same;
-        if (same)
-            rp_ns_add(&sum, rank->margin_ns);
-        late += same && rank->margin_ns >= out->margin_ns / 10;
-    }
-    if (out->margin_ns > 0 && others && late > 1 && sum >= out->margin_ns / 5 * 4)
+    if (part >= SHARED_PART) {
         add_note(w, rp_arena_textf(w->arena,
                                    "host %s: %lld of its ranks cause %.0f %% of all delay, so look "
                                    "for what they share: its network, processors, power or storage",
-                                   host, (long long)late,
-                                   100.0 * (double)sum / (double)out->margin_ns));
+                                   out->rank_rows[0].host, (long long)late, 100 * part));
+        return;
+    }
+    part = out->nranks ? shared_part(out, shares_device, &late) : 0;
+    if (part >= SHARED_PART)
+        add_note(w,
+                 rp_arena_textf(w->arena,
+                                "device %lld: the ranks on it in %lld hosts cause %.0f %% of all "
+                                "delay, so look for what is the same there: its place in the "
+                                "host, cooling, network card or cores",
+                                (long long)out->rank_rows[0].device, (long long)late, 100 * part));
 }
 
 static void write_notes(struct comm_text *w)
@@ -392,7 +430,7 @@ static void write_notes(struct comm_text *w)
                                    rp_units_number(w->arena, (int64_t)out->ncollectives)));
     note_imbalance(w);
     if (out->matched_count)
-        note_host(w);
+        note_shared(w);
 }
 
 enum rp_code rp_comm_add_texts(struct rp_comm_root *out, size_t limit, struct rp_arena *arena,
