@@ -10,8 +10,10 @@
 #include "dataset/selection.h"
 #include "dataset/trust.h"
 #include "result/print_units.h"
+#include "result/sane.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +55,7 @@ static const struct kind {
     {"unrelated", NULL, NULL, ""},
     {"numbering", NULL, NULL, ""},
     {"other_file", "no traces", "file", ""},
+    {"impossible", NULL, NULL, ""},
 };
 #define NKINDS (sizeof kinds / sizeof kinds[0])
 
@@ -604,6 +607,24 @@ static enum rp_code write_lines(struct rp_trust_log *log, struct rp_result *resu
 
 RP_ORDER(by_trace_source, struct rp_trust_trace, RP_UP(source), RP_UP(part))
 
+/* An answer that cannot be is a defect, of reprise or of a recording that it took for sound: nobody
+   should act on it unwarned. */
+static enum rp_code remark_impossible(struct rp_trust_log *log, const struct rp_result *result,
+                                      struct rp_err *err)
+{
+    char why[240], text[400];
+    size_t n = rp_record_impossible(result->type, result->root, why, sizeof why);
+
+    if (!n)
+        return RP_OK;
+    snprintf(
+        text, sizeof text,
+        "%zu time%s of this answer cannot be (%s): do not rely on %s, and report it as a defect "
+        "of reprise",
+        n, n == 1 ? "" : "s", why, n == 1 ? "it" : "them");
+    return rp_trust_note(log, "impossible", true, (int64_t)n, text, err);
+}
+
 enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *dataset, bool judge,
                              struct rp_result *result, struct rp_err *err)
 {
@@ -621,6 +642,7 @@ enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *
         RP_TRY(remark_trace(log, &log->traces.at[i], err));
     for (i = 0; i < log->runs.n; i++)
         RP_TRY(remark_missing(log, &log->runs.at[i], err));
+    RP_TRY(remark_impossible(log, result, err));
     for (i = 0; i < log->notes.n; i++)
         log->notes.at[i].place = i;
     if (log->notes.n)
