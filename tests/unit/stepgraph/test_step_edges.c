@@ -350,6 +350,28 @@ static void a_gradient_follows_nothing_earlier(void **state)
     release_graph(&b);
 }
 
+/* A gradient cannot begin before its operator ends, and what has no number has no gradient. */
+static void numbers_that_mean_nothing(void **state)
+{
+    const struct row early[] = {
+        {'X', "cpu_op", "forward", 1, 1, 0, 40, 0, 0, 0, "Sequence number", 4},
+        {'X', "cpu_op", "backward", 1, 2, 30, 20, 0, 0, 0, "Sequence number", 4, 0, NULL, NULL,
+         "Fwd thread id", 1}};
+    const struct row none[] = {
+        {'X', "cpu_op", "forward", 1, 1, 0, 10, 0, 0, 0, "Sequence number", -1},
+        {'X', "cpu_op", "backward", 1, 2, 30, 20, 0, 0, 0, "Sequence number", -1, 0, NULL, NULL,
+         "Fwd thread id", 1}};
+    struct built b = BUILD(early);
+
+    UNUSED_STATE(state);
+    assert_null(edge_between(&b.graph, NODE("forward"), NODE("backward"), RP_SG_FORWARD));
+    assert_int_equal(b.graph.ndropped, 0);
+    release_graph(&b);
+    b = BUILD(none);
+    assert_null(edge_between(&b.graph, NODE("forward"), NODE("backward"), RP_SG_FORWARD));
+    release_graph(&b);
+}
+
 /* Both threads stop at 20: neither took over from the other, and "third" was handed nothing. */
 static void threads_that_stop_together(void **state)
 {
@@ -470,6 +492,7 @@ int test_step_edges(void)
         cmocka_unit_test(a_sleeping_thread_is_woken_by_a_busy_one),
         cmocka_unit_test(a_gradient_follows_its_operator),
         cmocka_unit_test(a_gradient_follows_nothing_earlier),
+        cmocka_unit_test(numbers_that_mean_nothing),
         cmocka_unit_test(threads_that_stop_together),
         cmocka_unit_test(work_of_a_graph_hangs_together),
         cmocka_unit_test(what_has_no_reason_follows_the_latest_end),
