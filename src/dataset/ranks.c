@@ -320,6 +320,12 @@ static enum rp_code make_capture_parts(struct rp_rank_query *a, uint8_t which, s
     return RP_OK;
 }
 
+/* Whether a time is a number without a unit, other than 0: nobody means nanoseconds. */
+static bool lacks_unit(const char *text, size_t len)
+{
+    return len && strspn(text, "+-.0123456789") >= len && strspn(text, "+-.0") < len;
+}
+
 /* "10ms..25ms"; each end may be omitted. */
 static enum rp_code parse_window(struct rp_rank_query *a, const char *text, struct rp_err *err)
 {
@@ -335,6 +341,9 @@ static enum rp_code parse_window(struct rp_rank_query *a, const char *text, stru
     if (!dots || len >= sizeof begin)
         return rp_err_set(err, RP_USAGE,
                           "invalid window '%s': write two times, such as '10ms..25ms'", text);
+    if (lacks_unit(text, len) || lacks_unit(dots + 2, strlen(dots + 2)))
+        return rp_err_set(err, RP_USAGE,
+                          "invalid window '%s': a time needs its unit, as in '10ms..25ms'", text);
     memcpy(begin, text, len);
     begin[len] = '\0';
     if (len)

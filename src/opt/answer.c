@@ -71,7 +71,7 @@ static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move m, bool *a
 
     RP_TRY(rp_arena_check(a->arena, "searching", err));
     RP_TRY(rp_whatif_assumes(m.what_if, a->arena, &m.assumes, err));
-    RP_TRY(rp_worlds_steps(&a->x, text, then, err));
+    RP_TRY(rp_worlds_steps(&a->x, text, NULL, then, err));
     set_gain(a, &m, then);
     *added = is_worth_it(a, &m);
     if (!*added)
@@ -550,7 +550,7 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
     a->moves_most = a->tries.n + 3 + (a->parts->largest ? a->parts->largest->nkept : 0);
     plan->moves = RP_ARENA_NEW(a->arena, struct rp_opt_move, a->moves_most);
     RP_TRY(rp_arena_check(a->arena, "searching", err));
-    RP_TRY(rp_worlds_steps(&a->x, "", a->before, err));
+    RP_TRY(rp_worlds_steps(&a->x, "", NULL, a->before, err));
     plan->baseline_ns = a->before[0];
     RP_TRY(add_moves(a, err));
     for (i = 0; i < plan->nmoves; i++)

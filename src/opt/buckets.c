@@ -102,7 +102,7 @@ static enum rp_code find_worst(struct bucket_search *s, struct size *size)
     int64_t steps[RP_WORLDS];
     size_t i;
 
-    RP_TRY(rp_worlds_steps(s->x, size_text(s, size), steps, s->err));
+    RP_TRY(rp_worlds_steps(s->x, size_text(s, size), NULL, steps, s->err));
     for (i = 0; i < RP_LEANS; i++)
         size->worst_ns = steps[i] > size->worst_ns ? steps[i] : size->worst_ns;
     return RP_OK;

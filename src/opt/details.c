@@ -40,8 +40,7 @@ typedef RP_VEC(struct chain) chain_vec;
 /* As the what-if `fuse` chooses them. */
 static bool is_link(const struct rp_sim_run *run, uint32_t i)
 {
-    return rp_sim_is_kernel(run, i) && (strcasestr(rp_sim_node_name(run, i), "elementwise") ||
-                                        strcasestr(rp_sim_node_name(run, i), "pointwise"));
+    return rp_sim_is_kernel(run, i) && rp_sim_kernel_traits(run, i) & RP_KERNEL_POINTWISE;
 }
 
 static enum rp_code add_chain(const struct rp_sim_run *run, chain_vec *list, struct rp_map *seen,
@@ -157,7 +156,7 @@ static enum rp_code find_casts(struct rp_worlds *x, const int64_t *before, cast_
         uint32_t op = rp_sim_note_of(run, i)->op, name = op ? op : rp_sim_node(run, i)->name, at;
 
         if (then == before[i] || !rp_sim_is_kernel(run, i) ||
-            rp_kernel_class(rp_sim_node_name(run, i)) == RP_KERNEL_ELEMENTS)
+            !(rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT))
             continue;
         at = rp_map_get(seen, (uint64_t)name << 1 | !op);
         if (at == RP_MAP_NONE) {

@@ -194,7 +194,7 @@ static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, 
                                    .step_ns = c->alone_ns};
         struct rp_gain gain;
 
-        RP_TRY(rp_worlds_steps(x, c->text, then, err));
+        RP_TRY(rp_worlds_steps(x, c->text, before, then, err));
         gain = rp_worlds_gain(x, before, then, c->text);
         if (gain.low_ns <= 0)
             continue;
@@ -226,7 +226,7 @@ enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes 
     RP_TRY(rp_arena_check(arena, "simulating", err));
     if (!changes->n || !is_trusted(x))
         return RP_OK;
-    RP_TRY(rp_worlds_steps(x, "", before, err));
+    RP_TRY(rp_worlds_steps(x, "", NULL, before, err));
     for (i = 0; i < changes->n; i = end) {
         for (end = i; end < changes->n && changes->at[end].row == changes->at[i].row;)
             end++;

@@ -148,8 +148,29 @@ static enum rp_code step_on_transport(struct rp_worlds *x, const char *text, boo
     return rp_worlds_step(x, scaled, step_ns, err);
 }
 
-enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, int64_t step_ns[RP_WORLDS],
-                             struct rp_err *err)
+/* One of the worlds after the first. */
+static enum rp_code step_in(struct rp_worlds *x, int world, const char *text, bool leans,
+                            bool transport, int64_t *step_ns, struct rp_err *err)
+{
+    bool by_rate = world == RP_LEAN_SLOWER || world == RP_LEAN_FASTER;
+    enum rp_code code = RP_OK;
+
+    if (world >= RP_LEANS)
+        return x->costs ? step_at_cost(x, 1 + DOUBT_OF_COST * (world == RP_LEANS ? -1 : 1), text,
+                                       step_ns, err)
+                        : RP_OK;
+    if (by_rate && !transport && x->transport_doubt > 0)
+        return step_on_transport(x, text, world == RP_LEAN_FASTER, step_ns, err);
+    if (leans && (by_rate || transport)) { /* only what communicates has a latency to lean to */
+        x->run.lean = (enum rp_sim_lean)world;
+        code = rp_worlds_step(x, text, step_ns, err);
+        x->run.lean = RP_LEAN_NONE;
+    }
+    return code;
+}
+
+enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_t *before,
+                             int64_t step_ns[RP_WORLDS], struct rp_err *err)
 {
     enum rp_code code = rp_worlds_step(x, text, &step_ns[0], err);
     bool leans = x->run.leans, transport = x->run.uses_transport;
@@ -157,20 +178,8 @@ enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, int64_t step
 
     for (i = 1; i < RP_WORLDS; i++)
         step_ns[i] = step_ns[0];
-    /* only what communicates has a latency to lean to */
-    for (i = transport ? RP_LEAN_NONE + 1 : RP_LEAN_SLOWER; code == RP_OK && leans && i < RP_LEANS;
-         i++) {
-        x->run.lean = (enum rp_sim_lean)i;
-        code = rp_worlds_step(x, text, &step_ns[i], err);
-    }
-    x->run.lean = RP_LEAN_NONE;
-    for (i = 0; code == RP_OK && !transport && x->transport_doubt > 0 && i < 2; i++)
-        code =
-            step_on_transport(x, text, i == 1, &step_ns[i ? RP_LEAN_FASTER : RP_LEAN_SLOWER], err);
-    if (code == RP_OK && x->costs)
-        code = step_at_cost(x, 1 - DOUBT_OF_COST, text, &step_ns[RP_LEANS], err);
-    if (code == RP_OK && x->costs)
-        code = step_at_cost(x, 1 + DOUBT_OF_COST, text, &step_ns[RP_LEANS + 1], err);
+    for (i = 1; code == RP_OK && i < RP_WORLDS && !(before && step_ns[i - 1] >= before[i - 1]); i++)
+        code = step_in(x, i, text, leans, transport, &step_ns[i], err);
     return code;
 }
 

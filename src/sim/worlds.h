@@ -35,10 +35,11 @@ enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step
                             struct rp_err *err);
 
 /* The same where what is not known is different: each transport and table leans to one side, and
-   the profiler cost half or half as much again. The first is as above. */
+   the profiler cost half or half as much again. The first is as above. With `before` (else NULL)
+   the worlds after one in which a step is not shorter than before are not run: nothing is sure. */
 enum { RP_WORLDS = RP_LEANS + 2 };
-enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, int64_t step_ns[RP_WORLDS],
-                             struct rp_err *err);
+enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_t *before,
+                             int64_t step_ns[RP_WORLDS], struct rp_err *err);
 
 /* What a change brings, and its interval over the worlds. */
 struct rp_gain {

@@ -271,6 +271,8 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     RP_TRY(rp_vec_reserve(&run->gone, run->nnodes + 1, err));
     memset(run->gone.at, 0, run->nnodes);
     run->gone.n = run->nnodes;
+    run->kernel_traits = RP_ARENA_NEW(&run->arena, uint8_t, run->graph->names.n + 1);
+    RP_TRY(rp_arena_check(&run->arena, "simulating", err));
     RP_TRY(rp_overlay_take(&run->overlay, &run->tasks, err));
     return rp_sim_cost_take_measured(run, err);
 }

@@ -65,6 +65,7 @@ struct rp_sim_run {
     struct rp_arena *says;                  /* NULL, or where what-ifs say what they changed: */
     const char *said;                       /* "; " between them; NULL: nothing */
     RP_VEC(uint8_t) gone;                   /* by task: a what-if removed it, it times no steps */
+    uint8_t *kernel_traits; /* by name: what it tells of a kernel, as what-ifs ask; 0: not yet */
 };
 
 /* If ranks share no collectives, only the first is simulated. Parts outlive the run. Release it

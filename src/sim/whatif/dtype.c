@@ -43,12 +43,6 @@ static const struct gain depthwise_gain[] = {
 /* The middle half of the pairs that the medians were taken of lies within this. */
 #define DOUBT_DTYPE 0.3
 
-static bool is_depthwise(const char *kernel)
-{
-    return strcasestr(kernel, "depthwise") || strcasestr(kernel, "dwconv") ||
-           strcasestr(kernel, "dgrad2d_grouped") || strcasestr(kernel, "wgrad2d_grouped");
-}
-
 /* How much faster products are in 16 bits than in 32, as published. */
 static double half_rate(const struct rp_device_peaks *d)
 {
@@ -82,16 +76,16 @@ static struct half half_of(const struct rp_sim_run *run)
     return h;
 }
 
-static double gain_of(const struct half *h, const char *kernel, int64_t dur_ns)
+static double gain_of(const struct half *h, unsigned kernel, int64_t dur_ns)
 {
-    static const struct gain *const tables[] = {[RP_KERNEL_MATRIX] = matrix_gain,
-                                                [RP_KERNEL_CONVOLUTION] = convolution_gain,
-                                                [RP_KERNEL_ELEMENTS] = element_gain};
-    const struct gain *g = is_depthwise(kernel) ? depthwise_gain : tables[rp_kernel_class(kernel)];
-    bool product = rp_kernel_class(kernel) == RP_KERNEL_MATRIX;
+    const struct gain *g = kernel & RP_KERNEL_DEPTHWISE     ? depthwise_gain
+                           : kernel & RP_KERNEL_MATRIX      ? matrix_gain
+                           : kernel & RP_KERNEL_CONVOLUTION ? convolution_gain
+                                                            : element_gain;
+    bool product = kernel & RP_KERNEL_MATRIX;
     double factor;
 
-    if (product && strcasestr(kernel, "tf32"))
+    if (product && kernel & RP_KERNEL_TF32)
         return h->tf32;
     while (dur_ns > g->up_to_ns)
         g++;
@@ -113,7 +107,7 @@ static bool is_converted(const struct rp_sim_run *run, uint32_t node)
 {
     const struct rp_sim_ratio *ratio = ratio_of(run, node);
 
-    return rp_kernel_is_half(rp_sim_node_name(run, node)) || (ratio && ratio->ratio == 1);
+    return rp_sim_kernel_traits(run, node) & RP_KERNEL_HALF || (ratio && ratio->ratio == 1);
 }
 
 /* From this part of the time of products in 16 bits on, what is not was left out on purpose. */
@@ -128,8 +122,7 @@ static double half_part(const struct rp_sim_run *run)
     uint32_t i;
 
     for (i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_is_kernel(run, i) &&
-            rp_kernel_class(rp_sim_node_name(run, i)) != RP_KERNEL_ELEMENTS) {
+        if (rp_sim_is_kernel(run, i) && rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT) {
             all += (double)run->overlay.dur_ns.at[i];
             half += is_converted(run, i) ? (double)run->overlay.dur_ns.at[i] : 0;
         }
@@ -143,10 +136,10 @@ static double single_part(const struct rp_sim_run *run)
     uint32_t i;
 
     for (i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_is_kernel(run, i) &&
-            rp_kernel_class(rp_sim_node_name(run, i)) != RP_KERNEL_ELEMENTS) {
+        if (rp_sim_is_kernel(run, i) && rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT) {
             const struct rp_sim_ratio *ratio = ratio_of(run, i);
-            bool known = ratio ? ratio->ratio != 1 : rp_kernel_is_single(rp_sim_node_name(run, i));
+            bool known =
+                ratio ? ratio->ratio != 1 : rp_sim_kernel_traits(run, i) & RP_KERNEL_SINGLE;
 
             all += (double)run->overlay.dur_ns.at[i];
             single += known ? (double)run->overlay.dur_ns.at[i] : 0;
@@ -156,14 +149,14 @@ static double single_part(const struct rp_sim_run *run)
 
 static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t node, bool mixed)
 {
-    const char *kernel = rp_sim_node_name(run, node);
+    unsigned kernel = rp_sim_kernel_traits(run, node);
     int64_t dur_ns = run->overlay.dur_ns.at[node];
     const struct rp_sim_ratio *ratio = ratio_of(run, node);
-    double convert = rp_kernel_class(kernel) == RP_KERNEL_ELEMENTS || is_depthwise(kernel)
+    double convert = !(kernel & RP_KERNEL_PRODUCT) || kernel & RP_KERNEL_DEPTHWISE
                          ? 0
                          : (CONVERT_NS + CONVERT_PART * (double)dur_ns) / (double)(dur_ns + 1);
 
-    if (mixed && rp_kernel_class(kernel) == RP_KERNEL_ELEMENTS)
+    if (mixed && !(kernel & RP_KERNEL_PRODUCT))
         return 1;
     if (!ratio)
         return convert + gain_of(h, kernel, dur_ns) * rp_sim_lean_by(run, DOUBT_DTYPE);

@@ -27,8 +27,7 @@ static bool is_link(const struct fuse_ctx *f, uint32_t i)
         return false;
     if (*f->pattern && strcmp(f->pattern, "all") != 0)
         return rp_sim_name_fits(f->run, f->pattern, i);
-    return strcasestr(rp_sim_node_name(f->run, i), "elementwise") ||
-           strcasestr(rp_sim_node_name(f->run, i), "pointwise");
+    return rp_sim_kernel_traits(f->run, i) & RP_KERNEL_POINTWISE;
 }
 
 /* Launching what is no more takes no time either. */

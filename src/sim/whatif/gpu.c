@@ -38,15 +38,15 @@ static enum rp_code unknown_gpu(const char *text, struct rp_err *err)
     return rp_err_set(err, RP_USAGE, "'%s': unknown device; known devices: %s", text, list);
 }
 
-static double gpu_factor(const char *kernel, const struct rp_device_peaks *from,
+static double gpu_factor(unsigned kernel, const struct rp_device_peaks *from,
                          const struct rp_device_peaks *to)
 {
     double a = from->vector32, b = to->vector32;
 
-    if (rp_kernel_class(kernel) == RP_KERNEL_ELEMENTS)
+    if (!(kernel & RP_KERNEL_PRODUCT))
         return from->memory / to->memory;
-    if (rp_kernel_is_half(kernel) || strcasestr(kernel, "tf32")) {
-        enum rp_number type = rp_kernel_is_half(kernel) ? RP_NUMBER_BF16 : RP_NUMBER_TF32;
+    if (kernel & (RP_KERNEL_HALF | RP_KERNEL_TF32)) {
+        enum rp_number type = kernel & RP_KERNEL_HALF ? RP_NUMBER_BF16 : RP_NUMBER_TF32;
 
         a = rp_device_matrix_peak(from, type);
         b = rp_device_matrix_peak(to, type);
@@ -78,7 +78,7 @@ static enum rp_code gpu_apply(struct rp_sim_run *run, const struct rp_whatif_arg
                                                            : DOUBT_OTHER);
     for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && run->overlay.dur_ns.at[i] > SMALL_NS) {
-            double factor = gpu_factor(rp_sim_node_name(run, i), from, to) * doubt;
+            double factor = gpu_factor(rp_sim_kernel_traits(run, i), from, to) * doubt;
             double least = (double)SMALL_NS / (double)run->overlay.dur_ns.at[i];
 
             RP_TRY(rp_sim_scale_node(run, i, factor > least ? factor : least, err));

@@ -19,7 +19,7 @@ static bool is_attention(const char *name)
     return has_any(name, names);
 }
 
-enum rp_kernel_class rp_kernel_class(const char *name)
+static unsigned class_of(const char *name)
 {
     static const char *const convolutions[] = {"conv", "cudnn", "wgrad", "dgrad", "winograd", NULL};
     static const char *const matrices[] = {"gemm",   "cutlass", "xmma", "nvjet", "cublas",
@@ -27,7 +27,7 @@ enum rp_kernel_class rp_kernel_class(const char *name)
 
     if (has_any(name, convolutions))
         return RP_KERNEL_CONVOLUTION;
-    return has_any(name, matrices) || is_attention(name) ? RP_KERNEL_MATRIX : RP_KERNEL_ELEMENTS;
+    return has_any(name, matrices) || is_attention(name) ? RP_KERNEL_MATRIX : 0;
 }
 
 /* cuBLAS on Hopper and later: nvjet_sm90_tst_128x128…, without the architecture in older releases.
@@ -45,7 +45,7 @@ static bool is_half_jet(const char *name)
 }
 
 /* Names of attention kernels seldom tell their format: it is of 16 bits but where they say f32. */
-bool rp_kernel_is_half(const char *name)
+static bool is_half(const char *name)
 {
     static const char *const signs[] = {"bf16",   "bfloat16", "f16",    "half",   "fp16",  "fp8",
                                         "Bljk_B", "Bljk_H",   "Bjlk_B", "Bjlk_H", "hgemm", NULL};
@@ -54,13 +54,37 @@ bool rp_kernel_is_half(const char *name)
            (is_attention(name) && !strcasestr(name, "f32"));
 }
 
-bool rp_kernel_is_single(const char *name)
+static bool is_single(const char *name)
 {
     static const char *const signs[] = {"sgemm",  "f32f32", "tf32",    "_fp32",
                                         "<float", "float>", ", float", "_float32",
                                         "Bljk_S", "Bjlk_S", "simt_s",  NULL};
 
-    return !rp_kernel_is_half(name) && has_any(name, signs);
+    return has_any(name, signs);
+}
+
+unsigned rp_kernel_traits(const char *name)
+{
+    static const char *const depthwise[] = {"depthwise", "dwconv", "dgrad2d_grouped",
+                                            "wgrad2d_grouped", NULL};
+    static const char *const pointwise[] = {"elementwise", "pointwise", NULL};
+
+    return RP_KERNEL_KNOWN | class_of(name) |
+           (is_half(name)     ? RP_KERNEL_HALF
+            : is_single(name) ? RP_KERNEL_SINGLE
+                              : 0u) |
+           (strcasestr(name, "tf32") ? RP_KERNEL_TF32 : 0u) |
+           (has_any(name, depthwise) ? RP_KERNEL_DEPTHWISE : 0u) |
+           (has_any(name, pointwise) ? RP_KERNEL_POINTWISE : 0u);
+}
+
+unsigned rp_sim_kernel_traits(const struct rp_sim_run *run, uint32_t node)
+{
+    uint8_t *known = &run->kernel_traits[rp_sim_node(run, node)->name];
+
+    if (!*known)
+        *known = (uint8_t)rp_kernel_traits(rp_sim_node_name(run, node));
+    return *known;
 }
 
 const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t i)

@@ -19,12 +19,21 @@ bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_
 
 const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t node);
 
-/* Kernels (kernels.c), classified by their names. */
-enum rp_kernel_class { RP_KERNEL_MATRIX, RP_KERNEL_CONVOLUTION, RP_KERNEL_ELEMENTS };
-enum rp_kernel_class rp_kernel_class(const char *name);
-/* It computes with 16 or fewer bits; with 32. Of many kernels the name tells neither. */
-bool rp_kernel_is_half(const char *name);
-bool rp_kernel_is_single(const char *name);
+/* What the name of a kernel tells (kernels.c). */
+enum {
+    RP_KERNEL_KNOWN = 1, /* always set */
+    RP_KERNEL_MATRIX = 2,
+    RP_KERNEL_CONVOLUTION = 4, /* neither: on elements */
+    RP_KERNEL_HALF = 8,        /* it computes with 16 or fewer bits */
+    RP_KERNEL_SINGLE = 16,     /* with 32; of many kernels the name tells neither */
+    RP_KERNEL_TF32 = 32,
+    RP_KERNEL_DEPTHWISE = 64,
+    RP_KERNEL_POINTWISE = 128, /* generated for one operator on elements: it can be fused */
+    RP_KERNEL_PRODUCT = RP_KERNEL_MATRIX | RP_KERNEL_CONVOLUTION
+};
+unsigned rp_kernel_traits(const char *name);
+/* Of the kernel that a node is; each name is looked at once. */
+unsigned rp_sim_kernel_traits(const struct rp_sim_run *run, uint32_t node);
 bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t node);
 /* RP_UNSUPPORTED where no kernels were recorded; `what` is the name of the what-if. */
 enum rp_code rp_sim_need_kernels(const struct rp_sim_run *run, const char *what,

@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scale: durations are multiplied by a factor. For a class (all, host, compute, comm, memory, a
- * phase), a rank, or a pattern for the names of kernels and operators.
+ * phase), a rank, a category of work (matmul, attention, …), or a pattern for the names of kernels
+ * and operators. A category or name means the device work, where any of it fits: the host launches
+ * a faster kernel no faster. "host:NAME" means the host's.
  */
+#include "cost/category.h"
 #include "sim/whatif/nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum class { ALL, HOST, COMPUTE, COMM, MEMORY, DEVICE, PHASE, RANK, NAME };
+enum class { ALL, HOST, COMPUTE, COMM, MEMORY, DEVICE, PHASE, RANK, CATEGORY, NAME };
+
+#define HOST_NAME "host:" /* before a name: not the device work of it */
 
 struct subject {
     enum class cls;
     uint8_t phase;
     uint32_t rank;
+    enum rp_category category;
+    bool on_host; /* a category or name of the host's work */
     const char *pattern;
 };
 
@@ -33,7 +40,11 @@ static enum rp_code read_subject(const struct rp_whatif_args *args, struct subje
         return rp_err_set(err, RP_USAGE,
                           "'%s': the part to scale is missing, as in 'scale:compute=0.5'",
                           args->text);
-    *out = (struct subject){.cls = NAME, .pattern = args->subject};
+    *out = (struct subject){.cls = NAME,
+                            .on_host = !strncmp(args->subject, HOST_NAME, strlen(HOST_NAME))};
+    out->pattern = args->subject + (out->on_host ? strlen(HOST_NAME) : 0);
+    if (rp_category_by_name(out->pattern, strlen(out->pattern), &out->category))
+        out->cls = CATEGORY;
     for (i = 0; i < sizeof classes / sizeof classes[0]; i++)
         if (!strcmp(args->subject, classes[i].name))
             out->cls = classes[i].cls;
@@ -48,6 +59,19 @@ static enum rp_code read_subject(const struct rp_whatif_args *args, struct subje
             out->cls = RANK;
     }
     return RP_OK;
+}
+
+/* Whether the names of a node fit, on the side that is meant. */
+static bool name_matches(const struct rp_sim_run *run, const struct subject *s, uint32_t i)
+{
+    const char *op = rp_sim_part_of(run, i)->graph.names.at[rp_sim_note_of(run, i)->op];
+
+    if (rp_sim_is_host(run, i) != s->on_host)
+        return false;
+    if (s->cls == NAME)
+        return rp_sim_name_fits(run, s->pattern, i);
+    return rp_category_of(NULL, *op ? op : NULL, s->on_host ? NULL : rp_sim_node_name(run, i)) ==
+           s->category;
 }
 
 /* On a run without a device the host's operators are the compute, its collectives the rest. */
@@ -75,7 +99,7 @@ static bool scale_matches(const struct rp_sim_run *run, const struct subject *s,
     case RANK:
         return rp_sim_node(run, i)->rank == s->rank && !comm;
     default:
-        return rp_sim_name_fits(run, s->pattern, i);
+        return name_matches(run, s, i);
     }
 }
 
@@ -141,10 +165,14 @@ static enum rp_code scale_apply(struct rp_sim_run *run, const struct rp_whatif_a
     RP_TRY(read_subject(args, &s, err));
     RP_TRY(rp_whatif_factor(args, &factor, err));
     code = scale_tasks(run, &s, factor, &matched, &n, err);
+    if (code == RP_OK && !n && s.cls >= CATEGORY && !s.on_host) { /* nothing on the device */
+        s.on_host = true;
+        code = scale_tasks(run, &s, factor, &matched, &n, err);
+    }
     if (code == RP_OK && !n)
         code = rp_err_set(err, RP_UNSUPPORTED, "'%s': nothing in the run matches '%s'", args->text,
                           args->subject);
-    if (code == RP_OK && s.cls == NAME)
+    if (code == RP_OK && s.cls >= CATEGORY)
         code = rp_sim_say(run, "scales", &matched, err);
     rp_vec_release(&matched);
     RP_TRY(code);
@@ -154,8 +182,10 @@ static enum rp_code scale_apply(struct rp_sim_run *run, const struct rp_whatif_a
 const struct rp_whatif rp_whatif_scale = {
     .name = "scale",
     .form = "scale:<what>=<factor>",
-    .summary = "all, host, gpu, compute, comm, memory, forward, backward, optimizer, rank<N>, or "
-               "kernels and operators by name: their time is multiplied by the factor",
+    .summary = "all, host, gpu, compute, comm, memory, forward, backward, optimizer, rank<N>, a "
+               "category of work (matmul, …), or kernels and operators by name: their time is "
+               "multiplied by the factor; of a category or name that of the device work, unless it "
+               "is host:<name>",
     .assumes = "nothing else changes; what ran concurrently still does",
     .has_subject = true,
     .value = RP_WHATIF_WORD,

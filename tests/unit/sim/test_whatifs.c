@@ -95,6 +95,32 @@ static void kernels_change_with_device_format_and_fusion(void **state)
     bench_release(&b);
 }
 
+/* A category or the name of an operator means its kernels: the host launches them no faster. */
+static void scaling_by_name_is_about_the_device(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t gemm, op;
+    } cases[] = {{"scale:matmul=2", 80000, 1000},
+                 {"scale:aten::mm=2", 80000, 1000},
+                 {"scale:host:aten::mm=2", 40000, 2000},
+                 {"scale:host:matmul=2", 40000, 2000},
+                 {"scale:cudaDeviceSynchronize=2", 40000, 1000}};
+    struct bench b;
+    size_t i, mark;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    mark = rp_overlay_mark(&b.run.overlay);
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        apply(&b, cases[i].text);
+        assert_int_equal(dur_of(&b, 0, "sgemm"), cases[i].gemm);
+        assert_int_equal(dur_of(&b, 0, "aten::mm"), cases[i].op);
+        rp_overlay_undo(&b.run.overlay, mark);
+    }
+    bench_release(&b);
+}
+
 /* The latency is 1 % of 20,000, since all transfers are alike. */
 static void transfers_change_with_ranks_and_network(void **state)
 {
@@ -301,9 +327,9 @@ static void names_of_kernels_tell_16_bits(void **state)
 
     (void)state;
     for (i = 0; i < sizeof half / sizeof half[0]; i++)
-        assert_true(rp_kernel_is_half(half[i]));
+        assert_true(rp_kernel_traits(half[i]) & RP_KERNEL_HALF);
     for (i = 0; i < sizeof single / sizeof single[0]; i++)
-        assert_false(rp_kernel_is_half(single[i]));
+        assert_false(rp_kernel_traits(single[i]) & RP_KERNEL_HALF);
 }
 
 /* Each alone, undone: the same bits. */
@@ -348,6 +374,7 @@ int test_whatifs(void)
         cmocka_unit_test(the_recording_is_repeated),
         cmocka_unit_test(a_graph_with_an_edge_cut_fails_its_own_test),
         cmocka_unit_test(kernels_change_with_device_format_and_fusion),
+        cmocka_unit_test(scaling_by_name_is_about_the_device),
         cmocka_unit_test(transfers_change_with_ranks_and_network),
         cmocka_unit_test(slow_ranks_become_usual_ones),
         cmocka_unit_test(the_host_waits_less),
