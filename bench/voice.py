@@ -63,7 +63,7 @@ def compare_idle(path, report):
     if not doc or len(report["ranks"]) != 1:
         return
     ours = sum(p["total_ns"] for p in report["parts"] if p["part"].startswith("idle"))
-    theirs = doc["ranks"][0]["idle_ns"]
+    theirs = doc["ranks"][0]["span_idle_ns"]
     if theirs is not None and theirs != ours:
         yield f"idle {theirs / 1e6:.4g} ms, report {ours / 1e6:.4g} ms"
 

@@ -18,11 +18,19 @@
 #include <string.h>
 
 #define OUTSIDE(kind, member) RP_PART_##kind(struct rp_outside, member)
-static const struct rp_field outside_fields[] = {
-    OUTSIDE(PLAIN, nsteps),   OUTSIDE(PLAIN, before_ns),  OUTSIDE(PLAIN, after_ns),
-    OUTSIDE(PLAIN, warm_ups), OUTSIDE(PLAIN, warm_up_ns), OUTSIDE(PLAIN, without_detail),
-    OUTSIDE(PLAIN, breaks),   OUTSIDE(PLAIN, break_ns),   OUTSIDE(PLAIN, share),
-    OUTSIDE(PLAIN, source),   OUTSIDE(TEXT, mark),        RP_PART_END};
+static const struct rp_field outside_fields[] = {OUTSIDE(PLAIN, nsteps),
+                                                 OUTSIDE(PLAIN, before_ns),
+                                                 OUTSIDE(PLAIN, unrecorded_ns),
+                                                 OUTSIDE(PLAIN, after_ns),
+                                                 OUTSIDE(PLAIN, warm_ups),
+                                                 OUTSIDE(PLAIN, warm_up_ns),
+                                                 OUTSIDE(PLAIN, without_detail),
+                                                 OUTSIDE(PLAIN, breaks),
+                                                 OUTSIDE(PLAIN, break_ns),
+                                                 OUTSIDE(PLAIN, share),
+                                                 OUTSIDE(PLAIN, source),
+                                                 OUTSIDE(TEXT, mark),
+                                                 RP_PART_END};
 const struct rp_type rp_outside_type = {"outside", sizeof(struct rp_outside), outside_fields, NULL};
 
 /* What ran in a break. */
@@ -147,11 +155,15 @@ static void measure_edges(const struct outside_ctx *c, struct rp_outside *out)
     const struct rp_totals *totals = &c->t->totals;
     const struct rp_interval *steps = c->steps;
     uint32_t n = c->t->nsteps;
+    rp_event waited;
+    bool unrecorded;
 
     if (totals->work_begin_ns >= totals->work_end_ns)
         return;
-    if (steps[0].begin_ns > totals->work_begin_ns)
-        out->before_ns = rp_ns_between(totals->work_begin_ns, steps[0].begin_ns);
+    if (c->t->steps[0].begin_ns > totals->work_begin_ns)
+        out->before_ns = rp_ns_between(totals->work_begin_ns, c->t->steps[0].begin_ns);
+    if (rp_previous_step_end(c->t, &waited, &unrecorded) != RP_NO_TS && unrecorded)
+        out->unrecorded_ns = rp_ns_between(c->t->steps[0].begin_ns, steps[0].begin_ns);
     if (steps[n - 1].end_ns < totals->work_end_ns)
         out->after_ns = rp_ns_between(steps[n - 1].end_ns, totals->work_end_ns);
 }
@@ -195,7 +207,8 @@ enum rp_code rp_outside_measure(const struct rp_trace *trace, struct rp_arena *a
 bool rp_outside_is_large(const struct rp_outside *o, const struct rp_trace *trace)
 {
     const struct rp_totals *t = &trace->totals;
-    int64_t sum = rp_ns_sum(rp_ns_sum(o->before_ns, o->after_ns), o->warm_up_ns);
+    int64_t sum =
+        rp_ns_sum(rp_ns_sum(o->before_ns, o->after_ns), rp_ns_sum(o->warm_up_ns, o->unrecorded_ns));
 
     for (int k = 0; k < RP_BREAKS; k++)
         rp_ns_add(&sum, o->break_ns[k]);
@@ -222,6 +235,8 @@ const char *rp_outside_text(const struct rp_outside *o, int64_t judged_ns, struc
     const char *text =
         and_outside(arena, NULL, o->before_ns, judged_ns, "before the first step (start-up)");
 
+    text = and_outside(arena, text, o->unrecorded_ns, judged_ns,
+                       "in which the device still ran what was launched before the recording");
     text = and_outside(
         arena, text, o->warm_up_ns, judged_ns,
         rp_arena_textf(arena, "in the first %s (warm-up)",

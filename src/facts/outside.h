@@ -24,6 +24,8 @@ enum rp_break {
 struct rp_outside {
     int64_t nsteps;
     int64_t before_ns, after_ns; /* recorded work before the first step and after the last */
+    int64_t unrecorded_ns; /* from its mark to the begin of the first step, which waited for work
+                              that was not recorded */
     int64_t warm_ups, warm_up_ns, without_detail;
     int64_t breaks[RP_BREAKS], break_ns[RP_BREAKS];
     double share; /* in steps: of the device time from the first on (without any, the operators') */

@@ -102,16 +102,68 @@ static int64_t previous_on(const struct rp_trace *t, const struct rp_track_info 
     return best;
 }
 
-int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last)
+#define UNRECORDED_NS    1000000 /* launched work that waits so long waits for other work */
+#define UNRECORDED_SHARE 0.01    /* of the wait: what else runs meanwhile */
+
+/* When the call that launched work returned; RP_NO_TS: it was not recorded. */
+static int64_t launched_ns(const struct rp_trace *t, rp_event e)
+{
+    uint32_t link = t->ev.link[e], i;
+    int64_t at = RP_NO_TS;
+
+    for (i = link == RP_NONE ? 0 : t->links.offset[link];
+         link != RP_NONE && i < t->links.offset[link + 1]; i++)
+        if (t->tracks[t->ev.track[t->links.member[i]]].kind != RP_TRACK_STREAM)
+            at = later(at, rp_event_end_ns(t, t->links.member[i]));
+    return at;
+}
+
+/* The device work of all streams that begins before a time. */
+static int64_t work_before(const struct rp_trace *t, int64_t end_ns)
+{
+    int64_t sum = 0;
+    rp_event e;
+    uint32_t k;
+
+    for (k = 0; k < t->ntracks; k++)
+        for (e = t->tracks[k].first; t->tracks[k].kind == RP_TRACK_STREAM && e < t->tracks[k].end &&
+                                     t->ev.ts_ns[e] < end_ns;
+             e++)
+            if (rp_kind_is_device_work(t->ev.kind[e]))
+                rp_ns_add(&sum, rp_ns_between(t->ev.ts_ns[e], rp_event_end_ns(t, e)));
+    return sum;
+}
+
+/* The first work of a stream that waited for work that was not recorded: next to nothing else ran
+   since it was launched; the last of several, or RP_NONE. */
+static rp_event waited_for_unrecorded(const struct rp_trace *t)
+{
+    rp_event e, best = RP_NONE;
+    int64_t at_ns, wait;
+    uint32_t k;
+
+    for (k = 0; k < t->ntracks; k++) {
+        if (t->tracks[k].kind != RP_TRACK_STREAM)
+            continue;
+        e = first_own(t, &t->tracks[k], &at_ns);
+        if (e >= t->tracks[k].end || e != t->tracks[k].first ||
+            (best != RP_NONE && t->ev.ts_ns[e] < t->ev.ts_ns[best]))
+            continue;
+        wait = rp_ns_between(launched_ns(t, e), t->ev.ts_ns[e]);
+        if (wait >= UNRECORDED_NS &&
+            (double)work_before(t, t->ev.ts_ns[e]) <= UNRECORDED_SHARE * (double)wait)
+            best = e;
+    }
+    return best;
+}
+
+/* Where recorded work of the step before the first one ends. */
+static int64_t recorded_previous(const struct rp_trace *trace, rp_event *last)
 {
     int64_t own_ns = INT64_MAX, launch_ns = INT64_MAX, best = RP_NO_TS, at_ns;
     rp_event e, at = RP_NONE;
     uint32_t k;
 
-    if (last)
-        *last = RP_NONE;
-    if (!trace->nsteps || trace->steps[0].flags & RP_STEP_ON_DEVICE)
-        return RP_NO_TS;
     for (k = 0; k < trace->ntracks; k++) {
         if (trace->tracks[k].kind != RP_TRACK_STREAM)
             continue;
@@ -128,27 +180,58 @@ int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last)
 
         if (end > best) {
             best = end;
-            if (last)
-                *last = at;
+            *last = at;
         }
     }
     return best > own_ns ? own_ns : best;
 }
 
-enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
-                           struct rp_interval **out, struct rp_err *err)
+int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last, bool *unrecorded)
 {
-    struct step_clock c = {RP_NO_TS, RP_NO_TS};
+    int64_t end;
+
+    *last = RP_NONE;
+    *unrecorded = false;
+    if (!trace->nsteps || trace->steps[0].flags & RP_STEP_ON_DEVICE)
+        return RP_NO_TS;
+    end = recorded_previous(trace, last);
+    if (end != RP_NO_TS)
+        return end;
+    *last = waited_for_unrecorded(trace);
+    *unrecorded = *last != RP_NONE;
+    return *unrecorded ? trace->ev.ts_ns[*last] : RP_NO_TS;
+}
+
+/* The steps of a trace begin after that. */
+static struct step_clock first_clock(const struct rp_trace *trace, bool *unrecorded)
+{
+    rp_event last;
+
+    return (struct step_clock){rp_previous_step_end(trace, &last, unrecorded), RP_NO_TS};
+}
+
+static enum rp_code step_times(const struct rp_trace *trace, struct rp_arena *arena,
+                               struct rp_interval **out, bool *unrecorded, struct rp_err *err)
+{
     const struct rp_step *s = trace->steps;
+    struct step_clock c;
     uint32_t i;
 
     RP_TRY(new_times(arena, trace->nsteps, out, err));
     RP_TRY(rp_trace_require(trace, trace->nsteps ? RP_NEED_EVENTS | RP_NEED_LINKS : 0, err));
-    c.free_ns = rp_previous_step_end(trace, NULL);
+    c = first_clock(trace, unrecorded);
     for (i = 0; i < trace->nsteps; i++)
         add_step(&c, *out, i, s[i].begin_ns, s[i].end_ns, s[i].work_end_ns,
                  i && s[i - 1].flags & RP_STEP_BREAK_AFTER);
     return RP_OK;
+}
+
+enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
+                           struct rp_interval **out, struct rp_err *err)
+{
+    bool unrecorded;
+
+    return step_times(trace, arena, out, &unrecorded, err);
 }
 
 enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t previous_end_ns,
@@ -170,9 +253,10 @@ enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *ar
                                struct rp_segments *out, struct rp_err *err)
 {
     struct rp_interval *times;
+    bool unrecorded;
     uint32_t i;
 
-    RP_TRY(rp_step_times(trace, arena, &times, err));
+    RP_TRY(step_times(trace, arena, &times, &unrecorded, err));
     *out = (struct rp_segments){0, RP_ARENA_NEW(arena, struct rp_interval, trace->nsteps + 1)};
     RP_TRY(rp_arena_check(arena, "measuring steps", err));
     for (i = 0; i < trace->nsteps; i++) {
@@ -180,7 +264,8 @@ enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *ar
 
         if (trace->steps[i].flags & RP_STEP_NOT_JUDGED)
             continue;
-        if (!i) /* what the device still did for the step before it is a part of the span */
+        /* what the device still did for the step before it is a part of the span, if recorded */
+        if (!i && !unrecorded)
             times[i].begin_ns = trace->steps[i].begin_ns;
         if (last && last->end_ns == times[i].begin_ns)
             last->end_ns = times[i].end_ns;
@@ -250,7 +335,8 @@ struct rp_scope rp_scope_of_step(const struct rp_trace *trace, uint32_t step)
                            .begin_ns = s->begin_ns,
                            .end_ns = s->end_ns,
                            .step = step + 1};
-    struct step_clock c = {rp_previous_step_end(trace, NULL), RP_NO_TS};
+    bool unrecorded;
+    struct step_clock c = first_clock(trace, &unrecorded);
     uint32_t i;
 
     for (i = 0; i <= step; i++)

@@ -29,10 +29,11 @@ enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t pre
                                      struct rp_err *err);
 
 /* Where the device work of the step before the first one ends, which it still ran when recording
-   began: its launches were not recorded, and it runs before the first work that was launched in a
-   step. RP_NO_TS: there is none. *last (may be NULL): the event that ends last, or RP_NONE. Linear
-   in such work. */
-int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last);
+   began; RP_NO_TS: there is none. Of recorded work *last is the event that ends last: its launches
+   were not recorded, and it runs before the first work that was launched in a step. Where that work
+   is `unrecorded`, *last is the first work of the steps, which waited for it. Linear in such work.
+ */
+int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last, bool *unrecorded);
 
 /* The step time: the median of the durations (of an even number the mean of the middle two, rounded
    down), RP_ABSENT_I64 without steps. The arena is for scratch. */

@@ -61,15 +61,25 @@ static const struct rp_type gap_type = {"gap", sizeof(struct rp_idle_gap), gap_f
     RP_FIELD(struct rp_idle_rank, member, type, unit, title, doc, flags)
 
 #define RANK_TIMES                                                                              \
-    RANK(window_ns, I64, NS, "window", "first start to last end of device work", 0),            \
-        RANK(busy_ns, I64, NS, "busy", "time in which device work runs", 0),                    \
-        RANK(idle_ns, I64, NS, "idle", "the rest", RP_LARGEST),                                 \
-        RANK(idle_share, F64, RATIO, "share", "idle / window", 0),                              \
+    RANK(window_ns, I64, NS, NULL, "first start to last end of device work", 0),                \
+        RANK(busy_ns, I64, NS, NULL, "time in which device work runs", 0),                      \
+        RANK(idle_ns, I64, NS, NULL, "the rest of the window", 0),                              \
+        RANK(idle_share, F64, RATIO, NULL, "idle / window", 0),                                 \
+        RANK(span_ns, I64, NS, "span", "of the steps, as 'report' counts it", 0),               \
+        RANK(span_idle_ns, I64, NS, "idle", "time of the span in which no device work runs",    \
+             RP_LARGEST),                                                                       \
+        RANK(span_share, F64, RATIO, "share", "idle / span", 0),                                \
         RANK(explained_share, F64, RATIO, "explained", "share of idle time with a known cause", \
              0),                                                                                \
-        RANK(gap_count, I64, COUNT, "gaps", "how many", 0),                                     \
+        RANK(gap_count, I64, COUNT, NULL, "gaps of the window", 0),                             \
+        RANK(span_gap_count, I64, COUNT, "gaps",                                                \
+             "of the span, one before its first and one "                                       \
+             "after its last device work included",                                             \
+             0),                                                                                \
         RP_FIELD_LIST(struct rp_idle_rank, causes, &rp_idle_cause_type, NULL,                   \
-                      "idle time by cause and class", 0)
+                      "idle time of the window by cause and class", 0),                         \
+        RP_FIELD_LIST(struct rp_idle_rank, span_causes, &rp_idle_cause_type, NULL,              \
+                      "idle time of the span by cause and class", 0)
 
 static const struct rp_field rank_fields[] = {
     RANK(path, STR, NONE, NULL, "the input", 0),
@@ -122,9 +132,14 @@ static const struct rp_field part_device_fields[] = {
     PART(PLAIN, busy_ns),
     PART(PLAIN, idle_ns),
     PART(PLAIN, gap_count),
+    PART(PLAIN, span_ns),
+    PART(PLAIN, span_idle_ns),
+    PART(PLAIN, span_gap_count),
     PART(PLAIN, idle_share),
+    PART(PLAIN, span_share),
     PART(PLAIN, explained_share),
     RP_PART_LIST(struct rp_idle_rank, causes, &rp_idle_cause_type),
+    RP_PART_LIST(struct rp_idle_rank, span_causes, &rp_idle_cause_type),
     RP_PART_LIST(struct rp_idle_rank, gaps, &gap_type),
     RP_PART_END};
 static const struct rp_type part_device_type = {"device", sizeof(struct rp_idle_rank),
@@ -295,6 +310,7 @@ struct idle_ctx {
     struct rp_work_unions unions;
     rp_gap_vec gaps;
     const struct rp_judged *judged;
+    const struct rp_segments *span; /* what 'report' judges */
 };
 
 static const char *trace_text(const struct idle_ctx *ctx, rp_str s)
@@ -381,7 +397,7 @@ static void list_longest(struct idle_ctx *ctx, size_t limit)
         return;
     for (i = 0; i < ctx->gaps.n;)
         all[n++] = join_pieces(&ctx->gaps, i, &i);
-    ctx->out->gap_count = (int64_t)n;
+    ctx->out->span_gap_count = (int64_t)n;
     ctx->out->gaps = RP_ARENA_NEW(ctx->arena, struct rp_idle_gap, (n < limit ? n : limit) + 1);
     if (n)
         qsort(all, n, sizeof *all, by_length);
@@ -389,58 +405,89 @@ static void list_longest(struct idle_ctx *ctx, size_t limit)
         ctx->out->gaps[ctx->out->ngaps++] = describe_gap(ctx, &all[i]);
 }
 
-static void fill_sums(struct rp_idle_rank *out, const struct rp_breakdown *b)
+/* The breakdown of intervals. */
+static struct rp_breakdown sum_segments(const struct idle_ctx *ctx, const struct rp_segments *s)
 {
-    int64_t unknown = 0;
+    struct rp_breakdown b = rp_work_breakdown_of(&ctx->unions, s->at[0].begin_ns, s->at[0].end_ns);
     size_t i;
 
-    out->window_ns = b->window_ns;
-    out->busy_ns = b->busy_ns;
-    out->idle_ns = b->idle_ns;
-    out->idle_share = b->window_ns > 0 ? (double)b->idle_ns / (double)b->window_ns : 0;
-    for (i = 0; i < out->ncauses; i++)
-        if (!strcmp(out->causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
-            rp_ns_add(&unknown, out->causes[i].total_ns);
-    out->explained_share = out->idle_ns > 0 ? 1 - (double)unknown / (double)out->idle_ns : 1;
-}
-
-/* The gaps of the device window, or of the steps, and the breakdown of that time. */
-static enum rp_code find_gaps(struct idle_ctx *ctx, struct rp_breakdown *b, struct rp_err *err)
-{
-    const struct rp_segments *s = &ctx->judged->segments;
-    size_t i;
-
-    *b = s->n ? rp_work_breakdown_of(&ctx->unions, s->at[0].begin_ns, s->at[0].end_ns)
-              : rp_work_breakdown(&ctx->unions);
-    if (s->n)
-        rp_segments_keep_work(s, &ctx->w);
-    for (i = 0; i < s->n; i++) {
+    for (i = 1; i < s->n; i++) {
         struct rp_breakdown more =
             rp_work_breakdown_of(&ctx->unions, s->at[i].begin_ns, s->at[i].end_ns);
 
-        if (i)
-            rp_breakdown_add(b, &more);
-        RP_TRY(rp_gaps_find_in(&ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->gaps, err));
+        rp_breakdown_add(&b, &more);
     }
-    return s->n ? RP_OK : rp_gaps_find(&ctx->w, &ctx->gaps, err);
+    return b;
 }
 
-static enum rp_code explain_device(struct idle_ctx *ctx, size_t limit, struct rp_err *err)
+/* The gaps of the span, from its begin to its end: what the screen shows. */
+static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_err *err)
 {
     struct rp_idle_rank *out = ctx->out;
-    struct rp_breakdown b;
+    struct rp_breakdown b = sum_segments(ctx, ctx->span);
+    int64_t unknown = 0;
+    size_t i;
 
-    RP_TRY(rp_work_unite(&ctx->w, &ctx->unions, err));
-    RP_TRY(find_gaps(ctx, &b, err));
-    RP_TRY(rp_idle_add_up(&ctx->w, &ctx->gaps, ctx->arena, &out->causes, &out->ncauses, err));
-    fill_sums(out, &b);
+    for (i = 0; i < ctx->span->n; i++)
+        RP_TRY(rp_gaps_find_in(&ctx->w, ctx->span->at[i].begin_ns, ctx->span->at[i].end_ns,
+                               &ctx->gaps, err));
+    RP_TRY(rp_idle_add_up(&ctx->w, &ctx->gaps, ctx->arena, &out->span_causes, &out->nspan_causes,
+                          err));
+    out->span_ns = b.window_ns;
+    out->span_idle_ns = b.idle_ns;
+    out->span_share = b.window_ns > 0 ? (double)b.idle_ns / (double)b.window_ns : 0;
+    for (i = 0; i < out->nspan_causes; i++)
+        if (!strcmp(out->span_causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
+            rp_ns_add(&unknown, out->span_causes[i].total_ns);
+    out->explained_share = b.idle_ns > 0 ? 1 - (double)unknown / (double)b.idle_ns : 1;
     list_longest(ctx, limit);
     return RP_OK;
 }
 
+static int64_t count_gaps(const rp_gap_vec *gaps)
+{
+    int64_t n = 0;
+    size_t i;
+
+    for (i = 0; i < gaps->n; i++)
+        n += !gaps->at[i].continues;
+    return n;
+}
+
+/* The gaps of the device window, or of the steps that are judged. */
+static enum rp_code explain_window(struct idle_ctx *ctx, struct rp_err *err)
+{
+    const struct rp_segments *s = &ctx->judged->segments;
+    struct rp_breakdown b = s->n ? sum_segments(ctx, s) : rp_work_breakdown(&ctx->unions);
+    struct rp_idle_rank *out = ctx->out;
+    size_t i;
+
+    ctx->gaps.n = 0;
+    if (s->n)
+        rp_segments_keep_work(s, &ctx->w);
+    for (i = 0; i < s->n; i++)
+        RP_TRY(rp_gaps_find_in(&ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->gaps, err));
+    if (!s->n)
+        RP_TRY(rp_gaps_find(&ctx->w, &ctx->gaps, err));
+    out->window_ns = b.window_ns;
+    out->busy_ns = b.busy_ns;
+    out->idle_ns = b.idle_ns;
+    out->gap_count = count_gaps(&ctx->gaps);
+    out->idle_share = b.window_ns > 0 ? (double)b.idle_ns / (double)b.window_ns : 0;
+    return rp_idle_add_up(&ctx->w, &ctx->gaps, ctx->arena, &out->causes, &out->ncauses, err);
+}
+
+static enum rp_code explain_device(struct idle_ctx *ctx, size_t limit, struct rp_err *err)
+{
+    RP_TRY(rp_work_unite(&ctx->w, &ctx->unions, err));
+    RP_TRY(explain_span(ctx, limit, err));
+    return explain_window(ctx, err);
+}
+
 /* Each device has gaps of its own: one that waits is not busy because another computes. */
 static enum rp_code explain_devices(const struct rp_work *work, const struct rp_judged *judged,
-                                    size_t limit, struct rp_arena *arena, struct rp_idle_part *out,
+                                    const struct rp_segments *span, size_t limit,
+                                    struct rp_arena *arena, struct rp_idle_part *out,
                                     struct rp_err *err)
 {
     uint16_t i, n = (uint16_t)work->devices.n, chosen = n ? rp_work_main_device(work) : 0;
@@ -450,8 +497,11 @@ static enum rp_code explain_devices(const struct rp_work *work, const struct rp_
         return rp_err_nomem(err, "explaining idle time");
     for (i = 0; i < n; i++) {
         int64_t number = work->devices.at[i].number;
-        struct idle_ctx ctx = {
-            .t = work->trace, .judged = judged, .arena = arena, .out = &out->devices[i]};
+        struct idle_ctx ctx = {.t = work->trace,
+                               .judged = judged,
+                               .span = span,
+                               .arena = arena,
+                               .out = &out->devices[i]};
         enum rp_code code = rp_work_of_device(work, i, &ctx.w, err);
 
         out->devices[out->ndevices++] = (struct rp_idle_rank){
@@ -494,14 +544,18 @@ static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_sc
 {
     struct rp_idle_part *out = part->data;
     struct rp_work work = {0};
+    struct rp_interval selected = scope->span;
+    struct rp_segments span = {1, &selected};
     struct rp_judged judged;
     enum rp_code code = rp_judged_find(loaded->trace, scope, &part->arena, &judged, err);
 
+    if (code == RP_OK && !scope->limited)
+        code = rp_trace_segments(loaded->trace, &part->arena, &span, err);
     out->outside = rp_judged_text(&judged, &part->arena);
     if (code == RP_OK)
         code = rp_work_init(&work, loaded->trace, scope, err);
     if (code == RP_OK)
-        code = explain_devices(&work, &judged, gap_limit(settings), &part->arena, out, err);
+        code = explain_devices(&work, &judged, &span, gap_limit(settings), &part->arena, out, err);
     if (code == RP_OK && by_stream(settings))
         code = rp_idle_find_streams(&work, &part->arena, &out->streams, &out->nstreams, err);
     if (code == RP_OK && !work.items.n)
@@ -542,9 +596,9 @@ static void add_causes(struct rp_idle_root *out)
     size_t r, i;
 
     for (r = 0; r < out->ndevices; r++) {
-        rp_ns_add(&idle, out->devices[r].idle_ns);
-        for (i = 0; i < out->devices[r].ncauses; i++)
-            add_cause(out, &out->devices[r].causes[i], largest);
+        rp_ns_add(&idle, out->devices[r].span_idle_ns);
+        for (i = 0; i < out->devices[r].nspan_causes; i++)
+            add_cause(out, &out->devices[r].span_causes[i], largest);
     }
     for (i = 0; i < out->ncauses; i++)
         out->causes[i].share = idle > 0 ? (double)out->causes[i].total_ns / (double)idle : 0;
@@ -581,9 +635,9 @@ static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
     size_t r, i;
 
     for (r = 0; r < out->ndevices; r++) {
-        rp_ns_add(&window, out->devices[r].window_ns);
-        rp_ns_add(&idle, out->devices[r].idle_ns);
-        count += out->devices[r].gap_count;
+        rp_ns_add(&window, out->devices[r].span_ns);
+        rp_ns_add(&idle, out->devices[r].span_idle_ns);
+        count += out->devices[r].span_gap_count;
     }
     for (i = 0; i < out->ncauses; i++)
         if (!strcmp(out->causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))

@@ -38,9 +38,11 @@ extern const struct rp_type rp_idle_stream_type;
 struct rp_idle_rank {
     const char *path;
     int64_t rank, device, window_ns, busy_ns, idle_ns, gap_count;
+    int64_t span_ns, span_idle_ns, span_gap_count; /* of the steps, as 'report' counts */
     double idle_share, explained_share; /* of the window; of idle: cause other than unknown */
-    size_t ncauses, ngaps;
-    struct rp_idle_cause *causes;
+    double span_share;                  /* of the span */
+    size_t ncauses, nspan_causes, ngaps;
+    struct rp_idle_cause *causes, *span_causes;
     struct rp_idle_gap *gaps; /* the longest, first the longest */
     bool is_main;
 };

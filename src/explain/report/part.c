@@ -133,7 +133,8 @@ static enum rp_code make_steps(struct part_ctx *ctx, struct rp_err *err)
         make_step(ctx, i, times[i]);
     if (n && !(ctx->t->steps[0].flags & RP_STEP_NOT_JUDGED))
         out->sums.previous_ns =
-            rp_work_breakdown_of(&ctx->u, ctx->t->steps[0].begin_ns, times[0].begin_ns).compute_ns;
+            rp_work_breakdown_of(&ctx->u, ctx->segments.at[0].begin_ns, times[0].begin_ns)
+                .compute_ns;
     return rp_step_median(times, n, ctx->arena, &out->step_ns, err);
 }
 

@@ -21,6 +21,7 @@
 #define LEAST_CALL     5000 /* ns: a shorter call is limited by its latency */
 #define FULL_SPEED     0.3  /* of the peak of float32: what is slower has other reasons */
 #define FAR_BELOW      0.5  /* of the peak: what runs faster is in its place */
+#define FAR_BELOW_READ 0.65 /* ... of products that only read their weights: a copy reaches 0.8 */
 #define MOST_JUDGED    64   /* groups whose reason is looked for */
 #define WITHOUT_REASON 0.2  /* of the peak */
 #define SMALL_SIDE     64   /* of matrices: smaller ones do not fill a tile */
@@ -272,7 +273,7 @@ static bool judge(const struct placing *p, const struct group *g, struct rp_repo
         out->kind = RP_PLACED_PRECISION;
         out->peak = p->peaks->matrix[RP_NUMBER_TF32];
         out->why = "float32 without TF32 runs outside of the matrix units";
-    } else if (best > FAR_BELOW * quickest) {
+    } else if (best > (out->by_memory && c->on_matrix ? FAR_BELOW_READ : FAR_BELOW) * quickest) {
         return false;
     }
     out->lost_ns = (int64_t)((double)g->calls * 1e9 * (quickest - good_time(p, c, out)));

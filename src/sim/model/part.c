@@ -30,6 +30,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN_VEC, step_begin_ns, int64_t),
                                               PART(PLAIN_VEC, step_end_ns, int64_t),
                                               PART(PLAIN, previous),
+                                              PART(PLAIN, previous_unrecorded),
                                               PART(PLAIN, nsteps),
                                               PART(PLAIN, has_steps),
                                               PART(PLAIN, marks_on_device),

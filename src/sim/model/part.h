@@ -59,6 +59,7 @@ struct rp_sim_part {
                                    one begins, if there is no break between */
     uint32_t previous;          /* 1 + the node that ends the work of the step before the first
                                    (facts/step_times.h); 0: there is none */
+    bool previous_unrecorded;   /* it is the one that waited for that work */
     uint32_t nsteps;            /* at least 1: without steps the recording is one */
     bool has_steps;             /* they are marked */
     bool marks_on_device;       /* ... by times of device work */

@@ -108,9 +108,10 @@ static int64_t mark_begin(const struct steps_pass *p, size_t rank, size_t i)
 /* Where the work of the step before the first one ends. */
 static int64_t previous_end(const struct steps_pass *p, size_t rank)
 {
-    uint32_t node = p->run->parts[rank]->previous;
+    const struct rp_sim_part *part = p->run->parts[rank];
+    const int64_t *at = part->previous_unrecorded ? p->r->start_ns.at : p->r->end_ns.at;
 
-    return node ? p->r->end_ns.at[rp_sim_first_node(p->run, rank) + node - 1] : RP_NO_TS;
+    return part->previous ? at[rp_sim_first_node(p->run, rank) + part->previous - 1] : RP_NO_TS;
 }
 
 static enum rp_code measure_rank(struct steps_pass *p, size_t rank, struct rp_err *err)

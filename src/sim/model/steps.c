@@ -186,7 +186,7 @@ static void find_previous(struct rp_sim_part *p, const struct rp_trace *t)
     rp_event last;
     uint32_t i;
 
-    if (rp_previous_step_end(t, &last) == RP_NO_TS)
+    if (rp_previous_step_end(t, &last, &p->previous_unrecorded) == RP_NO_TS)
         return;
     for (i = 0; i < p->graph.nodes.n && !p->previous; i++)
         if (p->graph.nodes.at[i].event == last)

@@ -17,6 +17,8 @@ static struct measured measure(const struct row *rows, size_t n)
     struct measured m = {.t = trace_of(rows, n)};
     struct rp_interval *again;
     struct rp_digest *digest;
+    bool unrecorded;
+    rp_event last;
     uint32_t i;
 
     rp_arena_init(&m.arena);
@@ -24,9 +26,9 @@ static struct measured measure(const struct row *rows, size_t n)
     assert_code(rp_step_median(m.at, m.t->nsteps, &m.arena, &m.median_ns, NULL), RP_OK);
     m.span = rp_trace_span(m.t);
     assert_code(rp_digest_new(m.t, "rows", &digest, NULL), RP_OK);
-    assert_code(
-        rp_step_times_of_digest(digest, rp_previous_step_end(m.t, NULL), &m.arena, &again, NULL),
-        RP_OK);
+    assert_code(rp_step_times_of_digest(digest, rp_previous_step_end(m.t, &last, &unrecorded),
+                                        &m.arena, &again, NULL),
+                RP_OK);
     for (i = 0; i < m.t->nsteps; i++) {
         assert_true(m.at[i].begin_ns <= m.at[i].end_ns);
         assert_int_equal(m.at[i].end_ns,
@@ -135,10 +137,12 @@ static void work_of_the_step_before(void **state)
         {'X', "kernel", "a", 0, 9, 160, 60, 5, 9},
     };
     struct measured m = MEASURE(rows);
+    bool unrecorded;
     rp_event last;
 
     UNUSED_STATE(state);
-    assert_int_equal(rp_previous_step_end(m.t, &last), 20);
+    assert_int_equal(rp_previous_step_end(m.t, &last, &unrecorded), 20);
+    assert_false(unrecorded);
     assert_int_equal(m.t->ev.ts_ns[last], 2);
     measured_release(&m);
 }

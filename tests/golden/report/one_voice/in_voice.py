@@ -136,3 +136,25 @@ for args in ((a, b), (a, a), (a, b, "--fail-over", "500%")):
     doc = ask("diff", *args, status=(0, 1))
     print("diff:", doc["comparable"], doc["verdict"], "failed" if doc["failed"] else "not failed",
           subprocess.run([program, "diff", *args], stdout=subprocess.DEVNULL).returncode)
+
+# A server: the device still runs the iteration before, of which nothing was recorded; a small copy of another stream may run.
+for copy in (False, True):
+    r = Run()
+    if copy:
+        r.add("kernel", "Memcpy DtoD", r.cpu + 5, 3.0, 20, correlation=999, stream=20, device=0)
+        r.add("cuda_runtime", "cudaMemcpyAsync", r.cpu - 3, 2, correlation=999)
+    r.gpu = r.cpu + 400000
+    r.step(1, lambda: [r.kernel("gemm_kernel", 99.0) for _ in range(100)])
+    path = r.save("waited.json")
+    report, idle = ask("report", path), ask("idle", path)["ranks"][0]
+    print("unrecorded iteration before:", report["step_ns"], [f["id"] for f in report["findings"]], "simulated",
+          ask("simulate", path)["baseline"]["simulated_step_ns"], "| idle and report:",
+          idle["span_idle_ns"] == sum(p["total_ns"] for p in report["parts"] if p["part"].startswith("idle")), *report["notes"][-1:])
+
+# Before the first kernel of a step the device waits for the host: 'idle' counts it as 'report' does.
+r = Run()
+r.step(1, lambda: (r.add("cpu_op", "prepare", r.cpu, 5000), setattr(r, "cpu", r.cpu + 5000), [r.kernel("gemm_kernel", 99.0) for _ in range(50)]))
+path = r.save("edge.json")
+report, idle = ask("report", path), ask("idle", path)["ranks"][0]
+print("idle at the edges:", idle["idle_ns"] < 100000, idle["span_idle_ns"] == sum(p["total_ns"] for p in report["parts"] if p["part"].startswith("idle")),
+      sum(c["total_ns"] for c in idle["span_causes"]) == idle["span_idle_ns"] > 5000000)
