@@ -6,6 +6,7 @@
  * works too, so a pool of N has N-1 threads.
  */
 #include "base/threads.h"
+#include "base/clock.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -61,14 +62,6 @@ unsigned rp_cpu_count(void)
     return n ? n : 1;
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static void breathe(void)
 {
 #if defined(__x86_64__)
@@ -81,7 +74,7 @@ static void breathe(void)
 /* Spins until the value changes (with until_zero: until it is 0), or the time is over. */
 static void spin_until(_Atomic unsigned *at, unsigned seen, bool until_zero)
 {
-    int64_t end = now_ns() + LOOK_NS;
+    int64_t end = rp_clock_ns() + LOOK_NS;
 
     for (unsigned i = 1;; i++) {
         unsigned is = atomic_load_explicit(at, memory_order_acquire);
@@ -89,7 +82,7 @@ static void spin_until(_Atomic unsigned *at, unsigned seen, bool until_zero)
         if (until_zero ? !is : is != seen)
             return;
         breathe();
-        if (i % 16 == 0 && now_ns() > end)
+        if (i % 16 == 0 && rp_clock_ns() > end)
             return;
     }
 }

@@ -4,6 +4,7 @@
  * its rank; of many, it is read again, so that no more traces are in memory than captures.
  */
 #include "dataset/captures.h"
+#include "base/text.h"
 #include "result/print_units.h"
 
 #include <pthread.h>
@@ -230,21 +231,14 @@ enum rp_code rp_capture_files_join(const struct rp_capture_files *files, const u
 
 /* ------------------------------------------------------------------ what to say */
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static const char *source_text(const struct rp_graph_use *use, struct rp_arena *arena)
 {
     if (!use->used)
         return use->nused > 1 ? "the captures in this recording and others"
                               : "the captures in this recording";
     if (use->nused == 1)
-        return rp_arena_textf(arena, "the capture '%s'", last_part(use->used));
-    return rp_arena_textf(arena, "the capture '%s' and %zu other%s", last_part(use->used),
+        return rp_arena_textf(arena, "the capture '%s'", rp_text_file(use->used));
+    return rp_arena_textf(arena, "the capture '%s' and %zu other%s", rp_text_file(use->used),
                           use->nused - 1, use->nused == 2 ? "" : "s");
 }
 
@@ -255,7 +249,7 @@ const char *rp_graph_use_text(const struct rp_graph_use *use, const char *name,
         return rp_arena_textf(arena,
                               "'%s' is a recording of a graph capture: %s %s captured, not "
                               "executed%s",
-                              last_part(name), rp_units_count(arena, use->captured, "launch"),
+                              rp_text_file(name), rp_units_count(arena, use->captured, "launch"),
                               use->captured == 1 ? "was" : "were",
                               use->ran ? rp_arena_textf(arena,
                                                         "; beside %s, %s kernels, copies and "

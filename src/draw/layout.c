@@ -8,6 +8,7 @@
  * (isotonic regression, which is linear).
  */
 #include "draw/layout.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -298,12 +299,7 @@ struct sorted {
     uint32_t item;
 };
 
-static int by_key(const void *x, const void *y)
-{
-    const struct sorted *a = x, *b = y;
-
-    return a->key < b->key ? -1 : a->key > b->key ? 1 : (a->item > b->item) - (a->item < b->item);
-}
+RP_ORDER(by_key, struct sorted, RP_UP(key), RP_UP(item))
 
 /* Short rows, and those that hardly change, by insertion. */
 static void sort_row(struct work *w, uint32_t *at, uint32_t n, struct sorted *scratch)

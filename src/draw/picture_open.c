@@ -5,27 +5,21 @@
  * move proportionally, so what was aligned stays aligned.
  */
 #include "draw/picture_open.h"
+#include "base/order.h"
 
 #include <stdlib.h>
 
 float rp_stretch_at(const struct rp_stretch *s, float x)
 {
-    size_t lo = 0, hi = s->n;
+    size_t i;
 
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-
-        if (s->from[mid] <= x)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (lo == 0)
+    RP_LOWER_BOUND(i, s->n, s->from[i] <= x);
+    if (i == 0)
         return x;
-    if (lo == s->n || s->from[lo] == s->from[lo - 1])
-        return s->to[lo - 1] + x - s->from[lo - 1];
-    return s->to[lo - 1] +
-           (x - s->from[lo - 1]) * (s->to[lo] - s->to[lo - 1]) / (s->from[lo] - s->from[lo - 1]);
+    if (i == s->n || s->from[i] == s->from[i - 1])
+        return s->to[i - 1] + x - s->from[i - 1];
+    return s->to[i - 1] +
+           (x - s->from[i - 1]) * (s->to[i] - s->to[i - 1]) / (s->from[i] - s->from[i - 1]);
 }
 
 /* ---- which groups ---- */
@@ -73,19 +67,9 @@ struct column { /* of the layout, and the width that it needs */
     float begin, end, w;
 };
 
-static int by_float(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
+RP_ORDER(by_float, float, RP_COMPARE(*a, *b))
 
-    return (x > y) - (x < y);
-}
-
-static int by_end(const void *a, const void *b)
-{
-    const struct column *x = a, *y = b;
-
-    return (x->end > y->end) - (x->end < y->end);
-}
+RP_ORDER(by_end, struct column, RP_UP(end))
 
 static enum rp_code make_stretch(struct opening *o, struct column *columns, size_t n,
                                  struct rp_stretch *s)

@@ -5,6 +5,7 @@
  * neighbours vote for periods, the best are tried, and the runs that save most boxes win. A layer
  * may begin anywhere in its period: where the fewest values cross.
  */
+#include "base/order.h"
 #include "draw/tree_build.h"
 
 #include <stdlib.h>
@@ -42,14 +43,7 @@ struct vote {
     uint32_t period, votes;
 };
 
-static int by_votes(const void *x, const void *y)
-{
-    const struct vote *a = x, *b = y;
-
-    if (a->votes != b->votes)
-        return a->votes > b->votes ? -1 : 1;
-    return (a->period > b->period) - (a->period < b->period);
-}
+RP_ORDER(by_votes, struct vote, RP_DOWN(votes), RP_UP(period))
 
 static enum rp_code count_votes(struct sequence *s, struct rp_map *last, struct vote *votes)
 {
@@ -101,16 +95,7 @@ static enum rp_code try_period(struct sequence *s, uint32_t period)
     return add_run(s, i - equal, equal, period);
 }
 
-static int by_saving(const void *x, const void *y)
-{
-    const struct run *a = x, *b = y;
-
-    if (a->saved != b->saved)
-        return a->saved > b->saved ? -1 : 1;
-    if (a->period != b->period)
-        return a->period < b->period ? -1 : 1;
-    return (a->begin > b->begin) - (a->begin < b->begin);
-}
+RP_ORDER(by_saving, struct run, RP_DOWN(saved), RP_UP(period), RP_UP(begin))
 
 /* ---- where a layer begins ---- */
 

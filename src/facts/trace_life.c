@@ -4,6 +4,7 @@
 #include "facts/trace_life.h"
 
 #include "facts/intervals.h"
+#include "trace/meta.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,9 @@
 /* The value of a fact without its quotes, or NULL. */
 static const char *fact(const struct rp_trace *t, const char *key)
 {
-    for (uint32_t i = 0; i < t->nmeta; i++)
-        if (!strcmp(rp_trace_str(t, t->meta[i].key), key)) {
-            const char *value = rp_trace_str(t, t->meta[i].value);
+    const char *value = rp_trace_meta(t, key);
 
-            return value + (*value == '"');
-        }
-    return NULL;
+    return value ? value + (*value == '"') : NULL;
 }
 
 static int64_t number(const struct rp_trace *t, const char *key)

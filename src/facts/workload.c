@@ -6,6 +6,7 @@
  */
 #include "facts/workload.h"
 
+#include "trace/meta.h"
 #include "trace/names.h"
 
 #include <string.h>
@@ -249,12 +250,9 @@ static bool has_any(const struct workload_ctx *ctx, enum sign sign)
 /* The value of a key of the file's metadata, as JSON, or "". */
 static const char *meta_of(const struct rp_trace *t, const char *key)
 {
-    uint32_t i;
+    const char *value = rp_trace_meta(t, key);
 
-    for (i = 0; i < t->nmeta; i++)
-        if (!strcmp(rp_trace_str(t, t->meta[i].key), key))
-            return rp_trace_str(t, t->meta[i].value);
-    return "";
+    return value ? value : "";
 }
 
 static bool meta_is_set(const struct rp_trace *t, const char *key)

@@ -6,6 +6,7 @@
  */
 #include "formats/trace_proto.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include <time.h>
@@ -40,14 +41,6 @@ void rp_proto_trace_release(struct rp_proto_trace *t)
     t->builder = NULL;
 }
 
-int64_t rp_proto_now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 enum rp_code rp_proto_trace_finish(struct rp_proto_trace *t, struct rp_import *to, int64_t begin_ns,
                                    struct rp_err *err)
 {
@@ -56,9 +49,9 @@ enum rp_code rp_proto_trace_finish(struct rp_proto_trace *t, struct rp_import *t
 
     t->builder = NULL;
     to->content_bytes = t->n;
-    to->read_ns = rp_proto_now_ns() - begin_ns;
+    to->read_ns = rp_clock_ns() - begin_ns;
     code = rp_builder_finish(builder, &to->trace, err);
-    to->finish_ns = rp_proto_now_ns() - begin_ns - to->read_ns;
+    to->finish_ns = rp_clock_ns() - begin_ns - to->read_ns;
     return code;
 }
 

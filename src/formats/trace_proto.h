@@ -38,11 +38,10 @@ enum rp_code rp_proto_trace_init(struct rp_proto_trace *t, struct rp_input *in,
                                  const struct rp_read_options *options, const char *name,
                                  struct rp_err *err);
 void rp_proto_trace_release(struct rp_proto_trace *t);
-/* Ends the builder; reading began at begin_ns (rp_proto_now_ns). The rest of the reader should be
+/* Ends the builder; reading began at begin_ns (rp_clock_ns). The rest of the reader should be
    released before. */
 enum rp_code rp_proto_trace_finish(struct rp_proto_trace *t, struct rp_import *to, int64_t begin_ns,
                                    struct rp_err *err);
-int64_t rp_proto_now_ns(void);
 
 /* A text of the input: at most as long as a token, and counted where it is not UTF-8. */
 enum rp_code rp_proto_trace_intern(struct rp_proto_trace *t, struct rp_bytes text, rp_str *out,

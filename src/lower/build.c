@@ -378,12 +378,6 @@ void rp_lower_literal(struct rp_lower *l, const struct rp_lower_value *out, cons
                                              elements, bytes));
 }
 
-static void store_bits(unsigned char *out, size_t unit, uint64_t bits)
-{
-    for (size_t i = 0; i < unit; i++)
-        out[i] = (unsigned char)(bits >> 8 * i);
-}
-
 /* Stores one element; `whole` is its value if the type is an integer. */
 static void store_number(unsigned char *out, unsigned elem, double value, int64_t whole)
 {
@@ -393,11 +387,11 @@ static void store_number(unsigned char *out, unsigned elem, double value, int64_
     if (elem == RP_ELEM_PRED)
         *out = value != 0;
     else if (elem == RP_ELEM_C64 || elem == RP_ELEM_C128) /* the imaginary part stays 0 */
-        store_bits(out, unit / 2, rp_float_encode(part, value));
+        rp_literal_store(out, unit / 2, rp_float_encode(part, value));
     else if (rp_elem_is_float(elem))
-        store_bits(out, unit, rp_float_encode(elem, value));
+        rp_literal_store(out, unit, rp_float_encode(elem, value));
     else
-        store_bits(out, unit, (uint64_t)whole);
+        rp_literal_store(out, unit, (uint64_t)whole);
 }
 
 struct rp_lower_value rp_lower_scalar(struct rp_lower *l, unsigned elem, double value)

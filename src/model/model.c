@@ -273,14 +273,6 @@ struct outcomes {
 
 RP_ORDER(compare_errors, double, RP_COMPARE(*a, *b))
 
-static double at_part(const double *sorted, size_t n, double q)
-{
-    double at = q * (double)(n - 1);
-    size_t i = (size_t)at;
-
-    return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
-}
-
 /* The outcomes of an operator on a device as a row of the answer; NULL: of all. */
 static enum rp_code add_error(struct model_ctx *c, const struct outcomes *o, const char *left_out,
                               const struct rp_sample *like, struct rp_err *err)
@@ -310,8 +302,8 @@ static enum rp_code add_error(struct model_ctx *c, const struct outcomes *o, con
     if (n) {
         qsort(errors, n, sizeof *errors, compare_errors);
         row.rows = (int64_t)n;
-        row.median_ratio = at_part(errors, n, 0.5);
-        row.p90_ratio = at_part(errors, n, 0.9);
+        row.median_ratio = rp_quantile(errors, n, 0.5);
+        row.p90_ratio = rp_quantile(errors, n, 0.9);
         row.worst_ratio = errors[n - 1];
         row.covered_ratio = (double)covered / (double)n;
     }

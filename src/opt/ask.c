@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row of `optimize`: the fields of its answer, and its options. */
+#include "base/clock.h"
 #include "dataset/question.h"
 #include "job/job.h"
 #include "opt/memory.h"
@@ -151,9 +152,9 @@ static enum rp_code read_limits(struct rp_ctx *ctx, const struct rp_settings *se
                                   .memory_bytes = rp_settings_int(settings, "memory-budget")};
     if (!(seconds > 0 && seconds <= 1e6))
         return rp_err_set(err, RP_USAGE, "'--budget' must be a number of seconds above 0");
-    out->until_ns = rp_opt_clock_ns() + (int64_t)(seconds * 1e9);
+    out->until_ns = rp_clock_ns() + (int64_t)(seconds * 1e9);
     if (out->workspace)
-        out->workspace->began_ns = rp_opt_clock_ns();
+        out->workspace->began_ns = rp_clock_ns();
     return rp_opt_families(rp_settings_text(settings, "moves"), &out->families, err);
 }
 

@@ -33,10 +33,7 @@ struct job_ctx {
 
 /* ------------------------------------------------------------------ groups */
 
-static int by_id(const void *a, const void *b)
-{
-    return RP_COMPARE(*(const int64_t *)a, *(const int64_t *)b);
-}
+RP_ORDER(by_id, int64_t, RP_COMPARE(*a, *b))
 
 static enum rp_code list_groups(struct job_ctx *a, const uint8_t *ends, struct rp_opt_group **out,
                                 size_t *n, struct rp_err *err)

@@ -41,10 +41,7 @@ static enum rp_code add_size(struct rp_opt_job_model *m, double bytes, struct rp
     return rp_job_ring_ns(&m->costs, bytes, to, err);
 }
 
-static int by_size(const void *a, const void *b)
-{
-    return RP_COMPARE(*(const double *)a, *(const double *)b);
-}
+RP_ORDER(by_size, double, RP_COMPARE(*a, *b))
 
 /* Between the smallest tensor and all of them, and on both sides of where another loop begins. */
 static enum rp_code make_table(struct rp_opt_job_model *m, struct rp_err *err)

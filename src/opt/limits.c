@@ -2,6 +2,7 @@
 /* Which moves are searched, and when the search ends. */
 #include "opt/optimize.h"
 
+#include "base/clock.h"
 #include "dataset/dataset.h"
 
 #include <reprise/question.h>
@@ -68,20 +69,12 @@ enum rp_code rp_opt_families(const char *text, unsigned *out, struct rp_err *err
     return RP_OK;
 }
 
-int64_t rp_opt_clock_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 bool rp_opt_out_of_time(struct rp_opt_limits *limits)
 {
     bool certain = limits->run && limits->run->evaluated < limits->certain;
 
     if (limits->stopped == RP_OPT_CONVERGED && !certain && limits->until_ns != INT64_MAX &&
-        rp_opt_clock_ns() > limits->until_ns)
+        rp_clock_ns() > limits->until_ns)
         limits->stopped = RP_OPT_OUT_OF_TIME;
     return limits->stopped != RP_OPT_CONVERGED;
 }

@@ -60,7 +60,6 @@ enum rp_code rp_opt_families(const char *text, unsigned *out, struct rp_err *err
 /* The family of a name, or RP_OPT_FAMILIES. */
 enum rp_opt_family rp_opt_family_of(const char *name);
 
-int64_t rp_opt_clock_ns(void);
 /* Whether to end the search with what there is; limits->stopped says why. In the thread that called
    the library. */
 bool rp_opt_over(struct rp_opt_limits *limits);

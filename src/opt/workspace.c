@@ -2,6 +2,7 @@
 /* Keeping a search (workspace.h). Files are written whole or not at all. */
 #include "opt/workspace.h"
 
+#include "base/clock.h"
 #include "io/lines.h"
 #include "io/output.h"
 #include "opt/optimize.h"
@@ -55,7 +56,7 @@ enum rp_code rp_opt_workspace_open(struct rp_opt_workspace *w, const char *path,
     const char *best;
     bool there;
 
-    *w = (struct rp_opt_workspace){.path = path, .began_ns = rp_opt_clock_ns()};
+    *w = (struct rp_opt_workspace){.path = path, .began_ns = rp_clock_ns()};
     rp_arena_init(&w->arena);
     if (!path)
         return resume ? rp_err_set(err, RP_USAGE, "'--resume' needs '--workspace DIR'")
@@ -85,7 +86,7 @@ void rp_opt_workspace_release(struct rp_opt_workspace *w)
 void rp_opt_workspace_point(struct rp_opt_workspace *w, int64_t tried, double step_ns)
 {
     struct rp_err err = RP_ERR_INIT;
-    struct rp_opt_point p = {rp_opt_clock_ns() - w->began_ns, tried, step_ns};
+    struct rp_opt_point p = {rp_clock_ns() - w->began_ns, tried, step_ns};
 
     if (!w->points.n || step_ns < w->points.at[w->points.n - 1].step_ns)
         (void)!rp_vec_push(&w->points, p, &err);

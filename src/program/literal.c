@@ -29,7 +29,7 @@ bool rp_literal_known(const struct rp_program *p, const struct rp_literal *liter
            rp_literal_unit(p->shapes.at[literal->shape].elem) > 0;
 }
 
-static void store_element(unsigned char *out, size_t unit, uint64_t bits)
+void rp_literal_store(unsigned char *out, size_t unit, uint64_t bits)
 {
     for (size_t i = 0; i < unit; i++)
         out[i] = (unsigned char)(bits >> 8 * i);
@@ -244,7 +244,7 @@ static enum rp_code decode_text(unsigned elem, const struct rp_literal *literal,
     while (next_word(&at, end, word, sizeof word)) {
         if (got == parts * n || !parse_word(part, word, mlir, &bits))
             return rp_err_set(err, RP_FORMAT, "a constant does not fit its shape at '%s'", word);
-        store_element(out + unit * got++, unit, bits);
+        rp_literal_store(out + unit * got++, unit, bits);
     }
     if (mlir && got == parts && n > 1 && !memchr(literal->at, '[', literal->n))
         repeat_value(out, parts * unit, n);
@@ -390,7 +390,7 @@ static enum rp_code decode_list(const struct rp_program *p, const struct rp_lite
             return rp_err_set(err, RP_FORMAT, "a constant has %zu values instead of %zu", i, n);
         if (p->shapes.at[literal->shape].elem == RP_ELEM_PRED)
             value = value != 0;
-        store_element(out + unit * element_walk_next(&walk, i), unit, value);
+        rp_literal_store(out + unit * element_walk_next(&walk, i), unit, value);
     }
     return at == end ? RP_OK : rp_err_set(err, RP_FORMAT, "a constant has more than %zu values", n);
 }

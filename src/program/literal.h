@@ -14,6 +14,9 @@
 /* Bytes of one element in that form; 0 where the type has no values. */
 size_t rp_literal_unit(unsigned elem);
 
+/* The value of an element of so many bytes, little-endian. */
+void rp_literal_store(unsigned char *out, size_t unit, uint64_t bits);
+
 /* The field of a LiteralProto that holds the values of a type, and whether they are varints. */
 uint32_t rp_literal_field(unsigned elem, bool *varints);
 

@@ -6,6 +6,7 @@
  */
 #include "replay/replay.h"
 
+#include "base/clock.h"
 #include "exec/data/groups.h"
 #include "exec/data/synthetic.h"
 #include "formats/programs.h"
@@ -252,10 +253,10 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     run->options.arguments = s->arguments;
     run->options.narguments = s->arguments ? s->partitions * s->signature.nin : 0;
     code = module_for_engine(s, engine, &made, &program, err);
-    begin = rp_exec_now();
+    begin = rp_clock_ns();
     if (code == RP_OK)
         code = engine->compile(run->where, &program, &run->options, &run->exe, err);
-    run->compile_ns = rp_exec_now() - begin - (run->exe ? run->exe->load_ns : 0);
+    run->compile_ns = rp_clock_ns() - begin - (run->exe ? run->exe->load_ns : 0);
     rp_proto_writer_release(&made);
     RP_TRY(code);
     if (!run->exe)
@@ -263,9 +264,9 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     if (run->exe->narguments != rp_replay_narguments(s, engine))
         return rp_err_set(err, RP_FORMAT, "engine '%s' expects %zu inputs, the program has %zu",
                           engine->name, run->exe->narguments, s->signature.nin);
-    begin = rp_exec_now();
+    begin = rp_clock_ns();
     RP_TRY(engine->upload(run->exe, s->arguments, err));
-    run->upload_ns = rp_exec_now() - begin;
+    run->upload_ns = rp_clock_ns() - begin;
     if (run->timed)
         RP_TRY(rp_timing_run(run->exe, &run->timing, &run->times, err));
     else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of a program on an engine, their values, and whether they are right. */
 #include "replay/trial.h"
+#include "base/clock.h"
 #include "program/opcodes.h"
 
 #include "formats/programs.h"
@@ -76,10 +77,10 @@ enum rp_code rp_trial_run(struct rp_trial *t, struct rp_tensor *const *arguments
     int64_t begin, took = 0;
 
     RP_TRY(engine->upload(t->exe, arguments, err));
-    begin = rp_exec_now();
+    begin = rp_clock_ns();
     if (engine->run) {
         RP_TRY(engine->run(t->exe, err));
-        took = rp_exec_now() - begin;
+        took = rp_clock_ns() - begin;
     } else {
         RP_TRY(engine->run_timed(t->exe, 1, &took, err));
     }

@@ -5,6 +5,7 @@
  * reweighted so that a few odd rows do not decide. Each number format with enough rows has a curve
  * of its own.
  */
+#include "base/order.h"
 #include "cost/learn/learned.h"
 
 #include <math.h>
@@ -47,12 +48,7 @@ double rp_curve_at(const struct rp_curve *curve, const struct rp_features *x, do
     return sum;
 }
 
-static int compare_floats(const void *a, const void *b)
-{
-    float x = *(const float *)a, y = *(const float *)b;
-
-    return (x > y) - (x < y);
-}
+RP_ORDER(compare_floats, float, RP_COMPARE(*a, *b))
 
 /* Pieces of one feature: of sizes between quantiles, of traits a step at each value. */
 static enum rp_code add_pieces(struct curve_fit *c, uint8_t feature, bool is_size, float *values,

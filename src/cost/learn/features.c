@@ -36,16 +36,6 @@ static void set_order(struct rp_features *f, const double *d, size_t n)
     f->norder = (uint8_t)n;
 }
 
-static double product_of(const struct rp_sample *s)
-{
-    double n = 1;
-    int i;
-
-    for (i = 0; i < s->ndims; i++)
-        n *= s->dim[i];
-    return n;
-}
-
 const struct rp_device_peaks *rp_sample_device(const struct rp_sample *s, bool *known)
 {
     const struct rp_device_peaks *d = rp_device_by_name(s->device);
@@ -73,7 +63,7 @@ static struct product product_as(const struct rp_sample *s)
             d[1] * d[5] * d[5], d[4]};
     if (s->kind == RP_OP_MATMUL)
         return (struct product){1, d[0], d[1], d[2]};
-    return (struct product){1, s->dim[0], 1, product_of(s) / s->dim[0]};
+    return (struct product){1, s->dim[0], 1, rp_sample_elements(s) / s->dim[0]};
 }
 
 static double rounds(double tiles, double units)
@@ -142,7 +132,7 @@ static void sizes_of(const struct rp_sample *s, enum rp_op_kind kind, double uni
         f->nalign = 1;
         break;
     default:
-        set_order(f, (double[]){product_of(s)}, 1);
+        set_order(f, (double[]){rp_sample_elements(s)}, 1);
         f->align[0] = alignment(d[s->ndims - 1], 4);
         f->nalign = 1;
     }

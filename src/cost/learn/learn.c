@@ -258,7 +258,7 @@ static enum rp_code add_fits(struct rp_learned *m, bool trees, struct rp_err *er
 
 RP_ORDER(compare_doubles, double, RP_COMPARE(*a, *b))
 
-static double quantile_of(const double *sorted, size_t n, double q)
+double rp_quantile(const double *sorted, size_t n, double q)
 {
     double at = q * (double)(n - 1);
     size_t i = (size_t)at;
@@ -275,13 +275,13 @@ static void set_interval(struct rp_fit *fit, double *errors, size_t n)
     if (n < LEAST_ROWS)
         return;
     qsort(errors, n, sizeof *errors, compare_doubles);
-    fit->error_low = fmin(quantile_of(errors, n, 0.1) * wider, -LEAST_RESIDUAL);
-    fit->error_high = fmax(quantile_of(errors, n, 0.9) * wider, LEAST_RESIDUAL);
+    fit->error_low = fmin(rp_quantile(errors, n, 0.1) * wider, -LEAST_RESIDUAL);
+    fit->error_high = fmax(rp_quantile(errors, n, 0.9) * wider, LEAST_RESIDUAL);
     for (i = 0; i < n; i++)
         errors[i] = fabs(exp(-errors[i]) - 1);
     qsort(errors, n, sizeof *errors, compare_doubles);
-    fit->median = quantile_of(errors, n, 0.5);
-    fit->p90 = quantile_of(errors, n, 0.9);
+    fit->median = rp_quantile(errors, n, 0.5);
+    fit->p90 = rp_quantile(errors, n, 0.9);
 }
 
 /* By row: the logarithm of measured / predicted where its shape was left out. */

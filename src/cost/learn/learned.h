@@ -158,4 +158,7 @@ enum rp_code rp_learned_compare_formats(struct rp_learned *model, struct rp_err 
 /* After the rows of a model are there: features, order, smooth times. */
 enum rp_code rp_learned_prepare(struct rp_learned *model, struct rp_err *err);
 
+/* The value below which a part q of n sorted ones is, between two of them if need be; n > 0. */
+double rp_quantile(const double *sorted, size_t n, double q);
+
 #endif

@@ -156,7 +156,7 @@ const char *rp_sample_shape_text(const struct rp_sample *s, char *buf, size_t si
     return buf;
 }
 
-static double shape_product(const struct rp_sample *s)
+double rp_sample_elements(const struct rp_sample *s)
 {
     double n = 1;
     int i;
@@ -200,8 +200,8 @@ static void work_of(const struct rp_sample *s, const struct rp_op_name *name, do
         *elements = 4 * d[0] * d[1] * d[2] * d[3];
         break;
     default:
-        *flops = shape_product(s) * (name ? name->flops : 1);
-        *elements = shape_product(s) * (name && name->moved > 0 ? name->moved : 2);
+        *flops = rp_sample_elements(s) * (name ? name->flops : 1);
+        *elements = rp_sample_elements(s) * (name && name->moved > 0 ? name->moved : 2);
     }
 }
 

@@ -43,6 +43,8 @@ struct rp_sample {
     double count; /* how often it was measured; ns is the median */
 };
 
+double rp_sample_elements(const struct rp_sample *s); /* the product of its dimensions */
+
 struct rp_samples {
     struct rp_arena arena;
     RP_VEC(struct rp_sample) rows;
@@ -85,8 +87,5 @@ enum rp_code rp_samples_parse_csv(struct rp_samples *out, const char *name, cons
                                   const char *device, bool timed, struct rp_err *err);
 /* Rows of the same operator, device, format and shape become one, with the median time. */
 enum rp_code rp_samples_merge(struct rp_samples *samples, struct rp_err *err);
-
-/* Whether a CSV file has the columns of a table of operators or of chains, by its first line. */
-bool rp_samples_is_csv(const char *text, size_t n);
 
 #endif

@@ -106,19 +106,6 @@ static bool head_is_whole(const int *at, bool timed)
     return at[OP] >= 0 && (at[SHAPE] >= 0 || at[ELEMENTS] >= 0) && (!timed || time);
 }
 
-bool rp_samples_is_csv(const char *text, size_t n)
-{
-    struct csv_cell cells[MOST_COLUMNS];
-    const char *end = memchr(text, '\n', n);
-    size_t len = end ? (size_t)(end - text) : n;
-    int at[CSV_COLUMNS];
-
-    if (len > 4096)
-        return false;
-    read_head(cells, split_line(text, len, cells), at);
-    return head_is_whole(at, true);
-}
-
 static double number_of(const struct csv_cell *c)
 {
     char buf[64], *end;

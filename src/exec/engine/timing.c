@@ -11,6 +11,7 @@
  */
 #include "exec/engine/timing.h"
 
+#include "base/clock.h"
 #include "base/order.h"
 
 #include <dirent.h>
@@ -30,14 +31,6 @@
 #define LOOK_NS    5000000 /* between two timings of the fixed work */
 #define WORK_WORDS 4096
 #define WORK_TURNS 12
-
-int64_t rp_exec_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 RP_ORDER(by_time, int64_t, RP_COMPARE(*a, *b))
 
@@ -112,7 +105,7 @@ static int64_t group_median(const int64_t *at)
    in its first cache. */
 static int64_t look_at_machine(uint64_t *work)
 {
-    int64_t begin = rp_exec_now();
+    int64_t begin = rp_clock_ns();
     uint64_t a[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 
     for (size_t turn = 0; turn < WORK_TURNS; turn++)
@@ -121,7 +114,7 @@ static int64_t look_at_machine(uint64_t *work)
                 a[k] = (a[k] ^ work[i + k]) * UINT64_C(0x9e3779b97f4a7c15);
     for (size_t k = 0; k < 8; k++)
         work[k] ^= a[k]; /* so that it must be done */
-    return rp_exec_now() - begin;
+    return rp_clock_ns() - begin;
 }
 
 /* Reading as much as the caches hold, so that nothing of the program is left there. */
@@ -143,9 +136,9 @@ static enum rp_code run_once(struct rp_executable *exe, unsigned char *cold, int
         return RP_OK;
     if (exe->engine->run_timed)
         return exe->engine->run_timed(exe, 1, ns, err);
-    begin = rp_exec_now();
+    begin = rp_clock_ns();
     RP_TRY(exe->engine->run(exe, err));
-    *ns = rp_exec_now() - begin;
+    *ns = rp_clock_ns() - begin;
     return RP_OK;
 }
 
@@ -153,12 +146,12 @@ static enum rp_code warm_up(struct rp_executable *exe, const struct rp_timing_op
                             int64_t budget_ns, unsigned char *cold, struct rp_timing *out,
                             struct rp_err *err)
 {
-    int64_t times[2 * GROUP], begin = rp_exec_now();
+    int64_t times[2 * GROUP], begin = rp_clock_ns();
 
     for (;;) {
         size_t n = out->warmups;
 
-        if (o->warmup >= 0 ? (int64_t)n >= o->warmup : rp_exec_now() - begin > budget_ns)
+        if (o->warmup >= 0 ? (int64_t)n >= o->warmup : rp_clock_ns() - begin > budget_ns)
             return RP_OK;
         if (n >= (size_t)2 * GROUP)
             memmove(times, times + 1, (2 * GROUP - 1) * sizeof *times);
@@ -194,18 +187,18 @@ static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing
                                int64_t limit_ns, unsigned char *cold, struct rp_timing *out,
                                struct rp_err *err)
 {
-    int64_t begin = rp_exec_now(), ns[BATCH], done, looked = 0;
+    int64_t begin = rp_clock_ns(), ns[BATCH], done, looked = 0;
     uint64_t work[WORK_WORDS] = {0};
     size_t n;
 
     while ((done = (int64_t)out->runs.n) < MOST_RUNS) {
         if (o->iterations ? done >= o->iterations
-                          : done >= GROUP && rp_exec_now() - begin > limit_ns)
+                          : done >= GROUP && rp_clock_ns() - begin > limit_ns)
             break;
-        if (o->iterations && o->time_ns && done >= 1 && rp_exec_now() - begin > limit_ns)
+        if (o->iterations && o->time_ns && done >= 1 && rp_clock_ns() - begin > limit_ns)
             break;
-        if (rp_exec_now() - looked > LOOK_NS) {
-            looked = rp_exec_now();
+        if (rp_clock_ns() - looked > LOOK_NS) {
+            looked = rp_clock_ns();
             RP_TRY(rp_vec_push(&out->machine, look_at_machine(work), err));
         }
         n = at_a_time(exe, o, cold, out);
@@ -259,10 +252,10 @@ static enum rp_code measure_runs(struct rp_executable *exe, const struct rp_timi
     if (exe->engine->mark)
         RP_TRY(exe->engine->mark(exe, true, err));
     waited = waited_ns(exe);
-    begin = rp_exec_now();
+    begin = rp_clock_ns();
     code = count_runs(exe, o, limit_ns, cold, out, err);
     if (waited >= 0)
-        out->waited = (double)(waited_ns(exe) - waited) / (double)(rp_exec_now() - begin + 1);
+        out->waited = (double)(waited_ns(exe) - waited) / (double)(rp_clock_ns() - begin + 1);
     if (code == RP_OK && exe->engine->mark)
         code = exe->engine->mark(exe, false, err);
     return code == RP_OK ? rp_timing_sum_up(out, err) : code;

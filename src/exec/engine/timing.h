@@ -7,8 +7,6 @@
 #include "base/vec.h"
 #include "exec/engine/engine.h"
 
-int64_t rp_exec_now(void); /* ns, monotonic */
-
 #define RP_TIMING_BLOCKS 20
 
 struct rp_timing_options {

@@ -6,6 +6,7 @@
  * than a part of the memory or it is not needed.
  */
 #include "exec/eval/engine.h"
+#include "base/clock.h"
 #include "program/opcodes.h"
 
 #include "base/threads.h"
@@ -368,10 +369,10 @@ enum rp_code rp_eval_spans(struct rp_executable *base, unsigned runs, struct rp_
     if (!x->spans)
         return rp_err_nomem(err, "tracing");
     for (unsigned i = 0; i < runs && code == RP_OK; i++) {
-        struct rp_op_span whole = {.name = "run", .begin_ns = rp_exec_now()};
+        struct rp_op_span whole = {.name = "run", .begin_ns = rp_clock_ns()};
 
         code = rp_eval_run(base, err);
-        whole.end_ns = rp_exec_now();
+        whole.end_ns = rp_clock_ns();
         if (code == RP_OK)
             code = rp_vec_push(&out->list, whole, err);
     }

@@ -4,6 +4,7 @@
  * its last use. Structure and control flow are here: parameters, tuples, calls, fusions, loops,
  * branches and asynchronous pairs (which run where they start).
  */
+#include "base/clock.h"
 #include "exec/engine/timing.h"
 #include "exec/eval/plan.h"
 #include "program/opcodes.h"
@@ -69,7 +70,7 @@ static enum rp_code check_result(const struct rp_node *node, const struct rp_ten
 
 static void note_span(struct rp_eval *e, const struct rp_node *node, int64_t begin)
 {
-    struct rp_op_span span = {node->name, node->opcode, e->partition, begin, rp_exec_now()};
+    struct rp_op_span span = {node->name, node->opcode, e->partition, begin, rp_clock_ns()};
 
     if (e->spans->list.n >= RP_OP_SPANS_MOST || rp_vec_push(&e->spans->list, span, NULL) != RP_OK)
         e->spans->dropped++;
@@ -170,10 +171,10 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
     for (uint32_t k = 0; k < node->nin; k++)
         in[k] = values[node->in[k]];
     if (e->times || e->spans)
-        begin = rp_exec_now();
+        begin = rp_clock_ns();
     code = run_aligned(e, node, in, out, err);
     if (e->times)
-        note_time(e, node, rp_exec_now() - begin);
+        note_time(e, node, rp_clock_ns() - begin);
     if (e->spans)
         note_span(e, node, begin);
     if (in != few)

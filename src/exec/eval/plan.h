@@ -169,6 +169,9 @@ enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, 
 enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,
                              struct rp_err *err);
 
+/* n items in the arena of the plan; NULL: no memory. */
+void *rp_plan_copy(struct rp_plan *plan, const void *from, size_t n, size_t size);
+
 /* Structure and control flow; ends with a row without `run`. */
 extern const struct rp_kernel rp_kernels_control[];
 /* The result is the first operand. */

@@ -176,7 +176,7 @@ static enum rp_code tape_parameters(struct tape_ctx *m, const struct rp_graph *g
     return RP_OK;
 }
 
-static void *copy_to_plan(struct rp_plan *plan, const void *from, size_t n, size_t size)
+void *rp_plan_copy(struct rp_plan *plan, const void *from, size_t n, size_t size)
 {
     void *to = rp_arena_calloc(&plan->arena, n + 1, size, 16);
 
@@ -196,9 +196,9 @@ static enum rp_code tape_finish(struct tape_ctx *m, const struct rp_graph *g, st
     t->nops = m->ops.n;
     t->nparams = g->nparams;
     t->nresults = m->results.n;
-    t->regs = copy_to_plan(m->plan, m->regs.at, m->regs.n, sizeof *t->regs);
-    t->ops = copy_to_plan(m->plan, m->ops.at, m->ops.n, sizeof *t->ops);
-    t->results = copy_to_plan(m->plan, m->results.at, m->results.n, sizeof *t->results);
+    t->regs = rp_plan_copy(m->plan, m->regs.at, m->regs.n, sizeof *t->regs);
+    t->ops = rp_plan_copy(m->plan, m->ops.at, m->ops.n, sizeof *t->ops);
+    t->results = rp_plan_copy(m->plan, m->results.at, m->results.n, sizeof *t->results);
     if (!t->regs || !t->ops || !t->results)
         return rp_err_nomem(err, "planning");
     t->second = t->nresults == 1 && t->nparams == 2 && t->results[0] == 1;

@@ -30,14 +30,6 @@ struct windows {
     size_t per_job, n;
 };
 
-static bool has_dim(struct rp_dims_attr l, int64_t v)
-{
-    for (size_t i = 0; i < l.n; i++)
-        if (l.at[i] == v)
-            return true;
-    return false;
-}
-
 /* Strides of the windows, and of what is inside one. */
 static void windows_measure(struct windows *w)
 {
@@ -51,7 +43,7 @@ static void windows_measure(struct windows *w)
     w->step = a->vector_dim < (int64_t)w->indices->rank ? index[a->vector_dim] : 0;
     w->n = 1;
     for (size_t k = 0; k < w->out->rank; k++) {
-        if (has_dim(a->offset, (int64_t)k))
+        if (rp_dims_has(a->offset, (int64_t)k))
             continue;
         if ((int64_t)d == a->vector_dim)
             d++;
@@ -72,7 +64,7 @@ static void windows_measure(struct windows *w)
     }
     w->window.unit = w->operand->unit;
     for (size_t k = 0; k < w->operand->rank; k++)
-        if (!has_dim(a->collapsed, (int64_t)k) && !has_dim(a->operand_batch, (int64_t)k)) {
+        if (!rp_dims_has(a->collapsed, (int64_t)k) && !rp_dims_has(a->operand_batch, (int64_t)k)) {
             w->window.dims[inside] = a->sizes.at[k];
             w->window.from[inside] = from[k];
             w->window.to[inside] = to[a->offset.at[inside]];

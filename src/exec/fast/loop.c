@@ -373,15 +373,6 @@ static uint32_t final_reg(uint32_t reg, size_t ninputs)
     return reg & INPUT ? reg & ~INPUT : reg + (uint32_t)ninputs;
 }
 
-static void *copy_to_plan(struct rp_plan *plan, const void *from, size_t n, size_t size)
-{
-    void *to = rp_arena_calloc(&plan->arena, n + 1, size, 16);
-
-    if (to && n)
-        memcpy(to, from, n * size);
-    return to;
-}
-
 /* The tape of a loop becomes the attributes of its last node, whose operands are the inputs. */
 static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
 {
@@ -397,10 +388,10 @@ static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
     loop->tape.nops = b->ops.n;
     loop->tape.nresults = 1;
     loop->tape.regs = RP_ARENA_NEW(&plan->arena, struct rp_tape_reg, nin + b->ops.n + 1);
-    loop->tape.ops = copy_to_plan(plan, b->ops.at, b->ops.n, sizeof *b->ops.at);
+    loop->tape.ops = rp_plan_copy(plan, b->ops.at, b->ops.n, sizeof *b->ops.at);
     loop->tape.results = RP_ARENA_NEW(&plan->arena, uint32_t, 1);
-    loop->sources = copy_to_plan(plan, b->sources.at, nin, sizeof *b->sources.at);
-    root->in = copy_to_plan(plan, b->inputs.at, nin, sizeof *b->inputs.at);
+    loop->sources = rp_plan_copy(plan, b->sources.at, nin, sizeof *b->sources.at);
+    root->in = rp_plan_copy(plan, b->inputs.at, nin, sizeof *b->inputs.at);
     if (!loop->tape.regs || !loop->tape.ops || !loop->tape.results || !loop->sources || !root->in)
         return rp_err_nomem(err, "planning");
     memcpy(loop->tape.regs + nin, b->regs.at, b->ops.n * sizeof *b->regs.at);

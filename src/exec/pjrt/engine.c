@@ -5,6 +5,7 @@
  * (exec/worker/worker.h). HLO goes as an HloModuleProto, StableHLO as the text of the file.
  */
 #include "exec/worker/engine.h"
+#include "base/clock.h"
 #include "exec/engine/timing.h"
 #include "exec/pjrt/client.h"
 #include "exec/pjrt/device_marks.h"
@@ -34,14 +35,14 @@ static enum rp_code pjrt_open(void *self, struct rp_worker_facts *facts, struct 
     struct rp_pjrt_client *c = &x->client;
     unsigned devices = (x->source.replicas ? x->source.replicas : 1) *
                        (x->source.partitions ? x->source.partitions : 1);
-    int64_t begin = rp_exec_now(), loaded;
+    int64_t begin = rp_clock_ns(), loaded;
 
     RP_TRY(rp_pjrt_open(x->exe.path, options->plugin_options, options->nplugin_options, devices, c,
                         err));
-    loaded = rp_exec_now();
+    loaded = rp_clock_ns();
     RP_TRY(rp_pjrt_compile(c, &x->source, err));
     facts->load_ns = loaded - begin;
-    facts->compile_ns = rp_exec_now() - loaded;
+    facts->compile_ns = rp_clock_ns() - loaded;
     facts->narguments = c->narguments;
     facts->noutputs = c->noutputs;
     facts->devices = c->ndevices;

@@ -9,6 +9,7 @@
  */
 #include "exec/pjrt/client.h"
 
+#include "base/clock.h"
 #include "exec/engine/timing.h"
 
 #include <stdio.h>
@@ -175,7 +176,7 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
     args.word[RP_PJRT_EXECUTE_NARGUMENTS] = c->narguments;
     args.word[RP_PJRT_EXECUTE_OUTPUTS] = rp_pjrt_word(c->output_lists);
     args.word[RP_PJRT_EXECUTE_EVENTS] = rp_pjrt_word(c->events);
-    begin = rp_exec_now();
+    begin = rp_clock_ns();
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_EXECUTE, &args, &options, RP_IO, err));
     mark_consumed(c);
     code = RP_OK;
@@ -184,7 +185,7 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
         code = code == RP_OK ? waited : code;
         c->events[d] = NULL;
     }
-    *ns = rp_exec_now() - begin;
+    *ns = rp_clock_ns() - begin;
     return code;
 }
 

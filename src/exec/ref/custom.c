@@ -173,17 +173,6 @@ static enum rp_code prepare_same(struct rp_plan *plan, struct rp_node *node, str
     return node->nin ? RP_OK : rp_node_error(node, RP_FORMAT, err, "no operand");
 }
 
-static enum rp_code name_matches(struct rp_eval *e, const struct rp_node *node,
-                                 struct rp_tensor *const *in, struct rp_tensor **out,
-                                 struct rp_err *err)
-{
-    (void)e;
-    (void)node;
-    (void)err;
-    *out = rp_tensor_keep(in[0]);
-    return RP_OK;
-}
-
 static enum rp_code custom_buffer(struct rp_eval *e, const struct rp_node *node,
                                   struct rp_tensor *const *in, struct rp_tensor **out,
                                   struct rp_err *err)
@@ -223,12 +212,12 @@ static enum rp_code prepare_approximate(struct rp_plan *plan, struct rp_node *no
 }
 
 static const struct rp_custom_target marks[] = {
-    {"Sharding", prepare_same, name_matches},
-    {"annotate_device_placement", prepare_same, name_matches},
-    {"MoveToHost", prepare_same, name_matches},
-    {"MoveToDevice", prepare_same, name_matches},
-    {"xla.sdy.*", prepare_same, name_matches},
-    {"LayoutConstraint", prepare_same, name_matches},
+    {"Sharding", prepare_same, rp_kernel_same},
+    {"annotate_device_placement", prepare_same, rp_kernel_same},
+    {"MoveToHost", prepare_same, rp_kernel_same},
+    {"MoveToDevice", prepare_same, rp_kernel_same},
+    {"xla.sdy.*", prepare_same, rp_kernel_same},
+    {"LayoutConstraint", prepare_same, rp_kernel_same},
     {"AllocateBuffer", NULL, custom_buffer},
     {"TopK", prepare_topk, topk},
     {"__gpu$TopK", prepare_topk, topk},

@@ -12,14 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool list_has(struct rp_dims_attr l, int64_t v)
-{
-    for (size_t i = 0; i < l.n; i++)
-        if (l.at[i] == v)
-            return true;
-    return false;
-}
-
 static enum rp_code read_list(struct rp_plan *plan, struct rp_node *node, unsigned key, size_t rank,
                               struct rp_dims_attr *out, struct rp_err *err)
 {
@@ -32,7 +24,7 @@ static size_t window_dims(const struct rp_gather *a, size_t rank, size_t *dims)
     size_t n = 0;
 
     for (size_t k = 0; k < rank; k++)
-        if (!list_has(a->collapsed, (int64_t)k) && !list_has(a->operand_batch, (int64_t)k))
+        if (!rp_dims_has(a->collapsed, (int64_t)k) && !rp_dims_has(a->operand_batch, (int64_t)k))
             dims[n++] = k;
     return n;
 }
@@ -117,7 +109,7 @@ static void place_start(const struct place *p, const int64_t *index, size_t rank
     size_t d = 0;
 
     for (size_t k = 0; k < rank; k++) {
-        if (list_has(a->offset, (int64_t)k))
+        if (rp_dims_has(a->offset, (int64_t)k))
             continue;
         if ((int64_t)d == a->vector_dim)
             d++;
@@ -144,7 +136,7 @@ static size_t count_windows(const struct rp_gather *a, const struct rp_tensor *t
     size_t n = 1;
 
     for (size_t k = 0; k < t->rank; k++) {
-        dims[k] = list_has(a->offset, (int64_t)k) ? 1 : t->dims[k];
+        dims[k] = rp_dims_has(a->offset, (int64_t)k) ? 1 : t->dims[k];
         n *= (size_t)dims[k];
     }
     return n;

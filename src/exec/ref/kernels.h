@@ -29,6 +29,14 @@ struct rp_dims_attr {
     const int64_t *at;
     size_t n;
 };
+static inline bool rp_dims_has(struct rp_dims_attr dims, int64_t dim)
+{
+    size_t i = 0;
+
+    while (i < dims.n && dims.at[i] != dim)
+        i++;
+    return i < dims.n;
+}
 
 /* Attributes of a gather, or of a scatter, whose updates are its windows. */
 struct rp_gather {

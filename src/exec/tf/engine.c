@@ -6,6 +6,7 @@
  * a child process as PJRT plugins do (exec/worker/worker.h): the library prints when it is loaded.
  */
 #include "exec/worker/engine.h"
+#include "base/clock.h"
 #include "exec/engine/timing.h"
 #include "exec/tf/api.h"
 
@@ -115,19 +116,19 @@ static enum rp_code start_session(struct tf_exe *x, struct rp_err *err)
 static enum rp_code tf_open(void *self, struct rp_worker_facts *facts, struct rp_err *err)
 {
     struct tf_exe *x = self;
-    int64_t begin = rp_exec_now(), loaded;
+    int64_t begin = rp_clock_ns(), loaded;
 
     setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0); /* the user's own choice stays */
     RP_TRY(rp_tf_load(x->exe.path, &x->tf, err));
     x->status = x->tf.status_new();
-    loaded = rp_exec_now();
+    loaded = rp_clock_ns();
     x->graph = x->tf.graph_new();
     if (!x->exe.program->saved_folder)
         RP_TRY(import_graph(x, err));
     RP_TRY(start_session(x, err));
     RP_TRY(find_ports(x, err));
     facts->load_ns = loaded - begin;
-    facts->compile_ns = rp_exec_now() - loaded;
+    facts->compile_ns = rp_clock_ns() - loaded;
     facts->narguments = x->nfeeds;
     facts->noutputs = x->nfetches;
     facts->devices = 1;
@@ -196,10 +197,10 @@ static enum rp_code run_with(struct tf_exe *x, const struct rp_tf_buffer *option
     int64_t begin;
 
     drop_outputs(x);
-    begin = rp_exec_now();
+    begin = rp_clock_ns();
     x->tf.session_run(x->session, options, x->feeds, x->inputs, (int)(x->nfeeds - x->nvariables),
                       x->fetches, x->outputs, (int)x->nfetches, NULL, 0, metadata, x->status);
-    *ns = rp_exec_now() - begin;
+    *ns = rp_clock_ns() - begin;
     return rp_tf_check(&x->tf, x->status, RP_IO, err);
 }
 

@@ -51,13 +51,7 @@ struct host_of {
     uint32_t rank;
 };
 
-static int by_host(const void *pa, const void *pb)
-{
-    const struct host_of *a = pa, *b = pb;
-    int order = strcmp(a->host, b->host);
-
-    return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
-}
+RP_ORDER(by_host, struct host_of, strcmp(a->host, b->host), RP_UP(rank))
 
 /* Whether every rank has a host, and some share one. */
 static bool group_by_host(struct group_ctx *g)

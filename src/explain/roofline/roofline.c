@@ -2,6 +2,7 @@
 /* The question `roofline`: its options, and the rows of all ranks added up and ranked. */
 #include "explain/roofline/roofline.h"
 
+#include "base/order.h"
 #include "base/strtab.h"
 #include "cost/models.h"
 #include "dataset/question.h"
@@ -291,28 +292,10 @@ static void fill_row(struct rp_roof_row *row, const struct rp_roof_group *g, int
     row->peak_share = s->least_s * 1e9 / (double)s->rated_ns;
 }
 
-static int order_of(int64_t a, int64_t b)
-{
-    return a < b ? -1 : a > b;
-}
+RP_ORDER(compare_rows, struct rp_roof_row, RP_DOWN(saved_ns), RP_DOWN(device_ns),
+         strcmp(a->name, b->name), strcmp(a->shape ? a->shape : "", b->shape ? b->shape : ""))
 
-static int compare_rows(const void *pa, const void *pb)
-{
-    const struct rp_roof_row *a = pa, *b = pb;
-    int order = order_of(b->saved_ns, a->saved_ns);
-
-    order = order ? order : order_of(b->device_ns, a->device_ns);
-    order = order ? order : strcmp(a->name, b->name);
-    return order ? order : strcmp(a->shape ? a->shape : "", b->shape ? b->shape : "");
-}
-
-static int compare_times(const void *pa, const void *pb)
-{
-    const struct rp_roof_row *a = pa, *b = pb;
-    int order = order_of(b->device_ns, a->device_ns);
-
-    return order ? order : compare_rows(a, b);
-}
+RP_ORDER(compare_times, struct rp_roof_row, RP_DOWN(device_ns), compare_rows(a, b))
 
 static enum rp_code make_rows(struct roof_join *j, struct rp_roof_root *out, struct rp_err *err)
 {
@@ -588,26 +571,6 @@ enum rp_code rp_roof_join(const struct rp_roof_part *const *parts, size_t nparts
     rp_vec_release(&j.groups);
     rp_vec_release(&j.rows);
     rp_vec_release(&j.text);
-    return code;
-}
-
-enum rp_code rp_roof_of_trace(const struct rp_trace *trace,
-                              const struct rp_category_table *categories, enum rp_roof_by by,
-                              int64_t most, struct rp_arena *arena, struct rp_roof_root *out,
-                              struct rp_err *err)
-{
-    static const struct rp_scope all = {0};
-    static const char *const words[RP_ROOF_BYS] = {"shape",      "op",    "kernel",  "module",
-                                                   "annotation", "phase", "category"};
-    struct rp_roof_options options = {.by = by, .achievable = ACHIEVABLE};
-    struct rp_roof_part part = {0};
-    const struct rp_roof_part *parts[] = {&part};
-    enum rp_code code =
-        rp_roof_group_calls(trace, &all, categories, &options, NULL, NULL, arena, &part, err);
-
-    if (code == RP_OK)
-        code = rp_roof_join(parts, 1, &options, words[by], most, arena, out, err);
-    rp_vec_release(&part.groups);
     return code;
 }
 

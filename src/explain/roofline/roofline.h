@@ -108,11 +108,4 @@ enum rp_code rp_roof_join(const struct rp_roof_part *const *parts, size_t nparts
 enum rp_code rp_roof_write_picture(const struct rp_roof_root *root, const char *path,
                                    struct rp_err *err);
 
-/* Of one trace alone, everything in the arena: the rows that would save most, `most` of them; 0:
-   all. */
-enum rp_code rp_roof_of_trace(const struct rp_trace *trace,
-                              const struct rp_category_table *categories, enum rp_roof_by by,
-                              int64_t most, struct rp_arena *arena, struct rp_roof_root *out,
-                              struct rp_err *err);
-
 #endif

@@ -177,16 +177,6 @@ enum rp_code rp_counter_table_read(struct rp_counter_table *out, const char *pat
     return table_end(out, path, arena, err);
 }
 
-enum rp_code rp_counter_table_parse(struct rp_counter_table *out, const char *path,
-                                    const char *text, struct rp_arena *arena, struct rp_err *err)
-{
-    struct reading r = {out, arena};
-
-    RP_TRY(rp_strtab_init(&out->names, err));
-    RP_TRY(rp_lines_parse(path, text, read_line, &r, err));
-    return table_end(out, path, arena, err);
-}
-
 void rp_counter_table_release(struct rp_counter_table *table)
 {
     rp_vec_release(&table->counters);

@@ -33,8 +33,6 @@ struct rp_counter_table {
 /* Texts are in the arena. */
 enum rp_code rp_counter_table_read(struct rp_counter_table *out, const char *path,
                                    struct rp_arena *arena, struct rp_err *err);
-enum rp_code rp_counter_table_parse(struct rp_counter_table *out, const char *path,
-                                    const char *text, struct rp_arena *arena, struct rp_err *err);
 void rp_counter_table_release(struct rp_counter_table *table);
 
 /* The next line of the kernel, or NULL; each is returned once. The name of a kernel may have its

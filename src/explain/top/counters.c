@@ -3,6 +3,7 @@
 #include "explain/top/counters.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/strtab.h"
 #include "explain/short_name.h"
 #include "facts/attribution.h"
@@ -91,17 +92,10 @@ static enum rp_code table_add(struct counter_table *table, const struct rp_count
 /* The number of the step in which something began. */
 static int64_t step_at(const struct rp_trace *t, int64_t ns)
 {
-    uint32_t low = 0, high = t->nsteps;
+    size_t i;
 
-    while (low < high) { /* the last step that began by then */
-        uint32_t middle = low + (high - low) / 2;
-
-        if (t->steps[middle].begin_ns <= ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && ns < t->steps[low - 1].end_ns ? t->steps[low - 1].number : RP_ABSENT_I64;
+    RP_LOWER_BOUND(i, t->nsteps, t->steps[i].begin_ns <= ns);
+    return i && ns < t->steps[i - 1].end_ns ? t->steps[i - 1].number : RP_ABSENT_I64;
 }
 
 struct kernel_counters {

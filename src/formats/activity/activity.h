@@ -149,7 +149,7 @@ enum rp_activity_kind rp_activity_call_kind(const char *name, size_t n);
 /* "AllReduce" of "ncclAllReduce"; NULL for ncclGroupStart and other calls that send nothing. */
 const char *rp_activity_collective(const char *name);
 
-/* Names, ranks and warnings; then the passes. Reading began at begin_ns (rp_proto_now_ns). */
+/* Names, ranks and warnings; then the passes. Reading began at begin_ns (rp_clock_ns). */
 enum rp_code rp_activity_finish(struct rp_activity *a, struct rp_import *to, int64_t begin_ns,
                                 struct rp_err *err);
 

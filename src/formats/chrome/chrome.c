@@ -14,6 +14,7 @@
  * a decoder makes of damaged data may look like events
  */
 #include "formats/chrome/chrome.h"
+#include "base/clock.h"
 
 #include <locale.h>
 #include <stdlib.h>
@@ -373,19 +374,11 @@ static void release_reader(struct rp_chrome *r)
     free(r);
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 static enum rp_code read_trace(struct rp_input *in, const struct rp_read_options *options,
                                bool lines, struct rp_import *to, struct rp_err *err)
 {
     struct rp_chrome *r = calloc(1, sizeof *r);
-    int64_t begin_ns = now_ns();
+    int64_t begin_ns = rp_clock_ns();
     enum rp_code code;
 
     if (!r)
@@ -404,9 +397,9 @@ static enum rp_code read_trace(struct rp_input *in, const struct rp_read_options
         r->builder = NULL;
         to->content_bytes = r->content_bytes;
         release_reader(r); /* before the passes need memory */
-        to->read_ns = now_ns() - begin_ns;
+        to->read_ns = rp_clock_ns() - begin_ns;
         code = rp_builder_finish(builder, &to->trace, err);
-        to->finish_ns = now_ns() - begin_ns - to->read_ns;
+        to->finish_ns = rp_clock_ns() - begin_ns - to->read_ns;
         return code;
     }
     release_reader(r);

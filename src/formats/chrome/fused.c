@@ -6,6 +6,7 @@
  * all ranks. Here each rank gets processes of its own, and the file says in its metadata which are
  * whose (trace/merged.h), as if we had joined them: so all questions see ranks.
  */
+#include "base/order.h"
 #include "formats/chrome/chrome.h"
 #include "io/emit.h"
 #include "trace/merged.h"
@@ -97,14 +98,7 @@ enum rp_code rp_chrome_unfuse(struct rp_chrome *r, struct rp_chrome_event *e, st
 
 /* ------------------------------------------------------------------ the record of the ranks */
 
-static int by_rank(const void *pa, const void *pb)
-{
-    const struct rp_chrome_fused_process *a = pa, *b = pb;
-
-    if (a->rank != b->rank)
-        return a->rank < b->rank ? -1 : 1;
-    return a->k < b->k ? -1 : a->k > b->k;
-}
+RP_ORDER(by_rank, struct rp_chrome_fused_process, RP_UP(rank), RP_UP(k))
 
 static void put_rank(struct rp_chrome *r, struct rp_emit *e, size_t from, size_t end)
 {

@@ -8,6 +8,7 @@
  * A message is a u32 with the number of bytes that follow, a u8 with its type, and its fields;
  * numbers are 8 bytes in native byte order, texts are a length, the bytes, and a NUL.
  */
+#include "base/clock.h"
 #include "formats/ctf/ctf.h"
 #include "formats/ctf/other.h"
 
@@ -404,7 +405,7 @@ enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,
                                const struct rp_read_options *options, struct rp_import *to,
                                struct rp_err *err)
 {
-    int64_t began = rp_proto_now_ns();
+    int64_t began = rp_clock_ns();
     struct rp_ctf_other other = {0};
     struct child_reader r = {.other = &other};
     enum rp_code code;

@@ -11,6 +11,7 @@
  */
 #include "formats/ctf/ctf.h"
 
+#include "base/clock.h"
 #include "base/order.h"
 
 #include "io/sources_walk.h"
@@ -417,7 +418,7 @@ static enum rp_code add_env(struct rp_ctf_reader *r, const char *env, const char
 static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, const char *folder,
                               struct rp_import *to, struct rp_err *err)
 {
-    int64_t began = rp_proto_now_ns();
+    int64_t began = rp_clock_ns();
     enum rp_code code;
 
     RP_TRY(rp_ctf_describe(r, err));

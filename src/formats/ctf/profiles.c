@@ -7,6 +7,7 @@
  */
 #include "formats/ctf/ctf.h"
 
+#include "base/order.h"
 #include "formats/formats.h"
 #include "trace/build/build.h"
 
@@ -21,10 +22,7 @@ struct profile_name {
     char text[256];
 };
 
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(((const struct profile_name *)a)->text, ((const struct profile_name *)b)->text);
-}
+RP_ORDER(by_name, struct profile_name, strcmp(a->text, b->text))
 
 static int64_t profile_time(const void *user, uint32_t process, int64_t ns)
 {

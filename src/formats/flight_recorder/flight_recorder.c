@@ -66,25 +66,14 @@ struct dump_reader {
     rp_pickle_id groups;
     struct rp_map named; /* tracks that have their name */
     char *text;          /* STACK_BYTES */
-    uint64_t visits, most_visits;
+    size_t nbytes;       /* of the input */
     struct rp_err *err;
 };
 
-/* Shared lists could be visited more often than there are bytes, so visits are counted. */
 static enum rp_code list_items(struct dump_reader *r, rp_pickle_id list, const rp_pickle_id **items,
                                size_t *n)
 {
-    *n = 0;
-    *items = NULL;
-    if (!rp_pickle_is_list(&r->values, list))
-        return RP_OK;
-    *n = rp_pickle_at(&r->values, list)->n;
-    *items = rp_pickle_at(&r->values, list)->v.items;
-    r->visits += *n;
-    if (r->visits > r->most_visits)
-        return rp_err_set(r->err, RP_LIMIT, "lists that contain each other: over %llu items",
-                          (unsigned long long)r->most_visits);
-    return RP_OK;
+    return rp_pickle_items(&r->values, list, r->nbytes, items, n, r->err);
 }
 
 static int64_t get_ns(const struct dump_reader *r, rp_pickle_id entry, const char *key)
@@ -385,7 +374,7 @@ static enum rp_code read_values(struct dump_reader *r, struct rp_input *in,
         RP_TRY(rp_pickle_read(&r->values, bytes, *n, limits, r->err));
     if (!rp_pickle_is_list(&r->values, rp_pickle_get(&r->values, r->values.root, "entries")))
         return rp_err_set(r->err, RP_FORMAT, "is no dump of the Flight Recorder: no 'entries'");
-    r->most_visits = 8 * (uint64_t)*n + 4096;
+    r->nbytes = *n;
     return RP_OK;
 }
 

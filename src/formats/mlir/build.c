@@ -80,7 +80,7 @@ static enum rp_code replace_call(struct rp_mlir *r, struct rp_mlir_statement *s)
 
 /* ---- operands and regions ---- */
 
-static enum rp_code push_operand(struct rp_mlir *r, uint32_t op)
+enum rp_code rp_mlir_push_operand(struct rp_mlir *r, uint32_t op)
 {
     RP_TRY(rp_vec_push(&r->operands, op, r->err));
     return rp_vec_push(&r->operands, 0, r->err);
@@ -121,17 +121,17 @@ static enum rp_code control_operands(struct rp_mlir *r, struct rp_mlir_statement
         RP_TRY(join_operands(r, first, &tuple));
         if (r->outside.n)
             s->op.shape = r->p->shape.at[tuple];
-        return push_operand(r, tuple);
+        return rp_mlir_push_operand(r, tuple);
     }
     if (s->op.code == RP_OP_CONDITIONAL && regions && r->operands.n >= first + 2) {
         RP_TRY(join_operands(r, first + 2, &tuple));
         for (size_t i = 0; i < regions; i++)
-            RP_TRY(push_operand(r, tuple));
+            RP_TRY(rp_mlir_push_operand(r, tuple));
         return RP_OK;
     }
     if (s->op.code == RP_OP_OPT_BARRIER && r->operands.n - first > 2) {
         RP_TRY(join_operands(r, first, &tuple));
-        return push_operand(r, tuple);
+        return rp_mlir_push_operand(r, tuple);
     }
     return RP_OK;
 }
@@ -188,7 +188,7 @@ static enum rp_code add_return(struct rp_mlir *r, size_t first_operand)
     uint32_t *ids, *shapes, id;
 
     for (size_t i = 0; i < r->carried.n; i++)
-        RP_TRY(push_operand(r, r->carried.at[i]));
+        RP_TRY(rp_mlir_push_operand(r, r->carried.at[i]));
     n = (r->operands.n - first_operand) / 2;
     if (n == 1) {
         r->p->computations.at[r->p->computations.n - 1].root = r->operands.at[first_operand];
@@ -293,12 +293,12 @@ static enum rp_code make_operands(struct rp_mlir *r, struct rp_mlir_statement *s
         RP_TRY(rp_program_tuple(r->p, NULL, 0, &s->op.shape, r->err)); /* of nothing */
     RP_TRY(control_operands(r, s));
     if (s->op.code == RP_OP_MULTIPLY && one)
-        RP_TRY(push_operand(r, r->operands.at[s->operand])); /* a square */
+        RP_TRY(rp_mlir_push_operand(r, r->operands.at[s->operand])); /* a square */
     RP_TRY(add_broadcast(r, s, &m->rest, &m->split));
     if (s->op.code == RP_OP_CONSTANT) {
         RP_TRY(rp_mlir_constant(r, &s->attrs, &s->op, &m->scalar));
         if (m->scalar != RP_NONE)
-            RP_TRY(push_operand(r, m->scalar));
+            RP_TRY(rp_mlir_push_operand(r, m->scalar));
     }
     if (s->op.code == RP_OP_ALL_TO_ALL && one)
         RP_TRY(rp_mlir_all_to_all(r, &s->attrs, s->operand, &s->op, &m->joined));

@@ -27,26 +27,17 @@ static const struct prop_row {
     const char *name, *attrs;
 } prop_rows[] = {
 #define RP_BC_OP(name, attrs) {name, attrs},
+#include "base/order.h"
 #include "formats/mlir/bytecode_ops.def"
 #undef RP_BC_OP
 };
 
 const char *rp_bc_properties(const char *op)
 {
-    size_t low = 0, high = sizeof prop_rows / sizeof *prop_rows;
+    size_t i, n = sizeof prop_rows / sizeof *prop_rows;
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        int order = strcmp(op, prop_rows[middle].name);
-
-        if (!order)
-            return prop_rows[middle].attrs;
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return "";
+    RP_LOWER_BOUND(i, n, strcmp(prop_rows[i].name, op) < 0);
+    return i < n && !strcmp(prop_rows[i].name, op) ? prop_rows[i].attrs : "";
 }
 
 /* ---- values ---- */

@@ -226,6 +226,7 @@ enum rp_code rp_mlir_collective(struct rp_mlir *r, unsigned code,
                                 const struct rp_mlir_attrs *attrs);
 /* An exchange that splits and joins along different dimensions: *joined is the dimension of op,
    which is a concatenation then; otherwise -1. */
+enum rp_code rp_mlir_push_operand(struct rp_mlir *r, uint32_t op); /* its first result */
 enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                 size_t first_operand, struct rp_new_op *op, int64_t *joined);
 /* The operations of a manual computation up to op, which joins its results. */

@@ -79,12 +79,6 @@ enum rp_code rp_mlir_collective(struct rp_mlir *r, unsigned code, const struct r
     return RP_OK;
 }
 
-static enum rp_code push_value(struct rp_mlir *r, uint32_t op)
-{
-    RP_TRY(rp_vec_push(&r->operands, op, r->err));
-    return rp_vec_push(&r->operands, 0, r->err);
-}
-
 /* Split and joined along different dimensions: slices, the exchange of a tuple, and op joins. */
 enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                 size_t first_operand, struct rp_new_op *op, int64_t *joined)
@@ -131,7 +125,7 @@ enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_attrs *a
         uint32_t part = whole;
 
         RP_TRY(rp_mlir_part(r, attrs->at, &part, (uint32_t)k));
-        RP_TRY(push_value(r, part));
+        RP_TRY(rp_mlir_push_operand(r, part));
     }
     op->code = RP_OP_CONCATENATE;
     *joined = value[1];
@@ -279,7 +273,7 @@ enum rp_code rp_mlir_manual(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
 
         if (results > 1)
             RP_TRY(rp_mlir_part(r, attrs->at, &part, (uint32_t)i));
-        RP_TRY(push_value(r, part));
+        RP_TRY(rp_mlir_push_operand(r, part));
     }
     op->code = RP_OP_CUSTOM_CALL;
     return RP_OK;

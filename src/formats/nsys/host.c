@@ -128,21 +128,6 @@ static const char *frame_text(const struct rp_nsys *r, const struct rp_nsys_fram
     return slash ? slash + 1 : text;
 }
 
-static size_t first_frame(const struct rp_nsys *r, int64_t id)
-{
-    size_t low = 0, high = r->frames.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (r->frames.at[middle].id < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* The frames of a sample, outermost first: "main;train;cudaLaunchKernel"; its name is the last. */
 static enum rp_code sample_stack(struct rp_nsys *r, int64_t id, struct rp_activity_event *e,
                                  struct rp_err *err)
@@ -152,7 +137,8 @@ static enum rp_code sample_stack(struct rp_nsys *r, int64_t id, struct rp_activi
     rp_str stack;
 
     r->stack.n = 0;
-    for (i = first_frame(r, id); i < r->frames.n && r->frames.at[i].id == id; i++) {
+    RP_LOWER_BOUND(i, r->frames.n, r->frames.at[i].id < id);
+    for (; i < r->frames.n && r->frames.at[i].id == id; i++) {
         text = frame_text(r, &r->frames.at[i], &n);
         if (r->stack.n + n > r->a->t.limits.token_bytes)
             break;

@@ -4,22 +4,14 @@
  * slice belongs to the innermost one that is open on its track; a state lasts until the next one.
  * An arrow is an id that several events carry: it goes from each to the next in time. O(n log n).
  */
+#include "base/order.h"
 #include "formats/perfetto/perfetto.h"
 
 #include <stdlib.h>
 
 /* ------------------------------------------------------------------ ends of slices */
 
-static int by_track(const void *pa, const void *pb)
-{
-    const struct rp_perfetto_mark *a = pa, *b = pb;
-
-    if (a->track != b->track)
-        return a->track < b->track ? -1 : 1;
-    if (a->ts_ns != b->ts_ns)
-        return a->ts_ns < b->ts_ns ? -1 : 1;
-    return a->order < b->order ? -1 : 1;
-}
+RP_ORDER(by_track, struct rp_perfetto_mark, RP_UP(track), RP_UP(ts_ns), RP_UP(order))
 
 static void end_slice(struct rp_perfetto *r, const struct rp_perfetto_mark *begin, int64_t ns)
 {
@@ -56,16 +48,7 @@ enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err)
 
 /* ------------------------------------------------------------------ arrows */
 
-static int by_id(const void *pa, const void *pb)
-{
-    const struct rp_perfetto_flow *a = pa, *b = pb;
-
-    if (a->id != b->id)
-        return a->id < b->id ? -1 : 1;
-    if (a->ts_ns != b->ts_ns)
-        return a->ts_ns < b->ts_ns ? -1 : 1;
-    return a->order < b->order ? -1 : 1;
-}
+RP_ORDER(by_id, struct rp_perfetto_flow, RP_UP(id), RP_UP(ts_ns), RP_UP(order))
 
 /* Arrows have no name: that of PyTorch's for launches, and what our writer noted. */
 static enum rp_code arrow_category(struct rp_perfetto *r, const struct rp_perfetto_flow *from,

@@ -5,6 +5,7 @@
  * last one at or before a time converts it. All snapshots are read before the first event. A clock
  * may count in units of its own, and from the packet before instead of from its origin.
  */
+#include "base/order.h"
 #include "formats/perfetto/perfetto.h"
 
 #include <stdlib.h>
@@ -101,14 +102,7 @@ enum rp_code rp_perfetto_read_clocks(struct rp_perfetto *r, const struct rp_perf
     return RP_OK;
 }
 
-static int by_clock(const void *pa, const void *pb)
-{
-    const struct rp_perfetto_clock *a = pa, *b = pb;
-
-    if (a->clock != b->clock)
-        return a->clock < b->clock ? -1 : 1;
-    return a->ns < b->ns ? -1 : a->ns > b->ns;
-}
+RP_ORDER(by_clock, struct rp_perfetto_clock, RP_UP(clock), RP_UP(ns))
 
 void rp_perfetto_sort_clocks(struct rp_perfetto *r)
 {
@@ -163,25 +157,18 @@ enum rp_code rp_perfetto_restart_clocks(struct rp_perfetto *r,
 /* Through the last snapshot at or before ns, or the first of all. */
 static int64_t convert_ns(struct rp_perfetto *r, uint64_t key, int64_t ns)
 {
-    size_t low = 0, high = r->clocks.n;
     const struct rp_perfetto_clock probe = {.clock = key, .ns = ns};
+    size_t i;
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (by_clock(&r->clocks.at[middle], &probe) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low && r->clocks.at[low - 1].clock == key)
-        low--;
-    if (low == r->clocks.n || r->clocks.at[low].clock != key) {
+    RP_LOWER_BOUND(i, r->clocks.n, by_clock(&r->clocks.at[i], &probe) <= 0);
+    if (i && r->clocks.at[i - 1].clock == key)
+        i--;
+    if (i == r->clocks.n || r->clocks.at[i].clock != key) {
         r->no_clock++;
         return ns;
     }
     return rp_proto_trace_clamp(&r->t,
-                                (rp_wide_ns)ns - r->clocks.at[low].ns + r->clocks.at[low].trace_ns);
+                                (rp_wide_ns)ns - r->clocks.at[i].ns + r->clocks.at[i].trace_ns);
 }
 
 enum rp_code rp_perfetto_time(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,

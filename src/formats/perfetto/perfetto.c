@@ -9,6 +9,7 @@
  * of other data sources (the kernel's scheduler, memory and power of phones) are counted only.
  */
 #include "formats/perfetto/perfetto.h"
+#include "base/clock.h"
 #include "io/escaped.h"
 #include "io/inflate.h"
 
@@ -641,7 +642,7 @@ static enum rp_code read_perfetto(struct rp_input *in, const struct rp_read_opti
                                   struct rp_import *to, struct rp_err *err)
 {
     struct rp_perfetto *r = calloc(1, sizeof *r);
-    int64_t begin_ns = rp_proto_now_ns();
+    int64_t begin_ns = rp_clock_ns();
     enum rp_code code;
 
     if (!r)

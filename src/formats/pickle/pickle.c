@@ -862,6 +862,24 @@ enum rp_code rp_pickle_read(struct rp_pickle *out, const void *bytes, size_t n,
     return code == RP_OK ? index_dicts(out, err) : code;
 }
 
+enum rp_code rp_pickle_items(struct rp_pickle *p, rp_pickle_id list, size_t bytes,
+                             const rp_pickle_id **items, size_t *n, struct rp_err *err)
+{
+    uint64_t most = 8 * (uint64_t)bytes + 4096;
+
+    *n = 0;
+    *items = NULL;
+    if (!rp_pickle_is_list(p, list))
+        return RP_OK;
+    *n = rp_pickle_at(p, list)->n;
+    *items = rp_pickle_at(p, list)->v.items;
+    p->visits += *n;
+    if (p->visits > most)
+        return rp_err_set(err, RP_LIMIT, "lists that contain each other: over %llu items",
+                          (unsigned long long)most);
+    return RP_OK;
+}
+
 void rp_pickle_release(struct rp_pickle *p)
 {
     rp_arena_release(&p->arena);

@@ -53,6 +53,7 @@ struct rp_pickle {
     size_t used;        /* bytes up to and including the end of the pickle */
     struct rp_map keys; /* of large dicts: hash of dict and key -> item of the value */
     bool indexed;       /* they are all in `keys` */
+    uint64_t visits;    /* of items, by rp_pickle_items */
 };
 
 /* Reads one pickle; the bytes must outlive it. limits: NULL for the defaults; token_bytes and depth
@@ -75,6 +76,12 @@ static inline bool rp_pickle_is_list(const struct rp_pickle *p, rp_pickle_id id)
     return id != RP_NONE &&
            (p->values.at[id].type == RP_PICKLE_LIST || p->values.at[id].type == RP_PICKLE_TUPLE);
 }
+
+/* The items of a list or tuple; none of anything else. `bytes` is the size of the input: shared
+   lists could be visited far more often than that, so visits are counted, and too many are
+   RP_LIMIT. */
+enum rp_code rp_pickle_items(struct rp_pickle *p, rp_pickle_id list, size_t bytes,
+                             const rp_pickle_id **items, size_t *n, struct rp_err *err);
 
 /* The value of a text key in a dict, the last one set; RP_NONE: there is none, or it is no dict. */
 rp_pickle_id rp_pickle_get(const struct rp_pickle *p, rp_pickle_id dict, const char *key);

@@ -6,6 +6,7 @@
  * files: with a file of kernels, those beside it whose names begin the same are read into its
  * trace.
  */
+#include "base/clock.h"
 #include "base/decimal.h"
 #include "base/order.h"
 #include "base/vec.h"
@@ -252,23 +253,29 @@ static enum rp_code set_kernel(struct csv_reader *r, const struct table *t,
 
 RP_ORDER(by_dispatch, struct counted, RP_UP(process), RP_UP(dispatch), RP_UP(line))
 
-/* Adds the counters of a dispatch to its kernel. Of one counter there may be several instances. */
-static void add_counters(const struct csv_reader *r, int64_t dispatch, struct rp_activity_event *e)
+/* That of kernels, whose lines do not name it: the only one that has counters, or the first of all.
+ */
+static int64_t counted_process(const struct csv_reader *r)
 {
-    size_t low = 0, high = r->counted.n;
+    const struct counted *c = r->counted.at;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
+    return r->counted.n && c[0].process == c[r->counted.n - 1].process ? c[0].process : r->pid;
+}
 
-        if (r->counted.at[middle].dispatch < dispatch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < r->counted.n && r->counted.at[low].dispatch == dispatch; low++) {
-        const struct counted *c = &r->counted.at[low];
+/* Adds the counters of a dispatch to its kernel. Of one counter there may be several instances. */
+static void add_counters(const struct csv_reader *r, int64_t process, int64_t dispatch,
+                         struct rp_activity_event *e)
+{
+    const struct counted probe = {.process = process, .dispatch = dispatch};
+    size_t at;
+
+    RP_LOWER_BOUND(at, r->counted.n, by_dispatch(&r->counted.at[at], &probe) < 0);
+    for (; at < r->counted.n; at++) {
+        const struct counted *c = &r->counted.at[at];
         uint32_t i = 0;
 
+        if (c->process != process || c->dispatch != dispatch)
+            break;
         while (i < e->nargs && e->args[i].key != c->counter)
             i++;
         if (i < e->nargs)
@@ -286,7 +293,7 @@ static enum rp_code read_kernel(struct csv_reader *r, const struct table *t)
     if (!set_times(r, t, &e))
         return RP_OK;
     RP_TRY(set_kernel(r, t, &e));
-    add_counters(r, number_of(t, DISPATCH, -1), &e);
+    add_counters(r, counted_process(r), number_of(t, DISPATCH, -1), &e);
     return rp_activity_add(r->a, &e, r->err);
 }
 
@@ -365,7 +372,7 @@ static enum rp_code add_counted(struct csv_reader *r)
             continue;
         if (r->no_times)
             c.e.begin_ns = c.e.end_ns = (int64_t)i + 1;
-        add_counters(r, c.dispatch, &c.e);
+        add_counters(r, c.process, c.dispatch, &c.e);
         RP_TRY(rp_activity_add(r->a, &c.e, r->err));
     }
     if (!r->no_times || !r->counted.n)
@@ -498,7 +505,7 @@ static enum rp_code read_all(struct csv_reader *r, struct rp_input *in,
                              const struct rp_read_options *options, struct rp_import *to)
 {
     const char *name = rp_input_borrow_name(in);
-    int64_t begin_ns = rp_proto_now_ns();
+    int64_t begin_ns = rp_clock_ns();
     char beside[4096];
     bool kernels;
 

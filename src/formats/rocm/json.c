@@ -6,6 +6,7 @@
  * because tables may follow the records that need them, and ranks must be known before the first
  * event.
  */
+#include "base/clock.h"
 #include "base/decimal.h"
 #include "base/order.h"
 #include "formats/activity/texts.h"
@@ -21,18 +22,13 @@
 #define OPERATION     20     /* bits of the number of an operation of a kind */
 #define GPU           2      /* type of an agent */
 
-struct counted { /* the value of a counter */
-    int64_t dispatch, counter;
-    double value;
-};
-
 struct process { /* an element */
     int64_t pid;
     struct rp_texts kinds, operations; /* of buffer records */
-    struct rp_texts markers, kernels, counters;
+    struct rp_texts markers, kernels;
     struct rp_map agents; /* handle -> device + 1; 0: not a GPU */
     int64_t first_agent;  /* of its dispatches; 0: it has none */
-    RP_VEC(struct counted) values;
+    struct rp_rocm_values values;
 };
 
 struct json_reader {
@@ -414,33 +410,6 @@ static struct rp_activity_event event_of(const struct json_reader *r, const stru
                                       .track = rec->has_stream ? rec->stream : rec->queue};
 }
 
-static enum rp_code add_counters(struct json_reader *r, int64_t dispatch,
-                                 struct rp_activity_event *e)
-{
-    size_t low = 0, high = r->of->values.n, n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (r->of->values.at[middle].dispatch < dispatch)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    while (low < r->of->values.n && r->of->values.at[low].dispatch == dispatch) {
-        int64_t counter = r->of->values.at[low].counter;
-        double sum = 0;
-
-        for (; low < r->of->values.n && r->of->values.at[low].dispatch == dispatch &&
-               r->of->values.at[low].counter == counter;
-             low++)
-            sum += r->of->values.at[low].value;
-        RP_TRY(
-            rp_rocm_counter(r->a, e, rp_texts_borrow(&r->of->counters, counter, &n), sum, r->err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code add_kernel(struct json_reader *r, const struct record *rec)
 {
     struct rp_activity_event e = event_of(r, rec);
@@ -453,8 +422,7 @@ static enum rp_code add_kernel(struct json_reader *r, const struct record *rec)
         RP_TRY(rp_proto_trace_word(&r->a->t, "(kernel without name)", &e.name, r->err));
     RP_TRY(rp_rocm_dims(r->a, &e, rec->grid, rec->group, r->err));
     RP_TRY(rp_activity_int(r->a, &e, "queue", rec->queue, r->err));
-    if (r->of->values.n)
-        RP_TRY(add_counters(r, rec->dispatch, &e));
+    RP_TRY(rp_rocm_values_add(&r->of->values, r->a, rec->dispatch, &e, r->err));
     return rp_activity_add(r->a, &e, r->err);
 }
 
@@ -561,15 +529,13 @@ static enum rp_code read_buffers(struct json_reader *r)
 
 /* ------------------------------------------------------------------ counters */
 
-RP_ORDER(by_dispatch, struct counted, RP_UP(dispatch), RP_UP(counter))
-
 /* "records": [{"counter_id": {"handle": 7}, "value": 16384}, ...] */
 static enum rp_code read_values(struct json_reader *r)
 {
     if (!enter_list(r))
         return RP_OK;
     while (rp_json_element(r->p)) {
-        struct counted c = {0};
+        struct rp_rocm_value c = {0};
         struct rp_json_token key;
 
         if (!enter_object(r))
@@ -583,7 +549,7 @@ static enum rp_code read_values(struct json_reader *r)
                 rp_json_skip(r->p);
         }
         if (r->tables)
-            RP_TRY(rp_vec_push(&r->of->values, c, r->err));
+            RP_TRY(rp_vec_push(&r->of->values.all, c, r->err));
     }
     return RP_OK;
 }
@@ -592,7 +558,7 @@ static enum rp_code read_values(struct json_reader *r)
 static enum rp_code read_counted(struct json_reader *r, uint64_t row)
 {
     struct record rec = {.grid = {1, 1, 1}, .group = {1, 1, 1}};
-    size_t from = r->of->values.n;
+    size_t from = r->of->values.all.n;
     struct rp_json_token key;
 
     while (rp_json_field(r->p, &key)) {
@@ -603,8 +569,8 @@ static enum rp_code read_counted(struct json_reader *r, uint64_t row)
         else if (!rp_json_key_is(&key, "dispatch_data"))
             rp_json_skip(r->p);
     }
-    for (size_t i = from; r->tables && i < r->of->values.n; i++)
-        r->of->values.at[i].dispatch = rec.dispatch;
+    for (size_t i = from; r->tables && i < r->of->values.all.n; i++)
+        r->of->values.all.at[i].kernel = rec.dispatch;
     if (r->tables || r->of->first_agent || rp_json_failed(r->p))
         return RP_OK;
     if (!rec.has_times[0] || !rec.has_times[1]) {
@@ -656,7 +622,7 @@ static enum rp_code read_table(struct json_reader *r, const struct rp_json_token
             RP_TRY(read_named(r, &r->of->kernels, "kernel_id", "formatted_kernel_name",
                               "kernel_name"));
         else if (counters)
-            RP_TRY(read_named(r, &r->of->counters, "id", "name", "symbol"));
+            RP_TRY(read_named(r, &r->of->values.names, "id", "name", "symbol"));
         else
             RP_TRY(read_agent(r));
     }
@@ -733,9 +699,8 @@ static enum rp_code find_ranks(struct json_reader *r)
         struct process *p = &r->processes.at[i];
         int64_t device;
 
-        if (p->values.n)
-            qsort(p->values.at, p->values.n, sizeof *p->values.at, by_dispatch);
-        if (!p->first_agent && !p->values.n)
+        rp_rocm_values_sort(&p->values);
+        if (!p->first_agent && !p->values.all.n)
             continue;
         r->of = p;
         device = device_of(r, p->first_agent);
@@ -753,9 +718,8 @@ static void release_reader(struct json_reader *r)
         rp_texts_release(&p->operations);
         rp_texts_release(&p->markers);
         rp_texts_release(&p->kernels);
-        rp_texts_release(&p->counters);
         rp_map_release(&p->agents);
-        rp_vec_release(&p->values);
+        rp_rocm_values_release(&p->values);
     }
     rp_vec_release(&r->processes);
 }
@@ -777,7 +741,7 @@ static enum rp_code end_early(struct json_reader *r, enum rp_code code, bool sal
 static enum rp_code read_all(struct json_reader *r, struct rp_input *in,
                              const struct rp_read_options *options, struct rp_import *to)
 {
-    int64_t begin_ns = rp_proto_now_ns();
+    int64_t begin_ns = rp_clock_ns();
     enum rp_code code;
 
     RP_TRY(rp_activity_init(r->a, in, options, rp_format_rocprof_json.name, r->err));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/rocm/rocm.h"
+#include "base/order.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,46 @@ enum rp_code rp_rocm_counter(struct rp_activity *a, struct rp_activity_event *e,
     *arg = (struct rp_arg){.type = RP_ARG_F64, .v.f = value};
     e->nargs++;
     return rp_activity_intern(a, text, (size_t)n, &arg->key, err);
+}
+
+RP_ORDER(by_kernel, struct rp_rocm_value, RP_UP(kernel), RP_UP(counter))
+
+void rp_rocm_values_sort(struct rp_rocm_values *values)
+{
+    if (values->all.n)
+        qsort(values->all.at, values->all.n, sizeof *values->all.at, by_kernel);
+}
+
+size_t rp_rocm_values_first(const struct rp_rocm_values *values, int64_t kernel)
+{
+    size_t i;
+
+    RP_LOWER_BOUND(i, values->all.n, values->all.at[i].kernel < kernel);
+    return i;
+}
+
+enum rp_code rp_rocm_values_add(const struct rp_rocm_values *values, struct rp_activity *a,
+                                int64_t kernel, struct rp_activity_event *e, struct rp_err *err)
+{
+    const struct rp_rocm_value *at = values->all.at + rp_rocm_values_first(values, kernel);
+    const struct rp_rocm_value *end = values->all.at + values->all.n;
+    size_t n;
+
+    while (at < end && at->kernel == kernel) {
+        int64_t counter = at->counter;
+        double sum = 0;
+
+        for (; at < end && at->kernel == kernel && at->counter == counter; at++)
+            sum += at->value;
+        RP_TRY(rp_rocm_counter(a, e, rp_texts_borrow(&values->names, counter, &n), sum, err));
+    }
+    return RP_OK;
+}
+
+void rp_rocm_values_release(struct rp_rocm_values *values)
+{
+    rp_texts_release(&values->names);
+    rp_vec_release(&values->all);
 }
 
 enum rp_code rp_rocm_name_call(struct rp_activity *a, struct rp_activity_event *e, const char *name,

@@ -3,6 +3,7 @@
 #define RP_FORMATS_ROCM_ROCM_H
 /* What the readers of ROCm's recordings share: rocpd, RPD, and the JSON and CSV of rocprofv3. */
 #include "formats/activity/activity.h"
+#include "formats/activity/texts.h"
 
 /* The kind of a call by its domain ("HIP_RUNTIME_API_EXT", "MARKER_CORE_API") and, of RCCL, by its
    name. */
@@ -18,6 +19,25 @@ enum rp_code rp_rocm_dims(struct rp_activity *a, struct rp_activity_event *e, co
 /* A hardware counter of a kernel: the argument "counter NAME", as `record --counters` has it. */
 enum rp_code rp_rocm_counter(struct rp_activity *a, struct rp_activity_event *e, const char *name,
                              double value, struct rp_err *err);
+
+/* The value of an instance of a counter, for readers that have the values before the kernels. */
+struct rp_rocm_value {
+    int64_t kernel; /* its dispatch, or its event */
+    int64_t counter;
+    double value;
+};
+struct rp_rocm_values {
+    struct rp_texts names; /* of counters */
+    RP_VEC(struct rp_rocm_value) all;
+};
+
+void rp_rocm_values_sort(struct rp_rocm_values *values); /* after the last was added */
+size_t rp_rocm_values_first(const struct rp_rocm_values *values,
+                            int64_t kernel); /* or their number */
+/* Adds those of a kernel to its event; the values of a counter's instances are added up. */
+enum rp_code rp_rocm_values_add(const struct rp_rocm_values *values, struct rp_activity *a,
+                                int64_t kernel, struct rp_activity_event *e, struct rp_err *err);
+void rp_rocm_values_release(struct rp_rocm_values *values);
 
 /* Names a call, and says of one of RCCL what it does. */
 enum rp_code rp_rocm_name_call(struct rp_activity *a, struct rp_activity_event *e, const char *name,

@@ -27,11 +27,6 @@ struct rocpd_event {
     rp_str message; /* of a range of roctx, or 0 */
 };
 
-struct rocpd_value { /* of a counter */
-    int64_t event, counter;
-    double value;
-};
-
 struct rocpd_argument { /* of a call of RCCL */
     int64_t event, elements;
     const char *type;
@@ -43,13 +38,13 @@ struct rocpd { /* the reader of one process */
     char uuid[UUID_BYTES];
     uint32_t part;  /* among the processes of the file */
     bool described; /* its devices are known */
-    struct rp_texts texts, counters;
+    struct rp_texts texts;
     struct rp_texts kernels[2]; /* names for people, and as compiled */
     struct rp_map event_of;     /* number of an event -> index in events */
     struct rp_map threads;      /* number of a thread -> that of the system */
     struct rp_map agents;       /* number of an agent -> its device + 1; 0: the host */
     RP_VEC(struct rocpd_event) events;
-    RP_VEC(struct rocpd_value) values;
+    struct rp_rocm_values values;
     RP_VEC(struct rocpd_argument) arguments;
 };
 
@@ -177,50 +172,14 @@ static int64_t device_of(const struct rocpd *r, const struct rp_rows *rows, int 
 
 /* ------------------------------------------------------------------ counters */
 
-RP_ORDER(by_event, struct rocpd_value, RP_UP(event), RP_UP(counter))
-
 static enum rp_code read_value(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rocpd *r = user;
-    struct rocpd_value v = {.event = rp_cell_int(rows, 0, -1),
-                            .counter = rp_cell_int(rows, 1, -1),
-                            .value = rp_cell_real(rows, 2)};
+    struct rp_rocm_value v = {.kernel = rp_cell_int(rows, 0, -1),
+                              .counter = rp_cell_int(rows, 1, -1),
+                              .value = rp_cell_real(rows, 2)};
 
-    return rp_vec_push(&r->values, v, err);
-}
-
-static size_t first_value(const struct rocpd *r, int64_t event)
-{
-    size_t low = 0, high = r->values.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (r->values.at[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Values of one counter of a kernel are those of its instances: they are added up. */
-static enum rp_code add_counters(struct rocpd *r, int64_t event, struct rp_activity_event *e,
-                                 struct rp_err *err)
-{
-    size_t i = first_value(r, event), n;
-
-    while (i < r->values.n && r->values.at[i].event == event) {
-        int64_t counter = r->values.at[i].counter;
-        double sum = 0;
-
-        for (; i < r->values.n && r->values.at[i].event == event &&
-               r->values.at[i].counter == counter;
-             i++)
-            sum += r->values.at[i].value;
-        RP_TRY(rp_rocm_counter(r->a, e, rp_texts_borrow(&r->counters, counter, &n), sum, err));
-    }
-    return RP_OK;
+    return rp_vec_push(&r->values.all, v, err);
 }
 
 /* The rank of this process of the file. */
@@ -238,18 +197,21 @@ static enum rp_code read_sample(void *user, const struct rp_rows *rows, struct r
     struct rocpd *r = user;
     int64_t event = rp_cell_int(rows, 1, -1);
 
-    for (size_t i = first_value(r, event); i < r->values.n && r->values.at[i].event == event; i++) {
+    for (size_t i = rp_rocm_values_first(&r->values, event); i < r->values.all.n; i++) {
+        const struct rp_rocm_value *v = &r->values.all.at[i];
         struct rp_activity_event e = {.kind = RP_ACTIVITY_COUNTER,
                                       .process = own_rank(r),
                                       .device = RP_ACTIVITY_HOST,
-                                      .track = -2 - (r->values.at[i].counter & INT32_MAX)};
+                                      .track = -2 - (v->counter & INT32_MAX)};
 
+        if (v->kernel != event)
+            break;
         if (!rp_cell_get(rows, 0, &e.begin_ns)) {
             rp_activity_skip(r->a, rp_rows_table(rows), rp_rows_number(rows));
             return RP_OK;
         }
-        RP_TRY(rp_texts_intern(&r->counters, r->a, r->values.at[i].counter, &e.name, err));
-        RP_TRY(rp_activity_real(r->a, &e, "value", r->values.at[i].value, err));
+        RP_TRY(rp_texts_intern(&r->values.names, r->a, v->counter, &e.name, err));
+        RP_TRY(rp_activity_real(r->a, &e, "value", v->value, err));
         RP_TRY(rp_activity_add(r->a, &e, err));
     }
     return RP_OK;
@@ -303,8 +265,7 @@ static enum rp_code read_kernel(void *user, const struct rp_rows *rows, struct r
     RP_TRY(rp_rocm_dims(r->a, &e, grid, group, err));
     if (rp_cell_get(rows, QUEUE, &n))
         RP_TRY(rp_activity_int(r->a, &e, "queue", n, err));
-    if (r->values.n)
-        RP_TRY(add_counters(r, rp_cell_int(rows, EVENT, -1), &e, err));
+    RP_TRY(rp_rocm_values_add(&r->values, r->a, rp_cell_int(rows, EVENT, -1), &e, err));
     return rp_activity_add(r->a, &e, err);
 }
 
@@ -348,19 +309,12 @@ static enum rp_code read_argument(void *user, const struct rp_rows *rows, struct
 static enum rp_code add_arguments(struct rocpd *r, int64_t event, struct rp_activity_event *e,
                                   struct rp_err *err)
 {
-    size_t low = 0, high = r->arguments.n;
     rp_str word;
+    size_t i;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (r->arguments.at[middle].event < event)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < r->arguments.n && r->arguments.at[low].event == event; low++) {
-        const struct rocpd_argument *arg = &r->arguments.at[low];
+    RP_LOWER_BOUND(i, r->arguments.n, r->arguments.at[i].event < event);
+    for (; i < r->arguments.n && r->arguments.at[i].event == event; i++) {
+        const struct rocpd_argument *arg = &r->arguments.at[i];
 
         if (arg->elements >= 0) {
             RP_TRY(rp_activity_int(r->a, e, "In msg nelems", arg->elements, err));
@@ -426,13 +380,12 @@ static enum rp_code read_lists(struct rocpd *r, struct rp_err *err)
     RP_TRY(load_texts(r, "string", "string", &r->texts, err));
     RP_TRY(load_texts(r, "info_kernel_symbol", "display_name", &r->kernels[0], err));
     RP_TRY(load_texts(r, "info_kernel_symbol", "kernel_name", &r->kernels[1], err));
-    RP_TRY(load_texts(r, "info_pmc", "symbol", &r->counters, err));
+    RP_TRY(load_texts(r, "info_pmc", "symbol", &r->values.names, err));
     RP_TRY(each_row(r, "info_thread", thread, read_thread, err));
     RP_TRY(each_row(r, "event", event, read_event, err));
     RP_TRY(each_row(r, "pmc_event", value, read_value, err));
     RP_TRY(each_row(r, "arg", argument, read_argument, err));
-    if (r->values.n)
-        qsort(r->values.at, r->values.n, sizeof *r->values.at, by_event);
+    rp_rocm_values_sort(&r->values);
     if (r->arguments.n)
         qsort(r->arguments.at, r->arguments.n, sizeof *r->arguments.at, by_call);
     return RP_OK;
@@ -458,14 +411,13 @@ static enum rp_code read_events(struct rocpd *r, struct rp_err *err)
 static void release_process(struct rocpd *r)
 {
     rp_texts_release(&r->texts);
-    rp_texts_release(&r->counters);
     rp_texts_release(&r->kernels[0]);
     rp_texts_release(&r->kernels[1]);
     rp_map_release(&r->event_of);
     rp_map_release(&r->threads);
     rp_map_release(&r->agents);
     rp_vec_release(&r->events);
-    rp_vec_release(&r->values);
+    rp_rocm_values_release(&r->values);
     rp_vec_release(&r->arguments);
 }
 

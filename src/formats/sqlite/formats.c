@@ -5,6 +5,8 @@
  * them.
  */
 #include "formats/formats.h"
+#include "base/clock.h"
+#include "base/text.h"
 #include "formats/list.h"
 #include "formats/sqlite/readers.h"
 
@@ -23,16 +25,9 @@ static enum rp_sniff sniff_table(const uint8_t *head, size_t n, const char *tabl
     return memmem(head, n, table, strlen(table)) ? RP_SNIFF_CERTAIN : RP_SNIFF_FALLBACK;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), len = strlen(end);
-
-    return n >= len && !strcmp(text + n - len, end);
-}
-
 static bool is_report(const char *file)
 {
-    return ends_with(file, ".nsys-rep") || ends_with(file, ".qdrep");
+    return rp_text_ends(file, ".nsys-rep") || rp_text_ends(file, ".qdrep");
 }
 
 /* A report of Nsight Systems is known by its name only: the format is not published. */
@@ -122,7 +117,7 @@ static enum rp_code read_with(struct rp_activity *a, struct rp_input *in,
                               const struct rp_read_options *options, struct rp_import *to,
                               struct rp_err *err)
 {
-    int64_t begin_ns = rp_proto_now_ns();
+    int64_t begin_ns = rp_clock_ns();
     struct rp_database *db = NULL;
     enum rp_code code;
     size_t i = 0;

@@ -9,6 +9,7 @@
 #include "formats/tensorflow/runmeta.h"
 
 #include "abi/proto/runmeta.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/vec.h"
 
@@ -365,7 +366,7 @@ static enum rp_code read_runmeta(struct rp_input *in, const struct rp_read_optio
                                  struct rp_import *to, struct rp_err *err)
 {
     struct runmeta_reader *r = calloc(1, sizeof *r);
-    int64_t begin_ns = rp_proto_now_ns();
+    int64_t begin_ns = rp_clock_ns();
     enum rp_code code;
 
     if (!r)

@@ -77,8 +77,8 @@ struct snapshot_reader {
     uint16_t instant, span;
     struct rp_map stacks; /* list of frames -> string */
     rp_str empty_stack;
-    char *text; /* STACK_BYTES */
-    uint64_t visits, most_visits;
+    char *text;    /* STACK_BYTES */
+    size_t nbytes; /* of the input */
     int64_t first_us, last_us;
     bool timed, clamped;
     bool expandable; /* segments that grow: the sizes of blocks are not known */
@@ -90,22 +90,10 @@ static int64_t get_int(const struct snapshot_reader *r, rp_pickle_id dict, const
     return rp_pickle_get_int(&r->values, dict, key, 0);
 }
 
-/* The items of a list in the dict; 0 where it has none. Shared lists could be visited more often
-   than there are bytes, so visits are counted. */
 static enum rp_code list_items(struct snapshot_reader *r, rp_pickle_id list,
                                const rp_pickle_id **items, size_t *n)
 {
-    *n = 0;
-    *items = NULL;
-    if (!rp_pickle_is_list(&r->values, list))
-        return RP_OK;
-    *n = rp_pickle_at(&r->values, list)->n;
-    *items = rp_pickle_at(&r->values, list)->v.items;
-    r->visits += *n;
-    if (r->visits > r->most_visits)
-        return rp_err_set(r->err, RP_LIMIT, "lists that contain each other: over %llu items",
-                          (unsigned long long)r->most_visits);
-    return RP_OK;
+    return rp_pickle_items(&r->values, list, r->nbytes, items, n, r->err);
 }
 
 /* ------------------------------------------------------------------ call stacks */
@@ -714,7 +702,7 @@ static enum rp_code read_values(struct snapshot_reader *r, struct rp_input *in,
         return rp_err_set(
             r->err, RP_FORMAT,
             "is a pickle, but not a memory snapshot of PyTorch: it has no 'segments'");
-    r->most_visits = 8 * (uint64_t)*n + 4096;
+    r->nbytes = *n;
     return RP_OK;
 }
 

@@ -27,6 +27,7 @@
 #include "formats/write/writers.h"
 #include "io/escaped.h"
 #include "io/json_strict.h"
+#include "trace/meta.h"
 
 struct chrome {
     const struct rp_trace *t;
@@ -456,14 +457,6 @@ static void put_overlay(struct chrome *c)
 
 /* ------------------------------------------------------------------ the document */
 
-static bool has_meta(const struct rp_trace *t, const char *key)
-{
-    for (uint32_t i = 0; i < t->nmeta; i++)
-        if (strcmp(rp_trace_str(t, t->meta[i].key), key) == 0)
-            return true;
-    return false;
-}
-
 static void put_meta(struct chrome *c, bool after)
 {
     const struct rp_trace *t = c->t;
@@ -483,12 +476,12 @@ static void put_facts(struct chrome *c)
 {
     const struct rp_trace *t = c->t;
 
-    if (t->has_base && !has_meta(t, "baseTimeNanoseconds")) {
+    if (t->has_base && !rp_trace_meta(t, "baseTimeNanoseconds")) {
         put_separator(c);
         rp_emit_text(&c->e, "\"baseTimeNanoseconds\":");
         rp_emit_i64(&c->e, t->base_ns);
     }
-    if (!c->foreign || t->rank == RP_NO_RANK || has_meta(t, "distributedInfo"))
+    if (!c->foreign || t->rank == RP_NO_RANK || rp_trace_meta(t, "distributedInfo"))
         return;
     put_separator(c);
     rp_emit_text(&c->e, "\"distributedInfo\":{\"rank\":");

@@ -17,10 +17,12 @@
  */
 #include "abi/proto/perfetto.h"
 #include "base/hash.h"
+#include "base/order.h"
 #include "formats/chrome/facts.h"
 #include "formats/write/writers.h"
 #include "io/emit.h"
 #include "io/proto_write.h"
+#include "trace/meta.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,14 +148,6 @@ static void put_metadata(struct writer *c, const char *key, size_t n, const char
     rp_proto_end(&c->w, one);
 }
 
-static bool has_meta(const struct rp_trace *t, const char *key)
-{
-    for (uint32_t i = 0; i < t->nmeta; i++)
-        if (strcmp(rp_trace_str(t, t->meta[i].key), key) == 0)
-            return true;
-    return false;
-}
-
 static void put_all_metadata(struct writer *c)
 {
     const struct rp_trace *t = c->t;
@@ -167,7 +161,7 @@ static void put_all_metadata(struct writer *c)
             put_metadata(c, key, strlen(key), rp_trace_str(t, t->meta[i].value),
                          rp_trace_str_len(t, t->meta[i].value));
     }
-    if (t->rank != RP_NO_RANK && !has_meta(t, "distributedInfo")) {
+    if (t->rank != RP_NO_RANK && !rp_trace_meta(t, "distributedInfo")) {
         int n = snprintf(text, sizeof text, "{\"rank\":%d,\"world_size\":%d}", t->rank,
                          t->world_size > 0 ? t->world_size : 0);
 
@@ -446,14 +440,7 @@ static void put_args(struct writer *c, rp_event e)
 
 /* ------------------------------------------------------------------ arrows */
 
-static int by_event(const void *pa, const void *pb)
-{
-    const struct end *a = pa, *b = pb;
-
-    if (a->event != b->event)
-        return a->event < b->event ? -1 : 1;
-    return a->flow < b->flow ? -1 : 1;
-}
+RP_ORDER(by_event, struct end, RP_UP(event), RP_UP(flow))
 
 /* Arrows with the same name and number are one id. It ends where only one event is its end: an id
    that ended does not lead to a second one. */

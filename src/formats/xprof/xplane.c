@@ -9,6 +9,7 @@
  * comes before it and the next planes
  */
 #include "formats/xprof/xplane.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 
@@ -231,7 +232,7 @@ static enum rp_code read_xplane(struct rp_input *in, const struct rp_read_option
                                 struct rp_import *to, struct rp_err *err)
 {
     struct rp_xplane *r = calloc(1, sizeof *r);
-    int64_t begin_ns = rp_proto_now_ns();
+    int64_t begin_ns = rp_clock_ns();
     struct rp_proto_trace t;
     enum rp_code code;
 

@@ -61,10 +61,7 @@ const struct rp_type rp_opt_exports_type = {"exports", sizeof(struct rp_opt_expo
 
 /* ------------------------------------------------------------------ what exporters share */
 
-static int by_id(const void *pa, const void *pb)
-{
-    return RP_COMPARE(*(const int64_t *)pa, *(const int64_t *)pb);
-}
+RP_ORDER(by_id, int64_t, RP_COMPARE(*a, *b))
 
 const char *rp_opt_group_ids(const struct rp_opt_plan *plan, const struct rp_opt_group *group,
                              struct rp_arena *arena)

@@ -20,12 +20,7 @@ enum rp_code rp_sim_match(const struct rp_sim_run *run, rp_sim_task_vec *list, u
     return run->says ? rp_vec_push(list, task, err) : RP_OK;
 }
 
-static int by_number(const void *pa, const void *pb)
-{
-    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
-
-    return (a > b) - (a < b);
-}
+RP_ORDER(by_number, uint32_t, RP_COMPARE(*a, *b))
 
 /* The list becomes the names of its tasks, which are then counted. */
 static size_t count_names(const struct rp_sim_run *run, rp_sim_task_vec *list,

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_BASE_CLOCK_H
+#define RP_BASE_CLOCK_H
+#include <stdint.h>
+#include <time.h>
+
+/* Nanoseconds of the monotonic clock. */
+static inline int64_t rp_clock_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+#endif
