@@ -103,7 +103,7 @@ def main():
             continue  # not a trace: a program, a list of facts
         name = str(path.relative_to(DATA)) if path.is_relative_to(DATA) else path.name
         if not begun:
-            print("| trace |", " | ".join(row), "|\n|---" * 1 + "|---" * len(row) + "|")
+            print("| trace |", " | ".join(row), "|\n|---" + "|---" * len(row) + "|")
             begun = True
         print(f"| {name} |", " | ".join(row.values()), "|", flush=True)
         bad += row["disagreements"] != "-"
