@@ -49,8 +49,8 @@ struct rp_opt_limits {
     struct rp_ctx *ctx;   /* is told about progress, and may ask to stop; or NULL */
     enum rp_opt_stop stopped;
     struct rp_opt_workspace *workspace; /* where better plans are noted, and resumed; or NULL */
-    const struct rp_worlds *run;        /* until it ran `certain` times the clock is not asked */
-    size_t certain;
+    const struct rp_worlds *run;        /* the search goes on, whatever the time, until it has */
+    size_t certain;                     /* simulated so many plans */
 };
 
 extern const char *const rp_opt_family_names[RP_OPT_FAMILIES];

@@ -122,8 +122,8 @@ static enum rp_code read_line(struct thunk_line line, uint64_t token_bytes, uint
     if (!line_begin(&line, &id, &kind, &kind_n))
         return RP_OK;
     if ((size_t)(line.end - kind) > token_bytes)
-        return rp_err_set(err, RP_LIMIT, "thunk %lld: a line of %zu bytes", (long long)id,
-                          (size_t)(line.end - kind));
+        return rp_err_set(err, RP_LIMIT, "thunk %lld: its line has %zu bytes, which is too long",
+                          (long long)id, (size_t)(line.end - kind));
     while (*depth && open_indent[*depth - 1] >= line.indent)
         --*depth;
     *t = (struct rp_thunk){.id = id,

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Participants of a rendezvous are found by the edges into its node. A hop is a task on the link
- * that leaves its rank; it can start when the rank is there and has what it sends, and what it
- * sends is there when it ends. Transfers that were recorded at the same time shared the links: a
- * hop of a ring takes its part of the work that a transfer was (transport.h), and sharing comes
- * about again. The busiest link of a tree is busy for half of it: it is shared half as much. What
- * ranks took longer than the fastest of them follows their last hop.
+ * A collective becomes the messages ("hops") of a ring or a tree. Its participants are the ranks
+ * with an edge into the node of its rendezvous. A hop occupies the link that leaves the sending
+ * rank. It starts once that rank has arrived and has received the data that it passes on; the
+ * receiver has the data when the hop ends.
+ *
+ * Transfers that overlapped in the recording shared the links, so their recorded durations are too
+ * long for a transfer alone. A hop therefore takes only its part of the transfer's own work
+ * (transport.h), and where hops overlap, the simulation lets them share the link again. In a tree
+ * the busiest link is busy for half of the transfer, and so is shared for half of it. If a rank
+ * needed longer than the fastest one, the difference follows its last hop.
  */
 #include "sim/model/expand.h"
 
@@ -20,7 +24,7 @@
 struct participant {
     uint32_t rendezvous, rank, arrive, comm, edge; /* edge: from the rendezvous to the transfer */
     int64_t lag_ns;                                /* from its arrival to the rendezvous */
-    double share;                                  /* of its time that was its own */
+    double share;                                  /* its own work / its recorded duration */
 };
 
 struct expand_ctx {
@@ -79,7 +83,8 @@ static enum rp_code find_members(struct expand_ctx *x)
     return RP_OK;
 }
 
-/* By the first rank: what it did at the same time as something else was shared. */
+/* Which part of a transfer's duration is its own work, and which comes from sharing the link with
+   transfers that overlap it. The first rank of the collective is looked at. */
 static enum rp_code find_shares(struct expand_ctx *x)
 {
     struct rp_transfer *list = malloc((x->members.n + 1) * sizeof *list);
