@@ -40,11 +40,17 @@ struct rp_ctx_options {
     unsigned threads;         /* 0: one per core that this process may use */
     rp_progress_fn *progress; /* or NULL */
     void *progress_user;
+    /* 1: where mpirun or srun has started this process beside others, they divide the inputs of
+       questions about ranks; process 0 gets the answer, the others a result of NULL. All must ask
+       the same. */
+    int distributed;
 };
 
 /* options may be NULL. */
 RP_API enum rp_code rp_ctx_new(const struct rp_ctx_options *options, struct rp_ctx **out,
                                struct rp_err *err);
+/* 1: this process helps another one, which has the answers and reports what goes wrong. */
+RP_API int rp_ctx_helps(const struct rp_ctx *ctx);
 RP_API void rp_ctx_free(struct rp_ctx *ctx); /* NULL is fine */
 
 #ifdef __cplusplus

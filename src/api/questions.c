@@ -6,6 +6,7 @@
 #include "dataset/selection.h"
 #include "dataset/trust.h"
 #include "sim/whatif/whatifs.h"
+#include "team/team.h"
 
 #include <string.h>
 
@@ -115,7 +116,7 @@ static enum rp_code ask_row(const struct rp_question_row *row, struct rp_ctx *ct
                             const struct rp_dataset *dataset, const struct rp_settings *settings,
                             struct rp_result **out, struct rp_err *err)
 {
-    bool select = true, again;
+    bool select = rp_team_size(ctx->team) < 2, again; /* processes divide all files */
     enum rp_code code;
 
     do {
@@ -149,6 +150,8 @@ enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset, const 
         !(row->question.accepts & RP_ACCEPTS_NONE_TOO) && !dataset)
         return rp_err_set(err, RP_USAGE, "question '%s' needs an input", question);
     RP_TRY(rp_settings_init(&checked, row->question.options, settings, nsettings, err));
+    if (rp_ctx_helps(ctx) && (!row->ranks.rank || row->ranks.memory))
+        return rp_err_set(err, RP_CANCELLED, "the answer is made by process 0");
     code = ask_row(row, ctx, dataset, &checked, out, err);
     if (code != RP_OK) {
         rp_result_free(*out);

@@ -198,6 +198,7 @@ static int ask_once(const struct cli_call *call)
     if (!words_fit(call, &err))
         return cli_usage(call->command->name, &err);
     options.threads = thread_count(call);
+    options.distributed = (call->command->question->accepts & RP_ACCEPTS_TRACES) != 0;
     cli_progress_begin(&progress, common_flag(call, "quiet"));
     if (call->command->question->anytime)
         cli_progress_hold_interrupts(&progress);
@@ -205,6 +206,12 @@ static int ask_once(const struct cli_call *call)
     if (code == RP_OK)
         code = ask_question(call, ctx, &result, &err);
     cli_progress_end(&progress);
+    if (rp_ctx_helps(ctx)) { /* process 0 answers, and says what went wrong */
+        if (result)
+            rp_result_free(result);
+        rp_ctx_free(ctx);
+        return 0;
+    }
     if (code == RP_OK && wrote_to_stdout(call))
         ask_warn(result);
     else if (code == RP_OK)

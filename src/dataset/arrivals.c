@@ -98,6 +98,11 @@ static enum rp_code know_run(struct rp_rank_query *q, const struct rp_arrival *a
                                  .side = q->run_of && !is_own ? q->run_of[source] : 0,
                                  .base = is_own ? 0 : BASE_OF(source, r)};
 
+    if (arrival->checked && !run->source && !is_own)
+        return rp_err_set(err, RP_USAGE,
+                          "the processes see different files at '%s': give all of them the same "
+                          "ones, or make a digest on each node ('reprise digest')",
+                          q->dataset->given);
     for (*out = 0; *out < q->known.n; (*out)++)
         if (!strcmp(q->known.at[*out].run->id, run->id) && q->known.at[*out].side == known.side &&
             q->known.at[*out].run->nparts == run->nparts)
@@ -200,7 +205,7 @@ static void count_inputs(struct rp_rank_query *q)
     }
     files += rp_dataset_count(q->dataset) - digests;
     q->several = files > 1;
-    if (!log)
+    if (!log || !digests)
         return;
     log->nfiles = files + holes;
     if (same && digests == rp_dataset_count(q->dataset))

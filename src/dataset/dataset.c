@@ -7,6 +7,7 @@
 #include "dataset/dataset.h"
 
 #include "formats/formats.h"
+#include "team/team.h"
 
 #include "rp_config.h"
 
@@ -41,7 +42,10 @@ enum rp_code rp_ctx_new(const struct rp_ctx_options *options, struct rp_ctx **ou
     if (!ctx)
         return rp_err_nomem(err, "making a context");
     code = rp_pool_new(o.threads, &ctx->pool, err);
+    if (code == RP_OK && o.distributed)
+        code = rp_team_join(&ctx->team, err);
     if (code != RP_OK) {
+        rp_pool_free(ctx->pool);
         free(ctx);
         return code;
     }
@@ -55,8 +59,14 @@ void rp_ctx_free(struct rp_ctx *ctx)
 {
     if (!ctx)
         return;
+    rp_team_leave(ctx->team);
     rp_pool_free(ctx->pool);
     free(ctx);
+}
+
+int rp_ctx_helps(const struct rp_ctx *ctx)
+{
+    return ctx && rp_team_rank(ctx->team) > 0;
 }
 
 /* The user's additions to our tables of names. */
@@ -106,6 +116,8 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
         code = rp_sources_open(paths, npaths, &dataset->limits, &dataset->sources, err);
     if (code == RP_OK && !rp_sources_count(dataset->sources))
         code = rp_err_set(err, RP_FORMAT, "'%s' contains no files", paths[0]);
+    if (ctx && ctx->team)
+        code = rp_team_agree(ctx->team, code, err);
     if (code != RP_OK) {
         rp_dataset_free(dataset);
         return code;

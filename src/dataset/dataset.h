@@ -19,8 +19,10 @@ struct rp_ctx {
     void *progress_user;
     bool resend_parts; /* for tests: parts of ranks are written and read back before they are joined
                         */
+    struct rp_team *team; /* processes that share the work of questions about ranks, or NULL */
 };
 
+struct rp_team;
 struct rp_trust_log;
 struct rp_selection;
 

@@ -13,6 +13,7 @@
 #include "facts/step_times.h"
 #include "result/part.h"
 #include "result/result.h"
+#include "team/team.h"
 #include "trace/run.h"
 
 #include <pthread.h>
@@ -661,6 +662,56 @@ static enum rp_code read_ranks(struct rp_rank_query *a, struct rp_err *err)
     return a->run_of ? make_capture_parts(a, 1, err) : RP_OK;
 }
 
+/* ------------------------------------------------------------------ several processes */
+
+static enum rp_code take_shard(void *user, size_t process, const char *bytes, size_t n,
+                               struct rp_err *err)
+{
+    (void)process;
+    return rp_query_arrive(
+        user,
+        &(struct rp_arrival){
+            .name = "(another process)", .checked = true, .bytes = (const uint8_t *)bytes, .n = n},
+        err);
+}
+
+/* Whoever has sent its shard is done: the answer is that of process 0. */
+static enum rp_code sent_away(struct rp_err *err)
+{
+    return rp_err_set(err, RP_CANCELLED, "the answer is made by process 0");
+}
+
+/* Each process makes a digest of its shard; process 0 gets them all. */
+static enum rp_code read_together(struct rp_rank_query *a, struct rp_err *err)
+{
+    struct rp_team *team = a->ctx->team;
+    struct rp_asked asked = {a->dataset->question, a->row, a->settings};
+    struct rp_digesting d = {.ctx = a->ctx,
+                             .dataset = a->dataset,
+                             .asked = &asked,
+                             .nasked = 1,
+                             .run_of = a->run_of,
+                             .shard = rp_team_rank(team),
+                             .nshards = rp_team_size(team),
+                             .sent = true};
+    struct rp_out *out = NULL;
+    enum rp_code code = rp_out_open_memory(&out, err);
+    const char *bytes = NULL;
+    size_t n = 0;
+
+    if (code == RP_OK)
+        code = rp_digest_make(&d, out, err);
+    if (code == RP_OK)
+        bytes = rp_out_borrow_memory(out, &n);
+    code = rp_team_gather(team, code, bytes, n, take_shard, a, err);
+    rp_out_abandon(out);
+    if (code == RP_OK && rp_team_rank(team))
+        return sent_away(err);
+    RP_TRY(code);
+    RP_TRY(rp_query_unpack(a, err));
+    return a->slots.n ? RP_OK : rp_no_trace(a->dataset, 0, err);
+}
+
 static enum rp_code query_ranks(struct rp_rank_query *a, struct rp_ctx *ctx,
                                 const struct rp_dataset *dataset, struct rp_result *result,
                                 struct rp_err *err)
@@ -671,7 +722,8 @@ static enum rp_code query_ranks(struct rp_rank_query *a, struct rp_ctx *ctx,
     if (dataset->trust)
         dataset->trust->ranked = !a->row->files;
     pthread_mutex_init(&a->lock, NULL);
-    code = read_ranks(a, err);
+    code =
+        rp_team_size(ctx->team) > 1 && !a->row->memory ? read_together(a, err) : read_ranks(a, err);
     if (code == RP_OK)
         code = join_all(a, result, err);
     rp_capture_files_release(&a->captures);

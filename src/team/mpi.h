@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TEAM_MPI_H
+#define RP_TEAM_MPI_H
+/* The few calls of MPI that a team needs, of whichever library is there. */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rp_mpi;
+
+/* Whether a launcher has started this process beside others. */
+bool rp_mpi_is_started(void);
+
+/* Loads the library and enters it. */
+enum rp_code rp_mpi_open(struct rp_mpi **out, size_t *rank, size_t *size, struct rp_err *err);
+void rp_mpi_close(struct rp_mpi *mpi);
+
+enum rp_code rp_mpi_send(struct rp_mpi *mpi, const void *bytes, size_t n, size_t to,
+                         struct rp_err *err);
+enum rp_code rp_mpi_receive(struct rp_mpi *mpi, void *bytes, size_t n, size_t from,
+                            struct rp_err *err);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TEAM_TEAM_H
+#define RP_TEAM_TEAM_H
+/*
+ * The processes that `mpirun` or `srun` started, as helpers of process 0: each reads a part of the
+ * inputs and sends what it keeps of them. MPI is loaded only where a launcher has started this
+ * process beside others; REPRISE_MPI names the library, or is "none".
+ */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct rp_team;
+
+/* *out is NULL where this process is alone. */
+enum rp_code rp_team_join(struct rp_team **out, struct rp_err *err);
+void rp_team_leave(struct rp_team *team); /* NULL is fine */
+
+size_t rp_team_size(const struct rp_team *team); /* 1 for NULL */
+size_t rp_team_rank(const struct rp_team *team); /* 0 for NULL */
+
+/* What a process has sent; of process 0 in the order of the processes. */
+typedef enum rp_code rp_team_take(void *user, size_t process, const char *bytes, size_t n,
+                                  struct rp_err *err);
+
+/*
+ * All processes call it, with what they have or with why they have nothing (code, err). In process
+ * 0 `take` gets the bytes of each, or the first failure becomes its own; the bytes live until the
+ * team is left. The others are done when they have sent.
+ */
+enum rp_code rp_team_gather(struct rp_team *team, enum rp_code code, const void *bytes, size_t n,
+                            rp_team_take *take, void *user, struct rp_err *err);
+
+/* All processes call it: RP_OK where all are well, else the first failure, in every process. */
+enum rp_code rp_team_agree(struct rp_team *team, enum rp_code code, struct rp_err *err);
+
+#endif
