@@ -357,6 +357,8 @@ void rp_work_release(struct rp_work *work)
 {
     rp_vec_release(&work->items);
     rp_vec_release(&work->by_device);
+    if (work->borrows)
+        return;
     rp_vec_release(&work->streams);
     rp_vec_release(&work->devices);
 }
@@ -390,15 +392,10 @@ enum rp_code rp_work_of_device(const struct rp_work *work, uint16_t device, stru
 {
     size_t i;
 
-    *out = (struct rp_work){.trace = work->trace};
-    RP_TRY(rp_vec_reserve(&out->streams, work->streams.n + 1, err));
-    RP_TRY(rp_vec_reserve(&out->devices, work->devices.n + 1, err));
-    if (work->streams.n)
-        memcpy(out->streams.at, work->streams.at, work->streams.n * sizeof *work->streams.at);
-    if (work->devices.n)
-        memcpy(out->devices.at, work->devices.at, work->devices.n * sizeof *work->devices.at);
-    out->streams.n = work->streams.n;
-    out->devices.n = work->devices.n;
+    *out = *work;
+    out->borrows = true;
+    memset(&out->items, 0, sizeof out->items);
+    memset(&out->by_device, 0, sizeof out->by_device);
     if (work->by_device.n && work->by_device.n == work->items.n) {
         const uint32_t *own = work->by_device.at + work->devices.at[device].first;
 

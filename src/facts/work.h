@@ -76,6 +76,7 @@ struct rp_work {
                   was removed since */
     RP_VEC(struct rp_work_stream) streams;
     RP_VEC(struct rp_work_device) devices; /* by number, then process */
+    bool borrows; /* streams and devices: they belong to the work of all devices */
 };
 
 /* Whether one call of the runtime started the item and others: the launch of a graph. An operator
@@ -109,8 +110,8 @@ void rp_work_release(struct rp_work *work);
    the device of a rank is about this one. Needs an item. */
 uint16_t rp_work_main_device(const struct rp_work *work);
 
-/* The items of one device; streams and devices stay as they are. Release `out` also after a
-   failure. */
+/* The items of one device; streams and devices are those of `work`, which must outlive `out`.
+   Release `out` also after a failure. */
 enum rp_code rp_work_of_device(const struct rp_work *work, uint16_t device, struct rp_work *out,
                                struct rp_err *err);
 /* The same in place. */

@@ -6,6 +6,7 @@
 #include "explain/comm/comm.h"
 
 struct lane {
+    struct rp_gap_finder *finder;
     const struct rp_trace *t;
     struct rp_arena *arena;
     struct rp_comm_lane *out;
@@ -37,7 +38,7 @@ static enum rp_code fill_lane(struct lane *l, const struct rp_scope *scope, stru
     RP_TRY(rp_collectives_init(&l->out->comm, &l->work, scope, l->arena, err));
     if (l->work.items.n) {
         RP_TRY(rp_work_unite(&l->work, &l->unions, err));
-        RP_TRY(rp_gaps_find(&l->work, &l->gaps, err));
+        RP_TRY(rp_gaps_find(l->finder, &l->work, &l->gaps, err));
     } else {
         RP_TRY(rp_leads_unite_host(l->t, &l->out->comm, &l->unions, err));
     }
@@ -62,7 +63,8 @@ static bool *find_collectives(const struct rp_work *work, struct rp_arena *arena
 /* Devices with collectives take part on their own; without any, the rank does with its main device
    or its host. */
 static enum rp_code fill_lanes(const struct rp_work *work, const struct rp_scope *scope,
-                               struct rp_arena *arena, struct rp_comm_part *out, struct rp_err *err)
+                               struct rp_gap_finder *finder, struct rp_arena *arena,
+                               struct rp_comm_part *out, struct rp_err *err)
 {
     uint16_t d, n = (uint16_t)work->devices.n, chosen = n ? rp_work_main_device(work) : 0;
     bool any, *has = find_collectives(work, arena, &any);
@@ -71,7 +73,8 @@ static enum rp_code fill_lanes(const struct rp_work *work, const struct rp_scope
     if (!out->lanes || !has)
         return rp_err_nomem(err, "looking at collectives");
     for (d = 0; d < n || (!n && !d); d++) {
-        struct lane l = {.t = work->trace, .arena = arena, .out = &out->lanes[out->nlanes]};
+        struct lane l = {
+            .t = work->trace, .arena = arena, .finder = finder, .out = &out->lanes[out->nlanes]};
         int64_t number = n ? work->devices.at[d].number : -1;
         enum rp_code code;
 
@@ -94,12 +97,16 @@ enum rp_code rp_comm_fill_part(const struct rp_trace *trace, const struct rp_sco
                                struct rp_arena *arena, struct rp_comm_part *out, struct rp_err *err)
 {
     struct rp_work work = {0};
+    struct rp_gap_finder *finder = NULL;
     enum rp_code code = rp_work_init(&work, trace, scope, err);
 
     if (code == RP_OK)
         code = rp_comm_find_transfers(trace, scope, arena, out, err);
+    if (code == RP_OK && work.items.n)
+        code = rp_gap_finder_new(trace, &finder, err);
     if (code == RP_OK)
-        code = fill_lanes(&work, scope, arena, out, err);
+        code = fill_lanes(&work, scope, finder, arena, out, err);
+    rp_gap_finder_free(finder);
     rp_work_release(&work);
     return code;
 }

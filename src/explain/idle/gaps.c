@@ -52,7 +52,7 @@ struct first_item {
     int64_t again_ns; /* the longest launch of a later item of that name; -1: unknown */
 };
 
-struct gap_ctx {
+struct rp_gap_finder {
     const struct rp_work *w;
     const struct rp_trace *t;
     rp_gap_vec *out;
@@ -66,7 +66,7 @@ struct gap_ctx {
 RP_ORDER(by_begin, struct block, RP_UP(begin_ns), RP_UP(event))
 
 /* Blocking calls and the profiler's own work, each in time order. */
-static enum rp_code collect_host_calls(struct gap_ctx *ctx, struct rp_err *err)
+static enum rp_code collect_host_calls(struct rp_gap_finder *ctx, struct rp_err *err)
 {
     const struct rp_events *ev = &ctx->t->ev;
     rp_event e;
@@ -89,15 +89,18 @@ static enum rp_code collect_host_calls(struct gap_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code find_first_items(struct gap_ctx *ctx, struct rp_err *err)
+static void forget_first_items(struct rp_gap_finder *ctx)
+{
+    for (size_t i = 0; i < ctx->w->items.n; i++)
+        ctx->first.at[ctx->t->ev.name[ctx->w->items.at[i].event]] =
+            (struct first_item){RP_NONE, -1};
+}
+
+static void find_first_items(struct rp_gap_finder *ctx)
 {
     const struct rp_work_item *items = ctx->w->items.at;
-    uint32_t i;
 
-    RP_TRY(rp_vec_reserve(&ctx->first, ctx->t->str.n, err));
-    for (i = 0; i < ctx->t->str.n; i++)
-        ctx->first.at[i] = (struct first_item){RP_NONE, -1};
-    for (i = (uint32_t)ctx->w->items.n; i > 0; i--) {
+    for (uint32_t i = (uint32_t)ctx->w->items.n; i > 0; i--) {
         struct first_item *first = &ctx->first.at[ctx->t->ev.name[items[i - 1].event]];
 
         if (first->item != RP_NONE && items[first->item].launch != RP_NONE &&
@@ -105,11 +108,10 @@ static enum rp_code find_first_items(struct gap_ctx *ctx, struct rp_err *err)
             first->again_ns = ctx->t->ev.dur_ns[items[first->item].launch];
         first->item = i - 1;
     }
-    return RP_OK;
 }
 
 /* Whether the profiler's own work fills half of the time. */
-static bool is_overhead(const struct gap_ctx *ctx, const struct rp_gap *gap)
+static bool is_overhead(const struct rp_gap_finder *ctx, const struct rp_gap *gap)
 {
     int64_t busy = rp_union_covers(ctx->overhead.at, ctx->overhead.n, gap->begin_ns, gap->end_ns);
 
@@ -117,7 +119,7 @@ static bool is_overhead(const struct gap_ctx *ctx, const struct rp_gap *gap)
 }
 
 /* A blocking call that was waiting when the gap began, or RP_NONE. */
-static rp_event block_at(const struct gap_ctx *ctx, int64_t at_ns)
+static rp_event block_at(const struct rp_gap_finder *ctx, int64_t at_ns)
 {
     size_t later, i;
 
@@ -129,7 +131,8 @@ static rp_event block_at(const struct gap_ctx *ctx, int64_t at_ns)
 }
 
 /* Adds what of a piece lies inside the time that was asked for. */
-static enum rp_code add_piece(struct gap_ctx *ctx, const struct rp_gap *piece, struct rp_err *err)
+static enum rp_code add_piece(struct rp_gap_finder *ctx, const struct rp_gap *piece,
+                              struct rp_err *err)
 {
     struct rp_gap cut = *piece, *last = ctx->out->n ? &ctx->out->at[ctx->out->n - 1] : NULL;
 
@@ -142,8 +145,8 @@ static enum rp_code add_piece(struct gap_ctx *ctx, const struct rp_gap *piece, s
 }
 
 /* The host launched nothing: by what it ran, piece by piece. */
-static enum rp_code explain_late_host(struct gap_ctx *ctx, struct rp_gap *late, rp_track track,
-                                      struct rp_err *err)
+static enum rp_code explain_late_host(struct rp_gap_finder *ctx, struct rp_gap *late,
+                                      rp_track track, struct rp_err *err)
 {
     int64_t length = rp_ns_between(late->begin_ns, late->end_ns);
     const struct rp_host_segment *s;
@@ -174,7 +177,7 @@ static enum rp_code explain_late_host(struct gap_ctx *ctx, struct rp_gap *late, 
 
 /* How many launches of the stream were waiting when this one was made: those before it in the
    stream that started later. All kernels of a graph are one launch. */
-static bool was_queue_full(const struct gap_ctx *ctx, const struct rp_gap *gap)
+static bool was_queue_full(const struct rp_gap_finder *ctx, const struct rp_gap *gap)
 {
     const struct rp_work_item *at = ctx->w->items.at, *x = &at[gap->after];
     uint32_t i, waiting = 0;
@@ -191,13 +194,13 @@ static bool was_queue_full(const struct gap_ctx *ctx, const struct rp_gap *gap)
     return waiting >= QUEUE;
 }
 
-static bool is_graph_launch(const struct gap_ctx *ctx, rp_event launch)
+static bool is_graph_launch(const struct rp_gap_finder *ctx, rp_event launch)
 {
     return strstr(rp_trace_str(ctx->t, ctx->t->ev.name[launch]), "GraphLaunch") != NULL;
 }
 
 /* Whether the thread made the stream wait for an event before this launch. */
-static bool waits_for_event(const struct gap_ctx *ctx, rp_event launch)
+static bool waits_for_event(const struct rp_gap_finder *ctx, rp_event launch)
 {
     const struct rp_trace *t = ctx->t;
     rp_event first = t->tracks[t->ev.track[launch]].first, e = launch;
@@ -216,14 +219,14 @@ static bool waits_for_event(const struct gap_ctx *ctx, rp_event launch)
     return false;
 }
 
-static bool is_copy(const struct gap_ctx *ctx, uint32_t item)
+static bool is_copy(const struct rp_gap_finder *ctx, uint32_t item)
 {
     return item != RP_NONE && ctx->t->ev.kind[ctx->w->items.at[item].event] == RP_KIND_MEMCPY;
 }
 
 /* Whether the work comes after other work by something that takes time to signal: an event, or the
    order of a graph's nodes. */
-static bool is_signalled(const struct gap_ctx *ctx, const struct rp_gap *gap, rp_event launch)
+static bool is_signalled(const struct rp_gap_finder *ctx, const struct rp_gap *gap, rp_event launch)
 {
     const struct rp_work_item *items = ctx->w->items.at, *after = &items[gap->after];
 
@@ -233,14 +236,14 @@ static bool is_signalled(const struct gap_ctx *ctx, const struct rp_gap *gap, rp
 }
 
 /* When an item that a call starts has been submitted at the latest. */
-static int64_t submitted_ns(const struct gap_ctx *ctx, uint32_t item, rp_event launch)
+static int64_t submitted_ns(const struct rp_gap_finder *ctx, uint32_t item, rp_event launch)
 {
     return is_copy(ctx, item) ? ctx->t->ev.ts_ns[launch] : rp_event_end_ns(ctx->t, launch);
 }
 
 /* The work that ends the piece has been launched. */
-static enum rp_code explain_device_wait(struct gap_ctx *ctx, struct rp_gap *piece, rp_event launch,
-                                        struct rp_err *err)
+static enum rp_code explain_device_wait(struct rp_gap_finder *ctx, struct rp_gap *piece,
+                                        rp_event launch, struct rp_err *err)
 {
     int64_t length = rp_ns_between(piece->begin_ns, piece->end_ns);
     int64_t launched = launch == RP_NONE ? INT64_MIN : submitted_ns(ctx, piece->after, launch);
@@ -267,7 +270,8 @@ static enum rp_code explain_device_wait(struct gap_ctx *ctx, struct rp_gap *piec
 }
 
 /* The launch was not recorded: only what is known about all threads of the host helps. */
-static enum rp_code explain_unlinked(struct gap_ctx *ctx, struct rp_gap *gap, struct rp_err *err)
+static enum rp_code explain_unlinked(struct rp_gap_finder *ctx, struct rp_gap *gap,
+                                     struct rp_err *err)
 {
     const struct rp_work_item *items = ctx->w->items.at;
     rp_link link = ctx->t->ev.link[items[gap->after].event];
@@ -289,7 +293,7 @@ static enum rp_code explain_unlinked(struct gap_ctx *ctx, struct rp_gap *gap, st
     return add_piece(ctx, gap, err);
 }
 
-static uint8_t gap_class(const struct gap_ctx *ctx, const struct rp_gap *gap)
+static uint8_t gap_class(const struct rp_gap_finder *ctx, const struct rp_gap *gap)
 {
     const struct rp_work_item *after;
 
@@ -305,7 +309,8 @@ static uint8_t gap_class(const struct gap_ctx *ctx, const struct rp_gap *gap)
 }
 
 /* When the work that ends a gap had been launched, as a time in the gap. */
-static int64_t launched_in(const struct gap_ctx *ctx, const struct rp_gap *gap, rp_event launch)
+static int64_t launched_in(const struct rp_gap_finder *ctx, const struct rp_gap *gap,
+                           rp_event launch)
 {
     int64_t begin = ctx->t->ev.ts_ns[launch], end = rp_event_end_ns(ctx->t, launch);
     int64_t at = submitted_ns(ctx, gap->after, launch);
@@ -319,7 +324,7 @@ static int64_t launched_in(const struct gap_ctx *ctx, const struct rp_gap *gap, 
 }
 
 /* The thread of the last launch: what it does after that is why nothing follows. */
-static rp_track last_launching(const struct gap_ctx *ctx)
+static rp_track last_launching(const struct rp_gap_finder *ctx)
 {
     size_t i;
 
@@ -331,7 +336,7 @@ static rp_track last_launching(const struct gap_ctx *ctx)
 
 /* Whether the code of the work may have been loaded by its launch: the first of its name. Where
    steps are marked, the run is older than the recording, and later launches must be short. */
-static bool is_first_launch(const struct gap_ctx *ctx, uint32_t item)
+static bool is_first_launch(const struct rp_gap_finder *ctx, uint32_t item)
 {
     const struct rp_work_item *x = &ctx->w->items.at[item];
     const struct first_item *first = &ctx->first.at[ctx->t->ev.name[x->event]];
@@ -340,7 +345,7 @@ static bool is_first_launch(const struct gap_ctx *ctx, uint32_t item)
            (!ctx->host.marked || (first->again_ns >= 0 && first->again_ns < RP_HOST_LONG_NS));
 }
 
-static enum rp_code explain_gap(struct gap_ctx *ctx, struct rp_gap *gap, struct rp_err *err)
+static enum rp_code explain_gap(struct rp_gap_finder *ctx, struct rp_gap *gap, struct rp_err *err)
 {
     rp_event launch = gap->after == RP_NONE ? RP_NONE : ctx->w->items.at[gap->after].launch;
     struct rp_gap late = *gap;
@@ -360,7 +365,7 @@ static enum rp_code explain_gap(struct gap_ctx *ctx, struct rp_gap *gap, struct 
     return explain_device_wait(ctx, gap, launch, err);
 }
 
-static enum rp_code explain_between(struct gap_ctx *ctx, int64_t begin_ns, int64_t end_ns,
+static enum rp_code explain_between(struct rp_gap_finder *ctx, int64_t begin_ns, int64_t end_ns,
                                     uint32_t before, uint32_t after, struct rp_err *err)
 {
     struct rp_gap gap = {.begin_ns = begin_ns,
@@ -375,14 +380,11 @@ static enum rp_code explain_between(struct gap_ctx *ctx, int64_t begin_ns, int64
     return explain_gap(ctx, &gap, err);
 }
 
-static enum rp_code find_gaps(struct gap_ctx *ctx, struct rp_err *err)
+static enum rp_code find_gaps(struct rp_gap_finder *ctx, struct rp_err *err)
 {
     const struct rp_work_item *items = ctx->w->items.at;
     uint32_t i, last = 0, n = (uint32_t)ctx->w->items.n;
 
-    RP_TRY(rp_host_time_init(&ctx->host, ctx->t, err));
-    RP_TRY(collect_host_calls(ctx, err));
-    RP_TRY(find_first_items(ctx, err));
     if (!n)
         return ctx->within.begin_ns == INT64_MIN
                    ? RP_OK
@@ -400,20 +402,62 @@ static enum rp_code find_gaps(struct gap_ctx *ctx, struct rp_err *err)
                : explain_between(ctx, items[last].end_ns, ctx->within.end_ns, last, RP_NONE, err);
 }
 
-enum rp_code rp_gaps_find_in(const struct rp_work *work, int64_t begin_ns, int64_t end_ns,
-                             rp_gap_vec *out, struct rp_err *err)
+static enum rp_code look_at_host(struct rp_gap_finder *ctx, struct rp_err *err)
 {
-    struct gap_ctx ctx = {.w = work, .t = work->trace, .out = out, .within = {begin_ns, end_ns}};
-    enum rp_code code = find_gaps(&ctx, err);
+    RP_TRY(rp_host_time_init(&ctx->host, ctx->t, err));
+    RP_TRY(collect_host_calls(ctx, err));
+    RP_TRY(rp_vec_reserve(&ctx->first, ctx->t->str.n, err));
+    for (size_t i = 0; i < ctx->t->str.n; i++)
+        ctx->first.at[i] = (struct first_item){RP_NONE, -1};
+    return RP_OK;
+}
 
-    rp_host_time_release(&ctx.host);
-    rp_vec_release(&ctx.blocks);
-    rp_vec_release(&ctx.overhead);
-    rp_vec_release(&ctx.first);
+enum rp_code rp_gap_finder_new(const struct rp_trace *trace, struct rp_gap_finder **out,
+                               struct rp_err *err)
+{
+    struct rp_gap_finder *ctx = calloc(1, sizeof *ctx);
+    enum rp_code code = ctx ? RP_OK : rp_err_nomem(err, "looking for gaps");
+
+    *out = NULL;
+    if (ctx)
+        ctx->t = trace;
+    if (code == RP_OK)
+        code = look_at_host(ctx, err);
+    if (code != RP_OK)
+        rp_gap_finder_free(ctx);
+    else
+        *out = ctx;
     return code;
 }
 
-enum rp_code rp_gaps_find(const struct rp_work *work, rp_gap_vec *out, struct rp_err *err)
+void rp_gap_finder_free(struct rp_gap_finder *ctx)
 {
-    return rp_gaps_find_in(work, INT64_MIN, INT64_MAX, out, err);
+    if (!ctx)
+        return;
+    rp_host_time_release(&ctx->host);
+    rp_vec_release(&ctx->blocks);
+    rp_vec_release(&ctx->overhead);
+    rp_vec_release(&ctx->first);
+    free(ctx);
+}
+
+enum rp_code rp_gaps_find_in(struct rp_gap_finder *ctx, const struct rp_work *work,
+                             int64_t begin_ns, int64_t end_ns, rp_gap_vec *out, struct rp_err *err)
+{
+    enum rp_code code;
+
+    ctx->w = work;
+    ctx->out = out;
+    ctx->within = (struct rp_interval){begin_ns, end_ns};
+    ctx->host.loads = RP_NONE;
+    find_first_items(ctx);
+    code = find_gaps(ctx, err);
+    forget_first_items(ctx);
+    return code;
+}
+
+enum rp_code rp_gaps_find(struct rp_gap_finder *ctx, const struct rp_work *work, rp_gap_vec *out,
+                          struct rp_err *err)
+{
+    return rp_gaps_find_in(ctx, work, INT64_MIN, INT64_MAX, out, err);
 }

@@ -61,11 +61,19 @@ struct rp_gap {
 
 typedef RP_VEC(struct rp_gap) rp_gap_vec;
 
-/* In time order. Release the vector also after a failure. */
-enum rp_code rp_gaps_find(const struct rp_work *work, rp_gap_vec *out, struct rp_err *err);
+/* What the host of a trace did, which is looked at once for all devices and steps. */
+struct rp_gap_finder;
+
+enum rp_code rp_gap_finder_new(const struct rp_trace *trace, struct rp_gap_finder **out,
+                               struct rp_err *err);
+void rp_gap_finder_free(struct rp_gap_finder *finder); /* NULL is fine */
+
+/* In time order. `work` is of the finder's trace. Release the vector also after a failure. */
+enum rp_code rp_gaps_find(struct rp_gap_finder *finder, const struct rp_work *work, rp_gap_vec *out,
+                          struct rp_err *err);
 
 /* What lies in [begin, end), also before the first item and after the last. */
-enum rp_code rp_gaps_find_in(const struct rp_work *work, int64_t begin_ns, int64_t end_ns,
-                             rp_gap_vec *out, struct rp_err *err);
+enum rp_code rp_gaps_find_in(struct rp_gap_finder *finder, const struct rp_work *work,
+                             int64_t begin_ns, int64_t end_ns, rp_gap_vec *out, struct rp_err *err);
 
 #endif

@@ -303,6 +303,7 @@ enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
 /* ------------------------------------------------------------------ the part of a rank */
 
 struct idle_ctx {
+    struct rp_gap_finder *finder;
     const struct rp_trace *t;
     struct rp_arena *arena;
     struct rp_idle_rank *out;
@@ -429,8 +430,8 @@ static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_e
     size_t i;
 
     for (i = 0; i < ctx->span->n; i++)
-        RP_TRY(rp_gaps_find_in(&ctx->w, ctx->span->at[i].begin_ns, ctx->span->at[i].end_ns,
-                               &ctx->gaps, err));
+        RP_TRY(rp_gaps_find_in(ctx->finder, &ctx->w, ctx->span->at[i].begin_ns,
+                               ctx->span->at[i].end_ns, &ctx->gaps, err));
     RP_TRY(rp_idle_add_up(&ctx->w, &ctx->gaps, ctx->arena, &out->span_causes, &out->nspan_causes,
                           err));
     out->span_ns = b.window_ns;
@@ -466,9 +467,10 @@ static enum rp_code explain_window(struct idle_ctx *ctx, struct rp_err *err)
     if (s->n)
         rp_segments_keep_work(s, &ctx->w);
     for (i = 0; i < s->n; i++)
-        RP_TRY(rp_gaps_find_in(&ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->gaps, err));
+        RP_TRY(rp_gaps_find_in(ctx->finder, &ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->gaps,
+                               err));
     if (!s->n)
-        RP_TRY(rp_gaps_find(&ctx->w, &ctx->gaps, err));
+        RP_TRY(rp_gaps_find(ctx->finder, &ctx->w, &ctx->gaps, err));
     out->window_ns = b.window_ns;
     out->busy_ns = b.busy_ns;
     out->idle_ns = b.idle_ns;
@@ -485,10 +487,10 @@ static enum rp_code explain_device(struct idle_ctx *ctx, size_t limit, struct rp
 }
 
 /* Each device has gaps of its own: one that waits is not busy because another computes. */
-static enum rp_code explain_devices(const struct rp_work *work, const struct rp_judged *judged,
-                                    const struct rp_segments *span, size_t limit,
-                                    struct rp_arena *arena, struct rp_idle_part *out,
-                                    struct rp_err *err)
+static enum rp_code explain_each(const struct rp_work *work, const struct rp_judged *judged,
+                                 const struct rp_segments *span, struct rp_gap_finder *finder,
+                                 size_t limit, struct rp_arena *arena, struct rp_idle_part *out,
+                                 struct rp_err *err)
 {
     uint16_t i, n = (uint16_t)work->devices.n, chosen = n ? rp_work_main_device(work) : 0;
 
@@ -501,6 +503,7 @@ static enum rp_code explain_devices(const struct rp_work *work, const struct rp_
                                .judged = judged,
                                .span = span,
                                .arena = arena,
+                               .finder = finder,
                                .out = &out->devices[i]};
         enum rp_code code = rp_work_of_device(work, i, &ctx.w, err);
 
@@ -514,6 +517,20 @@ static enum rp_code explain_devices(const struct rp_work *work, const struct rp_
         RP_TRY(code);
     }
     return RP_OK;
+}
+
+static enum rp_code explain_devices(const struct rp_work *work, const struct rp_judged *judged,
+                                    const struct rp_segments *span, size_t limit,
+                                    struct rp_arena *arena, struct rp_idle_part *out,
+                                    struct rp_err *err)
+{
+    struct rp_gap_finder *finder;
+    enum rp_code code;
+
+    RP_TRY(rp_gap_finder_new(work->trace, &finder, err));
+    code = explain_each(work, judged, span, finder, limit, arena, out, err);
+    rp_gap_finder_free(finder);
+    return code;
 }
 
 static bool by_stream(const struct rp_settings *settings)

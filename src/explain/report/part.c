@@ -200,11 +200,16 @@ static rp_event *first_of_streams(struct part_ctx *ctx)
 static enum rp_code find_gaps(struct part_ctx *ctx, struct rp_err *err)
 {
     const struct rp_segments *s = &ctx->segments;
-    size_t i;
+    struct rp_gap_finder *finder;
+    enum rp_code code;
 
-    for (i = 0; i < s->n; i++)
-        RP_TRY(rp_gaps_find_in(&ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->out->gaps, err));
-    return RP_OK;
+    RP_TRY(rp_gap_finder_new(ctx->t, &finder, err));
+    code = RP_OK;
+    for (size_t i = 0; i < s->n && code == RP_OK; i++)
+        code = rp_gaps_find_in(finder, &ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->out->gaps,
+                               err);
+    rp_gap_finder_free(finder);
+    return code;
 }
 
 static void sum_kernels(struct part_ctx *ctx)

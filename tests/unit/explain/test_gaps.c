@@ -16,12 +16,15 @@ static size_t pieces_in(const struct row *rows, size_t n, int64_t begin, int64_t
                         struct rp_gap *out, char host[MOST_PIECES][64])
 {
     struct rp_trace *t = trace_of(rows, n);
+    struct rp_gap_finder *finder;
     rp_gap_vec gaps = {0};
     struct rp_work w;
     size_t i;
 
     assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
-    assert_code(rp_gaps_find_in(&w, begin, end, &gaps, NULL), RP_OK);
+    assert_code(rp_gap_finder_new(w.trace, &finder, NULL), RP_OK);
+    assert_code(rp_gaps_find_in(finder, &w, begin, end, &gaps, NULL), RP_OK);
+    rp_gap_finder_free(finder);
     assert_in_range(gaps.n, 1, MOST_PIECES);
     n = gaps.n;
     for (i = 0; i < n; i++) {

@@ -16,10 +16,14 @@ struct bench {
 
 static void look(struct bench *b, const struct row *rows, size_t n)
 {
+    struct rp_gap_finder *finder;
+
     *b = (struct bench){0};
     b->t = trace_of(rows, n);
     assert_code(rp_work_init(&b->w, b->t, NULL, NULL), RP_OK);
-    assert_code(rp_gaps_find(&b->w, &b->gaps, NULL), RP_OK);
+    assert_code(rp_gap_finder_new(b->w.trace, &finder, NULL), RP_OK);
+    assert_code(rp_gaps_find(finder, &b->w, &b->gaps, NULL), RP_OK);
+    rp_gap_finder_free(finder);
     assert_code(rp_report_check_device(&b->w, &b->gaps, &b->arena, &b->d, NULL), RP_OK);
 }
 
