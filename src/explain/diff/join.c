@@ -671,7 +671,7 @@ static enum rp_code decide_gates(struct diff_join *j, struct rp_err *err)
     for (t = 0; t < RP_DIFF_TIMES; t++)
         v[RP_GATE_COMPUTE + t] = (struct rp_gate_values){
             (double)out->parts[t].base_ns, (double)out->parts[t].new_ns, noise_of(j, t)};
-    v[RP_GATE_MFU] = rate_values(out, a.mfu, b.mfu);
+    v[RP_GATE_MFU] = rate_values(out, a.mfu_share, b.mfu_share);
     v[RP_GATE_TOKENS] = rate_values(out, a.tokens_per_s, b.tokens_per_s);
     v[RP_GATE_SAMPLES] = rate_values(out, a.samples_per_s, b.samples_per_s);
     v[RP_GATE_MEMORY] = (struct rp_gate_values){memory_of(j, 0), memory_of(j, 1), NAN};

@@ -177,7 +177,7 @@ static double share_of(int64_t part, int64_t whole)
 
 struct rp_report_speed rp_report_speed_of(const struct rp_speed_rank *ranks, size_t n)
 {
-    struct rp_report_speed out = {.mfu = NAN,
+    struct rp_report_speed out = {.mfu_share = NAN,
                                   .flops = NAN,
                                   .peak_flops_per_s = NAN,
                                   .known_share = NAN,
@@ -200,7 +200,7 @@ struct rp_report_speed rp_report_speed_of(const struct rp_speed_rank *ranks, siz
     out.known_share = share_of(all.known_matrix_ns, all.matrix_ns);
     if (flops > 0 && out.known_share >= LEAST_KNOWN) {
         format = main_format(all.flops_of);
-        out.mfu = all.matrix_s / window_s;
+        out.mfu_share = all.matrix_s / window_s;
         out.flops = flops / steps;
         out.format = rp_number_names[format];
         out.peak_flops_per_s = all.peak_of[format] > 0 ? all.peak_of[format] : NAN;
@@ -238,13 +238,13 @@ const char *rp_report_speed_text(const struct rp_report_speed *s, int64_t step_n
 {
     const char *text = "", *without = "";
 
-    if (!isnan(s->mfu)) {
+    if (!isnan(s->mfu_share)) {
         if (unprofiled_ns > 0 && step_ns > 0 && unprofiled_ns < step_ns - step_ns / 33)
             without = rp_arena_textf(arena, " (about %.1f %% without the profiler)",
-                                     100 * s->mfu * (double)step_ns / (double)unprofiled_ns);
+                                     100 * s->mfu_share * (double)step_ns / (double)unprofiled_ns);
         text = rp_arena_textf(arena, "MFU %s%.1f %%%s: %s a step, %s %s",
-                              s->known_share < ALL_KNOWN ? "at least " : "", 100 * s->mfu, without,
-                              rp_units_text(arena, s->flops, RP_UNIT_FLOP), s->format,
+                              s->known_share < ALL_KNOWN ? "at least " : "", 100 * s->mfu_share,
+                              without, rp_units_text(arena, s->flops, RP_UNIT_FLOP), s->format,
                               rp_units_text(arena, s->peak_flops_per_s, RP_UNIT_FLOPS));
     }
     if (s->light_ns != RP_ABSENT_I64)
@@ -262,7 +262,7 @@ const char *rp_report_speed_text(const struct rp_report_speed *s, int64_t step_n
     RP_FIELD(struct rp_report_speed, member, type, unit, title, doc, flags)
 
 static const struct rp_field speed_fields[] = {
-    SPEED(mfu, F64, RATIO, NULL,
+    SPEED(mfu_share, F64, RATIO, NULL,
           "FLOPs of products, convolutions and attention, of what the peaks of their formats allow "
           "in the time; or null",
           RP_NULLABLE),

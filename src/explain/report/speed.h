@@ -23,7 +23,7 @@ struct rp_speed_sums {
 
 /* A step of a rank, the mean of all ranks. */
 struct rp_report_speed {
-    double mfu;               /* NaN: not known, as all that follows */
+    double mfu_share;         /* NaN: not known, as all that follows */
     double flops;             /* of products, convolutions and attention */
     const char *format;       /* in which most of them are; NULL: not known */
     double peak_flops_per_s;  /* of that format */

@@ -208,7 +208,7 @@ static void flops_are_compared_with_the_peaks(void **state)
     assert_true(part.speed.samples == 64);
 
     speed = rp_report_speed_of(&rank, 1);
-    assert_true(isnan(speed.mfu)); /* most of the time of products is unknown */
+    assert_true(isnan(speed.mfu_share)); /* most of the time of products is unknown */
     assert_true(speed.tokens == 1024 && speed.tokens_per_s > 511999 && speed.tokens_per_s < 512001);
     part.speed.matrix_ns = 600 * US;
     part.speed.device_ns = part.speed.known_ns + 10 * US;
@@ -216,8 +216,8 @@ static void flops_are_compared_with_the_peaks(void **state)
     speed = rp_report_speed_of(&rank, 1);
     assert_true(speed.flops == flops);
     assert_string_equal(speed.format, "bf16");
-    assert_true(speed.mfu > 2 * flops / 989.5e12 / 0.003 &&
-                speed.mfu < 2 * flops / 988.5e12 / 0.003);
+    assert_true(speed.mfu_share > 2 * flops / 989.5e12 / 0.003 &&
+                speed.mfu_share < 2 * flops / 988.5e12 / 0.003);
     assert_true(speed.light_ns > 139 * US && speed.light_ns < 149 * US);
     assert_contains(
         rp_report_speed_text(&speed, 2000 * US, 1000 * US, false, &arena),
