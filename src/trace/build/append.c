@@ -11,6 +11,7 @@
 #include "trace/build/build.h"
 
 #include "base/vec.h"
+#include "trace/build/moved.h"
 #include "trace/merged.h"
 
 #include <stdio.h>
@@ -36,6 +37,7 @@ struct appending {
     bool *is_id; /* by string of t: a key whose value is an id */
     rp_str process_name, process_sort, key_name;
     RP_VEC(struct rp_arg) args;
+    struct rp_moved moved;  /* where the clock is another one */
     RP_VEC(rp_event) order; /* the events to append, in the order of their file */
     struct rp_err *err;
 };
@@ -271,7 +273,7 @@ static enum rp_code take_link(struct appending *a, rp_event e, struct rp_raw *ra
 
 static enum rp_code add_end(struct appending *a, rp_event e, struct rp_raw raw)
 {
-    raw.ts_ns = time_of(a, a->t->ev.track[e], rp_event_end_ns(a->t, e));
+    raw.ts_ns += a->how->time ? a->moved.dur_ns[e] : a->t->ev.dur_ns[e];
     raw.dur_ns = RP_OPEN_NS;
     raw.origin = a->end[a->t->ev.origin[e]];
     raw.shape = 0;
@@ -290,15 +292,6 @@ static bool is_given_name(const struct appending *a, rp_event e)
            arg.type == RP_ARG_STR && !strcmp(rp_trace_str(a->t, arg.v.s), a->how->label);
 }
 
-/* Both ends are moved, so that what was inside another event stays there. Where a clock was set
-   during the event, its end may come out before its begin: then its duration is kept. */
-static int64_t moved_duration(const struct appending *a, rp_event e, int64_t begin_ns)
-{
-    int64_t ns = time_of(a, a->t->ev.track[e], rp_event_end_ns(a->t, e)) - begin_ns;
-
-    return ns > 0 ? ns : a->t->ev.dur_ns[e];
-}
-
 static enum rp_code add_event(struct appending *a, rp_event e)
 {
     const struct rp_trace *t = a->t;
@@ -306,17 +299,15 @@ static enum rp_code add_event(struct appending *a, rp_event e)
     bool pair = t->ev.flags[e] & RP_EVENT_PAIR;
     bool chain = pair && t->origins[origin].phase != 'B';
     bool timed = t->origins[origin].phase != 'M'; /* times of metadata have no meaning */
-    struct rp_raw raw = {.ts_ns =
-                             timed ? time_of(a, t->ev.track[e], t->ev.ts_ns[e]) : t->ev.ts_ns[e],
-                         .dur_ns = t->ev.dur_ns[e],
+    bool moved = timed && a->how->time;
+    struct rp_raw raw = {.ts_ns = moved ? a->moved.begin_ns[e] : t->ev.ts_ns[e],
+                         .dur_ns = moved ? a->moved.dur_ns[e] : t->ev.dur_ns[e],
                          .track = a->track[t->ev.track[e]],
                          .origin = pair ? a->pair[origin] : a->origin[origin],
                          .flags = t->ev.flags[e] & KEPT_FLAGS};
 
     if (is_given_name(a, e))
         return RP_OK;
-    if (raw.dur_ns > 0 && timed && a->how->time)
-        raw.dur_ns = moved_duration(a, e, raw.ts_ns);
     raw.dur_ns = chain ? RP_OPEN_NS : raw.dur_ns;
     RP_TRY(text_of(a, t->ev.name[e], &raw.name));
     RP_TRY(take_link(a, e, &raw));
@@ -473,6 +464,8 @@ static enum rp_code add_all(struct appending *a)
     RP_TRY(add_tracks(a));
     RP_TRY(name_processes(a));
     RP_TRY(find_order(a));
+    if (a->how->time)
+        RP_TRY(rp_moved_init(&a->moved, a->t, a->how->time, a->how->user, a->err));
     for (i = 0; i < a->order.n; i++)
         RP_TRY(add_event(a, a->order.at[i]));
     for (i = 0; i < a->t->flows.n; i++)
@@ -494,5 +487,6 @@ enum rp_code rp_builder_append(struct rp_builder *b, const struct rp_trace *t,
     free(a.track);
     rp_vec_release(&a.args);
     rp_vec_release(&a.order);
+    rp_moved_release(&a.moved);
     return code;
 }

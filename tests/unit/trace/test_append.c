@@ -180,12 +180,60 @@ static void pairs_keep_their_times(void **state)
     rp_trace_free(t);
 }
 
+/* A clock that gains or loses a part in a hundred thousand, ten times as much as clocks do. */
+static int64_t drifts(const void *user, uint32_t process, int64_t ns)
+{
+    (void)process;
+    return ns + ns / *(const int64_t *)user;
+}
+
+/* An event of a second, in it two that touch each other and its ends. */
+static void durations_stay_on_a_clock_that_drifts(void **state)
+{
+    static const int64_t rates[] = {100000, -100000};
+    size_t i;
+
+    UNUSED_STATE(state);
+    for (i = 0; i < 2; i++) {
+        struct making m = {0};
+        struct rp_append how = {.pid_step = 100, .time = drifts, .user = &rates[i]};
+        struct rp_trace *t, *moved;
+        rp_event outer, first, second;
+        struct rp_builder *b;
+        uint32_t host;
+
+        assert_int_equal(rp_builder_new(NULL, &m.b, &m.err), RP_OK);
+        assert_int_equal(rp_builder_process(m.b, 70, 0, &host, &m.err), RP_OK);
+        assert_int_equal(rp_builder_track(m.b, host, 1, 0, true, &m.thread, &m.err), RP_OK);
+        add(&m, 'X', "cpu_op", RP_KIND_CPU_OP, 0, m.thread, "outer", 1000000000, 1000000000, -1);
+        add(&m, 'X', "cpu_op", RP_KIND_CPU_OP, 0, m.thread, "first", 1000000000, 400000000, -1);
+        add(&m, 'X', "cpu_op", RP_KIND_CPU_OP, 0, m.thread, "second", 1400000000, 600000000, -1);
+        assert_int_equal(rp_builder_finish(m.b, &t, &m.err), RP_OK);
+        assert_int_equal(rp_builder_new(NULL, &b, &m.err), RP_OK);
+        assert_int_equal(rp_builder_append(b, t, &how, &m.err), RP_OK);
+        assert_int_equal(rp_builder_finish(b, &moved, &m.err), RP_OK);
+        outer = find(moved, "outer", 0);
+        first = find(moved, "first", 0);
+        second = find(moved, "second", 0);
+        assert_int_equal(moved->ev.ts_ns[outer], i ? 999990000 : 1000010000);
+        assert_int_equal(moved->ev.dur_ns[outer], 1000000000);
+        assert_int_equal(moved->ev.dur_ns[first], 400000000);
+        assert_int_equal(moved->ev.dur_ns[second], 600000000);
+        assert_int_equal(moved->ev.parent[first], outer);
+        assert_int_equal(moved->ev.parent[second], outer);
+        assert_true(rp_event_end_ns(moved, first) <= moved->ev.ts_ns[second]);
+        rp_trace_free(moved);
+        rp_trace_free(t);
+    }
+}
+
 int test_append(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_are_joined),
         cmocka_unit_test(ranks_stay_apart),
         cmocka_unit_test(pairs_keep_their_times),
+        cmocka_unit_test(durations_stay_on_a_clock_that_drifts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
