@@ -7,6 +7,7 @@
 #include "base/escape.h"
 #include "base/hash.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "dataset/selection.h"
 #include "dataset/trust.h"
 #include "result/print_units.h"
@@ -166,9 +167,16 @@ static bool is_missed(const struct rp_map *shapes, const struct rp_unread *u)
 /* Whether its name begins with a '.': notes of tools, not of people. */
 static bool is_hidden(const char *path)
 {
-    const char *slash = strrchr(path, '/');
+    return *rp_text_file(path) == '.';
+}
 
-    return (slash ? slash[1] : path[0]) == '.';
+/* Known to lie beside traces without being one: the files of an XLA dump, TraceLens' notes. */
+static bool is_companion(const char *path)
+{
+    const char *name = rp_text_file(path);
+
+    return strstr(path, "/module_") || rp_text_begins(name, "module_") ||
+           !strcmp(name, "execution_details.json");
 }
 
 /* What an error says after the name of its file. */
@@ -205,7 +213,7 @@ static enum rp_code remark_unread(struct rp_trust_log *log, const struct rp_map 
     if (list && number >= 0 && !rp_rank_wanted(list, number))
         return RP_OK;
     if (!is_missed(shapes, u))
-        return brief && !log->is_job && !is_hidden(u->path)
+        return brief && !log->is_job && !is_hidden(u->path) && !is_companion(u->path)
                    ? add_note(
                          log, &t, "other_file", false, brief, RP_ABSENT_I64,
                          rp_arena_textf(&log->arena, "'%s' was not read: it is %s", u->path, brief),

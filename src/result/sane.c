@@ -15,7 +15,8 @@ static const char *const lengths[] = {"busy_ns",         "comm_ns",    "compute_
                                       "transfer_ns",     "wait_ns",    "window_ns"};
 
 /* Parts of a time and the whole, in one record; where the same keys mean something else elsewhere
-   (on a critical path), only beside a third one. */
+   (on a critical path), only beside a third one, and where there is a whole: the waits of
+   collectives on the host are not part of the communication of a device that has none. */
 static const struct {
     const char *part, *whole, *beside;
 } parts[] = {{"busy_ns", "window_ns", NULL},        {"idle_ns", "window_ns", NULL},
@@ -62,7 +63,8 @@ static void check_times(struct sane_walk *w, const struct rp_type *type, const v
     for (i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if ((!parts[i].beside || time_of_key(type, record, parts[i].beside, &value)) &&
             time_of_key(type, record, parts[i].part, &value) &&
-            time_of_key(type, record, parts[i].whole, &whole) && value > whole)
+            time_of_key(type, record, parts[i].whole, &whole) && value > whole &&
+            (whole || !parts[i].beside))
             report_value(w, path, parts[i].part, value, parts[i].whole);
 }
 

@@ -360,6 +360,25 @@ static const char *given_value(const struct rp_settings *s, const char *name, si
     return !n && !k && option ? option->fallback : NULL;
 }
 
+/* The last value, of those that were given or read; or the default. */
+static int64_t last_number(const struct rp_settings *s, const struct rp_setting_read *read)
+{
+    const struct rp_option *option = find_option(s->options, read->name);
+
+    if (!option)
+        return -1;
+    return rp_option_number(option,
+                            read->nvalues ? read->values[read->nvalues - 1] : option->fallback);
+}
+
+/* Of a list that was cut to its first rows, fewer can be shown; 0 is all. */
+static bool is_cut_enough(const struct rp_settings *s, const struct rp_setting_read *read)
+{
+    int64_t there = last_number(s, read), here = rp_settings_int(s, read->name);
+
+    return there == 0 || (here > 0 && here <= there);
+}
+
 static bool agrees(const struct rp_settings *s, const struct rp_setting_read *read)
 {
     struct rp_settings none = {.options = s->options};
@@ -370,7 +389,7 @@ static bool agrees(const struct rp_settings *s, const struct rp_setting_read *re
         return false;
     if (read->presence && (find_given(s, read->name) != NULL) != (read->nvalues > 0))
         return false;
-    if (!read->value)
+    if (!read->value || (!strcmp(read->name, "limit") && is_cut_enough(s, read)))
         return true;
     do {
         here = given_value(s, read->name, k);

@@ -57,7 +57,7 @@ struct rp_setting_read *rp_settings_values(const struct rp_settings *s,
                                            const struct rp_settings_reads *reads,
                                            struct rp_arena *arena);
 
-/* Whether the settings agree with what was read from others. */
+/* Whether the settings agree with what was read from others; a smaller 'limit' does. */
 bool rp_settings_agree(const struct rp_settings *s, const struct rp_setting_read *reads, size_t n);
 
 /* The i-th value of an option with RP_OPT_REPEAT, or NULL. */
