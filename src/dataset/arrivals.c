@@ -107,15 +107,11 @@ static enum rp_code know_run(struct rp_rank_query *q, const struct rp_arrival *a
         if (!strcmp(q->known.at[*out].run->id, run->id) && q->known.at[*out].side == known.side &&
             q->known.at[*out].run->nparts == run->nparts)
             return RP_OK;
-    if (run->nparts && !is_own) {
-        known.shards = calloc(run->nparts, 1);
-        if (!known.shards)
-            return rp_err_nomem(err, "reading a digest");
-    }
-    if (rp_vec_push(&q->known, known, err) == RP_OK)
+    RP_TRY(rp_vec_push(&q->known, known, err));
+    if (!run->nparts || is_own)
         return RP_OK;
-    free(known.shards);
-    return RP_NOMEM;
+    q->known.at[*out].shards = calloc(run->nparts, 1);
+    return q->known.at[*out].shards ? RP_OK : rp_err_nomem(err, "reading a digest");
 }
 
 static enum rp_code note_unread(struct rp_rank_query *q, const struct rp_arrival *arrival,

@@ -302,7 +302,7 @@ static enum rp_code use_import(struct load *load, size_t i, struct rp_import *im
     const struct rp_source *source = rp_sources_borrow(load->dataset->sources, i);
     struct rp_loaded loaded = {.source = source, .index = i, .dataset = load->dataset};
 
-    if (import->format && import->format->kind == RP_FORMAT_KIND_DIGEST)
+    if (!import->trace && import->format && import->format->kind == RP_FORMAT_KIND_DIGEST)
         return use_digest(load, i, import, err);
     if (import->trace && source->found && load->divide && !load->memory &&
         import->format->memory_only) {

@@ -394,7 +394,8 @@ static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
     root->in = rp_plan_copy(plan, b->inputs.at, nin, sizeof *b->inputs.at);
     if (!loop->tape.regs || !loop->tape.ops || !loop->tape.results || !loop->sources || !root->in)
         return rp_err_nomem(err, "planning");
-    memcpy(loop->tape.regs + nin, b->regs.at, b->ops.n * sizeof *b->regs.at);
+    if (b->ops.n)
+        memcpy(loop->tape.regs + nin, b->regs.at, b->ops.n * sizeof *b->regs.at);
     for (size_t i = 0; i < b->ops.n; i++) {
         struct rp_tape_op *op = &loop->tape.ops[i];
 

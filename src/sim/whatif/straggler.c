@@ -168,8 +168,8 @@ static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, bool
                        .gaps = on_host && !whole_steps};
     if (!whole_steps)
         RP_TRY(find_stretches(w, run, err));
-    w->ns = calloc(w->nranks * w->nsteps * w->nstretches, sizeof *w->ns);
-    w->factor = calloc(w->nranks * w->nsteps * w->nstretches, sizeof *w->factor);
+    w->ns = calloc(w->nranks * w->nsteps * w->nstretches + 1, sizeof *w->ns);
+    w->factor = calloc(w->nranks * w->nsteps * w->nstretches + 1, sizeof *w->factor);
     if (!w->ns || !w->factor)
         return rp_err_nomem(err, "simulating");
     sum_work(w, run);
@@ -181,8 +181,10 @@ static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, bool
 /* The median of numbers; the mean of the middle two of an even count. */
 static double middle_of(int64_t *v, size_t n)
 {
+    size_t low = n ? (n - 1) / 2 : 0, high = n / 2;
+
     rp_ns_sort(v, n);
-    return n ? (double)v[(n - 1) / 2] / 2 + (double)v[n / 2] / 2 : 0;
+    return n ? (double)v[low] / 2 + (double)v[high] / 2 : 0;
 }
 
 /* What is levelled, and how. */
