@@ -19,6 +19,7 @@ struct rp_half_message {
     uint32_t rank,
         nth; /* nth: ordinal among those of its key, side and rank; set by rp_half_messages_join */
     bool is_begin;
+    uint8_t unused[7];
 };
 typedef RP_VEC(struct rp_half_message) rp_half_message_vec;
 

@@ -9,11 +9,12 @@
 #include "trace/trace.h"
 
 struct rp_trace_life {
-    bool cut;        /* the process that was recorded most never said that it ends */
-    int64_t process; /* its number */
-    rp_event last;   /* where it is cut: of its events the one that began last */
-    int64_t last_ns; /* when it began, since the first event of the recording */
+    int64_t process; /* the number of the process that was recorded most */
+    int64_t last_ns; /* when its last event began, since the first event of the recording */
     int64_t recorded_ns, unrecorded_ns; /* a step with and without the recorder; 0: not measured */
+    rp_event last;                      /* where it is cut: of its events the one that began last */
+    bool cut;                           /* it never said that it ends */
+    uint8_t unused[3];
 };
 
 void rp_trace_life_find(const struct rp_trace *trace, struct rp_trace_life *out);

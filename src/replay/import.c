@@ -318,7 +318,10 @@ static enum rp_code captured_arrays(const struct captured_array *list, size_t n,
         row.name = partitions > 1 && each
                        ? rp_arena_textf(&out->arena, "p%zu_%s%zu", k / each, kind, k % each)
                        : rp_arena_textf(&out->arena, "%s%zu", kind, k);
-        RP_TRY(rp_arrays_add(out, row, err));
+        if (rp_arrays_add(out, row, err) != RP_OK) {
+            rp_tensor_drop(row.value);
+            return RP_NOMEM;
+        }
     }
     return rp_arena_check(&out->arena, "importing", err);
 }

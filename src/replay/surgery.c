@@ -129,7 +129,10 @@ static enum rp_code expected_arrays(const struct rp_reproducer *r, size_t partit
 
         row.name = partitions > 1 ? rp_arena_textf(&out->arena, "p%zu_out%zu", i / each, i % each)
                                   : rp_arena_textf(&out->arena, "out%zu", i);
-        RP_TRY(rp_arrays_add(out, row, err));
+        if (rp_arrays_add(out, row, err) != RP_OK) {
+            rp_tensor_drop(row.value);
+            return RP_NOMEM;
+        }
     }
     return rp_arena_check(&out->arena, "packing", err);
 }

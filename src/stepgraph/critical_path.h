@@ -41,6 +41,7 @@ struct rp_path_segment {
     uint32_t node; /* that runs, or that waits */
     uint32_t peer; /* which of the given ranks is waited for, or RP_NONE */
     uint8_t kind, cause;
+    uint8_t unused[6];
 };
 
 struct rp_path {

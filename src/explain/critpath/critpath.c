@@ -197,7 +197,12 @@ static const struct rp_field part_fields[] = {
     RP_PART_RECORD(struct rp_critpath_part, graph, &rp_stepgraph_type),
     RP_PART_RECORD(struct rp_critpath_part, collectives, &rp_collectives_type),
     RP_PART_RECORD(struct rp_critpath_part, path, &path_part_type),
-    RP_PART_PLAIN(struct rp_critpath_part, scope),
+    RP_PART_PLAIN(struct rp_critpath_part, scope.limited),
+    RP_PART_PLAIN(struct rp_critpath_part, scope.by_launch),
+    RP_PART_PLAIN(struct rp_critpath_part, scope.begin_ns),
+    RP_PART_PLAIN(struct rp_critpath_part, scope.end_ns),
+    RP_PART_PLAIN(struct rp_critpath_part, scope.span),
+    RP_PART_PLAIN(struct rp_critpath_part, scope.step),
     RP_PART_PLAIN(struct rp_critpath_part, steps),
     RP_PART_TEXT(struct rp_critpath_part, outside),
     RP_PART_END};

@@ -31,13 +31,15 @@ struct rp_diff_node {
     int64_t works;                /* pieces of work there, with everything below */
     uint32_t depth;
     uint8_t kind; /* enum rp_diff_node_kind */
+    uint8_t unused[3];
 };
 
 /* All device work with the same name at a node; without a device, the time of the span itself. */
 struct rp_diff_piece {
     uint64_t hash; /* of the kernel's name */
     uint32_t node, name;
-    uint32_t row;      /* of its times step by step */
+    uint32_t row; /* of its times step by step */
+    uint32_t unused;
     int64_t count, ns; /* count: in all steps that were taken; ns: of a step */
 };
 

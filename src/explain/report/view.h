@@ -42,6 +42,7 @@ struct rp_lane_piece {
     int64_t ns[RP_LANE_STATES]; /* they add up to its duration */
     uint8_t state;              /* of all of it, or RP_LANE_MIXED */
     uint8_t cause; /* of idle, or of most of it: enum rp_gap_cause; RP_GAP_CAUSES: not known */
+    uint8_t unused[6];
 };
 
 struct rp_report_lane {
