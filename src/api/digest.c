@@ -84,9 +84,11 @@ static enum rp_code parse_wanted(const char *text, struct rp_arena *arena, struc
 
     if (!w || !copy)
         return rp_err_nomem(err, "making a digest");
-    for (word = strtok_r(copy, " ", &next); word && n < WORDS_MOST;
-         word = strtok_r(NULL, " ", &next))
+    for (word = strtok_r(copy, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
+        if (n == WORDS_MOST)
+            return rp_err_set(err, RP_USAGE, "'--for': more than %d words", WORDS_MOST);
         words[n++] = word;
+    }
     if (n)
         row = (const struct rp_question_row *)(const void *)rp_question_find(words[0]);
     if (!row || !can_travel(row))
