@@ -14,6 +14,7 @@
  * Any thread may call. Names are copied at their first use by a thread; a null name does nothing.
  */
 #include <reprise/error.h>
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,6 +29,24 @@ RP_API void rp_metrics_call_count(const char *name, int64_t n);
    rp_metrics_call_free; NULL, and the error's text, on failure. */
 RP_API char *rp_metrics_call_report(const char *source, struct rp_err *err);
 RP_API void rp_metrics_call_free(char *text);
+
+struct rp_metrics_server {
+    size_t struct_size; /* sizeof(struct rp_metrics_server) */
+    const char *source; /* process, file or folder; NULL: all running processes of this user */
+    unsigned port;      /* of 127.0.0.1; 0: any that is free */
+    int stop_fd;        /* the server ends when this can be read; -1: none */
+    int64_t keep_ns;    /* so long the last numbers of a process that has ended are answered, and in
+                           one answer at least, so that they are fetched */
+    int clean;          /* 1: then its file is removed */
+    /* Called once, when the server listens, with the address of the metrics. */
+    void (*ready)(void *user, const char *address);
+    void *user;
+};
+
+/* Answers GET /metrics in the text format of Prometheus until stop_fd can be read. Each answer
+   reads the source again. */
+RP_API enum rp_code rp_metrics_call_serve(const struct rp_metrics_server *server,
+                                          struct rp_err *err);
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,8 @@ enum rp_option_type {
     RP_OPT_INT,      /* 0, 7: an integer in the range that `value` gives ("0..1024"), else >= 0 */
     RP_OPT_COUNT,    /* 20, 10k, 1.5M: an integer >= 0 */
     RP_OPT_BYTES,    /* 64MiB, 25MB, 1000 */
-    RP_OPT_DURATION, /* 10us, 1.5ms, 2s; plain numbers are nanoseconds */
+    RP_OPT_DURATION, /* 10us, 1.5ms, 2s; plain numbers are nanoseconds, or seconds where
+                      * `value` is "SECONDS" */
     RP_OPT_RATIO,    /* 2%, 0.02 */
     RP_OPT_TEXT,
     RP_OPT_PATH,  /* completed as a file name */

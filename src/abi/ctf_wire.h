@@ -73,6 +73,7 @@ enum rp_ctf_event {
     RP_CTF_FACT,        /* u32 key, u32 value: about the process */
     RP_CTF_RESUME,      /* nothing: after a pause; open ranges may have ended during it */
     RP_CTF_PAUSE,       /* u64 ticks at which a pause began; recorded later, in any stream */
+    RP_CTF_SAMPLE,      /* struct rp_ctf_sample, then nframes of u32 frame */
     RP_CTF_EVENT_COUNT
 };
 
@@ -102,6 +103,15 @@ enum rp_ctf_timebase {
     RP_CTF_TIME_MONOTONIC, /* ns of CLOCK_MONOTONIC */
     RP_CTF_TIME_REALTIME   /* ns since 1970 */
 };
+
+/* What the thread of a sample did. */
+enum rp_ctf_sample_state { RP_CTF_SAMPLE_RAN, RP_CTF_SAMPLE_WAITED };
+
+/* A frame of a stack is a text: kind, name, file and line, with a tab between them:
+   "python\tdecode\t/data/image.py\t88", "native\tmemcpy\t/lib/libc.so.6\t0". */
+#define RP_CTF_SAMPLE_FRAMES 64 /* of one event, at most; the event after it has the inner ones */
+#define RP_CTF_SAMPLE_MORE   1u /* the next event of the stream continues this stack */
+#define RP_CTF_SAMPLE_CUT    2u /* the outermost frames are not known */
 
 enum rp_ctf_arg_type { RP_CTF_ARG_INT, RP_CTF_ARG_TEXT, RP_CTF_ARG_REAL };
 
@@ -133,6 +143,15 @@ struct rp_ctf_arg {
     uint32_t key;
     uint8_t type;  /* enum rp_ctf_arg_type */
     int64_t value; /* a number, the number of a text, or the bits of a double */
+};
+struct rp_ctf_sample { /* the stack of a thread, reported by the recorder's thread */
+    uint32_t tid;
+    uint64_t ticks;     /* when it was taken */
+    uint64_t weight_ns; /* the time that it stands for, from then on */
+    uint32_t gil_tid;   /* the thread that held Python's global lock; 0: none, or not known */
+    uint8_t state;      /* enum rp_ctf_sample_state */
+    uint8_t flags;      /* RP_CTF_SAMPLE_MORE, RP_CTF_SAMPLE_CUT */
+    uint8_t nframes;    /* outermost first */
 };
 struct rp_ctf_process {
     uint32_t pid, parent;

@@ -202,9 +202,11 @@ typedef void rp_cupti_complete(void *context, uint32_t stream, uint8_t *buffer, 
     ROW(disable, ActivityDisable, (int), 1)                                               \
     ROW(enable_runtime, ActivityEnableRuntimeApi, (uint32_t, uint8_t), 0)                 \
     ROW(enable_driver, ActivityEnableDriverApi, (uint32_t, uint8_t), 0)                   \
+    ROW(stream_id, GetStreamIdEx, (void *, void *, uint8_t, uint32_t *), 0)               \
     ROW(all_syncs, ActivityEnableAllSyncRecords, (uint8_t), 0)                            \
     ROW(next_record, ActivityGetNextRecord, (uint8_t *, size_t, void **), 1)              \
     ROW(dropped, ActivityGetNumDroppedRecords, (void *, uint32_t, size_t *), 1)           \
-    ROW(flush, ActivityFlushAll, (uint32_t), 1)
+    ROW(flush, ActivityFlushAll, (uint32_t), 1)                                           \
+    ROW(finalize, Finalize, (void), 0)
 
 #endif

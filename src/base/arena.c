@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks double from 4 KiB to 1 MiB; a larger object gets a chunk of its own. */
+/* Chunks double from 4 KiB to 1 MiB; a larger object gets a chunk of its own, and small ones go on
+   filling the chunk before it. */
 #include "base/arena.h"
 
 #include "base/vec.h"
@@ -73,32 +74,46 @@ static size_t next_chunk_size(const struct rp_arena *arena)
     return size < LAST_CHUNK ? size : LAST_CHUNK;
 }
 
-static int add_chunk(struct rp_arena *arena, size_t need)
+static struct rp_arena_chunk *new_chunk(struct rp_arena *arena, size_t size)
 {
-    size_t size = next_chunk_size(arena);
-    struct rp_arena_chunk *chunk;
+    struct rp_arena_chunk *chunk = malloc(size);
 
-    if (need > SIZE_MAX - sizeof *chunk - 64)
-        return -1;
-    need += sizeof *chunk + 64;
-    if (size < need)
-        size = need;
-    chunk = malloc(size);
+    if (!chunk)
+        return NULL;
+    chunk->size = size;
+    arena->bytes += size;
+    POISON(chunk + 1, size - sizeof *chunk);
+    return chunk;
+}
+
+static int add_chunk(struct rp_arena *arena, size_t size)
+{
+    struct rp_arena_chunk *chunk = new_chunk(arena, size);
+
     if (!chunk)
         return -1;
     chunk->next = arena->chunks;
-    chunk->size = size;
     arena->chunks = chunk;
     arena->at = (char *)(chunk + 1);
     arena->end = (char *)chunk + size;
-    arena->bytes += size;
-    POISON(arena->at, (size_t)(arena->end - arena->at));
     return 0;
 }
 
 static char *aligned(char *at, size_t align)
 {
     return at + (-(uintptr_t)at & (align - 1));
+}
+
+/* An object with a chunk of its own, behind the one that is being filled; NULL: no memory. */
+static char *alloc_alone(struct rp_arena *arena, size_t need, size_t align)
+{
+    struct rp_arena_chunk *chunk = new_chunk(arena, need);
+
+    if (!chunk)
+        return NULL;
+    chunk->next = arena->chunks->next;
+    arena->chunks->next = chunk;
+    return aligned((char *)(chunk + 1), align);
 }
 
 /* Whether the newest chunk has room for size bytes and their red zone. */
@@ -108,18 +123,32 @@ static int fits(const struct rp_arena *arena, size_t size, size_t align)
                                 size + REDZONE + (-(uintptr_t)arena->at & (align - 1));
 }
 
-void *rp_arena_alloc(struct rp_arena *arena, size_t size, size_t align)
+/* NULL: no memory. */
+static char *find_room(struct rp_arena *arena, size_t size, size_t align)
 {
+    size_t need = sizeof(struct rp_arena_chunk) + size + REDZONE + 64;
+    size_t usual = next_chunk_size(arena);
     char *at;
 
-    if (size > SIZE_MAX / 2 ||
-        (!fits(arena, size, align) && add_chunk(arena, size + REDZONE) < 0)) {
-        arena->failed = true;
-        return NULL;
+    if (!fits(arena, size, align)) {
+        if (arena->chunks && need > usual)
+            return alloc_alone(arena, need, align);
+        if (add_chunk(arena, need > usual ? need : usual) < 0)
+            return NULL;
     }
     at = aligned(arena->at, align);
     arena->at = at + size + REDZONE;
-    UNPOISON(at, size);
+    return at;
+}
+
+void *rp_arena_alloc(struct rp_arena *arena, size_t size, size_t align)
+{
+    char *at = size > SIZE_MAX / 2 ? NULL : find_room(arena, size, align);
+
+    if (at)
+        UNPOISON(at, size);
+    else
+        arena->failed = true;
     return at;
 }
 

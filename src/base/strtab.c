@@ -73,7 +73,7 @@ static size_t find_slot(const struct rp_strtab *tab, const char *s, size_t len, 
         uint32_t id = tab->slot[i];
 
         if (tab->slot_tag[i] == tag && rp_strtab_len(tab, id) == len &&
-            !memcmp(rp_strtab_borrow(tab, id), s, len))
+            (!len || !memcmp(rp_strtab_borrow(tab, id), s, len))) /* s may be NULL then */
             break;
     }
     return i;

@@ -4,6 +4,7 @@
 
 #include "io/input.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum rp_code rp_lines_parse(const char *path, const char *text, rp_line_fn *one, void *user,
@@ -38,4 +39,20 @@ enum rp_code rp_lines_read(const char *path, size_t most, struct rp_arena *arena
     }
     rp_input_close(in);
     return code;
+}
+
+bool rp_line_split(const char *line, size_t n, struct rp_line_row *out)
+{
+    size_t word, rest;
+
+    while (n && isspace((unsigned char)line[n - 1]))
+        n--;
+    for (; n && isspace((unsigned char)*line); line++, n--)
+        ;
+    for (word = 0; word < n && !isspace((unsigned char)line[word]); word++)
+        ;
+    for (rest = word; rest < n && isspace((unsigned char)line[rest]); rest++)
+        ;
+    *out = (struct rp_line_row){.text = line, .n = n, .word = word, .rest = rest};
+    return n && *line != '#';
 }

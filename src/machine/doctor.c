@@ -2,8 +2,9 @@
 /*
  * `doctor`: is this machine ready? Each check is a function that fills one row: what was found,
  * whether that is sufficient, and what to do where it is not. Nothing is changed or started; shared
- * libraries are loaded to see whether they can be.
+ * libraries are loaded to see whether they can be. With `--test` the rows are tests (selftest.c).
  */
+#include "machine/doctor.h"
 #include "base/threads.h"
 #include "dataset/question.h"
 #include "machine/features.h"
@@ -11,22 +12,22 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/uio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-struct check_row {
-    const char *check, *state, *purpose, *finding, *advice;
-};
-
 struct doctor_root {
     size_t nchecks;
-    struct check_row *checks;
+    struct rp_doctor_row *checks;
     size_t nadvice;
     const char **advice;
 };
@@ -34,9 +35,9 @@ struct doctor_root {
 /* The states, from good to bad. */
 static const char ready[] = "ready", limited[] = "limited", absent[] = "absent";
 
-typedef void check_fn(struct rp_arena *arena, struct check_row *row);
+typedef void check_fn(struct rp_arena *arena, struct rp_doctor_row *row);
 
-static void check_processor(struct rp_arena *arena, struct check_row *row)
+static void check_processor(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     struct utsname name;
     const char *simd = "scalar code";
@@ -53,7 +54,7 @@ static void check_processor(struct rp_arena *arena, struct check_row *row)
                                   simd, name.release);
 }
 
-static void check_memory(struct rp_arena *arena, struct check_row *row)
+static void check_memory(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     struct sysinfo info;
     double total;
@@ -70,7 +71,7 @@ static void check_memory(struct rp_arena *arena, struct check_row *row)
         row->advice = "a 2 GB trace needs about 0.5 GB: read one rank at a time with --threads 1";
 }
 
-static void check_files(struct rp_arena *arena, struct check_row *row)
+static void check_files(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     struct rlimit limit;
 
@@ -82,7 +83,7 @@ static void check_files(struct rp_arena *arena, struct check_row *row)
         row->advice = "raise the limit for runs of many ranks: ulimit -n 4096";
 }
 
-static void check_scratch(struct rp_arena *arena, struct check_row *row)
+static void check_scratch(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     const char *dir = getenv("TMPDIR");
     struct statvfs fs;
@@ -103,7 +104,7 @@ static void check_scratch(struct rp_arena *arena, struct check_row *row)
         row->advice = "free some space, or set TMPDIR to another folder";
 }
 
-static void check_libraries(struct rp_arena *arena, struct check_row *row)
+static void check_libraries(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     size_t i, n, missing = 0;
     const struct rp_feature *feature = rp_feature_list(&n);
@@ -121,25 +122,60 @@ static void check_libraries(struct rp_arena *arena, struct check_row *row)
         row->advice = "'reprise version' lists what to install";
 }
 
-static void check_perf(struct rp_arena *arena, struct check_row *row)
+/* Whether the kernel lets this process sample, tried rather than concluded from settings: a
+   container may forbid what they allow. cpu -1: this process on any; else all processes there. */
+static bool can_sample(bool kernel, int cpu)
 {
-    FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-    int level = 99;
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+                                   .size = sizeof attr,
+                                   .config = PERF_COUNT_SW_CPU_CLOCK,
+                                   .sample_period = 10000000,
+                                   .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_CALLCHAIN,
+                                   .disabled = 1,
+                                   .exclude_kernel = !kernel,
+                                   .exclude_hv = 1};
+    long fd = syscall(SYS_perf_event_open, &attr, cpu < 0 ? 0 : -1, cpu, -1,
+                      (unsigned long)PERF_FLAG_FD_CLOEXEC);
 
-    if (f) {
-        if (fscanf(f, "%d", &level) != 1)
-            level = 99;
-        fclose(f);
-    }
-    if (level == 99) {
-        row->state = absent;
-        row->finding = "the kernel has no perf events";
-        return;
-    }
-    row->state = level <= 2 ? ready : limited;
-    row->finding = rp_arena_textf(arena, "perf_event_paranoid is %d", level);
-    if (level > 2)
-        row->advice = "as root: sysctl kernel.perf_event_paranoid=2";
+    if (fd >= 0)
+        close((int)fd);
+    return fd >= 0;
+}
+
+static void check_perf(struct rp_arena *arena, struct rp_doctor_row *row)
+{
+    (void)arena;
+    row->state = can_sample(false, -1) ? ready : absent;
+    row->finding = can_sample(true, 0)     ? "all processes, with frames of the kernel"
+                   : can_sample(true, -1)  ? "own processes, with frames of the kernel"
+                   : can_sample(false, -1) ? "own processes, without frames of the kernel"
+                                           : "perf_event_open is not permitted";
+    if (row->state == absent)
+        row->advice = "as root: sysctl kernel.perf_event_paranoid=2; in a container also "
+                      "--cap-add PERFMON; 'reprise sample' does not need it";
+}
+
+/* The smallest program, "return 0", of the kind that bpftrace attaches to a clock. */
+static void check_bpf(struct rp_arena *arena, struct rp_doctor_row *row)
+{
+    const uint64_t program[] = {UINT64_C(0x00000000000000b7), UINT64_C(0x0000000000000095)};
+    union bpf_attr attr;
+    long fd;
+
+    (void)arena;
+    memset(&attr, 0, sizeof attr);
+    attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
+    attr.insns = (uint64_t)(uintptr_t)program;
+    attr.insn_cnt = 2;
+    attr.license = (uint64_t)(uintptr_t) "GPL";
+    fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof attr);
+    row->state = fd >= 0 ? ready : absent;
+    row->finding = fd >= 0 ? "programs may be loaded" : "the kernel lets no program be loaded";
+    if (fd < 0)
+        row->advice = "run as root, or with CAP_BPF and CAP_PERFMON; 'reprise sample' does not "
+                      "need it";
+    else
+        close((int)fd);
 }
 
 /* The first line of a file, without its newline, or NULL. */
@@ -157,7 +193,7 @@ static const char *first_line(struct rp_arena *arena, const char *path)
     return copy;
 }
 
-static void check_nvidia(struct rp_arena *arena, struct check_row *row)
+static void check_nvidia(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     const char *line = first_line(arena, "/proc/driver/nvidia/version");
     const char *module = line ? strstr(line, "Module") : NULL;
@@ -166,7 +202,7 @@ static void check_nvidia(struct rp_arena *arena, struct check_row *row)
     row->finding = module ? module : line ? line : "no NVIDIA driver is loaded";
 }
 
-static void check_amd(struct rp_arena *arena, struct check_row *row)
+static void check_amd(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     const char *version = first_line(arena, "/sys/module/amdgpu/version");
     FILE *kfd = fopen("/dev/kfd", "re");
@@ -190,34 +226,42 @@ static const char *first_match(struct rp_arena *arena, const char *pattern)
     return found;
 }
 
-/* Python packages contain libraries: searches those of each python3 on the PATH. */
-static const char *find_in_python(struct rp_arena *arena, const char *pattern)
+/* Python packages contain libraries: searches those of each python3 on the PATH, and tells which
+   it was. */
+static const char *find_in_python(struct rp_arena *arena, const char *pattern, const char **python)
 {
     const char *dir = getenv("PATH"), *found = NULL;
 
     while (dir && *dir && !found) {
         int len = (int)strcspn(dir, ":");
-        const char *python = rp_arena_textf(arena, "%.*s/python3", len, dir);
         const char *path =
             rp_arena_textf(arena, "%.*s/../lib/python3*/site-packages/%s", len, dir, pattern);
 
-        if (python && path && !access(python, X_OK))
+        *python = rp_arena_textf(arena, "%.*s/python3", len, dir);
+        if (!access(*python, X_OK))
             found = first_match(arena, path);
         dir += len + (dir[len] == ':');
     }
     return found;
 }
 
+const char *rp_doctor_python(struct rp_arena *arena, const char *package)
+{
+    const char *pattern = rp_arena_textf(arena, "%s/__init__.py", package), *python = NULL;
+
+    return find_in_python(arena, pattern, &python) ? python : NULL;
+}
+
 /* The first name that can be loaded (or, with a '/', that exists), or NULL. */
 static const char *find_library(struct rp_arena *arena, const char *const *names)
 {
-    const char *found = NULL;
+    const char *found = NULL, *python;
 
     for (; *names && !found; names++) {
         void *handle;
 
         if (!strncmp(*names, "python:", 7)) {
-            found = find_in_python(arena, *names + 7);
+            found = find_in_python(arena, *names + 7, &python);
         } else if (strchr(*names, '/')) {
             found = first_match(arena, *names);
         } else if ((handle = dlopen(*names, RTLD_LAZY | RTLD_LOCAL))) {
@@ -228,7 +272,7 @@ static const char *find_library(struct rp_arena *arena, const char *const *names
     return found;
 }
 
-static void library_row(struct rp_arena *arena, struct check_row *row, const char *const *names,
+static void library_row(struct rp_arena *arena, struct rp_doctor_row *row, const char *const *names,
                         const char *advice)
 {
     const char *found = find_library(arena, names);
@@ -238,38 +282,87 @@ static void library_row(struct rp_arena *arena, struct check_row *row, const cha
     row->advice = found ? NULL : advice;
 }
 
-/* The injected library of a source: in REPRISE_CAPTURE_DIR, beside the program, or installed. */
-static const char *find_capture(struct rp_arena *arena, const char *source)
+/* Leaves the folder of a file in *path; "." where it has none. */
+static void folder_of(char *path)
+{
+    char *slash = strrchr(path, '/');
+
+    if (slash)
+        *slash = '\0';
+    else
+        strcpy(path, ".");
+}
+
+/* The folders of this program and of what contains this code: libreprise.so, or the program. */
+struct own_folders {
+    char program[1024], library[1024];
+};
+
+static void own_folders(struct own_folders *own)
+{
+    ssize_t n = readlink("/proc/self/exe", own->program, sizeof own->program - 1);
+    Dl_info info;
+
+    own->program[n > 0 ? n : 0] = '\0';
+    own->library[0] = '\0';
+    if (dladdr(ready, &info) && info.dli_fname)
+        snprintf(own->library, sizeof own->library, "%s", info.dli_fname);
+    folder_of(own->program);
+    folder_of(own->library);
+}
+
+/* The injected library of a source: in REPRISE_CAPTURE_DIR, beside the program, or installed. Where
+   another program has loaded libreprise.so, in the same places beside that. */
+const char *rp_doctor_capture(struct rp_arena *arena, const char *source)
 {
     static const char *const places[] = {"capture", "../lib/reprise", "../lib64/reprise",
-                                         "../lib/*/reprise"};
+                                         "../lib/*/reprise", "reprise"};
     const char *named = getenv("REPRISE_CAPTURE_DIR"), *found = NULL;
-    char self[1024], *slash;
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    struct own_folders own;
 
     if (named && *named)
         found = first_match(arena, rp_arena_textf(arena, "%s/reprise-%s.so", named, source));
-    self[n > 0 ? n : 0] = '\0';
-    slash = strrchr(self, '/');
-    if (slash)
-        *slash = '\0';
-    for (size_t i = 0; !found && i < sizeof places / sizeof places[0]; i++)
-        found = first_match(arena,
-                            rp_arena_textf(arena, "%s/%s/reprise-%s.so", self, places[i], source));
+    own_folders(&own);
+    for (size_t i = 0; !found && i < 2 * sizeof places / sizeof places[0]; i++)
+        found = first_match(arena, rp_arena_textf(arena, "%s/%s/reprise-%s.so",
+                                                  i % 2 ? own.library : own.program, places[i / 2],
+                                                  source));
+    return found;
+}
+
+const char *rp_doctor_program(struct rp_arena *arena)
+{
+    static const char *const places[] = {"reprise", "../bin/reprise", "../../bin/reprise"};
+    const char *dir = getenv("PATH"), *found = NULL;
+    struct own_folders own;
+
+    own_folders(&own);
+    for (size_t i = 0; !found && i < 2 * sizeof places / sizeof places[0]; i++) {
+        found = rp_arena_textf(arena, "%s/%s", i % 2 ? own.library : own.program, places[i / 2]);
+        found = access(found, X_OK) ? NULL : found;
+    }
+    while (!found && dir && *dir) {
+        int len = (int)strcspn(dir, ":");
+
+        found = rp_arena_textf(arena, "%.*s/reprise", len, dir);
+        found = access(found, X_OK) ? NULL : found;
+        dir += len + (dir[len] == ':');
+    }
     return found;
 }
 
 /* A source of `record`: its own library, the libraries it observes, the variable that loads it. */
 struct capture_source {
-    const char *name, *needs;
+    const char *row, *name, *needs;
     const char *const *libraries; /* one of these is needed; NULL: none */
     const char *advice, *variable;
+    check_fn *more; /* where it is ready: what else is to be looked at; or NULL */
 };
 
-static void source_row(struct rp_arena *arena, struct check_row *row,
+static void source_row(struct rp_arena *arena, struct rp_doctor_row *row,
                        const struct capture_source *source)
 {
-    const char *library = find_capture(arena, source->name);
+    const char *library = rp_doctor_capture(arena, source->name);
     const char *found = source->libraries ? find_library(arena, source->libraries) : "";
     const char *taken = source->variable ? getenv(source->variable) : NULL;
 
@@ -288,6 +381,8 @@ static void source_row(struct rp_arena *arena, struct check_row *row,
             rp_arena_textf(arena, "unset it, or replace it: record --with host,%s", source->name);
     } else {
         row->finding = *found ? rp_arena_textf(arena, "%s, %s", library, found) : library;
+        if (source->more)
+            source->more(arena, row);
     }
 }
 
@@ -298,125 +393,123 @@ static const char *const cupti[] = {"libcupti.so.13", "libcupti.so.12",
 static const char *const nccl[] = {"libnccl.so.2", "python:nvidia/nccl/lib/libnccl.so*", NULL};
 static const char *const opencl[] = {"libOpenCL.so.1", NULL};
 
+static const char *const hsa[] = {"libhsa-runtime64.so.1", NULL};
+static const char opencl_advice[] = "for OpenCL on the CPU: install pocl-opencl-icd";
+
 /* LD_PRELOAD cannot contain a path with a space. */
-static void check_record_host(struct rp_arena *arena, struct check_row *row)
+static void check_preload(struct rp_arena *arena, struct rp_doctor_row *row)
 {
-    source_row(arena, row, &(struct capture_source){.name = "host"});
-    if (row->state == ready && strpbrk(row->finding, " :")) {
-        row->state = limited;
-        row->advice =
-            "LD_PRELOAD cannot contain a space or a colon: make a symbolic link to the folder, "
-            "and set REPRISE_CAPTURE_DIR to it";
-    }
+    (void)arena;
+    if (!strpbrk(row->finding, " :"))
+        return;
+    row->state = limited;
+    row->advice = "LD_PRELOAD cannot contain a space or a colon: make a symbolic link to the "
+                  "folder, and set REPRISE_CAPTURE_DIR to it";
 }
 
-static void check_record_cuda(struct rp_arena *arena, struct check_row *row)
+static void check_for_cupti(struct rp_arena *arena, struct rp_doctor_row *row)
 {
-    source_row(arena, row,
-               &(struct capture_source){.name = "cuda",
-                                        .needs = "the CUDA driver",
-                                        .libraries = cuda_driver,
-                                        .variable = "CUDA_INJECTION64_PATH"});
-    if (row->state == ready && !find_library(arena, cupti) && !getenv("CUPTI_PATH")) {
-        row->state = limited;
-        row->finding = "found the driver, but not CUPTI";
-        row->advice = "if the program does not contain CUPTI: pip install nvidia-cuda-cupti, or "
-                      "set CUPTI_PATH to its folder";
-    }
+    if (find_library(arena, cupti) || getenv("CUPTI_PATH"))
+        return;
+    row->state = limited;
+    row->finding = "found the driver, but not CUPTI";
+    row->advice = "if the program does not contain CUPTI: pip install nvidia-cuda-cupti, or "
+                  "set CUPTI_PATH to its folder";
 }
 
-static void check_record_nvtx(struct rp_arena *arena, struct check_row *row)
+static void check_platforms(struct rp_arena *arena, struct rp_doctor_row *row)
 {
-    source_row(arena, row,
-               &(struct capture_source){.name = "nvtx", .variable = "NVTX_INJECTION64_PATH"});
-}
-
-static void check_record_frameworks(struct rp_arena *arena, struct check_row *row)
-{
-    source_row(arena, row,
-               &(struct capture_source){.name = "frameworks", .variable = "INTEL_LIBITTNOTIFY64"});
-}
-
-static void check_record_sycl(struct rp_arena *arena, struct check_row *row)
-{
-    source_row(arena, row,
-               &(struct capture_source){.name = "sycl", .variable = "XPTI_SUBSCRIBERS"});
-}
-
-static void check_record_hip(struct rp_arena *arena, struct check_row *row)
-{
-    static const char *const names[] = {"libhsa-runtime64.so.1", NULL};
-
-    source_row(arena, row,
-               &(struct capture_source){.name = "hip",
-                                        .needs = "AMD's HSA runtime",
-                                        .libraries = names,
-                                        .variable = "HSA_TOOLS_LIB"});
-}
-
-static void check_record_nccl(struct rp_arena *arena, struct check_row *row)
-{
-    source_row(arena, row,
-               &(struct capture_source){.name = "nccl",
-                                        .needs = "NCCL",
-                                        .libraries = nccl,
-                                        .variable = "NCCL_PROFILER_PLUGIN"});
-}
-
-static void check_record_opencl(struct rp_arena *arena, struct check_row *row)
-{
-    static const char advice[] = "for OpenCL on the CPU: install pocl-opencl-icd";
     const char *vendors = getenv("OCL_ICD_VENDORS"), *files = getenv("OCL_ICD_FILENAMES");
 
-    source_row(
-        arena, row,
-        &(struct capture_source){
-            .name = "opencl", .needs = "an OpenCL loader", .libraries = opencl, .advice = advice});
-    if (row->state != ready || (files && *files) || (vendors && strstr(vendors, ".icd")) ||
+    if ((files && *files) || (vendors && strstr(vendors, ".icd")) ||
         first_match(arena, rp_arena_textf(arena, "%s/*.icd",
                                           vendors && *vendors ? vendors : "/etc/OpenCL/vendors")))
         return;
     row->state = limited;
     row->finding = "found the OpenCL loader, but no platform";
-    row->advice = advice;
+    row->advice = opencl_advice;
 }
 
-static void check_record_mpi(struct rp_arena *arena, struct check_row *row)
+/* Stacks are read by process_vm_readv, which sandboxes may forbid; those of threads that wait are
+   found by a file of the kernel, and another tells root the kernel's own functions. */
+static void check_stacks(struct rp_arena *arena, struct rp_doctor_row *row)
 {
-    source_row(arena, row, &(struct capture_source){.name = "mpi"});
+    long word = 1, copy = 0;
+    struct iovec to = {&copy, sizeof copy}, from = {&word, sizeof word};
+
+    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)sizeof copy || copy != word) {
+        row->state = absent;
+        row->finding = "process_vm_readv is not permitted";
+        row->advice =
+            "allow it in the sandbox or container (seccomp): docker run --cap-add SYS_PTRACE";
+    } else if (!first_line(arena, "/proc/self/syscall")) {
+        row->state = limited;
+        row->finding =
+            "/proc/self/syscall cannot be read: threads that wait have Python frames only";
+        row->advice = "use a kernel with CONFIG_HAVE_ARCH_TRACEHOOK, and mount /proc";
+    } else {
+        row->finding = rp_arena_textf(arena, "%s, process_vm_readv, /proc/self/%s", row->finding,
+                                      first_line(arena, "/proc/self/stack") ? "stack" : "syscall");
+    }
 }
 
-static void check_record_gloo(struct rp_arena *arena, struct check_row *row)
+static const struct capture_source sources[] = {
+    {"record host", "host", .more = check_preload},
+    {"record cuda", "cuda", "the CUDA driver", cuda_driver, .variable = "CUDA_INJECTION64_PATH",
+     .more = check_for_cupti},
+    {"record nvtx", "nvtx", .variable = "NVTX_INJECTION64_PATH"},
+    {"record frameworks", "frameworks", .variable = "INTEL_LIBITTNOTIFY64"},
+    {"record sycl", "sycl", .variable = "XPTI_SUBSCRIBERS"},
+    {"record hip", "hip", "AMD's HSA runtime", hsa, .variable = "HSA_TOOLS_LIB"},
+    {"record nccl", "nccl", "NCCL", nccl, .variable = "NCCL_PROFILER_PLUGIN"},
+    {"record opencl", "opencl", "an OpenCL loader", opencl, opencl_advice, .more = check_platforms},
+    {"record mpi", "mpi", .more = NULL},
+    {"record gloo", "gloo", .more = NULL},
+    {"record blocking", "blocking", .more = NULL},
+    {"record malloc", "malloc", .more = NULL},
+    {"record sample", "sample", .more = check_stacks},
+};
+
+#define NSOURCES (sizeof sources / sizeof sources[0])
+
+/* A process that runs already is observed by ptrace and process_vm_readv. Yama may forbid that
+   beyond what users and capabilities do. */
+static void check_sample_pid(struct rp_arena *arena, struct rp_doctor_row *row)
 {
-    source_row(arena, row, &(struct capture_source){.name = "gloo"});
+    const char *text = first_line(arena, "/proc/sys/kernel/yama/ptrace_scope");
+    int scope = text ? atoi(text) : 0;
+    bool root = geteuid() == 0;
+
+    if (!scope || (root && scope < 3)) {
+        row->state = ready;
+        row->finding = root ? "processes of all users" : "processes of this user";
+        return;
+    }
+    row->state = scope == 1 ? limited : absent;
+    row->finding =
+        rp_arena_textf(arena, "kernel.yama.ptrace_scope is %d: %s", scope,
+                       scope == 1 ? "children of this process only" : "not permitted to this user");
+    row->advice =
+        "run as root, or 'sysctl kernel.yama.ptrace_scope=0'; 'reprise sample -- PROGRAM' "
+        "needs neither";
 }
 
-static void check_record_blocking(struct rp_arena *arena, struct check_row *row)
-{
-    source_row(arena, row, &(struct capture_source){.name = "blocking"});
-}
-
-static void check_record_malloc(struct rp_arena *arena, struct check_row *row)
-{
-    source_row(arena, row, &(struct capture_source){.name = "malloc"});
-}
-
-static void check_cupti(struct rp_arena *arena, struct check_row *row)
+static void check_cupti(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     library_row(arena, row, cupti, NULL);
 }
 
-static void check_nccl(struct rp_arena *arena, struct check_row *row)
+static void check_nccl(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     library_row(arena, row, nccl, NULL);
 }
 
-static void check_opencl(struct rp_arena *arena, struct check_row *row)
+static void check_opencl(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     library_row(arena, row, opencl, NULL);
 }
 
-static void check_blas(struct rp_arena *arena, struct check_row *row)
+static void check_blas(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     static const char *const names[] = {"libopenblas.so.0", NULL};
 
@@ -424,7 +517,7 @@ static void check_blas(struct rp_arena *arena, struct check_row *row)
 }
 
 /* OpenBLAS contains it. */
-static void check_lapack(struct rp_arena *arena, struct check_row *row)
+static void check_lapack(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     static const char *const names[] = {"libopenblas.so.0", "liblapack.so.3", NULL};
 
@@ -432,7 +525,7 @@ static void check_lapack(struct rp_arena *arena, struct check_row *row)
                 "programs with singular values, eigenvalues or Schur forms: install liblapack3");
 }
 
-static void check_xgboost(struct rp_arena *arena, struct check_row *row)
+static void check_xgboost(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     static const char *const names[] = {"libxgboost.so.0", "libxgboost.so", NULL};
 
@@ -444,44 +537,28 @@ static const struct {
     check_fn *run;
     const char *purpose;
 } checks[] = {
-    {"processor", check_processor, "speed"},
-    {"memory", check_memory, "big traces"},
-    {"open files", check_files, "many ranks"},
-    {"scratch space", check_scratch, "output"},
-    {"libraries", check_libraries, "inputs"},
-    {"sampling", check_perf, "host samples"},
-    {"NVIDIA driver", check_nvidia, "CUDA"},
-    {"AMD driver", check_amd, "HIP"},
-    {"CUPTI", check_cupti, "CUDA capture"},
-    {"NCCL", check_nccl, "NCCL capture"},
-    {"OpenCL", check_opencl, "OpenCL capture"},
-    {"OpenBLAS", check_blas, "fast replay"},
-    {"LAPACK", check_lapack, "replay"},
-    {"XGBoost", check_xgboost, "cost models"},
-    {"record host", check_record_host, "record"},
-    {"record cuda", check_record_cuda, "record"},
-    {"record nvtx", check_record_nvtx, "record"},
-    {"record frameworks", check_record_frameworks, "record"},
-    {"record sycl", check_record_sycl, "record"},
-    {"record hip", check_record_hip, "record"},
-    {"record nccl", check_record_nccl, "record"},
-    {"record opencl", check_record_opencl, "record"},
-    {"record mpi", check_record_mpi, "record"},
-    {"record gloo", check_record_gloo, "record"},
-    {"record blocking", check_record_blocking, "record"},
-    {"record malloc", check_record_malloc, "record"},
+    {"processor", check_processor, "speed"},   {"memory", check_memory, "big traces"},
+    {"open files", check_files, "many ranks"}, {"scratch space", check_scratch, "output"},
+    {"libraries", check_libraries, "inputs"},  {"perf events", check_perf, "perf, samply"},
+    {"eBPF", check_bpf, "bpftrace"},           {"NVIDIA driver", check_nvidia, "CUDA"},
+    {"AMD driver", check_amd, "HIP"},          {"CUPTI", check_cupti, "CUDA capture"},
+    {"NCCL", check_nccl, "NCCL capture"},      {"OpenCL", check_opencl, "OpenCL capture"},
+    {"OpenBLAS", check_blas, "fast replay"},   {"LAPACK", check_lapack, "replay"},
+    {"XGBoost", check_xgboost, "cost models"}, {"sample --pid", check_sample_pid, "record"},
 };
 
 #define NCHECKS (sizeof checks / sizeof checks[0])
 
 static const struct rp_field check_fields[] = {
-    RP_FIELD(struct check_row, check, STR, NONE, "check", "the check", 0),
-    RP_FIELD(struct check_row, state, STR, NONE, "state", "ready, limited or absent", 0),
-    RP_FIELD(struct check_row, purpose, STR, NONE, "for", "what it is needed for", 0),
-    RP_FIELD(struct check_row, finding, STR, NONE, "found", "what was found", RP_SHORTEN),
-    RP_FIELD(struct check_row, advice, STR, NONE, NULL, "what to do, or null", 0),
+    RP_FIELD(struct rp_doctor_row, check, STR, NONE, "check", "the check", 0),
+    RP_FIELD(struct rp_doctor_row, state, STR, NONE, "state",
+             "ready, limited or absent; with --test ok, not possible or failed", 0),
+    RP_FIELD(struct rp_doctor_row, purpose, STR, NONE, "for", "what it is needed for", 0),
+    RP_FIELD(struct rp_doctor_row, finding, STR, NONE, "found", "what was found", RP_SHORTEN),
+    RP_FIELD(struct rp_doctor_row, advice, STR, NONE, NULL, "what to do, or null", 0),
     RP_FIELD_END};
-static const struct rp_type check_type = {"check", sizeof(struct check_row), check_fields, NULL};
+static const struct rp_type check_type = {"check", sizeof(struct rp_doctor_row), check_fields,
+                                          NULL};
 
 static const struct rp_field doctor_fields[] = {
     RP_FIELD_LIST(struct doctor_root, checks, &check_type, "this machine", "one row per check", 0),
@@ -491,27 +568,65 @@ static const struct rp_field doctor_fields[] = {
 static const struct rp_type doctor_type = {"doctor", sizeof(struct doctor_root), doctor_fields,
                                            "checks"};
 
+void rp_doctor_source(struct rp_arena *arena, const char *source, struct rp_doctor_row *row)
+{
+    for (size_t i = 0; i < NSOURCES; i++)
+        if (!strcmp(sources[i].name, source))
+            source_row(arena, row, &sources[i]);
+}
+
+/* The rows are tests; one that fails makes the answer a no. */
+static enum rp_code doctor_test(struct rp_ctx *ctx, struct rp_result *result, struct rp_err *err)
+{
+    struct doctor_root *root = result->root;
+    struct rp_selftest *tests;
+    size_t n = rp_selftest_count();
+    enum rp_code code = RP_OK;
+
+    root->checks = RP_ARENA_NEW(&result->arena, struct rp_doctor_row, n);
+    if (!root->checks)
+        return rp_err_nomem(err, "testing this machine");
+    RP_TRY(rp_selftest_open(&result->arena, &tests, err));
+    while (code == RP_OK && root->nchecks < n) {
+        struct rp_doctor_row *row = &root->checks[root->nchecks];
+
+        rp_selftest_run(tests, root->nchecks++, row);
+        if (!strcmp(row->state, "failed"))
+            result->answer = RP_ANSWER_NO;
+        if (ctx->progress && ctx->progress(ctx->progress_user, row->check, root->nchecks, n))
+            code = rp_err_set(err, RP_CANCELLED, "cancelled");
+    }
+    rp_selftest_close(tests);
+    return code == RP_OK ? rp_arena_check(&result->arena, "testing this machine", err) : code;
+}
+
 static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                const struct rp_settings *settings, struct rp_result *result,
                                struct rp_err *err)
 {
     struct doctor_root *root = result->root;
+    enum rp_code code;
     size_t i;
 
-    (void)ctx;
     (void)dataset;
-    (void)settings;
-    root->checks = RP_ARENA_NEW(&result->arena, struct check_row, NCHECKS);
-    root->advice = RP_ARENA_NEW(&result->arena, const char *, NCHECKS);
+    if (rp_selftest_is_recorded(err, &code))
+        return code;
+    if (rp_settings_flag(settings, "test"))
+        return doctor_test(ctx, result, err);
+    root->checks = RP_ARENA_NEW(&result->arena, struct rp_doctor_row, NCHECKS + NSOURCES);
+    root->advice = RP_ARENA_NEW(&result->arena, const char *, NCHECKS + NSOURCES);
     if (!root->checks || !root->advice)
         return rp_err_nomem(err, "checking this machine");
-    root->nchecks = NCHECKS;
-    for (i = 0; i < NCHECKS; i++) {
-        struct check_row *row = &root->checks[i];
+    root->nchecks = NCHECKS + NSOURCES;
+    for (i = 0; i < root->nchecks; i++) {
+        struct rp_doctor_row *row = &root->checks[i];
 
-        row->check = checks[i].name;
-        row->purpose = checks[i].purpose;
-        checks[i].run(&result->arena, row);
+        row->check = i < NCHECKS ? checks[i].name : sources[i - NCHECKS].row;
+        row->purpose = i < NCHECKS ? checks[i].purpose : "record";
+        if (i < NCHECKS)
+            checks[i].run(&result->arena, row);
+        else
+            source_row(&result->arena, row, &sources[i - NCHECKS]);
         if (row->advice)
             root->advice[root->nadvice++] =
                 rp_arena_textf(&result->arena, "%s: %s", row->check, row->advice);
@@ -519,7 +634,10 @@ static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *data
     return rp_arena_check(&result->arena, "checking this machine", err);
 }
 
-static const struct rp_option doctor_options[] = {RP_OPTION_END};
+static const struct rp_option doctor_options[] = {
+    {"test", 0, RP_OPT_FLAG, NULL, NULL,
+     "run what is installed: readers, writers, engines, sources of 'record'", 0},
+    RP_OPTION_END};
 
 const struct rp_question_row rp_ask_doctor = {
     .question = {.name = "doctor",
@@ -527,8 +645,10 @@ const struct rp_question_row rp_ask_doctor = {
                  .summary = "check whether this machine is ready",
                  .details = "Checks the processor, memory, limits, drivers and libraries, and "
                             "gives advice where something is limited. An absent driver or library "
-                            "matters only for its purpose.",
-                 .examples = "reprise doctor\tone line per check\n",
+                            "matters only for its purpose. With --test, files in the program are "
+                            "read, written, replayed and recorded; exit status 1: a test failed.",
+                 .examples = "reprise doctor\tone line per check\n"
+                             "reprise doctor --test\tone line per test\n",
                  .accepts = RP_ACCEPTS_NOTHING,
                  .options = doctor_options,
                  .type = &doctor_type},

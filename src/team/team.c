@@ -135,18 +135,47 @@ enum rp_code rp_team_gather(struct rp_team *team, enum rp_code code, const void 
 }
 
 /* Sends what process 0 found down the tree. */
-static enum rp_code tell_all(struct rp_team *team, uint64_t *code, struct rp_err *err)
+static enum rp_code tell_all(struct rp_team *team, void *found, size_t bytes, struct rp_err *err)
 {
     size_t step = 1;
 
     while (step < team->size && !(team->rank & step))
         step *= 2;
     if (team->rank)
-        RP_TRY(rp_mpi_receive(team->mpi, code, sizeof *code, team->rank - step, err));
+        RP_TRY(rp_mpi_receive(team->mpi, found, bytes, team->rank - step, err));
     while (step /= 2)
         if (team->rank + step < team->size)
-            RP_TRY(rp_mpi_send(team->mpi, code, sizeof *code, team->rank + step, err));
+            RP_TRY(rp_mpi_send(team->mpi, found, bytes, team->rank + step, err));
     return RP_OK;
+}
+
+static enum rp_code take_key(void *user, size_t process, const char *bytes, size_t n,
+                             struct rp_err *err)
+{
+    uint64_t *keys = user;
+
+    (void)err;
+    memcpy(&keys[process], bytes, n);
+    return RP_OK;
+}
+
+enum rp_code rp_team_divide(struct rp_team *team, uint64_t key, size_t *place, size_t *of,
+                            struct rp_err *err)
+{
+    uint64_t *keys = calloc(team->size, sizeof *keys);
+    enum rp_code code = keys ? RP_OK : rp_err_nomem(err, "dividing the files");
+
+    *place = *of = 0;
+    if (code == RP_OK)
+        code = rp_team_gather(team, RP_OK, &key, sizeof key, take_key, keys, err);
+    if (code == RP_OK)
+        code = tell_all(team, keys, team->size * sizeof *keys, err);
+    for (size_t i = 0; i < team->size && code == RP_OK; i++) {
+        *place += i < team->rank && keys[i] == key;
+        *of += keys[i] == key;
+    }
+    free(keys);
+    return code;
 }
 
 enum rp_code rp_team_agree(struct rp_team *team, enum rp_code code, struct rp_err *err)
@@ -154,6 +183,6 @@ enum rp_code rp_team_agree(struct rp_team *team, enum rp_code code, struct rp_er
     enum rp_code found = rp_team_gather(team, code, NULL, 0, NULL, NULL, err);
     uint64_t told = (uint64_t)(team->rank ? RP_OK : found);
 
-    RP_TRY(tell_all(team, &told, err));
+    RP_TRY(tell_all(team, &told, sizeof told, err));
     return (enum rp_code)told;
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct rp_team;
 
@@ -31,6 +32,10 @@ typedef enum rp_code rp_team_take(void *user, size_t process, const char *bytes,
  */
 enum rp_code rp_team_gather(struct rp_team *team, enum rp_code code, const void *bytes, size_t n,
                             rp_team_take *take, void *user, struct rp_err *err);
+
+/* All processes call it: how many have the same key, and which of them this one is, from 0. */
+enum rp_code rp_team_divide(struct rp_team *team, uint64_t key, size_t *place, size_t *of,
+                            struct rp_err *err);
 
 /* All processes call it: RP_OK where all are well, else the first failure, in every process. */
 enum rp_code rp_team_agree(struct rp_team *team, enum rp_code code, struct rp_err *err);

@@ -20,6 +20,11 @@ enum rp_perfetto_type { /* TrackEvent.type */
 enum { RP_PFT_FLAG_CLEARED = 1, RP_PFT_FLAG_NEEDED = 2 };                  /* sequence_flags */
 enum { RP_PFT_MERGE_BY_NAME = 1, RP_PFT_MERGE_NONE, RP_PFT_MERGE_BY_KEY }; /* siblings */
 enum { RP_PFT_CLOCK_REALTIME = 1, RP_PFT_CLOCK_BOOTTIME = 6 };
+enum { /* Frame.kind */
+       RP_PFT_FRAME_NATIVE = 1,
+       RP_PFT_FRAME_KERNEL,
+       RP_PFT_FRAME_INTERPRETED
+};
 #define RP_PFT_ORDER_EXPLICIT 3 /* child_ordering */
 
 /* An annotation of our own at the begin of an arrow: its category. Perfetto's have none. */

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request ends with an empty line. Each line ends with CR LF, and holds no other control
+ * character; there is one Host, and at most one Origin.
+ */
+#include "http/request.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+struct text {
+    const char *at;
+    size_t n;
+};
+
+struct headers {
+    struct text host, origin, site;
+    unsigned hosts, origins;
+    bool has_body;
+};
+
+const char *rp_http_reason(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } known[] = {{200, "OK"},
+                 {400, "Bad Request"},
+                 {403, "Forbidden"},
+                 {404, "Not Found"},
+                 {405, "Method Not Allowed"},
+                 {414, "URI Too Long"},
+                 {431, "Request Header Fields Too Large"}};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (known[i].status == status)
+            return known[i].reason;
+    return "Internal Server Error";
+}
+
+static bool equals(struct text text, const char *word)
+{
+    return text.n == strlen(word) && !strncasecmp(text.at, word, text.n);
+}
+
+/* Blanks around a value do not belong to it. */
+static struct text trimmed(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    while (end > at && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    return (struct text){at, (size_t)(end - at)};
+}
+
+static bool is_name(struct text name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if (!(name.at[i] > ' ' && name.at[i] < 0x7f) || strchr("\"(),/:;<=>?@[\\]{}", name.at[i]))
+            return false;
+    return name.n > 0;
+}
+
+/* One line, without its end. */
+static bool read_header(const char *line, const char *end, struct headers *h)
+{
+    const char *colon = memchr(line, ':', (size_t)(end - line));
+    struct text name = {line, colon ? (size_t)(colon - line) : 0}, value;
+
+    if (!colon || !is_name(name))
+        return false;
+    value = trimmed(colon + 1, end);
+    if (equals(name, "host")) {
+        h->host = value;
+        h->hosts++;
+    } else if (equals(name, "origin")) {
+        h->origin = value;
+        h->origins++;
+    } else if (equals(name, "sec-fetch-site")) {
+        h->site = value;
+    } else if (equals(name, "transfer-encoding") || equals(name, "upgrade") ||
+               (equals(name, "content-length") && !equals(value, "0"))) {
+        h->has_body = true;
+    }
+    return true;
+}
+
+static bool read_headers(const char *at, const char *end, struct headers *h)
+{
+    while (at < end) {
+        const char *line_end = memmem(at, (size_t)(end - at), "\r\n", 2);
+
+        if (!line_end || !read_header(at, line_end, h))
+            return false;
+        at = line_end + 2;
+    }
+    return h->hosts == 1 && h->origins <= 1 && !h->has_body;
+}
+
+/* CR and LF only together; a NUL, or another control character, never. */
+static bool is_clean(const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+
+        if (c == '\r' && (i + 1 == n || bytes[i + 1] != '\n'))
+            return false;
+        if (c == '\n' && (!i || bytes[i - 1] != '\r'))
+            return false;
+        if ((c < ' ' && c != '\r' && c != '\n' && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
+/* "127.0.0.1:PORT" or "localhost:PORT", with a prefix. */
+static bool is_ours(struct text text, const char *prefix, unsigned port)
+{
+    static const char *const names[] = {"127.0.0.1", "localhost"};
+    char wanted[64];
+
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(wanted, sizeof wanted, "%s%s:%u", prefix, names[i], port);
+        if (equals(text, wanted))
+            return true;
+    }
+    return false;
+}
+
+static bool is_allowed(const struct headers *h, const struct rp_http_guard *guard)
+{
+    return is_ours(h->host, "", guard->port) &&
+           (!h->origins || is_ours(h->origin, "http://", guard->port)) &&
+           (!h->site.n || equals(h->site, "same-origin") || equals(h->site, "none"));
+}
+
+/* In a time that does not tell how many characters are right. */
+static bool has_token(const char *at, const char *end, const char *token)
+{
+    unsigned differs = 0;
+
+    if (end - at < RP_HTTP_TOKEN)
+        return false;
+    for (size_t i = 0; i < RP_HTTP_TOKEN; i++)
+        differs |= (unsigned char)at[i] ^ (unsigned char)token[i];
+    return !differs;
+}
+
+static bool copy_text(char *to, size_t size, const char *at, const char *end)
+{
+    size_t n = (size_t)(end - at);
+
+    if (n >= size)
+        return false;
+    memcpy(to, at, n);
+    to[n] = '\0';
+    return true;
+}
+
+/* "/TOKEN/path?query", or "/path?query" where there is no token */
+static int read_target(const char *at, const char *end, const struct rp_http_guard *guard,
+                       struct rp_http_request *out)
+{
+    const char *question;
+
+    if (at == end || *at != '/')
+        return 400;
+    at++;
+    if (guard->token[0]) {
+        if (!has_token(at, end, guard->token))
+            return 403;
+        at += RP_HTTP_TOKEN;
+        if (at == end || *at != '/')
+            return 403; /* without its last slash: the page would not find its answers */
+        at++;
+    }
+    question = memchr(at, '?', (size_t)(end - at));
+    if (!copy_text(out->path, sizeof out->path, at, question ? question : end) ||
+        !copy_text(out->query, sizeof out->query, question ? question + 1 : end, end))
+        return 414;
+    return 200;
+}
+
+/* "GET /target HTTP/1.1", without its end. */
+static int read_line(const char *at, const char *end, const struct rp_http_guard *guard,
+                     struct rp_http_request *out)
+{
+    const char *blank = memchr(at, ' ', (size_t)(end - at)), *second;
+    struct text method = {at, blank ? (size_t)(blank - at) : 0};
+
+    second = blank ? memchr(blank + 1, ' ', (size_t)(end - blank - 1)) : NULL;
+    if (!second || !is_name(method) || end - second != 9 || memcmp(second, " HTTP/1.1", 9) != 0)
+        return 400;
+    out->head = method.n == 4 && !memcmp(at, "HEAD", 4);
+    if (!out->head && (method.n != 3 || memcmp(at, "GET", 3) != 0))
+        return 405;
+    return read_target(blank + 1, second, guard, out);
+}
+
+int rp_http_parse(const char *bytes, size_t n, const struct rp_http_guard *guard,
+                  struct rp_http_request *out, size_t *used)
+{
+    const char *end = memmem(bytes, n, "\r\n\r\n", 4), *line;
+    struct headers h = {0};
+
+    if (!end)
+        return n >= RP_HTTP_REQUEST_MOST ? 431 : 0;
+    *used = (size_t)(end - bytes) + 4;
+    line = memmem(bytes, n, "\r\n", 2);
+    if (!is_clean(bytes, *used) || !read_headers(line + 2, end + 2, &h))
+        return 400;
+    if (!is_allowed(&h, guard)) /* before the token: who asks from elsewhere learns nothing */
+        return 403;
+    return read_line(bytes, line, guard, out);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_HTTP_REQUEST_H
+#define RP_HTTP_REQUEST_H
+/*
+ * Requests of HTTP/1.1, as far as a page of our own or Prometheus sends them. The rest is refused:
+ * a request without the token, from another site, for another host (DNS rebinding), with a body, or
+ * with anything that two readers could understand differently.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#define RP_HTTP_REQUEST_MOST 16384 /* bytes, with all headers */
+#define RP_HTTP_TOKEN        32    /* hexadecimal digits */
+
+struct rp_http_guard {
+    char token[RP_HTTP_TOKEN + 1]; /* "": none is needed */
+    unsigned port;
+};
+
+struct rp_http_request {
+    char path[32];    /* behind the token: "", "tile", "metrics" */
+    char query[8192]; /* behind the question mark, or "" */
+    bool head;        /* only the headers are wanted */
+};
+
+/*
+ * Reads one request at the beginning of n bytes. Returns 0 where it is not complete, else its
+ * status: 200, or why it is refused (400, 403, 405, 414, 431); *used: its length, where it is 200.
+ */
+int rp_http_parse(const char *bytes, size_t n, const struct rp_http_guard *guard,
+                  struct rp_http_request *out, size_t *used);
+
+const char *rp_http_reason(int status); /* "Forbidden" */
+
+#endif
