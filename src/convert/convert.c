@@ -1,48 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `convert`: writes traces or programs in another format. One input becomes one file; several
- * become a folder of files, named after their inputs.
+ * `convert`: writes traces or programs, or parts of traces (cut.h), in another format. One input
+ * becomes one file; several become a folder of files, named after their inputs. So do the ranks of
+ * a merged trace, if a part of it is written: each rank has steps of its own.
  */
+#include "convert/convert.h"
 #include "base/text.h"
+#include "convert/cut.h"
+#include "convert/derived.h"
 #include "dataset/load.h"
 #include "dataset/load_program.h"
 #include "dataset/question.h"
+#include "dataset/selection.h"
+#include "dataset/trust.h"
+#include "formats/write/samples.h"
 #include "formats/write/writers.h"
+#include "program/refine.h"
+#include "trace/merged.h"
+#include "trace/run.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-struct written_row {
-    const char *input, *output, *format;
-    int64_t events, output_bytes; /* absent: written to standard output */
-};
-
 struct convert_root {
     size_t nwritten;
-    struct written_row *written;
+    struct rp_written *written;
 };
 
 struct convert {
     const struct rp_writer *writer;
-    struct written_row *rows; /* one per source; input is set once the output is written */
+    struct rp_trace_cut cut;
+    struct rp_scrub *scrub; /* NULL: texts stay */
+    const char *refine;     /* shapes of a program's inputs, or NULL */
+    const char *table;      /* of Arrow, or NULL */
+    const char *output;     /* as it was given */
+    const struct rp_dataset *dataset;
+    bool folder;             /* the output is one */
+    struct rp_written *rows; /* one per source; input is set once the output is written */
+    pthread_mutex_t lock;    /* for the next three */
+    struct rp_arena *arena;
+    RP_VEC(struct rp_written) more; /* of merged traces */
+    RP_VEC(int32_t) numbers;        /* of ranks that have a file of their own */
+    _Atomic uint64_t samples;       /* that the format has no place for */
 };
 
 static const struct rp_field written_fields[] = {
-    RP_FIELD(struct written_row, input, STR, NONE, "input", "the input", RP_SHORTEN),
-    RP_FIELD(struct written_row, output, STR, NONE, "output", "the file written", RP_SHORTEN),
-    RP_FIELD(struct written_row, format, STR, NONE, "format", "format of the output", 0),
-    RP_FIELD(struct written_row, events, I64, COUNT, "events",
+    RP_FIELD(struct rp_written, input, STR, NONE, "input", "the input", RP_SHORTEN),
+    RP_FIELD(struct rp_written, output, STR, NONE, "output", "the file written", RP_SHORTEN),
+    RP_FIELD(struct rp_written, format, STR, NONE, "format", "format of the output", 0),
+    RP_FIELD(struct rp_written, events, I64, COUNT, "events",
              "events of the trace, or instructions of the program", 0),
-    RP_FIELD(struct written_row, output_bytes, I64, BYTES, "size", "size of the output",
+    RP_FIELD(struct rp_written, output_bytes, I64, BYTES, "size", "size of the output",
              RP_NULLABLE),
     RP_FIELD_END};
-static const struct rp_type written_type = {"written", sizeof(struct written_row), written_fields,
-                                            NULL};
+const struct rp_type rp_written_type = {"written", sizeof(struct rp_written), written_fields, NULL};
 
 static const struct rp_field convert_fields[] = {
-    RP_FIELD_LIST(struct convert_root, written, &written_type, "written", "one row per file", 0),
+    RP_FIELD_LIST(struct convert_root, written, &rp_written_type, "written", "one row per file", 0),
     RP_FIELD_END};
 static const struct rp_type convert_type = {"convert", sizeof(struct convert_root), convert_fields,
                                             "written"};
@@ -69,7 +87,7 @@ static void input_stem(const char *name, char *out, size_t cap)
     snprintf(out, cap, "%.*s", (int)len, begin);
 }
 
-static bool name_taken(const struct written_row *rows, size_t n, const char *path)
+static bool name_taken(const struct rp_written *rows, size_t n, const char *path)
 {
     while (n--) {
         if (!strcmp(rows[n].output, path))
@@ -108,6 +126,13 @@ static bool has_ending(const struct rp_writer *writer, const char *path)
     return false;
 }
 
+static enum rp_code make_folder(const char *path, size_t n, struct rp_err *err)
+{
+    return mkdir(path, 0777) && (errno != EEXIST || !is_folder(path))
+               ? rp_err_set_os(err, errno, "cannot make the folder '%s' for %zu traces", path, n)
+               : RP_OK;
+}
+
 /* Determines the names of all outputs before anything is read: errors come at once. */
 static enum rp_code convert_plan(struct convert *convert, const struct rp_dataset *dataset,
                                  const char *output, struct rp_arena *arena, struct rp_err *err)
@@ -115,7 +140,8 @@ static enum rp_code convert_plan(struct convert *convert, const struct rp_datase
     size_t i, n = rp_dataset_count(dataset);
     bool folder = n > 1 || is_folder(output);
 
-    convert->rows = RP_ARENA_NEW(arena, struct written_row, n);
+    convert->folder = folder;
+    convert->rows = RP_ARENA_NEW(arena, struct rp_written, n);
     if (!convert->rows)
         return rp_err_nomem(err, "planning the outputs");
     if (folder && !is_folder(output) && has_ending(convert->writer, output))
@@ -123,8 +149,8 @@ static enum rp_code convert_plan(struct convert *convert, const struct rp_datase
                           "'%s' is the name of a file, but %zu traces need a folder: give a name"
                           " without ending, and '--to %s'",
                           output, n, convert->writer->name);
-    if (folder && mkdir(output, 0777) && (errno != EEXIST || !is_folder(output)))
-        return rp_err_set_os(err, errno, "cannot make the folder '%s' for %zu traces", output, n);
+    if (folder)
+        RP_TRY(make_folder(output, n, err));
     for (i = 0; i < n; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
@@ -139,7 +165,7 @@ static enum rp_code convert_plan(struct convert *convert, const struct rp_datase
 }
 
 /* Fills the row of an output; a row with an input is done. */
-static void convert_note(const struct convert *convert, struct written_row *row, const char *input,
+static void convert_note(const struct convert *convert, struct rp_written *row, const char *input,
                          int64_t events)
 {
     struct stat st;
@@ -152,38 +178,229 @@ static void convert_note(const struct convert *convert, struct written_row *row,
         row->output_bytes = st.st_size;
 }
 
+static uint32_t samples_left_out(const struct rp_writer *writer, const struct rp_trace *t)
+{
+    return writer->samples == RP_SAMPLES_ALL     ? 0
+           : writer->samples == RP_SAMPLES_TIMED ? rp_samples_untimed(t)
+                                                 : t->samples.n;
+}
+
+/* Simulators find the file of a rank by its number: "FOLDER/rank.3.et". The name that was planned
+   stays where two files have the same number. */
+static enum rp_code number_output(struct convert *convert, int32_t number, struct rp_written *row,
+                                  struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+    bool taken = false;
+
+    if (!convert->writer->numbered || !convert->folder)
+        return RP_OK;
+    pthread_mutex_lock(&convert->lock);
+    for (size_t i = 0; i < convert->numbers.n; i++)
+        taken |= convert->numbers.at[i] == number;
+    if (!taken) {
+        row->output = rp_arena_printf(convert->arena, "%s/rank.%d%s", convert->output, number,
+                                      convert->writer->endings[0]);
+        code = row->output ? rp_vec_push(&convert->numbers, number, err)
+                           : rp_err_nomem(err, "planning the outputs");
+    }
+    pthread_mutex_unlock(&convert->lock);
+    return code;
+}
+
+/* Writes a rank, or the part of it that is asked for. */
+static enum rp_code write_rank(struct convert *convert, const struct rp_loaded *loaded,
+                               const struct rp_trace *trace, int32_t number, struct rp_written *row,
+                               struct rp_err *err)
+{
+    struct rp_write_options options = {.table = convert->table,
+                                       .input = convert->scrub ? NULL : loaded->source->name,
+                                       .rank = number};
+    struct rp_trace *part = NULL;
+    enum rp_code code;
+
+    RP_TRY(number_output(convert, number, row, err));
+
+    if (convert->scrub)
+        RP_TRY(rp_scrub_make(convert->scrub, loaded, trace, &part, err));
+    else if (convert->cut.asked)
+        RP_TRY(rp_trace_cut_make(&convert->cut, trace, loaded->source->name,
+                                 &loaded->dataset->limits, &part, err));
+    code = convert->writer->write(part ? part : trace, row->output, &options, err);
+    if (code == RP_OK) {
+        convert_note(convert, row, loaded->source->name, (part ? part : trace)->health.events);
+        convert->samples += samples_left_out(convert->writer, part ? part : trace);
+    }
+    rp_trace_free(part);
+    return code;
+}
+
+/* Several ranks of the only input, a merged trace, become a folder. */
+static enum rp_code plan_ranks(struct convert *convert, const struct rp_loaded *loaded, size_t n,
+                               struct rp_err *err)
+{
+    struct rp_written *row = &convert->rows[loaded->index];
+    const char *output = row->output;
+
+    if (convert->folder)
+        return RP_OK;
+    if (has_ending(convert->writer, output) || !strcmp(output, "-"))
+        return rp_err_set(
+            err, RP_USAGE,
+            "'%s' holds several ranks, each of which needs a file: give a folder, a name "
+            "without ending, and '--to %s', or choose one with '--ranks'",
+            loaded->source->name, convert->writer->name);
+    RP_TRY(make_folder(output, n, err));
+    convert->folder = true;
+    row->output =
+        name_in_folder(convert, output, loaded->index, loaded->source->name, convert->arena);
+    return row->output ? RP_OK : rp_err_nomem(err, "planning the outputs");
+}
+
+/* The row of a rank of a merged trace, of which several are written: its file has its number. */
+static enum rp_code row_of_rank(struct convert *convert, const struct rp_loaded *loaded,
+                                int32_t number, struct rp_written *row, struct rp_err *err)
+{
+    const char *planned = convert->rows[loaded->index].output;
+    const char *ending = convert->writer->endings[0];
+
+    pthread_mutex_lock(&convert->lock);
+    *row = (struct rp_written){.output = rp_arena_printf(convert->arena, "%.*s_rank%d%s",
+                                                         (int)(strlen(planned) - strlen(ending)),
+                                                         planned, number, ending)};
+    pthread_mutex_unlock(&convert->lock);
+    return row->output ? RP_OK : rp_err_nomem(err, "planning the outputs");
+}
+
+static enum rp_code add_row(struct convert *convert, const struct rp_written *row,
+                            struct rp_err *err)
+{
+    enum rp_code code;
+
+    pthread_mutex_lock(&convert->lock);
+    code = rp_vec_push(&convert->more, *row, err);
+    pthread_mutex_unlock(&convert->lock);
+    return code;
+}
+
+static enum rp_code convert_rank(struct convert *convert, const struct rp_loaded *loaded,
+                                 const struct rp_merged_rank *rank, bool single, struct rp_err *err)
+{
+    struct rp_written row, *to = &convert->rows[loaded->index];
+    struct rp_trace *trace;
+    enum rp_code code;
+
+    if (!single) {
+        to = &row;
+        RP_TRY(row_of_rank(convert, loaded, rank->number, to, err));
+    }
+    RP_TRY(rp_load_merged_rank(loaded->dataset, loaded->trace, rank, &trace, err));
+    code = write_rank(convert, loaded, trace, rank->number, to, err);
+    rp_trace_free(trace);
+    return code == RP_OK && !single ? add_row(convert, &row, err) : code;
+}
+
+/* Parts of a merged trace: of each rank that is wanted. */
+static enum rp_code convert_merged(struct convert *convert, const struct rp_loaded *loaded,
+                                   const struct rp_merged *merged, struct rp_err *err)
+{
+    const char *list = convert->cut.ranks;
+    size_t i, wanted = 0;
+
+    for (i = 0; i < merged->n; i++)
+        wanted += !list || rp_rank_wanted(list, merged->ranks[i].number);
+    if (wanted > 1)
+        RP_TRY(plan_ranks(convert, loaded, wanted, err));
+    for (i = 0; i < merged->n; i++)
+        if (!list || rp_rank_wanted(list, merged->ranks[i].number))
+            RP_TRY(convert_rank(convert, loaded, &merged->ranks[i], wanted == 1, err));
+    return RP_OK;
+}
+
+/* The number of a rank, as far as its file and its name tell it; else its place among the inputs.
+ */
+static int32_t number_of(const struct rp_loaded *loaded)
+{
+    int32_t number = loaded->trace->rank;
+
+    if (number == RP_NO_RANK)
+        number = rp_rank_in_name(loaded->source->name);
+    return number == RP_NO_RANK ? (int32_t)loaded->index : number;
+}
+
 static enum rp_code convert_trace(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct convert *convert = user;
-    struct written_row *row = &convert->rows[loaded->index];
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_merged merged = {0};
+    enum rp_code code = rp_trace_require(loaded->trace, RP_NEED_ALL, err);
 
-    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
-    RP_TRY(convert->writer->write(loaded->trace, row->output, NULL, err));
-    convert_note(convert, row, loaded->source->name, loaded->trace->health.events);
-    return RP_OK;
+    if (code == RP_OK && (convert->cut.asked || convert->writer->by_rank))
+        code = rp_merged_read(loaded->trace, &arena, &merged, err);
+    if (code == RP_OK && merged.n)
+        code = convert_merged(convert, loaded, &merged, err);
+    else if (code == RP_OK &&
+             (!convert->cut.ranks || rp_rank_wanted(convert->cut.ranks, number_of(loaded))))
+        code = write_rank(convert, loaded, loaded->trace, number_of(loaded),
+                          &convert->rows[loaded->index], err);
+    rp_arena_release(&arena);
+    return code;
+}
+
+/* The program for inputs of the shapes that are given. */
+static enum rp_code refine_program(const struct convert *convert, const struct rp_program *program,
+                                   struct rp_program **out, struct rp_err *err)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_refine_shape *shapes;
+    size_t n;
+    enum rp_code code = rp_refine_parse(convert->refine, &arena, &shapes, &n, err);
+
+    if (code == RP_OK && !rp_program_is_dynamic(program))
+        code = rp_err_set(err, RP_USAGE, "all its shapes are known: --refine has nothing to do");
+    if (code == RP_OK)
+        code = rp_program_refine(program, shapes, n, out, err);
+    rp_arena_release(&arena);
+    return code;
 }
 
 static enum rp_code convert_program(void *user, const struct rp_loaded_program *loaded,
                                     struct rp_err *err)
 {
     struct convert *convert = user;
-    struct written_row *row = &convert->rows[loaded->index];
+    struct rp_written *row = &convert->rows[loaded->index];
+    struct rp_program *refined = NULL;
+    const struct rp_program *program;
+    enum rp_code code = RP_OK;
 
-    RP_TRY(convert->writer->write_program(loaded->program, row->output, NULL, err));
-    convert_note(convert, row, loaded->source->name, loaded->program->nops);
-    return RP_OK;
+    if (convert->refine)
+        code = refine_program(convert, loaded->program, &refined, err);
+    program = refined ? refined : loaded->program;
+    if (code == RP_OK)
+        code = convert->writer->write_program(program, row->output, NULL, err);
+    if (code == RP_OK)
+        convert_note(convert, row, loaded->source->name, program->nops);
+    rp_program_free(refined);
+    return code != RP_OK && convert->refine ? rp_err_prefix(err, code, "'%s'", loaded->source->name)
+                                            : code;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct rp_written *)a)->output, ((const struct rp_written *)b)->output);
 }
 
 /* Leaves the rows that were written; their texts get copies that outlive the dataset. */
 static enum rp_code convert_finish(struct convert *convert, size_t n, struct rp_result *result,
-                                   struct rp_err *err)
+                                   struct rp_written_list *root, struct rp_err *err)
 {
-    struct convert_root *root = result->root;
     size_t i;
 
-    root->written = convert->rows;
-    for (i = 0; i < n; i++) {
-        struct written_row row = convert->rows[i];
+    root->written = RP_ARENA_NEW(&result->arena, struct rp_written, n + convert->more.n + 1);
+    if (convert->more.n)
+        qsort(convert->more.at, convert->more.n, sizeof *convert->more.at, by_name);
+    for (i = 0; root->written && i < n + convert->more.n; i++) {
+        struct rp_written row = i < n ? convert->rows[i] : convert->more.at[i - n];
 
         if (!row.input)
             continue;
@@ -191,52 +408,134 @@ static enum rp_code convert_finish(struct convert *convert, size_t n, struct rp_
         row.output = rp_arena_text(&result->arena, row.output);
         root->written[root->nwritten++] = row;
     }
+    if (!root->nwritten && convert->cut.ranks)
+        return rp_err_set(err, RP_USAGE, "none of the ranks '%s' is there", convert->cut.ranks);
     return rp_arena_check(&result->arena, "listing the outputs", err);
+}
+
+/* Nothing is lost without a word. */
+static enum rp_code note_samples(const struct convert *convert, struct rp_err *err)
+{
+    bool timed = convert->writer->samples == RP_SAMPLES_TIMED;
+    char text[300];
+
+    if (!convert->samples || !convert->dataset->trust)
+        return RP_OK;
+    snprintf(text, sizeof text,
+             "not written: %llu sample%s of call stacks%s, which '%s' has no place for: 'rpt', "
+             "'sqlite', 'speedscope' and 'pprof' have",
+             (unsigned long long)convert->samples, convert->samples == 1 ? "" : "s",
+             timed ? " without a time" : "", convert->writer->name);
+    return rp_trust_note(convert->dataset->trust, "not_written", true, (int64_t)convert->samples,
+                         text, err);
+}
+
+static enum rp_code convert_all(struct convert *convert, struct rp_ctx *ctx,
+                                struct rp_result *result, struct rp_written_list *out,
+                                struct rp_err *err)
+{
+    if (convert->writer->write_program && convert->scrub)
+        return rp_err_set(err, RP_USAGE, "'%s' is a format of programs: 'scrub' is for traces",
+                          convert->writer->name);
+    if (convert->writer->write_program && convert->cut.asked)
+        return rp_err_set(err, RP_USAGE,
+                          "'%s' is a format of programs: '--ranks', '--steps', '--window' and "
+                          "'--kinds' are for traces",
+                          convert->writer->name);
+    if (!convert->writer->write_program && convert->refine)
+        return rp_err_set(err, RP_USAGE, "'%s' is a format of traces: '--refine' is for programs",
+                          convert->writer->name);
+    if (convert->writer->write_program)
+        RP_TRY(rp_each_program(ctx, convert->dataset, convert_program, convert, err));
+    else
+        RP_TRY(rp_each_trace(ctx, convert->dataset, convert_trace, convert, err));
+    RP_TRY(note_samples(convert, err));
+    return convert_finish(convert, rp_dataset_count(convert->dataset), result, out, err);
+}
+
+enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                              const struct rp_settings *settings, struct rp_scrub *scrub,
+                              struct rp_result *result, struct rp_written_list *out,
+                              struct rp_err *err)
+{
+    static const struct rp_writer *const derived[] = {&rp_writer_arrow, &rp_writer_chakra, NULL};
+    const char *output = rp_settings_text(settings, "output");
+    struct convert convert = {.dataset = dataset,
+                              .arena = &result->arena,
+                              .scrub = scrub,
+                              .table = rp_settings_text(settings, "table"),
+                              .output = output};
+    enum rp_code code;
+
+    if (!output)
+        return rp_err_set(err, RP_USAGE, "'%s' needs '--output FILE'", scrub ? "scrub" : "convert");
+    RP_TRY(
+        rp_writer_among(derived, rp_settings_text(settings, "to"), output, &convert.writer, err));
+    if (convert.table && convert.writer != &rp_writer_arrow)
+        return rp_err_set(err, RP_USAGE, "'--table' chooses a table for 'arrow', not for '%s'",
+                          convert.writer->name);
+    if (!scrub) {
+        convert.refine = rp_settings_text(settings, "refine");
+        RP_TRY(rp_trace_cut_init(&convert.cut, settings, err));
+    }
+    RP_TRY(convert_plan(&convert, dataset, output, &result->arena, err));
+    pthread_mutex_init(&convert.lock, NULL);
+    code = convert_all(&convert, ctx, result, out, err);
+    pthread_mutex_destroy(&convert.lock);
+    rp_vec_release(&convert.more);
+    rp_vec_release(&convert.numbers);
+    return code;
 }
 
 static enum rp_code convert_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                 const struct rp_settings *settings, struct rp_result *result,
                                 struct rp_err *err)
 {
-    const char *output = rp_settings_text(settings, "output");
-    struct convert convert = {0};
+    struct convert_root *root = result->root;
+    struct rp_written_list list = {0};
 
-    if (!output)
-        return rp_err_set(err, RP_USAGE, "'convert' needs '--output FILE'");
-    RP_TRY(rp_writer_for(rp_settings_text(settings, "to"), output, &convert.writer, err));
-    RP_TRY(convert_plan(&convert, dataset, output, &result->arena, err));
-    if (convert.writer->write_program)
-        RP_TRY(rp_each_program(ctx, dataset, convert_program, &convert, err));
-    else
-        RP_TRY(rp_each_trace(ctx, dataset, convert_trace, &convert, err));
-    return convert_finish(&convert, rp_dataset_count(dataset), result, err);
+    RP_TRY(rp_convert_write(ctx, dataset, settings, NULL, result, &list, err));
+    root->nwritten = list.nwritten;
+    root->written = list.written;
+    return RP_OK;
 }
 
 static const struct rp_option convert_options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL,
      "file to write (a folder for several inputs); '-': standard output", 0},
-    {"to", 0, RP_OPT_CHOICE, "rpt|json|perfetto|csv|sqlite|hlo-text|hlo-proto|graphdef|pbtxt", NULL,
+    {"to", 0, RP_OPT_CHOICE, RP_TRACE_FORMATS "|hlo-text|hlo-proto|graphdef|pbtxt", NULL,
      "format (default: by the ending of FILE)", 0},
+    RP_ARROW_OPTION,
+    {"refine", 0, RP_OPT_TEXT, "SHAPES", NULL,
+     "of a program: shapes of inputs whose dimensions are not known, such as in0=8x128,in1=128", 0},
+    RP_CUT_OPTIONS,
+    RP_STEP_NAME_OPTION,
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_convert = {
-    .question = {.name = "convert",
-                 .group = "traces",
-                 .summary = "write a trace or a program in another format",
-                 .details =
-                     "rpt is the native format of reprise: it is memory-mapped and opens at once, "
-                     "whatever its size. json is Chrome's trace format, for viewers; a name that "
-                     "ends in .gz is compressed. csv has one row per event, sqlite one table per "
-                     "kind of object. rpt and json keep everything except keys that only viewers "
-                     "use (cname, sf, stack), thread clocks (tts, tdur), the id of a complete "
-                     "event, and args that are empty or not an object; real numbers in args become "
-                     "64-bit floating point. Programs: HLO is written as text or protobuf, any "
-                     "program as a TensorFlow graph (graphdef, pbtxt).",
-                 .examples =
-                     "reprise convert trace.json.gz -o trace.rpt	to the native format\n"
-                     "reprise convert trace.rpt -o trace.json.gz	back, for a viewer\n"
-                     "reprise convert run/ --to sqlite -o tables/	every rank of a run\n",
-                 .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
-                 .options = convert_options,
-                 .type = &convert_type},
+    .question =
+        {.name = "convert",
+         .group = "traces",
+         .summary = "write a trace or a program in another format",
+         .details =
+             "rpt is the native format of reprise: it is memory-mapped and opens at once, "
+             "whatever its size. json is Chrome's trace format, for viewers; a name that "
+             "ends in .gz is compressed. csv has one row per event, sqlite one table per "
+             "kind of object, arrow one table as an Arrow IPC file. chakra is the graph of "
+             "what waited for what, for simulators. rpt and json keep everything except keys that only viewers "
+             "use (cname, sf, stack), thread clocks (tts, tdur), the id of a complete "
+             "event, and args that are empty or not an object; real numbers in args become "
+             "64-bit floating point. Programs: HLO is written as text or protobuf, any "
+             "program as a TensorFlow graph (graphdef, pbtxt).",
+         .examples =
+             "reprise convert trace.json.gz -o trace.rpt	to the native format\n"
+             "reprise convert trace.rpt -o trace.json.gz	back, for a viewer\n"
+             "reprise convert run/ --to sqlite -o tables/	every rank of a run\n"
+             "reprise convert run/ --steps 3 --to chakra -o job/	a step, for ASTRA-sim\n"
+             "reprise convert model.mlir --refine in0=8x128 -o model.hlo.pb	for inputs of "
+             "this shape\n"
+             "reprise convert run/ --ranks 0,8 --steps 3:2 --to json -o part/	two steps\n",
+         .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
+         .options = convert_options,
+         .type = &convert_type},
     .run = convert_run};

@@ -6,7 +6,7 @@
  * its run counts once.
  */
 #include "base/order.h"
-#include "dataset/query.h"
+#include "dataset/bulk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,11 +98,12 @@ static enum rp_code know_run(struct rp_rank_query *q, const struct rp_arrival *a
                                  .side = q->run_of && !is_own ? q->run_of[source] : 0,
                                  .base = is_own ? 0 : BASE_OF(source, r)};
 
-    if (arrival->checked && !run->source && !is_own)
-        return rp_err_set(err, RP_USAGE,
-                          "the processes see different files at '%s': give all of them the same "
-                          "ones, or make a digest on each node ('reprise digest')",
-                          q->dataset->given);
+    if (arrival->checked && !run->source && !is_own && q->run_of)
+        return rp_err_set(
+            err, RP_USAGE,
+            "the processes see different files at '%s', and which of them is of which "
+            "run is not known: make a digest of each run ('reprise digest')",
+            q->dataset->given);
     for (*out = 0; *out < q->known.n; (*out)++)
         if (!strcmp(q->known.at[*out].run->id, run->id) && q->known.at[*out].side == known.side &&
             q->known.at[*out].run->nparts == run->nparts)
@@ -180,15 +181,24 @@ static enum rp_code note_missing(struct rp_rank_query *q, const struct rp_known_
     return rp_trust_note(q->dataset->trust, "missing_shards", true, (int64_t)missing, text, err);
 }
 
-/* What the inputs of the answer are: those that the digests were made from. */
+/* How many inputs of the dataset itself came in an arrival. */
+static size_t digests_of(const struct rp_rank_query *q, const struct rp_arrival *arrival)
+{
+    if (!arrival->checked)
+        return 1;
+    return q->known.at[arrival->known[0]].base ? 0 : arrival->reader.head.runs[0].ndigests;
+}
+
+/* What the inputs of the answer are: those that the digests were made from, and those that other
+   processes have beside ours. */
 static void count_inputs(struct rp_rank_query *q)
 {
     struct rp_trust_log *log = q->dataset->trust;
-    size_t i, digests = 0, files = 0, holes = 0;
+    size_t i, digests = 0, files = 0, holes = 0, others;
     bool same = true;
 
     for (i = 0; i < q->arrivals.n; i++)
-        digests += q->arrivals.at[i].checked ? q->arrivals.at[i].reader.head.runs[0].ndigests : 1;
+        digests += digests_of(q, &q->arrivals.at[i]);
     for (i = 0; i < q->known.n; i++) {
         const struct rp_digest_run *run = q->known.at[i].run;
 
@@ -199,9 +209,10 @@ static void count_inputs(struct rp_rank_query *q)
         q->nothers += run->nothers;
         same = same && !strcmp(run->given, q->known.at[0].run->given) && run->ngiven == 1;
     }
+    others = files;
     files += rp_dataset_count(q->dataset) - digests;
     q->several = files > 1;
-    if (!log || !digests)
+    if (!log || !others)
         return;
     log->nfiles = files + holes;
     if (same && digests == rp_dataset_count(q->dataset))
@@ -282,8 +293,11 @@ static enum rp_code unpack_record(struct rp_rank_query *q, const struct rp_arriv
     if (code != RP_OK)
         return code;
     slot->sketched = slot->sketched && q->several;
+    slot->part.traits = rp_bulk_traits(slot->digest, slot->sketched ? &slot->sketch : NULL);
     RP_TRY(keep_trust(q, slot, &trust, err));
-    return q->row->shares ? rp_query_share(q, slot, err) : RP_OK;
+    if (q->row->shares)
+        RP_TRY(rp_query_share(q, slot, err));
+    return rp_bulk_keep(q, slot, err);
 }
 
 static enum rp_code unpack_arrival(void *user, size_t i, struct rp_err *err)
@@ -352,7 +366,7 @@ enum rp_code rp_query_unpack(struct rp_rank_query *q, struct rp_err *err)
     if (!q->arrivals.n)
         return RP_OK;
     qsort(q->arrivals.at, q->arrivals.n, sizeof *q->arrivals.at, by_arrival);
-    code = rp_digest_describe(q->dataset, &arena, &ours, &own, err);
+    code = rp_digest_describe(q->dataset, q->arrivals.at[0].checked, &arena, &ours, &own, err);
     for (i = 0; i < q->arrivals.n && code == RP_OK; i++) {
         code = check_reading(q, &q->arrivals.at[i], &ours, err);
         if (code == RP_OK)

@@ -6,6 +6,7 @@
  */
 #include "dataset/dataset.h"
 
+#include "dataset/models.h"
 #include "formats/formats.h"
 #include "team/team.h"
 
@@ -42,11 +43,12 @@ enum rp_code rp_ctx_new(const struct rp_ctx_options *options, struct rp_ctx **ou
     if (!ctx)
         return rp_err_nomem(err, "making a context");
     code = rp_pool_new(o.threads, &ctx->pool, err);
+    if (code == RP_OK)
+        code = rp_models_new(&ctx->models, err);
     if (code == RP_OK && o.distributed)
         code = rp_team_join(&ctx->team, err);
     if (code != RP_OK) {
-        rp_pool_free(ctx->pool);
-        free(ctx);
+        rp_ctx_free(ctx);
         return code;
     }
     ctx->progress = o.progress;
@@ -61,6 +63,7 @@ void rp_ctx_free(struct rp_ctx *ctx)
         return;
     rp_team_leave(ctx->team);
     rp_pool_free(ctx->pool);
+    rp_models_free(ctx->models);
     free(ctx);
 }
 

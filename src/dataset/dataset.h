@@ -19,10 +19,13 @@ struct rp_ctx {
     void *progress_user;
     bool resend_parts; /* for tests: parts of ranks are written and read back before they are joined
                         */
+    uint64_t bulk_events; /* for tests: instead of what questions say (bulk.h); 0: as they say */
     struct rp_team *team; /* processes that share the work of questions about ranks, or NULL */
+    struct rp_models *models; /* cost models that were read (models.h) */
 };
 
 struct rp_team;
+struct rp_models;
 struct rp_trust_log;
 struct rp_selection;
 

@@ -69,8 +69,9 @@ static const struct rp_field head_fields[] = {
 static const struct rp_type head_type = {"digest_head", sizeof(struct rp_digest_head), head_fields,
                                          NULL};
 
-/* Of the names and sizes of all inputs. */
-static void name_run(const struct rp_dataset *dataset, char id[RP_SHA256_TEXT])
+/* Of the names and sizes of all inputs; sent: files on disks of two nodes differ at least by their
+   numbers there. */
+static void name_run(const struct rp_dataset *dataset, bool sent, char id[RP_SHA256_TEXT])
 {
     size_t i, n = rp_sources_count(dataset->sources);
     struct rp_sha256 sum;
@@ -78,11 +79,14 @@ static void name_run(const struct rp_dataset *dataset, char id[RP_SHA256_TEXT])
     rp_sha256_begin(&sum);
     for (i = 0; i < n; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
-        struct stat st;
+        struct stat st = {0};
         int64_t size = !stat(source->path, &st) && S_ISREG(st.st_mode) ? st.st_size : -1;
+        uint64_t number = st.st_ino;
 
         rp_sha256_add(&sum, source->name, strlen(source->name) + 1);
         rp_sha256_add(&sum, &size, sizeof size);
+        if (sent)
+            rp_sha256_add(&sum, &number, sizeof number);
     }
     rp_sha256_text(&sum, id);
 }
@@ -103,7 +107,7 @@ static void add_table(struct rp_sha256 *sum, const char *variable, bool *any)
         fclose(file);
 }
 
-enum rp_code rp_digest_describe(const struct rp_dataset *dataset, struct rp_arena *arena,
+enum rp_code rp_digest_describe(const struct rp_dataset *dataset, bool sent, struct rp_arena *arena,
                                 struct rp_digest_head *head, struct rp_digest_run *run,
                                 struct rp_err *err)
 {
@@ -112,7 +116,7 @@ enum rp_code rp_digest_describe(const struct rp_dataset *dataset, struct rp_aren
     bool any = false;
     size_t holes;
 
-    name_run(dataset, id);
+    name_run(dataset, sent, id);
     rp_sha256_begin(&sum);
     add_table(&sum, "REPRISE_STEPS", &any);
     add_table(&sum, "REPRISE_CATEGORIES", &any);
@@ -135,16 +139,18 @@ enum rp_code rp_digest_describe(const struct rp_dataset *dataset, struct rp_aren
 RP_ORDER(by_place, struct rp_digest_record, RP_UP(run), RP_UP(source), RP_UP(in_source),
          RP_COMPARE(a->files, b->files))
 
-/* What is written is also summed. */
+/* What is written is also summed, if anybody asks for the sum. */
 struct summed {
     struct rp_out *to;
+    bool wanted;
     struct rp_sha256 sum;
 };
 
 static void write_summed(struct summed *s, const void *bytes, size_t n)
 {
     rp_out_write(s->to, bytes, n);
-    rp_sha256_add(&s->sum, bytes, n);
+    if (s->wanted)
+        rp_sha256_add(&s->sum, bytes, n);
 }
 
 static enum rp_code write_head(struct summed *s, const struct rp_digest_head *head,
@@ -177,7 +183,7 @@ static enum rp_code write_head(struct summed *s, const struct rp_digest_head *he
 enum rp_code rp_digest_write(const struct rp_digest_head *head, struct rp_digest_record *records,
                              size_t n, struct rp_out *to, char *id, struct rp_err *err)
 {
-    struct summed s = {.to = to};
+    struct summed s = {.to = to, .wanted = id != NULL};
     char sum[RP_SHA256_TEXT];
     uint64_t count = n;
     size_t i;

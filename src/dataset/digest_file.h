@@ -16,7 +16,7 @@
  */
 #include "dataset/slot.h"
 
-#define RP_DIGEST_VERSION 1
+#define RP_DIGEST_VERSION 2
 
 /* The inputs of a run. Shards of it have the same id. */
 struct rp_digest_run {
@@ -60,12 +60,14 @@ struct rp_digest_record {
     size_t n;
 };
 
-/* How a dataset is read, as far as answers depend on it, in the arena. */
-enum rp_code rp_digest_describe(const struct rp_dataset *dataset, struct rp_arena *arena,
+/* How a dataset is read, as far as answers depend on it, in the arena. sent: to another process,
+   which may have other files of the same names. */
+enum rp_code rp_digest_describe(const struct rp_dataset *dataset, bool sent, struct rp_arena *arena,
                                 struct rp_digest_head *head, struct rp_digest_run *run,
                                 struct rp_err *err);
 
-/* Sorts the records and writes all. id: of the content, RP_SHA256_TEXT bytes; or NULL. */
+/* Sorts the records and writes all. id: of the content, RP_SHA256_TEXT bytes; NULL: its sum is not
+   needed (rp_digest_open, checked). */
 enum rp_code rp_digest_write(const struct rp_digest_head *head, struct rp_digest_record *records,
                              size_t n, struct rp_out *to, char *id, struct rp_err *err);
 

@@ -31,10 +31,12 @@ static bool is_answer(enum rp_code code)
 }
 
 static enum rp_code write_answer(const struct digesting *g, size_t k,
-                                 const struct rp_loaded *loaded, struct rp_out *to,
+                                 const struct rp_loaded *loaded,
+                                 const struct rp_rank_traits *traits, struct rp_out *to,
                                  struct rp_err *err)
 {
-    struct rp_rank_part part = {.source = loaded->index, .in_source = loaded->part};
+    struct rp_rank_part part = {
+        .source = loaded->index, .in_source = loaded->part, .traits = *traits};
     struct rp_settings_reads reads = {0};
     struct rp_err failure = RP_ERR_INIT;
     enum rp_code code;
@@ -80,7 +82,7 @@ static enum rp_code write_record(const struct digesting *g, const struct rp_load
         code = rp_query_describe(loaded, !g->files, slot, err);
     for (k = 0; k < g->d->nasked && code == RP_OK; k++)
         if (g->d->asked[k].row->files == g->files)
-            code = write_answer(g, k, loaded, answers, err);
+            code = write_answer(g, k, loaded, &slot->part.traits, answers, err);
     if (code == RP_OK)
         code = rp_slot_write(slot, find_trust(g, loaded, &trust) ? &trust : NULL, to, err);
     if (code == RP_OK)
@@ -371,7 +373,8 @@ static enum rp_code write_all(struct digesting *g, struct rp_digest_head *head, 
     g->d->nranks = 0;
     for (i = 0; i < g->records.n; i++)
         g->d->nranks += !g->records.at[i].files && !g->records.at[i].beside;
-    return rp_digest_write(head, g->records.at, g->records.n, to, g->d->id, err);
+    return rp_digest_write(head, g->records.at, g->records.n, to, g->d->sent ? NULL : g->d->id,
+                           err);
 }
 
 static enum rp_code make_queries(struct digesting *g, struct rp_err *err)
@@ -383,6 +386,8 @@ static enum rp_code make_queries(struct digesting *g, struct rp_err *err)
         g->queries[k].run_of = g->d->run_of;
         g->d->only_files = g->d->only_files && g->queries[k].row->files;
         RP_TRY(rp_query_init(&g->queries[k], g->d->ctx, g->d->dataset, err));
+        g->queries[k].bulk_sent = true; /* a file may be asked about single ranks: it has all */
+        g->queries[k].bulk_limited = g->queries[k].bulk_limited && g->d->sent;
     }
     return RP_OK;
 }
@@ -398,7 +403,7 @@ enum rp_code rp_digest_make(struct rp_digesting *d, struct rp_out *to, struct rp
     if (code == RP_OK)
         code = make_queries(&g, err);
     if (code == RP_OK)
-        code = rp_digest_describe(d->dataset, &g.arena, &head, &own, err);
+        code = rp_digest_describe(d->dataset, d->sent, &g.arena, &head, &own, err);
     if (code == RP_OK)
         code = rp_vec_push(&g.runs, own, err);
     if (code == RP_OK)
@@ -414,6 +419,8 @@ enum rp_code rp_digest_make(struct rp_digesting *d, struct rp_out *to, struct rp
     rp_vec_release(&g.unread);
     rp_arena_release(&g.arena);
     pthread_mutex_destroy(&g.lock);
+    for (size_t k = 0; g.queries && k < d->nasked; k++)
+        rp_query_release(&g.queries[k]);
     free(g.queries);
     return code;
 }

@@ -11,7 +11,9 @@
 #include "dataset/trust.h"
 #include "dataset/windows.h"
 #include "formats/formats.h"
+#include "trace/copy.h"
 #include "trace/merged.h"
+#include "trace/meta.h"
 #include "trace/step_marks.h"
 
 #include <errno.h>
@@ -128,6 +130,8 @@ static enum rp_code mark_steps(const struct rp_dataset *dataset, struct rp_trace
     bool found = false;
     char recorded[256];
 
+    if (!name && rp_trace_meta(trace, RP_CUT_KEY))
+        return RP_OK; /* a part of a trace says itself what its steps are */
     recorded_step_name(trace, recorded, sizeof recorded);
     if (name || *recorded)
         RP_TRY(rp_trace_name_steps(trace, name ? name : recorded, &found, err));
@@ -230,6 +234,12 @@ static enum rp_code call_job(struct load *load, const struct rp_loaded *loaded, 
     return load->job(load->user, loaded, err);
 }
 
+void rp_loaded_take(const struct rp_loaded *loaded, struct rp_import *out)
+{
+    *out = *loaded->import;
+    *loaded->import = (struct rp_import)RP_IMPORT_INIT;
+}
+
 /* Calls the job for each rank of a merged trace. */
 static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
                               const struct rp_merged *merged, struct rp_err *err)
@@ -239,14 +249,15 @@ static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
     size_t i;
 
     for (i = 0; i < merged->n && code == RP_OK; i++) {
-        struct rp_trace *rank = NULL;
+        struct rp_import rank = RP_IMPORT_INIT;
 
-        code = rp_load_merged_rank(load->dataset, whole, &merged->ranks[i], &rank, err);
-        loaded.trace = rank;
+        code = rp_load_merged_rank(load->dataset, whole, &merged->ranks[i], &rank.trace, err);
+        loaded.trace = rank.trace;
+        loaded.import = &rank;
         loaded.part = (uint32_t)i;
         if (code == RP_OK)
             code = call_job(load, &loaded, err);
-        rp_trace_free(rank);
+        rp_import_release(&rank);
     }
     return code;
 }
@@ -319,6 +330,7 @@ static enum rp_code use_import(struct load *load, size_t i, struct rp_import *im
         return RP_OK;
     atomic_fetch_add(&load->traces, 1);
     loaded.trace = import->trace;
+    loaded.import = import;
     loaded.format = import->format->name;
     return run_job(load, &loaded, err);
 }
@@ -328,7 +340,8 @@ static enum rp_code use_windows(struct load *load, const size_t *source, struct 
                                 size_t n, struct rp_err *err)
 {
     const struct rp_trace **traces = calloc(n, sizeof *traces);
-    struct rp_trace *joined = NULL;
+    struct rp_import whole = {.format = imports[0].format};
+    bool joined = false;
     enum rp_code code = traces ? RP_OK : rp_err_nomem(err, "joining windows");
     size_t i, count = 0;
 
@@ -336,17 +349,16 @@ static enum rp_code use_windows(struct load *load, const size_t *source, struct 
         if (imports[i].trace)
             traces[count++] = imports[i].trace;
     if (code == RP_OK && count == n)
-        code = rp_windows_join(traces, n, &load->dataset->limits, &joined, err);
+        code = rp_windows_join(traces, n, &load->dataset->limits, &whole.trace, err);
+    joined = whole.trace != NULL;
     if (code == RP_OK && joined) {
-        struct rp_import whole = {.format = imports[0].format, .trace = joined};
-
-        code = mark_steps(load->dataset, joined, err);
+        code = mark_steps(load->dataset, whole.trace, err);
         if (code == RP_OK)
             code = use_import(load, source[0], &whole, err);
     }
     for (i = 0; i < n && code == RP_OK && !joined; i++)
         code = use_import(load, source[i], &imports[i], err);
-    rp_trace_free(joined);
+    rp_import_release(&whole);
     free(traces);
     return code;
 }

@@ -8,6 +8,8 @@
 #include "dataset/dataset.h"
 #include "trace/trace.h"
 
+struct rp_import;
+
 struct rp_loaded {
     const struct rp_source *source;
     const struct rp_trace *trace;
@@ -15,7 +17,13 @@ struct rp_loaded {
     size_t index;       /* of the source in the dataset */
     uint32_t part;      /* of a merged trace: which of its ranks, from 0; else 0 */
     const struct rp_dataset *dataset;
+    /* What holds the trace. A job that wants to keep it takes all of it, and leaves an empty one:
+       rp_loaded_take. */
+    struct rp_import *import;
 };
+
+/* The trace is the caller's then, in the import. */
+void rp_loaded_take(const struct rp_loaded *loaded, struct rp_import *out);
 
 /* The user's rows of categories, or NULL. */
 static inline const struct rp_category_table *rp_loaded_categories(const struct rp_loaded *loaded)
@@ -89,7 +97,6 @@ bool rp_is_skipped(const struct rp_dataset *dataset, size_t i);
 bool rp_is_same_file(const char *a, const char *b);
 
 struct rp_format;
-struct rp_import;
 
 /* Reads one trace, which stays: the import holds it until rp_import_release. The import has no
    trace where the input was found in a folder or an archive and is not a trace. */

@@ -30,6 +30,14 @@ struct rp_arrival {
     size_t *known; /* by run of its head */
 };
 
+/* A rank whose bulk is kept (bulk.h). */
+struct rp_bulky {
+    struct rp_rank_traits traits;
+    size_t source;
+    uint32_t in_source;
+    struct rp_rank_slot *slot; /* NULL: its part is written already, or is still made */
+};
+
 struct rp_rank_query {
     struct rp_ctx *ctx;
     const struct rp_rank_row *row;
@@ -41,6 +49,10 @@ struct rp_rank_query {
     size_t nothers;                      /* ranks that are there and were not read */
     pthread_mutex_t lock;                /* for the lists */
     RP_VEC(struct rp_rank_slot *) slots; /* one per rank */
+    RP_VEC(struct rp_bulky) bulky;
+    uint64_t bulk_events; /* of all that were ever kept */
+    bool bulk_limited;    /* not all need be kept */
+    bool bulk_sent;       /* parts are written as soon as they are made */
     RP_VEC(struct rp_arrival) arrivals;
     RP_VEC(struct rp_known_run) known;
     const uint8_t *run_of; /* the run of a source; NULL: all are one */
@@ -48,15 +60,18 @@ struct rp_rank_query {
     struct rp_capture_files captures;
 };
 
+/* Release it also after a failure. */
 enum rp_code rp_query_init(struct rp_rank_query *q, struct rp_ctx *ctx,
                            const struct rp_dataset *dataset, struct rp_err *err);
+void rp_query_release(struct rp_rank_query *q);
 
 /* What is the same for all questions. */
 enum rp_code rp_query_describe(const struct rp_loaded *loaded, bool sketch,
                                struct rp_rank_slot *slot, struct rp_err *err);
 
-/* Makes part->data. reads: gets the settings that it depends on, or NULL. */
-enum rp_code rp_query_make(const struct rp_rank_query *q, const struct rp_loaded *loaded,
+/* Makes part->data, by the traits of the part. reads: gets the settings that it depends on, or
+   NULL. */
+enum rp_code rp_query_make(struct rp_rank_query *q, const struct rp_loaded *loaded,
                            struct rp_rank_part *part, struct rp_settings_reads *reads,
                            struct rp_err *err);
 
@@ -65,6 +80,11 @@ enum rp_code rp_query_add(struct rp_rank_query *q, struct rp_rank_slot **slot, s
 
 /* Takes the equal part of another rank instead of its own, which is freed. */
 enum rp_code rp_query_share(struct rp_rank_query *q, struct rp_rank_slot *slot, struct rp_err *err);
+
+/* Writes a part and reads it back, as if it came from another process: what was needed only while
+   it was made, and room that vectors have left, go. */
+enum rp_code rp_query_compact(const struct rp_rank_query *q, struct rp_rank_part *part,
+                              struct rp_err *err);
 
 /* A digest among the inputs; takes `in`, which may be NULL. Of any thread. */
 enum rp_code rp_query_arrive(struct rp_rank_query *q, const struct rp_arrival *arrival,

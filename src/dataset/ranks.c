@@ -3,7 +3,7 @@
  * Parts are made in the order in which threads become free, and ordered by the sources afterwards,
  * so that the answer does not depend on timing.
  */
-#include "dataset/query.h"
+#include "dataset/bulk.h"
 
 #include "base/hash.h"
 #include "base/order.h"
@@ -104,56 +104,38 @@ static enum rp_code set_scope(const struct rp_rank_query *a, const struct rp_loa
     return RP_OK;
 }
 
-/* Writes the part and reads it back, as if it came from another process. */
-static enum rp_code resend_part(const struct rp_rank_query *a, struct rp_rank_part *part,
-                                struct rp_err *err)
+static enum rp_code make_bulk(struct rp_rank_query *a, const struct rp_settings *settings,
+                              const struct rp_loaded *loaded, struct rp_rank_part *part,
+                              struct rp_err *err)
 {
-    struct rp_arena arrived = RP_ARENA_INIT;
-    void *data = rp_arena_alloc(&arrived, a->row->part->size, _Alignof(max_align_t));
-    struct rp_out *out = NULL;
-    enum rp_code code;
-    const char *bytes;
-    size_t n;
+    bool wanted;
 
-    part->path = rp_arena_text(&arrived, part->path);
-    if (part->graphs.used)
-        part->graphs.used = rp_arena_text(&arrived, part->graphs.used);
-    code = rp_arena_check(&arrived, "sending a part", err);
-    if (code == RP_OK)
-        code = rp_out_open_memory(&out, err);
-    if (code == RP_OK) {
-        rp_part_write(a->row->part, part->data, out);
-        code = rp_out_flush(out, err);
-    }
-    rp_arena_release(&part->arena);
-    rp_arena_adopt(&part->arena, &arrived);
-    part->data = data;
-    if (code == RP_OK) {
-        bytes = rp_out_borrow_memory(out, &n);
-        code = rp_part_read(a->row->part, bytes, n, &part->arena, data, err);
-    }
-    rp_out_abandon(out);
-    return code;
+    if (!a->row->bulk || !a->row->bulk->make)
+        return RP_OK;
+    RP_TRY(rp_bulk_wants(a, part, &wanted, err));
+    part->left_out = !wanted;
+    return wanted ? a->row->bulk->make(loaded, settings, part, err) : RP_OK;
 }
 
 /* Fills the part; in every case its vectors belong to its arena then. */
-static enum rp_code fill_part(const struct rp_rank_query *a, const struct rp_settings *settings,
+static enum rp_code fill_part(struct rp_rank_query *a, const struct rp_settings *settings,
                               const struct rp_loaded *loaded, const struct rp_scope *scope,
                               struct rp_rank_part *part, struct rp_err *err)
 {
-    enum rp_code code = a->row->rank(loaded, scope, settings, part, err);
-    enum rp_code adopted =
-        rp_part_adopt(a->row->part, part->data, &part->arena, code == RP_OK ? err : NULL);
+    enum rp_code code = a->row->rank(loaded, scope, settings, part, err), adopted;
 
+    if (code == RP_OK)
+        code = make_bulk(a, settings, loaded, part, err);
+    adopted = rp_part_adopt(a->row->part, part->data, &part->arena, code == RP_OK ? err : NULL);
     if (code == RP_OK)
         code = adopted;
     if (code == RP_OK)
         code = rp_arena_check(&part->arena, "analysing a rank", err);
-    return code == RP_OK && a->ctx->resend_parts ? resend_part(a, part, err) : code;
+    return code;
 }
 
 /* With the captures of its graphs, if there are any. */
-static enum rp_code fill_joined(const struct rp_rank_query *a, const struct rp_settings *settings,
+static enum rp_code fill_joined(struct rp_rank_query *a, const struct rp_settings *settings,
                                 const struct rp_loaded *loaded, const struct rp_scope *scope,
                                 struct rp_rank_part *part, struct rp_err *err)
 {
@@ -170,7 +152,7 @@ static enum rp_code fill_joined(const struct rp_rank_query *a, const struct rp_s
     return code;
 }
 
-enum rp_code rp_query_make(const struct rp_rank_query *a, const struct rp_loaded *loaded,
+enum rp_code rp_query_make(struct rp_rank_query *a, const struct rp_loaded *loaded,
                            struct rp_rank_part *part, struct rp_settings_reads *reads,
                            struct rp_err *err)
 {
@@ -201,6 +183,7 @@ enum rp_code rp_query_describe(const struct rp_loaded *loaded, bool sketch,
         RP_TRY(rp_sketch_init(&slot->sketch, loaded->trace, err));
         slot->sketched = true;
     }
+    slot->part.traits = rp_bulk_traits(slot->digest, sketch ? &slot->sketch : NULL);
     return rp_arena_check(&slot->part.arena, "analysing a rank", err);
 }
 
@@ -227,41 +210,40 @@ static enum rp_code hash_part(const struct rp_rank_query *a, const struct rp_ran
     return code;
 }
 
-/* A slot that has the same part already, or NULL; then others find this one. */
-static const struct rp_rank_slot *find_equal(struct rp_rank_query *a, struct rp_rank_slot *slot,
-                                             const uint64_t content[2])
+/* Takes the part of a slot that has an equal one already; if there is none, others find this one.
+   From then on the part may only be read or changed under the lock: its owner may lose the bulk. */
+static bool take_equal(struct rp_rank_query *a, struct rp_rank_slot *slot,
+                       const uint64_t content[2])
 {
-    const struct rp_rank_slot *found = NULL;
     size_t i;
 
     pthread_mutex_lock(&a->lock);
-    for (i = 0; i < a->slots.n && !found; i++) {
-        const struct rp_rank_slot *x = a->slots.at[i];
+    for (i = 0; i < a->slots.n && !slot->owner; i++) {
+        struct rp_rank_slot *x = a->slots.at[i];
 
         if (x != slot && x->content[0] == content[0] && x->content[1] == content[1])
-            found = x;
+            slot->owner = x;
     }
-    if (!found)
+    if (slot->owner)
+        slot->part.data = slot->owner->part.data;
+    else
         memcpy(slot->content, content, sizeof slot->content);
     pthread_mutex_unlock(&a->lock);
-    return found;
+    return slot->owner != NULL;
 }
 
 enum rp_code rp_query_share(struct rp_rank_query *a, struct rp_rank_slot *slot, struct rp_err *err)
 {
     struct rp_arena kept = RP_ARENA_INIT;
     struct rp_rank_part *part = &slot->part;
-    const struct rp_rank_slot *equal;
     uint64_t content[2] = {0, 0};
 
     RP_TRY(hash_part(a, part, content, err));
-    equal = find_equal(a, slot, content);
-    if (!equal)
+    if (!take_equal(a, slot, content))
         return RP_OK;
     part->path = rp_arena_text(&kept, part->path);
     if (part->graphs.used)
         part->graphs.used = rp_arena_text(&kept, part->graphs.used);
-    part->data = equal->part.data;
     rp_arena_release(&part->arena);
     rp_arena_adopt(&part->arena, &kept);
     return rp_arena_check(&part->arena, "analysing a rank", err);
@@ -281,6 +263,43 @@ enum rp_code rp_query_add(struct rp_rank_query *a, struct rp_rank_slot **out, st
     return code;
 }
 
+/* Whether the parts of many ranks will be in memory at once. */
+static bool keeps_several(const struct rp_rank_query *a)
+{
+    return a->ctx->resend_parts || (a->dataset && rp_sources_count(a->dataset->sources) > 1);
+}
+
+enum rp_code rp_query_compact(const struct rp_rank_query *a, struct rp_rank_part *part,
+                              struct rp_err *err)
+{
+    struct rp_arena arrived = RP_ARENA_INIT;
+    void *data = rp_arena_alloc(&arrived, a->row->part->size, _Alignof(max_align_t));
+    struct rp_out *out = NULL;
+    enum rp_code code;
+    const char *bytes;
+    size_t n;
+
+    part->path = rp_arena_text(&arrived, part->path);
+    if (part->graphs.used)
+        part->graphs.used = rp_arena_text(&arrived, part->graphs.used);
+    code = rp_arena_check(&arrived, "keeping a part", err);
+    if (code == RP_OK)
+        code = rp_out_open_memory(&out, err);
+    if (code == RP_OK) {
+        rp_part_write(a->row->part, part->data, out);
+        code = rp_out_flush(out, err);
+    }
+    rp_arena_release(&part->arena);
+    rp_arena_adopt(&part->arena, &arrived);
+    part->data = data;
+    if (code == RP_OK) {
+        bytes = rp_out_borrow_memory(out, &n);
+        code = rp_part_read(a->row->part, bytes, n, &part->arena, data, err);
+    }
+    rp_out_abandon(out);
+    return code;
+}
+
 static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct rp_rank_query *a = user;
@@ -290,9 +309,12 @@ static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct
     slot->run = a->run_of ? a->run_of[loaded->index] : 0;
     RP_TRY(rp_query_describe(loaded, a->several && !a->row->files, slot, err));
     RP_TRY(rp_query_make(a, loaded, &slot->part, NULL, err));
-    return a->row->shares && rp_sources_count(a->dataset->sources) > 1
-               ? rp_query_share(a, slot, err)
-               : RP_OK;
+    if (!keeps_several(a))
+        return RP_OK;
+    RP_TRY(rp_query_compact(a, &slot->part, err));
+    if (a->row->shares)
+        RP_TRY(rp_query_share(a, slot, err));
+    return rp_bulk_keep(a, slot, err);
 }
 
 /* A run of which there are only recordings of captures: they are its ranks. */
@@ -313,48 +335,12 @@ static enum rp_code make_capture_parts(struct rp_rank_query *a, uint8_t which, s
                                        r->import.format->name,
                                        i,
                                        0,
-                                       a->dataset};
+                                       a->dataset,
+                                       NULL};
 
             RP_TRY(make_part(a, &loaded, err));
         }
     }
-    return RP_OK;
-}
-
-/* Whether a time is a number without a unit, other than 0: nobody means nanoseconds. */
-static bool lacks_unit(const char *text, size_t len)
-{
-    return len && strspn(text, "+-.0123456789") >= len && strspn(text, "+-.0") < len;
-}
-
-/* "10ms..25ms"; each end may be omitted. */
-static enum rp_code parse_window(struct rp_rank_query *a, const char *text, struct rp_err *err)
-{
-    static const struct rp_option ends[] = {{"begin", 0, RP_OPT_DURATION, "A", "0", "begin", 0},
-                                            {"end", 0, RP_OPT_DURATION, "B", NULL, "end", 0},
-                                            RP_OPTION_END};
-    const char *dots = strstr(text, "..");
-    struct rp_setting given[2];
-    struct rp_settings checked;
-    char begin[40];
-    size_t n = 0, len = dots ? (size_t)(dots - text) : 0;
-
-    if (!dots || len >= sizeof begin)
-        return rp_err_set(err, RP_USAGE,
-                          "invalid window '%s': write two times, such as '10ms..25ms'", text);
-    if (lacks_unit(text, len) || lacks_unit(dots + 2, strlen(dots + 2)))
-        return rp_err_set(err, RP_USAGE,
-                          "invalid window '%s': a time needs its unit, as in '10ms..25ms'", text);
-    memcpy(begin, text, len);
-    begin[len] = '\0';
-    if (len)
-        given[n++] = (struct rp_setting){"begin", begin};
-    if (dots[2])
-        given[n++] = (struct rp_setting){"end", dots + 2};
-    RP_TRY(rp_settings_init(&checked, ends, given, n, err));
-    a->has_window = true;
-    a->from_ns = rp_settings_int(&checked, "begin");
-    a->to_ns = dots[2] ? rp_settings_int(&checked, "end") : INT64_MAX / 2;
     return RP_OK;
 }
 
@@ -366,7 +352,8 @@ static enum rp_code read_options(struct rp_rank_query *a, struct rp_err *err)
     RP_TRY(rp_ranks_check(rp_settings_text(a->settings, "rank"), err));
     if (window && a->step)
         return rp_err_set(err, RP_USAGE, "'--step' and '--window' cannot be combined");
-    return window ? parse_window(a, window, err) : RP_OK;
+    a->has_window = window != NULL;
+    return window ? rp_time_window_parse(window, &a->from_ns, &a->to_ns, err) : RP_OK;
 }
 
 /* ------------------------------------------------------------------ the ranks of a run */
@@ -562,7 +549,8 @@ static enum rp_code make_run(struct rp_rank_query *a, uint8_t which, struct rp_r
         return RP_OK;
     RP_TRY(check_run(a, *run, &unrelated, err));
     ranks->unrelated = unrelated;
-    return check_missing(a, which, *run, ranks, err);
+    RP_TRY(check_missing(a, which, *run, ranks, err));
+    return a->bulk_limited ? rp_bulk_choose(a, ranks, &result->arena, err) : RP_OK;
 }
 
 static int by_source(const void *pa, const void *pb)
@@ -620,18 +608,26 @@ static void release_slots(struct rp_rank_query *a, struct rp_result *result)
     }
     rp_vec_release(&a->slots);
     rp_query_release_arrivals(a);
-    pthread_mutex_destroy(&a->lock);
 }
 
 enum rp_code rp_query_init(struct rp_rank_query *a, struct rp_ctx *ctx,
                            const struct rp_dataset *dataset, struct rp_err *err)
 {
-    RP_TRY(read_options(a, err));
+    pthread_mutex_init(&a->lock, NULL);
     a->ctx = ctx;
     a->dataset = dataset;
+    RP_TRY(read_options(a, err));
+    a->bulk_limited = a->row->bulk && !rp_settings_text(a->settings, "rank") &&
+                      (!a->row->bulk->allows || a->row->bulk->allows(a->settings));
     a->several = rp_dataset_count(dataset) > 1;
     a->nothers = dataset->nskipped;
     return RP_OK;
+}
+
+void rp_query_release(struct rp_rank_query *a)
+{
+    rp_vec_release(&a->bulky);
+    pthread_mutex_destroy(&a->lock);
 }
 
 static enum rp_code take_digest(void *user, size_t source, struct rp_input *in, struct rp_err *err)
@@ -667,18 +663,37 @@ static enum rp_code read_ranks(struct rp_rank_query *a, struct rp_err *err)
 static enum rp_code take_shard(void *user, size_t process, const char *bytes, size_t n,
                                struct rp_err *err)
 {
-    (void)process;
-    return rp_query_arrive(
-        user,
-        &(struct rp_arrival){
-            .name = "(another process)", .checked = true, .bytes = (const uint8_t *)bytes, .n = n},
-        err);
+    struct rp_rank_query *a = user;
+
+    return rp_query_arrive(a,
+                           &(struct rp_arrival){.name = "(another process)",
+                                                .source = rp_dataset_count(a->dataset) + process,
+                                                .checked = true,
+                                                .bytes = (const uint8_t *)bytes,
+                                                .n = n},
+                           err);
 }
 
 /* Whoever has sent its shard is done: the answer is that of process 0. */
 static enum rp_code sent_away(struct rp_err *err)
 {
     return rp_err_set(err, RP_CANCELLED, "the answer is made by process 0");
+}
+
+/* Processes that see the same files divide them; those of another node may have others, which lie
+   on its own disk. */
+static enum rp_code divide_files(struct rp_rank_query *a, struct rp_digesting *d,
+                                 struct rp_err *err)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_digest_head head;
+    struct rp_digest_run run;
+    enum rp_code code = rp_digest_describe(a->dataset, true, &arena, &head, &run, err);
+    uint64_t list = code == RP_OK ? rp_hash_bytes(run.id, strlen(run.id)) : 0;
+
+    rp_arena_release(&arena);
+    RP_TRY(rp_team_agree(a->ctx->team, code, err));
+    return rp_team_divide(a->ctx->team, list, &d->shard, &d->nshards, err);
 }
 
 /* Each process makes a digest of its shard; process 0 gets them all. */
@@ -691,14 +706,14 @@ static enum rp_code read_together(struct rp_rank_query *a, struct rp_err *err)
                              .asked = &asked,
                              .nasked = 1,
                              .run_of = a->run_of,
-                             .shard = rp_team_rank(team),
-                             .nshards = rp_team_size(team),
                              .sent = true};
     struct rp_out *out = NULL;
-    enum rp_code code = rp_out_open_memory(&out, err);
+    enum rp_code code;
     const char *bytes = NULL;
     size_t n = 0;
 
+    RP_TRY(divide_files(a, &d, err));
+    code = rp_out_open_memory(&out, err);
     if (code == RP_OK)
         code = rp_digest_make(&d, out, err);
     if (code == RP_OK)
@@ -716,18 +731,18 @@ static enum rp_code query_ranks(struct rp_rank_query *a, struct rp_ctx *ctx,
                                 const struct rp_dataset *dataset, struct rp_result *result,
                                 struct rp_err *err)
 {
-    enum rp_code code;
+    enum rp_code code = rp_query_init(a, ctx, dataset, err);
 
-    RP_TRY(rp_query_init(a, ctx, dataset, err));
-    if (dataset->trust)
+    if (code == RP_OK && dataset->trust)
         dataset->trust->ranked = !a->row->files;
-    pthread_mutex_init(&a->lock, NULL);
-    code =
-        rp_team_size(ctx->team) > 1 && !a->row->memory ? read_together(a, err) : read_ranks(a, err);
+    if (code == RP_OK)
+        code = rp_team_size(ctx->team) > 1 && !a->row->memory ? read_together(a, err)
+                                                              : read_ranks(a, err);
     if (code == RP_OK)
         code = join_all(a, result, err);
     rp_capture_files_release(&a->captures);
     release_slots(a, result);
+    rp_query_release(a);
     return code;
 }
 

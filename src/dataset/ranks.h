@@ -39,6 +39,15 @@
             0                                                                                       \
     }
 
+/* What a rank is chosen by, where not all can be kept (bulk.h). */
+struct rp_rank_traits {
+    uint64_t kind; /* of ranks that run the same kernels */
+    int64_t
+        comm_ns; /* in communication, with waiting: the rank that others wait for has the least */
+    uint32_t events;
+    int32_t rank; /* as in the file, or RP_NO_RANK */
+};
+
 /* One rank's part. `data` is of the row's type; what it points to is in the arena, or in vectors
    that are described by the type and join the arena when the part is made. The arenas of all parts
    become the result's, so a join need not copy what it shows. */
@@ -51,6 +60,8 @@ struct rp_rank_part {
     size_t source;      /* index of its input */
     uint32_t in_source; /* which of its ranks, where the input is a merged trace */
     struct rp_graph_use graphs;
+    struct rp_rank_traits traits;
+    bool left_out; /* it has no bulk (bulk.h), because that of others was kept */
 };
 
 struct rp_ranks {
@@ -61,7 +72,13 @@ struct rp_ranks {
     const char *graphs; /* what to say about captures of graphs; NULL: nothing */
     size_t ncaptures;   /* ranks that are recordings of captures: normally none or all */
     int64_t captured;   /* launches in them */
+    /* Where the bulk of all parts is too large (bulk.h): */
+    size_t nchosen;
+    const uint32_t *chosen;  /* the parts that have theirs; NULL: all that ever had one */
+    const uint32_t *weights; /* by chosen part: how many ranks it stands for; NULL: one each */
 };
+
+struct rp_rank_bulk;
 
 struct rp_rank_row {
     const struct rp_type *part; /* of a part (result/part.h) */
@@ -71,6 +88,7 @@ struct rp_rank_row {
                                    nothing is numbered, and there is no scope */
     bool memory;                /* files that record memory alone are ranks too (load.h) */
     bool shares; /* parts are large: ranks whose parts are equal get one and the same `data` */
+    const struct rp_rank_bulk *bulk; /* NULL: parts are small */
     /* Fills part->data, which is cleared. Runs on any thread. Events, arguments and links of the
        trace may be read; for flows call rp_trace_require first. */
     enum rp_code (*rank)(const struct rp_loaded *loaded, const struct rp_scope *scope,

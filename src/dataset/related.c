@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "facts/intervals.h"
 #include "facts/trace_host.h"
 #include "result/print_units.h"
@@ -237,11 +238,22 @@ static const char *what_differs(struct checking *c, const struct differences *d,
     return *text ? text + 2 : text;
 }
 
+/* Whether the files are those that dPRO's recorder writes for each rank. */
+static bool is_trial(const struct rp_run *run)
+{
+    for (size_t i = 0; i < run->ranks.n; i++)
+        if (!strcmp(rp_text_file(run->ranks.at[i].digest->name), "comm_detail.json"))
+            return true;
+    return false;
+}
+
 /* Two traces of the same model are a pair to compare. */
 static const char *advice(struct checking *c, const struct rp_rank *a, const struct rp_rank *b)
 {
     const struct rp_sketch *x = sketch_of(c, a), *y = sketch_of(c, b);
 
+    if (is_trial(c->run))
+        return "a trial of dPRO is one job for 'reprise simulate' and 'reprise optimize'";
     if (c->run->ranks.n != 2 || !x || !y || same_ops(x, y) < SAME_MODEL)
         return "ask about each run alone";
     return rp_arena_textf(&c->run->arena, "to compare them: reprise diff %s %s",

@@ -47,6 +47,8 @@ static const struct kind {
     {"damaged", "damaged", "file", ""},
     {"killed", "did not end by itself (killed, crashed, or still running)", "file", ""},
     {"lost", "lost by the recorder", "file", ""},
+    {"hidden", "graphs recorded without their kernels, each counted as one kernel", "file", ""},
+    {"joined", "joined from two recorders", "file", ""},
     {"overwritten", "a ring, which keeps the end of the run", "file", ""},
     {"duplicate", "there twice", "file", ": left out"},
     {"rank_clash", "same rank number", "file", ": left out"},
@@ -56,6 +58,7 @@ static const struct kind {
     {"unrelated", NULL, NULL, ""},
     {"numbering", NULL, NULL, ""},
     {"other_file", "no traces", "file", ""},
+    {"not_written", NULL, NULL, ""},
     {"impossible", NULL, NULL, ""},
 };
 #define NKINDS (sizeof kinds / sizeof kinds[0])
@@ -170,13 +173,14 @@ static bool is_hidden(const char *path)
     return *rp_text_file(path) == '.';
 }
 
-/* Known to lie beside traces without being one: the files of an XLA dump, TraceLens' notes. */
+/* Known to lie beside traces without being one: the files of an XLA dump, TraceLens' notes, what a
+   recorded program counted. */
 static bool is_companion(const char *path)
 {
     const char *name = rp_text_file(path);
 
     return strstr(path, "/module_") || rp_text_begins(name, "module_") ||
-           !strcmp(name, "execution_details.json");
+           !strcmp(name, "execution_details.json") || rp_text_ends(name, ".metrics");
 }
 
 /* What an error says after the name of its file. */
@@ -353,6 +357,35 @@ static enum rp_code remark_losses(struct rp_trust_log *log, const struct rp_trus
                     err);
 }
 
+static enum rp_code remark_hidden(struct rp_trust_log *log, const struct rp_trust_trace *t,
+                                  struct rp_err *err)
+{
+    struct rp_arena *arena = &log->arena;
+    const char *many = rp_units_count(arena, t->hidden, "launch");
+
+    return add_note(
+        log, t, "hidden", true,
+        rp_arena_textf(arena, "%s%s of %s", rank_text(log, t), many,
+                       rp_units_time(arena, t->hidden_ns)),
+        t->hidden,
+        rp_arena_textf(
+            arena,
+            "'%s': %s of graphs were recorded as a whole, %s of device time: their "
+            "kernels are hidden, and each launch counts as one kernel; record with 'nsys "
+            "profile --cuda-graph-trace=node'",
+            t->path, many, rp_units_time(arena, t->hidden_ns)),
+        err);
+}
+
+static enum rp_code remark_joined(struct rp_trust_log *log, const struct rp_trust_trace *t,
+                                  struct rp_err *err)
+{
+    return add_note(
+        log, t, "joined", t->unsure,
+        rp_arena_textf(&log->arena, "%s%s", rank_text(log, t), t->joined), RP_ABSENT_I64,
+        rp_arena_textf(&log->arena, "'%s' is of two recorders: %s", t->path, t->joined), err);
+}
+
 static enum rp_code remark_death(struct rp_trust_log *log, const struct rp_trust_trace *t,
                                  struct rp_err *err)
 {
@@ -416,6 +449,10 @@ static enum rp_code remark_trace(struct rp_trust_log *log, const struct rp_trust
         return RP_OK;
     if (h->truncated || h->salvaged || h->skipped_bytes || t->cut_archive)
         RP_TRY(remark_cut(log, t, err));
+    if (t->hidden)
+        RP_TRY(remark_hidden(log, t, err));
+    if (t->joined)
+        RP_TRY(remark_joined(log, t, err));
     if (t->died && t->verdict == RP_VERDICT_RANK)
         RP_TRY(remark_death(log, t, err));
     return t->verdict == RP_VERDICT_RANK ? remark_losses(log, t, err) : RP_OK;
@@ -574,10 +611,10 @@ static const char *line_of(const struct rp_trust_log *log, struct rp_arena *aren
         return note->remark.text;
     rp_sources_borrow_holes(log->dataset->sources, &holes);
     files = log->nfiles ? log->nfiles : files + holes;
-    text = n == 1 && files < 2 ? rp_arena_textf(arena, "%s: ", kind->label)
-                               : rp_arena_textf(arena, "%s: %s of %s: ", kind->label,
-                                                number_text(arena, (int64_t)n),
-                                                rp_units_count(arena, (int64_t)files, kind->one));
+    text = files < 2 ? rp_arena_textf(arena, "%s: ", kind->label)
+                     : rp_arena_textf(arena, "%s: %s of %s: ", kind->label,
+                                      number_text(arena, (int64_t)n),
+                                      rp_units_count(arena, (int64_t)files, kind->one));
     for (i = 0; i < n && i < NAMES_SHOWN; i++)
         text = rp_arena_textf(arena, "%s%s%s%s%s%s", text, i ? ", " : "",
                               short_path(log, note[i].remark.path), note[i].brief ? " (" : "",

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "dataset/captures.h"
 #include "formats/formats.h"
+#include "result/settings.h"
 #include "trace/merged.h"
 #include "trace/run.h"
 
@@ -144,5 +145,41 @@ enum rp_code rp_selection_make(struct rp_dataset *dataset, const char *list, str
         return RP_OK; /* if none is wanted, what is there must be said */
     dataset->selection = s;
     dataset->nskipped = skipped;
+    return RP_OK;
+}
+
+/* Whether a time is a number without a unit, other than 0: nobody means nanoseconds. */
+static bool lacks_unit(const char *text, size_t len)
+{
+    return len && strspn(text, "+-.0123456789") >= len && strspn(text, "+-.0") < len;
+}
+
+enum rp_code rp_time_window_parse(const char *text, int64_t *from_ns, int64_t *to_ns,
+                                  struct rp_err *err)
+{
+    static const struct rp_option ends[] = {{"begin", 0, RP_OPT_DURATION, "A", "0", "begin", 0},
+                                            {"end", 0, RP_OPT_DURATION, "B", NULL, "end", 0},
+                                            RP_OPTION_END};
+    const char *dots = strstr(text, "..");
+    struct rp_setting given[2];
+    struct rp_settings checked;
+    char begin[40];
+    size_t n = 0, len = dots ? (size_t)(dots - text) : 0;
+
+    if (!dots || len >= sizeof begin)
+        return rp_err_set(err, RP_USAGE,
+                          "invalid window '%s': write two times, such as '10ms..25ms'", text);
+    if (lacks_unit(text, len) || lacks_unit(dots + 2, strlen(dots + 2)))
+        return rp_err_set(err, RP_USAGE,
+                          "invalid window '%s': a time needs its unit, as in '10ms..25ms'", text);
+    memcpy(begin, text, len);
+    begin[len] = '\0';
+    if (len)
+        given[n++] = (struct rp_setting){"begin", begin};
+    if (dots[2])
+        given[n++] = (struct rp_setting){"end", dots + 2};
+    RP_TRY(rp_settings_init(&checked, ends, given, n, err));
+    *from_ns = rp_settings_int(&checked, "begin");
+    *to_ns = dots[2] ? rp_settings_int(&checked, "end") : INT64_MAX / 2;
     return RP_OK;
 }

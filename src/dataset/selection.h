@@ -13,6 +13,10 @@ enum rp_code rp_ranks_check(const char *list, struct rp_err *err);
 /* Whether n is in a list that rp_ranks_check has accepted. */
 bool rp_rank_wanted(const char *list, int32_t n);
 
+/* The option --window: "10ms..25ms"; each end may be omitted. */
+enum rp_code rp_time_window_parse(const char *text, int64_t *from_ns, int64_t *to_ns,
+                                  struct rp_err *err);
+
 /* How the number of a source is known before it is read. */
 enum rp_known_by { RP_KNOWN_NOT, RP_KNOWN_BY_HEAD, RP_KNOWN_BY_NAME };
 

@@ -101,6 +101,7 @@ struct answer_head {
     const char *question;
     int64_t code;      /* RP_OK, or why there is no part */
     const char *error; /* then */
+    bool left_out;     /* as of a part */
     struct rp_graph_use graphs;
     size_t nreads;
     struct rp_setting_read *reads;
@@ -110,6 +111,7 @@ static const struct rp_field answer_fields[] = {
     RP_PART_TEXT(struct answer_head, question),
     RP_PART_PLAIN(struct answer_head, code),
     RP_PART_TEXT(struct answer_head, error),
+    RP_PART_BOOL(struct answer_head, left_out),
     RP_PART_RECORD(struct answer_head, graphs, &graphs_type),
     RP_PART_LIST(struct answer_head, reads, &rp_setting_read_type),
     RP_PART_END};
@@ -177,6 +179,7 @@ enum rp_code rp_slot_write_answer(const struct rp_rank_part *part, const struct 
     struct answer_head head = {.question = asked->question,
                                .code = failure->code,
                                .error = failure->code == RP_OK ? NULL : failure->text,
+                               .left_out = part->left_out,
                                .graphs = part->graphs,
                                .nreads = reads->n,
                                .reads = rp_settings_values(asked->settings, reads, &arena)};
@@ -331,6 +334,7 @@ enum rp_code rp_slot_read(const struct rp_asked *asked, const char *bytes, size_
     if (head.code != RP_OK)
         return rp_err_set(err, (enum rp_code)head.code, "%s", head.error ? head.error : "");
     out->part.graphs = head.graphs;
+    out->part.left_out = head.left_out;
     out->part.data =
         rp_arena_alloc(&out->part.arena, asked->row->part->size, _Alignof(max_align_t));
     if (!out->part.data)

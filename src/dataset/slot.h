@@ -23,7 +23,8 @@ struct rp_rank_slot {
     bool beside;  /* a recording of captures: a rank only where there are no others */
     uint8_t run;  /* of two: which */
     struct rp_rank_part part;
-    uint64_t content[2]; /* hashes of the part, where equal ones are shared; else 0 */
+    uint64_t content[2];        /* hashes of the part, where equal ones are shared; else 0 */
+    struct rp_rank_slot *owner; /* of the part that this one shares; NULL: its own */
 };
 
 void rp_slot_free(struct rp_rank_slot *slot); /* NULL is fine */

@@ -2,8 +2,12 @@
 /* The log of what an answer rests on, while inputs are read; remarks.c turns it into remarks. */
 #include "dataset/trust.h"
 
+#include "facts/recorders.h"
 #include "facts/trace_life.h"
 #include "result/print_units.h"
+#include "trace/hidden.h"
+#include "trace/meta.h"
+#include "trace/zero_times.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +90,20 @@ static void note_sentences(struct rp_trust_log *log, const struct rp_trace *t,
     }
 }
 
+/* "clocks aligned by …, ±…": as `merge --same-rank` wrote it. */
+static void note_recorders(struct rp_trust_log *log, const struct rp_trace *t,
+                           struct rp_trust_trace *row)
+{
+    const char *record = rp_trace_meta(t, RP_JOINED_KEY);
+    const char *text = record ? strstr(record, "\"text\":\"") : NULL;
+
+    if (!text)
+        return;
+    text += strlen("\"text\":\"");
+    row->joined = rp_arena_textf(&log->arena, "%.*s", (int)strcspn(text, "\""), text);
+    row->unsure = strstr(record, "\"uncertainty_ns\":null") != NULL;
+}
+
 /* Recordings of ours only: others do not tell. */
 static const char *death_of(struct rp_arena *arena, const struct rp_trace *t)
 {
@@ -119,10 +137,13 @@ enum rp_code rp_trust_loaded(struct rp_trust_log *log, const struct rp_loaded *l
                                  .health = t->health};
     enum rp_code code = RP_OK;
 
+    row.health.ts_zero_gpu = rp_zero_times_lost(t);
     pthread_mutex_lock(&log->lock);
     if (!rp_trust_find(log, row.source, row.part)) {
         row.path = rp_arena_text(&log->arena, loaded->source->name);
         row.overwritten = overwritten_events(t);
+        note_recorders(log, t, &row);
+        row.hidden = rp_hidden_graphs(t, &row.hidden_ns);
         row.died = death_of(&log->arena, t);
         note_sentences(log, t, &row);
         if (!log->ranked && !log->is_job)

@@ -37,17 +37,20 @@ struct rp_unread {
 /* A trace that was read. */
 struct rp_trust_trace {
     size_t source;
-    uint32_t part;           /* of a merged trace */
-    const char *path;        /* this and the texts: in the arena of the log */
-    int32_t number;          /* of the rank, or RP_NO_RANK */
-    bool unselected;         /* by --rank */
-    bool capture;            /* no rank */
-    bool cut_archive;        /* the archive ends within the file or right after it */
-    enum rp_verdict verdict; /* whether it is a rank of the run */
-    const char *instead;     /* with RP_VERDICT_COPY and _CLASH */
-    int64_t overwritten;     /* events of a ring */
-    const char *cut, *lost;  /* what the reader said about it, or NULL */
-    const char *died;        /* its program did not end by itself: the last thing it did; or NULL */
+    uint32_t part;             /* of a merged trace */
+    const char *path;          /* this and the texts: in the arena of the log */
+    int32_t number;            /* of the rank, or RP_NO_RANK */
+    bool unselected;           /* by --rank */
+    bool capture;              /* no rank */
+    bool cut_archive;          /* the archive ends within the file or right after it */
+    enum rp_verdict verdict;   /* whether it is a rank of the run */
+    const char *instead;       /* with RP_VERDICT_COPY and _CLASH */
+    int64_t overwritten;       /* events of a ring */
+    const char *cut, *lost;    /* what the reader said about it, or NULL */
+    int64_t hidden, hidden_ns; /* graphs whose kernels were not recorded, and their time */
+    const char *joined;        /* of two recorders: how their clocks were aligned, or NULL */
+    bool unsure;               /* then: nothing tells how well */
+    const char *died; /* its program did not end by itself: the last thing it did; or NULL */
     int64_t nevents;
     struct rp_health health;
     struct rp_digest *digest; /* where nobody else numbers the ranks; else NULL */

@@ -57,8 +57,6 @@ static const struct {
             "give the trace of the program that uses it"),
     FOREIGN("PAR1", "a Parquet file",
             "give the file that it was made of; of Nsight Systems: 'nsys export --type sqlite'"),
-    FOREIGN("PERFILE2", "a recording of perf",
-            "'perf script' shows it; 'reprise record -- PROGRAM' records a program"),
     FOREIGN("%PDF", "a PDF file", "give the trace"),
     FOREIGN("\211PNG", "a picture", "give the trace"),
     FOREIGN("<!DOCTYPE html", "a page for a browser", "give the trace that it shows"),

@@ -61,8 +61,10 @@ struct rp_import {
     struct rp_input *input;         /* then: open, closed by rp_import_release */
     bool beside_another;            /* another file of its folder reads it, too: in a folder it
                                        is no rank of its own */
-    uint64_t content_bytes;         /* decompressed */
-    int64_t read_ns, finish_ns;     /* time spent reading, and in the passes of finish */
+    uint32_t unread;            /* secrets of the program that the input holds and the trace does
+                                   not: bits RP_SECRET_BIT(…) of trace/secrets.h */
+    uint64_t content_bytes;     /* decompressed */
+    int64_t read_ns, finish_ns; /* time spent reading, and in the passes of finish */
 };
 
 #define RP_IMPORT_INIT \

@@ -35,6 +35,7 @@
     X(ctf)                \
     X(flight_recorder)    \
     X(nccl_profiler)      \
+    X(nccl_inspector)     \
     X(torch_memory)       \
     X(xla_buffers)        \
     X(byteps)             \
@@ -42,7 +43,16 @@
     X(rocpd)              \
     X(rpd)                \
     X(rocprof_json)       \
-    X(rocprof_csv)
+    X(rocprof_csv)        \
+    X(speedscope)         \
+    X(firefox)            \
+    X(proton)             \
+    X(pprof)              \
+    X(perf_data)          \
+    X(gperftools)         \
+    X(perf_script)        \
+    X(folded)             \
+    X(bpftrace)
 
 #define RP_DECLARE_FORMAT(name) extern const struct rp_format rp_format_##name;
 RP_FORMAT_ROWS(RP_DECLARE_FORMAT)

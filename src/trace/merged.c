@@ -166,7 +166,8 @@ static int64_t number_of(const struct rp_json_token *v, int64_t low, int64_t hig
 {
     int64_t n;
 
-    if (v->kind != RP_JSON_NUMBER || rp_decimal_parse(v->text, v->len, 0, &n))
+    if (v->kind != RP_JSON_NUMBER ||
+        (rp_decimal_parse(v->text, v->len, 0, &n) & ~RP_DECIMAL_NEGATIVE))
         return otherwise;
     return n < low || n > high ? otherwise : n;
 }

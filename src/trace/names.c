@@ -36,6 +36,14 @@ static const struct rp_name_pattern patterns[] = {
     {"mha_", RP_NAME_ATTENTION, "multi-head attention"},
     {"mla_", RP_NAME_ATTENTION, "multi-head latent attention"},
 
+    {"batched_transpose", RP_NAME_LAYOUT, "MIOpen, around its NHWC convolutions"},
+    {"nchwtonhwc", RP_NAME_LAYOUT, "cuDNN, before a convolution"},
+    {"nhwctonchw", RP_NAME_LAYOUT, "cuDNN, after a convolution"},
+    {"nchw2nhwc", RP_NAME_LAYOUT, "other libraries"},
+    {"nhwc2nchw", RP_NAME_LAYOUT, "other libraries"},
+    {"nchw2cnhw", RP_NAME_LAYOUT, "MIOpen, around a convolution as a matrix product"},
+    {"cnhw2nchw", RP_NAME_LAYOUT, "MIOpen, around a convolution as a matrix product"},
+
     {"convert", RP_NAME_ELEMENTWISE, "casts; before conv, which it begins with"},
     {"conv", RP_NAME_CONV, "convolutions of all libraries"},
     {"wgrad", RP_NAME_CONV, "cuDNN, gradient of the weights"},
@@ -122,8 +130,6 @@ static const struct rp_name_pattern patterns[] = {
     {"catarraybatchedcopy", RP_NAME_ELEMENTWISE, "concatenation"},
     {"transpose", RP_NAME_ELEMENTWISE, "a change of layout"},
     {"permute", RP_NAME_ELEMENTWISE, "a change of layout"},
-    {"nchwtonhwc", RP_NAME_ELEMENTWISE, "a change of layout"},
-    {"nhwctonchw", RP_NAME_ELEMENTWISE, "a change of layout"},
     {"act_and_mul", RP_NAME_ELEMENTWISE, "gated activations"},
     {"aten::add", RP_NAME_ELEMENTWISE, "aten operator"},
     {"aten::mul", RP_NAME_ELEMENTWISE, "aten operator"},

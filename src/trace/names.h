@@ -28,7 +28,8 @@
     X(SORT, "sort", "sort, scan, top-k")                                  \
     X(RNG, "rng", "random numbers and dropout")                           \
     X(REDUCE, "reduce", "sums, maxima and other reductions")              \
-    X(ELEMENTWISE, "elementwise", "arithmetic on each element, casts, layouts")
+    X(ELEMENTWISE, "elementwise", "arithmetic on each element, casts")    \
+    X(LAYOUT, "layout", "changes of layout around convolutions")
 
 enum rp_name_class {
 #define RP_NAME_CLASS_ENUM(name, text, doc) RP_NAME_##name,

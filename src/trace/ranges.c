@@ -132,6 +132,8 @@ enum rp_code rp_ranges_tables(const struct rp_trace *t, struct rp_err *err)
 
     if (!is_str(t, t->format) || !is_str(t, t->framework) || !is_str(t, t->framework_version))
         return rp_trace_bad(t, err, "format or framework is an unknown string");
+    if (!is_str(t, t->samples.unit_name) || t->samples.unit >= RP_WEIGHT_UNITS)
+        return rp_trace_bad(t, err, "the weights of samples have an unknown unit");
     for (i = 0; i < t->norigins; i++)
         if (!is_str(t, t->origins[i].category) || t->origins[i].kind >= RP_KIND_COUNT)
             return rp_trace_bad(t, err, "origin %u has an unknown category or kind", i);
@@ -353,4 +355,32 @@ enum rp_code rp_ranges_flows(const struct rp_trace *t, struct rp_err *err)
             ((f->flags[i] & RP_FLOW_ID_TEXT) && (f->id[i] < 0 || f->id[i] >= t->str.n)))
             return rp_trace_bad(t, err, "arrow %u has an unknown origin or id", i);
     return RP_OK;
+}
+
+/* The parent of a stack is below it, so that no walk to the outermost frame is endless. */
+static enum rp_code check_stacks(const struct rp_trace *t, struct rp_err *err)
+{
+    const struct rp_call_samples *s = &t->samples;
+    uint32_t i;
+
+    for (i = 0; i < s->nstacks; i++)
+        if ((s->stacks[i].parent != RP_NONE && s->stacks[i].parent >= i) ||
+            s->stacks[i].frame >= s->nframes)
+            return rp_trace_bad(t, err, "stack %u has an unknown parent or frame", i);
+    return RP_OK;
+}
+
+enum rp_code rp_ranges_samples(const struct rp_trace *t, struct rp_err *err)
+{
+    const struct rp_call_samples *s = &t->samples;
+    uint32_t i;
+
+    for (i = 0; i < s->nframes; i++)
+        if (!is_str(t, s->frame[i].name) || !is_str(t, s->frame[i].file) ||
+            s->frame[i].kind >= RP_FRAME_KINDS)
+            return rp_trace_bad(t, err, "frame %u has an unknown name, file or kind", i);
+    RP_TRY(check_stacks(t, err));
+    RP_TRY(check_ids(t, s->track, s->n, t->ntracks, false, "track of a sample", err));
+    RP_TRY(check_ids(t, s->stack, s->n, s->nstacks, true, "stack of a sample", err));
+    return check_bytes(t, s->flags, s->n, RP_SAMPLE_FLAGS + 1, "state of a sample", err);
 }

@@ -15,6 +15,7 @@ enum rp_code rp_ranges_events(const struct rp_trace *t, struct rp_err *err); /* 
 enum rp_code rp_ranges_args(const struct rp_trace *t, struct rp_err *err);   /* after events */
 enum rp_code rp_ranges_links(const struct rp_trace *t, uint64_t nmembers, struct rp_err *err);
 enum rp_code rp_ranges_flows(const struct rp_trace *t, struct rp_err *err);
+enum rp_code rp_ranges_samples(const struct rp_trace *t, struct rp_err *err);
 
 /* Sets the error for an invalid trace. */
 enum rp_code rp_trace_bad(const struct rp_trace *t, struct rp_err *err, const char *fmt, ...)

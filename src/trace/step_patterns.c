@@ -278,25 +278,17 @@ static enum rp_code parse_line(void *user, const char *path, size_t number, cons
 {
     struct rp_step_table *table = user;
     struct rp_step_pattern pattern = {0};
-    size_t word, rest;
+    struct rp_line_row words;
     const char *fault;
 
-    while (n && isspace((unsigned char)line[n - 1]))
-        n--;
-    for (; n && isspace((unsigned char)*line); line++, n--)
-        ;
-    if (!n || *line == '#')
+    if (!rp_line_split(line, n, &words))
         return RP_OK;
-    for (word = 0; word < n && !isspace((unsigned char)line[word]); word++)
-        ;
-    for (rest = word; rest < n && isspace((unsigned char)line[rest]); rest++)
-        ;
-    if (!read_phase(line, word, &pattern) || rest == n)
+    if (!read_phase(words.text, words.word, &pattern) || words.rest == words.n)
         return rp_err_set(err, RP_USAGE,
                           "'%s', line %zu: expected prefill, decode, mixed, - or outer, and a "
                           "pattern, not '%.*s'",
-                          path, number, n < 80 ? (int)n : 80, line);
-    pattern.text = rp_arena_copy(&table->arena, line + rest, n - rest);
+                          path, number, words.n < 80 ? (int)words.n : 80, words.text);
+    pattern.text = rp_arena_copy(&table->arena, words.text + words.rest, words.n - words.rest);
     if (!pattern.text)
         return rp_err_nomem(err, "reading patterns of steps");
     fault = pattern_fault(pattern.text);

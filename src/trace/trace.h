@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "trace/args.h"
 #include "trace/health.h"
+#include "trace/samples.h"
 
 #include <reprise/timeline.h>
 #include <stdbool.h>
@@ -168,7 +169,8 @@ enum {
     RP_STEP_BREAK_AFTER = 2, /* something else comes before the next step: it ends by itself */
     RP_STEP_WARM_UP = 4,     /* among the first, and far longer than the others: is not judged */
     RP_STEP_NO_DETAIL = 8,   /* only its mark was recorded (`record --detail`): is not judged */
-    RP_STEP_NOT_JUDGED = RP_STEP_WARM_UP | RP_STEP_NO_DETAIL
+    RP_STEP_CUT_OFF = 16,    /* the last, which recording ended: is not judged, nor measured */
+    RP_STEP_NOT_JUDGED = RP_STEP_WARM_UP | RP_STEP_NO_DETAIL | RP_STEP_CUT_OFF
 };
 #define RP_NO_COUNT INT64_C(-1)
 /* How long a step lasts is in facts/step_times.h: work may end after its mark. */
@@ -223,6 +225,7 @@ struct rp_trace {
     struct rp_args args;
     struct rp_links links;
     struct rp_flows flows;
+    struct rp_call_samples samples;
     uint32_t norigins, nprocesses, ntracks, nsteps, ndevices, nmeta, nwarnings;
     struct rp_origin *origins;
     struct rp_process *processes;
@@ -274,11 +277,12 @@ static inline bool rp_kind_is_device_work(uint8_t kind)
  * second time. Thread-safe.
  */
 enum {
-    RP_NEED_EVENTS = 1, /* ev; without arg_row, which needs the arguments */
-    RP_NEED_ARGS = 2,   /* args, ev.arg_row and those of flows; implies events */
-    RP_NEED_LINKS = 4,  /* links */
-    RP_NEED_FLOWS = 8,  /* flows; without their arguments */
-    RP_NEED_ALL = 15
+    RP_NEED_EVENTS = 1,   /* ev; without arg_row, which needs the arguments */
+    RP_NEED_ARGS = 2,     /* args, ev.arg_row and those of flows; implies events */
+    RP_NEED_LINKS = 4,    /* links */
+    RP_NEED_FLOWS = 8,    /* flows; without their arguments */
+    RP_NEED_SAMPLES = 16, /* samples, with their frames and stacks; not their counts and unit */
+    RP_NEED_ALL = 31
 };
 enum rp_code rp_trace_require(const struct rp_trace *trace, unsigned needs, struct rp_err *err);
 

@@ -66,6 +66,18 @@ static enum rp_code check_members(const struct rp_trace *t, struct rp_err *err)
     return RP_OK;
 }
 
+static enum rp_code check_samples(const struct rp_trace *t, struct rp_err *err)
+{
+    const struct rp_call_samples *s = &t->samples;
+    uint32_t i;
+
+    for (i = 1; i < s->n; i++)
+        if (s->track[i] < s->track[i - 1] ||
+            (s->track[i] == s->track[i - 1] && s->ts_ns[i] < s->ts_ns[i - 1]))
+            return rp_trace_bad(t, err, "sample %u is out of order: the previous one is later", i);
+    return RP_OK;
+}
+
 static enum rp_code check_rest(const struct rp_trace *t, struct rp_err *err)
 {
     uint32_t i;
@@ -89,9 +101,11 @@ enum rp_code rp_trace_validate(const struct rp_trace *t, struct rp_err *err)
         RP_TRY(rp_ranges_args(t, err));
         RP_TRY(rp_ranges_links(t, t->links.offset[t->links.n], err));
         RP_TRY(rp_ranges_flows(t, err));
+        RP_TRY(rp_ranges_samples(t, err));
     }
     RP_TRY(check_order(t, err));
     RP_TRY(check_parents(t, err));
     RP_TRY(check_members(t, err));
+    RP_TRY(check_samples(t, err));
     return check_rest(t, err);
 }

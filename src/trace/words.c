@@ -48,6 +48,12 @@ static const char *const step_phases[RP_STEP_PHASES] = {
 static const char *const arg_types[] = {
     [RP_ARG_I64] = "int", [RP_ARG_F64] = "real", [RP_ARG_STR] = "text", [RP_ARG_RAW] = "json"};
 
+static const char *const weight_units[RP_WEIGHT_UNITS] = {
+    [RP_WEIGHT_NS] = "ns", [RP_WEIGHT_COUNT] = "count", [RP_WEIGHT_BYTES] = "bytes"};
+
+static const char *const frame_kinds[RP_FRAME_KINDS] = {
+    [RP_FRAME_PYTHON] = "python", [RP_FRAME_NATIVE] = "native", [RP_FRAME_KERNEL] = "kernel"};
+
 #define WORD(table, i) ((i) < sizeof(table) / sizeof *(table) && (table)[i] ? (table)[i] : "other")
 
 const char *rp_word_kind(uint8_t kind)
@@ -78,4 +84,14 @@ const char *rp_word_step_phase(uint8_t phase)
 const char *rp_word_arg_type(uint8_t type)
 {
     return WORD(arg_types, type);
+}
+
+const char *rp_word_weight_unit(uint32_t unit)
+{
+    return WORD(weight_units, unit);
+}
+
+const char *rp_word_frame_kind(uint32_t kind)
+{
+    return WORD(frame_kinds, kind);
 }

@@ -26,7 +26,7 @@ static const struct {
     [RP_ACTIVITY_MEMCPY] = {RP_KIND_MEMCPY, RP_ORIGIN_GPU, 'X', "gpu_memcpy"},
     [RP_ACTIVITY_MEMSET] = {RP_KIND_MEMSET, RP_ORIGIN_GPU, 'X', "gpu_memset"},
     [RP_ACTIVITY_SYNC] = {RP_KIND_SYNC, 0, 'X', "cuda_sync"},
-    [RP_ACTIVITY_GRAPH] = {RP_KIND_GPU_ANNOTATION, 0, 'X', "gpu_user_annotation"},
+    [RP_ACTIVITY_GRAPH] = {RP_KIND_KERNEL, RP_ORIGIN_GPU, 'X', "kernel"},
     [RP_ACTIVITY_RUNTIME] = {RP_KIND_RUNTIME, RP_ORIGIN_RUNTIME | RP_ORIGIN_NESTS, 'X',
                              "cuda_runtime"},
     [RP_ACTIVITY_DRIVER] = {RP_KIND_RUNTIME, RP_ORIGIN_RUNTIME | RP_ORIGIN_NESTS, 'X',

@@ -172,6 +172,14 @@ static enum rp_code read_object(struct rp_chrome *r, struct rp_err *err)
     struct rp_json_token key, v;
 
     while (rp_json_field(r->json, &key)) {
+        if (rp_json_key_is(&key, "stackFrames")) {
+            RP_TRY(rp_chrome_read_frames(r, err));
+            continue;
+        }
+        if (rp_json_key_is(&key, "samples")) {
+            RP_TRY(rp_chrome_read_samples(r, err));
+            continue;
+        }
         if (key.has_escapes || !rp_json_key_is(&key, "traceEvents")) {
             RP_TRY(rp_chrome_read_header(r, &key, err));
             continue;
@@ -280,7 +288,7 @@ static enum rp_code check_list(struct rp_chrome *r, struct rp_err *err)
     if (!r->has_list)
         return rp_err_set(err, RP_FORMAT,
                           "JSON, but not a trace: it has no list of events ('traceEvents')");
-    if (!r->nevents && (r->is_array || r->health->skipped_events))
+    if (!r->nevents && !r->sampled.samples.n && (r->is_array || r->health->skipped_events))
         return rp_err_set(
             err, RP_FORMAT,
             "JSON, but not a trace: none of the %lld elements of its list is an event",
@@ -324,6 +332,7 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
     if (rp_input_trailing(r->in))
         RP_TRY(rp_builder_warn(r->builder, err,
                                "other data follows the compressed data and was ignored"));
+    RP_TRY(rp_chrome_end_samples(r, err));
     RP_TRY(rp_chrome_end_fused(r, err));
     return rp_chrome_end_facts(&r->facts, err);
 }
@@ -342,6 +351,7 @@ static enum rp_code open_reader(struct rp_chrome *r, struct rp_err *err)
     rp_map_init(&r->category_of);
     rp_map_init(&r->fused.process_of);
     rp_map_init(&r->fused.count_of);
+    rp_map_init(&r->sampled.frame_of);
     RP_TRY(rp_builder_new(r->options->limits, &r->builder, err));
     r->facts.builder = r->builder;
     r->trace = rp_builder_borrow_trace(r->builder);
@@ -362,6 +372,7 @@ static void release_reader(struct rp_chrome *r)
     rp_map_release(&r->fused.process_of);
     rp_map_release(&r->fused.count_of);
     rp_vec_release(&r->fused.processes);
+    rp_chrome_release_samples(r);
     rp_vec_release(&r->categories);
     rp_vec_release(&r->nodes);
     rp_vec_release(&r->args);

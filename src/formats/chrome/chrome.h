@@ -12,6 +12,7 @@
  *   header.c  everything beside the list
  *   facts.c   what it says: devices, rank, framework
  *   fused.c   files of several ranks by TraceFusion
+ *   samples.c samples of call stacks
  *   text.c    strings and numbers
  */
 #include "base/arena.h"
@@ -159,6 +160,20 @@ struct rp_chrome_track { /* an entry of the cache of tracks */
     bool used;
 };
 
+struct rp_chrome_frame { /* of stackFrames */
+    struct rp_call_frame frame;
+    uint64_t parent; /* its key in frame_of, or 0 */
+    uint32_t stack;  /* at the end: of the builder; RP_NONE: not yet */
+    bool walked;
+};
+
+struct rp_chrome_sample {
+    struct rp_chrome_ident pid, tid;
+    int64_t ts_ns, weight;
+    uint64_t frame; /* its key in frame_of, or 0 */
+    uint8_t flags;
+};
+
 #define RP_CHROME_TRACKS 256
 
 #define RP_CHROME_NAMES 4096
@@ -204,6 +219,12 @@ struct rp_chrome {
         struct rp_map process_of, count_of; /* count_of: rank -> number of its processes */
         RP_VEC(struct rp_chrome_fused_process) processes;
     } fused;
+    struct {
+        RP_VEC(struct rp_chrome_frame) frames;
+        RP_VEC(struct rp_chrome_sample) samples;
+        struct rp_map frame_of;
+        RP_VEC(uint32_t) path;
+    } sampled;
     void *c_locale; /* locale_t for strtod, created when first needed */
 };
 
@@ -290,6 +311,9 @@ static inline void rp_chrome_learn_begin(struct rp_chrome *r)
  * arrow. */
 enum rp_code rp_chrome_set_ident(struct rp_chrome *r, struct rp_chrome_ident *to,
                                  struct rp_json_token *v, bool numeric, struct rp_err *err);
+enum rp_code rp_chrome_find_track(struct rp_chrome *r, const struct rp_chrome_ident *pid,
+                                  const struct rp_chrome_ident *tid, rp_track *out,
+                                  struct rp_err *err);
 /* Hands a complete event to the builder. */
 enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
                            struct rp_err *err);
@@ -308,6 +332,15 @@ void rp_chrome_note_key(struct rp_chrome *r, const struct rp_json_token *token, 
 enum rp_code rp_chrome_unfuse(struct rp_chrome *r, struct rp_chrome_event *e, struct rp_err *err);
 /* Adds the record of the ranks. */
 enum rp_code rp_chrome_end_fused(struct rp_chrome *r, struct rp_err *err);
+
+/* ---- samples.c ---- */
+
+/* Reads the value of 'stackFrames' or 'samples'; the frames may come after their samples. */
+enum rp_code rp_chrome_read_frames(struct rp_chrome *r, struct rp_err *err);
+enum rp_code rp_chrome_read_samples(struct rp_chrome *r, struct rp_err *err);
+/* Adds them to the builder, after all events. */
+enum rp_code rp_chrome_end_samples(struct rp_chrome *r, struct rp_err *err);
+void rp_chrome_release_samples(struct rp_chrome *r);
 
 /* ---- header.c ---- */
 

@@ -352,29 +352,29 @@ static bool same_ident(const struct rp_chrome_ident *a, int64_t number, rp_str t
     return a->number == number && a->text == text;
 }
 
-static enum rp_code find_track(struct rp_chrome *r, const struct rp_chrome_event *e, rp_track *out,
-                               struct rp_err *err)
+enum rp_code rp_chrome_find_track(struct rp_chrome *r, const struct rp_chrome_ident *pid,
+                                  const struct rp_chrome_ident *tid, rp_track *out,
+                                  struct rp_err *err)
 {
     uint64_t h = rp_hash_mix(
-        (uint64_t)e->pid.number ^ (uint64_t)e->pid.text << 32 ^ UINT64_C(0x9e3779b97f4a7c15),
-        (uint64_t)e->tid.number ^ (uint64_t)e->tid.text << 32 ^ UINT64_C(0xd6e8feb86659fd93));
+        (uint64_t)pid->number ^ (uint64_t)pid->text << 32 ^ UINT64_C(0x9e3779b97f4a7c15),
+        (uint64_t)tid->number ^ (uint64_t)tid->text << 32 ^ UINT64_C(0xd6e8feb86659fd93));
     struct rp_chrome_track *t = &r->tracks[h % RP_CHROME_TRACKS];
     uint32_t process;
 
-    if (t->used && same_ident(&e->pid, t->pid, t->pid_text) &&
-        same_ident(&e->tid, t->tid, t->tid_text) && t->has_tid == e->tid.given) {
+    if (t->used && same_ident(pid, t->pid, t->pid_text) && same_ident(tid, t->tid, t->tid_text) &&
+        t->has_tid == tid->given) {
         *out = t->track;
         return RP_OK;
     }
-    RP_TRY(rp_builder_process(r->builder, e->pid.number, e->pid.text, &process, err));
-    RP_TRY(
-        rp_builder_track(r->builder, process, e->tid.number, e->tid.text, e->tid.given, out, err));
-    *t = (struct rp_chrome_track){.pid = e->pid.number,
-                                  .tid = e->tid.number,
-                                  .pid_text = e->pid.text,
-                                  .tid_text = e->tid.text,
+    RP_TRY(rp_builder_process(r->builder, pid->number, pid->text, &process, err));
+    RP_TRY(rp_builder_track(r->builder, process, tid->number, tid->text, tid->given, out, err));
+    *t = (struct rp_chrome_track){.pid = pid->number,
+                                  .tid = tid->number,
+                                  .pid_text = pid->text,
+                                  .tid_text = tid->text,
                                   .track = *out,
-                                  .has_tid = e->tid.given,
+                                  .has_tid = tid->given,
                                   .used = true};
     return RP_OK;
 }
@@ -582,7 +582,7 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
         RP_TRY(rp_chrome_unfuse(r, &unfused, err));
         e = &unfused;
     }
-    RP_TRY(find_track(r, e, &track, err));
+    RP_TRY(rp_chrome_find_track(r, &e->pid, &e->tid, &track, err));
     if (!e->category || (kind == RP_KIND_CPU_OP && r->facts.signs & RP_CHROME_TF_TIMELINE))
         kind = guess_kind(r, e, track);
     RP_TRY(find_origin(r, e, kind, &origin, err));

@@ -8,6 +8,7 @@
 
 #include "base/decimal.h"
 #include "formats/chrome/chrome.h"
+#include "trace/words.h"
 
 #include <limits.h>
 
@@ -151,6 +152,31 @@ static enum rp_code read_lost(struct rp_chrome_facts *f, struct rp_json *p, stru
     return RP_OK;
 }
 
+static enum rp_code read_weights(struct rp_chrome_facts *f, struct rp_json *p, struct rp_err *err)
+{
+    struct rp_trace *trace = rp_builder_borrow_trace(f->builder);
+    struct rp_json_token key, v;
+
+    if (rp_json_value(p, &v) != RP_JSON_OBJECT)
+        return RP_OK;
+    while (rp_json_field(p, &key)) {
+        if (rp_chrome_at_container(p)) {
+            rp_json_skip(p);
+        } else if (rp_json_value(p, &v) == RP_JSON_STRING && rp_json_key_is(&key, "unit")) {
+            for (uint32_t i = 0; i < RP_WEIGHT_UNITS; i++)
+                if (rp_json_key_is(&v, rp_word_weight_unit(i))) {
+                    trace->samples.unit = i;
+                    f->has_weights = true;
+                }
+        } else if (v.kind == RP_JSON_STRING && rp_json_key_is(&key, "name")) {
+            if (!rp_json_decode(p, &v))
+                return rp_json_finish(p, err);
+            RP_TRY(rp_builder_intern(f->builder, v.text, v.len, &trace->samples.unit_name, err));
+        }
+    }
+    return RP_OK;
+}
+
 /* -------------------------------------------------------------------------- keys */
 
 typedef enum rp_code read_fn(struct rp_chrome_facts *f, struct rp_json *p, struct rp_err *err);
@@ -170,10 +196,12 @@ static const struct {
     {"jax_version", read_version, RP_CHROME_JAX},
     {"tensorflow_version", read_version, RP_CHROME_TF_TIMELINE},
     {"horovod_version", read_version, RP_CHROME_HOROVOD},
+    {"viztracer_metadata", NULL, RP_CHROME_VIZTRACER},
     {"droppedEvents", read_lost, 0},
     {"dropped_events", read_lost, 0},
     {"lostEvents", read_lost, 0},
     {"lost_events", read_lost, 0},
+    {RP_CHROME_WEIGHTS, read_weights, 0},
     {NULL, NULL, 0},
 };
 
@@ -222,7 +250,11 @@ static const char *framework_of(unsigned signs)
         return "horovod";
     if (signs & RP_CHROME_TF_TIMELINE)
         return "tensorflow";
-    return signs & RP_CHROME_XPROF ? "xprof" : NULL;
+    if (signs & RP_CHROME_XPROF)
+        return "xprof";
+    if (signs & RP_CHROME_VIZTRACER)
+        return "viztracer";
+    return signs & RP_CHROME_RAY ? "ray" : NULL;
 }
 
 enum rp_code rp_chrome_end_facts(struct rp_chrome_facts *f, struct rp_err *err)

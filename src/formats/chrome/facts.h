@@ -13,7 +13,9 @@ enum {
     RP_CHROME_XPROF = 2,
     RP_CHROME_JAX = 4,
     RP_CHROME_TF_TIMELINE = 8,
-    RP_CHROME_HOROVOD = 16
+    RP_CHROME_HOROVOD = 16,
+    RP_CHROME_VIZTRACER = 32,
+    RP_CHROME_RAY = 64
 };
 
 struct rp_chrome_kind {
@@ -25,10 +27,15 @@ struct rp_chrome_kind rp_chrome_category_kind(const char *text, size_t len);
 /* The kind of an origin: that of the category, or by the phase. */
 uint8_t rp_chrome_phase_kind(char phase, uint8_t kind);
 
+/* What the weights of samples are, which neither format has a place for:
+   {"unit":"ns","name":"cpu"}; the unit is one of rp_word_weight_unit, the name may be absent. */
+#define RP_CHROME_WEIGHTS "repriseSamples"
+
 struct rp_chrome_facts {
     struct rp_builder *builder;
-    unsigned signs; /* RP_CHROME_* */
-    rp_str version; /* of the framework, if a key has it */
+    unsigned signs;   /* RP_CHROME_* */
+    rp_str version;   /* of the framework, if a key has it */
+    bool has_weights; /* RP_CHROME_WEIGHTS says what the weights of samples are */
 };
 
 /* One key of the metadata and its value, as JSON; sets what it says in the builder's trace. */

@@ -85,8 +85,13 @@ static const struct {
     {"hsa_api", {RP_KIND_RUNTIME, CALL, 0}},
     {"marker_api", {RP_KIND_ANNOTATION, STEPS, 0}},
     {"rccl_api", {RP_KIND_COMM_OP, 0, 0}},
+    /* viztracer: entries and exits of Python functions */
+    {"fee", {RP_KIND_PYTHON, NESTS, RP_CHROME_VIZTRACER}},
     {NULL, {RP_KIND_OTHER, 0, UNKNOWN}},
 };
+
+/* Ray's timelines: "task::train" is a task, "task:execute" a part of one. */
+static const struct rp_chrome_kind ray_task = {RP_KIND_ANNOTATION, NESTS, RP_CHROME_RAY};
 
 /* Prefixes of names, for events without a category; `phases`: those it applies to. */
 static const struct {
@@ -112,6 +117,8 @@ struct rp_chrome_kind rp_chrome_category_kind(const char *text, size_t len)
 {
     size_t i;
 
+    if (len > 5 && memcmp(text, "task:", 5) == 0)
+        return ray_task;
     for (i = 0; categories[i].text; i++)
         if (strlen(categories[i].text) == len && memcmp(categories[i].text, text, len) == 0)
             break;

@@ -15,6 +15,7 @@
 #include "base/order.h"
 
 #include "io/sources_walk.h"
+#include "trace/secrets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -432,6 +433,7 @@ static enum rp_code read_ours(struct rp_ctf_reader *r, struct rp_input *in, cons
     rp_ctf_files_close(r);
     code = rp_proto_trace_finish(&r->t, to, began, err);
     to->content_bytes += r->total_bytes;
+    to->unread |= r->has_command ? RP_SECRET_BIT(COMMAND) : 0;
     return code;
 }
 

@@ -103,6 +103,8 @@ struct rp_ctf_reader {
     struct { /* texts of the current packet */
         rp_str str;
         uint32_t epoch;
+        uint32_t frame; /* of a stack, if has_frame */
+        bool has_frame;
     } * texts;
     uint32_t epoch;
     struct { /* cache of origins */
@@ -119,10 +121,15 @@ struct rp_ctf_reader {
     uint16_t result_shape;
     rp_str result_key, value_key;
     uint16_t value_shape;
+    struct {
+        uint32_t stack;   /* of the sample's frames so far, or RP_NONE */
+        uint32_t lock_at; /* frames since one that waits for Python's lock, and 1; 0: none */
+    } sample;
     uint64_t last; /* ticks of the last event */
     uint32_t image;
     uint64_t unbegun;
     bool has_counters; /* kernels have hardware counters */
+    bool has_command;  /* a process was started with arguments */
     RP_VEC(struct rp_ctf_late) late;
     RP_VEC(struct rp_ctf_pause) pauses;
     size_t spill_at; /* number of pending spans at which ended ones are flushed */
@@ -191,6 +198,16 @@ enum rp_code rp_ctf_ledger_read(struct rp_ctf_reader *r, const char *folder, str
  */
 enum rp_code rp_ctf_profiles_append(struct rp_ctf_reader *r, const char *folder,
                                     struct rp_err *err);
+
+/* ---- samples ---- */
+/* The frame that a text describes; RP_FORMAT: it does not. */
+enum rp_code rp_ctf_sample_frame(struct rp_ctf_reader *r, rp_str text, uint32_t *out,
+                                 struct rp_err *err);
+/* The next frame of the stack has this text. */
+void rp_ctf_sample_note(struct rp_ctf_reader *r, rp_str text);
+/* Adds the sample with r->sample, unless the next event continues its stack. */
+enum rp_code rp_ctf_sample_add(struct rp_ctf_reader *r, const struct rp_ctf_sample *e,
+                               struct rp_err *err);
 
 /* ---- details ---- */
 enum rp_code rp_ctf_origin(struct rp_ctf_reader *r, char phase, uint8_t kind, rp_str category,

@@ -120,6 +120,10 @@ static enum rp_code report_account(struct rp_ctf_reader *r, const struct rp_ctf_
         if (account->events[why])
             RP_TRY(rp_builder_warn(r->t.builder, err, "%llu events were lost: %s",
                                    (unsigned long long)account->events[why], reasons[why]));
+    if (account->cpu_ns) { /* `record` has seen the end of the program */
+        RP_TRY(add_fact(r, "record.spent_ns", account->setup_ns, err));
+        RP_TRY(add_fact(r, "record.cpu_ns", account->cpu_ns, err));
+    }
     if (!overwritten)
         return RP_OK;
     r->is_ring = true;

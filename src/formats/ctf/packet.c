@@ -58,6 +58,7 @@ static enum rp_code define_text(struct cursor *c, struct rp_err *err)
     RP_TRY(rp_proto_trace_intern(&c->r->t, (struct rp_bytes){start, (size_t)(nul - start)},
                                  &c->r->texts[number].str, err));
     c->r->texts[number].epoch = c->r->epoch;
+    c->r->texts[number].has_frame = false;
     c->at = nul + 1;
     return RP_OK;
 }
@@ -470,6 +471,34 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
     return rp_builder_add(c->r->t.builder, &raw, err);
 }
 
+/* -------------------------------------------------------------------------- samples */
+
+static enum rp_code read_sample(struct cursor *c, struct rp_err *err)
+{
+    struct rp_ctf_sample e;
+    uint32_t number;
+    rp_str text = 0;
+
+    memcpy(&e, c->at, sizeof e);
+    c->at += sizeof e;
+    if ((size_t)(c->end - c->at) < e.nframes * sizeof number)
+        return bad_packet(c, c->at, err, "the content ends inside an event");
+    for (unsigned i = 0; i < e.nframes; i++) {
+        memcpy(&number, c->at, sizeof number);
+        RP_TRY(text_of(c, number, &text, err));
+        if (!c->r->texts[number].has_frame &&
+            rp_ctf_sample_frame(c->r, text, &c->r->texts[number].frame, err) != RP_OK)
+            return err->code == RP_FORMAT ? bad_packet(c, c->at, err, "a frame is not four fields")
+                                          : err->code;
+        c->r->texts[number].has_frame = true;
+        RP_TRY(rp_builder_stack(c->r->t.builder, c->r->sample.stack, c->r->texts[number].frame,
+                                &c->r->sample.stack, err));
+        rp_ctf_sample_note(c->r, text);
+        c->at += sizeof number;
+    }
+    return rp_ctf_sample_add(c->r, &e, err);
+}
+
 /* -------------------------------------------------------------------------- about the process */
 
 static enum rp_code read_thread_name(struct cursor *c, struct rp_err *err)
@@ -494,6 +523,7 @@ static enum rp_code read_process(struct cursor *c, struct rp_err *err)
     memcpy(&e, c->at, sizeof e);
     RP_TRY(text_of(c, e.host, &text, err));
     RP_TRY(text_of(c, e.command, &text, err));
+    c->r->has_command |= strchr(rp_builder_borrow_str(c->r->t.builder, text, NULL), ' ') != NULL;
     RP_TRY(text_of(c, e.program, &text, err));
     c->at += sizeof e;
     return rp_ctf_process_name(c->r, &e, text, err);
@@ -561,6 +591,7 @@ static const uint8_t sizes[RP_CTF_EVENT_COUNT] = {
     [RP_CTF_CLOCK] = sizeof(struct rp_ctf_clock),
     [RP_CTF_FACT] = 8,
     [RP_CTF_PAUSE] = 8,
+    [RP_CTF_SAMPLE] = sizeof(struct rp_ctf_sample),
 };
 
 static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp_err *err)
@@ -595,6 +626,8 @@ static enum rp_code read_event(struct cursor *c, enum rp_ctf_event id, struct rp
         return read_resume(c, err);
     case RP_CTF_PAUSE:
         return read_pause(c, err);
+    case RP_CTF_SAMPLE:
+        return read_sample(c, err);
     default:
         return read_note(c, id, err);
     }
@@ -669,8 +702,9 @@ enum rp_code rp_ctf_packet_clocks(struct rp_ctf_reader *r, const struct rp_ctf_b
             left--;
         }
         c.at += sizes[id];
-        if (id == RP_CTF_SPAN) {
-            size_t more = c.at[-1] * sizeof(struct rp_ctf_arg);
+        if (id == RP_CTF_SPAN || id == RP_CTF_SAMPLE) { /* the last field counts what follows */
+            size_t one = id == RP_CTF_SPAN ? sizeof(struct rp_ctf_arg) : sizeof(uint32_t);
+            size_t more = c.at[-1] * one;
 
             c.at += more <= (size_t)(c.end - c.at) ? more : (size_t)(c.end - c.at);
         }
@@ -682,6 +716,8 @@ enum rp_code rp_ctf_stream_begin(struct rp_ctf_reader *r, const struct rp_ctf_by
                                  struct rp_err *err)
 {
     r->pending.n = r->open.n = 0;
+    r->sample.stack = RP_NONE;
+    r->sample.lock_at = 0;
     r->image = p->head.image;
     RP_TRY(rp_builder_process(r->t.builder, p->head.pid, 0, &r->process, err));
     return rp_builder_track(r->t.builder, r->process, p->head.tid, 0, true, &r->track, err);

@@ -399,6 +399,25 @@ static enum rp_code add_config(struct rp_mlir *r, const struct rp_mlir_attrs *at
                : RP_OK;
 }
 
+/* Of programs for inputs of any size: which operands are shapes, what an assertion says. */
+static enum rp_code add_shape_attrs(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
+{
+    static const char *const words[] = {"indices_of_shape_operands", NULL};
+    struct rp_mlir_ints which;
+    struct rp_slice message;
+    uint32_t key;
+
+    RP_TRY(rp_mlir_find_string(r, attrs, "error_message", &message));
+    if (message.n) {
+        RP_TRY(rp_program_string(r->p, "error_message", 13, &key, r->err));
+        RP_TRY(rp_program_add_text(r->p, key, message.at, message.n, r->err));
+    }
+    if (!rp_mlir_find_ints(r, attrs, words, &which))
+        return RP_OK;
+    RP_TRY(rp_program_string(r->p, words[0], strlen(words[0]), &key, r->err));
+    return add_ints_attr(r, rp_attr_ints(r->p, key, which.at, which.n));
+}
+
 static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     struct rp_slice target, sharding;
@@ -416,6 +435,8 @@ static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_attr
         RP_TRY(rp_program_add_attr(
             r->p, rp_attr_parse(r->p, RP_ATTR_SHARDING, sharding.at, sharding.n), r->err));
     RP_TRY(rp_mlir_called_list(r, attrs));
+    RP_TRY(add_shape_attrs(r, attrs));
+    RP_TRY(rp_mlir_operand_layouts(r, attrs));
     return add_config(r, attrs);
 }
 

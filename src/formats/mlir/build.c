@@ -5,6 +5,7 @@
  */
 #include "formats/mlir/bytecode.h"
 #include "program/opcodes.h"
+#include "program/refine.h"
 
 #include <string.h>
 
@@ -285,6 +286,8 @@ static enum rp_code make_operands(struct rp_mlir *r, struct rp_mlir_statement *s
     m->mark = is_operation(r, &s->op, "sdy.sharding_constraint") ||
               is_operation(r, &s->op, "sdy.reshard");
     RP_TRY(replace_call(r, s));
+    if (s->op.code == RP_OP_CUSTOM_CALL)
+        RP_TRY(rp_mlir_result_layouts(r, &s->attrs, &s->op.shape));
     if (m->mark)
         s->op.code = RP_OP_CUSTOM_CALL;
     if (is_operation(r, &s->op, "builtin.unrealized_conversion_cast")) /* between dialects */
@@ -305,6 +308,16 @@ static enum rp_code make_operands(struct rp_mlir *r, struct rp_mlir_statement *s
     return m->manual ? rp_mlir_manual(r, &s->attrs, s->operand, s->region, s->args, &s->op) : RP_OK;
 }
 
+/* An operation that takes its shape has otherwise the attributes of the one that knows it; what a
+   slice and a padding have, those take as well. */
+static unsigned attributes_like(const struct rp_mlir *r, const struct rp_new_op *op)
+{
+    unsigned fixed = op->code == RP_OP_FOREIGN ? rp_refine_fixed(rp_program_text(r->p, op->foreign))
+                                               : RP_OP_FOREIGN;
+
+    return fixed == RP_OP_FOREIGN || fixed == RP_OP_SLICE || fixed == RP_OP_PAD ? op->code : fixed;
+}
+
 static enum rp_code add_attributes(struct rp_mlir *r, struct rp_mlir_statement *s,
                                    const struct making *m)
 {
@@ -321,7 +334,7 @@ static enum rp_code add_attributes(struct rp_mlir *r, struct rp_mlir_statement *
         RP_TRY(rp_program_add_attr(
             r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, m->rest.at, m->rest.n), r->err));
     else
-        RP_TRY(rp_mlir_attributes(r, s->op.code, &s->attrs, &known));
+        RP_TRY(rp_mlir_attributes(r, attributes_like(r, &s->op), &s->attrs, &known));
     if (s->op.code == RP_OP_SCAN)
         RP_TRY(add_carries(r, s));
     if (!known && !steps && s->op.code != RP_OP_RESHAPE)

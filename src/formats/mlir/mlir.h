@@ -219,6 +219,12 @@ enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dim
 enum rp_code rp_mlir_constant(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                               struct rp_new_op *op, uint32_t *scalar);
 
+/* Layouts of a custom call (layouts.c): of its results, into their shape; of its operands, to the
+   newest operation. */
+enum rp_code rp_mlir_result_layouts(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
+                                    uint32_t *shape);
+enum rp_code rp_mlir_operand_layouts(struct rp_mlir *r, const struct rp_mlir_attrs *attrs);
+
 /* ---- programs of several devices (sharding.c) ---- */
 
 /* Groups, channel and ids of a collective, to the newest operation. */

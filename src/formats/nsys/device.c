@@ -4,6 +4,7 @@
  * of calls restart in every process, so a launch is found by process and id.
  */
 #include "formats/nsys/nsys.h"
+#include "trace/hidden.h"
 
 #include "rp_config.h"
 
@@ -96,38 +97,26 @@ static enum rp_code add_graph_ids(struct rp_nsys *r, const struct rp_rows *rows,
 {
     int64_t id;
 
-    if (rp_cell_get(rows, node, &id) && id)
+    if (rp_cell_get(rows, node, &id) && id) {
+        id = rp_nsys_captured_node(r, e->process, id, e->kind == RP_ACTIVITY_KERNEL ? e->name : 0);
         RP_TRY(rp_activity_int(r->a, e, "graph node id", id, err));
+    }
     if (graph >= 0 && rp_cell_get(rows, graph, &id) && id)
         RP_TRY(rp_activity_int(r->a, e, "graph id", id, err));
     return RP_OK;
 }
 
-enum {
-    DEMANGLED = OWN,
-    SHORT,
-    MANGLED,
-    GRID,
-    BLOCK = GRID + 3,
-    REGISTERS = BLOCK + 3,
-    STATIC,
-    DYNAMIC,
-    NODE,
-    GRAPH
-};
+enum { NAME = OWN, GRID, BLOCK = GRID + 3, REGISTERS = BLOCK + 3, STATIC, DYNAMIC, NODE, GRAPH };
 
 static enum rp_code read_kernel(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;
     struct rp_activity_event e = {.kind = RP_ACTIVITY_KERNEL};
     int64_t dims[3];
-    int column = DEMANGLED;
 
     if (!device_event(r, rows, &e))
         return RP_OK;
-    while (column < MANGLED && !rp_cell_has(rows, column))
-        column++;
-    RP_TRY(rp_texts_intern(&r->texts, r->a, rp_cell_int(rows, column, -1), &e.name, err));
+    RP_TRY(rp_texts_intern(&r->texts, r->a, rp_cell_int(rows, NAME, -1), &e.name, err));
     if (!e.name)
         RP_TRY(rp_proto_trace_word(&r->a->t, "(kernel without name)", &e.name, err));
     RP_TRY(keep_context(r, rows, &e, err));
@@ -280,7 +269,7 @@ static enum rp_code read_record(void *user, const struct rp_rows *rows, struct r
     return rp_vec_push(&r->records, record, err);
 }
 
-enum { SYNC_TYPE = OWN, OLD_SYNC_TYPE, EVENT, VERSION };
+enum { SYNC_TYPE = OWN, EVENT, VERSION };
 
 static enum rp_code add_record(struct rp_nsys *r, const struct rp_rows *rows,
                                struct rp_activity_event *e, struct rp_err *err)
@@ -303,7 +292,7 @@ static enum rp_code read_sync(void *user, const struct rp_rows *rows, struct rp_
                                         "Context Sync"};
     struct rp_nsys *r = user;
     struct rp_activity_event e = {.kind = RP_ACTIVITY_SYNC};
-    int64_t type = rp_cell_int(rows, SYNC_TYPE, rp_cell_int(rows, OLD_SYNC_TYPE, 0));
+    int64_t type = rp_cell_int(rows, SYNC_TYPE, 0);
     uint32_t device;
 
     if (!device_event(r, rows, &e))
@@ -329,7 +318,7 @@ static enum rp_code read_graph(void *user, const struct rp_rows *rows, struct rp
 
     if (!device_event(r, rows, &e))
         return RP_OK;
-    snprintf(text, sizeof text, "CUDA graph %lld (kernels not recorded)",
+    snprintf(text, sizeof text, "CUDA graph %lld" RP_HIDDEN_ENDING,
              (long long)rp_cell_int(rows, OWN, 0));
     RP_TRY(rp_proto_trace_text(&r->a->t, text, &e.name, err));
     RP_TRY(rp_activity_int(r->a, &e, "graph id", rp_cell_int(rows, OWN, 0), err));
@@ -347,8 +336,8 @@ static enum rp_code warn_of_graphs(struct rp_nsys *r, struct rp_err *err)
         return RP_OK;
     return rp_builder_warn(
         r->a->t.builder, err,
-        "%llu launches of CUDA graphs were recorded as a whole: %.3f ms of device time are not idle, "
-        "but their kernels are hidden; record with 'nsys profile --cuda-graph-trace=node'",
+        "%llu launches of CUDA graphs were recorded as a whole: %.3f ms of device time, whose "
+        "kernels are hidden; each launch counts as one kernel; record with 'nsys profile --cuda-graph-trace=node'",
         (unsigned long long)r->graphs, (double)r->graphs_ns / 1e6);
 }
 
@@ -357,9 +346,7 @@ static enum rp_code warn_of_graphs(struct rp_nsys *r, struct rp_err *err)
 enum rp_code rp_nsys_read_device(struct rp_nsys *r, struct rp_err *err)
 {
     static const char *const kernel[] = {COMMON,
-                                         "demangledName",
-                                         "shortName",
-                                         "mangledName",
+                                         "demangledName|shortName|mangledName",
                                          "gridX",
                                          "gridY",
                                          "gridZ",
@@ -375,8 +362,8 @@ enum rp_code rp_nsys_read_device(struct rp_nsys *r, struct rp_err *err)
     static const char *const copy[] = {COMMON,    "bytes",       "copyKind", "srcKind",
                                        "dstKind", "graphNodeId", NULL};
     static const char *const memset_columns[] = {COMMON, "bytes", "memKind", "graphNodeId", NULL};
-    static const char *const sync[] = {COMMON,    "syncType",    "deprecatedSyncType",
-                                       "eventId", "eventSyncId", NULL};
+    static const char *const sync[] = {COMMON, "syncType|deprecatedSyncType", "eventId",
+                                       "eventSyncId", NULL};
     static const char *const record[] = {"globalPid", "eventSyncId", "correlationId", "streamId",
                                          NULL};
     static const char *const graph[] = {COMMON, "graphId", "graphExecId", NULL};
@@ -392,8 +379,10 @@ enum rp_code rp_nsys_read_device(struct rp_nsys *r, struct rp_err *err)
                   {"CUPTI_ACTIVITY_KIND_GRAPH_TRACE", graph, read_graph}};
 
     RP_TRY(read_memory_kinds(r, err));
+    RP_TRY(rp_nsys_read_nodes(r, err));
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         RP_TRY(rp_rows_each(r->db, tables[i].table, tables[i].columns, tables[i].read, r, err));
+    rp_nsys_order_nodes(r);
     return warn_of_graphs(r, err);
 }
 

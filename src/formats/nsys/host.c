@@ -60,6 +60,7 @@ static enum rp_code read_call(void *user, const struct rp_rows *rows, struct rp_
     struct rp_nsys *r = user;
     struct rp_activity_event e = {0};
     int64_t result = rp_cell_int(rows, 5, 0);
+    rp_str kernel;
 
     if (!rp_nsys_thread_event(r, rows, 0, 1, 2, &e))
         return RP_OK;
@@ -67,9 +68,13 @@ static enum rp_code read_call(void *user, const struct rp_rows *rows, struct rp_
     e.correlation = rp_cell_int(rows, 3, 0);
     if (result)
         RP_TRY(rp_activity_int(r->a, &e, "result", result, err));
+    kernel = rp_nsys_captured_kernel(r, &e);
+    if (kernel)
+        RP_TRY(rp_activity_text(r->a, &e, "kernel", kernel, err));
     return rp_activity_add(r->a, &e, err);
 }
 
+/* Of the operating system, or of a library. */
 static enum rp_code read_system_call(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;
@@ -235,14 +240,27 @@ enum rp_code rp_nsys_read_host(struct rp_nsys *r, struct rp_err *err)
 {
     static const char *const call[] = {"start",  "end",         "globalTid", "correlationId",
                                        "nameId", "returnValue", NULL};
-    static const char *const plain[] = {"start", "end", "globalTid", "nameId", NULL};
+    static const char *const plain[] = {"start", "end", "globalTid", "nameId|textId", NULL};
+    static const struct {
+        const char *table;
+        rp_row_fn *read;
+    } tables[] = {{"OSRT_API", read_system_call},
+                  {"CUDNN_EVENTS", read_system_call},
+                  {"CUBLAS_EVENTS", read_system_call},
+                  {"CUDA_HOST_CALLBACK", read_system_call},
+                  {"MPI_COLLECTIVES_EVENTS", read_system_call},
+                  {"MPI_P2P_EVENTS", read_system_call},
+                  {"MPI_OTHER_EVENTS", read_system_call},
+                  {"MPI_START_WAIT_EVENTS", read_system_call},
+                  {"PROFILER_OVERHEAD", read_overhead},
+                  {"CUPTI_ACTIVITY_KIND_OVERHEAD", read_overhead},
+                  {"CUPTI_ACTIVITY_KIND_JIT", read_overhead}};
     static const char *const metric_name[] = {"typeId", "metricId", "metricName", NULL};
     static const char *const metric[] = {"timestamp", "typeId", "metricId", "value", NULL};
 
     RP_TRY(rp_rows_each(r->db, "CUPTI_ACTIVITY_KIND_RUNTIME", call, read_call, r, err));
-    RP_TRY(rp_rows_each(r->db, "OSRT_API", plain, read_system_call, r, err));
-    RP_TRY(rp_rows_each(r->db, "PROFILER_OVERHEAD", plain, read_overhead, r, err));
-    RP_TRY(rp_rows_each(r->db, "CUPTI_ACTIVITY_KIND_OVERHEAD", plain, read_overhead, r, err));
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        RP_TRY(rp_rows_each(r->db, tables[i].table, plain, tables[i].read, r, err));
     RP_TRY(read_samples(r, err));
     RP_TRY(rp_rows_each(r->db, "TARGET_INFO_GPU_METRICS", metric_name, read_metric_name, r, err));
     return rp_rows_each(r->db, "GPU_METRICS", metric, read_metric, r, err);

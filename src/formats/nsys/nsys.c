@@ -194,6 +194,8 @@ enum rp_code rp_nsys_read(struct rp_activity *a, struct rp_database *db, struct 
     rp_map_release(&r->calls);
     rp_map_release(&r->contexts);
     rp_map_release(&r->recorded);
+    rp_map_release(&r->node_of);
+    rp_vec_release(&r->nodes);
     rp_map_release(&r->schemas);
     rp_map_release(&r->group_sizes);
     rp_map_release(&r->metrics);

@@ -3,7 +3,8 @@
 #define RP_FORMATS_NSYS_NSYS_H
 /*
  * The reader of Nsight Systems' SQLite exports: nsys.c reads what describes the recording, device.c
- * the work of devices, host.c calls and samples, nvtx.c the ranges of programs and libraries.
+ * the work of devices, nodes.c the nodes of graphs, host.c calls and samples, nvtx.c the ranges of
+ * programs and libraries.
  */
 #include "formats/activity/activity.h"
 #include "formats/sqlite/database.h"
@@ -32,6 +33,12 @@ struct rp_nsys_frame { /* of a sampled stack */
     bool unresolved;
 };
 
+struct rp_nsys_node {      /* of a graph */
+    int64_t id, original;  /* 0: it is no clone */
+    int64_t thread, at_ns; /* where it was made; as globalTid */
+    rp_str kernel;         /* that ran for it, or 0 */
+};
+
 struct rp_nsys {
     struct rp_activity *a;
     struct rp_database *db;
@@ -45,6 +52,8 @@ struct rp_nsys {
     struct rp_map contexts;        /* of a process -> their device */
     struct rp_map recorded;        /* process and version of an event -> index in records */
     RP_VEC(struct rp_nsys_record) records;
+    struct rp_map node_of; /* process and id of a node -> index in nodes, until they are ordered */
+    RP_VEC(struct rp_nsys_node) nodes;
     uint64_t graphs;       /* launches recorded as a whole */
     int64_t graphs_ns;     /* how long they took */
     struct rp_map schemas; /* domain << 32 | schema -> index of its first entry */
@@ -72,6 +81,14 @@ static inline int64_t rp_nsys_thread(int64_t global)
    be used. */
 bool rp_nsys_thread_event(struct rp_nsys *r, const struct rp_rows *rows, int start, int end,
                           int thread, struct rp_activity_event *e);
+
+enum rp_code rp_nsys_read_nodes(struct rp_nsys *r, struct rp_err *err);
+/* The node that was captured, of one that ran: itself, or what it is a clone of. kernel: that ran,
+   or 0. */
+int64_t rp_nsys_captured_node(struct rp_nsys *r, uint64_t process, int64_t node, rp_str kernel);
+/* After the last kernel; then the kernel that a call captured can be asked for, or 0. */
+void rp_nsys_order_nodes(struct rp_nsys *r);
+rp_str rp_nsys_captured_kernel(const struct rp_nsys *r, const struct rp_activity_event *call);
 
 enum rp_code rp_nsys_find_ranks(struct rp_nsys *r, struct rp_err *err);
 enum rp_code rp_nsys_read_device(struct rp_nsys *r, struct rp_err *err);

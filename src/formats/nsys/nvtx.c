@@ -193,7 +193,7 @@ static enum rp_code add_payload(struct rp_nsys *r, const struct payload *p,
     return RP_OK;
 }
 
-enum { KIND, THREAD, START, END, TEXT, TEXT_ID, BINARY, JSON, U64, I64, U32, I32, F64, F32 };
+enum { KIND, THREAD, START, END, TEXT, BINARY, JSON, VALUE };
 
 /* Sizes of communicators, and the rank of each process in the largest one. */
 static enum rp_code read_communicator(void *user, const struct rp_rows *rows, struct rp_err *err)
@@ -276,23 +276,32 @@ static enum rp_code name_range(struct rp_nsys *r, const char *text, size_t n,
     return rp_activity_text(r->a, e, "Collective name", word, err);
 }
 
+/* A text, or its number in StringIds. */
+static const char *event_text(const struct rp_nsys *r, const struct rp_rows *rows, int column,
+                              size_t *n)
+{
+    int64_t id;
+
+    return rp_cell_get(rows, column, &id) ? rp_texts_borrow(&r->texts, id, n)
+                                          : rp_cell_text(rows, column, n);
+}
+
 /* Payloads of NVTX's first version: one number. */
 static enum rp_code add_value(struct rp_nsys *r, const struct rp_rows *rows,
                               struct rp_activity_event *e, struct rp_err *err)
 {
     const char *text;
+    int64_t value;
     rp_str json;
     size_t n;
 
-    for (int c = U64; c <= I32; c++)
-        if (rp_cell_has(rows, c))
-            return rp_activity_int(r->a, e, "payload", rp_cell_int(rows, c, 0), err);
-    for (int c = F64; c <= F32; c++)
-        if (rp_cell_has(rows, c))
-            return rp_activity_real(r->a, e, "payload", rp_cell_real(rows, c), err);
+    if (rp_cell_get(rows, VALUE, &value))
+        return rp_activity_int(r->a, e, "payload", value, err);
+    if (rp_cell_has(rows, VALUE))
+        return rp_activity_real(r->a, e, "payload", rp_cell_real(rows, VALUE), err);
     if (!rp_cell_has(rows, JSON))
         return RP_OK;
-    text = rp_cell_text(rows, JSON, &n);
+    text = event_text(r, rows, JSON, &n);
     RP_TRY(rp_activity_intern(r->a, text, n, &json, err));
     return rp_activity_text(r->a, e, "payload", json, err);
 }
@@ -320,8 +329,7 @@ static enum rp_code read_event(void *user, const struct rp_rows *rows, struct rp
     if ((kind != MARK && kind != PUSH_POP && kind != START_END) ||
         !rp_nsys_thread_event(r, rows, START, END, THREAD, &e))
         return RP_OK;
-    text = rp_cell_has(rows, TEXT) ? rp_cell_text(rows, TEXT, &n)
-                                   : rp_texts_borrow(&r->texts, rp_cell_int(rows, TEXT_ID, -1), &n);
+    text = event_text(r, rows, TEXT, &n);
     if (kind == MARK)
         RP_TRY(rp_activity_intern(r->a, text, n, &e.name, err));
     else
@@ -337,14 +345,21 @@ static enum rp_code read_event(void *user, const struct rp_rows *rows, struct rp
 enum rp_code rp_nsys_read_nvtx(struct rp_nsys *r, struct rp_err *err)
 {
     static const char *const communicator[] = {"binaryData", "globalTid", NULL};
-    static const char *const columns[] = {"eventType",   "globalTid",  "start",       "end",
-                                          "text",        "textId",     "binaryData",  "jsonText",
-                                          "uint64Value", "int64Value", "uint32Value", "int32Value",
-                                          "doubleValue", "floatValue", NULL};
+    static const char *const columns[] = {
+        "eventType",
+        "globalTid",
+        "start",
+        "end",
+        "text|textId",
+        "binaryData",
+        "jsonText|jsonTextId",
+        "uint64Value|int64Value|uint32Value|int32Value|doubleValue|floatValue",
+        NULL};
 
     RP_TRY(read_layouts(r, err));
     if (r->entries.n)
-        RP_TRY(rp_rows_each(r->db, "NVTX_EVENTS", communicator, read_communicator, r, err));
+        RP_TRY(rp_rows_with(r->db, "NVTX_EVENTS", "binaryData", communicator, read_communicator, r,
+                            err));
     RP_TRY(rp_rows_each(r->db, "NVTX_EVENTS", columns, read_event, r, err));
     if (!r->is_torch)
         return RP_OK;

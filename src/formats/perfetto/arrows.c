@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is known only when all packets are read, as they need not be in order of time. The end of a
- * slice belongs to the innermost one that is open on its track; a state lasts until the next one.
+ * slice belongs to the innermost one that is open on its track, or, if it has a name, to the
+ * innermost one of that name, with which those inside it end; a state lasts until the next one.
  * An arrow is an id that several events carry: it goes from each to the next in time. O(n log n).
  */
 #include "base/order.h"
@@ -11,12 +12,29 @@
 
 /* ------------------------------------------------------------------ ends of slices */
 
-RP_ORDER(by_track, struct rp_perfetto_mark, RP_UP(track), RP_UP(ts_ns), RP_UP(order))
+#define NAME_DEPTH 256 /* open slices among which a name is looked for */
+
+RP_ORDER(by_track, struct rp_perfetto_mark, RP_UP(track), RP_UP(ts_ns), RP_UP(event), RP_UP(begins),
+         RP_UP(name))
 
 static void end_slice(struct rp_perfetto *r, const struct rp_perfetto_mark *begin, int64_t ns)
 {
     rp_builder_end(r->t.builder, begin->event,
                    rp_proto_trace_clamp(&r->t, (rp_wide_ns)ns - begin->ts_ns));
+}
+
+/* How many of the n open marks stay open; n: the mark ends none. */
+static size_t find_begin(const struct rp_perfetto *r, const uint32_t *open, size_t n,
+                         const struct rp_perfetto_mark *m)
+{
+    if (!n || m->type == RP_PFT_BEGIN)
+        return n;
+    if (m->type != RP_PFT_END || !m->name)
+        return n - 1;
+    for (size_t i = n; i-- > 0 && n - i <= NAME_DEPTH;)
+        if (r->marks.at[open[i]].name == m->name)
+            return i;
+    return n;
 }
 
 enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err)
@@ -28,16 +46,17 @@ enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err)
         qsort(r->marks.at, r->marks.n, sizeof *r->marks.at, by_track);
     for (size_t i = 0; i < r->marks.n && code == RP_OK; i++) {
         const struct rp_perfetto_mark *m = &r->marks.at[i];
-        bool ends = m->type != RP_PFT_BEGIN;
+        size_t left;
 
         if (open.n && r->marks.at[open.at[open.n - 1]].track != m->track) {
             r->t.health->unended += (int64_t)open.n;
             open.n = 0;
         }
-        if (ends && open.n)
-            end_slice(r, &r->marks.at[open.at[--open.n]], m->ts_ns);
-        else if (m->type == RP_PFT_END)
+        left = find_begin(r, open.at, open.n, m);
+        if (left == open.n && m->type == RP_PFT_END)
             r->t.health->unbegun++;
+        while (open.n > left)
+            end_slice(r, &r->marks.at[open.at[--open.n]], m->ts_ns);
         if (m->type != RP_PFT_END)
             code = rp_vec_push(&open, (uint32_t)i, err);
     }

@@ -133,6 +133,25 @@ static enum rp_code add_category_iids(struct rp_perfetto *r,
     return RP_OK;
 }
 
+/* The work on a GPU that a call submitted: the id of its first render stage. */
+static enum rp_code parse_submission(struct rp_perfetto *r, struct rp_proto_cursor c,
+                                     struct event *e, struct rp_err *err)
+{
+    struct rp_proto_item it;
+    uint64_t ids[16];
+    size_t n = 0;
+
+    while (rp_proto_next(&c, &it))
+        if (it.number == RP_PFT_GPU_CORRELATION_SUBMISSION_IDS)
+            RP_TRY(add_ids(&c, &it, ids, &n, false, err));
+    r->submits = true;
+    if (n && !e->has_correlation) {
+        e->correlation = (int64_t)ids[0];
+        e->has_correlation = true;
+    }
+    return rp_proto_finish(&c, err);
+}
+
 static enum rp_code parse_field(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                 const struct rp_proto_cursor *c, const struct rp_proto_item *it,
                                 struct event *e, struct rp_err *err)
@@ -188,6 +207,8 @@ static enum rp_code parse_field(struct rp_perfetto *r, const struct rp_perfetto_
         e->correlation = (int64_t)it->value;
         e->has_correlation = true;
         break;
+    case RP_PFT_EVENT_GPU_CORRELATION:
+        return parse_submission(r, rp_proto_enter(c, it), e, err);
     default:
         break;
     }
@@ -202,6 +223,7 @@ static bool fits_wire(const struct rp_proto_item *it)
     case RP_PFT_EVENT_CATEGORIES:
     case RP_PFT_EVENT_DEBUG_ANNOTATIONS:
     case RP_PFT_EVENT_LEGACY_EVENT:
+    case RP_PFT_EVENT_GPU_CORRELATION:
         return it->wire == RP_WIRE_BYTES;
     case RP_PFT_EVENT_DOUBLE_COUNTER_VALUE:
         return it->wire == RP_WIRE_FIXED64;
@@ -255,6 +277,14 @@ enum rp_code rp_perfetto_category(struct rp_perfetto *r, rp_str category,
 
 static enum rp_code find_kind(struct rp_perfetto *r, struct event *e, struct rp_err *err)
 {
+    rp_str key, sync;
+
+    RP_TRY(rp_proto_trace_word(&r->t, "cuda_sync_kind", &key, err));
+    for (size_t i = 0; i < r->args.n && !e->ncategories; i++)
+        if (r->args.at[i].key == key) { /* PyTorch gives these no category */
+            RP_TRY(rp_proto_trace_word(&r->t, "cuda_sync", &sync, err));
+            add_category(e, sync);
+        }
     for (size_t i = 0; i < e->ncategories && !e->is.kind; i++)
         RP_TRY(rp_perfetto_category(r, e->categories[i], &e->is, err));
     return RP_OK;
@@ -272,16 +302,13 @@ static enum rp_code event_origin(struct rp_perfetto *r, const struct event *e, c
     return rp_builder_origin(r->t.builder, &origin, out, err);
 }
 
-/* The number that joins a launch and its work: "correlation" of PyTorch, "corr_id" of rocprofv3. */
-static enum rp_code set_link(struct rp_perfetto *r, const struct event *e, struct rp_raw *raw,
-                             struct rp_err *err)
+/* "correlation" of PyTorch, "corr_id" of rocprofv3. */
+enum rp_code rp_perfetto_set_link(struct rp_perfetto *r, struct rp_raw *raw, struct rp_err *err)
 {
     rp_str keys[2];
 
     RP_TRY(rp_proto_trace_word(&r->t, "correlation", &keys[0], err));
     RP_TRY(rp_proto_trace_word(&r->t, "corr_id", &keys[1], err));
-    raw->has_link = e->has_correlation;
-    raw->link = e->correlation;
     for (size_t i = 0; i < r->args.n; i++) {
         const struct rp_arg *arg = &r->args.at[i];
 
@@ -459,13 +486,14 @@ static enum rp_code add_legacy_flow(struct rp_perfetto *r, const struct event *e
 /* ------------------------------------------------------------------ events */
 
 static enum rp_code add_mark(struct rp_perfetto *r, uint32_t track, int64_t ns, uint8_t type,
-                             struct rp_err *err)
+                             rp_str name, struct rp_err *err)
 {
     struct rp_perfetto_mark mark = {.ts_ns = ns,
                                     .track = track,
                                     .event = rp_builder_count(r->t.builder),
-                                    .order = (uint32_t)r->marks.n,
-                                    .type = type};
+                                    .name = name,
+                                    .type = type,
+                                    .begins = type != RP_PFT_END};
 
     return rp_vec_push(&r->marks, mark, err);
 }
@@ -479,8 +507,12 @@ static enum rp_code add_raw(struct rp_perfetto *r, const struct event *e, struct
     raw->nargs = (uint32_t)r->args.n;
     if (raw->nargs)
         RP_TRY(rp_builder_shape(r->t.builder, raw->args, raw->nargs, &raw->shape, err));
+    if (!(raw->flags & RP_EVENT_ASYNC) && e->has_correlation) {
+        raw->has_link = true;
+        raw->link = e->correlation;
+    }
     if (!(raw->flags & RP_EVENT_ASYNC))
-        RP_TRY(set_link(r, e, raw, err));
+        RP_TRY(rp_perfetto_set_link(r, raw, err));
     r->t.nevents++;
     return rp_builder_add(r->t.builder, raw, err);
 }
@@ -491,7 +523,7 @@ static enum rp_code add_slice(struct rp_perfetto *r, const struct event *e, uint
     struct rp_raw raw = {.ts_ns = ns, .dur_ns = RP_OPEN_NS, .flags = RP_EVENT_UNENDED};
 
     raw.track = r->tracks.at[track].track;
-    RP_TRY(add_mark(r, track, ns, type, err));
+    RP_TRY(add_mark(r, track, ns, type, e->name, err));
     RP_TRY(add_flows(r, e, raw.track, ns, err));
     return add_raw(r, e, &raw, 'X', 0, err);
 }
@@ -540,7 +572,7 @@ static enum rp_code add_legacy(struct rp_perfetto *r, const struct event *e, uin
     case 'B':
         return add_slice(r, e, track, ns, RP_PFT_BEGIN, err);
     case 'E':
-        return add_mark(r, track, ns, RP_PFT_END, err);
+        return add_mark(r, track, ns, RP_PFT_END, e->name, err);
     case 'X':
         return add_complete(r, e, to, ns, err);
     case 'i':
@@ -587,7 +619,7 @@ static enum rp_code add_event(struct rp_perfetto *r, const struct rp_perfetto_pa
         return add_slice(r, e, track, ns, (uint8_t)e->type, err);
     case RP_PFT_END:
         r->end_args += r->args.n > 0;
-        return add_mark(r, track, ns, RP_PFT_END, err);
+        return add_mark(r, track, ns, RP_PFT_END, e->name, err);
     case RP_PFT_INSTANT:
         return add_instant(r, e, r->tracks.at[track].track, ns, err);
     default:

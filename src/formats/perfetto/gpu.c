@@ -5,36 +5,153 @@
  */
 #include "formats/perfetto/perfetto.h"
 
+#include "base/decimal.h"
+
 #include <stdio.h>
 
 struct stage {
-    uint64_t duration, queue, stage, gpu, submission, name_iid;
+    uint64_t event, duration, queue, stage, gpu, submission, name_iid, kernel_iid;
     bool has_queue_iid, has_stage_iid, has_submission;
+    int64_t stream; /* -1: not told */
     struct rp_bytes name;
 };
 
-static enum rp_code add_extra(struct rp_perfetto *r, struct rp_proto_cursor c, struct rp_err *err)
+/* Keys of PyTorch's files that have another name in its JSON. */
+static const char *plain_key(struct rp_bytes key, size_t *n)
+{
+    static const char *const names[][2] = {{"device id", "device"},
+                                           {"stream id", "stream"},
+                                           {"context id", "context"},
+                                           {"registers_per_thread", "registers per thread"},
+                                           {"shared_mem_dynamic", "shared memory"}};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (key.n == strlen(names[i][0]) && !memcmp(key.at, names[i][0], key.n)) {
+            *n = strlen(names[i][1]);
+            return names[i][1];
+        }
+    *n = key.n;
+    return (const char *)key.at;
+}
+
+static bool ends_with(const char *text, size_t n, const char *ending)
+{
+    size_t k = strlen(ending);
+
+    return n >= k && !memcmp(text + n - k, ending, k);
+}
+
+/* Values are texts, also those of numbers. Names of groups of processes are numbers too. */
+static enum rp_code add_extra(struct rp_perfetto *r, struct rp_proto_cursor c, struct stage *s,
+                              struct rp_err *err)
 {
     struct rp_arg arg = {.type = RP_ARG_STR};
+    struct rp_bytes key = {0}, value = {0};
     struct rp_proto_item it;
+    const char *name;
+    size_t n;
 
     while (rp_proto_next(&c, &it))
         if (it.wire == RP_WIRE_BYTES && it.number == RP_PFT_EXTRA_NAME)
-            RP_TRY(rp_proto_trace_intern(&r->t, it.bytes, &arg.key, err));
+            key = it.bytes;
         else if (it.wire == RP_WIRE_BYTES && it.number == RP_PFT_EXTRA_VALUE)
-            RP_TRY(rp_proto_trace_intern(&r->t, it.bytes, &arg.v.s, err));
+            value = it.bytes;
     RP_TRY(rp_proto_finish(&c, err));
-    return arg.key ? rp_vec_push(&r->args, arg, err) : RP_OK;
+    if (!key.n)
+        return RP_OK;
+    name = plain_key(key, &n);
+    RP_TRY(
+        rp_proto_trace_intern(&r->t, (struct rp_bytes){(const uint8_t *)name, n}, &arg.key, err));
+    if (value.n && !ends_with(name, n, "ame") &&
+        !rp_decimal_parse((const char *)value.at, value.n, 0, &arg.v.i))
+        arg.type = RP_ARG_I64;
+    else
+        RP_TRY(rp_proto_trace_intern(&r->t, value, &arg.v.s, err));
+    if (arg.type == RP_ARG_I64 && n == 6 && !memcmp(name, "stream", n) && arg.v.i >= 0)
+        s->stream = arg.v.i;
+    return rp_vec_push(&r->args, arg, err);
 }
 
-static enum rp_code parse_stage(struct rp_perfetto *r, struct rp_proto_cursor c, struct stage *s,
-                                struct rp_err *err)
+/* "[4, 1, 1]", as in PyTorch's JSON. */
+static enum rp_code add_dims(struct rp_perfetto *r, struct rp_proto_cursor c, const char *key,
+                             struct rp_err *err)
+{
+    struct rp_arg arg = {.type = RP_ARG_RAW};
+    uint64_t xyz[3] = {1, 1, 1};
+    struct rp_proto_item it;
+    char text[80];
+
+    while (rp_proto_next(&c, &it))
+        if (it.wire == RP_WIRE_VARINT && it.number >= RP_PFT_DIM3_X && it.number <= RP_PFT_DIM3_Z)
+            xyz[it.number - RP_PFT_DIM3_X] = it.value;
+    RP_TRY(rp_proto_finish(&c, err));
+    snprintf(text, sizeof text, "[%llu, %llu, %llu]", (unsigned long long)xyz[0],
+             (unsigned long long)xyz[1], (unsigned long long)xyz[2]);
+    RP_TRY(rp_proto_trace_word(&r->t, key, &arg.key, err));
+    RP_TRY(rp_proto_trace_text(&r->t, text, &arg.v.s, err));
+    return rp_vec_push(&r->args, arg, err);
+}
+
+static enum rp_code add_launch_arg(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                   struct rp_proto_cursor c, struct rp_err *err)
+{
+    struct rp_arg arg = {.type = RP_ARG_I64};
+    struct rp_proto_item it;
+    struct rp_bytes key;
+    const char *name;
+    size_t n;
+
+    while (rp_proto_next(&c, &it))
+        if (it.wire == RP_WIRE_VARINT && it.number == RP_PFT_LAUNCH_ARG_NAME_IID)
+            arg.key = rp_perfetto_interned(r, packet->seq, RP_PFT_LAUNCH_KEYS, it.value);
+        else if (it.wire == RP_WIRE_VARINT && it.number == RP_PFT_LAUNCH_ARG_INT_VALUE)
+            arg.v.i = (int64_t)it.value;
+    RP_TRY(rp_proto_finish(&c, err));
+    if (!arg.key)
+        return RP_OK;
+    key.at = (const uint8_t *)rp_builder_borrow_str(r->t.builder, arg.key, &key.n);
+    name = plain_key(key, &n);
+    if (name != (const char *)key.at)
+        RP_TRY(rp_proto_trace_text(&r->t, name, &arg.key, err));
+    return rp_vec_push(&r->args, arg, err);
+}
+
+static enum rp_code add_launch(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                               struct rp_proto_cursor c, struct rp_err *err)
 {
     struct rp_proto_item it;
 
-    *s = (struct stage){0};
+    while (rp_proto_next(&c, &it)) {
+        if (it.wire != RP_WIRE_BYTES)
+            continue;
+        if (it.number == RP_PFT_LAUNCH_GRID_SIZE)
+            RP_TRY(add_dims(r, rp_proto_enter(&c, &it), "grid", err));
+        else if (it.number == RP_PFT_LAUNCH_WORKGROUP_SIZE)
+            RP_TRY(add_dims(r, rp_proto_enter(&c, &it), "block", err));
+        else if (it.number == RP_PFT_LAUNCH_ARGS)
+            RP_TRY(add_launch_arg(r, packet, rp_proto_enter(&c, &it), err));
+    }
+    return rp_proto_finish(&c, err);
+}
+
+static enum rp_code parse_stage(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                struct stage *s, struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data);
+    struct rp_proto_item it;
+
+    *s = (struct stage){.stream = -1};
     while (rp_proto_next(&c, &it))
         switch (RP_PROTO_KEY(it.number, it.wire)) {
+        case RP_PROTO_KEY(RP_PFT_STAGE_EVENT_ID, RP_WIRE_VARINT):
+            s->event = it.value;
+            break;
+        case RP_PROTO_KEY(RP_PFT_STAGE_KERNEL_IID, RP_WIRE_VARINT):
+            s->kernel_iid = it.value;
+            break;
+        case RP_PROTO_KEY(RP_PFT_STAGE_LAUNCH, RP_WIRE_BYTES):
+            RP_TRY(add_launch(r, packet, rp_proto_enter(&c, &it), err));
+            break;
         case RP_PROTO_KEY(RP_PFT_STAGE_DURATION, RP_WIRE_VARINT):
             s->duration = it.value;
             break;
@@ -62,7 +179,7 @@ static enum rp_code parse_stage(struct rp_perfetto *r, struct rp_proto_cursor c,
             s->name_iid = it.value;
             break;
         case RP_PROTO_KEY(RP_PFT_STAGE_EXTRA_DATA, RP_WIRE_BYTES):
-            RP_TRY(add_extra(r, rp_proto_enter(&c, &it), err));
+            RP_TRY(add_extra(r, rp_proto_enter(&c, &it), s, err));
             break;
         default:
             break;
@@ -88,34 +205,87 @@ static enum rp_code stage_name(struct rp_perfetto *r, const struct rp_perfetto_p
                                const struct stage *s, rp_str *out, struct rp_err *err)
 {
     *out = s->name_iid ? rp_perfetto_interned(r, packet->seq, RP_PFT_NAMES, s->name_iid) : 0;
+    if (!*out && s->kernel_iid)
+        *out = rp_perfetto_interned(r, packet->seq, RP_PFT_KERNELS, s->kernel_iid);
     if (s->name.n)
         return rp_proto_trace_intern(&r->t, s->name, out, err);
     return *out ? RP_OK : spec_name(r, packet, s->has_stage_iid, s->stage, "stage", out, err);
 }
 
-static uint8_t stage_kind(const char *name)
+/* By the name of the event, and of what PyTorch calls no work of the device by that of its stage.
+ */
+static enum rp_code stage_origin(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                 const struct stage *s, rp_str event, uint16_t *out,
+                                 struct rp_err *err)
 {
-    if (strcasestr(name, "memcpy") || strcasestr(name, "copy buffer"))
-        return RP_KIND_MEMCPY;
-    return strcasestr(name, "memset") ? RP_KIND_MEMSET : RP_KIND_KERNEL;
+    struct rp_origin origin = {
+        .phase = 'X', .kind = RP_KIND_KERNEL, .flags = RP_ORIGIN_GPU, .has_category = 1};
+    const char *category = "gpu_render_stage", *name, *stage;
+    struct rp_chrome_kind is = {0};
+    rp_str spec;
+
+    RP_TRY(spec_name(r, packet, s->has_stage_iid, s->stage, "stage", &spec, err));
+    name = rp_builder_borrow_str(r->t.builder, event, NULL);
+    stage = rp_builder_borrow_str(r->t.builder, spec, NULL);
+    if (!strcmp(stage, "Annotation"))
+        category = "gpu_user_annotation";
+    else if (!strcmp(stage, "EventRecord") || !strcmp(stage, "HostNode"))
+        category = "cuda_event";
+    else if (strcasestr(name, "memcpy") || strcasestr(name, "copy buffer"))
+        origin.kind = RP_KIND_MEMCPY;
+    else if (strcasestr(name, "memset"))
+        origin.kind = RP_KIND_MEMSET;
+    RP_TRY(rp_proto_trace_word(&r->t, category, &origin.category, err));
+    if (strcmp(category, "gpu_render_stage") != 0) {
+        RP_TRY(rp_perfetto_category(r, origin.category, &is, err));
+        origin.kind = is.kind;
+        origin.flags = is.flags;
+    }
+    return rp_builder_origin(r->t.builder, &origin, out, err);
+}
+
+/* The stream of a device where the file tells it, else the queue of a GPU. */
+static enum rp_code stage_track(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                const struct stage *s, rp_track *out, struct rp_err *err)
+{
+    char process[32];
+    rp_str queue;
+
+    if (s->stream >= 0 && s->gpu < 65536)
+        return rp_perfetto_stream(r, (int64_t)s->gpu, s->stream, out, err);
+    RP_TRY(spec_name(r, packet, s->has_queue_iid, s->queue, "queue", &queue, err));
+    snprintf(process, sizeof process, "GPU %u", (unsigned)s->gpu);
+    return rp_perfetto_own_track(r, process, queue, out, err);
+}
+
+/* The call that submitted a stage names the stage, where no other number joins them. */
+static enum rp_code set_submission(struct rp_perfetto *r, const struct stage *s, struct rp_raw *raw,
+                                   struct rp_err *err)
+{
+    struct rp_arg arg = {.type = RP_ARG_I64, .v.i = (int64_t)s->event};
+
+    RP_TRY(rp_perfetto_set_link(r, raw, err));
+    r->correlates |= raw->has_link;
+    if (!r->submits || r->correlates || !s->event)
+        return RP_OK;
+    raw->has_link = true;
+    raw->link = arg.v.i;
+    RP_TRY(rp_proto_trace_word(&r->t, "correlation", &arg.key, err));
+    return rp_vec_push(&r->args, arg, err);
 }
 
 enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                     struct rp_err *err)
 {
-    struct rp_origin origin = {.phase = 'X', .flags = RP_ORIGIN_GPU, .has_category = 1};
     struct rp_raw raw = {0};
     struct stage s;
-    char process[32];
-    rp_str queue;
 
     r->args.n = 0;
-    RP_TRY(parse_stage(r, rp_proto_enter(&packet->c, &packet->data), &s, err));
+    RP_TRY(parse_stage(r, packet, &s, err));
     if (s.has_queue_iid && !rp_perfetto_interned(r, packet->seq, RP_PFT_GPU_SPECS, s.queue)) {
         r->stateless++;
         return RP_OK;
     }
-    RP_TRY(spec_name(r, packet, s.has_queue_iid, s.queue, "queue", &queue, err));
     RP_TRY(stage_name(r, packet, &s, &raw.name, err));
     if (s.has_submission) {
         struct rp_arg arg = {.type = RP_ARG_I64, .v.i = (int64_t)s.submission};
@@ -123,13 +293,11 @@ enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfe
         RP_TRY(rp_proto_trace_word(&r->t, "submission_id", &arg.key, err));
         RP_TRY(rp_vec_push(&r->args, arg, err));
     }
-    snprintf(process, sizeof process, "GPU %u", (unsigned)s.gpu);
-    RP_TRY(rp_perfetto_own_track(r, process, queue, &raw.track, err));
+    RP_TRY(stage_track(r, packet, &s, &raw.track, err));
     RP_TRY(rp_perfetto_time(r, packet, &raw.ts_ns, err));
     raw.dur_ns = rp_proto_trace_clamp(&r->t, s.duration);
-    origin.kind = stage_kind(rp_builder_borrow_str(r->t.builder, raw.name, NULL));
-    RP_TRY(rp_proto_trace_word(&r->t, "gpu_render_stage", &origin.category, err));
-    RP_TRY(rp_builder_origin(r->t.builder, &origin, &raw.origin, err));
+    RP_TRY(stage_origin(r, packet, &s, raw.name, &raw.origin, err));
+    RP_TRY(set_submission(r, &s, &raw, err));
     raw.args = r->args.at;
     raw.nargs = (uint32_t)r->args.n;
     if (raw.nargs)
@@ -201,12 +369,17 @@ enum rp_code rp_perfetto_read_gpu_counters(struct rp_perfetto *r,
     struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data), scan = c;
     struct rp_proto_item it;
     uint64_t gpu = 0;
+    uint32_t set;
     int64_t ns;
 
     RP_TRY(rp_perfetto_time(r, packet, &ns, err));
     while (rp_proto_next(&scan, &it))
         if (it.number == RP_PFT_GPU_COUNTERS_GPU_ID && it.wire == RP_WIRE_VARINT)
             gpu = it.value;
+        else if (it.number == RP_PFT_GPU_COUNTERS_COUNTER_DESCRIPTOR_IID &&
+                 it.wire == RP_WIRE_VARINT &&
+                 (set = rp_perfetto_id(packet->seq, RP_PFT_COUNTER_SETS, it.value)) != RP_MAP_NONE)
+            gpu = set - 1;
     while (rp_proto_next(&c, &it)) {
         if (it.wire != RP_WIRE_BYTES)
             continue;
@@ -214,6 +387,68 @@ enum rp_code rp_perfetto_read_gpu_counters(struct rp_perfetto *r,
             RP_TRY(read_specs(r, rp_proto_enter(&c, &it), gpu, err));
         else if (it.number == RP_PFT_GPU_COUNTERS_COUNTERS)
             RP_TRY(read_value(r, rp_proto_enter(&c, &it), gpu, ns, err));
+    }
+    return rp_proto_finish(&c, err);
+}
+
+/* ------------------------------------------------------------------ interned tables */
+
+static enum rp_code read_counter_set(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                     struct rp_proto_cursor c, struct rp_err *err)
+{
+    struct rp_proto_cursor scan = c;
+    struct rp_proto_item it;
+    uint64_t iid = 0, gpu = 0;
+
+    while (rp_proto_next(&scan, &it))
+        if (it.wire == RP_WIRE_VARINT && it.number == RP_PFT_COUNTER_SET_IID)
+            iid = it.value;
+        else if (it.wire == RP_WIRE_VARINT && it.number == RP_PFT_COUNTER_SET_GPU_ID)
+            gpu = it.value < 65536 ? it.value : 0;
+    while (rp_proto_next(&c, &it))
+        if (it.wire == RP_WIRE_BYTES && it.number == RP_PFT_COUNTER_SET_COUNTER_DESCRIPTOR)
+            RP_TRY(read_specs(r, rp_proto_enter(&c, &it), gpu, err));
+    RP_TRY(rp_proto_finish(&c, err));
+    return rp_perfetto_intern(packet->seq, RP_PFT_COUNTER_SETS, iid, (uint32_t)gpu + 1, err);
+}
+
+static enum rp_code read_kernel(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                struct rp_proto_cursor c, struct rp_err *err)
+{
+    struct rp_bytes name = {0};
+    struct rp_proto_item it;
+    bool demangled = false;
+    uint64_t iid = 0;
+    rp_str text;
+
+    while (rp_proto_next(&c, &it))
+        if (it.wire == RP_WIRE_VARINT && it.number == RP_PFT_COMPUTE_KERNEL_IID) {
+            iid = it.value;
+        } else if (it.wire == RP_WIRE_BYTES && !demangled &&
+                   (it.number == RP_PFT_COMPUTE_KERNEL_NAME ||
+                    it.number == RP_PFT_COMPUTE_KERNEL_DEMANGLED_NAME)) {
+            name = it.bytes;
+            demangled = it.number == RP_PFT_COMPUTE_KERNEL_DEMANGLED_NAME;
+        }
+    RP_TRY(rp_proto_finish(&c, err));
+    RP_TRY(rp_proto_trace_intern(&r->t, name, &text, err));
+    return rp_perfetto_intern(packet->seq, RP_PFT_KERNELS, iid, text, err);
+}
+
+enum rp_code rp_perfetto_read_gpu_tables(struct rp_perfetto *r,
+                                         const struct rp_perfetto_packet *packet,
+                                         struct rp_err *err)
+{
+    struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->interned);
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it)) {
+        if (it.wire != RP_WIRE_BYTES)
+            continue;
+        if (it.number == RP_PFT_INTERNED_GPU_COUNTER_DESCRIPTORS)
+            RP_TRY(read_counter_set(r, packet, rp_proto_enter(&c, &it), err));
+        else if (it.number == RP_PFT_INTERNED_COMPUTE_KERNELS)
+            RP_TRY(read_kernel(r, packet, rp_proto_enter(&c, &it), err));
     }
     return rp_proto_finish(&c, err);
 }

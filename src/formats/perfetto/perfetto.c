@@ -5,7 +5,8 @@
  * one everything else. Packets belong to sequences, each of one writer, which interns texts: a
  * packet that needs such state is ignored where the beginning of its sequence was lost.
  *
- * Read are track events with their old forms, GPU render stages and counters, and metadata. Packets
+ * Read are track events with their old forms, GPU render stages and counters, samples of call
+ * stacks, and metadata. Packets
  * of other data sources (the kernel's scheduler, memory and power of phones) are counted only.
  */
 #include "formats/perfetto/perfetto.h"
@@ -108,10 +109,22 @@ static uint64_t interned_key(enum rp_perfetto_table table, uint64_t iid)
                                             : rp_hash_join(iid, table);
 }
 
+uint32_t rp_perfetto_id(const struct rp_perfetto_sequence *seq, enum rp_perfetto_table table,
+                        uint64_t iid)
+{
+    return rp_map_get(&seq->interned, interned_key(table, iid));
+}
+
+enum rp_code rp_perfetto_intern(struct rp_perfetto_sequence *seq, enum rp_perfetto_table table,
+                                uint64_t iid, uint32_t id, struct rp_err *err)
+{
+    return rp_map_put(&seq->interned, interned_key(table, iid), id, err);
+}
+
 rp_str rp_perfetto_interned(const struct rp_perfetto *r, const struct rp_perfetto_sequence *seq,
                             enum rp_perfetto_table table, uint64_t iid)
 {
-    uint32_t str = rp_map_get(&seq->interned, interned_key(table, iid));
+    uint32_t str = rp_perfetto_id(seq, table, iid);
 
     (void)r;
     return str == RP_MAP_NONE ? 0 : str;
@@ -131,7 +144,7 @@ static enum rp_code read_named(struct rp_perfetto *r, struct rp_perfetto_sequenc
         else if (it.number == RP_PFT_NAMED_NAME && it.wire == RP_WIRE_BYTES)
             RP_TRY(rp_proto_trace_intern(&r->t, it.bytes, &text, err));
     RP_TRY(rp_proto_finish(&c, err));
-    return rp_map_put(&seq->interned, interned_key(table, iid), text, err);
+    return rp_perfetto_intern(seq, table, iid, text, err);
 }
 
 static enum rp_code read_interned(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
@@ -146,15 +159,28 @@ static enum rp_code read_interned(struct rp_perfetto *r, const struct rp_perfett
         {RP_PFT_INTERNED_DEBUG_ANNOTATION_NAMES, RP_PFT_ARG_NAMES},
         {RP_PFT_INTERNED_DEBUG_ANNOTATION_STRING_VALUES, RP_PFT_ARG_TEXTS},
         {RP_PFT_INTERNED_GPU_SPECIFICATIONS, RP_PFT_GPU_SPECS},
+        {RP_PFT_INTERNED_FUNCTION_NAMES, RP_PFT_FUNCTIONS},
+        {RP_PFT_INTERNED_SOURCE_PATHS, RP_PFT_SOURCES},
+        {RP_PFT_INTERNED_MAPPING_PATHS, RP_PFT_MODULE_PATHS},
+        {RP_PFT_INTERNED_COMPUTE_ARG_NAMES, RP_PFT_LAUNCH_KEYS},
     };
     struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->interned);
     struct rp_proto_item it;
+    bool stacks = false, gpus = false;
 
-    while (rp_proto_next(&c, &it))
+    while (rp_proto_next(&c, &it)) {
         for (size_t i = 0; i < sizeof lists / sizeof *lists && it.wire == RP_WIRE_BYTES; i++)
             if (lists[i].number == it.number)
                 RP_TRY(read_named(r, packet->seq, lists[i].table, rp_proto_enter(&c, &it), err));
-    return rp_proto_finish(&c, err);
+        stacks |= it.number == RP_PFT_INTERNED_MAPPINGS || it.number == RP_PFT_INTERNED_FRAMES ||
+                  it.number == RP_PFT_INTERNED_CALLSTACKS;
+        gpus |= it.number == RP_PFT_INTERNED_GPU_COUNTER_DESCRIPTORS ||
+                it.number == RP_PFT_INTERNED_COMPUTE_KERNELS;
+    }
+    RP_TRY(rp_proto_finish(&c, err));
+    if (gpus)
+        RP_TRY(rp_perfetto_read_gpu_tables(r, packet, err));
+    return stacks ? rp_perfetto_read_stacks(r, packet, err) : RP_OK;
 }
 
 static enum rp_code read_event_defaults(struct rp_perfetto_sequence *seq, struct rp_proto_cursor c,
@@ -512,6 +538,8 @@ static enum rp_code read_data(struct rp_perfetto *r, const struct rp_perfetto_pa
         return rp_perfetto_read_gpu_counters(r, p, err);
     case RP_PFT_PACKET_GPU_INFO:
         return rp_perfetto_read_gpus(r, p, err);
+    case RP_PFT_PACKET_PERF_SAMPLE:
+        return rp_perfetto_read_sample(r, p, err);
     default:
         r->ignored++;
         return RP_OK;
@@ -568,7 +596,7 @@ static enum rp_code warn_about(struct rp_perfetto *r, uint64_t n, const char *wh
 static enum rp_code add_warnings(struct rp_perfetto *r, struct rp_err *err)
 {
     RP_TRY(warn_about(r, r->ignored,
-                      "ignored packets of other data sources (scheduler, samples ...)", err));
+                      "ignored packets of other data sources (scheduler, memory ...)", err));
     RP_TRY(warn_about(r, r->stateless,
                       "ignored packets, because packets they refer to were lost while recording",
                       err));

@@ -10,6 +10,7 @@
  *   event.c     track events: slices, instants, counters, old events of Chrome
  *   args.c      debug annotations as arguments
  *   gpu.c       render stages, counters and names of GPUs
+ *   samples.c   samples of call stacks
  *   arrows.c    what is known only at the end: ends of slices, arrows, names of tracks
  */
 #include "abi/proto/perfetto.h"
@@ -20,13 +21,22 @@
 
 #define RP_PFT_NO_INDEX UINT32_MAX
 
-/* Tables of interned texts. Strings by iid, of one sequence. */
+/* Tables of interned texts: strings by iid, of one sequence; FRAMES and STACKS: of the builder. */
 enum rp_perfetto_table {
     RP_PFT_CATEGORIES,
     RP_PFT_NAMES,
     RP_PFT_ARG_NAMES,
     RP_PFT_ARG_TEXTS,
     RP_PFT_GPU_SPECS,
+    RP_PFT_FUNCTIONS,
+    RP_PFT_SOURCES,
+    RP_PFT_MODULE_PATHS,
+    RP_PFT_MODULES,
+    RP_PFT_FRAMES,
+    RP_PFT_STACKS,
+    RP_PFT_KERNELS,
+    RP_PFT_LAUNCH_KEYS,
+    RP_PFT_COUNTER_SETS, /* the GPU of counters, + 1 */
     RP_PFT_TABLES
 };
 
@@ -55,6 +65,7 @@ struct rp_perfetto_track {
     bool incremental; /* a counter whose values are differences */
     bool used;        /* has events, and so its name */
     rp_track track;
+    uint64_t sampled; /* of the counter of samples: the last value */
 };
 
 struct rp_perfetto_process {
@@ -68,9 +79,11 @@ struct rp_perfetto_process {
 /* A begin or end of a slice. Files need not be in order of time. */
 struct rp_perfetto_mark {
     int64_t ts_ns;
-    uint32_t track, event; /* event: of the builder */
-    uint32_t order;
-    uint8_t type; /* enum rp_perfetto_type */
+    uint32_t track;
+    uint32_t event; /* of the builder; of an end: the next one */
+    rp_str name;    /* an end may have none: 0 */
+    uint8_t type;   /* enum rp_perfetto_type */
+    uint8_t begins; /* a slice or state: it comes after an end with the same event */
 };
 
 struct rp_perfetto_flow {
@@ -118,6 +131,8 @@ struct rp_perfetto {
     RP_VEC(struct rp_perfetto_flow) flows;
 
     uint64_t ignored, stateless, no_clock, end_args, unbegun;
+    bool submits;    /* calls name the render stages that they submitted */
+    bool correlates; /* render stages name their calls otherwise */
 };
 
 /* ---- perfetto.c ---- */
@@ -132,6 +147,11 @@ struct rp_perfetto_packet {
     struct rp_perfetto_sequence *seq;              /* in the second pass */
 };
 
+/* What an iid stands for; RP_MAP_NONE where it is not known. */
+uint32_t rp_perfetto_id(const struct rp_perfetto_sequence *seq, enum rp_perfetto_table table,
+                        uint64_t iid);
+enum rp_code rp_perfetto_intern(struct rp_perfetto_sequence *seq, enum rp_perfetto_table table,
+                                uint64_t iid, uint32_t id, struct rp_err *err);
 /* The text of an iid; 0 where it is not known. */
 rp_str rp_perfetto_interned(const struct rp_perfetto *r, const struct rp_perfetto_sequence *seq,
                             enum rp_perfetto_table table, uint64_t iid);
@@ -168,6 +188,9 @@ enum rp_code rp_perfetto_thread(struct rp_perfetto *r, int64_t pid, int64_t tid,
 /* Its track in the model, before its first event; name: of that event. */
 enum rp_code rp_perfetto_use_track(struct rp_perfetto *r, uint32_t track, rp_str name,
                                    struct rp_err *err);
+/* A stream of a device, whose number is the id of its process, as in PyTorch's files. */
+enum rp_code rp_perfetto_stream(struct rp_perfetto *r, int64_t device, int64_t stream,
+                                rp_track *out, struct rp_err *err);
 /* A process that the file does not describe, such as a GPU, and a track of it. */
 enum rp_code rp_perfetto_own_track(struct rp_perfetto *r, const char *process, rp_str name,
                                    rp_track *out, struct rp_err *err);
@@ -177,6 +200,8 @@ enum rp_code rp_perfetto_name_tracks(struct rp_perfetto *r, struct rp_err *err);
 
 enum rp_code rp_perfetto_read_event(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                     struct rp_err *err);
+/* The number that joins a launch and its work, from the arguments; otherwise as it is. */
+enum rp_code rp_perfetto_set_link(struct rp_perfetto *r, struct rp_raw *raw, struct rp_err *err);
 /* What the category, a string of the builder, means. */
 enum rp_code rp_perfetto_category(struct rp_perfetto *r, rp_str category,
                                   struct rp_chrome_kind *out, struct rp_err *err);
@@ -198,8 +223,20 @@ enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfe
 enum rp_code rp_perfetto_read_gpu_counters(struct rp_perfetto *r,
                                            const struct rp_perfetto_packet *packet,
                                            struct rp_err *err);
+/* Interned names and GPUs of counters, and names of kernels. */
+enum rp_code rp_perfetto_read_gpu_tables(struct rp_perfetto *r,
+                                         const struct rp_perfetto_packet *packet,
+                                         struct rp_err *err);
 enum rp_code rp_perfetto_read_gpus(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                    struct rp_err *err);
+
+/* ---- samples.c ---- */
+
+/* Interned libraries, frames and stacks, after the texts of the same packet. */
+enum rp_code rp_perfetto_read_stacks(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                     struct rp_err *err);
+enum rp_code rp_perfetto_read_sample(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
+                                     struct rp_err *err);
 
 /* ---- arrows.c ---- */
 

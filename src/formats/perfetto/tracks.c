@@ -422,6 +422,28 @@ enum rp_code rp_perfetto_use_track(struct rp_perfetto *r, uint32_t at, rp_str na
     return RP_OK;
 }
 
+enum rp_code rp_perfetto_stream(struct rp_perfetto *r, int64_t device, int64_t stream,
+                                rp_track *out, struct rp_err *err)
+{
+    struct rp_perfetto_process *p;
+    char text[40];
+    uint32_t at;
+
+    RP_TRY(rp_perfetto_thread(r, device, stream, &at, err));
+    p = &r->processes.at[r->tracks.at[at].process];
+    if (!p->name) {
+        snprintf(text, sizeof text, "GPU %lld", (long long)device);
+        RP_TRY(rp_proto_trace_text(&r->t, text, &p->name, err));
+    }
+    if (!r->tracks.at[at].name) {
+        snprintf(text, sizeof text, "stream %lld", (long long)stream);
+        RP_TRY(rp_proto_trace_text(&r->t, text, &r->tracks.at[at].name, err));
+    }
+    RP_TRY(rp_perfetto_use_track(r, at, r->tracks.at[at].name, err));
+    *out = r->tracks.at[at].track;
+    return RP_OK;
+}
+
 enum rp_code rp_perfetto_own_track(struct rp_perfetto *r, const char *process, rp_str name,
                                    rp_track *out, struct rp_err *err)
 {

@@ -3,12 +3,12 @@
  * The CSV of rocprofv3: a file for each kind of record (kernels, copies, calls, ranges of roctx,
  * allocations, counters), called PID_kernel_trace.csv and so on. Columns are found by their names,
  * which have changed with the versions. Kernels, and the calls that started them, are in different
- * files: with a file of kernels, those beside it whose names begin the same are read into its
- * trace.
+ * files: those beside the first, whose names begin the same, are read into its trace.
  */
 #include "base/clock.h"
 #include "base/decimal.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "formats/list.h"
 #include "formats/rocm/rocm.h"
@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define KERNEL_FILE "kernel_trace.csv"
 #define MOST_FIELDS 64
 
 enum column {
@@ -210,6 +209,8 @@ static enum rp_code read_header(struct table *t, const struct rp_limits *limits,
 {
     bool any;
 
+    if (t->end - t->at >= 3 && !memcmp(t->at, "\xef\xbb\xbf", 3)) /* a byte order mark */
+        t->at += 3;
     RP_TRY(next_line(t, limits->token_bytes, &any, err));
     for (int c = 0; c < COLUMNS; c++) {
         t->place[c] = -1;
@@ -425,50 +426,94 @@ static enum rp_code read_file(struct csv_reader *r, const char *name, const uint
     return code;
 }
 
-/* "run/4711_kernel_trace.csv" with another ending; false: the name is of another kind, or does not
-   tell the process. */
-static bool name_beside(const char *name, const char *ending, char *out, size_t cap)
+/* Files of a process. The first that is there reads the others into its trace: kernels, else what
+   else ran on the device. Counters come before kernels are read, which are joined with them. */
+static const char *const packed[] = {".gz", ".zst", ".xz"};
+static const char *const endings[] = {
+    "kernel_trace.csv",      "counter_collection.csv",      "memory_copy_trace.csv",
+    "hip_api_trace.csv",     "hip_runtime_trace.csv",       "hsa_api_trace.csv",
+    "marker_api_trace.csv",  "rccl_api_trace.csv",          "rocdecode_api_trace.csv",
+    "rocjpeg_api_trace.csv", "memory_allocation_trace.csv", "scratch_memory_trace.csv"};
+#define ENDINGS (sizeof endings / sizeof *endings)
+
+/* Which of the endings a name has, before that of its compression; ENDINGS: none, or the name does
+   not tell the process. */
+static size_t ending_of(const char *name, size_t *begins)
 {
-    static const char *const endings[] = {KERNEL_FILE,
-                                          "hip_api_trace.csv",
-                                          "hip_runtime_trace.csv",
-                                          "hsa_api_trace.csv",
-                                          "marker_api_trace.csv",
-                                          "rccl_api_trace.csv",
-                                          "memory_copy_trace.csv",
-                                          "memory_allocation_trace.csv",
-                                          "scratch_memory_trace.csv",
-                                          "rocdecode_api_trace.csv",
-                                          "rocjpeg_api_trace.csv",
-                                          "counter_collection.csv"};
     size_t n = strlen(name);
 
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (rp_text_ends(name, packed[i])) {
+            n -= strlen(packed[i]);
+            break;
+        }
+    for (size_t i = 0; i < ENDINGS; i++) {
         size_t len = strlen(endings[i]);
 
-        if (n > len && !strcmp(name + n - len, endings[i]) && name[n - len - 1] == '_')
-            return (size_t)snprintf(out, cap, "%.*s%s", (int)(n - len), name, ending) < cap;
+        *begins = n - len;
+        if (n > len && !memcmp(name + n - len, endings[i], len) && name[n - len - 1] == '_')
+            return i;
     }
+    return ENDINGS;
+}
+
+/* "run/4711_kernel_trace.csv.gz" with another ending; false: too long. */
+static bool name_beside(const char *name, size_t own, size_t begins, size_t other, char *out,
+                        size_t cap)
+{
+    return (size_t)snprintf(out, cap, "%.*s%s%s", (int)begins, name, endings[other],
+                            name + begins + strlen(endings[own])) < cap;
+}
+
+static bool first_line_has(const uint8_t *bytes, size_t n, const char *text)
+{
+    const uint8_t *line = memchr(bytes, '\n', n);
+
+    return memmem(bytes, line ? (size_t)(line - bytes) : n, text, strlen(text)) != NULL;
+}
+
+/* Counters of 2024 have no times, and cannot be beside what has. */
+static bool has_times(const char *path, const struct rp_limits *limits)
+{
+    struct rp_input *in;
+    const uint8_t *bytes;
+    bool found = false;
+    size_t n;
+
+    if (access(path, R_OK) || rp_input_open(path, limits, &in, NULL) != RP_OK)
+        return false;
+    if (rp_input_peek(in, 4096, &bytes, &n, NULL) == RP_OK)
+        found = first_line_has(bytes, n, "Start_Timestamp");
+    rp_input_close(in);
+    return found;
+}
+
+/* Whether a file that comes first is there. */
+static bool is_read_by_another(const struct csv_reader *r, const char *name)
+{
+    size_t begins, own = ending_of(name, &begins);
+    char path[4096];
+
+    for (size_t i = 0; own < ENDINGS && i < own; i++)
+        if (name_beside(name, own, begins, i, path, sizeof path) &&
+            has_times(path, r->a->t.options->limits))
+            return true;
     return false;
 }
 
 /* The other files of the process. What cannot be opened is not there. */
 static enum rp_code read_beside(struct csv_reader *r, const char *name)
 {
-    static const char *const endings[] = {
-        "counter_collection.csv",  "hip_api_trace.csv",           "hip_runtime_trace.csv",
-        "hsa_api_trace.csv",       "marker_api_trace.csv",        "rccl_api_trace.csv",
-        "memory_copy_trace.csv",   "memory_allocation_trace.csv", "scratch_memory_trace.csv",
-        "rocdecode_api_trace.csv", "rocjpeg_api_trace.csv"};
+    size_t begins, own = ending_of(name, &begins);
     enum rp_code code = RP_OK;
     char path[4096];
 
-    for (size_t i = 0; code == RP_OK && i < sizeof endings / sizeof *endings; i++) {
+    for (size_t i = own + 1; code == RP_OK && i < ENDINGS; i++) {
         struct rp_input *in;
         const uint8_t *bytes;
         size_t n;
 
-        if (!name_beside(name, endings[i], path, sizeof path) ||
+        if (!name_beside(name, own, begins, i, path, sizeof path) ||
             rp_input_open(path, r->a->t.options->limits, &in, NULL) != RP_OK)
             continue;
         code = rp_input_slurp(in, &bytes, &n, r->err);
@@ -493,30 +538,20 @@ static int64_t pid_in(const char *name)
     return n && base[n] == '_' && !rp_decimal_parse(base, n, 0, &pid) ? pid : 0;
 }
 
-static bool is_kernel_file(const uint8_t *bytes, size_t n)
-{
-    const uint8_t *line = memchr(bytes, '\n', n);
-
-    n = line ? (size_t)(line - bytes) : n;
-    return memmem(bytes, n, "Kernel_Name", 11) && !memmem(bytes, n, "Counter_Name", 12);
-}
-
 static enum rp_code read_all(struct csv_reader *r, struct rp_input *in,
                              const struct rp_read_options *options, struct rp_import *to)
 {
     const char *name = rp_input_borrow_name(in);
     int64_t begin_ns = rp_clock_ns();
-    char beside[4096];
     bool kernels;
 
     RP_TRY(rp_activity_init(r->a, in, options, rp_format_rocprof_csv.name, r->err));
     r->pid = pid_in(name);
-    kernels = is_kernel_file(r->a->t.bytes, r->a->t.n);
-    if (kernels)
+    kernels = first_line_has(r->a->t.bytes, r->a->t.n, "Kernel_Name") &&
+              !first_line_has(r->a->t.bytes, r->a->t.n, "Counter_Name");
+    to->beside_another = is_read_by_another(r, name);
+    if (!to->beside_another && first_line_has(r->a->t.bytes, r->a->t.n, "Start_Timestamp"))
         RP_TRY(read_beside(r, name));
-    else
-        to->beside_another =
-            name_beside(name, KERNEL_FILE, beside, sizeof beside) && !access(beside, R_OK);
     RP_TRY(rp_activity_add_rank(r->a, (uint64_t)r->pid, 0, r->err));
     RP_TRY(rp_activity_order_ranks(r->a, r->err));
     RP_TRY(read_file(r, name, r->a->t.bytes, r->a->t.n));
@@ -540,18 +575,28 @@ static enum rp_code read_rocprof_csv(struct rp_input *in, const struct rp_read_o
     return code;
 }
 
+/* Titles may be in any order. */
+static bool has_titles(const char *line, size_t n, const char *const *names)
+{
+    for (; *names; names++)
+        if (!memmem(line, n, *names, strlen(*names)))
+            return false;
+    return true;
+}
+
 static enum rp_sniff sniff_rocprof_csv(const uint8_t *head, size_t n, const char *file)
 {
-    const uint8_t *line = memchr(head, '\n', n);
-    size_t len = line ? (size_t)(line - head) : n;
-    bool first = (len > 6 && (!memcmp(head, "\"Kind\"", 6) || !memcmp(head, "Kind,", 5))) ||
-                 (len > 8 && (!memcmp(head, "\"Domain\"", 8) || !memcmp(head, "Domain,", 7)));
+    static const char *const of_kind[] = {"Kind", "Start_Timestamp", "End_Timestamp", NULL};
+    static const char *const of_domain[] = {"Domain", "Start_Timestamp", "End_Timestamp", NULL};
+    static const char *const counted[] = {"Dispatch_Id", "Counter_Name", "Counter_Value", NULL};
+    const char *text = (const char *)head, *end = memchr(head, '\n', n);
+    size_t len = end ? (size_t)(end - text) : n;
 
     (void)file;
-    if (first && memmem(head, len, "Start_Timestamp", 15) && memmem(head, len, "End_Timestamp", 13))
-        return RP_SNIFF_CERTAIN;
-    return len && memmem(head, len, "Dispatch_Id", 11) && memmem(head, len, "Counter_Name", 12) &&
-                   memmem(head, len, "Counter_Value", 13)
+    if (memchr(text, '{', len) || memchr(text, '\0', len)) /* JSON, a binary file */
+        return RP_SNIFF_NO;
+    return has_titles(text, len, of_kind) || has_titles(text, len, of_domain) ||
+                   has_titles(text, len, counted)
                ? RP_SNIFF_CERTAIN
                : RP_SNIFF_NO;
 }

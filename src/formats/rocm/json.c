@@ -2,9 +2,8 @@
 /*
  * The JSON of rocprofv3: under "rocprofiler-sdk-tool" an element for each process, with tables of
  * agents, kernels and names, and lists of records. Records name kinds, operations, kernels and
- * counters by number. The text is read twice: first the tables of all processes, then the records,
- * because tables may follow the records that need them, and ranks must be known before the first
- * event.
+ * counters by number. Tables may follow the records that need them, and ranks must be known before
+ * the first event: records are kept until the text has been read.
  */
 #include "base/clock.h"
 #include "base/decimal.h"
@@ -13,6 +12,7 @@
 #include "formats/list.h"
 #include "formats/rocm/rocm.h"
 #include "io/json_pull.h"
+#include "trace/secrets.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,13 +22,23 @@
 #define OPERATION     20     /* bits of the number of an operation of a kind */
 #define GPU           2      /* type of an agent */
 
+struct record {
+    int64_t thread, correlation, begin_ns, end_ns;
+    int64_t agent, from_agent; /* of a copy: to and from */
+    int64_t queue, stream, kernel, dispatch, bytes;
+    uint32_t kind, operation, grid[3], group[3];
+    uint8_t list; /* enum list */
+    bool has_stream, has_bytes, has_begin, has_end;
+};
+
 struct process { /* an element */
     int64_t pid;
     struct rp_texts kinds, operations; /* of buffer records */
     struct rp_texts markers, kernels;
     struct rp_map agents; /* handle -> device + 1; 0: not a GPU */
-    int64_t first_agent;  /* of its dispatches; 0: it has none */
     struct rp_rocm_values values;
+    RP_VEC(struct record) records;
+    size_t ndispatches;
 };
 
 struct json_reader {
@@ -36,7 +46,7 @@ struct json_reader {
     struct rp_json *p;
     RP_VEC(struct process) processes;
     struct process *of; /* the current one */
-    bool tables;        /* the first reading */
+    bool has_command;   /* with arguments */
     struct rp_err *err;
 };
 
@@ -120,7 +130,15 @@ static int64_t read_handle(struct json_reader *r)
     return handle;
 }
 
-static void read_xyz(struct json_reader *r, int64_t xyz[3])
+/* A number that rocprofv3 has in 32 bits. */
+static uint32_t read_small(struct json_reader *r)
+{
+    int64_t n = read_number(r);
+
+    return n < 0 ? 0 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+static void read_xyz(struct json_reader *r, uint32_t xyz[3])
 {
     struct rp_json_token key;
 
@@ -128,7 +146,7 @@ static void read_xyz(struct json_reader *r, int64_t xyz[3])
         return;
     while (rp_json_field(r->p, &key)) {
         if (key.len == 1 && key.text[0] >= 'x' && key.text[0] <= 'z')
-            xyz[key.text[0] - 'x'] = read_number(r);
+            xyz[key.text[0] - 'x'] = read_small(r);
         else
             rp_json_skip(r->p);
     }
@@ -287,6 +305,7 @@ static enum rp_code read_metadata(struct json_reader *r)
             while (rp_json_element(r->p)) {
                 const char *slash;
 
+                r->has_command |= name != 0;
                 if (!read_text(r, &v) || name)
                     continue;
                 slash = memrchr(v.text, '/', v.len);
@@ -300,13 +319,6 @@ static enum rp_code read_metadata(struct json_reader *r)
 }
 
 /* ------------------------------------------------------------------ records */
-
-struct record {
-    int64_t kind, operation, thread, correlation, begin_ns, end_ns;
-    int64_t agent, to_agent, from_agent, queue, stream, kernel, dispatch, bytes;
-    int64_t grid[3], group[3];
-    bool has_stream, has_bytes, has_times[2];
-};
 
 /* {"internal": 7, "external": 0} */
 static void read_correlation(struct json_reader *r, struct record *out)
@@ -351,15 +363,15 @@ static bool read_record_number(struct json_reader *r, const struct rp_json_token
                                struct record *out)
 {
     if (rp_json_key_is(key, "kind"))
-        out->kind = read_number(r);
+        out->kind = read_small(r);
     else if (rp_json_key_is(key, "operation"))
-        out->operation = read_number(r);
+        out->operation = read_small(r);
     else if (rp_json_key_is(key, "thread_id"))
         out->thread = read_number(r);
     else if (rp_json_key_is(key, "start_timestamp"))
-        out->has_times[0] = (out->begin_ns = read_number(r)) != INT64_MAX;
+        out->has_begin = (out->begin_ns = read_number(r)) != INT64_MAX;
     else if (rp_json_key_is(key, "end_timestamp"))
-        out->has_times[1] = (out->end_ns = read_number(r)) != INT64_MAX;
+        out->has_end = (out->end_ns = read_number(r)) != INT64_MAX;
     else if (rp_json_key_is(key, "bytes") || rp_json_key_is(key, "allocation_size"))
         out->has_bytes = (out->bytes = read_number(r)) >= 0;
     else
@@ -382,12 +394,10 @@ static void read_record(struct json_reader *r, struct record *out)
         } else if (rp_json_key_is(&key, "stream_id")) {
             out->stream = read_handle(r);
             out->has_stream = true;
-        } else if (rp_json_key_is(&key, "dst_agent_id")) {
-            out->to_agent = read_handle(r);
+        } else if (rp_json_key_is(&key, "agent_id") || rp_json_key_is(&key, "dst_agent_id")) {
+            out->agent = read_handle(r);
         } else if (rp_json_key_is(&key, "src_agent_id")) {
             out->from_agent = read_handle(r);
-        } else if (rp_json_key_is(&key, "agent_id")) {
-            out->agent = read_handle(r);
         } else {
             rp_json_skip(r->p);
         }
@@ -410,17 +420,27 @@ static struct rp_activity_event event_of(const struct json_reader *r, const stru
                                       .track = rec->has_stream ? rec->stream : rec->queue};
 }
 
+static int64_t operation_of(const struct record *rec)
+{
+    return (int64_t)rec->kind << OPERATION | rec->operation;
+}
+
 static enum rp_code add_kernel(struct json_reader *r, const struct record *rec)
 {
     struct rp_activity_event e = event_of(r, rec);
+    int64_t grid[3], group[3];
 
+    for (int i = 0; i < 3; i++) {
+        grid[i] = rec->grid[i];
+        group[i] = rec->group[i];
+    }
     e.kind = RP_ACTIVITY_KERNEL;
     e.device = device_of(r, rec->agent);
     e.device = e.device < 0 ? 0 : e.device;
     RP_TRY(rp_texts_intern(&r->of->kernels, r->a, rec->kernel, &e.name, r->err));
     if (!e.name)
         RP_TRY(rp_proto_trace_word(&r->a->t, "(kernel without name)", &e.name, r->err));
-    RP_TRY(rp_rocm_dims(r->a, &e, rec->grid, rec->group, r->err));
+    RP_TRY(rp_rocm_dims(r->a, &e, grid, group, r->err));
     RP_TRY(rp_activity_int(r->a, &e, "queue", rec->queue, r->err));
     RP_TRY(rp_rocm_values_add(&r->of->values, r->a, rec->dispatch, &e, r->err));
     return rp_activity_add(r->a, &e, r->err);
@@ -429,16 +449,14 @@ static enum rp_code add_kernel(struct json_reader *r, const struct record *rec)
 static enum rp_code add_copy(struct json_reader *r, const struct record *rec)
 {
     struct rp_activity_event e = event_of(r, rec);
-    int64_t to = device_of(r, rec->to_agent), from = device_of(r, rec->from_agent);
+    int64_t to = device_of(r, rec->agent), from = device_of(r, rec->from_agent);
+    const char *direction;
     size_t n;
 
     e.kind = RP_ACTIVITY_MEMCPY;
     e.device = to >= 0 ? to : from >= 0 ? from : 0;
-    RP_TRY(
-        rp_proto_trace_word(&r->a->t,
-                            rp_rocm_copy_name(rp_texts_borrow(
-                                &r->of->operations, rec->kind << OPERATION | rec->operation, &n)),
-                            &e.name, r->err));
+    direction = rp_texts_borrow(&r->of->operations, operation_of(rec), &n);
+    RP_TRY(rp_proto_trace_word(&r->a->t, rp_rocm_copy_name(direction), &e.name, r->err));
     if (rec->has_bytes)
         RP_TRY(rp_activity_int(r->a, &e, "bytes", rec->bytes, r->err));
     return rp_activity_add(r->a, &e, r->err);
@@ -452,7 +470,7 @@ static enum rp_code add_call(struct json_reader *r, const struct record *rec)
     size_t n;
 
     domain = rp_texts_borrow(&r->of->kinds, rec->kind, &n);
-    name = rp_texts_borrow(&r->of->operations, rec->kind << OPERATION | rec->operation, &n);
+    name = rp_texts_borrow(&r->of->operations, operation_of(rec), &n);
     e.device = RP_ACTIVITY_HOST;
     e.track = rec->thread;
     e.kind = rp_rocm_call_kind(domain, name);
@@ -467,62 +485,70 @@ static enum rp_code add_call(struct json_reader *r, const struct record *rec)
 
 /* ------------------------------------------------------------------ lists of records */
 
-typedef enum rp_code add_fn(struct json_reader *r, const struct record *rec);
+/* COUNTED: dispatches whose counters were collected; they are the kernels where no others are. */
+enum list { DISPATCHES, COPIES, CALLS, COUNTED, NO_LIST };
 
-static enum rp_code read_list(struct json_reader *r, const char *name, add_fn *add)
+static enum list list_of(const struct rp_json_token *key)
+{
+    static const char api[] = "_api";
+    size_t n = strlen(api);
+
+    if (rp_json_key_is(key, "kernel_dispatch"))
+        return DISPATCHES;
+    if (rp_json_key_is(key, "memory_copy"))
+        return COPIES;
+    if (rp_json_key_is(key, "memory_allocation") || rp_json_key_is(key, "scratch_memory"))
+        return CALLS;
+    return key->len > n && !memcmp(key->text + key->len - n, api, n) ? CALLS : NO_LIST;
+}
+
+static enum rp_code keep_record(struct json_reader *r, const struct record *rec, const char *list,
+                                uint64_t row)
+{
+    if (rp_json_failed(r->p))
+        return RP_OK;
+    if (row % 8192 == 0)
+        RP_TRY(rp_proto_trace_progress(&r->a->t, r->a->t.bytes + rp_json_offset(r->p), r->err));
+    r->of->ndispatches += rec->list == DISPATCHES;
+    if (rec->has_begin && rec->has_end)
+        return rp_vec_push(&r->of->records, *rec, r->err);
+    rp_activity_skip(r->a, list, row);
+    return RP_OK;
+}
+
+static enum rp_code read_list(struct json_reader *r, const struct rp_json_token *key,
+                              enum list list)
 {
     uint64_t row = 0;
+    char name[40];
 
+    snprintf(name, sizeof name, "%.*s", (int)key->len, key->text);
     if (!enter_list(r))
         return RP_OK;
     while (rp_json_element(r->p)) {
-        struct record rec = {.grid = {1, 1, 1}, .group = {1, 1, 1}};
+        struct record rec = {.list = (uint8_t)list, .grid = {1, 1, 1}, .group = {1, 1, 1}};
 
         if (!enter_object(r))
             continue;
         read_record(r, &rec);
-        row++;
-        if (rp_json_failed(r->p))
-            break;
-        if (r->tables) {
-            if (!r->of->first_agent)
-                r->of->first_agent = rec.agent;
-            continue;
-        }
-        if (!rec.has_times[0] || !rec.has_times[1])
-            rp_activity_skip(r->a, name, row);
-        else
-            RP_TRY(add(r, &rec));
-        if (row % 8192 == 0)
-            RP_TRY(rp_proto_trace_progress(&r->a->t, r->a->t.bytes + rp_json_offset(r->p), r->err));
+        RP_TRY(keep_record(r, &rec, name, ++row));
     }
     return RP_OK;
 }
 
 static enum rp_code read_buffers(struct json_reader *r)
 {
-    static const struct {
-        const char *key;
-        add_fn *add;
-    } lists[] = {{"kernel_dispatch", add_kernel}, {"memory_copy", add_copy},
-                 {"hip_api", add_call},           {"hsa_api", add_call},
-                 {"marker_api", add_call},        {"rccl_api", add_call},
-                 {"memory_allocation", add_call}, {"scratch_memory", add_call},
-                 {"rocdecode_api", add_call},     {"rocjpeg_api", add_call}};
     struct rp_json_token key;
 
     if (!enter_object(r))
         return RP_OK;
     while (rp_json_field(r->p, &key)) {
-        size_t i = 0;
+        enum list list = list_of(&key);
 
-        while (i < sizeof lists / sizeof *lists &&
-               (key.len != strlen(lists[i].key) || memcmp(key.text, lists[i].key, key.len) != 0))
-            i++;
-        if (i == sizeof lists / sizeof *lists || (r->tables && i > 0))
+        if (list == NO_LIST)
             rp_json_skip(r->p);
         else
-            RP_TRY(read_list(r, lists[i].key, lists[i].add));
+            RP_TRY(read_list(r, &key, list));
     }
     return RP_OK;
 }
@@ -548,16 +574,15 @@ static enum rp_code read_values(struct json_reader *r)
             else
                 rp_json_skip(r->p);
         }
-        if (r->tables)
-            RP_TRY(rp_vec_push(&r->of->values.all, c, r->err));
+        RP_TRY(rp_vec_push(&r->of->values.all, c, r->err));
     }
     return RP_OK;
 }
 
-/* "dispatch_data" has what a record of a dispatch has. Without a trace of kernels, it is that. */
+/* "dispatch_data" has what a record of a dispatch has. */
 static enum rp_code read_counted(struct json_reader *r, uint64_t row)
 {
-    struct record rec = {.grid = {1, 1, 1}, .group = {1, 1, 1}};
+    struct record rec = {.list = COUNTED, .grid = {1, 1, 1}, .group = {1, 1, 1}};
     size_t from = r->of->values.all.n;
     struct rp_json_token key;
 
@@ -569,15 +594,9 @@ static enum rp_code read_counted(struct json_reader *r, uint64_t row)
         else if (!rp_json_key_is(&key, "dispatch_data"))
             rp_json_skip(r->p);
     }
-    for (size_t i = from; r->tables && i < r->of->values.all.n; i++)
+    for (size_t i = from; i < r->of->values.all.n; i++)
         r->of->values.all.at[i].kernel = rec.dispatch;
-    if (r->tables || r->of->first_agent || rp_json_failed(r->p))
-        return RP_OK;
-    if (!rec.has_times[0] || !rec.has_times[1]) {
-        rp_activity_skip(r->a, "counter_collection", row);
-        return RP_OK;
-    }
-    return add_kernel(r, &rec);
+    return keep_record(r, &rec, "counter_collection", row);
 }
 
 static enum rp_code read_callbacks(struct json_reader *r)
@@ -638,37 +657,29 @@ static enum rp_code read_element(struct json_reader *r)
             RP_TRY(read_buffers(r));
         else if (rp_json_key_is(&key, "callback_records"))
             RP_TRY(read_callbacks(r));
-        else if (r->tables)
-            RP_TRY(read_table(r, &key));
         else
-            rp_json_skip(r->p);
+            RP_TRY(read_table(r, &key));
     }
     return RP_OK;
 }
 
 static enum rp_code read_elements(struct json_reader *r)
 {
-    size_t i = 0;
-
     if (!enter_list(r))
         return RP_OK;
     while (rp_json_element(r->p)) {
         if (!enter_object(r))
             continue;
-        if (r->tables && r->processes.n >= MOST_ELEMENTS)
+        if (r->processes.n >= MOST_ELEMENTS)
             return rp_err_set(r->err, RP_LIMIT, "more than %d processes", MOST_ELEMENTS);
-        if (r->tables)
-            RP_TRY(rp_vec_push(&r->processes, (struct process){0}, r->err));
-        if (i >= r->processes.n)
-            break;
-        r->of = &r->processes.at[i++];
+        RP_TRY(rp_vec_push(&r->processes, (struct process){0}, r->err));
+        r->of = &r->processes.at[r->processes.n - 1];
         RP_TRY(read_element(r));
     }
     return RP_OK;
 }
 
-/* One reading of the whole text. */
-static enum rp_code read_text_once(struct json_reader *r)
+static enum rp_code read_elements_of_text(struct json_reader *r)
 {
     struct rp_json_options options = {.limits = r->a->t.options->limits,
                                       .threaded = r->a->t.options->threaded};
@@ -693,20 +704,48 @@ static enum rp_code read_text_once(struct json_reader *r)
     return code;
 }
 
+/* ------------------------------------------------------------------ events */
+
+static bool is_kernel(const struct process *p, const struct record *rec)
+{
+    return rec->list == DISPATCHES || (rec->list == COUNTED && !p->ndispatches);
+}
+
 static enum rp_code find_ranks(struct json_reader *r)
 {
     for (size_t i = 0; i < r->processes.n; i++) {
-        struct process *p = &r->processes.at[i];
+        size_t k = 0;
         int64_t device;
 
-        rp_rocm_values_sort(&p->values);
-        if (!p->first_agent && !p->values.all.n)
+        r->of = &r->processes.at[i];
+        rp_rocm_values_sort(&r->of->values);
+        while (k < r->of->records.n && !is_kernel(r->of, &r->of->records.at[k]))
+            k++;
+        if (k == r->of->records.n)
             continue;
-        r->of = p;
-        device = device_of(r, p->first_agent);
+        device = device_of(r, r->of->records.at[k].agent);
         RP_TRY(rp_activity_add_rank(r->a, i + 1, device < 0 ? 0 : device, r->err));
     }
     return rp_activity_order_ranks(r->a, r->err);
+}
+
+static enum rp_code add_events(struct json_reader *r)
+{
+    for (size_t i = 0; i < r->processes.n; i++) {
+        r->of = &r->processes.at[i];
+        for (size_t k = 0; k < r->of->records.n; k++) {
+            const struct record *rec = &r->of->records.at[k];
+
+            if (is_kernel(r->of, rec))
+                RP_TRY(add_kernel(r, rec));
+            else if (rec->list == COPIES)
+                RP_TRY(add_copy(r, rec));
+            else if (rec->list == CALLS)
+                RP_TRY(add_call(r, rec));
+        }
+        rp_vec_release(&r->of->records);
+    }
+    return RP_OK;
 }
 
 static void release_reader(struct json_reader *r)
@@ -720,6 +759,7 @@ static void release_reader(struct json_reader *r)
         rp_texts_release(&p->kernels);
         rp_map_release(&p->agents);
         rp_rocm_values_release(&p->values);
+        rp_vec_release(&p->records);
     }
     rp_vec_release(&r->processes);
 }
@@ -745,13 +785,13 @@ static enum rp_code read_all(struct json_reader *r, struct rp_input *in,
     enum rp_code code;
 
     RP_TRY(rp_activity_init(r->a, in, options, rp_format_rocprof_json.name, r->err));
-    r->tables = true;
-    code = read_text_once(r);
+    code = read_elements_of_text(r);
     if (code != RP_OK && (code != RP_FORMAT || !options->salvage))
         return code;
-    r->tables = false;
+    if (r->has_command)
+        to->unread |= RP_SECRET_BIT(COMMAND);
     RP_TRY(find_ranks(r));
-    code = read_text_once(r);
+    RP_TRY(add_events(r));
     if (code != RP_OK)
         RP_TRY(end_early(r, code, options->salvage));
     return rp_activity_finish(r->a, to, begin_ns, r->err);

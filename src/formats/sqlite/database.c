@@ -20,7 +20,6 @@
 
 #define MOST_TABLES  100000
 #define MOST_COLUMNS 32
-#define SQL_BYTES    4096
 #define STEPS        200000 /* of SQLite's machine, between two calls of the progress function */
 #define HEADER_BYTES 100    /* of a file; what is used of it is below */
 #define AT_PAGE_SIZE 16
@@ -298,22 +297,42 @@ const char *rp_database_damage(const struct rp_database *db)
 
 /* ------------------------------------------------------------------ rows */
 
-/* "SELECT "a",NULL,"b" FROM main."t""; false: too long. */
-static bool make_select(struct rp_database *db, const char *table, const char *const *columns,
-                        char *sql)
+/* Appends the SQL of a column: of "a|b|c" the first that has a value; NULL where the table has none
+   of them. A failure stays in the text until its end. */
+static void add_column(struct rp_database *db, const char *table, const char *names,
+                       sqlite3_str *sql)
 {
-    size_t n = (size_t)snprintf(sql, SQL_BYTES, "SELECT");
+    bool any = false, several = strchr(names, '|') != NULL;
+    char name[64];
 
-    for (size_t i = 0; i < MOST_COLUMNS && columns[i] && n < SQL_BYTES; i++) {
-        const char *format =
-            rp_database_has_column(db, table, columns[i]) ? "%s main.\"%s\".\"%s\"" : "%s NULL";
-
-        sqlite3_snprintf((int)(SQL_BYTES - n), sql + n, format, i ? "," : "", table, columns[i]);
-        n += strlen(sql + n);
+    for (size_t n; *names; names += n + (names[n] == '|')) {
+        n = strcspn(names, "|");
+        snprintf(name, sizeof name, "%.*s", (int)n, names);
+        if (!rp_database_has_column(db, table, name))
+            continue;
+        if (several)
+            sqlite3_str_appendf(sql, "%s WHEN main.\"%w\".\"%w\" IS NOT NULL THEN",
+                                any ? "" : " CASE", table, name);
+        sqlite3_str_appendf(sql, " main.\"%w\".\"%w\"", table, name);
+        any = true;
     }
-    if (n < SQL_BYTES)
-        n += (size_t)snprintf(sql + n, SQL_BYTES - n, " FROM main.\"%s\"", table);
-    return n < SQL_BYTES && !strchr(table, '"');
+    sqlite3_str_appendall(sql, !any ? " NULL" : several ? " END" : "");
+}
+
+/* "SELECT "a",NULL,"b" FROM main."t" WHERE "c" IS NOT NULL", to be freed; NULL: no memory. */
+static char *make_select(struct rp_database *db, const char *table, const char *with,
+                         const char *const *columns)
+{
+    sqlite3_str *sql = sqlite3_str_new(db->sql);
+
+    for (size_t i = 0; i < MOST_COLUMNS && columns[i]; i++) {
+        sqlite3_str_appendall(sql, i ? "," : "SELECT");
+        add_column(db, table, columns[i], sql);
+    }
+    sqlite3_str_appendf(sql, " FROM main.\"%w\"", table);
+    if (with)
+        sqlite3_str_appendf(sql, " WHERE main.\"%w\".\"%w\" IS NOT NULL", table, with);
+    return sqlite3_str_finish(sql);
 }
 
 static bool rows_next(struct rp_rows *rows)
@@ -346,17 +365,20 @@ static enum rp_code rows_end(struct rp_rows *rows, struct rp_err *err)
     return RP_OK;
 }
 
-enum rp_code rp_rows_each(struct rp_database *db, const char *table, const char *const *columns,
-                          rp_row_fn *each, void *user, struct rp_err *err)
+enum rp_code rp_rows_with(struct rp_database *db, const char *table, const char *with,
+                          const char *const *columns, rp_row_fn *each, void *user,
+                          struct rp_err *err)
 {
     struct rp_rows rows = {.db = db, .table = find_table(db, table)};
     enum rp_code code = RP_OK;
-    char sql[SQL_BYTES];
+    char *sql;
 
     db->opened++;
-    if (!rows.table || !make_select(db, rows.table, columns, sql))
+    if (!rows.table || (with && !rp_database_has_column(db, rows.table, with)))
         return RP_OK;
-    rows.status = sqlite3_prepare_v2(db->sql, sql, -1, &rows.stmt, NULL);
+    sql = make_select(db, rows.table, with, columns);
+    rows.status = sql ? sqlite3_prepare_v2(db->sql, sql, -1, &rows.stmt, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
     if (rows.status == SQLITE_OK) {
         while (code == RP_OK && rows_next(&rows))
             code = each(user, &rows, err);
@@ -365,6 +387,12 @@ enum rp_code rp_rows_each(struct rp_database *db, const char *table, const char 
         code = rows_end(&rows, err);
     sqlite3_finalize(rows.stmt);
     return code;
+}
+
+enum rp_code rp_rows_each(struct rp_database *db, const char *table, const char *const *columns,
+                          rp_row_fn *each, void *user, struct rp_err *err)
+{
+    return rp_rows_with(db, table, NULL, columns, each, user, err);
 }
 
 uint64_t rp_rows_number(const struct rp_rows *rows)
@@ -396,9 +424,9 @@ bool rp_cell_get(const struct rp_rows *rows, int column, int64_t *out)
 
 int64_t rp_cell_int(const struct rp_rows *rows, int column, int64_t otherwise)
 {
-    sqlite3_value *value = sqlite3_column_value(rows->stmt, column);
+    int64_t value = sqlite3_column_int64(rows->stmt, column);
 
-    return sqlite3_value_type(value) == SQLITE_NULL ? otherwise : sqlite3_value_int64(value);
+    return value || !otherwise || rp_cell_has(rows, column) ? value : otherwise;
 }
 
 double rp_cell_real(const struct rp_rows *rows, int column)

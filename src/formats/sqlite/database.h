@@ -33,11 +33,16 @@ bool rp_database_has_column(struct rp_database *db, const char *table, const cha
 /* Whether reading a table stopped at damage that the options allow (salvage); says where. */
 const char *rp_database_damage(const struct rp_database *db);
 
-/* Calls `each` for every row. columns: NULL-terminated, at most 32. Of a table that is not there no
-   row is read. */
+/* Calls `each` for every row. columns: NULL-terminated, at most 32; "a|b" is the first of these
+   that has a value. Of a table that is not there no row is read. */
 typedef enum rp_code rp_row_fn(void *user, const struct rp_rows *rows, struct rp_err *err);
 enum rp_code rp_rows_each(struct rp_database *db, const char *table, const char *const *columns,
                           rp_row_fn *each, void *user, struct rp_err *err);
+
+/* The same for the rows in which the column `with` has a value. */
+enum rp_code rp_rows_with(struct rp_database *db, const char *table, const char *with,
+                          const char *const *columns, rp_row_fn *each, void *user,
+                          struct rp_err *err);
 
 /* The number of the current row, from 1, and its table, for messages. */
 uint64_t rp_rows_number(const struct rp_rows *rows);

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "formats/list.h"
 #include "formats/sqlite/readers.h"
+#include "trace/secrets.h"
 
 #include "rp_config.h"
 
@@ -113,6 +114,38 @@ static enum rp_code note_damage(struct rp_activity *a, const struct rp_database 
     return rp_builder_warn(a->t.builder, err, "%s; what could be read is shown", damage);
 }
 
+/* Of META_DATA_CAPTURE, rocpd_info_process_… or ProcessStreams. */
+static enum rp_code note_unread(void *user, const struct rp_rows *rows, struct rp_err *err)
+{
+    struct rp_import *to = user;
+    const char *name;
+    size_t n;
+
+    (void)err;
+    name = rp_cell_text(rows, 0, &n);
+    if (strstr(name, "ENVIRONMENT") || rp_cell_has(rows, 1))
+        to->unread |= RP_SECRET_BIT(ENVIRONMENT);
+    if (strstr(name, ":ARGUMENT") || strchr(rp_cell_text(rows, 2, &n), ' '))
+        to->unread |= RP_SECRET_BIT(COMMAND);
+    if (rp_cell_has(rows, 3))
+        to->unread |= RP_SECRET_BIT(OUTPUT);
+    return RP_OK;
+}
+
+/* Environment, command line and output of the program are not read, but whoever shares the file
+   should know of them. */
+static enum rp_code find_unread(struct rp_database *db, struct rp_import *to, struct rp_err *err)
+{
+    static const char *const columns[] = {"name", "environment", "command", "contentId", NULL};
+    const char *table;
+
+    for (size_t i = 0; (table = rp_database_table(db, i)); i++)
+        if (!strcmp(table, "META_DATA_CAPTURE") || !strcmp(table, "ProcessStreams") ||
+            !strncmp(table, "rocpd_info_process", 18))
+            RP_TRY(rp_rows_each(db, table, columns, note_unread, to, err));
+    return RP_OK;
+}
+
 static enum rp_code read_with(struct rp_activity *a, struct rp_input *in,
                               const struct rp_read_options *options, struct rp_import *to,
                               struct rp_err *err)
@@ -133,6 +166,8 @@ static enum rp_code read_with(struct rp_activity *a, struct rp_input *in,
     }
     if (code == RP_OK)
         code = readers[i].read(a, db, err);
+    if (code == RP_OK)
+        code = find_unread(db, to, err);
     if (code == RP_OK)
         code = note_damage(a, db, err);
     rp_database_close(db);

@@ -24,6 +24,7 @@
  */
 #include "base/vec.h"
 #include "formats/write/emit_json.h"
+#include "formats/write/samples.h"
 #include "formats/write/writers.h"
 #include "io/escaped.h"
 #include "io/json_strict.h"
@@ -513,6 +514,7 @@ static enum rp_code put_document(struct chrome *c, struct rp_err *err)
     rp_emit_text(&c->e, c->any ? "\n]" : "]");
     c->any = true;
     put_meta(c, true);
+    rp_samples_put_json(&c->e, &c->json, t);
     rp_emit_text(&c->e, "\n}\n");
     return RP_OK;
 }
@@ -552,5 +554,6 @@ const struct rp_writer rp_writer_json = {
     .summary = "Chrome trace JSON, for Perfetto and other tools",
     .streams = true,
     .available = true,
+    .samples = RP_SAMPLES_TIMED,
     .write = write_chrome,
 };

@@ -509,6 +509,8 @@ enum rp_code rp_hlo_write_attrs(const struct rp_hlo_writer *put, uint32_t op)
     put_precision(put, op);
     if (is_solve(put, op))
         put_solve(put, op);
+    if (put->p->code.at[op] == RP_OP_CONVOLUTION && !rp_op_attr(put->p, op, RP_ATTR_WINDOW))
+        rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_WINDOW, "", 0); /* no spatial dimensions */
     if (put->p->code.at[op] == RP_OP_CUSTOM_CALL && !rp_op_attr(put->p, op, RP_ATTR_API_VERSION))
         rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_CUSTOM_CALL_API_VERSION,
                             RP_HLO_CALL_API_API_VERSION_ORIGINAL);

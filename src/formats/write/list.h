@@ -9,10 +9,14 @@
 
 #define RP_WRITER_ROWS(X) \
     X(rpt)                \
+    X(speedscope)         \
+    X(firefox)            \
     X(json)               \
     X(perfetto)           \
     X(csv)                \
     X(sqlite)             \
+    X(folded)             \
+    X(pprof)              \
     X(hlo_text)           \
     X(hlo_proto)          \
     X(graphdef)           \

@@ -10,6 +10,7 @@
  *   span           a begin and an end; its kind is one of its categories, by PyTorch's names
  *   counter        one track for each series
  *   arrow          the same id on both events
+ *   sample         perfetto_samples.c
  *   metadata       as Chrome's; also rank and size of the job
  *
  * Not written: names of arrows except for a note at their begin, ends without a begin, arrows that
@@ -19,6 +20,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "formats/chrome/facts.h"
+#include "formats/write/samples.h"
 #include "formats/write/writers.h"
 #include "io/emit.h"
 #include "io/proto_write.h"
@@ -27,8 +29,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LANES_PROBED 4096
-#define OWN_PIDS     (INT64_C(1) << 30) /* numbers of processes that have none of 31 bits */
+#define LANES_PROBED     4096
+#define OWN_PIDS         (INT64_C(1) << 30) /* numbers of processes that have none of 31 bits */
+#define SAMPLES_SEQUENCE (UINT64_C(1) << 30)
 
 enum { CATEGORY = 1, NAME = 2, ARG_NAME = 4, ARG_TEXT = 8 }; /* tables of interned texts */
 
@@ -53,7 +56,7 @@ struct lane {
 
 struct writer {
     const struct rp_trace *t;
-    struct rp_emit e;
+    struct rp_emit e, json; /* json: memory */
     struct rp_proto_writer w;
     uint8_t *seen; /* by text: the tables it is in */
     size_t nseen;
@@ -166,6 +169,12 @@ static void put_all_metadata(struct writer *c)
                          t->world_size > 0 ? t->world_size : 0);
 
         put_metadata(c, "distributedInfo", 15, text, (size_t)n);
+    }
+    if (t->samples.n && !rp_trace_meta(t, RP_CHROME_WEIGHTS)) {
+        rp_emit_reset(&c->json);
+        rp_samples_put_weights(&c->json, t);
+        put_metadata(c, RP_CHROME_WEIGHTS, strlen(RP_CHROME_WEIGHTS), c->json.buffer,
+                     rp_emit_length(&c->json));
     }
     rp_proto_end(&c->w, all);
     end_packet(c, packet, RP_PFT_FLAG_NEEDED);
@@ -372,10 +381,13 @@ static void put_categories(struct writer *c, rp_event e)
         rp_proto_put_varint(&c->w, RP_PFT_EVENT_CATEGORY_IIDS, word_iid);
 }
 
+/* null is an annotation without a value: as JSON it ends Perfetto's trace processor. */
 static void put_raw(struct writer *c, rp_str s)
 {
     const char *text = rp_trace_str(c->t, s);
 
+    if (strcmp(text, "null") == 0)
+        return;
     if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
         rp_proto_put_varint(&c->w, RP_PFT_ARG_BOOL_VALUE, text[0] == 't');
     else
@@ -687,6 +699,62 @@ static void put_tracks(struct writer *c)
         put_track_events(c, i);
 }
 
+/* ------------------------------------------------------------------ samples */
+
+static uint64_t thread_number(const struct writer *c, rp_track track)
+{
+    const struct rp_track_info *at = &c->t->tracks[track];
+
+    return (uint64_t)(at->has_id && !at->text && at->native_id > 0 && at->native_id < OWN_PIDS
+                          ? at->native_id
+                          : OWN_PIDS + track);
+}
+
+static void sampled_thread(const void *user, rp_track track, uint64_t *pid, uint64_t *tid)
+{
+    const struct writer *c = user;
+
+    *pid = process_pid(c, c->t->tracks[track].process);
+    *tid = thread_number(c, track);
+}
+
+/* Threads that have samples and no events are not described yet. */
+static void put_sampled_threads(struct writer *c)
+{
+    const struct rp_call_samples *s = &c->t->samples;
+
+    for (uint32_t i = 0; i < s->n && c->code == RP_OK; i++) {
+        struct rp_track_info at = c->t->tracks[s->track[i]];
+        size_t packet, inner;
+
+        if ((i && s->track[i] == s->track[i - 1]) || at.first < at.end)
+            continue;
+        at.native_id = (int64_t)thread_number(c, s->track[i]);
+        packet = begin_packet(c);
+        inner = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACK_DESCRIPTOR);
+        rp_proto_put_varint(&c->w, RP_PFT_TRACK_UUID,
+                            c->first_uuid + 1 + c->t->nprocesses + c->uuids++);
+        rp_proto_put_varint(&c->w, RP_PFT_TRACK_PARENT_UUID, process_uuid(c, at.process));
+        put_thread(c, &at);
+        rp_proto_end(&c->w, inner);
+        end_packet(c, packet, RP_PFT_FLAG_NEEDED);
+    }
+}
+
+static enum rp_code put_samples(struct writer *c, struct rp_err *err)
+{
+    struct rp_perfetto_sampled to = {.t = c->t,
+                                     .e = &c->e,
+                                     .w = &c->w,
+                                     .sequence = (c->first_uuid >> 32) + SAMPLES_SEQUENCE,
+                                     .shift_ns = c->shift_ns,
+                                     .thread = sampled_thread,
+                                     .user = c};
+
+    put_sampled_threads(c);
+    return c->code == RP_OK ? rp_samples_put_perfetto(&to, err) : c->code;
+}
+
 /* Strings and categories that are asked for event by event. */
 static enum rp_code prepare(struct writer *c, struct rp_err *err)
 {
@@ -694,6 +762,8 @@ static enum rp_code prepare(struct writer *c, struct rp_err *err)
 
     rp_map_init(&c->counters);
     rp_map_init(&c->tids);
+    RP_TRY(rp_trace_require(t, RP_NEED_ALL, err));
+    RP_TRY(rp_emit_open_memory(&c->json, err));
     c->nseen = (size_t)t->str.n + RP_KIND_COUNT;
     c->seen = calloc(c->nseen, 1);
     c->kinds = calloc((size_t)t->norigins + 1, 1);
@@ -713,6 +783,9 @@ static enum rp_code prepare(struct writer *c, struct rp_err *err)
     c->first_uuid = (uint64_t)(t->rank + 2) << 32;
     if (t->totals.span_begin_ns < 0)
         c->shift_ns = -t->totals.span_begin_ns;
+    for (uint32_t i = 0; i < t->samples.n; i++)
+        if (t->samples.ts_ns[i] != RP_NO_TS && -t->samples.ts_ns[i] > c->shift_ns)
+            c->shift_ns = -t->samples.ts_ns[i];
     for (uint32_t i = 0; i < t->ntracks; i++) {
         uint64_t tid = (uint64_t)t->tracks[i].native_id;
 
@@ -724,6 +797,7 @@ static enum rp_code prepare(struct writer *c, struct rp_err *err)
 static void writer_release(struct writer *c)
 {
     rp_emit_abandon(&c->e);
+    rp_emit_abandon(&c->json);
     rp_proto_writer_release(&c->w);
     rp_map_release(&c->counters);
     rp_map_release(&c->tids);
@@ -747,7 +821,7 @@ static enum rp_code write_perfetto(const struct rp_trace *trace, const char *pat
     if (code == RP_OK) {
         put_beginning(&c);
         put_tracks(&c);
-        code = c.code;
+        code = put_samples(&c, err);
     }
     if (code == RP_OK)
         code = rp_emit_close(&c.e, err);
@@ -761,5 +835,6 @@ const struct rp_writer rp_writer_perfetto = {
     .summary = "Perfetto protobuf, for ui.perfetto.dev",
     .streams = true,
     .available = true,
+    .samples = RP_SAMPLES_TIMED,
     .write = write_perfetto,
 };

@@ -26,5 +26,6 @@ const struct rp_writer rp_writer_rpt = {
     .summary = "Reprise's own format: complete, opened without parsing",
     .streams = true,
     .available = true,
+    .samples = RP_SAMPLES_ALL,
     .write = write_rpt,
 };

@@ -319,6 +319,51 @@ static void fill_meta(struct db *db)
     }
 }
 
+static void fill_frame(struct db *db)
+{
+    const struct rp_call_samples *s = &db->t->samples;
+
+    for (uint32_t i = 0; i < s->nframes; i++) {
+        put_int(db, i);
+        put_str(db, s->frame[i].name);
+        put_name(db, s->frame[i].file);
+        if (s->frame[i].line)
+            put_int(db, s->frame[i].line);
+        else
+            put_null(db);
+        put_text(db, rp_word_frame_kind(s->frame[i].kind));
+        end_row(db);
+    }
+}
+
+static void fill_stack(struct db *db)
+{
+    for (uint32_t i = 0; i < db->t->samples.nstacks; i++) {
+        put_int(db, i);
+        put_id(db, db->t->samples.stacks[i].parent);
+        put_int(db, db->t->samples.stacks[i].frame);
+        end_row(db);
+    }
+}
+
+static void fill_sample(struct db *db)
+{
+    const struct rp_call_samples *s = &db->t->samples;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        put_int(db, i);
+        if (s->ts_ns[i] == RP_NO_TS)
+            put_null(db);
+        else
+            put_int(db, s->ts_ns[i]);
+        put_int(db, s->weight[i]);
+        put_int(db, s->track[i]);
+        put_id(db, s->stack[i]);
+        put_int(db, s->flags[i]);
+        end_row(db);
+    }
+}
+
 static void fill_health(struct db *db)
 {
     const struct rp_health *h = &db->t->health;
@@ -374,6 +419,12 @@ static void fill_trace(struct db *db)
     put_fact(db, "span_begin_ns", true, t->totals.span_begin_ns);
     put_fact(db, "span_end_ns", true, t->totals.span_end_ns);
     put_fact(db, "events", true, t->ev.n);
+    put_text(db, "sample_weight_unit");
+    if (t->samples.n)
+        put_text(db, rp_word_weight_unit(t->samples.unit));
+    else
+        put_null(db);
+    end_row(db);
 }
 
 static const struct table {
@@ -421,6 +472,15 @@ static const struct table {
      " end_ns INTEGER, event INTEGER REFERENCES event, phase TEXT, requests INTEGER,"
      " tokens INTEGER)",
      10, fill_step},
+    {"frame", "(id INTEGER PRIMARY KEY, name TEXT, file TEXT, line INTEGER, kind TEXT)", 5,
+     fill_frame},
+    {"stack",
+     "(id INTEGER PRIMARY KEY, parent INTEGER REFERENCES stack, frame INTEGER REFERENCES frame)", 3,
+     fill_stack},
+    {"sample",
+     "(id INTEGER PRIMARY KEY, ts_ns INTEGER, weight INTEGER, track INTEGER REFERENCES track,"
+     " stack INTEGER REFERENCES stack, flags INTEGER)",
+     6, fill_sample},
 };
 
 static const char before_sql[] = "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF;"
@@ -588,5 +648,6 @@ const struct rp_writer rp_writer_sqlite = {
     .endings = {".sqlite", ".db"},
     .summary = "SQLite database",
     .available = RP_HAVE_SQLITE,
+    .samples = RP_SAMPLES_ALL,
     .write = write_sqlite,
 };

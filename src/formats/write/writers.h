@@ -34,14 +34,23 @@ struct rp_write_overlay {
 struct rp_write_options {                   /* zeroed: the defaults */
     int gzip_level;                         /* 1 to 9 where the path ends in ".gz"; 0: 6 */
     const struct rp_write_overlay *overlay; /* Chrome's format only; NULL: none */
+    const char *table;                      /* Arrow only; NULL: events */
+    const char *input;                      /* what the trace was read from; NULL: not known */
+    int32_t rank;                           /* of a trace that does not say its own */
 };
+
+/* Which samples of call stacks are written: none, those that have a time, all. */
+enum rp_writes_samples { RP_SAMPLES_NONE, RP_SAMPLES_TIMED, RP_SAMPLES_ALL };
 
 struct rp_writer {
     const char *name;
     const char *endings[3]; /* of paths that mean this format, NULL after the last */
     const char *summary;
-    bool streams;   /* can write to standard output, "-" */
-    bool available; /* the library it needs was found when this was built */
+    bool streams;                   /* can write to standard output, "-" */
+    bool available;                 /* the library it needs was found when this was built */
+    bool by_rank;                   /* a merged trace is divided into its ranks */
+    bool numbered;                  /* files in a folder are called by the number of their rank */
+    enum rp_writes_samples samples; /* of call stacks */
     /* One of the two. path "-": standard output. options: NULL for the defaults. */
     enum rp_code (*write)(const struct rp_trace *trace, const char *path,
                           const struct rp_write_options *options, struct rp_err *err);
@@ -55,5 +64,8 @@ struct rp_writer {
  */
 enum rp_code rp_writer_for(const char *name, const char *path, const struct rp_writer **out,
                            struct rp_err *err);
+/* The same, where `more`, a list that ends with NULL, can be chosen, too. */
+enum rp_code rp_writer_among(const struct rp_writer *const *more, const char *name,
+                             const char *path, const struct rp_writer **out, struct rp_err *err);
 
 #endif

@@ -6,12 +6,14 @@
  * begin and an end again. Everything that the passes of finish compute is left to them; they run
  * once, over everything. Events are appended in the order of the file they were read from.
  *
- * The same tables undo a join: processes of other ranks have no track, and are left out.
+ * The same tables undo a join: processes of other ranks have no track, and are left out. And they
+ * copy a part of a trace, with other texts if need be (trace/copy.h).
  */
 #include "trace/build/build.h"
 
 #include "base/vec.h"
 #include "trace/build/moved.h"
+#include "trace/build/state.h"
 #include "trace/merged.h"
 
 #include <stdio.h>
@@ -42,8 +44,11 @@ struct appending {
     struct rp_err *err;
 };
 
-static enum rp_code text_of(struct appending *a, rp_str s, rp_str *out)
+static enum rp_code text_of(struct appending *a, enum rp_text_use use, rp_str key, rp_str s,
+                            rp_str *out)
 {
+    if (a->how->text)
+        return a->how->text(a->how->text_user, a->b, use, key, s, out, a->err);
     if (a->str[s] == RP_NONE)
         RP_TRY(rp_builder_intern(a->b, rp_trace_str(a->t, s), rp_trace_str_len(a->t, s), &a->str[s],
                                  a->err));
@@ -73,7 +78,7 @@ static enum rp_code labelled(struct appending *a, rp_str s, rp_str *out)
     int n;
 
     if (!a->how->label)
-        return text_of(a, s, out);
+        return text_of(a, RP_TEXT_ID, RP_NONE, s, out);
     if (a->how->only)
         return unlabelled(a, s, out);
     n = *name ? snprintf(text, sizeof text, "%.500s (%s)", name, a->how->label)
@@ -153,7 +158,7 @@ static enum rp_code add_origins(struct appending *a)
     for (i = 0; i < a->t->norigins; i++) {
         struct rp_origin o = a->t->origins[i];
 
-        RP_TRY(text_of(a, o.category, &o.category));
+        RP_TRY(text_of(a, RP_TEXT_CATEGORY, RP_NONE, o.category, &o.category));
         RP_TRY(rp_builder_origin(a->b, &o, &a->origin[i], a->err));
         o.phase = o.phase == 'b' ? 'e' : o.phase == 'S' ? 'F' : o.phase;
         RP_TRY(rp_builder_origin(a->b, &o, &a->end[i], a->err));
@@ -173,7 +178,7 @@ static enum rp_code add_process(struct appending *a, uint32_t process, uint32_t 
     rp_str text = 0;
 
     if (a->how->same_processes) {
-        RP_TRY(text_of(a, p->text, &text));
+        RP_TRY(text_of(a, RP_TEXT_ID, RP_NONE, p->text, &text));
         return rp_builder_process(a->b, p->native_id, text, out, a->err);
     }
     if (!only)
@@ -204,7 +209,7 @@ static enum rp_code add_tracks(struct appending *a)
         RP_TRY(add_process(a, k->process, &process));
         if (process == RP_NONE)
             continue;
-        RP_TRY(text_of(a, k->text, &text));
+        RP_TRY(text_of(a, RP_TEXT_ID, RP_NONE, k->text, &text));
         RP_TRY(
             rp_builder_track(a->b, process, k->native_id, text, k->has_id, &a->track[i], a->err));
     }
@@ -218,8 +223,9 @@ static enum rp_code translate_str(struct appending *a, struct rp_arg *arg)
     if (arg->type == RP_ARG_I64 && a->is_id[arg->key])
         arg->v.i = id_of(a, arg->v.i);
     else if (arg->type == RP_ARG_STR || arg->type == RP_ARG_RAW)
-        RP_TRY(text_of(a, arg->v.s, &arg->v.s));
-    return text_of(a, arg->key, &arg->key);
+        RP_TRY(text_of(a, arg->type == RP_ARG_RAW ? RP_TEXT_JSON : RP_TEXT_VALUE, arg->key,
+                       arg->v.s, &arg->v.s));
+    return text_of(a, RP_TEXT_KEY, RP_NONE, arg->key, &arg->key);
 }
 
 /* The arguments of a row, and their shape in the builder. */
@@ -309,10 +315,10 @@ static enum rp_code add_event(struct appending *a, rp_event e)
     if (is_given_name(a, e))
         return RP_OK;
     raw.dur_ns = chain ? RP_OPEN_NS : raw.dur_ns;
-    RP_TRY(text_of(a, t->ev.name[e], &raw.name));
+    RP_TRY(text_of(a, RP_TEXT_NAME, RP_NONE, t->ev.name[e], &raw.name));
     RP_TRY(take_link(a, e, &raw));
     RP_TRY(take_args(a, t->ev.shape[e], t->ev.arg_row[e], &raw.shape));
-    if (t->origins[origin].phase == 'M')
+    if (t->origins[origin].phase == 'M' && a->how->label)
         RP_TRY(mark_process(a, e));
     raw.args = a->args.at;
     raw.nargs = (uint32_t)a->args.n;
@@ -329,13 +335,13 @@ static enum rp_code add_flow(struct appending *a, uint32_t i)
                               .origin = a->origin[f->origin[i]],
                               .flags = f->flags[i]};
 
-    if (raw.track == RP_NONE)
+    if (raw.track == RP_NONE || (a->how->flows && !a->how->flows[i]))
         return RP_OK;
     if (f->flags[i] & RP_FLOW_ID_TEXT)
         RP_TRY(text_id_of(a, f->id[i], &raw.id));
     else if (a->how->only && raw.id >= FIRST_ARROW && raw.id < ID_STEP)
         return RP_OK; /* drawn when the traces were joined */
-    RP_TRY(text_of(a, f->name[i], &raw.name));
+    RP_TRY(text_of(a, RP_TEXT_NAME, RP_NONE, f->name[i], &raw.name));
     RP_TRY(take_args(a, f->shape[i], f->arg_row[i], &raw.shape));
     raw.args = a->args.at;
     raw.nargs = (uint32_t)a->args.n;
@@ -361,6 +367,71 @@ static enum rp_code add_arrow(struct appending *a, size_t i)
     raw.ts_ns = time_of(a, arrow->to, arrow->to_ns);
     raw.track = a->track[arrow->to];
     return rp_builder_add_flow(a->b, &raw, a->err);
+}
+
+/* ------------------------------------------------------------------ samples */
+
+/* Frames and stacks of t in the builder; stack has room for all of t's. */
+static enum rp_code add_stacks(struct appending *a, uint32_t *frame, uint32_t *stack)
+{
+    const struct rp_call_samples *s = &a->t->samples;
+    uint32_t i;
+
+    for (i = 0; i < s->nframes; i++) {
+        struct rp_call_frame f = s->frame[i];
+
+        RP_TRY(text_of(a, RP_TEXT_NAME, RP_NONE, f.name, &f.name));
+        RP_TRY(text_of(a, RP_TEXT_VALUE, RP_NONE, f.file, &f.file));
+        RP_TRY(rp_builder_frame(a->b, &f, &frame[i], a->err));
+    }
+    for (i = 0; i < s->nstacks; i++) {
+        uint32_t parent = s->stacks[i].parent;
+
+        RP_TRY(rp_builder_stack(a->b, parent == RP_NONE ? RP_NONE : stack[parent],
+                                frame[s->stacks[i].frame], &stack[i], a->err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code add_sample(struct appending *a, const uint32_t *stack, uint32_t i)
+{
+    const struct rp_call_samples *s = &a->t->samples;
+    struct rp_raw_sample raw = {.ts_ns = time_of(a, s->track[i], s->ts_ns[i]),
+                                .weight = s->weight[i],
+                                .track = a->track[s->track[i]],
+                                .stack = s->stack[i] == RP_NONE ? RP_NONE : stack[s->stack[i]],
+                                .flags = s->flags[i]};
+
+    if (raw.track == RP_NONE || (a->how->samples && !a->how->samples[i]))
+        return RP_OK;
+    return rp_builder_add_sample(a->b, &raw, a->err);
+}
+
+/* Weights of different units cannot be added up: the first trace decides. */
+static enum rp_code add_samples(struct appending *a)
+{
+    const struct rp_call_samples *s = &a->t->samples;
+    struct rp_call_samples *to = &rp_builder_borrow_trace(a->b)->samples;
+    uint32_t *frame, i;
+    enum rp_code code;
+
+    if (!s->n)
+        return RP_OK;
+    if (a->b->samples.ts_ns.n && to->unit != s->unit)
+        return rp_builder_warn(a->b, a->err,
+                               "%u samples were left out: what they count differs from the samples "
+                               "of the other traces",
+                               s->n);
+    to->unit = s->unit;
+    RP_TRY(text_of(a, RP_TEXT_CATEGORY, RP_NONE, s->unit_name, &to->unit_name));
+    frame = malloc(((size_t)s->nframes + s->nstacks + 1) * sizeof *frame);
+    if (!frame)
+        return rp_err_nomem(a->err, "joining traces");
+    code = add_stacks(a, frame, frame + s->nframes);
+    for (i = 0; code == RP_OK && i < s->n; i++)
+        code = add_sample(a, frame + s->nframes, i);
+    free(frame);
+    return code;
 }
 
 /* Processes without a name are named after their trace. */
@@ -418,16 +489,16 @@ static enum rp_code add_meta(struct appending *a)
                 break;
         if (k < sizeof of_the_one / sizeof *of_the_one)
             continue;
-        RP_TRY(text_of(a, t->meta[i].key, &key));
-        RP_TRY(text_of(a, t->meta[i].value, &value));
+        RP_TRY(text_of(a, RP_TEXT_KEY, RP_NONE, t->meta[i].key, &key));
+        RP_TRY(text_of(a, RP_TEXT_JSON, t->meta[i].key, t->meta[i].value, &value));
         RP_TRY(rp_builder_add_meta(a->b, key, value, t->meta[i].after_events, a->err));
     }
     to->base_ns = t->base_ns;
     to->has_base = t->has_base;
     to->rank = RP_NO_RANK;
-    RP_TRY(text_of(a, t->format, &to->format));
-    RP_TRY(text_of(a, t->framework, &to->framework));
-    return text_of(a, t->framework_version, &to->framework_version);
+    RP_TRY(text_of(a, RP_TEXT_CATEGORY, RP_NONE, t->format, &to->format));
+    RP_TRY(text_of(a, RP_TEXT_CATEGORY, RP_NONE, t->framework, &to->framework));
+    return text_of(a, RP_TEXT_CATEGORY, RP_NONE, t->framework_version, &to->framework_version);
 }
 
 static int by_seq(const void *pa, const void *pb, void *user)
@@ -448,7 +519,8 @@ static enum rp_code find_order(struct appending *a)
 
     for (k = 0; k < t->ntracks; k++)
         for (e = t->tracks[k].first; a->track[k] != RP_NONE && e < t->tracks[k].end; e++)
-            RP_TRY(rp_vec_push(&a->order, e, a->err));
+            if (!a->how->events || a->how->events[e])
+                RP_TRY(rp_vec_push(&a->order, e, a->err));
     if (a->order.n)
         qsort_r(a->order.at, a->order.n, sizeof *a->order.at, by_seq, t->ev.seq);
     return RP_OK;
@@ -472,6 +544,7 @@ static enum rp_code add_all(struct appending *a)
         RP_TRY(add_flow(a, i));
     for (i = 0; i < a->how->narrows; i++)
         RP_TRY(add_arrow(a, i));
+    RP_TRY(add_samples(a));
     return a->how->meta ? add_meta(a) : RP_OK;
 }
 

@@ -77,6 +77,7 @@ void rp_builder_free(struct rp_builder *b)
         return;
     release_events(&b->ev);
     release_flows(&b->flows);
+    rp_build_samples_release(&b->samples);
     rp_build_args_release(&b->args);
     rp_vec_release(&b->link_id);
     rp_vec_release(&b->links.native_id);

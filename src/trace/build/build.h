@@ -73,6 +73,35 @@ struct rp_raw_flow {
 enum rp_code rp_builder_add_flow(struct rp_builder *b, const struct rp_raw_flow *flow,
                                  struct rp_err *err);
 
+/*
+ * Samples of call stacks (trace/samples.h). A reader makes the stack from the outermost frame to
+ * the innermost, then adds the sample:
+ *
+ *     stack = RP_NONE;
+ *     for each frame, outermost first:
+ *         rp_builder_frame(b, &frame, &id, err);          the same id for the same frame
+ *         rp_builder_stack(b, stack, id, &stack, err);    the same id for the same stack
+ *     rp_builder_add_sample(b, &(struct rp_raw_sample){...}, err);
+ *
+ * They may be added in any order, before, between and after events. Weights are nanoseconds unless
+ * samples.unit of rp_builder_borrow_trace says otherwise, which holds for the whole trace.
+ */
+enum rp_code rp_builder_frame(struct rp_builder *b, const struct rp_call_frame *frame,
+                              uint32_t *out, struct rp_err *err);
+enum rp_code rp_builder_stack(struct rp_builder *b, uint32_t parent, uint32_t frame, uint32_t *out,
+                              struct rp_err *err);
+
+struct rp_raw_sample {
+    int64_t ts_ns;  /* on the clock of the events; RP_NO_TS: not known */
+    int64_t weight; /* how long it stands for, such as the time since the sample before */
+    rp_track track; /* its thread */
+    uint32_t stack; /* RP_NONE: could not be read */
+    uint8_t flags;  /* RP_SAMPLE_RAN or _WAITED, ...; 0: not known */
+};
+
+enum rp_code rp_builder_add_sample(struct rp_builder *b, const struct rp_raw_sample *sample,
+                                   struct rp_err *err);
+
 /* Metadata of the file; keys and values are kept in order, for an exact round trip. */
 enum rp_code rp_builder_add_meta(struct rp_builder *b, rp_str key, rp_str value, bool after_events,
                                  struct rp_err *err);
@@ -82,8 +111,9 @@ enum rp_code rp_builder_warn(struct rp_builder *b, struct rp_err *err, const cha
     RP_PRINTF(3, 4);
 /*
  * Fields that the reader sets directly: base_ns, has_base, rank, world_size, format, framework,
- * framework_version, and in health non_int_ts and everything from bad_time on. The passes count the
- * rest; for missing_dur, missing_ts, negative_dur and absurd_dur the larger of both counts is kept.
+ * framework_version, samples.unit and samples.unit_name, and in health non_int_ts and everything
+ * from bad_time on. The passes count the rest; for missing_dur, missing_ts, negative_dur and
+ * absurd_dur the larger of both counts is kept.
  */
 struct rp_trace *rp_builder_borrow_trace(struct rp_builder *b);
 
@@ -109,6 +139,16 @@ struct rp_append_arrow {
     const char *name;
 };
 
+/* What a text of an appended trace is. */
+enum rp_text_use {
+    RP_TEXT_NAME,     /* of an event or an arrow */
+    RP_TEXT_CATEGORY, /* of events; of a trace its format, framework and version */
+    RP_TEXT_KEY,      /* of an argument or of metadata */
+    RP_TEXT_VALUE,    /* of an argument; JSON where its type is RP_ARG_RAW */
+    RP_TEXT_JSON,
+    RP_TEXT_ID /* a process, a thread or a chain that is named by a text */
+};
+
 struct rp_append {
     uint32_t index;     /* of the trace among the joined ones */
     int64_t pid_step;   /* larger than the number of processes of any trace: process k gets index *
@@ -124,6 +164,14 @@ struct rp_append {
     const struct rp_append_arrow *arrows;
     size_t narrows;
     bool meta; /* its metadata becomes that of the joined trace */
+    /* By event, end of an arrow and sample: 0 leaves it out. NULL: all are appended. */
+    const uint8_t *events, *flows, *samples;
+    /* Writes other texts: interns in the builder what stands in place of the text s. key: of the
+       argument that has the value, else RP_NONE; both are of the appended trace. NULL: texts stay.
+     */
+    enum rp_code (*text)(void *text_user, struct rp_builder *b, enum rp_text_use use, rp_str key,
+                         rp_str s, rp_str *out, struct rp_err *err);
+    void *text_user;
     /* Undoes a join (trace/merged.h): only the processes of this rank are appended, with the ids
        and names they had. pid_step, time, arrows and meta are not used then. NULL: all processes.
      */

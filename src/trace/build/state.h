@@ -43,6 +43,17 @@ struct rp_build_flows {
     RP_VEC(uint8_t) flags;
 };
 
+struct rp_build_samples {
+    RP_VEC(int64_t) ts_ns;
+    RP_VEC(int64_t) weight;
+    RP_VEC(uint32_t) track;
+    RP_VEC(uint32_t) stack;
+    RP_VEC(uint8_t) flags;
+    RP_VEC(struct rp_call_frame) frames;
+    RP_VEC(struct rp_call_stack) stacks;
+    struct rp_map frame_of, stack_of;
+};
+
 /* The rows of a shape that do not fill a block yet, column by column, and the full blocks. */
 struct rp_build_shape {
     uint32_t nkeys, first_key;
@@ -74,6 +85,7 @@ struct rp_builder {
     struct rp_strtab str;
     struct rp_build_events ev;
     struct rp_build_flows flows;
+    struct rp_build_samples samples;
     struct rp_build_args args;
     RP_VEC(int64_t) link_id; /* one for each event that has one, before the pass `ids` */
     struct rp_build_links links;
@@ -99,6 +111,9 @@ enum rp_code rp_build_args_row(struct rp_build_args *args, uint16_t shape,
 enum rp_code rp_build_args_seal(struct rp_builder *b, struct rp_err *err);
 /* Makes spilled arguments that were added after sealing visible in trace->args. */
 void rp_build_args_show_spilled(struct rp_builder *b);
+
+/* samples.c */
+void rp_build_samples_release(struct rp_build_samples *samples);
 
 /* For each origin the first one with the same category: a small number for a category. */
 enum rp_code rp_build_categories(const struct rp_builder *b, rp_row_vec *out, struct rp_err *err);

@@ -19,6 +19,7 @@ static const struct {
     {"counts", "health checks that need the order of the file", rp_pass_counts},
     {"pairs", "a begin and its end become one event", rp_pass_pairs},
     {"order", "events by track, start, longer first, order of the file", rp_pass_order},
+    {"samples", "samples of stacks by track, time, order of the file", rp_pass_samples},
     {"tracks", "kinds of events and tracks, devices of processes", rp_pass_tracks},
     {"parents", "the span around each event of a thread", rp_pass_parents},
     {"flows", "the span at each end of an arrow", rp_pass_flows},

@@ -23,6 +23,7 @@ enum rp_code rp_pass_metadata(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_counts(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_pairs(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_order(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_samples(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_tracks(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_parents(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_flows(struct rp_builder *b, struct rp_err *err);

@@ -46,6 +46,25 @@ static enum rp_code freeze_flows(struct rp_builder *b, struct rp_err *err)
     return RP_OK;
 }
 
+static enum rp_code freeze_samples(struct rp_builder *b, struct rp_err *err)
+{
+    struct rp_trace_store *store = b->trace->store;
+    struct rp_build_samples *from = &b->samples;
+    struct rp_call_samples *to = &b->trace->samples;
+
+    to->n = (uint32_t)from->ts_ns.n;
+    to->nframes = (uint32_t)from->frames.n;
+    to->nstacks = (uint32_t)from->stacks.n;
+    TAKE(to->ts_ns, from->ts_ns);
+    TAKE(to->weight, from->weight);
+    TAKE(to->track, from->track);
+    TAKE(to->stack, from->stack);
+    TAKE(to->flags, from->flags);
+    TAKE(to->frame, from->frames);
+    TAKE(to->stacks, from->stacks);
+    return RP_OK;
+}
+
 static enum rp_code freeze_links_and_args(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_trace_store *store = b->trace->store;
@@ -104,6 +123,7 @@ enum rp_code rp_pass_freeze(struct rp_builder *b, struct rp_err *err)
 {
     RP_TRY(freeze_events(b, err));
     RP_TRY(freeze_flows(b, err));
+    RP_TRY(freeze_samples(b, err));
     RP_TRY(freeze_links_and_args(b, err));
     RP_TRY(freeze_tables(b, err));
     return freeze_strings(b, err);

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 
 #include <stdint.h>
+#include <string.h>
 
 struct rp_sort_keys {
     uint32_t n, ntracks;
@@ -36,6 +37,18 @@ void rp_sort_scratch_release(struct rp_sort_scratch *scratch);
  */
 enum rp_code rp_index_sort(const struct rp_sort_keys *keys, rp_row_vec *perm, rp_row_vec *begin,
                            struct rp_sort_scratch *scratch, struct rp_err *err);
+
+/* Puts a column into the order of the rows; scratch has room for a word a row. */
+#define RP_PERMUTE(column, type, perm, scratch)                  \
+    do {                                                         \
+        type *to_ = (type *)(void *)(scratch);                   \
+        size_t i_;                                               \
+        for (i_ = 0; i_ < (perm)->n; i_++)                       \
+            to_[i_] = (column)->at[(perm)->at[i_]];              \
+        if ((perm)->n)                                           \
+            memcpy((column)->at, to_, (perm)->n * sizeof(type)); \
+        (column)->n = (perm)->n;                                 \
+    } while (0)
 
 /* Stable sort of n words by the bits from `low` up. The result is in a or in tmp (also n words): it
  * is returned. */

@@ -9,28 +9,17 @@
 #include "trace/finish/finish.h"
 #include "trace/finish/index_sort.h"
 
-#define PERMUTE(column, type)                                  \
-    do {                                                       \
-        type *to_ = (type *)(void *)scratch;                   \
-        size_t i_;                                             \
-        for (i_ = 0; i_ < perm->n; i_++)                       \
-            to_[i_] = (column)->at[perm->at[i_]];              \
-        if (perm->n)                                           \
-            memcpy((column)->at, to_, perm->n * sizeof(type)); \
-        (column)->n = perm->n;                                 \
-    } while (0)
-
 static void permute_all(struct rp_build_events *ev, const rp_row_vec *perm, uint64_t *scratch)
 {
-    PERMUTE(&ev->ts_ns, int64_t);
-    PERMUTE(&ev->dur_ns, int64_t);
-    PERMUTE(&ev->name, uint32_t);
-    PERMUTE(&ev->track, uint32_t);
-    PERMUTE(&ev->link, uint32_t);
-    PERMUTE(&ev->arg_row, uint32_t);
-    PERMUTE(&ev->shape, uint16_t);
-    PERMUTE(&ev->origin, uint16_t);
-    PERMUTE(&ev->flags, uint8_t);
+    RP_PERMUTE(&ev->ts_ns, int64_t, perm, scratch);
+    RP_PERMUTE(&ev->dur_ns, int64_t, perm, scratch);
+    RP_PERMUTE(&ev->name, uint32_t, perm, scratch);
+    RP_PERMUTE(&ev->track, uint32_t, perm, scratch);
+    RP_PERMUTE(&ev->link, uint32_t, perm, scratch);
+    RP_PERMUTE(&ev->arg_row, uint32_t, perm, scratch);
+    RP_PERMUTE(&ev->shape, uint16_t, perm, scratch);
+    RP_PERMUTE(&ev->origin, uint16_t, perm, scratch);
+    RP_PERMUTE(&ev->flags, uint8_t, perm, scratch);
     ev->n = (uint32_t)perm->n;
 }
 

@@ -211,7 +211,6 @@ enum rp_code rp_pass_pairs(struct rp_builder *b, struct rp_err *err)
     enum rp_code code = RP_OK;
     int async;
 
-    b->trace->health.unended = b->trace->health.unbegun = 0;
     for (async = 0; code == RP_OK && async < 2; async++) {
         struct pairing w = {.b = b, .async = async};
 

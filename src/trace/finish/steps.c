@@ -13,6 +13,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PROFILER_STEP "ProfilerStep#"
 
@@ -128,8 +129,14 @@ static bool is_recorded(const struct rp_builder *b, int64_t begin_ns, int64_t en
 
 #define WINDOWS_MOST 64 /* breaks that are looked at: each costs a look at all events */
 
-/* A profiler with a schedule records a few steps, pauses, and records again: between two windows no
-   step is longer than the pause, and nothing was recorded. */
+/* Whether the profiler did not record the steps between these two, by its own count. */
+static bool skips_steps(const struct rp_step *a, const struct rp_step *b)
+{
+    return a->source == RP_STEP_PROFILER && a->number < INT64_MAX && b->number > a->number + 1;
+}
+
+/* A profiler with a schedule records a few steps, pauses, and records again. Where it does not
+   count steps, no step is longer than the pause between two windows, and nothing was recorded. */
 static void find_windows(struct rp_builder *b)
 {
     struct rp_step *s = b->steps.at;
@@ -139,15 +146,54 @@ static void find_windows(struct rp_builder *b)
     for (i = 0; i < b->steps.n; i++)
         if (rp_step_between(s[i].begin_ns, s[i].end_ns) > longest)
             longest = rp_step_between(s[i].begin_ns, s[i].end_ns);
-    for (i = 0; i + 1 < b->steps.n && looks < WINDOWS_MOST; i++) {
+    for (i = 0; i + 1 < b->steps.n; i++) {
         int64_t end = s[i].work_end_ns > s[i].end_ns ? s[i].work_end_ns : s[i].end_ns;
 
-        if (rp_step_between(end, s[i + 1].begin_ns) <= longest)
-            continue;
-        looks++;
-        if (!is_recorded(b, end, s[i + 1].begin_ns))
+        if (skips_steps(&s[i], &s[i + 1]))
             s[i].flags |= RP_STEP_BREAK_AFTER;
+        else if (looks < WINDOWS_MOST && rp_step_between(end, s[i + 1].begin_ns) > longest) {
+            looks++;
+            if (!is_recorded(b, end, s[i + 1].begin_ns))
+                s[i].flags |= RP_STEP_BREAK_AFTER;
+        }
     }
+}
+
+#define CUT_OFF 2 /* times less work than the others: the last step is not a whole one */
+#define CUT_OFF_PAIR                                                            \
+    10 /* the same where there is only one other, which may have had more to do \
+        */
+
+/* The profiler begins a step whenever one ends, and so also when recording is about to end: what
+   is left then is no step, but what happened until the end. */
+static enum rp_code flag_cut_off(struct rp_builder *b, struct rp_err *err)
+{
+    struct rp_step *s = b->steps.at, *last = s + b->steps.n - 1;
+    size_t i, n = b->steps.n, least = SIZE_MAX, times = n > 2 ? CUT_OFF : CUT_OFF_PAIR;
+    int64_t shortest = INT64_MAX;
+    RP_VEC(size_t) calls = {0};
+    rp_event e;
+
+    RP_TRY(rp_vec_reserve(&calls, n, err));
+    memset(calls.at, 0, n * sizeof *calls.at);
+    for (e = 0; e < b->ev.n; e++) {
+        if (b->ev.kind.at[e] != RP_KIND_CPU_OP && b->ev.kind.at[e] != RP_KIND_RUNTIME)
+            continue;
+        RP_LOWER_BOUND(i, n, s[i].begin_ns <= b->ev.ts_ns.at[e]);
+        if (i)
+            calls.at[i - 1] += b->ev.ts_ns.at[e] < s[i - 1].end_ns;
+    }
+    for (i = 0; i + 1 < n; i++) {
+        int64_t dur = rp_step_between(s[i].begin_ns, s[i].end_ns);
+
+        least = calls.at[i] < least ? calls.at[i] : least;
+        shortest = dur < shortest ? dur : shortest;
+    }
+    if (calls.at[n - 1] < least / times &&
+        rp_step_between(last->begin_ns, last->end_ns) < shortest / (int64_t)times)
+        last->flags |= RP_STEP_CUT_OFF;
+    rp_vec_release(&calls);
+    return RP_OK;
 }
 
 typedef enum rp_code step_finder(struct rp_builder *b, struct rp_err *err);
@@ -165,9 +211,15 @@ struct found {
 static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct found *out,
                              struct rp_err *err)
 {
+    bool layers = false;
+
     b->steps.n = 0;
     RP_TRY(find(b, err));
     put_in_order(b);
+    if (find == rp_steps_by_forward || find == rp_steps_by_repetition)
+        RP_TRY(rp_steps_are_layers(b, &layers, err));
+    if (layers)
+        b->steps.n = 0;
     out->share = b->steps.n ? covered_share(b) : 0;
     out->steps.at = b->steps.at;
     out->steps.n = b->steps.n;
@@ -205,10 +257,8 @@ static enum rp_code choose_steps(struct rp_builder *b, struct rp_err *err)
     return code;
 }
 
-enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
+static enum rp_code find_steps(struct rp_builder *b, struct rp_err *err)
 {
-    struct rp_mark_view v;
-
     RP_TRY(rp_steps_by_profiler(b, err));
     if (b->steps.n)
         RP_TRY(rp_steps_by_marks(b, err));
@@ -220,10 +270,66 @@ enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
         RP_TRY(choose_steps(b, err));
     if (!b->steps.n)
         RP_TRY(rp_steps_by_runs(b, err));
+    return RP_OK;
+}
+
+/* Adds how much of each step lies in the span. */
+static void add_overlap(const struct rp_builder *b, rp_event span, int64_t *covered_ns)
+{
+    int64_t begin = b->ev.ts_ns.at[span], end = rp_build_end_ns(b, span);
+    size_t i;
+
+    RP_LOWER_BOUND(i, b->steps.n, b->steps.at[i].begin_ns <= begin);
+    for (i -= i > 0; i < b->steps.n && b->steps.at[i].begin_ns < end; i++) {
+        const struct rp_step *s = &b->steps.at[i];
+        int64_t from = s->begin_ns > begin ? s->begin_ns : begin;
+        int64_t to = s->end_ns < end ? s->end_ns : end;
+
+        if (from < to && to < s->end_ns)
+            covered_ns[i] = INT64_MAX / 2; /* detail begins in it, which delays it */
+        else if (from < to && covered_ns[i] < INT64_MAX / 2)
+            covered_ns[i] += rp_step_between(from, to);
+    }
+}
+
+/* Steps of which more than half lies in spans where our recorder recorded no detail, and those in
+   which such a span ends. */
+static enum rp_code flag_without_detail(struct rp_builder *b, struct rp_err *err)
+{
+    rp_str name = rp_build_find_str(b, "without detail");
+    RP_VEC(int64_t) covered = {0};
+    size_t i;
+
+    if (name == RP_NONE || !b->steps.n)
+        return RP_OK;
+    RP_TRY(rp_vec_reserve(&covered, b->steps.n, err));
+    memset(covered.at, 0, b->steps.n * sizeof *covered.at);
+    for (rp_event e = 0; e < b->ev.n; e++)
+        if (b->ev.name.at[e] == name && rp_step_is_span(b, e))
+            add_overlap(b, e, covered.at);
+    for (i = 0; i < b->steps.n; i++)
+        if (covered.at[i] > rp_step_between(b->steps.at[i].begin_ns, b->steps.at[i].end_ns) / 2)
+            b->steps.at[i].flags |= RP_STEP_NO_DETAIL;
+    rp_vec_release(&covered);
+    return RP_OK;
+}
+
+enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err)
+{
+    struct rp_mark_view v;
+    bool cut;
+
+    RP_TRY(rp_steps_by_cut(b, &cut, err));
+    if (!cut)
+        RP_TRY(find_steps(b, err));
     put_in_order(b);
     v = rp_mark_view_of_builder(b);
     rp_steps_end_work(&v, b->steps.at, b->steps.n);
-    if (b->steps.n && rp_step_source_is_mark(b->steps.at[0].source))
+    if (!cut && b->steps.n && rp_step_source_is_mark(b->steps.at[0].source))
         find_windows(b);
+    if (!cut && b->steps.n > 1 && b->steps.at[0].source == RP_STEP_PROFILER)
+        RP_TRY(flag_cut_off(b, err));
+    if (!cut)
+        RP_TRY(flag_without_detail(b, err));
     return RP_OK;
 }

@@ -8,6 +8,9 @@
 #include "trace/finish/mark_view.h"
 #include "trace/step_patterns.h"
 
+/* What the metadata of a part of a trace says (trace/copy.h); *found: there is such a record, also
+   of no step. */
+enum rp_code rp_steps_by_cut(struct rp_builder *b, bool *found, struct rp_err *err);
 /* "ProfilerStep#12" in a category that marks steps. */
 enum rp_code rp_steps_by_profiler(struct rp_builder *b, struct rp_err *err);
 /* The names that servers use, which also describe the profiler's steps. */
@@ -27,6 +30,9 @@ enum rp_code rp_steps_by_loader(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_by_forward(struct rp_builder *b, struct rp_err *err);
 /* Unmarked steps: the same sequence of work repeats. */
 enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err);
+
+/* Whether the steps in b are layers of one pass, by the numbers in the names of modules. */
+enum rp_code rp_steps_are_layers(const struct rp_builder *b, bool *out, struct rp_err *err);
 
 /* The smallest period of the sequence: at least three repetitions, nine of ten elements equal to
    the one a period later, two different names. 0: none. Only the first 2^18 elements are examined.

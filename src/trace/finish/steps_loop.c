@@ -12,7 +12,8 @@
  *     a forward pass  "aten::embedding": a language model looks its tokens up, in generation
  *                     once for each new token; a step begins there
  *
- * A round may do it several times (two optimizers, gradients that are accumulated): the work
+ * A round may do it several times (two optimizers, gradients that are accumulated): where the
+ * recorder has told optimizers apart, their order tells how often; else the work
  * between two of them is compared with the work between those 2, 3, ... later, and the smallest
  * distance at which it is the same is a round. Something that happens now and then, such as a loss
  * that is read every fifth step, hardly changes the work, so it does not make a round of five; nor
@@ -38,6 +39,7 @@
 #define MOST_MARKS    16   /* of a round */
 #define SAMPLED_ROUND 64   /* rounds that are compared */
 #define SAME          0.05 /* rounds whose work differs by less are the same */
+#define LEAST_CHANGE  0.02 /* the same on average, from one mark to the next */
 #define WARM_UP_RATIO 2    /* a first step that takes longer than that many usual ones is warm-up */
 
 enum loop_kind {
@@ -53,6 +55,7 @@ struct loop_mark {
     rp_event event;
     int64_t begin_ns, end_ns, work_ns; /* work: of the device, launched in it */
     rp_str name;
+    rp_str owner; /* "optimizer 2": the recorder tells those of one class apart; RP_NONE */
 };
 
 struct loop {
@@ -121,6 +124,12 @@ static uint32_t busiest_track(struct loop *w)
     return best;
 }
 
+static bool is_owner(const struct rp_builder *b, rp_event e)
+{
+    return b->ev.kind.at[e] == RP_KIND_INSTANT &&
+           begins_with(rp_strtab_borrow(&b->str, b->ev.name.at[e]), "optimizer ");
+}
+
 /* The marks of a track, without those inside another. */
 static enum rp_code list_marks(struct loop *w, uint32_t track, struct rp_err *err)
 {
@@ -129,8 +138,11 @@ static enum rp_code list_marks(struct loop *w, uint32_t track, struct rp_err *er
 
     w->marks.n = 0;
     for (rp_event e = b->tracks.at[track].first; e < b->tracks.at[track].end; e++) {
-        struct loop_mark mark = {e, b->ev.ts_ns.at[e], rp_build_end_ns(b, e), 0, b->ev.name.at[e]};
+        struct loop_mark mark = {e, b->ev.ts_ns.at[e], rp_build_end_ns(b, e),
+                                 0, b->ev.name.at[e],  RP_NONE};
 
+        if (mark.begin_ns < until && is_owner(b, e))
+            w->marks.at[w->marks.n - 1].owner = mark.name;
         if (mark.begin_ns < until || !is_mark(w, e))
             continue;
         RP_TRY(rp_vec_push(&w->marks, mark, err));
@@ -249,7 +261,7 @@ static enum rp_code mark_runs(struct loop *w, const struct loop_runs *r, struct 
 
         mark = &w->marks.at[r->run.at[i]];
         if (r->run.at[i] == w->marks.n) {
-            *mark = (struct loop_mark){e, begin, end, 0, r->module.at[i]};
+            *mark = (struct loop_mark){e, begin, end, 0, r->module.at[i], RP_NONE};
             w->marks.n++;
         }
         mark->begin_ns = begin < mark->begin_ns ? begin : mark->begin_ns;
@@ -288,11 +300,13 @@ static int64_t boundary_after(const struct loop *w, size_t i)
     return i + 1 < w->marks.n ? boundary(w, i + 1) : INT64_MAX;
 }
 
-/* How many of the rounds differ from that `lag` marks later: 0 to 1. */
+/* How much rounds differ from those `lag` marks later, on average: 0 to 1. A recorder that keeps
+   only long operators makes every round a little different by chance, at every lag alike. */
 static double difference(const struct loop *w, size_t lag)
 {
     size_t n = w->marks.n - 1, from = n > SAMPLED_ROUND + lag ? (n - SAMPLED_ROUND - lag) / 2 : 0;
-    size_t count = 0, differ = 0, i;
+    double differ = 0;
+    size_t count = 0, i;
 
     for (i = from; i + lag < n && count < SAMPLED_ROUND; i++) {
         double one = rp_loop_work_differs(&w->work, boundary(w, i), boundary(w, i + 1),
@@ -300,10 +314,10 @@ static double difference(const struct loop *w, size_t lag)
 
         if (isnan(one))
             continue; /* recorded without detail */
-        differ += one >= SAME;
+        differ += one;
         count++;
     }
-    return count ? (double)differ / (double)count : 1;
+    return count ? differ / (double)count : 1;
 }
 
 static bool has_backward(const struct loop *w, int64_t begin_ns, int64_t end_ns)
@@ -339,13 +353,35 @@ static bool is_now_and_then(const struct loop *w, size_t lag)
     return adds_evaluation(w, other, most);
 }
 
+/* After how many marks the owners of the later half come in the same order again; 0: they are not
+   known, there is only one, or there is no order. */
+static size_t owners_of_round(const struct loop *w)
+{
+    const struct loop_mark *m = w->marks.at;
+    size_t from = w->marks.n / 2, lag, i;
+
+    for (i = from; i < w->marks.n && m[i].owner == m[from].owner; i++)
+        ;
+    if (i == w->marks.n)
+        return 0;
+    for (lag = 2; lag <= MOST_MARKS && 2 * lag <= w->marks.n - from; lag++) {
+        for (i = from; i + lag < w->marks.n && m[i].owner == m[i + lag].owner; i++)
+            ;
+        if (i + lag == w->marks.n)
+            return lag;
+    }
+    return 0;
+}
+
 /* How many marks a round has. */
 static size_t marks_of_round(const struct loop *w)
 {
     double one = difference(w, 1);
-    size_t lag;
+    size_t lag = owners_of_round(w);
 
-    if (one < SAME)
+    if (lag)
+        return lag;
+    if (one < LEAST_CHANGE)
         return 1;
     for (lag = 2; lag <= MOST_MARKS && 3 * lag <= w->marks.n; lag++)
         if (difference(w, lag) < one / 2)
@@ -470,18 +506,6 @@ static void flag_warm_up(const struct loop *w, struct rp_step *steps, size_t n)
         steps[i].flags |= RP_STEP_WARM_UP;
 }
 
-/* Steps with less than half of the usual work, between marks of the recorder that say so. */
-static void flag_without_detail(const struct loop *w, struct rp_step *steps, size_t n)
-{
-    size_t i;
-
-    if (rp_build_find_str(w->b, "without detail") == RP_NONE)
-        return;
-    for (i = 0; i < n; i++)
-        if (rp_loop_work_count(&w->work, steps[i].begin_ns, steps[i].end_ns) < w->usual / 2 + 1)
-            steps[i].flags |= RP_STEP_NO_DETAIL;
-}
-
 static enum rp_code make_steps(struct loop *w, struct rp_err *err)
 {
     size_t i;
@@ -496,7 +520,6 @@ static enum rp_code make_steps(struct loop *w, struct rp_err *err)
         if (w->b->steps.at[i].end_ns < w->b->steps.at[i + 1].begin_ns)
             w->b->steps.at[i].flags |= RP_STEP_BREAK_AFTER;
     flag_warm_up(w, w->b->steps.at, w->b->steps.n);
-    flag_without_detail(w, w->b->steps.at, w->b->steps.n);
     return RP_OK;
 }
 

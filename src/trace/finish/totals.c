@@ -31,10 +31,21 @@ static void close_window(const struct window *w, int64_t *begin, int64_t *end)
     *end = w->begin <= w->end ? w->end : 0;
 }
 
+/* A thread that waits is sampled at the begin of its wait. */
+static int64_t sample_end_ns(const struct rp_build_samples *s, bool is_time, uint32_t i)
+{
+    int64_t end = s->ts_ns.at[i];
+
+    if (s->flags.at[i] & RP_SAMPLE_WAITED && is_time && s->weight.at[i] > 0)
+        add_to(&end, s->weight.at[i]);
+    return end;
+}
+
 static void sum_up(struct rp_builder *b)
 {
     struct window gpu = {INT64_MAX, INT64_MIN}, work = gpu, span = gpu;
     struct rp_totals *t = &b->trace->totals;
+    bool is_time = b->trace->samples.unit == RP_WEIGHT_NS;
     uint32_t i;
 
     memset(t, 0, sizeof *t);
@@ -58,6 +69,9 @@ static void sum_up(struct rp_builder *b)
         if (device || kind == RP_KIND_CPU_OP || kind == RP_KIND_RUNTIME)
             widen_window(&work, ts, end);
     }
+    for (i = 0; i < b->samples.ts_ns.n; i++)
+        if (b->samples.ts_ns.at[i] != RP_NO_TS)
+            widen_window(&span, b->samples.ts_ns.at[i], sample_end_ns(&b->samples, is_time, i));
     close_window(&gpu, &t->gpu_begin_ns, &t->gpu_end_ns);
     close_window(&work, &t->work_begin_ns, &t->work_end_ns);
     close_window(&span, &t->span_begin_ns, &t->span_end_ns);

@@ -60,16 +60,24 @@ static const struct rp_rpt_section sections[] = {
     ARRAY(66, "arrow events", flows.event, nflows, RP_NEED_FLOWS),
     ARRAY(67, "arrow shapes", flows.shape, nflows, RP_NEED_ARGS),
     ARRAY(68, "arrow arg_row", flows.arg_row, nflows, RP_NEED_ARGS),
+    ARRAY(70, "sample ts_ns", samples.ts_ns, nsamples, RP_NEED_SAMPLES),
+    ARRAY(71, "sample weights", samples.weight, nsamples, RP_NEED_SAMPLES),
+    ARRAY(72, "sample tracks", samples.track, nsamples, RP_NEED_SAMPLES),
+    ARRAY(73, "sample stacks", samples.stack, nsamples, RP_NEED_SAMPLES),
+    ARRAY(74, "sample flags", samples.flags, nsamples, RP_NEED_SAMPLES),
+    ARRAY(75, "frames", samples.frame, nframes, RP_NEED_SAMPLES),
+    ARRAY(76, "stacks", samples.stacks, nstacks, RP_NEED_SAMPLES),
 };
 
 _Static_assert(sizeof(struct rp_rpt_header) == 64, "as docs/formats/rpt.md has it");
 _Static_assert(sizeof(struct rp_rpt_entry) == 32, "as docs/formats/rpt.md has it");
-_Static_assert(sizeof(struct rp_rpt_head) == 208, "as docs/formats/rpt.md has it");
+_Static_assert(sizeof(struct rp_rpt_head) == 240, "as docs/formats/rpt.md has it");
 _Static_assert(sizeof(struct rp_origin) == 8 && sizeof(struct rp_process) == 32 &&
                    sizeof(struct rp_track_info) == 40 && sizeof(struct rp_step) == 64 &&
                    sizeof(struct rp_device) == 32 && sizeof(struct rp_meta) == 12 &&
                    sizeof(struct rp_shape) == 12 && sizeof(struct rp_arg_block) == 16 &&
-                   sizeof(struct rp_spilled) == 16,
+                   sizeof(struct rp_spilled) == 16 && sizeof(struct rp_call_frame) == 16 &&
+                   sizeof(struct rp_call_stack) == 8,
                "records of the file have no holes: docs/formats/rpt.md");
 
 const struct rp_rpt_section *rp_rpt_sections(size_t *n)
@@ -108,7 +116,12 @@ struct rp_rpt_head rp_rpt_head_of(const struct rp_trace *t)
                                 .nlinks = t->links.n,
                                 .nlink_offsets = (uint64_t)t->links.n + 1,
                                 .nmembers = t->links.offset[t->links.n],
-                                .nflows = t->flows.n};
+                                .nflows = t->flows.n,
+                                .nsamples = t->samples.n,
+                                .nframes = t->samples.nframes,
+                                .nstacks = t->samples.nstacks,
+                                .weight_unit = t->samples.unit,
+                                .weight_name = t->samples.unit_name};
 }
 
 static uint64_t turn(uint64_t lane, uint64_t word)

@@ -8,7 +8,7 @@
 #include "trace/trace.h"
 
 #define RP_RPT_MAGIC      "\x89RPT\r\n\x1a\n"
-#define RP_RPT_VERSION    3
+#define RP_RPT_VERSION    4
 #define RP_RPT_BYTE_ORDER 0x01020304u
 #define RP_RPT_ALIGN      64
 
@@ -41,6 +41,8 @@ struct rp_rpt_head {
     uint64_t norigins, nprocesses, ntracks, nsteps, ndevices, nmeta, nwarnings;
     uint64_t nshapes, nkeys, nblocks, ndata, nspill_offsets, nspilled;
     uint64_t nlinks, nlink_offsets, nmembers, nflows;
+    uint64_t nsamples, nframes, nstacks;
+    uint32_t weight_unit, weight_name;
 };
 
 /* A section: its number in the file and where its array is in a trace. */

@@ -138,7 +138,7 @@ static enum rp_code set_counts(struct rp_trace *t, const struct rp_rpt_head *hea
         head->nevents,  head->nstrings, head->norigins, head->nprocesses,     head->ntracks,
         head->nsteps,   head->ndevices, head->nmeta,    head->nwarnings,      head->nshapes,
         head->nkeys,    head->nblocks,  head->nspilled, head->nspill_offsets, head->nlinks,
-        head->nmembers, head->nflows};
+        head->nmembers, head->nflows,   head->nsamples, head->nframes,        head->nstacks};
     size_t i;
 
     for (i = 0; i < sizeof counts / sizeof counts[0]; i++)
@@ -168,6 +168,11 @@ static enum rp_code set_counts(struct rp_trace *t, const struct rp_rpt_head *hea
     t->args.nspilled = (uint32_t)head->nspilled;
     t->links.n = (uint32_t)head->nlinks;
     t->flows.n = (uint32_t)head->nflows;
+    t->samples.n = (uint32_t)head->nsamples;
+    t->samples.nframes = (uint32_t)head->nframes;
+    t->samples.nstacks = (uint32_t)head->nstacks;
+    t->samples.unit = head->weight_unit;
+    t->samples.unit_name = head->weight_name;
     return RP_OK;
 }
 
@@ -287,8 +292,10 @@ static enum rp_code verify_group(const struct rp_trace *t, unsigned need, struct
         return rp_ranges_args(t, err);
     case RP_NEED_LINKS:
         return rp_ranges_links(t, nmembers, err);
-    default:
+    case RP_NEED_FLOWS:
         return rp_ranges_flows(t, err);
+    default:
+        return rp_ranges_samples(t, err);
     }
 }
 

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of a trace as a file of Arrow, as `query` writes the table of a run. */
+#include "convert/derived.h"
+#include "tables/ipc.h"
+
+#include <stdlib.h>
+
+static enum rp_code save_table(const struct rp_table_set *set, const struct rp_table *table,
+                               const char *path, struct rp_err *err)
+{
+    struct ArrowArrayStream stream;
+    enum rp_code code;
+    int64_t rows;
+
+    RP_TRY(rp_arrow_stream(set, table, NULL, 0, NULL, &stream, err));
+    code = rp_ipc_save(&stream, path, &rows, err);
+    stream.release(&stream);
+    return code;
+}
+
+static enum rp_code write_arrow(const struct rp_trace *trace, const char *path,
+                                const struct rp_write_options *options, struct rp_err *err)
+{
+    const struct rp_table *table =
+        rp_table_find(options && options->table ? options->table : "events");
+    struct rp_table_rank *rank = calloc(1, sizeof *rank);
+    struct rp_table_set set = {0};
+    enum rp_code code;
+
+    if (!rank)
+        return rp_err_nomem(err, "writing a table");
+    rank->trace = trace;
+    rank->number = trace->rank != RP_NO_RANK ? trace->rank : options ? options->rank : 0;
+    rank->path = options && options->input ? options->input : "";
+    rp_table_set_init(&set, rank, 1);
+    code = rp_table_prepare(&set, table, err);
+    if (code == RP_OK)
+        code = save_table(&set, table, path, err);
+    rp_table_set_release(&set);
+    return code;
+}
+
+const struct rp_writer rp_writer_arrow = {
+    .name = "arrow",
+    .endings = {".arrow", ".feather"},
+    .summary = "Arrow IPC file of one table",
+    .streams = true,
+    .available = true,
+    .by_rank = true,
+    .write = write_arrow,
+};

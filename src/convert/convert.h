@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_CONVERT_CONVERT_H
+#define RP_CONVERT_CONVERT_H
+/* Writing traces, for the questions of this room. */
+#include "dataset/question.h"
+#include "trace/trace.h"
+
+/* The formats of traces, for option tables. */
+#define RP_TRACE_FORMATS "rpt|json|perfetto|csv|sqlite|arrow|chakra|folded|speedscope|firefox|pprof"
+#define RP_ARROW_OPTION                                                                         \
+    {                                                                                           \
+        "table", 0, RP_OPT_CHOICE, "events|kernels|launches|operators|steps|collectives|ranks", \
+            NULL, "the table that 'arrow' writes (default: events)", 0                          \
+    }
+
+struct rp_written {
+    const char *input, *output, *format;
+    int64_t events, output_bytes; /* absent: written to standard output */
+};
+extern const struct rp_type rp_written_type;
+
+struct rp_written_list {
+    size_t nwritten;
+    struct rp_written *written;
+};
+
+struct rp_scrub;
+
+/* Writes all inputs as the settings `output` and `to` say; the list is in the arena of the result.
+   scrub: removes secrets before, or NULL. */
+enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                              const struct rp_settings *settings, struct rp_scrub *scrub,
+                              struct rp_result *result, struct rp_written_list *out,
+                              struct rp_err *err);
+
+/* A copy of a trace, or of a rank of it, without secrets (scrub.c). Of any thread. */
+enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loaded,
+                           const struct rp_trace *t, struct rp_trace **out, struct rp_err *err);
+
+#endif

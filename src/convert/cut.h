@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_CONVERT_CUT_H
+#define RP_CONVERT_CUT_H
+/*
+ * The part of a trace that is written: some of its steps or a window, and some kinds of events.
+ * Inside src/convert only.
+ */
+#include "base/limits.h"
+#include "result/settings.h"
+#include "trace/trace.h"
+
+/* For the option table of `convert`. */
+#define RP_CUT_OPTIONS                                                                          \
+    {"ranks", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "write these ranks only: '0,3' or '8-15'", 0}, \
+        {"steps",                                                                               \
+         0,                                                                                     \
+         RP_OPT_TEXT,                                                                           \
+         "FIRST[:COUNT]",                                                                       \
+         NULL,                                                                                  \
+         "write these steps only: '3:2' is the step with the number 3 and the next one",        \
+         0},                                                                                    \
+        {"window",                                                                              \
+         0,                                                                                     \
+         RP_OPT_TEXT,                                                                           \
+         "A..B",                                                                                \
+         NULL,                                                                                  \
+         "write what starts between two times, counted from the first event: '10ms..25ms'",     \
+         0},                                                                                    \
+    {                                                                                           \
+        "kinds", 0, RP_OPT_TEXT, "KIND,…", NULL,                                                \
+            "write these kinds of events only, as 'info' names them: 'kernel,runtime'", 0       \
+    }
+
+struct rp_trace_cut {
+    bool asked; /* any of the options was given */
+    const char *ranks;
+    bool has_steps, has_window;
+    int64_t first_step, nsteps; /* the number of the first one */
+    int64_t from_ns, to_ns;
+    uint32_t kinds; /* a bit for each enum rp_kind; 0: all */
+};
+
+enum rp_code rp_trace_cut_init(struct rp_trace_cut *cut, const struct rp_settings *settings,
+                               struct rp_err *err);
+
+/* The part of a trace, for messages that of `name`, which must be verified completely
+   (RP_NEED_ALL). O(events). */
+enum rp_code rp_trace_cut_make(const struct rp_trace_cut *cut, const struct rp_trace *t,
+                               const char *name, const struct rp_limits *limits,
+                               struct rp_trace **out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `scrub`: writes traces without what should not be shared (trace/secrets.h). Every text of a trace
+ * is cleaned once; times, numbers, ids and the structure stay, so answers stay. With --names, names
+ * become hashes, which are the same in all files; names that everybody knows (calls of runtimes,
+ * kernels of collectives, copies) stay, because what an event is follows from them.
+ */
+#include "base/hash.h"
+#include "convert/convert.h"
+#include "trace/copy.h"
+#include "trace/merged.h"
+#include "trace/meta.h"
+#include "trace/names.h"
+#include "trace/secrets.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ the result */
+
+struct removed_row {
+    const char *kind, *what;
+    int64_t count;
+};
+
+struct scrub_root {
+    size_t nwritten, nremoved;
+    struct rp_written *written;
+    struct removed_row *removed;
+    const char *summary;
+};
+
+static const struct rp_field removed_fields[] = {
+    RP_FIELD(struct removed_row, kind, STR, NONE, "kind", "kind of what was removed", 0),
+    RP_FIELD(struct removed_row, count, I64, COUNT, "places", "in so many places of all texts", 0),
+    RP_FIELD(struct removed_row, what, STR, NONE, "what", "what it is", RP_SHORTEN), RP_FIELD_END};
+static const struct rp_type removed_type = {"removed", sizeof(struct removed_row), removed_fields,
+                                            NULL};
+
+static const struct rp_field scrub_fields[] = {
+    RP_FIELD(struct scrub_root, summary, STR, NONE, NULL, "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct scrub_root, removed, &removed_type, "removed", "one row per kind", 0),
+    RP_FIELD_LIST(struct scrub_root, written, &rp_written_type, "written", "one row per file", 0),
+    RP_FIELD_END};
+static const struct rp_type scrub_type = {"scrub", sizeof(struct scrub_root), scrub_fields,
+                                          "removed"};
+
+/* ------------------------------------------------------------------ texts */
+
+struct rp_scrub {
+    bool names;
+    pthread_mutex_t lock;
+    int64_t counts[RP_SECRETS];
+};
+
+/* The texts of one trace. */
+struct cleaning {
+    const struct rp_scrub *scrub;
+    const struct rp_trace *t;
+    bool merged;
+    uint8_t *known; /* by string: a name that stays */
+    struct rp_secret_words words;
+    struct rp_map done; /* use, key and text -> the text in the builder */
+    struct rp_map ids;  /* ids of processes and threads without their secrets -> how many */
+    struct rp_emit clean;
+    int64_t counts[RP_SECRETS];
+};
+
+/* Values from which the kind of a thread, a device or a collective follows. */
+static bool is_known_value(const char *key, const char *text)
+{
+    static const char *const keys[] = {"Input type", "Output type", "Collective name", "dtype",
+                                       "stream",     "device",      "labels",          "kind"};
+    static const char *const starts[] = {"GPU",     "CPU",        "stream", "Stream",
+                                         "thread ", "/device:",   "/host:", "XLA",
+                                         "Steps",   "TensorFlow", "python"};
+    size_t i;
+
+    for (i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (!strcmp(key, keys[i]))
+            return true;
+    for (i = 0; i < sizeof starts / sizeof *starts; i++)
+        if (!strncmp(text, starts[i], strlen(starts[i])))
+            return true;
+    return false;
+}
+
+/* Whether --names makes a hash of it. Labels of ranks divide a merged trace: they stay. */
+static bool is_hashed(const struct cleaning *c, enum rp_text_use use, const char *key, rp_str s)
+{
+    if (!c->scrub->names || !rp_trace_str_len(c->t, s))
+        return false;
+    if (use == RP_TEXT_NAME)
+        return !c->known[s];
+    return use == RP_TEXT_VALUE && !is_known_value(key, rp_trace_str(c->t, s)) &&
+           !(c->merged && !strcmp(key, "name"));
+}
+
+static void clean_text(struct cleaning *c, enum rp_text_use use, const char *key, rp_str s)
+{
+    const char *text = rp_trace_str(c->t, s);
+    size_t n = rp_trace_str_len(c->t, s);
+    char hash[32];
+
+    rp_emit_reset(&c->clean);
+    if (is_hashed(c, use, key, s)) {
+        snprintf(hash, sizeof hash, "name_%012llx",
+                 (unsigned long long)(rp_hash_bytes(text, n) & 0xffffffffffffULL));
+        rp_emit_text(&c->clean, hash);
+        c->counts[RP_SECRET_NAME]++;
+    } else if (use == RP_TEXT_JSON) {
+        rp_secrets_clean_json(&c->words, key, text, n, &c->clean, c->counts);
+    } else {
+        rp_secrets_clean(&c->words,
+                         use == RP_TEXT_NAME || use == RP_TEXT_CATEGORY ? RP_SECRET_IN_NAME
+                                                                        : RP_SECRET_IN_VALUE,
+                         key, text, n, &c->clean, c->counts);
+    }
+}
+
+/* Workers that differ by an address or a number stay different: "<address>", "<address> 2". */
+static enum rp_code keep_apart(struct cleaning *c, rp_str s, struct rp_err *err)
+{
+    size_t n = rp_emit_length(&c->clean);
+    uint64_t hash = rp_hash_bytes(c->clean.buffer, n);
+    uint32_t before = rp_map_get(&c->ids, hash);
+    char number[16];
+
+    if (n == rp_trace_str_len(c->t, s) && !memcmp(c->clean.buffer, rp_trace_str(c->t, s), n))
+        return RP_OK;
+    before = before == RP_MAP_NONE ? 0 : before;
+    if (before) {
+        snprintf(number, sizeof number, " %u", before + 1);
+        rp_emit_text(&c->clean, number);
+    }
+    return rp_map_put(&c->ids, hash, before + 1, err);
+}
+
+static uint64_t place_of(uint64_t use, rp_str key, rp_str s)
+{
+    uint64_t words[2] = {use, (uint64_t)key << 32 | s};
+
+    return rp_hash_bytes(words, sizeof words);
+}
+
+static enum rp_code scrub_text(void *user, struct rp_builder *b, enum rp_text_use use, rp_str key,
+                               rp_str s, rp_str *out, struct rp_err *err)
+{
+    struct cleaning *c = user;
+    uint64_t place = place_of(use, key, s);
+
+    *out = rp_map_get(&c->done, place);
+    if (*out != RP_MAP_NONE)
+        return RP_OK;
+    clean_text(c, use, key == RP_NONE ? "" : rp_trace_str(c->t, key), s);
+    if (use == RP_TEXT_ID)
+        RP_TRY(keep_apart(c, s, err));
+    RP_TRY(rp_builder_intern(b, c->clean.buffer, rp_emit_length(&c->clean), out, err));
+    return rp_map_put(&c->done, place, *out, err);
+}
+
+/* ------------------------------------------------------------------ one trace */
+
+/* Each pair of key and value once. */
+static enum rp_code learn_args(struct cleaning *c, rp_event e, struct rp_err *err)
+{
+    const struct rp_trace *t = c->t;
+    uint32_t i, n = t->ev.shape[e] ? rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]) : 0;
+
+    for (i = 0; i < n; i++) {
+        struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
+        size_t before = c->done.n;
+        uint32_t seen;
+
+        if (arg.type != RP_ARG_STR && arg.type != RP_ARG_RAW)
+            continue;
+        RP_TRY(rp_map_intern(&c->done, place_of(arg.type, arg.key, arg.v.s), 0, &seen, err));
+        if (c->done.n != before)
+            RP_TRY(rp_secrets_learn(&c->words, rp_trace_str(t, arg.key), rp_trace_str(t, arg.v.s),
+                                    rp_trace_str_len(t, arg.v.s), arg.type == RP_ARG_RAW, err));
+    }
+    return RP_OK;
+}
+
+/* Names of known interfaces stay; so does everything that makes an event what it is. */
+static bool is_known_kind(uint8_t kind)
+{
+    return kind == RP_KIND_RUNTIME || kind == RP_KIND_MEMCPY || kind == RP_KIND_MEMSET ||
+           kind == RP_KIND_SYNC || kind == RP_KIND_METADATA || kind == RP_KIND_COUNTER;
+}
+
+/* Hosts and users that any text names, and the names that stay. */
+static enum rp_code learn_trace(struct cleaning *c, struct rp_err *err)
+{
+    const struct rp_trace *t = c->t;
+    uint32_t i;
+
+    for (i = 0; i < t->nmeta; i++)
+        RP_TRY(rp_secrets_learn(&c->words, rp_trace_str(t, t->meta[i].key),
+                                rp_trace_str(t, t->meta[i].value),
+                                rp_trace_str_len(t, t->meta[i].value), true, err));
+    for (i = 0; i < t->str.n; i++) {
+        c->known[i] = t->str.name_class[i] == RP_NAME_COMM;
+        RP_TRY(rp_secrets_learn(&c->words, "", rp_trace_str(t, i), rp_trace_str_len(t, i), false,
+                                err));
+    }
+    for (i = 0; i < t->ev.n; i++) {
+        c->known[t->ev.name[i]] |= is_known_kind(t->ev.kind[i]);
+        RP_TRY(learn_args(c, i, err));
+    }
+    rp_map_release(&c->done);
+    rp_map_init(&c->done);
+    return RP_OK;
+}
+
+static enum rp_code copy_clean(struct cleaning *c, const struct rp_limits *limits,
+                               struct rp_trace **out, struct rp_err *err)
+{
+    struct rp_copy how = {.text = scrub_text, .text_user = c};
+    struct rp_cut_record record = {.n = c->t->nsteps,
+                                   .begin_ns = c->t->totals.span_begin_ns,
+                                   .previous_ns = rp_cut_previous_end(c->t),
+                                   .nameless = true};
+    struct rp_arena arena = RP_ARENA_INIT;
+    enum rp_code code = learn_trace(c, err);
+
+    /* what marks the steps has another name then */
+    if (code == RP_OK && c->scrub->names && !c->merged && c->t->nsteps) {
+        how.cut = rp_cut_describe(c->t, &record, &arena, err);
+        code = how.cut ? RP_OK : rp_err_nomem(err, "removing secrets");
+    }
+    if (code == RP_OK)
+        code = rp_trace_copy(c->t, &how, limits, out, err);
+    rp_arena_release(&arena);
+    return code;
+}
+
+enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loaded,
+                           const struct rp_trace *t, struct rp_trace **out, struct rp_err *err)
+{
+    uint32_t unread = loaded->import ? loaded->import->unread : 0;
+    struct cleaning c = {.scrub = scrub,
+                         .t = t,
+                         .merged = rp_trace_meta(t, RP_MERGED_KEY) != NULL,
+                         .known = calloc((size_t)t->str.n + 1, 1),
+                         .words = {.arena = RP_ARENA_INIT}};
+    enum rp_code code =
+        c.known ? rp_emit_open_memory(&c.clean, err) : rp_err_nomem(err, "removing secrets");
+    int k;
+
+    rp_map_init(&c.done);
+    rp_map_init(&c.ids);
+    if (code == RP_OK)
+        code = copy_clean(&c, &loaded->dataset->limits, out, err);
+    pthread_mutex_lock(&scrub->lock);
+    for (k = 0; k < RP_SECRETS; k++)
+        scrub->counts[k] += c.counts[k] + (unread >> k & 1);
+    pthread_mutex_unlock(&scrub->lock);
+    rp_emit_abandon(&c.clean);
+    rp_map_release(&c.done);
+    rp_map_release(&c.ids);
+    rp_secret_words_release(&c.words);
+    free(c.known);
+    return code;
+}
+
+/* ------------------------------------------------------------------ the question */
+
+static enum rp_code list_removed(const struct rp_scrub *scrub, struct rp_result *result,
+                                 struct rp_err *err)
+{
+    struct scrub_root *root = result->root;
+    int k;
+
+    root->removed = RP_ARENA_NEW(&result->arena, struct removed_row, RP_SECRETS);
+    for (k = 0; root->removed && k < RP_SECRETS; k++)
+        if (scrub->counts[k])
+            root->removed[root->nremoved++] = (struct removed_row){
+                rp_secret_rows[k].name, rp_secret_rows[k].doc, scrub->counts[k]};
+    if (!root->nremoved)
+        root->summary = "nothing was found that had to be removed";
+    return rp_arena_check(&result->arena, "listing what was removed", err);
+}
+
+static enum rp_code scrub_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                              const struct rp_settings *settings, struct rp_result *result,
+                              struct rp_err *err)
+{
+    struct rp_scrub scrub = {.names = rp_settings_flag(settings, "names")};
+    struct scrub_root *root = result->root;
+    struct rp_written_list list = {0};
+    enum rp_code code;
+
+    pthread_mutex_init(&scrub.lock, NULL);
+    code = rp_convert_write(ctx, dataset, settings, &scrub, result, &list, err);
+    pthread_mutex_destroy(&scrub.lock);
+    RP_TRY(code);
+    root->written = list.written;
+    root->nwritten = list.nwritten;
+    return list_removed(&scrub, result, err);
+}
+
+static const struct rp_option scrub_options[] = {
+    {"output", 'o', RP_OPT_PATH, "FILE", NULL,
+     "file to write (a folder for several inputs); '-': standard output", 0},
+    {"to", 0, RP_OPT_CHOICE, RP_TRACE_FORMATS, NULL, "format (default: by the ending of FILE)", 0},
+    RP_ARROW_OPTION,
+    {"names", 0, RP_OPT_FLAG, NULL, NULL,
+     "names of events, threads and arguments become hashes, too", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_scrub = {
+    .question = {.name = "scrub",
+                 .group = "traces",
+                 .summary = "write traces without secrets, to share them",
+                 .details =
+                     "Removes environment variables, tokens and passwords, names of hosts and "
+                     "users, folders of paths, addresses and captured output, and says how much "
+                     "of each. Times, numbers, and names of kernels and operators stay, so every "
+                     "answer about times stays the same.",
+                 .examples = "reprise scrub run/ --to json -o shared/	every rank of a run\n"
+                             "reprise scrub trace.json.gz --names -o trace.rpt	names, too\n",
+                 .accepts = RP_ACCEPTS_TRACES,
+                 .options = scrub_options,
+                 .type = &scrub_type},
+    .run = scrub_run};

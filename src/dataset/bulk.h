@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DATASET_BULK_H
+#define RP_DATASET_BULK_H
+/*
+ * The bulk of a part is what grows with the events of its rank, such as a model of its steps. Of a
+ * run whose ranks have too many events together, that of a few ranks is kept, a quarter each:
+ *
+ *     the slowest             others wait for them, so they communicate least
+ *     the fastest             they wait most
+ *     the first of each kind  the stages of a pipeline are of different kinds
+ *     some of the others      by a hash of their numbers
+ *
+ * Each quarter is the first of an order that depends on the ranks alone, so that a rank which is
+ * not among them at any time is not among them in the end. Hence ranks may come in any order, in
+ * any number of processes: the choice is the same.
+ */
+#include "dataset/query.h"
+
+struct rp_rank_bulk {
+    uint64_t events_most; /* of all ranks together: with more, not all are kept */
+    uint32_t ranks_most; /* that are kept then; a half, a quarter … while they have more events */
+    bool whole;          /* a part is nothing else: `join` gets the chosen ranks only */
+    /* NULL, or whether a few ranks can answer the question as it is asked. */
+    bool (*allows)(const struct rp_settings *settings);
+    bool (*has)(const void *data);
+    void (*drop)(void *data); /* what remains points into the same arena */
+    /* NULL: `rank` makes it. Adds it while the trace is there. */
+    enum rp_code (*make)(const struct rp_loaded *loaded, const struct rp_settings *settings,
+                         struct rp_rank_part *part, struct rp_err *err);
+};
+
+/* What a rank is chosen by. sketch: NULL if there is none. */
+struct rp_rank_traits rp_bulk_traits(const struct rp_digest *digest,
+                                     const struct rp_sketch *sketch);
+
+/* Before the bulk of a part is made: whether it will be kept; if so, it counts. */
+enum rp_code rp_bulk_wants(struct rp_rank_query *q, const struct rp_rank_part *part, bool *out,
+                           struct rp_err *err);
+
+/* A part is complete: keeps its bulk, and frees those that are no longer among the chosen. */
+enum rp_code rp_bulk_keep(struct rp_rank_query *q, struct rp_rank_slot *slot, struct rp_err *err);
+
+/* When all parts are there: sets what `ranks` says about it, and notes it. */
+enum rp_code rp_bulk_choose(struct rp_rank_query *q, struct rp_ranks *ranks, struct rp_arena *arena,
+                            struct rp_err *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_DATASET_MODELS_H
+#define RP_DATASET_MODELS_H
+/*
+ * Learned cost models, one for all ranks and questions of a context, because a model is read and
+ * its rows are compared with each other.
+ */
+#include "base/err.h"
+
+struct rp_ctx;
+struct rp_learned;
+struct rp_models;
+
+enum rp_code rp_models_new(struct rp_models **out, struct rp_err *err);
+void rp_models_free(struct rp_models *models); /* NULL is fine */
+
+/* The model of a file, or the built-in one (path NULL), read when it is first asked for. A file
+   that has changed since is read again. It lives as long as the context. Of any thread. */
+enum rp_code rp_ctx_borrow_model(struct rp_ctx *ctx, const char *path,
+                                 const struct rp_learned **out, struct rp_err *err);
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pprof's profile.proto, usually gzipped. Fields may come in any order and ids are arbitrary, so
+ * the tables are read first (strings, functions, locations, mappings, types of values), then the
+ * samples. A sample has one value for each type: as `go tool pprof` does, the default type is
+ * read, or else the last one. Locations of a sample begin with the innermost; a location with
+ * several lines has inlined functions, the innermost first. There are no times.
+ */
+#include "formats/sampled/sampled.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    PROFILE_SAMPLE_TYPE = 1,
+    PROFILE_SAMPLE = 2,
+    PROFILE_MAPPING = 3,
+    PROFILE_LOCATION = 4,
+    PROFILE_FUNCTION = 5,
+    PROFILE_STRING = 6,
+    PROFILE_DEFAULT_TYPE = 14
+};
+
+struct pprof_function {
+    uint64_t name, file;
+};
+
+struct pprof_location {
+    uint64_t address, mapping;
+    struct rp_bytes message; /* its lines are read when it is used first */
+    uint32_t first, nframes; /* of p.located; first RP_NONE: not read yet */
+};
+
+struct pprof_type {
+    uint64_t type, unit;
+};
+
+struct pprof {
+    struct rp_profile p;
+    RP_VEC(struct rp_bytes) strings;
+    RP_VEC(struct pprof_function) functions;
+    RP_VEC(struct pprof_location) locations;
+    RP_VEC(uint64_t) mappings; /* their file, a string */
+    RP_VEC(struct pprof_type) types;
+    RP_VEC(struct rp_profile_frame) located; /* frames of locations, innermost first */
+    RP_VEC(uint64_t) stack;                  /* locations of the sample */
+    struct rp_map function_of, location_of, mapping_of;
+    char (*address)[20]; /* names of locations without lines */
+    uint64_t default_type;
+    size_t value; /* which of a sample's values is read */
+    int64_t scale;
+};
+
+static struct rp_bytes string_at(const struct pprof *r, uint64_t i)
+{
+    return i < r->strings.n ? r->strings.at[i] : (struct rp_bytes){0};
+}
+
+static struct rp_proto_cursor message_cursor(const struct pprof *r, struct rp_bytes b)
+{
+    return rp_proto_cursor(b.at, b.n, b.n ? (uint64_t)(b.at - r->p.t.bytes) : 0, 8);
+}
+
+/* The varint fields 1 to n of a message, the others are 0. */
+static enum rp_code read_numbers(const struct pprof *r, struct rp_bytes message, uint64_t *field,
+                                 uint32_t n)
+{
+    struct rp_proto_cursor c = message_cursor(r, message);
+    struct rp_proto_item it;
+
+    memset(field, 0, n * sizeof *field);
+    while (rp_proto_next(&c, &it))
+        if (it.wire == RP_WIRE_VARINT && it.number <= n)
+            field[it.number - 1] = it.value;
+    return rp_proto_finish(&c, r->p.err);
+}
+
+/* ------------------------------------------------------------------ tables */
+
+static enum rp_code add_table_row(struct pprof *r, const struct rp_proto_item *it)
+{
+    uint64_t f[5];
+
+    switch (it->number) {
+    case PROFILE_STRING:
+        return rp_vec_push(&r->strings, it->bytes, r->p.err);
+    case PROFILE_SAMPLE_TYPE:
+        RP_TRY(read_numbers(r, it->bytes, f, 2));
+        return rp_vec_push(&r->types, ((struct pprof_type){f[0], f[1]}), r->p.err);
+    case PROFILE_FUNCTION:
+        RP_TRY(read_numbers(r, it->bytes, f, 4));
+        RP_TRY(rp_map_put(&r->function_of, f[0], (uint32_t)r->functions.n, r->p.err));
+        return rp_vec_push(&r->functions, ((struct pprof_function){f[1] ? f[1] : f[2], f[3]}),
+                           r->p.err);
+    case PROFILE_MAPPING:
+        RP_TRY(read_numbers(r, it->bytes, f, 5));
+        RP_TRY(rp_map_put(&r->mapping_of, f[0], (uint32_t)r->mappings.n, r->p.err));
+        return rp_vec_push(&r->mappings, f[4], r->p.err);
+    case PROFILE_LOCATION:
+        RP_TRY(read_numbers(r, it->bytes, f, 3));
+        RP_TRY(rp_map_put(&r->location_of, f[0], (uint32_t)r->locations.n, r->p.err));
+        return rp_vec_push(
+            &r->locations,
+            ((struct pprof_location){
+                .address = f[2], .mapping = f[1], .message = it->bytes, .first = RP_NONE}),
+            r->p.err);
+    default:
+        return RP_OK;
+    }
+}
+
+static enum rp_code read_tables(struct pprof *r)
+{
+    struct rp_proto_cursor c = message_cursor(r, (struct rp_bytes){r->p.t.bytes, r->p.t.n});
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it)) {
+        if (it.wire == RP_WIRE_BYTES)
+            RP_TRY(add_table_row(r, &it));
+        else if (it.number == PROFILE_DEFAULT_TYPE && it.wire == RP_WIRE_VARINT)
+            r->default_type = it.value;
+    }
+    RP_TRY(rp_proto_finish(&c, r->p.err));
+    if (!r->strings.n || r->strings.at[0].n)
+        return rp_err_set(r->p.err, RP_FORMAT, "the first string of the profile is not empty");
+    if (!r->types.n)
+        return rp_err_set(r->p.err, RP_FORMAT, "the profile does not say what its values are");
+    r->address = calloc(r->locations.n + 1, sizeof *r->address);
+    return r->address ? RP_OK : rp_err_nomem(r->p.err, "reading a profile");
+}
+
+/* ------------------------------------------------------------------ values */
+
+static enum rp_code choose_value(struct pprof *r)
+{
+    static const struct {
+        const char *name;
+        uint32_t unit;
+        int64_t scale;
+    } units[] = {{"nanoseconds", RP_WEIGHT_NS, 1},
+                 {"microseconds", RP_WEIGHT_NS, 1000},
+                 {"milliseconds", RP_WEIGHT_NS, 1000000},
+                 {"seconds", RP_WEIGHT_NS, 1000000000},
+                 {"bytes", RP_WEIGHT_BYTES, 1},
+                 {"kilobytes", RP_WEIGHT_BYTES, 1024},
+                 {"megabytes", RP_WEIGHT_BYTES, INT64_C(1024) * 1024}};
+    struct rp_bytes type, unit;
+    uint32_t kind = RP_WEIGHT_COUNT;
+    char name[100];
+    size_t i;
+
+    r->value = r->types.n - 1;
+    for (i = 0; r->default_type && i < r->types.n; i++)
+        if (r->types.at[i].type == r->default_type)
+            r->value = i;
+    type = string_at(r, r->types.at[r->value].type);
+    unit = string_at(r, r->types.at[r->value].unit);
+    r->scale = 1;
+    for (i = 0; i < sizeof units / sizeof *units; i++)
+        if (rp_bytes_are(unit, units[i].name)) {
+            kind = units[i].unit;
+            r->scale = units[i].scale;
+        }
+    snprintf(name, sizeof name, "%.*s", (int)(type.n < 90 ? type.n : 90), (const char *)type.at);
+    return rp_profile_unit(&r->p, kind, type.n ? name : NULL);
+}
+
+/* ------------------------------------------------------------------ locations */
+
+static enum rp_code add_line(struct pprof *r, struct rp_bytes message)
+{
+    uint64_t f[2];
+    uint32_t function;
+    struct rp_profile_frame frame = {0};
+
+    RP_TRY(read_numbers(r, message, f, 2));
+    function = rp_map_get(&r->function_of, f[0]);
+    if (function == RP_MAP_NONE)
+        return rp_err_set(r->p.err, RP_FORMAT, "a location names function %llu, which is missing",
+                          (unsigned long long)f[0]);
+    frame.name = string_at(r, r->functions.at[function].name);
+    frame.file = string_at(r, r->functions.at[function].file);
+    frame.line = f[1] < UINT32_MAX ? (uint32_t)f[1] : 0;
+    frame.kind = rp_profile_kind_of_file(frame.file);
+    return rp_vec_push(&r->located, frame, r->p.err);
+}
+
+/* A location that nobody has given names to: its address, and the file that was mapped there. */
+static enum rp_code add_address(struct pprof *r, uint32_t i)
+{
+    const struct pprof_location *l = &r->locations.at[i];
+    uint32_t mapping = rp_map_get(&r->mapping_of, l->mapping);
+    struct rp_profile_frame frame = {0};
+
+    snprintf(r->address[i], sizeof r->address[i], "0x%llx", (unsigned long long)l->address);
+    frame.name = rp_bytes_of(r->address[i]);
+    if (mapping != RP_MAP_NONE)
+        frame.file = string_at(r, r->mappings.at[mapping]);
+    frame.kind = rp_profile_kind_of_file(frame.file);
+    return rp_vec_push(&r->located, frame, r->p.err);
+}
+
+static enum rp_code read_location(struct pprof *r, uint32_t i)
+{
+    struct pprof_location *l = &r->locations.at[i];
+    struct rp_proto_cursor c = message_cursor(r, l->message);
+    struct rp_proto_item it;
+
+    if (l->first != RP_NONE)
+        return RP_OK;
+    l->first = (uint32_t)r->located.n;
+    while (rp_proto_next(&c, &it))
+        if (it.number == 4 && it.wire == RP_WIRE_BYTES)
+            RP_TRY(add_line(r, it.bytes));
+    RP_TRY(rp_proto_finish(&c, r->p.err));
+    if (r->located.n == l->first)
+        RP_TRY(add_address(r, i));
+    l->nframes = (uint32_t)r->located.n - l->first;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ samples */
+
+struct pprof_sample {
+    int64_t value, pid, tid;
+    size_t nvalues;
+    struct rp_bytes thread;
+};
+
+static enum rp_code add_number(struct pprof *r, struct pprof_sample *s, uint32_t field,
+                               uint64_t number)
+{
+    if (field == 1)
+        return rp_vec_push(&r->stack, number, r->p.err);
+    if (s->nvalues++ == r->value)
+        s->value = (int64_t)number;
+    return RP_OK;
+}
+
+/* {key, text, number}: the thread that was sampled, where a profiler says it. */
+static enum rp_code read_label(struct pprof *r, struct pprof_sample *s, struct rp_bytes message)
+{
+    struct rp_bytes key;
+    uint64_t f[3];
+
+    RP_TRY(read_numbers(r, message, f, 3));
+    key = string_at(r, f[0]);
+    if (rp_bytes_are(key, "pid") || rp_bytes_are(key, "process_id"))
+        s->pid = (int64_t)f[2];
+    else if (rp_bytes_are(key, "tid") || rp_bytes_are(key, "thread_id") ||
+             rp_bytes_are(key, "thread id"))
+        s->tid = (int64_t)f[2];
+    else if (rp_bytes_are(key, "thread") || rp_bytes_are(key, "thread_name") ||
+             rp_bytes_are(key, "thread name"))
+        s->thread = string_at(r, f[1]);
+    return RP_OK;
+}
+
+static enum rp_code read_sample_fields(struct pprof *r, struct rp_bytes message,
+                                       struct pprof_sample *s)
+{
+    struct rp_proto_cursor c = message_cursor(r, message);
+    struct rp_proto_item it;
+    uint64_t number;
+
+    r->stack.n = 0;
+    while (rp_proto_next(&c, &it)) {
+        if (it.number == 3 && it.wire == RP_WIRE_BYTES) {
+            RP_TRY(read_label(r, s, it.bytes));
+        } else if (it.number <= 2 && it.wire == RP_WIRE_VARINT) {
+            RP_TRY(add_number(r, s, it.number, it.value));
+        } else if (it.number <= 2 && it.wire == RP_WIRE_BYTES) {
+            struct rp_proto_cursor list = rp_proto_enter(&c, &it);
+
+            while (rp_proto_packed_varint(&list, &number))
+                RP_TRY(add_number(r, s, it.number, number));
+            RP_TRY(rp_proto_finish(&list, r->p.err));
+        }
+    }
+    return rp_proto_finish(&c, r->p.err);
+}
+
+static enum rp_code push_stack(struct pprof *r)
+{
+    size_t i;
+
+    for (i = r->stack.n; i-- > 0;) {
+        uint32_t location = rp_map_get(&r->location_of, r->stack.at[i]), k;
+
+        if (location == RP_MAP_NONE)
+            return rp_err_set(r->p.err, RP_FORMAT, "a sample names location %llu, which is missing",
+                              (unsigned long long)r->stack.at[i]);
+        RP_TRY(read_location(r, location));
+        for (k = r->locations.at[location].nframes; k-- > 0;)
+            RP_TRY(rp_profile_push(&r->p, &r->located.at[r->locations.at[location].first + k]));
+    }
+    return RP_OK;
+}
+
+static enum rp_code read_pprof_sample(struct pprof *r, struct rp_bytes message)
+{
+    struct pprof_sample s = {0};
+    rp_track track;
+
+    RP_TRY(read_sample_fields(r, message, &s));
+    if (s.nvalues != r->types.n)
+        return rp_err_set_at(r->p.err, RP_FORMAT, (uint64_t)(message.at - r->p.t.bytes),
+                             "byte %llu: a sample of %zu values, not %zu",
+                             (unsigned long long)(message.at - r->p.t.bytes), s.nvalues,
+                             r->types.n);
+    if (s.thread.n && !s.tid)
+        s.tid = RP_PROFILE_BY_NAME;
+    if (__builtin_mul_overflow(s.value, r->scale, &s.value))
+        s.value = INT64_MAX;
+    RP_TRY(push_stack(r));
+    RP_TRY(rp_profile_thread(&r->p, s.pid, s.tid, s.thread, &track));
+    return rp_profile_sample(&r->p, track, RP_NO_TS, s.value, 0);
+}
+
+static enum rp_code read_samples(struct pprof *r)
+{
+    struct rp_proto_cursor c = message_cursor(r, (struct rp_bytes){r->p.t.bytes, r->p.t.n});
+    struct rp_proto_item it;
+
+    while (rp_proto_next(&c, &it))
+        if (it.number == PROFILE_SAMPLE && it.wire == RP_WIRE_BYTES) {
+            RP_TRY(read_pprof_sample(r, it.bytes));
+            if (r->p.samples % 1024 == 0)
+                RP_TRY(rp_proto_trace_progress(&r->p.t, c.at, r->p.err));
+        }
+    return rp_proto_finish(&c, r->p.err);
+}
+
+static void release_pprof(struct pprof *r)
+{
+    rp_vec_release(&r->strings);
+    rp_vec_release(&r->functions);
+    rp_vec_release(&r->locations);
+    rp_vec_release(&r->mappings);
+    rp_vec_release(&r->types);
+    rp_vec_release(&r->located);
+    rp_vec_release(&r->stack);
+    rp_map_release(&r->function_of);
+    rp_map_release(&r->location_of);
+    rp_map_release(&r->mapping_of);
+    free(r->address);
+}
+
+static enum rp_code read_pprof(struct rp_input *in, const struct rp_read_options *options,
+                               struct rp_import *to, struct rp_err *err)
+{
+    struct pprof r = {0};
+    enum rp_code code;
+
+    code = rp_profile_begin(&r.p, in, options, "pprof", err);
+    if (code == RP_OK)
+        code = read_tables(&r);
+    if (code == RP_OK)
+        code = choose_value(&r);
+    if (code == RP_OK)
+        code = read_samples(&r);
+    code = rp_profile_end(&r.p, code, to);
+    release_pprof(&r);
+    return code;
+}
+
+/* No magic: the first field is a type of values of two small string ids, or a sample; all fields
+   that are whole in the head have the numbers and wire types of a profile. */
+static enum rp_sniff sniff_pprof(const uint8_t *head, size_t n, const char *file)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(head, n, 0, 8);
+    struct rp_proto_item it;
+    size_t types = 0, rows = 0;
+
+    (void)file;
+    while (rp_proto_next(&c, &it)) {
+        bool message = it.number <= PROFILE_STRING;
+
+        if (it.number > 15 || it.wire != (message ? RP_WIRE_BYTES : RP_WIRE_VARINT)) {
+            if (it.number == 11 || it.number == 13) /* period type, comments */
+                continue;
+            return RP_SNIFF_NO;
+        }
+        if (it.number == PROFILE_SAMPLE_TYPE)
+            types += it.bytes.n <= 12 && it.bytes.n >= 2 && it.bytes.at[0] == 0x08;
+        if (message && it.number != PROFILE_STRING)
+            rows += it.bytes.n >= 2 && (it.bytes.at[0] & 7) != 3 && (it.bytes.at[0] & 7) != 4;
+    }
+    return types && rows > types ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
+}
+
+const struct rp_format rp_format_pprof = {
+    .name = "pprof",
+    .summary = "pprof's profile.proto: samples without times",
+    .files = "*.pb.gz, *.prof, *.pprof",
+    .written_by = "Go, gperftools' pprof, Parca, Pyroscope, JAX's device memory profile",
+    .kind = RP_FORMAT_KIND_TRACE,
+    .sniff = sniff_pprof,
+    .read = read_pprof,
+};

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Trees of Proton, Triton's profiler, as its hatchet files have them: scopes with kernels as their
+ * leaves, and at the end what the devices are.
+ *
+ *     [{"frame": {"name": "ROOT"}, "metrics": {}, "children": [
+ *          {"frame": {"name": "/src/model.py:12@forward"}, "metrics": {"count": 3, "time (ns)": 9,
+ *           "device_id": "0", "device_type": "CUDA"}, "children": []}]},
+ *      {"CUDA": {"0": {"arch": "90", …}}}]
+ *
+ * A node with a metric becomes a sample of the scopes around it, weighed by the first of these
+ * that the file has: time, samples of program counters, cycles, calls. There are no times of day.
+ * The children of a node may come before its name, so nodes are kept until all is read.
+ */
+#include "base/decimal.h"
+#include "formats/sampled/sampled.h"
+#include "io/json_pull.h"
+
+#include <stdio.h>
+
+enum { TIME, PC_SAMPLES, CYCLES, CALLS, METRICS };
+
+static const struct {
+    const char *key, *name;
+    uint32_t unit;
+} metrics[METRICS] = {{"time (ns)", "device time", RP_WEIGHT_NS},
+                      {"num_samples", "device samples", RP_WEIGHT_COUNT},
+                      {"cycles", "device cycles", RP_WEIGHT_COUNT},
+                      {"count", "device calls", RP_WEIGHT_COUNT}};
+
+struct proton_node {
+    uint32_t parent; /* before it in the list, or RP_NONE */
+    uint32_t stack;
+    struct rp_call_frame frame;
+    rp_str type, device; /* "CUDA", "0"; 0: not given */
+    int64_t value[METRICS];
+    uint8_t has; /* bits of metrics */
+};
+
+struct proton {
+    struct rp_profile p;
+    struct rp_json *json;
+    RP_VEC(struct proton_node) nodes;
+    RP_VEC(uint32_t) open; /* nodes that are being read, the innermost last */
+};
+
+static enum rp_code intern_token(struct proton *r, struct rp_json_token *v, rp_str *out)
+{
+    if (v->has_escapes && !rp_json_decode(r->json, v))
+        return rp_json_finish(r->json, r->p.err);
+    return rp_proto_trace_intern(&r->p.t, (struct rp_bytes){(const uint8_t *)v->text, v->len}, out,
+                                 r->p.err);
+}
+
+/* "/src/model.py:12@forward" is a line of Python; other names are scopes and kernels. */
+static enum rp_code set_name(struct proton *r, struct rp_call_frame *frame, struct rp_json_token *v)
+{
+    const char *at, *colon, *end;
+    int64_t line = 0;
+
+    if (v->has_escapes && !rp_json_decode(r->json, v))
+        return rp_json_finish(r->json, r->p.err);
+    end = v->text + v->len;
+    at = memrchr(v->text, '@', v->len);
+    colon = at ? memrchr(v->text, ':', (size_t)(at - v->text)) : NULL;
+    if (!colon ||
+        !rp_bytes_number((struct rp_bytes){(const uint8_t *)colon + 1, (size_t)(at - colon - 1)},
+                         &line))
+        return intern_token(r, v, &frame->name);
+    frame->line = line < UINT32_MAX ? (uint32_t)line : 0;
+    frame->kind = RP_FRAME_PYTHON;
+    RP_TRY(rp_proto_trace_intern(
+        &r->p.t, (struct rp_bytes){(const uint8_t *)v->text, (size_t)(colon - v->text)},
+        &frame->file, r->p.err));
+    return rp_proto_trace_intern(&r->p.t,
+                                 (struct rp_bytes){(const uint8_t *)at + 1, (size_t)(end - at - 1)},
+                                 &frame->name, r->p.err);
+}
+
+static enum rp_code set_metric(struct proton *r, struct proton_node *node,
+                               const struct rp_json_token *key, struct rp_json_token *v)
+{
+    int64_t n;
+
+    if (rp_json_key_is(key, "device_id") && v->kind == RP_JSON_STRING)
+        return intern_token(r, v, &node->device);
+    if (rp_json_key_is(key, "device_type") && v->kind == RP_JSON_STRING)
+        return intern_token(r, v, &node->type);
+    for (unsigned i = 0; i < METRICS && v->kind == RP_JSON_NUMBER; i++)
+        if (rp_json_key_is(key, metrics[i].key) &&
+            !(rp_decimal_parse(v->text, v->len, 0, &n) & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE)) &&
+            n > 0 && n < RP_PROTO_TIME_MAX_NS) {
+            node->value[i] = n;
+            node->has |= (uint8_t)(1u << i);
+        }
+    return RP_OK;
+}
+
+/* The object 'frame' or 'metrics' of the innermost node. */
+static enum rp_code read_object(struct proton *r, bool frame)
+{
+    struct proton_node *node = &r->nodes.at[r->open.at[r->open.n - 1]];
+    struct rp_json_token key, v;
+
+    if (*r->json->at != '{') {
+        rp_json_skip(r->json);
+        return RP_OK;
+    }
+    rp_json_value(r->json, &v);
+    while (rp_json_field(r->json, &key)) {
+        if (*r->json->at == '{' || *r->json->at == '[')
+            rp_json_skip(r->json);
+        else if (rp_json_value(r->json, &v) == RP_JSON_NONE)
+            break;
+        else if (!frame)
+            RP_TRY(set_metric(r, node, &key, &v));
+        else if (rp_json_key_is(&key, "name") && v.kind == RP_JSON_STRING)
+            RP_TRY(set_name(r, &node->frame, &v));
+    }
+    return RP_OK;
+}
+
+static enum rp_code open_node(struct proton *r)
+{
+    struct proton_node node = {.parent = r->open.n ? r->open.at[r->open.n - 1] : RP_NONE,
+                               .stack = RP_NONE};
+
+    if (r->nodes.n >= r->p.t.limits.events)
+        return rp_err_set(r->p.err, RP_LIMIT, "more than %llu nodes in one tree",
+                          (unsigned long long)r->p.t.limits.events);
+    RP_TRY(rp_vec_push(&r->open, (uint32_t)r->nodes.n, r->p.err));
+    return rp_vec_push(&r->nodes, node, r->p.err);
+}
+
+static enum rp_code read_field(struct proton *r, const struct rp_json_token *key)
+{
+    struct rp_json_token v;
+
+    if (rp_json_key_is(key, "frame"))
+        return read_object(r, true);
+    if (rp_json_key_is(key, "metrics"))
+        return read_object(r, false);
+    if (rp_json_key_is(key, "children") && *r->json->at == '[')
+        rp_json_value(r->json, &v);
+    else
+        rp_json_skip(r->json);
+    return RP_OK;
+}
+
+/* Lists of nodes and nodes, as deep as the limits of JSON allow: nothing here calls itself. */
+static enum rp_code read_tree(struct proton *r)
+{
+    struct rp_json_token v;
+
+    if (rp_json_value(r->json, &v) != RP_JSON_ARRAY)
+        return rp_json_failed(r->json)
+                   ? rp_json_finish(r->json, r->p.err)
+                   : rp_err_set_at(r->p.err, RP_FORMAT, 0, "byte 0: a list of trees is expected");
+    while (rp_json_depth(r->json)) {
+        if (rp_json_in_object(r->json)) {
+            if (rp_json_field(r->json, &v))
+                RP_TRY(read_field(r, &v));
+            else if (r->open.n)
+                r->open.n--;
+        } else if (rp_json_element(r->json)) {
+            if (*r->json->at != '{') {
+                rp_json_skip(r->json);
+            } else {
+                RP_TRY(open_node(r));
+                rp_json_value(r->json, &v);
+            }
+        }
+        if (rp_json_failed(r->json))
+            break;
+    }
+    return rp_json_finish(r->json, r->p.err);
+}
+
+/* ------------------------------------------------------------------ samples */
+
+static enum rp_code find_track(struct proton *r, const struct proton_node *node, rp_track *out)
+{
+    const char *type = rp_builder_borrow_str(r->p.t.builder, node->type, NULL);
+    const char *device = rp_builder_borrow_str(r->p.t.builder, node->device, NULL);
+    char name[64];
+
+    snprintf(name, sizeof name, "%.40s %.20s", *type ? type : "device", device);
+    return rp_profile_thread(&r->p, 0, RP_PROFILE_BY_NAME, rp_bytes_trim(rp_bytes_of(name)), out);
+}
+
+/* Roots that are called ROOT say nothing; the node of the devices has no name. */
+static bool is_bare(const struct proton *r, const struct proton_node *node)
+{
+    return !node->frame.name ||
+           (node->parent == RP_NONE &&
+            !strcmp(rp_builder_borrow_str(r->p.t.builder, node->frame.name, NULL), "ROOT"));
+}
+
+static enum rp_code add_node(struct proton *r, struct proton_node *node, unsigned metric)
+{
+    uint32_t id;
+    rp_track track;
+
+    node->stack = node->parent == RP_NONE ? RP_NONE : r->nodes.at[node->parent].stack;
+    if (!is_bare(r, node)) {
+        RP_TRY(rp_builder_frame(r->p.t.builder, &node->frame, &id, r->p.err));
+        RP_TRY(rp_builder_stack(r->p.t.builder, node->stack, id, &node->stack, r->p.err));
+    }
+    if (!(node->has & 1u << metric))
+        return RP_OK;
+    RP_TRY(find_track(r, node, &track));
+    r->p.stack = node->stack;
+    return rp_profile_sample(&r->p, track, RP_NO_TS, node->value[metric], 0);
+}
+
+static enum rp_code add_nodes(struct proton *r)
+{
+    unsigned metric = 0, has = 0;
+
+    for (size_t i = 0; i < r->nodes.n; i++)
+        has |= r->nodes.at[i].has;
+    while (metric + 1 < METRICS && !(has & 1u << metric))
+        metric++;
+    RP_TRY(rp_profile_unit(&r->p, metrics[metric].unit, metrics[metric].name));
+    for (size_t i = 0; i < r->nodes.n; i++)
+        RP_TRY(add_node(r, &r->nodes.at[i], metric));
+    return RP_OK;
+}
+
+static enum rp_code read_text(struct proton *r)
+{
+    struct rp_json_options options = {.limits = &r->p.t.limits};
+    struct rp_input *in;
+    enum rp_code code;
+
+    RP_TRY(rp_input_open_memory("tree", r->p.t.bytes, r->p.t.n, &r->p.t.limits, &in, r->p.err));
+    code = rp_json_open(in, &options, &r->json, r->p.err);
+    if (code == RP_OK)
+        code = read_tree(r);
+    rp_json_close(r->json);
+    r->json = NULL;
+    rp_input_close(in);
+    return code;
+}
+
+static enum rp_code read_proton(struct rp_input *in, const struct rp_read_options *options,
+                                struct rp_import *to, struct rp_err *err)
+{
+    struct proton r = {0};
+    enum rp_code code = rp_profile_begin(&r.p, in, options, "proton", err);
+
+    if (code == RP_OK)
+        code = read_text(&r);
+    if (code == RP_OK)
+        code = add_nodes(&r);
+    rp_vec_release(&r.nodes);
+    rp_vec_release(&r.open);
+    return rp_profile_end(&r.p, code, to);
+}
+
+/* The first element is a node: it has children, metrics or a frame that is an object. */
+static enum rp_sniff sniff_proton(const uint8_t *head, size_t n, const char *file)
+{
+    size_t at = rp_sniff_space(head, n, 0);
+
+    (void)file;
+    if (at == n || head[at] != '[' || rp_sniff_json_key(head, n, 2, "children") < 1)
+        return RP_SNIFF_NO;
+    return rp_sniff_json_key(head, n, 2, "frame") >= 0 &&
+                   rp_sniff_json_key(head, n, 2, "metrics") >= 0
+               ? RP_SNIFF_CERTAIN
+               : RP_SNIFF_NO;
+}
+
+const struct rp_format rp_format_proton = {
+    .name = "proton",
+    .summary = "tree of Proton, Triton's profiler (hatchet): device time by scope, without times",
+    .files = "*.hatchet, *.json",
+    .written_by = "triton.profiler",
+    .kind = RP_FORMAT_KIND_TRACE,
+    .sniff = sniff_proton,
+    .read = read_proton,
+};

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Folded stacks, one line for each different stack, outermost frame first: what flamegraph.pl and
+ * many viewers read. Threads are added up. A ';' in a name would be another frame: it becomes ','.
+ */
+#include "formats/write/stacks.h"
+#include "formats/write/writers.h"
+#include "io/escaped.h"
+
+#include <stdlib.h>
+
+static void put_frame(struct rp_emit *e, const struct rp_trace *t, const struct rp_call_frame *f)
+{
+    const char *name = rp_trace_str(t, f->name), *semi;
+
+    for (; (semi = strchr(name, ';')); name = semi + 1) {
+        rp_emit_escaped(e, RP_IN_LINE, name, (size_t)(semi - name));
+        rp_emit_char(e, ',');
+    }
+    rp_emit_escaped(e, RP_IN_LINE, name, strlen(name));
+    if (f->file && f->line && !strchr(rp_trace_str(t, f->file), ';')) {
+        rp_emit_text(e, " (");
+        rp_emit_escaped(e, RP_IN_LINE, rp_trace_str(t, f->file), rp_trace_str_len(t, f->file));
+        rp_emit_char(e, ':');
+        rp_emit_i64(e, f->line);
+        rp_emit_char(e, ')');
+    }
+    if (f->kind == RP_FRAME_KERNEL)
+        rp_emit_text(e, "_[k]");
+}
+
+static enum rp_code put_stacks(struct rp_emit *e, const struct rp_trace *t, const int64_t *weight,
+                               struct rp_err *err)
+{
+    rp_stack_path path = {0};
+    enum rp_code code = RP_OK;
+    uint32_t i;
+
+    for (i = 0; code == RP_OK && i < t->samples.nstacks; i++) {
+        if (!weight[i])
+            continue;
+        code = rp_stack_walk(t, i, &path, err);
+        while (code == RP_OK && path.n) {
+            put_frame(e, t, &t->samples.frame[path.at[--path.n]]);
+            if (path.n)
+                rp_emit_char(e, ';');
+        }
+        rp_emit_char(e, ' ');
+        rp_emit_i64(e, weight[i]);
+        rp_emit_char(e, '\n');
+    }
+    rp_vec_release(&path);
+    return code;
+}
+
+static enum rp_code write_folded(const struct rp_trace *t, const char *path,
+                                 const struct rp_write_options *options, struct rp_err *err)
+{
+    const struct rp_call_samples *s = &t->samples;
+    struct rp_emit e = {0};
+    int64_t *weight;
+    enum rp_code code;
+    uint32_t i;
+
+    RP_TRY(rp_stacks_require(t, err));
+    weight = calloc((size_t)s->nstacks + 1, sizeof *weight);
+    if (!weight)
+        return rp_err_nomem(err, "writing stacks");
+    for (i = 0; i < s->n; i++)
+        if (s->stack[i] != RP_NONE)
+            weight[s->stack[i]] = (int64_t)((uint64_t)weight[s->stack[i]] + (uint64_t)s->weight[i]);
+    code = rp_emit_open(&e, path, options ? options->gzip_level : 0, err);
+    if (code == RP_OK)
+        code = put_stacks(&e, t, weight, err);
+    if (code == RP_OK)
+        code = rp_emit_close(&e, err);
+    rp_emit_abandon(&e);
+    free(weight);
+    return code;
+}
+
+const struct rp_writer rp_writer_folded = {
+    .name = "folded",
+    .endings = {".folded", ".folded.gz", ".collapsed"},
+    .summary = "samples as folded stacks, for flame graphs",
+    .streams = true,
+    .available = true,
+    .samples = RP_SAMPLES_ALL,
+    .write = write_folded,
+};

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* speedscope's JSON: the frames, and a sampled profile for each thread, in the order of time. */
+#include "formats/write/stacks.h"
+#include "formats/write/writers.h"
+#include "io/escaped.h"
+
+struct scope_writer {
+    const struct rp_trace *t;
+    struct rp_emit e;
+    rp_stack_path path;
+    struct rp_err *err;
+};
+
+static void put_text(struct scope_writer *w, const char *text)
+{
+    rp_emit_escaped(&w->e, RP_IN_JSON, text, strlen(text));
+}
+
+static void put_frames(struct scope_writer *w)
+{
+    const struct rp_call_samples *s = &w->t->samples;
+    uint32_t i;
+
+    rp_emit_text(&w->e, "\"shared\": {\"frames\": [");
+    for (i = 0; i < s->nframes; i++) {
+        const struct rp_call_frame *f = &s->frame[i];
+
+        rp_emit_text(&w->e, i ? ",\n{\"name\": " : "\n{\"name\": ");
+        put_text(w, rp_trace_str(w->t, f->name));
+        if (f->file) {
+            rp_emit_text(&w->e, ", \"file\": ");
+            put_text(w, rp_trace_str(w->t, f->file));
+        }
+        if (f->line) {
+            rp_emit_text(&w->e, ", \"line\": ");
+            rp_emit_i64(&w->e, f->line);
+        }
+        rp_emit_char(&w->e, '}');
+    }
+    rp_emit_text(&w->e, "]}");
+}
+
+static enum rp_code put_stack(struct scope_writer *w, uint32_t stack)
+{
+    RP_TRY(rp_stack_walk(w->t, stack, &w->path, w->err));
+    rp_emit_char(&w->e, '[');
+    while (w->path.n) {
+        rp_emit_i64(&w->e, w->path.at[--w->path.n]);
+        if (w->path.n)
+            rp_emit_char(&w->e, ',');
+    }
+    rp_emit_char(&w->e, ']');
+    return RP_OK;
+}
+
+/* The samples from begin to end, which are of one thread. */
+static enum rp_code put_thread(struct scope_writer *w, uint32_t begin, uint32_t end)
+{
+    static const char *const units[RP_WEIGHT_UNITS] = {"nanoseconds", "none", "bytes"};
+    const struct rp_call_samples *s = &w->t->samples;
+    uint64_t sum = 0;
+    char room[32];
+    uint32_t i;
+
+    rp_emit_text(&w->e, "{\"type\": \"sampled\", \"name\": ");
+    put_text(w, rp_stacks_thread(w->t, s->track[begin], room));
+    rp_emit_text(&w->e, ", \"unit\": ");
+    put_text(w, units[s->unit]);
+    rp_emit_text(&w->e, ", \"samples\": [");
+    for (i = begin; i < end; i++) {
+        if (i > begin)
+            rp_emit_char(&w->e, ',');
+        RP_TRY(put_stack(w, s->stack[i]));
+    }
+    rp_emit_text(&w->e, "],\n\"weights\": [");
+    for (i = begin; i < end; i++) {
+        if (i > begin)
+            rp_emit_char(&w->e, ',');
+        rp_emit_i64(&w->e, s->weight[i]);
+        sum += (uint64_t)s->weight[i];
+    }
+    rp_emit_text(&w->e, "], \"startValue\": 0, \"endValue\": ");
+    rp_emit_i64(&w->e, (int64_t)sum);
+    rp_emit_char(&w->e, '}');
+    return RP_OK;
+}
+
+static enum rp_code put_profile(struct scope_writer *w)
+{
+    const struct rp_call_samples *s = &w->t->samples;
+    uint32_t begin, end;
+
+    rp_emit_text(&w->e, "{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\",\n"
+                        "\"exporter\": \"reprise\",\n");
+    put_frames(w);
+    rp_emit_text(&w->e, ",\n\"profiles\": [\n");
+    for (begin = 0; begin < s->n; begin = end) {
+        for (end = begin; end < s->n && s->track[end] == s->track[begin]; end++)
+            ;
+        if (begin)
+            rp_emit_text(&w->e, ",\n");
+        RP_TRY(put_thread(w, begin, end));
+    }
+    rp_emit_text(&w->e, "]}\n");
+    return RP_OK;
+}
+
+static enum rp_code write_speedscope(const struct rp_trace *t, const char *path,
+                                     const struct rp_write_options *options, struct rp_err *err)
+{
+    struct scope_writer w = {.t = t, .err = err};
+    enum rp_code code;
+
+    RP_TRY(rp_stacks_require(t, err));
+    RP_TRY(rp_emit_open(&w.e, path, options ? options->gzip_level : 0, err));
+    code = put_profile(&w);
+    if (code == RP_OK)
+        code = rp_emit_close(&w.e, err);
+    rp_emit_abandon(&w.e);
+    rp_vec_release(&w.path);
+    return code;
+}
+
+const struct rp_writer rp_writer_speedscope = {
+    .name = "speedscope",
+    .endings = {".speedscope.json", ".speedscope.json.gz"},
+    .summary = "samples for speedscope",
+    .streams = true,
+    .available = true,
+    .samples = RP_SAMPLES_ALL,
+    .write = write_speedscope,
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_WRITE_STACKS_H
+#define RP_FORMATS_WRITE_STACKS_H
+/* What the writers of profiles share: the frames of a stack, and names of threads. */
+#include "base/vec.h"
+#include "trace/trace.h"
+
+typedef RP_VEC(uint32_t) rp_stack_path;
+
+/* The trace is read as far as a profile needs it. RP_UNSUPPORTED where it has no samples. */
+enum rp_code rp_stacks_require(const struct rp_trace *t, struct rp_err *err);
+
+/* The frames of a stack, innermost first. */
+enum rp_code rp_stack_walk(const struct rp_trace *t, uint32_t stack, rp_stack_path *path,
+                           struct rp_err *err);
+
+/* The name of a thread, or its id as a text in `room`. */
+const char *rp_stacks_thread(const struct rp_trace *t, rp_track track, char room[32]);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_QUERY_ORDER_H
+#define RP_QUERY_ORDER_H
+/*
+ * Rows of a table in the order that ORDER BY, GROUP BY or a window asks for, so that SQLite makes
+ * no records to sort them. Every value becomes a number that orders as SQLite orders the values: of
+ * a text it is the place of the text among all that occur. Numbers are sorted by their digits,
+ * column by column from the last on.
+ */
+#include "query/scan.h"
+
+#if RP_HAVE_SQLITE
+/* rows: part << 32 | number of the row. order: a pair of letters for each column, 'A' + its number
+   and '+' or '-'. Returns a status of SQLite. */
+int rp_order_rows(const struct rp_vtab_table *t, const char *order, uint64_t *rows, size_t n);
+#endif
+#endif

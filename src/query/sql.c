@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The connection has an empty database in memory beside the virtual tables. What SQL can ask SQLite
+ * to do beyond reading is switched off: the authorizer lets only SELECT and functions pass, no file
+ * can be attached, no extension loaded, nothing spills to a file. Memory is limited for SQLite and
+ * for the answer, time by a look at the clock now and then.
+ */
+#include "query/sql.h"
+
+#include "query/aggregates.h"
+
+#if RP_HAVE_SQLITE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS 20000 /* of SQLite's machine, between two looks at the clock */
+
+struct connection {
+    sqlite3 *sql;
+    struct rp_tables *tables;
+    struct rp_vtab_table vtabs[RP_TABLE_COUNT];
+    struct rp_aggregates aggregates;
+    int64_t deadline_ns, limit_ns;
+    sqlite3_mutex *turn; /* held from the first to the last use of SQLite, if memory is limited */
+    sqlite3_int64 old_limit; /* of SQLite's heap in this process */
+    bool cancelled, limited;
+    struct rp_err *err;
+};
+
+static int authorize(void *user, int action, const char *a, const char *b, const char *where,
+                     const char *inside)
+{
+    static const char *const forbidden[] = {"load_extension", "fts3_tokenizer", "edit", "readfile",
+                                            "writefile"};
+    const struct connection *c = user;
+
+    (void)a;
+    (void)where;
+    (void)inside;
+    for (size_t i = 0; i < RP_TABLE_COUNT; i++)
+        if (c->vtabs[i].declaring)
+            return SQLITE_OK;
+    for (size_t i = 0; i < c->aggregates.n; i++)
+        if (c->aggregates.tables[i].t.declaring)
+            return SQLITE_OK;
+    if (action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_RECURSIVE)
+        return SQLITE_OK;
+    if (action != SQLITE_FUNCTION)
+        return SQLITE_DENY;
+    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++)
+        if (!sqlite3_stricmp(b, forbidden[i]))
+            return SQLITE_DENY;
+    return SQLITE_OK;
+}
+
+static int look_at_clock(void *user)
+{
+    struct connection *c = user;
+    struct rp_ctx *ctx = c->tables->ctx;
+
+    if (ctx->progress && ctx->progress(ctx->progress_user, "query", 0, 0))
+        c->cancelled = true;
+    return c->cancelled || rp_scan_now_ns() > c->deadline_ns;
+}
+
+static void restrict_connection(struct connection *c)
+{
+    static const struct {
+        int what, most;
+    } limits[] = {{SQLITE_LIMIT_SQL_LENGTH, 1000000},
+                  {SQLITE_LIMIT_LENGTH, 100000000},
+                  {SQLITE_LIMIT_COLUMN, 1000},
+                  {SQLITE_LIMIT_EXPR_DEPTH, 500},
+                  {SQLITE_LIMIT_COMPOUND_SELECT, 200},
+                  {SQLITE_LIMIT_VDBE_OP, 1000000},
+                  {SQLITE_LIMIT_ATTACHED, 0},
+                  {SQLITE_LIMIT_VARIABLE_NUMBER, 0},
+                  {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+                  {SQLITE_LIMIT_WORKER_THREADS, 0},
+                  {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000}};
+    static const struct {
+        int what, on;
+    } switches[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
+                    {SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0},
+                    {SQLITE_DBCONFIG_ENABLE_TRIGGER, 0},
+                    {SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0},
+                    {SQLITE_DBCONFIG_DQS_DML, 0},
+                    {SQLITE_DBCONFIG_DQS_DDL, 0}, /* "x" is a name, never a text */
+                    {SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0},
+                    {SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, 0}};
+
+    sqlite3_exec(c->sql, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
+        sqlite3_db_config(c->sql, switches[i].what, switches[i].on, (int *)NULL);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        sqlite3_limit(c->sql, limits[i].what, limits[i].most);
+    sqlite3_set_authorizer(c->sql, authorize, c);
+    sqlite3_progress_handler(c->sql, STEPS, look_at_clock, c);
+}
+
+static enum rp_code sql_failed(struct connection *c, int status, struct rp_err *err)
+{
+    if (c->cancelled)
+        return rp_err_set(err, RP_CANCELLED, "the query was cancelled");
+    if (status == SQLITE_INTERRUPT)
+        return rp_err_set(err, RP_LIMIT,
+                          "the query takes more than %.4g s; '--timeout' gives it more time",
+                          (double)c->limit_ns / 1e9);
+    if (status == SQLITE_NOMEM)
+        return rp_err_set(err, RP_LIMIT,
+                          "the query needs more memory than it may use; '--memory' gives it more");
+    for (size_t i = 0; i < RP_TABLE_COUNT; i++)
+        if (c->vtabs[i].err.code != RP_OK) {
+            *err = c->vtabs[i].err;
+            return err->code;
+        }
+    if (status == SQLITE_AUTH)
+        return rp_err_set(err, RP_USAGE, "a query can only read: %s", sqlite3_errmsg(c->sql));
+    return rp_err_set(err, status == SQLITE_TOOBIG ? RP_LIMIT : RP_USAGE, "%s",
+                      sqlite3_errmsg(c->sql));
+}
+
+/* SQLite's limit is that of the process: queries with one take turns, so that each has its own, and
+   the last leaves what was there. Others who use SQLite in the process keep what they have. */
+static void limit_memory(struct connection *c, int64_t bytes)
+{
+    if (!bytes || sqlite3_initialize() != SQLITE_OK)
+        return;
+    c->turn = sqlite3_mutex_alloc(SQLITE_MUTEX_STATIC_APP1);
+    sqlite3_mutex_enter(c->turn);
+    c->old_limit = sqlite3_hard_heap_limit64(sqlite3_memory_used() + bytes);
+    c->limited = true;
+}
+
+static enum rp_code connect_tables(struct connection *c, struct rp_tables *tables,
+                                   const struct rp_sql_limits *limits, struct rp_err *err)
+{
+    int status;
+
+    c->tables = tables;
+    c->limit_ns = limits->ns;
+    limit_memory(c, limits->bytes);
+    c->deadline_ns = limits->ns ? rp_scan_now_ns() + limits->ns : INT64_MAX;
+    status =
+        sqlite3_open_v2(":memory:", &c->sql,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, NULL);
+    if (status == SQLITE_OK)
+        status = rp_vtab_register(c->sql, tables, c->deadline_ns, c->vtabs);
+    if (status != SQLITE_OK)
+        return rp_err_nomem(err, "opening SQLite");
+    restrict_connection(c);
+    return RP_OK;
+}
+
+static void disconnect(struct connection *c)
+{
+    sqlite3_close_v2(c->sql);
+    for (size_t i = 0; i < RP_TABLE_COUNT; i++)
+        rp_vtab_release(&c->vtabs[i]);
+    for (size_t i = 0; i < c->aggregates.n; i++)
+        rp_vtab_release(&c->aggregates.tables[i].t);
+    sqlite3_free(c->aggregates.sql);
+    if (!c->limited)
+        return;
+    sqlite3_hard_heap_limit64(c->old_limit);
+    sqlite3_mutex_leave(c->turn);
+}
+
+/* ------------------------------------------------------------------ the answer */
+
+static const char *free_name(const struct rp_sql_answer *a, size_t i, const char *name,
+                             struct rp_arena *arena)
+{
+    const char *wanted = rp_arena_text(arena, name);
+
+    for (size_t k = 0, again = 2; k < i; k++)
+        if (!strcmp(a->columns[k].name, wanted)) {
+            wanted = rp_arena_textf(arena, "%s_%zu", name, again++);
+            k = SIZE_MAX; /* from the first on */
+        }
+    return wanted;
+}
+
+static enum rp_code name_columns(struct rp_sql_answer *a, sqlite3_stmt *stmt,
+                                 struct rp_arena *arena, struct rp_err *err)
+{
+    a->ncolumns = (size_t)sqlite3_column_count(stmt);
+    a->columns = RP_ARENA_NEW(arena, struct rp_sql_column, a->ncolumns + 1);
+    for (size_t i = 0; a->columns && i < a->ncolumns; i++)
+        a->columns[i].name = free_name(a, i, sqlite3_column_name(stmt, (int)i), arena);
+    return rp_arena_check(arena, "answering a query", err);
+}
+
+static struct rp_sql_cell read_cell(sqlite3_stmt *stmt, int i, struct rp_arena *arena)
+{
+    struct rp_sql_cell cell = {.type = RP_SQL_NULL};
+
+    switch (sqlite3_column_type(stmt, i)) {
+    case SQLITE_INTEGER:
+        cell.type = RP_SQL_INT;
+        cell.i = sqlite3_column_int64(stmt, i);
+        break;
+    case SQLITE_FLOAT:
+        cell.type = RP_SQL_REAL;
+        cell.v.f = sqlite3_column_double(stmt, i);
+        break;
+    case SQLITE_NULL:
+        break;
+    default:
+        cell.type = RP_SQL_TEXT;
+        cell.v.text = (const char *)sqlite3_column_text(stmt, i);
+        cell.i = sqlite3_column_bytes(stmt, i);
+        cell.v.text = rp_arena_copy(arena, cell.v.text ? cell.v.text : "", (size_t)cell.i);
+    }
+    return cell;
+}
+
+static enum rp_code read_row(struct rp_sql_answer *a, sqlite3_stmt *stmt, struct rp_arena *arena,
+                             int64_t *bytes, struct rp_err *err)
+{
+    for (size_t i = 0; i < a->ncolumns; i++) {
+        struct rp_sql_cell cell = read_cell(stmt, (int)i, arena);
+
+        if (cell.type > a->columns[i].type)
+            a->columns[i].type = cell.type;
+        *bytes += (int64_t)sizeof cell + (cell.type == RP_SQL_TEXT ? cell.i + 1 : 0);
+        RP_TRY(rp_vec_push(&a->cells, cell, err));
+    }
+    a->nrows++;
+    return rp_arena_check(arena, "answering a query", err);
+}
+
+static enum rp_code read_rows(struct connection *c, struct rp_sql_answer *a, sqlite3_stmt *stmt,
+                              const struct rp_sql_limits *limits, struct rp_arena *arena,
+                              struct rp_err *err)
+{
+    int64_t bytes = 0;
+    int status;
+
+    while ((status = sqlite3_step(stmt)) == SQLITE_ROW) {
+        if (limits->rows && a->nrows == limits->rows) {
+            a->more = true;
+            return RP_OK;
+        }
+        RP_TRY(read_row(a, stmt, arena, &bytes, err));
+        if (limits->bytes && bytes > limits->bytes)
+            return sql_failed(c, SQLITE_NOMEM, err);
+    }
+    return status == SQLITE_DONE ? RP_OK : sql_failed(c, status, err);
+}
+
+/* One statement, and nothing behind it. */
+static enum rp_code prepare_one(struct connection *c, const char *sql, sqlite3_stmt **stmt,
+                                struct rp_err *err)
+{
+    const char *rest = NULL;
+    sqlite3_stmt *second = NULL;
+    int status = sqlite3_prepare_v2(c->sql, sql, -1, stmt, &rest);
+
+    if (status != SQLITE_OK)
+        return sql_failed(c, status, err);
+    if (!*stmt)
+        return rp_err_set(err, RP_USAGE, "the query is empty");
+    status = sqlite3_prepare_v2(c->sql, rest, -1, &second, NULL);
+    sqlite3_finalize(second);
+    if (status != SQLITE_OK || second)
+        return rp_err_set(err, RP_USAGE, "give one query at a time");
+    if (!sqlite3_stmt_readonly(*stmt) || sqlite3_stmt_isexplain(*stmt) ||
+        !sqlite3_column_count(*stmt))
+        return rp_err_set(err, RP_USAGE, "a query can only read: write a SELECT");
+    return RP_OK;
+}
+
+/* The statement over tables of groups, where that has the same answer; else the statement itself.
+   Names of columns and errors are those of the statement as it was given. */
+static sqlite3_stmt *prepare_groups(struct connection *c, const char *sql, sqlite3_stmt *given)
+{
+    struct rp_aggregates *a = &c->aggregates;
+    sqlite3_stmt *stmt = NULL;
+    int status = rp_aggregates_rewrite(sql, c->vtabs, a) && a->sql ? SQLITE_OK : SQLITE_ERROR;
+    char name[8];
+
+    for (size_t i = 0; status == SQLITE_OK && i < a->n; i++) {
+        snprintf(name, sizeof name, "#%u", (unsigned)i % 100);
+        status = rp_groups_register(c->sql, name, &a->tables[i]);
+    }
+    if (status == SQLITE_OK)
+        status = sqlite3_prepare_v2(c->sql, a->sql, -1, &stmt, NULL);
+    if (status != SQLITE_OK)
+        return given;
+    sqlite3_finalize(given);
+    return stmt;
+}
+
+enum rp_code rp_sql_run(struct rp_tables *tables, const char *sql,
+                        const struct rp_sql_limits *limits, struct rp_arena *arena,
+                        struct rp_sql_answer *out, struct rp_err *err)
+{
+    struct connection c = {.err = err};
+    sqlite3_stmt *stmt = NULL;
+    enum rp_code code = connect_tables(&c, tables, limits, err);
+
+    *out = (struct rp_sql_answer){0};
+    if (code == RP_OK)
+        code = prepare_one(&c, sql, &stmt, err);
+    if (code == RP_OK)
+        code = name_columns(out, stmt, arena, err);
+    if (code == RP_OK)
+        stmt = prepare_groups(&c, sql, stmt);
+    if (code == RP_OK)
+        code = read_rows(&c, out, stmt, limits, arena, err);
+    sqlite3_finalize(stmt);
+    disconnect(&c);
+    return code;
+}
+
+#else
+
+enum rp_code rp_sql_run(struct rp_tables *tables, const char *sql,
+                        const struct rp_sql_limits *limits, struct rp_arena *arena,
+                        struct rp_sql_answer *out, struct rp_err *err)
+{
+    (void)tables;
+    (void)sql;
+    (void)limits;
+    (void)arena;
+    *out = (struct rp_sql_answer){0};
+    return rp_err_set(err, RP_MISSING,
+                      "this reprise was built without SQLite; install libsqlite3-dev and build it "
+                      "again");
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TABLES_GATHER_H
+#define RP_TABLES_GATHER_H
+/* Whole columns of tables as arrays; loops without a call or a choice for each row. */
+#include "tables/tables.h"
+
+/* The bytes of a value in such an array: 1, 4 or 8. Not for bools and texts. */
+size_t rp_gather_size(const struct rp_table_column *c);
+
+/* The values of a column lie side by side, as rp_gather would write them. */
+bool rp_gather_in_place(const struct rp_table_rank *r, const struct rp_table_column *c);
+
+/* Writes the values of n rows. What is missing is c->null, or 0 in a column that is not nullable.
+   Not for bools and texts. */
+void rp_gather(const struct rp_table_rank *r, const struct rp_table_column *c, size_t n, void *to);
+
+/* How many of n values of that size are `null`. */
+size_t rp_gather_nulls(const void *values, size_t size, size_t n, int64_t null);
+/* Sets bit i where value i is not `null`; all n / 8 + 1 bytes are written. */
+void rp_gather_valid(const void *values, size_t size, size_t n, int64_t null, uint8_t *bits);
+
+/* The numbers by which a column with `via` finds its elements: the largest + 1 (RP_NONE apart), and
+   whether one is RP_NONE. */
+uint32_t rp_gather_reach(const struct rp_table_rank *r, const struct rp_table_column *c, size_t n,
+                         bool *none);
+/* to[i] = map[the number of row i]; -1 for RP_NONE. */
+void rp_gather_mapped(const struct rp_table_rank *r, const struct rp_table_column *c, size_t n,
+                      const int32_t *map, int32_t *to);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TABLES_IPC_H
+#define RP_TABLES_IPC_H
+/*
+ * Files in Arrow's IPC format (*.arrow), which pyarrow, polars and others map or read:
+ *
+ *     ARROW1  schema  dictionaries  batches  end  footer (where they are)  length  ARROW1
+ *
+ * A file has one dictionary for a column, so those of the batches are united: only the texts that
+ * rows use, and the empty one, which has number 0. Numbers are 32 bits.
+ */
+#include "tables/arrow.h"
+
+/* Writes the rest of a stream, whose arrays begin at offset 0, as those of arrow.h do; the caller
+   releases it. All its batches are in memory until the end. path: as rp_out_open. */
+enum rp_code rp_ipc_save(struct ArrowArrayStream *stream, const char *path, int64_t *rows,
+                         struct rp_err *err);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/copy.h"
+
+#include "io/emit.h"
+#include "io/escaped.h"
+#include "trace/meta.h"
+
+#include <stdlib.h>
+
+static enum rp_code copied_text(struct rp_builder *b, const struct rp_trace *t,
+                                const struct rp_copy *how, enum rp_text_use use, rp_str key,
+                                rp_str s, rp_str *out, struct rp_err *err)
+{
+    if (how->text)
+        return how->text(how->text_user, b, use, key, s, out, err);
+    return rp_builder_intern(b, rp_trace_str(t, s), rp_trace_str_len(t, s), out, err);
+}
+
+static enum rp_code copy_meta(struct rp_builder *b, const struct rp_trace *t,
+                              const struct rp_copy *how, struct rp_err *err)
+{
+    rp_str key, value;
+    uint32_t i;
+
+    for (i = 0; i < t->nmeta; i++) {
+        const struct rp_meta *m = &t->meta[i];
+
+        if ((how->cut && !strcmp(rp_trace_str(t, m->key), RP_CUT_KEY)) ||
+            (how->drops && how->drops(how->text_user, rp_trace_str(t, m->key))))
+            continue;
+        RP_TRY(copied_text(b, t, how, RP_TEXT_KEY, RP_NONE, m->key, &key, err));
+        RP_TRY(copied_text(b, t, how, RP_TEXT_JSON, m->key, m->value, &value, err));
+        RP_TRY(rp_builder_add_meta(b, key, value, m->after_events, err));
+    }
+    if (!how->cut)
+        return RP_OK;
+    RP_TRY(rp_builder_intern(b, RP_CUT_KEY, strlen(RP_CUT_KEY), &key, err));
+    RP_TRY(rp_builder_intern(b, how->cut, strlen(how->cut), &value, err));
+    return rp_builder_add_meta(b, key, value, false, err);
+}
+
+/* Counts of what a reader could not read; the others are counted again. */
+static void copy_health(struct rp_health *to, const struct rp_health *from)
+{
+    to->bad_time = from->bad_time;
+    to->huge_time = from->huge_time;
+    to->control_bytes = from->control_bytes;
+    to->bad_utf8 = from->bad_utf8;
+    to->duplicate_keys = from->duplicate_keys;
+    to->skipped_bytes = from->skipped_bytes;
+    to->skipped_events = from->skipped_events;
+    to->lost_events = from->lost_events;
+    to->truncated = from->truncated;
+    to->salvaged = from->salvaged;
+}
+
+static enum rp_code copy_rest(struct rp_builder *b, const struct rp_trace *t,
+                              const struct rp_copy *how, struct rp_err *err)
+{
+    struct rp_trace *to = rp_builder_borrow_trace(b);
+    uint32_t i;
+
+    to->base_ns = t->base_ns;
+    to->has_base = t->has_base;
+    to->rank = t->rank;
+    to->world_size = t->world_size;
+    copy_health(&to->health, &t->health);
+    RP_TRY(copied_text(b, t, how, RP_TEXT_CATEGORY, RP_NONE, t->format, &to->format, err));
+    RP_TRY(copied_text(b, t, how, RP_TEXT_CATEGORY, RP_NONE, t->framework, &to->framework, err));
+    RP_TRY(copied_text(b, t, how, RP_TEXT_CATEGORY, RP_NONE, t->framework_version,
+                       &to->framework_version, err));
+    for (i = 0; i < t->ndevices; i++) {
+        struct rp_device device = t->devices[i];
+
+        RP_TRY(copied_text(b, t, how, RP_TEXT_CATEGORY, RP_NONE, device.name, &device.name, err));
+        RP_TRY(rp_builder_add_device(b, &device, err));
+    }
+    for (i = 0; i < t->nwarnings; i++) {
+        rp_str text;
+
+        RP_TRY(copied_text(b, t, how, RP_TEXT_VALUE, RP_NONE, t->warnings[i], &text, err));
+        RP_TRY(rp_builder_warn(b, err, "%s", rp_builder_borrow_str(b, text, NULL)));
+    }
+    return copy_meta(b, t, how, err);
+}
+
+enum rp_code rp_trace_copy(const struct rp_trace *t, const struct rp_copy *how,
+                           const struct rp_limits *limits, struct rp_trace **out,
+                           struct rp_err *err)
+{
+    struct rp_append append = {.same_processes = true,
+                               .events = how->events,
+                               .flows = how->flows,
+                               .samples = how->samples,
+                               .text = how->text,
+                               .text_user = how->text_user};
+    struct rp_builder *b;
+    enum rp_code code;
+
+    *out = NULL;
+    RP_TRY(rp_builder_new(limits, &b, err));
+    code = rp_builder_append(b, t, &append, err);
+    if (code == RP_OK)
+        code = copy_rest(b, t, how, err);
+    if (code == RP_OK)
+        return rp_builder_finish(b, out, err);
+    rp_builder_free(b);
+    return code;
+}
+
+/* ------------------------------------------------------------------ steps of a part */
+
+/* Of damaged files times may be anything: differences wrap around. */
+static int64_t since(int64_t begin_ns, int64_t ns)
+{
+    return (int64_t)((uint64_t)ns - (uint64_t)begin_ns);
+}
+
+static void put_number(struct rp_emit *to, const char *key, int64_t value)
+{
+    rp_emit_text(to, key);
+    rp_emit_i64(to, value);
+}
+
+static void put_step_name(struct rp_emit *to, const struct rp_trace *t, const struct rp_step *s,
+                          bool nameless)
+{
+    rp_emit_text(to, "{\"name\":");
+    if (nameless) {
+        put_number(to, "\"step ", s->number);
+        rp_emit_char(to, '"');
+    } else {
+        rp_emit_escaped(to, RP_IN_JSON, rp_trace_str(t, s->name), rp_trace_str_len(t, s->name));
+    }
+}
+
+static void put_step(struct rp_emit *to, const struct rp_trace *t, uint32_t i,
+                     const struct rp_cut_record *r)
+{
+    const struct rp_step *s = &t->steps[i];
+    bool last = i + 1 == r->first + r->n;
+    int64_t end = s->end_ns;
+
+    if (last && i + 1 < t->nsteps && !(s->flags & RP_STEP_BREAK_AFTER) && end < s[1].begin_ns)
+        end = s[1].begin_ns;
+    put_step_name(to, t, s, r->nameless);
+    put_number(to, ",\"number\":", s->number);
+    put_number(to, ",\"source\":", s->source);
+    put_number(to, ",\"begin_ns\":", since(r->begin_ns, s->begin_ns));
+    put_number(to, ",\"end_ns\":", since(r->begin_ns, end));
+    put_number(to, ",\"flags\":", s->flags & ~(last ? RP_STEP_BREAK_AFTER : 0));
+    put_number(to, ",\"phase\":", s->phase);
+    put_number(to, ",\"requests\":", s->requests);
+    put_number(to, ",\"tokens\":", s->tokens);
+    rp_emit_char(to, '}');
+}
+
+const char *rp_cut_describe(const struct rp_trace *t, const struct rp_cut_record *r,
+                            struct rp_arena *arena, struct rp_err *err)
+{
+    struct rp_emit to;
+    const char *out;
+    uint32_t i;
+
+    if (rp_emit_open_memory(&to, err) != RP_OK)
+        return NULL;
+    rp_emit_char(&to, '{');
+    if (r->n && r->previous_ns > t->steps[r->first].begin_ns) {
+        put_number(&to, "\"previous_end_ns\":", since(r->begin_ns, r->previous_ns));
+        rp_emit_char(&to, ',');
+    }
+    rp_emit_text(&to, "\"steps\":[");
+    for (i = r->first; i < r->first + r->n; i++) {
+        if (i > r->first)
+            rp_emit_char(&to, ',');
+        put_step(&to, t, i, r);
+    }
+    rp_emit_text(&to, "]}");
+    out = rp_arena_copy(arena, to.buffer, rp_emit_length(&to));
+    if (rp_emit_close(&to, err) != RP_OK)
+        return NULL;
+    if (!out)
+        rp_err_nomem(err, "describing steps");
+    return out;
+}
+
+int64_t rp_cut_previous_end(const struct rp_trace *t)
+{
+    static const char start[] = "{\"previous_end_ns\":";
+    const char *record = rp_trace_meta(t, RP_CUT_KEY);
+    char *end;
+    long long ns;
+
+    if (!record || strncmp(record, start, sizeof start - 1) != 0)
+        return RP_NO_TS;
+    ns = strtoll(record + sizeof start - 1, &end, 10);
+    return *end == ',' && ns >= 0 && ns < INT64_MAX / 4 ? since(-ns, t->totals.span_begin_ns)
+                                                        : RP_NO_TS;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Samples by track, time and order of the file, as events are. */
+#include "trace/build/state.h"
+#include "trace/finish/finish.h"
+#include "trace/finish/index_sort.h"
+
+static bool in_order(const struct rp_build_samples *s)
+{
+    size_t i;
+
+    for (i = 1; i < s->ts_ns.n; i++)
+        if (s->track.at[i] < s->track.at[i - 1] ||
+            (s->track.at[i] == s->track.at[i - 1] && s->ts_ns.at[i] < s->ts_ns.at[i - 1]))
+            return false;
+    return true;
+}
+
+enum rp_code rp_pass_samples(struct rp_builder *b, struct rp_err *err)
+{
+    struct rp_build_samples *s = &b->samples;
+    struct rp_sort_keys keys = {.n = (uint32_t)s->ts_ns.n,
+                                .ntracks = (uint32_t)b->tracks.n,
+                                .track = s->track.at,
+                                .ts_ns = s->ts_ns.at};
+    struct rp_sort_scratch scratch = {0};
+    rp_row_vec perm = {0}, begin = {0};
+    enum rp_code code;
+
+    if (in_order(s))
+        return RP_OK;
+    code = rp_index_sort(&keys, &perm, &begin, &scratch, err);
+    if (code == RP_OK)
+        code = rp_vec_reserve(&scratch.a, perm.n, err);
+    if (code == RP_OK) {
+        RP_PERMUTE(&s->ts_ns, int64_t, &perm, scratch.a.at);
+        RP_PERMUTE(&s->weight, int64_t, &perm, scratch.a.at);
+        RP_PERMUTE(&s->track, uint32_t, &perm, scratch.a.at);
+        RP_PERMUTE(&s->stack, uint32_t, &perm, scratch.a.at);
+        RP_PERMUTE(&s->flags, uint8_t, &perm, scratch.a.at);
+    }
+    rp_sort_scratch_release(&scratch);
+    rp_vec_release(&perm);
+    rp_vec_release(&begin);
+    return code;
+}

@@ -1,0 +1,803 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One look at each character: forms begin where a word begins. Each form is a function that returns
+ * how much of the text it is, and what of it stays before and after what is replaced.
+ */
+#include "trace/secrets.h"
+
+#include "base/decimal.h"
+#include "io/escaped.h"
+#include "io/json_pull.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SHORTEST 3 /* word that is looked for in other texts */
+
+const struct rp_secret_row rp_secret_rows[RP_SECRETS] = {
+#define SECRET_ROW(name, one, instead, doc) {one, instead, doc},
+    RP_SECRET_ROWS(SECRET_ROW)
+#undef SECRET_ROW
+};
+
+struct scan {
+    const struct rp_secret_words *words;
+    enum rp_secret_place place;
+    bool version; /* of a program: four numbers are no address */
+    const char *text;
+    size_t n;
+};
+
+struct finding {
+    enum rp_secret kind;
+    size_t from, end; /* what is replaced; from may lie after the place that was looked at */
+};
+
+/* ------------------------------------------------------------------ keys */
+
+/* The key without its separators, in lower case: "AWS-Secret_Key" is "awssecretkey". */
+static void normalize(const char *key, size_t n, char out[64])
+{
+    size_t i, used = 0;
+
+    for (i = 0; i < n && used < 63; i++)
+        if (isalnum((unsigned char)key[i]))
+            out[used++] = (char)tolower((unsigned char)key[i]);
+    out[used] = '\0';
+}
+
+static bool is_one_of(const char *word, const char *const *list)
+{
+    for (; *list; list++)
+        if (!strcmp(word, *list))
+            return true;
+    return false;
+}
+
+static bool ends_with(const char *word, const char *ending)
+{
+    size_t n = strlen(word), len = strlen(ending);
+
+    return n >= len && !strcmp(word + n - len, ending);
+}
+
+/* Whether a key names something secret; word: normalized. */
+static bool is_secret_key(const char *word)
+{
+    static const char *const endings[] = {"password", "passwd",      "passphrase", "secret",
+                                          "token",    "apikey",      "secretkey",  "privatekey",
+                                          "cookie",   "credentials", "credential", "authorization"};
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (ends_with(word, endings[i]))
+            return true;
+    return strstr(word, "accesskey") || strstr(word, "apikey") || strstr(word, "secretkey");
+}
+
+/* What the whole value of a key is; RP_SECRETS: it depends on the value. */
+static enum rp_secret kind_of_key(const char *key, size_t n)
+{
+    static const char *const environment[] = {
+        "env", "environ", "environment", "environmentvariables", "envvars", NULL};
+    static const char *const host[] = {"host",       "hostname",    "nodename",
+                                       "fqdn",       "nodelist",    "computername",
+                                       "masteraddr", "machinename", NULL};
+    static const char *const user[] = {"user",  "username", "logname", "login",
+                                       "email", "author",   NULL};
+    static const char *const output[] = {"stdout", "stderr",        "output",         "log",
+                                         "logs",   "consoleoutput", "capturedoutput", NULL};
+    static const char *const source[] = {"fileinfo", "sourcecode",
+                                         NULL}; /* viztracer's file_info */
+    static const char *const address[] = {"ip",         "ipaddress", "ipaddr", "mac",
+                                          "macaddress", "address",   NULL};
+    char word[64];
+
+    normalize(key, n, word);
+    if (is_one_of(word, environment))
+        return RP_SECRET_ENVIRONMENT;
+    if (is_one_of(word, host))
+        return RP_SECRET_HOST;
+    if (is_one_of(word, user))
+        return RP_SECRET_USER;
+    if (is_one_of(word, output))
+        return RP_SECRET_OUTPUT;
+    if (is_one_of(word, source))
+        return RP_SECRET_SOURCE;
+    if (is_one_of(word, address))
+        return RP_SECRET_ADDRESS;
+    return is_secret_key(word) ? RP_SECRET_TOKEN : RP_SECRETS;
+}
+
+static bool is_version_key(const char *key)
+{
+    char word[64];
+
+    normalize(key, strlen(key), word);
+    return strstr(word, "version") != NULL;
+}
+
+/* ------------------------------------------------------------------ forms */
+
+static char at_of(const struct scan *s, size_t i)
+{
+    return i < s->n ? s->text[i] : '\0';
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* What follows is one of a set of characters. */
+static size_t span_of(const struct scan *s, size_t from, const char *also)
+{
+    size_t i = from;
+
+    while (i < s->n &&
+           (isalnum((unsigned char)s->text[i]) || (s->text[i] && strchr(also, s->text[i]))))
+        i++;
+    return i - from;
+}
+
+static bool starts(const struct scan *s, size_t i, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    return i <= s->n && s->n - i >= n && !memcmp(s->text + i, prefix, n);
+}
+
+/* Tokens of services, which begin with their own letters. */
+static bool find_service_token(const struct scan *s, size_t i, struct finding *f)
+{
+    static const struct {
+        const char *prefix;
+        size_t least; /* characters that follow */
+    } tokens[] = {{"AKIA", 12},      {"ASIA", 12},
+                  {"ghp_", 16},      {"gho_", 16},
+                  {"ghu_", 16},      {"ghs_", 16},
+                  {"ghr_", 16},      {"github_pat_", 16},
+                  {"glpat-", 12},    {"sk-", 16},
+                  {"sk_live_", 12},  {"rk_live_", 12},
+                  {"pk_live_", 12},  {"xoxb-", 8},
+                  {"xoxp-", 8},      {"xoxa-", 8},
+                  {"xoxr-", 8},      {"xoxs-", 8},
+                  {"hf_", 16},       {"AIza", 24},
+                  {"ya29.", 16},     {"npm_", 24},
+                  {"pypi-", 16},     {"dop_v1_", 24},
+                  {"eyJ", 24},       {"SG.", 20},
+                  {"dckr_pat_", 16}, {"nvapi-", 16},
+                  {"gsk_", 20},      {"r8_", 24},
+                  {"shpat_", 20},    {"lin_api_", 20},
+                  {"wandb_v1_", 16}, {"AGE-SECRET-KEY-", 16}};
+
+    for (size_t k = 0; k < sizeof tokens / sizeof *tokens; k++) {
+        size_t len = strlen(tokens[k].prefix), more;
+
+        if (s->text[i] != tokens[k].prefix[0] || !starts(s, i, tokens[k].prefix))
+            continue;
+        more = span_of(s, i + len, "_-.");
+        if (more < tokens[k].least)
+            continue;
+        *f = (struct finding){RP_SECRET_TOKEN, i, i + len + more};
+        return true;
+    }
+    return false;
+}
+
+static bool find_key_block(const struct scan *s, size_t i, struct finding *f)
+{
+    const char *key, *end;
+
+    if (s->text[i] != '-' || !starts(s, i, "-----BEGIN "))
+        return false;
+    key = memmem(s->text + i, s->n - i, "PRIVATE KEY", 11);
+    if (!key)
+        return false;
+    end = memmem(key, (size_t)(s->text + s->n - key), "-----END ", 9);
+    end = end ? memmem(end + 9, (size_t)(s->text + s->n - end - 9), "-----", 5) : NULL;
+    *f = (struct finding){RP_SECRET_TOKEN, i, end ? (size_t)(end - s->text) + 5 : s->n};
+    return true;
+}
+
+static bool find_authorization(const struct scan *s, size_t i, struct finding *f)
+{
+    static const char *const schemes[] = {"Bearer ", "bearer ", "Basic "};
+
+    for (size_t k = 0; k < sizeof schemes / sizeof *schemes; k++) {
+        size_t len = strlen(schemes[k]), more;
+
+        if (!starts(s, i, schemes[k]))
+            continue;
+        more = span_of(s, i + len, "_-.+/=~");
+        if (more < 8)
+            continue;
+        *f = (struct finding){RP_SECRET_TOKEN, i + len, i + len + more};
+        return true;
+    }
+    return false;
+}
+
+/* The end of a value that begins at i: to the quote, or to the next separator. */
+static size_t value_end(const struct scan *s, size_t i, char quote)
+{
+    for (; i < s->n; i++)
+        if (quote ? s->text[i] == quote
+                  : isspace((unsigned char)s->text[i]) ||
+                        (s->text[i] && strchr(",;&\"'|)]}", s->text[i])))
+            break;
+    return i;
+}
+
+/* The end of the string that begins at i, behind its quote. */
+static size_t string_end(const char *json, size_t n, size_t i)
+{
+    for (i++; i < n && json[i] != '"'; i++)
+        i += json[i] == '\\';
+    return i < n ? i + 1 : n;
+}
+
+/* The end of the value that begins at i. */
+static size_t json_end(const char *json, size_t n, size_t i)
+{
+    size_t depth = 0;
+
+    for (; i < n; i++) {
+        if (json[i] == '"') {
+            i = string_end(json, n, i) - 1;
+        } else if (json[i] == '{' || json[i] == '[') {
+            depth++;
+        } else if (json[i] == '}' || json[i] == ']') {
+            if (!depth)
+                return i;
+            depth--;
+        }
+        if (!depth && (i + 1 == n || strchr(",}] \t\n\r", json[i + 1])))
+            return i + 1;
+    }
+    return n;
+}
+
+/* "password=x", "token: 'x'", "\"apiKey\": \"x\"", "--secret x", "HOSTNAME=x". */
+static bool find_assignment(const struct scan *s, size_t i, struct finding *f)
+{
+    size_t n = span_of(s, i, "_-"), at = i + n;
+    bool option = i > 0 && s->text[i - 1] == '-', spaced = false, quoted = false;
+    enum rp_secret kind;
+    char quote = 0;
+
+    if (!n || n > 60 || isdigit((unsigned char)s->text[i]))
+        return false;
+    quoted = at_of(s, at) == '"' || at_of(s, at) == '\'';
+    at += quoted;
+    if (at_of(s, at) == ' ' && option)
+        spaced = true;
+    else if (at_of(s, at) != '=' && at_of(s, at) != ':')
+        return false;
+    kind = kind_of_key(s->text + i, n);
+    if (kind != RP_SECRET_TOKEN && kind != RP_SECRET_HOST && kind != RP_SECRET_USER &&
+        (kind == RP_SECRETS || !quoted))
+        return false;
+    /* "/host:CPU" is a device, "user: defined" in a name is none */
+    if (kind != RP_SECRET_TOKEN && !spaced && at_of(s, at) == ':' &&
+        (s->place == RP_SECRET_IN_NAME || !strchr(" \"'", at_of(s, at + 1))))
+        return false;
+    for (at++; at_of(s, at) == ' ' || at_of(s, at) == '='; at++)
+        ;
+    if (at_of(s, at) == '"' || at_of(s, at) == '\'')
+        quote = s->text[at++];
+    *f = (struct finding){kind, at, value_end(s, at, quote)};
+    if (!quote && (at_of(s, at) == '{' || at_of(s, at) == '['))
+        f->end = json_end(s->text, s->n, at);
+    else if (!quote && at < s->n && (starts(s, at, "Bearer ") || starts(s, at, "Basic ")))
+        f->end = value_end(s, f->end + 1, 0);
+    if (f->from >= f->end || s->text[f->from] == '<' || (spaced && s->text[f->from] == '-'))
+        return false;
+    /* "token: 5" is a number of something */
+    for (n = f->from; n < f->end && isdigit((unsigned char)s->text[n]); n++)
+        ;
+    return n < f->end || (kind == RP_SECRET_TOKEN && s->place == RP_SECRET_IN_VALUE);
+}
+
+/* "tcp://10.0.0.7:29500", "https://ann:pw@host/x", "s3://bucket/key". */
+static bool find_url(const struct scan *s, size_t i, struct finding *f)
+{
+    size_t n = span_of(s, i, "+-.");
+
+    if (!n || n > 20 || !isalpha((unsigned char)s->text[i]) || !starts(s, i + n, "://") ||
+        i + n + 3 >= s->n || s->text[i + n + 3] == ' ')
+        return false;
+    *f = (struct finding){RP_SECRET_ADDRESS, i, value_end(s, i, 0)};
+    return true;
+}
+
+static size_t digits_of(const struct scan *s, size_t i, long most)
+{
+    size_t n = 0;
+    long value = 0;
+
+    while (n < 5 && isdigit((unsigned char)at_of(s, i + n)))
+        value = value * 10 + (s->text[i + n++] - '0');
+    return value <= most ? n : 0;
+}
+
+static bool find_ipv4(const struct scan *s, size_t i, struct finding *f)
+{
+    size_t at = i, k, n;
+
+    for (k = 0; k < 4; k++, at += n) {
+        if (k && at_of(s, at++) != '.')
+            return false;
+        n = digits_of(s, at, 255);
+        if (!n || n > 3)
+            return false;
+    }
+    if (s->version || is_word(at_of(s, at)) ||
+        (at_of(s, at) == '.' && isalnum((unsigned char)at_of(s, at + 1))))
+        return false;
+    if (at_of(s, at) == ':' && digits_of(s, at + 1, 65535))
+        at += 1 + digits_of(s, at + 1, 65535);
+    *f = (struct finding){RP_SECRET_ADDRESS, i, at};
+    return true;
+}
+
+/* IPv6, and MAC: groups of hexadecimal digits between colons. */
+static bool find_colon_groups(const struct scan *s, size_t i, struct finding *f)
+{
+    size_t at = i, groups = 0, colons = 0, pairs = 0, gaps = 0, n;
+
+    for (;;) {
+        for (n = 0; n < 5 && isxdigit((unsigned char)at_of(s, at + n)); n++)
+            ;
+        groups += n > 0;
+        pairs += n == 2;
+        at += n;
+        if (n > 4 || at_of(s, at) != ':')
+            break;
+        gaps += at_of(s, at + 1) == ':';
+        colons++;
+        at++;
+    }
+    if (n > 4 || !n || is_word(at_of(s, at)))
+        return false;
+    *f = (struct finding){RP_SECRET_ADDRESS, i, at};
+    return (groups == 6 && pairs == 6 && colons == 5) || (groups == 8 && colons == 7) ||
+           (gaps == 1 && groups >= 3 && groups <= 7 && colons >= 3);
+}
+
+static bool find_uuid(const struct scan *s, size_t i, struct finding *f)
+{
+    static const size_t groups[] = {8, 4, 4, 4, 12};
+    size_t at = i, k, n;
+
+    for (k = 0; k < 5; k++, at += n) {
+        if (k && at_of(s, at++) != '-')
+            return false;
+        for (n = 0; n < groups[k] && isxdigit((unsigned char)at_of(s, at + n)); n++)
+            ;
+        if (n != groups[k])
+            return false;
+    }
+    *f = (struct finding){RP_SECRET_IDENTIFIER, i, at};
+    return !is_word(at_of(s, at));
+}
+
+/* Keys and checksums: long, with digits and letters. Names of kernels may contain them. */
+static bool find_long_hex(const struct scan *s, size_t i, struct finding *f)
+{
+    size_t n, digits = 0;
+
+    for (n = 0; isxdigit((unsigned char)at_of(s, i + n)); n++)
+        digits += isdigit((unsigned char)s->text[i + n]) != 0;
+    *f = (struct finding){RP_SECRET_IDENTIFIER, i, i + n};
+    return s->place == RP_SECRET_IN_VALUE && n >= 32 && digits && digits < n &&
+           !is_word(at_of(s, i + n));
+}
+
+static bool find_mail(const struct scan *s, size_t i, struct finding *f)
+{
+    size_t n = span_of(s, i, "._%+-"), host, k;
+    bool dot = false;
+
+    if (!n || at_of(s, i + n) != '@')
+        return false;
+    host = span_of(s, i + n + 1, ".-");
+    for (k = 0; k < host; k++)
+        dot = dot || s->text[i + n + 1 + k] == '.';
+    *f = (struct finding){RP_SECRET_USER, i, i + n + 1 + host};
+    return host && (dot || s->place == RP_SECRET_IN_VALUE);
+}
+
+/* The slash before the package of a Python library, whose names everybody knows; else the last. */
+static size_t package_of(const struct scan *s, size_t from, size_t last)
+{
+    static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
+
+    for (size_t k = 0; k < sizeof folders / sizeof *folders; k++) {
+        const char *at = memmem(s->text + from, last + 1 - from, folders[k], strlen(folders[k]));
+
+        if (at)
+            return (size_t)(at - s->text) + strlen(folders[k]) - 1;
+    }
+    return last;
+}
+
+/* The folder of an absolute path, to its last slash. Names of devices ("/device:GPU:0",
+   "/job:worker/task:0") and scopes ("jit(f)/add") are no paths. */
+static bool find_path(const struct scan *s, size_t i, struct finding *f)
+{
+    bool windows = isalpha((unsigned char)s->text[i]) && at_of(s, i + 1) == ':' &&
+                   (at_of(s, i + 2) == '\\' || (at_of(s, i + 2) == '/' && at_of(s, i + 3) != '/'));
+    bool share = starts(s, i, "\\\\") && is_word(at_of(s, i + 2));
+    char slash = windows ? at_of(s, i + 2) : share ? '\\' : '/';
+    size_t from = i + (windows ? 2 : share ? 1 : s->text[i] == '~'), end, last, k;
+
+    if (i && !windows && !share && !strchr(" \t\n\"'=:,([{;|", s->text[i - 1]))
+        return false;
+    if (at_of(s, from) != slash ||
+        !(is_word(at_of(s, from + 1)) || strchr("._~@", at_of(s, from + 1))) || !at_of(s, from + 1))
+        return false;
+    end = value_end(s, from, 0);
+    for (k = last = from; k < end && s->text[k] != ':' && s->text[k] != '('; k++)
+        last = s->text[k] == slash ? k : last;
+    for (k = from; k < end && k <= last; k++)
+        if (s->text[k] == ':')
+            return false;
+    *f = (struct finding){RP_SECRET_PATH, i, package_of(s, from, last) + 1};
+    return last > from;
+}
+
+static bool find_known(const struct scan *s, size_t i, struct finding *f)
+{
+    for (size_t k = 0; s->words && k < s->words->list.n; k++) {
+        const struct rp_secret_word *w = &s->words->list.at[k];
+        size_t n = strlen(w->text);
+
+        if (s->text[i] == w->text[0] && starts(s, i, w->text) && !is_word(at_of(s, i + n))) {
+            *f = (struct finding){w->kind, i, i + n};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "gpu7.rack2.example.com": at least three parts, the last of which is a domain of machines. */
+static bool find_domain(const struct scan *s, size_t i, struct finding *f)
+{
+    static const char *const ends[] = {"com",  "net",   "org", "io",  "internal", "local", "lan",
+                                       "corp", "cloud", "edu", "gov", "dev",      "ai",    NULL};
+    size_t n = span_of(s, i, ".-"), k, parts = 1, last = 0;
+    char end[16];
+
+    while (n && s->text[i + n - 1] == '.')
+        n--;
+    for (k = 0; k < n; k++)
+        if (s->text[i + k] == '.') {
+            parts++;
+            last = k + 1;
+        }
+    if (parts < 3 || n - last >= sizeof end || is_word(at_of(s, i + n)))
+        return false;
+    memcpy(end, s->text + i + last, n - last);
+    end[n - last] = '\0';
+    *f = (struct finding){RP_SECRET_HOST, i, i + n};
+    return is_one_of(end, ends);
+}
+
+static bool find_at(const struct scan *s, size_t i, struct finding *f)
+{
+    static bool (*const forms[])(const struct scan *, size_t, struct finding *) = {
+        find_key_block,  find_service_token, find_authorization, find_url,  find_mail,
+        find_assignment, find_uuid,          find_colon_groups,  find_ipv4, find_long_hex,
+        find_path,       find_known,         find_domain};
+
+    if (i && is_word(s->text[i - 1]) && is_word(s->text[i]))
+        return false;
+    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
+        if (forms[k](s, i, f) && f->from >= i && f->end > f->from && f->end <= s->n)
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------ cleaning */
+
+static void put_instead(struct rp_emit *to, enum rp_secret kind, int64_t counts[RP_SECRETS])
+{
+    rp_emit_text(to, rp_secret_rows[kind].instead);
+    counts[kind]++;
+}
+
+/* Whether something was replaced already. */
+static bool is_clean(const char *text, size_t n, enum rp_secret kind)
+{
+    size_t len = strlen(rp_secret_rows[kind].instead);
+
+    return !n || (n == len && !memcmp(text, rp_secret_rows[kind].instead, len));
+}
+
+static void clean_plain(const struct rp_secret_words *words, enum rp_secret_place place,
+                        const char *key, const char *text, size_t n, struct rp_emit *to,
+                        int64_t counts[RP_SECRETS])
+{
+    struct scan s = {words, place, is_version_key(key), text, n};
+    enum rp_secret whole = kind_of_key(key, strlen(key));
+    struct finding f;
+    size_t i, done = 0;
+
+    if (whole != RP_SECRETS) {
+        if (is_clean(text, n, whole))
+            rp_emit_bytes(to, text, n);
+        else
+            put_instead(to, whole, counts);
+        return;
+    }
+    for (i = 0; i < n; i++) {
+        if (!find_at(&s, i, &f))
+            continue;
+        rp_emit_bytes(to, text + done, f.from - done);
+        put_instead(to, f.kind, counts);
+        done = f.end;
+        i = f.end - 1;
+    }
+    rp_emit_bytes(to, text + done, n - done);
+}
+
+struct json_walk {
+    const struct rp_secret_words *words;
+    const char *json;
+    size_t n, at;
+    struct rp_emit *to;
+    int64_t *counts;
+    char key[64]; /* of the next value */
+};
+
+/* key: what the string belongs to; "": it is a key itself. */
+static void clean_string(struct json_walk *w, const char *key, size_t end)
+{
+    size_t n = end - w->at - 1 - (end - w->at > 1 && w->json[end - 1] == '"');
+    char *text = malloc(n + 1);
+    struct rp_emit clean;
+    int64_t before = 0, after = 0;
+    int k;
+
+    if (!text || rp_emit_open_memory(&clean, NULL) != RP_OK) {
+        free(text);
+        put_instead(w->to, RP_SECRET_OUTPUT, w->counts); /* rather nothing than a secret */
+        return;
+    }
+    n = rp_json_unescape(w->json + w->at + 1, n, text, NULL);
+    for (k = 0; k < RP_SECRETS; k++)
+        before += w->counts[k];
+    clean_plain(w->words, RP_SECRET_IN_VALUE, key, text, n, &clean, w->counts);
+    for (k = 0; k < RP_SECRETS; k++)
+        after += w->counts[k];
+    if (after == before)
+        rp_emit_bytes(w->to, w->json + w->at, end - w->at);
+    else
+        rp_emit_escaped(w->to, RP_IN_JSON, clean.buffer, rp_emit_length(&clean));
+    rp_emit_abandon(&clean);
+    free(text);
+}
+
+/* Whether the string that ends here is a key. */
+static bool is_key(const struct json_walk *w, size_t end)
+{
+    while (end < w->n && isspace((unsigned char)w->json[end]))
+        end++;
+    return end < w->n && w->json[end] == ':';
+}
+
+static void keep_key(struct json_walk *w, const char *key, size_t n)
+{
+    n = n < sizeof w->key ? n : sizeof w->key - 1;
+    memcpy(w->key, key, n);
+    w->key[n] = '\0';
+}
+
+/* A value whose key says what it is goes as a whole; numbers of such keys stay. */
+static bool replace_value(struct json_walk *w)
+{
+    enum rp_secret kind = kind_of_key(w->key, strlen(w->key));
+    size_t end;
+
+    if (kind == RP_SECRETS || !(w->json[w->at] == '{' || w->json[w->at] == '['))
+        return false;
+    end = json_end(w->json, w->n, w->at);
+    if (end - w->at > 2) {
+        rp_emit_char(w->to, '"');
+        put_instead(w->to, kind, w->counts);
+        rp_emit_char(w->to, '"');
+    } else {
+        rp_emit_bytes(w->to, w->json + w->at, end - w->at);
+    }
+    w->at = end;
+    return true;
+}
+
+/* The end of a number or word of JSON, or of what Python writes for one; 0: it is neither, and so
+   the text is no JSON. */
+static size_t bare_end(const char *json, size_t n, size_t at)
+{
+    static const char *const words[] = {"true", "false",    "null",      "NaN",  "None",
+                                        "True", "Infinity", "-Infinity", "False"};
+    size_t len = 0, k;
+    int64_t number;
+
+    while (at + len < n && !strchr(",]} \t\r\n", json[at + len]))
+        len++;
+    if (!len)
+        return 0;
+    for (k = 0; k < sizeof words / sizeof *words; k++)
+        if (len == strlen(words[k]) && !memcmp(json + at, words[k], len))
+            return at + len;
+    return rp_decimal_parse(json + at, len, 0, &number) & RP_DECIMAL_INVALID ? 0 : at + len;
+}
+
+void rp_secrets_clean_json(const struct rp_secret_words *words, const char *key, const char *json,
+                           size_t n, struct rp_emit *to, int64_t counts[RP_SECRETS])
+{
+    struct json_walk w = {words, json, n, 0, to, counts, ""};
+
+    keep_key(&w, key, strlen(key));
+    while (w.at < n) {
+        char c = json[w.at];
+        size_t end = c == '"' ? string_end(json, n, w.at) : w.at + 1;
+
+        if (c == '"' && is_key(&w, end)) {
+            clean_string(&w, "", end);
+            keep_key(&w, json + w.at + 1, end - w.at - 2);
+        } else if (c == '"') {
+            clean_string(&w, w.key, end);
+        } else if (replace_value(&w)) {
+            continue;
+        } else if (c && strchr("{}[],: \t\r\n", c)) {
+            rp_emit_char(to, c);
+        } else {
+            end = bare_end(json, n, w.at);
+            if (!end) { /* what follows is no JSON */
+                clean_plain(words, RP_SECRET_IN_VALUE, w.key, json + w.at, n - w.at, to, counts);
+                return;
+            }
+            rp_emit_bytes(to, json + w.at, end - w.at);
+        }
+        w.at = end;
+    }
+}
+
+void rp_secrets_clean(const struct rp_secret_words *words, enum rp_secret_place place,
+                      const char *key, const char *text, size_t n, struct rp_emit *to,
+                      int64_t counts[RP_SECRETS])
+{
+    bool json = place == RP_SECRET_IN_VALUE && n > 1 && (*text == '{' || *text == '[') &&
+                kind_of_key(key, strlen(key)) == RP_SECRETS;
+
+    if (json)
+        rp_secrets_clean_json(words, key, text, n, to, counts);
+    else
+        clean_plain(words, place, key, text, n, to, counts);
+}
+
+/* ------------------------------------------------------------------ hosts and users */
+
+void rp_secret_words_release(struct rp_secret_words *words)
+{
+    rp_vec_release(&words->list);
+    rp_arena_release(&words->arena);
+}
+
+/* Words that are names of nobody. */
+static bool is_common(const char *word)
+{
+    static const char *const common[] = {
+        "root",   "user",   "users", "localhost", "nobody", "admin",  "home",
+        "python", "torch",  "main",  "null",      "none",   "true",   "false",
+        "local",  "shared", "host",  "default",   "worker", "ubuntu", NULL};
+
+    return is_one_of(word, common);
+}
+
+static enum rp_code learn_word(struct rp_secret_words *words, enum rp_secret kind, const char *text,
+                               size_t n, struct rp_err *err)
+{
+    struct rp_secret_word word = {.kind = kind};
+    size_t i;
+
+    for (i = 0; i < n && (is_word(text[i]) || strchr(".-", text[i])); i++)
+        ;
+    if (i < n || n < SHORTEST || n > 255 || isdigit((unsigned char)text[0]))
+        return RP_OK;
+    word.text = rp_arena_copy(&words->arena, text, n);
+    if (!word.text)
+        return rp_err_nomem(err, "looking for names of hosts and users");
+    for (i = 0; i < words->list.n; i++)
+        if (!strcmp(words->list.at[i].text, word.text))
+            return RP_OK;
+    return is_common(word.text) ? RP_OK : rp_vec_push(&words->list, word, err);
+}
+
+/* The user whose folder a path is in. */
+static enum rp_code learn_paths(struct rp_secret_words *words, const char *text, size_t n,
+                                struct rp_err *err)
+{
+    static const char *const homes[] = {"/home/", "/Users/", "\\Users\\", "/scratch/users/"};
+    size_t k, len;
+
+    for (k = 0; k < sizeof homes / sizeof *homes; k++) {
+        const char *at = text, *end = text + n;
+
+        while ((at = memmem(at, (size_t)(end - at), homes[k], strlen(homes[k])))) {
+            at += strlen(homes[k]);
+            for (len = 0; at + len < end && (is_word(at[len]) || strchr(".-", at[len])) && at[len];
+                 len++)
+                ;
+            RP_TRY(learn_word(words, RP_SECRET_USER, at, len, err));
+        }
+    }
+    return RP_OK;
+}
+
+static enum rp_code learn_text(struct rp_secret_words *words, const char *key, const char *text,
+                               size_t n, struct rp_err *err)
+{
+    enum rp_secret kind = kind_of_key(key, strlen(key));
+    struct scan s = {NULL, RP_SECRET_IN_VALUE, false, text, n};
+    struct finding f;
+
+    if (kind == RP_SECRET_HOST || kind == RP_SECRET_USER)
+        RP_TRY(learn_word(words, kind, text, n, err));
+    for (size_t i = 0; i < n; i++)
+        if ((!i || !is_word(text[i - 1])) && find_assignment(&s, i, &f) &&
+            (f.kind == RP_SECRET_HOST || f.kind == RP_SECRET_USER))
+            RP_TRY(learn_word(words, f.kind, text + f.from, f.end - f.from, err));
+    return learn_paths(words, text, n, err);
+}
+
+enum rp_code rp_secrets_learn(struct rp_secret_words *words, const char *key, const char *text,
+                              size_t n, bool is_json, struct rp_err *err)
+{
+    struct json_walk w = {.json = text, .n = n};
+
+    if (!is_json || (n && !strchr("{[\"", *text)))
+        return learn_text(words, key, text, n, err);
+    keep_key(&w, key, strlen(key));
+    for (; w.at < n; w.at++) {
+        size_t end = text[w.at] == '"' ? string_end(text, n, w.at) : 0;
+
+        if (!end)
+            continue;
+        if (is_key(&w, end)) {
+            keep_key(&w, text + w.at + 1, end - w.at - 2);
+            RP_TRY(learn_paths(words, text + w.at + 1, end - w.at - 2, err));
+        } else {
+            RP_TRY(learn_text(words, w.key, text + w.at + 1,
+                              end - w.at - 1 - (end - w.at > 1 && text[end - 1] == '"'), err));
+        }
+        w.at = end - 1;
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ a whole trace */
+
+enum rp_code rp_secrets_count(const struct rp_trace *t, int64_t counts[RP_SECRETS],
+                              struct rp_err *err)
+{
+    struct rp_emit scratch;
+    uint32_t i;
+
+    memset(counts, 0, RP_SECRETS * sizeof *counts);
+    RP_TRY(rp_emit_open_memory(&scratch, err));
+    for (i = 0; i < t->nmeta; i++) {
+        rp_emit_reset(&scratch);
+        rp_secrets_clean_json(NULL, rp_trace_str(t, t->meta[i].key),
+                              rp_trace_str(t, t->meta[i].value),
+                              rp_trace_str_len(t, t->meta[i].value), &scratch, counts);
+    }
+    for (i = 0; i < t->str.n; i++) {
+        rp_emit_reset(&scratch);
+        clean_plain(NULL, RP_SECRET_IN_NAME, "", rp_trace_str(t, i), rp_trace_str_len(t, i),
+                    &scratch, counts);
+    }
+    return rp_emit_close(&scratch, err);
+}
