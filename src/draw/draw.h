@@ -33,4 +33,7 @@ enum rp_code rp_draw_model_explorer(const struct rp_program *p, struct rp_out *t
 /* An events file of TensorBoard with the program as a graph: groups as scopes. */
 enum rp_code rp_draw_tensorboard(const struct rp_program *p, struct rp_out *to, struct rp_err *err);
 
+/* What an operation that ops.def does not have is, by its name: enum rp_op_class (foreign.c). */
+uint8_t rp_draw_foreign_class(const char *name);
+
 #endif

@@ -102,7 +102,10 @@ static enum rp_code put_codes(struct page *g)
     rp_out_text(g->to, "\"classes\":[");
     for (size_t i = 0; i < RP_OP_COUNT; i++)
         rp_out_printf(g->to, "%s%u", i ? "," : "", rp_op_info[i].class_);
-    rp_out_text(g->to, "],\n\"codes\":[");
+    for (size_t i = 0; i < g->foreign.string.n; i++)
+        rp_out_printf(g->to, ",%u",
+                      rp_draw_foreign_class(rp_program_text(p, g->foreign.string.at[i])));
+    rp_out_printf(g->to, "],\"known\":%d,\n\"codes\":[", RP_OP_COUNT);
     for (size_t i = 0; i < RP_OP_COUNT; i++) {
         rp_out_text(g->to, i ? "," : "");
         rp_out_escaped(g->to, RP_IN_SCRIPT, rp_op_info[i].name);
@@ -578,25 +581,23 @@ struct filling {
     enum rp_code code;
 };
 
-static void put_part(struct rp_out *to, const char *name, size_t n, void *user)
+static void fill_data(struct rp_out *to, void *user)
 {
     struct filling *f = user;
 
-    if (n == 3 && !memcmp(name, "css", n))
-        rp_out_text(to, rp_web_graph_css);
-    else if (n == 2 && !memcmp(name, "js", n))
-        rp_out_text(to, rp_web_graph_js);
-    else if (n == 4 && !memcmp(name, "data", n))
-        f->code = put_data(f->g, f->arena);
+    (void)to;
+    f->code = put_data(f->g, f->arena);
 }
 
 static enum rp_code put_page(struct page *g, struct rp_arena *arena)
 {
     struct filling f = {g, arena, RP_OK};
+    struct rp_web_page page = {
+        rp_web_graph_html, rp_web_graph_css, rp_web_graph_js, fill_data, NULL, &f};
 
     RP_TRY(rp_strtab_init(&g->texts, g->err));
     RP_TRY(rp_picture_make(g->p, arena, &g->picture, g->err));
-    rp_web_frame(g->to, rp_web_graph_html, put_part, &f);
+    rp_web_put_page(g->to, &page);
     return f.code;
 }
 

@@ -53,6 +53,8 @@ struct poster {
 
 static unsigned class_of(const struct rp_program *p, uint32_t op)
 {
+    if (p->code.at[op] == RP_OP_FOREIGN)
+        return rp_draw_foreign_class(rp_op_opcode_name(p, op));
     return p->code.at[op] == RP_OP_FUSION ? FUSION : rp_op_info[p->code.at[op]].class_;
 }
 

@@ -13,15 +13,37 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void rp_web_frame(struct rp_out *to, const char *frame,
-                  void (*put)(struct rp_out *to, const char *name, size_t n, void *user),
-                  void *user)
+extern const char rp_web_common_js[], rp_web_tables_js[], rp_web_layers_js[];
+
+static void put_part(struct rp_out *to, const struct rp_web_page *page, const char *name, size_t n)
 {
-    const char *mark, *end;
+    const struct {
+        const char *name, *text;
+        void (*put)(struct rp_out *to, void *user);
+    } parts[] = {{"css", page->css, NULL},
+                 {"common", rp_web_common_js, NULL},
+                 {"tables", rp_web_tables_js, NULL},
+                 {"layers", rp_web_layers_js, NULL},
+                 {"js", page->js, NULL},
+                 {"data", NULL, page->put_data},
+                 {"title", NULL, page->put_title}};
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strlen(parts[i].name) == n && !memcmp(name, parts[i].name, n)) {
+            if (parts[i].text)
+                rp_out_text(to, parts[i].text);
+            else if (parts[i].put)
+                parts[i].put(to, page->user);
+        }
+}
+
+void rp_web_put_page(struct rp_out *to, const struct rp_web_page *page)
+{
+    const char *frame = page->frame, *mark, *end;
 
     while ((mark = strstr(frame, "<!--")) && (end = strstr(mark, "-->"))) {
         rp_out_write(to, frame, (size_t)(mark - frame));
-        put(to, mark + 4, (size_t)(end - mark - 4), user);
+        put_part(to, page, mark + 4, (size_t)(end - mark - 4));
         frame = end + 3;
     }
     rp_out_text(to, frame);

@@ -10,13 +10,20 @@
 #include <reprise/result.h>
 
 extern const char rp_web_report_html[], rp_web_report_css[], rp_web_report_js[];
+extern const char rp_web_flame_html[], rp_web_flame_css[], rp_web_flame_js[];
 extern const char rp_web_graph_html[], rp_web_graph_css[], rp_web_graph_js[];
+extern const char rp_web_view_html[], rp_web_view_css[], rp_web_view_js[];
+extern const char rp_web_answer_html[], rp_web_answer_js[];
 
-/* Writes a frame: text in which "<!--name-->" stands for a part of the page. put is called for each
-   of them with its name, which ends at n. */
-void rp_web_frame(struct rp_out *to, const char *frame,
-                  void (*put)(struct rp_out *to, const char *name, size_t n, void *user),
-                  void *user);
+/* A page: its frame is text in which "<!--name-->" stands for a part. Parts are "css", "js",
+   "data", "title" and the scripts that pages share ("common", "tables", "layers"). */
+struct rp_web_page {
+    const char *frame, *css, *js;
+    void (*put_data)(struct rp_out *to, void *user);
+    void (*put_title)(struct rp_out *to, void *user); /* NULL: the frame has none */
+    void *user;
+};
+void rp_web_put_page(struct rp_out *to, const struct rp_web_page *page);
 
 /*
  * A record by its description, for the script of a page. A record or a list of records carries its
@@ -29,6 +36,21 @@ void rp_web_frame(struct rp_out *to, const char *frame,
  */
 void rp_web_record(struct rp_out *to, const struct rp_type *type, const void *record,
                    bool (*wanted)(const struct rp_field *field));
+
+/* An answer as a page of its own: its sentences, its tables, and a picture that `draw` writes as an
+   SVG document, or NULL. */
+struct rp_result;
+struct rp_web_answer {
+    const struct rp_result *result;
+    const char *name;     /* "memory" */
+    const char *left_out; /* a field that the picture shows better; or NULL */
+    void (*draw)(void *user, struct rp_out *to);
+    void *user;
+    const char *svg; /* for answer_page.c */
+    size_t nsvg;
+};
+enum rp_code rp_web_write_answer(const struct rp_web_answer *answer, const char *path,
+                                 struct rp_err *err);
 
 /* Bytes as base64, within quotes: numbers of 7 bits a byte, lowest first, are appended one by one.
  */

@@ -2,8 +2,9 @@
 /*
  * Clock constraints from recorded collectives. No rank finishes an all-reduce or another collective
  * in which every rank needs data of every other before the last rank has arrived. For a broadcast
- * this does not hold, and who comes late to it ends late: it tells about clocks only where there is
- * nothing better, and not on the host, where ranks leave when their part is done.
+ * this does not hold, and who comes late to it ends late: it and pairs of sends and receives tell
+ * about clocks only between ranks for which there is nothing better, and not on the host, where
+ * ranks leave when their part is done.
  */
 #include "facts/clock_sources.h"
 
@@ -47,15 +48,34 @@ static const struct rp_collective *first_of(const struct rp_collectives *const *
     return &ranks[m->rank[0]]->list.at[m->at[0]];
 }
 
-/* Whether any rendezvous makes all ranks wait for all. */
-static bool some_are_mutual(const struct rp_collectives *const *ranks,
-                            const struct rp_rendezvous_list *list)
+static uint32_t root_of(uint32_t *with, uint32_t r)
 {
-    size_t m;
+    while (with[r] != r)
+        r = with[r] = with[with[r]];
+    return r;
+}
 
-    for (m = 0; m < list->n && !rp_coll_is_mutual(first_of(ranks, &list->at[m])->kind); m++)
-        ;
-    return m < list->n;
+/* Joins the ranks whose clocks are compared by rendezvous in which all wait for all, or which are
+   the same. */
+static void join_ranks(const struct rp_collectives *const *ranks, size_t n,
+                       const struct rp_rendezvous_list *list, const uint32_t *clock_of,
+                       uint32_t *with)
+{
+    for (uint32_t r = 0; r < n; r++)
+        with[r] = clock_of ? clock_of[r] : r;
+    for (size_t m = 0; m < list->n; m++)
+        for (uint32_t i = 1;
+             i < list->at[m].n && rp_collective_is_mutual(first_of(ranks, &list->at[m])); i++)
+            with[root_of(with, list->at[m].rank[i])] = root_of(with, list->at[m].rank[0]);
+}
+
+/* Whether nothing better tells about the clocks of some of its ranks. */
+static bool tells_more(const struct rp_rendezvous *x, uint32_t *with)
+{
+    for (uint32_t i = 1; i < x->n; i++)
+        if (root_of(with, x->rank[i]) != root_of(with, x->rank[0]))
+            return true;
+    return false;
 }
 
 enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, size_t n,
@@ -67,21 +87,23 @@ enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, 
     struct rp_clock_input in = {
         .nranks = n, .clock_of = clock_of, .tolerance_ns = RP_CLOCK_TOLERANCE_NS, .steps = true};
     RP_VEC(struct rp_clock_participant) participants = {0};
-    bool mutual = some_are_mutual(ranks, rendezvous);
-    enum rp_code code = RP_OK;
+    uint32_t *with = malloc((n + 1) * sizeof *with), i;
+    enum rp_code code = with ? RP_OK : rp_err_nomem(err, "aligning clocks");
     size_t m;
-    uint32_t i;
 
-    for (m = 0; m < rendezvous->n; m++) {
+    if (with)
+        join_ranks(ranks, n, rendezvous, clock_of, with);
+    for (m = 0; m < rendezvous->n && code == RP_OK; m++) {
         const struct rp_rendezvous *x = &rendezvous->at[m];
 
-        if (mutual ? !rp_coll_is_mutual(first_of(ranks, x)->kind) : ranks[x->rank[0]]->on_host)
+        if (!rp_collective_is_mutual(first_of(ranks, x)) &&
+            (ranks[x->rank[0]]->on_host || !tells_more(x, with)))
             continue;
         for (i = 0; code == RP_OK && i < x->n; i++) {
             uint32_t r = x->rank[i];
             const struct rp_collective *c = &ranks[r]->list.at[x->at[i]];
             struct rp_clock_participant v = {(uint32_t)m, r, c->begin_ns, c->end_ns,
-                                             rp_coll_is_mutual(c->kind)};
+                                             rp_collective_is_mutual(c)};
 
             code = rp_vec_push(&participants, v, err);
         }
@@ -96,6 +118,7 @@ enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, 
     if (code == RP_OK)
         code = rp_clocks_find(&in, arena, out, err);
     rp_vec_release(&participants);
+    free(with);
     return code;
 }
 

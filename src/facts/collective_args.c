@@ -7,6 +7,9 @@
  */
 #include "facts/collective_args.h"
 
+#include "base/hash.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 
 #define BEHIND 16 /* events of the thread after a launch that are examined */
@@ -57,6 +60,54 @@ enum rp_coll_kind rp_coll_kind_of(const char *name)
         if (strstr(plain, kinds[i].part))
             return kinds[i].kind;
     return RP_COLL_OTHER;
+}
+
+enum { PROTOCOLS = 3 };
+static const char *const protocols[PROTOCOLS] = {"LL128", "LL", "SIMPLE"};
+
+/* Longer names before those that they end with; each with its protocols. */
+#define ALGORITHM(name)                               \
+    {                                                 \
+        name,                                         \
+        {                                             \
+            name " LL128", name " LL", name " SIMPLE" \
+        }                                             \
+    }
+static const struct {
+    const char *name, *with[PROTOCOLS];
+} algorithms[] = {ALGORITHM("COLLNET_DIRECT"),
+                  ALGORITHM("COLLNET_CHAIN"),
+                  ALGORITHM("NVLS_TREE"),
+                  ALGORITHM("NVLS"),
+                  ALGORITHM("RING"),
+                  ALGORITHM("TREE"),
+                  ALGORITHM("PAT")};
+
+uint8_t rp_coll_algorithm_of(const char *name)
+{
+    const char *at;
+    size_t i, k;
+
+    for (i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
+        size_t len = strlen(algorithms[i].name);
+
+        at = strstr(name, algorithms[i].name);
+        if (!at || (at > name && at[-1] != '_') || at[len] != '_')
+            continue;
+        for (k = 0; k < PROTOCOLS; k++)
+            if (!strncmp(at + len + 1, protocols[k], strlen(protocols[k])))
+                return (uint8_t)(i * PROTOCOLS + k + 1);
+    }
+    return 0;
+}
+
+const char *rp_coll_algorithm_name(uint8_t algorithm)
+{
+    size_t i = algorithm ? (size_t)(algorithm - 1) / PROTOCOLS : SIZE_MAX;
+
+    return i < sizeof algorithms / sizeof algorithms[0]
+               ? algorithms[i].with[(algorithm - 1) % PROTOCOLS]
+               : NULL;
 }
 
 double rp_coll_bus_factor(enum rp_coll_kind kind, int64_t n)
@@ -187,6 +238,8 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
         {&r->types, "Input type"},
         {&r->members, "Process Group Ranks"},
         {&r->bytes, "Message size [bytes]"},
+        {&r->algorithm, "algorithm"},
+        {&r->protocol, "protocol"},
     };
     size_t i;
 
@@ -198,8 +251,9 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
 
 void rp_coll_reader_release(struct rp_coll_reader *r)
 {
-    struct rp_arg_key *keys[] = {&r->name, &r->dtype, &r->in,    &r->out,     &r->group, &r->seq,
-                                 &r->size, &r->dims,  &r->types, &r->members, &r->bytes};
+    struct rp_arg_key *keys[] = {&r->name,  &r->dtype,     &r->in,      &r->out,   &r->group,
+                                 &r->seq,   &r->size,      &r->dims,    &r->types, &r->members,
+                                 &r->bytes, &r->algorithm, &r->protocol};
     size_t i;
 
     for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
@@ -338,16 +392,38 @@ static void read_operator(const struct rp_coll_reader *r, rp_event e, struct rp_
     }
 }
 
+/* Of NCCL: its profiler records both, and names of kernels have both. */
+static void read_algorithm(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
+{
+    const struct rp_trace *t = r->trace;
+    rp_str algorithm, protocol;
+    char text[48];
+
+    if (f->algorithm)
+        return;
+    f->algorithm = rp_coll_algorithm_of(rp_trace_str(t, t->ev.name[e]));
+    if (f->algorithm || !rp_arg_key_text(&r->algorithm, e, &algorithm) ||
+        !rp_arg_key_text(&r->protocol, e, &protocol))
+        return;
+    snprintf(text, sizeof text, "%.20s_%.20s", rp_trace_str(t, algorithm),
+             rp_trace_str(t, protocol));
+    f->algorithm = rp_coll_algorithm_of(text);
+}
+
 static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
 {
     rp_str text;
 
+    read_algorithm(r, e, f);
     read_sizes(r, e, f);
     read_shapes(r, e, f);
     read_operator(r, e, f);
     if (rp_arg_key_text(&r->name, e, &text) && !f->named) {
-        f->kind = rp_coll_kind_of(rp_trace_str(r->trace, text));
-        f->named = true;
+        const char *name = rp_trace_str(r->trace, text);
+
+        f->kind = rp_coll_kind_of(name);
+        f->awaited = name[0] == 'I' && name[1] >= 'a' && name[1] <= 'z'; /* Iallreduce */
+        f->named = f->kind != RP_COLL_OTHER; /* "coalesced": the kernel tells more */
     }
     if (f->group == RP_NONE && f->group_number < 0 && !rp_arg_key_text(&r->group, e, &f->group))
         rp_arg_key_int(&r->group, e, &f->group_number);
@@ -396,4 +472,22 @@ struct rp_coll_facts rp_coll_read(const struct rp_coll_reader *r, rp_event e, rp
     if (!f.named)
         f.kind = rp_coll_kind_of(rp_trace_str(r->trace, r->trace->ev.name[e]));
     return f;
+}
+
+uint64_t rp_coll_group_hash(const struct rp_trace *t, const struct rp_coll_facts *f)
+{
+    char number[24];
+    uint64_t hash;
+
+    if (f->group != RP_NONE)
+        hash = rp_hash_bytes(rp_trace_str(t, f->group), rp_trace_str_len(t, f->group)) | 1;
+    else if (f->group_number >= 0)
+        hash = rp_hash_bytes(number, (size_t)snprintf(number, sizeof number, "%lld",
+                                                      (long long)f->group_number)) |
+               1;
+    else
+        return 0;
+    if (f->members != RP_NONE)
+        hash ^= rp_hash_bytes(rp_trace_str(t, f->members), rp_trace_str_len(t, f->members)) << 1;
+    return hash;
 }

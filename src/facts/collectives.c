@@ -18,18 +18,22 @@
 
 #define COLL(kind, member) RP_PART_##kind(struct rp_collective, member)
 
-static const struct rp_field collective_fields[] = {
-    COLL(PLAIN, begin_ns),  COLL(PLAIN, end_ns),     COLL(TEXT, name),
-    COLL(TEXT, group),      COLL(TEXT, dtype),       COLL(PLAIN, seq),
-    COLL(PLAIN, in_bytes),  COLL(PLAIN, out_bytes),  COLL(PLAIN, group_size),
-    COLL(PLAIN, name_hash), COLL(PLAIN, group_hash), COLL(PLAIN, key),
-    COLL(PLAIN, stream),    COLL(PLAIN, index),      COLL(PLAIN, event),
-    COLL(PLAIN, launch),    COLL(PLAIN, kind),       RP_PART_END};
+static const struct rp_field collective_fields[] = {COLL(PLAIN, begin_ns),   COLL(PLAIN, end_ns),
+                                                    COLL(TEXT, name),        COLL(TEXT, group),
+                                                    COLL(TEXT, dtype),       COLL(PLAIN, seq),
+                                                    COLL(PLAIN, in_bytes),   COLL(PLAIN, out_bytes),
+                                                    COLL(PLAIN, group_size), COLL(PLAIN, name_hash),
+                                                    COLL(PLAIN, group_hash), COLL(PLAIN, key),
+                                                    COLL(PLAIN, stream),     COLL(PLAIN, index),
+                                                    COLL(PLAIN, event),      COLL(PLAIN, launch),
+                                                    COLL(PLAIN, kind),       COLL(PLAIN, awaited),
+                                                    COLL(PLAIN, algorithm),  RP_PART_END};
 static const struct rp_type collective_type = {"collective", sizeof(struct rp_collective),
                                                collective_fields, NULL};
 
 static const struct rp_field collectives_fields[] = {
     RP_PART_VEC(struct rp_collectives, list, &collective_type),
+    RP_PART_PLAIN_VEC(struct rp_collectives, messages, struct rp_message),
     RP_PART_PLAIN(struct rp_collectives, nstreams),
     RP_PART_PLAIN(struct rp_collectives, on_host),
     RP_PART_PLAIN(struct rp_collectives, cut),
@@ -59,6 +63,7 @@ struct collective_ctx {
     struct rp_collectives *out;
     struct rp_arena *arena;
     struct rp_coll_reader reader;
+    struct rp_message_finder messages;
     struct rp_map texts;           /* string -> number in `copies` */
     RP_VEC(const char *) copies;   /* in the arena */
     struct rp_map seen;            /* key -> how often so far */
@@ -103,13 +108,7 @@ static enum rp_code set_group(struct collective_ctx *g, const struct rp_coll_fac
         if (!c->group)
             return rp_err_nomem(err, "listing collectives");
     }
-    if (!c->group)
-        return RP_OK;
-    c->group_hash = rp_hash_bytes(c->group, strlen(c->group)) | 1;
-    if (f->members !=
-        RP_NONE) /* only with its ranks does the name of a group identify it on all ranks */
-        c->group_hash ^=
-            rp_hash_bytes(rp_trace_str(g->t, f->members), rp_trace_str_len(g->t, f->members)) << 1;
+    c->group_hash = rp_coll_group_hash(g->t, f);
     return RP_OK;
 }
 
@@ -153,17 +152,23 @@ static enum rp_code add_collective(struct collective_ctx *g, const struct found 
 {
     rp_event e = found->event;
     struct rp_coll_facts f = rp_coll_read(&g->reader, e, found->described_by);
-    struct rp_collective c = {.begin_ns = g->t->ev.ts_ns[e],
-                              .end_ns = rp_event_end_ns(g->t, e),
-                              .dtype = f.dtype,
-                              .seq = f.seq,
-                              .in_bytes = bytes_of(f.in_elements, f.item_bytes),
-                              .out_bytes = bytes_of(f.out_elements, f.item_bytes),
-                              .group_size = f.group_size,
-                              .stream = found->stream,
-                              .event = e,
-                              .launch = found->launch,
-                              .kind = (uint8_t)f.kind};
+    struct rp_collective c;
+
+    RP_TRY(
+        rp_messages_add(&g->messages, e, found->described_by, (uint32_t)g->out->list.n, &f, err));
+    c = (struct rp_collective){.begin_ns = g->t->ev.ts_ns[e],
+                               .end_ns = rp_event_end_ns(g->t, e),
+                               .dtype = f.dtype,
+                               .seq = f.seq,
+                               .in_bytes = bytes_of(f.in_elements, f.item_bytes),
+                               .out_bytes = bytes_of(f.out_elements, f.item_bytes),
+                               .group_size = f.group_size,
+                               .stream = found->stream,
+                               .event = e,
+                               .launch = found->launch,
+                               .kind = (uint8_t)f.kind,
+                               .algorithm = f.algorithm,
+                               .awaited = f.awaited};
 
     RP_TRY(keep_text(g, g->t->ev.name[e], &c.name, err));
     RP_TRY(set_group(g, &f, &c, err));
@@ -307,11 +312,14 @@ static enum rp_code gather_collectives(struct collective_ctx *g, const struct rp
     size_t i;
 
     RP_TRY(rp_coll_reader_init(&g->reader, g->t, err));
+    RP_TRY(rp_message_finder_init(&g->messages, &g->reader, &g->out->messages, err));
     RP_TRY(place_streams(g, err));
     g->out->on_host = g->out->nstreams == 0;
     RP_TRY(g->out->on_host ? find_spans(g, scope, err) : find_kernels(g, err));
     if (g->found.n)
         qsort(g->found.at, g->found.n, sizeof *g->found.at, by_start);
+    for (i = 0; i < g->found.n; i++)
+        RP_TRY(rp_message_finder_note(&g->messages, g->found.at[i].described_by, err));
     for (i = 0; i < g->found.n; i++)
         RP_TRY(add_collective(g, &g->found.at[i], err));
     g->out->sequenced = g->out->sequenced && g->out->list.n && g->out->group_hash;
@@ -337,6 +345,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
     code = rp_trace_host(work->trace, NULL, arena, &out->host, err);
     if (code == RP_OK)
         code = gather_collectives(&g, scope, err);
+    rp_message_finder_release(&g.messages);
     rp_coll_reader_release(&g.reader);
     rp_map_release(&g.texts);
     rp_map_release(&g.seen);
@@ -351,6 +360,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
 void rp_collectives_release(struct rp_collectives *c)
 {
     rp_vec_release(&c->list);
+    rp_vec_release(&c->messages);
 }
 
 int64_t rp_collective_size(const struct rp_collective *c, int64_t n)

@@ -8,7 +8,7 @@
  * used. rendezvous.h matches them across ranks.
  */
 #include "base/arena.h"
-#include "facts/collective_args.h"
+#include "facts/messages.h"
 #include "facts/work.h"
 
 struct rp_collective {
@@ -24,10 +24,19 @@ struct rp_collective {
     uint32_t stream, index;         /* number of the communication stream, position in it */
     rp_event event, launch;         /* launch: RP_NONE where it is not known */
     uint8_t kind;                   /* enum rp_coll_kind */
+    uint8_t algorithm;              /* rp_coll_algorithm_name */
+    bool awaited; /* the span is of the call that waited for it: it may have ended before */
 };
+
+/* Each rank needs data of every other, so that none leaves before the last one arrives. */
+static inline bool rp_collective_is_mutual(const struct rp_collective *c)
+{
+    return !c->awaited && rp_coll_is_mutual(c->kind);
+}
 
 struct rp_collectives {
     RP_VEC(struct rp_collective) list; /* by start, then order of the file */
+    rp_message_vec messages;           /* of sends and receives whose peer is known */
     uint32_t nstreams;
     bool on_host;        /* spans of threads, not kernels */
     bool cut;            /* the trace is truncated or damaged: any of them may be missing */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Self times come from one pass: every call starts with its duration, and the duration of each call
- * is subtracted from its parent. They are then grouped by name, so that joining ranks only copies;
- * only names with a slow call are sorted for their median.
+ * is subtracted from its parent. They are then packed by name (time_lists.h); when ranks are
+ * joined, only those of names with a slow call are looked at, one name after the other, for its
+ * median.
  */
 #include "facts/host_calls.h"
 
 #include "base/strtab.h"
 #include "facts/attribution.h"
+#include "facts/call_work.h"
 #include "facts/host_waits.h"
 #include "result/part.h"
 
@@ -17,8 +19,7 @@ static const struct rp_field host_calls_fields[] = {
     RP_PART_VEC(struct rp_host_calls, names, &rp_type_string),
     RP_PART_PLAIN_VEC(struct rp_host_calls, kind, uint8_t),
     RP_PART_PLAIN_VEC(struct rp_host_calls, flags, uint8_t),
-    RP_PART_PLAIN_VEC(struct rp_host_calls, begin, uint32_t),
-    RP_PART_PLAIN_VEC(struct rp_host_calls, self, int64_t),
+    RP_PART_RECORD(struct rp_host_calls, self, &rp_time_lists_type),
     RP_PART_PLAIN_VEC(struct rp_host_calls, slow, struct rp_slow_call),
     RP_PART_END};
 const struct rp_type rp_host_calls_type = {"host_calls", sizeof(struct rp_host_calls),
@@ -33,6 +34,8 @@ struct call_ctx {
     struct rp_name_series series;
     RP_VEC(uint32_t) group; /* by string of the trace: index of its name, or RP_NONE */
     RP_VEC(int64_t) self;   /* by event; -1: not a call */
+    RP_VEC(uint32_t) begin; /* by name: the first of its times among those of all, by name */
+    RP_VEC(int64_t) times;
     RP_VEC(char) text;
 };
 
@@ -106,18 +109,19 @@ static enum rp_code plain_name(struct call_ctx *c, rp_str s, struct rp_err *err)
     return RP_OK;
 }
 
-static uint8_t flags_of(const char *name)
+static uint8_t flags_of(const char *name, uint8_t kind)
 {
     return (uint8_t)((strcasestr(name, "synchronize") ? RP_CALL_WAITS : 0) |
-                     (!strncmp(name, "Profiler", 8) ? RP_CALL_STEP : 0));
+                     (!strncmp(name, "Profiler", 8) ? RP_CALL_STEP : 0) |
+                     (rp_call_time_varies(kind, name) ? RP_CALL_VARIES : 0));
 }
 
 static enum rp_code add_name(struct call_ctx *c, const char *name, uint8_t kind, struct rp_err *err)
 {
     RP_TRY(rp_vec_push(&c->out->names, rp_arena_text(c->arena, name), err));
     RP_TRY(rp_vec_push(&c->out->kind, kind, err));
-    RP_TRY(rp_vec_push(&c->out->flags, flags_of(name), err));
-    return rp_vec_push(&c->out->begin, 0, err);
+    RP_TRY(rp_vec_push(&c->out->flags, flags_of(name, kind), err));
+    return rp_vec_push(&c->begin, 0, err);
 }
 
 /* The index of the name of a call, added on first use. */
@@ -151,7 +155,7 @@ static enum rp_code count_calls(struct call_ctx *c, int64_t floor_ns, struct rp_
         if (c->self.at[e] < 0 || !in_scope(c, e))
             continue;
         RP_TRY(name_of(c, e, &name, err));
-        c->out->begin.at[name]++;
+        c->begin.at[name]++;
         slow.name = name;
         if (slow.self_ns > floor_ns)
             RP_TRY(rp_vec_push(&c->out->slow, slow, err));
@@ -159,28 +163,24 @@ static enum rp_code count_calls(struct call_ctx *c, int64_t floor_ns, struct rp_
     return RP_OK;
 }
 
-/* Groups the self times by name. */
+/* Groups the self times by name, and packs them. */
 static enum rp_code place_times(struct call_ctx *c, struct rp_err *err)
 {
-    struct rp_host_calls *out = c->out;
-    uint32_t i, sum = 0;
+    uint32_t i, begin, sum = 0;
     rp_event e;
 
-    for (i = 0; i < out->begin.n; i++) {
-        uint32_t count = out->begin.at[i];
+    for (i = 0; i < c->begin.n; i++) {
+        uint32_t count = c->begin.at[i];
 
-        out->begin.at[i] = sum;
+        c->begin.at[i] = sum;
         sum += count;
     }
-    RP_TRY(rp_vec_push(&out->begin, sum, err));
-    RP_TRY(rp_vec_reserve(&out->self, sum + 1, err));
-    out->self.n = sum;
+    RP_TRY(rp_vec_reserve(&c->times, sum + 1, err));
     for (e = 0; e < c->t->ev.n; e++)
         if (c->self.at[e] >= 0 && in_scope(c, e))
-            out->self.at[out->begin.at[c->group.at[c->t->ev.name[e]]]++] = c->self.at[e];
-    for (i = (uint32_t)out->begin.n - 1; i > 0; i--) /* each begin has advanced to the next one */
-        out->begin.at[i] = out->begin.at[i - 1];
-    out->begin.at[0] = 0;
+            c->times.at[c->begin.at[c->group.at[c->t->ev.name[e]]]++] = c->self.at[e];
+    for (i = 0, begin = 0; i < c->begin.n; begin = c->begin.at[i++]) /* which is now its end */
+        RP_TRY(rp_time_lists_add(&c->out->self, c->times.at + begin, c->begin.at[i] - begin, err));
     return RP_OK;
 }
 
@@ -208,6 +208,8 @@ enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace
     rp_name_series_release(&c.series);
     rp_vec_release(&c.group);
     rp_vec_release(&c.self);
+    rp_vec_release(&c.begin);
+    rp_vec_release(&c.times);
     rp_vec_release(&c.text);
     return code;
 }
@@ -217,19 +219,15 @@ void rp_host_calls_release(struct rp_host_calls *calls)
     rp_vec_release(&calls->names);
     rp_vec_release(&calls->kind);
     rp_vec_release(&calls->flags);
-    rp_vec_release(&calls->begin);
-    rp_vec_release(&calls->self);
+    rp_time_lists_release(&calls->self);
     rp_vec_release(&calls->slow);
 }
 
-const int64_t *rp_call_times(struct rp_call_names *names, struct rp_call_name *name)
+enum rp_code rp_call_times(struct rp_call_names *names, const struct rp_call_name *name,
+                           const int64_t **out, struct rp_err *err)
 {
-    int64_t *times = names->self + name->begin;
-
-    if (!name->sorted && name->count)
-        rp_ns_sort(times, name->count);
-    name->sorted = true;
-    return times;
+    *out = names->times;
+    return rp_time_lists_join(name->lists, name->nlists, names->times, err);
 }
 
 /* Maps every name of every rank to one list of names. */
@@ -257,11 +255,12 @@ static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n
     return RP_OK;
 }
 
+/* Counts the calls of each name; its times are those of which ranks. */
 static enum rp_code gather_calls(const struct rp_host_calls *const *ranks, size_t n,
                                  struct rp_arena *arena, struct rp_call_names *out,
                                  struct rp_err *err)
 {
-    size_t r, g, total = 0;
+    size_t r, g, most = 0;
 
     for (r = 0; r < n; r++)
         for (g = 0; g < ranks[r]->names.n; g++) {
@@ -270,25 +269,39 @@ static enum rp_code gather_calls(const struct rp_host_calls *const *ranks, size_
             name->name = ranks[r]->names.at[g];
             name->kind = ranks[r]->kind.at[g];
             name->flags = ranks[r]->flags.at[g];
-            name->count += ranks[r]->begin.at[g + 1] - ranks[r]->begin.at[g];
+            name->count += ranks[r]->self.count.at[g];
+            name->nlists++;
         }
     for (g = 0; g < out->n; g++) {
-        out->at[g].begin = total;
-        total += out->at[g].count;
-        out->at[g].count = 0;
+        struct rp_call_name *name = &out->at[g];
+
+        if (!name->slow)
+            continue;
+        most = name->count > most ? name->count : most;
+        name->lists = RP_ARENA_NEW(arena, struct rp_time_list, name->nlists + 1);
+        name->nlists = 0;
     }
-    out->self = RP_ARENA_NEW(arena, int64_t, total + 1);
-    if (!out->self)
-        return rp_err_nomem(err, "comparing host calls");
+    out->times = RP_ARENA_NEW(arena, int64_t, most + 1);
+    RP_TRY(rp_arena_check(arena, "comparing host calls", err));
     for (r = 0; r < n; r++)
         for (g = 0; g < ranks[r]->names.n; g++) {
             struct rp_call_name *name = &out->at[out->to[r][g]];
-            uint32_t from = ranks[r]->begin.at[g], count = ranks[r]->begin.at[g + 1] - from;
 
-            if (count)
-                memcpy(out->self + name->begin + name->count, ranks[r]->self.at + from,
-                       count * sizeof *out->self);
-            name->count += count;
+            if (name->slow)
+                name->lists[name->nlists++] = (struct rp_time_list){&ranks[r]->self, (uint32_t)g};
+        }
+    return RP_OK;
+}
+
+static enum rp_code find_medians(struct rp_call_names *out, struct rp_err *err)
+{
+    const int64_t *times;
+    size_t g;
+
+    for (g = 0; g < out->n; g++)
+        if (out->at[g].slow) {
+            RP_TRY(rp_call_times(out, &out->at[g], &times, err));
+            out->at[g].median_ns = rp_ns_median(times, out->at[g].count);
         }
     return RP_OK;
 }
@@ -302,30 +315,26 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
     size_t r, i;
 
     *out = (struct rp_call_names){0};
+    for (r = 0; r < n; r++)
+        RP_TRY(rp_time_lists_check(&ranks[r]->self, ranks[r]->names.n, err));
     code = rp_strtab_init(&tab, err);
     if (code == RP_OK)
         code = map_names(ranks, n, &tab, arena, out, err);
     rp_strtab_release(&tab);
     RP_TRY(code);
-    RP_TRY(gather_calls(ranks, n, arena, out, err));
     for (r = 0; r < n; r++)
-        for (i = 0; i < ranks[r]->slow.n; i++) {
-            struct rp_call_name *name = &out->at[out->to[r][ranks[r]->slow.at[i].name]];
-            const int64_t *times;
-
-            if (name->median_ns != RP_ABSENT_I64)
-                continue;
-            times = rp_call_times(out, name);
-            name->median_ns = rp_ns_median(times, name->count);
-        }
-    return RP_OK;
+        for (i = 0; i < ranks[r]->slow.n; i++)
+            out->at[out->to[r][ranks[r]->slow.at[i].name]].slow = true;
+    RP_TRY(gather_calls(ranks, n, arena, out, err));
+    return find_medians(out, err);
 }
 
 bool rp_is_stall(const struct rp_call_name *name, int64_t self_ns, const struct rp_stall_rule *rule)
 {
     int64_t usual = name->median_ns > 1000 ? name->median_ns : 1000;
 
-    return !(name->flags & (RP_CALL_WAITS | RP_CALL_STEP)) && self_ns > rule->floor_ns &&
-           (int64_t)name->count >= rule->calls && self_ns / rule->ratio >= usual &&
+    return !(name->flags & (RP_CALL_WAITS | RP_CALL_STEP | RP_CALL_VARIES)) &&
+           self_ns > rule->floor_ns && (int64_t)name->count >= rule->calls &&
+           self_ns / rule->ratio >= usual &&
            (self_ns / rule->ratio > usual || self_ns % rule->ratio);
 }

@@ -8,11 +8,13 @@
  */
 #include "base/arena.h"
 #include "base/vec.h"
+#include "facts/time_lists.h"
 #include "facts/work.h"
 
 enum {                    /* of a name */
        RP_CALL_WAITS = 1, /* waits for the device by definition: long calls are not stalls */
-       RP_CALL_STEP = 2   /* marks a step of the profiler */
+       RP_CALL_STEP = 2,  /* marks a step of the profiler */
+       RP_CALL_VARIES = 4 /* by arguments that are not recorded (call_work.h) */
 };
 
 struct rp_slow_call {
@@ -23,11 +25,10 @@ struct rp_slow_call {
 
 /* The calls of one rank; the trace is not needed afterwards. */
 struct rp_host_calls {
-    RP_VEC(const char *) names; /* without the digits after '#': "ProfilerStep#" */
-    RP_VEC(uint8_t) kind;       /* by name, enum rp_kind */
-    RP_VEC(uint8_t) flags;      /* by name */
-    RP_VEC(uint32_t) begin; /* by name, with one more at the end: first of its times in `self` */
-    RP_VEC(int64_t) self;   /* self times, unordered */
+    RP_VEC(const char *) names;       /* without the digits after '#': "ProfilerStep#" */
+    RP_VEC(uint8_t) kind;             /* by name, enum rp_kind */
+    RP_VEC(uint8_t) flags;            /* by name */
+    struct rp_time_lists self;        /* by name: self times */
     RP_VEC(struct rp_slow_call) slow; /* those above the floor, by track and time */
 };
 
@@ -52,26 +53,29 @@ extern const struct rp_stall_rule rp_stall_usual;
 struct rp_call_name {
     const char *name;
     uint8_t kind, flags;
-    size_t begin, count; /* its times in `self` */
-    int64_t median_ns;   /* RP_ABSENT_I64 where it was not needed */
-    bool sorted;
+    bool slow;                  /* has a slow call */
+    size_t count;               /* calls */
+    int64_t median_ns;          /* RP_ABSENT_I64 where no call is slow */
+    size_t nlists;              /* ranks that have it */
+    struct rp_time_list *lists; /* their times, where a call is slow */
 };
 
 struct rp_call_names {
     size_t n;
     struct rp_call_name *at;
-    int64_t *self;
-    uint32_t **to; /* by rank and name of the rank: index of the name here */
+    int64_t *times; /* room for those of one name */
+    uint32_t **to;  /* by rank and name of the rank: index of the name here */
 };
 
-/* Joins ranks. Allocates in the arena; names are borrowed from the ranks. Medians are computed for
- * names with a slow call. */
+/* Joins ranks. Allocates in the arena; names and times are borrowed from the ranks. Medians are
+   computed for names with a slow call. */
 enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t n,
                                 struct rp_arena *arena, struct rp_call_names *out,
                                 struct rp_err *err);
 
-/* The times of a name in ascending order. */
-const int64_t *rp_call_times(struct rp_call_names *names, struct rp_call_name *name);
+/* The times of a name with a slow call in ascending order, until those of another are asked for. */
+enum rp_code rp_call_times(struct rp_call_names *names, const struct rp_call_name *name,
+                           const int64_t **out, struct rp_err *err);
 
 /* Whether a slow call of that name is a stall. */
 bool rp_is_stall(const struct rp_call_name *name, int64_t self_ns,

@@ -2,6 +2,7 @@
 /* A table of parts of names, compared without case; callers ask once a string. */
 #include "facts/host_signs.h"
 
+#include <ctype.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -61,4 +62,30 @@ uint16_t rp_host_signs(const char *name)
         strcmp(name, "MPI_Init_thread") != 0)
         found |= RP_SIGN_RANKS;
     return found;
+}
+
+bool rp_host_has_word(const char *text, const char *word)
+{
+    const char *at = text;
+
+    while ((at = strcasestr(at, word)) != NULL) {
+        if (at == text || !isalpha((unsigned char)at[-1]))
+            return true;
+        at++;
+    }
+    return false;
+}
+
+bool rp_host_prepares_input(const char *text)
+{
+    static const char *const words[] = {"transforms", "image_",    "images",     "decode_jpeg",
+                                        "tokeniz",    "collate",   "augment",    "preprocess",
+                                        "dataload",   "dataset",   "load_batch", "load_data",
+                                        "next_batch", "get_batch", "read_"};
+    size_t i;
+
+    for (i = 0; text && i < sizeof words / sizeof words[0]; i++)
+        if (rp_host_has_word(text, words[i]))
+            return true;
+    return false;
 }

@@ -2,6 +2,7 @@
 #ifndef RP_FACTS_HOST_SIGNS_H
 #define RP_FACTS_HOST_SIGNS_H
 /* Causes of host time, by the name of a span. */
+#include <stdbool.h>
 #include <stdint.h>
 
 enum rp_host_sign {
@@ -19,5 +20,12 @@ enum rp_host_sign {
 
 /* Bits of enum rp_host_sign. */
 uint16_t rp_host_signs(const char *name);
+
+/* Whether a name has a word that begins where no letter is before it: "read_", but not in
+   "thread_". */
+bool rp_host_has_word(const char *text, const char *word);
+
+/* Whether it reads or prepares the input of a step, by its name; NULL: it does not. */
+bool rp_host_prepares_input(const char *text);
 
 #endif

@@ -10,27 +10,22 @@
 #include "facts/outside.h"
 
 #include "base/order.h"
+#include "facts/arg_keys.h"
 #include "result/part.h"
 #include "result/print_units.h"
 #include "trace/names.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define OUTSIDE(kind, member) RP_PART_##kind(struct rp_outside, member)
-static const struct rp_field outside_fields[] = {OUTSIDE(PLAIN, nsteps),
-                                                 OUTSIDE(PLAIN, before_ns),
-                                                 OUTSIDE(PLAIN, unrecorded_ns),
-                                                 OUTSIDE(PLAIN, after_ns),
-                                                 OUTSIDE(PLAIN, warm_ups),
-                                                 OUTSIDE(PLAIN, warm_up_ns),
-                                                 OUTSIDE(PLAIN, without_detail),
-                                                 OUTSIDE(PLAIN, breaks),
-                                                 OUTSIDE(PLAIN, break_ns),
-                                                 OUTSIDE(PLAIN, share),
-                                                 OUTSIDE(PLAIN, source),
-                                                 OUTSIDE(TEXT, mark),
-                                                 RP_PART_END};
+static const struct rp_field outside_fields[] = {
+    OUTSIDE(PLAIN, nsteps),         OUTSIDE(PLAIN, before_ns),    OUTSIDE(PLAIN, unrecorded_ns),
+    OUTSIDE(PLAIN, after_ns),       OUTSIDE(PLAIN, warm_ups),     OUTSIDE(PLAIN, warm_up_ns),
+    OUTSIDE(PLAIN, without_detail), OUTSIDE(PLAIN, device_steps), OUTSIDE(PLAIN, device_ns),
+    OUTSIDE(PLAIN, breaks),         OUTSIDE(PLAIN, break_ns),     OUTSIDE(PLAIN, share),
+    OUTSIDE(PLAIN, source),         OUTSIDE(TEXT, mark),          RP_PART_END};
 const struct rp_type rp_outside_type = {"outside", sizeof(struct rp_outside), outside_fields, NULL};
 
 /* What ran in a break. */
@@ -47,6 +42,17 @@ struct outside_ctx {
     double inside_ns, all_ns, op_inside_ns, op_all_ns;
 };
 
+bool rp_name_recomputes(const char *name)
+{
+    static const char *const words[] = {"CheckpointFunction", "checkpoint_wrap",
+                                        "utils/checkpoint.py"};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasestr(name, words[i]))
+            return true;
+    return false;
+}
+
 static bool names_checkpoint(const char *name)
 {
     static const char *const words[] = {"checkpoint", "torch.save", "save_state", "save_pretrained",
@@ -54,7 +60,7 @@ static bool names_checkpoint(const char *name)
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcasestr(name, words[i]))
-            return !strcasestr(name, "CheckpointFunction"); /* recomputation */
+            return !rp_name_recomputes(name);
     return false;
 }
 
@@ -168,6 +174,33 @@ static void measure_edges(const struct outside_ctx *c, struct rp_outside *out)
         out->after_ns = rp_ns_between(steps[n - 1].end_ns, totals->work_end_ns);
 }
 
+RP_ORDER(ascending, double, RP_COMPARE(*a, *b))
+
+/* The recorder's events on the device between steps (capture/cuda/step_events.c), a counter. */
+static enum rp_code measure_on_device(const struct rp_trace *t, struct rp_arena *arena,
+                                      struct rp_outside *out, struct rp_err *err)
+{
+    double *ms = RP_ARENA_NEW(arena, double, t->totals.count[RP_KIND_COUNTER] + 1);
+    struct rp_arg_key key;
+    struct rp_arg arg;
+    size_t n = 0;
+
+    RP_TRY(rp_arena_check(arena, "measuring steps", err));
+    RP_TRY(rp_arg_key_init(&key, t, "value", err));
+    for (rp_event e = 0; e < t->ev.n; e++)
+        if (t->ev.kind[e] == RP_KIND_COUNTER &&
+            !strcmp(rp_trace_str(t, t->ev.name[e]), "step on the device (ms)") &&
+            rp_arg_key_find(&key, e, &arg) && arg.type == RP_ARG_F64)
+            ms[n++] = arg.v.f;
+    rp_arg_key_release(&key);
+    if (!n)
+        return RP_OK;
+    qsort(ms, n, sizeof *ms, ascending);
+    out->device_steps = (int64_t)n;
+    out->device_ns = (int64_t)(ms[n / 2] * 1e6);
+    return RP_OK;
+}
+
 enum rp_code rp_outside_measure(const struct rp_trace *trace, struct rp_arena *arena,
                                 struct rp_outside *out, struct rp_err *err)
 {
@@ -182,6 +215,8 @@ enum rp_code rp_outside_measure(const struct rp_trace *trace, struct rp_arena *a
     RP_TRY(rp_arena_check(arena, "measuring steps", err));
     measure_steps(&c, out);
     measure_edges(&c, out);
+    if (out->without_detail)
+        RP_TRY(measure_on_device(trace, arena, out, err));
     for (rp_event e = 0; e < trace->ev.n; e++) {
         if (trace->ev.ts_ns[e] == RP_NO_TS)
             continue;

@@ -27,6 +27,8 @@ struct rp_outside {
     int64_t unrecorded_ns; /* from its mark to the begin of the first step, which waited for work
                               that was not recorded */
     int64_t warm_ups, warm_up_ns, without_detail;
+    int64_t device_steps, device_ns; /* of those without detail: how many have a time on the device,
+                                        and the median */
     int64_t breaks[RP_BREAKS], break_ns[RP_BREAKS];
     double share; /* in steps: of the device time from the first on (without any, the operators') */
     uint32_t source;  /* enum rp_step_source; with steps */
@@ -74,5 +76,9 @@ void rp_judged_keep_calls(const struct rp_judged *judged, const struct rp_trace 
 
 /* "not counted: …", or NULL. */
 const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *arena);
+
+/* Whether a name with "checkpoint" in it is of PyTorch's activation checkpointing, which computes
+   again, and saves nothing. */
+bool rp_name_recomputes(const char *name);
 
 #endif

@@ -28,7 +28,8 @@
 const char *const rp_rendezvous_rule_names[] = {
     [RP_RENDEZVOUS_BY_NONE] = "none",   [RP_RENDEZVOUS_BY_SEQUENCE] = "sequence",
     [RP_RENDEZVOUS_BY_GROUP] = "group", [RP_RENDEZVOUS_BY_ORDER] = "order",
-    [RP_RENDEZVOUS_BY_NAME] = "name",   [RP_RENDEZVOUS_BY_TIME] = "time"};
+    [RP_RENDEZVOUS_BY_NAME] = "name",   [RP_RENDEZVOUS_BY_TIME] = "time",
+    [RP_RENDEZVOUS_BY_PEER] = "peer"};
 
 #define SAME_NS 1000 /* clocks that are closer are the same */
 
@@ -49,6 +50,10 @@ struct matcher {
     uint32_t **place;
     bool *left_out;
     bool some_lack; /* a rank has fewer collectives in a stream than others */
+    rp_rendezvous_pair_vec pairs;
+    size_t npaired; /* operations in them */
+    bool **peered;  /* by rank and collective: it knows its peer, and has no other match */
+    size_t nothers; /* collectives that do not */
 };
 
 RP_ORDER(by_key, struct ticket, RP_UP(key[0]), RP_UP(key[1]), RP_UP(rank), RP_UP(at))
@@ -281,7 +286,7 @@ static enum rp_code write_tickets(struct matcher *m, struct rp_err *err)
                 t.key[0] = by_time ? 0 : c->stream;
                 t.key[1] = m->place[r][i];
             }
-            if (by_order ? m->place[r][i] != RP_NONE : c->key != 0)
+            if (!m->peered[r][i] && (by_order ? m->place[r][i] != RP_NONE : c->key != 0))
                 RP_TRY(rp_vec_push(&m->tickets, t, err));
         }
     if (m->tickets.n)
@@ -378,6 +383,23 @@ static enum rp_code add_rendezvous(struct matcher *m, const struct ticket *t, si
     return RP_OK;
 }
 
+static enum rp_code add_pairs(struct matcher *m, struct rp_err *err)
+{
+    for (size_t i = 0; i < m->pairs.n; i++) {
+        const struct rp_rendezvous_pair *p = &m->pairs.at[i];
+        struct ticket t[2] = {{{0, 0}, p->rank[0], p->at[0]}, {{0, 0}, p->rank[1], p->at[1]}};
+        struct rp_rendezvous *x = &m->out->at[m->out->n];
+
+        RP_TRY(add_rendezvous(m, t, 2, err));
+        x->members = 2;
+        x->senders = p->senders;
+        m->out->nlost += 2;
+    }
+    m->out->nlost -= m->npaired;
+    return RP_OK;
+}
+
+/* Besides sends and receives, which are matched by their peers. */
 static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, struct rp_err *err)
 {
     size_t i, end, r;
@@ -387,7 +409,7 @@ static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, st
     for (r = 0; r < m->nranks; r++)
         m->out->nlost += m->ranks[r]->list.n;
     RP_TRY(write_tickets(m, err));
-    m->out->at = RP_ARENA_NEW(m->arena, struct rp_rendezvous, m->tickets.n / 2 + 1);
+    m->out->at = RP_ARENA_NEW(m->arena, struct rp_rendezvous, m->tickets.n / 2 + m->pairs.n + 1);
     if (!m->out->at)
         return rp_err_nomem(err, "matching collectives");
     for (i = 0; i < m->tickets.n; i = end) {
@@ -400,7 +422,9 @@ static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, st
         if (tickets_agree(m, t, end - i))
             RP_TRY(add_rendezvous(m, t, end - i, err));
     }
-    return RP_OK;
+    if (!m->out->n && m->pairs.n)
+        m->out->rule = RP_RENDEZVOUS_BY_PEER;
+    return add_pairs(m, err);
 }
 
 /* Whether no rank can leave before all have arrived; kernels of unknown kinds count as such. */
@@ -408,9 +432,9 @@ static bool synchronizes(const struct matcher *m, const struct rp_rendezvous *x)
 {
     const struct rp_collectives *rank = m->ranks[x->rank[0]];
 
-    uint8_t kind = rank->list.at[x->at[0]].kind;
+    const struct rp_collective *first = &rank->list.at[x->at[0]];
 
-    return rp_coll_is_mutual(kind) || (kind == RP_COLL_OTHER && !rank->on_host);
+    return rp_collective_is_mutual(first) || (first->kind == RP_COLL_OTHER && !rank->on_host);
 }
 
 /* A collective cannot end before its last rank arrives: if one in ten does, times contradict. */
@@ -633,6 +657,26 @@ static enum rp_code leave_out_cut(struct matcher *m, struct rp_err *err)
     return RP_OK;
 }
 
+/* Which collectives know their peers, and the pairs of these. */
+static enum rp_code find_pairs(struct matcher *m, struct rp_err *err)
+{
+    size_t r, i;
+
+    m->peered = RP_ARENA_NEW(m->arena, bool *, m->nranks + 1);
+    for (r = 0; m->peered && r < m->nranks; r++) {
+        const struct rp_collectives *c = m->ranks[r];
+
+        m->peered[r] = RP_ARENA_NEW(m->arena, bool, c->list.n + 1);
+        for (i = 0; m->peered[r] && i < c->messages.n; i++)
+            if (c->messages.at[i].at < c->list.n)
+                m->peered[r][c->messages.at[i].at] = true;
+        for (i = 0; m->peered[r] && i < count_of(m, r); i++)
+            m->nothers += !m->peered[r][i];
+    }
+    RP_TRY(rp_arena_check(m->arena, "matching sends and receives", err));
+    return rp_rendezvous_find_pairs(m->ranks, m->nranks, m->left_out, &m->pairs, &m->npaired, err);
+}
+
 /* Tries the rules in order of preference until one matches something. */
 static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
 {
@@ -641,6 +685,7 @@ static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
     size_t r;
 
     RP_TRY(leave_out_cut(m, err));
+    RP_TRY(find_pairs(m, err));
     for (r = 0; r < m->nranks; r++) {
         if (!count_of(m, r))
             continue;
@@ -657,7 +702,7 @@ static enum rp_code match_collectives(struct matcher *m, struct rp_err *err)
         RP_TRY(match_by(m, RP_RENDEZVOUS_BY_GROUP, err));
     else if (on_host)
         RP_TRY(match_by(m, RP_RENDEZVOUS_BY_NAME, err));
-    if (!m->out->n)
+    if (!m->out->n || (m->out->rule == RP_RENDEZVOUS_BY_PEER && m->nothers))
         RP_TRY(match_by(m, RP_RENDEZVOUS_BY_ORDER, err));
     if (m->out->n)
         qsort(m->out->at, m->out->n, sizeof *m->out->at, by_last);
@@ -675,6 +720,7 @@ void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n)
     list->rule = RP_RENDEZVOUS_BY_NONE;
     list->contradict = false;
     list->ndoubtful = list->nset = 0;
+    list->stages = NULL;
 }
 
 /* Recordings of one boot count the time of one clock: their bases differ only by how the time of
@@ -715,8 +761,11 @@ enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_
         code = settle_times(&m, err);
     if (code == RP_OK && out->n) {
         out->contradict = times_contradict(&m);
-        code = rp_rendezvous_set_delays(out, ranks, err);
+        code = rp_rendezvous_find_stages(out, ranks, n, arena, err);
+        if (code == RP_OK)
+            code = rp_rendezvous_set_delays(out, ranks, err);
     }
     rp_vec_release(&m.tickets);
+    rp_vec_release(&m.pairs);
     return code;
 }

@@ -12,7 +12,8 @@
  *
  * That is so where each rank needs data of every other. In a broadcast or scatter all wait for its
  * root, and nobody for a rank that only receives; in a reduce or gather those who only send may
- * leave before the last one comes (rendezvous_waits.c).
+ * leave before the last one comes (rendezvous_waits.c). Sends and receives that know their peer are
+ * matched as pairs (rendezvous_pairs.c), by whatever rule collectives are.
  *
  * Times of ranks are compared on the clock of the first. Their clocks are those of their hosts, as
  * the ends of collectives show them (clocks.h); where that does not differ from the recorded times
@@ -22,6 +23,12 @@
 #include "facts/collectives.h"
 #include "facts/intervals.h"
 
+/* The place of a rank in a pipeline of stages that send activations forward and gradients back. */
+struct rp_pipe_stage {
+    uint32_t pipeline, stage; /* RP_NONE: in none; stages from 0 */
+    uint32_t next, before;    /* the ranks of the neighbouring stages, or RP_NONE */
+};
+
 enum rp_rendezvous_rule {
     RP_RENDEZVOUS_BY_NONE,     /* one rank, or nothing to match */
     RP_RENDEZVOUS_BY_SEQUENCE, /* process group and sequence number */
@@ -29,13 +36,16 @@ enum rp_rendezvous_rule {
     RP_RENDEZVOUS_BY_ORDER, /* number of the communication stream and position in it, with the same
                                name */
     RP_RENDEZVOUS_BY_NAME,  /* name, size and ordinal, for collectives on the host */
-    RP_RENDEZVOUS_BY_TIME   /* name and end, where their order contradicts the recorded times */
+    RP_RENDEZVOUS_BY_TIME,  /* name and end, where their order contradicts the recorded times */
+    RP_RENDEZVOUS_BY_PEER   /* there are only sends and receives, which know their peer */
 };
 extern const char *const rp_rendezvous_rule_names[];
 
 struct rp_rendezvous {
     uint32_t n;      /* participants that were given */
     int64_t members; /* all of them, as far as known: at least n */
+    uint8_t senders; /* of a pair of sends and receives: bit i: participant i sends; 0: no pair. An
+                        operation may be in several pairs */
     uint32_t *rank;  /* by participant: its rank, ascending */
     uint32_t *at;    /* by participant: index of the collective in the list of its rank */
     uint32_t last;   /* index of the participant that arrived last; the first of several */
@@ -67,7 +77,15 @@ struct rp_rendezvous_list {
     int64_t *base_ns; /* by rank: what to add to its times to get the first rank's, by the bases of
                          the files */
     struct rp_clock *clocks; /* by rank: how its times become the first rank's (rp_clock_time) */
+    struct rp_pipe_stage *stages; /* by rank: its place in a pipeline; NULL: there is none */
 };
+
+/* Whether two ranks are neighbouring stages of a pipeline. */
+static inline bool rp_rendezvous_are_stages(const struct rp_rendezvous_list *list, uint32_t a,
+                                            uint32_t b)
+{
+    return list->stages && (list->stages[a].next == b || list->stages[a].before == b);
+}
 
 /* How many ranks take part in a collective, with those that were not given; 0: not known. */
 int64_t rp_collective_members(const struct rp_collectives *rank, const struct rp_collective *c);
@@ -99,6 +117,12 @@ enum rp_code rp_rendezvous_set_delays(struct rp_rendezvous_list *list,
                                       const struct rp_collectives *const *ranks,
                                       struct rp_err *err);
 
+/* Finds pipelines among pairs, and fills `stages`. What a stage waits for in one is the schedule's
+   doing, and no delay by a rank. For rendezvous.c. */
+enum rp_code rp_rendezvous_find_stages(struct rp_rendezvous_list *list,
+                                       const struct rp_collectives *const *ranks, size_t n,
+                                       struct rp_arena *arena, struct rp_err *err);
+
 /* Decides whether the estimated clock of a rank is used, or its times as recorded (base_ns).
    trusted: the recorded times do not contradict each other. */
 void rp_rendezvous_settle_clock(const struct rp_collectives *rank, int64_t base_ns, bool trusted,
@@ -111,6 +135,19 @@ void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n);
 enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_t n,
                                 struct rp_arena *arena, struct rp_rendezvous_list *out,
                                 struct rp_err *err);
+
+/* Two operations that exchange messages: lower rank first. */
+struct rp_rendezvous_pair {
+    uint32_t rank[2], at[2];
+    uint8_t senders; /* bit i: the i-th sends */
+};
+typedef RP_VEC(struct rp_rendezvous_pair) rp_rendezvous_pair_vec;
+
+/* The pairs of all ranks that are not left out, each once, by rank and position. *noperations: how
+   many operations are in them. For rendezvous.c. */
+enum rp_code rp_rendezvous_find_pairs(const struct rp_collectives *const *ranks, size_t n,
+                                      const bool *left_out, rp_rendezvous_pair_vec *out,
+                                      size_t *noperations, struct rp_err *err);
 
 /*
  * Aligns the collectives of a rank that recorded fewer of them (its recording began later, ended

@@ -5,6 +5,7 @@
  *     all_reduce, all_gather, reduce_scatter, all_to_all, barrier   each waits for the last one
  *     broadcast, scatter      each waits for the root, and the root for nobody
  *     reduce, gather, others  the root waits for the last one; who only sends may leave before
+ *     MPI_Wait of any of them it may have ended before its last rank began to wait
  *
  * Roots are rarely recorded. No participant ends before the root begins, and the root, which has
  * nothing to receive, does not end after all others: of those that fit, the one that arrived last
@@ -217,7 +218,9 @@ static void set_roles(struct rp_rendezvous_list *list, const struct rp_collectiv
 {
     uint8_t kind = collective_of(ranks, m, 0)->kind;
 
-    m->open = !rp_coll_is_mutual(kind);
+    m->open = false;
+    for (uint32_t i = 0; i < m->n; i++)
+        m->open = m->open || !rp_collective_is_mutual(collective_of(ranks, m, i));
     m->source = RP_NONE;
     if (kind == RP_COLL_BROADCAST || kind == RP_COLL_SCATTER)
         m->source = find_source(list, ranks, m);
@@ -250,7 +253,8 @@ enum rp_code rp_rendezvous_set_delays(struct rp_rendezvous_list *list,
         struct rp_rendezvous *m = &list->at[i];
 
         set_roles(list, ranks, m);
-        if (m->margin_ns > 0 && !m->doubtful)
+        if (m->margin_ns > 0 && !m->doubtful &&
+            !(m->senders && rp_rendezvous_are_stages(list, m->rank[0], m->rank[1])))
             all[n++] = (struct delay){m->rank[m->last], m->second_ns,
                                       rp_ns_sum(m->second_ns, m->margin_ns), m};
     }

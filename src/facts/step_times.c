@@ -3,6 +3,7 @@
 #include "facts/step_times.h"
 
 #include "base/order.h"
+#include "trace/copy.h"
 
 #include <reprise/result.h>
 
@@ -186,6 +187,23 @@ static int64_t recorded_previous(const struct rp_trace *trace, rp_event *last)
     return best > own_ns ? own_ns : best;
 }
 
+/* The first device work of all streams that was launched in a step, or RP_NONE. */
+static rp_event first_own_of_all(const struct rp_trace *t)
+{
+    rp_event e, best = RP_NONE;
+    int64_t at_ns;
+    uint32_t k;
+
+    for (k = 0; k < t->ntracks; k++) {
+        if (t->tracks[k].kind != RP_TRACK_STREAM)
+            continue;
+        e = first_own(t, &t->tracks[k], &at_ns);
+        if (e < t->tracks[k].end && (best == RP_NONE || t->ev.ts_ns[e] < t->ev.ts_ns[best]))
+            best = e;
+    }
+    return best;
+}
+
 int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last, bool *unrecorded)
 {
     int64_t end;
@@ -194,6 +212,12 @@ int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last, bool 
     *unrecorded = false;
     if (!trace->nsteps || trace->steps[0].flags & RP_STEP_ON_DEVICE)
         return RP_NO_TS;
+    end = rp_cut_previous_end(trace);
+    if (end != RP_NO_TS) {
+        *unrecorded = true;
+        *last = first_own_of_all(trace);
+        return end;
+    }
     end = recorded_previous(trace, last);
     if (end != RP_NO_TS)
         return end;
@@ -232,6 +256,13 @@ enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
     bool unrecorded;
 
     return step_times(trace, arena, out, &unrecorded, err);
+}
+
+uint32_t rp_whole_steps(const struct rp_trace *trace)
+{
+    uint32_t n = trace->nsteps;
+
+    return n && trace->steps[n - 1].flags & RP_STEP_CUT_OFF ? n - 1 : n;
 }
 
 enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t previous_end_ns,
@@ -315,10 +346,13 @@ struct rp_interval rp_trace_span(const struct rp_trace *trace)
 {
     const struct rp_totals *t = &trace->totals;
     struct step_clock c = {RP_NO_TS, RP_NO_TS};
-    uint32_t i, n = trace->nsteps;
+    uint32_t i, n = rp_whole_steps(trace);
 
     for (i = 0; i < n; i++)
         step_begin(&c, trace->steps[i].begin_ns, trace->steps[i].work_end_ns);
+    if (n < trace->nsteps)
+        return (struct rp_interval){trace->steps[0].begin_ns,
+                                    later(trace->steps[n].begin_ns, c.free_ns)};
     if (n)
         return (struct rp_interval){trace->steps[0].begin_ns,
                                     last_end(&c, trace->steps[n - 1].end_ns)};

@@ -23,6 +23,8 @@
 /* One interval for each step of the trace, in their order; allocated in the arena, never NULL. */
 enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
                            struct rp_interval **out, struct rp_err *err);
+/* How many steps are whole: the last one may be cut off by the end of the recording. */
+uint32_t rp_whole_steps(const struct rp_trace *trace);
 /* The same from a digest; previous_end_ns: rp_previous_step_end. */
 enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t previous_end_ns,
                                      struct rp_arena *arena, struct rp_interval **out,

@@ -202,9 +202,13 @@ static uint8_t sign_of(struct workload_ctx *ctx, rp_str name)
 {
     uint8_t *sign = &ctx->sign.at[name];
 
-    if (*sign == SIGN_UNKNOWN)
-        *sign = (uint8_t)rp_name_classify(&ctx->matcher, rp_trace_str(ctx->t, name),
-                                          rp_trace_str_len(ctx->t, name));
+    if (*sign == SIGN_UNKNOWN) {
+        const char *text = rp_trace_str(ctx->t, name);
+
+        *sign = (uint8_t)rp_name_classify(&ctx->matcher, text, rp_trace_str_len(ctx->t, name));
+        if (*sign == SIGN_XLA && strpbrk(text, "(<")) /* C++: f<...>(fusion_args) of others */
+            *sign = SIGN_NONE;
+    }
     return *sign;
 }
 
@@ -461,6 +465,7 @@ enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *
         out->with_stack =
             trace->totals.count[RP_KIND_PYTHON] > 0 || meta_is_set(trace, "with_stack");
         out->ours = trace->framework && !strcmp(rp_trace_str(trace, trace->framework), "reprise");
+        out->sampled = trace->samples.n && trace->samples.unit != RP_WEIGHT_BYTES;
         out->with_shapes = meta_is_set(trace, "record_shapes");
         out->with_memory = meta_is_set(trace, "profile_memory");
     }

@@ -153,11 +153,14 @@ void rp_part_write(const struct rp_type *type, const void *part, struct rp_out *
 
 /* ------------------------------------------------------------------ reading */
 
+#define TEXTS_SEEN 256 /* the same few names are in most items of a list */
+
 struct part_reader {
     const char *at, *end;
     struct rp_arena *arena;
     int depth;
     struct rp_err *err;
+    const char *texts[TEXTS_SEEN]; /* by hash: the last one read */
 };
 
 static enum rp_code read_bytes(struct part_reader *r, void *to, size_t n)
@@ -170,6 +173,16 @@ static enum rp_code read_bytes(struct part_reader *r, void *to, size_t n)
     return RP_OK;
 }
 
+/* A text that was read before is not stored again. */
+static const char *keep_text(struct part_reader *r, const char *bytes, size_t len)
+{
+    const char **seen = &r->texts[rp_hash_bytes(bytes, len) % TEXTS_SEEN];
+
+    if (!*seen || strlen(*seen) != len || memcmp(*seen, bytes, len) != 0)
+        *seen = rp_arena_copy(r->arena, bytes, len);
+    return *seen;
+}
+
 static enum rp_code read_text(struct part_reader *r, const char **out)
 {
     uint64_t n = 0;
@@ -180,7 +193,7 @@ static enum rp_code read_text(struct part_reader *r, const char **out)
         return RP_OK;
     if ((size_t)(r->end - r->at) < n - 1)
         return rp_err_set(r->err, RP_FORMAT, "the part of a rank is truncated");
-    *out = rp_arena_copy(r->arena, r->at, (size_t)(n - 1));
+    *out = keep_text(r, r->at, (size_t)(n - 1));
     r->at += n - 1;
     return *out ? RP_OK : rp_err_nomem(r->err, "reading the part of a rank");
 }
@@ -242,7 +255,7 @@ static enum rp_code read_record(struct part_reader *r, const struct rp_type *typ
 enum rp_code rp_part_read(const struct rp_type *type, const void *bytes, size_t n,
                           struct rp_arena *arena, void *part, struct rp_err *err)
 {
-    struct part_reader r = {bytes, (const char *)bytes + n, arena, 0, err};
+    struct part_reader r = {bytes, (const char *)bytes + n, arena, 0, err, {NULL}};
     uint64_t print = 0;
 
     memset(part, 0, type->size);

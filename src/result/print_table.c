@@ -62,16 +62,20 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
  *   2. these texts share the remaining width and are cut in their middle; labels, and texts that
  *      would then look like another one, where they are like the other rows of the column: the
  *      words in which they differ stay
+ *   3. a sentence in the last column that would be cut to less than COMFORT continues in that
+ *      column of the next line
  * A bar (RP_BAR) stands beside a share where the line has room left for it, or has it without
  * columns marked RP_WIDE; the largest share of the column has the longest bar. A column without any
  * known value is not shown. Where the caller asked for wide tables, nothing is left out or cut, and
- * the whole name stands in place of its label (RP_LABEL).
+ * the whole name stands in place of its label (RP_LABEL), behind the numbers if it is long.
  */
 #define MAX_COLUMNS 48
 #define GAP         2
 #define COMFORT     28 /* a shorter name is hard to recognize */
 #define KERNEL      44 /* of a kernel */
 #define MIN_TEXT    8
+#define MIN_WRAPPED 12  /* a narrower column of words is harder to read than a cut one */
+#define SENTENCE    3   /* spaces in a text that is more than a name */
 #define NEIGHBOURS  400 /* rows before and after that a text is compared with */
 #define ROWS_MOST   16  /* in a table that may leave out rows; longer ones have ... */
 #define ROWS_SHOWN  8
@@ -402,13 +406,37 @@ static size_t grid_put_cut(struct screen *screen, const struct grid *grid, const
                  : rp_screen_put(screen->to, text, c->now);
 }
 
+static bool is_sentence(const char *text)
+{
+    size_t spaces = 0;
+
+    for (; *text && spaces < SENTENCE; text++)
+        spaces += *text == ' ';
+    return spaces == SENTENCE;
+}
+
+/* Whether a text of the last column, which begins at a column of the screen, is broken into lines.
+ */
+static bool is_wrapped(const struct screen *screen, const struct column *c, const char *text,
+                       size_t at)
+{
+    size_t room = screen->width > at ? screen->width - at : 0, width = rp_screen_width(text);
+
+    return !screen->wide && room >= MIN_WRAPPED && width > room && !is_right_aligned(c) &&
+           !(c->field->flags & RP_LABEL) && may_shorten(c) && room < COMFORT && is_sentence(text);
+}
+
 static void grid_put_cell(struct screen *screen, const struct grid *grid, const struct column *c,
-                          size_t row, bool last)
+                          size_t row, size_t at, bool last)
 {
     char buf[RP_CELL_BYTES];
     const char *value = column_cell(c, grid_item(grid, row), buf), *text = value ? value : "-";
     size_t width = rp_screen_width(text), room = c->now;
 
+    if (last && is_wrapped(screen, c, text, at)) {
+        rp_screen_wrap(screen->to, text, at, at, screen->width);
+        return;
+    }
     if (width > room && !may_shorten(c))
         room = width;
     if (is_right_aligned(c) && width < room)
@@ -441,7 +469,7 @@ static void grid_put_heading(struct screen *screen, const struct column *c, bool
 /* A line of headings (row == HEADINGS) or of one item's values. */
 static void grid_put_line(struct screen *screen, const struct grid *grid, size_t row, size_t indent)
 {
-    size_t left = 0;
+    size_t left = 0, at = indent;
 
     for (size_t i = 0; i < grid->n; i++)
         left += grid->column[i].shown;
@@ -455,8 +483,9 @@ static void grid_put_line(struct screen *screen, const struct grid *grid, size_t
         if (row == HEADINGS)
             grid_put_heading(screen, c, left == 0);
         else
-            grid_put_cell(screen, grid, c, row, left == 0);
+            grid_put_cell(screen, grid, c, row, at, left == 0);
         rp_screen_pad(screen->to, left ? GAP : 0);
+        at += c->now + GAP + (c->most > 0 ? 1 + BAR : 0);
     }
 }
 
@@ -498,6 +527,25 @@ static void grid_put_rest(struct screen *screen, const struct grid *grid,
     rp_out_char(screen->to, '\n');
 }
 
+#define LONG_TEXT 60
+
+/* Texts that are longer than a screen stand behind the numbers, which stay in sight. */
+static void grid_move_long(struct grid *grid)
+{
+    struct column late[MAX_COLUMNS];
+    size_t n = 0, nlate = 0;
+
+    for (size_t i = 0; i < grid->n; i++) {
+        const struct column *c = &grid->column[i];
+
+        if (may_shorten(c) && c->natural > LONG_TEXT)
+            late[nlate++] = *c;
+        else
+            grid->column[n++] = *c;
+    }
+    memcpy(grid->column + n, late, nlate * sizeof *late);
+}
+
 /*
  * Prints n records of a type, one per line. With headings, the columns are the fields that have a
  * title; without, all fields (the keys and values of a map). Lists of warnings are not shown.
@@ -516,6 +564,8 @@ static void grid_print(struct screen *screen, const struct rp_type *type, const 
     if (!screen->all)
         grid_choose(&grid);
     grid_measure(&grid);
+    if (screen->wide && headings)
+        grid_move_long(&grid);
     grid_fit(&grid, screen->wide             ? SIZE_MAX / 2
                     : screen->width > indent ? screen->width - indent
                                              : 0);

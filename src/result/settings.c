@@ -28,18 +28,23 @@ static const struct suffix byte_units[] = {
     {"MiB", 1 << 20}, {"GiB", 1 << 30},   {"k", 1024},           {"M", 1 << 20},
     {"G", 1 << 30},   {NULL, 0}};
 static const struct suffix durations[] = {
-    {"", 1},         {"ns", 1},         {"us", 1000},         {"µs", 1000},
-    {"ms", 1000000}, {"s", 1000000000}, {"min", 60000000000}, {NULL, 0}};
+    {"", 1},           {"ns", 1},          {"us", 1000},         {"µs", 1000}, {"ms", 1000000},
+    {"s", 1000000000}, {"m", 60000000000}, {"min", 60000000000}, {NULL, 0}};
 
-static const struct suffix *option_suffixes(enum rp_option_type type)
+static const struct suffix durations_in_seconds[] = {
+    {"", 1000000000},  {"ns", 1},          {"us", 1000},         {"µs", 1000}, {"ms", 1000000},
+    {"s", 1000000000}, {"m", 60000000000}, {"min", 60000000000}, {NULL, 0}};
+
+static const struct suffix *option_suffixes(const struct rp_option *option)
 {
-    switch (type) {
+    switch (option->type) {
     case RP_OPT_COUNT:
         return counts;
     case RP_OPT_BYTES:
         return byte_units;
     case RP_OPT_DURATION:
-        return durations;
+        return option->value && !strcmp(option->value, "SECONDS") ? durations_in_seconds
+                                                                  : durations;
     default:
         return no_suffixes;
     }
@@ -88,8 +93,7 @@ static bool parse_number(const struct rp_option *option, const char *text, int64
     int64_t min, max;
 
     has_range(option, &min, &max);
-    return parse_scaled(text, option_suffixes(option->type), value) && *value >= min &&
-           *value <= max;
+    return parse_scaled(text, option_suffixes(option), value) && *value >= min && *value <= max;
 }
 
 static bool parse_ratio(const char *text, double *value)

@@ -70,7 +70,7 @@ struct rp_sg_node {
     uint32_t rank;       /* which of the given ranks */
     uint32_t collective; /* of its rank's list, or RP_NONE */
     uint8_t kind, flags;
-    uint16_t unused[3];
+    uint16_t reserved[5]; /* 0: digests store nodes and edges as bytes */
 };
 _Static_assert(sizeof(struct rp_sg_node) <= 64, "a node is at most 64 bytes");
 
@@ -78,7 +78,7 @@ struct rp_sg_edge {
     int64_t lag_ns;
     uint32_t from, to;
     uint8_t kind, flags;
-    uint16_t reserved;
+    uint16_t reserved[3];
 };
 
 /* A thread or a stream; the nodes of one are [first, end), in time order. */

@@ -154,10 +154,12 @@ static enum rp_code hold(struct join_ctx *j, const struct rp_rendezvous *m, uint
     RP_TRY(rp_sg_add_edge(j->out, arrival, meet, RP_SG_MEMBER, 0, err));
     if (rp_sg_end_ns(node) < at)
         return RP_OK;
-    node->dur_ns = rp_ns_between(at, rp_sg_end_ns(node));
-    node->start_ns = at;
-    j->join->last_arrival[r][m->at[i]] =
-        (struct rp_sg_last_arrival){rp_sg_own_time(j->join, r, at), last};
+    if (at >= node->start_ns) { /* of several partners it waits for the last */
+        node->dur_ns = rp_ns_between(at, rp_sg_end_ns(node));
+        node->start_ns = at;
+        j->join->last_arrival[r][m->at[i]] =
+            (struct rp_sg_last_arrival){rp_sg_own_time(j->join, r, at), last};
+    }
     return rp_sg_add_edge(j->out, meet, arrival + 1, RP_SG_MEMBER, 0, err);
 }
 

@@ -8,6 +8,8 @@
 
 #include "base/hash.h"
 #include "base/order.h"
+#include "explain/idle/sampled.h"
+#include "facts/intervals.h"
 #include "result/print_units.h"
 
 #include <stdlib.h>
@@ -58,15 +60,20 @@ struct call_keys {
     struct rp_arg_key shapes, stack, state;
 };
 
-/* Whether a frame is of PyTorch itself. */
+/* Whether a frame is of PyTorch itself, or of Python's own library, in which threads wait;
+   "/opt/my-torch/bin/train.py" is neither. */
 static bool is_library(const char *frame, const char *end)
 {
-    const char *at = memmem(frame, (size_t)(end - frame), "torch/", 6);
+    const char *at = frame, *python = memmem(frame, (size_t)(end - frame), "/python3.", 9);
 
-    return at && (at == frame || at[-1] == '/');
+    if (python && !memmem(python, (size_t)(end - python), "-packages/", 10))
+        return true;
+    while ((at = memmem(at, (size_t)(end - at), "torch/", 6)) && at != frame && at[-1] != '/')
+        at += 6;
+    return at != NULL;
 }
 
-/* "train.py:125 step" of the innermost frame that is Python and not of PyTorch, else of the
+/* "train.py:125 step" of the innermost frame that is Python and not of a library, else of the
    innermost one that is Python. */
 static const char *line_of(const char *stack, struct rp_arena *arena)
 {
@@ -154,8 +161,14 @@ enum rp_code rp_comm_find_calls(const struct rp_trace *trace, const struct rp_co
                                 struct rp_err *err)
 {
     *n = 0;
-    if (rp_comm_may_hang(trace))
-        return calls_of_events(trace, arena, out, n, err);
+    return rp_comm_may_hang(trace) ? calls_of_events(trace, arena, out, n, err)
+                                   : rp_comm_list_calls(list, arena, out, n, err);
+}
+
+enum rp_code rp_comm_list_calls(const struct rp_collectives *list, struct rp_arena *arena,
+                                struct rp_comm_call **out, size_t *n, struct rp_err *err)
+{
+    *n = 0;
     *out = RP_ARENA_NEW(arena, struct rp_comm_call, list->list.n + 1);
     for (size_t i = 0; *out && i < list->list.n; i++) {
         const struct rp_collective *c = &list->list.at[i];
@@ -170,6 +183,121 @@ enum rp_code rp_comm_find_calls(const struct rp_trace *trace, const struct rp_co
             .ended = 1};
     }
     return rp_arena_check(arena, "listing collectives", err);
+}
+
+/* ------------------------------------------------------------------ where a rank is */
+
+#define LONG_NS INT64_C(1000000000) /* so long in a collective: it may not end */
+
+/* What the stack of a sample says. */
+struct place {
+    uint32_t frame; /* the innermost Python frame that is not of a library, else the innermost */
+    uint8_t kind;   /* enum rp_coll_kind of the function of torch.distributed around it, or OTHER */
+};
+
+static struct place place_in(const struct rp_trace *t, uint32_t stack)
+{
+    const struct rp_call_samples *c = &t->samples;
+    struct place p = {RP_NONE, RP_COLL_OTHER};
+
+    for (; stack != RP_NONE; stack = c->stacks[stack].parent) {
+        uint32_t frame = c->stacks[stack].frame;
+        const char *file = rp_trace_str(t, c->frame[frame].file);
+        bool library = is_library(file, file + strlen(file));
+
+        if (c->frame[frame].kind != RP_FRAME_PYTHON)
+            continue;
+        if (library && strstr(file, "torch/distributed/") && p.kind == RP_COLL_OTHER)
+            p.kind = (uint8_t)rp_coll_kind_of(rp_trace_str(t, c->frame[frame].name));
+        if (p.frame == RP_NONE || !library)
+            p.frame = frame;
+        if (!library)
+            break;
+    }
+    return p;
+}
+
+static bool is_main_thread(const struct rp_trace *t, rp_track track)
+{
+    return t->tracks[track].native_id == t->processes[t->tracks[track].process].native_id;
+}
+
+/* The place in which the threads, or only the main one, were longest since then. */
+static enum rp_code longest_place(const struct rp_trace *t, bool main_only, int64_t since_ns,
+                                  struct place *out, int64_t *most, struct rp_err *err)
+{
+    const struct rp_call_samples *c = &t->samples;
+    RP_VEC(int64_t) weights = {0};
+    enum rp_code code = RP_OK;
+    struct rp_map known;
+
+    rp_map_init(&known);
+    for (uint32_t i = 0; i < c->n && code == RP_OK; i++) {
+        int64_t weight = rp_sampled_weight(t, i, since_ns, INT64_MAX);
+        struct place p = {RP_NONE, 0};
+        uint32_t at;
+
+        if (weight > 0 && (!main_only || is_main_thread(t, c->track[i])))
+            p = place_in(t, c->stack[i]);
+        if (p.frame == RP_NONE)
+            continue;
+        code =
+            rp_map_intern(&known, (uint64_t)p.kind << 32 | p.frame, (uint32_t)weights.n, &at, err);
+        if (code == RP_OK && at >= weights.n)
+            code = rp_vec_push(&weights, 0, err);
+        if (code != RP_OK || !weights.at)
+            break;
+        rp_ns_add(&weights.at[at], weight);
+        if (weights.at[at] > *most) {
+            *most = weights.at[at];
+            *out = p;
+        }
+    }
+    rp_map_release(&known);
+    rp_vec_release(&weights);
+    return code;
+}
+
+enum rp_code rp_comm_find_place(const struct rp_trace *trace, int64_t since_ns,
+                                struct rp_arena *arena, struct rp_comm_place *out,
+                                struct rp_err *err)
+{
+    const struct rp_call_samples *c = &trace->samples;
+    struct place found = {RP_NONE, RP_COLL_OTHER};
+    int64_t most = 0;
+
+    *out = (struct rp_comm_place){0};
+    if (!c->n)
+        return RP_OK;
+    RP_TRY(rp_trace_require(trace, RP_NEED_SAMPLES, err));
+    RP_TRY(longest_place(trace, true, since_ns, &found, &most, err));
+    if (found.frame == RP_NONE)
+        RP_TRY(longest_place(trace, false, since_ns, &found, &most, err));
+    if (found.frame == RP_NONE)
+        return RP_OK;
+    out->line =
+        rp_arena_textf(arena, "%s:%u %s", rp_trace_str(trace, c->frame[found.frame].file),
+                       c->frame[found.frame].line, rp_trace_str(trace, c->frame[found.frame].name));
+    if (found.kind != RP_COLL_OTHER && c->unit == RP_WEIGHT_NS && most >= LONG_NS &&
+        most > rp_ns_between(since_ns, trace->totals.span_end_ns) / 2)
+        out->kind = rp_coll_kind_names[found.kind];
+    return RP_OK;
+}
+
+void rp_comm_add_open(const struct rp_comm_place *place, int64_t begin_ns,
+                      struct rp_comm_call *calls, size_t *n)
+{
+    const struct rp_comm_call *last = calls && *n ? &calls[*n - 1] : NULL;
+
+    if (!calls) /* out of memory, which the caller finds */
+        return;
+    calls[(*n)++] = (struct rp_comm_call){.kind = place->kind,
+                                          .group = last ? last->group : NULL,
+                                          .members = last ? last->members : NULL,
+                                          .line = place->line,
+                                          .seq = last && last->seq >= 0 ? last->seq + 1 : -1,
+                                          .in_bytes = -1,
+                                          .begin_ns = begin_ns};
 }
 
 /* ------------------------------------------------------------------ comparing */
@@ -382,6 +510,14 @@ static bool compare_values(struct compare *w, const struct item *x, size_t n, va
     return differs;
 }
 
+/* Where a rank is, or else the line of its last call. */
+static const char *place_of(const struct compare *w, int64_t rank, const char *otherwise)
+{
+    const struct rp_comm_caller *caller = caller_of(w, rank);
+
+    return caller && caller->now ? caller->now : otherwise;
+}
+
 /* Ranks of the group that are not in this collective. */
 static size_t find_missing(struct compare *w, const struct item *x, size_t n, struct seat *seats,
                            size_t nseats)
@@ -405,7 +541,7 @@ static size_t find_missing(struct compare *w, const struct item *x, size_t n, st
                                     : rp_arena_textf(w->arena, "its last: %s, number %lld",
                                                      s->last_call->kind, (long long)s->last));
         if (row)
-            row->line = s->last_call ? s->last_call->line : NULL;
+            row->line = place_of(w, s->rank, s->last_call ? s->last_call->line : NULL);
     }
     return missing;
 }
@@ -424,10 +560,14 @@ static void compare_collective(struct compare *w, const struct item *x, size_t n
     for (size_t i = 0; i < n; i++)
         ended += x[i].call->ended != 0;
     for (size_t i = 0; i < n; i++)
-        if (!x[i].call->ended && ended)
-            new_row(w, x[i].call, x[i].rank, "not_left", 5, "others have left it");
-        else if (!x[i].call->ended)
-            new_row(w, x[i].call, x[i].rank, "waits", 6, "in it, not ended");
+        if (!x[i].call->ended) {
+            struct rp_comm_check *row =
+                ended ? new_row(w, x[i].call, x[i].rank, "not_left", 5, "others have left it")
+                      : new_row(w, x[i].call, x[i].rank, "waits", 6, "in it, not ended");
+
+            if (row && !row->line)
+                row->line = place_of(w, x[i].rank, NULL);
+        }
     for (size_t i = before; i < w->out->n; i++) /* all at the time of the first */
         w->out->rows[i].at_ns = w->out->rows[before].at_ns;
 }

@@ -30,6 +30,7 @@ struct rp_comm_caller {
     int64_t rank;
     const struct rp_comm_call *calls; /* in the order of the program */
     size_t n;
+    const char *now; /* where its program was last, or NULL */
 };
 
 struct rp_comm_checks {
@@ -46,6 +47,23 @@ bool rp_comm_may_hang(const struct rp_trace *trace);
 enum rp_code rp_comm_find_calls(const struct rp_trace *trace, const struct rp_collectives *list,
                                 struct rp_arena *arena, struct rp_comm_call **out, size_t *n,
                                 struct rp_err *err);
+/* Those of a rank that does not hang. */
+enum rp_code rp_comm_list_calls(const struct rp_collectives *list, struct rp_arena *arena,
+                                struct rp_comm_call **out, size_t *n, struct rp_err *err);
+
+struct rp_comm_place {
+    const char *line; /* "train.py:125 step"; NULL: there are no samples of Python */
+    const char *kind; /* of the collective that it is in, and seems not to leave; NULL: none */
+};
+
+/* Where a program was longest since then, by the samples of its main thread, or of all where that
+   has none: a job that hangs is there until it is ended. */
+enum rp_code rp_comm_find_place(const struct rp_trace *trace, int64_t since_ns,
+                                struct rp_arena *arena, struct rp_comm_place *out,
+                                struct rp_err *err);
+/* Appends the collective that a rank is in; there is room for it behind the calls. */
+void rp_comm_add_open(const struct rp_comm_place *place, int64_t begin_ns,
+                      struct rp_comm_call *calls, size_t *n);
 
 /* n callers, by rank; world_size: 0: not known. */
 enum rp_code rp_comm_compare(const struct rp_comm_caller *callers, size_t n, int64_t world_size,

@@ -54,10 +54,14 @@ static const struct rp_field collective_fields[] = {
     COLL(seq, I64, NONE, NULL, "number in its group", RP_NULLABLE),
     COLL(stream, I64, NONE, NULL, "index of the communication stream, from 0", 0),
     COLL(index, I64, NONE, NULL, "index in its stream, from 0", 0),
+    COLL(place, STR, NONE, NULL, "node: all its ranks are in one; between: nodes; null: not known",
+         0),
     COLL(rank_count, I64, COUNT, NULL, "ranks in it", 0),
     COLL(seen_count, I64, COUNT, NULL, "those of them that were given", 0),
     COLL(size_bytes, I64, BYTES, NULL, "size from which bandwidth is computed", RP_NULLABLE),
     COLL(dtype, STR, NONE, NULL, "type of the elements, or null", 0),
+    COLL(algorithm, STR, NONE, NULL, "of NCCL, with its protocol: 'RING LL'; null: not recorded",
+         0),
     COLL(begin_ns, I64, NS, NULL, "the first start, on the clock of the first rank", 0),
     COLL(skew_ns, I64, NS, NULL, "from the first start to the last", RP_NULLABLE),
     COLL(last_rank, I64, NONE, "last", "of those given, the rank that arrived last", RP_NULLABLE),
@@ -92,12 +96,16 @@ static const struct rp_field size_fields[] = {
     SIZE(size_bytes, I64, BYTES, "size", "size from which bandwidth is computed", RP_NULLABLE),
     SIZE(rank_count, I64, COUNT, "ranks", "ranks in it", RP_WIDE),
     SIZE(seen_count, I64, COUNT, NULL, "those of them that were given", 0),
+    SIZE(place, STR, NONE, "where", "node, between (nodes) or null", RP_WIDE),
+    SIZE(algorithm, STR, NONE, "algorithm", "of NCCL, with its protocol; null: none, or several",
+         RP_WIDE),
     SIZE(count, I64, COUNT, "count", "how many", 0),
     SIZE(wait_ns, I64, NS, "waited", "waiting, added up, mean of the ranks", RP_NULLABLE),
     SIZE(transfer_ns, I64, NS, "transfer",
          "sum; with waiting for ranks that were not given; of a single rank its whole time", 0),
     SIZE(algorithm_bytes_per_s, F64, BPS, "alg. bw", "size / transfer, median", RP_WIDE),
     SIZE(bus_bytes_per_s, F64, BPS, "bus bw", "the same for the busiest link", 0),
+    SIZE(link_share, F64, RATIO, "of link", "bus bandwidth / what the busiest link can carry", 0),
     SIZE(overlap_share, F64, RATIO, "overlap", "share of the time that overlaps compute", 0),
     SIZE(imbalance_ratio, F64, RATIO, "imbalance", "all_to_all: largest most sent / mean − 1",
          RP_WIDE),
@@ -127,12 +135,14 @@ static const struct rp_type transfer_type = {"transfer", sizeof(struct rp_comm_t
 static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "comm", "text output only", RP_SCREEN),
     ROOT(delay_text, STR, NONE, "delay", "text output only", RP_SCREEN),
+    ROOT(pipeline_text, STR, NONE, "pipeline",
+         "what its stages wait for each other; null: the ranks are no stages", RP_NULLABLE),
     ROOT(check_text, STR, NONE, "check",
          "whether all ranks make the same collectives; null: not asked", RP_NULLABLE),
     RP_FIELD_SHOWN(struct rp_comm_root, check_rows, &rp_comm_check_type, "differences", NULL, 0),
     RP_FIELD_LIST(struct rp_comm_root, checks, &rp_comm_check_type, NULL,
                   "what differs between ranks, by time", 0),
-    ROOT(matched_by, STR, NONE, NULL, "sequence, group, order, name, time or none", 0),
+    ROOT(matched_by, STR, NONE, NULL, "sequence, group, order, name, time, peer or none", 0),
     ROOT(given_count, I64, COUNT, NULL, "ranks that were given", 0),
     ROOT(world_size, I64, COUNT, NULL, "ranks of the job", 0),
     ROOT(incomplete_count, I64, COUNT, NULL, "collectives with ranks that were not given", 0),
@@ -150,6 +160,12 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_comm_root, ranks, &rank_type, NULL,
                   "one record per rank, or per device where it has several with collectives", 0),
     RP_FIELD_SHOWN(struct rp_comm_root, alone_rows, &rank_type, "ranks", RANK_ROW, 0),
+    RP_FIELD_SHOWN(struct rp_comm_root, stage_rows, &rp_comm_stage_type, "stages of the pipeline",
+                   NULL, 0),
+    RP_FIELD_LIST(struct rp_comm_root, stages, &rp_comm_stage_type, NULL,
+                  "of pipelines, by pipeline and stage", 0),
+    RP_FIELD_LIST(struct rp_comm_root, micro_batches, &rp_comm_micro_batch_type, NULL,
+                  "what stages wait for each micro-batch, added up over the steps", 0),
     RP_FIELD_SHOWN(struct rp_comm_root, size_rows, &size_type, "by kind and size", NULL, 0),
     RP_FIELD_LIST(struct rp_comm_root, sizes, &size_type, NULL, "collectives added up", 0),
     RP_FIELD_SHOWN(struct rp_comm_root, longest, &collective_type, "longest", WORST, 0),
@@ -174,6 +190,9 @@ static const struct rp_field lane_fields[] = {
     RP_PART_PLAIN(struct rp_comm_lane, device),
     RP_PART_PLAIN(struct rp_comm_lane, comm_ns),
     RP_PART_PLAIN(struct rp_comm_lane, overlap_ns),
+    RP_PART_PLAIN(struct rp_comm_lane, compute_ns),
+    RP_PART_PLAIN(struct rp_comm_lane, begin_ns),
+    RP_PART_PLAIN(struct rp_comm_lane, end_ns),
     RP_PART_END};
 static const struct rp_type lane_type = {"lane", sizeof(struct rp_comm_lane), lane_fields, NULL};
 
@@ -181,7 +200,10 @@ static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct rp_comm_part, lanes, &lane_type),
     RP_PART_LIST(struct rp_comm_part, calls, &rp_comm_call_type),
     RP_PART_PLAIN(struct rp_comm_part, hangs),
-    RP_PART_LIST(struct rp_comm_part, transfers, &transfer_type), RP_PART_END};
+    RP_PART_TEXT(struct rp_comm_part, gpu),
+    RP_PART_TEXT(struct rp_comm_part, now),
+    RP_PART_LIST(struct rp_comm_part, transfers, &transfer_type),
+    RP_PART_END};
 static const struct rp_type part_type = {"comm_part", sizeof(struct rp_comm_part), part_fields,
                                          NULL};
 
@@ -197,6 +219,7 @@ struct comm_join {
     const struct rp_collectives **lists;
     struct rp_rendezvous_list all;
     struct rp_late_ranks late;
+    struct rp_topology topology;
 };
 
 static const struct rp_comm_lane *lane_of(const struct comm_join *j, size_t r)
@@ -301,10 +324,24 @@ static struct rp_comm_collective collective_row(const struct rp_collective *c)
                                        .kind = rp_coll_kind_names[c->kind],
                                        .group = c->group,
                                        .dtype = c->dtype,
+                                       .algorithm = rp_coll_algorithm_name(c->algorithm),
                                        .seq = c->seq >= 0 ? c->seq : RP_ABSENT_I64,
                                        .stream = c->stream,
                                        .index = c->index,
                                        .imbalance_ratio = NAN};
+}
+
+static const struct rp_comm_arrival *list_arrivals(const struct comm_join *j,
+                                                   const struct rp_rendezvous *m)
+{
+    struct rp_comm_arrival *list = RP_ARENA_NEW(j->arena, struct rp_comm_arrival, m->n);
+
+    for (uint32_t i = 0; list && i < m->n; i++) {
+        const struct rp_collective *c = collective_of(j, m, i);
+
+        list[i] = (struct rp_comm_arrival){j->rank_of[m->rank[i]], c->begin_ns, c->end_ns};
+    }
+    return list;
 }
 
 static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
@@ -319,6 +356,12 @@ static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
     row->skew_ns = rp_ns_between(m->first_ns, m->last_ns);
     row->last_rank = number_of(j, m->rank[m->last]);
     row->last_device = lane_of(j, m->rank[m->last])->device;
+    row->arrivals = list_arrivals(j, m);
+    row->last = m->last;
+    row->at_place = rp_topology_place(&j->topology, m);
+    row->place = rp_place_names[row->at_place];
+    row->link_can = rp_topology_can(&j->topology, m);
+    row->mutual = !m->open;
     row->margin_ns = m->margin_ns;
     row->delay_ns = m->delay_ns;
     row->end_spread_ns = rp_ns_between(m->first_end_ns, m->end_ns);
@@ -361,6 +404,7 @@ static void add_alone(struct comm_join *j, size_t r, size_t i)
     *row = collective_row(c);
     row->rank_count = rp_collective_members(&p->comm, c);
     row->seen_count = 1;
+    row->at_place = RP_PLACE_UNKNOWN;
     row->last_device = RP_ABSENT_I64;
     row->begin_ns = rp_clock_time(&j->all.clocks[r], c->begin_ns);
     row->skew_ns = row->last_rank = row->margin_ns = RP_ABSENT_I64;
@@ -461,6 +505,49 @@ static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
     return RP_OK;
 }
 
+/* The device whose links carry the collectives is that of a rank whose collectives run on it. */
+static void judge_links(struct comm_join *j)
+{
+    struct rp_topology *t = &j->topology;
+
+    *t = (struct rp_topology){.list = &j->all,
+                              .ranks = j->lists,
+                              .world_size = j->out->world_size,
+                              .one_process = j->out->several};
+    for (size_t r = 0; r < j->n && !t->device; r++)
+        if (!lane_of(j, r)->comm.on_host)
+            t->device = ((const struct rp_comm_part *)j->ranks->parts[j->rank_of[r]].data)->gpu;
+    rp_topology_judge(t);
+    for (int i = 0; i < RP_PLACES; i++)
+        j->out->slow_link[i] = rp_topology_text(t, (enum rp_place)i, j->arena);
+}
+
+static enum rp_code add_stages(struct comm_join *j, size_t limit, struct rp_err *err)
+{
+    int64_t *numbers = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
+
+    for (size_t r = 0; numbers && r < j->n; r++)
+        numbers[r] = number_of(j, r);
+    RP_TRY(rp_arena_check(j->arena, "finding stages", err));
+    return rp_comm_add_stages(&j->all, j->lists, j->lanes, numbers, j->n, limit, j->arena, j->out,
+                              err);
+}
+
+/* A rank that does not hang has its calls in its list only: the one that others wait for, maybe. */
+static enum rp_code fill_caller(struct comm_join *j, size_t r, struct rp_comm_caller *out,
+                                struct rp_err *err)
+{
+    const struct rp_comm_part *part = j->ranks->parts[r].data;
+    struct rp_comm_call *calls = part->calls;
+
+    *out = (struct rp_comm_caller){
+        .rank = j->ranks->parts[r].number, .now = part->now, .n = part->ncalls};
+    if (!out->n)
+        RP_TRY(rp_comm_list_calls(&part->lanes[0].comm, j->arena, &calls, &out->n, err));
+    out->calls = calls;
+    return RP_OK;
+}
+
 /* On request, and where some collective may not have ended. */
 static enum rp_code compare_ranks(struct comm_join *j, bool asked, size_t limit, int *answer,
                                   struct rp_err *err)
@@ -468,17 +555,15 @@ static enum rp_code compare_ranks(struct comm_join *j, bool asked, size_t limit,
     struct rp_comm_caller *callers = RP_ARENA_NEW(j->arena, struct rp_comm_caller, j->ranks->n + 1);
     struct rp_comm_checks checks;
     bool hangs = false;
+    size_t r;
 
     RP_TRY(rp_arena_check(j->arena, "comparing collectives", err));
-    for (size_t r = 0; r < j->ranks->n; r++) {
-        const struct rp_comm_part *part = j->ranks->parts[r].data;
-
-        hangs = hangs || part->hangs;
-        callers[r] = (struct rp_comm_caller){
-            .rank = j->ranks->parts[r].number, .calls = part->calls, .n = part->ncalls};
-    }
+    for (r = 0; r < j->ranks->n; r++)
+        hangs = hangs || ((const struct rp_comm_part *)j->ranks->parts[r].data)->hangs;
     if (!asked && !hangs)
         return RP_OK;
+    for (r = 0; r < j->ranks->n; r++)
+        RP_TRY(fill_caller(j, r, &callers[r], err));
     RP_TRY(rp_comm_compare(callers, j->ranks->n, j->ranks->world_size, j->arena, &checks, err));
     j->out->check_text = checks.text;
     j->out->checks = j->out->check_rows = checks.rows;
@@ -508,6 +593,7 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
     out->contradict = j.all.contradict;
     out->dropped = j.all.dropped;
     add_ranks(&j);
+    judge_links(&j);
     RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
     add_collectives(&j);
     RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
@@ -515,6 +601,7 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
         RP_TRY(sum_times(&j, err));
     for (r = 0; r < j.n && j.all.n; r++)
         add_cause(&j, &out->ranks[r]);
+    RP_TRY(add_stages(&j, limit, err));
     RP_TRY(rp_comm_join_transfers(ranks, limit, j.arena, out, err));
     RP_TRY(compare_ranks(&j, rp_settings_flag(settings, "check"), limit, &result->answer, err));
     RP_TRY(rp_comm_add_sizes(out, j.arena, err));
@@ -527,14 +614,28 @@ static enum rp_code comm_rank(const struct rp_loaded *loaded, const struct rp_sc
                               const struct rp_settings *settings, struct rp_rank_part *part,
                               struct rp_err *err)
 {
+    const struct rp_trace *t = loaded->trace;
     struct rp_comm_part *out = part->data;
+    const struct rp_collectives *list;
+    struct rp_comm_place place;
+    int64_t since_ns = t->totals.span_begin_ns;
+    bool recorded;
 
-    RP_TRY(rp_comm_fill_part(loaded->trace, scope, &part->arena, out, err));
-    out->hangs = rp_comm_may_hang(loaded->trace);
+    RP_TRY(rp_comm_fill_part(t, scope, &part->arena, out, err));
+    list = &out->lanes[0].comm;
+    for (size_t i = 0; i < list->list.n; i++)
+        if (list->list.at[i].end_ns > since_ns)
+            since_ns = list->list.at[i].end_ns;
+    recorded = rp_comm_may_hang(t);
+    RP_TRY(rp_comm_find_place(t, since_ns, &part->arena, &place, err));
+    out->now = place.line;
+    out->hangs = recorded || place.kind;
     if (!out->hangs && !rp_settings_flag(settings, "check"))
         return RP_OK;
-    return rp_comm_find_calls(loaded->trace, &out->lanes[0].comm, &part->arena, &out->calls,
-                              &out->ncalls, err);
+    RP_TRY(rp_comm_find_calls(t, list, &part->arena, &out->calls, &out->ncalls, err));
+    if (!recorded && place.kind)
+        rp_comm_add_open(&place, since_ns + list->base_ns, out->calls, &out->ncalls);
+    return RP_OK;
 }
 
 static const struct rp_option comm_options[] = {

@@ -28,6 +28,9 @@ static enum rp_code measure_comm(struct lane *l, struct rp_err *err)
                             err);
     l->out->comm_ns = rp_union_length(comm.at, comm.n);
     l->out->overlap_ns = rp_union_common(compute->at, compute->n, comm.at, comm.n);
+    l->out->compute_ns = rp_union_length(compute->at, compute->n);
+    l->out->begin_ns = compute->n ? compute->at[0].begin_ns : RP_NO_TS;
+    l->out->end_ns = compute->n ? compute->at[compute->n - 1].end_ns : RP_NO_TS;
     rp_vec_release(&comm);
     return code;
 }
@@ -100,6 +103,8 @@ enum rp_code rp_comm_fill_part(const struct rp_trace *trace, const struct rp_sco
     struct rp_gap_finder *finder = NULL;
     enum rp_code code = rp_work_init(&work, trace, scope, err);
 
+    if (trace->ndevices)
+        out->gpu = rp_arena_text(arena, rp_trace_str(trace, trace->devices[0].name));
     if (code == RP_OK)
         code = rp_comm_find_transfers(trace, scope, arena, out, err);
     if (code == RP_OK && work.items.n)

@@ -15,7 +15,8 @@
 #include <string.h>
 
 #define SHARED_PART 0.8 /* of all delay, of ranks that have something in common */
-#define MOST_NOTES  12
+#define MOST_NOTES  16
+#define APART_NS    100000 /* ends of collectives that differ by more are worth a word */
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -31,6 +32,8 @@ static int by_size(const void *pa, const void *pb)
         return a->rank_count < b->rank_count ? -1 : 1;
     if (a->seen_count != b->seen_count)
         return a->seen_count < b->seen_count ? -1 : 1;
+    if (a->at_place != b->at_place)
+        return a->at_place < b->at_place ? -1 : 1;
     if (isnan(a->algorithm_bytes_per_s) || isnan(b->algorithm_bytes_per_s))
         return !isnan(b->algorithm_bytes_per_s) - !isnan(a->algorithm_bytes_per_s);
     return (a->algorithm_bytes_per_s > b->algorithm_bytes_per_s) -
@@ -40,7 +43,7 @@ static int by_size(const void *pa, const void *pb)
 static bool same_size(const struct rp_comm_collective *a, const struct rp_comm_collective *b)
 {
     return a->kind == b->kind && a->size_bytes == b->size_bytes && a->rank_count == b->rank_count &&
-           a->seen_count == b->seen_count;
+           a->seen_count == b->seen_count && a->at_place == b->at_place;
 }
 
 static void add_to_size(struct rp_comm_size *s, const struct rp_comm_collective *c, int64_t ranks,
@@ -49,6 +52,8 @@ static void add_to_size(struct rp_comm_size *s, const struct rp_comm_collective 
     bool matched = c->transfer_ns != RP_ABSENT_I64;
 
     s->count++;
+    if (c->algorithm != s->algorithm)
+        s->algorithm = NULL;
     rp_ns_add(&s->transfer_ns, matched ? c->transfer_ns : c->max_dur_ns);
     rp_ns_add(&s->wait_ns, c->wait_ns / (ranks > 0 ? ranks : 1));
     rp_ns_add(overlap_ns, c->overlap_ns);
@@ -63,11 +68,14 @@ static struct rp_comm_size size_of(struct rp_comm_collective **rows, size_t n, i
     const struct rp_comm_collective *middle = rows[(n - 1) / 2];
     bool matched = rows[0]->transfer_ns != RP_ABSENT_I64;
     struct rp_comm_size s = {.kind = rows[0]->kind,
+                             .algorithm = rows[0]->algorithm,
                              .size_bytes = rows[0]->size_bytes,
                              .rank_count = rows[0]->rank_count,
                              .seen_count = rows[0]->seen_count,
                              .algorithm_bytes_per_s = middle->algorithm_bytes_per_s,
                              .bus_bytes_per_s = middle->bus_bytes_per_s,
+                             .place = rp_place_names[rows[0]->at_place],
+                             .link_share = NAN,
                              .overlap_share = NAN,
                              .imbalance_ratio = NAN};
     int64_t overlap = 0, dur = 0, ranks;
@@ -76,6 +84,8 @@ static struct rp_comm_size size_of(struct rp_comm_collective **rows, size_t n, i
     ranks = rows[0]->seen_count < recorded ? rows[0]->seen_count : recorded;
     for (i = 0; i < n; i++)
         add_to_size(&s, rows[i], ranks, &overlap, &dur);
+    if (middle->link_can > 0)
+        s.link_share = middle->bus_bytes_per_s / middle->link_can;
     if (dur > 0)
         s.overlap_share = (double)overlap / (double)dur;
     if (!matched)
@@ -203,6 +213,8 @@ static const char *rule_text(const char *rule)
         return "their order on the stream";
     if (!strcmp(rule, "time"))
         return "name and the time at which they end";
+    if (!strcmp(rule, "peer"))
+        return "their peers";
     return "name, size and order";
 }
 
@@ -223,6 +235,8 @@ static const char *delay_text(struct comm_text *w)
                               "no rank can be blamed: no delay exceeds the uncertainty of the "
                               "clocks, ± %s",
                               rp_units_time(w->arena, out->uncertainty_ns));
+    if (out->margin_ns <= 0 && out->pipeline_text)
+        return "no rank: the stages of the pipeline wait for each other, see below";
     if (out->margin_ns <= 0)
         return "no rank: in every collective the last ranks arrived together";
     for (i = 0; i < out->nranks && i < MOST_NAMED; i++) {
@@ -372,6 +386,37 @@ static void note_shared(struct comm_text *w)
                                 (long long)out->rank_rows[0].device, (long long)late, 100 * part));
 }
 
+/* Ends of large collectives that are far apart: a rank gets its data late, on its way. */
+static void note_ends(struct comm_text *w)
+{
+    const struct rp_comm_root *out = w->out;
+    const struct rp_comm_collective *worst = NULL;
+    int64_t n = 0, apart = 0;
+
+    for (size_t i = 0; i < out->ncollectives; i++) {
+        const struct rp_comm_collective *c = &out->collectives[i];
+
+        if (c->end_spread_ns == RP_ABSENT_I64 || !c->mutual || c->transfer_ns <= 0)
+            continue;
+        n++;
+        if (c->end_spread_ns < APART_NS + 2 * out->uncertainty_ns ||
+            c->end_spread_ns < c->transfer_ns / 4)
+            continue;
+        apart++;
+        worst = !worst || c->end_spread_ns > worst->end_spread_ns ? c : worst;
+    }
+    if (!worst || 10 * apart < n)
+        return;
+    add_note(w,
+             rp_arena_textf(w->arena,
+                            "in %s of %s collectives the ranks do not leave together: in one %s "
+                            "the last leaves %s after the first, of a transfer of %s; its path or "
+                            "the start of what follows differs",
+                            rp_units_number(w->arena, apart), rp_units_number(w->arena, n),
+                            worst->kind, rp_units_time(w->arena, worst->end_spread_ns),
+                            rp_units_time(w->arena, worst->transfer_ns)));
+}
+
 static void write_notes(struct comm_text *w)
 {
     struct rp_comm_root *out = w->out;
@@ -429,6 +474,11 @@ static void write_notes(struct comm_text *w)
                                    rp_units_number(w->arena, (int64_t)(out->ncollectives - sized)),
                                    rp_units_number(w->arena, (int64_t)out->ncollectives)));
     note_imbalance(w);
+    for (i = 0; i < RP_PLACES; i++)
+        if (out->slow_link[i])
+            add_note(w, out->slow_link[i]);
+    if (out->matched_count)
+        note_ends(w);
     if (out->matched_count)
         note_shared(w);
 }

@@ -7,6 +7,7 @@
 #include "explain/critpath/critpath.h"
 
 #include "base/order.h"
+#include "dataset/bulk.h"
 #include "dataset/question.h"
 #include "facts/outside.h"
 #include "result/part.h"
@@ -232,8 +233,6 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
                                   struct rp_err *err)
 {
     struct rp_critpath_part *out = part->data;
-    struct rp_work work;
-    enum rp_code code = rp_work_init(&work, loaded->trace, NULL, err);
 
     (void)settings;
     out->scope = *scope;
@@ -241,8 +240,17 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
         out->steps = rp_trace_span(loaded->trace);
     out->scope.begin_ns = scope->span.begin_ns;
     out->scope.end_ns = scope->span.end_ns;
-    if (code == RP_OK)
-        code = clip_to_steps(loaded->trace, scope, &part->arena, out, err);
+    return clip_to_steps(loaded->trace, scope, &part->arena, out, err);
+}
+
+static enum rp_code make_graph(const struct rp_loaded *loaded, const struct rp_settings *settings,
+                               struct rp_rank_part *part, struct rp_err *err)
+{
+    struct rp_critpath_part *out = part->data;
+    struct rp_work work;
+    enum rp_code code = rp_work_init(&work, loaded->trace, NULL, err);
+
+    (void)settings;
     if (code == RP_OK)
         code = rp_collectives_init(&out->collectives, &work, NULL, &part->arena, err);
     if (code == RP_OK)
@@ -251,6 +259,28 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
     rp_work_release(&work);
     return code == RP_OK ? rp_path_find(&out->graph, &out->path, err) : code;
 }
+
+static bool has_graph(const void *data)
+{
+    return ((const struct rp_critpath_part *)data)->graph.nodes.n > 0;
+}
+
+static void drop_graph(void *data)
+{
+    struct rp_critpath_part *part = data;
+
+    part->graph = (struct rp_stepgraph){0};
+    part->collectives = (struct rp_collectives){0};
+    part->path = (struct rp_path){0};
+}
+
+/* About 500 bytes an event. */
+static const struct rp_rank_bulk critpath_bulk = {.events_most = 2400000,
+                                                  .ranks_most = 32,
+                                                  .whole = true,
+                                                  .has = has_graph,
+                                                  .drop = drop_graph,
+                                                  .make = make_graph};
 
 /* Of a run, while its ranks are joined. */
 struct critpath_run {
@@ -585,5 +615,9 @@ const struct rp_question_row rp_ask_critpath = {
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = critpath_options,
                  .type = &critpath_type},
-    .ranks = {.part = &part_type, .waits = true, .rank = critpath_rank, .join = critpath_join},
+    .ranks = {.part = &part_type,
+              .waits = true,
+              .bulk = &critpath_bulk,
+              .rank = critpath_rank,
+              .join = critpath_join},
     .run = critpath_run};

@@ -6,6 +6,7 @@
 #include "explain/diff/diff.h"
 
 #include "dataset/question.h"
+#include "draw/web.h"
 #include "explain/program_diff/program_diff.h"
 #include "explain/roofline/xla.h"
 
@@ -97,6 +98,14 @@ static const struct rp_type rule_type = {"rule", sizeof(struct rp_trace_diff_rul
 #define ROW(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_trace_diff_row, member, type, unit, title, doc, flags)
 
+#define CALL(member, title, doc) \
+    RP_FIELD(struct rp_trace_diff_call, member, I64, NS, title, doc, RP_NULLABLE | RP_WIDE)
+static const struct rp_field call_fields[] = {CALL(min_ns, "min", "the shortest"),
+                                              CALL(p50_ns, "median", "the median"),
+                                              CALL(max_ns, "max", "the longest"), RP_FIELD_END};
+static const struct rp_type call_type = {"call", sizeof(struct rp_trace_diff_call), call_fields,
+                                         NULL};
+
 static const struct rp_field row_fields[] = {
     ROW(label, STR, NONE, "operator", "name and shape", RP_SCREEN | RP_SHORTEN),
     ROW(what, STR, NONE, NULL, "operator, range or kernel; 'a -> b' where the name differs", 0),
@@ -121,6 +130,10 @@ static const struct rp_field row_fields[] = {
         "its calls on the host in a step of the base, without operators inside", 0),
     ROW(new_host_ns, I64, NS, NULL, "the same in the new run", 0),
     ROW(host_delta_ns, I64, NS, "host delta", "new - base", RP_WIDE),
+    RP_FIELD_RECORD(struct rp_trace_diff_row, base_call, &call_type, "base", "a call in the base",
+                    0),
+    RP_FIELD_RECORD(struct rp_trace_diff_row, new_call, &call_type, "new", "a call in the new run",
+                    0),
     RP_FIELD_LIST(struct rp_trace_diff_row, base_kernels, &rp_type_string, NULL,
                   "its kernels in the base, the first eight", 0),
     RP_FIELD_LIST(struct rp_trace_diff_row, new_kernels, &rp_type_string, NULL,
@@ -226,19 +239,45 @@ static const char *name_run(const struct rp_ranks *run, const struct rp_ranks *o
     return rp_arena_textf(arena, "%s and %zu more", path, run->n - 1);
 }
 
+/* Nothing but samples of the host is known of it. */
+static bool is_sampled_only(const struct rp_trace *t)
+{
+    const int64_t *count = t->totals.count;
+
+    return t->samples.n && t->totals.gpu_end_ns <= t->totals.gpu_begin_ns &&
+           !count[RP_KIND_CPU_OP] && !count[RP_KIND_ANNOTATION] && !count[RP_KIND_RUNTIME];
+}
+
+static enum rp_code make_stacks(const struct rp_trace *t, const struct rp_scope *scope,
+                                const struct rp_settings *settings, struct rp_rank_part *part,
+                                struct rp_err *err)
+{
+    struct rp_stacks_how how = {.width = rp_stacks_width_of(rp_settings_text(settings, "width"))};
+    struct rp_trace_diff_part *out = part->data;
+
+    out->has_stacks = true;
+    return rp_stacks_make(t, scope, &how, &part->arena, &out->stacks, err);
+}
+
 static enum rp_code diff_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                               const struct rp_settings *settings, struct rp_rank_part *part,
                               struct rp_err *err)
 {
     struct rp_xla_costs xla;
     struct rp_report_hints hints = {rp_loaded_categories(loaded), rp_xla_cost_of, &xla};
-    enum rp_code code = rp_xla_costs_init(&xla, loaded, err);
+    struct rp_trace_diff_part *out = part->data;
+    enum rp_code code;
 
+    if (rp_settings_has(settings, "by"))
+        return make_stacks(loaded->trace, scope, settings, part, err);
+    code = rp_xla_costs_init(&xla, loaded, err);
     if (code == RP_OK)
-        code = rp_trace_diff_rank(loaded->trace, scope, &hints,
-                                  !rp_settings_flag(settings, "no-simulate"), &part->arena,
-                                  part->data, err);
+        code =
+            rp_trace_diff_rank(loaded->trace, scope, &hints,
+                               !rp_settings_flag(settings, "no-simulate"), &part->arena, out, err);
     rp_xla_costs_release(&xla);
+    if (code == RP_OK && is_sampled_only(loaded->trace))
+        code = make_stacks(loaded->trace, scope, settings, part, err);
     return code;
 }
 
@@ -299,6 +338,53 @@ static enum rp_code list_ranks(const struct rp_ranks *ranks, struct rp_arena *ar
     return RP_OK;
 }
 
+/* Whether stacks are compared: they were asked for, or there is nothing else. */
+static enum rp_code wants_stacks(const struct rp_ranks runs[2], const struct rp_settings *settings,
+                                 bool *out, struct rp_err *err)
+{
+    static const char *const gates[] = {"gate", "baseline", "fail-over"};
+    bool asked = rp_settings_has(settings, "by");
+
+    *out = runs[0].n && runs[1].n;
+    for (size_t r = 0; r < 2; r++)
+        for (size_t i = 0; i < runs[r].n; i++)
+            *out &= ((const struct rp_trace_diff_part *)runs[r].parts[i].data)->has_stacks;
+    for (size_t i = 0; i < sizeof gates / sizeof gates[0]; i++)
+        if (rp_settings_has(settings, gates[i])) {
+            *out = false;
+            if (asked)
+                return rp_err_set(err, RP_USAGE, "'--%s' is about steps, '--by' about call stacks",
+                                  gates[i]);
+        }
+    if (!*out && rp_settings_has(settings, "width"))
+        return rp_err_set(err, RP_USAGE,
+                          "'--width' of traces is about call stacks: add '--by stack', "
+                          "'function' or 'line'");
+    return RP_OK;
+}
+
+static enum rp_code join_stacks(const struct rp_ranks runs[2], const struct rp_settings *settings,
+                                struct rp_result *result, struct rp_err *err)
+{
+    struct rp_stacks_diff_root *root = RP_ARENA_NEW(&result->arena, struct rp_stacks_diff_root, 1);
+    struct rp_stacks_want want = {
+        .by = rp_settings_has(settings, "by") ? rp_settings_text(settings, "by") : "line",
+        .limit = rp_settings_int(settings, "limit"),
+        .html = rp_settings_text(settings, "html")};
+    const struct rp_stacks_part **parts[2];
+
+    for (size_t r = 0; r < 2; r++) {
+        parts[r] = RP_ARENA_NEW(&result->arena, const struct rp_stacks_part *, runs[r].n + 1);
+        for (size_t i = 0; parts[r] && i < runs[r].n; i++)
+            parts[r][i] = &((const struct rp_trace_diff_part *)runs[r].parts[i].data)->stacks;
+    }
+    RP_TRY(rp_arena_check(&result->arena, "comparing stacks", err));
+    result->type = &rp_stacks_diff_type;
+    result->root = root;
+    return rp_stacks_diff(parts[0], runs[0].n, parts[1], runs[1].n, &want, &result->arena, root,
+                          err);
+}
+
 static enum rp_code join_traces(const struct rp_ranks runs[2], const struct rp_settings *settings,
                                 struct rp_result *result, struct rp_err *err)
 {
@@ -307,7 +393,11 @@ static enum rp_code join_traces(const struct rp_ranks runs[2], const struct rp_s
     struct rp_trace_diff_root *root = result->root;
     struct rp_gates gates;
     enum rp_code code;
+    bool stacks;
 
+    RP_TRY(wants_stacks(runs, settings, &stacks, err));
+    if (stacks)
+        return join_stacks(runs, settings, result, err);
     RP_TRY(read_limit(rp_settings_text(settings, "fail-over"), &options, err));
     RP_TRY(list_ranks(&runs[0], &result->arena, &in[0], err));
     RP_TRY(list_ranks(&runs[1], &result->arena, &in[1], err));
@@ -419,9 +509,10 @@ static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
 static enum rp_code check_settings(const struct rp_settings *settings, bool traces,
                                    struct rp_err *err)
 {
-    static const char *const of_traces[] = {
-        "fail-over", "gate", "baseline", "baselines", "rank", "step", "step-name", "window", NULL};
-    static const char *const of_programs[] = {"module", "stage", "html", NULL};
+    static const char *const of_traces[] = {"fail-over", "gate",  "baseline",  "baselines",
+                                            "rank",      "step",  "step-name", "window",
+                                            "by",        "width", NULL};
+    static const char *const of_programs[] = {"module", "stage", NULL};
     const char *const *name = traces ? of_programs : of_traces;
 
     for (; *name; name++)
@@ -532,6 +623,17 @@ static enum rp_code diff_run(struct rp_ctx *ctx, const struct rp_dataset *datase
     return code;
 }
 
+/* Of programs and stacks the page is a picture, which was written where they were compared. */
+static enum rp_code diff_write(const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
+{
+    const char *html = rp_settings_text(settings, "html");
+    struct rp_web_answer page = {.result = result, .name = "diff"};
+
+    return html && result->type == &rp_trace_diff_type ? rp_web_write_answer(&page, html, err)
+                                                       : RP_OK;
+}
+
 static const struct rp_option diff_options[] = {
     {"gate", 0, RP_OPT_TEXT, "METRIC=LIMIT,…", NULL,
      "exit with 1 if a metric is worse by more than its limit and the noise: step=2%, mfu=-1pt, "
@@ -543,6 +645,11 @@ static const struct rp_option diff_options[] = {
     {"fail-over", 0, RP_OPT_TEXT, "P%|T", NULL,
      "exit with 1 if the step is slower by more than this and by more than the noise", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
+    {"by", 'b', RP_OPT_CHOICE, "stack|function|line", "line",
+     "compare call stacks that were sampled, as 'top' shows them; the default where there is "
+     "nothing else",
+     0},
+    {"width", 0, RP_OPT_CHOICE, RP_STACKS_WIDTHS, "cpu", "what weighs them, as in 'top'", 0},
     RP_RANK_OPTIONS,
     {"no-simulate", 0, RP_OPT_FLAG, NULL, NULL,
      "do not estimate what recording cost, and the steps without it", 0},
@@ -551,7 +658,9 @@ static const struct rp_option diff_options[] = {
     {"stage", 0, RP_OPT_TEXT, "NAME", NULL,
      "dump folders: only this stage: source, before, after, or a pass", 0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL,
-     "programs: also write a page that shows both side by side", 0},
+     "also write a page: of runs all tables, of programs both side by side, of call stacks a flame "
+     "graph in two colors",
+     0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_diff = {
@@ -575,9 +684,11 @@ const struct rp_question_row rp_ask_diff = {
          .examples =
              "reprise diff base.json.gz new.json.gz\twhy is it slower\n"
              "reprise diff base/ new/ --fail-over 2%\tall ranks, for CI\n"
+             "reprise diff base/ new/ --html page.html\tas a page, to send\n"
              "reprise diff base/ new/ --gate step=2%,mfu=-1pt,memory_peak=3%\tmore metrics\n"
              "reprise diff --baseline nightly new/\twith a named baseline and its gates\n"
              "reprise diff old/*.gz new/*.gz\tthe files of two folders\n"
+             "reprise diff --by function base/ new/\tof sampled call stacks\n"
              "reprise diff before.txt after.txt\ttwo programs\n"
              "reprise diff before.txt after.txt --html page.html\t... side by side\n"
              "reprise diff lazy.txt\twhy each graph was compiled again\n"
@@ -586,4 +697,5 @@ const struct rp_question_row rp_ask_diff = {
          .options = diff_options,
          .type = &rp_program_diff_type},
     .ranks = {.part = &rp_trace_diff_part_type, .rank = diff_rank, .join_two = join_traces},
-    .run = diff_run};
+    .run = diff_run,
+    .write = diff_write};

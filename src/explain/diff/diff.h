@@ -44,6 +44,8 @@ struct rp_trace_diff_part {
     int32_t world_size; /* 0: not known */
     bool modelled;      /* sim is filled */
     struct rp_sim_part sim;
+    bool has_stacks; /* stacks is filled, and nothing else where it was asked for */
+    struct rp_stacks_part stacks;
 };
 
 struct rp_trace_diff_run {
@@ -79,10 +81,16 @@ struct rp_trace_diff_rule {
     double share; /* of the time of both */
 };
 
+/* Device time (host time) of a call. */
+struct rp_trace_diff_call {
+    int64_t min_ns, p50_ns, max_ns;
+};
+
 struct rp_trace_diff_row {
     const char *what, *shape, *change, *rule, *place, *source;
     int64_t places, base_count, new_count, base_works, new_works;
     int64_t base_ns, new_ns, delta_ns, noise_ns;
+    struct rp_trace_diff_call base_call, new_call;
     int64_t base_host_ns, new_host_ns, host_delta_ns; /* of its calls on the host */
     double share;
     size_t nbase_kernels, nnew_kernels;

@@ -352,6 +352,8 @@ static const struct rp_field part_fields[] = {
     PART(PLAIN, world_size),
     PART(PLAIN, modelled),
     RP_PART_RECORD(struct rp_trace_diff_part, sim, &rp_sim_part_type),
+    PART(PLAIN, has_stacks),
+    RP_PART_RECORD(struct rp_trace_diff_part, stacks, &rp_stacks_part_type),
     RP_PART_END};
 const struct rp_type rp_trace_diff_part_type = {"diff_part", sizeof(struct rp_trace_diff_part),
                                                 part_fields, NULL};

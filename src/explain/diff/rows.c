@@ -16,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_KERNELS 8  /* names kept of a row and side */
-#define MOST_LINES   8  /* lines about other kernels on the screen */
-#define NAME_BYTES   72 /* of a kernel there */
-#define SHAPE_BYTES  32 /* of a shape on the screen */
-#define PATH_NAMES   16 /* of a place, the innermost */
+#define MOST_KERNELS 8    /* names kept of a row and side */
+#define MOST_LINES   8    /* lines about other kernels on the screen */
+#define NAME_BYTES   72   /* of a kernel there */
+#define SHAPE_BYTES  32   /* of a shape on the screen */
+#define PATH_NAMES   16   /* of a place, the innermost */
+#define MOST_CALLS   4096 /* of a side whose times are kept; of more, every second, fourth, … */
 
 struct kernel_set {
     size_t n, more;
@@ -38,6 +39,11 @@ struct side {
     double slot_ns[RP_DIFF_SLOTS];           /* in each step */
     const struct rp_diff_tree *counted_tree; /* whose calls were added last */
     uint32_t counted;
+    double call_ns[RP_DIFF_SLOTS]; /* of that call in each step; as a whole once it is complete */
+    uint32_t ncall_ns;
+    RP_VEC(double) call_times;
+    uint64_t seen, stride; /* calls; each how many-th is kept */
+    double least_ns, most_ns;
 };
 
 struct group {
@@ -166,19 +172,69 @@ static uint64_t key_of(const struct rp_diff_unit *unit, const struct rp_diff_tre
     return rp_hash_bytes(words, sizeof words);
 }
 
-static void add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t node, uint8_t rule,
-                     const struct sum *sum)
+static enum rp_code keep_time(struct side *s, double ns, struct rp_err *err)
 {
     size_t i;
 
+    s->least_ns = !s->seen || ns < s->least_ns ? ns : s->least_ns;
+    s->most_ns = !s->seen || ns > s->most_ns ? ns : s->most_ns;
+    s->stride += !s->stride;
+    if (s->seen++ % s->stride)
+        return RP_OK;
+    if (s->call_times.n == MOST_CALLS) {
+        for (i = 0; i < MOST_CALLS / 2; i++)
+            s->call_times.at[i] = s->call_times.at[2 * i];
+        s->call_times.n = MOST_CALLS / 2;
+        s->stride *= 2;
+    }
+    return rp_vec_push(&s->call_times, ns, err);
+}
+
+/* The call that was added last is complete. */
+static enum rp_code end_call(struct side *s, struct rp_err *err)
+{
+    uint32_t i;
+
+    for (i = 0; i < s->ncall_ns; i++)
+        if (s->call_ns[i] > 0) /* it is not in every step */
+            RP_TRY(keep_time(s, s->call_ns[i], err));
+    s->ncall_ns = 0;
+    return RP_OK;
+}
+
+/* A node is one call of each step, unless the unit stands for several. */
+static enum rp_code add_call(struct side *to, const struct rp_diff_tree *tree, bool goes_on,
+                             const struct sum *sum, struct rp_err *err)
+{
+    double calls = sum->calls > 1 ? sum->calls : 1;
+    uint32_t i, n = tree->nslots ? tree->nslots : 1;
+
+    if (!goes_on)
+        RP_TRY(end_call(to, err));
+    for (i = 0; i < n; i++) {
+        double ns = (tree->nslots ? sum->slot_ns[i] : (double)sum->ns) / calls;
+
+        to->call_ns[i] = to->ncall_ns ? to->call_ns[i] + ns : ns;
+    }
+    to->ncall_ns = n;
+    return RP_OK;
+}
+
+static enum rp_code add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t node,
+                             uint8_t rule, const struct sum *sum, struct rp_err *err)
+{
+    bool goes_on = rule == RP_DIFF_ALONE && to->counted_tree == tree && to->counted == node;
+    size_t i;
+
     if (node == RP_NONE)
-        return;
+        return RP_OK;
+    RP_TRY(add_call(to, tree, goes_on, sum, err));
     rp_ns_add(&to->ns, sum->ns);
     to->works += sum->works;
     for (i = 0; i < RP_DIFF_SLOTS; i++)
         to->slot_ns[i] += sum->slot_ns[i];
     /* an operator that stands alone comes piece by piece and is called once */
-    if (rule != RP_DIFF_ALONE || to->counted_tree != tree || to->counted != node) {
+    if (!goes_on) {
         to->calls += sum->calls;
         rp_ns_add(&to->host_ns, sum->host_ns);
     }
@@ -187,6 +243,7 @@ static void add_side(struct side *to, const struct rp_diff_tree *tree, uint32_t 
     for (i = 0; i < sum->kernels.n; i++)
         add_kernel(&to->kernels, sum->kernels.hash[i], sum->kernels.name[i]);
     to->kernels.more = sum->kernels.more > to->kernels.more ? sum->kernels.more : to->kernels.more;
+    return RP_OK;
 }
 
 static enum rp_code add_unit(struct rows_ctx *r, const struct rp_diff_tree *const tree[2],
@@ -219,7 +276,7 @@ static enum rp_code add_unit(struct rows_ctx *r, const struct rp_diff_tree *cons
     change = rp_ns_between(sums[0].ns, sums[1].ns);
     change = change < 0 ? -change : change;
     for (s = 0; s < 2; s++) {
-        add_side(&g->side[s], tree[s], node[s], unit->rule, &sums[s]);
+        RP_TRY(add_side(&g->side[s], tree[s], node[s], unit->rule, &sums[s], err));
         rp_ns_add(&r->rule_ns[unit->rule][s], sums[s].ns);
         if (node[s] != RP_NONE && (change > g->most_ns || g->side[s].node == RP_NONE)) {
             g->side[s].tree = tree[s];
@@ -435,9 +492,29 @@ static int64_t noise_of(const struct rows_ctx *r, const struct group *g)
     return noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
 }
 
-static void fill_numbers(const struct rows_ctx *r, const struct group *g, struct mean means[2],
-                         struct rp_trace_diff_row *row)
+RP_ORDER(by_time, double, RP_COMPARE(*a, *b))
+
+static enum rp_code fill_call(struct side *s, struct rp_trace_diff_call *out, struct rp_err *err)
 {
+    size_t n;
+
+    *out = (struct rp_trace_diff_call){RP_ABSENT_I64, RP_ABSENT_I64, RP_ABSENT_I64};
+    RP_TRY(end_call(s, err));
+    n = s->call_times.n;
+    if (!n)
+        return RP_OK;
+    qsort(s->call_times.at, n, sizeof *s->call_times.at, by_time);
+    out->min_ns = llround(s->least_ns);
+    out->p50_ns = llround(s->call_times.at[(n - 1) / 2]);
+    out->max_ns = llround(s->most_ns);
+    return RP_OK;
+}
+
+static enum rp_code fill_numbers(const struct rows_ctx *r, struct group *g, struct mean means[2],
+                                 struct rp_trace_diff_row *row, struct rp_err *err)
+{
+    RP_TRY(fill_call(&g->side[0], &row->base_call, err));
+    RP_TRY(fill_call(&g->side[1], &row->new_call, err));
     row->rule = rp_diff_rule_names[g->rule];
     row->places = (g->places + r->npairs - 1) / r->npairs;
     row->base_ns = mean_next(&means[0], g->side[0].ns, r->npairs);
@@ -453,6 +530,7 @@ static void fill_numbers(const struct rows_ctx *r, const struct group *g, struct
     row->share = rp_trace_diff_share_of(r->out, row->delta_ns);
     row->noise_ns = noise_of(r, g);
     row->change = change_of(g, row);
+    return RP_OK;
 }
 
 struct order {
@@ -514,7 +592,7 @@ static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *
     if (!all || !order)
         return rp_err_nomem(err, "comparing operators");
     for (i = 0; i < r->groups.n; i++) {
-        fill_numbers(r, &r->groups.at[i], means, &all[i]);
+        RP_TRY(fill_numbers(r, &r->groups.at[i], means, &all[i], err));
         if (is_row(&all[i]))
             order[n++] = (struct order){llabs(all[i].delta_ns),
                                         rp_ns_sum(all[i].base_ns, all[i].new_ns), (uint32_t)i};
@@ -627,6 +705,8 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
     if (code == RP_OK)
         code = fill_coverage(&r, err);
     rp_map_release(&r.map);
+    for (i = 0; i < 2 * r.groups.n; i++)
+        rp_vec_release(&r.groups.at[i / 2].side[i % 2].call_times);
     rp_vec_release(&r.groups);
     return code;
 }

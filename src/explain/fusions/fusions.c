@@ -5,12 +5,14 @@
 
 #include "base/hash.h"
 #include "base/order.h"
+#include "dataset/bulk.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
 #include "facts/attribution.h"
 #include "result/part.h"
 #include "result/print_units.h"
 #include "sim/predict.h"
+#include "sim/simulate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +138,22 @@ static enum rp_code fusions_rank(const struct rp_loaded *loaded, const struct rp
     return RP_OK;
 }
 
+static bool has_model(const void *data)
+{
+    return ((const struct rp_fusions_part *)data)->modelled;
+}
+
+static void drop_model(void *data)
+{
+    struct rp_fusions_part *part = data;
+
+    rp_sim_part_drop(&part->sim);
+    part->modelled = false;
+}
+
+static const struct rp_rank_bulk fusions_bulk = {
+    .events_most = 2400000, .ranks_most = 16, .has = has_model, .drop = drop_model};
+
 /* ------------------------------------------------------------------ all ranks */
 
 typedef RP_VEC(struct rp_fusion) fusion_vec;
@@ -259,23 +277,24 @@ static enum rp_code predict(const struct rp_ranks *ranks, struct rp_arena *arena
     const bool asked[] = {has_kind(out, RP_FUSION_CHAIN), has_kind(out, RP_FUSION_OPTIMIZER)};
     const struct rp_sim_part **parts =
         RP_ARENA_NEW(arena, const struct rp_sim_part *, ranks->n + 1);
+    size_t i, n = ranks->chosen ? ranks->nchosen : ranks->n;
     struct rp_sim_gain gains[2];
     struct rp_err why = RP_ERR_INIT;
     struct rp_sim_now now = {0};
     enum rp_code code;
-    size_t i;
 
     out->what_ifs = RP_ARENA_NEW(arena, struct rp_fusion_whatif, 2);
     if (!parts || !out->what_ifs)
         return rp_err_nomem(err, "simulating");
-    for (i = 0; i < ranks->n; i++) {
-        const struct rp_fusions_part *part = ranks->parts[i].data;
+    for (i = 0; i < n; i++) {
+        const struct rp_fusions_part *part =
+            ranks->parts[ranks->chosen ? ranks->chosen[i] : i].data;
 
         if (!part->modelled)
             return RP_OK;
         parts[i] = &part->sim;
     }
-    code = ranks->n ? rp_sim_predict(parts, ranks->n, texts, 2, &now, gains, &why) : RP_UNSUPPORTED;
+    code = n ? rp_sim_predict(parts, n, texts, 2, &now, gains, &why) : RP_UNSUPPORTED;
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
     if (code != RP_OK || now.unprofiled_ns <= 0 || !rp_sim_reproduces(&now))
@@ -412,4 +431,5 @@ const struct rp_question_row rp_ask_fusions = {
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = fusions_options,
                  .type = &fusions_type},
-    .ranks = {.part = &part_type, .rank = fusions_rank, .join = fusions_join}};
+    .ranks = {
+        .part = &part_type, .bulk = &fusions_bulk, .rank = fusions_rank, .join = fusions_join}};

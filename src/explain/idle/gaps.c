@@ -323,15 +323,16 @@ static int64_t launched_in(const struct rp_gap_finder *ctx, const struct rp_gap 
     return at < gap->begin_ns ? gap->begin_ns : at;
 }
 
-/* The thread of the last launch: what it does after that is why nothing follows. */
-static rp_track last_launching(const struct rp_gap_finder *ctx)
+rp_track rp_gap_thread(const struct rp_work *work, const struct rp_gap *gap)
 {
-    size_t i;
+    const struct rp_work_item *items = work->items.at;
+    size_t i = gap->after == RP_NONE ? work->items.n : (size_t)gap->after + 1;
+    size_t first = gap->after == RP_NONE ? 0 : gap->after;
 
-    for (i = ctx->w->items.n; i > 0; i--)
-        if (ctx->w->items.at[i - 1].launch != RP_NONE)
-            return ctx->t->ev.track[ctx->w->items.at[i - 1].launch];
-    return ctx->host.busiest;
+    for (; i > first; i--)
+        if (items[i - 1].launch != RP_NONE)
+            return work->trace->ev.track[items[i - 1].launch];
+    return RP_NONE;
 }
 
 /* Whether the code of the work may have been loaded by its launch: the first of its name. Where
@@ -353,7 +354,8 @@ static enum rp_code explain_gap(struct rp_gap_finder *ctx, struct rp_gap *gap, s
 
     late.cls = gap->cls = gap_class(ctx, gap);
     if (gap->after == RP_NONE) {
-        track = last_launching(ctx);
+        track = rp_gap_thread(ctx->w, gap);
+        track = track == RP_NONE ? ctx->host.busiest : track;
         return track == RP_NONE ? add_piece(ctx, gap, err)
                                 : explain_late_host(ctx, gap, track, err);
     }

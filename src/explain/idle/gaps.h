@@ -61,6 +61,10 @@ struct rp_gap {
 
 typedef RP_VEC(struct rp_gap) rp_gap_vec;
 
+/* The thread that launches the work after a gap; after the last work that of the last launch, since
+   what it does then is why nothing follows. RP_NONE: not known. */
+rp_track rp_gap_thread(const struct rp_work *work, const struct rp_gap *gap);
+
 /* What the host of a trace did, which is looked at once for all devices and steps. */
 struct rp_gap_finder;
 

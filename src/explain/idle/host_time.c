@@ -23,7 +23,9 @@
 #define STALL_RATIO  50     /* minimum ratio of a stall to the median of its name */
 #define STALL_CALLS  16     /* names with fewer calls have no usual duration */
 #define MINOR_PART   64     /* segments under 1/64 of the interval join their neighbour */
-#define MOST_SPANS   64     /* of the name that stands for the host's work */
+#define WAKE_UP_NS   100000 /* from the end of what was waited for to that of the wait, at most */
+#define MOST_HOPS    2  /* from the thread that launches to the main one, to that it waits for */
+#define MOST_SPANS   64 /* of the name that stands for the host's work */
 #define SIGN_UNKNOWN 0xffff /* the name was not classified yet */
 
 uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
@@ -78,15 +80,17 @@ static int64_t own_time(const struct rp_trace *t, rp_event e)
 }
 
 /* Far above the median of its name, and most of it its own time: a frame around slow calls is not a
-   stall. */
+   stall, nor is a call with more to do. */
 static enum rp_code is_stall(struct rp_host_time *h, rp_event e, bool *out, struct rp_err *err)
 {
     int64_t dur = h->t->ev.dur_ns[e], median;
+    bool more = false;
     uint32_t known;
 
     *out = false;
     if (dur < RP_HOST_LONG_NS || h->calls.at[h->t->ev.name[e]] < STALL_CALLS ||
-        (rp_host_time_sign(h, e) & (RP_SIGN_BLOCKS | RP_SIGN_STEP)))
+        (rp_host_time_sign(h, e) & (RP_SIGN_BLOCKS | RP_SIGN_STEP)) ||
+        rp_call_time_varies(h->t->ev.kind[e], rp_trace_str(h->t, h->t->ev.name[e])))
         return RP_OK;
     known = rp_map_get(&h->stalls, e);
     *out = known == 1;
@@ -95,6 +99,9 @@ static enum rp_code is_stall(struct rp_host_time *h, rp_event e, bool *out, stru
     RP_TRY(median_of(h, h->t->ev.name[e], &median, err));
     *out = median >= 0 && dur / STALL_RATIO > (median > 1000 ? median : 1000) &&
            own_time(h->t, e) > dur / 2;
+    if (*out)
+        RP_TRY(rp_call_has_more_work(&h->sizes, e, &more, err));
+    *out = *out && !more;
     return rp_map_put(&h->stalls, e, *out, err);
 }
 
@@ -269,7 +276,7 @@ static enum rp_code open_at(struct rp_host_time *h, rp_track track, int64_t at_n
 }
 
 static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t begin_ns,
-                                int64_t end_ns, bool instead, struct rp_err *err);
+                                int64_t end_ns, unsigned hops, struct rp_err *err);
 
 /* Another thread that launches and runs something at a time, the one with most spans; or RP_NONE.
  */
@@ -289,42 +296,71 @@ static rp_track other_thread_at(const struct rp_host_time *h, rp_track track, in
     return best;
 }
 
+/* A thread that runs something which ends when the wait does, the last of them: the wait is for it,
+   although it launches nothing (PJRT's callbacks, which define a buffer). RP_NONE: there is none.
+ */
+static rp_track thread_waited_for(struct rp_host_time *h, rp_track track, int64_t at_ns,
+                                  int64_t end_ns)
+{
+    int64_t latest = at_ns, limit = rp_ns_sum(end_ns, WAKE_UP_NS);
+    rp_track i, best = RP_NONE;
+
+    for (i = 0; i < h->t->ntracks; i++) {
+        rp_event e = i == track ? RP_NONE : rp_event_at(h->t, i, at_ns);
+        int64_t until = e == RP_NONE ? 0 : rp_event_end_ns(h->t, e);
+
+        if (e != RP_NONE && h->t->tracks[i].kind == RP_TRACK_THREAD && until > latest &&
+            until <= limit && h->t->ev.kind[e] != RP_KIND_WAIT &&
+            !(rp_host_time_sign(h, e) & RP_SIGN_BLOCKS)) {
+            latest = until;
+            best = i;
+        }
+    }
+    return best;
+}
+
 /* The thread to ask instead of this one, or RP_NONE. */
 static rp_track thread_instead(struct rp_host_time *h, rp_track track, int64_t begin_ns,
-                               int64_t end_ns)
+                               int64_t end_ns, unsigned hops)
 {
     const struct rp_host_open *top = innermost(h);
+    int64_t middle = rp_ns_sum(begin_ns, rp_ns_between(begin_ns, end_ns) / 2);
+    uint16_t sign = top ? rp_host_time_sign(h, top->event) : 0;
+    rp_track other;
 
     if (!top)
-        return h->busiest == track ? RP_NONE : h->busiest;
-    if (rp_host_time_sign(h, top->event) & RP_SIGN_HANDS_OVER)
-        return other_thread_at(h, track, rp_ns_sum(begin_ns, rp_ns_between(begin_ns, end_ns) / 2));
-    return RP_NONE;
+        return hops || h->busiest == track ? RP_NONE : h->busiest;
+    if (!(sign & RP_SIGN_HANDS_OVER))
+        return RP_NONE;
+    other = other_thread_at(h, track, middle);
+    return other == RP_NONE && (sign & RP_SIGN_BLOCKS)
+               ? thread_waited_for(h, track, middle, rp_event_end_ns(h->t, top->event))
+               : other;
 }
 
 /* [begin, end) of a thread while the same span is the innermost. */
 static enum rp_code pass_time(struct rp_host_time *h, rp_track track, int64_t begin_ns,
-                              int64_t end_ns, bool instead, struct rp_err *err)
+                              int64_t end_ns, unsigned hops, struct rp_err *err)
 {
     rp_track other = RP_NONE;
     size_t base = h->base;
 
     if (begin_ns >= end_ns)
         return RP_OK;
-    if (!instead)
-        other = thread_instead(h, track, begin_ns, end_ns);
+    if (hops < MOST_HOPS)
+        other = thread_instead(h, track, begin_ns, end_ns, hops);
     if (other == RP_NONE)
         return add_time(h, begin_ns, end_ns, err);
     h->base = h->open.n;
-    RP_TRY(walk_thread(h, other, begin_ns, end_ns, true, err));
+    RP_TRY(walk_thread(h, other, begin_ns, end_ns, hops + 1, err));
     h->open.n = h->base;
     h->base = base;
     return RP_OK;
 }
 
-/* `instead`: the thread is asked because the one that launches runs nothing. */
+/* `hops`: how many threads were asked before this one. */
 static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t begin_ns,
-                                int64_t end_ns, bool instead, struct rp_err *err)
+                                int64_t end_ns, unsigned hops, struct rp_err *err)
 {
     const struct rp_trace *t = h->t;
     const struct rp_track_info *info = &t->tracks[track];
@@ -339,11 +375,11 @@ static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t 
 
         while (h->open.n > h->base && h->open.at[h->open.n - 1].end_ns <= next) {
             until = h->open.at[h->open.n - 1].end_ns;
-            RP_TRY(pass_time(h, track, at, until, instead, err));
+            RP_TRY(pass_time(h, track, at, until, hops, err));
             at = until > at ? until : at;
             h->open.n--;
         }
-        RP_TRY(pass_time(h, track, at, next, instead, err));
+        RP_TRY(pass_time(h, track, at, next, hops, err));
         at = next;
         if (next == end_ns)
             break;
@@ -470,7 +506,7 @@ enum rp_code rp_host_time_divide(struct rp_host_time *h, rp_track track, int64_t
         return RP_OK;
     h->open.n = h->base = 0;
     h->least_ns = lasts ? rp_ns_between(begin_ns, end_ns) / MINOR_PART : 0;
-    RP_TRY(walk_thread(h, track, begin_ns, end_ns, false, err));
+    RP_TRY(walk_thread(h, track, begin_ns, end_ns, 0, err));
     if (!lasts) {
         keep_main_cause(h, begin_ns, end_ns);
         return RP_OK;
@@ -543,6 +579,7 @@ enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *tr
                                struct rp_err *err)
 {
     *h = (struct rp_host_time){.t = trace, .loads = RP_NONE};
+    RP_TRY(rp_call_work_init(&h->sizes, trace, err));
     rp_map_init(&h->stalls);
     rp_map_init(&h->medians);
     rp_map_init(&h->firsts);
@@ -555,6 +592,7 @@ enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *tr
 
 void rp_host_time_release(struct rp_host_time *h)
 {
+    rp_call_work_release(&h->sizes);
     rp_map_release(&h->stalls);
     rp_map_release(&h->medians);
     rp_map_release(&h->firsts);

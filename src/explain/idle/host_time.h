@@ -8,6 +8,7 @@
  */
 #include "base/hash.h"
 #include "explain/idle/gaps.h"
+#include "facts/call_work.h"
 
 /* From here on an interval is divided among its causes, and the host did something else than
    launch. */
@@ -51,9 +52,10 @@ struct rp_host_time {
     RP_VEC(uint16_t) sign;    /* by string */
     RP_VEC(uint8_t) launches; /* by track: it has runtime calls */
     RP_VEC(uint32_t) calls;   /* by string: how many events have the name */
-    struct rp_map stalls;     /* event -> whether it is one */
-    struct rp_map medians;    /* name -> index into median */
-    struct rp_map firsts;     /* name -> its first event */
+    struct rp_call_work sizes;
+    struct rp_map stalls;  /* event -> whether it is one */
+    struct rp_map medians; /* name -> index into median */
+    struct rp_map firsts;  /* name -> its first event */
     RP_VEC(int64_t) median;
     RP_VEC(int64_t) scratch;
     RP_VEC(struct rp_host_open) open;

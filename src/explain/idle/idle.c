@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gaps added up by cause and class. The evidence of a row is what was recorded in most of its time:
- * the host span of late launches, the work before the gap where the device waited.
+ * the host span of late launches, the work before the gap where the device waited. Samples of call
+ * stacks say in which line the launching thread was where no span does, and inside of long spans.
  */
 #include "explain/idle/idle.h"
 
 #include "base/hash.h"
 #include "base/order.h"
 #include "dataset/question.h"
+#include "explain/idle/sampled.h"
 #include "explain/short_name.h"
 #include "facts/outside.h"
 #include "result/part.h"
@@ -34,6 +36,7 @@ static const struct rp_field cause_fields[] = {
     CAUSE(longest_ns, I64, NS, "longest", "the most in one gap", 0),
     CAUSE(evidence, STR, NONE, "mainly", "what the host or the device did during most of it",
           RP_SHORTEN),
+    CAUSE(sampled, STR, NONE, NULL, "the line in which most samples found the launching thread", 0),
     RP_FIELD_END};
 const struct rp_type rp_idle_cause_type = {"cause", sizeof(struct rp_idle_cause), cause_fields,
                                            NULL};
@@ -52,7 +55,9 @@ static const struct rp_field gap_fields[] = {
     GAP(before, STR, NONE, NULL, "the work that ended last", 0),
     GAP(after, STR, NONE, NULL, "the work that ended the gap", 0),
     GAP(thread, STR, NONE, NULL, "the thread that launched it, or null", 0),
-    GAP(host, STR, NONE, "the host ran", "what the thread ran meanwhile, or null", RP_SHORTEN),
+    GAP(host, STR, NONE, NULL, "what the thread ran meanwhile, or null", 0),
+    GAP(sampled, STR, NONE, NULL, "the line in which most samples found the thread, or null", 0),
+    GAP(host_label, STR, NONE, "the host ran", "text output only", RP_SCREEN | RP_SHORTEN),
     GAP(after_label, STR, NONE, "until", "text output only", RP_SCREEN | RP_SHORTEN),
     RP_FIELD_END};
 static const struct rp_type gap_type = {"gap", sizeof(struct rp_idle_gap), gap_fields, NULL};
@@ -109,7 +114,7 @@ static const struct rp_field root_fields[] = {
                   "one record per stream of a device, with --by stream", 0),
     RP_FIELD_SHOWN(struct rp_idle_root, causes, &rp_idle_cause_type, "causes", NULL, 0),
     RP_FIELD_SHOWN(struct rp_idle_root, gap_rows, &gap_type, "longest gaps",
-                   "rank, dur_ns, cause, host, after_label", 0),
+                   "rank, dur_ns, cause, host_label, after_label", 0),
     RP_FIELD_SHOWN(struct rp_idle_root, device_gaps, &gap_type, "longest gaps", NULL, 0),
     RP_FIELD_LIST(struct rp_idle_root, gaps, &gap_type, NULL, "the longest of all ranks", 0),
     RP_FIELD_SHOWN(struct rp_idle_root, wait_rows, &rp_idle_wait_type, "where the threads wait",
@@ -174,6 +179,7 @@ struct idle_sums {
     int64_t gap_ns[ROWS]; /* of the gap that is being added */
     struct rp_map known;  /* (row, name) -> index into names */
     RP_VEC(struct name_time) names;
+    struct rp_sampled sampled; /* by index into names */
 };
 
 /* The name that a piece of a gap is blamed on, or 0. */
@@ -186,6 +192,15 @@ static rp_str blamed_name(const struct idle_sums *s, const struct rp_gap *gap)
     if ((gap->cause == RP_GAP_DEVICE_WAIT || gap->cause == RP_GAP_UNKNOWN) && gap->after != RP_NONE)
         return s->t->ev.name[items[gap->after].event];
     return gap->host == RP_NONE ? 0 : s->t->ev.name[gap->host];
+}
+
+/* Whether a line of code says more than what was recorded: the host ran something for long, or what
+   it ran is not known. */
+static bool needs_line(const struct rp_gap *gap)
+{
+    return gap->cause == RP_GAP_HOST_WORK || gap->cause == RP_GAP_HOST_WAIT ||
+           gap->cause == RP_GAP_HOST_UNRECORDED || gap->cause == RP_GAP_DATA_LOADER ||
+           (gap->cause == RP_GAP_NOT_LAUNCHED && gap->host == RP_NONE);
 }
 
 /* A gap counts once in each of its rows, however many pieces it has there. */
@@ -209,7 +224,9 @@ static enum rp_code add_piece(struct idle_sums *s, const struct rp_gap *gap, str
     if (at == s->names.n)
         RP_TRY(rp_vec_push(&s->names, fresh, err));
     rp_ns_add(&s->names.at[at].ns, length);
-    return RP_OK;
+    return needs_line(gap) ? rp_sampled_add(&s->sampled, at, rp_gap_thread(s->w, gap),
+                                            gap->begin_ns, gap->end_ns, err)
+                           : RP_OK;
 }
 
 /* The name with most of a row's time. No name is an answer only where it has half of it. */
@@ -239,20 +256,56 @@ static void cut_middle(char *label)
     }
 }
 
-/* "cudaStreamSynchronize (83 % of it)" */
-static const char *evidence_text(const struct idle_sums *s, uint32_t row)
+static double percent_of(const struct idle_sums *s, uint32_t row, int64_t ns)
 {
-    const struct name_time *best = main_name(s, row);
+    return 100.0 * (double)ns / (double)s->rows[row].total_ns;
+}
+
+/* "decode at image.py:88 (41 % of it, waiting for the GIL)" */
+static const char *place_text(const struct idle_sums *s, const struct rp_sampled_place *place)
+{
+    const struct name_time *of = &s->names.at[place->key];
+
+    return rp_arena_textf(s->arena, "%s (%.0f %% of it%s)",
+                          rp_sampled_text(&s->sampled, place, false, s->arena),
+                          percent_of(s, of->row, rp_sampled_ns(&s->sampled, place, of->ns)),
+                          rp_sampled_gil(&s->sampled, place, s->arena));
+}
+
+/* "cudaStreamSynchronize (83 % of it)" */
+static const char *name_text(const struct idle_sums *s, const struct name_time *name)
+{
     char label[160] = "nothing recorded on the thread";
 
-    if (!best)
-        return NULL;
-    if (best->name) {
-        rp_short_name(rp_trace_str(s->t, best->name), label, sizeof label);
+    if (name->name) {
+        rp_short_name(rp_trace_str(s->t, name->name), label, sizeof label);
         cut_middle(label);
     }
     return rp_arena_textf(s->arena, "%s (%.0f %% of it)", label,
-                          100.0 * (double)best->ns / (double)s->rows[row].total_ns);
+                          percent_of(s, name->row, name->ns));
+}
+
+/* A name, and the main line of its time; or a line alone, which has a place among the names where
+   nothing was recorded. */
+static void set_evidence(const struct idle_sums *s, uint32_t row, struct rp_idle_cause *out)
+{
+    const struct name_time *best = main_name(s, row);
+    uint32_t unnamed = rp_map_get(&s->known, (uint64_t)row << 32);
+    const struct rp_sampled_place *place =
+        unnamed == RP_MAP_NONE ? NULL : rp_sampled_main(&s->sampled, unnamed);
+    bool alone = place && (!best || !best->name ||
+                           rp_sampled_ns(&s->sampled, place, s->names.at[unnamed].ns) > best->ns);
+
+    if (!alone)
+        place = best ? rp_sampled_main(&s->sampled, (uint32_t)(best - s->names.at)) : NULL;
+    if (place)
+        out->sampled = rp_sampled_text(&s->sampled, place, true, s->arena);
+    if (alone)
+        out->evidence = place_text(s, place);
+    else if (best)
+        out->evidence =
+            place ? rp_arena_textf(s->arena, "%s; %s", name_text(s, best), place_text(s, place))
+                  : name_text(s, best);
 }
 
 RP_ORDER(by_total, struct rp_idle_cause, RP_DOWN(total_ns), strcmp(a->cause, b->cause))
@@ -271,7 +324,7 @@ static void finish_rows(struct idle_sums *s, struct rp_idle_cause *out, size_t *
             continue;
         c->cause = rp_gap_cause_names[row / RP_GAP_CLASSES];
         c->cls = rp_gap_class_names[row % RP_GAP_CLASSES];
-        c->evidence = evidence_text(s, row);
+        set_evidence(s, row, c);
         c->share = idle > 0 ? (double)c->total_ns / (double)idle : 0;
         out[(*nout)++] = *c;
     }
@@ -283,7 +336,7 @@ enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
                             struct rp_err *err)
 {
     struct idle_sums s = {.t = work->trace, .w = work, .arena = arena};
-    enum rp_code code = RP_OK;
+    enum rp_code code;
     size_t i;
 
     *nout = 0;
@@ -291,12 +344,14 @@ enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
     if (!*out)
         return rp_err_nomem(err, "explaining idle time");
     rp_map_init(&s.known);
+    code = rp_sampled_init(&s.sampled, work->trace, err);
     for (i = 0; i < gaps->n && code == RP_OK; i++)
         code = add_piece(&s, &gaps->at[i], err);
     if (code == RP_OK)
         finish_rows(&s, *out, nout);
     rp_map_release(&s.known);
     rp_vec_release(&s.names);
+    rp_sampled_release(&s.sampled);
     return code == RP_OK ? rp_arena_check(arena, "explaining idle time", err) : code;
 }
 
@@ -337,6 +392,28 @@ static const char *thread_text(const struct idle_ctx *ctx, const struct rp_gap *
                        : rp_arena_textf(ctx->arena, "%lld", (long long)track->native_id);
 }
 
+/* The main line of the launching thread in the piece that a gap is named by. */
+static enum rp_code sample_gap(const struct idle_ctx *ctx, const struct rp_gap *gap,
+                               struct rp_idle_gap *out, struct rp_err *err)
+{
+    struct rp_sampled sampled;
+    const struct rp_sampled_place *place = NULL;
+    enum rp_code code = rp_sampled_init(&sampled, ctx->t, err);
+
+    if (code == RP_OK && needs_line(gap))
+        code = rp_sampled_add(&sampled, 0, rp_gap_thread(&ctx->w, gap), gap->begin_ns, gap->end_ns,
+                              err);
+    if (code == RP_OK)
+        place = rp_sampled_main(&sampled, 0);
+    if (place) {
+        out->sampled = rp_sampled_text(&sampled, place, true, ctx->arena);
+        if (!out->host)
+            out->host_label = rp_sampled_text(&sampled, place, false, ctx->arena);
+    }
+    rp_sampled_release(&sampled);
+    return code;
+}
+
 static struct rp_idle_gap describe_gap(const struct idle_ctx *ctx, const struct whole_gap *whole)
 {
     const struct rp_gap *gap = whole->main;
@@ -344,22 +421,24 @@ static struct rp_idle_gap describe_gap(const struct idle_ctx *ctx, const struct 
     const rp_str *name = ctx->t->ev.name;
     const char *after = gap->after == RP_NONE ? "the end of the step"
                                               : trace_text(ctx, name[items[gap->after].event]);
+    const char *host = gap->host == RP_NONE ? NULL : trace_text(ctx, name[gap->host]);
     char label[160];
 
     rp_short_name(after ? after : "", label, sizeof label);
-    return (struct rp_idle_gap){
-        .device = ctx->out->device,
-        .begin_ns = whole->begin_ns,
-        .dur_ns = rp_ns_between(whole->begin_ns, whole->end_ns),
-        .cause_ns = whole->cause_ns,
-        .cause = rp_gap_cause_names[gap->cause],
-        .cls = rp_gap_class_names[gap->cls],
-        .before = gap->before == RP_NONE ? "the begin of the step"
-                                         : trace_text(ctx, name[items[gap->before].event]),
-        .after = after,
-        .host = gap->host == RP_NONE ? NULL : trace_text(ctx, name[gap->host]),
-        .thread = thread_text(ctx, gap),
-        .after_label = rp_arena_text(ctx->arena, label)};
+    return (struct rp_idle_gap){.device = ctx->out->device,
+                                .begin_ns = whole->begin_ns,
+                                .dur_ns = rp_ns_between(whole->begin_ns, whole->end_ns),
+                                .cause_ns = whole->cause_ns,
+                                .cause = rp_gap_cause_names[gap->cause],
+                                .cls = rp_gap_class_names[gap->cls],
+                                .before = gap->before == RP_NONE
+                                              ? "the begin of the step"
+                                              : trace_text(ctx, name[items[gap->before].event]),
+                                .after = after,
+                                .host = host,
+                                .host_label = host,
+                                .thread = thread_text(ctx, gap),
+                                .after_label = rp_arena_text(ctx->arena, label)};
 }
 
 RP_ORDER(by_length, struct whole_gap,
@@ -389,21 +468,25 @@ static struct whole_gap join_pieces(const rp_gap_vec *gaps, size_t first, size_t
 }
 
 /* Counts the gaps and lists the longest. */
-static void list_longest(struct idle_ctx *ctx, size_t limit)
+static enum rp_code list_longest(struct idle_ctx *ctx, size_t limit, struct rp_err *err)
 {
     struct whole_gap *all = RP_ARENA_NEW(ctx->arena, struct whole_gap, ctx->gaps.n + 1);
     size_t i, n = 0;
 
     if (!all)
-        return;
+        return rp_err_nomem(err, "explaining idle time");
     for (i = 0; i < ctx->gaps.n;)
         all[n++] = join_pieces(&ctx->gaps, i, &i);
     ctx->out->span_gap_count = (int64_t)n;
     ctx->out->gaps = RP_ARENA_NEW(ctx->arena, struct rp_idle_gap, (n < limit ? n : limit) + 1);
     if (n)
         qsort(all, n, sizeof *all, by_length);
-    for (i = 0; i < n && i < limit && ctx->out->gaps; i++)
-        ctx->out->gaps[ctx->out->ngaps++] = describe_gap(ctx, &all[i]);
+    for (i = 0; i < n && i < limit && ctx->out->gaps; i++) {
+        ctx->out->gaps[i] = describe_gap(ctx, &all[i]);
+        RP_TRY(sample_gap(ctx, all[i].main, &ctx->out->gaps[i], err));
+        ctx->out->ngaps++;
+    }
+    return RP_OK;
 }
 
 /* The breakdown of intervals. */
@@ -441,8 +524,7 @@ static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_e
         if (!strcmp(out->span_causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
             rp_ns_add(&unknown, out->span_causes[i].total_ns);
     out->explained_share = b.idle_ns > 0 ? 1 - (double)unknown / (double)b.idle_ns : 1;
-    list_longest(ctx, limit);
-    return RP_OK;
+    return list_longest(ctx, limit, err);
 }
 
 static int64_t count_gaps(const rp_gap_vec *gaps)

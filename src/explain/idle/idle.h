@@ -13,6 +13,7 @@
 
 struct rp_idle_cause {
     const char *cause, *cls, *evidence; /* evidence: NULL if there is none */
+    const char *sampled;                /* where the launching thread was, or NULL */
     int64_t total_ns, count, longest_ns;
     double share; /* of idle */
 };
@@ -21,8 +22,8 @@ extern const struct rp_type rp_idle_cause_type; /* all members: may be the item 
 struct rp_idle_gap {
     int64_t rank, device, begin_ns, dur_ns; /* device: RP_ABSENT_I64: not known */
     int64_t cause_ns;                       /* of dur_ns with that cause, the main one */
-    const char *cause, *cls, *before, *after, *host, *thread;
-    const char *after_label; /* text output only */
+    const char *cause, *cls, *before, *after, *host, *thread, *sampled;
+    const char *host_label, *after_label; /* text output only */
 };
 
 /* A stream of a device. */

@@ -13,7 +13,10 @@
 #include "facts/step_times.h"
 #include "result/print_units.h"
 #include "trace/merged.h"
+#include "trace/meta.h"
+#include "trace/secrets.h"
 #include "trace/words.h"
+#include "trace/zero_times.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,12 +75,50 @@ static void fill_counts(struct file_ctx *ctx)
     }
 }
 
+static double meta_number(const struct rp_trace *t, const char *key)
+{
+    const char *text = rp_trace_meta(t, key);
+
+    return text ? strtod(text + (*text == '"'), NULL) : 0;
+}
+
+/* What a recording says about the cost of its samples. */
+static const char *sampling_cost(struct file_ctx *ctx)
+{
+    double spent = meta_number(ctx->trace, "record.spent_ns"),
+           all = meta_number(ctx->trace, "record.cpu_ns");
+
+    return spent > 0 && all > spent
+               ? rp_arena_textf(ctx->arena, "; the recorder took %.2f %% of the CPU time",
+                                100 * spent / all)
+               : "";
+}
+
+/* Reads no samples: of a native file they are not touched. */
+static void fill_samples(struct file_ctx *ctx)
+{
+    static const char *const units[RP_WEIGHT_UNITS] = {"time", "counts", "bytes"};
+    const struct rp_call_samples *s = &ctx->trace->samples;
+    const char *name = rp_trace_str(ctx->trace, s->unit_name);
+
+    ctx->out->samples = s->n;
+    if (s->n)
+        ctx->out->sample_text =
+            rp_arena_textf(ctx->arena, "%s, %s of %s; weighed by %s%s%s%s%s",
+                           rp_units_count(ctx->arena, s->n, "sample"),
+                           rp_units_count(ctx->arena, s->nstacks, "different stack"),
+                           rp_units_count(ctx->arena, s->nframes, "frame"), units[s->unit],
+                           *name ? " (" : "", name, *name ? ")" : "", sampling_cost(ctx));
+}
+
 static void fill_times(struct file_ctx *ctx)
 {
     const struct rp_totals *totals = &ctx->trace->totals;
 
     if (__builtin_sub_overflow(totals->span_end_ns, totals->span_begin_ns, &ctx->out->window_ns))
         ctx->out->window_ns = INT64_MAX;
+    if (!ctx->out->window_ns && !ctx->trace->ev.n && ctx->trace->samples.n)
+        ctx->out->window_ns = RP_ABSENT_I64; /* a profile without times */
     if (__builtin_add_overflow(totals->span_begin_ns, ctx->trace->base_ns, &ctx->out->begin_ns))
         ctx->out->begin_ns = totals->span_begin_ns;
     /* by kind and not by health's count, which knows Kineto's categories only */
@@ -120,7 +161,7 @@ static enum rp_code add_steps(struct file_ctx *ctx, const struct rp_trace *t, in
     size_t i;
 
     RP_TRY(rp_step_times(t, ctx->arena, &times, err));
-    RP_TRY(rp_step_median(times, t->nsteps, ctx->arena, median_ns, err));
+    RP_TRY(rp_step_median(times, rp_whole_steps(t), ctx->arena, median_ns, err));
     for (i = 0; i < t->nsteps; i++) {
         const struct rp_step *step = &t->steps[i];
         const char *name =
@@ -370,6 +411,8 @@ static long long concern_count(const struct file_ctx *ctx, const struct concern 
     if (c->counter == OF(lost_events) && ctx->trace->nwarnings &&
         !strcmp(rp_trace_str(ctx->trace, ctx->trace->framework), "reprise"))
         return 0; /* the reader of our recordings says why */
+    if (c->counter == OF(ts_zero_gpu))
+        return rp_zero_times_lost(ctx->trace);
     return count;
 }
 
@@ -409,6 +452,36 @@ static const char *concern_text(struct file_ctx *ctx, const struct concern *c, l
     whole = counter_value(health, c->whole);
     return rp_arena_textf(ctx->arena, "%lld of %lld %s%s%s", count, whole, c->sentence, dash,
                           advice);
+}
+
+/* What should not be shared. unread: what only the file holds. */
+static void fill_secrets(struct file_ctx *ctx, uint32_t unread)
+{
+    static const struct {
+        enum rp_secret kind;
+        const char *text;
+    } told[] = {{RP_SECRET_ENVIRONMENT, "an environment"},
+                {RP_SECRET_COMMAND, "a command line"},
+                {RP_SECRET_OUTPUT, "captured output"},
+                {RP_SECRET_TOKEN, "something like a token or password"}};
+    int64_t counts[RP_SECRETS];
+    const char *found[sizeof told / sizeof *told], *text = "";
+    size_t i, n = 0;
+
+    if (rp_secrets_count(ctx->trace, counts, NULL) != RP_OK)
+        return;
+    for (i = 0; i < sizeof told / sizeof *told; i++)
+        if (counts[told[i].kind] || unread >> told[i].kind & 1)
+            found[n++] = told[i].text;
+    for (i = 0; i < n; i++)
+        text = rp_arena_textf(ctx->arena, "%s%s%s", text,
+                              !i           ? ""
+                              : i + 1 == n ? " and "
+                                           : ", ",
+                              found[i]);
+    if (n)
+        ctx->out->secrets =
+            rp_arena_textf(ctx->arena, "holds %s; 'reprise scrub' removes it", text);
 }
 
 static void fill_warnings(struct file_ctx *ctx)
@@ -500,6 +573,7 @@ enum rp_code rp_info_describe(const struct rp_loaded *loaded, const struct rp_da
     fill_identity(&ctx, path);
     fill_merged(&ctx);
     fill_counts(&ctx);
+    fill_samples(&ctx);
     fill_times(&ctx);
     RP_TRY(fill_steps(&ctx, err));
     fill_devices(&ctx);
@@ -507,5 +581,6 @@ enum rp_code rp_info_describe(const struct rp_loaded *loaded, const struct rp_da
     fill_tracks(&ctx);
     RP_TRY(count_captured(&ctx, path, err));
     fill_warnings(&ctx);
+    fill_secrets(&ctx, loaded->import ? loaded->import->unread : 0);
     return rp_arena_check(arena, "describing a trace", err);
 }

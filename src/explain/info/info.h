@@ -37,7 +37,7 @@ struct rp_info_kind {
 struct rp_info_file {
     const char *path, *format, *framework, *framework_version;
     int64_t rank, world_size; /* RP_ABSENT_I64 where not known */
-    int64_t events, spans, instants, counters, gpu_events, kernels, flows;
+    int64_t events, spans, instants, counters, gpu_events, kernels, flows, samples;
     int64_t window_ns, begin_ns; /* begin: since 1970 if the file has it, else as recorded */
     int64_t gpu_busy_ns, step_median_ns, lost_events;
     size_t nkinds, nsteps, ndevices, ntracks, nbusiest, nwarnings, nshown;
@@ -49,12 +49,14 @@ struct rp_info_file {
     const char **shown; /* those that no remark of the result says (dataset/trust.h) */
     struct rp_health health;
     const char *base_name, *recorder, *rank_text, *step_text, *device_text,
-        *trust; /* text output only */
+        *trust;          /* text output only */
+    const char *secrets; /* NULL: none */
     int64_t step_count, warning_count;
     int64_t captured_launches; /* that became nodes of a graph */
     bool is_capture;           /* a recording of captures, no rank of a run */
     bool is_launcher;          /* processes without a rank that run nothing of a job's work */
     int64_t merged_ranks;      /* of a merged trace; else RP_ABSENT_I64 */
+    const char *sample_text;   /* text output only */
     const char *content_text;  /* of captures and merged traces: what it is; text output only */
 };
 

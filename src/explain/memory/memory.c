@@ -7,6 +7,7 @@
 
 #include "base/order.h"
 #include "dataset/question.h"
+#include "draw/web.h"
 #include "explain/memory/xla.h"
 #include "result/part.h"
 #include "result/print_units.h"
@@ -178,23 +179,11 @@ static const struct rp_field device_fields[] = {
 const struct rp_type rp_memory_device_type = {"device", sizeof(struct rp_memory_device),
                                               device_fields, NULL};
 
-struct memory_root {
-    const char *summary;
-    size_t nfindings, ndevices, nplot, ncategories, nholders, nsteps, nchurn, ncalls, nnotes;
-    const char **findings, **plot, **notes;
-    struct rp_memory_device *devices;
-    struct rp_memory_share *categories;
-    struct rp_memory_holder *holders;
-    struct rp_memory_step_row *steps;
-    struct rp_memory_churn *churn;
-    struct rp_memory_call *calls;
-};
-
 #define ROOT_LIST(member, item, title, doc, flags) \
-    RP_FIELD_LIST(struct memory_root, member, item, title, doc, flags)
+    RP_FIELD_LIST(struct rp_memory_root, member, item, title, doc, flags)
 
 static const struct rp_field root_fields[] = {
-    RP_FIELD(struct memory_root, summary, STR, NONE, "memory", "the largest peak", 0),
+    RP_FIELD(struct rp_memory_root, summary, STR, NONE, "memory", "the largest peak", 0),
     ROOT_LIST(findings, &rp_type_string, "findings", "text output only", RP_SCREEN),
     ROOT_LIST(devices, &rp_memory_device_type, "devices", "of all ranks, the largest peak first",
               0),
@@ -206,7 +195,7 @@ static const struct rp_field root_fields[] = {
     ROOT_LIST(calls, &call_type, "memory from the driver", "text output only", RP_SCREEN),
     ROOT_LIST(notes, &rp_type_string, "notes", "about the recording", 0),
     RP_FIELD_END};
-static const struct rp_type memory_type = {"memory", sizeof(struct memory_root), root_fields,
+static const struct rp_type memory_type = {"memory", sizeof(struct rp_memory_root), root_fields,
                                            "devices"};
 
 /* ------------------------------------------------------------------ one rank */
@@ -286,7 +275,7 @@ static bool device_wanted(const struct rp_memory_device *d, const char *wanted)
            (!strncmp(d->device, "GPU ", 4) && !strcmp(d->device + 4, wanted));
 }
 
-static enum rp_code gather_devices(const struct rp_ranks *ranks, struct memory_root *root,
+static enum rp_code gather_devices(const struct rp_ranks *ranks, struct rp_memory_root *root,
                                    const char *wanted, struct rp_arena *arena, struct rp_err *err)
 {
     size_t r, i, n = 0, all = 0;
@@ -319,7 +308,7 @@ static enum rp_code gather_devices(const struct rp_ranks *ranks, struct memory_r
 }
 
 /* Why there is nothing, or what is missing. */
-static enum rp_code add_notes(const struct rp_ranks *ranks, struct memory_root *root,
+static enum rp_code add_notes(const struct rp_ranks *ranks, struct rp_memory_root *root,
                               struct rp_arena *arena, struct rp_err *err)
 {
     bool lacks_stacks = false, lacks_addresses = false, lacks_totals = false, torch = false;
@@ -358,7 +347,7 @@ static enum rp_code add_notes(const struct rp_ranks *ranks, struct memory_root *
 }
 
 /* The screen shows the details of one device. */
-static void show_device(struct memory_root *root, const struct rp_memory_device *d,
+static void show_device(struct rp_memory_root *root, const struct rp_memory_device *d,
                         struct rp_arena *arena)
 {
     root->findings = d->findings;
@@ -376,7 +365,8 @@ static void show_device(struct memory_root *root, const struct rp_memory_device 
     root->plot = rp_memory_plot(d, arena, &root->nplot);
 }
 
-static const char *summary_of(const struct memory_root *root, size_t nranks, struct rp_arena *arena)
+static const char *summary_of(const struct rp_memory_root *root, size_t nranks,
+                              struct rp_arena *arena)
 {
     const struct rp_memory_device *d = root->devices;
     const char *reserved = "", *where;
@@ -395,7 +385,7 @@ static const char *summary_of(const struct memory_root *root, size_t nranks, str
                           where, *d->peak_text ? ", " : "", d->peak_text);
 }
 
-static enum rp_code save_svg(const struct memory_root *root, const char *path,
+static enum rp_code save_svg(const struct rp_memory_root *root, const char *path,
                              struct rp_arena *arena, struct rp_err *err)
 {
     struct rp_out *to;
@@ -409,7 +399,7 @@ static enum rp_code save_svg(const struct memory_root *root, const char *path,
     return rp_out_close(to, err);
 }
 
-static enum rp_code finish_root(struct memory_root *root, size_t nranks,
+static enum rp_code finish_root(struct rp_memory_root *root, size_t nranks,
                                 const struct rp_settings *settings, struct rp_arena *arena,
                                 struct rp_err *err)
 {
@@ -423,7 +413,7 @@ static enum rp_code finish_root(struct memory_root *root, size_t nranks,
 static enum rp_code memory_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                                 struct rp_result *result, struct rp_err *err)
 {
-    struct memory_root *root = result->root;
+    struct rp_memory_root *root = result->root;
 
     RP_TRY(gather_devices(ranks, root, rp_settings_text(settings, "device"), &result->arena, err));
     RP_TRY(add_notes(ranks, root, &result->arena, err));
@@ -436,7 +426,7 @@ static enum rp_code memory_run(struct rp_ctx *ctx, const struct rp_dataset *data
                                const struct rp_settings *settings, struct rp_result *result,
                                struct rp_err *err)
 {
-    struct memory_root *root = result->root;
+    struct rp_memory_root *root = result->root;
     bool found;
 
     RP_TRY(rp_memory_xla(dataset, rp_settings_text(settings, "module"),
@@ -448,12 +438,41 @@ static enum rp_code memory_run(struct rp_ctx *ctx, const struct rp_dataset *data
     return finish_root(root, 1, settings, &result->arena, err);
 }
 
+struct memory_picture {
+    const struct rp_memory_device *device;
+    struct rp_arena *arena;
+};
+
+static void draw_device(void *user, struct rp_out *to)
+{
+    const struct memory_picture *p = user;
+
+    rp_memory_draw(p->device, p->arena, to);
+}
+
+/* The page says what the answer rests on. */
+static enum rp_code memory_write(const struct rp_settings *settings, struct rp_result *result,
+                                 struct rp_err *err)
+{
+    const struct rp_memory_root *root = result->root;
+    const char *html = rp_settings_text(settings, "html");
+    struct memory_picture picture = {root->devices, &result->arena};
+    struct rp_web_answer page = {
+        .result = result, .name = "memory", .left_out = "plot", .user = &picture};
+
+    if (root->ndevices && root->devices[0].ntimeline)
+        page.draw = draw_device;
+    return html ? rp_web_write_answer(&page, html, err) : RP_OK;
+}
+
 static const struct rp_option memory_options[] = {
     {"limit", 'n', RP_OPT_COUNT, "N", "10", "at most N holders and lines; 0: all", 0},
     {"device", 'd', RP_OPT_TEXT, "N|cpu", NULL, "only this GPU, or the host's memory", 0},
     {"module", 'm', RP_OPT_TEXT, "NAME", NULL, "of an XLA dump: only modules with this name or id",
      0},
     {"svg", 0, RP_OPT_PATH, "FILE", NULL, "also draw the timeline of the largest peak", 0},
+    {"html", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write a page for a browser: the timeline and all tables", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
 
@@ -476,4 +495,5 @@ const struct rp_question_row rp_ask_memory = {
                  .options = memory_options,
                  .type = &memory_type},
     .ranks = {.part = &part_type, .memory = true, .rank = memory_rank, .join = memory_join},
-    .run = memory_run};
+    .run = memory_run,
+    .write = memory_write};

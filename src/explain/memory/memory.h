@@ -74,6 +74,18 @@ struct rp_memory_device {
     const char **findings;
 };
 
+struct rp_memory_root {
+    const char *summary;
+    size_t nfindings, ndevices, nplot, ncategories, nholders, nsteps, nchurn, ncalls, nnotes;
+    const char **findings, **plot, **notes;
+    struct rp_memory_device *devices;
+    struct rp_memory_share *categories;
+    struct rp_memory_holder *holders;
+    struct rp_memory_step_row *steps;
+    struct rp_memory_churn *churn;
+    struct rp_memory_call *calls;
+};
+
 extern const struct rp_type rp_memory_device_type;
 
 /* The record of one device, with at most `limit` holders and lines (0: all). Texts are in the

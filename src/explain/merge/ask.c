@@ -63,7 +63,9 @@ static const struct rp_type conflict_type = {"conflict", sizeof(struct rp_merge_
 static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "clocks", "text output only", RP_SCREEN),
     ROOT(output_text, STR, NONE, "written", "text output only", RP_SCREEN),
-    ROOT(matched_by, STR, NONE, NULL, "sequence, order, name, records or none", 0),
+    ROOT(matched_by, STR, NONE, NULL,
+         "sequence, order, name, records, none; of two recorders correlation, names or wall clock",
+         0),
     ROOT(meeting_count, I64, COUNT, NULL, "collectives that connect clocks", 0),
     ROOT(message_count, I64, COUNT, NULL, "sends with their receives", 0),
     ROOT(clock_count, I64, COUNT, NULL, "clocks of the ranks", 0),
@@ -290,6 +292,11 @@ static enum rp_code merge_run(struct rp_ctx *ctx, const struct rp_dataset *datas
         RP_TRY(check_output(dataset, output, writer, err));
     }
     root->event_count = RP_ABSENT_I64;
+    if (rp_settings_flag(settings, "same-rank")) {
+        RP_TRY(rp_merge_recorders(dataset, writer, output, &result->arena, root, err));
+        result->answer = root->consistent ? 0 : RP_ANSWER_NO;
+        return RP_OK;
+    }
     if (is_job)
         RP_TRY(merge_job(ctx, dataset, result, err));
     else
@@ -302,13 +309,15 @@ static enum rp_code merge_run(struct rp_ctx *ctx, const struct rp_dataset *datas
 
 static const struct rp_option merge_options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL, "write all ranks into one trace", 0},
-    {"to", 0, RP_OPT_CHOICE, "rpt|json|csv|sqlite", NULL,
+    {"to", 0, RP_OPT_CHOICE, "rpt|json|perfetto|csv|sqlite", NULL,
      "format of the output (default: by the ending of FILE)", 0},
     {"hosts", 0, RP_OPT_TEXT, "auto|none|folder|N[,N…]", "auto",
      "which ranks share a clock: those with the same boot or host name in their traces, none, those "
      "in one folder, every N, or the first N, the next N …",
      0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
+    {"same-rank", 0, RP_OPT_FLAG, NULL, NULL,
+     "the two files are of one process, recorded by different tools: join them into one rank", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_merge = {
@@ -323,7 +332,8 @@ const struct rp_question_row rp_ask_merge = {
              "the clocks, the exit status is 1.",
          .examples = "reprise merge run/\tthe clocks of all ranks\n"
                      "reprise merge --hosts 8 run/\teight ranks per host share a clock\n"
-                     "reprise merge run/ -o all.json.gz\tone trace of all ranks, for a viewer\n",
+                     "reprise merge run/ -o all.json.gz\tone trace of all ranks, for a viewer\n"
+                     "reprise merge --same-rank host.json device.sqlite -o rank.rpt\ttwo tools\n",
          .accepts = RP_ACCEPTS_TRACES,
          .options = merge_options,
          .type = &merge_type},

@@ -8,6 +8,7 @@
  *     ask.c      the row: options, the part of a rank, the fields of the answer
  *     clocks.c   from the parts of all ranks, or the records of a job, to their clocks
  *     output.c   the merged trace
+ *     recorders.c  two recorders of one rank
  */
 #include "dataset/dataset.h"
 #include "formats/write/writers.h"
@@ -81,5 +82,10 @@ enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
 enum rp_code rp_merge_write(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                             const struct rp_writer *writer, const char *output, bool is_job,
                             struct rp_arena *arena, struct rp_merge_root *root, struct rp_err *err);
+
+/* Two recordings of one rank, by different tools; output: NULL: only the clocks. */
+enum rp_code rp_merge_recorders(const struct rp_dataset *dataset, const struct rp_writer *writer,
+                                const char *output, struct rp_arena *arena,
+                                struct rp_merge_root *root, struct rp_err *err);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "explain/report/report.h"
 #include "explain/short_name.h"
+#include "facts/host_signs.h"
 #include "result/print_units.h"
 
 #include <ctype.h>
@@ -49,34 +50,6 @@ enum rp_found rp_found_copies(const char *name)
     return RP_FOUND_COPIES;
 }
 
-/* Whether a name has a word that begins where no letter is before it: "read_", but not in
-   "thread_". */
-static bool has_word(const char *text, const char *word)
-{
-    const char *at = text;
-
-    while ((at = strcasestr(at, word)) != NULL) {
-        if (at == text || !isalpha((unsigned char)at[-1]))
-            return true;
-        at++;
-    }
-    return false;
-}
-
-bool rp_found_is_input(const char *text)
-{
-    static const char *const words[] = {"transforms", "image_",    "images",     "decode_jpeg",
-                                        "tokeniz",    "collate",   "augment",    "preprocess",
-                                        "dataload",   "dataset",   "load_batch", "load_data",
-                                        "next_batch", "get_batch", "read_"};
-    size_t i;
-
-    for (i = 0; text && i < sizeof words / sizeof words[0]; i++)
-        if (has_word(text, words[i]))
-            return true;
-    return false;
-}
-
 enum rp_found rp_found_host_work(const char *text)
 {
     static const struct {
@@ -93,10 +66,10 @@ enum rp_found rp_found_host_work(const char *text)
                  {"XlaComputation", RP_FOUND_HOST_EXECUTOR}};
     size_t i;
 
-    if (rp_found_is_input(text))
+    if (rp_host_prepares_input(text))
         return RP_FOUND_HOST_INPUT;
     for (i = 0; text && i < sizeof words / sizeof words[0]; i++)
-        if (has_word(text, words[i].word))
+        if (rp_host_has_word(text, words[i].word))
             return (enum rp_found)words[i].found;
     return RP_FOUND_HOST_WORK;
 }
@@ -113,7 +86,7 @@ enum rp_found rp_found_straggler(const char *cause, const char *evidence)
     if (!strcmp(cause, "compute"))
         return RP_FOUND_STRAGGLER_COMPUTE;
     if (!strcmp(cause, "data_loader") ||
-        (!strcmp(cause, "host_work") && rp_found_is_input(evidence)))
+        (!strcmp(cause, "host_work") && rp_host_prepares_input(evidence)))
         return RP_FOUND_STRAGGLER_INPUT;
     for (i = 0; i < sizeof host / sizeof host[0]; i++)
         if (!strcmp(cause, host[i]))
@@ -152,17 +125,22 @@ static int row_score(const struct rp_advice_row *row, const struct rp_workload *
         set_holds(row->serves, w->serves, &score) &&
         flag_holds(row->compiled, w->compiled, &score) &&
         flag_holds(row->graphs, w->graphs, &score) &&
+        flag_holds(row->in_graphs, w->in_graphs, &score) &&
         flag_holds(row->plain_update, w->plain_update, &score) &&
         flag_holds(row->with_stack, w->with_stack, &score) &&
-        flag_holds(row->ours, w->ours, &score) && flag_holds(row->no_bf16, w->no_bf16, &score);
+        flag_holds(row->ours, w->ours, &score) && flag_holds(row->sampled, w->sampled, &score) &&
+        flag_holds(row->no_bf16, w->no_bf16, &score) &&
+        flag_holds(row->half_comm, w->half_comm, &score) &&
+        (!row->collectives || row->collectives >> w->collective & 1);
 
-    return holds ? score : -1;
+    return holds ? score + (row->collectives ? RP_ADVISE_TOPICS : 0) : -1;
 }
 
 size_t rp_advice_find(enum rp_found found, const struct rp_workload *workload,
                       struct rp_advice out[RP_ADVICE_MOST])
 {
     const struct rp_advice_row *best[RP_ADVISE_TOPICS] = {NULL}, *rows;
+    bool partly = found == RP_FOUND_EXPOSED_PARTLY; /* ranks are missing: no numbers */
     int score[RP_ADVISE_TOPICS];
     size_t i, nrows, n = 0;
 
@@ -170,7 +148,9 @@ size_t rp_advice_find(enum rp_found found, const struct rp_workload *workload,
     memset(score, -1, sizeof score);
     for (i = 0; i < nrows; i++) {
         const struct rp_advice_row *row = &rows[i];
-        int now = row->found == found ? row_score(row, workload) : -1;
+        int now = row->found == found || (partly && row->found == RP_FOUND_EXPOSED_COMM)
+                      ? row_score(row, workload)
+                      : -1;
 
         if (now > score[row->topic]) {
             score[row->topic] = now;
@@ -179,7 +159,8 @@ size_t rp_advice_find(enum rp_found found, const struct rp_workload *workload,
     }
     for (i = 0; i < RP_ADVISE_TOPICS && n < RP_ADVICE_MOST; i++)
         if (best[i] && *best[i]->text)
-            out[n++] = (struct rp_advice){best[i]->text, best[i]->what_if, i == RP_ADVISE_LOOK};
+            out[n++] = (struct rp_advice){best[i]->text, partly ? NULL : best[i]->what_if,
+                                          i == RP_ADVISE_LOOK};
     return n;
 }
 
@@ -236,7 +217,7 @@ static const char *try_line(struct rp_arena *arena, const struct rp_report_try *
         return rp_arena_textf(arena, "%s ('reprise simulate -w %s' predicts it)", t->text,
                               rp_arena_escaped(arena, RP_IN_SHELL, t->what_if));
     if (t->change_ratio > -0.0005)
-        return rp_arena_textf(arena, "%s (simulate: %s brings nothing)", t->text, t->what_if);
+        return rp_arena_textf(arena, "%s (simulate: %s alone brings nothing)", t->text, t->what_if);
     return rp_arena_textf(arena, "%s (simulate: %s %s → %s a step, %+.1f %%)", t->text, t->what_if,
                           rp_units_time(arena, t->step_ns), rp_units_time(arena, t->predicted_ns),
                           100 * t->change_ratio);

@@ -58,6 +58,8 @@
       "some ranks arrive late at collectives because of their hosts: the others wait for them")    \
     X(STRAGGLER_INPUT, "straggler",                                                                \
       "some ranks arrive late at collectives because of their input: the others wait for them")    \
+    X(SLOW_LINK, "slow-link", "large collectives take several times what their links need")        \
+    X(BUBBLES, "pipeline-bubbles", "the stages of the pipeline wait for each other")               \
     X(ATYPICAL_STEP, "atypical-step", "a step takes longer than the others")                       \
     X(TINY_KERNELS, "tiny-kernels", "kernels so short that the gaps between them matter")          \
     X(UNFUSED, "unfused-kernels",                                                                  \
@@ -73,7 +75,11 @@
     X(SLOW_SMALL, "slow-operator",                                                                 \
       "an operator runs far below what the device can do: its matrices are small")                 \
     X(SLOW_PRECISION, "slow-operator", "matrix products in float32 do not use the matrix units")   \
+    X(SLOW_PRODUCT, "slow-operator",                                                               \
+      "matrix products run slower than smaller ones of the same recording")                        \
     X(SLOW_CONVOLUTION, "slow-operator", "convolutions run far below what the device can do")      \
+    X(LAYOUT, "layout-transposes",                                                                 \
+      "kernels change the layout of tensors before and after convolutions")                        \
     X(SLOW_CLOCK, "clock-trouble", "the device becomes slower while it works")                     \
     X(WRONG_CLOCK, "clock-trouble", "clocks contradict each other")                                \
     X(PYTHON, "python", "Python code runs between the operators")                                  \
@@ -108,9 +114,6 @@ enum rp_found rp_found_straggler(const char *cause, const char *evidence);
 
 /* The kind of finding about host work, by what the host runs (may be NULL). */
 enum rp_found rp_found_host_work(const char *text);
-
-/* Whether the name of a host span says that it prepares input. */
-bool rp_found_is_input(const char *text);
 
 /* ------------------------------------------------------------------ what to try */
 
@@ -149,8 +152,10 @@ struct rp_advice_row {
     uint8_t found, topic;
     uint16_t frameworks;
     uint8_t vendors, modes, parallels, transports, serves;
-    uint8_t compiled, graphs, plain_update, with_stack, ours, no_bf16; /* RP_KEY_* */
-    const char *text; /* "": nothing about this topic */
+    uint8_t compiled, graphs, plain_update, with_stack, ours, sampled, no_bf16; /* RP_KEY_* */
+    uint8_t half_comm, in_graphs;                                               /* RP_KEY_* */
+    uint16_t collectives; /* what communicates most; weighs more than what the job is called */
+    const char *text;     /* "": nothing about this topic */
     const char
         *what_if; /* or NULL; of several, as in "bucket=5MB|25MB", the one that brings most */
 };

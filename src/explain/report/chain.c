@@ -15,7 +15,7 @@
 
 /* A rendezvous as one of its ranks sees it. */
 struct member {
-    int64_t end_ns; /* on the first rank's clock */
+    int64_t end_ns, wait_ns; /* end: on the first rank's clock */
     uint32_t rendezvous, participant;
 };
 
@@ -79,6 +79,50 @@ static void count_rendezvous(struct chain_ctx *ctx, const struct rp_rendezvous *
         rp_late_add(&last->lates, late.cause, late.evidence, m->delay_ns);
 }
 
+static bool is_of_stages(const struct chain_ctx *ctx, const struct rp_rendezvous *m)
+{
+    return m->senders && rp_rendezvous_are_stages(&ctx->m, m->rank[0], m->rank[1]);
+}
+
+/* What the stages of pipelines wait for each other: the schedule's doing, not that of a rank. */
+static enum rp_code measure_bubbles(struct chain_ctx *ctx, struct rp_err *err)
+{
+    rp_interval_vec *waits = ctx->m.stages ? calloc(ctx->n + 1, sizeof *waits) : NULL;
+    int64_t sum = 0, nstages = 0;
+    enum rp_code code = RP_OK;
+    size_t i, r;
+
+    ctx->out->stages = ctx->m.stages;
+    if (!waits)
+        return ctx->m.stages ? rp_err_nomem(err, "matching collectives") : RP_OK;
+    for (i = 0; i < 2 * ctx->m.n && code == RP_OK; i++) {
+        const struct rp_rendezvous *m = &ctx->m.at[i / 2];
+        uint32_t k = i % 2, rank = m->rank[k];
+        int64_t begin = collective_of(ctx, rank, m->at[k])->begin_ns;
+        struct rp_interval wait = {begin, begin};
+
+        if (!is_of_stages(ctx, m))
+            continue;
+        wait.end_ns = rp_ns_sum(begin, rp_rendezvous_wait(&ctx->m, ctx->lists, m, k));
+        wait = in_span(ctx, rank, wait);
+        if (wait.begin_ns < wait.end_ns)
+            code = rp_vec_push(&waits[rank], wait, err);
+    }
+    for (r = 0; r < ctx->n; r++) {
+        waits[r].n = rp_union_sort(waits[r].at, waits[r].n);
+        for (i = 0; i < waits[r].n; i++)
+            rp_ns_add(&ctx->out->ranks[r].stage_wait_ns,
+                      uncovered(&part_of(ctx, r)->compute, waits[r].at[i].begin_ns,
+                                waits[r].at[i].end_ns));
+        nstages += ctx->m.stages[r].stage != RP_NONE;
+        rp_ns_add(&sum, ctx->out->ranks[r].stage_wait_ns);
+        rp_vec_release(&waits[r]);
+    }
+    ctx->out->bubble_ns = nstages ? sum / nstages : 0;
+    free(waits);
+    return code;
+}
+
 /* Waits and transfers of the ranks. Several collectives of a rank may wait at once: what counts is
    the time in which any does. */
 static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *err)
@@ -114,6 +158,90 @@ static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *e
     return code;
 }
 
+/* The exposed part of intervals of a rank, of which it takes the memory. */
+static int64_t exposed_of(const struct chain_ctx *ctx, size_t rank, rp_interval_vec *of)
+{
+    int64_t sum = 0;
+
+    of->n = of->at ? rp_union_sort(of->at, of->n) : 0;
+    for (size_t i = 0; i < of->n; i++)
+        rp_ns_add(&sum,
+                  uncovered(&part_of(ctx, rank)->compute, of->at[i].begin_ns, of->at[i].end_ns));
+    rp_vec_release(of);
+    return sum;
+}
+
+/* Adds the transfers at a place to the intervals of their ranks; RP_PLACES + 1: at any; or only
+   what slow links take too long. */
+static enum rp_code add_transfers(const struct chain_ctx *ctx, const struct rp_topology *t,
+                                  unsigned place, bool slow, rp_interval_vec *to,
+                                  struct rp_err *err)
+{
+    for (size_t i = 0; i < ctx->m.n; i++) {
+        const struct rp_rendezvous *m = &ctx->m.at[i];
+        int64_t excess = slow ? rp_topology_excess(t, m) : 0;
+
+        if (slow ? excess <= 0 : place <= RP_PLACES && rp_topology_place(t, m) != place)
+            continue;
+        for (uint32_t k = 0; k < m->n; k++) {
+            const struct rp_collective *c = collective_of(ctx, m->rank[k], m->at[k]);
+            int64_t wait = rp_rendezvous_wait(&ctx->m, ctx->lists, m, k);
+            struct rp_interval x = {rp_ns_sum(c->begin_ns, wait), c->end_ns};
+
+            if (slow && rp_ns_between(x.begin_ns, x.end_ns) > excess)
+                x.begin_ns = rp_ns_sum(x.end_ns, -excess);
+            x = in_span(ctx, m->rank[k], x);
+            if (x.begin_ns < x.end_ns)
+                RP_TRY(rp_vec_push(&to[m->rank[k]], x, err));
+        }
+    }
+    return RP_OK;
+}
+
+/* The mean over the ranks of the transfers at a place while no compute runs. */
+static enum rp_code measure_place(const struct chain_ctx *ctx, const struct rp_topology *t,
+                                  unsigned place, bool slow, int64_t *out, struct rp_err *err)
+{
+    rp_interval_vec *times = calloc(ctx->n + 1, sizeof *times);
+    enum rp_code code = times ? add_transfers(ctx, t, place, slow, times, err)
+                              : rp_err_nomem(err, "matching collectives");
+    int64_t sum = 0;
+
+    for (size_t r = 0; times && r < ctx->n; r++)
+        rp_ns_add(&sum, exposed_of(ctx, r, &times[r]));
+    free(times);
+    *out = sum / (int64_t)(ctx->n ? ctx->n : 1);
+    return code;
+}
+
+/* Where the exposed transfers run, and whether links are slow. What runs at two places at once
+   counts between nodes. */
+static enum rp_code measure_places(struct chain_ctx *ctx, struct rp_err *err)
+{
+    struct rp_chain *out = ctx->out;
+    struct rp_topology t = {.list = &ctx->m,
+                            .ranks = ctx->lists,
+                            .world_size = ctx->ranks->world_size,
+                            .device = part_of(ctx, 0)->on_device ? part_of(ctx, 0)->device : NULL};
+    int64_t all, known;
+
+    t.world_size = t.world_size > (int64_t)ctx->n ? t.world_size : (int64_t)ctx->n;
+    rp_topology_judge(&t);
+    RP_TRY(measure_place(ctx, &t, RP_PLACES + 1, false, &all, err));
+    RP_TRY(
+        measure_place(ctx, &t, RP_PLACE_BETWEEN, false, &out->exposed_ns[RP_PLACE_BETWEEN], err));
+    RP_TRY(measure_place(ctx, &t, RP_PLACE_NODE, false, &out->exposed_ns[RP_PLACE_NODE], err));
+    RP_TRY(measure_place(ctx, &t, RP_PLACES, true, &out->slow_ns, err));
+    RP_TRY(
+        measure_place(ctx, &t, RP_PLACE_UNKNOWN, false, &out->exposed_ns[RP_PLACE_UNKNOWN], err));
+    known = rp_ns_between(out->exposed_ns[RP_PLACE_BETWEEN], all);
+    if (out->exposed_ns[RP_PLACE_NODE] > known)
+        out->exposed_ns[RP_PLACE_NODE] = known;
+    for (int i = 0; i < RP_PLACES; i++)
+        out->slow_link[i] = rp_topology_text(&t, (enum rp_place)i, ctx->arena);
+    return RP_OK;
+}
+
 /* From the first start to the last end of matched collectives. */
 static void measure_span(struct chain_ctx *ctx)
 {
@@ -144,7 +272,8 @@ static void add_own_time(struct chain_ctx *ctx, size_t rank, int64_t from_ns, in
                   rp_ns_common(gaps->at[i].begin_ns, gaps->at[i].end_ns, from_ns, to_ns));
 }
 
-RP_ORDER(by_end, struct member, RP_UP(end_ns), RP_UP(rendezvous))
+/* Of the pairs of one operation the one that it waited for comes last. */
+RP_ORDER(by_end, struct member, RP_UP(end_ns), RP_UP(wait_ns), RP_UP(rendezvous))
 
 static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)
 {
@@ -153,16 +282,19 @@ static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)
 
     ctx->members = RP_ARENA_NEW(ctx->arena, struct member *, ctx->n + 1);
     ctx->nmembers = RP_ARENA_NEW(ctx->arena, size_t, ctx->n + 1);
-    for (r = 0; ctx->members && r < ctx->n; r++)
-        ctx->members[r] =
-            RP_ARENA_NEW(ctx->arena, struct member, part_of(ctx, r)->collectives.list.n + 1);
+    for (r = 0; ctx->members && r < ctx->n; r++) {
+        const struct rp_collectives *c = &part_of(ctx, r)->collectives;
+
+        ctx->members[r] = RP_ARENA_NEW(ctx->arena, struct member, c->list.n + c->messages.n + 1);
+    }
     RP_TRY(rp_arena_check(ctx->arena, "matching collectives", err));
     for (i = 0; i < ctx->m.n; i++)
         for (k = 0; k < ctx->m.at[i].n; k++) {
             uint32_t rank = ctx->m.at[i].rank[k], at = ctx->m.at[i].at[k];
 
             ctx->members[rank][ctx->nmembers[rank]++] = (struct member){
-                common_time(ctx, rank, collective_of(ctx, rank, at)->end_ns), (uint32_t)i, k};
+                common_time(ctx, rank, collective_of(ctx, rank, at)->end_ns),
+                rp_rendezvous_wait(&ctx->m, ctx->lists, &ctx->m.at[i], k), (uint32_t)i, k};
         }
     for (r = 0; r < ctx->n; r++)
         if (ctx->nmembers[r])
@@ -174,17 +306,18 @@ static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)
    arrival on, while that rank does not compute, and no moment twice. */
 static void add_margin(struct chain_ctx *ctx, const struct rp_rendezvous *m, int64_t *until)
 {
-    int64_t end = rp_ns_sum(m->second_ns, m->margin_ns), begin;
+    int64_t end = rp_ns_sum(m->second_ns, m->margin_ns), waited;
     uint32_t r = m->rank[m->second];
+    const struct rp_collective *c = collective_of(ctx, r, m->at[m->second]);
 
     if (m->members > (int64_t)m->n)
         return; /* a rank that was not given may have been later */
     end = end < *until ? end : *until;
-    if (m->doubtful || end <= m->second_ns)
+    if (m->doubtful || end <= m->second_ns || is_of_stages(ctx, m))
         return;
-    begin = collective_of(ctx, r, m->at[m->second])->begin_ns;
-    rp_ns_add(&ctx->out->margin_ns, uncovered(&part_of(ctx, r)->compute, begin,
-                                              rp_ns_sum(begin, rp_ns_between(m->second_ns, end))));
+    waited = rp_ns_sum(c->begin_ns, rp_ns_between(m->second_ns, end));
+    rp_ns_add(&ctx->out->margin_ns, uncovered(&part_of(ctx, r)->compute, c->begin_ns,
+                                              waited < c->end_ns ? waited : c->end_ns));
     *until = m->second_ns;
 }
 
@@ -193,12 +326,12 @@ static void add_margin(struct chain_ctx *ctx, const struct rp_rendezvous *m, int
 static void walk_chain(struct chain_ctx *ctx)
 {
     size_t rank = ctx->out->lead;
-    int64_t until = common_time(ctx, rank, part_of(ctx, rank)->whole.end_ns);
-    int64_t waited = INT64_MAX;
+    int64_t own_until = part_of(ctx, rank)->whole.end_ns, waited = INT64_MAX;
 
     for (;;) {
-        const struct rp_clock *clock = &ctx->m.clocks[rank];
-        int64_t begin = common_time(ctx, rank, part_of(ctx, rank)->whole.begin_ns), from;
+        const struct rp_breakdown *span = &part_of(ctx, rank)->whole;
+        int64_t until = common_time(ctx, rank, own_until);
+        int64_t begin = common_time(ctx, rank, span->begin_ns);
         const struct rp_rendezvous *m;
         const struct member *member;
         struct rp_interval c;
@@ -206,18 +339,20 @@ static void walk_chain(struct chain_ctx *ctx)
 
         while (ctx->nmembers[rank] && ctx->members[rank][ctx->nmembers[rank] - 1].end_ns > until)
             ctx->nmembers[rank]--;
-        from = ctx->nmembers[rank] ? ctx->members[rank][ctx->nmembers[rank] - 1].end_ns : begin;
-        from = from > begin ? from : begin;
-        add_own_time(ctx, rank, rp_clock_own_time(clock, from), rp_clock_own_time(clock, until));
-        if (!ctx->nmembers[rank] || from == begin)
+        member = ctx->nmembers[rank] ? &ctx->members[rank][--ctx->nmembers[rank]] : NULL;
+        if (!member || member->end_ns <= begin) {
+            add_own_time(ctx, rank, span->begin_ns, own_until);
             return;
-        member = &ctx->members[rank][--ctx->nmembers[rank]];
+        }
         m = &ctx->m.at[member->rendezvous];
+        add_own_time(ctx, rank,
+                     collective_of(ctx, (uint32_t)rank, m->at[member->participant])->end_ns,
+                     own_until);
         by = rp_rendezvous_awaited(&ctx->m, ctx->lists, m, member->participant);
         rank = m->rank[by];
         c.begin_ns = collective_of(ctx, (uint32_t)rank, m->at[by])->begin_ns;
         c.end_ns = collective_of(ctx, (uint32_t)rank, m->at[by])->end_ns;
-        until = common_time(ctx, rank, c.begin_ns);
+        own_until = c.begin_ns;
         c = in_span(ctx, rank, c);
         rp_ns_add(&ctx->out->transfer_ns,
                   uncovered(&part_of(ctx, rank)->compute, c.begin_ns, c.end_ns));
@@ -297,6 +432,8 @@ enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
         return RP_OK;
     }
     RP_TRY(count_all_rendezvous(&ctx, err));
+    RP_TRY(measure_bubbles(&ctx, err));
+    RP_TRY(measure_places(&ctx, err));
     measure_span(&ctx);
     if (!out->beside) {
         RP_TRY(list_members(&ctx, err));

@@ -38,8 +38,8 @@ static const struct rp_field rank_fields[] = {
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_report_rank), rank_fields, NULL};
 
 /* Where there is no device: what the same times are on the host. */
-#define HOST_RANK                                                                               \
-    "rank, window_ns:span, compute_ns:running, comm_ns, idle_ns:neither, wait_ns, last_count, " \
+#define HOST_RANK                                                                             \
+    "rank, span_ns:span, compute_ns:running, comm_ns, idle_ns:neither, wait_ns, last_count, " \
     "margin_ns-, stall_ns+"
 
 #define STEP(member, type, unit, doc) \
@@ -151,6 +151,8 @@ static const struct rp_type mode_type = {"mode", sizeof(struct rp_report_mode), 
 #define SHOWN(member, item, title, columns, flags) \
     RP_FIELD_SHOWN(struct rp_report_root, member, item, title, columns, flags)
 
+#define SAMPLED(unit) "label, kind, self_" unit ", self_share, total_" unit
+
 static const struct rp_field root_fields[] = {
     ROOT(run_text, STR, NONE, "run", "text output only", RP_SCREEN),
     ROOT(steps_text, STR, NONE, "steps", "text output only", RP_SCREEN),
@@ -160,6 +162,7 @@ static const struct rp_field root_fields[] = {
     ROOT(help3_text, STR, NONE, "3rd change", "text output only", RP_SCREEN),
     ROOT(lost_text, STR, NONE, "time", "text output only", RP_SCREEN),
     ROOT(work_text, STR, NONE, "work", "text output only", RP_SCREEN),
+    ROOT(sampled_text, STR, NONE, "threads", "text output only", RP_SCREEN),
     ROOT(speed_text, STR, NONE, "speed", "text output only", RP_SCREEN),
     ROOT(profiler_text, STR, NONE, "profiler", "text output only", RP_SCREEN),
     ROOT(captured_launches, I64, COUNT, NULL,
@@ -178,6 +181,10 @@ static const struct rp_field root_fields[] = {
     ROOT(span_ns, I64, NS, NULL, "mean of the ranks' spans", 0),
     ROOT(lost_ns, I64, NS, NULL, "of the span: all but compute", 0),
     ROOT(needed_ns, I64, NS, NULL, "of the span: compute", 0),
+    ROOT(exposed_node_ns, I64, NS, NULL,
+         "transfer within nodes while no compute runs, mean of the ranks; null: not known",
+         RP_NULLABLE),
+    ROOT(exposed_between_ns, I64, NS, NULL, "the same between nodes", RP_NULLABLE),
     ROOT(collective_span_ns, I64, NS, NULL,
          "first start to last end of the matched collectives, or null", RP_NULLABLE),
     ROOT(stall_count, I64, COUNT, NULL, "host calls far above the median of their name", 0),
@@ -195,6 +202,8 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record per rank", 0),
     RP_FIELD_LIST(struct rp_report_root, waits, &rp_idle_wait_type, NULL,
                   "waits of host threads in the span, by call and range", 0),
+    RP_FIELD_RECORD(struct rp_report_root, sampled, &rp_report_sampled_type, NULL,
+                    "where the threads of the host were, by samples; without device work", 0),
     RP_FIELD_LIST(struct rp_report_root, groups, &rp_report_group_type, NULL,
                   "of more than 16 ranks: by host, else by equal behaviour", 0),
     RP_FIELD_LIST(struct rp_report_root, devices, &rp_report_device_row_type, NULL,
@@ -215,6 +224,9 @@ static const struct rp_field root_fields[] = {
           "like_rank, " RP_REPORT_GROUP_COLUMNS, 0),
     SHOWN(rank_rows, &rank_type, "which ranks delay the others", NULL, 0),
     SHOWN(host_rank_rows, &rank_type, "which ranks delay the others", HOST_RANK, 0),
+    SHOWN(sampled_rows, &rp_stacks_row_type, "lines that take the processors", SAMPLED("ns"), 0),
+    SHOWN(sampled_counts, &rp_stacks_row_type, "lines that take the processors", SAMPLED("count"),
+          0),
     SHOWN(wait_rows, &rp_idle_wait_type, "where the threads wait", NULL, 0),
     SHOWN(device_rows, &rp_report_device_row_type, "devices", NULL, 0),
     RP_FIELD_RECORD(struct rp_report_root, latency, &latency_type, NULL,
@@ -333,6 +345,7 @@ static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
                                               PART_OF(RECORD, pauses, &pauses_type),
                                               PART(PLAIN, by_ranges),
                                               PART(PLAIN, by_calls),
+                                              PART_OF(RECORD, stacks, &rp_stacks_part_type),
                                               PART_OF(RECORD, waits, &rp_host_waits_type),
                                               PART_OF(RECORD, calls, &rp_host_calls_type),
                                               PART(PLAIN, late_ns),

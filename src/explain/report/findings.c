@@ -102,7 +102,8 @@ static struct rp_report_finding *add_finding(struct findings *f, enum rp_found f
     if (lost_ns <= 0 || (double)lost_ns < LEAST_SHARE * (double)f->span_ns ||
         f->out->nfindings == MOST_FINDINGS)
         return NULL;
-    *finding = (struct rp_report_finding){.lost_ns = lost_ns};
+    *finding = (struct rp_report_finding){.lost_ns = lost_ns,
+                                          .where = {.rank = lead_number(f), .step = RP_ABSENT_I64}};
     describe(f, finding, found);
     for (i = 0; i < finding->ntries && !f->out->predictable; i++)
         finding->tries[i].what_if = NULL;
@@ -269,9 +270,14 @@ static void find_idle(struct findings *f)
         int64_t lost = rp_ns_between(f->atypical_ns[cause], f->chain->cause_ns[cause]);
         struct rp_report_finding *finding;
 
+        if ((cause == RP_GAP_UNKNOWN || cause == RP_GAP_COPY) &&
+            rp_report_has_only_transfers(lead_part(f)))
+            continue;
         if (cause == RP_GAP_COPY)
             rp_ns_add(&lost, f->chain->copies_ns);
         finding = add_finding(f, kind_of(f, by_cause[i].found), lost);
+        if (finding)
+            finding->where.causes = 1u << cause;
         if (finding && cause == RP_GAP_COPY)
             add_copy_evidence(f, finding);
         if (finding && cause == RP_GAP_DEVICE_WAIT)
@@ -287,14 +293,19 @@ static void find_exposed_comm(struct findings *f)
 {
     const struct rp_report_part *lead = lead_part(f);
     bool matched = f->chain->ncollectives > 0 && !f->chain->beside;
-    struct rp_report_finding *finding = add_finding(f,
-                                                    !lead->on_device ? RP_FOUND_EXPOSED_HOST
-                                                    : f->absent > 0  ? RP_FOUND_EXPOSED_PARTLY
-                                                                     : RP_FOUND_EXPOSED_COMM,
-                                                    f->chain->transfer_ns);
+    struct rp_report_finding *finding;
+
+    if (rp_report_has_only_transfers(lead))
+        return;
+    finding = add_finding(f,
+                          !lead->on_device ? RP_FOUND_EXPOSED_HOST
+                          : f->absent > 0  ? RP_FOUND_EXPOSED_PARTLY
+                                           : RP_FOUND_EXPOSED_COMM,
+                          f->chain->transfer_ns);
 
     if (!finding)
         return;
+    finding->where.exposed = true;
     if (f->absent > 0)
         add_evidence(
             finding,
@@ -314,6 +325,26 @@ static void find_exposed_comm(struct findings *f)
                   "rank %d: %s of %s communication is exposed; it may include waiting for other ranks",
                   lead_number(f), duration(f, lead->whole.exposed_comm_ns),
                   duration(f, lead->whole.comm_ns)));
+    if (f->chain->exposed_ns[RP_PLACE_BETWEEN] > 0)
+        add_evidence(finding,
+                     rp_arena_textf(f->arena,
+                                    "%s of the transfer between nodes is exposed and %s of "
+                                    "that within nodes, means of the ranks",
+                                    duration(f, f->chain->exposed_ns[RP_PLACE_BETWEEN]),
+                                    duration(f, f->chain->exposed_ns[RP_PLACE_NODE])));
+}
+
+/* Collectives that take several times what their links need. */
+static void find_slow_links(struct findings *f)
+{
+    struct rp_report_finding *finding = add_finding(f, RP_FOUND_SLOW_LINK, f->chain->slow_ns);
+
+    if (!finding)
+        return;
+    finding->at_most = true; /* it is exposed communication, too */
+    for (int i = 0; i < RP_PLACES; i++)
+        if (f->chain->slow_link[i])
+            add_evidence(finding, f->chain->slow_link[i]);
 }
 
 /* The rank that delays the others most. */
@@ -347,7 +378,7 @@ static void find_straggler(struct findings *f)
     int round;
 
     if (finding)
-        finding->at_most = true;
+        finding->at_most = finding->where.late = true;
     for (round = 0; finding && round < 3; round++) {
         size_t r, best = SIZE_MAX;
 
@@ -369,6 +400,54 @@ static void find_straggler(struct findings *f)
     }
 }
 
+static int64_t median_of(int64_t *v, size_t n)
+{
+    rp_ns_sort(v, n);
+    return rp_ns_percentile(v, n, 50);
+}
+
+/* The stage that computes longest, and a median one. */
+static void find_slow_stage(const struct findings *f, size_t *slowest, int64_t *median_ns)
+{
+    int64_t *all = RP_ARENA_NEW(f->arena, int64_t, f->n + 1);
+    size_t r, n = 0;
+
+    *slowest = SIZE_MAX;
+    for (r = 0; all && r < f->n; r++) {
+        if (f->chain->stages[r].stage == RP_NONE)
+            continue;
+        all[n++] = part_of(f, r)->whole.compute_ns;
+        if (*slowest == SIZE_MAX || all[n - 1] > part_of(f, *slowest)->whole.compute_ns)
+            *slowest = r;
+    }
+    *median_ns = n ? median_of(all, n) : 0;
+}
+
+/* "a stage waits 7.21 ms on average; stage 2 (rank 2) computes 15.5 ms, the median stage 11.2 ms"
+ */
+static void find_bubbles(struct findings *f)
+{
+    struct rp_report_finding *finding =
+        add_finding(f, RP_FOUND_BUBBLES, f->chain->stages ? f->chain->bubble_ns : 0);
+    int64_t median, depth = 0;
+    size_t slowest, r;
+
+    if (!finding)
+        return;
+    for (r = 0; r < f->n; r++)
+        if (f->chain->stages[r].stage != RP_NONE && (int64_t)f->chain->stages[r].stage >= depth)
+            depth = (int64_t)f->chain->stages[r].stage + 1;
+    find_slow_stage(f, &slowest, &median);
+    add_evidence(
+        finding,
+        rp_arena_textf(f->arena,
+                       "%s; a stage waits %s for others, on average; stage %u (rank %d) "
+                       "computes %s, the median stage %s",
+                       rp_units_count(f->arena, depth, "stage"), duration(f, f->chain->bubble_ns),
+                       f->chain->stages[slowest].stage, number_of(f, slowest),
+                       duration(f, part_of(f, slowest)->whole.compute_ns), duration(f, median)));
+}
+
 /* How long a step would have taken without work that was launched before it. */
 static int64_t own_length(const struct rp_report_step *s)
 {
@@ -381,20 +460,27 @@ static int64_t work_time(const struct rp_report_step *s)
     return rp_ns_between(rp_ns_sum(s->b.idle_ns, s->b.exposed_comm_ns), own_length(s));
 }
 
-static int64_t median_of(int64_t *v, size_t n)
-{
-    rp_ns_sort(v, n);
-    return rp_ns_percentile(v, n, 50);
-}
-
-/* The median over the steps of one of their numbers. */
+/* The median of one of their numbers over the steps that were recorded with detail. */
 static int64_t usual_of(const struct rp_report_part *p, size_t offset, int64_t *v)
 {
-    size_t i;
+    size_t i, n = 0;
 
     for (i = 0; i < p->nsteps; i++)
-        memcpy(&v[i], (const char *)&p->steps[i] + offset, sizeof v[i]);
-    return median_of(v, p->nsteps);
+        if (!p->steps[i].no_detail)
+            memcpy(&v[n++], (const char *)&p->steps[i] + offset, sizeof v[0]);
+    return median_of(v, n);
+}
+
+/* The same of a number that is computed. */
+static int64_t usual_by(const struct rp_report_part *p,
+                        int64_t (*number)(const struct rp_report_step *), int64_t *v)
+{
+    size_t i, n = 0;
+
+    for (i = 0; i < p->nsteps; i++)
+        if (!p->steps[i].no_detail)
+            v[n++] = number(&p->steps[i]);
+    return median_of(v, n);
 }
 
 /* What a step takes more than is usual, and how much of that is explained. */
@@ -456,6 +542,7 @@ static void add_atypical(struct findings *f, const struct excess *sum, size_t wo
         return;
     }
     finding->compute_ns = sum->work_ns;
+    finding->where.step = p->steps[worst].number;
     add_evidence(finding,
                  rp_arena_textf(f->arena, "%s took %s, the median step %s", p->steps[worst].name,
                                 duration(f, own_length(&p->steps[worst])), duration(f, usual)));
@@ -476,15 +563,13 @@ static void find_atypical(struct findings *f)
 
     if (n < 3 || !v || !rp_report_steps_alike(p->steps, n))
         return;
-    for (i = 0; i < n; i++)
-        v[i] = work_time(&p->steps[i]);
-    usual.work_ns = median_of(v, n);
+    usual.work_ns = usual_by(p, work_time, v);
     usual.late_ns = usual_of(p, offsetof(struct rp_report_step, late_ns), v);
     usual.host_ns = usual_of(p, offsetof(struct rp_report_step, work_ns), v);
     usual.drain_ns = usual_of(p, offsetof(struct rp_report_step, drain_ns), v);
-    for (i = 0; i < n; i++)
-        v[i] = own_length(&p->steps[i]);
-    usual.step_ns = median_of(v, n);
+    usual.step_ns = usual_by(p, own_length, v);
+    if (usual.step_ns <= 0) /* the host marks steps of which most have no time of their own */
+        return;
     for (i = 0; i < n; i++) {
         const struct rp_report_step *s = &p->steps[i];
         struct excess e = {0};
@@ -516,6 +601,8 @@ static void find_tiny(struct findings *f)
     struct rp_report_finding *finding = add_finding(
         f, most ? RP_FOUND_LAUNCH_GAPS : RP_FOUND_TINY_KERNELS, most ? latency : s->tiny_gap_ns);
 
+    if (finding)
+        finding->where.causes = 1u << RP_GAP_LAUNCH_LATENCY;
     if (finding && most)
         add_rank_evidence(f, finding, RP_GAP_LAUNCH_LATENCY);
     if (finding)
@@ -541,6 +628,7 @@ static void find_thin(struct findings *f)
         return;
     finding->compute_ns = finding->lost_ns;
     finding->at_most = true;
+    finding->where.names[0] = d->thin_name;
     rp_short_name(d->thin_name, name, sizeof name);
     add_evidence(finding,
                  rp_arena_textf(f->arena,
@@ -579,6 +667,7 @@ static void find_placed(struct findings *f)
                                     [RP_PLACED_ALIGNMENT] = RP_FOUND_SLOW_ALIGNMENT,
                                     [RP_PLACED_SMALL] = RP_FOUND_SLOW_SMALL,
                                     [RP_PLACED_PRECISION] = RP_FOUND_SLOW_PRECISION,
+                                    [RP_PLACED_PRODUCT] = RP_FOUND_SLOW_PRODUCT,
                                     [RP_PLACED_CONVOLUTION] = RP_FOUND_SLOW_CONVOLUTION};
     const struct rp_report_part *lead = lead_part(f);
     struct rp_report_finding *finding = NULL;
@@ -590,8 +679,28 @@ static void find_placed(struct findings *f)
         return;
     finding->compute_ns = finding->lost_ns;
     finding->at_most = true;
-    for (i = 0; i < lead->nplaced; i++)
+    for (i = 0; i < lead->nplaced; i++) {
+        finding->where.names[i] = lead->placed[i].kernel;
         add_evidence(finding, placed_text(f, &lead->placed[i]));
+    }
+}
+
+/* Convolutions compute in another layout than the tensors have. */
+static void find_layout(struct findings *f)
+{
+    int64_t ns = lead_part(f)->category_ns[RP_CATEGORY_LAYOUT];
+    struct rp_report_finding *finding = add_finding(f, RP_FOUND_LAYOUT, ns);
+    int64_t conv;
+
+    if (!finding)
+        return;
+    finding->compute_ns = finding->lost_ns;
+    finding->at_most = true;
+    conv = rp_ns_sum(ns, lead_part(f)->category_ns[RP_CATEGORY_CONVOLUTION]);
+    add_evidence(finding, rp_arena_textf(f->arena,
+                                         "rank %d: %s of the %s that convolutions take, transposes "
+                                         "included",
+                                         lead_number(f), duration(f, ns), duration(f, conv)));
 }
 
 /* The clock of the device slows down: all kernels take longer, whatever they do. */
@@ -703,6 +812,8 @@ static void find_waits(struct findings *f, double least)
         return;
     finding = add_finding(f, found[rp_wait_kind_of(first->call)], p->ns[RP_PAUSE_WAIT]);
     if (finding)
+        finding->where.names[0] = first->call;
+    if (finding)
         add_evidence(
             finding,
             rp_arena_textf(
@@ -718,6 +829,8 @@ static void find_pauses(struct findings *f)
     const struct rp_report_pauses *p = &lead_part(f)->pauses;
     size_t i;
 
+    if (rp_report_knows_no_work(lead_part(f)) && !rp_report_is_sampled(lead_part(f)))
+        return;
     for (i = 0; i < sizeof by_pause / sizeof by_pause[0]; i++) {
         uint8_t c = by_pause[i].pause;
         struct rp_report_finding *finding = NULL;
@@ -728,9 +841,13 @@ static void find_pauses(struct findings *f)
         }
         if (lead_part(f)->by_calls && (c == RP_PAUSE_SPAN || c == RP_PAUSE_NOTHING))
             continue; /* the start and the end of the program */
+        if (c == RP_PAUSE_NOTHING && rp_report_is_sampled(lead_part(f)))
+            continue; /* its lines are shown */
 
         if ((double)p->ns[c] >= by_pause[i].least * (double)f->span_ns)
             finding = add_finding(f, by_pause[i].found, p->ns[c]);
+        if (finding)
+            finding->where.names[0] = p->mainly[c];
         if (finding)
             add_evidence(
                 finding,
@@ -758,10 +875,13 @@ enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain 
     find_atypical(&f);
     find_idle(&f);
     find_exposed_comm(&f);
+    find_slow_links(&f);
     find_straggler(&f);
+    find_bubbles(&f);
     find_tiny(&f);
     find_thin(&f);
     find_placed(&f);
+    find_layout(&f);
     find_slow_clock(&f);
     find_full_memory(&f);
     find_pauses(&f);
@@ -801,13 +921,14 @@ static bool is_answered(const struct rp_report_root *out, const char *id, const 
     return false;
 }
 
-/* A change of a step in the terms of the span: it has as many steps as were judged. */
+/* A change of a step in the terms of the span: it has as many steps as were judged, after what the
+   device still ran of the step before. */
 static int64_t gain_in_span(const struct findings *f, const struct rp_opportunity *o)
 {
     int64_t step = rp_ns_sum(o->step_ns, o->gain_ns);
     double share = step > 0 ? (double)o->gain_ns / (double)step : 0;
 
-    return (int64_t)(share * (double)f->span_ns);
+    return (int64_t)(share * (double)rp_ns_between(lead_part(f)->speed.earlier_ns, f->span_ns));
 }
 
 enum rp_code rp_report_find_changes(const struct rp_ranks *ranks, const struct rp_chain *chain,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lanes of a rank: one sweep over the unions of the work of each device, linear in its
- * intervals. Idle time of the main device is split by cause, as its gaps are. All times are exact:
+ * intervals. Idle time of the main device is split by cause, as its gaps are; that of a host by
+ * what it did in its pauses. All times are exact:
  * the states of a lane add up to the breakdown of the span.
  */
 #include "explain/report/report.h"
@@ -184,6 +185,7 @@ static enum rp_code sweep_lane(const struct rp_work_unions *u, const rp_gap_vec 
 /* ------------------------------------------------------------------ the lanes of a rank */
 
 struct lanes_ctx {
+    const struct rp_trace *trace;
     struct rp_report_part *part;
     struct rp_arena *arena;
     struct rp_interval span;
@@ -209,9 +211,15 @@ static enum rp_code draw_host(struct lanes_ctx *ctx, struct rp_err *err)
     const struct rp_report_part *p = ctx->part;
     struct rp_work_unions u = {.cls[RP_WORK_COMPUTE] = p->compute, .cls[RP_WORK_MEMORY] = p->busy};
     struct rp_report_lane lane = {.device = RP_ABSENT_I64, .is_main = true, .on_host = true};
+    struct rp_segments span = {1, &ctx->span};
+    struct rp_report_pauses sums;
     piece_vec pieces = {0};
-    enum rp_code code = sweep_lane(&u, NULL, ctx->span, &pieces, err);
+    rp_gap_vec pauses = {0};
+    enum rp_code code =
+        rp_report_find_pauses(ctx->trace, &p->busy, &span, ctx->arena, &sums, &pauses, err);
 
+    if (code == RP_OK)
+        code = sweep_lane(&u, &pauses, ctx->span, &pieces, err);
     for (size_t i = 0; i < pieces.n; i++)
         if (pieces.at[i].state == RP_LANE_COPY) {
             pieces.at[i].state = RP_LANE_COMM;
@@ -221,6 +229,7 @@ static enum rp_code draw_host(struct lanes_ctx *ctx, struct rp_err *err)
     if (code == RP_OK)
         code = keep_lane(ctx, lane, &pieces, err);
     rp_vec_release(&pieces);
+    rp_vec_release(&pauses);
     return code;
 }
 
@@ -251,8 +260,10 @@ enum rp_code rp_report_draw_lanes(const struct rp_trace *trace, const struct rp_
                                   struct rp_arena *arena, struct rp_report_part *part,
                                   struct rp_err *err)
 {
-    struct lanes_ctx ctx = {
-        .part = part, .arena = arena, .span = {part->whole.begin_ns, part->whole.end_ns}};
+    struct lanes_ctx ctx = {.trace = trace,
+                            .part = part,
+                            .arena = arena,
+                            .span = {part->whole.begin_ns, part->whole.end_ns}};
     struct rp_work work = {0};
     enum rp_code code = rp_work_init(&work, trace, scope, err);
     size_t n = work.devices.n, i, chosen;

@@ -74,6 +74,10 @@ void rp_report_note_coverage(struct rp_report_ctx *j)
             100.0 * (double)sum.op_ns / (double)sum.device_ns,
             sum.module_ns || !torch ? "" : "; no modules: record with with_stack or with_modules"));
     note_graphs(j, &sum);
+    if (rp_report_has_only_transfers(rp_report_ctx_part(j, j->chain.lead)))
+        rp_report_add_note(j,
+                           "only transfers were recorded, no kernel that computes and no launch: "
+                           "what the device did between them is not known");
 }
 
 void rp_report_note_trouble(struct rp_report_ctx *j)
@@ -157,6 +161,9 @@ void rp_report_note_host(struct rp_report_ctx *j)
 {
     const struct rp_report_part *p = rp_report_ctx_part(j, 0);
 
+    if (rp_report_knows_no_work(p) && !rp_report_is_sampled(p) && p->whole.window_ns > 0)
+        rp_report_add_note(j, "no device work and no operators were recorded, so nothing is "
+                              "concluded: record kernels, too; 'reprise top' lists what is there");
     if (p->on_device || !p->b.busy_ns)
         return;
     if (p->by_ranges) {

@@ -23,6 +23,17 @@ static const char *const state_names[RP_LANE_STATES] = {
     RP_LANE_MAP(STATE_NAME)
 #undef STATE_NAME
 };
+/* Causes of lanes: of gaps, not known, of pauses. */
+static const char *const cause_names[RP_LANE_PAUSES + RP_PAUSES] = {
+#define CAUSE_NAME(name, text, doc) text,
+    RP_GAP_CAUSE_MAP(CAUSE_NAME) NULL, RP_PAUSE_MAP(CAUSE_NAME)
+#undef CAUSE_NAME
+};
+static const char *const cause_docs[RP_LANE_PAUSES + RP_PAUSES] = {
+#define CAUSE_DOC(name, text, doc) doc,
+    RP_GAP_CAUSE_MAP(CAUSE_DOC) NULL, RP_PAUSE_MAP(CAUSE_DOC)
+#undef CAUSE_DOC
+};
 static const char *const state_docs[RP_LANE_STATES] = {
 #define STATE_DOC(name, text, colour, doc) doc,
     RP_LANE_MAP(STATE_DOC)
@@ -154,8 +165,9 @@ static void put_trust(struct rp_out *to, const struct rp_trust *trust)
     rp_out_text(to, "],\n");
 }
 
-static void put_data(struct rp_out *to, const struct rp_result *result)
+static void put_data(struct rp_out *to, void *user)
 {
+    const struct rp_result *result = user;
     const struct rp_report_root *root = result->root;
     const struct rp_report_view *view = root->view;
     struct rp_report_root shown = *root;
@@ -164,12 +176,16 @@ static void put_data(struct rp_out *to, const struct rp_result *result)
     put_trust(to, &result->trust);
     put_strings(to, "states", state_names, RP_LANE_STATES);
     put_strings(to, "state_docs", state_docs, RP_LANE_STATES);
-    put_strings(to, "causes", rp_gap_cause_names, RP_GAP_CAUSES);
-    put_strings(to, "cause_docs", rp_gap_cause_docs, RP_GAP_CAUSES);
+    put_strings(to, "causes", cause_names, RP_LANE_PAUSES + RP_PAUSES);
+    put_strings(to, "cause_docs", cause_docs, RP_LANE_PAUSES + RP_PAUSES);
     put_lanes(to, view);
     put_marks(to, root);
     put_tops(to, view);
-    rp_out_text(to, "\"roof\":");
+    rp_out_text(to, "\"step_text\":");
+    rp_out_escaped(to, RP_IN_SCRIPT, view->step_text);
+    rp_out_text(to, ",\"step_page\":");
+    rp_out_escaped(to, RP_IN_SCRIPT, view->step_page);
+    rp_out_text(to, ",\n\"roof\":");
     rp_web_record(to, &rp_roof_type, view->roof, roof_wants);
     rp_out_text(to, ",\n");
     shown.nsteps = 0; /* the others are marks in their lanes */
@@ -182,8 +198,9 @@ static void put_data(struct rp_out *to, const struct rp_result *result)
 }
 
 /* Of one rank its file, of several their folder: "gpt.json.gz", "ddp". */
-static void put_title(struct rp_out *to, const struct rp_report_root *root)
+static void put_title(struct rp_out *to, void *user)
 {
+    const struct rp_report_root *root = ((const struct rp_result *)user)->root;
     const char *path = root->nranks ? root->ranks[0].path : "";
     size_t end = strlen(path), begin;
     char name[256];
@@ -200,26 +217,14 @@ static void put_title(struct rp_out *to, const struct rp_report_root *root)
     rp_out_escaped(to, RP_IN_MARKUP, name);
 }
 
-static void put_part(struct rp_out *to, const char *name, size_t n, void *user)
-{
-    const struct rp_result *result = user;
-
-    if (n == 3 && !memcmp(name, "css", n))
-        rp_out_text(to, rp_web_report_css);
-    else if (n == 2 && !memcmp(name, "js", n))
-        rp_out_text(to, rp_web_report_js);
-    else if (n == 4 && !memcmp(name, "data", n))
-        put_data(to, result);
-    else if (n == 5 && !memcmp(name, "title", n))
-        put_title(to, result->root);
-}
-
 enum rp_code rp_report_write_page(const struct rp_result *result, const char *path,
                                   struct rp_err *err)
 {
+    struct rp_web_page page = {rp_web_report_html, rp_web_report_css, rp_web_report_js,
+                               put_data,           put_title,         (void *)(uintptr_t)result};
     struct rp_out *to;
 
     RP_TRY(rp_out_open(path, &to, err));
-    rp_web_frame(to, rp_web_report_html, put_part, (void *)(uintptr_t)result);
+    rp_web_put_page(to, &page);
     return rp_out_close(to, err);
 }

@@ -116,7 +116,7 @@ static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time
 static enum rp_code make_steps(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
-    uint32_t i, n = ctx->t->nsteps;
+    uint32_t i, n = rp_whole_steps(ctx->t);
     struct rp_interval *times;
 
     RP_TRY(rp_step_times(ctx->t, ctx->arena, &times, err));
@@ -396,6 +396,8 @@ static enum rp_code judge_operators(struct part_ctx *ctx, struct rp_trace_catego
         code =
             rp_cost_calls_init(&calls, &costs, &ctx->w, ctx->hints->known, ctx->hints->user, err);
     if (code == RP_OK)
+        code = rp_cost_calls_limit(&calls, &costs, &peaks, err);
+    if (code == RP_OK)
         code =
             rp_report_place_operators(&ctx->w, &costs, &calls, &peaks, ctx->arena, ctx->out, err);
     if (code == RP_OK)
@@ -443,13 +445,27 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
     return rp_report_check_device(&ctx->w, &out->gaps, ctx->arena, &out->wrong, err);
 }
 
+/* Whether an operator ran in another process than the loop: in a worker of its data loader, whose
+   time is the loader's own. Files of other frameworks have processes that are devices. */
+static bool is_of_worker(const struct rp_trace *t, rp_event e)
+{
+    const struct rp_step *first = t->steps;
+
+    if (!t->nsteps || first->mark == RP_NONE ||
+        (first->source != RP_STEP_PROFILER && first->source != RP_STEP_OPTIMIZER &&
+         first->source != RP_STEP_LOADER))
+        return false;
+    return t->ev.kind[e] == RP_KIND_CPU_OP &&
+           t->tracks[t->ev.track[e]].process != t->tracks[t->ev.track[first->mark]].process;
+}
+
 bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e)
 {
     const struct rp_events *ev = &trace->ev;
     uint8_t kind = ev->kind[e];
     int64_t ts = ev->ts_ns[e];
 
-    if (ev->dur_ns[e] < 0 || ts == RP_NO_TS || !rp_scope_has(scope, ts))
+    if (ev->dur_ns[e] < 0 || ts == RP_NO_TS || !rp_scope_has(scope, ts) || is_of_worker(trace, e))
         return false;
     /* without operators, what was named by hand is all there is */
     if (!trace->totals.count[RP_KIND_CPU_OP] &&
@@ -528,7 +544,11 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     ctx->out->b = rp_work_breakdown(&ctx->u);
     RP_TRY(rp_collectives_init(&ctx->out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
     measure_span(ctx);
-    RP_TRY(rp_report_find_pauses(ctx->t, all, &ctx->segments, ctx->arena, &ctx->out->pauses, err));
+    RP_TRY(rp_report_find_pauses(ctx->t, all, &ctx->segments, ctx->arena, &ctx->out->pauses, NULL,
+                                 err));
+    if (ctx->t->samples.n && ctx->t->samples.unit != RP_WEIGHT_BYTES)
+        RP_TRY(rp_stacks_make(ctx->t, ctx->scope, &(struct rp_stacks_how){0}, ctx->arena,
+                              &ctx->out->stacks, err));
     return rp_report_measure_latency(ctx->t, ctx->arena, &ctx->out->latency, err);
 }
 
@@ -546,6 +566,40 @@ static const char *device_text(struct part_ctx *ctx)
     return rp_arena_textf(ctx->arena, "unnamed device (%s, %s)",
                           rp_units_count(ctx->arena, d->multiprocessors, "multiprocessor"),
                           rp_units_text(ctx->arena, (double)d->memory_bytes, RP_UNIT_BYTES));
+}
+
+/* Whether a collective sends elements of 16 bits or fewer, by its type or the name of its kernel:
+   ncclDevKernel_AllReduce_Sum_bf16_RING_LL. */
+static bool is_half(const struct rp_collective *c)
+{
+    static const char *const types[] = {"bf16", "f16", "f8", "half", "bfloat"};
+    const char *text = c->dtype ? c->dtype : c->name;
+    size_t i;
+
+    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strstr(text, types[i]))
+            return true;
+    return false;
+}
+
+/* What communicates most, and whether it sends elements of 16 bits or fewer. */
+static void describe_collectives(const struct rp_collectives *c, struct rp_workload *out)
+{
+    int64_t ns[RP_COLL_KINDS] = {0}, half_ns[RP_COLL_KINDS] = {0};
+    size_t i;
+
+    for (i = 0; i < c->list.n; i++) {
+        const struct rp_collective *x = &c->list.at[i];
+        int64_t took = rp_ns_between(x->begin_ns, x->end_ns);
+
+        rp_ns_add(&ns[x->kind], took);
+        if (is_half(x))
+            rp_ns_add(&half_ns[x->kind], took);
+    }
+    for (i = 0; i < RP_COLL_KINDS; i++)
+        if (ns[i] > ns[out->collective])
+            out->collective = (uint8_t)i;
+    out->half_comm = half_ns[out->collective] > ns[out->collective] / 2;
 }
 
 static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
@@ -580,6 +634,8 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_workload_find(ctx->t, &out->workload, err));
     out->workload.no_bf16 =
         rp_device_half(out->device ? rp_device_recognise(out->device, 0) : NULL) == RP_NUMBER_FP16;
+    out->workload.in_graphs = out->coverage.graph_ns > out->coverage.device_ns / 2;
+    describe_collectives(&out->collectives, &out->workload);
     return RP_OK;
 }
 
@@ -609,6 +665,8 @@ void rp_report_part_release(struct rp_report_part *part)
     rp_collectives_release(&part->collectives);
     rp_host_calls_release(&part->calls);
     rp_host_waits_release(&part->waits);
+    rp_vec_release(&part->stacks.frames);
+    rp_vec_release(&part->stacks.nodes);
     rp_vec_release(&part->compute);
     rp_vec_release(&part->busy);
     rp_vec_release(&part->kernels);

@@ -6,9 +6,11 @@
  * has changed since, so that many threads do not cost anything in each of many pauses.
  */
 #include "explain/report/report.h"
+#include "explain/report/view.h"
 
 #include "base/order.h"
 #include "base/ordered.h"
+#include "explain/idle/sampled.h"
 #include "facts/attribution.h"
 #include "facts/host_signs.h"
 #include "facts/host_waits.h"
@@ -22,12 +24,14 @@ struct due {
 struct pause_ctx {
     const struct rp_trace *t;
     struct rp_report_pauses *out;
+    rp_gap_vec *each;
     RP_VEC(int64_t) weight[RP_PAUSES]; /* by string */
     rp_str most[RP_PAUSES];
     RP_VEC(int64_t) paused;             /* when the recording was paused, in time order */
     RP_VEC(struct due) due;             /* a heap: when a thread has to be looked at again */
     RP_VEC(uint8_t) cause;              /* by track: what it shows now */
     struct rp_ordered shown[RP_PAUSES]; /* by cause: tracks that show it now -> the span */
+    struct rp_sampled sampled;          /* where threads were while nothing was recorded */
 };
 
 /* Whether a wait is that of a thread with work: workers wait whenever they have none. */
@@ -201,6 +205,38 @@ static bool recording_paused(const struct pause_ctx *w, int64_t begin_ns, int64_
     return i < w->paused.n && w->paused.at[i] < end_ns;
 }
 
+static enum rp_code sample_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end_ns,
+                                 struct rp_err *err)
+{
+    for (rp_track track = 0; track < w->t->ntracks && w->t->samples.n; track++)
+        if (w->t->tracks[track].kind == RP_TRACK_THREAD)
+            RP_TRY(rp_sampled_add(&w->sampled, 0, track, begin_ns, end_ns, err));
+    return RP_OK;
+}
+
+/* "decode at image.py:88, waiting for the GIL" */
+static const char *sampled_text(const struct pause_ctx *w, struct rp_arena *arena)
+{
+    const struct rp_sampled_place *place = rp_sampled_main(&w->sampled, 0);
+
+    return place ? rp_arena_textf(arena, "%s%s", rp_sampled_text(&w->sampled, place, false, arena),
+                                  rp_sampled_gil(&w->sampled, place, arena))
+                 : NULL;
+}
+
+static enum rp_code keep_pause(rp_gap_vec *to, int64_t begin_ns, int64_t end_ns,
+                               enum rp_pause cause, struct rp_err *err)
+{
+    struct rp_gap gap = {.begin_ns = begin_ns,
+                         .end_ns = end_ns,
+                         .before = RP_NONE,
+                         .after = RP_NONE,
+                         .host = RP_NONE,
+                         .cause = (uint8_t)(RP_LANE_PAUSES + cause)};
+
+    return rp_vec_push(to, gap, err);
+}
+
 static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end_ns,
                               struct rp_err *err)
 {
@@ -220,6 +256,10 @@ static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end
     w->out->count[cause]++;
     if (length > w->out->longest_ns[cause])
         w->out->longest_ns[cause] = length;
+    if (w->each)
+        RP_TRY(keep_pause(w->each, begin_ns, end_ns, cause, err));
+    if (cause == RP_PAUSE_NOTHING)
+        RP_TRY(sample_pause(w, begin_ns, end_ns, err));
     return span == RP_NONE ? RP_OK : add_weight(w, cause, span, length, err);
 }
 
@@ -243,16 +283,19 @@ static enum rp_code add_inside(struct pause_ctx *w, const struct rp_segments *se
 
 enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interval_vec *busy,
                                    const struct rp_segments *segments, struct rp_arena *arena,
-                                   struct rp_report_pauses *out, struct rp_err *err)
+                                   struct rp_report_pauses *out, rp_gap_vec *each,
+                                   struct rp_err *err)
 {
-    struct pause_ctx w = {.t = trace, .out = out};
+    struct pause_ctx w = {.t = trace, .out = out, .each = each};
     int64_t until = segments->at[0].begin_ns;
     enum rp_code code = RP_OK;
     size_t i;
     int c;
 
     *out = (struct rp_report_pauses){0};
-    code = find_paused(&w, err);
+    code = rp_sampled_init(&w.sampled, trace, err);
+    if (code == RP_OK)
+        code = find_paused(&w, err);
     if (code == RP_OK)
         code = begin_threads(&w, err);
     for (i = 0; i < busy->n && code == RP_OK; i++) {
@@ -266,6 +309,9 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
             out->mainly[c] = rp_arena_text(arena, rp_trace_str(trace, w.most[c]));
         rp_vec_release(&w.weight[c]);
     }
+    if (code == RP_OK)
+        out->mainly[RP_PAUSE_NOTHING] = sampled_text(&w, arena);
+    rp_sampled_release(&w.sampled);
     release_threads(&w);
     rp_vec_release(&w.paused);
     return code == RP_OK ? rp_arena_check(arena, "explaining pauses", err) : code;

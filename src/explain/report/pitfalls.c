@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pitfalls of reading a timeline. The mean of an operator says little where its calls differ by an
- * order of magnitude: then they must be compared by shape. Two streams with kernels side by side on
- * the screen need not run at once: what counts is how much of their time overlaps. A step that is
- * much longer than the others is a bad example.
+ * Pitfalls of reading a timeline. The mean of an operator misleads where a few long calls among
+ * many short ones take most of its time: those must be looked at by shape. Two streams with kernels
+ * side by side on the screen need not run at once: what counts is how much of their time overlaps.
+ * A step that is much longer than the others is a bad example.
  */
 #include "explain/report/report.h"
 
 #include "base/hash.h"
+#include "facts/intervals.h"
+#include "facts/outside.h"
 #include "result/print_units.h"
 
 #include <string.h>
 
-#define UNEQUAL       8    /* longest call / shortest */
-#define UNEQUAL_CALLS 8    /* fewer are looked at one by one */
-#define LEAST_SHARE   0.05 /* of the device time: less does not mislead */
-#define ATYPICAL      1.2  /* times the median step */
-#define APART_SHARE   0.1  /* of a stream's time beside others: less looks parallel and is not */
+#define UNEQUAL     8   /* a long call / the median */
+#define FEW_CALLS   10  /* one of so many is few; an operator with fewer is looked at as it is */
+#define LEAST_SHARE 0.1 /* of the device time: less does not mislead */
+#define ATYPICAL    1.2 /* times the median step */
+#define APART_SHARE 0.1 /* of a stream's time beside others: less looks parallel and is not */
 
 struct op_call { /* of an operator */
     rp_event op;
@@ -25,7 +27,8 @@ struct op_call { /* of an operator */
 
 struct op_kind {
     rp_str name;
-    int64_t count, total_ns, least_ns, most_ns;
+    int64_t count, total_ns, most_ns;
+    int64_t heavy, median_ns; /* count_heavy */
 };
 
 struct op_calls {
@@ -33,6 +36,7 @@ struct op_calls {
     struct rp_map by_op, by_name;
     RP_VEC(struct op_call) list;
     RP_VEC(struct op_kind) kinds;
+    RP_VEC(int64_t) times;
 };
 
 static enum rp_code add_item(struct op_calls *c, rp_event op, int64_t ns, struct rp_err *err)
@@ -51,7 +55,7 @@ static enum rp_code add_call(struct op_calls *c, const struct op_call *call, str
 {
     rp_str name = c->t->ev.name[call->op];
     uint32_t fresh = (uint32_t)c->kinds.n, at;
-    struct op_kind kind = {name, 0, 0, INT64_MAX, 0}, *k;
+    struct op_kind kind = {.name = name}, *k;
 
     RP_TRY(rp_map_intern(&c->by_name, name, fresh, &at, err));
     if (at == fresh)
@@ -59,7 +63,6 @@ static enum rp_code add_call(struct op_calls *c, const struct op_call *call, str
     k = &c->kinds.at[at];
     k->count++;
     rp_ns_add(&k->total_ns, call->ns);
-    k->least_ns = call->ns < k->least_ns ? call->ns : k->least_ns;
     k->most_ns = call->ns > k->most_ns ? call->ns : k->most_ns;
     return RP_OK;
 }
@@ -81,49 +84,74 @@ static enum rp_code collect_calls(struct op_calls *c, const struct rp_work *work
     return RP_OK;
 }
 
-/* Of those with unequal calls the one that takes most time. */
-static const struct op_kind *worst_kind(const struct op_calls *c, int64_t device_ns)
+/* How many of the longest calls of an operator take half of its time; 0: they are not few. */
+static enum rp_code count_heavy(struct op_calls *c, struct op_kind *k, struct rp_err *err)
 {
-    const struct op_kind *worst = NULL;
+    int64_t left = k->total_ns / 2;
     size_t i;
 
-    for (i = 0; i < c->kinds.n; i++) {
-        const struct op_kind *k = &c->kinds.at[i];
+    c->times.n = 0;
+    for (i = 0; i < c->list.n; i++)
+        if (c->t->ev.name[c->list.at[i].op] == k->name)
+            RP_TRY(rp_vec_push(&c->times, c->list.at[i].ns, err));
+    rp_ns_sort(c->times.at, c->times.n);
+    for (i = c->times.n; i > 0 && left > 0; i--)
+        left -= c->times.at[i - 1];
+    k->heavy = (int64_t)(c->times.n - i);
+    k->median_ns = c->times.at[c->times.n / 2];
+    if (k->heavy > k->count / FEW_CALLS || c->times.at[i] / UNEQUAL < k->median_ns)
+        k->heavy = 0;
+    return RP_OK;
+}
 
-        if (k->count >= UNEQUAL_CALLS && k->most_ns / UNEQUAL >= k->least_ns &&
-            (double)k->total_ns >= LEAST_SHARE * (double)device_ns &&
-            (!worst || k->total_ns > worst->total_ns))
-            worst = k;
+/* Of those whose time few calls take the one that takes most. */
+static enum rp_code worst_kind(struct op_calls *c, int64_t device_ns, const struct op_kind **out,
+                               struct rp_err *err)
+{
+    size_t i;
+
+    *out = NULL;
+    for (i = 0; i < c->kinds.n; i++) {
+        struct op_kind *k = &c->kinds.at[i];
+
+        if (k->count < FEW_CALLS || (double)k->total_ns < LEAST_SHARE * (double)device_ns ||
+            (*out && k->total_ns <= (*out)->total_ns))
+            continue;
+        RP_TRY(count_heavy(c, k, err));
+        if (k->heavy)
+            *out = k;
     }
-    return worst;
+    return RP_OK;
 }
 
 enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attribution *places,
                                 struct rp_arena *arena, const char **out, struct rp_err *err)
 {
     struct op_calls c = {.t = work->trace};
-    const struct op_kind *worst;
+    const struct op_kind *worst = NULL;
     enum rp_code code;
 
     *out = NULL;
     rp_map_init(&c.by_op);
     rp_map_init(&c.by_name);
     code = collect_calls(&c, work, places, err);
-    worst = code == RP_OK ? worst_kind(&c, places->coverage.device_ns) : NULL;
+    if (code == RP_OK)
+        code = worst_kind(&c, places->coverage.device_ns, &worst, err);
     if (worst) {
         *out = rp_arena_textf(
             arena,
-            "'%.80s' hides unequal work: %s take from %s to %s of device time; see "
-            "'reprise top --by shape'",
-            rp_trace_str(work->trace, worst->name),
+            "'%.80s' hides unequal work: %lld of %s take half of its device time, up to %s each, "
+            "the median %s; see 'reprise top --by shape'",
+            rp_trace_str(work->trace, worst->name), (long long)worst->heavy,
             rp_units_count(arena, (int64_t)worst->count, "call"),
-            rp_units_time(arena, worst->least_ns), rp_units_time(arena, worst->most_ns));
+            rp_units_time(arena, worst->most_ns), rp_units_time(arena, worst->median_ns));
         code = rp_arena_check(arena, "looking for pitfalls", err);
     }
     rp_map_release(&c.by_op);
     rp_map_release(&c.by_name);
     rp_vec_release(&c.list);
     rp_vec_release(&c.kinds);
+    rp_vec_release(&c.times);
     return code;
 }
 
@@ -197,7 +225,8 @@ static rp_event longest_named(const struct rp_trace *t, const struct rp_step *st
             t->ev.ts_ns[e] >= step->begin_ns && t->ev.ts_ns[e] < step->end_ns &&
             (best == RP_NONE || dur > t->ev.dur_ns[best]) &&
             name_contains(rp_trace_str(t, t->ev.name[e]), words) &&
-            !strcasestr(rp_trace_str(t, t->ev.name[e]), "compiled")) /* runs what was compiled */
+            !strcasestr(rp_trace_str(t, t->ev.name[e]), "compiled") && /* runs what was compiled */
+            !rp_name_recomputes(rp_trace_str(t, t->ev.name[e])))
             best = e;
     }
     return best;

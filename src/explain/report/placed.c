@@ -25,6 +25,7 @@
 #define MOST_JUDGED    64   /* groups whose reason is looked for */
 #define WITHOUT_REASON 0.2  /* of the peak */
 #define SMALL_SIDE     64   /* of matrices: smaller ones do not fill a tile */
+#define FASTER         1.25 /* times: what a smaller product must reach to show what is possible */
 
 struct group {
     rp_event op; /* of its first call */
@@ -192,6 +193,54 @@ static const char *product_reason(struct placing *p, const struct group *g, uint
     return NULL;
 }
 
+static bool is_product(const struct placing *p, const struct group *g)
+{
+    const struct rp_op_cost *c = &p->costs->costs.at[g->cost];
+
+    return c->category == RP_CATEGORY_MATMUL && c->flops > 0 && g->least_ns >= LEAST_CALL &&
+           rp_cost_compute_s(c, p->peaks) > rp_cost_memory_s(c, p->peaks);
+}
+
+/* FLOP/s of the quickest product that needs no more FLOPs than this one, in the same format: what
+   the library reaches on this device, and a larger product has no reason to stay below. */
+static double rate_of_smaller(const struct placing *p, const struct group *g)
+{
+    const struct rp_op_cost *own = &p->costs->costs.at[g->cost];
+    double best = 0;
+    size_t i;
+
+    for (i = 0; i < p->groups.n; i++) {
+        const struct group *other = &p->groups.at[i];
+        const struct rp_op_cost *c = &p->costs->costs.at[other->cost];
+        double rate;
+
+        if (!is_product(p, other) || c->type != own->type || c->flops > own->flops)
+            continue;
+        rate = c->flops * 1e9 / (double)other->least_ns;
+        if (rate > best && rate <= c->flops / rp_cost_compute_s(c, p->peaks))
+            best = rate;
+    }
+    return best;
+}
+
+/* A product of which no size explains the time is held against the smaller ones. */
+static void compare_products(struct placing *p, const struct group *g, struct rp_report_placed *out)
+{
+    const struct rp_op_cost *c = &p->costs->costs.at[g->cost];
+    double smaller, own;
+
+    if (out->kind != RP_PLACED_OTHER || out->by_memory || !is_product(p, g))
+        return;
+    own = c->flops * 1e9 / (double)g->least_ns;
+    smaller = rate_of_smaller(p, g);
+    if (smaller < FASTER * own)
+        return;
+    out->kind = RP_PLACED_PRODUCT;
+    out->lost_ns = (int64_t)((double)g->calls * (double)g->least_ns * (1 - own / smaller));
+    out->why = rp_arena_textf(p->arena, "a smaller product reaches %s",
+                              rp_units_text(p->arena, smaller, RP_UNIT_FLOPS));
+}
+
 /* Rows that do not begin at multiples of 16 bytes are not read in vectors. */
 static const char *memory_reason(struct placing *p, const struct group *g, uint8_t *kind)
 {
@@ -295,6 +344,7 @@ static void describe(struct placing *p, const struct group *g, struct rp_report_
     out->why = p->costs->costs.at[g->cost].category == RP_CATEGORY_MATMUL
                    ? product_reason(p, g, &out->kind)
                    : memory_reason(p, g, &out->kind);
+    compare_products(p, g, out);
     if (out->kind == RP_PLACED_OTHER &&
         p->costs->costs.at[g->cost].category == RP_CATEGORY_CONVOLUTION)
         out->kind = RP_PLACED_CONVOLUTION;
@@ -352,6 +402,8 @@ static enum rp_code find_worst(struct placing *p, struct rp_report_part *out, st
         if (is_worth_it(p, &p->groups.at[all.at[i].group], &all.at[i].placed))
             all.at[kept++] = all.at[i];
     }
+    if (kept)
+        qsort(all.at, kept, sizeof *all.at, by_loss);
     keep_worst(all.at, kept, out);
     rp_vec_release(&all);
     return code;

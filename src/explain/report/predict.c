@@ -10,30 +10,37 @@
  */
 #include "explain/report/report.h"
 
+#include "dataset/bulk.h"
 #include "result/print_units.h"
+#include "sim/kernel_ratios.h"
 #include "sim/opportunities.h"
 #include "sim/predict.h"
+#include "sim/simulate.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MOST_EVENTS      300000 /* of a rank, of more than 8 ranks fewer: beyond, it takes too long */
-#define MOST_FINDINGS    4      /* on the screen */
+#define MOST_EVENTS      300000  /* of a rank: beyond, it takes too long */
+#define MOST_ALL_EVENTS  2400000 /* of all ranks: beyond, some stand for the others */
+#define MOST_RANKS       16      /* ... so many */
+#define MOST_FINDINGS    4       /* on the screen */
 #define MOST_WHATIFS     12
 #define LEAST_LOST       0.02 /* of the window: with less and without steps no advice brings anything */
 #define LEAST_GAIN       0.005
 #define STRAGGLER        "straggler=median"
 #define MOST_UNEXPLAINED 2 /* times what the model says: a delay beyond is not explained by it */
+#define KNOWN_EXACTLY    0.999 /* of the gain: a least gain above it has no error */
 #define MOST_GAIN        3 /* times the share of the finding, and MORE_GAIN: beyond, no number */
 #define MORE_GAIN        0.05
 
 /* ------------------------------------------------------------------ the model of a rank */
 
-static bool is_too_large(const struct rp_trace *trace)
+/* Where changes are predicted, some ranks may stand for the others; else all models are held. */
+static bool is_too_large(const struct rp_trace *trace, bool changes)
 {
-    uint32_t ranks = trace->world_size > 0 ? (uint32_t)trace->world_size : 1;
+    uint32_t ranks = trace->world_size > 8 && !changes ? (uint32_t)trace->world_size : 8;
 
-    return trace->ev.n > MOST_EVENTS / (ranks > 8 ? ranks / 8 : 1);
+    return trace->ev.n > MOST_EVENTS / (ranks / 8);
 }
 
 static bool is_worth_it(const struct rp_trace *trace, const struct rp_report_part *p, bool changes)
@@ -42,8 +49,8 @@ static bool is_worth_it(const struct rp_trace *trace, const struct rp_report_par
 
     if (p->limited)
         return false;
-    if (!p->on_device) /* then only what a late rank costs is asked */
-        return p->recorded_steps && trace->world_size > 1;
+    if (!p->on_device)
+        return p->recorded_steps && (changes || trace->world_size > 1);
     return (changes && p->recorded_steps) || p->workload.with_stack ||
            (double)lost >= LEAST_LOST * (double)p->b.window_ns;
 }
@@ -56,7 +63,7 @@ enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct 
 
     if (!is_worth_it(trace, part, changes))
         return RP_OK;
-    part->too_large = is_too_large(trace);
+    part->too_large = is_too_large(trace, changes);
     if (part->too_large)
         return RP_OK;
     code = rp_sim_part_init(&part->sim, trace, arena, &why);
@@ -69,6 +76,36 @@ enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct 
     return code == RP_NOMEM ? rp_err_nomem(err, "simulating") : RP_OK;
 }
 
+static enum rp_code make_model(const struct rp_loaded *loaded, const struct rp_settings *settings,
+                               struct rp_rank_part *part, struct rp_err *err)
+{
+    struct rp_report_part *out = part->data;
+
+    if (rp_settings_flag(settings, "no-simulate"))
+        return RP_OK;
+    RP_TRY(rp_report_model(loaded->trace, true, &part->arena, out, err));
+    return out->modelled ? rp_sim_part_ask_model(&out->sim, loaded, NULL, err) : RP_OK;
+}
+
+static bool has_model(const void *data)
+{
+    return ((const struct rp_report_part *)data)->modelled;
+}
+
+static void drop_model(void *data)
+{
+    struct rp_report_part *part = data;
+
+    rp_sim_part_drop(&part->sim);
+    part->modelled = false;
+}
+
+const struct rp_rank_bulk rp_report_bulk = {.events_most = MOST_ALL_EVENTS,
+                                            .ranks_most = MOST_RANKS,
+                                            .has = has_model,
+                                            .drop = drop_model,
+                                            .make = make_model};
+
 /* ------------------------------------------------------------------ predictions */
 
 /* What the model says. */
@@ -78,6 +115,7 @@ struct numbers {
     struct rp_changes changes;
     struct rp_opportunities list;
     struct rp_sim_now now;
+    double absent; /* rp_worlds_absent */
 };
 
 static bool is_listed(const struct numbers *w, const char *text)
@@ -169,8 +207,12 @@ static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double 
     if (!best)
         return;
     change = (double)(best->alone_ns - w->now.unprofiled_ns) / (double)w->now.unprofiled_ns;
-    if ((t->look && change > -LEAST_GAIN) || -change > MOST_GAIN * share + MORE_GAIN)
+    if (t->look && change > -LEAST_GAIN)
         return;
+    if (-change > MOST_GAIN * share + MORE_GAIN) {
+        t->beyond = best->text;
+        return;
+    }
     t->what_if = best->text;
     if (change <= -RP_OPPORTUNITY_LEAST && !is_sure(w, best))
         return;
@@ -242,46 +284,47 @@ static void predict_finding(struct rp_arena *arena, struct rp_report_root *out, 
     sort_tries(f);
 }
 
-/* "about 1.01 s of 1.20 s a step" */
+/* "about 1.01 s of 1.20 s a step". Where ranks that were not given are waited for, the profiler may
+   cost less than it costs this one. */
 static void say_distortion(const struct rp_ranks *ranks, struct rp_arena *arena,
-                           const struct rp_sim_now *now, struct rp_report_root *out)
+                           const struct numbers *w, struct rp_report_root *out)
 {
-    out->unprofiled_ns = now->unprofiled_ns;
+    const struct rp_sim_now *now = &w->now;
+    const char *unit = rp_report_part_of(ranks, 0)->nsteps ? " a step" : "";
+
+    if (w->absent < RP_SIM_DISTORTED)
+        out->unprofiled_ns = now->unprofiled_ns;
     if (now->unprofiled_ns > now->step_ns || !rp_sim_is_distorted(now))
         return;
-    out->profiler_text = rp_arena_textf(
-        arena,
-        "without the profiler about %s of %s%s: idle time before launches is partly its cost",
-        rp_units_time(arena, now->unprofiled_ns), rp_units_time(arena, now->step_ns),
-        rp_report_part_of(ranks, 0)->nsteps ? " a step" : "");
+    out->profiler_text =
+        out->unprofiled_ns == RP_ABSENT_I64
+            ? rp_arena_textf(arena,
+                             "without the profiler between %s and %s%s, depending on ranks that "
+                             "were not given",
+                             rp_units_time(arena, now->unprofiled_ns),
+                             rp_units_time(arena, now->step_ns), unit)
+            : rp_arena_textf(arena,
+                             "without the profiler about %s of %s%s: idle time before launches is "
+                             "partly its cost",
+                             rp_units_time(arena, now->unprofiled_ns),
+                             rp_units_time(arena, now->step_ns), unit);
 }
 
-/* Whether ranks that were not given are waited for: the model does not know how much less that
-   would be with a change, or without the profiler. */
-static bool waits_for_absent(const struct rp_ranks *ranks)
+/* Whether every rank has a model that should have one; their parts. */
+static bool list_parts(const struct rp_ranks *ranks, const struct rp_sim_part **out, size_t *n)
 {
     size_t i;
 
-    for (i = 0; ranks->world_size > (int64_t)ranks->n && i < ranks->n; i++) {
-        const struct rp_breakdown *b = &rp_report_part_of(ranks, i)->b;
+    *n = ranks->chosen ? ranks->nchosen : ranks->n;
+    for (i = 0; i < *n; i++) {
+        const struct rp_report_part *part =
+            rp_report_part_of(ranks, ranks->chosen ? ranks->chosen[i] : i);
 
-        if ((double)b->exposed_comm_ns >= RP_SIM_DISTORTED * (double)b->window_ns)
-            return true;
-    }
-    return false;
-}
-
-/* Whether every rank has a model; their parts. */
-static bool list_parts(const struct rp_ranks *ranks, const struct rp_sim_part **out)
-{
-    size_t i;
-
-    for (i = 0; i < ranks->n; i++) {
-        if (!rp_report_part_of(ranks, i)->modelled)
+        if (!part->modelled)
             return false;
-        out[i] = &rp_report_part_of(ranks, i)->sim;
+        out[i] = &part->sim;
     }
-    return ranks->n && !waits_for_absent(ranks);
+    return *n;
 }
 
 /* What a late rank costs is one number, here and in 'simulate'. Where the model says much less than
@@ -323,6 +366,7 @@ static enum rp_code ask_worlds(struct rp_worlds *x, bool predictable, bool on_de
         .nmore = w->nmore, .more = w->more, .wants = on_device ? NULL : wants_none};
 
     w->now = (struct rp_sim_now){x->recorded_ns, x->simulated_ns, x->step_ns};
+    w->absent = rp_worlds_absent(x);
     *found = rp_sim_reproduces(&w->now);
     if (!*found || !predictable)
         return RP_OK;
@@ -339,13 +383,14 @@ static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *
     struct rp_err why = RP_ERR_INIT;
     struct rp_worlds x;
     enum rp_code code;
+    size_t n;
 
     *found = false;
     if (!parts)
         return rp_err_nomem(err, "simulating");
-    if (!list_parts(ranks, parts))
+    if (!list_parts(ranks, parts, &n))
         return RP_OK;
-    code = rp_worlds_init(&x, parts, ranks->n, NULL, &why);
+    code = rp_worlds_init(&x, parts, n, ranks->weights, &why);
     if (code == RP_OK)
         code = ask_worlds(&x, out->predictable, rp_report_part_of(ranks, 0)->on_device, arena, w,
                           found, &why);
@@ -368,14 +413,19 @@ static bool is_of(const char *text, const struct rp_whatif *row)
 }
 
 /* The finding that a change answers: the first whose advice it is; NULL: none. */
-static const char *finding_of(const struct rp_report_root *out, const struct rp_whatif *row)
+static const char *finding_of(const struct rp_report_root *out, const struct rp_whatif *row,
+                              bool *beyond)
 {
     size_t i, k;
 
     for (i = 0; i < out->nfindings; i++)
-        for (k = 0; k < out->findings[i].ntries; k++)
-            if (is_of(out->findings[i].tries[k].what_if, row))
+        for (k = 0; k < out->findings[i].ntries; k++) {
+            const struct rp_report_try *t = &out->findings[i].tries[k];
+
+            *beyond = is_of(t->beyond, row);
+            if (*beyond || is_of(t->what_if, row))
                 return out->findings[i].id;
+        }
     return NULL;
 }
 
@@ -387,6 +437,8 @@ static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
     out->opportunities = RP_ARENA_NEW(arena, struct rp_report_opportunity, w->list.n + 1);
     for (i = 0; i < w->list.n && out->opportunities; i++) {
         const struct rp_opportunity *o = &w->list.at[i];
+        bool beyond = false;
+        const char *finding = finding_of(out, o->row, &beyond);
 
         out->opportunities[out->nopportunities++] =
             (struct rp_report_opportunity){.what_if = o->what_if,
@@ -394,22 +446,41 @@ static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
                                            .gain_low_ns = o->gain_low_ns,
                                            .gain_high_ns = o->gain_high_ns,
                                            .step_ns = o->step_ns,
-                                           .finding = finding_of(out, o->row),
+                                           .finding = finding,
+                                           .beyond = beyond,
                                            .effort = o->effort,
                                            .apply = o->apply,
                                            .assumes = o->assumes};
     }
 }
 
-/* "cuda-graphs: 27.3 ms → 18.4 ms a step (-32.6 %, at least 8.1 ms less); answers launch-bound" */
+/* "cuda-graphs: 27.3 ms → 18.4 ms a step (-32.6 %, at least 8.1 ms less); answers launch-bound".
+   Of a prediction whose error is not known (one step, a profiler of unknown cost) no least gain is
+   stated. */
 static const char *help_text(struct rp_arena *arena, const struct rp_report_opportunity *o,
                              int64_t step_ns)
 {
-    return rp_arena_textf(arena, "%s: %s → %s a step (-%.1f %%, at least %s less)%s%s", o->what_if,
+    const char *least =
+        (double)o->gain_low_ns > KNOWN_EXACTLY * (double)o->gain_ns
+            ? ""
+            : rp_arena_textf(arena, ", at least %s less", rp_units_time(arena, o->gain_low_ns));
+
+    return rp_arena_textf(arena, "%s: %s → %s a step (-%.1f %%%s)%s%s%s", o->what_if,
                           rp_units_time(arena, step_ns), rp_units_time(arena, o->step_ns),
-                          100 * (double)o->gain_ns / (double)step_ns,
-                          rp_units_time(arena, o->gain_low_ns), o->finding ? "; answers " : "",
-                          o->finding ? o->finding : "");
+                          100 * (double)o->gain_ns / (double)step_ns, least,
+                          o->finding ? "; answers " : "", o->finding ? o->finding : "",
+                          o->beyond ? ", and hides other work of the host" : "");
+}
+
+/* Where no change can be predicted for what costs most, the reader is led to that. */
+static const char *no_help_text(struct rp_arena *arena, const struct rp_report_root *out)
+{
+    static const char none[] = "none of those that can be predicted brings 1 % of a step for sure";
+
+    if (!out->nfindings || out->findings[0].lost_ns <= 0)
+        return none;
+    return rp_arena_textf(arena, "%s; %s below costs most, %s%.1f %%", none, out->findings[0].id,
+                          out->findings[0].at_most ? "up to " : "", 100 * out->findings[0].share);
 }
 
 /* The three that would help most. */
@@ -420,8 +491,15 @@ static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp
 
     for (i = 0; i < out->nopportunities && i < sizeof lines / sizeof lines[0]; i++)
         *lines[i] = help_text(arena, &out->opportunities[i], w->now.unprofiled_ns);
-    if (!out->nopportunities && w->changes.n)
-        out->help_text = "none of those that can be predicted brings 1 % of a step for sure";
+    if (out->nopportunities || !w->changes.n)
+        return;
+    out->help_text =
+        w->absent < RP_SIM_DISTORTED
+            ? no_help_text(arena, out)
+            : rp_arena_textf(arena,
+                             "none is sure to bring 1 %% of a step: during %.1f %% of the time "
+                             "ranks that were not given may be waited for",
+                             100 * w->absent);
 }
 
 enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_chain *chain,
@@ -436,7 +514,7 @@ enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_cha
     list_what_ifs(arena, out, &w);
     RP_TRY(find_numbers(ranks, arena, out, &w, &found, err));
     if (found) {
-        say_distortion(ranks, arena, &w.now, out);
+        say_distortion(ranks, arena, &w, out);
         settle_straggler(out, &w);
         RP_TRY(rp_report_find_changes(ranks, chain, &w.list, arena, out, err));
     }

@@ -8,7 +8,6 @@
 #include "dataset/question.h"
 #include "explain/roofline/xla.h"
 #include "facts/trace_host.h"
-#include "sim/kernel_ratios.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +58,19 @@ static void fill_rank(struct rp_report_ctx *j, size_t r)
     rp_ns_add(&j->out->window_ns, p->b.window_ns);
 }
 
+/* How long a rank waits in collectives of its span. They are also recorded in steps without detail,
+   whose communication is not counted. */
+static int64_t wait_in_span(const struct rp_report_ctx *j, size_t r, int64_t comm_ns)
+{
+    const rp_interval_vec *waits = j->chain.waits ? &j->chain.waits[r] : NULL;
+    int64_t sum = 0;
+
+    for (size_t i = 0; waits && i < waits->n; i++)
+        if (waits->at[i].begin_ns < waits->at[i].end_ns)
+            rp_ns_add(&sum, rp_ns_between(waits->at[i].begin_ns, waits->at[i].end_ns));
+    return sum < comm_ns ? sum : comm_ns;
+}
+
 /* Without a device: the same for the span, without start-up. */
 static void fill_host_ranks(struct rp_report_ctx *j)
 {
@@ -69,10 +81,14 @@ static void fill_host_ranks(struct rp_report_ctx *j)
         const struct rp_breakdown *b = &rp_report_ctx_part(j, r)->whole;
 
         rows[r] = j->out->ranks[r];
-        rows[r].window_ns = b->window_ns;
         rows[r].compute_ns = b->compute_ns;
         rows[r].comm_ns = b->comm_ns;
+        rows[r].exposed_comm_ns = b->exposed_comm_ns;
         rows[r].idle_ns = b->idle_ns;
+        if (rows[r].wait_ns != RP_ABSENT_I64) {
+            rows[r].wait_ns = wait_in_span(j, r, b->comm_ns);
+            rows[r].transfer_ns = b->comm_ns - rows[r].wait_ns;
+        }
     }
     j->out->host_rank_rows = rows;
     j->out->nhost_rank_rows = rows ? j->n : 0;
@@ -125,6 +141,8 @@ static const char *pause_name(struct rp_report_ctx *j, int cause)
     static const char before[] = "no operator: ";
     const char *name = pause_names[cause];
 
+    if (cause == RP_PAUSE_NOTHING && rp_report_is_sampled(rp_report_ctx_part(j, 0)))
+        return "sampled code";
     if (rp_report_ctx_part(j, 0)->by_calls && !strncmp(name, before, sizeof before - 1))
         return cause == RP_PAUSE_SPAN ? "other calls" : name + sizeof before - 1;
     return rp_report_ctx_part(j, 0)->by_ranges && !strncmp(name, before, sizeof before - 1)
@@ -144,7 +162,9 @@ static void add_pauses(struct rp_report_ctx *j)
             rp_ns_add(&pause[c], rp_report_ctx_part(j, r)->pauses.ns[c]);
     for (c = 0; c < RP_PAUSES; c++)
         add_part(j, pause_name(j, c), pause[c],
-                 !rp_report_ctx_part(j, 0)->by_calls ? pause_docs[c]
+                 c == RP_PAUSE_NOTHING && rp_report_is_sampled(rp_report_ctx_part(j, 0))
+                     ? "no operator was recorded: see the lines below"
+                 : !rp_report_ctx_part(j, 0)->by_calls ? pause_docs[c]
                  : c == RP_PAUSE_SPAN    ? "MPI_Init, MPI_Finalize, and what returns at once"
                  : c == RP_PAUSE_NOTHING ? "before the first or after the last call"
                                          : pause_docs[c]);
@@ -384,8 +404,21 @@ static void fill_lost(struct rp_report_ctx *j)
                                     j->n > 1 ? " on average" : "")
                    : rp_arena_textf(j->arena, "%s recorded%s", rp_report_ctx_time(j, out->span_ns),
                                     j->n > 1 ? " on average" : "");
+    if (rp_report_has_only_transfers(rp_report_ctx_part(j, 0))) {
+        out->lost_text = rp_arena_textf(j->arena, "of %s, only transfers are known", whole);
+        return;
+    }
     if (rp_report_ctx_part(j, 0)->on_device) {
         out->lost_text = lost_text(j, whole);
+        return;
+    }
+    if (rp_report_is_sampled(rp_report_ctx_part(j, 0))) {
+        out->lost_text = rp_arena_textf(j->arena, "%s, without operators", whole);
+        return;
+    }
+    if (rp_report_knows_no_work(rp_report_ctx_part(j, 0))) {
+        out->lost_text =
+            rp_arena_textf(j->arena, "of %s, neither device work nor operators are known", whole);
         return;
     }
     comm = and_lost(j, "", "exposed communication", "");
@@ -409,6 +442,11 @@ static void fill_pace(struct rp_report_ctx *j)
     const char *who;
 
     j->out->collective_span_ns = c->ncollectives ? c->span_ns : RP_ABSENT_I64;
+    j->out->exposed_node_ns = j->out->exposed_between_ns = RP_ABSENT_I64;
+    if (c->ncollectives && !c->exposed_ns[RP_PLACE_UNKNOWN]) {
+        j->out->exposed_node_ns = c->exposed_ns[RP_PLACE_NODE];
+        j->out->exposed_between_ns = c->exposed_ns[RP_PLACE_BETWEEN];
+    }
     if (!c->ncollectives || j->n < 2)
         return;
     for (r = 0; r < j->n; r++) {
@@ -482,9 +520,10 @@ static void fill_look(struct rp_report_ctx *j)
         rp_report_look_tries(j->arena, f, &out->look[out->nlook - 1]);
     }
     rp_report_note_overlap(j);
-    if (!out->nfindings)
+    if (!out->nfindings && !rp_report_has_only_transfers(rp_report_ctx_part(j, 0)) &&
+        !rp_report_knows_no_work(rp_report_ctx_part(j, 0)))
         rp_report_add_note(j, "no finding costs more than 1 % of the time");
-    else if (out->nfindings > MOST_SHOWN)
+    if (out->nfindings > MOST_SHOWN)
         rp_report_add_note(j,
                            rp_arena_textf(j->arena, "%zu of %zu findings are shown: --json has all",
                                           (size_t)MOST_SHOWN, out->nfindings));
@@ -597,6 +636,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     rp_report_fill_found(&j);
     RP_TRY(rp_report_sum_phases(ranks, j.arena, out, err));
     fill_lost(&j);
+    RP_TRY(rp_report_join_samples(ranks, j.arena, out, err));
     RP_TRY(fill_waits(&j, err));
     fill_pace(&j);
     RP_TRY(rp_report_count_stalls(ranks, j.arena, out, err));
@@ -667,10 +707,7 @@ static enum rp_code report_rank_with(const struct rp_loaded *loaded, const struc
         RP_TRY(rp_report_measure_start(loaded->trace, out, err));
     if (wants_view(settings))
         RP_TRY(report_view(loaded, scope, settings, hints, part, err));
-    if (rp_settings_flag(settings, "no-simulate"))
-        return RP_OK;
-    RP_TRY(rp_report_model(loaded->trace, true, &part->arena, out, err));
-    return out->modelled ? rp_sim_part_ask_model(&out->sim, loaded, NULL, err) : RP_OK;
+    return rp_report_trim(out, err);
 }
 
 static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
@@ -705,7 +742,8 @@ static const struct rp_option options[] = {
      0},
     {"no-simulate", 0, RP_OPT_FLAG, NULL, NULL, "do not predict what the advice would bring", 0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL,
-     "also write a page for a browser: findings, timeline of all ranks, tables", 0},
+     "also write a page for a browser: findings, timeline of all ranks, a step with its kernels, tables",
+     0},
     {"svg", 0, RP_OPT_PATH, "FILE", NULL, "also write the timeline of all ranks as a picture", 0},
     RP_OPTION_END};
 
@@ -724,5 +762,8 @@ const struct rp_question_row rp_ask_report = {
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = options,
                  .type = &rp_report_type},
-    .ranks = {.part = &rp_report_part_type, .rank = report_rank, .join = report_join},
+    .ranks = {.part = &rp_report_part_type,
+              .bulk = &rp_report_bulk,
+              .rank = report_rank,
+              .join = report_join},
     .write = report_write};

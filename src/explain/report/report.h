@@ -10,11 +10,13 @@
  */
 #include "dataset/ranks.h"
 #include "explain/comm/late.h"
+#include "explain/comm/topology.h"
 #include "explain/idle/idle.h"
 #include "explain/idle/waits.h"
 #include "explain/report/speed.h"
 #include "explain/report/view.h"
 #include "explain/top/categories.h"
+#include "explain/top/stacks.h"
 #include "facts/attribution.h"
 #include "facts/collectives.h"
 #include "facts/host_calls.h"
@@ -119,6 +121,7 @@ enum rp_placed_kind {
     RP_PLACED_ALIGNMENT,   /* a size that is no multiple of what a vector holds */
     RP_PLACED_SMALL,       /* too small for a tile */
     RP_PLACED_PRECISION,   /* float32 outside of the matrix units */
+    RP_PLACED_PRODUCT,     /* a smaller product of the same format runs faster */
     RP_PLACED_CONVOLUTION, /* no reason is known, but other ways to do it are */
     RP_PLACED_KINDS
 };
@@ -169,6 +172,7 @@ struct rp_report_part {
     struct rp_report_pauses pauses; /* without device work */
     bool by_ranges;                 /* without operators: work is what runs in the user's ranges */
     bool by_calls;                  /* without ranges too: what runs between the recorded calls */
+    struct rp_stacks_part stacks;   /* without device work: of the samples, time on a processor */
     struct rp_host_waits waits;     /* in the span */
     struct rp_host_calls calls;
     int64_t late_ns;                  /* idle that began before the next work was launched */
@@ -215,6 +219,10 @@ enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope 
                             struct rp_report_part *out, struct rp_err *err);
 void rp_report_part_release(struct rp_report_part *part);
 
+/* Leaves of gaps and unions what the chain asks for (trim.c): sums between the edges of
+   collectives, and compute inside them. Of busy and kernels the difference stays, in busy. */
+enum rp_code rp_report_trim(struct rp_report_part *part, struct rp_err *err);
+
 /* Whether a host span counts as work where no device work was recorded. */
 bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e);
 
@@ -243,10 +251,11 @@ enum rp_code rp_report_check_device(const struct rp_work *work, const rp_gap_vec
                                     struct rp_err *err);
 
 /* The pauses of the segments around and between the intervals of `busy`; they add up to the idle
-   time. */
+   time. each: NULL, or gets them one by one, in time order; `cause` is that of a lane (view.h). */
 enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interval_vec *busy,
                                    const struct rp_segments *segments, struct rp_arena *arena,
-                                   struct rp_report_pauses *out, struct rp_err *err);
+                                   struct rp_report_pauses *out, rp_gap_vec *each,
+                                   struct rp_err *err);
 
 enum rp_code rp_report_measure_latency(const struct rp_trace *trace, struct rp_arena *arena,
                                        struct rp_report_latency *out, struct rp_err *err);
@@ -324,10 +333,22 @@ struct rp_report_try {
     double change_ratio;           /* NaN: not predicted */
     bool look;                     /* it says where to see more */
     const char *topic;             /* the what-if of its row, or NULL: the same advice elsewhere */
+    const char *beyond; /* a what-if that gains far more than the finding costs, so that it has no
+                           number here; or NULL */
+};
+
+/* Where a finding happens, for a timeline; not shown. */
+struct rp_report_where {
+    uint32_t causes;                   /* gaps of these causes: bits 1 << enum rp_gap_cause */
+    bool late, exposed;                /* collectives that a rank delayed; all of them */
+    const char *names[RP_PLACED_MOST]; /* events of these names, whole or short; or NULL */
+    int64_t rank;                      /* of names and of the step */
+    int64_t step;                      /* its number; RP_ABSENT_I64: none */
 };
 
 struct rp_report_finding {
     const char *id, *title, *hint;
+    struct rp_report_where where;
     int64_t lost_ns;
     int64_t compute_ns; /* of it, inside what counts as compute */
     double share;       /* of the span */
@@ -343,6 +364,7 @@ struct rp_report_opportunity {
     int64_t gain_ns, gain_low_ns, gain_high_ns, step_ns;
     int64_t effort;
     const char *apply, *assumes; /* apply: or NULL */
+    bool beyond;                 /* it gains more than the finding costs */
 };
 
 /* What kind of program was recorded: texts of struct rp_workload. */
@@ -361,18 +383,32 @@ struct rp_report_look {
     const char *heading, *why, *evidence, *first, *second, *third; /* the last three: what to try */
 };
 
+/* Where the threads of the host were, by samples of their stacks; summed over threads and ranks. */
+struct rp_report_sampled {
+    int64_t samples, ran_ns, waited_ns, wants_gil_ns; /* times: absent where samples only count */
+    size_t nlines;
+    struct rp_stacks_row *lines; /* with most time of their own on a processor */
+};
+extern const struct rp_type rp_report_sampled_type;
+
+/* Whether nothing was recorded that can be called work: no device work, operator, or range. */
+bool rp_report_knows_no_work(const struct rp_report_part *part);
+/* Whether all that is known of a rank's code is what was sampled. */
+bool rp_report_is_sampled(const struct rp_report_part *part);
+
 struct rp_report_root {
     size_t ndevices, ndevice_rows;
     struct rp_report_device_row *devices, *device_rows; /* rows: where a rank has several */
     const char *steps_text, *step_source, *step_mark;
     double step_share; /* of the device time: in steps */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
-    const char *profiler_text, *work_text, *speed_text;
+    const char *profiler_text, *work_text, *speed_text, *sampled_text;
     struct rp_report_speed speed;
     const char *help_text, *help2_text, *help3_text;
-    bool predictable;          /* by simulate: not shown */
-    int64_t unprofiled_ns;     /* absent: not known */
-    int64_t captured_launches; /* of a recording of captures */
+    bool predictable;                            /* by simulate: not shown */
+    int64_t unprofiled_ns;                       /* absent: not known */
+    int64_t captured_launches;                   /* of a recording of captures */
+    int64_t exposed_node_ns, exposed_between_ns; /* RP_ABSENT_I64: not known */
     int64_t window_ns, step_ns, lost_ns, needed_ns, span_ns, collective_span_ns, stall_count,
         stall_ns;
     size_t nstall_modes;
@@ -395,6 +431,9 @@ struct rp_report_root {
     size_t nopportunities;
     struct rp_report_opportunity *opportunities;
     struct rp_report_look *look;
+    struct rp_report_sampled sampled; /* of the host, without device work */
+    size_t nsampled_rows, nsampled_counts;
+    struct rp_stacks_row *sampled_rows, *sampled_counts; /* on the screen: one of the two */
     size_t nwaits, nwait_rows, nhost_rank_rows;
     struct rp_idle_wait *waits, *wait_rows; /* rows: on the screen */
     struct rp_report_rank *host_rank_rows;  /* on the screen, without a device */
@@ -402,7 +441,19 @@ struct rp_report_root {
     struct rp_report_view *view; /* NULL: neither a page nor a picture is asked for */
 };
 
+/* Fills the samples of all ranks, their line and their rows; nothing where there are none. */
+enum rp_code rp_report_join_samples(const struct rp_ranks *ranks, struct rp_arena *arena,
+                                    struct rp_report_root *out, struct rp_err *err);
+
 extern const struct rp_type rp_report_type, rp_report_part_type; /* fields.c */
+
+/* Whether only transfers of the device were recorded, or kept by a filter: then nothing is known
+   about the time between them. */
+static inline bool rp_report_has_only_transfers(const struct rp_report_part *p)
+{
+    return p->on_device && !p->whole.compute_ns && p->coverage.device_ns &&
+           !p->coverage.launched_ns;
+}
 
 static inline const struct rp_report_part *rp_report_part_of(const struct rp_ranks *ranks,
                                                              size_t rank)
@@ -439,27 +490,34 @@ struct rp_chain_rank {
     int64_t wait_ns, transfer_ns, last_count; /* as in docs/definitions.md, "Findings" */
     int64_t margin_ns;                        /* by how much it delayed the others, union in time */
     int64_t exposed_wait_ns;                  /* waiting while no compute ran */
+    int64_t stage_wait_ns;                    /* of that, for other stages of its pipeline */
     struct rp_late_sums lates;                /* why it arrived last */
 };
 
 struct rp_chain {
-    size_t ncollectives;              /* that were matched between ranks */
-    int64_t span_ns;                  /* from the first start to the last end of these */
-    bool beside;                      /* they run on the hosts, beside the devices */
-    size_t lead;                      /* the rank at the end of the chain */
-    bool contradict;                  /* the ranks' times contradict each other on any clocks */
-    const struct rp_clock *clocks;    /* by rank: how its times become those of the first */
-    bool clocks_differ;               /* they were moved, by up to apart_ns */
-    size_t ndoubtful;                 /* collectives whose last rank is not certain */
-    size_t nset;                      /* ranks whose clock was set during the recording */
-    int64_t apart_ns, uncertainty_ns; /* of the clocks */
-    int64_t cause_ns[RP_GAP_CAUSES];  /* idle on the chain */
-    int64_t transfer_ns;              /* exposed communication on the chain, without waiting */
-    int64_t copies_ns;                /* copies and memsets on it, while no kernel runs */
-    int64_t margin_ns;                /* by how much collectives on the chain were delayed */
-    struct rp_chain_rank *ranks;      /* one for each rank */
-    const rp_interval_vec *waits;     /* by rank, on its clock: waiting in collectives, in its span;
-                                         NULL: nothing was matched */
+    size_t ncollectives;                /* that were matched between ranks */
+    int64_t span_ns;                    /* from the first start to the last end of these */
+    bool beside;                        /* they run on the hosts, beside the devices */
+    size_t lead;                        /* the rank at the end of the chain */
+    bool contradict;                    /* the ranks' times contradict each other on any clocks */
+    const struct rp_clock *clocks;      /* by rank: how its times become those of the first */
+    bool clocks_differ;                 /* they were moved, by up to apart_ns */
+    size_t ndoubtful;                   /* collectives whose last rank is not certain */
+    size_t nset;                        /* ranks whose clock was set during the recording */
+    int64_t apart_ns, uncertainty_ns;   /* of the clocks */
+    int64_t cause_ns[RP_GAP_CAUSES];    /* idle on the chain */
+    int64_t transfer_ns;                /* exposed communication on the chain, without waiting */
+    int64_t copies_ns;                  /* copies and memsets on it, while no kernel runs */
+    int64_t margin_ns;                  /* by how much collectives on the chain were delayed */
+    const struct rp_pipe_stage *stages; /* by rank: its place in a pipeline; NULL: there is none */
+    int64_t bubble_ns;                  /* what a stage waits for other stages, the mean */
+    /* Transfer while no compute runs, by enum rp_place, the mean of the ranks; the time above what
+       slow links need; and the alarms. */
+    int64_t exposed_ns[RP_PLACES + 1], slow_ns;
+    const char *slow_link[RP_PLACES];
+    struct rp_chain_rank *ranks;  /* one for each rank */
+    const rp_interval_vec *waits; /* by rank, on its clock: waiting in collectives, in its span;
+                                     NULL: nothing was matched */
 };
 
 /* Allocates in the arena. */
@@ -485,6 +543,7 @@ const char *rp_report_late_text(struct rp_arena *arena, const char *cause, const
  */
 enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct rp_arena *arena,
                              struct rp_report_part *part, struct rp_err *err);
+extern const struct rp_rank_bulk rp_report_bulk; /* the models (dataset/bulk.h) */
 enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_chain *chain,
                                struct rp_arena *arena, struct rp_report_root *out,
                                struct rp_err *err);

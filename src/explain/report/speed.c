@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How much of the device is used. FLOPs are those of the recorded shapes (cost/op_cost.h), so work
- * that is done twice, as with checkpoints of activations, counts twice. A call that would exceed
- * the peak by more than measurement explains is not known: its shapes are not what its kernels
- * computed. Tokens are what is looked up in the largest table of embeddings, samples what the
- * convolution that reads the images reads.
+ * that is done twice, as with checkpoints of activations, counts twice. Tokens are what is looked
+ * up in the largest table of embeddings, samples what the convolution that reads the images reads.
+ * A program with several large tables (a picture from a text with three encoders, categories of a
+ * recommendation) does not process tokens, so that nothing is said of them.
  */
 #include "explain/report/speed.h"
 
@@ -14,11 +14,13 @@
 #include <math.h>
 #include <string.h>
 
-#define ABOVE_PEAK    1.05 /* of the peak: more is a wrong model */
 #define LEAST_KNOWN   0.5  /* of the time of products: with less nothing is said */
 #define ALL_KNOWN     0.95 /* with less it is a lower bound */
 #define LIGHT_KNOWN   0.8  /* of the device time: with less the speed of light is not said */
 #define MOST_CHANNELS 4    /* of images and latents */
+#define LARGE_TABLE   0.25 /* of the rows of the largest: positions have far fewer */
+#define SAME_STEP     0.1  /* of the step: a rate over all steps that differs by more says so */
+#define LEAST_SHOWN   0.0005
 
 /* ------------------------------------------------------------------ a rank */
 
@@ -34,7 +36,7 @@ static void add_call(struct rp_speed_sums *out, const struct rp_op_cost *cost,
                      const struct rp_cost_call *call, const struct rp_cost_peaks *peaks)
 {
     bool matrix = is_matrix(cost, call->category);
-    double compute = NAN, memory = NAN, taken = (double)call->device_ns * 1e-9;
+    double least;
 
     if (call->on_link || call->category == RP_CATEGORY_COMMUNICATION)
         return;
@@ -43,19 +45,32 @@ static void add_call(struct rp_speed_sums *out, const struct rp_op_cost *cost,
         rp_ns_add(&out->matrix_ns, call->device_ns);
     if (!rp_cost_is_known(cost) || call->is_part)
         return;
-    compute = rp_cost_compute_s(cost, peaks);
-    memory = rp_cost_memory_s(cost, peaks);
-    if (isnan(compute) && !matrix)
-        compute = 0;
-    if (isnan(compute) || isnan(memory) || compute > ABOVE_PEAK * taken)
+    least = rp_cost_least_s(call, cost, peaks);
+    if (isnan(least))
         return;
     rp_ns_add(&out->known_ns, call->device_ns);
-    out->least_s += fmin(fmax(compute, memory), taken); /* caches may be faster than the memory */
+    out->least_s += least;
     if (!matrix)
         return;
     rp_ns_add(&out->known_matrix_ns, call->device_ns);
-    out->matrix_s += compute;
+    out->matrix_s += rp_cost_compute_s(cost, peaks);
     out->flops_of[cost->type] += cost->flops;
+}
+
+static void add_lookup(struct rp_speed_sums *out, const struct rp_input_tensor *table, double n)
+{
+    bool same = table->dim[0] == out->table_rows && table->dim[1] == out->table_width;
+
+    if (same) {
+        out->tokens += n;
+    } else if (table->dim[0] > out->table_rows) {
+        out->other_rows = out->table_rows;
+        out->table_rows = table->dim[0];
+        out->table_width = table->dim[1];
+        out->tokens = n;
+    } else if (table->dim[0] > out->other_rows) {
+        out->other_rows = table->dim[0];
+    }
 }
 
 /* What enters the model: the tokens of the largest table, the images of convolutions of few
@@ -68,10 +83,7 @@ static void add_inputs(struct rp_speed_sums *out, const struct rp_inputs *in)
     if (!first || !second)
         return;
     if (strstr(in->name, "embedding") && first->ndims == 2 && second->ndims >= 2) {
-        if (first->dim[0] > out->table_rows)
-            out->table_rows = first->dim[0], out->tokens = 0;
-        if (first->dim[0] >= out->table_rows)
-            out->tokens += second->n;
+        add_lookup(out, first, second->n);
     } else if (first->ndims >= 4 && second->ndims == first->ndims &&
                first->dim[1] <= MOST_CHANNELS && second->dim[1] == first->dim[1]) {
         out->samples += first->dim[0];
@@ -145,6 +157,16 @@ static int main_format(const double flops[RP_NUMBERS])
     return best;
 }
 
+/* The tokens of a rank: as its server counted them, or as they are looked up. */
+static double tokens_of(const struct rp_speed_rank *rank)
+{
+    const struct rp_speed_sums *s = rank->sums;
+
+    if (rank->tokens > 0)
+        return rank->tokens;
+    return s->other_rows < LARGE_TABLE * s->table_rows ? s->tokens : 0;
+}
+
 static void add_ranks(const struct rp_speed_rank *ranks, size_t n, struct rp_speed_sums *all,
                       double *window_s, double *steps)
 {
@@ -163,7 +185,7 @@ static void add_ranks(const struct rp_speed_rank *ranks, size_t n, struct rp_spe
         rp_ns_add(&all->known_matrix_ns, s->known_matrix_ns);
         rp_ns_add(&all->device_ns, s->device_ns);
         rp_ns_add(&all->known_ns, s->known_ns);
-        all->tokens += ranks[r].tokens > 0 ? ranks[r].tokens : s->tokens;
+        all->tokens += tokens_of(&ranks[r]);
         all->samples += s->samples;
         *window_s += (double)(ranks[r].window_ns - s->earlier_ns) * 1e-9;
         *steps += ranks[r].steps;
@@ -223,36 +245,50 @@ struct rp_report_speed rp_report_speed_of(const struct rp_speed_rank *ranks, siz
 
 /* ------------------------------------------------------------------ on the screen */
 
+/* The rate is that of all steps: where the median step is another, this is said. */
 static const char *rate_text(struct rp_arena *arena, const char *before, double count, double rate,
-                             const char *what)
+                             int64_t step_ns, const char *what)
 {
+    bool same = step_ns <= 0 || fabs(count / rate * 1e9 / (double)step_ns - 1) <= SAME_STEP;
+
     if (isnan(count))
         return before;
-    return rp_arena_textf(arena, "%s%s%s %ss a step, %s a second", before, *before ? "; " : "",
+    return rp_arena_textf(arena, "%s%s%s %ss a step, %s a second%s", before, *before ? "; " : "",
                           rp_units_number(arena, (int64_t)(count + 0.5)), what,
-                          rp_units_number(arena, (int64_t)(rate + 0.5)));
+                          rp_units_number(arena, (int64_t)(rate + 0.5)),
+                          same ? "" : " over all steps");
+}
+
+/* "at least 9.3 % (about 18.5 % without the profiler)" */
+static const char *mfu_text(struct rp_arena *arena, const struct rp_report_speed *s,
+                            int64_t step_ns, int64_t unprofiled_ns)
+{
+    const char *least = s->known_share < ALL_KNOWN ? "at least " : "", *without = "";
+
+    if (s->mfu_share < LEAST_SHOWN)
+        return "below 0.1 %";
+    if (unprofiled_ns > 0 && step_ns > 0 && unprofiled_ns < step_ns - step_ns / 33)
+        without = rp_arena_textf(arena, " (about %.1f %% without the profiler)",
+                                 100 * s->mfu_share * (double)step_ns / (double)unprofiled_ns);
+    return rp_arena_textf(arena, "%s%.1f %%%s", least, 100 * s->mfu_share, without);
 }
 
 const char *rp_report_speed_text(const struct rp_report_speed *s, int64_t step_ns,
                                  int64_t unprofiled_ns, bool several_ranks, struct rp_arena *arena)
 {
-    const char *text = "", *without = "";
+    const char *text = "";
 
-    if (!isnan(s->mfu_share)) {
-        if (unprofiled_ns > 0 && step_ns > 0 && unprofiled_ns < step_ns - step_ns / 33)
-            without = rp_arena_textf(arena, " (about %.1f %% without the profiler)",
-                                     100 * s->mfu_share * (double)step_ns / (double)unprofiled_ns);
-        text = rp_arena_textf(arena, "MFU %s%.1f %%%s: %s a step, %s %s",
-                              s->known_share < ALL_KNOWN ? "at least " : "", 100 * s->mfu_share,
-                              without, rp_units_text(arena, s->flops, RP_UNIT_FLOP), s->format,
+    if (!isnan(s->mfu_share))
+        text = rp_arena_textf(arena, "MFU %s: %s a step, %s %s",
+                              mfu_text(arena, s, step_ns, unprofiled_ns),
+                              rp_units_text(arena, s->flops, RP_UNIT_FLOP), s->format,
                               rp_units_text(arena, s->peak_flops_per_s, RP_UNIT_FLOPS));
-    }
     if (s->light_ns != RP_ABSENT_I64)
         text = rp_arena_textf(arena, "%s%sat the device's peaks its work takes %s (%.1f %%)", text,
                               *text ? "; " : "", rp_units_time(arena, s->light_ns),
                               100 * s->light_share);
-    text = rate_text(arena, text, s->tokens, s->tokens_per_s, "token");
-    text = rate_text(arena, text, s->samples, s->samples_per_s, "sample");
+    text = rate_text(arena, text, s->tokens, s->tokens_per_s, step_ns, "token");
+    text = rate_text(arena, text, s->samples, s->samples_per_s, step_ns, "sample");
     if (several_ranks && *text)
         text = rp_arena_textf(arena, "%s; of a rank, on average", text);
     return *text ? text : NULL;

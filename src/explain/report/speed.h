@@ -17,7 +17,9 @@ struct rp_speed_sums {
     double least_s;                     /* the time of all known work at the peaks */
     int64_t matrix_ns, known_matrix_ns; /* device time of products and the like; with FLOPs */
     int64_t device_ns, known_ns;        /* of all work but communication; with FLOPs and bytes */
-    double table_rows, tokens, samples; /* rows: of the table that the tokens are looked up in */
+    double table_rows, table_width;     /* of the table that the tokens are looked up in */
+    double other_rows;                  /* of the largest table of another shape */
+    double tokens, samples;
     int64_t earlier_ns; /* of the span, before the first step's own work: left out */
 };
 

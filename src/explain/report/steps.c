@@ -62,6 +62,21 @@ static void say_unrecorded(struct rp_report_ctx *j)
         rp_report_ctx_time(j, out->unprofiled_ns), rp_report_ctx_time(j, out->step_ns));
 }
 
+static void note_without_detail(struct rp_report_ctx *j, const struct rp_report_part *p)
+{
+    const struct rp_outside *o = &p->outside;
+    const char *device =
+        o->device_steps
+            ? rp_arena_textf(j->arena, "; on the device %lld of them took %s each",
+                             (long long)o->device_steps, rp_report_ctx_time(j, o->device_ns))
+            : "";
+
+    rp_report_add_note(j, rp_arena_textf(j->arena,
+                                         "kernels and operators are those of %zu of %zu steps: the "
+                                         "others were recorded without detail%s",
+                                         p->nsteps - (size_t)o->without_detail, p->nsteps, device));
+}
+
 void rp_report_note_steps(struct rp_report_ctx *j)
 {
     const struct rp_report_part *p = rp_report_ctx_part(j, 0);
@@ -72,11 +87,7 @@ void rp_report_note_steps(struct rp_report_ctx *j)
     if (!p->nsteps && !rp_ranks_are_captures(j->ranks))
         hint_at_marks(j);
     if (o->without_detail)
-        rp_report_add_note(
-            j, rp_arena_textf(j->arena,
-                              "kernels and operators are those of %zu of %zu steps: the others "
-                              "were recorded without detail",
-                              p->nsteps - (size_t)o->without_detail, p->nsteps));
+        note_without_detail(j, p);
     rp_report_add_note(j, rp_outside_text(o, p->whole.window_ns, j->arena));
     say_unrecorded(j);
 }

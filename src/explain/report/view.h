@@ -41,9 +41,11 @@ enum rp_lane_state {
 struct rp_lane_piece {
     int64_t ns[RP_LANE_STATES]; /* they add up to its duration */
     uint8_t state;              /* of all of it, or RP_LANE_MIXED */
-    uint8_t cause; /* of idle, or of most of it: enum rp_gap_cause; RP_GAP_CAUSES: not known */
+    uint8_t cause; /* of idle, or of most of it: enum rp_gap_cause; RP_GAP_CAUSES: not known; from
+                      RP_LANE_PAUSES on enum rp_pause */
     uint8_t unused[6];
 };
+#define RP_LANE_PAUSES (RP_GAP_CAUSES + 1)
 
 struct rp_report_lane {
     int64_t device;        /* its number; RP_ABSENT_I64: not known */
@@ -91,6 +93,8 @@ struct rp_report_view {
     int64_t *step_at_ns;     /* begins of the steps of the answer, in their order, as at_ns */
     struct rp_view_top tops[RP_VIEW_TOPS]; /* and roof: for pages only, else without rows */
     struct rp_roof_root *roof;
+    const char *step_page, *step_text; /* a step with all its events, as a page in the page, and
+                                          which it is; NULL: none (src/view) */
 };
 
 /* What of `top` a view has: the words of --by, in the order of the tables. */

@@ -92,7 +92,8 @@ static bool add_work(struct roof_grouping *g, struct rp_roof_sums *s,
                      const struct rp_cost_call *call, double part, int64_t dur, uint32_t kernels)
 {
     const struct rp_op_cost *cost = &g->costs->costs.at[call->cost];
-    double compute, memory, least, latency = RP_ROOF_LATENCY_NS * 1e-9;
+    double least = rp_cost_is_known(cost) ? rp_cost_least_s(call, cost, &g->peaks) : NAN;
+    double latency = RP_ROOF_LATENCY_NS * 1e-9;
     enum rp_roof_bound bound;
 
     s->kernels += kernels;
@@ -104,16 +105,12 @@ static bool add_work(struct roof_grouping *g, struct rp_roof_sums *s,
     s->bytes += part * cost->bytes;
     if (call->on_link || !g->has_peaks)
         return false;
-    compute = rp_cost_compute_s(cost, &g->peaks);
-    memory = rp_cost_memory_s(cost, &g->peaks);
-    if (isnan(compute) && !cost->on_matrix)
-        compute = 0; /* a device whose vectors have no published peak */
-    if (isnan(compute))
+    if (isnan(least))
         return false;
-    least = compute > memory ? compute : memory;
-    bound = least < latency     ? RP_BOUND_LATENCY
-            : compute >= memory ? RP_BOUND_COMPUTE
-                                : RP_BOUND_MEMORY;
+    bound = least < latency ? RP_BOUND_LATENCY
+            : rp_cost_compute_s(cost, &g->peaks) >= rp_cost_memory_s(cost, &g->peaks)
+                ? RP_BOUND_COMPUTE
+                : RP_BOUND_MEMORY;
     s->rated_ns = rp_ns_sum(s->rated_ns, dur);
     s->bound_ns[bound] = rp_ns_sum(s->bound_ns[bound], dur);
     s->least_s += part * least;
@@ -396,8 +393,10 @@ enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_s
         code = rp_attribution_init(&owners, &work, err);
     if (code == RP_OK) {
         set_peaks(&g);
-        code = add_items(&g, err);
+        code = rp_cost_calls_limit(&calls, &costs, &g.peaks, err);
     }
+    if (code == RP_OK)
+        code = add_items(&g, err);
     rp_map_release(&g.groups);
     rp_arg_key_release(&g.hlo_op);
     rp_arg_key_release(&g.hlo_module);

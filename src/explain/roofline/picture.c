@@ -35,6 +35,14 @@ static bool has_place(const struct rp_roof_row *r)
            isfinite(r->flops_per_s);
 }
 
+/* What a cache makes faster than the memory is drawn at the memory's roof. */
+static double drawn_rate(const struct picture *p, const struct rp_roof_row *r)
+{
+    double roof = r->flops_per_byte * p->root->memory_bytes_per_s;
+
+    return roof < r->flops_per_s ? roof : r->flops_per_s;
+}
+
 static int longer_first(const void *pa, const void *pb)
 {
     const struct rp_roof_row *a = *(const struct rp_roof_row *const *)pa;
@@ -109,8 +117,8 @@ static void fit_axes(const struct picture *p, struct rp_plot *plot)
     for (size_t i = 0; i < p->nrows; i++) {
         low = fmin(low, p->rows[i]->flops_per_byte);
         high = fmax(high, p->rows[i]->flops_per_byte);
-        slow = fmin(slow, p->rows[i]->flops_per_s);
-        fast = fmax(fast, p->rows[i]->flops_per_s);
+        slow = fmin(slow, drawn_rate(p, p->rows[i]));
+        fast = fmax(fast, drawn_rate(p, p->rows[i]));
     }
     low = fmax(low, 1e-3);
     slow = fmax(slow, fast * 1e-7);
@@ -171,7 +179,7 @@ static void draw_dots(struct picture *p, struct rp_plot *plot)
         const struct rp_roof_row *r = p->rows[i];
 
         dots[i] = (struct rp_plot_dot){.x = r->flops_per_byte,
-                                       .y = r->flops_per_s,
+                                       .y = drawn_rate(p, r),
                                        .radius = 2.5 + 24 * sqrt(fmax(r->share, 0)),
                                        .colour = colour_of(r->category),
                                        .label = i < LABELLED ? r->label : NULL,
@@ -224,18 +232,24 @@ static void draw_picture(struct picture *p, struct rp_out *to)
     rp_svg_end(&svg);
 }
 
+void rp_roof_draw(const struct rp_roof_root *root, struct rp_arena *scratch, struct rp_out *to)
+{
+    struct picture picture = {.root = root, .arena = scratch};
+
+    choose_rows(&picture);
+    draw_picture(&picture, to);
+}
+
 enum rp_code rp_roof_write_picture(const struct rp_roof_root *root, const char *path,
                                    struct rp_err *err)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
-    struct picture picture = {.root = root, .arena = &scratch};
     enum rp_code code;
     struct rp_out *to;
 
     code = rp_out_open(path, &to, err);
     if (code == RP_OK) {
-        choose_rows(&picture);
-        draw_picture(&picture, to);
+        rp_roof_draw(root, &scratch, to);
         code = rp_arena_check(&scratch, "drawing a roofline", err);
         if (code == RP_OK)
             code = rp_out_close(to, err);

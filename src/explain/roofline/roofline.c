@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The question `roofline`: its options, and the rows of all ranks added up and ranked. */
 #include "explain/roofline/roofline.h"
+#include "draw/web.h"
 
 #include "base/order.h"
 #include "base/strtab.h"
@@ -472,11 +473,10 @@ static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
             rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
                            rp_units_number(arena, out->row_count));
     for (i = 0; i < out->nrows; i++)
-        cached = cached || out->rows[i].peak_share > 1.001;
+        cached = cached || out->rows[i].bytes_per_s > out->memory_bytes_per_s * 1.001;
     if (cached)
         out->notes[out->nnotes++] =
-            "above 100 % of the memory's peak: the data came from a cache; of arithmetic: the "
-            "operator computes less than its shapes say";
+            "faster than the memory: the data came from a cache, which counts as 100 % of the peak";
     out->summary = rp_arena_textf(
         arena, "%s, by %s%s; %s", out->device ? out->device : "unknown device", out->by,
         out->ranks > 1 ? ", all ranks together" : "", coverage_text(out, arena));
@@ -611,7 +611,7 @@ static enum rp_code roofline_join(const struct rp_ranks *ranks, const struct rp_
                         rp_settings_int(settings, "limit"), &result->arena, root, err));
     if (ranks->graphs && root->notes)
         root->notes[root->nnotes++] = ranks->graphs;
-    if (!rp_settings_has(settings, "svg"))
+    if (!rp_settings_has(settings, "svg") && !rp_settings_has(settings, "html"))
         return RP_OK;
     root->picture = RP_ARENA_NEW(&result->arena, struct rp_roof_root, 1);
     return root->picture ? rp_roof_join(parts, ranks->n, &options, rp_settings_text(settings, "by"),
@@ -619,13 +619,23 @@ static enum rp_code roofline_join(const struct rp_ranks *ranks, const struct rp_
                          : rp_err_nomem(err, "adding up ranks");
 }
 
+static void draw_page(void *user, struct rp_out *to)
+{
+    struct rp_result *result = user;
+
+    rp_roof_draw(((struct rp_roof_root *)result->root)->picture, &result->arena, to);
+}
+
 static enum rp_code roofline_write(const struct rp_settings *settings, struct rp_result *result,
                                    struct rp_err *err)
 {
-    const char *svg = rp_settings_text(settings, "svg");
+    const char *svg = rp_settings_text(settings, "svg"), *html = rp_settings_text(settings, "html");
+    struct rp_web_answer page = {
+        .result = result, .name = "roofline", .draw = draw_page, .user = result};
 
-    return svg ? rp_roof_write_picture(((struct rp_roof_root *)result->root)->picture, svg, err)
-               : RP_OK;
+    if (svg)
+        RP_TRY(rp_roof_write_picture(((struct rp_roof_root *)result->root)->picture, svg, err));
+    return html ? rp_web_write_answer(&page, html, err) : RP_OK;
 }
 
 static const struct rp_option roofline_options[] = {
@@ -638,6 +648,8 @@ static const struct rp_option roofline_options[] = {
     {"peak", 0, RP_OPT_TEXT, "flops=N,bytes=N", NULL,
      "these peaks, a second, instead of published ones; one of the two is enough", 0},
     {"svg", 0, RP_OPT_PATH, "FILE", NULL, "also write all rows below the roofs as a picture", 0},
+    {"html", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write a page for a browser: the picture and all tables", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
 

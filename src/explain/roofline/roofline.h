@@ -104,7 +104,11 @@ enum rp_code rp_roof_join(const struct rp_roof_part *const *parts, size_t nparts
                           const struct rp_roof_options *options, const char *by, int64_t limit,
                           struct rp_arena *arena, struct rp_roof_root *out, struct rp_err *err);
 
-/* Writes the known rows of an answer as dots below the roofs (picture.c). */
+/* Draws the known rows of an answer as dots below the roofs (picture.c); a failure sticks to the
+ * arena. */
+struct rp_out;
+void rp_roof_draw(const struct rp_roof_root *root, struct rp_arena *scratch, struct rp_out *to);
+/* The same into a file. */
 enum rp_code rp_roof_write_picture(const struct rp_roof_root *root, const char *path,
                                    struct rp_err *err);
 

@@ -5,8 +5,9 @@
  * to letters that kernels cannot have, and their program by its module and number.
  */
 #include "explain/roofline/xla.h"
-#include "base/text.h"
 
+#include "base/text.h"
+#include "cost/attention.h"
 #include "dataset/load_program.h"
 #include "formats/programs.h"
 #include "formats/xprof/programs.h"
@@ -137,6 +138,120 @@ static double convolution_flops(const struct rp_program *p, uint32_t op)
     return features > 0 ? 2 * elements_of(p, outputs) * elements_of(p, weights) / features : NAN;
 }
 
+/* ------------------------------------------------------------------ attention by a library */
+
+/* A whole number of at most 18 digits; `at` moves behind it. */
+static bool take_number(const char **at, const char *end, double *out)
+{
+    const char *digits = *at + (*at < end && **at == '-');
+    double value = 0;
+    int n = 0;
+
+    for (; digits + n < end && n < 18 && isdigit((unsigned char)digits[n]); n++)
+        value = value * 10 + (digits[n] - '0');
+    *out = digits > *at ? -value : value;
+    *at = digits + n;
+    return n > 0;
+}
+
+/* The number behind a key of a call's configuration, as in "attn_heads = 16 : i64". */
+static bool config_number(const struct rp_attr *config, const char *key, double *out)
+{
+    size_t n = strlen(key);
+    const char *begin = config->at, *end = begin + config->n, *at = begin;
+
+    while ((at = memmem(at, (size_t)(end - at), key, n)) != NULL) {
+        const char *value = at + n;
+        bool whole = at == begin || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+
+        at = value;
+        if (!whole || end - value < 4 || memcmp(value, " = ", 3) != 0)
+            continue;
+        value += 3;
+        return take_number(&value, end, out);
+    }
+    return false;
+}
+
+/* Transformer Engine names the shape in its call's configuration; masks of type 2 and 3 are causal
+   from the first key, 4 and 5 from the last. */
+static bool transformer_engine_shape(const struct rp_attr *config, struct rp_attention_shape *a,
+                                     double *pairs)
+{
+    double mask = 0, left = -1, right = -1;
+
+    if (!config_number(config, "input_batch", &a->sequences) ||
+        !config_number(config, "attn_heads", &a->heads) ||
+        !config_number(config, "num_gqa_groups", &a->kv_heads) ||
+        !config_number(config, "q_max_seqlen", &a->queries) ||
+        !config_number(config, "kv_max_seqlen", &a->keys))
+        return false;
+    if (!config_number(config, "qk_head_dim", &a->width) &&
+        !config_number(config, "head_dim", &a->width))
+        return false;
+    if (!config_number(config, "v_head_dim", &a->value_width))
+        a->value_width = a->width;
+    config_number(config, "mask_type", &mask);
+    config_number(config, "window_size_left", &left);
+    config_number(config, "window_size_right", &right);
+    if (mask >= 2)
+        right = 0;
+    *pairs =
+        rp_attention_pairs(a->queries, a->keys, mask >= 4 ? a->keys - a->queries : 0, left, right);
+    return true;
+}
+
+/* XLA's calls of cuDNN give the shape of the scores: [batch, heads, queries, keys]. */
+static bool cudnn_shape(const struct rp_program *p, uint32_t op, const struct rp_attr *config,
+                        struct rp_attention_shape *a, double *pairs)
+{
+    static const char key[] = "\"intermediate_tensor_shape\"", dims[] = "\"dimensions\"";
+    struct rp_ids operands = rp_op_operands(p, op);
+    const char *end = config->at + config->n;
+    const char *at = memmem(config->at, config->n, key, sizeof key - 1);
+    double of[4], size;
+    int i;
+
+    at = at ? memmem(at, (size_t)(end - at), dims, sizeof dims - 1) : NULL;
+    for (i = 0, at = at ? at + sizeof dims - 1 : NULL; at && i < 4; i++) {
+        while (at < end && !isdigit((unsigned char)*at) && *at != ']')
+            at++;
+        if (!take_number(&at, end, &of[i]) || of[i] <= 0)
+            return false;
+    }
+    if (!at || operands.n < 3)
+        return false;
+    size = of[0] * of[1] * of[2];
+    *a = (struct rp_attention_shape){.sequences = of[0],
+                                     .heads = of[1],
+                                     .queries = of[2],
+                                     .keys = of[3],
+                                     .width = elements_of(p, result_of(p, operands.at[0])) / size};
+    a->kv_heads = elements_of(p, result_of(p, operands.at[1])) / (of[0] * of[3] * a->width);
+    a->value_width = a->width;
+    *pairs = rp_attention_pairs(a->queries, a->keys, 0, -1,
+                                memmem(config->at, config->n, "CAUSAL", 6) ? 0 : -1);
+    return true;
+}
+
+static bool attention_cost(const struct rp_program *p, uint32_t op, struct rp_op_cost *cost)
+{
+    const struct rp_attr *config = rp_op_attr(p, op, RP_ATTR_BACKEND_CONFIG);
+    struct rp_ids operands = rp_op_operands(p, op);
+    struct rp_attention_shape a = {0};
+    uint8_t elem = operands.n ? result_of(p, operands.at[0])->elem : RP_ELEM_TUPLE;
+    double pairs;
+
+    if (!config || !rp_attr_is_bytes(config) ||
+        !(target_has(p, op, "fused_attn")
+              ? transformer_engine_shape(config, &a, &pairs)
+              : target_has(p, op, "fmha") && cudnn_shape(p, op, config, &a, &pairs)))
+        return false;
+    rp_attention_cost(&a, pairs, target_has(p, op, "ackward"), number_of(elem),
+                      rp_elem_bits(elem) / 8., cost);
+    return true;
+}
+
 /* The first product or convolution in an instruction or what it calls, or RP_NONE. */
 static uint32_t find_product(const struct rp_program *p, uint32_t op)
 {
@@ -174,7 +289,7 @@ static struct rp_op_cost cost_of(const struct rp_program *p, uint32_t op,
         if (cost.type == RP_NUMBER_FP32) /* XLA's default precision */
             cost.type = RP_NUMBER_TF32;
     }
-    if (p->code.at[op] != RP_OP_CUSTOM_CALL)
+    if (p->code.at[op] != RP_OP_CUSTOM_CALL || attention_cost(p, op, &cost))
         return cost;
     cost.flops = target_has(p, op, "cublas") ? product_flops(p, op)
                  : target_has(p, op, "conv") ? convolution_flops(p, op)

@@ -7,10 +7,10 @@
  */
 #include "explain/stalls/stalls.h"
 
-#include "base/hash.h"
-#include "facts/arg_keys.h"
+#include "explain/idle/sampled.h"
+#include "explain/report/advice.h"
 #include "facts/attribution.h"
-#include "facts/collective_args.h"
+#include "facts/call_work.h"
 #include "facts/host_signs.h"
 #include "facts/launches.h"
 #include "facts/outside.h"
@@ -19,95 +19,12 @@
 
 #define QUEUE_NEARLY_FULL 1000   /* of 1,024 launches: some in the queue were not recorded */
 #define COPY_SLACK_NS     200000 /* a call that waits for its copy returns so soon after it */
-#define LARGER            8      /* times as many elements */
 
 const char *const rp_stall_cause_names[RP_STALL_CAUSES] = {
 #define CAUSE_NAME(name, text, doc, hint) text,
     RP_STALL_CAUSE_MAP(CAUSE_NAME)
 #undef CAUSE_NAME
 };
-
-/* ------------------------------------------------------------------ sizes of inputs */
-
-/* What is usual for calls of a name. */
-struct usual_input {
-    int64_t elements, dur_ns; /* medians; elements 0: not recorded */
-};
-
-/* Sizes come from the argument "Input Dims" of PyTorch's operators. */
-struct input_sizes {
-    const struct rp_trace *t;
-    struct rp_arg_key dims;
-    struct rp_map names; /* string -> index into `usual` */
-    RP_VEC(struct usual_input) usual;
-    RP_VEC(int64_t) scratch;
-};
-
-int64_t rp_stalls_count_elements(const char *dims)
-{
-    int64_t sum, tensors;
-
-    return rp_coll_count_elements(dims, &sum, &tensors) ? sum : INT64_MAX;
-}
-
-static int64_t elements_of(const struct input_sizes *in, rp_event e)
-{
-    rp_str text;
-
-    return rp_arg_key_text(&in->dims, e, &text)
-               ? rp_stalls_count_elements(rp_trace_str(in->t, text))
-               : -1;
-}
-
-/* The median over calls of a name, of their elements or of their lengths. */
-static enum rp_code median_of_calls(struct input_sizes *in, rp_str name, bool of_elements,
-                                    int64_t *out, struct rp_err *err)
-{
-    const struct rp_events *ev = &in->t->ev;
-    rp_event e;
-
-    in->scratch.n = 0;
-    for (e = 0; e < ev->n; e++) {
-        int64_t n = ev->name[e] == name && ev->dur_ns[e] >= 0 ? elements_of(in, e) : -1;
-
-        if (n >= 0)
-            RP_TRY(rp_vec_push(&in->scratch, of_elements ? n : ev->dur_ns[e], err));
-    }
-    rp_ns_sort(in->scratch.at, in->scratch.n);
-    *out = in->scratch.n ? in->scratch.at[in->scratch.n / 2] : 0;
-    return RP_OK;
-}
-
-/* Whether the inputs of a call have LARGER times as many elements as the median call of its name,
-   or more, and at least a LARGER-th of what would explain its length. Linear in events for each new
-   name. */
-static enum rp_code inputs_are_larger(struct input_sizes *in, rp_event call, bool *out,
-                                      struct rp_err *err)
-{
-    rp_str name = in->t->ev.name[call];
-    uint32_t fresh = (uint32_t)in->usual.n, at;
-    struct usual_input usual = {0, 0};
-    int64_t elements;
-    double larger, longer;
-
-    *out = false;
-    if (in->dims.key == RP_NONE)
-        return RP_OK;
-    RP_TRY(rp_map_intern(&in->names, name, fresh, &at, err));
-    if (at == fresh) {
-        RP_TRY(median_of_calls(in, name, true, &usual.elements, err));
-        RP_TRY(median_of_calls(in, name, false, &usual.dur_ns, err));
-        RP_TRY(rp_vec_push(&in->usual, usual, err));
-    }
-    usual = in->usual.at[at];
-    elements = elements_of(in, call);
-    if (elements <= 0 || usual.elements <= 0 || usual.dur_ns <= 0)
-        return RP_OK;
-    larger = (double)elements / (double)usual.elements;
-    longer = (double)in->t->ev.dur_ns[call] / (double)usual.dur_ns;
-    *out = larger >= LARGER && larger >= longer / LARGER;
-    return RP_OK;
-}
 
 /* ------------------------------------------------------------------ what was recorded */
 
@@ -118,7 +35,7 @@ struct stall_ctx {
     struct rp_work w;
     struct rp_work_unions u;
     struct rp_queues q;
-    struct input_sizes inputs;
+    struct rp_call_work sizes;
     rp_interval_vec overhead;
     RP_VEC(uint32_t) item;        /* by event: the work it launched, or RP_NONE */
     RP_VEC(int64_t) first_call;   /* by string: the first start */
@@ -164,17 +81,23 @@ static enum rp_code note_first_uses(struct stall_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
-/* How long the device does nothing in a time that lies between its first and last work. */
+/* How long the device does nothing in a time that lies inside the steps, or between its first and
+   last work where that is longer. */
 static int64_t device_idle_in(const struct stall_ctx *ctx, int64_t begin_ns, int64_t end_ns)
 {
     const rp_interval_vec *all = &ctx->u.all;
+    const struct rp_trace *t = ctx->t;
+    struct rp_interval judged;
 
     if (!all->n)
         return 0;
-    if (begin_ns < all->at[0].begin_ns)
-        begin_ns = all->at[0].begin_ns;
-    if (end_ns > all->at[all->n - 1].end_ns)
-        end_ns = all->at[all->n - 1].end_ns;
+    judged = (struct rp_interval){all->at[0].begin_ns, all->at[all->n - 1].end_ns};
+    if (t->nsteps && t->steps[0].begin_ns < judged.begin_ns)
+        judged.begin_ns = t->steps[0].begin_ns;
+    if (t->nsteps && t->steps[t->nsteps - 1].end_ns > judged.end_ns)
+        judged.end_ns = t->steps[t->nsteps - 1].end_ns;
+    begin_ns = begin_ns > judged.begin_ns ? begin_ns : judged.begin_ns;
+    end_ns = end_ns < judged.end_ns ? end_ns : judged.end_ns;
     if (end_ns <= begin_ns)
         return 0;
     return rp_ns_between(rp_union_covers(all->at, all->n, begin_ns, end_ns),
@@ -299,7 +222,7 @@ static enum rp_code find_cause(struct stall_ctx *ctx, rp_event call, bool alloca
     else if (allocates)
         *cause = RP_STALL_ALLOCATION;
     else
-        RP_TRY(inputs_are_larger(&ctx->inputs, call, &larger, err));
+        RP_TRY(rp_call_has_more_work(&ctx->sizes, call, &larger, err));
     if (larger)
         *cause = RP_STALL_LARGER_INPUT;
     else if (*cause == RP_STALL_UNKNOWN && is_first_use(ctx, call))
@@ -337,6 +260,27 @@ static const char *thread_text(const struct stall_ctx *ctx, rp_event e)
                        : rp_arena_textf(ctx->arena, "%lld", (long long)track->native_id);
 }
 
+/* Where the thread was meanwhile, by samples of its stack. */
+static enum rp_code find_sampled(struct stall_ctx *ctx, rp_event call, struct rp_stall *out,
+                                 struct rp_err *err)
+{
+    const struct rp_sampled_place *place = NULL;
+    struct rp_sampled sampled;
+    enum rp_code code = rp_sampled_init(&sampled, ctx->t, err);
+
+    if (code == RP_OK)
+        code = rp_sampled_add(&sampled, 0, ctx->t->ev.track[call], ctx->t->ev.ts_ns[call],
+                              rp_event_end_ns(ctx->t, call), err);
+    if (code == RP_OK)
+        place = rp_sampled_main(&sampled, 0);
+    if (place)
+        out->sampled =
+            rp_arena_textf(ctx->arena, "%s%s", rp_sampled_text(&sampled, place, false, ctx->arena),
+                           rp_sampled_gil(&sampled, place, ctx->arena));
+    rp_sampled_release(&sampled);
+    return code;
+}
+
 static enum rp_code describe_call(struct stall_ctx *ctx, const struct rp_slow_call *slow,
                                   struct rp_stall *out, struct rp_err *err)
 {
@@ -358,7 +302,7 @@ static enum rp_code describe_call(struct stall_ctx *ctx, const struct rp_slow_ca
     RP_TRY(find_cause(ctx, e, allocates, &out->why, &during, err));
     if (during != RP_NONE && during != e)
         out->during = trace_text(ctx, ev->name[during]);
-    return RP_OK;
+    return find_sampled(ctx, e, out, err);
 }
 
 static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *scope,
@@ -375,7 +319,7 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
     RP_TRY(rp_work_init(&ctx->w, ctx->t, NULL, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(rp_queues_init(&ctx->q, &ctx->w, err));
-    RP_TRY(rp_arg_key_init_dims(&ctx->inputs.dims, ctx->t, err));
+    RP_TRY(rp_call_work_init(&ctx->sizes, ctx->t, err));
     RP_TRY(note_first_uses(ctx, err));
     out->on_device = ctx->w.items.n > 0;
     out->base_ns = ctx->t->has_base ? ctx->t->base_ns : 0;
@@ -387,22 +331,37 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
     return rp_arena_check(ctx->arena, "listing host calls", err);
 }
 
+/* What report advises where device memory is allocated and freed call by call. */
+static enum rp_code find_uncached(struct stall_ctx *ctx, struct rp_err *err)
+{
+    struct rp_advice advice[RP_ADVICE_MOST];
+    struct rp_workload workload;
+    size_t i;
+
+    for (i = 0; i < ctx->out->nlist && ctx->out->list[i].why != RP_STALL_ALLOCATION; i++)
+        ;
+    if (i == ctx->out->nlist)
+        return RP_OK;
+    RP_TRY(rp_workload_find(ctx->t, &workload, err));
+    if (workload.uncached && rp_advice_find(RP_FOUND_UNCACHED, &workload, advice))
+        ctx->out->uncached = advice[0].text;
+    return RP_OK;
+}
+
 enum rp_code rp_stalls_list_calls(const struct rp_trace *trace, const struct rp_scope *scope,
                                   int64_t floor_ns, struct rp_arena *arena,
                                   struct rp_stalls_part *out, struct rp_err *err)
 {
-    struct stall_ctx ctx = {.t = trace, .arena = arena, .out = out, .inputs = {.t = trace}};
+    struct stall_ctx ctx = {.t = trace, .arena = arena, .out = out};
     enum rp_code code;
 
-    rp_map_init(&ctx.inputs.names);
     code = list_calls(&ctx, scope, floor_ns, err);
+    if (code == RP_OK)
+        code = find_uncached(&ctx, err);
     rp_work_release(&ctx.w);
     rp_work_unions_release(&ctx.u);
     rp_queues_release(&ctx.q);
-    rp_arg_key_release(&ctx.inputs.dims);
-    rp_map_release(&ctx.inputs.names);
-    rp_vec_release(&ctx.inputs.usual);
-    rp_vec_release(&ctx.inputs.scratch);
+    rp_call_work_release(&ctx.sizes);
     rp_vec_release(&ctx.overhead);
     rp_vec_release(&ctx.item);
     rp_vec_release(&ctx.first_call);

@@ -82,6 +82,7 @@ static const struct rp_field stall_fields[] = {
     STALL(kind, STR, NONE, NULL, "operator, annotation, runtime, python …", 0),
     STALL(during, STR, NONE, NULL,
           "the span around it, or the call of another thread that blocked it, or null", 0),
+    STALL(sampled, STR, NONE, "in", "where most samples found its thread, or null", RP_SHORTEN),
     STALL(hint, STR, NONE, NULL, "what to try", 0),
     RP_FIELD_END};
 static const struct rp_type stall_type = {"stall", sizeof(struct rp_stall), stall_fields, NULL};
@@ -134,9 +135,10 @@ static const struct rp_type stalls_type = {"stalls", sizeof(struct rp_stalls_roo
 #define CALL(kind, member) RP_PART_##kind(struct rp_stall, member)
 
 static const struct rp_field call_fields[] = {
-    CALL(PLAIN, step),           CALL(TEXT, thread),    CALL(TEXT, name),    CALL(TEXT, kind),
-    CALL(TEXT, during),          CALL(PLAIN, begin_ns), CALL(PLAIN, dur_ns), CALL(PLAIN, self_ns),
-    CALL(PLAIN, device_idle_ns), CALL(PLAIN, group),    CALL(PLAIN, why),    RP_PART_END};
+    CALL(PLAIN, step),    CALL(TEXT, thread),          CALL(TEXT, name),      CALL(TEXT, kind),
+    CALL(TEXT, during),   CALL(TEXT, sampled),         CALL(PLAIN, begin_ns), CALL(PLAIN, dur_ns),
+    CALL(PLAIN, self_ns), CALL(PLAIN, device_idle_ns), CALL(PLAIN, group),    CALL(PLAIN, why),
+    RP_PART_END};
 static const struct rp_type call_type = {"call", sizeof(struct rp_stall), call_fields, NULL};
 
 static const struct rp_field part_fields[] = {
@@ -145,6 +147,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_stalls_part, on_device),
     RP_PART_PLAIN(struct rp_stalls_part, base_ns),
     RP_PART_TEXT(struct rp_stalls_part, outside),
+    RP_PART_TEXT(struct rp_stalls_part, uncached),
     RP_PART_END};
 static const struct rp_type part_type = {"stalls_part", sizeof(struct rp_stalls_part), part_fields,
                                          NULL};
@@ -168,6 +171,17 @@ struct stall_sums {
 static const struct rp_stalls_part *part_of(const struct stall_sums *j, size_t rank)
 {
     return j->ranks->parts[rank].data;
+}
+
+/* What to try against a cause; of allocations what report says, where it knows more. */
+static const char *hint_of(const struct stall_sums *j, uint8_t cause)
+{
+    size_t r;
+
+    for (r = 0; cause == RP_STALL_ALLOCATION && r < j->n; r++)
+        if (part_of(j, r)->uncached)
+            return part_of(j, r)->uncached;
+    return cause_hints[cause];
 }
 
 static const char *duration(const struct stall_sums *j, int64_t ns)
@@ -223,7 +237,7 @@ static enum rp_code find_stalls(struct stall_sums *j, struct rp_err *err)
         rp_stalls_find_together(j->stalls, j->place, j->nstalls, offset_ns, j->n, j->arena, err));
     for (i = 0; i < j->nstalls; i++) {
         j->stalls[i].cause = rp_stall_cause_names[j->stalls[i].why];
-        j->stalls[i].hint = cause_hints[j->stalls[i].why];
+        j->stalls[i].hint = hint_of(j, j->stalls[i].why);
     }
     return RP_OK;
 }
@@ -297,11 +311,12 @@ static void add_stall(struct rp_stall_row *row, const struct rp_stall *s)
         rp_ns_add(&row->device_idle_ns, s->device_idle_ns);
 }
 
-static void finish_row(struct stall_sums *j, struct rp_stall_row *row, const struct tally *t,
-                       uint32_t first)
+static enum rp_code finish_row(struct stall_sums *j, struct rp_stall_row *row,
+                               const struct tally *t, uint32_t first, struct rp_err *err)
 {
     struct rp_call_name *name = &j->names.at[j->stalls[first].group];
     bool named = !strcmp(j->out->by, "name");
+    const int64_t *times;
     int c, best = 0;
 
     for (c = 1; c < RP_STALL_CAUSES; c++)
@@ -312,11 +327,13 @@ static void finish_row(struct stall_sums *j, struct rp_stall_row *row, const str
     row->mostly = j->names.at[t->name].name;
     row->calls = row->median_ns = RP_ABSENT_I64;
     if (!named)
-        return;
+        return RP_OK;
     row->kind = j->stalls[first].kind;
     row->calls = (int64_t)name->count;
     row->median_ns = name->median_ns;
-    row->modes = modes_of(j, rp_call_times(&j->names, name), name->count, &row->nmodes);
+    RP_TRY(rp_call_times(&j->names, name, &times, err));
+    row->modes = modes_of(j, times, name->count, &row->nmodes);
+    return RP_OK;
 }
 
 RP_ORDER(by_total, struct rp_stall_row, RP_DOWN(total_ns), strcmp(a->name, b->name))
@@ -349,7 +366,7 @@ static enum rp_code make_rows(struct stall_sums *j, struct rp_err *err)
     if (!rows || !tally || !first)
         code = rp_err_nomem(err, "adding up stalls");
     for (i = 1; i < keys.n && code == RP_OK; i++) /* string 0 is "", which no key is */
-        finish_row(j, &rows[i], &tally[i], first[i]);
+        code = finish_row(j, &rows[i], &tally[i], first[i], err);
     j->out->nrows = code == RP_OK ? keys.n - 1 : 0;
     rp_strtab_release(&keys);
     RP_TRY(code);
@@ -439,7 +456,7 @@ static void fill_hints(struct stall_sums *j)
         j->out->hints[j->out->nhints++] =
             rp_arena_textf(j->arena, "%s (%lld, %s): %s. Try: %s", rp_stall_cause_names[best],
                            (long long)count[best], duration(j, cause_ns[best]), cause_docs[best],
-                           cause_hints[best]);
+                           hint_of(j, (uint8_t)best));
         cause_ns[best] = 0;
     }
 }

@@ -39,8 +39,8 @@
       "look at the machine, not at this call: too few cores (cgroup limits, affinity, other "      \
       "jobs), the GIL, page faults, or a monitoring tool that writes during the step")             \
     X(UNKNOWN, "unknown", "nothing in the trace explains it",                                      \
-      "sample the host during the run (perf sched, py-spy) for page faults, locks, preemption "    \
-      "and garbage collection; record with with_stack")
+      "'reprise record --with +sample' names the line in which the thread was; look for page "     \
+      "faults, locks, preemption (perf sched) and garbage collection")
 
 enum rp_stall_cause {
 #define RP_STALL_ENUM(name, text, doc, hint) RP_STALL_##name,
@@ -55,6 +55,7 @@ extern const char *const rp_stall_cause_names[RP_STALL_CAUSES];
 struct rp_stall {
     int64_t step; /* RP_ABSENT_I64 outside all steps */
     const char *thread, *name, *kind, *during;
+    const char *sampled; /* where its thread was, by samples, or NULL */
     int64_t begin_ns, dur_ns, self_ns, device_idle_ns;
     uint32_t group; /* its name: in the calls of its rank, after the join among all names */
     uint8_t why;    /* enum rp_stall_cause */
@@ -71,7 +72,8 @@ struct rp_stalls_part {
     struct rp_stall *list; /* one for each slow call, in their order */
     bool on_device;
     int64_t base_ns;
-    const char *outside; /* what of the recording does not count, or NULL */
+    const char *outside;  /* what of the recording does not count, or NULL */
+    const char *uncached; /* what to try where nothing caches device memory, or NULL */
 };
 
 struct rp_stall_mode {
@@ -108,9 +110,6 @@ struct rp_stalls_root {
 enum rp_code rp_stalls_list_calls(const struct rp_trace *trace, const struct rp_scope *scope,
                                   int64_t floor_ns, struct rp_arena *arena,
                                   struct rp_stalls_part *out, struct rp_err *err);
-
-/* The elements of all inputs in "[[16, 256], [], [8]]": the sum of the products. */
-int64_t rp_stalls_count_elements(const char *dims);
 
 /* A stall without a cause gets the cause `together` where in its middle another thread of its rank,
    or half of the other ranks, is stalled too. place[i] is the rank of stall i, offset_ns[rank]

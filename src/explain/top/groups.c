@@ -16,6 +16,7 @@
 #include "explain/top/top.h"
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/strtab.h"
 #include "explain/top/categories.h"
 #include "explain/top/spans.h"
@@ -26,6 +27,11 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+struct sample {
+    uint32_t group;
+    int64_t total_ns, self_ns;
+};
 
 struct grouping {
     const struct rp_trace *t;
@@ -47,11 +53,12 @@ struct grouping {
     RP_VEC(int64_t) thread; /* by track: time of what was launched inside its spans */
     RP_VEC(uint8_t) worker; /* by track: 0: not looked at; 1: no; 2: yes */
     RP_VEC(char) text;
+    RP_VEC(struct sample) samples;
 };
 
-static const char *const by_words[RP_TOP_BYS] = {"kernel",     "op",    "shape",  "module",
-                                                 "annotation", "phase", "stream", "python",
-                                                 "category",   "wait"};
+static const char *const by_words[RP_TOP_BYS] = {
+    "kernel", "op",       "shape", "module", "annotation", "phase", "stream",
+    "python", "category", "wait",  "stack",  "function",   "line"};
 static const char *const span_kinds[RP_TOP_BYS] = {NULL, "op", "op",     "module", "annotation",
                                                    NULL, NULL, "python", NULL,     "wait"};
 
@@ -123,7 +130,7 @@ static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name,
         uint32_t id = (uint32_t)g->out->groups.n;
         struct rp_top_group row = {
             rp_arena_copy(g->arena, rp_strtab_borrow(&g->names, id), rp_strtab_len(&g->names, id)),
-            kind, NULL, NULL};
+            kind, NULL, NULL, 0};
 
         row.category = row.name ? category_of_group(g, row.name) : NULL;
 
@@ -135,9 +142,9 @@ static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name,
 static enum rp_code add_sample(struct grouping *g, uint32_t group, int64_t total_ns,
                                int64_t self_ns, struct rp_err *err)
 {
-    struct rp_top_sample sample = {group, 0, total_ns, self_ns};
+    struct sample sample = {group, total_ns, self_ns};
 
-    return rp_vec_push(&g->out->samples, sample, err);
+    return rp_vec_push(&g->samples, sample, err);
 }
 
 /* What an item is, where the groups are phases or categories. */
@@ -482,7 +489,7 @@ static bool is_around_all(const struct grouping *g, rp_event e)
 static enum rp_code note_skipped(struct grouping *g, rp_event e, struct rp_err *err)
 {
     struct rp_top_group frame = {rp_arena_text(g->arena, rp_trace_str(g->t, g->t->ev.name[e])),
-                                 "python", NULL, NULL};
+                                 "python", NULL, NULL, 0};
 
     return rp_vec_push(&g->out->skipped, frame, err);
 }
@@ -554,6 +561,31 @@ static enum rp_code group_all(struct grouping *g, struct rp_err *err)
     return code;
 }
 
+RP_ORDER(by_group, struct sample, RP_UP(group), RP_UP(total_ns))
+
+/* Packs the times by group. */
+static enum rp_code pack_samples(struct grouping *g, struct rp_err *err)
+{
+    struct rp_top_part *out = g->out;
+    size_t i, group, begin = 0;
+
+    if (g->samples.n)
+        qsort(g->samples.at, g->samples.n, sizeof *g->samples.at, by_group);
+    RP_TRY(rp_vec_reserve(&g->total, g->samples.n + 1, err));
+    for (i = 0; i < g->samples.n; i++) {
+        const struct sample *s = &g->samples.at[i];
+
+        g->total.at[i] = s->total_ns;
+        rp_ns_add(&out->groups.at[s->group].self_ns, s->self_ns);
+    }
+    for (i = group = 0; group < out->groups.n; group++, begin = i) {
+        while (i < g->samples.n && g->samples.at[i].group == group)
+            i++;
+        RP_TRY(rp_time_lists_add(&out->times, g->total.at + begin, i - begin, err));
+    }
+    return RP_OK;
+}
+
 enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_scope *scope,
                                const struct rp_top_groups *want, struct rp_arena *arena,
                                struct rp_top_part *out, struct rp_err *err)
@@ -570,6 +602,8 @@ enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_sco
     rp_map_init(&g.groups);
     rp_map_init(&g.roll_of);
     code = group_all(&g, err);
+    if (code == RP_OK)
+        code = pack_samples(&g, err);
     rp_map_release(&g.groups);
     rp_map_release(&g.roll_of);
     rp_strtab_release(&g.names);
@@ -582,5 +616,6 @@ enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_sco
     rp_vec_release(&g.thread);
     rp_vec_release(&g.worker);
     rp_vec_release(&g.text);
+    rp_vec_release(&g.samples);
     return code;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statistics over the groups of all ranks. Samples are put together by group (counting sort), each
- * group is sorted, and percentiles are read off by the nearest-rank rule: exact, and a value that
- * was measured.
+ * Statistics over the groups of all ranks. One group after the other, the times of all ranks are
+ * unpacked and sorted, and percentiles are read off by the nearest-rank rule: exact, and a value
+ * that was measured.
  */
 #include "explain/top/top.h"
 
@@ -79,14 +79,14 @@ static const struct rp_field root_fields[] = {
 const struct rp_type rp_top_type = {"top", sizeof(struct rp_top_root), root_fields, "rows"};
 
 static const struct rp_field group_fields[] = {
-    RP_PART_TEXT(struct rp_top_group, name), RP_PART_TEXT(struct rp_top_group, kind),
-    RP_PART_TEXT(struct rp_top_group, row), RP_PART_TEXT(struct rp_top_group, category),
-    RP_PART_END};
+    RP_PART_TEXT(struct rp_top_group, name),     RP_PART_TEXT(struct rp_top_group, kind),
+    RP_PART_TEXT(struct rp_top_group, row),      RP_PART_TEXT(struct rp_top_group, category),
+    RP_PART_PLAIN(struct rp_top_group, self_ns), RP_PART_END};
 static const struct rp_type group_type = {"group", sizeof(struct rp_top_group), group_fields, NULL};
 
 static const struct rp_field part_fields[] = {
     RP_PART_VEC(struct rp_top_part, groups, &group_type),
-    RP_PART_PLAIN_VEC(struct rp_top_part, samples, struct rp_top_sample),
+    RP_PART_RECORD(struct rp_top_part, times, &rp_time_lists_type),
     RP_PART_VEC(struct rp_top_part, skipped, &group_type),
     RP_PART_PLAIN(struct rp_top_part, whole_ns),
     RP_PART_PLAIN(struct rp_top_part, covered_ns),
@@ -94,6 +94,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_RECORD(struct rp_top_part, tree, &rp_tree_part_type),
     RP_PART_RECORD(struct rp_top_part, focus, &rp_focus_part_type),
     RP_PART_RECORD(struct rp_top_part, counters, &rp_counters_part_type),
+    RP_PART_RECORD(struct rp_top_part, stacks, &rp_stacks_part_type),
     RP_PART_END};
 const struct rp_type rp_top_part_type = {"top_part", sizeof(struct rp_top_part), part_fields, NULL};
 
@@ -105,10 +106,10 @@ struct top_join {
     struct rp_strtab single; /* of what the rows add up, with the row in front */
     RP_VEC(struct rp_top_group) groups;
     RP_VEC(int64_t) modules; /* by group: different names in it */
-    RP_VEC(size_t) begin;    /* by group: its first value */
-    RP_VEC(int64_t) values;
+    RP_VEC(size_t) begin;    /* by group: its first list */
+    RP_VEC(struct rp_time_list) lists;
+    RP_VEC(int64_t) values; /* of one group */
     RP_VEC(int64_t) self;
-    RP_VEC(int64_t) count;
     RP_VEC(struct rp_top_row) rows;
 };
 
@@ -123,11 +124,11 @@ static int64_t deviation(const int64_t *v, size_t n, int64_t total)
     return (int64_t)llround(sqrt(sum / (double)n));
 }
 
-static void fill_row(struct rp_top_row *row, int64_t *v, size_t n, int64_t whole_ns)
+/* v: in ascending order. */
+static void fill_row(struct rp_top_row *row, const int64_t *v, size_t n, int64_t whole_ns)
 {
     size_t i;
 
-    rp_ns_sort(v, n);
     for (i = 0; i < n; i++)
         rp_ns_add(&row->total_ns, v[i]);
     row->count = (int64_t)n;
@@ -189,8 +190,9 @@ static uint32_t **map_all(struct top_join *j, const struct rp_top_part *const *p
     return to;
 }
 
-static enum rp_code gather_samples(struct top_join *j, const struct rp_top_part *const *parts,
-                                   size_t n, struct rp_err *err)
+/* Puts the lists of times together by group. */
+static enum rp_code gather_times(struct top_join *j, const struct rp_top_part *const *parts,
+                                 size_t n, struct rp_err *err)
 {
     uint32_t **to = map_all(j, parts, n, err);
     size_t p, i, total = 0, groups = j->groups.n;
@@ -199,25 +201,37 @@ static enum rp_code gather_samples(struct top_join *j, const struct rp_top_part 
         return rp_err_nomem(err, "adding up ranks");
     RP_TRY(rp_vec_reserve(&j->begin, groups + 2, err));
     RP_TRY(rp_vec_reserve(&j->self, groups + 1, err));
-    RP_TRY(rp_vec_reserve(&j->count, groups + 1, err));
     memset(j->begin.at, 0, (groups + 2) * sizeof *j->begin.at);
     memset(j->self.at, 0, groups * sizeof *j->self.at);
-    memset(j->count.at, 0, groups * sizeof *j->count.at);
-    for (p = 0; p < n; p++)
-        for (i = 0; i < parts[p]->samples.n; i++, total++)
-            j->begin.at[to[p][parts[p]->samples.at[i].group] + 1]++;
+    for (p = 0; p < n; p++) {
+        RP_TRY(rp_time_lists_check(&parts[p]->times, parts[p]->groups.n, err));
+        for (i = 0; i < parts[p]->groups.n; i++, total++) {
+            j->begin.at[to[p][i] + 2]++;
+            rp_ns_add(&j->self.at[to[p][i]], parts[p]->groups.at[i].self_ns);
+        }
+    }
     for (i = 0; i < groups; i++)
         j->begin.at[i + 1] += j->begin.at[i];
-    RP_TRY(rp_vec_reserve(&j->values, total + 1, err));
-    for (p = 0; p < n; p++)
-        for (i = 0; i < parts[p]->samples.n; i++) {
-            const struct rp_top_sample *s = &parts[p]->samples.at[i];
-            uint32_t g = to[p][s->group];
-
-            j->values.at[j->begin.at[g] + (size_t)j->count.at[g]++] = s->total_ns;
-            j->self.at[g] = rp_ns_sum(j->self.at[g], s->self_ns);
-        }
+    RP_TRY(rp_vec_reserve(&j->lists, total + 1, err));
+    for (p = 0; p < n; p++) /* begin[g + 1] goes from the first list of g to its end */
+        for (i = 0; i < parts[p]->groups.n; i++)
+            j->lists.at[j->begin.at[to[p][i] + 1]++] =
+                (struct rp_time_list){&parts[p]->times, (uint32_t)i};
     return RP_OK;
+}
+
+/* The times of a group in j->values. */
+static enum rp_code read_times(struct top_join *j, uint32_t group, struct rp_err *err)
+{
+    const struct rp_time_list *lists = j->lists.at + j->begin.at[group];
+    size_t i, n = j->begin.at[group + 1] - j->begin.at[group], count = 0;
+
+    for (i = 0; i < n; i++)
+        count += lists[i].of->count.at[lists[i].at];
+    j->values.n = 0;
+    RP_TRY(rp_vec_reserve(&j->values, count + 1, err));
+    j->values.n = count;
+    return rp_time_lists_join(lists, n, j->values.at, err);
 }
 
 static enum rp_code make_rows(struct top_join *j, int64_t whole_ns, struct rp_err *err)
@@ -232,11 +246,11 @@ static enum rp_code make_rows(struct top_join *j, int64_t whole_ns, struct rp_er
                                  .category = group->category,
                                  .modules = rolled ? j->modules.at[g] : RP_ABSENT_I64,
                                  .self_ns = j->self.at[g]};
-        size_t n = (size_t)j->count.at[g];
 
-        if (!n)
+        RP_TRY(read_times(j, g, err));
+        if (!j->values.n)
             continue;
-        fill_row(&row, j->values.at + j->begin.at[g], n, whole_ns);
+        fill_row(&row, j->values.at, j->values.n, whole_ns);
         RP_TRY(rp_vec_push(&j->rows, row, err));
     }
     return RP_OK;
@@ -439,7 +453,7 @@ enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, 
     if (code == RP_OK)
         code = join_skipped(parts, nparts, arena, out, err);
     if (code == RP_OK)
-        code = gather_samples(&j, parts, nparts, err);
+        code = gather_times(&j, parts, nparts, err);
     if (code == RP_OK)
         code = make_rows(&j, out->whole_ns, err);
     if (code == RP_OK) {
@@ -453,7 +467,7 @@ enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, 
     rp_vec_release(&j.begin);
     rp_vec_release(&j.values);
     rp_vec_release(&j.self);
-    rp_vec_release(&j.count);
+    rp_vec_release(&j.lists);
     rp_vec_release(&j.rows);
     return code;
 }
@@ -470,7 +484,7 @@ enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64
     if (code == RP_OK)
         code = rp_top_join(parts, 1, by, "total", most, arena, out, err);
     rp_vec_release(&part.groups);
-    rp_vec_release(&part.samples);
+    rp_time_lists_release(&part.times);
     rp_vec_release(&part.skipped);
     return code;
 }
@@ -527,6 +541,9 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
     struct rp_top_groups want = {.by = rp_top_by_of(rp_settings_text(settings, "by")),
                                  .flat = rp_settings_flag(settings, "flat"),
                                  .categories = rp_loaded_categories(loaded)};
+    struct rp_stacks_how how = {.width = rp_stacks_width_of(rp_settings_text(settings, "width")),
+                                .split = rp_stacks_split_of(rp_settings_text(settings, "split")),
+                                .in_order = rp_settings_has(settings, "html")};
     enum rp_tree_of of;
 
     if (focus)
@@ -544,6 +561,8 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
         rp_xla_names_release(&names);
         return code;
     }
+    if (want.by >= RP_TOP_STACK)
+        return rp_stacks_make(loaded->trace, scope, &how, &part->arena, &out->stacks, err);
     return rp_top_group_work(loaded->trace, scope, &want, &part->arena, out, err);
 }
 
@@ -599,6 +618,45 @@ static enum rp_code join_counters(const struct rp_top_part *const *tops, size_t 
     return RP_OK;
 }
 
+/* "rank 3"; of files that are no ranks of one run, the file. */
+static const char *rank_name(const struct rp_ranks *ranks, size_t i, struct rp_arena *arena)
+{
+    const char *path = ranks->parts[i].path, *slash = strrchr(path, '/');
+
+    return ranks->unrelated ? rp_arena_text(arena, slash && slash[1] ? slash + 1 : path)
+                            : rp_arena_textf(arena, "rank %d", (int)ranks->parts[i].number);
+}
+
+/* The rows with most time of their own come first: every total is below that of main. */
+static enum rp_code join_stacks(const struct rp_ranks *ranks, const struct rp_top_part *const *tops,
+                                const struct rp_settings *settings, struct rp_result *result,
+                                struct rp_err *err)
+{
+    const struct rp_stacks_part **parts =
+        RP_ARENA_NEW(&result->arena, const struct rp_stacks_part *, ranks->n + 1);
+    const char **names = RP_ARENA_NEW(&result->arena, const char *, ranks->n + 1);
+    struct rp_stacks_root *root = RP_ARENA_NEW(&result->arena, struct rp_stacks_root, 1);
+    struct rp_stacks_want want = {
+        .by = rp_settings_text(settings, "by"),
+        .sort = rp_settings_has(settings, "sort") ? rp_settings_text(settings, "sort") : "self",
+        .limit = rp_settings_int(settings, "limit"),
+        .html = rp_settings_text(settings, "html"),
+        .split_ranks =
+            rp_stacks_split_of(rp_settings_text(settings, "split")) == RP_STACKS_BY_RANK};
+
+    if (!parts || !root || !names)
+        return rp_err_nomem(err, "adding up stacks");
+    for (size_t i = 0; i < ranks->n; i++) {
+        parts[i] = &tops[i]->stacks;
+        names[i] = rank_name(ranks, i, &result->arena);
+    }
+    if (want.split_ranks || ranks->n > 1)
+        want.ranks = names;
+    result->type = &rp_stacks_type;
+    result->root = root;
+    return rp_stacks_join(parts, ranks->n, &want, &result->arena, root, err);
+}
+
 static enum rp_code join_focus(const struct rp_top_part *const *tops, size_t n,
                                const struct rp_settings *settings, struct rp_result *result,
                                struct rp_err *err)
@@ -625,6 +683,30 @@ static enum rp_code join_focus(const struct rp_top_part *const *tops, size_t n,
     return RP_OK;
 }
 
+/* An option that would be ignored is an error. */
+static enum rp_code check_stack_options(const struct rp_settings *settings, struct rp_err *err)
+{
+    static const char *const of_stacks[] = {"width", "split", "html"};
+    static const char *const others[] = {"tree", "focus", "counters", "counter-table"};
+    bool stacks = rp_top_by_of(rp_settings_text(settings, "by")) >= RP_TOP_STACK;
+    const char *other = NULL;
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (rp_settings_has(settings, others[i]))
+            other = others[i];
+    for (size_t i = 0; i < sizeof of_stacks / sizeof of_stacks[0]; i++) {
+        if (!rp_settings_has(settings, of_stacks[i]) || (stacks && !other))
+            continue;
+        if (other)
+            return rp_err_set(err, RP_USAGE, "'--%s' is about call stacks, '--%s' is not",
+                              of_stacks[i], other);
+        return rp_err_set(err, RP_USAGE,
+                          "'--%s' is about call stacks: add '--by stack', 'function' or 'line'",
+                          of_stacks[i]);
+    }
+    return RP_OK;
+}
+
 static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                              struct rp_result *result, struct rp_err *err)
 {
@@ -634,6 +716,7 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
 
     if (!parts)
         return rp_err_nomem(err, "adding up ranks");
+    RP_TRY(check_stack_options(settings, err));
     for (i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
     if (rp_settings_text(settings, "focus"))
@@ -642,6 +725,8 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
         return join_counters(parts, ranks->n, settings, result, err);
     if (rp_settings_flag(settings, "tree"))
         return join_tree(parts, ranks->n, settings, result, err);
+    if (rp_top_by_of(rp_settings_text(settings, "by")) >= RP_TOP_STACK)
+        return join_stacks(ranks, parts, settings, result, err);
     RP_TRY(rp_top_join(parts, ranks->n, rp_settings_text(settings, "by"),
                        rp_settings_text(settings, "sort"), rp_settings_int(settings, "limit"),
                        &result->arena, result->root, err));
@@ -652,7 +737,8 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
 static const struct rp_option top_options[] = {
     {"by", 'b', RP_OPT_CHOICE, RP_TOP_BY_WORDS, "kernel", "what the rows are", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
-    {"sort", 's', RP_OPT_CHOICE, RP_TOP_SORTS, "total", "sort key, largest first", 0},
+    {"sort", 's', RP_OPT_CHOICE, RP_TOP_SORTS, "total",
+     "sort key, largest first; of stacks, functions and lines self is the default", 0},
     {"flat", 0, RP_OPT_FLAG, NULL, NULL,
      "a row for each numbered module or annotation, and for Python frames around everything", 0},
     {"tree", 0, RP_OPT_FLAG, NULL, NULL,
@@ -665,6 +751,14 @@ static const struct rp_option top_options[] = {
      "hardware counters of kernels ('record --counters'), with operator and step", 0},
     {"counter-table", 0, RP_OPT_PATH, "FILE", NULL,
      "the same, from a CSV file of Radeon Compute Profiler, joined by the order of kernels", 0},
+    {"width", 0, RP_OPT_CHOICE, RP_STACKS_WIDTHS, "cpu",
+     "of stacks: time on a processor; also of waiting; of the device work launched in them; in "
+     "which the device is idle",
+     0},
+    {"split", 0, RP_OPT_CHOICE, RP_STACKS_SPLITS, NULL,
+     "of stacks: divide them by the thread, step or rank that they are of", 0},
+    {"html", 0, RP_OPT_PATH, "FILE", NULL,
+     "with '--by stack', 'function' or 'line': a page with a flame graph", 0},
     RP_RANK_OPTIONS,
     RP_OPTION_END};
 
@@ -681,6 +775,7 @@ const struct rp_question_row rp_ask_top = {
                      "reprise top --by op --sort self run/\tthe operators that launch it\n"
                      "reprise top --by shape --step 12 run/\tone step, by input shapes\n"
                      "reprise top --tree run/\tmodules, with what is inside them\n"
+                     "reprise top --by function profile.pb.gz\tfunctions of a sampled profile\n"
                      "reprise top --focus aten::bmm run/\twho calls it, with which shapes\n",
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = top_options,

@@ -9,7 +9,9 @@
 #include "base/vec.h"
 #include "explain/top/counters.h"
 #include "explain/top/focus.h"
+#include "explain/top/stacks.h"
 #include "explain/top/tree.h"
+#include "facts/time_lists.h"
 #include "facts/work.h"
 
 #include <reprise/result.h>
@@ -27,32 +29,33 @@ enum rp_top_by {
     RP_TOP_PYTHON,
     RP_TOP_CATEGORY,
     RP_TOP_WAIT,
+    RP_TOP_STACK, /* these three: samples of call stacks (stacks.h) */
+    RP_TOP_FUNCTION,
+    RP_TOP_LINE,
     RP_TOP_BYS
 };
-#define RP_TOP_BY_WORDS "kernel|op|shape|module|annotation|phase|stream|python|category|wait"
-#define RP_TOP_SORTS    "total|self|count|mean|p50|p99|max|std|name"
-
-struct rp_top_sample {
-    uint32_t group, unused; /* the last: 0, so that equal samples have equal bytes */
-    int64_t total_ns, self_ns;
-};
+#define RP_TOP_BY_WORDS \
+    "kernel|op|shape|module|annotation|phase|stream|python|category|wait|stack|function|line"
+#define RP_TOP_SORTS "total|self|count|mean|p50|p99|max|std|name"
 
 struct rp_top_group {
     const char *name, *kind;
     const char *row;      /* the row it is part of: "nn.Module: Layer_*"; NULL: one of its own */
     const char *category; /* of kernels and operators; NULL: of anything else */
+    int64_t self_ns;      /* of all its occurrences */
 };
 
 /* The part of a rank. */
 struct rp_top_part {
     RP_VEC(struct rp_top_group) groups;
-    RP_VEC(struct rp_top_sample) samples;
+    struct rp_time_lists times;          /* by group: nested spans included */
     RP_VEC(struct rp_top_group) skipped; /* Python frames around everything, outermost first */
     int64_t whole_ns, covered_ns;        /* time that was asked about; of it, in some group */
     bool on_host;                        /* no device work: times are those of host spans */
     struct rp_tree_part tree;            /* with --tree; the vectors above are empty then */
     struct rp_focus_part focus;          /* with --focus; the same */
     struct rp_counters_part counters;    /* with --counters; the same */
+    struct rp_stacks_part stacks;        /* by stack, function or line; the same */
 };
 
 struct rp_top_row {

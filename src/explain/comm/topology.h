@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_COMM_TOPOLOGY_H
+#define RP_EXPLAIN_COMM_TOPOLOGY_H
+/*
+ * Where collectives run, within a node or between nodes, and whether they get what the links there
+ * can carry (cost/links.h).
+ */
+#include "cost/links.h"
+#include "facts/rendezvous.h"
+
+enum rp_place { RP_PLACE_NODE, RP_PLACE_BETWEEN, RP_PLACES, RP_PLACE_UNKNOWN = RP_PLACES };
+extern const char *const rp_place_names[RP_PLACES + 1]; /* "node", "between", NULL */
+
+/* The large collectives at a place. */
+struct rp_place_use {
+    const struct rp_link *link;        /* of one device; NULL: not known */
+    size_t large, slow;                /* slow: they take several times what the link needs */
+    bool alarm;                        /* half of them or more are slow */
+    const struct rp_rendezvous *worst; /* of the slow ones, the longest */
+    double worst_bytes_per_s;          /* over its busiest link */
+    double worst_can;                  /* what that could carry */
+    int64_t worst_ns, worst_bytes;
+};
+
+struct rp_topology {
+    const struct rp_rendezvous_list *list;
+    const struct rp_collectives *const *ranks;
+    int64_t world_size;
+    const char *device; /* its name, or NULL */
+    bool one_process;   /* the participants are devices of one process */
+    struct rp_place_use at[RP_PLACES];
+};
+
+/* Unknown where hosts are not recorded and the job may have several, or ranks were not given. */
+enum rp_place rp_topology_place(const struct rp_topology *t, const struct rp_rendezvous *m);
+
+/* What the busiest link of a collective could carry, in bytes per second; 0: not known. Between
+   nodes all participants of a node together. */
+double rp_topology_can(const struct rp_topology *t, const struct rp_rendezvous *m);
+
+/* How much longer than its link needs it took, where the place has an alarm and it is slow. */
+int64_t rp_topology_excess(const struct rp_topology *t, const struct rp_rendezvous *m);
+
+/* Fills `at` from the rest. */
+void rp_topology_judge(struct rp_topology *t);
+
+/* "slow link: …", in the arena; NULL: no alarm at that place. */
+const char *rp_topology_text(const struct rp_topology *t, enum rp_place place,
+                             struct rp_arena *arena);
+
+#endif
