@@ -6,6 +6,7 @@
  */
 #include "cost/calls.h"
 
+#include "cost/models.h"
 #include "facts/attribution.h"
 #include "facts/collective_args.h"
 
@@ -477,4 +478,75 @@ void rp_cost_calls_release(struct rp_cost_calls *calls)
 {
     rp_vec_release(&calls->calls);
     rp_vec_release(&calls->of_item);
+}
+
+/* ------------------------------------------------------------------ what cannot be */
+
+#define ABOVE_PEAK   1.05  /* of a peak: more is no error of measurement */
+#define CACHE_FASTER 4     /* times the memory: the caches of today's devices are not faster */
+#define CACHE_BYTES  300e6 /* more than they hold */
+/* Of any device, where the peaks are not known. */
+#define ANY_FLOPS_PER_S 3e16
+#define ANY_BYTES_PER_S 1e14
+
+static bool is_impossible(const struct rp_cost_call *call, const struct rp_op_cost *cost,
+                          const struct rp_cost_peaks *peaks)
+{
+    double taken = (double)call->device_ns * 1e-9;
+    double compute = rp_cost_compute_s(cost, peaks), memory = rp_cost_memory_s(cost, peaks);
+
+    if (isnan(compute))
+        compute = cost->flops / ANY_FLOPS_PER_S;
+    if (isnan(memory))
+        return compute > ABOVE_PEAK * taken || cost->bytes > ANY_BYTES_PER_S * taken;
+    return compute > ABOVE_PEAK * taken || memory > CACHE_FASTER * taken ||
+           (memory > ABOVE_PEAK * taken && cost->bytes > CACHE_BYTES);
+}
+
+/* The cost `index` without its model: the same one for all calls that had it. */
+static enum rp_code unmodelled(struct rp_op_costs *costs, struct rp_map *made, uint32_t *index,
+                               struct rp_err *err)
+{
+    struct rp_op_cost none = costs->costs.at[*index];
+    uint32_t found = rp_map_get(made, *index), at = *index;
+
+    if (found == RP_MAP_NONE) {
+        none.flops = none.bytes = NAN;
+        none.missing = RP_ABOVE_PEAK;
+        RP_TRY(rp_op_cost_add(costs, &none, &found, err));
+        RP_TRY(rp_map_put(made, at, found, err));
+    }
+    *index = found;
+    return RP_OK;
+}
+
+enum rp_code rp_cost_calls_limit(struct rp_cost_calls *calls, struct rp_op_costs *costs,
+                                 const struct rp_cost_peaks *peaks, struct rp_err *err)
+{
+    struct rp_map made;
+    enum rp_code code = RP_OK;
+    size_t i;
+
+    rp_map_init(&made);
+    for (i = 0; i < calls->calls.n && code == RP_OK; i++) {
+        struct rp_cost_call *call = &calls->calls.at[i];
+        const struct rp_op_cost *cost = &costs->costs.at[call->cost];
+
+        if (!call->on_link && rp_cost_is_known(cost) && is_impossible(call, cost, peaks))
+            code = unmodelled(costs, &made, &call->cost, err);
+    }
+    rp_map_release(&made);
+    return code;
+}
+
+double rp_cost_least_s(const struct rp_cost_call *call, const struct rp_op_cost *cost,
+                       const struct rp_cost_peaks *peaks)
+{
+    double compute = rp_cost_compute_s(cost, peaks), memory = rp_cost_memory_s(cost, peaks);
+
+    if (isnan(compute) && !cost->on_matrix)
+        compute = 0; /* a device whose vectors have no published peak */
+    if (isnan(compute) || isnan(memory))
+        return NAN;
+    return fmin(fmax(compute, memory), (double)call->device_ns * 1e-9);
 }

@@ -43,4 +43,14 @@ enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *c
                                 struct rp_err *err);
 void rp_cost_calls_release(struct rp_cost_calls *calls);
 
+/* Takes the model away from calls that would have done more than the device can: their shapes are
+   not what their kernels computed, so that nothing may be added up or drawn from them. Data in a
+   cache may be faster than the memory; it is at its peak then (rp_cost_least_s). */
+enum rp_code rp_cost_calls_limit(struct rp_cost_calls *calls, struct rp_op_costs *costs,
+                                 const struct rp_cost_peaks *peaks, struct rp_err *err);
+
+/* The least time of a call on the device, at most what it took, in seconds; NAN: not known. */
+double rp_cost_least_s(const struct rp_cost_call *call, const struct rp_op_cost *cost,
+                       const struct rp_cost_peaks *peaks);
+
 #endif

@@ -8,7 +8,6 @@
 #include "base/limits.h"
 #include "io/lines.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #define MOST_ROWS 4096
@@ -45,7 +44,8 @@ static const uint8_t of_class[RP_NAME_COUNT] = {[RP_NAME_NONE] = RP_CATEGORY_OTH
                                                 [RP_NAME_SORT] = RP_CATEGORY_REDUCTION,
                                                 [RP_NAME_RNG] = RP_CATEGORY_ELEMENTWISE,
                                                 [RP_NAME_REDUCE] = RP_CATEGORY_REDUCTION,
-                                                [RP_NAME_ELEMENTWISE] = RP_CATEGORY_ELEMENTWISE};
+                                                [RP_NAME_ELEMENTWISE] = RP_CATEGORY_ELEMENTWISE,
+                                                [RP_NAME_LAYOUT] = RP_CATEGORY_LAYOUT};
 
 bool rp_category_by_name(const char *name, size_t len, enum rp_category *out)
 {
@@ -180,7 +180,7 @@ enum rp_category rp_category_of_class(enum rp_name_class name_class)
 bool rp_category_is_by_class(enum rp_name_class name_class)
 {
     return name_class == RP_NAME_COMM || name_class == RP_NAME_MEMCPY ||
-           name_class == RP_NAME_MEMSET;
+           name_class == RP_NAME_MEMSET || name_class == RP_NAME_LAYOUT;
 }
 
 bool rp_category_table_find(const struct rp_category_table *table, const char *op,
@@ -218,28 +218,20 @@ static enum rp_code parse_row(void *user, const char *path, size_t number, const
     struct rp_category_table *table = user;
     struct rp_category_row row = {0};
     enum rp_category category;
-    size_t word, rest;
+    struct rp_line_row words;
 
-    while (n && isspace((unsigned char)line[n - 1]))
-        n--;
-    for (; n && isspace((unsigned char)*line); line++, n--)
-        ;
-    if (!n || *line == '#')
+    if (!rp_line_split(line, n, &words))
         return RP_OK;
-    for (word = 0; word < n && !isspace((unsigned char)line[word]); word++)
-        ;
-    for (rest = word; rest < n && isspace((unsigned char)line[rest]); rest++)
-        ;
-    if (!rp_category_by_name(line, word, &category) || rest == n)
+    if (!rp_category_by_name(words.text, words.word, &category) || words.rest == words.n)
         return rp_err_set(err, RP_USAGE,
                           "'%s', line %zu: expected a category (matmul, attention, …, other) and "
                           "a pattern of names, not '%.*s'",
-                          path, number, n < 80 ? (int)n : 80, line);
+                          path, number, words.n < 80 ? (int)words.n : 80, words.text);
     if (table->rows.n == MOST_ROWS)
         return rp_err_set(err, RP_USAGE, "'%s', line %zu: more than %d patterns", path, number,
                           MOST_ROWS);
     row.category = (uint8_t)category;
-    row.pattern = rp_arena_copy(&table->arena, line + rest, n - rest);
+    row.pattern = rp_arena_copy(&table->arena, words.text + words.rest, words.n - words.rest);
     if (!row.pattern)
         return rp_err_nomem(err, "reading patterns of categories");
     return rp_vec_push(&table->rows, row, err);

@@ -32,7 +32,8 @@
     X(REDUCTION, "reduction", "sums, maxima, softmax and losses over it, scans, sorts, top-k") \
     X(EMBEDDING, "embedding", "lookups, gather and scatter")                                   \
     X(COMMUNICATION, "communication", "collectives and transfers between devices")             \
-    X(COPY, "copy", "copies, casts, fills, concatenation, changes of layout, caches")          \
+    X(COPY, "copy", "copies, casts, fills, concatenation, caches")                             \
+    X(LAYOUT, "layout", "changes of layout around convolutions, between NCHW and NHWC")        \
     X(OPTIMIZER, "optimizer", "updates of parameters")
 
 enum rp_category {

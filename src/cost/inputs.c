@@ -402,40 +402,83 @@ uint32_t rp_inputs_ints(const struct rp_inputs *in, uint32_t i, double *out, uin
 
 /* ------------------------------------------------------------------ batches of servers */
 
-/* One part of the batch. New token i of a sequence sees all but the tokens after it. */
-static bool add_sums(const char *at, struct rp_batch *out)
+/* Sums over the sequences of one part of the batch: of new tokens q, all tokens k, q * q, q * k. */
+enum { SUM_Q, SUM_K, SUM_QQ, SUM_QK, SUMS };
+static const char *const sum_words[SUMS] = {"sq", "sk", "sqsq", "sqsk"};
+
+/* New token i of a sequence sees all tokens but those after it. */
+static void add_part(const double sum[SUMS], struct rp_batch *out)
 {
-    static const char *const words[] = {"sq", "sk", "sqsq", "sqsk"};
-    double value[4];
+    bool one_each = sum[SUM_QK] == sum[SUM_K]; /* decoding: nothing comes after it */
+
+    out->tokens += sum[SUM_Q];
+    out->keys += sum[SUM_K];
+    out->pairs += sum[SUM_QK] - (one_each ? 0 : (sum[SUM_QQ] - sum[SUM_Q]) / 2);
+}
+
+/* vLLM: "sq10sk14sqsq58sqsk70". */
+static bool read_joined_sums(const char *at, double sum[SUMS])
+{
     char *end;
     int i;
 
-    for (i = 0; i < 4; i++) {
-        size_t n = strlen(words[i]);
+    for (i = 0; i < SUMS; i++) {
+        size_t n = strlen(sum_words[i]);
 
-        if (strncmp(at, words[i], n) != 0 || !isdigit((unsigned char)at[n]))
+        if (strncmp(at, sum_words[i], n) != 0 || !isdigit((unsigned char)at[n]))
             return false;
-        value[i] = strtod(at + n, &end);
+        sum[i] = strtod(at + n, &end);
         at = end;
     }
-    out->tokens += value[0];
-    out->keys += value[1];
-    out->pairs += value[3] - (value[2] - value[0]) / 2;
     return true;
+}
+
+/* The number of " key=12" in a name. */
+static bool read_keyed(const char *name, const char *prefix, const char *word, double *out)
+{
+    size_t np = strlen(prefix), nw = strlen(word);
+    const char *at;
+
+    for (at = strchr(name, ' '); at; at = strchr(at + 1, ' '))
+        if (!strncmp(at + 1, prefix, np) && !strncmp(at + 1 + np, word, nw) &&
+            at[1 + np + nw] == '=' && isdigit((unsigned char)at[2 + np + nw])) {
+            *out = strtod(at + 2 + np + nw, NULL);
+            return true;
+        }
+    return false;
+}
+
+/* SGLang: " c_sq=10 c_sk=14 c_sqsq=58 c_sqsk=70"; a batch of one part has its new tokens before. */
+static bool read_keyed_sums(const char *name, const char *prefix, const char *tokens,
+                            double sum[SUMS])
+{
+    int i;
+
+    for (i = SUM_K; i < SUMS; i++)
+        if (!read_keyed(name, prefix, sum_words[i], &sum[i]))
+            return false;
+    return read_keyed(name, prefix, sum_words[SUM_Q], &sum[SUM_Q]) ||
+           read_keyed(name, "", tokens, &sum[SUM_Q]);
 }
 
 bool rp_batch_parse(const char *name, struct rp_batch *out)
 {
-    static const char *const parts[] = {"context_", "generation_"};
+    static const struct {
+        const char *joined, *prefix, *tokens;
+    } parts[] = {{"context_", "c_", "toks"}, {"generation_", "g_", "bs"}};
     bool found = false;
     size_t i;
 
     for (i = 0; i < 2; i++) {
-        const char *at = strstr(name, parts[i]);
+        const char *at = strstr(name, parts[i].joined);
+        double sum[SUMS];
 
         at = at ? strchr(at, '(') : NULL;
-        if (at && add_sums(at + 1, out))
-            found = true;
+        if (at ? !read_joined_sums(at + 1, sum)
+               : !read_keyed_sums(name, parts[i].prefix, parts[i].tokens, sum))
+            continue;
+        add_part(sum, out);
+        found = true;
     }
     return found && out->tokens > 0;
 }

@@ -48,7 +48,7 @@ struct rp_inputs {
     RP_VEC(struct rp_input_tensor) parts;
     uint8_t hint;          /* enum rp_number: what the name of its kernel says */
     float hint_size;       /* bytes of an element, from the same; 0: it says nothing */
-    struct rp_batch batch; /* of the step of a server around it */
+    struct rp_batch batch; /* of a server, around it */
 };
 
 /* Texts may be NULL: not recorded. Everything points into them. Release `in` when done; it may be
@@ -75,9 +75,10 @@ bool rp_inputs_flag(const struct rp_inputs *in, uint32_t i);
 uint32_t rp_inputs_ints(const struct rp_inputs *in, uint32_t i, double *out, uint32_t cap);
 bool rp_inputs_word(const struct rp_inputs *in, uint32_t i, const char *word);
 
-/* Reads "context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)"
-   in the name of a step of vLLM: sums over sequences of new tokens q and all tokens k, of q * q and
-   of q * k. False: the name has no such sums. */
+/* Adds the sums that the mark of a server's step names: of vLLM
+   "context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)", of
+   SGLang "step[EXTEND bs=1 toks=1025 c_sqsq=1050625 c_sqsk=1050625 c_sk=1025]". False: it names
+   none. */
 bool rp_batch_parse(const char *name, struct rp_batch *out);
 
 static inline double rp_input_bytes(const struct rp_input_tensor *t)

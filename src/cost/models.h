@@ -28,6 +28,7 @@ const struct rp_cost_model *rp_cost_model_of(const char *name);
 #define RP_NO_TYPES     "the types of its inputs were not recorded"
 #define RP_NO_ARGUMENTS "its arguments were not recorded"
 #define RP_NO_LIST      "the tensors in its lists were not recorded"
+#define RP_ABOVE_PEAK   "by its shapes it would exceed what the device can do"
 #define RP_NO_LENGTHS   "the lengths of its sequences were not recorded"
 #define RP_NO_INDICES   "its indices were not recorded"
 #define RP_ODD_SHAPES   "its shapes are not those of this operator"

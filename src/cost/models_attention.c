@@ -5,9 +5,10 @@
  * number and all tokens are known, and equal lengths are assumed. Queries, keys, values and result
  * move once, in the backward pass also their gradients.
  */
+#include "cost/attention.h"
 #include "cost/models.h"
 
-enum { HEADS_FIRST, TOKENS_FIRST };
+enum { HEADS_FIRST, TOKENS_FIRST, LAYOUT_AT };
 enum { TOP, BOTTOM, TYPE };
 
 static const struct attention_signature {
@@ -16,11 +17,6 @@ static const struct attention_signature {
 } signatures[] = {
 #define RP_ATTENTION(id, ...) [RP_ATTENTION_##id] = {__VA_ARGS__},
 #include "cost/attention.def"
-};
-
-struct attention_shape {
-    double sequences, heads, kv_heads, queries, keys; /* queries and keys: of one sequence */
-    double width, value_width;
 };
 
 static double clamp(double x, double low, double high)
@@ -37,9 +33,7 @@ static double clamped_sum(double n, double shift, double most)
     return between * (none + n - full - 1 + 2 * shift) / 2 + full * most;
 }
 
-/* Pairs of one sequence and head: query i sees the keys from i + offset - left to i + offset +
-   right; a negative number is no limit. */
-static double visible_pairs(double queries, double keys, double offset, double left, double right)
+double rp_attention_pairs(double queries, double keys, double offset, double left, double right)
 {
     double up_to = right < 0 ? queries * keys : clamped_sum(queries, offset + right + 1, keys);
     double before = left < 0 ? 0 : clamped_sum(queries, offset - left, keys);
@@ -47,29 +41,40 @@ static double visible_pairs(double queries, double keys, double offset, double l
     return up_to > before ? up_to - before : 0;
 }
 
-static const char *set_attention(const struct attention_shape *a, double pairs, bool backward,
-                                 const struct rp_input_tensor *q, struct rp_op_cost *out)
+void rp_attention_cost(const struct rp_attention_shape *a, double pairs, bool backward,
+                       enum rp_number type, double size, struct rp_op_cost *out)
 {
     double each =
         backward ? 2 * (3 * a->width + 2 * a->value_width) : 2 * (a->width + a->value_width);
     double qs = a->sequences * a->queries * a->heads, ks = a->sequences * a->keys * a->kv_heads;
     double read = qs * a->width + ks * (a->width + a->value_width), result = qs * a->value_width;
 
+    out->flops = a->sequences * a->heads * pairs * each;
+    out->bytes = size * (backward ? 2 * read + 2 * result : read + result);
+    out->type = (uint8_t)type;
+    out->on_matrix = true;
+}
+
+static const char *set_attention(const struct rp_attention_shape *a, double pairs, bool backward,
+                                 const struct rp_input_tensor *q, struct rp_op_cost *out)
+{
     if (q->size <= 0)
         return RP_NO_TYPES;
-    out->flops = a->sequences * a->heads * pairs * each;
-    out->bytes = (double)q->size * (backward ? 2 * read + 2 * result : read + result);
-    out->type = q->type;
-    out->on_matrix = true;
+    rp_attention_cost(a, pairs, backward, (enum rp_number)q->type, (double)q->size, out);
     return NULL;
 }
 
-static const char *shape_batches(const struct attention_signature *s,
+static const char *shape_batches(const struct rp_inputs *in, const struct attention_signature *s,
                                  const struct rp_input_tensor *q, const struct rp_input_tensor *k,
-                                 const struct rp_input_tensor *v, struct attention_shape *a)
+                                 const struct rp_input_tensor *v, struct rp_attention_shape *a)
 {
-    uint32_t heads = s->layout == HEADS_FIRST ? 2 : 1, tokens = 3 - heads;
+    double first = s->layout == HEADS_FIRST;
+    uint32_t heads, tokens;
 
+    if (s->layout >= LAYOUT_AT && !rp_inputs_int(in, (uint32_t)(s->layout - LAYOUT_AT), &first))
+        return RP_NO_ARGUMENTS;
+    heads = first > 0 ? 2 : 1;
+    tokens = 3 - heads;
     if (q->ndims < 4 || k->ndims != q->ndims || v->ndims != q->ndims)
         return RP_ODD_SHAPES;
     a->heads = rp_input_last(q, heads);
@@ -77,7 +82,7 @@ static const char *shape_batches(const struct attention_signature *s,
     a->queries = rp_input_last(q, tokens);
     a->keys = rp_input_last(k, tokens);
     a->width = rp_input_last(q, 0);
-    a->value_width = rp_input_last(v, 0);
+    a->value_width = s->layout >= LAYOUT_AT ? a->width : rp_input_last(v, 0);
     if (a->heads <= 0 || a->queries <= 0 || a->width <= 0)
         return RP_ODD_SHAPES;
     a->sequences = q->n / (a->heads * a->queries * a->width);
@@ -87,7 +92,7 @@ static const char *shape_batches(const struct attention_signature *s,
 /* [tokens, heads, width], with the ends of the sequences. */
 static const char *shape_packed(const struct rp_inputs *in, const struct attention_signature *s,
                                 const struct rp_input_tensor *q, const struct rp_input_tensor *k,
-                                const struct rp_input_tensor *v, struct attention_shape *a)
+                                const struct rp_input_tensor *v, struct rp_attention_shape *a)
 {
     const struct rp_input_tensor *ends =
         s->ends >= 0 ? rp_inputs_tensor(in, (uint32_t)s->ends) : NULL;
@@ -120,12 +125,12 @@ const char *rp_model_attention(const struct rp_inputs *in, int arg, struct rp_op
                                  *k = rp_inputs_tensor(in, (uint32_t)s->q + 1),
                                  *v = rp_inputs_tensor(in, (uint32_t)s->q + 2), *mask;
     double left = -1, right = -1, offset = 0, type = 0;
-    struct attention_shape a = {0};
+    struct rp_attention_shape a = {0};
     const char *missing;
 
     if (!q || !k || !v)
         return RP_NO_SHAPES;
-    missing = q->ndims == 3 ? shape_packed(in, s, q, k, v, &a) : shape_batches(s, q, k, v, &a);
+    missing = q->ndims == 3 ? shape_packed(in, s, q, k, v, &a) : shape_batches(in, s, q, k, v, &a);
     if (missing)
         return missing;
     if (s->window >= 0 && (!rp_inputs_int(in, (uint32_t)s->window, &left) ||
@@ -137,8 +142,8 @@ const char *rp_model_attention(const struct rp_inputs *in, int arg, struct rp_op
         offset = type == 2 ? a.keys - a.queries : 0;
     if (type > 0 || (s->corner != TYPE && rp_inputs_flag(in, (uint32_t)s->causal)))
         right = 0;
-    missing = set_attention(&a, visible_pairs(a.queries, a.keys, offset, left, right), s->backward,
-                            q, out);
+    missing = set_attention(&a, rp_attention_pairs(a.queries, a.keys, offset, left, right),
+                            s->backward, q, out);
     mask = s->mask >= 0 ? rp_inputs_tensor(in, (uint32_t)s->mask) : NULL;
     if (!missing && mask)
         out->bytes += rp_input_bytes(mask);
@@ -152,7 +157,7 @@ const char *rp_model_served_attention(const struct rp_inputs *in, int arg, struc
     const struct rp_input_tensor *q = rp_inputs_tensor(in, (uint32_t)arg),
                                  *k = rp_inputs_tensor(in, (uint32_t)arg + 1);
     const struct rp_batch *b = &in->batch;
-    struct attention_shape a = {.sequences = 1};
+    struct rp_attention_shape a = {.sequences = 1};
 
     if (!q || !k)
         return RP_NO_SHAPES;
@@ -170,5 +175,5 @@ const char *rp_model_served_attention(const struct rp_inputs *in, int arg, struc
         return RP_NO_LENGTHS;
     a.sequences = b->requests;
     a.queries = a.keys = q->dim[0] / a.sequences;
-    return set_attention(&a, visible_pairs(a.queries, a.keys, 0, -1, 0), false, q, out);
+    return set_attention(&a, rp_attention_pairs(a.queries, a.keys, 0, -1, 0), false, q, out);
 }

@@ -80,9 +80,12 @@ static int name_flops(const char *name)
     return flops;
 }
 
+/* Reductions are split into equal parts, the last of which may be partly empty. */
+#define ROUNDED_UP 2
+
 /* Elements of its loops: the product of the numbers after the last tensor, xnumel, ynumel, rnumel.
-   0: not recorded. */
-static double loop_elements(const struct rp_inputs *in, double *outer)
+   0: not recorded, or they are other arguments: what a loop computes is read or written. */
+static double loop_elements(const struct rp_inputs *in, double largest, double *outer)
 {
     double n = 1, value;
     uint32_t i, found = 0;
@@ -97,7 +100,18 @@ static double loop_elements(const struct rp_inputs *in, double *outer)
                 *outer = value;
         }
     }
-    return found ? n : 0;
+    return found && n <= ROUNDED_UP * largest ? n : 0;
+}
+
+static double largest_tensor(const struct rp_inputs *in)
+{
+    double most = 0;
+    uint32_t i;
+
+    for (i = 0; i < in->count; i++)
+        if (rp_inputs_tensor(in, i) && in->at[i].tensor.n > most)
+            most = in->at[i].tensor.n;
+    return most;
 }
 
 /* Results come last. If the last tensor has not the size of one, the kernel writes into its first.
@@ -115,7 +129,7 @@ static bool works_in_place(const struct rp_inputs *in, double n, double outer)
 
 const char *rp_model_triton(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
-    double outer = 0, n = loop_elements(in, &outer), most = 0, bytes = 0;
+    double outer = 0, n = loop_elements(in, largest_tensor(in), &outer), most = 0, bytes = 0;
     uint32_t i;
 
     (void)arg;

@@ -6,7 +6,9 @@
  */
 #include "cost/op_cost.h"
 
+#include "base/order.h"
 #include "cost/models.h"
+#include "facts/attribution.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +120,12 @@ enum rp_code rp_cost_of_texts(const char *name, const char *dims, const char *st
 
 /* ------------------------------------------------------------------ of a trace */
 
+struct rp_batch_mark {
+    int64_t begin_ns, end_ns;
+    int64_t until_ns; /* the last end of this mark and those before */
+    struct rp_batch batch;
+};
+
 enum rp_code rp_op_costs_init(struct rp_op_costs *c, struct rp_trace_categories *categories,
                               struct rp_err *err)
 {
@@ -151,6 +159,7 @@ void rp_op_costs_release(struct rp_op_costs *c)
     rp_map_release(&c->known);
     rp_vec_release(&c->found);
     rp_vec_release(&c->costs);
+    rp_vec_release(&c->batches);
 }
 
 /* The model of a name, or NULL. */
@@ -189,24 +198,109 @@ static rp_str text_of(const struct rp_arg_key *key, rp_event e)
     return rp_arg_key_text(key, e, &s) ? s : 0;
 }
 
-/* The step of a server around an operator, and what its mark says; RP_NONE: none. */
-static uint32_t find_batch(const struct rp_trace *t, rp_event op, struct rp_batch *batch)
-{
-    uint32_t i, found = RP_NONE;
+/* ------------------------------------------------------------------ batches of servers */
 
-    *batch = (struct rp_batch){0};
-    for (i = 0; i < t->nsteps; i++)
-        if (t->steps[i].begin_ns <= t->ev.ts_ns[op] && t->ev.ts_ns[op] < t->steps[i].end_ns)
-            found = i;
-    if (found == RP_NONE || rp_batch_parse(rp_trace_str(t, t->steps[found].name), batch))
-        return found;
-    *batch = (struct rp_batch){0};
-    if (t->steps[found].requests > 0) {
-        batch->requests = (double)t->steps[found].requests;
-        batch->prefill = t->steps[found].phase == RP_PHASE_PREFILL;
+/* Marks with the lengths of sequences are often not the marks of steps but inside or around them.
+ */
+static enum rp_code add_named_batches(struct rp_op_costs *c, struct rp_err *err)
+{
+    const struct rp_trace *t = c->trace;
+    struct rp_map batch_of; /* name -> index + 1 into c->batches of the first; 0: no lengths */
+    enum rp_code code = RP_OK;
+    rp_event e;
+
+    rp_map_init(&batch_of);
+    for (e = 0; e < t->ev.n && code == RP_OK; e++) {
+        struct rp_batch_mark mark = {.begin_ns = t->ev.ts_ns[e], .end_ns = rp_event_end_ns(t, e)};
+        uint32_t known;
+
+        if (t->ev.kind[e] != RP_KIND_ANNOTATION)
+            continue;
+        known = rp_map_get(&batch_of, t->ev.name[e]);
+        if (known == RP_MAP_NONE) {
+            known = rp_batch_parse(rp_trace_str(t, t->ev.name[e]), &mark.batch)
+                        ? (uint32_t)c->batches.n + 1
+                        : 0;
+            code = rp_map_put(&batch_of, t->ev.name[e], known, err);
+        } else if (known) {
+            mark.batch = c->batches.at[known - 1].batch;
+        }
+        if (known && code == RP_OK)
+            code = rp_vec_push(&c->batches, mark, err);
     }
-    return found;
+    rp_map_release(&batch_of);
+    return code;
 }
+
+RP_ORDER(by_begin, struct rp_batch_mark, RP_UP(begin_ns), RP_UP(end_ns))
+
+/* In the order of their begins, so that those around a time are found without reading all. */
+static enum rp_code read_batches(struct rp_op_costs *c, struct rp_err *err)
+{
+    const struct rp_trace *t = c->trace;
+    int64_t until = INT64_MIN;
+    uint32_t i;
+
+    c->has_batches = true;
+    for (i = 0; i < t->nsteps; i++) {
+        const struct rp_step *s = &t->steps[i];
+        struct rp_batch_mark mark = {.begin_ns = s->begin_ns, .end_ns = s->end_ns};
+
+        if (rp_batch_parse(rp_trace_str(t, s->name), &mark.batch) || s->requests > 0) {
+            mark.batch.requests = (double)s->requests;
+            mark.batch.prefill = s->phase == RP_PHASE_PREFILL;
+            RP_TRY(rp_vec_push(&c->batches, mark, err));
+        }
+    }
+    RP_TRY(add_named_batches(c, err));
+    if (c->batches.n)
+        qsort(c->batches.at, c->batches.n, sizeof *c->batches.at, by_begin);
+    for (i = 0; i < c->batches.n; i++) {
+        until = c->batches.at[i].end_ns > until ? c->batches.at[i].end_ns : until;
+        c->batches.at[i].until_ns = until;
+    }
+    return RP_OK;
+}
+
+/* Lengths are worth more than a number of requests, and a shorter mark more than one around it. */
+static bool tells_more(const struct rp_batch_mark *a, const struct rp_batch_mark *b)
+{
+    if ((a->batch.tokens > 0) != (b->batch.tokens > 0))
+        return a->batch.tokens > 0;
+    return a->end_ns - a->begin_ns < b->end_ns - b->begin_ns;
+}
+
+/* When an operator was called; of one that is known from the capture of a graph, when the graph was
+   launched (trace/graft.h). */
+static int64_t called_ns(const struct rp_trace *t, rp_event op)
+{
+    int left = RP_ANCESTORS_MAX;
+
+    while (t->tracks[t->ev.track[op]].kind == RP_TRACK_ASYNC && t->ev.parent[op] != RP_NONE &&
+           left-- > 0)
+        op = t->ev.parent[op];
+    return t->ev.ts_ns[op];
+}
+
+/* The index in c->batches of the batch that an operator is computed for; RP_NONE: not known. */
+static enum rp_code find_batch(struct rp_op_costs *c, rp_event op, uint32_t *out,
+                               struct rp_err *err)
+{
+    int64_t at = called_ns(c->trace, op);
+    uint32_t i;
+
+    if (!c->has_batches)
+        RP_TRY(read_batches(c, err));
+    *out = RP_NONE;
+    RP_LOWER_BOUND(i, (uint32_t)c->batches.n, c->batches.at[i].begin_ns <= at);
+    for (; i > 0 && c->batches.at[i - 1].until_ns > at; i--)
+        if (at < c->batches.at[i - 1].end_ns &&
+            (*out == RP_NONE || tells_more(&c->batches.at[i - 1], &c->batches.at[*out])))
+            *out = i - 1;
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ each operator once */
 
 static const char *text_or_null(const struct rp_trace *t, rp_str s)
 {
@@ -214,8 +308,8 @@ static const char *text_or_null(const struct rp_trace *t, rp_str s)
 }
 
 static enum rp_code compute(struct rp_op_costs *c, rp_event op, const rp_str texts[4],
-                            const struct rp_cost_model *model, enum rp_number hint, float size,
-                            struct rp_op_cost *cost, struct rp_err *err)
+                            const struct rp_cost_model *model, uint32_t batch, enum rp_number hint,
+                            float size, struct rp_op_cost *cost, struct rp_err *err)
 {
     const struct rp_trace *t = c->trace;
     const char *name = rp_trace_str(t, t->ev.name[op]);
@@ -228,7 +322,9 @@ static enum rp_code compute(struct rp_op_costs *c, rp_event op, const rp_str tex
     RP_TRY(rp_inputs_parse(c->inputs, name, text_or_null(t, texts[0]), text_or_null(t, texts[1]),
                            text_or_null(t, texts[2]), text_or_null(t, texts[3]), err));
     apply_hint(c->inputs, hint, size);
-    find_batch(t, op, &c->inputs->batch);
+    c->inputs->batch = (struct rp_batch){0};
+    if (batch != RP_NONE)
+        c->inputs->batch = c->batches.at[batch].batch;
     run_model(model, c->inputs, cost);
     return RP_OK;
 }
@@ -240,6 +336,7 @@ enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, ui
                              text_of(&c->types, op), text_of(&c->concrete, op)};
     const struct rp_cost_model *model;
     struct rp_op_cost fresh;
+    uint32_t batch = RP_NONE;
     enum rp_number hint;
     float size;
     uint64_t key;
@@ -249,15 +346,14 @@ enum rp_code rp_op_cost_of(struct rp_op_costs *c, rp_event op, rp_str kernel, ui
     key = rp_hash_join((uint64_t)c->trace->ev.name[op] << 32 | texts[0],
                        (uint64_t)texts[1] << 32 | texts[2]);
     key = rp_hash_join(key, (uint64_t)texts[3] << 32 | (uint32_t)hint << 8 | (uint32_t)size);
-    if (model && model->fn == rp_model_served_attention) { /* depends on the step around it */
-        struct rp_batch batch;
-
-        key = rp_hash_join(key, find_batch(c->trace, op, &batch));
+    if (model && model->fn == rp_model_served_attention) {
+        RP_TRY(find_batch(c, op, &batch, err));
+        key = rp_hash_join(key, batch);
     }
     RP_TRY(rp_map_intern(&c->known, key, (uint32_t)c->costs.n, cost, err));
     if (*cost < c->costs.n)
         return RP_OK;
-    RP_TRY(compute(c, op, texts, model, hint, size, &fresh, err));
+    RP_TRY(compute(c, op, texts, model, batch, hint, size, &fresh, err));
     return rp_vec_push(&c->costs, fresh, err);
 }
 

@@ -27,6 +27,7 @@ static inline bool rp_cost_is_known(const struct rp_op_cost *cost)
     return !cost->missing;
 }
 
+struct rp_batch_mark;
 struct rp_cost_model;
 struct rp_inputs;
 
@@ -40,7 +41,9 @@ struct rp_op_costs {
     RP_VEC(const struct rp_cost_model *) found;
     struct rp_map hints; /* name of a kernel -> number format, size of an element */
     RP_VEC(struct rp_op_cost) costs;
-    struct rp_map known; /* hash of name and inputs -> index into costs */
+    struct rp_map known;                  /* hash of name and inputs -> index into costs */
+    RP_VEC(struct rp_batch_mark) batches; /* of a server; read when the first operator needs them */
+    bool has_batches;
 };
 
 /* Of the trace of the categories, which must outlive it. Needs RP_NEED_ARGS. Release also after a

@@ -8,6 +8,7 @@
 #include "opt/memory.h"
 
 #include "result/print_units.h"
+#include "sim/predict.h"
 #include "sim/whatif/optimizer_kind.h"
 
 #include <math.h>
@@ -37,7 +38,7 @@ static void set_gain(const struct answer_ctx *a, struct rp_opt_move *m, const in
     m->gain_low_ns = gain.low_ns;
     m->gain_high_ns = gain.high_ns;
     m->step_ns = then[0];
-    m->sure = (m->gain_low_ns > 0 && rp_worlds_has_steps(&a->x)) || m->family == RP_OPT_MEMORY;
+    m->sure = (m->gain_low_ns > 0 && !rp_worlds_distrust(&a->x)) || m->family == RP_OPT_MEMORY;
 }
 
 /* The text of the plan with a move; a list of buckets takes the place of the one size. */
@@ -53,19 +54,21 @@ static const char *text_with(const struct answer_ctx *a, const struct rp_opt_mov
     return rp_arena_textf(a->arena, "%s%s%s", text, *text ? "+" : "", m->what_if);
 }
 
-/* Whether a move that shortens steps belongs into the plan: not where it may bring nothing, unless
-   moves of its family were asked for. */
+/* Whether a move that shortens steps belongs into the plan: not where it may bring nothing, and the
+   first only as an opportunity, unless moves of its family were asked for. */
 static bool is_worth_it(const struct answer_ctx *a, const struct rp_opt_move *m)
 {
+    double least = a->limits->named || a->plan.nmoves ? RP_OPT_LEAST_GAIN : RP_OPPORTUNITY_LEAST;
+
     return m->family == RP_OPT_MEMORY ||
-           ((double)m->gain_ns >= RP_OPT_LEAST_GAIN * (double)a->x.step_ns &&
-            (m->gain_low_ns > 0 || a->limits->named || !rp_worlds_has_steps(&a->x)));
+           ((double)m->gain_ns >= least * (double)a->x.step_ns && (m->sure || a->limits->named));
 }
 
 /* Simulates the plan with a move, and adds it where it is worth it. */
-static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move m, bool *added,
+static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move *move, bool *added,
                              struct rp_err *err)
 {
+    struct rp_opt_move m = *move;
     const char *text = text_with(a, &m);
     int64_t then[RP_WORLDS];
 
@@ -73,6 +76,7 @@ static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move m, bool *a
     RP_TRY(rp_whatif_assumes(m.what_if, a->arena, &m.assumes, err));
     RP_TRY(rp_worlds_steps(&a->x, text, NULL, then, err));
     set_gain(a, &m, then);
+    move->sure = m.sure;
     *added = is_worth_it(a, &m);
     if (!*added)
         return RP_OK;
@@ -161,12 +165,16 @@ static enum rp_code next_move(struct answer_ctx *a, const struct candidate *list
 /* What is not worth it is no longer part of the plan. */
 static void leave_out(struct answer_ctx *a, const struct candidate *c)
 {
+    const char *doubt = c->m.sure              ? NULL
+                        : c->m.gain_low_ns > 0 ? "its gain is not sure: see the notes"
+                                               : "its gain is not sure: the interval reaches zero";
+
     if (c->change) {
         c->change->chosen = false;
-        c->change->unsure = true;
+        c->change->doubt = doubt;
         return;
     }
-    a->buckets.unsure = true;
+    a->buckets.doubt = doubt;
     if (!strcmp(c->m.move, "bucket")) {
         a->buckets.better = false;
     } else
@@ -186,7 +194,7 @@ static enum rp_code add_moves(struct answer_ctx *a, struct rp_err *err)
         if (i == SIZE_MAX)
             return RP_OK;
         list[i].done = true;
-        RP_TRY(add_move(a, list[i].m, &added, err));
+        RP_TRY(add_move(a, &list[i].m, &added, err));
         if (!added)
             leave_out(a, &list[i]);
     }
@@ -269,7 +277,7 @@ static enum rp_code add_memory_moves(struct answer_ctx *a, struct rp_err *err)
         m.apply = "torch.utils.checkpoint around it, or a selective checkpoint policy that "
                   "recomputes it";
         m.what_if = rp_arena_textf(a->arena, "recompute=\"%s\"", part->kept[i].op);
-        RP_TRY(add_move(a, m, &added, err));
+        RP_TRY(add_move(a, &m, &added, err));
         a->plan.again[a->plan.nagain++] =
             (struct rp_opt_again){part->kept[i].op, freed_by(a, &part->kept[i])};
         a->plan.peak_then_bytes -= freed_by(a, &part->kept[i]);
@@ -437,14 +445,14 @@ static const char *reason_of(const char *name, const char *reason)
 {
     size_t n = strlen(name);
 
+    if (*reason == '\'' && !strncmp(reason + 1, name, n) && !strncmp(reason + 1 + n, "': ", 3))
+        return reason + n + 4;
     return !strncmp(reason, name, n) && !strncmp(reason + n, ": ", 2) ? reason + n + 2 : reason;
 }
 
-#define NOT_SURE "its gain is not sure: the interval reaches zero"
-
 /* The best text of a what-if that is not in the plan, or the reason why it has none. */
 static void add_tried_whatif(const struct rp_changes *tries, size_t first, size_t end,
-                             int64_t step_ns, struct rp_opt_answer *out)
+                             int64_t step_ns, bool has_plan, struct rp_opt_answer *out)
 {
     const struct rp_change *best = &tries->at[first];
     int64_t gain;
@@ -461,15 +469,17 @@ static void add_tried_whatif(const struct rp_changes *tries, size_t first, size_
     }
     gain = step_ns - best->alone_ns;
     add_tried(out, best->text, rp_opt_family_of(best->row->move->family), gain,
-              best->unsure    ? NOT_SURE
+              best->doubt     ? best->doubt
               : best->clashes ? "it cannot be combined with the moves of the plan"
               : gain < 0      ? "a step would take longer"
-              : (double)gain < RP_OPT_LEAST_GAIN * (double)step_ns
-                  ? "it brings nothing"
-                  : "beside the moves of the plan it brings nothing more");
+              : gain == 0     ? "it brings nothing"
+              : (double)gain < RP_OPPORTUNITY_LEAST * (double)step_ns
+                  ? "it brings less than 1 % of a step"
+              : has_plan ? "beside the moves of the plan it brings nothing more"
+                         : "its gain is not sure");
 }
 
-enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns,
+enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns, bool has_plan,
                                struct rp_arena *arena, struct rp_opt_answer *out,
                                struct rp_err *err)
 {
@@ -481,7 +491,7 @@ enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns,
         for (end = i; end < tries->n && tries->at[end].row == tries->at[i].row;)
             end++;
         if (!is_chosen(tries, tries->at[i].row))
-            add_tried_whatif(tries, i, end, step_ns, out);
+            add_tried_whatif(tries, i, end, step_ns, has_plan, out);
     }
     return RP_OK;
 }
@@ -493,8 +503,8 @@ static void add_tried_buckets(struct answer_ctx *a)
                   RP_ABSENT_I64, reason_of("bucket", a->buckets.impossible));
     else if (a->limits->families >> RP_OPT_TENSOR & 1 && !a->buckets.better && !a->buckets.list)
         add_tried(a->out, a->buckets.text, RP_OPT_TENSOR, a->x.step_ns - a->buckets.alone_ns,
-                  a->buckets.unsure ? NOT_SURE
-                                    : "no size of buckets is better than the recorded one");
+                  a->buckets.doubt ? a->buckets.doubt
+                                   : "no size of buckets is better than the recorded one");
 }
 
 /* ------------------------------------------------------------------ the whole */
@@ -559,7 +569,7 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
     RP_TRY(add_memory_moves(a, err));
     plan->best_ns = a->before[0];
     set_interval(a);
-    RP_TRY(rp_opt_list_tried(&a->tries, a->x.step_ns, a->arena, a->out, err));
+    RP_TRY(rp_opt_list_tried(&a->tries, a->x.step_ns, plan->nmoves > 0, a->arena, a->out, err));
     add_tried_buckets(a);
     return describe_plan(a, err);
 }
@@ -597,10 +607,16 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
             a->limits->stopped != RP_OPT_CONVERGED
                 ? "the memory budget is exceeded: the search ended before enough was freed"
                 : "the memory budget is exceeded: nothing that can be recomputed frees enough";
-    if (!rp_worlds_has_steps(&a->x))
-        out->notes[out->nnotes++] =
-            "no steps are marked: the whole recording is one step, with what happens only once, such "
-            "as loading and compiling; no gain is sure";
+    if (rp_worlds_distrust(&a->x))
+        out->notes[out->nnotes++] = rp_arena_textf(
+            a->arena, "%s; no gain is sure%s", rp_worlds_distrust(&a->x),
+            a->limits->named ? "" : ", and the plan has only moves that --moves names");
+    if (rp_worlds_absent(&a->x) >= RP_SIM_DISTORTED)
+        out->notes[out->nnotes++] = rp_arena_textf(
+            a->arena,
+            "during %.1f %% of the time ranks that were not given may be waited for: every gain may "
+            "be less by as much",
+            100 * rp_worlds_absent(&a->x));
     if (a->x.one_size && a->buckets.better)
         out->notes[out->nnotes++] =
             "all recorded all-reduces have about the same size, so latency and rate of the "
@@ -650,7 +666,7 @@ void rp_opt_summarise(struct rp_arena *arena, struct rp_opt_answer *out)
         unsure += !out->moves[i].sure;
     list_how(arena, out);
     if (!out->nmoves) {
-        out->summary = "nothing that was tried makes a step shorter by 0.2 % or more for sure";
+        out->summary = "nothing that was tried is sure to make a step shorter by 1 % or more";
         return;
     }
     out->summary = rp_arena_textf(arena, "a step of %s becomes %s with %s%s",
@@ -669,10 +685,11 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
         .limits = limits, .arena = arena, .out = out, .parts = parts, .text = ""};
     enum rp_code code = rp_worlds_init(&a.x, parts->parts, parts->n, parts->weights, err);
 
+    a.x.capture = parts->capture;
     a.plan.ranks = (int64_t)parts->given;
     limits->run = &a.x;
-    limits->certain =
-        (size_t)(limits->seconds * RP_OPT_CERTAIN_TASKS / (double)(a.x.run.tasks.tasks.n + 1));
+    limits->certain = (size_t)((double)limits->budget_ns / 1e9 * RP_OPT_CERTAIN_TASKS /
+                               (double)(a.x.run.tasks.tasks.n + 1));
     if (code == RP_OK)
         code = search_run(&a, err);
     limits->run = NULL;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row of `optimize`: the fields of its answer, and its options. */
 #include "base/clock.h"
+#include "dataset/bulk.h"
 #include "dataset/question.h"
+#include "draw/web.h"
 #include "job/job.h"
 #include "opt/memory.h"
 #include "opt/optimize.h"
-#include "sim/kernel_ratios.h"
 #include "sim/model/pack.h"
 #include "sim/simulate.h"
 
@@ -89,18 +90,25 @@ static enum rp_code optimize_rank(const struct rp_loaded *loaded, const struct r
                                   const struct rp_settings *settings, struct rp_rank_part *part,
                                   struct rp_err *err)
 {
-    RP_TRY(rp_sim_rank_part(loaded, scope, settings, part, err));
-    RP_TRY(rp_sim_part_ask_model(part->data, loaded, NULL, err));
+    (void)scope;
+    (void)settings;
+    RP_TRY(rp_sim_rank_model(loaded, true, NULL, part, err));
     return rp_opt_part_memory(part->data, loaded->trace, &part->arena, err);
 }
 
+static const struct rp_rank_bulk optimize_bulk = {.events_most = RP_SIM_EVENTS_MOST / 2,
+                                                  .ranks_most = RP_SIM_RANKS_MOST / 2,
+                                                  .whole = true,
+                                                  .has = rp_sim_part_has_bulk,
+                                                  .drop = rp_sim_part_drop};
+
 /* Keeps the parts that differ; weights: how many ranks have each. */
-static size_t weigh_different(struct rp_opt_parts *p, uint32_t *same_as)
+static size_t weigh_different(const struct rp_opt_parts *p, uint32_t *same_as, uint32_t *weights)
 {
     size_t kept = rp_sim_keep_different(p->parts, p->given, same_as);
 
     for (size_t i = 0; i < p->given; i++)
-        p->weights[same_as[i]]++;
+        weights[same_as[i]]++;
     return kept;
 }
 
@@ -112,12 +120,13 @@ static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_
     struct rp_opt_answer *root = result->root;
     struct rp_opt_parts *p = RP_ARENA_NEW(arena, struct rp_opt_parts, 1);
     uint32_t *same_as = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
+    uint32_t *weights = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
     size_t i, kept, nodes = 0;
 
     (void)settings;
     RP_TRY(rp_arena_check(arena, "searching", err));
     p->parts = RP_ARENA_NEW(arena, const struct rp_sim_part *, ranks->n + 1);
-    p->weights = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
+    p->weights = weights;
     RP_TRY(rp_arena_check(arena, "searching", err));
     for (i = 0; i < ranks->n; i++) {
         const struct rp_opt_part *part = ranks->parts[i].data;
@@ -129,10 +138,11 @@ static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_
         nodes += rp_sim_part_nnodes(p->parts[i]);
     }
     p->n = p->given = ranks->n;
-    kept = nodes > MANY_NODES ? weigh_different(p, same_as) : ranks->n;
+    p->capture = rp_ranks_are_captures(ranks);
+    kept = nodes > MANY_NODES && !ranks->weights ? weigh_different(p, same_as, weights) : ranks->n;
     p->n = kept;
     if (kept == ranks->n)
-        p->weights = NULL;
+        p->weights = ranks->weights;
     root->parts = p;
     return RP_OK;
 }
@@ -142,17 +152,18 @@ static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_
 static enum rp_code read_limits(struct rp_ctx *ctx, const struct rp_settings *settings,
                                 struct rp_opt_limits *out, struct rp_err *err)
 {
-    double seconds = rp_settings_ratio(settings, "budget");
+    int64_t budget_ns = rp_settings_int(settings, "budget");
 
     *out = (struct rp_opt_limits){.ctx = ctx,
                                   .workspace = out->workspace,
                                   .named = rp_settings_has(settings, "moves"),
-                                  .seconds = seconds,
+                                  .budget_ns = budget_ns,
                                   .seed = (uint64_t)rp_settings_int(settings, "seed"),
                                   .memory_bytes = rp_settings_int(settings, "memory-budget")};
-    if (!(seconds > 0 && seconds <= 1e6))
-        return rp_err_set(err, RP_USAGE, "'--budget' must be a number of seconds above 0");
-    out->until_ns = rp_clock_ns() + (int64_t)(seconds * 1e9);
+    if (budget_ns <= 0)
+        return rp_err_set(err, RP_USAGE, "'--budget' must be a time above 0");
+    if (__builtin_add_overflow(rp_clock_ns(), budget_ns, &out->until_ns))
+        out->until_ns = INT64_MAX;
     if (out->workspace)
         out->workspace->began_ns = rp_clock_ns();
     return rp_opt_families(rp_settings_text(settings, "moves"), &out->families, err);
@@ -247,11 +258,22 @@ static enum rp_code optimize_run(struct rp_ctx *ctx, const struct rp_dataset *da
     return rp_opt_exports_write(&root->exports, export, err);
 }
 
+/* The page says what the answer rests on. */
+static enum rp_code optimize_write(const struct rp_settings *settings, struct rp_result *result,
+                                   struct rp_err *err)
+{
+    const char *html = rp_settings_text(settings, "html");
+    struct rp_web_answer page = {.result = result, .name = "optimize"};
+
+    return html ? rp_web_write_answer(&page, html, err) : RP_OK;
+}
+
 static const struct rp_option optimize_options[] = {
     {"moves", 'm', RP_OPT_TEXT, "NAME,…", NULL,
-     "search only these: tensor, fusion, graphs, precision, memory, overlap; '^memory' leaves one out",
+     "search only these: tensor, fusion, graphs, precision, memory, overlap, balance; '^memory' leaves one out",
      0},
-    {"budget", 'b', RP_OPT_RATIO, "SECONDS", "10", "end the search after so many seconds", 0},
+    {"budget", 'b', RP_OPT_DURATION, "SECONDS", "10",
+     "end the search after this time: 10, 30s or 5m", 0},
     {"seed", 0, RP_OPT_INT, "N", "1", "of the random choices: the same seed gives the same plan",
      0},
     {"memory-budget", 0, RP_OPT_BYTES, "SIZE", NULL,
@@ -266,6 +288,8 @@ static const struct rp_option optimize_options[] = {
     {"workspace", 'w', RP_OPT_PATH, "DIR", NULL, "keep the search in this folder", 0},
     {"resume", 0, RP_OPT_FLAG, NULL, NULL, "go on from the best plan of the workspace", 0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
+    {"html", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write a page for a browser: the plan as a waterfall, and all tables", 0},
     RP_STEP_NAME_OPTION,
     RP_OPTION_END};
 
@@ -288,6 +312,8 @@ const struct rp_question_row rp_ask_optimize = {
     .ranks = {.part = &rp_opt_part_type,
               .waits = true,
               .shares = true,
+              .bulk = &optimize_bulk,
               .rank = optimize_rank,
               .join = optimize_join},
-    .run = optimize_run};
+    .run = optimize_run,
+    .write = optimize_write};

@@ -344,7 +344,7 @@ static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
     }
     a->tried += x.evaluated;
     if (code == RP_OK)
-        code = rp_opt_list_tried(&tries, x.step_ns, a->arena, a->out, err);
+        code = rp_opt_list_tried(&tries, x.step_ns, a->plan.nmoves > 0, a->arena, a->out, err);
     rp_worlds_release(&x);
     rp_sim_part_release(&part);
     return code;

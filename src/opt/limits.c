@@ -11,7 +11,8 @@
 
 const char *const rp_opt_family_names[RP_OPT_FAMILIES] = {
     [RP_OPT_TENSOR] = "tensor",       [RP_OPT_FUSION] = "fusion", [RP_OPT_GRAPHS] = "graphs",
-    [RP_OPT_PRECISION] = "precision", [RP_OPT_MEMORY] = "memory", [RP_OPT_OVERLAP] = "overlap"};
+    [RP_OPT_PRECISION] = "precision", [RP_OPT_MEMORY] = "memory", [RP_OPT_OVERLAP] = "overlap",
+    [RP_OPT_BALANCE] = "balance"};
 
 static enum rp_opt_family family_of(const char *name, size_t len)
 {
@@ -41,7 +42,7 @@ static enum rp_code unknown_family(const char *name, size_t len, struct rp_err *
     near = rp_closest_word(word, words);
     return rp_err_set(err, RP_USAGE,
                       "'--moves': there is no '%s'%s%s%s; use tensor, fusion, graphs, precision, "
-                      "memory, overlap, or a name with ^ to leave it out",
+                      "memory, overlap, balance, or a name with ^ to leave it out",
                       word, near ? ": did you mean '" : "", near ? near : "", near ? "'" : "");
 }
 
@@ -79,10 +80,21 @@ bool rp_opt_out_of_time(struct rp_opt_limits *limits)
     return limits->stopped != RP_OPT_CONVERGED;
 }
 
+/* Whoever watches has been told how much of the budget is used up, and asked to stop. */
+static bool is_interrupted(const struct rp_opt_limits *limits)
+{
+    const struct rp_ctx *ctx = limits->ctx;
+    int64_t left = limits->until_ns - rp_clock_ns(), all = limits->budget_ns;
+
+    if (!ctx || !ctx->progress)
+        return false;
+    left = left < 0 ? 0 : left > all ? all : left;
+    return ctx->progress(ctx->progress_user, "searching", (uint64_t)(all - left), (uint64_t)all);
+}
+
 bool rp_opt_over(struct rp_opt_limits *limits)
 {
-    if (limits->stopped == RP_OPT_CONVERGED && limits->ctx && limits->ctx->progress &&
-        limits->ctx->progress(limits->ctx->progress_user, "searching", 0, 0))
+    if (limits->stopped == RP_OPT_CONVERGED && is_interrupted(limits))
         limits->stopped = RP_OPT_INTERRUPTED;
     return rp_opt_out_of_time(limits);
 }

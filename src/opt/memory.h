@@ -15,7 +15,7 @@ struct rp_opt_kept { /* results that wait for the backward pass at the peak */
 
 /* The part of a rank. */
 struct rp_opt_part {
-    struct rp_sim_part sim; /* the first member: rp_sim_rank_part fills it */
+    struct rp_sim_part sim; /* the first member: rp_sim_rank_model fills it */
     int64_t peak_bytes;     /* RP_ABSENT_I64: not recorded */
     size_t nkept;
     struct rp_opt_kept *kept; /* the most first */

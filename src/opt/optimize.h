@@ -42,8 +42,8 @@ struct rp_opt_part; /* memory.h */
 struct rp_opt_limits {
     unsigned families; /* bits of enum rp_opt_family */
     bool named;        /* by the user: moves whose gain is not sure are in the plan, too */
-    double seconds;    /* the budget */
-    int64_t until_ns;  /* of the monotonic clock; INT64_MAX: no limit */
+    int64_t budget_ns;
+    int64_t until_ns; /* of the monotonic clock; INT64_MAX: no limit */
     uint64_t seed;
     int64_t memory_bytes; /* budget; 0: none */
     struct rp_ctx *ctx;   /* is told about progress, and may ask to stop; or NULL */
@@ -74,7 +74,7 @@ struct rp_opt_buckets {
     const char *text;       /* the what-if of the best size */
     double cap_mb;          /* that size; NaN: none */
     bool better;            /* than the recorded buckets */
-    bool unsure;            /* ... but in the plan it may bring nothing */
+    const char *doubt;      /* ... but why it is not sure to bring something; NULL: it is */
     int64_t alone_ns;       /* a step with it */
     const char *list;       /* the what-if of buckets of different sizes that are better; NULL */
     uint8_t *ends;          /* then: by gradient of a step, 1 where a bucket ends */
@@ -148,8 +148,9 @@ struct rp_opt_parts {
     size_t n;
     const struct rp_sim_part **parts;
     const struct rp_opt_part *largest; /* the rank with the largest peak of memory; NULL: unknown */
-    uint32_t *weights;                 /* NULL, or by part: how many equal ranks it stands for */
+    const uint32_t *weights;           /* NULL, or by part: how many equal ranks it stands for */
     size_t given;                      /* ranks */
+    bool capture;                      /* launches were captured, not executed */
     const char *no_tensors;    /* why groups of tensors cannot be searched; NULL: they may be */
     enum rp_opt_source source; /* 0: by the names in the recording */
 };
@@ -169,7 +170,7 @@ enum rp_code rp_opt_answer_job(const struct rp_job *job, const struct rp_opt_job
                                struct rp_opt_answer *out, struct rp_err *err);
 
 /* Adds the what-ifs that are not in the plan, and why; step_ns: without a change. */
-enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns,
+enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns, bool has_plan,
                                struct rp_arena *arena, struct rp_opt_answer *out,
                                struct rp_err *err);
 

@@ -27,6 +27,7 @@ enum rp_opt_family {
     RP_OPT_PRECISION, /* operators in 16 bits */
     RP_OPT_MEMORY,    /* operators that run again instead of keeping their results */
     RP_OPT_OVERLAP,   /* communication beside compute, host beside device, collective algorithm */
+    RP_OPT_BALANCE,   /* the work of one rank as that of the others */
     RP_OPT_FAMILIES
 };
 

@@ -185,6 +185,20 @@ static int by_alone(const void *pa, const void *pb, void *search)
     return na != nb ? na < nb ? -1 : 1 : a->first < b->first ? -1 : a->first > b->first;
 }
 
+/* Puts the first opportunity into the plan, where it stays: also where no time is left to search.
+ */
+static void take_first(const struct search *s, struct slot *slot,
+                       const struct rp_opportunity *first)
+{
+    size_t k;
+
+    for (k = slot->first; first && k < slot->end; k++)
+        if (s->tries.at[k].row == first->row && !strcmp(s->tries.at[k].text, first->what_if)) {
+            slot->now = k;
+            slot->stays = true;
+        }
+}
+
 /* What was tried, as slots; `first` is not left out. */
 static enum rp_code take_tries(struct search *s, const struct rp_changes *tries,
                                const struct rp_opportunity *first)
@@ -194,11 +208,13 @@ static enum rp_code take_tries(struct search *s, const struct rp_changes *tries,
     for (i = 0; i < tries->n; i++)
         RP_TRY(rp_vec_push(&s->tries, tries->at[i], s->err));
     for (i = 0; i < tries->n; i = end) {
+        struct slot slot = {.first = i, .now = SIZE_MAX};
+
         for (end = i; end < tries->n && tries->at[end].row == tries->at[i].row;)
             end++;
-        RP_TRY(rp_vec_push(
-            &s->slots, ((struct slot){i, end, SIZE_MAX, first && tries->at[i].row == first->row}),
-            s->err));
+        slot.end = end;
+        take_first(s, &slot, first);
+        RP_TRY(rp_vec_push(&s->slots, slot, s->err));
     }
     if (s->slots.n)
         qsort_r(s->slots.at, s->slots.n, sizeof *s->slots.at, by_alone, s);

@@ -622,6 +622,8 @@ static enum rp_code weigh_ranks(struct answer_ctx *a, size_t n, struct rp_err *e
     size_t i;
 
     a->alike = a->asked->same_as && a->run.nranks == n;
+    if (a->run.nranks == n)
+        a->run.weights = a->asked->weights;
     if (!a->alike)
         return RP_OK;
     weights = RP_ARENA_NEW(a->arena, uint32_t, n + 1);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The row of `simulate`: the fields of its answer, its options, and the part of a rank. */
+#include "dataset/bulk.h"
 #include "dataset/question.h"
 #include "dataset/ranks.h"
+#include "draw/web.h"
 #include "formats/write/writers.h"
 #include "job/job.h"
 #include "job/pipeline.h"
@@ -121,8 +123,6 @@ static const struct rp_type simulate_type = {"simulate", sizeof(struct rp_sim_an
 
 /* ------------------------------------------------------------------ the ranks */
 
-#define MANY_RANKS 16 /* the parts of larger jobs are packed */
-
 static bool asks_for(const struct rp_settings *settings, const char *whatif)
 {
     const char *text;
@@ -134,23 +134,31 @@ static bool asks_for(const struct rp_settings *settings, const char *whatif)
     return false;
 }
 
-enum rp_code rp_sim_rank_part(const struct rp_loaded *loaded, const struct rp_scope *scope,
-                              const struct rp_settings *settings, struct rp_rank_part *part,
-                              struct rp_err *err)
+enum rp_code rp_sim_rank_model(const struct rp_loaded *loaded, bool ratios, const char *model,
+                               struct rp_rank_part *part, struct rp_err *err)
 {
     struct rp_sim_part *out = part->data;
-    enum rp_code code;
+    enum rp_code code = rp_trace_is_pipeline(loaded->trace)
+                            ? rp_sim_part_of_pipeline(out, loaded->trace, err)
+                            : rp_sim_part_init(out, loaded->trace, &part->arena, err);
 
-    (void)scope;
-    code = rp_trace_is_pipeline(loaded->trace)
-               ? rp_sim_part_of_pipeline(out, loaded->trace, err)
-               : rp_sim_part_init(out, loaded->trace, &part->arena, err);
-    if (code == RP_OK && asks_for(settings, "dtype"))
-        code = rp_sim_part_ask_model(out, loaded, rp_settings_text(settings, "model"), err);
-    if (code == RP_OK && loaded->trace->world_size > MANY_RANKS)
+    if (code == RP_OK && ratios)
+        code = rp_sim_part_ask_model(out, loaded, model, err);
+    if (code == RP_OK && loaded->trace->world_size > RP_SIM_MANY_RANKS)
         code = rp_sim_part_pack(out, err);
     rp_arena_adopt(&part->arena, &out->graph.arena);
     return code;
+}
+
+static enum rp_code simulate_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                  const struct rp_settings *settings, struct rp_rank_part *part,
+                                  struct rp_err *err)
+{
+    bool ratios = asks_for(settings, "dtype") || asks_for(settings, "tf32");
+
+    (void)scope;
+    return rp_sim_rank_model(loaded, ratios, ratios ? rp_settings_text(settings, "model") : NULL,
+                             part, err);
 }
 
 /* A backend alone means its rings. */
@@ -258,6 +266,16 @@ static bool treats_alike(const struct rp_settings *settings)
     return true;
 }
 
+bool rp_sim_part_has_bulk(const void *part)
+{
+    return rp_sim_part_nnodes(part) > 0;
+}
+
+void rp_sim_part_drop(void *part)
+{
+    *(struct rp_sim_part *)part = (struct rp_sim_part){0};
+}
+
 size_t rp_sim_keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *same_as)
 {
     size_t i, k, kept = 0;
@@ -280,7 +298,7 @@ static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_
         RP_ARENA_NEW(arena, const struct rp_sim_part *, ranks->n + 1);
     uint32_t *same_as = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
     int32_t *numbers = RP_ARENA_NEW(arena, int32_t, ranks->n + 1);
-    struct rp_sim_asked about = {.given = ranks->n, .numbers = numbers};
+    struct rp_sim_asked about = {.given = ranks->n, .numbers = numbers, .weights = ranks->weights};
     size_t i, kept, nodes = 0, n = ranks->n;
 
     RP_TRY(rp_arena_check(arena, "simulating", err));
@@ -289,7 +307,7 @@ static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_
         numbers[i] = ranks->parts[i].number;
         nodes += rp_sim_part_nnodes(parts[i]);
     }
-    if (nodes > MANY_NODES && treats_alike(settings)) {
+    if (nodes > MANY_NODES && !ranks->weights && treats_alike(settings)) {
         kept = rp_sim_keep_different(parts, n, same_as);
         about.same_as = kept < n ? same_as : NULL;
         n = kept;
@@ -341,6 +359,16 @@ static enum rp_code simulate_run(struct rp_ctx *ctx, const struct rp_dataset *da
     return rp_ask_ranks(ctx, dataset, settings, &rp_ask_simulate.ranks, result, err);
 }
 
+/* The page says what the answer rests on. */
+static enum rp_code simulate_write(const struct rp_settings *settings, struct rp_result *result,
+                                   struct rp_err *err)
+{
+    const char *html = rp_settings_text(settings, "html");
+    struct rp_web_answer page = {.result = result, .name = "simulate"};
+
+    return html ? rp_web_write_answer(&page, html, err) : RP_OK;
+}
+
 static const struct rp_option simulate_options[] = {
     {"what-if", 'w', RP_OPT_TEXT, "CHANGE", NULL,
      "predict a step with this change; 'help' lists what-ifs, '+' joins several", RP_OPT_REPEAT},
@@ -357,10 +385,19 @@ static const struct rp_option simulate_options[] = {
      "cost of recording in multiples of the estimate, as found by '--unprofiled-step' (cost_factor)",
      0},
     {"model", 0, RP_OPT_PATH, "FILE", NULL,
-     "cost model of 'reprise model train' for dtype, instead of the built-in one", 0},
+     "cost model of 'reprise model train' for dtype and tf32, instead of the built-in one", 0},
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks, as in '0,3' or '8-15'", 0},
+    {"html", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write a page for a browser: what each change would bring, and all tables", 0},
     RP_STEP_NAME_OPTION,
     RP_OPTION_END};
+
+static const struct rp_rank_bulk simulate_bulk = {.events_most = RP_SIM_EVENTS_MOST,
+                                                  .ranks_most = RP_SIM_RANKS_MOST,
+                                                  .whole = true,
+                                                  .allows = treats_alike,
+                                                  .has = rp_sim_part_has_bulk,
+                                                  .drop = rp_sim_part_drop};
 
 const struct rp_question_row rp_ask_simulate = {
     .question =
@@ -378,6 +415,8 @@ const struct rp_question_row rp_ask_simulate = {
     .ranks = {.part = &rp_sim_part_type,
               .waits = true,
               .shares = true,
-              .rank = rp_sim_rank_part,
+              .bulk = &simulate_bulk,
+              .rank = simulate_rank,
               .join = simulate_join},
-    .run = simulate_run};
+    .run = simulate_run,
+    .write = simulate_write};

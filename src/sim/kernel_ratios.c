@@ -4,6 +4,8 @@
 #include "sim/kernel_ratios.h"
 
 #include "cost/learn/from_trace.h"
+#include "cost/learn/learned.h"
+#include "dataset/models.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,7 +13,9 @@
 struct ratio_ctx {
     struct rp_sim_part *part;
     const struct rp_trace *trace;
-    const struct rp_learned *model;
+    struct rp_ctx *ctx;
+    const char *path;               /* of the model; NULL: built in */
+    const struct rp_learned *model; /* NULL: not needed so far */
     enum rp_number to;
     const char *device;
     struct rp_work work;
@@ -30,26 +34,32 @@ static bool is_converted(const struct rp_sample *s)
            rp_number_bytes((enum rp_number)s->type) == 4;
 }
 
-static struct rp_sim_ratio ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call *call)
+/* Products are rare in some traces, and so is a device that is known: the model waits for one. */
+static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call *call,
+                                  struct rp_sim_ratio *out, struct rp_err *err)
 {
-    struct rp_sim_ratio none = {0};
     struct rp_learned_ratio found;
     struct rp_learned_time now;
     struct rp_sample from, to;
 
+    *out = (struct rp_sim_ratio){0};
     if (!rp_sample_of_call(&c->costs, &c->work, call, c->device, &c->arena, &from))
-        return none;
-    if (rp_number_bytes((enum rp_number)from.type) <= rp_number_bytes(c->to))
-        return (struct rp_sim_ratio){1, 1, 1};
+        return RP_OK;
+    if (rp_number_bytes((enum rp_number)from.type) <= rp_number_bytes(c->to)) {
+        *out = (struct rp_sim_ratio){1, 1, 1};
+        return RP_OK;
+    }
     if (!is_converted(&from))
-        return none;
+        return RP_OK;
+    if (!c->model)
+        RP_TRY(rp_ctx_borrow_model(c->ctx, c->path, &c->model, err));
     to = from;
     to.type = (uint8_t)c->to;
     to.bytes = from.bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from.type);
-    if (!rp_learned_predict(c->model, &from, &now) || now.provenance == RP_ASSUMED ||
-        !rp_learned_ratio_of(c->model, &from, &to, &found) || found.provenance == RP_ASSUMED)
-        return none;
-    return (struct rp_sim_ratio){(float)found.ratio, (float)found.low, (float)found.high};
+    if (rp_learned_predict(c->model, &from, &now) && now.provenance != RP_ASSUMED &&
+        rp_learned_ratio_of(c->model, &from, &to, &found) && found.provenance != RP_ASSUMED)
+        *out = (struct rp_sim_ratio){(float)found.ratio, (float)found.low, (float)found.high};
+    return RP_OK;
 }
 
 static enum rp_code find_ratios(struct ratio_ctx *c, struct rp_err *err)
@@ -57,8 +67,9 @@ static enum rp_code find_ratios(struct ratio_ctx *c, struct rp_err *err)
     const struct rp_stepgraph *g = &c->part->graph;
     size_t i;
 
-    for (i = 0; i < c->calls.calls.n; i++)
-        RP_TRY(rp_vec_push(&c->of_call, ratio_of_call(c, &c->calls.calls.at[i]), err));
+    RP_TRY(rp_vec_reserve(&c->of_call, c->calls.calls.n + 1, err));
+    for (c->of_call.n = i = 0; i < c->calls.calls.n; i++)
+        RP_TRY(ratio_of_call(c, &c->calls.calls.at[i], &c->of_call.at[c->of_call.n++], err));
     RP_TRY(rp_vec_reserve(&c->item_of, (size_t)c->trace->ev.n + 1, err));
     memset(c->item_of.at, 0, c->trace->ev.n * sizeof *c->item_of.at);
     for (i = 0; i < c->work.items.n; i++)
@@ -75,18 +86,25 @@ static enum rp_code find_ratios(struct ratio_ctx *c, struct rp_err *err)
     return rp_arena_check(&c->arena, "simulating", err);
 }
 
-enum rp_code rp_sim_part_add_ratios(struct rp_sim_part *part, const struct rp_loaded *loaded,
-                                    const struct rp_learned *model, enum rp_number to,
-                                    struct rp_err *err)
+enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loaded *loaded,
+                                   const char *path, struct rp_err *err)
 {
     const struct rp_trace *t = loaded->trace;
-    struct ratio_ctx c = {.part = part, .trace = t, .model = model, .to = to};
     const struct rp_device_peaks *d =
         part->gpu ? rp_device_recognise(part->gpu, t->ndevices ? t->devices[0].memory_bytes : 0)
                   : NULL;
+    struct ratio_ctx c = {.part = part,
+                          .trace = t,
+                          .ctx = loaded->dataset ? loaded->dataset->ctx : NULL,
+                          .path = path,
+                          .to = rp_device_half(d)};
     struct rp_scope all = {0};
     enum rp_code code;
 
+    if (!part->graph.nodes.n || !c.ctx) /* a trace alone has no models */
+        return RP_OK;
+    if (path) /* what the user names is read in every case */
+        RP_TRY(rp_ctx_borrow_model(c.ctx, path, &c.model, err));
     if (!d)
         return RP_OK;
     c.device = d->name;
@@ -105,22 +123,5 @@ enum rp_code rp_sim_part_add_ratios(struct rp_sim_part *part, const struct rp_lo
     rp_trace_categories_release(&c.categories);
     rp_work_release(&c.work);
     rp_arena_release(&c.arena);
-    return code;
-}
-
-enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loaded *loaded,
-                                   const char *path, struct rp_err *err)
-{
-    struct rp_learned model;
-    enum rp_code code;
-
-    if (!part->graph.nodes.n)
-        return RP_OK;
-    code = path ? rp_learned_read(&model, path, err) : rp_learned_builtin(&model, err);
-    if (code == RP_OK)
-        code = rp_sim_part_add_ratios(
-            part, loaded, &model,
-            rp_device_half(part->gpu ? rp_device_recognise(part->gpu, 0) : NULL), err);
-    rp_learned_release(&model);
     return code;
 }

@@ -6,17 +6,11 @@
  * format. Only of operators whose shapes were recorded and that the model was trained on; what-ifs
  * use their own rules for the rest.
  */
-#include "cost/learn/learned.h"
 #include "dataset/load.h"
 #include "sim/model/part.h"
 
-/* Fills part->ratios. The part must not be packed yet. */
-enum rp_code rp_sim_part_add_ratios(struct rp_sim_part *part, const struct rp_loaded *loaded,
-                                    const struct rp_learned *model, enum rp_number to,
-                                    struct rp_err *err);
-
-/* The same for the 16 bits that the device has, by the model of a file; path NULL: by the built-in
- * one. */
+/* Fills part->ratios, for the 16 bits that the device has, by the model of a file; path NULL: by
+   the built-in one. Nothing where the device is not known. The part must not be packed yet. */
 enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loaded *loaded,
                                    const char *path, struct rp_err *err);
 

@@ -8,7 +8,6 @@
 #include "sim/opportunities.h"
 
 #include "base/order.h"
-#include "sim/predict.h"
 
 #include <reprise/result.h>
 #include <stdlib.h>
@@ -208,13 +207,6 @@ static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, 
     return RP_OK;
 }
 
-static bool is_trusted(const struct rp_worlds *x)
-{
-    const struct rp_sim_now now = {x->recorded_ns, x->simulated_ns, x->step_ns};
-
-    return rp_worlds_has_steps(x) && rp_sim_reproduces(&now);
-}
-
 enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes *changes,
                                    struct rp_arena *arena, struct rp_opportunities *out,
                                    struct rp_err *err)
@@ -224,7 +216,7 @@ enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes 
 
     *out = (struct rp_opportunities){0, RP_ARENA_NEW(arena, struct rp_opportunity, changes->n + 1)};
     RP_TRY(rp_arena_check(arena, "simulating", err));
-    if (!changes->n || !is_trusted(x))
+    if (!changes->n || rp_worlds_distrust(x))
         return RP_OK;
     RP_TRY(rp_worlds_steps(x, "", NULL, before, err));
     for (i = 0; i < changes->n; i = end) {

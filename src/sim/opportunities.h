@@ -24,7 +24,7 @@ struct rp_change {
     const char *impossible; /* then the reason; else NULL */
     bool chosen;            /* by a search */
     bool clashes;           /* it does not go together with the plan */
-    bool unsure;            /* in the plan its interval would reach zero */
+    const char *doubt;      /* why its gain in the plan is not sure; NULL: it is */
 };
 
 struct rp_changes { /* those of a what-if stand together */
@@ -61,7 +61,7 @@ struct rp_opportunities {
     struct rp_opportunity *at; /* the largest gain first; one of each what-if */
 };
 
-/* None where no steps are marked, or the model does not reproduce them. */
+/* None where no gain is sure (rp_worlds_distrust). */
 enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes *changes,
                                    struct rp_arena *arena, struct rp_opportunities *out,
                                    struct rp_err *err);

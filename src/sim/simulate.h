@@ -22,17 +22,24 @@
 #include "trace/trace.h"
 
 struct rp_loaded;
-struct rp_scope;
-struct rp_settings;
 struct rp_rank_part;
 
 /* Keeps the parts that differ, in order; same_as: by rank, which of them it has. */
 size_t rp_sim_keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *same_as);
 
-/* The part of a rank: `rank` of a question that simulates (dataset/ranks.h). */
-enum rp_code rp_sim_rank_part(const struct rp_loaded *loaded, const struct rp_scope *scope,
-                              const struct rp_settings *settings, struct rp_rank_part *part,
-                              struct rp_err *err);
+/* Of runs whose ranks have more events together, so many ranks are simulated (dataset/bulk.h):
+   about 200 bytes an event. */
+#define RP_SIM_EVENTS_MOST 6000000
+#define RP_SIM_RANKS_MOST  64
+
+/* Whether a part has a model, and freeing it: of struct rp_rank_bulk. */
+bool rp_sim_part_has_bulk(const void *part);
+void rp_sim_part_drop(void *part);
+
+/* The part of a rank, for `rank` of a question that simulates (dataset/ranks.h). ratios: with what
+   a cost model says of its kernels (kernel_ratios.h); model: that of a file, or NULL. */
+enum rp_code rp_sim_rank_model(const struct rp_loaded *loaded, bool ratios, const char *model,
+                               struct rp_rank_part *part, struct rp_err *err);
 
 struct rp_sim_baseline {
     int64_t step_ns, simulated_step_ns; /* as 'report' measures it (facts/step_times.h) */
@@ -102,6 +109,8 @@ struct rp_sim_asked {
     size_t given;            /* ranks of the run; 0: as many as parts */
     const uint32_t *same_as; /* NULL, or by given rank: which part it has; equal ranks share one */
     const int32_t *numbers;  /* NULL, or by given rank: its number */
+    const uint32_t *weights; /* NULL, or by part: how many ranks that were not given have one like
+                                it, and itself */
     struct rp_trace **trace; /* NULL, or where the simulated run is put, that of the first what-if
                                 or, without one, that of the recording; the caller frees it */
 };

@@ -5,9 +5,11 @@
  */
 #include "sim/worlds.h"
 
+#include "facts/intervals.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/simulated_steps.h"
 #include "sim/model/transport.h"
+#include "sim/predict.h"
 #include "sim/whatif/nodes.h"
 
 #include <math.h>
@@ -56,6 +58,37 @@ static enum rp_code find_transport(struct rp_worlds *x, struct rp_err *err)
     return RP_OK;
 }
 
+/* Whether half of the steps are further from their median than half of it. */
+static enum rp_code compare_steps(struct rp_worlds *x, const struct rp_sim_part *part,
+                                  struct rp_err *err)
+{
+    RP_VEC(int64_t) ns = {0};
+    size_t i, n = part->has_steps ? part->step_begin_ns.n : 0;
+    int64_t median;
+
+    RP_TRY(rp_vec_reserve(&ns, n + 1, err));
+    for (i = 0; i < n; i++)
+        ns.at[i] = rp_ns_between(part->step_begin_ns.at[i], part->step_end_ns.at[i]);
+    rp_ns_sort(ns.at, n);
+    median = n ? rp_ns_median(ns.at, n) : 0;
+    for (i = 0; i < n; i++)
+        ns.at[i] = ns.at[i] < median ? median - ns.at[i] : ns.at[i] - median;
+    rp_ns_sort(ns.at, n);
+    x->unlike = n && rp_ns_median(ns.at, n) > median / 2;
+    rp_vec_release(&ns);
+    return RP_OK;
+}
+
+/* The ranks that were given, those that others stand for included. */
+static size_t count_given(size_t n, const uint32_t *weights)
+{
+    size_t i, sum = 0;
+
+    for (i = 0; i < n; i++)
+        sum += weights ? weights[i] : 1;
+    return sum;
+}
+
 enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const *parts, size_t n,
                             const uint32_t *weights, struct rp_err *err)
 {
@@ -66,6 +99,8 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
     RP_TRY(rp_sim_run_init(&x->run, parts, n, err));
     if (x->run.nranks == n)
         x->run.weights = weights;
+    x->given = count_given(n, weights);
+    RP_TRY(compare_steps(x, parts[0], err));
     x->recorded_ns = rp_sim_measured_ns(&x->run);
     RP_TRY(run_all(x, &x->simulated_ns, err));
     mark = rp_overlay_mark(&x->run.overlay);
@@ -183,23 +218,50 @@ enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_
     return code;
 }
 
-bool rp_worlds_has_steps(const struct rp_worlds *x)
+double rp_worlds_absent(const struct rp_worlds *x)
 {
-    return x->run.parts[0]->has_steps || x->run.parts[0]->recorded_steps;
+    double most = 0;
+    size_t i;
+
+    for (i = 0; i < x->run.nranks; i++)
+        if (x->run.parts[i]->world_size > (int64_t)x->given &&
+            x->run.parts[i]->exposed_ratio > most)
+            most = x->run.parts[i]->exposed_ratio;
+    return most;
+}
+
+const char *rp_worlds_distrust(const struct rp_worlds *x)
+{
+    const struct rp_sim_now now = {x->recorded_ns, x->simulated_ns, x->step_ns};
+    const struct rp_sim_part *first = x->run.parts[0];
+
+    if (x->capture)
+        return "this is a recording of a graph capture, whose kernels did not run";
+    if (!first->has_steps && !first->recorded_steps)
+        return "no steps are marked: the whole recording is one step, with what happens only once, "
+               "such as loading and compiling";
+    if (!rp_sim_reproduces(&now))
+        return "the model does not reproduce the recorded step";
+    return x->unlike ? "the steps differ by more than half of their median" : NULL;
 }
 
 /* Over collectives of the host (gloo), predicted changes of buckets were off by this part of a step
    (the median; docs/cli/simulate.md). */
 #define HOST_TRANSPORT_DOUBT 0.04
 
-/* What a gain may be off by, beside what the worlds say. */
+/* What a gain may be off by, beside what the worlds say. Ranks that were not given may have more
+   work that the change does not reach, up to what this one waits for them; and what of its
+   communication is such a wait is not known, so that no other way to communicate is sure to help.
+ */
 static int64_t gain_doubt(const struct rp_worlds *x, int64_t step_ns, const char *text)
 {
     bool on_host = x->run.parts[0]->collectives.on_host && x->transport_doubt > 0;
+    bool communicates = !strncmp(text, "bucket", 6) || !strncmp(text, "overlap", 7);
+    double absent = rp_worlds_absent(x);
 
-    return on_host && (!strncmp(text, "bucket", 6) || !strncmp(text, "overlap", 7))
-               ? rp_sim_scaled(step_ns, HOST_TRANSPORT_DOUBT)
-               : 0;
+    if (communicates && absent > 0)
+        return step_ns;
+    return rp_sim_scaled(step_ns, (communicates && on_host ? HOST_TRANSPORT_DOUBT : 0) + absent);
 }
 
 struct rp_gain rp_worlds_gain(const struct rp_worlds *x, const int64_t before[RP_WORLDS],

@@ -19,7 +19,10 @@ struct rp_worlds {
     double transport_doubt; /* relative: of another run; 0: nothing communicates */
     bool one_size;          /* recorded transfers tell latency and rate not apart */
     bool costs;             /* recording had a cost */
-    size_t evaluated;       /* runs of the simulator */
+    bool capture;     /* set by the caller: the recorded launches were captured, not executed */
+    bool unlike;      /* the steps are too different for a prediction about one of them */
+    size_t given;     /* ranks, those that others stand for included */
+    size_t evaluated; /* runs of the simulator */
 };
 
 /* The parts outlive it. Release it also after a failure. */
@@ -27,8 +30,11 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
                             const uint32_t *weights, struct rp_err *err);
 void rp_worlds_release(struct rp_worlds *x);
 
-/* Whether steps are marked: else what happens once, such as loading, counts as a step does. */
-bool rp_worlds_has_steps(const struct rp_worlds *x);
+/* The part of the time in which ranks that were not given may be waited for: how much less it would
+   be with a change, or without the profiler, is not known. 0: all ranks were given. */
+double rp_worlds_absent(const struct rp_worlds *x);
+/* Why no gain is sure, whatever its interval; NULL: gains can be. */
+const char *rp_worlds_distrust(const struct rp_worlds *x);
 
 /* A step with a list of what-ifs ("" is none). */
 enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step_ns,

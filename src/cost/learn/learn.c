@@ -63,21 +63,20 @@ static bool is_kin(const struct rp_sample *a, const struct rp_sample *b)
 }
 
 /* Half way between the slowest that is smaller and the fastest that is larger, itself included:
-   the differences that contradict the order are gone. O(rows^2) of one operator. */
-static void smooth_rows(struct rp_learned *m, size_t first, size_t end)
+   the differences that contradict the order are gone. y: logarithms of the times. O(rows^2) of one
+   operator. */
+static void smooth_rows(struct rp_learned *m, const double *y, size_t first, size_t end)
 {
     size_t i, k;
 
     for (i = first; i < end; i++) {
-        double low = log(m->samples.rows.at[i].ns / 1e9), high = low;
+        double low = y[i], high = low;
 
         for (k = first; k < end; k++) {
-            double y = log(m->samples.rows.at[k].ns / 1e9);
-
-            if (y > low && rp_features_below(&m->features.at[k], &m->features.at[i]))
-                low = y;
-            if (y < high && rp_features_below(&m->features.at[i], &m->features.at[k]))
-                high = y;
+            if (y[k] > low && rp_features_below(&m->features.at[k], &m->features.at[i]))
+                low = y[k];
+            if (y[k] < high && rp_features_below(&m->features.at[i], &m->features.at[k]))
+                high = y[k];
         }
         m->smooth.at[i] = (low + high) / 2;
     }
@@ -87,17 +86,24 @@ enum rp_code rp_learned_prepare(struct rp_learned *m, struct rp_err *err)
 {
     const struct rp_sample *rows = m->samples.rows.at;
     size_t i, end, n = m->samples.rows.n;
+    double *y;
 
     RP_TRY(rp_vec_reserve(&m->features, n, err));
     RP_TRY(rp_vec_reserve(&m->smooth, n, err));
+    y = malloc((n + 1) * sizeof *y);
+    if (!y)
+        return rp_err_nomem(err, "learning a cost model");
     m->features.n = m->smooth.n = n;
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
         rp_features_of(&rows[i], (enum rp_op_kind)rows[i].kind, &m->features.at[i]);
+        y[i] = log(rows[i].ns / 1e9);
+    }
     for (i = 0; i < n; i = end) {
         for (end = i + 1; end < n && is_kin(&rows[i], &rows[end]);)
             end++;
-        smooth_rows(m, i, end);
+        smooth_rows(m, y, i, end);
     }
+    free(y);
     return RP_OK;
 }
 

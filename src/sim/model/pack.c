@@ -10,6 +10,7 @@
  */
 #include "sim/model/pack.h"
 
+#include "base/packed.h"
 #include "sim/engine/task_graph.h"
 #include "stepgraph/build.h"
 
@@ -25,77 +26,12 @@ _Static_assert(RP_SG_EDGE_KINDS <= 16 && RP_SG_INFERRED <= 4, "kind and flags of
 
 /* ------------------------------------------------------------------ numbers */
 
-static uint8_t *put_number(uint8_t *to, uint64_t x)
-{
-    for (; x >= 128; x >>= 7)
-        *to++ = (uint8_t)(x | 128);
-    *to++ = (uint8_t)x;
-    return to;
-}
-
-/* Small negative numbers are small too. */
-static uint8_t *put_signed(uint8_t *to, int64_t x)
-{
-    return put_number(to, (uint64_t)x << 1 ^ (uint64_t)(x >> 63));
-}
-
-struct bytes {
-    const uint8_t *at, *end;
-    bool cut;
-};
-
-#define INLINE static inline __attribute__((always_inline))
-
-/* Most numbers take one byte or two. There are at least ten bytes left, which the caller has seen
-   to, so that only a number without an end is looked for. */
-INLINE uint64_t next_number(struct bytes *b)
-{
-    const uint8_t *at = b->at;
-    uint64_t x = at[0];
-    unsigned shift;
-
-    if (x < 128) {
-        b->at = at + 1;
-        return x;
-    }
-    x = (x & 127) | (uint64_t)(at[1] & 127) << 7;
-    if (at[1] < 128) {
-        b->at = at + 2;
-        return x;
-    }
-    for (at += 2, shift = 14; shift < 70; shift += 7) {
-        uint8_t byte = *at++;
-
-        x |= shift < 64 ? (uint64_t)(byte & 127) << shift : 0;
-        if (byte < 128) {
-            b->at = at;
-            return x;
-        }
-    }
-    b->cut = true;
-    return 0;
-}
-
-INLINE int64_t next_signed(struct bytes *b)
-{
-    uint64_t x = next_number(b);
-
-    return (int64_t)(x >> 1 ^ (0 - (x & 1)));
-}
-
-INLINE uint8_t next_byte(struct bytes *b)
+static uint8_t next_byte(struct rp_packed *b)
 {
     return *b->at++;
 }
 
-/* Whether an item of up to `most` bytes can be read; the packed bytes end with as many zeros. */
-INLINE bool has_room(struct bytes *b, ptrdiff_t most)
-{
-    b->cut |= b->end - b->at < most;
-    return !b->cut;
-}
-
-static enum rp_code check_bytes(const struct bytes *b, ptrdiff_t most, struct rp_err *err)
+static enum rp_code check_bytes(const struct rp_packed *b, ptrdiff_t most, struct rp_err *err)
 {
     return b->cut || b->end - b->at != most
                ? rp_err_set(err, RP_FORMAT, "the packed part of a rank is damaged")
@@ -124,16 +60,16 @@ static uint8_t *put_node(uint8_t *to, const struct rp_sg_node *n, const struct r
                       (n->collective == RP_NONE ? NO_COLLECTIVE : 0) |
                       (n->event == RP_NONE ? NO_EVENT : 0) | (step ? SAME_STEP : 0) |
                       (n->flags & RP_SG_WORK ? IS_WORK : 0));
-    to = put_signed(to, minus(n->start_ns, before->start_ns));
-    to = put_signed(to, n->dur_ns);
-    to = put_number(to, n->name);
+    to = rp_pack_signed(to, minus(n->start_ns, before->start_ns));
+    to = rp_pack_signed(to, n->dur_ns);
+    to = rp_pack_number(to, n->name);
     if (!lane)
-        to = put_number(to, n->lane);
+        to = rp_pack_number(to, n->lane);
     if (n->collective != RP_NONE)
-        to = put_number(to, n->collective);
-    to = put_number(to, note->op);
+        to = rp_pack_number(to, n->collective);
+    to = rp_pack_number(to, note->op);
     if (!step)
-        to = put_number(to, note->step);
+        to = rp_pack_number(to, note->step);
     *to++ = note->phase;
     *to++ = note->flags;
     return to;
@@ -173,8 +109,8 @@ static enum rp_code pack_edges(struct rp_sim_part *part, struct rp_err *err)
         RP_TRY(rp_vec_reserve(&part->packed_edges, EDGE_MOST, err));
         to = part->packed_edges.at + part->packed_edges.n;
         *to++ = (uint8_t)(edges[i].kind | edges[i].flags << 4);
-        to = put_signed(to, (int64_t)edges[i].to - before);
-        to = put_signed(to, (int64_t)edges[i].to - edges[i].from);
+        to = rp_pack_signed(to, (int64_t)edges[i].to - before);
+        to = rp_pack_signed(to, (int64_t)edges[i].to - edges[i].from);
         part->packed_edges.n = (size_t)(to - part->packed_edges.at);
     }
     part->npacked_edges = (uint32_t)n;
@@ -213,26 +149,27 @@ enum rp_code rp_sim_part_pack(struct rp_sim_part *part, struct rp_err *err)
 enum rp_code rp_sim_part_unpack_nodes(const struct rp_sim_part *part, struct rp_sg_node *nodes,
                                       struct rp_sim_note *notes, struct rp_err *err)
 {
-    struct bytes b = {part->packed_nodes.at, part->packed_nodes.at + part->packed_nodes.n, false};
+    struct rp_packed b = {part->packed_nodes.at, part->packed_nodes.at + part->packed_nodes.n,
+                          false};
     struct rp_sg_node node = no_node;
     struct rp_sim_note note = no_note;
     size_t i;
 
-    for (i = 0; i < part->npacked_nodes && has_room(&b, NODE_MOST); i++) {
+    for (i = 0; i < part->npacked_nodes && rp_packed_has(&b, NODE_MOST); i++) {
         uint8_t head = next_byte(&b);
 
         node.kind = head & 7;
         node.flags = head & IS_WORK ? RP_SG_WORK : 0;
         node.event = head & NO_EVENT ? RP_NONE : 0;
-        node.start_ns = plus(node.start_ns, next_signed(&b));
-        node.dur_ns = next_signed(&b);
-        node.name = (uint32_t)next_number(&b);
+        node.start_ns = plus(node.start_ns, rp_packed_signed(&b));
+        node.dur_ns = rp_packed_signed(&b);
+        node.name = (uint32_t)rp_packed_number(&b);
         if (!(head & SAME_LANE))
-            node.lane = (uint32_t)next_number(&b);
-        node.collective = head & NO_COLLECTIVE ? RP_NONE : (uint32_t)next_number(&b);
-        note.op = (uint32_t)next_number(&b);
+            node.lane = (uint32_t)rp_packed_number(&b);
+        node.collective = head & NO_COLLECTIVE ? RP_NONE : (uint32_t)rp_packed_number(&b);
+        note.op = (uint32_t)rp_packed_number(&b);
         if (!(head & SAME_STEP))
-            note.step = (uint16_t)next_number(&b);
+            note.step = (uint16_t)rp_packed_number(&b);
         note.phase = next_byte(&b);
         note.flags = next_byte(&b);
         if (nodes)
@@ -246,17 +183,18 @@ enum rp_code rp_sim_part_unpack_nodes(const struct rp_sim_part *part, struct rp_
 enum rp_code rp_sim_part_unpack_edges(const struct rp_sim_part *part, struct rp_sg_edge *edges,
                                       struct rp_err *err)
 {
-    struct bytes b = {part->packed_edges.at, part->packed_edges.at + part->packed_edges.n, false};
+    struct rp_packed b = {part->packed_edges.at, part->packed_edges.at + part->packed_edges.n,
+                          false};
     struct rp_sg_edge edge = {0};
     size_t i;
 
-    for (i = 0; i < part->npacked_edges && has_room(&b, EDGE_MOST); i++) {
+    for (i = 0; i < part->npacked_edges && rp_packed_has(&b, EDGE_MOST); i++) {
         uint8_t head = next_byte(&b);
 
         edge.kind = head & 15;
         edge.flags = head >> 4;
-        edge.to = (uint32_t)(edge.to + next_signed(&b));
-        edge.from = (uint32_t)(edge.to - next_signed(&b));
+        edge.to = (uint32_t)(edge.to + rp_packed_signed(&b));
+        edge.from = (uint32_t)(edge.to - rp_packed_signed(&b));
         if (edge.to >= part->npacked_nodes || edge.from >= part->npacked_nodes)
             b.cut = true;
         if (b.cut)

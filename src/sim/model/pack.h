@@ -12,6 +12,8 @@
  */
 #include "sim/model/part.h"
 
+#define RP_SIM_MANY_RANKS 16 /* the parts of larger jobs are packed */
+
 /* Replaces graph.nodes, graph.edges and notes of a part, whose index is dropped; a part of several
    ranks stays as it is. */
 enum rp_code rp_sim_part_pack(struct rp_sim_part *part, struct rp_err *err);

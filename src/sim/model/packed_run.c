@@ -32,7 +32,7 @@ struct patch {
     int64_t start_ns, dur_ns;
 };
 
-RP_ORDER(by_node, struct patch, RP_UP(node))
+RP_ORDER(by_node, struct patch, RP_UP(node), RP_UP(start_ns)) /* the last one holds */
 
 struct rank_info {
     uint32_t *name_of; /* by name of the part: in the joined list */
@@ -150,9 +150,14 @@ const struct rp_sim_block *rp_sim_block_of(const struct rp_sim_run *run, size_t 
 struct arrival {
     uint32_t node;                   /* of the part, or RP_NONE */
     int64_t at_ns, begin_ns, end_ns; /* on the first clock: of the arrival, of the collective */
-    uint32_t meet;                   /* its rendezvous, or RP_NONE */
-    bool held;                       /* it begins with the rendezvous */
 };
+
+/* An arrival at a rendezvous; sends and receives may be at several. */
+struct tie {
+    uint32_t node, meet;
+    bool held; /* the collective begins with the rendezvous */
+};
+typedef RP_VEC(struct tie) tie_vec;
 
 struct row_edge {
     uint32_t from, to; /* to: a task of the run */
@@ -165,6 +170,7 @@ struct packed_ctx {
     struct rp_sim_blocks *b;
     struct rp_arena *arena;
     struct arrival **arrivals; /* by rank and collective */
+    tie_vec *ties;             /* by rank */
     size_t most_nodes, most_edges, nextra;
     struct rp_sg_node *nodes; /* of the rank at hand, then its predecessors outside it */
     struct rp_sim_note *notes;
@@ -247,8 +253,8 @@ static enum rp_code join_outlines(struct packed_ctx *x, struct rp_err *err)
             x->most_nodes = part->npacked_nodes;
         if (part->npacked_edges > x->most_edges)
             x->most_edges = part->npacked_edges;
-        if (part->collectives.list.n > x->nextra)
-            x->nextra = part->collectives.list.n;
+        if (part->collectives.list.n + part->collectives.messages.n > x->nextra)
+            x->nextra = part->collectives.list.n + part->collectives.messages.n;
         if (code == RP_OK)
             code = join_names(x, &table, (uint32_t)r, err);
         if (code == RP_OK)
@@ -304,7 +310,7 @@ static enum rp_code find_arrivals(struct packed_ctx *x, uint32_t rank, struct rp
         uint32_t node = i < part->graph.arrivals.n ? part->graph.arrivals.at[i] : RP_NONE;
         struct arrival *to = &x->arrivals[rank][i];
 
-        *to = (struct arrival){.node = RP_NONE, .meet = RP_NONE};
+        *to = (struct arrival){.node = RP_NONE};
         if (node == RP_NONE || node + 1 >= part->npacked_nodes)
             continue;
         to->node = node;
@@ -349,20 +355,24 @@ static enum rp_code hold_ranks(struct packed_ctx *x, const struct rp_rendezvous 
 
     for (i = 0; i < m->n; i++) {
         uint32_t r = m->rank[i];
-        struct arrival *a = &x->arrivals[r][m->at[i]];
+        const struct arrival *a = &x->arrivals[r][m->at[i]];
+        struct rp_sg_last_arrival *last = &x->run->join.last_arrival[r][m->at[i]];
+        struct tie tie = {a->node, x->b->first_meet + x->b->nmeets, a->end_ns >= meet->start_ns};
         struct patch p = {.start_ns = meet->start_ns};
+        int64_t own;
 
         if (a->node == RP_NONE || a->at_ns > meet->start_ns)
             continue;
-        a->meet = x->b->first_meet + x->b->nmeets;
-        if (a->end_ns < meet->start_ns)
+        RP_TRY(rp_vec_push(&x->ties[r], tie, err));
+        if (!tie.held)
             continue;
-        a->held = true;
         p.node = a->node + 1;
         p.dur_ns = rp_ns_between(meet->start_ns, a->end_ns);
         RP_TRY(rp_vec_push(&x->b->ranks[r].patches, p, err));
-        x->run->join.last_arrival[r][m->at[i]] = (struct rp_sg_last_arrival){
-            rp_sg_own_time(&x->run->join, r, meet->start_ns), meet->rank};
+        own = rp_sg_own_time(&x->run->join, r, meet->start_ns);
+        if (last->until_ns == RP_NO_TS ||
+            own >= last->until_ns) /* of several partners it waits for the last */
+            *last = (struct rp_sg_last_arrival){own, meet->rank};
     }
     return RP_OK;
 }
@@ -454,9 +464,9 @@ static enum rp_code make_edges(struct packed_ctx *x, uint32_t rank, size_t *nedg
             x->nodes[x->edges[i].from].start_ns > x->nodes[x->edges[i].to].start_ns)
             x->edges[i].from--;
     add_outside(x, rank, 0, 0, RP_SG_AFTER, &m, &noutside);
-    for (i = 0; i < part->collectives.list.n; i++)
-        if (x->arrivals[rank][i].held)
-            add_outside(x, rank, x->arrivals[rank][i].meet, x->arrivals[rank][i].node + 1,
+    for (i = 0; i < x->ties[rank].n; i++)
+        if (x->ties[rank].at[i].held)
+            add_outside(x, rank, x->ties[rank].at[i].meet, x->ties[rank].at[i].node + 1,
                         RP_SG_MEMBER, &m, &noutside);
     memset(x->row, 0, (n + 1) * sizeof *x->row);
     for (i = 0; i < m; i++)
@@ -544,12 +554,9 @@ static enum rp_code put_rows(struct packed_ctx *x, uint32_t rank, size_t m, stru
             RP_TRY(rp_vec_push(&x->of_meets, row, err));
         }
     }
-    for (i = 0; i < part->collectives.list.n; i++) {
-        const struct arrival *a = &x->arrivals[rank][i];
-
-        if (a->meet != RP_NONE)
-            x->rows[count++] = (struct row_edge){a->node, a->meet, 0, RP_SG_MEMBER, 0};
-    }
+    for (i = 0; i < x->ties[rank].n; i++)
+        x->rows[count++] = (struct row_edge){x->ties[rank].at[i].node, x->ties[rank].at[i].meet, 0,
+                                             RP_SG_MEMBER, 0};
     memset(x->row, 0, (n + 1) * sizeof *x->row);
     for (i = 0; i < count; i++)
         x->row[x->rows[i].from]++;
@@ -635,8 +642,8 @@ static enum rp_code reserve_tasks(struct packed_ctx *x, struct rp_err *err)
 
     for (r = 0; r < run->nranks; r++) {
         edges += run->parts[r]->npacked_edges;
-        for (i = 0; i < run->parts[r]->collectives.list.n; i++)
-            edges += (x->arrivals[r][i].meet != RP_NONE) + (size_t)x->arrivals[r][i].held;
+        for (i = 0; i < x->ties[r].n; i++)
+            edges += 1 + (size_t)x->ties[r].at[i].held;
     }
     if (edges >= UINT32_MAX - 1)
         return rp_err_set(err, RP_LIMIT, "a simulation can have at most %u edges", UINT32_MAX - 1);
@@ -738,7 +745,11 @@ enum rp_code rp_sim_packed_join(struct rp_sim_run *run, bool *done, struct rp_er
     if (!x.b)
         return rp_err_nomem(err, "joining ranks");
     x.b->nranks = run->nranks;
-    code = join_packed(&x, done, err);
+    x.ties = calloc(run->nranks + 1, sizeof *x.ties);
+    code = x.ties ? join_packed(&x, done, err) : rp_err_nomem(err, "joining ranks");
+    for (size_t r = 0; x.ties && r < run->nranks; r++)
+        rp_vec_release(&x.ties[r]);
+    free(x.ties);
     free(x.nodes);
     free(x.notes);
     free(x.edges);

@@ -6,6 +6,7 @@
 #include "sim/model/part.h"
 
 #include "facts/collective_args.h"
+#include "facts/host_signs.h"
 #include "facts/trace_life.h"
 #include "facts/workload.h"
 #include "result/part.h"
@@ -55,6 +56,8 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN, pid),
                                               PART(PLAIN, quick_ns),
                                               PART(PLAIN, unrecorded_ratio),
+                                              PART(PLAIN, world_size),
+                                              PART(PLAIN, exposed_ratio),
                                               PART(PLAIN, with_shapes),
                                               PART(PLAIN, with_frames),
                                               PART(PLAIN, with_device),
@@ -79,6 +82,7 @@ struct part_ctx {
 /* ------------------------------------------------------------------ signs */
 
 #define IN_LOADER    128
+#define PREPARES     64 /* input, by its name */
 #define SIGN_UNKNOWN 255
 
 static uint8_t name_sign(const struct part_ctx *n, rp_str name, uint8_t *by_name)
@@ -88,30 +92,54 @@ static uint8_t name_sign(const struct part_ctx *n, rp_str name, uint8_t *by_name
     if (by_name[name] == SIGN_UNKNOWN)
         by_name[name] =
             (uint8_t)(rp_phase_of_name(n->t, name) |
-                      (strstr(text, "DataLoader") || strstr(text, "dataloader") ? IN_LOADER : 0));
+                      (strstr(text, "DataLoader") || strstr(text, "dataloader") ? IN_LOADER
+                       : rp_host_prepares_input(text)                           ? PREPARES
+                                                                                : 0));
     return by_name[name];
+}
+
+/* Marks the spans in which device work is launched: they run the model, whatever they are called.
+ */
+static void mark_launching(const struct part_ctx *n, uint8_t *launching)
+{
+    size_t i;
+
+    memset(launching, 0, n->t->ev.n);
+    for (i = 0; i < n->work->items.n; i++) {
+        rp_event e = n->work->items.at[i].launch;
+
+        for (; e != RP_NONE && !launching[e]; e = n->t->ev.parent[e])
+            launching[e] = 1;
+    }
 }
 
 /* A span precedes those inside it, so one pass hands signs down; each name is looked at once. */
 static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
 {
-    RP_VEC(uint8_t) by_name = {0};
+    RP_VEC(uint8_t) by_name = {0}, launching = {0};
     enum rp_code code = rp_vec_reserve(&by_name, (size_t)n->t->str.n + 1, err);
     rp_event e;
 
     if (code == RP_OK)
         code = rp_vec_reserve(&n->sign, (size_t)n->t->ev.n + 1, err);
     if (code == RP_OK)
+        code = rp_vec_reserve(&launching, (size_t)n->t->ev.n + 1, err);
+    if (code == RP_OK) {
         memset(by_name.at, SIGN_UNKNOWN, n->t->str.n);
+        mark_launching(n, launching.at);
+    }
     for (e = 0; code == RP_OK && e < n->t->ev.n; e++) {
         rp_event parent = n->t->ev.parent[e];
         uint8_t own = name_sign(n, n->t->ev.name[e], by_name.at);
         uint8_t around = parent < e ? n->sign.at[parent] : 0;
 
+        if (own & PREPARES)
+            own = (uint8_t)((own & ~PREPARES) | (launching.at[e] ? 0 : IN_LOADER));
         n->sign.at[e] = (uint8_t)(((own | around) & IN_LOADER) |
                                   ((own & ~IN_LOADER) ? own & ~IN_LOADER : around & ~IN_LOADER));
     }
     rp_vec_release(&by_name);
+    rp_vec_release(&launching);
     return code;
 }
 
@@ -325,6 +353,24 @@ static int64_t host_pid(const struct rp_sim_part *part, const struct rp_trace *t
     return 0;
 }
 
+/* How large the job is, and how much of the time its ranks communicate alone. */
+static enum rp_code look_at_ranks(struct rp_sim_part *out, const struct rp_work *work,
+                                  struct rp_err *err)
+{
+    struct rp_work_unions unions = {0};
+    enum rp_code code = rp_work_unite(work, &unions, err);
+
+    out->world_size = work->trace->world_size;
+    if (code == RP_OK) {
+        struct rp_breakdown b = rp_work_breakdown(&unions);
+
+        if (b.window_ns > 0)
+            out->exposed_ratio = (double)b.exposed_comm_ns / (double)b.window_ns;
+    }
+    rp_work_unions_release(&unions);
+    return code;
+}
+
 enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
                               struct rp_arena *arena, struct rp_err *err)
 {
@@ -339,6 +385,8 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
     n.work = &work;
     if (code == RP_OK)
         code = rp_collectives_init(&out->collectives, &work, &all, arena, err);
+    if (code == RP_OK)
+        code = look_at_ranks(out, &work, err);
     if (code == RP_OK && trace->ndevices) {
         out->gpu = rp_arena_strdup(arena, rp_trace_str(trace, trace->devices[0].name));
         code = out->gpu ? RP_OK : rp_err_nomem(err, "simulating");

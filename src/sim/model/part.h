@@ -86,6 +86,8 @@ struct rp_sim_part {
     int64_t pid; /* of its host, where threads carry collectives; 0: not known, or not needed */
     int64_t quick_ns;        /* the time of an operator that does next to nothing; 0: not known */
     double unrecorded_ratio; /* a step without the recorder / with it, as measured; 0: it was not */
+    int64_t world_size;      /* ranks of the job, recorded or not; 0: not known */
+    double exposed_ratio;    /* of the device's time: it communicates, and nothing else runs */
     bool with_shapes, with_frames, with_device; /* what was recorded */
     uint32_t nspans, ncalls, nframes;           /* that the profiler recorded on the host */
 };

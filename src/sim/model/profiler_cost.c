@@ -30,6 +30,7 @@
    of how much slower it is than the usual one, within limits. Where there is no device its quick
    operators are slow for another reason: the host computes, and leaves them cold caches. */
 #define USUAL_QUICK_NS 600.0
+#define MOST_QUICK_NS  5000 /* longer ones waited, or the recorder kept only long operators */
 #define LEAST_SLOWDOWN 0.75
 #define MOST_SLOWDOWN  1.25
 
@@ -76,6 +77,8 @@ static enum rp_code find_quick(struct rp_sim_part *p, const struct rp_trace *t, 
         if (!p->quick_ns || dur.at[dur.n / 2] < p->quick_ns)
             p->quick_ns = dur.at[dur.n / 2];
     }
+    if (p->quick_ns > MOST_QUICK_NS)
+        p->quick_ns = 0;
     rp_vec_release(&dur);
     return code;
 }

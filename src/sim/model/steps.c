@@ -21,7 +21,7 @@
 
 enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
 {
-    uint32_t i, count = t->nsteps < RP_NO_STEP ? t->nsteps : RP_NO_STEP - 1;
+    uint32_t i, whole = rp_whole_steps(t), count = whole < RP_NO_STEP ? whole : RP_NO_STEP - 1;
     struct rp_interval span = rp_trace_span(t);
 
     p->nranks = 1;
@@ -33,7 +33,7 @@ enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, 
     p->step_begin_ns.at[0] = span.begin_ns;
     p->step_end_ns.at[0] = span.end_ns;
     for (i = 0; i < count; i++) {
-        bool ends = i + 1 == count || t->steps[i].flags & RP_STEP_BREAK_AFTER;
+        bool ends = i + 1 == t->nsteps || t->steps[i].flags & RP_STEP_BREAK_AFTER;
 
         p->step_begin_ns.at[i] = t->steps[i].begin_ns;
         p->step_end_ns.at[i] = ends ? t->steps[i].end_ns : t->steps[i + 1].begin_ns;
@@ -204,8 +204,8 @@ static enum rp_code measure_steps(struct rp_sim_part *p, const struct rp_trace *
     if (!p->has_steps)
         return RP_OK;
     RP_TRY(rp_step_times(t, scratch, &steps, err));
-    RP_TRY(rp_step_median(steps, t->nsteps, scratch, &p->measured_ns, err));
-    p->spread_ratio = spread_of(steps, t->nsteps, p->measured_ns);
+    RP_TRY(rp_step_median(steps, rp_whole_steps(t), scratch, &p->measured_ns, err));
+    p->spread_ratio = spread_of(steps, rp_whole_steps(t), p->measured_ns);
     find_previous(p, t);
     first = RP_ARENA_NEW(scratch, int64_t, p->nsteps);
     if (first)

@@ -8,6 +8,7 @@
  * what launches. With a region only that part is a graph: a phase, or what operators or kernels of
  * a name do. Its host work goes but for one call, the longest of those that launched its work.
  */
+#include "facts/host_signs.h"
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
 
@@ -52,6 +53,7 @@ static int64_t graph_lag(uint32_t flags, int64_t lag_ns, int64_t gap_ns, bool to
    launching (docs/definitions.md, "Idle": host_work); but a backward pass and an optimizer only
    walk over what a graph remembers. */
 #define OTHER_WORK_NS 1000000
+#define LONG_CALL_NS  100000 /* of a call that takes memory: else a cache answered it */
 
 /* When the host launches in a step, and when it first waited after that, as recorded. */
 struct launching {
@@ -126,6 +128,18 @@ static bool is_launch(const struct rp_sim_run *run, uint32_t node)
     return false;
 }
 
+/* Marks calls that take or free device memory for long: a program that does so in every step has no
+   memory to keep for a graph, or no allocator that would. */
+static void mark_allocations(const struct rp_sim_run *run, struct region *r)
+{
+    uint32_t i;
+
+    for (i = 0; i < rp_sim_nnodes(run); i++)
+        r->other[i] = rp_sim_node(run, i)->kind == RP_SG_RUNTIME &&
+                      run->overlay.dur_ns.at[i] >= LONG_CALL_NS &&
+                      rp_host_signs(rp_sim_node_name(run, i)) & RP_SIGN_ALLOCATES;
+}
+
 /* Marks what the host does for long between two launches of a thread. */
 static enum rp_code find_other_work(const struct rp_sim_run *run, struct region *r,
                                     struct rp_arena *arena, struct rp_err *err)
@@ -134,6 +148,7 @@ static enum rp_code find_other_work(const struct rp_sim_run *run, struct region 
 
     r->other = RP_ARENA_NEW(arena, uint8_t, rp_sim_nnodes(run) + 1);
     RP_TRY(rp_arena_check(arena, "simulating", err));
+    mark_allocations(run, r);
     for (k = 0; k < run->graph->lanes.n; k++) {
         const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
         uint32_t i, first = lane->first;

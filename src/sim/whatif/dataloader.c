@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dataloader: the time that the host spends in the data loader changes. */
+/* dataloader: the time that the host spends in the data loader, or prepares input, changes. */
 #include "sim/whatif/nodes.h"
 
 #include <stdlib.h>
@@ -24,7 +24,9 @@ static enum rp_code dataloader_apply(struct rp_sim_run *run, const struct rp_wha
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
         }
     return n ? RP_OK
-             : rp_err_set(err, RP_UNSUPPORTED, "dataloader: no span of a data loader was recorded");
+             : rp_err_set(
+                   err, RP_UNSUPPORTED,
+                   "dataloader: no span of a data loader, or that prepares input, was recorded");
 }
 
 static enum rp_code dataloader_propose(const struct rp_sim_run *run, struct rp_arena *arena,
@@ -45,7 +47,9 @@ static const struct rp_whatif_move dataloader_move = {
 const struct rp_whatif rp_whatif_dataloader = {
     .name = "dataloader",
     .form = "dataloader=0|<factor>",
-    .summary = "time in the data loader becomes 0, or is multiplied by the factor",
+    .summary =
+        "time in the data loader, and in spans that prepare input, becomes 0, or is multiplied by the "
+        "factor",
     .assumes = "only the thread that requests a batch waits for it",
     .value = RP_WHATIF_WORD,
     .move = &dataloader_move,

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * dtype, tf32: kernels in other number formats.
+ *
  * dtype: kernels in 16 bits, in the format that the device has. Of products whose shapes were
  * recorded a cost model says what they gain (sim/kernel_ratios.h). The rest follows from its class
  * and its time, by a table of medians over 1,920 single operators that were measured on one H200,
  * scaled by how much faster its matrix units are than what computes in 32 bits; the remaining doubt
  * is in the interval.
+ *
+ * tf32: products of matrices in fp32 run on the matrix units, which round their operands and read
+ * as many bytes as before. They gain what they would in 16 bits, at the rate of tf32. Convolutions
+ * stay as they are: cuDNN uses tf32 for them unless it is forbidden.
  */
 #include "cost/devices.h"
 #include "sim/whatif/nodes.h"
@@ -147,6 +153,15 @@ static double single_part(const struct rp_sim_run *run)
     return all > 0 ? single / all : 0;
 }
 
+/* What the interval of the model, or the run, leans to. */
+static double leaning_ratio(struct rp_sim_run *run, const struct rp_sim_ratio *ratio)
+{
+    run->leans = true;
+    return (double)(run->lean == RP_LEAN_SLOWER   ? ratio->high
+                    : run->lean == RP_LEAN_FASTER ? ratio->low
+                                                  : ratio->ratio);
+}
+
 static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t node, bool mixed)
 {
     unsigned kernel = rp_sim_kernel_traits(run, node);
@@ -160,10 +175,7 @@ static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t n
         return 1;
     if (!ratio)
         return convert + gain_of(h, kernel, dur_ns) * rp_sim_lean_by(run, DOUBT_DTYPE);
-    run->leans = true;
-    return convert + (double)(run->lean == RP_LEAN_SLOWER   ? ratio->high
-                              : run->lean == RP_LEAN_FASTER ? ratio->low
-                                                            : ratio->ratio);
+    return convert + leaning_ratio(run, ratio);
 }
 
 static const char *name_of(const struct half *h)
@@ -253,3 +265,61 @@ const struct rp_whatif rp_whatif_dtype = {
     .value = RP_WHATIF_WORD,
     .move = &dtype_move,
     .apply = dtype_apply};
+
+/* ------------------------------------------------------------------ tf32 */
+
+/* A product of matrices that runs on vectors, and is no convolution that is computed as one. */
+static bool runs_in_fp32(const struct rp_sim_run *run, uint32_t node)
+{
+    const char *op = rp_sim_part_of(run, node)->graph.names.at[rp_sim_note_of(run, node)->op];
+    unsigned kernel = rp_sim_is_kernel(run, node) ? rp_sim_kernel_traits(run, node) : 0;
+
+    return kernel & RP_KERNEL_MATRIX && !(kernel & RP_KERNEL_TF32) && !strcasestr(op, "conv") &&
+           !is_converted(run, node) && (kernel & RP_KERNEL_SINGLE || ratio_of(run, node));
+}
+
+/* At the rate of tf32 what 16 bits gain, and nothing for products that are too small. */
+static double tf32_factor(struct rp_sim_run *run, const struct half *h, uint32_t node)
+{
+    const struct rp_sim_ratio *ratio = ratio_of(run, node);
+    unsigned kernel = rp_sim_kernel_traits(run, node);
+    double half =
+        ratio ? leaning_ratio(run, ratio)
+              : gain_of(h, kernel, run->overlay.dur_ns.at[node]) * rp_sim_lean_by(run, DOUBT_DTYPE);
+    double factor = half / h->tf32;
+
+    return factor < 1 ? factor : 1;
+}
+
+static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                               struct rp_err *err)
+{
+    struct half h = half_of(run);
+    bool half =
+        rp_whatif_list_has(args->list, &rp_whatif_dtype); /* it converts the same products */
+    uint32_t i, n = 0;
+
+    if (h.device && h.device->matrix[RP_NUMBER_TF32] <= 0)
+        return rp_err_set(err, RP_UNSUPPORTED, "tf32: %s has no matrix units for it", name_of(&h));
+    RP_TRY(rp_sim_need_kernels(run, "tf32", err));
+    for (i = 0; i < rp_sim_nnodes(run); i++) {
+        if (!runs_in_fp32(run, i))
+            continue;
+        n++;
+        if (!half)
+            RP_TRY(rp_sim_scale_node(run, i, tf32_factor(run, &h, i), err));
+    }
+    return n ? RP_OK
+             : rp_err_set(err, RP_UNSUPPORTED,
+                          "tf32: no product of matrices is known to run in fp32 "
+                          "(record_shapes=True tells); cuDNN uses tf32 for convolutions already");
+}
+
+const struct rp_whatif rp_whatif_tf32 = {
+    .name = "tf32",
+    .form = "tf32",
+    .summary = "products of matrices in fp32 run on the matrix units in tf32, which has 10 bits of "
+               "mantissa",
+    .assumes = "products gain what they would in 16 bits, at the published rate of tf32; "
+               "convolutions of cuDNN use it already",
+    .apply = tf32_apply};

@@ -63,6 +63,12 @@ static bool is_single(const char *name)
     return has_any(name, signs);
 }
 
+/* CUTLASS names the instruction: m16n8k8 on 32 bits is tf32. */
+static bool is_tf32(const char *name)
+{
+    return strcasestr(name, "tf32") || strstr(name, "_s1688gemm_");
+}
+
 unsigned rp_kernel_traits(const char *name)
 {
     static const char *const depthwise[] = {"depthwise", "dwconv", "dgrad2d_grouped",
@@ -73,7 +79,7 @@ unsigned rp_kernel_traits(const char *name)
            (is_half(name)     ? RP_KERNEL_HALF
             : is_single(name) ? RP_KERNEL_SINGLE
                               : 0u) |
-           (strcasestr(name, "tf32") ? RP_KERNEL_TF32 : 0u) |
+           (is_tf32(name) ? RP_KERNEL_TF32 : 0u) |
            (has_any(name, depthwise) ? RP_KERNEL_DEPTHWISE : 0u) |
            (has_any(name, pointwise) ? RP_KERNEL_POINTWISE : 0u);
 }

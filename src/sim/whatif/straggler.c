@@ -26,7 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_STRETCHES 64 /* of a step; of more, neighbours are one */
+#define MOST_STRETCHES 64        /* of a step; of more, neighbours are one */
+#define SAME_RANK      (2.0 / 3) /* of the steps in which one rank is the slowest: it is always late */
 
 struct arrival { /* of a rank at a collective */
     uint32_t at; /* rank and step, as below */
@@ -413,6 +414,64 @@ static enum rp_code read_which(const struct rp_whatif_args *args, size_t nranks,
     return RP_OK;
 }
 
+/* How often one rank has more work than all others, at most: of the steps. */
+static double share_of_slowest(const struct work *w)
+{
+    size_t step, r, most = 0;
+    size_t *times = calloc(w->nranks + 1, sizeof *times);
+
+    for (step = 0; times && step < w->nsteps; step++) {
+        size_t slowest = 0;
+
+        for (r = 1; r < w->nranks; r++)
+            if (whole_of(w, r * w->nsteps + step) > whole_of(w, slowest * w->nsteps + step))
+                slowest = r;
+        times[slowest]++;
+        most = times[slowest] > most ? times[slowest] : most;
+    }
+    free(times);
+    return w->nsteps ? (double)most / (double)w->nsteps : 0;
+}
+
+static enum rp_code find_share(const struct rp_sim_run *run, bool on_host, double *share,
+                               struct rp_err *err)
+{
+    struct work w;
+    enum rp_code code = work_init(&w, run, on_host, false, err);
+
+    if (code == RP_OK)
+        *share = share_of_slowest(&w);
+    work_release(&w);
+    return code;
+}
+
+/* Worth trying where it is always the same rank: that another one is slowest in each step is
+   ordinary variation, which nobody can mend. */
+static enum rp_code straggler_propose(const struct rp_sim_run *run, struct rp_arena *arena,
+                                      rp_whatif_texts *out, struct rp_err *err)
+{
+    double on_host = 0, on_device = 0;
+
+    (void)arena;
+    if (run->parts[0]->nranks > 1 || run->parts[0]->stages)
+        return rp_err_set(err, RP_UNSUPPORTED, "only ranks with traces of their own are compared");
+    if (run->nranks < 2)
+        return rp_err_set(err, RP_UNSUPPORTED, "only one rank was recorded");
+    if (rp_sim_has_device(run))
+        RP_TRY(find_share(run, false, &on_device, err));
+    RP_TRY(find_share(run, true, &on_host, err));
+    if (on_device < SAME_RANK && on_host < SAME_RANK)
+        return rp_err_set(err, RP_UNSUPPORTED, "no rank has the most work in most of the steps");
+    return rp_vec_push(out, "straggler=median", err);
+}
+
+static const struct rp_whatif_move straggler_move = {
+    .family = "balance",
+    .effort = 3,
+    .apply =
+        "find out why one rank works longer: 'reprise comm' names it and what it does meanwhile",
+    .propose = straggler_propose};
+
 static enum rp_code straggler_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                     struct rp_err *err)
 {
@@ -439,4 +498,5 @@ const struct rp_whatif rp_whatif_straggler = {
     .assumes = "a slow rank does the same as the others between collectives, and ranks wait for "
                "each other no longer than necessary",
     .value = RP_WHATIF_NAME,
+    .move = &straggler_move,
     .apply = straggler_apply};

@@ -29,8 +29,13 @@
     X(swap)               \
     X(gpu)                \
     X(dtype)              \
+    X(tf32)               \
     X(fuse)               \
-    X(recompute)
+    X(compile)            \
+    X(channels_last)      \
+    X(recompute)          \
+    X(offload)            \
+    X(batch)
 
 struct rp_whatif_list;
 

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The question `try`: runs the user's program with changes made from outside, and says what each
+ * brings, beside what `simulate` expected. Here are its options and its answer; session.h has the
+ * order of what happens.
+ */
+#include "base/clock.h"
+#include "base/text.h"
+#include "dataset/dataset.h"
+#include "dataset/question.h"
+#include "try/session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------ the answer */
+
+struct try_row {
+    const char *change, *verdict, *same, *reason, *effect, *lines;
+    double predicted_ratio, predicted_low_ratio, predicted_high_ratio;
+    double measured_ratio, measured_low_ratio, measured_high_ratio, update_ratio;
+    int64_t step_ns, startup_ns, break_even_steps, rounds;
+    bool earlier;
+    const char *predicted, *measured, *start; /* for the screen */
+};
+
+struct try_fact {
+    const char *key, *value;
+};
+
+struct try_root {
+    const char *program, *unit, *summary, *legend, *skipped, *warning;
+    int64_t step_ns, steps, elapsed_ns;
+    double speedup_ratio;
+    size_t nchanges, nlines, nfacts, nnot_tried;
+    struct try_row *changes;
+    const char **lines;
+    struct try_fact *facts, *not_tried;
+};
+
+#define ROW(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct try_row, member, type, unit, title, doc, flags)
+
+static const struct rp_field row_fields[] = {
+    ROW(change, STR, NONE, "change", "what was changed; its value behind '='", 0),
+    ROW(predicted, STR, NONE, "predicted", "text output only", RP_SCREEN),
+    ROW(measured, STR, NONE, "measured", "text output only", RP_SCREEN),
+    ROW(same, STR, NONE, "same?",
+        "how the parameters changed in the first steps, beside the unchanged program", 0),
+    ROW(start, STR, NONE, "start-up", "text output only", RP_SCREEN),
+    ROW(verdict, STR, NONE, NULL,
+        "faster, slower, equal, noisy, refused (the update differs), failed; unchanged", 0),
+    ROW(reason, STR, NONE, NULL, "why it failed or was refused, or null", 0),
+    ROW(effect, STR, NONE, NULL, "what shows that the change took effect, or null", 0),
+    ROW(predicted_ratio, F64, RATIO, NULL, "change of the step time that 'simulate' expects", 0),
+    ROW(predicted_low_ratio, F64, RATIO, NULL, "lower end of its interval", 0),
+    ROW(predicted_high_ratio, F64, RATIO, NULL, "upper end of its interval", 0),
+    ROW(measured_ratio, F64, RATIO, NULL, "measured change of the step time: median of rounds", 0),
+    ROW(measured_low_ratio, F64, RATIO, NULL, "lower end of its interval", 0),
+    ROW(measured_high_ratio, F64, RATIO, NULL, "upper end of its interval", 0),
+    ROW(update_ratio, F64, RATIO, NULL,
+        "difference of the update of the parameters, over the unchanged update", 0),
+    ROW(step_ns, I64, NS, NULL, "median step, or null", RP_NULLABLE),
+    ROW(startup_ns, I64, NS, NULL, "what the first steps took longer, as for compiling, or null",
+        RP_NULLABLE),
+    ROW(break_even_steps, I64, COUNT, NULL, "steps after which the start-up is regained, or null",
+        RP_NULLABLE),
+    ROW(rounds, I64, COUNT, NULL, "rounds in which it was measured", 0),
+    ROW(earlier, BOOL, NONE, NULL, "measured by an earlier call (--resume)", 0),
+    ROW(lines, STR, NONE, NULL, "what to put into the script, or null", 0),
+    RP_FIELD_END};
+static const struct rp_type row_type = {"change", sizeof(struct try_row), row_fields, NULL};
+
+static const struct rp_field fact_fields[] = {
+    RP_FIELD(struct try_fact, key, STR, NONE, NULL, "its name", 0),
+    RP_FIELD(struct try_fact, value, STR, NONE, NULL, "its value", 0), RP_FIELD_END};
+static const struct rp_type fact_type = {"fact", sizeof(struct try_fact), fact_fields, NULL};
+
+#define ROOT(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct try_root, member, type, unit, title, doc, flags)
+
+static const struct rp_field root_fields[] = {
+    ROOT(program, STR, NONE, "program", "framework, optimizers and device of the program", 0),
+    ROOT(unit, STR, NONE, "a step is", "what counts as a step", 0),
+    ROOT(step_ns, I64, NS, "unchanged", "median step of the unchanged program", RP_NULLABLE),
+    RP_FIELD_LIST(struct try_root, changes, &row_type, "changes", "one of each variant", 0),
+    ROOT(warning, STR, NONE, "note", "what to know about the measurement, or null", RP_WARN),
+    ROOT(summary, STR, NONE, "result", "the best that was measured", 0),
+    RP_FIELD_LIST(struct try_root, lines, &rp_type_string, "to put into the script",
+                  "lines for the best that was measured", 0),
+    ROOT(skipped, STR, NONE, "not tried", "text output only", RP_SCREEN),
+    ROOT(legend, STR, NONE, "same?", "text output only", RP_SCREEN),
+    ROOT(steps, I64, COUNT, NULL, "steps after which the parameters were compared", 0),
+    ROOT(speedup_ratio, F64, RATIO, NULL, "unchanged step time over the best, or null", 0),
+    ROOT(elapsed_ns, I64, NS, NULL, "time that all of it took", 0),
+    RP_FIELD_MAP(struct try_root, facts, &fact_type, NULL, "what was seen of the program", 0),
+    RP_FIELD_MAP(struct try_root, not_tried, &fact_type, NULL, "changes that do not fit, and why",
+                 0),
+    RP_FIELD_END};
+static const struct rp_type try_type = {"try", sizeof(struct try_root), root_fields, "changes"};
+
+/* ------------------------------------------------------------------ rows */
+
+static const char *percent_text(struct rp_arena *arena, double middle, double low, double high)
+{
+    if (!isfinite(low) || !isfinite(high))
+        return rp_arena_textf(arena, "%+.1f %% (few rounds)", 100 * middle);
+    return rp_arena_textf(arena, "%+.1f %% [%.1f, %.1f]", 100 * middle, 100 * low, 100 * high);
+}
+
+static const char *duration_text(struct rp_arena *arena, int64_t ns)
+{
+    return rp_arena_textf(arena, ns < INT64_C(9950000000) ? "%.1f s" : "%.0f s", (double)ns / 1e9);
+}
+
+static const char *same_text(struct rp_arena *arena, const struct rp_try_variant *v)
+{
+    enum rp_try_same same = RP_TRY_SAME_ROUNDING;
+
+    for (size_t i = 0; i < v->nparts; i++)
+        if (v->parts[i]->same != RP_TRY_SAME_ROUNDING)
+            same = v->parts[i]->same;
+    if (v->state == RP_TRY_FAILED)
+        return NULL;
+    if (!v->judged)
+        return "not judged";
+    if (v->exact)
+        return "exact";
+    if (v->differs || v->state == RP_TRY_REFUSED)
+        return rp_arena_textf(arena, "different: %.2g", v->update_ratio);
+    return v->update_ratio <= 1e-3    ? "within rounding"
+           : same == RP_TRY_SAME_BF16 ? "within bf16 precision"
+                                      : "within tf32 precision";
+}
+
+static const char *verdict_text(const struct rp_try_session *s, const struct rp_try_variant *v)
+{
+    static const char *const names[] = {[RP_TRY_UNDECIDED] = "noisy",
+                                        [RP_TRY_FASTER] = "faster",
+                                        [RP_TRY_SLOWER] = "slower",
+                                        [RP_TRY_EQUAL] = "equal",
+                                        [RP_TRY_NOISY] = "noisy"};
+
+    if (v == &s->variants[1] && v->state != RP_TRY_FAILED)
+        return "unchanged";
+    return v->state == RP_TRY_REFUSED  ? "refused"
+           : v->state == RP_TRY_FAILED ? "failed"
+                                       : names[v->verdict];
+}
+
+/* The column "measured": an interval, or what was found instead of one. */
+static const char *measured_text(struct rp_arena *arena, const struct try_row *row,
+                                 const struct rp_try_session *s, const struct rp_try_variant *v)
+{
+    double most = fmax(fabs(row->measured_low_ratio), fabs(row->measured_high_ratio));
+
+    if (v->state == RP_TRY_FAILED || v->state == RP_TRY_REFUSED)
+        return rp_arena_textf(arena, "%s%s", v->state == RP_TRY_FAILED ? "failed: " : "", v->why);
+    if (v == &s->variants[1] || v->verdict == RP_TRY_FASTER || v->verdict == RP_TRY_SLOWER)
+        return percent_text(arena, row->measured_ratio, row->measured_low_ratio,
+                            row->measured_high_ratio);
+    if (v->verdict == RP_TRY_EQUAL)
+        return rp_arena_textf(arena, "no difference above %.1f %%", 100 * most);
+    return rp_arena_textf(arena, "too noisy: %s",
+                          percent_text(arena, row->measured_ratio, row->measured_low_ratio,
+                                       row->measured_high_ratio));
+}
+
+static const char *start_text(struct rp_arena *arena, const struct try_row *row)
+{
+    if (row->startup_ns == RP_ABSENT_I64 || row->startup_ns < INT64_C(500000000))
+        return NULL;
+    if (row->break_even_steps == RP_ABSENT_I64)
+        return duration_text(arena, row->startup_ns);
+    return rp_arena_textf(arena, "%s, %lld steps", duration_text(arena, row->startup_ns),
+                          (long long)row->break_even_steps);
+}
+
+/* The lines of the script of one change, with its value. */
+static const char *line_of(struct rp_arena *arena, const struct rp_try_variant *v, size_t part)
+{
+    const char *text = v->parts[part]->lines, *mark = strstr(text, "%s");
+
+    if (!mark)
+        return text;
+    return rp_arena_textf(arena, "%.*s%s%s", (int)(mark - text), text, v->values[part], mark + 2);
+}
+
+static const char *lines_of(struct rp_arena *arena, const struct rp_try_variant *v)
+{
+    const char *all = NULL;
+
+    for (size_t i = 0; i < v->nparts; i++)
+        all =
+            all ? rp_arena_textf(arena, "%s\n%s", all, line_of(arena, v, i)) : line_of(arena, v, i);
+    return all;
+}
+
+static bool was_measured(const struct rp_try_variant *v)
+{
+    return v->state == RP_TRY_MEASURED || v->state == RP_TRY_EARLIER;
+}
+
+static void fill_numbers(struct try_row *row, const struct rp_try_session *s,
+                         const struct rp_try_variant *v)
+{
+    double gain = s->variants[0].usual_ns - v->usual_ns;
+    bool measured = was_measured(v), sure = measured && isfinite(v->interval.low);
+
+    row->predicted_ratio = v->predicted ? v->change : NAN;
+    row->predicted_low_ratio = v->predicted ? v->change_low : NAN;
+    row->predicted_high_ratio = v->predicted ? v->change_high : NAN;
+    row->measured_ratio = measured ? rp_try_ratio(v->interval.median) : NAN;
+    row->measured_low_ratio = sure ? rp_try_ratio(v->interval.low) : NAN;
+    row->measured_high_ratio = sure ? rp_try_ratio(v->interval.high) : NAN;
+    row->update_ratio = v->judged ? v->update_ratio : NAN;
+    row->step_ns = measured && v->usual_ns > 0 ? (int64_t)v->usual_ns : RP_ABSENT_I64;
+    row->startup_ns = measured ? v->startup_ns : RP_ABSENT_I64;
+    row->break_even_steps = measured && v->verdict == RP_TRY_FASTER && gain > 0
+                                ? (int64_t)ceil((double)v->startup_ns / gain)
+                                : RP_ABSENT_I64;
+    row->rounds = (int64_t)v->nrounds;
+    row->earlier = v->state == RP_TRY_EARLIER;
+}
+
+static void fill_row(struct rp_arena *arena, struct try_row *row, const struct rp_try_session *s,
+                     const struct rp_try_variant *v)
+{
+    fill_numbers(row, s, v);
+    row->change = rp_arena_text(arena, v->name);
+    row->verdict = verdict_text(s, v);
+    row->same = same_text(arena, v);
+    row->reason = *v->why ? rp_arena_text(arena, v->why) : NULL;
+    row->effect = *v->how ? rp_arena_text(arena, v->how) : NULL;
+    row->lines = lines_of(arena, v);
+    row->predicted =
+        v->predicted ? percent_text(arena, v->change, v->change_low, v->change_high) : NULL;
+    row->measured = measured_text(arena, row, s, v);
+    row->start = start_text(arena, row);
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static const struct rp_try_variant *best_of(const struct rp_try_session *s)
+{
+    const struct rp_try_variant *best = NULL;
+
+    for (size_t i = 2; i < s->nvariants; i++) {
+        const struct rp_try_variant *v = &s->variants[i];
+
+        if (was_measured(v) && v->verdict == RP_TRY_FASTER && !v->differs &&
+            (!best || v->interval.median < best->interval.median))
+            best = v;
+    }
+    return best;
+}
+
+static void fill_best(struct rp_arena *arena, struct try_root *root, const struct rp_try_session *s)
+{
+    const struct rp_try_variant *best = best_of(s);
+
+    root->speedup_ratio = NAN;
+    if (!best) {
+        root->summary = "no change made the program measurably faster";
+        return;
+    }
+    root->speedup_ratio = exp(-best->interval.median);
+    root->summary =
+        rp_arena_textf(arena, "%s: %.2f times as fast (%s a step instead of %s)", best->name,
+                       root->speedup_ratio, rp_arena_textf(arena, "%.3g ms", best->usual_ns / 1e6),
+                       rp_arena_textf(arena, "%.3g ms", s->variants[0].usual_ns / 1e6));
+    root->lines = RP_ARENA_NEW(arena, const char *, best->nparts);
+    for (size_t i = 0; root->lines && i < best->nparts; i++)
+        root->lines[root->nlines++] = line_of(arena, best, i);
+}
+
+static bool any_measured(const struct rp_try_session *s)
+{
+    for (size_t i = 2; i < s->nvariants; i++)
+        if (s->variants[i].state == RP_TRY_MEASURED)
+            return true;
+    return false;
+}
+
+static void fill_notes(struct rp_arena *arena, struct try_root *root,
+                       const struct rp_try_session *s)
+{
+    const struct rp_try_variant *control = &s->variants[1];
+    double floor = rp_try_floor(&control->interval);
+
+    if (control->state != RP_TRY_FAILED && control->judged && control->update_ratio > 1e-3)
+        root->warning = "the unchanged program does not repeat itself (its updates differ), so "
+                        "those of the changes are not judged: seed its random numbers";
+    else if (any_measured(s) && !isfinite(floor))
+        root->warning = "there were too few rounds for an interval: give more time with '--time'";
+    else if (any_measured(s) && floor > 0)
+        root->warning = rp_arena_textf(arena,
+                                       "two unchanged runs differ by up to %.1f %%: smaller "
+                                       "differences are not told apart from noise",
+                                       100 * rp_try_ratio(floor));
+    else if (s->ended)
+        root->warning = "the program came to its end: with more steps there would be more rounds";
+    root->legend = rp_arena_textf(
+        arena,
+        "how the parameters changed in the first %zu steps, beside the unchanged program; it says "
+        "nothing about later ones",
+        s->steps);
+}
+
+static void fill_program(struct rp_arena *arena, struct try_root *root,
+                         const struct rp_try_session *s)
+{
+    const struct rp_try_facts *f = &s->facts;
+    const char *unit = rp_try_fact(f, "unit"), *device = rp_try_fact(f, "device-name");
+
+    root->program =
+        rp_arena_textf(arena, "%s, %s parameters%s%s, %s", rp_try_fact(f, "framework"),
+                       rp_try_fact(f, "parameters"), *rp_try_fact(f, "optimizers") ? ", " : "",
+                       rp_try_fact(f, "optimizers"), *device ? device : rp_try_fact(f, "device"));
+    root->unit = rp_text_begins(unit, "optimizer")
+                     ? "a step of the optimizer that steps most rarely"
+                 : rp_text_begins(unit, "jit")
+                     ? rp_arena_textf(arena, "a call of the compiled function '%s'",
+                                      rp_try_fact(f, "unit-name"))
+                     : "a call of the model";
+    root->facts = RP_ARENA_NEW(arena, struct try_fact, f->n);
+    for (size_t i = 0; root->facts && i < f->n; i++)
+        root->facts[root->nfacts++] = (struct try_fact){rp_arena_text(arena, f->at[i].key),
+                                                        rp_arena_text(arena, f->at[i].value)};
+}
+
+static void fill_answer(struct rp_arena *arena, struct try_root *root,
+                        const struct rp_try_session *s)
+{
+    fill_program(arena, root, s);
+    root->step_ns = s->variants[0].usual_ns > 0 ? (int64_t)s->variants[0].usual_ns : RP_ABSENT_I64;
+    root->steps = (int64_t)s->steps;
+    root->elapsed_ns = rp_clock_ns() - s->begun_ns;
+    root->changes = RP_ARENA_NEW(arena, struct try_row, s->nvariants);
+    for (size_t i = 1; root->changes && i < s->nvariants; i++)
+        fill_row(arena, &root->changes[root->nchanges++], s, &s->variants[i]);
+    fill_best(arena, root, s);
+    fill_notes(arena, root, s);
+}
+
+/* ------------------------------------------------------------------ what to try */
+
+/* Whether a comma-separated list names the change; its value goes to `value`, if it has one. */
+static bool list_names(const char *list, const char *name, char *value, size_t cap)
+{
+    size_t n = strlen(name);
+
+    for (; list && *list; list += strcspn(list, ","), list += *list == ',') {
+        size_t len = strcspn(list, ",");
+
+        if (len >= n && !strncmp(list, name, n) && (len == n || list[n] == '=')) {
+            if (len > n)
+                snprintf(value, cap, "%.*s", (int)(len - n - 1), list + n + 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum rp_code check_list(const char *list, struct rp_err *err)
+{
+    for (; list && *list; list += strcspn(list, ","), list += *list == ',') {
+        size_t len = strcspn(list, ",=");
+
+        if (!rp_try_change_find(list, len)) {
+            rp_err_set(err, RP_USAGE, "unknown change '%.*s' in '--only': choose from", (int)len,
+                       list);
+            for (size_t i = 0; i < rp_try_change_count(); i++)
+                snprintf(err->text + strlen(err->text), sizeof err->text - strlen(err->text),
+                         "%s %s", i ? "," : "", rp_try_changes[i].name);
+            return RP_USAGE;
+        }
+    }
+    return RP_OK;
+}
+
+static void add_variant(struct rp_try_session *s, const struct rp_try_change *change,
+                        const char *value)
+{
+    struct rp_try_variant *v = &s->variants[s->nvariants++];
+
+    v->parts[0] = change;
+    v->nparts = 1;
+    snprintf(v->values[0], sizeof v->values[0], "%s", value);
+    if (strchr(value, '/'))
+        snprintf(v->name, sizeof v->name, "%s=%.120s", change->name, rp_text_file(value));
+    else
+        snprintf(v->name, sizeof v->name, "%s%s%.120s", change->name, *value ? "=" : "", value);
+}
+
+static void choose_changes(struct rp_try_session *s, const char *only, struct rp_arena *arena,
+                           struct try_root *root)
+{
+    root->not_tried = RP_ARENA_NEW(arena, struct try_fact, rp_try_change_count());
+    snprintf(s->variants[0].name, sizeof s->variants[0].name, "unchanged");
+    snprintf(s->variants[1].name, sizeof s->variants[1].name, "unchanged again");
+    s->nvariants = 2;
+    for (size_t i = 0; i < rp_try_change_count() && root->not_tried; i++) {
+        const struct rp_try_change *change = &rp_try_changes[i];
+        char value[160] = "";
+        const char *why = change->unfit(&s->facts, value, sizeof value);
+
+        if (only && !list_names(only, change->name, value, sizeof value))
+            continue;
+        if (!why) {
+            add_variant(s, change, value);
+            continue;
+        }
+        root->not_tried[root->nnot_tried++] = (struct try_fact){change->name, why};
+        if (only) /* what was asked for is said */
+            root->skipped = root->skipped ? rp_arena_textf(arena, "%s; %s: %s", root->skipped,
+                                                           change->name, why)
+                                          : rp_arena_textf(arena, "%s: %s", change->name, why);
+    }
+}
+
+/* ------------------------------------------------------------------ the question */
+
+static enum rp_code session_settings(struct rp_try_session *s, struct rp_ctx *ctx,
+                                     const struct rp_settings *settings, struct rp_arena *arena,
+                                     struct rp_err *err)
+{
+    size_t n = 0;
+
+    while (rp_settings_nth(settings, "command", n))
+        n++;
+    if (!n)
+        return rp_err_set(err, RP_USAGE, "'try' needs a program: reprise try -- PROGRAM");
+    s->words = RP_ARENA_NEW(arena, char *, n + 1);
+    for (size_t i = 0; s->words && i < n; i++)
+        s->words[i] = rp_arena_strdup(arena, rp_settings_nth(settings, "command", i));
+    RP_TRY(rp_arena_check(arena, "trying changes", err));
+    s->nwords = n;
+    s->progress = ctx->progress;
+    s->progress_user = ctx->progress_user;
+    s->begun_ns = rp_clock_ns();
+    s->deadline_ns = s->begun_ns + rp_settings_int(settings, "time");
+    s->patience_ns = rp_settings_int(settings, "patience");
+    s->steps = (size_t)rp_settings_int(settings, "steps");
+    s->allow_writes = rp_settings_flag(settings, "allow-writes");
+    return check_list(rp_settings_text(settings, "only"), err);
+}
+
+/* What-ifs are about work on devices. Where the first start took a sixth of the time, there is none
+   for another one that measures nothing. */
+static bool may_record(const struct rp_try_session *s)
+{
+    return strcmp(rp_try_fact(&s->facts, "device"), "cpu") != 0 &&
+           rp_clock_ns() - s->begun_ns < (s->deadline_ns - s->begun_ns) / 6;
+}
+
+/* Measures; then the winners together. */
+static enum rp_code session_run(struct rp_try_session *s, const struct rp_settings *settings,
+                                struct rp_arena *arena, struct try_root *root, struct rp_err *err)
+{
+    RP_TRY(rp_try_session_open(s, err));
+    RP_TRY(rp_try_probe(s, err));
+    choose_changes(s, rp_settings_text(settings, "only"), arena, root);
+    if (s->nvariants == 2)
+        return rp_err_set(err, RP_UNSUPPORTED, "there is nothing to try here%s%s",
+                          root->skipped ? ": " : "", root->skipped ? root->skipped : "");
+    if (rp_settings_flag(settings, "resume"))
+        rp_try_store_read(s);
+    if (!rp_settings_flag(settings, "no-predict") && may_record(s))
+        rp_try_record(s);
+    rp_try_measure(s);
+    for (size_t i = 0; i < 2; i++)
+        if (s->variants[i].state == RP_TRY_FAILED && !s->cancelled)
+            return rp_err_set(err, RP_UNSUPPORTED, "the unchanged program failed: %s",
+                              s->variants[i].why);
+    if (!rp_settings_flag(settings, "no-together") && rp_try_session_goes_on(s, "together") &&
+        rp_try_together(s))
+        rp_try_measure(s);
+    rp_try_predict(s);
+    rp_try_store_write(s);
+    return RP_OK;
+}
+
+static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                            const struct rp_settings *settings, struct rp_result *result,
+                            struct rp_err *err)
+{
+    struct rp_try_session *s = calloc(1, sizeof *s);
+    enum rp_code code;
+
+    (void)dataset;
+    if (!s)
+        return rp_err_nomem(err, "trying changes");
+    code = session_settings(s, ctx, settings, &result->arena, err);
+    if (code == RP_OK)
+        code = session_run(s, settings, &result->arena, result->root, err);
+    if (code == RP_OK)
+        fill_answer(&result->arena, result->root, s);
+    rp_try_session_close(s);
+    free(s);
+    return code == RP_OK ? rp_arena_check(&result->arena, "trying changes", err) : code;
+}
+
+static const struct rp_option try_options[] = {
+    {"command", 0, RP_OPT_TEXT, "WORD", NULL, "the program and its arguments, as behind '--'",
+     RP_OPT_REPEAT},
+    {"time", 't', RP_OPT_DURATION, "TIME", "5m", "time for all of it", 0},
+    {"only", 0, RP_OPT_TEXT, "LIST", NULL,
+     "comma-separated changes to try: fused,compile,workers=8 (all that fit)", 0},
+    {"steps", 0, RP_OPT_INT, "2..1000", "20",
+     "steps after which the parameters are compared with those of the unchanged program", 0},
+    {"patience", 0, RP_OPT_DURATION, "TIME", "2m",
+     "a variant without a step for this long has failed", 0},
+    {"resume", 0, RP_OPT_FLAG, NULL, NULL,
+     "keep what an earlier call with this program has measured, and do the rest", 0},
+    {"allow-writes", 0, RP_OPT_FLAG, NULL, NULL,
+     "let the variants write to the program's folders: its files are not protected", 0},
+    {"no-predict", 0, RP_OPT_FLAG, NULL, NULL, "do not record the program to predict the changes",
+     0},
+    {"no-together", 0, RP_OPT_FLAG, NULL, NULL,
+     "do not measure the changes that were faster in one variant", 0},
+    RP_OPTION_END};
+
+const struct rp_question_row rp_ask_try = {
+    .question =
+        {.name = "try",
+         .group = "predict",
+         .summary = "make changes from outside, and measure what each brings",
+         .details =
+             "Runs the unchanged script for some steps, then variants of it, each with one change "
+             "that is made from outside: TF32, bfloat16, a fused optimizer, torch.compile, workers "
+             "of loaders and more. All variants are alive at the same time and take turns of a few "
+             "steps, so that they meet the same noise; the unchanged script runs twice, as a "
+             "control. A change counts only if it took effect, and if the parameters change in the "
+             "same way as without it. What the script writes goes to a temporary folder.",
+         .examples = "reprise try -- python train.py\tall changes that fit, in five minutes\n"
+                     "reprise try --only fused,compile --time 2m -- python train.py\ttwo of them\n"
+                     "reprise try -- torchrun --nproc-per-node 8 train.py\tall ranks\n",
+         .accepts = RP_ACCEPTS_SOURCES,
+         .options = try_options,
+         .type = &try_type,
+         .anytime = 1},
+    .run = try_run};

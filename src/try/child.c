@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting, hearing, stopping and ending one run of the program (child.h). */
+#include "try/child.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ the keeper */
+
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], text[512], *end;
+    ssize_t n;
+    int fd, parent = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    end = strrchr(text, ')'); /* the name may contain anything */
+    return end && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
+}
+
+static bool descends_from(pid_t pid, pid_t from)
+{
+    for (int depth = 0; pid > 1 && depth < 64; depth++) {
+        pid = parent_of(pid);
+        if (pid == from)
+            return true;
+    }
+    return false;
+}
+
+/* Kills all descendants of this process, until there are none. */
+static void kill_descendants(void)
+{
+    pid_t self = getpid();
+    bool found = true;
+
+    for (int i = 0; i < 20 && found; i++) {
+        DIR *dir = opendir("/proc");
+        struct dirent *entry;
+
+        found = false;
+        while (dir && (entry = readdir(dir))) {
+            pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+            if (pid > 1 && descends_from(pid, self)) {
+                found = true;
+                kill(pid, SIGKILL);
+            }
+        }
+        if (dir)
+            closedir(dir);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            continue;
+    }
+}
+
+static void program_exec(const struct rp_try_start *start)
+{
+    sigset_t none;
+
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    if (!chdir(start->cwd))
+        execvpe(start->argv[0], start->argv, start->envp);
+    fprintf(stderr, "cannot run '%s': %s\n", start->argv[0], strerror(errno));
+    fflush(stderr);
+    _exit(errno == ENOENT ? 127 : 126);
+}
+
+static void redirect(const struct rp_try_start *start)
+{
+    char path[PATH_MAX + 16];
+    int in = open("/dev/null", O_RDONLY | O_CLOEXEC), out;
+
+    snprintf(path, sizeof path, "%s/" RP_TRY_LOG, start->scratch);
+    out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    dup2(in, STDIN_FILENO);
+    dup2(out, STDOUT_FILENO);
+    dup2(out, STDERR_FILENO);
+}
+
+/* Waits for the program, or for the order to end. */
+static int keeper_wait(pid_t program, const sigset_t *waited)
+{
+    siginfo_t info;
+    int status = 0;
+
+    for (;;) {
+        pid_t done = waitpid(-1, &status, WNOHANG);
+
+        if (done == program)
+            break;
+        if (done > 0)
+            continue; /* one that was adopted */
+        if (sigwaitinfo(waited, &info) == SIGTERM) {
+            status = SIGTERM;
+            break;
+        }
+    }
+    kill_descendants();
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void keeper_run(const struct rp_try_start *start, pid_t parent, int told)
+{
+    sigset_t waited;
+    pid_t program;
+    int failed;
+
+    sigemptyset(&waited);
+    sigaddset(&waited, SIGTERM);
+    sigaddset(&waited, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &waited, NULL);
+    signal(SIGINT, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    setsid();
+    if (getppid() != parent)
+        _exit(1);
+    redirect(start);
+    failed = start->folders ? rp_try_overlay_enter(start->folders, start->scratch) : 0;
+    if (failed) {
+        fprintf(stderr, "cannot protect the program's folders: %s\n", strerror(failed));
+        fflush(stderr);
+        _exit(125);
+    }
+    program = fork();
+    if (program == 0)
+        program_exec(start);
+    if (write(told, &program, sizeof program) != (ssize_t)sizeof program || program < 0)
+        _exit(125);
+    close(told);
+    _exit(keeper_wait(program, &waited));
+}
+
+/* ------------------------------------------------------------------ starting */
+
+static int open_socket(const char *scratch, struct rp_err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd;
+
+    if (snprintf(address.sun_path, sizeof address.sun_path, "%s/" RP_TRY_SOCKET, scratch) >=
+        (int)sizeof address.sun_path) {
+        rp_err_set(err, RP_USAGE, "the name of the folder '%s' is too long: set TMPDIR", scratch);
+        return -1;
+    }
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    unlink(address.sun_path);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) ||
+        listen(fd, RP_TRY_RANKS)) {
+        rp_err_set_os(err, errno, "cannot listen on '%s'", address.sun_path);
+        if (fd >= 0)
+            close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+enum rp_code rp_try_child_start(const struct rp_try_start *start, struct rp_try_child **out,
+                                struct rp_err *err)
+{
+    struct rp_try_child *child = calloc(1, sizeof *child);
+    pid_t parent = getpid();
+    int told[2] = {-1, -1};
+
+    *out = NULL;
+    if (!child)
+        return rp_err_nomem(err, "starting a program");
+    snprintf(child->scratch, sizeof child->scratch, "%s", start->scratch);
+    child->listening = open_socket(start->scratch, err);
+    if (child->listening < 0 || pipe2(told, O_CLOEXEC)) {
+        free(child);
+        return err->code == RP_OK ? rp_err_set_os(err, errno, "cannot make a pipe") : err->code;
+    }
+    child->keeper = fork();
+    if (child->keeper == 0)
+        keeper_run(start, parent, told[1]);
+    close(told[1]);
+    if (child->keeper < 0 ||
+        read(told[0], &child->group, sizeof child->group) != (ssize_t)sizeof child->group)
+        child->group = 0; /* the log says why; its end is found when a line is read */
+    close(told[0]);
+    if (child->keeper < 0) {
+        close(child->listening);
+        free(child);
+        return rp_err_set_os(err, errno, "cannot start a process");
+    }
+    *out = child;
+    return RP_OK;
+}
+
+void rp_try_child_freeze(struct rp_try_child *child, bool frozen)
+{
+    if (child->group > 0 && !child->gone && child->frozen != frozen)
+        kill(-child->group, frozen ? SIGSTOP : SIGCONT);
+    child->frozen = frozen;
+}
+
+void rp_try_child_end(struct rp_try_child *child)
+{
+    char path[PATH_MAX + 16];
+
+    if (!child)
+        return;
+    if (!child->gone) {
+        kill(child->keeper, SIGTERM);
+        waitpid(child->keeper, NULL, 0);
+    }
+    for (size_t i = 0; i < child->nranks; i++) {
+        close(child->ranks[i]->fd);
+        free(child->ranks[i]);
+    }
+    close(child->listening);
+    snprintf(path, sizeof path, "%s/" RP_TRY_SOCKET, child->scratch);
+    unlink(path);
+    free(child);
+}
+
+/* ------------------------------------------------------------------ lines */
+
+static void accept_rank(struct rp_try_child *child)
+{
+    struct rp_try_rank *rank;
+    int fd = accept4(child->listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0)
+        return;
+    rank = child->nranks < RP_TRY_RANKS ? calloc(1, sizeof *rank) : NULL;
+    if (!rank) {
+        close(fd);
+        return;
+    }
+    rank->fd = fd;
+    child->ranks[child->nranks++] = rank;
+}
+
+/* A complete line of what has arrived. */
+static bool take_line(struct rp_try_rank *rank, char *line, size_t cap)
+{
+    char *end = memchr(rank->bytes, '\n', rank->n);
+    size_t n = end ? (size_t)(end - rank->bytes) : 0;
+
+    if (!end && rank->n < sizeof rank->bytes)
+        return false;
+    if (!end) /* longer than any that the hook sends: not of the hook */
+        n = rank->n - 1;
+    snprintf(line, cap, "%.*s", (int)n, rank->bytes);
+    rank->n -= n + 1;
+    memmove(rank->bytes, rank->bytes + n + 1, rank->n);
+    return true;
+}
+
+static void note_hello(struct rp_try_child *child, struct rp_try_rank *rank, const char *line)
+{
+    long long number, world;
+
+    if (sscanf(line, "hello %lld %lld", &number, &world) != 2)
+        return;
+    rank->rank = number;
+    child->world = world;
+}
+
+static bool any_line(struct rp_try_child *child, char *line, size_t cap, int64_t *number)
+{
+    for (size_t i = 0; i < child->nranks; i++) {
+        struct rp_try_rank *rank = child->ranks[i];
+
+        if (take_line(rank, line, cap)) {
+            note_hello(child, rank, line);
+            *number = rank->rank;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Reads what there is. Whether something was read. */
+static bool receive(struct rp_try_child *child, int timeout_ms)
+{
+    struct pollfd fds[RP_TRY_RANKS + 1];
+    size_t n = child->nranks;
+    bool got = false;
+
+    fds[n] = (struct pollfd){child->listening, POLLIN, 0};
+    for (size_t i = 0; i < n; i++)
+        fds[i] = (struct pollfd){child->ranks[i]->fd, POLLIN, 0};
+    if (poll(fds, n + 1, timeout_ms) <= 0)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct rp_try_rank *rank = child->ranks[i];
+        ssize_t more = 0;
+
+        if (fds[i].revents)
+            more = read(rank->fd, rank->bytes + rank->n, sizeof rank->bytes - rank->n);
+        if (more > 0)
+            rank->n += (size_t)more;
+        got |= more > 0;
+        if (fds[i].revents && more == 0) { /* closed; poll ignores negative descriptors */
+            close(rank->fd);
+            rank->fd = -1;
+        }
+    }
+    if (fds[n].revents)
+        accept_rank(child);
+    return got || fds[n].revents;
+}
+
+int rp_try_child_line(struct rp_try_child *child, int timeout_ms, char *line, size_t cap,
+                      int64_t *rank)
+{
+    if (any_line(child, line, cap, rank))
+        return 1;
+    if (!child->gone && waitpid(child->keeper, &child->status, WNOHANG) == child->keeper)
+        child->gone = true;
+    if (receive(child, child->gone ? 0 : timeout_ms))
+        return any_line(child, line, cap, rank);
+    return child->gone ? -1 : 0;
+}
+
+void rp_try_child_tell(struct rp_try_child *child, const char *line)
+{
+    for (size_t i = 0; i < child->nranks; i++)
+        if (child->ranks[i]->fd >= 0)
+            (void)!send(child->ranks[i]->fd, line, strlen(line), MSG_NOSIGNAL);
+}
+
+/* ------------------------------------------------------------------ the log */
+
+/* A line that names the cause, rather than what came after it. */
+static int weight_of(const char *line)
+{
+    if (strstr(line, "Unknown flag") || strstr(line, "out of memory"))
+        return 3;
+    return strstr(line, "Error") || strstr(line, "error") || strstr(line, "cannot ") ? 2
+           : *line                                                                   ? 1
+                                                                                     : 0;
+}
+
+void rp_try_child_last_words(const struct rp_try_child *child, char *out, size_t cap)
+{
+    char path[PATH_MAX + 16], line[512];
+    int best = 0, weight;
+    FILE *f;
+
+    *out = '\0';
+    snprintf(path, sizeof path, "%s/" RP_TRY_LOG, child->scratch);
+    f = fopen(path, "re");
+    if (!f)
+        return;
+    if (!fseek(f, -16384, SEEK_END))
+        (void)!fgets(line, sizeof line, f); /* the rest of a line */
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\r\n")] = '\0';
+        weight = weight_of(line + strspn(line, " \t"));
+        if (weight && weight >= best) {
+            best = weight;
+            snprintf(out, cap, "%s", line + strspn(line, " \t"));
+        }
+    }
+    fclose(f);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRY_CHILD_H
+#define RP_TRY_CHILD_H
+/*
+ * One run of the user's program, and the lines that its hook sends (hook.py).
+ *
+ *     reprise ── keeper ── program ── ranks, loaders …
+ *
+ * The keeper adopts every process that loses its parent, so that none is left when it ends; it ends
+ * with the program, when it is told to, and when reprise dies. The program is the leader of a
+ * process group, which is stopped between its turns: loaders do not work ahead meanwhile.
+ */
+#include "base/err.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define RP_TRY_RANKS 256
+#define RP_TRY_LINE  2400
+#define RP_TRY_PATH  128 /* of our own folders: names of sockets are short */
+
+#define RP_TRY_FOLDERS 16
+struct rp_try_folders { /* that the program sees, and cannot change; those inside others later */
+    size_t n;
+    char paths[RP_TRY_FOLDERS][PATH_MAX];
+};
+
+struct rp_try_start {
+    const char *scratch; /* of this run: an existing folder */
+    const char *cwd;
+    char *const *argv, *const *envp;
+    const struct rp_try_folders *folders; /* behind overlays; NULL: the program writes for real */
+};
+
+struct rp_try_rank {
+    int fd;
+    int64_t rank;
+    size_t n; /* bytes of a line that is not complete yet */
+    char bytes[RP_TRY_LINE];
+};
+
+struct rp_try_child {
+    pid_t keeper, group;
+    int listening;
+    bool frozen, gone;
+    int status; /* once gone: of wait */
+    char scratch[RP_TRY_PATH];
+    int64_t world; /* how many ranks there are, as they say; 0: none has connected */
+    size_t nranks;
+    struct rp_try_rank *ranks[RP_TRY_RANKS];
+};
+
+/* The socket that the hook connects to, inside the scratch folder. */
+#define RP_TRY_SOCKET "line"
+#define RP_TRY_LOG    "log" /* what the program printed */
+
+enum rp_code rp_try_child_start(const struct rp_try_start *start, struct rp_try_child **out,
+                                struct rp_err *err);
+/* Ends all its processes and frees it; NULL is fine. */
+void rp_try_child_end(struct rp_try_child *child);
+
+/* The next line of any rank: 1 and its text and rank; 0: none within this time; -1: the program has
+   ended, and there are no more lines. */
+int rp_try_child_line(struct rp_try_child *child, int timeout_ms, char *line, size_t cap,
+                      int64_t *rank);
+/* Sends a line to every rank. */
+void rp_try_child_tell(struct rp_try_child *child, const char *line);
+
+void rp_try_child_freeze(struct rp_try_child *child, bool frozen);
+
+/* The last line of what it printed that says why it ended, or "". */
+void rp_try_child_last_words(const struct rp_try_child *child, char *out, size_t cap);
+
+/* ---- overlay.c ---- */
+
+/* In a child process: from now on the folders are behind overlays whose changes go to `scratch`.
+   Returns 0 or an errno. */
+int rp_try_overlay_enter(const struct rp_try_folders *folders, const char *scratch);
+/* Whether this machine lets a process without privileges do that. */
+bool rp_try_overlay_works(const char *scratch);
+
+#endif

@@ -1,0 +1,801 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs inside the program that `reprise try` starts, and makes it stop after each turn of steps.
+
+`try` writes this file as sitecustomize.py into a folder of PYTHONPATH; Python imports it when it starts. It waits for PyTorch or
+JAX to be imported, makes the changes that REPRISE_TRY_CHANGES names where the framework constructs optimizers, loaders and
+models, and counts steps:
+
+PyTorch  the unit is a step of one optimizer, by PyTorch's own global hooks; where a program has none, a call of a model
+JAX      the unit is a call of one compiled function
+
+At the end of the first step it connects to the socket REPRISE_TRY and obeys; each line is a message, words separated by spaces:
+
+    from here   hello RANK WORLD PID · fact KEY VALUE · applied NAME HOW · refused NAME WHY · ready NS · ran STEPS NS COMPILED
+                BYTES · updated · error TEXT · ended
+    to here     run WARM N (WARM steps, then N that are timed, then report) · update FILE (write by how much the parameters changed) · exit
+
+It ends the program by os._exit: every other way runs handlers that save checkpoints. A closed socket means exit.
+"""
+import os
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CHANGES = [c for c in os.environ.get("REPRISE_TRY_CHANGES", "").split(",") if c]
+VALUES = dict(c.partition("=")[::2] for c in CHANGES)
+PROBE = int(os.environ.get("REPRISE_TRY_PROBE", "0"))  # steps to watch, or 0
+UNIT = os.environ.get("REPRISE_TRY_UNIT", "")  # "optimizer 1", "call 0", "jit 3"; "" in the probe
+SAMPLES = 1 << 22  # values of all parameters that are compared
+now = time.perf_counter_ns
+
+
+class Line:
+    """The connection to `try`."""
+
+    def __init__(self):
+        self.socket = self.lines = self.pid = None
+
+    def open(self):
+        import socket
+
+        if self.socket is None:
+            self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self.socket.connect(os.environ["REPRISE_TRY"])
+            self.lines = self.socket.makefile("r", encoding="utf-8")
+            self.pid = os.getpid()
+            self.tell("hello", os.environ.get("RANK", "0"), os.environ.get("WORLD_SIZE", "1"), self.pid)
+
+    def tell(self, *words):
+        self.open()
+        try:
+            self.socket.sendall((" ".join(" ".join(str(w).split()) for w in words)[:2000] + "\n").encode())
+        except OSError:
+            leave()
+
+    def hear(self):
+        try:
+            words = self.lines.readline().split()
+        except OSError:
+            words = []
+        return words or ["exit"]
+
+
+line = Line()
+STARTED = now()
+
+
+def leave():
+    """Ends this process and its loaders, without handlers."""
+    try:
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+        import multiprocessing
+
+        for child in multiprocessing.active_children():
+            child.terminate()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except Exception:
+        pass
+    os._exit(0)
+
+
+def give_up(change, why):
+    """A change that cannot be made, or has no effect, ends the variant: it would measure something else."""
+    line.tell("refused", change, f"{type(why).__name__}: {why}" if isinstance(why, Exception) else why)
+    leave()
+
+
+class Turns:
+    """Counts steps, and waits between turns."""
+
+    def __init__(self, sync, compiled, memory, write_update, check):
+        self.sync, self.compiled, self.memory, self.write_update, self.check = sync, compiled, memory, write_update, check
+        self.steps = self.left = self.warm = 0
+        self.began = None  # when the first step began to compute
+        self.since = 0
+
+    def begin(self):
+        if self.began is None:
+            self.began = now()
+
+    def step(self):
+        """The end of a step."""
+        self.steps += 1
+        if self.steps == 1:
+            self.sync()
+            first = now() - (self.began or STARTED)
+            self.check()
+            line.tell("ready", first)
+            return self.wait()
+        if self.warm > 0:  # the first step after a pause is not timed
+            self.warm -= 1
+            if self.warm == 0:
+                self.sync()
+                self.since = now()
+            return
+        self.left -= 1
+        if self.left <= 0:
+            self.sync()
+            ns = now() - self.since
+            line.tell("ran", self.turn, ns, self.compiled(), self.memory())
+            self.wait()
+
+    def wait(self):
+        while True:
+            words = line.hear()
+            if words[0] == "run":
+                self.warm, self.left = int(words[1]), int(words[2])
+                self.turn = self.left
+                self.sync()
+                self.since = now()
+                return
+            if words[0] == "update":
+                try:
+                    self.write_update(" ".join(words[1:]))
+                    line.tell("updated")
+                except Exception as problem:
+                    line.tell("error", f"the update of the parameters cannot be compared: {type(problem).__name__}: {problem}")
+            else:
+                leave()
+
+
+def write_samples(path, digest, values):
+    """A line that is the same only where all parameters are, then differences as floats."""
+    import array
+
+    with open(path, "wb") as out:
+        out.write((digest + "\n").encode())
+        array.array("f", values).tofile(out)
+
+
+def process_memory():
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+# ---------------------------------------------------------------------------- PyTorch
+
+class Torch:
+    def __init__(self, torch):
+        self.torch = torch
+        self.optimizers = []  # in the order of their first steps
+        self.counts = {}
+        self.calls = 0
+        self.before = {}  # samples of the parameters before the first step, by optimizer
+        self.models, self.loaders, self.ddp = [], [], []
+        self.notes = set()
+        self.turns = Turns(self.sync, self.compiled, self.memory, self.write_update, self.check)
+        self.prepared = False
+        self.seed()
+        self.settings()
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+        register_optimizer_step_pre_hook(self.before_step)
+        register_optimizer_step_post_hook(self.after_step)
+        self.wrap_calls()
+        self.wrap_loaders()
+        if any(c in VALUES for c in ("fused", "foreach")):
+            self.wrap_optimizers()
+        import torch.nn.parallel.distributed as distributed
+
+        self.wrap_ddp(distributed.DistributedDataParallel)
+
+    def seed(self):
+        """The same numbers in every variant, others in every rank; what the program seeds later wins."""
+        import random
+
+        rank = int(os.environ.get("RANK", "0") or 0)
+        random.seed(rank)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(rank)
+        self.torch.manual_seed(rank)
+
+    def settings(self):
+        torch = self.torch
+        if "tf32" in VALUES:
+            torch.set_float32_matmul_precision("high")
+        if "cudnn-benchmark" in VALUES:
+            torch.backends.cudnn.benchmark = True
+        if os.environ.get("REPRISE_TRY_SAME_RANDOM"):
+            import torch._inductor.config as config
+
+            config.fallback_random = True
+
+    # what the turns need
+
+    def cuda(self):
+        return self.torch.cuda.is_available() and self.torch.cuda.is_initialized()
+
+    def sync(self):
+        if self.cuda():
+            self.torch.cuda.synchronize()
+
+    @staticmethod
+    def compiled():
+        dynamo = sys.modules.get("torch._dynamo.utils")
+        return int(dynamo.counters["stats"]["unique_graphs"]) if dynamo else 0
+
+    def memory(self):
+        """Of the device, or of the process where there is none."""
+        return self.torch.cuda.max_memory_reserved() if self.cuda() else process_memory()
+
+    # steps
+
+    def is_unit(self, optimizer):
+        kind, _, number = UNIT.partition(" ")
+        return kind == "optimizer" and self.optimizers.index(optimizer) == int(number)
+
+    def before_step(self, optimizer, *_):
+        self.turns.begin()
+        if not any(optimizer is known for known in self.optimizers):
+            self.optimizers.append(optimizer)
+            self.before[id(optimizer)] = [self.sample(p) for p in self.parameters(optimizer)]
+
+    def after_step(self, optimizer, *_):
+        self.counts[id(optimizer)] = self.counts.get(id(optimizer), 0) + 1
+        if PROBE:
+            if self.counts[id(optimizer)] >= PROBE:
+                self.tell_probe()
+        elif self.is_unit(optimizer):
+            self.unwrap_calls()
+            if self.turns.steps == 0 and "gc" in VALUES:
+                import gc
+
+                gc.collect()
+                gc.freeze()
+            self.turns.step()
+
+    def has_steps(self):
+        return bool(self.counts or self.calls)
+
+    def tell_probe(self):
+        """What the program is: then it has done its work."""
+        torch, counts = self.torch, [self.counts.get(id(o), 0) for o in self.optimizers]
+        tell = lambda key, value: line.tell("fact", key, value)  # noqa: E731
+        tell("framework", f"torch {torch.__version__}")
+        if counts:  # the one that steps most rarely; of several the last
+            tell("unit", f"optimizer {max(range(len(counts)), key=lambda i: (-counts[i], i))}")
+            tell("optimizers", " ".join(sorted({type(o).__name__ for o in self.optimizers})))
+            groups = [g for o in self.optimizers for g in o.param_groups]
+            plain = [o for o in self.optimizers if type(o).__name__ in ("Adam", "AdamW", "SGD", "Adagrad")
+                     and type(o).__module__.startswith("torch.optim")
+                     and not o.param_groups[0].get("fused") and o.param_groups[0].get("foreach") is None]
+            tell("optimizer-open", len(plain))
+            tell("optimizer-fused", int(any(g.get("fused") for g in groups)))
+            parameters = [p for g in groups for p in g["params"]]
+        else:
+            tell("unit", "call 0")
+            parameters = [p for m in self.models for p in m.parameters()]
+        tell("parameters", sum(p.numel() for p in parameters))
+        tell("types", " ".join(sorted({str(p.dtype).rpartition(".")[2] for p in parameters})))
+        tell("device", " ".join(sorted({p.device.type for p in parameters})))
+        tell("threads", torch.get_num_threads())
+        tell("matmul", torch.get_float32_matmul_precision())
+        tell("benchmark", int(torch.backends.cudnn.benchmark))
+        tell("autocast", int("autocast" in self.notes))
+        tell("compiled", self.compiled())
+        tell("convolutions", sum(isinstance(m, torch.nn.Conv2d) for top in self.models for m in top.modules()))
+        tell("models", len(self.models))
+        tell("loaders", len(self.loaders))
+        tell("loaders-without-workers", sum(n == 0 for n in self.loaders))
+        tell("ddp", len(self.ddp))
+        tell("memory", self.memory())
+        if self.cuda():
+            free, total = torch.cuda.mem_get_info()
+            tell("device-free", free)
+            tell("device-total", total)
+            tell("device-name", torch.cuda.get_device_name())
+        tell("rss", process_memory())
+        line.tell("ready", 0)
+        line.hear()
+        leave()
+
+    # parameters
+
+    @staticmethod
+    def parameters(optimizer):
+        return [p for g in optimizer.param_groups for p in g["params"]]
+
+    def sample(self, parameter):
+        with self.torch.no_grad():
+            p = parameter.detach()
+            if hasattr(p, "to_local"):
+                p = p.to_local()
+            total = sum(q.numel() for o in self.optimizers for q in self.parameters(o)) or 1
+            stride = max(1, total // SAMPLES)
+            return p.reshape(-1)[::stride].to(device="cpu", dtype=self.torch.float32, copy=True)
+
+    def digest(self, parameter):
+        with self.torch.no_grad():
+            p = parameter.detach()
+            if hasattr(p, "to_local"):
+                p = p.to_local()
+            kind = {1: self.torch.int8, 2: self.torch.int16, 4: self.torch.int32, 8: self.torch.int64}[p.element_size()]
+            bits = p.contiguous().reshape(-1).view(kind).to(self.torch.int64)
+            places = self.torch.arange(1, bits.numel() + 1, device=bits.device, dtype=self.torch.int64)
+            return int((bits * places).sum())
+
+    def write_update(self, path):
+        import hashlib
+
+        digest, values = hashlib.sha256(), []
+        for optimizer in self.optimizers:
+            for p, before in zip(self.parameters(optimizer), self.before[id(optimizer)]):
+                digest.update(str(self.digest(p)).encode())
+                values.extend((self.sample(p) - before).tolist())
+        write_samples(path, digest.hexdigest(), values)
+
+    # models
+
+    def wrap_calls(self):
+        """Watches the outermost calls of models until the first step is done."""
+        Module = self.torch.nn.Module
+        self.original = Module.__call__
+        hook = self
+
+        def call(module, *args, **kwargs):
+            if not hook.wants(module):
+                return hook.original(module, *args, **kwargs)
+            Module.__call__ = hook.original  # what is inside is not watched, nor seen by the compiler
+            hook.turns.begin()
+            try:
+                hook.prepare(module)
+                return hook.original(module, *args, **kwargs)
+            finally:
+                if not hook.prepared:
+                    Module.__call__ = call
+                hook.after_call(module)
+        Module.__call__ = call
+
+    def unwrap_calls(self):
+        if not self.prepared:
+            self.prepared = True
+            self.torch.nn.Module.__call__ = self.original
+
+    def wants(self, module):
+        if next(module.parameters(), None) is None:
+            return False
+        return UNIT.startswith("call") or not UNIT or self.torch.is_grad_enabled()
+
+    def after_call(self, module):
+        """Programs without an optimizer: a call is a step."""
+        self.calls += 1
+        if PROBE and self.calls >= 10 * PROBE and not self.counts:
+            self.tell_probe()
+        if UNIT.startswith("call"):
+            self.turns.step()
+
+    def prepare(self, module):
+        if any(module is known for known in self.models):
+            return
+        self.models.append(module)
+        torch = self.torch
+        device = next(module.parameters()).device.type
+        if torch.is_autocast_enabled(device):
+            self.notes.add("autocast")
+        inner = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
+        if "channels-last" in VALUES:
+            inner.to(memory_format=torch.channels_last)
+        if "bf16" in VALUES:
+            self.autocast(inner, device)
+        if "compile" in VALUES or "reduce-overhead" in VALUES:
+            inner.compile(**({"mode": "reduce-overhead"} if "reduce-overhead" in VALUES else {}))
+
+    def autocast(self, module, device):
+        """The outputs are cast back, so that a loss computed outside is in float32 as before."""
+        torch, forward, notes = self.torch, module.forward, self.notes
+
+        def back(value):
+            if isinstance(value, torch.Tensor):
+                return value.float() if value.dtype == torch.bfloat16 else value
+            if isinstance(value, tuple) and hasattr(value, "_fields"):
+                return type(value)(*(back(v) for v in value))
+            if isinstance(value, (list, tuple)):
+                return type(value)(back(v) for v in value)
+            if isinstance(value, dict):
+                for key in list(value):
+                    value[key] = back(value[key])
+            return value
+
+        def bf16(*args, **kwargs):
+            with torch.autocast(device, dtype=torch.bfloat16):
+                return back(forward(*args, **kwargs))
+        self.see_bf16(module, notes)
+        bf16.__wrapped__ = forward
+        module.forward = bf16
+
+    def see_bf16(self, module, notes):
+        """A layer that computed in bfloat16 is the proof. Its first output is looked at, once; a compiler sees no hook."""
+        torch = self.torch
+        if "compile" in VALUES or "reduce-overhead" in VALUES:
+            notes.add("bf16")
+            return
+        handles = []
+
+        def look(layer, args, out):
+            if isinstance(out, torch.Tensor) and out.dtype == torch.bfloat16:
+                notes.add("bf16")
+                while handles:
+                    handles.pop().remove()
+        for layer in module.modules():
+            if isinstance(layer, (torch.nn.Linear, torch.nn.modules.conv._ConvNd)) or "Conv1D" in type(layer).__name__:
+                handles.append(layer.register_forward_hook(look))
+
+    # constructors
+
+    @staticmethod
+    def replace_init(cls, change):
+        """Changes arguments that the program left at their defaults. Subclasses are left alone: they may have other ones."""
+        import functools
+        import inspect
+
+        original = cls.__init__
+        names = inspect.signature(original)
+
+        @functools.wraps(original)
+        def init(self, *args, **kwargs):
+            if type(self) is cls:
+                try:
+                    bound = names.bind(self, *args, **kwargs)
+                except TypeError:
+                    return original(self, *args, **kwargs)
+                change(bound.arguments, kwargs, self)
+            return original(self, *args, **kwargs)
+        cls.__init__ = init
+
+    def wrap_optimizers(self):
+        which = "fused" if "fused" in VALUES else "foreach"
+
+        def change(given, kwargs, _):
+            if given.get("fused") is None and given.get("foreach") is None and not given.get("differentiable"):
+                kwargs[which] = True
+        for name in ("Adam", "AdamW", "SGD", "Adagrad"):
+            self.replace_init(getattr(self.torch.optim, name), change)
+
+    def wrap_loaders(self):
+        wanted = int(VALUES.get("workers") or 0)
+        hook = self
+
+        def change(given, kwargs, loader):
+            if wanted and not given.get("num_workers") and ("num_workers" in kwargs or "num_workers" not in given):
+                kwargs.update(num_workers=wanted, persistent_workers=True)
+                if hook.torch.cuda.is_available() and "pin_memory" not in given:
+                    kwargs["pin_memory"] = True
+                hook.notes.add("workers")
+            hook.loaders.append(kwargs.get("num_workers", given.get("num_workers", 0)) or 0)
+        self.replace_init(self.torch.utils.data.DataLoader, change)
+
+    def wrap_ddp(self, cls):
+        hook = self
+
+        def change(given, kwargs, ddp):
+            hook.ddp.append(ddp)
+            if "ddp-views" in VALUES and "gradient_as_bucket_view" not in given:
+                kwargs["gradient_as_bucket_view"] = True
+            if "ddp-bucket" in VALUES and "bucket_cap_mb" not in given:
+                kwargs["bucket_cap_mb"] = int(VALUES["ddp-bucket"])
+        self.replace_init(cls, change)
+
+    # proofs
+
+    def check(self):
+        """After the first step: each change has taken effect, or the variant ends."""
+        for change in VALUES:
+            try:
+                how = getattr(self, "took_" + change.replace("-", "_"), no_proof)()
+            except Exception as problem:
+                how = None
+                give_up(change, problem)
+            if not how:
+                give_up(change, "it had no effect here")
+            line.tell("applied", change, how)
+
+    def took_tf32(self):
+        return self.torch.get_float32_matmul_precision() == "high" and "products use TF32"
+
+    def took_cudnn_benchmark(self):
+        return self.torch.backends.cudnn.benchmark and "cuDNN measures its algorithms"
+
+    def took_bf16(self):
+        return "bf16" in self.notes and "layers compute in bfloat16"
+
+    def took_fused(self):
+        return any(g.get("fused") for o in self.optimizers for g in o.param_groups) and "the optimizer is fused"
+
+    def took_foreach(self):
+        return any(g.get("foreach") for o in self.optimizers for g in o.param_groups) and "the optimizer works on lists"
+
+    def took_compile(self):
+        from torch._dynamo.utils import counters
+
+        graphs, breaks = self.compiled(), sum(counters["graph_break"].values())
+        return graphs and f"{graphs} graphs, {breaks} graph breaks"
+
+    took_reduce_overhead = took_compile
+
+    def took_channels_last(self):
+        last = self.torch.channels_last
+        found = sum(m.weight.is_contiguous(memory_format=last) and not m.weight.is_contiguous()
+                    for top in self.models for m in top.modules() if isinstance(m, self.torch.nn.Conv2d))
+        return found and f"{found} convolutions"
+
+    def took_workers(self):
+        return "workers" in self.notes and f"loaders with {max(self.loaders)} workers"
+
+    def took_ddp_views(self):
+        return any(d.gradient_as_bucket_view for d in self.ddp) and "gradients are views of buckets"
+
+    def took_ddp_bucket(self):
+        wanted = int(VALUES["ddp-bucket"]) << 20
+        return any(d.bucket_bytes_cap == wanted for d in self.ddp) and f"buckets of {wanted >> 20} MiB"
+
+    def took_threads(self):
+        return self.torch.get_num_threads() == int(VALUES["threads"]) and f"{VALUES['threads']} threads"
+
+    def took_segments(self):
+        snapshot = self.torch.cuda.memory_snapshot()
+        return any(s.get("is_expandable") for s in snapshot) and "segments are expandable"
+
+    def took_gc(self):
+        import gc
+
+        return gc.get_freeze_count() > 0 and f"{gc.get_freeze_count()} objects left out of collections"
+
+    def took_malloc(self):
+        return in_maps(VALUES["malloc"])
+
+
+def in_maps(library):
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        return library in maps.read() and f"{library} is loaded"
+
+
+def no_proof():
+    return None
+
+
+# ---------------------------------------------------------------------------- JAX
+
+class Jax:
+    """Counts calls of compiled functions; the unit is the one that takes most of the time."""
+
+    def __init__(self, jax):
+        self.jax = jax
+        self.functions = []
+        self.before = self.last = None
+        self.turns = Turns(self.sync, lambda: 0, process_memory, self.write_update, self.check)
+        original, hook = jax.jit, self
+
+        def jit(*args, **kwargs):
+            made = original(*args, **kwargs)
+            if hasattr(made, "lower"):
+                return Function(hook, made)
+            return lambda function: Function(hook, made(function))
+        import functools
+
+        jax.jit = functools.wraps(original)(jit)
+        compiled, call = jax.stages.Compiled, jax.stages.Compiled.__call__
+
+        def call_compiled(self, *args, **kwargs):
+            found = self.__dict__.get("_reprise_try") if hasattr(self, "__dict__") else None
+            if found is None:
+                found = Counter(hook, "compiled")
+                try:
+                    self._reprise_try = found
+                except AttributeError:
+                    return call(self, *args, **kwargs)
+            return found.call(lambda: call(self, *args, **kwargs))
+        compiled.__call__ = call_compiled
+
+    def sync(self):
+        if self.last is not None:
+            self.jax.block_until_ready(self.last)
+
+    def leaves(self):
+        import numpy
+
+        found = []
+        for leaf in self.jax.tree_util.tree_leaves(self.last):
+            kind = getattr(leaf, "dtype", None)
+            if kind is not None and self.jax.numpy.issubdtype(kind, self.jax.numpy.floating):
+                found.append(numpy.asarray(leaf).reshape(-1))
+        return found
+
+    def samples(self):
+        import numpy
+
+        leaves = self.leaves()
+        stride = max(1, sum(v.size for v in leaves) // SAMPLES)
+        return [numpy.array(v[::stride], dtype="float32") for v in leaves]
+
+    def write_update(self, path):
+        import hashlib
+
+        digest, values = hashlib.sha256(), []
+        for leaf in self.leaves():
+            digest.update(leaf.tobytes())
+        for now_, before in zip(self.samples(), self.before):
+            values.extend((now_ - before).tolist())
+        write_samples(path, digest.hexdigest(), values)
+
+    def check(self):
+        self.before = self.samples()
+        for change in VALUES:
+            how = None
+            if change == "matmul":
+                wanted = VALUES[change]
+                how = str(self.jax.config.jax_default_matmul_precision) == wanted and f"products use {wanted}"
+            elif change.startswith("xla-"):
+                how = os.environ.get("XLA_FLAGS", "").strip() and "XLA took the flags"  # it ends a process at one it does not know
+            elif change == "malloc":
+                how = in_maps(VALUES[change])
+            elif change == "gc":
+                import gc
+
+                gc.collect()
+                gc.freeze()
+                how = f"{gc.get_freeze_count()} objects left out of collections"
+            if not how:
+                give_up(change, "it had no effect here")
+            line.tell("applied", change, how)
+
+    def has_steps(self):
+        return any(f.calls for f in self.functions)
+
+    def tell_probe(self):
+        tell = lambda key, value: line.tell("fact", key, value)  # noqa: E731
+        best = max(self.functions, key=lambda f: (f.calls > 1, f.ns))
+        device = self.jax.devices()[0]
+        tell("framework", f"jax {self.jax.__version__}")
+        tell("unit", f"jit {self.functions.index(best)}")
+        tell("unit-name", best.name)
+        tell("device", device.platform)
+        tell("device-name", getattr(device, "device_kind", ""))
+        tell("matmul", self.jax.config.jax_default_matmul_precision or "default")
+        self.last = best.last
+        leaves = self.leaves()
+        tell("parameters", sum(v.size for v in leaves))
+        tell("types", " ".join(sorted({str(v.dtype) for v in leaves})))
+        tell("memory", process_memory())
+        tell("rss", process_memory())
+        line.tell("ready", 0)
+        line.hear()
+        leave()
+
+
+class Counter:
+    """The calls of one function."""
+
+    depth = 0
+
+    def __init__(self, hook, name):
+        self.hook, self.name = hook, name
+        self.calls = self.ns = 0
+        self.last = None
+        self.is_unit = UNIT == f"jit {len(hook.functions)}"
+        hook.functions.append(self)
+
+    def call(self, function):
+        if not PROBE and not self.is_unit or Counter.depth:
+            return function()
+        hook = self.hook
+        Counter.depth += 1
+        began = now()
+        if self.is_unit:
+            hook.turns.begin()
+        try:
+            out = function()
+        finally:
+            Counter.depth -= 1
+        if any(isinstance(leaf, hook.jax.core.Tracer) for leaf in hook.jax.tree_util.tree_leaves(out)):
+            return out
+        self.calls += 1
+        if PROBE:
+            hook.jax.block_until_ready(out)
+            self.ns += (now() - began) * (self.calls > 1)  # the first call compiles
+            self.last = out
+            if self.calls >= PROBE:
+                hook.tell_probe()
+        else:
+            hook.last = out
+            hook.turns.step()
+            hook.last = None if hook.turns.left > 1 else out
+        return out
+
+
+class Function:
+    """A compiled function, and a count of its calls."""
+
+    def __init__(self, hook, function):
+        self.__wrapped__ = function
+        self.counter = Counter(hook, getattr(function, "__name__", "function"))
+
+    def __call__(self, *args, **kwargs):
+        return self.counter.call(lambda: self.__wrapped__(*args, **kwargs))
+
+    def __get__(self, instance, owner=None):
+        import types
+
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["__wrapped__"], name)
+
+
+# ---------------------------------------------------------------------------- starting
+
+HOOKS = {"torch": Torch, "jax": Jax}
+LOADED = []
+
+
+class Finder:
+    """Runs a hook when its module has been imported."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name not in HOOKS or path is not None:
+            return None
+        import importlib.util
+
+        sys.meta_path.remove(Finder)  # the search of the others
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            sys.meta_path.insert(0, Finder)
+        execute = getattr(getattr(spec, "loader", None), "exec_module", None)
+        if not execute:
+            return None
+
+        def run(module):
+            execute(module)
+            hook = HOOKS.pop(name, None)
+            if hook:
+                try:
+                    LOADED.append(hook(module))
+                except Exception as problem:
+                    line.tell("error", f"this version of {name} is not known: {type(problem).__name__}: {problem}")
+                    leave()
+        spec.loader.exec_module = run
+        return spec
+
+
+def tell_end():
+    """At exit: the exception that ended the program, if there was one. Helpers of the program have nothing to tell."""
+    import multiprocessing
+
+    if not LOADED or multiprocessing.parent_process() is not None or (line.socket and line.pid != os.getpid()):
+        return
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if PROBE and error is None:  # it has fewer steps than the probe wants to see
+        for hook in LOADED:
+            if hook.has_steps():
+                hook.tell_probe()
+    if error is not None and not isinstance(error, SystemExit):
+        line.tell("error", f"{type(error).__name__}: {error}")
+    elif line.socket:
+        line.tell("ended")
+
+
+def hidden_module():
+    """The sitecustomize that this one hides, if there is one."""
+    ours = sys.modules.pop("sitecustomize", None)
+    sys.path[:] = [p for p in sys.path if not p or os.path.abspath(p) != HERE]
+    try:
+        import sitecustomize  # noqa: F401
+    except ImportError as missing:
+        if missing.name != "sitecustomize":
+            raise
+    finally:
+        if ours is not None:
+            sys.modules.setdefault("sitecustomize", ours)
+
+
+if os.environ.get("REPRISE_TRY"):
+    import atexit
+
+    sys.meta_path.insert(0, Finder)
+    atexit.register(tell_end)
+hidden_module()

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Folders that a program may read and cannot change: each is covered by an overlay file system in a
+ * mount namespace of the program's own; what it writes is in a folder of ours. A user namespace
+ * makes this possible without privileges, where the machine allows it.
+ */
+#include "try/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool write_file(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    bool good = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* The user keeps the own ids. */
+static int enter_namespaces(void)
+{
+    unsigned uid = getuid(), gid = getgid();
+    char map[64];
+
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS)) {
+        if (unshare(CLONE_NEWNS)) /* with privileges that is enough */
+            return errno;
+    } else {
+        write_file("/proc/self/setgroups", "deny");
+        snprintf(map, sizeof map, "%u %u 1", uid, uid);
+        if (!write_file("/proc/self/uid_map", map))
+            return EPERM;
+        snprintf(map, sizeof map, "%u %u 1", gid, gid);
+        if (!write_file("/proc/self/gid_map", map))
+            return EPERM;
+    }
+    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ? errno : 0;
+}
+
+/* Commas, colons and backslashes separate the parts of mount options. */
+static void escape_option(char *to, size_t cap, const char *path)
+{
+    size_t n = 0;
+
+    for (; *path && n + 3 < cap; path++) {
+        if (strchr(",:\\", *path))
+            to[n++] = '\\';
+        to[n++] = *path;
+    }
+    to[n] = '\0';
+}
+
+/* lower: the folder, opened before another overlay hid it */
+static int cover(const char *folder, int lower, const char *upper, const char *work)
+{
+    char up[2 * PATH_MAX], working[2 * PATH_MAX], options[4 * PATH_MAX + 128];
+
+    if ((mkdir(upper, 0755) && errno != EEXIST) || (mkdir(work, 0755) && errno != EEXIST))
+        return errno;
+    escape_option(up, sizeof up, upper);
+    escape_option(working, sizeof working, work);
+    snprintf(options, sizeof options, "lowerdir=/proc/self/fd/%d,upperdir=%s,workdir=%s,userxattr",
+             lower, up, working);
+    if (!mount("overlay", folder, "overlay", 0, options))
+        return 0;
+    options[strlen(options) - strlen(",userxattr")] = '\0'; /* older kernels, with privileges */
+    return mount("overlay", folder, "overlay", 0, options) ? errno : 0;
+}
+
+static int cover_all(const struct rp_try_folders *folders, const int *lower,
+                     const char changes[RP_TRY_PATH + 32])
+{
+    char upper[2 * RP_TRY_PATH], work[2 * RP_TRY_PATH];
+    int failed = 0;
+
+    for (size_t i = 0; i < folders->n && !failed; i++) {
+        snprintf(upper, sizeof upper, "%s/%zu", changes, i);
+        snprintf(work, sizeof work, "%s/%zu.work", changes, i);
+        failed = cover(folders->paths[i], lower[i], upper, work);
+        if (failed && i == 0) { /* on some file systems changes cannot be kept: in memory then */
+            if (mount("tmpfs", changes, "tmpfs", 0, "mode=0755"))
+                return errno;
+            failed = cover(folders->paths[i], lower[i], upper, work);
+        }
+    }
+    return failed;
+}
+
+int rp_try_overlay_enter(const struct rp_try_folders *folders, const char *scratch)
+{
+    char changes[RP_TRY_PATH + 32];
+    int lower[RP_TRY_FOLDERS], failed = enter_namespaces();
+
+    snprintf(changes, sizeof changes, "%s/changes", scratch);
+    if (!failed && mkdir(changes, 0755) && errno != EEXIST)
+        failed = errno;
+    for (size_t i = 0; i < folders->n; i++)
+        lower[i] = open(folders->paths[i], O_PATH | O_CLOEXEC);
+    if (!failed)
+        failed = cover_all(folders, lower, changes);
+    for (size_t i = 0; i < folders->n; i++)
+        close(lower[i]);
+    return failed;
+}
+
+/* Covers a folder, writes into it, and looks. */
+bool rp_try_overlay_works(const char *scratch)
+{
+    struct rp_try_folders folders = {.n = 1};
+    char file[PATH_MAX + 16];
+    int status = 1;
+    pid_t pid;
+
+    if (snprintf(folders.paths[0], PATH_MAX, "%s/covered", scratch) >= PATH_MAX ||
+        (mkdir(folders.paths[0], 0755) && errno != EEXIST))
+        return false;
+    snprintf(file, sizeof file, "%s/file", folders.paths[0]);
+    pid = fork();
+    if (pid == 0) {
+        int fd = rp_try_overlay_enter(&folders, scratch)
+                     ? -1
+                     : open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+        _exit(fd < 0);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 && access(file, F_OK);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the runs of a session are: which folders the program could write to, and a folder of ours
+ * for the hook, logs, caches and what the program wrote instead.
+ */
+#include "try/place.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern const char rp_try_hook_text[]; /* hook.py, embedded by the build */
+
+/* ------------------------------------------------------------------ folders */
+
+static bool is_inside(const char *path, const char *folder)
+{
+    size_t n = strlen(folder);
+
+    return !strncmp(path, folder, n) && (path[n] == '/' || !path[n]);
+}
+
+bool rp_try_place_covers(const struct rp_try_folders *folders, const char *path)
+{
+    for (size_t i = 0; i < folders->n; i++)
+        if (is_inside(path, folders->paths[i]))
+            return true;
+    return false;
+}
+
+/* A folder of the file system's own is left alone; so is "/", which has all of them. */
+static void add_folder(struct rp_try_folders *folders, const char *name)
+{
+    static const char *const systems[] = {"/proc", "/sys", "/dev", "/run", "/tmp"};
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (!realpath(name, path) || stat(path, &st) || !S_ISDIR(st.st_mode) || !path[1] ||
+        rp_try_place_covers(folders, path) || folders->n == RP_TRY_FOLDERS)
+        return;
+    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++)
+        if (i < 4 ? is_inside(path, systems[i]) : !strcmp(path, systems[i]))
+            return;
+    for (size_t i = 0; i < folders->n; i++) /* one that is inside this one */
+        if (is_inside(folders->paths[i], path)) {
+            memcpy(folders->paths[i], path, sizeof path);
+            return;
+        }
+    memcpy(folders->paths[folders->n++], path, sizeof path);
+}
+
+/* "runs/a", "--out=/data/x": the folder, or the one in which it would be made. */
+static void add_argument(struct rp_try_folders *folders, const char *word)
+{
+    const char *equal = *word == '-' ? strchr(word, '=') : NULL;
+    char path[PATH_MAX], *slash;
+
+    snprintf(path, sizeof path, "%s", equal ? equal + 1 : word);
+    if (!strchr(path, '/'))
+        return;
+    if (!access(path, F_OK))
+        add_folder(folders, path);
+    slash = strrchr(path, '/');
+    if (slash != path) {
+        *slash = '\0';
+        add_folder(folders, path);
+    }
+}
+
+/* File systems that are mounted inside these folders: an overlay does not show them. */
+static void add_mounts(struct rp_try_folders *folders)
+{
+    FILE *f = fopen("/proc/self/mountinfo", "re");
+    size_t outer = folders->n;
+    char line[2 * PATH_MAX], path[PATH_MAX];
+
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%*d %*d %*s %*s %4095s", path) != 1 || folders->n == RP_TRY_FOLDERS)
+            continue;
+        for (size_t i = 0; i < outer; i++)
+            if (is_inside(path, folders->paths[i]) && strcmp(path, folders->paths[i]) != 0) {
+                memcpy(folders->paths[folders->n++], path, sizeof path);
+                break;
+            }
+    }
+    if (f)
+        fclose(f);
+}
+
+void rp_try_place_folders(struct rp_try_folders *out, char *const *words, size_t n, const char *cwd)
+{
+    const char *home = getenv("HOME");
+
+    add_folder(out, cwd);
+    if (home && *home)
+        add_folder(out, home);
+    for (size_t i = 1; i < n; i++)
+        add_argument(out, words[i]);
+    add_mounts(out);
+}
+
+/* ------------------------------------------------------------------ scratch */
+
+static bool write_hook(const char *scratch)
+{
+    char path[PATH_MAX + 64];
+    FILE *f;
+    bool good;
+
+    snprintf(path, sizeof path, "%s/hook", scratch);
+    if (mkdir(path, 0755))
+        return false;
+    snprintf(path, sizeof path, "%s/hook/sitecustomize.py", scratch);
+    f = fopen(path, "we");
+    good = f && fputs(rp_try_hook_text, f) >= 0;
+    return (!f || !fclose(f)) && good;
+}
+
+enum rp_code rp_try_place_make(char *out, size_t cap, const struct rp_try_folders *folders,
+                               struct rp_err *err)
+{
+    const char *places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp", "/dev/shm"};
+    char path[PATH_MAX], real[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        if (!places[i] || !realpath(places[i], real) || rp_try_place_covers(folders, real) ||
+            snprintf(path, sizeof path, "%s/reprise-try-XXXXXX", real) >= (int)sizeof path ||
+            strlen(path) > 70 || !mkdtemp(path)) /* names of sockets are short */
+            continue;
+        if (!write_hook(path))
+            return rp_err_set_os(err, errno, "cannot write into '%s'", path);
+        snprintf(out, cap, "%s", path);
+        return RP_OK;
+    }
+    return rp_err_set(err, RP_IO,
+                      "no folder for temporary files: set TMPDIR to one with a short name that is "
+                      "outside of the program's folders");
+}
+
+static void remove_below(int folder, unsigned depth)
+{
+    DIR *dir = folder < 0 ? NULL : fdopendir(folder);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        const char *name = entry->d_name;
+
+        if (!strcmp(name, ".") || !strcmp(name, ".."))
+            continue;
+        if (unlinkat(dirfd(dir), name, 0) && depth) {
+            fchmodat(dirfd(dir), name, 0700, 0); /* overlays leave folders that nobody may enter */
+            remove_below(openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
+                         depth - 1);
+            unlinkat(dirfd(dir), name, AT_REMOVEDIR);
+        }
+    }
+    if (dir)
+        closedir(dir);
+}
+
+void rp_try_place_remove(const char *path)
+{
+    if (!rp_text_begins(rp_text_file(path), "reprise-try-")) /* only what was made above */
+        return;
+    remove_below(open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), 64);
+    rmdir(path);
+}
+
+/* ------------------------------------------------------------------ memory */
+
+void rp_try_place_memory(int64_t *free_bytes, int64_t *total_bytes)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    long long total = 0, left = 0;
+    char line[128];
+
+    while (f && fgets(line, sizeof line, f)) {
+        sscanf(line, "MemTotal: %lld", &total);
+        sscanf(line, "MemAvailable: %lld", &left);
+    }
+    if (f)
+        fclose(f);
+    *free_bytes = (int64_t)left * 1024;
+    *total_bytes = (int64_t)total * 1024;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRY_PLACE_H
+#define RP_TRY_PLACE_H
+/* Folders of a session (place.c). */
+#include "try/child.h"
+
+/* The folders that the program may write to: where it is started, the user's home, those that its
+   arguments name, and file systems that are mounted inside of them. */
+void rp_try_place_folders(struct rp_try_folders *out, char *const *words, size_t n,
+                          const char *cwd);
+
+bool rp_try_place_covers(const struct rp_try_folders *folders, const char *path);
+
+/* Makes a folder outside of these, with the hook in it. */
+enum rp_code rp_try_place_make(char *out, size_t cap, const struct rp_try_folders *folders,
+                               struct rp_err *err);
+void rp_try_place_remove(const char *path); /* with all that is in it */
+
+/* Memory of this machine; 0: not known. */
+void rp_try_place_memory(int64_t *free_bytes, int64_t *total_bytes);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What `simulate` expects of the changes. The program is recorded once by `reprise record`, with
+ * the hook in it, which ends it after some steps; then `reprise simulate` is asked about each
+ * change, with the step time that was measured without the recorder. Both are this program, in
+ * processes of their own.
+ */
+#include "base/text.h"
+#include "io/input.h"
+#include "io/json_pull.h"
+#include "try/session.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define RECORDED_STEPS 12
+#define SECOND         INT64_C(1000000000)
+
+/* This program, where it is `reprise` and not another one that uses the library. */
+static bool find_self(char *out, size_t cap)
+{
+    ssize_t n = readlink("/proc/self/exe", out, cap - 1);
+
+    out[n > 0 ? n : 0] = '\0';
+    return rp_text_begins(rp_text_file(out), "reprise");
+}
+
+/* Records the program behind the hook, into a folder in the scratch folder. */
+static bool record(struct rp_try_session *s, const char *self, const char *folder)
+{
+    const char *before[] = {self, "record", "-q", "-o", folder, "--", NULL};
+    struct rp_try_mode mode = {.before = before};
+    struct rp_try_variant *v = calloc(1, sizeof *v);
+    size_t steps = s->steps;
+    bool good = false;
+    char line[RP_TRY_LINE];
+
+    if (!v)
+        return false;
+    snprintf(v->name, sizeof v->name, "recording");
+    s->steps = RECORDED_STEPS;
+    rp_try_start(s, v, &mode);
+    if (rp_try_begin(s, v)) {
+        rp_try_child_freeze(v->child, false);
+        rp_try_child_tell(v->child, "exit\n");
+        rp_try_await(s, v, "nothing", 60 * SECOND, line, sizeof line); /* until it has ended */
+        good = true;
+    }
+    s->steps = steps;
+    rp_try_stop(v);
+    free(v);
+    return good;
+}
+
+static bool run_simulate(const char *self, const char *folder, const char *what_if, int64_t step_ns,
+                         const char *answer)
+{
+    char step[32];
+    int status = 1;
+    pid_t pid;
+
+    snprintf(step, sizeof step, "%lld", (long long)step_ns);
+    pid = fork();
+    if (pid == 0) {
+        int out = open(answer, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+        int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+        dup2(out, STDOUT_FILENO);
+        dup2(nothing, STDERR_FILENO);
+        execl(self, self, "simulate", folder, "--what-if", what_if, "--unprofiled-step", step,
+              "--json", (char *)NULL);
+        _exit(127);
+    }
+    return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/* One of "predictions"; a change that is impossible has none. */
+static void read_prediction(struct rp_json *p, struct rp_try_variant *v)
+{
+    struct rp_json_token key, value;
+    unsigned found = 0;
+
+    if (rp_json_value(p, &value) != RP_JSON_OBJECT)
+        return;
+    while (rp_json_field(p, &key)) {
+        double *to = rp_json_key_is(&key, "change_ratio")        ? &v->change
+                     : rp_json_key_is(&key, "change_low_ratio")  ? &v->change_low
+                     : rp_json_key_is(&key, "change_high_ratio") ? &v->change_high
+                                                                 : NULL;
+
+        if (!to) {
+            rp_json_skip(p);
+        } else if (rp_json_value(p, &value) == RP_JSON_NUMBER) {
+            *to = strtod(value.text, NULL);
+            found++;
+        }
+    }
+    v->predicted = found == 3;
+}
+
+static void read_answer(const char *path, struct rp_try_variant *v)
+{
+    struct rp_input *in = NULL;
+    struct rp_json *p = NULL;
+    struct rp_json_token token;
+
+    if (rp_input_open(path, NULL, &in, NULL) != RP_OK)
+        return;
+    if (rp_json_open(in, NULL, &p, NULL) == RP_OK && rp_json_value(p, &token) == RP_JSON_OBJECT)
+        while (rp_json_field(p, &token)) {
+            if (!rp_json_key_is(&token, "predictions"))
+                rp_json_skip(p);
+            else if (rp_json_value(p, &token) == RP_JSON_ARRAY)
+                while (rp_json_element(p))
+                    read_prediction(p, v);
+        }
+    rp_json_close(p);
+    rp_input_close(in);
+}
+
+/* The what-ifs of all changes of a variant, "fused-optimizer + dtype=bf16"; "" if one has none. */
+static void join_what_ifs(const struct rp_try_variant *v, char *out, size_t cap)
+{
+    size_t n = 0;
+
+    *out = '\0';
+    for (size_t i = 0; i < v->nparts; i++) {
+        if (!v->parts[i]->what_if || n >= cap) {
+            *out = '\0';
+            return;
+        }
+        n += (size_t)snprintf(out + n, cap - n, "%s%s", i ? "+" : "", v->parts[i]->what_if);
+    }
+}
+
+bool rp_try_record(struct rp_try_session *s)
+{
+    char self[PATH_MAX];
+    bool wanted = false;
+
+    for (size_t i = 2; i < s->nvariants; i++)
+        wanted |= s->variants[i].parts[0]->what_if != NULL;
+    snprintf(s->recording, sizeof s->recording, "%s/recording", s->scratch);
+    if (!wanted || !find_self(self, sizeof self) || !record(s, self, s->recording))
+        s->recording[0] = '\0';
+    return s->recording[0] != '\0';
+}
+
+void rp_try_predict(struct rp_try_session *s)
+{
+    char self[PATH_MAX], answer[RP_TRY_PATH + 32], what_if[512];
+
+    snprintf(answer, sizeof answer, "%s/answer", s->scratch);
+    if (!s->recording[0] || !find_self(self, sizeof self))
+        return;
+    rp_try_session_goes_on(s,
+                           "predicting"); /* an interrupt counts; the time that is over does not */
+    for (size_t i = 2; i < s->nvariants && !s->cancelled; i++) {
+        struct rp_try_variant *v = &s->variants[i];
+
+        join_what_ifs(v, what_if, sizeof what_if);
+        if (*what_if && !v->predicted &&
+            run_simulate(self, s->recording, what_if, (int64_t)s->variants[0].usual_ns, answer))
+            read_answer(answer, v);
+    }
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Variants take turns: all are alive, each waits in its last step, and in a round each runs a few
+ * steps. The order is reversed from round to round, so that a machine that becomes slower or faster
+ * does not favour one of them. The unchanged program runs twice: what these two differ by is noise.
+ */
+#include "base/clock.h"
+#include "try/place.h"
+#include "try/session.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WARM_ROUNDS 2
+#define BROKEN      0.3 /* a program whose update differs by more is another one: it is not measured */
+#define TURN_NS     150e6 /* a turn is about this long */
+#define TURN_STEPS  50
+#define ROUNDING    1e-3 /* updates that differ by less are the same */
+#define REDUCED     0.1  /* the same for arithmetic of lower precision */
+
+struct wave {
+    struct rp_try_session *s;
+    size_t n;
+    struct rp_try_variant *at[RP_TRY_CHANGES_MOST + 4]; /* [0] and [1] are unchanged */
+    size_t turn;                                        /* steps */
+    int64_t end_ns;
+    struct rp_try_interval control;
+};
+
+/* ------------------------------------------------------------------ the update of parameters */
+
+static double limit_of(const struct rp_try_session *s, const struct rp_try_variant *v)
+{
+    double limit = fmax(ROUNDING, 3 * s->variants[1].update_ratio);
+
+    for (size_t i = 0; i < v->nparts; i++)
+        if (v->parts[i]->same != RP_TRY_SAME_ROUNDING)
+            limit = fmax(limit, REDUCED);
+    return limit;
+}
+
+static bool compiles(const struct rp_try_variant *v)
+{
+    for (size_t i = 0; i < v->nparts; i++)
+        if (!strcmp(v->parts[i]->group, "compile"))
+            return true;
+    return false;
+}
+
+/* Compiled code draws other random numbers, as for dropout: compare again with those of PyTorch. */
+static void compare_same_random(struct rp_try_session *s, struct rp_try_variant *v,
+                                struct rp_try_difference *d)
+{
+    struct rp_try_variant *again = calloc(1, sizeof *again);
+    struct rp_try_mode mode = {.same_random = true};
+
+    if (!again)
+        return;
+    memcpy(again->name, v->name, sizeof again->name);
+    memcpy(again->parts, v->parts, sizeof again->parts);
+    memcpy(again->values, v->values, sizeof again->values);
+    again->nparts = v->nparts;
+    rp_try_start(s, again, &mode);
+    if (rp_try_begin(s, again))
+        rp_try_compare(again->update, s->variants[0].update, d, NULL);
+    rp_try_stop(again);
+    free(again);
+}
+
+/* Whether the variant does what the unchanged program does; one that does not is not measured. */
+static void judge_update(struct rp_try_session *s, struct rp_try_variant *v)
+{
+    const struct rp_try_variant *control = &s->variants[1];
+    struct rp_try_difference d = {0};
+    struct rp_err err = RP_ERR_INIT;
+
+    if (v == &s->variants[0])
+        return;
+    if (rp_try_compare(v->update, s->variants[0].update, &d, &err) != RP_OK) {
+        rp_try_fail(v, "%s", err.text);
+        return;
+    }
+    if (v != control && control->judged && control->update_ratio > ROUNDING)
+        return; /* the unchanged program does not repeat itself: nothing to compare with */
+    if (v != control && !(d.ratio <= limit_of(s, v)) && compiles(v))
+        compare_same_random(s, v, &d);
+    v->judged = true;
+    v->exact = d.exact;
+    v->update_ratio = d.ratio;
+    v->differs = v != control && !(d.ratio <= limit_of(s, v));
+    if (v == control || d.ratio <= BROKEN)
+        return;
+    if (isnan(d.ratio))
+        rp_try_fail(v, "refused: parameters became infinite or not a number");
+    else
+        rp_try_fail(v, "refused: the update of the parameters differs by %.2g", d.ratio);
+    v->state = RP_TRY_REFUSED;
+}
+
+/* ------------------------------------------------------------------ beginning a wave */
+
+/* Starting may take at most half of the time. Those that were not started are for the next wave,
+   which gets its share of what is left. */
+static void cut_wave(struct wave *w, size_t n)
+{
+    int64_t now = rp_clock_ns();
+
+    w->end_ns = now + (w->end_ns - now) / (int64_t)(w->n - 2) * (int64_t)(n - 2);
+    w->n = n;
+}
+
+/* Several start at a time: that takes long, and nothing is measured meanwhile. */
+static bool wave_begin(struct wave *w)
+{
+    int64_t half_ns = (rp_clock_ns() + w->end_ns) / 2;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t ahead = cores >= 16 ? 4 : cores >= 4 ? 2 : 1, started = 0;
+    const struct rp_try_mode mode = {0};
+
+    if (!w->at[0] || !w->at[1])
+        return false;
+    for (size_t i = 0; i < w->n; i++) {
+        if (started < w->n && started > 2 && rp_clock_ns() > half_ns)
+            cut_wave(w, started);
+        while (started < w->n && started < i + ahead)
+            rp_try_start(w->s, w->at[started++], &mode);
+        if (w->at[i]->state == RP_TRY_ALIVE && rp_try_begin(w->s, w->at[i]))
+            judge_update(w->s, w->at[i]);
+        if (i < 2 && w->at[i]->state != RP_TRY_ALIVE)
+            break; /* without it there is nothing to compare with */
+    }
+    for (size_t i = 0; i < started; i++)
+        if (w->at[0]->state != RP_TRY_ALIVE || w->at[1]->state != RP_TRY_ALIVE)
+            rp_try_stop(w->at[i]);
+    return w->at[0]->state == RP_TRY_ALIVE && w->at[1]->state == RP_TRY_ALIVE;
+}
+
+static size_t count_alive(const struct wave *w)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->n; i++)
+        n += w->at[i]->state == RP_TRY_ALIVE;
+    return n;
+}
+
+/* As many steps as make a turn long enough, and let half of the rounds fit into the time. */
+static void choose_turn(struct wave *w)
+{
+    double step = fmax(1e3, (double)w->at[0]->early_step_ns), turn = ceil(TURN_NS / step);
+    double left = (double)(w->end_ns - rp_clock_ns());
+    double most = left / (RP_TRY_ROUNDS / 2.0) / (double)count_alive(w) / step - 1;
+
+    w->turn = (size_t)fmax(1, fmin(TURN_STEPS, fmin(turn, most)));
+    if (w->s->turn_most && w->turn > w->s->turn_most)
+        w->turn = w->s->turn_most;
+}
+
+/* ------------------------------------------------------------------ rounds */
+
+/* All variants once. Those that fail are left out from then on. */
+static bool run_round(struct wave *w, size_t round, bool counts)
+{
+    for (size_t i = 0; i < w->n; i++) {
+        /* unchanged, the others, unchanged again; then backwards */
+        size_t place = round % 2 ? w->n - 1 - i : i;
+        size_t k = place == 0 ? 0 : place == w->n - 1 ? 1 : place + 1;
+        struct rp_try_variant *v = w->at[k];
+        double ns;
+
+        if (v->state != RP_TRY_ALIVE)
+            continue;
+        ns = rp_try_turn(w->s, v, w->turn);
+        if (counts)
+            v->step_ns[v->nrounds++] = ns;
+        if (k < 2 && v->state != RP_TRY_ALIVE)
+            return false;
+    }
+    return true;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double usual(const struct rp_try_variant *v)
+{
+    double values[RP_TRY_ROUNDS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->nrounds; i++)
+        if (isfinite(v->step_ns[i]))
+            values[n++] = v->step_ns[i];
+    qsort(values, n, sizeof *values, by_value);
+    return n ? values[n / 2] : NAN;
+}
+
+/* The interval of a variant against the unchanged program, whose two runs take turns in this: a
+   difference of two runs is symmetric where the change does nothing, as the sign test assumes, one
+   to their mean is not. */
+static struct rp_try_interval interval_of(const struct wave *w, const struct rp_try_variant *v)
+{
+    const struct rp_try_variant *a = w->at[0], *b = w->at[1];
+    double values[RP_TRY_ROUNDS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->nrounds && i < a->nrounds && i < b->nrounds; i++) {
+        double base = v == b || i % 2 == 0 ? a->step_ns[i] : b->step_ns[i];
+        double x = log(v->step_ns[i]) - log(base);
+
+        if (isfinite(x))
+            values[n++] = x;
+    }
+    return rp_try_median(values, n, rp_try_error(w->s->nvariants - 1));
+}
+
+/* What the first steps took more than so many usual ones. */
+static double excess(const struct wave *w, const struct rp_try_variant *v)
+{
+    return (double)v->early_ns - usual(v) * (double)w->s->steps;
+}
+
+static void look_at(struct wave *w, struct rp_try_variant *v, bool last)
+{
+    double longer = excess(w, v) - excess(w, w->at[0]);
+
+    if (!v->nrounds && v != w->at[0] && v != w->at[1]) {
+        rp_try_fail(v, w->s->cancelled ? "interrupted" : "there was no time to measure it");
+        return;
+    }
+    v->interval = interval_of(w, v);
+    v->usual_ns = usual(v);
+    v->startup_ns = longer > 0 ? (int64_t)longer : 0;
+    v->verdict = rp_try_judge(&v->interval, v == w->at[1] ? 0 : rp_try_floor(&w->control), last);
+    if (last || rp_try_enough(&v->interval, v->verdict)) {
+        if (v->verdict == RP_TRY_UNDECIDED)
+            v->verdict = RP_TRY_NOISY;
+        v->state = RP_TRY_MEASURED;
+        rp_try_stop(v);
+    }
+}
+
+/* After some rounds: the variants that need no more are done. Returns how many go on. */
+static size_t look(struct wave *w, bool last)
+{
+    size_t more = 0;
+
+    w->control = interval_of(w, w->at[1]);
+    for (size_t i = 2; i < w->n; i++) {
+        if (w->at[i]->state == RP_TRY_ALIVE)
+            look_at(w, w->at[i], last);
+        more += w->at[i]->state == RP_TRY_ALIVE;
+    }
+    return more;
+}
+
+static bool is_look(size_t rounds)
+{
+    for (size_t i = 0; i < RP_TRY_LOOKS; i++)
+        if (rounds == rp_try_looks[i])
+            return true;
+    return false;
+}
+
+static bool came_to_its_end(const struct rp_try_variant *v)
+{
+    return v->state == RP_TRY_FAILED && strstr(v->why, "came to its end");
+}
+
+/* The program has so few steps that shorter turns give more rounds: once, they are tried. */
+static bool wants_shorter_turns(struct wave *w)
+{
+    struct rp_try_session *s = w->s;
+    size_t rounds = WARM_ROUNDS + w->at[0]->nrounds, enough = rp_try_looks[1] + WARM_ROUNDS;
+
+    if (!s->ended || s->turn_most || w->turn == 1 || rounds >= enough)
+        return false;
+    s->turn_most = rounds * (w->turn + 1) / enough;
+    s->turn_most -= s->turn_most > 1; /* the step that is not timed */
+    s->turn_most += !s->turn_most;
+    s->ended = false;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->at[i]->state == RP_TRY_ALIVE || came_to_its_end(w->at[i])) {
+            rp_try_stop(w->at[i]);
+            w->at[i]->state = RP_TRY_WAITING;
+        }
+    return true;
+}
+
+/* What was measured before the program came to its end counts. */
+static void revive_ended(struct wave *w)
+{
+    for (size_t i = 0; i < w->n && w->s->ended; i++)
+        if (came_to_its_end(w->at[i]) && w->at[i]->nrounds > 1) {
+            w->at[i]->state = RP_TRY_ALIVE;
+            w->at[i]->why[0] = '\0';
+        }
+}
+
+static void wave_rounds(struct wave *w)
+{
+    struct rp_try_session *s = w->s;
+    bool good = true;
+    size_t more = 1;
+
+    for (size_t i = 0; i < WARM_ROUNDS && good; i++)
+        good = run_round(w, i, false);
+    for (size_t round = 0; round < RP_TRY_ROUNDS && good && more && count_alive(w) > 2; round++) {
+        good = run_round(w, round, true);
+        if (good && is_look(round + 1))
+            more = look(w, round + 1 == RP_TRY_ROUNDS);
+        if (rp_clock_ns() > w->end_ns || !rp_try_session_goes_on(s, "measuring"))
+            break;
+    }
+    if (wants_shorter_turns(w))
+        return;
+    revive_ended(w);
+    look(w, true);
+    for (size_t i = 0; i < 2; i++) { /* of several waves the first has a row */
+        if (w->at[i]->usual_ns <= 0)
+            look_at(w, w->at[i], true);
+        rp_try_stop(w->at[i]);
+        w->at[i]->state = w->at[i]->state == RP_TRY_FAILED ? RP_TRY_FAILED : RP_TRY_MEASURED;
+    }
+}
+
+/* ------------------------------------------------------------------ waves */
+
+/* How many variants can be alive: on the device, and on the host. */
+static size_t room(const struct rp_try_session *s)
+{
+    int64_t own = rp_try_fact_number(&s->facts, "memory"), rss, left, total;
+    int64_t device = rp_try_fact_number(&s->facts, "device-free");
+    double most = RP_TRY_CHANGES_MOST;
+
+    if (device > 0)
+        most = fmin(most, (double)(device + own) / (1.2 * (double)own + 600e6));
+    rss = rp_try_fact_number(&s->facts, "rss");
+    rp_try_place_memory(&left, &total);
+    if (left > 0 && rss > 0)
+        most = fmin(most, (double)left / (1.2 * (double)rss));
+    return most < 3 ? 3 : (size_t)most;
+}
+
+static size_t count_waiting(const struct rp_try_session *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 2; i < s->nvariants; i++)
+        n += s->variants[i].state == RP_TRY_WAITING;
+    return n;
+}
+
+static void fill_wave(struct wave *w)
+{
+    struct rp_try_session *s = w->s;
+    size_t waiting = count_waiting(s), most = room(s);
+    size_t waves = waiting ? (waiting + most - 3) / (most - 2) : 1;
+    int64_t now = rp_clock_ns();
+
+    w->end_ns = now + (s->deadline_ns - now) / (int64_t)(waves + (s->nvariants > 3));
+    for (size_t i = 0; i < s->nvariants && w->n < most; i++)
+        if (i < 2 || s->variants[i].state == RP_TRY_WAITING)
+            w->at[w->n++] = &s->variants[i];
+    for (size_t i = 0; i < w->n; i++)
+        w->at[i]->nrounds = 0;
+}
+
+void rp_try_measure(struct rp_try_session *s)
+{
+    while (count_waiting(s) && rp_try_session_goes_on(s, "measuring")) {
+        struct wave w = {.s = s};
+
+        fill_wave(&w);
+        if (!wave_begin(&w))
+            break;
+        choose_turn(&w);
+        wave_rounds(&w);
+        if (s->variants[0].state == RP_TRY_FAILED)
+            break;
+    }
+    for (size_t i = 2; i < s->nvariants; i++)
+        if (s->variants[i].state == RP_TRY_WAITING || s->variants[i].state == RP_TRY_ALIVE)
+            rp_try_fail(&s->variants[i], s->cancelled ? "interrupted" : "there was no time for it");
+}
+
+/* ------------------------------------------------------------------ the winners */
+
+static bool is_winner(const struct rp_try_variant *v)
+{
+    return (v->state == RP_TRY_MEASURED || v->state == RP_TRY_EARLIER) && v->nparts == 1 &&
+           v->verdict == RP_TRY_FASTER && !v->differs;
+}
+
+static bool is_best_of_group(const struct rp_try_session *s, const struct rp_try_variant *v)
+{
+    for (size_t i = 2; i < s->nvariants; i++) {
+        const struct rp_try_variant *other = &s->variants[i];
+
+        if (other != v && is_winner(other) && *v->parts[0]->group &&
+            !strcmp(other->parts[0]->group, v->parts[0]->group) &&
+            other->interval.median < v->interval.median)
+            return false;
+    }
+    return true;
+}
+
+bool rp_try_together(struct rp_try_session *s)
+{
+    struct rp_try_variant *all = &s->variants[s->nvariants];
+    size_t n = 0;
+
+    memset(all, 0, sizeof *all);
+    for (size_t i = 2; i < s->nvariants && all->nparts < RP_TRY_PARTS; i++) {
+        const struct rp_try_variant *v = &s->variants[i];
+
+        if (!is_winner(v) || !is_best_of_group(s, v))
+            continue;
+        all->parts[all->nparts] = v->parts[0];
+        memcpy(all->values[all->nparts++], v->values[0], sizeof v->values[0]);
+        n += (size_t)snprintf(all->name + n, n < sizeof all->name ? sizeof all->name - n : 0,
+                              "%s%s", n ? " + " : "", v->name);
+    }
+    if (all->nparts < 2)
+        return false;
+    s->nvariants++;
+    return true;
+}

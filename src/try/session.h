@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRY_SESSION_H
+#define RP_TRY_SESSION_H
+/*
+ * One call of `try`: the program, what is known about it, and its variants. A variant is the
+ * program with some changes; the first two have none, and the second is the control.
+ *
+ *     session_open ── probe ── variants ── rounds (waves of them) ── the winners together
+ */
+#include "try/changes.h"
+#include "try/child.h"
+#include "try/stats.h"
+
+#define RP_TRY_PARTS  8  /* changes of one variant */
+#define RP_TRY_ROUNDS 96 /* the last of rp_try_looks */
+#define RP_TRY_WHY    400
+
+enum rp_try_state {
+    RP_TRY_WAITING,
+    RP_TRY_ALIVE,    /* its process waits for its turn */
+    RP_TRY_FAILED,   /* `why` says how */
+    RP_TRY_REFUSED,  /* its update of the parameters differs: it was not measured */
+    RP_TRY_MEASURED, /* interval and verdict are there */
+    RP_TRY_EARLIER   /* the same, from an earlier call (--resume) */
+};
+
+struct rp_try_variant {
+    char name[160];
+    size_t nparts;
+    const struct rp_try_change *parts[RP_TRY_PARTS];
+    char values[RP_TRY_PARTS][160];
+    enum rp_try_state state;
+    struct rp_try_child *child;
+    char why[RP_TRY_WHY], how[RP_TRY_WHY];
+    int64_t early_ns;      /* of the first steps, with what happens in them only */
+    int64_t early_step_ns; /* of one of them, without the first */
+    int64_t compiled, memory_bytes;
+    char update[2 * RP_TRY_PATH]; /* the file with its update of the parameters, or "" */
+    bool exact, judged;           /* the update was compared; it is the same to the bit */
+    bool differs; /* by more than its arithmetic explains: it is measured, and not proposed */
+    double update_ratio; /* of the difference of the updates to the unchanged update */
+    size_t nrounds;
+    double step_ns[RP_TRY_ROUNDS]; /* a round: time of a step; NaN: does not count */
+    double usual_ns;               /* median of them */
+    int64_t startup_ns;            /* what its first steps took longer than those of unchanged */
+    struct rp_try_interval interval;
+    enum rp_try_verdict verdict;
+    bool predicted;
+    double change, change_low, change_high; /* of `simulate` */
+};
+
+struct rp_try_session {
+    int (*progress)(void *user, const char *what, uint64_t done, uint64_t total); /* or NULL */
+    void *progress_user;
+    int64_t begun_ns, deadline_ns, patience_ns;
+    size_t steps; /* after which updates are compared */
+    char scratch[RP_TRY_PATH], cwd[PATH_MAX];
+    char **words;
+    size_t nwords;
+    bool allow_writes, cancelled;
+    struct rp_try_folders folders;
+    struct rp_try_facts facts;
+    size_t started; /* variants, for the names of their folders */
+    size_t nvariants;
+    struct rp_try_variant variants[RP_TRY_CHANGES_MOST + 4];
+    char recording[2 * RP_TRY_PATH]; /* or "" */
+    size_t turn_most;                /* steps of a turn, where the program has few; 0: no limit */
+    bool ended;                      /* the program came to its end while it was measured */
+};
+
+/* ---- session.c ---- */
+
+/* Makes the scratch folder with the hook, and finds out which folders to protect. */
+enum rp_code rp_try_session_open(struct rp_try_session *s, struct rp_err *err);
+void rp_try_session_close(struct rp_try_session *s); /* ends all processes, removes the folder */
+/* Whether work goes on: there is time, and nobody has interrupted it. */
+bool rp_try_session_goes_on(struct rp_try_session *s, const char *what);
+
+/* How a variant is started, apart from its changes. */
+struct rp_try_mode {
+    size_t probe;              /* steps to watch, then it ends; 0: it takes turns */
+    bool same_random;          /* compiled code draws the random numbers of PyTorch */
+    const char *const *before; /* words before the program, as "reprise", "record"; or NULL */
+};
+
+/* Starts a variant. On failure it is RP_TRY_FAILED. */
+void rp_try_start(struct rp_try_session *s, struct rp_try_variant *v,
+                  const struct rp_try_mode *mode);
+/* Waits for a line that begins with the word, of all ranks; its rest, of rank 0, goes to `rest`.
+   False: the variant failed, and is gone. */
+bool rp_try_await(struct rp_try_session *s, struct rp_try_variant *v, const char *word,
+                  int64_t limit_ns, char *rest, size_t cap);
+/* The program as it is, watched for some steps: fills the facts. */
+enum rp_code rp_try_probe(struct rp_try_session *s, struct rp_err *err);
+/* The first steps, and the update of the parameters after them; then the variant is frozen. */
+bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v);
+/* A turn of n steps: nanoseconds of a step, and NaN where it compiled meanwhile or failed. */
+double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n);
+void rp_try_stop(struct rp_try_variant *v); /* ends its processes, if there are any */
+void rp_try_fail(struct rp_try_variant *v, const char *fmt, ...) RP_PRINTF(2, 3);
+
+/* ---- rounds.c ---- */
+
+/* Measures all variants that wait, in waves that fit into memory. */
+void rp_try_measure(struct rp_try_session *s);
+/* Adds the changes that made the program faster, as one variant; false: there are not two. */
+bool rp_try_together(struct rp_try_session *s);
+
+/* ---- update.c ---- */
+
+struct rp_try_difference {
+    bool exact;
+    double ratio; /* NaN: one of them holds a value that is not finite */
+};
+
+/* Compares the updates that two runs wrote. */
+enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_difference *out,
+                            struct rp_err *err);
+
+/* ---- predict.c ---- */
+
+/* Records the program once; false where that is not possible. */
+bool rp_try_record(struct rp_try_session *s);
+/* Asks `simulate` about the changes of the variants, once the unchanged program is measured. Those
+   that it cannot answer stay without a prediction. */
+void rp_try_predict(struct rp_try_session *s);
+
+/* ---- store.c ---- */
+
+/* Rows that an earlier call with the same program in the same folder has measured. */
+void rp_try_store_read(struct rp_try_session *s);
+/* Keeps those of this call. */
+void rp_try_store_write(const struct rp_try_session *s);
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Medians of rounds with the interval of the sign test, and verdicts (stats.h). */
+#include "try/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define CONTROL_LIMIT 0.03 /* two unchanged runs should agree within this */
+#define NARROW        0.01 /* half of an interval that is narrow enough */
+#define BOUND         0.05 /* "no difference above x" is said up to this x */
+
+const size_t rp_try_looks[RP_TRY_LOOKS] = {12, 24, 48, 96};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* How many values at each end may be left out: the most k such that at most k of n fair coins show
+   heads, or at most k tails, with this probability; as k + 1, and 0 where even k = 0 is too
+   likely. */
+static size_t cut_of(size_t n, double error)
+{
+    double chance = pow(0.5, (double)n), sum = 0;
+    size_t k = 0;
+
+    for (; k < n / 2; k++) {
+        sum += chance; /* of exactly k heads */
+        if (2 * sum > error)
+            break;
+        chance *= (double)(n - k) / (double)(k + 1);
+    }
+    return k;
+}
+
+struct rp_try_interval rp_try_median(double *values, size_t n, double error)
+{
+    struct rp_try_interval out = {0, -INFINITY, INFINITY};
+    size_t k = cut_of(n, error);
+
+    if (!n)
+        return out;
+    qsort(values, n, sizeof *values, by_value);
+    out.median = n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+    if (k) {
+        out.low = values[k - 1];
+        out.high = values[n - k];
+    }
+    return out;
+}
+
+double rp_try_error(size_t variants)
+{
+    return RP_TRY_ERROR / RP_TRY_LOOKS / (double)(variants ? variants : 1);
+}
+
+double rp_try_ratio(double logarithm)
+{
+    return expm1(logarithm);
+}
+
+double rp_try_floor(const struct rp_try_interval *control)
+{
+    double most = fmax(fabs(control->low), fabs(control->high));
+
+    return control->low <= 0 && control->high >= 0 && most <= CONTROL_LIMIT ? 0 : most;
+}
+
+enum rp_try_verdict rp_try_judge(const struct rp_try_interval *interval, double floor, bool last)
+{
+    double most = fmax(fabs(interval->low), fabs(interval->high));
+
+    if (interval->high < -floor)
+        return RP_TRY_FASTER;
+    if (interval->low > floor)
+        return RP_TRY_SLOWER;
+    if (most <= NARROW && floor <= NARROW)
+        return RP_TRY_EQUAL;
+    if (!last)
+        return RP_TRY_UNDECIDED;
+    return most <= BOUND ? RP_TRY_EQUAL : RP_TRY_NOISY;
+}
+
+bool rp_try_enough(const struct rp_try_interval *interval, enum rp_try_verdict verdict)
+{
+    double half = (interval->high - interval->low) / 2;
+
+    if (verdict == RP_TRY_UNDECIDED)
+        return false;
+    return half <= fmax(NARROW, fabs(interval->median) / 5);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRY_STATS_H
+#define RP_TRY_STATS_H
+/*
+ * What turns of steps say about a change. A round gives one number a variant: the logarithm of its
+ * time over that of the unchanged program in the same round. Their median gets the interval of the
+ * sign test, which assumes nothing about how noise is distributed. It is looked at after 12, 24, 48
+ * and 96 rounds, and the allowed error of 5 % is divided by the looks and the variants: looking
+ * often does not make false verdicts more frequent.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#define RP_TRY_LOOKS 4
+extern const size_t rp_try_looks[RP_TRY_LOOKS]; /* rounds after which verdicts are looked for */
+#define RP_TRY_ERROR 0.05                       /* of any false verdict in one table */
+
+struct rp_try_interval {
+    double median, low, high; /* of the logarithms; low and high infinite: too few rounds */
+};
+
+/* Of n values (they are sorted), such that the median is outside with at most this probability. */
+struct rp_try_interval rp_try_median(double *values, size_t n, double error);
+
+/* The share of RP_TRY_ERROR for one look at one of `variants` variants. */
+double rp_try_error(size_t variants);
+
+enum rp_try_verdict {
+    RP_TRY_UNDECIDED, /* more rounds may decide */
+    RP_TRY_FASTER,
+    RP_TRY_SLOWER,
+    RP_TRY_EQUAL, /* no difference above a bound */
+    RP_TRY_NOISY  /* the interval is too wide to say anything */
+};
+
+/* What the two unchanged runs differ by, at most: 0 where they agree within 3 %, as they should.
+   Smaller differences than this are not told. */
+double rp_try_floor(const struct rp_try_interval *control);
+
+/* The verdict so far. last: there will be no more rounds. */
+enum rp_try_verdict rp_try_judge(const struct rp_try_interval *interval, double floor, bool last);
+
+/* Whether more rounds are not needed: the verdict stands, and the interval is within 1 % or within
+   a fifth of the difference. */
+bool rp_try_enough(const struct rp_try_interval *interval, enum rp_try_verdict verdict);
+
+/* exp(x) - 1 of a logarithm: -0.17 is 17 % less time. */
+double rp_try_ratio(double logarithm);
+
+#endif
