@@ -7,7 +7,7 @@
  */
 #include "program/cut.h"
 
-#include "program/literal.h"
+#include "program/copy.h"
 #include "program/opcodes.h"
 #include "program/order.h"
 #include "program/structure.h"
@@ -21,8 +21,9 @@
 #define NAME_CAP    1024
 
 struct copier {
-    const struct rp_program *from;
-    struct rp_program *to;
+    struct rp_program_copy copy;
+    const struct rp_program *from; /* of copy, */
+    struct rp_program *to;         /* of copy */
     struct rp_arena scratch;
     uint32_t *op_of;          /* old operation to new one; RP_NONE: not copied */
     uint32_t *computation_of; /* the same of computations */
@@ -34,99 +35,6 @@ struct copier {
     uint32_t made; /* number for names of operations that the old program does not have */
     struct rp_err *err;
 };
-
-/* ---- strings, shapes, metadata ---- */
-
-static enum rp_code copy_string(struct copier *c, uint32_t string, uint32_t *out)
-{
-    *out = 0;
-    return string ? rp_program_string(c->to, rp_program_text(c->from, string),
-                                      rp_strtab_len(&c->from->strings, string), out, c->err)
-                  : RP_OK;
-}
-
-static enum rp_code copy_shape(struct copier *c, uint32_t shape, uint32_t *out)
-{
-    const struct rp_program *p = c->from;
-    const struct rp_op_shape *s = &p->shapes.at[shape];
-    uint32_t *parts, layout;
-    enum rp_code code = RP_OK;
-
-    *out = 0;
-    if (!shape)
-        return RP_OK;
-    if (s->elem != RP_ELEM_TUPLE) {
-        RP_TRY(copy_string(c, s->layout, &layout));
-        return rp_program_array(c->to, s->elem, s->n ? p->dims.at + s->first : NULL,
-                                s->n ? p->dim_dynamic.at + s->first : NULL, s->n, layout, out,
-                                c->err);
-    }
-    parts = calloc((size_t)s->n + 1, sizeof *parts);
-    if (!parts)
-        return rp_err_nomem(c->err, "copying a program");
-    for (uint32_t i = 0; code == RP_OK && i < s->n; i++)
-        code = copy_shape(c, p->parts.at[s->first + i], &parts[i]);
-    if (code == RP_OK)
-        code = rp_program_tuple(c->to, parts, s->n, out, c->err);
-    free(parts);
-    return code;
-}
-
-/* Frames are resolved to the line they end in. */
-static enum rp_code copy_meta(struct copier *c, uint32_t op, uint32_t *out)
-{
-    struct rp_op_meta m = c->from->metas.at[c->from->meta.at[op]];
-    struct rp_source_line line;
-
-    *out = 0;
-    if (!c->from->meta.at[op])
-        return RP_OK;
-    if (!m.file && rp_op_source(c->from, op, &line)) {
-        RP_TRY(rp_program_string(c->to, line.file, strlen(line.file), &m.file, c->err));
-        m.line = line.line;
-    } else {
-        RP_TRY(copy_string(c, m.file, &m.file));
-    }
-    m.frame = 0;
-    RP_TRY(copy_string(c, m.op_name, &m.op_name));
-    RP_TRY(copy_string(c, m.op_type, &m.op_type));
-    RP_TRY(copy_string(c, m.scheduling_name, &m.scheduling_name));
-    RP_TRY(copy_string(c, m.deduplicated_name, &m.deduplicated_name));
-    *out = (uint32_t)c->to->metas.n;
-    return rp_vec_push(&c->to->metas, m, c->err);
-}
-
-/* The value of a constant, which refers to its literal. */
-static enum rp_code copy_literal(struct copier *c, int64_t *value)
-{
-    struct rp_literal literal;
-
-    if (*value < 0 || (size_t)*value >= c->from->literals.n)
-        return RP_OK;
-    literal = c->from->literals.at[*value];
-    RP_TRY(copy_shape(c, literal.shape, &literal.shape));
-    *value = (int64_t)c->to->literals.n;
-    return rp_vec_push(&c->to->literals, literal, c->err);
-}
-
-static enum rp_code copy_attr(struct copier *c, struct rp_attr attr, bool module)
-{
-    if (attr.type == RP_VALUE_OPS || attr.key == RP_ATTR_INPUT_OUTPUT_ALIAS ||
-        attr.key == RP_ATTR_BUFFER_DONOR || attr.key == RP_ATTR_ENTRY_COMPUTATION_LAYOUT)
-        return RP_OK;
-    if (attr.type == RP_VALUE_SHAPES) {
-        uint32_t *ids = RP_ARENA_NEW(&c->to->arena, uint32_t, (size_t)attr.n + 1);
-
-        if (!ids)
-            return rp_err_nomem(c->err, "copying a program");
-        for (uint32_t i = 0; i < attr.n; i++)
-            RP_TRY(copy_shape(c, attr.ids[i], &ids[i]));
-        attr.ids = ids;
-    }
-    RP_TRY(copy_string(c, attr.key, &attr.key));
-    return module ? rp_program_add_module_attr(c->to, attr, c->err)
-                  : rp_program_add_attr(c->to, attr, c->err);
-}
 
 /* ---- operations that are new ---- */
 
@@ -180,21 +88,27 @@ static enum rp_code copy_op_as(struct copier *c, uint32_t op, const uint32_t *op
         snprintf(name, sizeof name, "unnamed.cut%u", c->made++);
         RP_TRY(rp_program_string(c->to, name, strlen(name), &new.name, c->err));
     } else {
-        RP_TRY(copy_string(c, p->op_name.at[op], &new.name));
+        RP_TRY(rp_copy_string(&c->copy, p->op_name.at[op], &new.name));
     }
-    RP_TRY(copy_string(c, p->foreign.at[op], &new.foreign));
-    RP_TRY(copy_shape(c, p->shape.at[op], &new.shape));
-    RP_TRY(copy_meta(c, op, &new.meta));
+    RP_TRY(rp_copy_string(&c->copy, p->foreign.at[op], &new.foreign));
+    RP_TRY(rp_copy_shape(&c->copy, p->shape.at[op], &new.shape));
+    RP_TRY(rp_copy_meta(&c->copy, op, &new.meta));
     if (new.code == RP_OP_CONSTANT)
-        RP_TRY(copy_literal(c, &new.value));
+        RP_TRY(rp_copy_literal(&c->copy, &new.value));
     RP_TRY(rp_program_add_op(c->to, &new, id, c->err));
     for (uint32_t i = 0; i < operands.n; i++)
         RP_TRY(rp_program_add_operand(c->to, op_of[operands.at[i]], 0, c->err));
     for (uint32_t i = 0; i < called.n; i++)
         RP_TRY(rp_program_add_called(c->to, c->computation_of[called.at[i]], c->err));
     attrs = rp_op_attrs(p, op, &n);
-    for (uint32_t i = 0; i < n; i++)
-        RP_TRY(copy_attr(c, attrs[i], false));
+    for (uint32_t i = 0; i < n; i++) {
+        struct rp_attr attr = attrs[i];
+        bool kept;
+
+        RP_TRY(rp_copy_attr(&c->copy, &attr, &kept));
+        if (kept)
+            RP_TRY(rp_program_add_attr(c->to, attr, c->err));
+    }
     return RP_OK;
 }
 
@@ -321,9 +235,9 @@ static enum rp_code copy_body(struct copier *c, uint32_t id, const uint32_t *ord
 
     for (uint32_t i = 0; i < from->n; i++)
         RP_TRY(copy_inner_called(c, from->first + i, 0));
-    RP_TRY(copy_string(c, from->name, &name));
+    RP_TRY(rp_copy_string(&c->copy, from->name, &name));
     RP_TRY(rp_program_begin(c->to, name, out, c->err));
-    RP_TRY(copy_string(c, from->thread, &c->to->computations.at[*out].thread));
+    RP_TRY(rp_copy_string(&c->copy, from->thread, &c->to->computations.at[*out].thread));
     for (uint32_t i = 0; i < from->n; i++) {
         RP_TRY(inline_op(c, order[i], c->op_of, NULL, &c->op_of[order[i]]));
         if (order[i] == c->fault)
@@ -363,9 +277,9 @@ static enum rp_code copier_init(struct copier *c, const struct rp_program *p, st
         return rp_err_set(err, RP_UNSUPPORTED,
                           "only HLO and StableHLO can be cut, and this program is %s", p->language);
     RP_TRY(rp_program_new("hlo", &c->to, err));
-    RP_TRY(copy_string(c, p->name, &c->to->name));
-    for (size_t i = 0; i < p->module_attrs.n; i++)
-        RP_TRY(copy_attr(c, p->module_attrs.at[i], true));
+    c->copy = (struct rp_program_copy){p, c->to, err};
+    RP_TRY(rp_copy_string(&c->copy, p->name, &c->to->name));
+    RP_TRY(rp_copy_module_attrs(&c->copy));
     c->op_of = malloc(((size_t)p->nops + 1) * sizeof *c->op_of);
     c->computation_of = malloc((p->computations.n + 1) * sizeof *c->computation_of);
     c->looked_into = calloc(p->computations.n + 1, sizeof *c->looked_into);
@@ -486,7 +400,7 @@ static enum rp_code cut_value(struct cutter *k, uint32_t op, uint32_t shape, uin
     uint32_t to, *parts;
     enum rp_code code = RP_OK;
 
-    RP_TRY(copy_shape(c, shape, &to));
+    RP_TRY(rp_copy_shape(&c->copy, shape, &to));
     if (s->elem == RP_ELEM_TOKEN)
         return copy_add(c, RP_OP_AFTER_ALL, op, "", to, 0, id);
     if (s->elem != RP_ELEM_TUPLE) {
@@ -550,7 +464,7 @@ static enum rp_code cut_result(struct cutter *k, uint32_t id, uint32_t shape)
     for (uint32_t i = 0; i < s->n; i++) {
         uint32_t inner = c->from->parts.at[s->first + i];
 
-        RP_TRY(copy_shape(c, inner, &to));
+        RP_TRY(rp_copy_shape(&c->copy, inner, &to));
         RP_TRY(copy_add(c, RP_OP_GET_TUPLE_ELEMENT, RP_NONE, "part", to, i, &part));
         RP_TRY(rp_program_add_operand(c->to, id, 0, c->err));
         RP_TRY(cut_result(k, part, inner));

@@ -178,22 +178,31 @@ uint32_t rp_program_builder_tuple(struct rp_program_builder *b, const uint32_t *
 
 /* ---- operations ---- */
 
-uint32_t rp_program_builder_add(struct rp_program_builder *b, unsigned code, const char *name,
-                                uint32_t shape, int64_t value)
+uint32_t rp_program_builder_op(struct rp_program_builder *b, const struct rp_new_op *given)
 {
     struct rp_program_builder_scope *s = b->open;
-    struct builder_op op = {.op = {.code = code, .shape = shape, .value = value}};
-    const char *opcode = rp_op_info[code].name;
+    struct builder_op op = {.op = *given};
 
     if (b->code != RP_OK || !s)
         return 0;
     op.operands = (uint32_t)s->operands.n;
     op.calls = (uint32_t)s->calls.n;
     op.attrs = (uint32_t)s->attrs.n;
-    builder_keep(b, rp_program_string(b->program, name, strlen(name), &op.op.name, &b->err));
-    builder_keep(b, rp_program_string(b->program, opcode, strlen(opcode), &op.op.foreign, &b->err));
     builder_keep(b, rp_vec_push(&s->ops, op, &b->err));
     return (uint32_t)s->ops.n - 1;
+}
+
+uint32_t rp_program_builder_add(struct rp_program_builder *b, unsigned code, const char *name,
+                                uint32_t shape, int64_t value)
+{
+    struct rp_new_op op = {.code = code, .shape = shape, .value = value};
+    const char *opcode = rp_op_info[code].name;
+
+    if (b->code != RP_OK || !b->open)
+        return 0;
+    builder_keep(b, rp_program_string(b->program, name, strlen(name), &op.name, &b->err));
+    builder_keep(b, rp_program_string(b->program, opcode, strlen(opcode), &op.foreign, &b->err));
+    return rp_program_builder_op(b, &op);
 }
 
 uint32_t rp_program_builder_constant(struct rp_program_builder *b, const char *name, uint32_t shape,

@@ -46,6 +46,8 @@ uint32_t rp_program_builder_tuple(struct rp_program_builder *b, const uint32_t *
    for other operations. What follows concerns this operation until the next one is added. */
 uint32_t rp_program_builder_add(struct rp_program_builder *b, unsigned code, const char *name,
                                 uint32_t shape, int64_t value);
+/* The same with all that is known of it; its strings are of the builder's program. */
+uint32_t rp_program_builder_op(struct rp_program_builder *b, const struct rp_new_op *op);
 /* A constant. The elements are little-endian and row-major; borrowed. */
 uint32_t rp_program_builder_constant(struct rp_program_builder *b, const char *name, uint32_t shape,
                                      const void *elements, size_t bytes);

@@ -116,7 +116,6 @@ enum rp_code rp_session_callbacks(struct rp_session *s, struct rp_err *err)
 {
     struct rp_recorded *r = &s->recorded;
     struct rp_signature sig;
-    struct rp_bytes bytes;
 
     if (!s->program.program || !any_recorded(&s->inputs))
         return RP_OK;
@@ -127,9 +126,18 @@ enum rp_code rp_session_callbacks(struct rp_session *s, struct rp_err *err)
                           "'%s': recorded callbacks are for programs of one partition", s->file);
     RP_TRY(cut_callbacks(s, err));
     RP_TRY(rename_arrays(s, &sig, err));
-    RP_TRY(rp_hlo_module_write(r->cut.program, &r->module, err));
-    RP_TRY(rp_proto_written(&r->module, &bytes, err));
-    s->program.program = r->cut.program;
+    return rp_session_replace(s, r->cut.program, err);
+}
+
+enum rp_code rp_session_replace(struct rp_session *s, const struct rp_program *program,
+                                struct rp_err *err)
+{
+    struct rp_bytes bytes;
+
+    rp_proto_writer_release(&s->module);
+    RP_TRY(rp_hlo_module_write(program, &s->module, err));
+    RP_TRY(rp_proto_written(&s->module, &bytes, err));
+    s->program.program = program;
     s->program.format = "hlo-proto";
     s->program.bytes = bytes.at;
     s->program.nbytes = bytes.n;
@@ -140,7 +148,8 @@ enum rp_code rp_session_callbacks(struct rp_session *s, struct rp_err *err)
 
 void rp_session_callbacks_release(struct rp_session *s)
 {
-    rp_proto_writer_release(&s->recorded.module);
+    rp_proto_writer_release(&s->module);
     rp_cut_release(&s->recorded.cut);
     rp_program_free(s->recorded.flat);
+    rp_program_free(s->refined);
 }

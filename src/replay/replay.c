@@ -204,6 +204,7 @@ static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
 {
     struct rp_session_options options = {.inputs = rp_settings_text(settings, "inputs"),
                                          .expect = rp_settings_text(settings, "expect"),
+                                         .refine = rp_settings_text(settings, "refine"),
                                          .seed = (uint64_t)rp_settings_int(settings, "seed"),
                                          .partitions = rp_settings_int(settings, "partitions")};
     struct rp_replay *root = result->root;
@@ -263,17 +264,19 @@ static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *datase
     return code;
 }
 
-/* Source `at` of the dataset, alone or as the program of a bundle. */
+/* Source `at` of the dataset, alone or as the program of a bundle; `other`: the program to compare
+   it with, or NULL. */
 static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *dataset, size_t at,
                                const struct rp_opened_bundle *bundle,
-                               const struct rp_settings *settings, struct rp_result *result,
-                               struct rp_err *err)
+                               const struct rp_program *other, const struct rp_settings *settings,
+                               struct rp_result *result, struct rp_err *err)
 {
-    struct rp_session s = {.arena = &result->arena};
+    struct rp_session s = {.arena = &result->arena, .other = other};
     struct rp_replay *root = result->root;
     enum rp_code code;
 
     s.file = bundle ? dataset->given : rp_dataset_borrow_name(dataset, at);
+    s.other_file = other ? rp_dataset_borrow_name(dataset, 1) : NULL;
     RP_TRY(rp_load_program(dataset, at, &s.import, err));
     root->program = rp_arena_strdup(&result->arena, s.file);
     root->format = s.import.format->name;
@@ -306,8 +309,24 @@ static enum rp_code run_bundle(struct rp_ctx *ctx, const struct rp_dataset *data
     if (code == RP_OK)
         code = rp_replay_check_program(dataset, &o, err);
     if (code == RP_OK)
-        code = run_source(ctx, dataset, o.program, &o, settings, result, err);
+        code = run_source(ctx, dataset, o.program, &o, NULL, settings, result, err);
     rp_bundle_release(&o.bundle);
+    return code;
+}
+
+/* Two programs, the first of which says the inputs. */
+static enum rp_code run_two(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                            const struct rp_settings *settings, struct rp_result *result,
+                            struct rp_err *err)
+{
+    struct rp_import other = {0};
+    enum rp_code code = rp_load_program(dataset, 1, &other, err);
+
+    if (code == RP_OK && !other.program)
+        code = rp_err_set(err, RP_USAGE, "'%s' is no program", rp_dataset_borrow_name(dataset, 1));
+    if (code == RP_OK)
+        code = run_source(ctx, dataset, 0, NULL, other.program, settings, result, err);
+    rp_import_release(&other);
     return code;
 }
 
@@ -418,8 +437,8 @@ static enum rp_code replay_answer(struct rp_ctx *ctx, const struct rp_dataset *d
     struct rp_replay *root = result->root;
     size_t manifest;
 
-    root->rank = root->isolated = root->operations_before = root->operations = root->trials =
-        RP_ABSENT_I64;
+    root->rank = root->isolated = root->compared_pairs = root->unpaired = root->operations_before =
+        root->operations = root->trials = RP_ABSENT_I64;
     RP_TRY(check_options(action, settings, err));
     result->type = type_of_action(action);
     if (!strcmp(action, "engines"))
@@ -441,11 +460,13 @@ static enum rp_code replay_answer(struct rp_ctx *ctx, const struct rp_dataset *d
     if (rp_replay_is_bundle(dataset, &manifest) && dataset->ngiven == 1)
         return run_bundle(ctx, dataset, manifest, settings, result, err);
     if (find_saved_model(dataset, &manifest))
-        return run_source(ctx, dataset, manifest, NULL, settings, result, err);
+        return run_source(ctx, dataset, manifest, NULL, NULL, settings, result, err);
+    if (!strcmp(action, "isolate") && rp_dataset_count(dataset) == 2 && dataset->ngiven == 2)
+        return run_two(ctx, dataset, settings, result, err);
     if (rp_dataset_count(dataset) != 1)
         return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
                           rp_dataset_count(dataset));
-    return run_source(ctx, dataset, 0, NULL, settings, result, err);
+    return run_source(ctx, dataset, 0, NULL, NULL, settings, result, err);
 }
 
 static enum rp_code replay_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -575,17 +596,25 @@ static const struct rp_field divergence_fields[] = {
     RP_FIELD(struct rp_replay_divergence, name, STR, NONE, "operation", "its name", RP_SHORTEN),
     RP_FIELD(struct rp_replay_divergence, opcode, STR, NONE, "opcode", "what it does", 0),
     RP_FIELD(struct rp_replay_divergence, verdict, STR, NONE, "verdict",
-             "differs, amplifies rounding, fails or not supported; of bisect: left", 0),
+             "differs, amplifies rounding, fails or not supported; of bisect: left; of two "
+             "programs: differs, agrees, no counterpart or in doubt",
+             0),
     RP_FIELD(struct rp_replay_divergence, source, STR, NONE, "source", "line of the user's program",
+             RP_SHORTEN),
+    RP_FIELD(struct rp_replay_divergence, other, STR, NONE, "counterpart",
+             "with two programs: the operation of the other one", RP_SHORTEN),
+    RP_FIELD(struct rp_replay_divergence, other_opcode, STR, NONE, "its opcode", "what that does",
+             RP_WIDE),
+    RP_FIELD(struct rp_replay_divergence, other_source, STR, NONE, "its source", "and its line",
              RP_SHORTEN),
     RP_FIELD(struct rp_replay_divergence, inside, STR, NONE, "inside",
              "the operation that calls its computation", RP_SHORTEN),
     RP_FIELD(struct rp_replay_divergence, iteration, I64, COUNT, "iteration",
              "of the loop that it is in, from 0", RP_NULLABLE),
     RP_FIELD(struct rp_replay_divergence, max_abs, F64, NONE, "difference",
-             "the largest of an element from its value on ref", 0),
+             "the largest of an element from its value on ref or in the first program", 0),
     RP_FIELD(struct rp_replay_divergence, max_rel, F64, NONE, "relative",
-             "the largest difference over the value on ref", RP_WIDE),
+             "the largest difference over that value", RP_WIDE),
     RP_FIELD(struct rp_replay_divergence, wrong, I64, COUNT, "wrong", "elements over the tolerance",
              RP_NULLABLE),
     RP_FIELD(struct rp_replay_divergence, elements, I64, COUNT, "of", "elements", RP_NULLABLE),
@@ -632,10 +661,18 @@ static const struct rp_field replay_fields[] = {
              "source of the expected outputs", RP_SHORTEN),
     RP_FIELD(struct rp_replay, isolated, I64, COUNT, "operations run alone",
              "with 'isolate': operations that ran alone on real values", RP_NULLABLE),
+    RP_FIELD(struct rp_replay, compared_pairs, I64, COUNT, "operations compared",
+             "with 'isolate' and two programs: pairs whose values were compared", RP_NULLABLE),
+    RP_FIELD(struct rp_replay, unpaired, I64, COUNT, "without counterpart",
+             "with 'isolate' and two programs: operations that were skipped", RP_NULLABLE),
     RP_FIELD(struct rp_replay, first, STR, NONE, "first to diverge",
              "with 'isolate': the first operation that differs", 0),
     RP_FIELD(struct rp_replay, first_source, STR, NONE, "made at",
              "with 'isolate': its line in the user's program", RP_SHORTEN),
+    RP_FIELD(struct rp_replay, counterpart, STR, NONE, "counterpart",
+             "with 'isolate' and two programs: the operation of the other one", 0),
+    RP_FIELD(struct rp_replay, counterpart_source, STR, NONE, "its line",
+             "and its line in the user's program", RP_SHORTEN),
     RP_FIELD(struct rp_replay, complaint, STR, NONE, "complaint",
              "with 'bisect': what the part shows on the engine", 0),
     RP_FIELD(struct rp_replay, operations_before, I64, COUNT, "operations before",
@@ -701,6 +738,8 @@ static const struct rp_option options[] = {
     {"fetch", 0, RP_OPT_TEXT, "TENSOR", NULL, "output of a TensorFlow graph, such as 'loss:0'",
      RP_OPT_REPEAT},
     {"inputs", 'i', RP_OPT_PATH, "FILE", NULL, "arrays in0, in1 ... in an .npz, or one .npy", 0},
+    {"refine", 0, RP_OPT_TEXT, "SHAPES", NULL,
+     "shapes of inputs whose dimensions are not known, such as in0=8x128,in1=128", 0},
     {"seed", 0, RP_OPT_INT, "N", "0", "seed of synthetic inputs", 0},
     {"expect", 0, RP_OPT_PATH, "FILE", NULL, "expected outputs: arrays out0, out1 ...", 0},
     {"check", 0, RP_OPT_TEXT, "HOW", NULL,
@@ -766,7 +805,9 @@ static const struct rp_option options[] = {
     {"install", 0, RP_OPT_FLAG, NULL, NULL,
      "with 'engines': install --package from PyPI into reprise's own folder", 0},
     {"products", 0, RP_OPT_CHOICE, "auto|f32|tf32", "auto",
-     "precision of f32 products in ref and fast; auto: tf32 if compiled for a GPU", 0},
+     "precision of f32 products in ref and fast; auto: tf32 if compiled for a GPU; f32: also "
+     "those of --expect",
+     0},
     {"package", 0, RP_OPT_CHOICE, "xla-cpu-pjrt|tensorflow-cpu", "xla-cpu-pjrt",
      "the package to --install", 0},
     RP_OPTION_END};
@@ -786,6 +827,7 @@ const struct rp_question_row rp_ask_replay = {
                      "reprise replay module.txt --inputs io.npz --expect io.npz\tand check\n"
                      "reprise replay module.txt --check engine:ref\tcompare two engines\n"
                      "reprise replay module.txt --profile 10\twhere the time goes\n"
+                     "reprise replay isolate before.txt after.txt\twhere two programs differ\n"
                      "reprise replay engines\twhat can run programs here\n",
                  .accepts = RP_ACCEPTS_PROGRAMS | RP_ACCEPTS_NONE_TOO,
                  .options = options,

@@ -41,6 +41,7 @@ struct rp_replay_output {
     int64_t *shape;
     double max_abs, max_rel;
     bool ok;
+    bool decided; /* wrong where rounding does little: no amplified rounding excuses it */
     struct rp_replay_worst *worst;
 };
 struct rp_replay_op {
@@ -64,6 +65,7 @@ struct rp_replay_file { /* of a bundle */
 };
 struct rp_replay_divergence { /* an operation that isolate found, or that bisect left */
     const char *name, *opcode, *verdict, *inside, *source, *scope, *message;
+    const char *other, *other_opcode, *other_source; /* of the other program, or NULL */
     int64_t iteration, wrong, elements;
     double max_abs, max_rel;
 };
@@ -76,8 +78,9 @@ struct rp_replay {
     const char *bundle, *packed_by, *flags; /* of pack, unpack and info */
     const char *verdict, *correct;          /* in words: as data, on the screen */
     const char *first, *first_source, *complaint,
-        *written; /* of isolate, bisect, extract and flatten */
-    int64_t isolated, operations_before, operations, trials;
+        *written;                                 /* of isolate, bisect, extract and flatten */
+    const char *counterpart, *counterpart_source; /* of isolate with two programs */
+    int64_t isolated, compared_pairs, unpaired, operations_before, operations, trials;
     int64_t rank, partitions, compile_ns, upload_ns, first_ns;
     struct rp_replay_times run_ns;
     size_t noutputs, ninstructions, nengines, nfiles, ncompared, ndivergences, nimported, nwarnings;
@@ -100,7 +103,6 @@ struct rp_replay_graph;
 struct rp_recorded { /* callbacks.c; of a program without recorded callbacks all empty */
     struct rp_program *flat;
     struct rp_cut_program cut; /* what runs */
-    struct rp_proto_writer module;
 };
 
 struct rp_session {
@@ -114,14 +116,19 @@ struct rp_session {
     struct rp_arrays inputs, expected;
     struct rp_tensor **arguments; /* partitions * nin */
     size_t partitions;
+    struct rp_program *refined; /* for inputs of these shapes (shapes.c), or NULL */
     struct rp_recorded recorded;
-    bool bundle; /* inputs and expected are of a bundle (bundle.h), which says: */
+    struct rp_proto_writer module; /* what runs, where it is not the program of the file */
+    bool bundle;                   /* inputs and expected are of a bundle (bundle.h), which says: */
     int64_t bundle_seed, bundle_partitions;
-    struct rp_replay_graph *graph; /* of TensorFlow's programs (graph.h); or NULL */
+    struct rp_replay_graph *graph;  /* of TensorFlow's programs (graph.h); or NULL */
+    const struct rp_program *other; /* that 'isolate' compares it with, or NULL */
+    const char *other_file;
 };
 
 struct rp_session_options {
     const char *inputs, *expect; /* files, or NULL */
+    const char *refine;          /* shapes of inputs, "in0=8x128", or NULL */
     uint64_t seed;
     int64_t partitions; /* 0: as recorded, or as the program says */
 };
@@ -154,6 +161,14 @@ enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *
                               size_t i, struct rp_tensor *t, unsigned partition, const char *name,
                               struct rp_tensor **out, struct rp_err *err);
 
+/* The array for an input, which may be named in several ways, or NULL. */
+struct rp_tensor *rp_session_input(const struct rp_session *s, size_t i);
+/* Where shapes are not known, the program for inputs of the shapes that are. */
+enum rp_code rp_session_refine(struct rp_session *s, const struct rp_session_options *options,
+                               struct rp_err *err);
+/* From now on the session runs this program, which it owns. */
+enum rp_code rp_session_replace(struct rp_session *s, const struct rp_program *program,
+                                struct rp_err *err);
 /* Where the inputs have results of callbacks, the program without these callbacks. */
 enum rp_code rp_session_callbacks(struct rp_session *s, struct rp_err *err);
 void rp_session_callbacks_release(struct rp_session *s);
@@ -230,6 +245,20 @@ enum rp_code rp_replay_check(const struct rp_session *s, const struct rp_setting
                              struct rp_err *err);
 
 /* ---- rounding.c ---- */
+
+/* What a program's rounding depends on. */
+struct rp_rounding {
+    double terms; /* of the longest sum */
+    bool products, large_constants;
+};
+struct rp_rounding rp_rounding_of(const struct rp_program *p);
+/* What any way to compute the array may differ by: a few units of its largest value. 0: nothing is
+   known, because its type or one on the way to it (through) is narrow, or the program has weights
+   of its own. */
+double rp_rounding_least(const struct rp_rounding *r, const struct rp_tensor *want,
+                         unsigned through);
+#define RP_ROUNDING_NUDGES \
+    64 /* times what inputs that change by a unit in the last place move it by, it may differ */
 
 /* Outputs that are right by their type and off by more than the program's rounding explains become
    wrong. through: as rp_precision_find has it, or NULL; any_tf32: what is expected may have been

@@ -58,6 +58,72 @@ struct rp_isolated {
 enum rp_code rp_isolate(const struct rp_search *search, struct rp_arena *arena,
                         struct rp_isolated *out, struct rp_reproducer *capture, struct rp_err *err);
 
+/* ---- pair.c ---- */
+
+/* match: of each side's operations, the other side's counterpart, or RP_NONE; of the entry
+   computations only. What is known of the operations: hashes, scopes, names; in the arena. */
+enum rp_code rp_pair_known(const struct rp_program *left, const struct rp_program *right,
+                           struct rp_arena *arena, uint32_t *match[2], struct rp_err *err);
+/* Adds what is only similar. */
+enum rp_code rp_pair_similar(const struct rp_program *left, const struct rp_program *right,
+                             uint32_t *match[2], struct rp_err *err);
+/* An array in short. */
+struct rp_value_print {
+    uint64_t shape; /* rp_pair_shape */
+    double size, sum;
+    uint32_t op;
+};
+/* False where it says nothing, because all elements are equal. */
+bool rp_value_print(const struct rp_tensor *t, struct rp_value_print *out);
+/* Adds pairs of the same values. Sorts both lists. */
+void rp_pair_values(struct rp_value_print *left, size_t n, struct rp_value_print *right, size_t m,
+                    uint32_t *match[2]);
+/* Equal for shapes of the same types and dimensions, whatever their layouts. */
+uint64_t rp_pair_shape(const struct rp_program *p, uint32_t shape);
+
+/* ---- isolate_pair.c ---- */
+
+struct rp_pair_side {
+    const struct rp_program *program;
+    struct rp_tensor *const *arguments; /* partitions * narguments arrays, the same of both sides */
+    size_t narguments;
+};
+struct rp_pair_search {
+    struct rp_pair_side side[2];
+    size_t partitions;
+    const struct rp_trial_engine *on;
+    struct rp_tolerance tolerance;
+    bool results_only; /* whether they differ, not where */
+};
+struct rp_pair_row {
+    const char *name[2], *opcode[2], *source[2]; /* NULL: not known, or no such side */
+    const char *verdict, *inside, *message;      /* inside, message: or NULL */
+    int64_t iteration, wrong, elements;          /* or RP_ABSENT_I64 */
+    double max_abs, max_rel;
+};
+struct rp_isolated_pair {
+    bool differ; /* some result is off by more than rounding explains */
+    RP_VEC(struct rp_pair_row) rows;
+    size_t first;     /* the row of the first pair that differs, innermost; where they differ */
+    int64_t compared; /* pairs */
+    int64_t unpaired; /* operations of the left program that have no counterpart */
+    int64_t rounded;  /* results that are off by what the program makes of rounding */
+    int64_t unseen;   /* pairs that differ although all results agree; row 0 is the first */
+};
+/* Texts are in the arena; the caller releases the rows. */
+enum rp_code rp_isolate_pair(const struct rp_pair_search *search, struct rp_arena *arena,
+                             struct rp_isolated_pair *out, struct rp_err *err);
+
+/* Two programs that take the inputs of a session, with the bounds of checks. RP_USAGE where one
+   takes others. As rp_isolate_pair. */
+enum rp_code rp_session_compare(const struct rp_session *s, const struct rp_program *left,
+                                const struct rp_program *right, const struct rp_trial_engine *on,
+                                bool results_only, struct rp_arena *arena,
+                                struct rp_isolated_pair *out, struct rp_err *err);
+/* RP_USAGE where the inputs of a program are not those of the session. */
+enum rp_code rp_session_takes(const struct rp_session *s, const struct rp_program *other,
+                              const char *name, struct rp_err *err);
+
 /* ---- bisect.c ---- */
 
 /* Released in every case by rp_reproducer_release. */

@@ -35,6 +35,11 @@ static struct rp_tensor *find_array(const struct rp_arrays *arrays, const char *
 static const char *const input_names[] = {"in", "arg", "arr_", "param", NULL};
 static const char *const output_names[] = {"out", "result", NULL};
 
+struct rp_tensor *rp_session_input(const struct rp_session *s, size_t i)
+{
+    return find_array(&s->inputs, input_names, 0, i);
+}
+
 /* ---- where inputs come from ---- */
 
 static enum rp_code from_arrays(struct rp_session *s, const char *file, struct rp_err *err)
@@ -156,6 +161,7 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
     }
     if (o->inputs)
         RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
+    RP_TRY(rp_session_refine(s, o, err));
     RP_TRY(rp_session_callbacks(s, err));
     code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
     if (code == RP_OK && rp_replay_wire(s, &wire))
@@ -288,6 +294,19 @@ void rp_session_run_release(struct rp_session_run *run)
         run->exe->engine->release(run->exe);
 }
 
+/* Of an output of bounded size, "f32[<=8]": any array that is no larger. */
+static bool is_within_bounds(const struct rp_program *p, const struct rp_slot *slot,
+                             const struct rp_tensor *t)
+{
+    if (!p || slot->shape >= p->shapes.n || t->rank != slot->rank ||
+        !(p->shapes.at[slot->shape].flags & RP_SHAPE_DYNAMIC))
+        return false;
+    for (size_t i = 0; i < t->rank; i++)
+        if (t->dims[i] > slot->dims[i])
+            return false;
+    return true;
+}
+
 enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **out, size_t n,
                                  struct rp_err *err)
 {
@@ -315,8 +334,10 @@ enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **
             out[i] = rp_tensor_keep(t);
             continue;
         }
-        code =
-            rp_session_shard(s, slot, true, i % each, t, (unsigned)(i / each), name, &out[i], err);
+        code = is_within_bounds(s->program.program, slot, t)
+                   ? rp_array_as(t, slot->elem, t->dims, t->rank, name, &out[i], err)
+                   : rp_session_shard(s, slot, true, i % each, t, (unsigned)(i / each), name,
+                                      &out[i], err);
         if (code != RP_OK)
             return rp_err_prefix(err, code, "'%s'", s->expect ? s->expect : s->file);
     }

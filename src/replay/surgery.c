@@ -106,6 +106,104 @@ static enum rp_code surgery_isolate(const struct rp_search *search, struct rp_re
     return rp_arena_check(&result->arena, "isolating operations", err);
 }
 
+/* ---- isolate, of two programs ---- */
+
+static enum rp_code put_pairs(const struct rp_isolated_pair *found, struct rp_result *result,
+                              struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+
+    root->divergences =
+        RP_ARENA_NEW(&result->arena, struct rp_replay_divergence, found->rows.n + 1);
+    if (!root->divergences)
+        return rp_err_nomem(err, "describing operations");
+    for (size_t i = 0; i < found->rows.n; i++) {
+        const struct rp_pair_row *row = &found->rows.at[i];
+
+        root->divergences[root->ndivergences++] =
+            (struct rp_replay_divergence){.name = row->name[0],
+                                          .opcode = row->opcode[0],
+                                          .source = row->source[0],
+                                          .other = row->name[1],
+                                          .other_opcode = row->opcode[1],
+                                          .other_source = row->source[1],
+                                          .verdict = row->verdict,
+                                          .inside = row->inside,
+                                          .message = row->message,
+                                          .iteration = row->iteration,
+                                          .wrong = row->wrong,
+                                          .elements = row->elements,
+                                          .max_abs = row->max_abs,
+                                          .max_rel = row->max_rel};
+    }
+    return RP_OK;
+}
+
+static enum rp_code put_first_pair(const struct rp_isolated_pair *found, struct rp_result *result,
+                                   struct rp_err *err)
+{
+    struct rp_replay *root = result->root;
+    struct rp_arena *arena = &result->arena;
+
+    if (found->rounded)
+        RP_TRY(rp_replay_warn(root, arena,
+                              rp_arena_textf(arena,
+                                             "%lld results are off, and no more than what the "
+                                             "program makes of rounding",
+                                             (long long)found->rounded),
+                              err));
+    if (found->unseen) {
+        const struct rp_pair_row *first = &found->rows.at[0];
+
+        RP_TRY(rp_replay_warn(root, arena,
+                              rp_arena_textf(arena,
+                                             "all results agree, although values on the way differ "
+                                             "(%lld), first '%s' (in the other program '%s'): no "
+                                             "result shows it with these inputs",
+                                             (long long)found->unseen, first->name[0],
+                                             first->name[1] ? first->name[1] : "-"),
+                              err));
+    }
+    root->ok = !found->differ;
+    result->answer = root->ok ? 0 : RP_ANSWER_NO;
+    if (!found->differ)
+        return RP_OK;
+    root->compared_pairs = found->compared;
+    root->unpaired = found->unpaired;
+    if (found->first < found->rows.n) {
+        const struct rp_pair_row *first = &found->rows.at[found->first];
+
+        root->first = rp_arena_textf(arena, "%s (%s)", first->name[0], first->opcode[0]);
+        root->first_source = first->source[0];
+        if (first->name[1])
+            root->counterpart = rp_arena_textf(arena, "%s (%s)", first->name[1], first->opcode[1]);
+        root->counterpart_source = first->source[1];
+    }
+    return rp_arena_check(arena, "isolating operations", err);
+}
+
+static enum rp_code surgery_isolate_pair(const struct rp_session *s, const struct rp_search *search,
+                                         struct rp_result *result, struct rp_err *err)
+{
+    struct rp_pair_side left = {search->program, search->arguments, search->narguments};
+    struct rp_pair_side right = {s->other, search->arguments, search->narguments};
+    struct rp_pair_search two = {
+        {left, right}, search->partitions, search->tested, search->tolerance, false};
+    struct rp_replay *root = result->root;
+    struct rp_isolated_pair found;
+    enum rp_code code;
+
+    RP_TRY(rp_session_takes(s, s->other, s->other_file, err));
+    root->checked = rp_arena_textf(&result->arena, "%s, operation by operation", s->other_file);
+    code = rp_isolate_pair(&two, &result->arena, &found, err);
+    if (code == RP_OK)
+        code = put_pairs(&found, result, err);
+    if (code == RP_OK)
+        code = put_first_pair(&found, result, err);
+    rp_vec_release(&found.rows);
+    return code;
+}
+
 /* ---- programs that are written ---- */
 
 static enum rp_code write_program(const struct rp_program *p, const char *path, struct rp_err *err)
@@ -477,6 +575,10 @@ enum rp_code rp_replay_surgery(const struct rp_session *s, const struct rp_setti
     if (!strcmp(action, "extract"))
         return surgery_extract(s, &search, settings, result, err);
     RP_TRY(run->engine->probe(run->where, found, sizeof found, err));
+    if (s->other && tested.fault)
+        return rp_err_set(err, RP_USAGE, "--fault is for 'isolate' with one program");
+    if (s->other)
+        return surgery_isolate_pair(s, &search, result, err);
     root->checked = "engine ref, operation by operation";
     return strcmp(action, "isolate") ? surgery_bisect(s, &search, settings, result, err)
                                      : surgery_isolate(&search, result, err);

@@ -274,27 +274,42 @@ static enum rp_code nudge_all(struct rp_tensor *const *arguments, size_t n, stru
     return RP_OK;
 }
 
+enum rp_code rp_trial_nudged(const struct rp_trial_engine *on, const struct rp_program *p,
+                             struct rp_tensor *const *arguments, size_t narguments,
+                             size_t partitions, struct rp_tensor ***outputs, size_t *n,
+                             struct rp_err *err)
+{
+    size_t all = narguments * partitions;
+    struct rp_tensor **changed = calloc(all + 1, sizeof *changed);
+    enum rp_code code = changed ? nudge_all(arguments, all, changed, err)
+                                : rp_err_nomem(err, "measuring sensitivity");
+
+    *outputs = NULL;
+    *n = 0;
+    if (code == RP_OK)
+        code = rp_trial_once(on, p, changed, narguments, partitions, outputs, n, err);
+    rp_tensors_drop(changed, all);
+    return code;
+}
+
 enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on, const struct rp_program *p,
                                   struct rp_tensor *const *arguments, size_t narguments,
                                   size_t partitions, double *moved, size_t n, struct rp_err *err)
 {
-    size_t all = narguments * partitions, nbase = 0, nother = 0;
-    struct rp_tensor **changed = calloc(all + 1, sizeof *changed), **base = NULL, **other = NULL;
-    enum rp_code code = changed ? nudge_all(arguments, all, changed, err)
-                                : rp_err_nomem(err, "measuring sensitivity");
+    struct rp_tensor **base = NULL, **other = NULL;
+    size_t nbase = 0, nother = 0;
+    enum rp_code code;
 
     memset(moved, 0, n * sizeof *moved);
+    code = rp_trial_once(on, p, arguments, narguments, partitions, &base, &nbase, err);
     if (code == RP_OK)
-        code = rp_trial_once(on, p, arguments, narguments, partitions, &base, &nbase, err);
-    if (code == RP_OK)
-        code = rp_trial_once(on, p, changed, narguments, partitions, &other, &nother, err);
+        code = rp_trial_nudged(on, p, arguments, narguments, partitions, &other, &nother, err);
     for (size_t i = 0; code == RP_OK && i < n && i < nbase && i < nother; i++) {
         struct rp_comparison c;
 
         rp_compare(other[i], base[i], NULL, &c);
         moved[i] = c.max_abs;
     }
-    rp_tensors_drop(changed, all);
     rp_tensors_drop(base, nbase);
     rp_tensors_drop(other, nother);
     return code;

@@ -70,6 +70,11 @@ enum rp_code rp_values_arguments(const struct rp_values *v, const struct rp_cut_
 
 /* ---- the judgement ---- */
 
+/* As rp_trial_once, with every float input changed by about a unit in the last place. */
+enum rp_code rp_trial_nudged(const struct rp_trial_engine *on, const struct rp_program *p,
+                             struct rp_tensor *const *arguments, size_t narguments,
+                             size_t partitions, struct rp_tensor ***outputs, size_t *n,
+                             struct rp_err *err);
 /* How far each of the first n outputs moves if every float input changes by about a unit in the
    last place, up or down: the largest change of an element. */
 enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on, const struct rp_program *p,

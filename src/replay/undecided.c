@@ -159,7 +159,8 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
     for (size_t i = 0; code == RP_OK && i < root->noutputs; i++) {
         struct rp_replay_output *o = &root->outputs[i];
 
-        if (!o->ok && !o->reason && isfinite(o->max_abs) && moved[i] * 4 >= o->max_abs)
+        if (!o->ok && !o->reason && !o->decided && isfinite(o->max_abs) &&
+            moved[i] * 4 >= o->max_abs)
             o->verdict = rp_arena_textf(
                 arena,
                 "undecided: the program amplifies rounding (it moves by %.3g if its inputs change by "

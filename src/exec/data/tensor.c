@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Values of programs: making, sharing and looking at them. Memory of an array is one block of its
- * own, aligned for vector loads; a tuple is a list of values. Single elements are for callers that
+ * own, aligned for vector loads, or follows the array itself where it is small: programs with loops
+ * make millions of those. A tuple is a list of values. Single elements are for callers that
  * can afford a switch per element; kernels access the data directly.
  */
 #include "exec/data/tensor.h"
@@ -9,12 +10,14 @@
 #include "program/floats.h"
 #include "program/literal.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define ALIGN 64
+#define SMALL 1024       /* bytes of an array in one block with its elements */
 #define LARGE (8u << 20) /* bytes: from here on, large pages are asked for */
 
 /* The first use of a small page costs more than computing what goes into it. */
@@ -31,7 +34,8 @@ static void large_pages(void *data, size_t bytes)
 #endif
 }
 
-static enum rp_code tensor_alloc(unsigned elem, const int64_t *dims, size_t rank,
+/* own: it gets its elements too, if they are few; else data is NULL. */
+static enum rp_code tensor_alloc(unsigned elem, const int64_t *dims, size_t rank, bool own,
                                  struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *t;
@@ -49,11 +53,16 @@ static enum rp_code tensor_alloc(unsigned elem, const int64_t *dims, size_t rank
             return rp_err_set(err, RP_LIMIT, "an array is too large or has an unknown dimension");
     if (n > (SIZE_MAX >> 2) / unit)
         return rp_err_set(err, RP_LIMIT, "an array of %zu elements is too large", n);
-    t = calloc(1, sizeof *t);
+    own = own && n <= SMALL / unit;
+    t = malloc(sizeof *t + (own ? n * unit + (size_t)2 * ALIGN : 0));
     if (!t)
         return rp_err_nomem(err, "making an array");
+    memset(t, 0, offsetof(struct rp_tensor, dims));
     atomic_init(&t->users, 1);
     t->elem = (uint8_t)elem;
+    t->inside = own;
+    if (own)
+        t->data = (unsigned char *)(((uintptr_t)(t + 1) + ALIGN - 1) / ALIGN * ALIGN);
     t->rank = (uint32_t)rank;
     t->n = n;
     t->unit = unit;
@@ -69,7 +78,9 @@ enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, stru
     size_t bytes;
     void *data;
 
-    RP_TRY(tensor_alloc(elem, dims, rank, out, err));
+    RP_TRY(tensor_alloc(elem, dims, rank, true, out, err));
+    if ((*out)->inside)
+        return RP_OK;
     bytes = (rp_tensor_bytes(*out) + ALIGN) / ALIGN * ALIGN;
     data = aligned_alloc(ALIGN, bytes);
     if (data) {
@@ -85,7 +96,7 @@ enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, stru
 enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, const void *data,
                               struct rp_tensor **out, struct rp_err *err)
 {
-    RP_TRY(tensor_alloc(elem, dims, rank, out, err));
+    RP_TRY(tensor_alloc(elem, dims, rank, false, out, err));
     (*out)->borrowed = true;
     (*out)->data = (unsigned char *)(uintptr_t)data;
     return RP_OK;
@@ -100,18 +111,19 @@ static void drop_parts(struct rp_tensor *const *parts, size_t n)
 enum rp_code rp_tensor_tuple(struct rp_tensor *const *parts, size_t n, struct rp_tensor **out,
                              struct rp_err *err)
 {
-    struct rp_tensor *t = calloc(1, sizeof *t);
-    struct rp_tensor **list = n ? malloc(n * sizeof(struct rp_tensor *)) : NULL;
+    struct rp_tensor *t = malloc(sizeof *t + n * sizeof(struct rp_tensor *));
+    struct rp_tensor **list;
 
     *out = NULL;
-    if (!t || (n && !list)) {
+    if (!t) {
         drop_parts(parts, n);
-        free(t);
-        free(list);
         return rp_err_nomem(err, "making a tuple");
     }
+    list = (struct rp_tensor **)(void *)(t + 1);
+    memset(t, 0, offsetof(struct rp_tensor, dims));
     atomic_init(&t->users, 1);
     t->elem = RP_ELEM_TUPLE;
+    t->inside = true;
     t->parts = list;
     t->nparts = n;
     t->depth = 1;
@@ -145,12 +157,17 @@ struct rp_tensor *rp_tensor_keep(struct rp_tensor *t)
 
 void rp_tensor_drop(struct rp_tensor *t)
 {
-    if (!t || atomic_fetch_sub_explicit(&t->users, 1, memory_order_acq_rel) != 1)
+    if (!t)
+        return;
+    /* the last user needs no exchange: nobody else can see it */
+    if (atomic_load_explicit(&t->users, memory_order_acquire) != 1 &&
+        atomic_fetch_sub_explicit(&t->users, 1, memory_order_acq_rel) != 1)
         return;
     drop_parts(t->parts, t->nparts);
-    if (!t->borrowed)
+    if (!t->borrowed && !t->inside)
         free(t->data);
-    free(t->parts);
+    if (!t->inside)
+        free(t->parts);
     free(t);
 }
 
@@ -247,7 +264,7 @@ void rp_tensor_set_integer(struct rp_tensor *t, size_t i, int64_t value)
         if (rp_elem_is_signed(t->elem) && bits >> (width - 1))
             bits |= UINT64_MAX << width;
     }
-    memcpy(t->data + i * t->unit, &bits, t->unit);
+    memcpy(t->data + i * t->unit, &bits, t->unit < sizeof bits ? t->unit : sizeof bits);
 }
 
 void rp_tensor_set(struct rp_tensor *t, size_t i, double value)

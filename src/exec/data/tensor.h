@@ -25,14 +25,15 @@ struct rp_tensor {
     _Atomic uint32_t users;
     uint8_t elem;  /* enum rp_elem; RP_ELEM_TUPLE has parts, RP_ELEM_TOKEN neither parts nor data */
     bool borrowed; /* the data belongs to an owner that lives longer */
+    bool inside;   /* the data, or the list of parts, is in the same block of memory */
     uint32_t rank;
-    size_t n, unit; /* elements; bytes of one */
-    int64_t dims[RP_TENSOR_RANK];
+    size_t n, unit;      /* elements; bytes of one */
     unsigned char *data; /* aligned to 64 bytes unless borrowed */
     struct rp_tensor **parts;
     size_t nparts;
-    size_t leaves;  /* of a tuple: arrays in it, SIZE_MAX where there are more */
-    unsigned depth; /* of a tuple: 1, or one more than its deepest part */
+    size_t leaves;                /* of a tuple: arrays in it, SIZE_MAX where there are more */
+    unsigned depth;               /* of a tuple: 1, or one more than its deepest part */
+    int64_t dims[RP_TENSOR_RANK]; /* the first `rank` are set */
 };
 
 /* Elements are not set. RP_LIMIT where there are more bytes than the machine can address or a

@@ -301,11 +301,25 @@ enum rp_code rp_eval_run(struct rp_executable *base, struct rp_err *err)
     return rp_mesh_run((unsigned)base->partitions, run_partition, &run, &run.mesh, err);
 }
 
+/* Constants belong to the plan, and outputs outlive it. */
+static enum rp_code fetch_array(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err)
+{
+    const struct rp_tensor *owner = t;
+
+    while (owner->borrowed && owner->nparts == 1) /* a view */
+        owner = owner->parts[0];
+    if (!owner->borrowed)
+        return rp_tensor_align(t, out, err);
+    RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
+    memcpy((*out)->data, t->data, rp_tensor_bytes(t));
+    return RP_OK;
+}
+
 /* The arrays of a value, depth first. */
 static enum rp_code fetch_leaves(struct rp_tensor *t, struct rp_tensor ***out, struct rp_err *err)
 {
     if (t->elem != RP_ELEM_TUPLE)
-        return t->elem == RP_ELEM_TOKEN ? RP_OK : rp_tensor_align(t, (*out)++, err);
+        return t->elem == RP_ELEM_TOKEN ? RP_OK : fetch_array(t, (*out)++, err);
     for (size_t k = 0; k < t->nparts; k++)
         RP_TRY(fetch_leaves(t->parts[k], out, err));
     return RP_OK;

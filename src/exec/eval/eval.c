@@ -7,12 +7,14 @@
 #include "base/clock.h"
 #include "exec/engine/timing.h"
 #include "exec/eval/plan.h"
+#include "exec/eval/tape.h"
 #include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_DEPTH 512
+#define FEW        48 /* nodes of a graph whose list of values needs no memory of its own */
 
 enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,
                              struct rp_err *err)
@@ -62,7 +64,7 @@ static bool is_checked(const struct rp_node *node)
 static enum rp_code check_result(const struct rp_node *node, const struct rp_tensor *t,
                                  struct rp_err *err)
 {
-    if (!is_checked(node) || value_fits(node->shape, t))
+    if (value_fits(node->shape, t) || !is_checked(node))
         return RP_OK;
     return rp_node_error(node, RP_FORMAT, err,
                          "the computed value does not have the declared shape");
@@ -152,10 +154,34 @@ static bool take_part(const struct rp_node *node, struct rp_tensor **values, str
     return *out != NULL;
 }
 
+/* A short tuple takes over the values that end with it, instead of sharing them. */
+static bool takes_over(const struct rp_node *node)
+{
+    return node->code == RP_OP_TUPLE && node->nin <= 16 && node->ndead;
+}
+
+static enum rp_code take_values(const struct rp_node *node, struct rp_tensor **values,
+                                struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *parts[16];
+
+    for (uint32_t k = 0; k < node->nin; k++) {
+        bool last = rp_node_ends(node, node->in[k]);
+
+        for (uint32_t i = k + 1; i < node->nin; i++)
+            last = last && node->in[i] != node->in[k];
+        parts[k] = last ? values[node->in[k]] : rp_tensor_keep(values[node->in[k]]);
+        if (last)
+            values[node->in[k]] = NULL;
+    }
+    return rp_tensor_tuple(parts, node->nin, out, err);
+}
+
 static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, struct eval_state *s,
                              struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *few[8], **in = few, **values = s->values;
+    bool timed = (e->times || e->spans) && !node->untimed;
     int64_t begin = 0;
     enum rp_code code;
 
@@ -163,6 +189,10 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
         return run_parameter(node, s, out, err);
     if (take_part(node, values, out))
         return check_result(node, *out, err);
+    if (takes_over(node)) {
+        RP_TRY(take_values(node, values, out, err));
+        return check_result(node, *out, err);
+    }
     if (node->nin > 8) {
         in = malloc(node->nin * sizeof(struct rp_tensor *));
         if (!in)
@@ -170,12 +200,12 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
     }
     for (uint32_t k = 0; k < node->nin; k++)
         in[k] = values[node->in[k]];
-    if (e->times || e->spans)
+    if (timed)
         begin = rp_clock_ns();
     code = run_aligned(e, node, in, out, err);
-    if (e->times)
+    if (timed && e->times)
         note_time(e, node, rp_clock_ns() - begin);
-    if (e->spans)
+    if (timed && e->spans)
         note_span(e, node, begin);
     if (in != few)
         free(in);
@@ -199,12 +229,14 @@ static enum rp_code eval_nodes(struct rp_eval *e, const struct rp_graph *graph,
                                struct eval_state *s, bool again, struct rp_tensor **out,
                                struct rp_err *err)
 {
+    struct rp_tensor *few[FEW];
     enum rp_code code = RP_OK;
 
     *out = NULL;
     if (e->depth >= MOST_DEPTH)
         return rp_err_set(err, RP_LIMIT, "calls are nested more than %d deep", MOST_DEPTH);
-    s->values = calloc(graph->n, sizeof(struct rp_tensor *));
+    s->values = graph->n <= FEW ? memset(few, 0, graph->n * sizeof *few)
+                                : calloc(graph->n, sizeof(struct rp_tensor *));
     if (!s->values)
         return rp_err_nomem(err, "evaluating");
     e->depth++;
@@ -230,8 +262,11 @@ static enum rp_code eval_nodes(struct rp_eval *e, const struct rp_graph *graph,
         s->values[graph->root] = NULL;
     }
     for (uint32_t i = 0; i < graph->n; i++)
-        rp_tensor_drop(s->values[i]);
-    free(s->values);
+        if (s->values[i]) /* few are left */
+            rp_tensor_drop(s->values[i]);
+    if (s->values != few)
+        free(s->values);
+    s->values = NULL;
     return code;
 }
 
@@ -379,7 +414,7 @@ static enum rp_code eval_async_start(struct rp_eval *e, const struct rp_node *no
     return rp_tensor_tuple(parts, 2, out, err);
 }
 
-static enum rp_code check_while(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+enum rp_code rp_while_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     (void)plan;
     if (node->ncalled != 2 || node->called[0]->nparams != 1 || node->called[1]->nparams != 1)
@@ -392,22 +427,44 @@ static bool is_true(const struct rp_tensor *t)
     return t->n == 1 && t->data[0] != 0;
 }
 
+/* Whether the loop goes on; more: the condition's tape, or without one. */
+static enum rp_code run_condition(struct rp_eval *e, const struct rp_node *node,
+                                  const struct rp_tape_frame *more, struct rp_tensor *state,
+                                  bool *on, struct rp_err *err)
+{
+    struct rp_tensor *value;
+    bool aligned = true;
+
+    for (size_t i = 0; more->tape && i < state->nparts; i++) {
+        more->reg[i] = state->parts[i]->data;
+        aligned = aligned && !rp_tensor_is_unaligned(state->parts[i]);
+    }
+    if (more->tape && aligned) {
+        rp_tape_run(more, 1);
+        *on = *(const uint8_t *)rp_tape_result(more, 0) != 0;
+        return RP_OK;
+    }
+    RP_TRY(rp_eval_graph(e, node->called[1], &state, &value, err));
+    *on = is_true(value);
+    rp_tensor_drop(value);
+    return RP_OK;
+}
+
 /* The body gets the state as its own from the second iteration on: what it replaces can be written
    in place. */
 static enum rp_code run_iterations(struct rp_eval *e, const struct rp_node *node,
-                                   struct rp_tensor **kept, struct rp_tensor **state,
-                                   struct rp_err *err)
+                                   const struct rp_tape_frame *more, struct rp_tensor **kept,
+                                   struct rp_tensor **state, struct rp_err *err)
 {
     for (bool again = false;; again = true) {
         struct eval_state s = {.args = state, .kept = kept, .owned = true};
         struct rp_tensor *next;
-        enum rp_code code = rp_eval_graph(e, node->called[1], state, &next, err);
-        bool more = code == RP_OK && is_true(next);
+        enum rp_code code;
+        bool on;
 
-        if (code == RP_OK)
-            rp_tensor_drop(next);
-        if (!more)
-            return code;
+        RP_TRY(run_condition(e, node, more, *state, &on, err));
+        if (!on)
+            return RP_OK;
         code = eval_nodes(e, node->called[0], &s, again, &next, err);
         rp_tensor_drop(*state);
         *state = code == RP_OK ? next : NULL;
@@ -421,9 +478,14 @@ static enum rp_code eval_while(struct rp_eval *e, const struct rp_node *node,
 {
     struct rp_tensor *state = rp_tensor_keep(in[0]);
     struct rp_tensor **kept = calloc(node->called[0]->n, sizeof(struct rp_tensor *));
-    enum rp_code code =
-        kept ? run_iterations(e, node, kept, &state, err) : rp_err_nomem(err, "evaluating");
+    struct rp_tape_frame more = {0};
+    enum rp_code code = kept ? RP_OK : rp_err_nomem(err, "evaluating");
 
+    if (code == RP_OK && node->called[1]->tape && !e->times && !e->spans)
+        code = rp_tape_begin(node->called[1]->tape, &more, err);
+    if (code == RP_OK)
+        code = run_iterations(e, node, &more, kept, &state, err);
+    rp_tape_end(&more);
     for (uint32_t i = 0; kept && i < node->called[0]->n; i++)
         rp_tensor_drop(kept[i]);
     free(kept);
@@ -474,7 +536,7 @@ const struct rp_kernel rp_kernels_control[] = {
     {RP_OP_ASYNC_START, check_call, eval_async_start},
     {RP_OP_ASYNC_UPDATE, NULL, rp_kernel_same},
     {RP_OP_ASYNC_DONE, NULL, eval_async_done},
-    {RP_OP_WHILE, check_while, eval_while},
+    {RP_OP_WHILE, rp_while_prepare, eval_while},
     {RP_OP_CONDITIONAL, check_branches, eval_conditional},
     {0, NULL, NULL},
 };

@@ -83,10 +83,26 @@ RP_CLONES static void narrow_bf16(size_t n, uint16_t *restrict out, const float 
     }
 }
 
+/* Of types under a byte the upper bits are zero. */
+static void widen_bytes(unsigned elem, size_t n, float *out, const uint8_t *in)
+{
+    size_t codes = (size_t)1 << rp_elem_bits(elem);
+    float table[256];
+
+    if (n < codes) {
+        for (size_t i = 0; i < n; i++)
+            out[i] = (float)rp_float_decode(elem, in[i]);
+        return;
+    }
+    for (size_t i = 0; i < codes; i++)
+        table[i] = (float)rp_float_decode(elem, i);
+    for (size_t i = 0; i < n; i++)
+        out[i] = table[in[i] & (codes - 1)];
+}
+
 void rp_widen(unsigned elem, size_t n, float *out, const void *in)
 {
     const uint16_t *half = in;
-    const uint8_t *byte = in;
 
     if (elem == RP_ELEM_F32)
         memmove(out, in, n * sizeof *out);
@@ -96,8 +112,7 @@ void rp_widen(unsigned elem, size_t n, float *out, const void *in)
         for (size_t i = 0; i < n; i++)
             out[i] = rp_f16_to_f32(half[i]);
     else
-        for (size_t i = 0; i < n; i++)
-            out[i] = (float)rp_float_decode(elem, byte[i]);
+        widen_bytes(elem, n, out, in);
 }
 
 void rp_narrow(unsigned elem, size_t n, void *out, const float *in)
@@ -330,6 +345,20 @@ static void convert_complex(const struct rp_lane *lane, size_t n, void *out, con
     }
 }
 
+/* The low half, as generators cut their counters. */
+RP_CLONES_FEW static void halve_lane(const struct rp_lane *lane, size_t n, void *out, const void *a,
+                                     const void *b, const void *c)
+{
+    const uint64_t *in = a;
+    uint32_t *to = out;
+
+    (void)lane;
+    (void)b;
+    (void)c;
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint32_t)in[i];
+}
+
 rp_lane_fn *rp_lane_convert(unsigned from, unsigned to)
 {
     if (!rp_elem_bits(from) || !rp_elem_bits(to))
@@ -338,6 +367,8 @@ rp_lane_fn *rp_lane_convert(unsigned from, unsigned to)
         return copy_elements;
     if (rp_elem_is_complex(from) || rp_elem_is_complex(to))
         return convert_complex;
+    if ((from == RP_ELEM_U64 || from == RP_ELEM_S64) && (to == RP_ELEM_U32 || to == RP_ELEM_S32))
+        return halve_lane;
     if (to == RP_ELEM_F32 && rp_elem_is_small_float(from))
         return widen_lane;
     if (from == RP_ELEM_F32 && rp_elem_is_small_float(to))

@@ -11,52 +11,58 @@
 
 #include <math.h>
 
-#define LANE(name)                                                                             \
-    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
-                               const void *b, const void *c)
-#define UNUSED ((void)lane, (void)a, (void)b, (void)c)
+#define PLAIN(name)                                                                  \
+    static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
+                     const void *b, const void *c)
+#define LANE(name) RP_CLONES PLAIN(name)
+#define UNUSED     ((void)lane, (void)a, (void)b, (void)c)
 
 /* name, expression over x, y, z; F(f) is the function of the type */
 #define UNARY_LIST(X)                                                   \
     X(ABS, abs, F(fabs)(x))                                             \
     X(NEGATE, negate, -x)                                               \
-    X(EXP, exp, F(exp)(x))                                              \
-    X(EXPM1, expm1, x == 0 ? x : F(expm1)(x))                           \
-    X(LOG, log, x == 0 ? -(T)INFINITY : F(log)(x))                      \
-    X(LOG1P, log1p, F(log1p)(N(flushed)(x)))                            \
     X(SQRT, sqrt, F(sqrt)(x))                                           \
     X(RSQRT, rsqrt, 1 / F(sqrt)(x))                                     \
-    X(CBRT, cbrt, F(cbrt)(x))                                           \
-    X(SINE, sine, F(sin)(x))                                            \
-    X(COSINE, cosine, F(cos)(x))                                        \
-    X(TAN, tan, F(tan)(x))                                              \
-    X(SINH, sinh, F(sinh)(N(flushed)(x)))                               \
-    X(COSH, cosh, F(cosh)(x))                                           \
-    X(TANH, tanh, sizeof(T) == 4 && x == 0 ? x : F(tanh)(x))            \
-    X(ASIN, asin, F(asin)(x))                                           \
-    X(ACOS, acos, F(acos)(x))                                           \
-    X(ASINH, asinh, F(asinh)(N(flushed)(x)))                            \
-    X(ACOSH, acosh, F(acosh)(x))                                        \
-    X(ATANH, atanh, F(atanh)(N(flushed)(x)))                            \
-    X(ERF, erf, F(erf)(x))                                              \
-    X(LOGISTIC, logistic, 1 / (1 + F(exp)(-x)))                         \
     X(FLOOR, floor, F(floor)(x))                                        \
     X(CEIL, ceil, F(ceil)(x))                                           \
-    X(ROUND_NEAREST_AFZ, round_afz, F(round)(x))                        \
     X(ROUND_NEAREST_EVEN, round_even, F(nearbyint)(x))                  \
     X(SIGN, sign, x != x ? x : x == 0 ? N(flushed)(x) : x < 0 ? -1 : 1) \
     X(REAL, real, x)                                                    \
     X(COPY, copy, x)
 
-#define BINARY_LIST(X)                                \
-    X(ADD, add, x + y)                                \
-    X(SUBTRACT, subtract, x - y)                      \
-    X(MULTIPLY, multiply, x *y)                       \
-    X(DIVIDE, divide, x / y)                          \
-    X(REMAINDER, remainder, F(fmod)(x, y))            \
-    X(MAXIMUM, maximum, N(flushed)(N(larger)(x, y)))  \
-    X(MINIMUM, minimum, N(flushed)(N(smaller)(x, y))) \
-    X(POWER, power, F(pow)(x, y))                     \
+/* Calls for each element, whatever the machine. */
+#define UNARY_CALL_LIST(X)                                   \
+    X(EXP, exp, F(exp)(x))                                   \
+    X(EXPM1, expm1, x == 0 ? x : F(expm1)(x))                \
+    X(LOG, log, x == 0 ? -(T)INFINITY : F(log)(x))           \
+    X(LOG1P, log1p, F(log1p)(N(flushed)(x)))                 \
+    X(CBRT, cbrt, F(cbrt)(x))                                \
+    X(SINE, sine, F(sin)(x))                                 \
+    X(COSINE, cosine, F(cos)(x))                             \
+    X(TAN, tan, F(tan)(x))                                   \
+    X(SINH, sinh, F(sinh)(N(flushed)(x)))                    \
+    X(COSH, cosh, F(cosh)(x))                                \
+    X(TANH, tanh, sizeof(T) == 4 && x == 0 ? x : F(tanh)(x)) \
+    X(ASIN, asin, F(asin)(x))                                \
+    X(ACOS, acos, F(acos)(x))                                \
+    X(ASINH, asinh, F(asinh)(N(flushed)(x)))                 \
+    X(ACOSH, acosh, F(acosh)(x))                             \
+    X(ATANH, atanh, F(atanh)(N(flushed)(x)))                 \
+    X(ERF, erf, F(erf)(x))                                   \
+    X(LOGISTIC, logistic, 1 / (1 + F(exp)(-x)))              \
+    X(ROUND_NEAREST_AFZ, round_afz, F(round)(x))
+
+#define BINARY_LIST(X)                               \
+    X(ADD, add, x + y)                               \
+    X(SUBTRACT, subtract, x - y)                     \
+    X(MULTIPLY, multiply, x *y)                      \
+    X(DIVIDE, divide, x / y)                         \
+    X(MAXIMUM, maximum, N(flushed)(N(larger)(x, y))) \
+    X(MINIMUM, minimum, N(flushed)(N(smaller)(x, y)))
+
+#define BINARY_CALL_LIST(X)                \
+    X(REMAINDER, remainder, F(fmod)(x, y)) \
+    X(POWER, power, F(pow)(x, y))          \
     X(ATAN2, atan2, F(atan2)(x, y))
 
 #define COMPARE_LIST(X) \

@@ -13,69 +13,50 @@
 #define UNUSED ((void)lane, (void)a, (void)b, (void)c)
 #define WIDTH  (8 * sizeof(T))
 
-#define COMPARE_LIST(X) \
-    X(EQ, eq, x == y)   \
-    X(NE, ne, x != y)   \
-    X(GE, ge, x >= y)   \
-    X(GT, gt, x > y)    \
-    X(LE, le, x <= y)   \
+#define EQUAL_LIST(X) \
+    X(EQ, eq, x == y) \
+    X(NE, ne, x != y)
+
+#define ORDER_LIST(X) \
+    X(GE, ge, x >= y) \
+    X(GT, gt, x > y)  \
+    X(LE, le, x <= y) \
     X(LT, lt, x < y)
 
+/* The same bits come out for signed and unsigned numbers: there is one loop for both. */
+#define SAME_BINARY_LIST(X)                               \
+    X(ADD, add, x + y)                                    \
+    X(SUBTRACT, subtract, x - y)                          \
+    X(MULTIPLY, multiply, (x + 0u) * y)                   \
+    X(AND, and, x &y)                                     \
+    X(OR, or, x | y)                                      \
+    X(XOR, xor, x ^ y)                                    \
+    X(SHIFT_LEFT, shl, y >= WIDTH ? 0 : (x + 0u) << y)    \
+    X(SHIFT_RIGHT_LOGICAL, shrl, y >= WIDTH ? 0 : x >> y) \
+    X(SHIFT_RIGHT_ARITHMETIC, shra, (S)x >> (y >= WIDTH ? WIDTH - 1 : y))
+
+#define SAME_UNARY_LIST(X)                                                    \
+    X(NEGATE, negate, 0 - (uint64_t)x)                                        \
+    X(NOT, not, ~x)                                                           \
+    X(POPCNT, popcnt, __builtin_popcountll(x))                                \
+    X(CLZ, clz, x == 0 ? (int)WIDTH : __builtin_clzll(x) - (int)(64 - WIDTH)) \
+    X(COPY, copy, x)
+
 #define BINARY_LIST(X)                                                                   \
-    X(ADD, add, (U)x + (U)y)                                                             \
-    X(SUBTRACT, subtract, (U)x - (U)y)                                                   \
-    X(MULTIPLY, multiply, (uint64_t)(U)x *(uint64_t)(U)y)                                \
     X(DIVIDE, divide, y == 0 ? (T)-1 : MINUS_ONE(y) ? (T)(0 - (uint64_t)x) : (T)(x / y)) \
     X(REMAINDER, remainder, y == 0 ? x : MINUS_ONE(y) ? 0 : (T)(x % y))                  \
     X(MAXIMUM, maximum, x > y ? x : y)                                                   \
     X(MINIMUM, minimum, x < y ? x : y)                                                   \
     X(POWER, power, N(raise)(x, y))                                                      \
-    X(AND, and, x &y)                                                                    \
-    X(OR, or, x | y)                                                                     \
-    X(XOR, xor, x ^ y)                                                                   \
-    X(SHIFT_LEFT, shl, (U)y >= WIDTH ? 0 : (uint64_t)x << (U)y)                          \
-    X(SHIFT_RIGHT_LOGICAL, shrl, (U)y >= WIDTH ? 0 : (U)x >> (U)y)                       \
-    X(SHIFT_RIGHT_ARITHMETIC, shra, (S)x >> ((U)y >= WIDTH ? WIDTH - 1 : (U)y))          \
     X(MULHI, mulhi, (T)(((WIDE)x * (WIDE)y) >> WIDTH))
 
-#define UNARY_LIST(X)                                                            \
-    X(ABS, abs, NEGATIVE(x) ? (T)(0 - (uint64_t)x) : x)                          \
-    X(NEGATE, negate, 0 - (uint64_t)x)                                           \
-    X(NOT, not, ~x)                                                              \
-    X(SIGN, sign, NEGATIVE(x) ? (T)-1 : x != 0)                                  \
-    X(POPCNT, popcnt, __builtin_popcountll((U)x))                                \
-    X(CLZ, clz, x == 0 ? (int)WIDTH : __builtin_clzll((U)x) - (int)(64 - WIDTH)) \
-    X(COPY, copy, x)
+#define UNARY_LIST(X)                                   \
+    X(ABS, abs, NEGATIVE(x) ? (T)(0 - (uint64_t)x) : x) \
+    X(SIGN, sign, NEGATIVE(x) ? (T)-1 : x != 0)
 
 __extension__ typedef __int128 int128;
 __extension__ typedef unsigned __int128 uint128;
 
-#define NEGATIVE(x)  ((x) < 0)
-#define MINUS_ONE(y) ((y) == -1)
-#define WIDE         int128
-#define T            int8_t
-#define U            uint8_t
-#define S            int8_t
-#define N(name)      name##_s8
-#include "exec/eval/lanes_integer.inc"
-#define T       int16_t
-#define U       uint16_t
-#define S       int16_t
-#define N(name) name##_s16
-#include "exec/eval/lanes_integer.inc"
-#define T       int32_t
-#define U       uint32_t
-#define S       int32_t
-#define N(name) name##_s32
-#include "exec/eval/lanes_integer.inc"
-#define T       int64_t
-#define U       uint64_t
-#define S       int64_t
-#define N(name) name##_s64
-#include "exec/eval/lanes_integer.inc"
-#undef NEGATIVE
-#undef MINUS_ONE
-#undef WIDE
 #define NEGATIVE(x)  0
 #define MINUS_ONE(y) 0
 #define WIDE         uint128
@@ -98,6 +79,32 @@ __extension__ typedef unsigned __int128 uint128;
 #define U       uint64_t
 #define S       int64_t
 #define N(name) name##_u64
+#include "exec/eval/lanes_integer.inc"
+#undef NEGATIVE
+#undef MINUS_ONE
+#undef WIDE
+#define NEGATIVE(x)  ((x) < 0)
+#define MINUS_ONE(y) ((y) == -1)
+#define WIDE         int128
+#define T            int8_t
+#define U            uint8_t
+#define N(name)      name##_s8
+#define SAME         find_u8
+#include "exec/eval/lanes_integer.inc"
+#define T       int16_t
+#define U       uint16_t
+#define N(name) name##_s16
+#define SAME    find_u16
+#include "exec/eval/lanes_integer.inc"
+#define T       int32_t
+#define U       uint32_t
+#define N(name) name##_s32
+#define SAME    find_u32
+#include "exec/eval/lanes_integer.inc"
+#define T       int64_t
+#define U       uint64_t
+#define N(name) name##_s64
+#define SAME    find_u64
 #include "exec/eval/lanes_integer.inc"
 
 LANE(not_pred)

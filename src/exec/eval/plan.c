@@ -115,10 +115,16 @@ enum rp_code rp_node_ints(struct rp_plan *plan, const struct rp_node *node, unsi
     if (!rp_attr_numbers(attr, &list, n))
         return rp_node_error(node, RP_FORMAT, err, "attribute '%s' is not a list of integers",
                              rp_program_text(plan->program, key));
-    for (size_t i = 0; below && i < *n; i++)
-        if (list[i] < 0 || list[i] >= below)
-            return rp_node_error(node, RP_FORMAT, err, "attribute '%s' has %lld, out of range",
-                                 rp_program_text(plan->program, key), (long long)list[i]);
+    for (size_t i = 0; below && i < *n; i++) {
+        bool twice = false;
+
+        for (size_t k = 0; k < i && k < RP_TENSOR_RANK && !twice; k++)
+            twice = list[k] == list[i];
+        if (list[i] < 0 || list[i] >= below || twice)
+            return rp_node_error(node, RP_FORMAT, err, "attribute '%s' has %lld, %s",
+                                 rp_program_text(plan->program, key), (long long)list[i],
+                                 twice ? "twice" : "out of range");
+    }
     *at = list;
     return RP_OK;
 }
@@ -351,9 +357,18 @@ static enum rp_code prepare_node(struct rp_plan *plan, struct rp_node *node, str
     if (!node->kernel)
         return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported operation");
     RP_TRY(check_dynamic(plan, node, err));
+    RP_TRY(rp_node_check_shapes(plan, node, err));
     node->run = node->kernel->run;
     node->takes_unaligned = takes_unaligned(node);
     return node->kernel->prepare ? node->kernel->prepare(plan, node, err) : RP_OK;
+}
+
+static bool has_unknown_type(const struct rp_plan *plan, const struct rp_node *node)
+{
+    for (uint32_t i = 0; i < node->nin; i++)
+        if (rp_node_operand(plan, node, i)->elem == RP_ELEM_INVALID)
+            return true;
+    return node->shape->elem == RP_ELEM_INVALID;
 }
 
 /* Where the refused operation comes from, and what may run it. */
@@ -370,6 +385,11 @@ static enum rp_code refuse_node(const struct rp_plan *plan, const struct rp_node
         return rp_err_context(err, RP_UNSUPPORTED,
                               "it calls back into the Python program, which is not running: give "
                               "its recorded results as arrays 'callback0_0' ... in --inputs");
+    if (has_unknown_type(plan, node))
+        return rp_err_context(err, RP_UNSUPPORTED,
+                              "XLA does not take such types either: rewrite it in integers and "
+                              "floats first, as stablehlo-opt --stablehlo-legalize-quant-to-math "
+                              "does");
     return rp_err_context(err, RP_UNSUPPORTED,
                           target ? "XLA runs it where the plugin has this call: --engine pjrt:"
                                  : "XLA may run it: --engine pjrt:");

@@ -55,6 +55,8 @@ struct rp_node {
     bool takes_part;          /* get-tuple-element: nobody reads this part of the tuple after it */
     uint8_t invariant;        /* enum rp_invariant: of the body of a loop */
     bool same_second;         /* in a loop: it varies, but not its second operand */
+    bool untimed;             /* put in by an engine: its time is that of the nodes inside */
+    uint8_t into;             /* in a block of rows: the output, from 1, that it is; 0: none */
     struct rp_caller *caller; /* of a node put in place of a call; or NULL */
 };
 
@@ -81,7 +83,7 @@ struct rp_graph {
     uint32_t computation;
     uint32_t n, root, nparams;
     struct rp_node *nodes;
-    struct rp_tape *tape; /* if it is a scalar function that is needed */
+    struct rp_tape *tape; /* of `fast`: the condition of a loop, where it reads scalars alone */
     bool deep;            /* its calls were replaced many levels deep: calls of it stay */
     bool refused;         /* rp_plan_check: an operation in it, or below it, cannot be run */
 };
@@ -117,6 +119,17 @@ enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct 
 /* bf16 results that are wanted in f32 only are made so (plan_unrounded.c); before preparing. */
 enum rp_code rp_plan_unrounded(struct rp_plan *plan, struct rp_err *err);
 
+/* That the declared shapes of operands and result fit each other (plan_shapes.c): RP_FORMAT where
+   not. Before preparing; kernels rely on it. */
+enum rp_code rp_node_check_shapes(struct rp_plan *plan, const struct rp_node *node,
+                                  struct rp_err *err);
+/* RP_FORMAT where a shape is no array of this type (RP_ELEM_INVALID: any) and these dimensions. */
+enum rp_code rp_node_expect(const struct rp_node *node, const char *what,
+                            const struct rp_value_shape *is, unsigned elem, const int64_t *dims,
+                            size_t rank, struct rp_err *err);
+/* Places of a window along a dimension of that size; -1: it is malformed or too large. */
+int64_t rp_window_result(const struct rp_window_dim *d, int64_t size);
+
 /* Shape of an operand. */
 const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const struct rp_node *node,
                                              size_t i);
@@ -125,7 +138,7 @@ const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const s
 
 const struct rp_attr *rp_node_attr(const struct rp_plan *plan, const struct rp_node *node,
                                    unsigned key);
-/* A list of integers; absent: none. Values must be in 0 .. below - 1 (below 0: any). */
+/* A list of integers; absent: none. Values must be in 0 .. below - 1 and differ (below 0: any). */
 enum rp_code rp_node_ints(struct rp_plan *plan, const struct rp_node *node, unsigned key,
                           int64_t below, const int64_t **at, size_t *n, struct rp_err *err);
 int64_t rp_node_int(const struct rp_plan *plan, const struct rp_node *node, unsigned key,
@@ -154,6 +167,7 @@ struct rp_eval {
     /* Of the node that runs, in a loop: a value that it finds again in the next iteration (a packed
        operand); NULL: not in a loop, or nothing to keep. */
     struct rp_tensor **memo;
+    struct rp_tensor *const *into; /* of a block of rows: where its outputs go; or NULL */
 };
 
 /* args: nparams values, borrowed. */
@@ -172,6 +186,7 @@ enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tenso
 /* n items in the arena of the plan; NULL: no memory. */
 void *rp_plan_copy(struct rp_plan *plan, const void *from, size_t n, size_t size);
 
+enum rp_code rp_while_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
 /* Structure and control flow; ends with a row without `run`. */
 extern const struct rp_kernel rp_kernels_control[];
 /* The result is the first operand. */

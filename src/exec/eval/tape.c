@@ -16,6 +16,7 @@
    every level. */
 #define MOST_NODES (1 << 20)
 #define MOST_DEPTH 32
+#define UNREAD     (RP_NONE - 1) /* the register of what is no scalar: nothing may read it */
 
 struct tape_ctx {
     struct rp_plan *plan;
@@ -68,8 +69,11 @@ static enum rp_code tape_element(struct tape_ctx *m, const struct rp_node *node,
 
     if (!rp_lane_of_node(m->plan, node, m->wide, &op.lane))
         return rp_node_error(node, RP_UNSUPPORTED, err, "not supported on scalars of its type");
-    for (uint32_t i = 0; i < node->nin && i < 3; i++)
+    for (uint32_t i = 0; i < node->nin && i < 3; i++) {
         in[i] = reg_of[node->in[i]];
+        if (in[i] >= m->regs.n)
+            return rp_node_error(node, RP_UNSUPPORTED, err, "an operand is no scalar");
+    }
     RP_TRY(new_reg(m, op.lane.to, NULL, reg, err));
     op.to = *reg;
     op.a = in[0];
@@ -88,8 +92,16 @@ static enum rp_code node_reg(struct tape_ctx *m, const struct rp_node *node, con
     uint32_t in[RP_TENSOR_RANK];
 
     switch (node->code) {
-    case RP_OP_PARAMETER:
-        *reg = args[node->value];
+    case RP_OP_PARAMETER: /* of a loop: a tuple, whose elements are the parameters */
+        if (node->shape->elem == RP_ELEM_TUPLE && m->depth > 1)
+            break;
+        *reg = node->shape->elem == RP_ELEM_TUPLE ? RP_NONE : args[node->value];
+        return RP_OK;
+    case RP_OP_GET_TUPLE_ELEMENT:
+        if (m->depth > 1 || reg_of[node->in[0]] != RP_NONE)
+            break;
+        *reg =
+            node->shape->rank || !rp_literal_unit(node->shape->elem) ? UNREAD : args[node->value];
         return RP_OK;
     case RP_OP_CONSTANT:
         return tape_constant(m, node, reg, err);
@@ -99,9 +111,10 @@ static enum rp_code node_reg(struct tape_ctx *m, const struct rp_node *node, con
     case RP_OP_COPY:
     case RP_OP_OPT_BARRIER:
     case RP_OP_TRANSPOSE:
-        if (node->shape->n != 1)
-            break;
         *reg = reg_of[node->in[0]];
+        if (node->shape->n != 1 || *reg >= m->regs.n || /* a bitcast may change the width */
+            m->regs.at[*reg].unit != rp_literal_unit(kept_elem(m, node->shape->elem)))
+            break;
         return RP_OK;
     case RP_OP_CUSTOM_CALL: /* a mark of the partitioner */
         target = rp_node_attr(m->plan, node, RP_ATTR_CUSTOM_CALL_TARGET);
@@ -154,24 +167,38 @@ static enum rp_code tape_walk(struct tape_ctx *m, const struct rp_graph *g, cons
     return code;
 }
 
-static enum rp_code tape_parameters(struct tape_ctx *m, const struct rp_graph *g, uint32_t *args,
-                                    struct rp_err *err)
+static enum rp_code tape_parameter(struct tape_ctx *m, const struct rp_node *node,
+                                   const struct rp_value_shape *shape, size_t i, struct rp_err *err)
 {
-    for (uint32_t i = 0; i < g->nparams; i++)
+    struct rp_tape_reg *reg;
+
+    if (!rp_literal_unit(shape->elem))
+        return rp_node_error(node, RP_UNSUPPORTED, err, "not a scalar parameter");
+    if (i >= m->regs.n || !m->regs.at)
+        return rp_node_error(node, RP_FORMAT, err, "no operand for this parameter");
+    reg = &m->regs.at[i];
+    reg->elem = (uint8_t)kept_elem(m, shape->elem);
+    reg->unit = (uint8_t)rp_literal_unit(reg->elem);
+    return RP_OK;
+}
+
+static enum rp_code tape_parameters(struct tape_ctx *m, const struct rp_graph *g, size_t n,
+                                    uint32_t *args, struct rp_err *err)
+{
+    for (size_t i = 0; i < n; i++)
         RP_TRY(new_reg(m, RP_ELEM_F32, NULL, &args[i], err));
     for (uint32_t i = 0; i < g->n; i++) {
         const struct rp_node *node = &g->nodes[i];
-        struct rp_tape_reg *reg;
 
         if (node->code != RP_OP_PARAMETER)
             continue;
-        if (!rp_literal_unit(node->shape->elem))
-            return rp_node_error(node, RP_UNSUPPORTED, err, "not a scalar parameter");
-        if (node->value < 0 || (size_t)node->value >= m->regs.n || !m->regs.at)
-            return rp_node_error(node, RP_FORMAT, err, "no operand for this parameter");
-        reg = &m->regs.at[node->value];
-        reg->elem = (uint8_t)kept_elem(m, node->shape->elem);
-        reg->unit = (uint8_t)rp_literal_unit(reg->elem);
+        if (node->shape->elem != RP_ELEM_TUPLE) {
+            RP_TRY(tape_parameter(m, node, node->shape, (size_t)node->value, err));
+            continue;
+        }
+        for (uint32_t k = 0; k < node->shape->nparts; k++)
+            if (!node->shape->parts[k]->rank && rp_literal_unit(node->shape->parts[k]->elem))
+                RP_TRY(tape_parameter(m, node, node->shape->parts[k], k, err));
     }
     return RP_OK;
 }
@@ -185,8 +212,8 @@ void *rp_plan_copy(struct rp_plan *plan, const void *from, size_t n, size_t size
     return to;
 }
 
-static enum rp_code tape_finish(struct tape_ctx *m, const struct rp_graph *g, struct rp_tape **out,
-                                struct rp_err *err)
+static enum rp_code tape_finish(struct tape_ctx *m, const struct rp_graph *g, size_t nparams,
+                                struct rp_tape **out, struct rp_err *err)
 {
     struct rp_tape *t = RP_NODE_NEW(m->plan, struct rp_tape);
 
@@ -194,7 +221,7 @@ static enum rp_code tape_finish(struct tape_ctx *m, const struct rp_graph *g, st
         return rp_err_nomem(err, "planning");
     t->nregs = m->regs.n;
     t->nops = m->ops.n;
-    t->nparams = g->nparams;
+    t->nparams = nparams;
     t->nresults = m->results.n;
     t->regs = rp_plan_copy(m->plan, m->regs.at, m->regs.n, sizeof *t->regs);
     t->ops = rp_plan_copy(m->plan, m->ops.at, m->ops.n, sizeof *t->ops);
@@ -211,22 +238,35 @@ static enum rp_code tape_finish(struct tape_ctx *m, const struct rp_graph *g, st
     return RP_OK;
 }
 
+/* Of a graph with one tuple as its parameter: as many as elements. */
+static size_t tape_nparams(const struct rp_graph *g)
+{
+    for (uint32_t i = 0; g->nparams == 1 && i < g->n; i++)
+        if (g->nodes[i].code == RP_OP_PARAMETER && g->nodes[i].shape->elem == RP_ELEM_TUPLE)
+            return g->nodes[i].shape->nparts;
+    return g->nparams;
+}
+
 enum rp_code rp_tape_new(struct rp_plan *plan, const struct rp_graph *graph, bool wide,
                          struct rp_tape **out, struct rp_err *err)
 {
     struct tape_ctx m = {.plan = plan, .wide = wide};
-    uint32_t *args = calloc(graph->nparams + 1, sizeof *args), root = 0;
+    size_t nparams = tape_nparams(graph);
+    uint32_t *args = calloc(nparams + 1, sizeof *args), root = 0;
     enum rp_code code = args ? RP_OK : rp_err_nomem(err, "planning");
 
     *out = NULL;
     if (code == RP_OK)
-        code = tape_parameters(&m, graph, args, err);
+        code = tape_parameters(&m, graph, nparams, args, err);
     if (code == RP_OK)
         code = tape_walk(&m, graph, args, &root, err);
     if (code == RP_OK && !m.results.n)
         code = rp_vec_push(&m.results, root, err);
+    for (size_t i = 0; code == RP_OK && i < m.results.n; i++)
+        if (m.results.at[i] >= m.regs.n)
+            code = rp_err_set(err, RP_UNSUPPORTED, "a result is no scalar");
     if (code == RP_OK)
-        code = tape_finish(&m, graph, out, err);
+        code = tape_finish(&m, graph, nparams, out, err);
     rp_vec_release(&m.regs);
     rp_vec_release(&m.ops);
     rp_vec_release(&m.results);
@@ -234,34 +274,59 @@ enum rp_code rp_tape_new(struct rp_plan *plan, const struct rp_graph *graph, boo
     return code;
 }
 
-enum rp_code rp_tape_begin(const struct rp_tape *tape, struct rp_tape_frame *frame,
-                           struct rp_err *err)
+static size_t register_bytes(const struct rp_tape_reg *reg, size_t lanes)
 {
-    size_t bytes = 0, at = 0;
+    return ((size_t)reg->unit * lanes + 63) / 64 * 64;
+}
+
+static size_t address_bytes(const struct rp_tape *tape)
+{
+    return ((tape->nregs + 1) * sizeof(void *) + 63) / 64 * 64;
+}
+
+size_t rp_tape_bytes(const struct rp_tape *tape, size_t lanes)
+{
+    size_t bytes = address_bytes(tape) + 64;
 
     for (size_t i = tape->nparams; i < tape->nregs; i++)
-        bytes += ((size_t)tape->regs[i].unit * RP_TAPE_LANES + 63) / 64 * 64;
+        bytes += register_bytes(&tape->regs[i], lanes);
+    return bytes;
+}
+
+void rp_tape_place(const struct rp_tape *tape, size_t lanes, char *memory,
+                   struct rp_tape_frame *frame)
+{
+    size_t at = address_bytes(tape);
+
     frame->tape = tape;
-    frame->reg = calloc(tape->nregs + 1, sizeof(void *));
-    frame->memory = aligned_alloc(64, bytes + 64);
-    if (!frame->reg || !frame->memory) {
-        rp_tape_end(frame);
-        return rp_err_nomem(err, "evaluating");
-    }
+    frame->memory = NULL;
+    frame->reg = (void **)(void *)memory;
+    memset(frame->reg, 0, (tape->nparams + 1) * sizeof(void *));
     for (size_t i = tape->nparams; i < tape->nregs; i++) {
         const struct rp_tape_reg *reg = &tape->regs[i];
 
-        frame->reg[i] = frame->memory + at;
-        at += ((size_t)reg->unit * RP_TAPE_LANES + 63) / 64 * 64;
-        for (size_t k = 0; reg->constant && k < RP_TAPE_LANES; k++)
+        frame->reg[i] = memory + at;
+        at += register_bytes(reg, lanes);
+        for (size_t k = 0; reg->constant && k < lanes; k++)
             memcpy((char *)frame->reg[i] + k * reg->unit, reg->constant, reg->unit);
     }
+}
+
+enum rp_code rp_tape_begin(const struct rp_tape *tape, struct rp_tape_frame *frame,
+                           struct rp_err *err)
+{
+    char *memory = aligned_alloc(64, rp_tape_bytes(tape, RP_TAPE_LANES));
+
+    *frame = (struct rp_tape_frame){0};
+    if (!memory)
+        return rp_err_nomem(err, "evaluating");
+    rp_tape_place(tape, RP_TAPE_LANES, memory, frame);
+    frame->memory = memory;
     return RP_OK;
 }
 
 void rp_tape_end(struct rp_tape_frame *frame)
 {
-    free(frame->reg);
     free(frame->memory);
     frame->reg = NULL;
     frame->memory = NULL;

@@ -34,7 +34,8 @@ struct rp_tape {
 };
 
 /*
- * The tape of a graph whose parameters and results are scalars; in the plan's arena. wide: types
+ * The tape of a graph whose parameters and results are scalars, or one tuple of scalars each, as in
+ * loops; arrays in that tuple are not read. In the plan's arena. wide: types
  * narrower than f32 are computed and kept in f32 (params and results too). RP_UNSUPPORTED where the
  * graph does something that is not element-wise.
  */
@@ -44,12 +45,16 @@ enum rp_code rp_tape_new(struct rp_plan *plan, const struct rp_graph *graph, boo
 /* Registers of one thread. */
 struct rp_tape_frame {
     const struct rp_tape *tape;
-    void **reg; /* parameters: set by the caller before each run */
-    char *memory;
+    void **reg;   /* parameters: set by the caller before each run */
+    char *memory; /* of its own, or NULL */
 };
 enum rp_code rp_tape_begin(const struct rp_tape *tape, struct rp_tape_frame *frame,
                            struct rp_err *err);
 void rp_tape_end(struct rp_tape_frame *frame);
+/* In memory of the caller, with registers of so many lanes: as many bytes, aligned to 64. */
+size_t rp_tape_bytes(const struct rp_tape *tape, size_t lanes);
+void rp_tape_place(const struct rp_tape *tape, size_t lanes, char *memory,
+                   struct rp_tape_frame *frame);
 
 /* n up to RP_TAPE_LANES; results are where reg[results[i]] points, until the next run. */
 static inline void rp_tape_run(const struct rp_tape_frame *f, size_t n)

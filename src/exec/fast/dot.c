@@ -1,43 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products through f32 matrix products. Operands that lie as rows or as columns are taken as they
- * are, others are transposed first; types narrower than f32 are widened, and the result is rounded
- * once.
+ * Products through matrix products. Operands that lie as rows or as columns are taken as they are,
+ * others are transposed first; types narrower than f32 are widened, and the result is rounded once.
+ * Products of integers are those of all bits, cut to the type.
  */
 #include "exec/ref/dot.h"
 #include "exec/eval/lanes.h"
 #include "exec/eval/strided.h"
 #include "exec/fast/gemm.h"
 #include "exec/fast/kernels.h"
+#include "exec/fast/product.h"
 #include "exec/ref/reduce.h"
+#include "program/floats.h"
 #include "program/opcodes.h"
 
 #define PACK_ROWS 8 /* fewer: the matrix is read once, packed or not */
+
+/* ---- how ---- */
+
+enum way {
+    BY_F32,   /* f32, and types narrower than it, rounded once */
+    BY_BYTES, /* integers of eight bits and fewer */
+    BY_WIDE   /* f64, complex numbers, other integers */
+};
 
 static bool narrow_float(unsigned elem)
 {
     return elem == RP_ELEM_F32 || rp_elem_is_small_float(elem);
 }
 
-static enum rp_code dot_side(struct rp_tensor *t, const uint32_t *perm, bool as_is,
+static bool is_integer(unsigned elem)
+{
+    return rp_elem_is_signed(elem) || rp_elem_is_unsigned(elem);
+}
+
+static enum way dot_way(unsigned a, unsigned b, unsigned to)
+{
+    if (narrow_float(a) && narrow_float(b) && narrow_float(to))
+        return BY_F32;
+    if (is_integer(to) && rp_elem_bits(to) <= 32 && rp_elem_is_byte(a) && rp_elem_is_byte(b))
+        return BY_BYTES;
+    return BY_WIDE;
+}
+
+/* The type that a product is computed in. */
+static unsigned dot_elem(unsigned to, enum way way)
+{
+    if (way == BY_F32)
+        return RP_ELEM_F32;
+    if (way == BY_BYTES)
+        return RP_ELEM_S32;
+    if (rp_elem_is_complex(to))
+        return to;
+    return rp_elem_is_float(to) ? RP_ELEM_F64 : rp_elem_bits(to) > 32 ? RP_ELEM_S64 : RP_ELEM_S32;
+}
+
+static enum rp_code dot_side(struct rp_tensor *t, unsigned elem, const uint32_t *perm, bool as_is,
                              struct rp_pool *pool, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *wide;
     enum rp_code code;
 
-    if (as_is)
-        return rp_tensor_wide(t, out, err);
-    RP_TRY(rp_tensor_wide(t, &wide, err));
+    if (elem == RP_ELEM_F32)
+        code = rp_tensor_wide(t, &wide, err);
+    else
+        code = rp_tensor_as(t, elem, &wide, err);
+    if (code != RP_OK || as_is) {
+        *out = code == RP_OK ? wide : NULL;
+        return code;
+    }
     code = rp_tensor_transpose_spread(wide, perm, pool, out, err);
     rp_tensor_drop(wide);
     return code;
-}
-
-static enum rp_code is_plain(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
-{
-    return e->plan->reference[RP_OP_DOT]->run(e, node, in, out, err);
 }
 
 /* Our own products round to TF32 while they pack; a library is not asked for those. */
@@ -72,49 +106,131 @@ static bool wants_packed(const struct rp_eval *e, const struct rp_dot *d)
            d->right * d->inner > 0;
 }
 
+/* ---- running ---- */
+
+/* Sides in the order that the way wants, and the result before it is rounded. */
+struct sides {
+    struct rp_tensor *l, *r, *to;
+    bool lf, rf; /* flipped: contracted before free */
+};
+
+static void sides_drop(struct sides *s)
+{
+    rp_tensor_drop(s->l);
+    rp_tensor_drop(s->r);
+    rp_tensor_drop(s->to);
+}
+
+static enum rp_code by_f32(struct rp_eval *e, const struct rp_node *node, const struct sides *s,
+                           struct rp_tensor **memo, struct rp_err *err)
+{
+    const struct rp_dot *d = node->attrs;
+    struct rp_gemm g = {.batch = d->batch,
+                        .m = d->left,
+                        .n = d->right,
+                        .k = d->inner,
+                        .a = (const float *)(void *)s->l->data,
+                        /* not read where packed */
+                        .b = (const float *)(void *)(s->r ? s->r : s->l)->data,
+                        .c = (float *)(void *)s->to->data,
+                        .a_row = s->lf ? 1 : d->inner,
+                        .a_column = s->lf ? d->left : 1,
+                        .a_batch = d->left * d->inner,
+                        .b_row = s->rf ? d->right : 1,
+                        .b_column = s->rf ? 1 : d->inner,
+                        .b_batch = d->right * d->inner,
+                        .tf32 = d->tf32};
+
+    if (memo)
+        RP_TRY(dot_packed(e, &g, memo, err));
+    return rp_gemm_run(&g, e->plan->blas, e->pool, err);
+}
+
+/* Rows of a have both parts of each number one after the other, and so have those of c. */
+static enum rp_code by_complex(struct rp_eval *e, const struct rp_dot *d, const struct sides *s,
+                               struct rp_err *err)
+{
+    int64_t k = 2 * d->inner, n = 2 * d->right;
+    struct rp_tensor *turned;
+    enum rp_code code = rp_product_turn(s->r, (size_t)d->inner, &turned, err);
+
+    if (code == RP_OK && s->to->elem == RP_ELEM_C64) {
+        struct rp_gemm g = {.batch = d->batch,
+                            .m = d->left,
+                            .n = n,
+                            .k = k,
+                            .a = (const float *)(void *)s->l->data,
+                            .b = (const float *)(void *)turned->data,
+                            .c = (float *)(void *)s->to->data,
+                            .a_row = k,
+                            .a_column = 1,
+                            .a_batch = d->left * k,
+                            .b_row = 1,
+                            .b_column = k,
+                            .b_batch = n * k};
+
+        code = rp_gemm_run(&g, e->plan->blas, e->pool, err);
+    } else if (code == RP_OK) {
+        struct rp_product p = {
+            RP_ELEM_F64, d->batch, d->left, n,           k, s->l->data, turned->data,
+            s->to->data, k,        1,       d->left * k, 1, k,          n * k};
+
+        code = rp_product_run(&p, e->pool, err);
+    }
+    rp_tensor_drop(turned);
+    return code;
+}
+
+/* Of f64 and integers. */
+static enum rp_code by_wide(struct rp_eval *e, const struct rp_dot *d, const struct sides *s,
+                            bool bytes, struct rp_err *err)
+{
+    struct rp_product p = {.elem = s->to->elem,
+                           .batch = d->batch,
+                           .m = d->left,
+                           .n = d->right,
+                           .k = d->inner,
+                           .a = s->l->data,
+                           .b = s->r->data,
+                           .c = s->to->data,
+                           .a_row = s->lf ? 1 : d->inner,
+                           .a_column = s->lf ? d->left : 1,
+                           .a_batch = d->left * d->inner,
+                           .b_row = s->rf ? d->right : 1,
+                           .b_column = s->rf ? 1 : d->inner,
+                           .b_batch = d->right * d->inner};
+
+    return bytes ? rp_product_bytes(&p, rp_elem_is_signed(s->l->elem),
+                                    rp_elem_is_signed(s->r->elem), e->pool, err)
+                 : rp_product_run(&p, e->pool, err);
+}
+
 enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
                          struct rp_tensor **out, struct rp_err *err)
 {
     const struct rp_dot *d = node->attrs;
-    struct rp_tensor *l = NULL, *r = NULL, *to = NULL, **memo;
+    unsigned to = node->shape->elem;
+    enum way way = dot_way(in[0]->elem, in[1]->elem, to);
+    unsigned elem = dot_elem(to, way);
+    bool complex = rp_elem_is_complex(elem);
+    struct rp_tensor **memo = way == BY_F32 && wants_packed(e, d) ? e->memo : NULL;
+    struct sides s = {.lf = d->lhs_flipped && !d->lhs_plain && !complex,
+                      .rf = d->rhs_flipped && !d->rhs_plain && !complex};
     enum rp_code code;
 
-    if (!narrow_float(in[0]->elem) || !narrow_float(in[1]->elem) ||
-        !narrow_float(node->shape->elem))
-        return is_plain(e, node, in, out, err);
-    memo = wants_packed(e, d) ? e->memo : NULL;
-    code = dot_side(in[0], d->lhs_perm, d->lhs_plain || d->lhs_flipped, e->pool, &l, err);
+    code = dot_side(in[0], way == BY_BYTES ? in[0]->elem : elem, d->lhs_perm, d->lhs_plain || s.lf,
+                    e->pool, &s.l, err);
     if (code == RP_OK && !(memo && *memo))
-        code = dot_side(in[1], d->rhs_perm, d->rhs_plain || d->rhs_flipped, e->pool, &r, err);
+        code = dot_side(in[1], way == BY_BYTES ? in[1]->elem : elem, d->rhs_perm,
+                        d->rhs_plain || s.rf, e->pool, &s.r, err);
     if (code == RP_OK)
-        code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
-    if (code == RP_OK) {
-        bool lf = d->lhs_flipped && !d->lhs_plain, rf = d->rhs_flipped && !d->rhs_plain;
-        struct rp_gemm g = {
-            .batch = d->batch,
-            .m = d->left,
-            .n = d->right,
-            .k = d->inner,
-            .a = (const float *)(void *)l->data,
-            .b = (const float *)(void *)(r ? r : l)->data, /* not read where packed */
-            .c = (float *)(void *)to->data,
-            .a_row = lf ? 1 : d->inner,
-            .a_column = lf ? d->left : 1,
-            .a_batch = d->left * d->inner,
-            .b_row = rf ? d->right : 1,
-            .b_column = rf ? 1 : d->inner,
-            .b_batch = d->right * d->inner,
-            .tf32 = d->tf32};
-
-        if (memo)
-            code = dot_packed(e, &g, memo, err);
-        if (code == RP_OK)
-            code = rp_gemm_run(&g, e->plan->blas, e->pool, err);
-    }
+        code = rp_tensor_new(elem, node->shape->dims, node->shape->rank, &s.to, err);
     if (code == RP_OK)
-        code = rp_tensor_as(to, node->shape->elem, out, err);
-    rp_tensor_drop(l);
-    rp_tensor_drop(r);
-    rp_tensor_drop(to);
+        code = complex         ? by_complex(e, d, &s, err)
+               : way == BY_F32 ? by_f32(e, node, &s, memo, err)
+                               : by_wide(e, d, &s, way == BY_BYTES, err);
+    if (code == RP_OK)
+        code = rp_tensor_as(s.to, to, out, err);
+    sides_drop(&s);
     return code;
 }

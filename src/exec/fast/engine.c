@@ -17,11 +17,15 @@
 static const struct rp_kernel own[] = {
     {RP_OP_DOT, rp_fast_dot_prepare, rp_fast_dot},
     {RP_OP_CONVOLUTION, rp_fast_conv_prepare, rp_fast_conv},
-    {RP_OP_REDUCE, rp_reduce_prepare, rp_fast_reduce},
+    {RP_OP_REDUCE, rp_fast_reduce_prepare, rp_fast_reduce},
     {RP_OP_REDUCE_WINDOW, rp_reduce_window_prepare, rp_fast_reduce_window},
     {RP_OP_SELECT_AND_SCATTER, rp_select_prepare, rp_fast_select_and_scatter},
     {RP_OP_DYNAMIC_UPDATE_SLICE, NULL, rp_fast_update_slice},
     {RP_OP_GATHER, rp_gather_prepare, rp_fast_gather},
+    {RP_OP_FFT, rp_fast_fft_prepare, rp_fast_fft},
+    {RP_OP_WHILE, rp_fast_while_prepare, rp_fast_while},
+    {RP_OP_SCATTER, rp_scatter_prepare, rp_fast_scatter},
+    {RP_OP_FOREIGN, rp_special_prepare, rp_fast_special},
     {RP_OP_SORT, rp_fast_sort_prepare, rp_fast_sort},
 };
 
@@ -59,6 +63,7 @@ static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
     RP_TRY(rp_calls_inline(plan, err));
     RP_TRY(rp_equals_merge(plan, err));
     mark_unaligned(plan);
+    RP_TRY(rp_blocks_form(plan, err));
     RP_TRY(rp_loops_form(plan, err));
     rp_calls_finish(plan);
     return rp_invariants_mark(plan, err);

@@ -5,6 +5,7 @@
  * known from the strides of the first. Runs are jobs of the pool.
  */
 #include "base/threads.h"
+#include "exec/eval/lanes.h"
 #include "exec/eval/strided.h"
 #include "exec/fast/kernels.h"
 #include "exec/ref/kernels.h"
@@ -111,6 +112,44 @@ static inline void window_copy(const struct windows *w, int64_t to, int64_t from
         memcpy(t, f, w->bytes);
 }
 
+/* Single elements of 32 bits by one number each: nothing else is looked up. */
+static bool is_simple(const struct windows *w)
+{
+    return w->dense && w->bytes == 4 && w->window.unit == 4 && w->a->map.n == 1 &&
+           w->indices->elem == RP_ELEM_S32;
+}
+
+RP_CLONES static void copy_dense(const int32_t *index, const uint32_t *in, uint32_t *out,
+                                 int32_t most, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int32_t v = index[i] > 0 ? index[i] : 0;
+
+        out[i] = in[v < most ? v : most];
+    }
+}
+
+static void copy_elements(const struct windows *w, int64_t at, int64_t to, int64_t from, int64_t n)
+{
+    const int32_t *index = (const int32_t *)(const void *)w->indices->data + at;
+    const uint32_t *in = (const uint32_t *)(const void *)w->operand->data + from;
+    uint32_t *out = (uint32_t *)(void *)w->out->data + to;
+    size_t last = w->rank - 1;
+    int64_t most = w->most[0], stride = w->stride[0], step = w->index[last];
+    int64_t batch = w->batch[last], next = w->to[last];
+
+    if (step == 1 && next == 1 && !batch && stride == 1 && most <= INT32_MAX) {
+        copy_dense(index, in, out, (int32_t)most, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        int64_t v = index[i * step];
+
+        v = v < 0 ? 0 : v > most ? most : v;
+        out[i * next] = in[v * stride + i * batch];
+    }
+}
+
 static enum rp_code windows_job(void *user, size_t job, struct rp_err *err)
 {
     const struct windows *w = user;
@@ -130,7 +169,9 @@ static enum rp_code windows_job(void *user, size_t job, struct rp_err *err)
         }
         n = w->dims[last] - (int64_t)begin % w->dims[last];
         n = n < (int64_t)(end - begin) ? n : (int64_t)(end - begin);
-        for (int64_t i = 0; i < n; i++)
+        if (is_simple(w))
+            copy_elements(w, at, to, from, n);
+        for (int64_t i = 0; i < n && !is_simple(w); i++)
             window_copy(w, to + i * w->to[last],
                         from + i * w->batch[last] + window_start(w, at + i * w->index[last]));
         begin += (size_t)n;
@@ -147,7 +188,10 @@ enum rp_code rp_fast_gather(struct rp_eval *e, const struct rp_node *node,
     for (size_t i = 0; i < w.a->operand_batch.n; i++) /* a coordinate is used as it is */
         if (in[0]->dims[w.a->operand_batch.at[i]] != in[1]->dims[w.a->index_batch.at[i]])
             return e->plan->reference[RP_OP_GATHER]->run(e, node, in, out, err);
-    RP_TRY(rp_node_result(node, out, err));
+    if (e->into && node->into)
+        *out = rp_tensor_keep(e->into[node->into - 1]);
+    else
+        RP_TRY(rp_node_result(node, out, err));
     w.out = *out;
     if (!w.out->n)
         return RP_OK;

@@ -179,7 +179,15 @@ enum rp_code rp_calls_inline(struct rp_plan *plan, struct rp_err *err)
 
 static bool is_timed(const struct rp_node *node)
 {
-    return !node->skip && node->code != RP_OP_GET_TUPLE_ELEMENT && node->code != RP_OP_PARAMETER;
+    return !node->skip && !node->untimed && node->code != RP_OP_GET_TUPLE_ELEMENT &&
+           node->code != RP_OP_PARAMETER;
+}
+
+static void note_last(const struct rp_node *node)
+{
+    for (struct rp_caller *c = is_timed(node) ? node->caller : NULL; c; c = c->up)
+        if (!c->last)
+            c->last = node;
 }
 
 void rp_calls_finish(struct rp_plan *plan)
@@ -187,10 +195,14 @@ void rp_calls_finish(struct rp_plan *plan)
     for (size_t i = 0; i < plan->program->computations.n; i++) {
         struct rp_graph *g = &plan->graphs[i];
 
-        for (uint32_t k = g->n; k-- > 0;)
-            for (struct rp_caller *c = is_timed(&g->nodes[k]) ? g->nodes[k].caller : NULL; c;
-                 c = c->up)
-                if (!c->last)
-                    c->last = &g->nodes[k];
+        for (uint32_t k = g->n; k-- > 0;) {
+            const struct rp_node *node = &g->nodes[k];
+            const struct rp_graph *inside = /* nodes put together (blocks.c) */
+                node->untimed && node->ncalled && !node->skip ? node->called[0] : NULL;
+
+            for (uint32_t m = inside ? inside->n : 0; m-- > 0;)
+                note_last(&inside->nodes[m]);
+            note_last(node);
+        }
     }
 }

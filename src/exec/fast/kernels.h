@@ -10,6 +10,13 @@ void rp_kernels_fast(const struct rp_kernel **by_code);
 enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out,
                             struct rp_err *err);
+enum rp_code rp_fast_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+/* One line of f32 by maximum, minimum, add or multiply; NaN stays. */
+float rp_fast_row(unsigned opcode, const float *in, size_t n, float init);
+/* The array with what is reduced in its last dimensions, as n lines of that length. A new use. */
+struct rp_reduce;
+enum rp_code rp_fast_lines(const struct rp_reduce *a, struct rp_tensor *t, struct rp_tensor **out,
+                           size_t *n, size_t *length, struct rp_err *err);
 /* Whether it reads its operand at any address (exec/data/tensor.h). */
 bool rp_fast_reduce_takes_unaligned(const struct rp_graph *g, const struct rp_node *node);
 enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
@@ -29,6 +36,16 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
 enum rp_code rp_fast_conv(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
 
+/* Of f32, lines in lanes. */
+enum rp_code rp_fast_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+enum rp_code rp_fast_fft(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *const *in,
+                         struct rp_tensor **out, struct rp_err *err);
+
+/* Loops of scalars. */
+enum rp_code rp_fast_while_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+enum rp_code rp_fast_while(struct rp_eval *e, const struct rp_node *node,
+                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
+
 /* Whether operand k is ours alone and not needed after this node: it may be changed in place. */
 bool rp_fast_can_change(const struct rp_node *node, struct rp_tensor *const *in, uint32_t k);
 enum rp_code rp_fast_update_slice(struct rp_eval *e, const struct rp_node *node,
@@ -37,6 +54,12 @@ enum rp_code rp_fast_update_slice(struct rp_eval *e, const struct rp_node *node,
 enum rp_code rp_fast_gather(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out,
                             struct rp_err *err);
+enum rp_code rp_fast_scatter(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err);
+enum rp_code rp_fast_special(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err);
 enum rp_code rp_fast_sort_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
 enum rp_code rp_fast_sort(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
@@ -47,6 +70,8 @@ enum rp_code rp_fast_sort(struct rp_eval *e, const struct rp_node *node,
 enum rp_code rp_calls_inline(struct rp_plan *plan, struct rp_err *err);
 /* Nodes of the same value become one. After calls were replaced. */
 enum rp_code rp_equals_merge(struct rp_plan *plan, struct rp_err *err);
+/* Long arrays go through their operations in blocks of rows. Before loops are formed. */
+enum rp_code rp_blocks_form(struct rp_plan *plan, struct rp_err *err);
 /* When no node is skipped any more: where each of those calls ends, for counting. */
 void rp_calls_finish(struct rp_plan *plan);
 /* Marks what is the same in every iteration of a loop. After loops are formed. */
@@ -57,6 +82,7 @@ enum rp_code rp_invariants_mark(struct rp_plan *plan, struct rp_err *err);
 
 /* Forms the loops of every graph of a plan, and computes anew where values end. */
 enum rp_code rp_loops_form(struct rp_plan *plan, struct rp_err *err);
+enum rp_code rp_loops_form_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err);
 
 /* Whether a vector version of an f32 operation exists: it replaces *fn. */
 struct rp_lane;

@@ -8,6 +8,7 @@
  * next piece is touched; long loops are cut into jobs of the pool.
  */
 #include "exec/fast/kernels.h"
+#include "program/literal.h"
 #include "program/opcodes.h"
 
 #include "base/threads.h"
@@ -19,6 +20,7 @@
 
 #define JOB_ELEMENTS  16384
 #define WORTH_THREADS 100000 /* elements of operands and operations */
+#define SHORT         4096 /* bytes that a loop over a short array works in, without asking for them */
 
 struct source {
     int64_t period, repeat; /* element i of the loop is (i / repeat) % period of the input */
@@ -32,13 +34,20 @@ struct loop {
 
 /* ---- running ---- */
 
+/* For the elements of an input that are not read in place. */
+struct room {
+    char *at;
+    size_t full; /* all of it is one element, this one of the repeated ones, from 1; 0: it is not */
+};
+
 struct loop_run {
     const struct loop *loop;
     struct rp_tensor *const *in;
     struct rp_tensor *out;
+    size_t lanes; /* of a piece: fewer than RP_TAPE_LANES where the array is short */
 };
 
-static void loop_fill(char *to, const char *from, size_t unit, size_t n)
+RP_CLONES_FEW static void loop_fill(char *to, const char *from, size_t unit, size_t n)
 {
     if (unit == 4) {
         uint32_t v, *t = (uint32_t *)(void *)to;
@@ -59,19 +68,19 @@ static bool is_pattern(const struct source *s)
 }
 
 /* Elements of room that an input needs. */
-static size_t room_of(const struct source *s, const struct rp_tensor *t)
+static size_t room_of(const struct source *s, const struct rp_tensor *t, size_t lanes)
 {
     if (s->direct)
-        return rp_tensor_is_unaligned(t) ? RP_TAPE_LANES : 0;
-    return RP_TAPE_LANES + (is_pattern(s) ? (size_t)s->period : 0);
+        return rp_tensor_is_unaligned(t) ? lanes : 0;
+    return lanes + (is_pattern(s) ? (size_t)s->period : 0);
 }
 
-static void lay_out(const struct source *s, const struct rp_tensor *t, char *to)
+static void lay_out(const struct source *s, const struct rp_tensor *t, size_t lanes, char *to)
 {
-    size_t period = (size_t)s->period * t->unit, n = room_of(s, t) * t->unit, done = period;
+    size_t period = (size_t)s->period * t->unit, n = room_of(s, t, lanes) * t->unit, done = period;
 
     if (s->scalar) {
-        loop_fill(to, (const char *)t->data, t->unit, RP_TAPE_LANES);
+        loop_fill(to, (const char *)t->data, t->unit, lanes);
     } else if (is_pattern(s)) {
         memcpy(to, t->data, period);
         for (; done < n; done += n - done < done ? n - done : done)
@@ -81,8 +90,9 @@ static void lay_out(const struct source *s, const struct rp_tensor *t, char *to)
 
 /* m elements of an input from place `at` of the loop. */
 static void *loop_fetch(const struct source *s, const struct rp_tensor *t, size_t at, size_t m,
-                        char *to)
+                        struct room *room)
 {
+    char *to = room->at;
     size_t unit = t->unit, done = 0;
 
     if (s->direct)
@@ -104,6 +114,10 @@ static void *loop_fetch(const struct source *s, const struct rp_tensor *t, size_
         }
         return to;
     }
+    if (room->full && (at + m - 1) / (size_t)s->repeat == room->full - 1 &&
+        at / (size_t)s->repeat == room->full - 1)
+        return to;
+    room->full = 0;
     while (done < m) {
         size_t i = at + done, left = (size_t)s->repeat - i % (size_t)s->repeat;
         size_t n = left < m - done ? left : m - done;
@@ -111,56 +125,69 @@ static void *loop_fetch(const struct source *s, const struct rp_tensor *t, size_
         loop_fill(to + done * unit,
                   (const char *)t->data + i / (size_t)s->repeat % (size_t)s->period * unit, unit,
                   n);
+        if (n == RP_TAPE_LANES)
+            room->full = i / (size_t)s->repeat + 1;
         done += n;
     }
     return to;
 }
 
-/* Room for the inputs that are not read in place; NULL in `room` where they are. */
-static char *make_room(const struct loop_run *r, char **room)
+static size_t room_bytes(const struct loop_run *r, size_t k)
 {
-    size_t bytes = 0, at = 0;
-    char *memory;
+    return (room_of(&r->loop->sources[k], r->in[k], r->lanes) * r->in[k]->unit + 63) / 64 * 64;
+}
 
-    for (size_t k = 0; k < r->loop->tape.nparams; k++)
-        bytes += (room_of(&r->loop->sources[k], r->in[k]) * r->in[k]->unit + 63) / 64 * 64;
-    memory = aligned_alloc(64, bytes + 64);
-    for (size_t k = 0; memory && k < r->loop->tape.nparams; k++) {
-        room[k] = memory + at;
-        at += (room_of(&r->loop->sources[k], r->in[k]) * r->in[k]->unit + 63) / 64 * 64;
-        lay_out(&r->loop->sources[k], r->in[k], room[k]);
+/* Room for the inputs that are not read in place; their registers point at it. */
+static void make_room(const struct loop_run *r, char *memory, struct room *room, void **reg)
+{
+    for (size_t k = 0; k < r->loop->tape.nparams; k++) {
+        reg[k] = memory; /* where scalars stay */
+        room[k] = (struct room){memory, 0};
+        memory += room_bytes(r, k);
+        lay_out(&r->loop->sources[k], r->in[k], r->lanes, room[k].at);
     }
-    return memory;
+}
+
+static void run_elements(const struct loop_run *r, size_t begin, size_t end, char *memory)
+{
+    const struct rp_tape *tape = &r->loop->tape;
+    size_t n = tape->nparams;
+    struct rp_tape_frame frame;
+    struct room *room;
+
+    rp_tape_place(tape, r->lanes, memory, &frame);
+    memory += rp_tape_bytes(tape, r->lanes);
+    room = (struct room *)(void *)memory;
+    make_room(r, memory + (n * sizeof *room + 63) / 64 * 64, room, frame.reg);
+    for (size_t at = begin; at < end; at += RP_TAPE_LANES) {
+        size_t m = end - at < RP_TAPE_LANES ? end - at : RP_TAPE_LANES;
+
+        for (size_t k = 0; k < n; k++)
+            if (!r->loop->sources[k].scalar)
+                frame.reg[k] = loop_fetch(&r->loop->sources[k], r->in[k], at, m, &room[k]);
+        frame.reg[tape->results[0]] = r->out->data + at * r->out->unit;
+        rp_tape_run(&frame, m);
+    }
 }
 
 static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
 {
     const struct loop_run *r = user;
     const struct rp_tape *tape = &r->loop->tape;
-    size_t begin = job * JOB_ELEMENTS, end = begin + JOB_ELEMENTS, n = tape->nparams;
-    struct rp_tape_frame frame = {0};
-    char **room = malloc((n + 1) * sizeof(char *)), *memory = room ? make_room(r, room) : NULL;
+    size_t begin = job * JOB_ELEMENTS, end = begin + JOB_ELEMENTS;
+    size_t bytes =
+        rp_tape_bytes(tape, r->lanes) + (tape->nparams * sizeof(struct room) + 63) / 64 * 64;
+    char few[SHORT] __attribute__((aligned(64))), *memory = few;
 
-    if (!memory || rp_tape_begin(tape, &frame, err) != RP_OK) {
-        free(memory);
-        free(room);
+    for (size_t k = 0; k < tape->nparams; k++)
+        bytes += room_bytes(r, k);
+    if (bytes > sizeof few)
+        memory = aligned_alloc(64, bytes);
+    if (!memory)
         return rp_err_nomem(err, "evaluating");
-    }
-    end = end < r->out->n ? end : r->out->n;
-    for (size_t k = 0; k < n; k++)
-        frame.reg[k] = room[k]; /* where scalars stay */
-    for (size_t at = begin; at < end; at += RP_TAPE_LANES) {
-        size_t m = end - at < RP_TAPE_LANES ? end - at : RP_TAPE_LANES;
-
-        for (size_t k = 0; k < n; k++)
-            if (!r->loop->sources[k].scalar)
-                frame.reg[k] = loop_fetch(&r->loop->sources[k], r->in[k], at, m, room[k]);
-        frame.reg[tape->results[0]] = r->out->data + at * r->out->unit;
-        rp_tape_run(&frame, m);
-    }
-    free(memory);
-    free(room);
-    rp_tape_end(&frame);
+    run_elements(r, begin, end < r->out->n ? end : r->out->n, memory);
+    if (memory != few)
+        free(memory);
     return RP_OK;
 }
 
@@ -181,9 +208,14 @@ static bool can_take(const struct rp_node *node, struct rp_tensor *const *in, ui
     return true;
 }
 
-static enum rp_code result_of(const struct rp_node *node, struct rp_tensor *const *in,
-                              struct rp_tensor **out, struct rp_err *err)
+static enum rp_code result_of(const struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
 {
+    if (e->into && node->into) {
+        *out = rp_tensor_keep(e->into[node->into - 1]);
+        return RP_OK;
+    }
     for (uint32_t k = 0; k < node->nin; k++)
         if (can_take(node, in, k)) {
             *out = rp_tensor_keep(in[k]);
@@ -199,8 +231,9 @@ static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
     struct loop_run r = {.loop = node->attrs, .in = in};
     size_t jobs;
 
-    RP_TRY(result_of(node, in, out, err));
+    RP_TRY(result_of(e, node, in, out, err));
     r.out = *out;
+    r.lanes = r.out->n < RP_TAPE_LANES ? r.out->n : RP_TAPE_LANES;
     jobs = (r.out->n + JOB_ELEMENTS - 1) / JOB_ELEMENTS;
     if (jobs > 1 && e->pool &&
         r.out->n * (r.loop->tape.nops + r.loop->tape.nparams) > WORTH_THREADS)
@@ -219,12 +252,21 @@ struct fusion_ctx {
     bool *outside;     /* read outside all loops */
     uint32_t *first;   /* of the last node of a loop: its first one */
     uint32_t *next;    /* of a node in a loop: the next one of that loop; RP_NONE: the last */
+    uint32_t *uses;    /* of a node: operands that it is */
     uint32_t *input;   /* of a node: its last number among the inputs of the loop that is made */
 };
 
 static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shape *b)
 {
     return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
+}
+
+/* The predicate of a select, the bounds of a clamp. */
+static bool is_scalar(const struct rp_graph *g, uint32_t node)
+{
+    const struct rp_value_shape *s = g->nodes[node].shape;
+
+    return rp_literal_unit(s->elem) && !s->rank && !s->dynamic;
 }
 
 static bool is_fusible(const struct fusion_ctx *f, const struct rp_node *node)
@@ -235,7 +277,8 @@ static bool is_fusible(const struct fusion_ctx *f, const struct rp_node *node)
         !node->nin || node->nin > 3)
         return false;
     for (uint32_t i = 0; i < node->nin; i++)
-        if (!same_dims(f->g->nodes[node->in[i]].shape, node->shape))
+        if (!is_scalar(f->g, node->in[i]) &&
+            !same_dims(f->g->nodes[node->in[i]].shape, node->shape))
             return false;
     return rp_lane_of_node(f->plan, node, false, &lane);
 }
@@ -245,7 +288,7 @@ static bool source_of(const struct fusion_ctx *f, const struct rp_node *node, st
 {
     const struct rp_value_shape *from = f->g->nodes[node->in[0]].shape, *to = node->shape;
     const struct rp_dims_attr *dims = node->attrs;
-    int64_t last;
+    int64_t last = -1;
 
     memset(s, 0, sizeof *s);
     s->period = s->repeat = 1;
@@ -254,11 +297,16 @@ static bool source_of(const struct fusion_ctx *f, const struct rp_node *node, st
         return true;
     }
     for (size_t i = 0; i < dims->n; i++) {
-        if (from->dims[i] != to->dims[dims->at[i]] || (i && dims->at[i] != dims->at[i - 1] + 1))
+        if (from->dims[i] == 1) /* alone, or repeated: in both cases it adds nothing */
+            continue;
+        for (int64_t k = last + 1; k < dims->at[i] && last >= 0; k++)
+            if (to->dims[k] != 1)
+                return false;
+        if (dims->at[i] <= last)
             return false;
+        last = dims->at[i];
         s->period *= from->dims[i];
     }
-    last = dims->at[dims->n - 1];
     for (size_t k = (size_t)last + 1; k < to->rank; k++)
         s->repeat *= to->dims[k];
     return true;
@@ -290,7 +338,7 @@ static void form_cluster(struct fusion_ctx *f)
         for (uint32_t k = 0; k < node->nin; k++) {
             uint32_t in = node->in[k];
 
-            if (can && f->loop_of[in] == RP_NONE)
+            if (can && f->loop_of[in] == RP_NONE && same_dims(g->nodes[in].shape, node->shape))
                 f->loop_of[in] = f->loop_of[i];
             else if (!can || f->loop_of[in] != f->loop_of[i])
                 f->outside[in] = true;
@@ -344,21 +392,115 @@ static enum rp_code loop_operand(struct loop_ctx *b, uint32_t in, uint32_t *reg,
     if (inline_broadcast(b->f, node, &s))
         return add_input(b, node->in[0], s, reg, err);
     memset(&s, 0, sizeof s);
-    s.direct = true;
+    s.scalar = !same_dims(node->shape, b->f->g->nodes[b->root].shape);
+    s.direct = !s.scalar;
     return add_input(b, in, s, reg, err);
+}
+
+/* x << y | x >> z, as random generators rotate: one operation instead of three. */
+#define SHIFTS(name, type)                                                                       \
+    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a,   \
+                               const void *b, const void *c)                                     \
+    {                                                                                            \
+        const type *in = a, *left = b, *right = c, bits = 8 * sizeof(type);                      \
+        type *to = out;                                                                          \
+                                                                                                 \
+        (void)lane;                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                         \
+            type x = in[i];                                                                      \
+                                                                                                 \
+            to[i] = (left[i] < bits ? x << left[i] : 0) | (right[i] < bits ? x >> right[i] : 0); \
+        }                                                                                        \
+    }
+SHIFTS(lane_shifts_32, uint32_t)
+SHIFTS(lane_shifts_64, uint64_t)
+
+/* Whether it is that: in[] are then x, y and z. */
+static bool is_shifts(const struct loop_ctx *b, const struct rp_node *node, uint32_t in[3],
+                      struct rp_lane *lane)
+{
+    const struct rp_node *left, *right;
+
+    if (node->code != RP_OP_OR || (lane->to != RP_ELEM_U32 && lane->to != RP_ELEM_U64) ||
+        b->f->loop_of[node->in[0]] != b->root || b->f->loop_of[node->in[1]] != b->root)
+        return false;
+    left = &b->f->g->nodes[node->in[0]];
+    right = &b->f->g->nodes[node->in[1]];
+    if (left->code == RP_OP_SHIFT_RIGHT_LOGICAL) {
+        right = left;
+        left = &b->f->g->nodes[node->in[1]];
+    }
+    if (left->code != RP_OP_SHIFT_LEFT || right->code != RP_OP_SHIFT_RIGHT_LOGICAL ||
+        left->in[0] != right->in[0])
+        return false;
+    in[0] = left->in[0];
+    in[1] = left->in[1];
+    in[2] = right->in[1];
+    lane->fn = lane->to == RP_ELEM_U32 ? lane_shifts_32 : lane_shifts_64;
+    return true;
+}
+
+/* x * y + z and x * y - z, each rounded twice as the two operations are. */
+#define MULTIPLIED(name, op)                                                                   \
+    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
+                               const void *b, const void *c)                                   \
+    {                                                                                          \
+        const float *x = a, *y = b, *z = c;                                                    \
+        float *to = out;                                                                       \
+                                                                                               \
+        (void)lane;                                                                            \
+        for (size_t i = 0; i < n; i++)                                                         \
+            to[i] = x[i] * y[i] op z[i];                                                       \
+    }
+MULTIPLIED(lane_multiply_add, +)
+MULTIPLIED(lane_multiply_subtract, -)
+
+/* A product of this loop that nothing else reads. */
+static bool is_product(const struct loop_ctx *b, uint32_t in)
+{
+    const struct rp_node *node = &b->f->g->nodes[in];
+
+    return node->code == RP_OP_MULTIPLY && b->f->loop_of[in] == b->root && b->f->uses[in] == 1;
+}
+
+/* Whether it is that: in[] are then x, y and z. */
+static bool is_multiplied(const struct loop_ctx *b, const struct rp_node *node, uint32_t in[3],
+                          struct rp_lane *lane)
+{
+    uint32_t k = 0;
+    const struct rp_node *product;
+
+    if ((node->code != RP_OP_ADD && node->code != RP_OP_SUBTRACT) || lane->from != RP_ELEM_F32 ||
+        lane->to != RP_ELEM_F32)
+        return false;
+    if (!is_product(b, node->in[0]) && node->code == RP_OP_ADD)
+        k = 1;
+    if (!is_product(b, node->in[k]))
+        return false;
+    product = &b->f->g->nodes[node->in[k]];
+    in[0] = product->in[0];
+    in[1] = product->in[1];
+    in[2] = node->in[1 - k];
+    lane->fn = node->code == RP_OP_ADD ? lane_multiply_add : lane_multiply_subtract;
+    return true;
 }
 
 static enum rp_code add_op(struct loop_ctx *b, uint32_t i, struct rp_err *err)
 {
     const struct rp_node *node = &b->f->g->nodes[i];
     struct rp_tape_op op = {.to = (uint32_t)b->ops.n, .a = RP_NONE, .b = RP_NONE, .c = RP_NONE};
-    uint32_t *place[3] = {&op.a, &op.b, &op.c};
+    uint32_t *place[3] = {&op.a, &op.b, &op.c}, joined[3], nin = node->nin;
+    const uint32_t *in = node->in;
     struct rp_tape_reg reg;
 
     rp_lane_of_node(b->f->plan, node, false, &op.lane);
     rp_fast_lane(node->code, &op.lane);
-    for (uint32_t k = 0; k < node->nin; k++)
-        RP_TRY(loop_operand(b, node->in[k], place[k], err));
+    if (is_shifts(b, node, joined, &op.lane) || is_multiplied(b, node, joined, &op.lane)) {
+        in = joined;
+        nin = 3;
+    }
+    for (uint32_t k = 0; k < nin; k++)
+        RP_TRY(loop_operand(b, in[k], place[k], err));
     reg = (struct rp_tape_reg){op.lane.to, (uint8_t)((rp_elem_bits(op.lane.to) + 7) / 8), NULL};
     RP_TRY(rp_vec_push(&b->regs, reg, err));
     RP_TRY(rp_vec_push(&b->ops, op, err));
@@ -373,19 +515,41 @@ static uint32_t final_reg(uint32_t reg, size_t ninputs)
     return reg & INPUT ? reg & ~INPUT : reg + (uint32_t)ninputs;
 }
 
+/* Leaves out operations whose results nothing reads any more; returns those that are left. Numbers
+   of registers stay. */
+static size_t drop_unread(struct rp_tape_op *ops, size_t n, bool *read)
+{
+    size_t kept = n;
+
+    memset(read, 0, n);
+    for (size_t i = n; i-- > 0;) {
+        const struct rp_tape_op *op = &ops[i];
+        const uint32_t in[3] = {op->a, op->b, op->c};
+
+        if (i + 1 < n && !read[op->to])
+            continue;
+        for (size_t k = 0; k < 3; k++)
+            if (!(in[k] & INPUT))
+                read[in[k]] = true;
+        ops[--kept] = *op;
+    }
+    memmove(ops, ops + kept, (n - kept) * sizeof *ops);
+    return n - kept;
+}
+
 /* The tape of a loop becomes the attributes of its last node, whose operands are the inputs. */
 static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
 {
     struct rp_plan *plan = b->f->plan;
     struct rp_node *root = &b->f->g->nodes[b->root];
     struct loop *loop = RP_NODE_NEW(plan, struct loop);
+    bool *read = RP_ARENA_NEW(&plan->arena, bool, b->ops.n + 1);
     size_t nin = b->inputs.n;
 
-    if (!loop)
+    if (!loop || !read)
         return rp_err_nomem(err, "planning");
     loop->tape.nparams = nin;
     loop->tape.nregs = nin + b->ops.n;
-    loop->tape.nops = b->ops.n;
     loop->tape.nresults = 1;
     loop->tape.regs = RP_ARENA_NEW(&plan->arena, struct rp_tape_reg, nin + b->ops.n + 1);
     loop->tape.ops = rp_plan_copy(plan, b->ops.at, b->ops.n, sizeof *b->ops.at);
@@ -396,7 +560,8 @@ static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
         return rp_err_nomem(err, "planning");
     if (b->ops.n)
         memcpy(loop->tape.regs + nin, b->regs.at, b->ops.n * sizeof *b->regs.at);
-    for (size_t i = 0; i < b->ops.n; i++) {
+    loop->tape.nops = drop_unread(loop->tape.ops, b->ops.n, read);
+    for (size_t i = 0; i < loop->tape.nops; i++) {
         struct rp_tape_op *op = &loop->tape.ops[i];
 
         op->to += (uint32_t)nin;
@@ -444,7 +609,9 @@ static void leave_out(struct fusion_ctx *f, const bool *ends)
     for (uint32_t i = g->n; i-- > 0;) {
         struct rp_node *node = &g->nodes[i];
 
-        if (!ends[i] && !read[i] && (f->loop_of[i] != RP_NONE || node->code == RP_OP_BROADCAST)) {
+        if (!ends[i] && !read[i] &&
+            (f->loop_of[i] != RP_NONE || node->code == RP_OP_BROADCAST ||
+             node->code == RP_OP_IOTA)) {
             node->skip = true;
             node->nin = 0;
             continue;
@@ -452,6 +619,14 @@ static void leave_out(struct fusion_ctx *f, const bool *ends)
         for (uint32_t k = 0; k < node->nin; k++)
             read[node->in[k]] = true;
     }
+}
+
+static void count_uses(struct fusion_ctx *f)
+{
+    f->uses[f->g->root]++;
+    for (uint32_t i = 0; i < f->g->n; i++)
+        for (uint32_t k = 0; k < f->g->nodes[i].nin && !f->g->nodes[i].skip; k++)
+            f->uses[f->g->nodes[i].in[k]]++;
 }
 
 /* Lists the members of each loop, in order. */
@@ -480,9 +655,11 @@ static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct 
     f.first = calloc(g->n, sizeof *f.first);
     f.next = calloc(g->n, sizeof *f.next);
     f.input = calloc(g->n, sizeof *f.input);
-    if (!reg_of || !ends || !f.loop_of || !f.outside || !f.first || !f.next || !f.input)
+    f.uses = calloc(g->n, sizeof *f.uses);
+    if (!reg_of || !ends || !f.loop_of || !f.outside || !f.first || !f.next || !f.input || !f.uses)
         code = rp_err_nomem(err, "planning");
     if (code == RP_OK) {
+        count_uses(&f);
         form_cluster(&f);
         list_members(&f);
         for (uint32_t i = g->n; i-- > 0 && code == RP_OK;) { /* from the end: operands stay as they
@@ -501,7 +678,14 @@ static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct 
     free(f.first);
     free(f.next);
     free(f.input);
+    free(f.uses);
     return code;
+}
+
+enum rp_code rp_loops_form_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+{
+    RP_TRY(form_graph(plan, g, err));
+    return rp_plan_lifetimes(plan, g, err);
 }
 
 enum rp_code rp_loops_form(struct rp_plan *plan, struct rp_err *err)
@@ -511,8 +695,7 @@ enum rp_code rp_loops_form(struct rp_plan *plan, struct rp_err *err)
 
         if (!g->n || !g->nodes[0].kernel)
             continue; /* never called */
-        RP_TRY(form_graph(plan, g, err));
-        RP_TRY(rp_plan_lifetimes(plan, g, err));
+        RP_TRY(rp_loops_form_graph(plan, g, err));
     }
     return RP_OK;
 }

@@ -5,8 +5,10 @@
  *
  *   exp    2^n * e^r, |r| <= ln(2) / 2, a polynomial of degree 6
  *   log    exponent * ln(2) + a polynomial of the mantissa in [sqrt(1/2), sqrt(2)]
- *   tanh   x * P(x^2) / Q(x^2), clamped where f32 cannot tell it from 1
+ *   tanh   x * P(x^2) / Q(x^2), clamped where f32 cannot tell it from 1; erf the same
+ *   erf_inv  x * P(-log(1 - x^2)), two polynomials (Giles)
  */
+#include "base/threads.h"
 #include "exec/eval/lanes.h"
 #include "exec/fast/kernels.h"
 #include "program/opcodes.h"
@@ -93,6 +95,77 @@ static inline float fast_tanh(float x)
     return x != x ? x : (x < 4e-4f && x > -4e-4f) ? x : p;
 }
 
+static inline float fast_log1p(float x)
+{
+    float u = 1 + x, y = fast_log(u) * (x / (u - 1)); /* makes up for the rounding of u */
+    float tiny = x * (1 - 0.5f * x);                  /* subnormals become zero */
+
+    return u == 1 ? tiny : x < INFINITY ? y : x;
+}
+
+static inline float fast_erf(float x)
+{
+    float c = x < -4.0f ? -4.0f : x > 4.0f ? 4.0f : x, s = c * c;
+    float p = -2.72614225801306e-10f, q = -1.45660718464996e-05f;
+
+    p = p * s + 2.77068142495902e-08f;
+    p = p * s - 2.10102402082508e-06f;
+    p = p * s - 5.69250639462346e-05f;
+    p = p * s - 7.34990630326855e-04f;
+    p = p * s - 2.95459980854025e-03f;
+    p = p * s - 1.60960333262415e-02f;
+    q = q * s - 2.13374055278905e-04f;
+    q = q * s - 1.68282697438203e-03f;
+    q = q * s - 7.37332916720468e-03f;
+    q = q * s - 1.42647390514189e-02f;
+    return x != x ? x : c * (p / q); /* not c * p first: it would be subnormal where erf is not */
+}
+
+/* In one polynomial of 1 / x^2 each on [1, 2] and above (Cephes). */
+static inline float fast_erfc(float x)
+{
+    static const float low[9] = {
+        2.326819970068386e-2f,  -1.387039388740657e-1f, 3.687424674597105e-1f,
+        -5.824733027278666e-1f, 6.210004621745983e-1f,  -4.944515323274145e-1f,
+        3.404879937665872e-1f,  -2.741127028184656e-1f, 5.638259427386472e-1f};
+    static const float high[9] = {0,
+                                  -1.047766399936249e+1f,
+                                  1.297719955372516e+1f,
+                                  -7.495518717768503e+0f,
+                                  2.921019019210786e+0f,
+                                  -1.015265279202700e+0f,
+                                  4.218463358204948e-1f,
+                                  -2.820767439740514e-1f,
+                                  5.641895067754075e-1f};
+    float a = fabsf(x), q = 1 / (a > 1 ? a : 1), y = q * q, p, tail;
+    bool is_low = a < 2;
+
+    p = is_low ? low[0] : high[0];
+    for (int i = 1; i < 9; i++)
+        p = p * y + (is_low ? low[i] : high[i]);
+    tail = fast_exp(-a * a) * q * p;
+    tail = x < 0 ? 2 - tail : tail;
+    return a > 1 ? tail : 1 - fast_erf(x);
+}
+
+static inline float fast_erf_inv(float x)
+{
+    static const float near[9] = {2.81022636e-08f,  3.43273939e-07f, -3.5233877e-06f,
+                                  -4.39150654e-06f, 2.1858087e-04f,  -1.25372503e-03f,
+                                  -4.17768164e-03f, 2.46640727e-01f, 1.50140941f};
+    static const float far[9] = {-2.00214257e-04f, 1.00950558e-04f, 1.34934322e-03f,
+                                 -3.67342844e-03f, 5.73950773e-03f, -7.6224613e-03f,
+                                 9.43887047e-03f,  1.00167406f,     2.83297682f};
+    float w = -fast_log((1 - x) * (1 + x)), p, y;
+    bool is_near = w < 5;
+
+    y = is_near ? w - 2.5f : sqrtf(w) - 3;
+    p = is_near ? near[0] : far[0];
+    for (int i = 1; i < 9; i++)
+        p = p * y + (is_near ? near[i] : far[i]);
+    return x == 1 || x == -1 ? x * INFINITY : p * x;
+}
+
 #define LANE(name, expr)                                                                       \
     RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
                                const void *b, const void *c)                                   \
@@ -113,6 +186,10 @@ LANE(lane_exp, fast_exp(x))
 LANE(lane_log, fast_log(x))
 LANE(lane_tanh, fast_tanh(x))
 LANE(lane_logistic, 1.0f / (1.0f + fast_exp(-x)))
+LANE(lane_log1p, fast_log1p(x))
+LANE(lane_erf, fast_erf(x))
+LANE(lane_erfc, fast_erfc(x))
+LANE(lane_erf_inv, fast_erf_inv(x))
 
 bool rp_fast_lane(unsigned opcode, struct rp_lane *lane)
 {
@@ -120,6 +197,8 @@ bool rp_fast_lane(unsigned opcode, struct rp_lane *lane)
                      : opcode == RP_OP_LOG      ? lane_log
                      : opcode == RP_OP_TANH     ? lane_tanh
                      : opcode == RP_OP_LOGISTIC ? lane_logistic
+                     : opcode == RP_OP_LOG1P    ? lane_log1p
+                     : opcode == RP_OP_ERF      ? lane_erf
                                                 : NULL;
 
     if (!fn || lane->from == RP_ELEM_F64 || rp_elem_is_complex(lane->from))
@@ -129,4 +208,55 @@ bool rp_fast_lane(unsigned opcode, struct rp_lane *lane)
     else
         lane->fn = fn;
     return true;
+}
+
+/* ---- functions without an opcode ---- */
+
+#define SPECIAL_JOB 16384 /* elements */
+
+struct special_run {
+    const struct rp_tensor *in;
+    struct rp_tensor *out;
+    rp_lane_fn *fn;
+};
+
+static enum rp_code special_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct special_run *r = user;
+    size_t at = job * SPECIAL_JOB, n = r->in->n - at < SPECIAL_JOB ? r->in->n - at : SPECIAL_JOB;
+
+    (void)err;
+    r->fn(NULL, n, r->out->data + 4 * at, r->in->data + 4 * at, NULL, NULL);
+    return RP_OK;
+}
+
+static rp_lane_fn *special_lane(const char *name)
+{
+    static const struct {
+        const char *name;
+        rp_lane_fn *fn;
+    } lanes[] = {{"chlo.erf", lane_erf}, {"chlo.erfc", lane_erfc}, {"chlo.erf_inv", lane_erf_inv}};
+
+    for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++)
+        if (!strcmp(name, lanes[i].name))
+            return lanes[i].fn;
+    return NULL;
+}
+
+enum rp_code rp_fast_special(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    struct special_run r = {.in = in[0], .fn = special_lane(node->opcode)};
+    size_t jobs = (in[0]->n + SPECIAL_JOB - 1) / SPECIAL_JOB;
+
+    if (!r.fn || in[0]->elem != RP_ELEM_F32 || node->shape->elem != RP_ELEM_F32)
+        return e->plan->reference[RP_OP_FOREIGN]->run(e, node, in, out, err);
+    RP_TRY(rp_node_result(node, out, err));
+    r.out = *out;
+    if (e->pool && jobs > 1)
+        return rp_pool_each(e->pool, jobs, special_job, &r, err);
+    for (size_t i = 0; i < jobs; i++)
+        RP_TRY(special_job(&r, i, err));
+    return RP_OK;
 }

@@ -8,6 +8,7 @@
 #include "exec/fast/kernels.h"
 
 #include "base/hash.h"
+#include "exec/ref/reduce.h"
 #include "program/opcodes.h"
 #include "program/structure.h"
 
@@ -33,11 +34,31 @@ static bool is_read_in_place(const struct rp_node *node)
            node->code == RP_OP_IOTA;
 }
 
+/* A reduction by one operation: what it calls is that. 0: another node. */
+static unsigned reduced_by(const struct rp_node *node)
+{
+    const struct rp_reduce *a = node->attrs;
+
+    if (node->code != RP_OP_REDUCE || !node->kernel || node->run != node->kernel->run || a->k != 1)
+        return 0;
+    switch (a->tape->simple) { /* those that are the same in either order */
+    case RP_OP_ADD:
+    case RP_OP_MULTIPLY:
+    case RP_OP_MAXIMUM:
+    case RP_OP_MINIMUM:
+    case RP_OP_AND:
+    case RP_OP_OR:
+        return a->tape->simple;
+    default:
+        return 0;
+    }
+}
+
 /* Operations whose result is given by operands, shape and attributes, and that have no effect. */
 static bool is_pure(const struct rp_node *node)
 {
-    if (node->skip || node->ncalled || node->shape->dynamic || node->shape->nparts ||
-        !node->kernel || node->run != node->kernel->run)
+    if (node->skip || (node->ncalled && !reduced_by(node)) || node->shape->dynamic ||
+        node->shape->nparts || !node->kernel || node->run != node->kernel->run)
         return false;
     switch (node->code) {
     case RP_OP_SLICE:
@@ -49,6 +70,7 @@ static bool is_pure(const struct rp_node *node)
     case RP_OP_REVERSE:
     case RP_OP_BROADCAST:
     case RP_OP_IOTA:
+    case RP_OP_REDUCE:
         return true;
     case RP_OP_CONSTANT:
         return node->attrs && node->shape->n <= MOST_CONSTANT / 16;
@@ -69,7 +91,8 @@ static uint64_t node_hash(const struct merge_ctx *c, const struct rp_node *node)
     const struct rp_tensor *constant = constant_of(node);
     uint32_t n;
     const struct rp_attr *attr = rp_op_attrs(c->plan->program, node->op, &n);
-    uint64_t h = rp_hash_join(node->code, s->elem), attrs = 0;
+    uint64_t h = rp_hash_join(node->code + (uint64_t)reduced_by(node) * RP_OP_COUNT, s->elem);
+    uint64_t attrs = 0;
 
     for (; n; n--, attr++) {
         if (!rp_attr_counts(c->plan->program, node->op, attr) || attr->key == RP_ATTR_ROOT)
@@ -106,8 +129,8 @@ static bool is_same(const struct merge_ctx *c, const struct rp_node *x, const st
 {
     const struct rp_tensor *p = constant_of(x), *q = constant_of(y);
 
-    if (x->code != y->code || x->nin != y->nin || x->kernel != y->kernel ||
-        !is_same_shape(x->shape, y->shape))
+    if (x->code != y->code || x->nin != y->nin || reduced_by(x) != reduced_by(y) ||
+        x->kernel != y->kernel || !is_same_shape(x->shape, y->shape))
         return false;
     for (uint32_t i = 0; i < x->nin; i++)
         if (c->equal[x->in[i]] != c->equal[y->in[i]] ||

@@ -266,6 +266,28 @@ static enum rp_code gather_dims(const struct rp_reduce *a, const struct rp_tenso
     return rp_tensor_transpose(t, perm, out, err);
 }
 
+float rp_fast_row(unsigned opcode, const float *in, size_t n, float init)
+{
+    struct work w;
+
+    return choose_reduction(opcode, &w) ? w.row((const any *)in, n, init) : init;
+}
+
+enum rp_code rp_fast_lines(const struct rp_reduce *a, struct rp_tensor *t, struct rp_tensor **out,
+                           size_t *n, size_t *length, struct rp_err *err)
+{
+    struct work w;
+    enum rp_code code = RP_OK;
+
+    if (reduce_split(a, t, &w) && w.inner == 1)
+        *out = rp_tensor_keep(t);
+    else
+        code = gather_dims(a, t, out, &w, err);
+    *n = w.outer;
+    *length = w.red;
+    return code;
+}
+
 bool rp_fast_reduce_takes_unaligned(const struct rp_graph *g, const struct rp_node *node)
 {
     const struct rp_reduce *a = node->attrs;
@@ -287,23 +309,27 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
         rp_reduce_is_rounded(a->tape, a->tape->regs[0].elem) ||
         (in[0]->elem != RP_ELEM_F32 && !rp_elem_is_small_float(in[0]->elem)))
         return rp_reduce_run(e, node, in, out, err);
-    code = rp_tensor_wide(in[0], &wide, err);
-    if (code == RP_OK)
+    code = in[0]->elem == RP_ELEM_F32 ? RP_OK : rp_tensor_wide(in[0], &wide, err);
+    if (code == RP_OK && in[1]->elem != RP_ELEM_F32)
         code = rp_tensor_wide(in[1], &init, err);
-    if (code == RP_OK && !reduce_split(a, wide, &w))
-        code = gather_dims(a, wide, &turned, &w, err);
+    if (code == RP_OK && !reduce_split(a, wide ? wide : in[0], &w))
+        code = gather_dims(a, wide ? wide : in[0], &turned, &w, err);
     if (code == RP_OK)
         code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);
     if (code == RP_OK && w.outer * w.inner != to->n)
         code = rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
     if (code == RP_OK) {
-        w.in = (const any *)(void *)(turned ? turned : wide)->data;
+        w.in = (const any *)(void *)(turned ? turned : wide ? wide : in[0])->data;
         w.out = (float *)(void *)to->data;
-        memcpy(&w.init, init->data, sizeof w.init);
+        memcpy(&w.init, (init ? init : in[1])->data, sizeof w.init);
         code = reduce_spread(&w, e->pool, err);
     }
-    if (code == RP_OK)
+    if (code == RP_OK && node->shape->elem == RP_ELEM_F32) {
+        *out = to;
+        to = NULL;
+    } else if (code == RP_OK) {
         code = rp_tensor_as(to, node->shape->elem, out, err);
+    }
     rp_tensor_drop(wide);
     rp_tensor_drop(turned);
     rp_tensor_drop(init);

@@ -283,6 +283,10 @@ enum rp_code rp_pjrt_compile(struct rp_pjrt_client *c, const struct rp_pjrt_sour
     RP_TRY(count_outputs(c, err));
     c->narguments = source->narguments;
     c->donated = source->donated;
+    c->partitions = source->partitions ? source->partitions : 1;
+    c->results = source->results;
+    if (c->partitions > 1 && !source->optimized && rp_pjrt_find_shards(c, NULL) != RP_OK)
+        rp_pjrt_shards_release(&c->shards); /* then arrays go as they are, and XLA judges */
     return make_lists(c, err);
 }
 
@@ -302,6 +306,10 @@ void rp_pjrt_close(struct rp_pjrt_client *c)
     free(c->argument_lists);
     free(c->output_lists);
     free(c->events);
+    for (size_t i = 0; c->blocks && i < c->ndevices * c->narguments; i++)
+        rp_tensor_drop(c->blocks[i]);
+    rp_pjrt_shards_release(&c->shards);
+    free(c->blocks);
     free(c->kept);
     memset(c, 0, sizeof *c);
 }

@@ -9,7 +9,9 @@
  * Several partitions or replicas run on as many devices; their lists of arrays follow each other,
  * device by device.
  */
+#include "base/arena.h"
 #include "base/vec.h"
+#include "exec/data/signature.h"
 #include "exec/data/tensor.h"
 #include "exec/pjrt/api.h"
 
@@ -22,13 +24,20 @@ struct rp_pjrt_source {
     const char *format;  /* "hlo": an HloModuleProto; "mlir" */
     const void *options; /* CompileOptionsProto; NULL: made of what follows */
     size_t noptions;
-    bool as_jax;                   /* with the flags that JAX sets and nobody else did */
-    unsigned replicas, partitions; /* 0: 1 */
-    bool optimized;                /* the module was scheduled: only the backend is to run */
-    bool shardy;                   /* partitioned by shardings of that kind */
-    bool tupled;                   /* the one parameter is a tuple of the arguments */
-    size_t narguments;             /* of one device */
-    const uint8_t *donated;        /* narguments flags, or NULL */
+    bool as_jax;                        /* with the flags that JAX sets and nobody else did */
+    unsigned replicas, partitions;      /* 0: 1 */
+    bool optimized;                     /* the module was scheduled: only the backend is to run */
+    bool shardy;                        /* partitioned by shardings of that kind */
+    bool tupled;                        /* the one parameter is a tuple of the arguments */
+    size_t narguments;                  /* of one device */
+    const uint8_t *donated;             /* narguments flags, or NULL */
+    const struct rp_signature *results; /* whole arrays, before they are split; or NULL */
+};
+
+/* How XLA splits the arrays of a program that it partitions; empty: it does not. */
+struct rp_pjrt_shards {
+    struct rp_arena arena;
+    RP_VEC(struct rp_sharding) in, out; /* of arguments and outputs */
 };
 
 struct rp_pjrt_client {
@@ -49,6 +58,10 @@ struct rp_pjrt_client {
     int64_t *kept; /* arguments that are not donated */
     size_t nkept;
     struct rp_tensor *const *hosts; /* what was uploaded: donated arguments are sent again */
+    unsigned partitions;            /* of one replica; at least 1 */
+    struct rp_pjrt_shards shards;
+    struct rp_tensor **blocks; /* ndevices * narguments that were cut, or NULL */
+    const struct rp_signature *results;
     uint32_t launch;
 };
 
@@ -66,6 +79,19 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
 enum rp_code rp_pjrt_fetch(struct rp_pjrt_client *c, struct rp_tensor **outputs,
                            struct rp_err *err);
 void rp_pjrt_close(struct rp_pjrt_client *c);
+
+/* ---- programs that XLA partitions: the caller has whole arrays, each device a block ---- */
+
+enum rp_code rp_pjrt_find_shards(struct rp_pjrt_client *c, struct rp_err *err);
+/* Of a compiled HloModuleProto; added to what is there. */
+enum rp_code rp_pjrt_read_shards(const void *module, size_t n, struct rp_pjrt_shards *out,
+                                 struct rp_err *err);
+void rp_pjrt_shards_release(struct rp_pjrt_shards *s);
+/* Sets c->hosts: the blocks of the arguments, or the arguments themselves. */
+enum rp_code rp_pjrt_split(struct rp_pjrt_client *c, struct rp_tensor *const *arguments,
+                           struct rp_err *err);
+/* Blocks of outputs become whole arrays, in place. */
+enum rp_code rp_pjrt_join(struct rp_pjrt_client *c, struct rp_tensor **outputs, struct rp_err *err);
 
 /* The options of a compilation, as CompileOptionsProto; the writer holds them. */
 struct rp_proto_writer;

@@ -21,6 +21,8 @@ struct pjrt_exe {
     /* for the worker; in a child these are its own */
     struct rp_pjrt_module module;
     struct rp_pjrt_source source;
+    struct rp_arena arena; /* of the signature */
+    struct rp_signature signature;
     struct rp_proto_writer compile_options;
     struct rp_pjrt_client client;
     struct rp_device_marks marks;
@@ -191,6 +193,10 @@ static enum rp_code pjrt_prepare(struct rp_worker_exe *exe, struct rp_err *err)
     source->optimized = x->module.scheduled;
     source->shardy = x->module.shardy;
     count_devices(source, program->program, exe->options->partitions);
+    if (program->program && source->partitions > 1) {
+        RP_TRY(rp_signature_find(program->program, &x->arena, &x->signature, err));
+        source->results = &x->signature;
+    }
     return prepare_options(x, err);
 }
 
@@ -199,6 +205,7 @@ static void pjrt_release(struct rp_worker_exe *exe)
     struct pjrt_exe *x = (struct pjrt_exe *)exe;
 
     rp_pjrt_module_release(&x->module);
+    rp_arena_release(&x->arena);
     rp_proto_writer_release(&x->compile_options);
 }
 

@@ -103,12 +103,13 @@ enum rp_code rp_pjrt_upload(struct rp_pjrt_client *c, struct rp_tensor *const *a
                             struct rp_err *err)
 {
     size_t n = c->ndevices * c->narguments, sent = 0;
-    void **done = calloc(n + 1, sizeof *done);
     enum rp_code code = RP_OK, waited;
+    void **done;
 
+    RP_TRY(rp_pjrt_split(c, arguments, err));
+    done = calloc(n + 1, sizeof *done);
     if (!done)
         return rp_err_nomem(err, "sending arguments");
-    c->hosts = arguments;
     for (; sent < n && code == RP_OK; sent++) { /* all at once, so that transfers overlap */
         rp_pjrt_drop(&c->pjrt, RP_PJRT_BUFFER_DESTROY, c->arguments[sent]);
         c->arguments[sent] = NULL;
@@ -264,6 +265,8 @@ enum rp_code rp_pjrt_fetch(struct rp_pjrt_client *c, struct rp_tensor **outputs,
         if (code != RP_OK)
             rp_err_prefix(err, code, "output %zu", i % c->noutputs);
     }
+    if (code == RP_OK)
+        code = rp_pjrt_join(c, outputs, err);
     for (size_t i = 0; code != RP_OK && i < n; i++) {
         rp_tensor_drop(outputs[i]);
         outputs[i] = NULL;

@@ -71,6 +71,9 @@ static enum rp_code collective_prepare(struct rp_plan *plan, struct rp_node *nod
     for (uint32_t i = 0; i < node->nin && c->dim >= 0; i++)
         if (c->dim >= (int64_t)rp_node_operand(plan, node, i)->rank)
             return rp_node_error(node, RP_FORMAT, err, "dimension out of range");
+    if (c->dim < 0 && (node->code == RP_OP_ALL_GATHER || node->code == RP_OP_ALL_GATHER_START ||
+                       node->code == RP_OP_REDUCE_SCATTER))
+        return rp_node_error(node, RP_FORMAT, err, "no dimension is given");
     return RP_OK;
 }
 
@@ -92,7 +95,7 @@ static enum rp_code find_group(const struct rp_eval *e, const struct rp_node *no
         for (size_t i = c->groups.begin[k]; i < c->groups.begin[k + 1]; i++)
             here |= c->groups.ids[i] == (int64_t)e->partition;
         for (size_t i = c->groups.begin[k]; here && i < c->groups.begin[k + 1]; i++) {
-            if (c->groups.ids[i] >= (int64_t)all || g->n == 4096)
+            if (c->groups.ids[i] < 0 || c->groups.ids[i] >= (int64_t)all || g->n == 4096)
                 return rp_node_error(node, RP_FORMAT, err,
                                      "the replica groups name partition %lld of %u; set their "
                                      "number with --partitions",
@@ -169,20 +172,47 @@ static enum rp_code group_reduce(struct rp_tensor *const *of, unsigned n, int64_
     return RP_OK;
 }
 
-static enum rp_code collective_permute(const struct collective *c, unsigned me,
+static enum rp_code collective_permute(const struct rp_eval *e, const struct rp_node *node,
                                        struct rp_tensor *const *all, size_t operand,
                                        struct rp_tensor **out, struct rp_err *err)
 {
-    const struct rp_tensor *like = all[me]->parts[operand];
+    const struct collective *c = node->attrs;
+    const struct rp_tensor *like = all[e->partition]->parts[operand];
+    unsigned n = rp_mesh_size(e->mesh);
 
-    for (size_t k = 0; k < c->groups.ngroups; k++)
-        if (c->groups.begin[k + 1] - c->groups.begin[k] == 2 &&
-            c->groups.ids[c->groups.begin[k] + 1] == (int64_t)me) {
-            *out = rp_tensor_keep(all[c->groups.ids[c->groups.begin[k]]]->parts[operand]);
-            return RP_OK;
-        }
+    for (size_t k = 0; k < c->groups.ngroups; k++) {
+        const int64_t *pair = c->groups.ids + c->groups.begin[k];
+
+        if (c->groups.begin[k + 1] - c->groups.begin[k] != 2 || pair[1] != (int64_t)e->partition)
+            continue;
+        if (pair[0] < 0 || pair[0] >= (int64_t)n || operand >= all[pair[0]]->nparts)
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "source_target_pairs name partition %lld of %u; set their number "
+                                 "with --partitions",
+                                 (long long)pair[0], n);
+        *out = rp_tensor_keep(all[pair[0]]->parts[operand]);
+        return RP_OK;
+    }
     RP_TRY(rp_tensor_new(like->elem, like->dims, like->rank, out, err)); /* no sender: zeros */
     memset((*out)->data, 0, rp_tensor_bytes(*out));
+    return RP_OK;
+}
+
+/* An operand of a member of the group: of the same type and dimensions as this partition's. A
+   malformed program may meet in different operations. */
+static enum rp_code member_operand(const struct rp_node *node, struct rp_tensor *const *all,
+                                   unsigned member, size_t operand, unsigned me,
+                                   struct rp_tensor **out, struct rp_err *err)
+{
+    const struct rp_tensor *mine = all[me]->parts[operand], *of;
+
+    *out = operand < all[member]->nparts ? all[member]->parts[operand] : NULL;
+    of = *out;
+    if (!of || all[member]->nparts != all[me]->nparts || of->elem != mine->elem ||
+        of->rank != mine->rank || memcmp(of->dims, mine->dims, of->rank * sizeof *of->dims) != 0)
+        return rp_node_error(node, RP_FORMAT, err,
+                             "operand %zu of partition %u has another shape than here", operand,
+                             member);
     return RP_OK;
 }
 
@@ -199,8 +229,12 @@ static enum rp_code collective_result(const struct rp_eval *e, const struct rp_n
         return of ? rp_err_set(err, RP_BUG, "empty replica group")
                   : rp_err_nomem(err, "communicating");
     }
-    for (unsigned k = 0; k < g->n; k++)
-        of[k] = all[g->member[k]]->parts[operand];
+    for (unsigned k = 0; k < g->n && code == RP_OK; k++)
+        code = member_operand(node, all, g->member[k], operand, e->partition, &of[k], err);
+    if (code != RP_OK) {
+        free(of);
+        return code;
+    }
     switch (node->code) {
     case RP_OP_ALL_REDUCE:
     case RP_OP_ALL_REDUCE_START:
@@ -227,7 +261,7 @@ static enum rp_code collective_result(const struct rp_eval *e, const struct rp_n
             *out = rp_tensor_keep(all[g->member[operand]]->parts[g->mine]);
         break;
     default:
-        code = collective_permute(c, e->partition, all, operand, out, err);
+        code = collective_permute(e, node, all, operand, out, err);
     }
     free(of);
     return code;

@@ -16,13 +16,36 @@
 
 #include <string.h>
 
+static bool is_permutation(int64_t a, int64_t b, const int64_t *spatial, size_t n)
+{
+    uint64_t seen = 0;
+
+    for (size_t i = 0; i < n + 2; i++) {
+        int64_t d = i == 0 ? a : i == 1 ? b : spatial[i - 2];
+
+        if (d >= 0 && d < (int64_t)n + 2)
+            seen |= UINT64_C(1) << d;
+    }
+    return seen == (UINT64_C(1) << (n + 2)) - 1;
+}
+
+/* Each side has every one of its dimensions once. */
+static bool labels_are_sound(const struct rp_conv_dims *d)
+{
+    return d->nspatial <= RP_WINDOW_DIMS &&
+           is_permutation(d->input_batch, d->input_feature, d->input_spatial, d->nspatial) &&
+           is_permutation(d->kernel_input, d->kernel_output, d->kernel_spatial, d->nspatial) &&
+           is_permutation(d->output_batch, d->output_feature, d->output_spatial, d->nspatial);
+}
+
 enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, struct rp_conv *c,
                           struct rp_err *err)
 {
     const struct rp_attr *window = rp_node_attr(plan, node, RP_ATTR_WINDOW);
 
     memset(&c->window, 0, sizeof c->window);
-    if (!rp_attr_conv_dims(rp_node_attr(plan, node, RP_ATTR_DIM_LABELS), &c->dims))
+    if (!rp_attr_conv_dims(rp_node_attr(plan, node, RP_ATTR_DIM_LABELS), &c->dims) ||
+        !labels_are_sound(&c->dims))
         return rp_node_error(node, RP_FORMAT, err, "missing or malformed dim_labels");
     if (window && !rp_attr_window(window, &c->window))
         return rp_node_error(node, RP_FORMAT, err, "malformed window");
@@ -54,10 +77,15 @@ static enum rp_code conv_check(const struct rp_conv *c, const struct rp_node *no
         batch % c->batch_groups || outputs % c->batch_groups ||
         out->dims[c->dims.output_batch] != batch / c->batch_groups)
         return rp_node_error(node, RP_FORMAT, err, "features, batch and group counts do not match");
-    for (size_t k = 0; k < c->dims.nspatial; k++)
+    for (size_t k = 0; k < c->dims.nspatial; k++) {
         if (c->window.dim[k].size != kernel->dims[c->dims.kernel_spatial[k]])
             return rp_node_error(node, RP_FORMAT, err,
                                  "the window does not have the size of the kernel");
+        if (rp_window_result(&c->window.dim[k], in->dims[c->dims.input_spatial[k]]) !=
+            out->dims[c->dims.output_spatial[k]])
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "the result does not have the size that the window gives");
+    }
     return RP_OK;
 }
 

@@ -199,8 +199,7 @@ static enum rp_code topk(struct rp_eval *e, const struct rp_node *node, struct r
 {
     const struct rp_value_shape *shape = rp_custom_shape(node);
 
-    (void)e;
-    return rp_topk_run(in[0], (size_t)shape->dims[shape->rank - 1], true,
+    return rp_topk_run(e, in[0], (size_t)shape->dims[shape->rank - 1], true,
                        node->shape->parts[1]->elem, out, err);
 }
 
@@ -317,12 +316,12 @@ static const struct rp_custom_target *find_target(const struct rp_custom_target 
 static enum rp_code custom_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const struct rp_custom_target *const tables[] = {
-        rp_custom_shards,   marks,
-        rp_custom_products, rp_custom_convolutions,
-        rp_custom_factors,  rp_custom_sorts,
-        rp_custom_spectra,  rp_custom_lapack,
-        rp_custom_sparse,   rp_custom_attention,
-        rp_custom_norms};
+        rp_custom_shards,      marks,
+        rp_custom_products,    rp_custom_convolutions,
+        rp_custom_factors,     rp_custom_sorts,
+        rp_custom_tridiagonal, rp_custom_spectra,
+        rp_custom_lapack,      rp_custom_sparse,
+        rp_custom_attention,   rp_custom_norms};
     const struct rp_custom_target *target = NULL;
     size_t n;
     const char *name = rp_custom_name(plan, node, &n);

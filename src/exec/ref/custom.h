@@ -16,6 +16,7 @@ extern const struct rp_custom_target rp_custom_products[];
 extern const struct rp_custom_target rp_custom_convolutions[];
 extern const struct rp_custom_target rp_custom_factors[];
 extern const struct rp_custom_target rp_custom_spectra[];
+extern const struct rp_custom_target rp_custom_tridiagonal[];
 extern const struct rp_custom_target rp_custom_lapack[]; /* any other of LAPACK's */
 extern const struct rp_custom_target rp_custom_norms[];
 extern const struct rp_custom_target rp_custom_sorts[];

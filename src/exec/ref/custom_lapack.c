@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Custom calls that JAX makes to LAPACK, run by a library (lapack.h): singular values, eigenvalues,
- * Schur and Hessenberg forms, three diagonals, QR with pivots. Two forms are known: the typed one,
- * "lapack_sgesdd_ffi", with letters in its configuration, and the older "lapack_sgesdd", with
- * integers as its first operands. What JAX gives to cuSOLVER, hipSOLVER and MAGMA runs here as well
+ * Schur and Hessenberg forms, reduction to three diagonals, QR with pivots. Two forms are known:
+ * the typed one, "lapack_sgesdd_ffi", with letters in its configuration, and the older
+ * "lapack_sgesdd", with integers as its first operands. What JAX gives to cuSOLVER, hipSOLVER and
+ * MAGMA runs here as well
  * ("cusolver_gesvdj_ffi"); signs of vectors may differ from theirs. Arrays here are row-major,
  * LAPACK's are column-major: every matrix of a batch is transposed into a block and back.
  */
@@ -349,17 +350,6 @@ static void syevd(struct call *c)
            rwork ? &reals : NULL, iwork, &integers, &c->info);
 }
 
-/* JAX gives the lower diagonal with a number before it that is not used. */
-static void gtsv(struct call *c)
-{
-    int64_t ldb = at_least_one(c->m);
-
-    for (size_t i = 0; i < 4; i++)
-        take(c, "ldub"[i], i);
-    INVOKE(c, &c->m, &c->n, (char *)data(c, 'l') + unit_of(c), data(c, 'd'), data(c, 'u'),
-           data(c, 'b'), &ldb, &c->info);
-}
-
 static void geqp3(struct call *c)
 {
     int64_t lda = at_least_one(c->m), *pivots = scratch(c, c->n, 8);
@@ -442,15 +432,6 @@ static void gpu_geev(struct call *c)
     }
 }
 
-static void gpu_gtsv(struct call *c)
-{
-    int64_t ldb = at_least_one(c->m);
-
-    take(c, 'b', 3);
-    INVOKE(c, &c->m, &c->n, (char *)c->operand[0].data + unit_of(c), c->operand[1].data,
-           c->operand[2].data, data(c, 'b'), &ldb, &c->info);
-}
-
 #define ALL(shapes)                    \
     {                                  \
         shapes, shapes, shapes, shapes \
@@ -482,7 +463,6 @@ static const struct routine routines[] = {
     {"hetrd", "aTnn", ALL("aTnn dRn eRp tTp iI"), sytrd, 0, {NULL, NULL}},
     {"syevd", "aTnn", ALL("aTnn wRn iI"), syevd, 0, {NULL, NULL}},
     {"heevd", "aTnn", ALL("aTnn wRn iI"), syevd, 0, {NULL, NULL}},
-    {"gtsv", "lTm dTm uTm bTmn", TYPED("lTm dTm uTm bTmn iI"), gtsv, 3, {NULL, NULL}},
     {"geqp3", "aTmn pIn", TYPED("aTmn pIn tTk"), geqp3, 0, {NULL, NULL}},
     {"ormqr", "aT** tT* cTmn", TYPED("cTmn"), ormqr, 2, {NULL, NULL}},
     {"unmqr", "aT** tT* cTmn", TYPED("cTmn"), ormqr, 2, {NULL, NULL}},
@@ -513,9 +493,6 @@ static const struct routine gpu_routines[] = {
      {"geev", "geev"}},
     {"hybrid_eig_comp", "aTnn", {NULL, "wCn lCnn rCnn iI", NULL, NULL}, geev, 0, {"geev", "geev"}},
     {"hybrid_geqp3", "aTmn pIn", TYPED("aTmn pIn tTk"), geqp3, 0, {"geqp3", "geqp3"}},
-    {"sparse_gtsv2", "lTm dTm uTm bTmn", TYPED("bTmn"), gpu_gtsv, 3, {"gtsv", "gtsv"}},
-    {"sparse_gtsv2_f32", "lTm dTm uTm bTmn", TYPED("bTmn"), gpu_gtsv, 3, {"gtsv", "gtsv"}},
-    {"sparse_gtsv2_f64", "lTm dTm uTm bTmn", TYPED("bTmn"), gpu_gtsv, 3, {"gtsv", "gtsv"}},
 };
 
 /* ---- blocks ---- */
@@ -534,7 +511,8 @@ static const char *shape_entry(const char *shapes, size_t i)
 {
     for (; shapes && i; i--) {
         shapes = strchr(shapes, ' ');
-        shapes += shapes != NULL;
+        if (shapes)
+            shapes++;
     }
     return shapes;
 }
@@ -851,7 +829,6 @@ enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struc
         {prefix "solver_gee*", rp_lapack_prepare, lapack_run},   \
         {prefix "solver_sytrd*", rp_lapack_prepare, lapack_run}, \
         {prefix "solver_ormqr*", rp_lapack_prepare, lapack_run}, \
-        {prefix "sparse_gtsv2*", rp_lapack_prepare, lapack_run}, \
     {                                                            \
         prefix "hybrid_*", rp_lapack_prepare, lapack_run         \
     }

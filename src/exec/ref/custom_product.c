@@ -147,6 +147,29 @@ static enum rp_code product_operands(struct rp_plan *plan, struct rp_node *node,
     return RP_OK;
 }
 
+/* What cuBLASLt does after the product, by XLA's name for it; false: it is not known. */
+static bool read_epilogue(const char *name, struct gemm *g, bool *bias)
+{
+    static const struct {
+        const char *name;
+        enum activation activation;
+    } known[] = {{"", NONE}, {"DEFAULT", NONE}, {"RELU", RELU}, {"GELU", GELU}, {"SILU", SILU}};
+    size_t n;
+
+    *bias = !strncmp(name, "BIAS", 4);
+    if (*bias)
+        name += name[4] == '_' ? 5 : 4;
+    n = strlen(name);
+    g->aux = n > 4 && !strcmp(name + n - 4, "_AUX");
+    n -= g->aux ? 4 : 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strlen(known[i].name) == n && !memcmp(name, known[i].name, n)) {
+            g->activation = known[i].activation;
+            return true;
+        }
+    return false;
+}
+
 static enum rp_code product_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct gemm *g = RP_NODE_NEW(plan, struct gemm);
@@ -168,12 +191,8 @@ static enum rp_code product_prepare(struct rp_plan *plan, struct rp_node *node, 
                      rp_config_number(plan, node, "alpha_imag", 0));
     g->beta = rp_config_number(plan, node, "beta", 0);
     rp_config_word(plan, node, "epilogue", epilogue, sizeof epilogue);
-    g->activation = strstr(epilogue, "RELU")   ? RELU
-                    : strstr(epilogue, "GELU") ? GELU
-                    : strstr(epilogue, "SILU") ? SILU
-                                               : NONE;
-    bias = !strncmp(epilogue, "BIAS", 4);
-    g->aux = strstr(epilogue, "AUX") != NULL;
+    if (!read_epilogue(epilogue, g, &bias))
+        return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported fused %s", epilogue);
     g->largest = rp_config_flag(plan, node, "damax_output");
     if ((g->aux || g->largest) && parts < 2)
         return rp_node_error(node, RP_FORMAT, err, "no second result");

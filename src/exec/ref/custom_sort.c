@@ -87,6 +87,8 @@ static enum rp_code prepare_pivots(struct rp_plan *plan, struct rp_node *node, s
     if (!node->nin)
         return rp_node_error(node, RP_FORMAT, err, "no operand");
     in = rp_node_operand(plan, node, 0);
+    if ((!rp_elem_is_signed(in->elem) && !rp_elem_is_unsigned(in->elem)) || in->elem != to->elem)
+        return rp_node_error(node, RP_FORMAT, err, "pivots and permutation are not of one type");
     if (!in->rank || to->rank != in->rank || in->dims[in->rank - 1] > to->dims[to->rank - 1] ||
         (to->n && to->n / (size_t)to->dims[to->rank - 1] * (size_t)in->dims[in->rank - 1] != in->n))
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of the result");

@@ -71,6 +71,10 @@ enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
         counts[1] + counts[3] > rhs->rank)
         return rp_node_error(node, RP_FORMAT, err, "the dimensions do not match");
     d->batch = d->inner = 1;
+    for (size_t i = 0; i < counts[2]; i++)
+        if (contains(lists[0], counts[0], lists[2][i]) ||
+            contains(lists[1], counts[1], lists[3][i]))
+            return rp_node_error(node, RP_FORMAT, err, "a dimension is listed twice");
     for (size_t i = 0; i < counts[0]; i++) {
         if (lhs->dims[lists[0][i]] != rhs->dims[lists[1][i]])
             return rp_node_error(node, RP_FORMAT, err, "contracted dimensions differ");
@@ -174,6 +178,21 @@ static bool wants_tf32(const struct rp_plan *plan, const struct rp_node *node,
            (!algorithm || rp_node_word(plan, node, RP_ATTR_ALGORITHM, "dot_tf32_tf32_f32"));
 }
 
+/* The result is batch, free of the left and free of the right side. */
+static enum rp_code dot_result(const struct rp_dot *d, const struct rp_node *node,
+                               const struct rp_value_shape *const side[2], size_t nbatch,
+                               size_t ninner, struct rp_err *err)
+{
+    int64_t dims[2 * RP_TENSOR_RANK];
+    size_t n = 0;
+
+    for (size_t i = 0; i < side[0]->rank - ninner; i++)
+        dims[n++] = side[0]->dims[d->lhs_perm[i]];
+    for (size_t i = nbatch; i < side[1]->rank - ninner; i++)
+        dims[n++] = side[1]->dims[d->rhs_perm[i]];
+    return rp_node_expect(node, "the result", node->shape, RP_ELEM_INVALID, dims, n, err);
+}
+
 enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const unsigned keys[4] = {RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS,
@@ -192,8 +211,7 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
         RP_TRY(rp_node_ints(plan, node, keys[i], side[i % 2]->rank ? side[i % 2]->rank : 1,
                             &lists[i], &counts[i], err));
     RP_TRY(rp_dot_fill(d, node, side[0], side[1], lists, counts, err));
-    if ((size_t)(d->batch * d->left * d->right) != node->shape->n)
-        return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
+    RP_TRY(dot_result(d, node, side, counts[2], counts[0], err));
     node->attrs = d;
     d->tf32 = wants_tf32(plan, node, d);
     if (d->tf32)

@@ -153,6 +153,7 @@ static bool is_only_checked(const struct rp_plan *plan, const struct rp_node *no
 static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     const struct rp_literal *literal = &plan->program->literals.at[node->value];
+    struct rp_source_line line;
     struct rp_tensor *t;
     enum rp_code code;
 
@@ -162,11 +163,14 @@ static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node,
         return hold_constant(plan, node, err);
     if (is_only_checked(plan, node))
         return RP_OK;
-    if (!rp_literal_known(plan->program, literal))
-        return rp_node_error(
-            node, RP_FORMAT, err,
-            "the file omits its values: use the protobuf of the program, or dump it "
-            "with --xla_dump_large_constants");
+    if (!rp_literal_known(plan->program, literal)) {
+        rp_node_error(node, RP_FORMAT, err,
+                      "the file omits its values: use the protobuf of the program, or dump it "
+                      "with --xla_dump_large_constants");
+        return rp_op_source(plan->program, node->op, &line)
+                   ? rp_err_context(err, RP_FORMAT, "made at %s:%d", line.file, line.line)
+                   : RP_FORMAT;
+    }
     RP_TRY(hold_constant(plan, node, err));
     t = node->attrs;
     code = rp_literal_decode(plan->program, literal, t->data, rp_tensor_bytes(t), err);
@@ -236,6 +240,8 @@ static enum rp_code prepare_map(struct rp_plan *plan, struct rp_node *node, stru
     for (uint32_t i = 0; i < node->nin; i++)
         if (tape->regs[i].elem != rp_node_operand(plan, node, i)->elem)
             return rp_node_error(node, RP_FORMAT, err, "the function is of another type");
+    if (tape->nresults != 1 || tape->regs[tape->results[0]].elem != node->shape->elem)
+        return rp_node_error(node, RP_FORMAT, err, "the function's result is of another type");
     return RP_OK;
 }
 

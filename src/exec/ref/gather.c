@@ -29,6 +29,27 @@ static size_t window_dims(const struct rp_gather *a, size_t rank, size_t *dims)
     return n;
 }
 
+/* The dimensions that count windows are those of the indices, in their order. */
+static enum rp_code check_batch(const struct rp_gather *a, const struct rp_node *node,
+                                const struct rp_value_shape *indices,
+                                const struct rp_value_shape *windows, struct rp_err *err)
+{
+    uint32_t d = 0;
+
+    for (uint32_t k = 0; k < windows->rank; k++) {
+        if (rp_dims_has(a->offset, k))
+            continue;
+        d += d == a->vector_dim;
+        if (d >= indices->rank || windows->dims[k] != indices->dims[d])
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "dimension %u of the result or the updates is not that of the "
+                                 "indices",
+                                 k);
+        d++;
+    }
+    return RP_OK;
+}
+
 static enum rp_code gather_check(const struct rp_gather *a, const struct rp_node *node,
                                  const struct rp_value_shape *operand,
                                  const struct rp_value_shape *indices,
@@ -49,7 +70,14 @@ static enum rp_code gather_check(const struct rp_gather *a, const struct rp_node
     if (windows->rank !=
         a->offset.n + indices->rank - (a->vector_dim < (int64_t)indices->rank ? 1 : 0))
         return rp_node_error(node, RP_FORMAT, err, "wrong rank of the result or the updates");
-    return RP_OK;
+    if (!rp_elem_is_signed(indices->elem) && !rp_elem_is_unsigned(indices->elem))
+        return rp_node_error(node, RP_FORMAT, err, "the indices are %s, not integers",
+                             rp_elem_name(indices->elem));
+    for (size_t i = 0; i < a->index_batch.n; i++)
+        if (a->index_batch.at[i] == a->vector_dim || rp_dims_has(a->map, a->operand_batch.at[i]) ||
+            operand->dims[a->operand_batch.at[i]] != indices->dims[a->index_batch.at[i]])
+            return rp_node_error(node, RP_FORMAT, err, "the batching dimensions do not match");
+    return check_batch(a, node, indices, windows, err);
 }
 
 enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
@@ -72,11 +100,14 @@ enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struc
     RP_TRY(rp_node_ints(plan, node, RP_ATTR_SLICE_SIZES, 0, &a->sizes.at, &a->sizes.n, err));
     a->vector_dim = rp_node_int(plan, node, RP_ATTR_INDEX_VECTOR_DIM, 0);
     RP_TRY(gather_check(a, node, operand, indices, node->shape, err));
+    RP_TRY(rp_node_expect(node, "the result", node->shape, operand->elem, node->shape->dims,
+                          node->shape->rank, err));
     if (a->sizes.n != operand->rank)
         return rp_node_error(node, RP_FORMAT, err, "slice_sizes do not match the operand");
     n = window_dims(a, operand->rank, dims);
     for (size_t k = 0; k < operand->rank; k++)
-        if (a->sizes.at[k] < 0 || a->sizes.at[k] > operand->dims[k])
+        if (a->sizes.at[k] < 0 || a->sizes.at[k] > operand->dims[k] ||
+            (rp_dims_has(a->operand_batch, (int64_t)k) && a->sizes.at[k] > 1))
             return rp_node_error(node, RP_FORMAT, err, "slice_sizes do not match the operand");
     for (size_t k = 0; k < n; k++)
         if (node->shape->dims[a->offset.at[k]] != a->sizes.at[dims[k]])
@@ -187,7 +218,29 @@ static enum rp_code gather_run(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- scatter: operands, indices, updates ---- */
 
-static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+/* All operands of one shape, which is that of the results, and all updates of one. */
+static enum rp_code scatter_shapes(struct rp_plan *plan, const struct rp_node *node, uint32_t n,
+                                   struct rp_err *err)
+{
+    const struct rp_value_shape *operand = rp_node_operand(plan, node, 0), *to = node->shape;
+    const struct rp_value_shape *updates = rp_node_operand(plan, node, n + 1);
+
+    if ((to->elem == RP_ELEM_TUPLE ? to->nparts : 1) != n)
+        return rp_node_error(node, RP_FORMAT, err, "the results do not match the operands");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct rp_value_shape *each = rp_node_operand(plan, node, i);
+
+        RP_TRY(rp_node_expect(node, "an operand", each, RP_ELEM_INVALID, operand->dims,
+                              operand->rank, err));
+        RP_TRY(rp_node_expect(node, "a result", to->elem == RP_ELEM_TUPLE ? to->parts[i] : to,
+                              each->elem, operand->dims, operand->rank, err));
+        RP_TRY(rp_node_expect(node, "an update", rp_node_operand(plan, node, n + 1 + i), each->elem,
+                              updates->dims, updates->rank, err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_scatter_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct rp_gather *a = RP_NODE_NEW(plan, struct rp_gather);
     const struct rp_value_shape *operand = rp_node_operand(plan, node, 0), *indices, *updates;
@@ -199,6 +252,7 @@ static enum rp_code prepare_scatter(struct rp_plan *plan, struct rp_node *node, 
     if (node->nin % 2 == 0 || a->k > RP_REDUCE_MOST || node->ncalled != 1 ||
         node->called[0]->nparams != 2 * a->k)
         return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
+    RP_TRY(scatter_shapes(plan, node, (uint32_t)a->k, err));
     indices = rp_node_operand(plan, node, a->k);
     updates = rp_node_operand(plan, node, a->k + 1);
     RP_TRY(read_list(plan, node, RP_ATTR_UPDATE_WINDOW_DIMS, updates->rank, &a->offset, err));
@@ -351,8 +405,6 @@ static enum rp_code scatter_run(struct rp_eval *e, const struct rp_node *node,
         code = rp_tensor_new(in[k]->elem, in[k]->dims, in[k]->rank, &to[k], err);
         if (code == RP_OK)
             memcpy(to[k]->data, in[k]->data, rp_tensor_bytes(in[k]));
-        if (code == RP_OK && (in[k]->n != in[0]->n || in[a->k + 1 + k]->n != in[a->k + 1]->n))
-            code = rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %zu", k);
     }
     if (code == RP_OK)
         code = scatter_all(a, in, to, err);
@@ -369,6 +421,6 @@ static enum rp_code scatter_run(struct rp_eval *e, const struct rp_node *node,
 
 const struct rp_kernel rp_kernels_gather[] = {
     {RP_OP_GATHER, rp_gather_prepare, gather_run},
-    {RP_OP_SCATTER, prepare_scatter, scatter_run},
+    {RP_OP_SCATTER, rp_scatter_prepare, scatter_run},
     {0, NULL, NULL},
 };

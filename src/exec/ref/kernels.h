@@ -47,6 +47,10 @@ struct rp_gather {
     size_t k; /* operands of a scatter */
 };
 enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+enum rp_code rp_scatter_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
+
+/* Functions that HLO has no opcode for, by the name of their operation. */
+enum rp_code rp_special_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
 
 /* ---- what operations share with custom calls ---- */
 
@@ -70,8 +74,8 @@ enum rp_code rp_first_prepare(struct rp_plan *plan, struct rp_node *node, int64_
 enum rp_code rp_first_run(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
 /* Of the last dimension: (values, positions). */
-enum rp_code rp_topk_run(struct rp_tensor *in, size_t k, bool largest, unsigned index_elem,
-                         struct rp_tensor **out, struct rp_err *err);
+enum rp_code rp_topk_run(const struct rp_eval *e, struct rp_tensor *in, size_t k, bool largest,
+                         unsigned index_elem, struct rp_tensor **out, struct rp_err *err);
 
 /* ThreeFry 2x32 with 20 rounds of two words; the low halves come first. */
 void rp_threefry(uint64_t key, uint64_t counter, uint32_t out[2]);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fourier transforms, Cholesky factors and triangular solves, all in double complex: the types of
- * the program are converted to it and back. Transforms are by halves while the length is even and
- * by their definition below that.
+ * the program are converted to it and back.
  */
 #include "exec/ref/linalg.h"
 #include "exec/eval/strided.h"
+#include "exec/ref/fft.h"
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
 #include "program/opcodes.h"
@@ -16,17 +16,29 @@
 
 /* ---- fft ---- */
 
-enum fft_type { FFT, IFFT, RFFT, IRFFT };
-struct fft_attr {
-    enum fft_type type;
-    const int64_t *length;
-    size_t n;
-};
+#define FFT_JOB 4096 /* numbers from which on threads share the lines */
 
-static enum rp_code prepare_fft(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+/* The last dimensions are fft_length; of a real signal's transform, the last is half. */
+static enum rp_code fft_shapes(struct rp_plan *plan, const struct rp_node *node,
+                               const struct rp_fft_attr *a, struct rp_err *err)
+{
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
+    int64_t dims[RP_TENSOR_RANK], half = a->length[a->n - 1] / 2 + 1;
+    size_t rank = node->shape->rank;
+
+    memcpy(dims, node->shape->dims, rank * sizeof *dims);
+    memcpy(dims + rank - a->n, a->length, a->n * sizeof *dims);
+    if (a->type == RP_RFFT)
+        dims[rank - 1] = half;
+    RP_TRY(rp_node_expect(node, "the result", node->shape, RP_ELEM_INVALID, dims, rank, err));
+    dims[rank - 1] = a->type == RP_IRFFT ? half : a->length[a->n - 1];
+    return rp_node_expect(node, "the operand", from, RP_ELEM_INVALID, dims, rank, err);
+}
+
+enum rp_code rp_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const char *const names[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
-    struct fft_attr *a = RP_NODE_NEW(plan, struct fft_attr);
+    struct rp_fft_attr *a = RP_NODE_NEW(plan, struct rp_fft_attr);
     bool known = false;
 
     if (!a)
@@ -34,7 +46,7 @@ static enum rp_code prepare_fft(struct rp_plan *plan, struct rp_node *node, stru
     node->attrs = a;
     for (int i = 0; i < 4; i++)
         if (rp_node_word(plan, node, RP_ATTR_FFT_TYPE, names[i])) {
-            a->type = (enum fft_type)i;
+            a->type = (enum rp_fft_type)i;
             known = true;
         }
     RP_TRY(rp_node_ints(plan, node, RP_ATTR_FFT_LENGTH, 0, &a->length, &a->n, err));
@@ -42,62 +54,57 @@ static enum rp_code prepare_fft(struct rp_plan *plan, struct rp_node *node, stru
         return rp_node_error(node, RP_FORMAT, err, "unknown fft_type");
     if (!a->n || a->n > node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "fft_length does not match the operand");
-    return RP_OK;
+    return fft_shapes(plan, node, a, err);
 }
 
-/* n numbers at a step, into out (which does not overlap). sign -1: forward. */
-static void fft_recurse(const rp_c128 *in, size_t step, size_t n, int sign, rp_c128 *out,
-                        rp_c128 *spare)
+/* Lines of a c128 array along a dimension, each in place: line l begins at l / inner * n * inner +
+   l % inner. */
+struct fft_lines {
+    struct rp_fft plan;
+    rp_c128 *data;
+    size_t n, inner, lines, each;
+};
+
+static enum rp_code fft_job(void *user, size_t job, struct rp_err *err)
 {
-    if (n == 1) {
-        out[0] = in[0];
-        return;
-    }
-    if (n % 2) {
-        for (size_t k = 0; k < n; k++) {
-            rp_c128 sum = 0;
+    const struct fft_lines *f = user;
+    size_t n = f->n, last = (job + 1) * f->each < f->lines ? (job + 1) * f->each : f->lines;
+    rp_c128 *line = malloc((2 * n + rp_fft_work(&f->plan) + 1) * sizeof *line), *done;
 
-            for (size_t j = 0; j < n; j++)
-                sum += in[j * step] *
-                       cexp(CMPLX(0, sign * 2 * M_PI * (double)(j * k % n) / (double)n));
-            out[k] = sum;
-        }
-        return;
-    }
-    fft_recurse(in, 2 * step, n / 2, sign, spare, out);
-    fft_recurse(in + step, 2 * step, n / 2, sign, spare + n / 2, out + n / 2);
-    for (size_t k = 0; k < n / 2; k++) {
-        rp_c128 turn = cexp(CMPLX(0, sign * 2 * M_PI * (double)k / (double)n));
-
-        out[k] = spare[k] + turn * spare[n / 2 + k];
-        out[k + n / 2] = spare[k] - turn * spare[n / 2 + k];
-    }
-}
-
-/* Along one dimension of a c128 array, in place. */
-static enum rp_code fft_along(struct rp_tensor *t, size_t dim, int sign, struct rp_err *err)
-{
-    size_t n = (size_t)t->dims[dim], inner = 1, outer;
-    rp_c128 *data = (rp_c128 *)(void *)t->data, *line;
-
-    for (size_t k = dim + 1; k < t->rank; k++)
-        inner *= (size_t)t->dims[k];
-    outer = n && inner ? t->n / n / inner : 0;
-    line = malloc((3 * n + 1) * sizeof *line);
     if (!line)
         return rp_err_nomem(err, "transforming");
-    for (size_t o = 0; o < outer; o++)
-        for (size_t i = 0; i < inner; i++) {
-            rp_c128 *at = data + o * n * inner + i;
+    done = line + n;
+    for (size_t l = job * f->each; l < last; l++) {
+        rp_c128 *at = f->data + l / f->inner * n * f->inner + l % f->inner;
 
-            for (size_t k = 0; k < n; k++)
-                line[k] = at[k * inner];
-            fft_recurse(line, 1, n, sign, line + n, line + 2 * n);
-            for (size_t k = 0; k < n; k++)
-                at[k * inner] = sign > 0 ? line[n + k] / (double)n : line[n + k];
-        }
+        for (size_t k = 0; k < n; k++)
+            line[k] = at[k * f->inner];
+        rp_fft_run(&f->plan, line, done, done + n);
+        for (size_t k = 0; k < n; k++)
+            at[k * f->inner] = f->plan.sign > 0 ? done[k] / (double)n : done[k];
+    }
     free(line);
     return RP_OK;
+}
+
+static enum rp_code fft_along(const struct rp_eval *e, struct rp_tensor *t, size_t dim, int sign,
+                              struct rp_err *err)
+{
+    struct fft_lines f = {
+        .data = (rp_c128 *)(void *)t->data, .n = (size_t)t->dims[dim], .inner = 1};
+    size_t jobs = e->pool ? 4 * (size_t)rp_pool_threads(e->pool) : 1;
+    enum rp_code code;
+
+    for (size_t k = dim + 1; k < t->rank; k++)
+        f.inner *= (size_t)t->dims[k];
+    f.lines = t->n / f.n;
+    jobs = t->n < FFT_JOB ? 1 : jobs < f.lines ? jobs : f.lines;
+    f.each = (f.lines + jobs - 1) / jobs;
+    code = rp_fft_init(&f.plan, f.n, sign, err);
+    if (code == RP_OK)
+        code = jobs > 1 ? rp_pool_each(e->pool, jobs, fft_job, &f, err) : fft_job(&f, 0, err);
+    rp_fft_release(&f.plan);
+    return code;
 }
 
 /* The half that a real signal's transform leaves out, from the other. */
@@ -131,6 +138,45 @@ static enum rp_code fft_mirror(const struct rp_tensor *half, int64_t n, size_t d
     return RP_OK;
 }
 
+/* The usual types directly: the general conversion takes longer than the transform. */
+static enum rp_code fft_widen(struct rp_tensor *in, struct rp_tensor **out, struct rp_err *err)
+{
+    const float *from = (const float *)(const void *)in->data;
+    rp_c128 *to;
+
+    if ((in->elem != RP_ELEM_C64 && in->elem != RP_ELEM_F32) || (uintptr_t)in->data % sizeof *from)
+        return rp_tensor_as(in, RP_ELEM_C128, out, err);
+    RP_TRY(rp_tensor_new(RP_ELEM_C128, in->dims, in->rank, out, err));
+    to = (rp_c128 *)(void *)(*out)->data;
+    if (in->elem == RP_ELEM_F32)
+        for (size_t i = 0; i < in->n; i++)
+            to[i] = from[i];
+    else
+        for (size_t i = 0; i < in->n; i++)
+            to[i] = CMPLX(from[2 * i], from[2 * i + 1]);
+    return RP_OK;
+}
+
+static enum rp_code fft_narrow(struct rp_tensor *t, unsigned elem, struct rp_tensor **out,
+                               struct rp_err *err)
+{
+    const rp_c128 *from = (const rp_c128 *)(const void *)t->data;
+    float *to;
+
+    if (elem != RP_ELEM_C64 && elem != RP_ELEM_F32)
+        return rp_tensor_as(t, elem, out, err);
+    RP_TRY(rp_tensor_new(elem, t->dims, t->rank, out, err));
+    to = (float *)(void *)(*out)->data;
+    for (size_t i = 0; i < t->n; i++)
+        if (elem == RP_ELEM_F32) {
+            to[i] = (float)creal(from[i]);
+        } else {
+            to[2 * i] = (float)creal(from[i]);
+            to[2 * i + 1] = (float)cimag(from[i]);
+        }
+    return RP_OK;
+}
+
 /* The first `shape` of a larger array. */
 static enum rp_code fft_head(struct rp_tensor *t, const struct rp_value_shape *shape, unsigned elem,
                              struct rp_tensor **out, struct rp_err *err)
@@ -139,13 +185,15 @@ static enum rp_code fft_head(struct rp_tensor *t, const struct rp_value_shape *s
     struct rp_tensor *cut;
     enum rp_code code;
 
+    if (!memcmp(t->dims, shape->dims, t->rank * sizeof *t->dims))
+        return fft_narrow(t, elem, out, err);
     RP_TRY(rp_tensor_new(t->elem, shape->dims, shape->rank, &cut, err));
     rp_strides(cut->dims, cut->rank, s.to);
     rp_strides(t->dims, t->rank, s.from);
     memcpy(s.dims, cut->dims, sizeof s.dims);
     if (cut->n)
         rp_strided_copy(&s, cut->data, t->data);
-    code = rp_tensor_as(cut, elem, out, err);
+    code = fft_narrow(cut, elem, out, err);
     rp_tensor_drop(cut);
     return code;
 }
@@ -153,26 +201,25 @@ static enum rp_code fft_head(struct rp_tensor *t, const struct rp_value_shape *s
 static enum rp_code fft_run(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
-    const struct fft_attr *a = node->attrs;
+    const struct rp_fft_attr *a = node->attrs;
     struct rp_tensor *t = NULL, *whole = NULL;
-    int sign = a->type == FFT || a->type == RFFT ? -1 : 1;
+    int sign = rp_fft_sign(a);
     enum rp_code code;
 
-    (void)e;
     if (in[0]->elem == RP_ELEM_C128) { /* it is changed in place: not the operand */
         code = rp_tensor_new(RP_ELEM_C128, in[0]->dims, in[0]->rank, &t, err);
         if (code == RP_OK)
             memcpy(t->data, in[0]->data, rp_tensor_bytes(t));
     } else {
-        code = rp_tensor_as(in[0], RP_ELEM_C128, &t, err);
+        code = fft_widen(in[0], &t, err);
     }
-    if (code == RP_OK && a->type == IRFFT && t->n) {
+    if (code == RP_OK && a->type == RP_IRFFT && t->n) {
         code = fft_mirror(t, a->length[a->n - 1], a->n, &whole, err);
         rp_tensor_drop(t);
         t = whole;
     }
     for (size_t k = 0; code == RP_OK && t->n && k < a->n; k++)
-        code = fft_along(t, t->rank - 1 - k, sign, err);
+        code = fft_along(e, t, t->rank - 1 - k, sign, err);
     if (code == RP_OK)
         code = fft_head(t, node->shape, node->shape->elem, out, err);
     rp_tensor_drop(t);
@@ -338,12 +385,15 @@ static void solve_line(const struct rp_solve *a, const rp_c128 *m, size_t n, rp_
 enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, struct rp_tensor *right,
                           struct rp_tensor **out, struct rp_err *err)
 {
-    size_t n = (size_t)left->dims[left->rank - 1];
-    size_t rows = (size_t)right->dims[right->rank - 2],
-           columns = (size_t)right->dims[right->rank - 1];
     struct rp_tensor *m = NULL, *x = NULL;
+    size_t n, rows, columns;
     enum rp_code code;
 
+    if (left->rank < 2 || right->rank < 2)
+        return rp_err_set(err, RP_FORMAT, "operands of a triangular solve are not matrices");
+    n = (size_t)left->dims[left->rank - 1];
+    rows = (size_t)right->dims[right->rank - 2];
+    columns = (size_t)right->dims[right->rank - 1];
     if (left->dims[left->rank - 2] != (int64_t)n || (a->left ? rows : columns) != n ||
         left->n / (n ? n * n : 1) != right->n / (rows && columns ? rows * columns : 1))
         return rp_err_set(err, RP_FORMAT, "wrong shape of the operands of a triangular solve");
@@ -377,7 +427,7 @@ static enum rp_code solve_run(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_kernel rp_kernels_linalg[] = {
-    {RP_OP_FFT, prepare_fft, fft_run},
+    {RP_OP_FFT, rp_fft_prepare, fft_run},
     {RP_OP_CHOLESKY, prepare_cholesky, cholesky_run},
     {RP_OP_TRIANGULAR_SOLVE, prepare_solve, solve_run},
     {0, NULL, NULL},

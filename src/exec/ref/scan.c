@@ -82,6 +82,15 @@ static size_t slice_dims(const int64_t *dims, size_t rank, uint32_t dim, int64_t
     return n;
 }
 
+static bool is_slice(const struct rp_tensor *whole, const struct rp_tensor *slice, uint32_t dim)
+{
+    int64_t dims[RP_TENSOR_RANK];
+    size_t rank = slice_dims(whole->dims, whole->rank, dim, dims);
+
+    return slice->elem == whole->elem && slice->rank == rank &&
+           !memcmp(slice->dims, dims, rank * sizeof *dims);
+}
+
 /* Between an array and its slice t; into the array where `store`. */
 static void slice_copy(struct rp_tensor *whole, struct rp_tensor *slice, uint32_t dim, int64_t t,
                        bool store)
@@ -130,8 +139,7 @@ static enum rp_code scan_step(struct rp_eval *e, const struct rp_node *node, con
         code =
             rp_node_error(node, RP_FORMAT, err, "the function does not have %u results", results);
     for (uint32_t i = 0; i < s->outputs && code == RP_OK; i++) {
-        if (parts[i]->elem != outputs[i]->elem || parts[i]->rank + 1 != outputs[i]->rank ||
-            parts[i]->n * (size_t)s->steps != outputs[i]->n)
+        if (!is_slice(outputs[i], parts[i], s->dim))
             code = rp_node_error(node, RP_FORMAT, err, "result %u has another shape", i);
         else
             slice_copy(outputs[i], parts[i], s->dim, t, true);

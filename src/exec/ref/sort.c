@@ -223,70 +223,161 @@ enum rp_code rp_first_run(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- topk ---- */
 
-struct ranking {
-    const struct rp_tensor *t;
-    size_t base;
+/*
+ * The k first are kept in a heap whose root is the last of them; a line is walked once, and what
+ * does not come before the root is passed over, a block at a time. Keys are integers in IEEE's
+ * total order, as in XLA: NaN is the largest, -NaN the smallest, -0 below 0. Lines are jobs of the
+ * pool.
+ */
+#define TOPK_BLOCK 64
+
+struct ranked {
+    int64_t key;
+    size_t at;
+};
+
+struct topk {
+    const struct rp_tensor *in;
+    struct rp_tensor *values, *places;
+    size_t n, k;
     bool largest;
 };
 
-static int64_t total_rank(double x)
+RP_CLONES_FEW static void keys_f32(const int32_t *in, size_t n, int32_t flip, int64_t *out)
 {
-    int64_t bits;
-
-    memcpy(&bits, &x, sizeof bits);
-    return bits < 0 ? bits ^ INT64_MAX : bits;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (in[i] ^ ((in[i] >> 31) & INT32_MAX)) ^ flip;
 }
 
-/* By IEEE's total order, as XLA has it: NaN is the largest, -NaN the smallest, -0 below 0. */
-static bool ranks_above(void *user, size_t a, size_t b)
+/* The larger, the further in front. */
+static void topk_keys(const struct topk *t, size_t base, int64_t *keys)
 {
-    const struct ranking *r = user;
-    double x = rp_tensor_number(r->t, r->base + a), y = rp_tensor_number(r->t, r->base + b);
+    bool integer = rp_elem_is_signed(t->in->elem) || rp_elem_is_unsigned(t->in->elem);
 
-    if (rp_elem_is_signed(r->t->elem) || rp_elem_is_unsigned(r->t->elem)) {
-        int64_t i = rp_tensor_integer(r->t, r->base + a), j = rp_tensor_integer(r->t, r->base + b);
-
-        if (r->t->elem == RP_ELEM_U64)
-            return r->largest ? (uint64_t)i > (uint64_t)j : (uint64_t)i < (uint64_t)j;
-        return r->largest ? i > j : i < j;
+    if (t->in->elem == RP_ELEM_F32) {
+        keys_f32((const int32_t *)(const void *)t->in->data + base, t->n, t->largest ? 0 : -1,
+                 keys);
+        return;
     }
-    return r->largest ? total_rank(x) > total_rank(y) : total_rank(x) < total_rank(y);
+    for (size_t i = 0; i < t->n; i++) {
+        double x = integer ? 0 : rp_tensor_number(t->in, base + i);
+        int64_t key;
+
+        memcpy(&key, &x, sizeof key);
+        key = key < 0 ? key ^ INT64_MAX : key;
+        if (integer)
+            key = rp_tensor_integer(t->in, base + i);
+        if (t->in->elem == RP_ELEM_U64)
+            key ^= INT64_MIN;
+        keys[i] = t->largest ? key : ~key;
+    }
 }
 
-enum rp_code rp_topk_run(struct rp_tensor *in, size_t k, bool largest, unsigned index_elem,
-                         struct rp_tensor **out, struct rp_err *err)
+static bool ranks_last(const struct ranked *a, const struct ranked *b)
 {
-    size_t n = in->rank ? (size_t)in->dims[in->rank - 1] : 1, *order;
-    int64_t dims[RP_TENSOR_RANK];
-    struct rp_tensor *parts[2] = {NULL, NULL};
-    enum rp_code code;
+    return a->key != b->key ? a->key < b->key : a->at > b->at;
+}
 
-    if (k > n || !in->rank)
-        return rp_err_set(err, RP_FORMAT, "the top %zu of %zu elements", k, n);
+static void sink(struct ranked *heap, size_t n, size_t i)
+{
+    struct ranked v = heap[i];
+
+    for (size_t below = 2 * i + 1; below < n; i = below, below = 2 * i + 1) {
+        below += below + 1 < n && ranks_last(&heap[below + 1], &heap[below]);
+        if (!ranks_last(&heap[below], &v))
+            break;
+        heap[i] = heap[below];
+    }
+    heap[i] = v;
+}
+
+RP_CLONES_FEW static bool any_above(const int64_t *keys, int64_t least)
+{
+    int64_t any = 0;
+
+    for (size_t i = 0; i < TOPK_BLOCK; i++)
+        any |= keys[i] > least;
+    return any != 0;
+}
+
+/* heap: the k first of n keys, in their order. */
+static void select_first(const int64_t *keys, size_t n, struct ranked *heap, size_t k)
+{
+    for (size_t i = 0; i < k; i++)
+        heap[i] = (struct ranked){keys[i], i};
+    for (size_t i = k / 2; i-- > 0;)
+        sink(heap, k, i);
+    for (size_t i = k; k && i < n;) {
+        size_t end = n - i < TOPK_BLOCK ? n : i + TOPK_BLOCK;
+
+        if (end - i == TOPK_BLOCK && !any_above(keys + i, heap->key)) {
+            i = end;
+            continue;
+        }
+        for (; i < end; i++)
+            if (keys[i] > heap->key) {
+                *heap = (struct ranked){keys[i], i};
+                sink(heap, k, 0);
+            }
+    }
+    for (size_t left = k; left > 1; left--) {
+        struct ranked last = *heap;
+
+        *heap = heap[left - 1];
+        heap[left - 1] = last;
+        sink(heap, left - 1, 0);
+    }
+}
+
+static enum rp_code topk_line(void *user, size_t line, struct rp_err *err)
+{
+    const struct topk *t = user;
+    int64_t *keys = malloc(t->n * sizeof *keys + t->k * sizeof(struct ranked) + 1);
+    struct ranked *heap;
+
+    if (!keys)
+        return rp_err_nomem(err, "sorting");
+    heap = (struct ranked *)(void *)(keys + t->n);
+    topk_keys(t, line * t->n, keys);
+    select_first(keys, t->n, heap, t->k);
+    for (size_t i = 0; i < t->k; i++) {
+        memcpy(t->values->data + (line * t->k + i) * t->in->unit,
+               t->in->data + (line * t->n + heap[i].at) * t->in->unit, t->in->unit);
+        rp_tensor_set_integer(t->places, line * t->k + i, (int64_t)heap[i].at);
+    }
+    free(keys);
+    return RP_OK;
+}
+
+enum rp_code rp_topk_run(const struct rp_eval *e, struct rp_tensor *in, size_t k, bool largest,
+                         unsigned index_elem, struct rp_tensor **out, struct rp_err *err)
+{
+    struct topk t = {.in = in, .k = k, .largest = largest};
+    int64_t dims[RP_TENSOR_RANK];
+    enum rp_code code;
+    size_t lines;
+
+    t.n = in->rank ? (size_t)in->dims[in->rank - 1] : 1;
+    if (!rp_elem_is_signed(index_elem) && !rp_elem_is_unsigned(index_elem))
+        return rp_err_set(err, RP_FORMAT, "positions of type %s, not integers",
+                          rp_elem_name(index_elem));
+    if (k > t.n || !in->rank)
+        return rp_err_set(err, RP_FORMAT, "the top %zu of %zu elements", k, t.n);
     memcpy(dims, in->dims, sizeof dims);
     dims[in->rank - 1] = (int64_t)k;
-    order = malloc((2 * n + 1) * sizeof *order);
-    code = order ? rp_tensor_new(in->elem, dims, in->rank, &parts[0], err)
-                 : rp_err_nomem(err, "sorting");
+    code = rp_tensor_new(in->elem, dims, in->rank, &t.values, err);
     if (code == RP_OK)
-        code = rp_tensor_new(index_elem, dims, in->rank, &parts[1], err);
-    for (size_t line = 0; code == RP_OK && n && line < in->n / n; line++) {
-        struct ranking r = {in, line * n, largest};
-
-        for (size_t i = 0; i < n; i++)
-            order[i] = i;
-        rp_merge_sort(order, order + n, n, ranks_above, &r);
-        for (size_t i = 0; i < k; i++) {
-            memcpy(parts[0]->data + (line * k + i) * in->unit,
-                   in->data + (r.base + order[i]) * in->unit, in->unit);
-            rp_tensor_set_integer(parts[1], line * k + i, (int64_t)order[i]);
-        }
-    }
-    free(order);
+        code = rp_tensor_new(index_elem, dims, in->rank, &t.places, err);
+    lines = t.n ? in->n / t.n : 0;
+    if (code == RP_OK && e->pool && lines > 1)
+        code = rp_pool_each(e->pool, lines, topk_line, &t, err);
+    else
+        for (size_t line = 0; code == RP_OK && line < lines; line++)
+            code = topk_line(&t, line, err);
     if (code == RP_OK)
-        return rp_tensor_tuple(parts, 2, out, err);
-    rp_tensor_drop(parts[0]);
-    rp_tensor_drop(parts[1]);
+        return rp_tensor_tuple((struct rp_tensor *[]){t.values, t.places}, 2, out, err);
+    rp_tensor_drop(t.values);
+    rp_tensor_drop(t.places);
     return code;
 }
 
@@ -310,8 +401,8 @@ static enum rp_code topk_kernel(struct rp_eval *e, const struct rp_node *node,
 {
     int64_t k = node->value < 0 ? -node->value - 1 : node->value;
 
-    (void)e;
-    return rp_topk_run(in[0], (size_t)k, node->value >= 0, node->shape->parts[1]->elem, out, err);
+    return rp_topk_run(e, in[0], (size_t)k, node->value >= 0, node->shape->parts[1]->elem, out,
+                       err);
 }
 
 const struct rp_kernel rp_kernels_sort[] = {

@@ -179,7 +179,7 @@ static const struct special *find_special(const struct rp_node *node)
     return NULL;
 }
 
-static enum rp_code special_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+enum rp_code rp_special_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     const struct special *f = find_special(node);
     const struct rp_value_shape *of = node->nin ? rp_node_operand(plan, node, 0) : NULL;
@@ -254,6 +254,6 @@ static enum rp_code special_run(struct rp_eval *e, const struct rp_node *node,
 }
 
 const struct rp_kernel rp_kernels_special[] = {
-    {RP_OP_FOREIGN, special_prepare, special_run},
+    {RP_OP_FOREIGN, rp_special_prepare, special_run},
     {0, NULL, NULL},
 };

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The largest or the smallest value of each line and the first place that has it: a reduction of
+ * pairs (value, place) whose places are an iota. Compilers write its function in many ways, so the
+ * function itself is asked. It is made of comparisons and choices alone: what it gives then depends
+ * only on which value, and which place, is the larger one, and these are few cases. Lines are gone
+ * through twice, for the value and for its place; the iota is never made.
+ */
+#include "base/threads.h"
+#include "exec/eval/lanes.h"
+#include "exec/fast/kernels.h"
+#include "exec/ref/reduce.h"
+#include "program/literal.h"
+#include "program/opcodes.h"
+
+#include <math.h>
+
+#define CASES      12
+#define JOB_VALUES 65536
+
+struct extreme {
+    struct rp_reduce reduce;
+    unsigned opcode; /* maximum, minimum */
+};
+
+/* ---- what a function does ---- */
+
+static bool only_chooses(const struct rp_graph *g)
+{
+    for (uint32_t i = 0; i < g->n; i++)
+        switch (g->nodes[i].code) {
+        case RP_OP_PARAMETER:
+        case RP_OP_COMPARE:
+        case RP_OP_SELECT:
+        case RP_OP_AND:
+        case RP_OP_OR:
+        case RP_OP_NOT:
+        case RP_OP_TUPLE:
+            break;
+        default:
+            return false;
+        }
+    return true;
+}
+
+/* Values left and right in every order, NaN among them; places in theirs: the left one is before
+   the right one, or, where it is an initial value, the same. */
+static void set_cases(struct rp_tensor *const *in)
+{
+    static const float values[6][2] = {{1, 2}, {2, 1}, {1, 1}, {NAN, 1}, {1, NAN}, {NAN, NAN}};
+
+    for (size_t i = 0; i < CASES; i++) {
+        rp_tensor_set(in[0], i, (double)values[i % 6][0]);
+        rp_tensor_set(in[2], i, (double)values[i % 6][1]);
+        rp_tensor_set_integer(in[1], i, i < 6 ? 3 : 5);
+        rp_tensor_set_integer(in[3], i, 5);
+    }
+}
+
+static bool is_extreme(const struct rp_tape_frame *f, struct rp_tensor *const *in, bool largest)
+{
+    struct rp_tensor value = *in[0], place = *in[1];
+
+    value.data = (unsigned char *)(uintptr_t)rp_tape_result(f, 0);
+    place.data = (unsigned char *)(uintptr_t)rp_tape_result(f, 1);
+    for (size_t i = 0; i < CASES; i++) {
+        double x = rp_tensor_number(in[0], i), y = rp_tensor_number(in[2], i);
+        bool left = isnan(x) || x == y || (largest ? x > y : x < y);
+        double want = left ? x : y, got = rp_tensor_number(&value, i);
+
+        if ((got != want && !(isnan(got) && isnan(want))) ||
+            rp_tensor_integer(&place, i) != rp_tensor_integer(in[left ? 1 : 3], i))
+            return false;
+    }
+    return true;
+}
+
+/* RP_OP_MAXIMUM, RP_OP_MINIMUM; 0: neither. */
+static enum rp_code ask_function(const struct rp_tape *tape, unsigned *opcode, struct rp_err *err)
+{
+    struct rp_tensor *in[4] = {NULL};
+    struct rp_tape_frame frame = {0};
+    enum rp_code code = RP_OK;
+
+    *opcode = 0;
+    for (size_t i = 0; i < 4 && code == RP_OK; i++)
+        code = rp_tensor_new(tape->regs[i].elem, (const int64_t[]){CASES}, 1, &in[i], err);
+    if (code == RP_OK)
+        code = rp_tape_begin(tape, &frame, err);
+    if (code == RP_OK) {
+        set_cases(in);
+        for (size_t i = 0; i < 4; i++)
+            frame.reg[i] = in[i]->data;
+        rp_tape_run(&frame, CASES);
+        *opcode = is_extreme(&frame, in, true)    ? RP_OP_MAXIMUM
+                  : is_extreme(&frame, in, false) ? RP_OP_MINIMUM
+                                                  : 0;
+        rp_tape_end(&frame);
+    }
+    for (size_t i = 0; i < 4; i++)
+        rp_tensor_drop(in[i]);
+    return code;
+}
+
+/* Places along the one dimension that is reduced, from an initial one that is not after them. */
+static bool counts_places(const struct rp_plan *plan, const struct rp_node *node,
+                          const struct rp_reduce *a)
+{
+    const struct rp_program *p = plan->program;
+    struct rp_ids ops = rp_op_operands(p, node->op);
+    const struct rp_value_shape *s = rp_node_operand(plan, node, 1);
+    int64_t dim = rp_op_int(p, ops.at[1], RP_ATTR_IOTA_DIMENSION, -1), first = 1;
+    struct rp_err ignored = RP_ERR_INIT;
+    const struct rp_literal *literal;
+    size_t reduced = 0;
+
+    for (size_t k = 0; k < s->rank; k++)
+        reduced += a->reduced[k];
+    if (reduced != 1 || p->code.at[ops.at[1]] != RP_OP_IOTA || dim < 0 || dim >= s->rank ||
+        !a->reduced[dim] || s->dynamic || p->code.at[ops.at[3]] != RP_OP_CONSTANT ||
+        (s->elem != RP_ELEM_S32 && s->elem != RP_ELEM_S64) ||
+        (s->elem == RP_ELEM_S32 && s->dims[dim] > INT32_MAX))
+        return false;
+    literal = &p->literals.at[p->value.at[ops.at[3]]];
+    if (!rp_literal_known(p, literal) ||
+        rp_literal_decode(p, literal, &first, rp_literal_unit(s->elem), &ignored) != RP_OK)
+        return false;
+    return (s->elem == RP_ELEM_S32 ? (int32_t)first : first) <= 0;
+}
+
+static enum rp_code run_extreme(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err);
+
+static enum rp_code prepare_extreme(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    struct rp_reduce *a = node->attrs;
+    unsigned opcode, elem = a->tape->regs[0].elem;
+    struct extreme *x;
+    uint32_t *ins;
+
+    if (a->k != 2 || (elem != RP_ELEM_F32 && !rp_elem_is_small_float(elem)) ||
+        !only_chooses(node->called[0]) || !counts_places(plan, node, a))
+        return RP_OK;
+    RP_TRY(ask_function(a->tape, &opcode, err));
+    if (!opcode)
+        return RP_OK;
+    x = RP_NODE_NEW(plan, struct extreme);
+    ins = rp_plan_copy(plan, node->in, 4, sizeof *ins);
+    if (!x || !ins)
+        return rp_err_nomem(err, "planning");
+    ins[1] = ins[0]; /* the places are known */
+    node->in = ins;
+    x->reduce = *a;
+    x->opcode = opcode;
+    node->attrs = x;
+    node->run = run_extreme;
+    return RP_OK;
+}
+
+enum rp_code rp_fast_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    RP_TRY(rp_reduce_prepare(plan, node, err));
+    return prepare_extreme(plan, node, err);
+}
+
+/* ---- running ---- */
+
+struct lines {
+    const float *in;
+    unsigned opcode;
+    float init;
+    int64_t first; /* the initial place */
+    size_t n, length, per_job;
+    struct rp_tensor *value, *place;
+};
+
+/* Where a line has this value; NaN: where it has any. */
+RP_CLONES static size_t find_value(const float *in, size_t n, float value)
+{
+    bool number = value == value;
+    size_t at = 0;
+
+    for (; at + 64 <= n; at += 64) {
+        int found = 0;
+
+        if (number)
+            for (size_t i = 0; i < 64; i++)
+                found |= in[at + i] == value;
+        else
+            for (size_t i = 0; i < 64; i++)
+                found |= in[at + i] != in[at + i];
+        if (found)
+            break;
+    }
+    while (at < n && (number ? in[at] != value : in[at] == in[at]))
+        at++;
+    return at;
+}
+
+static enum rp_code lines_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct lines *l = user;
+    size_t end = (job + 1) * l->per_job < l->n ? (job + 1) * l->per_job : l->n;
+
+    (void)err;
+    for (size_t i = job * l->per_job; i < end; i++) {
+        const float *in = l->in + i * l->length;
+        float best = l->init;
+        int64_t place = l->first;
+
+        if (l->length)
+            best = rp_fast_row(l->opcode, in, l->length, l->init);
+        if (l->length && (best != best ? l->init == l->init : best != l->init))
+            place = (int64_t)find_value(in, l->length, best);
+        ((float *)(void *)l->value->data)[i] = best;
+        rp_tensor_set_integer(l->place, i, place);
+    }
+    return RP_OK;
+}
+
+static enum rp_code each_line(struct rp_eval *e, struct lines *l, struct rp_err *err)
+{
+    size_t jobs;
+
+    l->per_job = JOB_VALUES / (l->length + 1) + 1;
+    jobs = (l->n + l->per_job - 1) / l->per_job;
+    if (e->pool && jobs > 1)
+        return rp_pool_each(e->pool, jobs, lines_job, l, err);
+    for (size_t i = 0; i < jobs; i++)
+        lines_job(l, i, err);
+    return RP_OK;
+}
+
+static enum rp_code run_extreme(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err)
+{
+    const struct extreme *x = node->attrs;
+    const struct rp_value_shape *values = node->shape->parts[0], *places = node->shape->parts[1];
+    struct rp_tensor *wide = NULL, *turned = NULL, *value = NULL, *parts[2] = {NULL};
+    struct lines l = {.opcode = x->opcode, .first = rp_tensor_integer(in[3], 0)};
+    enum rp_code code = rp_tensor_wide(in[0], &wide, err);
+
+    l.init = (float)rp_tensor_number(in[2], 0);
+    if (code == RP_OK)
+        code = rp_fast_lines(&x->reduce, wide, &turned, &l.n, &l.length, err);
+    if (code == RP_OK)
+        code = rp_tensor_new(RP_ELEM_F32, values->dims, values->rank, &value, err);
+    if (code == RP_OK)
+        code = rp_shape_tensor(places, &parts[1], err);
+    if (code == RP_OK && l.n != value->n)
+        code = rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
+    if (code == RP_OK) {
+        l.in = (const float *)(void *)turned->data;
+        l.value = value;
+        l.place = parts[1];
+        code = each_line(e, &l, err);
+    }
+    if (code == RP_OK)
+        code = rp_tensor_as(value, values->elem, &parts[0], err);
+    rp_tensor_drop(wide);
+    rp_tensor_drop(turned);
+    rp_tensor_drop(value);
+    if (code == RP_OK)
+        return rp_tensor_tuple(parts, 2, out, err);
+    rp_tensor_drop(parts[1]);
+    return code;
+}

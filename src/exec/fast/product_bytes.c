@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of integers of eight bits and fewer, as integers of 32 bits that wrap around. Numbers
+ * that follow one another along k share a word of 32 bits, because machines multiply those with
+ * each other and add the products in one instruction: two of 16 bits, or four of eight, of which
+ * that instruction wants one side unsigned and the other signed. There a signed a is moved up by
+ * 128 and an unsigned b down by 128, and the result is put right by the sums of rows and columns:
+ *
+ *   a = A - up, b = B + down:   sum a b = sum A B + down sum A - up sum B - k up down
+ *
+ *   a   lines of words, once for all jobs
+ *   b   [word][column] of one panel of columns, DEPTH words at a time, by the job that uses it
+ *
+ * A job is a panel of columns and a tile of rows; its kernel keeps the sums of some rows in
+ * registers. The matrix b is read as it lies, so that a few rows do not cost a transposition of it.
+ */
+#include "exec/eval/lanes.h"
+#include "exec/fast/product.h"
+
+#include <stdlib.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define COLUMNS       32  /* of a panel */
+#define DEPTH         128 /* words of a panel that stay in the first cache */
+#define TILE_M        256
+#define MOST_ROWS     8
+#define LINES         64 /* of a that one job widens */
+#define WORTH_THREADS 100000
+
+bool rp_elem_is_byte(unsigned elem)
+{
+    return elem == RP_ELEM_PRED ||
+           (rp_elem_bits(elem) <= 8 && (rp_elem_is_signed(elem) || rp_elem_is_unsigned(elem)));
+}
+
+struct bytes_run {
+    const struct rp_product *p;
+    struct dots {
+        /* c[rows][COLUMNS] = or += a * b over n words. a: `rows` lines, `length` words apart. */
+        void (*fn)(int64_t n, const int32_t *a, int64_t length, const int32_t *b, int32_t *c,
+                   int64_t stride, bool first);
+        int64_t rows, share; /* share: numbers in a word */
+    } dots;
+    bool a_signed, b_signed;
+    uint32_t up, down;
+    int64_t words;  /* of a line */
+    int32_t *a;     /* [batch][m][words] */
+    uint32_t *sums; /* [batch][m]: of lines */
+    int64_t blocks, tiles, panels;
+};
+
+/* ---- two numbers in a word ---- */
+
+/* Line by line: `step` elements from one number to the next. */
+#define WIDEN(name, type)                                                                      \
+    RP_CLONES_FEW static void name(const uint8_t *from, int64_t next, int64_t step, int64_t n, \
+                                   int64_t k, int64_t length, int16_t *to)                     \
+    {                                                                                          \
+        const type *in = (const type *)from;                                                   \
+                                                                                               \
+        for (int64_t k0 = 0; k0 < k; k0 += 64) { /* blocks that stay in the cache */           \
+            int64_t k1 = k0 + 64 < k ? k0 + 64 : k;                                            \
+                                                                                               \
+            for (int64_t j = 0; j < n; j++)                                                    \
+                if (step == 1)                                                                 \
+                    for (int64_t i = k0; i < k1; i++)                                          \
+                        to[j * length + i] = (int16_t)in[j * next + i];                        \
+                else                                                                           \
+                    for (int64_t i = k0; i < k1; i++)                                          \
+                        to[j * length + i] = (int16_t)in[j * next + i * step];                 \
+        }                                                                                      \
+        for (int64_t j = 0; j < n && k < length; j++)                                          \
+            to[j * length + k] = 0;                                                            \
+    }
+WIDEN(widen_signed, int8_t)
+WIDEN(widen_unsigned, uint8_t)
+
+/* A whole panel of two rows of b that lie dense; other panels element by element. */
+#define PACK(name, type)                                                                       \
+    RP_CLONES_FEW static void name##_rows(const type *restrict even, const type *restrict odd, \
+                                          int16_t *restrict to)                                \
+    {                                                                                          \
+        for (int64_t j = 0; j < COLUMNS; j++) {                                                \
+            to[2 * j] = (int16_t)even[j];                                                      \
+            to[2 * j + 1] = (int16_t)odd[j];                                                   \
+        }                                                                                      \
+    }                                                                                          \
+    static void name##_any(const type *in, int64_t row, int64_t column, int64_t k, int64_t n,  \
+                           int16_t *to)                                                        \
+    {                                                                                          \
+        if (n < COLUMNS || k % 2)                                                              \
+            memset(to, 0, (size_t)((k + 1) / 2 * 2 * COLUMNS) * sizeof *to);                   \
+        for (int64_t j = 0; j < n; j++)                                                        \
+            for (int64_t i = 0; i < k; i++)                                                    \
+                to[(i / 2 * COLUMNS + j) * 2 + i % 2] = (int16_t)in[i * row + j * column];     \
+    }                                                                                          \
+    static void name(const uint8_t *from, int64_t row, int64_t column, int64_t k, int64_t n,   \
+                     int16_t *to)                                                              \
+    {                                                                                          \
+        const type *in = (const type *)from;                                                   \
+        int64_t whole = column == 1 && n == COLUMNS ? k / 2 * 2 : 0;                           \
+                                                                                               \
+        for (int64_t i = 0; i < whole; i += 2)                                                 \
+            name##_rows(in + i * row, in + (i + 1) * row, to + i * COLUMNS);                   \
+        if (whole < k)                                                                         \
+            name##_any(in + whole * row, row, column, k - whole, n, to + whole * COLUMNS);     \
+    }
+PACK(pack_signed, int8_t)
+PACK(pack_unsigned, uint8_t)
+
+/* ---- four numbers in a word ---- */
+
+static void line_of_bytes(const uint8_t *in, int64_t step, int64_t k, int64_t length, uint8_t flip,
+                          uint8_t *to)
+{
+    if (step == 1)
+        for (int64_t i = 0; i < k; i++)
+            to[i] = in[i] ^ flip;
+    else
+        for (int64_t i = 0; i < k; i++)
+            to[i] = in[i * step] ^ flip;
+    memset(to + k, 0, (size_t)(length - k));
+}
+
+static uint32_t sum_of_bytes(const uint8_t *in, int64_t n)
+{
+    uint32_t sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += in[i];
+    return sum;
+}
+
+#if defined(__x86_64__)
+/* Four rows of 16 columns. */
+static void pack_four(const uint8_t *in, int64_t row, __m128i flip, uint8_t *to)
+{
+    __m128i x[4], y[4];
+
+    for (int64_t i = 0; i < 4; i++)
+        x[i] = _mm_xor_si128(_mm_loadu_si128((const void *)(in + i * row)), flip);
+    y[0] = _mm_unpacklo_epi8(x[0], x[1]);
+    y[1] = _mm_unpackhi_epi8(x[0], x[1]);
+    y[2] = _mm_unpacklo_epi8(x[2], x[3]);
+    y[3] = _mm_unpackhi_epi8(x[2], x[3]);
+    _mm_storeu_si128((void *)to, _mm_unpacklo_epi16(y[0], y[2]));
+    _mm_storeu_si128((void *)(to + 16), _mm_unpackhi_epi16(y[0], y[2]));
+    _mm_storeu_si128((void *)(to + 32), _mm_unpacklo_epi16(y[1], y[3]));
+    _mm_storeu_si128((void *)(to + 48), _mm_unpackhi_epi16(y[1], y[3]));
+}
+
+static void pack_bytes(const uint8_t *in, int64_t row, int64_t column, int64_t k, int64_t n,
+                       uint8_t flip, uint8_t *to)
+{
+    int64_t whole = (column == 1 && n == COLUMNS) || row == 1 ? k / 4 * 4 : 0;
+    uint32_t word, all = flip * 0x01010101u;
+
+    if (n < COLUMNS || whole < k)
+        memset(to, 0, (size_t)((k + 3) / 4 * 4 * COLUMNS));
+    if (column == 1 && n == COLUMNS)
+        for (int64_t i = 0; i < whole; i += 4)
+            for (int64_t j = 0; j < COLUMNS; j += 16)
+                pack_four(in + i * row + j, row, _mm_set1_epi8((char)flip),
+                          to + i * COLUMNS + 4 * j);
+    else
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t i = 0; i < whole; i += 4) {
+                memcpy(&word, in + j * column + i, sizeof word);
+                word ^= all;
+                memcpy(to + i * COLUMNS + 4 * j, &word, sizeof word);
+            }
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = whole; i < k; i++)
+            to[(i / 4 * COLUMNS + j) * 4 + i % 4] = in[i * row + j * column] ^ flip;
+}
+#endif
+
+/* ---- products ---- */
+
+/* The two halves of a word. */
+typedef int32_t v8 __attribute__((vector_size(32), aligned(4)));
+typedef uint32_t u8 __attribute__((vector_size(32), aligned(4)));
+
+#define VECTORS (COLUMNS / 8)
+static void dots_any(int64_t n, const int32_t *a, int64_t length, const int32_t *b, int32_t *c,
+                     int64_t stride, bool first)
+{
+    const u8 zero = {0};
+    u8 sum[2][VECTORS];
+
+    for (int64_t r = 0; r < 2; r++)
+        for (int64_t v = 0; v < VECTORS; v++)
+            sum[r][v] = first ? zero : *(const u8 *)(const void *)(c + r * stride + 8 * v);
+    for (int64_t i = 0; i < n; i++, b += COLUMNS)
+        for (int64_t v = 0; v < VECTORS; v++) {
+            u8 pair = *(const u8 *)(const void *)(b + 8 * v);
+            u8 even = (u8)((v8)(pair << 16) >> 16), odd = (u8)((v8)pair >> 16);
+
+            for (int64_t r = 0; r < 2; r++) {
+                uint32_t x = (uint32_t)a[r * length + i];
+
+                sum[r][v] +=
+                    even * (uint32_t)(int16_t)(x & 0xffff) + odd * (uint32_t)((int32_t)x >> 16);
+            }
+        }
+    for (int64_t r = 0; r < 2; r++)
+        for (int64_t v = 0; v < VECTORS; v++)
+            *(u8 *)(void *)(c + r * stride + 8 * v) = sum[r][v];
+}
+
+#if defined(__x86_64__)
+#define DOTS(name, features, ROWS, VEC, LANES, load, store, spread, dot)                         \
+    __attribute__((target(features))) static void name(int64_t n, const int32_t *a,              \
+                                                       int64_t length, const int32_t *b,         \
+                                                       int32_t *c, int64_t stride, bool first)   \
+    {                                                                                            \
+        VEC sum[ROWS][COLUMNS / LANES];                                                          \
+                                                                                                 \
+        for (int64_t r = 0; r < ROWS; r++)                                                       \
+            for (int64_t v = 0; v < COLUMNS / LANES; v++)                                        \
+                sum[r][v] = first ? (VEC){0} : load((const void *)(c + r * stride + LANES * v)); \
+        for (int64_t i = 0; i < n; i++, b += COLUMNS) {                                          \
+            VEC row[COLUMNS / LANES];                                                            \
+                                                                                                 \
+            for (int64_t v = 0; v < COLUMNS / LANES; v++)                                        \
+                row[v] = load((const void *)(b + LANES * v));                                    \
+            for (int64_t r = 0; r < ROWS; r++) {                                                 \
+                VEC word = spread(a[r * length + i]);                                            \
+                                                                                                 \
+                for (int64_t v = 0; v < COLUMNS / LANES; v++)                                    \
+                    sum[r][v] = dot(sum[r][v], word, row[v]);                                    \
+            }                                                                                    \
+        }                                                                                        \
+        for (int64_t r = 0; r < ROWS; r++)                                                       \
+            for (int64_t v = 0; v < COLUMNS / LANES; v++)                                        \
+                store((void *)(c + r * stride + LANES * v), sum[r][v]);                          \
+    }
+#define MULTIPLY_ADD(sum, x, y) _mm256_add_epi32(sum, _mm256_madd_epi16(x, y))
+#define VNNI                    "avx512f,avx512bw,avx512vl,avx512vnni"
+DOTS(dots_avx2, "avx2", 2, __m256i, 8, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_set1_epi32,
+     MULTIPLY_ADD)
+DOTS(dots_vnni, VNNI, 8, __m512i, 16, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32,
+     _mm512_dpbusd_epi32)
+/* Sums of columns: products with ones. */
+DOTS(sums_vnni, VNNI, 1, __m512i, 16, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32,
+     _mm512_dpbusd_epi32)
+#endif
+
+static struct dots choose_dots(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl"))
+        return (struct dots){dots_vnni, 8, 4};
+    if (__builtin_cpu_supports("avx2"))
+        return (struct dots){dots_avx2, 2, 2};
+#endif
+    return (struct dots){dots_any, 2, 2};
+}
+
+/* ---- jobs ---- */
+
+static enum rp_code widen_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct bytes_run *r = user;
+    const struct rp_product *p = r->p;
+    int64_t matrix = (int64_t)job / r->blocks, line = (int64_t)job % r->blocks * LINES;
+    int64_t n = p->m - line < LINES ? p->m - line : LINES;
+    const uint8_t *in = (const uint8_t *)p->a + matrix * p->a_batch + line * p->a_row;
+    void *to = r->a + (matrix * p->m + line) * r->words;
+
+    (void)err;
+    if (r->dots.share == 2) {
+        (r->a_signed ? widen_signed : widen_unsigned)(in, p->a_row, p->a_column, n, p->k,
+                                                      2 * r->words, to);
+        return RP_OK;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        uint8_t *at = (uint8_t *)to + 4 * i * r->words;
+
+        line_of_bytes(in + i * p->a_row, p->a_column, p->k, 4 * r->words, (uint8_t)r->up, at);
+        if (r->down)
+            r->sums[matrix * p->m + line + i] = sum_of_bytes(at, p->k);
+    }
+    return RP_OK;
+}
+
+/* Words of rows of b; sums: of its columns, added to what is there. */
+static void pack_panel(const struct bytes_run *r, const uint8_t *b, int64_t k, int64_t columns,
+                       int32_t *to, int32_t *sums, bool first)
+{
+    const struct rp_product *p = r->p;
+
+#if defined(__x86_64__)
+    if (r->dots.share == 4) {
+        int32_t ones[DEPTH];
+
+        pack_bytes(b, p->b_row, p->b_column, k, columns, (uint8_t)r->down, (uint8_t *)to);
+        memset(ones, 1, sizeof ones);
+        if (r->up)
+            sums_vnni((k + 3) / 4, ones, 0, to, sums, 0, first);
+        return;
+    }
+#endif
+    (void)sums;
+    (void)first;
+    (r->b_signed ? pack_signed : pack_unsigned)(b, p->b_row, p->b_column, k, columns, (void *)to);
+}
+
+/* Fewer rows or columns than the kernel computes: through a corner of its own. */
+static void dots_edge(const struct bytes_run *r, const int32_t *a, int64_t n, int64_t rows,
+                      int64_t columns, const int32_t *b, int32_t *c, bool first)
+{
+    int32_t lines[MOST_ROWS * DEPTH] = {0}, corner[MOST_ROWS * COLUMNS];
+
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(lines + i * DEPTH, a + i * r->words, (size_t)n * sizeof *a);
+    r->dots.fn(n, lines, DEPTH, b, corner, COLUMNS, true);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            uint32_t sum = (uint32_t)corner[i * COLUMNS + j];
+
+            c[i * r->p->n + j] = (int32_t)(first ? sum : sum + (uint32_t)c[i * r->p->n + j]);
+        }
+}
+
+/* What moving a up and b down added. columns: sums of b's, which become what each is off by. */
+static void put_right(const struct bytes_run *r, const uint32_t *rows, int64_t m, int32_t *columns,
+                      int64_t n, int32_t *c)
+{
+    uint32_t both = (uint32_t)r->p->k * r->up * r->down;
+
+    for (int64_t j = 0; j < n; j++)
+        columns[j] = r->up ? (int32_t)(0 - r->up * (uint32_t)columns[j]) : 0;
+    for (int64_t i = 0; i < m; i++, c += r->p->n) {
+        uint32_t row = r->down * rows[i] - both;
+
+        for (int64_t j = 0; j < n; j++)
+            c[j] = (int32_t)((uint32_t)c[j] + row + (uint32_t)columns[j]);
+    }
+}
+
+static enum rp_code bytes_job(void *user, size_t job, struct rp_err *err)
+{
+    const struct bytes_run *r = user;
+    const struct rp_product *p = r->p;
+    int64_t n0 = (int64_t)job % r->panels * COLUMNS, rest = (int64_t)job / r->panels;
+    int64_t m0 = rest % r->tiles * TILE_M, m1 = m0 + TILE_M < p->m ? m0 + TILE_M : p->m;
+    int64_t matrix = rest / r->tiles, columns = p->n - n0 < COLUMNS ? p->n - n0 : COLUMNS;
+    const int32_t *a = r->a + matrix * p->m * r->words;
+    int32_t *c = (int32_t *)p->c + matrix * p->m * p->n + n0;
+    int32_t panel[DEPTH * COLUMNS] __attribute__((aligned(64))), sums[COLUMNS] = {0};
+    const uint8_t *b = (const uint8_t *)p->b + matrix * p->b_batch + n0 * p->b_column;
+
+    (void)err;
+    for (int64_t i = 0; i < r->words; i += DEPTH) {
+        int64_t n = r->words - i < DEPTH ? r->words - i : DEPTH, k0 = i * r->dots.share;
+        int64_t k = p->k - k0 < n * r->dots.share ? p->k - k0 : n * r->dots.share;
+
+        pack_panel(r, b + k0 * p->b_row, k, columns, panel, sums, i == 0);
+        for (int64_t m = m0; m < m1; m += r->dots.rows)
+            if (m1 - m >= r->dots.rows && columns == COLUMNS)
+                r->dots.fn(n, a + m * r->words + i, r->words, panel, c + m * p->n, p->n, i == 0);
+            else
+                dots_edge(r, a + m * r->words + i, n, m1 - m < r->dots.rows ? m1 - m : r->dots.rows,
+                          columns, panel, c + m * p->n, i == 0);
+    }
+    if (r->up || r->down)
+        put_right(r, r->sums + matrix * p->m + m0, m1 - m0, sums, columns, c + m0 * p->n);
+    return RP_OK;
+}
+
+static enum rp_code each(struct rp_pool *pool, int64_t jobs, rp_job_fn *job, struct bytes_run *r,
+                         struct rp_err *err)
+{
+    if (pool && jobs > 1 && r->p->batch * r->p->m * r->p->n * r->p->k > WORTH_THREADS)
+        return rp_pool_each(pool, (size_t)jobs, job, r, err);
+    for (int64_t i = 0; i < jobs; i++)
+        RP_TRY(job(r, (size_t)i, err));
+    return RP_OK;
+}
+
+enum rp_code rp_product_bytes(const struct rp_product *p, bool a_signed, bool b_signed,
+                              struct rp_pool *pool, struct rp_err *err)
+{
+    struct bytes_run r = {.p = p,
+                          .dots = choose_dots(),
+                          .a_signed = a_signed,
+                          .b_signed = b_signed,
+                          .blocks = (p->m + LINES - 1) / LINES,
+                          .tiles = (p->m + TILE_M - 1) / TILE_M,
+                          .panels = (p->n + COLUMNS - 1) / COLUMNS};
+    enum rp_code code = RP_OK;
+
+    if (!p->k) { /* a product of no terms is zero */
+        memset(p->c, 0, (size_t)(p->batch * p->m * p->n) * sizeof(int32_t));
+        return RP_OK;
+    }
+    r.words = (p->k + r.dots.share - 1) / r.dots.share;
+    r.up = r.dots.share == 4 && a_signed ? 128 : 0;
+    r.down = r.dots.share == 4 && !b_signed ? 128 : 0;
+    r.a = malloc((size_t)(p->batch * p->m * r.words) * sizeof *r.a + 1);
+    r.sums = calloc((size_t)(p->batch * p->m) + 1, sizeof *r.sums);
+    if (!r.a || !r.sums)
+        code = rp_err_nomem(err, "multiplying");
+    if (code == RP_OK)
+        code = each(pool, p->batch * r.blocks, widen_job, &r, err);
+    if (code == RP_OK)
+        code = each(pool, p->batch * r.tiles * r.panels, bytes_job, &r, err);
+    free(r.a);
+    free(r.sums);
+    return code;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scatters of single elements that add to or replace what is there: one loop over the indices, in
+ * their order, in place where nobody else holds the array. Other windows, functions and types go
+ * the way of the reference, whose cost is that of a window.
+ */
+#include "exec/eval/tape.h"
+#include "exec/fast/kernels.h"
+#include "exec/ref/kernels.h"
+#include "program/opcodes.h"
+
+struct places {
+    const int32_t *index; /* n times `rank` numbers */
+    size_t n, rank;
+    int64_t dims[RP_TENSOR_RANK], stride[RP_TENSOR_RANK];
+};
+
+/* Where element i goes; -1: nowhere. */
+static inline int64_t place_of(const struct places *p, size_t i)
+{
+    const int32_t *index = p->index + i * p->rank;
+    int64_t at = 0;
+
+    for (size_t k = 0; k < p->rank; k++) {
+        if (index[k] < 0 || index[k] >= p->dims[k])
+            return -1;
+        at += index[k] * p->stride[k];
+    }
+    return at;
+}
+
+#define SCATTER(name, type, op)                                              \
+    static void name(const struct places *p, const void *updates, void *out) \
+    {                                                                        \
+        const type *from = updates;                                          \
+        type *to = out;                                                      \
+                                                                             \
+        for (size_t i = 0; i < p->n; i++) {                                  \
+            int64_t at = place_of(p, i);                                     \
+                                                                             \
+            if (at >= 0)                                                     \
+                to[at] op from[i];                                           \
+        }                                                                    \
+    }
+SCATTER(add_f32, float, +=)
+SCATTER(add_f64, double, +=)
+SCATTER(add_32, uint32_t, +=)
+SCATTER(add_64, uint64_t, +=)
+SCATTER(put_8, uint8_t, =)
+SCATTER(put_16, uint16_t, =)
+SCATTER(put_32, uint32_t, =)
+SCATTER(put_64, uint64_t, =)
+
+typedef void scatter_fn(const struct places *p, const void *updates, void *out);
+
+static scatter_fn *scatter_of(const struct rp_tape *tape, unsigned elem, size_t unit)
+{
+    bool integer = rp_elem_is_signed(elem) || rp_elem_is_unsigned(elem);
+
+    if (tape->second)
+        return unit == 1   ? put_8
+               : unit == 2 ? put_16
+               : unit == 4 ? put_32
+               : unit == 8 ? put_64
+                           : NULL;
+    if (tape->simple != RP_OP_ADD)
+        return NULL;
+    if (integer)
+        return unit == 4 ? add_32 : unit == 8 ? add_64 : NULL;
+    return elem == RP_ELEM_F32 ? add_f32 : elem == RP_ELEM_F64 ? add_f64 : NULL;
+}
+
+/* Whether windows are single elements and the numbers of an index follow each other. */
+static bool places_find(const struct rp_gather *a, struct rp_tensor *const *in, struct places *p)
+{
+    const struct rp_tensor *indices = in[1], *updates = in[2];
+    int64_t stride[RP_TENSOR_RANK];
+
+    for (size_t i = 0; i < a->offset.n; i++)
+        if (updates->dims[a->offset.at[i]] != 1)
+            return false;
+    if (indices->elem != RP_ELEM_S32 || a->index_batch.n || a->vector_dim + 1 < indices->rank)
+        return false;
+    p->index = (const int32_t *)(const void *)indices->data;
+    p->n = updates->n;
+    p->rank = a->map.n;
+    rp_strides(in[0]->dims, in[0]->rank, stride);
+    for (size_t k = 0; k < a->map.n; k++) {
+        p->dims[k] = in[0]->dims[a->map.at[k]];
+        p->stride[k] = stride[a->map.at[k]];
+    }
+    return in[0]->n > 0;
+}
+
+enum rp_code rp_fast_scatter(struct rp_eval *e, const struct rp_node *node,
+                             struct rp_tensor *const *in, struct rp_tensor **out,
+                             struct rp_err *err)
+{
+    const struct rp_gather *a = node->attrs;
+    scatter_fn *fn = a->k == 1 ? scatter_of(a->tape, in[0]->elem, in[0]->unit) : NULL;
+    struct places p;
+
+    if (!fn || !places_find(a, in, &p) || node->shape->elem == RP_ELEM_TUPLE)
+        return e->plan->reference[RP_OP_SCATTER]->run(e, node, in, out, err);
+    if (rp_fast_can_change(node, in, 0)) {
+        *out = rp_tensor_keep(in[0]);
+    } else {
+        RP_TRY(rp_tensor_new(in[0]->elem, in[0]->dims, in[0]->rank, out, err));
+        memcpy((*out)->data, in[0]->data, rp_tensor_bytes(in[0]));
+    }
+    fn(&p, in[2]->data, (*out)->data);
+    return RP_OK;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_PROGRAM_COPY_H
+#define RP_PROGRAM_COPY_H
+/*
+ * Parts of a program for another program: texts, shapes, values. Values of attributes and literals
+ * are borrowed, so the old program must outlive the new one.
+ */
+#include "program/program.h"
+
+struct rp_program_copy {
+    const struct rp_program *from;
+    struct rp_program *to;
+    struct rp_err *err;
+};
+
+enum rp_code rp_copy_string(struct rp_program_copy *c, uint32_t string, uint32_t *out);
+enum rp_code rp_copy_shape(struct rp_program_copy *c, uint32_t shape, uint32_t *out);
+/* The source information of an operation; frames are resolved to the line they end in. */
+enum rp_code rp_copy_meta(struct rp_program_copy *c, uint32_t op, uint32_t *out);
+/* The value of a constant, which refers to its literal. */
+enum rp_code rp_copy_literal(struct rp_program_copy *c, int64_t *value);
+/* To the module; aliases, donated buffers and control dependencies are left out. */
+enum rp_code rp_copy_module_attrs(struct rp_program_copy *c);
+/* For the new program; *kept: false where it is left out. */
+enum rp_code rp_copy_attr(struct rp_program_copy *c, struct rp_attr *attr, bool *kept);
+
+#endif

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `replay isolate A B`: the first operation at which two programs differ in value. Both run on the
+ * same inputs and the same engine, flattened, and the values of operations that are counterparts
+ * (pair.c) are compared. A counterpart may be none: a compiler reuses names and scopes for what it
+ * rewrites. So a difference counts only where it leads to a result that differs, through operations
+ * that differ too or have no counterpart, and where both come of the same values; the first in the
+ * order of the left program is the answer. Two loops or branches that differ are entered.
+ */
+#include "base/arena.h"
+#include "program/opcodes.h"
+#include "program/order.h"
+#include "replay/level.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_ROWS 20 /* of one kind */
+
+/* ---- the first that counts ---- */
+
+/* The operations of the results that differ; *n of them, in a list of the arena. */
+static enum rp_code differing_results(struct rp_level *l, const struct rp_level_verdict *v,
+                                      uint32_t **out, size_t *n)
+{
+    const struct rp_level_side *s = &l->side[0];
+    struct rp_ids in = rp_op_operands(s->flat, s->entry->root);
+    bool tuple = s->flat->code.at[s->entry->root] == RP_OP_TUPLE;
+    size_t at = 0, each = 0;
+
+    if (!tuple)
+        in = (struct rp_ids){&s->entry->root, 1};
+    *n = 0;
+    *out = RP_ARENA_NEW(&l->arena, uint32_t, (size_t)in.n + 1);
+    if (!*out)
+        return rp_err_nomem(l->err, "comparing programs");
+    each = rp_shape_leaves(s->flat, s->flat->shape.at[s->entry->root]);
+    for (uint32_t i = 0; i < in.n; i++) {
+        size_t leaves = rp_shape_leaves(s->flat, s->flat->shape.at[in.at[i]]);
+        bool differs = false;
+
+        for (size_t p = 0; p < l->search->partitions; p++)
+            for (size_t k = 0; k < leaves; k++)
+                differs |= !v[p * each + at + k].is.ok && !v[p * each + at + k].rounded;
+        at += leaves;
+        if (differs)
+            (*out)[(*n)++] = in.at[i];
+    }
+    return RP_OK;
+}
+
+static bool same_name(const struct rp_level *l, uint32_t left, uint32_t right)
+{
+    const struct rp_program *a = l->side[0].flat, *b = l->side[1].flat;
+
+    return !strcmp(rp_program_text(a, a->op_name.at[left]),
+                   rp_program_text(b, b->op_name.at[right]));
+}
+
+/*
+ * Whether two operations that differ can be counterparts: they come of the same values that agree.
+ * The fault may have changed an operand: a third of the values must be the same, and half where
+ * they are only similar. Constants come of nothing; they are counterparts where they have the same
+ * name.
+ */
+static bool is_plausible(const struct rp_level *l, uint32_t left)
+{
+    const struct rp_level_side *s = l->side;
+    uint32_t right = s[0].match[left];
+    size_t common = 0, all = 0;
+
+    if (right == RP_NONE)
+        return false;
+    rp_level_mark(l, 0, &left, 1, true);
+    rp_level_mark(l, 1, &right, 1, true);
+    for (int k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < s[k].entry->n; i++) {
+            uint32_t op = s[k].entry->first + i, other = s[k].match[op];
+
+            if (!s[k].reached[i] || !s[k].agreed[op] || s[k].flat->code.at[op] == RP_OP_CONSTANT)
+                continue;
+            all++;
+            common += other != RP_NONE && s[!k].reached[other - s[!k].entry->first];
+        }
+    if (!all)
+        return same_name(l, left, right);
+    return common * (l->known[left] ? 3 : 2) >= all;
+}
+
+static uint32_t first_suspect(const struct rp_level *l, const uint32_t *results, size_t n)
+{
+    const struct rp_level_side *s = &l->side[0];
+    uint32_t first = RP_NONE;
+    size_t nsuspects = 0;
+
+    rp_level_mark(l, 0, results, n, true);
+    for (uint32_t k = 0; k < s->entry->n; k++)
+        if (s->reached[s->order[k] - s->entry->first] && l->state[s->order[k]] == RP_LEVEL_DIFFERS)
+            l->group[0][nsuspects++] = s->order[k];
+    for (size_t i = 0; i < nsuspects && first == RP_NONE; i++)
+        if (is_plausible(l, l->group[0][i]))
+            first = l->group[0][i];
+    if (first != RP_NONE)
+        return first;
+    /* none: a result that is returned twice, and whose counterpart is another one */
+    return nsuspects ? l->group[0][0] : results[0];
+}
+
+/* ---- rows ---- */
+
+static const char *source_of(const struct rp_level *l, const struct rp_program *p, uint32_t op)
+{
+    struct rp_source_line at;
+
+    return rp_op_source(p, op, &at) ? rp_arena_textf(l->texts, "%s:%d", at.file, at.line) : NULL;
+}
+
+static enum rp_code row_add(const struct rp_level *l, uint32_t left, uint32_t right,
+                            const char *verdict, const struct rp_level_verdict *v)
+{
+    const uint32_t op[2] = {left, right};
+    struct rp_pair_row row = {.verdict = verdict,
+                              .inside = l->inside,
+                              .iteration = l->iteration,
+                              .wrong = RP_ABSENT_I64,
+                              .elements = RP_ABSENT_I64,
+                              .max_abs = (double)NAN,
+                              .max_rel = (double)NAN};
+
+    for (int k = 0; k < 2; k++) {
+        const struct rp_program *p = l->side[k].flat;
+
+        if (op[k] == RP_NONE)
+            continue;
+        row.name[k] = rp_arena_text(l->texts, rp_program_text(p, p->op_name.at[op[k]]));
+        row.opcode[k] = rp_arena_text(l->texts, rp_op_opcode_name(p, op[k]));
+        row.source[k] = source_of(l, p, op[k]);
+    }
+    if (v) {
+        row.max_abs = v->is.max_abs;
+        row.max_rel = v->is.max_rel;
+        row.wrong = (int64_t)v->is.wrong;
+        row.elements = (int64_t)v->is.n;
+        row.message = v->is.reason;
+    }
+    RP_TRY(rp_arena_check(l->texts, "comparing programs", l->err));
+    return rp_vec_push(&l->out->rows, row, l->err);
+}
+
+/* Operations between those that agree and the one that differs: what one program alone has, and
+   what has a counterpart that does not fit. The fault may be in one of them. */
+static enum rp_code rows_between(struct rp_level *l, int side, uint32_t from)
+{
+    const struct rp_level_side *s = &l->side[side];
+    size_t n = 0;
+
+    rp_level_mark(l, side, &from, 1, true);
+    for (uint32_t k = 0; k < s->entry->n && n < MOST_ROWS; k++) {
+        uint32_t op = s->order[k];
+
+        if (!s->reached[op - s->entry->first] || op == from || s->agreed[op] ||
+            s->flat->code.at[op] == RP_OP_PARAMETER ||
+            (rp_op_info[s->flat->code.at[op]].flags & RP_OPF_FREE))
+            continue;
+        n++;
+        RP_TRY(row_add(l, side ? RP_NONE : op, side ? op : RP_NONE,
+                       s->match[op] == RP_NONE ? "no counterpart" : "in doubt", NULL));
+    }
+    return RP_OK;
+}
+
+/* The nearest values before it that still agree. */
+static enum rp_code rows_agreed(struct rp_level *l, uint32_t from)
+{
+    const struct rp_level_side *s = &l->side[0];
+    size_t n = 0;
+
+    rp_level_mark(l, 0, &from, 1, true);
+    for (uint32_t k = s->entry->n; k-- > 0 && n < MOST_ROWS;) {
+        uint32_t op = s->order[k];
+
+        if (!s->reached[op - s->entry->first] || op == from || !s->agreed[op] ||
+            s->flat->code.at[op] == RP_OP_CONSTANT)
+            continue;
+        n++;
+        RP_TRY(row_add(l, op, s->match[op], "agrees",
+                       s->flat->code.at[op] == RP_OP_PARAMETER ? NULL : &l->verdict[op]));
+    }
+    return RP_OK;
+}
+
+/* ---- all of it ---- */
+
+/* The operation that makes a value: not the part of a tuple that is taken out of its result. */
+static uint32_t maker_of(const struct rp_level *l, uint32_t op)
+{
+    const struct rp_program *p = l->side[0].flat;
+
+    while (p->code.at[op] == RP_OP_GET_TUPLE_ELEMENT) {
+        uint32_t of = rp_op_operands(p, op).at[0];
+
+        if (p->code.at[of] == RP_OP_PARAMETER || l->side[0].match[of] == RP_NONE)
+            break;
+        op = of;
+    }
+    return op;
+}
+
+static enum rp_code level_pair(struct rp_level *l)
+{
+    const struct rp_level_side *s = &l->side[0];
+    size_t n = (size_t)s->flat->nops + 1;
+    uint32_t *match[2];
+
+    RP_TRY(rp_pair_known(s->flat, l->side[1].flat, &l->arena, match, l->err));
+    l->state = RP_ARENA_NEW(&l->arena, uint8_t, n);
+    l->known = RP_ARENA_NEW(&l->arena, uint8_t, n);
+    l->verdict = RP_ARENA_NEW(&l->arena, struct rp_level_verdict, n);
+    for (int k = 0; k < 2; k++) {
+        l->side[k].match = match[k];
+        size_t count = (size_t)l->side[k].flat->nops + n;
+
+        l->group[k] = RP_ARENA_NEW(&l->arena, uint32_t, count);
+        l->side[k].agreed = RP_ARENA_NEW(&l->arena, uint8_t, count);
+        if (!l->group[k] || !l->side[k].agreed)
+            return rp_err_nomem(l->err, "comparing programs");
+    }
+    if (!l->state || !l->known || !l->verdict)
+        return rp_err_nomem(l->err, "comparing programs");
+    for (uint32_t op = 0; op < s->flat->nops; op++)
+        if (s->flat->code.at[op] == RP_OP_PARAMETER && match[0][op] != RP_NONE)
+            l->side[0].agreed[op] = l->side[1].agreed[match[0][op]] = 1;
+    return RP_OK;
+}
+
+static enum rp_code level_search(struct rp_level *l, const struct rp_level_verdict *results)
+{
+    uint32_t *from, first, op[2];
+    size_t n, nrows = l->out->rows.n;
+
+    RP_TRY(differing_results(l, results, &from, &n));
+    if (!n)
+        return RP_OK;
+    RP_TRY(level_pair(l));
+    RP_TRY(rp_level_compare(l, from, n));
+    first = first_suspect(l, from, n);
+    op[0] = maker_of(l, first);
+    op[1] = l->side[0].match[op[0]];
+    RP_TRY(row_add(l, op[0], op[1], "differs", &l->verdict[first]));
+    l->out->first = nrows;
+    RP_TRY(rows_agreed(l, op[0]));
+    RP_TRY(rows_between(l, 0, op[0]));
+    if (op[1] == RP_NONE)
+        return RP_OK;
+    RP_TRY(rows_between(l, 1, op[1]));
+    return rp_level_enter(l, op);
+}
+
+/* The results agree: values on the way may differ all the same, where nothing comes of it. */
+static enum rp_code level_unseen(struct rp_level *l)
+{
+    const struct rp_level_side *s = &l->side[0];
+
+    RP_TRY(level_pair(l));
+    RP_TRY(rp_level_compare(l, &s->entry->root, 1));
+    for (uint32_t k = 0; k < s->entry->n; k++) {
+        uint32_t op = s->order[k];
+
+        if (l->state[op] != RP_LEVEL_DIFFERS || !l->known[op] || !is_plausible(l, op))
+            continue;
+        if (!l->out->unseen++)
+            RP_TRY(row_add(l, op, s->match[op], "differs", &l->verdict[op]));
+    }
+    return RP_OK;
+}
+
+static enum rp_code check_results(const struct rp_level *l, const struct rp_level_part part[2])
+{
+    if (part[0].n != part[1].n)
+        return rp_err_set(l->err, RP_USAGE, "the programs have %zu and %zu results", part[0].n,
+                          part[1].n);
+    for (size_t i = 0; i < part[0].n; i++) {
+        const struct rp_tensor *a = part[0].outputs[i], *b = part[1].outputs[i];
+
+        if (a->rank != b->rank || memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) != 0)
+            return rp_err_set(l->err, RP_USAGE, "result %zu has another shape in the other program",
+                              i);
+    }
+    return RP_OK;
+}
+
+static enum rp_code level_compare(struct rp_level *l, bool *differs)
+{
+    struct rp_level_part part[2] = {0};
+    struct rp_level_verdict *v = NULL;
+    enum rp_code code = RP_OK;
+
+    for (int k = 0; code == RP_OK && k < 2; k++)
+        code = rp_level_part_run(l, &l->side[k], &l->side[k].entry->root, 1, &part[k]);
+    if (code == RP_OK)
+        code = check_results(l, part);
+    if (code == RP_OK)
+        code = rp_level_judge(l, part, &v);
+    for (size_t i = 0; code == RP_OK && i < part[0].n; i++) {
+        *differs |= !v[i].is.ok && !v[i].rounded;
+        l->out->rounded += l->depth == 1 && v[i].rounded;
+    }
+    rp_level_part_release(&part[0]);
+    rp_level_part_release(&part[1]);
+    if (code == RP_OK && *differs && !l->search->results_only)
+        code = level_search(l, v);
+    if (code == RP_OK && !*differs && !l->search->results_only && l->depth == 1)
+        code = level_unseen(l);
+    free(v);
+    return code;
+}
+
+enum rp_code rp_level_run(const struct rp_pair_search *search, struct rp_level *outer,
+                          const char *inside, int64_t iteration, bool *differs)
+{
+    struct rp_level l = {.search = search,
+                         .inside = inside,
+                         .iteration = iteration,
+                         .depth = outer->depth + 1,
+                         .texts = outer->texts,
+                         .out = outer->out,
+                         .err = outer->err};
+    enum rp_code code = RP_OK;
+
+    *differs = false;
+    rp_arena_init(&l.arena);
+    for (int k = 0; code == RP_OK && k < 2; k++)
+        code = rp_level_side_init(&l.side[k], search, k, l.err);
+    if (code == RP_OK)
+        code = level_compare(&l, differs);
+    rp_level_side_release(&l.side[0]);
+    rp_level_side_release(&l.side[1]);
+    rp_arena_release(&l.arena);
+    return code;
+}
+
+enum rp_code rp_isolate_pair(const struct rp_pair_search *search, struct rp_arena *arena,
+                             struct rp_isolated_pair *out, struct rp_err *err)
+{
+    struct rp_level none = {.texts = arena, .out = out, .err = err};
+
+    *out = (struct rp_isolated_pair){0};
+    return rp_level_run(search, &none, NULL, RP_ABSENT_I64, &out->differ);
+}
+
+/* ---- programs of a session ---- */
+
+enum rp_code rp_session_takes(const struct rp_session *s, const struct rp_program *other,
+                              const char *name, struct rp_err *err)
+{
+    const struct rp_signature *mine = &s->signature;
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_signature sig;
+    enum rp_code code = rp_signature_find(other, &arena, &sig, err);
+
+    for (size_t i = 0; code == RP_OK && (i < sig.nin || i < mine->nin); i++)
+        if (i >= sig.nin || i >= mine->nin || sig.in[i].elem != mine->in[i].elem ||
+            sig.in[i].rank != mine->in[i].rank ||
+            memcmp(sig.in[i].dims, mine->in[i].dims, sig.in[i].rank * sizeof *sig.in[i].dims) != 0)
+            code = rp_err_set(err, RP_USAGE,
+                              "input %zu of '%s' is not the one of '%s': only programs of the same "
+                              "inputs can be compared",
+                              i, name, s->file);
+    rp_arena_release(&arena);
+    return code;
+}
+
+enum rp_code rp_session_compare(const struct rp_session *s, const struct rp_program *left,
+                                const struct rp_program *right, const struct rp_trial_engine *on,
+                                bool results_only, struct rp_arena *arena,
+                                struct rp_isolated_pair *out, struct rp_err *err)
+{
+    struct rp_pair_search search = {
+        .side = {{left, s->arguments, s->signature.nin}, {right, s->arguments, s->signature.nin}},
+        .partitions = s->partitions,
+        .on = on,
+        .tolerance = {.absolute = -1, .relative = -1, .ulp = -1},
+        .results_only = results_only};
+
+    *out = (struct rp_isolated_pair){0};
+    RP_TRY(rp_session_takes(s, left, "the last program that is right", err));
+    RP_TRY(rp_session_takes(s, right, "the program", err));
+    return rp_isolate_pair(&search, arena, out, err);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_REPLAY_LEVEL_H
+#define RP_REPLAY_LEVEL_H
+/*
+ * Two computations whose values are compared, operation by operation: the programs of `replay
+ * isolate A B`, or the bodies of two loops or branches in them.
+ */
+#include "replay/search.h"
+
+/* Of an operation and its counterpart. */
+enum { RP_LEVEL_UNPAIRED, RP_LEVEL_AGREES, RP_LEVEL_DIFFERS, RP_LEVEL_ROUNDED };
+
+struct rp_level_verdict {
+    struct rp_comparison is;
+    bool rounded; /* it differs, and no more than rounding explains */
+};
+
+/* One program: its entry, flat, with the values of its parameters. */
+struct rp_level_side {
+    struct rp_program *flat;
+    const struct rp_computation *entry;
+    struct rp_values values;
+    uint32_t *order;
+    uint8_t *keep;
+    uint32_t *match;  /* in the arena of the level */
+    uint8_t *agreed;  /* values that both programs have */
+    uint8_t *reached; /* scratch of walks */
+    uint32_t *stack;
+};
+
+struct rp_level {
+    const struct rp_pair_search *search;
+    struct rp_level_side side[2];
+    uint8_t *state; /* of the left side's operations */
+    uint8_t *known; /* of the left side's operations: they had a counterpart by what is known */
+    struct rp_level_verdict *verdict;
+    uint32_t *group[2];
+    size_t ngroup;
+    struct rp_arena arena; /* of the pairs */
+    const char *inside;
+    int64_t iteration;
+    unsigned depth;
+    struct rp_arena *texts;
+    struct rp_isolated_pair *out;
+    struct rp_err *err;
+};
+
+/* Operations of the entry with what leads to them, and their arrays. */
+struct rp_level_part {
+    struct rp_cut_program cut;
+    struct rp_tensor **arguments, **outputs;
+    size_t n;
+};
+
+/* ---- level.c ---- */
+
+/* Release also after a failure. */
+enum rp_code rp_level_side_init(struct rp_level_side *s, const struct rp_pair_search *search,
+                                int which, struct rp_err *err);
+void rp_level_side_release(struct rp_level_side *s);
+
+/* Runs operations of one side with all that leads to them. Released in every case by
+   rp_level_part_release. */
+enum rp_code rp_level_part_run(const struct rp_level *l, struct rp_level_side *s,
+                               const uint32_t *ops, size_t n, struct rp_level_part *out);
+void rp_level_part_release(struct rp_level_part *part);
+
+/* Marks what `from` depends on in `reached`; of what agrees nothing further if `stop`. */
+void rp_level_mark(const struct rp_level *l, int side, const uint32_t *from, size_t n, bool stop);
+
+/* What both parts gave, array by array: a new list of verdicts in the order of the arrays. */
+enum rp_code rp_level_judge(const struct rp_level *l, const struct rp_level_part part[2],
+                            struct rp_level_verdict **out);
+
+/* Finds counterparts, and compares the values of all that the results depend on. */
+enum rp_code rp_level_compare(struct rp_level *l, const uint32_t *results, size_t n);
+
+/* ---- level_inside.c ---- */
+
+/* What two operations that differ call, where they call the same kind of thing with the same
+   values: loops and branches. */
+enum rp_code rp_level_enter(struct rp_level *l, const uint32_t op[2]);
+
+/* ---- isolate_pair.c ---- */
+
+/* Compares two computations on the same values, and says where they differ. */
+enum rp_code rp_level_run(const struct rp_pair_search *search, struct rp_level *outer,
+                          const char *inside, int64_t iteration, bool *differs);
+
+#endif
