@@ -167,6 +167,11 @@ static const struct rp_option options[] = {
      "passes: show the changes of passes with this number or part of a name; with 'run': dump "
      "around the passes that match this regular expression",
      0},
+    {"bisect", 0, RP_OPT_FLAG, NULL, NULL,
+     "with 'passes': run the programs between passes, and name the pass that breaks the module", 0},
+    {"inputs", 'i', RP_OPT_PATH, "FILE", NULL,
+     "with --bisect: arrays in0, in1 ... in an .npz, or one .npy (default: synthetic)", 0},
+    {"seed", 0, RP_OPT_INT, "N", "0", "with --bisect: seed of synthetic inputs", 0},
     {"framework", 0, RP_OPT_TEXT, "LIST", NULL,
      "with 'run' and 'flags': only of these, with commas: xla, jax, tensorflow, pytorch, "
      "torch_xla, ratex, bladedisc",
@@ -203,6 +208,7 @@ const struct rp_question_row rp_ask_dump = {
                  .examples = "reprise dump run -- python train.py\tcapture dumps in ./dump\n"
                              "reprise dump run --preset passes -o d -- python train.py\twhat each "
                              "pass changed\n"
+                             "reprise dump passes d --bisect\twhich pass broke the module\n"
                              "reprise dump ls d\tthe modules of a folder\n"
                              "reprise dump flags xla_dump_to\twhat a flag does\n",
                  .accepts = RP_ACCEPTS_SOURCES,

@@ -6,6 +6,7 @@
  */
 #include "base/hash.h"
 #include "base/order.h"
+#include "dump/bisect.h"
 #include "dump/change.h"
 #include "dump/folder.h"
 #include "explain/program_diff/program_diff.h"
@@ -677,6 +678,10 @@ static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result
     if (!ctx.module || (!rp_dump_stage_at(ctx.module, RP_DUMP_AT_PASS) &&
                         rp_dump_file_of(ctx.module, RP_DUMP_PASS_TIMES) == SIZE_MAX))
         RP_TRY(rp_dump_largest(&ctx.folder, &ctx.module, err));
+    if (rp_settings_flag(call->settings, "bisect"))
+        return rp_dump_bisect(call, &ctx.folder, ctx.module, result, err);
+    if (rp_settings_has(call->settings, "inputs") || rp_settings_has(call->settings, "seed"))
+        return rp_err_set(err, RP_USAGE, "--inputs and --seed are for 'dump passes --bisect'");
     code = answer_passes(&ctx);
     rp_vec_release(&ctx.rows);
     rp_vec_release(&ctx.quiet);
@@ -686,7 +691,7 @@ static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result
 const struct rp_dump_word rp_dump_passes = {
     .name = "passes",
     .summary = "how long each pass of the compiler took, and what it changed",
-    .options = "module pass",
+    .options = "module pass bisect inputs seed",
     .files = true,
     .type = &passes_type,
     .run = passes_run};

@@ -30,6 +30,7 @@
 
 #define MAX_BYTES    ((size_t)1 << 36)
 #define LONG_NS      100000000
+#define KEPT_AFTER_S 1      /* of a process: before, its tick is measured anew */
 #define TRIES        100000 /* to read a histogram between two samples */
 #define SPINS        64     /* looks at one that is being written, then a pause */
 #define PAUSES       5000   /* of this length: half a second */
@@ -152,6 +153,16 @@ static int64_t real_time(const struct metrics_file *f, uint64_t ticks)
 
 /* ---- whether the process runs ---- */
 
+/* Whether a process that does not run here can be said to have ended: its number counts in the same
+   space of numbers of the same boot. Machines and containers may share folders and even a name. */
+static bool ran_here(const struct rp_metrics_file *head)
+{
+    struct stat space;
+
+    return head->starttime >= 0 && head->pid_space && is_this_boot(head) &&
+           !stat("/proc/self/ns/pid", &space) && space.st_ino == head->pid_space;
+}
+
 static bool is_running(const struct rp_metrics_file *head)
 {
     char path[64], line[1024], *at;
@@ -167,6 +178,24 @@ static bool is_running(const struct rp_metrics_file *head)
     for (field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at && strtoll(at, NULL, 10) == head->starttime;
+}
+
+/* The tick of this machine, as the caller keeps it; it begins to keep one that was measured over a
+   while. */
+static double known_tick(const struct rp_metrics_file *head, double *kept)
+{
+    struct timespec now;
+    double tick;
+
+    if (!kept || head->clock != RP_METRICS_CLOCK_TSC || !is_this_boot(head))
+        return measure_tick(head);
+    if (*kept > 0)
+        return *kept;
+    tick = measure_tick(head);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (now.tv_sec - head->first.monotonic_ns / 1000000000 > KEPT_AFTER_S && is_running(head))
+        *kept = isnan(tick) ? 0 : tick;
+    return tick;
 }
 
 /* ---- cells ---- */
@@ -336,13 +365,14 @@ static enum rp_code read_open(struct metrics_file *f, struct rp_err *err)
     if (!copy_head(f, &head) || head.magic != RP_METRICS_MAGIC)
         return rp_err_set(err, RP_FORMAT, "'%s': not a file of metrics", f->path);
     f->units = (uint32_t)(f->size / RP_METRICS_UNIT);
-    f->ns_per_tick = measure_tick(&head);
+    f->ns_per_tick = known_tick(&head, out->tick_ns);
     if (isnan(f->ns_per_tick))
         return rp_err_set(err, RP_FORMAT, "'%s': invalid clock", f->path);
     f->first_ticks = head.first.ticks;
     f->first_ns = head.first.real_ns;
     out->is_own = true;
     out->is_live = is_running(&head);
+    out->has_ended = !out->is_live && ran_here(&head);
     out->pid = head.pid;
     out->rank = head.rank < 0 ? RP_ABSENT_I64 : head.rank;
     out->world_size = head.world_size < 0 ? RP_ABSENT_I64 : head.world_size;

@@ -7,6 +7,7 @@
 #include "metrics/set.h"
 
 #include "io/input.h"
+#include "io/sources_walk.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -42,10 +43,9 @@ static int by_path(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Every file of a folder for which the pattern fits: its prefix, then the process, if any. */
-static enum rp_code list_folder(const char *folder, const char *prefix, const char *process,
-                                bool searching, struct rp_arena *arena, rp_metric_paths *out,
-                                struct rp_err *err)
+/* Files of this user for which the pattern fits: its prefix, then the process, if any. */
+static enum rp_code search_folder(const char *folder, const char *prefix, const char *process,
+                                  struct rp_arena *arena, rp_metric_paths *out, struct rp_err *err)
 {
     DIR *dir = opendir(folder);
     size_t first = out->n, len = strlen(prefix), plen = process ? strlen(process) : 0;
@@ -53,18 +53,17 @@ static enum rp_code list_folder(const char *folder, const char *prefix, const ch
     struct dirent *entry;
 
     if (!dir)
-        return searching ? RP_OK : rp_err_set_os(err, errno, "'%s'", folder);
+        return RP_OK;
     while (code == RP_OK && (entry = readdir(dir))) {
         const char *name = entry->d_name, *path;
         struct stat st;
 
-        if (strncmp(name, prefix, len) != 0 || (searching && !rp_text_ends(name, SUFFIX)))
+        if (strncmp(name, prefix, len) != 0 || !rp_text_ends(name, SUFFIX))
             continue;
         if (process && (strncmp(name + len, process, plen) != 0 || name[len + plen] != '-'))
             continue;
         path = rp_arena_textf(arena, "%s/%s", folder, name);
-        if (lstat(path, &st) || !S_ISREG(st.st_mode) ||
-            (searching ? st.st_uid != geteuid() : !begins_like_metrics(path)))
+        if (lstat(path, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid())
             continue;
         code = rp_vec_push(out, path, err);
     }
@@ -74,20 +73,19 @@ static enum rp_code list_folder(const char *folder, const char *prefix, const ch
     return code == RP_OK ? rp_arena_check(arena, "listing metrics", err) : code;
 }
 
-/* The folders in which <reprise/metrics.h> creates files. */
-static enum rp_code search(const char *process, struct rp_arena *arena, rp_metric_paths *out,
-                           struct rp_err *err)
+/* All metrics in a folder and in the folders in it. */
+static enum rp_code walk_folder(const char *folder, struct rp_arena *arena, rp_metric_paths *out,
+                                struct rp_err *err)
 {
-    const char *given = getenv("REPRISE_METRICS_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
-    const char *prefix = rp_arena_textf(arena, "reprise-metrics-%u-", (unsigned)geteuid());
+    const struct rp_limits limits = RP_LIMITS_DEFAULT;
+    struct rp_walk walk = {0};
+    enum rp_code code = rp_walk_folder(folder, &limits, &walk, err);
 
-    if (given && *given)
-        return list_folder(given, "", process, true, arena, out, err);
-    if (runtime && *runtime == '/')
-        RP_TRY(list_folder(rp_arena_textf(arena, "%s/reprise-metrics", runtime), "", process, true,
-                           arena, out, err));
-    RP_TRY(list_folder("/dev/shm", prefix, process, true, arena, out, err));
-    return list_folder("/tmp", prefix, process, true, arena, out, err);
+    for (size_t i = 0; code == RP_OK && i < walk.files.n; i++)
+        if (begins_like_metrics(walk.files.at[i].path))
+            code = rp_vec_push(out, rp_arena_text(arena, walk.files.at[i].path), err);
+    rp_walk_release(&walk);
+    return code == RP_OK ? rp_arena_check(arena, "listing metrics", err) : code;
 }
 
 static bool is_number(const char *word)
@@ -98,6 +96,62 @@ static bool is_number(const char *word)
         if (!isdigit((unsigned char)word[i]))
             return false;
     return i > 0 && i < 11;
+}
+
+/* The folder that a process was told to count in when it started, or NULL. */
+static const char *chosen_folder(const char *process, struct rp_arena *arena)
+{
+    static const char name[] = "REPRISE_METRICS_DIR=/";
+    FILE *in = fopen(rp_arena_textf(arena, "/proc/%s/environ", process), "re");
+    const char *folder = NULL;
+    char *entry = NULL;
+    size_t size = 0;
+
+    while (in && !folder && getdelim(&entry, &size, '\0', in) > 0)
+        if (!strncmp(entry, name, sizeof name - 1))
+            folder = rp_arena_text(arena, strchr(entry, '/'));
+    free(entry);
+    if (in)
+        fclose(in);
+    return folder;
+}
+
+/* What running processes count elsewhere: those of `record` in the recording. Only the own files of
+   each are found there, so that nothing of a recording is taken for left over. */
+static enum rp_code search_processes(const char *process, struct rp_arena *arena,
+                                     rp_metric_paths *out, struct rp_err *err)
+{
+    DIR *dir = opendir("/proc");
+    enum rp_code code = RP_OK;
+    struct dirent *entry;
+    const char *folder;
+    struct stat st;
+
+    while (dir && code == RP_OK && (entry = readdir(dir)))
+        if (is_number(entry->d_name) && (!process || !strcmp(process, entry->d_name)) &&
+            !fstatat(dirfd(dir), entry->d_name, &st, 0) && st.st_uid == geteuid() &&
+            (folder = chosen_folder(entry->d_name, arena)) != NULL)
+            code = search_folder(folder, "", entry->d_name, arena, out, err);
+    if (dir)
+        closedir(dir);
+    return code;
+}
+
+/* The folders in which <reprise/metrics.h> creates files. */
+static enum rp_code search(const char *process, struct rp_arena *arena, rp_metric_paths *out,
+                           struct rp_err *err)
+{
+    const char *given = getenv("REPRISE_METRICS_DIR"), *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *prefix = rp_arena_textf(arena, "reprise-metrics-%u-", (unsigned)geteuid());
+
+    if (given && *given)
+        return search_folder(given, "", process, arena, out, err);
+    if (runtime && *runtime == '/')
+        RP_TRY(search_folder(rp_arena_textf(arena, "%s/reprise-metrics", runtime), "", process,
+                             arena, out, err));
+    RP_TRY(search_folder("/dev/shm", prefix, process, arena, out, err));
+    RP_TRY(search_folder("/tmp", prefix, process, arena, out, err));
+    return search_processes(process, arena, out, err);
 }
 
 enum rp_code rp_metric_find_sources(const char *word, struct rp_arena *arena, rp_metric_paths *out,
@@ -116,12 +170,12 @@ enum rp_code rp_metric_find_sources(const char *word, struct rp_arena *arena, rp
             return RP_OK;
         return rp_err_set(err, RP_IO,
                           "process %s counts nothing: no file '%s-*.metrics' in "
-                          "REPRISE_METRICS_DIR, the runtime folder, /dev/shm or /tmp",
+                          "its REPRISE_METRICS_DIR, the runtime folder, /dev/shm or /tmp",
                           word, word);
     }
     if (!S_ISDIR(st.st_mode))
         return rp_vec_push(out, rp_arena_text(arena, word), err);
-    RP_TRY(list_folder(word, "", NULL, false, arena, out, err));
+    RP_TRY(walk_folder(word, arena, out, err));
     if (out->n == before)
         return rp_err_set(err, RP_FORMAT, "'%s': no metrics in this folder", word);
     return RP_OK;
@@ -149,15 +203,18 @@ static enum rp_code read_stream(const char *path, struct rp_input *in, struct rp
     return code;
 }
 
-enum rp_code rp_metric_set_read(const char *path, struct rp_metric_set *out, struct rp_err *err)
+static enum rp_code read_source(const char *path, double *tick_ns, struct rp_metric_set *out,
+                                struct rp_err *err)
 {
     struct rp_input *in = NULL;
     const uint8_t *bytes;
     enum rp_code code;
     size_t n;
 
-    *out = (struct rp_metric_set){
-        .pid = RP_ABSENT_I64, .rank = RP_ABSENT_I64, .world_size = RP_ABSENT_I64};
+    *out = (struct rp_metric_set){.pid = RP_ABSENT_I64,
+                                  .rank = RP_ABSENT_I64,
+                                  .world_size = RP_ABSENT_I64,
+                                  .tick_ns = tick_ns};
     rp_arena_init(&out->arena);
     out->source = rp_arena_text(&out->arena, path);
     RP_TRY(rp_input_open(path, NULL, &in, err));
@@ -170,4 +227,50 @@ enum rp_code rp_metric_set_read(const char *path, struct rp_metric_set *out, str
         code = read_stream(path, in, out, err);
     rp_input_close(in);
     return code;
+}
+
+enum rp_code rp_metric_set_read(const char *path, struct rp_metric_set *out, struct rp_err *err)
+{
+    return read_source(path, NULL, out, err);
+}
+
+enum rp_code rp_metric_read_all(const rp_metric_paths *paths, enum rp_metric_choice choice,
+                                double *tick_ns, rp_metric_sets *out, struct rp_err *err)
+{
+    for (size_t i = 0; i < paths->n; i++) {
+        struct rp_metric_set set = {0};
+        enum rp_code code = read_source(paths->at[i], tick_ns, &set, err);
+
+        if ((choice != RP_METRIC_ALL && (code == RP_FORMAT || code == RP_IO)) ||
+            (choice == RP_METRIC_RUNNING && code == RP_OK && !set.is_live)) {
+            rp_metric_set_release(&set);
+            continue;
+        }
+        if (code == RP_OK)
+            code = rp_vec_push(out, set, err);
+        if (code != RP_OK) {
+            rp_metric_set_release(&set);
+            return code;
+        }
+    }
+    return RP_OK;
+}
+
+void rp_metric_sets_release(rp_metric_sets *sets)
+{
+    for (size_t i = 0; i < sets->n; i++)
+        rp_metric_set_release(&sets->at[i]);
+    rp_vec_release(sets);
+}
+
+enum rp_code rp_metric_set_remove(const struct rp_metric_set *set, bool *removed,
+                                  struct rp_err *err)
+{
+    struct stat st;
+
+    *removed = set->has_ended && rp_text_ends(set->source, SUFFIX) && !lstat(set->source, &st) &&
+               S_ISREG(st.st_mode) && st.st_uid == geteuid();
+    if (*removed && unlink(set->source) && errno != ENOENT)
+        return rp_err_set_os(err, errno, "cannot remove '%s'", set->source);
+    return RP_OK;
 }

@@ -5,13 +5,17 @@
  */
 #include "metrics/set.h"
 
+#include "base/text.h"
 #include "dataset/question.h"
 #include "io/output.h"
 #include "result/print_units.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FEW_SAMPLES 6
 #define MEAN_CHANGE 0.05 /* counts as a change where only means are known */
@@ -60,7 +64,8 @@ static const struct rp_field source_fields[] = {
     RP_FIELD(struct metrics_source, pid, I64, NONE, "process", "id of the process", RP_NULLABLE),
     RP_FIELD(struct metrics_source, rank, I64, NONE, "rank", "from its environment", RP_NULLABLE),
     RP_FIELD(struct metrics_source, world_size, I64, NONE, NULL, "ranks of the job", RP_NULLABLE),
-    RP_FIELD(struct metrics_source, state, STR, NONE, "state", "running, ended or text", 0),
+    RP_FIELD(struct metrics_source, state, STR, NONE, "state", "running, ended, text or removed",
+             0),
     RP_FIELD(struct metrics_source, host, STR, NONE, "host", "name of the machine", RP_WIDE),
     RP_FIELD(struct metrics_source, command, STR, NONE, "command", "command line of the process",
              RP_SHORTEN),
@@ -155,35 +160,12 @@ struct metrics_ctx {
     struct rp_arena *arena;
     struct metrics_root *root;
     const struct rp_settings *settings;
-    RP_VEC(struct rp_metric_set) sets;
+    rp_metric_sets sets;
     rp_metric_paths paths;
     struct rp_metric_set all;
 };
 
 /* ---- reading ---- */
-
-static enum rp_code read_paths(struct metrics_ctx *ctx, bool live_only, struct rp_err *err)
-{
-    size_t i;
-
-    for (i = 0; i < ctx->paths.n; i++) {
-        struct rp_metric_set set = {0};
-        enum rp_code code = rp_metric_set_read(ctx->paths.at[i], &set, err);
-
-        /* a file that its process is just creating, or has just removed */
-        if (live_only && (code == RP_FORMAT || code == RP_IO || (code == RP_OK && !set.is_live))) {
-            rp_metric_set_release(&set);
-            continue;
-        }
-        if (code == RP_OK)
-            code = rp_vec_push(&ctx->sets, set, err);
-        if (code != RP_OK) {
-            rp_metric_set_release(&set);
-            return code;
-        }
-    }
-    return RP_OK;
-}
 
 static enum rp_code merge_sets(struct metrics_ctx *ctx, size_t from, size_t to,
                                struct rp_metric_set *out, struct rp_err *err)
@@ -293,13 +275,22 @@ static enum rp_code fill_lines(struct metrics_ctx *ctx, struct rp_err *err)
     return rp_arena_check(ctx->arena, "writing the report", err);
 }
 
-static enum rp_code write_openmetrics(struct metrics_ctx *ctx, const char *path, struct rp_err *err)
+/* Writes the file of an option, where it is given. */
+static enum rp_code write_exposition(struct metrics_ctx *ctx, const char *option,
+                                     enum rp_metric_format format, struct rp_err *err)
 {
+    const char *path = rp_settings_text(ctx->settings, option);
+    enum rp_code code;
     struct rp_out *out;
 
+    if (!path)
+        return RP_OK;
     RP_TRY(rp_out_open(path, &out, err));
-    rp_metric_write_openmetrics(&ctx->all, out);
-    return rp_out_close(out, err);
+    code = rp_metric_expose(ctx->sets.at, ctx->sets.n, format, out, err);
+    if (code == RP_OK)
+        return rp_out_close(out, err);
+    rp_out_abandon(out);
+    return code;
 }
 
 /* ---- two sources ---- */
@@ -418,6 +409,22 @@ static void compare_sets(struct metrics_ctx *ctx, const struct rp_metric_set *a,
                             &root->changes[root->nchanges++]);
 }
 
+/* ---- cleaning ---- */
+
+static enum rp_code clean_files(struct metrics_ctx *ctx, struct rp_err *err)
+{
+    for (size_t i = 0; i < ctx->sets.n; i++) {
+        bool removed;
+
+        RP_TRY(rp_metric_set_remove(&ctx->sets.at[i], &removed, err));
+        if (removed && ctx->root->sources)
+            ctx->root->sources[i].state = "removed";
+    }
+    ctx->root->listed = ctx->root->sources;
+    ctx->root->nlisted = ctx->root->nsources;
+    return RP_OK;
+}
+
 /* ---- the question ---- */
 
 static enum rp_code add_remarks(struct metrics_ctx *ctx, struct rp_err *err)
@@ -472,8 +479,8 @@ static enum rp_code compare_words(struct metrics_ctx *ctx, size_t first_n, struc
 
 static enum rp_code answer_merged(struct metrics_ctx *ctx, bool found, struct rp_err *err)
 {
-    const char *openmetrics = rp_settings_text(ctx->settings, "openmetrics");
-
+    RP_TRY(write_exposition(ctx, "prometheus", RP_METRIC_PROMETHEUS, err));
+    RP_TRY(write_exposition(ctx, "openmetrics", RP_METRIC_OPENMETRICS, err));
     if (ctx->sets.n != 1) {
         ctx->root->listed = ctx->root->sources;
         ctx->root->nlisted = ctx->root->nsources;
@@ -490,27 +497,31 @@ static enum rp_code answer_merged(struct metrics_ctx *ctx, bool found, struct rp
     RP_TRY(merge_sets(ctx, 0, ctx->sets.n, &ctx->all, err));
     fill_rows(ctx);
     RP_TRY(fill_lines(ctx, err));
-    RP_TRY(add_remarks(ctx, err));
-    return openmetrics ? write_openmetrics(ctx, openmetrics, err) : RP_OK;
+    return add_remarks(ctx, err);
 }
 
 static enum rp_code answer_metrics(struct metrics_ctx *ctx, struct rp_err *err)
 {
+    bool clean = rp_settings_flag(ctx->settings, "clean");
     size_t words = 0, first_n = 0;
     const char *word;
 
     while ((word = rp_settings_nth(ctx->settings, "source", words))) {
         ctx->paths.n = 0;
         RP_TRY(rp_metric_find_sources(word, ctx->arena, &ctx->paths, err));
-        RP_TRY(read_paths(ctx, false, err));
+        RP_TRY(rp_metric_read_all(&ctx->paths, clean ? RP_METRIC_READABLE : RP_METRIC_ALL, NULL,
+                                  &ctx->sets, err));
         if (!words++)
             first_n = ctx->sets.n;
     }
     if (!words) {
         RP_TRY(rp_metric_find_sources(NULL, ctx->arena, &ctx->paths, err));
-        RP_TRY(read_paths(ctx, true, err));
+        RP_TRY(rp_metric_read_all(&ctx->paths, clean ? RP_METRIC_READABLE : RP_METRIC_RUNNING, NULL,
+                                  &ctx->sets, err));
     }
     fill_sources(ctx);
+    if (clean)
+        return clean_files(ctx, err);
     if (words == 2 && !rp_settings_flag(ctx->settings, "merge"))
         return compare_words(ctx, first_n, err);
     return answer_merged(ctx, !words, err);
@@ -522,15 +533,16 @@ static enum rp_code metrics_run(struct rp_ctx *rp, const struct rp_dataset *data
 {
     struct metrics_ctx ctx = {.arena = &result->arena, .root = result->root, .settings = settings};
     enum rp_code code;
-    size_t i;
 
     (void)rp;
     (void)dataset;
+    if (rp_settings_flag(settings, "serve"))
+        return rp_err_set(err, RP_USAGE,
+                          "'serve' is for the command line; a program calls "
+                          "rp_metrics_call_serve of <reprise/metrics_calls.h>");
     rp_arena_init(&ctx.all.arena);
     code = answer_metrics(&ctx, err);
-    for (i = 0; i < ctx.sets.n; i++)
-        rp_metric_set_release(&ctx.sets.at[i]);
-    rp_vec_release(&ctx.sets);
+    rp_metric_sets_release(&ctx.sets);
     rp_vec_release(&ctx.paths);
     rp_metric_set_release(&ctx.all);
     return code == RP_OK ? rp_arena_check(&result->arena, "reading metrics", err) : code;
@@ -542,6 +554,17 @@ static const struct rp_option options[] = {
     {"merge", 0, RP_OPT_FLAG, NULL, NULL, "add two sources up instead of comparing them", 0},
     {"watch", 0, RP_OPT_FLAG, NULL, NULL, "print again and again, until interrupted", 0},
     {"interval", 0, RP_OPT_DURATION, "TIME", "2s", "with --watch: time between two reports", 0},
+    {"clean", 0, RP_OPT_FLAG, NULL, NULL,
+     "remove the files of this user's processes that have ended", 0},
+    {"serve", 0, RP_OPT_FLAG, NULL, NULL,
+     "answer Prometheus on this machine at /metrics, until interrupted", 0},
+    {"port", 0, RP_OPT_INT, "0..65535", "9464", "with --serve: port of 127.0.0.1; 0: any", 0},
+    {"keep", 0, RP_OPT_DURATION, "TIME", "5m",
+     "with --serve: how long the last numbers of an ended process are answered; --clean then "
+     "removes its file",
+     0},
+    {"prometheus", 0, RP_OPT_PATH, "FILE", NULL,
+     "also write the text that Prometheus reads; '-': only that", 0},
     {"openmetrics", 0, RP_OPT_PATH, "FILE", NULL, "also write OpenMetrics text; '-': only that", 0},
     RP_OPTION_END};
 
@@ -559,6 +582,7 @@ const struct rp_question_row rp_ask_metrics = {
                  .examples = "reprise metrics\tall running programs\n"
                              "reprise metrics 4711\tone process\n"
                              "reprise metrics 4711 --watch\tfollow it\n"
+                             "reprise metrics --serve --clean\tlet Prometheus fetch them\n"
                              "reprise metrics job/\tall ranks of a job, added up\n"
                              "reprise metrics before.txt after.txt\twhat changed\n",
                  .accepts = RP_ACCEPTS_SOURCES,

@@ -54,8 +54,10 @@ struct rp_metric_set {
     const char *host, *command;    /* or NULL */
     int64_t pid, rank, world_size; /* RP_ABSENT_I64: not known */
     bool is_own, is_live;          /* a file of ours; its process is running */
+    bool has_ended;                /* it ran on this machine, and is known to run no more */
     uint64_t lost;
-    uint64_t torn; /* distributions that were written while they were read, or never finished */
+    double *tick_ns; /* see rp_metric_read_all; or NULL */
+    uint64_t torn;   /* distributions that were written while they were read, or never finished */
     size_t ntimes, nmisprints;          /* times in a text report; those printed wrongly */
     struct rp_metric_misprint misprint; /* the first of them */
     RP_VEC(struct rp_metric) metrics;   /* by name */
@@ -108,13 +110,28 @@ enum rp_code rp_metric_set_read_text(const char *path, const char *text, size_t 
 /* The paths that a word of the command line means: a file, the files of a folder, those of a
    process; NULL: those of all running processes of this user. Paths are in the arena. */
 typedef RP_VEC(const char *) rp_metric_paths;
+typedef RP_VEC(struct rp_metric_set) rp_metric_sets;
 enum rp_code rp_metric_find_sources(const char *word, struct rp_arena *arena, rp_metric_paths *out,
                                     struct rp_err *err);
 
-/* The report as text (the format of torch_xla, torch.lazy and Ratex), and as OpenMetrics. */
+/* Reads them, one after the other: all, or without those that cannot be read (which a process is
+   just creating, or has just removed), or of these only those of processes that run. */
+enum rp_metric_choice { RP_METRIC_ALL, RP_METRIC_READABLE, RP_METRIC_RUNNING };
+/* tick_ns: where the caller keeps the length of a tick of this machine's cycle counter from one
+   reading to the next, first 0. Measured anew, it differs a little each time, so that a sum of
+   ticks could fall, which Prometheus takes for a restart. NULL: not kept. */
+enum rp_code rp_metric_read_all(const rp_metric_paths *paths, enum rp_metric_choice choice,
+                                double *tick_ns, rp_metric_sets *out, struct rp_err *err);
+void rp_metric_sets_release(rp_metric_sets *sets);
+
+/* The report as text (the format of torch_xla, torch.lazy and Ratex). */
 struct rp_out;
 void rp_metric_write_report(const struct rp_metric_set *set, struct rp_out *to);
-void rp_metric_write_openmetrics(const struct rp_metric_set *set, struct rp_out *to);
+/* For Prometheus: the sets side by side, with rank, host and process as labels; those of the same
+   process are added up. */
+enum rp_metric_format { RP_METRIC_PROMETHEUS, RP_METRIC_OPENMETRICS };
+enum rp_code rp_metric_expose(const struct rp_metric_set *sets, size_t n,
+                              enum rp_metric_format format, struct rp_out *to, struct rp_err *err);
 /* "805ms578.778us", "62.40MB", "29.00" */
 const char *rp_metric_value_text(struct rp_arena *arena, double value, enum rp_metric_unit unit);
 
@@ -123,5 +140,9 @@ typedef RP_VEC(const char *) rp_metric_remarks;
 enum rp_code rp_metric_remark(const struct rp_metric_set *all, const struct rp_metric_set *ranks,
                               size_t nranks, struct rp_arena *arena, rp_metric_remarks *out,
                               struct rp_err *err);
+
+/* Removes the file of a set where it is this user's and its process has ended. */
+enum rp_code rp_metric_set_remove(const struct rp_metric_set *set, bool *removed,
+                                  struct rp_err *err);
 
 #endif

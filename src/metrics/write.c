@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The report as text, in the format that torch_xla made known, with right times; and OpenMetrics.
- */
+/* The report as text, in the format that torch_xla made known, with right times. */
 #include "io/escaped.h"
 #include "metrics/set.h"
 
@@ -9,8 +8,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-
-#define MOST_BOUNDS 64 /* of a histogram in OpenMetrics */
 
 static const char *time_text(struct rp_arena *arena, double ns)
 {
@@ -94,90 +91,4 @@ void rp_metric_write_report(const struct rp_metric_set *set, struct rp_out *to)
         rp_out_escaped(to, RP_IN_LINE, set->counters.at[i].name);
         rp_out_printf(to, "\n  Value: %" PRId64 "\n", set->counters.at[i].value);
     }
-}
-
-/* ---- OpenMetrics ---- */
-
-static void write_label(const char *name, struct rp_out *to)
-{
-    rp_out_text(to, "{name=\"");
-    rp_out_escaped(to, RP_IN_METRICS, name);
-    rp_out_char(to, '"');
-}
-
-/* The counts up to the ends of some buckets: of all, if they are few. */
-static void write_bounds(const char *family, const struct rp_metric *m, double scale,
-                         struct rp_out *to)
-{
-    size_t i, n = m->buckets.n, step = (n + MOST_BOUNDS - 1) / MOST_BOUNDS;
-    uint64_t sum = 0;
-
-    for (i = 0; i < n; i++) {
-        sum += m->buckets.at[i].count;
-        if ((n - 1 - i) % step)
-            continue;
-        rp_out_printf(to, "%s_bucket", family);
-        write_label(m->name, to);
-        rp_out_printf(to, ",le=\"%.9g\"} %" PRIu64 "\n", m->buckets.at[i].most * scale, sum);
-    }
-    rp_out_printf(to, "%s_bucket", family);
-    write_label(m->name, to);
-    rp_out_printf(to, ",le=\"+Inf\"} %" PRIu64 "\n", m->count);
-}
-
-static void write_family(const struct rp_metric_set *set, enum rp_metric_unit unit,
-                         const char *family, const char *unit_name, double scale, struct rp_out *to)
-{
-    bool begun = false;
-    size_t i;
-
-    for (i = 0; i < set->metrics.n; i++) {
-        const struct rp_metric *m = &set->metrics.at[i];
-
-        if (m->unit != unit)
-            continue;
-        if (!begun) {
-            rp_out_printf(to, "# TYPE %s histogram\n", family);
-            if (unit_name)
-                rp_out_printf(to, "# UNIT %s %s\n", family, unit_name);
-        }
-        begun = true;
-        write_bounds(family, m, scale, to);
-        rp_out_printf(to, "%s_count", family);
-        write_label(m->name, to);
-        rp_out_printf(to, "} %" PRIu64 "\n%s_sum", m->count, family);
-        write_label(m->name, to);
-        rp_out_printf(to, "} %.17g\n", m->sum * scale);
-    }
-}
-
-/* A counter of OpenMetrics never falls; one that did is a gauge. */
-static void write_counters(const struct rp_metric_set *set, bool negative, struct rp_out *to)
-{
-    const char *family = negative ? "reprise_balance" : "reprise_count";
-    bool begun = false;
-    size_t i;
-
-    for (i = 0; i < set->counters.n; i++) {
-        const struct rp_metric_counter *c = &set->counters.at[i];
-
-        if ((c->value < 0) != negative)
-            continue;
-        if (!begun)
-            rp_out_printf(to, "# TYPE %s %s\n", family, negative ? "gauge" : "counter");
-        begun = true;
-        rp_out_printf(to, "%s%s", family, negative ? "" : "_total");
-        write_label(c->name, to);
-        rp_out_printf(to, "} %" PRId64 "\n", c->value);
-    }
-}
-
-void rp_metric_write_openmetrics(const struct rp_metric_set *set, struct rp_out *to)
-{
-    write_family(set, RP_METRIC_TIME, "reprise_time_seconds", "seconds", 1e-9, to);
-    write_family(set, RP_METRIC_BYTES, "reprise_size_bytes", "bytes", 1, to);
-    write_family(set, RP_METRIC_VALUE, "reprise_value", NULL, 1, to);
-    write_counters(set, false, to);
-    write_counters(set, true, to);
-    rp_out_text(to, "# EOF\n");
 }

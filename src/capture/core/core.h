@@ -78,6 +78,17 @@ struct rp_capture_span {
     uint32_t nargs; /* at most RP_CTF_ARGS_MAX; the rest is dropped */
 };
 
+/* The stack of a thread. Frames are texts as described in abi/ctf_wire.h, the outermost first; they
+   stay where they are and as they are for the life of the process. */
+struct rp_capture_sample {
+    uint32_t tid, gil_tid;
+    uint64_t ticks, weight_ns;
+    enum rp_ctf_sample_state state;
+    bool is_cut; /* the outermost frames are not known */
+    const char *const *frames;
+    uint32_t nframes;
+};
+
 struct rp_capture {
     uint32_t version, struct_size;
 
@@ -125,9 +136,16 @@ struct rp_capture {
     /* A step has ended on this thread (steps.c); where detail is recorded in some steps only, this
        switches it. */
     void (*step_end)(enum rp_capture_sign sign, const char *name);
+    enum rp_capture_sign (*step_sign)(void); /* what steps are known by; 0: none was seen */
     bool (*detail)(void); /* whether operators, calls and device work are recorded in this step */
     /* Called at each switch, on the thread of a step; NULL: the source cannot be switched. */
     void (*on_detail)(void (*call)(bool on));
+    /* Something begins that detail must see from its begin on (a CUDA graph is made): there is
+       detail until the step ends. */
+    void (*need_detail)(void);
+    /* With record --detail: called between two steps of which one has no detail, on the thread of a
+       step, while there is none. without: the one that has ended has none. For one source. */
+    void (*on_boundary)(void (*call)(bool without));
 
     void (*thread_name)(uint32_t tid, const char *name); /* tid 0: this thread */
     void (*library)(const char *path);
@@ -141,6 +159,15 @@ struct rp_capture {
     const char *(*option)(const char *key);
     /* The folder of this rank, once an event has opened it (see ready), or NULL. */
     const char *(*folder)(void);
+
+    /* Calls it on the core's thread about every so many nanoseconds, as on_tick, from the first
+       event on; for one source. */
+    void (*every)(int64_t ns, void (*call)(void));
+    void (*sample)(const struct rp_capture_sample *sample);
+    bool (*sealed)(void); /* the program is in a sandbox: make no system call */
+    /* Processor time that the source took on threads of the program, for what the recording says
+       about its own cost. That of the core's thread is counted already. */
+    void (*spent)(uint64_t ns);
 };
 
 /* The process's core, or NULL if the process is not recorded (REPRISE_RECORD is not set). */

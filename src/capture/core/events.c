@@ -158,18 +158,31 @@ static struct rp_core_stream *event_begin_own(size_t need)
     return s;
 }
 
-/* Device work is reported late: it is recorded if recording was on when the work began. */
-static struct rp_core_stream *event_begin_late(size_t need, const struct rp_capture_span *p)
+/* When recording was switched off, in the time of the span; 0: it is on. */
+static uint64_t off_since(uint8_t timebase)
 {
-    bool dated = p->timebase == RP_CTF_TIME_MONOTONIC;
-    int64_t on_ns = atomic_load(&rp_core.on_ns), off_ns = atomic_load(&rp_core.off_ns);
+    uint32_t times = atomic_load(&rp_core.times);
+
+    if (!rp_core.page || atomic_load(&rp_core.page->on) || !atomic_load(&rp_core.off_ns))
+        return 0;
+    if (timebase == RP_CTF_TIME_MONOTONIC)
+        return (uint64_t)atomic_load(&rp_core.off_ns);
+    return timebase == RP_CTF_TIME_TICKS ? atomic_load(&rp_core.off_at[times % RP_CORE_PAUSES]) : 0;
+}
+
+/* A span is reported when it has ended: it is recorded if recording was on when it began. Device
+   work keeps its end; of what the host did, the end of the recording is the end, as of ranges. */
+static struct rp_core_stream *event_begin_late(size_t need, struct rp_ctf_span *p)
+{
+    uint64_t off = off_since(p->timebase);
     struct rp_core_stream *s;
 
-    if (dated && (int64_t)p->begin < on_ns)
+    if (p->timebase == RP_CTF_TIME_MONOTONIC && (int64_t)p->begin < atomic_load(&rp_core.on_ns))
         return NULL;
-    if (!dated || !off_ns || off_ns < on_ns || !rp_core.page || atomic_load(&rp_core.page->on) ||
-        (int64_t)p->begin >= off_ns)
+    if (!off || p->begin >= off)
         return event_begin(need, NULL);
+    if (p->timebase == RP_CTF_TIME_TICKS && p->end > off)
+        p->end = off;
     s = rp_core_open_late();
     return s ? stream_claim(s, need) : NULL;
 }
@@ -393,7 +406,7 @@ static void put_span(const struct rp_capture_span *p)
                               .nargs = (uint8_t)n};
     size_t max = 2 * DEFINE + name.len + category.len + HEADER + sizeof out +
                  n * (sizeof *args + 2 * DEFINE + RP_CORE_KEY_MAX + RP_CORE_VALUE_MAX);
-    struct rp_core_stream *s = event_begin_late(max, p);
+    struct rp_core_stream *s = event_begin_late(max, &out);
 
     if (!s)
         return;
@@ -408,6 +421,68 @@ static void put_span(const struct rp_capture_span *p)
     put_bytes(s, &out, sizeof out);
     put_bytes(s, args, n * sizeof *args);
     event_end(s);
+}
+
+/* One event of a stack that may need several. */
+/* Frames of stacks come again and again at the same address, where they never change: their length
+   and hash are computed once. Called by one thread at a time. */
+static struct text frame_text(const char *s)
+{
+    static struct text known[2048];
+    struct text *t = &known[((uintptr_t)s >> 4) * UINT32_C(0x9e3779b1) >> 16 & 2047];
+
+    if (t->at != s)
+        *t = text_of(s, RP_CORE_VALUE_MAX);
+    return *t;
+}
+
+static void put_sample_part(const struct rp_capture_sample *p, uint32_t from, uint32_t n)
+{
+    struct rp_ctf_sample out = {.tid = p->tid,
+                                .ticks = p->ticks,
+                                .weight_ns = p->weight_ns,
+                                .gil_tid = p->gil_tid,
+                                .state = (uint8_t)p->state,
+                                .nframes = (uint8_t)n};
+    struct text texts[RP_CTF_SAMPLE_FRAMES];
+    uint32_t numbers[RP_CTF_SAMPLE_FRAMES];
+    size_t need = HEADER + sizeof out + n * (DEFINE + 4);
+    struct rp_core_stream *s;
+
+    out.flags = (uint8_t)((from + n < p->nframes ? RP_CTF_SAMPLE_MORE : 0) |
+                          (p->is_cut ? RP_CTF_SAMPLE_CUT : 0));
+    for (uint32_t i = 0; i < n; i++) {
+        texts[i] = frame_text(p->frames[from + i]);
+        need += texts[i].len;
+    }
+    s = event_begin(need, NULL);
+    if (!s)
+        return;
+    s->pin++;
+    for (uint32_t i = 0; i < n; i++)
+        numbers[i] = text_pin(s, &texts[i]);
+    put_header(s, RP_CTF_SAMPLE);
+    put_bytes(s, &out, sizeof out);
+    put_bytes(s, numbers, n * sizeof *numbers);
+    event_end(s);
+}
+
+static void put_sample(const struct rp_capture_sample *p)
+{
+    uint32_t from = 0, n;
+
+    do {
+        n = p->nframes - from;
+        n = n < RP_CTF_SAMPLE_FRAMES ? n : RP_CTF_SAMPLE_FRAMES;
+        put_sample_part(p, from, n);
+        from += n;
+    } while (from < p->nframes);
+}
+
+static void call_every(int64_t ns, void (*call)(void))
+{
+    rp_core.often = call;
+    atomic_store(&rp_core.often_ns, ns);
 }
 
 /* -------------------------------------------------------------------------- events about the
@@ -530,12 +605,17 @@ void rp_core_put_pause(struct rp_core_stream *s, uint64_t ticks)
     event_end(s);
 }
 
+static uint32_t parent_of_subject(void)
+{
+    return rp_core.options.subject ? 0 : (uint32_t)getppid();
+}
+
 void rp_core_put_process(const char *program, const char *command)
 {
     struct text host = text_of(rp_core.host, RP_CORE_KEY_MAX), path = text_of(program, PATH_MAX);
     struct text words = text_of(command, PATH_MAX);
-    struct rp_ctf_process out = {.pid = rp_core.pid,
-                                 .parent = (uint32_t)getppid(),
+    struct rp_ctf_process out = {.pid = rp_core_subject(),
+                                 .parent = parent_of_subject(),
                                  .rank = rp_core.rank,
                                  .world_size = rp_core.world_size,
                                  .local_rank = rp_core.local_rank};
@@ -557,8 +637,8 @@ void rp_core_put_names(struct rp_core_stream *s)
 {
     struct text host = text_of(rp_core.host, RP_CORE_KEY_MAX);
     struct text path = text_of(rp_core.program, RP_CORE_KEY_MAX), none = text_of("", 0), name;
-    struct rp_ctf_process out = {.pid = rp_core.pid,
-                                 .parent = (uint32_t)getppid(),
+    struct rp_ctf_process out = {.pid = rp_core_subject(),
+                                 .parent = parent_of_subject(),
                                  .rank = rp_core.rank,
                                  .world_size = rp_core.world_size,
                                  .local_rank = rp_core.local_rank};
@@ -628,6 +708,11 @@ static void core_warn(const char *text)
     rp_core_warn(0, "%s", text);
 }
 
+static bool is_sealed(void)
+{
+    return atomic_load(&rp_core.sealed);
+}
+
 static const char *rank_folder(void)
 {
     return atomic_load(&rp_core.page->opened) ? rp_core.folder : NULL;
@@ -654,8 +739,11 @@ const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .async_end = put_async_end,
                                          .span = put_span,
                                          .step_end = rp_core_step_end,
+                                         .step_sign = rp_core_step_sign,
                                          .detail = rp_core_detail,
                                          .on_detail = rp_core_on_detail,
+                                         .need_detail = rp_core_need_detail,
+                                         .on_boundary = rp_core_on_boundary,
                                          .thread_name = put_thread_name,
                                          .library = put_library,
                                          .forked = put_forked,
@@ -664,4 +752,8 @@ const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .lost = put_lost,
                                          .warn = core_warn,
                                          .option = rp_core_option,
-                                         .folder = rank_folder};
+                                         .folder = rank_folder,
+                                         .every = call_every,
+                                         .sample = put_sample,
+                                         .sealed = is_sealed,
+                                         .spent = rp_core_spend};

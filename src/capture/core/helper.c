@@ -217,9 +217,28 @@ static void end_if_alone(void)
 
 /* -------------------------------------------------------------------------- running */
 
-static long helper_pause_ns(int64_t next_tick, int64_t now)
+/* Calls the source that wants to be called often, if it is due. Returns when that is next. */
+static int64_t helper_often(int64_t due, int64_t now)
 {
-    int64_t left = next_tick > now ? next_tick - now : 0;
+    int64_t often_ns = atomic_load(&rp_core.often_ns);
+
+    if (!often_ns || atomic_load(&rp_core.closing) || atomic_load(&rp_core.sealed))
+        return INT64_MAX;
+    if (due == INT64_MAX)
+        return now + often_ns;
+    if (now < due)
+        return due;
+    atomic_store(&rp_core.page->ticking, 1);
+    if (!atomic_load(&rp_core.closing))
+        rp_core.often();
+    atomic_store(&rp_core.page->ticking, 0);
+    due += often_ns;
+    return due > now ? due : now + often_ns; /* late: leave some out */
+}
+
+static long helper_pause_ns(int64_t next, int64_t now)
+{
+    int64_t left = next > now ? next - now : 0;
 
     return (long)(atomic_load(&rp_core.sealed) && left > WATCH_NS ? WATCH_NS : left);
 }
@@ -228,7 +247,7 @@ static void *helper_run(void *unused)
 {
     struct rp_core_page *page = rp_core.page;
     int64_t now = monotonic_ns(), next_tick = now + RP_CORE_TICK_NS,
-            next_clock = now + CALIBRATE_NS;
+            next_clock = now + CALIBRATE_NS, next_often = INT64_MAX;
     int64_t counted_ns = 0;
 
     (void)unused;
@@ -253,10 +272,11 @@ static void *helper_run(void *unused)
                 rp_core_put_clock();
             next_clock = now + CALIBRATE_NS;
         }
-        pause_ns = helper_pause_ns(next_tick, now);
+        next_often = helper_often(next_often, now);
+        pause_ns = helper_pause_ns(next_often < next_tick ? next_often : next_tick, monotonic_ns());
         if (pause_ns > 0)
             futex_wait(&page->wake, seen, pause_ns);
-        if (atomic_load(&page->wake) == seen)
+        if (atomic_load(&page->wake) == seen && next_tick <= next_often)
             end_if_alone();
     }
     if (rp_core_self) {

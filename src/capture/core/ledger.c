@@ -137,12 +137,16 @@ int64_t rp_core_thread_ns(void)
                                                       : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+void rp_core_spend(uint64_t ns)
+{
+    if (rp_core.ledger)
+        atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->setup_ns, ns);
+}
+
 int64_t rp_core_spent(int64_t since_ns)
 {
     int64_t now_ns = rp_core_thread_ns();
 
-    if (rp_core.ledger)
-        atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->setup_ns,
-                         (uint64_t)(now_ns - since_ns));
+    rp_core_spend((uint64_t)(now_ns - since_ns));
     return now_ns;
 }

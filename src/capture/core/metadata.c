@@ -69,6 +69,9 @@ static const struct {
     [RP_CTF_FACT] = {"fact", "u32 key; u32 value;"},
     [RP_CTF_RESUME] = {"resume", ""},
     [RP_CTF_PAUSE] = {"pause", "u64 ticks;"},
+    [RP_CTF_SAMPLE] = {"sample",
+                       "u32 tid; u64 ticks; u64 weight_ns; u32 gil_tid; u8 state; u8 flags; "
+                       "u8 nframes; u32 frames[nframes];"},
 };
 
 struct buffer {

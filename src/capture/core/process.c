@@ -65,6 +65,7 @@ static void read_options(void)
 
     for (size_t i = 0; i < n; i++)
         rp_core.texts[i] = from[i] == ';' ? '\0' : from[i];
+    o->subject = (uint32_t)option_number("pid");
     o->t0_ns = option_number("t0");
     o->start_ns = option_number("start");
     o->duration_ns = option_number("duration");
@@ -74,6 +75,34 @@ static void read_options(void)
     full = rp_core_option("full");
     o->full = full && !strcmp(full, "ring") ? RP_CORE_RING : RP_CORE_STOP;
     o->step_name = rp_core_option("step_name");
+}
+
+/* The launcher's variables of another process become those of this one, which only observes it. */
+static void take_launcher_of(uint32_t pid)
+{
+    static const char *const rank[] = RP_LAUNCHER_RANKS, *const size[] = RP_LAUNCHER_SIZES,
+                             *const local[] = RP_LAUNCHER_LOCAL_RANKS;
+    const char *const *const lists[] = {rank, size, local};
+    static char text[128 << 10];
+    char path[40];
+    int fd;
+    ssize_t n, got = 0;
+
+    snprintf(path, sizeof path, "/proc/%u/environ", pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (n = 0; fd >= 0 && (got = read(fd, text + n, sizeof text - 1 - (size_t)n)) > 0;)
+        n += got;
+    if (fd >= 0)
+        close(fd);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const char *const *name = lists[i]; *name; name++) {
+            size_t length = strlen(*name);
+
+            unsetenv(*name);
+            for (char *at = text; at < text + n; at += strlen(at) + 1)
+                if (!strncmp(at, *name, length) && at[length] == '=')
+                    setenv(*name, at + length + 1, 1);
+        }
 }
 
 static void read_rank(void)
@@ -253,6 +282,7 @@ static void forget_parent(void)
     atomic_store(&rp_core.lost, 0);
     atomic_store(&rp_core.off_ns, 0);
     atomic_store(&rp_core.nsources, 0);
+    atomic_store(&rp_core.often_ns, 0);
     atomic_store(&rp_core.closing, 0);
     atomic_store(&rp_core.steps_seen, 0); /* a process counts its own */
     atomic_store(&rp_core.step_tid, 0);
@@ -290,8 +320,13 @@ uint32_t rp_core_image(void)
 /* The command line of the process, with spaces. */
 static void read_command(char *to, size_t size)
 {
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, to, size - 1) : 0;
+    char path[40];
+    int fd;
+    ssize_t n;
+
+    snprintf(path, sizeof path, "/proc/%u/cmdline", rp_core_subject());
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd >= 0 ? read(fd, to, size - 1) : 0;
 
     if (fd >= 0)
         close(fd);
@@ -315,15 +350,17 @@ static void put_life(const char *what, const char *how)
 {
     char key[40];
 
-    snprintf(key, sizeof key, "process.%u.%s", rp_core.pid, what);
+    snprintf(key, sizeof key, "process.%u.%s", rp_core_subject(), what);
     rp_core_table.fact(key, how);
 }
 
 static void put_process(void)
 {
-    char program[1024], command[2048];
-    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    char path[40], program[1024], command[2048];
+    ssize_t n;
 
+    snprintf(path, sizeof path, "/proc/%u/exe", rp_core_subject());
+    n = readlink(path, program, sizeof program - 1);
     program[n > 0 ? n : 0] = '\0';
     n = n < (ssize_t)sizeof rp_core.program ? 0 : n - (ssize_t)sizeof rp_core.program + 1;
     memcpy(rp_core.program, program + n, strlen(program + n) + 1);
@@ -602,7 +639,7 @@ void rp_capture_note_end(void)
         atomic_load(&rp_core.ended) || !atomic_load(&rp_core.page->on) ||
         rp_core.pid != (uint32_t)getpid() || atomic_exchange(&rp_core.end_noted, 1))
         return;
-    put_life("ended", "exit");
+    put_life("ended", rp_core.options.subject ? "observed no more" : "exit");
 }
 
 void rp_capture_close(void)
@@ -668,6 +705,8 @@ static void core_init(void)
         return;
     madvise(page, size, MADV_WIPEONFORK);
     read_options();
+    if (rp_core.options.subject)
+        take_launcher_of(rp_core.options.subject);
     read_rank();
     read_machine();
     rp_core_steps_init();

@@ -122,6 +122,7 @@ struct rp_core_options {
     uint64_t limit_bytes;                 /* 0: none */
     enum rp_core_full full;
     const char *step_name; /* prefix of the names of steps; NULL: the usual ones */
+    uint32_t subject;      /* another process, which this one observes; 0: this one is recorded */
 };
 
 struct rp_core {
@@ -169,6 +170,8 @@ struct rp_core {
         const char *name;
         void (*on_tick)(void), (*on_exit)(void);
     } sources[RP_CORE_SOURCES];
+    _Atomic int64_t often_ns; /* between two calls of `often`; 0: none */
+    void (*often)(void);
     _Atomic uint32_t wants_launches, counts_launches; /* a source does */
     int64_t control_at;                               /* how far the control file has been read */
 };
@@ -234,10 +237,13 @@ void rp_core_steps_init(void);
 void rp_core_steps_forget(void); /* in the child of a fork */
 void rp_core_steps_end(void);    /* tells how many there were, and what recording took */
 void rp_core_step_end(enum rp_capture_sign sign, const char *name);
+enum rp_capture_sign rp_core_step_sign(void);
 bool rp_core_detail(void);
 bool rp_core_counts_steps(void); /* whether the names of steps matter */
 bool rp_core_steps_matter(void); /* whether a step that begins now does */
 void rp_core_on_detail(void (*call)(bool on));
+void rp_core_need_detail(void);
+void rp_core_on_boundary(void (*call)(bool without));
 
 /* ---- ledger ---- */
 void rp_core_ledger_open(bool create);                    /* unless it is open */
@@ -245,6 +251,7 @@ void rp_core_lose(enum rp_ctf_loss why, uint64_t events); /* counts events that 
 void rp_core_stream_lose(struct rp_core_stream *s, enum rp_ctf_loss why, uint64_t events);
 enum rp_ctf_loss rp_core_loss(int error); /* the reason for an errno */
 int64_t rp_core_thread_ns(void);          /* CPU time of this thread */
+void rp_core_spend(uint64_t ns);          /* CPU time of the recorder */
 /* Adds this thread's CPU time since then to the ledger; returns the time now. */
 int64_t rp_core_spent(int64_t since_ns);
 
@@ -287,6 +294,11 @@ void rp_core_put_process(const char *program, const char *command);
 #define RP_CORE_NAMES 640 /* bytes that they take at most */
 void rp_core_put_names(struct rp_core_stream *s);
 uint32_t rp_core_image(void);
+/* Of which process the events are. */
+static inline uint32_t rp_core_subject(void)
+{
+    return rp_core.options.subject ? rp_core.options.subject : rp_core.pid;
+}
 bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(void));
 extern const struct rp_capture rp_core_table __attribute__((visibility("hidden")));
 

@@ -4,8 +4,9 @@
  *
  * Sources tell where a step ends: a range named so, an optimizer, the execution of a compiled
  * program, in this order of trust. Once a better sign has been seen the others do not count. Of
- * several names of a kind (the two optimizers of a GAN) the one with the most counts, so that all
- * of them together are one step.
+ * several names of a kind (the two optimizers of a GAN) the first one leads, so that all of them
+ * together are one step; another one leads when it has been seen several times without it (the
+ * program has begun something else).
  *
  * Detail (operators, kernels, calls) is recorded in some steps only (record --detail), or is left
  * out in a few (unless record --every-step), to see how long a step takes without it. Ranges, marks
@@ -25,12 +26,13 @@
 #include <stdlib.h>
 
 #define NAMES 32
+#define LEADS 8 /* ends of another name without the one that leads: it leads now */
 #define WARM  2 /* steps before the first ones with detail */
 
 /* Without --every-step: in these steps there is none, to compare; the first of each is not counted.
  */
-#define LEFT_OUT_FIRST  20
-#define LEFT_OUT_EVERY  10
+#define LEFT_OUT_FIRST  10
+#define LEFT_OUT_EVERY  8
 #define LEFT_OUT_LENGTH 3
 #define LEFT_OUT_TIMES  3
 #define LEFT_OUT_END    (LEFT_OUT_FIRST + LEFT_OUT_EVERY * LEFT_OUT_TIMES)
@@ -38,10 +40,11 @@
 static struct {
     _Atomic uint32_t busy; /* a thread is in rp_core_step_end */
     enum rp_capture_sign sign;
+    uint64_t leader; /* hash of the name that ends steps; 0: none yet */
     struct {
         uint64_t hash, count;
-    } names[NAMES];
-    uint64_t most;     /* of any name of the sign */
+    } others[NAMES];   /* since it ended */
+    uint64_t at;       /* steps that have ended since it leads */
     uint64_t seen;     /* steps that have ended */
     uint64_t detailed; /* of these, those with all detail */
     uint64_t began;    /* ticks; 0: the first has not */
@@ -56,6 +59,7 @@ static struct {
 
 static void (*listeners[RP_CORE_SOURCES])(bool on);
 static _Atomic uint32_t nlisteners;
+static void (*_Atomic on_boundary)(bool without);
 
 /* -------------------------------------------------------------------------- options */
 
@@ -92,12 +96,17 @@ bool rp_core_counts_steps(void)
 static bool is_open(void)
 {
     return atomic_load_explicit(&nlisteners, memory_order_relaxed) &&
-           (steps.of || (steps.measures && steps.seen < LEFT_OUT_END));
+           (steps.of || (steps.measures && steps.at < LEFT_OUT_END));
 }
 
 bool rp_core_steps_matter(void)
 {
     return rp_core.options.steps || is_open();
+}
+
+enum rp_capture_sign rp_core_step_sign(void)
+{
+    return steps.sign;
 }
 
 bool rp_core_detail(void)
@@ -117,6 +126,12 @@ void rp_core_on_detail(void (*call)(bool on))
     atomic_store(&nlisteners, i + 1);
 }
 
+void rp_core_on_boundary(void (*call)(bool without))
+{
+    if (steps.of)
+        atomic_store(&on_boundary, call);
+}
+
 /* -------------------------------------------------------------------------- counting */
 
 static uint64_t hash_of(const char *name)
@@ -128,6 +143,26 @@ static uint64_t hash_of(const char *name)
     return h | 1;
 }
 
+/* Whether another name than the leader's has been seen so often that it leads now. */
+static bool takes_over(uint64_t hash)
+{
+    for (uint32_t i = 0; i < NAMES; i++) {
+        if (steps.others[i].hash && steps.others[i].hash != hash)
+            continue;
+        steps.others[i].hash = hash;
+        return ++steps.others[i].count >= LEADS;
+    }
+    return false;
+}
+
+static void set_leader(uint64_t hash)
+{
+    steps.leader = hash;
+    steps.at = 0;
+    steps.began = 0; /* what has ended is not known */
+    steps.on.n = steps.off.n = 0;
+}
+
 /* Whether a step has ended. */
 static bool is_end(enum rp_capture_sign sign, const char *name)
 {
@@ -135,21 +170,15 @@ static bool is_end(enum rp_capture_sign sign, const char *name)
 
     if (steps.sign && sign > steps.sign)
         return false;
-    if (sign != steps.sign) {
-        memset(steps.names, 0, sizeof steps.names);
-        steps.sign = sign;
-        steps.most = steps.seen = steps.detailed = 0;
-    }
-    for (uint32_t i = 0; i < NAMES; i++) {
-        if (steps.names[i].hash && steps.names[i].hash != hash)
-            continue;
-        steps.names[i].hash = hash;
-        if (++steps.names[i].count <= steps.most)
-            return false;
-        steps.most = steps.names[i].count;
-        return true;
-    }
-    return false;
+    if (sign != steps.sign)
+        steps.seen = steps.detailed = 0;
+    if (sign != steps.sign || (hash != steps.leader && takes_over(hash)))
+        set_leader(hash);
+    steps.sign = sign;
+    if (hash != steps.leader)
+        return false;
+    memset(steps.others, 0, sizeof steps.others);
+    return true;
 }
 
 /* Whether step number `step` is recorded in detail. */
@@ -178,7 +207,7 @@ static void measure(uint64_t now, bool detail)
 {
     if (steps.began && steps.since) {
         steps.detailed += detail && steps.seen;
-        if (is_compared(steps.seen))
+        if (is_compared(steps.at))
             rp_core_times_add(detail ? &steps.on : &steps.off, now - steps.began);
     }
     steps.since++;
@@ -196,23 +225,50 @@ static void switch_detail(bool on)
     steps.since = 0;
 }
 
+static void tell_boundary(bool without)
+{
+    void (*call)(bool) = atomic_load(&on_boundary);
+
+    if (call)
+        call(without);
+}
+
+static void next_step(uint64_t now)
+{
+    bool on = rp_core_detail(), next;
+
+    measure(now, on);
+    steps.seen++;
+    next = has_detail(++steps.at);
+    if (on && !next)
+        switch_detail(false);
+    if (!on || !next)
+        tell_boundary(!on);
+    if (!on && next)
+        switch_detail(true);
+    steps.began = rp_core_now();
+}
+
 void rp_core_step_end(enum rp_capture_sign sign, const char *name)
 {
     uint32_t nobody = 0;
     uint64_t now;
-    bool on;
 
     if (!is_open() || !atomic_compare_exchange_strong(&steps.busy, &nobody, 1))
         return;
     now = rp_core_now();
-    if (is_end(sign, name)) {
-        on = rp_core_detail();
-        measure(now, on);
-        steps.seen++;
-        if (has_detail(steps.seen) != on)
-            switch_detail(!on);
-        steps.began = rp_core_now();
-    }
+    if (is_end(sign, name))
+        next_step(now);
+    atomic_store(&steps.busy, 0);
+}
+
+void rp_core_need_detail(void)
+{
+    uint32_t nobody = 0;
+
+    if (rp_core_detail() || !atomic_compare_exchange_strong(&steps.busy, &nobody, 1))
+        return;
+    switch_detail(true);
     atomic_store(&steps.busy, 0);
 }
 

@@ -162,7 +162,7 @@ static void packet_write_head(struct rp_core_stream *s, uint8_t *at, size_t room
                                 .packet_bits = (uint64_t)room * 8,
                                 .sequence = s->packet,
                                 .discarded = s->lost,
-                                .pid = rp_core.pid,
+                                .pid = rp_core_subject(),
                                 .tid = s->tid,
                                 .image = atomic_load(&rp_core.page->image),
                                 .cost_ps = rp_core.cost_ps,

@@ -98,6 +98,18 @@ static void read_full(void)
     pthread_mutex_unlock(&reading);
 }
 
+bool rp_cuda_buffers_idle(void)
+{
+    bool idle = !pthread_mutex_trylock(&reading);
+
+    if (!idle)
+        return false;
+    for (size_t k = 0; idle && k < BLOCKS; k++)
+        idle = atomic_load(&blocks[k].state) != FULL;
+    pthread_mutex_unlock(&reading);
+    return idle;
+}
+
 static int64_t now_ns(void)
 {
     struct timespec t;
@@ -133,7 +145,7 @@ static void *worker_run(void *unused)
         if (!atomic_load(&rp_cuda.running))
             break;
         if (now_ns() >= next) {
-            if (atomic_load(&rp_cuda.used))
+            if (atomic_load(&rp_cuda.used) && rp_cuda_is_attached())
                 rp_cuda.cupti.flush(0);
             next = now_ns() + TICK_NS;
         }
@@ -164,7 +176,7 @@ bool rp_cuda_buffers_begin(void)
 
 void rp_cuda_buffers_end(void)
 {
-    if (atomic_load(&rp_cuda.used))
+    if (atomic_load(&rp_cuda.used) && rp_cuda_is_attached())
         rp_cuda.cupti.flush(RP_CUPTI_FLUSH_FORCED);
     read_full();
     atomic_store(&rp_cuda.running, 0);

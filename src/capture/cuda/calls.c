@@ -13,6 +13,9 @@
  * Libraries that do not use the runtime (Triton, XLA) start their work through the driver. Inside a
  * call of the runtime the driver's is the same call again, with the same correlation, and is
  * dropped.
+ *
+ * A CUDA graph that is made while records are off never has any. So, where detail is off, calls
+ * that make one are watched, and switch it on.
  */
 #include "abi/cupti_counters.h"
 #include "capture/cuda/cuda.h"
@@ -85,6 +88,59 @@ static int watch_runtime(uint32_t id, uint8_t on)
     return rp_cuda.cupti.enable_callback(on, rp_cuda.subscriber, RP_CUPTI_DOMAIN_RUNTIME, id);
 }
 
+/* What calls of the driver, and of the runtime, do to a graph. */
+enum { NOTHING, LAUNCHES, MAKES, BEGINS_CAPTURE, ENDS_CAPTURE };
+static const struct {
+    const char *word;
+    uint8_t what;
+} graph_words[] = {{"BeginCapture", BEGINS_CAPTURE},
+                   {"EndCapture", ENDS_CAPTURE},
+                   {"GraphCreate", MAKES},
+                   {"GraphInstantiate", MAKES},
+                   {"GraphLaunch", LAUNCHES}};
+static uint8_t graph_calls[2][IDS];
+
+static uint8_t graph_call_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof graph_words / sizeof graph_words[0]; i++)
+        if (strstr(name, graph_words[i].word))
+            return graph_words[i].what;
+    return NOTHING;
+}
+
+static bool is_graph_call(int domain, const char *name)
+{
+    (void)domain;
+    return graph_call_of(name) != NOTHING;
+}
+
+static int watch_graph_call(int domain, uint32_t id)
+{
+    const char *name = NULL;
+
+    rp_cuda.cupti.callback_name(domain, id, &name);
+    graph_calls[domain == RP_CUPTI_DOMAIN_RUNTIME][id] = graph_call_of(name);
+    return rp_cuda.cupti.enable_callback(1, rp_cuda.subscriber, domain, id);
+}
+
+static int watch_graph_driver(uint32_t id, uint8_t on)
+{
+    (void)on;
+    return watch_graph_call(RP_CUPTI_DOMAIN_DRIVER, id);
+}
+
+static int watch_graph_runtime(uint32_t id, uint8_t on)
+{
+    (void)on;
+    return watch_graph_call(RP_CUPTI_DOMAIN_RUNTIME, id);
+}
+
+void rp_cuda_calls_watch_work(bool on)
+{
+    for_each_call(RP_CUPTI_DOMAIN_RUNTIME, is_work, watch_runtime, on);
+    for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_work, watch_driver, on);
+}
+
 static void switch_activities(bool on)
 {
     const struct rp_cupti *c = &rp_cuda.cupti;
@@ -100,7 +156,7 @@ static void switch_activities(bool on)
     for_each_call(RP_CUPTI_DOMAIN_DRIVER, rp_cuda_call_matters, c->enable_driver, on);
 }
 
-void rp_cuda_calls_switch(bool on)
+static void switch_chosen(bool on)
 {
     const char *which = rp_cuda.cap->option("cuda.calls");
     bool none = which && !strcmp(which, "none");
@@ -117,10 +173,15 @@ void rp_cuda_calls_switch(bool on)
     if (!none)
         switch_activities(on);
     /* To count, launches of the runtime, and of the driver without it. */
-    if (rp_cuda.counting) {
-        for_each_call(RP_CUPTI_DOMAIN_RUNTIME, is_work, watch_runtime, on);
-        for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_work, watch_driver, on);
-    }
+    if (rp_cuda.counting)
+        rp_cuda_calls_watch_work(on);
+}
+
+void rp_cuda_calls_switch(bool on)
+{
+    switch_chosen(on);
+    for_each_call(RP_CUPTI_DOMAIN_RUNTIME, is_graph_call, watch_graph_runtime, true);
+    for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_graph_call, watch_graph_driver, true);
 }
 
 /* -------------------------------------------------------------------------- a call */
@@ -144,9 +205,29 @@ static void call_write(bool runtime, uint32_t id, const struct rp_cupti_call *ca
         .name = rp_cuda_call_name(runtime ? RP_CUPTI_DOMAIN_RUNTIME : RP_CUPTI_DOMAIN_DRIVER, id),
         .category = runtime ? "cuda_runtime" : "cuda_driver",
         .device = RP_CTF_SPAN_DEVICE,
-        .link = call->correlation,
+        .link = rp_cuda_link(call->correlation),
         .args = &arg,
         .nargs = code != 0});
+}
+
+/* A call that makes a graph, or a part of it. */
+static void graph_call(bool runtime, uint8_t what, const struct rp_cupti_call *call)
+{
+    static __thread uint32_t outer __attribute__((tls_model("initial-exec"))); /* of the runtime */
+    bool enters = call->site == RP_CUPTI_SITE_ENTER;
+
+    if (!runtime && outer == call->correlation)
+        return;
+    if (runtime)
+        outer = enters ? call->correlation : 0;
+    if (enters)
+        atomic_store(&rp_cuda.graphs, 1);
+    if (enters && (what == MAKES || what == BEGINS_CAPTURE))
+        rp_cuda.cap->need_detail();
+    if (enters && what == BEGINS_CAPTURE)
+        atomic_fetch_add(&rp_cuda.captures, 1);
+    if (!enters && what == ENDS_CAPTURE)
+        atomic_fetch_sub(&rp_cuda.captures, 1);
 }
 
 void rp_cuda_calls_callback(int domain, uint32_t id, const void *data)
@@ -155,6 +236,12 @@ void rp_cuda_calls_callback(int domain, uint32_t id, const void *data)
     bool runtime = domain == RP_CUPTI_DOMAIN_RUNTIME;
     uint64_t *count, begin = inside[runtime].begin;
 
+    if (id < IDS && graph_calls[runtime][id])
+        graph_call(runtime, graph_calls[runtime][id], call);
+    if (rp_cuda_leave(call) || !rp_cuda.cap->detail()) {
+        inside[runtime].begin = 0;
+        return;
+    }
     if (!runtime && inside[1].begin && inside[1].correlation == call->correlation)
         return;
     if (call->site == RP_CUPTI_SITE_ENTER) {

@@ -14,6 +14,7 @@
  *   cuda.calls=usual|launches|records|all|none  calls that matter for the time of a step (default),
  *                              fewer, the same by CUPTI's records, or all (calls.c)
  *   cuda.sync=on|off           waits and events (default on)
+ *   cuda.detach=on|off         with --detail: CUPTI is left where nothing is recorded (default on)
  *   cuda.counters=A,B          hardware counters of each kernel, in place of records (counters.c)
  */
 #include "capture/cuda/cuda.h"
@@ -69,8 +70,7 @@ static void set_attribute(int attribute, size_t value, size_t size)
         rp_cuda.cupti.set_attribute(attribute, &size, &value);
 }
 
-/* Records of work, and of calls, on or off. */
-static void switch_records(bool on)
+void rp_cuda_switch_records(bool on)
 {
     static const uint8_t kinds[] = {RP_CUPTI_MEMCPY, RP_CUPTI_MEMCPY2, RP_CUPTI_MEMSET,
                                     RP_CUPTI_OVERHEAD, RP_CUPTI_EXTERNAL_CORRELATION};
@@ -95,20 +95,11 @@ static void switch_records(bool on)
     rp_cuda_calls_switch(on);
 }
 
-static void on_detail(bool on)
-{
-    if (atomic_load(&rp_cuda.running) && rp_cuda.cap->process_id() == rp_cuda.process)
-        switch_records(on);
-}
-
 static void enable_records(void)
 {
-    rp_cuda.cupti.enable(RP_CUPTI_DEVICE);
-    rp_cuda.cupti.enable(RP_CUPTI_CONTEXT);
-    if (rp_cuda.cupti.all_syncs)
-        rp_cuda.cupti.all_syncs(0); /* not those that only query */
-    switch_records(true);
-    rp_cuda.cap->on_detail(rp_cuda.cupti.version != DEADLOCKS ? on_detail : NULL);
+    rp_cuda_switch_records(true);
+    rp_cuda.cap->on_detail(rp_cuda.cupti.version != DEADLOCKS ? rp_cuda_on_detail : NULL);
+    rp_cuda.cap->on_boundary(rp_cuda_boundary);
     if (rp_cuda.cupti.version == DEADLOCKS && rp_cuda.cap->option("detail"))
         rp_cuda.cap->warn(
             "kernels are recorded in all steps: CUPTI 13.0 can stop a program when they are "
@@ -138,8 +129,11 @@ static void find_owner(char *to, size_t size)
 static bool subscribe(void)
 {
     char owner[160], text[400];
-    int code = rp_cuda.cupti.subscribe(&rp_cuda.subscriber, on_callback, NULL);
+    int code;
 
+    if (rp_cuda.cupti.thread_ids)
+        rp_cuda.cupti.thread_ids(RP_CUPTI_THREAD_ID_SYSTEM);
+    code = rp_cuda.cupti.subscribe(&rp_cuda.subscriber, on_callback, NULL);
     if (!code)
         return true;
     if (code == RP_CUPTI_MULTIPLE_SUBSCRIBERS) {
@@ -156,6 +150,30 @@ static bool subscribe(void)
     }
     rp_cuda.cap->warn(text);
     return false;
+}
+
+static void prepare_records(void)
+{
+    const struct rp_cupti *c = &rp_cuda.cupti;
+
+    c->enable_callback(1, rp_cuda.subscriber, RP_CUPTI_DOMAIN_STATE, RP_CUPTI_STATE_FATAL_ERROR);
+    set_attribute(RP_CUPTI_ATTR_PER_THREAD_BUFFER, 1, 1);
+    set_attribute(RP_CUPTI_ATTR_ZEROED_OUT_BUFFER, 1, 1);
+    if (c->timestamp) /* only once while attached: a second call corrupts the times of records */
+        c->timestamp(timestamp);
+    c->buffers(rp_cuda_request, rp_cuda_complete);
+    c->enable(RP_CUPTI_DEVICE);
+    c->enable(RP_CUPTI_CONTEXT);
+    if (c->all_syncs)
+        c->all_syncs(0); /* not those that only query */
+}
+
+bool rp_cuda_attach(void)
+{
+    if (!subscribe())
+        return false;
+    prepare_records();
+    return true;
 }
 
 static void put_counts(void)
@@ -197,8 +215,6 @@ static void cuda_begin(void)
     const struct rp_cupti *c = &rp_cuda.cupti;
     char version[32];
 
-    if (c->thread_ids)
-        c->thread_ids(RP_CUPTI_THREAD_ID_SYSTEM);
     if (!subscribe())
         return;
     rp_cuda.process = rp_cuda.cap->process_id();
@@ -216,12 +232,7 @@ static void cuda_begin(void)
         c->unsubscribe(rp_cuda.subscriber);
         return;
     }
-    c->enable_callback(1, rp_cuda.subscriber, RP_CUPTI_DOMAIN_STATE, RP_CUPTI_STATE_FATAL_ERROR);
-    set_attribute(RP_CUPTI_ATTR_PER_THREAD_BUFFER, 1, 1);
-    set_attribute(RP_CUPTI_ATTR_ZEROED_OUT_BUFFER, 1, 1);
-    if (c->timestamp) /* only once: a second call corrupts the times of records */
-        c->timestamp(timestamp);
-    c->buffers(rp_cuda_request, rp_cuda_complete);
+    prepare_records();
     rp_cuda.counting = rp_cuda.cap->count_launches();
     enable_records();
     snprintf(version, sizeof version, "%u", c->version);

@@ -4,7 +4,9 @@
 /*
  * Shared by the files of the cuda library. cuda.c is the injection, its options and its shutdown;
  * cupti.c finds CUPTI; calls.c chooses the calls to record; buffers.c provides buffers and reads
- * them on a worker thread; records.c converts records to events; names.c names calls and kernels.
+ * them on a worker thread; records.c converts records to events; names.c names calls and kernels;
+ * detach.c leaves CUPTI where nothing is recorded; step_events.c times steps on the device there;
+ * driver.c finds the functions of CUDA's driver that these need.
  */
 #include "abi/cupti.h"
 #include "capture/core/core.h"
@@ -21,6 +23,8 @@ struct rp_cupti {
     uint32_t version;
 };
 
+#define RP_CUDA_STREAMS 32
+
 struct rp_cuda {
     const struct rp_capture *cap;
     struct rp_cupti cupti;
@@ -32,7 +36,11 @@ struct rp_cuda {
     _Atomic uint32_t running; /* subscribed, and not shutting down */
     _Atomic uint32_t used;    /* CUPTI has requested a buffer: there may be records to flush */
     _Atomic uint32_t others;  /* subscriptions of other profilers */
+    _Atomic uint32_t graphs;  /* the program uses CUDA graphs */
+    _Atomic int32_t captures; /* streams that are being captured into one */
+    _Atomic uint32_t times;   /* how often CUPTI was attached again */
     _Atomic uint64_t kernels, untimed, dropped, bad;
+    _Atomic uint64_t by_stream[RP_CUDA_STREAMS]; /* kernels in the streams with the first ids */
 };
 extern struct rp_cuda rp_cuda RP_CUDA_HIDDEN;
 
@@ -44,11 +52,41 @@ RP_CUDA_HIDDEN const char *rp_cuda_find(struct rp_cupti *out);
 RP_CUDA_HIDDEN void *rp_cuda_symbol(const char *name);
 RP_CUDA_HIDDEN const char *rp_cuda_error(int code);
 
+/* ---- driver.c ---- */
+struct rp_cuda_driver {
+    int (*context)(void **context);
+    int (*capture_mode)(int *mode);
+    int (*is_capturing)(void *stream, int *status);
+    int (*wait)(void);
+    int (*event_create)(void **event, unsigned flags);
+    int (*event_record)(void *event, void *stream);
+    int (*event_query)(void *event);
+    int (*event_elapsed)(float *ms, void *from, void *to);
+};
+/* NULL: not all of it is there. */
+RP_CUDA_HIDDEN const struct rp_cuda_driver *rp_cuda_driver(void);
+
 /* ---- cuda.c ---- */
 RP_CUDA_HIDDEN bool rp_cuda_option_is(const char *key, const char *value);
+RP_CUDA_HIDDEN void rp_cuda_switch_records(bool on); /* of work, and of calls */
+RP_CUDA_HIDDEN bool rp_cuda_attach(void);            /* subscribes, and prepares for records */
+
+/* ---- detach.c ---- */
+RP_CUDA_HIDDEN void rp_cuda_on_detail(bool on); /* see on_detail of core.h */
+RP_CUDA_HIDDEN bool rp_cuda_is_attached(void);
+/* For each callback of a call; true where CUPTI has been left, or will be: there is no detail. */
+struct rp_cupti_call;
+RP_CUDA_HIDDEN bool rp_cuda_leave(const struct rp_cupti_call *call);
+
+/* CUPTI's numbers begin again with each attachment. */
+static inline uint64_t rp_cuda_link(uint32_t correlation)
+{
+    return (uint64_t)atomic_load_explicit(&rp_cuda.times, memory_order_relaxed) << 32 | correlation;
+}
 
 /* ---- calls.c ---- */
-RP_CUDA_HIDDEN void rp_cuda_calls_switch(bool on); /* recording calls, and counting them */
+RP_CUDA_HIDDEN void rp_cuda_calls_switch(bool on);     /* recording calls, and counting them */
+RP_CUDA_HIDDEN void rp_cuda_calls_watch_work(bool on); /* callbacks only */
 RP_CUDA_HIDDEN void rp_cuda_calls_callback(int domain, uint32_t id, const void *data);
 /* Whether calls of this name are recorded by default. */
 RP_CUDA_HIDDEN bool rp_cuda_call_matters(int domain, const char *name);
@@ -57,10 +95,15 @@ RP_CUDA_HIDDEN bool rp_cuda_call_matters(int domain, const char *name);
 RP_CUDA_HIDDEN bool rp_cuda_buffers_begin(void); /* allocates memory, starts the worker */
 RP_CUDA_HIDDEN rp_cupti_request rp_cuda_request;
 RP_CUDA_HIDDEN rp_cupti_complete rp_cuda_complete;
-RP_CUDA_HIDDEN void rp_cuda_buffers_end(void); /* flushes, reads the rest, stops the worker */
+RP_CUDA_HIDDEN bool rp_cuda_buffers_idle(void); /* nothing is left to read */
+RP_CUDA_HIDDEN void rp_cuda_buffers_end(void);  /* flushes, reads the rest, stops the worker */
 
 /* ---- records.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_records(uint8_t *buffer, size_t valid);
+RP_CUDA_HIDDEN void rp_cuda_records_forget(void); /* what later records may refer to */
+
+/* ---- step_events.c ---- */
+RP_CUDA_HIDDEN void rp_cuda_boundary(bool without); /* see on_boundary of core.h */
 
 /* ---- names.c ---- */
 RP_CUDA_HIDDEN const char *rp_cuda_call_name(int domain, uint32_t id); /* from any thread */

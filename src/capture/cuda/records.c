@@ -101,7 +101,8 @@ static void add_awaited(struct out *o, const struct rp_cupti_sync_record *r)
     if (best == RECENT)
         return;
     add_number(o, "wait_on_stream", events[k].recent[best].stream);
-    add_number(o, "wait_on_cuda_event_record_corr_id", events[k].recent[best].correlation);
+    add_number(o, "wait_on_cuda_event_record_corr_id",
+               (int64_t)rp_cuda_link(events[k].recent[best].correlation));
     add_number(o, "wait_on_cuda_event_id", r->event);
 }
 
@@ -189,7 +190,7 @@ static void begin_device(struct out *o, enum rp_ctf_kind kind, const char *categ
     o->span.category = category;
     o->span.device = (int32_t)device;
     o->span.track = stream;
-    o->span.link = correlation;
+    o->span.link = rp_cuda_link(correlation);
     add_number(o, "context", context);
     if (rp_cuda.by_callback) /* else its call has it */
         add_external(o, correlation);
@@ -219,6 +220,8 @@ static void read_kernel(const struct rp_cupti_kernel_record *r)
     add_number(&o, "shared memory", (int64_t)r->shared_static + r->shared_dynamic);
     add_graph(&o, r->graph, r->graph_node);
     atomic_fetch_add_explicit(&rp_cuda.kernels, 1, memory_order_relaxed);
+    if (r->stream < RP_CUDA_STREAMS)
+        atomic_fetch_add_explicit(&rp_cuda.by_stream[r->stream], 1, memory_order_relaxed);
     put_span(&o);
 }
 
@@ -294,7 +297,7 @@ static void read_call(const struct rp_cupti_api_record *r, int domain)
                      .category = runtime ? "cuda_runtime" : "cuda_driver",
                      .device = RP_CTF_SPAN_DEVICE,
                      .track = r->thread,
-                     .link = r->correlation},
+                     .link = rp_cuda_link(r->correlation)},
                     {{0}}};
 
     o.span.name = rp_cuda_call_name(domain, r->id);
@@ -411,6 +414,13 @@ static void for_each_record(uint8_t *buffer, size_t valid,
     }
     if (code && code != RP_CUPTI_MAX_LIMIT_REACHED)
         atomic_fetch_add(&rp_cuda.bad, 1);
+}
+
+void rp_cuda_records_forget(void)
+{
+    memset(events, 0, sizeof events);
+    memset(externals, 0, sizeof externals);
+    memset(outer, 0, sizeof outer);
 }
 
 void rp_cuda_records(uint8_t *buffer, size_t valid)

@@ -24,6 +24,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,11 +36,14 @@
 #define TESTED  32
 #define STEP    "Optimizer.step#"
 
+#define OPTIMIZERS 16 /* that are told apart */
+
 EXPORT int reprise_torch_open(void);
 EXPORT int reprise_torch_saw(const char *name);
 EXPORT void reprise_torch_expect(int64_t sequence);
 EXPORT void reprise_torch_begin(void);
 EXPORT void reprise_torch_close(void);
+EXPORT void reprise_torch_stepped(uint64_t optimizer);
 
 struct open_operator {
     const struct rp_torch_function *function;
@@ -76,6 +80,9 @@ static struct {
 } test;
 
 static __thread struct stack *self __attribute__((tls_model("initial-exec")));
+/* The optimizer whose step is about to end on this thread: two of one class have ranges of one
+   name. */
+static __thread uint64_t stepped __attribute__((tls_model("initial-exec")));
 static pthread_key_t stack_key;
 static bool has_key;
 
@@ -192,7 +199,7 @@ static void operator_end(const struct rp_torch_function *function, void *context
     if (!operator_pop(s, function))
         return;
     open = &s->open[s->depth];
-    if (!open->begin || !torch.cap->active())
+    if (!open->begin)
         return;
     end = torch.cap->now();
     if (!s->launches || *s->launches != open->launches || end - open->begin >= torch.long_ticks)
@@ -214,6 +221,47 @@ static void *range_start(void **context, const struct rp_torch_function *functio
     return context;
 }
 
+/* The number of an optimizer, from 1 on; 0: there are too many. */
+static uint32_t optimizer_number(uint64_t optimizer)
+{
+    static _Atomic uint64_t known[OPTIMIZERS];
+    uint32_t i = 0;
+    uint64_t other;
+
+    do {
+        other = 0;
+        if (atomic_compare_exchange_strong(&known[i], &other, optimizer) || other == optimizer)
+            return i + 1;
+    } while (++i < OPTIMIZERS);
+    return 0;
+}
+
+/* Where there are several, a mark inside of the range tells which one it is. */
+void reprise_torch_stepped(uint64_t optimizer)
+{
+    static _Atomic bool several;
+    uint32_t number = optimizer_number(optimizer);
+    char text[32];
+
+    stepped = optimizer;
+    if (number > 1)
+        atomic_store_explicit(&several, true, memory_order_relaxed);
+    if (!number || !atomic_load_explicit(&several, memory_order_relaxed) ||
+        !atomic_load_explicit(&torch.ready, memory_order_relaxed))
+        return;
+    snprintf(text, sizeof text, "optimizer %u", number);
+    torch.cap->mark(text);
+}
+
+static void step_ends(const char *name)
+{
+    char whose[160];
+
+    snprintf(whose, sizeof whose, "%.128s %llx", name, (unsigned long long)stepped);
+    stepped = 0;
+    torch.cap->step_end(RP_CAPTURE_OPTIMIZER, whose);
+}
+
 static void range_end(const struct rp_torch_function *function, void *context)
 {
     struct stack *s = self;
@@ -229,7 +277,7 @@ static void range_end(const struct rp_torch_function *function, void *context)
         torch.cap->range_end();
     name = torch.name(function);
     if (!strncmp(name, STEP, sizeof STEP - 1))
-        torch.cap->step_end(RP_CAPTURE_OPTIMIZER, name);
+        step_ends(name);
 }
 
 /* -------------------------------------------------------------------------- opening */

@@ -94,9 +94,17 @@ static rp_mpi_word handle_of(rp_mpi_word handle)
     return mpi.pointers ? handle : (uint32_t)handle;
 }
 
-static rp_mpi_word handle_at(rp_mpi_word place)
+rp_mpi_word rp_mpi_handle_at(rp_mpi_word place, uint32_t i)
 {
-    return !place ? 0 : mpi.pointers ? *(const rp_mpi_word *)place : *(const uint32_t *)place;
+    return !place         ? 0
+           : mpi.pointers ? ((const rp_mpi_word *)place)[i]
+                          : ((const uint32_t *)place)[i];
+}
+
+/* MPICH has the count of bytes before it. */
+int rp_mpi_status_source(rp_mpi_word status)
+{
+    return ((const int *)status)[mpi.pointers ? 0 : 2];
 }
 
 int rp_mpi_type_bytes(rp_mpi_word type)
@@ -224,12 +232,12 @@ struct rp_mpi_comm *rp_mpi_comm_of(rp_mpi_word handle)
 void rp_mpi_comm_made(rp_mpi_word place)
 {
     if (mpi.ready)
-        rp_mpi_comm_of(handle_at(place));
+        rp_mpi_comm_of(rp_mpi_handle_at(place, 0));
 }
 
 void rp_mpi_comm_forget(rp_mpi_word place)
 {
-    rp_mpi_word handle = mpi.ready ? handle_at(place) : 0;
+    rp_mpi_word handle = mpi.ready ? rp_mpi_handle_at(place, 0) : 0;
     struct rp_mpi_comm *comm = handle ? slot_of(handle) : NULL;
 
     if (comm)

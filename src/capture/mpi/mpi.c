@@ -5,12 +5,15 @@
  * because the Fortran bindings of Open MPI and MPICH call the second one. Of nested calls only the
  * outermost is recorded. Collectives carry their communicator and their number in it, from which
  * the ranks of a collective are matched; sends and receives carry their peer. Calls that start
- * something (MPI_Isend, MPI_Iallreduce) are spans of the call; MPI_Wait... has the waiting.
+ * something (MPI_Isend, MPI_Iallreduce) are spans of the call. The call that waits for it
+ * (MPI_Wait...) is the collective, the send or the receive: there the rank is held up. One that
+ * waits for several has a span for each.
  */
 #include "capture/mpi/mpi.h"
 
 #include "capture/core/next.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -31,7 +34,10 @@ struct call {
     enum what what;
     enum sizes sizes;
     rp_mpi_word count, type, comm, peer; /* NONE: the call has no such parameter */
-    rp_mpi_word other_count, other_type; /* AT_ROOT: those of ranks that are not the root */
+    /* AT_ROOT: those of ranks that are not the root. Of calls that send and receive, the first is
+       the rank that is received from. */
+    rp_mpi_word other_count, other_type;
+    rp_mpi_word last; /* its last parameter: where a call that starts something puts the request */
 };
 
 static const struct rp_capture *cap;
@@ -76,52 +82,91 @@ static bool has_number(enum what what)
     return what == COLLECTIVE || what == STARTED;
 }
 
-static void describe(const struct call *c, struct args *a)
+static struct rp_mpi_op op_of(const struct call *c)
 {
     struct rp_mpi_comm *comm = c->comm == NONE ? NULL : rp_mpi_comm_of(c->comm);
-    int64_t bytes = bytes_of(c, comm);
+    struct rp_mpi_op op = {.name = c->name,
+                           .numbered = has_number(c->what),
+                           .peer = c->peer == NONE ? INT_MIN : (int)c->peer,
+                           .source = INT_MIN,
+                           .bytes = bytes_of(c, comm),
+                           .sequence = -1};
 
-    if (c->what != OTHER)
-        add_text(a, "Collective name", c->name + 4);
-    if (comm) {
-        add_text(a, "Process Group Name", comm->group);
-        add_number(a, "Group size", comm->ranks);
+    if (c->what == SENT && c->other_count != NONE)
+        op.source = (int)c->other_count;
+    if (!comm)
+        return op;
+    memcpy(op.group, comm->group, sizeof op.group);
+    op.ranks = comm->ranks;
+    op.rank = comm->rank;
+    if (op.numbered)
+        op.sequence = (int64_t)atomic_fetch_add(&comm->sequence, 1);
+    return op;
+}
+
+static void describe(const struct rp_mpi_op *op, struct args *a)
+{
+    add_text(a, "Collective name", op->name + 4);
+    if (op->group[0]) {
+        add_text(a, "Process Group Name", op->group);
+        add_number(a, "Group size", op->ranks);
     }
-    if (bytes >= 0) {
-        add_number(a, "In msg nelems", bytes);
+    if (op->bytes >= 0) {
+        add_number(a, "In msg nelems", op->bytes);
         add_text(a, "dtype", "Byte");
-        add_number(a, "bytes", bytes);
+        add_number(a, "bytes", op->bytes);
     }
-    if (c->peer != NONE)
-        add_number(a, has_number(c->what) ? "root" : "peer", (int)c->peer);
-    if (comm && has_number(c->what))
-        add_number(a, "Seq", (int64_t)atomic_fetch_add(&comm->sequence, 1));
+    if (op->peer != INT_MIN)
+        add_number(a, op->numbered ? "root" : "peer", op->peer);
+    if (op->group[0] && op->peer != INT_MIN && !op->numbered)
+        add_number(a, "Group rank", op->rank);
+    if (op->source != INT_MIN)
+        add_number(a, "source", op->source);
+    if (op->sequence >= 0)
+        add_number(a, "Seq", op->sequence);
+}
+
+static const enum rp_ctf_kind kinds[] = {
+    [COLLECTIVE] = RP_CTF_KIND_COLLECTIVE, [STARTED] = RP_CTF_KIND_OTHER,
+    [SENT] = RP_CTF_KIND_COLLECTIVE,       [POSTED] = RP_CTF_KIND_OTHER,
+    [WAITED] = RP_CTF_KIND_WAIT,           [OTHER] = RP_CTF_KIND_OTHER};
+static const char *const categories[] = {[COLLECTIVE] = "collective_comm",
+                                         [STARTED] = "mpi",
+                                         [SENT] = "collective_comm",
+                                         [POSTED] = "mpi",
+                                         [WAITED] = "blocking",
+                                         [OTHER] = "mpi"};
+
+/* A span of a call; op: what it is for, or NULL. */
+static void put_span(const char *name, enum what what, const struct rp_mpi_op *op, uint64_t begin,
+                     uint64_t end)
+{
+    struct args args = {.n = 0};
+
+    if (op)
+        describe(op, &args);
+    cap->span(&(struct rp_capture_span){.kind = kinds[what],
+                                        .begin = begin,
+                                        .end = end,
+                                        .name = name,
+                                        .category = categories[what],
+                                        .device = RP_CTF_SPAN_DEVICE,
+                                        .args = args.at,
+                                        .nargs = args.n});
 }
 
 static void put_call(const struct call *c, uint64_t begin, uint64_t end)
 {
-    static const enum rp_ctf_kind kinds[] = {
-        [COLLECTIVE] = RP_CTF_KIND_COLLECTIVE, [STARTED] = RP_CTF_KIND_OTHER,
-        [SENT] = RP_CTF_KIND_COLLECTIVE,       [POSTED] = RP_CTF_KIND_OTHER,
-        [WAITED] = RP_CTF_KIND_WAIT,           [OTHER] = RP_CTF_KIND_OTHER};
-    static const char *const categories[] = {[COLLECTIVE] = "collective_comm",
-                                             [STARTED] = "mpi",
-                                             [SENT] = "collective_comm",
-                                             [POSTED] = "mpi",
-                                             [WAITED] = "blocking",
-                                             [OTHER] = "mpi"};
-    struct args args = {.n = 0};
+    struct rp_mpi_op op;
 
-    if (c->what != WAITED && c->what != OTHER)
-        describe(c, &args);
-    cap->span(&(struct rp_capture_span){.kind = kinds[c->what],
-                                        .begin = begin,
-                                        .end = end,
-                                        .name = c->name,
-                                        .category = categories[c->what],
-                                        .device = RP_CTF_SPAN_DEVICE,
-                                        .args = args.at,
-                                        .nargs = args.n});
+    if (c->what == WAITED || c->what == OTHER) {
+        put_span(c->name, c->what, NULL, begin, end);
+        return;
+    }
+    op = op_of(c);
+    put_span(c->name, c->what, &op, begin, end);
+    if (c->what == STARTED || c->what == POSTED)
+        rp_mpi_request_put(rp_mpi_handle_at(c->last, 0), &op);
 }
 
 /* Numbers of collectives must agree between ranks even if some of them pause. */
@@ -173,6 +218,19 @@ static void end_call(const struct call *c, uint64_t begin)
 #define A10 A9, j
 #define P12 P10, W k, W l
 #define A12 A10, k, l
+/* The last one. */
+#define L0  NONE
+#define L1  a
+#define L2  b
+#define L3  c
+#define L4  d
+#define L5  e
+#define L6  f
+#define L7  g
+#define L8  h
+#define L9  i
+#define L10 j
+#define L12 l
 
 /* X(name, parameters, what, sizes, count, type, comm, peer, other_count, other_type) */
 #define CALLS(X)                                                           \
@@ -209,16 +267,9 @@ static void end_call(const struct call *c, uint64_t begin)
     X(Ssend, 6, SENT, ONE, b, c, f, d, NONE, NONE)                         \
     X(Bsend, 6, SENT, ONE, b, c, f, d, NONE, NONE)                         \
     X(Rsend, 6, SENT, ONE, b, c, f, d, NONE, NONE)                         \
-    X(Recv, 7, SENT, ONE, b, c, f, d, NONE, NONE)                          \
-    X(Sendrecv, 12, SENT, ONE, b, c, k, d, NONE, NONE)                     \
-    X(Sendrecv_replace, 9, SENT, ONE, b, c, h, d, NONE, NONE)              \
     X(Isend, 7, POSTED, ONE, b, c, f, d, NONE, NONE)                       \
     X(Issend, 7, POSTED, ONE, b, c, f, d, NONE, NONE)                      \
     X(Irecv, 7, POSTED, ONE, b, c, f, d, NONE, NONE)                       \
-    X(Wait, 2, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)            \
-    X(Waitall, 3, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)         \
-    X(Waitany, 4, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)         \
-    X(Waitsome, 5, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)        \
     X(Probe, 4, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)           \
     X(Finalize, 0, OTHER, ONE, NONE, NONE, NONE, NONE, NONE, NONE)
 
@@ -234,19 +285,23 @@ static void end_call(const struct call *c, uint64_t begin)
     if (!next)                                                              \
         return FAILED;
 
+/* The same, and inside of it nothing is recorded. */
+#define NEXT_ALONE(own, name, n) \
+    NEXT(own, name)              \
+    if (!cap || depth)           \
+        return next(A##n);       \
+    depth++;
+
 #define WRAP_AS(own, name_, n, what_, sizes_, count_, type_, comm_, peer_, count2, type2)          \
     EXPORT int own(P##n);                                                                          \
     int own(P##n)                                                                                  \
     {                                                                                              \
-        NEXT(own, name_)                                                                           \
-        if (!cap || depth)                                                                         \
-            return next(A##n);                                                                     \
-        depth++;                                                                                   \
+        NEXT_ALONE(own, name_, n)                                                                  \
         rp_mpi_comms_begin(caller);                                                                \
         uint64_t begin = cap->now();                                                               \
         int result = next(A##n);                                                                   \
         end_call(&(struct call){"MPI_" #name_, what_, sizes_, count_, type_, comm_, peer_, count2, \
-                                type2},                                                            \
+                                type2, L##n},                                                      \
                  begin);                                                                           \
         depth--;                                                                                   \
         return result;                                                                             \
@@ -254,6 +309,154 @@ static void end_call(const struct call *c, uint64_t begin)
 #define WRAP(name, ...) \
     WRAP_AS(MPI_##name, name, __VA_ARGS__) WRAP_AS(PMPI_##name, name, __VA_ARGS__)
 CALLS(WRAP)
+
+/* A status of our own, where the program wants none: it says who sent a message that the program
+   takes from anybody. Ranks below 0 are nobody. */
+struct own_status {
+    int words[16];
+};
+
+static rp_mpi_word status_for(struct own_status *own, rp_mpi_word status)
+{
+    if (status > 1) /* 0 and 1 are MPI_STATUS_IGNORE */
+        return status;
+    memset(own, 0xff, sizeof *own);
+    return (rp_mpi_word)own->words;
+}
+
+static rp_mpi_word source_of(rp_mpi_word asked, rp_mpi_word status, int result)
+{
+    return (int)asked >= 0 || result ? asked : (rp_mpi_word)rp_mpi_status_source(status);
+}
+
+/* X(name, parameters, count, type, comm, to, from, status) */
+#define RECEIVERS(X)                  \
+    X(Recv, 7, b, c, f, NONE, d, g)   \
+    X(Sendrecv, 12, b, c, k, d, i, l) \
+    X(Sendrecv_replace, 9, b, c, h, d, f, i)
+
+#define RECEIVE_AS(own, name_, n, count_, type_, comm_, to_, from_, status_)                   \
+    EXPORT int own(P##n);                                                                      \
+    int own(P##n)                                                                              \
+    {                                                                                          \
+        NEXT_ALONE(own, name_, n)                                                              \
+        struct own_status status;                                                              \
+        rp_mpi_comms_begin(caller);                                                            \
+        status_ = status_for(&status, status_);                                                \
+        uint64_t begin = cap->now();                                                           \
+        int result = next(A##n);                                                               \
+        W source = source_of(from_, status_, result);                                          \
+        end_call(&(struct call){"MPI_" #name_, SENT, ONE, count_, type_, comm_,                \
+                                to_ == NONE ? source : to_, to_ == NONE ? NONE : source, NONE, \
+                                NONE},                                                         \
+                 begin);                                                                       \
+        depth--;                                                                               \
+        return result;                                                                         \
+    }
+#define RECEIVE(name, ...) \
+    RECEIVE_AS(MPI_##name, name, __VA_ARGS__) RECEIVE_AS(PMPI_##name, name, __VA_ARGS__)
+RECEIVERS(RECEIVE)
+
+/* -------------------------------------------------------------------------- waiting */
+
+#define FOLLOWED 16 /* requests of a call; of more the others are not followed */
+
+/* Which requests of a call are done when it returns. */
+enum done {
+    ALL,
+    INDEX, /* the one whose index is stored */
+    SOME,  /* as many as are stored, by a list of indices */
+    FLAG   /* all, if that is stored */
+};
+
+/* The requests of a call that are followed: MPI forgets their handles. */
+struct waiting {
+    uint32_t n, at[FOLLOWED];
+    rp_mpi_word handle[FOLLOWED];
+};
+
+static void list_requests(struct waiting *w, rp_mpi_word place, rp_mpi_word count)
+{
+    struct rp_mpi_op op;
+
+    w->n = 0;
+    for (uint32_t i = 0; i < (uint32_t)count && (int)count > 0 && w->n < FOLLOWED; i++) {
+        w->handle[w->n] = rp_mpi_handle_at(place, i);
+        w->at[w->n] = i;
+        w->n += rp_mpi_request_find(w->handle[w->n], &op, false);
+    }
+}
+
+static bool is_done(enum done how, rp_mpi_word stored, rp_mpi_word list, uint32_t at)
+{
+    int value = how == ALL ? 1 : *(const int *)stored;
+
+    if (how == INDEX)
+        return value == (int)at;
+    for (int i = 0; how == SOME && i < value; i++)
+        if (((const int *)list)[i] == (int)at)
+            return true;
+    return how != SOME && value;
+}
+
+/* The operations that a call has ended, and whether there were any. status: of the only one. */
+static bool end_requests(const struct waiting *w, const char *name, enum done how,
+                         rp_mpi_word stored, rp_mpi_word list, rp_mpi_word status, uint64_t begin)
+{
+    uint64_t end = cap->now();
+    struct rp_mpi_op op;
+    bool any = false;
+
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (!is_done(how, stored, list, w->at[i]) || !rp_mpi_request_find(w->handle[i], &op, true))
+            continue;
+        if (!op.numbered && op.peer < 0)
+            op.peer = rp_mpi_status_source(status);
+        if (!op.numbered && op.peer < 0)
+            continue; /* from anybody, and nobody says from whom */
+        if (cap->ready())
+            put_span(name, op.numbered ? COLLECTIVE : SENT, &op, begin, end);
+        any = true;
+    }
+    return any;
+}
+
+/* X(name, parameters, recorded in any case, requests, how many, done, where that is stored, list of
+   indices, status of a single request) */
+#define WAITS(X)                                 \
+    X(Wait, 2, true, a, 1, ALL, 0, 0, b)         \
+    X(Waitall, 3, true, b, a, ALL, 0, 0, none)   \
+    X(Waitany, 4, true, b, a, INDEX, c, 0, d)    \
+    X(Waitsome, 5, true, b, a, SOME, c, d, none) \
+    X(Test, 3, false, a, 1, FLAG, b, 0, c)       \
+    X(Testall, 4, false, b, a, FLAG, c, 0, none) \
+    X(Testany, 5, false, b, a, INDEX, c, 0, e)   \
+    X(Testsome, 5, false, b, a, SOME, c, d, none)
+
+#define WAIT_AS(own, name_, n, always, place, count, how, stored, list, status_)           \
+    EXPORT int own(P##n);                                                                  \
+    int own(P##n)                                                                          \
+    {                                                                                      \
+        NEXT_ALONE(own, name_, n)                                                          \
+        struct own_status status;                                                          \
+        struct waiting waiting;                                                            \
+        W none = 0; /* the call has no such parameter */                                   \
+        rp_mpi_comms_begin(caller);                                                        \
+        list_requests(&waiting, place, count);                                             \
+        status_ = status_for(&status, status_);                                            \
+        uint64_t begin = cap->now();                                                       \
+        int result = next(A##n);                                                           \
+        (void)none;                                                                        \
+        if ((result ||                                                                     \
+             !end_requests(&waiting, "MPI_" #name_, how, stored, list, status_, begin)) && \
+            always)                                                                        \
+            end_call(&(struct call){.name = "MPI_" #name_, .what = WAITED}, begin);        \
+        depth--;                                                                           \
+        return result;                                                                     \
+    }
+#define WAIT(name, ...) \
+    WAIT_AS(MPI_##name, name, __VA_ARGS__) WAIT_AS(PMPI_##name, name, __VA_ARGS__)
+WAITS(WAIT)
 
 /* X(name, parameters, the communicator that it is collective on, where it stores the new one) */
 #define CREATORS(X)                \
@@ -264,24 +467,21 @@ CALLS(WRAP)
     X(Comm_split_type, 5, a, e)    \
     X(Cart_create, 6, a, f)
 
-#define CREATE_AS(own, name_, n, comm_, to)                                                      \
-    EXPORT int own(P##n);                                                                        \
-    int own(P##n)                                                                                \
-    {                                                                                            \
-        NEXT(own, name_)                                                                         \
-        if (!cap || depth)                                                                       \
-            return next(A##n);                                                                   \
-        depth++;                                                                                 \
-        rp_mpi_comms_begin(caller);                                                              \
-        uint64_t begin = cap->now();                                                             \
-        int result = next(A##n);                                                                 \
-        end_call(                                                                                \
-            &(struct call){"MPI_" #name_, COLLECTIVE, ONE, NONE, NONE, comm_, NONE, NONE, NONE}, \
-            begin);                                                                              \
-        if (!result)                                                                             \
-            rp_mpi_comm_made(to);                                                                \
-        depth--;                                                                                 \
-        return result;                                                                           \
+#define CREATE_AS(own, name_, n, comm_, to)                                                    \
+    EXPORT int own(P##n);                                                                      \
+    int own(P##n)                                                                              \
+    {                                                                                          \
+        NEXT_ALONE(own, name_, n)                                                              \
+        rp_mpi_comms_begin(caller);                                                            \
+        uint64_t begin = cap->now();                                                           \
+        int result = next(A##n);                                                               \
+        end_call(&(struct call){"MPI_" #name_, COLLECTIVE, ONE, NONE, NONE, comm_, NONE, NONE, \
+                                NONE, NONE},                                                   \
+                 begin);                                                                       \
+        if (!result)                                                                           \
+            rp_mpi_comm_made(to);                                                              \
+        depth--;                                                                               \
+        return result;                                                                         \
     }
 #define CREATE(name, ...) \
     CREATE_AS(MPI_##name, name, __VA_ARGS__) CREATE_AS(PMPI_##name, name, __VA_ARGS__)
@@ -321,8 +521,7 @@ static void end_init(const char *name, uint64_t begin, const void *caller)
     if (!cap->ready())
         return;
     rp_mpi_comms_begin(caller);
-    put_call(&(struct call){name, OTHER, ONE, NONE, NONE, NONE, NONE, NONE, NONE}, begin,
-             cap->now());
+    put_span(name, OTHER, NULL, begin, cap->now());
     put_version(caller);
 }
 
@@ -330,10 +529,7 @@ static void end_init(const char *name, uint64_t begin, const void *caller)
     EXPORT int own(P##n);                       \
     int own(P##n)                               \
     {                                           \
-        NEXT(own, name_)                        \
-        if (!cap || depth)                      \
-            return next(A##n);                  \
-        depth++;                                \
+        NEXT_ALONE(own, name_, n)               \
         uint64_t begin = cap->now();            \
         int result = next(A##n);                \
         end_init("MPI_" #name_, begin, caller); \

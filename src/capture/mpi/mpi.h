@@ -2,7 +2,8 @@
 #ifndef RP_CAPTURE_MPI_MPI_H
 #define RP_CAPTURE_MPI_MPI_H
 /*
- * Shared by the files of the mpi library. mpi.c has the wrappers, comms.c the communicators.
+ * Shared by the files of the mpi library. mpi.c has the wrappers, comms.c the communicators,
+ * requests.c what was started and not yet waited for.
  *
  * There is no header of MPI here, because the library works with every implementation. Handles are
  * ints in MPICH and its descendants, and pointers in Open MPI and in the ABI of MPI 5: all
@@ -33,5 +34,24 @@ RP_MPI_HIDDEN void rp_mpi_comm_made(rp_mpi_word place);
 RP_MPI_HIDDEN void rp_mpi_comm_forget(rp_mpi_word place);
 /* Bytes of an element, or 0. */
 RP_MPI_HIDDEN int rp_mpi_type_bytes(rp_mpi_word type);
+/* Element i of an array of handles; 0: there is no array. */
+RP_MPI_HIDDEN rp_mpi_word rp_mpi_handle_at(rp_mpi_word place, uint32_t i);
+/* The rank that a status names. */
+RP_MPI_HIDDEN int rp_mpi_status_source(rp_mpi_word status);
+
+/* What is said about a call that communicates. */
+struct rp_mpi_op {
+    const char *name;        /* "MPI_Allreduce" */
+    bool numbered;           /* a collective, with a number in its communicator */
+    char group[48];          /* "": not known */
+    int ranks, rank;         /* of the communicator */
+    int peer, source;        /* INT_MIN: none; the root of a collective is its peer */
+    int64_t bytes, sequence; /* -1: none */
+};
+
+/* Keeps what a request was started for. */
+RP_MPI_HIDDEN void rp_mpi_request_put(rp_mpi_word handle, const struct rp_mpi_op *op);
+/* What it was started for; take: and forgets it. False: not known. */
+RP_MPI_HIDDEN bool rp_mpi_request_find(rp_mpi_word handle, struct rp_mpi_op *op, bool take);
 
 #endif

@@ -201,10 +201,13 @@ void rp_nccl_args(const struct rp_nccl_op *e, struct rp_nccl_args *a, char group
         add_number(a, "channels", e->channels);
     if (e->traffic)
         add_number(a, "traffic bytes", e->traffic);
-    if (e->type == RP_NCCL_P2P)
+    if (e->type == RP_NCCL_P2P) {
         add_number(a, "peer", e->peer);
-    else if (e->root >= 0)
+        if (e->comm->ranks > 0)
+            add_number(a, "Group rank", e->comm->rank);
+    } else if (e->root >= 0) {
         add_number(a, "root", e->root);
+    }
     if (e->type == RP_NCCL_COLL || e->type == RP_NCCL_CE_COLL)
         add_number(a, "Seq", (int64_t)e->seq);
 }

@@ -170,7 +170,7 @@ bool rp_nvtx_operator_end(const struct rp_capture *cap, enum rp_nvtx_names names
     if (level >= DEPTH)
         return false;
     is_operator = s->is_operator >> level & 1;
-    if (is_operator && s->open[level].begin && cap->active())
+    if (is_operator && s->open[level].begin)
         operator_write(cap, s, &s->open[level], names);
     s->n = s->used[level];
     return is_operator;

@@ -52,11 +52,22 @@ def wrap(module, name, before=nothing, after=nothing):
     setattr(module, name, call)
 
 
-def library():
+def library(kind=None):
     """The recorder's library for frameworks."""
     import ctypes
 
-    return ctypes.CDLL(os.path.join(os.path.dirname(HERE), "reprise-frameworks.so"))
+    return (kind or ctypes.CDLL)(os.path.join(os.path.dirname(HERE), "reprise-frameworks.so"))
+
+
+def follow_optimizers():
+    """The library is told whose step ends: two optimizers of one class (a GAN's) have ranges of one name."""
+    import ctypes
+
+    hook = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_post_hook", None)
+    if hook:
+        stepped = library(ctypes.PyDLL).reprise_torch_stepped  # without giving up the global lock
+        stepped.argtypes, stepped.restype = [ctypes.c_uint64], None
+        hook(lambda optimizer, *_: stepped(id(optimizer)))
 
 
 def torch_callbacks(torch):
@@ -69,6 +80,7 @@ def torch_callbacks(torch):
     if not str(getattr(torch, "__version__", "")).startswith("2.") or not seen.reprise_torch_open():
         return False
     try:
+        follow_optimizers()
         torch.empty(0)
         good = seen.reprise_torch_saw(b"aten::empty")
         with torch.enable_grad():

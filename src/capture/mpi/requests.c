@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations that a call has started and another one will wait for, by the handle of their request.
+ * A handle has a few slots where it may be; where these are full, the operation is not followed,
+ * and its waiting is that of nobody.
+ */
+#include "capture/mpi/mpi.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define REQUESTS 4096
+#define PROBES   16
+
+static struct {
+    rp_mpi_word handle; /* 0: the slot is unused */
+    struct rp_mpi_op op;
+} requests[REQUESTS];
+static _Atomic uint32_t pending;
+static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The slot of a handle, or of 0, among those where `at` may be; -1: none. */
+static int slot_among(rp_mpi_word at, rp_mpi_word handle)
+{
+    uint32_t first = (uint32_t)((uint64_t)at * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+
+    for (uint32_t i = 0; i < PROBES; i++)
+        if (requests[(first + i) % REQUESTS].handle == handle)
+            return (int)((first + i) % REQUESTS);
+    return -1;
+}
+
+void rp_mpi_request_put(rp_mpi_word handle, const struct rp_mpi_op *op)
+{
+    int slot;
+
+    if (!handle)
+        return;
+    pthread_mutex_lock(&requests_lock);
+    slot = slot_among(handle, handle); /* freed without a wait: it is used again */
+    if (slot < 0 && (slot = slot_among(handle, 0)) >= 0)
+        atomic_fetch_add(&pending, 1);
+    if (slot >= 0) {
+        requests[slot].handle = handle;
+        requests[slot].op = *op;
+    }
+    pthread_mutex_unlock(&requests_lock);
+}
+
+bool rp_mpi_request_find(rp_mpi_word handle, struct rp_mpi_op *op, bool take)
+{
+    int slot;
+
+    if (!handle || !atomic_load_explicit(&pending, memory_order_relaxed))
+        return false;
+    pthread_mutex_lock(&requests_lock);
+    slot = slot_among(handle, handle);
+    if (slot >= 0)
+        *op = requests[slot].op;
+    if (slot >= 0 && take) {
+        requests[slot].handle = 0;
+        atomic_fetch_sub(&pending, 1);
+    }
+    pthread_mutex_unlock(&requests_lock);
+    return slot >= 0;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One stack of native and Python frames. The Python frames of a call of the evaluation loop take
+ * the place of the loop's native frame. Which frame that is follows from addresses: the marker that
+ * ends a group of Python frames is an address on the C stack, within the loop's frame. Where there
+ * is no such address (before 3.11) the loops are found by their name, each with one frame. Groups
+ * whose native frame was not reached are the outer part of the stack.
+ */
+#include "capture/sample/sample.h"
+
+#include <string.h>
+
+struct joining {
+    const struct rp_sample_raw *raw;
+    const char **out; /* innermost first, until the end */
+    size_t n, next;   /* next: in raw->python */
+    int64_t now_ns;
+};
+
+static void put(struct joining *j, const char *text)
+{
+    if (text && j->n < RP_SAMPLE_FRAMES)
+        j->out[j->n++] = text;
+}
+
+/* The marker that ends the next group. */
+static const struct rp_sample_py *group_end(const struct joining *j)
+{
+    for (size_t i = j->next; i < j->raw->npython; i++)
+        if (!j->raw->python[i].code)
+            return &j->raw->python[i];
+    return NULL;
+}
+
+static void put_group(struct joining *j)
+{
+    while (j->next < j->raw->npython && j->raw->python[j->next].code)
+        put(j, rp_sample_python_text(&j->raw->python[j->next++], j->now_ns));
+    if (j->next < j->raw->npython)
+        j->next++;
+}
+
+static void put_native(struct joining *j, const struct rp_sample_native *f)
+{
+    const struct rp_sample_py *end = group_end(j);
+    bool is_loop = end && (end->instr ? end->instr >= f->sp && end->instr < f->cfa
+                                      : rp_sample_python_is_loop(f->start));
+
+    if (is_loop)
+        put_group(j);
+    else if (!rp_sample_python_is_loop(f->start)) /* a loop that has only begun has no frame yet */
+        put(j, rp_sample_native_text(f->pc, f->start, j->now_ns));
+}
+
+/* Grows at once and shrinks slowly, because the bytes that are missing are read later, when they
+   may have changed. */
+static void set_enough(struct rp_sample_copy *copy, const struct rp_sample_native *outermost)
+{
+    uint64_t used = outermost->cfa - copy->at + RP_SAMPLE_LITTLE / 2;
+    size_t before = copy->enough ? copy->enough : RP_SAMPLE_STACK, least = before - before / 16;
+
+    used = used > least ? used : least;
+    used = used > RP_SAMPLE_LITTLE ? used : RP_SAMPLE_LITTLE;
+    copy->enough = used < RP_SAMPLE_STACK ? (size_t)used : RP_SAMPLE_STACK;
+}
+
+size_t rp_sample_join(struct rp_sample_raw *raw, int64_t now_ns,
+                      const char *frames[RP_SAMPLE_FRAMES], bool *is_cut)
+{
+    static struct rp_sample_native native[RP_SAMPLE_NATIVE];
+    struct joining j = {.raw = raw, .out = frames, .now_ns = now_ns};
+    struct rp_sample_regs regs = raw->regs;
+    size_t n = 0;
+
+    *is_cut = true;
+    if (raw->has_native)
+        n = rp_sample_unwind(&regs, &raw->copy, native, RP_SAMPLE_NATIVE, is_cut);
+    if (n)
+        set_enough(&raw->copy, &native[n - 1]);
+    for (size_t i = 0; i < n; i++)
+        put_native(&j, &native[i]);
+    while (j.next < raw->npython)
+        put_group(&j);
+    *is_cut |= raw->python_is_cut;
+    for (size_t i = 0; i < j.n / 2; i++) {
+        const char *t = frames[i];
+
+        frames[i] = frames[j.n - 1 - i];
+        frames[j.n - 1 - i] = t;
+    }
+    return j.n;
+}
+
+void rp_sample_grab(struct rp_sample_raw *raw, uint64_t state, uint32_t tid)
+{
+    size_t wanted = raw->copy.enough ? raw->copy.enough : RP_SAMPLE_STACK;
+
+    raw->copy.n = 0;
+    raw->next_window = 0;
+    for (unsigned i = 0; i < RP_SAMPLE_WINDOWS; i++)
+        raw->windows[i].n = 0;
+    if (raw->has_native) {
+        raw->copy.at = raw->regs.at[RP_SAMPLE_SP];
+        raw->copy.n = state ? rp_sample_read_beside(raw->windows, state, raw->copy.at,
+                                                    raw->copy.bytes, wanted)
+                            : rp_sample_read(raw->copy.at, raw->copy.bytes, wanted);
+    }
+    raw->npython = 0;
+    raw->python_is_cut = false;
+    if (state)
+        rp_sample_python_walk(raw, state, tid);
+}

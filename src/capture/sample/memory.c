@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the memory of the sampled process, which may be this one. The kernel copies the bytes, so
+ * that an address which is not mapped, or not any more, is an answer and no fault. A call takes
+ * about half a microsecond.
+ */
+#include "capture/sample/sample.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PAGE   UINT64_C(4096)
+#define BEFORE 3072 /* bytes of a window before the address: a caller's frame is often there */
+#define BLOCK  (256 << 10)
+#define TEXTS  (1u << 16) /* a power of two */
+
+pid_t rp_sample_pid;
+
+#define PIECES 16
+
+/* The kernel stops at the first page that it cannot read only between pieces: one piece a page.
+   Returns how many bytes the pieces have. */
+static size_t cut_pieces(struct iovec from[PIECES], unsigned long *npieces, uint64_t at, size_t n)
+{
+    size_t done = 0;
+
+    while (done < n && *npieces < PIECES) {
+        size_t piece = (size_t)(PAGE - ((at + done) & (PAGE - 1)));
+
+        piece = piece < n - done ? piece : n - done;
+        from[(*npieces)++] = (struct iovec){(void *)(uintptr_t)(at + done), piece}; // NOLINT
+        done += piece;
+    }
+    return done;
+}
+
+static size_t read_pieces(const struct iovec *to, unsigned long nto, const struct iovec *from,
+                          unsigned long npieces)
+{
+    ssize_t got = syscall(SYS_process_vm_readv, rp_sample_pid, to, nto, from, npieces, 0UL);
+
+    return got > 0 ? (size_t)got : 0;
+}
+
+size_t rp_sample_read(uint64_t at, void *to, size_t n)
+{
+    struct iovec from[PIECES], all = {to, n};
+    unsigned long npieces = 0;
+
+    all.iov_len = cut_pieces(from, &npieces, at, n);
+    return read_pieces(&all, 1, from, npieces);
+}
+
+size_t rp_sample_read_beside(struct rp_sample_window *w, uint64_t page, uint64_t at, void *to,
+                             size_t n)
+{
+    struct iovec from[PIECES], both[2] = {{w->bytes, 0}, {to, 0}};
+    unsigned long npieces = 0;
+    size_t got;
+
+    w->at = page & ~(PAGE - 1);
+    both[0].iov_len = cut_pieces(from, &npieces, w->at, sizeof w->bytes);
+    both[1].iov_len = cut_pieces(from, &npieces, at, n);
+    got = read_pieces(both, 2, from, npieces);
+    w->n = got >= sizeof w->bytes ? sizeof w->bytes : 0;
+    return w->n ? got - w->n : rp_sample_read(at, to, n);
+}
+
+static bool window_move(struct rp_sample_window *w, uint64_t from, uint64_t at, size_t n)
+{
+    w->at = from;
+    w->n = rp_sample_read(from, w->bytes, sizeof w->bytes);
+    return at - from + n <= w->n;
+}
+
+/* A page costs less than two, and the one before may not be mapped. */
+static bool window_find(struct rp_sample_window *w, uint64_t at, size_t n)
+{
+    uint64_t page = at & ~(PAGE - 1);
+
+    if (at - page + n <= PAGE)
+        return window_move(w, page, at, n);
+    return at >= BEFORE && window_move(w, at - BEFORE, at, n);
+}
+
+bool rp_sample_window_has(const struct rp_sample_window *w, uint64_t at, size_t n)
+{
+    return at >= w->at && at - w->at <= w->n && w->n - (at - w->at) >= n;
+}
+
+bool rp_sample_peek(struct rp_sample_window *w, uint64_t at, void *to, size_t n)
+{
+    if (!rp_sample_window_has(w, at, n) && !window_find(w, at, n)) {
+        w->n = 0;
+        return rp_sample_read(at, to, n) == n;
+    }
+    memcpy(to, w->bytes + (at - w->at), n);
+    return true;
+}
+
+bool rp_sample_peek8(struct rp_sample_window *w, uint64_t at, uint64_t *to)
+{
+    return rp_sample_peek(w, at, to, 8);
+}
+
+void *rp_sample_pages(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
+void *rp_sample_alloc(size_t n)
+{
+    static char *block;
+    static size_t left;
+    void *p;
+
+    n = (n + 15) & ~(size_t)15;
+    if (n > BLOCK / 4)
+        return rp_sample_pages(n);
+    if (n > left) {
+        block = rp_sample_pages(BLOCK);
+        left = block ? BLOCK : 0;
+        if (!block)
+            return NULL;
+    }
+    p = block;
+    block += n;
+    left -= n;
+    return p;
+}
+
+const char *rp_sample_intern(const char *text)
+{
+    static const char **known;
+    static size_t nknown;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    size_t n = strlen(text) + 1, i;
+    char *copy;
+
+    for (size_t k = 0; k < n; k++)
+        hash = (hash ^ (uint8_t)text[k]) * UINT64_C(0x100000001b3);
+    if (!known && !(known = rp_sample_pages(TEXTS * sizeof *known)))
+        return NULL;
+    for (i = hash & (TEXTS - 1); known[i]; i = (i + 1) & (TEXTS - 1))
+        if (!strcmp(known[i], text))
+            return known[i];
+    if (nknown >= (size_t)TEXTS / 8 * 7)
+        return "native\t[one of too many functions]\t\t0";
+    copy = rp_sample_alloc(n);
+    if (!copy)
+        return NULL;
+    nknown++;
+    return known[i] = memcpy(copy, text, n);
+}

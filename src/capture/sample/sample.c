@@ -1,0 +1,817 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The source `sample`, loaded by LD_PRELOAD on request: the stacks of all threads, many times a
+ * second. It runs on the core's thread. At each tick, for each thread:
+ *
+ *   its CPU time is unchanged  it has waited since the last tick, with the same stack: what was
+ *                              known is extended, without looking at the stack
+ *   it waits in a system call  the kernel tells its stack pointer (/proc/.../syscall), and the
+ *                              stack is read while it waits; it is not woken
+ *   it runs                    it is asked by a signal to copy its own stack (signal.c); the answer
+ *                              is unwound at the next tick. A thread of another process (`sample
+ *                              --pid`) is stopped for as long as the copy takes (attach.c)
+ *
+ * A sample of a thread that runs stands for the CPU time since the one before, so that the samples
+ * of a thread add up to its CPU time however uneven the ticks are; what is left of the time between
+ * them, in which it had no processor, is a sample that waited in the same place. A wait is recorded
+ * as one sample with its whole duration, and at least every second.
+ */
+#include "capture/sample/sample.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define THREADS   1024
+#define LOOK_NS   INT64_C(50000000)  /* between two looks whether there are more or fewer threads */
+#define LIST_NS   INT64_C(200000000) /* ... at which ones, where their number is the same */
+#define CHECK_NS  INT64_C(1000000000) /* ... at the name of a thread */
+#define WAIT_NS   UINT64_C(1000000000)
+#define STALE_NS  INT64_C(100000000) /* between two lists of modules; doubled if nothing changed */
+#define STALE_MAX INT64_C(6400000000)
+#define LAG_NS    INT64_C(4000000)   /* `schedstat` is behind by a tick of the kernel at most */
+#define GAP_NS    INT64_C(500000000) /* a longer time without a tick is not a sample's */
+#define UNSEEN_NS INT64_C(20000000)
+#define KEPT      256 /* threads whose file of the kernel is kept open */
+#define HZ        100
+
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE (1U << 1)
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+struct thread {
+    uint32_t tid;
+    bool is_listed, is_ours;
+    int stat, schedstat; /* its files, kept open; -1: not open */
+    struct rp_sample_stop stop;
+    int64_t cpu_ns, checked_ns, asked_ns;
+    int64_t sampled_ns; /* of its CPU time, what samples stand for */
+    uint64_t state;     /* of Python; 0: none */
+    struct rp_sample_request *request;
+    uint64_t asked_weight_ns, asked_ran_ns;
+    uint32_t asked_gil;
+    char name[16];
+    bool is_named;     /* in the recording */
+    bool is_answered;  /* the last request was */
+    unsigned unlooked; /* requests since its file was read */
+    /* the wait that it is in: weight 0: none */
+    uint64_t since, weight_ns;
+    uint32_t gil, nframes;
+    bool is_cut;
+    /* of the wait, else of the last sample, if that has frames of Python (seen_ns: when) */
+    int64_t seen_ns;
+    const char *frames[RP_SAMPLE_FRAMES];
+};
+
+static const struct rp_capture *cap;
+static struct thread *threads[THREADS];
+static size_t nthreads, nallocated;
+static struct rp_sample_raw *raw; /* of a thread that waits */
+static int64_t last_ns, looked_ns, listed_ns, modules_ns, modules_wait_ns;
+static int64_t period_ns;
+static bool ask;
+static enum { CLOCK_BOTH, CLOCK_CPU, CLOCK_WALL } clock_of; /* what a sample's weight counts */
+static uint32_t own_tid;
+static uint64_t ntaken;
+static bool own_files, stat_tells; /* see look_at */
+static bool tells_stacks;          /* the kernel tells this process its functions */
+static unsigned nkept;
+static uint32_t gil_tid; /* who holds Python's lock at this tick */
+static bool gil_known;   /* it was asked for */
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* -------------------------------------------------------------------------- files of the kernel */
+
+static int open_task_file(uint32_t tid, const char *name)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%d/task/%u/%s", (int)rp_sample_pid, tid, name);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static size_t read_task_file(uint32_t tid, const char *name, char *to, size_t size)
+{
+    int fd = open_task_file(tid, name);
+    ssize_t n = 0;
+
+    if (fd >= 0) {
+        n = read(fd, to, size - 1);
+        close(fd);
+    }
+    n = n > 0 ? n : 0;
+    to[n] = '\0';
+    return (size_t)n;
+}
+
+static size_t read_kept(int *fd, uint32_t tid, const char *name, char *to, size_t size)
+{
+    ssize_t n;
+
+    if (*fd < 0 && own_files && nkept < KEPT) {
+        *fd = open_task_file(tid, name);
+        nkept += *fd >= 0;
+    }
+    if (*fd < 0)
+        return read_task_file(tid, name, to, size);
+    n = pread(*fd, to, size - 1, 0);
+    to[n > 0 ? n : 0] = '\0';
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* CPU time of a thread, or -1 if it has ended. */
+static int64_t cpu_ns_of(struct thread *t)
+{
+    clockid_t clock = (clockid_t)(~t->tid << 3 | 6); /* its own clock, as the kernel numbers them */
+    struct timespec time;
+    char text[96];
+
+    if (rp_sample_attached) /* the clocks of other processes are not readable */
+        return read_kept(&t->schedstat, t->tid, "schedstat", text, sizeof text)
+                   ? strtoll(text, NULL, 10)
+                   : -1;
+    return clock_gettime(clock, &time) ? -1 : (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static bool has_urgent(uint64_t signals)
+{
+    return signals >> (SIGURG - 1) & 1;
+}
+
+/* By `status`, which takes three times as long to read as `stat`. */
+static bool status_blocks(uint32_t tid)
+{
+    char text[4096], *at;
+
+    if (!read_task_file(tid, "status", text, sizeof text) || !(at = strstr(text, "\nSigBlk:")))
+        return true;
+    return has_urgent(strtoull(at + 8, NULL, 16));
+}
+
+static void forget_file(int *fd)
+{
+    if (*fd >= 0) {
+        close(*fd);
+        nkept--;
+    }
+    *fd = -1;
+}
+
+/* Asked for each time: a signal that stays pending would be seen by a program that looks for it.
+   The state is field 3, after the name in parentheses; the blocked signals are field 32. */
+static void look_at(struct thread *t, bool *runs, bool *blocks)
+{
+    char text[1024];
+    const char *at =
+        read_kept(&t->stat, t->tid, "stat", text, sizeof text) ? strrchr(text, ')') : NULL;
+
+    *runs = at && at[1] == ' ' && at[2] == 'R';
+    for (unsigned field = 3; at && field <= 32; field++)
+        at = strchr(at + 1, ' ');
+    *blocks = !at || has_urgent(strtoull(at, NULL, 10));
+}
+
+/* Files are kept open only in a table of this thread, where the program does not see them. This
+   thread blocks all signals: a kernel whose `stat` does not say so is asked another way. */
+static void look_at_self(void)
+{
+    struct thread self = {.stat = -1, .schedstat = -1};
+    char text[64];
+    bool runs;
+
+    self.tid = rp_sample_attached ? 0 : own_tid;
+    own_files = !syscall(SYS_close_range, ~0U, ~0U, CLOSE_RANGE_UNSHARE);
+    if (!rp_sample_attached)
+        look_at(&self, &runs, &stat_tells);
+    stat_tells = rp_sample_attached || (stat_tells && runs);
+    forget_file(&self.stat);
+    tells_stacks = read_task_file(rp_sample_attached ? (uint32_t)rp_sample_pid : own_tid, "stack",
+                                  text, sizeof text);
+}
+
+/* Where it waits in the kernel; false: it runs, or that is not known. */
+static bool waits_at(uint32_t tid, struct rp_sample_regs *regs)
+{
+    char text[256], *at;
+
+    if (!read_task_file(tid, "syscall", text, sizeof text) || !strncmp(text, "running", 7))
+        return false;
+    at = strrchr(text, ' ');
+    if (!at)
+        return false;
+    *at = '\0';
+    regs->at[RP_SAMPLE_PC] = strtoull(at + 1, NULL, 16);
+    at = strrchr(text, ' ');
+    regs->at[RP_SAMPLE_SP] = at ? strtoull(at + 1, NULL, 16) : 0;
+    regs->known = UINT64_C(1) << RP_SAMPLE_PC | UINT64_C(1) << RP_SAMPLE_SP;
+    return regs->at[RP_SAMPLE_SP] != 0;
+}
+
+/* The functions of the kernel that a thread waits in, after the other frames of its stack: all of
+   them where this process may see them (CAP_SYS_ADMIN), else the one that the kernel tells
+   everybody who may trace the thread. A line of `stack`, the innermost first, is
+   "[<0>] ep_poll+0x31b/0x3a0". */
+static uint32_t put_kernel(uint32_t tid, const char *frames[RP_SAMPLE_FRAMES], uint32_t n)
+{
+    char text[2048], frame[128], *end = text;
+    bool whole = tells_stacks && read_task_file(tid, "stack", text, sizeof text);
+
+    if (!whole && !read_task_file(tid, "wchan", text, sizeof text))
+        return n;
+    for (end += strlen(text); end > text && n < RP_SAMPLE_FRAMES;) {
+        char *line, *name;
+
+        *end = '\0';
+        line = memrchr(text, '\n', (size_t)(end - text));
+        name = line ? line + 1 : text;
+        end = line ? line : text;
+        name = !strncmp(name, "[<", 2) && strchr(name, ' ') ? strchr(name, ' ') + 1 : name;
+        name[strcspn(name, "+ \n")] = '\0';
+        if (!*name || *name == '0')
+            continue;
+        snprintf(frame, sizeof frame, "kernel\t%.100s\t[kernel]\t0", name);
+        frames[n] = rp_sample_intern(frame);
+        n += frames[n] != NULL;
+    }
+    return n;
+}
+
+/* -------------------------------------------------------------------------- writing */
+
+static void put_name(struct thread *t)
+{
+    if (!t->is_named && t->name[0])
+        cap->thread_name(t->tid, t->name);
+    t->is_named = true;
+}
+
+static void put_sample(struct thread *t, struct rp_capture_sample *s)
+{
+    s->tid = t->tid;
+    cap->sample(s);
+    put_name(t);
+    ntaken++;
+}
+
+static void end_wait(struct thread *t)
+{
+    struct rp_capture_sample s = {.gil_tid = t->gil,
+                                  .ticks = t->since,
+                                  .weight_ns = t->weight_ns,
+                                  .state = RP_CTF_SAMPLE_WAITED,
+                                  .is_cut = t->is_cut,
+                                  .frames = t->frames,
+                                  .nframes = t->nframes};
+
+    if (t->weight_ns && clock_of != CLOCK_CPU)
+        put_sample(t, &s);
+    t->weight_ns = 0;
+}
+
+/* How long of the time since its last sample the thread ran. */
+static uint64_t take_cpu_time(struct thread *t, uint64_t since_ns)
+{
+    int64_t ran = t->cpu_ns - t->sampled_ns;
+
+    if (rp_sample_attached) {
+        ran += LAG_NS;
+        ran = ran < (int64_t)since_ns ? ran : (int64_t)since_ns;
+    }
+    ran = ran > 0 ? ran : 0;
+    t->sampled_ns += ran;
+    return (uint64_t)ran;
+}
+
+/* A thread without Python hangs under the one of this or the last tick that it works for; one with
+   Python may be such a one. */
+static size_t find_owner(struct thread *t, const char *frames[RP_SAMPLE_FRAMES], size_t n,
+                         bool has_python)
+{
+    int64_t since_ns = last_ns - 2 * period_ns;
+
+    if (has_python && !t->weight_ns) {
+        memcpy(t->frames, frames, n * sizeof *frames);
+        t->nframes = (uint32_t)n;
+        t->seen_ns = last_ns;
+    }
+    for (size_t i = 0; i < nthreads && !has_python; i++) {
+        struct thread *o = threads[i];
+        size_t m = o != t && o->seen_ns >= since_ns && o->seen_ns
+                       ? rp_sample_hang(frames, n, o->frames, o->nframes)
+                       : 0;
+
+        if (m)
+            return m;
+    }
+    return n;
+}
+
+/* On a loaded machine the sampler has no processor at times, while the thread does. One sample does
+   not stand for all of that: what is over eight periods has no place. */
+static uint64_t put_unseen(struct thread *t, uint64_t ticks, uint64_t ran_ns)
+{
+    static const char *const nowhere[] = {"native\t[not sampled: no processor for it]\t\t0"};
+    int64_t most_ns = 8 * period_ns > UNSEEN_NS ? 8 * period_ns : UNSEEN_NS;
+    struct rp_capture_sample s = {
+        .ticks = ticks, .state = RP_CTF_SAMPLE_RAN, .frames = nowhere, .nframes = 1};
+
+    if (ran_ns <= (uint64_t)most_ns)
+        return ran_ns;
+    s.weight_ns = ran_ns - (uint64_t)period_ns;
+    put_sample(t, &s);
+    return (uint64_t)period_ns;
+}
+
+/* since_ns: the time that the sample stands for; ran_ns: of it on a processor. */
+static void put_ran(struct thread *t, struct rp_sample_raw *r, uint64_t ticks, uint64_t since_ns,
+                    uint64_t ran_ns, uint32_t gil)
+{
+    static const char *frames[RP_SAMPLE_FRAMES];
+    struct rp_capture_sample s = {
+        .gil_tid = gil,
+        .ticks = ticks,
+        .weight_ns = clock_of == CLOCK_WALL ? since_ns : put_unseen(t, ticks, ran_ns),
+        .state = RP_CTF_SAMPLE_RAN,
+        .frames = frames};
+
+    s.nframes = (uint32_t)rp_sample_join(r, monotonic_ns(), frames, &s.is_cut);
+    if (r->has_native && s.nframes < RP_SAMPLE_FRAMES &&
+        rp_sample_in_system_call(r->regs.at[RP_SAMPLE_PC]))
+        frames[s.nframes++] = "kernel\t[system call]\t[kernel]\t0";
+    s.nframes = (uint32_t)find_owner(t, frames, s.nframes, r->npython != 0);
+    if (s.weight_ns)
+        put_sample(t, &s);
+    if (clock_of != CLOCK_BOTH || since_ns < ran_ns + since_ns / 8)
+        return;
+    s.weight_ns = since_ns - ran_ns;
+    s.state = RP_CTF_SAMPLE_WAITED;
+    put_sample(t, &s);
+}
+
+/* -------------------------------------------------------------------------- one thread */
+
+static void take_answer(struct thread *t)
+{
+    uint64_t ticks = 0;
+    struct rp_sample_raw *r = t->request ? rp_sample_request_answer(t->request, &ticks) : NULL;
+
+    if (!r)
+        return;
+    put_ran(t, r, ticks, t->asked_weight_ns, t->asked_ran_ns, t->asked_gil);
+    rp_sample_request_done(t->request);
+    t->is_answered = true;
+}
+
+/* Read where a sample needs it: a system call. */
+static uint32_t gil_now(void)
+{
+    if (!gil_known)
+        gil_tid = rp_sample_python_lock_holder();
+    gil_known = true;
+    return gil_tid;
+}
+
+static void sample_waiting(struct thread *t, uint64_t weight_ns)
+{
+    raw->has_native = true;
+    rp_sample_grab(raw, t->state, t->tid);
+    if (cpu_ns_of(t) != t->cpu_ns)
+        raw->has_native = false; /* it ran meanwhile: its registers are not those any more */
+    t->since = cap->now();
+    t->gil = gil_now();
+    t->nframes = (uint32_t)rp_sample_join(raw, last_ns, t->frames, &t->is_cut);
+    t->seen_ns = raw->npython ? last_ns : 0;
+    if (raw->has_native)
+        t->nframes = put_kernel(t->tid, t->frames, t->nframes);
+    t->weight_ns = weight_ns;
+}
+
+static bool is_pending(const struct thread *t)
+{
+    return t->request && rp_sample_request_pending(t->request);
+}
+
+/* A thread that ran most of the time and answered the last request is asked again without reading
+   its file, but for every eighth time: where it has blocked the signal since, one is pending and
+   none follows. */
+static bool keeps_running(struct thread *t, int64_t ran_ns, uint64_t weight_ns)
+{
+    if (rp_sample_attached || !ask || !t->is_answered || ran_ns < (int64_t)(weight_ns / 2) ||
+        t->unlooked == 7) {
+        t->unlooked = 0;
+        return false;
+    }
+    t->unlooked++;
+    return true;
+}
+
+static void sample_running(struct thread *t, uint64_t weight_ns, int64_t now_ns, bool blocks)
+{
+    if (is_pending(t)) {
+        t->asked_weight_ns += weight_ns; /* it has had no processor since */
+        if (now_ns - t->asked_ns < CHECK_NS)
+            return;
+        weight_ns = t->asked_weight_ns;
+        rp_sample_request_done(t->request);
+    }
+    if (!t->request)
+        t->request = rp_sample_request_new();
+    t->asked_weight_ns = weight_ns;
+    t->asked_ran_ns = take_cpu_time(t, weight_ns);
+    t->asked_gil = gil_now();
+    t->is_answered = false;
+    t->asked_ns = now_ns;
+    ask =
+        ask && rp_sample_signal_usable(); /* right before: the program may have taken the signal */
+    if (ask && t->request && !blocks && rp_sample_request_send(t->request, t->tid, t->state))
+        return;
+    raw->has_native = false; /* Python's frames, as far as they hold still */
+    rp_sample_grab(raw, t->state, t->tid);
+    put_ran(t, raw, cap->now(), weight_ns, t->asked_ran_ns, t->asked_gil);
+}
+
+/* A thread of another process that runs is stopped for the time of the copy. */
+static void sample_stopped(struct thread *t, uint64_t weight_ns)
+{
+    uint64_t ticks = cap->now();
+    uint32_t gil = gil_now();
+
+    t->asked_weight_ns += weight_ns;
+    switch (rp_sample_stop(&t->stop, t->tid, &raw->regs)) {
+    case RP_SAMPLE_STOPPED:
+        raw->has_native = true;
+        rp_sample_grab(raw, t->state, t->tid);
+        rp_sample_go(&t->stop);
+        put_ran(t, raw, ticks, t->asked_weight_ns, take_cpu_time(t, t->asked_weight_ns), gil);
+        t->asked_weight_ns = 0;
+        return;
+    case RP_SAMPLE_STOPS_LATER:
+        return;
+    case RP_SAMPLE_CANNOT_STOP: /* it has ended, or a debugger has it */
+        raw->has_native = false;
+        rp_sample_grab(raw, t->state, t->tid);
+        if (raw->npython)
+            put_ran(t, raw, ticks, t->asked_weight_ns, take_cpu_time(t, t->asked_weight_ns), gil);
+        t->asked_weight_ns = 0;
+    }
+}
+
+static void sample_thread(struct thread *t, uint64_t weight_ns, int64_t now_ns)
+{
+    int64_t cpu_ns = cpu_ns_of(t), before_ns = t->cpu_ns;
+    bool runs = false, blocks = true;
+
+    take_answer(t);
+    t->cpu_ns = cpu_ns;
+    if (before_ns == -1)
+        t->sampled_ns = cpu_ns;
+    if (cpu_ns < 0 || before_ns < 0)
+        return; /* it has ended, or is new */
+    if (is_pending(t) && cpu_ns == before_ns && now_ns - t->asked_ns < CHECK_NS) {
+        t->asked_weight_ns += weight_ns; /* it has had no processor since */
+        t->seen_ns = t->seen_ns ? now_ns : 0;
+        return;
+    }
+    if (rp_sample_attached)
+        look_at(t, &runs, &blocks);
+    if (t->stop.is_seized) { /* it had not stopped at the tick before */
+        sample_stopped(t, weight_ns);
+        return;
+    }
+    if (cpu_ns == before_ns && t->weight_ns && !runs) {
+        t->weight_ns += weight_ns;
+        t->seen_ns = t->seen_ns ? now_ns : 0;
+        if (t->weight_ns >= WAIT_NS) {
+            uint64_t since = cap->now();
+
+            end_wait(t);
+            t->since = since;
+            t->cpu_ns = -2; /* look at it again */
+        }
+        return;
+    }
+    end_wait(t);
+    if (keeps_running(t, cpu_ns - before_ns, weight_ns)) {
+        sample_running(t, weight_ns, now_ns, false);
+        return;
+    }
+    if (stat_tells && !rp_sample_attached)
+        look_at(t, &runs, &blocks);
+    if (!runs && waits_at(t->tid, &raw->regs)) {
+        if (clock_of != CLOCK_CPU)
+            sample_waiting(t, weight_ns);
+        return;
+    }
+    if (rp_sample_attached) {
+        if (runs)
+            sample_stopped(t, weight_ns);
+        return;
+    }
+    if (!stat_tells)
+        blocks = status_blocks(t->tid);
+    sample_running(t, weight_ns, now_ns, blocks);
+}
+
+/* -------------------------------------------------------------------------- the list of threads */
+
+static struct thread *thread_find(uint32_t tid)
+{
+    for (size_t i = 0; i < nthreads; i++)
+        if (threads[i]->tid == tid)
+            return threads[i];
+    return NULL;
+}
+
+static void thread_check(struct thread *t, int64_t now_ns)
+{
+    char name[sizeof t->name + 1], *end;
+
+    t->checked_ns = now_ns;
+    read_task_file(t->tid, "comm", name, sizeof name);
+    end = strchr(name, '\n');
+    if (end)
+        *end = '\0';
+    name[sizeof t->name - 1] = '\0';
+    if (strcmp(name, t->name) != 0) {
+        memcpy(t->name, name, sizeof t->name);
+        t->is_named = false;
+    }
+    t->is_ours =
+        t->tid == own_tid || (t->tid != (uint32_t)rp_sample_pid && !strcmp(t->name, "reprise"));
+}
+
+static void thread_add(uint32_t tid)
+{
+    struct rp_sample_request *request;
+    struct thread *t;
+
+    if (nthreads == THREADS)
+        return;
+    if (nthreads == nallocated) {
+        threads[nallocated] = rp_sample_pages(sizeof **threads);
+        if (!threads[nallocated])
+            return;
+        nallocated++;
+    }
+    t = threads[nthreads++];
+    request = t->request;
+    *t = (struct thread){.tid = tid,
+                         .is_listed = true,
+                         .stat = -1,
+                         .schedstat = -1,
+                         .cpu_ns = -1,
+                         .request = request};
+    if (request)
+        rp_sample_request_done(request);
+}
+
+static void set_state(uint32_t tid, uint64_t state)
+{
+    struct thread *t = thread_find(tid);
+
+    if (t)
+        t->state = state;
+}
+
+/* Those that have ended make room for others. */
+static void drop_threads(void)
+{
+    for (size_t i = 0; i < nthreads;) {
+        struct thread *t = threads[i];
+
+        if (t->is_listed) {
+            t->is_listed = false;
+            i++;
+            continue;
+        }
+        take_answer(t);
+        end_wait(t);
+        rp_sample_go(&t->stop);
+        forget_file(&t->stat);
+        forget_file(&t->schedstat);
+        threads[i] = threads[--nthreads];
+        threads[nthreads] = t;
+    }
+}
+
+static void list_threads(int64_t now_ns)
+{
+    char buffer[8192], path[40];
+    long n;
+    int fd;
+
+    listed_ns = now_ns;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)rp_sample_pid);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    while ((n = syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0) {
+        for (long at = 0; at < n;) {
+            struct dirent64 *e = (struct dirent64 *)(void *)(buffer + at);
+            uint32_t tid = (uint32_t)strtoul(e->d_name, NULL, 10);
+            struct thread *t = tid ? thread_find(tid) : NULL;
+
+            if (t)
+                t->is_listed = true;
+            else if (tid)
+                thread_add(tid);
+            at += e->d_reclen;
+        }
+    }
+    close(fd);
+    drop_threads();
+    for (size_t i = 0; i < nthreads; i++) {
+        threads[i]->state = 0;
+        if (now_ns - threads[i]->checked_ns >= CHECK_NS)
+            thread_check(threads[i], now_ns);
+    }
+    rp_sample_python_threads(set_state);
+}
+
+/* -------------------------------------------------------------------------- the tick */
+
+static void look_for_modules(int64_t now_ns)
+{
+    unsigned before = rp_sample_generation;
+
+    if (modules_ns && (!rp_sample_modules_stale || now_ns - modules_ns < modules_wait_ns))
+        return;
+    rp_sample_modules_stale = false;
+    rp_sample_modules_read();
+    modules_ns = now_ns;
+    if (rp_sample_generation != before) {
+        unsigned minor = rp_sample_python_find();
+        char text[16];
+
+        modules_wait_ns = STALE_NS;
+        snprintf(text, sizeof text, "3.%u", minor);
+        if (minor)
+            cap->fact("sample.python", text);
+    } else if (modules_wait_ns < STALE_MAX) {
+        modules_wait_ns *= 2;
+    }
+}
+
+/* The links of the folder are two more than there are threads. */
+static bool threads_changed(int64_t now_ns)
+{
+    static nlink_t links;
+    char path[40];
+    struct stat st;
+
+    if (listed_ns && now_ns - looked_ns < LOOK_NS)
+        return false;
+    looked_ns = now_ns;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)rp_sample_pid);
+    if (stat(path, &st))
+        st.st_nlink = 0;
+    if (listed_ns && st.st_nlink == links && now_ns - listed_ns < LIST_NS)
+        return false;
+    links = st.st_nlink;
+    return true;
+}
+
+/* What the handlers have taken since the last time. */
+static void tell_spent(void)
+{
+    static uint64_t told, in_a_millisecond;
+    uint64_t spent = rp_sample_signal_spent();
+
+    if (!in_a_millisecond)
+        in_a_millisecond = cap->ticks(1000000);
+    if (in_a_millisecond)
+        cap->spent((spent - told) * 1000000 / in_a_millisecond);
+    told = spent;
+}
+
+static void end_waits(void)
+{
+    for (size_t i = 0; i < nthreads; i++)
+        end_wait(threads[i]);
+    last_ns = 0;
+}
+
+static void sample_tick(void)
+{
+    int64_t now_ns = monotonic_ns(), weight_ns;
+
+    if (!cap->active()) {
+        end_waits();
+        return;
+    }
+    if (!own_tid) {
+        own_tid = (uint32_t)syscall(SYS_gettid);
+        look_at_self();
+    }
+    look_for_modules(now_ns);
+    if (threads_changed(now_ns)) {
+        list_threads(now_ns);
+        tell_spent();
+    }
+    weight_ns = last_ns && now_ns - last_ns < GAP_NS ? now_ns - last_ns : period_ns;
+    last_ns = now_ns;
+    gil_known = false;
+    for (size_t i = 0; i < nthreads; i++)
+        if (!threads[i]->is_ours)
+            sample_thread(threads[i], (uint64_t)weight_ns, now_ns);
+}
+
+/* -------------------------------------------------------------------------- beginning and end */
+
+static void sample_exit(void)
+{
+    char text[64];
+
+    for (size_t i = 0; i < nthreads; i++) {
+        take_answer(threads[i]);
+        end_wait(threads[i]);
+    }
+    snprintf(text, sizeof text, "%llu", (unsigned long long)ntaken);
+    cap->fact("sample.count", text);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)rp_sample_signal_spent());
+    cap->fact("sample.handler_ticks", text);
+    snprintf(text, sizeof text, "%llu", (unsigned long long)rp_sample_stopped_ns());
+    if (rp_sample_attached)
+        cap->fact("sample.stopped_ns", text);
+    nthreads = 0;
+}
+
+static bool can_read_memory(void)
+{
+    uint64_t wanted = UINT64_C(0x1234567), got = 0;
+
+    return rp_sample_read((uint64_t)(uintptr_t)&wanted, &got, sizeof got) == sizeof got &&
+           got == wanted;
+}
+
+static void sample_open(void)
+{
+    if (!rp_sample_attached)
+        rp_sample_pid = getpid();
+    nthreads = nkept = 0; /* a child has another thread, which has none of the files */
+    own_tid = 0;
+    last_ns = listed_ns = 0;
+    ntaken = 0;
+    cap->source("sample", NULL, sample_exit);
+    cap->every(period_ns, sample_tick);
+    cap->fact("source", "sample"); /* the first event starts the ticks */
+}
+
+__attribute__((constructor)) static void sample_load(void)
+{
+    const char *hz, *clock, *signals, *pid;
+    long rate;
+
+    cap = rp_capture_get();
+    if (!cap)
+        return;
+    hz = cap->option("sample.hz");
+    clock = cap->option("sample.clock");
+    signals = cap->option("sample.signals");
+    pid = cap->option("pid");
+    rate = hz ? strtol(hz, NULL, 10) : HZ;
+    period_ns = 1000000000 / (rate > 0 ? rate : HZ);
+    clock_of = clock && !strcmp(clock, "cpu")    ? CLOCK_CPU
+               : clock && !strcmp(clock, "wall") ? CLOCK_WALL
+                                                 : CLOCK_BOTH;
+    rp_sample_pid = getpid();
+    raw = rp_sample_pages(sizeof *raw);
+    if (!raw || !can_read_memory()) {
+        cap->warn("cannot sample: process_vm_readv is not permitted");
+        return;
+    }
+    if (pid) {
+        rp_sample_attached = true;
+        rp_sample_pid = (pid_t)strtol(pid, NULL, 10);
+        sample_open();
+        return;
+    }
+    ask = (!signals || strcmp(signals, "off") != 0) && rp_sample_signal_init();
+    pthread_atfork(NULL, NULL, sample_open);
+    sample_open();
+}
+
+/* The process that observes another one has no other library that does this. */
+__attribute__((destructor)) static void sample_unload(void)
+{
+    if (rp_sample_attached)
+        rp_capture_close();
+}

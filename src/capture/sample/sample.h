@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_CAPTURE_SAMPLE_SAMPLE_H
+#define RP_CAPTURE_SAMPLE_SAMPLE_H
+/*
+ * Shared by the files of the source `sample`; sample.c has the overview. Addresses are those of the
+ * sampled process, as numbers: they are only read through memory.c, which never faults.
+ */
+#include "capture/core/core.h"
+
+#include <sys/types.h>
+
+#define RP_SAMPLE_STACK   (32 << 10) /* bytes of a stack that are copied at most */
+#define RP_SAMPLE_LITTLE  (8 << 10)  /* ... and at least */
+#define RP_SAMPLE_PYTHON  512        /* frames of Python that are kept of a stack */
+#define RP_SAMPLE_NATIVE  256        /* native frames */
+#define RP_SAMPLE_WINDOWS 3          /* pages of Python's frames that are kept during a walk */
+#define RP_SAMPLE_FRAMES  (RP_SAMPLE_PYTHON + RP_SAMPLE_NATIVE)
+
+#if defined(__x86_64__)
+enum { RP_SAMPLE_REGS = 17, RP_SAMPLE_FP = 6, RP_SAMPLE_SP = 7, RP_SAMPLE_PC = 16 };
+#elif defined(__aarch64__)
+enum {
+    RP_SAMPLE_REGS = 33,
+    RP_SAMPLE_FP = 29,
+    RP_SAMPLE_LINK = 30,
+    RP_SAMPLE_SP = 31,
+    RP_SAMPLE_PC = 32
+};
+#endif
+
+/* ---- memory ---- */
+extern pid_t rp_sample_pid; /* the sampled process */
+
+/* Reads up to n bytes; returns how many could be read. */
+size_t rp_sample_read(uint64_t at, void *to, size_t n);
+
+/* The bytes around the last address that was read, so that neighbours cost no system call. */
+struct rp_sample_window {
+    uint64_t at;
+    size_t n;
+    uint8_t bytes[4096];
+};
+bool rp_sample_peek(struct rp_sample_window *w, uint64_t at, void *to, size_t n);
+/* Whether the window has the bytes already. */
+bool rp_sample_window_has(const struct rp_sample_window *w, uint64_t at, size_t n);
+/* rp_sample_read, which moves the window to the page of another address in the same system call. */
+size_t rp_sample_read_beside(struct rp_sample_window *w, uint64_t page, uint64_t at, void *to,
+                             size_t n);
+bool rp_sample_peek8(struct rp_sample_window *w, uint64_t at, uint64_t *to);
+
+/* Memory that is never freed, and not the program's heap; NULL: there is none. */
+void *rp_sample_alloc(size_t n);
+void *rp_sample_pages(size_t n); /* ... in pages of its own */
+/* The one copy of the text. */
+const char *rp_sample_intern(const char *text);
+
+/* ---- modules: the files that are mapped for execution ---- */
+struct rp_sample_symbol {
+    uint64_t address; /* as in the file */
+    uint32_t size, name;
+};
+/* By address, and as they were where it is the same; in a time that a million of them allow, and
+   without the heap that qsort may use. Returns n, or 0: there is no memory. */
+size_t rp_sample_symbols_sort(struct rp_sample_symbol *at, size_t n);
+/* The last one that has the address, or NULL. */
+const struct rp_sample_symbol *rp_sample_symbols_find(const struct rp_sample_symbol *at, size_t n,
+                                                      uint64_t address);
+
+struct rp_sample_module {
+    uint64_t from, to; /* addresses of its code */
+    uint64_t bias;     /* address in memory - address in the file */
+    uint64_t table;    /* of the headers of unwind tables; 0: none */
+    const char *path;
+    uint64_t headers;                           /* address of the file's beginning */
+    uint64_t tables_from, tables_to, tables_at; /* the segment of the tables; at: in the file */
+    const uint8_t *file;                        /* mapped when it is wanted */
+    size_t size;
+    bool opened, has_names, tables_checked;
+    struct rp_sample_symbol *symbols; /* functions, by address */
+    uint32_t nsymbols;
+    const char *names; /* in `file` */
+};
+
+extern unsigned rp_sample_generation; /* of the list; changes with it */
+extern bool rp_sample_modules_stale;  /* an address was in none of them */
+
+/* Reads the list again. */
+void rp_sample_modules_read(void);
+size_t rp_sample_modules(struct rp_sample_module **out);
+struct rp_sample_module *rp_sample_module_find(uint64_t pc);
+/* Copies bytes of its unwind tables from the file, without a system call; false: not possible. */
+bool rp_sample_module_table(struct rp_sample_module *m, uint64_t at, void *to, size_t n);
+/* The address in memory of a symbol of any kind; 0: it has none. */
+uint64_t rp_sample_module_symbol(struct rp_sample_module *m, const char *name);
+/* The frame's text for a native function. `start`: of the function, by the unwind tables, or 0.
+   NULL: it is not shown. */
+const char *rp_sample_native_text(uint64_t pc, uint64_t start, int64_t now_ns);
+
+/* ---- code that the program has made ---- */
+/* The name of what has the address, by the map that the program writes. */
+bool rp_sample_jit_find(uint64_t pc, int64_t now_ns, char *name, size_t size);
+
+/* ---- unwinding ---- */
+struct rp_sample_regs {
+    uint64_t at[RP_SAMPLE_REGS];
+    uint64_t known; /* a bit each */
+};
+
+struct rp_sample_native {
+    uint64_t pc, start; /* start of the function; 0: not known */
+    uint64_t sp, cfa;   /* the frame's part of the stack */
+};
+
+struct rp_sample_copy { /* of the stack, from its innermost byte */
+    uint64_t at;
+    size_t n, enough; /* enough: for a stack like the last ones; 0: not known */
+    uint8_t bytes[RP_SAMPLE_STACK];
+};
+
+/* The native frames, innermost first. *is_cut: the outermost one was not reached. */
+size_t rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *copy,
+                        struct rp_sample_native *out, size_t max, bool *is_cut);
+
+/* Whether a thread that a signal interrupted at the address was in a system call. */
+bool rp_sample_in_system_call(uint64_t pc);
+
+/* ---- Python ---- */
+/* A frame, or, where code is 0, the end of the frames that one call of the evaluation loop runs:
+   `instr` is then an address in the loop's frame of the C stack (0: not known). */
+struct rp_sample_py {
+    uint64_t code, instr;
+};
+
+/* Looks for an interpreter among the modules; the version's minor number, or 0. */
+unsigned rp_sample_python_find(void);
+/* The file of the interpreter, or NULL. */
+const char *rp_sample_python_path(void);
+/* Is it the evaluation loop that starts there? */
+bool rp_sample_python_is_loop(uint64_t start);
+/* Calls it for each thread of Python, with the thread's state. */
+void rp_sample_python_threads(void (*call)(uint32_t tid, uint64_t state));
+uint32_t rp_sample_python_lock_holder(void); /* its tid, or 0 */
+struct rp_sample_raw;
+/* The frames, innermost first; raw->copy is that of its stack. Safe in a signal handler. */
+void rp_sample_python_walk(struct rp_sample_raw *raw, uint64_t state, uint32_t tid);
+const char *rp_sample_python_text(const struct rp_sample_py *frame, int64_t now_ns);
+
+/* ---- one sample ---- */
+struct rp_sample_raw {
+    struct rp_sample_regs regs;
+    struct rp_sample_copy copy;
+    struct rp_sample_window windows[RP_SAMPLE_WINDOWS]; /* frames of generators are elsewhere */
+    unsigned next_window;
+    struct rp_sample_py python[RP_SAMPLE_PYTHON];
+    size_t npython;
+    bool python_is_cut, has_native;
+};
+
+/* Copies the stack and walks Python's frames; raw->regs is set. Safe in a signal handler. */
+void rp_sample_grab(struct rp_sample_raw *raw, uint64_t state, uint32_t tid);
+/* The texts of its frames, outermost first. The next copy is as large as this one needed. */
+size_t rp_sample_join(struct rp_sample_raw *raw, int64_t now_ns,
+                      const char *frames[RP_SAMPLE_FRAMES], bool *is_cut);
+
+/* ---- threads that work for others ---- */
+/* Puts the frames of a thread without Python under those of the thread that it works for, if that
+   is the owner. Returns how many there are then; 0: it is not. */
+size_t rp_sample_hang(const char *frames[RP_SAMPLE_FRAMES], size_t n, const char *const *owner,
+                      size_t nowner);
+
+/* ---- stopping a thread of another process ---- */
+extern bool rp_sample_attached; /* the sampled process is another one */
+
+enum rp_sample_stopped { RP_SAMPLE_STOPPED, RP_SAMPLE_STOPS_LATER, RP_SAMPLE_CANNOT_STOP };
+
+struct rp_sample_stop {
+    uint32_t tid;
+    bool is_seized;
+    int signal;       /* to hand on; 0: none */
+    int64_t since_ns; /* it ran then for the last time, as far as is known; 0: not known */
+};
+
+/* Stops the thread, at most for two milliseconds in vain: then it is asked for again. All calls are
+   made by one thread. */
+enum rp_sample_stopped rp_sample_stop(struct rp_sample_stop *s, uint32_t tid,
+                                      struct rp_sample_regs *regs);
+void rp_sample_go(struct rp_sample_stop *s);
+uint64_t rp_sample_stopped_ns(void); /* of all threads, so far */
+
+/* ---- asking a thread that runs ---- */
+bool rp_sample_signal_init(void);
+bool rp_sample_signal_usable(void); /* the handler is still ours */
+struct rp_sample_request;
+struct rp_sample_request *rp_sample_request_new(void);
+/* Asks the thread to copy its own stack. False: it cannot be asked. */
+bool rp_sample_request_send(struct rp_sample_request *q, uint32_t tid, uint64_t state);
+/* The answer, or NULL if there is none yet. */
+struct rp_sample_raw *rp_sample_request_answer(struct rp_sample_request *q, uint64_t *ticks);
+bool rp_sample_request_pending(const struct rp_sample_request *q);
+void rp_sample_request_done(struct rp_sample_request *q);
+uint64_t rp_sample_signal_spent(void); /* ticks in the handler, of all threads */
+
+#endif

@@ -1,0 +1,649 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Native stacks, from registers and a copy of the stack: by the unwind tables (.eh_frame) that
+ * every program for x86_64 and aarch64 has, else, in code without them, by frame pointers. The
+ * rules of an address are found once and kept, so that a frame takes some ten nanoseconds. Nothing
+ * here allocates from the heap, takes a lock or calls the loader, which a library for unwinding
+ * does.
+ */
+#include "capture/sample/sample.h"
+
+#include <string.h>
+
+#define RULES    (1u << 11) /* kept, by address: few enough for a processor's cache */
+#define ENTRY    4096       /* bytes of an entry of the tables that are read */
+#define STATES   8          /* of DW_CFA_remember_state */
+#define OPERANDS 16
+
+enum { SAME, AT_OFFSET, VALUE_OFFSET, IN_REGISTER, AT_EXPRESSION, VALUE_EXPRESSION, UNDEFINED };
+
+struct place { /* where the caller's value of a register is */
+    uint8_t how;
+    int64_t v;      /* an offset, a register, or the address of an expression */
+    uint32_t bytes; /* of the expression */
+};
+
+struct rules {
+    uint64_t pc, start;
+    unsigned generation;
+    bool valid, is_signal; /* is_signal: the frame of a handler: its caller did not call */
+    bool in_kernel;        /* a thread that is interrupted here is in a system call */
+    uint8_t return_register;
+    uint64_t changed; /* a bit for each register that is not the SAME */
+    struct place cfa; /* IN_REGISTER: `bytes` is the register, `v` the offset */
+    struct place at[RP_SAMPLE_REGS];
+};
+
+static struct rp_sample_window table_window, stack_window;
+
+/* -------------------------------------------------------------------------- bytes */
+
+struct bytes {
+    const uint8_t *at, *end;
+    uint64_t address; /* of `at` in the process */
+};
+
+static uint64_t take(struct bytes *b, size_t n)
+{
+    uint64_t v = 0;
+
+    if ((size_t)(b->end - b->at) < n) {
+        b->at = b->end;
+        return 0;
+    }
+    memcpy(&v, b->at, n);
+    b->at += n;
+    b->address += n;
+    return v;
+}
+
+static uint64_t take_uleb(struct bytes *b)
+{
+    uint64_t v = 0, byte = 0x80;
+
+    for (unsigned shift = 0; byte & 0x80 && b->at < b->end; shift += 7) {
+        byte = take(b, 1);
+        v |= shift < 64 ? (byte & 0x7f) << shift : 0;
+    }
+    return v;
+}
+
+static int64_t take_sleb(struct bytes *b)
+{
+    uint64_t v = 0, byte = 0x80;
+    unsigned shift = 0;
+
+    for (; byte & 0x80 && b->at < b->end; shift += 7) {
+        byte = take(b, 1);
+        v |= shift < 64 ? (byte & 0x7f) << shift : 0;
+    }
+    if (shift < 64 && byte & 0x40)
+        v |= ~UINT64_C(0) << shift;
+    return (int64_t)v;
+}
+
+/* A pointer in one of the encodings of DWARF; `data`: what offsets of the header are relative to.
+ */
+static uint64_t take_pointer(struct bytes *b, uint8_t encoding, uint64_t data)
+{
+    static const uint8_t sizes[16] = {8, 0, 2, 4, 8, 0, 0, 0, 8, 0, 2, 4, 8, 0, 0, 0};
+    uint64_t base = 0, v;
+    unsigned form = encoding & 15;
+
+    if (encoding == 0xff)
+        return 0;
+    if ((encoding & 0x70) == 0x10)
+        base = b->address;
+    else if ((encoding & 0x70) == 0x30)
+        base = data;
+    if (form == 1 || form == 9)
+        return base + (form == 1 ? take_uleb(b) : (uint64_t)take_sleb(b));
+    v = take(b, sizes[form]);
+    if (form == 10)
+        v = (uint64_t)(int16_t)v;
+    else if (form == 11)
+        v = (uint64_t)(int32_t)v;
+    return base + v;
+}
+
+/* -------------------------------------------------------------------------- finding the entry */
+
+/* Bytes of the tables: from the file, else from memory. */
+static bool table_read(struct rp_sample_module *m, uint64_t at, void *to, size_t n)
+{
+    return rp_sample_module_table(m, at, to, n) || rp_sample_peek(&table_window, at, to, n);
+}
+
+/* The address of the entry that covers pc, by the sorted table of the module; 0: none. */
+static uint64_t find_entry(struct rp_sample_module *m, uint64_t pc, uint64_t *start)
+{
+    uint8_t head[32];
+    struct bytes b = {head + 4, head + sizeof head, m->table + 4};
+    uint64_t low = 0, high;
+    int32_t pair[2];
+
+    if (!m->table || !table_read(m, m->table, head, sizeof head) || head[0] != 1 ||
+        head[3] != 0x3b) /* pairs of 32 bits, relative to the header: what linkers write */
+        return 0;
+    take_pointer(&b, head[1], m->table);
+    high = take_pointer(&b, head[2], m->table);
+    while (low < high) {
+        uint64_t mid = (low + high) / 2;
+
+        if (!table_read(m, b.address + mid * 8, pair, 8))
+            return 0;
+        if (m->table + (uint64_t)(int64_t)pair[0] <= pc)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    if (!low || !table_read(m, b.address + (low - 1) * 8, pair, 8))
+        return 0;
+    *start = m->table + (uint64_t)(int64_t)pair[0];
+    return m->table + (uint64_t)(int64_t)pair[1];
+}
+
+static bool read_record(struct rp_sample_module *m, uint64_t address, uint8_t *to, struct bytes *b)
+{
+    uint32_t n;
+
+    if (!table_read(m, address, &n, 4) || !n || n == UINT32_MAX || n > ENTRY ||
+        !table_read(m, address + 4, to, n))
+        return false;
+    *b = (struct bytes){to, to + n, address + 4};
+    return true;
+}
+
+struct common { /* what the entries of a compiled file share */
+    uint64_t code_align;
+    int64_t data_align;
+    uint8_t return_register, pointer;
+    bool is_signal, has_extra;
+    struct bytes program;
+};
+
+static bool read_common(struct rp_sample_module *m, uint64_t address, uint8_t *to, struct common *c)
+{
+    char words[16] = "";
+    size_t n = 0;
+    uint64_t extra;
+    struct bytes *b = &c->program, x;
+
+    if (!read_record(m, address, to, b) || take(b, 4) != 0)
+        return false;
+    take(b, 1); /* the version */
+    do {
+        words[n < sizeof words - 1 ? n : sizeof words - 1] = (char)take(b, 1);
+    } while (words[n] && ++n < sizeof words - 1);
+    c->code_align = take_uleb(b);
+    c->data_align = take_sleb(b);
+    c->return_register = (uint8_t)take_uleb(b);
+    c->pointer = 0;
+    if (words[0] != 'z')
+        return words[0] == '\0';
+    c->has_extra = true;
+    extra = take_uleb(b);
+    if (extra > (uint64_t)(b->end - b->at))
+        return false;
+    x = (struct bytes){b->at, b->at + extra, b->address};
+    for (const char *w = words + 1; *w; w++) {
+        if (*w == 'R')
+            c->pointer = (uint8_t)take(&x, 1);
+        else if (*w == 'L')
+            take(&x, 1);
+        else if (*w == 'P')
+            take_pointer(&x, (uint8_t)take(&x, 1), 0);
+        else if (*w == 'S')
+            c->is_signal = true;
+    }
+    b->at += extra;
+    b->address += extra;
+    return true;
+}
+
+/* -------------------------------------------------------------------------- the rules */
+
+struct machine {
+    struct rules *r;
+    const struct rules *first; /* after the common part */
+    const struct common *c;
+    uint64_t at, pc; /* the address that the rules are for; the one that is wanted */
+    struct rules states[STATES];
+    unsigned nstates;
+};
+
+static void set_place(struct machine *m, uint64_t reg, uint8_t how, int64_t v, uint32_t bytes)
+{
+    if (reg < RP_SAMPLE_REGS)
+        m->r->at[reg] = (struct place){how, v, bytes};
+}
+
+static void take_expression(struct machine *m, struct bytes *b, struct place *to, uint8_t how)
+{
+    uint64_t n = take_uleb(b);
+
+    (void)m;
+    *to = (struct place){how, (int64_t)b->address, (uint32_t)n};
+    n = n < (uint64_t)(b->end - b->at) ? n : (uint64_t)(b->end - b->at);
+    b->at += n;
+    b->address += n;
+}
+
+static void restore(struct machine *m, uint64_t reg)
+{
+    if (reg < RP_SAMPLE_REGS)
+        m->r->at[reg] = m->first ? m->first->at[reg] : (struct place){SAME, 0, 0};
+}
+
+static void restore_state(struct machine *m)
+{
+    if (m->nstates) {
+        struct rules *s = &m->states[--m->nstates];
+
+        m->r->cfa = s->cfa;
+        memcpy(m->r->at, s->at, sizeof s->at);
+    }
+}
+
+/* The instructions of the extended set that set a rule. */
+static bool set_rule(struct machine *m, uint8_t op, struct bytes *b)
+{
+    struct place *cfa = &m->r->cfa, place = {0};
+    uint64_t reg = take_uleb(b);
+
+    switch (op) {
+    case 0x05: /* offset_extended */
+        set_place(m, reg, AT_OFFSET, (int64_t)take_uleb(b) * m->c->data_align, 0);
+        return true;
+    case 0x06: /* restore_extended */
+        restore(m, reg);
+        return true;
+    case 0x07: /* undefined */
+        set_place(m, reg, UNDEFINED, 0, 0);
+        return true;
+    case 0x08: /* same_value */
+        set_place(m, reg, SAME, 0, 0);
+        return true;
+    case 0x09: /* register */
+        set_place(m, reg, IN_REGISTER, (int64_t)take_uleb(b), 0);
+        return true;
+    case 0x0c: /* def_cfa */
+        *cfa = (struct place){IN_REGISTER, (int64_t)take_uleb(b), (uint32_t)reg};
+        return true;
+    case 0x12: /* def_cfa_sf */
+        *cfa = (struct place){IN_REGISTER, take_sleb(b) * m->c->data_align, (uint32_t)reg};
+        return true;
+    case 0x0d: /* def_cfa_register */
+        cfa->bytes = (uint32_t)reg;
+        return true;
+    case 0x0e: /* def_cfa_offset */
+        cfa->v = (int64_t)reg;
+        return true;
+    case 0x10: /* expression */
+    case 0x16: /* val_expression */
+        take_expression(m, b, &place, op == 0x10 ? AT_EXPRESSION : VALUE_EXPRESSION);
+        set_place(m, reg, place.how, place.v, place.bytes);
+        return true;
+    case 0x11: /* offset_extended_sf */
+        set_place(m, reg, AT_OFFSET, take_sleb(b) * m->c->data_align, 0);
+        return true;
+    case 0x14: /* val_offset */
+        set_place(m, reg, VALUE_OFFSET, (int64_t)take_uleb(b) * m->c->data_align, 0);
+        return true;
+    case 0x2e: /* GNU_args_size */
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool extended(struct machine *m, uint8_t op, struct bytes *b)
+{
+    switch (op) {
+    case 0x00: /* nop */
+    case 0x2d: /* AArch64_negate_ra_state: the bits of the signature are removed in any case */
+        return true;
+    case 0x01: /* set_loc */
+        m->at = take_pointer(b, m->c->pointer, 0);
+        return true;
+    case 0x02:
+    case 0x03:
+    case 0x04: /* advance_loc1, 2, 4 */
+        m->at += take(b, (size_t)1 << (op - 2)) * m->c->code_align;
+        return true;
+    case 0x0a: /* remember_state */
+        if (m->nstates < STATES)
+            m->states[m->nstates++] = *m->r;
+        return true;
+    case 0x0b:
+        restore_state(m);
+        return true;
+    case 0x0f: /* def_cfa_expression */
+        take_expression(m, b, &m->r->cfa, AT_EXPRESSION);
+        return true;
+    case 0x13: /* def_cfa_offset_sf */
+        m->r->cfa.v = take_sleb(b) * m->c->data_align;
+        return true;
+    default:
+        return set_rule(m, op, b);
+    }
+}
+
+/* Applies the instructions up to the wanted address. */
+static bool run_program(struct machine *m, struct bytes b)
+{
+    while (b.at < b.end && m->at <= m->pc) {
+        uint8_t op = (uint8_t)take(&b, 1), low = op & 0x3f;
+
+        if (op >> 6 == 1)
+            m->at += low * m->c->code_align;
+        else if (op >> 6 == 2)
+            set_place(m, low, AT_OFFSET, (int64_t)take_uleb(&b) * m->c->data_align, 0);
+        else if (op >> 6 == 3)
+            restore(m, low);
+        else if (!extended(m, op, &b))
+            return false;
+    }
+    return true;
+}
+
+static bool make_rules(uint64_t pc, struct rules *out)
+{
+    static uint8_t own[ENTRY], shared[ENTRY];
+    static struct machine m;
+    static struct rules first;
+    struct rp_sample_module *module = rp_sample_module_find(pc);
+    uint64_t start = 0, entry = module ? find_entry(module, pc, &start) : 0, back, size;
+    struct common c = {0};
+    struct bytes b;
+
+    *out = (struct rules){.pc = pc};
+    if (!entry || !read_record(module, entry, own, &b))
+        return false;
+    back = take(&b, 4);
+    if (!back || !read_common(module, entry + 4 - back, shared, &c))
+        return false;
+    start = take_pointer(&b, c.pointer, 0);
+    size = take_pointer(&b, c.pointer & 15, 0);
+    if (pc < start || pc - start >= size)
+        return false;
+    if (c.has_extra) {
+        uint64_t n = take_uleb(&b);
+
+        n = n < (uint64_t)(b.end - b.at) ? n : (uint64_t)(b.end - b.at);
+        b.at += n;
+        b.address += n;
+    }
+    m = (struct machine){.r = out, .c = &c, .at = 0, .pc = UINT64_MAX};
+    if (!run_program(&m, c.program))
+        return false;
+    first = *out;
+    m.first = &first;
+    m.at = start;
+    m.pc = pc;
+    out->start = start;
+    out->is_signal = c.is_signal;
+    out->return_register = c.return_register;
+    return run_program(&m, b);
+}
+
+/* A signal reaches a thread that is in a system call right after the instruction that made it, or,
+   where the call is begun again, at it. */
+static bool is_system_call(uint64_t pc)
+{
+#if defined(__x86_64__)
+    static const uint8_t call[] = {0x0f, 0x05};
+#else
+    static const uint8_t call[] = {0x01, 0x00, 0x00, 0xd4};
+#endif
+    uint8_t code[2 * sizeof call];
+
+    return rp_sample_read(pc - sizeof call, code, sizeof code) == sizeof code &&
+           (!memcmp(code, call, sizeof call) || !memcmp(code + sizeof call, call, sizeof call));
+}
+
+static const struct rules *rules_of(uint64_t pc)
+{
+    static struct rules *known;
+    struct rules *r;
+
+    if (!known && !(known = rp_sample_pages(RULES * sizeof *known)))
+        return NULL;
+    r = &known[(pc * UINT64_C(0x9e3779b97f4a7c15) >> 40) % RULES];
+    if (r->pc != pc || r->generation != rp_sample_generation) {
+        r->valid = make_rules(pc, r);
+        r->generation = rp_sample_generation;
+        r->in_kernel = is_system_call(pc);
+        for (unsigned i = 0; i < RP_SAMPLE_REGS; i++)
+            r->changed |= (uint64_t)(r->at[i].how != SAME) << i;
+    }
+    if (!r->valid && !rp_sample_module_find(pc))
+        rp_sample_modules_stale = true;
+    return r;
+}
+
+bool rp_sample_in_system_call(uint64_t pc)
+{
+    const struct rules *r = rules_of(pc);
+
+    return r && r->in_kernel;
+}
+
+/* -------------------------------------------------------------------------- values */
+
+struct frame {
+    struct rp_sample_regs *regs;
+    const struct rp_sample_copy *copy;
+};
+
+/* Outer frames beyond the copy are read as they are now: they seldom change. */
+static bool load_word(const struct rp_sample_copy *copy, uint64_t at, uint64_t *to)
+{
+    if (at >= copy->at && at - copy->at + 8 <= copy->n) {
+        memcpy(to, copy->bytes + (at - copy->at), 8);
+        return true;
+    }
+    return rp_sample_peek8(&stack_window, at, to);
+}
+
+static bool is_known(const struct rp_sample_regs *regs, uint64_t reg)
+{
+    return reg < RP_SAMPLE_REGS && regs->known >> reg & 1;
+}
+
+static bool binary(uint8_t op, uint64_t *stack, unsigned *n)
+{
+    uint64_t b, *a;
+
+    if (*n < 2)
+        return false;
+    b = stack[--*n];
+    a = &stack[*n - 1];
+    switch (op) {
+    case 0x1a:
+        *a &= b;
+        return true;
+    case 0x1c:
+        *a -= b;
+        return true;
+    case 0x22:
+        *a += b;
+        return true;
+    case 0x24:
+        *a = b < 64 ? *a << b : 0;
+        return true;
+    case 0x2a:
+        *a = (int64_t)*a >= (int64_t)b;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The expressions that occur in tables: of the linkage table, of signal frames and of realigned
+   stacks. `cfa` is their first operand, except for the CFA itself. */
+static bool evaluate(const struct frame *f, const struct place *p, const uint64_t *cfa,
+                     uint64_t *out)
+{
+    uint8_t text[128];
+    struct bytes b = {text, text + p->bytes, (uint64_t)p->v};
+    uint64_t stack[OPERANDS];
+    unsigned n = 0;
+
+    if (p->bytes > sizeof text || rp_sample_read((uint64_t)p->v, text, p->bytes) != p->bytes)
+        return false;
+    if (cfa)
+        stack[n++] = *cfa;
+    while (b.at < b.end && n < OPERANDS) {
+        uint8_t op = (uint8_t)take(&b, 1);
+
+        if (op >= 0x30 && op <= 0x4f) { /* lit */
+            stack[n++] = op - 0x30u;
+        } else if (op >= 0x70 && op <= 0x8f) { /* breg */
+            if (!is_known(f->regs, op - 0x70u))
+                return false;
+            stack[n++] = f->regs->at[op - 0x70u] + (uint64_t)take_sleb(&b);
+        } else if (op == 0x08 || op == 0x0a || op == 0x0c) { /* const1u, 2u, 4u */
+            stack[n++] = take(&b, op == 0x08 ? 1 : op == 0x0a ? 2 : 4);
+        } else if (op == 0x06) { /* deref */
+            if (!n || !load_word(f->copy, stack[n - 1], &stack[n - 1]))
+                return false;
+        } else if (op == 0x23) { /* plus_uconst */
+            if (!n)
+                return false;
+            stack[n - 1] += take_uleb(&b);
+        } else if (!binary(op, stack, &n)) {
+            return false;
+        }
+    }
+    if (!n)
+        return false;
+    *out = stack[n - 1];
+    return true;
+}
+
+static bool value_of(const struct frame *f, const struct place *p, uint64_t reg, uint64_t cfa,
+                     uint64_t *out)
+{
+    uint64_t at;
+
+    switch (p->how) {
+    case SAME:
+        *out = f->regs->at[reg];
+        return is_known(f->regs, reg);
+    case AT_OFFSET:
+        return load_word(f->copy, cfa + (uint64_t)p->v, out);
+    case VALUE_OFFSET:
+        *out = cfa + (uint64_t)p->v;
+        return true;
+    case IN_REGISTER:
+        if (!is_known(f->regs, (uint64_t)p->v))
+            return false;
+        *out = f->regs->at[p->v];
+        return true;
+    case AT_EXPRESSION:
+        return evaluate(f, p, &cfa, &at) && load_word(f->copy, at, out);
+    case VALUE_EXPRESSION:
+        return evaluate(f, p, &cfa, out);
+    default:
+        return false;
+    }
+}
+
+/* -------------------------------------------------------------------------- steps */
+
+static uint64_t without_signature(uint64_t pc)
+{
+#if defined(__aarch64__)
+    return pc & ((UINT64_C(1) << 48) - 1);
+#else
+    return pc;
+#endif
+}
+
+/* The caller's registers. False: there is none, or it cannot be found. */
+static bool step_by_table(const struct frame *f, const struct rules *r, uint64_t *cfa)
+{
+    struct rp_sample_regs next = *f->regs;
+    uint64_t pc = 0;
+
+    if (r->cfa.how == IN_REGISTER) {
+        if (!is_known(f->regs, r->cfa.bytes))
+            return false;
+        *cfa = f->regs->at[r->cfa.bytes] + (uint64_t)r->cfa.v;
+    } else if (r->cfa.how != AT_EXPRESSION || !evaluate(f, &r->cfa, NULL, cfa)) {
+        return false;
+    }
+    for (uint64_t left = r->changed; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
+
+        next.known |= UINT64_C(1) << i;
+        if (!value_of(f, &r->at[i], i, *cfa, &next.at[i]))
+            next.known ^= UINT64_C(1) << i;
+    }
+    if (!is_known(&next, r->return_register) || r->at[r->return_register].how == UNDEFINED)
+        return false;
+    pc = without_signature(next.at[r->return_register]);
+    if (r->at[RP_SAMPLE_SP].how == SAME) {
+        next.at[RP_SAMPLE_SP] = *cfa;
+        next.known |= UINT64_C(1) << RP_SAMPLE_SP;
+    }
+    next.at[RP_SAMPLE_PC] = pc;
+    next.known |= UINT64_C(1) << RP_SAMPLE_PC;
+    *f->regs = next;
+    return pc != 0;
+}
+
+/* Code without tables, for instance made by the program: with the usual frame pointer, or not. */
+static bool step_by_pointer(const struct frame *f, uint64_t *cfa)
+{
+    uint64_t fp = f->regs->at[RP_SAMPLE_FP], sp = f->regs->at[RP_SAMPLE_SP], next_fp, pc;
+
+    if (!is_known(f->regs, RP_SAMPLE_FP) || fp < sp || fp - sp > (64 << 20) || fp & 7 ||
+        !load_word(f->copy, fp, &next_fp) || !load_word(f->copy, fp + 8, &pc))
+        return false;
+    pc = without_signature(pc);
+    if (!rp_sample_module_find(pc) && next_fp <= fp)
+        return false;
+    *cfa = fp + 16;
+    f->regs->at[RP_SAMPLE_FP] = next_fp;
+    f->regs->at[RP_SAMPLE_SP] = *cfa;
+    f->regs->at[RP_SAMPLE_PC] = pc;
+    f->regs->known =
+        UINT64_C(1) << RP_SAMPLE_FP | UINT64_C(1) << RP_SAMPLE_SP | UINT64_C(1) << RP_SAMPLE_PC;
+    return pc != 0;
+}
+
+/* The outermost function has no caller: its return address is marked as undefined. */
+static bool is_outermost(const struct rules *r)
+{
+    return r->valid && r->at[r->return_register].how == UNDEFINED;
+}
+
+size_t rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *copy,
+                        struct rp_sample_native *out, size_t max, bool *is_cut)
+{
+    struct frame f = {regs, copy};
+    bool called = false; /* the address is one of return, after the call */
+    size_t n = 0;
+
+    *is_cut = true;
+    stack_window.n = 0;
+    while (n < max) {
+        uint64_t pc = regs->at[RP_SAMPLE_PC] - (called ? 1 : 0), sp = regs->at[RP_SAMPLE_SP];
+        const struct rules *r = rules_of(pc);
+        struct rp_sample_native *to = &out[n++];
+        bool more;
+
+        *to = (struct rp_sample_native){pc, r && r->valid ? r->start : 0, sp, sp};
+        if (!r || is_outermost(r)) {
+            *is_cut = !r;
+            return n;
+        }
+        more = r->valid ? step_by_table(&f, r, &to->cfa) : step_by_pointer(&f, &to->cfa);
+        if (!more || (to->cfa <= sp && !r->is_signal))
+            return n;
+        called = !r->is_signal;
+    }
+    return n;
+}
