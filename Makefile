@@ -12,10 +12,10 @@ export CMAKE_GENERATOR ?= Ninja
 endif
 export BUILD DESTDIR JOBS PREFIX FUZZ_SECONDS
 
-# $(call build,PRESET,ENDING of the folder,TARGETS) and $(call ctest,ENDING)
+# $(call build,PRESET,ENDING of the folder,TARGETS) and $(call ctest,ENDING) (one test more than jobs, since many wait)
 configure = cmake --preset $(1) -B "$$BUILD$(2)" $(CMAKE_FLAGS) $(if $(V),,--log-level=WARNING >/dev/null)
 build = @$(call configure,$(1),$(2)) && cmake --build "$$BUILD$(2)" -j $(JOBS) --target $(or $(3),all)
-ctest = @ctest --test-dir "$$BUILD$(1)" --output-on-failure --timeout 1800 -j $(JOBS) $(CTEST_FLAGS)
+ctest = @ctest --test-dir "$$BUILD$(1)" --output-on-failure --timeout 1800 -j $$(($(JOBS) + 1)) $(CTEST_FLAGS)
 
 .PHONY: all demo test check bench fuzz asan tsan clang minimal aarch64 aarch64-build fmt install uninstall \
         test-live clean help

@@ -93,6 +93,19 @@ function(rp_library)
   endif()
   install(DIRECTORY include/reprise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(FILES ${CMAKE_BINARY_DIR}/gen/reprise.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  rp_package()
+endfunction()
+
+# find_package(reprise): the targets reprise::reprise (shared) and reprise::static, wherever the installation is moved.
+function(rp_package)
+  include(CMakePackageConfigHelpers)
+  set(folder ${CMAKE_INSTALL_LIBDIR}/cmake/reprise)
+  set(gen ${CMAKE_BINARY_DIR}/gen)
+  string(REPLACE " " ";" RP_PACKAGE_PRIVATE "${RP_PC_PRIVATE}")
+  configure_package_config_file(cmake/reprise-config.cmake.in ${gen}/reprise-config.cmake INSTALL_DESTINATION ${folder}
+                                PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+  write_basic_package_version_file(${gen}/reprise-config-version.cmake COMPATIBILITY SameMinorVersion)
+  install(FILES ${gen}/reprise-config.cmake ${gen}/reprise-config-version.cmake DESTINATION ${folder})
 endfunction()
 
 function(rp_program)
@@ -135,6 +148,27 @@ function(rp_manual)
   install(FILES ${out}/completion.bash DESTINATION ${data}/bash-completion/completions RENAME reprise)
   install(FILES ${out}/completion.zsh DESTINATION ${data}/zsh/site-functions RENAME _reprise)
   install(FILES ${out}/completion.fish DESTINATION ${data}/fish/vendor_completions.d RENAME reprise.fish)
+endfunction()
+
+# The files of the Python package that are built: `pip install .` installs the component "python" and nothing else of ours.
+function(rp_python)
+  if(RP_SANITIZE OR RP_FUZZ)
+    return()
+  endif()
+  get_property(capture GLOBAL PROPERTY RP_CAPTURE_LIBRARIES)
+  add_custom_target(python DEPENDS reprise reprise_shared ${capture})
+  set(only COMPONENT python EXCLUDE_FROM_ALL)
+  if(DEFINED SKBUILD) # a wheel has no links: the library is one file with the name that programs load
+    set_target_properties(reprise_shared PROPERTIES VERSION 0)
+  endif()
+  install(TARGETS reprise RUNTIME DESTINATION bin ${only})
+  install(TARGETS reprise_shared LIBRARY DESTINATION lib NAMELINK_SKIP ${only})
+  foreach(library ${capture})
+    install(TARGETS ${library} LIBRARY DESTINATION lib/reprise ${only})
+  endforeach()
+  if(capture)
+    install(FILES src/capture/frameworks/python/sitecustomize.py DESTINATION lib/reprise/python ${only})
+  endif()
 endfunction()
 
 # share/reprise/installed.txt: what has been installed, relative to the prefix, for uninstall.cmake. After all other rules.

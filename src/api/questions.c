@@ -7,6 +7,7 @@
 #include "dataset/trust.h"
 #include "sim/whatif/whatifs.h"
 #include "team/team.h"
+#include "view/view.h"
 
 #include <string.h>
 
@@ -92,6 +93,8 @@ static enum rp_code answer_trusted(const struct rp_question_row *row, struct rp_
     asked.trust = &log;
     asked.question = row->question.name;
     asked.wanted = rp_settings_text(settings, "rank");
+    if (!asked.wanted)
+        asked.wanted = rp_settings_text(settings, "ranks");
     asked.step_name = rp_settings_text(settings, "step-name");
     if (select)
         code = rp_selection_make(&asked, asked.wanted, &result->arena, err);
@@ -109,6 +112,16 @@ static enum rp_code answer_trusted(const struct rp_question_row *row, struct rp_
             result, err);
     rp_trust_log_release(&log);
     return code;
+}
+
+/* Files that options name. The page of a report has a step of a view in it, where there is one. */
+static enum rp_code write_files(const struct rp_question_row *row, const struct rp_dataset *dataset,
+                                const struct rp_settings *settings, struct rp_result *result,
+                                struct rp_err *err)
+{
+    if (row == &rp_ask_report && rp_settings_has(settings, "html"))
+        (void)!rp_view_embed(dataset, result, NULL);
+    return row->write(settings, result, err);
 }
 
 /* Asks once, or, where the names of files misled, a second time and reads them all. */
@@ -129,7 +142,7 @@ static enum rp_code ask_row(const struct rp_question_row *row, struct rp_ctx *ct
                    : answer(row, ctx, dataset, settings, *out, err);
         again = again && select;
         if (code == RP_OK && !again && row->write)
-            code = row->write(settings, *out, err);
+            code = write_files(row, dataset, settings, *out, err);
         select = false;
     } while (again);
     return code;

@@ -22,8 +22,11 @@
     X(digest)               \
     X(simulate)             \
     X(optimize)             \
+    X(try)                  \
     X(model)                \
+    X(query)                \
     X(convert)              \
+    X(scrub)                \
     X(graph)                \
     X(dump)                 \
     X(replay)               \

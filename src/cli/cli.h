@@ -97,7 +97,10 @@ void cli_catch_lost_files(void);
 #define CLI_OWN_COMMANDS(X) \
     X(help)                 \
     X(completion)           \
-    X(record)
+    X(mcp)                  \
+    X(record)               \
+    X(sample)               \
+    X(view)
 
 #define CLI_DECLARE_COMMAND(name) extern const struct cli_command cli_cmd_##name;
 CLI_OWN_COMMANDS(CLI_DECLARE_COMMAND)

@@ -3,6 +3,8 @@
 #include "cli/cli.h"
 
 #include <fcntl.h>
+#include <reprise/metrics_calls.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +20,28 @@ static bool common_flag(const struct cli_call *call, const char *name)
     return cli_flag(call->common, call->ncommon, name);
 }
 
+static bool has_option(const struct cli_call *call, const char *name)
+{
+    const struct rp_option *option;
+
+    for (size_t i = 0; (option = rp_question_option(call->command->question, i)) != NULL; i++)
+        if (!strcmp(option->name, name))
+            return true;
+    return false;
+}
+
+/* The output FILE.arrow of a question that can write Arrow files; else NULL. */
+static const char *arrow_output(const struct cli_call *call)
+{
+    const char *path = common_setting(call, "output");
+    size_t n = path ? strlen(path) : 0;
+
+    return n > 6 && !strcmp(path + n - 6, ".arrow") && has_option(call, "arrow") &&
+                   !common_flag(call, "json") && !common_flag(call, "csv")
+               ? path
+               : NULL;
+}
+
 /* What to know about the inputs, where the output has no place for it. */
 static void ask_warn(const struct rp_result *result)
 {
@@ -28,7 +52,7 @@ static void ask_warn(const struct rp_result *result)
 static enum rp_code ask_print(const struct cli_call *call, const struct rp_result *result,
                               struct rp_err *err)
 {
-    const char *path = common_setting(call, "output");
+    const char *path = arrow_output(call) ? NULL : common_setting(call, "output");
     struct rp_print_options options = {.struct_size = sizeof options, .format = RP_PRINT_TABLE};
 
     options.wide = common_flag(call, "wide");
@@ -48,26 +72,46 @@ static enum rp_code ask_print(const struct cli_call *call, const struct rp_resul
     return rp_result_print(result, &options, STDOUT_FILENO, err);
 }
 
+/* The settings, behind them words that are settings, too, and room for one more. The caller frees
+   them. */
+static struct rp_setting *with_words(const struct cli_call *call, const char *name, size_t first,
+                                     struct rp_err *err)
+{
+    size_t i, n = call->nsettings;
+    struct rp_setting *settings = calloc(n + call->nwords + 2, sizeof *settings);
+
+    if (!settings) {
+        snprintf(err->text, sizeof err->text, "out of memory");
+        err->code = RP_NOMEM;
+        return NULL;
+    }
+    for (i = 0; i < n; i++)
+        settings[i] = call->settings[i];
+    for (i = first; i < call->nwords; i++)
+        settings[n++] = (struct rp_setting){name, call->words[i]};
+    return settings;
+}
+
 /* The words are settings of the question. */
 static enum rp_code ask_sources(const struct cli_call *call, struct rp_ctx *ctx,
                                 struct rp_result **result, struct rp_err *err)
 {
-    size_t i, n = call->nsettings;
-    struct rp_setting *settings = calloc(n + call->nwords + 1, sizeof *settings);
-    enum rp_code code;
+    const char *name = has_option(call, "command") ? "command" : "source";
+    struct rp_setting *settings = with_words(call, name, 0, err);
+    enum rp_code code = settings ? rp_ask(ctx, NULL, call->command->question->name, settings,
+                                          call->nsettings + call->nwords, result, err)
+                                 : RP_NOMEM;
 
-    if (!settings) {
-        snprintf(err->text, sizeof err->text, "out of memory");
-        return err->code = RP_NOMEM;
-    }
-    for (i = 0; i < n; i++)
-        settings[i] = call->settings[i];
-    for (i = 0; i < call->nwords; i++)
-        settings[n + i] = (struct rp_setting){"source", call->words[i]};
-    code =
-        rp_ask(ctx, NULL, call->command->question->name, settings, n + call->nwords, result, err);
     free(settings);
     return code;
+}
+
+/* Of a question with the option "sql" the last word is its value, unless it is given otherwise. */
+static bool last_is_sql(const struct cli_call *call)
+{
+    return has_option(call, "sql") && call->nwords &&
+           !cli_setting(call->settings, call->nsettings, "sql") &&
+           !cli_setting(call->settings, call->nsettings, "file");
 }
 
 static enum rp_code ask_question(const struct cli_call *call, struct rp_ctx *ctx,
@@ -76,23 +120,33 @@ static enum rp_code ask_question(const struct cli_call *call, struct rp_ctx *ctx
     const struct rp_question *question = call->command->question;
     struct rp_open_options options = {.struct_size = sizeof options,
                                       .salvage = common_flag(call, "salvage")};
+    size_t nwords = call->nwords - last_is_sql(call), n = call->nsettings + call->nwords - nwords;
+    const char *arrow = arrow_output(call);
     struct rp_dataset *dataset = NULL;
+    struct rp_setting *settings;
     enum rp_code code = RP_OK;
 
     if (question->accepts & RP_ACCEPTS_SOURCES)
         return ask_sources(call, ctx, result, err);
-    if (question->accepts && (call->nwords || !(question->accepts & RP_ACCEPTS_NONE_TOO)))
-        code = rp_open(ctx, call->words, call->nwords, &options, &dataset, err);
+    settings = with_words(call, "sql", nwords, err);
+    if (!settings)
+        return RP_NOMEM;
+    if (arrow)
+        settings[n++] = (struct rp_setting){"arrow", arrow};
+    if (question->accepts && (nwords || !(question->accepts & RP_ACCEPTS_NONE_TOO)))
+        code = rp_open(ctx, call->words, nwords, &options, &dataset, err);
     if (code == RP_OK)
-        code = rp_ask(ctx, dataset, question->name, call->settings, call->nsettings, result, err);
+        code = rp_ask(ctx, dataset, question->name, settings, n, result, err);
     rp_dataset_free(dataset);
+    free(settings);
     return code;
 }
 
 /* Whether a command with an output of its own has written its data to standard output. */
 static bool wrote_to_stdout(const struct cli_call *call)
 {
-    static const char *const options[] = {"output", "openmetrics", "html", "svg"};
+    static const char *const options[] = {"output", "prometheus", "openmetrics",
+                                          "html",   "svg",        "arrow"};
     bool wrote = false;
     size_t i;
 
@@ -104,19 +158,26 @@ static bool wrote_to_stdout(const struct cli_call *call)
     return wrote;
 }
 
+/* The number of an option of the command, as it is given or by default. */
+static int64_t option_number(const struct cli_call *call, const char *name)
+{
+    const struct rp_option *option = call->command->options;
+    const char *given = cli_setting(call->settings, call->nsettings, name);
+
+    while (strcmp(option->name, name) != 0)
+        option++;
+    return rp_option_number(option, given ? given : option->fallback);
+}
+
 /* With --watch: waits for the time until the next answer, which replaces this one on a terminal. */
 static bool ask_again(const struct cli_call *call)
 {
-    const struct rp_option *option = call->command->options;
-    const char *interval = cli_setting(call->settings, call->nsettings, "interval");
     struct timespec pause = {0};
     int64_t ns;
 
     if (!cli_flag(call->settings, call->nsettings, "watch"))
         return false;
-    while (strcmp(option->name, "interval") != 0)
-        option++;
-    ns = rp_option_number(option, interval ? interval : option->fallback);
+    ns = option_number(call, "interval");
     pause.tv_sec = (time_t)(ns / 1000000000);
     pause.tv_nsec = (long)(ns % 1000000000);
     fflush(stdout);
@@ -184,6 +245,24 @@ static int ask_status(const struct cli_call *call, const struct rp_result *resul
     return status ? status : RP_ANSWER_NO;
 }
 
+/* A launcher that finds a process of the job dead ends the others. */
+static void say_ended(int signal_number)
+{
+    static const char text[] =
+        "reprise: there is no answer: the launcher has ended this process, as "
+        "it does when another one of the job dies\n";
+
+    (void)signal_number;
+    (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(4);
+}
+
+/* By mpirun or srun, beside others. */
+static bool is_launched(void)
+{
+    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");
+}
+
 static int ask_once(const struct cli_call *call)
 {
     struct cli_progress progress;
@@ -203,6 +282,8 @@ static int ask_once(const struct cli_call *call)
     if (call->command->question->anytime)
         cli_progress_hold_interrupts(&progress);
     code = rp_ctx_new(&options, &ctx, &err);
+    if (ctx && is_launched() && !rp_ctx_helps(ctx))
+        signal(SIGTERM, say_ended);
     if (code == RP_OK)
         code = ask_question(call, ctx, &result, &err);
     cli_progress_end(&progress);
@@ -234,9 +315,41 @@ static bool is_action(const struct cli_call *call, const char *command, const ch
     return !strcmp(call->command->name, command) && action && !strcmp(action, name);
 }
 
+static void serve_ready(void *user, const char *address)
+{
+    (void)user;
+    printf("%s\n", address);
+    fflush(stdout);
+}
+
+/* `metrics --serve`: Ctrl-C ends the program, which has nothing to finish. */
+static int serve_metrics(const struct cli_call *call)
+{
+    const char *source = cli_setting(call->settings, call->nsettings, "source");
+    struct rp_metrics_server server = {
+        .struct_size = sizeof server, .stop_fd = -1, .ready = serve_ready};
+    struct rp_err err = RP_ERR_INIT;
+    enum rp_code code;
+
+    if (call->nwords + (source != NULL) > 1) {
+        snprintf(err.text, sizeof err.text, "'--serve' takes one source");
+        return cli_usage(call->command->name, &err);
+    }
+    server.source = call->nwords ? call->words[0] : source;
+    server.port = (unsigned)option_number(call, "port");
+    server.keep_ns = (int64_t)option_number(call, "keep");
+    server.clean = cli_flag(call->settings, call->nsettings, "clean");
+    code = rp_metrics_call_serve(&server, &err);
+    return code == RP_OK ? 0 : cli_fail(code, &err);
+}
+
 int cli_ask(const struct cli_call *call)
 {
     int status;
+
+    if (!strcmp(call->command->name, "metrics") &&
+        cli_flag(call->settings, call->nsettings, "serve"))
+        return serve_metrics(call);
 
     if (is_action(call, "replay", "capture"))
         return cli_capture(call);

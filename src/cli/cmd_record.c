@@ -116,6 +116,19 @@ static bool add_detail(struct record *r, const char *text, struct rp_err *err)
     return false;
 }
 
+/* "--with +sample=1000" is "--set sample.hz=1000" */
+static bool add_rate(struct record *r, const char *with, struct rp_err *err)
+{
+    const char *at = with ? strstr(with, "sample=") : NULL;
+    char rate[16];
+
+    if (!at)
+        return true;
+    at += strlen("sample=");
+    snprintf(rate, sizeof rate, "%.*s", (int)strcspn(at, ","), at);
+    return record_key_check("sample.hz", rate, err) && add_option(r, err, "sample.hz", rate);
+}
+
 static bool add_settings(struct record *r, const struct cli_call *call, struct rp_err *err)
 {
     for (size_t i = 0; i < call->nsettings; i++) {
@@ -187,7 +200,8 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
     return in_range(call, err) &&
            add_number(r, err, "t0", (int64_t)now.tv_sec * 1000000000 + now.tv_nsec) &&
            add_number(r, err, "start", number(call, "start-after")) &&
-           add_number(r, err, "duration", number(call, "duration")) &&
+           (setting(call, "pid") || /* its observer ends then */
+            add_number(r, err, "duration", number(call, "duration"))) &&
            add_steps(r, setting(call, "steps"), err) &&
            (!step_name || add_option(r, err, "step_name", step_name)) &&
            add_number(r, err, "limit", number(call, "limit")) &&
@@ -196,7 +210,7 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
            add_detail(r, setting(call, "detail"), err) &&
            (!cli_flag(call->settings, call->nsettings, "every-step") ||
             add_option(r, err, "every_step", "on")) &&
-           add_settings(r, call, err) &&
+           add_rate(r, setting(call, "with"), err) && add_settings(r, call, err) &&
            (!cli_flag(call->settings, call->nsettings, "light") ||
             (add_option(r, err, "frameworks.operators", "none") &&
              add_option(r, err, "cuda.calls", "launches")));
@@ -284,18 +298,48 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
 
 /* -------------------------------------------------------------------------- the command */
 
+/* The library of a process that runs already is loaded into no program. */
+static bool find_sampler(struct record *r, struct rp_err *err)
+{
+    snprintf(r->used, sizeof r->used, "sample");
+    if (record_find_libraries(r))
+        return true;
+    snprintf(err->text, sizeof err->text,
+             "cannot find the libraries of 'record': set REPRISE_CAPTURE_DIR to the folder of "
+             "reprise-sample.so");
+    return false;
+}
+
+/* What the program counts (<reprise/metrics.h>) is kept in the recording, so that nothing is left
+   elsewhere when it has ended; unless a folder is chosen, or the path is longer than metrics.h
+   takes. */
+static void keep_metrics(const char *folder)
+{
+    char path[300];
+    int n = snprintf(path, sizeof path, "%s/metrics", folder);
+
+    if (n > 0 && (size_t)n < sizeof path)
+        setenv("REPRISE_METRICS_DIR", path, 0);
+}
+
 static int record_program(const struct cli_call *call)
 {
-    const char *folder = setting(call, "output");
+    const char *folder = setting(call, "output"), *pid = setting(call, "pid");
     struct record r = {.quiet = cli_flag(call->settings, call->nsettings, "quiet")};
+    struct record_attach attach = {.pid = pid ? strtoll(pid, NULL, 10) : 0,
+                                   .lasts_ns = number(call, "duration")};
     struct rp_err err = RP_ERR_INIT;
     bool usage = false;
     int status;
 
     folder = folder ? folder : "recording";
-    r.rank = rp_recording_rank(&r.restarts);
-    if (!gather_options(&r, call, &err))
+    r.rank = pid ? -1 : rp_recording_rank(&r.restarts);
+    if (!gather_options(&r, call, &err) || (pid && !add_option(&r, &err, "pid", pid)))
         return cli_usage("record", &err);
+    if (pid && record_attach_check(attach.pid, &err) != RP_OK)
+        return cli_fail(RP_IO, &err);
+    if (attach.lasts_ns)
+        attach.lasts_ns += number(call, "start-after");
     if (!choose_folder(&r, folder)) {
         snprintf(err.text, sizeof err.text,
                  "'%.500s' %s: choose another folder with '-o', or remove it", folder,
@@ -305,7 +349,7 @@ static int record_program(const struct cli_call *call)
     if (!r.quiet && strcmp(r.name, folder) != 0)
         fprintf(stderr, "reprise: '%.500s' is not empty: recording into '%.500s'\n", folder,
                 r.name);
-    if (!record_sources(&r, setting(call, "with"), &usage, &err))
+    if (pid ? !find_sampler(&r, &err) : !record_sources(&r, setting(call, "with"), &usage, &err))
         return usage ? cli_usage("record", &err) : cli_fail(RP_UNSUPPORTED, &err);
     if (!keys_are_used(&r, call, &err))
         return cli_usage("record", &err);
@@ -316,12 +360,14 @@ static int record_program(const struct cli_call *call)
     } else {
         setenv("REPRISE_RECORD", r.folder, 1);
         setenv("REPRISE_RECORD_OPTIONS", r.options, 1);
+        if (!pid)
+            keep_metrics(r.folder);
     }
-    r.program = call->words[0];
+    r.program = pid ? NULL : call->words[0];
     r.words = call->words;
     r.nwords = call->nwords;
-    status = record_run(call->words, call->nwords);
-    if (r.folder[0])
+    status = pid ? record_attach(&r, &attach) : record_run(call->words, call->nwords);
+    if (r.folder[0] && !pid)
         record_spent(&r);
     if (r.folder[0] && status != 126 && status != 127)
         record_summary(&r);
@@ -363,3 +409,71 @@ const struct cli_command cli_cmd_record = {
     .options = record_options,
     .common = cli_help_option,
     .run = record_command};
+
+/* -------------------------------------------------------------------------- `sample` */
+
+static const struct rp_option sample_options[] = {
+    {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; created if needed",
+     0},
+    {"pid", 'p', RP_OPT_INT, "1..2147483647", NULL,
+     "take the stacks of a process that runs already, until it ends, '--duration' or Ctrl-C", 0},
+    {"hz", 0, RP_OPT_INT, "1..10000", "100", "samples a second of each thread", 0},
+    {"clock", 0, RP_OPT_CHOICE, "both|cpu|wall", "both",
+     "time of the samples: on a processor and waiting apart; on a processor only; by the clock on "
+     "the wall, whether they ran or waited",
+     0},
+    {"start-after", 0, RP_OPT_DURATION, "TIME", NULL, "start recording after this time: 10s", 0},
+    {"duration", 0, RP_OPT_DURATION, "TIME", NULL, "record for this long, then stop", 0},
+    {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "maximum size written by one process: 2GiB", 0},
+    {"when-full", 0, RP_OPT_CHOICE, "stop|ring", "stop",
+     "at the limit: stop (the rest is counted as lost), or drop the oldest events", 0},
+    {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "print no summary at the end", 0},
+    RP_OPTION_END};
+
+/* The same as `record`, with this source alone and its options by their own names. */
+static int sample_command(const struct cli_call *call)
+{
+    const char *hz = setting(call, "hz"), *clock = setting(call, "clock");
+    struct rp_setting settings[sizeof sample_options / sizeof sample_options[0] + 2];
+    struct cli_call record = *call;
+    char with[32], set[32];
+    struct rp_err err = RP_ERR_INIT;
+
+    if (!call->nwords == !setting(call, "pid")) {
+        snprintf(err.text, sizeof err.text,
+                 call->nwords ? "'sample' takes a program or '--pid', not both"
+                              : "'sample' needs a program or a process: reprise sample -- PROGRAM, "
+                                "reprise sample --pid N");
+        return cli_usage("sample", &err);
+    }
+    record.settings = settings;
+    record.nsettings = 0;
+    for (size_t i = 0;
+         i < call->nsettings && record.nsettings < sizeof settings / sizeof *settings - 2; i++)
+        if (strcmp(call->settings[i].name, "hz") != 0 &&
+            strcmp(call->settings[i].name, "clock") != 0)
+            settings[record.nsettings++] = call->settings[i];
+    snprintf(with, sizeof with, "sample=%.16s", hz ? hz : "100");
+    snprintf(set, sizeof set, "sample.clock=%.8s", clock ? clock : "both");
+    settings[record.nsettings++] = (struct rp_setting){"with", with};
+    settings[record.nsettings++] = (struct rp_setting){"set", set};
+    return record_program(&record);
+}
+
+const struct cli_command cli_cmd_sample = {
+    .name = "sample",
+    .group = "capture",
+    .summary = "take the stacks of the threads of a program, or of a process that runs",
+    .details = "The same as 'record --with sample': writes the stacks of all threads, many times a "
+               "second, into a folder that every command reads. Native and Python frames are in "
+               "one stack. No privilege is needed. With '--pid' nothing is loaded into the "
+               "process: its memory is read from outside, and a thread that runs is stopped for "
+               "some tens of microseconds a sample.",
+    .examples = "reprise sample -- python train.py\t100 times a second, into ./recording\n"
+                "reprise sample --hz 1000 --duration 10s -o run -- ./train\tthe first ten seconds\n"
+                "reprise sample --pid 4711 --duration 10s\tof a process that runs already\n",
+    .words = "[-- PROGRAM [ARGUMENT...]]",
+    .tail = true,
+    .options = sample_options,
+    .common = cli_help_option,
+    .run = sample_command};

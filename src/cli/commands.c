@@ -52,6 +52,17 @@ size_t cli_command_count(void)
     return n + NOWN;
 }
 
+/* Whether the words are the command line of a program, which the question runs. */
+static bool takes_program(const struct rp_question *q)
+{
+    const struct rp_option *option;
+
+    for (size_t i = 0; (option = rp_question_option(q, i)); i++)
+        if (!strcmp(option->name, "command"))
+            return true;
+    return false;
+}
+
 struct cli_command cli_command_at(size_t i)
 {
     size_t n;
@@ -65,9 +76,11 @@ struct cli_command cli_command_at(size_t i)
                                 .summary = q->summary,
                                 .details = q->details,
                                 .examples = q->examples,
-                                .words = q->accepts & RP_ACCEPTS_SOURCES ? "[SOURCE...]"
-                                         : q->accepts                    ? "FILE..."
-                                                                         : "",
+                                .tail = takes_program(q),
+                                .words = takes_program(q) ? "-- PROGRAM [ARGUMENT...]"
+                                         : q->accepts & RP_ACCEPTS_SOURCES ? "[SOURCE...]"
+                                         : q->accepts                      ? "FILE..."
+                                                                           : "",
                                 .options = q->options,
                                 .common = q->accepts & RP_ACCEPTS_TRACES ? cli_trace_options
                                           : q->accepts & ~(unsigned)RP_ACCEPTS_SOURCES

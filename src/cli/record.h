@@ -6,11 +6,12 @@
 #include "cli/cli.h"
 
 #include <limits.h>
+#include <signal.h>
 
 struct record {
     char folder[PATH_MAX]; /* absolute */
     char name[PATH_MAX];   /* as the user gives it to other commands */
-    const char *program;   /* that is recorded */
+    const char *program;   /* that is recorded; NULL: a process that runs already */
     const char **words;    /* the whole command */
     size_t nwords;
     char libraries[PATH_MAX]; /* folder of the injected libraries */
@@ -39,6 +40,17 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
 int record_run(const char *const *words, size_t n);
 /* The same; calls `tick` about five times a second while the program runs. */
 int record_run_watched(const char *const *words, size_t n, void (*tick)(void *user), void *user);
+
+/* Blocks the signals that are for a child, and SIGCHLD, until it is waited for. */
+void record_block_signals(sigset_t *waited, sigset_t *old);
+
+/* A process that runs already (record_attach.c). */
+struct record_attach {
+    int64_t pid, lasts_ns; /* lasts 0: until it ends, or a signal ends the recording */
+};
+/* Why it cannot be observed, if so. */
+enum rp_code record_attach_check(int64_t pid, struct rp_err *err);
+int record_attach(const struct record *r, const struct record_attach *attach);
 
 /* Whether `--set` has this key, and the key this value. */
 bool record_key_check(const char *key, const char *value, struct rp_err *err);

@@ -50,12 +50,23 @@ static int child_wait(pid_t child, const sigset_t *waited, void (*tick)(void *us
     return WIFEXITED(status) ? WEXITSTATUS(status) : 4;
 }
 
+void record_block_signals(sigset_t *waited, sigset_t *old)
+{
+    sigemptyset(waited);
+    for (const int *s =
+             (const int[]){SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, 0};
+         *s; s++)
+        sigaddset(waited, *s);
+    sigprocmask(SIG_BLOCK, waited, old);
+}
+
 static void child_exec(char **argv, const sigset_t *old, int to_parent)
 {
     int why;
 
     sigprocmask(SIG_SETMASK, old, NULL);
-    execvp(argv[0], argv);
+    if (argv[0])
+        execvp(argv[0], argv);
     why = errno;
     if (write(to_parent, &why, sizeof why) < 0)
         _exit(127);
@@ -90,12 +101,7 @@ int record_run_watched(const char *const *words, size_t n, void (*tick)(void *us
     }
     for (size_t i = 0; i < n; i++)
         memcpy(&argv[i], &words[i], sizeof argv[i]);
-    sigemptyset(&waited);
-    for (const int *s =
-             (const int[]){SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, 0};
-         *s; s++)
-        sigaddset(&waited, *s);
-    sigprocmask(SIG_BLOCK, &waited, &old);
+    record_block_signals(&waited, &old);
     child = fork();
     if (child == 0)
         child_exec(argv, &old, fds[1]);
@@ -286,7 +292,11 @@ static void print_events(const struct record *r, const struct rp_recording *rec)
     print_cost(rec);
     print_lost(rec);
     print_error(r);
-    fprintf(stderr, "reprise: next: reprise report %s\n", r->name);
+    fprintf(stderr, "reprise: next: reprise %s %s\n",
+            record_key_has_source(r, "sample") && !record_key_has_source(r, "frameworks")
+                ? "top --by line" /* nothing but stacks: there are no steps to report */
+                : "report",
+            r->name);
 }
 
 void record_summary(const struct record *r)
@@ -304,6 +314,8 @@ void record_summary(const struct record *r)
     }
     if (rec.events || rec.lost)
         print_events(r, &rec);
+    else if (!r->program)
+        fputs("reprise: nothing recorded: the process has ended\n", stderr);
     else
         record_tell_nothing(r, &rec);
 }

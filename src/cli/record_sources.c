@@ -38,6 +38,7 @@ static const struct source {
     {"hip", "HSA_TOOLS_LIB", BY_PATH, false, true, true, false, NULL},
     {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false, false, false, NULL},
     {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false, false, false, NULL},
+    {"sample", "LD_PRELOAD", BY_PRELOAD, false, false, false, false, NULL},
 };
 
 #define NSOURCES (sizeof sources / sizeof sources[0])
@@ -47,6 +48,7 @@ static const struct source {
 static const struct rp_option keys[] = {
     {"set blocking.min_ns", 0, RP_OPT_INT, "N", "1000", NULL, 0},
     {"set cuda.calls", 0, RP_OPT_CHOICE, "usual|launches|records|all|none", "usual", NULL, 0},
+    {"set cuda.detach", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
     {"set cuda.graph", 0, RP_OPT_CHOICE, "node|graph", "node", NULL, 0},
     {"set cuda.sync", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
     {"set frameworks.memory", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},
@@ -57,6 +59,9 @@ static const struct rp_option keys[] = {
     {"set frameworks.window", 0, RP_OPT_INT, "1..86400", "5", NULL, 0},
     {"set hip.calls", 0, RP_OPT_CHOICE, "usual|all|none", "usual", NULL, 0},
     {"set nccl.channels", 0, RP_OPT_CHOICE, "on|off", "off", NULL, 0},
+    {"set sample.clock", 0, RP_OPT_CHOICE, "both|cpu|wall", "both", NULL, 0},
+    {"set sample.hz", 0, RP_OPT_INT, "1..10000", "100", NULL, 0},
+    {"set sample.signals", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
 };
 
 #define NKEYS (sizeof keys / sizeof keys[0])
@@ -112,7 +117,7 @@ static bool list_contains(const char *list, const char *name)
     while (list && *list) {
         size_t len = strcspn(list, ",");
 
-        if (len == n && !memcmp(list, name, n))
+        if (len >= n && !memcmp(list, name, n) && (len == n || list[n] == '='))
             return true;
         list += len + (list[len] == ',');
     }
@@ -122,15 +127,17 @@ static bool list_contains(const char *list, const char *name)
 static bool sources_known(const char *list, struct rp_err *err)
 {
     while (list && *list) {
-        size_t len = strcspn(list, ","), i = 0;
+        size_t len = strcspn(list, ","), i = 0, n = len;
 
+        if (!strncmp(list, "sample=", 7))
+            n = 6; /* its rate is an option */
         while (i < NSOURCES &&
-               (strlen(sources[i].name) != len || memcmp(sources[i].name, list, len) != 0))
+               (strlen(sources[i].name) != n || memcmp(sources[i].name, list, n) != 0))
             i++;
         if (i == NSOURCES) {
             snprintf(
                 err->text, sizeof err->text,
-                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, frameworks, sycl, hip, blocking, malloc",
+                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, frameworks, sycl, hip, blocking, malloc, sample",
                 (int)(len < 100 ? len : 100), list);
             return false;
         }

@@ -358,6 +358,34 @@ function placeGroup(g) {
   p.h_ = Math.max(0, y - GAP_Y);
   return placed[g] = { ...p, boxes: p, w: p.w_, h: p.h_, cw: p.w, ch: p.h };
 }
+/* The operations between which an edge of a layout leads: [from, to, from, to, …], by group and children. */
+let leads = null;
+function leadsOf(g, a, b) {
+  if (!leads) {
+    leads = new Map();
+    const index = new Uint32Array(nops + ngroups), depth = new Uint32Array(ngroups);
+    for (let k = 0; k < ngroups; k++) {
+      depth[k] = parent[k] < 0 ? 0 : depth[parent[k]] + 1;
+      for (let i = 0; i < nchild[k]; i++) index[children[first[k] + i]] = i;
+    }
+    for (let i = 0; i < nops; i++)
+      for (const o of operandsOf(i)) {
+        let from = home[o], to = home[i], x = o, y = i;
+        while (from !== to && from >= 0 && to >= 0) if (depth[from] >= depth[to]) { x = nops + from; from = parent[from]; } else { y = nops + to; to = parent[to]; }
+        if (from !== to || (x === o && y === i)) continue;
+        const key = `${from}/${index[x]}/${index[y]}`;
+        if (!leads.has(key)) leads.set(key, []);
+        leads.get(key).push(o, i);
+      }
+  }
+  return leads.get(`${g}/${a}/${b}`) || [];
+}
+/* The box that stands for an operation: its own, or that of the closed group around it. */
+function boxOf(op) {
+  let node = op;
+  for (let g = home[op]; seen[node] !== epoch && g >= 0; g = parent[g]) node = nops + g;
+  return node;
+}
 /* Absolute places of all that is in open groups. */
 function arrangeGroup(g, x, y) {
   const p = placeGroup(g);
@@ -440,9 +468,30 @@ const inkOf = node => {
 
 /* ---- drawing ---- */
 const canvas = $("canvas"), ctx = canvas.getContext("2d");
-let cam = { x: 0, y: 0, k: 1 }, size = { w: 1, h: 1 }, dpr = 1, selected = -1, hover = -1, hits = [], hitSet = new Set(), hitAt = -1, drawn = 0, changedEdges = 0, frame = 0;
+let cam = { x: 0, y: 0, k: 1 }, size = { w: 1, h: 1 }, dpr = 1, selected = -1, hover = -1, hits = [], hitSet = new Set(), hitAt = -1, drawn = 0, innerEdges = 0, changedEdges = 0, frame = 0;
 const MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace", SANS = "system-ui, sans-serif";
 const cut = (text, chars) => text.length <= chars ? text : chars < 2 ? "" : text.slice(0, Math.ceil((chars - 1) * 0.6)) + "…" + text.slice(text.length - Math.floor((chars - 1) * 0.4));
+/* Inputs whose names are equal where they are cut are shown from where they differ on. */
+const apart = new Map();
+function cutApart(node, label, chars) {
+  if (label.length <= chars) return label;
+  const key = `${home[node]}/${chars}`;
+  if (!apart.has(key)) {
+    const same = new Map(), g = home[node];
+    for (let i = first[g]; i < first[g] + nchild[g]; i++) {
+      const n = children[i], text = n < nops && isData(n) ? cut(names[n], chars) : null;
+      if (text !== null && names[n].length > chars) same.set(text, [...(same.get(text) || []), n]);
+    }
+    const labels = new Map();
+    for (const [text, list] of same) {
+      let common = 0;
+      if (list.length > 1) while (list.every(n => names[n][common] !== undefined && names[n][common] === names[list[0]][common])) common++;
+      for (const n of list) labels.set(n, list.length > 1 ? "…" + cutEnd(names[n].slice(Math.max(0, common - 2)), chars - 1) : text);
+    }
+    apart.set(key, labels);
+  }
+  return apart.get(key).get(node) || cut(label, chars);
+}
 const cutEnd = (text, chars) => text.length <= chars ? text : chars < 2 ? "" : text.slice(0, chars - 1) + "…";
 const clamp = (v, a, b) => v < a ? a : v > b ? b : v;
 let view = { x0: 0, y0: 0, x1: 0, y1: 0 };
@@ -452,14 +501,66 @@ function roundRect(x, y, w, h, r) {
   if (cam.k < 0.25 || r < 1) ctx.rect(x, y, w, h); else ctx.roundRect(x, y, w, h, Math.min(r, h / 2, w / 2));
 }
 /* The way of an edge through the gaps between rows; also used to draw all edges of a colour as one path. */
+function edgeEnds(g, l, p, e, ox, oy) {
+  const a = l.from[e], b = l.to[e], ax = ox + p.x[a], aw = p.cw[a], bx = ox + p.x[b], bw = p.cw[b], t = l.track[e];
+  if (t >= 0) return [ax + aw * (t % 2 ? 0.12 : 0.88), bx + bw * (t % 2 ? 0.1 : 0.9)];
+  const bends = l.bendBegin[a], nbends = l.row[b] - l.row[a] - 1;
+  const firstX = nbends ? ox + p.left + p.f(l.bends[bends]) : bx + bw / 2, lastX = nbends ? ox + p.left + p.f(l.bends[bends + nbends - 1]) : ax + aw / 2;
+  return [clamp(firstX, ax + aw * 0.22, ax + aw * 0.78), clamp(lastX, bx + bw * 0.15, bx + bw * 0.85)];
+}
+/* Where an edge begins or ends at an open group it goes on to the operations inside that it is about; at an open call or fusion to
+   the parameter that takes the value, or from the result. */
+const MOST_INSIDE = 24, CONTROL = 5, FOREIGN = 10, parameters = new Map();
+function parametersOf(c) {
+  if (!parameters.has(c)) {
+    const found = [];
+    for (let i = comps[c].first; i < comps[c].first + comps[c].n; i++) if (opcode(i) === "parameter") found[parseInt(P.texts[attr[i]], 10) || 0] = i;
+    parameters.set(c, found);
+  }
+  return parameters.get(c);
+}
+function endsInside(op, out, other) {
+  if (!open[op] || !placedInside(op)) return [boxOf(op)];
+  const list = calls.get(op), given = [...operandsOf(op)], passes = [CONTROL, FOREIGN, FUSION].includes(kind(op)), branches = opcode(op) === "conditional" ? 1 : 0;
+  const found = out ? list.map(c => comps[c].root) : !passes ? [] : list.flatMap((c, n) => given.map((o, k) =>
+    o !== other ? undefined : branches ? (k === n + branches ? parametersOf(c)[0] : undefined) : parametersOf(c).length === given.length ? parametersOf(c)[k] : undefined));
+  return found.filter(i => i >= 0).map(boxOf).filter(n => seen[n] === epoch);
+}
+function drawInnerEdges(g, l, p, ox, oy, s) {
+  const counts = stages ? countsOf(s) : null;
+  ctx.beginPath();
+  for (let e = 0; e < l.edges; e++) {
+    const a = l.from[e], b = l.to[e], na = children[first[g] + a], nb = children[first[g] + b];
+    const opened = [na, nb].map(n => open[n] && placedInside(n));
+    if ((!opened[0] && !opened[1]) || (counts && !counts.edges.has(g * 1e7 + a * 3000 + b))) continue;
+    const [sx, ex] = edgeEnds(g, l, p, e, ox, oy), pairs = na < nops && nb < nops ? [na, nb] : leadsOf(g, a, b), done = new Set();
+    const dx = ox + p.x[a] - absX[na], dy = oy + p.y[a] - absY[na]; // side by side: the picture may be drawn elsewhere
+    for (let k = 0; k < pairs.length && done.size < MOST_INSIDE; k++) {
+      const out = k % 2 === 0;
+      if (!opened[out ? 0 : 1] || (stages && !(stageOps[s][pairs[k]] && stageOps[s][pairs[k ^ 1]]))) continue;
+      for (const node of endsInside(pairs[k], out, pairs[k ^ 1])) {
+        if (node === (out ? na : nb) || done.has(node + (out ? 0 : 0.5))) continue;
+        done.add(node + (out ? 0 : 0.5));
+        const x = absX[node] + dx + boxW[node] / 2, y = absY[node] + dy + (out ? boxH[node] : 0), bx = out ? sx : ex, by = out ? oy + p.y[a] + p.ch[a] : oy + p.y[b];
+        ctx.moveTo(bx, by);
+        const m = (y + by) / 2;
+        ctx.bezierCurveTo(bx, m, x, m, x, y);
+        innerEdges++;
+      }
+    }
+  }
+  ctx.globalAlpha = 0.6;
+  ctx.strokeStyle = palette.edge;
+  ctx.lineWidth = Math.max(1, 0.5 / cam.k);
+  ctx.stroke();
+  ctx.globalAlpha = 1;
+}
 function edgePath(path, g, l, p, e, ox, oy) {
   const a = l.from[e], b = l.to[e];
-  const ax = ox + p.x[a], aw = p.cw[a], bx = ox + p.x[b], bw = p.cw[b], ay = oy + p.y[a] + p.ch[a], by = oy + p.y[b], t = l.track[e];
+  const ay = oy + p.y[a] + p.ch[a], by = oy + p.y[b], t = l.track[e];
   if (t < 0) {
     const bends = l.bendBegin[a], nbends = l.row[b] - l.row[a] - 1;
-    const firstX = nbends ? ox + p.left + p.f(l.bends[bends]) : bx + bw / 2, lastX = nbends ? ox + p.left + p.f(l.bends[bends + nbends - 1]) : ax + aw / 2;
-    let x = clamp(firstX, ax + aw * 0.22, ax + aw * 0.78), y = ay;
-    const end = clamp(lastX, bx + bw * 0.15, bx + bw * 0.85);
+    let [x, end] = edgeEnds(g, l, p, e, ox, oy), y = ay;
     path.moveTo(x, y);
     y = oy + p.rowY[l.row[a]] + p.rowH[l.row[a]]; // straight out of its row, so that it does not cross neighbours that are open
     path.lineTo(x, y);
@@ -478,7 +579,7 @@ function edgePath(path, g, l, p, e, ox, oy) {
     return;
   }
   const right = t % 2 === 0, k = t >> 1, tx = right ? ox + p.left + p.inner + 10 + k * TRACK : ox + p.left - 10 - k * TRACK;
-  const sx = ax + aw * (right ? 0.88 : 0.12), ex = bx + bw * (right ? 0.9 : 0.1), off = 6 + (k % 6) * 3;
+  const [sx, ex] = edgeEnds(g, l, p, e, ox, oy), off = 6 + (k % 6) * 3;
   const y1 = oy + p.rowY[l.row[a]] + p.rowH[l.row[a]] + off, y2 = oy + p.rowY[l.row[b]] - off - 3, r = 5;
   path.moveTo(sx, ay);
   path.lineTo(sx, y1 - r);
@@ -489,13 +590,7 @@ function edgePath(path, g, l, p, e, ox, oy) {
   path.lineTo(ex, by);
 }
 function arrow(g, l, p, e, ox, oy) {
-  const b = l.to[e], bx = ox + p.x[b], bw = p.cw[b], by = oy + p.y[b], t = l.track[e];
-  let x;
-  if (t >= 0) x = bx + bw * (t % 2 ? 0.1 : 0.9);
-  else {
-    const a = l.from[e], span = l.row[b] - l.row[a], last = span > 1 ? ox + p.left + p.f(l.bends[l.bendBegin[a] + span - 2]) : ox + p.x[a] + p.cw[a] / 2;
-    x = clamp(last, bx + bw * 0.15, bx + bw * 0.85);
-  }
+  const [, x] = edgeEnds(g, l, p, e, ox, oy), by = oy + p.y[l.to[e]];
   ctx.moveTo(x - 3.2, by - 6); ctx.lineTo(x + 3.2, by - 6); ctx.lineTo(x, by);
 }
 function drawEdges(g, ox, oy, s) {
@@ -579,8 +674,8 @@ function drawOp(node, x, y, w, h, s) {
     if (isData(node)) {
       ctx.font = "10.5px " + MONO;
       const value = opcode(node) === "constant" && P.texts[attr[node]] ? P.texts[attr[node]] : names[node];
-      const label = value.length + shapeShort(node).length + 1 <= chars ? value + " " + shapeShort(node) : value;
-      ctx.fillText(cut(label, chars), x + 8, y + h / 2 + 0.5);
+      const label = shapeShort(node) !== "?" && value.length + shapeShort(node).length + 1 <= chars ? value + " " + shapeShort(node) : value;
+      ctx.fillText(opcode(node) === "constant" ? cut(label, chars) : cutApart(node, label, chars), x + 8, y + h / 2 + 0.5);
     } else {
       const extra = (canOpen(node) ? 2 : 0) + (shard[node] ? 2 : 0);
       ctx.font = "600 11px " + MONO;
@@ -598,7 +693,7 @@ const labelOf = i => (kind(i) === COLLECTIVE ? "⇄ " : "") + nameOf(i);
 function secondLine(i) {
   if (heat !== "kind" && heatOf(i) > 0) return heatUnit(heatOf(i)) + "  " + shapeShort(i);
   if (kind(i) === COLLECTIVE) { const m = /(?:replica_groups|source_target_pairs)=(\S+)/.exec(P.texts[attr[i]]); if (m) return shapeShort(i) + " over " + m[1]; }
-  if (classOfCode[code[i]] === 10 && opcode(i) !== "custom-call") return opcode(i) + (shape[i] ? " " + shapeShort(i) : "");
+  if (code[i] >= P.known) return opcode(i) + (shape[i] ? " " + shapeShort(i) : "");
   return shapeShort(i);
 }
 let mixNew = "", mixGone = "";
@@ -702,6 +797,7 @@ function drawGroup(g, ox, oy, s, area) {
     } else if (node >= nops) drawClosedGroup(node, x, y, w, h, s);
     else drawOp(node, x, y, w, h, s);
   }
+  if (cam.k > 0.2 && l.edges <= 3000) drawInnerEdges(g, l, p, ox, oy, s);
 }
 const placedInside = node => node >= nops ? !!placed[node - nops] : calls.get(node).every(c => placed[comps[c].group]);
 function drawInside(node, x, y, s, area) {
@@ -745,7 +841,7 @@ function areas() {
 }
 function draw() {
   frame = 0;
-  drawn = changedEdges = 0;
+  drawn = changedEdges = innerEdges = 0;
   ctx.setTransform(dpr, 0, 0, dpr, 0, 0);
   ctx.fillStyle = palette.bg;
   ctx.fillRect(0, 0, size.w, size.h);
@@ -840,12 +936,17 @@ function centre(node, ms) {
   const k = clamp(cam.k, 0.75, 1.4), w = areas()[0].w, tall = boxH[node] * k > size.h * 0.8;
   fly({ k, x: absX[node] + boxW[node] / 2 - w / k / 2, y: tall ? absY[node] - 40 / k : absY[node] + boxH[node] / 2 - size.h / k / 2 }, ms);
 }
+// All of the picture stays in sight where a window changes its size, or a phone is turned, before anything was moved.
+let fitted = null, screenSize = "";
+const showAll = () => { cam = fitted = fitCamera(); };
 function resize() {
-  const b = $("view").getBoundingClientRect();
+  const now = `${innerWidth} ${innerHeight}`, turned = now !== screenSize && fitted && cam.k === fitted.k && cam.x === fitted.x && cam.y === fitted.y, b = $("view").getBoundingClientRect();
   dpr = window.devicePixelRatio || 1;
   size = { w: b.width, h: b.height };
   canvas.width = Math.max(1, Math.round(b.width * dpr));
   canvas.height = Math.max(1, Math.round(b.height * dpr));
+  screenSize = now;
+  if (turned) showAll();
   draw();
 }
 
@@ -889,6 +990,14 @@ function openSome() {
     }
   }
   arrange();
+  for (let turn = 0; turn < 3; turn++) { // a program that is one call or loop: what is inside it
+    const boxes = [];
+    for (let n = 0; n < nops + ngroups; n++) if (seen[n] === epoch && !open[n] && !(n < nops && isData(n))) boxes.push(n);
+    const inner = boxes.filter(n => n < nops && canOpen(n));
+    if (boxes.length > 8 || !inner.length) break;
+    inner.forEach(n => { open[n] = 1; });
+    arrange();
+  }
 }
 /* The boxes around an operation from the outermost one inwards, and itself; null: it is in another program. */
 function pathTo(op) {
@@ -1181,7 +1290,7 @@ function setStage(s) {
   $("stageNote").textContent = `${stage + 1} of ${stages.length}: ${count(n)} operations` + (added || removed ? `, ${count(added)} new, ${count(removed)} removed` : stage ? ", the same as before" : "");
   redraw();
 }
-function setRoot(c) { rootComp = c; openSome(); select(-1); cam = fitCamera(); redraw(); legend(); }
+function setRoot(c) { rootComp = c; openSome(); select(-1); showAll(); redraw(); legend(); }
 const HELP = ["/ search, Enter or n next, p previous", "f fit, + and − zoom, arrows move", "double click or Enter: open or close", "e open one more level, c close all", "t table, Esc nothing selected", "[ and ] stage before and after"];
 function header() {
   $("title").textContent = document.title = P.name || "program";
@@ -1256,10 +1365,10 @@ openSome();
 header();
 legend();
 resize();
-cam = fitCamera();
+showAll();
 draw();
 openAddress();
 window.onhashchange = openAddress;
-window.reprise = { get cam() { return cam; }, set cam(c) { cam = c; draw(); }, get world() { return world; }, get selected() { return selected; }, get stage() { return stage; }, get drawn() { return drawn; }, get changedEdges() { return changedEdges; }, get visible() { return visible; },
-  nops, names, open, absX, absY, boxW, boxH, gkind, canOpen, titleOf, reveal, setOpen, unfold, arrange, draw, fitCamera, setHeat, setStage, stateOf, isSeen: n => seen[n] === epoch, nodeAt, groups: ngroups, select };
+window.reprise = { get cam() { return cam; }, set cam(c) { cam = c; draw(); }, get world() { return world; }, get selected() { return selected; }, get stage() { return stage; }, get drawn() { return drawn; }, get changedEdges() { return changedEdges; }, get innerEdges() { return innerEdges; }, cutApart, get visible() { return visible; },
+  nops, names, open, absX, absY, boxW, boxH, gkind, canOpen, titleOf, reveal, setOpen, unfold, arrange, draw, fitCamera, setHeat, setStage, stateOf, isSeen: n => seen[n] === epoch, endsInside, nodeAt, groups: ngroups, select };
 document.documentElement.dataset.ready = "yes";

@@ -6,148 +6,18 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const main = document.getElementById("main");
   const hint = document.getElementById("hint");
-  const SHORT = 128, WIDE = 4; // flags of fields: RP_LABEL, RP_WIDE
 
-  // ---------------------------------------------------------------- records
-
-  const objects = (fields, row) => {
-    const out = {};
-    fields.forEach((f, i) => { out[f[0]] = unpack(row[i]); });
-    return out;
-  };
-  // A record becomes an object; a list of records {fields, rows: [object, …]}.
-  function unpack(v) {
-    if (v && v.rows) return { fields: v.fields, rows: v.rows.map(r => objects(v.fields, r)) };
-    if (v && v.row) return Object.assign(objects(v.fields, v.row), { "": v.fields });
-    return v;
-  }
+  const { unpack, table } = tables;
   const answer = unpack(data.answer);
 
-  // ---------------------------------------------------------------- numbers, as src/result/print_units.c prints them
+  const { SCALES, fixed, show, make } = common;
 
-  const SCALES = {
-    ns: ["ns", "µs", "ms", "s"],
-    bytes: ["B", "kB", "MB", "GB", "TB", "PB", "EB"],
-    bps: ["B/s", "kB/s", "MB/s", "GB/s", "TB/s", "PB/s"],
-    flops: ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s", "EFLOP/s"],
-    flop: ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP", "EFLOP"],
-    hz: ["Hz", "kHz", "MHz", "GHz"],
-  };
-  // printf rounds a number exactly between two others to the even one, toFixed upwards. With n decimals only multiples of
-  // 1 / 2^(n + 1) can be such numbers.
-  function fixed(x, n) {
-    const odd = Math.abs(x) * 2 ** (n + 1);
-    if (odd % 2 === 1) {
-      const low = Math.floor(Math.abs(x) * 10 ** n);
-      x = Math.sign(x) * (low % 2 ? low + 1 : low) / 10 ** n;
-    }
-    const [whole, part] = Math.abs(x).toFixed(n).split(".");
-    return (x < 0 ? "-" : "") + whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? "." + part : "");
-  }
-  function show(v, unit) {
-    if (v === null || v === undefined) return "";
-    if (typeof v !== "number") return String(v);
-    if (unit === "ratio") {
-      const p = v * 100;
-      return p !== 0 && Math.abs(p) < 0.05 ? "< 0.1 %" : fixed(p, 1) + " %";
-    }
-    if (unit === "count") return fixed(v, 0);
-    const names = SCALES[unit];
-    if (!names) return String(v);
-    let size = Math.abs(v), i = 0;
-    while (i + 1 < names.length && size >= (i === 0 && Number.isInteger(size) ? 1000 : 999.95)) { size /= 1000; i++; }
-    const text = fixed(size, i === 0 && Number.isInteger(size) ? 0 : size < 9.995 ? 2 : 1);
-    return (v < 0 ? "-" : "") + text + " " + names[i];
-  }
-
-  // ---------------------------------------------------------------- elements
-
-  function make(tag, attributes, ...children) {
-    const e = document.createElement(tag);
-    for (const [k, v] of Object.entries(attributes || {}))
-      if (k === "onclick" || k === "oninput") e[k] = v;
-      else if (k === "style") e.style.cssText = v; // of our own making: never a text of the data
-      else if (v !== null && v !== undefined && v !== false) e.setAttribute(k, v === true ? "" : v);
-    e.append(...children.filter(c => c !== null && c !== undefined));
-    return e;
-  }
   function section(title, doc, ...children) {
     const id = title.toLowerCase().replace(/[^a-z]+/g, "-");
     main.append(make("section", { "aria-labelledby": id }, make("h2", { id, title: doc }, title), ...children));
   }
   const list = texts => make("ul", { class: "plain" }, ...texts.map(t => make("li", {}, t)));
   const colour = c => `var(--c${c})`;
-
-  // ---------------------------------------------------------------- tables
-
-  // options: rows at first, filter, name of the table
-  function table(source, options = {}) {
-    const columns = source.fields.filter(f => f[1] && source.rows.some(r => r[f[0]] !== null));
-    const state = { sort: null, down: true, filter: "", all: false, wide: options.wide };
-    const head = make("tr"), body = make("tbody");
-    const count = make("small", { role: "status" });
-    const more = make("button", { class: "more", type: "button", onclick: () => { state.all = true; draw(); } });
-    const whole = r => r.name !== undefined && r.name !== null ? r.name : "";
-    const shown = () => columns.filter(f => state.wide || !(f[4] & WIDE));
-
-    function cell(f, r) {
-      const v = r[f[0]];
-      if (f[2] === "text") {
-        const named = f[4] & SHORT || f[0] === "name";
-        const td = make("td", { class: named ? "name" + (state.wide ? " whole" : "") : "text", title: named ? whole(r) || null : null });
-        if (options.chip && f === columns[0]) td.append(make("span", { class: "chip", style: `background:${options.chip(r)}` }));
-        td.append(v === null ? "" : state.wide && f[4] & SHORT ? whole(r) : String(v));
-        return td;
-      }
-      const td = make("td", { class: "n" + (f[2] === "ratio" ? " ratio" : "") }, show(v, f[2]));
-      if (f[2] === "ratio" && v > 0) td.prepend(make("i", { style: `width:calc((100% - 12px) * ${Math.min(v, 1)})` }));
-      return td;
-    }
-    function draw() {
-      const words = state.filter.toLowerCase().split(/\s+/).filter(Boolean);
-      let rows = source.rows.filter(r => {
-        const text = source.fields.map(f => f[2] === "text" && typeof r[f[0]] === "string" ? r[f[0]] : "").join(" ").toLowerCase();
-        return words.every(w => text.includes(w));
-      });
-      if (state.sort) {
-        const key = state.sort, sign = state.down ? -1 : 1;
-        rows = rows.slice().sort((a, b) => {
-          const x = a[key], y = b[key];
-          if (x === y) return 0;
-          if (x === null || y === null) return x === null ? 1 : -1;
-          return (x < y ? -1 : 1) * sign;
-        });
-      }
-      const n = state.all ? rows.length : Math.min(rows.length, options.rows || 50);
-      body.replaceChildren(...rows.slice(0, n).map(r => make("tr", {}, ...shown().map(f => cell(f, r)))));
-      head.replaceChildren(...shown().map(f => {
-        const sorted = state.sort === f[0];
-        return make("th", {
-          scope: "col", class: f[2] === "text" ? null : "n", title: f[3],
-          "aria-sort": sorted ? (state.down ? "descending" : "ascending") : "none",
-        }, make("button", { type: "button", onclick: () => {
-          state.down = sorted ? !state.down : f[2] !== "text";
-          state.sort = f[0];
-          draw();
-        } }, f[1]));
-      }));
-      more.textContent = `show all ${fixed(rows.length, 0)} rows`;
-      more.hidden = n >= rows.length;
-      count.textContent = state.filter ? `${rows.length} of ${source.rows.length} rows` : "";
-    }
-    const tools = options.filter && make("div", { class: "tools" },
-      make("input", { type: "search", placeholder: "filter by words of the name", "aria-label": "filter " + options.filter,
-        oninput: e => { state.filter = e.target.value; draw(); } }),
-      columns.some(f => f[4] & WIDE) ? make("button", { type: "button", "aria-pressed": "false", onclick: e => {
-        state.wide = !state.wide;
-        e.target.setAttribute("aria-pressed", state.wide);
-        e.target.textContent = state.wide ? "fewer columns, short names" : "all columns, whole names";
-        draw();
-      } }, "all columns, whole names") : null, count);
-    draw();
-    return make("div", { class: options.filter ? "wide" : "" }, tools || null,
-      make("div", { class: "scroll" }, make("table", {}, make("thead", {}, head), body)), more);
-  }
 
   // ---------------------------------------------------------------- headline, warnings, parts
 
@@ -170,15 +40,22 @@
   // The same colours for the same things everywhere: busy parts have those of the timeline, causes the others.
   const STATE_COLOURS = [7, 0, 3, 1, 8, 2]; // in the order of data.states
   const CAUSE_COLOURS = ["var(--c6)", "var(--c5)", "var(--c4)", "#8b5cf6", "#a16207", "#64748b", "#be185d", "#0f766e", "#94a3b8"];
-  const LIGHT = new Set(["var(--c1)", "var(--c4)", "var(--c6)", "var(--c8)"]); // dark text on these
-  const causeColour = new Map();
+  // Black or white on a colour of the page, whichever is easier to read there; the colours of the dark style are lighter.
+  function inkLabels() {
+    for (const e of document.querySelectorAll(".bar span")) {
+      const light = getComputedStyle(e).backgroundColor.match(/[\d.]+/g).slice(0, 3).map(v => v / 255)
+        .map(v => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)).reduce((a, v, i) => a + v * [0.2126, 0.7152, 0.0722][i], 0);
+      e.classList.toggle("dark", light > 0.18);
+    }
+  }
+  const causeColour = new Map(), causeOf = part => part.replace(/^(idle|no operator|no range): /, "");
   function partColour(part) {
     if (part === data.busy) return colour(0);
     if (part.startsWith("exposed")) return colour(1);
-    if (part.startsWith("waiting")) return colour(8);
+    if (part.startsWith("waiting for")) return colour(8);
     if (part.startsWith("copies")) return colour(2);
-    const cause = part.replace(/^(idle|no operator|no range): /, "");
-    if (!causeColour.has(cause)) causeColour.set(cause, CAUSE_COLOURS[Math.min(causeColour.size, CAUSE_COLOURS.length - 1)]);
+    const cause = causeOf(part);
+    if (!causeColour.has(cause)) causeColour.set(cause, CAUSE_COLOURS[causeColour.size] || `hsl(${causeColour.size * 47 % 360} 45% 55%)`);
     return causeColour.get(cause);
   }
 
@@ -190,7 +67,7 @@
       "aria-label": rows.map(r => `${r.part} ${show(r.share, "ratio")}`).join(", ") },
     ...rows.map(r => make("span", {
       style: `flex:${r.share} 0 0;background:${partColour(r.part)}`,
-      class: !fits(r) ? "narrow" : LIGHT.has(partColour(r.part)) ? "dark" : null, title: `${r.part}: ${show(r.mean_ns, "ns")}, ${show(r.share, "ratio")}; ${r.note || ""}`,
+      class: fits(r) ? null : "narrow", title: `${r.part}: ${show(r.mean_ns, "ns")}, ${show(r.share, "ratio")}; ${r.note || ""}`,
     }, !fits(r) ? "" : `${r.part} ${show(r.share, "ratio")}`)));
     const field = answer[""].find(f => f[0] === "parts");
     section("Where the time goes", field[3], bar, table(answer.parts, { chip: r => partColour(r.part) }),
@@ -271,7 +148,7 @@
       const part = (Math.min(b, to) - Math.max(a, from)) / (b - a);
       if (part > 0) {
         for (let k = 0; k < n; k++) sums[k] += lane.ns[p * n + k] * part;
-        if (causes && lane.cause[p] < data.causes.length) causes[lane.cause[p]] += lane.ns[p * n] * part;
+        if (causes && data.causes[lane.cause[p]]) causes[lane.cause[p]] += lane.ns[p * n] * part;
       }
       if (b >= to) break;
     }
@@ -371,8 +248,9 @@
           bottom -= h;
         }
         for (let c = 1; c < causes.length; c++) if (causes[c] > causes[main]) main = c;
-        if (causes[main] > 0 && causeColour.has(data.causes[main])) {
-          ctx.fillStyle = resolve(causeColour.get(data.causes[main]));
+        const strip = causes[main] > 0 && causeColour.get(causeOf(data.causes[main]));
+        if (strip) {
+          ctx.fillStyle = resolve(strip);
           ctx.globalAlpha = Math.min(1, 0.25 + 0.75 * causes[main] / total);
           ctx.fillRect(px, y + laneHeight + 1, column, STRIP);
           ctx.globalAlpha = 1;
@@ -450,7 +328,7 @@
       if (s < n) text += `${stateName(s)} for ${show(length, "ns")}`;
       else text += `${show(length, "ns")}: ` + data.states.map((_, k) => [lane.ns[p * n + k], k]).filter(v => v[0] > 0)
         .map(([v, k]) => `${show(v, "ns")} ${stateName(k)}`).join(", ");
-      if (lane.ns[p * n] > 0 && lane.cause[p] < data.causes.length)
+      if (lane.ns[p * n] > 0 && data.causes[lane.cause[p]])
         text += `\n${s < n ? "" : "mainly "}${data.causes[lane.cause[p]]}: ${data.cause_docs[lane.cause[p]]}`;
       hint.textContent = text;
       hint.hidden = false;
@@ -496,7 +374,7 @@
     const used = busyFirst.filter(k => k).filter(k => lanes.some(l => { for (let i = k; i < l.ns.length; i += n) if (l.ns[i]) return true; return false; }));
     const legend = make("div", { class: "legend" }, ...used.map(k => make("span", { title: data.state_docs[k] },
       make("span", { class: "chip", style: `background:${colour(STATE_COLOURS[k])}` }), stateName(k))),
-    make("span", {}, data.on_host ? "" : "strip below a lane: why the device is idle, in the colours of “Where the time goes”"));
+    make("span", {}, `strip below a lane: why ${data.on_host ? "no operator runs" : "the device is idle"}, in the colours of “Where the time goes”`));
     const several = (stepsOf.get(lanes[0].rank) || []).length > 1;
     const notes = [];
     if (!data.aligned && lanes.length > 1) notes.push("The clocks of the ranks cannot be compared: each lane begins at 0.");
@@ -515,9 +393,112 @@
     scroller.addEventListener("scroll", redraw);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     draw();
-    window.reprise = { view, set, lanes, shares: (i, from, to) => { const s = new Float64Array(n); addShares(lanes[i], from, to, s); return Array.from(s); } };
+    heat(lanes, stepsOf, (from, to) => { set(from, to); scroller.scrollIntoView({ block: "center", behavior: "smooth" }); });
+    window.reprise = { ...window.reprise, view, set, lanes, shares: (i, from, to, causes) => { const s = new Float64Array(n); addShares(lanes[i], from, to, s, causes); return Array.from(s); } };
+  }
+
+  // A cell for each step of each rank, as warm as the step is long there, or as a part of it is. What differs most between the ranks is
+  // shown first.
+  function heat(lanes, stepsOf, go) {
+    const rows = lanes.filter(l => l.isMain && (stepsOf.get(l.rank) || []).length), n = data.states.length;
+    const most = Math.max(0, ...rows.map(l => stepsOf.get(l.rank).length));
+    if (rows.length < 2 || !most) return;
+    const cells = rows.map(lane => stepsOf.get(lane.rank).map(step => {
+      const parts = new Float64Array(n);
+      addShares(lane, step.at, step.at + step.dur_ns, parts);
+      return { lane, step, values: [step.dur_ns, ...parts] };
+    }));
+    const all = cells.flat(), names = ["step time", ...data.states.map((_, k) => stateName(k))];
+    const spread = k => { let sum = 0; for (let i = 0; i < most; i++) { const v = cells.filter(r => r[i]).map(r => r[i].values[k]); sum += Math.max(...v) - Math.min(...v); } return sum; };
+    const used = names.map((_, k) => k).filter(k => all.some(c => c.values[k] > 0)), spreads = new Map(used.map(k => [k, spread(k)]));
+    let kind = used.reduce((a, k) => (spreads.get(k) > spreads.get(a) ? k : a)), at = [0, 0], low = 0, high = 1;
+    const LEFT = 92, TOP = 18, size = Math.max(3, Math.min(22, Math.floor(440 / rows.length))), height = TOP + rows.length * size + 2;
+    const canvas = make("canvas", { tabindex: "0", role: "img", style: "cursor:pointer", "aria-describedby": "heat-cell" });
+    const told = make("p", { id: "heat-cell", class: "soft", role: "status" }), scale = make("span", {});
+    const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    const rgb = text => [1, 3, 5].map(i => parseInt(text.slice(i, i + 2), 16));
+    let width = 0, wide = 1;
+    const value = c => c && c.values[kind];
+    function draw() {
+      const ratio = window.devicePixelRatio || 1, ctx = canvas.getContext("2d");
+      width = canvas.parentElement.clientWidth;
+      wide = (width - LEFT - 8) / most;
+      canvas.width = width * ratio;
+      canvas.height = height * ratio;
+      canvas.style.height = height + "px";
+      ctx.scale(ratio, ratio);
+      ctx.font = "11px system-ui, sans-serif";
+      const cold = rgb(css("--cold")), warm = rgb(css("--warm")), fg = css("--fg");
+      cells.forEach((row, i) => {
+        const y = TOP + i * size;
+        row.forEach((c, k) => {
+          const share = (value(c) - low) / (high - low), x = LEFT + k * wide;
+          ctx.fillStyle = `rgb(${cold.map((v, j) => Math.round(v + (warm[j] - v) * share)).join(",")})`;
+          ctx.fillRect(x, y, wide > 3 ? wide - 1 : wide, size > 5 ? size - 1 : size);
+          ctx.textAlign = "center";
+          ctx.fillStyle = fg;
+          if (wide > 60 && size > 13) ctx.fillText(show(Math.round(value(c)), "ns"), x + wide / 2, y + size / 2 + 4);
+        });
+        ctx.fillStyle = fg;
+        ctx.textAlign = "right";
+        if (size > 11 || i % Math.ceil(12 / size) === 0) ctx.fillText(row[0].lane.name.replace(/,.*/, ""), LEFT - 8, y + Math.max(size, 8) / 2 + 4, LEFT - 12);
+      });
+      ctx.textAlign = "center";
+      const longest = cells.find(r => r.length === most);
+      for (let k = 0; k < most; k += Math.max(1, Math.ceil(60 / wide))) ctx.fillText(((longest[k].step.name || String(k)).match(/\d+(?!.*\d)/) || [longest[k].step.name])[0], LEFT + (k + 0.5) * wide, 12);
+      ctx.strokeStyle = fg;
+      ctx.lineWidth = 2;
+      if (document.activeElement === canvas) ctx.strokeRect(LEFT + at[1] * wide, TOP + at[0] * size, Math.max(3, wide - 1), Math.max(3, size - 1));
+    }
+    const words = c => `${c.lane.name.replace(/,.*/, "")}, ${c.step.name || "a step"}: ${show(c.step.dur_ns, "ns")}, ` +
+      used.slice(1).filter(k => c.values[k] > 0).map(k => `${show(Math.round(c.values[k]), "ns")} ${names[k]}`).join(", ");
+    const tell = () => { const c = cells[at[0]][at[1]]; told.textContent = c ? words(c) : ""; };
+    function choose(k) {
+      kind = k;
+      const values = all.map(value).sort((a, b) => a - b), middle = all.map(c => c.values[0]).sort((a, b) => a - b)[all.length >> 1];
+      low = values[0];
+      high = Math.max(values[values.length - 1], low + middle * 0.05);
+      buttons.forEach((b, i) => b.setAttribute("aria-pressed", used[i] === k));
+      const i = all.reduce((a, c) => (value(c) > value(a) ? c : a));
+      at = [rows.indexOf(i.lane), cells[rows.indexOf(i.lane)].indexOf(i)];
+      scale.textContent = `from ${show(Math.round(low), "ns")} (pale) to ${show(Math.round(values[values.length - 1]), "ns")}`;
+      canvas.setAttribute("aria-label", `${names[k]} of ${rows.length} ranks in ${most} steps, ${scale.textContent}; arrow keys go from cell to cell, Enter shows a step in the timeline`);
+      tell();
+      draw();
+    }
+    const open = () => { const c = cells[at[0]][at[1]]; if (c) go(c.step.at, c.step.at + c.step.dur_ns); };
+    const find = e => { const box = canvas.getBoundingClientRect(); return [Math.floor((e.clientY - box.top - TOP) / size), Math.floor((e.clientX - box.left - LEFT) / wide)]; };
+    canvas.addEventListener("pointermove", e => { const to = find(e); if (cells[to[0]] && cells[to[0]][to[1]]) { at = to; tell(); } });
+    canvas.addEventListener("click", e => { const to = find(e); if (cells[to[0]] && cells[to[0]][to[1]]) { at = to; open(); } });
+    const keys = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+    canvas.addEventListener("keydown", e => {
+      const by = keys[e.key];
+      if (e.key === "Enter") open();
+      else if (!by || e.ctrlKey || e.metaKey || e.altKey) return;
+      else if (cells[at[0] + by[0]] && cells[at[0] + by[0]][at[1] + by[1]]) at = [at[0] + by[0], at[1] + by[1]];
+      e.preventDefault();
+      tell();
+      draw();
+    });
+    canvas.addEventListener("focus", () => draw());
+    canvas.addEventListener("blur", () => draw());
+    const buttons = used.map(k => make("button", { type: "button", onclick: () => choose(k) }, names[k]));
+    section("Steps by rank", "how long each step is on each rank, and what the device does in it", make("div", { class: "tools", role: "group", "aria-label": "what is shown" }, ...buttons, make("small", {}, scale)),
+      make("div", {}, canvas), told, make("p", { class: "soft" }, "What differs most between the ranks is shown first. A click shows a step in the timeline."));
+    choose(kind);
+    new ResizeObserver(draw).observe(canvas.parentElement);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    window.reprise = { heat: { cells, names, shown: () => names[kind] } };
   }
   const stateName = k => k === 1 ? data.busy : k === 0 ? data.rest : data.states[k];
+
+  // A page in this page, which can reach neither it nor anything else.
+  function step() {
+    if (!data.step_page) return;
+    const frame = make("iframe", { sandbox: "allow-scripts", title: `timeline: ${data.step_text}`, class: "view", loading: "lazy" });
+    frame.srcdoc = data.step_page;
+    section("A step in detail", "every kernel, operator and counter", make("p", { class: "soft" }, `All events of ${data.step_text}, as in 'reprise view': w and s zoom, a and d move, a click shows an event with its arguments and its launch.`), frame);
+  }
 
   // ---------------------------------------------------------------- steps, tables, notes
 
@@ -558,8 +539,16 @@
     if (!given.length) return;
     const panel = make("div", { role: "tabpanel", id: "top-panel" });
     const tabs = given.map(t => make("button", { type: "button", role: "tab", "aria-controls": "top-panel", onclick: () => select(t) }, t.title));
+    const keys = { ArrowLeft: i => i - 1, ArrowRight: i => i + 1, Home: () => 0, End: () => -1 };
+    tabs.forEach((b, i) => b.addEventListener("keydown", e => {
+      if (!keys[e.key]) return;
+      const to = (keys[e.key](i) + tabs.length) % tabs.length;
+      e.preventDefault();
+      select(given[to]);
+      tabs[to].focus();
+    }));
     function select(t) {
-      tabs.forEach((b, i) => b.setAttribute("aria-selected", given[i] === t));
+      tabs.forEach((b, i) => { b.setAttribute("aria-selected", given[i] === t); b.tabIndex = given[i] === t ? 0 : -1; });
       panel.replaceChildren(make("p", { class: "soft" }, t.root.summary || ""),
         table(t.rows, { filter: t.title.toLowerCase(), rows: 20 }), list((t.root.notes || []).filter(x => !x.includes("--limit")).concat(
           t.root.notes && t.root.notes.some(x => x.includes("--limit")) ? [`the ${t.rows.rows.length} rows with most time; 'reprise top --by ${t.by} --limit 0' lists all`] : [])));
@@ -591,6 +580,9 @@
     const y = v => T + (1 - clamp((Math.log10(v) - y0) / (y1 - y0))) * (H - T - B);
     const picture = svg("svg", { viewBox: `0 0 ${W} ${H}`, class: "roof", role: "img", "aria-label": "roofline: FLOPs a second over arithmetic intensity; the table below has the same numbers" });
     const text = (px, py, t, more) => picture.append(svg("text", { x: px, y: py, ...more }, t));
+    // texts that names of dots keep away from: [left, top, width]; all are 13 high
+    const boxes = [], LETTER = 6.4;
+    const label = (right, py, t) => { boxes.push([right - t.length * LETTER, py - 10, t.length * LETTER]); text(right, py, t, { "text-anchor": "end" }); };
     for (let d = x0; d <= x1; d++) {
       picture.append(svg("path", { d: `M${x(10 ** d)} ${T}V${H - B}`, class: "grid" }));
       text(x(10 ** d), H - B + 15, String(10 ** d < 1 ? (10 ** d).toFixed(-d) : 10 ** d), { "text-anchor": "middle" });
@@ -607,9 +599,10 @@
       };
       line(1, "roofline");
       line(roof.achievable_share, "roofline dashed");
-      text(W - R - 4, y(peak) - 5, `${show(peak, "flops")} for products in ${roof.matrix_type}`, { "text-anchor": "end" });
-      const middle = Math.sqrt(10 ** x0 * peak / memory);
-      text(x(middle) - 6, y(middle * memory) - 4, `memory: ${show(memory, "bps")}`, { "text-anchor": "end" });
+      const flops = `${show(peak, "flops")} for products in ${roof.matrix_type}`, bytes = `memory: ${show(memory, "bps")}`;
+      const left = Math.max(10 ** x0, 10 ** y0 / memory), near = left * (peak / memory / left) ** 0.2; // where there are few dots
+      label(W - R - 4, y(peak) - 5, flops);
+      label(Math.max(x(near), L + 10 + bytes.length * LETTER), y(near * memory) - 12, bytes);
     }
     const seen = new Set();
     for (const r of rows) {
@@ -621,9 +614,8 @@
       dot.style.fill = colour(c);
       picture.append(dot);
     }
-    const boxes = [];
     for (const r of rows.slice(0, 24)) {
-      const w = Math.min(r.label.length, 36) * 6.2, radius = 2.5 + 24 * Math.sqrt(Math.max(r.share, 0)), px = x(r.flops_per_byte), py = y(r.flops_per_s);
+      const w = Math.min(r.label.length, 36) * LETTER, radius = 2.5 + 24 * Math.sqrt(Math.max(r.share, 0)), px = x(r.flops_per_byte), py = y(r.flops_per_s);
       const free = b => b[0] > L && b[0] + w < W - R && b[1] > T && b[1] + 13 < H - B &&
         boxes.every(o => b[0] > o[0] + o[2] || b[0] + w < o[0] || b[1] > o[1] + 13 || b[1] + 13 < o[1]) &&
         rows.slice(0, 100).every(o => { const q = 2.5 + 24 * Math.sqrt(Math.max(o.share, 0)), ox = x(o.flops_per_byte), oy = y(o.flops_per_s);
@@ -655,6 +647,7 @@
   parts();
   timeline();
   findings();
+  step();
   steps();
   records("phases");
   records("rank_rows");
@@ -664,5 +657,7 @@
   sentences("pitfalls");
   sentences("notes");
   main.append(make("footer", {}, "Made by reprise. This file is complete: it loads nothing. What each number means is shown where the mouse rests on a heading, and in docs/definitions.md."));
+  inkLabels();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", inkLabels);
   document.documentElement.dataset.ready = "yes";
 })();

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Model Context Protocol over two descriptors: a line of JSON-RPC 2.0 is a message. A message
+ * is first taken apart (id, method, text of the parameters), so that whatever is wrong with its
+ * parameters is answered with its id. Messages are answered in their order, one at a time: the same
+ * dialogue always gives the same bytes.
+ */
+#include "mcp/mcp.h"
+
+#include "base/arena.h"
+#include "io/escaped.h"
+#include "io/json_strict.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MESSAGE_MAX (4 << 20)
+#define SKILL_URI   "reprise://skill"
+
+extern const char rp_mcp_skill_text[]; /* docs/agents.md */
+
+const char *rp_mcp_skill(void)
+{
+    return rp_mcp_skill_text;
+}
+
+enum rp_code rp_mcp_open(struct rp_mcp_text *text, const char *bytes, size_t n, struct rp_err *err)
+{
+    struct rp_limits limits = RP_LIMITS_DEFAULT;
+    const struct rp_json_options options = {.limits = &limits};
+
+    limits.input_bytes = limits.token_bytes = MESSAGE_MAX;
+    limits.depth = 32;
+    *text = (struct rp_mcp_text){NULL, NULL};
+    RP_TRY(rp_input_open_memory("message", bytes, n, &limits, &text->input, err));
+    return rp_json_open(text->input, &options, &text->json, err);
+}
+
+void rp_mcp_close(struct rp_mcp_text *text)
+{
+    rp_json_close(text->json);
+    rp_input_close(text->input);
+}
+
+const char *rp_mcp_string(struct rp_arena *arena, struct rp_json *json)
+{
+    struct rp_json_token raw = {0};
+    char *text;
+
+    if (!rp_json_raw(json, &raw) || raw.len < 2 || raw.text[0] != '"')
+        return NULL;
+    text = rp_arena_copy(arena, raw.text + 1, raw.len - 2);
+    if (text)
+        text[rp_json_unescape(text, raw.len - 2, text, NULL)] = '\0';
+    return text;
+}
+
+/* ------------------------------------------------------------------ one message */
+
+struct message {
+    struct rp_arena arena;
+    const char *id; /* its text, or NULL: a notification */
+    const char *version, *method, *params;
+};
+
+/* The text of a value, so that it outlives the parser. */
+static const char *keep_raw(struct message *m, struct rp_json *json)
+{
+    struct rp_json_token raw = {0};
+
+    return rp_json_raw(json, &raw) ? rp_arena_copy(&m->arena, raw.text, raw.len) : NULL;
+}
+
+/* An id is a string or a number; it is sent back as it came, so it must be strict JSON. */
+static bool id_is_sound(const char *id)
+{
+    return id && (*id == '"' || *id == '-' || (*id >= '0' && *id <= '9')) && strlen(id) < 1000 &&
+           rp_json_raw_check(id, strlen(id)) == RP_RAW_CLEAN;
+}
+
+static enum rp_code message_read(struct message *m, const char *text, size_t n, bool *has_id,
+                                 struct rp_err *err)
+{
+    struct rp_mcp_text source;
+    struct rp_json_token key, root = {0};
+    enum rp_code code = rp_mcp_open(&source, text, n, err);
+    struct rp_json *json = source.json;
+
+    *has_id = false;
+    if (code == RP_OK && rp_json_value(json, &root) == RP_JSON_OBJECT) {
+        while (rp_json_field(json, &key))
+            if (rp_json_key_is(&key, "id")) {
+                m->id = keep_raw(m, json);
+                *has_id = true;
+            } else if (rp_json_key_is(&key, "method")) {
+                m->method = keep_raw(m, json);
+            } else if (rp_json_key_is(&key, "jsonrpc")) {
+                m->version = keep_raw(m, json);
+            } else if (rp_json_key_is(&key, "params")) {
+                m->params = keep_raw(m, json);
+            } else {
+                rp_json_skip(json);
+            }
+    }
+    if (code == RP_OK && root.kind != RP_JSON_ARRAY)
+        code = rp_json_finish(json, err);
+    rp_mcp_close(&source);
+    return code == RP_OK ? rp_arena_check(&m->arena, "reading a message", err) : code;
+}
+
+static void respond(struct rp_out *to, const char *id, const char *kind)
+{
+    rp_out_printf(to, "{\"jsonrpc\": \"2.0\", \"id\": %s, \"%s\": ", id ? id : "null", kind);
+}
+
+static void respond_error(struct rp_out *to, const char *id, int number, const char *text)
+{
+    respond(to, id, "error");
+    rp_out_printf(to, "{\"code\": %d, \"message\": ", number);
+    rp_out_escaped(to, RP_IN_JSON, text);
+    rp_out_text(to, "}}\n");
+}
+
+/* The text of one string of the parameters, in the arena, or NULL. */
+static const char *parameter(struct message *m, const char *name)
+{
+    struct rp_mcp_text source;
+    struct rp_json_token key, v = {0};
+    const char *found = NULL;
+
+    if (!m->params)
+        return NULL;
+    if (rp_mcp_open(&source, m->params, strlen(m->params), NULL) == RP_OK &&
+        rp_json_value(source.json, &v) == RP_JSON_OBJECT) {
+        while (!found && rp_json_field(source.json, &key))
+            if (key.len == strlen(name) && !memcmp(key.text, name, key.len))
+                found = rp_mcp_string(&m->arena, source.json);
+            else
+                rp_json_skip(source.json);
+    }
+    rp_mcp_close(&source);
+    return found;
+}
+
+static void answer_initialize(struct message *m, struct rp_out *to)
+{
+    const char *wanted = parameter(m, "protocolVersion");
+    const char *known[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
+    size_t i = 0;
+
+    while (wanted && i < 3 && strcmp(wanted, known[i]) != 0)
+        i++;
+    respond(to, m->id, "result");
+    rp_out_printf(to,
+                  "{\"protocolVersion\": \"%s\", \"capabilities\": {\"tools\": {}, \"resources\": "
+                  "{}}, \"serverInfo\": {\"name\": \"reprise\", \"version\": \"%s\"}, "
+                  "\"instructions\": ",
+                  known[i % 3], rp_version());
+    rp_out_escaped(to, RP_IN_JSON,
+                   "Begin with the resource " SKILL_URI
+                   ": it says how to find out where the time of a recorded run goes. The usual "
+                   "order is info, report, simulate, then a new recording and diff.");
+    rp_out_text(to, "}}\n");
+}
+
+static void answer_resource(struct rp_mcp *mcp, struct message *m, struct rp_out *to)
+{
+    const char *uri = parameter(m, "uri"), *type = "text/markdown", *text = rp_mcp_skill_text;
+    struct rp_err err = RP_ERR_INIT;
+    enum rp_code code = RP_OK;
+
+    if (!uri || strcmp(uri, SKILL_URI) != 0)
+        code = rp_mcp_page(mcp, uri ? uri : "", &m->arena, &type, &text, &err);
+    if (code != RP_OK) {
+        respond_error(to, m->id, code == RP_USAGE ? -32002 : -32603, err.text);
+        return;
+    }
+    respond(to, m->id, "result");
+    rp_out_text(to, "{\"contents\": [{\"uri\": ");
+    rp_out_escaped(to, RP_IN_JSON, uri);
+    rp_out_printf(to, ", \"mimeType\": \"%s\", \"text\": ", type);
+    rp_out_escaped(to, RP_IN_JSON, text);
+    rp_out_text(to, "}]}}\n");
+}
+
+static void answer_call(struct rp_mcp *mcp, struct message *m, struct rp_out *to)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_out *result;
+    enum rp_code code = rp_out_open_memory(&result, &err);
+
+    if (code == RP_OK)
+        code = rp_mcp_call(mcp, m->params ? m->params : "{}", m->params ? strlen(m->params) : 2,
+                           result, &err);
+    if (code != RP_OK) {
+        respond_error(to, m->id, code == RP_USAGE || code == RP_FORMAT ? -32602 : -32603, err.text);
+    } else {
+        respond(to, m->id, "result");
+        rp_out_text(to, rp_out_borrow_memory(result, NULL));
+        rp_out_text(to, "}\n");
+    }
+    rp_out_abandon(result);
+}
+
+static void answer(struct rp_mcp *mcp, struct message *m, struct rp_out *to)
+{
+    static const char skill[] =
+        "{\"resources\": [{\"uri\": \"" SKILL_URI
+        "\", \"name\": \"skill\", \"description\": \"how to find out where the time of a recorded "
+        "run goes, with these tools\", \"mimeType\": \"text/markdown\"}";
+    const char *method = m->method;
+
+    if (!strcmp(method, "\"initialize\"")) {
+        answer_initialize(m, to);
+    } else if (!strcmp(method, "\"ping\"")) {
+        respond(to, m->id, "result");
+        rp_out_text(to, "{}}\n");
+    } else if (!strcmp(method, "\"tools/list\"")) {
+        respond(to, m->id, "result");
+        rp_out_text(to, "{\"tools\": ");
+        rp_mcp_tools(to);
+        rp_out_text(to, "}}\n");
+    } else if (!strcmp(method, "\"tools/call\"")) {
+        answer_call(mcp, m, to);
+    } else if (!strcmp(method, "\"resources/list\"")) {
+        respond(to, m->id, "result");
+        rp_out_text(to, skill);
+        rp_mcp_pages(to);
+        rp_out_text(to, "]}}\n");
+    } else if (!strcmp(method, "\"resources/templates/list\"")) {
+        respond(to, m->id, "result");
+        rp_out_text(to, "{\"resourceTemplates\": [");
+        rp_mcp_page_templates(to);
+        rp_out_text(to, "]}}\n");
+    } else if (!strcmp(method, "\"resources/read\"")) {
+        answer_resource(mcp, m, to);
+    } else {
+        respond_error(to, m->id, -32601, "there is no such method");
+    }
+}
+
+void rp_mcp_message(struct rp_mcp *mcp, const char *text, size_t n, struct rp_out *to)
+{
+    struct message m = {.id = NULL};
+    struct rp_err err = RP_ERR_INIT;
+    bool has_id;
+    enum rp_code code;
+
+    rp_arena_init(&m.arena);
+    code = message_read(&m, text, n, &has_id, &err);
+    if (has_id && !id_is_sound(m.id))
+        m.id = NULL;
+    if (code != RP_OK)
+        respond_error(to, NULL, code == RP_NOMEM ? -32603 : -32700, err.text);
+    else if (!m.method || *m.method != '"' || !m.version || strcmp(m.version, "\"2.0\"") != 0)
+        respond_error(to, m.id, -32600,
+                      "a message is an object with 'jsonrpc': '2.0' and a 'method'");
+    else if (has_id && !m.id)
+        respond_error(to, NULL, -32600, "an id is a text or a number");
+    else if (has_id)
+        answer(mcp, &m, to);
+    rp_arena_release(&m.arena);
+}
+
+/* ------------------------------------------------------------------ the server */
+
+enum rp_code rp_mcp_init(struct rp_mcp *mcp, const struct rp_mcp_options *options,
+                         struct rp_err *err)
+{
+    const struct rp_ctx_options how = {.struct_size = sizeof how, .threads = options->threads};
+
+    *mcp = (struct rp_mcp){.words = options->words ? options->words : 1000};
+    mcp->roots = calloc(options->nroots + 1, sizeof *mcp->roots);
+    if (!mcp->roots)
+        return rp_err_nomem(err, "starting the server");
+    for (size_t i = 0; i < options->nroots; i++) {
+        mcp->roots[i] = realpath(options->roots[i], NULL);
+        if (!mcp->roots[i])
+            return rp_err_set(err, RP_USAGE, "cannot find '%s': name a file or folder",
+                              options->roots[i]);
+        mcp->nroots++;
+    }
+    return rp_ctx_new(&how, &mcp->ctx, err);
+}
+
+void rp_mcp_release(struct rp_mcp *mcp)
+{
+    for (size_t i = 0; i < mcp->nroots; i++)
+        free(mcp->roots[i]);
+    free(mcp->roots);
+    rp_ctx_free(mcp->ctx);
+}
+
+/* Answers what is read from `from` line by line; of a line that is too long nothing is kept. */
+static enum rp_code serve_lines(struct rp_mcp *mcp, FILE *from, struct rp_out *to, char *line,
+                                struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+    size_t n = 0;
+    int c;
+
+    do {
+        c = getc(from);
+        if (c != '\n' && c != EOF) {
+            if (n < MESSAGE_MAX)
+                line[n] = (char)c;
+            n += n <= MESSAGE_MAX;
+            continue;
+        }
+        if (n > MESSAGE_MAX)
+            respond_error(to, NULL, -32600, "the message is longer than 4 MiB");
+        else if (n && strspn(line, " \t\r") < n)
+            rp_mcp_message(mcp, line, n, to);
+        memset(line, 0, n < MESSAGE_MAX ? n : MESSAGE_MAX);
+        n = 0;
+        code = rp_out_flush(to, err);
+    } while (c != EOF && code == RP_OK);
+    return code;
+}
+
+enum rp_code rp_mcp_serve(const struct rp_mcp_options *options, int in, int out, struct rp_err *err)
+{
+    struct rp_mcp mcp;
+    struct rp_out *to = NULL;
+    char *line = calloc(MESSAGE_MAX + 1, 1);
+    int copy = dup(in);
+    FILE *from = copy >= 0 ? fdopen(copy, "r") : NULL;
+    enum rp_code code = rp_mcp_init(&mcp, options, err);
+
+    if (code == RP_OK && (!line || !from))
+        code = rp_err_set(err, RP_IO, "cannot read messages");
+    if (code == RP_OK)
+        code = rp_out_open_fd(out, "the client", &to, err);
+    if (code == RP_OK)
+        code = serve_lines(&mcp, from, to, line, err);
+    if (code == RP_OK)
+        code = rp_out_close(to, err);
+    else
+        rp_out_abandon(to);
+    if (from)
+        fclose(from);
+    else if (copy >= 0)
+        close(copy);
+    free(line);
+    rp_mcp_release(&mcp);
+    return code;
+}
