@@ -6,6 +6,7 @@
  *   step N      N times: launch call, kernel; then a copy, a memset, a wait
  *   burst N     N times launch call and kernel, as fast as it can
  *   steps N     N ranges "step", each with ten kernels
+ *   captures N  the same; a stream is captured in the eighth
  *   disorder    a kernel whose record precedes that of its launch, and an event after its wait
  *   zero        a kernel without times, and an unfinished one
  *   early       a kernel that begins before its launch
@@ -106,11 +107,22 @@ static void begin_device(void)
     fake_cupti_put(&r);
 }
 
+/* CUPTI's numbers begin again when it is attached again. */
+static void next_correlation(void)
+{
+    static int left;
+
+    if (left != fake_cupti_left())
+        correlation = 100;
+    left = fake_cupti_left();
+    correlation++;
+}
+
 static void launch(const char *name)
 {
     uint64_t t = fake_cupti_now();
 
-    correlation++;
+    next_correlation();
     put_call(211, t, t + 4000);
     t = fake_cupti_now(); /* the call may be recorded by the time that it takes here */
     put_kernel(name, t + 5000, t + 15000);
@@ -345,14 +357,28 @@ static void counted(long n)
     fake_cupti_context(0);
 }
 
-static void steps(long n)
+static void some_steps(long n, long captures)
 {
     for (long i = 0; i < n; i++) {
         RP_RANGE_BEGIN("step");
+        if (i == captures) {
+            put_call(315, fake_cupti_now(), fake_cupti_now());
+            put_call(319, fake_cupti_now(), fake_cupti_now());
+        }
         for (int k = 0; k < 10; k++)
             launch("gemm");
         RP_RANGE_END();
     }
+}
+
+static void steps(long n)
+{
+    some_steps(n, -1);
+}
+
+static void captures(long n)
+{
+    some_steps(n, 7);
 }
 
 static void drop(long n)
@@ -370,12 +396,13 @@ static const struct {
     void (*plain)(void);
     void (*counted)(long n);
 } words[] = {
-    {"step", NULL, step},          {"burst", NULL, burst},     {"steps", NULL, steps},
-    {"counted", NULL, counted},    {"driver", NULL, driver},   {"capture", NULL, capture},
-    {"query", NULL, query},        {"drop", NULL, drop},       {"wait", NULL, sleep_ms},
-    {"zero", zero, NULL},          {"early", early, NULL},     {"late", late, NULL},
-    {"disorder", disorder, NULL},  {"graph", graph, NULL},     {"external", external, NULL},
-    {"other", ask_as_other, NULL}, {"fork", fork_child, NULL}, {"kill", kill_self, NULL}};
+    {"step", NULL, step},         {"burst", NULL, burst},        {"steps", NULL, steps},
+    {"counted", NULL, counted},   {"driver", NULL, driver},      {"capture", NULL, capture},
+    {"query", NULL, query},       {"captures", NULL, captures},  {"drop", NULL, drop},
+    {"wait", NULL, sleep_ms},     {"zero", zero, NULL},          {"early", early, NULL},
+    {"late", late, NULL},         {"disorder", disorder, NULL},  {"graph", graph, NULL},
+    {"external", external, NULL}, {"other", ask_as_other, NULL}, {"fork", fork_child, NULL},
+    {"kill", kill_self, NULL}};
 
 /* Executes one argument; returns 1 if it used the next one too. */
 static int obey(const char *word, const char *value)

@@ -2,7 +2,8 @@
 /*
  * A double of libcupti.so: the calls that the cuda library makes, with records that a test writes.
  * It behaves like CUPTI: it requests a buffer when a record does not fit, returns it when it is
- * full or flushed, has a single subscriber, and counts dropped records if it gets no buffer.
+ * full or flushed, has a single subscriber, and counts dropped records if it gets no buffer. Once
+ * it was detached, it must not be called before somebody subscribes again.
  * FAKE_CUPTI_REFUSE=1: another profiler is already subscribed. FAKE_CUPTI_VERSION=130000: its
  * version.
  */
@@ -13,6 +14,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +30,8 @@ static struct {
     uint8_t calls[2][1024];  /* driver, runtime: whether calls of that number are reported */
     bool callbacks[4][1024]; /* by domain and number */
     int timestamps;
+    int left; /* how often it was detached */
+    bool detached;
     uint32_t entered; /* the call of the runtime that has begun */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -67,8 +71,33 @@ int cuptiSubscribe(void **subscriber, rp_cupti_callback *callback, void *user)
     if (refuse || fake.callback)
         return RP_CUPTI_MULTIPLE_SUBSCRIBERS;
     fake.callback = callback;
+    fake.detached = false;
     *subscriber = &fake;
     return 0;
+}
+
+/* Forgets everything. */
+int cuptiFinalize(void)
+{
+    fake.callback = NULL;
+    fake.enabled = 0;
+    memset(fake.calls, 0, sizeof fake.calls);
+    memset(fake.callbacks, 0, sizeof fake.callbacks);
+    fake.timestamps = 0;
+    fake.left++;
+    fake.detached = true;
+    return 0;
+}
+
+int fake_cupti_left(void)
+{
+    return fake.left;
+}
+
+int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *id)
+{
+    *id = 7;
+    return !context || stream || per_thread;
 }
 
 int cuptiSubscribe_v2(void **subscriber, rp_cupti_callback *callback, void *user,
@@ -193,6 +222,8 @@ static void give_back(void)
 int cuptiActivityFlushAll(uint32_t flags)
 {
     (void)flags;
+    if (fake.detached)
+        fprintf(stderr, "fake_cupti: flushed while it is detached\n");
     pthread_mutex_lock(&fake.lock);
     give_back();
     pthread_mutex_unlock(&fake.lock);

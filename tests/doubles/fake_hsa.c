@@ -44,6 +44,7 @@ uint64_t fake_signal(int64_t value);
 uint64_t fake_ticks(void);
 int hipLaunchKernel(const void *f, struct dim3 grid, struct dim3 block, void **args, size_t shared,
                     void *stream);
+int hipMalloc(void **out, size_t bytes);
 int hipMemcpy(void *to, const void *from, size_t n, int kind);
 int hipMemcpyAsync(void *to, const void *from, size_t n, int kind, void *stream);
 int hipStreamCreate(void **out);
@@ -579,6 +580,15 @@ int hipMemcpyAsync(void *to, const void *from, size_t n, int kind, void *stream)
                                                          0);
     signal_destroy(done);
     return 0;
+}
+
+/* The first call of a program that does not start the runtime itself. */
+int hipMalloc(void **out, size_t bytes)
+{
+    if (!tables.core)
+        fake_start(1, RP_HSA_AMD_1_BYTES);
+    *out = malloc(bytes);
+    return *out ? 0 : 2;
 }
 
 int hipMemcpy(void *to, const void *from, size_t n, int kind)

@@ -200,6 +200,16 @@ int PMPI_Send(const void *s, int n, MPI_Datatype type, int to, int tag, MPI_Comm
     return 0;
 }
 
+/* From the next rank; a receive from anybody takes what comes. */
+int PMPI_Recv(void *r, int n, MPI_Datatype type, int from, int tag, MPI_Comm c, void *status)
+{
+    (void)r, (void)n, (void)type, (void)tag;
+    if (status != MPI_STATUS_IGNORE)
+        ((int *)status)[STATUS_SOURCE] =
+            from >= 0 ? from : (comm_of(c)->rank + 1) % comm_of(c)->size;
+    return 0;
+}
+
 int PMPI_Iallreduce(const void *s, void *r, int n, MPI_Datatype type, MPI_Op op, MPI_Comm c,
                     MPI_Request *q)
 {
@@ -215,8 +225,7 @@ int PMPI_Iallreduce(const void *s, void *r, int n, MPI_Datatype type, MPI_Op op,
 int PMPI_Wait(MPI_Request *q, void *status)
 {
     (void)q, (void)status;
-    nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    return 0;
+    return PMPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* As in an MPI library, the first names are weak: tools may define them. */

@@ -14,6 +14,9 @@ typedef int MPI_Comm, MPI_Group, MPI_Datatype, MPI_Op, MPI_Request;
 #define MPI_DATATYPE_NULL 0x0c000000
 #define MPI_SUM           0x58000003
 #define MPI_IN_PLACE      ((void *)-1)
+#define MPI_ANY_SOURCE    (-2)
+#define MPI_STATUS_IGNORE ((void *)1)
+#define STATUS_SOURCE     2 /* which of its ints */
 #else
 struct fake_comm;
 typedef struct fake_comm *MPI_Comm, *MPI_Group;
@@ -28,6 +31,9 @@ extern const int ompi_mpi_double;
 #define MPI_DATATYPE_NULL ((MPI_Datatype)0)
 #define MPI_SUM           (&ompi_mpi_double)
 #define MPI_IN_PLACE      ((void *)1)
+#define MPI_ANY_SOURCE    (-1)
+#define MPI_STATUS_IGNORE ((void *)0)
+#define STATUS_SOURCE     0
 #endif
 
 struct fake_comm {
@@ -63,6 +69,8 @@ struct fake_comm {
       (s, ns, ts, r, nr, tr, root, c))                                                           \
     X(Send, (const void *s, int n, MPI_Datatype type, int to, int tag, MPI_Comm c),              \
       (s, n, type, to, tag, c))                                                                  \
+    X(Recv, (void *r, int n, MPI_Datatype type, int from, int tag, MPI_Comm c, void *status),    \
+      (r, n, type, from, tag, c, status))                                                        \
     X(Iallreduce,                                                                                \
       (const void *s, void *r, int n, MPI_Datatype type, MPI_Op op, MPI_Comm c, MPI_Request *q), \
       (s, r, n, type, op, c, q))                                                                 \

@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small programs as HLO text, planned and run by both built-in engines with synthetic inputs. Each
- * runs the program or refuses it. What they compute is not compared: most programs that a fuzzer
- * makes are not well typed.
+ * Small programs, planned and run by both built-in engines with synthetic inputs. Each runs the
+ * program or refuses it. What they compute is not compared: most programs that a fuzzer makes are
+ * not well typed. An input is one of:
+ *
+ *   HLO text
+ *   0, number of a well-typed program, changes of it (operation, kind, which, value)
+ *
+ * The second finds programs that are well formed and yet ill-typed, which changes of text seldom
+ * make.
  */
+#include "../unit/exec/mutate.h"
+#include "../unit/exec/typed_programs.h"
 #include "exec/data/synthetic.h"
 #include "exec/engines.h"
 #include "formats/programs.h"
@@ -33,15 +41,16 @@ static bool shapes_are_small(const struct rp_program *p)
     return all < MOST_WORK;
 }
 
-/* Loops may run for ever, and windows and attributes may ask for more work than shapes show. */
-static bool is_small(const struct rp_program *p)
+/* Loops may run for ever, and windows and attributes may ask for more work than shapes show.
+   known: loops end, and custom calls do little. */
+static bool is_small(const struct rp_program *p, bool known)
 {
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_costs costs;
     bool small = p->nops <= MOST_OPS && shapes_are_small(p);
 
     for (uint32_t op = 0; small && op < p->nops; op++)
-        small = p->code.at[op] != RP_OP_WHILE && p->code.at[op] != RP_OP_CUSTOM_CALL;
+        small = known || (p->code.at[op] != RP_OP_WHILE && p->code.at[op] != RP_OP_CUSTOM_CALL);
     small = small && rp_program_validate(p, NULL) == RP_OK &&
             rp_program_count(p, &arena, &costs, NULL) == RP_OK && costs.program.flops < MOST_WORK &&
             costs.program.transcendentals < MOST_WORK;
@@ -82,6 +91,29 @@ static void run_both(const struct rp_program *p, const struct rp_signature *slot
         rp_tensor_drop(inputs[i]);
 }
 
+static bool has_loop(const struct rp_program *p)
+{
+    for (uint32_t op = 0; op < p->nops; op++)
+        if (p->code.at[op] == RP_OP_WHILE)
+            return true;
+    return false;
+}
+
+#define MOST_CHANGES 8
+
+static enum rp_code changed_program(const uint8_t *data, size_t size, struct rp_program **out)
+{
+    const char *text = typed_text(data[0]);
+    unsigned kinds;
+
+    RP_TRY(rp_hlo_text_parse(text, strlen(text), NULL, out, NULL));
+    kinds = has_loop(*out) ? MUTATE_SWEPT : MUTATE_KINDS;
+    for (size_t i = 1; i + 4 <= size && i < 1 + (size_t)4 * MOST_CHANGES; i += 4)
+        mutate_op(*out, data[i] % (*out)->nops,
+                  (struct mutation){(uint8_t)(data[i + 1] % kinds), data[i + 2], data[i + 3]});
+    return RP_OK;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct rp_limits limits = {.input_bytes = 1 << 16,
@@ -91,11 +123,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                             .depth = 60};
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_signature slots;
+    bool known = size > 1 && !data[0];
     struct rp_program *p;
 
-    if (rp_hlo_text_parse((const char *)data, size, &limits, &p, NULL) != RP_OK)
+    if ((known ? changed_program(data + 1, size - 1, &p)
+               : rp_hlo_text_parse((const char *)data, size, &limits, &p, NULL)) != RP_OK)
         return 0;
-    if (is_small(p) && rp_signature_find(p, &arena, &slots, NULL) == RP_OK &&
+    if (is_small(p, known) && rp_signature_find(p, &arena, &slots, NULL) == RP_OK &&
         slots.nin <= MOST_VALUES)
         run_both(p, &slots);
     rp_arena_release(&arena);

@@ -34,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         code = rp_metric_set_read_text("fuzz", (const char *)data, size, &set, NULL);
     if (code == RP_OK && rp_out_open_memory(&out, NULL) == RP_OK) {
         rp_metric_write_report(&set, out);
-        rp_metric_write_openmetrics(&set, out);
+        rp_metric_expose(&set, 1, RP_METRIC_OPENMETRICS, out, NULL);
         rp_out_abandon(out);
         rp_metric_remark(&set, &set, 1, &arena, &remarks, NULL);
     }

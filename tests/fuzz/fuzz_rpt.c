@@ -126,6 +126,11 @@ static uint64_t walk(const struct rp_trace *t)
     for (i = 0; i < t->flows.n; i++)
         sum += t->flows.event[i] != RP_NONE ? t->ev.kind[t->flows.event[i]]
                                             : t->tracks[t->flows.track[i]].kind;
+    for (i = 0; i < t->samples.nstacks; i++)
+        sum += rp_trace_str_len(t, t->samples.frame[t->samples.stacks[i].frame].name);
+    for (i = 0; i < t->samples.n; i++)
+        sum += t->samples.stack[i] != RP_NONE ? t->samples.stacks[t->samples.stack[i]].frame
+                                              : t->tracks[t->samples.track[i]].kind;
     for (i = 0; i < t->nsteps; i++)
         sum += rp_trace_str_len(t, t->steps[i].name);
     return sum;

@@ -8,6 +8,8 @@
 
 #include "formats/list.h"
 #include "io/proto.h"
+#include "program/opcodes.h"
+#include "program/refine.h"
 #include "program/structure.h"
 
 #include <stdlib.h>
@@ -48,6 +50,29 @@ static inline int fuzz_read_trace(const struct rp_format *format, const char *na
     return 0;
 }
 
+/* A program for inputs of any size, for inputs of a size. */
+static inline void fuzz_refine(const struct rp_program *p)
+{
+    enum { INPUTS = 16, RANK = 8 };
+    struct rp_refine_shape shapes[INPUTS] = {0};
+    int64_t dims[INPUTS][RANK];
+    const struct rp_computation *entry = &p->computations.at[p->entry];
+    struct rp_program *refined;
+
+    for (uint32_t op = entry->first; op < entry->first + entry->n; op++) {
+        const struct rp_op_shape *s = &p->shapes.at[p->shape.at[op]];
+        uint64_t i = (uint64_t)p->value.at[op];
+
+        if (p->code.at[op] != RP_OP_PARAMETER || i >= INPUTS || s->depth || s->n > RANK)
+            continue;
+        for (uint32_t k = 0; k < s->n; k++)
+            dims[i][k] = p->dims.at[s->first + k] < 0 ? 3 + k % 2 : p->dims.at[s->first + k];
+        shapes[i] = (struct rp_refine_shape){dims[i], s->n, true};
+    }
+    if (rp_program_refine(p, shapes, INPUTS, &refined, NULL) == RP_OK)
+        rp_program_free(refined);
+}
+
 /* A reader of programs, `format` or (NULL) the one the bytes look like: what loads is hashed and
  * counted. */
 static inline int fuzz_read_program(const struct rp_format *format, const uint8_t *data,
@@ -70,8 +95,11 @@ static inline int fuzz_read_program(const struct rp_format *format, const uint8_
     if ((format || rp_format_sniff(in, &format, NULL) == RP_OK) &&
         format->kind == RP_FORMAT_KIND_PROGRAM &&
         format->read(in, &options, &import, NULL) == RP_OK &&
-        rp_program_hash(import.program, &arena, &hashes, NULL) == RP_OK)
+        rp_program_hash(import.program, &arena, &hashes, NULL) == RP_OK) {
         rp_program_count(import.program, &arena, &costs, NULL);
+        if (import.program->entry != RP_NONE && rp_program_is_dynamic(import.program))
+            fuzz_refine(import.program);
+    }
     rp_arena_release(&arena);
     rp_import_release(&import);
     rp_input_close(in);

@@ -106,6 +106,9 @@ def nested():
     out += event(BEGIN, (11, 1), (23, "open"), ts=20) + event(END, (11, 1), ts=30) + event(END, (11, 1), ts=40)
     out += event(END, (11, 1), ts=50)
     out += packet((60, message((1, 2), (5, 1), (2, "state"), (18, b""))))
+    # ends with names: that of "middle" ends "inner", too; there is no "other"
+    out += event(BEGIN, (11, 1), (23, "outer"), ts=60) + event(BEGIN, (11, 1), (23, "middle"), ts=61) + event(BEGIN, (11, 1), (23, "inner"), ts=62)
+    out += event(END, (11, 1), (23, "middle"), ts=70) + event(END, (11, 1), (23, "other"), ts=71) + event(END, (11, 1), (23, "outer"), ts=72)
     out += event(STATE, (11, 2), (23, "waits"), ts=12) + event(STATE, (11, 2), (23, "runs"), ts=25)
     return out
 

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts through libreprise.so by ctypes, then reads the counts back: as JSON, as text, and as OpenMetrics by the official
-parser (PyPI: prometheus-client)."""
+"""Counts through libreprise.so by ctypes, then reads the counts back: as JSON, as text, and as OpenMetrics and the text of
+Prometheus by the official parsers (PyPI: prometheus-client) and promtool."""
 import ctypes, json, os, pathlib, subprocess, sys, tempfile
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as prometheus_families
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "metrics"))
+import exposition
 
 BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
 REPRISE = os.environ.get("REPRISE", str(BUILD / "reprise"))
@@ -53,6 +58,24 @@ def main():
         check("escaped name", samples["reprise_size_bytes_count", 'strange "name"\\\n', None], 1000)
         check("counter", samples["reprise_count_total", "aten::mm", None], 3000)
         check("gauge", samples["reprise_balance", "balance", None], -1000)
+        check("processes", {s.labels["process"] for f in families.values() for s in f.samples}, {str(os.getpid())})
+
+        # the text of Prometheus: the official parser and the one of the tests read the same, and both texts have the same samples
+        text = subprocess.run([REPRISE, "metrics", "--prometheus", "-", folder], capture_output=True, check=True, text=True).stdout
+        official = {f.name: f for f in prometheus_families(text)}
+        ours = exposition.parse(text)
+        check("the rules of promtool", list(exposition.lint(ours)), [])
+        if os.environ.get("PROMTOOL"):
+            done = subprocess.run([os.environ["PROMTOOL"], "check", "metrics"], input=text, capture_output=True, text=True)
+            check("promtool", (done.returncode, done.stdout, done.stderr), (0, "", ""))
+            broken = text.replace("# HELP reprise_value", "# REM reprise_value")
+            done = subprocess.run([os.environ["PROMTOOL"], "check", "metrics"], input=broken, capture_output=True, text=True)
+            check("promtool says what is wrong", (done.returncode, "no help text" in done.stderr), (3, True))
+        print(f"metrics_prometheus: promtool: {os.environ.get('PROMTOOL') or 'not found, its rules only'}")
+        flat = lambda fs: {(s.name, tuple(sorted(s.labels.items()))): s.value for f in fs.values() for s in f.samples}
+        check("samples", {key: value for f in ours.values() for key, value in f.samples.items()}, flat(official))
+        check("samples of OpenMetrics", flat(families), flat(official))
+        check("help", [f.name for f in [*official.values(), *families.values()] if not f.documentation], [])
     print(f"metrics_prometheus: {failed} failed")
     return 1 if failed else 0
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small jobs on other people's trainers, for record_trainers: `trainers.py NAME` trains (or generates, or evaluates) on the CPU
-and ends with one line of JSON: how many steps there were, and their median by the program's own clock. Nothing here marks a step."""
+"""Small jobs on other people's trainers, for record_trainers: `trainers.py NAME` trains (or generates, or evaluates) on the CPU, or
+where TRAINERS_DEVICE says, and ends with one line of JSON: how many steps there were, and their median by the program's own clock. Nothing here marks a step."""
 import json, os, statistics, sys, time
 
 stamps = []
+DEVICE = os.environ.get("TRAINERS_DEVICE", "cpu")
 
 
 def stamp(*_args, **_more):
@@ -15,6 +16,13 @@ def truth(steps):
     """Most steps follow one upon the other: evaluations between two of them do not move the median."""
     between = [b - a for a, b in zip(stamps, stamps[1:])]
     print(json.dumps({"steps": steps, "step_ms": round(statistics.median(between) * 1000, 3)}), flush=True)
+
+
+def torch_here():
+    """PyTorch whose tensors are on the device, for jobs without a trainer that puts them there."""
+    import torch
+    torch.set_default_device(DEVICE)
+    return torch
 
 
 def mlp(torch, width=256, out=8):
@@ -44,7 +52,7 @@ def lightning():
 
     data = torch.utils.data.TensorDataset(torch.randn(1280, 256), torch.randint(0, 8, (1280,)))
     loader = lambda: torch.utils.data.DataLoader(data, batch_size=64, num_workers=2, persistent_workers=True)
-    trainer = lightning.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False)
+    trainer = lightning.Trainer(max_epochs=2, accelerator="cpu" if DEVICE == "cpu" else "gpu", devices=1, logger=False, enable_checkpointing=False, enable_progress_bar=False)
     trainer.fit(Net(), loader(), loader())
     truth(40)
 
@@ -75,14 +83,14 @@ def trainer():
 
     args = transformers.TrainingArguments(output_dir=".", max_steps=20, per_device_train_batch_size=4, gradient_accumulation_steps=2,
                                           eval_strategy="steps", eval_steps=10, save_strategy="no", report_to=[], logging_steps=5,
-                                          use_cpu=True, disable_tqdm=True)
+                                          use_cpu=DEVICE == "cpu", disable_tqdm=True)
     transformers.Trainer(gpt(torch), args, train_dataset=Rows(torch, 400), eval_dataset=Rows(torch, 40), callbacks=[Clock()]).train()
     truth(20)
 
 
 def accelerate():
     import accelerate, torch
-    tool = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=3)
+    tool = accelerate.Accelerator(cpu=DEVICE == "cpu", gradient_accumulation_steps=3)
     model = mlp(torch)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     data = torch.utils.data.TensorDataset(torch.randn(90 * 32, 256), torch.randint(0, 8, (90 * 32,)))
@@ -99,7 +107,7 @@ def accelerate():
 
 def gan():
     """Two optimizers: a step updates the discriminator, then the generator."""
-    import torch
+    torch = torch_here()
     g, d = mlp(torch, 64, 256), mlp(torch, 256, 1)
     og, od = torch.optim.Adam(g.parameters()), torch.optim.Adam(d.parameters())
     bce = torch.nn.functional.binary_cross_entropy_with_logits
@@ -117,7 +125,7 @@ def gan():
 
 def wgan():
     """Five updates of the critic for one of the generator: a step is one round of all."""
-    import torch
+    torch = torch_here()
     g, d = mlp(torch, 64, 256), mlp(torch, 256, 1)
     og, od = torch.optim.RMSprop(g.parameters()), torch.optim.RMSprop(d.parameters())
     for _ in range(20):
@@ -134,7 +142,7 @@ def wgan():
 
 def lbfgs():
     """A closure that is called several times a step."""
-    import torch
+    torch = torch_here()
     model = mlp(torch)
     x, y = torch.randn(256, 256), torch.randint(0, 8, (256,))
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4)
@@ -173,7 +181,7 @@ def ddp():
 
 def gnn():
     """Sums over the edges of a graph; the loss is read every fifth step."""
-    import torch
+    torch = torch_here()
     n, width = 2000, 64
     edges = torch.randint(0, n, (2, 10000))
     x, y = torch.randn(n, width), torch.randint(0, 8, (n,))
@@ -195,7 +203,7 @@ def gnn():
 
 def generate():
     """4 requests of 24 tokens."""
-    import torch
+    torch = torch_here()
     model = gpt(torch).eval()
 
     class Clock:
@@ -211,7 +219,7 @@ def generate():
 
 def evaluate():
     """No optimizer: a loop over a loader."""
-    import torch
+    torch = torch_here()
     model = torch.nn.Sequential(*[torch.nn.Conv2d(3 if i == 0 else 16, 16, 3, padding=1) for i in range(4)]).eval()
     data = torch.utils.data.TensorDataset(torch.randn(30 * 8, 3, 64, 64))
     with torch.no_grad():
@@ -223,7 +231,7 @@ def evaluate():
 
 def plain():
     """No optimizer, no loader, nothing that marks a step."""
-    import torch
+    torch = torch_here()
     model = mlp(torch).eval()
     x = torch.randn(512, 256)
     with torch.inference_mode():
@@ -235,7 +243,7 @@ def plain():
 
 def own_optimizer():
     """A class of optimizer of one's own."""
-    import torch
+    torch = torch_here()
 
     class Sign(torch.optim.Optimizer):
         def __init__(self, params):
@@ -273,7 +281,7 @@ def sentence():
     transformers.BertModel(transformers.BertConfig(vocab_size=len(words), hidden_size=128, num_hidden_layers=2, num_attention_heads=4,
                                                    intermediate_size=256)).save_pretrained("bert")
     import datasets
-    model = st.SentenceTransformer("bert", device="cpu")
+    model = st.SentenceTransformer("bert", device=DEVICE)
     text = lambda i: " ".join(str((i * k) % 200) for k in range(1, 12))
     data = datasets.Dataset.from_dict({"anchor": [text(i) for i in range(320)], "positive": [text(i + 1) for i in range(320)]})
 
@@ -282,7 +290,7 @@ def sentence():
             stamp()
 
     args = st.SentenceTransformerTrainingArguments(output_dir=".", num_train_epochs=1, per_device_train_batch_size=16, report_to=[],
-                                                   save_strategy="no", use_cpu=True, disable_tqdm=True)
+                                                   save_strategy="no", use_cpu=DEVICE == "cpu", disable_tqdm=True)
     st.SentenceTransformerTrainer(model, args, train_dataset=data, loss=st.losses.MultipleNegativesRankingLoss(model),
                                   callbacks=[Clock()]).train()
     truth(20)

@@ -4,8 +4,11 @@
 Of every program the compiled module is taken as text and as protobuf: both must have one hash, each is
 converted to both, XLA must load all four and print the same operations for them. The StableHLO of the
 program must be read in all four ways of printing it, with one hash, and as HLO text and protobuf XLA must
-load it, compile it, and get the program's own results."""
-import json, os, subprocess, sys, tempfile
+load it, compile it, and get the program's own results. Prints how many conversions of each kind XLA took.
+
+    xla_takes_convert [NAME...]     only the programs whose name contains one of these
+    MORE=1                          also those of replay_jax_cases.py, whose StableHLO is converted"""
+import collections, json, os, subprocess, sys, tempfile
 
 os.environ["JAX_PLATFORMS"] = "cpu"
 import jax
@@ -70,6 +73,9 @@ PROGRAMS = {
 WITHOUT_RUN = ("callback", "linalg")  # the program's own callbacks; vectors whose signs are free
 
 
+counts = collections.defaultdict(lambda: [0, 0, 0])  # by kind: taken, not written as it has no form in HLO, refused or wrong
+
+
 def tool(*args):
     done = subprocess.run([REPRISE, *args], capture_output=True, text=True)
     if done.returncode:
@@ -107,9 +113,12 @@ def results(computation, values):
     return [np.asarray(array[0]) for array in done]
 
 
-def check_stablehlo(path, function, args, folder):
+def some_values(args):
     rng = np.random.default_rng(0)
-    values = [rng.standard_normal(a.shape).astype(a.dtype) if a.dtype.kind == "f" else rng.integers(0, 3, a.shape).astype(a.dtype) for a in args]
+    return [rng.standard_normal(a.shape).astype(a.dtype) if a.dtype.kind == "f" else rng.integers(0, 3, a.shape).astype(a.dtype) for a in args]
+
+
+def check_stablehlo(path, function, values, folder):
     meant = [np.asarray(v) for v in jax.tree.leaves(jax.jit(function)(*values))]
     for form in ("txt", "pb"):
         out = os.path.join(folder, f"out.hlo.{form}")
@@ -117,10 +126,14 @@ def check_stablehlo(path, function, args, folder):
             tool("convert", path, "-o", out)
             got = results(XlaComputation(module_of(out).as_serialized_hlo_module_proto()), values)
         except Exception as refused:
-            if "cannot be written as HLO" not in str(refused):  # what only StableHLO has is named
+            named = "cannot be written as HLO" in str(refused)  # what only StableHLO has is named
+            counts[f"StableHLO to {form}, run"][1 if named else 2] += 1
+            if not named:
                 yield f"StableHLO to {form}: {' '.join(str(refused).split())[:300]}"
             continue
-        if len(got) != len(meant) or not all(np.allclose(a.astype(complex), b.astype(complex), 1e-3, 1e-4, True) for a, b in zip(got, meant)):
+        same = len(got) == len(meant) and all(np.allclose(a.astype(complex), b.astype(complex), 1e-3, 1e-4, True) for a, b in zip(got, meant))
+        counts[f"StableHLO to {form}, run"][0 if same else 2] += 1
+        if not same:
             yield f"StableHLO to {form}: XLA computes something else"
 
 
@@ -140,9 +153,12 @@ def check(name, function, args, folder):
                 wrong.append(f"{source[-3:]} to {form} has another hash")
             try:
                 # XLA's own parser makes 0 of the -0 in a text: what it makes of its own is the measure.
-                if body(module_of(out)) != (said if form == "txt" else meant):
+                same = body(module_of(out)) == (said if form == "txt" else meant)
+                counts[f"{source[-3:].strip('.')} to {form}"][0 if same else 2] += 1
+                if not same:
                     wrong.append(f"{source[-3:]} to {form}: XLA prints another program")
             except Exception as refused:
+                counts[f"{source[-3:].strip('.')} to {form}"][2] += 1
                 wrong.append(f"{source[-3:]} to {form}: XLA refuses it: {str(refused)[:200]}")
     operation = lowered.compiler_ir("stablehlo").operation
     hashes = set()
@@ -152,18 +168,46 @@ def check(name, function, args, folder):
             open(path, "w").write(operation.get_asm(print_generic_op_form=generic, enable_debug_info=debug))
             hashes.add(hash_of(path))
     wrong += ["StableHLO has more than one hash"] if len(hashes) > 1 else []
-    return wrong + ([] if name in WITHOUT_RUN else list(check_stablehlo(path, function, args, folder)))
+    return wrong + ([] if name in WITHOUT_RUN else list(check_stablehlo(path, function, some_values(args), folder)))
+
+
+BY_STABLEHLO_ONLY = ("approximate_top",)  # XLA does not take its own StableHLO of the HLO that JAX makes of it ("xla_shape")
+
+
+def more_programs():
+    """Those of replay_jax_cases, with their values."""
+    import replay_jax_cases
+    rng, found = np.random.default_rng(0), {}
+    replay_jax_cases.add(lambda name, fn, *args: found.update({name: (fn, args)}), lambda *shape, dtype=np.float32: rng.standard_normal(shape).astype(dtype),
+                         lambda n, *shape: rng.integers(0, n, shape).astype(np.int32))
+    return {name: what for name, what in found.items() if name not in BY_STABLEHLO_ONLY}
+
+
+def check_more(function, values, folder):
+    path = os.path.join(folder, "a.mlir")
+    try:
+        open(path, "w").write(jax.jit(function, keep_unused=True).lower(*values).as_text())
+    except Exception:  # a type that this JAX does not have
+        return []
+    return list(check_stablehlo(path, function, jax.tree.leaves(values), folder))
 
 
 failed = 0
 with tempfile.TemporaryDirectory() as folder:
-    for name, (function, args) in PROGRAMS.items():
+    jobs = [(name, check, (name, *what)) for name, what in PROGRAMS.items()]
+    if os.environ.get("MORE"):
+        jobs += [(name, check_more, what) for name, what in more_programs().items()]
+    for name, how, what in jobs:
         if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
             continue
         try:
-            wrong = check(name, function, args, folder)
+            wrong = how(*what, folder)
         except RuntimeError as problem:
             wrong = [str(problem)]
         failed += bool(wrong)
-        print(f"{name}: {'; '.join(wrong) if wrong else 'as XLA has it'}")
+        if wrong or how is check:
+            print(f"{name}: {'; '.join(wrong) if wrong else 'as XLA has it'}", flush=True)
+print(f"{'conversion':24}{'taken':>7}{'no form':>9}{'not':>6}")
+for kind, n in counts.items():
+    print(f"{kind:24}{n[0]:7}{n[1]:9}{n[2]:6}")
 sys.exit(1 if failed else 0)

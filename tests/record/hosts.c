@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -562,6 +563,42 @@ static int do_strict(char **argv)
 
 /* -------------------------------------------------------------------------- input and output */
 
+/* Threads of the program's own making: their stacks come and go, and none is the one of a thread.
+ */
+static ucontext_t main_context, green_context;
+static volatile unsigned green_sum;
+
+static void green_run(void)
+{
+    for (int i = 0; i < 100; i++) {
+        for (unsigned k = 0; k < 2000; k++)
+            green_sum += k;
+        swapcontext(&green_context, &main_context);
+    }
+}
+
+static int do_green(char **argv)
+{
+    enum { STACK = 64 << 10 };
+
+    (void)argv;
+    for (int n = 0; n < 300; n++) {
+        void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        if (stack == MAP_FAILED || getcontext(&green_context))
+            return 1;
+        green_context.uc_stack.ss_sp = stack;
+        green_context.uc_stack.ss_size = STACK;
+        green_context.uc_link = NULL;
+        makecontext(&green_context, green_run, 0);
+        for (int i = 0; i < 100; i++)
+            swapcontext(&main_context, &green_context);
+        munmap(stack, STACK);
+    }
+    printf("%u\n", green_sum);
+    return 0;
+}
+
 static int do_cat(char **argv)
 {
     char line[256];
@@ -614,6 +651,7 @@ static const struct {
              {"main_gone", do_main_gone},
              {"count_threads", do_count_threads},
              {"descriptors", do_descriptors},
+             {"green", do_green},
              {"cat", do_cat},
              {"work", do_work}};
 

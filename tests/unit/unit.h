@@ -15,6 +15,13 @@
 
 #define UNUSED_STATE(state) ((void)(state))
 
+/* Long tests of one thread, in which the thread sanitizer would see nothing. */
+#ifdef __SANITIZE_THREAD__
+#define SKIP_WITHOUT_THREADS() skip()
+#else
+#define SKIP_WITHOUT_THREADS() ((void)0)
+#endif
+
 /* A call that must succeed; on failure the error's text is shown. */
 #define assert_ok(expr, err)                                                      \
     do {                                                                          \

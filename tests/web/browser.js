@@ -35,7 +35,7 @@ async function open(options = {}) {
     to.write(JSON.stringify({ id: next++, method, params, sessionId }) + "\0");
   });
 
-  // A page with what it said and what it asked for.
+  // A page, of a file or an address, with what it said and what it asked for.
   async function page(file, { dark = false, media = "" } = {}) {
     const { targetId } = await send("Target.createTarget", { url: "about:blank" });
     const { sessionId } = await send("Target.attachToTarget", { targetId, flatten: true });
@@ -53,7 +53,7 @@ async function open(options = {}) {
     });
     for (const domain of ["Runtime", "Log", "Network", "Page"]) await call(domain + ".enable");
     await call("Emulation.setEmulatedMedia", { media, features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] });
-    await call("Page.navigate", { url: "file://" + path.resolve(file) });
+    await call("Page.navigate", { url: /^http:/.test(file) ? file : "file://" + path.resolve(file) });
     await isLoaded;
     const run = async text => {
       const r = await call("Runtime.evaluate", { expression: text, awaitPromise: true, returnByValue: true });
@@ -85,7 +85,7 @@ async function open(options = {}) {
     clearTimeout(timer);
     fs.rmSync(home, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
   };
-  return { page, close };
+  return { page, close, pid: child.pid };
 }
 
 module.exports = { find, open };

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define EXAMPLES RP_SOURCE_DIR "/examples/"
+#define ONE_STEP RP_SOURCE_DIR "/tests/data/ddp_step" /* three ranks */
 
 /* The answer as JSON, in memory of the heap. */
 static char *answer(struct rp_ctx *ctx, const char *const *paths, size_t npaths,
@@ -89,7 +90,7 @@ static void compare_with_options(const char *question, const char *const *paths,
 
 static void every_part_travels(void **state)
 {
-    static const char *const run[] = {EXAMPLES "ddp"}, *const gpt[] = {EXAMPLES "gpt_bf16.json.gz"};
+    static const char *const run[] = {ONE_STEP}, *const gpt[] = {EXAMPLES "gpt_bf16.json.gz"};
     static const char *const timeline[] = {EXAMPLES "tf_timeline.json.gz"};
     static const char *const pair[] = {EXAMPLES "gpt_bf16.json.gz", EXAMPLES "gpt_foreach.json.gz"};
     const struct rp_question *const *list;
@@ -203,12 +204,13 @@ static void compare_digests(const char *const *paths, size_t npaths, const char 
 
 static void every_question_takes_digests(void **state)
 {
-    static const char *const run[] = {EXAMPLES "ddp"};
+    static const char *const run[] = {ONE_STEP};
     static const struct rp_setting enough[] = {{"budget", "3600"}, {"moves", "graphs"}};
     const struct rp_question *const *list;
     size_t i, n, asked = 0;
 
     UNUSED_STATE(state);
+    SKIP_WITHOUT_THREADS(); /* every_part_travels asks the same of threads */
     list = rp_question_list(&n);
     for (i = 0; i < n; i++) {
         const struct rp_question_row *row = (const struct rp_question_row *)(const void *)list[i];
@@ -224,7 +226,7 @@ static void every_question_takes_digests(void **state)
 /* Options that a part depends on are those of --for; others may be given when the question is. */
 static void options_are_kept(void **state)
 {
-    static const char *const run[] = {EXAMPLES "ddp"}, *const gpt[] = {EXAMPLES "gpt_bf16.json.gz"};
+    static const char *const run[] = {ONE_STEP}, *const gpt[] = {EXAMPLES "gpt_bf16.json.gz"};
     static const struct rp_setting by[] = {{"by", "op"}, {"limit", "3"}};
     static const struct rp_setting step[] = {{"step", "4"}};
     static const struct rp_setting one[] = {{"rank", "1"}, {"limit", "2"}};
@@ -279,35 +281,159 @@ static char *read_file(const char *path, size_t *n)
 /* The same bytes, however many threads made them. */
 static void digests_are_deterministic(void **state)
 {
-    static const char *const run[] = {EXAMPLES "ddp"};
+    static const char *const run[] = {ONE_STEP};
     struct rp_err err = RP_ERR_INIT;
-    struct digests d;
-    char *bytes[2];
+    char *bytes[2], path[] = "/tmp/reprise-digest-XXXXXX";
+    int fd = mkstemp(path);
     size_t n[2];
 
     UNUSED_STATE(state);
+    assert_true(fd >= 0);
+    close(fd);
     for (unsigned i = 0; i < 2; i++) {
         struct rp_ctx_options options = {.struct_size = sizeof options, .threads = 1 + 3 * i};
         struct rp_ctx *ctx = NULL;
 
         assert_ok(rp_ctx_new(&options, &ctx, &err), &err);
-        make_digests(ctx, run, 1, NULL, &d);
-        bytes[i] = read_file(d.whole, &n[i]);
-        remove_digests(&d);
+        unlink(path);
+        write_digest(ctx, run, 1, path, NULL, NULL);
+        bytes[i] = read_file(path, &n[i]);
         rp_ctx_free(ctx);
     }
+    unlink(path);
     assert_int_equal(n[0], n[1]);
     assert_memory_equal(bytes[0], bytes[1], n[0]);
     free(bytes[0]);
     free(bytes[1]);
 }
 
+/* ------------------------------------------------------------------ too many ranks */
+
+#define MANY 40
+#define LATE 13 /* arrives last at every collective */
+
+#define CALL(ts, correlation)                                                                 \
+    fprintf(f,                                                                                \
+            "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaLaunchKernel\",\"pid\":1," \
+            "\"tid\":1,\"ts\":%d,\"dur\":5,\"args\":{\"correlation\":%d}},\n",                \
+            ts, correlation)
+
+/* A kernel and an all-reduce; the second half of the ranks runs another kernel. */
+static void write_step(FILE *f, int rank, int step)
+{
+    int t = 1000 * (step + 1), c = 2 * step + 1, begin = rank == LATE ? t + 800 : t + 500 + rank;
+
+    fprintf(f,
+            "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#%d\",\"pid\":1,"
+            "\"tid\":1,\"ts\":%d,\"dur\":990,\"args\":{}},\n",
+            step, t);
+    CALL(t + 10, c);
+    fprintf(f,
+            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"%s\",\"pid\":0,\"tid\":7,\"ts\":%d,"
+            "\"dur\":%d,\"args\":{\"correlation\":%d,\"stream\":7,\"device\":0}},\n",
+            rank < MANY / 2 ? "first_half" : "second_half", t + 20, begin - t - 30, c);
+    CALL(t + 30, c + 1);
+    fprintf(f,
+            "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"ncclDevKernel_AllReduce_Sum_f32\","
+            "\"pid\":0,\"tid\":20,\"ts\":%d,\"dur\":%d,\"args\":{\"correlation\":%d,"
+            "\"stream\":20,\"device\":0,\"Collective name\":\"allreduce\",\"In msg nelems\":1024,"
+            "\"Out msg nelems\":1024,\"Group size\":%d,\"dtype\":\"Float\","
+            "\"Process Group Name\":\"0\",\"Seq\":%d}}%s\n",
+            begin, t + 900 - begin, c + 1, MANY, step, step < 3 ? "," : "");
+}
+
+static void write_rank(const char *folder, int rank)
+{
+    char path[80];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/rank%02d.json", folder, rank);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f,
+            "{\"schemaVersion\":1,\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":%d,"
+            "\"world_size\":%d},\"traceEvents\":[\n",
+            rank, MANY);
+    for (int step = 0; step < 4; step++)
+        write_step(f, rank, step);
+    fprintf(f, "]}\n");
+    fclose(f);
+}
+
+/* The same from traces, in whatever order threads are, and from digests. */
+static void compare_few(struct rp_ctx *ctx, const char *const *run, const struct digests *d,
+                        const char *question)
+{
+    static const struct rp_setting enough[] = {{"budget", "3600"}, {"moves", "graphs"}};
+    size_t n = strcmp(question, "optimize") ? 0 : 2;
+    char *direct = answer(ctx, run, 1, question, enough, n), *other;
+
+    assert_non_null(strstr(direct, "\"kind\": \"modelled\""));
+    assert_non_null(strstr(direct, " of 40 ranks, because all are too large"));
+    for (int i = 0; i < 3; i++) {
+        const char *from[] = {i == 0 ? run[0] : i == 1 ? d->parts : d->merged};
+
+        other = answer(ctx, from, 1, question, enough, n);
+        assert_string_equal(direct, other);
+        free(other);
+    }
+    free(direct);
+}
+
+static void check_chosen(struct rp_ctx *ctx, const char *const *run)
+{
+    char *text = answer(ctx, run, 1, "simulate", NULL, 0);
+
+    assert_non_null(strstr(text, "{\"rank\": 0,"));  /* the first kind, and the fastest */
+    assert_non_null(strstr(text, "{\"rank\": 13,")); /* the slowest */
+    assert_non_null(strstr(text, "{\"rank\": 20,")); /* the second kind */
+    assert_null(strstr(text, "{\"rank\": 5,"));
+    free(text);
+    text = answer(ctx, run, 1, "simulate", &(struct rp_setting){"rank", "3-9"}, 1);
+    assert_null(strstr(text, "modelled"));
+    assert_non_null(strstr(text, "{\"rank\": 5,"));
+    free(text);
+}
+
+static void a_few_ranks_stand_for_many(void **state)
+{
+    static const char *const questions[] = {"report", "critpath", "simulate", "optimize"};
+    char folder[] = "/tmp/reprise-many-XXXXXX", path[80];
+    const char *const run[] = {folder};
+    struct rp_ctx *ctx = NULL;
+    struct rp_err err = RP_ERR_INIT;
+    struct digests d;
+    char *text;
+
+    UNUSED_STATE(state);
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < MANY; i++)
+        write_rank(folder, i);
+    assert_ok(rp_ctx_new(NULL, &ctx, &err), &err);
+    text = answer(ctx, run, 1, "simulate", NULL, 0);
+    assert_null(strstr(text, "modelled"));
+    assert_non_null(strstr(text, "{\"rank\": 39,"));
+    free(text);
+    ctx->bulk_events = 200; /* each rank has 20 */
+    make_digests(ctx, run, 1, NULL, &d);
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        compare_few(ctx, run, &d, questions[i]);
+    check_chosen(ctx, run);
+    rp_ctx_free(ctx);
+    remove_digests(&d);
+    for (int i = 0; i < MANY; i++) {
+        snprintf(path, sizeof path, "%s/rank%02d.json", folder, i);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
 int test_parts(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_part_travels), cmocka_unit_test(every_question_takes_digests),
-        cmocka_unit_test(options_are_kept), cmocka_unit_test(runs_are_compared_by_digests),
-        cmocka_unit_test(digests_are_deterministic)};
+        cmocka_unit_test(every_part_travels),        cmocka_unit_test(every_question_takes_digests),
+        cmocka_unit_test(options_are_kept),          cmocka_unit_test(runs_are_compared_by_digests),
+        cmocka_unit_test(digests_are_deterministic), cmocka_unit_test(a_few_ranks_stand_for_many)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

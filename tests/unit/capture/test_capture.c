@@ -372,8 +372,20 @@ static void test_steps(void **state)
     recorded_end(&r);
 }
 
+static void put_wait(const struct rp_capture *cap, const char *name, uint64_t begin)
+{
+    cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_WAIT,
+                                        .timebase = RP_CTF_TIME_TICKS,
+                                        .begin = begin,
+                                        .end = cap->now(),
+                                        .name = name,
+                                        .category = "blocking",
+                                        .device = RP_CTF_SPAN_DEVICE});
+}
+
 static void write_until_told(const struct rp_capture *cap)
 {
+    uint64_t before = cap->now(), within;
     char path[128];
     int fd;
 
@@ -385,6 +397,9 @@ static void write_until_told(const struct rp_capture *cap)
     for (int i = 0; cap->active() && i < 100; i++)
         usleep(20000);
     cap->mark("left out");
+    within = cap->now();
+    put_wait(cap, "open wait", before);
+    put_wait(cap, "wait in the pause", within);
     cap->range_end();
     cap->range_begin("began in the pause");
     dprintf(fd, "start\n");
@@ -411,6 +426,10 @@ static void test_control(void **state)
     cut = recorded_find(&r, "ends in the pause");
     assert_true(rp_event_end_ns(r.import.trace, cut) + 10000000 <
                 r.import.trace->ev.ts_ns[recorded_find(&r, "kept again")]);
+    /* so did what the host was in; what it began later is left out */
+    assert_true(llabs(rp_event_end_ns(r.import.trace, recorded_find(&r, "open wait")) -
+                      rp_event_end_ns(r.import.trace, cut)) < 10000);
+    assert_int_equal(recorded_count(&r, "wait in the pause", RP_KIND_WAIT), 0);
     assert_int_equal(r.import.trace->nwarnings, 2); /* the pause, and the end without a begin */
     recorded_end(&r);
 }

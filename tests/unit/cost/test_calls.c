@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device work by the call of an operator that it belongs to. */
 #include "cost/learn/from_trace.h"
+#include "cost/models.h"
 #include "trace/trace_fixtures.h"
 
 #include <math.h>
@@ -254,6 +255,46 @@ static void others_know_what_has_no_model(void **state)
     release_calls(&c);
 }
 
+/* A product with the peaks of a device that would take so many times as long for it. */
+static void check_limit(double compute, double memory, const char *missing, double least)
+{
+    const struct row rows[] = {MM(100, 50),
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 110, 5, 3},
+                               {'X', "kernel", "sgemm", 0, 7, 300, 40, 3, 7}};
+    struct called c = calls_of(rows, 3);
+    struct rp_cost_peaks peaks = {0};
+    struct rp_err err = RP_ERR_INIT;
+    double taken;
+
+    count_calls(&c);
+    taken = (double)c.calls.calls.at[0].device_ns * 1e-9;
+    peaks.matrix[RP_NUMBER_FP32] = compute > 0 ? MM_FLOPS / (compute * taken) : 0;
+    peaks.memory = memory > 0 ? MM_BYTES / (memory * taken) : 0;
+    assert_ok(rp_cost_calls_limit(&c.calls, &c.costs, &peaks, &err), &err);
+    if (missing) {
+        assert_string_equal(cost_of_call(&c, 0)->missing, missing);
+        assert_true(isnan(cost_of_call(&c, 0)->flops));
+    } else {
+        assert_true(cost_of_call(&c, 0)->flops == MM_FLOPS);
+        assert_float_equal(rp_cost_least_s(&c.calls.calls.at[0], cost_of_call(&c, 0), &peaks) /
+                               taken,
+                           least, 1e-6);
+    }
+    release_calls(&c);
+}
+
+/* Arithmetic is never faster than its peak, memory only as far as caches go. */
+static void what_no_device_can_do_is_not_modelled(void **state)
+{
+    UNUSED_STATE(state);
+    check_limit(0.5, 0.25, NULL, 0.5);
+    check_limit(0.25, 0.5, NULL, 0.5);
+    check_limit(1.04, 0.5, NULL, 1);
+    check_limit(1.06, 0.5, RP_ABOVE_PEAK, 0);
+    check_limit(0.5, 1.5, NULL, 1);
+    check_limit(0.5, 4.1, RP_ABOVE_PEAK, 0);
+}
+
 int test_calls(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +303,7 @@ int test_calls(void)
         cmocka_unit_test(a_kernel_without_launch_is_like_its_equals),
         cmocka_unit_test(calls_become_rows_of_a_table),
         cmocka_unit_test(others_know_what_has_no_model),
+        cmocka_unit_test(what_no_device_can_do_is_not_modelled),
     };
 
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void names_have_categories(void **state)
         {"_C_cache_ops::concat_and_cache_mla", NULL, "copy"},
         {"aiter::mha_batch_prefill", NULL, "attention"},
         {NULL, "flash_fwd_kernel", "attention"},
-        {"aten::cudnn_convolution", "nchwToNhwcKernel", "convolution"},
+        {"aten::cudnn_convolution", "nchwToNhwcKernel", "layout"},
         {"aten::convolution_backward", "dgrad", "convolution"},
         {"aten::miopen_convolution", NULL, "convolution"},
         {"aten::native_layer_norm_backward", NULL, "normalization"},

@@ -312,6 +312,14 @@ static void attention(void **state)
            "Scalar",
          ";;;;;;1024;1024;0.;0.088;0.;False;True;-1;-1", 15. * 32 * (1024. * 1025 / 2) * 4 * 128,
          2. * 15360 * 128 * (2 * 32 + 2 * 8), NULL, NULL, NULL},
+        /* its layout is an argument, and values have their tokens last */
+        {"sageattention_qattn_sm89::qk_int8_sv_f8_accum_f32_fuse_v_scale_attn",
+         "[[2, 100, 8, 64], [2, 100, 8, 64], [2, 64, 8, 128], [2, 100, 8, 64], [2, 8, 4], "
+         "[2, 8, 2], [2, 8, 64], [], [], [], [], []]",
+         "signed char,signed char,c10::Float8_e4m3fn," B ",float,float,float,Scalar,Scalar,Scalar,"
+         "Scalar,Scalar",
+         ";;;;;;;0;1;3;0.125;0", 2. * 8 * (100. * 101 / 2) * 4 * 64, 4. * 2 * 100 * 8 * 64, "int8",
+         NULL, NULL},
     };
 
     UNUSED_STATE(state);
@@ -375,6 +383,12 @@ static void elements(void **state)
          512, 4. * 2 * 512, "fp32", NULL, NULL},
         {"triton_per_fused_native_layer_norm_var_mean_2", "[[64], [64], []]", F "," F ",Scalar",
          ";;64", ANY, 4. * 2 * 64, "fp32", NULL, NULL},
+        /* numbers that are no sizes: what a kernel computes, it reads or writes */
+        {"triton_poi_fused_add_4", "[[64], [64], [], [], []]", F "," F ",Scalar,Scalar,Scalar",
+         ";;1048576;4096;64", 64, 4. * 2 * 64, "fp32", NULL, NULL},
+        /* what it prepares the input of is no product */
+        {"triton_poi_fused__scaled_mm__to_copy_mul_5", "[[64, 32], [64, 32], []]",
+         F "," B ",Scalar", ";;2048", 2048, 6. * 2048, "fp32", NULL, NULL},
         {"triton_poi_fused_view_3", "[[64], [64], []]", F "," F ",Scalar", ";;64", 0, 4. * 2 * 64,
          "fp32", NULL, NULL},
     };

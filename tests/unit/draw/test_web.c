@@ -109,22 +109,25 @@ static void records_carry_their_fields(void **state)
     expect(ITEM_FIELDS "\"row\":[null,null]}");
 }
 
-static void put_name(struct rp_out *to, const char *name, size_t n, void *user)
+static void put_count(struct rp_out *to, void *user)
 {
-    (*(int *)user)++;
-    rp_out_char(to, '[');
-    rp_out_write(to, name, n);
-    rp_out_char(to, ']');
+    rp_out_printf(to, "[%d]", ++*(int *)user);
 }
 
 static void frames_are_filled(void **state)
 {
     int n = 0;
+    struct rp_web_page page = {.frame = "<!--title-->a<!--css-->b<!--js--> <!--data--><!--other-->"
+                                        "<!--data--> <!-- not closed",
+                               .css = "x{}",
+                               .js = "y()",
+                               .put_data = put_count,
+                               .user = &n};
 
     UNUSED_STATE(state);
     begin();
-    rp_web_frame(out, "a<!--css-->b<!--js--> <!-- not closed", put_name, &n);
-    expect("a[css]b[js] <!-- not closed");
+    rp_web_put_page(out, &page);
+    expect("ax{}by() [1][2] <!-- not closed");
     assert_int_equal(n, 2);
 }
 

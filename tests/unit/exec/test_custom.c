@@ -286,6 +286,12 @@ static void refused(void **state)
         {" ROOT r = (f32[4,4], s8[4]) custom-call(a, a), custom_call_target=\"__cublas$gemm\", " GEMM(
              "1", "0", "DEFAULT") "}\n",
          "contracted dimensions differ"},
+        {" ROOT r = (f32[4,4], s8[4]) custom-call(a, b), "
+         "custom_call_target=\"__cublas$lt$matmul\", " GEMM("1", "0", "SWISH") "}\n",
+         "custom-call 'r': unsupported fused SWISH"},
+        {" ROOT r = (f32[4,4], s8[4]) custom-call(a, b), "
+         "custom_call_target=\"__cublas$lt$matmul\", " GEMM("1", "0", "RELU6") "}\n",
+         "custom-call 'r': unsupported fused RELU6"},
         {" ROOT r = (f32[4,4], f32[9], s32[]) custom-call(ab), "
          "custom_call_target=\"lapack_ssyevd_ffi\"\n}\n",
          "the matrix is not square"},

@@ -150,14 +150,6 @@ static const struct exec_case cases[] = {
      17,
      {4, 1, 2, -2.236068, 1.4, 0, 0.618034, 0.8, 2.6, 4, 1.4, 2.6, -2.236068, 0.8, 1.4472136, 0,
       0}},
-    {"gtsv of two right sides",
-     MODULE " l = f64[3] constant({9,1,2})\n d = f64[3] constant({4,5,6})\n"
-            " u = f64[3] constant({1,-1,9})\n b = f64[3,2] constant({{6,4},{8,1},{22,0}})\n"
-            " g = (f64[3], f64[3], f64[3], f64[3,2], s32[]) custom-call(l, d, u, b), "
-            "custom_call_target=\"lapack_dgtsv_ffi\", backend_config={}\n" PART(
-                "ROOT r", "f64[3,2]", 3) "}\n",
-     6,
-     {1, 1, 2, 0, 3, 0}},
     {"geqp3",
      MODULE TURN
      " p = s32[3] constant({0,0,0})\n g = (f32[3,3], s32[3], f32[3]) custom-call(a, p), "
@@ -315,11 +307,57 @@ static void approximate_top(void **state)
     exec_check_all(top, 1);
 }
 
+/* Systems with three diagonals: rows that change places, a matrix of zeros on the diagonal, a
+   singular one, where the variant that perturbs gives a finite result. */
+static void three_diagonals(void **state)
+{
+    static const struct exec_case solves[] = {
+        {"gtsv of two right sides",
+         MODULE " l = f64[3] constant({9,1,2})\n d = f64[3] constant({4,5,6})\n"
+                " u = f64[3] constant({1,-1,9})\n b = f64[3,2] constant({{6,4},{8,1},{22,0}})\n"
+                " g = (f64[3], f64[3], f64[3], f64[3,2], s32[]) custom-call(l, d, u, b), "
+                "custom_call_target=\"lapack_dgtsv_ffi\", backend_config={}\n" PART(
+                    "ROOT r", "f64[3,2]", 3) "}\n",
+         6,
+         {1, 1, 2, 0, 3, 0}},
+        {"rows change places, a batch",
+         MODULE " l = f32[2,3] constant({{0,3,4},{0,1,1}})\n"
+                " d = f32[2,3] constant({{0,0,1},{2,2,2}})\n"
+                " u = f32[2,3] constant({{2,5,0},{1,1,0}})\n"
+                " b = f32[2,3,1] constant({{{4},{18},{11}},{{3},{4},{3}}})\n"
+                " g = (f32[2,3], f32[2,3], f32[2,3], f32[2,3,1], s32[2]) custom-call(l, d, u, b), "
+                "custom_call_target=\"lapack_sgtsv_ffi\", backend_config={}\n" PART(
+                    "ROOT x", "f32[2,3,1]", 3) "}\n",
+         6,
+         {1, 2, 3, 1, 1, 1}},
+        {"singular: which pivot",
+         MODULE " l = f32[2] constant({0,1})\n d = f32[2] constant({1,1})\n"
+                " u = f32[2] constant({1,0})\n b = f32[2,1] constant({{1},{2}})\n"
+                " g = (f32[2], f32[2], f32[2], f32[2,1], s32[]) custom-call(l, d, u, b), "
+                "custom_call_target=\"lapack_sgtsv_ffi\", backend_config={}\n" PART(
+                    "ROOT i", "s32[]", 4) "}\n",
+         1,
+         {2}},
+        {"singular, perturbed: finite",
+         MODULE " l = f32[2] constant({0,1})\n d = f32[2] constant({1,1})\n"
+                " u = f32[2] constant({1,0})\n b = f32[2,1] constant({{1},{2}})\n"
+                " g = f32[2,1] custom-call(l, d, u, b), "
+                "custom_call_target=\"tridiagonal_solve_perturbed_ffi\", backend_config={}\n"
+                " f = pred[2,1] is-finite(g)\n ROOT r = s32[2,1] convert(f)\n}\n",
+         2,
+         {1, 1}},
+    };
+
+    UNUSED_STATE(state);
+    exec_check_all(solves, sizeof solves / sizeof *solves);
+}
+
 int test_custom_lapack(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(factors_give_the_matrix), cmocka_unit_test(other_shapes_are_errors),
-        cmocka_unit_test(forms_give_the_same), cmocka_unit_test(approximate_top)};
+        cmocka_unit_test(forms_give_the_same), cmocka_unit_test(approximate_top),
+        cmocka_unit_test(three_diagonals)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -440,6 +440,74 @@ static void partitions(void **state)
     assert_contains(err.text, "runs on 14 devices at a time; 'double' has 1 here");
 }
 
+/* How the compiled module splits arrays: a grid in the order 0, 2, 1, 3, one of a list of devices,
+   and a tuple of results; and that what is no message is an error. */
+static void shards_of_a_module(void **state)
+{
+    static const uint8_t grid[] = {0x72, 12, 8, 3, 0x1a, 2, 2, 2, 0x22, 4, 0, 2, 1, 3};
+    static const uint8_t iota[] = {0x72, 14, 8, 3, 0x1a, 2, 4, 1, 0x4a, 2, 2, 2, 0x52, 2, 1, 0};
+    static const uint8_t result[] = {0x62, 6, 8, 2, 0x2a, 0, 0x2a, 0};
+    struct rp_pjrt_shards s = {0};
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_pjrt_read_shards(grid, sizeof grid, &s, &err), &err);
+    assert_ok(rp_pjrt_read_shards(iota, sizeof iota, &s, &err), &err);
+    assert_ok(rp_pjrt_read_shards(result, sizeof result, &s, &err), &err);
+    assert_int_equal(s.in.n, 2);
+    assert_int_equal(s.out.n, 2);
+    assert_int_equal(s.in.at[0].type, RP_SHARDING_OTHER);
+    assert_int_equal(s.in.at[0].tiles.n, 2);
+    assert_int_equal(s.in.at[0].devices.n, 4);
+    assert_int_equal(s.in.at[0].devices.at[1], 2);
+    assert_int_equal(s.in.at[1].tiles.at[0], 4);
+    assert_int_equal(s.in.at[1].dims.n, 2);
+    assert_int_equal(s.in.at[1].perm.at[0], 1);
+    assert_int_equal(s.out.at[1].type, RP_SHARDING_REPLICATED);
+    assert_code(rp_pjrt_read_shards(grid, sizeof grid - 1, &s, &err), RP_FORMAT);
+    rp_pjrt_shards_release(&s);
+}
+
+/* Whole arrays are cut for the devices, in the order of the sharding, and joined again. */
+static void blocks_of_arrays(void **state)
+{
+    static const uint8_t in[] = {0x72, 11, 8, 3, 0x1a, 1, 2, 0x22, 2, 1, 0, 0x30, 0};
+    static const uint8_t out[] = {0x62, 9, 8, 3, 0x1a, 1, 2, 0x22, 2, 1, 0};
+    int64_t dims = 3;
+    struct rp_slot slot = {.elem = RP_ELEM_F32, .rank = 1, .dims = &dims};
+    struct rp_signature whole = {.out = &slot, .nout = 1};
+    struct rp_pjrt_client c = {
+        .ndevices = 2, .narguments = 1, .noutputs = 1, .partitions = 2, .results = &whole};
+    struct rp_tensor *arguments[2], *outputs[2];
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_pjrt_read_shards(in, sizeof in, &c.shards, &err), &err);
+    assert_ok(rp_pjrt_read_shards(out, sizeof out, &c.shards, &err), &err);
+    for (size_t d = 0; d < 2; d++) {
+        assert_ok(rp_tensor_new(RP_ELEM_F32, &dims, 1, &arguments[d], &err), &err);
+        for (size_t i = 0; i < 3; i++)
+            rp_tensor_set(arguments[d], i, 1 + (double)i);
+    }
+    assert_ok(rp_pjrt_split(&c, arguments, &err), &err);
+    assert_int_equal(c.hosts[0]->n, 2);
+    assert_true(rp_tensor_number(c.hosts[0], 0) == 3 && rp_tensor_number(c.hosts[0], 1) == 0);
+    assert_true(rp_tensor_number(c.hosts[1], 0) == 1 && rp_tensor_number(c.hosts[1], 1) == 2);
+    for (size_t d = 0; d < 2; d++)
+        outputs[d] = rp_tensor_keep(c.hosts[d]);
+    assert_ok(rp_pjrt_join(&c, outputs, &err), &err);
+    for (size_t d = 0; d < 2; d++) {
+        assert_int_equal(outputs[d]->n, 3);
+        for (size_t i = 0; i < 3; i++)
+            assert_true(rp_tensor_number(outputs[d], i) == 1 + (double)i);
+        rp_tensor_drop(outputs[d]);
+        rp_tensor_drop(arguments[d]);
+        rp_tensor_drop(c.blocks[d]);
+    }
+    free(c.blocks);
+    rp_pjrt_shards_release(&c.shards);
+}
+
 int test_pjrt(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +524,8 @@ int test_pjrt(void)
         cmocka_unit_test(mlir_facts),
         cmocka_unit_test(compile_options),
         cmocka_unit_test(partitions),
+        cmocka_unit_test(shards_of_a_module),
+        cmocka_unit_test(blocks_of_arrays),
     };
 
     return cmocka_run_group_tests_name("exec/pjrt", tests, NULL, NULL);

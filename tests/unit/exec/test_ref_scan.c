@@ -115,7 +115,7 @@ static void malformed(void **state)
          "the group sizes have another shape"},
         {SIDES " ROOT r = f32[4,1] ragged-dot(a, b, g), lhs_contracting_dims={1,1}, "
                "rhs_contracting_dims={1,1}, lhs_ragged_dims={1}\n}\n",
-         "a dimension is listed twice"},
+         "attribute 'lhs_contracting_dims' has 1, twice"},
     };
     double values[64];
     size_t n;

@@ -16,9 +16,9 @@ static const struct exec_case moves[] = {
      {1, 4, 2, 5, 3, 6, 3, 2, 1, 6, 5, 4, 4, 6}},
     {"pad: negative edge and between",
      MODULE " a = s32[3] constant({1,2,3})\n z = s32[] constant(9)\n"
-            " ROOT p = s32[6] pad(a, z), padding=-1_4_1\n}\n",
-     6,
-     {9, 2, 9, 3, 9, 9}},
+            " ROOT p = s32[8] pad(a, z), padding=-1_4_1\n}\n",
+     8,
+     {9, 2, 9, 3, 9, 9, 9, 9}},
     {"concatenate, iota, reshape",
      MODULE " a = s32[1,2] constant({{7,8}})\n i = s32[2,2] iota(), iota_dimension=0\n"
             " c = s32[3,2] concatenate(a, i), dimensions={0}\n ROOT r = s32[6] reshape(c)\n}\n",
@@ -270,6 +270,22 @@ static const struct exec_case flow[] = {
      " ROOT s = (s32[4], s32[4]) sort(k, v), dimensions={0}, is_stable=true, to_apply=lt\n}\n",
      8,
      {1, 1, 3, 3, 20, 40, 10, 30}},
+    {"topk: of many, largest",
+     "HloModule m\nENTRY e {\n i = s32[300] iota(), iota_dimension=0\n n = s32[] constant(37)\n"
+     " d = s32[] constant(101)\n p = s32[300] broadcast(n), dimensions={}\n"
+     " q = s32[300] broadcast(d), dimensions={}\n r = s32[300] multiply(i, p)\n"
+     " s = s32[300] remainder(r, q)\n x = f32[300] convert(s)\n"
+     " ROOT t = (f32[5], s32[5]) topk(x), k=5, largest=true\n}\n",
+     10,
+     {100, 100, 100, 99, 99, 30, 131, 232, 60, 161}},
+    {"topk: of many, least",
+     "HloModule m\nENTRY e {\n i = s32[300] iota(), iota_dimension=0\n n = s32[] constant(37)\n"
+     " d = s32[] constant(101)\n p = s32[300] broadcast(n), dimensions={}\n"
+     " q = s32[300] broadcast(d), dimensions={}\n r = s32[300] multiply(i, p)\n"
+     " s = s32[300] remainder(r, q)\n x = s32[300] convert(s)\n"
+     " ROOT t = (s32[5], s32[5]) topk(x), k=5, largest=false\n}\n",
+     10,
+     {0, 0, 0, 1, 1, 0, 101, 202, 71, 172}},
     {"topk: the first of equals first",
      MODULE " a = f32[4] constant({1,7,7,3})\n"
             " ROOT t = (f32[2], s32[2]) topk(a), k=2, largest=true\n}\n",

@@ -11,6 +11,7 @@
  */
 #include "unit.h"
 
+#include "dataset/bulk.h"
 #include "dataset/question.h"
 #include "result/part.h"
 
@@ -41,6 +42,8 @@ static inline struct rp_result *ask_traces(const struct rp_question_row *row,
         parts[i].path = rp_arena_textf(&parts[i].arena, "rank%zu.json", i);
         parts[i].data = rp_arena_calloc(&parts[i].arena, 1, row->ranks.part->size, 16);
         assert_ok(row->ranks.rank(&loaded, &all, &settings, &parts[i], &err), &err);
+        if (row->ranks.bulk && row->ranks.bulk->make)
+            assert_ok(row->ranks.bulk->make(&loaded, &settings, &parts[i], &err), &err);
         assert_ok(rp_part_adopt(row->ranks.part, parts[i].data, &parts[i].arena, &err), &err);
     }
     assert_ok(row->ranks.join(&ranks, &settings, result, &err), &err);

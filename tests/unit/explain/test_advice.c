@@ -4,6 +4,8 @@
  * does not have, or what it does already.
  */
 #include "explain/report/advice.h"
+#include "facts/collective_args.h"
+#include "facts/host_signs.h"
 #include "unit.h"
 
 #include <ctype.h>
@@ -162,6 +164,16 @@ static void check_rare_keys(struct rp_workload w)
     check_program(&v);
 }
 
+/* What is sent matters to few findings: once for each kind of program is enough. */
+static void check_collectives(struct rp_workload w)
+{
+    for (w.collective = 0; w.collective < RP_COLL_KINDS; w.collective++)
+        for (int half = 0; half < 2; half++) {
+            w.half_comm = half;
+            check_program(&w);
+        }
+}
+
 /* Of the flags only those that a program can have: a server updates no parameters. */
 static void check_flags(struct rp_workload w)
 {
@@ -183,6 +195,7 @@ static void every_program_gets_advice_in_its_own_words(void **state)
     struct rp_workload w = {0};
 
     UNUSED_STATE(state);
+    SKIP_WITHOUT_THREADS();
     assert_true(n <= sizeof row_about / sizeof row_about[0]);
     for (i = 0; i < n; i++) {
         assert_true(!*rows[i].text || (strlen(rows[i].text) > 10 && strlen(rows[i].text) < 150));
@@ -191,8 +204,51 @@ static void every_program_gets_advice_in_its_own_words(void **state)
     for (w.framework = 0; w.framework < RP_FRAMEWORKS; w.framework++)
         for (w.vendor = 0; w.vendor < RP_VENDORS; w.vendor++)
             for (w.mode = 0; w.mode < RP_MODES; w.mode++)
-                for (w.parallel = 0; w.parallel < RP_PARALLELS; w.parallel++)
+                for (w.parallel = 0; w.parallel < RP_PARALLELS; w.parallel++) {
                     check_flags(w);
+                    if (w.vendor == RP_VENDOR_NVIDIA && w.mode == RP_MODE_TRAINING)
+                        check_collectives(w);
+                }
+}
+
+static bool is_advised(enum rp_found found, const struct rp_workload *w, const char *part)
+{
+    struct rp_advice advice[RP_ADVICE_MOST];
+    size_t i, n = rp_advice_find(found, w, advice);
+
+    for (i = 0; i < n; i++)
+        if (strstr(advice[i].text, part))
+            return true;
+    return false;
+}
+
+/* By the collective that takes the time, and what it sends, also where ranks are missing. */
+static void advice_fits_what_is_sent(void **state)
+{
+    const enum rp_found both[] = {RP_FOUND_EXPOSED_COMM, RP_FOUND_EXPOSED_PARTLY};
+    struct rp_workload w = {.framework = RP_FRAMEWORK_PYTORCH,
+                            .vendor = RP_VENDOR_NVIDIA,
+                            .mode = RP_MODE_TRAINING,
+                            .parallel = RP_PARALLEL_DDP,
+                            .collective = RP_COLL_ALL_REDUCE};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < 2; i++) {
+        w.collective = RP_COLL_ALL_REDUCE;
+        w.half_comm = false;
+        assert_true(is_advised(both[i], &w, "bf16_compress_hook"));
+        assert_true(is_advised(both[i], &w, "bucket_cap_mb"));
+        w.half_comm = true;
+        assert_false(is_advised(both[i], &w, "compress_hook"));
+        assert_true(is_advised(both[i], &w, "no_sync()"));
+        w.collective = RP_COLL_ALL_TO_ALL;
+        assert_false(is_advised(both[i], &w, "bucket_cap_mb"));
+        assert_false(is_advised(both[i], &w, "bf16"));
+        assert_true(is_advised(both[i], &w, "all_to_all"));
+        w.collective = RP_COLL_SEND_RECV;
+        assert_true(is_advised(both[i], &w, "micro-batches"));
+        assert_false(is_advised(both[i], &w, "bucket_cap_mb"));
+    }
 }
 
 /* Otherwise the second could never be chosen. */
@@ -229,6 +285,14 @@ static void the_most_special_row_wins(void **state)
     n = rp_advice_find(RP_FOUND_LAUNCH_BOUND, &w, a);
     assert_contains(a[0].text, "--max-num-seqs");
     assert_contains(a[1].text, "--async-scheduling");
+    w.in_graphs = true; /* its batch has a graph: to make one is no advice */
+    n = rp_advice_find(RP_FOUND_LAUNCH_BOUND, &w, a);
+    assert_contains(a[0].text, "--async-scheduling");
+    w.framework = RP_FRAMEWORK_SGLANG;
+    w.vendor = RP_VENDOR_NVIDIA;
+    n = rp_advice_find(RP_FOUND_LAUNCH_BOUND, &w, a);
+    assert_contains(a[0].text, "overlap-schedule");
+    w.in_graphs = false;
     w.framework = RP_FRAMEWORK_PYTORCH;
     w.mode = RP_MODE_TRAINING;
     w.vendor = RP_VENDOR_NVIDIA;
@@ -243,13 +307,13 @@ static void the_most_special_row_wins(void **state)
 static void input_is_known_by_its_names(void **state)
 {
     UNUSED_STATE(state);
-    assert_true(rp_found_is_input("normalize_images"));
-    assert_true(rp_found_is_input("transformers/image_transforms.py(412): normalize"));
-    assert_false(rp_found_is_input("nn.Module: TransformerBlock_0"));
-    assert_false(rp_found_is_input("aten::mm"));
-    assert_false(rp_found_is_input(NULL));
-    assert_true(rp_found_is_input("read_shard_from_nfs"));
-    assert_false(rp_found_is_input("thread_pool"));
+    assert_true(rp_host_prepares_input("normalize_images"));
+    assert_true(rp_host_prepares_input("transformers/image_transforms.py(412): normalize"));
+    assert_false(rp_host_prepares_input("nn.Module: TransformerBlock_0"));
+    assert_false(rp_host_prepares_input("aten::mm"));
+    assert_false(rp_host_prepares_input(NULL));
+    assert_true(rp_host_prepares_input("read_shard_from_nfs"));
+    assert_false(rp_host_prepares_input("thread_pool"));
 }
 
 static void host_work_is_told_apart(void **state)
@@ -318,6 +382,7 @@ int test_advice(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_program_gets_advice_in_its_own_words),
+        cmocka_unit_test(advice_fits_what_is_sent),
         cmocka_unit_test(no_two_rows_have_the_same_keys),
         cmocka_unit_test(the_most_special_row_wins),
         cmocka_unit_test(copies_are_told_apart),

@@ -176,6 +176,50 @@ static void devices_of_a_process_take_part(void **state)
     rp_trace_free(t);
 }
 
+/* Two devices of a kind: an all-reduce of 64 MB that takes `ms`. */
+static bool is_called_slow(const char *gpu, int64_t ms)
+{
+    const struct row rows[] = {
+        {'X', "kernel", "ncclDevKernel_AllReduce", 0, 20, 2 * MS, ms * MS, 3, 20, 0,
+         "In msg nelems", 64000000, 0, "dtype", "Byte"},
+        {'X', "kernel", gpu, 0, 7, 0, MS, 1, 7},
+    };
+    struct rp_trace *t[] = {TRACE_OF(rows), TRACE_OF(rows)};
+    struct rp_device device = {.memory_bytes = 1};
+    struct rp_result *result;
+    const struct rp_comm_root *root;
+    bool slow = false;
+
+    for (rp_str s = 0; s < t[0]->str.n; s++)
+        if (!strcmp(rp_trace_str(t[0], s), gpu))
+            device.name = s;
+    for (size_t r = 0; r < 2; r++) {
+        t[r]->devices = &device;
+        t[r]->ndevices = 1;
+    }
+    result = ASK_TRACES(comm, t, 2, {"limit", "10"});
+    root = result->root;
+    assert_int_equal(root->matched_count, 1);
+    for (size_t i = 0; i < root->nnotes; i++)
+        slow |= !strncmp(root->notes[i], "slow link: 1 of 1 large", 23);
+    rp_result_free(result);
+    for (size_t r = 0; r < 2; r++) {
+        t[r]->ndevices = 0;
+        rp_trace_free(t[r]);
+    }
+    return slow;
+}
+
+static void a_slow_link_is_named(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(is_called_slow("NVIDIA H100 80GB HBM3", 20)); /* 3 GB/s of 450 */
+    assert_false(is_called_slow("NVIDIA A100-SXM4-80GB", 1)); /* 64 GB/s of 300 */
+    assert_true(is_called_slow("AMD Instinct MI300X", 20));
+    assert_false(is_called_slow("NVIDIA H100 PCIe", 2)); /* 32 GB/s of 64 */
+    assert_false(is_called_slow("NVIDIA X1", 20));       /* what its links carry is not known */
+}
+
 /* Two of eight ranks: who was last of all, and how fast the transfer was, nobody knows. */
 static void ranks_that_were_not_given_are_not_judged(void **state)
 {
@@ -210,6 +254,7 @@ int test_comm(void)
         cmocka_unit_test(one_rank_has_no_waits),
         cmocka_unit_test(nothing_to_say_is_said),
         cmocka_unit_test(devices_of_a_process_take_part),
+        cmocka_unit_test(a_slow_link_is_named),
         cmocka_unit_test(ranks_that_were_not_given_are_not_judged),
     };
 

@@ -535,6 +535,42 @@ static void a_thread_that_waits_for_another_is_not_asked(void **state)
     PIECES(rows, {RP_GAP_ALLOCATION, 1 * MS, 60004 * US, "hipFree"});
 }
 
+/* JAX's main thread waits for one of PJRT's, which launches nothing; the last to end is the one. */
+static void what_a_thread_waits_for_is_the_cause(void **state)
+{
+    const struct row rows[] = {LAUNCH(0, 1),
+                               LAUNCH(60 * MS, 2),
+                               KERNEL(10 * US, 990 * US, 1),
+                               KERNEL(60004 * US, 90 * US, 2),
+                               FRAME("$api.py:3165 try_to_block", 100 * US, 59 * MS + 800 * US),
+                               {'X', "user_annotation", "Early", 1, 2, 500 * US, 30 * MS},
+                               {'X', "user_annotation", "Event", 1, 3, 500 * US, 59350 * US},
+                               {'X', "user_annotation", "Later", 1, 4, 500 * US, 70 * MS}};
+
+    UNUSED_STATE(state);
+    PIECES(rows, {RP_GAP_HOST_WORK, 1 * MS, 60004 * US, "Event"});
+}
+
+/* Long calls of a function of Python, and of an operator with more to do, are work. */
+static void more_work_is_no_stall(void **state)
+{
+    struct row rows[46] = {LAUNCH(0, 1), LAUNCH(60 * MS, 2), KERNEL(10 * US, 990 * US, 1),
+                           KERNEL(60004 * US, 90 * US, 2)};
+    size_t n = 4;
+
+    UNUSED_STATE(state);
+    for (int64_t i = 0; i < 20; i++) {
+        rows[n++] = (struct row)FRAME("<built-in function array>", 61 * MS + i * MS, 2 * US);
+        rows[n++] = (struct row)OP("aten::copy_", 61 * MS + i * MS + 10 * US, 3 * US);
+    }
+    rows[n++] = (struct row)FRAME("<built-in function array>", 1 * MS, 40 * MS);
+    rows[n] = (struct row)OP("aten::copy_", 41 * MS, 19 * MS);
+    rows[n].text_key = "Input Dims";
+    rows[n++].text = "[[1, 128, 3, 224, 224]]";
+    assert_int_equal(n, sizeof rows / sizeof rows[0]);
+    PIECES(rows, {RP_GAP_HOST_WORK, 1 * MS, 60004 * US, "<built-in function array>"});
+}
+
 /* ------------------------------------------------------------------ the edges of a span */
 
 static void idle_before_the_first_and_after_the_last_work_has_a_cause(void **state)
@@ -615,6 +651,8 @@ int test_gaps(void)
         cmocka_unit_test(a_long_wait_for_an_idle_device_is_the_device),
         cmocka_unit_test(initialisation_is_start_up),
         cmocka_unit_test(a_thread_that_waits_for_another_is_not_asked),
+        cmocka_unit_test(what_a_thread_waits_for_is_the_cause),
+        cmocka_unit_test(more_work_is_no_stall),
         cmocka_unit_test(idle_before_the_first_and_after_the_last_work_has_a_cause),
         cmocka_unit_test(a_split_gap_is_one_gap),
         cmocka_unit_test(causes_add_up_to_idle),

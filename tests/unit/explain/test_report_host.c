@@ -2,6 +2,7 @@
 /* Pauses between operators have a cause, and add up. */
 #include "explain/ask_fixture.h"
 #include "explain/report/report.h"
+#include "explain/report/view.h"
 #include "trace/trace_fixtures.h"
 
 extern const struct rp_question_row rp_ask_report, rp_ask_idle;
@@ -20,7 +21,10 @@ static void pauses_have_causes(void **state)
         {'X', "cpu_op", "e", 1, 1, 800, 100},
         {'X', "cpu_op", "f", 1, 1, 1500, 100},
     };
+    static const uint8_t causes[] = {RP_PAUSE_DATA, RP_PAUSE_PYTHON, RP_PAUSE_PROFILER,
+                                     RP_PAUSE_NOTHING, RP_PAUSE_OUTSIDE};
     rp_interval_vec busy = {0};
+    rp_gap_vec each = {0};
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_trace *t = TRACE_OF(rows);
     struct rp_segments all = {1, &(struct rp_interval){0, 1600}};
@@ -33,7 +37,11 @@ static void pauses_have_causes(void **state)
     for (i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (!strcmp(rows[i].category, "cpu_op"))
             assert_code(rp_union_add(&busy, rows[i].ts, rows[i].ts + rows[i].dur, NULL), RP_OK);
-    assert_code(rp_report_find_pauses(t, &busy, &all, &arena, &p, NULL), RP_OK);
+    assert_code(rp_report_find_pauses(t, &busy, &all, &arena, &p, &each, NULL), RP_OK);
+    assert_int_equal(each.n, 5);
+    for (i = 0; i < each.n; i++)
+        assert_int_equal(each.at[i].cause, RP_LANE_PAUSES + causes[i]);
+    assert_true(each.at[4].begin_ns == 900 && each.at[4].end_ns == 1500);
     assert_int_equal(p.ns[RP_PAUSE_DATA], 100);
     assert_string_equal(p.mainly[RP_PAUSE_DATA], "enumerate(DataLoader)#next");
     assert_int_equal(p.ns[RP_PAUSE_PYTHON], 100);
@@ -43,13 +51,14 @@ static void pauses_have_causes(void **state)
     assert_int_equal(p.longest_ns[RP_PAUSE_OUTSIDE], 600);
     assert_null(p.mainly[RP_PAUSE_NOTHING]);
     /* the span may be longer than the operators, or shorter */
-    assert_code(rp_report_find_pauses(t, &busy, &wide, &arena, &p, NULL), RP_OK);
+    assert_code(rp_report_find_pauses(t, &busy, &wide, &arena, &p, NULL, NULL), RP_OK);
     assert_int_equal(p.ns[RP_PAUSE_OUTSIDE], 600 + 50 + 300);
-    assert_code(rp_report_find_pauses(t, &busy, &narrow, &arena, &p, NULL), RP_OK);
+    assert_code(rp_report_find_pauses(t, &busy, &narrow, &arena, &p, NULL, NULL), RP_OK);
     assert_int_equal(p.ns[RP_PAUSE_DATA], 0);
     assert_int_equal(p.ns[RP_PAUSE_PYTHON], 50);
     assert_int_equal(p.ns[RP_PAUSE_NOTHING], 100 + 100);
     rp_vec_release(&busy);
+    rp_vec_release(&each);
     rp_trace_free(t);
     rp_arena_release(&arena);
 }
@@ -77,7 +86,7 @@ static void pauses_follow_all_threads(void **state)
     UNUSED_STATE(state);
     for (int64_t i = 0; i < 5; i++)
         assert_code(rp_union_add(&busy, 200 * i, 200 * i + 100, NULL), RP_OK);
-    assert_code(rp_report_find_pauses(t, &busy, &all, &arena, &p, NULL), RP_OK);
+    assert_code(rp_report_find_pauses(t, &busy, &all, &arena, &p, NULL, NULL), RP_OK);
     assert_int_equal(p.ns[RP_PAUSE_PYTHON], 200); /* before b and before d */
     assert_string_equal(p.mainly[RP_PAUSE_PYTHON], "x.py(1): f");
     assert_int_equal(p.ns[RP_PAUSE_DATA], 100);

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #define US      1000
+#define MS      1000000
 #define H100    "NVIDIA H100 80GB HBM3"
 #define EARLIER 11000 /* us: work before it belongs to a step before the first one */
 #define BF16    "[\"c10::BFloat16\", \"c10::BFloat16\"]"
@@ -45,6 +46,7 @@ static void place(const struct row *rows, size_t n, struct rp_arena *arena,
     assert_code(rp_report_sum_categories(&work, &places, &known, part, NULL), RP_OK);
     assert_code(rp_op_costs_init(&costs, &known, NULL), RP_OK);
     assert_code(rp_cost_calls_init(&calls, &costs, &work, NULL, NULL, NULL), RP_OK);
+    assert_code(rp_cost_calls_limit(&calls, &costs, &peaks, NULL), RP_OK);
     assert_code(rp_report_place_operators(&work, &costs, &calls, &peaks, arena, part, NULL), RP_OK);
     assert_code(rp_speed_add_calls(&part->speed, &work, &costs, &calls, &peaks, EARLIER * US, NULL),
                 RP_OK);
@@ -138,6 +140,37 @@ static void convolutions_are_told_apart(void **state)
     rp_arena_release(&arena);
 }
 
+/* A product far below the peak of which no size says why is held against smaller ones. */
+static void a_smaller_product_shows_what_is_possible(void **state)
+{
+    static const struct row rows[] = {
+        DEVICE,
+        /* 1,100 GFLOP in 3,300 us: 333 TFLOP/s */
+        CALL(1, "aten::mm", "[[8192, 8192], [8192, 8192]]", BF16, "gemm_tn", 3300),
+        /* 137 GFLOP in 250 us: 550 TFLOP/s */
+        CALL(6, "aten::mm", "[[4096, 4096], [4096, 4096]]", BF16, "gemm_tn", 250),
+    };
+    /* a larger one says nothing about a smaller one */
+    static const struct row larger[] = {
+        DEVICE,
+        CALL(1, "aten::mm", "[[8192, 8192], [8192, 8192]]", BF16, "gemm_tn", 2000),
+        CALL(6, "aten::mm", "[[4096, 4096], [4096, 4096]]", BF16, "gemm_tn", 400),
+    };
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_report_part part;
+
+    UNUSED_STATE(state);
+    PLACE(rows, &arena, &part);
+    assert_int_equal(part.nplaced, 1);
+    assert_int_equal(part.placed[0].kind, RP_PLACED_PRODUCT);
+    assert_string_equal(part.placed[0].op, "mm [[8192, 8192], [8192, 8192]]");
+    assert_string_equal(part.placed[0].why, "a smaller product reaches 549.8 TFLOP/s");
+    assert_in_range(part.placed_lost_ns, 1299 * US, 1301 * US); /* it would take 2,000 us */
+    PLACE(larger, &arena, &part);
+    assert_int_equal(part.nplaced, 0);
+    rp_arena_release(&arena);
+}
+
 static void what_is_in_its_place_is_left_alone(void **state)
 {
     static const struct row rows[] = {
@@ -226,14 +259,65 @@ static void flops_are_compared_with_the_peaks(void **state)
     rp_arena_release(&arena);
 }
 
+/* Text encoders of a picture have a table each: what they look up is not what is made. */
+static void several_large_tables_hold_no_tokens(void **state)
+{
+    static const struct row rows[] = {
+        DEVICE,
+        CALL(1, "aten::embedding", "[[32128, 4096], [1, 256]]", "[\"float\", \"long int\"]",
+             "gather", 5),
+        CALL(2, "aten::embedding", "[[49408, 768], [2, 77]]", "[\"float\", \"long int\"]", "gather",
+             5),
+        CALL(3, "aten::embedding", "[[49408, 1280], [2, 77]]", "[\"float\", \"long int\"]",
+             "gather", 5),
+    };
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_report_part part;
+    struct rp_speed_rank rank = {.sums = &part.speed, .window_ns = 4000 * US, .steps = 2};
+
+    UNUSED_STATE(state);
+    PLACE(rows, &arena, &part);
+    assert_true(isnan(rp_report_speed_of(&rank, 1).tokens));
+    rank.tokens = 100; /* a server counted them */
+    assert_true(rp_report_speed_of(&rank, 1).tokens == 50);
+    rp_arena_release(&arena);
+}
+
+static void small_shares_and_unlike_steps_are_said(void **state)
+{
+    struct rp_report_speed speed = {.mfu_share = 0.0002,
+                                    .flops = 6e7,
+                                    .format = "fp32",
+                                    .peak_flops_per_s = 15.7e12,
+                                    .known_share = 0.9,
+                                    .light_ns = RP_ABSENT_I64,
+                                    .tokens = NAN,
+                                    .samples = 512,
+                                    .samples_per_s = 755};
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    UNUSED_STATE(state);
+    assert_string_equal(rp_report_speed_text(&speed, 1015 * MS, 500 * MS, false, &arena),
+                        "MFU below 0.1 %: 60.0 MFLOP a step, fp32 15.7 TFLOP/s; 512 samples a "
+                        "step, 755 a second over all steps");
+    assert_contains(rp_report_speed_text(&speed, 678 * MS, RP_ABSENT_I64, false, &arena),
+                    "755 a second");
+    assert_null(strstr(rp_report_speed_text(&speed, 678 * MS, RP_ABSENT_I64, false, &arena),
+                       "over all steps"));
+    rp_arena_release(&arena);
+}
+
 int test_report_placed(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_odd_size_is_the_reason),
         cmocka_unit_test(full_precision_is_the_reason),
         cmocka_unit_test(convolutions_are_told_apart),
+        cmocka_unit_test(a_smaller_product_shows_what_is_possible),
         cmocka_unit_test(what_is_in_its_place_is_left_alone),
         cmocka_unit_test(flops_are_compared_with_the_peaks),
+        cmocka_unit_test(several_large_tables_hold_no_tokens),
+        cmocka_unit_test(small_shares_and_unlike_steps_are_said),
     };
 
     return cmocka_run_group_tests_name("report_placed", tests, NULL, NULL);

@@ -242,6 +242,34 @@ static void marks_of_servers_tell_lengths(void **state)
     b = (struct rp_batch){0};
     assert_false(rp_batch_parse("execute_context_3(12)_generation_0(0)", &b));
     assert_false(rp_batch_parse("step[DECODE bs=32]", &b));
+    b = (struct rp_batch){0};
+    assert_true(rp_batch_parse("step[EXTEND bs=2 toks=10 c_sqsq=58 c_sqsk=70 c_sk=14]", &b));
+    assert_true(b.tokens == 10 && b.keys == 14 && b.pairs == 70 - (58 - 10) / 2.);
+    b = (struct rp_batch){0};
+    assert_true(rp_batch_parse("step[decode bs=8 g_sqsq=64 g_sqsk=100 g_sk=100]", &b));
+    assert_true(b.tokens == 8 && b.keys == 100 && b.pairs == 100);
+}
+
+/* Of a mark with lengths around the mark of the step, and a shorter one with fewer words inside. */
+static void lengths_are_found_in_marks_around_a_step(void **state)
+{
+    static const struct row served[] = {
+        {'X', "user_annotation",
+         "execute_2_context_0(sq0sk0sqsq0sqsk0)_generation_2(sq2sk30sqsq2sqsk30)", 1, 1, 0, 1000},
+        {'X', "user_annotation", "step[DECODE bs=2]", 1, 1, 10, 900},
+        {'X', "cpu_op", "vllm::unified_attention_with_output", 1, 1, 100, 50,
+         DIMS("[[2, 8, 64], [2, 2, 64], [2, 2, 64]]"), BF16},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 110, 5, 11},
+        {'X', "kernel", "attention", 0, 7, 200, 100, 11, 7},
+    };
+    struct rp_trace *t = TRACE_OF(served);
+    struct rp_result *result = ASK_TRACES(roofline, &t, 1, {"limit", "0"}, {"by", "op"});
+    const struct rp_roof_row *row = find_row(result->root, "vllm::unified_attention_with_output");
+
+    UNUSED_STATE(state);
+    assert_true(row->flops == 4. * 30 * 8 * 64);
+    rp_result_free(result);
+    rp_trace_free(t);
 }
 
 int test_roofline(void)
@@ -253,6 +281,7 @@ int test_roofline(void)
         cmocka_unit_test(kernels_without_launches_are_calls_once),
         cmocka_unit_test(work_is_divided_among_kernels),
         cmocka_unit_test(marks_of_servers_tell_lengths),
+        cmocka_unit_test(lengths_are_found_in_marks_around_a_step),
     };
 
     return cmocka_run_group_tests_name("roofline", tests, NULL, NULL);

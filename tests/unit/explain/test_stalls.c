@@ -2,6 +2,7 @@
 /* Each stall has the cause that the recording shows, and no other. */
 #include "explain/ask_fixture.h"
 #include "explain/stalls/stalls.h"
+#include "facts/call_work.h"
 #include "trace/trace_fixtures.h"
 
 extern const struct rp_question_row rp_ask_stalls;
@@ -116,9 +117,9 @@ static void larger_inputs_take_longer(void **state)
     check(&s, RP_STALL_LARGER_INPUT, RP_ABSENT_I64);
     s.rows[CALLS].text = "[[64, 65], [64, 64], []]";
     check(&s, RP_STALL_UNKNOWN, RP_ABSENT_I64);
-    assert_int_equal(rp_stalls_count_elements("[[2, 3], [], [8]]"), 14);
-    assert_int_equal(rp_stalls_count_elements("[]"), 0);
-    assert_int_equal(rp_stalls_count_elements("[[9000000000000000000, 9]]"), INT64_MAX);
+    assert_int_equal(rp_dims_elements("[[2, 3], [], [8]]"), 14);
+    assert_int_equal(rp_dims_elements("[]"), 0);
+    assert_int_equal(rp_dims_elements("[[9000000000000000000, 9]]"), INT64_MAX);
 }
 
 static void the_first_call_loads_things(void **state)

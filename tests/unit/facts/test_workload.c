@@ -44,6 +44,19 @@ static void a_server_is_named_before_its_framework(void **state)
     assert_true(!w.graphs && w.with_stack);
 }
 
+/* llama.cpp has kernels with "fusion" among their arguments, and is no program of XLA. */
+static void kernels_of_xla_are_known_by_their_names(void **state)
+{
+    static const struct row xla[] = {{'X', "kernel", "loop_add_fusion_2", 0, 7, 60, 3, 6, 7}};
+    static const struct row other[] = {{'X', "kernel",
+                                        "void mul<8>(void const*, ggml_cuda_mm_fusion_args_device)",
+                                        0, 7, 60, 3, 6, 7}};
+
+    UNUSED_STATE(state);
+    assert_int_equal(workload_of(TRACE_OF(xla)).framework, RP_FRAMEWORK_JAX);
+    assert_int_equal(workload_of(TRACE_OF(other)).framework, RP_FRAMEWORK_UNKNOWN);
+}
+
 static void training_is_known_by_gradients_and_updates(void **state)
 {
     static const struct row loop[] = {
@@ -107,6 +120,7 @@ int test_workload(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_is_named_before_its_framework),
+        cmocka_unit_test(kernels_of_xla_are_known_by_their_names),
         cmocka_unit_test(training_is_known_by_gradients_and_updates),
         cmocka_unit_test(an_allocator_that_caches_nothing_is_seen),
     };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HLO protobufs: every attribute there and back, wrappers, fields of others. */
+#include "abi/proto/hlo.h"
 #include "formats/formats.h"
 #include "formats/programs.h"
 #include "program/opcodes.h"
@@ -27,6 +28,28 @@ static struct rp_program *through(const struct rp_program *p, struct rp_proto_wr
     assert_ok(rp_proto_written(w, &bytes, &err), &err);
     assert_ok(rp_hlo_proto_parse(bytes.at, bytes.n, NULL, &again, &err), &err);
     return again;
+}
+
+/* XLA wants the window of a convolution, also where it has no dimensions. */
+static void convolution_has_a_window(void **state)
+{
+    static const char text[] = "ENTRY e {\n x = f32[6,5] parameter(0)\n w = f32[5,3] parameter(1)\n"
+                               " ROOT y = f32[6,3] convolution(x, w), dim_labels=bf_io->bf\n}";
+    static const uint8_t window[] = {RP_HLO_INSTRUCTION_WINDOW << 3 | 2, 0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_proto_writer w = {0};
+    struct rp_program *p, *again;
+    struct rp_bytes bytes;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_hlo_text_parse(text, strlen(text), NULL, &p, &err), &err);
+    again = through(p, &w);
+    assert_ok(rp_proto_written(&w, &bytes, &err), &err);
+    assert_non_null(memmem(bytes.at, bytes.n, window, sizeof window));
+    assert_true(hash_of(p) == hash_of(again));
+    rp_program_free(again);
+    rp_proto_writer_release(&w);
+    rp_program_free(p);
 }
 
 /* What an attribute reads as after it went through a protobuf. */
@@ -346,6 +369,7 @@ int test_hlo_proto(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attributes_return),
+        cmocka_unit_test(convolution_has_a_window),
         cmocka_unit_test(constants_return),
         cmocka_unit_test(wrappers_are_found),
         cmocka_unit_test(unknown_fields_are_kept),

@@ -97,7 +97,8 @@ static void choices(void **state)
     }
     rp_writer_for(NULL, "x.txt", &writer, &err);
     assert_contains(err.text, "'x.txt'");
-    assert_contains(err.text, "rpt (.rpt), json (.json, .json.gz)");
+    assert_contains(err.text, "rpt (.rpt), ");
+    assert_contains(err.text, ", json (.json, .json.gz), ");
 }
 
 #define EVERYTHING                                                                                  \

@@ -6,6 +6,9 @@
 #include "metrics/set.h"
 
 #include <math.h>
+#include <reprise/result.h>
+#include <stdlib.h>
+#include <string.h>
 
 static struct rp_metric *add_metric(struct rp_metric_set *set, const char *name,
                                     enum rp_metric_unit unit)
@@ -61,63 +64,66 @@ static void fill_set(struct rp_metric_set *set)
     rp_metric_set_sort(set);
 }
 
-static void sets_are_openmetrics(void **state)
+static char *exposed(const struct rp_metric_set *sets, size_t n, enum rp_metric_format format)
 {
-    struct rp_metric_set set = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_out *out;
+    char *text;
+    size_t size;
 
-    UNUSED_STATE(state);
-    fill_set(&set);
-    assert_written(rp_metric_write_openmetrics, &set,
-                   "# TYPE reprise_time_seconds histogram\n"
-                   "# UNIT reprise_time_seconds seconds\n"
-                   "reprise_time_seconds_bucket{name=\"load\",le=\"5e-07\"} 2\n"
-                   "reprise_time_seconds_bucket{name=\"load\",le=\"+Inf\"} 2\n"
-                   "reprise_time_seconds_count{name=\"load\"} 2\n"
-                   "reprise_time_seconds_sum{name=\"load\"} 1.0000000000000002e-06\n"
-                   "reprise_time_seconds_bucket{name=\"step\",le=\"0.001\"} 3\n"
-                   "reprise_time_seconds_bucket{name=\"step\",le=\"0.0025\"} 4\n"
-                   "reprise_time_seconds_bucket{name=\"step\",le=\"+Inf\"} 4\n"
-                   "reprise_time_seconds_count{name=\"step\"} 4\n"
-                   "reprise_time_seconds_sum{name=\"step\"} 0.0055000000000000005\n"
-                   "# TYPE reprise_size_bytes histogram\n"
-                   "# UNIT reprise_size_bytes bytes\n"
-                   "reprise_size_bytes_bucket{name=\"sent\",le=\"3072\"} 2\n"
-                   "reprise_size_bytes_bucket{name=\"sent\",le=\"+Inf\"} 2\n"
-                   "reprise_size_bytes_count{name=\"sent\"} 2\n"
-                   "reprise_size_bytes_sum{name=\"sent\"} 6144\n"
-                   "# TYPE reprise_value histogram\n"
-                   "reprise_value_bucket{name=\"depth\",le=\"7\"} 5\n"
-                   "reprise_value_bucket{name=\"depth\",le=\"+Inf\"} 5\n"
-                   "reprise_value_count{name=\"depth\"} 5\n"
-                   "reprise_value_sum{name=\"depth\"} 35\n"
-                   "# TYPE reprise_count counter\n"
-                   "reprise_count_total{name=\"steps\"} 42\n"
-                   "# TYPE reprise_balance gauge\n"
-                   "reprise_balance{name=\"open\"} -3\n"
-                   "# EOF\n");
-    rp_metric_set_release(&set);
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    assert_ok(rp_metric_expose(sets, n, format, out, &err), &err);
+    text = strdup(rp_out_borrow_memory(out, &size));
+    rp_out_abandon(out);
+    assert_non_null(text);
+    return text;
 }
 
-/* Of 100 buckets every second is written, so that the last is. */
-static void a_long_histogram_has_every_second_bound(void **state)
+static size_t count_text(const char *in, const char *what)
 {
-    char want[8192];
-    size_t at = (size_t)snprintf(want, sizeof want, "# TYPE reprise_value histogram\n");
-    struct rp_metric_set set = {0};
-    struct rp_metric *m = add_metric(&set, "v", RP_METRIC_VALUE);
+    size_t n = 0;
+
+    for (; (in = strstr(in, what)); in++)
+        n++;
+    return n;
+}
+
+/* Two files of one process are one series, another process is another; bounds do not depend on the
+   samples. */
+static void processes_have_series(void **state)
+{
+    struct rp_metric_set sets[3] = {0};
+    char *text;
 
     UNUSED_STATE(state);
-    for (int i = 1; i <= 100; i++) {
-        add_samples(m, i, 1);
-        if (i % 2 == 0)
-            at += (size_t)snprintf(want + at, sizeof want - at,
-                                   "reprise_value_bucket{name=\"v\",le=\"%d\"} %d\n", i, i);
+    for (size_t i = 0; i < 3; i++) {
+        fill_set(&sets[i]);
+        sets[i].pid = i < 2 ? 10 : 11;
+        sets[i].rank = i < 2 ? RP_ABSENT_I64 : 1;
+        sets[i].host = "a\"b";
     }
-    snprintf(want + at, sizeof want - at,
-             "reprise_value_bucket{name=\"v\",le=\"+Inf\"} 100\n"
-             "reprise_value_count{name=\"v\"} 100\nreprise_value_sum{name=\"v\"} 5050\n# EOF\n");
-    assert_written(rp_metric_write_openmetrics, &set, want);
-    rp_metric_set_release(&set);
+    text = exposed(sets, 3, RP_METRIC_PROMETHEUS);
+#define OF_10 ",host=\"a\\\"b\",process=\"10\""
+#define OF_11 ",rank=\"1\",host=\"a\\\"b\",process=\"11\""
+    assert_non_null(strstr(text, "_seconds_bucket{name=\"step\"" OF_10 ",le=\"0.0005\"} 0\n"));
+    assert_non_null(strstr(text, "_seconds_bucket{name=\"step\"" OF_10 ",le=\"0.001\"} 6\n"));
+    assert_non_null(strstr(text, "_seconds_bucket{name=\"step\"" OF_11 ",le=\"0.005\"} 4\n"));
+    assert_non_null(strstr(text, "_bytes_bucket{name=\"sent\"" OF_11 ",le=\"2048\"} 0\n"));
+    assert_non_null(strstr(text, "_bytes_bucket{name=\"sent\"" OF_11 ",le=\"4096\"} 2\n"));
+    assert_non_null(strstr(text, "reprise_count_total{name=\"steps\"" OF_10 "} 84\n"));
+    assert_non_null(strstr(text, "reprise_balance{name=\"open\"" OF_11 "} -3\n"));
+    assert_int_equal(count_text(text, "reprise_time_seconds_bucket"), 4 * 32);
+    assert_int_equal(count_text(text, "# HELP "), 5);
+    assert_int_equal(count_text(text, "# TYPE "), 5);
+    assert_int_equal(count_text(text, "# TYPE reprise_count_total counter"), 1);
+    free(text);
+    text = exposed(sets, 3, RP_METRIC_OPENMETRICS);
+    assert_int_equal(count_text(text, "# TYPE reprise_count counter"), 1);
+    assert_int_equal(count_text(text, "# UNIT "), 2);
+    assert_string_equal(text + strlen(text) - 6, "# EOF\n");
+    free(text);
+    for (size_t i = 0; i < 3; i++)
+        rp_metric_set_release(&sets[i]);
 }
 
 /* 4 samples and 5.5 ms in 2 s. */
@@ -284,13 +290,9 @@ static void fallbacks_are_operators(void **state)
 int test_metric_sets(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_are_openmetrics),
-        cmocka_unit_test(a_long_histogram_has_every_second_bound),
-        cmocka_unit_test(sets_are_reports),
-        cmocka_unit_test(values_have_their_unit),
-        cmocka_unit_test(percentiles_are_samples),
-        cmocka_unit_test(slow_calls_are_remarked),
-        cmocka_unit_test(fallbacks_are_operators),
+        cmocka_unit_test(processes_have_series),   cmocka_unit_test(sets_are_reports),
+        cmocka_unit_test(values_have_their_unit),  cmocka_unit_test(percentiles_are_samples),
+        cmocka_unit_test(slow_calls_are_remarked), cmocka_unit_test(fallbacks_are_operators),
         cmocka_unit_test(merged_sets_add_up),
     };
 

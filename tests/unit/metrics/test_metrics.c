@@ -83,6 +83,44 @@ static int64_t real_now_ns(void)
     return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
+static double sum_of_sections(double *tick_ns)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_err err = RP_ERR_INIT;
+    rp_metric_paths paths = {0};
+    rp_metric_sets sets = {0};
+    char word[32];
+    double sum;
+
+    snprintf(word, sizeof word, "%d", (int)getpid());
+    assert_ok(rp_metric_find_sources(word, &arena, &paths, &err), &err);
+    assert_ok(rp_metric_read_all(&paths, RP_METRIC_RUNNING, tick_ns, &sets, &err), &err);
+    assert_int_equal(sets.n, 1);
+    sum = rp_metric_find(&sets.at[0], "section")->sum;
+    rp_metric_sets_release(&sets);
+    rp_vec_release(&paths);
+    rp_arena_release(&arena);
+    return sum;
+}
+
+/* A sum of ticks does not change from one reading to the next where the tick is kept. */
+static void the_tick_is_kept(void **state)
+{
+    double tick_ns = 0, two = 2, four = 4, sum = 0;
+
+    UNUSED_STATE(state);
+    one_section();
+    if (rp_metrics_state1.clock != RP_METRICS_CLOCK_TSC)
+        skip();
+    assert_true(sum_of_sections(&four) == 2 * sum_of_sections(&two));
+    while (tick_ns == 0) { /* until this process is old enough */
+        usleep(100000);
+        sum = sum_of_sections(&tick_ns);
+    }
+    for (int i = 0; i < 20; i++)
+        assert_true(sum_of_sections(&tick_ns) == sum);
+}
+
 /* First and last are times of day; the clocks that relate them are read one after the other. */
 static void timed_sections(void **state)
 {
@@ -902,6 +940,7 @@ static void a_file_that_shrinks(void **state)
 int test_metrics(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(timed_sections),
+                                       cmocka_unit_test(the_tick_is_kept),
                                        cmocka_unit_test(calls_are_counted_and_reported),
                                        cmocka_unit_test(threads_add_up),
                                        cmocka_unit_test(readers_see_whole_samples),

@@ -113,6 +113,45 @@ static void test_narrow_screen_loses_the_wide_column(void **state)
                  "  ampere_sgemm_128x64_tn   12,000    2.04 s   50.0 %       -\n");
 }
 
+struct part_row {
+    const char *part, *note;
+    int64_t ns;
+};
+struct parts {
+    size_t nrows;
+    struct part_row *rows;
+};
+static const struct rp_field part_row_fields[] = {
+    RP_FIELD(struct part_row, part, STR, NONE, "part", "", 0),
+    RP_FIELD(struct part_row, ns, I64, NS, "time", "", 0),
+    RP_FIELD(struct part_row, note, STR, NONE, "meaning", "", RP_SHORTEN), RP_FIELD_END};
+static const struct rp_type part_row_type = {"part", sizeof(struct part_row), part_row_fields,
+                                             NULL};
+static const struct rp_field parts_fields[] = {
+    RP_FIELD_LIST(struct parts, rows, &part_row_type, "Parts", "", 0), RP_FIELD_END};
+static const struct rp_type parts_type = {"parts", sizeof(struct parts), parts_fields, NULL};
+
+/* The middle of a sentence is what it says; a name is still cut. */
+static void test_sentences_are_broken_into_lines(void **state)
+{
+    struct part_row rows[] = {{"idle", "the host had not launched it yet", 1010000},
+                              {"copy", "vectorized_elementwise_kernel", 212800}};
+    struct parts parts = {2, rows};
+
+    UNUSED_STATE(state);
+    check_screen(&parts_type, &parts, 36, 0,
+                 "Parts\n"
+                 "  part      time  meaning\n"
+                 "  idle   1.01 ms  the host had not\n"
+                 "                  launched it yet\n"
+                 "  copy  212.8 µs  vectorize…e_kernel\n");
+    check_screen(&parts_type, &parts, 80, 0,
+                 "Parts\n"
+                 "  part      time  meaning\n"
+                 "  idle   1.01 ms  the host had not launched it yet\n"
+                 "  copy  212.8 µs  vectorized_elementwise_kernel\n");
+}
+
 static void test_colors(void **state)
 {
     const char *bad[] = {"careful"};
@@ -197,7 +236,8 @@ static void test_shapes_before_statistics(void **state)
                  "  aten::mm [[1, 4096], [4096, 4096]]         3\n");
 }
 
-static void test_wide_shows_all(void **state)
+/* As wide as it needs: */
+static void check_wide(const struct rp_type *type, const void *record, const char *want)
 {
     struct rp_print_options options = {
         .struct_size = sizeof options, .format = RP_PRINT_TABLE, .width = 48, .wide = 1};
@@ -205,15 +245,38 @@ static void test_wide_shows_all(void **state)
     struct rp_out *out;
     size_t n;
 
-    UNUSED_STATE(state);
     assert_ok(rp_out_open_memory(&out, &err), &err);
-    rp_print_record(&variants_type, &variants, &options, out);
-    assert_string_equal(rp_out_borrow_memory(out, &n), "Rows\n"
-                                                       "  kernel       count  extra\n"
-                                                       "  whole one        1     10\n"
-                                                       "  whole two        2     20\n"
-                                                       "  whole three      3     30\n");
+    rp_print_record(type, record, &options, out);
+    assert_string_equal(rp_out_borrow_memory(out, &n), want);
     assert_ok(rp_out_close(out, &err), &err);
+}
+
+static void test_wide_shows_all(void **state)
+{
+    UNUSED_STATE(state);
+    check_wide(&variants_type, &variants,
+               "Rows\n"
+               "  kernel       count  extra\n"
+               "  whole one        1     10\n"
+               "  whole two        2     20\n"
+               "  whole three      3     30\n");
+}
+
+/* Behind a name that fills the screen nobody would see the numbers. */
+static void test_wide_keeps_numbers_in_sight(void **state)
+{
+    struct variant rows[2] = {variants.rows[0], variants.rows[1]};
+    struct variants root = {.nrows = 2, .rows = rows};
+
+    UNUSED_STATE(state);
+    rows[1].name =
+        "void at::native::elementwise_kernel<128, 4, gpu_kernel_impl_nocast<add>>(int, add)";
+    check_wide(&variants_type, &root,
+               "Rows\n"
+               "  count  extra  kernel\n"
+               "      1     10  whole one\n"
+               "      2     20  void at::native::elementwise_kernel<128, 4, "
+               "gpu_kernel_impl_nocast<add>>(int, add)\n");
 }
 
 static void cut_apart(const char *text, const char *other, size_t width, const char *want)
@@ -693,7 +756,9 @@ int test_print_table(void)
         cmocka_unit_test(test_what_differs_stays),
         cmocka_unit_test(test_shapes_before_statistics),
         cmocka_unit_test(test_wide_shows_all),
+        cmocka_unit_test(test_wide_keeps_numbers_in_sight),
         cmocka_unit_test(test_cut_apart),
+        cmocka_unit_test(test_sentences_are_broken_into_lines),
         cmocka_unit_test(test_colors),
         cmocka_unit_test(test_rows_and_blocks),
         cmocka_unit_test(test_nothing),

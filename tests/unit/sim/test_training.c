@@ -55,6 +55,12 @@ static size_t training_rows(struct row *out, int k, const struct recipe *r)
     n += launch(out + n, at + 64000, corr + 2, "gelu_bwd", at + 75000, 30000);
     out[n++] =
         (struct row){'X', "cpu_op", "torch::autograd::AccumulateGrad", 1, 1, at + 72000, 4000};
+    if (r->shapes) {
+        out[n - 1].text_key = "Input Dims";
+        out[n - 1].text = "[[3000, 1000]]";
+        out[n - 1].text_key2 = "Input type";
+        out[n - 1].text2 = "[\"float\"]";
+    }
     out[n++] = (struct row){'X', "user_annotation", r->optimizer, 1, 1, at + 100000, 60000};
     out[n++] = (struct row){'X', "cpu_op", r->op, 1, 1, at + 105000, 10000};
     n += launch(out + n, at + 107000, corr + 3, "multi_tensor", at + 120000, 20000);
@@ -316,6 +322,81 @@ static void what_runs_again_is_in_the_backward_pass(void **state)
     apply(&b, "recompute=aten::gelu"); /* and what its operator launched, and the host's part */
     assert_int_equal(dur_of(&b, "gelu_bwd"), 50000);
     assert_int_equal(dur_of(&b, "GeluBackward0"), 2000 + 6000);
+    bench_release(&b);
+    training_init(&b, &adamw);
+    apply(&b, "recompute"); /* 0.85 of what operators do before the backward pass */
+    assert_int_equal(dur_of(&b, "gelu_bwd"), 30000 + 17850);
+    assert_int_equal(dur_of(&b, "GeluBackward0"), 2000 + 15300);
+    assert_int_equal(dur_of(&b, "multi_tensor"), 20000);
+    bench_release(&b);
+}
+
+static void a_pass_is_fused_and_compiled_for_itself(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    training_init(&b, &adamw);
+    assert_code(rp_whatif_apply(&b.run, "fuse=gelu_*", &err), RP_UNSUPPORTED);
+    apply(&b, "fuse=*");
+    assert_int_equal(dur_of(&b, "gelu_fwd"), 20800); /* and what is before it */
+    assert_int_equal(dur_of(&b, "gelu_bwd"), 30000);
+    assert_int_equal(dur_of(&b, "multi_tensor"), 20000);
+    bench_release(&b);
+    training_init(&b, &adamw);
+    apply(&b, "compile");
+    assert_int_equal(dur_of(&b, "gelu_bwd"), 30000);
+    assert_int_equal(dur_of(&b, "GeluBackward0"), 1100 + 2300000);
+    assert_int_equal(dur_of(&b, "aten::gelu"), 1100);
+    assert_int_equal(dur_of(&b, "aten::_foreach_mul_"), 2000); /* the optimizer is not compiled */
+    bench_release(&b);
+    training_init(&b, &adamw);
+    apply(&b, "cuda-graphs+compile"); /* in either order: no generated code runs on the host */
+    assert_int_equal(dur_of(&b, "GeluBackward0"), 0);
+    bench_release(&b);
+}
+
+/* 12 MB of gradients at 50 GB/s, 7 passes over them at 60 GB/s, and the way back. */
+static void an_optimizer_on_the_host_copies_and_updates(void **state)
+{
+    struct recipe with_shapes = adamw;
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+    size_t mark;
+
+    UNUSED_STATE(state);
+    training_init(&b, &adamw);
+    assert_code(rp_whatif_apply(&b.run, "offload", &err), RP_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "record_shapes"));
+    bench_release(&b);
+    with_shapes.shapes = true;
+    training_init(&b, &with_shapes);
+    mark = rp_overlay_mark(&b.run.overlay);
+    apply(&b, "offload");
+    assert_int_equal(dur_of(&b, "Optimizer.step"), 240000 + 1400000);
+    assert_int_equal(dur_of(&b, "multi_tensor"), 240000);
+    assert_int_equal(dur_of(&b, "aten::_foreach_mul_"), 0);
+    assert_true(step_now(&b) > 200000 + 1800000);
+    rp_overlay_undo(&b.run.overlay, mark);
+    assert_int_equal(step_now(&b), 200000);
+    b.run.lean = RP_LEAN_FASTER;
+    apply(&b, "offload");
+    assert_int_equal(dur_of(&b, "multi_tensor"), 120000);
+    bench_release(&b);
+}
+
+static void more_samples_do_not_make_more_parameters(void **state)
+{
+    struct bench b;
+
+    UNUSED_STATE(state);
+    training_init(&b, &adamw);
+    apply(&b, "batch=2x");
+    assert_int_equal(dur_of(&b, "tiny"), 1000);
+    assert_int_equal(dur_of(&b, "gelu_fwd"), 38000);
+    assert_int_equal(dur_of(&b, "gelu_bwd"), 58000);
+    assert_int_equal(dur_of(&b, "multi_tensor"), 20000);
     bench_release(&b);
 }
 
@@ -621,6 +702,9 @@ int test_training(void)
         cmocka_unit_test(fusing_saves_passes_over_memory),
         cmocka_unit_test(a_captured_adam_becomes_capturable),
         cmocka_unit_test(what_runs_again_is_in_the_backward_pass),
+        cmocka_unit_test(a_pass_is_fused_and_compiled_for_itself),
+        cmocka_unit_test(an_optimizer_on_the_host_copies_and_updates),
+        cmocka_unit_test(more_samples_do_not_make_more_parameters),
         cmocka_unit_test(steps_without_device_work_go_from_mark_to_mark),
         cmocka_unit_test(steps_whose_thread_is_empty_are_timed_by_others),
         cmocka_unit_test(a_transport_leans_to_what_is_not_known),

@@ -67,7 +67,12 @@ static void kernels_change_with_device_format_and_fusion(void **state)
         {"gpu:H200=H100", 40000, 14328, 14328},       /* 4,800 / 3,350 of memory */
         {"gpu:H100=A100-40GB", 137436, 21543, 21543}, /* 67 / 19.5, and 3,350 / 1,555 */
         {"gpu:T4=B200", 4320, 3000, 3000},            /* nothing gets below the start of a kernel */
-        {"dtype=bf16", 9900, 10000, 10000}, /* 0.19 up to 50 us; conversions 1,500 and 0.02 */
+        {"dtype=bf16", 9900, 10000, 10000},      /* 0.19 up to 50 us; conversions 1,500 and 0.02 */
+        {"tf32", 15200, 10000, 10000},           /* twice what bf16 takes: 0.38 */
+        {"tf32+dtype=bf16", 9900, 10000, 10000}, /* a product has one format */
+        {"batch=2x", 78000, 18000, 18000},       /* all but the first 2 us of a kernel */
+        {"batch=50%", 21000, 6000, 6000},
+        {"compile", 40000, 0, 10400},
         {"fuse", 40000, 0, 10400},
         {"fuse=elementwise_relu+dtype=bf16", 0, 0, 0}, /* no two of them in a row */
         {"swap=sgemm,elementwise_add", 10000, 10000, 40000},
@@ -91,6 +96,77 @@ static void kernels_change_with_device_format_and_fusion(void **state)
         }
         rp_overlay_undo(&b.run.overlay, mark);
         assert_int_equal(step_now(&b), 100000);
+    }
+    bench_release(&b);
+}
+
+static void kernels_that_convert_layouts_go(void **state)
+{
+    struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 50000},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 2000, 1},
+        {'X', "kernel", "void cudnn::ops::nchwToNhwcKernel<float>", 0, 7, 5000, 8000, 1, 7},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 4000, 2000, 2},
+        {'X', "kernel", "sm90_xmma_fprop_tf32_conv_nhwc", 0, 7, 13000, 20000, 2, 7},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 7000, 2000, 3},
+        {'X', "kernel", "elementwise_relu", 0, 7, 33000, 5000, 3, 7},
+    };
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b = {.n = 1, .traces = {trace_of(rows, sizeof rows / sizeof rows[0])}};
+
+    UNUSED_STATE(state);
+    rp_arena_init(&b.arenas[0]);
+    assert_ok(rp_sim_part_init(&b.parts[0], b.traces[0], &b.arenas[0], &err), &err);
+    b.list[0] = &b.parts[0];
+    assert_ok(rp_sim_run_init(&b.run, b.list, 1, &err), &err);
+    apply(&b, "channels-last");
+    assert_int_equal(dur_of(&b, 0, "nchwToNhwc"), 0);
+    assert_int_equal(dur_of(&b, 0, "fprop"), 17000);
+    assert_int_equal(dur_of(&b, 0, "relu"), 5000);
+    bench_release(&b);
+}
+
+/* More samples: the loader has more to do, transfers of gradients and launches have not. */
+static void a_larger_batch_is_loaded_too(void **state)
+{
+    struct step_shape shapes[] = {usual, usual};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 2, shapes);
+    apply(&b, "batch=3x");
+    assert_int_equal(dur_of(&b, 1, "DataLoader"), 3000);
+    assert_int_equal(dur_of(&b, 1, "AllReduce"), 20000);
+    assert_int_equal(dur_of(&b, 1, "cudaLaunchKernel"), 4000);
+    bench_release(&b);
+}
+
+/* What is not known makes the interval: it holds the prediction, and its ends are on either side.
+ */
+static void guesses_lean_to_both_sides(void **state)
+{
+    static const char *const texts[] = {"batch=2x", "batch=0.5x", "tf32", "compile"};
+    struct bench b;
+    size_t i, mark;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    mark = rp_overlay_mark(&b.run.overlay);
+    for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        int64_t sum[RP_LEANS];
+        int lean;
+
+        for (lean = RP_LEAN_NONE; lean < RP_LEANS; lean++) {
+            b.run.lean = (enum rp_sim_lean)lean;
+            b.run.leans = false;
+            apply(&b, texts[i]);
+            assert_true(b.run.leans);
+            sum[lean] = dur_of(&b, 0, "sgemm") + dur_of(&b, 0, "elementwise_add") +
+                        dur_of(&b, 0, "aten::mm");
+            rp_overlay_undo(&b.run.overlay, mark);
+        }
+        assert_true(sum[RP_LEAN_FASTER] < sum[RP_LEAN_NONE]);
+        assert_true(sum[RP_LEAN_NONE] < sum[RP_LEAN_SLOWER]);
     }
     bench_release(&b);
 }
@@ -263,7 +339,13 @@ static void what_cannot_be_asked_is_said(void **state)
         {"swap=a", RP_USAGE, "swap=A,B"},
         {"swap=sgemm,nothing", RP_UNSUPPORTED, "both"},
         {"fuse=nothing", RP_UNSUPPORTED, "follow each other"},
-        {"recompute", RP_USAGE, "recompute=aten::gelu"},
+        {"recompute", RP_UNSUPPORTED, "no backward pass"},
+        {"recompute=", RP_USAGE, "recompute=aten::gelu"},
+        {"channels-last", RP_UNSUPPORTED, "nchwToNhwc"},
+        {"offload", RP_UNSUPPORTED, "optimizer"},
+        {"batch", RP_USAGE, "factor"},
+        {"batch=0x", RP_USAGE, "factor"},
+        {"tf32=1", RP_USAGE, "no value"},
         {"recompute=nothing", RP_UNSUPPORTED, "matches 'nothing'"},
         {"recompute=sgemm", RP_UNSUPPORTED, "no step has a backward pass"},
         {"cuda-graphs=nothing", RP_UNSUPPORTED, "belongs to 'nothing'"},
@@ -330,6 +412,9 @@ static void names_of_kernels_tell_16_bits(void **state)
         assert_true(rp_kernel_traits(half[i]) & RP_KERNEL_HALF);
     for (i = 0; i < sizeof single / sizeof single[0]; i++)
         assert_false(rp_kernel_traits(single[i]) & RP_KERNEL_HALF);
+    assert_true(rp_kernel_traits("cutlass_80_tensorop_s1688gemm_128x128_32x3_tn_align4") &
+                RP_KERNEL_TF32);
+    assert_false(rp_kernel_traits("cutlass_80_simt_sgemm_128x64_8x5_nt_align1") & RP_KERNEL_TF32);
 }
 
 /* Each alone, undone: the same bits. */
@@ -343,7 +428,9 @@ static void every_what_if_can_be_taken_back(void **state)
                                         "no-overlap",       "swap=sgemm,elementwise",
                                         "dtype=bf16",       "fuse",
                                         "scale:sgemm=2",    "cuda-graphs=forward+fuse",
-                                        "gpu:H100=A100",    "overlap+fuse+ranks=4"};
+                                        "gpu:H100=A100",    "overlap+fuse+ranks=4",
+                                        "batch=2x",         "tf32",
+                                        "compile",          "batch=2x+compile+cuda-graphs"};
     struct step_shape shapes[] = {usual, {46000, false}};
     struct rp_err err = RP_ERR_INIT;
     struct rp_sim_result before = {0}, after = {0};
@@ -374,6 +461,9 @@ int test_whatifs(void)
         cmocka_unit_test(the_recording_is_repeated),
         cmocka_unit_test(a_graph_with_an_edge_cut_fails_its_own_test),
         cmocka_unit_test(kernels_change_with_device_format_and_fusion),
+        cmocka_unit_test(kernels_that_convert_layouts_go),
+        cmocka_unit_test(a_larger_batch_is_loaded_too),
+        cmocka_unit_test(guesses_lean_to_both_sides),
         cmocka_unit_test(scaling_by_name_is_about_the_device),
         cmocka_unit_test(transfers_change_with_ranks_and_network),
         cmocka_unit_test(slow_ranks_become_usual_ones),

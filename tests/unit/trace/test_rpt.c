@@ -18,6 +18,23 @@ static const struct row rows[] = {
     {'e', "net", "get", 1, 1, 15, .id = 5, .key = "bytes", .value = 1},
 };
 
+/* Two samples, whose stacks share their outer frame. */
+static void add_samples(struct rp_builder *b)
+{
+    struct rp_call_frame frame = {str_of(b, "main"), str_of(b, "train.py"), 3, RP_FRAME_PYTHON};
+    struct rp_raw_sample sample = {.ts_ns = 12, .weight = 10, .flags = RP_SAMPLE_RAN};
+    uint32_t id;
+
+    assert_code(rp_builder_frame(b, &frame, &id, NULL), RP_OK);
+    assert_code(rp_builder_stack(b, RP_NONE, id, &sample.stack, NULL), RP_OK);
+    assert_code(rp_builder_add_sample(b, &sample, NULL), RP_OK);
+    frame = (struct rp_call_frame){str_of(b, "gemm"), str_of(b, "libblas.so"), 0, RP_FRAME_NATIVE};
+    assert_code(rp_builder_frame(b, &frame, &id, NULL), RP_OK);
+    assert_code(rp_builder_stack(b, sample.stack, id, &sample.stack, NULL), RP_OK);
+    sample.ts_ns = 22;
+    assert_code(rp_builder_add_sample(b, &sample, NULL), RP_OK);
+}
+
 static struct rp_trace *make_trace(void)
 {
     struct rp_builder *b = build_rows(rows, sizeof rows / sizeof rows[0]);
@@ -27,6 +44,7 @@ static struct rp_trace *make_trace(void)
     assert_code(rp_builder_add_device(b, &device, NULL), RP_OK);
     assert_code(rp_builder_add_meta(b, str_of(b, "key"), str_of(b, "[1]"), true, NULL), RP_OK);
     assert_code(rp_builder_warn(b, NULL, "a warning"), RP_OK);
+    add_samples(b);
     rp_builder_borrow_trace(b)->rank = 3;
     rp_builder_borrow_trace(b)->base_ns = 12345;
     rp_builder_borrow_trace(b)->has_base = 1;
@@ -220,6 +238,14 @@ static void assert_args(const struct rp_trace *t, uint16_t shape, uint32_t row)
     }
 }
 
+static void assert_stack(const struct rp_trace *t, uint32_t stack)
+{
+    for (; stack != RP_NONE; stack = t->samples.stacks[stack].parent) {
+        assert_true(stack < t->samples.nstacks);
+        assert_true(t->samples.frame[t->samples.stacks[stack].frame].name < t->str.n);
+    }
+}
+
 /* Any byte replaced by 0xff, signed again: refused, or a trace that can be read all the way. */
 static void test_liars(void **state)
 {
@@ -245,6 +271,8 @@ static void test_liars(void **state)
                 assert_args(u, u->ev.shape[e], u->ev.arg_row[e]);
             for (e = 0; code == RP_OK && e < u->flows.n; e++)
                 assert_args(u, u->flows.shape[e], u->flows.arg_row[e]);
+            for (e = 0; code == RP_OK && e < u->samples.n; e++)
+                assert_stack(u, u->samples.stack[e]);
             rp_trace_free(u);
         }
         refused += code != RP_OK;

@@ -60,6 +60,30 @@ static void test_optimizer(void **state)
     rp_trace_free(trace);
 }
 
+/* A recorder that keeps long operators only: rounds differ a little by chance, and none is several,
+   whatever lag happens to look alike. */
+static void test_operators_by_chance(void **state)
+{
+    UNUSED_STATE(state);
+    for (uint32_t seed = 1; seed <= 40; seed++) {
+        static struct loop_thread t;
+        struct rp_trace *trace;
+        uint32_t random = seed * 2654435761u;
+
+        t.n = 0;
+        t.now = 0;
+        for (int i = 0; i < 80; i++) {
+            for (random = random * 1664525u + 1013904223u; (random >> 24) < 40;
+                 random = random * 1664525u + 1013904223u)
+                run_operators(&t, "aten::t", 1 + (random >> 20 & 1), 10);
+            train(&t, "Optimizer.step#AdamW.step", "aten::mm");
+        }
+        trace = OF(t);
+        assert_int_equal(trace->nsteps, 80);
+        rp_trace_free(trace);
+    }
+}
+
 /* Two optimizers of one class, for two networks: a step has both. */
 static void test_two_optimizers(void **state)
 {
@@ -70,6 +94,26 @@ static void test_two_optimizers(void **state)
     for (int i = 0; i < 12; i++) {
         train(&t, "Optimizer.step#Adam.step", "aten::conv2d");
         train(&t, "Optimizer.step#Adam.step", "aten::conv_transpose2d");
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 12);
+    assert_int_equal(trace->steps[3].begin_ns, 3 * 440);
+    assert_int_equal(trace->steps[3].end_ns, 4 * 440);
+    rp_trace_free(trace);
+}
+
+/* The same with equal work: the recorder tells the optimizers apart. */
+static void test_optimizers_told_apart(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 24; i++) {
+        train(&t, "Optimizer.step#Adam.step", "aten::mm");
+        if (i) /* while there is one, nothing needs to be told */
+            t.rows[t.n++] = (struct row){'i', "reprise", i % 2 ? "optimizer 2" : "optimizer 1",
+                                         1,   1,         t.now - 1};
     }
     trace = OF(t);
     assert_int_equal(trace->nsteps, 12);
@@ -149,19 +193,23 @@ static void test_steps_without_detail(void **state)
 
     UNUSED_STATE(state);
     for (i = 0; i < 30; i++) {
-        if (i % 10 < 2) {
+        if (i % 10 < 3) {
             train(&t, "Optimizer.step#Adam.step", "aten::mm");
         } else {
             t.now += 200;
             run(&t, "user_annotation", "Optimizer.step#Adam.step", 20);
         }
     }
-    run(&t, "reprise", "without detail", 1);
+    for (i = 0; i < 3; i++) /* the recorder notes it shortly after a step has ended */
+        t.rows[t.n++] =
+            (struct row){'X', "reprise", "without detail", 1, 2, 220 * (10 * i + 3) + 5, 220 * 7};
     trace = OF(t);
     assert_int_equal(trace->nsteps, 30);
     for (i = 0; i < 30; i++) {
         assert_int_equal(trace->steps[i].end_ns, 220 * (i + 1));
-        assert_int_equal(trace->steps[i].flags, i % 10 < 2 ? 0 : RP_STEP_NO_DETAIL);
+        /* nor is the step in which detail begins again */
+        assert_int_equal(trace->steps[i].flags,
+                         i == 0 || i % 10 == 1 || i % 10 == 2 ? 0 : RP_STEP_NO_DETAIL);
     }
     rp_trace_free(trace);
 }
@@ -232,6 +280,30 @@ static void test_forward(void **state)
     rp_trace_free(trace);
 }
 
+/* One pass of a model whose layers all look something up: nothing repeats but the layers. With the
+   names of all parts in each round, the same are passes. */
+static void test_layers_are_no_steps(void **state)
+{
+    static const char *const parts[] = {"F (block.0)", "F (block.1)", "F (block.2)", "F (block.3)",
+                                        "F (block.4)", "F (block.5)", "F (block.6)", "F (block.7)"};
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int passes = 0; passes < 2; passes++) {
+        struct loop_thread t = {0};
+
+        for (int i = 0; i < 8; i++) {
+            run_operators(&t, "aten::embedding", 1, 10);
+            for (int k = passes ? 0 : i; k <= (passes ? 7 : i); k++)
+                run(&t, "user_annotation", parts[k], 10);
+            run_operators(&t, "aten::linear", 30, 10);
+        }
+        trace = OF(t);
+        assert_int_equal(trace->nsteps, passes ? 8 : 0);
+        rp_trace_free(trace);
+    }
+}
+
 /* Names that look like steps, but have none of the work in them, do not hide the loop. */
 static void test_marks_in_start_up(void **state)
 {
@@ -259,11 +331,15 @@ static void test_windows_of_the_profiler(void **state)
         {'X', "user_annotation", "ProfilerStep#9", 1, 1, 5200,
          100}, /* as long as a step: no pause */
         {'X', "cpu_op", "aten::mm", 1, 1, 5210, 10},
+        /* steps 10 and 11 were not recorded, though the profiler left something behind */
+        {'i', "cpu_instant_event", "[memory]", 1, 1, 5301, 0},
+        {'X', "user_annotation", "ProfilerStep#12", 1, 1, 5350, 100},
     };
     struct rp_trace *trace = TRACE_OF(rows);
 
     UNUSED_STATE(state);
-    assert_int_equal(trace->nsteps, 4);
+    assert_int_equal(trace->nsteps, 5);
+    assert_int_equal(trace->steps[3].flags, RP_STEP_BREAK_AFTER);
     assert_int_equal(trace->steps[0].flags, 0);
     assert_int_equal(trace->steps[1].flags, RP_STEP_BREAK_AFTER);
     assert_int_equal(trace->steps[2].flags, 0);
@@ -401,7 +477,9 @@ int test_steps_loop(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_optimizer),
+        cmocka_unit_test(test_operators_by_chance),
         cmocka_unit_test(test_two_optimizers),
+        cmocka_unit_test(test_optimizers_told_apart),
         cmocka_unit_test(test_unequal_optimizers),
         cmocka_unit_test(test_regular_evaluation),
         cmocka_unit_test(test_runs_on_the_host),
@@ -414,6 +492,7 @@ int test_steps_loop(void)
         cmocka_unit_test(test_executables),
         cmocka_unit_test(test_loader),
         cmocka_unit_test(test_forward),
+        cmocka_unit_test(test_layers_are_no_steps),
         cmocka_unit_test(test_marks_in_start_up),
         cmocka_unit_test(test_windows_of_the_profiler),
     };

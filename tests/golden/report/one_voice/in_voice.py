@@ -158,3 +158,55 @@ path = r.save("edge.json")
 report, idle = ask("report", path), ask("idle", path)["ranks"][0]
 print("idle at the edges:", idle["idle_ns"] < 100000, idle["span_idle_ns"] == sum(p["total_ns"] for p in report["parts"] if p["part"].startswith("idle")),
       sum(c["total_ns"] for c in idle["span_causes"]) == idle["span_idle_ns"] > 5000000)
+
+# What the device still ran of the step before is no part of what fusing would save.
+r = Run()
+at = r.cpu - 20
+while at < r.cpu + 8000:
+    r.id += 1
+    r.add("kernel", "gemm_kernel", at, 99.0, 7, correlation=r.id, stream=7, device=0)
+    at += 100
+r.gpu = at - 1
+r.step(9, lambda: [r.kernel("vectorized_elementwise_kernel<add>", 60.0, op="aten::add", **{"Input Dims": [[4096, 4096]] * 2, "Input type": ["float"] * 2})
+                   for _ in range(100)])
+report = ask("report", r.save("fuse.json"))
+found = next(f for f in report["findings"] if f["id"] == "unfused-kernels")
+print("fusing:", found["lost_ns"] <= 1.02 * next(o["gain_ns"] for o in report["opportunities"] if o["what_if"] == "fuse"))
+
+# No caching allocator: report and stalls give one advice, and the headline leads to it although no what-if predicts it.
+r = Run()
+def uncached():
+    for i in range(60):
+        r.kernel("gemm_kernel", 50.0, host=8.0)
+        for name, dur in (("cudaMalloc", 5.0), ("cudaFree", 60000.0 if i == 30 else 1000.0)):
+            r.id += 1
+            r.add("cuda_runtime", name, r.cpu, dur, correlation=r.id)
+            r.cpu += dur
+for n in range(3):
+    r.step(n + 1, uncached)
+path = r.save("uncached.json")
+report, stalls = ask("report", path), ask("stalls", path)
+first = report["findings"][0]
+print("no caching allocator:", first["id"], "|", first["tries"][0]["text"] in stalls["stalls"][0]["hint"], "|",
+      subprocess.run([program, "report", "-q", path], stdout=subprocess.PIPE, text=True).stdout.split("time  ")[0].split("sure")[1].split())
+
+# A change that brings something only after another one is not said to bring nothing at all.
+r = Run()
+for n in range(3):
+    r.step(n + 1, lambda: [r.kernel("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x128x8", 40.0, host=100.0,
+                                    **{"Input Dims": [[1024, 1024]] * 2, "Input type": ["float"] * 2}) for _ in range(60)])
+text = subprocess.run([program, "report", "-q", r.save("alone.json")], stdout=subprocess.PIPE, text=True).stdout
+print("after another change:", "alone brings nothing" in " ".join(text.split()), [m["move"] for m in ask("optimize", "alone.json")["moves"]])
+
+# One step of one rank, where nothing tells what recording costs: how far a prediction may be off is not known, and no least gain is claimed.
+r = Run()
+def waits():
+    for _ in range(5):
+        for _ in range(10):
+            r.kernel("gemm_kernel", 99.0)
+        r.id += 1
+        r.add("cuda_runtime", "cudaStreamSynchronize", r.cpu, r.gpu + 2 - r.cpu, correlation=r.id)
+        r.cpu = r.gpu + 102
+r.step(1, waits)
+text = subprocess.run([program, "report", "-q", r.save("once.json")], stdout=subprocess.PIPE, text=True).stdout
+print("one step:", [line for line in text.splitlines() if line.startswith("1st change")])

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A framework with the names of PyTorch that the hook of `try` uses, in plain Python: so that its turns, limits and verdicts
+are tested where PyTorch is not installed. A model is a list of numbers; a step takes as long as STEP says."""
+import random as _random
+import sys as _sys
+
+__version__ = "0.stub"
+bfloat16, float32, int8, int16, int32, int64, channels_last = "bfloat16", "float32", "int8", "int16", "int32", "int64", "channels_last"
+
+
+class Device:
+    type = "cpu"
+
+
+class Tensor:
+    """A list of floats."""
+
+    dtype, device = "torch.float32", Device()
+
+    def __init__(self, values):
+        self.values = list(values)
+
+    def numel(self):
+        return len(self.values)
+
+    def detach(self):
+        return self
+
+    contiguous = detach
+
+    def reshape(self, *_):
+        return self
+
+    def __getitem__(self, part):
+        return Tensor(self.values[part])
+
+    def to(self, *_args, **_more):
+        return Tensor(self.values)
+
+    def view(self, _kind):
+        return self
+
+    def element_size(self):
+        return 4
+
+    def __sub__(self, other):
+        return Tensor(a - b for a, b in zip(self.values, other.values))
+
+    def __mul__(self, other):
+        return Tensor(hash(a) * b for a, b in zip(self.values, other.values))
+
+    def sum(self):
+        return sum(self.values)
+
+    def tolist(self):
+        return self.values
+
+
+def arange(first, end, **_):
+    return Tensor(range(first, end))
+
+
+class no_grad:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+
+def manual_seed(seed):
+    _random.seed(seed)
+
+
+def is_grad_enabled():
+    return True
+
+
+def is_autocast_enabled(_device):
+    return False
+
+
+def get_num_threads():
+    import os
+
+    return int(os.environ.get("OMP_NUM_THREADS", "4"))
+
+
+def set_float32_matmul_precision(_name):
+    pass
+
+
+def get_float32_matmul_precision():
+    return "highest"
+
+
+class cuda:
+    is_available = is_initialized = staticmethod(lambda: False)
+
+
+class backends:
+    class cudnn:
+        benchmark = False
+
+
+from . import nn, optim, utils  # noqa: E402
+
+_sys.modules[__name__ + ".utils.data"] = utils.data

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `top --by line`: threads that wait are left out unless asked for; a library counts for the line
+   that called it. */
+#include "explain/top/stacks.h"
+#include "trace/trace_fixtures.h"
+
+static uint32_t stack_of(struct rp_builder *b, uint32_t parent, const char *name, uint32_t line,
+                         uint32_t kind)
+{
+    struct rp_call_frame frame = {str_of(b, name), str_of(b, line ? "train.py" : "libx.so"), line,
+                                  kind};
+    struct rp_err err = RP_ERR_INIT;
+    uint32_t id;
+
+    assert_ok(rp_builder_frame(b, &frame, &id, &err), &err);
+    assert_ok(rp_builder_stack(b, parent, id, &id, &err), &err);
+    return id;
+}
+
+/* main (3) > step (10) > gemm of a library: 40 ns on a processor, 60 ns waiting; step alone 5 ns */
+static struct rp_trace *make_trace(void)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_builder *b;
+    struct rp_trace *t;
+    uint32_t process, step, gemm;
+    rp_track track;
+
+    assert_ok(rp_builder_new(NULL, &b, &err), &err);
+    assert_ok(rp_builder_process(b, 7, 0, &process, &err), &err);
+    assert_ok(rp_builder_track(b, process, 7, 0, true, &track, &err), &err);
+    step =
+        stack_of(b, stack_of(b, RP_NONE, "main", 3, RP_FRAME_PYTHON), "step", 10, RP_FRAME_PYTHON);
+    gemm = stack_of(b, step, "gemm", 0, RP_FRAME_NATIVE);
+    assert_ok(rp_builder_add_sample(b, &(struct rp_raw_sample){100, 40, track, gemm, RP_SAMPLE_RAN},
+                                    &err),
+              &err);
+    assert_ok(rp_builder_add_sample(
+                  b, &(struct rp_raw_sample){200, 60, track, gemm, RP_SAMPLE_WAITED}, &err),
+              &err);
+    assert_ok(rp_builder_add_sample(b, &(struct rp_raw_sample){300, 5, track, step, 0}, &err),
+              &err);
+    assert_ok(rp_builder_finish(b, &t, &err), &err);
+    return t;
+}
+
+static void ask(const struct rp_trace *t, const char *by, enum rp_stacks_width width,
+                struct rp_arena *arena, struct rp_stacks_root *out)
+{
+    const struct rp_stacks_want want = {.by = by, .sort = "self"};
+    const struct rp_scope all = {0};
+    struct rp_stacks_part part = {0};
+    const struct rp_stacks_part *parts[] = {&part};
+    struct rp_err err = RP_ERR_INIT;
+
+    assert_ok(rp_stacks_make(t, &all, &(struct rp_stacks_how){.width = width}, arena, &part, &err),
+              &err);
+    assert_ok(rp_stacks_join(parts, 1, &want, arena, out, &err), &err);
+    rp_vec_release(&part.frames);
+    rp_vec_release(&part.nodes);
+}
+
+static void waiting_is_left_out(void **state)
+{
+    struct rp_trace *t = make_trace();
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_stacks_root out;
+
+    UNUSED_STATE(state);
+    ask(t, "line", RP_STACKS_CPU, &arena, &out);
+    assert_int_equal(out.whole_ns, 45);
+    assert_int_equal(out.waited_ns, 60);
+    assert_contains(out.notes[0], "'--width wall'");
+    ask(t, "line", RP_STACKS_WALL, &arena, &out);
+    assert_int_equal(out.whole_ns, 105);
+    assert_int_equal(out.waited_ns, 0);
+    rp_arena_release(&arena);
+    rp_trace_free(t);
+}
+
+static void a_library_counts_for_its_caller(void **state)
+{
+    struct rp_trace *t = make_trace();
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_stacks_root out;
+
+    UNUSED_STATE(state);
+    ask(t, "line", RP_STACKS_CPU, &arena, &out);
+    assert_int_equal(out.row_count, 2);
+    assert_string_equal(out.rows[0].label, "train.py:10 step");
+    assert_int_equal(out.rows[0].self_ns, 45);
+    assert_int_equal(out.rows[0].count, 2);
+    assert_int_equal(out.rows[1].total_ns, 45); /* main, with what it calls */
+    ask(t, "function", RP_STACKS_CPU, &arena, &out);
+    assert_int_equal(out.row_count, 3);
+    assert_string_equal(out.rows[0].name, "gemm");
+    assert_int_equal(out.rows[0].self_ns, 40);
+    rp_arena_release(&arena);
+    rp_trace_free(t);
+}
+
+/* The same run twice, the second time with more samples of gemm than chance explains. */
+static struct rp_trace *make_run(int ngemm, int nstep)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_builder *b;
+    struct rp_trace *t;
+    uint32_t process, step, gemm;
+    rp_track track;
+
+    assert_ok(rp_builder_new(NULL, &b, &err), &err);
+    assert_ok(rp_builder_process(b, 7, 0, &process, &err), &err);
+    assert_ok(rp_builder_track(b, process, 7, 0, true, &track, &err), &err);
+    step = stack_of(b, RP_NONE, "step", 10, RP_FRAME_PYTHON);
+    gemm = stack_of(b, step, "gemm", 20, RP_FRAME_PYTHON);
+    for (int i = 0; i < ngemm + nstep; i++)
+        assert_ok(
+            rp_builder_add_sample(b,
+                                  &(struct rp_raw_sample){i * 100, 100, track,
+                                                          i < ngemm ? gemm : step, RP_SAMPLE_RAN},
+                                  &err),
+            &err);
+    assert_ok(rp_builder_finish(b, &t, &err), &err);
+    return t;
+}
+
+static void runs_differ_by_more_than_chance(void **state)
+{
+    const struct rp_stacks_want want = {.by = "line"};
+    const struct rp_scope all = {0};
+    struct rp_trace *t[] = {make_run(100, 50), make_run(200, 56)};
+    struct rp_stacks_part part[2];
+    const struct rp_stacks_part *base[] = {&part[0]}, *fresh[] = {&part[1]};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_stacks_diff_root out;
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    memset(part, 0, sizeof part);
+    for (int i = 0; i < 2; i++)
+        assert_ok(rp_stacks_make(t[i], &all, &(struct rp_stacks_how){0}, &arena, &part[i], &err),
+                  &err);
+    assert_ok(rp_stacks_diff(base, 1, fresh, 1, &want, &arena, &out, &err), &err);
+    assert_int_equal(out.nrows, 2);
+    assert_string_equal(out.rows[0].label, "train.py:20 gemm");
+    assert_string_equal(out.rows[0].change, "more");
+    assert_int_equal(out.rows[0].delta_ns, 10000);
+    assert_int_equal(out.rows[0].noise_ns, 3465); /* 2 * 100 * sqrt(100 + 200) */
+    assert_string_equal(out.rows[1].change, "noise");
+    assert_int_equal(out.rows[1].base_ns, 5000);
+    assert_int_equal(out.delta_ns, 10600);
+    for (int i = 0; i < 2; i++) {
+        rp_vec_release(&part[i].frames);
+        rp_vec_release(&part[i].nodes);
+        rp_trace_free(t[i]);
+    }
+    rp_arena_release(&arena);
+}
+
+int test_top_stacks(void)
+{
+    static const struct CMUnitTest tests[] = {cmocka_unit_test(waiting_is_left_out),
+                                              cmocka_unit_test(a_library_counts_for_its_caller),
+                                              cmocka_unit_test(runs_differ_by_more_than_chance)};
+
+    return cmocka_run_group_tests_name("top stacks", tests, NULL, NULL);
+}

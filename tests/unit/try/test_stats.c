@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verdicts about rounds with planted noise: how often they are false, and whether a planted
+   difference is found. */
+#include "try/stats.h"
+#include "unit.h"
+
+#include <math.h>
+
+/* A generator of our own, so that the test is the same everywhere. */
+static double uniform(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(*state >> 11) + 0.5) / 9007199254740992.0;
+}
+
+/* Noise as machines have it: a normal part, and now and then a turn that takes much longer. */
+static double noise(uint64_t *state, double size)
+{
+    double normal = 0;
+
+    for (int i = 0; i < 12; i++)
+        normal += uniform(state) - 0.5;
+    return size * normal + (uniform(state) < 0.1 ? 20 * size * uniform(state) : 0);
+}
+
+/* One variant against the unchanged program, as the rounds do it. */
+static enum rp_try_verdict play(uint64_t *state, double effect, double size, size_t variants,
+                                struct rp_try_interval *interval)
+{
+    double values[96], sorted[96];
+    enum rp_try_verdict verdict = RP_TRY_UNDECIDED;
+    size_t n = 0;
+
+    for (size_t l = 0; l < RP_TRY_LOOKS; l++) {
+        while (n < rp_try_looks[l])
+            values[n++] = effect + noise(state, size) - noise(state, size);
+        memcpy(sorted, values, sizeof values);
+        *interval = rp_try_median(sorted, n, rp_try_error(variants));
+        verdict = rp_try_judge(interval, 0, l + 1 == RP_TRY_LOOKS);
+        if (rp_try_enough(interval, verdict))
+            break;
+    }
+    return verdict;
+}
+
+static void no_difference_is_rarely_called_one(void **state)
+{
+    uint64_t seed = 7;
+    int wrong = 0;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 2000; i++) { /* tables of eight variants, of which none differs */
+        bool any = false;
+
+        for (int v = 0; v < 8; v++) {
+            struct rp_try_interval interval;
+            enum rp_try_verdict verdict = play(&seed, 0, 0.02, 8, &interval);
+
+            any |= verdict == RP_TRY_FASTER || verdict == RP_TRY_SLOWER;
+        }
+        wrong += any;
+    }
+    assert_in_range(wrong, 0, 100); /* 5 % of the tables */
+}
+
+static void a_difference_is_found_within_its_interval(void **state)
+{
+    uint64_t seed = 3;
+    int found = 0, inside = 0;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 500; i++) {
+        struct rp_try_interval interval;
+
+        found += play(&seed, log(0.9), 0.03, 8, &interval) == RP_TRY_FASTER;
+        inside += interval.low <= log(0.9) + 0.02 && interval.high >= log(0.9) - 0.02;
+    }
+    assert_in_range(found, 490, 500);
+    assert_in_range(inside, 490, 500);
+}
+
+static void few_rounds_say_nothing(void **state)
+{
+    double values[3] = {-0.5, -0.5, -0.5};
+    struct rp_try_interval interval = rp_try_median(values, 3, rp_try_error(1));
+
+    UNUSED_STATE(state);
+    assert_true(isinf(interval.low) && isinf(interval.high));
+    assert_int_equal(rp_try_judge(&interval, 0, false), RP_TRY_UNDECIDED);
+    assert_int_equal(rp_try_judge(&interval, 0, true), RP_TRY_NOISY);
+}
+
+static void the_interval_is_that_of_the_sign_test(void **state)
+{
+    double values[12];
+    struct rp_try_interval interval;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 12; i++)
+        values[i] = 11 - i;
+    /* 2 * P(at most 2 of 12 heads) = 0.0386, of at most 3: 0.146 */
+    interval = rp_try_median(values, 12, 0.04);
+    assert_true(interval.low == 2 && interval.high == 9 && interval.median == 5.5);
+}
+
+static void a_control_that_differs_hides_small_differences(void **state)
+{
+    struct rp_try_interval good = {0, -0.01, 0.02}, wide = {0, -0.06, 0.01},
+                           off = {0.02, 0.01, 0.02};
+    struct rp_try_interval small = {-0.05, -0.055, -0.045}, large = {-0.3, -0.4, -0.2};
+
+    UNUSED_STATE(state);
+    assert_true(rp_try_floor(&good) == 0);
+    assert_true(rp_try_floor(&wide) == 0.06);
+    assert_true(rp_try_floor(&off) == 0.02);
+    assert_int_equal(rp_try_judge(&small, rp_try_floor(&good), false), RP_TRY_FASTER);
+    assert_int_equal(rp_try_judge(&small, rp_try_floor(&wide), false), RP_TRY_UNDECIDED);
+    assert_int_equal(rp_try_judge(&large, rp_try_floor(&wide), false), RP_TRY_FASTER);
+}
+
+int test_stats(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_difference_is_rarely_called_one),
+        cmocka_unit_test(a_difference_is_found_within_its_interval),
+        cmocka_unit_test(few_rounds_say_nothing),
+        cmocka_unit_test(the_interval_is_that_of_the_sign_test),
+        cmocka_unit_test(a_control_that_differs_hides_small_differences)};
+
+    return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
+}

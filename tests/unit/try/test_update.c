@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Updates of parameters, as the hook writes them, compared. */
+#include "try/session.h"
+#include "unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char *write_update(char *path, const char *line, const float *values, size_t n)
+{
+    int fd = mkstemp(path);
+    FILE *f = fdopen(fd, "w");
+
+    fprintf(f, "%s\n", line);
+    fwrite(values, sizeof *values, n, f);
+    fclose(f);
+    return path;
+}
+
+static struct rp_try_difference compare(const char *line_a, const float *a, const char *line_b,
+                                        const float *b, size_t n)
+{
+    char one[] = "/tmp/reprise-unit-XXXXXX", two[] = "/tmp/reprise-unit-XXXXXX";
+    struct rp_try_difference d = {0};
+    struct rp_err err = RP_ERR_INIT;
+
+    write_update(one, line_a, a, n);
+    write_update(two, line_b, b, n);
+    assert_ok(rp_try_compare(one, two, &d, &err), &err);
+    unlink(one);
+    unlink(two);
+    return d;
+}
+
+static void updates_are_compared_by_their_size(void **state)
+{
+    const float a[] = {3, 4}, b[] = {3, 4}, zeroed[] = {3, 0}, bad[] = {3, NAN}, none[] = {0, 0};
+    struct rp_try_difference d = compare("same", a, "same", b, 2);
+
+    UNUSED_STATE(state);
+    assert_true(d.exact && d.ratio == 0);
+    d = compare("x", a, "y", b, 2); /* parameters that are not in the sample differ */
+    assert_true(!d.exact && d.ratio == 0);
+    d = compare("x", zeroed, "y", b, 2);
+    assert_true(fabs(d.ratio - 0.8) < 1e-9);
+    d = compare("x", bad, "y", b, 2);
+    assert_true(isnan(d.ratio));
+    d = compare("x", a, "y", none, 2);
+    assert_true(d.ratio == 1);
+}
+
+static void updates_of_other_models_are_not_compared(void **state)
+{
+    char one[] = "/tmp/reprise-unit-XXXXXX", two[] = "/tmp/reprise-unit-XXXXXX";
+    const float values[] = {1, 2, 3};
+    struct rp_try_difference d;
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    write_update(one, "a", values, 3);
+    write_update(two, "a", values, 2);
+    assert_code(rp_try_compare(one, two, &d, &err), RP_FORMAT);
+    assert_contains(err.text, "different numbers of parameters");
+    unlink(one);
+    unlink(two);
+    assert_code(rp_try_compare(one, two, &d, &err), RP_IO);
+}
+
+int test_update(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(updates_are_compared_by_their_size),
+                                       cmocka_unit_test(updates_of_other_models_are_not_compared)};
+
+    return cmocka_run_group_tests_name("update", tests, NULL, NULL);
+}
