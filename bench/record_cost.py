@@ -1,22 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What recording adds to a step, on a machine with a GPU: jobs of several trainers under `reprise record` in several ways, and under
-torch.profiler.
+torch.profiler, beside the same job without any of them.
 
-    bench/record_cost.py [--reprise PATH] [--jobs LIST] [--variants LIST] [--turns N] [--seconds N] [--json FILE]
-                         [--keep FOLDER]
+    bench/record_cost.py [--reprise PATH] [--jobs LIST] [--variants LIST] [--steps N] [--seconds N] [--total N]
+                         [--json FILE] [--keep FOLDER]
 
-A turn is half steps with recording and half without, in the same process: processes differ, and so do cores and minutes on a shared
-machine, by more than what is measured. `reprise record --detail 4:9` takes such turns; of torch.profiler each turn starts and stops one.
-The steps next to a switch are not counted. All processes start together and then wait for each other, so that one runs at a time. The
-table has the medians over the turns with an interval of 95 % (bootstrap). `between` is what is left of the recorder in the steps without
-detail: their ratio to steps of a process without it; that compares processes, and is as uncertain as its interval says.
+The same step takes up to half as long again for some milliseconds or seconds on a shared machine. So processes take turns of 20 steps,
+and what is compared is the time that a fifth of the steps of all turns stay below, with an interval of 95 % (turns drawn again, the same
+of all processes). The row `plain2` compares two processes without a recorder: it shows what the method cannot tell apart. Of
+`--detail 2:200` the steps between those with detail are compared; `all` counts each step, the switches too.
 
 Needs PyTorch; jobs whose library is not installed are left out: lightning, trainer and generate (transformers), accelerate, jax (optax).
 """
 import argparse
 import ctypes
-import fcntl
 import json
 import os
 import random
@@ -26,55 +24,51 @@ import sys
 import tempfile
 import time
 
-WITH, PERIOD, FIRST = 4, 9, 2  # as `--detail 4:9`: of each 9 steps from the second on, 4 and the one of the switch
-LONG = (2, 200)                 # the usual sampling, for which the cost is computed
+WARM_UP, TURN, SETTLE = 35, 20, 2  # steps before the first turn, of a turn, and at its begin that are not counted
+WITH, PERIOD, FIRST = 2, 200, 2    # of `--detail`: from this step on
 DETAIL = ["--detail", f"{WITH}:{PERIOD}"]
-VARIANTS = {"plain": None, "profiler": None, "default": DETAIL, "light": [*DETAIL, "--light"],
-            "records": [*DETAIL, "--set", "cuda.calls=records"], "all-operators": [*DETAIL, "--set", "frameworks.operators=all"],
-            "no-operators": [*DETAIL, "--set", "frameworks.operators=none"], "all-calls": [*DETAIL, "--set", "cuda.calls=all"],
-            "kernels": [*DETAIL, "--with", "host,cuda", "--set", "cuda.calls=none", "--set", "cuda.sync=off"]}
+VARIANTS = {"plain": None, "default": ["--every-step"], "light": ["--every-step", "--light"], "detail": DETAIL, "profiler": None,
+            "attached": [*DETAIL, "--set", "cuda.detach=off"],
+            "no-cuda": [*DETAIL, "--with", "host,nvtx,frameworks"],
+            "all-operators": ["--every-step", "--set", "frameworks.operators=all"], "all-calls": ["--every-step", "--set", "cuda.calls=all"],
+            "kernels": ["--every-step", "--with", "host,cuda", "--set", "cuda.calls=none", "--set", "cuda.sync=off"]}
 
 
 class Clock:
-    """Told where each step ends. Starts and stops what is compared, and waits for the turn of this process."""
+    """Told where each step ends; waits for the turn of this process."""
 
-    def __init__(self, variant, turns, gate, sync=lambda: None):
-        self.steps = FIRST + PERIOD * (turns + 1) + 1  # the first turn warms up
-        self.variant, self.gate, self.sync, self.at, self.profiler = variant, gate, sync, [], None
-        recorder = ctypes.CDLL(None)
-        self.mark = getattr(recorder, "reprise_record_mark", None)
+    def __init__(self, variant, steps, sync=lambda: None):
+        self.steps = WARM_UP + (steps - WARM_UP) // TURN * TURN
+        self.variant, self.sync, self.times, self.began, self.profiler = variant, sync, [], None, None
+
+    def mark(self):
+        """For jobs that the recorder finds no steps of by itself while they run."""
+        mark = getattr(ctypes.CDLL(None), "reprise_record_mark", None)
+        if mark:
+            mark(b"step")
 
     def tick(self):
-        step = len(self.at)
-        if step == FIRST + PERIOD - 2:
+        step = len(self.times)
+        turn_ends = step >= WARM_UP and (step + 1 - WARM_UP) % TURN == 0
+        if turn_ends:
             self.sync()
-            fcntl.flock(self.gate, fcntl.LOCK_EX)
-        if self.mark:
-            self.mark(b"step")
-        self.at.append(time.perf_counter())
-        if self.variant == "profiler" and step >= FIRST:
-            self.switch((step - FIRST) % PERIOD)
-        return step + 1 < self.steps
+        now = time.perf_counter()
+        self.times.append(1e3 * (now - self.began) if self.began else 0)
+        if self.variant == "profiler" and step == 10:
+            import torch
 
-    def switch(self, at):
-        import torch
-
-        if at == 0:
             kinds = [torch.profiler.ProfilerActivity.CPU] + [torch.profiler.ProfilerActivity.CUDA] * torch.cuda.is_available()
             self.profiler = torch.profiler.profile(activities=kinds)
             self.profiler.start()
-        elif at == WITH + 1 and self.profiler:
-            self.profiler.stop()
-            self.profiler = None
-
-    def turns(self):
-        """Of each turn the times of its steps, in milliseconds: with, without, and those of the switches."""
-        times = [1e3 * (b - a) for a, b in zip(self.at, self.at[1:])]
-        result = []
-        for i in range(FIRST + PERIOD, len(times) - PERIOD + 1, PERIOD):
-            result.append({"with": times[i + 1:i + WITH + 1], "without": times[i + WITH + 2:i + PERIOD],
-                           "switch": [times[i], times[i + WITH + 1]]})
-        return result
+        if turn_ends or step + 1 == WARM_UP:
+            self.sync()
+            if step + 1 >= self.steps:
+                return False
+            print("@ready", flush=True)
+            if not sys.stdin.readline():  # time is up
+                return False
+        self.began = time.perf_counter()
+        return True
 
 
 # ------------------------------------------------------------------ the jobs: each calls clock.tick() after each step, until it is false
@@ -82,7 +76,7 @@ class Clock:
 def job_t5(torch, device, clock):
     """Encoder and decoder of many small kernels, in bf16 autocast, with gradients clipped: limited by the host."""
     nn = torch.nn
-    model = nn.Transformer(d_model=256, nhead=4, num_encoder_layers=4, num_decoder_layers=4, dim_feedforward=512,
+    model = nn.Transformer(d_model=256, nhead=4, num_encoder_layers=2, num_decoder_layers=2, dim_feedforward=512,
                            batch_first=True, norm_first=True).to(device)
     words, head = nn.Embedding(1000, 256).to(device), nn.Linear(256, 1000).to(device)
     parameters = [p for m in (model, words, head) for p in m.parameters()]
@@ -218,18 +212,19 @@ def job_generate(torch, device, clock):
         while True:
             model.generate(start, attention_mask=torch.ones_like(start), max_new_tokens=8, min_new_tokens=8, do_sample=False,
                            pad_token_id=0)
+            clock.mark()
             if not clock.tick():
                 return
 
 
-def job_jax(_torch, _device, clock):
-    """optax: a network of six layers, its loss read in each step."""
+def job_jax(_torch, _device, clock, width=1024, batch=512):
+    """optax: a network of six layers, its loss read in each step: one CUDA graph of some fifty small kernels."""
     import jax
     import jax.numpy as jnp
     import optax
 
     keys = jax.random.split(jax.random.PRNGKey(0), 6)
-    weights, x = [jax.random.normal(k, (1024, 1024)) / 32 for k in keys], jax.random.normal(keys[0], (512, 1024))
+    weights, x = [jax.random.normal(k, (width, width)) / width ** 0.5 for k in keys], jax.random.normal(keys[0], (batch, width))
     adam = optax.adam(1e-3)
 
     def loss(weights, x):
@@ -251,122 +246,187 @@ def job_jax(_torch, _device, clock):
             return
 
 
+def job_jax_large(torch, device, clock):
+    """The same, limited by the device."""
+    job_jax(torch, device, clock, 4096, 8192)
+
+
 JOBS = {"t5": job_t5, "gan": job_gan, "gpu": job_gpu, "lightning": job_lightning, "trainer": job_trainer, "accelerate": job_accelerate,
-        "generate": job_generate, "jax": job_jax}
+        "generate": job_generate, "jax": job_jax, "jax_large": job_jax_large}
 
 
 # ------------------------------------------------------------------ processes
 
-def run_job(variant, job, turns, gate):
-    """In a process of its own: prints its turns."""
+def run_job(variant, job, steps):
+    """In a process of its own: prints the times of its steps."""
     torch = device = None
-    if job != "jax":
+    if not job.startswith("jax"):
         import torch
         torch.manual_seed(0)
         device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    with open(gate, "w") as lock:
-        clock = Clock(variant, turns * (4 if job == "jax" else 1), lock,
-                      torch.cuda.synchronize if device and device.type == "cuda" else lambda: None)
-        try:
-            JOBS[job](torch, device, clock)
-        except ImportError as missing:
-            print(json.dumps({"missing": missing.name}))
-            return
-    print(json.dumps({"turns": clock.turns()}), flush=True)
-
-
-def start(variant, job, args, folder):
-    command = [sys.executable, os.path.abspath(__file__), "--run", variant, job, str(args.turns), f"{folder}/gate"]
-    options = VARIANTS[variant]
-    if options is not None:
-        command = [args.reprise, "record", "-q", "-o", f"{folder}/{variant}-{job}", *options, "--", *command]
-    with open(f"{folder}/{variant}-{job}.log", "w") as log:
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
-
-
-def result_of(process, variant, job, folder, until):
+    clock = Clock(variant, steps, torch.cuda.synchronize if device and device.type == "cuda" else lambda: None)
     try:
-        out = process.communicate(timeout=max(0.1, until - time.time()))[0]
-    except subprocess.TimeoutExpired:
-        process.terminate()
-        out = process.communicate()[0]
-    out = [line for line in out.splitlines() if line.startswith("{")]
-    if out:
-        return json.loads(out[-1])
-    with open(f"{folder}/{variant}-{job}.log") as log:
-        return {"error": log.read()[-300:]}
+        JOBS[job](torch, device, clock)
+    except ImportError as missing:
+        clock.times = []
+        print(f"@missing {missing.name}", flush=True)
+    print("@times " + json.dumps([round(t, 5) for t in clock.times]), flush=True)
+    if clock.profiler:
+        os._exit(0)  # to stop it takes minutes
+
+
+class Process:
+    def __init__(self, name, job, args, folder):
+        variant = name.rstrip("2")
+        command = [sys.executable, os.path.abspath(__file__), "--run", variant, job, str(args.steps)]
+        if VARIANTS[variant] is not None:
+            command = [args.reprise, "record", "-o", f"{folder}/{name}-{job}", *VARIANTS[variant], "--", *command]
+        self.name, self.job, self.said, self.times = name, job, "", None
+        self.log = f"{folder}/{name}-{job}.log"
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
+                                            env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
+
+    def listen(self):
+        """Until it has run its turn; whether it has another."""
+        for line in self.process.stdout:
+            if line.startswith("@ready"):
+                return True
+            if line.startswith("@times"):
+                self.times = json.loads(line[7:])
+                return False
+            self.said = line if line.startswith("@") else self.said
+        return False
+
+    def turn(self):
+        try:
+            self.process.stdin.write("go\n")
+            self.process.stdin.flush()
+        except OSError:
+            return False
+        return self.listen()
+
+    def end(self):
+        try:
+            self.process.stdin.close()
+            while self.listen():
+                pass
+            self.process.wait(20)
+        except (OSError, subprocess.TimeoutExpired):
+            self.process.kill()
+        if not self.times:
+            with open(self.log) as log:
+                self.said += log.read()[-300:]
+
+
+def take_turns(processes, seconds, end):
+    ready = [p for p in processes if p.listen()]
+    until = min(time.time() + seconds, end)
+    while len(ready) > 1 and time.time() < until:
+        ready = [p for p in ready if p.turn()]
 
 
 # ------------------------------------------------------------------ the table
 
-def interval(values, seed=1):
-    """The median, and an interval of 95 % by bootstrap."""
-    chance = random.Random(seed)
-    middles = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(2000))
-    return statistics.median(values), middles[50], middles[1949]
+def low(turns):
+    """The time that a fifth of the steps stay below."""
+    times = sorted(t for turn in turns for t in turn)
+    return times[len(times) // 5]
 
 
-def row_of(turns, plain):
-    """plain: times of steps of a process without the recorder."""
-    pairs = [(statistics.median(t["with"]), statistics.median(t["without"])) for t in turns]
-    row = {"turns": len(pairs), "without_ms": statistics.median(b for _, b in pairs), "with_ms": statistics.median(a for a, _ in pairs)}
-    row["added_ms"], row["added_low_ms"], row["added_high_ms"] = interval([a - b for a, b in pairs])
-    row["added"], row["added_low"], row["added_high"] = interval([a / b - 1 for a, b in pairs])
-    row["switch_ms"] = statistics.median(sum(t["switch"]) - 2 * b for t, (_, b) in zip(turns, pairs))
-    row["sampled"] = (LONG[0] * row["added_ms"] + row["switch_ms"]) / LONG[1] / row["without_ms"]
-    if plain:
-        row["between"], row["between_low"], row["between_high"] = interval([b / p for (_, b), p in zip(pairs, plain)])
+def longer(mine, plain, seed=1):
+    """How much longer steps are, and an interval of 95 %: by turns that are drawn again."""
+    chance, n = random.Random(seed), min(len(t) for t in (mine, *plain))
+
+    def ratio(turns):
+        return low([mine[i] for i in turns]) / low([p[i] for p in plain for i in turns]) - 1
+
+    drawn = sorted(ratio(chance.choices(range(n), k=n)) for _ in range(1000))
+    return ratio(range(n)), drawn[25], drawn[974]
+
+
+def has_detail(step):
+    """Or is next to one that has."""
+    return (step - FIRST + 2) % PERIOD < WITH + 6
+
+
+def turns_of(process, choose=lambda step: True):
+    """The times of each turn, without its first steps."""
+    n = len(process.times or [])
+    return [[process.times[i] for i in range(at + SETTLE, at + TURN) if choose(i)] for at in range(WARM_UP, n - TURN + 1, TURN)]
+
+
+def row_of(process, plain):
+    sampled = process.name in ("detail", "attached", "no-cuda")
+    others = [turns_of(p) for p in plain]
+    mine = turns_of(process, lambda i: not (sampled and has_detail(i)))
+    row = {"job": process.job, "variant": process.name, "turns": len(mine), "plain_ms": low([t for turns in others for t in turns])}
+    row["added"], row["low"], row["high"] = longer(mine, others)
+    row["added_ms"] = row["added"] * row["plain_ms"]
+    if sampled:  # what steps with detail and the switches have beyond their neighbours, over a cycle
+        beyond = [t - statistics.median(m) for turn, m, at in zip(turns_of(process), mine, range(WARM_UP, 1 << 30, TURN))
+                  for i, t in enumerate(turn) if has_detail(at + SETTLE + i)]
+        cycles = max(1, sum(has_detail(i) and not has_detail(i + 1) for i in range(WARM_UP, len(process.times))))
+        row["switch_ms"] = sum(beyond) / cycles
+        row["all"] = row["added"] + row["switch_ms"] / PERIOD / row["plain_ms"]
     return row
 
 
-def report(results, args):
+def report(processes, args):
     rows = []
     for job in args.jobs.split(","):
-        plain = [statistics.median(t["with"] + t["without"]) for t in results.get((job, "plain"), {}).get("turns", [])]
-        profiler = results.get((job, "profiler"), {}).get("turns")
-        base = row_of(profiler, None)["added_ms"] if profiler else 0
-        for variant in args.variants.split(","):
-            result = results.get((job, variant), {})
-            if result.get("turns"):
-                row = {"job": job, "variant": variant, **row_of(result["turns"], plain if VARIANTS[variant] else None)}
-                if base > 0.02 * row["without_ms"]:
-                    row["of_profiler"] = row["added_ms"] / base
-                rows.append(row)
-            elif result:
-                print(f"{job}, {variant}: {result}")
-    print(f"\n{'job':10} {'variant':13} {'turns':>5} {'without':>9} {'with':>9} {'added':>8} {'95 %':>17} {'of profiler':>11} {'2 of 200':>8} "
-          f"{'between':>7} {'95 %':>13}")
-    for r in rows:
-        share = f"{r['of_profiler']:.2f}" if "of_profiler" in r else ""
-        between = f"{r['between']:7.3f} {r['between_low']:6.3f}-{r['between_high']:6.3f}" if "between" in r else ""
-        print(f"{r['job']:10} {r['variant']:13} {r['turns']:5} {r['without_ms']:6.3f} ms {r['with_ms']:6.3f} ms {100 * r['added']:6.1f} % "
-              f"{100 * r['added_low']:6.1f}-{100 * r['added_high']:6.1f} % {share:>11} {100 * r['sampled']:6.2f} % {between}")
+        of = {p.name: p for p in processes if p.job == job}
+        for p in of.values():
+            if len(p.times or []) < WARM_UP + TURN:
+                p.times = None
+                print(f"{job}, {p.name}: {p.said.strip()}")
+        plain = [p for p in (of["plain"], of["plain2"]) if p.times]
+        if len(plain) < 2:
+            continue
+        mine = [row_of(p, [of["plain"]] if p.name == "plain2" else plain) for p in of.values() if p.times and p.name != "plain"]
+        base = next((r["added_ms"] for r in mine if r["variant"] == "profiler"), 0)
+        for row in mine:
+            if row["variant"] != "profiler" and base > 0.02 * row["plain_ms"]:
+                row["of_profiler"] = row["added_ms"] / base
+        rows += mine
     if args.json:
         with open(args.json, "w") as out:
-            json.dump({"rows": rows, "results": [{"job": j, "variant": v, **r} for (j, v), r in results.items()]}, out, indent=1)
+            json.dump({"rows": rows, "times": [{"job": p.job, "variant": p.name, "ms": p.times} for p in processes]}, out)
+    print(f"\n{'job':10} {'variant':13} {'turns':>5} {'plain':>9} {'added':>8} {'95 %':>17} {'of profiler':>11} {'all':>8} {'switches':>9}")
+    for r in rows:
+        share = f"{r['of_profiler']:.2f}" if "of_profiler" in r else ""
+        whole = f"{100 * r['all']:6.2f} % {r['switch_ms']:6.1f} ms" if "all" in r else ""
+        print(f"{r['job']:10} {r['variant']:13} {r['turns']:5} {r['plain_ms']:6.3f} ms {100 * r['added']:6.1f} % "
+              f"{100 * r['low']:7.1f} to {100 * r['high']:5.1f} % {share:>11} {whole}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--reprise", default="build/reprise")
     parser.add_argument("--jobs", default=",".join(JOBS))
-    parser.add_argument("--variants", default="plain,profiler,default,light", help="of " + ", ".join(VARIANTS))
-    parser.add_argument("--turns", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=1e6, help="then end the processes that have not")
+    parser.add_argument("--variants", default="default,detail,profiler", help="of " + ", ".join(VARIANTS))
+    parser.add_argument("--steps", type=int, default=635)
+    parser.add_argument("--seconds", type=float, default=1e6, help="for each job")
+    parser.add_argument("--total", type=float, default=1e6, help="seconds for all of them")
     parser.add_argument("--keep", metavar="FOLDER", help="keep the recordings there")
     parser.add_argument("--json")
-    parser.add_argument("--run", nargs=4, help=argparse.SUPPRESS)
+    parser.add_argument("--run", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.run:
-        return run_job(args.run[0], args.run[1], int(args.run[2]), args.run[3])
-    asked = [(j, v) for j in args.jobs.split(",") for v in args.variants.split(",") if (j, v) != ("jax", "profiler")]
+        return run_job(args.run[0], args.run[1], int(args.run[2]))
+    names = ["plain", *args.variants.split(","), "plain2"]
+    asked = [(j, v) for j in args.jobs.split(",") for v in names if not (j.startswith("jax") and v == "profiler")]
     with tempfile.TemporaryDirectory(prefix="record_cost-") as folder:
         folder = args.keep or folder
         os.makedirs(folder, exist_ok=True)
-        until = time.time() + args.seconds
-        processes = {(j, v): start(v, j, args, folder) for j, v in asked}
-        results = {(j, v): result_of(p, v, j, folder, until) for (j, v), p in processes.items()}
-    report(results, args)
+        end = time.time() + args.total
+        processes = [Process(v, j, args, folder) for j, v in asked]
+        for job in args.jobs.split(","):
+            mine = [p for p in processes if p.job == job]
+            take_turns(mine, args.seconds, end)
+            for p in mine:
+                p.end()
+    report(processes, args)
 
 
 if __name__ == "__main__":
