@@ -6,6 +6,7 @@
  * the first event: records are kept until the text has been read.
  */
 #include "base/clock.h"
+#include "base/arena.h"
 #include "base/decimal.h"
 #include "base/order.h"
 #include "formats/activity/texts.h"
@@ -263,10 +264,11 @@ static enum rp_code read_named(struct json_reader *r, struct rp_texts *to, const
                                const char *best, const char *other)
 {
     struct rp_json_token key, v;
-    char *kept = NULL;
+    struct rp_arena arena = {0};
+    const char *kept = NULL;
     size_t nkept = 0;
     int64_t id = 0;
-    enum rp_code code = RP_OK;
+    enum rp_code code;
 
     while (rp_json_field(r->p, &key)) {
         bool is_best = key.len == strlen(best) && !memcmp(key.text, best, key.len);
@@ -276,14 +278,13 @@ static enum rp_code read_named(struct json_reader *r, struct rp_texts *to, const
             id = read_handle(r);
         else if (!is_best && !is_other)
             rp_json_skip(r->p);
-        else if (read_text(r, &v) && v.len && (is_best || !kept)) {
-            free(kept);
-            kept = strndup(v.text, nkept = v.len);
-        }
+        else if (read_text(r, &v) && v.len && (is_best || !kept))
+            kept = rp_arena_copy(&arena, v.text, nkept = v.len);
     }
-    if (kept)
+    code = rp_arena_check(&arena, "reading names", r->err);
+    if (kept && code == RP_OK)
         code = rp_texts_add(to, id, kept, nkept, r->err);
-    free(kept);
+    rp_arena_release(&arena);
     return code;
 }
 

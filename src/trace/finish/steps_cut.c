@@ -3,6 +3,7 @@
    makes no sense is ignored. */
 #include "trace/finish/steps.h"
 
+#include "base/arena.h"
 #include "base/decimal.h"
 #include "base/order.h"
 #include "io/json_pull.h"
@@ -126,8 +127,8 @@ static void find_marks(struct rp_builder *b)
     }
 }
 
-/* The record, in memory that no new text can move; NULL: there is none. */
-static char *copy_record(const struct rp_builder *b, size_t *n)
+/* The record in memory of the arena, which no new text can move; NULL: there is none, or no memory. */
+static const char *copy_record(const struct rp_builder *b, struct rp_arena *arena, size_t *n)
 {
     rp_str key = rp_build_find_str(b, RP_CUT_KEY);
     const char *text;
@@ -138,20 +139,23 @@ static char *copy_record(const struct rp_builder *b, size_t *n)
     if (key == RP_NONE || i == b->meta.n)
         return NULL;
     text = rp_builder_borrow_str(b, b->meta.at[i].value, n);
-    return strndup(text, *n);
+    return rp_arena_copy(arena, text, *n);
 }
 
 enum rp_code rp_steps_by_cut(struct rp_builder *b, bool *found, struct rp_err *err)
 {
     struct cut_reader r = {.b = b, .err = err, .begin_ns = first_event_ns(b)};
+    struct rp_arena arena = {0};
     struct rp_input *in = NULL;
     size_t n = 0;
-    char *text = r.begin_ns < -MOST_NS || r.begin_ns > MOST_NS ? NULL : copy_record(b, &n);
+    const char *text = NULL;
     enum rp_code code;
 
     *found = false;
+    if (r.begin_ns >= -MOST_NS && r.begin_ns <= MOST_NS)
+        text = copy_record(b, &arena, &n);
     if (!text)
-        return RP_OK;
+        return rp_arena_check(&arena, "reading the steps of a cut", err);
     code = rp_input_open_memory(RP_CUT_KEY, text, n, NULL, &in, err);
     if (code == RP_OK)
         code = rp_json_open(in, NULL, &r.p, err);
@@ -159,7 +163,7 @@ enum rp_code rp_steps_by_cut(struct rp_builder *b, bool *found, struct rp_err *e
         code = read_steps(&r, found);
     rp_json_close(r.p);
     rp_input_close(in);
-    free(text);
+    rp_arena_release(&arena);
     if (!*found)
         b->steps.n = 0;
     find_marks(b);
