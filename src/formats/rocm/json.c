@@ -5,8 +5,8 @@
  * counters by number. Tables may follow the records that need them, and ranks must be known before
  * the first event: records are kept until the text has been read.
  */
-#include "base/clock.h"
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/decimal.h"
 #include "base/order.h"
 #include "formats/activity/texts.h"

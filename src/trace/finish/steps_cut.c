@@ -127,7 +127,7 @@ static void find_marks(struct rp_builder *b)
     }
 }
 
-/* The record in memory of the arena, which no new text can move; NULL: there is none, or no memory. */
+/* The record, copied because new texts may move it; NULL: there is none, or no memory. */
 static const char *copy_record(const struct rp_builder *b, struct rp_arena *arena, size_t *n)
 {
     rp_str key = rp_build_find_str(b, RP_CUT_KEY);
