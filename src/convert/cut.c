@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which events belong to a part of a trace: what questions with --step or --window look at
- * (facts/work.h), and what is needed to understand it: the calls that launched its device work, and
- * all spans around anything that is kept.
+ * (facts/work/work.h), and what is needed to understand it: the calls that launched its device
+ * work, and all spans around anything that is kept.
  *
  *     host    [ loop                                        ]   kept: it is around steps 3 and 4
  *              [step 2 ][step 3 ][step 4 ][step 5 ]
@@ -12,7 +12,7 @@
 #include "convert/cut.h"
 
 #include "dataset/selection.h"
-#include "facts/step_times.h"
+#include "facts/times/step_times.h"
 #include "trace/copy.h"
 #include "trace/words.h"
 

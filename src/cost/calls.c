@@ -7,8 +7,8 @@
 #include "cost/calls.h"
 
 #include "cost/models.h"
-#include "facts/attribution.h"
-#include "facts/collective_args.h"
+#include "facts/ranks/collective_args.h"
+#include "facts/work/attribution.h"
 
 #include <math.h>
 #include <string.h>

@@ -10,7 +10,7 @@
  * calls of their own. So FLOPs, bytes and times can be added up without counting anything twice.
  */
 #include "cost/op_cost.h"
-#include "facts/work.h"
+#include "facts/work/work.h"
 
 struct rp_cost_call {
     rp_event op;     /* the operator; RP_NONE: the call is its item */

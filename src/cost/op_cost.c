@@ -8,7 +8,7 @@
 
 #include "base/order.h"
 #include "cost/models.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 /*
  * Recordings of graph captures among the inputs. They are no ranks of the run: they are read first
  * and stay in memory, and the kernels of graphs that the ranks launch take their operators from
- * them (facts/graph_join.h).
+ * them (facts/graphs/join.h).
  *
  *     decode.json.gz                       a rank, which launches graphs
  *     capture_traces/graph_capture_….gz    the captures of those graphs
@@ -13,7 +13,7 @@
  * contains "capture".
  */
 #include "dataset/load.h"
-#include "facts/graph_join.h"
+#include "facts/graphs/join.h"
 #include "formats/formats.h"
 
 #define RP_CAPTURE_SEARCH 4

@@ -9,7 +9,7 @@
 #include "dataset/claims.h"
 
 #include "base/order.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "dataset/claims.h"
 #include "dataset/selection.h"
 #include "dataset/trust.h"
-#include "facts/step_times.h"
+#include "facts/times/step_times.h"
 #include "result/part.h"
 #include "result/result.h"
 #include "team/team.h"

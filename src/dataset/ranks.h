@@ -12,11 +12,11 @@
  *
  * The options --rank, --step and --window have the same meaning in all of them: `join` gets the
  * ranks that --rank selects; `rank` gets the step or the window as its scope and must respect it:
- * rp_work_init does for device work, rp_scope_has for host events (facts/work.h).
+ * rp_work_init does for device work, rp_scope_has for host events (facts/work/work.h).
  */
 #include "dataset/captures.h"
 #include "dataset/load.h"
-#include "facts/work.h"
+#include "facts/work/work.h"
 #include "result/settings.h"
 
 /* For the option tables of questions that judge steps; loading respects it. */

@@ -11,8 +11,8 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/text.h"
-#include "facts/intervals.h"
-#include "facts/trace_host.h"
+#include "facts/host/trace_host.h"
+#include "facts/times/intervals.h"
 #include "result/print_units.h"
 
 #include <math.h>

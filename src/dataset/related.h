@@ -15,8 +15,8 @@ struct rp_sketch_name {
 };
 
 struct rp_sketch {
-    char device[96];                       /* name of the first device; "": not recorded */
-    uint64_t boot;                         /* of the machine (facts/trace_host.h); 0: not known */
+    char device[96]; /* name of the first device; "": not recorded */
+    uint64_t boot;   /* of the machine (facts/host/trace_host.h); 0: not known */
     RP_VEC(struct rp_sketch_name) kernels; /* by hash */
     RP_VEC(struct rp_sketch_name) ops;
 };

@@ -3,7 +3,7 @@
 #include "dataset/trust.h"
 
 #include "facts/recorders.h"
-#include "facts/trace_life.h"
+#include "facts/times/trace_life.h"
 #include "result/print_units.h"
 #include "trace/hidden.h"
 #include "trace/meta.h"

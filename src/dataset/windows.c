@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 #include "base/order.h"
-#include "facts/trace_host.h"
+#include "facts/host/trace_host.h"
 #include "trace/build/build.h"
 
 #include <stdlib.h>

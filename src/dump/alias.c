@@ -10,7 +10,7 @@
 #include "base/order.h"
 #include "base/text.h"
 #include "dump/folder.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "formats/lazy/alias_dump.h"
 #include "program/opcodes.h"
 #include "program/program.h"

@@ -7,7 +7,7 @@
 #include "dataset/load.h"
 #include "dump/folder.h"
 #include "facts/arg_keys.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "formats/formats.h"
 #include "program/structure.h"
 #include "result/print_units.h"

@@ -7,7 +7,7 @@
 #include "base/order.h"
 #include "dump/buffers.h"
 #include "dump/folder.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "formats/buffers/lives.h"
 #include "result/print_units.h"
 #include "xref/xref.h"

@@ -10,7 +10,7 @@
 #include "dump/change.h"
 #include "dump/folder.h"
 #include "explain/program_diff/program_diff.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "formats/dump/logs.h"
 #include "result/print_units.h"
 

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/vec.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "job/job.h"
 
 #include <stdlib.h>

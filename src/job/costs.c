@@ -4,7 +4,7 @@
 #include "job/costs.h"
 
 #include "base/order.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "sim/engine/simulator.h"
 
 #include <math.h>

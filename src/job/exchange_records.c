@@ -5,7 +5,7 @@
  * bisection.
  */
 #include "base/order.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "job/exchanges.h"
 #include "job/job.h"
 

@@ -9,7 +9,7 @@
  */
 #include "job/exchanges.h"
 #include "base/order.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "job/job.h"
 
 #include <stdlib.h>

@@ -31,7 +31,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "dataset/load.h"
-#include "facts/clock_sources.h"
+#include "facts/clocks/sources.h"
 #include "sim/model/part.h"
 
 #include <stdbool.h>

@@ -6,7 +6,7 @@
  */
 #include "job/means.h"
 #include "base/order.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 
 #include <math.h>
 #include <stdlib.h>

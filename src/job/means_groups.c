@@ -6,7 +6,7 @@
  * in which it determined the time.
  */
 #include "base/order.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "job/means.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * the send of its neighbour, on one clock.
  */
 #include "base/order.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "job/means.h"
 
 #include <stdlib.h>

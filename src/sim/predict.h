@@ -23,7 +23,7 @@
 
 struct rp_sim_part;
 
-/* A step without a change, by the definition of facts/step_times.h. */
+/* A step without a change, by the definition of facts/times/step_times.h. */
 struct rp_sim_now {
     int64_t step_ns;       /* as recorded */
     int64_t simulated_ns;  /* the same from the model: how well it reproduces the recording */

@@ -42,7 +42,7 @@ enum rp_code rp_sim_rank_model(const struct rp_loaded *loaded, bool ratios, cons
                                struct rp_rank_part *part, struct rp_err *err);
 
 struct rp_sim_baseline {
-    int64_t step_ns, simulated_step_ns; /* as 'report' measures it (facts/step_times.h) */
+    int64_t step_ns, simulated_step_ns; /* as 'report' measures it (facts/times/step_times.h) */
     int64_t measured_ns, simulated_ns;  /* the distance of the first device work of steps */
     int64_t unprofiled_ns;
     int64_t unprofiled_low_ns, unprofiled_high_ns;

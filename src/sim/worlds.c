@@ -5,7 +5,7 @@
  */
 #include "sim/worlds.h"
 
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/simulated_steps.h"
 #include "sim/model/transport.h"

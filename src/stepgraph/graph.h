@@ -19,8 +19,8 @@
  * Times are integer nanoseconds; node and edge ids are 32-bit and dense; the same input gives the
  * same graph.
  */
-#include "facts/collectives.h"
-#include "facts/work.h"
+#include "facts/ranks/collectives.h"
+#include "facts/work/work.h"
 
 enum rp_sg_kind {
     RP_SG_ORIGIN, /* the begin of a window */

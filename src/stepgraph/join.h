@@ -9,7 +9,7 @@
  *     rank 1       -> arrive ----> rendezvous --> collective ->     when the last one has arrived
  *     rank 2         -> arrive -'             `-> collective ->
  */
-#include "facts/rendezvous.h"
+#include "facts/ranks/rendezvous.h"
 #include "stepgraph/graph.h"
 
 struct rp_sg_member {

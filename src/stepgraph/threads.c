@@ -6,7 +6,7 @@
 #include "stepgraph/build.h"
 
 #include "base/order.h"
-#include "facts/host_waits.h"
+#include "facts/host/waits.h"
 
 #include <stdlib.h>
 

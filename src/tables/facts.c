@@ -5,8 +5,8 @@
  * from the order of the work and the matching of collectives (O(n log n)).
  */
 #include "facts/arg_keys.h"
-#include "facts/step_times.h"
-#include "facts/trace_host.h"
+#include "facts/host/trace_host.h"
+#include "facts/times/step_times.h"
 #include "tables/tables.h"
 #include "trace/words.h"
 

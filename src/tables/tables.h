@@ -12,10 +12,10 @@
  *
  * Rows of `events` are in the order of the trace; those of the other tables are ordered by start.
  */
-#include "facts/attribution.h"
-#include "facts/collectives.h"
-#include "facts/launches.h"
-#include "facts/rendezvous.h"
+#include "facts/ranks/collectives.h"
+#include "facts/ranks/rendezvous.h"
+#include "facts/work/attribution.h"
+#include "facts/work/launches.h"
 
 #include <reprise/result.h>
 #include <string.h>

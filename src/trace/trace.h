@@ -173,7 +173,7 @@ enum {
     RP_STEP_NOT_JUDGED = RP_STEP_WARM_UP | RP_STEP_NO_DETAIL | RP_STEP_CUT_OFF
 };
 #define RP_NO_COUNT INT64_C(-1)
-/* How long a step lasts is in facts/step_times.h: work may end after its mark. */
+/* How long a step lasts is in facts/times/step_times.h: work may end after its mark. */
 struct rp_step {
     rp_str name;
     uint32_t source;                  /* enum rp_step_source */

@@ -8,7 +8,7 @@
 #include "dataset/question.h"
 #include "dataset/selection.h"
 #include "explain/merge/merge.h"
-#include "facts/step_times.h"
+#include "facts/times/step_times.h"
 #include "trace/merged.h"
 #include "view/view.h"
 

@@ -21,8 +21,8 @@
  */
 #include "base/vec.h"
 #include "dataset/load.h"
-#include "facts/clocks.h"
-#include "facts/intervals.h"
+#include "facts/clocks/clocks.h"
+#include "facts/times/intervals.h"
 #include "formats/formats.h"
 #include "io/output.h"
 #include "result/result.h"

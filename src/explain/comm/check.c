@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "explain/idle/sampled.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "result/print_units.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * hangs (dumps of PyTorch's Flight Recorder, recordings with open collectives) and for one that
  * ran.
  */
-#include "facts/collectives.h"
+#include "facts/ranks/collectives.h"
 #include "result/result.h"
 
 struct rp_comm_call {                           /* one collective of a rank, ended or not */

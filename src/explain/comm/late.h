@@ -7,7 +7,7 @@
  * previous collective: the largest difference is the cause.
  */
 #include "explain/comm/leads.h"
-#include "facts/rendezvous.h"
+#include "facts/ranks/rendezvous.h"
 
 /* cause: "compute", "copy", a cause of idle time, "host" (idle, cause unknown), "previous" (its
    previous collective ended later), "start" (it began later); NULL: not known. */

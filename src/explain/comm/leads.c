@@ -5,8 +5,8 @@
 #include "explain/comm/leads.h"
 
 #include "base/order.h"
-#include "facts/attribution.h"
-#include "facts/host_waits.h"
+#include "facts/host/waits.h"
+#include "facts/work/attribution.h"
 #include "result/part.h"
 
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bubbles of a pipeline by stage and micro-batch (facts/rendezvous_stages.c says who is a stage).
- * The k-th message from the stage before is the forward of a micro-batch, the k-th from the stage
- * after it the backward: a stage's receive waits until its sender comes, less what overlaps own
- * compute. A step ends where the first stage has got back as many messages as it has sent; so many
- * micro-batches it has. With several chunks of the model on a stage, each chunk counts.
+ * Bubbles of a pipeline by stage and micro-batch (facts/ranks/rendezvous_stages.c says who is a
+ * stage). The k-th message from the stage before is the forward of a micro-batch, the k-th from the
+ * stage after it the backward: a stage's receive waits until its sender comes, less what overlaps
+ * own compute. A step ends where the first stage has got back as many messages as it has sent; so
+ * many micro-batches it has. With several chunks of the model on a stage, each chunk counts.
  */
 #include "explain/comm/comm.h"
 

@@ -6,7 +6,7 @@
  * can carry (cost/links.h).
  */
 #include "cost/links.h"
-#include "facts/rendezvous.h"
+#include "facts/ranks/rendezvous.h"
 
 enum rp_place { RP_PLACE_NODE, RP_PLACE_BETWEEN, RP_PLACES, RP_PLACE_UNKNOWN = RP_PLACES };
 extern const char *const rp_place_names[RP_PLACES + 1]; /* "node", "between", NULL */

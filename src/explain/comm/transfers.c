@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensors between processes (facts/tensor_transfers.h), as `comm` shows them: what the receiver
- * waited for before the tensor was made, and what the transfer took after that.
+ * Tensors between processes (facts/ranks/tensor_transfers.h), as `comm` shows them: what the
+ * receiver waited for before the tensor was made, and what the transfer took after that.
  */
 #include "explain/comm/comm.h"
 
 #include "base/order.h"
-#include "facts/tensor_transfers.h"
+#include "facts/ranks/tensor_transfers.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "base/order.h"
 #include "dataset/bulk.h"
 #include "dataset/question.h"
-#include "facts/outside.h"
+#include "facts/host/outside.h"
 #include "result/part.h"
 #include "result/print_units.h"
 

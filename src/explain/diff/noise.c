@@ -5,7 +5,7 @@
  */
 #include "explain/diff/noise.h"
 
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  *     graph kernel            device work around whose launch no operator was recorded
  */
 #include "base/arena.h"
-#include "facts/work.h"
+#include "facts/work/work.h"
 
 #include <reprise/result.h>
 

@@ -13,7 +13,7 @@
 #include "base/strtab.h"
 #include "explain/fusions/fusions.h"
 #include "explain/top/spans.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 
 #include <ctype.h>
 #include <stdio.h>

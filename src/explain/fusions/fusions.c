@@ -8,7 +8,7 @@
 #include "dataset/bulk.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 #include "result/part.h"
 #include "result/print_units.h"
 #include "sim/predict.h"

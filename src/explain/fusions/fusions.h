@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "cost/category.h"
 #include "facts/arg_keys.h"
-#include "facts/work.h"
+#include "facts/work/work.h"
 #include "sim/model/part.h"
 
 /* ------------------------------------------------------------------ sizes (tensors.c) */

@@ -12,7 +12,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "explain/xla_programs.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 #include "program/opcodes.h"
 #include "program/program.h"
 

@@ -10,8 +10,8 @@
 #include "dataset/load.h"
 #include "explain/xla_programs.h"
 #include "facts/arg_keys.h"
-#include "facts/intervals.h"
-#include "facts/work.h"
+#include "facts/times/intervals.h"
+#include "facts/work/work.h"
 
 #include <stdio.h>
 #include <stdlib.h>

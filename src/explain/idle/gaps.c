@@ -16,7 +16,7 @@
 
 #include "base/order.h"
 #include "explain/idle/host_time.h"
-#include "facts/host_signs.h"
+#include "facts/host/signs.h"
 
 #include <stdlib.h>
 

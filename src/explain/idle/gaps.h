@@ -7,7 +7,7 @@
  * split where its work was launched: before, the host was late; after, the device waited. Each
  * piece has one cause, with its evidence; all pieces of a gap have the same of four classes.
  */
-#include "facts/work.h"
+#include "facts/work/work.h"
 
 /* X(NAME, "name", doc) */
 #define RP_GAP_CAUSE_MAP(X)                                                     \

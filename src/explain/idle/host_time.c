@@ -13,9 +13,9 @@
 #include "explain/idle/host_time.h"
 
 #include "base/order.h"
-#include "facts/attribution.h"
-#include "facts/host_signs.h"
-#include "facts/host_waits.h"
+#include "facts/host/signs.h"
+#include "facts/host/waits.h"
+#include "facts/work/attribution.h"
 #include "trace/step_patterns.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
  */
 #include "base/hash.h"
 #include "explain/idle/gaps.h"
-#include "facts/call_work.h"
+#include "facts/work/call_work.h"
 
 /* From here on an interval is divided among its causes, and the host did something else than
    launch. */

@@ -11,7 +11,7 @@
 #include "dataset/question.h"
 #include "explain/idle/sampled.h"
 #include "explain/short_name.h"
-#include "facts/outside.h"
+#include "facts/host/outside.h"
 #include "result/part.h"
 #include "result/print_units.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/order.h"
 #include "explain/short_name.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef RP_EXPLAIN_IDLE_WAITS_H
 #define RP_EXPLAIN_IDLE_WAITS_H
 /* Where host threads wait, as rows of a result: of `idle` and of `report`. */
-#include "facts/host_waits.h"
+#include "facts/host/waits.h"
 
 #include <reprise/result.h>
 

@@ -10,7 +10,7 @@
 #include "base/order.h"
 #include "dataset/captures.h"
 #include "dataset/trust.h"
-#include "facts/step_times.h"
+#include "facts/times/step_times.h"
 #include "result/print_units.h"
 #include "trace/merged.h"
 #include "trace/meta.h"

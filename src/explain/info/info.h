@@ -14,7 +14,7 @@ struct rp_info_step {
     int64_t rank;                      /* of a merged trace: whose step; else RP_ABSENT_I64 */
     const char *name, *source, *phase; /* phase: NULL where not known */
     int64_t requests, tokens;          /* RP_ABSENT_I64 where not known */
-    int64_t ts_ns, dur_ns;             /* how long it lasts: facts/step_times.h */
+    int64_t ts_ns, dur_ns;             /* how long it lasts: facts/times/step_times.h */
     int64_t mark_ns;
 };
 

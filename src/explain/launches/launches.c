@@ -8,7 +8,7 @@
 #include "base/strtab.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
-#include "facts/launches.h"
+#include "facts/work/launches.h"
 #include "result/part.h"
 #include "result/print_units.h"
 

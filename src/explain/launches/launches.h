@@ -9,7 +9,7 @@
  */
 #include "base/arena.h"
 #include "base/vec.h"
-#include "facts/work.h"
+#include "facts/work/work.h"
 
 struct rp_launch_sample {
     uint32_t name, items; /* items: device work that it started */

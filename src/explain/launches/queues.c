@@ -8,7 +8,7 @@
 
 #include "base/order.h"
 #include "facts/arg_keys.h"
-#include "facts/launches.h"
+#include "facts/work/launches.h"
 
 #include <math.h>
 #include <reprise/result.h>

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/arg_keys.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,8 @@
  */
 #include "base/arena.h"
 #include "base/vec.h"
-#include "facts/attribution.h"
-#include "facts/work.h"
+#include "facts/work/attribution.h"
+#include "facts/work/work.h"
 
 #include <reprise/result.h>
 

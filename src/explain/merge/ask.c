@@ -5,8 +5,8 @@
  */
 #include "dataset/question.h"
 #include "explain/merge/merge.h"
-#include "facts/tensor_transfers.h"
-#include "facts/trace_host.h"
+#include "facts/host/trace_host.h"
+#include "facts/ranks/tensor_transfers.h"
 #include "result/part.h"
 
 #include <stdlib.h>

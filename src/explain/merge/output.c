@@ -3,7 +3,7 @@
    which it can be divided into its ranks again (trace/merged.h). */
 #include "dataset/load.h"
 #include "explain/merge/merge.h"
-#include "facts/tensor_transfers.h"
+#include "facts/ranks/tensor_transfers.h"
 #include "result/print_units.h"
 #include "trace/merged.h"
 

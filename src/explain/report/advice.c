@@ -8,7 +8,7 @@
 
 #include "explain/report/report.h"
 #include "explain/short_name.h"
-#include "facts/host_signs.h"
+#include "facts/host/signs.h"
 #include "result/print_units.h"
 
 #include <ctype.h>

@@ -3,10 +3,10 @@
 #define RP_EXPLAIN_REPORT_ADVICE_H
 /*
  * What the report says about a finding: its stable name, what was found, and what to try. Findings
- * name a kind; what to try depends on the kind of program (facts/workload.h) and comes from a table
- * (advice_table.c), so that a line names an option or a call which that program has.
+ * name a kind; what to try depends on the kind of program (facts/work/workload.h) and comes from a
+ * table (advice_table.c), so that a line names an option or a call which that program has.
  */
-#include "facts/workload.h"
+#include "facts/work/workload.h"
 
 /* Kinds of findings. Several kinds may have the same stable name: they differ in their cause, and
    so in what helps. X(NAME, "stable name", "what was found") */

@@ -8,7 +8,7 @@
  */
 #include "explain/report/advice.h"
 
-#include "facts/collective_args.h"
+#include "facts/ranks/collective_args.h"
 
 #define FW(name)     (1u << RP_FRAMEWORK_##name)
 #define BY(name)     (1u << RP_VENDOR_##name)

@@ -8,7 +8,7 @@
 #include "explain/report/report.h"
 
 #include "base/order.h"
-#include "facts/rendezvous.h"
+#include "facts/ranks/rendezvous.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "explain/report/view.h"
 
 #include "base/order.h"
-#include "facts/step_times.h"
+#include "facts/times/step_times.h"
 #include "result/part.h"
 
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #include "base/order.h"
 #include "cost/devices.h"
-#include "facts/step_times.h"
-#include "facts/trace_host.h"
+#include "facts/host/trace_host.h"
+#include "facts/times/step_times.h"
 #include "result/print_units.h"
 #include "trace/names.h"
 #include "trace/words.h"

@@ -11,10 +11,10 @@
 #include "base/order.h"
 #include "base/ordered.h"
 #include "explain/idle/sampled.h"
-#include "facts/attribution.h"
-#include "facts/host_signs.h"
-#include "facts/host_waits.h"
-#include "facts/intervals.h"
+#include "facts/host/signs.h"
+#include "facts/host/waits.h"
+#include "facts/times/intervals.h"
+#include "facts/work/attribution.h"
 
 struct due {
     int64_t ns;

@@ -8,8 +8,8 @@
 #include "explain/report/report.h"
 
 #include "base/hash.h"
-#include "facts/intervals.h"
-#include "facts/outside.h"
+#include "facts/host/outside.h"
+#include "facts/times/intervals.h"
 #include "result/print_units.h"
 
 #include <string.h>

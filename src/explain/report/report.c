@@ -7,7 +7,7 @@
 
 #include "dataset/question.h"
 #include "explain/roofline/xla.h"
-#include "facts/trace_host.h"
+#include "facts/host/trace_host.h"
 
 #include <stdio.h>
 #include <string.h>

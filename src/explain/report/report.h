@@ -17,12 +17,12 @@
 #include "explain/report/view.h"
 #include "explain/top/categories.h"
 #include "explain/top/stacks.h"
-#include "facts/attribution.h"
-#include "facts/collectives.h"
-#include "facts/host_calls.h"
-#include "facts/outside.h"
-#include "facts/trace_life.h"
-#include "facts/workload.h"
+#include "facts/host/calls.h"
+#include "facts/host/outside.h"
+#include "facts/ranks/collectives.h"
+#include "facts/times/trace_life.h"
+#include "facts/work/attribution.h"
+#include "facts/work/workload.h"
 #include "sim/model/part.h"
 
 #include <string.h>
@@ -157,7 +157,7 @@ struct rp_report_part {
     bool on_device;
     bool limited;              /* by --step or --window: no steps then */
     struct rp_breakdown b;     /* of the device window */
-    struct rp_breakdown whole; /* of the span (facts/step_times.h), or of what is selected */
+    struct rp_breakdown whole; /* of the span (facts/times/step_times.h), or of what is selected */
     struct rp_outside outside; /* what was recorded outside of the steps; not if limited */
     struct rp_trace_life life;
     int64_t start_ns[RP_START_KINDS]; /* with --start-up: before the first step that is judged */
@@ -191,7 +191,7 @@ struct rp_report_part {
     int64_t step_ns;              /* RP_ABSENT_I64: no steps */
     const char *device, *framework;
     const char *frameworks; /* of a recording of ours: with their versions; or NULL */
-    const char *host;       /* facts/trace_host.h, or NULL */
+    const char *host;       /* facts/host/trace_host.h, or NULL */
     size_t ndevices;
     struct rp_report_device_row *devices; /* by number */
     struct rp_workload workload;

@@ -5,7 +5,7 @@
  */
 #include "explain/report/report.h"
 
-#include "facts/modes.h"
+#include "facts/work/modes.h"
 #include "result/print_units.h"
 
 #define LEAST_SHARE 0.01 /* of the span: less is not worth a line */

@@ -13,7 +13,7 @@
 #include "base/vec.h"
 #include "explain/roofline/roofline.h"
 #include "explain/top/top.h"
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "result/result.h"
 
 struct rp_chain;

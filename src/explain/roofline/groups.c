@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 #include "cost/models.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -9,11 +9,11 @@
 
 #include "explain/idle/sampled.h"
 #include "explain/report/advice.h"
-#include "facts/attribution.h"
-#include "facts/call_work.h"
-#include "facts/host_signs.h"
-#include "facts/launches.h"
-#include "facts/outside.h"
+#include "facts/host/outside.h"
+#include "facts/host/signs.h"
+#include "facts/work/attribution.h"
+#include "facts/work/call_work.h"
+#include "facts/work/launches.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
 #include "base/order.h"
 #include "base/strtab.h"
 #include "dataset/question.h"
-#include "facts/modes.h"
+#include "facts/work/modes.h"
 #include "result/part.h"
 #include "result/print_units.h"
 

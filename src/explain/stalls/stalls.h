@@ -7,7 +7,7 @@
  * cause of each; stalls.c has the row of the question, and decides by the medians of all ranks
  * which calls are stalls; together.c finds stalls of several threads or ranks at the same time.
  */
-#include "facts/host_calls.h"
+#include "facts/host/calls.h"
 
 #include <reprise/result.h>
 

@@ -3,7 +3,7 @@
 #define RP_EXPLAIN_TOP_CATEGORIES_H
 /* The category of each item of device work (docs/definitions.md, "Categories"). */
 #include "cost/trace_categories.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 
 struct rp_work_categories {
     RP_VEC(uint8_t) of_item; /* enum rp_category */

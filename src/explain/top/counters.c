@@ -6,7 +6,7 @@
 #include "base/order.h"
 #include "base/strtab.h"
 #include "explain/short_name.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 #include "result/part.h"
 #include "result/result.h"
 

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "explain/top/counter_table.h"
-#include "facts/work.h"
+#include "facts/work/work.h"
 
 struct rp_counter_sum {
     const char *op, *kernel, *counter; /* op: "" none */

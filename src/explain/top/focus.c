@@ -16,7 +16,7 @@
 #include "explain/short_name.h"
 #include "explain/top/spans.h"
 #include "facts/arg_keys.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 #include "result/part.h"
 #include "result/print_units.h"
 

@@ -7,7 +7,7 @@
  */
 #include "base/arena.h"
 #include "base/vec.h"
-#include "facts/work.h"
+#include "facts/work/work.h"
 
 /* What a row is to the focus. X(NAME, "word", heading) */
 #define RP_FOCUS_MAP(X)              \

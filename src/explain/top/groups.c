@@ -9,7 +9,7 @@
  * Waits are host spans whose own times are counted in any case.
  *
  * Unless the question is asked with --flat, modules whose names differ in a number only are one row
- * ("nn.Module: Layer_*"), annotations that count are one ("step *", facts/name_series.h), and
+ * ("nn.Module: Layer_*"), annotations that count are one ("step *", facts/times/name_series.h), and
  * Python frames around everything that a thread launched (launchers, the bootstrap of threads) are
  * no rows.
  */
@@ -21,8 +21,8 @@
 #include "explain/top/categories.h"
 #include "explain/top/spans.h"
 #include "facts/arg_keys.h"
-#include "facts/attribution.h"
-#include "facts/host_waits.h"
+#include "facts/host/waits.h"
+#include "facts/work/attribution.h"
 
 #include <ctype.h>
 #include <stdio.h>

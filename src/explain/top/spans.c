@@ -3,7 +3,7 @@
 #include "explain/top/spans.h"
 
 #include "base/order.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 
 #include <ctype.h>
 #include <string.h>

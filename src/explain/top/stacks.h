@@ -7,7 +7,7 @@
  */
 #include "base/arena.h"
 #include "base/vec.h"
-#include "facts/work.h"
+#include "facts/work/work.h"
 
 #include <reprise/result.h>
 

@@ -7,7 +7,7 @@
 #include "explain/idle/gaps.h"
 #include "explain/idle/sampled.h"
 #include "explain/top/stacks_add.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 
 #include "base/hash.h"
 #include "base/order.h"

@@ -11,8 +11,8 @@
 #include "explain/top/focus.h"
 #include "explain/top/stacks.h"
 #include "explain/top/tree.h"
-#include "facts/time_lists.h"
-#include "facts/work.h"
+#include "facts/times/time_lists.h"
+#include "facts/work/work.h"
 
 #include <reprise/result.h>
 

@@ -14,7 +14,7 @@
 #include "base/strtab.h"
 #include "explain/xla_programs.h"
 #include "facts/arg_keys.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 #include "result/part.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "explain/top/spans.h"
-#include "facts/work.h"
+#include "facts/work/work.h"
 
 struct rp_result;
 struct rp_settings;

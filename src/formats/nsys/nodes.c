@@ -2,7 +2,7 @@
 /*
  * Nodes of CUDA graphs. A launch that is captured makes a node, at a time of its call; a graph is
  * instantiated with clones of its nodes, and kernels name the clone. So a kernel leads to the call
- * that was captured: that call gets the name of the kernel, by which facts/graph_join.h finds the
+ * that was captured: that call gets the name of the kernel, by which facts/graphs/join.h finds the
  * operators of graphs.
  */
 #include "formats/nsys/nsys.h"

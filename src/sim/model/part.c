@@ -5,10 +5,10 @@
  */
 #include "sim/model/part.h"
 
-#include "facts/collective_args.h"
-#include "facts/host_signs.h"
-#include "facts/trace_life.h"
-#include "facts/workload.h"
+#include "facts/host/signs.h"
+#include "facts/ranks/collective_args.h"
+#include "facts/times/trace_life.h"
+#include "facts/work/workload.h"
 #include "result/part.h"
 #include "sim/engine/task_graph.h"
 #include "sim/model/profiler_cost.h"

@@ -5,7 +5,7 @@
  * A rank's part of a simulated run: its step graph, and what what-ifs need to know about each node.
  * The trace is not needed afterwards.
  */
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 #include "stepgraph/graph.h"
 
 /* Flags of a node. */
@@ -58,12 +58,12 @@ struct rp_sim_part {
     step_begin_ns, step_end_ns; /* of the marks, as recorded; end: where the next
                                    one begins, if there is no break between */
     uint32_t previous;          /* 1 + the node that ends the work of the step before the first
-                                   (facts/step_times.h); 0: there is none */
+                                   (facts/times/step_times.h); 0: there is none */
     bool previous_unrecorded;   /* it is the one that waited for that work */
     uint32_t nsteps;            /* at least 1: without steps the recording is one */
     bool has_steps;             /* they are marked */
     bool marks_on_device;       /* ... by times of device work */
-    int64_t measured_ns;        /* a step's time as recorded (facts/step_times.h) */
+    int64_t measured_ns;        /* a step's time as recorded (facts/times/step_times.h) */
     int64_t distance_ns;        /* of the first device work (else the marks) of consecutive steps */
     bool begins_on_device;      /* ... every step has such work */
     RP_VEC(int64_t)

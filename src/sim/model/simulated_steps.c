@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One pass over the tasks finds for each step of each rank when its mark begins and when its device
- * work ends; facts/step_times.h says what follows from that.
+ * work ends; facts/times/step_times.h says what follows from that.
  */
 #include "sim/model/simulated_steps.h"
 
-#include "facts/step_times.h"
+#include "facts/times/step_times.h"
 #include "sim/model/steps.h"
 
 #include <reprise/result.h>

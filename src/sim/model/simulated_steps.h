@@ -3,9 +3,10 @@
 #define RP_SIM_MODEL_SIMULATED_STEPS_H
 /*
  * When the steps of a simulated run begin and end, rank by rank, by the same definition as those of
- * a recording (facts/step_times.h): so a recording that is run unchanged has its recorded steps.
+ * a recording (facts/times/step_times.h): so a recording that is run unchanged has its recorded
+ * steps.
  */
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "sim/model/run.h"
 
 struct rp_sim_rank_steps {

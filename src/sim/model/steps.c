@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The steps of a rank as recorded. How long a step lasts is told by its mark and by the end of the
- * device work that was launched in it (facts/step_times.h). A mark is no node of the graph: the
- * first node of its thread (of a mark on the device: of the device; where that has none: of any
+ * device work that was launched in it (facts/times/step_times.h). A mark is no node of the graph:
+ * the first node of its thread (of a mark on the device: of the device; where that has none: of any
  * lane) stands for it, and the distance from the mark to that node is kept. The same for the end of
  * the last mark. Linear in the nodes.
  *
@@ -12,7 +12,7 @@
 #include "sim/model/steps.h"
 
 #include "base/order.h"
-#include "facts/step_times.h"
+#include "facts/times/step_times.h"
 #include "sim/engine/task_graph.h"
 
 #include <reprise/result.h>

@@ -8,7 +8,7 @@
  * what launches. With a region only that part is a graph: a phase, or what operators or kernels of
  * a name do. Its host work goes but for one call, the longest of those that launched its work.
  */
-#include "facts/host_signs.h"
+#include "facts/host/signs.h"
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
 

@@ -14,7 +14,7 @@
  * (sim/model/transport.h). Sends and receives between two ranks do not change with the number of
  * ranks.
  */
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "sim/model/transport.h"
 #include "sim/whatif/nodes.h"
 

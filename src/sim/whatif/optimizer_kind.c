@@ -13,7 +13,7 @@
  */
 #include "sim/whatif/optimizer_kind.h"
 
-#include "facts/workload.h"
+#include "facts/work/workload.h"
 
 #include <string.h>
 

@@ -12,7 +12,8 @@
 
 #include "base/order.h"
 
-/* Of several runtime calls the last of the file, as in facts/work.c; else the first host call. */
+/* Of several runtime calls the last of the file, as in facts/work/work.c; else the first host call.
+ */
 int64_t rp_steps_launched_at(const struct rp_mark_view *v, uint32_t link)
 {
     rp_event best = RP_NONE, any = RP_NONE;

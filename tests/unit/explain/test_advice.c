@@ -4,8 +4,8 @@
  * does not have, or what it does already.
  */
 #include "explain/report/advice.h"
-#include "facts/collective_args.h"
-#include "facts/host_signs.h"
+#include "facts/host/signs.h"
+#include "facts/ranks/collective_args.h"
 #include "unit.h"
 
 #include <ctype.h>

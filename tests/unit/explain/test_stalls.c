@@ -2,7 +2,7 @@
 /* Each stall has the cause that the recording shows, and no other. */
 #include "explain/ask_fixture.h"
 #include "explain/stalls/stalls.h"
-#include "facts/call_work.h"
+#include "facts/work/call_work.h"
 #include "trace/trace_fixtures.h"
 
 extern const struct rp_question_row rp_ask_stalls;

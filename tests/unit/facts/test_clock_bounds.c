@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adjustments of clocks that satisfy what is certain, by hand. */
-#include "facts/clock_bounds.h"
+#include "facts/clocks/bounds.h"
 #include "unit.h"
 
 static const bool known[] = {true, true, true};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clocks of ranks: planted offsets and drifts come back; what contradicts itself is named. */
-#include "facts/clocks.h"
+#include "facts/clocks/clocks.h"
 #include "unit.h"
 
 #include <stdlib.h>

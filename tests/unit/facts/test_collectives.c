@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives of a rank, what is recorded about them, and how ranks meet in them. */
-#include "facts/rendezvous.h"
+#include "facts/ranks/rendezvous.h"
 #include "trace/trace_fixtures.h"
 
 #define NAME "ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*)"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches that became nodes of a CUDA graph. */
-#include "facts/graph_captures.h"
+#include "facts/graphs/captures.h"
 #include "trace/trace_fixtures.h"
 
 #define BEGIN "cudaStreamBeginCapture"

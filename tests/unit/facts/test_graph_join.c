@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels of launched graphs find their operators in the captures of the graphs. */
-#include "facts/graph_join.h"
+#include "facts/graphs/join.h"
 
 #include "facts/arg_keys.h"
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 #include "trace/trace_fixtures.h"
 
 #define ROWS 256

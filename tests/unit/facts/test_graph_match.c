@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which captured node an executed kernel is. */
-#include "facts/graph_match.h"
+#include "facts/graphs/match.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Own times of host calls, and which of them are stalls. */
-#include "facts/host_calls.h"
+#include "facts/host/calls.h"
 #include "trace/trace_fixtures.h"
 
 #define US 1000

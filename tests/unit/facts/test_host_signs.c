@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the name of a host call says about it. */
-#include "facts/host_signs.h"
+#include "facts/host/signs.h"
 #include "unit.h"
 
 static void names_tell_what_a_call_does(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits are added up by call, range and kind of thread; names that count are one. */
-#include "facts/host_waits.h"
+#include "facts/host/waits.h"
 #include "trace/trace_fixtures.h"
 
 static const struct row rows[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Unions of intervals: joining, lengths, what two have in common. */
-#include "facts/intervals.h"
+#include "facts/times/intervals.h"
 #include "unit.h"
 
 static void touching_intervals_join(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delays of launches and lengths of queues. */
-#include "facts/launches.h"
+#include "facts/work/launches.h"
 #include "trace/trace_fixtures.h"
 
 static void delays_and_queues(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where durations gather. */
-#include "facts/modes.h"
+#include "facts/work/modes.h"
 #include "unit.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /* Which of a rank's collectives those of another are, by their ends alone. */
 #include "unit.h"
 
-#include "facts/rendezvous.h"
+#include "facts/ranks/rendezvous.h"
 
 #include <stdbool.h>
 

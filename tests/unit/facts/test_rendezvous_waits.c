@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who waits for whom in a collective, what a late rank costs, and on which clock that is judged. */
-#include "facts/rendezvous.h"
+#include "facts/ranks/rendezvous.h"
 #include "unit.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How long steps last: by their marks and by the device work that was launched in them. */
-#include "facts/step_times.h"
+#include "facts/times/step_times.h"
 #include "trace/trace_fixtures.h"
 
 #include <reprise/result.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors between processes: who made them, and when they could leave. */
-#include "facts/tensor_transfers.h"
+#include "facts/ranks/tensor_transfers.h"
 #include "formats/formats.h"
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "facts/time_lists.h"
+#include "facts/times/time_lists.h"
 
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the name of a file says of its process, and which events are a process's last. */
-#include "facts/trace_host.h"
-#include "facts/trace_life.h"
+#include "facts/host/trace_host.h"
+#include "facts/times/trace_life.h"
 #include "formats/chrome_fixture.h"
 
 static void names_of_pytorch(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device work in order, with launches; where its time goes; whose work it is. */
-#include "facts/attribution.h"
+#include "facts/work/attribution.h"
 #include "trace/trace_fixtures.h"
 
 /* Two streams; the collective runs alone for 20 and beside compute for 10. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kind of program a trace is of, from names that real traces have. */
-#include "facts/workload.h"
+#include "facts/work/workload.h"
 #include "trace/trace_fixtures.h"
 
 static struct rp_workload workload_of(struct rp_trace *t)

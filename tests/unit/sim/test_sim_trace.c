@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The simulated run as a trace: every task with its times, and the same step when it is read. */
-#include "facts/step_times.h"
+#include "facts/times/step_times.h"
 #include "run_fixtures.h"
 #include "sim/simulate.h"
 #include "trace/merged.h"

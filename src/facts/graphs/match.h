@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_GRAPHS_MATCH_H
+#define RP_FACTS_GRAPHS_MATCH_H
+/*
+ * Which node of a captured graph an executed kernel is. Both are sequences of tokens, one a node:
+ * the hash of the kernel's name, or what kind of node it is.
+ */
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RP_TOKEN_ANY,  /* captured: a kernel whose name was not recorded */
+    RP_TOKEN_COPY, /* copies and memsets have no names in a capture */
+    RP_TOKEN_SET,
+    RP_TOKEN_NAMES /* hashes of names begin here */
+};
+
+/* The token of a kernel's name; of kernels that ROCm copies and sets memory with, their kind. */
+uint64_t rp_graph_token(const char *kernel, size_t len);
+
+/* Work that matching may do: comparisons left. Hostile sequences stop it, real ones do not. */
+#define RP_MATCH_WORK (UINT64_C(1) << 28)
+
+/*
+ * Fills node_of[e], by executed node, with the index of its captured node, or UINT32_MAX; *matched
+ * is their number. The longest common subsequence where the two differ in a few hundred places;
+ * then what is left by name, the i-th of a name to the i-th (graphs of several streams execute in
+ * another order). Where names were not recorded, only sequences of the same kinds match.
+ */
+enum rp_code rp_graph_match(const uint64_t *captured, uint32_t ncaptured, const uint64_t *executed,
+                            uint32_t nexecuted, uint32_t *node_of, uint32_t *matched,
+                            uint64_t *work, struct rp_err *err);
+
+#endif

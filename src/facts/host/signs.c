@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table of parts of names, compared without case; callers ask once a string. */
+#include "facts/host/signs.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+    const char *part;
+    uint16_t sign;
+} signs[] = {
+    {"dataload", RP_SIGN_DATA},
+    {"data_load", RP_SIGN_DATA},
+    {"iteratorgetnext", RP_SIGN_DATA},
+    {"synchronize", RP_SIGN_BLOCKS},
+    {"gloo:", RP_SIGN_RANKS},
+    {"cudamalloc", RP_SIGN_ALLOCATES},
+    {"cudafree", RP_SIGN_ALLOCATES},
+    {"hipmalloc", RP_SIGN_ALLOCATES},
+    {"hipfree", RP_SIGN_ALLOCATES},
+    {"cudahostalloc", RP_SIGN_ALLOCATES},
+    {"profilerstep", RP_SIGN_STEP},
+    {"pytorch profiler", RP_SIGN_STEP}, /* a span around the whole recording */
+    {"block_until_ready", RP_SIGN_BLOCKS},
+    {"try_to_block", RP_SIGN_BLOCKS},
+    {"block_until_ready", RP_SIGN_HANDS_OVER}, /* JAX launches in threads of its own */
+    {"try_to_block", RP_SIGN_HANDS_OVER},
+    {"gc.collect", RP_SIGN_GARBAGE},
+    {"gc_collect", RP_SIGN_GARBAGE},
+    {"cuinit", RP_SIGN_STARTS_UP},
+    {"hipinit", RP_SIGN_STARTS_UP},
+    {"primaryctx", RP_SIGN_STARTS_UP},
+    {"ctxcreate", RP_SIGN_STARTS_UP},
+    {"streamcreate", RP_SIGN_STARTS_UP},
+    {"moduleload", RP_SIGN_STARTS_UP},
+    {"libraryload", RP_SIGN_STARTS_UP},
+    {"modulegetfunction", RP_SIGN_STARTS_UP}, /* code is loaded when it is first asked for */
+    {"librarygetkernel", RP_SIGN_STARTS_UP},
+    {"cublascreate", RP_SIGN_STARTS_UP},
+    {"cudnncreate", RP_SIGN_STARTS_UP},
+    {"warmup", RP_SIGN_WARMS_UP},
+    {"warm_up", RP_SIGN_WARMS_UP},
+    {"warm-up", RP_SIGN_WARMS_UP},
+    {"method run_backward", RP_SIGN_HANDS_OVER}, /* the engine's threads launch */
+    {"method collect", RP_SIGN_GARBAGE},         /* <built-in method collect of module object> */
+};
+
+uint16_t rp_host_signs(const char *name)
+{
+    uint16_t found = 0;
+    size_t i;
+
+    for (i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (strcasestr(name, signs[i].part))
+            found |= signs[i].sign;
+    if (!strcmp(name, "cudaMemcpy") || !strcmp(name, "hipMemcpy") ||
+        !strcmp(name, "hipMemcpyWithStream") || !strcmp(name, "clFinish") ||
+        !strcmp(name, "clWaitForEvents"))
+        found |= RP_SIGN_BLOCKS;
+    if (!strncmp(name, "MPI_", 4) && strcmp(name, "MPI_Init") != 0 &&
+        strcmp(name, "MPI_Init_thread") != 0)
+        found |= RP_SIGN_RANKS;
+    return found;
+}
+
+bool rp_host_has_word(const char *text, const char *word)
+{
+    const char *at = text;
+
+    while ((at = strcasestr(at, word)) != NULL) {
+        if (at == text || !isalpha((unsigned char)at[-1]))
+            return true;
+        at++;
+    }
+    return false;
+}
+
+bool rp_host_prepares_input(const char *text)
+{
+    static const char *const words[] = {"transforms", "image_",    "images",     "decode_jpeg",
+                                        "tokeniz",    "collate",   "augment",    "preprocess",
+                                        "dataload",   "dataset",   "load_batch", "load_data",
+                                        "next_batch", "get_batch", "read_"};
+    size_t i;
+
+    for (i = 0; text && i < sizeof words / sizeof words[0]; i++)
+        if (rp_host_has_word(text, words[i]))
+            return true;
+    return false;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_HOST_TRACE_HOST_H
+#define RP_FACTS_HOST_TRACE_HOST_H
+/* The host on which a trace was recorded, and the clock that it used, if the trace or its file name
+   tells. */
+#include "base/arena.h"
+#include "trace/trace.h"
+
+/* The name that PyTorch's tensorboard_trace_handler gives to a file: WORKER.TIME.pt.trace.json,
+   where the worker is HOST_PROCESS unless the program names it. What follows says how it is
+   compressed. */
+struct rp_torch_file {
+    const char *host;  /* in the path */
+    size_t host_len;   /* 0: the worker has another name */
+    size_t worker_len; /* of the path up to the time: the same for all files of a process */
+};
+bool rp_torch_file_parse(const char *path, struct rp_torch_file *out);
+
+/*
+ * By the metadata "hostname" (also "host_name", "hostName"), else by a file name as PyTorch's
+ * handler makes it: <host>_<process>.<time>.pt.trace.json (path may be NULL). In the arena; *out is
+ * NULL if neither exists.
+ */
+enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp_arena *arena,
+                           const char **out, struct rp_err *err);
+
+/*
+ * A number for the boot of the machine, by the metadata "boot_id" of our recordings; 0: not known.
+ * The times of all recordings of one boot are those of one clock (CLOCK_MONOTONIC), whatever their
+ * base_ns says.
+ */
+uint64_t rp_trace_boot(const struct rp_trace *t);
+
+/* "pytorch 2.11.0, lightning 2.6.6": the frameworks that the metadata of our recordings name, in
+   its order; NULL: none. In the arena, whose failure sticks to it. */
+const char *rp_trace_frameworks(const struct rp_trace *t, struct rp_arena *arena);
+
+#endif

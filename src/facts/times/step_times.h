@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_TIMES_STEP_TIMES_H
+#define RP_FACTS_TIMES_STEP_TIMES_H
+/*
+ * How long steps last: the one definition for every question (docs/definitions.md, "Step time").
+ * The host runs ahead of the device, so a step begins at its mark, or where the device work of
+ * earlier steps has ended (also of one that is not marked, because recording began while the device
+ * still ran it), whichever is later, and lasts until the next one begins:
+ *
+ *     host    [mark 1][mark 2][mark 3]
+ *     device     [work of 1    ][work of 2   ][work of 3   ]
+ *     steps   |        1        |      2      |     3      |
+ *
+ * So the steps of a trace follow each other without gaps and cover its span, but for breaks: where
+ * something else was done (an evaluation) or nothing was recorded, a step ends with its own mark
+ * and work.
+ */
+#include "base/arena.h"
+#include "facts/times/intervals.h"
+#include "facts/work/work.h"
+#include "trace/run.h"
+
+/* One interval for each step of the trace, in their order; allocated in the arena, never NULL. */
+enum rp_code rp_step_times(const struct rp_trace *trace, struct rp_arena *arena,
+                           struct rp_interval **out, struct rp_err *err);
+/* How many steps are whole: the last one may be cut off by the end of the recording. */
+uint32_t rp_whole_steps(const struct rp_trace *trace);
+/* The same from a digest; previous_end_ns: rp_previous_step_end. */
+enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t previous_end_ns,
+                                     struct rp_arena *arena, struct rp_interval **out,
+                                     struct rp_err *err);
+
+/* Where the device work of the step before the first one ends, which it still ran when recording
+   began; RP_NO_TS: there is none. Of recorded work *last is the event that ends last: its launches
+   were not recorded, and it runs before the first work that was launched in a step. Where that work
+   is `unrecorded`, *last is the first work of the steps, which waited for it. Linear in such work.
+ */
+int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last, bool *unrecorded);
+
+/* The step time: the median of the durations (of an even number the mean of the middle two, rounded
+   down), RP_ABSENT_I64 without steps. The arena is for scratch. */
+enum rp_code rp_step_median(const struct rp_interval *steps, size_t n, struct rp_arena *arena,
+                            int64_t *out, struct rp_err *err);
+
+/* From the begin of the first step to the end of the last; without steps, from the first start to
+   the last end of host and device work, or, without any, of everything that has a time. */
+struct rp_interval rp_trace_span(const struct rp_trace *trace);
+
+/* What of the span is judged: the steps without breaks between them, warm-up and those without
+   detail; those that follow each other as one; without steps the span. At least one, in time order,
+   in the arena. */
+struct rp_segments {
+    size_t n;
+    struct rp_interval *at;
+};
+enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *arena,
+                               struct rp_segments *out, struct rp_err *err);
+
+/* Leaves the items that run in the segments. */
+void rp_segments_keep_work(const struct rp_segments *segments, struct rp_work *work);
+
+/* The scope of one step: what is launched from its mark to the next one, or to its end if it is the
+   last. Linear in the steps. */
+struct rp_scope rp_scope_of_step(const struct rp_trace *trace, uint32_t step);
+
+/* A window in times of the trace. Its span is the part of it in which anything was recorded. */
+struct rp_scope rp_scope_of_window(const struct rp_trace *trace, int64_t begin_ns, int64_t end_ns);
+
+#endif

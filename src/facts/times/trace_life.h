@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_TIMES_TRACE_LIFE_H
+#define RP_FACTS_TIMES_TRACE_LIFE_H
+/*
+ * What a recording of ours tells about the life of its program: whether it ended by itself, the
+ * last thing that it did, and how long a step takes while nothing is recorded
+ * (docs/formats/ctf.md).
+ */
+#include "trace/trace.h"
+
+struct rp_trace_life {
+    int64_t process; /* the number of the process that was recorded most */
+    int64_t last_ns; /* when its last event began, since the first event of the recording */
+    int64_t recorded_ns, unrecorded_ns; /* a step with and without the recorder; 0: not measured */
+    rp_event last;                      /* where it is cut: of its events the one that began last */
+    bool cut;                           /* it never said that it ends */
+    uint8_t unused[3];
+};
+
+void rp_trace_life_find(const struct rp_trace *trace, struct rp_trace_life *out);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Medians by name are found on the first question about it. */
+#include "facts/work/call_work.h"
+
+#include "facts/host/signs.h"
+#include "facts/ranks/collective_args.h"
+#include "facts/times/intervals.h"
+
+#define LARGER     8  /* times as many elements as the usual call */
+#define ELEMENT_NS 20 /* a core needs at most this for an element, also where it converts it */
+
+int64_t rp_dims_elements(const char *dims)
+{
+    int64_t sum, tensors;
+
+    return rp_coll_count_elements(dims, &sum, &tensors) ? sum : INT64_MAX;
+}
+
+static int64_t elements_of(const struct rp_call_work *w, rp_event e)
+{
+    rp_str text;
+
+    return rp_arg_key_text(&w->dims, e, &text) ? rp_dims_elements(rp_trace_str(w->t, text)) : -1;
+}
+
+/* The median over calls of a name, of their elements or of their lengths. */
+static enum rp_code median_of_calls(struct rp_call_work *w, rp_str name, bool of_elements,
+                                    int64_t *out, struct rp_err *err)
+{
+    const struct rp_events *ev = &w->t->ev;
+    rp_event e;
+
+    w->scratch.n = 0;
+    for (e = 0; e < ev->n; e++) {
+        int64_t n = ev->name[e] == name && ev->dur_ns[e] >= 0 ? elements_of(w, e) : -1;
+
+        if (n >= 0)
+            RP_TRY(rp_vec_push(&w->scratch, of_elements ? n : ev->dur_ns[e], err));
+    }
+    rp_ns_sort(w->scratch.at, w->scratch.n);
+    *out = w->scratch.n ? w->scratch.at[w->scratch.n / 2] : 0;
+    return RP_OK;
+}
+
+/* Whether nothing is called below an operator: it computes by itself, on the host. */
+static bool computes_on_host(const struct rp_trace *t, rp_event e)
+{
+    return t->ev.kind[e] == RP_KIND_CPU_OP &&
+           (e + 1 >= t->tracks[t->ev.track[e]].end || t->ev.parent[e + 1] != e);
+}
+
+/* Whether a call computes on the host as long as a core needs for its elements, and no other call
+   of its name does as much in far less: a view of a large array takes no longer than one of a
+   small. */
+static bool fills_its_time(const struct rp_call_work *w, rp_event call, int64_t elements)
+{
+    const struct rp_events *ev = &w->t->ev;
+    int64_t dur = ev->dur_ns[call];
+    rp_event e;
+
+    if (!computes_on_host(w->t, call) || elements < dur / ELEMENT_NS)
+        return false;
+    for (e = 0; e < ev->n; e++)
+        if (ev->name[e] == ev->name[call] && ev->dur_ns[e] >= 0 && ev->dur_ns[e] < dur / LARGER &&
+            computes_on_host(w->t, e) && elements_of(w, e) >= elements / 2)
+            return false;
+    return true;
+}
+
+enum rp_code rp_call_has_more_work(struct rp_call_work *w, rp_event call, bool *out,
+                                   struct rp_err *err)
+{
+    rp_str name = w->t->ev.name[call];
+    uint32_t fresh = (uint32_t)w->usual.n, at;
+    struct rp_usual_input usual = {0, 0};
+    int64_t elements = w->dims.key == RP_NONE ? -1 : elements_of(w, call);
+    double larger, longer;
+
+    *out = elements > 0 && fills_its_time(w, call, elements);
+    if (*out || elements <= 0)
+        return RP_OK;
+    RP_TRY(rp_map_intern(&w->names, name, fresh, &at, err));
+    if (at == fresh) {
+        RP_TRY(median_of_calls(w, name, true, &usual.elements, err));
+        RP_TRY(median_of_calls(w, name, false, &usual.dur_ns, err));
+        RP_TRY(rp_vec_push(&w->usual, usual, err));
+    }
+    usual = w->usual.at[at];
+    if (usual.elements <= 0 || usual.dur_ns <= 0)
+        return RP_OK;
+    larger = (double)elements / (double)usual.elements;
+    longer = (double)w->t->ev.dur_ns[call] / (double)usual.dur_ns;
+    *out = larger >= LARGER && larger >= longer / LARGER;
+    return RP_OK;
+}
+
+bool rp_call_time_varies(uint8_t kind, const char *name)
+{
+    return kind == RP_KIND_PYTHON && !(rp_host_signs(name) & RP_SIGN_GARBAGE);
+}
+
+enum rp_code rp_call_work_init(struct rp_call_work *w, const struct rp_trace *trace,
+                               struct rp_err *err)
+{
+    *w = (struct rp_call_work){.t = trace};
+    rp_map_init(&w->names);
+    return rp_arg_key_init_dims(&w->dims, trace, err);
+}
+
+void rp_call_work_release(struct rp_call_work *w)
+{
+    rp_arg_key_release(&w->dims);
+    rp_map_release(&w->names);
+    rp_vec_release(&w->usual);
+    rp_vec_release(&w->scratch);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_WORK_CALL_WORK_H
+#define RP_FACTS_WORK_CALL_WORK_H
+/*
+ * Whether a long call had more to do than others of its name: then it is no stall. Sizes come from
+ * the argument "Input Dims" of PyTorch's operators; what a Python function is given is not
+ * recorded.
+ */
+#include "base/hash.h"
+#include "facts/arg_keys.h"
+
+struct rp_usual_input { /* of a name: medians; elements 0: not recorded */
+    int64_t elements, dur_ns;
+};
+
+struct rp_call_work {
+    const struct rp_trace *t;
+    struct rp_arg_key dims;
+    struct rp_map names; /* string -> index into `usual` */
+    RP_VEC(struct rp_usual_input) usual;
+    RP_VEC(int64_t) scratch;
+};
+
+enum rp_code rp_call_work_init(struct rp_call_work *w, const struct rp_trace *trace,
+                               struct rp_err *err);
+void rp_call_work_release(struct rp_call_work *w); /* also after a failure, and of zeros */
+
+/* Whether the inputs explain the length of a call: by the usual call of its name, or, where it
+   launches nothing, by what a core can do in that time. Linear in events for each new name. */
+enum rp_code rp_call_has_more_work(struct rp_call_work *w, rp_event call, bool *out,
+                                   struct rp_err *err);
+
+/* The time of such a call depends on arguments that nobody recorded: a function of Python, but for
+   its garbage collection. */
+bool rp_call_time_varies(uint8_t kind, const char *name);
+
+/* Elements of all tensors in a text like "[[2, 3], [], [8]]"; INT64_MAX: more than that. */
+int64_t rp_dims_elements(const char *dims);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A histogram with sixteen bins an octave is smoothed; a valley separates two modes if it is
+ * clearly lower than the lower of its peaks. The axis is log2(duration + 16 us), which is linear
+ * below a few microseconds, where gaps between durations come from the resolution of the clock.
+ * Linear in durations; the histogram has a thousand bins.
+ */
+#include "facts/work/modes.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define KNEE_NS   16000.0
+#define AN_OCTAVE 16
+#define BINS      (64 * AN_OCTAVE)
+#define REACH     4   /* bins on each side that smoothing uses */
+#define DIP       0.8 /* a valley below this share of the lower peak separates two modes */
+
+struct axis {
+    double density[BINS];
+    int peak[BINS]; /* bins of the peaks that are left */
+    int npeaks;
+};
+
+static int bin_of(int64_t ns)
+{
+    return (int)(AN_OCTAVE * log2((double)(ns > 0 ? ns : 0) + KNEE_NS));
+}
+
+static void smooth_bins(const int64_t *sorted, size_t n, struct axis *a)
+{
+    static const double weight[REACH + 1] = {0.3324, 0.2349, 0.0829, 0.0146, 0.0013};
+    size_t i;
+    int k;
+
+    for (i = 0; i < n; i++) {
+        int bin = bin_of(sorted[i]);
+
+        for (k = -REACH; k <= REACH; k++)
+            if (bin + k >= 0 && bin + k < BINS)
+                a->density[bin + k] += weight[k < 0 ? -k : k];
+    }
+}
+
+static void find_peaks(struct axis *a)
+{
+    int i;
+
+    for (i = 1; i + 1 < BINS; i++)
+        if (a->density[i] > a->density[i - 1] && a->density[i] >= a->density[i + 1])
+            a->peak[a->npeaks++] = i;
+}
+
+/* The lowest bin between two peaks. */
+static int valley_after(const struct axis *a, int p)
+{
+    int i, lowest = a->peak[p];
+
+    for (i = a->peak[p]; i <= a->peak[p + 1]; i++)
+        if (a->density[i] < a->density[lowest])
+            lowest = i;
+    return lowest;
+}
+
+/* The height of the valley after a peak, as a share of the lower peak: 0 is empty, 1 is no valley.
+ */
+static double depth_after(const struct axis *a, int p)
+{
+    double left = a->density[a->peak[p]], right = a->density[a->peak[p + 1]];
+
+    return a->density[valley_after(a, p)] / (left < right ? left : right);
+}
+
+/* Drops the lower peak beside the shallowest valley until all valleys are deep and peaks few
+ * enough. */
+static void merge_peaks(struct axis *a)
+{
+    while (a->npeaks > 1) {
+        double worst = -1;
+        int p, at = 0;
+
+        for (p = 0; p + 1 < a->npeaks; p++) {
+            double depth = depth_after(a, p);
+
+            /* among empty valleys, the narrowest */
+            if (a->npeaks > RP_MODES_MOST && depth < DIP)
+                depth = DIP / (2.0 + a->peak[p + 1] - a->peak[p]);
+            if (depth > worst) {
+                worst = depth;
+                at = p;
+            }
+        }
+        if (worst < DIP && a->npeaks <= RP_MODES_MOST)
+            return;
+        at += a->density[a->peak[at]] >= a->density[a->peak[at + 1]];
+        a->npeaks--;
+        memmove(&a->peak[at], &a->peak[at + 1], (size_t)(a->npeaks - at) * sizeof a->peak[0]);
+    }
+}
+
+/* The median of the durations from i to n that are in the bins around a peak. */
+static int64_t densest_duration(const int64_t *sorted, size_t i, size_t n, int peak)
+{
+    size_t first, end;
+
+    for (first = i; first < n && bin_of(sorted[first]) < peak - 1; first++)
+        ;
+    for (end = first; end < n && bin_of(sorted[end]) <= peak + 1; end++)
+        ;
+    return end > first ? sorted[first + (end - first) / 2] : sorted[i + (n - i) / 2];
+}
+
+size_t rp_modes_find(const int64_t *sorted, size_t n, struct rp_mode *out)
+{
+    struct axis a = {0};
+    size_t begin = 0, end, found = 0;
+    int p;
+
+    if (!n)
+        return 0;
+    smooth_bins(sorted, n, &a);
+    find_peaks(&a);
+    merge_peaks(&a);
+    for (p = 0; p < a.npeaks; p++) {
+        int until = p + 1 < a.npeaks ? valley_after(&a, p) : BINS;
+
+        for (end = begin; end < n && (p + 1 == a.npeaks || bin_of(sorted[end]) < until); end++)
+            ;
+        if (end == begin)
+            continue;
+        out[found++] = (struct rp_mode){densest_duration(sorted, begin, end, a.peak[p]),
+                                        sorted[begin], sorted[end - 1], (int64_t)(end - begin)};
+        begin = end;
+    }
+    return found;
+}

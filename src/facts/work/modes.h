@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_WORK_MODES_H
+#define RP_FACTS_WORK_MODES_H
+/*
+ * The modes of a distribution of durations, on a logarithmic axis.
+ *
+ *     calls  #
+ *            ##                              #
+ *           ####        .                   ###       two modes: 5 us and 8 ms
+ *          3 us  10 us       100 us   1 ms   8 ms
+ */
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RP_MODES_MOST 12
+
+struct rp_mode {
+    int64_t at_ns; /* where the calls are densest */
+    int64_t min_ns, max_ns, count;
+};
+
+/* Of durations in ascending order; every one belongs to exactly one mode. Returns how many, at most
+   RP_MODES_MOST, in ascending order. O(n). */
+size_t rp_modes_find(const int64_t *sorted, size_t n, struct rp_mode *out);
+
+#endif
