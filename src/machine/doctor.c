@@ -7,6 +7,7 @@
 #include "machine/doctor.h"
 #include "base/threads.h"
 #include "dataset/question.h"
+#include "exec/plugin/plugin.h"
 #include "machine/features.h"
 
 #include <dlfcn.h>
@@ -516,13 +517,22 @@ static void check_blas(struct rp_arena *arena, struct rp_doctor_row *row)
     library_row(arena, row, names, NULL);
 }
 
-/* OpenBLAS contains it. */
+/* OpenBLAS contains it, and so does the OpenBLAS of SciPy's wheel. */
 static void check_lapack(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     static const char *const names[] = {"libopenblas.so.0", "liblapack.so.3", NULL};
+    struct rp_err ignored = RP_ERR_INIT;
+    char *path = NULL;
 
     library_row(arena, row, names,
                 "programs with singular values, eigenvalues or Schur forms: install liblapack3");
+    if (row->state == absent &&
+        rp_plugin_resolve(RP_PLUGIN_LAPACK, NULL, &path, &ignored) == RP_OK) {
+        row->state = ready;
+        row->finding = rp_arena_text(arena, path);
+        row->advice = NULL;
+    }
+    free(path);
 }
 
 static void check_xgboost(struct rp_arena *arena, struct rp_doctor_row *row)

@@ -107,7 +107,8 @@ static enum rp_code from_packages(struct rp_plugins *to, const char *root, struc
         {RP_PLUGIN_PJRT, "libtpu/libtpu.so", "GetPjrtApi"},
         {RP_PLUGIN_PJRT, "libneuronxla/libneuronpjrt.so", "GetPjrtApi"},
         {RP_PLUGIN_PJRT, "*/libpjrt_*.so", "GetPjrtApi"},
-        {RP_PLUGIN_TF, "tensorflow/libtensorflow_cc.so.2", "TF_NewSession"}};
+        {RP_PLUGIN_TF, "tensorflow/libtensorflow_cc.so.2", "TF_NewSession"},
+        {RP_PLUGIN_LAPACK, "scipy.libs/libscipy_openblas*.so", "scipy_sgesdd_"}};
     const char *copy;
 
     for (size_t i = 0; i < to->looked.n; i++)
@@ -246,6 +247,8 @@ static int rank_of(const struct rp_plugin *plugin)
                    {"tpu", "/dev/accel0"},
                    {"neuron", "/dev/neuron0"}};
 
+    if (plugin->kind == RP_PLUGIN_LAPACK)
+        return 0;
     if (!strcmp(plugin->found, "PJRT_NAMES_AND_LIBRARY_PATHS"))
         return 3; /* the user said so */
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
@@ -276,8 +279,12 @@ static enum rp_code none_found(enum rp_plugin_kind kind, const char *where, stru
         [RP_PLUGIN_PJRT] = "'reprise replay engines --install' fetches the one for the CPU; "
                            "pip install 'jax[cuda13]' brings the one for NVIDIA GPUs",
         [RP_PLUGIN_TF] = "pip install tensorflow-cpu, or 'reprise replay engines --install "
-                         "--package tensorflow-cpu'"};
-    const char *what = kind == RP_PLUGIN_PJRT ? "PJRT plugin" : "TensorFlow library";
+                         "--package tensorflow-cpu'",
+        [RP_PLUGIN_LAPACK] = "pip install scipy"};
+    static const char *const kinds[] = {[RP_PLUGIN_PJRT] = "PJRT plugin",
+                                        [RP_PLUGIN_TF] = "TensorFlow library",
+                                        [RP_PLUGIN_LAPACK] = "LAPACK of SciPy's"};
+    const char *what = kinds[kind];
 
     if (where)
         return rp_err_set(

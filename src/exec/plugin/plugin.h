@@ -2,8 +2,9 @@
 #ifndef RP_EXEC_PLUGIN_PLUGIN_H
 #define RP_EXEC_PLUGIN_PLUGIN_H
 /*
- * Finding third-party libraries that run programs: PJRT plugins (the real XLA) and TensorFlow. No
- * library is loaded to find them, and no Python runs. Places, in this order:
+ * Finding third-party libraries that run programs: PJRT plugins (the real XLA) and TensorFlow; and
+ * the LAPACK that comes with SciPy, which JAX calls. No library is loaded to find them, and no
+ * Python runs. Places, in this order:
  *
  *   PJRT_NAMES_AND_LIBRARY_PATHS     "name:path,name:path", as JAX reads it
  *   reprise's own folder             what `reprise replay engines --install` installed
@@ -16,7 +17,7 @@
 
 #include <stdbool.h>
 
-enum rp_plugin_kind { RP_PLUGIN_PJRT, RP_PLUGIN_TF };
+enum rp_plugin_kind { RP_PLUGIN_PJRT, RP_PLUGIN_TF, RP_PLUGIN_LAPACK };
 
 struct rp_plugin {
     enum rp_plugin_kind kind;
@@ -31,7 +32,7 @@ struct rp_plugins {
     RP_VEC(const char *) looked;   /* folders that were searched */
 };
 
-/* All of both kinds. Released in every case by rp_plugins_release. */
+/* All of every kind. Released in every case by rp_plugins_release. */
 enum rp_code rp_plugins_find(struct rp_plugins *out, struct rp_err *err);
 void rp_plugins_release(struct rp_plugins *plugins);
 

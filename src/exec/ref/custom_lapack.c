@@ -816,8 +816,8 @@ enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struc
     if (!l->fn)
         return rp_node_error(
             node, RP_UNSUPPORTED, err,
-            "custom call '%.*s' needs LAPACK: install liblapack3 (Debian) or lapack (other "
-            "systems), or name a library that has it in REPRISE_LAPACK",
+            "custom call '%.*s' needs LAPACK: install liblapack3 (Debian), lapack (other systems) "
+            "or SciPy (pip install scipy), or name a library that has it in REPRISE_LAPACK",
             (int)n, target);
     node->attrs = l;
     node->run = lapack_run;

@@ -4,7 +4,8 @@
 /*
  * LAPACK by dlopen, for custom calls that have no kernel here: nothing is linked. The variable
  * REPRISE_LAPACK names a library ("own": none); else OpenBLAS, which contains LAPACK, and
- * liblapack are tried under their usual names. The library stays loaded.
+ * liblapack are tried under their usual names, then the one of SciPy's wheel. The library stays
+ * loaded.
  */
 #include "exec/eval/plan.h"
 

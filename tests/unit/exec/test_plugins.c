@@ -105,6 +105,15 @@ static void finds(void **state)
     assert_contains(err.text, "no PJRT plugin of that name");
     assert_code(rp_plugin_resolve(RP_PLUGIN_TF, "nobody", &path, &err), RP_MISSING);
 
+    /* SciPy's LAPACK, by its symbol */
+    make_place(p->root, "lib/python3.12/site-packages/scipy.libs", "libscipy_openblas-1.so",
+               DOUBLE);
+    make_place(p->root, "lib/python3.12/site-packages/scipy.libs", "libscipy_openblas-2.so",
+               RP_DOUBLES "/cudart_double.so");
+    assert_ok(rp_plugin_resolve(RP_PLUGIN_LAPACK, NULL, &path, &err), &err);
+    assert_contains(path, "scipy.libs/libscipy_openblas-2.so");
+    free(path);
+
     /* what the user named in the environment is taken without being asked for */
     snprintf(copy, sizeof copy, "%s/copy.so", p->root);
     assert_int_equal(symlink(RP_DOUBLES "/nvtx_double.so", copy), 0);
