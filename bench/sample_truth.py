@@ -16,6 +16,7 @@ import tempfile
 # used: {function: CPU seconds}. Work is done in slices, so that functions take turns.
 HEAD = """
 import ctypes, hashlib, json, mmap, os, subprocess, sys, threading, time, zlib
+command = getattr(sys, 'orig_argv', [sys.executable] + sys.argv)  # 3.9 has no orig_argv
 used = {}
 def spend(name, seconds, work):
     begin = time.thread_time()
@@ -47,11 +48,11 @@ PROGRAMS = {
            "open('/tmp/perf-%d.map' % os.getpid(), 'a').write('%x %x count_down\\n' % (address, len(code) // 2))\n"
            "count = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(address)\n"
            "def made(): spend('made', .2, lambda: count(100000))\ndef plain(): spend('plain', .2, adds)\n"
-           "for i in range(6): made(); plain()\nif '-X' not in sys.orig_argv: os.unlink('/tmp/perf-%d.map' % os.getpid())",
+           "for i in range(6): made(); plain()\nif '-X' not in command: os.unlink('/tmp/perf-%d.map' % os.getpid())",
     "fork and exec": "def parent(): spend('parent', 1., adds)\ndef child(): spend('child', .6, adds)\ndef other(): spend('other', .4, adds)\n"
                      "if len(sys.argv) > 2: other(); done(); sys.exit()\n"
                      "pid = os.fork()\nif not pid:\n    child(); done(); os._exit(0)\n"
-                     "pid2 = os.fork()\nif not pid2: os.execv(sys.executable, sys.orig_argv + ['again'])\n"
+                     "pid2 = os.fork()\nif not pid2: os.execv(sys.executable, command + ['again'])\n"
                      "parent(); os.waitpid(pid, 0); os.waitpid(pid2, 0)",
     "attach": "def one(): spend('one', .1, adds)\ndef three(): spend('three', .3, adds)\n"
               "print('begun', flush=True); sys.stdin.readline(); used.clear()\nfor i in range(6): one(); three()",

@@ -91,20 +91,74 @@ size_t rp_sample_join(struct rp_sample_raw *raw, int64_t now_ns,
     return j.n;
 }
 
+/* A signal reaches a thread that is in a system call right after the instruction that made it, or,
+   where the call is begun again, at it. */
+bool rp_sample_in_system_call(const struct rp_sample_raw *raw)
+{
+#if defined(__x86_64__)
+    static const uint8_t call[RP_SAMPLE_CALL / 2] = {0x0f, 0x05};
+#else
+    static const uint8_t call[RP_SAMPLE_CALL / 2] = {0x01, 0x00, 0x00, 0xd4};
+#endif
+
+    return raw->has_native && (!memcmp(raw->code, call, sizeof call) ||
+                               !memcmp(raw->code + sizeof call, call, sizeof call));
+}
+
+/* The page of the thread's state, where the first frame is found, and those that the last walk
+   wanted: the frames are most often in the same ones. */
+static unsigned plan_windows(struct rp_sample_raw *raw, uint64_t state,
+                             struct rp_sample_part parts[RP_SAMPLE_WINDOWS])
+{
+    unsigned n = 0;
+
+    raw->windows[0].at = state & ~UINT64_C(4095);
+    raw->is_wanted[0] = true;
+    for (unsigned i = 0; i < RP_SAMPLE_WINDOWS; i++) {
+        struct rp_sample_window *w = &raw->windows[i];
+
+        w->n = 0;
+        if (state && raw->is_wanted[i] && w->at % sizeof w->bytes == 0)
+            parts[n++] = (struct rp_sample_part){.at = w->at, .to = w->bytes, .n = sizeof w->bytes};
+        raw->is_wanted[i] = false;
+    }
+    return n;
+}
+
+static void take_windows(struct rp_sample_raw *raw, const struct rp_sample_part *parts, unsigned n)
+{
+    for (unsigned i = 0, k = 0; k < n; i++)
+        if (parts[k].to == raw->windows[i].bytes)
+            raw->windows[i].n = parts[k++].got;
+}
+
 void rp_sample_grab(struct rp_sample_raw *raw, uint64_t state, uint32_t tid)
 {
     size_t wanted = raw->copy.enough ? raw->copy.enough : RP_SAMPLE_STACK;
+    struct rp_sample_part parts[RP_SAMPLE_PARTS];
+    unsigned nwindows = plan_windows(raw, state, parts), n = nwindows;
+    uint64_t lock = rp_sample_python_lock();
 
     raw->copy.n = 0;
     raw->next_window = 0;
-    for (unsigned i = 0; i < RP_SAMPLE_WINDOWS; i++)
-        raw->windows[i].n = 0;
+    raw->lock.is_held = 0;
+    if (lock)
+        parts[n++] = (struct rp_sample_part){.at = lock, .to = &raw->lock, .n = 12};
     if (raw->has_native) {
+        memset(raw->code, 0, sizeof raw->code);
+        parts[n++] =
+            (struct rp_sample_part){.at = raw->regs.at[RP_SAMPLE_PC] - sizeof raw->code / 2,
+                                    .to = raw->code,
+                                    .n = sizeof raw->code};
+        /* the stack is the last part: there may be less of it */
         raw->copy.at = raw->regs.at[RP_SAMPLE_SP];
-        raw->copy.n = state ? rp_sample_read_beside(raw->windows, state, raw->copy.at,
-                                                    raw->copy.bytes, wanted)
-                            : rp_sample_read(raw->copy.at, raw->copy.bytes, wanted);
+        parts[n++] =
+            (struct rp_sample_part){.at = raw->copy.at, .to = raw->copy.bytes, .n = wanted};
     }
+    rp_sample_gather(parts, n);
+    take_windows(raw, parts, nwindows);
+    if (raw->has_native)
+        raw->copy.n = parts[n - 1].got;
     raw->npython = 0;
     raw->python_is_cut = false;
     if (state)

@@ -19,7 +19,7 @@
 
 pid_t rp_sample_pid;
 
-#define PIECES 16
+#define PIECES 24
 
 /* The kernel stops at the first page that it cannot read only between pieces: one piece a page.
    Returns how many bytes the pieces have. */
@@ -54,19 +54,28 @@ size_t rp_sample_read(uint64_t at, void *to, size_t n)
     return read_pieces(&all, 1, from, npieces);
 }
 
-size_t rp_sample_read_beside(struct rp_sample_window *w, uint64_t page, uint64_t at, void *to,
-                             size_t n)
+void rp_sample_gather(struct rp_sample_part *parts, unsigned n)
 {
-    struct iovec from[PIECES], both[2] = {{w->bytes, 0}, {to, 0}};
-    unsigned long npieces = 0;
-    size_t got;
+    struct iovec from[PIECES], to[RP_SAMPLE_PARTS];
 
-    w->at = page & ~(PAGE - 1);
-    both[0].iov_len = cut_pieces(from, &npieces, w->at, sizeof w->bytes);
-    both[1].iov_len = cut_pieces(from, &npieces, at, n);
-    got = read_pieces(both, 2, from, npieces);
-    w->n = got >= sizeof w->bytes ? sizeof w->bytes : 0;
-    return w->n ? got - w->n : rp_sample_read(at, to, n);
+    for (unsigned i = 0; i < n;) {
+        unsigned first = i;
+        unsigned long npieces = 0;
+        bool whole = true;
+        size_t got;
+
+        for (unsigned k = i; k < n; k++)
+            to[k - i] =
+                (struct iovec){parts[k].to, cut_pieces(from, &npieces, parts[k].at, parts[k].n)};
+        got = read_pieces(to, n - i, from, npieces);
+        for (; i < n && whole; i++) {
+            size_t wanted = to[i - first].iov_len;
+
+            parts[i].got = got < wanted ? got : wanted;
+            got -= parts[i].got;
+            whole = parts[i].got == parts[i].n;
+        }
+    }
 }
 
 static bool window_move(struct rp_sample_window *w, uint64_t from, uint64_t at, size_t n)

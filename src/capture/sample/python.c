@@ -210,20 +210,19 @@ void rp_sample_python_threads(void (*call)(uint32_t tid, uint64_t state))
     }
 }
 
-/* Asked at each tick, so it is one small read: where the lock is was found with the threads. */
-uint32_t rp_sample_python_lock_holder(void)
+uint64_t rp_sample_python_lock(void)
 {
-    struct {
-        uint64_t holder;
-        int32_t locked;
-    } now = {0};
+    return lock;
+}
 
-    if (!lock || rp_sample_read(lock, &now, 12) != 12 || now.locked != 1 || !now.holder)
+uint32_t rp_sample_python_holder(const struct rp_sample_lock *l)
+{
+    if (l->is_held != 1 || !l->holder)
         return 0;
-    if (now.holder != held_by) {
+    if (l->holder != held_by) {
         names_window.n = 0;
-        held_tid = tid_of(now.holder);
-        held_by = now.holder;
+        held_tid = tid_of(l->holder);
+        held_by = l->holder;
     }
     return held_tid;
 }
@@ -240,16 +239,18 @@ static void put(struct rp_sample_raw *raw, uint64_t code, uint64_t instr)
 static bool look(struct rp_sample_raw *raw, uint64_t address, void *to, size_t n)
 {
     const struct rp_sample_copy *c = &raw->copy;
+    unsigned i = 0;
 
     if (address >= c->at && address - c->at < c->n && n <= c->n - (address - c->at)) {
         memcpy(to, c->bytes + (address - c->at), n);
         return true;
     }
-    for (unsigned i = 0; i < RP_SAMPLE_WINDOWS; i++)
-        if (rp_sample_window_has(&raw->windows[i], address, n))
-            return rp_sample_peek(&raw->windows[i], address, to, n);
-    raw->next_window = (raw->next_window + 1) % RP_SAMPLE_WINDOWS;
-    return rp_sample_peek(&raw->windows[raw->next_window], address, to, n);
+    while (i < RP_SAMPLE_WINDOWS && !rp_sample_window_has(&raw->windows[i], address, n))
+        i++;
+    if (i == RP_SAMPLE_WINDOWS)
+        i = raw->next_window = (raw->next_window + 1) % RP_SAMPLE_WINDOWS;
+    raw->is_wanted[i] = true;
+    return rp_sample_peek(&raw->windows[i], address, to, n);
 }
 
 /* One frame of 3.9 and 3.10, which has a loop of its own. */

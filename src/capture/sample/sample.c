@@ -60,7 +60,6 @@ struct thread {
     uint64_t state;     /* of Python; 0: none */
     struct rp_sample_request *request;
     uint64_t asked_weight_ns, asked_ran_ns;
-    uint32_t asked_gil;
     char name[16];
     bool is_named;     /* in the recording */
     bool is_answered;  /* the last request was */
@@ -87,8 +86,6 @@ static uint64_t ntaken;
 static bool own_files, stat_tells; /* see look_at */
 static bool tells_stacks;          /* the kernel tells this process its functions */
 static unsigned nkept;
-static uint32_t gil_tid; /* who holds Python's lock at this tick */
-static bool gil_known;   /* it was asked for */
 
 static int64_t monotonic_ns(void)
 {
@@ -342,19 +339,18 @@ static uint64_t put_unseen(struct thread *t, uint64_t ticks, uint64_t ran_ns)
 
 /* since_ns: the time that the sample stands for; ran_ns: of it on a processor. */
 static void put_ran(struct thread *t, struct rp_sample_raw *r, uint64_t ticks, uint64_t since_ns,
-                    uint64_t ran_ns, uint32_t gil)
+                    uint64_t ran_ns)
 {
     static const char *frames[RP_SAMPLE_FRAMES];
     struct rp_capture_sample s = {
-        .gil_tid = gil,
+        .gil_tid = rp_sample_python_holder(&r->lock),
         .ticks = ticks,
         .weight_ns = clock_of == CLOCK_WALL ? since_ns : put_unseen(t, ticks, ran_ns),
         .state = RP_CTF_SAMPLE_RAN,
         .frames = frames};
 
-    s.nframes = (uint32_t)rp_sample_join(r, monotonic_ns(), frames, &s.is_cut);
-    if (r->has_native && s.nframes < RP_SAMPLE_FRAMES &&
-        rp_sample_in_system_call(r->regs.at[RP_SAMPLE_PC]))
+    s.nframes = (uint32_t)rp_sample_join(r, last_ns, frames, &s.is_cut);
+    if (s.nframes < RP_SAMPLE_FRAMES && rp_sample_in_system_call(r))
         frames[s.nframes++] = "kernel\t[system call]\t[kernel]\t0";
     s.nframes = (uint32_t)find_owner(t, frames, s.nframes, r->npython != 0);
     if (s.weight_ns)
@@ -375,18 +371,9 @@ static void take_answer(struct thread *t)
 
     if (!r)
         return;
-    put_ran(t, r, ticks, t->asked_weight_ns, t->asked_ran_ns, t->asked_gil);
+    put_ran(t, r, ticks, t->asked_weight_ns, t->asked_ran_ns);
     rp_sample_request_done(t->request);
     t->is_answered = true;
-}
-
-/* Read where a sample needs it: a system call. */
-static uint32_t gil_now(void)
-{
-    if (!gil_known)
-        gil_tid = rp_sample_python_lock_holder();
-    gil_known = true;
-    return gil_tid;
 }
 
 static void sample_waiting(struct thread *t, uint64_t weight_ns)
@@ -396,7 +383,7 @@ static void sample_waiting(struct thread *t, uint64_t weight_ns)
     if (cpu_ns_of(t) != t->cpu_ns)
         raw->has_native = false; /* it ran meanwhile: its registers are not those any more */
     t->since = cap->now();
-    t->gil = gil_now();
+    t->gil = rp_sample_python_holder(&raw->lock);
     t->nframes = (uint32_t)rp_sample_join(raw, last_ns, t->frames, &t->is_cut);
     t->seen_ns = raw->npython ? last_ns : 0;
     if (raw->has_native)
@@ -436,7 +423,6 @@ static void sample_running(struct thread *t, uint64_t weight_ns, int64_t now_ns,
         t->request = rp_sample_request_new();
     t->asked_weight_ns = weight_ns;
     t->asked_ran_ns = take_cpu_time(t, weight_ns);
-    t->asked_gil = gil_now();
     t->is_answered = false;
     t->asked_ns = now_ns;
     ask =
@@ -445,14 +431,13 @@ static void sample_running(struct thread *t, uint64_t weight_ns, int64_t now_ns,
         return;
     raw->has_native = false; /* Python's frames, as far as they hold still */
     rp_sample_grab(raw, t->state, t->tid);
-    put_ran(t, raw, cap->now(), weight_ns, t->asked_ran_ns, t->asked_gil);
+    put_ran(t, raw, cap->now(), weight_ns, t->asked_ran_ns);
 }
 
 /* A thread of another process that runs is stopped for the time of the copy. */
 static void sample_stopped(struct thread *t, uint64_t weight_ns)
 {
     uint64_t ticks = cap->now();
-    uint32_t gil = gil_now();
 
     t->asked_weight_ns += weight_ns;
     switch (rp_sample_stop(&t->stop, t->tid, &raw->regs)) {
@@ -460,7 +445,7 @@ static void sample_stopped(struct thread *t, uint64_t weight_ns)
         raw->has_native = true;
         rp_sample_grab(raw, t->state, t->tid);
         rp_sample_go(&t->stop);
-        put_ran(t, raw, ticks, t->asked_weight_ns, take_cpu_time(t, t->asked_weight_ns), gil);
+        put_ran(t, raw, ticks, t->asked_weight_ns, take_cpu_time(t, t->asked_weight_ns));
         t->asked_weight_ns = 0;
         return;
     case RP_SAMPLE_STOPS_LATER:
@@ -469,7 +454,7 @@ static void sample_stopped(struct thread *t, uint64_t weight_ns)
         raw->has_native = false;
         rp_sample_grab(raw, t->state, t->tid);
         if (raw->npython)
-            put_ran(t, raw, ticks, t->asked_weight_ns, take_cpu_time(t, t->asked_weight_ns), gil);
+            put_ran(t, raw, ticks, t->asked_weight_ns, take_cpu_time(t, t->asked_weight_ns));
         t->asked_weight_ns = 0;
     }
 }
@@ -728,7 +713,6 @@ static void sample_tick(void)
     }
     weight_ns = last_ns && now_ns - last_ns < GAP_NS ? now_ns - last_ns : period_ns;
     last_ns = now_ns;
-    gil_known = false;
     for (size_t i = 0; i < nthreads; i++)
         if (!threads[i]->is_ours)
             sample_thread(threads[i], (uint64_t)weight_ns, now_ns);

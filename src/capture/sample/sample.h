@@ -17,14 +17,21 @@
 #define RP_SAMPLE_FRAMES  (RP_SAMPLE_PYTHON + RP_SAMPLE_NATIVE)
 
 #if defined(__x86_64__)
-enum { RP_SAMPLE_REGS = 17, RP_SAMPLE_FP = 6, RP_SAMPLE_SP = 7, RP_SAMPLE_PC = 16 };
+enum {
+    RP_SAMPLE_REGS = 17,
+    RP_SAMPLE_FP = 6,
+    RP_SAMPLE_SP = 7,
+    RP_SAMPLE_PC = 16,
+    RP_SAMPLE_CALL = 4 /* bytes of two instructions that make a system call */
+};
 #elif defined(__aarch64__)
 enum {
     RP_SAMPLE_REGS = 33,
     RP_SAMPLE_FP = 29,
     RP_SAMPLE_LINK = 30,
     RP_SAMPLE_SP = 31,
-    RP_SAMPLE_PC = 32
+    RP_SAMPLE_PC = 32,
+    RP_SAMPLE_CALL = 8
 };
 #endif
 
@@ -33,6 +40,16 @@ extern pid_t rp_sample_pid; /* the sampled process */
 
 /* Reads up to n bytes; returns how many could be read. */
 size_t rp_sample_read(uint64_t at, void *to, size_t n);
+
+#define RP_SAMPLE_PARTS 6
+struct rp_sample_part {
+    uint64_t at;
+    void *to;
+    size_t n, got;
+};
+/* Reads up to RP_SAMPLE_PARTS parts by one system call, and one more for each that cannot be read
+   whole, but for the last. */
+void rp_sample_gather(struct rp_sample_part *parts, unsigned n);
 
 /* The bytes around the last address that was read, so that neighbours cost no system call. */
 struct rp_sample_window {
@@ -43,9 +60,6 @@ struct rp_sample_window {
 bool rp_sample_peek(struct rp_sample_window *w, uint64_t at, void *to, size_t n);
 /* Whether the window has the bytes already. */
 bool rp_sample_window_has(const struct rp_sample_window *w, uint64_t at, size_t n);
-/* rp_sample_read, which moves the window to the page of another address in the same system call. */
-size_t rp_sample_read_beside(struct rp_sample_window *w, uint64_t page, uint64_t at, void *to,
-                             size_t n);
 bool rp_sample_peek8(struct rp_sample_window *w, uint64_t at, uint64_t *to);
 
 /* Memory that is never freed, and not the program's heap; NULL: there is none. */
@@ -121,9 +135,6 @@ struct rp_sample_copy { /* of the stack, from its innermost byte */
 size_t rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *copy,
                         struct rp_sample_native *out, size_t max, bool *is_cut);
 
-/* Whether a thread that a signal interrupted at the address was in a system call. */
-bool rp_sample_in_system_call(uint64_t pc);
-
 /* ---- Python ---- */
 /* A frame, or, where code is 0, the end of the frames that one call of the evaluation loop runs:
    `instr` is then an address in the loop's frame of the C stack (0: not known). */
@@ -139,7 +150,13 @@ const char *rp_sample_python_path(void);
 bool rp_sample_python_is_loop(uint64_t start);
 /* Calls it for each thread of Python, with the thread's state. */
 void rp_sample_python_threads(void (*call)(uint32_t tid, uint64_t state));
-uint32_t rp_sample_python_lock_holder(void); /* its tid, or 0 */
+/* Python's global lock, as it is in memory; its address, or 0: not known. */
+struct rp_sample_lock {
+    uint64_t holder; /* the last one */
+    int32_t is_held;
+};
+uint64_t rp_sample_python_lock(void);
+uint32_t rp_sample_python_holder(const struct rp_sample_lock *lock); /* its tid, or 0 */
 struct rp_sample_raw;
 /* The frames, innermost first; raw->copy is that of its stack. Safe in a signal handler. */
 void rp_sample_python_walk(struct rp_sample_raw *raw, uint64_t state, uint32_t tid);
@@ -149,15 +166,21 @@ const char *rp_sample_python_text(const struct rp_sample_py *frame, int64_t now_
 struct rp_sample_raw {
     struct rp_sample_regs regs;
     struct rp_sample_copy copy;
+    uint8_t code[RP_SAMPLE_CALL]; /* from half as many bytes before the address on */
     struct rp_sample_window windows[RP_SAMPLE_WINDOWS]; /* frames of generators are elsewhere */
     unsigned next_window;
+    bool is_wanted[RP_SAMPLE_WINDOWS]; /* by the last walk */
+    struct rp_sample_lock lock;
     struct rp_sample_py python[RP_SAMPLE_PYTHON];
     size_t npython;
     bool python_is_cut, has_native;
 };
 
-/* Copies the stack and walks Python's frames; raw->regs is set. Safe in a signal handler. */
+/* Copies the stack and the lock, and walks Python's frames; raw->regs is set. Safe in a signal
+   handler. */
 void rp_sample_grab(struct rp_sample_raw *raw, uint64_t state, uint32_t tid);
+/* Whether the signal interrupted a system call. */
+bool rp_sample_in_system_call(const struct rp_sample_raw *raw);
 /* The texts of its frames, outermost first. The next copy is as large as this one needed. */
 size_t rp_sample_join(struct rp_sample_raw *raw, int64_t now_ns,
                       const char *frames[RP_SAMPLE_FRAMES], bool *is_cut);

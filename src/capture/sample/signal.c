@@ -69,7 +69,7 @@ static void on_ask(int number, siginfo_t *info, void *context)
     int saved = errno;
 
     (void)number;
-    if (cap->sealed() || info->si_pid != getpid() || !q || q->magic != MAGIC ||
+    if (cap->sealed() || info->si_pid != rp_sample_pid || !q || q->magic != MAGIC ||
         !atomic_compare_exchange_strong(&q->phase, &asked, BUSY))
         return;
     copy_registers(&q->raw.regs, context);
@@ -120,7 +120,6 @@ bool rp_sample_request_send(struct rp_sample_request *q, uint32_t tid, uint64_t 
     info.si_signo = ASK;
     info.si_code = SI_QUEUE;
     info.si_pid = rp_sample_pid;
-    info.si_uid = getuid();
     info.si_value.sival_ptr = q;
     if (!syscall(SYS_rt_tgsigqueueinfo, rp_sample_pid, tid, ASK, &info))
         return true;

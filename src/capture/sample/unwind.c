@@ -11,8 +11,9 @@
 #include <string.h>
 
 #define RULES    (1u << 11) /* kept, by address: few enough for a processor's cache */
-#define ENTRY    4096       /* bytes of an entry of the tables that are read */
-#define STATES   8          /* of DW_CFA_remember_state */
+#define PLACES   18   /* registers that a rule says something about: all of a signal's frame */
+#define ENTRY    4096 /* bytes of an entry of the tables that are read */
+#define STATES   8    /* of DW_CFA_remember_state */
 #define OPERANDS 16
 
 enum { SAME, AT_OFFSET, VALUE_OFFSET, IN_REGISTER, AT_EXPRESSION, VALUE_EXPRESSION, UNDEFINED };
@@ -24,14 +25,26 @@ struct place { /* where the caller's value of a register is */
 };
 
 struct rules {
-    uint64_t pc, start;
-    unsigned generation;
-    bool valid, is_signal; /* is_signal: the frame of a handler: its caller did not call */
-    bool in_kernel;        /* a thread that is interrupted here is in a system call */
+    uint64_t start;
+    bool is_signal; /* the frame of a handler: its caller did not call */
     uint8_t return_register;
-    uint64_t changed; /* a bit for each register that is not the SAME */
     struct place cfa; /* IN_REGISTER: `bytes` is the register, `v` the offset */
     struct place at[RP_SAMPLE_REGS];
+};
+
+struct kept_place {
+    uint8_t reg, how;
+    uint16_t bytes;
+    int32_t v; /* of an expression: its address from `pc` on */
+};
+
+/* The rules of an address, in two lines of the cache for most functions. */
+struct kept {
+    uint64_t pc, start;
+    unsigned generation;
+    bool valid, is_signal, returns; /* returns: it has a caller */
+    uint8_t return_register, n;
+    struct kept_place cfa, at[PLACES];
 };
 
 static struct rp_sample_window table_window, stack_window;
@@ -357,7 +370,7 @@ static bool make_rules(uint64_t pc, struct rules *out)
     struct common c = {0};
     struct bytes b;
 
-    *out = (struct rules){.pc = pc};
+    *out = (struct rules){0};
     if (!entry || !read_record(module, entry, own, &b))
         return false;
     back = take(&b, 4);
@@ -387,51 +400,53 @@ static bool make_rules(uint64_t pc, struct rules *out)
     return run_program(&m, b);
 }
 
-/* A signal reaches a thread that is in a system call right after the instruction that made it, or,
-   where the call is begun again, at it. */
-static bool is_system_call(uint64_t pc)
+static bool keep_place(struct kept_place *to, const struct place *p, unsigned reg, uint64_t pc)
 {
-#if defined(__x86_64__)
-    static const uint8_t call[] = {0x0f, 0x05};
-#else
-    static const uint8_t call[] = {0x01, 0x00, 0x00, 0xd4};
-#endif
-    uint8_t code[2 * sizeof call];
+    bool is_expression = p->how == AT_EXPRESSION || p->how == VALUE_EXPRESSION;
+    int64_t v = is_expression ? (int64_t)((uint64_t)p->v - pc) : p->v;
 
-    return rp_sample_read(pc - sizeof call, code, sizeof code) == sizeof code &&
-           (!memcmp(code, call, sizeof call) || !memcmp(code + sizeof call, call, sizeof call));
+    *to = (struct kept_place){(uint8_t)reg, p->how, (uint16_t)p->bytes, (int32_t)v};
+    return p->bytes <= UINT16_MAX && v >= INT32_MIN && v <= INT32_MAX;
 }
 
-static const struct rules *rules_of(uint64_t pc)
+/* False: no function has such rules. */
+static bool keep_rules(struct kept *to, const struct rules *r)
 {
-    static struct rules *known;
-    struct rules *r;
+    to->start = r->start;
+    to->is_signal = r->is_signal;
+    to->return_register = r->return_register;
+    if (r->return_register >= RP_SAMPLE_REGS)
+        return false;
+    to->returns = r->at[r->return_register].how != UNDEFINED;
+    for (unsigned i = 0; i < RP_SAMPLE_REGS; i++)
+        if (r->at[i].how != SAME &&
+            (to->n == PLACES || !keep_place(&to->at[to->n++], &r->at[i], i, to->pc)))
+            return false;
+    return keep_place(&to->cfa, &r->cfa, 0, to->pc);
+}
+
+static const struct kept *rules_of(uint64_t pc)
+{
+    static struct kept *known;
+    static struct rules made;
+    struct kept *r;
 
     if (!known && !(known = rp_sample_pages(RULES * sizeof *known)))
         return NULL;
     r = &known[(pc * UINT64_C(0x9e3779b97f4a7c15) >> 40) % RULES];
     if (r->pc != pc || r->generation != rp_sample_generation) {
-        r->valid = make_rules(pc, r);
-        r->generation = rp_sample_generation;
-        r->in_kernel = is_system_call(pc);
-        for (unsigned i = 0; i < RP_SAMPLE_REGS; i++)
-            r->changed |= (uint64_t)(r->at[i].how != SAME) << i;
+        *r = (struct kept){.pc = pc, .generation = rp_sample_generation};
+        r->valid = make_rules(pc, &made) && keep_rules(r, &made);
     }
     if (!r->valid && !rp_sample_module_find(pc))
         rp_sample_modules_stale = true;
     return r;
 }
 
-bool rp_sample_in_system_call(uint64_t pc)
-{
-    const struct rules *r = rules_of(pc);
-
-    return r && r->in_kernel;
-}
-
 /* -------------------------------------------------------------------------- values */
 
 struct frame {
+    uint64_t pc; /* the address of the rules */
     struct rp_sample_regs *regs;
     const struct rp_sample_copy *copy;
 };
@@ -482,15 +497,15 @@ static bool binary(uint8_t op, uint64_t *stack, unsigned *n)
 
 /* The expressions that occur in tables: of the linkage table, of signal frames and of realigned
    stacks. `cfa` is their first operand, except for the CFA itself. */
-static bool evaluate(const struct frame *f, const struct place *p, const uint64_t *cfa,
+static bool evaluate(const struct frame *f, const struct kept_place *p, const uint64_t *cfa,
                      uint64_t *out)
 {
     uint8_t text[128];
-    struct bytes b = {text, text + p->bytes, (uint64_t)p->v};
+    struct bytes b = {text, text + p->bytes, f->pc + (uint64_t)(int64_t)p->v};
     uint64_t stack[OPERANDS];
     unsigned n = 0;
 
-    if (p->bytes > sizeof text || rp_sample_read((uint64_t)p->v, text, p->bytes) != p->bytes)
+    if (p->bytes > sizeof text || rp_sample_read(b.address, text, p->bytes) != p->bytes)
         return false;
     if (cfa)
         stack[n++] = *cfa;
@@ -522,22 +537,18 @@ static bool evaluate(const struct frame *f, const struct place *p, const uint64_
     return true;
 }
 
-static bool value_of(const struct frame *f, const struct place *p, uint64_t reg, uint64_t cfa,
-                     uint64_t *out)
+static bool value_of(const struct frame *f, const struct kept_place *p, uint64_t cfa, uint64_t *out)
 {
-    uint64_t at;
+    uint64_t at, offset = (uint64_t)(int64_t)p->v;
 
     switch (p->how) {
-    case SAME:
-        *out = f->regs->at[reg];
-        return is_known(f->regs, reg);
     case AT_OFFSET:
-        return load_word(f->copy, cfa + (uint64_t)p->v, out);
+        return load_word(f->copy, cfa + offset, out);
     case VALUE_OFFSET:
-        *out = cfa + (uint64_t)p->v;
+        *out = cfa + offset;
         return true;
     case IN_REGISTER:
-        if (!is_known(f->regs, (uint64_t)p->v))
+        if (!is_known(f->regs, offset))
             return false;
         *out = f->regs->at[p->v];
         return true;
@@ -562,29 +573,29 @@ static uint64_t without_signature(uint64_t pc)
 }
 
 /* The caller's registers. False: there is none, or it cannot be found. */
-static bool step_by_table(const struct frame *f, const struct rules *r, uint64_t *cfa)
+static bool step_by_table(const struct frame *f, const struct kept *r, uint64_t *cfa)
 {
     struct rp_sample_regs next = *f->regs;
+    bool has_sp = false;
     uint64_t pc = 0;
 
     if (r->cfa.how == IN_REGISTER) {
         if (!is_known(f->regs, r->cfa.bytes))
             return false;
-        *cfa = f->regs->at[r->cfa.bytes] + (uint64_t)r->cfa.v;
+        *cfa = f->regs->at[r->cfa.bytes] + (uint64_t)(int64_t)r->cfa.v;
     } else if (r->cfa.how != AT_EXPRESSION || !evaluate(f, &r->cfa, NULL, cfa)) {
         return false;
     }
-    for (uint64_t left = r->changed; left; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctzll(left);
-
-        next.known |= UINT64_C(1) << i;
-        if (!value_of(f, &r->at[i], i, *cfa, &next.at[i]))
-            next.known ^= UINT64_C(1) << i;
+    for (const struct kept_place *p = r->at; p < r->at + r->n; p++) {
+        has_sp |= p->reg == RP_SAMPLE_SP;
+        next.known |= UINT64_C(1) << p->reg;
+        if (!value_of(f, p, *cfa, &next.at[p->reg]))
+            next.known ^= UINT64_C(1) << p->reg;
     }
-    if (!is_known(&next, r->return_register) || r->at[r->return_register].how == UNDEFINED)
+    if (!is_known(&next, r->return_register))
         return false;
     pc = without_signature(next.at[r->return_register]);
-    if (r->at[RP_SAMPLE_SP].how == SAME) {
+    if (!has_sp) {
         next.at[RP_SAMPLE_SP] = *cfa;
         next.known |= UINT64_C(1) << RP_SAMPLE_SP;
     }
@@ -614,16 +625,10 @@ static bool step_by_pointer(const struct frame *f, uint64_t *cfa)
     return pc != 0;
 }
 
-/* The outermost function has no caller: its return address is marked as undefined. */
-static bool is_outermost(const struct rules *r)
-{
-    return r->valid && r->at[r->return_register].how == UNDEFINED;
-}
-
 size_t rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *copy,
                         struct rp_sample_native *out, size_t max, bool *is_cut)
 {
-    struct frame f = {regs, copy};
+    struct frame f = {0, regs, copy};
     bool called = false; /* the address is one of return, after the call */
     size_t n = 0;
 
@@ -631,15 +636,17 @@ size_t rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy
     stack_window.n = 0;
     while (n < max) {
         uint64_t pc = regs->at[RP_SAMPLE_PC] - (called ? 1 : 0), sp = regs->at[RP_SAMPLE_SP];
-        const struct rules *r = rules_of(pc);
+        const struct kept *r = rules_of(pc);
         struct rp_sample_native *to = &out[n++];
         bool more;
 
         *to = (struct rp_sample_native){pc, r && r->valid ? r->start : 0, sp, sp};
-        if (!r || is_outermost(r)) {
+        if (!r ||
+            (r->valid && !r->returns)) { /* the outermost one: its return address is undefined */
             *is_cut = !r;
             return n;
         }
+        f.pc = pc;
         more = r->valid ? step_by_table(&f, r, &to->cfa) : step_by_pointer(&f, &to->cfa);
         if (!more || (to->cfa <= sp && !r->is_signal))
             return n;
