@@ -228,6 +228,23 @@ const char *rp_arena_text(struct rp_arena *arena, const char *text)
     return text && !copy ? "" : copy;
 }
 
+/* A list has room for the next power of two. */
+void rp_arena_append(struct rp_arena *arena, const char ***list, size_t *n, const char *text)
+{
+    if (!text)
+        return;
+    if (!(*n & (*n - 1))) {
+        const char **wider = RP_ARENA_NEW(arena, const char *, *n ? 2 * *n : 1);
+
+        if (!wider)
+            return;
+        if (*n)
+            memcpy(wider, *list, *n * sizeof *wider);
+        *list = wider;
+    }
+    (*list)[(*n)++] = text;
+}
+
 enum rp_code rp_arena_check(const struct rp_arena *arena, const char *what, struct rp_err *err)
 {
     return arena->failed ? rp_err_nomem(err, what) : RP_OK;

@@ -55,6 +55,9 @@ char *rp_arena_printf(struct rp_arena *arena, const char *fmt, ...)
 const char *rp_arena_text(struct rp_arena *arena, const char *text);
 const char *rp_arena_textf(struct rp_arena *arena, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* Appends to a list of texts that grows in the arena, and only by this function; NULL is left out.
+ */
+void rp_arena_append(struct rp_arena *arena, const char ***list, size_t *n, const char *text);
 /* RP_NOMEM where any allocation has failed; `what` was being done, as in "writing the report". */
 enum rp_code rp_arena_check(const struct rp_arena *arena, const char *what, struct rp_err *err);
 

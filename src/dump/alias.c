@@ -104,13 +104,12 @@ struct alias_ctx {
     struct alias_input *inputs;
     struct alias_output *outputs;
     size_t ninputs, noutputs;
-    RP_VEC(const char *) notes;
     struct rp_err *err;
 };
 
-static enum rp_code note(struct alias_ctx *ctx, const char *text)
+static void note(struct alias_ctx *ctx, const char *text)
 {
-    return rp_vec_push(&ctx->notes, text, ctx->err);
+    RP_NOTE(ctx->root, ctx->arena, text);
 }
 
 /* ------------------------------------------------------------------ inputs and outputs */
@@ -370,7 +369,7 @@ static enum rp_code list_possible(struct alias_ctx *ctx)
                 rp_ns_add(&root->lost_bytes, fit < FIT_COPY ? row.size_bytes : 0);
             }
     if (tried == MAX_TRIES)
-        RP_TRY(note(ctx, "too many inputs and outputs to compare all of them: there may be more"));
+        note(ctx, "too many inputs and outputs to compare all of them: there may be more");
     if (root->npossible)
         qsort(root->possible, root->npossible, sizeof *root->possible, by_size);
     return RP_OK;
@@ -391,10 +390,10 @@ static enum rp_code use_alias_dump(struct alias_ctx *ctx, size_t source)
     rp_input_close(in);
     RP_TRY(rp_dump_in_file(&ctx->folder, source, code, ctx->err));
     if (!n)
-        return note(ctx, rp_arena_textf(ctx->arena,
-                                        "the alias dump '%s' is empty: Ratex writes pairs only "
-                                        "where ENABLE_PARAM_ALIASING=true is set",
-                                        name));
+        note(ctx, rp_arena_textf(ctx->arena,
+                                 "the alias dump '%s' is empty: Ratex writes pairs only "
+                                 "where ENABLE_PARAM_ALIASING=true is set",
+                                 name));
     for (size_t i = 0; i < n; i++)
         add_donated(ctx, pairs[i].parameter, pairs[i].output, "must");
     return RP_OK;
@@ -413,12 +412,12 @@ static enum rp_code read_alias_dumps(struct alias_ctx *ctx)
         RP_TRY(use_alias_dump(ctx, ctx->folder.others[i]));
     }
     if (!found && ctx->lazy)
-        return note(ctx, "no alias dump beside the graph: set RATEX_DUMP_ALIAS=alias.txt and "
-                         "ENABLE_PARAM_ALIASING=true (Ratex)");
+        note(ctx, "no alias dump beside the graph: set RATEX_DUMP_ALIAS=alias.txt and "
+                  "ENABLE_PARAM_ALIASING=true (Ratex)");
     return RP_OK;
 }
 
-static enum rp_code note_locations(struct alias_ctx *ctx)
+static void note_locations(struct alias_ctx *ctx)
 {
     const struct rp_program *p = ctx->xref.program;
     const struct rp_computation *c = &p->computations.at[p->entry];
@@ -429,13 +428,12 @@ static enum rp_code note_locations(struct alias_ctx *ctx)
         without += !rp_op_source(p, op, &line);
     ctx->located = without < c->n;
     if (!ctx->located)
-        return note(ctx, "no node has a location: set LTC_IR_DEBUG=1 (XLA_IR_DEBUG=1 for "
-                         "torch_xla)");
-    return without ? note(ctx, rp_arena_textf(ctx->arena,
-                                              "%lld of %lld nodes have no location: they were "
-                                              "made in C++",
-                                              (long long)without, (long long)c->n))
-                   : RP_OK;
+        note(ctx, "no node has a location: set LTC_IR_DEBUG=1 (XLA_IR_DEBUG=1 for "
+                  "torch_xla)");
+    else if (without)
+        note(ctx, rp_arena_textf(ctx->arena,
+                                 "%lld of %lld nodes have no location: they were made in C++",
+                                 (long long)without, (long long)c->n));
 }
 
 /* ------------------------------------------------------------------ the answer */
@@ -456,15 +454,9 @@ static enum rp_code fill_root(struct alias_ctx *ctx)
         rp_arena_textf(ctx->arena, "%s, %s: if the caller does not use them again",
                        rp_units_count(ctx->arena, root->possible_count, "input"),
                        rp_units_text(ctx->arena, (double)root->lost_bytes, RP_UNIT_BYTES));
-    if (ctx->folder.nwanted > 1)
-        RP_TRY(
-            note(ctx, rp_arena_textf(ctx->arena, "one of %zu modules: '--module' selects another",
-                                     ctx->folder.nwanted)));
+    RP_NOTE(root, ctx->arena, rp_dump_one_of(&ctx->folder, ctx->arena));
     if (root->possible_count && !ctx->lazy)
-        RP_TRY(note(ctx, "donate in JAX with jit(…, donate_argnums=…)"));
-    root->notes = RP_ARENA_NEW(ctx->arena, const char *, ctx->notes.n + 1);
-    for (; root->notes && root->nnotes < ctx->notes.n; root->nnotes++)
-        root->notes[root->nnotes] = ctx->notes.at[root->nnotes];
+        note(ctx, "donate in JAX with jit(…, donate_argnums=…)");
     return rp_arena_check(ctx->arena, "listing inputs", ctx->err);
 }
 
@@ -485,15 +477,15 @@ static enum rp_code answer_alias(struct alias_ctx *ctx)
             "a TensorFlow graph does not say which inputs are donated; the HLO of its "
             "clusters does (--xla_dump_to)");
     if (ctx->lazy)
-        RP_TRY(note_locations(ctx));
+        note_locations(ctx);
     RP_TRY(find_inputs(ctx));
     RP_TRY(find_outputs(ctx));
     RP_TRY(list_donated(ctx));
     RP_TRY(read_alias_dumps(ctx));
     RP_TRY(list_possible(ctx));
     if (!ctx->lazy && final->point != RP_DUMP_AT_AFTER)
-        RP_TRY(note(ctx, "the program is not scheduled yet: what is read when follows the order of "
-                         "the file"));
+        note(ctx,
+             "the program is not scheduled yet: what is read when follows the order of the file");
     return fill_root(ctx);
 }
 
@@ -511,7 +503,6 @@ static enum rp_code alias_run(const struct rp_dump_call *call, struct rp_result 
     code = answer_alias(&ctx);
     rp_xref_release(&ctx.xref);
     rp_import_release(&ctx.program);
-    rp_vec_release(&ctx.notes);
     return code;
 }
 

@@ -306,10 +306,7 @@ enum rp_code rp_dump_bisect(const struct rp_dump_call *call, const struct rp_dum
     b.root->module = rp_dump_label(module, b.arena);
     b.root->number = RP_ABSENT_I64;
     b.root->max_abs = __builtin_nan("");
-    b.root->notes = RP_ARENA_NEW(b.arena, const char *, 2);
-    if (b.root->notes && folder->nwanted > 1)
-        b.root->notes[b.root->nnotes++] = rp_arena_textf(
-            b.arena, "one of %zu modules: '--module' selects another", folder->nwanted);
+    RP_NOTE(b.root, b.arena, rp_dump_one_of(folder, b.arena));
     code = bisect_stages(&b, module);
     if (code == RP_OK)
         code = bisect_open(&b);

@@ -129,9 +129,6 @@ static enum rp_code fill_root(struct comm_ctx *ctx)
     root->nlines = comm->nlines;
     root->ops = comm->ops;
     root->nops = comm->nops;
-    root->notes = RP_ARENA_NEW(ctx->arena, const char *, 2);
-    if (!root->notes)
-        return rp_err_nomem(ctx->err, "listing collectives");
     root->summary =
         comm->nops ? rp_arena_textf(ctx->arena, "%s sends %s per execution, in %s",
                                     root->devices == RP_ABSENT_I64
@@ -142,11 +139,10 @@ static enum rp_code fill_root(struct comm_ctx *ctx)
                                     rp_units_count(ctx->arena, root->instructions, "instruction"))
                    : "none";
     if (comm->nops && comm->open_loops)
-        root->notes[root->nnotes++] =
-            "the program has loops whose number of iterations it does not state: they count once";
-    if (ctx->folder.nwanted > 1)
-        root->notes[root->nnotes++] = rp_arena_textf(
-            ctx->arena, "one of %zu modules: '--module' selects another", ctx->folder.nwanted);
+        RP_NOTE(
+            root, ctx->arena,
+            "the program has loops whose number of iterations it does not state: they count once");
+    RP_NOTE(root, ctx->arena, rp_dump_one_of(&ctx->folder, ctx->arena));
     return rp_arena_check(ctx->arena, "listing collectives", ctx->err);
 }
 

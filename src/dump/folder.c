@@ -120,6 +120,14 @@ const char *rp_dump_label(const struct rp_dump_module *module, struct rp_arena *
     return rp_arena_text(arena, *module->name ? module->name : module->root);
 }
 
+const char *rp_dump_one_of(const struct rp_dump_folder *folder, struct rp_arena *arena)
+{
+    return folder->nwanted < 2
+               ? NULL
+               : rp_arena_textf(arena, "one of %zu modules: '--module' selects another",
+                                folder->nwanted);
+}
+
 size_t rp_dump_file_of(const struct rp_dump_module *module, enum rp_dump_role role)
 {
     for (size_t i = module->nfiles; i-- > 0;)

@@ -28,6 +28,9 @@ enum rp_code rp_dump_folder_open(const struct rp_dump_call *call, struct rp_aren
 /* "module 3976 jit_train_step", or the name of a file. In the arena; its failure sticks. */
 const char *rp_dump_label(const struct rp_dump_module *module, struct rp_arena *arena);
 
+/* A note about the other modules that match, or NULL. */
+const char *rp_dump_one_of(const struct rp_dump_folder *folder, struct rp_arena *arena);
+
 /* The source of the module's (last) file of a role, or SIZE_MAX. */
 size_t rp_dump_file_of(const struct rp_dump_module *module, enum rp_dump_role role);
 

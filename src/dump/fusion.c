@@ -132,7 +132,6 @@ struct fusion_ctx {
     struct rp_map stems; /* stem of names in fused bodies of `after` -> operation + 1 */
     RP_VEC(struct fusion_op) ops;
     RP_VEC(struct fusion_step_row) history;
-    RP_VEC(const char *) notes;
     struct rp_err *err;
 };
 
@@ -770,27 +769,22 @@ static enum rp_code fill_root(struct fusion_ctx *ctx)
                                        ctx->ops.at[0].why, ctx->ops.at[0].kernel ? "; in " : "",
                                        ctx->ops.at[0].kernel ? ctx->ops.at[0].kernel : "");
     if (is_unfused_yet(ctx))
-        RP_TRY(rp_vec_push(&ctx->notes,
-                           "the program was dumped before fusion: dump the optimised one "
-                           "(--xla_dump_to), or with reasons: 'reprise dump run --preset fusion'",
-                           ctx->err));
+        RP_NOTE(ctx->root, ctx->arena,
+                "the program was dumped before fusion: dump the optimised one "
+                "(--xla_dump_to), or with reasons: 'reprise dump run --preset fusion'");
     else if (!ctx->log.n)
-        RP_TRY(rp_vec_push(&ctx->notes,
-                           "no log of the fusion pass (GPU only): compile with "
-                           "--xla_dump_hlo_pass_re=.*fusion.* and --xla_dump_to; reasons are those "
-                           "of the compiler's rules",
-                           ctx->err));
+        RP_NOTE(ctx->root, ctx->arena,
+                "no log of the fusion pass (GPU only): compile with "
+                "--xla_dump_hlo_pass_re=.*fusion.* and --xla_dump_to; reasons are those "
+                "of the compiler's rules");
     root->ops = RP_ARENA_NEW(ctx->arena, struct fusion_op, ctx->ops.n + 1);
     root->history = RP_ARENA_NEW(ctx->arena, struct fusion_step_row, ctx->history.n + 1);
-    root->notes = RP_ARENA_NEW(ctx->arena, const char *, ctx->notes.n + 1);
-    if (!root->ops || !root->history || !root->notes)
+    if (!root->ops || !root->history)
         return rp_err_nomem(ctx->err, "listing instructions");
     for (; root->nops < ctx->ops.n; root->nops++)
         root->ops[root->nops] = ctx->ops.at[root->nops];
     for (; root->nhistory < ctx->history.n; root->nhistory++)
         root->history[root->nhistory] = ctx->history.at[root->nhistory];
-    for (; root->nnotes < ctx->notes.n; root->nnotes++)
-        root->notes[root->nnotes] = ctx->notes.at[root->nnotes];
     return rp_arena_check(ctx->arena, "explaining fusions", ctx->err);
 }
 
@@ -837,7 +831,6 @@ static enum rp_code fusion_run(const struct rp_dump_call *call, struct rp_result
     rp_map_release(&ctx.names);
     rp_vec_release(&ctx.ops);
     rp_vec_release(&ctx.history);
-    rp_vec_release(&ctx.notes);
     return code;
 }
 

@@ -131,7 +131,6 @@ struct kernels_ctx {
     struct rp_thunks thunks;
     struct rp_xref_kernels kernels;
     struct rp_xref_times times;
-    RP_VEC(const char *) notes;
     struct rp_err *err;
 };
 
@@ -431,43 +430,29 @@ static enum rp_code measure(struct kernels_ctx *ctx)
                                  rp_units_time(ctx->arena, root->total_ns),
                                  rp_units_count(ctx->arena, root->events, "event"));
     if (!ctx->times.matched)
-        RP_TRY(rp_vec_push(&ctx->notes,
-                           "no event of the trace names an instruction or kernel of this module: "
-                           "is it a trace of this program?",
-                           ctx->err));
+        RP_NOTE(ctx->root, ctx->arena,
+                "no event of the trace names an instruction or kernel of this module: "
+                "is it a trace of this program?");
     if (ordered)
-        RP_TRY(rp_vec_push(&ctx->notes,
-                           rp_arena_textf(ctx->arena,
-                                          "%lld thunks share a kernel with others; their events "
-                                          "are assigned in the order of execution",
-                                          (long long)ordered),
-                           ctx->err));
+        RP_NOTE(ctx->root, ctx->arena,
+                rp_arena_textf(ctx->arena,
+                               "%lld thunks share a kernel with others; their events "
+                               "are assigned in the order of execution",
+                               (long long)ordered));
     return RP_OK;
 }
 
 static enum rp_code add_notes(struct kernels_ctx *ctx)
 {
-    struct kernels_root *root = ctx->root;
-
-    if (ctx->folder.nwanted > 1)
-        RP_TRY(
-            rp_vec_push(&ctx->notes,
-                        rp_arena_textf(ctx->arena, "one of %zu modules: '--module' selects another",
-                                       ctx->folder.nwanted),
-                        ctx->err));
+    RP_NOTE(ctx->root, ctx->arena, rp_dump_one_of(&ctx->folder, ctx->arena));
     if (!ctx->thunks.n)
-        RP_TRY(rp_vec_push(&ctx->notes,
-                           "no thunks in the dump (CPU, or an old version): instructions that "
-                           "need code, in the order of the program",
-                           ctx->err));
+        RP_NOTE(ctx->root, ctx->arena,
+                "no thunks in the dump (CPU, or an old version): instructions that "
+                "need code, in the order of the program");
     if (!ctx->xref.program)
-        RP_TRY(rp_vec_push(&ctx->notes,
-                           "no program beside the thunks: compile with --xla_dump_hlo_as_text to "
-                           "get operators and lines",
-                           ctx->err));
-    root->notes = RP_ARENA_NEW(ctx->arena, const char *, ctx->notes.n + 1);
-    for (; root->notes && root->nnotes < ctx->notes.n; root->nnotes++)
-        root->notes[root->nnotes] = ctx->notes.at[root->nnotes];
+        RP_NOTE(ctx->root, ctx->arena,
+                "no program beside the thunks: compile with --xla_dump_hlo_as_text to "
+                "get operators and lines");
     return rp_arena_check(ctx->arena, "listing kernels", ctx->err);
 }
 
@@ -515,7 +500,6 @@ static enum rp_code kernels_run(const struct rp_dump_call *call, struct rp_resul
     for (size_t i = 0; i < ctx.imports.n; i++)
         rp_import_release(&ctx.imports.at[i]);
     rp_vec_release(&ctx.imports);
-    rp_vec_release(&ctx.notes);
     rp_dataset_free(ctx.traces);
     return code;
 }

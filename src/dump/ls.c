@@ -100,9 +100,9 @@ struct ls_ctx {
     const struct rp_dump_call *call;
     struct rp_dump_folder folder;
     struct rp_arena *arena;
+    struct ls_root *root;
     struct ls_program *programs;
     size_t *sources, nsources;
-    RP_VEC(const char *) notes;
     pthread_mutex_t lock;
 };
 
@@ -176,16 +176,11 @@ static void want_program(struct ls_ctx *ls, const struct rp_dump_stage *stage)
 static enum rp_code note_error(struct ls_ctx *ls, enum rp_code code, const struct rp_err *local,
                                struct rp_err *err)
 {
-    const char *text;
-
-    if (code == RP_OK)
-        return RP_OK;
-    if (code == RP_NOMEM) {
+    if (code == RP_NOMEM)
         *err = *local;
-        return code;
-    }
-    text = rp_arena_text(ls->arena, local->text);
-    return rp_vec_push(&ls->notes, text, err);
+    else if (code != RP_OK)
+        RP_NOTE(ls->root, ls->arena, rp_arena_text(ls->arena, local->text));
+    return code == RP_NOMEM ? code : RP_OK;
 }
 
 static enum rp_code read_pass_times(const struct ls_ctx *ls, size_t source,
@@ -254,17 +249,13 @@ static bool is_after_pass(const char *stage)
            strncmp(after, ".after_pipeline-start", 21) != 0;
 }
 
-static enum rp_code fill_program(struct ls_ctx *ls, const struct rp_dump_stage *stage,
-                                 const struct ls_program **out, struct rp_err *err)
+/* The program of a stage, or NULL; why it could not be read is noted. */
+static const struct ls_program *program_of(struct ls_ctx *ls, const struct rp_dump_stage *stage)
 {
-    *out = NULL;
     if (!stage)
-        return RP_OK;
-    if (ls->programs[stage->source].read)
-        *out = &ls->programs[stage->source];
-    else if (ls->programs[stage->source].error)
-        return rp_vec_push(&ls->notes, ls->programs[stage->source].error, err);
-    return RP_OK;
+        return NULL;
+    RP_NOTE(ls->root, ls->arena, ls->programs[stage->source].error);
+    return ls->programs[stage->source].read ? &ls->programs[stage->source] : NULL;
 }
 
 static void count_stages(const struct rp_dump_module *module, struct ls_module *row)
@@ -322,11 +313,11 @@ static enum rp_code fill_module(struct ls_ctx *ls, const struct rp_dump_module *
                               .stage = final ? final->name : NULL};
     count_stages(module, row);
     RP_TRY(fill_kinds(ls, module, row, err));
-    RP_TRY(fill_program(ls, rp_dump_stage_at(module, RP_DUMP_AT_BEFORE), &before, err));
+    before = program_of(ls, rp_dump_stage_at(module, RP_DUMP_AT_BEFORE));
     if (final && final == rp_dump_stage_at(module, RP_DUMP_AT_BEFORE))
         after = before;
     else
-        RP_TRY(fill_program(ls, final, &after, err));
+        after = program_of(ls, final);
     if (before)
         row->instructions_before = before->instructions;
     if (after) {
@@ -421,16 +412,13 @@ static enum rp_code list_modules(struct ls_ctx *ls, struct ls_root *root, struct
     show_folders(root);
     RP_TRY(list_ignored(ls, root, err));
     root->nfiles = (int64_t)rp_sources_count(ls->call->dataset->sources);
-    root->notes = RP_ARENA_NEW(ls->arena, const char *, ls->notes.n + 1);
-    for (; root->notes && root->nnotes < ls->notes.n; root->nnotes++)
-        root->notes[root->nnotes] = ls->notes.at[root->nnotes];
     return rp_arena_check(ls->arena, "listing modules", err);
 }
 
 static enum rp_code ls_run(const struct rp_dump_call *call, struct rp_result *result,
                            struct rp_err *err)
 {
-    struct ls_ctx ls = {.call = call, .arena = &result->arena};
+    struct ls_ctx ls = {.call = call, .arena = &result->arena, .root = result->root};
     size_t n = rp_sources_count(call->dataset->sources);
     enum rp_code code;
 
@@ -442,7 +430,6 @@ static enum rp_code ls_run(const struct rp_dump_call *call, struct rp_result *re
     pthread_mutex_init(&ls.lock, NULL);
     code = list_modules(&ls, result->root, err);
     pthread_mutex_destroy(&ls.lock);
-    rp_vec_release(&ls.notes);
     return code;
 }
 

@@ -199,7 +199,6 @@ struct memory_ctx {
     struct rp_buffer_lives lives;
     struct rp_import program;
     struct rp_xref xref;
-    RP_VEC(const char *) notes;
     struct rp_err *err;
 };
 
@@ -549,7 +548,7 @@ static enum rp_code list_modules(struct memory_ctx *ctx)
             return code;
         }
         if (code != RP_OK)
-            RP_TRY(rp_vec_push(&ctx->notes, rp_arena_text(ctx->arena, local.text), ctx->err));
+            RP_NOTE(ctx->root, ctx->arena, rp_arena_text(ctx->arena, local.text));
         if (code != RP_OK || !found)
             continue;
         root->nmodules++;
@@ -567,29 +566,22 @@ static enum rp_code list_modules(struct memory_ctx *ctx)
 
 static enum rp_code add_notes(struct memory_ctx *ctx)
 {
-    struct memory_root *root = ctx->root;
-
     if (!ctx->lives.n)
-        RP_TRY(rp_vec_push(&ctx->notes,
-                           "no live ranges in the dump: what is live when is not known", ctx->err));
+        RP_NOTE(ctx->root, ctx->arena,
+                "no live ranges in the dump: what is live when is not known");
     if (!ctx->xref.program)
-        RP_TRY(rp_vec_push(&ctx->notes,
-                           "no optimised program in the dump: operators and lines are not known",
-                           ctx->err));
+        RP_NOTE(ctx->root, ctx->arena,
+                "no optimised program in the dump: operators and lines are not known");
     if (ctx->buffers.stated_peak_bytes >= 0 &&
         ctx->buffers.stated_peak_bytes != ctx->lives.peak_bytes)
-        RP_TRY(rp_vec_push(
-            &ctx->notes,
+        RP_NOTE(
+            ctx->root, ctx->arena,
             rp_arena_textf(
                 ctx->arena,
                 "XLA's file of live ranges states a peak of %s at position %lld; its own "
                 "ranges and the addresses of the buffers give the peak above",
                 rp_units_text(ctx->arena, (double)ctx->buffers.stated_peak_bytes, RP_UNIT_BYTES),
-                (long long)ctx->buffers.stated_peak_at),
-            ctx->err));
-    root->notes = RP_ARENA_NEW(ctx->arena, const char *, ctx->notes.n + 1);
-    for (; root->notes && root->nnotes < ctx->notes.n; root->nnotes++)
-        root->notes[root->nnotes] = ctx->notes.at[root->nnotes];
+                (long long)ctx->buffers.stated_peak_at));
     return rp_arena_check(ctx->arena, "describing memory", ctx->err);
 }
 
@@ -630,7 +622,6 @@ static enum rp_code memory_run(const struct rp_dump_call *call, struct rp_result
     rp_buffers_release(&ctx.buffers);
     rp_xref_release(&ctx.xref);
     rp_import_release(&ctx.program);
-    rp_vec_release(&ctx.notes);
     return code;
 }
 

@@ -85,7 +85,6 @@ struct ops_ctx {
     const struct rp_program *program;
     bool *refused; /* by operation of the program: it has a row already */
     RP_VEC(struct ops_row) rows;
-    RP_VEC(const char *) notes;
     struct rp_err *err;
     enum rp_code code; /* of what callbacks did */
 };
@@ -417,18 +416,16 @@ static enum rp_code judge_program(struct ops_ctx *x, const char *label)
     if (is_tensorflow(p)) /* every other target gets what the conversion makes */
         code = judge_lowering(x);
     else if (x->target == TF2XLA)
-        return rp_vec_push(
-            &x->notes, rp_arena_textf(x->arena, "'%s' is not a TensorFlow graph", label), x->err);
+        code = rp_err_set(x->err, RP_UNSUPPORTED, "not a TensorFlow graph");
     else if (strcmp(p->language, "hlo") != 0 && strcmp(p->language, "stablehlo") != 0)
         code = judge_foreign(x);
     else
         code = x->target == PJRT ? judge_pjrt(x) : judge_kernels(x);
     if (code == RP_OK || code == RP_NOMEM)
         return code == RP_OK ? x->code : code;
-    code =
-        rp_vec_push(&x->notes, rp_arena_textf(x->arena, "'%s': %s", label, x->err->text), x->err);
+    RP_NOTE(x->root, x->arena, rp_arena_textf(x->arena, "'%s': %s", label, x->err->text));
     rp_err_clear(x->err);
-    return code;
+    return RP_OK;
 }
 
 /* What a replay begins with. */
@@ -456,7 +453,8 @@ static enum rp_code judge_modules(struct ops_ctx *x, const struct rp_dump_folder
             x->program = import.program;
             code = judge_program(x, rp_dump_label(module, x->arena));
         } else if (folder->dump.nmodules > 1 && code != RP_NOMEM) { /* one of many */
-            code = rp_vec_push(&x->notes, rp_arena_text(x->arena, x->err->text), x->err);
+            code = RP_OK;
+            RP_NOTE(x->root, x->arena, rp_arena_text(x->arena, x->err->text));
             rp_err_clear(x->err);
         }
         rp_import_release(&import);
@@ -482,11 +480,8 @@ static void finish_rows(struct ops_ctx *x)
     int64_t kinds = 0, unknown = 0;
 
     root->ops = RP_ARENA_NEW(x->arena, struct ops_row, x->rows.n + 1);
-    root->notes = RP_ARENA_NEW(x->arena, const char *, x->notes.n + 1);
-    if (!root->ops || !root->notes)
+    if (!root->ops)
         return;
-    for (size_t i = 0; i < x->notes.n; i++)
-        root->notes[root->nnotes++] = x->notes.at[i];
     if (x->rows.n)
         qsort(x->rows.at, x->rows.n, sizeof *x->rows.at, by_verdict);
     for (size_t i = 0; i < x->rows.n; i++) {
@@ -541,14 +536,13 @@ static enum rp_code ops_run(const struct rp_dump_call *call, struct rp_result *r
     code = rp_dump_folder_open(call, &result->arena, &folder, err);
     if (code == RP_OK)
         code = judge_modules(&x, &folder);
-    if (code == RP_OK && !root->operations && x.notes.n)
-        code = rp_err_set(err, RP_UNSUPPORTED, "%s", x.notes.at[0]);
+    if (code == RP_OK && !root->operations && root->nnotes)
+        code = rp_err_set(err, RP_UNSUPPORTED, "%s", root->notes[0]);
     if (code == RP_OK)
         finish_rows(&x);
     result->answer = root->unsupported ? RP_ANSWER_NO : 0;
     free(x.plugin);
     rp_vec_release(&x.rows);
-    rp_vec_release(&x.notes);
     return code == RP_OK ? rp_arena_check(&result->arena, "judging operations", err) : code;
 }
 

@@ -563,21 +563,16 @@ static enum rp_code add_notes(struct passes_ctx *ctx, bool dumped)
 {
     struct passes_root *root = ctx->root;
 
-    root->notes = RP_ARENA_NEW(ctx->arena, const char *, 4);
-    if (!root->notes)
-        return rp_err_nomem(ctx->err, "writing notes");
-    if (ctx->folder.nwanted > 1)
-        root->notes[root->nnotes++] = rp_arena_textf(
-            ctx->arena, "one of %zu modules: '--module' selects another", ctx->folder.nwanted);
+    RP_NOTE(root, ctx->arena, rp_dump_one_of(&ctx->folder, ctx->arena));
     if (!ctx->times.n && !ctx->named)
-        root->notes[root->nnotes++] =
-            "no times of passes: compile with --xla_dump_module_metadata (and --xla_dump_to)";
+        RP_NOTE(root, ctx->arena,
+                "no times of passes: compile with --xla_dump_module_metadata (and --xla_dump_to)");
     if (!dumped)
-        root->notes[root->nnotes++] =
-            "no programs between passes: compile with --xla_dump_hlo_pass_re=.*";
+        RP_NOTE(root, ctx->arena,
+                "no programs between passes: compile with --xla_dump_hlo_pass_re=.*");
     else if (!ctx->times.n && !ctx->named)
-        root->notes[root->nnotes++] =
-            "passes that changed nothing are known only where a file name announces them";
+        RP_NOTE(root, ctx->arena,
+                "passes that changed nothing are known only where a file name announces them");
     return RP_OK;
 }
 

@@ -117,15 +117,9 @@ struct model_ctx {
     const char *device;
     RP_VEC(struct error_row) errors;
     RP_VEC(struct time_row) times;
-    RP_VEC(const char *) notes;
 };
 
 /* ------------------------------------------------------------------ options and inputs */
-
-static enum rp_code say(struct model_ctx *c, const char *text, struct rp_err *err)
-{
-    return rp_vec_push(&c->notes, text, err);
-}
 
 /* The method that is asked for; by default trees where XGBoost is installed. */
 static enum rp_code find_method(struct model_ctx *c, enum rp_learn_method *out, struct rp_err *err)
@@ -137,9 +131,9 @@ static enum rp_code find_method(struct model_ctx *c, enum rp_learn_method *out, 
         return rp_trees_available(err);
     }
     *out = text || rp_trees_available(NULL) != RP_OK ? RP_LEARN_BUILTIN : RP_LEARN_TREES;
-    return !text && *out == RP_LEARN_BUILTIN
-               ? say(c, "XGBoost was not found: the built-in method is used", err)
-               : RP_OK;
+    if (!text && *out == RP_LEARN_BUILTIN)
+        RP_NOTE(c->root, c->arena, "XGBoost was not found: the built-in method is used");
+    return RP_OK;
 }
 
 static const char *device_list(struct rp_arena *arena)
@@ -255,7 +249,9 @@ static enum rp_code run_train(struct model_ctx *c, struct rp_err *err)
     c->root->model = rp_arena_text(c->arena, path);
     fill_model(c);
     fill_fits(c);
-    return say(c, "errors are of shapes left out: a fifth of them at a time, in all formats", err);
+    RP_NOTE(c->root, c->arena,
+            "errors are of shapes left out: a fifth of them at a time, in all formats");
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ test */
@@ -411,8 +407,10 @@ static enum rp_code test_devices(struct model_ctx *c, const struct rp_learn_opti
     const struct rp_sample *rows = c->samples.rows.at;
     size_t i, k, n = c->samples.rows.n;
 
-    if (!strcmp(rows[0].device, rows[n - 1].device))
-        return say(c, "one device: no device was left out", err);
+    if (!strcmp(rows[0].device, rows[n - 1].device)) {
+        RP_NOTE(c->root, c->arena, "one device: no device was left out");
+        return RP_OK;
+    }
     for (i = 0; i < n; i++) {
         struct outcomes o = {0};
         enum rp_code code;
@@ -456,10 +454,9 @@ static enum rp_code test_model(struct model_ctx *c, struct rp_err *err)
     if (code == RP_OK)
         code = add_errors(c, &o, "not in the model", err);
     if (code == RP_OK && known)
-        code = say(c,
-                   rp_arena_textf(c->arena,
-                                  "%zu rows that the model was trained on are not counted", known),
-                   err);
+        RP_NOTE(c->root, c->arena,
+                rp_arena_textf(c->arena, "%zu rows that the model was trained on are not counted",
+                               known));
     rp_vec_release(&o.list);
     return code;
 }
@@ -491,11 +488,11 @@ static enum rp_code run_test(struct model_ctx *c, struct rp_err *err)
         code = test_devices(c, &options, left_out, err);
     free(left_out);
     RP_TRY(code);
-    return say(c,
-               "shapes: each fifth of the shapes, by their hash, in all formats, predicted from "
-               "the others; a format: an operator in it, predicted from its other formats and "
-               "from how other operators differ",
-               err);
+    RP_NOTE(c->root, c->arena,
+            "shapes: each fifth of the shapes, by their hash, in all formats, predicted from "
+            "the others; a format: an operator in it, predicted from its other formats and "
+            "from how other operators differ");
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ predict */
@@ -660,17 +657,13 @@ static enum rp_code hand_over(struct model_ctx *c, struct rp_err *err)
 
     root->errors = RP_ARENA_NEW(c->arena, struct error_row, c->errors.n + 1);
     root->predictions = RP_ARENA_NEW(c->arena, struct time_row, c->times.n + 1);
-    root->notes = RP_ARENA_NEW(c->arena, const char *, c->notes.n + 1);
     RP_TRY(rp_arena_check(c->arena, "answering", err));
     root->nerrors = c->errors.n;
     root->npredictions = c->times.n;
-    root->nnotes = c->notes.n;
     if (c->errors.n)
         memcpy(root->errors, c->errors.at, c->errors.n * sizeof *root->errors);
     if (c->times.n)
         memcpy(root->predictions, c->times.at, c->times.n * sizeof *root->predictions);
-    if (c->notes.n)
-        memcpy(root->notes, c->notes.at, c->notes.n * sizeof *root->notes);
     return RP_OK;
 }
 
@@ -690,7 +683,6 @@ static enum rp_code model_run(struct rp_ctx *ctx, const struct rp_dataset *datas
     rp_samples_release(&c.samples);
     rp_vec_release(&c.errors);
     rp_vec_release(&c.times);
-    rp_vec_release(&c.notes);
     return code;
 }
 

@@ -582,15 +582,14 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
         out->recorded_ns > 0 ? (double)a->x.simulated_ns / (double)out->recorded_ns - 1 : 0;
     size_t i;
 
-    out->notes = RP_ARENA_NEW(a->arena, const char *, first->remarks.n + 10);
-    if (!out->notes)
-        return;
     for (i = 0; i < first->remarks.n; i++)
-        out->notes[out->nnotes++] = rp_arena_text(a->arena, first->remarks.at[i]);
-    out->notes[out->nnotes++] = rp_arena_textf(
-        a->arena, "the model reproduces the recorded step within %.1f %%", 100 * fabs(off));
+        RP_NOTE(out, a->arena, rp_arena_text(a->arena, first->remarks.at[i]));
+    RP_NOTE(out, a->arena,
+            rp_arena_textf(a->arena, "the model reproduces the recorded step within %.1f %%",
+                           100 * fabs(off)));
     if (first->nranks < 2 && parts->given > a->x.run.nranks)
-        out->notes[out->nnotes++] =
+        RP_NOTE(
+            out, a->arena,
             parts->weights
                 ? rp_arena_textf(a->arena,
                                  "ranks with equal recordings are simulated once: %zu of "
@@ -598,29 +597,33 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
                                  a->x.run.nranks, parts->given)
                 : rp_arena_textf(a->arena,
                                  "the %zu ranks share no collectives: only the first is simulated",
-                                 parts->given);
+                                 parts->given));
     if (a->limits->memory_bytes && !parts->largest)
-        out->notes[out->nnotes++] = "the memory budget is not used: memory was not recorded "
-                                    "(profile_memory=True)";
+        RP_NOTE(out, a->arena,
+                "the memory budget is not used: memory was not recorded "
+                "(profile_memory=True)");
     else if (a->limits->memory_bytes && a->plan.peak_then_bytes > a->limits->memory_bytes)
-        out->notes[out->nnotes++] =
-            a->limits->stopped != RP_OPT_CONVERGED
-                ? "the memory budget is exceeded: the search ended before enough was freed"
-                : "the memory budget is exceeded: nothing that can be recomputed frees enough";
+        RP_NOTE(out, a->arena,
+                a->limits->stopped != RP_OPT_CONVERGED
+                    ? "the memory budget is exceeded: the search ended before enough was freed"
+                    : "the memory budget is exceeded: nothing that can be recomputed frees enough");
     if (rp_worlds_distrust(&a->x))
-        out->notes[out->nnotes++] = rp_arena_textf(
-            a->arena, "%s; no gain is sure%s", rp_worlds_distrust(&a->x),
-            a->limits->named ? "" : ", and the plan has only moves that --moves names");
+        RP_NOTE(out, a->arena,
+                rp_arena_textf(
+                    a->arena, "%s; no gain is sure%s", rp_worlds_distrust(&a->x),
+                    a->limits->named ? "" : ", and the plan has only moves that --moves names"));
     if (rp_worlds_absent(&a->x) >= RP_SIM_DISTORTED)
-        out->notes[out->nnotes++] = rp_arena_textf(
-            a->arena,
-            "during %.1f %% of the time ranks that were not given may be waited for: every gain may "
-            "be less by as much",
-            100 * rp_worlds_absent(&a->x));
+        RP_NOTE(
+            out, a->arena,
+            rp_arena_textf(
+                a->arena,
+                "during %.1f %% of the time ranks that were not given may be waited for: every gain may "
+                "be less by as much",
+                100 * rp_worlds_absent(&a->x)));
     if (a->x.one_size && a->buckets.better)
-        out->notes[out->nnotes++] =
-            "all recorded all-reduces have about the same size, so latency and rate of the "
-            "transport are not known separately: the gain of other buckets is uncertain";
+        RP_NOTE(out, a->arena,
+                "all recorded all-reduces have about the same size, so latency and rate of the "
+                "transport are not known separately: the gain of other buckets is uncertain");
 }
 
 /* "a, b (2) and c": moves of one name once. */

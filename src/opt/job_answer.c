@@ -369,30 +369,32 @@ static void add_notes(struct job_ctx *a)
     double recorded = a->model.means.iteration_ns;
     size_t i;
 
-    out->notes = RP_ARENA_NEW(a->arena, const char *, a->job->remarks.n + 8);
-    if (!out->notes)
-        return;
     for (i = 0; i < a->job->remarks.n; i++)
-        out->notes[out->nnotes++] = rp_arena_text(a->arena, a->job->remarks.at[i]);
-    out->notes[out->nnotes++] = rp_arena_textf(
-        a->arena,
-        "what was learned from the recorded groups reproduces the recorded step within "
-        "%.1f %%",
-        recorded > 0 ? 100 * fabs((double)a->plan.baseline_ns / recorded - 1) : 0);
+        RP_NOTE(out, a->arena, rp_arena_text(a->arena, a->job->remarks.at[i]));
+    RP_NOTE(out, a->arena,
+            rp_arena_textf(
+                a->arena,
+                "what was learned from the recorded groups reproduces the recorded step within "
+                "%.1f %%",
+                recorded > 0 ? 100 * fabs((double)a->plan.baseline_ns / recorded - 1) : 0));
     if (c->cycle_ns > 0)
-        out->notes[out->nnotes++] = rp_arena_textf(
-            a->arena, "ranks wake every %s: a step is the mean over %zu points of this cycle",
-            rp_units_time(a->arena, llround(c->cycle_ns)), a->model.nphases);
+        RP_NOTE(
+            out, a->arena,
+            rp_arena_textf(a->arena,
+                           "ranks wake every %s: a step is the mean over %zu points of this cycle",
+                           rp_units_time(a->arena, llround(c->cycle_ns)), a->model.nphases));
     if (c->one_size)
-        out->notes[out->nnotes++] = "all recorded messages have the same size, so latency and rate "
-                                    "cannot be told apart: gains are uncertain";
+        RP_NOTE(out, a->arena,
+                "all recorded messages have the same size, so latency and rate "
+                "cannot be told apart: gains are uncertain");
     if (c->copies_unknown)
-        out->notes[out->nnotes++] =
-            "no group of several tensors was recorded: copies into and out of one are taken to "
-            "cost nothing";
+        RP_NOTE(out, a->arena,
+                "no group of several tensors was recorded: copies into and out of one are taken to "
+                "cost nothing");
     if (a->ops.given)
-        out->notes[out->nnotes++] = rp_arena_textf(
-            a->arena, "operators of the file that the job does not have: %zu", a->ops.given);
+        RP_NOTE(out, a->arena,
+                rp_arena_textf(a->arena, "operators of the file that the job does not have: %zu",
+                               a->ops.given));
 }
 
 static enum rp_code save_groups(struct job_ctx *a, struct rp_err *err)

@@ -34,6 +34,10 @@ struct rp_result {
     struct rp_trust trust; /* printed before the record */
 };
 
+/* Adds a line to the `notes` of an answer. */
+#define RP_NOTE(answer, arena, text) \
+    rp_arena_append((arena), &(answer)->notes, &(answer)->nnotes, (text))
+
 /* A result with a cleared root record of the type. */
 enum rp_code rp_result_new(const struct rp_type *type, struct rp_result **out, struct rp_err *err);
 

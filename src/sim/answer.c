@@ -402,7 +402,7 @@ static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
 
 static void add_note(struct answer_ctx *a, const char *text)
 {
-    a->out->notes[a->out->nnotes++] = text;
+    RP_NOTE(a->out, a->arena, text);
 }
 
 static void note_ranks(struct answer_ctx *a, size_t given)
@@ -514,13 +514,9 @@ static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction
 
 static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err *err)
 {
-    enum { NOTES_MOST = 12 };
     const struct rp_sim_part *first = a->run.parts[0];
     size_t i;
 
-    a->out->notes =
-        RP_ARENA_NEW(a->arena, const char *, NOTES_MOST + first->remarks.n + a->out->npredictions);
-    RP_TRY(rp_arena_check(a->arena, "simulating", err));
     for (i = 0; i < first->remarks.n; i++)
         add_note(a, rp_arena_text(a->arena, first->remarks.at[i]));
     note_ranks(a, given);

@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARED_PART 0.8 /* of all delay, of ranks that have something in common */
-#define MOST_NOTES  16
+#define SHARED_PART 0.8    /* of all delay, of ranks that have something in common */
 #define APART_NS    100000 /* ends of collectives that differ by more are worth a word */
 
 static int by_size(const void *pa, const void *pb)
@@ -303,7 +302,7 @@ static void write_sentences(struct comm_text *w)
 
 static void add_note(struct comm_text *w, const char *text)
 {
-    w->out->notes[w->out->nnotes++] = text;
+    RP_NOTE(w->out, w->arena, text);
 }
 
 /* The most uneven exchange, where it is worth a word. */
@@ -422,8 +421,7 @@ static void write_notes(struct comm_text *w)
     struct rp_comm_root *out = w->out;
     size_t i, sized = 0;
 
-    out->notes = RP_ARENA_NEW(w->arena, const char *, MOST_NOTES);
-    if (!out->notes || !out->collective_count)
+    if (!out->collective_count)
         return;
     if (out->clocks_differ)
         add_note(w, rp_arena_textf(w->arena,

@@ -306,7 +306,7 @@ static const struct rp_critpath_part *part_of(const struct critpath_joining *j, 
 
 static void add_note(struct critpath_joining *j, const char *text)
 {
-    j->out->notes[j->out->nnotes++] = text;
+    RP_NOTE(j->out, j->arena, text);
 }
 
 static void summarize(struct critpath_joining *j, struct rp_critpath_path *p, const char *who)
@@ -536,7 +536,6 @@ static enum rp_code join_all(struct critpath_joining *j, struct rp_err *err)
     size_t r, n = j->ranks->n;
 
     out->ranks = RP_ARENA_NEW(j->arena, struct rp_critpath_path, n + 1);
-    out->notes = RP_ARENA_NEW(j->arena, const char *, 7);
     RP_TRY(rp_arena_check(j->arena, "joining ranks", err));
     if (j->ranks->ncaptures)
         add_note(j, j->ranks->graphs);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_NOTES     12
 #define MOST_RANK_ROWS 16
 #define OTHER_MIX      0.1    /* of the steps: by how much the shares of a phase may differ */
 #define MEDIAN_FACTOR  1.2533 /* standard error of a median over that of a mean, normal values */
@@ -34,8 +33,7 @@ struct diff_join {
 
 static void add_note(struct diff_join *j, const char *text)
 {
-    if (j->out->nnotes < MOST_NOTES)
-        j->out->notes[j->out->nnotes++] = text;
+    RP_NOTE(j->out, j->arena, text);
 }
 
 static const struct rp_trace_diff_part *part_of(const struct diff_join *j, int side, size_t pair)
@@ -754,9 +752,8 @@ enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t n
 
     *out = (struct rp_trace_diff_root){.unprofiled_delta_ns = RP_ABSENT_I64,
                                        .unprofiled_delta_share = NAN};
-    out->notes = RP_ARENA_NEW(arena, const char *, MOST_NOTES + 1);
     j.pairs = RP_ARENA_NEW(arena, struct rp_diff_pair, nbase + nfresh + 1);
-    if (!out->notes || !j.pairs)
+    if (!j.pairs)
         return rp_err_nomem(err, "comparing runs");
     pair_ranks(&j);
     return j.npairs ? join_all(&j, err) : rp_err_set(err, RP_USAGE, "no ranks to compare");

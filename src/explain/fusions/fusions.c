@@ -342,35 +342,36 @@ static void write_notes(const struct rp_ranks *ranks, struct rp_arena *arena,
 {
     const struct rp_fusions_part *first = ranks->n ? ranks->parts[0].data : NULL;
 
-    out->notes = RP_ARENA_NEW(arena, const char *, 8);
-    if (!out->notes || !first)
+    if (!first)
         return;
     if (out->row_count > (int64_t)out->nrows)
-        out->notes[out->nnotes++] =
-            rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
-                           rp_units_number(arena, out->row_count));
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
+                               rp_units_number(arena, out->row_count)));
     if (first->xla && !first->programs)
-        out->notes[out->nnotes++] =
+        RP_NOTE(
+            out, arena,
             "the profile carries no program: to see what XLA left apart, and why, give a folder "
-            "with the trace and a dump (XLA_FLAGS=--xla_dump_to=DIR)";
+            "with the trace and a dump (XLA_FLAGS=--xla_dump_to=DIR)");
     if (!first->with_shapes && !first->xla && out->whole_ns > 0)
-        out->notes[out->nnotes++] =
+        RP_NOTE(
+            out, arena,
             "no shapes were recorded (record_shapes=True, or 'record --set frameworks.shapes=on'): "
-            "chains over the same sizes are not known";
+            "chains over the same sizes are not known");
     else if (!first->with_stack && !first->xla && out->nrows)
-        out->notes[out->nnotes++] =
-            "no Python frames were recorded (with_stack=True): lines are not known";
+        RP_NOTE(out, arena,
+                "no Python frames were recorded (with_stack=True): lines are not known");
     if (out->compiler && has_kind(out, RP_FUSION_CHAIN))
-        out->notes[out->nnotes++] =
-            "the program is compiled in part: chains are what runs outside of it";
+        RP_NOTE(out, arena, "the program is compiled in part: chains are what runs outside of it");
     else if (out->compiler && !first->xla)
-        out->notes[out->nnotes++] = "the program is compiled; nothing outside of it can be fused";
+        RP_NOTE(out, arena, "the program is compiled; nothing outside of it can be fused");
     else if (has_kind(out, RP_FUSION_CHAIN))
-        out->notes[out->nnotes++] =
+        RP_NOTE(
+            out, arena,
             "torch.compile fuses such chains; savings assume that each operator uses the result of "
-            "the one before";
+            "the one before");
     if (has_kind(out, RP_FUSION_OPTIMIZER))
-        out->notes[out->nnotes++] = "the optimizer: fused=True does an update in one kernel";
+        RP_NOTE(out, arena, "the optimizer: fused=True does an update in one kernel");
 }
 
 static enum rp_code fusions_join(const struct rp_ranks *ranks, const struct rp_settings *settings,

@@ -829,7 +829,6 @@ static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_sett
     out->devices = RP_ARENA_NEW(arena, struct rp_idle_rank, ndevices + 1);
     out->streams = RP_ARENA_NEW(arena, struct rp_idle_stream, nstreams + 1);
     out->causes = RP_ARENA_NEW(arena, struct rp_idle_cause, RP_GAP_CAUSES + 1);
-    out->notes = RP_ARENA_NEW(arena, const char *, 1);
     RP_TRY(rp_arena_check(arena, "explaining idle time", err));
     join_devices(ranks, out);
     out->rows = out->ranks;
@@ -845,7 +844,7 @@ static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_sett
     if (!out->summary)
         RP_TRY(join_waits(ranks, out, arena, err));
     if (ranks->n && ((const struct rp_idle_part *)ranks->parts[0].data)->outside)
-        out->notes[out->nnotes++] = ((const struct rp_idle_part *)ranks->parts[0].data)->outside;
+        RP_NOTE(out, arena, ((const struct rp_idle_part *)ranks->parts[0].data)->outside);
     out->nstream_rows = out->nstreams;
     out->ncauses = by_stream(settings) ? 0 : out->ncauses;
     return rp_arena_check(arena, "explaining idle time", err);

@@ -183,9 +183,6 @@ static void note_ranks(struct info_root *root, struct rp_arena *arena)
     size_t i, captures = 0;
     bool differ = false;
 
-    root->notes = RP_ARENA_NEW(arena, const char *, 4);
-    if (!root->notes)
-        return;
     for (i = 0; i < root->nfiles; i++) {
         const struct rp_info_file *f = &root->files[i];
 
@@ -199,19 +196,22 @@ static void note_ranks(struct info_root *root, struct rp_arena *arena)
     }
     name_launchers(root);
     if (differ)
-        root->notes[root->nnotes++] = "the files state different numbers of ranks";
+        RP_NOTE(root, arena, "the files state different numbers of ranks");
     if (beyond != RP_ABSENT_I64)
-        root->notes[root->nnotes++] =
-            rp_arena_textf(arena, "rank %lld is not below the number of ranks that its file states",
-                           (long long)beyond);
+        RP_NOTE(root, arena,
+                rp_arena_textf(arena,
+                               "rank %lld is not below the number of ranks that its file states",
+                               (long long)beyond));
     if (captures)
-        root->notes[root->nnotes++] = rp_arena_textf(
-            arena,
-            "%zu of the files %s of graph captures, no rank%s: graph kernels of the others take "
-            "their operators from %s",
-            captures, captures == 1 ? "is a recording" : "are recordings", captures == 1 ? "" : "s",
-            captures == 1 ? "it" : "them");
-    root->notes[root->nnotes++] = "'--long' shows each file";
+        RP_NOTE(
+            root, arena,
+            rp_arena_textf(
+                arena,
+                "%zu of the files %s of graph captures, no rank%s: graph kernels of the others take "
+                "their operators from %s",
+                captures, captures == 1 ? "is a recording" : "are recordings",
+                captures == 1 ? "" : "s", captures == 1 ? "it" : "them"));
+    RP_NOTE(root, arena, "'--long' shows each file");
 }
 
 static enum rp_code info_join(const struct rp_ranks *files, const struct rp_settings *settings,

@@ -469,25 +469,23 @@ static void fill_texts(struct launches_join *j)
                                         rp_units_time(j->arena, all.delay.p50_ns),
                                         rp_units_time(j->arena, all.delay.p90_ns))
                        : "no launch of device work was recorded";
-    out->notes = RP_ARENA_NEW(j->arena, const char *, 5);
-    if (!out->notes)
-        return;
     if (out->launches)
-        out->notes[out->nnotes++] = rp_arena_textf(
-            j->arena,
-            "work shorter than its call: %s; calls over 50 µs: %s; delays over 100 µs: "
-            "%s",
-            rp_units_number(j->arena, out->short_count),
-            rp_units_number(j->arena, out->slow_call_count),
-            rp_units_number(j->arena, out->late_count));
+        RP_NOTE(out, j->arena,
+                rp_arena_textf(
+                    j->arena,
+                    "work shorter than its call: %s; calls over 50 µs: %s; delays over 100 µs: "
+                    "%s",
+                    rp_units_number(j->arena, out->short_count),
+                    rp_units_number(j->arena, out->slow_call_count),
+                    rp_units_number(j->arena, out->late_count)));
     if (out->graphs)
-        out->notes[out->nnotes++] = graphs_text(j);
+        RP_NOTE(out, j->arena, graphs_text(j));
     if (j->ranks->ncaptures)
-        out->notes[out->nnotes++] = j->ranks->graphs;
+        RP_NOTE(out, j->arena, j->ranks->graphs);
     if (out->unlinked)
-        out->notes[out->nnotes++] =
-            rp_arena_textf(j->arena, "%s (kernels, copies, memsets) without a recorded launch",
-                           rp_units_count(j->arena, out->unlinked, "item"));
+        RP_NOTE(out, j->arena,
+                rp_arena_textf(j->arena, "%s (kernels, copies, memsets) without a recorded launch",
+                               rp_units_count(j->arena, out->unlinked, "item")));
 }
 
 static enum rp_code launches_join(const struct rp_ranks *ranks, const struct rp_settings *settings,

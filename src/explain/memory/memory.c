@@ -308,14 +308,11 @@ static enum rp_code gather_devices(const struct rp_ranks *ranks, struct rp_memor
 }
 
 /* Why there is nothing, or what is missing. */
-static enum rp_code add_notes(const struct rp_ranks *ranks, struct rp_memory_root *root,
-                              struct rp_arena *arena, struct rp_err *err)
+static void add_notes(const struct rp_ranks *ranks, struct rp_memory_root *root,
+                      struct rp_arena *arena)
 {
     bool lacks_stacks = false, lacks_addresses = false, lacks_totals = false, torch = false;
 
-    root->notes = RP_ARENA_NEW(arena, const char *, 6);
-    if (!root->notes)
-        return rp_err_nomem(err, "joining ranks");
     for (size_t r = 0; r < ranks->n; r++) {
         const struct memory_part *part = ranks->parts[r].data;
 
@@ -325,25 +322,26 @@ static enum rp_code add_notes(const struct rp_ranks *ranks, struct rp_memory_roo
         torch = torch || part->is_torch;
     }
     if (!root->ndevices)
-        root->notes[root->nnotes++] =
+        RP_NOTE(
+            root, arena,
             torch
                 ? "record memory: torch.profiler.profile(profile_memory=True, with_stack=True), or "
                   "torch.cuda.memory._record_memory_history() and _dump_snapshot()"
                 : "memory is read from PyTorch's profiles and snapshots and from dumps of XLA "
-                  "(--xla_dump_to)";
+                  "(--xla_dump_to)");
     else if (lacks_stacks)
-        root->notes[root->nnotes++] =
-            "no Python frames were recorded: with_stack=True names lines and modules";
+        RP_NOTE(root, arena,
+                "no Python frames were recorded: with_stack=True names lines and modules");
     if (lacks_totals)
-        root->notes[root->nnotes++] =
-            "totals were not recorded: what was allocated before the recording is not in the peak";
+        RP_NOTE(
+            root, arena,
+            "totals were not recorded: what was allocated before the recording is not in the peak");
     if (lacks_addresses)
-        root->notes[root->nnotes++] =
-            "addresses were not recorded: a free is taken to be of the last "
-            "allocation of the same size";
+        RP_NOTE(root, arena,
+                "addresses were not recorded: a free is taken to be of the last "
+                "allocation of the same size");
     if (root->ndevices && is_host(&root->devices[0]))
-        root->notes[root->nnotes++] = "only the host's memory was recorded";
-    return RP_OK;
+        RP_NOTE(root, arena, "only the host's memory was recorded");
 }
 
 /* The screen shows the details of one device. */
@@ -416,7 +414,7 @@ static enum rp_code memory_join(const struct rp_ranks *ranks, const struct rp_se
     struct rp_memory_root *root = result->root;
 
     RP_TRY(gather_devices(ranks, root, rp_settings_text(settings, "device"), &result->arena, err));
-    RP_TRY(add_notes(ranks, root, &result->arena, err));
+    add_notes(ranks, root, &result->arena);
     return finish_root(root, ranks->n, settings, &result->arena, err);
 }
 

@@ -26,7 +26,7 @@ struct merge_ctx {
 
 static void add_note(struct merge_ctx *m, const char *text)
 {
-    m->out->notes[m->out->nnotes++] = text;
+    RP_NOTE(m->out, m->arena, text);
 }
 
 /* Containers of one machine may have several names, and machines with the same image one name: a
@@ -208,8 +208,7 @@ static enum rp_code describe_clocks(struct merge_ctx *m, struct rp_err *err)
 
     m->out->consistent = m->clocks.consistent && !m->clocks.nconflicts;
     m->out->conflicts = RP_ARENA_NEW(m->arena, struct rp_merge_conflict, m->clocks.nconflicts + 1);
-    m->out->notes = RP_ARENA_NEW(m->arena, const char *, MOST_NOTES);
-    if (!m->out->conflicts || !m->out->notes)
+    if (!m->out->conflicts)
         return rp_err_nomem(err, "merging ranks");
     for (r = 0; r < m->n; r++) {
         bool is_new = m->clocks.at[r].clock == nclocks;

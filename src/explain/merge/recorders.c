@@ -68,7 +68,6 @@ static enum rp_code fill_answer(const struct rp_recorders *r,
     int32_t number = traces[0]->rank != RP_NO_RANK ? traces[0]->rank : traces[1]->rank;
 
     root->ranks = RP_ARENA_NEW(arena, struct rp_merge_rank, 2);
-    root->notes = RP_ARENA_NEW(arena, const char *, 2);
     RP_TRY(rp_arena_check(arena, "joining recorders", err));
     root->nranks = 2;
     for (int i = 0; i < 2; i++)
@@ -90,17 +89,20 @@ static enum rp_code fill_answer(const struct rp_recorders *r,
     root->consistent = !r->contradiction;
     root->run_text = rp_arena_textf(arena, "2 recorders of one rank; %s", how_text(r, arena));
     if (r->contradiction)
-        root->notes[root->nnotes++] =
+        RP_NOTE(
+            root, arena,
             "work starts before its launch, or ends after a call that waited for it, whatever the "
-            "offset is: the clock of one recorder was set, or the files are of different runs";
+            "offset is: the clock of one recorder was set, or the files are of different runs");
     else if (r->by == RP_RECORDERS_IDS && r->uncertainty_ns == RP_NO_TS)
-        root->notes[root->nnotes++] =
+        RP_NOTE(
+            root, arena,
             "no call waits for the device, so nothing says how late its work may be: the shortest "
-            "launch is taken to take no time";
+            "launch is taken to take no time");
     else if (r->by == RP_RECORDERS_WALL)
-        root->notes[root->nnotes++] =
+        RP_NOTE(
+            root, arena,
             "the files have nothing in common but the time of day, which two recorders may note "
-            "milliseconds apart: what lies close together need not belong together";
+            "milliseconds apart: what lies close together need not belong together");
     return rp_arena_check(arena, "joining recorders", err);
 }
 

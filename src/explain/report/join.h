@@ -5,8 +5,6 @@
 #include "explain/report/report.h"
 #include "result/print_units.h"
 
-#define RP_REPORT_NOTES_MOST 10
-
 struct rp_report_ctx {
     const struct rp_ranks *ranks;
     size_t n;

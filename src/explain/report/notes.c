@@ -17,8 +17,8 @@ const char *rp_report_percent(struct rp_arena *arena, int64_t part_ns, int64_t w
 
 void rp_report_add_note(struct rp_report_ctx *j, const char *text)
 {
-    if (text && *text && j->out->nnotes < RP_REPORT_NOTES_MOST)
-        j->out->notes[j->out->nnotes++] = text;
+    if (text && *text)
+        RP_NOTE(j->out, j->arena, text);
 }
 
 /* Kernels of graphs whose capture is not known. */

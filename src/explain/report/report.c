@@ -625,7 +625,6 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     struct rp_report_root *out = result->root;
     struct rp_report_ctx j = {.ranks = ranks, .n = ranks->n, .arena = &result->arena, .out = out};
 
-    out->notes = RP_ARENA_NEW(j.arena, const char *, RP_REPORT_NOTES_MOST);
     RP_TRY(rp_chain_make(ranks, j.arena, &j.chain, err));
     fill_ranks(&j);
     fill_parts(&j);

@@ -456,27 +456,26 @@ static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
     bool cached = false;
     size_t i;
 
-    out->notes = RP_ARENA_NEW(arena, const char *, 7);
-    if (!out->notes)
-        return;
     if (!out->row_count) {
         out->summary = "no device work was recorded";
         return;
     }
-    out->notes[out->nnotes++] = peaks_text(out, arena);
+    RP_NOTE(out, arena, peaks_text(out, arena));
     if (unshaped_share(j, out->device_ns) >= UNSHAPED_MUCH)
-        out->notes[out->nnotes++] =
+        RP_NOTE(
+            out, arena,
             "shapes were not recorded: torch.profiler.profile(record_shapes=True) does, or 'reprise "
-            "record --set frameworks.shapes=on'";
+            "record --set frameworks.shapes=on'");
     if (out->row_count > (int64_t)out->nrows)
-        out->notes[out->nnotes++] =
-            rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
-                           rp_units_number(arena, out->row_count));
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
+                               rp_units_number(arena, out->row_count)));
     for (i = 0; i < out->nrows; i++)
         cached = cached || out->rows[i].bytes_per_s > out->memory_bytes_per_s * 1.001;
     if (cached)
-        out->notes[out->nnotes++] =
-            "faster than the memory: the data came from a cache, which counts as 100 % of the peak";
+        RP_NOTE(
+            out, arena,
+            "faster than the memory: the data came from a cache, which counts as 100 % of the peak");
     out->summary = rp_arena_textf(
         arena, "%s, by %s%s; %s", out->device ? out->device : "unknown device", out->by,
         out->ranks > 1 ? ", all ranks together" : "", coverage_text(out, arena));
@@ -609,8 +608,7 @@ static enum rp_code roofline_join(const struct rp_ranks *ranks, const struct rp_
     RP_TRY(read_options(settings, &options, err));
     RP_TRY(rp_roof_join(parts, ranks->n, &options, rp_settings_text(settings, "by"),
                         rp_settings_int(settings, "limit"), &result->arena, root, err));
-    if (ranks->graphs && root->notes)
-        root->notes[root->nnotes++] = ranks->graphs;
+    RP_NOTE(root, &result->arena, ranks->graphs);
     if (!rp_settings_has(settings, "svg") && !rp_settings_has(settings, "html"))
         return RP_OK;
     root->picture = RP_ARENA_NEW(&result->arena, struct rp_roof_root, 1);

@@ -487,24 +487,24 @@ static void fill_notes(struct stall_sums *j)
     struct rp_stalls_root *out = j->out;
     const char *floor = duration(j, j->rule.floor_ns);
 
-    out->notes = RP_ARENA_NEW(j->arena, const char *, 5);
-    if (!out->notes)
-        return;
     if (part_of(j, 0)->outside)
-        out->notes[out->nnotes++] = part_of(j, 0)->outside;
+        RP_NOTE(out, j->arena, part_of(j, 0)->outside);
     if (j->waits)
-        out->notes[out->nnotes++] = rp_arena_textf(
-            j->arena, "%s over %s (%s in all) %s for the device and %s stall%s: see 'reprise idle'",
-            rp_units_count(j->arena, j->waits, "synchronizing call"), floor,
-            duration(j, j->wait_ns), j->waits == 1 ? "waits" : "wait",
-            j->waits == 1 ? "is no" : "are no", j->waits == 1 ? "" : "s");
+        RP_NOTE(out, j->arena,
+                rp_arena_textf(
+                    j->arena,
+                    "%s over %s (%s in all) %s for the device and %s stall%s: see 'reprise idle'",
+                    rp_units_count(j->arena, j->waits, "synchronizing call"), floor,
+                    duration(j, j->wait_ns), j->waits == 1 ? "waits" : "wait",
+                    j->waits == 1 ? "is no" : "are no", j->waits == 1 ? "" : "s"));
     if (j->few)
-        out->notes[out->nnotes++] = rp_arena_textf(
-            j->arena,
-            "%s over %s (%s in all) left out: names with fewer than %lld calls have no "
-            "usual duration",
-            rp_units_count(j->arena, j->few, "call"), floor, duration(j, j->few_ns),
-            (long long)j->rule.calls);
+        RP_NOTE(out, j->arena,
+                rp_arena_textf(
+                    j->arena,
+                    "%s over %s (%s in all) left out: names with fewer than %lld calls have no "
+                    "usual duration",
+                    rp_units_count(j->arena, j->few, "call"), floor, duration(j, j->few_ns),
+                    (long long)j->rule.calls));
 }
 
 /* The limit is text output only's lists: rows and single stalls. */

@@ -318,12 +318,12 @@ static void note_lines(const struct rp_counters_part *const *parts, size_t n,
 
     for (size_t i = 0; i < n; i++)
         joined += parts[i]->joined;
-    if (joined < lines && out->notes)
-        out->notes[out->nnotes++] =
-            rp_arena_textf(arena,
-                           "%lld of %lld rows of the table have no kernel of their name in the "
-                           "trace, or more than were recorded",
-                           (long long)(lines - joined), (long long)lines);
+    if (joined < lines)
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena,
+                               "%lld of %lld rows of the table have no kernel of their name in the "
+                               "trace, or more than were recorded",
+                               (long long)(lines - joined), (long long)lines));
 }
 
 enum rp_code rp_counters_join(const struct rp_counters_part *const *parts, size_t n, int64_t limit,
@@ -339,13 +339,12 @@ enum rp_code rp_counters_join(const struct rp_counters_part *const *parts, size_
     if (limit && all > (size_t)limit)
         out->nshown = (size_t)limit;
     shorten_labels(out, arena);
-    out->notes = RP_ARENA_NEW(arena, const char *, 3);
     note_lines(parts, n, arena, out);
     out->summary = all ? "hardware counters of kernels, mean over calls"
                        : "no kernel of this recording has hardware counters: 'reprise record "
                          "--counters dram__bytes.sum -- …' measures them";
-    if (out->nshown < all && out->notes)
-        out->notes[out->nnotes++] =
-            rp_arena_textf(arena, "%zu of %zu rows: '--limit 0' shows all", out->nshown, all);
+    if (out->nshown < all)
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena, "%zu of %zu rows: '--limit 0' shows all", out->nshown, all));
     return rp_arena_check(arena, "adding up counters", err);
 }

@@ -19,6 +19,7 @@
 #include "facts/work/attribution.h"
 #include "result/part.h"
 #include "result/print_units.h"
+#include "result/result.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -577,15 +578,13 @@ static void write_summary(struct rp_focus_root *out, struct rp_arena *arena)
             rp_units_count(arena, out->calls, "call"), backward);
     if (out->nmatches == 1) /* it is in the summary */
         out->nmatches = 0;
-    out->notes = RP_ARENA_NEW(arena, const char *, 4);
-    if (!out->notes)
-        return;
     if (out->calls && !out->nlines)
-        out->notes[out->nnotes++] =
-            "no Python lines: record with with_stack=True to see where it is called";
+        RP_NOTE(out, arena,
+                "no Python lines: record with with_stack=True to see where it is called");
     if (out->calls && !out->nshapes)
-        out->notes[out->nnotes++] = "no shapes: record_shapes=True, or 'record --set "
-                                    "frameworks.shapes=on', records those of operators";
+        RP_NOTE(out, arena,
+                "no shapes: record_shapes=True, or 'record --set "
+                "frameworks.shapes=on', records those of operators");
 }
 
 enum rp_code rp_focus_join(const struct rp_focus_part *const *parts, size_t n, const char *name,

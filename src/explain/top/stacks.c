@@ -10,6 +10,7 @@
 #include "base/line.h"
 #include "result/part.h"
 #include "result/print_units.h"
+#include "result/result.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -468,39 +469,42 @@ static bool row_has_samples(const struct rp_stacks_tree *j, const struct rp_stac
 
 static void add_notes(const struct rp_stacks_tree *j, struct rp_stacks_root *out)
 {
-    const char **notes = out->notes = RP_ARENA_NEW(j->arena, const char *, 7);
-
-    if (!notes)
-        return;
     if (j->of_device && !j->whole)
-        notes[out->nnotes++] = "no device work was recorded: '--width cpu' or 'wall' is about the "
-                               "host alone";
+        RP_NOTE(out, j->arena,
+                "no device work was recorded: '--width cpu' or 'wall' is about the "
+                "host alone");
     else if (!out->row_count && !j->untimed && !j->waited)
-        notes[out->nnotes++] = "no samples of call stacks and no Python functions were recorded: "
-                               "'record --with +sample', torch.profiler.profile(with_stack=True), "
-                               "py-spy and perf do";
+        RP_NOTE(out, j->arena,
+                "no samples of call stacks and no Python functions were recorded: "
+                "'record --with +sample', torch.profiler.profile(with_stack=True), "
+                "py-spy and perf do");
     if (j->of_spans && out->row_count)
-        notes[out->nnotes++] = j->of_device
-                                   ? "from spans of Python functions"
-                                   : "from spans of Python functions: no samples were recorded";
+        RP_NOTE(out, j->arena,
+                j->of_device ? "from spans of Python functions"
+                             : "from spans of Python functions: no samples were recorded");
     else if (j->of_device && out->row_count)
-        notes[out->nnotes++] = "a launch has the stack of the sample of its thread that is nearest "
-                               "to it: sample often ('--set sample.hz=1000')";
+        RP_NOTE(out, j->arena,
+                "a launch has the stack of the sample of its thread that is nearest "
+                "to it: sample often ('--set sample.hz=1000')");
     if (j->unread)
-        notes[out->nnotes++] = rp_arena_textf(j->arena, "%.1f %% of it has no stack",
-                                              100.0 * (double)j->unread / (double)j->whole);
+        RP_NOTE(out, j->arena,
+                rp_arena_textf(j->arena, "%.1f %% of it has no stack",
+                               100.0 * (double)j->unread / (double)j->whole));
     if (j->waited && out->waited_ns != RP_ABSENT_I64)
-        notes[out->nnotes++] =
-            rp_arena_textf(j->arena, "left out: %s in which threads waited: '--width wall' adds it",
-                           rp_units_time(j->arena, j->waited));
+        RP_NOTE(out, j->arena,
+                rp_arena_textf(j->arena,
+                               "left out: %s in which threads waited: '--width wall' adds it",
+                               rp_units_time(j->arena, j->waited)));
     if (j->untimed)
-        notes[out->nnotes++] = rp_arena_textf(
-            j->arena, "left out: %s without a time, which '--step' and '--window' cannot select",
-            rp_units_count(j->arena, j->untimed, "sample"));
+        RP_NOTE(out, j->arena,
+                rp_arena_textf(
+                    j->arena,
+                    "left out: %s without a time, which '--step' and '--window' cannot select",
+                    rp_units_count(j->arena, j->untimed, "sample")));
     if (out->row_count > (int64_t)out->nrows)
-        notes[out->nnotes++] =
-            rp_arena_textf(j->arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
-                           rp_units_number(j->arena, out->row_count));
+        RP_NOTE(out, j->arena,
+                rp_arena_textf(j->arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
+                               rp_units_number(j->arena, out->row_count)));
 }
 
 static enum rp_code fill_root(struct rp_stacks_tree *j, const char *sort, int64_t limit,

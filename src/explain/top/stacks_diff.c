@@ -8,6 +8,7 @@
 
 #include "base/order.h"
 #include "result/print_units.h"
+#include "result/result.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -199,7 +200,6 @@ static enum rp_code fill_changes(struct rp_stacks_tree *j, int64_t limit,
     out->row_count = (int64_t)n;
     out->nrows = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
     out->rows = RP_ARENA_NEW(j->arena, struct rp_stacks_change, out->nrows + 1);
-    out->notes = RP_ARENA_NEW(j->arena, const char *, 3);
     RP_TRY(rp_arena_check(j->arena, "comparing stacks", j->err));
     for (i = 0; i < out->nrows; i++) {
         rp_stacks_tree_name(j, &j->rows.at[i]);
@@ -211,16 +211,17 @@ static enum rp_code fill_changes(struct rp_stacks_tree *j, int64_t limit,
     *shown[j->unit] = out->nrows;
     fill_wholes(j, out);
     if (!n)
-        out->notes[out->nnotes++] = "there are no samples of call stacks and no Python functions";
+        RP_NOTE(out, j->arena, "there are no samples of call stacks and no Python functions");
     if (n && !j->is_drawn)
-        out->notes[out->nnotes++] = "noise is not known: the profile does not say how many samples "
-                                    "a number stands for";
+        RP_NOTE(out, j->arena,
+                "noise is not known: the profile does not say how many samples "
+                "a number stands for");
     else if (n && chance == n)
-        out->notes[out->nnotes++] = "no change is more than the chance of sampling explains";
+        RP_NOTE(out, j->arena, "no change is more than the chance of sampling explains");
     if (out->row_count > (int64_t)out->nrows)
-        out->notes[out->nnotes++] =
-            rp_arena_textf(j->arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
-                           rp_units_number(j->arena, out->row_count));
+        RP_NOTE(out, j->arena,
+                rp_arena_textf(j->arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
+                               rp_units_number(j->arena, out->row_count)));
     return RP_OK;
 }
 

@@ -328,31 +328,29 @@ static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t 
 
     for (i = 0; i < out->nrows; i++)
         rolled += out->rows[i].modules != RP_ABSENT_I64;
-    out->notes = RP_ARENA_NEW(arena, const char *, 6);
-    if (!out->notes)
-        return;
     if (!out->row_count)
-        out->notes[out->nnotes++] =
-            is_nested(out->by)
-                ? !strcmp(out->by, "wait")     ? "no waits were recorded: 'record --with +blocking'"
-                  : !strcmp(out->by, "python") ? "no Python frames were recorded: "
-                                                 "torch.profiler.profile(with_stack=True) does; "
-                                                 "'record' has none, '--by annotation' shows ranges"
-                                               : "no span of this kind was recorded around a launch"
-                : "no device work was recorded; try '--by op', or "
-                  "'--by annotation' for ranges of your own";
+        RP_NOTE(out, arena,
+                is_nested(out->by) ? !strcmp(out->by, "wait")
+                                         ? "no waits were recorded: 'record --with +blocking'"
+                                     : !strcmp(out->by, "python")
+                                         ? "no Python frames were recorded: "
+                                           "torch.profiler.profile(with_stack=True) does; "
+                                           "'record' has none, '--by annotation' shows ranges"
+                                         : "no span of this kind was recorded around a launch"
+                                   : "no device work was recorded; try '--by op', or "
+                                     "'--by annotation' for ranges of your own");
     if (out->row_count > (int64_t)out->nrows)
-        out->notes[out->nnotes++] =
-            rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
-                           rp_units_number(arena, out->row_count));
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
+                               rp_units_number(arena, out->row_count)));
     if (rolled)
-        out->notes[out->nnotes++] =
-            !strcmp(out->by, "annotation")
-                ? "annotations that differ in the number at their end, each used once, are one "
-                  "row; '--flat' lists each"
-                : "modules that differ in their numbers are one row; '--flat' lists each";
+        RP_NOTE(out, arena,
+                !strcmp(out->by, "annotation")
+                    ? "annotations that differ in the number at their end, each used once, are one "
+                      "row; '--flat' lists each"
+                    : "modules that differ in their numbers are one row; '--flat' lists each");
     if (out->nskipped)
-        out->notes[out->nnotes++] = skipped_note(out, arena);
+        RP_NOTE(out, arena, skipped_note(out, arena));
     out->summary = rp_arena_textf(arena, "%s by %s%s; %s %s", out->measure, out->by, per,
                                   rp_units_text(arena, out->covered_share, RP_UNIT_RATIO),
                                   !strcmp(out->by, "phase")      ? "in a known phase"
@@ -567,10 +565,11 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
 }
 
 /* Where the operators of graph kernels come from. */
-static void note_graphs(struct rp_top_root *out, const struct rp_ranks *ranks)
+static void note_graphs(struct rp_top_root *out, const struct rp_ranks *ranks,
+                        struct rp_arena *arena)
 {
-    if (ranks->graphs && out->notes && (ranks->ncaptures || is_nested(out->by)))
-        out->notes[out->nnotes++] = ranks->graphs;
+    if (ranks->ncaptures || is_nested(out->by))
+        RP_NOTE(out, arena, ranks->graphs);
 }
 
 static enum rp_code join_tree(const struct rp_top_part *const *tops, size_t n,
@@ -730,7 +729,7 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
     RP_TRY(rp_top_join(parts, ranks->n, rp_settings_text(settings, "by"),
                        rp_settings_text(settings, "sort"), rp_settings_int(settings, "limit"),
                        &result->arena, result->root, err));
-    note_graphs(result->root, ranks);
+    note_graphs(result->root, ranks, &result->arena);
     return RP_OK;
 }
 

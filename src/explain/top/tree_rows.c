@@ -16,6 +16,7 @@
 #include "base/strtab.h"
 #include "explain/top/tree.h"
 #include "result/print_units.h"
+#include "result/result.h"
 
 #include <reprise/result.h>
 #include <stdlib.h>
@@ -615,21 +616,18 @@ static void write_notes(struct rp_tree_root *out, const struct rp_tree_part *con
     size_t i, rest = 0;
     bool cut = false;
 
-    out->notes = RP_ARENA_NEW(arena, const char *, 6);
-    if (!out->notes)
-        return;
     for (i = 0; i < n; i++)
         cut |= parts[i]->cut;
     for (i = 0; i < out->nrows; i++)
         rest += !strcmp(out->rows[i].kind, "rest");
     if (!out->nrows)
-        out->notes[out->nnotes++] = "nothing of this kind was recorded around a launch";
+        RP_NOTE(out, arena, "nothing of this kind was recorded around a launch");
     else if ((int64_t)(out->nrows - rest) < out->row_count)
-        out->notes[out->nnotes++] =
-            rp_arena_textf(arena, "%zu of %lld nodes: '--limit 0' shows all", out->nrows - rest,
-                           (long long)out->row_count);
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena, "%zu of %lld nodes: '--limit 0' shows all", out->nrows - rest,
+                               (long long)out->row_count));
     if (cut)
-        out->notes[out->nnotes++] = "there are too many different paths: the deepest are cut off";
+        RP_NOTE(out, arena, "there are too many different paths: the deepest are cut off");
     out->summary = rp_arena_textf(arena, "%s as a tree of %s%s; %s attributed", out->measure,
                                   out->of, n > 1 ? ", all ranks together" : "",
                                   rp_units_text(arena, out->covered_share, RP_UNIT_RATIO));

@@ -55,6 +55,23 @@ static void arena_texts(void **state)
     rp_arena_release(&arena);
 }
 
+static void arena_lists(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    const char **list = NULL;
+    size_t n = 0;
+
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        rp_arena_append(&arena, &list, &n, rp_arena_textf(&arena, "%d", i));
+        rp_arena_append(&arena, &list, &n, NULL);
+    }
+    assert_int_equal(n, 100);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(atoi(list[i]), i);
+    rp_arena_release(&arena);
+}
+
 static void arena_failure_sticks(void **state)
 {
     struct rp_arena arena = RP_ARENA_INIT;
@@ -291,6 +308,7 @@ int test_memory(void)
         cmocka_unit_test(arena_alignment_and_size),
         cmocka_unit_test(arena_refuses_overflow),
         cmocka_unit_test(arena_texts),
+        cmocka_unit_test(arena_lists),
         cmocka_unit_test(arena_failure_sticks),
         cmocka_unit_test(arena_adopts),
         cmocka_unit_test(arena_lines_grow),
