@@ -37,6 +37,7 @@ static void set_gain(const struct answer_ctx *a, struct rp_opt_move *m, const in
     m->gain_ns = gain.ns;
     m->gain_low_ns = gain.low_ns;
     m->gain_high_ns = gain.high_ns;
+    m->tries = gain.tries;
     m->step_ns = then[0];
     m->sure = (m->gain_low_ns > 0 && !rp_worlds_distrust(&a->x)) || m->family == RP_OPT_MEMORY;
 }
@@ -413,7 +414,7 @@ enum rp_code rp_opt_answer_plan(const struct rp_opt_plan *plan, struct rp_arena 
                                      m->what_if,      m->assumes,
                                      m->gain_ns,      m->gain_low_ns,
                                      m->gain_high_ns, m->step_ns,
-                                     m->sure};
+                                     m->sure,         m->tries};
     }
     RP_TRY(rp_opt_exports_fill(plan, arena, &out->exports, err));
     out->exported = out->exports.files;
@@ -607,6 +608,12 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
                 a->limits->stopped != RP_OPT_CONVERGED
                     ? "the memory budget is exceeded: the search ended before enough was freed"
                     : "the memory budget is exceeded: nothing that can be recomputed frees enough");
+    for (i = 0; i < out->nmoves; i++)
+        if (out->moves[i].tries)
+            RP_NOTE(out, a->arena,
+                    rp_arena_textf(a->arena,
+                                   "%s: interval from %lld measured tries on this machine",
+                                   out->moves[i].what_if, (long long)out->moves[i].tries));
     if (rp_worlds_distrust(&a->x))
         RP_NOTE(out, a->arena,
                 rp_arena_textf(

@@ -32,6 +32,8 @@ static const struct rp_field move_fields[] = {
     MOVE(apply, STR, NONE, NULL, "how to make the change", 0),
     MOVE(what_if, STR, NONE, NULL, "the same for 'simulate --what-if', or null", 0),
     MOVE(assumes, STR, NONE, NULL, "what must hold for the prediction", 0),
+    MOVE(tries, I64, COUNT, NULL,
+         "measured tries of it on this machine that the interval is from; 0: none", 0),
     RP_FIELD_END};
 static const struct rp_type move_type = {"move", sizeof(struct rp_opt_move_row), move_fields, NULL};
 

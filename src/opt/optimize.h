@@ -116,6 +116,7 @@ struct rp_opt_move_row {
     const char *move, *family, *what, *apply, *what_if, *assumes;
     int64_t gain_ns, gain_low_ns, gain_high_ns, step_ns;
     bool sure;
+    int64_t tries;
 };
 
 struct rp_opt_tried_row { /* what brought nothing, or cannot be */

@@ -91,6 +91,7 @@ struct rp_opt_move {
     int64_t gain_ns;                   /* a step becomes shorter by, after the moves before it */
     int64_t gain_low_ns, gain_high_ns; /* its interval; RP_ABSENT_I64: not known */
     int64_t step_ns;                   /* a step with this move and those before it */
+    int64_t tries;                     /* on this machine, that the interval is from; or 0 */
     bool sure;                         /* the gain is larger than its uncertainty */
 };
 

@@ -11,6 +11,7 @@
 
 #include "result/print_units.h"
 #include "sim/engine/resimulate.h"
+#include "sim/learned.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/transport.h"
 #include "sim/whatif/nodes.h"
@@ -52,7 +53,8 @@ struct answer_ctx {
     int64_t base_low_cost_ns,
         base_high_cost_ns;                  /* the unchanged step with another profiler's cost */
     int64_t base_slower_ns, base_faster_ns; /* ... and with another transport */
-    struct rp_trace **trace;                /* where the next run is put as a trace, or NULL */
+    struct rp_outcomes outcomes;
+    struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
 };
 
 static struct base *base_of(struct answer_ctx *a, double factor)
@@ -364,6 +366,27 @@ static enum rp_code explain_impossible(struct answer_ctx *a, const char *text,
     return rp_arena_check(a->arena, "simulating", err);
 }
 
+/* Narrows the interval of the change by what was measured on this machine, and that of the step by
+   the step without the change. An end that moves away takes that of the step with it. */
+static size_t learn_interval(const struct answer_ctx *a, const char *text, struct interval *x)
+{
+    double now = ratio(x->predicted_ns, x->base_ns), low = x->low_ratio, high = x->high_ratio;
+    size_t n = rp_sim_narrow(&a->outcomes, a->run.parts[0], text, now, &low, &high);
+    int64_t low_ns, high_ns;
+
+    if (!n || x->low_ns == RP_ABSENT_I64)
+        return 0;
+    low_ns = rp_sim_scaled(a->out->baseline.unprofiled_low_ns, low);
+    high_ns = rp_sim_scaled(a->out->baseline.unprofiled_high_ns, high);
+    if ((low_ns > x->low_ns) == (low > x->low_ratio) && low_ns <= x->predicted_ns)
+        x->low_ns = low_ns;
+    if ((high_ns < x->high_ns) == (high < x->high_ratio) && high_ns >= x->predicted_ns)
+        x->high_ns = high_ns;
+    x->low_ratio = low;
+    x->high_ratio = high;
+    return n;
+}
+
 static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
                                     struct rp_sim_prediction *p, struct rp_err *err)
 {
@@ -385,6 +408,7 @@ static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
     RP_TRY(include_leans(a, text, &x, err));
     RP_TRY(include_cost_doubt(a, text, &x, err));
     settle_interval(a, &x);
+    p->tries = (int64_t)learn_interval(a, text, &x);
     p->low_ns = x.low_ns;
     p->high_ns = x.high_ns;
     p->change_low_ratio = x.low_ratio - 1;
@@ -506,10 +530,17 @@ static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction
         add_note(a, p->impossible);
         return;
     }
-    add_note(a, rp_arena_textf(a->arena, "%s: %s%sassumes that %s%s%s", p->what_if,
-                               p->changed ? p->changed : "", p->changed ? "; " : "", p->assumes,
-                               is_wide(p) ? "; uncertain mainly because " : "",
-                               is_wide(p) ? p->uncertain : ""));
+    add_note(a, rp_arena_textf(
+                    a->arena, "%s: %s%sassumes that %s%s%s%s", p->what_if,
+                    p->changed ? p->changed : "", p->changed ? "; " : "", p->assumes,
+                    is_wide(p) ? "; uncertain mainly because " : "", is_wide(p) ? p->uncertain : "",
+                    p->tries ? rp_arena_textf(a->arena,
+                                              "; change between %+.1f %% and %+.1f %%: "
+                                              "interval from %lld measured tries on "
+                                              "this machine",
+                                              100 * p->change_low_ratio, 100 * p->change_high_ratio,
+                                              (long long)p->tries)
+                             : ""));
 }
 
 static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err *err)
@@ -659,6 +690,7 @@ enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
         .asked = asked, .out = out, .arena = arena, .bases = {{.factor = 0}, {.factor = 1}}};
     enum rp_code code = rp_sim_run_init(&a.run, parts, n, err);
 
+    rp_outcomes_use(&a.outcomes);
     if (code == RP_OK)
         code = weigh_ranks(&a, n, err);
 
@@ -675,5 +707,6 @@ enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
     rp_resim_release(&a.bases[1].resim);
     rp_sim_result_release(&a.result);
     rp_sim_run_release(&a.run);
+    rp_outcomes_release(&a.outcomes);
     return code;
 }

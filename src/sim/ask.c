@@ -65,6 +65,8 @@ static const struct rp_field pred_fields[] = {
     PRED(assumes, STR, NONE, NULL, "assumptions of the prediction", 0),
     PRED(changed, STR, NONE, NULL, "what it changed, where it selects by name", RP_NULLABLE),
     PRED(impossible, STR, NONE, NULL, "why there is no prediction", RP_NULLABLE),
+    PRED(tries, I64, COUNT, NULL,
+         "measured tries of this change on this machine that the interval is from; 0: none", 0),
     RP_FIELD_END};
 static const struct rp_type pred_type = {"prediction", sizeof(struct rp_sim_prediction),
                                          pred_fields, NULL};

@@ -193,13 +193,14 @@ static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, 
                                    .step_ns = c->alone_ns};
         struct rp_gain gain;
 
-        RP_TRY(rp_worlds_steps(x, c->text, before, then, err));
+        RP_TRY(rp_worlds_steps(x, c->text, x->outcomes.list.n ? NULL : before, then, err));
         gain = rp_worlds_gain(x, before, then, c->text);
         if (gain.low_ns <= 0)
             continue;
         o.gain_ns = gain.ns;
         o.gain_low_ns = gain.low_ns;
         o.gain_high_ns = gain.high_ns;
+        o.tries = gain.tries;
         RP_TRY(rp_whatif_assumes(c->text, arena, &o.assumes, err));
         out->at[out->n++] = o;
         break;

@@ -49,11 +49,11 @@ const struct rp_change *rp_changes_find(const struct rp_changes *changes, const 
 struct rp_opportunity {
     const struct rp_whatif *row;
     const char *what_if;
-    const char *apply;   /* how, for PyTorch; NULL: advice says */
-    const char *assumes; /* what must hold */
-    unsigned effort;     /* rows of the what-if say; 0: not known */
-    int64_t gain_ns, gain_low_ns, gain_high_ns;
-    int64_t step_ns; /* without the profiler, with the change */
+    const char *apply;                                 /* how, for PyTorch; NULL: advice says */
+    const char *assumes;                               /* what must hold */
+    unsigned effort;                                   /* rows of the what-if say; 0: not known */
+    int64_t gain_ns, gain_low_ns, gain_high_ns, tries; /* struct rp_gain */
+    int64_t step_ns;                                   /* without the profiler, with the change */
 };
 
 struct rp_opportunities {

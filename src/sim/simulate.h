@@ -59,6 +59,7 @@ struct rp_sim_prediction {
     double change_ratio; /* of predicted against unprofiled: -0.1 is a tenth less */
     double change_low_ratio, change_high_ratio; /* its interval: narrower than that of the step, as
                                                    what is not known often changes both alike */
+    int64_t tries;         /* of `try` on this machine that the interval is from; 0: none */
     const char *uncertain; /* what the interval of the step is mostly due to; or NULL */
     const char *bound_by;  /* what most of its critical path is */
     const char *assumes;

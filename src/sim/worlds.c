@@ -6,6 +6,7 @@
 #include "sim/worlds.h"
 
 #include "facts/times/intervals.h"
+#include "sim/learned.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/simulated_steps.h"
 #include "sim/model/transport.h"
@@ -96,6 +97,7 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
     size_t mark;
 
     *x = (struct rp_worlds){0};
+    rp_outcomes_use(&x->outcomes);
     RP_TRY(rp_sim_run_init(&x->run, parts, n, err));
     if (x->run.nranks == n)
         x->run.weights = weights;
@@ -120,6 +122,7 @@ void rp_worlds_release(struct rp_worlds *x)
     if (x->based)
         rp_resim_release(&x->base);
     rp_sim_run_release(&x->run);
+    rp_outcomes_release(&x->outcomes);
 }
 
 static enum rp_code run_again(struct rp_worlds *x, int64_t *step_ns, struct rp_err *err)
@@ -264,6 +267,20 @@ static int64_t gain_doubt(const struct rp_worlds *x, int64_t step_ns, const char
     return rp_sim_scaled(step_ns, (communicates && on_host ? HOST_TRANSPORT_DOUBT : 0) + absent);
 }
 
+/* What was measured on this machine about the change narrows the interval of its gain. */
+static void learn_gain(const struct rp_worlds *x, int64_t before, const char *text,
+                       struct rp_gain *g)
+{
+    double step = (double)before, now = 1 - (double)g->ns / step;
+    double low = 1 - (double)g->high_ns / step, high = 1 - (double)g->low_ns / step;
+
+    g->tries = (int64_t)rp_sim_narrow(&x->outcomes, x->run.parts[0], text, now, &low, &high);
+    if (!g->tries)
+        return;
+    g->low_ns = rp_sim_scaled(before, 1 - high);
+    g->high_ns = rp_sim_scaled(before, 1 - low);
+}
+
 struct rp_gain rp_worlds_gain(const struct rp_worlds *x, const int64_t before[RP_WORLDS],
                               const int64_t then[RP_WORLDS], const char *text)
 {
@@ -284,5 +301,6 @@ struct rp_gain rp_worlds_gain(const struct rp_worlds *x, const int64_t before[RP
     g.high_ns += gain_doubt(x, before[0], text);
     if (g.high_ns > before[0])
         g.high_ns = before[0]; /* no change saves more than the whole step */
+    learn_gain(x, before[0], text, &g);
     return g;
 }

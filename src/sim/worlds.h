@@ -5,6 +5,7 @@
  * A recorded run without the cost of its recording, what a step of it takes with changes, and what
  * the same would take where what is not known is different: gains have intervals from these worlds.
  */
+#include "outcomes/outcomes.h"
 #include "sim/engine/resimulate.h"
 #include "sim/model/run.h"
 
@@ -23,6 +24,7 @@ struct rp_worlds {
     bool unlike;      /* the steps are too different for a prediction about one of them */
     size_t given;     /* ranks, those that others stand for included */
     size_t evaluated; /* runs of the simulator */
+    struct rp_outcomes outcomes; /* of changes that were tried on this machine */
 };
 
 /* The parts outlive it. Release it also after a failure. */
@@ -50,6 +52,7 @@ enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_
 /* What a change brings, and its interval over the worlds. */
 struct rp_gain {
     int64_t ns, low_ns, high_ns;
+    int64_t tries; /* on this machine, that the interval is from; 0: none */
 };
 /* `text` is what changed between the two: it tells what may be off beside the worlds. */
 struct rp_gain rp_worlds_gain(const struct rp_worlds *x, const int64_t before[RP_WORLDS],

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "dataset/dataset.h"
 #include "dataset/question.h"
+#include "outcomes/outcomes.h"
 #include "try/session.h"
 
 #include <math.h>
@@ -30,14 +31,22 @@ struct try_fact {
     const char *key, *value;
 };
 
+struct try_outcome {
+    const char *change, *device, *host, *framework, *version;
+    int64_t parameters;
+    double predicted_ratio, measured_ratio;
+};
+
 struct try_root {
-    const char *program, *unit, *summary, *legend, *skipped, *warning;
+    const char *program, *unit, *summary, *legend, *skipped, *warning, *learned;
     int64_t step_ns, steps, elapsed_ns;
     double speedup_ratio;
-    size_t nchanges, nlines, nfacts, nnot_tried;
+    size_t nchanges, nlines, nfacts, nnot_tried, noutcomes;
     struct try_row *changes;
     const char **lines;
     struct try_fact *facts, *not_tried;
+    struct try_outcome *outcomes;
+    const char *outcomes_file;
 };
 
 #define ROW(member, type, unit, title, doc, flags) \
@@ -78,6 +87,23 @@ static const struct rp_field fact_fields[] = {
     RP_FIELD(struct try_fact, value, STR, NONE, NULL, "its value", 0), RP_FIELD_END};
 static const struct rp_type fact_type = {"fact", sizeof(struct try_fact), fact_fields, NULL};
 
+#define OUTCOME(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct try_outcome, member, type, unit, title, doc, flags)
+
+static const struct rp_field outcome_fields[] = {
+    OUTCOME(change, STR, NONE, "change", "as 'simulate --what-if' takes it", 0),
+    OUTCOME(predicted_ratio, F64, RATIO, "predicted", "change of the step time that was expected",
+            0),
+    OUTCOME(measured_ratio, F64, RATIO, "measured", "change of the step time", 0),
+    OUTCOME(device, STR, NONE, "device", "its name", 0),
+    OUTCOME(host, STR, NONE, NULL, "model of the processor", 0),
+    OUTCOME(framework, STR, NONE, "framework", "with its version", 0),
+    OUTCOME(parameters, I64, COUNT, "parameters", "of the program: it has no other name", 0),
+    OUTCOME(version, STR, NONE, NULL, "of reprise, which predicted it", 0),
+    RP_FIELD_END};
+static const struct rp_type outcome_type = {"outcome", sizeof(struct try_outcome), outcome_fields,
+                                            NULL};
+
 #define ROOT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct try_root, member, type, unit, title, doc, flags)
 
@@ -91,6 +117,7 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct try_root, lines, &rp_type_string, "to put into the script",
                   "lines for the best that was measured", 0),
     ROOT(skipped, STR, NONE, "not tried", "text output only", RP_SCREEN),
+    ROOT(learned, STR, NONE, "learned", "what was kept for later predictions, or null", 0),
     ROOT(legend, STR, NONE, "same?", "text output only", RP_SCREEN),
     ROOT(steps, I64, COUNT, NULL, "steps after which the parameters were compared", 0),
     ROOT(speedup_ratio, F64, RATIO, NULL, "unchanged step time over the best, or null", 0),
@@ -98,6 +125,9 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_MAP(struct try_root, facts, &fact_type, NULL, "what was seen of the program", 0),
     RP_FIELD_MAP(struct try_root, not_tried, &fact_type, NULL, "changes that do not fit, and why",
                  0),
+    RP_FIELD_LIST(struct try_root, outcomes, &outcome_type, "outcomes",
+                  "what is kept of earlier calls (--outcomes)", 0),
+    ROOT(outcomes_file, STR, NONE, NULL, "the file with the outcomes, or null", 0),
     RP_FIELD_END};
 static const struct rp_type try_type = {"try", sizeof(struct try_root), root_fields, "changes"};
 
@@ -421,6 +451,64 @@ static void choose_changes(struct rp_try_session *s, const char *only, struct rp
     }
 }
 
+/* ------------------------------------------------------------------ outcomes */
+
+static void list_outcomes(struct rp_arena *arena, struct try_root *root,
+                          const struct rp_outcomes *all)
+{
+    root->outcomes = RP_ARENA_NEW(arena, struct try_outcome, all->list.n + 1);
+    for (size_t i = 0; root->outcomes && i < all->list.n; i++) {
+        const struct rp_outcome *o = &all->list.at[i];
+
+        root->outcomes[root->noutcomes++] =
+            (struct try_outcome){.change = rp_arena_text(arena, o->change),
+                                 .device = rp_arena_text(arena, o->device),
+                                 .host = rp_arena_text(arena, o->host),
+                                 .framework = rp_arena_text(arena, o->framework),
+                                 .version = rp_arena_text(arena, o->version),
+                                 .parameters = o->parameters,
+                                 .predicted_ratio = o->predicted - 1,
+                                 .measured_ratio = o->measured - 1};
+    }
+    if (all->nrefused)
+        root->warning = rp_arena_textf(
+            arena, "%zu lines of the file are no outcomes and are left out", all->nrefused);
+}
+
+/* --outcomes and --forget: no program runs. */
+static enum rp_code show_outcomes(bool forget, struct rp_arena *arena, struct try_root *root,
+                                  struct rp_err *err)
+{
+    struct rp_outcomes all = {0};
+    enum rp_code code = forget ? rp_outcomes_forget(err) : rp_outcomes_read(&all, err);
+    char path[PATH_MAX];
+
+    root->step_ns = RP_ABSENT_I64;
+    root->speedup_ratio = NAN;
+    if (rp_outcomes_path(path, sizeof path))
+        root->outcomes_file = rp_arena_text(arena, path);
+    if (code == RP_OK)
+        list_outcomes(arena, root, &all);
+    root->summary = forget ? "no outcomes are kept any more"
+                    : !all.list.n
+                        ? "no outcomes are kept: 'reprise try --learn -- PROGRAM' keeps them"
+                        : rp_arena_textf(arena, "%zu outcomes are kept in %s", all.list.n, path);
+    rp_outcomes_release(&all);
+    return code;
+}
+
+static enum rp_code learn(const struct rp_try_session *s, struct rp_arena *arena,
+                          struct try_root *root, struct rp_err *err)
+{
+    size_t kept;
+
+    RP_TRY(rp_try_learn(s, &kept, err));
+    root->learned = kept
+                        ? rp_arena_textf(arena, "%zu outcomes are kept for later predictions", kept)
+                        : "nothing: no change was both predicted and measured";
+    return RP_OK;
+}
+
 /* ------------------------------------------------------------------ the question */
 
 static enum rp_code session_settings(struct rp_try_session *s, struct rp_ctx *ctx,
@@ -480,17 +568,23 @@ static enum rp_code session_run(struct rp_try_session *s, const struct rp_settin
         rp_try_measure(s);
     rp_try_predict(s);
     rp_try_store_write(s);
-    return RP_OK;
+    return rp_settings_flag(settings, "learn") ? learn(s, arena, root, err) : RP_OK;
 }
 
 static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                             const struct rp_settings *settings, struct rp_result *result,
                             struct rp_err *err)
 {
-    struct rp_try_session *s = calloc(1, sizeof *s);
+    bool forget = rp_settings_flag(settings, "forget");
+    struct rp_try_session *s;
     enum rp_code code;
 
     (void)dataset;
+    if (forget || rp_settings_flag(settings, "outcomes")) {
+        RP_TRY(show_outcomes(forget, &result->arena, result->root, err));
+        return rp_arena_check(&result->arena, "listing outcomes", err);
+    }
+    s = calloc(1, sizeof *s);
     if (!s)
         return rp_err_nomem(err, "trying changes");
     code = session_settings(s, ctx, settings, &result->arena, err);
@@ -519,6 +613,10 @@ static const struct rp_option try_options[] = {
      "let the variants write to the program's folders: its files are not protected", 0},
     {"no-predict", 0, RP_OPT_FLAG, NULL, NULL, "do not record the program to predict the changes",
      0},
+    {"learn", 0, RP_OPT_FLAG, NULL, NULL,
+     "keep what was predicted and measured, for the intervals of later predictions", 0},
+    {"outcomes", 0, RP_OPT_FLAG, NULL, NULL, "list what earlier calls kept, and run nothing", 0},
+    {"forget", 0, RP_OPT_FLAG, NULL, NULL, "remove what earlier calls kept, and run nothing", 0},
     {"no-together", 0, RP_OPT_FLAG, NULL, NULL,
      "do not measure the changes that were faster in one variant", 0},
     RP_OPTION_END};

@@ -122,8 +122,7 @@ static void read_answer(const char *path, struct rp_try_variant *v)
     rp_input_close(in);
 }
 
-/* The what-ifs of all changes of a variant, "fused-optimizer + dtype=bf16"; "" if one has none. */
-static void join_what_ifs(const struct rp_try_variant *v, char *out, size_t cap)
+void rp_try_what_if(const struct rp_try_variant *v, char *out, size_t cap)
 {
     size_t n = 0;
 
@@ -152,7 +151,7 @@ bool rp_try_record(struct rp_try_session *s)
 
 void rp_try_predict(struct rp_try_session *s)
 {
-    char self[PATH_MAX], answer[RP_TRY_PATH + 32], what_if[512];
+    char self[PATH_MAX], answer[RP_TRY_PATH + 32], what_if[RP_TRY_WHAT_IF];
 
     snprintf(answer, sizeof answer, "%s/answer", s->scratch);
     if (!s->recording[0] || !find_self(self, sizeof self))
@@ -162,7 +161,7 @@ void rp_try_predict(struct rp_try_session *s)
     for (size_t i = 2; i < s->nvariants && !s->cancelled; i++) {
         struct rp_try_variant *v = &s->variants[i];
 
-        join_what_ifs(v, what_if, sizeof what_if);
+        rp_try_what_if(v, what_if, sizeof what_if);
         if (*what_if && !v->predicted &&
             run_simulate(self, s->recording, what_if, (int64_t)s->variants[0].usual_ns, answer))
             read_answer(answer, v);

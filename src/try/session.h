@@ -121,9 +121,17 @@ enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_di
 
 /* Records the program once; false where that is not possible. */
 bool rp_try_record(struct rp_try_session *s);
+/* The what-ifs of all changes of a variant, "fused-optimizer+dtype=bf16"; "" if one has none. */
+#define RP_TRY_WHAT_IF 512
+void rp_try_what_if(const struct rp_try_variant *v, char *out, size_t cap);
 /* Asks `simulate` about the changes of the variants, once the unchanged program is measured. Those
    that it cannot answer stay without a prediction. */
 void rp_try_predict(struct rp_try_session *s);
+
+/* ---- learn.c ---- */
+
+/* Keeps what was measured of changes that were predicted (outcomes/outcomes.h); how many. */
+enum rp_code rp_try_learn(const struct rp_try_session *s, size_t *kept, struct rp_err *err);
 
 /* ---- store.c ---- */
 

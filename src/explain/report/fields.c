@@ -113,6 +113,8 @@ static const struct rp_field opportunity_fields[] = {
     CHANGE(effort, I64, COUNT, "how much work it is, from 1 (an option) to 6; 0: not known", 0),
     CHANGE(apply, STR, NONE, "how to make it, or null", 0),
     CHANGE(assumes, STR, NONE, "what must hold", 0),
+    CHANGE(tries, I64, COUNT,
+           "measured tries of it on this machine that the interval is from; 0: none", 0),
     RP_FIELD_END};
 static const struct rp_type opportunity_type = {"opportunity", sizeof(struct rp_report_opportunity),
                                                 opportunity_fields, NULL};

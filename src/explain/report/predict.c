@@ -449,6 +449,7 @@ static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
                                            .finding = finding,
                                            .beyond = beyond,
                                            .effort = o->effort,
+                                           .tries = o->tries,
                                            .apply = o->apply,
                                            .assumes = o->assumes};
     }
@@ -464,10 +465,13 @@ static const char *help_text(struct rp_arena *arena, const struct rp_report_oppo
         (double)o->gain_low_ns > KNOWN_EXACTLY * (double)o->gain_ns
             ? ""
             : rp_arena_textf(arena, ", at least %s less", rp_units_time(arena, o->gain_low_ns));
+    const char *tries = o->tries ? rp_arena_textf(arena, ", by %lld measured tries on this machine",
+                                                  (long long)o->tries)
+                                 : "";
 
-    return rp_arena_textf(arena, "%s: %s → %s a step (-%.1f %%%s)%s%s%s", o->what_if,
+    return rp_arena_textf(arena, "%s: %s → %s a step (-%.1f %%%s%s)%s%s%s", o->what_if,
                           rp_units_time(arena, step_ns), rp_units_time(arena, o->step_ns),
-                          100 * (double)o->gain_ns / (double)step_ns, least,
+                          100 * (double)o->gain_ns / (double)step_ns, least, tries,
                           o->finding ? "; answers " : "", o->finding ? o->finding : "",
                           o->beyond ? ", and hides other work of the host" : "");
 }

@@ -362,7 +362,7 @@ struct rp_report_finding {
 struct rp_report_opportunity {
     const char *what_if, *finding; /* finding: its id, or NULL */
     int64_t gain_ns, gain_low_ns, gain_high_ns, step_ns;
-    int64_t effort;
+    int64_t effort, tries;       /* tries: struct rp_gain */
     const char *apply, *assumes; /* apply: or NULL */
     bool beyond;                 /* it gains more than the finding costs */
 };
