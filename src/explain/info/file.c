@@ -104,10 +104,10 @@ static void fill_samples(struct file_ctx *ctx)
     ctx->out->samples = s->n;
     if (s->n)
         ctx->out->sample_text =
-            rp_arena_textf(ctx->arena, "%s, %s of %s; weighed by %s%s%s%s%s",
+            rp_arena_textf(ctx->arena, "%s of %s, in a call tree of %s; weighed by %s%s%s%s%s",
                            rp_units_count(ctx->arena, s->n, "sample"),
-                           rp_units_count(ctx->arena, s->nstacks, "different stack"),
-                           rp_units_count(ctx->arena, s->nframes, "frame"), units[s->unit],
+                           rp_units_count(ctx->arena, s->nframes, "different frame"),
+                           rp_units_count(ctx->arena, s->nstacks, "node"), units[s->unit],
                            *name ? " (" : "", name, *name ? ")" : "", sampling_cost(ctx));
 }
 
