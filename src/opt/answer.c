@@ -78,6 +78,7 @@ static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move *move, boo
     RP_TRY(rp_worlds_steps(&a->x, text, NULL, then, err));
     set_gain(a, &m, then);
     move->sure = m.sure;
+    move->gain_low_ns = m.gain_low_ns;
     *added = is_worth_it(a, &m);
     if (!*added)
         return RP_OK;
@@ -696,6 +697,7 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
     enum rp_code code = rp_worlds_init(&a.x, parts->parts, parts->n, parts->weights, err);
 
     a.x.capture = parts->capture;
+    a.x.start_up = parts->start_up;
     a.plan.ranks = (int64_t)parts->given;
     limits->run = &a.x;
     limits->certain = (size_t)((double)limits->budget_ns / 1e9 * RP_OPT_CERTAIN_TASKS /

@@ -13,6 +13,7 @@
 #include "sim/engine/resimulate.h"
 #include "sim/learned.h"
 #include "sim/model/profiler_cost.h"
+#include "sim/model/steps.h"
 #include "sim/model/transport.h"
 #include "sim/whatif/nodes.h"
 
@@ -254,17 +255,18 @@ static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interva
    recording. One without any width says nothing: then it is not known. */
 static void settle_interval(const struct answer_ctx *a, struct interval *x)
 {
-    double spread = a->run.parts[0]->spread_ratio, error = fabs(a->out->baseline.error_ratio);
+    double spread = rp_sim_spread(a->run.parts[0]), error = fabs(a->out->baseline.error_ratio);
     double runs = a->on_threads ? HOST_RUNS_DIFFER : 0, more;
 
-    spread = isnan(spread) ? 0 : spread;
     error = isnan(error) ? 0 : error;
     if (error > spread && error > runs && error > x->most)
         x->why = "the model does not reproduce the recorded step exactly";
     else if (runs > spread && runs > x->most)
         x->why = "runs differ where threads carry the collectives";
     else if (spread > x->most)
-        x->why = "the recorded steps differ";
+        x->why = isnan(a->run.parts[0]->spread_ratio)
+                     ? "one step was recorded, and others may differ from it"
+                     : "the recorded steps differ";
     more = 1 + error + (spread > runs ? spread : runs);
     x->low_ns = rp_sim_scaled(x->low_ns, 1 / more);
     x->high_ns = rp_sim_scaled(x->high_ns, more);
@@ -508,6 +510,11 @@ static void note_steps(struct answer_ctx *a)
                  isnan(first->spread_ratio)
                      ? "how far predictions may be off is not known: that needs several steps"
                      : "how far predictions may be off is not known: all steps took the same time");
+    else if (isnan(first->spread_ratio) && first->has_steps)
+        add_note(a, rp_arena_textf(a->arena,
+                                   "one step was recorded: intervals assume that steps differ by "
+                                   "%.0f %%, as those of other recordings do",
+                                   100 * rp_sim_spread(first)));
     else if (isnan(first->spread_ratio))
         add_note(a, "too few steps to measure how well one step predicts another");
     if (first->graph.ndropped)

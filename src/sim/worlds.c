@@ -9,6 +9,7 @@
 #include "sim/learned.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/simulated_steps.h"
+#include "sim/model/steps.h"
 #include "sim/model/transport.h"
 #include "sim/predict.h"
 #include "sim/whatif/nodes.h"
@@ -93,7 +94,7 @@ static size_t count_given(size_t n, const uint32_t *weights)
 enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const *parts, size_t n,
                             const uint32_t *weights, struct rp_err *err)
 {
-    double spread, error;
+    double error;
     size_t mark;
 
     *x = (struct rp_worlds){0};
@@ -109,11 +110,10 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
     RP_TRY(rp_sim_cost_drop(&x->run, 1, err));
     x->costs = rp_overlay_mark(&x->run.overlay) > mark;
     RP_TRY(run_all(x, &x->step_ns, err));
-    spread = parts[0]->spread_ratio;
     error = x->recorded_ns > 0
                 ? fabs((double)(x->simulated_ns - x->recorded_ns)) / (double)x->recorded_ns
                 : 0;
-    x->doubt = (isnan(spread) ? 0 : spread) + error;
+    x->doubt = rp_sim_spread(parts[0]) + error;
     return find_transport(x, err);
 }
 
@@ -243,6 +243,8 @@ const char *rp_worlds_distrust(const struct rp_worlds *x)
     if (!first->has_steps && !first->recorded_steps)
         return "no steps are marked: the whole recording is one step, with what happens only once, "
                "such as loading and compiling";
+    if (x->start_up)
+        return "the steps are mostly a start-up, which later steps do not repeat";
     if (!rp_sim_reproduces(&now))
         return "the model does not reproduce the recorded step";
     return x->unlike ? "the steps differ by more than half of their median" : NULL;

@@ -17,6 +17,7 @@
 #include "base/order.h"
 #include "explain/idle/host_time.h"
 #include "facts/host/signs.h"
+#include "facts/times/step_times.h"
 
 #include <stdlib.h>
 
@@ -462,4 +463,52 @@ enum rp_code rp_gaps_find(struct rp_gap_finder *ctx, const struct rp_work *work,
                           struct rp_err *err)
 {
     return rp_gaps_find_in(ctx, work, INT64_MIN, INT64_MAX, out, err);
+}
+
+static enum rp_code sum_work(const struct rp_trace *trace, const struct rp_segments *steps,
+                             struct rp_work *work, rp_gap_vec *gaps, struct rp_err *err)
+{
+    const struct rp_scope whole = {0};
+    struct rp_gap_finder *finder;
+    enum rp_code code;
+    size_t i;
+
+    RP_TRY(rp_work_init(work, trace, &whole, err));
+    if (!work->items.n)
+        return RP_OK;
+    RP_TRY(rp_gap_finder_new(trace, &finder, err));
+    rp_segments_keep_work(steps, work);
+    code = RP_OK;
+    for (i = 0; i < steps->n && code == RP_OK; i++)
+        code = rp_gaps_find_in(finder, work, steps->at[i].begin_ns, steps->at[i].end_ns, gaps, err);
+    rp_gap_finder_free(finder);
+    return code;
+}
+
+enum rp_code rp_gaps_sum(const struct rp_trace *trace, struct rp_arena *arena,
+                         int64_t ns[RP_GAP_CAUSES], struct rp_err *err)
+{
+    struct rp_work work = {0};
+    struct rp_segments steps;
+    rp_gap_vec gaps = {0};
+    enum rp_code code = rp_trace_segments(trace, arena, &steps, err);
+    size_t i;
+
+    if (code == RP_OK)
+        code = sum_work(trace, &steps, &work, &gaps, err);
+    for (i = 0; i < gaps.n; i++)
+        rp_ns_add(&ns[gaps.at[i].cause], rp_ns_between(gaps.at[i].begin_ns, gaps.at[i].end_ns));
+    rp_vec_release(&gaps);
+    rp_work_release(&work);
+    return code;
+}
+
+bool rp_gaps_start_up(const int64_t ns[RP_GAP_CAUSES])
+{
+    int64_t idle = 0;
+    size_t i;
+
+    for (i = 0; i < RP_GAP_CAUSES; i++)
+        rp_ns_add(&idle, ns[i]);
+    return ns[RP_GAP_START_UP] > idle / 2;
 }

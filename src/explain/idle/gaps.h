@@ -80,4 +80,13 @@ enum rp_code rp_gaps_find(struct rp_gap_finder *finder, const struct rp_work *wo
 enum rp_code rp_gaps_find_in(struct rp_gap_finder *finder, const struct rp_work *work,
                              int64_t begin_ns, int64_t end_ns, rp_gap_vec *out, struct rp_err *err);
 
+/* The idle time of the steps (facts/times/step_times.h) by cause, added to `ns`. The arena is for
+   scratch. */
+enum rp_code rp_gaps_sum(const struct rp_trace *trace, struct rp_arena *arena,
+                         int64_t ns[RP_GAP_CAUSES], struct rp_err *err);
+
+/* Whether steps with such idle time are mostly a start-up: a prediction about them says nothing
+   about the steps that follow. */
+bool rp_gaps_start_up(const int64_t ns[RP_GAP_CAUSES]);
+
 #endif

@@ -84,12 +84,7 @@ static void describe(const struct findings *f, struct rp_report_finding *finding
    about a start-up. */
 static bool is_predictable(const struct findings *f)
 {
-    int64_t idle = 0;
-    size_t i;
-
-    for (i = 0; i < RP_GAP_CAUSES; i++)
-        rp_ns_add(&idle, f->chain->cause_ns[i]);
-    return lead_part(f)->recorded_steps && f->chain->cause_ns[RP_GAP_START_UP] <= idle / 2;
+    return lead_part(f)->recorded_steps && !rp_gaps_start_up(f->chain->cause_ns);
 }
 
 /* Adds a finding where it costs enough; NULL otherwise. */

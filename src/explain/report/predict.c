@@ -28,9 +28,9 @@
 #define LEAST_LOST       0.02 /* of the window: with less and without steps no advice brings anything */
 #define LEAST_GAIN       0.005
 #define STRAGGLER        "straggler=median"
-#define MOST_UNEXPLAINED 2 /* times what the model says: a delay beyond is not explained by it */
-#define KNOWN_EXACTLY    0.999 /* of the gain: a least gain above it has no error */
-#define MOST_GAIN        3 /* times the share of the finding, and MORE_GAIN: beyond, no number */
+#define MOST_UNEXPLAINED 2    /* times what the model says: a delay beyond is not explained by it */
+#define KNOWN_EXACTLY    0.97 /* of the gain: steps differ by more than a least gain above it */
+#define MOST_GAIN        3    /* times the share of the finding, and MORE_GAIN: beyond, no number */
 #define MORE_GAIN        0.05
 
 /* ------------------------------------------------------------------ the model of a rank */

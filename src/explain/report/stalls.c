@@ -5,12 +5,38 @@
  */
 #include "explain/report/report.h"
 
+#include "facts/work/call_work.h"
 #include "facts/work/modes.h"
 #include "result/print_units.h"
 
 #define LEAST_SHARE 0.01 /* of the span: less is not worth a line */
 
-/* Adds the stalls of all ranks up; their durations go into `lengths`, which has room for all. */
+enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, struct rp_arena *arena,
+                                      struct rp_host_calls *calls, struct rp_err *err)
+{
+    const struct rp_host_calls *const list[] = {calls};
+    struct rp_call_names names;
+    struct rp_call_work work;
+    enum rp_code code;
+    bool more;
+    size_t i;
+
+    RP_TRY(rp_call_names_join(list, 1, arena, &names, err));
+    code = rp_call_work_init(&work, trace, err);
+    for (i = 0; i < calls->slow.n && code == RP_OK; i++) {
+        struct rp_slow_call *slow = &calls->slow.at[i];
+
+        if (!rp_is_stall(&names.at[names.to[0][slow->name]], slow->self_ns, &rp_stall_usual))
+            continue;
+        code = rp_call_has_more_work(&work, slow->event, &more, err);
+        slow->explained = code == RP_OK && more;
+    }
+    rp_call_work_release(&work);
+    return code;
+}
+
+/* Adds the stalls of all ranks up; the durations of those that nothing explains go into `lengths`,
+   which has room for all. */
 static size_t add_stalls(const struct rp_ranks *ranks, const struct rp_call_names *names,
                          struct rp_report_root *out, int64_t *lengths)
 {
@@ -26,8 +52,10 @@ static size_t add_stalls(const struct rp_ranks *ranks, const struct rp_call_name
                 continue;
             out->ranks[r].stall_count++;
             rp_ns_add(&out->ranks[r].stall_ns, slow->self_ns);
-            lengths[found++] = slow->self_ns;
+            if (!slow->explained)
+                lengths[found++] = slow->self_ns;
         }
+        out->stall_count += out->ranks[r].stall_count;
         rp_ns_add(&out->stall_ns, out->ranks[r].stall_ns);
     }
     return found;
@@ -62,7 +90,7 @@ static const char *modes_text(const struct rp_report_root *out, struct rp_arena 
 }
 
 static void fill_stall_text(struct rp_report_root *out, size_t n, const int64_t *sorted,
-                            struct rp_arena *arena)
+                            int64_t total_ns, struct rp_arena *arena)
 {
     out->stall_text =
         n == 1
@@ -75,7 +103,7 @@ static void fill_stall_text(struct rp_report_root *out, size_t n, const int64_t 
                              "%s in all%s: see 'reprise stalls'",
                              rp_units_count(arena, (int64_t)n, "host call"),
                              rp_units_time(arena, sorted[0]), rp_units_time(arena, sorted[n - 1]),
-                             rp_units_time(arena, out->stall_ns), modes_text(out, arena));
+                             rp_units_time(arena, total_ns), modes_text(out, arena));
 }
 
 enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_arena *arena,
@@ -84,8 +112,8 @@ enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_aren
     const struct rp_host_calls **calls =
         RP_ARENA_NEW(arena, const struct rp_host_calls *, ranks->n + 1);
     struct rp_call_names names;
-    size_t r, found, most = 0;
-    int64_t *lengths;
+    size_t r, i, found, most = 0;
+    int64_t *lengths, total_ns = 0;
 
     RP_TRY(rp_arena_check(arena, "counting stalls", err));
     for (r = 0; r < ranks->n; r++) {
@@ -96,11 +124,12 @@ enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_aren
     RP_TRY(rp_arena_check(arena, "counting stalls", err));
     RP_TRY(rp_call_names_join(calls, ranks->n, arena, &names, err));
     found = add_stalls(ranks, &names, out, lengths);
-    out->stall_count = (int64_t)found;
+    for (i = 0; i < found; i++)
+        rp_ns_add(&total_ns, lengths[i]);
     if (found)
         rp_ns_sort(lengths, found);
     RP_TRY(fill_modes(out, lengths, found, arena, err));
-    if (found && (double)out->stall_ns >= LEAST_SHARE * (double)ranks->n * (double)out->span_ns)
-        fill_stall_text(out, found, lengths, arena);
+    if (found && (double)total_ns >= LEAST_SHARE * (double)ranks->n * (double)out->span_ns)
+        fill_stall_text(out, found, lengths, total_ns, arena);
     return rp_arena_check(arena, "counting stalls", err);
 }

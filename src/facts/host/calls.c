@@ -150,7 +150,7 @@ static enum rp_code count_calls(struct call_ctx *c, int64_t floor_ns, struct rp_
     memset(c->group.at, 0xff, (c->t->str.n + 1) * sizeof *c->group.at);
     RP_TRY(add_name(c, "", RP_KIND_OTHER, err)); /* index 0 is the empty name */
     for (e = 0; e < c->t->ev.n; e++) {
-        struct rp_slow_call slow = {e, 0, c->self.at[e]};
+        struct rp_slow_call slow = {e, 0, c->self.at[e], 0};
 
         if (c->self.at[e] < 0 || !in_scope(c, e))
             continue;

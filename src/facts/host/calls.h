@@ -19,8 +19,9 @@ enum {                    /* of a name */
 
 struct rp_slow_call {
     rp_event event;
-    uint32_t name;   /* into the names */
-    int64_t self_ns; /* self time */
+    uint32_t name;     /* into the names */
+    int64_t self_ns;   /* self time */
+    int64_t explained; /* 1: its inputs are so much larger (call_work.h), where that was asked */
 };
 
 /* The calls of one rank; the trace is not needed afterwards. */

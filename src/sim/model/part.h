@@ -69,7 +69,8 @@ struct rp_sim_part {
     RP_VEC(int64_t)
     head_ns;             /* by step: from its mark to the first task that stands for it; or empty */
     int64_t tail_ns;     /* from the last end of such tasks to that of the last mark; or absent */
-    double spread_ratio; /* how far steps are from that time, on average; NaN: fewer than two */
+    double spread_ratio; /* how far steps are from that time, on average; NaN: fewer than two
+                            (rp_sim_spread) */
     uint32_t nranks;     /* that it holds: 1, or all of a job */
     uint32_t stages;     /* of a pipeline timeline; 0: it is not one */
     bool parallel_steps; /* its steps do not follow each other: each starts at 0 */

@@ -146,6 +146,13 @@ static double spread_of(const struct rp_interval *steps, size_t n, int64_t media
     return n > 1 && median_ns > 0 ? sum / (double)n / (double)median_ns : NAN;
 }
 
+double rp_sim_spread(const struct rp_sim_part *part)
+{
+    const double usual = 0.03;
+
+    return !isnan(part->spread_ratio) ? part->spread_ratio : part->has_steps ? usual : 0;
+}
+
 int64_t rp_sim_median_gap(int64_t *at_ns, size_t n)
 {
     size_t i;

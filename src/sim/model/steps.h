@@ -14,6 +14,10 @@ uint16_t rp_sim_step_at(const struct rp_sim_part *p, int64_t ns);
 enum rp_code rp_sim_steps_measure(struct rp_sim_part *p, const struct rp_trace *t,
                                   struct rp_err *err);
 
+/* How far steps differ, for intervals: as recorded; where one step is marked, as in the middle one
+   of 46 recordings with several; 0: no step is marked. */
+double rp_sim_spread(const struct rp_sim_part *part);
+
 /* The median distance between consecutive numbers, the mean of the middle two where their count is
    even; 0 for fewer than two. The sorted distances take the place of the numbers. */
 int64_t rp_sim_median_gap(int64_t *at_ns, size_t n);

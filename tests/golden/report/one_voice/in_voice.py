@@ -210,3 +210,34 @@ def waits():
 r.step(1, waits)
 text = subprocess.run([program, "report", "-q", r.save("once.json")], stdout=subprocess.PIPE, text=True).stdout
 print("one step:", [line for line in text.splitlines() if line.startswith("1st change")])
+move = (ask("optimize", "once.json")["moves"] or [{}])[0]
+print("one step: the interval of its gain has a width:", move["gain_low_ns"] < move["gain_ns"] < move["gain_high_ns"])
+
+# A step that is mostly a start-up: nothing is predicted of it, in report and in the plan, unless it is asked for.
+r = Run()
+def starts_up():
+    for i in range(40):
+        r.kernel("elementwise_kernel", 6.0, op="aten::add")
+        if i == 3:
+            r.id += 1
+            r.add("cuda_runtime", "cuModuleLoadDataEx", r.cpu, 6000, correlation=r.id)
+            r.cpu += 6000
+r.step(1, starts_up)
+path = r.save("starts_up.json")
+report, plan = ask("report", path), ask("optimize", path)
+print("start-up:", report["findings"][0]["id"], len(report["opportunities"]), len(plan["moves"]),
+      any("start-up" in note for note in plan["notes"]), [t["why"] for t in plan["tried"] if t["move"] == "cuda-graphs"],
+      [m["move"] for m in ask("optimize", path, "--moves", "graphs")["moves"]])
+
+# One call of forty takes 20 ms: with the input of the others it is a stall, with a million times as much it is work. The line of report says so, too.
+for rows in (1, 1000000):
+    r = Run()
+    def copies():
+        for i in range(40):
+            long = i == 20
+            r.kernel("copy_kernel", 6.0, host=20000.0 if long else 20.0, op="aten::copy_", **{"Input Dims": [[rows if long else 1, 64]]})
+    for n in range(3):
+        r.step(n + 1, copies)
+    path = r.save("larger.json")
+    text = subprocess.run([program, "report", "-q", path], stdout=subprocess.PIPE, text=True).stdout
+    print("a long call:", ask("stalls", path)["stalls"][0]["cause"], "| report calls it a stall:", "that usually take" in text)
