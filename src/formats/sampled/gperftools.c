@@ -14,9 +14,11 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
-#define DEPTH_MOST 65536
+#define DEPTH_MOST  65536
+#define HEAP_PERIOD (512.0 * 1024) /* bytes between two samples of memory, which no file says */
 
 struct mapped {
     uint64_t from, to, offset;
@@ -213,20 +215,37 @@ static enum rp_code read_cpu(struct gperftools *g)
 
 /* ------------------------------------------------------------------ memory, as a text */
 
-/* "  7048   1 @ 0x00000003 0x00000004" */
+static bool take_number(struct rp_bytes *b, int64_t *out)
+{
+    struct rp_bytes digits = *b = rp_bytes_trim(*b);
+
+    for (digits.n = 0; digits.n < b->n && isdigit(b->at[digits.n]);)
+        digits.n++;
+    *b = after(*b, digits.n);
+    return rp_bytes_number(digits, out);
+}
+
+/* One allocation is sampled in so many bytes on average, so a larger one more likely than a small
+   one: what all of them take together is estimated by the likelihood of those that were. */
+static int64_t all_bytes(int64_t bytes, int64_t count)
+{
+    double mean = count > 0 ? (double)bytes / (double)count : 0, all = (double)bytes;
+
+    if (mean > 0)
+        all /= -expm1(-mean / HEAP_PERIOD);
+    return all < (double)(INT64_MAX / 4) ? (int64_t)all : INT64_MAX / 4;
+}
+
+/* Bytes, objects, their stack: "  7048   1 @ 0x00000003 0x00000004" */
 static enum rp_code read_heap_line(struct gperftools *g, struct rp_bytes line)
 {
     const uint8_t *mark = line.n ? memchr(line.at, '@', line.n) : NULL;
-    struct rp_bytes rest, bytes = rp_bytes_trim(line);
-    int64_t weight;
+    struct rp_bytes rest, head = line;
+    int64_t bytes, count;
     uint64_t address;
     bool first = true;
-    size_t digits = 0;
 
-    while (digits < bytes.n && isdigit(bytes.at[digits]))
-        digits++;
-    bytes.n = digits;
-    if (!mark || !rp_bytes_number(bytes, &weight))
+    if (!mark || !take_number(&head, &bytes) || !take_number(&head, &count))
         return RP_OK;
     rest = (struct rp_bytes){mark + 1, (size_t)(line.at + line.n - mark - 1)};
     for (rest = rp_bytes_trim(rest); rp_bytes_begin(rest, "0x"); rest = rp_bytes_trim(rest)) {
@@ -236,7 +255,7 @@ static enum rp_code read_heap_line(struct gperftools *g, struct rp_bytes line)
         RP_TRY(keep_address(g, address, !first));
         first = false;
     }
-    return add_stack(g, weight);
+    return add_stack(g, all_bytes(bytes, count));
 }
 
 static enum rp_code read_heap(struct gperftools *g)

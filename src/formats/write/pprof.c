@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pprof's profile.proto, for `go tool pprof`, Parca, Pyroscope and Perfetto. A frame is a location
- * and a function with the same number; a thread is a label of its samples. Message by message, so
- * that memory holds one of them.
+ * and a function with the same number; a thread is a label of its samples. Of threads that ran or
+ * waited a sample has two values: `cpu`, and `wall`, which is the last and so the one that pprof
+ * shows unless told otherwise (-sample_index=cpu). Message by message, so that memory holds one of
+ * them.
  */
 #include "base/hash.h"
 #include "formats/write/stacks.h"
@@ -16,6 +18,7 @@ struct pprof_writer {
     struct rp_proto_writer w;
     RP_VEC(const char *) strings;
     struct rp_map string_of; /* string of the trace -> number in the profile */
+    bool has_waits;          /* samples have two values */
     rp_stack_path path;
     struct rp_err *err;
 };
@@ -45,24 +48,41 @@ static enum rp_code string_of(struct pprof_writer *p, rp_str s, uint64_t *out)
     return number < p->strings.n ? RP_OK : add_string(p, rp_trace_str(p->t, s), out);
 }
 
-static enum rp_code put_type(struct pprof_writer *p)
+static bool has_waits(const struct rp_call_samples *s)
+{
+    uint32_t i = 0;
+
+    while (i < s->n && !(s->flags[i] & RP_SAMPLE_WAITED))
+        i++;
+    return i < s->n && s->unit == RP_WEIGHT_NS && !s->unit_name;
+}
+
+static enum rp_code put_type(struct pprof_writer *p, uint64_t type, uint64_t unit)
+{
+    size_t at = rp_proto_begin(&p->w, 1);
+    rp_proto_put_varint(&p->w, 1, type);
+    rp_proto_put_varint(&p->w, 2, unit);
+    rp_proto_end(&p->w, at);
+    return flush_message(p);
+}
+
+static enum rp_code put_types(struct pprof_writer *p)
 {
     static const char *const types[RP_WEIGHT_UNITS] = {"cpu", "samples", "space"};
     static const char *const units[RP_WEIGHT_UNITS] = {"nanoseconds", "count", "bytes"};
     const struct rp_call_samples *s = &p->t->samples;
     uint64_t type, unit;
-    size_t at;
 
     if (s->unit_name)
         RP_TRY(string_of(p, s->unit_name, &type));
     else
         RP_TRY(add_string(p, types[s->unit], &type));
     RP_TRY(add_string(p, units[s->unit], &unit));
-    at = rp_proto_begin(&p->w, 1);
-    rp_proto_put_varint(&p->w, 1, type);
-    rp_proto_put_varint(&p->w, 2, unit);
-    rp_proto_end(&p->w, at);
-    return flush_message(p);
+    RP_TRY(put_type(p, type, unit));
+    if (!p->has_waits)
+        return RP_OK;
+    RP_TRY(add_string(p, "wall", &type));
+    return put_type(p, type, unit);
 }
 
 static enum rp_code put_frame(struct pprof_writer *p, uint32_t i)
@@ -125,6 +145,8 @@ static enum rp_code put_sample(struct pprof_writer *p, uint32_t i, const uint64_
         rp_proto_add_varint(&p->w, (uint64_t)p->path.at[k] + 1);
     rp_proto_end(&p->w, list);
     list = rp_proto_begin(&p->w, 2);
+    if (p->has_waits)
+        rp_proto_add_varint(&p->w, s->flags[i] & RP_SAMPLE_RAN ? (uint64_t)s->weight[i] : 0);
     rp_proto_add_varint(&p->w, (uint64_t)s->weight[i]);
     rp_proto_end(&p->w, list);
     RP_TRY(put_labels(p, s->track[i], key));
@@ -141,7 +163,7 @@ static enum rp_code put_profile(struct pprof_writer *p)
     RP_TRY(string_of(p, 0, &none)); /* string 0 is empty */
     RP_TRY(add_string(p, "thread", &key[0]));
     RP_TRY(add_string(p, "thread_id", &key[1]));
-    RP_TRY(put_type(p));
+    RP_TRY(put_types(p));
     for (i = 0; i < s->nframes; i++)
         RP_TRY(put_frame(p, i));
     for (i = 0; i < s->n; i++)
@@ -156,7 +178,7 @@ static enum rp_code put_profile(struct pprof_writer *p)
 static enum rp_code write_pprof(const struct rp_trace *t, const char *path,
                                 const struct rp_write_options *options, struct rp_err *err)
 {
-    struct pprof_writer p = {.t = t, .err = err};
+    struct pprof_writer p = {.t = t, .has_waits = has_waits(&t->samples), .err = err};
     enum rp_code code;
 
     RP_TRY(rp_stacks_require(t, err));
