@@ -232,6 +232,9 @@ enum rp_code rp_worker_profile(struct rp_worker *w, unsigned runs, uint8_t **xsp
         return w->ops->profile(w->start.self, runs, xspace, n, err);
     RP_TRY(ask_child(w, RP_WIRE_PROFILE, runs, "profiling", err));
     RP_TRY(hear_answer(w, "profiling", &size, err));
+    if (size > INT32_MAX) /* the most that a protocol buffer may have */
+        return rp_err_set(err, RP_FORMAT, "%s announced a profile of %llu bytes", w->ops->what,
+                          (unsigned long long)size);
     *xspace = malloc(size ? size : 1);
     if (!*xspace)
         return rp_err_nomem(err, "reading a profile");
