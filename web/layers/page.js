@@ -146,7 +146,7 @@ const layers = view => {
 
   // ---------------------------------------------------------------- drawing
 
-  function drawBoxes(lane, y, colour, text) {
+  function plotBoxes(lane, y, colour, text) {
     let covered = -1;
     for (let i = firstIn(lane.items); i < lane.items.length; i++) {
       const it = lane.items[i], x0 = Math.max(view.left(), Math.round(view.x(it.begin))), x1 = Math.min(view.right(), Math.round(view.x(it.begin + it.dur))), w = Math.max(2, x1 - x0);
@@ -157,10 +157,9 @@ const layers = view => {
         continue;
       }
       covered = x0 + w;
-      paint.fillStyle = colour(it);
-      paint.fillRect(x0, y + 2, w, lane.h - 5);
-      if (state.told === it || (it.finding && state.told === it.finding)) { paint.strokeStyle = view.style().fg; paint.lineWidth = 2; paint.strokeRect(x0 + 1, y + 3, Math.max(2, w - 2), lane.h - 7); }
-      if (w > 30) { paint.fillStyle = "#111"; paint.font = "11px system-ui, sans-serif"; paint.fillText(view.fit(text(it), w - 6), x0 + 3, y + lane.h / 2); }
+      const chosen = Boolean(state.told) && (state.told === it || state.told === it.finding);
+      view.box(x0, x0 + w, y + 2, y + lane.h - 3, colour(it));
+      if (w > 30 || chosen) lane.labels.push({ text: w > 30 ? text(it) : "", x: x0, y: y + 2, w, h: lane.h - 5, chosen });
     }
   }
   // Of items by begin the first that may reach into sight: they can overlap, so some before it are looked at too.
@@ -171,7 +170,7 @@ const layers = view => {
     while (low < high) { const m = (low + high) >> 1; if (items[m].begin < time) low = m + 1; else high = m; }
     return low;
   }
-  function drawMemory(lane, y) {
+  function plotMemory(lane, y) {
     const d = lane.items[0], n = 2 + d.categories.length, most = Math.max(1, d.peak_bytes || 0, ...d.points.filter((v, i) => i % n === 1)), h = lane.h - 6;
     for (let k = 0; k < d.points.length; k += n) {
       const x0 = Math.max(view.left(), view.x(d.points[k])), x1 = Math.min(view.right(), k + n < d.points.length ? view.x(d.points[k + n]) : view.x(view.meta().end_ns));
@@ -179,31 +178,33 @@ const layers = view => {
       if (x1 <= view.left() || x0 >= view.right()) continue;
       for (let c = 0; c < d.categories.length; c++) {
         const high = d.points[k + 2 + c] / most * h;
-        paint.fillStyle = INKS[c % INKS.length];
-        paint.fillRect(x0, at - high, Math.max(1, x1 - x0), high);
+        view.box(x0, x1, at - high, at, INKS[c % INKS.length]);
         at -= high;
       }
     }
-    paint.fillStyle = view.style().fg;
-    const peak = view.x(d.peak_ns);
-    if (peak >= view.left() && peak < view.right()) { paint.beginPath(); paint.moveTo(peak, y + 9); paint.lineTo(peak - 4, y + 2); paint.lineTo(peak + 4, y + 2); paint.fill(); }
-    paint.font = "11px system-ui, sans-serif";
-    paint.fillText(`at most ${show(d.peak_bytes, "bytes")}`, view.left() + 4, y + 9);
+    lane.labels.push({ text: `at most ${show(d.peak_bytes, "bytes")}`, x: view.left(), y, w: view.right() - view.left(), h: 18, colour: view.style().fg });
   }
+  function plot(lane, y) {
+    if (lane.layer === "findings") plotBoxes(lane, y, m => m.finding.colour, m => `${m.finding.number}. ${m.finding.id}`);
+    else if (lane.layer === "chances") plotBoxes(lane, y, () => CHANCE, m => `${m.finding.changes[0].what_if}: −${show(m.finding.changes[0].gain_ns, "ns")} a step`);
+    else if (lane.layer === "idle") plotBoxes(lane, y, g => g.answer.colours[g.cause], g => `${g.answer.causes[g.cause]} ${show(g.dur, "ns")}`);
+    else plotMemory(lane, y);
+  }
+  // The mark of the peak.
   function draw(lane, y) {
-    if (lane.layer === "findings") drawBoxes(lane, y, m => m.finding.colour, m => `${m.finding.number}. ${m.finding.id}`);
-    else if (lane.layer === "chances") drawBoxes(lane, y, () => CHANCE, m => `${m.finding.changes[0].what_if}: −${show(m.finding.changes[0].gain_ns, "ns")} a step`);
-    else if (lane.layer === "idle") drawBoxes(lane, y, g => g.answer.colours[g.cause], g => `${g.answer.causes[g.cause]} ${show(g.dur, "ns")}`);
-    else drawMemory(lane, y);
+    const peak = lane.layer === "memory" ? view.x(lane.items[0].peak_ns) : -1;
+    if (peak < view.left() || peak >= view.right()) return;
+    paint.fillStyle = view.style().fg;
+    paint.beginPath(); paint.moveTo(peak, y + 9); paint.lineTo(peak - 4, y + 2); paint.lineTo(peak + 4, y + 2); paint.fill();
   }
 
-  // Lines along the axes are boxes of whole pixels: a canvas fills them many times as fast as it strokes a path.
-  const across = (x0, x1, y, thick) => { const left = Math.max(view.left(), Math.round(x0)); if (x1 > left) paint.fillRect(left, Math.round(y - thick / 2), Math.round(x1) - left, thick); };
-  const along = (x0, y0, y1, thick) => { const top = Math.max(0, Math.round(Math.min(y0, y1) - thick / 2)); paint.fillRect(Math.round(x0 - thick / 2), top, thick, Math.max(0, Math.min(view.bottom(), Math.round(Math.max(y0, y1) + thick / 2)) - top)); };
+  // Lines right of the names of the lanes.
+  const across = (x0, x1, y, thick, colour) => { const left = Math.max(view.left(), Math.round(x0)), top = Math.round(y - thick / 2); if (x1 > left) view.box(left, x1, top, top + thick, colour); };
+  const along = (x0, y0, y1, thick, colour) => across(x0 - thick / 2, x0 + thick / 2, (y0 + y1) / 2, Math.abs(y1 - y0) + thick, colour);
 
   // The path: along the track that it is on, and across to the next.
-  function drawPath(lists) {
-    paint.fillStyle = view.style().hit;
+  function plotPath(lists) {
+    const colour = view.style().hit;
     for (const list of lists) {
       let px = null, py = null, was = null;
       for (let i = Math.max(0, firstIn(list) - 1); i < list.length && list[i].begin <= state.to; i++) {
@@ -211,17 +212,17 @@ const layers = view => {
         if (px !== null && x1 - px < 0.8) continue; // shorter than a pixel
         const y = s.track < 0 && was !== null ? was : view.trackY(s.rank, s.track);
         if (x1 < view.left()) { was = y; continue; }
-        if (px !== null && y !== py) across(px, x0, py, 2), along(x0, py, y, 2);
-        across(px === null || y !== py ? x0 : px, x1, y, 2);
+        if (px !== null && y !== py) across(px, x0, py, 2, colour), along(x0, py, y, 2, colour);
+        across(px === null || y !== py ? x0 : px, x1, y, 2, colour);
         px = x1; py = was = y;
       }
     }
   }
   // A rendezvous: a line through all that met, at the time at which the last one came; before it those who waited.
-  function drawTies(ties) {
-    const ys = view.rankYs(), taken = new Set(), marked = new Set(), bottom = view.bottom(), late = new Path2D();
+  let late = null;
+  function plotTies(ties) {
+    const ys = view.rankYs(), taken = new Set(), marked = new Set(), bottom = view.bottom(), colour = view.style().soft;
     let left = TICKS_DRAWN;
-    paint.fillStyle = view.style().soft;
     for (const tie of ties) {
       if (tie.begin + tie.dur < state.from || tie.first > state.to) continue;
       const at = view.x(tie.begin), column = Math.round(at / 3), chosen = state.told === tie, thick = chosen ? 3 : 1;
@@ -234,21 +235,25 @@ const layers = view => {
         low = Math.min(low, y); high = Math.max(high, y);
         if (y < -8 || y > bottom + 8) continue;
         const x0 = view.x(tie.at[k + 1]);
-        if (at - x0 > 1) across(x0, at, y, thick);
-        if (left-- > 0) paint.fillRect(Math.round(x0) - 1, Math.round(y) - 4, 3, 8);
+        if (at - x0 > 1) across(x0, at, y, thick, colour);
+        if (left-- > 0) across(x0 - 1, x0 + 2, y, 8, colour);
       }
-      along(at, low, high, thick);
+      along(at, low, high, thick, colour);
       const y = ys[tie.rank], place = `${tie.rank} ${Math.round(at / 8)}`;
       if (y > -8 && y < bottom + 8 && !marked.has(place)) { marked.add(place); late.moveTo(at + 1, y); late.lineTo(at - 7, y - 6); late.lineTo(at - 7, y + 6); late.closePath(); }
     }
+  }
+  function plotOver() {
+    late = new Path2D();
+    told.forEach((answers, run) => view.within(-1 - run, () => {
+      if (answers.comm && shown("comm")) plotTies(answers.comm.ties);
+      if (answers.path && shown("path")) plotPath(answers.path.lists);
+    }));
+  }
+  // The triangles of those who came last.
+  function drawOver() {
     paint.fillStyle = view.style().hit;
     paint.fill(late);
-  }
-  function drawOver() {
-    told.forEach((answers, run) => view.within(-1 - run, () => {
-      if (answers.comm && shown("comm")) drawTies(answers.comm.ties);
-      if (answers.path && shown("path")) drawPath(answers.path.lists);
-    }));
   }
 
   // ---------------------------------------------------------------- what a click shows
@@ -366,5 +371,5 @@ const layers = view => {
     const [run, number] = (p.get("finding") || "").split(".").map(Number), list = told[run] && told[run].findings ? told[run].findings.findings : [];
     if (list[number - 1]) openFinding(list[number - 1]);
   }
-  return { load, changeColour, changeOf, compared: () => compared, above, draw, drawOver, click, rankOrder, rankNote, phases, openList, bar, write, read, told, ranks };
+  return { load, changeColour, changeOf, compared: () => compared, above, plot, plotOver, draw, drawOver, click, rankOrder, rankNote, phases, openList, bar, write, read, told, ranks };
 };

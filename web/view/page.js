@@ -36,6 +36,11 @@
     const hex = colour.slice(1), [r, g, b] = colour[0] !== "#" ? colour.match(/\d+/g).map(Number) : [0, 1, 2].map(i => parseInt(hex.length > 3 ? hex.slice(2 * i, 2 * i + 2) : hex[i] + hex[i], 16));
     return (wide ? 0xff000000 | b << 16 | g << 8 | r : r << 24 | g << 16 | b << 8 | 0xff) >>> 0;
   }
+  const known = new Map();
+  function inPixels(colour) {
+    if (!known.has(colour)) known.set(colour, pixelOf(colour));
+    return known.get(colour);
+  }
   function paintName(name) {
     name.colour = told && told.changeColour(name.text) || mixed(style.classes[name.cls], name.cls === 1 || name.cls === 4 ? name.shade : 2);
     name.pixel = pixelOf(name.colour);
@@ -48,7 +53,7 @@
     style = { classes: [], pixels: {} };
     for (const name of ["bg", "fg", "soft", "line", "card", "lane", "mark", "link", "hit", "range"]) style[name] = of.getPropertyValue("--" + name).trim();
     for (let i = 0; i < 10; i++) style.classes.push(rgb(`var(--k${i})`));
-    for (const name of ["bg", "card", "hit"]) style.pixels[name] = pixelOf(style[name]);
+    for (const name of ["bg", "card", "line", "hit"]) style.pixels[name] = pixelOf(style[name]);
     probe.remove();
     names.forEach(paintName);
   }
@@ -218,6 +223,7 @@
       const list = row.events || row.pieces, at = row.events ? 2 : 3, step = row.events ? 4 : 5;
       if (list) for (let k = at; k < list.length; k += step) list[k] = ids[list[k]];
     }
+    coming.delete(key);
     tiles.delete(key);
     tiles.set(key, { begin, piece, rows });
     if (tiles.size > TILES_KEPT) tiles.delete(tiles.keys().next().value);
@@ -243,14 +249,15 @@
 
   // Asks for what the last picture lacked; older wishes are forgotten. A request takes a browser as long as a tenth of a frame, so they
   // are few in each; an answer waits for a frame that has time for it.
-  const arrived = [];
+  const arrived = [], coming = new Set();
   function fetchTiles() {
     const most = Math.min(ASKED_MOST, asked + ASKED_A_FRAME);
     for (const [key, set] of wanted) {
-      const [z, i] = key.split("/").map(Number), lacking = [...set].filter(id => !tiles.has(`${key}/${id}`));
+      const [z, i] = key.split("/").map(Number), lacking = [...set].filter(id => !tiles.has(`${key}/${id}`) && !coming.has(`${key}/${id}`));
       for (let k = 0; k < lacking.length && asked < most; k += LANES_ASKED) {
         const list = lacking.slice(k, k + LANES_ASKED), come = answer => { arrived.push({ key, z, i, list, ...answer }); redraw(); };
         asked++;
+        list.forEach(id => coming.add(`${key}/${id}`));
         live.tile(z, i, list).then(text => come({ text }), error => come({ error }));
       }
     }
@@ -309,10 +316,9 @@
     const seen = lanes.filter(l => l.y + l.h > state.top && l.y < state.top + tall - RULER);
     paint.setTransform(ratio, 0, 0, ratio, 0, 0);
     paint.textBaseline = "middle";
-    paint.fillStyle = style.bg;
-    paint.fillRect(0, 0, width, tall);
     board.begin(ratio);
     for (const lane of seen) within(lane.rank, () => plotLane(lane));
+    told.plotOver();
     board.end();
     for (const lane of seen) within(lane.rank, () => drawLane(lane));
     paint.save();
@@ -331,24 +337,19 @@
     tellWhere();
   }
 
-  // Pieces are written into the pixels of a picture: tens of thousands are in sight, and for the canvas each would be a call and a shape
-  // with soft edges, which takes several times as long. Lanes with pieces begin with their background.
+  // Boxes and straight lines are written into the pixels of a picture: tens of thousands are in sight, and for the canvas each would be a
+  // call and a shape with soft edges, which takes several times as long. Texts, arrows and the ruler are drawn over it.
   const board = (() => {
-    let image = null, pixels = null, W = 0, H = 0, ratio = 1, strips = [];
+    let image = null, pixels = null, W = 0, H = 0, ratio = 1;
     const row = y => Math.max(0, Math.min(H, Math.round(y * ratio)));
     return {
       begin: by => {
         ratio = by;
-        strips = [];
-        if (image && W === canvas.width && H === canvas.height) return;
-        image = paint.createImageData(W = canvas.width, H = canvas.height);
-        pixels = new Uint32Array(image.data.buffer);
-      },
-      lane: (y0, y1, pixel) => {
-        const top = row(y0), bottom = row(y1), last = strips[strips.length - 1];
-        pixels.fill(pixel, top * W, bottom * W);
-        if (last && last.bottom === top) last.bottom = bottom;
-        else strips.push({ top, bottom });
+        if (!image || W !== canvas.width || H !== canvas.height) {
+          image = paint.createImageData(W = canvas.width, H = canvas.height);
+          pixels = new Uint32Array(image.data.buffer);
+        }
+        pixels.fill(style.pixels.bg);
       },
       // exact to a pixel, and at least one wide
       box: (x0, x1, y0, y1, pixel) => {
@@ -356,20 +357,23 @@
         for (let at = row(y0) * W; at < end; at += W)
           for (let k = at + left; k < at + right; k++) pixels[k] = pixel;
       },
-      end: () => { for (const s of strips) paint.putImageData(image, 0, 0, 0, s.top, W, s.bottom - s.top); },
+      end: () => paint.putImageData(image, 0, 0),
     };
   })();
+  const yOf = lane => lane.y - state.top + RULER;
 
   function plotLane(lane) {
-    const y = lane.y - state.top + RULER;
+    const y = yOf(lane), done = new Map(); // by row: the event that was plotted last
     lane.source = lane.track < 0 || (lane.heading && !lane.folded) ? [] : tilesOf(lane.tile || `${lane.rank}.${lane.track}`);
-    if (lane.source.some(([tile]) => tile.rows.some(row => row.pieces))) {
-      board.lane(y, y + lane.h, lane.heading ? style.pixels.card : style.pixels.bg);
-      eachRow(lane, y, (row, tile, from, to, top, h) => { if (row.pieces) plotPieces(row.pieces, tile, from, to, top, h); });
-    } else if (lane.heading) {
-      paint.fillStyle = style.card;
-      paint.fillRect(0, y, width, lane.h);
-    }
+    lane.labels = [];
+    if (lane.heading) board.box(0, width, y, y + lane.h, style.pixels.card);
+    board.box(0, width, y + lane.h - 1, y + lane.h, style.pixels.line);
+    if (lane.layer) told.plot(lane, y);
+    else if (lane.counter) plotCounter(lane, y);
+    else eachRow(lane, y, (row, tile, from, to, top, h) => {
+      if (row.pieces) plotPieces(row.pieces, tile, from, to, top, h);
+      else done.set(row.row, plotEvents(lane, row.events, tile.begin, from, to, top, h, done.get(row.row)));
+    });
   }
   // The rows of a lane that are in sight, tile by tile.
   function eachRow(lane, y, f) {
@@ -377,16 +381,17 @@
       for (const row of tile.rows)
         if (row.row < lane.rows) f(row, tile, from, to, lane.heading ? y + 2 : y + 2 + row.row * ROW, lane.heading ? HEAD - 5 : ROW - 1);
   }
+  // The texts of a lane, and what is selected.
   function drawLane(lane) {
-    const y = lane.y - state.top + RULER, source = lane.source;
-    paint.fillStyle = style.line;
-    paint.fillRect(0, y + lane.h - 1, width, 1);
+    const y = yOf(lane);
+    paint.font = "11px system-ui, sans-serif";
+    for (const l of lane.labels) {
+      if (l.chosen) { paint.strokeStyle = style.fg; paint.lineWidth = 2; paint.strokeRect(l.x, l.y, Math.max(2, l.w), l.h); }
+      paint.fillStyle = l.colour || "#111";
+      paint.fillText(fit(l.text, l.w - 6), l.x + 3, l.y + l.h / 2 + 0.5, Math.max(1, l.w - 4));
+    }
     if (lane.layer) told.draw(lane, y);
-    else if (lane.counter) drawCounter(lane, source, y);
-    else drawRows(lane, y);
-    for (const [tile, from, to] of source) if (tile.failed) drawFailed(tile, from, to, y, lane.h);
-    paint.fillStyle = lane.heading ? style.card : style.bg;
-    paint.fillRect(0, y, gutter, lane.h - 1);
+    for (const [tile, from, to] of lane.source) if (tile.failed) drawFailed(tile, from, to, y, lane.h);
     paint.fillStyle = lane.heading ? style.fg : style.soft;
     paint.font = lane.heading ? "600 12px system-ui, sans-serif" : "12px system-ui, sans-serif";
     paint.fillText(fit((lane.heading ? (lane.folded ? "▸ " : "▾ ") : "  ") + lane.label, gutter - 12), 6, y + Math.min(lane.h, HEAD) / 2);
@@ -427,20 +432,15 @@
     return low;
   }
 
-  function drawRows(lane, y) {
-    const done = new Map(); // by row: the event that was drawn last
-    eachRow(lane, y, (row, tile, from, to, top, h) => { if (row.events) done.set(row.row, drawEvents(lane, row.events, tile.begin, from, to, top, h, done.get(row.row))); });
-  }
-
-  function drawEvents(lane, list, begin, from, to, y, h, before) {
-    const right = width, scale = (width - gutter) / span(), chosen = state.event && !lane.strip && state.event.rank === lane.rank ? state.event.event : -1;
+  function plotEvents(lane, list, begin, from, to, y, h, before) {
+    const scale = (width - gutter) / span(), chosen = state.event && !lane.strip && state.event.rank === lane.rank ? state.event.event : -1;
     const n = list.length / 4;
     let covered = -1, last = before;
     for (let k = firstEvent(list, Math.max(state.from, from) - begin); k < n; k++) {
       const at = begin + list[4 * k], dur = list[4 * k + 1], id = list[4 * k + 3];
       if (at >= state.to || at >= to) break;
       if (id === before) continue;
-      const x0 = Math.max(gutter, gutter + (at - state.from) * scale), x1 = Math.min(right, gutter + (at + Math.max(0, dur) - state.from) * scale);
+      const x0 = Math.max(gutter, gutter + (at - state.from) * scale), x1 = Math.min(width, gutter + (at + Math.max(0, dur) - state.from) * scale);
       const w = Math.max(1, x1 - x0), name = names[list[4 * k + 2]];
       last = id;
       if (w <= 1 && x0 < covered) { // many in one pixel: go on with the next
@@ -449,16 +449,10 @@
         continue;
       }
       covered = w <= 1 ? x0 + 1 : -1;
-      const left = Math.round(x0), end = Math.max(left + 1, Math.round(x0 + (w > 3 ? w - 0.6 : w)));
-      paint.fillStyle = dur < 0 ? style.hit : name.colour;
-      paint.fillRect(left, y, end - left, h);
-      if (name.hit) { paint.strokeStyle = style.hit; paint.lineWidth = 2; paint.strokeRect(x0 + 1, y + 1, Math.max(1, w - 2), h - 2); }
-      if (id === chosen) { paint.strokeStyle = style.fg; paint.lineWidth = 2; paint.strokeRect(x0, y, Math.max(2, w), h); }
-      if (w > 28) {
-        paint.fillStyle = "#111";
-        paint.font = "11px system-ui, sans-serif";
-        paint.fillText(fit(name.text, w - 6), x0 + 3, y + h / 2 + 0.5);
-      }
+      const end = x0 + (w > 3 ? w - 0.6 : w), pixel = dur < 0 ? style.pixels.hit : name.pixel;
+      board.box(x0, end, y, y + h, name.hit ? style.pixels.hit : pixel);
+      if (name.hit && end - x0 > 5) board.box(x0 + 2, end - 2, y + 2, y + h - 2, pixel);
+      if (w > 28 || id === chosen) lane.labels.push({ text: w > 28 ? name.text : "", x: x0, y, w, h, chosen: id === chosen });
     }
     return last;
   }
@@ -476,9 +470,9 @@
     }
   }
 
-  function drawCounter(lane, source, y) {
+  function plotCounter(lane, y) {
     const series = new Map();
-    for (const [tile, from, to] of source)
+    for (const [tile] of lane.source)
       for (const row of tile.rows) {
         if (!series.has(row.series)) series.set(row.series, []);
         const points = series.get(row.series);
@@ -488,16 +482,14 @@
     let most = 0, kind = 1;
     for (const points of series.values()) for (const p of points) most = Math.max(most, p[1]);
     for (const points of series.values()) {
-      paint.fillStyle = `rgb(${style.classes[kind++ % 9].join(",")})`;
+      const pixel = inPixels(`rgb(${style.classes[kind++ % 9].join(",")})`);
       for (let k = 0; k < points.length; k++) {
         const x0 = Math.max(gutter, x(points[k][0])), x1 = k + 1 < points.length ? x(points[k + 1][0]) : x(Math.min(state.to, meta.end_ns));
         const h = most > 0 ? points[k][1] / most * (lane.h - 6) : 0;
-        if (x1 > gutter && x0 < width) paint.fillRect(x0, y + lane.h - 2 - h, Math.max(1, Math.min(width, x1) - x0), h);
+        if (x1 > gutter && x0 < width) board.box(x0, x1, y + lane.h - 2 - h, y + lane.h - 2, pixel);
       }
     }
-    paint.fillStyle = style.soft;
-    paint.font = "11px system-ui, sans-serif";
-    paint.fillText(`${[...series.keys()].join(", ")}: at most ${most.toLocaleString("en")}`, gutter + 4, y + 8);
+    lane.labels.push({ text: `${[...series.keys()].join(", ")}: at most ${most.toLocaleString("en")}`, x: gutter, y, w: width - gutter, h: 16, colour: style.soft });
   }
 
   function drawRuler() {
@@ -931,7 +923,7 @@
 
   told = layers({
     shiftOf, within, repaint: () => names.forEach(paintName), find: pattern => { $("pattern").value = pattern; search(pattern); },
-    state, paint, source, saved, button, copy, say, look, redraw, x, fit, style: () => style, meta: () => meta, left: () => gutter, right: () => width,
+    state, paint, source, saved, button, copy, say, look, redraw, x, box: (x0, x1, y0, y1, colour) => board.box(x0, x1, y0, y1, inPixels(colour)), style: () => style, meta: () => meta, left: () => gutter, right: () => width,
     panel: (...children) => { $("panel").replaceChildren(...children); remember(); },
     changed: () => { foldMany(); layOut(); remember(); redraw(); },
     time: timeAt, bottom: () => tall,
