@@ -253,13 +253,19 @@ static void put_rank(struct rp_out *to, const struct rp_view_rank *rank, size_t 
     rp_out_char(to, '}');
 }
 
-/* The run as a word of a command. */
-static void put_shell(struct rp_out *to, const char *given)
+/* The run as words of a command that reads it as the view does. */
+static const char *in_shell(struct rp_arena *arena, const struct rp_dataset *run)
+{
+    return rp_arena_textf(arena, "%s%s", run->salvage ? "--salvage " : "",
+                          rp_arena_escaped(arena, RP_IN_SHELL, run->given));
+}
+
+static void put_shell(struct rp_out *to, const struct rp_dataset *run)
 {
     struct rp_arena arena = RP_ARENA_INIT;
 
     rp_out_char(to, ',');
-    rp_view_put_text(to, "shell", rp_arena_escaped(&arena, RP_IN_SHELL, given));
+    rp_view_put_text(to, "shell", in_shell(&arena, run));
     rp_arena_release(&arena);
 }
 
@@ -284,7 +290,7 @@ static enum rp_code put_meta(const struct rp_view *view, const char *query, stru
     for (size_t i = 0; i < view->nruns; i++) {
         rp_out_text(to, i ? ",{" : "{");
         rp_view_put_text(to, "title", view->runs[i].dataset->given);
-        put_shell(to, view->runs[i].dataset->given);
+        put_shell(to, view->runs[i].dataset);
         rp_out_printf(to, ",\"aligned\":%s}", view->runs[i].aligned ? "true" : "false");
     }
     rp_out_text(to, "],\n\"ranks\":[");
@@ -594,7 +600,7 @@ static void put_command(const struct rp_view *view, size_t first, size_t n, int6
                            ? rp_arena_textf(&arena, " --rank %d", rank->number)
                            : "",
                        window_time(rank, from), window_time(rank, to_ns),
-                       rp_arena_escaped(&arena, RP_IN_SHELL, view->runs[rank->run].dataset->given));
+                       in_shell(&arena, view->runs[rank->run].dataset));
     rp_view_put_text(to, "command", n == 1 ? text : NULL);
     rp_arena_release(&arena);
 }

@@ -364,12 +364,30 @@ const layers = view => {
     } }, title)));
   }
   drawBar();
-  const write = p => { if (off.size) p.set("off", [...off].join(",")); if (state.told && state.told.id) p.set("finding", `${state.told.run}.${state.told.number}`); };
+  // What is selected, as names and numbers for the address: a finding, a gap, a rendezvous or a memory.
+  function placeOf(it) {
+    if (it.id) return ["finding", it.run, it.number];
+    if (it.at) return ["tie", it.run, told[it.run].comm.ties.indexOf(it)];
+    return it.points ? ["memory", it.rank, of(it.rank).memory.indexOf(it)] : ["gap", it.rank, it.begin];
+  }
+  function write(p) {
+    if (off.size) p.set("off", [...off].join(","));
+    if (state.told) { const [kind, a, b] = placeOf(state.told); p.set(kind, `${a}.${b}`); }
+  }
   function read(p) {
+    off.clear();
     (p.get("off") || "").split(",").filter(k => LAYERS[k] || k === "changes").forEach(k => off.add(k));
     drawBar();
-    const [run, number] = (p.get("finding") || "").split(".").map(Number), list = told[run] && told[run].findings ? told[run].findings.findings : [];
-    if (list[number - 1]) openFinding(list[number - 1]);
+    reopen(p);
   }
-  return { load, changeColour, changeOf, compared: () => compared, above, plot, plotOver, draw, drawOver, click, rankOrder, rankNote, phases, openList, bar, write, read, told, ranks };
+  // Opens what an address selects, once the answers are there.
+  function reopen(p) {
+    const find = (kind, list, open) => { const [a, b] = (p.get(kind) || "").split(".").map(Number), it = p.has(kind) && list(a, b); if (it) open(it); };
+    const answer = (run, kind) => told[run] && told[run][kind], rank = r => ranks.get(r) || { devices: new Map(), memory: [] };
+    find("finding", (run, n) => answer(run, "findings") && told[run].findings.findings[n - 1], f => openFinding(f));
+    find("tie", (run, n) => answer(run, "comm") && told[run].comm.ties[n], openTie);
+    find("memory", (r, n) => rank(r).memory[n], openMemory);
+    find("gap", (r, begin) => [...rank(r).devices.values()].flat().find(g => g.begin === begin), openGap);
+  }
+  return { load, changeColour, changeOf, compared: () => compared, above, plot, plotOver, draw, drawOver, click, rankOrder, rankNote, phases, openList, bar, write, read, reopen, told, ranks };
 };

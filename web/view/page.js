@@ -955,7 +955,7 @@
     document.documentElement.dataset.ready = "yes";
     await new Promise(done => setTimeout(done, 50)); // the first picture comes before what is said about it
     await told.load();
-    if (address.length > 1) told.read(new URLSearchParams(address.slice(1)));
+    if (address.length > 1) told.reopen(new URLSearchParams(address.slice(1)));
     document.documentElement.dataset.told = "yes";
   }
   // Of many ranks the first is open: the one that delays the others most, once that is known. Two runs are both in sight where their
