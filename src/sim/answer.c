@@ -96,8 +96,8 @@ static enum rp_code run_with(struct answer_ctx *a, double factor, const char *wh
                 : rp_simulate(&a->run.overlay, &a->result, err);
 }
 
-static enum rp_code step_with(struct answer_ctx *a, double factor, const char *whatif, int64_t *out,
-                              struct rp_err *err)
+static enum rp_code step_as_measured(struct answer_ctx *a, double factor, const char *whatif,
+                                     int64_t *out, struct rp_err *err)
 {
     size_t mark = rp_overlay_mark(&a->run.overlay);
     struct rp_sim_steps steps = {0};
@@ -106,6 +106,7 @@ static enum rp_code step_with(struct answer_ctx *a, double factor, const char *w
     memset(a->run.gone.at, 0, a->run.gone.n);
     a->run.dropped = false;
     a->run.edges_factor = 1;
+    a->run.way = RP_WAY_ANY;
     a->run.leans = a->run.uses_transport = false;
     a->run.latency_doubt = a->run.rate_doubt = NULL;
     code = run_with(a, factor, whatif, err);
@@ -124,6 +125,37 @@ static enum rp_code step_with(struct answer_ctx *a, double factor, const char *w
     a->wants_path = a->by_rank = false;
     rp_overlay_undo(&a->run.overlay, mark);
     return code;
+}
+
+/* The same; a what-if that only makes work longer makes no step shorter, nor the other way round:
+   where the host is ahead of the device in some of the recorded steps, it may be measured so. What
+   the what-if says about itself stays in the run. */
+static enum rp_code step_with(struct answer_ctx *a, double factor, const char *whatif, int64_t *out,
+                              struct rp_err *err)
+{
+    struct rp_sim_run *run = &a->run;
+    int64_t without, distance_ns;
+
+    RP_TRY(step_as_measured(a, factor, whatif, out, err));
+    distance_ns = a->distance_ns;
+    if (whatif && run->way != RP_WAY_ANY) {
+        const bool leans = run->leans, uses_transport = run->uses_transport;
+        const char *latency_doubt = run->latency_doubt, *rate_doubt = run->rate_doubt;
+        const enum rp_sim_way way = run->way;
+
+        RP_TRY(step_as_measured(a, factor, NULL, &without, err));
+        run->leans = leans;
+        run->uses_transport = uses_transport;
+        run->latency_doubt = latency_doubt;
+        run->rate_doubt = rate_doubt;
+        run->way = way;
+        if ((way == RP_WAY_LONGER) != (*out > without)) {
+            *out = without;
+            distance_ns = a->distance_ns;
+        }
+        a->distance_ns = distance_ns;
+    }
+    return RP_OK;
 }
 
 static double ratio(int64_t part, int64_t whole)
@@ -253,7 +285,7 @@ static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interva
 
 /* Widens an interval by how far steps and runs differ from each other and the model from the
    recording. One without any width says nothing: then it is not known. */
-static void settle_interval(const struct answer_ctx *a, struct interval *x)
+static void settle_interval(const struct answer_ctx *a, enum rp_sim_way way, struct interval *x)
 {
     double spread = rp_sim_spread(a->run.parts[0]), error = fabs(a->out->baseline.error_ratio);
     double runs = a->on_threads ? HOST_RUNS_DIFFER : 0, more;
@@ -272,6 +304,10 @@ static void settle_interval(const struct answer_ctx *a, struct interval *x)
     x->high_ns = rp_sim_scaled(x->high_ns, more);
     x->low_ratio /= 1 + (more - 1) * CHANGES_DIFFER;
     x->high_ratio *= 1 + (more - 1) * CHANGES_DIFFER;
+    if (way == RP_WAY_LONGER && x->low_ratio < 1)
+        x->low_ratio = 1;
+    if (way == RP_WAY_SHORTER && x->high_ratio > 1)
+        x->high_ratio = 1;
     if (x->low_ns < x->high_ns)
         return;
     x->low_ns = x->high_ns = RP_ABSENT_I64;
@@ -299,7 +335,7 @@ static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
     b->measured_ns = first->distance_ns;
     b->step_ns = rp_sim_measured_ns(&a->run);
     b->error_ratio = ratio(b->simulated_step_ns - b->step_ns, b->step_ns);
-    settle_interval(a, &x);
+    settle_interval(a, RP_WAY_ANY, &x);
     b->unprofiled_low_ns = x.low_ns;
     b->unprofiled_high_ns = x.high_ns;
     b->spread_ratio = first->spread_ratio;
@@ -393,6 +429,7 @@ static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
                                     struct rp_sim_prediction *p, struct rp_err *err)
 {
     struct interval x;
+    enum rp_sim_way way;
     enum rp_code code;
 
     *p = (struct rp_sim_prediction){0};
@@ -405,11 +442,12 @@ static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
     p->simulated_ns = a->distance_ns;
     a->wants_path = true;
     RP_TRY(step_with(a, 1, text, &p->predicted_ns, err));
+    way = a->run.way;
     p->bound_by = rp_sim_path_most(&a->path);
     x = interval_begin(p->predicted_ns, a->out->baseline.unprofiled_ns);
     RP_TRY(include_leans(a, text, &x, err));
     RP_TRY(include_cost_doubt(a, text, &x, err));
-    settle_interval(a, &x);
+    settle_interval(a, way, &x);
     p->tries = (int64_t)learn_interval(a, text, &x);
     p->low_ns = x.low_ns;
     p->high_ns = x.high_ns;

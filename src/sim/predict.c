@@ -43,6 +43,7 @@ static enum rp_code run_whatif(struct predict_ctx *p, const char *text, int64_t 
 
     memset(p->run.gone.at, 0, p->run.gone.n);
     p->run.edges_factor = 1;
+    p->run.way = RP_WAY_ANY;
     code = rp_whatif_apply(&p->run, text, err);
     if (code == RP_OK)
         code = rp_resim_update(&p->base, err);

@@ -28,6 +28,7 @@ static void reset_run(struct rp_worlds *x)
 {
     memset(x->run.gone.at, 0, x->run.gone.n);
     x->run.edges_factor = 1;
+    x->run.way = RP_WAY_ANY;
     x->run.leans = x->run.uses_transport = false;
     x->run.latency_doubt = x->run.rate_doubt = NULL;
 }

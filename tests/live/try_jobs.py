@@ -140,7 +140,8 @@ def trainer():
             digest(model.parameters())
     config = transformers.GPT2Config(n_layer=2, n_head=2, n_embd=32, vocab_size=64, n_positions=32, attn_pdrop=0.1)
     arguments = transformers.TrainingArguments("out", max_steps=STEPS, per_device_train_batch_size=4, use_cpu=True, report_to=[], save_steps=30,
-                                               seed=3, optim="adamw_torch", disable_tqdm=True, logging_steps=1000)
+                                               seed=3, optim="adamw_torch", lr_scheduler_type="constant",
+                                               disable_tqdm=True, logging_steps=1000)
     transformers.set_seed(3)
     transformers.Trainer(transformers.GPT2LMHeadModel(config), arguments, train_dataset=Data(), callbacks=[Note()]).train()
 

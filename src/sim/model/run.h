@@ -32,6 +32,10 @@ struct rp_sim_block {
     struct rp_sim_note *notes;
 };
 
+/* What a what-if does to all that it changes: no step can become shorter where it only makes work
+   longer, though the few steps of a recording may be measured so. */
+enum rp_sim_way { RP_WAY_ANY, RP_WAY_LONGER, RP_WAY_SHORTER };
+
 struct rp_sim_run {
     struct rp_arena arena;
     size_t nranks;
@@ -58,6 +62,7 @@ struct rp_sim_run {
     double cost_factor;  /* the profiler's cost, in multiples of the estimate */
     bool cost_known;     /* the recorder measured it */
     double edges_factor; /* scales the time of a step before its first and after its last task */
+    enum rp_sim_way way;
     enum rp_sim_lean lean;
     bool leans;          /* a what-if depends on what is not known, such as the transport */
     bool uses_transport; /* ... on the transport */

@@ -45,6 +45,8 @@ static enum rp_code batch_apply(struct rp_sim_run *run, const struct rp_whatif_a
     RP_TRY(rp_whatif_factor(args, &samples, err));
     RP_TRY(rp_sim_need_kernels(run, "batch", err));
     work = work_factor(run, samples);
+    if (args->list->n == 1)
+        run->way = samples < 1 ? RP_WAY_SHORTER : RP_WAY_LONGER;
     for (i = 0; i < rp_sim_nnodes(run); i++) {
         const struct rp_sim_note *note = rp_sim_note_of(run, i);
 

@@ -302,6 +302,8 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
     if (h.device && h.device->matrix[RP_NUMBER_TF32] <= 0)
         return rp_err_set(err, RP_UNSUPPORTED, "tf32: %s has no matrix units for it", name_of(&h));
     RP_TRY(rp_sim_need_kernels(run, "tf32", err));
+    if (args->list->n == 1)
+        run->way = RP_WAY_SHORTER;
     for (i = 0; i < rp_sim_nnodes(run); i++) {
         if (!runs_in_fp32(run, i))
             continue;
@@ -315,6 +317,37 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
                           "(record_shapes=True tells); cuDNN uses tf32 for convolutions already");
 }
 
+/* Of products whose kernels do not tell, it is not known whether they use tf32 already. */
+static enum rp_code tf32_propose(const struct rp_sim_run *run, struct rp_arena *arena,
+                                 rp_whatif_texts *out, struct rp_err *err)
+{
+    struct half h = half_of(run);
+    int64_t told_ns = 0, untold_ns = 0;
+
+    (void)arena;
+    if (!h.device || h.device->matrix[RP_NUMBER_TF32] <= 0 || !rp_sim_is_torch(run->parts[0]))
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "tf32: no matrix units for it are known of the device, or the program is "
+                          "not of PyTorch");
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        if (runs_in_fp32(run, i)) {
+            bool told = rp_sim_kernel_traits(run, i) & RP_KERNEL_SINGLE;
+            int64_t *sum = told ? &told_ns : &untold_ns;
+
+            *sum = rp_ns_sum(*sum, run->overlay.dur_ns.at[i]);
+        }
+    if (told_ns <= untold_ns)
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "tf32: no product of matrices is known to run in fp32");
+    return rp_vec_push(out, "tf32", err);
+}
+
+static const struct rp_whatif_move tf32_move = {.family = "precision",
+                                                .effort = 1,
+                                                .apply =
+                                                    "torch.set_float32_matmul_precision(\"high\")",
+                                                .propose = tf32_propose};
+
 const struct rp_whatif rp_whatif_tf32 = {
     .name = "tf32",
     .form = "tf32",
@@ -322,4 +355,5 @@ const struct rp_whatif rp_whatif_tf32 = {
                "mantissa",
     .assumes = "products gain what they would in 16 bits, at the published rate of tf32; "
                "convolutions of cuDNN use it already",
+    .move = &tf32_move,
     .apply = tf32_apply};

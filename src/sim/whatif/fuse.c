@@ -28,7 +28,7 @@
 struct fuse_ctx {
     struct rp_sim_run *run;
     bool compile;
-    bool no_optimizer; /* its kernels are fused by another what-if */
+    bool no_optimizer, no_model; /* their kernels are fused by another what-if */
     const char *pattern;
     size_t chains, fused; /* fused: kernels that are in them */
     rp_sim_task_vec matched;
@@ -49,7 +49,7 @@ static bool is_link(const struct fuse_ctx *f, uint32_t i)
         return rp_sim_is_kernel(f->run, i) && is_compiled(f->run, i) &&
                !(rp_sim_kernel_traits(f->run, i) & RP_KERNEL_PRODUCT);
     if (!rp_sim_is_kernel(f->run, i) || f->run->gone.at[i] ||
-        (f->no_optimizer && rp_sim_note_of(f->run, i)->phase == RP_PHASE_OPTIMIZER))
+        (rp_sim_note_of(f->run, i)->phase == RP_PHASE_OPTIMIZER ? f->no_optimizer : f->no_model))
         return false;
     if (*f->pattern && strcmp(f->pattern, "all") != 0)
         return rp_sim_name_fits(f->run, f->pattern, i);
@@ -171,13 +171,14 @@ static enum rp_code fuse_apply(struct rp_sim_run *run, const struct rp_whatif_ar
                                struct rp_err *err)
 {
     struct fuse_ctx f = {.run = run,
+                         .no_model = rp_whatif_list_has(args->list, &rp_whatif_compile),
                          .no_optimizer = rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer),
                          .pattern = args->value ? args->value : ""};
     enum rp_code code;
 
     RP_TRY(rp_sim_need_kernels(run, "fuse", err));
     code = fuse_all(&f, err);
-    if (code == RP_OK && !f.chains)
+    if (code == RP_OK && !f.chains && !f.no_model)
         code = rp_err_set(err, RP_UNSUPPORTED,
                           "'%s': no two such kernels follow each other on a stream", args->text);
     fuse_release(&f);
@@ -314,6 +315,22 @@ static enum rp_code compile_apply(struct rp_sim_run *run, const struct rp_whatif
     return code;
 }
 
+static enum rp_code compile_propose(const struct rp_sim_run *run, struct rp_arena *arena,
+                                    rp_whatif_texts *out, struct rp_err *err)
+{
+    (void)arena;
+    if (!rp_sim_is_torch(run->parts[0]) || !rp_sim_trains(run))
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "compile: it was measured for training steps of PyTorch only");
+    return rp_vec_push(out, "compile", err);
+}
+
+static const struct rp_whatif_move compile_move = {
+    .family = "fusion",
+    .effort = 3,
+    .apply = "model.compile() before the first step, inside DistributedDataParallel",
+    .propose = compile_propose};
+
 const struct rp_whatif rp_whatif_compile = {
     .name = "compile",
     .form = "compile",
@@ -323,4 +340,6 @@ const struct rp_whatif rp_whatif_compile = {
         "it compiles without breaks of its graph; the host takes 0.55 of its time for "
         "each kernel that is left, and 3 ms a step more, as of three networks on one H200; a "
         "fused chain takes 1.04 to 1.36 times its longest kernel",
+    .makes_tasks = true,
+    .move = &compile_move,
     .apply = compile_apply};

@@ -61,3 +61,19 @@ double rp_sim_lean_by(struct rp_sim_run *run, double part)
            : run->lean == RP_LEAN_FASTER ? 1 / (1 + part)
                                          : 1;
 }
+
+bool rp_sim_is_torch(const struct rp_sim_part *part)
+{
+    for (size_t i = 0; i < part->graph.names.n; i++)
+        if (!strncmp(part->graph.names.at[i], "aten::", 6))
+            return true;
+    return part->update != NULL;
+}
+
+bool rp_sim_trains(const struct rp_sim_run *run)
+{
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_note_of(run, i)->phase == RP_PHASE_BACKWARD)
+            return true;
+    return false;
+}

@@ -17,6 +17,10 @@ bool rp_sim_has_device(const struct rp_sim_run *run);
    part of the node's name or the operator's whole name. */
 bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_t node);
 
+/* Whether operators of PyTorch were recorded; and whether a step trains: it has a backward pass. */
+bool rp_sim_is_torch(const struct rp_sim_part *part);
+bool rp_sim_trains(const struct rp_sim_run *run);
+
 const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t node);
 
 /* What the name of a kernel tells (kernels.c). */

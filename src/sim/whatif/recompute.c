@@ -122,6 +122,8 @@ static enum rp_code recompute_apply(struct rp_sim_run *run, const struct rp_what
         return rp_err_nomem(err, "simulating");
     for (i = 0; i < all; i++)
         p.at[i].first = RP_NONE;
+    if (args->list->n == 1)
+        run->way = RP_WAY_LONGER;
     code = find_recomputed(&p, args->value, &matched, &n, err);
     for (i = 0; i < all && code == RP_OK; i++) {
         placed += p.at[i].first != RP_NONE && p.at[i].any;

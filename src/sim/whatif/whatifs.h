@@ -78,7 +78,7 @@ struct rp_whatif {
     const char *assumes; /* what must hold for the prediction to be right */
     bool has_subject;    /* it may be given one */
     enum rp_whatif_value value;
-    bool makes_tasks; /* it adds tasks, which the others of the list then change too */
+    bool makes_tasks; /* it adds or joins tasks, which the others of the list then change */
     const struct rp_whatif_move *move; /* NULL: it is not a change that a user can make */
     enum rp_code (*apply)(struct rp_sim_run *run, const struct rp_whatif_args *args,
                           struct rp_err *err);
