@@ -8,6 +8,7 @@
 #include "exec/engine/timing.h"
 #include "exec/eval/plan.h"
 #include "exec/eval/tape.h"
+#include "program/literal.h"
 #include "program/opcodes.h"
 
 #include <stdlib.h>
@@ -61,8 +62,13 @@ static bool is_checked(const struct rp_node *node)
            node->code != RP_OP_AFTER_ALL;
 }
 
-static enum rp_code check_result(const struct rp_node *node, const struct rp_tensor *t,
-                                 struct rp_err *err)
+bool rp_shape_is_array(const struct rp_value_shape *shape)
+{
+    return rp_literal_unit(shape->elem) && !shape->dynamic;
+}
+
+enum rp_code rp_node_check_result(const struct rp_node *node, const struct rp_tensor *t,
+                                  struct rp_err *err)
 {
     if (value_fits(node->shape, t) || !is_checked(node))
         return RP_OK;
@@ -138,7 +144,7 @@ static enum rp_code run_parameter(const struct rp_node *node, struct eval_state 
     *out = s->owned ? s->args[node->value] : rp_tensor_keep(s->args[node->value]);
     if (s->owned)
         s->args[node->value] = NULL;
-    return check_result(node, *out, err);
+    return rp_node_check_result(node, *out, err);
 }
 
 /* A part that nobody else can see leaves its tuple. */
@@ -188,10 +194,10 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
     if (node->code == RP_OP_PARAMETER)
         return run_parameter(node, s, out, err);
     if (take_part(node, values, out))
-        return check_result(node, *out, err);
+        return rp_node_check_result(node, *out, err);
     if (takes_over(node)) {
         RP_TRY(take_values(node, values, out, err));
-        return check_result(node, *out, err);
+        return rp_node_check_result(node, *out, err);
     }
     if (node->nin > 8) {
         in = malloc(node->nin * sizeof(struct rp_tensor *));
@@ -209,7 +215,7 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
         note_span(e, node, begin);
     if (in != few)
         free(in);
-    return code == RP_OK ? check_result(node, *out, err) : code;
+    return code == RP_OK ? rp_node_check_result(node, *out, err) : code;
 }
 
 /* The value of a node that is the same in every iteration, if it is known already; true: nothing to

@@ -178,6 +178,12 @@ enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
 /* Whether the value of this node, an operand of `node`, is not needed after it. */
 bool rp_node_ends(const struct rp_node *node, uint32_t value);
 
+/* RP_FORMAT where a value does not have the declared shape of the node. */
+enum rp_code rp_node_check_result(const struct rp_node *node, const struct rp_tensor *t,
+                                  struct rp_err *err);
+/* An array of elements, of a size that is known. */
+bool rp_shape_is_array(const struct rp_value_shape *shape);
+
 /* A new array of the node's shape (not of a tuple). */
 enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, struct rp_err *err);
 enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,

@@ -66,7 +66,8 @@ static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
     RP_TRY(rp_blocks_form(plan, err));
     RP_TRY(rp_loops_form(plan, err));
     rp_calls_finish(plan);
-    return rp_invariants_mark(plan, err);
+    RP_TRY(rp_invariants_mark(plan, err));
+    return rp_short_loops_form(plan, err);
 }
 
 static enum rp_code fast_probe(const char *where, char *found, size_t cap, struct rp_err *err)

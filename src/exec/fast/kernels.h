@@ -17,6 +17,11 @@ float rp_fast_row(unsigned opcode, const float *in, size_t n, float init);
 struct rp_reduce;
 enum rp_code rp_fast_lines(const struct rp_reduce *a, struct rp_tensor *t, struct rp_tensor **out,
                            size_t *n, size_t *length, struct rp_err *err);
+/* Whether it reduces the last dimensions of f32, and nothing is in its way; then: that, into an
+   array that is there. */
+bool rp_fast_reduces_row(const struct rp_graph *g, const struct rp_node *node);
+void rp_fast_reduce_row(const struct rp_node *node, const struct rp_tensor *in,
+                        const struct rp_tensor *init, struct rp_tensor *out);
 /* Whether it reads its operand at any address (exec/data/tensor.h). */
 bool rp_fast_reduce_takes_unaligned(const struct rp_graph *g, const struct rp_node *node);
 enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node,
@@ -77,12 +82,29 @@ void rp_calls_finish(struct rp_plan *plan);
 /* Marks what is the same in every iteration of a loop. After loops are formed. */
 enum rp_code rp_invariants_mark(struct rp_plan *plan, struct rp_err *err);
 
+/* Loops over short arrays get their memory once. After that. */
+enum rp_code rp_short_loops_form(struct rp_plan *plan, struct rp_err *err);
+
 /* ---- element-wise operations of one shape become one loop over pieces that stay in the cache ----
  */
 
 /* Forms the loops of every graph of a plan, and computes anew where values end. */
 enum rp_code rp_loops_form(struct rp_plan *plan, struct rp_err *err);
 enum rp_code rp_loops_form_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err);
+
+/* Whether a node is such a loop, and a short one: one piece of lanes. */
+bool rp_loop_is(const struct rp_node *node);
+bool rp_loop_is_short(const struct rp_node *node);
+/* The registers of a short one, which runs many times: in memory of the caller, as many bytes,
+   aligned to 64. in: places of its inputs in `values`, whose data is aligned. */
+struct rp_loop_frame {
+    void **reg;
+    char *room; /* for inputs that are repeated */
+};
+size_t rp_loop_frame_bytes(const struct rp_node *node);
+void rp_loop_frame_place(const struct rp_node *node, char *memory, struct rp_loop_frame *frame);
+void rp_loop_frame_run(const struct rp_node *node, const struct rp_loop_frame *frame,
+                       struct rp_tensor *const *values, const uint32_t *in, struct rp_tensor *out);
 
 /* Whether a vector version of an f32 operation exists: it replaces *fn. */
 struct rp_lane;

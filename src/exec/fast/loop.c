@@ -243,6 +243,72 @@ static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
     return RP_OK;
 }
 
+/* ---- short ones that run many times ---- */
+
+#define MOST_UNIT 16 /* bytes of an element */
+
+bool rp_loop_is(const struct rp_node *node)
+{
+    return node->run == run_loop;
+}
+
+bool rp_loop_is_short(const struct rp_node *node)
+{
+    return rp_loop_is(node) && node->shape->n <= RP_TAPE_LANES;
+}
+
+/* Bytes for an input that is not read in place: its elements, and those of a pattern once more. */
+static size_t repeated_bytes(const struct rp_node *node, uint32_t k)
+{
+    const struct loop *loop = node->attrs;
+
+    return loop->sources[k].direct ? 0 : (2 * node->shape->n * MOST_UNIT + 63) / 64 * 64;
+}
+
+size_t rp_loop_frame_bytes(const struct rp_node *node)
+{
+    const struct loop *loop = node->attrs;
+    size_t bytes = rp_tape_bytes(&loop->tape, node->shape->n);
+
+    for (uint32_t k = 0; k < node->nin; k++)
+        bytes += repeated_bytes(node, k);
+    return (bytes + 63) / 64 * 64;
+}
+
+void rp_loop_frame_place(const struct rp_node *node, char *memory, struct rp_loop_frame *frame)
+{
+    const struct loop *loop = node->attrs;
+    struct rp_tape_frame placed;
+
+    rp_tape_place(&loop->tape, node->shape->n, memory, &placed);
+    frame->reg = placed.reg;
+    frame->room = memory + (rp_tape_bytes(&loop->tape, node->shape->n) + 63) / 64 * 64;
+}
+
+void rp_loop_frame_run(const struct rp_node *node, const struct rp_loop_frame *frame,
+                       struct rp_tensor *const *values, const uint32_t *in, struct rp_tensor *out)
+{
+    const struct loop *loop = node->attrs;
+    struct rp_tape_frame tape = {&loop->tape, frame->reg, NULL};
+    char *at = frame->room;
+
+    for (uint32_t k = 0; k < node->nin; k++) {
+        const struct source *s = &loop->sources[k];
+        const struct rp_tensor *t = values[in[k]];
+        struct room room = {at, 0};
+
+        at += repeated_bytes(node, k);
+        if (s->direct || (s->scalar && out->n == 1)) {
+            frame->reg[k] = t->data;
+            continue;
+        }
+        lay_out(s, t, out->n, room.at);
+        frame->reg[k] = s->scalar ? room.at : loop_fetch(s, t, 0, out->n, &room);
+    }
+    frame->reg[loop->tape.results[0]] = out->data;
+    rp_tape_run(&tape, out->n);
+}
+
 /* ---- forming ---- */
 
 struct fusion_ctx {

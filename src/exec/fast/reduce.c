@@ -174,7 +174,7 @@ static void join_parts(const struct work *w)
     size_t n = w->outer * w->inner;
     float init[COLUMNS];
 
-    for (size_t i = 0; i < COLUMNS; i++)
+    for (size_t i = 0; i < COLUMNS && i < n; i++)
         init[i] = w->init;
     for (size_t i = 0; i < n; i += COLUMNS) {
         size_t some = n - i < COLUMNS ? n - i : COLUMNS;
@@ -221,13 +221,14 @@ static enum rp_code reduce_spread(struct work *w, struct rp_pool *pool, struct r
 }
 
 /* Sizes where the reduced dimensions are neighbours; false: they are not. */
-static bool reduce_split(const struct rp_reduce *a, const struct rp_tensor *t, struct work *w)
+static bool reduce_split(const struct rp_reduce *a, const int64_t *dims, size_t rank,
+                         struct work *w)
 {
     int state = 0; /* before, in, after the reduced ones */
 
     w->outer = w->red = w->inner = 1;
-    for (size_t k = 0; k < t->rank; k++) {
-        if (t->dims[k] == 1)
+    for (size_t k = 0; k < rank; k++) {
+        if (dims[k] == 1)
             continue;
         if (a->reduced[k] ? state == 2 : state == 1)
             state++;
@@ -236,11 +237,11 @@ static bool reduce_split(const struct rp_reduce *a, const struct rp_tensor *t, s
         if (a->reduced[k] && state == 0)
             state = 1;
         if (state == 0)
-            w->outer *= (size_t)t->dims[k];
+            w->outer *= (size_t)dims[k];
         else if (state == 1)
-            w->red *= (size_t)t->dims[k];
+            w->red *= (size_t)dims[k];
         else
-            w->inner *= (size_t)t->dims[k];
+            w->inner *= (size_t)dims[k];
     }
     return true;
 }
@@ -279,7 +280,7 @@ enum rp_code rp_fast_lines(const struct rp_reduce *a, struct rp_tensor *t, struc
     struct work w;
     enum rp_code code = RP_OK;
 
-    if (reduce_split(a, t, &w) && w.inner == 1)
+    if (reduce_split(a, t->dims, t->rank, &w) && w.inner == 1)
         *out = rp_tensor_keep(t);
     else
         code = gather_dims(a, t, out, &w, err);
@@ -297,6 +298,39 @@ bool rp_fast_reduce_takes_unaligned(const struct rp_graph *g, const struct rp_no
            g->nodes[node->in[0]].shape->elem == RP_ELEM_F32;
 }
 
+bool rp_fast_reduces_row(const struct rp_graph *g, const struct rp_node *node)
+{
+    const struct rp_reduce *a = node->attrs;
+    const struct rp_value_shape *in;
+    struct work w;
+
+    if (node->run != rp_fast_reduce || a->k != 1 || node->nin != 2 ||
+        !choose_reduction(a->tape->simple, &w) ||
+        rp_reduce_is_rounded(a->tape, a->tape->regs[0].elem))
+        return false;
+    in = g->nodes[node->in[0]].shape;
+    return in->elem == RP_ELEM_F32 && in->n && node->shape->elem == RP_ELEM_F32 &&
+           g->nodes[node->in[1]].shape->elem == RP_ELEM_F32 &&
+           reduce_split(a, in->dims, in->rank, &w) && w.inner == 1 && w.outer == node->shape->n;
+}
+
+void rp_fast_reduce_row(const struct rp_node *node, const struct rp_tensor *in,
+                        const struct rp_tensor *init, struct rp_tensor *out)
+{
+    const struct rp_reduce *a = node->attrs;
+    const any *from = (const any *)(const void *)in->data;
+    float *to = (float *)(void *)out->data;
+    size_t red = in->n / out->n;
+    struct work w = {0};
+
+    if (!choose_reduction(a->tape->simple, &w))
+        return;
+    for (size_t i = 0; i < out->n; i++, from += red)
+        to[i] = w.row(from + 1, red - 1, *from);
+    for (size_t i = 0; i < out->n; i++) /* the initial value once */
+        w.column((const any *)(const void *)init->data, 1, 0, to + i, 1);
+}
+
 enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
@@ -312,7 +346,7 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
     code = in[0]->elem == RP_ELEM_F32 ? RP_OK : rp_tensor_wide(in[0], &wide, err);
     if (code == RP_OK && in[1]->elem != RP_ELEM_F32)
         code = rp_tensor_wide(in[1], &init, err);
-    if (code == RP_OK && !reduce_split(a, wide ? wide : in[0], &w))
+    if (code == RP_OK && !reduce_split(a, in[0]->dims, in[0]->rank, &w))
         code = gather_dims(a, wide ? wide : in[0], &turned, &w, err);
     if (code == RP_OK)
         code = rp_tensor_new(RP_ELEM_F32, node->shape->dims, node->shape->rank, &to, err);

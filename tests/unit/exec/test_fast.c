@@ -70,7 +70,7 @@ static bool near(double a, double b, double bound)
 /* relative: of each element; 0: 1e-4 of the largest. */
 static void same_within(const char *text, bool unaligned, double relative)
 {
-    struct rp_tensor *want[4] = {NULL}, *got[4] = {NULL};
+    struct rp_tensor *want[8] = {NULL}, *got[8] = {NULL};
     size_t n = outputs_of(text, &rp_engine_ref, false, want);
     double most = 0;
 
@@ -606,6 +606,91 @@ static void scalar_loops_agree(void **state)
     }
 }
 
+/* Loops over short arrays: slices and updates, dense or not, in place or not, of elements of the
+   state, of what is computed, and through a reshape; elements that are others; a tuple inside; what
+   runs through kernels; no iteration. */
+static void short_loops_agree(void **state)
+{
+#define STATE "(s32[], f32[3,4], f32[3,4], f32[6,5,4], f32[9,4], f32[9,4], f32[12], bf16[5])"
+    char text[6000];
+
+    UNUSED_STATE(state);
+    for (unsigned n = 0; n < 4; n++) {
+        snprintf(
+            text, sizeof text,
+            "HloModule m\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+            "  ROOT r = f32[] add(a, b)\n}\n"
+            "largest {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n"
+            "  ROOT r = f32[] maximum(a, b)\n}\n"
+            "both {\n  a = f32[3,4] parameter(0)\n  h = f32[] constant(0.5)\n"
+            "  b = f32[3,4] broadcast(h), dimensions={}\n  c = f32[3,4] multiply(a, b)\n"
+            "  ROOT r = (f32[3,4], f32[3,4]) tuple(c, a)\n}\n"
+            "body {\n  s = " STATE " parameter(0)\n"
+            "  i = s32[] get-tuple-element(s), index=0\n"
+            "  h = f32[3,4] get-tuple-element(s), index=1\n"
+            "  g = f32[3,4] get-tuple-element(s), index=2\n"
+            "  xs = f32[6,5,4] get-tuple-element(s), index=3\n"
+            "  ys = f32[9,4] get-tuple-element(s), index=4\n"
+            "  zs = f32[9,4] get-tuple-element(s), index=5\n"
+            "  old = f32[12] get-tuple-element(s), index=6\n"
+            "  k = bf16[5] get-tuple-element(s), index=7\n"
+            "  one = s32[] constant(1)\n  zero = s32[] constant(0)\n  z = f32[] constant(0.25)\n"
+            "  x = f32[1,3,4] dynamic-slice(xs, i, one, zero), dynamic_slice_sizes={1,3,4}\n"
+            "  y = f32[2,1,3] dynamic-slice(xs, zero, i, one), dynamic_slice_sizes={2,1,3}\n"
+            "  xr = f32[3,4] reshape(x)\n  hx = f32[3,4] add(h, xr)\n  t = f32[3,4] tanh(hx)\n"
+            "  m = f32[3] reduce(t, z), dimensions={1}, to_apply=sum\n"
+            "  c = f32[4] reduce(t, z), dimensions={0}, to_apply=largest\n"
+            "  v = f32[] reduce(y, z), dimensions={0,1,2}, to_apply=sum\n"
+            "  vb = f32[3,4] broadcast(v), dimensions={}\n"
+            "  mb = f32[3,4] broadcast(m), dimensions={0}\n"
+            "  cb = f32[3,4] broadcast(c), dimensions={1}\n"
+            "  h1 = f32[3,4] subtract(t, mb)\n  h2 = f32[3,4] multiply(h1, cb)\n"
+            "  h3 = f32[3,4] add(h2, vb)\n"
+            "  pair = (f32[3,4], f32[3,4]) call(h3), to_apply=both\n"
+            "  half = f32[3,4] get-tuple-element(pair), index=0\n"
+            "  whole = f32[3,4] get-tuple-element(pair), index=1\n"
+            "  d = f32[3,3] dot(half, g), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n"
+            "  e = f32[3,3] transpose(d), dimensions={1,0}\n"
+            "  f = f32[3,4] dot(e, whole), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+            "  row = f32[1,4] slice(f), slice={[1:2], [0:4]}\n"
+            "  before = f32[1,4] dynamic-slice(ys, i, zero), dynamic_slice_sizes={1,4}\n"
+            "  total = f32[1,4] add(before, row)\n"
+            "  ys2 = f32[9,4] dynamic-update-slice(ys, total, i, zero)\n"
+            "  after = f32[1,4] dynamic-slice(ys2, zero, zero), dynamic_slice_sizes={1,4}\n"
+            "  j = s32[] add(i, one)\n"
+            "  few = f32[2,1] slice(f), slice={[0:2], [2:3]}\n"
+            "  ys3 = f32[9,4] dynamic-update-slice(ys2, few, j, one)\n"
+            "  zs2 = f32[9,4] dynamic-update-slice(zs, row, i, zero)\n"
+            "  zrow = f32[1,4] dynamic-slice(zs, i, zero), dynamic_slice_sizes={1,4}\n"
+            "  oldr = f32[3,4] reshape(old)\n"
+            "  o2 = f32[3,4] dynamic-update-slice(oldr, row, i, zero)\n"
+            "  o3 = f32[12] reshape(o2)\n  w = f32[1,4] add(zrow, after)\n"
+            "  h4 = f32[3,4] dynamic-update-slice(half, w, one, zero)\n"
+            "  k2 = bf16[5] reverse(k), dimensions={0}\n  k3 = bf16[5] multiply(k, k2)\n"
+            "  ROOT r = " STATE " tuple(j, h4, h, xs, ys3, zs2, o3, k3)\n}\n"
+            "more {\n  s = " STATE " parameter(0)\n"
+            "  i = s32[] get-tuple-element(s), index=0\n  n = s32[] constant(%u)\n"
+            "  ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+            "ENTRY e {\n  zero = s32[] constant(0)\n  h = f32[3,4] parameter(0)\n"
+            "  xs = f32[6,5,4] parameter(1)\n  ys = f32[9,4] parameter(2)\n"
+            "  k = bf16[5] parameter(3)\n  g = f32[3,4] negate(h)\n  old = f32[12] reshape(h)\n"
+            "  s = " STATE " tuple(zero, h, g, xs, ys, ys, old, k)\n"
+            "  t = " STATE " while(s), condition=more, body=body\n"
+            "  o1 = f32[3,4] get-tuple-element(t), index=1\n"
+            "  o2 = f32[3,4] get-tuple-element(t), index=2\n"
+            "  o4 = f32[9,4] get-tuple-element(t), index=4\n"
+            "  o5 = f32[9,4] get-tuple-element(t), index=5\n"
+            "  o6 = f32[12] get-tuple-element(t), index=6\n"
+            "  o7 = bf16[5] get-tuple-element(t), index=7\n"
+            "  a = f32[9,4] add(o4, ys)\n"
+            "  ROOT r = (f32[3,4], f32[3,4], f32[9,4], f32[9,4], f32[12], bf16[5], f32[9,4]) "
+            "tuple(o1, o2, o4, o5, o6, o7, a)\n}\n",
+            n * 3);
+        same(text, n % 2);
+    }
+#undef STATE
+}
+
 /* Fusions that repeat operations, and some that differ in one attribute, constant or operand only.
  */
 static void repeated_operations_agree(void **state)
@@ -799,23 +884,15 @@ static void places_agree(void **state)
 int test_fast(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sorts_agree),
-        cmocka_unit_test(sorts_are_stable),
-        cmocka_unit_test(sorts_order_nan),
-        cmocka_unit_test(scans_agree),
-        cmocka_unit_test(gathers_agree),
-        cmocka_unit_test(loops_agree),
-        cmocka_unit_test(few_rows_agree),
-        cmocka_unit_test(products_agree),
-        cmocka_unit_test(functions_agree),
-        cmocka_unit_test(scatters_agree),
-        cmocka_unit_test(scalar_loops_agree),
-        cmocka_unit_test(transforms_agree),
-        cmocka_unit_test(convolutions_agree),
-        cmocka_unit_test(programs_agree),
-        cmocka_unit_test(repeated_operations_agree),
-        cmocka_unit_test(rows_in_blocks_agree),
-        cmocka_unit_test(places_agree),
+        cmocka_unit_test(sorts_agree),          cmocka_unit_test(sorts_are_stable),
+        cmocka_unit_test(sorts_order_nan),      cmocka_unit_test(scans_agree),
+        cmocka_unit_test(gathers_agree),        cmocka_unit_test(loops_agree),
+        cmocka_unit_test(few_rows_agree),       cmocka_unit_test(products_agree),
+        cmocka_unit_test(functions_agree),      cmocka_unit_test(scatters_agree),
+        cmocka_unit_test(scalar_loops_agree),   cmocka_unit_test(short_loops_agree),
+        cmocka_unit_test(transforms_agree),     cmocka_unit_test(convolutions_agree),
+        cmocka_unit_test(programs_agree),       cmocka_unit_test(repeated_operations_agree),
+        cmocka_unit_test(rows_in_blocks_agree), cmocka_unit_test(places_agree),
     };
 
     return cmocka_run_group_tests_name("fast", tests, NULL, NULL);

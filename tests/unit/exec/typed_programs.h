@@ -345,6 +345,22 @@ static const char *const custom_programs[] = {
     CALL
     " ROOT g = (f32[2], f32[2], c64[2,2], c64[2,2], s32[]) custom-call(q), custom_call_target=\"lapack_sgeev_ffi\", backend_config={compute_left = 78 : ui8, compute_right = 86 : ui8}\n"
     "}\n",
+    /* a loop over short arrays */
+    "HloModule m\nf {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT r = f32[] add(x, y)\n}\n"
+    "c {\n s = (s32[], f32[4], f32[3,4], f32[3]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n"
+    " n = s32[] constant(3)\n ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+    "b {\n s = (s32[], f32[4], f32[3,4], f32[3]) parameter(0)\n i = s32[] get-tuple-element(s), index=0\n"
+    " v = f32[4] get-tuple-element(s), index=1\n m = f32[3,4] get-tuple-element(s), index=2\n"
+    " l = f32[3] get-tuple-element(s), index=3\n o = s32[] constant(1)\n k = s32[] add(i, o)\n"
+    " z = s32[] constant(0)\n d = f32[1,4] dynamic-slice(m, i, z), dynamic_slice_sizes={1,4}\n"
+    " e = f32[4] reshape(d)\n w = f32[4] multiply(v, e)\n q = f32[] constant(0)\n"
+    " t = f32[] reduce(w, q), dimensions={0}, to_apply=f\n u = f32[1] reshape(t)\n"
+    " p = f32[3] dynamic-update-slice(l, u, i)\n"
+    " ROOT r = (s32[], f32[4], f32[3,4], f32[3]) tuple(k, w, m, p)\n}\n"
+    "ENTRY e {\n z = s32[] constant(0)\n v = f32[4] constant({1,2,3,4})\n q = f32[] constant(2)\n"
+    " m = f32[3,4] broadcast(q), dimensions={}\n l = f32[3] constant({5,6,7})\n"
+    " t = (s32[], f32[4], f32[3,4], f32[3]) tuple(z, v, m, l)\n"
+    " ROOT w = (s32[], f32[4], f32[3,4], f32[3]) while(t), condition=c, body=b\n}\n",
 };
 #undef CALL
 
