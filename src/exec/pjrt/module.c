@@ -13,24 +13,27 @@
 
 #define DEPTH 64
 
-/* Whether a ShapeProto is a tuple, and of how many parts; parts must be arrays. */
-static enum rp_code shape_parts(struct rp_proto_cursor c, bool *tuple, size_t *parts, bool *nested,
+/* Whether a ShapeProto is a tuple, and of how many parts; other: it is a token, or a part of it is
+   a tuple or a token. */
+static enum rp_code shape_parts(struct rp_proto_cursor c, bool *tuple, size_t *parts, bool *other,
                                 struct rp_err *err)
 {
     struct rp_proto_item item;
     bool inner = false;
     size_t n = 0;
 
-    *tuple = *nested = false;
+    *tuple = *other = false;
     *parts = 0;
     while (rp_proto_next(&c, &item)) {
-        if (item.number == RP_HLO_SHAPE_ELEMENT_TYPE && item.wire == RP_WIRE_VARINT)
+        if (item.number == RP_HLO_SHAPE_ELEMENT_TYPE && item.wire == RP_WIRE_VARINT) {
             *tuple = item.value == RP_ELEM_TUPLE;
+            *other = *other || item.value == RP_ELEM_TOKEN;
+        }
         if (item.number == RP_HLO_SHAPE_TUPLE_SHAPES && item.wire == RP_WIRE_BYTES) {
             bool deeper;
 
             RP_TRY(shape_parts(rp_proto_enter(&c, &item), &inner, &n, &deeper, err));
-            *nested = *nested || inner;
+            *other = *other || inner || deeper;
             (*parts)++;
         }
     }
@@ -42,22 +45,23 @@ static enum rp_code read_parameters(struct rp_proto_cursor c, struct rp_pjrt_mod
 {
     struct rp_proto_item item;
     size_t nparameters = 0, ntuples = 0, parts = 0, n;
-    bool tuple, nested, deep = false;
+    bool tuple, other, refused = false;
 
     while (rp_proto_next(&c, &item)) {
         if (item.number != RP_HLO_PROGRAM_SHAPE_PARAMETERS || item.wire != RP_WIRE_BYTES)
             continue;
-        RP_TRY(shape_parts(rp_proto_enter(&c, &item), &tuple, &n, &nested, err));
+        RP_TRY(shape_parts(rp_proto_enter(&c, &item), &tuple, &n, &other, err));
         nparameters++;
         ntuples += tuple;
         parts += tuple ? n : 1;
-        deep = deep || nested;
+        refused = refused || other;
     }
     RP_TRY(rp_proto_finish(&c, err));
-    if (deep || (ntuples && nparameters > 1))
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "PJRT takes arrays, or one tuple of arrays: parameters that are tuples "
-                          "among others need the engine fast or ref");
+    if (refused || (ntuples && nparameters > 1))
+        return rp_err_set(
+            err, RP_UNSUPPORTED,
+            "PJRT takes arrays, or one tuple of arrays: parameters that are tokens, or "
+            "tuples among others, need the engine fast or ref");
     out->tupled = ntuples == 1;
     for (size_t i = 0; i < parts; i++)
         RP_TRY(rp_vec_push(&out->donated, 0, err));

@@ -280,6 +280,23 @@ static void refused(void **state)
         {" qq = f32[1,1,4,6] reshape(a)\n ROOT r = (f32[1,1,4,6], u8[0]) custom-call(qq, qq, qq), "
          "custom_call_target=\"__cudnn$fmhaSoftmaxF8\"\n}\n",
          "attention of f8"},
+        {" qq = f32[1,1,4,6] reshape(a)\n ROOT r = (f32[1,1,4,6], u8[0]) custom-call(qq, qq, qq), "
+         "custom_call_target=\"__cudnn$fmhaSoftmax\", "
+         "backend_config={\"cudnn_fmha_backend_config\":{\"mask_type\":\"ALIBI\"}}\n}\n",
+         "with ALiBi, segments or pages"},
+        {" qq = f32[1,1,4,6] reshape(a)\n ROOT r = (f32[1,1,4,6], u8[0]) custom-call(qq, qq, qq), "
+         "custom_call_target=\"__cudnn$fmhaSoftmax\", "
+         "backend_config={\"cudnn_fmha_backend_config\":{\"max_seg_per_batch\":2}}\n}\n",
+         "with ALiBi, segments or pages"},
+        {" qq = f32[1,1,4,6] reshape(a)\n ROOT r = (f32[1,1,4,6], u8[0]) custom-call(qq, qq, qq), "
+         "custom_call_target=\"__cudnn$fmhaSoftmax\", "
+         "backend_config={\"cudnn_fmha_backend_config\":{\"is_paged_attention\":true}}\n}\n",
+         "with ALiBi, segments or pages"},
+        {" x = f32[1,4,6,1] reshape(a)\n w = f32[4,2,3,1] reshape(d)\n"
+         " ROOT r = (f32[1,3,4,4], u8[0]) custom-call(x, w, v), window={size=2x3}, "
+         "dim_labels=b01f_o01i->b01f, custom_call_target=\"__cudnn$convBiasActivationForward\", "
+         "backend_config={\"cudnn_conv_backend_config\":{\"activation_mode\":\"kGelu\"}}\n}\n",
+         "unsupported activation kGelu"},
         {" ROOT r = (f32[4,4], s8[4]) custom-call(a, b), custom_call_target=\"__cublas$gemm\", " GEMM(
              "1", "1", "DEFAULT") "}\n",
          "a missing operand, or one of the wrong shape"},

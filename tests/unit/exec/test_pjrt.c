@@ -329,6 +329,7 @@ static void module_facts(void **state)
     struct rp_pjrt_module m;
     struct rp_err err = RP_ERR_INIT;
     struct rp_bytes bytes;
+    size_t shape;
 
     UNUSED_STATE(state);
     bytes = put_module(&w, 3, 0);
@@ -351,6 +352,14 @@ static void module_facts(void **state)
     rp_proto_rewind(&w);
     bytes = put_module(&w, 2, 4);
     assert_code(rp_pjrt_read_hlo(bytes.at, bytes.n, &m, &err), RP_UNSUPPORTED);
+    rp_pjrt_module_release(&m);
+    rp_proto_rewind(&w);
+    shape = rp_proto_begin(&w, 4);
+    put_shape(&w, 1, RP_ELEM_TOKEN, 0);
+    rp_proto_end(&w, shape);
+    assert_ok(rp_proto_written(&w, &bytes, &err), &err);
+    assert_code(rp_pjrt_read_hlo(bytes.at, bytes.n, &m, &err), RP_UNSUPPORTED);
+    assert_contains(err.text, "PJRT takes arrays, or one tuple of arrays");
     rp_pjrt_module_release(&m);
     rp_proto_writer_release(&w);
 }

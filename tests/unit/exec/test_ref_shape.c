@@ -381,6 +381,15 @@ static void refusals(void **state)
          " a = f32[2] constant({1,2})\n b = f32[3] constant({1,2,3})\n"
          " ROOT d = f32[] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n}\n",
          "differ", RP_FORMAT},
+        {MODULE " a = f32[2,2] constant({{1,2},{3,4}})\n b = f32[4,2] "
+                "constant({{1,2},{3,4},{5,6},{7,8}})\n m = u16[2,1] constant({{1},{2}})\n"
+                " ROOT d = f32[2,2] dot(a, b, m), lhs_contracting_dims={1}, "
+                "rhs_contracting_dims={0}, sparsity=L.1@2:4\n}\n",
+         "sparse operands are not supported", RP_UNSUPPORTED},
+        {MODULE " a = f32[2] constant({1,2})\n n = s32[] constant(1)\n"
+                " d = f32[<=2] set-dimension-size(a, n), dimensions={0}\n"
+                " ROOT o = f32[<=2,<=2] dot(d, d)\n}\n",
+         "operands of dynamic size are not supported", RP_UNSUPPORTED},
         {MODULE " a = f32[2] constant({1,2})\n ROOT s = f32[2] and(a, a)\n}\n", "f32",
          RP_UNSUPPORTED},
         {MODULE " a = f32[1,3,1] constant({{{1},{2},{3}}})\n b = f32[1,1,1] constant({{{1}}})\n"
