@@ -506,6 +506,47 @@ static bool is_shifts(const struct loop_ctx *b, const struct rp_node *node, uint
     return true;
 }
 
+/* x < y ? x + z : x, as JAX counts negative indices from the end: one operation instead of three.
+ */
+#define WRAPPED(name, type, wide)                                                              \
+    RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
+                               const void *b, const void *c)                                   \
+    {                                                                                          \
+        const type *x = a, *y = b;                                                             \
+        const wide *z = c;                                                                     \
+        wide *to = out;                                                                        \
+                                                                                               \
+        (void)lane;                                                                            \
+        for (size_t i = 0; i < n; i++)                                                         \
+            to[i] = (wide)x[i] + (x[i] < y[i] ? z[i] : 0);                                     \
+    }
+WRAPPED(lane_wrapped_32, int32_t, uint32_t)
+WRAPPED(lane_wrapped_64, int64_t, uint64_t)
+
+/* Whether it is that: in[] are then x, y and z. */
+static bool is_wrapped(const struct loop_ctx *b, const struct rp_node *node, uint32_t in[3],
+                       struct rp_lane *lane)
+{
+    const struct rp_node *less, *sum;
+    struct rp_lane compared;
+
+    if (node->code != RP_OP_SELECT || (lane->to != RP_ELEM_S32 && lane->to != RP_ELEM_S64) ||
+        b->f->loop_of[node->in[0]] != b->root || b->f->loop_of[node->in[1]] != b->root)
+        return false;
+    less = &b->f->g->nodes[node->in[0]];
+    sum = &b->f->g->nodes[node->in[1]];
+    if (less->code != RP_OP_COMPARE || sum->code != RP_OP_ADD ||
+        !rp_lane_of_node(b->f->plan, less, false, &compared) || compared.from != lane->to ||
+        compared.direction != RP_CMP_LT || less->in[0] != node->in[2] ||
+        (sum->in[0] != node->in[2] && sum->in[1] != node->in[2]))
+        return false;
+    in[0] = node->in[2];
+    in[1] = less->in[1];
+    in[2] = sum->in[sum->in[0] == node->in[2]];
+    lane->fn = lane->to == RP_ELEM_S32 ? lane_wrapped_32 : lane_wrapped_64;
+    return true;
+}
+
 /* x * y + z and x * y - z, each rounded twice as the two operations are. */
 #define MULTIPLIED(name, op)                                                                   \
     RP_CLONES static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
@@ -561,7 +602,8 @@ static enum rp_code add_op(struct loop_ctx *b, uint32_t i, struct rp_err *err)
 
     rp_lane_of_node(b->f->plan, node, false, &op.lane);
     rp_fast_lane(node->code, &op.lane);
-    if (is_shifts(b, node, joined, &op.lane) || is_multiplied(b, node, joined, &op.lane)) {
+    if (is_shifts(b, node, joined, &op.lane) || is_wrapped(b, node, joined, &op.lane) ||
+        is_multiplied(b, node, joined, &op.lane)) {
         in = joined;
         nin = 3;
     }

@@ -782,6 +782,21 @@ static void rows_in_blocks_agree(void **state)
         "  l2 = u32[300000] shift-left(b, kb)\n"
         "  r2 = u32[300000] shift-right-logical(b, cb)\n  o2 = u32[300000] or(l2, r2)\n"
         "  f = u32[300000] xor(d, o2)\n  ROOT out = (u32[300000], u32[300000]) tuple(d, f)\n}\n",
+        /* indices that count from the end, of both widths; a comparison that is read as well; and
+           two that look alike and are not: another direction, another number */
+        "ENTRY e {\n  x = s32[300000] parameter(0)\n  w = s64[300000] parameter(1)\n"
+        "  z = s32[] constant(0)\n  zb = s32[300000] broadcast(z), dimensions={}\n"
+        "  n = s32[] constant(77)\n  nb = s32[300000] broadcast(n), dimensions={}\n"
+        "  v = s64[300000] negate(w)\n  wz = s64[300000] subtract(w, w)\n"
+        "  c = pred[300000] compare(x, zb), direction=LT\n  a = s32[300000] add(x, nb)\n"
+        "  s = s32[300000] select(c, a, x)\n  b = s32[300000] add(nb, s)\n"
+        "  d = pred[300000] compare(s, nb), direction=LT\n  t = s32[300000] select(d, b, s)\n"
+        "  k = pred[300000] compare(v, wz), direction=LT\n  f = s64[300000] add(v, w)\n"
+        "  o2 = s64[300000] select(k, f, v)\n"
+        "  g = pred[300000] compare(x, zb), direction=GT\n  h = s32[300000] select(g, a, x)\n"
+        "  i = s32[300000] select(c, a, zb)\n  j = s32[300000] add(h, i)\n"
+        "  l = s32[300000] add(t, j)\n  m = s32[300000] select(d, l, t)\n"
+        "  ROOT r = (s32[300000], s64[300000], s32[300000], s32[300000]) tuple(t, o2, m, j)\n}\n",
         /* shifts by more than all bits, by an amount each, and some that others read as well */
         "ENTRY e {\n  x = u32[300000] parameter(0)\n  y = u32[300000] parameter(1)\n"
         "  c = u32[] constant(63)\n  cb = u32[300000] broadcast(c), dimensions={}\n"
