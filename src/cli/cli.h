@@ -109,5 +109,6 @@ CLI_OWN_COMMANDS(CLI_DECLARE_COMMAND)
 int cli_ask(const struct cli_call *call);      /* cmd_ask.c: runs any question */
 int cli_capture(const struct cli_call *call);  /* cmd_capture.c: `replay capture` */
 int cli_dump_run(const struct cli_call *call); /* cmd_dump.c: `dump run` */
+bool cli_make_path(const char *path);          /* the folder and all above it; false: see errno */
 
 #endif

@@ -44,8 +44,7 @@ static enum rp_code make_plan(const struct cli_call *call, struct rp_ctx *ctx,
     return code;
 }
 
-/* The folder and all above it. */
-static bool make_path(const char *path)
+bool cli_make_path(const char *path)
 {
     char part[PATH_MAX];
 
@@ -86,10 +85,10 @@ static bool make_folders(struct dumping *d, const struct rp_result *plan, struct
     bool made;
 
     rp_result_text(plan, "folder", &folder);
-    made = make_path(folder) && realpath(folder, d->record.folder);
+    made = cli_make_path(folder) && realpath(folder, d->record.folder);
     if (made && rp_result_rows(plan, "folders", &rows))
         while (made && rp_rows_next(&rows))
-            made = rp_row_text(&rows.row, "", &folder) && make_path(folder);
+            made = rp_row_text(&rows.row, "", &folder) && cli_make_path(folder);
     if (!made)
         snprintf(err->text, sizeof err->text, "cannot create folder '%.500s': %s", folder,
                  strerror(errno));

@@ -276,7 +276,7 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
     char path[PATH_MAX + 16];
     int fd;
 
-    if (mkdir(name, 0755) && errno != EEXIST) {
+    if (!cli_make_path(name)) {
         snprintf(err->text, sizeof err->text, "cannot create folder '%.500s': %s", name,
                  strerror(errno));
         return false;

@@ -62,8 +62,10 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
  *   2. these texts share the remaining width and are cut in their middle; labels, and texts that
  *      would then look like another one, where they are like the other rows of the column: the
  *      words in which they differ stay
- *   3. a sentence in the last column that would be cut to less than COMFORT continues in that
- *      column of the next line
+ *   3. a sentence in the last column that would be cut to less than COMFORT, or may not be cut,
+ *      continues in that column of the next line
+ *   4. on a screen narrower than USUAL, where texts would be cut to less than READABLE or the
+ *      numbers alone do not fit, columns continue in the next line, of the heading and of every row
  * A bar (RP_BAR) stands beside a share where the line has room left for it, or has it without
  * columns marked RP_WIDE; the largest share of the column has the longest bar. A column without any
  * known value is not shown. Where the caller asked for wide tables, nothing is left out or cut, and
@@ -74,6 +76,9 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
 #define COMFORT     28 /* a shorter name is hard to recognize */
 #define KERNEL      44 /* of a kernel */
 #define MIN_TEXT    8
+#define READABLE    12  /* the least of a name that tells which it is */
+#define USUAL       80  /* the width that tables are made for */
+#define CONTINUED   4   /* how far a line that continues a row is indented */
 #define MIN_WRAPPED 12  /* a narrower column of words is harder to read than a cut one */
 #define SENTENCE    3   /* spaces in a text that is more than a name */
 #define NEIGHBOURS  400 /* rows before and after that a text is compared with */
@@ -88,13 +93,15 @@ struct column {
     size_t base;                  /* offset of that record in the item */
     size_t natural, now;          /* width in columns of the screen */
     bool any, shown;
-    double most; /* of a column with bars: the largest value; 0: no bars */
+    bool continues; /* stands in a further line of the row */
+    double most;    /* of a column with bars: the largest value; 0: no bars */
 };
 
 struct grid {
     struct column column[MAX_COLUMNS];
     size_t n;
     bool headings, wide;
+    bool folded;       /* a row has several lines */
     const char *items; /* the rows */
     size_t nitems, item_size;
     bool brief;                /* not all of them are shown, but */
@@ -304,6 +311,53 @@ static void grid_fit(struct grid *grid, size_t width)
     }
 }
 
+static bool is_sentence(const char *text)
+{
+    size_t spaces = 0;
+
+    for (; *text && spaces < SENTENCE; text++)
+        spaces += *text == ' ';
+    return spaces == SENTENCE;
+}
+
+/* A text that may take several lines: the last column, where it has a sentence. */
+static bool is_prose(const struct grid *grid, size_t i)
+{
+    const struct column *c = &grid->column[i];
+    char buf[RP_CELL_BYTES];
+
+    for (size_t k = i + 1; k < grid->n; k++)
+        if (grid->column[k].shown)
+            return false;
+    for (size_t row = 0; !is_right_aligned(c) && row < grid->nshown; row++) {
+        const char *text = column_cell(c, grid_item(grid, grid_shown(grid, row)), buf);
+
+        if (text && is_sentence(text))
+            return true;
+    }
+    return false;
+}
+
+/* Breaks rows into lines where they do not fit otherwise. */
+static void grid_fold(struct grid *grid, size_t width)
+{
+    size_t at = 0;
+
+    grid->folded = grid_line_width(grid, READABLE) > width && width > 2 * READABLE;
+    for (size_t i = 0; grid->folded && i < grid->n; i++) {
+        struct column *c = &grid->column[i];
+        size_t most = width - CONTINUED, room = width > at ? width - at : 0;
+
+        if (!c->shown)
+            continue;
+        c->now = !is_right_aligned(c) && c->natural > most ? most : c->natural;
+        if (c->now > room && room >= COMFORT && is_prose(grid, i))
+            c->now = room;
+        c->continues = at > 0 && c->now > room;
+        at = (c->continues ? CONTINUED : at) + c->now + GAP;
+    }
+}
+
 static size_t grid_now_width(const struct grid *grid)
 {
     size_t used = 0;
@@ -406,24 +460,17 @@ static size_t grid_put_cut(struct screen *screen, const struct grid *grid, const
                  : rp_screen_put(screen->to, text, c->now);
 }
 
-static bool is_sentence(const char *text)
-{
-    size_t spaces = 0;
-
-    for (; *text && spaces < SENTENCE; text++)
-        spaces += *text == ' ';
-    return spaces == SENTENCE;
-}
-
 /* Whether a text of the last column, which begins at a column of the screen, is broken into lines.
  */
-static bool is_wrapped(const struct screen *screen, const struct column *c, const char *text,
-                       size_t at)
+static bool is_wrapped(const struct screen *screen, const struct grid *grid, const struct column *c,
+                       const char *text, size_t at)
 {
     size_t room = screen->width > at ? screen->width - at : 0, width = rp_screen_width(text);
 
-    return !screen->wide && room >= MIN_WRAPPED && width > room && !is_right_aligned(c) &&
-           !(c->field->flags & RP_LABEL) && may_shorten(c) && room < COMFORT && is_sentence(text);
+    if (screen->wide || room < MIN_WRAPPED || width <= room || is_right_aligned(c) ||
+        (c->field->flags & RP_LABEL) || !is_sentence(text))
+        return false;
+    return grid->folded || (may_shorten(c) && room < COMFORT);
 }
 
 static void grid_put_cell(struct screen *screen, const struct grid *grid, const struct column *c,
@@ -433,11 +480,11 @@ static void grid_put_cell(struct screen *screen, const struct grid *grid, const 
     const char *value = column_cell(c, grid_item(grid, row), buf), *text = value ? value : "-";
     size_t width = rp_screen_width(text), room = c->now;
 
-    if (last && is_wrapped(screen, c, text, at)) {
+    if (last && is_wrapped(screen, grid, c, text, at)) {
         rp_screen_wrap(screen->to, text, at, at, screen->width);
         return;
     }
-    if (width > room && !may_shorten(c))
+    if (width > room && !may_shorten(c) && !grid->folded)
         room = width;
     if (is_right_aligned(c) && width < room)
         rp_screen_pad(screen->to, room - width);
@@ -466,10 +513,19 @@ static void grid_put_heading(struct screen *screen, const struct column *c, bool
 
 #define HEADINGS SIZE_MAX
 
+/* Whether the column after one begins a line. */
+static bool next_continues(const struct grid *grid, size_t i)
+{
+    for (i++; i < grid->n && !grid->column[i].shown;)
+        i++;
+    return i < grid->n && grid->column[i].continues;
+}
+
 /* A line of headings (row == HEADINGS) or of one item's values. */
 static void grid_put_line(struct screen *screen, const struct grid *grid, size_t row, size_t indent)
 {
     size_t left = 0, at = indent;
+    bool ends;
 
     for (size_t i = 0; i < grid->n; i++)
         left += grid->column[i].shown;
@@ -480,11 +536,17 @@ static void grid_put_line(struct screen *screen, const struct grid *grid, size_t
         if (!c->shown)
             continue;
         left--;
+        if (c->continues) {
+            at = indent + CONTINUED;
+            rp_out_char(screen->to, '\n');
+            rp_screen_pad(screen->to, at);
+        }
+        ends = !left || next_continues(grid, i);
         if (row == HEADINGS)
-            grid_put_heading(screen, c, left == 0);
+            grid_put_heading(screen, c, ends);
         else
-            grid_put_cell(screen, grid, c, row, at, left == 0);
-        rp_screen_pad(screen->to, left ? GAP : 0);
+            grid_put_cell(screen, grid, c, row, at, ends);
+        rp_screen_pad(screen->to, ends ? 0 : GAP);
         at += c->now + GAP + (c->most > 0 ? 1 + BAR : 0);
     }
 }
@@ -510,7 +572,8 @@ static void grid_put_rest(struct screen *screen, const struct grid *grid,
                           const struct rp_type *type, size_t indent)
 {
     const struct column *by;
-    char more[32];
+    char more[32], text[256];
+    size_t n;
 
     if (!grid->brief)
         return;
@@ -518,11 +581,12 @@ static void grid_put_rest(struct screen *screen, const struct grid *grid,
     rp_units_thousands((int64_t)(grid->nitems - grid->nshown), more, sizeof more);
     rp_screen_pad(screen->to, indent);
     screen_style(screen, STYLE_DIM);
-    rp_out_printf(screen->to, "… and %s more %ss", more, type->name);
+    n = (size_t)snprintf(text, sizeof text, "… and %s more %.80ss", more, type->name);
     if (by)
-        rp_out_printf(screen->to, " (by %s, %s first)", by->field->title,
-                      by->field->flags & RP_SMALLEST ? "smallest" : "largest");
-    rp_out_text(screen->to, ": --all prints them");
+        n += (size_t)snprintf(text + n, sizeof text - n, " (by %.80s, %s first)", by->field->title,
+                              by->field->flags & RP_SMALLEST ? "smallest" : "largest");
+    snprintf(text + n, sizeof text - n, ": --all prints them");
+    rp_screen_wrap(screen->to, text, indent, indent, screen->width);
     screen_style(screen, NULL);
     rp_out_char(screen->to, '\n');
 }
@@ -569,7 +633,9 @@ static void grid_print(struct screen *screen, const struct rp_type *type, const 
     grid_fit(&grid, screen->wide             ? SIZE_MAX / 2
                     : screen->width > indent ? screen->width - indent
                                              : 0);
-    if (screen->bars && screen->width > indent)
+    if (!screen->wide && screen->width > indent && screen->width < USUAL)
+        grid_fold(&grid, screen->width - indent);
+    if (screen->bars && !grid.folded && screen->width > indent)
         grid_add_bars(&grid, screen->width - indent);
     if (headings) {
         screen_style(screen, STYLE_DIM);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS 60
+#define COLUMNS 46 /* with its scale it fits a screen of 60 */
 #define ROWS    8
 #define EIGHTHS 8
 

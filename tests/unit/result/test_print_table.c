@@ -738,7 +738,7 @@ static void test_columns_are_chosen(void **state)
                  "\n"
                  "gemm\n"
                  "  times  7\n");
-    check_screen(&chosen_type, &root, 40, 0,
+    check_screen(&chosen_type, &root, 41, 0,
                  "few\n"
                  "    total  not so secret  kernel  kind\n"
                  "  2.00 µs              5  gemm    compute\n"
