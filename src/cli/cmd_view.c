@@ -137,6 +137,10 @@ static bool view_words_fit(const struct cli_call *call, struct rp_err *err)
                  "'view' shows one run or two: give the folder of the files of a run");
     else if (view_setting(call, "steps") && !view_setting(call, "save"))
         snprintf(err->text, sizeof err->text, "'--steps' chooses what '--save' writes");
+    else if (view_setting(call, "save") && (view_setting(call, "port") || view_flag(call, "keep")))
+        snprintf(err->text, sizeof err->text,
+                 "'--save' writes a file and starts no server: leave out '%s'",
+                 view_setting(call, "port") ? "--port" : "--keep");
     else
         return true;
     return false;
