@@ -197,6 +197,14 @@ def control(case, normal, below):
     case("switch_out", lambda k, x: [lax.switch(k[i], [jnp.sin, jnp.cos, lambda a: a @ a.T @ a], x) for i in range(4)], np.array([0, 2, -5, 9], np.int32), normal(3, 3))
     case("loops_of_batches", lambda x: [lax.map(lambda r: lax.cond(r.sum() > 0, jnp.sin, jnp.cos, r), x), jax.vmap(lambda r: lax.while_loop(lambda v: v.sum() < 5, lambda v: v + jnp.abs(v) + .1, r))(x)],
          normal(5, 3))
+    case("short_swaps", lambda x, y: [lax.while_loop(lambda s: s[0] < 7, lambda s: (s[0] + 1, s[2], s[1] * .5 + s[2], s[3]), (0, x, y, jnp.arange(3))), lax.fori_loop(0, 5, lambda i, s: (s[1], s[0]), (x, y)),
+         lax.fori_loop(0, 5, lambda i, s: (s[1], s[0] + 1, s[0] * s[1]), (x[0], y[0], x[1]))], normal(4), normal(4))
+    case("short_sums", lambda x: lax.scan(lambda h, t: (h * .5 + t + h.mean(1, keepdims=True) - h.max(0), (h.sum(0), jnp.argmax(h, 1), h.T[1])), jnp.ones((3, 4), x.dtype), x), normal(9, 3, 4))
+    case("short_updates", lambda x, i: lax.scan(lambda s, t: ((s[0] + 1, s[1] * .9 + t[0], s[2].at[t[1]].add(t[0].sum()), lax.dynamic_update_index_in_dim(s[3], t[0] + s[3][t[1]], s[0], 0)),
+         jnp.where(s[0] % 3 == 0, s[1], t[0])), (jnp.int32(0), jnp.zeros(4, x.dtype), jnp.zeros(7, x.dtype), x), (x, i)), normal(11, 4), below(7, 11))
+    case("short_best_path", lambda e, t: lax.scan(lambda s, o: (lambda m: (m.max(0) + o, m.argmax(0)))(s[:, None] + t), e[0], e[1:]), normal(12, 5), normal(5, 5))
+    case("short_complex", lambda a, x: [lax.scan(lambda h, t: (a * h + t, h.real), jnp.zeros(4, a.dtype), x), lax.scan(lambda h, t: (jnp.tanh(h + t.real.astype(h.dtype)), h.sum()), jnp.zeros(4, jnp.bfloat16), x)],
+         np.exp(1j * normal(4)).astype(np.complex64), normal(20, 4).astype(np.complex64))
     case("empty", lambda x: [jnp.concatenate([x[:0], x]), x[:0].sum(0), x[:0] @ x.T, jnp.sort(x[:0]), lax.scan(lambda c, y: (c + y, y), x[0], x[:0])], normal(3, 4))
     case("draws", lambda k: [jax.random.randint(k, (11,), -5, 17), jax.random.categorical(k, jnp.zeros((4, 6))), jax.random.truncated_normal(k, -1, 1, (8,)), jax.random.gamma(k, 2.5, (6,)),
          jax.random.poisson(k, 4., (9,)), jax.random.choice(k, 10, (4,), replace=False)], KEY)
