@@ -19,32 +19,39 @@ static uint32_t turn(uint32_t x, unsigned n)
     return x >> n | x << (32 - n);
 }
 
-static void block(uint32_t h[8], const uint8_t *at)
+/* One of 64 rounds. In place of the eight variables their names move on: the caller turns them. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                                         \
+    do {                                                                                         \
+        h += (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + rounds[i] + w[i]; \
+        d += h;                                                                                  \
+        h += (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));           \
+    } while (0)
+
+static void block(uint32_t state[8], const uint8_t *at)
 {
-    uint32_t w[64], s[8];
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7], w[64];
 
     for (unsigned i = 0; i < 16; i++, at += 4)
         w[i] = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
     for (unsigned i = 16; i < 64; i++) {
-        uint32_t a = w[i - 15], b = w[i - 2];
+        uint32_t x = w[i - 15], y = w[i - 2];
 
-        w[i] = w[i - 16] + w[i - 7] + (turn(a, 7) ^ turn(a, 18) ^ a >> 3) +
-               (turn(b, 17) ^ turn(b, 19) ^ b >> 10);
+        w[i] = w[i - 16] + w[i - 7] + (turn(x, 7) ^ turn(x, 18) ^ x >> 3) +
+               (turn(y, 17) ^ turn(y, 19) ^ y >> 10);
     }
-    memcpy(s, h, sizeof s);
-    for (unsigned i = 0; i < 64; i++) {
-        uint32_t e = s[4], a = s[0];
-        uint32_t one = s[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) +
-                       ((e & s[5]) ^ (~e & s[6])) + rounds[i] + w[i];
-        uint32_t two =
-            (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
-
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += one;
-        s[0] = one + two;
+    for (unsigned i = 0; i < 64; i += 8) {
+        ROUND(a, b, c, d, e, f, g, h, i);
+        ROUND(h, a, b, c, d, e, f, g, i + 1);
+        ROUND(g, h, a, b, c, d, e, f, i + 2);
+        ROUND(f, g, h, a, b, c, d, e, i + 3);
+        ROUND(e, f, g, h, a, b, c, d, i + 4);
+        ROUND(d, e, f, g, h, a, b, c, i + 5);
+        ROUND(c, d, e, f, g, h, a, b, i + 6);
+        ROUND(b, c, d, e, f, g, h, a, i + 7);
     }
-    for (unsigned i = 0; i < 8; i++)
-        h[i] += s[i];
+    state[0] += a, state[1] += b, state[2] += c, state[3] += d;
+    state[4] += e, state[5] += f, state[6] += g, state[7] += h;
 }
 
 void rp_sha256_begin(struct rp_sha256 *s)

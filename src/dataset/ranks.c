@@ -719,11 +719,13 @@ static enum rp_code read_together(struct rp_rank_query *a, struct rp_err *err)
     if (code == RP_OK)
         bytes = rp_out_borrow_memory(out, &n);
     code = rp_team_gather(team, code, bytes, n, take_shard, a, err);
-    rp_out_abandon(out);
     if (code == RP_OK && rp_team_rank(team))
-        return sent_away(err);
+        code = sent_away(err);
+    if (code == RP_OK)
+        code = rp_query_unpack(a, err);
+    rp_team_forget(team);
+    rp_out_abandon(out);
     RP_TRY(code);
-    RP_TRY(rp_query_unpack(a, err));
     return a->slots.n ? RP_OK : rp_no_trace(a->dataset, 0, err);
 }
 

@@ -4,6 +4,8 @@
  * lowest bit, so that what process 0 gets is in the order of the processes.
  *
  *     frame   length (8 bytes), code (8 bytes), bytes: what was made, or the text of a failure
+ *
+ * What was made may be gigabytes: a process sends it from where it lies.
  */
 #include "team/team.h"
 
@@ -14,10 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct frame {
+    uint64_t n, code;
+    const char *bytes;
+    char *received; /* the same, of another process; freed with the frames */
+};
+
 struct rp_team {
     struct rp_mpi *mpi;
     size_t rank, size;
-    RP_VEC(char) frames; /* of this process and those below it */
+    RP_VEC(struct frame) frames; /* of this process and those below it, in their order */
 };
 
 enum rp_code rp_team_join(struct rp_team **out, struct rp_err *err)
@@ -40,11 +48,19 @@ enum rp_code rp_team_join(struct rp_team **out, struct rp_err *err)
     return RP_OK;
 }
 
+void rp_team_forget(struct rp_team *team)
+{
+    for (size_t i = 0; i < team->frames.n; i++)
+        free(team->frames.at[i].received);
+    team->frames.n = 0;
+}
+
 void rp_team_leave(struct rp_team *team)
 {
     if (!team)
         return;
     rp_mpi_close(team->mpi);
+    rp_team_forget(team);
     rp_vec_release(&team->frames);
     free(team);
 }
@@ -59,77 +75,71 @@ size_t rp_team_rank(const struct rp_team *team)
     return team ? team->rank : 0;
 }
 
-static enum rp_code add_frame(struct rp_team *team, enum rp_code code, const void *bytes, size_t n,
-                              struct rp_err *err)
+static enum rp_code send_frame(struct rp_team *team, const struct frame *frame, size_t to,
+                               struct rp_err *err)
 {
-    uint64_t head[2] = {n, (uint64_t)code};
+    uint64_t head[2] = {frame->n, frame->code};
 
-    team->frames.n = 0;
-    RP_TRY(rp_vec_reserve(&team->frames, sizeof head + n, err));
-    memcpy(team->frames.at, head, sizeof head);
-    if (n)
-        memcpy(team->frames.at + sizeof head, bytes, n);
-    team->frames.n = sizeof head + n;
-    return RP_OK;
+    RP_TRY(rp_mpi_send(team->mpi, head, sizeof head, to, err));
+    return rp_mpi_send(team->mpi, frame->bytes, frame->n, to, err);
 }
 
-static enum rp_code receive_frames(struct rp_team *team, size_t from, struct rp_err *err)
-{
-    uint64_t n = 0;
-
-    RP_TRY(rp_mpi_receive(team->mpi, &n, sizeof n, from, err));
-    RP_TRY(rp_vec_reserve(&team->frames, n, err));
-    RP_TRY(rp_mpi_receive(team->mpi, team->frames.at + team->frames.n, n, from, err));
-    team->frames.n += n;
-    return RP_OK;
-}
-
-static enum rp_code climb_tree(struct rp_team *team, struct rp_err *err)
-{
-    size_t step;
-
-    for (step = 1; step < team->size; step *= 2) {
-        uint64_t n = team->frames.n;
-
-        if (team->rank & step) {
-            RP_TRY(rp_mpi_send(team->mpi, &n, sizeof n, team->rank - step, err));
-            return rp_mpi_send(team->mpi, team->frames.at, n, team->rank - step, err);
-        }
-        if (team->rank + step < team->size)
-            RP_TRY(receive_frames(team, team->rank + step, err));
-    }
-    return RP_OK;
-}
-
-/* The next frame; its failure is the caller's. */
-static enum rp_code next_frame(const char **at, const char **bytes, size_t *n, struct rp_err *err)
+static enum rp_code receive_frame(struct rp_team *team, size_t from, struct rp_err *err)
 {
     uint64_t head[2];
+    struct frame frame;
 
-    memcpy(head, *at, sizeof head);
-    *bytes = *at + sizeof head;
-    *n = (size_t)head[0];
-    *at = *bytes + *n;
-    return head[1] == RP_OK ? RP_OK
-                            : rp_err_set(err, (enum rp_code)head[1], "%.*s", (int)*n, *bytes);
+    RP_TRY(rp_mpi_receive(team->mpi, head, sizeof head, from, err));
+    frame = (struct frame){head[0], head[1], NULL, malloc(head[0] + 1)};
+    frame.bytes = frame.received;
+    if (!frame.received || rp_vec_push(&team->frames, frame, err) != RP_OK) {
+        free(frame.received);
+        return rp_err_nomem(err, "joining processes");
+    }
+    return rp_mpi_receive(team->mpi, frame.received, frame.n, from, err);
+}
+
+/* The subtree of process r, when it sends, has as many processes as its lowest bit, or what is left
+   of them. */
+static enum rp_code climb_tree(struct rp_team *team, struct rp_err *err)
+{
+    size_t step, i;
+
+    for (step = 1; step < team->size; step *= 2) {
+        size_t from = team->rank + step;
+
+        if (team->rank & step) {
+            for (i = 0; i < team->frames.n; i++)
+                RP_TRY(send_frame(team, &team->frames.at[i], team->rank - step, err));
+            return RP_OK;
+        }
+        for (i = from; i < from + step && i < team->size; i++)
+            RP_TRY(receive_frame(team, from, err));
+    }
+    return RP_OK;
 }
 
 enum rp_code rp_team_gather(struct rp_team *team, enum rp_code code, const void *bytes, size_t n,
                             rp_team_take *take, void *user, struct rp_err *err)
 {
-    const char *at, *frame;
-    size_t process;
+    struct rp_err failure = RP_ERR_INIT;
+    struct frame own = {n, (uint64_t)code, bytes, NULL};
 
-    if (code == RP_OK)
-        RP_TRY(add_frame(team, code, bytes, n, err));
-    else
-        RP_TRY(add_frame(team, code, err ? err->text : "", err ? strlen(err->text) : 0, err));
+    if (code != RP_OK) {
+        failure = err ? *err : failure;
+        own.bytes = failure.text;
+        own.n = strlen(failure.text);
+    }
+    rp_team_forget(team);
+    RP_TRY(rp_vec_push(&team->frames, own, err));
     RP_TRY(climb_tree(team, err));
-    at = team->frames.at;
-    for (process = 0; process < team->size && !team->rank; process++) {
-        RP_TRY(next_frame(&at, &frame, &n, err));
+    for (size_t i = 0; i < team->frames.n && !team->rank; i++) {
+        const struct frame *frame = &team->frames.at[i];
+
+        if (frame->code != RP_OK)
+            return rp_err_set(err, (enum rp_code)frame->code, "%.*s", (int)frame->n, frame->bytes);
         if (take)
-            RP_TRY(take(user, process, frame, n, err));
+            RP_TRY(take(user, i, frame->bytes, frame->n, err));
     }
     return RP_OK;
 }

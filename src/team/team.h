@@ -27,11 +27,14 @@ typedef enum rp_code rp_team_take(void *user, size_t process, const char *bytes,
 
 /*
  * All processes call it, with what they have or with why they have nothing (code, err). In process
- * 0 `take` gets the bytes of each, or the first failure becomes its own; the bytes live until the
- * team is left. The others are done when they have sent.
+ * 0 `take` gets the bytes of each, or the first failure becomes its own; those of the others live
+ * until the next call or rp_team_forget. The others are done when they have sent.
  */
 enum rp_code rp_team_gather(struct rp_team *team, enum rp_code code, const void *bytes, size_t n,
                             rp_team_take *take, void *user, struct rp_err *err);
+
+/* Frees what the last gathering brought. */
+void rp_team_forget(struct rp_team *team);
 
 /* All processes call it: how many have the same key, and which of them this one is, from 0. */
 enum rp_code rp_team_divide(struct rp_team *team, uint64_t key, size_t *place, size_t *of,
