@@ -7,6 +7,7 @@
 #include "explain/comm/comm.h"
 
 #include "base/order.h"
+#include "explain/comm/shared.h"
 #include "explain/short_name.h"
 #include "result/print_units.h"
 
@@ -14,8 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHARED_PART 0.8    /* of all delay, of ranks that have something in common */
-#define APART_NS    100000 /* ends of collectives that differ by more are worth a word */
+#define APART_NS 100000 /* ends of collectives that differ by more are worth a word */
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -323,66 +323,20 @@ static void note_imbalance(struct comm_text *w)
                                    worst->kind, 100.0 * worst->imbalance_ratio));
 }
 
-/* What ranks may have in common that can be at fault. */
-typedef bool shares_fn(const struct rp_comm_rank *a, const struct rp_comm_rank *b);
-
-static bool shares_host(const struct rp_comm_rank *a, const struct rp_comm_rank *b)
-{
-    return a->host && b->host && !strcmp(a->host, b->host);
-}
-
-/* The same slot of different hosts. */
-static bool shares_device(const struct rp_comm_rank *a, const struct rp_comm_rank *b)
-{
-    return a->device != RP_ABSENT_I64 && a->device == b->device && a->host && b->host &&
-           (a == b || strcmp(a->host, b->host) != 0);
-}
-
-/* The part of all delay that ranks with the same as the latest one cause; 0: it is one rank alone,
-   or all ranks have it in common. *late: how many cause a tenth or more. */
-static double shared_part(const struct rp_comm_root *out, shares_fn *shares, int64_t *late)
-{
-    const struct rp_comm_rank *first = out->rank_rows;
-    int64_t sum = 0;
-    size_t r, others = 0;
-
-    *late = 0;
-    for (r = 0; r < out->nranks; r++) {
-        const struct rp_comm_rank *rank = &out->rank_rows[r];
-
-        if (!shares(first, rank)) {
-            others++;
-            continue;
-        }
-        rp_ns_add(&sum, rank->margin_ns);
-        *late += rank->margin_ns >= out->margin_ns / 10;
-    }
-    return out->margin_ns > 0 && others && *late > 1 ? (double)sum / (double)out->margin_ns : 0;
-}
-
-/* Which host or device number, where several ranks that have it delay the others: what they share
-   is at fault. */
 static void note_shared(struct comm_text *w)
 {
     const struct rp_comm_root *out = w->out;
-    int64_t late;
-    double part = out->nranks ? shared_part(out, shares_host, &late) : 0;
+    struct rp_late_rank *ranks = RP_ARENA_NEW(w->arena, struct rp_late_rank, out->nranks + 1);
+    const char *shared;
 
-    if (part >= SHARED_PART) {
-        add_note(w, rp_arena_textf(w->arena,
-                                   "host %s: %lld of its ranks cause %.0f %% of all delay, so look "
-                                   "for what they share: its network, processors, power or storage",
-                                   out->rank_rows[0].host, (long long)late, 100 * part));
+    if (!ranks || out->margin_ns <= 0)
         return;
-    }
-    part = out->nranks ? shared_part(out, shares_device, &late) : 0;
-    if (part >= SHARED_PART)
-        add_note(w,
-                 rp_arena_textf(w->arena,
-                                "device %lld: the ranks on it in %lld hosts cause %.0f %% of all "
-                                "delay, so look for what is the same there: its place in the "
-                                "host, cooling, network card or cores",
-                                (long long)out->rank_rows[0].device, (long long)late, 100 * part));
+    for (size_t r = 0; r < out->nranks; r++)
+        ranks[r] = (struct rp_late_rank){out->rank_rows[r].host, out->rank_rows[r].device,
+                                         out->rank_rows[r].margin_ns};
+    shared = rp_late_shared(ranks, out->nranks, w->arena);
+    if (shared)
+        add_note(w, shared);
 }
 
 /* Ends of large collectives that are far apart: a rank gets its data late, on its way. */

@@ -9,6 +9,7 @@
 #include "explain/report/report.h"
 
 #include "base/order.h"
+#include "explain/comm/shared.h"
 #include "explain/report/advice.h"
 #include "explain/short_name.h"
 #include "result/print_units.h"
@@ -362,6 +363,26 @@ static const char *late_text(struct findings *f, const struct rp_late *late)
                : rp_report_late_text(f->arena, late->cause, late->evidence);
 }
 
+/* Where several ranks are late that have a host or the number of their device in common. */
+static void add_shared_fault(struct findings *f, struct rp_report_finding *finding)
+{
+    struct rp_late_rank *ranks = RP_ARENA_NEW(f->arena, struct rp_late_rank, f->n + 1);
+    const char *text;
+
+    for (size_t r = 0; ranks && r < f->n; r++) {
+        const struct rp_report_part *part = part_of(f, r);
+
+        ranks[r] = (struct rp_late_rank){part->collectives.host, RP_ABSENT_I64,
+                                         f->chain->ranks[r].margin_ns};
+        for (size_t d = 0; d < part->ndevices; d++)
+            if (part->devices[d].is_main)
+                ranks[r].device = part->devices[d].device;
+    }
+    text = ranks ? rp_late_shared(ranks, f->n, f->arena) : NULL;
+    if (text)
+        add_evidence(finding, text);
+}
+
 /* "rank 0 arrived last 32 of 84 times and delayed the others by 167.4 ms; before that it …" */
 static void find_straggler(struct findings *f)
 {
@@ -372,8 +393,10 @@ static void find_straggler(struct findings *f)
     int64_t below = INT64_MAX;
     int round;
 
-    if (finding)
+    if (finding) {
         finding->at_most = finding->where.late = true;
+        add_shared_fault(f, finding);
+    }
     for (round = 0; finding && round < 3; round++) {
         size_t r, best = SIZE_MAX;
 

@@ -4,7 +4,7 @@
  * message of a process.
  *
  *     {"header":{"id":"0xe62d…","rank":4,"n_ranks":8,"nnodes":1},
- *      "metadata":{"dump_timestamp_us":1752867229276385, …},
+ *      "metadata":{"dump_timestamp_us":1752867229276385,"hostname":"node7", …},
  *      "coll_perf":{"coll":"ReduceScatter","coll_sn":1231,"coll_msg_size_bytes":2147483648,
  *                   "coll_exec_time_us":41057,"event_trace_ts":{"coll_start_ts":…,"coll_stop_ts":…,
  *                   "kernel_events":[{"kernel_start_ts":…,"kernel_stop_ts":…}]}}}
@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "formats/activity/activity.h"
+#include "io/escaped.h"
 #include "io/json_pull.h"
 
 #include <stdio.h>
@@ -40,6 +41,7 @@ struct inspector {
     struct rp_json *json;
     RP_VEC(struct inspected) all;
     rp_str widest; /* the communicator that ranks are numbered by */
+    rp_str host;   /* as the first line that has one names it; RP_NONE: none has */
     int64_t world;
     uint64_t strange, untimed, elsewhere;
     struct rp_err *err;
@@ -82,6 +84,8 @@ static enum rp_code set_value(struct inspector *r, struct inspected *x,
 
     if (rp_json_key_is(key, "id"))
         return text(r, v, &x->comm);
+    if (rp_json_key_is(key, "hostname"))
+        return r->host == RP_NONE ? text(r, v, &r->host) : RP_OK;
     if (rp_json_key_is(key, "coll") || rp_json_key_is(key, "p2p")) {
         x->p2p = key->text[0] == 'p';
         return text(r, v, &x->func);
@@ -293,6 +297,24 @@ static enum rp_code add_line(struct inspector *r, const struct inspected *x, int
     return rp_activity_add(r->a, &e, r->err);
 }
 
+/* Where the process ran, as facts look for it (facts/host/trace_host.h). */
+static enum rp_code add_host(struct inspector *r)
+{
+    struct rp_emit e;
+    enum rp_code code;
+    const char *host;
+    size_t n;
+
+    if (r->host == RP_NONE)
+        return RP_OK;
+    host = rp_builder_borrow_str(r->a->t.builder, r->host, &n);
+    RP_TRY(rp_emit_open_memory(&e, r->err));
+    rp_emit_escaped(&e, RP_IN_JSON, host, n);
+    code = rp_proto_trace_meta(&r->a->t, "hostname", &e, r->err);
+    rp_emit_abandon(&e);
+    return code;
+}
+
 static enum rp_code warn_lines(struct inspector *r, uint64_t n, const char *what)
 {
     return n ? rp_builder_warn(r->a->t.builder, r->err, "%llu %s", (unsigned long long)n, what)
@@ -307,6 +329,7 @@ static enum rp_code add_lines(struct inspector *r)
         return rp_err_set(r->err, RP_FORMAT, "no collective in the file");
     place_untimed(r);
     RP_TRY(find_ranks(r, &only));
+    RP_TRY(add_host(r));
     for (size_t i = 0; i < r->all.n; i++)
         RP_TRY(add_line(r, &r->all.at[i], only));
     r->a->t.trace->has_base = 1; /* times are those of the day */
@@ -323,7 +346,7 @@ static enum rp_code add_lines(struct inspector *r)
 static enum rp_code read_inspector(struct rp_input *in, const struct rp_read_options *options,
                                    struct rp_import *to, struct rp_err *err)
 {
-    struct inspector r = {.a = calloc(1, sizeof *r.a), .err = err};
+    struct inspector r = {.a = calloc(1, sizeof *r.a), .host = RP_NONE, .err = err};
     int64_t begin_ns = rp_clock_ns();
     enum rp_code code;
 
