@@ -16,9 +16,11 @@ class Rank:
     def __init__(self, number, world, host, device, clock=(0.0, 0.0)):
         self.number, self.world, self.host, self.device, self.clock = number, world, host, device, clock
         self.events, self.correlation, self.host_us = [], 0, 0.0
+        self.set_at, self.set_by = float("inf"), 0.0  # its clock is set during the run
 
     def _add(self, cat, name, tid, begin, dur, **args):
         offset, ppm = self.clock
+        offset += self.set_by if begin >= self.set_at else 0.0
         pid = self.device if cat == "kernel" else 1000 + self.number
         self.events.append({"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": round(1e6 + begin * (1 + ppm * 1e-6) + offset, 3),
                             "dur": round(max(dur, 0.05), 3), "args": args})
@@ -164,6 +166,32 @@ def exchange(folder, seed, world=8, rounds=40, late=300.0, per_host=4, offset=0.
     for r in ranks:
         r.write(folder)
     return slow, cost, shares
+
+
+def clock_set(folder, seed, world=8, rounds=60, late=300.0, per_host=2, by=40000.0):
+    """All-reduces of which one rank is late each time; the clock of a host is set in the middle. Returns (late rank, what it cost in us,
+    {rank: its events as (name, begin in us of the true clock, duration)})."""
+    rng, now, cost = random.Random(seed), 0.0, 0.0
+    clocks = [(0.0, 0.0)] + [(rng.uniform(-200, 200), rng.uniform(-20, 20)) for _ in range(world // per_host)]
+    ranks = [Rank(r, world, "node%d" % (r // per_host), r % per_host, clocks[r // per_host]) for r in range(world)]
+    slow, host = rng.randrange(per_host, world), rng.randrange(1, world // per_host)
+    truth = {r: [] for r in range(world)}
+    for i in range(rounds):
+        if i == rounds // 2:
+            for r in ranks[host * per_host:(host + 1) * per_host]:
+                r.set_at, r.set_by = now, by
+        ready = [now + rng.uniform(500, 505) + (late if r == slow else 0.0) for r in range(world)]
+        end = max(ready) + 200
+        cost += ready[slow] - max(x for r, x in enumerate(ready) if r != slow)
+        for r in ranks:
+            begin = ready[r.number]
+            r.compute("gemm", now, begin)
+            r.collective("allreduce", begin, end + rng.uniform(-0.5, 0.5), range(world))
+            truth[r.number] += [("gemm", now, begin - now), ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", begin, end - begin)]
+        now = end + 10
+    for r in ranks:
+        r.write(folder)
+    return slow, cost, truth
 
 
 def nodes(folder, seed, between_us, within_us, hosts=2, per_host=4, rounds=20):
