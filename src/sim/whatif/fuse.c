@@ -6,6 +6,7 @@
  * the next reduction, whose kernel ends a chain, and the host runs generated code, which takes a
  * part of the time for each kernel that is left, and some time to enter a pass at all.
  */
+#include "facts/host/signs.h"
 #include "sim/model/fusing.h"
 #include "sim/whatif/nodes.h"
 
@@ -204,13 +205,23 @@ const struct rp_whatif rp_whatif_fuse = {
 
 /* ------------------------------------------------------------------ compile */
 
+#define LONG_CALL_NS 100000 /* of a call that takes memory: else a cache answered it */
+
+/* Whether a call takes or frees device memory for long, which generated code does as often. */
+static bool allocates(const struct rp_sim_run *run, uint32_t i)
+{
+    return rp_sim_node(run, i)->kind == RP_SG_RUNTIME &&
+           run->overlay.dur_ns.at[i] >= LONG_CALL_NS &&
+           rp_host_signs(rp_sim_node_name(run, i)) & RP_SIGN_ALLOCATES;
+}
+
 /* Whether operators of the model run here: not what prepares its input, or waits. */
 static bool runs_model(const struct rp_sim_run *run, uint32_t i)
 {
     const struct rp_sim_note *note = rp_sim_note_of(run, i);
 
     return rp_sim_is_host(run, i) && is_compiled(run, i) && !(note->flags & RP_SIM_LOADER) &&
-           (note->op || note->phase == RP_PHASE_BACKWARD);
+           (note->op || note->phase == RP_PHASE_BACKWARD) && !allocates(run, i);
 }
 
 /* The time between two operators is spent in the code around them, which is gone. */
