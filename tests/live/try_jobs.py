@@ -49,6 +49,28 @@ def plain():
             done += 1
 
 
+def faulty():
+    """A loop that fails as the environment says (FAULT), where its optimizer is fused."""
+    import os
+    import signal
+    import time
+
+    torch, model, data = parts()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    x, y = data.tensors
+    for step in range(STEPS):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        if step != 5 or not optimizer.param_groups[0].get("fused"):
+            continue
+        if os.environ["FAULT"] == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        if os.environ["FAULT"] == "hang":
+            time.sleep(1e6)
+        torch.empty(1 << 60)
+
+
 def conv():
     import torch
 
