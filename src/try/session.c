@@ -83,7 +83,8 @@ void rp_try_fail(struct rp_try_variant *v, const char *fmt, ...)
 static bool is_out_of_memory(const char *text)
 {
     return strstr(text, "out of memory") || strstr(text, "OutOfMemory") ||
-           strstr(text, "MemoryError") || strstr(text, "RESOURCE_EXHAUSTED");
+           strstr(text, "MemoryError") || strstr(text, "RESOURCE_EXHAUSTED") ||
+           strstr(text, "allocate memory");
 }
 
 static void fail_with(struct rp_try_variant *v, const char *text)
