@@ -98,10 +98,10 @@ static void bash_values(const struct cli_command *command, const struct rp_optio
         printf("' -- \"$cur\")");
     } else if (option->type == RP_OPT_PATH) {
         printf("$(compgen -f -- \"$cur\")");
-    } else if (words) { /* a value or more follow: "bucket=25MB", "host,cuda" */
-        printf("$(compgen -W '");
+    } else if (words) { /* a value or more follow: "bucket=25MB", "host,cuda", "+blocking" */
+        printf("$(compgen -P \"${cur%%\"${cur##*[+,]}\"}\" -W '");
         put_value_words(command, option);
-        printf("' -- \"$cur\")");
+        printf("' -- \"${cur##*[+,]}\")");
     }
     puts(words ? "); compopt -o nospace 2>/dev/null; return ;;" : "); return ;;");
 }

@@ -71,6 +71,9 @@ void record_spent(const struct record *r);
 /* Removes unfinished files of dead processes, and prints (unless quiet) what was recorded. */
 void record_summary(const struct record *r);
 
+/* Finds the file of a program as execvp does. */
+bool record_find_program(const char *name, char *to, size_t size);
+
 /* Prints why nothing was recorded. */
 void record_tell_nothing(const struct record *r, const struct rp_recording *rec);
 

@@ -12,8 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Finds the file of a program as execvp does. */
-static bool find_program(const char *name, char *to, size_t size)
+bool record_find_program(const char *name, char *to, size_t size)
 {
     const char *path = getenv("PATH");
 
@@ -117,7 +116,7 @@ void record_tell_nothing(const struct record *r, const struct rp_recording *rec)
 {
     char path[PATH_MAX];
     enum program_kind kind =
-        find_program(r->program, path, sizeof path) ? kind_of(path) : PROGRAM_UNKNOWN;
+        record_find_program(r->program, path, sizeof path) ? kind_of(path) : PROGRAM_UNKNOWN;
 
     fprintf(stderr, "reprise: nothing recorded: ");
     if (kind == PROGRAM_GO)
@@ -137,8 +136,8 @@ void record_tell_nothing(const struct record *r, const struct rp_recording *rec)
     else
         fprintf(
             stderr,
-            "%llu process%s loaded the recorder, and did nothing that it records (sources: %s); "
-            "not seen are programs that are statically linked or started with a cleared "
-            "environment\n",
+            "%llu process%s loaded the recorder, and did nothing that it records (sources: %s): "
+            "'reprise sample -- …' takes the stacks of any program; not seen are programs that are "
+            "statically linked or started with a cleared environment\n",
             (unsigned long long)rec->loaded, rec->loaded == 1 ? "" : "es", r->used);
 }

@@ -76,8 +76,16 @@ static void child_exec(char **argv, const sigset_t *old, int to_parent)
 static int cannot_run(const char *program, int why)
 {
     struct rp_err err = RP_ERR_INIT;
+    size_t n = strlen(program);
+    bool here = (why == ENOENT || why == EACCES) && !access(program, R_OK);
+    const char *with = !here                                             ? NULL
+                       : n > 3 && !strcmp(program + n - 3, ".py")        ? "python "
+                       : !strchr(program, '/') && !access(program, X_OK) ? "./"
+                                                                         : NULL;
 
-    snprintf(err.text, sizeof err.text, "cannot run '%.500s': %s", program, strerror(why));
+    snprintf(err.text, sizeof err.text, "cannot run '%.300s': %s%s%s%.300s%s", program,
+             strerror(why), with ? "; try '" : "", with ? with : "", with ? program : "",
+             with ? "'" : "");
     cli_fail(RP_IO, &err);
     return why == ENOENT ? 127 : 126;
 }

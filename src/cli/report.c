@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Error messages on stderr. */
 #include "cli/cli.h"
+#include "cli/record.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,6 +55,7 @@ int cli_finish_stdout(void)
 
 int cli_unknown_command(const char *name)
 {
+    char path[PATH_MAX];
     const char *words[64], *near;
     struct rp_err err = RP_ERR_INIT;
     size_t i, n = cli_command_count();
@@ -66,6 +69,11 @@ int cli_unknown_command(const char *name)
 
         snprintf(err.text, sizeof err.text, "'%s' is an input, not a command; try 'reprise %s%s'",
                  name, python ? "record -- python " : "report ", name);
+        return cli_usage("", &err);
+    }
+    if (!near && record_find_program(name, path, sizeof path)) {
+        snprintf(err.text, sizeof err.text,
+                 "'%s' is a program, not a command; try 'reprise record -- %s …'", name, name);
         return cli_usage("", &err);
     }
     snprintf(err.text, sizeof err.text, "there is no command '%s'%s%s%s", name,

@@ -77,7 +77,11 @@ static enum rp_code unknown_format(const uint8_t *head, size_t n, const char *na
         return rp_err_set_at(err, RP_FORMAT, 0,
                              "'%s' is a program, not a recording of one; try 'reprise record -- "
                              "%s%s'",
-                             name, is_python(name) ? "python " : "", name);
+                             name,
+                             is_python(name)     ? "python "
+                             : strchr(name, '/') ? ""
+                                                 : "./",
+                             name);
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
         if (n >= foreign[i].n && !memcmp(head, foreign[i].begins, foreign[i].n))
             return rp_err_set_at(err, RP_FORMAT, 0, "'%s' is %s; %s", name, foreign[i].what,

@@ -283,20 +283,25 @@ static enum rp_code note_lost(struct rp_ctf_reader *r, const struct rp_ctf_packe
     return RP_OK;
 }
 
-/* The packets of one thread in a stream, from `from` on; *end is the first of the next. */
-static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, size_t *end,
-                                struct rp_err *err)
+/* Whether the packet is the first of one thread in a stream. */
+static bool begins_stream(const struct rp_ctf_reader *r, size_t i)
 {
-    size_t i;
+    const struct rp_ctf_packet *head = &r->packets.at[i].head;
+    const struct rp_ctf_packet *before = i ? &r->packets.at[i - 1].head : NULL;
 
-    for (i = from; i < r->packets.n; i++) {
+    return !i || head->instance != before->instance || head->tid != before->tid;
+}
+
+/* The packets of one thread in a stream, from `from` on. */
+static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, struct rp_err *err)
+{
+    for (size_t i = from; i < r->packets.n; i++) {
         const struct rp_ctf_bytes *p = &r->packets.at[i];
 
-        if (i > from && p->head.instance == p[-1].head.instance && p->head.tid == p[-1].head.tid &&
-            p->head.sequence == p[-1].head.sequence)
-            continue; /* of a slot and of the file that it was about to get: the same packet */
-        if (i > from && (p->head.instance != p[-1].head.instance || p->head.tid != p[-1].head.tid))
+        if (i > from && begins_stream(r, i))
             break;
+        if (i > from && p->head.sequence == p[-1].head.sequence)
+            continue; /* of a slot and of the file that it was about to get: the same packet */
         if (i == from)
             RP_TRY(rp_ctf_stream_begin(r, p, err));
         else if (p->head.sequence != p[-1].head.sequence + 1)
@@ -305,8 +310,37 @@ static enum rp_code read_stream(struct rp_ctf_reader *r, size_t from, size_t *en
         RP_TRY(note_lost(r, &p->head, err));
         RP_TRY(report_progress(r, p, err));
     }
-    *end = i;
     return rp_ctf_stream_end(r, err);
+}
+
+struct stream_place {
+    uint64_t begin; /* of its first packet, in ticks */
+    size_t from;
+    uint32_t pid;
+};
+
+RP_ORDER(by_begin, struct stream_place, RP_UP(pid), RP_UP(begin), RP_UP(from))
+
+/* The streams of a process in the order of time: exec begins new ones, and a process is called
+   after the last program that it ran, such as `python` where a shell script became it. */
+static enum rp_code read_streams(struct rp_ctf_reader *r, struct rp_err *err)
+{
+    RP_VEC(struct stream_place) places = {0};
+    enum rp_code code = RP_OK;
+
+    for (size_t i = 0; i < r->packets.n && code == RP_OK; i++) {
+        const struct rp_ctf_packet *head = &r->packets.at[i].head;
+        struct stream_place place = {head->timestamp_begin, i, head->pid};
+
+        if (begins_stream(r, i))
+            code = rp_vec_push(&places, place, err);
+    }
+    if (places.n)
+        qsort(places.at, places.n, sizeof *places.at, by_begin);
+    for (size_t i = 0; i < places.n && code == RP_OK; i++)
+        code = read_stream(r, places.at[i].from, err);
+    rp_vec_release(&places);
+    return code;
 }
 
 enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
@@ -329,8 +363,7 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
     r->t.trace->base_ns = r->times.base_ns;
     r->t.trace->has_base = 1;
     RP_TRY(rp_ctf_origin(r, 'X', RP_CTF_KIND_ANNOTATION, 0, &r->range_origin, err));
-    for (size_t i = 0; i < n;)
-        RP_TRY(read_stream(r, i, &i, err));
+    RP_TRY(read_streams(r, err));
     RP_TRY(rp_ctf_pauses_settle(r, err));
     RP_TRY(rp_ctf_device_judge(r, err));
     if (r->has_counters)

@@ -135,6 +135,42 @@ static void test_times(void **state)
     reading_end(&x);
 }
 
+/* One stream of a process that calls exec, as `program`. */
+static struct packet image_of(uint64_t instance, uint64_t begin, const char *program)
+{
+    struct rp_ctf_process process = {.pid = 10, .program = 3, .host = 4, .command = 4};
+    struct packet p = packet_new(0);
+
+    p.head.instance = instance;
+    p.head.timestamp_begin = begin;
+    put_text(&p, 3, program);
+    put_text(&p, 4, "");
+    put_event(&p, begin, RP_CTF_PROCESS, &process, sizeof process);
+    return p;
+}
+
+/* The id of a stream is random: the last program of a process is the one that began last. */
+static void test_exec(void **state)
+{
+    UNUSED_STATE(state);
+    for (uint64_t last = 0; last < 3; last++) {
+        struct packet p[3];
+        struct reading x;
+
+        reading_begin(&x, GOOD);
+        for (uint64_t i = 0; i < 3; i++) {
+            p[i] =
+                image_of(i + 1, 1000 + (i + 2 - last) % 3, i == last ? "/bin/python" : "/bin/sh");
+            assert_code(reading_add(&x, &p[i], false), RP_OK);
+        }
+        assert_ok(reading_run(&x), &x.err);
+        assert_int_equal(x.import.trace->nprocesses, 1);
+        assert_string_equal(rp_trace_str(x.import.trace, x.import.trace->processes[0].name),
+                            "python");
+        reading_end(&x);
+    }
+}
+
 /* 56 bits of time: the upper ones are those of the event before, and a smaller value has wrapped.
  */
 static void test_wrapped_time(void **state)
@@ -452,7 +488,7 @@ int test_ctf(void)
         cmocka_unit_test(test_ring),        cmocka_unit_test(test_packets_in_one_file),
         cmocka_unit_test(test_damaged),     cmocka_unit_test(test_descriptions),
         cmocka_unit_test(test_alone),       cmocka_unit_test(test_other_pairs),
-        cmocka_unit_test(test_cut_ledger),
+        cmocka_unit_test(test_cut_ledger),  cmocka_unit_test(test_exec),
     };
 
     return cmocka_run_group_tests_name("ctf", tests, NULL, NULL);
