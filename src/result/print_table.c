@@ -343,7 +343,7 @@ static void grid_fold(struct grid *grid, size_t width)
 {
     size_t at = 0;
 
-    grid->folded = grid_line_width(grid, READABLE) > width && width > 2 * READABLE;
+    grid->folded = grid_line_width(grid, READABLE) > width && width > 2 * (size_t)READABLE;
     for (size_t i = 0; grid->folded && i < grid->n; i++) {
         struct column *c = &grid->column[i];
         size_t most = width - CONTINUED, room = width > at ? width - at : 0;

@@ -105,6 +105,11 @@ bool rp_sample_in_system_call(const struct rp_sample_raw *raw)
                                !memcmp(raw->code + sizeof call, call, sizeof call));
 }
 
+static void add_part(struct rp_sample_part *parts, unsigned *count, uint64_t at, void *to, size_t n)
+{
+    parts[(*count)++] = (struct rp_sample_part){.at = at, .to = to, .n = n};
+}
+
 /* The page of the thread's state, where the first frame is found, and those that the last walk
    wanted: the frames are most often in the same ones. */
 static unsigned plan_windows(struct rp_sample_raw *raw, uint64_t state,
@@ -119,7 +124,7 @@ static unsigned plan_windows(struct rp_sample_raw *raw, uint64_t state,
 
         w->n = 0;
         if (state && raw->is_wanted[i] && w->at % sizeof w->bytes == 0)
-            parts[n++] = (struct rp_sample_part){.at = w->at, .to = w->bytes, .n = sizeof w->bytes};
+            add_part(parts, &n, w->at, w->bytes, sizeof w->bytes);
         raw->is_wanted[i] = false;
     }
     return n;
@@ -143,17 +148,14 @@ void rp_sample_grab(struct rp_sample_raw *raw, uint64_t state, uint32_t tid)
     raw->next_window = 0;
     raw->lock.is_held = 0;
     if (lock)
-        parts[n++] = (struct rp_sample_part){.at = lock, .to = &raw->lock, .n = 12};
+        add_part(parts, &n, lock, &raw->lock, 12);
     if (raw->has_native) {
         memset(raw->code, 0, sizeof raw->code);
-        parts[n++] =
-            (struct rp_sample_part){.at = raw->regs.at[RP_SAMPLE_PC] - sizeof raw->code / 2,
-                                    .to = raw->code,
-                                    .n = sizeof raw->code};
+        add_part(parts, &n, raw->regs.at[RP_SAMPLE_PC] - sizeof raw->code / 2, raw->code,
+                 sizeof raw->code);
         /* the stack is the last part: there may be less of it */
         raw->copy.at = raw->regs.at[RP_SAMPLE_SP];
-        parts[n++] =
-            (struct rp_sample_part){.at = raw->copy.at, .to = raw->copy.bytes, .n = wanted};
+        add_part(parts, &n, raw->copy.at, raw->copy.bytes, wanted);
     }
     rp_sample_gather(parts, n);
     take_windows(raw, parts, nwindows);

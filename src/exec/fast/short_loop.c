@@ -170,7 +170,6 @@ static enum rp_code plan_step(struct short_ctx *c, uint32_t i, struct step *s, b
                               struct rp_err *err)
 {
     const struct rp_node *node = &c->g->nodes[i];
-    const struct rp_value_shape *operand = node->nin ? c->g->nodes[node->in[0]].shape : NULL;
 
     *fits = rp_shape_is_array(node->shape) && !node->untimed && !node->into;
     for (uint32_t k = 0; k < node->nin; k++)
@@ -179,7 +178,8 @@ static enum rp_code plan_step(struct short_ctx *c, uint32_t i, struct step *s, b
         return RP_OK;
     if (node->code == RP_OP_DYNAMIC_UPDATE_SLICE && node->nin > 1) {
         s->kind = STEP_UPDATE;
-        RP_TRY(place_part(c, s, operand, c->g->nodes[node->in[1]].shape, 2, fits, err));
+        RP_TRY(place_part(c, s, c->g->nodes[node->in[0]].shape, c->g->nodes[node->in[1]].shape, 2,
+                          fits, err));
         s->in_place = *fits && changes_operand(c, i);
         *fits = *fits && (s->in_place || is_short(node->shape));
         if (s->in_place)
@@ -200,7 +200,7 @@ static enum rp_code plan_step(struct short_ctx *c, uint32_t i, struct step *s, b
         s->kind = STEP_LOOP;
     } else if (node->code == RP_OP_DYNAMIC_SLICE && node->nin) {
         s->kind = STEP_SLICE;
-        return place_part(c, s, operand, node->shape, 1, fits, err);
+        return place_part(c, s, c->g->nodes[node->in[0]].shape, node->shape, 1, fits, err);
     } else if (rp_fast_reduces_row(c->g, node)) {
         s->kind = STEP_REDUCE;
     } else {
