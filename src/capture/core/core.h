@@ -168,6 +168,9 @@ struct rp_capture {
     /* Processor time that the source took on threads of the program, for what the recording says
        about its own cost. That of the core's thread is counted already. */
     void (*spent)(uint64_t ns);
+    /* Ends the core's thread if the program has one thread, and starts it again: for what counts
+       the threads of the process. Nothing is called on it between the two calls. */
+    void (*rest)(bool rest);
 };
 
 /* The process's core, or NULL if the process is not recorded (REPRISE_RECORD is not set). */

@@ -756,4 +756,5 @@ const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .every = call_every,
                                          .sample = put_sample,
                                          .sealed = is_sealed,
-                                         .spent = rp_core_spend};
+                                         .spent = rp_core_spend,
+                                         .rest = rp_core_helper_rest};

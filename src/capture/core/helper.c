@@ -37,6 +37,8 @@
 #endif
 #define CALIBRATE_NS INT64_C(1000000000)
 #define STOP_WAIT_NS 200000000
+#define REST_WAIT_NS 50000 /* for the system to count the helper no more, so many times at most */
+#define REST_WAITS   10000
 #define WATCH_NS     5000000 /* between checks whether the helper is alone, in a sandbox */
 
 static pthread_t helper;
@@ -254,9 +256,10 @@ static void *helper_run(void *unused)
     rp_core_in_helper = true;
     syscall(SYS_close_range, 0, ~0U, CLOSE_RANGE_UNSHARE); /* from Linux 5.9 on */
     pthread_setname_np(pthread_self(), "reprise");
-    if (atomic_load(&page->on) && !rp_core.options.steps)
+    if (atomic_load(&page->on) && !rp_core.options.steps && !rp_core.cost_ps)
         rp_core_measure();
-    while (!atomic_load(&rp_core.ended) && !atomic_load(&page->main_ended)) {
+    while (!atomic_load(&rp_core.ended) && !atomic_load(&page->main_ended) &&
+           !atomic_load(&page->resting)) {
         uint32_t seen = atomic_load(&page->wake);
         long pause_ns;
 
@@ -326,6 +329,41 @@ void rp_core_helper_leave(void)
         return;
     rp_core_helper_wake();
     pthread_join(helper, NULL);
+}
+
+/* The system counts a thread until shortly after it has been joined. */
+static void helper_rest(void)
+{
+    struct rp_core_page *page = rp_core.page;
+
+    if (rp_core_in_helper || atomic_load(&rp_core.sealed) || !only_two_threads() ||
+        !atomic_exchange(&page->joinable, 0))
+        return;
+    atomic_store(&page->resting, 1);
+    rp_core_helper_wake();
+    for (int i = 0; i < 5 && !atomic_load(&page->done); i++)
+        futex_wait(&page->done, 0, STOP_WAIT_NS);
+    if (!atomic_load(&page->done)) { /* in a long call: the program does not wait for it */
+        atomic_store(&page->resting, 0);
+        atomic_store(&page->joinable, 1);
+        return;
+    }
+    pthread_join(helper, NULL);
+    for (int i = 0; i < REST_WAITS && only_two_threads(); i++)
+        futex_wait(&page->resting, 1, REST_WAIT_NS);
+}
+
+void rp_core_helper_rest(bool rest)
+{
+    struct rp_core_page *page = rp_core.page;
+
+    if (rest) {
+        helper_rest();
+    } else if (atomic_exchange(&page->resting, 0)) {
+        atomic_store(&page->done, 0);
+        atomic_store(&page->helper, 0);
+        rp_core_helper_start();
+    }
 }
 
 void rp_core_helper_stop(void)

@@ -112,6 +112,7 @@ struct rp_core_page {
     _Atomic uint32_t broken;     /* the folder cannot be created: nothing is recorded */
     _Atomic uint32_t main_ended; /* the main thread ends, by pthread_exit or because of a cancel */
     _Atomic uint32_t joinable;   /* the helper runs */
+    _Atomic uint32_t resting;    /* it has ended for a while (rp_core_helper_rest) */
 };
 
 enum rp_core_full { RP_CORE_KEEP, RP_CORE_RING, RP_CORE_STOP };
@@ -279,6 +280,7 @@ void rp_core_helper_start(void); /* unless it runs, or cannot be started from he
 void rp_core_helper_wake(void);
 void rp_core_helper_stop(void);
 void rp_core_helper_leave(void); /* the main thread ends before the process: so does the helper */
+void rp_core_helper_rest(bool rest);  /* see rp_capture.rest */
 void rp_core_helper_stop_ticks(void); /* on_tick is not called after this returns */
 void rp_core_control_read(bool first);
 

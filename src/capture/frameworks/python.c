@@ -2,6 +2,7 @@
 /* What python/sitecustomize.py asks of the recorder, by ctypes. */
 #include "capture/core/core.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@ EXPORT void reprise_frameworks_fact(const char *key, const char *value);
 EXPORT void reprise_frameworks_error(const char *text);
 EXPORT int reprise_frameworks_ready(void);
 EXPORT const char *reprise_frameworks_folder(void);
+EXPORT void reprise_frameworks_rest(void);
+EXPORT void reprise_frameworks_resume(void);
 
 /* -------------------------------------------------------------------------- facts */
 
@@ -85,4 +88,36 @@ const char *reprise_frameworks_folder(void)
     if (cap && !cap->folder())
         cap->mark("profile of a framework");
     return cap ? cap->folder() : NULL;
+}
+
+/* -------------------------------------------------------------------------- forks */
+
+static int resume(void *unused)
+{
+    const struct rp_capture *cap = rp_capture_get();
+
+    (void)unused;
+    if (cap)
+        cap->rest(false);
+    return 0;
+}
+
+/* Around a fork of Python, which counts threads. */
+void reprise_frameworks_rest(void)
+{
+    const struct rp_capture *cap = rp_capture_get();
+
+    if (cap)
+        cap->rest(true);
+}
+
+/* Some versions of Python count after they have called this: Python's main thread resumes when it
+   is back in the interpreter. Without effect where nothing rests. */
+void reprise_frameworks_resume(void)
+{
+    int (*add)(int (*call)(void *), void *) = NULL;
+
+    *(void **)&add = dlsym(RTLD_DEFAULT, "Py_AddPendingCall");
+    if (!add || add(resume, NULL))
+        resume(NULL);
 }

@@ -315,6 +315,50 @@ static void test_fork(void **state)
     recorded_end(&r);
 }
 
+static long thread_count(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/task", &st) ? 0 : (long)st.st_nlink - 2;
+}
+
+/* The core's thread rests, as around a fork in Python. */
+static void write_resting(const struct rp_capture *cap)
+{
+    bool alone = thread_count() == 1; /* else a sanitizer or an emulator has threads of its own */
+
+    cap->rest(false); /* it does not run */
+    cap->mark("before");
+    if (alone && thread_count() != 2)
+        cap->mark("the core has no thread");
+    for (int i = 0; i < 3; i++) {
+        cap->rest(true);
+        cap->rest(true);
+        cap->mark("resting");
+        if (alone && thread_count() != 1)
+            cap->mark("the core's thread does not rest");
+        cap->rest(false);
+        cap->rest(false);
+        cap->mark("resumed");
+        if (alone && thread_count() != 2)
+            cap->mark("the core's thread did not resume");
+    }
+}
+
+static void test_rest(void **state)
+{
+    struct recorded r;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "", write_resting);
+    assert_int_equal(recorded_count(&r, "resting", RP_KIND_INSTANT), 3);
+    assert_int_equal(recorded_count(&r, "resumed", RP_KIND_INSTANT), 3);
+    assert_int_equal(recorded_count(&r, "the core has no thread", RP_KIND_INSTANT), 0);
+    assert_int_equal(recorded_count(&r, "the core's thread does not rest", RP_KIND_INSTANT), 0);
+    assert_int_equal(recorded_count(&r, "the core's thread did not resume", RP_KIND_INSTANT), 0);
+    recorded_end(&r);
+}
+
 /* A child made by the raw system call, which bypasses the C library's fork handlers. */
 static void write_and_clone(const struct rp_capture *cap)
 {
@@ -502,7 +546,7 @@ int test_capture(void)
         cmocka_unit_test(test_deep),          cmocka_unit_test(test_fork),
         cmocka_unit_test(test_raw_clone),     cmocka_unit_test(test_steps),
         cmocka_unit_test(test_control),       cmocka_unit_test(test_start_after),
-        cmocka_unit_test(test_babeltrace),
+        cmocka_unit_test(test_babeltrace),    cmocka_unit_test(test_rest),
     };
 
     return cmocka_run_group_tests_name("capture", tests, NULL, NULL);

@@ -333,6 +333,22 @@ def tell_error():
         out.write(text + "\n")
 
 
+def fork_alone():
+    """From 3.12 on Python counts the threads of the process after a fork, and warns if there are several. In a program
+    with one thread the recorder's is the second: it rests meanwhile."""
+    known = []
+
+    def before():
+        if len(os.listdir("/proc/self/task")) != 2:  # with more of them the warning is the program's own
+            return
+        if not known:
+            known.append(library())
+            os.register_at_fork(after_in_parent=known[0].reprise_frameworks_resume)
+        known[0].reprise_frameworks_rest()
+    if sys.version_info >= (3, 12):
+        os.register_at_fork(before=before)
+
+
 HOOKS = {"torch": torch, "tensorflow": tensorflow, "jax": jax}
 HOOKS.update((name, None) for name in ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "diffusers",
                                        "sentence_transformers", "flax", "keras", "vllm", "trl", "megatron", "timm", "torch_geometric"))
@@ -393,4 +409,5 @@ if os.environ.get("REPRISE_RECORD"):
 
     sys.meta_path.insert(0, Finder)
     atexit.register(tell_error)
+    fork_alone()
 hidden_module()
