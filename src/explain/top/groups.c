@@ -494,12 +494,32 @@ static enum rp_code note_skipped(struct grouping *g, rp_event e, struct rp_err *
     return rp_vec_push(&g->out->skipped, frame, err);
 }
 
+#define SAME_CALL 0.9 /* of the time of the span around it, which has the same name */
+
+/* An operator that is directly inside a span of its name, and almost as long, is the same call: JAX
+   records `PjitFunction(step)` twice. Its time is the outer one's, and it is not counted. */
+static void join_same_calls(struct grouping *g)
+{
+    const int64_t *dur = g->t->ev.dur_ns;
+
+    for (rp_event e = (rp_event)g->t->ev.n; g->by == RP_TOP_OP && e-- > 0;) {
+        rp_event p = g->t->ev.parent[e];
+
+        if (p == RP_NONE || p >= e || g->t->ev.name[p] != g->t->ev.name[e] || !is_wanted(g, p) ||
+            (double)dur[e] < SAME_CALL * (double)dur[p])
+            continue;
+        g->self.at[p] = rp_ns_sum(g->self.at[p], g->self.at[e]);
+        g->self.at[e] = 0;
+    }
+}
+
 /* A recursive span has time of its own, and its total is in the outer one already. */
 static enum rp_code collect_spans(struct grouping *g, struct rp_err *err)
 {
     uint32_t group;
     rp_event e;
 
+    join_same_calls(g);
     for (e = 0; e < g->t->ev.n; e++) {
         bool inner;
 
