@@ -203,6 +203,17 @@ static size_t in_proto(const struct character *c, char out[MOST])
     return n;
 }
 
+static size_t in_mlir(const struct character *c, char out[MOST])
+{
+    size_t n = 0;
+
+    if (c->code >= ' ' && c->code < 0x7f && c->code != '"' && c->code != '\\')
+        return KEPT;
+    for (size_t i = 0; i < c->n; i++)
+        n += (size_t)snprintf(out + n, MOST - n, "\\%02X", c->at[i]);
+    return n;
+}
+
 static size_t in_metrics(const struct character *c, char out[MOST])
 {
     if (c->code == '\n')
@@ -235,6 +246,7 @@ static const struct {
     [RP_IN_MARKUP] = {"", BIT('"') | TAGS, in_markup},
     [RP_IN_CSV] = {"", BIT('"'), in_csv},
     [RP_IN_PROTO] = {"\"", STRINGS, in_proto},
+    [RP_IN_MLIR] = {"\"", STRINGS, in_mlir},
     [RP_IN_METRICS] = {"", STRINGS, in_metrics},
 };
 

@@ -33,6 +33,7 @@ enum rp_language {
     RP_IN_MARKUP,  /* text of XML and HTML, inside or outside of an attribute's quotes */
     RP_IN_CSV,     /* a cell of RFC 4180; what a spreadsheet would take for a formula gets a ' */
     RP_IN_PROTO,   /* a string of protobuf's text form and of HLO, with its quotes */
+    RP_IN_MLIR,    /* a string of MLIR, with its quotes */
     RP_IN_METRICS, /* inside the quotes of a label of OpenMetrics */
     RP_LANGUAGES
 };

@@ -503,7 +503,7 @@ static enum rp_code convert_run(struct rp_ctx *ctx, const struct rp_dataset *dat
 static const struct rp_option convert_options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL,
      "file to write (a folder for several inputs); '-': standard output", 0},
-    {"to", 0, RP_OPT_CHOICE, RP_TRACE_FORMATS "|hlo-text|hlo-proto|graphdef|pbtxt", NULL,
+    {"to", 0, RP_OPT_CHOICE, RP_TRACE_FORMATS "|hlo-text|hlo-proto|stablehlo|graphdef|pbtxt", NULL,
      "format (default: by the ending of FILE)", 0},
     RP_ARROW_OPTION,
     {"refine", 0, RP_OPT_TEXT, "SHAPES", NULL,

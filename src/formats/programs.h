@@ -13,6 +13,8 @@ enum rp_code rp_hlo_text_parse(const char *text, size_t n, const struct rp_limit
 
 /* An HLO module as text that XLA and this reader accept. Errors stick to `to`. */
 enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, struct rp_err *err);
+/* The same as StableHLO. */
+enum rp_code rp_stablehlo_print(const struct rp_program *p, struct rp_out *to, struct rp_err *err);
 
 /* Any of the messages that hold an HLO module. */
 enum rp_code rp_hlo_proto_parse(const void *bytes, size_t n, const struct rp_limits *limits,

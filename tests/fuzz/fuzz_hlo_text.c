@@ -5,6 +5,7 @@
  */
 #include "formats/programs.h"
 #include "program/structure.h"
+#include "read_format.h"
 
 #include <stdlib.h>
 
@@ -60,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (describe(p, &hash))
         print_and_read(p, hash);
+    fuzz_write_stablehlo(p);
     rp_program_free(p);
     return 0;
 }

@@ -7,6 +7,7 @@
 #define FUZZ_READ_FORMAT_H
 
 #include "formats/list.h"
+#include "formats/programs.h"
 #include "io/proto.h"
 #include "program/opcodes.h"
 #include "program/refine.h"
@@ -73,6 +74,32 @@ static inline void fuzz_refine(const struct rp_program *p)
         rp_program_free(refined);
 }
 
+/* What is written as StableHLO is read again. */
+static inline void fuzz_write_stablehlo(const struct rp_program *p)
+{
+    struct rp_read_options options = {0};
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_input *in = NULL;
+    struct rp_out *out;
+    const char *text;
+    size_t n;
+
+    if (rp_out_open_memory(&out, NULL) != RP_OK)
+        return;
+    if (rp_stablehlo_print(p, out, NULL) == RP_OK && rp_out_flush(out, NULL) == RP_OK) {
+        text = rp_out_borrow_memory(out, &n);
+        if (rp_input_open_memory("written", text, n, NULL, &in, NULL) == RP_OK) {
+            enum rp_code code = rp_format_stablehlo.read(in, &options, &import, NULL);
+
+            if (code != RP_OK && code != RP_NOMEM && code != RP_LIMIT)
+                abort();
+        }
+        rp_import_release(&import);
+        rp_input_close(in);
+    }
+    rp_out_abandon(out);
+}
+
 /* A reader of programs, `format` or (NULL) the one the bytes look like: what loads is hashed and
  * counted. */
 static inline int fuzz_read_program(const struct rp_format *format, const uint8_t *data,
@@ -99,6 +126,7 @@ static inline int fuzz_read_program(const struct rp_format *format, const uint8_
         rp_program_count(import.program, &arena, &costs, NULL);
         if (import.program->entry != RP_NONE && rp_program_is_dynamic(import.program))
             fuzz_refine(import.program);
+        fuzz_write_stablehlo(import.program);
     }
     rp_arena_release(&arena);
     rp_import_release(&import);

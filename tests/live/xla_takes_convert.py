@@ -3,8 +3,9 @@
 
 Of every program the compiled module is taken as text and as protobuf: both must have one hash, each is
 converted to both, XLA must load all four and print the same operations for them. The StableHLO of the
-program must be read in all four ways of printing it, with one hash, and as HLO text and protobuf XLA must
-load it, compile it, and get the program's own results. Prints how many conversions of each kind XLA took.
+program must be read in all four ways of printing it, with one hash, and as HLO text, protobuf and StableHLO
+XLA must load it, compile it, and get the program's own results; so it must for the compiled module as
+StableHLO. Prints how many conversions of each kind XLA took.
 
     xla_takes_convert [NAME...]     only the programs whose name contains one of these
     MORE=1                          also those of replay_jax_cases.py, whose StableHLO is converted"""
@@ -15,7 +16,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax._src.interpreters import mlir
 from jaxlib import _jax, xla_client
+from jaxlib.mlir import ir
 from jaxlib.xla_client import XlaComputation, hlo
 
 jax.config.update("jax_enable_x64", True)
@@ -104,10 +107,21 @@ def body(module):
     return sorted(module.to_string(PRINT).split("\n", 1)[1].strip().split("\n\n"))
 
 
-def results(computation, values):
-    """What XLA computes from it."""
+def stablehlo_of(path):
+    """The module of a file, which MLIR parses and verifies."""
+    with mlir.make_ir_context():
+        module = ir.Module.parse(open(path).read())
+        module.operation.verify()
+        return mlir.module_to_bytecode(module)
+
+
+def results(path, values):
+    """What XLA computes from a file that convert wrote."""
     client, device = jax.devices()[0].client, jax.devices()[:1]
-    program = _jax.mlir.xla_computation_to_mlir_module(computation)
+    if path.endswith(".mlir"):
+        program = stablehlo_of(path)
+    else:
+        program = _jax.mlir.xla_computation_to_mlir_module(XlaComputation(module_of(path).as_serialized_hlo_module_proto()))
     made = client.compile_and_load(program, xla_client.DeviceList(tuple(device)), xla_client.CompileOptions())
     done = made.execute_sharded([jax.device_put(v) for v in values]).disassemble_into_single_device_arrays()
     return [np.asarray(array[0]) for array in done]
@@ -118,23 +132,30 @@ def some_values(args):
     return [rng.standard_normal(a.shape).astype(a.dtype) if a.dtype.kind == "f" else rng.integers(0, 3, a.shape).astype(a.dtype) for a in args]
 
 
-def check_stablehlo(path, function, values, folder):
-    meant = [np.asarray(v) for v in jax.tree.leaves(jax.jit(function)(*values))]
-    for form in ("txt", "pb"):
-        out = os.path.join(folder, f"out.hlo.{form}")
+def check_run(kind, path, forms, meant, values, folder):
+    """A program converted to each of the forms computes what is meant."""
+    for form in forms:
+        out = os.path.join(folder, f"out.{form}")
         try:
             tool("convert", path, "-o", out)
-            got = results(XlaComputation(module_of(out).as_serialized_hlo_module_proto()), values)
+            got = results(out, values)
         except Exception as refused:
-            named = "cannot be written as HLO" in str(refused)  # what only StableHLO has is named
-            counts[f"StableHLO to {form}, run"][1 if named else 2] += 1
-            if not named:
-                yield f"StableHLO to {form}: {' '.join(str(refused).split())[:300]}"
+            named = "cannot be written as" in str(refused)  # what has no form is named
+            counts[f"{kind} to {form}, run"][1 if named else 2] += 1
+            if not named or os.environ.get("NAMED"):
+                yield f"{kind} to {form}: {' '.join(str(refused).split())[:300]}"
             continue
         same = len(got) == len(meant) and all(np.allclose(a.astype(complex), b.astype(complex), 1e-3, 1e-4, True) for a, b in zip(got, meant))
-        counts[f"StableHLO to {form}, run"][0 if same else 2] += 1
+        counts[f"{kind} to {form}, run"][0 if same else 2] += 1
         if not same:
-            yield f"StableHLO to {form}: XLA computes something else"
+            yield f"{kind} to {form}: XLA computes something else"
+
+
+def meant_results(function, values):
+    return [np.asarray(v) for v in jax.tree.leaves(jax.jit(function)(*values))]
+
+
+FORMS = ("hlo.txt", "hlo.pb", "mlir")
 
 
 def check(name, function, args, folder):
@@ -168,7 +189,12 @@ def check(name, function, args, folder):
             open(path, "w").write(operation.get_asm(print_generic_op_form=generic, enable_debug_info=debug))
             hashes.add(hash_of(path))
     wrong += ["StableHLO has more than one hash"] if len(hashes) > 1 else []
-    return wrong + ([] if name in WITHOUT_RUN else list(check_stablehlo(path, function, some_values(args), folder)))
+    if name in WITHOUT_RUN:
+        return wrong
+    values = some_values(args)
+    meant = meant_results(function, values)
+    wrong += check_run("StableHLO", path, FORMS, meant, values, folder)
+    return wrong + list(check_run("HLO", text, FORMS[2:], meant, values, folder))
 
 
 BY_STABLEHLO_ONLY = ("approximate_top",)  # XLA does not take its own StableHLO of the HLO that JAX makes of it ("xla_shape")
@@ -186,10 +212,16 @@ def more_programs():
 def check_more(function, values, folder):
     path = os.path.join(folder, "a.mlir")
     try:
-        open(path, "w").write(jax.jit(function, keep_unused=True).lower(*values).as_text())
+        lowered = jax.jit(function, keep_unused=True).lower(*values)
+        open(path, "w").write(lowered.as_text())
+        meant = meant_results(function, values)
     except Exception:  # a type that this JAX does not have
         return []
-    return list(check_stablehlo(path, function, jax.tree.leaves(values), folder))
+    leaves = jax.tree.leaves(values)
+    wrong = list(check_run("StableHLO", path, FORMS, meant, leaves, folder))
+    text = os.path.join(folder, "a.hlo.txt")
+    open(text, "w").write(lowered.compile().runtime_executable().hlo_modules()[0].to_string(FULL))
+    return wrong + list(check_run("HLO", text, FORMS[2:], meant, leaves, folder))
 
 
 failed = 0

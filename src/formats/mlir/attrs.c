@@ -116,6 +116,36 @@ static enum rp_code add_form_row(struct rp_mlir *r, const struct row *row,
 
 /* ---- attributes with their own syntax ---- */
 
+/* "precision = [HIGHEST, DEFAULT]", "precision_config = [#stablehlo<precision HIGHEST>, ...]"; HLO
+   says nothing where all are the default. */
+static enum rp_code add_operand_precision(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
+{
+    static const char *const words[][2] = {
+        {"HIGHEST", "highest"}, {"HIGH", "high"}, {"DEFAULT", "default"}};
+    struct rp_slice text, *list = RP_ARENA_NEW(&r->p->arena, struct rp_slice, 2);
+    struct rp_attr attr = {.key = RP_ATTR_OPERAND_PRECISION, .type = RP_VALUE_WORDS};
+    bool other = false;
+
+    if (!list)
+        return rp_err_nomem(r->err, "reading attributes");
+    RP_TRY(rp_mlir_find_text(r, attrs, "precision_config", &text));
+    if (!text.n)
+        RP_TRY(rp_mlir_find_text(r, attrs, "precision", &text));
+    for (uint32_t i = 0; i < text.n && attr.n < 2; i++)
+        for (size_t k = 0; k < 3; k++) {
+            uint32_t n = (uint32_t)strlen(words[k][0]);
+
+            if (n > text.n - i || memcmp(text.at + i, words[k][0], n) != 0)
+                continue;
+            list[attr.n++] = (struct rp_slice){words[k][1], (uint32_t)strlen(words[k][1]), 0};
+            other = other || k < 2;
+            i += n - 1;
+            break;
+        }
+    attr.texts = list;
+    return attr.n == 2 && other ? add_ints_attr(r, attr) : RP_OK;
+}
+
 /* "contracting_dims = [1] x [0]", or four lists of long names */
 static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
@@ -148,7 +178,7 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
             s = to;
         }
     }
-    return RP_OK;
+    return add_operand_precision(r, attrs);
 }
 
 /* "GT, %a, %b, TOTALORDER"; the other types follow from the operands */
@@ -320,6 +350,7 @@ static enum rp_code add_convolution(struct rp_mlir *r, const struct rp_mlir_attr
     find_window(r, attrs, &w);
     kernel_size(r, attrs, label, &w.size);
     RP_TRY(add_window(r, &w));
+    RP_TRY(add_operand_precision(r, attrs));
     kept = rp_arena_strdup(&r->p->arena, label); /* which the value borrows where it stays text */
     return kept ? add_ints_attr(r, rp_attr_parse(r->p, RP_ATTR_DIM_LABELS, kept, strlen(kept)))
                 : rp_err_nomem(r->err, "reading attributes");

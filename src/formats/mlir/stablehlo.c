@@ -135,10 +135,13 @@ static enum rp_code read_location_line(struct rp_mlir *r, const char *at, const 
     if (quote) {
         const char *close = rp_mlir_string_end(r, quote);
         uint32_t *text = close < end && *close == ':' ? &loc.file : &loc.name;
+        struct rp_slice value;
 
         if (close > end || close - quote < 2)
             return RP_OK;
-        RP_TRY(rp_program_string(r->p, quote + 1, (size_t)(close - quote - 2), text, r->err));
+        value = (struct rp_slice){quote + 1, (uint32_t)(close - quote - 2), 0};
+        RP_TRY(rp_mlir_unescape(r, &value));
+        RP_TRY(rp_program_string(r->p, value.at, value.n, text, r->err));
         for (s = close < end ? close + 1 : end;
              loc.file && s < end && *s >= '0' && *s <= '9' && loc.line < 100000000; s++)
             loc.line = loc.line * 10 + (*s - '0');

@@ -19,6 +19,7 @@
     X(pprof)              \
     X(hlo_text)           \
     X(hlo_proto)          \
+    X(stablehlo)          \
     X(graphdef)           \
     X(pbtxt)
 

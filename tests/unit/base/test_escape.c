@@ -55,6 +55,8 @@ static void each_language(void **state)
         {RP_IN_CSV, "\"'=a'\"\"\\`$(b)&<i> é\t\r\n" BAD BAD BAD BAD BAD BAD BAD "\""},
         {RP_IN_PROTO, "\"=a'\\\"\\\\`$(b)&<i> \\303\\251\\011\\015\\n\\033\\177\\377"
                       "\\342\\200\\250\\342\\200\\256\\342\\200\""},
+        {RP_IN_MLIR, "\"=a'\\22\\5C`$(b)&<i> \\C3\\A9\\09\\0D\\0A\\1B\\7F\\FF"
+                     "\\E2\\80\\A8\\E2\\80\\AE\\E2\\80\""},
         {RP_IN_METRICS, "=a'\\\"\\\\`$(b)&<i> é  \\n" BAD BAD BAD BAD BAD BAD BAD},
     };
 
@@ -63,6 +65,7 @@ static void each_language(void **state)
         check(cases[i].language, text, sizeof text - 1, cases[i].want);
     check(RP_IN_JSON, "a\0b", 3, "\"a\\u0000b\"");
     check(RP_IN_PROTO, "a\0b", 3, "\"a\\000b\"");
+    check(RP_IN_MLIR, "a\0b", 3, "\"a\\00b\"");
 }
 
 /* Formulas get a mark, numbers stay numbers, and only what needs quotes has them. */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_WRITE_STABLEHLO_H
+#define RP_FORMATS_WRITE_STABLEHLO_H
+/*
+ * What the parts of the StableHLO writer share. StableHLO has no tuples: an operation of the
+ * program has as many values as its shape has arrays, in their order.
+ */
+#include "base/vec.h"
+#include "io/output.h"
+#include "program/program.h"
+
+struct rp_shlo_value {
+    uint32_t name;  /* %name */
+    uint32_t index; /* %name#index; RP_NONE: the only result */
+    uint32_t shape; /* of an array or a token */
+};
+
+struct rp_shlo_body { /* of a computation, once it is needed */
+    uint32_t *order;  /* its operations, each after its operands */
+    uint32_t *params; /* by number */
+};
+
+struct rp_shlo {
+    const struct rp_program *p;
+    struct rp_out *to;
+    struct rp_err *err;
+    struct rp_arena scratch;
+    uint32_t names;             /* given so far */
+    uint32_t depth;             /* of computations in computations, where it is */
+    uint32_t indent;            /* of regions */
+    uint32_t scalars;           /* of regions of reductions and the like around it */
+    uint64_t written;           /* operations */
+    bool listed;                /* an attribute of the operation is written */
+    bool shardings;             /* are written */
+    uint32_t *first;            /* by operation: index of its first value; RP_NONE: not computed */
+    uint32_t *count;            /* by operation: how many values it has */
+    struct rp_shlo_body *body;  /* by computation */
+    uint8_t *is_function;       /* by computation */
+    uint8_t *named;             /* by computation: its function has its name */
+    uint8_t *located;           /* by meta: it is used */
+    RP_VEC(uint32_t) functions; /* computations that become functions, the entry first */
+    RP_VEC(struct rp_shlo_value) values;
+};
+
+/* RP_UNSUPPORTED with the operation's name and opcode, and why. */
+enum rp_code rp_shlo_refuse(const struct rp_shlo *w, uint32_t op, const char *why);
+
+/* The name of an operation; NULL: it has none, or a form of its own. */
+const char *rp_shlo_name(const struct rp_program *p, uint32_t op);
+
+/* ---- types and constants (stablehlo_values.c) ---- */
+
+uint32_t rp_shlo_leaves(const struct rp_program *p, uint32_t shape);
+/* Whether all arrays in a shape have a type in StableHLO. */
+bool rp_shlo_has_type(const struct rp_program *p, uint32_t shape);
+bool rp_shlo_same_type(const struct rp_program *p, uint32_t a, uint32_t b); /* of two leaves */
+void rp_shlo_array_type(const struct rp_shlo *w, unsigned elem, const int64_t *dims, size_t n);
+void rp_shlo_type(const struct rp_shlo *w, uint32_t shape); /* of a leaf */
+/* "dense<[1, 2]> : tensor<2xi32>" */
+enum rp_code rp_shlo_constant(const struct rp_shlo *w, uint32_t op);
+
+/* ---- attributes (stablehlo_attrs.c) ---- */
+
+/* " <{key = " or ", key = ". */
+void rp_shlo_key(struct rp_shlo *w, const char *key);
+void rp_shlo_ints(struct rp_shlo *w, const char *key, const int64_t *at, size_t n);
+/* All attributes of an operation, up to the end of their list; RP_UNSUPPORTED where one has no
+   form. */
+enum rp_code rp_shlo_attrs(struct rp_shlo *w, uint32_t op);
+/* Those that every operation may have, behind its regions: shardings, attributes of frontends. */
+enum rp_code rp_shlo_more_attrs(struct rp_shlo *w, uint32_t op);
+/* ", key = [{mhlo.sharding = ...}, {}]": of the values of some operations; nothing where none has
+ * one.
+ */
+enum rp_code rp_shlo_placement(struct rp_shlo *w, const char *key, struct rp_ids ops);
+void rp_shlo_symbol(const struct rp_shlo *w, const char *sign, uint32_t computation);
+/* A computation that has to be a function. */
+enum rp_code rp_shlo_need_function(struct rp_shlo *w, uint32_t computation);
+
+#endif
