@@ -496,8 +496,9 @@ static enum rp_code note_skipped(struct grouping *g, rp_event e, struct rp_err *
 
 #define SAME_CALL 0.9 /* of the time of the span around it, which has the same name */
 
-/* An operator that is directly inside a span of its name, and almost as long, is the same call: JAX
-   records `PjitFunction(step)` twice. Its time is the outer one's, and it is not counted. */
+/* JAX records a call of a compiled function as two spans, one directly inside the other and almost
+   as long: the time is the outer one's, and the inner one is not counted. Operators of other
+   frameworks that call themselves are calls of their own. */
 static void join_same_calls(struct grouping *g)
 {
     const int64_t *dur = g->t->ev.dur_ns;
@@ -506,7 +507,8 @@ static void join_same_calls(struct grouping *g)
         rp_event p = g->t->ev.parent[e];
 
         if (p == RP_NONE || p >= e || g->t->ev.name[p] != g->t->ev.name[e] || !is_wanted(g, p) ||
-            (double)dur[e] < SAME_CALL * (double)dur[p])
+            (double)dur[e] < SAME_CALL * (double)dur[p] ||
+            strncmp(rp_trace_str(g->t, g->t->ev.name[e]), "PjitFunction(", 13) != 0)
             continue;
         g->self.at[p] = rp_ns_sum(g->self.at[p], g->self.at[e]);
         g->self.at[e] = 0;
