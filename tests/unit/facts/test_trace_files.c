@@ -62,10 +62,92 @@ static void the_last_event_of_the_main_process(void **state)
     rp_trace_free(in.trace);
 }
 
+/* It is not cut where it said that it ends, or where only a part of it was wanted. */
+static void a_life_that_ended(void **state)
+{
+    static const struct {
+        const char *facts;
+        bool cut;
+    } rows[] = {{"\"process.3.began\":\"1\"", true},
+                {"\"process.3.began\":\"1\",\"process.3.ended\":\"9\"", false},
+                {"\"process.3.began\":\"1\",\"record.window\":\"2\"", false},
+                {"\"process.4.began\":\"1\"", false}};
+    char text[400];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rp_trace_life life;
+        struct rp_import in;
+
+        snprintf(text, sizeof text,
+                 "{\"traceEvents\":[" EVENT("X", "5", "3", "a") "],\"steps.recorded_ns\":\"1200\","
+                                                                "\"steps.unrecorded_ns\":1000,%s}",
+                 rows[i].facts);
+        in = load(text);
+        rp_trace_life_find(in.trace, &life);
+        assert_int_equal(life.process, 3);
+        assert_int_equal(life.cut, rows[i].cut);
+        assert_int_equal(life.last == RP_NONE, !rows[i].cut);
+        assert_int_equal(life.recorded_ns, 1200);
+        assert_int_equal(life.unrecorded_ns, 1000);
+        rp_trace_free(in.trace);
+    }
+}
+
+static void hosts_and_frameworks(void **state)
+{
+    static const struct {
+        const char *facts, *path, *host;
+    } rows[] = {{"\"hostname\":\"node1\"", "x/node7_4711.16.pt.trace.json", "node1"},
+                {"\"host_name\":\"node2\"", NULL, "node2"},
+                {"\"hostName\":\"n\"", NULL, "n"},
+                {"\"hostname\":\"\"", "x/node7_4711.16.pt.trace.json", "node7"},
+                {"\"hostname\":17", "x/node7_4711.16.pt.trace.json", "node7"},
+                {"\"user\":\"node1\"", "x/worker.16.pt.trace.json", NULL},
+                {"\"user\":\"node1\"", NULL, NULL}};
+    struct rp_import in;
+    struct rp_arena arena;
+    uint64_t boot;
+    const char *host;
+    char text[400];
+
+    UNUSED_STATE(state);
+    rp_arena_init(&arena);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(text, sizeof text, "{\"traceEvents\":[" EVENT("X", "5", "3", "a") "],%s}",
+                 rows[i].facts);
+        in = load(text);
+        assert_code(rp_trace_host(in.trace, rows[i].path, &arena, &host, NULL), RP_OK);
+        if (rows[i].host)
+            assert_string_equal(host ? host : "none", rows[i].host);
+        else
+            assert_null(host);
+        assert_int_equal(rp_trace_boot(in.trace), 0);
+        assert_null(rp_trace_frameworks(in.trace, &arena));
+        rp_trace_free(in.trace);
+    }
+    in = load("{\"traceEvents\":[" EVENT(
+        "X", "5", "3",
+        "a") "],\"framework.pytorch\":\"2.11.0+cu130\","
+             "\"frameworks\":\"9\",\"framework.lightning\":\"2.6.6\",\"boot_id\":\"ab-1\"}");
+    assert_string_equal(rp_trace_frameworks(in.trace, &arena), "pytorch 2.11.0, lightning 2.6.6");
+    boot = rp_trace_boot(in.trace);
+    assert_int_not_equal(boot, 0);
+    rp_trace_free(in.trace);
+    in = load("{\"traceEvents\":[" EVENT("X", "5", "3", "a") "],\"boot_id\":\"ab-1\"}");
+    assert_int_equal(rp_trace_boot(in.trace), boot);
+    rp_trace_free(in.trace);
+    in = load("{\"traceEvents\":[" EVENT("X", "5", "3", "a") "],\"boot_id\":\"ab-2\"}");
+    assert_int_not_equal(rp_trace_boot(in.trace), boot);
+    rp_trace_free(in.trace);
+    rp_arena_release(&arena);
+}
+
 int test_trace_files(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names_of_pytorch),
-                                       cmocka_unit_test(the_last_event_of_the_main_process)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_of_pytorch), cmocka_unit_test(the_last_event_of_the_main_process),
+        cmocka_unit_test(a_life_that_ended), cmocka_unit_test(hosts_and_frameworks)};
 
     return cmocka_run_group_tests_name("trace_files", tests, NULL, NULL);
 }

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether the inputs of a call explain how long it took. */
+#include "facts/work/call_work.h"
+#include "trace/trace_fixtures.h"
+
+#define OP(name, ts, dur, dims)                                                     \
+    {                                                                               \
+        'X', "cpu_op", name, 1, 1, ts, dur, 0, 0, 0, NULL, 0, 0, "Input Dims", dims \
+    }
+
+static bool has_more(struct rp_call_work *w, int64_t n)
+{
+    bool out = false;
+
+    assert_code(rp_call_has_more_work(w, event_n(w->t, n), &out, NULL), RP_OK);
+    return out;
+}
+
+/* The usual call has 10 elements and takes 100; a core needs at most 20 for an element. */
+static void more_elements_explain_a_longer_call(void **state)
+{
+    static const struct row rows[] = {
+        OP("sum", 0, 900, "[[10, 10], []]"),   /* 100 elements in 900: a core needs 2000 */
+        OP("sum", 1000, 900, "[[44]]"),        /* too few for 900, and only four times the usual */
+        OP("sum", 2000, 2000, "[[40], [40]]"), /* eight times the usual, twenty times as long */
+        OP("sum", 5000, 6400, "[[80]]"),       /* sixty-four times as long is the limit */
+        OP("sum", 12000, 6500, "[[80]]"),      /* too long also for so many */
+        OP("sum", 19000, 2000, "[[79]]"),
+        OP("sum", 22000, 100, "[[10]]"),
+        OP("sum", 22200, 100, "[[10]]"),
+        OP("sum", 22400, 100, "[[10]]"),
+        OP("sum", 22600, 100, "[[10]]"),
+        OP("sum", 22800, 100, "[[10]]"),
+        OP("sum", 23000, 100, "[[10]]"),
+        OP("sum", 23200, 100, "[[10]]"),
+        OP("sum", 23400, 100, "[[10]]"),
+        {'X', "cpu_op", "sum", 1, 1, 24000, 9000}, /* nothing is known of its inputs */
+        OP("sum", 34000, 9000, "[[]]"),
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_call_work w;
+
+    UNUSED_STATE(state);
+    assert_code(rp_call_work_init(&w, t, NULL), RP_OK);
+    assert_true(has_more(&w, 0));
+    assert_false(has_more(&w, 1));
+    assert_true(has_more(&w, 2));
+    assert_true(has_more(&w, 3));
+    assert_false(has_more(&w, 4));
+    assert_false(has_more(&w, 5));
+    assert_false(has_more(&w, 6) && t->ev.dur_ns[event_n(t, 6)] > 200);
+    assert_false(has_more(&w, 14));
+    assert_false(has_more(&w, 15));
+    rp_call_work_release(&w);
+    rp_trace_free(t);
+}
+
+/* As many elements in less than an eighth of the time: the size does not matter to this call. */
+static void views_do_not_work(void **state)
+{
+    static const struct row rows[] = {
+        OP("view", 0, 1600, "[[100]]"),     OP("view", 2000, 199, "[[50]]"),
+        OP("other", 3000, 1600, "[[100]]"), OP("other", 5000, 200, "[[50]]"), /* an eighth */
+        OP("least", 6000, 1600, "[[100]]"), OP("least", 8000, 100, "[[49]]"), /* not half of it */
+        OP("calls", 9000, 1600, "[[100]]"), OP("inner", 9100, 50, "[[2]]"),   /* works below it */
+        OP("next", 11000, 1600, "[[100]]"), OP("behind", 13000, 10, "[[2]]"),
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_call_work w;
+
+    UNUSED_STATE(state);
+    assert_code(rp_call_work_init(&w, t, NULL), RP_OK);
+    assert_false(has_more(&w, 0));
+    assert_true(has_more(&w, 2));
+    assert_true(has_more(&w, 4));
+    assert_false(has_more(&w, 6));
+    assert_true(has_more(&w, 8));
+    rp_call_work_release(&w);
+    rp_trace_free(t);
+}
+
+static void texts_of_sizes(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(rp_dims_elements("[[2, 3], [], [8]]"), 2 * 3 + 8 + (rp_dims_elements("[[]]")));
+    assert_int_equal(rp_dims_elements("[[4, 5]]"), 20);
+    assert_int_equal(rp_dims_elements("[[4000000000, 4000000000, 4000000000]]"), INT64_MAX);
+    assert_true(rp_call_time_varies(RP_KIND_PYTHON, "train.py(3): step"));
+    assert_false(rp_call_time_varies(RP_KIND_CPU_OP, "train.py(3): step"));
+    assert_false(rp_call_time_varies(RP_KIND_PYTHON, "<built-in function collect> gc.collect"));
+}
+
+int test_call_work(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(more_elements_explain_a_longer_call),
+                                       cmocka_unit_test(views_do_not_work),
+                                       cmocka_unit_test(texts_of_sizes)};
+
+    return cmocka_run_group_tests_name("call_work", tests, NULL, NULL);
+}

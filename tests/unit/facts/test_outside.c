@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was recorded outside of the steps, and how it is said. */
+#include "facts/host/outside.h"
+#include "trace/trace_fixtures.h"
+
+/* Six steps of 100 with four breaks of 100 between them; operators before, in, between and after
+   them. */
+static const struct row rows[] = {
+    {'X', "cpu_op", "aten::rand", 1, 1, 950, 10},
+    {'X', "user_annotation", "ProfilerStep#1", 1, 1, 1000, 100},
+    {'X', "cpu_op", "aten::mul", 1, 1, 1010, 30},
+    {'X', "user_annotation", "ProfilerStep#2", 1, 1, 1100, 100},
+    {'X', "cpu_op", "aten::add", 1, 1, 1210, 20}, /* an evaluation */
+    {'X', "user_annotation", "ProfilerStep#3", 1, 1, 1300, 100},
+    {'X', "python_function", "utils.py(9): Save_Checkpoint", 1, 1, 1420, 60},
+    {'X', "cpu_op", "aten::to", 1, 1, 1430, 5},
+    {'X', "user_annotation", "ProfilerStep#4", 1, 1, 1500, 100}, /* then nothing */
+    {'X', "cpu_op", "aten::mul", 1, 1, 1700, 10},
+    {'X', "user_annotation", "ProfilerStep#5", 1, 1, 1700, 100},
+    {'X', "cpu_op", "autograd::engine::evaluate_function: X", 1, 1, 1810, 40},
+    {'X', "user_annotation", "ProfilerStep#6", 1, 1, 1900, 100},
+    {'X', "cpu_op", "aten::sum", 1, 1, 2010, 35},
+};
+
+struct outside {
+    struct rp_trace *t;
+    struct rp_arena arena;
+    struct rp_step steps[6];
+    const struct rp_step *own;
+};
+
+/* The trace with breaks after steps 2 to 5, and a first step that is warm-up. */
+static void outside_open(struct outside *o)
+{
+    o->t = TRACE_OF(rows);
+    rp_arena_init(&o->arena);
+    assert_int_equal(o->t->nsteps, 6);
+    o->own = o->t->steps;
+    memcpy(o->steps, o->own, sizeof o->steps);
+    for (int i = 1; i < 5; i++)
+        o->steps[i].flags |= RP_STEP_BREAK_AFTER;
+    o->steps[0].flags |= RP_STEP_WARM_UP;
+    o->t->steps = o->steps;
+}
+
+static void outside_close(struct outside *o)
+{
+    o->t->steps = o->own;
+    rp_arena_release(&o->arena);
+    rp_trace_free(o->t);
+}
+
+static void breaks_are_named_by_what_ran(void **state)
+{
+    struct outside o;
+    struct rp_outside out;
+
+    UNUSED_STATE(state);
+    outside_open(&o);
+    assert_code(rp_outside_measure(o.t, &o.arena, &out, NULL), RP_OK);
+    assert_int_equal(out.nsteps, 6);
+    assert_int_equal(out.before_ns, 50);
+    assert_int_equal(out.after_ns, 45);
+    assert_int_equal(out.warm_ups, 1);
+    assert_int_equal(out.warm_up_ns, 100);
+    assert_int_equal(out.without_detail, 0);
+    for (int k = 0; k < RP_BREAKS; k++) {
+        assert_int_equal(out.breaks[k], 1);
+        assert_int_equal(out.break_ns[k], 100);
+    }
+    assert_float_equal(out.share, 40.0 / 140.0, 1e-12);
+    assert_string_equal(out.mark, "ProfilerStep");
+    assert_true(rp_outside_is_large(&out, o.t));
+    outside_close(&o);
+}
+
+/* From 950 to 2045 a tenth is 109. */
+static void a_tenth_is_large(void **state)
+{
+    struct rp_outside out = {.nsteps = 6, .before_ns = 30, .after_ns = 30, .warm_up_ns = 20};
+    struct outside o;
+
+    UNUSED_STATE(state);
+    outside_open(&o);
+    out.unrecorded_ns = 10;
+    out.break_ns[RP_BREAK_PAUSE] = 19;
+    assert_false(rp_outside_is_large(&out, o.t));
+    out.break_ns[RP_BREAK_PAUSE] = 20;
+    assert_true(rp_outside_is_large(&out, o.t));
+    out.nsteps = 0;
+    assert_false(rp_outside_is_large(&out, o.t));
+    out = (struct rp_outside){.nsteps = 1, .without_detail = 1};
+    assert_true(rp_outside_is_large(&out, o.t));
+    outside_close(&o);
+}
+
+static void what_is_judged(void **state)
+{
+    static const struct {
+        int64_t ns;
+        bool judged;
+    } times[] = {{1099, false}, {1100, true},  {1199, true}, {1200, false},
+                 {1300, true},  {1850, false}, {1999, true}, {2000, false}};
+    struct rp_scope some = {.limited = true, .begin_ns = 1000, .end_ns = 1500};
+    struct rp_judged judged;
+    struct outside o;
+
+    UNUSED_STATE(state);
+    outside_open(&o);
+    assert_code(rp_judged_find(o.t, NULL, &o.arena, &judged, NULL), RP_OK);
+    assert_int_equal(judged.segments.n, 0); /* the profiler chose its steps */
+    assert_null(rp_judged_text(&judged, &o.arena));
+    assert_true(rp_judged_has(&judged, 1250));
+    for (int i = 0; i < 6; i++)
+        o.steps[i].source = RP_STEP_OPTIMIZER;
+    assert_code(rp_judged_find(o.t, &some, &o.arena, &judged, NULL), RP_OK);
+    assert_int_equal(judged.segments.n, 0);
+    assert_code(rp_judged_find(o.t, NULL, &o.arena, &judged, NULL), RP_OK);
+    assert_int_equal(judged.segments.n, 5);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        assert_int_equal(rp_judged_has(&judged, times[i].ns), times[i].judged);
+    assert_string_equal(rp_judged_text(&judged, &o.arena),
+                        "not counted: 50 ns before the first step (start-up), "
+                        "100 ns in the first step (warm-up), "
+                        "100 ns in 1 evaluation between steps, "
+                        "100 ns in 1 checkpoint between steps, "
+                        "100 ns in 1 pause between steps, "
+                        "100 ns in 1 break between steps, 45 ns after the last step");
+    outside_close(&o);
+}
+
+static void small_parts_are_not_mentioned(void **state)
+{
+    struct rp_outside out = {.warm_ups = 3, .warm_up_ns = 51, .unrecorded_ns = 50, .after_ns = 60};
+    struct rp_arena arena;
+
+    UNUSED_STATE(state);
+    rp_arena_init(&arena);
+    out.breaks[RP_BREAK_EVALUATION] = 2;
+    out.break_ns[RP_BREAK_EVALUATION] = 70;
+    assert_string_equal(rp_outside_text(&out, 2500, &arena),
+                        "not counted: 51 ns in the first 3 steps (warm-up), "
+                        "70 ns in 2 evaluations between steps, 60 ns after the last step");
+    assert_null(rp_outside_text(&out, 1000000, &arena));
+    rp_arena_release(&arena);
+}
+
+static void what_the_steps_were_found_by(void **state)
+{
+    struct rp_outside out = {.nsteps = 25, .share = 0.984, .mark = "Optimizer.step"};
+    struct rp_arena arena;
+
+    UNUSED_STATE(state);
+    rp_arena_init(&arena);
+    out.source = RP_STEP_OPTIMIZER;
+    assert_string_equal(rp_outside_steps_text(&out, true, &arena),
+                        "25, by Optimizer.step, 98 % of the device time from the first one on");
+    out.mark = "";
+    assert_string_equal(rp_outside_steps_text(&out, false, &arena),
+                        "25, by annotations, 98 % of the operators' time from the first one on");
+    out.source = RP_STEP_FORWARD;
+    assert_contains(rp_outside_steps_text(&out, true, &arena), "25, by forward passes, 98 %");
+    out.source = RP_STEP_REPETITION;
+    assert_contains(rp_outside_steps_text(&out, true, &arena),
+                    "by a sequence of work that repeats");
+    out.source = RP_STEP_SESSION;
+    assert_null(rp_outside_steps_text(&out, true, &arena));
+    out.source = RP_STEP_MARKS;
+    assert_null(rp_outside_steps_text(&out, true, &arena));
+    out.source = RP_STEP_RUN_ID;
+    assert_null(rp_outside_steps_text(&out, true, &arena));
+    out.source = RP_STEP_PROFILER;
+    assert_null(rp_outside_steps_text(&out, true, &arena));
+    out = (struct rp_outside){.source = RP_STEP_OPTIMIZER, .mark = "x"};
+    assert_null(rp_outside_steps_text(&out, true, &arena));
+    rp_arena_release(&arena);
+}
+
+int test_outside(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(breaks_are_named_by_what_ran), cmocka_unit_test(a_tenth_is_large),
+        cmocka_unit_test(what_is_judged), cmocka_unit_test(small_parts_are_not_mentioned),
+        cmocka_unit_test(what_the_steps_were_found_by)};
+
+    return cmocka_run_group_tests_name("outside", tests, NULL, NULL);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* By how much the clock of a second recorder must be corrected, and what of it is kept. */
+#include "facts/recorders.h"
+#include "trace/trace_fixtures.h"
+
+/* The host calls at 100, 200, 300 and 400, waits for the device until 600, and copies. The device's
+   clock is about 1000 ahead: its work starts at least 1020 after its call, and has ended when the
+   host has waited for it: the copy, which returns at 750, ends at 1745. */
+static const struct row calls[] = {
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 100, 10, 1},
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 200, 10, 2},
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 300, 10, 3},
+    {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 400, 10, 4},
+    {'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 500, 100},
+    {'X', "cuda_runtime", "cudaMemcpy", 1, 1, 700, 50, 5},
+};
+static const struct row work[] = {
+    {'X', "kernel", "a", 0, 7, 1120, 30, 1, 7},    {'X', "kernel", "b", 0, 7, 1230, 30, 2, 7},
+    {'X', "kernel", "c", 0, 7, 1340, 30, 3, 7},    {'X', "kernel", "d", 0, 7, 1450, 30, 4, 7},
+    {'X', "gpu_memcpy", "e", 0, 7, 1740, 5, 5, 7},
+};
+
+static enum rp_code align(struct rp_trace *a, struct rp_trace *b, struct rp_recorders *out,
+                          struct rp_err *err)
+{
+    const struct rp_trace *const traces[2] = {a, b};
+
+    return rp_recorders_align(traces, out, err);
+}
+
+static void launches_bound_the_offset(void **state)
+{
+    struct rp_trace *host = TRACE_OF(calls), *device = TRACE_OF(work);
+    struct rp_trace *four = trace_of(work, 4), *five = trace_of(calls, 5);
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    assert_ok(align(host, device, &r, &err), &err);
+    assert_string_equal(rp_recorders_word(r.by), "correlation");
+    assert_int_equal(r.matched, 5);
+    assert_true(r.same_ids);
+    assert_false(r.contradiction);
+    assert_int_equal(r.low_ns, 100 - 1120);
+    assert_int_equal(r.high_ns, 750 - 1745);
+    assert_int_equal(r.offset_ns, -1020 + 12);
+    assert_int_equal(r.uncertainty_ns, 12);
+    for (rp_event e = 0; e < host->ev.n; e++)
+        assert_int_equal(r.keep[0][e], 1);
+    rp_recorders_release(&r);
+    assert_ok(align(device, host, &r, &err), &err); /* the other way round */
+    assert_int_equal(r.low_ns, 1745 - 750);
+    assert_int_equal(r.high_ns, 1120 - 100);
+    assert_int_equal(r.offset_ns, 1020 - 12);
+    rp_recorders_release(&r);
+    assert_ok(align(five, four, &r, &err), &err); /* no copy: the call that waits is the bound */
+    assert_int_equal(r.high_ns, 600 - 1480);
+    assert_int_equal(r.low_ns, -1020);
+    assert_int_equal(r.offset_ns, -1020 + 70);
+    rp_recorders_release(&r);
+    rp_trace_free(host);
+    rp_trace_free(device);
+    rp_trace_free(four);
+    rp_trace_free(five);
+}
+
+static void one_bound_alone_is_the_offset(void **state)
+{
+    struct rp_trace *host = trace_of(calls, 4), *device = trace_of(work, 4);
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    assert_ok(align(host, device, &r, &err), &err);
+    assert_int_equal(r.offset_ns, -1020);
+    assert_int_equal(r.low_ns, -1020);
+    assert_int_equal(r.high_ns, RP_NO_TS);
+    assert_int_equal(r.uncertainty_ns, RP_NO_TS);
+    rp_recorders_release(&r);
+    assert_ok(align(device, host, &r, &err), &err);
+    assert_int_equal(r.offset_ns, 1020);
+    assert_int_equal(r.high_ns, 1020);
+    assert_int_equal(r.low_ns, RP_NO_TS);
+    rp_recorders_release(&r);
+    rp_trace_free(host);
+    rp_trace_free(device);
+}
+
+/* The copy ends so late that the bounds exclude each other. */
+static void bounds_that_contradict(void **state)
+{
+    static const struct row late[] = {
+        {'X', "kernel", "a", 0, 7, 1120, 30, 1, 7},     {'X', "kernel", "b", 0, 7, 1230, 30, 2, 7},
+        {'X', "kernel", "c", 0, 7, 1340, 30, 3, 7},     {'X', "kernel", "d", 0, 7, 1450, 30, 4, 7},
+        {'X', "gpu_memcpy", "e", 0, 7, 1740, 50, 5, 7},
+    };
+    struct rp_trace *host = TRACE_OF(calls), *device = TRACE_OF(late);
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    assert_ok(align(host, device, &r, &err), &err);
+    assert_true(r.contradiction);
+    assert_int_equal(r.low_ns, -1020);
+    assert_int_equal(r.high_ns, 750 - 1790);
+    assert_int_equal(r.offset_ns, -1030);
+    assert_int_equal(r.uncertainty_ns, 10);
+    rp_recorders_release(&r);
+    rp_trace_free(host);
+    rp_trace_free(device);
+}
+
+/* Ids that launch copies by kernels are of two counters; two launches are too few. */
+static void ids_of_two_counters(void **state)
+{
+    static const struct row copies[] = {
+        {'X', "gpu_memcpy", "a", 0, 7, 1120, 30, 1, 7},
+        {'X', "gpu_memcpy", "b", 0, 7, 1230, 30, 2, 7},
+        {'X', "gpu_memcpy", "c", 0, 7, 1340, 30, 3, 7},
+    };
+    struct rp_trace *host = trace_of(calls, 4), *unlike = TRACE_OF(copies),
+                    *two = trace_of(work, 2);
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    assert_code(align(host, unlike, &r, &err), RP_UNSUPPORTED);
+    assert_contains(err.text, "nothing ties the clocks");
+    rp_recorders_release(&r);
+    assert_code(align(host, two, &r, &err), RP_UNSUPPORTED);
+    rp_recorders_release(&r);
+    assert_code(align(two, unlike, &r, &err), RP_UNSUPPORTED);
+    assert_contains(err.text, "both recordings have device work");
+    rp_recorders_release(&r);
+    rp_trace_free(host);
+    rp_trace_free(unlike);
+    rp_trace_free(two);
+}
+
+static void names_that_both_recorded(void **state)
+{
+    static const struct row first[] = {
+        {'X', "cpu_op", "a", 1, 1, 10000, 5},          {'X', "cpu_op", "b", 1, 1, 20000, 5},
+        {'X', "cpu_op", "c", 1, 1, 30000, 5},          {'X', "cpu_op", "alone", 1, 1, 40000, 5},
+        {'X', "cuda_runtime", "call", 1, 1, 50000, 5},
+    };
+    static const struct row second[] = {
+        {'X', "cpu_op", "a", 1, 1, 9000, 5},           {'X', "cpu_op", "b", 1, 1, 17000, 5},
+        {'X', "cpu_op", "c", 1, 1, 29500, 5},          {'X', "cpu_op", "d", 1, 1, 31000, 5},
+        {'X', "cuda_runtime", "call", 1, 1, 48800, 5},
+    };
+    struct rp_trace *a = TRACE_OF(first), *b = TRACE_OF(second), *c = trace_of(second, 2);
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    assert_ok(align(a, b, &r, &err), &err); /* differences: 500, 1000, 1200, 3000 */
+    assert_string_equal(rp_recorders_word(r.by), "names");
+    assert_int_equal(r.matched, 4);
+    assert_int_equal(r.offset_ns, 1200);
+    assert_int_equal(r.low_ns, 500);
+    assert_int_equal(r.high_ns, 3000);
+    assert_int_equal(r.uncertainty_ns, 1800);
+    for (rp_event e = 0; e < a->ev.n; e++)
+        assert_int_equal(r.keep[0][e], 1);
+    for (rp_event e = 0; e < b->ev.n; e++) /* calls and what the other has not are kept */
+        assert_int_equal(r.keep[1][e],
+                         b->ev.kind[e] == RP_KIND_RUNTIME || !strcmp(name_of(b, e), "d"));
+    rp_recorders_release(&r);
+    assert_code(align(a, c, &r, &err), RP_UNSUPPORTED); /* two names are too few */
+    rp_recorders_release(&r);
+    rp_trace_free(a);
+    rp_trace_free(b);
+    rp_trace_free(c);
+}
+
+static void names_at_the_same_distance_are_not_exact(void **state)
+{
+    static const struct row first[] = {
+        {'X', "cpu_op", "a", 1, 1, 10, 5},
+        {'X', "cpu_op", "a", 1, 1, 20, 5},
+        {'X', "cpu_op", "a", 1, 1, 1000030, 5},
+    };
+    static const struct row second[] = {
+        {'X', "cpu_op", "a", 1, 1, 11, 5},
+        {'X', "cpu_op", "a", 1, 1, 21, 5},
+        {'X', "cpu_op", "a", 1, 1, 31, 5},
+    };
+    struct rp_trace *a = TRACE_OF(first), *b = TRACE_OF(second), *two = trace_of(second, 2);
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    assert_ok(align(b, b, &r, &err), &err);
+    assert_int_equal(r.offset_ns, 0);
+    assert_int_equal(r.uncertainty_ns, 1000);
+    rp_recorders_release(&r);
+    assert_ok(align(a, b, &r, &err), &err); /* from -1 to 999,999: a millisecond is not too much */
+    assert_int_equal(r.high_ns, 999999);
+    rp_recorders_release(&r);
+    assert_code(align(b, two, &r, &err), RP_UNSUPPORTED); /* not equally often */
+    assert_int_equal(r.keep[1][0], 1);
+    rp_recorders_release(&r);
+    rp_trace_free(a);
+    rp_trace_free(b);
+    rp_trace_free(two);
+}
+
+/* Both recorded the calls; the recorder of the device has their launches. */
+static void calls_of_the_device_recorder_are_kept(void **state)
+{
+    static const struct row host[] = {
+        {'X', "cpu_op", "op", 1, 1, 90, 300},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 100, 10, 1},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 200, 10, 2},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 300, 10, 3},
+    };
+    static const struct row device[] = {
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1100, 10, 1},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1200, 10, 2},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1300, 10, 3},
+        {'X', "kernel", "a", 0, 7, 1120, 30, 1, 7},
+        {'X', "kernel", "b", 0, 7, 1230, 30, 2, 7},
+        {'X', "kernel", "c", 0, 7, 1340, 30, 3, 7},
+    };
+    struct rp_trace *h = TRACE_OF(host), *d = TRACE_OF(device);
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    assert_ok(align(h, d, &r, &err), &err);
+    assert_string_equal(rp_recorders_word(r.by), "names");
+    assert_false(r.same_ids);
+    assert_int_equal(r.offset_ns, -1000);
+    for (rp_event e = 0; e < h->ev.n; e++)
+        assert_int_equal(r.keep[0][e], h->ev.kind[e] != RP_KIND_RUNTIME);
+    for (rp_event e = 0; e < d->ev.n; e++)
+        assert_int_equal(r.keep[1][e], 1);
+    rp_recorders_release(&r);
+    rp_trace_free(h);
+    rp_trace_free(d);
+}
+
+/* Times of day tie two recordings only where they overlap. */
+static void the_time_of_day(void **state)
+{
+    static const struct row one[] = {{'X', "cpu_op", "a", 1, 1, 0, 100}};
+    static const struct row other[] = {{'X', "cpu_op", "b", 1, 1, 0, 100}};
+    struct rp_trace *a = TRACE_OF(one), *b = TRACE_OF(other);
+    static const struct {
+        int64_t base_ns;
+        bool tied;
+    } rows[] = {{1050, true}, {1100, true}, {1101, false}, {900, true}, {899, false}};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    a->has_base = true;
+    a->base_ns = 1000;
+    assert_code(align(a, b, &r, &err), RP_UNSUPPORTED);
+    rp_recorders_release(&r);
+    b->has_base = true;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        b->base_ns = rows[i].base_ns;
+        assert_code(align(a, b, &r, &err), rows[i].tied ? RP_OK : RP_UNSUPPORTED);
+        if (rows[i].tied) {
+            assert_string_equal(rp_recorders_word(r.by), "wall clock");
+            assert_int_equal(r.offset_ns, rows[i].base_ns - 1000);
+            assert_int_equal(r.uncertainty_ns, RP_NO_TS);
+        }
+        rp_recorders_release(&r);
+    }
+    rp_trace_free(a);
+    rp_trace_free(b);
+}
+
+int test_recorders(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_bound_the_offset),
+        cmocka_unit_test(one_bound_alone_is_the_offset),
+        cmocka_unit_test(bounds_that_contradict),
+        cmocka_unit_test(ids_of_two_counters),
+        cmocka_unit_test(names_that_both_recorded),
+        cmocka_unit_test(names_at_the_same_distance_are_not_exact),
+        cmocka_unit_test(calls_of_the_device_recorder_are_kept),
+        cmocka_unit_test(the_time_of_day),
+    };
+
+    return cmocka_run_group_tests_name("recorders", tests, NULL, NULL);
+}
