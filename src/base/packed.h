@@ -39,7 +39,8 @@ RP_PACKED_INLINE bool rp_packed_has(struct rp_packed *b, ptrdiff_t most)
     return !b->cut;
 }
 
-/* Most numbers take one byte or two. Only a number without an end is looked for. */
+/* Most numbers take one or two bytes, so these are tried first. The only error that is detected
+   is a number that does not end after ten bytes. */
 RP_PACKED_INLINE uint64_t rp_packed_number(struct rp_packed *b)
 {
     const uint8_t *at = b->at;

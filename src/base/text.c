@@ -125,9 +125,14 @@ bool rp_text_begins(const char *text, const char *begin)
 
 bool rp_text_ends(const char *text, const char *end)
 {
-    size_t n = strlen(text), m = strlen(end);
+    return rp_text_ends_n(text, strlen(text), end);
+}
 
-    return n >= m && strcmp(text + n - m, end) == 0;
+bool rp_text_ends_n(const char *text, size_t n, const char *end)
+{
+    size_t m = strlen(end);
+
+    return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
 const char *rp_text_file(const char *path)

@@ -39,9 +39,10 @@ size_t rp_text_escape(char *out, size_t cap, const char *bytes, size_t len);
  */
 size_t rp_text_excerpt(char *out, size_t cap, const char *bytes, size_t len, size_t offset);
 
-/* Whether a text begins or ends with another one. */
+/* Whether a text begins or ends with another one; _n: a text of n bytes. */
 bool rp_text_begins(const char *text, const char *begin);
 bool rp_text_ends(const char *text, const char *end);
+bool rp_text_ends_n(const char *text, size_t n, const char *end);
 
 /* The last part of a path: what follows its last '/'. */
 const char *rp_text_file(const char *path);

@@ -9,15 +9,12 @@ static enum rp_code read_text(const struct rp_dump_folder *folder, size_t source
                                                      const struct rp_limits *, struct rp_err *),
                               struct rp_buffers *b, struct rp_err *err)
 {
-    const uint8_t *bytes;
-    struct rp_input *in;
+    struct rp_dump_content file;
     enum rp_code code;
-    size_t n;
 
-    RP_TRY(rp_dump_slurp(folder, source, &in, &bytes, &n, err));
-    code = reader(b, (const char *)bytes, n, &folder->dataset->limits, err);
-    rp_input_close(in);
-    return rp_dump_in_file(folder, source, code, err);
+    RP_TRY(rp_dump_open(&file, folder, source, err));
+    code = reader(b, (const char *)file.bytes, file.n, &folder->dataset->limits, err);
+    return rp_dump_close(&file, code, err);
 }
 
 static enum rp_code read_proto(const struct rp_dump_folder *folder, size_t source,
@@ -68,16 +65,13 @@ enum rp_code rp_dump_reported_bytes(const struct rp_dump_folder *folder,
                                     struct rp_err *err)
 {
     size_t source = rp_dump_file_of(module, RP_DUMP_MEMORY_REPORT);
-    const uint8_t *bytes;
-    struct rp_input *in;
+    struct rp_dump_content file;
     enum rp_code code;
-    size_t n;
 
     *out = RP_ABSENT_I64;
     if (source == SIZE_MAX)
         return RP_OK;
-    RP_TRY(rp_dump_slurp(folder, source, &in, &bytes, &n, err));
-    code = rp_buffers_read_report((const char *)bytes, n, out, err);
-    rp_input_close(in);
-    return rp_dump_in_file(folder, source, code, err);
+    RP_TRY(rp_dump_open(&file, folder, source, err));
+    code = rp_buffers_read_report((const char *)file.bytes, file.n, out, err);
+    return rp_dump_close(&file, code, err);
 }

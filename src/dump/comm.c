@@ -101,14 +101,11 @@ struct comm_ctx {
 static enum rp_code find_meshes(struct comm_ctx *ctx)
 {
     for (size_t i = 0; i < ctx->module->nstages && !ctx->meshes.n; i++) {
-        struct rp_input *in;
-        const uint8_t *bytes;
-        size_t n;
+        struct rp_dump_content file;
 
-        RP_TRY(
-            rp_dump_slurp(&ctx->folder, ctx->module->stages[i].source, &in, &bytes, &n, ctx->err));
-        rp_meshes_find(&ctx->meshes, (const char *)bytes, n, ctx->arena);
-        rp_input_close(in);
+        RP_TRY(rp_dump_open(&file, &ctx->folder, ctx->module->stages[i].source, ctx->err));
+        rp_meshes_find(&ctx->meshes, (const char *)file.bytes, file.n, ctx->arena);
+        RP_TRY(rp_dump_close(&file, RP_OK, ctx->err));
     }
     return RP_OK;
 }

@@ -227,16 +227,33 @@ enum rp_code rp_dump_in_file(const struct rp_dump_folder *folder, size_t source,
     return code;
 }
 
-enum rp_code rp_dump_slurp(const struct rp_dump_folder *folder, size_t source, struct rp_input **in,
-                           const uint8_t **bytes, size_t *n, struct rp_err *err)
+enum rp_code rp_dump_open(struct rp_dump_content *content, const struct rp_dump_folder *folder,
+                          size_t source, struct rp_err *err)
 {
     enum rp_code code;
 
-    RP_TRY(rp_source_open(folder->dataset->sources, source, in, err));
-    code = rp_input_slurp(*in, bytes, n, err);
-    if (code != RP_OK)
-        rp_input_close(*in);
-    return rp_dump_in_file(folder, source, code, err);
+    *content = (struct rp_dump_content){.folder = folder, .source = source};
+    RP_TRY(rp_source_open(folder->dataset->sources, source, &content->in, err));
+    code = rp_input_slurp(content->in, &content->bytes, &content->n, err);
+    return code == RP_OK ? RP_OK : rp_dump_close(content, code, err);
+}
+
+enum rp_code rp_dump_close(struct rp_dump_content *content, enum rp_code code, struct rp_err *err)
+{
+    rp_input_close(content->in);
+    return rp_dump_in_file(content->folder, content->source, code, err);
+}
+
+enum rp_code rp_dump_pass_times(const struct rp_dump_folder *folder, size_t source,
+                                struct rp_arena *arena, struct rp_pass_times *out,
+                                struct rp_err *err)
+{
+    struct rp_dump_content file;
+    enum rp_code code;
+
+    RP_TRY(rp_dump_open(&file, folder, source, err));
+    code = rp_pass_times_read(file.bytes, file.n, &folder->dataset->limits, arena, out, err);
+    return rp_dump_close(&file, code, err);
 }
 
 const char *rp_dump_signed(struct rp_arena *arena, double value, enum rp_unit unit)

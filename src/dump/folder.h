@@ -8,6 +8,7 @@
 #include "dataset/load_program.h"
 #include "dump/words.h"
 #include "formats/dump/folder.h"
+#include "formats/dump/logs.h"
 
 struct rp_dump_folder {
     const struct rp_dataset *dataset;
@@ -50,9 +51,22 @@ enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct r
 enum rp_code rp_dump_load(const struct rp_dump_folder *folder, const struct rp_dump_module *module,
                           const char *what, struct rp_import *out, struct rp_err *err);
 
-/* The content of a source; close the input afterwards. Messages name the file. */
-enum rp_code rp_dump_slurp(const struct rp_dump_folder *folder, size_t source, struct rp_input **in,
-                           const uint8_t **bytes, size_t *n, struct rp_err *err);
+/* A file of the folder in memory. Messages name the file; close it with the code of what was done
+   with it, which is returned. */
+struct rp_dump_content {
+    const struct rp_dump_folder *folder;
+    size_t source;
+    struct rp_input *in;
+    const uint8_t *bytes;
+    size_t n;
+};
+enum rp_code rp_dump_open(struct rp_dump_content *content, const struct rp_dump_folder *folder,
+                          size_t source, struct rp_err *err);
+enum rp_code rp_dump_close(struct rp_dump_content *content, enum rp_code code, struct rp_err *err);
+
+enum rp_code rp_dump_pass_times(const struct rp_dump_folder *folder, size_t source,
+                                struct rp_arena *arena, struct rp_pass_times *out,
+                                struct rp_err *err);
 
 /* Puts the name of a source before a message. */
 enum rp_code rp_dump_in_file(const struct rp_dump_folder *folder, size_t source, enum rp_code code,

@@ -195,20 +195,18 @@ static enum rp_code read_file(struct kernels_ctx *ctx, size_t source, bool metad
                               struct rp_thunks *out)
 {
     const struct rp_limits *limits = &ctx->call->dataset->limits;
-    const uint8_t *bytes;
-    struct rp_input *in;
+    struct rp_dump_content file;
     enum rp_code code;
-    size_t n;
 
     *out = (struct rp_thunks){0};
     if (source == SIZE_MAX)
         return RP_OK;
-    RP_TRY(rp_dump_slurp(&ctx->folder, source, &in, &bytes, &n, ctx->err));
-    code = metadata ? rp_thunk_metadata_read(bytes, n, limits, ctx->arena, out, ctx->err)
-           : n      ? rp_thunks_read((const char *)bytes, n, limits, ctx->arena, out, ctx->err)
-                    : RP_OK;
-    rp_input_close(in);
-    return rp_dump_in_file(&ctx->folder, source, code, ctx->err);
+    RP_TRY(rp_dump_open(&file, &ctx->folder, source, ctx->err));
+    code = metadata ? rp_thunk_metadata_read(file.bytes, file.n, limits, ctx->arena, out, ctx->err)
+           : file.n
+               ? rp_thunks_read((const char *)file.bytes, file.n, limits, ctx->arena, out, ctx->err)
+               : RP_OK;
+    return rp_dump_close(&file, code, ctx->err);
 }
 
 /* The sequence after all passes, which has the command buffers; else that of the metadata. */

@@ -5,7 +5,6 @@
  */
 #include "dump/buffers.h"
 #include "dump/folder.h"
-#include "formats/dump/logs.h"
 #include "program/opcodes.h"
 #include "program/structure.h"
 
@@ -183,20 +182,6 @@ static enum rp_code note_error(struct ls_ctx *ls, enum rp_code code, const struc
     return code == RP_NOMEM ? code : RP_OK;
 }
 
-static enum rp_code read_pass_times(const struct ls_ctx *ls, size_t source,
-                                    struct rp_pass_times *out, struct rp_err *err)
-{
-    const uint8_t *bytes;
-    struct rp_input *in;
-    enum rp_code code;
-    size_t n;
-
-    RP_TRY(rp_dump_slurp(&ls->folder, source, &in, &bytes, &n, err));
-    code = rp_pass_times_read(bytes, n, &ls->call->dataset->limits, ls->arena, out, err);
-    rp_input_close(in);
-    return rp_dump_in_file(&ls->folder, source, code, err);
-}
-
 static enum rp_code fill_passes(struct ls_ctx *ls, const struct rp_dump_module *module,
                                 struct ls_module *row, struct rp_err *err)
 {
@@ -207,7 +192,7 @@ static enum rp_code fill_passes(struct ls_ctx *ls, const struct rp_dump_module *
 
     if (source == SIZE_MAX)
         return RP_OK;
-    code = read_pass_times(ls, source, &times, &local);
+    code = rp_dump_pass_times(&ls->folder, source, ls->arena, &times, &local);
     if (code != RP_OK)
         return note_error(ls, code, &local, err);
     row->passes = (int64_t)times.n;

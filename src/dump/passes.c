@@ -11,7 +11,6 @@
 #include "dump/folder.h"
 #include "explain/program_diff/program_diff.h"
 #include "facts/times/intervals.h"
-#include "formats/dump/logs.h"
 #include "result/print_units.h"
 
 #include <stdio.h>
@@ -199,18 +198,10 @@ static const struct rp_dump_module *main_module(const struct rp_dump_folder *fol
 static enum rp_code read_times(struct passes_ctx *ctx)
 {
     size_t source = rp_dump_file_of(ctx->module, RP_DUMP_PASS_TIMES);
-    const uint8_t *bytes;
-    struct rp_input *in;
-    enum rp_code code;
-    size_t n;
 
-    if (source == SIZE_MAX)
-        return RP_OK;
-    RP_TRY(rp_dump_slurp(&ctx->folder, source, &in, &bytes, &n, ctx->err));
-    code = rp_pass_times_read(bytes, n, &ctx->call->dataset->limits, ctx->arena, &ctx->times,
-                              ctx->err);
-    rp_input_close(in);
-    return rp_dump_in_file(&ctx->folder, source, code, ctx->err);
+    return source == SIZE_MAX
+               ? RP_OK
+               : rp_dump_pass_times(&ctx->folder, source, ctx->arena, &ctx->times, ctx->err);
 }
 
 static struct pass_row new_row(void)

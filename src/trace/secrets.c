@@ -6,6 +6,7 @@
 #include "trace/secrets.h"
 
 #include "base/decimal.h"
+#include "base/text.h"
 #include "io/escaped.h"
 #include "io/json_pull.h"
 
@@ -56,13 +57,6 @@ static bool is_one_of(const char *word, const char *const *list)
     return false;
 }
 
-static bool ends_with(const char *word, const char *ending)
-{
-    size_t n = strlen(word), len = strlen(ending);
-
-    return n >= len && !strcmp(word + n - len, ending);
-}
-
 /* Whether a key names something secret; word: normalized. */
 static bool is_secret_key(const char *word)
 {
@@ -71,7 +65,7 @@ static bool is_secret_key(const char *word)
                                           "cookie",   "credentials", "credential", "authorization"};
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (ends_with(word, endings[i]))
+        if (rp_text_ends(word, endings[i]))
             return true;
     return strstr(word, "accesskey") || strstr(word, "apikey") || strstr(word, "secretkey");
 }

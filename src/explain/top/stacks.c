@@ -452,12 +452,8 @@ static void set_unit(struct rp_stacks_row *row, uint32_t unit, int64_t whole)
 
     row->self_share = whole > 0 ? (double)self / (double)whole : 0;
     row->total_share = whole > 0 ? (double)total / (double)whole : 0;
-    row->self_ns = unit == RP_WEIGHT_NS ? self : RP_ABSENT_I64;
-    row->total_ns = unit == RP_WEIGHT_NS ? total : RP_ABSENT_I64;
-    row->self_count = unit == RP_WEIGHT_COUNT ? self : RP_ABSENT_I64;
-    row->total_count = unit == RP_WEIGHT_COUNT ? total : RP_ABSENT_I64;
-    row->self_bytes = unit == RP_WEIGHT_BYTES ? self : RP_ABSENT_I64;
-    row->total_bytes = unit == RP_WEIGHT_BYTES ? total : RP_ABSENT_I64;
+    RP_STACKS_SET(row, self, unit, self);
+    RP_STACKS_SET(row, total, unit, total);
 }
 
 static bool row_has_samples(const struct rp_stacks_tree *j, const struct rp_stacks_row *row)
@@ -529,10 +525,8 @@ static enum rp_code fill_root(struct rp_stacks_tree *j, const char *sort, int64_
         rp_stacks_tree_name(j, &out->rows[i]);
         set_unit(&out->rows[i], unit, j->whole);
     }
-    out->whole_ns = unit == RP_WEIGHT_NS ? j->whole : RP_ABSENT_I64;
-    out->whole_count = unit == RP_WEIGHT_COUNT ? j->whole : RP_ABSENT_I64;
+    RP_STACKS_SET(out, whole, unit, j->whole);
     out->waited_ns = unit == RP_WEIGHT_NS ? j->waited : RP_ABSENT_I64;
-    out->whole_bytes = unit == RP_WEIGHT_BYTES ? j->whole : RP_ABSENT_I64;
     out->times = out->counts = out->bytes = out->rows;
     *shown[unit] = out->nrows;
     out->summary = rp_arena_textf(

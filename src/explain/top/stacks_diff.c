@@ -108,36 +108,26 @@ static struct rp_stacks_change change_of(const struct rp_stacks_tree *j,
 {
     int64_t base = row->base_self, fresh = row->self_ns, delta = rp_ns_between(base, fresh);
     int64_t noise = noise_of(j, row);
-    uint32_t unit = j->unit;
-    const int64_t none = RP_ABSENT_I64;
-    bool ns = unit == RP_WEIGHT_NS, count = unit == RP_WEIGHT_COUNT, by = unit == RP_WEIGHT_BYTES;
+    struct rp_stacks_change c = {.name = row->name,
+                                 .file = row->file,
+                                 .kind = row->kind,
+                                 .label = row->label,
+                                 .stack = row->stack,
+                                 .line = row->line,
+                                 .base_samples = row->base_samples,
+                                 .new_samples = row->count,
+                                 .change = !delta               ? "same"
+                                           : is_noise(j, row)   ? "noise"
+                                           : !row->base_samples ? "added"
+                                           : !row->count        ? "removed"
+                                           : delta > 0          ? "more"
+                                                                : "less"};
 
-    return (struct rp_stacks_change){.name = row->name,
-                                     .file = row->file,
-                                     .kind = row->kind,
-                                     .label = row->label,
-                                     .stack = row->stack,
-                                     .line = row->line,
-                                     .base_samples = row->base_samples,
-                                     .new_samples = row->count,
-                                     .change = !delta               ? "same"
-                                               : is_noise(j, row)   ? "noise"
-                                               : !row->base_samples ? "added"
-                                               : !row->count        ? "removed"
-                                               : delta > 0          ? "more"
-                                                                    : "less",
-                                     .base_ns = ns ? base : none,
-                                     .new_ns = ns ? fresh : none,
-                                     .delta_ns = ns ? delta : none,
-                                     .noise_ns = ns ? noise : none,
-                                     .base_count = count ? base : none,
-                                     .new_count = count ? fresh : none,
-                                     .delta_count = count ? delta : none,
-                                     .noise_count = count ? noise : none,
-                                     .base_bytes = by ? base : none,
-                                     .new_bytes = by ? fresh : none,
-                                     .delta_bytes = by ? delta : none,
-                                     .noise_bytes = by ? noise : none};
+    RP_STACKS_SET(&c, base, j->unit, base);
+    RP_STACKS_SET(&c, new, j->unit, fresh);
+    RP_STACKS_SET(&c, delta, j->unit, delta);
+    RP_STACKS_SET(&c, noise, j->unit, noise);
+    return c;
 }
 
 /* What is more than chance first, each by the size of its change. */
@@ -165,15 +155,10 @@ static const char *amount(const struct rp_stacks_tree *j, int64_t v)
 static void fill_wholes(const struct rp_stacks_tree *j, struct rp_stacks_diff_root *out)
 {
     int64_t delta = rp_ns_between(j->base_whole, j->whole);
-    int64_t *const base[] = {&out->base_ns, &out->base_count, &out->base_bytes};
-    int64_t *const fresh[] = {&out->new_ns, &out->new_count, &out->new_bytes};
-    int64_t *const change[] = {&out->delta_ns, &out->delta_count, &out->delta_bytes};
 
-    for (uint32_t u = 0; u < RP_WEIGHT_UNITS; u++) {
-        *base[u] = u == j->unit ? j->base_whole : RP_ABSENT_I64;
-        *fresh[u] = u == j->unit ? j->whole : RP_ABSENT_I64;
-        *change[u] = u == j->unit ? delta : RP_ABSENT_I64;
-    }
+    RP_STACKS_SET(out, base, j->unit, j->base_whole);
+    RP_STACKS_SET(out, new, j->unit, j->whole);
+    RP_STACKS_SET(out, delta, j->unit, delta);
     out->summary = rp_arena_textf(
         j->arena, "%s%s by %s: %s, the base %s%s", j->of_device ? "" : "host ",
         *j->measure                  ? j->measure

@@ -9,6 +9,13 @@
 #include "base/strtab.h"
 #include "explain/top/stacks.h"
 
+/* Sets name_ns, name_count and name_bytes of `to`: the one of the unit to the value, the others to
+   null. */
+#define RP_STACKS_SET(to, name, of_unit, value)                                   \
+    ((to)->name##_ns = (of_unit) == RP_WEIGHT_NS ? (value) : RP_ABSENT_I64,       \
+     (to)->name##_count = (of_unit) == RP_WEIGHT_COUNT ? (value) : RP_ABSENT_I64, \
+     (to)->name##_bytes = (of_unit) == RP_WEIGHT_BYTES ? (value) : RP_ABSENT_I64)
+
 struct rp_stacks_weight {
     int64_t self, count;
 };

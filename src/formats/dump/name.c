@@ -11,6 +11,8 @@
  */
 #include "formats/dump/folder.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>
@@ -19,13 +21,6 @@ struct slice {
     const char *at;
     size_t n;
 };
-
-static bool ends_with(struct slice s, const char *tail)
-{
-    size_t n = strlen(tail);
-
-    return s.n >= n && memcmp(s.at + s.n - n, tail, n) == 0;
-}
 
 static bool begins_with(struct slice s, const char *head)
 {
@@ -123,10 +118,10 @@ static enum form cut_extension(struct slice *name)
     static const char *const packed[] = {".gz", ".xz", ".zst"};
 
     for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
-        if (ends_with(*name, packed[i]))
+        if (rp_text_ends_n(name->at, name->n, packed[i]))
             name->n -= strlen(packed[i]);
     for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
-        if (ends_with(*name, extensions[i].text)) {
+        if (rp_text_ends_n(name->at, name->n, extensions[i].text)) {
             name->n -= strlen(extensions[i].text);
             return extensions[i].form;
         }

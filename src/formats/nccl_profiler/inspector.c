@@ -21,6 +21,7 @@
 #include "base/decimal.h"
 #include "base/hash.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "formats/activity/activity.h"
 #include "io/escaped.h"
 #include "io/json_pull.h"
@@ -69,13 +70,6 @@ static enum rp_code text(struct inspector *r, struct rp_json_token *v, rp_str *o
     return rp_activity_intern(r->a, v->text, v->len, out, r->err);
 }
 
-static bool ends_with(const struct rp_json_token *key, const char *word)
-{
-    size_t n = strlen(word);
-
-    return key->len >= n && !memcmp(key->text + key->len - n, word, n);
-}
-
 /* Keys of collectives begin with coll_, of messages with p2p_; times are microseconds. */
 static enum rp_code set_value(struct inspector *r, struct inspected *x,
                               const struct rp_json_token *key, struct rp_json_token *v)
@@ -98,9 +92,9 @@ static enum rp_code set_value(struct inspector *r, struct inspected *x,
         x->sn = number(v, 0);
     else if (rp_json_key_is(key, "p2p_peer"))
         x->peer = number(v, 0);
-    else if (ends_with(key, "_msg_size_bytes"))
+    else if (rp_text_ends_n(key->text, key->len, "_msg_size_bytes"))
         x->bytes = number(v, 0);
-    else if (ends_with(key, "_exec_time_us"))
+    else if (rp_text_ends_n(key->text, key->len, "_exec_time_us"))
         x->exec_ns = number(v, 3);
     else if (rp_json_key_is(key, "dump_timestamp_us"))
         x->dump_ns = number(v, 3);

@@ -6,6 +6,7 @@
 #include "formats/perfetto/perfetto.h"
 
 #include "base/decimal.h"
+#include "base/text.h"
 
 #include <stdio.h>
 
@@ -34,13 +35,6 @@ static const char *plain_key(struct rp_bytes key, size_t *n)
     return (const char *)key.at;
 }
 
-static bool ends_with(const char *text, size_t n, const char *ending)
-{
-    size_t k = strlen(ending);
-
-    return n >= k && !memcmp(text + n - k, ending, k);
-}
-
 /* Values are texts, also those of numbers. Names of groups of processes are numbers too. */
 static enum rp_code add_extra(struct rp_perfetto *r, struct rp_proto_cursor c, struct stage *s,
                               struct rp_err *err)
@@ -62,7 +56,7 @@ static enum rp_code add_extra(struct rp_perfetto *r, struct rp_proto_cursor c, s
     name = plain_key(key, &n);
     RP_TRY(
         rp_proto_trace_intern(&r->t, (struct rp_bytes){(const uint8_t *)name, n}, &arg.key, err));
-    if (value.n && !ends_with(name, n, "ame") &&
+    if (value.n && !rp_text_ends_n(name, n, "ame") &&
         !rp_decimal_parse((const char *)value.at, value.n, 0, &arg.v.i))
         arg.type = RP_ARG_I64;
     else

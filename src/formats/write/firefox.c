@@ -24,17 +24,25 @@ static void put_text(struct firefox_writer *w, const char *text)
     rp_emit_escaped(&w->e, RP_IN_JSON, text, strlen(text));
 }
 
-/* "key": [a column of n values]. `put` writes the i-th one. */
-static void put_column(struct firefox_writer *w, const char *key, size_t n,
-                       void (*put)(struct firefox_writer *w, size_t i))
+struct column { /* `put` writes the i-th value; NULL: all of them are `same` */
+    const char *key;
+    void (*put)(struct firefox_writer *w, size_t i);
+    const char *same;
+};
+
+/* "key": [n values] */
+static void put_column(struct firefox_writer *w, const struct column *c, size_t n)
 {
     rp_emit_text(&w->e, "\"");
-    rp_emit_text(&w->e, key);
+    rp_emit_text(&w->e, c->key);
     rp_emit_text(&w->e, "\": [");
     for (size_t i = 0; i < n; i++) {
         if (i)
             rp_emit_char(&w->e, ',');
-        put(w, i);
+        if (c->put)
+            c->put(w, i);
+        else
+            rp_emit_text(&w->e, c->same);
     }
     rp_emit_char(&w->e, ']');
 }
@@ -122,30 +130,6 @@ static void put_line(struct firefox_writer *w, size_t i)
         rp_emit_text(&w->e, "null");
 }
 
-static void put_null(struct firefox_writer *w, size_t i)
-{
-    (void)i;
-    rp_emit_text(&w->e, "null");
-}
-
-static void put_zero(struct firefox_writer *w, size_t i)
-{
-    (void)i;
-    rp_emit_char(&w->e, '0');
-}
-
-static void put_minus(struct firefox_writer *w, size_t i)
-{
-    (void)i;
-    rp_emit_text(&w->e, "-1");
-}
-
-static void put_false(struct firefox_writer *w, size_t i)
-{
-    (void)i;
-    rp_emit_text(&w->e, "false");
-}
-
 /* Texts 2 i and 2 i + 1 are those of function i. */
 static void put_name_index(struct firefox_writer *w, size_t i)
 {
@@ -167,11 +151,6 @@ static void put_string(struct firefox_writer *w, size_t i)
     put_text(w, rp_trace_str(w->t, i % 2 ? f->file : f->name));
 }
 
-struct column {
-    const char *key;
-    void (*put)(struct firefox_writer *w, size_t i);
-};
-
 static void put_table(struct firefox_writer *w, const char *name, const struct column *columns,
                       size_t rows)
 {
@@ -179,7 +158,7 @@ static void put_table(struct firefox_writer *w, const char *name, const struct c
     rp_emit_text(&w->e, name);
     rp_emit_text(&w->e, "\": {");
     for (; columns->key; columns++) {
-        put_column(w, columns->key, rows, columns->put);
+        put_column(w, columns, rows);
         rp_emit_text(&w->e, ", ");
     }
     rp_emit_text(&w->e, "\"length\": ");
@@ -187,52 +166,44 @@ static void put_table(struct firefox_writer *w, const char *name, const struct c
     rp_emit_char(&w->e, '}');
 }
 
+static const char no_rows[] =
+    ",\n\"resourceTable\": {\"lib\": [], \"name\": [], \"host\": [], \"type\": [], \"length\": 0},\n"
+    "\"nativeSymbols\": {\"address\": [], \"functionSize\": [], \"libIndex\": [], \"name\": [], "
+    "\"length\": 0},\n"
+    "\"markers\": {\"category\": [], \"data\": [], \"endTime\": [], \"name\": [], \"phase\": [], "
+    "\"startTime\": [], \"length\": 0},\n";
+
 static void put_tables(struct firefox_writer *w)
 {
-    static const struct column stacks[] = {{"prefix", put_prefix},
-                                           {"frame", put_frame},
-                                           {"category", put_category},
-                                           {"subcategory", put_zero},
-                                           {NULL, NULL}};
-    static const struct column frames[] = {{"func", put_index},
-                                           {"line", put_line},
-                                           {"address", put_minus},
-                                           {"inlineDepth", put_zero},
-                                           {"category", put_frame_category},
-                                           {"subcategory", put_zero},
-                                           {"nativeSymbol", put_null},
-                                           {"innerWindowID", put_null},
-                                           {"implementation", put_null},
-                                           {"column", put_null},
-                                           {"optimizations", put_null},
-                                           {NULL, NULL}};
+    static const struct column stacks[] = {{"prefix", put_prefix, NULL},
+                                           {"frame", put_frame, NULL},
+                                           {"category", put_category, NULL},
+                                           {"subcategory", NULL, "0"},
+                                           {NULL, NULL, NULL}};
+    static const struct column frames[] = {{"func", put_index, NULL},
+                                           {"line", put_line, NULL},
+                                           {"address", NULL, "-1"},
+                                           {"inlineDepth", NULL, "0"},
+                                           {"category", put_frame_category, NULL},
+                                           {"subcategory", NULL, "0"},
+                                           {"nativeSymbol", NULL, "null"},
+                                           {"innerWindowID", NULL, "null"},
+                                           {"implementation", NULL, "null"},
+                                           {"column", NULL, "null"},
+                                           {"optimizations", NULL, "null"},
+                                           {NULL, NULL, NULL}};
     static const struct column funcs[] = {
-        {"name", put_name_index},     {"fileName", put_file_index},
-        {"resource", put_minus},      {"isJS", put_false},
-        {"relevantForJS", put_false}, {"lineNumber", put_null},
-        {"columnNumber", put_null},   {NULL, NULL}};
-    static const struct column resources[] = {{"lib", put_null},
-                                              {"name", put_null},
-                                              {"host", put_null},
-                                              {"type", put_null},
-                                              {NULL, NULL}};
-    static const struct column symbols[] = {{"address", put_null},
-                                            {"functionSize", put_null},
-                                            {"libIndex", put_null},
-                                            {"name", put_null},
-                                            {NULL, NULL}};
-    static const struct column markers[] = {
-        {"category", put_null}, {"data", put_null},      {"endTime", put_null}, {"name", put_null},
-        {"phase", put_null},    {"startTime", put_null}, {NULL, NULL}};
+        {"name", put_name_index, NULL},   {"fileName", put_file_index, NULL},
+        {"resource", NULL, "-1"},         {"isJS", NULL, "false"},
+        {"relevantForJS", NULL, "false"}, {"lineNumber", NULL, "null"},
+        {"columnNumber", NULL, "null"},   {NULL, NULL, NULL}};
+    static const struct column strings = {"stringArray", put_string, NULL};
 
     put_table(w, "stackTable", stacks, w->stacks.n);
     put_table(w, "frameTable", frames, w->frames.n);
     put_table(w, "funcTable", funcs, w->frames.n);
-    put_table(w, "resourceTable", resources, 0);
-    put_table(w, "nativeSymbols", symbols, 0);
-    put_table(w, "markers", markers, 0);
-    rp_emit_text(&w->e, ",\n");
-    put_column(w, "stringArray", 2 * w->frames.n, put_string);
+    rp_emit_text(&w->e, no_rows);
+    put_column(w, &strings, 2 * w->frames.n);
 }
 
 /* ------------------------------------------------------------------ samples of a thread */
