@@ -164,7 +164,7 @@ static enum rp_code convert_plan(struct convert *convert, const struct rp_datase
     return RP_OK;
 }
 
-/* Fills the row of an output; a row with an input is done. */
+/* Fills the row of an output that was written; rows without an input are still to be written. */
 static void convert_note(const struct convert *convert, struct rp_written *row, const char *input,
                          int64_t events)
 {

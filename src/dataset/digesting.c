@@ -332,7 +332,7 @@ static enum rp_code read_pass(struct digesting *g, bool files, struct rp_err *er
 RP_ORDER(by_unread, struct rp_digest_unread, RP_UP(run), RP_UP(source), RP_UP(why),
          rp_natural_compare(a->path, b->path))
 
-/* Both passes may have noted a file. */
+/* Each of the two passes may have noted the same file. */
 static void drop_copies(struct digesting *g)
 {
     size_t i, n = 0;

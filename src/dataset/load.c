@@ -34,7 +34,7 @@ struct load {
     bool memory;                       /* records of memory alone are ranks too */
     bool no_memory;                    /* naming such a file is an error */
     struct rp_rank_reading *how;       /* NULL: all sources, no digests */
-    struct rp_capture_files *captures; /* with what was read already; or NULL */
+    struct rp_capture_files *captures; /* those that were read before are reused; or NULL */
     struct rp_windows windows;         /* of one process; none where traces are not ranks */
     pthread_t caller;
     size_t nsources;

@@ -14,7 +14,7 @@ struct rp_known_run {
     const struct rp_digest_run *run; /* as the first of them describes it */
     uint8_t side;                    /* of two runs: which */
     uint64_t base;                   /* its sources begin here, in the order of all */
-    uint8_t *shards;                 /* by number: it is there; NULL: not divided */
+    uint8_t *shards; /* [number of a shard]: 1 if it arrived; NULL: the run has none */
 };
 
 /* A digest that arrived. */

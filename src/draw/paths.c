@@ -39,7 +39,8 @@ static const char *root_path(struct paths *s, uint32_t g, int depth)
 
     if (c == t->p->entry)
         return "";
-    if (op == RP_NONE || depth > 100) /* the addition of a reduction and its like */
+    if (op == RP_NONE ||
+        depth > 100) /* not called, or part of an operation: e.g. what a reduction applies */
         return rp_arena_textf(s->arena, "computations/%s", t->groups[g].name);
     up = path_of(s, t->home[op], depth + 1);
     name = rp_program_text(t->p, t->p->op_name.at[op]);

@@ -451,7 +451,7 @@ static enum rp_code fill_root(struct alias_ctx *ctx)
         ctx->arena, "%s, %s", rp_units_count(ctx->arena, root->donated_count, "input"),
         rp_units_text(ctx->arena, (double)root->donated_bytes, RP_UNIT_BYTES));
     root->possible_text =
-        rp_arena_textf(ctx->arena, "%s, %s: if the caller does not use them again",
+        rp_arena_textf(ctx->arena, "%s, %s, if the caller does not use them again",
                        rp_units_count(ctx->arena, root->possible_count, "input"),
                        rp_units_text(ctx->arena, (double)root->lost_bytes, RP_UNIT_BYTES));
     RP_NOTE(root, ctx->arena, rp_dump_one_of(&ctx->folder, ctx->arena));

@@ -150,20 +150,17 @@ static enum rp_code choose_module(struct fusion_ctx *ctx)
 static enum rp_code read_log(struct fusion_ctx *ctx)
 {
     size_t source = rp_dump_file_of(ctx->module, RP_DUMP_FUSION_LOG);
-    const uint8_t *bytes;
-    struct rp_input *in;
+    struct rp_dump_content file;
     enum rp_code code;
-    size_t n;
 
     if (source == SIZE_MAX)
         return RP_OK;
     ctx->root->log =
         rp_arena_text(ctx->arena, rp_sources_borrow(ctx->call->dataset->sources, source)->name);
-    RP_TRY(rp_dump_slurp(&ctx->folder, source, &in, &bytes, &n, ctx->err));
-    code =
-        rp_fusion_log_read(bytes, n, &ctx->call->dataset->limits, ctx->arena, &ctx->log, ctx->err);
-    rp_input_close(in);
-    return rp_dump_in_file(&ctx->folder, source, code, ctx->err);
+    RP_TRY(rp_dump_open(&file, &ctx->folder, source, ctx->err));
+    code = rp_fusion_log_read(file.bytes, file.n, &ctx->call->dataset->limits, ctx->arena,
+                              &ctx->log, ctx->err);
+    return rp_dump_close(&file, code, ctx->err);
 }
 
 static enum rp_code number_of(struct fusion_ctx *ctx, const char *name, uint32_t *out)
@@ -775,8 +772,8 @@ static enum rp_code fill_root(struct fusion_ctx *ctx)
     else if (!ctx->log.n)
         RP_NOTE(ctx->root, ctx->arena,
                 "no log of the fusion pass (GPU only): compile with "
-                "--xla_dump_hlo_pass_re=.*fusion.* and --xla_dump_to; reasons are those "
-                "of the compiler's rules");
+                "--xla_dump_hlo_pass_re=.*fusion.* and --xla_dump_to; until then the "
+                "reasons are derived from the compiler's rules");
     root->ops = RP_ARENA_NEW(ctx->arena, struct fusion_op, ctx->ops.n + 1);
     root->history = RP_ARENA_NEW(ctx->arena, struct fusion_step_row, ctx->history.n + 1);
     if (!root->ops || !root->history)

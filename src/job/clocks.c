@@ -314,7 +314,7 @@ static enum rp_code drop_mismatched(rp_clock_message_vec *v, size_t nclocks, str
 
 struct direction {    /* messages from one clock to another */
     int64_t least_ns; /* INT64_MAX: nothing was sent */
-    double support;   /* number of messages that took hardly more */
+    double support;   /* number of messages that took hardly longer than the fastest */
 };
 
 static void find_directions(const rp_clock_message_vec *v, size_t nclocks,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes of a job with servers. Every worker and server has a device that sends and one that
- * receives; a thread of a server is a device too. A message is two nodes: the receiver can begin a
- * wire's time after the sender began, and each keeps its own device busy. Where the recording shows
- * that workers send the lowest tensor first, it has priority.
+ * receives; a thread of a server is a device too. A message is two nodes, each of which keeps its
+ * own device busy: the receiver can begin as soon as the first byte has crossed the wire. If
+ * workers send the tensor with the lowest number first in the recording, they do so in the
+ * simulation.
  */
 #include "job/exchanges.h"
 #include "job/model.h"

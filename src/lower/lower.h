@@ -4,8 +4,8 @@
 /*
  * Lowers TensorFlow graphs to HLO, for the engines that run HLO: shapes are those of the feeds,
  * functions are inlined, and values that TensorFlow takes as tensors but that HLO must know
- * (shapes, axes, permutations) is computed here. The error message names all operators that are not
- * supported.
+ * (shapes, axes, permutations) are computed here. The error message names all operators that are
+ * not supported.
  */
 #include "formats/tensorflow/tensor.h"
 

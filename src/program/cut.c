@@ -182,8 +182,9 @@ static enum rp_code inline_call(struct copier *c, uint32_t op, const uint32_t *o
     char deeper[NAME_CAP];
 
     if (code == RP_OK && (body == RP_NONE || ++c->depth > COPY_DEPTH))
-        code =
-            rp_err_set(c->err, RP_LIMIT, "'%s' calls nothing, or calls are nested too deep", name);
+        code = rp_err_set(c->err, RP_LIMIT,
+                          "cannot flatten '%s': it calls nothing, or its calls are nested too deep",
+                          name);
     for (uint32_t i = 0; code == RP_OK && i < operands.n; i++)
         arguments[i] = op_of[operands.at[i]];
     for (int64_t k = 0; code == RP_OK && k < (loop ? c->iterations : 1); k++) {

@@ -416,7 +416,7 @@ enum rp_code rp_program_validate(const struct rp_program *p, struct rp_err *err)
     uint32_t *order;
 
     if (code == RP_OK && !p->computations.n)
-        code = rp_err_set(err, RP_FORMAT, "a program without computations");
+        code = rp_err_set(err, RP_FORMAT, "the program has no computations");
     for (size_t i = 0; code == RP_OK && i < p->computations.n; i++) {
         const struct rp_computation *c = &p->computations.at[i];
 

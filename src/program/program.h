@@ -293,7 +293,7 @@ const struct rp_attr *rp_op_attr(const struct rp_program *p, uint32_t op, uint32
 int64_t rp_op_int(const struct rp_program *p, uint32_t op, uint32_t key, int64_t absent);
 /* Its list, of *n; NULL if there is none. */
 const int64_t *rp_op_ints(const struct rp_program *p, uint32_t op, uint32_t key, size_t *n);
-/* An integer of the module; `absent` likewise. */
+/* An integer attribute of the module; `absent` if there is none or it is not an integer. */
 int64_t rp_program_int(const struct rp_program *p, uint32_t key, int64_t absent);
 
 /* "add", also of foreign operations. */

@@ -122,7 +122,8 @@ static enum rp_code builder_emit(struct rp_program_builder *b, const char *name,
     for (size_t i = 0; i < s->ops.n; i++)
         RP_TRY(builder_append(b, s, i, first, err));
     if (root >= s->ops.n)
-        return rp_err_set(err, RP_FORMAT, "computation '%s' has no such root", name);
+        return rp_err_set(err, RP_FORMAT, "computation '%s': its root is operation %u of %zu", name,
+                          root, s->ops.n);
     p->computations.at[*id].root = first + root;
     return RP_OK;
 }

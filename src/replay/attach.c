@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a debugger or a profiler: ten looks a second, which costs nothing. */
+/* Waits for a debugger or a profiler: looks for one ten times a second, which costs nothing. */
 #include "replay/replay.h"
 
 #include <poll.h>

@@ -153,7 +153,8 @@ struct captured {
 
 static enum rp_code line_error(const struct rp_json *json, struct rp_err *err)
 {
-    return rp_err_set(err, RP_FORMAT, "not a line of a capture, at byte %llu of it",
+    return rp_err_set(err, RP_FORMAT,
+                      "the line does not describe a captured run, at byte %llu of it",
                       (unsigned long long)rp_json_offset(json));
 }
 
@@ -292,7 +293,7 @@ static enum rp_code line_parse(const char *at, size_t n, struct rp_arena *arena,
     if (code == RP_OK && !c->skipped &&
         (!c->module || !is_beside(c->program) || !is_beside(c->data) ||
          (c->compiled && !is_beside(c->compiled)) || c->partitions < 1 || c->partitions > 4096))
-        code = rp_err_set(err, RP_FORMAT, "not a line of a capture");
+        code = rp_err_set(err, RP_FORMAT, "the line does not describe a captured run");
     return code;
 }
 
@@ -469,7 +470,8 @@ static enum rp_code blade_lines(struct import *i, const char *log, struct rp_byt
     return rp_arena_check(&i->result->arena, "importing", i->err);
 }
 
-/* Which tar belongs to an input shows when it is opened: its members have the arguments' names. */
+/* The log does not say which tar belongs to an input: the first one whose members are named like
+   its arguments does. */
 static enum rp_code import_cluster(struct import *i, const char *input, const struct blade_log *log)
 {
     const char *name = rp_text_file(input);

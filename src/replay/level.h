@@ -45,7 +45,8 @@ struct rp_level {
     struct rp_err *err;
 };
 
-/* Operations of the entry with what leads to them, and their arrays. */
+/* A part of the entry computation as a program of its own: some operations with all that they
+   depend on, and the arrays that go in and come out. */
 struct rp_level_part {
     struct rp_cut_program cut;
     struct rp_tensor **arguments, **outputs;

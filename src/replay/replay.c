@@ -123,7 +123,7 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
     run->options.in_process =
         rp_settings_flag(settings, "in-process") || rp_settings_flag(settings, "wait-attach");
     run->options.timeout_ns = rp_settings_int(settings, "timeout");
-    RP_TRY(rp_replay_check_settings(settings, err)); /* before hours of running, not after */
+    RP_TRY(rp_replay_check_settings(settings, err)); /* now: a run may take hours */
     if (run->timing.iterations && !rp_settings_has(settings, "time"))
         run->timing.time_ns = 0; /* as many as were asked for, however long they take */
     if (run->options.profile && rp_settings_int(settings, "profile") < 1)

@@ -81,7 +81,7 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
 #define CONTINUED   4   /* how far a line that continues a row is indented */
 #define MIN_WRAPPED 12  /* a narrower column of words is harder to read than a cut one */
 #define SENTENCE    3   /* spaces in a text that is more than a name */
-#define NEIGHBOURS  400 /* rows before and after that a text is compared with */
+#define NEIGHBOURS  400 /* a text is compared with so many rows before it and after it */
 #define ROWS_MOST   16  /* in a table that may leave out rows; longer ones have ... */
 #define ROWS_SHOWN  8
 #define BAR         12 /* columns of the longest bar */

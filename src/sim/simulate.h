@@ -130,7 +130,7 @@ enum { RP_SIM_PATH_GAPS = RP_SG_KINDS, RP_SIM_PATH_PARTS };
    allowed it to, from the end of the step back to its begin. */
 struct rp_sim_path {
     int64_t ns[RP_SIM_PATH_PARTS];
-    int64_t total_ns; /* of the step: their sum, but for rounding */
+    int64_t total_ns; /* of the step: the sum of the parts, except for rounding */
 };
 
 /* O(tasks + edges). */

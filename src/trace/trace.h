@@ -169,7 +169,7 @@ enum {
     RP_STEP_BREAK_AFTER = 2, /* something else comes before the next step: it ends by itself */
     RP_STEP_WARM_UP = 4,     /* among the first, and far longer than the others: is not judged */
     RP_STEP_NO_DETAIL = 8,   /* only its mark was recorded (`record --detail`): is not judged */
-    RP_STEP_CUT_OFF = 16,    /* the last, which recording ended: is not judged, nor measured */
+    RP_STEP_CUT_OFF = 16,    /* recording stopped during it: is neither judged nor measured */
     RP_STEP_NOT_JUDGED = RP_STEP_WARM_UP | RP_STEP_NO_DETAIL | RP_STEP_CUT_OFF
 };
 #define RP_NO_COUNT INT64_C(-1)

@@ -182,8 +182,8 @@ static int64_t iota_device(const struct rp_replica_groups *g, int64_t i)
 }
 
 struct expanded {
-    int64_t n;      /* devices are below */
-    int64_t *group; /* of devices: a number for each group; -1: in none */
+    int64_t n;      /* number of devices */
+    int64_t *group; /* [device]: number of its group; -1: it is in none */
 };
 
 static bool expand_new(struct expanded *e, int64_t n, struct rp_arena *arena)

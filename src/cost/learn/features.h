@@ -25,8 +25,8 @@ struct rp_features {
     uint8_t align[4];            /* larger is not slower */
 };
 
-/* kind: as which the operator is looked at; that of the sample, or of a family (RP_OP_MATMUL also
-   for batches and convolutions, which are products of matrices). */
+/* kind: treats the operator as one of this kind: that of the sample, or of its family (RP_OP_MATMUL
+   also for batches and convolutions, which are products of matrices). */
 void rp_features_of(const struct rp_sample *s, enum rp_op_kind kind, struct rp_features *out);
 
 /* Whether a is no larger than b in any dimension, and no worse aligned: it is not slower. */

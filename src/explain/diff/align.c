@@ -413,7 +413,7 @@ static enum rp_code spread(const struct aligner *a, int side, node_vec *list, st
     return code;
 }
 
-/* The pieces of what is left on a side: all, or those without an operator. */
+/* The kernels of one side that have no match yet: all, or (bare) those without an operator. */
 static enum rp_code map_pieces(const struct aligner *a, int side, bool bare, struct rp_map *map,
                                struct rp_err *err)
 {

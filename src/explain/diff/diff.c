@@ -239,7 +239,7 @@ static const char *name_run(const struct rp_ranks *run, const struct rp_ranks *o
     return rp_arena_textf(arena, "%s and %zu more", path, run->n - 1);
 }
 
-/* Nothing but samples of the host is known of it. */
+/* The recording has samples of call stacks and nothing else. */
 static bool is_sampled_only(const struct rp_trace *t)
 {
     const int64_t *count = t->totals.count;

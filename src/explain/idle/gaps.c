@@ -264,7 +264,8 @@ static enum rp_code explain_device_wait(struct rp_gap_finder *ctx, struct rp_gap
     else if (launch != RP_NONE && was_queue_full(ctx, piece))
         piece->cause = RP_GAP_QUEUE_FULL;
     else
-        piece->cause = RP_GAP_DEVICE_WAIT; /* earlier work, another process, lost events */
+        piece->cause =
+            RP_GAP_DEVICE_WAIT; /* because of earlier work, another process or lost events */
     if (piece->cause == RP_GAP_DEVICE_WAIT)
         piece->host = RP_NONE; /* it does not matter what the host runs */
     return add_piece(ctx, piece, err);

@@ -277,7 +277,7 @@ static void find_calls(struct finder *f)
         return;
     add_finding(
         f, rp_arena_textf(
-               f->arena, "%s for memory take %s of the host%s%s",
+               f->arena, "%s for memory take %s of host time%s%s",
                rp_units_count(f->arena, count, "driver call"), rp_units_time(f->arena, total),
                waits ? rp_arena_textf(f->arena, ", %s of them wait for the device (%s)",
                                       rp_units_number(f->arena, waits),

@@ -419,7 +419,7 @@ static enum rp_code compare_files(struct diff_ctx *run, size_t left, size_t righ
 
 /* ---- tables ---- */
 
-/* Graphs of the given programs, or (NULL) files. */
+/* The two programs as graphs; NULL: they must be read from their files first. */
 struct sides {
     const struct rp_match_side *left, *right;
 };

@@ -272,7 +272,7 @@ static void add_own_time(struct chain_ctx *ctx, size_t rank, int64_t from_ns, in
                   rp_ns_common(gaps->at[i].begin_ns, gaps->at[i].end_ns, from_ns, to_ns));
 }
 
-/* Of the pairs of one operation the one that it waited for comes last. */
+/* By time; where one operation has several pairs, the one that it waited for comes last. */
 RP_ORDER(by_end, struct member, RP_UP(end_ns), RP_UP(wait_ns), RP_UP(rendezvous))
 
 static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)

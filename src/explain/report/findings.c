@@ -630,9 +630,11 @@ static void find_tiny(struct findings *f)
                                     (long long)s->kernels));
 }
 
-#define THIN_SHARE   0.05 /* of the span: what kernels that fill a part of the device may cost */
-#define PLACED_SHARE 0.03 /* of the span: what operators far below the peak may cost */
-#define MOST_EARLY   0.01 /* of the launches: above this the clocks disagree systematically */
+/* Shares above which it is reported: of the span, the time that kernels with too few blocks or
+   operators far below the peak may lose; of the launches, those that are later than their work. */
+#define THIN_SHARE   0.05
+#define PLACED_SHARE 0.03
+#define MOST_EARLY   0.01
 
 static void find_thin(struct findings *f)
 {

@@ -475,7 +475,7 @@ bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope 
            rp_event_is_host_collective(trace, e);
 }
 
-/* Whether the work of the host are the program's own ranges. */
+/* Whether the ranges that the program marks are all that is known of the host's work. */
 static bool is_by_ranges(const struct rp_trace *t)
 {
     return !t->totals.count[RP_KIND_CPU_OP] &&

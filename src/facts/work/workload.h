@@ -99,11 +99,11 @@ struct rp_workload {
     uint8_t serves;    /* enum rp_serves */
     bool compiled;     /* by torch.compile or XLA */
     bool graphs;       /* graphs of device work are captured or launched */
-    bool in_graphs;    /* most of the device time is that of graphs; filled by who knows it */
+    bool in_graphs;    /* most of the device time is that of graphs; filled by the caller */
     bool plain_update; /* parameters are updated, not by fused kernels, though they could be */
-    bool no_bf16;      /* the device has no bf16; filled by who knows devices */
+    bool no_bf16;      /* the device has no bf16; filled by the caller */
     bool half_comm;    /* most of the time of `collective` is that of 16-bit elements, or smaller */
-    uint8_t collective; /* enum rp_coll_kind that takes most time; both filled by who knows them */
+    uint8_t collective; /* enum rp_coll_kind that takes most time; both filled by the caller */
     bool uncached;      /* memory is allocated and freed call by call: no caching allocator */
     bool with_stack, with_shapes, with_memory; /* what the profiler recorded besides */
     bool ours;                                 /* the recorder is `reprise record` */

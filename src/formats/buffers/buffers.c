@@ -106,7 +106,7 @@ static bool number_after(const struct text_reader *r, const char *word, int64_t 
 static enum rp_code copy_text(struct text_reader *r, const char *at, size_t n, const char **out)
 {
     if (n > r->token_bytes)
-        return rp_err_set(r->err, RP_LIMIT, "line %llu: a name of %zu bytes",
+        return rp_err_set(r->err, RP_LIMIT, "line %llu: a name of %zu bytes is too long",
                           (unsigned long long)r->number, n);
     *out = rp_arena_copy(&r->b->arena, at, n);
     return *out ? RP_OK : rp_err_nomem(r->err, "reading a buffer assignment");
@@ -227,7 +227,7 @@ static enum rp_code read_position(struct text_reader *r)
         return line_error(r, "instructions are not numbered from 0");
     colon = memchr(r->line.at, ':', r->line.n);
     if (!colon)
-        return line_error(r, "an instruction without a name");
+        return line_error(r, "an instruction has no name");
     RP_TRY(copy_text(r, colon + 1, (size_t)(end - colon - 1), &name));
     return rp_vec_push(&r->b->order, name, r->err);
 }

@@ -35,8 +35,8 @@ struct rp_hlo_proto {
     RP_VEC(struct rp_bytes) payloads;       /* of the module */
     uint16_t key_of[RP_HLO_PROTO_FIELDS];   /* field number to attribute; 0: none, or several */
     struct rp_string_cache cache;           /* of opcodes and metadata */
-    struct rp_map sequence_of;              /* id of a computation to its place in ... */
-    RP_VEC(struct rp_bytes) sequences;      /* ... the schedule: lists of ids */
+    struct rp_map sequence_of;              /* id of a computation -> index in `sequences` */
+    RP_VEC(struct rp_bytes) sequences;      /* the schedule: lists of ids of instructions */
     RP_VEC(struct rp_bytes) found, ordered; /* instructions of a computation */
     RP_VEC(uint64_t) computation_ids;       /* by index */
     uint32_t op;                            /* being read */

@@ -164,7 +164,7 @@ static enum rp_code add_shape_dim(struct rp_hlo_proto *r, struct shape_parts *s,
     int64_t dim = (int64_t)value;
 
     if (s->ndims == MAX_RANK)
-        return rp_err_set(r->err, RP_LIMIT, "a shape of more than %d dimensions", MAX_RANK);
+        return rp_err_set(r->err, RP_LIMIT, "a shape has more than %d dimensions", MAX_RANK);
     s->dims[s->ndims++] = dim < 0 ? RP_DIM_UNKNOWN : dim;
     return RP_OK;
 }

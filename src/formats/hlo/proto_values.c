@@ -386,7 +386,7 @@ static enum rp_code read_mesh_part(struct rp_hlo_proto *r, const struct rp_proto
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     if (axis >= m->g.naxes)
-        return rp_err_set(r->err, RP_FORMAT, "groups along axis %llu of a mesh of %zu",
+        return rp_err_set(r->err, RP_FORMAT, "groups along axis %llu, but the mesh has %zu axes",
                           (unsigned long long)axis, m->g.naxes);
     if (m->g.nparts == MESH_AXES)
         return rp_err_set(r->err, RP_LIMIT, "groups along more than %d axes", MESH_AXES);

@@ -304,10 +304,10 @@ static enum rp_code read_pprof_sample(struct pprof *r, struct rp_bytes message)
 
     RP_TRY(read_sample_fields(r, message, &s));
     if (s.nvalues != r->types.n)
-        return rp_err_set_at(r->p.err, RP_FORMAT, (uint64_t)(message.at - r->p.t.bytes),
-                             "byte %llu: a sample of %zu values, not %zu",
-                             (unsigned long long)(message.at - r->p.t.bytes), s.nvalues,
-                             r->types.n);
+        return rp_err_set_at(
+            r->p.err, RP_FORMAT, (uint64_t)(message.at - r->p.t.bytes),
+            "byte %llu: the sample has %zu values, but the profile %zu types of values",
+            (unsigned long long)(message.at - r->p.t.bytes), s.nvalues, r->types.n);
     if (s.thread.n && !s.tid)
         s.tid = RP_PROFILE_BY_NAME;
     if (__builtin_mul_overflow(s.value, r->scale, &s.value))

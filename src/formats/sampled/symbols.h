@@ -33,7 +33,7 @@ enum rp_code rp_symbols_open(struct rp_symbols *s, const struct rp_symbols_file 
                              uint32_t *out, struct rp_err *err);
 /* The function at an offset of the file, borrowed; empty: there is none. */
 struct rp_bytes rp_symbols_at(const struct rp_symbols *s, uint32_t table, uint64_t offset);
-/* The code that a process has made at an address. */
+/* The name of code that a process compiled while it ran, by its address. */
 enum rp_code rp_symbols_made(struct rp_symbols *s, int64_t pid, uint64_t address,
                              struct rp_bytes *out, struct rp_err *err);
 

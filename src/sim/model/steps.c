@@ -187,7 +187,7 @@ static void measure_distance(struct rp_sim_part *p, int64_t *first)
     p->distance_ns = p->nsteps > 1 ? rp_sim_median_gap(first, p->nsteps) : p->measured_ns;
 }
 
-/* The node of the last work of the step before the first one. */
+/* Finds the node that ends the work of the step before the first one. */
 static void find_previous(struct rp_sim_part *p, const struct rp_trace *t)
 {
     rp_event last;

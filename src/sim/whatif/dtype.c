@@ -317,7 +317,8 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
                           "(record_shapes=True tells); cuDNN uses tf32 for convolutions already");
 }
 
-/* Of products whose kernels do not tell, it is not known whether they use tf32 already. */
+/* The names of some kernels do not tell whether they use tf32 already. tf32 is proposed only where
+   kernels that certainly do not use it take more time than those. */
 static enum rp_code tf32_propose(const struct rp_sim_run *run, struct rp_arena *arena,
                                  rp_whatif_texts *out, struct rp_err *err)
 {

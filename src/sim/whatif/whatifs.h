@@ -59,10 +59,10 @@ typedef RP_VEC(const char *) rp_whatif_texts; /* in an arena, or static */
 
 /* A what-if as a move of a search (opt/): a user can make the change. */
 struct rp_whatif_move {
-    const char *name;   /* of the move, where it is not that of the what-if; or NULL */
-    const char *family; /* as 'optimize --moves' names it */
-    unsigned effort;    /* of two moves the one with less is made first */
-    const char *apply;  /* how, one line */
+    const char *name;                     /* NULL: that of the what-if */
+    const char *family;                   /* as 'optimize --moves' names it */
+    unsigned effort;                      /* of two moves the one with less is made first */
+    const char *apply;                    /* how, one line */
     const char *(*how)(const char *text); /* the same, where it depends on the text; or NULL */
     /* Adds the texts that are worth trying; each is an alternative to the others. RP_UNSUPPORTED:
        none is, for the reason in err. NULL: the name alone. */

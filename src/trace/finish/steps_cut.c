@@ -111,8 +111,8 @@ static enum rp_code read_steps(struct cut_reader *r, bool *valid)
     return RP_OK;
 }
 
-/* Finds the events that mark the steps, which are in time order: of the same name, where the step
-   begins. */
+/* Finds the event that marks each step: it has the name of the step and begins when the step does.
+   The steps are in time order. */
 static void find_marks(struct rp_builder *b)
 {
     struct rp_step *s = b->steps.at;

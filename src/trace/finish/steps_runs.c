@@ -37,7 +37,8 @@ static bool number_of_arg(const struct rp_builder *b, rp_event e, rp_str key, in
     return arg.type == RP_ARG_STR && number_of_text(rp_strtab_borrow(&b->str, arg.v.s), number);
 }
 
-/* The track of that name with most spans, of several that whose spans take longest; or NULL. */
+/* The track of that name with the most spans; of equal ones that whose spans take longest in all;
+   or NULL. */
 static const struct rp_track_info *track_named(const struct rp_builder *b, const char *name)
 {
     const struct rp_track_info *best = NULL;
