@@ -109,5 +109,8 @@ void rp_loop_frame_run(const struct rp_node *node, const struct rp_loop_frame *f
 /* Whether a vector version of an f32 operation exists: it replaces *fn. */
 struct rp_lane;
 bool rp_fast_lane(unsigned opcode, struct rp_lane *lane);
+/* That of a function of CHLO that fast has; false: none. */
+bool rp_fast_special_lane(const struct rp_plan *plan, const struct rp_node *node,
+                          struct rp_lane *lane);
 
 #endif

@@ -335,18 +335,27 @@ static bool is_scalar(const struct rp_graph *g, uint32_t node)
     return rp_literal_unit(s->elem) && !s->rank && !s->dynamic;
 }
 
+static bool loop_lane(const struct rp_plan *plan, const struct rp_node *node, struct rp_lane *lane)
+{
+    if (node->code == RP_OP_FOREIGN)
+        return rp_fast_special_lane(plan, node, lane);
+    if (!rp_opcode_is_elementwise(node->code) || !rp_lane_of_node(plan, node, false, lane))
+        return false;
+    rp_fast_lane(node->code, lane);
+    return true;
+}
+
 static bool is_fusible(const struct fusion_ctx *f, const struct rp_node *node)
 {
     struct rp_lane lane;
 
-    if (!rp_opcode_is_elementwise(node->code) || node->shape->dynamic || node->shape->n == 0 ||
-        !node->nin || node->nin > 3)
+    if (node->shape->dynamic || node->shape->n == 0 || !node->nin || node->nin > 3)
         return false;
     for (uint32_t i = 0; i < node->nin; i++)
         if (!is_scalar(f->g, node->in[i]) &&
             !same_dims(f->g->nodes[node->in[i]].shape, node->shape))
             return false;
-    return rp_lane_of_node(f->plan, node, false, &lane);
+    return loop_lane(f->plan, node, &lane);
 }
 
 /* How a broadcast is read in place; false: its operand's dimensions are not neighbours. */
@@ -600,8 +609,7 @@ static enum rp_code add_op(struct loop_ctx *b, uint32_t i, struct rp_err *err)
     const uint32_t *in = node->in;
     struct rp_tape_reg reg;
 
-    rp_lane_of_node(b->f->plan, node, false, &op.lane);
-    rp_fast_lane(node->code, &op.lane);
+    loop_lane(b->f->plan, node, &op.lane);
     if (is_shifts(b, node, joined, &op.lane) || is_wrapped(b, node, joined, &op.lane) ||
         is_multiplied(b, node, joined, &op.lane)) {
         in = joined;

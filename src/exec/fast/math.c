@@ -121,7 +121,7 @@ static inline float fast_erf(float x)
     return x != x ? x : c * (p / q); /* not c * p first: it would be subnormal where erf is not */
 }
 
-/* In one polynomial of 1 / x^2 each on [1, 2] and above (Cephes). */
+/* A polynomial of 1 / x^2 each on [1, 2] and above, and one of x^2 below (Cephes). */
 static inline float fast_erfc(float x)
 {
     static const float low[9] = {
@@ -137,7 +137,7 @@ static inline float fast_erfc(float x)
                                   4.218463358204948e-1f,
                                   -2.820767439740514e-1f,
                                   5.641895067754075e-1f};
-    float a = fabsf(x), q = 1 / (a > 1 ? a : 1), y = q * q, p, tail;
+    float a = fabsf(x), q = 1 / (a > 1 ? a : 1), y = q * q, s = x * x, p, tail, near;
     bool is_low = a < 2;
 
     p = is_low ? low[0] : high[0];
@@ -145,7 +145,14 @@ static inline float fast_erfc(float x)
         p = p * y + (is_low ? low[i] : high[i]);
     tail = fast_exp(-a * a) * q * p;
     tail = x < 0 ? 2 - tail : tail;
-    return a > 1 ? tail : 1 - fast_erf(x);
+    near = 7.853861353153693e-5f;
+    near = near * s - 8.010193625184903e-4f;
+    near = near * s + 5.188327685732524e-3f;
+    near = near * s - 2.685381193529856e-2f;
+    near = near * s + 1.128358514861418e-1f;
+    near = near * s - 3.761262582423300e-1f;
+    near = near * s + 1.128379165726710e+0f;
+    return a > 1 ? tail : 1 - x * near; /* NaN: of x */
 }
 
 static inline float fast_erf_inv(float x)
@@ -203,10 +210,7 @@ bool rp_fast_lane(unsigned opcode, struct rp_lane *lane)
 
     if (!fn || lane->from == RP_ELEM_F64 || rp_elem_is_complex(lane->from))
         return false;
-    if (lane->inner)
-        lane->inner = fn;
-    else
-        lane->fn = fn;
+    *(lane->inner ? &lane->inner : &lane->fn) = fn;
     return true;
 }
 
@@ -241,6 +245,23 @@ static rp_lane_fn *special_lane(const char *name)
         if (!strcmp(name, lanes[i].name))
             return lanes[i].fn;
     return NULL;
+}
+
+bool rp_fast_special_lane(const struct rp_plan *plan, const struct rp_node *node,
+                          struct rp_lane *lane)
+{
+    rp_lane_fn *fn =
+        node->code == RP_OP_FOREIGN && node->nin == 1 ? special_lane(node->opcode) : NULL;
+    unsigned elem = node->shape->elem;
+
+    if (!fn || !rp_elem_is_float(elem) || elem == RP_ELEM_F64 ||
+        rp_node_operand(plan, node, 0)->elem != elem)
+        return false;
+    *lane = (struct rp_lane){.from = (uint8_t)elem, .to = (uint8_t)elem};
+    if (!rp_lane_find(RP_OP_ERF, false, lane)) /* a function of one number, too */
+        return false;
+    *(lane->inner ? &lane->inner : &lane->fn) = fn;
+    return true;
 }
 
 enum rp_code rp_fast_special(struct rp_eval *e, const struct rp_node *node,

@@ -8,6 +8,9 @@
  *
  *   a = A - up, b = B + down:   sum a b = sum A B + down sum A - up sum B - k up down
  *
+ * Machines with matrix units (AMX) multiply 16 lines of 64 bytes with 64 rows of 16 columns in one
+ * instruction, of any signs; their tiles are read from the same lines and panels.
+ *
  *   a   lines of words, once for all jobs
  *   b   [word][column] of one panel of columns, DEPTH words at a time, by the job that uses it
  *
@@ -22,11 +25,19 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+#if defined(__x86_64__) && !defined(__clang__) && __has_include(<amxint8intrin.h>)
+#include <sys/syscall.h>
+#include <unistd.h>
+#define WITH_TILES 1
+#else
+#define WITH_TILES 0
+#endif
 
 #define COLUMNS       32  /* of a panel */
 #define DEPTH         128 /* words of a panel that stay in the first cache */
 #define TILE_M        256
-#define MOST_ROWS     8
+#define MOST_ROWS     32
+#define TILE_WORDS    16 /* of a line, that matrix units take at once */
 #define LINES         64 /* of a that one job widens */
 #define WORTH_THREADS 100000
 
@@ -43,6 +54,7 @@ struct bytes_run {
         void (*fn)(int64_t n, const int32_t *a, int64_t length, const int32_t *b, int32_t *c,
                    int64_t stride, bool first);
         int64_t rows, share; /* share: numbers in a word */
+        bool tiles;          /* of matrix units, of any signs, TILE_WORDS at a time */
     } dots;
     bool a_signed, b_signed;
     uint32_t up, down;
@@ -249,16 +261,97 @@ DOTS(sums_vnni, VNNI, 1, __m512i, 16, _mm512_loadu_si512, _mm512_storeu_si512, _
      _mm512_dpbusd_epi32)
 #endif
 
-static struct dots choose_dots(void)
+#if WITH_TILES
+#define TILES __attribute__((target("amx-tile,amx-int8")))
+
+/* Eight tiles of 16 lines of 64 bytes, for the thread that runs this. */
+TILES static void tiles_begin(void)
 {
+    static const struct {
+        uint8_t palette, start, reserved[14];
+        uint16_t bytes[16];
+        uint8_t lines[16];
+    } config = {.palette = 1,
+                .bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+                .lines = {16, 16, 16, 16, 16, 16, 16, 16}};
+
+    _tile_loadconfig(&config);
+}
+
+TILES static void tiles_end(void)
+{
+    _tile_release();
+}
+
+/* 0 to 3: the sums of 32 rows and columns; 4 and 5: lines of a; 6 and 7: columns of b. */
+#define DOTS_TILES(name, dot)                                                             \
+    TILES static void name(int64_t n, const int32_t *a, int64_t length, const int32_t *b, \
+                           int32_t *c, int64_t stride, bool first)                        \
+    {                                                                                     \
+        int64_t line = length * 4, row = stride * 4;                                      \
+                                                                                          \
+        if (first) {                                                                      \
+            _tile_zero(0);                                                                \
+            _tile_zero(1);                                                                \
+            _tile_zero(2);                                                                \
+            _tile_zero(3);                                                                \
+        } else {                                                                          \
+            _tile_loadd(0, c, row);                                                       \
+            _tile_loadd(1, c + 16, row);                                                  \
+            _tile_loadd(2, c + 16 * stride, row);                                         \
+            _tile_loadd(3, c + 16 * stride + 16, row);                                    \
+        }                                                                                 \
+        for (int64_t i = 0; i < n; i += TILE_WORDS, a += TILE_WORDS, b += 16 * COLUMNS) { \
+            _tile_loadd(6, b, COLUMNS * 4);                                               \
+            _tile_loadd(4, a, line);                                                      \
+            dot(0, 4, 6);                                                                 \
+            _tile_loadd(7, b + 16, COLUMNS * 4);                                          \
+            dot(1, 4, 7);                                                                 \
+            _tile_loadd(5, a + 16 * length, line);                                        \
+            dot(2, 5, 6);                                                                 \
+            dot(3, 5, 7);                                                                 \
+        }                                                                                 \
+        _tile_stored(0, c, row);                                                          \
+        _tile_stored(1, c + 16, row);                                                     \
+        _tile_stored(2, c + 16 * stride, row);                                            \
+        _tile_stored(3, c + 16 * stride + 16, row);                                       \
+    }
+DOTS_TILES(tiles_ss, _tile_dpbssd)
+DOTS_TILES(tiles_su, _tile_dpbsud)
+DOTS_TILES(tiles_us, _tile_dpbusd)
+DOTS_TILES(tiles_uu, _tile_dpbuud)
+
+/* Whether the machine has matrix units and the system lets this process use them. */
+static bool may_use_tiles(void)
+{
+    enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* of arch_prctl, and its part of the state */
+
+    return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
+           syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+#endif
+
+static struct dots choose_dots(const struct rp_product *p, bool a_signed, bool b_signed)
+{
+#if WITH_TILES
+    if (p->m >= 16 && may_use_tiles())
+        return (struct dots){a_signed   ? b_signed ? tiles_ss : tiles_su
+                             : b_signed ? tiles_us
+                                        : tiles_uu,
+                             32, 4, true};
+#else
+    (void)p;
+    (void)a_signed;
+    (void)b_signed;
+#endif
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl"))
-        return (struct dots){dots_vnni, 8, 4};
+        return (struct dots){dots_vnni, 8, 4, false};
     if (__builtin_cpu_supports("avx2"))
-        return (struct dots){dots_avx2, 2, 2};
+        return (struct dots){dots_avx2, 2, 2, false};
 #endif
-    return (struct dots){dots_any, 2, 2};
+    return (struct dots){dots_any, 2, 2, false};
 }
 
 /* ---- jobs ---- */
@@ -314,10 +407,13 @@ static void pack_panel(const struct bytes_run *r, const uint8_t *b, int64_t k, i
 static void dots_edge(const struct bytes_run *r, const int32_t *a, int64_t n, int64_t rows,
                       int64_t columns, const int32_t *b, int32_t *c, bool first)
 {
-    int32_t lines[MOST_ROWS * DEPTH] = {0}, corner[MOST_ROWS * COLUMNS];
+    int32_t lines[MOST_ROWS * DEPTH], corner[MOST_ROWS * COLUMNS];
 
-    for (int64_t i = 0; i < rows; i++)
-        memcpy(lines + i * DEPTH, a + i * r->words, (size_t)n * sizeof *a);
+    for (int64_t i = 0; i < r->dots.rows; i++)
+        if (i < rows)
+            memcpy(lines + i * DEPTH, a + i * r->words, (size_t)n * sizeof *a);
+        else
+            memset(lines + i * DEPTH, 0, (size_t)n * sizeof *a);
     r->dots.fn(n, lines, DEPTH, b, corner, COLUMNS, true);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++) {
@@ -356,11 +452,18 @@ static enum rp_code bytes_job(void *user, size_t job, struct rp_err *err)
     const uint8_t *b = (const uint8_t *)p->b + matrix * p->b_batch + n0 * p->b_column;
 
     (void)err;
+#if WITH_TILES
+    if (r->dots.tiles)
+        tiles_begin();
+#endif
     for (int64_t i = 0; i < r->words; i += DEPTH) {
         int64_t n = r->words - i < DEPTH ? r->words - i : DEPTH, k0 = i * r->dots.share;
         int64_t k = p->k - k0 < n * r->dots.share ? p->k - k0 : n * r->dots.share;
 
         pack_panel(r, b + k0 * p->b_row, k, columns, panel, sums, i == 0);
+        if (r->dots.tiles && k < 4 * n)
+            memset(panel + (k + 3) / 4 * COLUMNS, 0,
+                   (size_t)((n - (k + 3) / 4) * COLUMNS) * sizeof *panel);
         for (int64_t m = m0; m < m1; m += r->dots.rows)
             if (m1 - m >= r->dots.rows && columns == COLUMNS)
                 r->dots.fn(n, a + m * r->words + i, r->words, panel, c + m * p->n, p->n, i == 0);
@@ -368,6 +471,10 @@ static enum rp_code bytes_job(void *user, size_t job, struct rp_err *err)
                 dots_edge(r, a + m * r->words + i, n, m1 - m < r->dots.rows ? m1 - m : r->dots.rows,
                           columns, panel, c + m * p->n, i == 0);
     }
+#if WITH_TILES
+    if (r->dots.tiles)
+        tiles_end();
+#endif
     if (r->up || r->down)
         put_right(r, r->sums + matrix * p->m + m0, m1 - m0, sums, columns, c + m0 * p->n);
     return RP_OK;
@@ -387,7 +494,7 @@ enum rp_code rp_product_bytes(const struct rp_product *p, bool a_signed, bool b_
                               struct rp_pool *pool, struct rp_err *err)
 {
     struct bytes_run r = {.p = p,
-                          .dots = choose_dots(),
+                          .dots = choose_dots(p, a_signed, b_signed),
                           .a_signed = a_signed,
                           .b_signed = b_signed,
                           .blocks = (p->m + LINES - 1) / LINES,
@@ -400,8 +507,10 @@ enum rp_code rp_product_bytes(const struct rp_product *p, bool a_signed, bool b_
         return RP_OK;
     }
     r.words = (p->k + r.dots.share - 1) / r.dots.share;
-    r.up = r.dots.share == 4 && a_signed ? 128 : 0;
-    r.down = r.dots.share == 4 && !b_signed ? 128 : 0;
+    if (r.dots.tiles)
+        r.words = (r.words + TILE_WORDS - 1) / TILE_WORDS * TILE_WORDS;
+    r.up = r.dots.share == 4 && !r.dots.tiles && a_signed ? 128 : 0;
+    r.down = r.dots.share == 4 && !r.dots.tiles && !b_signed ? 128 : 0;
     r.a = malloc((size_t)(p->batch * p->m * r.words) * sizeof *r.a + 1);
     r.sums = calloc((size_t)(p->batch * p->m) + 1, sizeof *r.sums);
     if (!r.a || !r.sums)
