@@ -35,6 +35,10 @@ def dots(case, normal, below):
     for d in (np.float32, jnp.bfloat16, jnp.float16):
         case("dot_preferred_" + name(d), lambda a, b: [jnp.matmul(a, b, preferred_element_type=jnp.float32), (a @ b).astype(jnp.float32),
              jnp.matmul(a, b, precision=lax.Precision.HIGHEST)], normal(17, 33, dtype=d), normal(33, 9, dtype=d))
+    case("dot_algorithms", lambda a, b: [lax.dot(a, b, precision=p) for p in ("BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "F32_F32_F32")],
+         normal(17, 33), normal(33, 9))
+    case("dot_s8_large", lambda a, b: [jnp.matmul(a, b, preferred_element_type=jnp.int32), jnp.matmul(a.astype(np.uint8), b.astype(np.uint8), preferred_element_type=jnp.int32)],
+         of((70, 300), np.int8, 50), of((300, 130), np.int8, 50))
     case("dot_s8", lambda a, b: [jnp.matmul(a, b, preferred_element_type=jnp.int32), a @ b], of((8, 16), np.int8, 50), of((16, 8), np.int8, 50))
     case("dot_mixed", lambda a, b: lax.dot_general(a, b, (((1,), (0,)), ((), ())), preferred_element_type=jnp.float32), normal(8, 16, dtype=jnp.bfloat16), normal(16, 8))
     case("dot_empty", lambda a, b: [a @ b, a.sum(1), a.max(1, initial=-1.)], np.zeros((3, 0), np.float32), np.zeros((0, 4), np.float32))

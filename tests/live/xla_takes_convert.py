@@ -69,6 +69,7 @@ PROGRAMS = {
     "linalg": (linalg, [x(8, 8)]),
     "lambda": (lambda a: jnp.sin(a) + jax.jit(lambda b: b * 2, inline=False)(a), [x(4)]),
     "reduce_precision": (lambda a: lax.reduce_precision(a, 5, 0), [x(4)]),
+    "algorithms": (lambda a, b: [lax.dot(a, b, precision=p) for p in ("BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6", "F32_F32_F32")], [x(16, 32), x(32, 8)]),
     "rng": (lambda k: (lax.rng_bit_generator(k, (10,)), jax.random.normal(jax.random.key(0), (5,))), [x(4, dtype=jnp.uint32)]),
 }
 

@@ -5,12 +5,14 @@
  * does where its result is narrower than its operand. Cost: operations times outputs at most.
  */
 #include "exec/data/signature.h"
-#include "program/opcodes.h"
 
 #include "exec/data/compare.h"
+#include "program/dot_algorithm.h"
 #include "program/floats.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct precision_ctx {
     const struct rp_program *p;
@@ -69,9 +71,26 @@ static void precision_reach(struct precision_ctx *w, uint32_t op)
     }
 }
 
+/* The type of a result, or the narrower one that a product rounds its operands to; TF32 has as many
+   bits of mantissa as f16. */
+static unsigned precision_elem(const struct rp_program *p, uint32_t op)
+{
+    const struct rp_attr *word =
+        p->code.at[op] == RP_OP_DOT ? rp_op_attr(p, op, RP_ATTR_ALGORITHM) : NULL;
+    const struct rp_dot_algorithm *a =
+        word && word->type == RP_VALUE_WORD ? rp_dot_algorithm_find(word->at, word->n) : NULL;
+    unsigned elem = p->shapes.at[p->shape.at[op]].elem;
+
+    if (!a || a->products > 1 || elem != RP_ELEM_F32)
+        return elem;
+    return !strcmp(a->operands, "bf16")                                  ? RP_ELEM_BF16
+           : !strcmp(a->operands, "tf32") || !strcmp(a->operands, "f16") ? RP_ELEM_F16
+                                                                         : elem;
+}
+
 static void precision_note(struct precision_ctx *w, uint32_t op)
 {
-    unsigned elem = w->p->shapes.at[w->p->shape.at[op]].elem;
+    unsigned elem = precision_elem(w->p, op);
 
     if ((rp_elem_is_float(elem) || rp_elem_is_complex(elem)) && computes(w->p, op) &&
         (w->narrowest == RP_ELEM_INVALID ||

@@ -103,7 +103,7 @@ static enum rp_code dot_packed(struct rp_eval *e, struct rp_gemm *g, struct rp_t
 static bool wants_packed(const struct rp_eval *e, const struct rp_dot *d)
 {
     return e->memo && !e->plan->blas && d->batch == 1 && d->left > PACK_ROWS && !d->tf32 &&
-           d->right * d->inner > 0;
+           !d->split && d->right * d->inner > 0;
 }
 
 /* ---- running ---- */

@@ -11,6 +11,7 @@
 #include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
+#include "program/dot_algorithm.h"
 #include "program/floats.h"
 #include "program/opcodes.h"
 
@@ -94,14 +95,19 @@ enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
     return RP_OK;
 }
 
-/* ---- as GPUs multiply ---- */
+/* ---- products of f32 by narrower types ---- */
 
 #define CUT_JOB 65536
+
+/* What a number is rounded to, what is left of it, rounded too, and both together. */
+enum cut_part { HIGH, LOW, BOTH };
 
 struct cut {
     uint32_t *to;
     const uint32_t *from;
     size_t n;
+    enum cut_part part;
+    bool bf16; /* else TF32 */
 };
 
 RP_CLONES void rp_round_tf32(uint32_t *to, const uint32_t *from, size_t n)
@@ -113,20 +119,71 @@ RP_CLONES void rp_round_tf32(uint32_t *to, const uint32_t *from, size_t n)
     }
 }
 
+/* Ties to even, as a conversion does. */
+RP_CLONES static void round_bf16(uint32_t *to, const uint32_t *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t rounded = (from[i] + 0x7fff + (from[i] >> 16 & 1)) & 0xffff0000;
+
+        to[i] = (from[i] & 0x7f800000) == 0x7f800000 ? from[i] : rounded;
+    }
+}
+
+/* Nothing is left of what is not finite. */
+RP_CLONES static void subtract_high(uint32_t *rest, const uint32_t *from, const uint32_t *high,
+                                    size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float x, h;
+
+        memcpy(&x, from + i, sizeof x);
+        memcpy(&h, high + i, sizeof h);
+        x -= h;
+        memcpy(rest + i, &x, sizeof x);
+        rest[i] = (high[i] & 0x7f800000) == 0x7f800000 ? 0 : rest[i];
+    }
+}
+
+static void cut_block(const struct cut *c, uint32_t *to, const uint32_t *from, size_t n)
+{
+    void (*cut)(uint32_t *, const uint32_t *, size_t) = c->bf16 ? round_bf16 : rp_round_tf32;
+    uint32_t high[256];
+
+    if (c->part == HIGH) {
+        cut(to, from, n);
+        return;
+    }
+    for (size_t i = 0, k; i < n; i += k) {
+        k = n - i < 256 ? n - i : 256;
+        cut(high, from + i, k);
+        subtract_high(to + i, from + i, high, k);
+        cut(to + i, to + i, k);
+        for (size_t j = 0; c->part == BOTH && j < k; j++) {
+            float h, l;
+
+            memcpy(&h, high + j, sizeof h);
+            memcpy(&l, to + i + j, sizeof l);
+            h += l; /* exact */
+            memcpy(to + i + j, &h, sizeof h);
+        }
+    }
+}
+
 static enum rp_code cut_job(void *user, size_t job, struct rp_err *err)
 {
     const struct cut *c = user;
     size_t begin = job * CUT_JOB, n = c->n - begin < CUT_JOB ? c->n - begin : CUT_JOB;
 
     (void)err;
-    rp_round_tf32(c->to + begin, c->from + begin, n);
+    cut_block(c, c->to + begin, c->from + begin, n);
     return RP_OK;
 }
 
-static enum rp_code cut_all(struct rp_eval *e, const struct rp_tensor *in, struct rp_tensor **out,
-                            struct rp_err *err)
+static enum rp_code cut_all(struct rp_eval *e, const struct rp_tensor *in, bool bf16,
+                            enum cut_part part, struct rp_tensor **out, struct rp_err *err)
 {
-    struct cut c = {.from = (const uint32_t *)(const void *)in->data, .n = in->n};
+    struct cut c = {
+        .from = (const uint32_t *)(const void *)in->data, .n = in->n, .part = part, .bf16 = bf16};
     size_t jobs = (in->n + CUT_JOB - 1) / CUT_JOB;
 
     RP_TRY(rp_tensor_new(RP_ELEM_F32, in->dims, in->rank, out, err));
@@ -138,19 +195,43 @@ static enum rp_code cut_all(struct rp_eval *e, const struct rp_tensor *in, struc
     return RP_OK;
 }
 
-static enum rp_code dot_tf32(struct rp_eval *e, const struct rp_node *node,
-                             struct rp_tensor *const *in, struct rp_tensor **out,
-                             struct rp_err *err)
+/* The product of a part of each operand. */
+static enum rp_code dot_of_parts(struct rp_eval *e, const struct rp_node *node,
+                                 struct rp_tensor *const *in, enum cut_part left,
+                                 enum cut_part right, struct rp_tensor **out, struct rp_err *err)
 {
+    const struct rp_dot *d = node->attrs;
     struct rp_tensor *cut[2] = {NULL, NULL};
-    enum rp_code code = cut_all(e, in[0], &cut[0], err);
+    enum rp_code code = cut_all(e, in[0], d->bf16, left, &cut[0], err);
 
     if (code == RP_OK)
-        code = cut_all(e, in[1], &cut[1], err);
+        code = cut_all(e, in[1], d->bf16, right, &cut[1], err);
     if (code == RP_OK)
         code = node->kernel->run(e, node, cut, out, err);
     rp_tensor_drop(cut[0]);
     rp_tensor_drop(cut[1]);
+    return code;
+}
+
+static enum rp_code dot_cut(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    return dot_of_parts(e, node, in, HIGH, HIGH, out, err);
+}
+
+/* Three products: high with high, high with low and low with high. */
+static enum rp_code dot_split(struct rp_eval *e, const struct rp_node *node,
+                              struct rp_tensor *const *in, struct rp_tensor **out,
+                              struct rp_err *err)
+{
+    struct rp_tensor *rest;
+    enum rp_code code;
+
+    RP_TRY(dot_of_parts(e, node, in, LOW, HIGH, &rest, err));
+    code = dot_of_parts(e, node, in, HIGH, BOTH, out, err);
+    for (size_t i = 0; code == RP_OK && i < rest->n; i++)
+        ((float *)(void *)(*out)->data)[i] += ((const float *)(const void *)rest->data)[i];
+    rp_tensor_drop(rest);
     return code;
 }
 
@@ -163,19 +244,26 @@ static bool asks_for_more(const struct rp_attr *precision)
     return false;
 }
 
-/* Products of f32 that do not ask for more, and are no vectors: those are no work for the tensor
-   cores. */
-static bool wants_tf32(const struct rp_plan *plan, const struct rp_node *node,
-                       const struct rp_dot *d)
+/* Products of f32 as the program asks for them; on a GPU as TF32 where it does not ask for more,
+   and for no vectors: those are no work for the tensor cores. Six and nine products are f32 but for
+   its rounding. */
+static void choose_cut(const struct rp_plan *plan, struct rp_node *node, struct rp_dot *d)
 {
-    const struct rp_attr *precision = rp_node_attr(plan, node, RP_ATTR_OPERAND_PRECISION);
-    const struct rp_attr *algorithm = rp_node_attr(plan, node, RP_ATTR_ALGORITHM);
+    const struct rp_attr *precision = rp_node_attr(plan, node, RP_ATTR_OPERAND_PRECISION),
+                         *word = rp_node_attr(plan, node, RP_ATTR_ALGORITHM);
+    const struct rp_dot_algorithm *a =
+        word && word->type == RP_VALUE_WORD ? rp_dot_algorithm_find(word->at, word->n) : NULL;
+    bool tf32 = a && strcmp(a->operands, "tf32") == 0;
 
-    return plan->tf32 && rp_node_operand(plan, node, 0)->elem == RP_ELEM_F32 &&
-           rp_node_operand(plan, node, 1)->elem == RP_ELEM_F32 &&
-           node->shape->elem == RP_ELEM_F32 && d->left > 1 && d->right > 1 &&
-           !asks_for_more(precision) &&
-           (!algorithm || rp_node_word(plan, node, RP_ATTR_ALGORITHM, "dot_tf32_tf32_f32"));
+    if (rp_node_operand(plan, node, 0)->elem != RP_ELEM_F32 ||
+        rp_node_operand(plan, node, 1)->elem != RP_ELEM_F32 || node->shape->elem != RP_ELEM_F32)
+        return;
+    d->bf16 = a && a->products <= 3 && strcmp(a->operands, "bf16") == 0;
+    d->split = a && a->products == 3 && (d->bf16 || tf32);
+    d->tf32 = (tf32 && !d->split) ||
+              (plan->tf32 && !word && d->left > 1 && d->right > 1 && !asks_for_more(precision));
+    if (d->split || d->bf16 || d->tf32)
+        node->run = d->split ? dot_split : dot_cut;
 }
 
 /* The result is batch, free of the left and free of the right side. */
@@ -213,9 +301,7 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
     RP_TRY(rp_dot_fill(d, node, side[0], side[1], lists, counts, err));
     RP_TRY(dot_result(d, node, side, counts[2], counts[0], err));
     node->attrs = d;
-    d->tf32 = wants_tf32(plan, node, d);
-    if (d->tf32)
-        node->run = dot_tf32;
+    choose_cut(plan, node, d);
     return RP_OK;
 }
 
@@ -242,8 +328,15 @@ PRODUCT(product_float, double)
 PRODUCT(product_integer, uint64_t)
 PRODUCT(product_complex, double complex)
 
-static enum rp_code dot_side(struct rp_tensor *t, const uint32_t *perm, bool plain, unsigned wide,
-                             struct rp_tensor **out, struct rp_err *err)
+unsigned rp_dot_elem(unsigned elem)
+{
+    return rp_elem_is_complex(elem) ? RP_ELEM_C128
+           : rp_elem_is_float(elem) ? RP_ELEM_F64
+                                    : RP_ELEM_S64;
+}
+
+enum rp_code rp_dot_side(struct rp_tensor *t, const uint32_t *perm, bool plain, unsigned wide,
+                         struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *turned;
     enum rp_code code;
@@ -259,17 +352,15 @@ static enum rp_code dot_side(struct rp_tensor *t, const uint32_t *perm, bool pla
 enum rp_code rp_dot_wide(const struct rp_dot *d, struct rp_tensor *lhs, struct rp_tensor *rhs,
                          unsigned elem, struct rp_tensor **out, struct rp_err *err)
 {
-    unsigned wide = rp_elem_is_complex(elem) ? RP_ELEM_C128
-                    : rp_elem_is_float(elem) ? RP_ELEM_F64
-                                             : RP_ELEM_S64;
+    unsigned wide = rp_dot_elem(elem);
     int64_t dims[3] = {d->batch, d->left, d->right};
     struct rp_tensor *l = NULL, *r = NULL;
     enum rp_code code;
 
     *out = NULL;
-    code = dot_side(lhs, d->lhs_perm, d->lhs_plain, wide, &l, err);
+    code = rp_dot_side(lhs, d->lhs_perm, d->lhs_plain, wide, &l, err);
     if (code == RP_OK)
-        code = dot_side(rhs, d->rhs_perm, d->rhs_plain, wide, &r, err);
+        code = rp_dot_side(rhs, d->rhs_perm, d->rhs_plain, wide, &r, err);
     if (code == RP_OK)
         code = rp_tensor_new(wide, dims, 3, out, err);
     if (code == RP_OK)
@@ -281,21 +372,28 @@ enum rp_code rp_dot_wide(const struct rp_dot *d, struct rp_tensor *lhs, struct r
     return code;
 }
 
-static enum rp_code dot_run(struct rp_eval *e, const struct rp_node *node,
-                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+enum rp_code rp_dot_finish(struct rp_tensor *wide, const struct rp_node *node,
+                           struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor *wide, *cut;
-    enum rp_code code;
+    struct rp_tensor *cut;
+    enum rp_code code = rp_tensor_as(wide, node->shape->elem, &cut, err);
 
-    (void)e;
-    RP_TRY(rp_dot_wide(node->attrs, in[0], in[1], node->shape->elem, &wide, err));
-    code = rp_tensor_as(wide, node->shape->elem, &cut, err);
     rp_tensor_drop(wide);
     if (code != RP_OK)
         return code;
     code = rp_tensor_view(cut, cut->elem, node->shape->dims, node->shape->rank, out, err);
     rp_tensor_drop(cut);
     return code;
+}
+
+static enum rp_code dot_run(struct rp_eval *e, const struct rp_node *node,
+                            struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
+{
+    struct rp_tensor *wide;
+
+    (void)e;
+    RP_TRY(rp_dot_wide(node->attrs, in[0], in[1], node->shape->elem, &wide, err));
+    return rp_dot_finish(wide, node, out, err);
 }
 
 const struct rp_kernel rp_kernels_dot[] = {

@@ -12,7 +12,8 @@ struct rp_dot {
     int64_t batch, left, right, inner;
     bool lhs_plain, rhs_plain;     /* no transpose is needed */
     bool lhs_flipped, rhs_flipped; /* batch, contracted, free already */
-    bool tf32;                     /* operands are rounded to TF32 first */
+    bool tf32, bf16;               /* operands are rounded to it first */
+    bool split;                    /* into two parts each, of bf16 or else of TF32 */
 };
 enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
 /* f32 to ten bits of mantissa, ties away from zero, as the GPU's own conversion does; in place too.
@@ -22,6 +23,14 @@ void rp_round_tf32(uint32_t *to, const uint32_t *from, size_t n);
 enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
                          const struct rp_value_shape *lhs, const struct rp_value_shape *rhs,
                          const int64_t *const lists[4], const size_t counts[4], struct rp_err *err);
+/* f64, s64 or c128, whichever holds the type. */
+unsigned rp_dot_elem(unsigned elem);
+/* An operand in that type, its dimensions in the order of perm; plain: they are already. */
+enum rp_code rp_dot_side(struct rp_tensor *t, const uint32_t *perm, bool plain, unsigned wide,
+                         struct rp_tensor **out, struct rp_err *err);
+/* The wide result, which is dropped, as that of the node. */
+enum rp_code rp_dot_finish(struct rp_tensor *wide, const struct rp_node *node,
+                           struct rp_tensor **out, struct rp_err *err);
 /* The product in f64, s64 or c128, whichever holds the types, of dims [batch, left, right]. */
 enum rp_code rp_dot_wide(const struct rp_dot *d, struct rp_tensor *lhs, struct rp_tensor *rhs,
                          unsigned elem, struct rp_tensor **out, struct rp_err *err);

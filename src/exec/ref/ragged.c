@@ -269,26 +269,12 @@ static void ragged_product(const struct ragged *g, unsigned wide, const int64_t 
         (inner ? ragged_integer_contracted : ragged_integer_free)(g, group, lhs, rhs, out);
 }
 
-static enum rp_code ragged_side(const struct rp_tensor *t, const uint32_t *perm, unsigned wide,
-                                struct rp_tensor **out, struct rp_err *err)
-{
-    struct rp_tensor *turned;
-    enum rp_code code;
-
-    RP_TRY(rp_tensor_transpose(t, perm, &turned, err));
-    code = rp_tensor_as(turned, wide, out, err);
-    rp_tensor_drop(turned);
-    return code;
-}
-
 static enum rp_code ragged_wide(const struct rp_node *node, struct rp_tensor *const *in,
                                 struct rp_tensor **out, struct rp_err *err)
 {
     const struct ragged *g = node->attrs;
     unsigned elem = node->shape->elem;
-    unsigned wide = rp_elem_is_complex(elem) ? RP_ELEM_C128
-                    : rp_elem_is_float(elem) ? RP_ELEM_F64
-                                             : RP_ELEM_S64;
+    unsigned wide = rp_dot_elem(elem);
     size_t rows = (size_t)(g->batch * (g->mode == RAGGED_FREE ? g->left : g->inner));
     int64_t *group;
     struct rp_tensor *l = NULL, *r = NULL;
@@ -300,9 +286,9 @@ static enum rp_code ragged_wide(const struct rp_node *node, struct rp_tensor *co
     group = calloc(rows + 1, sizeof *group);
     if (!group)
         return rp_err_nomem(err, "evaluating");
-    code = ragged_side(in[0], g->perm[0], wide, &l, err);
+    code = rp_dot_side(in[0], g->perm[0], false, wide, &l, err);
     if (code == RP_OK)
-        code = ragged_side(in[1], g->perm[1], wide, &r, err);
+        code = rp_dot_side(in[1], g->perm[1], false, wide, &r, err);
     if (code == RP_OK)
         code = rp_tensor_new(wide, node->shape->dims, node->shape->rank, out, err);
     if (code == RP_OK) {
@@ -320,18 +306,11 @@ static enum rp_code ragged_run(struct rp_eval *e, const struct rp_node *node,
                                struct rp_tensor *const *in, struct rp_tensor **out,
                                struct rp_err *err)
 {
-    struct rp_tensor *wide, *cut;
-    enum rp_code code;
+    struct rp_tensor *wide;
 
     (void)e;
     RP_TRY(ragged_wide(node, in, &wide, err));
-    code = rp_tensor_as(wide, node->shape->elem, &cut, err);
-    rp_tensor_drop(wide);
-    if (code != RP_OK)
-        return code;
-    code = rp_tensor_view(cut, cut->elem, node->shape->dims, node->shape->rank, out, err);
-    rp_tensor_drop(cut);
-    return code;
+    return rp_dot_finish(wide, node, out, err);
 }
 
 const struct rp_kernel rp_kernels_ragged[] = {

@@ -5,6 +5,7 @@
  */
 #include "formats/mlir/mlir.h"
 
+#include "program/dot_algorithm.h"
 #include "program/opcodes.h"
 #include "program/window.h"
 
@@ -146,6 +147,45 @@ static enum rp_code add_operand_precision(struct rp_mlir *r, const struct rp_mli
     return attr.n == 2 && other ? add_ints_attr(r, attr) : RP_OK;
 }
 
+/* Whether it is this type, or one of "f8". */
+static bool is_type(struct rp_slice text, const char *type)
+{
+    size_t n = strlen(type);
+
+    return text.n >= n && memcmp(text.at, type, n) == 0 && (text.n == n || strcmp(type, "f8") == 0);
+}
+
+/* "algorithm = <lhs_precision_type = tf32, ...>", or the parts as attributes of their own, of the
+   type "none" where there is no algorithm. HLO has a word for what XLA knows; other text is kept.
+ */
+static enum rp_code add_dot_algorithm(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
+{
+    static const char *const keys[] = {"lhs_precision_type", "rhs_precision_type",
+                                       "accumulation_type"};
+    struct rp_mlir_attrs in = *attrs;
+    struct rp_slice text, type[3];
+    int64_t products;
+    bool imprecise, single;
+
+    RP_TRY(rp_mlir_find_text(r, attrs, "algorithm", &text));
+    if (text.n)
+        in = (struct rp_mlir_attrs){.at = text.at, .end = text.at + text.n};
+    for (size_t i = 0; i < 3; i++)
+        RP_TRY(rp_mlir_find_text(r, &in, keys[i], &type[i]));
+    products = rp_mlir_find_int(r, &in, "num_primitive_operations", 1);
+    imprecise = rp_mlir_find_int(r, &in, "allow_imprecise_accumulation", 0) != 0;
+    single = rp_mlir_find_int(r, &in, "lhs_component_count", 1) == 1 &&
+             rp_mlir_find_int(r, &in, "rhs_component_count", 1) == 1;
+    for (size_t i = 0; i < rp_dot_nalgorithms && single; i++) {
+        const struct rp_dot_algorithm *a = &rp_dot_algorithms[i];
+
+        if (a->products == products && a->imprecise == imprecise && is_type(type[0], a->operands) &&
+            is_type(type[1], a->operands) && is_type(type[2], a->sum))
+            return add_ints_attr(r, rp_attr_word(RP_ATTR_ALGORITHM, a->word));
+    }
+    return text.n ? rp_program_add_text(r->p, RP_ATTR_ALGORITHM, text.at, text.n, r->err) : RP_OK;
+}
+
 /* "contracting_dims = [1] x [0]", or four lists of long names */
 static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
@@ -178,7 +218,8 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
             s = to;
         }
     }
-    return add_operand_precision(r, attrs);
+    RP_TRY(add_operand_precision(r, attrs));
+    return add_dot_algorithm(r, attrs);
 }
 
 /* "GT, %a, %b, TOTALORDER"; the other types follow from the operands */

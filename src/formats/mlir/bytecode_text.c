@@ -257,6 +257,26 @@ static void put_lists(struct writer *w, struct rp_bc_lists *lists)
     put(w, ">");
 }
 
+static void put_dot_algorithm(struct writer *w, struct rp_bc_cursor *c)
+{
+    static const char *const types[] = {"lhs_precision_type", "rhs_precision_type",
+                                        "accumulation_type"};
+    static const char *const counts[] = {"lhs_component_count", "rhs_component_count",
+                                         "num_primitive_operations"};
+    struct rp_bc_type type;
+
+    put(w, "#stablehlo.dot_algorithm<");
+    for (size_t i = 0; i < 3; i++) {
+        putf(w, "%s = ", types[i]);
+        rp_bc_type(w->b, rp_bc_varint(w->b, c), &type);
+        put_type(w, &type);
+        put(w, ", ");
+    }
+    for (size_t i = 0; i < 3; i++)
+        putf(w, "%s = %" PRId64 ", ", counts[i], rp_bc_signed(w->b, c));
+    putf(w, "allow_imprecise_accumulation = %s>", rp_bc_byte(w->b, c) ? "true" : "false");
+}
+
 /* Attributes that contain others, and those of no interest. */
 static void put_nested(struct writer *w, uint64_t index, unsigned depth)
 {
@@ -278,6 +298,8 @@ static void put_nested(struct writer *w, uint64_t index, unsigned depth)
     } else if ((vhlo && code == 17) || (builtin && code == 6)) {
         rp_bc_type(w->b, rp_bc_varint(w->b, &c), &type);
         put_type(w, &type);
+    } else if (d == RP_BC_STABLEHLO && code == 15) {
+        put_dot_algorithm(w, &c);
     } else {
         putf(w, "#%s.attribute<%" PRIu64 ">", builtin ? "builtin" : "stablehlo", code);
     }

@@ -54,6 +54,7 @@ uint32_t rp_shlo_leaves(const struct rp_program *p, uint32_t shape);
 /* Whether all arrays in a shape have a type in StableHLO. */
 bool rp_shlo_has_type(const struct rp_program *p, uint32_t shape);
 bool rp_shlo_same_type(const struct rp_program *p, uint32_t a, uint32_t b); /* of two leaves */
+const char *rp_shlo_elem(unsigned elem); /* "f32"; NULL: StableHLO has no such type */
 void rp_shlo_array_type(const struct rp_shlo *w, unsigned elem, const int64_t *dims, size_t n);
 void rp_shlo_type(const struct rp_shlo *w, uint32_t shape); /* of a leaf */
 /* "dense<[1, 2]> : tensor<2xi32>" */

@@ -6,6 +6,7 @@
  */
 #include "formats/write/stablehlo.h"
 #include "io/escaped.h"
+#include "program/dot_algorithm.h"
 #include "program/literal.h"
 #include "program/opcodes.h"
 #include "program/window.h"
@@ -114,6 +115,7 @@ static const struct row {
     {RP_OP_DOT, RP_ATTR_LHS_BATCH_DIMS, ELSEWHERE, NULL},
     {RP_OP_DOT, RP_ATTR_RHS_BATCH_DIMS, ELSEWHERE, NULL},
     {RP_OP_DOT, RP_ATTR_OPERAND_PRECISION, ELSEWHERE, NULL},
+    {RP_OP_DOT, RP_ATTR_ALGORITHM, ELSEWHERE, NULL},
     {RP_OP_COMPARE, RP_ATTR_DIRECTION, ELSEWHERE, NULL},
     {RP_OP_COMPARE, RP_ATTR_TYPE, ELSEWHERE, NULL},
     {RP_OP_COMPARE, RP_ATTR_ORDER, ELSEWHERE, NULL},
@@ -368,6 +370,33 @@ static enum rp_code put_precision(struct rp_shlo *w, uint32_t op)
     return RP_OK;
 }
 
+static enum rp_code put_dot_algorithm(struct rp_shlo *w, uint32_t op)
+{
+    static const char *const keys[] = {"lhs_precision_type", "rhs_precision_type"};
+    const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_ALGORITHM);
+    const struct rp_dot_algorithm *a;
+    struct rp_ids in = rp_op_operands(w->p, op);
+
+    if (!attr)
+        return RP_OK;
+    a = attr->type == RP_VALUE_WORD ? rp_dot_algorithm_find(attr->at, attr->n) : NULL;
+    if (!a || in.n < 2)
+        return refuse_attr(w, op, RP_ATTR_ALGORITHM);
+    rp_shlo_key(w, "algorithm");
+    rp_out_text(w->to, "#stablehlo.dot_algorithm<");
+    for (size_t i = 0; i < 2; i++) {
+        const char *own = rp_shlo_elem(w->p->shapes.at[w->p->shape.at[in.at[i]]].elem);
+        bool any = strcmp(a->operands, "f8") == 0, fits = own && strncmp(own, "f8", 2) == 0;
+
+        rp_out_printf(w->to, "%s = %s, ", keys[i], !any ? a->operands : fits ? own : "f8E5M2");
+    }
+    rp_out_printf(w->to,
+                  "accumulation_type = %s, lhs_component_count = 1, rhs_component_count = 1, "
+                  "num_primitive_operations = %u, allow_imprecise_accumulation = %s>",
+                  a->sum, a->products, a->imprecise ? "true" : "false");
+    return RP_OK;
+}
+
 static enum rp_code put_dot(struct rp_shlo *w, uint32_t op)
 {
     static const struct part parts[] = {
@@ -380,7 +409,8 @@ static enum rp_code put_dot(struct rp_shlo *w, uint32_t op)
     rp_shlo_key(w, "dot_dimension_numbers");
     rp_out_text(w->to, "#stablehlo.dot<");
     RP_TRY(put_parts(w, op, parts));
-    return put_precision(w, op);
+    RP_TRY(put_precision(w, op));
+    return put_dot_algorithm(w, op);
 }
 
 static enum rp_code put_compare(struct rp_shlo *w, uint32_t op)

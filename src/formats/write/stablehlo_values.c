@@ -72,6 +72,11 @@ bool rp_shlo_same_type(const struct rp_program *p, uint32_t a, uint32_t b)
                                        s->n * sizeof *p->dims.at) == 0));
 }
 
+const char *rp_shlo_elem(unsigned elem)
+{
+    return elem < sizeof type_names / sizeof *type_names ? type_names[elem] : NULL;
+}
+
 void rp_shlo_array_type(const struct rp_shlo *w, unsigned elem, const int64_t *dims, size_t n)
 {
     if (elem == RP_ELEM_TOKEN) {

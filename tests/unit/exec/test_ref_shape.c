@@ -2,7 +2,8 @@
 /* Moving, reducing, multiplying, sorting and control flow, on both built-in engines. By hand. */
 #include "exec_fixture.h"
 
-#define MODULE "HloModule m\nENTRY e {\n"
+#define MODULE  "HloModule m\nENTRY e {\n"
+#define OF_ROWS "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
 #define ADD \
     "HloModule m\nadd {\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT r = f32[] add(x, y)\n}\n"
 
@@ -222,6 +223,25 @@ static const struct exec_case products[] = {
             "lhs_contracting_dims={2}, rhs_contracting_dims={1}\n}\n",
      4,
      {5, 15, 12, 24}},
+    /* 1.01171875 is 1.015625 - 0.00390625 in bf16, 1.00048828125 is 1.0009765625 - 0.00048828125 in
+       TF32 */
+    {"dot as its algorithm says",
+     MODULE
+     " a = f32[1,2] constant({{1.01171875,1}})\n b = f32[2,1] constant({{1},{0.001953125}})\n"
+     " c = f32[1,1] constant({{1.01171875}})\n d = f32[1,1] constant({{1.00048828125}})\n"
+     " i = f32[1,2] constant({{inf,1}})\n"
+     " bf16 = f32[1,1] dot(a, b), " OF_ROWS ", algorithm=dot_bf16_bf16_f32\n"
+     " x3 = f32[1,1] dot(c, c), " OF_ROWS ", algorithm=dot_bf16_bf16_f32_x3\n"
+     " x6 = f32[1,1] dot(c, c), " OF_ROWS ", algorithm=dot_bf16_bf16_f32_x6\n"
+     " tf32 = f32[1,1] dot(d, d), " OF_ROWS ", algorithm=dot_tf32_tf32_f32\n"
+     " t3 = f32[1,1] dot(d, d), " OF_ROWS ", algorithm=dot_tf32_tf32_f32_x3\n"
+     " f32 = f32[1,1] dot(c, c), " OF_ROWS ", algorithm=dot_f32_f32_f32\n"
+     " far = f32[1,1] dot(i, b), " OF_ROWS ", algorithm=dot_bf16_bf16_f32_x3\n"
+     " ROOT o = (f32[1,1], f32[1,1], f32[1,1], f32[1,1], f32[1,1], f32[1,1], f32[1,1]) "
+     "tuple(bf16, x3, x6, tf32, t3, f32, far)\n}\n",
+     7,
+     {1.017578125, 1.0235595703125, 1.0235748291015625, 1.0019540786743164, 1.0009765625,
+      1.0235748291015625, INFINITY}},
     {"dot of bytes into words",
      MODULE " a = s8[2] constant({100,100})\n b = s8[2] constant({100,100})\n"
             " ROOT d = s32[] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n}\n",

@@ -241,6 +241,70 @@ static void attributes_are_hlos(void **state)
         "lhs_contracting_dims={2}, rhs_batch_dims={0}, rhs_contracting_dims={1}\n}\n");
 }
 
+/* In the form of people and the generic one, with the order of MLIR's printer and another. */
+static void algorithms_are_hlos(void **state)
+{
+    static const char hlo[] =
+        "HloModule m\nENTRY main {\n x = f32[4,5]{1,0} parameter(0)\n y = f32[5,6]{1,0} "
+        "parameter(1)\n ROOT d = f32[4,6]{1,0} dot(x, y), lhs_contracting_dims={1}, "
+        "rhs_contracting_dims={0}, algorithm=dot_bf16_bf16_f32_x3\n}\n";
+
+    UNUSED_STATE(state);
+    same_as_hlo(
+        "func.func public @main(%x: tensor<4x5xf32>, %y: tensor<5x6xf32>) -> tensor<4x6xf32> {\n"
+        "  %0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0], precision = [DEFAULT, "
+        "DEFAULT], algorithm = <lhs_precision_type = bf16, rhs_precision_type = bf16, "
+        "accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, "
+        "num_primitive_operations = 3, allow_imprecise_accumulation = false> : (tensor<4x5xf32>, "
+        "tensor<5x6xf32>) -> tensor<4x6xf32>\n  return %0 : tensor<4x6xf32>\n}\n",
+        hlo);
+    same_as_hlo(
+        "func.func public @main(%x: tensor<4x5xf32>, %y: tensor<5x6xf32>) -> tensor<4x6xf32> {\n"
+        "  %0 = \"stablehlo.dot_general\"(%x, %y) <{algorithm = #stablehlo.dot_algorithm<"
+        "accumulation_type = f32, rhs_precision_type = bf16, lhs_precision_type = bf16, "
+        "num_primitive_operations = 3, lhs_component_count = 1, rhs_component_count = 1, "
+        "allow_imprecise_accumulation = false>, dot_dimension_numbers = "
+        "#stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}> : "
+        "(tensor<4x5xf32>, tensor<5x6xf32>) -> tensor<4x6xf32>\n  return %0 : "
+        "tensor<4x6xf32>\n}\n",
+        hlo);
+}
+
+/* What HLO has no word for is kept as it is, not taken for something else. */
+static void unknown_algorithms_are_kept(void **state)
+{
+    static const char *const parts[] = {
+        "<lhs_precision_type = bf16, rhs_precision_type = tf32, accumulation_type = f32, "
+        "num_primitive_operations = 1>",
+        "<lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, "
+        "lhs_component_count = 3, num_primitive_operations = 3>",
+        "<lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, "
+        "num_primitive_operations = 2>",
+        "<lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, "
+        "allow_imprecise_accumulation = true>"};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const struct rp_attr *attr;
+        struct rp_import import;
+        char text[1024];
+
+        snprintf(
+            text, sizeof text,
+            "module @m {\nfunc.func public @main(%%x: tensor<4x4xf32>) -> tensor<4x4xf32> {\n"
+            "  %%0 = stablehlo.dot_general %%x, %%x, contracting_dims = [1] x [0], algorithm = "
+            "%s : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>\n  return %%0 : "
+            "tensor<4x4xf32>\n}\n}\n",
+            parts[i]);
+        open_text(text, "stablehlo", &import);
+        attr = rp_op_attr(import.program, 1, RP_ATTR_ALGORITHM);
+        assert_non_null(attr);
+        assert_int_equal(attr->n, strlen(parts[i]));
+        assert_memory_equal(attr->at, parts[i], attr->n);
+        rp_import_release(&import);
+    }
+}
+
 static void broadcasts_are_hlos(void **state)
 {
     UNUSED_STATE(state);
@@ -381,6 +445,7 @@ int test_stablehlo(void)
         cmocka_unit_test(attributes_are_hlos),    cmocka_unit_test(branches_are_hlos),
         cmocka_unit_test(broadcasts_are_hlos),    cmocka_unit_test(refuses_damaged_regions),
         cmocka_unit_test(both_forms_are_one),     cmocka_unit_test(regions_with_named_arguments),
+        cmocka_unit_test(algorithms_are_hlos),    cmocka_unit_test(unknown_algorithms_are_kept),
     };
 
     return cmocka_run_group_tests_name("stablehlo", tests, NULL, NULL);

@@ -63,6 +63,18 @@ static void writes_operations(void **state)
           "padding = dense<[[1, 1], [1, 1]]> : tensor<2x2xi64>, window_reversal = array<i1: true, "
           "false>",
           "[#stablehlo<precision HIGHEST>, #stablehlo<precision DEFAULT>]"}},
+        {ENTRY("ENTRY e {\n  a = f32[4,8] parameter(0)\n  b = f8e4m3fn[4,4] parameter(1)\n  c = "
+               "f32[8,8] dot(a, a), lhs_contracting_dims={0}, rhs_contracting_dims={0}, "
+               "algorithm=dot_tf32_tf32_f32_x3\n  d = f32[4,4] dot(b, b), "
+               "lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+               "algorithm=dot_any_f8_any_f8_f32_fast_accum\n  ROOT t = (f32[8,8], f32[4,4]) "
+               "tuple(c, d)\n}\n"),
+         {"algorithm = #stablehlo.dot_algorithm<lhs_precision_type = tf32, rhs_precision_type = "
+          "tf32, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, "
+          "num_primitive_operations = 3, allow_imprecise_accumulation = false>",
+          "algorithm = #stablehlo.dot_algorithm<lhs_precision_type = f8E4M3FN, rhs_precision_type = "
+          "f8E4M3FN, accumulation_type = f32, lhs_component_count = 1, rhs_component_count = 1, "
+          "num_primitive_operations = 1, allow_imprecise_accumulation = true>"}},
         {ENTRY("ENTRY e {\n  a = f32[4,8] parameter(0)\n  z = f32[] constant(-0)\n"
                "  p = f32[5,9] pad(a, z), padding=1_0x0_-1_0x0_0\n"
                "  s = f32[2,3] slice(a), slice={[0:4:2], [1:4]}\n"
@@ -130,6 +142,9 @@ static void refuses(void **state)
          "rng-get-and-update-state 'a' cannot be written as StableHLO"},
         {ENTRY("ENTRY e {\n  a = f32[4] parameter(0)\n  ROOT b = f32[4] negate(a), odd={1}\n}\n"),
          "negate 'b' cannot be written as StableHLO: its attribute 'odd'"},
+        {ENTRY("ENTRY e {\n  a = f32[4] parameter(0)\n  ROOT b = f32[] dot(a, a), "
+               "lhs_contracting_dims={0}, rhs_contracting_dims={0}, algorithm=dot_of_later\n}\n"),
+         "dot 'b' cannot be written as StableHLO: its attribute 'algorithm'"},
         {ENTRY("ENTRY e {\n  a = bf16[4] parameter(0)\n  ROOT b = f32[2] bitcast(a)\n}\n"),
          "bitcast 'b' cannot be written as StableHLO"},
         {ENTRY("ENTRY e {\n  a = f32[4] parameter(0)\n  ROOT c = f32[4] custom-call(a), "
