@@ -11,6 +11,7 @@
 #include "base/threads.h"
 #include "exec/eval/lanes.h"
 #include "exec/fast/kernels.h"
+#include "program/floats.h"
 #include "program/opcodes.h"
 
 #include <math.h>
