@@ -8,7 +8,9 @@ XLA must load it, compile it, and get the program's own results; so it must for 
 StableHLO. Prints how many conversions of each kind XLA took.
 
     xla_takes_convert [NAME...]     only the programs whose name contains one of these
-    MORE=1                          also those of replay_jax_cases.py, whose StableHLO is converted"""
+    MORE=1                          also those of replay_jax_cases.py, whose StableHLO is converted
+    IREE=PATH                       iree-compile (pip install iree-base-compiler), which must take every StableHLO that is written, up to
+                                    its own input dialects, unless it does not take JAX's StableHLO of the program either"""
 import collections, json, os, subprocess, sys, tempfile
 
 os.environ["JAX_PLATFORMS"] = "cpu"
@@ -133,6 +135,19 @@ def some_values(args):
     return [rng.standard_normal(a.shape).astype(a.dtype) if a.dtype.kind == "f" else rng.integers(0, 3, a.shape).astype(a.dtype) for a in args]
 
 
+def iree_refuses(path):
+    done = subprocess.run([os.environ["IREE"], "--iree-input-type=stablehlo", "--compile-to=input", path, "-o", os.devnull], capture_output=True, text=True)
+    return done.stderr.strip() or "no reason" if done.returncode else ""
+
+
+def check_iree(kind, path, folder):
+    why = iree_refuses(path)
+    own = why and iree_refuses(os.path.join(folder, "a.mlir"))
+    counts[f"{kind} to mlir, IREE"][1 if own else 2 if why else 0] += 1
+    if why and (not own or os.environ.get("NAMED")):
+        yield f"{kind} to mlir: IREE refuses {'also JAX, ' if own else ''}{' '.join(why.split())[:300]}"
+
+
 def check_run(kind, path, forms, meant, values, folder):
     """A program converted to each of the forms computes what is meant."""
     for form in forms:
@@ -146,6 +161,8 @@ def check_run(kind, path, forms, meant, values, folder):
             if not named or os.environ.get("NAMED"):
                 yield f"{kind} to {form}: {' '.join(str(refused).split())[:300]}"
             continue
+        if form == "mlir" and os.environ.get("IREE"):
+            yield from check_iree(kind, out, folder)
         same = len(got) == len(meant) and all(np.allclose(a.astype(complex), b.astype(complex), 1e-3, 1e-4, True) for a, b in zip(got, meant))
         counts[f"{kind} to {form}, run"][0 if same else 2] += 1
         if not same:
@@ -162,7 +179,7 @@ FORMS = ("hlo.txt", "hlo.pb", "mlir")
 def check(name, function, args, folder):
     lowered = jax.jit(function).lower(*args)
     module = lowered.compile().runtime_executable().hlo_modules()[0]
-    text, proto = os.path.join(folder, "a.hlo.txt"), os.path.join(folder, "a.hlo.pb")
+    text, proto, path = (os.path.join(folder, name) for name in ("a.hlo.txt", "a.hlo.pb", "a.mlir"))
     open(text, "w").write(module.to_string(FULL))
     open(proto, "wb").write(module.as_serialized_hlo_module_proto())
     meant, said = body(module), body(module_of(text))
@@ -186,7 +203,6 @@ def check(name, function, args, folder):
     hashes = set()
     for generic in (False, True):
         for debug in (False, True):
-            path = os.path.join(folder, "a.mlir")
             open(path, "w").write(operation.get_asm(print_generic_op_form=generic, enable_debug_info=debug))
             hashes.add(hash_of(path))
     wrong += ["StableHLO has more than one hash"] if len(hashes) > 1 else []

@@ -20,6 +20,8 @@ struct rp_shlo_body { /* of a computation, once it is needed */
     uint32_t *params; /* by number */
 };
 
+#define RP_SHLO_RANK 64 /* dimensions of an array at most */
+
 struct rp_shlo {
     const struct rp_program *p;
     struct rp_out *to;
@@ -65,6 +67,18 @@ enum rp_code rp_shlo_constant(const struct rp_shlo *w, uint32_t op);
 /* " <{key = " or ", key = ". */
 void rp_shlo_key(struct rp_shlo *w, const char *key);
 void rp_shlo_ints(struct rp_shlo *w, const char *key, const int64_t *at, size_t n);
+void rp_shlo_int(struct rp_shlo *w, const char *key, int64_t value);
+void rp_shlo_flag(struct rp_shlo *w, const char *key, bool value);
+/* "dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>" */
+void rp_shlo_table(struct rp_shlo *w, const char *key, const int64_t *at, size_t rows,
+                   size_t columns);
+/* Values without a key: "0, 1", a string in quotes. */
+void rp_shlo_list(struct rp_shlo *w, const int64_t *at, size_t n);
+void rp_shlo_string(const struct rp_shlo *w, const char *at, size_t n);
+/* RP_UNSUPPORTED with the attribute that has no form. */
+enum rp_code rp_shlo_refuse_attr(const struct rp_shlo *w, uint32_t op, uint32_t key);
+enum rp_code rp_shlo_collective(struct rp_shlo *w, uint32_t op, uint16_t code); /* _groups.c */
+enum rp_code rp_shlo_custom_call(struct rp_shlo *w, uint32_t op);               /* _calls.c */
 /* All attributes of an operation, up to the end of their list; RP_UNSUPPORTED where one has no
    form. */
 enum rp_code rp_shlo_attrs(struct rp_shlo *w, uint32_t op);

@@ -13,9 +13,6 @@
 
 #include <string.h>
 
-#define MAX_RANK    64
-#define MAX_DEVICES (1 << 20) /* in groups that the file does not list one by one */
-
 /* ---- writing ---- */
 
 void rp_shlo_key(struct rp_shlo *w, const char *key)
@@ -24,7 +21,7 @@ void rp_shlo_key(struct rp_shlo *w, const char *key)
     w->listed = true;
 }
 
-static void put_list(struct rp_shlo *w, const int64_t *at, size_t n)
+void rp_shlo_list(struct rp_shlo *w, const int64_t *at, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         rp_out_printf(w->to, i ? ", %lld" : "%lld", (long long)at[i]);
@@ -34,36 +31,35 @@ void rp_shlo_ints(struct rp_shlo *w, const char *key, const int64_t *at, size_t 
 {
     rp_shlo_key(w, key);
     rp_out_text(w->to, n ? "array<i64: " : "array<i64");
-    put_list(w, at, n);
+    rp_shlo_list(w, at, n);
     rp_out_char(w->to, '>');
 }
 
-static void put_int(struct rp_shlo *w, const char *key, int64_t value)
+void rp_shlo_int(struct rp_shlo *w, const char *key, int64_t value)
 {
     rp_shlo_key(w, key);
     rp_out_printf(w->to, "%lld : i64", (long long)value);
 }
 
-static void put_flag(struct rp_shlo *w, const char *key, bool value)
+void rp_shlo_flag(struct rp_shlo *w, const char *key, bool value)
 {
     rp_shlo_key(w, key);
     rp_out_text(w->to, value ? "true" : "false");
 }
 
-static void put_string(const struct rp_shlo *w, const char *at, size_t n)
+void rp_shlo_string(const struct rp_shlo *w, const char *at, size_t n)
 {
     rp_out_escaped_bytes(w->to, RP_IN_MLIR, at, n);
 }
 
-/* "dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>" */
-static void put_table(struct rp_shlo *w, const char *key, const int64_t *at, size_t rows,
-                      size_t columns)
+void rp_shlo_table(struct rp_shlo *w, const char *key, const int64_t *at, size_t rows,
+                   size_t columns)
 {
     rp_shlo_key(w, key);
     rp_out_text(w->to, rows && columns ? "dense<[" : "dense<");
     for (size_t i = 0; columns && i < rows; i++) {
         rp_out_text(w->to, i ? ", [" : "[");
-        put_list(w, at + i * columns, columns);
+        rp_shlo_list(w, at + i * columns, columns);
         rp_out_char(w->to, ']');
     }
     rp_out_printf(w->to, "%s> : tensor<%zux%zuxi64>", rows && columns ? "]" : "", rows, columns);
@@ -210,7 +206,7 @@ static bool is_known(uint16_t code, uint32_t key)
     return false;
 }
 
-static enum rp_code refuse_attr(const struct rp_shlo *w, uint32_t op, uint32_t key)
+enum rp_code rp_shlo_refuse_attr(const struct rp_shlo *w, uint32_t op, uint32_t key)
 {
     return rp_err_set(w->err, RP_UNSUPPORTED,
                       "%s '%s' cannot be written as StableHLO: its attribute '%s'",
@@ -222,7 +218,7 @@ static enum rp_code put_word(struct rp_shlo *w, uint32_t op, const struct row *r
                              const struct rp_attr *attr)
 {
     if (!attr && row->key != RP_ATTR_TRANSPOSE_A)
-        return refuse_attr(w, op, row->key);
+        return rp_shlo_refuse_attr(w, op, row->key);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (words[i].key != row->key || (attr && !rp_attr_is(attr, words[i].hlo)))
             continue;
@@ -230,7 +226,7 @@ static enum rp_code put_word(struct rp_shlo *w, uint32_t op, const struct row *r
         rp_out_printf(w->to, "#stablehlo<%s %s>", words[i].type, words[i].word);
         return RP_OK;
     }
-    return refuse_attr(w, op, row->key);
+    return rp_shlo_refuse_attr(w, op, row->key);
 }
 
 static enum rp_code put_row(struct rp_shlo *w, uint32_t op, const struct row *row)
@@ -240,34 +236,34 @@ static enum rp_code put_row(struct rp_shlo *w, uint32_t op, const struct row *ro
     size_t n = 0;
 
     if (attr && row->form <= SHORT && !rp_attr_numbers(attr, &at, &n))
-        return refuse_attr(w, op, row->key);
+        return rp_shlo_refuse_attr(w, op, row->key);
     switch (row->form) {
     case LIST:
         rp_shlo_ints(w, row->word, at, n);
         return RP_OK;
     case FIRST:
         if (n != 1)
-            return refuse_attr(w, op, row->key);
-        put_int(w, row->word, at[0]);
+            return rp_shlo_refuse_attr(w, op, row->key);
+        rp_shlo_int(w, row->word, at[0]);
         return RP_OK;
     case NUMBER:
-        put_int(w, row->word, n ? at[0] : 0);
+        rp_shlo_int(w, row->word, n ? at[0] : 0);
         return RP_OK;
     case SHORT:
         rp_shlo_key(w, row->word);
         rp_out_printf(w->to, "%lld : i32", (long long)(n ? at[0] : 0));
         return RP_OK;
     case COUNT:
-        put_int(w, row->word, rp_op_int(w->p, op, row->key, 1));
+        rp_shlo_int(w, row->word, rp_op_int(w->p, op, row->key, 1));
         return RP_OK;
     case FLAG:
         if (attr && attr->type != RP_VALUE_FLAG)
-            return refuse_attr(w, op, row->key);
-        put_flag(w, row->word, attr && attr->number);
+            return rp_shlo_refuse_attr(w, op, row->key);
+        rp_shlo_flag(w, row->word, attr && attr->number);
         return RP_OK;
     case REAL:
         if (attr && attr->type != RP_VALUE_FLOAT)
-            return refuse_attr(w, op, row->key);
+            return rp_shlo_refuse_attr(w, op, row->key);
         rp_shlo_key(w, row->word);
         rp_out_printf(w->to, "%.9e : f32", attr ? attr->real : 0.0);
         return RP_OK;
@@ -298,12 +294,12 @@ static enum rp_code put_parts(struct rp_shlo *w, uint32_t op, const struct part 
         if (!attr)
             continue;
         if (!rp_attr_numbers(attr, &at, &n))
-            return refuse_attr(w, op, parts->key);
+            return rp_shlo_refuse_attr(w, op, parts->key);
         if (!n)
             continue;
         rp_out_printf(w->to, attr->type == RP_VALUE_INT ? "%s%s = " : "%s%s = [", before,
                       parts->word);
-        put_list(w, at, n);
+        rp_shlo_list(w, at, n);
         rp_out_text(w->to, attr->type == RP_VALUE_INT ? "" : "]");
         before = ", ";
     }
@@ -352,7 +348,7 @@ static enum rp_code put_precision(struct rp_shlo *w, uint32_t op)
     if (!attr)
         return RP_OK;
     if (attr->type != RP_VALUE_WORDS)
-        return refuse_attr(w, op, RP_ATTR_OPERAND_PRECISION);
+        return rp_shlo_refuse_attr(w, op, RP_ATTR_OPERAND_PRECISION);
     rp_shlo_key(w, "precision_config");
     rp_out_char(w->to, '[');
     for (uint32_t i = 0; i < attr->n; i++) {
@@ -363,7 +359,7 @@ static enum rp_code put_precision(struct rp_shlo *w, uint32_t op)
                (word.n != strlen(known[k][0]) || memcmp(word.at, known[k][0], word.n) != 0))
             k++;
         if (k == 3)
-            return refuse_attr(w, op, RP_ATTR_OPERAND_PRECISION);
+            return rp_shlo_refuse_attr(w, op, RP_ATTR_OPERAND_PRECISION);
         rp_out_printf(w->to, "%s#stablehlo<precision %s>", i ? ", " : "", known[k][1]);
     }
     rp_out_char(w->to, ']');
@@ -381,7 +377,7 @@ static enum rp_code put_dot_algorithm(struct rp_shlo *w, uint32_t op)
         return RP_OK;
     a = attr->type == RP_VALUE_WORD ? rp_dot_algorithm_find(attr->at, attr->n) : NULL;
     if (!a || in.n < 2)
-        return refuse_attr(w, op, RP_ATTR_ALGORITHM);
+        return rp_shlo_refuse_attr(w, op, RP_ATTR_ALGORITHM);
     rp_shlo_key(w, "algorithm");
     rp_out_text(w->to, "#stablehlo.dot_algorithm<");
     for (size_t i = 0; i < 2; i++) {
@@ -428,9 +424,9 @@ static enum rp_code put_compare(struct rp_shlo *w, uint32_t op)
     while (type && k < 4 && !rp_attr_is(type, types[k]))
         k++;
     if (!direction || i == 6)
-        return refuse_attr(w, op, RP_ATTR_DIRECTION);
+        return rp_shlo_refuse_attr(w, op, RP_ATTR_DIRECTION);
     if (k == 4 || (order && !total && !rp_attr_is(order, "PARTIAL")))
-        return refuse_attr(w, op, k == 4 ? RP_ATTR_TYPE : RP_ATTR_ORDER);
+        return rp_shlo_refuse_attr(w, op, k == 4 ? RP_ATTR_TYPE : RP_ATTR_ORDER);
     rp_shlo_key(w, "comparison_direction");
     rp_out_printf(w->to, "#stablehlo<comparison_direction %s>", directions[i]);
     if (total) {
@@ -445,10 +441,10 @@ static enum rp_code put_triples(struct rp_shlo *w, uint32_t op, uint32_t key,
                                 const char *const names[3])
 {
     const struct rp_attr *attr = rp_op_attr(w->p, op, key);
-    int64_t list[MAX_RANK];
+    int64_t list[RP_SHLO_RANK];
 
-    if (!attr || attr->type != rp_attr_type(key) || attr->n > 3 * MAX_RANK)
-        return refuse_attr(w, op, key);
+    if (!attr || attr->type != rp_attr_type(key) || attr->n > 3 * RP_SHLO_RANK)
+        return rp_shlo_refuse_attr(w, op, key);
     for (size_t k = 0; k < 3; k++) {
         for (size_t i = 0; i < attr->n / 3; i++)
             list[i] = attr->ints[3 * i + k];
@@ -479,7 +475,7 @@ static void put_window_padding(struct rp_shlo *w, const struct rp_window *window
         list[2 * i] = window->dim[i].pad_low;
         list[2 * i + 1] = window->dim[i].pad_high;
     }
-    put_table(w, "padding", list, window->n, 2);
+    rp_shlo_table(w, "padding", list, window->n, 2);
 }
 
 static bool has_other_window(const struct rp_window *window, bool dilated)
@@ -497,7 +493,7 @@ static enum rp_code put_reduce_window(struct rp_shlo *w, uint32_t op, bool dilat
     struct rp_window window;
 
     if (!attr || !rp_attr_window(attr, &window) || has_other_window(&window, !dilations))
-        return refuse_attr(w, op, RP_ATTR_WINDOW);
+        return rp_shlo_refuse_attr(w, op, RP_ATTR_WINDOW);
     PUT_WINDOW(w, "window_dimensions", &window, size);
     PUT_WINDOW(w, "window_strides", &window, stride);
     if (dilations) {
@@ -534,9 +530,9 @@ static enum rp_code put_convolution(struct rp_shlo *w, uint32_t op)
     char checked[64];
 
     if (!labels || !rp_attr_conv_dims(labels, &d) || !rp_conv_dims_print(&d, checked))
-        return refuse_attr(w, op, RP_ATTR_DIM_LABELS);
+        return rp_shlo_refuse_attr(w, op, RP_ATTR_DIM_LABELS);
     if ((attr && !rp_attr_window(attr, &window)) || window.n != d.nspatial)
-        return refuse_attr(w, op, RP_ATTR_WINDOW);
+        return rp_shlo_refuse_attr(w, op, RP_ATTR_WINDOW);
     rp_shlo_key(w, "dimension_numbers");
     rp_out_text(w->to, "#stablehlo.conv<");
     put_labels(w, 'b', d.input_batch, 'f', d.input_feature, d.input_spatial, d.nspatial);
@@ -555,315 +551,6 @@ static enum rp_code put_convolution(struct rp_shlo *w, uint32_t op)
         rp_out_printf(w->to, "%s%s", i ? ", " : "", window.dim[i].reversal ? "true" : "false");
     rp_out_char(w->to, '>');
     return put_precision(w, op);
-}
-
-/* ---- collectives ---- */
-
-/* Device number `at` of 0, 1, .. as an array of `dims` that is transposed by `perm`. */
-static int64_t iota_device(const struct rp_replica_groups *g, int64_t at)
-{
-    int64_t stride[MAX_RANK], next = 1, device = 0;
-
-    for (size_t i = g->dims.n; i-- > 0;) {
-        stride[i] = next;
-        next *= g->dims.at[i];
-    }
-    for (size_t i = g->dims.n; i-- > 0;) {
-        int64_t from = g->perm.n ? g->perm.at[i] : (int64_t)i;
-
-        device += at % g->dims.at[from] * stride[from];
-        at /= g->dims.at[from];
-    }
-    return device;
-}
-
-static bool is_iota(const struct rp_replica_groups *g)
-{
-    int64_t n = 1;
-    uint64_t seen = 0;
-
-    if (g->form != RP_GROUPS_IOTA || g->dims.n > MAX_RANK || !g->dims.n ||
-        (g->perm.n && g->perm.n != g->dims.n))
-        return false;
-    for (size_t i = 0; i < g->dims.n; i++) {
-        if (g->dims.at[i] < 1 || g->dims.at[i] > MAX_DEVICES / n)
-            return false;
-        n *= g->dims.at[i];
-    }
-    for (size_t i = 0; i < g->perm.n; i++) {
-        if (g->perm.at[i] < 0 || g->perm.at[i] >= (int64_t)g->dims.n || seen >> g->perm.at[i] & 1)
-            return false;
-        seen |= UINT64_C(1) << g->perm.at[i];
-    }
-    return g->group_size > 0 && g->ngroups <= MAX_DEVICES &&
-           (int64_t)g->ngroups * g->group_size == n;
-}
-
-/* All groups as a table, those that are shorter filled with -1; its columns, or 0. */
-static enum rp_code groups_table(struct rp_shlo *w, uint32_t op, int64_t **table, size_t *rows_n,
-                                 size_t *columns)
-{
-    const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_REPLICA_GROUPS);
-    const struct rp_replica_groups *g = attr && attr->type == RP_VALUE_GROUPS ? attr->groups : NULL;
-
-    *table = NULL;
-    *rows_n = g ? g->ngroups : 0;
-    *columns = 0;
-    if (!attr)
-        return RP_OK;
-    if (!g || (g->form != RP_GROUPS_LISTED && !is_iota(g)))
-        return refuse_attr(w, op, RP_ATTR_REPLICA_GROUPS);
-    if (g->form == RP_GROUPS_IOTA)
-        *columns = (size_t)g->group_size;
-    for (size_t i = 0; g->form == RP_GROUPS_LISTED && i < g->ngroups; i++)
-        if (g->begin[i + 1] - g->begin[i] > *columns)
-            *columns = g->begin[i + 1] - g->begin[i];
-    if (*columns && g->ngroups > (size_t)MAX_DEVICES * 4 / *columns)
-        return refuse_attr(w, op, RP_ATTR_REPLICA_GROUPS);
-    *table = RP_ARENA_NEW(&w->scratch, int64_t, g->ngroups * *columns + 1);
-    if (!*table)
-        return rp_err_nomem(w->err, "writing groups of devices");
-    for (size_t i = 0; i < g->ngroups; i++)
-        for (size_t k = 0; k < *columns; k++) {
-            int64_t *to = &(*table)[i * *columns + k];
-
-            if (g->form == RP_GROUPS_IOTA)
-                *to = iota_device(g, (int64_t)(i * *columns + k));
-            else
-                *to = k < g->begin[i + 1] - g->begin[i] ? g->ids.at[g->begin[i] + k] : -1;
-        }
-    return RP_OK;
-}
-
-static enum rp_code put_all_to_all(struct rp_shlo *w, uint32_t op, size_t group)
-{
-    size_t n;
-    const int64_t *dims = rp_op_ints(w->p, op, RP_ATTR_DIMENSIONS, &n);
-
-    if (!dims || n != 1 || !group)
-        return refuse_attr(w, op, dims ? RP_ATTR_REPLICA_GROUPS : RP_ATTR_DIMENSIONS);
-    put_int(w, "split_dimension", dims[0]);
-    put_int(w, "concat_dimension", dims[0]);
-    put_int(w, "split_count", (int64_t)group);
-    return RP_OK;
-}
-
-static enum rp_code put_collective(struct rp_shlo *w, uint32_t op, uint16_t code)
-{
-    const struct rp_attr *pairs = rp_op_attr(w->p, op, RP_ATTR_SOURCE_TARGET_PAIRS),
-                         *ids = rp_op_attr(w->p, op, RP_ATTR_USE_GLOBAL_DEVICE_IDS);
-    int64_t channel = rp_op_int(w->p, op, RP_ATTR_CHANNEL_ID, 0), *table;
-    size_t n, columns;
-
-    if (code == RP_OP_COLLECTIVE_PERMUTE) {
-        if (!pairs || pairs->type != RP_VALUE_PAIRS)
-            return refuse_attr(w, op, RP_ATTR_SOURCE_TARGET_PAIRS);
-        put_table(w, "source_target_pairs", pairs->ints, pairs->n / 2, 2);
-    } else {
-        RP_TRY(groups_table(w, op, &table, &n, &columns));
-        put_table(w, "replica_groups", table, n, columns);
-        if (code == RP_OP_ALL_TO_ALL)
-            RP_TRY(put_all_to_all(w, op, columns));
-    }
-    if (channel > 0) {
-        rp_shlo_key(w, "channel_handle");
-        rp_out_printf(w->to, "#stablehlo.channel_handle<handle = %lld, type = 1>",
-                      (long long)channel);
-    }
-    if (ids && ids->type == RP_VALUE_FLAG && ids->number)
-        rp_out_text(w->to, w->listed ? ", use_global_device_ids" : " <{use_global_device_ids");
-    w->listed = true;
-    return RP_OK;
-}
-
-/* ---- custom calls ---- */
-
-/* Whether a text is one dictionary as MLIR writes it: a line of printable characters whose brackets
-   and strings are closed, and end with it. */
-static bool is_dictionary(const char *at, size_t n)
-{
-    char open[64];
-    size_t depth = 0;
-
-    if (n < 2 || at[0] != '{')
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        const char *pair = strchr("{}[]()<>", at[i]);
-
-        if (at[i] < ' ' || at[i] > '~' || at[i] == '/' || (i && !depth))
-            return false;
-        if (at[i] == '"') {
-            for (i++; i < n && at[i] != '"'; i += at[i] == '\\' ? 2 : 1)
-                if (at[i] < ' ' || at[i] > '~')
-                    return false;
-            if (i >= n)
-                return false;
-        } else if (pair && strchr("{[(<", at[i])) {
-            if (depth == sizeof open)
-                return false;
-            open[depth++] = pair[1];
-        } else if (pair && open[--depth] != at[i]) {
-            return false;
-        }
-    }
-    return depth == 0;
-}
-
-static enum rp_code put_config(struct rp_shlo *w, uint32_t op)
-{
-    static const char *const versions[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
-                                           "API_VERSION_STATUS_RETURNING_UNIFIED",
-                                           "API_VERSION_TYPED_FFI"};
-    const struct rp_attr *version = rp_op_attr(w->p, op, RP_ATTR_API_VERSION),
-                         *config = rp_op_attr(w->p, op, RP_ATTR_BACKEND_CONFIG);
-    size_t number = 0;
-
-    while (version && number < 4 && !rp_attr_is(version, versions[number]))
-        number++;
-    if (number == 4)
-        return refuse_attr(w, op, RP_ATTR_API_VERSION);
-    rp_shlo_key(w, "api_version");
-    rp_out_printf(w->to, "%zu : i32", number + 1);
-    if (config && (!rp_attr_is_bytes(config) || config->type == RP_VALUE_WIRE))
-        return refuse_attr(w, op, RP_ATTR_BACKEND_CONFIG);
-    if (number == 3 && config && config->n && !is_dictionary(config->at, config->n))
-        return refuse_attr(w, op, RP_ATTR_BACKEND_CONFIG);
-    rp_shlo_key(w, "backend_config");
-    if (number == 3)
-        rp_out_write(w->to, config && config->n ? config->at : "{}",
-                     config && config->n ? config->n : 2);
-    else
-        put_string(w, config ? config->at : "", config ? config->n : 0);
-    return RP_OK;
-}
-
-/* "dense<[0, 1]> : tensor<2xindex>"; false: a layout that StableHLO has no words for. */
-static bool put_layout(const struct rp_shlo *w, uint32_t shape)
-{
-    const struct rp_op_shape *s = &w->p->shapes.at[shape];
-    uint32_t order[MAX_RANK];
-    bool given;
-
-    if (s->n > MAX_RANK || strstr(rp_program_text(w->p, s->layout), "T("))
-        return false;
-    given = rp_shape_minor_to_major(w->p, shape, order, MAX_RANK);
-    rp_out_text(w->to, s->n ? "dense<[" : "dense<");
-    for (uint32_t i = 0; i < s->n; i++)
-        rp_out_printf(w->to, i ? ", %u" : "%u", given ? order[i] : s->n - 1 - i);
-    rp_out_printf(w->to, "%s> : tensor<%uxindex>", s->n ? "]" : "", s->n);
-    return true;
-}
-
-static bool is_laid_out(const struct rp_program *p, uint32_t shape)
-{
-    const struct rp_op_shape *s = &p->shapes.at[shape];
-
-    for (uint32_t i = 0; s->elem == RP_ELEM_TUPLE && i < s->n; i++)
-        if (!(p->shapes.at[p->parts.at[s->first + i]].flags & RP_SHAPE_DEFAULT_LAYOUT))
-            return true;
-    return s->elem != RP_ELEM_TUPLE && !(s->flags & RP_SHAPE_DEFAULT_LAYOUT);
-}
-
-static enum rp_code put_layouts(struct rp_shlo *w, uint32_t op)
-{
-    const struct rp_program *p = w->p;
-    const struct rp_attr *attr = rp_op_attr(p, op, RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS);
-    struct rp_ids operands = rp_op_operands(p, op);
-    const struct rp_op_shape *result = &p->shapes.at[p->shape.at[op]];
-    bool given = attr && attr->type == RP_VALUE_SHAPES && attr->n == operands.n, needed = given;
-    bool tuple = result->elem == RP_ELEM_TUPLE;
-
-    if (attr && !given)
-        return refuse_attr(w, op, RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS);
-    needed = needed || is_laid_out(p, p->shape.at[op]);
-    for (uint32_t i = 0; i < operands.n; i++)
-        needed = needed || is_laid_out(p, p->shape.at[operands.at[i]]);
-    if (!needed)
-        return RP_OK;
-    rp_shlo_key(w, "operand_layouts");
-    rp_out_char(w->to, '[');
-    for (uint32_t i = 0; i < operands.n; i++) {
-        rp_out_text(w->to, i ? ", " : "");
-        if (!put_layout(w, given ? attr->ids[i] : p->shape.at[operands.at[i]]))
-            return rp_shlo_refuse(w, op, "the layout of an operand");
-    }
-    rp_out_char(w->to, ']');
-    rp_shlo_key(w, "result_layouts");
-    rp_out_char(w->to, '[');
-    for (uint32_t i = 0; i < (tuple ? result->n : 1); i++) {
-        rp_out_text(w->to, i ? ", " : "");
-        if (!put_layout(w, tuple ? p->parts.at[result->first + i] : p->shape.at[op]))
-            return rp_shlo_refuse(w, op, "the layout of a result");
-    }
-    rp_out_char(w->to, ']');
-    return RP_OK;
-}
-
-static enum rp_code put_aliases(struct rp_shlo *w, uint32_t op)
-{
-    const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_OUTPUT_TO_OPERAND_ALIASING);
-
-    if (!attr)
-        return RP_OK;
-    if (attr->type != RP_VALUE_ALIASES)
-        return refuse_attr(w, op, RP_ATTR_OUTPUT_TO_OPERAND_ALIASING);
-    rp_shlo_key(w, "output_operand_aliases");
-    rp_out_char(w->to, '[');
-    for (uint32_t i = 0; i < attr->n; i++) {
-        rp_out_printf(w->to, "%s#stablehlo.output_operand_alias<output_tuple_indices = [",
-                      i ? ", " : "");
-        put_list(w, attr->aliases[i].output.at, attr->aliases[i].output.n);
-        rp_out_printf(w->to, "], operand_index = %lld, operand_tuple_indices = [",
-                      (long long)attr->aliases[i].number);
-        put_list(w, attr->aliases[i].operand.at, attr->aliases[i].operand.n);
-        rp_out_text(w->to, "]>");
-    }
-    rp_out_char(w->to, ']');
-    return RP_OK;
-}
-
-/* Tuples would become several operands or results, which the function behind the call does not
-   expect; several results are one tuple of arrays in HLO. */
-static bool takes_arrays(const struct rp_program *p, uint32_t op)
-{
-    struct rp_ids operands = rp_op_operands(p, op);
-    const struct rp_op_shape *result = &p->shapes.at[p->shape.at[op]];
-
-    for (uint32_t i = 0; i < operands.n; i++)
-        if (p->shapes.at[p->shape.at[operands.at[i]]].elem == RP_ELEM_TUPLE)
-            return false;
-    return result->elem != RP_ELEM_TUPLE || (result->depth <= 1 && result->n != 1);
-}
-
-static enum rp_code put_custom_call(struct rp_shlo *w, uint32_t op)
-{
-    const struct rp_attr *target = rp_op_attr(w->p, op, RP_ATTR_CUSTOM_CALL_TARGET),
-                         *effect = rp_op_attr(w->p, op, RP_ATTR_CUSTOM_CALL_HAS_SIDE_EFFECT),
-                         *sharding = rp_op_attr(w->p, op, RP_ATTR_SHARDING);
-    struct rp_ids called = rp_op_called(w->p, op);
-
-    if (!target || !rp_attr_is_bytes(target))
-        return refuse_attr(w, op, RP_ATTR_CUSTOM_CALL_TARGET);
-    if (sharding && sharding->type != RP_VALUE_SHARDING)
-        return refuse_attr(w, op, RP_ATTR_SHARDING);
-    if (target->n > 8 && memcmp(target->at, "xla.sdy.", 8) == 0)
-        return rp_shlo_refuse(w, op, "it belongs to Shardy, whose meshes are not written");
-    if (!takes_arrays(w->p, op))
-        return rp_shlo_refuse(w, op, "it takes or returns a tuple");
-    rp_shlo_key(w, "call_target_name");
-    put_string(w, target->at, target->n);
-    put_flag(w, "has_side_effect", effect && effect->type == RP_VALUE_FLAG && effect->number);
-    RP_TRY(put_config(w, op));
-    if (called.n) {
-        rp_shlo_key(w, "called_computations");
-        for (uint32_t i = 0; i < called.n; i++) {
-            RP_TRY(rp_shlo_need_function(w, called.at[i]));
-            rp_shlo_symbol(w, i ? ", @" : "[@", called.at[i]);
-        }
-        rp_out_char(w->to, ']');
-    }
-    RP_TRY(put_layouts(w, op));
-    return put_aliases(w, op);
 }
 
 /* ---- all ---- */
@@ -897,14 +584,14 @@ static enum rp_code put_own_form(struct rp_shlo *w, uint32_t op, uint16_t code)
     case RP_OP_CONVOLUTION:
         return put_convolution(w, op);
     case RP_OP_CUSTOM_CALL:
-        return put_custom_call(w, op);
+        return rp_shlo_custom_call(w, op);
     case RP_OP_TOPK:
         largest = rp_op_attr(w->p, op, RP_ATTR_LARGEST);
         return largest && (largest->type != RP_VALUE_FLAG || !largest->number)
-                   ? refuse_attr(w, op, RP_ATTR_LARGEST)
+                   ? rp_shlo_refuse_attr(w, op, RP_ATTR_LARGEST)
                    : RP_OK;
     default:
-        return is_collective(code) ? put_collective(w, op, code) : RP_OK;
+        return is_collective(code) ? rp_shlo_collective(w, op, code) : RP_OK;
     }
 }
 
@@ -917,7 +604,7 @@ enum rp_code rp_shlo_attrs(struct rp_shlo *w, uint32_t op)
     w->listed = false;
     for (uint32_t i = 0; i < n; i++)
         if (!is_known(code, attrs[i].key))
-            return refuse_attr(w, op, attrs[i].key);
+            return rp_shlo_refuse_attr(w, op, attrs[i].key);
     RP_TRY(put_own_form(w, op, code));
     for (size_t i = 0; i < NROWS; i++)
         if (rows[i].code == code && rows[i].form != ELSEWHERE)
@@ -934,7 +621,7 @@ static enum rp_code put_sharding(const struct rp_shlo *w, const struct rp_attr *
     rp_attr_print(w->p, attr, &text);
     rp_out_text(w->to, "mhlo.sharding = ");
     if (!text.failed)
-        put_string(w, text.at ? text.at : "", text.n);
+        rp_shlo_string(w, text.at ? text.at : "", text.n);
     rp_chars_release(&text);
     return text.failed ? rp_err_nomem(w->err, "writing a sharding") : RP_OK;
 }
@@ -962,7 +649,7 @@ enum rp_code rp_shlo_placement(struct rp_shlo *w, const char *key, struct rp_ids
         bool parts = attr && attr->sharding->type == RP_SHARDING_TUPLE;
 
         if (attr && tuple && (!parts || attr->sharding->nparts != n))
-            return refuse_attr(w, ops.at[i], RP_ATTR_SHARDING);
+            return rp_shlo_refuse_attr(w, ops.at[i], RP_ATTR_SHARDING);
         for (uint32_t k = 0; k < n; k++, first = false) {
             struct rp_attr one = attr ? *attr : (struct rp_attr){0};
 
@@ -994,9 +681,9 @@ enum rp_code rp_shlo_more_attrs(struct rp_shlo *w, uint32_t op)
         w->listed = true;
         for (uint32_t i = 0; i + 1 < map->n; i += 2) {
             rp_out_text(w->to, i ? ", " : "");
-            put_string(w, map->texts[i].at, map->texts[i].n);
+            rp_shlo_string(w, map->texts[i].at, map->texts[i].n);
             rp_out_text(w->to, " = ");
-            put_string(w, map->texts[i + 1].at, map->texts[i + 1].n);
+            rp_shlo_string(w, map->texts[i + 1].at, map->texts[i + 1].n);
         }
         rp_out_char(w->to, '}');
     }
