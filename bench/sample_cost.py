@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""sample_cost.py REPRISE [NAME=OTHER...] [--turns N] [--py-spy PATH]: what sampling costs a busy Python program, at 100
-and 1000 samples a second, beside other builds and py-spy in the same run. Each turn runs every way once; each run does
-the same work, and is compared with the run without a recorder of its turn. Medians with their quartiles
-of the CPU time of the whole process; of what the recorder spends in it, on its own thread (all but the program's one thread) and in the
-handler of signals, as a share of the program's own time in the same run, which does not depend on the machine's speed from one run
-to the next; and of what other processes spend (of py-spy everything, of reprise its command), likewise. The kernel's delivery of a signal, and the time
-in which py-spy stops the program, are in none of them."""
+"""sample_cost.py REPRISE [NAME=OTHER...] [--turns N] [--seconds S] [--py-spy PATH]: what sampling costs a busy Python program, at 100
+and 1000 samples a second, beside other builds and py-spy in the same run. Each turn runs every way twice, for a quarter of the time and for all of it;
+two runs of the same length do the same work. Medians with their quartiles over the turns:
+
+  process     CPU time of the whole process in the long run
+  recorder    what the recorder spends in it, on its own thread (all but the program's one thread) and in the handler of signals, as a share of the
+              program's own time in the same run, which does not depend on the machine's speed from one run to the next
+  others      what other processes spend (of py-spy everything, of reprise its command), likewise
+  once        CPU time of the recorder's thread that does not depend on the length of the run: by the line through the two runs
+  a sample    CPU time of the recorder's thread for each sample, by the same line; and of the handler
+
+The kernel's delivery of a signal, and the time in which py-spy stops the program, are in none of them."""
 import argparse
 import glob
 import re
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -54,12 +60,25 @@ def ticks_a_second(folder):
     return int(re.search(r"freq = (\d+)", open(glob.glob(folder + "/*/metadata")[0]).read())[1])
 
 
+def run_once(folder, words, work, out):
+    """(process, recorder's thread, handler, other processes) in seconds of CPU time, and the number of samples."""
+    before = children()
+    words = [out if w == "%OUT" else w for w in words]
+    subprocess.run(words + [sys.executable, folder + "/work.py", folder + "/cpu", str(work)], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    total, own = map(float, open(folder + "/cpu").read().split())
+    count = fact(out, "sample.count")
+    handler = fact(out, "sample.handler_ticks") / ticks_a_second(out) if count else 0
+    shutil.rmtree(out, ignore_errors=True)
+    return total, total - own, handler, children() - before - total, count
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("reprise")
     p.add_argument("other", nargs="*")
-    p.add_argument("--turns", type=int, default=10)
-    p.add_argument("--work", type=int, default=120000)
+    p.add_argument("--turns", type=int, default=5)
+    p.add_argument("--seconds", type=float, default=5, help="about the length of a long run")
     p.add_argument("--py-spy")
     a = p.parse_args()
     builds = {"": a.reprise, **dict(o.split("=", 1) for o in a.other)}
@@ -74,28 +93,23 @@ def main():
         for hz in (100, 1000) if a.py_spy else ():
             for native in ([], ["-n"]):
                 ways[" ".join(["py-spy %d" % hz] + native)] = [a.py_spy, "record", "-r", str(hz), *native, "-f", "raw", "-o", folder + "/spy", "--"]
+        work = int(20000 * a.seconds / run_once(folder, [], 20000, folder + "/none")[0])
         seen = {way: [] for way in ways}
         for turn in range(a.turns):
-            for k, (way, words) in enumerate(ways.items()):
-                out = "%s/r%d_%d" % (folder, turn, k)
-                before = children()
-                words = [out if w == "%OUT" else w for w in words]
-                subprocess.run(words + [sys.executable, folder + "/work.py", folder + "/cpu", str(a.work)], check=True,
-                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-                total, own = map(float, open(folder + "/cpu").read().split())
-                count = fact(out, "sample.count")
-                handler = 1e6 * fact(out, "sample.handler_ticks") / ticks_a_second(out) / count if count else 0
-                seen[way].append((total, total - own, count, handler, children() - before))
-        form = "%-18s %-20s %-22s %-22s %-20s %-18s %s"
-        print(form % ("median, quartiles", "process, CPU s", "recorder in it, %", "other processes, %", "thread, us a sample", "handler, us", "samples"))
-        for way, runs in seen.items():
-            inside = [r[1] + r[2] * r[3] / 1e6 if r[2] else 0 for r in runs]
-            each = handler = ""
-            if all(r[2] for r in runs):
-                each = spread([1e6 * r[1] / r[2] for r in runs], "%.1f")
-                handler = spread([r[3] for r in runs], "%.1f")
-            print(form % (way, spread([r[0] for r in runs], "%.3f"), spread([100 * i / (r[0] - i) for i, r in zip(inside, runs)], "%.2f"),
-                          spread([100 * (r[4] - r[0]) / r[0] for r in runs], "%.2f"), each, handler, runs[0][2] or ""))
+            for way, words in ways.items():
+                seen[way].append([run_once(folder, words, n, folder + "/out") for n in (work // 4, work)])
+        form = "%-18s %-19s %-18s %-20s %-17s %-18s %-15s %s"
+        print(form % ("median, quartiles", "process, CPU s", "recorder, %", "others, %", "once, ms", "a sample, us", "handler, us", "samples"))
+        for way, turns in seen.items():
+            long = [t[1] for t in turns]
+            once = each = handler = ""
+            if all(t[1][4] > t[0][4] > 0 for t in turns):
+                slopes = [(t[1][1] - t[0][1]) / (t[1][4] - t[0][4]) for t in turns]
+                once = spread([1e3 * (r[1] - s * r[4]) for s, r in zip(slopes, long)], "%.1f")
+                each = spread([1e6 * s for s in slopes], "%.1f")
+                handler = spread([1e6 * r[2] / r[4] for r in long], "%.1f")
+            print(form % (way, spread([r[0] for r in long], "%.3f"), spread([100 * (r[1] + r[2]) / (r[0] - r[1] - r[2]) for r in long], "%.2f"),
+                          spread([100 * r[3] / r[0] for r in long], "%.2f"), once, each, handler, long[0][4] or ""))
 
 
 main()

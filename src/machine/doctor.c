@@ -152,8 +152,9 @@ static void check_perf(struct rp_arena *arena, struct rp_doctor_row *row)
                    : can_sample(false, -1) ? "own processes, without frames of the kernel"
                                            : "perf_event_open is not permitted";
     if (row->state == absent)
-        row->advice = "as root: sysctl kernel.perf_event_paranoid=2; in a container also "
-                      "--cap-add PERFMON; 'reprise sample' does not need it";
+        row->advice = "as root: sysctl kernel.perf_event_paranoid=1; in a container also "
+                      "--cap-add PERFMON; without it, 'reprise sample' tells that a thread runs "
+                      "in the kernel, but not in which functions";
 }
 
 /* The smallest program, "return 0", of the kind that bpftrace attaches to a clock. */
@@ -549,7 +550,7 @@ static const struct {
 } checks[] = {
     {"processor", check_processor, "speed"},   {"memory", check_memory, "big traces"},
     {"open files", check_files, "many ranks"}, {"scratch space", check_scratch, "output"},
-    {"libraries", check_libraries, "inputs"},  {"perf events", check_perf, "perf, samply"},
+    {"libraries", check_libraries, "inputs"},  {"perf events", check_perf, "sample, perf"},
     {"eBPF", check_bpf, "bpftrace"},           {"NVIDIA driver", check_nvidia, "CUDA"},
     {"AMD driver", check_amd, "HIP"},          {"CUPTI", check_cupti, "CUDA capture"},
     {"NCCL", check_nccl, "NCCL capture"},      {"OpenCL", check_opencl, "OpenCL capture"},

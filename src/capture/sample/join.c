@@ -9,9 +9,12 @@
 #include "capture/sample/sample.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+
+#define AGAIN_NS INT64_C(1000000000) /* texts that were found are looked up again */
 
 struct joining {
-    const struct rp_sample_raw *raw;
+    struct rp_sample_raw *raw;
     const char **out; /* innermost first, until the end */
     size_t n, next;   /* next: in raw->python */
     int64_t now_ns;
@@ -34,22 +37,60 @@ static const struct rp_sample_py *group_end(const struct joining *j)
 
 static void put_group(struct joining *j)
 {
-    while (j->next < j->raw->npython && j->raw->python[j->next].code)
-        put(j, rp_sample_python_text(&j->raw->python[j->next++], j->now_ns));
-    if (j->next < j->raw->npython)
+    struct rp_sample_raw *raw = j->raw;
+
+    for (; j->next < raw->npython && raw->python[j->next].code; j->next++) {
+        const char **text = &raw->texts[j->next];
+
+        if (!*text)
+            *text = rp_sample_python_text(&raw->python[j->next], j->now_ns);
+        put(j, *text);
+    }
+    if (j->next < raw->npython)
         j->next++;
 }
 
-static void put_native(struct joining *j, const struct rp_sample_native *f)
+static void put_native(struct joining *j, struct rp_sample_native *f)
 {
     const struct rp_sample_py *end = group_end(j);
     bool is_loop = end && (end->instr ? end->instr >= f->sp && end->instr < f->cfa
                                       : rp_sample_python_is_loop(f->start));
 
-    if (is_loop)
+    if (is_loop) {
         put_group(j);
-    else if (!rp_sample_python_is_loop(f->start)) /* a loop that has only begun has no frame yet */
-        put(j, rp_sample_native_text(f->pc, f->start, j->now_ns));
+        return;
+    }
+    if (rp_sample_python_is_loop(f->start)) /* a loop that has only begun has no frame yet */
+        return;
+    if (f->text) {
+        put(j, f->text);
+        return;
+    }
+    f->text = rp_sample_native_text(f->pc, f->start, j->now_ns);
+    put(j, f->text);
+    if (!f->start) /* code that the program has made may be made anew */
+        f->text = NULL;
+}
+
+/* The texts of the outer frames of Python that are the same as in the sample before. */
+static void keep_texts(struct rp_sample_raw *raw, int64_t now_ns)
+{
+    size_t n = raw->npython, nlast = raw->nlast, same = 0;
+
+    if (now_ns - raw->looked_ns >= AGAIN_NS) {
+        raw->looked_ns = now_ns;
+        nlast = 0;
+    }
+    while (same < n && same < nlast &&
+           raw->python[n - 1 - same].code == raw->last[nlast - 1 - same].code &&
+           raw->python[n - 1 - same].instr == raw->last[nlast - 1 - same].instr)
+        same++;
+    memmove(raw->texts + (n - same), raw->texts + (nlast - same), same * sizeof *raw->texts);
+    memset(raw->texts, 0, (n - same) * sizeof *raw->texts);
+    memcpy(raw->last, raw->python, (n - same) * sizeof *raw->last);
+    if (n != nlast)
+        memcpy(raw->last, raw->python, n * sizeof *raw->last);
+    raw->nlast = n;
 }
 
 /* Grows at once and shrinks slowly, because the bytes that are missing are read later, when they
@@ -67,18 +108,20 @@ static void set_enough(struct rp_sample_copy *copy, const struct rp_sample_nativ
 size_t rp_sample_join(struct rp_sample_raw *raw, int64_t now_ns,
                       const char *frames[RP_SAMPLE_FRAMES], bool *is_cut)
 {
-    static struct rp_sample_native native[RP_SAMPLE_NATIVE];
     struct joining j = {.raw = raw, .out = frames, .now_ns = now_ns};
     struct rp_sample_regs regs = raw->regs;
-    size_t n = 0;
+    struct rp_sample_chain *chain = &raw->chains[!raw->chain];
 
     *is_cut = true;
-    if (raw->has_native)
-        n = rp_sample_unwind(&regs, &raw->copy, native, RP_SAMPLE_NATIVE, is_cut);
-    if (n)
-        set_enough(&raw->copy, &native[n - 1]);
-    for (size_t i = 0; i < n; i++)
-        put_native(&j, &native[i]);
+    keep_texts(raw, now_ns);
+    if (raw->has_native) {
+        rp_sample_unwind(&regs, &raw->copy, &raw->chains[raw->chain], chain);
+        raw->chain = !raw->chain;
+        *is_cut = chain->is_cut;
+        set_enough(&raw->copy, &chain->at[chain->n - 1]);
+        for (size_t i = 0; i < chain->n; i++)
+            put_native(&j, &chain->at[i]);
+    }
     while (j.next < raw->npython)
         put_group(&j);
     *is_cut |= raw->python_is_cut;
@@ -91,18 +134,54 @@ size_t rp_sample_join(struct rp_sample_raw *raw, int64_t now_ns,
     return j.n;
 }
 
+#if defined(__x86_64__)
+static const uint8_t call[RP_SAMPLE_CALL] = {0x0f, 0x05};
+
+/* Whether the instruction leaves the address after it in rcx, as it does on all but the newest
+   processors. */
+static bool call_leaves_address(void)
+{
+    static enum { UNKNOWN, LEAVES, KEEPS } known;
+    uint64_t left = 0, after = 0;
+    long number = SYS_getppid;
+
+    if (known == UNKNOWN) {
+        __asm__ volatile("lea 1f(%%rip), %1\n\tsyscall\n1:"
+                         : "+a"(number), "=&r"(after), "+c"(left)
+                         :
+                         : "r11", "memory");
+        known = left == after ? LEAVES : KEEPS;
+    }
+    return known == LEAVES;
+}
+
+/* The code need not be read where the registers already say no. */
+static bool may_be_call(const struct rp_sample_regs *regs)
+{
+    enum { RCX = 2 };
+
+    return !(regs->known >> RCX & 1) || !call_leaves_address() ||
+           regs->at[RCX] - regs->at[RP_SAMPLE_PC] <= sizeof call;
+}
+#else
+static const uint8_t call[RP_SAMPLE_CALL] = {0x01, 0x00, 0x00, 0xd4};
+
+static bool may_be_call(const struct rp_sample_regs *regs)
+{
+    return regs->known != 0;
+}
+#endif
+
 /* A signal reaches a thread that is in a system call right after the instruction that made it, or,
    where the call is begun again, at it. */
 bool rp_sample_in_system_call(const struct rp_sample_raw *raw)
 {
-#if defined(__x86_64__)
-    static const uint8_t call[RP_SAMPLE_CALL / 2] = {0x0f, 0x05};
-#else
-    static const uint8_t call[RP_SAMPLE_CALL / 2] = {0x01, 0x00, 0x00, 0xd4};
-#endif
+    uint8_t code[2 * sizeof call] = {0};
 
-    return raw->has_native && (!memcmp(raw->code, call, sizeof call) ||
-                               !memcmp(raw->code + sizeof call, call, sizeof call));
+    if (!raw->has_native || !may_be_call(&raw->regs))
+        return false;
+    rp_sample_read(raw->regs.at[RP_SAMPLE_PC] - sizeof call, code, sizeof code);
+    return !memcmp(code, call, sizeof call) || !memcmp(code + sizeof call, call, sizeof call);
 }
 
 static void add_part(struct rp_sample_part *parts, unsigned *count, uint64_t at, void *to, size_t n)
@@ -150,9 +229,6 @@ void rp_sample_grab(struct rp_sample_raw *raw, uint64_t state, uint32_t tid)
     if (lock)
         add_part(parts, &n, lock, &raw->lock, 12);
     if (raw->has_native) {
-        memset(raw->code, 0, sizeof raw->code);
-        add_part(parts, &n, raw->regs.at[RP_SAMPLE_PC] - sizeof raw->code / 2, raw->code,
-                 sizeof raw->code);
         /* the stack is the last part: there may be less of it */
         raw->copy.at = raw->regs.at[RP_SAMPLE_SP];
         add_part(parts, &n, raw->copy.at, raw->copy.bytes, wanted);

@@ -19,59 +19,35 @@
 
 pid_t rp_sample_pid;
 
-#define PIECES 24
-
-/* The kernel stops at the first page that it cannot read only between pieces: one piece a page.
-   Returns how many bytes the pieces have. */
-static size_t cut_pieces(struct iovec from[PIECES], unsigned long *npieces, uint64_t at, size_t n)
+/* Bytes that are read, of one part after the other. The kernel pins the pages of a piece together,
+   and copies those before one that it cannot read. */
+static size_t read_pieces(const struct iovec *to, const struct iovec *from, unsigned long n)
 {
-    size_t done = 0;
-
-    while (done < n && *npieces < PIECES) {
-        size_t piece = (size_t)(PAGE - ((at + done) & (PAGE - 1)));
-
-        piece = piece < n - done ? piece : n - done;
-        from[(*npieces)++] = (struct iovec){(void *)(uintptr_t)(at + done), piece}; // NOLINT
-        done += piece;
-    }
-    return done;
-}
-
-static size_t read_pieces(const struct iovec *to, unsigned long nto, const struct iovec *from,
-                          unsigned long npieces)
-{
-    ssize_t got = syscall(SYS_process_vm_readv, rp_sample_pid, to, nto, from, npieces, 0UL);
+    ssize_t got = syscall(SYS_process_vm_readv, rp_sample_pid, to, n, from, n, 0UL);
 
     return got > 0 ? (size_t)got : 0;
 }
 
 size_t rp_sample_read(uint64_t at, void *to, size_t n)
 {
-    struct iovec from[PIECES], all = {to, n};
-    unsigned long npieces = 0;
-
-    all.iov_len = cut_pieces(from, &npieces, at, n);
-    return read_pieces(&all, 1, from, npieces);
+    return read_pieces(&(struct iovec){to, n}, &(struct iovec){(void *)(uintptr_t)at, n}, // NOLINT
+                       1);
 }
 
 void rp_sample_gather(struct rp_sample_part *parts, unsigned n)
 {
-    struct iovec from[PIECES], to[RP_SAMPLE_PARTS];
+    struct iovec from[RP_SAMPLE_PARTS], to[RP_SAMPLE_PARTS];
 
+    for (unsigned i = 0; i < n; i++) {
+        from[i] = (struct iovec){(void *)(uintptr_t)parts[i].at, parts[i].n}; // NOLINT
+        to[i] = (struct iovec){parts[i].to, parts[i].n};
+    }
     for (unsigned i = 0; i < n;) {
-        unsigned first = i;
-        unsigned long npieces = 0;
+        size_t got = read_pieces(to + i, from + i, n - i);
         bool whole = true;
-        size_t got;
 
-        for (unsigned k = i; k < n; k++)
-            to[k - i] =
-                (struct iovec){parts[k].to, cut_pieces(from, &npieces, parts[k].at, parts[k].n)};
-        got = read_pieces(to, n - i, from, npieces);
         for (; i < n && whole; i++) {
-            size_t wanted = to[i - first].iov_len;
-
-            parts[i].got = got < wanted ? got : wanted;
+            parts[i].got = got < parts[i].n ? got : parts[i].n;
             got -= parts[i].got;
             whole = parts[i].got == parts[i].n;
         }

@@ -64,6 +64,8 @@ struct thread {
     bool is_named;     /* in the recording */
     bool is_answered;  /* the last request was */
     unsigned unlooked; /* requests since its file was read */
+    unsigned calls;    /* how often it was in a system call of late; see put_call */
+    struct rp_sample_kernel *kernel;
     /* the wait that it is in: weight 0: none */
     uint64_t since, weight_ns;
     uint32_t gil, nframes;
@@ -337,6 +339,43 @@ static uint64_t put_unseen(struct thread *t, uint64_t ticks, uint64_t ran_ns)
     return (uint64_t)period_ns;
 }
 
+static void close_kernel(struct thread *t)
+{
+    nkept -= t->kernel != NULL;
+    rp_sample_kernel_close(t->kernel);
+    t->kernel = NULL;
+}
+
+/* What the kernel runs for a thread costs an interrupt a period: it is asked for while more than
+   one of 17 samples are in system calls. */
+static uint32_t put_call(struct thread *t, const struct rp_sample_raw *r,
+                         const char *frames[RP_SAMPLE_FRAMES], uint32_t n)
+{
+    enum { IN_CALL = 16, OPEN = 128 };
+    static bool denied;
+    bool in_call = rp_sample_in_system_call(r);
+    uint32_t before = n;
+
+    if (in_call && t->calls < 2 * OPEN)
+        t->calls += IN_CALL;
+    else if (!in_call && t->calls)
+        t->calls--;
+    if (!t->calls)
+        close_kernel(t);
+    if (!in_call || n == RP_SAMPLE_FRAMES)
+        return n;
+    if (!t->kernel && t->calls >= OPEN && !denied && own_files && nkept < KEPT) {
+        t->kernel = rp_sample_kernel_open(t->tid, period_ns);
+        nkept += t->kernel != NULL;
+        denied = !t->kernel;
+    }
+    if (t->kernel)
+        n = rp_sample_kernel_put(t->kernel, &r->regs, frames, n);
+    if (n == before)
+        frames[n++] = "kernel\t[system call]\t[kernel]\t0";
+    return n;
+}
+
 /* since_ns: the time that the sample stands for; ran_ns: of it on a processor. */
 static void put_ran(struct thread *t, struct rp_sample_raw *r, uint64_t ticks, uint64_t since_ns,
                     uint64_t ran_ns)
@@ -350,8 +389,7 @@ static void put_ran(struct thread *t, struct rp_sample_raw *r, uint64_t ticks, u
         .frames = frames};
 
     s.nframes = (uint32_t)rp_sample_join(r, last_ns, frames, &s.is_cut);
-    if (s.nframes < RP_SAMPLE_FRAMES && rp_sample_in_system_call(r))
-        frames[s.nframes++] = "kernel\t[system call]\t[kernel]\t0";
+    s.nframes = put_call(t, r, frames, s.nframes);
     s.nframes = (uint32_t)find_owner(t, frames, s.nframes, r->npython != 0);
     if (s.weight_ns)
         put_sample(t, &s);
@@ -592,6 +630,7 @@ static void drop_threads(void)
         rp_sample_go(&t->stop);
         forget_file(&t->stat);
         forget_file(&t->schedstat);
+        close_kernel(t);
         threads[i] = threads[--nthreads];
         threads[nthreads] = t;
     }

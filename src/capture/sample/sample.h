@@ -22,7 +22,7 @@ enum {
     RP_SAMPLE_FP = 6,
     RP_SAMPLE_SP = 7,
     RP_SAMPLE_PC = 16,
-    RP_SAMPLE_CALL = 4 /* bytes of two instructions that make a system call */
+    RP_SAMPLE_CALL = 2 /* bytes of the instruction that makes a system call */
 };
 #elif defined(__aarch64__)
 enum {
@@ -31,7 +31,7 @@ enum {
     RP_SAMPLE_LINK = 30,
     RP_SAMPLE_SP = 31,
     RP_SAMPLE_PC = 32,
-    RP_SAMPLE_CALL = 8
+    RP_SAMPLE_CALL = 4
 };
 #endif
 
@@ -41,7 +41,7 @@ extern pid_t rp_sample_pid; /* the sampled process */
 /* Reads up to n bytes; returns how many could be read. */
 size_t rp_sample_read(uint64_t at, void *to, size_t n);
 
-#define RP_SAMPLE_PARTS 6
+#define RP_SAMPLE_PARTS 5
 struct rp_sample_part {
     uint64_t at;
     void *to;
@@ -123,6 +123,18 @@ struct rp_sample_regs {
 struct rp_sample_native {
     uint64_t pc, start; /* start of the function; 0: not known */
     uint64_t sp, cfa;   /* the frame's part of the stack */
+    uint64_t fp;        /* the frame pointer; 0: not known */
+    /* where its caller's address and frame pointer are; 0: not on the stack, for the address also
+       that they do not tell all of its caller */
+    uint64_t return_at, fp_at;
+    const char *text; /* of the function, if it is known already */
+};
+
+struct rp_sample_chain { /* the native frames, innermost first */
+    size_t n;
+    unsigned generation; /* of the modules */
+    bool is_cut;         /* the outermost one was not reached */
+    struct rp_sample_native at[RP_SAMPLE_NATIVE];
 };
 
 struct rp_sample_copy { /* of the stack, from its innermost byte */
@@ -131,9 +143,9 @@ struct rp_sample_copy { /* of the stack, from its innermost byte */
     uint8_t bytes[RP_SAMPLE_STACK];
 };
 
-/* The native frames, innermost first. *is_cut: the outermost one was not reached. */
-size_t rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *copy,
-                        struct rp_sample_native *out, size_t max, bool *is_cut);
+/* last: of the sample before, whose outer frames are most often the same. */
+void rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *copy,
+                      const struct rp_sample_chain *last, struct rp_sample_chain *out);
 
 /* ---- Python ---- */
 /* A frame, or, where code is 0, the end of the frames that one call of the evaluation loop runs:
@@ -166,7 +178,6 @@ const char *rp_sample_python_text(const struct rp_sample_py *frame, int64_t now_
 struct rp_sample_raw {
     struct rp_sample_regs regs;
     struct rp_sample_copy copy;
-    uint8_t code[RP_SAMPLE_CALL]; /* from half as many bytes before the address on */
     struct rp_sample_window windows[RP_SAMPLE_WINDOWS]; /* frames of generators are elsewhere */
     unsigned next_window;
     bool is_wanted[RP_SAMPLE_WINDOWS]; /* by the last walk */
@@ -174,6 +185,13 @@ struct rp_sample_raw {
     struct rp_sample_py python[RP_SAMPLE_PYTHON];
     size_t npython;
     bool python_is_cut, has_native;
+    /* what is known of the sample before, for the recorder's thread */
+    struct rp_sample_chain chains[2];
+    unsigned chain; /* the one of the last sample */
+    struct rp_sample_py last[RP_SAMPLE_PYTHON];
+    const char *texts[RP_SAMPLE_PYTHON];
+    size_t nlast;
+    int64_t looked_ns; /* when its texts were looked up */
 };
 
 /* Copies the stack and the lock, and walks Python's frames; raw->regs is set. Safe in a signal
@@ -184,6 +202,16 @@ bool rp_sample_in_system_call(const struct rp_sample_raw *raw);
 /* The texts of its frames, outermost first. The next copy is as large as this one needed. */
 size_t rp_sample_join(struct rp_sample_raw *raw, int64_t now_ns,
                       const char *frames[RP_SAMPLE_FRAMES], bool *is_cut);
+
+/* ---- functions of the kernel ---- */
+struct rp_sample_kernel;
+/* Has the kernel write down its functions in which the thread runs. NULL: it is not permitted. */
+struct rp_sample_kernel *rp_sample_kernel_open(uint32_t tid, int64_t period_ns);
+void rp_sample_kernel_close(struct rp_sample_kernel *k); /* k may be NULL */
+/* Adds those of the system call that the registers are in, the outermost first, to n frames.
+   Returns how many there are then: n, where none are known. */
+uint32_t rp_sample_kernel_put(struct rp_sample_kernel *k, const struct rp_sample_regs *regs,
+                              const char *frames[RP_SAMPLE_FRAMES], uint32_t n);
 
 /* ---- threads that work for others ---- */
 /* Puts the frames of a thread without Python under those of the thread that it works for, if that

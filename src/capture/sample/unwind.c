@@ -625,32 +625,99 @@ static bool step_by_pointer(const struct frame *f, uint64_t *cfa)
     return pc != 0;
 }
 
-size_t rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *copy,
-                        struct rp_sample_native *out, size_t max, bool *is_cut)
+/* Where the words are that, with its part of the stack and its frame pointer, tell its caller. */
+static void note_words(struct rp_sample_native *f, const struct kept *r)
+{
+    uint64_t return_at = 0;
+
+    if (!r->valid) {
+        f->fp_at = f->cfa - 16;
+        f->return_at = f->cfa - 8;
+        return;
+    }
+    if (r->is_signal || r->cfa.how != IN_REGISTER ||
+        (r->cfa.bytes != RP_SAMPLE_SP && r->cfa.bytes != RP_SAMPLE_FP))
+        return;
+    for (const struct kept_place *p = r->at; p < r->at + r->n; p++) {
+        uint64_t at = f->cfa + (uint64_t)(int64_t)p->v;
+
+        if (p->reg != RP_SAMPLE_SP && p->reg != RP_SAMPLE_FP && p->reg != r->return_register)
+            continue;
+        if (p->how != AT_OFFSET || p->reg == RP_SAMPLE_SP)
+            return;
+        *(p->reg == RP_SAMPLE_FP ? &f->fp_at : &return_at) = at;
+    }
+    f->return_at = return_at;
+}
+
+static bool is_word(const struct rp_sample_copy *copy, uint64_t at, uint64_t wanted)
+{
+    uint64_t word = 0;
+
+    return load_word(copy, at, &word) && without_signature(word) == wanted;
+}
+
+/* Whether f is a frame of the last sample, and the words that led to its callers are the same. If
+   so, its callers are. *at: the first frame there that may be it. */
+static bool is_known_frame(const struct rp_sample_chain *last, size_t *at,
+                           const struct rp_sample_native *f, const struct rp_sample_copy *copy)
+{
+    const struct rp_sample_native *known, *end = last->at + last->n;
+
+    while (*at < last->n && last->at[*at].sp < f->sp)
+        ++*at;
+    known = &last->at[*at];
+    if (known == end || known->sp != f->sp || known->pc != f->pc || known->fp != f->fp)
+        return false;
+    for (; known + 1 < end; known++)
+        if (!known->return_at || !is_word(copy, known->return_at, known[1].pc + 1) ||
+            (known->fp_at && !is_word(copy, known->fp_at, known[1].fp)))
+            return false;
+    return true;
+}
+
+void rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *copy,
+                      const struct rp_sample_chain *last, struct rp_sample_chain *out)
 {
     struct frame f = {0, regs, copy};
     bool called = false; /* the address is one of return, after the call */
-    size_t n = 0;
+    bool may_know = last->n && !last->is_cut && last->generation == rp_sample_generation;
+    size_t at = 0;
 
-    *is_cut = true;
+    out->n = 0;
+    out->is_cut = true;
+    out->generation = rp_sample_generation;
     stack_window.n = 0;
-    while (n < max) {
+    while (out->n < RP_SAMPLE_NATIVE) {
         uint64_t pc = regs->at[RP_SAMPLE_PC] - (called ? 1 : 0), sp = regs->at[RP_SAMPLE_SP];
-        const struct kept *r = rules_of(pc);
-        struct rp_sample_native *to = &out[n++];
+        struct rp_sample_native *to = &out->at[out->n];
+        const struct kept *r;
         bool more;
 
-        *to = (struct rp_sample_native){pc, r && r->valid ? r->start : 0, sp, sp};
+        *to = (struct rp_sample_native){.pc = pc, .sp = sp, .cfa = sp};
+        to->fp = is_known(regs, RP_SAMPLE_FP) ? regs->at[RP_SAMPLE_FP] : 0;
+        if (may_know && called && is_known_frame(last, &at, to, copy)) {
+            size_t rest = last->n - at, room = RP_SAMPLE_NATIVE - out->n;
+
+            out->is_cut = rest > room;
+            rest = rest < room ? rest : room;
+            memcpy(to, &last->at[at], rest * sizeof *to);
+            out->n += rest;
+            return;
+        }
+        r = rules_of(pc);
+        out->n++;
+        to->start = r && r->valid ? r->start : 0;
         if (!r ||
             (r->valid && !r->returns)) { /* the outermost one: its return address is undefined */
-            *is_cut = !r;
-            return n;
+            out->is_cut = !r;
+            return;
         }
         f.pc = pc;
         more = r->valid ? step_by_table(&f, r, &to->cfa) : step_by_pointer(&f, &to->cfa);
         if (!more || (to->cfa <= sp && !r->is_signal))
-            return n;
+            return;
+        note_words(to, r);
         called = !r->is_signal;
     }
-    return n;
 }
