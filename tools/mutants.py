@@ -23,6 +23,7 @@ KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "c
 RELEASES = re.compile(r"^(free|munmap|close|va_end|rp_\w+_(free|release|close))$")
 ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|reallocarray|RP_ARENA_NEW|rp_arena_\w+|rp_\w+_reserve)$")
 EQUALITIES = re.compile(r"^(str(case)?cmp|strn(case)?cmp|memcmp)$")
+SYMMETRIC = re.compile(r"^(rp_ns_sum|fmin|fmax|hypot)$")
 ENDS = {",", ";", ")", "]", "}", "?", ":"}
 LOOSER = {  # the operators that end the right operand of one
     "*": set("*/%+-<>&|^") | {"<<", ">>", "<=", ">=", "==", "!=", "&&", "||"},
@@ -47,7 +48,7 @@ class Change:
     start: int
     end: int
     new: str
-    same: bool  # it changes nothing: the size of an array, the order of two texts that are compared for equality
+    same: bool  # it changes nothing: the size of an array, the order of two texts that are compared or of two terms
 
 
 def tokens_of(source):
@@ -183,7 +184,7 @@ class Finder:
         for (a, b), (c, d) in zip(spans, spans[1:]):
             if self.source[a:b] != self.source[c:d]:
                 self.add("swapped arguments", a, d, self.source[c:d] + self.source[b:c] + self.source[a:b],
-                         bool(equality) and a == spans[0][0])
+                         bool(equality or SYMMETRIC.match(t.text)) and a == spans[0][0])
 
     def assignment(self, i):
         """Removes `x->y = z;`; a declaration has a second name or a star before its '='."""

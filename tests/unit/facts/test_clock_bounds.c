@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Adjustments of clocks that satisfy what is certain, by hand. */
 #include "facts/clocks/bounds.h"
+#include "facts/clocks/steps.h"
 #include "unit.h"
 
 static const bool known[] = {true, true, true};
@@ -123,11 +124,26 @@ static void only_what_relates_two_clocks_counts(void **state)
     rp_arena_release(&arena);
 }
 
+/* A clock that was set forward by 5 at 100, and by 7 more at 200. */
+static void clocks_that_were_set(void **state)
+{
+    static const struct rp_clock_step steps[] = {{.from_ns = 100, .add_ns = 5},
+                                                 {.from_ns = 200, .add_ns = 7}};
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_clock_steps_before(steps, 2, 99), 0);
+    assert_int_equal(rp_clock_steps_before(steps, 2, 100), 5);
+    assert_int_equal(rp_clock_steps_before(steps, 2, 199), 5);
+    assert_int_equal(rp_clock_steps_before(steps, 2, 200), 12);
+    assert_int_equal(rp_clock_steps_before(steps, 1, 200), 5);
+}
+
 int test_clock_bounds(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_clock_stays),
         cmocka_unit_test(messages_in_both_directions_bound_a_clock),
+        cmocka_unit_test(clocks_that_were_set),
         cmocka_unit_test(a_rendezvous_bounds_by_those_it_waits_for),
         cmocka_unit_test(only_what_relates_two_clocks_counts),
     };

@@ -384,6 +384,10 @@ static void batch_sizes_in_names(void **state)
 {
     UNUSED_STATE(state);
     assert_int_equal(rp_batch_size_of_name("capture_32_DECODE"), 32);
+    assert_int_equal(rp_batch_size_of_name("capture_9"), 9);
+    assert_int_equal(rp_batch_size_of_name("capture_0x"), 0);
+    assert_int_equal(rp_batch_size_of_name("capture_:9"), -1);
+    assert_int_equal(rp_batch_size_of_name("capture_/9"), -1);
     assert_int_equal(rp_batch_size_of_name("step[DECODE bs=7]"), 7);
     assert_int_equal(rp_batch_size_of_name("step[DECODE bs=7 g_sq=128]"), 7);
     assert_int_equal(rp_batch_size_of_name("decode[bs=117/128 tok=117 d=117]"), 128);

@@ -40,10 +40,34 @@ static void names_tell_what_a_call_does(void **state)
             fail_msg("'%s': %x, not %x", rows[i].name, rp_host_signs(rows[i].name), rows[i].signs);
 }
 
+/* A word begins where no letter is before it. */
+static void words_that_prepare_input(void **state)
+{
+    static const struct {
+        const char *text;
+        bool prepares;
+    } rows[] = {{"train.py(7): load_batch", true},
+                {"Load_Data", true},
+                {"preload_data", false},
+                {"preload_data then load_data", true},
+                {"torchvision/transforms.py", true},
+                {"spread_read_", true},
+                {"thread_pool", false},
+                {"aten::mm", false},
+                {"", false},
+                {NULL, false}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rp_host_prepares_input(rows[i].text) != rows[i].prepares)
+            fail_msg("'%s' is taken for %s", rows[i].text, rows[i].prepares ? "other" : "input");
+}
+
 int test_host_signs(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_tell_what_a_call_does),
+        cmocka_unit_test(words_that_prepare_input),
     };
 
     return cmocka_run_group_tests_name("host signs", tests, NULL, NULL);

@@ -100,6 +100,8 @@ static void code_runs_between_calls(void **state)
         {'X', "mpi", "MPI_Finalize", 7, 7, 200, 50},
         {'X', "blocking", "poll", 7, 8, 0, 10}, /* a worker */
         {'X', "blocking", "poll", 7, 8, 290, 10},
+        {'X', "mpi", "MPI_Init", 9, 9, 300, 10}, /* another process */
+        {'X', "mpi", "MPI_Finalize", 9, 9, 340, 10},
     };
     static const struct rp_scope scope = {.limited = true, .begin_ns = 120, .end_ns = 160};
     struct rp_trace *t = TRACE_OF(calls), *ranges = TRACE_OF(rows);
@@ -109,13 +111,15 @@ static void code_runs_between_calls(void **state)
     assert_true(rp_trace_has_calls_only(t));
     assert_false(rp_trace_has_calls_only(ranges));
     assert_code(rp_ranges_unite(t, NULL, &work, NULL), RP_OK);
-    assert_int_equal(work.n, 3);
+    assert_int_equal(work.n, 4);
     assert_int_equal(work.at[0].begin_ns, 100);
     assert_int_equal(work.at[0].end_ns, 150);
     assert_int_equal(work.at[1].begin_ns, 170);
     assert_int_equal(work.at[1].end_ns, 180);
     assert_int_equal(work.at[2].begin_ns, 190);
     assert_int_equal(work.at[2].end_ns, 200);
+    assert_int_equal(work.at[3].begin_ns, 310);
+    assert_int_equal(work.at[3].end_ns, 340);
     work.n = 0;
     assert_code(rp_ranges_unite(t, &scope, &work, NULL), RP_OK);
     assert_int_equal(work.n, 1);

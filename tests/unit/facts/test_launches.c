@@ -39,6 +39,36 @@ static void delays_and_queues(void **state)
     rp_trace_free(t);
 }
 
+/* The second stream runs in another order than it was filled. */
+static void queues_are_in_the_order_of_launches(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 2, 1},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 10, 2, 2},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 2, 3},
+        {'X', "kernel", "a", 0, 7, 30, 5, 1, 7},
+        {'X', "kernel", "b", 0, 8, 40, 5, 3, 8},
+        {'X', "kernel", "c", 0, 8, 50, 5, 2, 8},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_queues q;
+    struct rp_work w;
+    uint32_t s;
+
+    UNUSED_STATE(state);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_queues_init(&q, &w, NULL), RP_OK);
+    s = w.items.at[1].stream;
+    assert_int_equal(rp_queue_length(&q, s, 9), 0);
+    assert_int_equal(rp_queue_length(&q, s, 15), 1);
+    assert_int_equal(rp_queue_length(&q, s, 25), 2);
+    assert_int_equal(rp_queue_length(&q, s, 45), 1);
+    assert_int_equal(rp_queue_length(&q, s, 55), 0);
+    rp_queues_release(&q);
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
 /* The call of a graph is one launch, of all its work. */
 static void graphs_are_one_launch(void **state)
 {
@@ -83,6 +113,7 @@ static void graphs_are_one_launch(void **state)
 int test_launches(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(delays_and_queues),
+                                       cmocka_unit_test(queues_are_in_the_order_of_launches),
                                        cmocka_unit_test(graphs_are_one_launch)};
 
     return cmocka_run_group_tests_name("launches", tests, NULL, NULL);

@@ -26,7 +26,7 @@ struct outside {
     struct rp_trace *t;
     struct rp_arena arena;
     struct rp_step steps[6];
-    const struct rp_step *own;
+    struct rp_step *own;
 };
 
 /* The trace with breaks after steps 2 to 5, and a first step that is warm-up. */

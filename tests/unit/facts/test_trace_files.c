@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the name of a file says of its process, and which events are a process's last. */
+#include "facts/host/outside.h"
 #include "facts/host/trace_host.h"
 #include "facts/times/trace_life.h"
 #include "formats/chrome_fixture.h"
@@ -143,11 +144,46 @@ static void hosts_and_frameworks(void **state)
     rp_arena_release(&arena);
 }
 
+#define COUNTER(ts, name, value) \
+    ",{\"ph\":\"C\",\"ts\":" ts ",\"pid\":3,\"name\":\"" name "\",\"args\":{\"value\":" value "}}"
+
+/* Steps without detail have times of the device, which the recorder counts. */
+static void steps_without_detail(void **state)
+{
+    struct rp_import in =
+        load("{\"traceEvents\":[{\"ph\":\"X\",\"ts\":1,\"dur\":10,\"pid\":3,\"tid\":3,\"cat\":"
+             "\"user_annotation\",\"name\":\"ProfilerStep#1\"}" COUNTER("5", "other", "9.5")
+                 COUNTER("6", "step on the device (ms)", "2.5")
+                     COUNTER("7", "step on the device (ms)", "1.5")
+                         COUNTER("8", "step on the device (ms)", "0.5") "]}");
+    struct rp_step *own = in.trace->steps;
+    struct rp_step step = own[0];
+    struct rp_outside out;
+    struct rp_arena arena;
+
+    UNUSED_STATE(state);
+    rp_arena_init(&arena);
+    assert_int_equal(in.trace->nsteps, 1);
+    assert_code(rp_outside_measure(in.trace, &arena, &out, NULL), RP_OK);
+    assert_int_equal(out.without_detail, 0);
+    assert_int_equal(out.device_steps, 0);
+    step.flags |= RP_STEP_NO_DETAIL;
+    in.trace->steps = &step;
+    assert_code(rp_outside_measure(in.trace, &arena, &out, NULL), RP_OK);
+    assert_int_equal(out.without_detail, 1);
+    assert_int_equal(out.device_steps, 3);
+    assert_int_equal(out.device_ns, 1500000);
+    in.trace->steps = own;
+    rp_arena_release(&arena);
+    rp_trace_free(in.trace);
+}
+
 int test_trace_files(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_of_pytorch), cmocka_unit_test(the_last_event_of_the_main_process),
-        cmocka_unit_test(a_life_that_ended), cmocka_unit_test(hosts_and_frameworks)};
+        cmocka_unit_test(a_life_that_ended), cmocka_unit_test(hosts_and_frameworks),
+        cmocka_unit_test(steps_without_detail)};
 
     return cmocka_run_group_tests_name("trace_files", tests, NULL, NULL);
 }

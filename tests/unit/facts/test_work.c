@@ -118,9 +118,11 @@ static void devices_are_kept_apart(void **state)
     assert_int_equal(w.devices.n, 2);
     assert_int_equal(w.devices.at[0].number, 0);
     assert_int_equal(w.devices.at[0].busy_ns, 30);
+    assert_int_equal(w.devices.at[0].compute_ns, 10);
     assert_int_equal(w.devices.at[0].end_ns - w.devices.at[0].begin_ns, 100);
     assert_int_equal(w.devices.at[1].number, 1);
     assert_int_equal(w.devices.at[1].busy_ns, 50);
+    assert_int_equal(w.devices.at[1].compute_ns, 50);
     assert_int_equal(w.devices.at[1].nitems, 3);
     assert_int_equal(rp_work_main_device(&w), 1);
     assert_code(rp_work_of_device(&w, 0, &own, NULL), RP_OK);
