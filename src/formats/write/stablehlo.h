@@ -78,7 +78,9 @@ void rp_shlo_string(const struct rp_shlo *w, const char *at, size_t n);
 /* RP_UNSUPPORTED with the attribute that has no form. */
 enum rp_code rp_shlo_refuse_attr(const struct rp_shlo *w, uint32_t op, uint32_t key);
 enum rp_code rp_shlo_collective(struct rp_shlo *w, uint32_t op, uint16_t code); /* _groups.c */
-enum rp_code rp_shlo_custom_call(struct rp_shlo *w, uint32_t op);               /* _calls.c */
+/* Whether a custom call is written as chlo.top_k. */
+bool rp_shlo_is_topk(const struct rp_program *p, uint32_t op);
+enum rp_code rp_shlo_custom_call(struct rp_shlo *w, uint32_t op); /* _calls.c */
 /* All attributes of an operation, up to the end of their list; RP_UNSUPPORTED where one has no
    form. */
 enum rp_code rp_shlo_attrs(struct rp_shlo *w, uint32_t op);

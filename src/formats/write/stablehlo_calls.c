@@ -2,6 +2,7 @@
 /* Custom calls of HLO in StableHLO's words: target, configuration, layouts, aliases. */
 #include "formats/write/stablehlo.h"
 #include "program/literal.h"
+#include "program/opcodes.h"
 
 #include <string.h>
 
@@ -162,6 +163,34 @@ static bool takes_arrays(const struct rp_program *p, uint32_t op)
     return result->elem != RP_ELEM_TUPLE || (result->depth <= 1 && result->n != 1);
 }
 
+/* XLA's own call for the largest values and their places, of which other tools know nothing; what
+   it compares by is always the same. */
+bool rp_shlo_is_topk(const struct rp_program *p, uint32_t op)
+{
+    const struct rp_attr *target = rp_op_attr(p, op, RP_ATTR_CUSTOM_CALL_TARGET);
+    const struct rp_op_shape *result = &p->shapes.at[p->shape.at[op]], *part[2];
+    struct rp_ids operands = rp_op_operands(p, op);
+
+    if (p->code.at[op] != RP_OP_CUSTOM_CALL || !target || !rp_attr_is(target, "TopK") ||
+        operands.n != 1 || result->elem != RP_ELEM_TUPLE || result->n != 2 ||
+        is_laid_out(p, p->shape.at[op]) || is_laid_out(p, p->shape.at[operands.at[0]]))
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        part[i] = &p->shapes.at[p->parts.at[result->first + i]];
+    return part[0]->elem == p->shapes.at[p->shape.at[operands.at[0]]].elem &&
+           rp_literal_unit(part[0]->elem) && part[0]->n && part[1]->elem == RP_ELEM_S32 &&
+           part[0]->n == part[1]->n;
+}
+
+static void put_topk(struct rp_shlo *w, uint32_t op)
+{
+    const struct rp_program *p = w->p;
+    const struct rp_op_shape *values =
+        &p->shapes.at[p->parts.at[p->shapes.at[p->shape.at[op]].first]];
+
+    rp_shlo_int(w, "k", p->dims.at[values->first + values->n - 1]);
+}
+
 enum rp_code rp_shlo_custom_call(struct rp_shlo *w, uint32_t op)
 {
     const struct rp_attr *target = rp_op_attr(w->p, op, RP_ATTR_CUSTOM_CALL_TARGET),
@@ -169,6 +198,10 @@ enum rp_code rp_shlo_custom_call(struct rp_shlo *w, uint32_t op)
                          *sharding = rp_op_attr(w->p, op, RP_ATTR_SHARDING);
     struct rp_ids called = rp_op_called(w->p, op);
 
+    if (rp_shlo_is_topk(w->p, op)) {
+        put_topk(w, op);
+        return RP_OK;
+    }
     if (!target || !rp_attr_is_bytes(target))
         return rp_shlo_refuse_attr(w, op, RP_ATTR_CUSTOM_CALL_TARGET);
     if (sharding && sharding->type != RP_VALUE_SHARDING)

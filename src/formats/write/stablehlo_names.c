@@ -116,6 +116,8 @@ const char *rp_shlo_name(const struct rp_program *p, uint32_t op)
     uint16_t code = p->code.at[op];
     const char *own = rp_op_opcode_name(p, op), *dot = strchr(own, '.');
 
+    if (rp_shlo_is_topk(p, op))
+        return names[RP_OP_TOPK];
     if (code != RP_OP_FOREIGN)
         return code < sizeof names / sizeof *names ? names[code] : NULL;
     if (strcmp(p->language, "stablehlo") != 0 || !dot ||

@@ -102,6 +102,13 @@ static void writes_operations(void **state)
          {"call_target_name = \"a\\22}> x\"", "api_version = 4 : i32, backend_config = {k = \"}\"}",
           "operand_layouts = [dense<[0, 1]> : tensor<2xindex>], result_layouts = [dense<[0, 1]> : "
           "tensor<2xindex>, dense<> : tensor<0xindex>]"}},
+        {ENTRY(
+             "ENTRY e {\n  a = f32[2,9]{1,0} parameter(0)\n  b = f32[2,9]{0,1} parameter(1)\n  c = "
+             "(f32[2,3]{1,0}, s32[2,3]{1,0}) custom-call(a), custom_call_target=\"TopK\"\n  ROOT d "
+             "= (f32[2,3]{0,1}, s32[2,3]{0,1}) custom-call(b), custom_call_target=\"TopK\"\n}\n"),
+         {"\"chlo.top_k\"(%0) <{k = 3 : i64}> : (tensor<2x9xf32>) -> (tensor<2x3xf32>, "
+          "tensor<2x3xi32>)",
+          "call_target_name = \"TopK\""}},
         {ENTRY("ENTRY e {\n  a = u32[2,3]{0,1} parameter(0)\n  ROOT b = f32[6]{0} bitcast(a)\n}\n"),
          {"(%0) <{permutation = array<i64: 1, 0>}> : (tensor<2x3xui32>) -> tensor<3x2xui32>",
           "\"stablehlo.reshape\"(%1) : (tensor<3x2xui32>) -> tensor<6xui32>",
