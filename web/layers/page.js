@@ -265,7 +265,7 @@ const layers = view => {
   const items = texts => make("ul", {}, ...texts.map(t => make("li", {}, t)));
   function open(it, ...children) {
     state.told = it;
-    state.event = state.range = null;
+    state.event = state.range = state.frame = null;
     view.panel(...children.filter(Boolean));
     view.redraw();
   }

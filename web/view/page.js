@@ -132,7 +132,7 @@
   // ---------------------------------------------------------------- what is shown
 
   const state = {
-    from: 0, to: 1, top: 0, shift: 0, event: null, range: null, told: null, hits: null, hit: -1, regex: null, pattern: "", only: "", mouse: null, drag: null, folded: new Set(),
+    from: 0, to: 1, top: 0, shift: 0, event: null, frame: null, sought: null, range: null, told: null, hits: null, hit: -1, regex: null, pattern: "", only: "", mouse: null, drag: null, folded: new Set(),
   };
   let meta = null, lanes = [], byTrack = new Map(), height = 0, gutter = 170, width = 1, tall = 1, first = 0, last = 1;
   const span = () => state.to - state.from;
@@ -333,6 +333,7 @@
     cost.frames++;
     cost.ms += performance.now() - begin;
     cost.worst = Math.max(cost.worst, performance.now() - begin);
+    if (state.sought) findFrame();
     if (!saved) fetchTiles();
     tellWhere();
   }
@@ -621,7 +622,7 @@
       const e = await source.event(rank, event);
       [e.linked, e.parents, e.arrows].flat().forEach(l => { l.rank = rank; });
       state.event = e;
-      state.told = null;
+      state.told = state.frame = null;
       if (how) showEvent(e, how === "closer");
       panelOfEvent(e);
       remember();
@@ -630,12 +631,13 @@
   }
   async function selectRange(from, to, rank) {
     state.range = { from: Math.max(0, Math.floor(Math.min(from, to))), to: Math.max(0, Math.ceil(Math.max(from, to))), rank };
+    state.frame = null;
     remember();
     redraw();
     try { panelOfRange(state.range, await source.sum(state.range.from, state.range.to, rank)); } catch (error) { say(error.message); }
   }
   function clear() {
-    state.event = state.range = state.told = null;
+    state.event = state.range = state.told = state.frame = null;
     $("panel").replaceChildren();
     remember();
     redraw();
@@ -713,12 +715,27 @@
       for (const r of tile.rows.filter(r => r.row < f.row))
         for (let k = 0; k < r.events.length; k += 4) if (tile.begin + r.events[k] <= middle && middle < tile.begin + r.events[k] + r.events[k + 1]) callers[r.row] = names[r.events[k + 2]].text;
     state.event = state.told = null;
+    state.frame = { rank: f.rank, track: f.lane.track, row: f.row, at: Math.round(middle) };
     const command = `reprise top --by stack ${meta.runs[meta.ranks[f.rank].run].shell}`;
     $("panel").replaceChildren(make("h2", {}, f.name), make("p", {}, `on the stack for about ${show(f.dur, "ns")} from ${show(f.begin, "ns")} on, as far as samples show`),
       make("div", { class: "soft" }, "called by"), ...callers.filter(Boolean).reverse().map(n => make("div", {}, n)),
       saved ? "" : make("p", {}, make("code", {}, command), " ", button("copy as command", () => copy(command))));
     say(`${f.name}, sampled for about ${show(f.dur, "ns")}`);
+    remember();
     redraw();
+  }
+  // Selects the frame that the address names, once its tiles are there.
+  function findFrame() {
+    const { rank, track, row, at } = state.sought, lane = lanes.find(l => l.strip && l.rank === rank && l.track === track);
+    const found = lane && within(rank, () => tilesOf(lane.tile));
+    if (asked || wanted.size) return;
+    state.sought = null;
+    for (const [tile] of found || [])
+      for (const r of tile.rows.filter(r => r.row === row && r.events))
+        for (let k = 0; k < r.events.length; k += 4) {
+          const begin = tile.begin + r.events[k], dur = r.events[k + 1];
+          if (begin <= at && at < begin + dur) { panelOfFrame({ rank, lane, row, begin, dur, name: names[r.events[k + 2]].text }); return; }
+        }
   }
   function panelOfRange(range, answer) {
     const one = range.rank >= 0, run = one ? meta.ranks[range.rank].run : -1 - range.rank;
@@ -810,6 +827,7 @@
     if (state.shift) p.set("shift", Math.round(state.shift));
     if (state.top) p.set("top", Math.round(state.top));
     if (state.event) p.set("event", `${state.event.rank}.${state.event.event}`);
+    if (state.frame) p.set("frame", Object.values(state.frame).join("."));
     if (state.range) p.set("range", `${state.range.from}~${state.range.to}~${state.range.rank}`);
     if (state.pattern) p.set("q", state.pattern);
     if (state.only) p.set("lanes", state.only);
@@ -832,6 +850,8 @@
     if ((p.get("q") || "") !== state.pattern) await search(p.get("q") || "", true);
     if (range.length === 3 && range.every(Number.isSafeInteger) && range[2] < meta.ranks.length) await selectRange(range[0], range[1], range[2]);
     if (event.length === 2 && event.every(Number.isSafeInteger) && event[0] >= 0 && event[0] < meta.ranks.length) await select(event[0], event[1]);
+    const frame = (p.get("frame") || "").split(".").map(Number);
+    if (frame.length === 4 && frame.every(Number.isSafeInteger)) state.sought = { rank: frame[0], track: frame[1], row: frame[2], at: frame[3] };
     redraw();
     return true;
   }
