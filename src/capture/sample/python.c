@@ -125,8 +125,10 @@ unsigned rp_sample_python_find(void)
         const char *name = strrchr(list[i].path, '/');
         unsigned version;
 
-        /* an executable may hold the interpreter under any name; a library is named after it */
-        if (!name || (strstr(name, ".so") && !strstr(name, "python")))
+        /* an executable may hold the interpreter under any name; a library is named after it, and
+           so are extensions, which have an ABI in their names */
+        if (!name ||
+            (strstr(name, ".so") && (!strstr(name, "python") || strstr(name, ".cpython-"))))
             continue;
         runtime = rp_sample_module_symbol(&list[i], "_PyRuntime");
         version = runtime ? version_of(&list[i]) : 0;

@@ -38,6 +38,7 @@
 #define STALE_NS  INT64_C(100000000) /* between two lists of modules; doubled if nothing changed */
 #define STALE_MAX INT64_C(6400000000)
 #define LAG_NS    INT64_C(4000000)   /* `schedstat` is behind by a tick of the kernel at most */
+#define PAUSE_NS  INT64_C(100000000) /* the longest between two ticks at more than 10 a second */
 #define GAP_NS    INT64_C(500000000) /* a longer time without a tick is not a sample's */
 #define UNSEEN_NS INT64_C(20000000)
 #define KEPT      256 /* threads whose file of the kernel is kept open */
@@ -80,7 +81,8 @@ static struct thread *threads[THREADS];
 static size_t nthreads, nallocated;
 static struct rp_sample_raw *raw; /* of a thread that waits */
 static int64_t last_ns, looked_ns, listed_ns, modules_ns, modules_wait_ns;
-static int64_t period_ns;
+static int64_t period_ns, pause_ns; /* between two samples, and between this tick and the next */
+static bool is_held, is_active;     /* some thread has no processor; some thread did something */
 static bool ask;
 static enum { CLOCK_BOTH, CLOCK_CPU, CLOCK_WALL } clock_of; /* what a sample's weight counts */
 static uint32_t own_tid;
@@ -304,7 +306,7 @@ static uint64_t take_cpu_time(struct thread *t, uint64_t since_ns)
 static size_t find_owner(struct thread *t, const char *frames[RP_SAMPLE_FRAMES], size_t n,
                          bool has_python)
 {
-    int64_t since_ns = last_ns - 2 * period_ns;
+    int64_t since_ns = last_ns - 2 * pause_ns;
 
     if (has_python && !t->weight_ns) {
         memcpy(t->frames, frames, n * sizeof *frames);
@@ -511,6 +513,7 @@ static void sample_thread(struct thread *t, uint64_t weight_ns, int64_t now_ns)
     if (is_pending(t) && cpu_ns == before_ns && now_ns - t->asked_ns < CHECK_NS) {
         t->asked_weight_ns += weight_ns; /* it has had no processor since */
         t->seen_ns = t->seen_ns ? now_ns : 0;
+        is_held = true;
         return;
     }
     if (rp_sample_attached)
@@ -531,6 +534,7 @@ static void sample_thread(struct thread *t, uint64_t weight_ns, int64_t now_ns)
         }
         return;
     }
+    is_active = true;
     end_wait(t);
     if (keeps_running(t, cpu_ns - before_ns, weight_ns)) {
         sample_running(t, weight_ns, now_ns, false);
@@ -733,6 +737,21 @@ static void end_waits(void)
     last_ns = 0;
 }
 
+static void sample_tick(void);
+
+/* A thread that has been asked and waits for a processor answers as soon as it has one: where there
+   is nothing else to see, the next ticks come later. */
+static void set_pause(void)
+{
+    int64_t next_ns = is_held && !is_active ? 2 * pause_ns : period_ns;
+
+    if (next_ns > 4 * period_ns || next_ns > PAUSE_NS)
+        next_ns = pause_ns;
+    if (next_ns != pause_ns)
+        cap->every(next_ns, sample_tick);
+    pause_ns = next_ns;
+}
+
 static void sample_tick(void)
 {
     int64_t now_ns = monotonic_ns(), weight_ns;
@@ -752,9 +771,11 @@ static void sample_tick(void)
     }
     weight_ns = last_ns && now_ns - last_ns < GAP_NS ? now_ns - last_ns : period_ns;
     last_ns = now_ns;
+    is_held = is_active = false;
     for (size_t i = 0; i < nthreads; i++)
         if (!threads[i]->is_ours)
             sample_thread(threads[i], (uint64_t)weight_ns, now_ns);
+    set_pause();
 }
 
 /* -------------------------------------------------------------------------- beginning and end */
@@ -794,6 +815,7 @@ static void sample_open(void)
     last_ns = listed_ns = 0;
     ntaken = 0;
     cap->source("sample", NULL, sample_exit);
+    pause_ns = period_ns;
     cap->every(period_ns, sample_tick);
     cap->fact("source", "sample"); /* the first event starts the ticks */
 }
