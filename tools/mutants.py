@@ -20,7 +20,7 @@ COMPARISONS = {"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">"
 OPERATORS = {"+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "&&": "||", "||": "&&", "<<": ">>", ">>": "<<"}
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>="}
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "case", "goto", "default", "_Static_assert"}
-RELEASES = re.compile(r"^(free|munmap|close|va_end|rp_\w+_(free|release|close))$")
+RELEASES = re.compile(r"^(free|munmap|close|closedir|va_end|rp_\w+_(free|release|close))$")
 ALLOCATIONS = re.compile(r"^(malloc|calloc|realloc|reallocarray|RP_ARENA_NEW|rp_arena_\w+|rp_\w+_reserve)$")
 EQUALITIES = re.compile(r"^(str(case)?cmp|strn(case)?cmp|memcmp)$")
 SYMMETRIC = re.compile(r"^(rp_ns_sum|fmin|fmax|hypot)$")
