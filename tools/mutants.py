@@ -48,7 +48,7 @@ class Change:
     start: int
     end: int
     new: str
-    same: bool  # it changes nothing: the size of an array, the order of two texts that are compared or of two terms
+    same: bool  # it changes nothing: the size of an array, the order of texts that are compared or of terms, a flag
 
 
 def tokens_of(source):
@@ -147,8 +147,9 @@ class Finder:
             news = [value + 1] + ([value - 1] if value > 0 else []) + ([5 * value] if value > 1 else [])
         else:
             news = [float(digits) * 2, float(digits) / 2] if float(digits) else [1.0]
-        for new in news:
-            self.add("constant", t.start, t.end, f"{new}{suffix}", size)
+        flags = not t.code and digits == "0" and self.tokens[i - 2].kind == "text" and self.text(i + 1) == ")"
+        for new in news:  # the flag 1 of a field, RP_NULLABLE, says something of values that are absent only
+            self.add("constant", t.start, t.end, f"{new}{suffix}", size or (flags and new == 1))
 
     def name(self, i, t):
         if not t.code:

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which what-ifs are proposed for a run, and which runs are trusted. */
+#include "run_fixtures.h"
+#include "sim/predict.h"
+
+#define MANY 4 /* steps */
+
+/* In the steps with an 'x' the rank works longer, on the host and on the device. */
+static struct rp_trace *trace_with(const char *slow, const char *op)
+{
+    struct row rows[64];
+    size_t n = 0;
+
+    for (int i = 0; i < MANY; i++) {
+        struct step_shape s = {slow[i] == 'x' ? 44000 : 40000, false, false};
+        size_t first = n;
+
+        n += step_rows(rows + n, 100000 * i, 10 * i + 1, s);
+        rows[first + 2].dur += slow[i] == 'x' ? 1000 : 0; /* aten::mm */
+        rows[first + 8].name = op;                        /* aten::add */
+    }
+    return trace_of(rows, n);
+}
+
+static void open_run(struct bench *b, size_t n, const char *const *slow, const char *op)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    memset(b, 0, sizeof *b);
+    b->n = n;
+    for (size_t i = 0; i < n; i++) {
+        b->traces[i] = trace_with(slow[i], op);
+        rp_arena_init(&b->arenas[i]);
+        assert_ok(rp_sim_part_init(&b->parts[i], b->traces[i], &b->arenas[i], &err), &err);
+        b->list[i] = &b->parts[i];
+    }
+    assert_ok(rp_sim_run_init(&b->run, b->list, n, &err), &err);
+}
+
+/* What the what-if proposes for the run, or why it does not. */
+static const char *proposal_of(const struct bench *b, const char *name, struct rp_err *err)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_whatif_texts texts = {0};
+    const char *first = NULL;
+
+    for (size_t i = 0; rp_whatifs[i]; i++)
+        if (!strcmp(rp_whatifs[i]->name, name)) {
+            if (rp_whatifs[i]->move->propose(&b->run, &arena, &texts, err) == RP_OK) {
+                assert_int_equal(texts.n, 1);
+                first = texts.at[0];
+            } else {
+                first = err->text;
+            }
+        }
+    rp_vec_release(&texts);
+    rp_arena_release(&arena);
+    assert_non_null(first);
+    return first;
+}
+
+static void a_straggler_is_always_the_same_rank(void **state)
+{
+    static const struct {
+        const char *slow[2], *want;
+    } rows[] = {{{"....", "xxx."}, "straggler=median"},
+                {{"...x", "xxx."}, "straggler=median"},
+                {{"x.x.", ".x.x"}, "no rank has the most work in most of the steps"},
+                {{"xx..", "..xx"}, "no rank has the most work in most of the steps"}};
+    static const char *const alone[] = {"xxxx"};
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        open_run(&b, 2, rows[i].slow, "aten::add");
+        assert_string_equal(proposal_of(&b, "straggler", &err), rows[i].want);
+        bench_release(&b);
+    }
+    open_run(&b, 1, alone, "aten::add");
+    assert_string_equal(proposal_of(&b, "straggler", &err), "only one rank was recorded");
+    bench_release(&b);
+}
+
+static void what_overlaps_already(void **state)
+{
+    static const char *const slow[] = {"....", "...."};
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    open_run(&b, 2, slow, "aten::add");
+    assert_string_equal(proposal_of(&b, "overlap", &err), "overlap");
+    bench_release(&b);
+    open_run(&b, 2, slow, "torch::distributed::reducer::mul_out");
+    assert_contains(proposal_of(&b, "overlap", &err), "overlaps its all-reduces");
+    bench_release(&b);
+    open_run(&b, 2, slow, "torch.distributed.ddp.reducer::copy_bucket_to_grad");
+    assert_contains(proposal_of(&b, "overlap", &err), "overlaps its all-reduces");
+    bench_release(&b);
+}
+
+/* Up to a tenth off is reproduced; three hundredths are another step. */
+static void runs_that_are_trusted(void **state)
+{
+    static const struct {
+        int64_t step_ns, simulated_ns, unprofiled_ns;
+        bool reproduced, distorted;
+    } rows[] = {{1000, 1100, 1000, true, false}, {1000, 1101, 1000, false, false},
+                {1000, 900, 1000, true, false},  {1000, 899, 1000, false, false},
+                {1000, 1000, 970, true, true},   {1000, 1000, 971, true, false},
+                {1000, 1000, 1030, true, true},  {1000, 1000, 1029, true, false},
+                {1, 1, 1, true, false},          {0, 0, 1, false, true},
+                {1000, 1000, 0, false, true}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rp_sim_now now = {.step_ns = rows[i].step_ns,
+                                 .simulated_ns = rows[i].simulated_ns,
+                                 .unprofiled_ns = rows[i].unprofiled_ns};
+
+        if (rp_sim_reproduces(&now) != rows[i].reproduced)
+            fail_msg("row %zu is%s reproduced", i, rows[i].reproduced ? " not" : "");
+        if (rp_sim_is_distorted(&now) != rows[i].distorted)
+            fail_msg("row %zu is%s distorted", i, rows[i].distorted ? " not" : "");
+    }
+}
+
+int test_proposals(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_straggler_is_always_the_same_rank),
+                                       cmocka_unit_test(what_overlaps_already),
+                                       cmocka_unit_test(runs_that_are_trusted)};
+
+    return cmocka_run_group_tests_name("proposals", tests, NULL, NULL);
+}
