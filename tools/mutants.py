@@ -139,7 +139,10 @@ class Finder:
         if self.text(i - 1) == "[" and self.text(i + 1) == "]" and self.tokens[i - 2].kind == "name" and (
                 self.tokens[i - 3].kind == "name" or self.text(i - 3) == "*") and self.text(i - 3) not in KEYWORDS:
             return  # the size of an array
-        size = self.text(i - 1) == "[" and self.text(i + 1) == "]" and self.declares(i)
+        open_at, close_at = i - 1, i + 1  # the brackets around a product such as [3 * RANK]
+        open_at -= 2 * (self.text(open_at) == "*")
+        close_at += 2 * (self.text(close_at) == "*")
+        size = self.text(open_at) == "[" and self.text(close_at) == "]" and self.declares(i)
         digits = re.match(r"0[xX][0-9a-fA-F]+|[\d.]+(?:[eE][-+]?\d+)?", t.text)[0]
         suffix = t.text[len(digits):]
         if re.fullmatch(r"0[xX].*|\d+", digits):

@@ -263,7 +263,7 @@ const struct rp_lower_row rp_lower_control[] = {
     {"StatelessIf", lower_choose, RP_LOWER_NO_OPCODE, 1},
     {"While", lower_loop, RP_LOWER_NO_OPCODE, 1},
     {"StatelessWhile", lower_loop, RP_LOWER_NO_OPCODE, 1},
-    {"TensorListFromTensor", lower_as_list, RP_LOWER_NO_OPCODE, 1},
+    {"TensorListFromTensor", lower_as_list, RP_LOWER_NO_OPCODE, 2},
     {"TensorListStack", lower_as_list, RP_LOWER_NO_OPCODE, 2},
     {"TensorListReserve", lower_new_list, RP_LOWER_NO_OPCODE, 2},
     {"TensorListGetItem", lower_get_item, RP_LOWER_NO_OPCODE, 3},

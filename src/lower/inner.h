@@ -33,7 +33,6 @@ struct rp_lower_node {
 
 /* The graph, or the body of a function that is called. */
 struct rp_lower_scope {
-    struct rp_lower_scope *caller;
     struct rp_bytes function; /* FunctionDef; empty: the graph */
     const struct rp_lower_value *arguments;
     size_t narguments;

@@ -211,7 +211,6 @@ static enum rp_code call_function(struct rp_lower *l, const struct rp_lower_node
 
     if (!scope)
         return rp_err_nomem(l->err, "lowering a call");
-    scope->caller = node->scope;
     scope->function = function;
     scope->arguments = in;
     scope->narguments = nin;

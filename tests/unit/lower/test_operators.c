@@ -297,17 +297,26 @@ static const struct rp_lower_row *row_of(const char *op)
     return NULL;
 }
 
-/* What TensorFlow requires is required here, so that no function reads an input that is absent. */
+/* What TensorFlow requires is required here, so that no function reads an input that is absent, and
+   no more. Those of Grappler, and one that is made by its own passes, are in no list of TensorFlow;
+   a loop without variables would never end. */
 static void operators_need_their_inputs(void **state)
 {
+    static const struct {
+        const char *op;
+        unsigned least;
+    } own[] = {{"FusedMatMul", 2},          {"FusedConv2D", 2}, {"FusedDepthwiseConv2dNative", 2},
+               {"TensorListFromTensor", 2}, {"While", 1},       {"StatelessWhile", 1}};
     char *text = read_corpus(), op[128];
     size_t n = 0, wrong = 0;
     unsigned least;
 
     UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        assert_int_equal(row_of(own[i].op)->min, own[i].least);
     for (const char *at = text; (at = strstr(at, "\ninputs ")); at++)
         if (sscanf(at, " inputs %127s %u", op, &least) == 2 && row_of(op)) {
-            if (row_of(op)->min < least) {
+            if (row_of(op)->min != least && !strstr(op, "While")) {
                 print_error("%s needs %u inputs, not %u\n", op, least, row_of(op)->min);
                 wrong++;
             }
