@@ -201,6 +201,40 @@ static void four_bits_are_two_in_a_byte(void **state)
     rp_inputs_release(&in);
 }
 
+/* Two sequences of 3 and 7 new tokens among 5 and 9: the first sees 3 + 4 + 5 tokens, the second 3
+   to
+   9. Three more compute one token each and see 30. */
+static void names_of_steps_tell_the_batch(void **state)
+{
+    static const struct {
+        const char *name;
+        double tokens, keys, pairs; /* tokens 0: it does not */
+    } rows[] = {
+        {"execute_context_2(sq10sk14sqsq58sqsk78)_generation_0(sq0sk0sqsq0sqsk0)", 10, 14, 54},
+        {"execute_context_0(sq0sk0sqsq0sqsk0)_generation_3(sq3sk30sqsq3sqsk30)", 3, 30, 30},
+        {"execute_context_2(sq10sk14sqsq58sqsk78)_generation_3(sq3sk30sqsq3sqsk30)", 13, 44, 84},
+        {"execute_context_2(sq10sk14sqsk78)", 0, 0, 0},
+        {"execute_context_2(sqxsk14sqsq58sqsk78)", 0, 0, 0},
+        {"step[EXTEND c_sq=10 c_sk=14 c_sqsq=58 c_sqsk=78]", 10, 14, 54},
+        {"step[EXTEND bs=2 toks=10 c_sk=14 c_sqsq=58 c_sqsk=78]", 10, 14, 54},
+        {"step[DECODE bs=3 g_sk=30 g_sqsq=3 g_sqsk=30]", 3, 30, 30},
+        {"step[EXTEND toks=10 c_sk=14 c_sqsk=78]", 0, 0, 0},
+        {"step[DECODE g_sk=30 g_sqsq=3 g_sqsk=30]", 0, 0, 0},
+        {"step", 0, 0, 0},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rp_batch b = {0};
+
+        if (rp_batch_parse(rows[i].name, &b) != (rows[i].tokens > 0))
+            fail_msg("'%s' does%s tell", rows[i].name, rows[i].tokens > 0 ? " not" : "");
+        if (rows[i].tokens > 0 &&
+            (b.tokens != rows[i].tokens || b.keys != rows[i].keys || b.pairs != rows[i].pairs))
+            fail_msg("'%s': %g, %g and %g", rows[i].name, b.tokens, b.keys, b.pairs);
+    }
+}
+
 int test_inputs(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +245,7 @@ int test_inputs(void)
         cmocka_unit_test(tensors_lists_and_values),
         cmocka_unit_test(values_are_numbers_flags_or_lists),
         cmocka_unit_test(four_bits_are_two_in_a_byte),
+        cmocka_unit_test(names_of_steps_tell_the_batch),
     };
 
     return cmocka_run_group_tests_name("inputs", tests, NULL, NULL);

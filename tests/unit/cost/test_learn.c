@@ -424,12 +424,38 @@ static void the_built_in_model_is_whole(void **state)
     rp_learned_release(&m);
 }
 
+/* A step at 3, a ramp from 2 to 4, and a ramp over the base. */
+static void curves_are_added_up(void **state)
+{
+    struct rp_curve_piece pieces[] = {{0, 3, 3, 5}, {1, 2, 4, 8}, {RP_FEATURES_MAX, -10, -8, 2}};
+    struct rp_curve curve = {.bias = 1, .slope = 0.5};
+    static const struct {
+        float step, ramp;
+        double base, want;
+    } rows[] = {{3, 1, -10, 1 - 5 + 5 + 0 + 0},
+                {2.5F, 2, -12, 1 - 6 + 0 + 0 + 0},
+                {2.999F, 3, -9, 1 - 4.5 + 0 + 4 + 1},
+                {9, 4, -8, 1 - 4 + 5 + 8 + 2},
+                {2, 9, 0, 1 + 0 + 0 + 8 + 2}};
+    struct rp_features x = {0};
+
+    UNUSED_STATE(state);
+    curve.pieces.at = pieces;
+    curve.pieces.n = 3;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        x.x[0] = rows[i].step;
+        x.x[1] = rows[i].ramp;
+        assert_float_equal(rp_curve_at(&curve, &x, rows[i].base), rows[i].want, 1e-9);
+    }
+}
+
 int test_learn(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planted_times_are_found_again),
         cmocka_unit_test(what_peaks_do_not_explain_is_learned),
         cmocka_unit_test(larger_is_never_faster),
+        cmocka_unit_test(curves_are_added_up),
         cmocka_unit_test(intervals_cover_and_peaks_are_the_floor),
         cmocka_unit_test(far_away_is_said),
         cmocka_unit_test(provenance_says_what_it_rests_on),

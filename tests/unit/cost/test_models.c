@@ -53,6 +53,26 @@ static struct rp_op_cost cost_of(const struct counted *c)
     return cost;
 }
 
+/* The format of its numbers, where all that are floats have the same one; NULL: they do not, or the
+   name of a kernel may say more. */
+static const char *only_number(const struct counted *c)
+{
+    static const char *const types[][2] = {
+        {F, "fp32"}, {B, "bf16"}, {H, "fp16"}, {D, "fp64"}, {F8, "fp8"}};
+    const char *at = c->types, *found = NULL;
+
+    for (size_t n; !c->kernel && at; at = at[n] ? at + n + 1 : NULL) {
+        n = strcspn(at, ",");
+        for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+            if (n == strlen(types[i][0]) && !strncmp(at, types[i][0], n)) {
+                if (found && found != types[i][1])
+                    return NULL;
+                found = types[i][1];
+            }
+    }
+    return found;
+}
+
 static void assert_counted(const struct counted *c, size_t n)
 {
     size_t i;
@@ -66,8 +86,13 @@ static void assert_counted(const struct counted *c, size_t n)
             fail_msg("%s %s: %.0f FLOPs, not %.0f", c[i].op, c[i].dims, cost.flops, c[i].flops);
         if (c[i].bytes != ANY && fabs(cost.bytes - c[i].bytes) > 1e-9 * c[i].bytes)
             fail_msg("%s %s: %.0f bytes, not %.0f", c[i].op, c[i].dims, cost.bytes, c[i].bytes);
-        if (c[i].number)
-            assert_string_equal(rp_number_names[cost.type], c[i].number);
+        if (c[i].number || only_number(&c[i])) {
+            const char *number = c[i].number ? c[i].number : only_number(&c[i]);
+
+            if (strcmp(rp_number_names[cost.type], number) != 0)
+                fail_msg("%s %s computes in %s, not in %s", c[i].op, c[i].dims,
+                         rp_number_names[cost.type], number);
+        }
     }
 }
 
@@ -409,6 +434,8 @@ static void reductions_and_norms(void **state)
          NULL, NULL, NULL},
         {"aten::argmax", "[[10, 20], [], []]", F ",Scalar,Scalar", ";1;False", 200,
          4. * 200 + 10 * 8, NULL, NULL, NULL},
+        {"aten::max", "[[10, 20], [], []]", "signed char,Scalar,Scalar", ";1;False", 200,
+         1. * 200 + 10 * 9, NULL, NULL, NULL},
         {"aten::cumsum", "[[10, 20], [], []]", F ",Scalar,", ";1;", 200, 1600, NULL, NULL, NULL},
         {"aten::topk", "[[10, 100], [], []]", F ",Scalar,Scalar", ";5;-1", 1000, 4000 + 50 * 12,
          NULL, NULL, NULL},
@@ -478,6 +505,33 @@ static void lists_may_be_indented(void **state)
 }
 
 /* What cannot be known is said, not guessed. */
+static void products_run_on_matrix_units(void **state)
+{
+    static const struct {
+        struct counted op;
+        bool on_matrix;
+    } cases[] = {
+        {{.op = "aten::mm", .dims = "[[64, 32], [32, 16]]", .types = F "," F}, true},
+        {{.op = "aten::bmm", .dims = "[[2, 64, 32], [2, 32, 16]]", .types = B "," B}, true},
+        {{.op = "vllm::outplace_fused_experts",
+          .dims = "[[10, 64], [8, 256, 64], [8, 64, 128], [10, 2], [10, 2]]",
+          .types = B "," B "," B "," F "," L},
+         true},
+        {{.op = "aten::add", .dims = "[[64, 32], [64, 32], []]", .types = F "," F ",Scalar"},
+         false},
+        {{.op = "aten::sum", .dims = "[[10, 20, 30], []]", .types = F ",", .concrete = ";"}, false},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rp_op_cost cost = cost_of(&cases[i].op);
+
+        assert_null(cost.missing);
+        if (cost.on_matrix != cases[i].on_matrix)
+            fail_msg("%s is%s a product", cases[i].op.op, cases[i].on_matrix ? " not" : "");
+    }
+}
+
 static void what_is_missing_is_said(void **state)
 {
     static const struct {
@@ -501,6 +555,16 @@ static void what_is_missing_is_said(void **state)
           .types = B "," B "," B "," B},
          "lengths"},
         {{.op = "aten::mm", .dims = "[[", .types = F}, "not recorded"},
+        {{.op = "aten::max_pool2d_with_indices",
+          .dims = "[[2, 8, 10, 10], [], [], [], [], []]",
+          .types = F ",ScalarList,ScalarList,ScalarList,ScalarList,Scalar",
+          .concrete = ";[2, 2];[0, 0];[0, 0];[1, 1];False"},
+         "not those"},
+        {{.op = "aten::max_pool2d_with_indices",
+          .dims = "[[2, 8, 10, 10], [], [], [], [], []]",
+          .types = F ",ScalarList,ScalarList,ScalarList,ScalarList,Scalar",
+          .concrete = ";[11, 11];[1, 1];[0, 0];[1, 1];False"},
+         "not those"},
         {{.op = "aten::mm", .dims = "[[1e300, 1e300], [1e300, 1e300]]", .types = F "," F},
          "not those"},
     };
@@ -624,6 +688,7 @@ int test_models(void)
         cmocka_unit_test(reductions_and_norms),
         cmocka_unit_test(lists_may_be_indented),
         cmocka_unit_test(what_is_missing_is_said),
+        cmocka_unit_test(products_run_on_matrix_units),
         cmocka_unit_test(attention_of_servers),
         cmocka_unit_test(types_have_their_formats_and_sizes),
         cmocka_unit_test(times_are_work_over_peaks),
