@@ -186,6 +186,13 @@ static void values_are_numbers_flags_or_lists(void **state)
     assert_int_equal(rp_inputs_ints(&in, 4, ints, 4), 4);
     assert_true(ints[0] == 5 && ints[1] == 6 && ints[3] == 8);
     rp_inputs_release(&in);
+    parse(&in, "[[],[],[],[]]", NULL, NULL, "[\"[1, -]\", \"[1, 2e18]\", \"[1e18]\", \"7\"]");
+    assert_int_equal(rp_inputs_ints(&in, 0, ints, 4), 0); /* not a number, or far too large */
+    assert_int_equal(rp_inputs_ints(&in, 1, ints, 4), 0);
+    assert_int_equal(rp_inputs_ints(&in, 2, ints, 4), 1);
+    assert_int_equal(rp_inputs_ints(&in, 3, ints, 4), 1);
+    assert_true(ints[0] == 7);
+    rp_inputs_release(&in);
 }
 
 /* Two numbers of four bits are one element of PyTorch's type. */
@@ -201,9 +208,8 @@ static void four_bits_are_two_in_a_byte(void **state)
     rp_inputs_release(&in);
 }
 
-/* Two sequences of 3 and 7 new tokens among 5 and 9: the first sees 3 + 4 + 5 tokens, the second 3
-   to
-   9. Three more compute one token each and see 30. */
+/* Two sequences of 3 and 7 new tokens among 5 and 9 in all: the new tokens of the first see 3, 4
+   and 5 tokens, those of the second 3 to 9. Three more compute one token each and see 30. */
 static void names_of_steps_tell_the_batch(void **state)
 {
     static const struct {
