@@ -116,6 +116,120 @@ static void an_allocator_that_caches_nothing_is_seen(void **state)
     assert_false(workload_of(TRACE_OF(rows)).uncached);
 }
 
+/* Traces of one event, and what that alone says; the rest is not known, none or false. */
+static void each_sign_alone(void **state)
+{
+    static const struct {
+        const char *category, *name;
+        struct rp_workload want;
+    } rows[] = {
+        {"cpu_op",
+         "Megatron layer",
+         {.mode = RP_MODE_TRAINING, .parallel = RP_PARALLEL_MEGATRON, .vendor = RP_VENDOR_NONE}},
+        {"python_function",
+         "deepspeed/engine.py(3): step",
+         {.parallel = RP_PARALLEL_DEEPSPEED, .vendor = RP_VENDOR_NONE, .with_stack = true}},
+        {"user_annotation",
+         "FSDP::pre_forward",
+         {.mode = RP_MODE_TRAINING, .parallel = RP_PARALLEL_FSDP, .vendor = RP_VENDOR_NONE}},
+        {"cpu_op",
+         "DistributedDataParallel.forward",
+         {.mode = RP_MODE_TRAINING, .parallel = RP_PARALLEL_DDP, .vendor = RP_VENDOR_NONE}},
+        {"kernel",
+         "ncclDevKernel_AllReduce_Sum",
+         {.parallel = RP_PARALLEL_OTHER, .transport = RP_TRANSPORT_NCCL}},
+        {"cpu_op",
+         "nccl:all_reduce",
+         {.parallel = RP_PARALLEL_OTHER, .transport = RP_TRANSPORT_NCCL, .vendor = RP_VENDOR_NONE}},
+        {"cpu_op",
+         "gloo:all_reduce",
+         {.parallel = RP_PARALLEL_OTHER, .transport = RP_TRANSPORT_GLOO, .vendor = RP_VENDOR_NONE}},
+        {"collective_comm", "MPI_Allreduce", {.vendor = RP_VENDOR_NONE}}, /* of whatever program */
+        {"kernel", "void at::native::add", {.framework = RP_FRAMEWORK_PYTORCH}},
+        {"cuda_runtime",
+         "clEnqueueNDRangeKernel",
+         {.framework = RP_FRAMEWORK_OPENCL, .vendor = RP_VENDOR_NONE}},
+        {"cpu_op",
+         "PjRt execute",
+         {.framework = RP_FRAMEWORK_JAX, .compiled = true, .vendor = RP_VENDOR_NONE}},
+        {"kernel", "Cijk_Alik_Bljk", {.vendor = RP_VENDOR_AMD}},
+        {"kernel", "ampere_sgemm_128", {.vendor = RP_VENDOR_NVIDIA}},
+        {"gpu_memcpy", "Memcpy HtoD", {.vendor = RP_VENDOR_UNKNOWN}},
+        {"cpu_op", "mtia_launch", {.vendor = RP_VENDOR_META}},
+        {"cpu_op",
+         "mindspore/ops",
+         {.framework = RP_FRAMEWORK_MINDSPORE, .vendor = RP_VENDOR_NONE}},
+        {"python_function",
+         "tensorrt_llm/run.py(3): f",
+         {.framework = RP_FRAMEWORK_TENSORRT_LLM,
+          .mode = RP_MODE_SERVING,
+          .vendor = RP_VENDOR_NONE,
+          .with_stack = true}},
+        {"kernel",
+         "vllm::paged_attention",
+         {.framework = RP_FRAMEWORK_VLLM, .mode = RP_MODE_SERVING}},
+        {"user_annotation",
+         "execute_64_context_1(64)_generation_0(0)",
+         {.framework = RP_FRAMEWORK_VLLM,
+          .mode = RP_MODE_SERVING,
+          .serves = RP_SERVES_PREFILL,
+          .vendor = RP_VENDOR_NONE}},
+        {"user_annotation",
+         "execute_64_context_1(63)_generation_1(1)",
+         {.framework = RP_FRAMEWORK_VLLM,
+          .mode = RP_MODE_SERVING,
+          .serves = RP_SERVES_BOTH,
+          .vendor = RP_VENDOR_NONE}},
+        {"user_annotation",
+         "step[EXTEND bs=15 toks=15360]",
+         {.framework = RP_FRAMEWORK_SGLANG,
+          .mode = RP_MODE_SERVING,
+          .serves = RP_SERVES_PREFILL,
+          .vendor = RP_VENDOR_NONE}},
+        {"cpu_op", "Torch-Compiled Region: 0/0", {.compiled = true, .vendor = RP_VENDOR_NONE}},
+        {"cuda_runtime", "cudaGraphLaunch", {.graphs = true, .vendor = RP_VENDOR_NONE}},
+        {"cpu_op",
+         "aten::convolution_backward",
+         {.mode = RP_MODE_TRAINING, .vendor = RP_VENDOR_NONE}},
+        {"cpu_op",
+         "adam_update",
+         {.mode = RP_MODE_TRAINING, .plain_update = true, .vendor = RP_VENDOR_NONE}},
+        {"cpu_op", "aten::mm", {.vendor = RP_VENDOR_NONE}},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct row one[] = {{'X', rows[i].category, rows[i].name, 1, 1, 0, 10, 1,
+                                   strchr("kg", rows[i].category[0]) ? 7 : 0}};
+        const struct rp_workload *want = &rows[i].want;
+        struct rp_workload w = workload_of(TRACE_OF(one));
+
+        if (w.framework != want->framework || w.vendor != want->vendor || w.mode != want->mode ||
+            w.serves != want->serves || w.parallel != want->parallel ||
+            w.transport != want->transport || w.compiled != want->compiled ||
+            w.graphs != want->graphs || w.plain_update != want->plain_update ||
+            w.with_stack != want->with_stack || w.uncached)
+            fail_msg(
+                "'%s': framework %u, vendor %u, mode %u, serves %u, parallel %u, transport %u, "
+                "compiled %d, graphs %d, plain update %d",
+                rows[i].name, w.framework, w.vendor, w.mode, w.serves, w.parallel, w.transport,
+                w.compiled, w.graphs, w.plain_update);
+    }
+}
+
+static void optimizers_that_can_be_fused(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(rp_update_of_mark("Optimizer.step#Adam.step"), RP_UPDATE_FUSIBLE);
+    assert_int_equal(rp_update_of_mark("Optimizer.step#AdamW.step"), RP_UPDATE_FUSIBLE);
+    assert_int_equal(rp_update_of_mark("Optimizer.step#SGD.step"), RP_UPDATE_FUSIBLE);
+    assert_int_equal(rp_update_of_mark("Optimizer.step#Adagrad.step"), RP_UPDATE_FUSIBLE);
+    assert_int_equal(rp_update_of_mark("Optimizer.step#Adamax.step"), RP_UPDATE_OTHER);
+    assert_int_equal(rp_update_of_mark("Optimizer.step#Ada.step"), RP_UPDATE_OTHER);
+    assert_int_equal(rp_update_of_mark("Optimizer.step#"), RP_UPDATE_OTHER);
+    assert_int_equal(rp_update_of_mark("Optimizer.zero_grad#SGD.zero_grad"), RP_UPDATE_NONE);
+}
+
 int test_workload(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +237,8 @@ int test_workload(void)
         cmocka_unit_test(kernels_of_xla_are_known_by_their_names),
         cmocka_unit_test(training_is_known_by_gradients_and_updates),
         cmocka_unit_test(an_allocator_that_caches_nothing_is_seen),
+        cmocka_unit_test(each_sign_alone),
+        cmocka_unit_test(optimizers_that_can_be_fused),
     };
 
     return cmocka_run_group_tests_name("workload", tests, NULL, NULL);

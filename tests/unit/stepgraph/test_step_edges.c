@@ -313,11 +313,11 @@ static void a_sleeping_thread_is_woken_by_a_busy_one(void **state)
 
 static void a_gradient_follows_its_operator(void **state)
 {
-    const struct row arrows[] = {{'X', "cpu_op", "forward", 1, 1, 0, 10},
-                                 {'X', "cpu_op", "other", 1, 1, 10, 10},
-                                 {'X', "cpu_op", "backward", 1, 2, 30, 10},
-                                 {'s', "fwdbwd", "fwdbwd", 1, 1, 0, 0, 0, 0, 0, NULL, 0, 4},
-                                 {'f', "fwdbwd", "fwdbwd", 1, 2, 30, 0, 0, 0, 0, NULL, 0, 4}};
+    struct row arrows[] = {{'X', "cpu_op", "forward", 1, 1, 0, 10},
+                           {'X', "cpu_op", "other", 1, 1, 10, 10},
+                           {'X', "cpu_op", "backward", 1, 2, 10, 10}, /* as soon as possible */
+                           {'s', "fwdbwd", "fwdbwd", 1, 1, 0, 0, 0, 0, 0, NULL, 0, 4},
+                           {'f', "fwdbwd", "fwdbwd", 1, 2, 10, 0, 0, 0, 0, NULL, 0, 4}};
     const struct row numbers[] = {
         {'X', "cpu_op", "forward", 1, 1, 0, 10, 0, 0, 0, "Sequence number", 4},
         {'X', "cpu_op", "other", 1, 1, 10, 10, 0, 0, 0, "Sequence number", 5},
@@ -327,6 +327,10 @@ static void a_gradient_follows_its_operator(void **state)
 
     UNUSED_STATE(state);
     assert_non_null(edge_between(&b.graph, NODE("forward"), NODE("backward"), RP_SG_FORWARD));
+    release_graph(&b);
+    arrows[2].ts = arrows[4].ts = 9; /* it cannot have waited */
+    b = BUILD(arrows);
+    assert_null(edge_between(&b.graph, NODE("forward"), NODE("backward"), RP_SG_FORWARD));
     release_graph(&b);
     b = BUILD(numbers);
     assert_non_null(edge_between(&b.graph, NODE("forward"), NODE("backward"), RP_SG_FORWARD));
