@@ -48,10 +48,68 @@ static void parts_count_and_not_the_whole(void **state)
     }
 }
 
+#define SIGNAL "  s = f32[1,7,2] parameter(0)\n  w = f32[3,2,5] parameter(1)\n"
+
+/* A product and a sum for every pair of a window's element and one of the array that meet. */
+static void arithmetic(void **state)
+{
+    static const struct {
+        const char *parameters, *instruction;
+        double flops, transcendentals;
+    } rows[] = {
+        {"  a = f32[8,16] parameter(0)\n  b = f32[16,4] parameter(1)\n",
+         "f32[8,4] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}", 2 * 8 * 4 * 16,
+         0},
+        {"  a = f32[16,8] parameter(0)\n  b = f32[16,4] parameter(1)\n",
+         "f32[8,4] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}", 2 * 8 * 4 * 16,
+         0},
+        {"  a = f32[3,8,16] parameter(0)\n  b = f32[3,16,4] parameter(1)\n",
+         "f32[3,8,4] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, "
+         "rhs_contracting_dims={1}",
+         2 * 3 * 8 * 4 * 16, 0},
+        {SIGNAL, "f32[1,5,5] convolution(s, w), window={size=3}, dim_labels=b0f_0io->b0f",
+         2 * 5 * 3 * 2 * 5, 0},
+        {SIGNAL, "f32[1,7,5] convolution(s, w), window={size=3 pad=1_1}, dim_labels=b0f_0io->b0f",
+         2 * (7 * 3 - 2) * 2 * 5, 0}, /* without the padding */
+        {SIGNAL, "f32[1,3,5] convolution(s, w), window={size=3 stride=2}, dim_labels=b0f_0io->b0f",
+         2 * 3 * 3 * 2 * 5, 0},
+        {SIGNAL,
+         "f32[1,3,5] convolution(s, w), window={size=3 rhs_dilate=2}, dim_labels=b0f_0io->b0f",
+         2 * 3 * 3 * 2 * 5, 0},
+        {"  s = f32[1,3,2] parameter(0)\n  w = f32[3,2,5] parameter(1)\n",
+         "f32[1,3,5] convolution(s, w), window={size=3 lhs_dilate=2}, dim_labels=b0f_0io->b0f",
+         2 * (2 + 1 + 2) * 2 * 5, 0}, /* every second one is there */
+        {"  a = f32[8,16] parameter(0)\n", "f32[8,16] add(a, a)", 8 * 16, 0},
+        {"  a = f32[8,16] parameter(0)\n", "f32[8,16] tanh(a)", 0, 8 * 16},
+        {"  a = f32[8,16] parameter(0)\n", "f32[16,8] transpose(a), dimensions={1,0}", 0, 0},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rp_arena arena = RP_ARENA_INIT;
+        struct rp_err err = RP_ERR_INIT;
+        struct rp_program *p;
+        struct rp_costs costs;
+        const struct rp_cost *root;
+        char text[1024];
+
+        snprintf(text, sizeof text, "HloModule m\n\nENTRY e {\n%s  ROOT r = %s\n}\n",
+                 rows[i].parameters, rows[i].instruction);
+        assert_ok(rp_hlo_text_parse(text, strlen(text), NULL, &p, &err), &err);
+        assert_ok(rp_program_count(p, &arena, &costs, &err), &err);
+        root = &costs.op[p->computations.at[p->entry].root];
+        if (root->flops != rows[i].flops || root->transcendentals != rows[i].transcendentals)
+            fail_msg("%s: %g and %g", rows[i].instruction, root->flops, root->transcendentals);
+        rp_arena_release(&arena);
+        rp_program_free(p);
+    }
+}
+
 int test_count(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_count_and_not_the_whole),
+        cmocka_unit_test(arithmetic),
     };
 
     return cmocka_run_group_tests_name("count", tests, NULL, NULL);
