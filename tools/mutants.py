@@ -215,6 +215,14 @@ class Finder:
         sides = [(left, right), (right, left)] + ([("-" + left, left), (left, "-" + left)] if right == "0" else [])
         return any(rest.startswith((f"? {a} : {b}", f") {a} = {b};")) for a, b in sides)
 
+    def is_allocated(self, t):
+        """Whether the term is one of several pointers that are all allocated: no test runs out of memory."""
+        begin = self.source.rfind("\n", 0, t.start) + 1
+        lines = self.source[begin:].split("\n", 2)
+        condition = lines[0].split("?")[0]
+        return (t.text in ("&&", "||") and "rp_err_nomem(" in lines[0] + lines[1] and
+                not re.search(r"[<>=!]=|->?\w*n\b|\w\(|[<+*]", condition))
+
     def operator(self, i, t):
         if not t.code or not self.binary(t):
             return
@@ -223,7 +231,7 @@ class Finder:
             if not extreme or new[0] != t.text[0]:
                 self.add("comparison", t.start, t.end, new)
         if t.text in OPERATORS:
-            self.add("operator", t.start, t.end, OPERATORS[t.text])
+            self.add("operator", t.start, t.end, OPERATORS[t.text], self.is_allocated(t))
         if t.text in LOOSER:
             end = self.operand_end(i + 1, LOOSER[t.text])
             if t.text in ("<", "<=", ">", ">="):
@@ -231,7 +239,7 @@ class Finder:
                     self.add("off by one", end, end, step)
             else:
                 start = t.start - (1 if self.source[t.start - 1] == " " else 0)
-                self.add("dropped term", start, end, "")
+                self.add("dropped term", start, end, "", self.is_allocated(t))
 
 
 def changes_of(source):
