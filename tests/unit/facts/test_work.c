@@ -43,7 +43,7 @@ static void the_window_is_split_exactly(void **state)
 {
     struct rp_trace *t = TRACE_OF(rows);
     struct rp_work_unions u;
-    struct rp_breakdown b;
+    struct rp_breakdown b, later;
     struct rp_work w;
 
     UNUSED_STATE(state);
@@ -61,6 +61,22 @@ static void the_window_is_split_exactly(void **state)
     assert_int_equal(b.busy_ns, 25 + 5 + 5);
     assert_int_equal(b.exposed_comm_ns, 20);
     assert_int_equal(b.idle_ns, 15);
+    later = rp_work_breakdown_of(&u, 95, 120);
+    rp_breakdown_add(&b, &later);
+    assert_int_equal(b.begin_ns, 45);
+    assert_int_equal(b.end_ns, 120);
+    assert_int_equal(b.window_ns, 50 + 25);
+    assert_int_equal(b.busy_ns, 35 + 5);
+    assert_int_equal(b.compute_ns, 5 + 5 + 0);
+    assert_int_equal(b.comm_ns, 25 + 0);
+    assert_int_equal(b.exposed_comm_ns, 20 + 0);
+    assert_int_equal(b.memory_ns, 5 + 5);
+    assert_int_equal(b.idle_ns, 15 + 20);
+    b = rp_work_breakdown_of(&u, 0, 60);
+    later = rp_work_breakdown_of(&u, 60, 100);
+    rp_breakdown_add(&b, &later);
+    assert_int_equal(b.comm_ns, 30);
+    assert_int_equal(b.compute_ns, 35);
     rp_work_unions_release(&u);
     rp_work_release(&w);
     rp_trace_free(t);
