@@ -62,6 +62,7 @@ static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
         plan->blas = blas;
     RP_TRY(rp_calls_inline(plan, err));
     RP_TRY(rp_equals_merge(plan, err));
+    RP_TRY(rp_turned_fold(plan, err));
     mark_unaligned(plan);
     RP_TRY(rp_blocks_form(plan, err));
     RP_TRY(rp_loops_form(plan, err));

@@ -75,6 +75,8 @@ enum rp_code rp_fast_sort(struct rp_eval *e, const struct rp_node *node,
 enum rp_code rp_calls_inline(struct rp_plan *plan, struct rp_err *err);
 /* Nodes of the same value become one. After calls were replaced. */
 enum rp_code rp_equals_merge(struct rp_plan *plan, struct rp_err *err);
+/* Products read transposed arrays where they lie (turned.c). */
+enum rp_code rp_turned_fold(struct rp_plan *plan, struct rp_err *err);
 /* Long arrays go through their operations in blocks of rows. Before loops are formed. */
 enum rp_code rp_blocks_form(struct rp_plan *plan, struct rp_err *err);
 /* When no node is skipped any more: where each of those calls ends, for counting. */

@@ -64,6 +64,25 @@ static bool is_flipped(const uint32_t *perm, size_t rank, size_t nbatch, size_t 
     return in_order(other, rank);
 }
 
+/* Whether each operand lies as a product reads it. */
+static void dot_lies(struct rp_dot *d)
+{
+    d->lhs_plain = in_order(d->lhs_perm, d->rank[0]);
+    d->rhs_plain = in_order(d->rhs_perm, d->rank[1]);
+    d->lhs_flipped = is_flipped(d->lhs_perm, d->rank[0], d->nbatch, d->ninner);
+    d->rhs_flipped = is_flipped(d->rhs_perm, d->rank[1], d->nbatch, d->ninner);
+}
+
+bool rp_dot_turn(struct rp_dot *d, uint32_t side, const int64_t *dims)
+{
+    uint32_t *perm = side ? d->rhs_perm : d->lhs_perm;
+
+    for (uint32_t i = 0; i < d->rank[side]; i++)
+        perm[i] = (uint32_t)dims[perm[i]];
+    dot_lies(d);
+    return side ? d->rhs_plain || d->rhs_flipped : d->lhs_plain || d->lhs_flipped;
+}
+
 enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
                          const struct rp_value_shape *lhs, const struct rp_value_shape *rhs,
                          const int64_t *const lists[4], const size_t counts[4], struct rp_err *err)
@@ -88,10 +107,11 @@ enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
     }
     d->left = dot_arrange(lhs, lists[2], counts[2], lists[0], counts[0], d->lhs_perm);
     d->right = dot_arrange(rhs, lists[3], counts[3], lists[1], counts[1], d->rhs_perm);
-    d->lhs_plain = in_order(d->lhs_perm, lhs->rank);
-    d->rhs_plain = in_order(d->rhs_perm, rhs->rank);
-    d->lhs_flipped = is_flipped(d->lhs_perm, lhs->rank, counts[2], counts[0]);
-    d->rhs_flipped = is_flipped(d->rhs_perm, rhs->rank, counts[3], counts[1]);
+    d->rank[0] = lhs->rank;
+    d->rank[1] = rhs->rank;
+    d->nbatch = (uint32_t)counts[2];
+    d->ninner = (uint32_t)counts[0];
+    dot_lies(d);
     return RP_OK;
 }
 

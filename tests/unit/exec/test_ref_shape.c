@@ -223,6 +223,21 @@ static const struct exec_case products[] = {
             "lhs_contracting_dims={2}, rhs_contracting_dims={1}\n}\n",
      4,
      {5, 15, 12, 24}},
+    {"dot of transposed arrays",
+     MODULE
+     " a = f32[2,3] constant({{1,2,3},{4,5,6}})\n t = f32[3,2] transpose(a), dimensions={1,0}\n"
+     " d = f32[3,3] dot(t, t), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n"
+     " e = f32[2,2] dot(t, t), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n"
+     " ROOT o = (f32[3,3], f32[2,2], f32[3,2]) tuple(d, e, t)\n}\n",
+     19,
+     {17, 22, 27, 22, 29, 36, 27, 36, 45, 14, 32, 32, 77, 1, 4, 2, 5, 3, 6}},
+    {"dot of transposed arrays with a batch",
+     MODULE " x = f32[2,2,2] constant({{{1,2},{3,4}},{{5,6},{7,8}}})\n"
+            " t = f32[2,2,2] transpose(x), dimensions={2,0,1}\n"
+            " ROOT d = f32[2,2,2] dot(t, t), lhs_batch_dims={1}, lhs_contracting_dims={2}, "
+            "rhs_batch_dims={1}, rhs_contracting_dims={0}\n}\n",
+     8,
+     {7, 15, 10, 22, 67, 91, 78, 106}},
     /* 1.01171875 is 1.015625 - 0.00390625 in bf16, 1.00048828125 is 1.0009765625 - 0.00048828125 in
        TF32 */
     {"dot as its algorithm says",
