@@ -14,7 +14,8 @@
 #define AGAIN_NS INT64_C(1000000000) /* texts that were found are looked up again */
 
 struct joining {
-    struct rp_sample_raw *raw;
+    const struct rp_sample_raw *raw;
+    struct rp_sample_known *known;
     const char **out; /* innermost first, until the end */
     size_t n, next;   /* next: in raw->python */
     int64_t now_ns;
@@ -37,10 +38,10 @@ static const struct rp_sample_py *group_end(const struct joining *j)
 
 static void put_group(struct joining *j)
 {
-    struct rp_sample_raw *raw = j->raw;
+    const struct rp_sample_raw *raw = j->raw;
 
     for (; j->next < raw->npython && raw->python[j->next].code; j->next++) {
-        const char **text = &raw->texts[j->next];
+        const char **text = &j->known->texts[j->next];
 
         if (!*text)
             *text = rp_sample_python_text(&raw->python[j->next], j->now_ns);
@@ -73,52 +74,54 @@ static void put_native(struct joining *j, struct rp_sample_native *f)
 }
 
 /* The texts of the outer frames of Python that are the same as in the sample before. */
-static void keep_texts(struct rp_sample_raw *raw, int64_t now_ns)
+static void keep_texts(const struct rp_sample_raw *raw, struct rp_sample_known *known,
+                       int64_t now_ns)
 {
-    size_t n = raw->npython, nlast = raw->nlast, same = 0;
+    size_t n = raw->npython, nlast = known->nlast, same = 0;
 
-    if (now_ns - raw->looked_ns >= AGAIN_NS) {
-        raw->looked_ns = now_ns;
+    if (now_ns - known->looked_ns >= AGAIN_NS) {
+        known->looked_ns = now_ns;
         nlast = 0;
     }
     while (same < n && same < nlast &&
-           raw->python[n - 1 - same].code == raw->last[nlast - 1 - same].code &&
-           raw->python[n - 1 - same].instr == raw->last[nlast - 1 - same].instr)
+           raw->python[n - 1 - same].code == known->last[nlast - 1 - same].code &&
+           raw->python[n - 1 - same].instr == known->last[nlast - 1 - same].instr)
         same++;
-    memmove(raw->texts + (n - same), raw->texts + (nlast - same), same * sizeof *raw->texts);
-    memset(raw->texts, 0, (n - same) * sizeof *raw->texts);
-    memcpy(raw->last, raw->python, (n - same) * sizeof *raw->last);
-    if (n != nlast)
-        memcpy(raw->last, raw->python, n * sizeof *raw->last);
-    raw->nlast = n;
+    memmove(known->texts + (n - same), known->texts + (nlast - same), same * sizeof *known->texts);
+    memset(known->texts, 0, (n - same) * sizeof *known->texts);
+    memcpy(known->last, raw->python, (n == nlast ? n - same : n) * sizeof *known->last);
+    known->nlast = n;
 }
 
 /* Grows at once and shrinks slowly, because the bytes that are missing are read later, when they
    may have changed. */
-static void set_enough(struct rp_sample_copy *copy, const struct rp_sample_native *outermost)
+static size_t enough_for(size_t before, uint64_t used)
 {
-    uint64_t used = outermost->cfa - copy->at + RP_SAMPLE_LITTLE / 2;
-    size_t before = copy->enough ? copy->enough : RP_SAMPLE_STACK, least = before - before / 16;
+    size_t least;
 
+    before = before ? before : RP_SAMPLE_STACK;
+    least = before - before / 16;
+    used += RP_SAMPLE_LITTLE / 2;
     used = used > least ? used : least;
     used = used > RP_SAMPLE_LITTLE ? used : RP_SAMPLE_LITTLE;
-    copy->enough = used < RP_SAMPLE_STACK ? (size_t)used : RP_SAMPLE_STACK;
+    return used < RP_SAMPLE_STACK ? (size_t)used : RP_SAMPLE_STACK;
 }
 
-size_t rp_sample_join(struct rp_sample_raw *raw, int64_t now_ns,
+size_t rp_sample_join(struct rp_sample_raw *raw, struct rp_sample_known *known, int64_t now_ns,
                       const char *frames[RP_SAMPLE_FRAMES], bool *is_cut)
 {
-    struct joining j = {.raw = raw, .out = frames, .now_ns = now_ns};
+    struct joining j = {.raw = raw, .known = known, .out = frames, .now_ns = now_ns};
     struct rp_sample_regs regs = raw->regs;
-    struct rp_sample_chain *chain = &raw->chains[!raw->chain];
+    struct rp_sample_chain *chain = &known->chains[!known->chain];
 
     *is_cut = true;
-    keep_texts(raw, now_ns);
+    keep_texts(raw, known, now_ns);
     if (raw->has_native) {
-        rp_sample_unwind(&regs, &raw->copy, &raw->chains[raw->chain], chain);
-        raw->chain = !raw->chain;
+        rp_sample_unwind(&regs, &raw->copy, &known->chains[known->chain], chain);
+        known->chain = !known->chain;
         *is_cut = chain->is_cut;
-        set_enough(&raw->copy, &chain->at[chain->n - 1]);
+        known->enough = enough_for(known->enough, chain->at[chain->n - 1].cfa - raw->copy.at);
+        raw->copy.enough = known->enough;
         for (size_t i = 0; i < chain->n; i++)
             put_native(&j, &chain->at[i]);
     }

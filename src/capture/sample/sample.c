@@ -7,8 +7,8 @@
  *                              known is extended, without looking at the stack
  *   it waits in a system call  the kernel tells its stack pointer (/proc/.../syscall), and the
  *                              stack is read while it waits; it is not woken
- *   it runs                    it is asked by a signal to copy its own stack (signal.c); the answer
- *                              is unwound at the next tick. A thread of another process (`sample
+ *   it runs                    it is asked by a signal to copy its own stack (signal.c); answers
+ *                              are unwound every few ticks. A thread of another process (`sample
  *                              --pid`) is stopped for as long as the copy takes (attach.c)
  *
  * A sample of a thread that runs stands for the CPU time since the one before, so that the samples
@@ -38,6 +38,7 @@
 #define STALE_NS  INT64_C(100000000) /* between two lists of modules; doubled if nothing changed */
 #define STALE_MAX INT64_C(6400000000)
 #define LAG_NS    INT64_C(4000000)   /* `schedstat` is behind by a tick of the kernel at most */
+#define OFTEN_NS  INT64_C(1500000)   /* ticks so often find what they need in the caches */
 #define PAUSE_NS  INT64_C(100000000) /* the longest between two ticks at more than 10 a second */
 #define GAP_NS    INT64_C(500000000) /* a longer time without a tick is not a sample's */
 #define UNSEEN_NS INT64_C(20000000)
@@ -79,7 +80,10 @@ struct thread {
 static const struct rp_capture *cap;
 static struct thread *threads[THREADS];
 static size_t nthreads, nallocated;
-static struct rp_sample_raw *raw; /* of a thread that waits */
+static struct rp_sample_raw *raw; /* of a thread that waits, or is stopped */
+static struct rp_sample_known *known;
+static unsigned nkept_ticks; /* since answers were taken; when that was */
+static int64_t taken_ns;
 static int64_t last_ns, looked_ns, listed_ns, modules_ns, modules_wait_ns;
 static int64_t period_ns, pause_ns; /* between two samples, and between this tick and the next */
 static bool is_held, is_active;     /* some thread has no processor; some thread did something */
@@ -306,7 +310,7 @@ static uint64_t take_cpu_time(struct thread *t, uint64_t since_ns)
 static size_t find_owner(struct thread *t, const char *frames[RP_SAMPLE_FRAMES], size_t n,
                          bool has_python)
 {
-    int64_t since_ns = last_ns - 2 * pause_ns;
+    int64_t since_ns = last_ns - (RP_SAMPLE_ANSWERS + 1) * pause_ns;
 
     if (has_python && !t->weight_ns) {
         memcpy(t->frames, frames, n * sizeof *frames);
@@ -379,8 +383,8 @@ static uint32_t put_call(struct thread *t, const struct rp_sample_raw *r,
 }
 
 /* since_ns: the time that the sample stands for; ran_ns: of it on a processor. */
-static void put_ran(struct thread *t, struct rp_sample_raw *r, uint64_t ticks, uint64_t since_ns,
-                    uint64_t ran_ns)
+static void put_ran(struct thread *t, struct rp_sample_raw *r, struct rp_sample_known *before,
+                    uint64_t ticks, uint64_t since_ns, uint64_t ran_ns)
 {
     static const char *frames[RP_SAMPLE_FRAMES];
     struct rp_capture_sample s = {
@@ -390,7 +394,7 @@ static void put_ran(struct thread *t, struct rp_sample_raw *r, uint64_t ticks, u
         .state = RP_CTF_SAMPLE_RAN,
         .frames = frames};
 
-    s.nframes = (uint32_t)rp_sample_join(r, last_ns, frames, &s.is_cut);
+    s.nframes = (uint32_t)rp_sample_join(r, before, last_ns, frames, &s.is_cut);
     s.nframes = put_call(t, r, frames, s.nframes);
     s.nframes = (uint32_t)find_owner(t, frames, s.nframes, r->npython != 0);
     if (s.weight_ns)
@@ -404,16 +408,56 @@ static void put_ran(struct thread *t, struct rp_sample_raw *r, uint64_t ticks, u
 
 /* -------------------------------------------------------------------------- one thread */
 
-static void take_answer(struct thread *t)
+static void keep_answer(struct thread *t)
 {
-    uint64_t ticks = 0;
-    struct rp_sample_raw *r = t->request ? rp_sample_request_answer(t->request, &ticks) : NULL;
+    struct rp_sample_answer *a = t->request ? rp_sample_request_answered(t->request) : NULL;
 
-    if (!r)
+    if (!a)
         return;
-    put_ran(t, r, ticks, t->asked_weight_ns, t->asked_ran_ns);
-    rp_sample_request_done(t->request);
+    a->weight_ns = t->asked_weight_ns;
+    a->ran_ns = t->asked_ran_ns;
     t->is_answered = true;
+}
+
+/* Returns whether there is a next one. */
+static bool take_answer(struct thread *t, size_t i)
+{
+    struct rp_sample_known *before;
+    struct rp_sample_answer *a = t->request ? rp_sample_request_kept(t->request, i, &before) : NULL;
+
+    if (a)
+        put_ran(t, &a->raw, before, a->ticks, a->weight_ns, a->ran_ns);
+    return a != NULL;
+}
+
+static void take_all_answers(struct thread *t)
+{
+    keep_answer(t);
+    for (size_t i = 0; take_answer(t, i);)
+        i++;
+    if (t->request)
+        rp_sample_request_clear(t->request);
+}
+
+/* The first ones of all threads, then the second ones: those of about the same time. */
+static void take_answers(int64_t now_ns)
+{
+    bool more = true;
+
+    for (size_t i = 0; i < nthreads; i++)
+        keep_answer(threads[i]);
+    if (period_ns > OFTEN_NS && ++nkept_ticks < RP_SAMPLE_ANSWERS && now_ns - taken_ns < PAUSE_NS)
+        return;
+    nkept_ticks = 0;
+    taken_ns = now_ns;
+    for (size_t k = 0; more; k++) {
+        more = false;
+        for (size_t i = 0; i < nthreads; i++)
+            more |= take_answer(threads[i], k);
+    }
+    for (size_t i = 0; i < nthreads; i++)
+        if (threads[i]->request)
+            rp_sample_request_clear(threads[i]->request);
 }
 
 static void sample_waiting(struct thread *t, uint64_t weight_ns)
@@ -424,7 +468,7 @@ static void sample_waiting(struct thread *t, uint64_t weight_ns)
         raw->has_native = false; /* it ran meanwhile: its registers are not those any more */
     t->since = cap->now();
     t->gil = rp_sample_python_holder(&raw->lock);
-    t->nframes = (uint32_t)rp_sample_join(raw, last_ns, t->frames, &t->is_cut);
+    t->nframes = (uint32_t)rp_sample_join(raw, known, last_ns, t->frames, &t->is_cut);
     t->seen_ns = raw->npython ? last_ns : 0;
     if (raw->has_native)
         t->nframes = put_kernel(t->tid, t->frames, t->nframes);
@@ -457,7 +501,7 @@ static void sample_running(struct thread *t, uint64_t weight_ns, int64_t now_ns,
         if (now_ns - t->asked_ns < CHECK_NS)
             return;
         weight_ns = t->asked_weight_ns;
-        rp_sample_request_done(t->request);
+        rp_sample_request_forget(t->request);
     }
     if (!t->request)
         t->request = rp_sample_request_new();
@@ -471,7 +515,7 @@ static void sample_running(struct thread *t, uint64_t weight_ns, int64_t now_ns,
         return;
     raw->has_native = false; /* Python's frames, as far as they hold still */
     rp_sample_grab(raw, t->state, t->tid);
-    put_ran(t, raw, cap->now(), weight_ns, t->asked_ran_ns);
+    put_ran(t, raw, known, cap->now(), weight_ns, t->asked_ran_ns);
 }
 
 /* A thread of another process that runs is stopped for the time of the copy. */
@@ -485,7 +529,7 @@ static void sample_stopped(struct thread *t, uint64_t weight_ns)
         raw->has_native = true;
         rp_sample_grab(raw, t->state, t->tid);
         rp_sample_go(&t->stop);
-        put_ran(t, raw, ticks, t->asked_weight_ns, take_cpu_time(t, t->asked_weight_ns));
+        put_ran(t, raw, known, ticks, t->asked_weight_ns, take_cpu_time(t, t->asked_weight_ns));
         t->asked_weight_ns = 0;
         return;
     case RP_SAMPLE_STOPS_LATER:
@@ -494,7 +538,7 @@ static void sample_stopped(struct thread *t, uint64_t weight_ns)
         raw->has_native = false;
         rp_sample_grab(raw, t->state, t->tid);
         if (raw->npython)
-            put_ran(t, raw, ticks, t->asked_weight_ns, take_cpu_time(t, t->asked_weight_ns));
+            put_ran(t, raw, known, ticks, t->asked_weight_ns, take_cpu_time(t, t->asked_weight_ns));
         t->asked_weight_ns = 0;
     }
 }
@@ -504,7 +548,6 @@ static void sample_thread(struct thread *t, uint64_t weight_ns, int64_t now_ns)
     int64_t cpu_ns = cpu_ns_of(t), before_ns = t->cpu_ns;
     bool runs = false, blocks = true;
 
-    take_answer(t);
     t->cpu_ns = cpu_ns;
     if (before_ns == -1)
         t->sampled_ns = cpu_ns;
@@ -606,8 +649,10 @@ static void thread_add(uint32_t tid)
                          .schedstat = -1,
                          .cpu_ns = -1,
                          .request = request};
-    if (request)
-        rp_sample_request_done(request);
+    if (request) {
+        rp_sample_request_forget(request);
+        rp_sample_request_clear(request);
+    }
 }
 
 static void set_state(uint32_t tid, uint64_t state)
@@ -629,7 +674,7 @@ static void drop_threads(void)
             i++;
             continue;
         }
-        take_answer(t);
+        take_all_answers(t);
         end_wait(t);
         rp_sample_go(&t->stop);
         forget_file(&t->stat);
@@ -732,8 +777,10 @@ static void tell_spent(void)
 
 static void end_waits(void)
 {
-    for (size_t i = 0; i < nthreads; i++)
+    for (size_t i = 0; i < nthreads; i++) {
+        take_all_answers(threads[i]);
         end_wait(threads[i]);
+    }
     last_ns = 0;
 }
 
@@ -771,6 +818,7 @@ static void sample_tick(void)
     }
     weight_ns = last_ns && now_ns - last_ns < GAP_NS ? now_ns - last_ns : period_ns;
     last_ns = now_ns;
+    take_answers(now_ns);
     is_held = is_active = false;
     for (size_t i = 0; i < nthreads; i++)
         if (!threads[i]->is_ours)
@@ -785,7 +833,7 @@ static void sample_exit(void)
     char text[64];
 
     for (size_t i = 0; i < nthreads; i++) {
-        take_answer(threads[i]);
+        take_all_answers(threads[i]);
         end_wait(threads[i]);
     }
     snprintf(text, sizeof text, "%llu", (unsigned long long)ntaken);
@@ -839,7 +887,8 @@ __attribute__((constructor)) static void sample_load(void)
                                                  : CLOCK_BOTH;
     rp_sample_pid = getpid();
     raw = rp_sample_pages(sizeof *raw);
-    if (!raw || !can_read_memory()) {
+    known = rp_sample_pages(sizeof *known);
+    if (!raw || !known || !can_read_memory()) {
         cap->warn("cannot sample: process_vm_readv is not permitted");
         return;
     }

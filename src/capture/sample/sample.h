@@ -185,13 +185,17 @@ struct rp_sample_raw {
     struct rp_sample_py python[RP_SAMPLE_PYTHON];
     size_t npython;
     bool python_is_cut, has_native;
-    /* what is known of the sample before, for the recorder's thread */
+};
+
+/* What is known of the sample before. */
+struct rp_sample_known {
     struct rp_sample_chain chains[2];
-    unsigned chain; /* the one of the last sample */
+    unsigned chain; /* the one of that sample */
     struct rp_sample_py last[RP_SAMPLE_PYTHON];
     const char *texts[RP_SAMPLE_PYTHON];
     size_t nlast;
     int64_t looked_ns; /* when its texts were looked up */
+    size_t enough;     /* of the stack */
 };
 
 /* Copies the stack and the lock, and walks Python's frames; raw->regs is set. Safe in a signal
@@ -200,7 +204,7 @@ void rp_sample_grab(struct rp_sample_raw *raw, uint64_t state, uint32_t tid);
 /* Whether the signal interrupted a system call. */
 bool rp_sample_in_system_call(const struct rp_sample_raw *raw);
 /* The texts of its frames, outermost first. The next copy is as large as this one needed. */
-size_t rp_sample_join(struct rp_sample_raw *raw, int64_t now_ns,
+size_t rp_sample_join(struct rp_sample_raw *raw, struct rp_sample_known *known, int64_t now_ns,
                       const char *frames[RP_SAMPLE_FRAMES], bool *is_cut);
 
 /* ---- functions of the kernel ---- */
@@ -241,14 +245,26 @@ uint64_t rp_sample_stopped_ns(void); /* of all threads, so far */
 /* ---- asking a thread that runs ---- */
 bool rp_sample_signal_init(void);
 bool rp_sample_signal_usable(void); /* the handler is still ours */
+struct rp_sample_answer {
+    uint64_t ticks, weight_ns, ran_ns; /* the last two: of whom asked */
+    struct rp_sample_raw raw;
+};
+/* Where ticks are seldom, answers are kept until there are some, because what unwinds and names
+   them is in no cache after a pause. */
+#define RP_SAMPLE_ANSWERS 4
 struct rp_sample_request;
 struct rp_sample_request *rp_sample_request_new(void);
 /* Asks the thread to copy its own stack. False: it cannot be asked. */
 bool rp_sample_request_send(struct rp_sample_request *q, uint32_t tid, uint64_t state);
-/* The answer, or NULL if there is none yet. */
-struct rp_sample_raw *rp_sample_request_answer(struct rp_sample_request *q, uint64_t *ticks);
 bool rp_sample_request_pending(const struct rp_sample_request *q);
-void rp_sample_request_done(struct rp_sample_request *q);
+/* The answer to the last request, if it has come and was not told yet, else NULL. It is kept; at
+   most RP_SAMPLE_ANSWERS are. */
+struct rp_sample_answer *rp_sample_request_answered(struct rp_sample_request *q);
+/* An answer that is kept, or NULL, and what is known of the one before. */
+struct rp_sample_answer *rp_sample_request_kept(struct rp_sample_request *q, size_t i,
+                                                struct rp_sample_known **known);
+void rp_sample_request_clear(struct rp_sample_request *q);  /* keeps none any more */
+void rp_sample_request_forget(struct rp_sample_request *q); /* the one that was sent */
 uint64_t rp_sample_signal_spent(void); /* ticks in the handler, of all threads */
 
 #endif

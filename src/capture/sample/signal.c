@@ -23,9 +23,10 @@ enum { IDLE, ASKED, BUSY, ANSWERED };
 struct rp_sample_request {
     _Atomic uint32_t phase;
     uint32_t tid;
-    uint64_t state, ticks;
-    uint64_t magic;
-    struct rp_sample_raw raw;
+    uint64_t state, magic;
+    size_t n; /* answers that are kept; the next one is written after them */
+    struct rp_sample_known known;
+    struct rp_sample_answer at[RP_SAMPLE_ANSWERS];
 };
 
 static const struct rp_capture *cap;
@@ -64,6 +65,7 @@ static void count_spent(uint64_t ticks)
 static void on_ask(int number, siginfo_t *info, void *context)
 {
     struct rp_sample_request *q = info->si_code == SI_QUEUE ? info->si_value.sival_ptr : NULL;
+    struct rp_sample_answer *to;
     uint32_t asked = ASKED;
     uint64_t began = cap->now();
     int saved = errno;
@@ -72,10 +74,11 @@ static void on_ask(int number, siginfo_t *info, void *context)
     if (cap->sealed() || info->si_pid != rp_sample_pid || !q || q->magic != MAGIC ||
         !atomic_compare_exchange_strong(&q->phase, &asked, BUSY))
         return;
-    copy_registers(&q->raw.regs, context);
-    q->raw.has_native = true;
-    q->ticks = began;
-    rp_sample_grab(&q->raw, q->state, q->tid);
+    to = &q->at[q->n];
+    copy_registers(&to->raw.regs, context);
+    to->raw.has_native = true;
+    to->ticks = began;
+    rp_sample_grab(&to->raw, q->state, q->tid);
     count_spent(cap->now() - began);
     atomic_store(&q->phase, ANSWERED);
     errno = saved;
@@ -113,6 +116,9 @@ bool rp_sample_request_send(struct rp_sample_request *q, uint32_t tid, uint64_t 
 {
     siginfo_t info;
 
+    if (q->n == RP_SAMPLE_ANSWERS)
+        return false;
+    q->at[q->n].raw.copy.enough = q->known.enough;
     q->tid = tid;
     q->state = state;
     atomic_store(&q->phase, ASKED);
@@ -127,12 +133,24 @@ bool rp_sample_request_send(struct rp_sample_request *q, uint32_t tid, uint64_t 
     return false;
 }
 
-struct rp_sample_raw *rp_sample_request_answer(struct rp_sample_request *q, uint64_t *ticks)
+struct rp_sample_answer *rp_sample_request_answered(struct rp_sample_request *q)
 {
     if (atomic_load(&q->phase) != ANSWERED)
         return NULL;
-    *ticks = q->ticks;
-    return &q->raw;
+    atomic_store(&q->phase, IDLE);
+    return &q->at[q->n++];
+}
+
+struct rp_sample_answer *rp_sample_request_kept(struct rp_sample_request *q, size_t i,
+                                                struct rp_sample_known **known)
+{
+    *known = &q->known;
+    return i < q->n ? &q->at[i] : NULL;
+}
+
+void rp_sample_request_clear(struct rp_sample_request *q)
+{
+    q->n = 0;
 }
 
 bool rp_sample_request_pending(const struct rp_sample_request *q)
@@ -142,7 +160,7 @@ bool rp_sample_request_pending(const struct rp_sample_request *q)
     return phase == ASKED || phase == BUSY;
 }
 
-void rp_sample_request_done(struct rp_sample_request *q)
+void rp_sample_request_forget(struct rp_sample_request *q)
 {
     atomic_store(&q->phase, IDLE);
 }
