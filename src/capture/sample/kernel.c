@@ -55,6 +55,7 @@ static struct {
 } marks[] = {{"do_syscall_64", false, 0, 0},
              {"el0_svc", false, 0, 0},
              {"arch_do_signal_or_restart", true, 0, 0},
+             {"arch_do_signal", true, 0, 0},
              {"do_signal", true, 0, 0}};
 
 #define NMARKS (sizeof marks / sizeof *marks)
