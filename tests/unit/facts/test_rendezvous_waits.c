@@ -223,6 +223,16 @@ static void the_root_comes_before_anybody_leaves(void **state)
     assert_int_not_equal(x.found.at[0].rank[x.found.at[0].source], LATE);
     assert_int_equal(cost_of(&x, LATE), 0);
     tear_down(&x);
+
+    set_up(&x, true, 1); /* only the first rank has left */
+    for (int r = 0; r < RANKS; r++) {
+        x.ranks[r].host = "one";
+        add(&x, r, RP_COLL_BROADCAST, 0, r == LATE ? 300 * US : 10 * r,
+            r == 0 ? 160 * US : r == LATE ? 400 * US : 500 * US);
+    }
+    find(&x);
+    assert_int_not_equal(x.found.at[0].rank[x.found.at[0].source], LATE);
+    tear_down(&x);
 }
 
 /* A reduce on the host: senders leave at once, the root waits for the last of them. */

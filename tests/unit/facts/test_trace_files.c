@@ -41,17 +41,25 @@ static void names_of_pytorch(void **state)
     "{\"ph\":\"" ph "\",\"ts\":" ts ",\"dur\":10,\"pid\":" process ",\"tid\":" process \
     ",\"cat\":\"cpu_op\",\"name\":\"" name "\"}"
 
+/* A thread of the recorder, which still runs. */
+#define OWN_THREAD                                                                         \
+    "{\"ph\":\"M\",\"pid\":3,\"tid\":9,\"name\":\"thread_name\",\"args\":{\"name\":"       \
+    "\"reprise writer\"}},{\"ph\":\"X\",\"ts\":60,\"dur\":10,\"pid\":3,\"tid\":9,\"cat\":" \
+    "\"cpu_op\",\"name\":\"write\"},"
+
 /* The third process has most events, and said that it began, but not that it ends. A mark is not
    work. */
 static void the_last_event_of_the_main_process(void **state)
 {
-    struct rp_import in = load(
-        "{\"traceEvents\":[" EVENT("X", "900", "1", "a") "," EVENT("X", "5", "2", "b") "," EVENT(
-            "X", "800", "2", "b") "," EVENT("X", "6", "3", "c") "," EVENT("X", "20", "3",
-                                                                          "c") "," //
-        EVENT("X", "40", "3", "last") "," EVENT(
-            "i", "70", "3", "mark") "]"
-                                    ",\"process.3.began\":\"1\",\"process.2.began\":\"1\"}");
+    struct rp_import in =
+        load("{\"traceEvents\":[" OWN_THREAD EVENT("X", "900", "1", "a") "," EVENT(
+            "X", "5", "2", "b") "," EVENT("X", "800", "2", "b") "," EVENT("X", "6", "3",
+                                                                          "c") "," EVENT("X", "20",
+                                                                                         "3",
+                                                                                         "c") "," //
+             EVENT("X", "40", "3", "last") "," EVENT(
+                 "i", "70", "3", "mark") "]"
+                                         ",\"process.3.began\":\"1\",\"process.2.began\":\"1\"}");
     struct rp_trace_life life;
 
     UNUSED_STATE(state);

@@ -67,6 +67,16 @@ static void shapes_follow(void **state)
         {"    %r = stablehlo.dot_general %x, %x, batching_dims = [0] x [0], contracting_dims = [1] "
          "x [1] : (tensor<?x?xf32>, tensor<?x?xf32>) -> tensor<?xf32>\n",
          "f32[4]"},
+        {"    %one = stablehlo.constant dense<1> : tensor<1xi32>\n"
+         "    %bn1 = stablehlo.concatenate %b1, %n1, %one, dim = 0 : (tensor<1xi32>, tensor<1xi32>, "
+         "tensor<1xi32>) -> tensor<3xi32>\n"
+         "    %image = stablehlo.dynamic_reshape %x, %bn1 : (tensor<?x?xf32>, tensor<3xi32>) -> "
+         "tensor<?x?x1xf32>\n"
+         "    %w = stablehlo.constant dense<1.0> : tensor<3x1x6xf32>\n"
+         "    %r = stablehlo.convolution(%image, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], "
+         "window = {stride = [2], pad = [[1, 0]]} {batch_group_count = 1 : i64, feature_group_count "
+         "= 1 : i64} : (tensor<?x?x1xf32>, tensor<3x1x6xf32>) -> tensor<?x?x6xf32>\n",
+         "f32[4,2,6]"}, /* (5 + 1 - 3) / 2 + 1 */
         {"    %r = stablehlo.dynamic_pad %x, %zero, %l0, %l1, %l2 : (tensor<?x?xf32>, tensor<f32>, "
          "tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x?xf32>\n",
          "f32[7,12]"},
@@ -127,6 +137,12 @@ static void what_does_not_follow_is_refused(void **state)
         {"    %r = stablehlo.dynamic_reshape %x, %b1 : (tensor<?x?xf32>, tensor<1xi32>) -> "
          "tensor<?xf32>\n",
          "another number of elements", 4},
+        {"    %r = stablehlo.concatenate %x, %x, dim = 1 : (tensor<?x?xf32>, tensor<?x?xf32>) -> "
+         "tensor<6x?xf32>\n",
+         "do not fit", 4},
+        {"    %r = stablehlo.concatenate %x, %x, dim = 0 : (tensor<?x?xf32>, tensor<?x?xf32>) -> "
+         "tensor<?x6xf32>\n",
+         "do not fit", 4},
     };
 
     UNUSED_STATE(state);
