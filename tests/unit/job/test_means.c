@@ -204,11 +204,42 @@ static void tensors_that_are_reduced_together(void **state)
     rp_job_means_release(&f.m);
 }
 
+static size_t votes_after(const struct rp_sim_part *part, int64_t lag_us)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < part->graph.edges.n; i++)
+        n += part->graph.edges.at[i].kind == RP_SG_MEMBER &&
+             part->graph.edges.at[i].lag_ns == lag_us * US;
+    return n;
+}
+
+/* A gradient that no operator makes is voted for when it was, counted from the begin of the step of
+   the first rank; rank 1 begins 7 later. */
+static void votes_without_gradients(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_sim_part part;
+    struct fixture f;
+
+    UNUSED_STATE(state);
+    fixture_init(&f);
+    f.edges[3].to_tensor = -1;
+    for (int i = 0; i < 8; i++)
+        f.ops[1][i].begin_ns += 7 * US;
+    assert_ok(rp_sim_part_of_job(&part, &f.job, &err), &err);
+    assert_int_equal(votes_after(&part, 260), 1);
+    assert_int_equal(votes_after(&part, 270), 1);
+    assert_int_equal(votes_after(&part, 150 - 107), 1); /* after gradient 1 */
+    rp_sim_part_release(&part);
+}
+
 int test_means(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operators_have_durations_and_gaps), cmocka_unit_test(phases_of_groups),
-        cmocka_unit_test(votes_that_waited), cmocka_unit_test(tensors_that_are_reduced_together)};
+        cmocka_unit_test(votes_that_waited), cmocka_unit_test(votes_without_gradients),
+        cmocka_unit_test(tensors_that_are_reduced_together)};
 
     return cmocka_run_group_tests_name("means", tests, NULL, NULL);
 }

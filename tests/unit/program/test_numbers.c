@@ -62,6 +62,8 @@ static void the_order_of_a_layout(void **state)
                                "  a = f32[2,3,4]{0,2,1} parameter(0)\n"
                                "  b = f32[2,3]{1,0} parameter(1)\n"
                                "  c = f32[2,3]{0,1} parameter(2)\n"
+                               "  d = f32[2,3]{0,2} parameter(3)\n" /* there is no dimension 2 */
+                               "  e = f32[2,3]{0,0} parameter(4)\n"
                                "  ROOT r = (f32[2,3,4]{0,2,1}) tuple(a)\n}\n";
     struct rp_err err = RP_ERR_INIT;
     struct rp_program *p;
@@ -75,6 +77,8 @@ static void the_order_of_a_layout(void **state)
     assert_false(rp_shape_minor_to_major(p, p->shape.at[1], order, 3)); /* as usual */
     assert_true(rp_shape_minor_to_major(p, p->shape.at[2], order, 3));
     assert_true(order[0] == 0 && order[1] == 1);
+    assert_false(rp_shape_minor_to_major(p, p->shape.at[3], order, 3));
+    assert_false(rp_shape_minor_to_major(p, p->shape.at[4], order, 3));
     rp_program_free(p);
 }
 
