@@ -228,9 +228,9 @@ static void votes_without_gradients(void **state)
     for (int i = 0; i < 8; i++)
         f.ops[1][i].begin_ns += 7 * US;
     assert_ok(rp_sim_part_of_job(&part, &f.job, &err), &err);
-    assert_int_equal(votes_after(&part, 260), 1);
-    assert_int_equal(votes_after(&part, 270), 1);
-    assert_int_equal(votes_after(&part, 150 - 107), 1); /* after gradient 1 */
+    assert_int_equal(votes_after(&part, 260), part.nsteps);
+    assert_int_equal(votes_after(&part, 270), part.nsteps);
+    assert_int_equal(votes_after(&part, 150 - 107), part.nsteps); /* after gradient 1 */
     rp_sim_part_release(&part);
 }
 
