@@ -373,6 +373,62 @@ static void names_may_change(void **state)
     unlink(path);
 }
 
+/* A counter of the processor with 500 million ticks a second: one of 1000 ticks took 2 us, one of
+   3000 ticks 6 us. Values are no times. */
+static void ticks_become_times(void **state)
+{
+    static const uint64_t samples[] = {1000, 3000};
+    struct rp_metrics_histogram *h;
+    struct rp_metrics_file *head;
+    struct rp_err err = RP_ERR_INIT;
+    char path[128], *base;
+
+    UNUSED_STATE(state);
+    snprintf(path, sizeof path, "%s/ticks", folder);
+    for (int ticks = 0; ticks < 2; ticks++) {
+        uint32_t kind = ticks ? RP_METRICS_TICKS : RP_METRICS_VALUES;
+        double scale = ticks ? 2 : 1;
+        struct rp_metric_set set = {0};
+        const struct rp_metric *m;
+
+        base = map_counter(path);
+        head = (void *)base;
+        head->clock = RP_METRICS_CLOCK_CNTVCT;
+        head->frequency = 500000000;
+        head->first = (struct rp_metrics_moment){.ticks = 100, .real_ns = 7000};
+        h = (void *)(base + 21 * RP_METRICS_UNIT);
+        *h = (struct rp_metrics_histogram){.name = 62,
+                                           .kind = kind,
+                                           .sequence = 4,
+                                           .sum = 4000,
+                                           .least = 1000,
+                                           .most = 3000,
+                                           .first = 200,
+                                           .last = 5100};
+        for (uint32_t i = 0; i < 2; i++) {
+            unsigned octave = rp_metrics_octave(samples[i]);
+            uint64_t *counts = (void *)(base + (30 + 10 * i) * RP_METRICS_UNIT);
+
+            h->octave[octave] = 30 + 10 * i;
+            counts[rp_metrics_bucket(samples[i], octave)] = 1;
+        }
+        ((struct rp_metrics_name *)(void *)(base + 62 * RP_METRICS_UNIT))->kind = kind;
+        base[62 * RP_METRICS_UNIT + offsetof(struct rp_metrics_name, text) + NAME_LENGTH] = 0;
+        assert_ok(rp_metric_set_read(path, &set, &err), &err);
+        assert_int_equal(set.metrics.n, 1);
+        m = &set.metrics.at[0];
+        assert_int_equal(m->count, 2);
+        assert_float_equal(m->sum, 4000 * scale, 1e-9);
+        assert_float_equal(m->least, 1000 * scale, 1e-9);
+        assert_float_equal(m->most, 3000 * scale, 1e-9);
+        assert_int_equal(m->first_ns, 7000 + 2 * (200 - 100));
+        assert_int_equal(m->last_ns, 7000 + 2 * (5100 - 100));
+        rp_metric_set_release(&set);
+        munmap(base, PAGE);
+        unlink(path);
+    }
+}
+
 /* No process has that much to count. */
 static void huge_files_are_refused(void **state)
 {
@@ -946,6 +1002,7 @@ int test_metrics(void)
                                        cmocka_unit_test(readers_see_whole_samples),
                                        cmocka_unit_test(torn_distributions_are_told),
                                        cmocka_unit_test(names_may_change),
+                                       cmocka_unit_test(ticks_become_times),
                                        cmocka_unit_test(huge_files_are_refused),
                                        cmocka_unit_test(only_numbers_are_processes),
                                        cmocka_unit_test(fork_and_kill),
