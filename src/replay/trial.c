@@ -244,54 +244,6 @@ static enum rp_code judge_tolerance(const struct rp_trial_judge *judge,
     return code;
 }
 
-/* Every element of a float array off by about a unit in the last place, up or down. */
-static enum rp_code nudged(const struct rp_tensor *t, uint64_t *state, struct rp_tensor **out,
-                           struct rp_err *err)
-{
-    double step = ldexp(1, -rp_elem_mantissa(t->elem) - 1);
-
-    RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
-    for (size_t i = 0; i < t->n; i++) {
-        double x = rp_tensor_number(t, i);
-
-        *state = *state * 6364136223846793005u + 1442695040888963407u;
-        rp_tensor_set(*out, i, x + (*state >> 63 ? 1.4 : -1.4) * step * fabs(x));
-    }
-    return RP_OK;
-}
-
-static enum rp_code nudge_all(struct rp_tensor *const *arguments, size_t n, struct rp_tensor **out,
-                              struct rp_err *err)
-{
-    uint64_t state = 1;
-
-    for (size_t i = 0; i < n; i++) {
-        if (rp_elem_is_float(arguments[i]->elem))
-            RP_TRY(nudged(arguments[i], &state, &out[i], err));
-        else
-            out[i] = rp_tensor_keep(arguments[i]);
-    }
-    return RP_OK;
-}
-
-enum rp_code rp_trial_nudged(const struct rp_trial_engine *on, const struct rp_program *p,
-                             struct rp_tensor *const *arguments, size_t narguments,
-                             size_t partitions, struct rp_tensor ***outputs, size_t *n,
-                             struct rp_err *err)
-{
-    size_t all = narguments * partitions;
-    struct rp_tensor **changed = calloc(all + 1, sizeof *changed);
-    enum rp_code code = changed ? nudge_all(arguments, all, changed, err)
-                                : rp_err_nomem(err, "measuring sensitivity");
-
-    *outputs = NULL;
-    *n = 0;
-    if (code == RP_OK)
-        code = rp_trial_once(on, p, changed, narguments, partitions, outputs, n, err);
-    rp_tensors_drop(changed, all);
-    return code;
-}
-
 enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on, const struct rp_program *p,
                                   struct rp_tensor *const *arguments, size_t narguments,
                                   size_t partitions, double *moved, size_t n, struct rp_err *err)

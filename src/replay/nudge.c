@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How far the outputs of a program move if its numbers change by about a unit in the last place:
+ * those of its inputs, and the constants inside of its loops, where what a step rounds meets what
+ * the steps before have rounded. A loop that forgets where it began (x = 0.999 x + 0.1) would not
+ * move otherwise, and yet two right ways to compute it end far apart.
+ */
+#include "program/floats.h"
+#include "program/literal.h"
+#include "program/opcodes.h"
+#include "replay/trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_ELEMENTS 1024 /* of a constant */
+
+/* Every element of a float array, up or down. */
+static enum rp_code nudged(const struct rp_tensor *t, uint64_t *state, struct rp_tensor **out,
+                           struct rp_err *err)
+{
+    double step = ldexp(1, -rp_elem_mantissa(t->elem) - 1);
+
+    RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
+    for (size_t i = 0; i < t->n; i++) {
+        double x = rp_tensor_number(t, i);
+
+        *state = *state * 6364136223846793005u + 1442695040888963407u;
+        rp_tensor_set(*out, i, x + (*state >> 63 ? 1.4 : -1.4) * step * fabs(x));
+        if (!isfinite(rp_tensor_number(*out, i)))
+            rp_tensor_set(*out, i, x);
+    }
+    return RP_OK;
+}
+
+static enum rp_code nudge_all(struct rp_tensor *const *arguments, size_t n, uint64_t *state,
+                              struct rp_tensor **out, struct rp_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (rp_elem_is_float(arguments[i]->elem))
+            RP_TRY(nudged(arguments[i], state, &out[i], err));
+        else
+            out[i] = rp_tensor_keep(arguments[i]);
+    }
+    return RP_OK;
+}
+
+/* ---- constants of loops ---- */
+
+/* The computations that loops call, and those that these call; returns how many. */
+static size_t list_inside(const struct rp_program *p, uint32_t *list, bool *listed)
+{
+    size_t n = 0;
+
+    for (uint32_t op = 0; op < p->nops; op++)
+        for (uint32_t i = 0; p->code.at[op] == RP_OP_WHILE && i < rp_op_called(p, op).n; i++) {
+            uint32_t id = rp_op_called(p, op).at[i];
+
+            if (!listed[id])
+                list[n++] = id;
+            listed[id] = true;
+        }
+    for (size_t k = 0; k < n; k++) {
+        const struct rp_computation *c = &p->computations.at[list[k]];
+
+        for (uint32_t op = c->first; op < c->first + c->n; op++)
+            for (uint32_t i = 0; i < rp_op_called(p, op).n; i++) {
+                uint32_t id = rp_op_called(p, op).at[i];
+
+                if (!listed[id])
+                    list[n++] = id;
+                listed[id] = true;
+            }
+    }
+    return n;
+}
+
+static enum rp_code nudge_literal(const struct rp_program *p, struct rp_literal *literal,
+                                  uint64_t *state, struct rp_arena *arena, struct rp_err *err)
+{
+    const struct rp_op_shape *s = &p->shapes.at[literal->shape];
+    int64_t n = s->elem == RP_ELEM_TUPLE ? 0 : rp_shape_elements(p, literal->shape);
+    struct rp_tensor *values = NULL, *changed = NULL;
+    enum rp_code code;
+
+    if (n < 1 || n > MOST_ELEMENTS || !rp_elem_is_float(s->elem) || !rp_literal_unit(s->elem) ||
+        !(s->flags & RP_SHAPE_DEFAULT_LAYOUT) || !rp_literal_known(p, literal))
+        return RP_OK;
+    code = rp_tensor_new(s->elem, &n, 1, &values, err);
+    if (code == RP_OK)
+        code = rp_literal_decode(p, literal, values->data, rp_tensor_bytes(values), err);
+    if (code == RP_OK)
+        code = nudged(values, state, &changed, err);
+    if (code == RP_OK) {
+        literal->n = rp_tensor_bytes(changed);
+        literal->at = rp_arena_copy(arena, (const char *)changed->data, literal->n);
+        literal->form = RP_LITERAL_RAW;
+        code = literal->at ? RP_OK : rp_err_nomem(err, "measuring sensitivity");
+    }
+    rp_tensor_drop(values);
+    rp_tensor_drop(changed);
+    return code;
+}
+
+/* The program with other literals, which are in the arena; all else is the old one's. */
+static enum rp_code nudge_constants(const struct rp_program *p, uint64_t *state,
+                                    struct rp_arena *arena, struct rp_program *out,
+                                    struct rp_err *err)
+{
+    uint32_t *list = RP_ARENA_NEW(arena, uint32_t, p->computations.n + 1);
+    bool *listed = RP_ARENA_NEW(arena, bool, p->computations.n + 1),
+         *done = RP_ARENA_NEW(arena, bool, p->literals.n + 1);
+    size_t n;
+
+    *out = *p;
+    out->literals.at = RP_ARENA_NEW(arena, struct rp_literal, p->literals.n + 1);
+    if (!list || !listed || !done || !out->literals.at)
+        return rp_err_nomem(err, "measuring sensitivity");
+    if (p->literals.n)
+        memcpy(out->literals.at, p->literals.at, p->literals.n * sizeof *p->literals.at);
+    n = list_inside(p, list, listed);
+    for (size_t k = 0; k < n; k++) {
+        const struct rp_computation *c = &p->computations.at[list[k]];
+
+        for (uint32_t op = c->first; op < c->first + c->n; op++) {
+            size_t at = (size_t)p->value.at[op];
+
+            if (p->code.at[op] != RP_OP_CONSTANT || at >= p->literals.n || done[at])
+                continue;
+            done[at] = true;
+            RP_TRY(nudge_literal(p, &out->literals.at[at], state, arena, err));
+        }
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_trial_nudged(const struct rp_trial_engine *on, const struct rp_program *p,
+                             struct rp_tensor *const *arguments, size_t narguments,
+                             size_t partitions, struct rp_tensor ***outputs, size_t *n,
+                             struct rp_err *err)
+{
+    size_t all = narguments * partitions;
+    struct rp_tensor **changed = calloc(all + 1, sizeof *changed);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_program other;
+    uint64_t state = 1;
+    enum rp_code code = changed ? nudge_all(arguments, all, &state, changed, err)
+                                : rp_err_nomem(err, "measuring sensitivity");
+
+    *outputs = NULL;
+    *n = 0;
+    if (code == RP_OK)
+        code = nudge_constants(p, &state, &arena, &other, err);
+    if (code == RP_OK)
+        code = rp_trial_once(on, &other, changed, narguments, partitions, outputs, n, err);
+    rp_tensors_drop(changed, all);
+    rp_arena_release(&arena);
+    return code;
+}
