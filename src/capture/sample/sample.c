@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -42,7 +43,7 @@
 #define PAUSE_NS  INT64_C(100000000) /* the longest between two ticks at more than 10 a second */
 #define GAP_NS    INT64_C(500000000) /* a longer time without a tick is not a sample's */
 #define UNSEEN_NS INT64_C(20000000)
-#define KEPT      256 /* threads whose file of the kernel is kept open */
+#define KEPT      768 /* files of the kernel that are kept open at most */
 #define HZ        100
 
 #ifndef CLOSE_RANGE_UNSHARE
@@ -55,7 +56,7 @@
 struct thread {
     uint32_t tid;
     bool is_listed, is_ours;
-    int stat, schedstat; /* its files, kept open; -1: not open */
+    int stat, schedstat, syscall, stack; /* its files, kept open; -1: not open */
     struct rp_sample_stop stop;
     int64_t cpu_ns, checked_ns, asked_ns;
     int64_t sampled_ns; /* of its CPU time, what samples stand for */
@@ -93,7 +94,7 @@ static uint32_t own_tid;
 static uint64_t ntaken;
 static bool own_files, stat_tells; /* see look_at */
 static bool tells_stacks;          /* the kernel tells this process its functions */
-static unsigned nkept;
+static unsigned nkept, most_kept;
 
 static int64_t monotonic_ns(void)
 {
@@ -131,7 +132,7 @@ static size_t read_kept(int *fd, uint32_t tid, const char *name, char *to, size_
 {
     ssize_t n;
 
-    if (*fd < 0 && own_files && nkept < KEPT) {
+    if (*fd < 0 && own_files && nkept < most_kept) {
         *fd = open_task_file(tid, name);
         nkept += *fd >= 0;
     }
@@ -180,6 +181,14 @@ static void forget_file(int *fd)
     *fd = -1;
 }
 
+static void forget_files(struct thread *t)
+{
+    forget_file(&t->stat);
+    forget_file(&t->schedstat);
+    forget_file(&t->syscall);
+    forget_file(&t->stack);
+}
+
 /* Asked for each time: a signal that stays pending would be seen by a program that looks for it.
    The state is field 3, after the name in parentheses; the blocked signals are field 32. */
 static void look_at(struct thread *t, bool *runs, bool *blocks)
@@ -198,26 +207,31 @@ static void look_at(struct thread *t, bool *runs, bool *blocks)
    thread blocks all signals: a kernel whose `stat` does not say so is asked another way. */
 static void look_at_self(void)
 {
-    struct thread self = {.stat = -1, .schedstat = -1};
+    struct thread self = {.stat = -1, .schedstat = -1, .syscall = -1, .stack = -1};
+    struct rlimit files = {0};
     char text[64];
     bool runs;
 
+    most_kept = getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur / 2 > KEPT
+                    ? KEPT
+                    : (unsigned)(files.rlim_cur / 2);
     self.tid = rp_sample_attached ? 0 : own_tid;
     own_files = !syscall(SYS_close_range, ~0U, ~0U, CLOSE_RANGE_UNSHARE);
     if (!rp_sample_attached)
         look_at(&self, &runs, &stat_tells);
     stat_tells = rp_sample_attached || (stat_tells && runs);
-    forget_file(&self.stat);
+    forget_files(&self);
     tells_stacks = read_task_file(rp_sample_attached ? (uint32_t)rp_sample_pid : own_tid, "stack",
                                   text, sizeof text);
 }
 
 /* Where it waits in the kernel; false: it runs, or that is not known. */
-static bool waits_at(uint32_t tid, struct rp_sample_regs *regs)
+static bool waits_at(struct thread *t, struct rp_sample_regs *regs)
 {
     char text[256], *at;
 
-    if (!read_task_file(tid, "syscall", text, sizeof text) || !strncmp(text, "running", 7))
+    if (!read_kept(&t->syscall, t->tid, "syscall", text, sizeof text) ||
+        !strncmp(text, "running", 7))
         return false;
     at = strrchr(text, ' ');
     if (!at)
@@ -234,12 +248,11 @@ static bool waits_at(uint32_t tid, struct rp_sample_regs *regs)
    them where this process may see them (CAP_SYS_ADMIN), else the one that the kernel tells
    everybody who may trace the thread. A line of `stack`, the innermost first, is
    "[<0>] ep_poll+0x31b/0x3a0". */
-static uint32_t put_kernel(uint32_t tid, const char *frames[RP_SAMPLE_FRAMES], uint32_t n)
+static uint32_t put_kernel(struct thread *t, const char *frames[RP_SAMPLE_FRAMES], uint32_t n)
 {
     char text[2048], frame[128], *end = text;
-    bool whole = tells_stacks && read_task_file(tid, "stack", text, sizeof text);
 
-    if (!whole && !read_task_file(tid, "wchan", text, sizeof text))
+    if (!read_kept(&t->stack, t->tid, tells_stacks ? "stack" : "wchan", text, sizeof text))
         return n;
     for (end += strlen(text); end > text && n < RP_SAMPLE_FRAMES;) {
         char *line, *name;
@@ -370,7 +383,7 @@ static uint32_t put_call(struct thread *t, const struct rp_sample_raw *r,
         close_kernel(t);
     if (!in_call || n == RP_SAMPLE_FRAMES)
         return n;
-    if (!t->kernel && t->calls >= OPEN && !denied && own_files && nkept < KEPT) {
+    if (!t->kernel && t->calls >= OPEN && !denied && own_files && nkept < most_kept) {
         t->kernel = rp_sample_kernel_open(t->tid, period_ns);
         nkept += t->kernel != NULL;
         denied = !t->kernel;
@@ -471,7 +484,7 @@ static void sample_waiting(struct thread *t, uint64_t weight_ns)
     t->nframes = (uint32_t)rp_sample_join(raw, known, last_ns, t->frames, &t->is_cut);
     t->seen_ns = raw->npython ? last_ns : 0;
     if (raw->has_native)
-        t->nframes = put_kernel(t->tid, t->frames, t->nframes);
+        t->nframes = put_kernel(t, t->frames, t->nframes);
     t->weight_ns = weight_ns;
 }
 
@@ -480,13 +493,14 @@ static bool is_pending(const struct thread *t)
     return t->request && rp_sample_request_pending(t->request);
 }
 
-/* A thread that ran most of the time and answered the last request is asked again without reading
+/* A thread that ran all of the time and answered the last request is asked again without reading
    its file, but for every eighth time: where it has blocked the signal since, one is pending and
-   none follows. */
+   none follows. One that waits now is woken by it, which is why it must have run until almost now.
+ */
 static bool keeps_running(struct thread *t, int64_t ran_ns, uint64_t weight_ns)
 {
-    if (rp_sample_attached || !ask || !t->is_answered || ran_ns < (int64_t)(weight_ns / 2) ||
-        t->unlooked == 7) {
+    if (rp_sample_attached || !ask || !t->is_answered ||
+        ran_ns < (int64_t)(weight_ns - weight_ns / 32) || t->unlooked == 7) {
         t->unlooked = 0;
         return false;
     }
@@ -585,7 +599,7 @@ static void sample_thread(struct thread *t, uint64_t weight_ns, int64_t now_ns)
     }
     if (stat_tells && !rp_sample_attached)
         look_at(t, &runs, &blocks);
-    if (!runs && waits_at(t->tid, &raw->regs)) {
+    if (!runs && waits_at(t, &raw->regs)) {
         if (clock_of != CLOCK_CPU)
             sample_waiting(t, weight_ns);
         return;
@@ -647,6 +661,8 @@ static void thread_add(uint32_t tid)
                          .is_listed = true,
                          .stat = -1,
                          .schedstat = -1,
+                         .syscall = -1,
+                         .stack = -1,
                          .cpu_ns = -1,
                          .request = request};
     if (request) {
@@ -677,8 +693,7 @@ static void drop_threads(void)
         take_all_answers(t);
         end_wait(t);
         rp_sample_go(&t->stop);
-        forget_file(&t->stat);
-        forget_file(&t->schedstat);
+        forget_files(t);
         close_kernel(t);
         threads[i] = threads[--nthreads];
         threads[nthreads] = t;
