@@ -126,6 +126,30 @@ static void processes_have_series(void **state)
         rp_metric_set_release(&sets[i]);
 }
 
+/* The names of two files of one process are in one order. */
+static void series_are_sorted(void **state)
+{
+    struct rp_metric_set sets[2] = {0};
+    struct rp_err err = RP_ERR_INIT;
+    char *text;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < 2; i++) {
+        rp_arena_init(&sets[i].arena);
+        sets[i].pid = 10;
+        sets[i].rank = RP_ABSENT_I64;
+        assert_ok(rp_metric_set_count(&sets[i], i ? "alpha" : "omega", 1, &err), &err);
+        add_samples(add_metric(&sets[i], i ? "first" : "second", RP_METRIC_VALUE), 7, 5);
+        rp_metric_set_sort(&sets[i]);
+    }
+    text = exposed(sets, 2, RP_METRIC_PROMETHEUS);
+    assert_true(strstr(text, "\"alpha\"") < strstr(text, "\"omega\""));
+    assert_true(strstr(text, "\"first\"") < strstr(text, "\"second\""));
+    free(text);
+    for (size_t i = 0; i < 2; i++)
+        rp_metric_set_release(&sets[i]);
+}
+
 /* 4 samples and 5.5 ms in 2 s. */
 static void sets_are_reports(void **state)
 {
@@ -290,10 +314,10 @@ static void fallbacks_are_operators(void **state)
 int test_metric_sets(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_have_series),   cmocka_unit_test(sets_are_reports),
-        cmocka_unit_test(values_have_their_unit),  cmocka_unit_test(percentiles_are_samples),
-        cmocka_unit_test(slow_calls_are_remarked), cmocka_unit_test(fallbacks_are_operators),
-        cmocka_unit_test(merged_sets_add_up),
+        cmocka_unit_test(processes_have_series),   cmocka_unit_test(series_are_sorted),
+        cmocka_unit_test(sets_are_reports),        cmocka_unit_test(values_have_their_unit),
+        cmocka_unit_test(percentiles_are_samples), cmocka_unit_test(slow_calls_are_remarked),
+        cmocka_unit_test(fallbacks_are_operators), cmocka_unit_test(merged_sets_add_up),
     };
 
     return cmocka_run_group_tests_name("metric_sets", tests, NULL, NULL);

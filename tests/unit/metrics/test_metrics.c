@@ -913,6 +913,69 @@ static void remarks_by_evidence(void **state)
     assert_false(has_remark(calm, "transfers"));
 }
 
+/* More than one in two steps, after the warm-up of ten steps. */
+static void remarks_begin_where_they_should(void **state)
+{
+    static const struct {
+        const char *metric, *remark, *what;
+        int samples, steps;
+        bool remarked;
+    } rows[] = {{"CompileTime", "recompilation", " compilations in", 16, 30, true},
+                {"CompileTime", "recompilation", " compilations in", 15, 30, false},
+                {"CompileTime", "recompilation", " compilations in", 6, 11, true},
+                {"CompileTime", "recompilation", " compilations in", 6, 10, false},
+                {"TransferFromDeviceTime", "transfers", " from the device", 16, 30, true},
+                {"TransferFromDeviceTime", "transfers", " from the device", 15, 30, false},
+                {"TransferFromDeviceTime", "transfers", " from the device", 11, 10, false}};
+    static const struct {
+        int fresh, cached;
+        bool remarked;
+    } caches[] = {{10, 9, true}, {10, 10, false}, {9, 0, false}};
+    char text[400], begin[80];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(text, sizeof text,
+                 "Metric: %s\n  TotalSamples: %d\n  Accumulator: 04s100ms000.000us\n"
+                 "Counter: MarkStep\n  Value: %d\n",
+                 rows[i].metric, rows[i].samples, rows[i].steps);
+        snprintf(begin, sizeof begin, "%s: %d%s", rows[i].remark, rows[i].samples, rows[i].what);
+        if (has_remark(text, begin) != rows[i].remarked)
+            fail_msg("%d times in %d steps: %s", rows[i].samples, rows[i].steps, begin);
+    }
+    for (size_t i = 0; i < sizeof caches / sizeof *caches; i++) {
+        snprintf(text, sizeof text,
+                 "Counter: UncachedCompile\n  Value: %d\nCounter: CachedCompile\n  Value: %d\n",
+                 caches[i].fresh, caches[i].cached);
+        assert_int_equal(has_remark(text, "recompilation"), caches[i].remarked);
+    }
+}
+
+/* Parts of a time are numbers with their units, from days to microseconds. */
+static void times_that_are_none(void **state)
+{
+    static const char *const times[] = {"04s-3ms", "04s1ms2s",  "4q",  "4s5",
+                                        "4s5x",    "1e999s2ms", "4sms"};
+    char path[128], text[200];
+
+    UNUSED_STATE(state);
+    snprintf(path, sizeof path, "%s/report.txt", folder);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        struct rp_metric_set set = {0};
+        struct rp_err err = RP_ERR_INIT;
+        FILE *file = fopen(path, "w");
+
+        assert_non_null(file);
+        snprintf(text, sizeof text, "Metric: m\n  TotalSamples: 2\n  Accumulator: %s\n", times[i]);
+        fputs(text, file);
+        fclose(file);
+        assert_code(rp_metric_set_read(path, &set, &err), RP_FORMAT);
+        assert_contains(err.text, "line 3: invalid accumulator");
+        rp_metric_set_release(&set);
+    }
+    unlink(path);
+}
+
 /* Four ranks of which one takes longer; its metric fills most of the second that was measured. */
 static void a_rank_unlike_the_others(void **state)
 {
@@ -1018,6 +1081,8 @@ int test_metrics(void)
                                        cmocka_unit_test(own_reports_are_not_corrected),
                                        cmocka_unit_test(the_last_report_counts),
                                        cmocka_unit_test(remarks_by_evidence),
+                                       cmocka_unit_test(remarks_begin_where_they_should),
+                                       cmocka_unit_test(times_that_are_none),
                                        cmocka_unit_test(a_rank_unlike_the_others),
                                        cmocka_unit_test(a_file_that_shrinks)};
 
