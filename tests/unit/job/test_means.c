@@ -234,12 +234,34 @@ static void votes_without_gradients(void **state)
     rp_sim_part_release(&part);
 }
 
+static void steps_that_are_missing(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct fixture f;
+
+    UNUSED_STATE(state);
+    fixture_init(&f);
+    for (int i = 0; i < 8; i++)
+        f.ops[1][i].name = "other";
+    assert_code(rp_job_means_init(&f.m, &f.job, &err), RP_FORMAT);
+    assert_contains(err.text, "rank 1 (b/0) has no step with operators of its graph");
+    rp_job_means_release(&f.m);
+    fixture_init(&f);
+    for (int i = 0; i < 8; i++)
+        f.ops[1][i].step += 10;
+    assert_code(rp_job_means_init(&f.m, &f.job, &err), RP_FORMAT);
+    assert_contains(err.text, "no step of the job was recorded completely by all ranks");
+    rp_job_means_release(&f.m);
+}
+
 int test_means(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators_have_durations_and_gaps), cmocka_unit_test(phases_of_groups),
-        cmocka_unit_test(votes_that_waited), cmocka_unit_test(votes_without_gradients),
-        cmocka_unit_test(tensors_that_are_reduced_together)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(operators_have_durations_and_gaps),
+                                       cmocka_unit_test(phases_of_groups),
+                                       cmocka_unit_test(votes_that_waited),
+                                       cmocka_unit_test(votes_without_gradients),
+                                       cmocka_unit_test(steps_that_are_missing),
+                                       cmocka_unit_test(tensors_that_are_reduced_together)};
 
     return cmocka_run_group_tests_name("means", tests, NULL, NULL);
 }
