@@ -976,6 +976,21 @@ static void times_that_are_none(void **state)
     unlink(path);
 }
 
+/* A line of something else ends what was being read; fields are indented. */
+static void other_lines_end_a_counter(void **state)
+{
+    struct rp_metric_set set;
+
+    UNUSED_STATE(state);
+    read_text("Counter: a\n Value: 3\nCounter: b\nA Value: 4\n  Value: 5\nCounter: c\n"
+              "  Other: 6\n  Value: 7\n",
+              &set);
+    assert_int_equal(set.counters.n, 2);
+    assert_int_equal(rp_metric_counter_value(&set, "a"), 3);
+    assert_int_equal(rp_metric_counter_value(&set, "c"), 7);
+    rp_metric_set_release(&set);
+}
+
 /* Four ranks of which one takes longer; its metric fills most of the second that was measured. */
 static void a_rank_unlike_the_others(void **state)
 {
@@ -1083,6 +1098,7 @@ int test_metrics(void)
                                        cmocka_unit_test(remarks_by_evidence),
                                        cmocka_unit_test(remarks_begin_where_they_should),
                                        cmocka_unit_test(times_that_are_none),
+                                       cmocka_unit_test(other_lines_end_a_counter),
                                        cmocka_unit_test(a_rank_unlike_the_others),
                                        cmocka_unit_test(a_file_that_shrinks)};
 
