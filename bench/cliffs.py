@@ -4,21 +4,11 @@
 
     cliffs.py [--cpu] [NAME...]    only the programs whose name contains one of these; needs JAX
 
-Each program is run by both in turns, ROUNDS times; the least of the medians counts, since the machine is shared. One thread pool each, as large
-as the machine. --cpu: one thread each, and CPU time instead, for a machine that others keep busy. Prints a row for each program: milliseconds of
-both and the ratio, then the geometric mean."""
-import json, math, os, pathlib, subprocess, sys, tempfile, time
-
-CPU = "--cpu" in sys.argv
-NAMES = [a for a in sys.argv[1:] if a != "--cpu"]
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-if CPU:
-    os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_cpu_multi_thread_eigen=false"
+in_turns.py says how they are timed. Prints a row for each program: milliseconds of both and the ratio, then the geometric mean."""
+import in_turns
 import jax, jax.numpy as jnp, ml_dtypes, numpy as np
 from jax import lax
 
-REPRISE = os.environ.get("REPRISE", pathlib.Path(__file__).resolve().parents[1] / "build" / "reprise")
-ROUNDS, SECONDS = int(os.environ.get("ROUNDS", "3")), float(os.environ.get("SECONDS", "0.3"))
 rng = np.random.default_rng(1)
 
 
@@ -89,45 +79,4 @@ PROGRAMS = {
 }
 
 
-def raw(a):
-    """.npy has no bf16 and no f8."""
-    a = np.asarray(a)
-    return a if a.dtype.kind in "fiubc" and a.dtype.name in np.sctypeDict else a.view(f"u{a.dtype.itemsize}")
-
-
-def median_of_xla(run, args):
-    jax.block_until_ready(run(*args))
-    clock = time.process_time if CPU else time.perf_counter
-    times, end = [], clock() + SECONDS
-    while clock() < end or len(times) < 3:
-        begin = clock()
-        jax.block_until_ready(run(*args))
-        times.append(clock() - begin)
-    return sorted(times)[len(times) // 2] * 1e3
-
-
-def median_of_fast(program, arrays):
-    command = [str(REPRISE), "replay", str(program), "-i", str(arrays), "-e", "fast", "--time", f"{int(SECONDS * 1000)}ms", "--json"]
-    done = subprocess.run(command + ["--threads", "1"] * CPU, capture_output=True, text=True)
-    if not done.stdout.startswith("{"):
-        raise SystemExit(f"cliffs: {done.stderr.strip()}")
-    run = json.loads(done.stdout)["run_ns"]
-    return (run["mean"] * (1 - run["waited_ratio"]) if CPU else run["p50"]) / 1e6
-
-
-print("| program | XLA | fast | ratio |\n|---|---:|---:|---:|")
-ratios = []
-with tempfile.TemporaryDirectory() as to:
-    program, arrays = pathlib.Path(to) / "p.mlir", pathlib.Path(to) / "p.npz"
-    for name, (fn, *args) in PROGRAMS.items():
-        if NAMES and not any(w in name for w in NAMES):
-            continue
-        jax.config.update("jax_enable_x64", "f64" in name)
-        run, args = jax.jit(fn), jax.device_put(args)
-        program.write_text(run.lower(*args).as_text())
-        np.savez(arrays, **{f"in{i}": raw(a) for i, a in enumerate(jax.tree.leaves(args))})
-        pairs = [(median_of_xla(run, args), median_of_fast(program, arrays)) for _ in range(ROUNDS)]
-        xla, fast = min(p[0] for p in pairs), min(p[1] for p in pairs)
-        ratios.append(fast / xla)
-        print(f"| {name} | {xla:.3g} ms | {fast:.3g} ms | {fast / xla:.2f} |", flush=True)
-print(f"\ngeometric mean of {len(ratios)}: {math.exp(sum(map(math.log, ratios)) / max(len(ratios), 1)):.2f}")
+in_turns.table((name, lambda name=name, program=program: (jax.config.update("jax_enable_x64", "f64" in name), program)[1]) for name, program in PROGRAMS.items())
