@@ -60,6 +60,37 @@ static struct {
 
 #define NMARKS (sizeof marks / sizeof *marks)
 
+/* -------------------------------------------------------------------------- the event */
+
+/* Of the thread, or, if tid is 0, of this one; -1: it is not permitted. */
+static long open_event(uint32_t tid, int64_t period_ns)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attr,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .sample_period = (uint64_t)period_ns,
+        .sample_type = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER,
+        .sample_regs_user = UINT64_C(1) << SP_BIT | UINT64_C(1) << IP_BIT,
+        .exclude_user = 1,
+        .exclude_hv = 1,
+        .exclude_callchain_user = 1,
+        .watermark = 1,
+        .wakeup_watermark = RING, /* nobody waits */
+    };
+
+    return syscall(SYS_perf_event_open, &attr, tid, -1, -1, (unsigned long)PERF_FLAG_FD_CLOEXEC);
+}
+
+static bool is_permitted(void)
+{
+    long fd = open_event(0, 1000000000);
+
+    if (fd >= 0)
+        close((int)fd);
+    return fd >= 0;
+}
+
 /* -------------------------------------------------------------------------- names */
 
 /* "ffffffff81000000 T _stext", and after a tab the module; an address of 0 is one that this process
@@ -74,27 +105,8 @@ static void take_name(const char *line)
             (struct rp_sample_symbol){address, UINT32_MAX, (uint32_t)(rest + 3 - texts)};
 }
 
-static void read_names(void)
+static void find_marks(void)
 {
-    static bool is_read;
-    enum { SIZE = 32 << 20 };
-    int fd = is_read ? -1 : open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-    size_t n = 0;
-    ssize_t got = 1;
-
-    is_read = true;
-    if (fd < 0)
-        return;
-    texts = rp_sample_pages(SIZE);
-    names = rp_sample_pages(NAMES * sizeof *names);
-    while (texts && n < SIZE - 1 && (got = read(fd, texts + n, SIZE - 1 - n)) > 0)
-        n += (size_t)got;
-    close(fd);
-    for (char *at = texts, *end; names && at && (end = strchr(at, '\n')); at = end + 1) {
-        *end = '\0';
-        take_name(at);
-    }
-    nnames = rp_sample_symbols_sort(names, nnames);
     for (size_t i = 0; i < nnames; i++)
         for (size_t k = 0; k < NMARKS; k++) {
             if (marks[k].from && !marks[k].to && names[i].address > marks[k].from)
@@ -102,6 +114,40 @@ static void read_names(void)
             if (!marks[k].from && !strcmp(texts + names[i].name, marks[k].name))
                 marks[k].from = names[i].address;
         }
+}
+
+bool rp_sample_kernel_names(unsigned pages)
+{
+    enum { SIZE = 32 << 20 };
+    static enum { CLOSED, READING, READ } phase;
+    static size_t n, taken; /* bytes that are read; those of whole lines */
+    static int fd;
+    ssize_t got = 1;
+
+    if (phase == READ)
+        return true;
+    if (phase == CLOSED) {
+        texts = rp_sample_pages(SIZE);
+        names = rp_sample_pages(NAMES * sizeof *names);
+        fd = texts && names && is_permitted() ? open("/proc/kallsyms", O_RDONLY | O_CLOEXEC) : -1;
+        phase = READING;
+    }
+    while (fd >= 0 && pages-- && n < SIZE - 1 && (got = read(fd, texts + n, SIZE - 1 - n)) > 0) {
+        n += (size_t)got;
+        for (char *end; (end = memchr(texts + taken, '\n', n - taken));) {
+            *end = '\0';
+            take_name(texts + taken);
+            taken = (size_t)(end + 1 - texts);
+        }
+    }
+    if (fd >= 0 && got > 0 && n < SIZE - 1)
+        return false;
+    if (fd >= 0)
+        close(fd);
+    nnames = rp_sample_symbols_sort(names, nnames);
+    find_marks();
+    phase = READ;
+    return true;
 }
 
 /* Whether the functions are those of a system call. */
@@ -136,26 +182,11 @@ static const char *name_of(uint64_t pc)
 
 struct rp_sample_kernel *rp_sample_kernel_open(uint32_t tid, int64_t period_ns)
 {
-    struct perf_event_attr attr = {
-        .type = PERF_TYPE_SOFTWARE,
-        .size = sizeof attr,
-        .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = (uint64_t)period_ns,
-        .sample_type = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER,
-        .sample_regs_user = UINT64_C(1) << SP_BIT | UINT64_C(1) << IP_BIT,
-        .exclude_user = 1,
-        .exclude_hv = 1,
-        .exclude_callchain_user = 1,
-        .watermark = 1,
-        .wakeup_watermark = RING, /* nobody waits */
-    };
-    long fd = syscall(SYS_perf_event_open, &attr, tid, -1, -1, (unsigned long)PERF_FLAG_FD_CLOEXEC);
+    long fd = nnames ? open_event(tid, period_ns) : -1;
     void *ring = MAP_FAILED;
     struct rp_sample_kernel *k;
 
     if (fd >= 0)
-        read_names();
-    if (fd >= 0 && nnames)
         ring = mmap(NULL, PAGE + RING, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, 0);
     k = ring == MAP_FAILED ? NULL : rp_sample_pages(sizeof *k);
     if (k) {

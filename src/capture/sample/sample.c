@@ -370,7 +370,7 @@ static void close_kernel(struct thread *t)
 static uint32_t put_call(struct thread *t, const struct rp_sample_raw *r,
                          const char *frames[RP_SAMPLE_FRAMES], uint32_t n)
 {
-    enum { IN_CALL = 16, OPEN = 128 };
+    enum { IN_CALL = 16, OPEN = 128, PAGE_NS = 50000 }; /* of a tick a fraction for names */
     static bool denied;
     bool in_call = rp_sample_in_system_call(r);
     uint32_t before = n;
@@ -383,7 +383,8 @@ static uint32_t put_call(struct thread *t, const struct rp_sample_raw *r,
         close_kernel(t);
     if (!in_call || n == RP_SAMPLE_FRAMES)
         return n;
-    if (!t->kernel && t->calls >= OPEN && !denied && own_files && nkept < most_kept) {
+    if (!t->kernel && t->calls >= OPEN && !denied && own_files && nkept < most_kept &&
+        rp_sample_kernel_names((unsigned)(period_ns / PAGE_NS) + 1)) {
         t->kernel = rp_sample_kernel_open(t->tid, period_ns);
         nkept += t->kernel != NULL;
         denied = !t->kernel;

@@ -209,6 +209,8 @@ size_t rp_sample_join(struct rp_sample_raw *raw, struct rp_sample_known *known, 
 
 /* ---- functions of the kernel ---- */
 struct rp_sample_kernel;
+/* Reads some more pages of the kernel's names. True: all that there are have been read. */
+bool rp_sample_kernel_names(unsigned pages);
 /* Has the kernel write down its functions in which the thread runs. NULL: it is not permitted. */
 struct rp_sample_kernel *rp_sample_kernel_open(uint32_t tid, int64_t period_ns);
 void rp_sample_kernel_close(struct rp_sample_kernel *k); /* k may be NULL */
