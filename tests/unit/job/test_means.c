@@ -171,6 +171,16 @@ static void votes_that_waited(void **state)
     ASSERT_US(g[1].vote_lag_ns, 0); /* 90 from the gradient to the agreement's end: no room */
     rp_job_means_release(&f.m);
 
+    for (int r = 0; r < RANKS; r++) {
+        f.spans[r][0].end_ns = 200 * US; /* just when gradient 2 is ready */
+        f.spans[r][5].begin_ns = 210 * US;
+    }
+    take(&f, 0, 1);
+    ASSERT_US(f.m.ranks[0].groups[1].follow_lag_ns, 290 - 200);
+    rp_job_means_release(&f.m);
+
+    for (int r = 0; r < RANKS; r++)
+        f.spans[r][0].end_ns = 240 * US;
     f.spans[0][5].begin_ns = f.spans[1][5].begin_ns = 261 * US; /* too late to have waited */
     take(&f, 0, 1);
     g = f.m.ranks[0].groups;
