@@ -989,6 +989,27 @@ static void other_lines_end_a_counter(void **state)
     assert_int_equal(rp_metric_counter_value(&set, "a"), 3);
     assert_int_equal(rp_metric_counter_value(&set, "c"), 7);
     rp_metric_set_release(&set);
+    read_text("Counter: a\n  Value: 3\n[MetricsData; step=7]\nCounter: b\n  Value: 4\n", &set);
+    assert_int_equal(set.counters.n, 1); /* the report of another step begins */
+    assert_int_equal(rp_metric_counter_value(&set, "b"), 4);
+    rp_metric_set_release(&set);
+    read_text("Counter: a\n  Value: 3\n[MetricsData, x]\nCounter: b\n  Value: 4\n", &set);
+    assert_int_equal(set.counters.n, 2);
+    rp_metric_set_release(&set);
+}
+
+/* 4095 bytes of a name are kept. */
+static void long_names_of_counters(void **state)
+{
+    static char text[5000], name[4096];
+    struct rp_metric_set set;
+
+    UNUSED_STATE(state);
+    memset(name, 'n', sizeof name - 1);
+    snprintf(text, sizeof text, "Counter: %s\n  Value: 3\n", name);
+    read_text(text, &set);
+    assert_int_equal(rp_metric_counter_value(&set, name), 3);
+    rp_metric_set_release(&set);
 }
 
 /* Four ranks of which one takes longer; its metric fills most of the second that was measured. */
@@ -1099,6 +1120,7 @@ int test_metrics(void)
                                        cmocka_unit_test(remarks_begin_where_they_should),
                                        cmocka_unit_test(times_that_are_none),
                                        cmocka_unit_test(other_lines_end_a_counter),
+                                       cmocka_unit_test(long_names_of_counters),
                                        cmocka_unit_test(a_rank_unlike_the_others),
                                        cmocka_unit_test(a_file_that_shrinks)};
 
