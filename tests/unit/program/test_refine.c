@@ -74,9 +74,9 @@ static void shapes_follow(void **state)
          "tensor<?x?x1xf32>\n"
          "    %w = stablehlo.constant dense<1.0> : tensor<3x1x6xf32>\n"
          "    %r = stablehlo.convolution(%image, %w) dim_numbers = [b, 0, f]x[0, i, o]->[b, 0, f], "
-         "window = {stride = [2], pad = [[1, 0]]} {batch_group_count = 1 : i64, feature_group_count "
+         "window = {pad = [[1, 1]]} {batch_group_count = 1 : i64, feature_group_count "
          "= 1 : i64} : (tensor<?x?x1xf32>, tensor<3x1x6xf32>) -> tensor<?x?x6xf32>\n",
-         "f32[4,2,6]"}, /* (5 + 1 - 3) / 2 + 1 */
+         "f32[4,5,6]"}, /* 5 + 2 - 3 + 1 */
         {"    %r = stablehlo.dynamic_pad %x, %zero, %l0, %l1, %l2 : (tensor<?x?xf32>, tensor<f32>, "
          "tensor<2xi32>, tensor<2xi32>, tensor<2xi32>) -> tensor<?x?xf32>\n",
          "f32[7,12]"},
