@@ -145,6 +145,9 @@ static void each_sign_alone(void **state)
          "gloo:all_reduce",
          {.parallel = RP_PARALLEL_OTHER, .transport = RP_TRANSPORT_GLOO, .vendor = RP_VENDOR_NONE}},
         {"collective_comm", "MPI_Allreduce", {.vendor = RP_VENDOR_NONE}}, /* of whatever program */
+        {"cpu_op",
+         "one_shot_x",
+         {.vendor = RP_VENDOR_NONE}}, /* a kernel would be one that communicates */
         {"kernel", "void at::native::add", {.framework = RP_FRAMEWORK_PYTORCH}},
         {"cuda_runtime",
          "clEnqueueNDRangeKernel",
