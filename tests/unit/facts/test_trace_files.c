@@ -41,18 +41,19 @@ static void names_of_pytorch(void **state)
     "{\"ph\":\"" ph "\",\"ts\":" ts ",\"dur\":10,\"pid\":" process ",\"tid\":" process \
     ",\"cat\":\"cpu_op\",\"name\":\"" name "\"}"
 
-/* A thread of the recorder, which still runs. */
-#define OWN_THREAD                                                                         \
-    "{\"ph\":\"M\",\"pid\":3,\"tid\":9,\"name\":\"thread_name\",\"args\":{\"name\":"       \
-    "\"reprise writer\"}},{\"ph\":\"X\",\"ts\":60,\"dur\":10,\"pid\":3,\"tid\":9,\"cat\":" \
-    "\"cpu_op\",\"name\":\"write\"},"
+/* A thread of the recorder, which still runs, and one that ended before the last event. */
+#define OTHER_THREADS                                                                       \
+    "{\"ph\":\"M\",\"pid\":3,\"tid\":9,\"name\":\"thread_name\",\"args\":{\"name\":"        \
+    "\"reprise writer\"}},{\"ph\":\"X\",\"ts\":60,\"dur\":10,\"pid\":3,\"tid\":9,\"cat\":"  \
+    "\"cpu_op\",\"name\":\"write\"},{\"ph\":\"X\",\"ts\":30,\"dur\":5,\"pid\":3,\"tid\":4," \
+    "\"cat\":\"cpu_op\",\"name\":\"help\"},"
 
 /* The third process has most events, and said that it began, but not that it ends. A mark is not
    work. */
 static void the_last_event_of_the_main_process(void **state)
 {
     struct rp_import in =
-        load("{\"traceEvents\":[" OWN_THREAD EVENT("X", "900", "1", "a") "," EVENT(
+        load("{\"traceEvents\":[" OTHER_THREADS EVENT("X", "900", "1", "a") "," EVENT(
             "X", "5", "2", "b") "," EVENT("X", "800", "2", "b") "," EVENT("X", "6", "3",
                                                                           "c") "," EVENT("X", "20",
                                                                                          "3",
