@@ -50,6 +50,19 @@ static void a_launch_leads_to_its_kernel(void **state)
     CHECK_PATH(rows, "op launch ~launch_latency gemm");
 }
 
+/* Where the host and the device end together, the path is that of the device. */
+static void the_device_comes_last(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cpu_op", "op", 1, 1, 0, 70},
+        {'X', "cuda_runtime", "launch", 1, 1, 10, 5, 5},
+        {'X', "kernel", "gemm", 0, 7, 20, 50, 5, 7},
+    };
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "op launch ~launch_latency gemm");
+}
+
 static void a_busy_stream_holds_up_what_is_behind(void **state)
 {
     const struct row rows[] = {
@@ -163,6 +176,7 @@ int test_critical_path(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_launch_leads_to_its_kernel),
+        cmocka_unit_test(the_device_comes_last),
         cmocka_unit_test(a_busy_stream_holds_up_what_is_behind),
         cmocka_unit_test(another_stream_may_hold_it_up),
         cmocka_unit_test(a_synchronisation_follows_the_device),
